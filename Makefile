@@ -1,0 +1,50 @@
+# The two commands are `make run` and `make test`; `make help` lists the rest.
+# This file only names things: meson.build says what is built, tools/ does the work.
+
+PREFIX  ?= /usr/local
+DESTDIR ?=
+BUILD   := build
+
+.PHONY: all build run test test-long bench install format lint clean help
+.DEFAULT_GOAL := all
+
+all: build
+
+build:                  ## build/holdfast, build/libholdfast.so and build/libholdfast.a
+	@tools/install-deps build
+	@test -f $(BUILD)/build.ninja || meson setup $(BUILD) --prefix "$(PREFIX)"
+	@ninja -C $(BUILD)
+
+run: build              ## play a short two-person story in the terminal
+	@HOLDFAST="$(CURDIR)/$(BUILD)/holdfast" examples/story.sh
+
+test:                   ## every check and test; ends with "N passed, N failed"
+	@tools/install-deps build test
+	@tools/run-tests
+
+test-long:              ## the same, with the long tests
+	@tools/install-deps build test
+	@tools/run-tests --long
+
+bench: build            ## print a table of speeds, write build/bench.json
+	@ninja -C $(BUILD) bench/hf-bench
+	@$(BUILD)/bench/hf-bench --json $(BUILD)/bench.json
+
+install: build          ## install below PREFIX (/usr/local), staged under DESTDIR if given
+	@meson configure $(BUILD) -Dprefix="$(abspath $(PREFIX))"
+	@DESTDIR="$(DESTDIR)" meson install -C $(BUILD)
+	@if [ -z "$(DESTDIR)" ] && [ "$$(id -u)" = 0 ]; then ldconfig; fi
+
+format:                 ## clang-format all C in place
+	@tools/install-deps lint
+	@find src include tests bench examples -name '*.[ch]' | xargs -r clang-format -i
+
+lint: build             ## clang-tidy and cppcheck over src
+	@tools/install-deps lint
+	@tools/lint $(BUILD)
+
+clean:                  ## remove every build directory
+	rm -rf build build-asan build-tsan
+
+help:                   ## this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12

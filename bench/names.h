@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/* The names a bench works on: an id space of about two million in scrambled order, of which some are held all the
+ * time and 100,000 others are acquired and released at random. Made beforehand, so that no side pays for making them. */
+#ifndef BENCH_NAMES_H
+#define BENCH_NAMES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define BENCH_TYPE    "record"
+#define BENCH_PURPOSE "edit"
+
+enum {
+    BENCH_HELD_MAX = 1000000,
+    BENCH_WORKING_MAX = 100000, /* resources that pairs run on */
+    BENCH_ID_SIZE = 12,
+    BENCH_REQUEST_SIZE = 17, /* a request id: 16 hex digits */
+    BENCH_BATCH_MAX = 1024,
+};
+
+/* The id of the n-th name of the space. Below BENCH_HELD_MAX: those held; from there on: the working ones. Neighbours
+ * in n are far apart in the order of ids. */
+void bench_name(uint32_t n, char out[BENCH_ID_SIZE]);
+
+/* What one batch of pairs works on: distinct, random. */
+typedef struct bench_pick {
+    const char *id; /* lives as long as the program */
+    size_t id_size;
+    char request[BENCH_REQUEST_SIZE];
+    int64_t fence; /* room for the answer */
+} bench_pick;
+
+typedef struct bench_picker {
+    uint64_t random;
+    uint32_t working; /* how many names it picks from */
+    uint32_t round;
+    uint32_t taken[BENCH_WORKING_MAX]; /* the round that took it last */
+} bench_picker;
+
+/* To be freed with free(). The same seed picks the same names. */
+bench_picker *bench_picker_new(uint64_t seed, uint32_t working);
+uint32_t bench_picker_below(bench_picker *picker, uint32_t bound);
+/* `count` distinct working names, with fresh request ids. */
+void bench_picker_fill(bench_picker *picker, bench_pick *picks, size_t count);
+/* Working names first, first + 1 ... in the order of n: to visit each once. */
+void bench_picker_run(bench_picker *picker, bench_pick *picks, size_t first, size_t count);
+void bench_picker_request(bench_picker *picker, char out[BENCH_REQUEST_SIZE]);
+
+#endif

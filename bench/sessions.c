@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/* What goes on while people work, on SQLite: beats, which write one row however many locks the session holds, and reads
+ * (who holds it, do I hold it). Beside each the same rows by sqlite3 alone. */
+#include "bare.h"
+#include "bench.h"
+#include "ours.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { MANY_LOCKS = 1000, LOOKUP = 256 };
+
+/* A store whose session holds the first names, and the bare loop on a copy of it. */
+typedef struct pair {
+    ours *ours;
+    bare *bare;
+    hf_credentials holder;
+    uint32_t held;
+} pair;
+
+static void hold(pair *p, uint32_t count)
+{
+    static char ids[BENCH_BATCH_MAX][BENCH_ID_SIZE];
+    for (uint32_t i = 0; i < count; i++) {
+        bench_name(i, ids[i]);
+        p->ours->picks[i].id = ids[i];
+        bench_picker_request(p->ours->picker, p->ours->picks[i].request);
+    }
+    ours_acquire(p->ours, &p->holder, count);
+}
+
+static void open_pair(const bench *b, const char *name, uint32_t held, pair *out)
+{
+    char path[BENCH_PATH_SIZE + 32];
+    char copy[BENCH_PATH_SIZE + 32];
+    char url[BENCH_PATH_SIZE + 48];
+    snprintf(path, sizeof path, "%s/%s.db", b->dir, name);
+    snprintf(copy, sizeof copy, "%s/%s-bare.db", b->dir, name);
+    snprintf(url, sizeof url, "sqlite:%s", path);
+    out->ours = ours_open(b, url);
+    ours_session(out->ours, &out->holder);
+    hold(out, held);
+    ours_close(out->ours);
+    bare_copy(path, copy);
+    out->bare = bare_open(b, copy, out->holder.id);
+    bare_held(out->bare, held);
+    out->held = held;
+    out->ours = ours_open(b, url);
+}
+
+static void close_pair(pair *p)
+{
+    ours_close(p->ours);
+    bare_close(p->bare);
+    hf_credentials_clear(&p->holder);
+}
+
+static double our_beats(void *context, double seconds)
+{
+    pair *p = context;
+    size_t beats = 0;
+    double start = bench_now();
+    double end;
+    do {
+        hf_batch_clear(p->ours->batch);
+        hf_batch_add(p->ours->batch, HF_OP_BEAT)->session = &p->holder;
+        ours_execute(p->ours);
+        if (hf_batch_op(p->ours->batch, 0)->answer.locks_count != p->held)
+            bench_die("a beat lost locks");
+        beats++;
+        end = bench_now();
+    } while (end - start < seconds && !bench_stopped());
+    return (double)beats / (end - start);
+}
+
+static void measure_beats(bench *b, const char *name, uint32_t locks)
+{
+    if (!bench_wants(b, name))
+        return;
+    pair p;
+    open_pair(b, locks == 1 ? "beat-1" : "beat-1000", locks, &p);
+    bench_side sides[] = {{our_beats, &p}, {bare_beats, p.bare}};
+    bench_series series[2];
+    bench_interleave(b, sides, 2, series);
+    bench_figure figure = {.unit = "beats/s", .against = "bare update of one row"};
+    snprintf(figure.name, sizeof figure.name, "%s", name);
+    bench_report(b, &figure, &series[0], &series[1]);
+    close_pair(&p);
+}
+
+void bench_beats(bench *b)
+{
+    measure_beats(b, "beat/1-lock", 1);
+    measure_beats(b, "beat/1000-locks", MANY_LOCKS);
+}
+
+/* Reads in batches of p->ours->batch_size. */
+static double our_reads(pair *p, hf_op_kind kind, double seconds)
+{
+    static char ids[LOOKUP][BENCH_ID_SIZE];
+    size_t reads = 0;
+    double start = bench_now();
+    double end;
+    do {
+        hf_batch_clear(p->ours->batch);
+        for (size_t i = 0; i < p->ours->batch_size; i++) {
+            hf_op *op = hf_batch_add(p->ours->batch, kind);
+            bench_name(bench_picker_below(p->ours->picker, p->held), ids[i]);
+            op->session = kind == HF_OP_HOLDS ? &p->holder : NULL;
+            op->type = BENCH_TYPE;
+            op->id = ids[i];
+        }
+        ours_execute(p->ours);
+        for (size_t i = 0; i < p->ours->batch_size; i++)
+            if (hf_batch_op(p->ours->batch, i)->answer.locks_count != 1)
+                bench_die("a read misses the lock on %s", ids[i]);
+        reads += p->ours->batch_size;
+        end = bench_now();
+    } while (end - start < seconds && !bench_stopped());
+    return (double)reads / (end - start);
+}
+
+static double our_who(void *context, double seconds)
+{
+    return our_reads(context, HF_OP_WHO, seconds);
+}
+
+static double our_holds(void *context, double seconds)
+{
+    return our_reads(context, HF_OP_HOLDS, seconds);
+}
+
+static void measure_reads(bench *b, pair *p, const char *name, size_t batch_size, bool holds)
+{
+    if (!bench_wants(b, name))
+        return;
+    p->ours->batch_size = batch_size;
+    bare_batch_size(p->bare, batch_size);
+    bench_side sides[] = {{holds ? our_holds : our_who, p}, {holds ? bare_holds : bare_who, p->bare}};
+    bench_series series[2];
+    bench_interleave(b, sides, 2, series);
+    bench_figure figure = {.unit = "reads/s", .against = "bare SELECT of the same rows"};
+    snprintf(figure.name, sizeof figure.name, "%s", name);
+    bench_report(b, &figure, &series[0], &series[1]);
+}
+
+void bench_reads(bench *b)
+{
+    if (!bench_wants(b, "read/"))
+        return;
+    pair p;
+    open_pair(b, "reads", MANY_LOCKS, &p);
+    measure_reads(b, &p, "read/who", 1, false);
+    measure_reads(b, &p, "read/holds", 1, true);
+    measure_reads(b, &p, "read/lookup-256", LOOKUP, false);
+    close_pair(&p);
+}

@@ -1,0 +1,103 @@
+# Bash completion for holdfast: verbs, options, modes, policies, and what a store can tell.
+
+# The options of a verb; those with a value end in '='.
+_holdfast_options() {
+    local session='--session='
+    case $1 in
+        'session open') echo '--user= --name= --idle= --replaces= --no-remember' ;;
+        'session beat' | 'session close') echo "$session" ;;
+        'session list') echo '--user=' ;;
+        acquire) echo "--mode= --ttl= --purpose= $session" ;;
+        release) echo "--all --fence= $session" ;;
+        renew) echo "--ttl= --purpose= --fence= $session" ;;
+        downgrade | holds) echo "--fence= $session" ;;
+        list) echo '--type= --user= --session=' ;;
+        request) echo "--message= $session" ;;
+        hand-over) echo "--to= --fence= $session" ;;
+        force-release) echo "--reason= --fence= $session" ;;
+        'type set') echo '--policy= --ttl= --max-ttl=' ;;
+        events) echo '--after= --type= --follow --interval= --count=' ;;
+        watch) echo '--type= --interval= --count=' ;;
+        restore) echo '--replace' ;;
+    esac
+    echo '--store= --json --help'
+}
+
+# What can follow an option, as words; nothing when only the user knows.
+_holdfast_values() {
+    case $1 in
+        --mode) echo 'exclusive shared' ;;
+        --policy) echo 'optimistic exclusive-write exclusive-read read-write' ;;
+        --ttl | --max-ttl | --idle | --interval) echo '30s 5m 30m 2h 1d' ;;
+        --replaces) echo 'remembered' ;;
+        --store) echo 'memory: sqlite: postgres:// mysql:// redis:// http:// https://' ;;
+    esac
+}
+
+# The words before the cursor, with what bash broke at '=' and ':' put together again.
+_holdfast_words() {
+    local word joined=() join=''
+    for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+        if [[ -n $join || $word == [=:] ]] && ((${#joined[@]} > 0)); then
+            joined[-1]+=$word
+        else
+            joined+=("$word")
+        fi
+        join=''
+        [[ $word == [=:] ]] && join=yes
+    done
+    ((${#joined[@]} == 0)) || printf '%s\n' "${joined[@]}"
+}
+
+# The verb: the first word that is no option and no option's value, or the first two of them.
+_holdfast_verb() {
+    local word skip='' words=()
+    while read -r word; do
+        if [[ -n $skip ]]; then
+            skip=''
+        elif [[ $word == --* ]]; then
+            [[ $word == *=* || ' --json --help --all --follow --replace --no-remember ' == *" $word "* ]] || skip=yes
+        else
+            words+=("$word")
+        fi
+    done < <(_holdfast_words)
+    case ${words[0]-} in
+        session | type) echo "${words[0]}${words[1]:+ ${words[1]}}" ;;
+        *) echo "${words[0]-}" ;;
+    esac
+}
+
+_holdfast() {
+    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} verb words=''
+    COMPREPLY=()
+    verb=$(_holdfast_verb)
+    # '=' breaks words in bash: --mode=sh is three of them.
+    if [[ $current == '=' ]]; then
+        current=''
+    elif [[ $previous == '=' ]]; then
+        previous=${COMP_WORDS[COMP_CWORD - 2]}
+    fi
+    if [[ $previous == --* && " $(_holdfast_options "$verb") " == *" $previous= "* ]]; then
+        words=$(_holdfast_values "$previous")
+    elif [[ $current == --* ]]; then
+        words=$(_holdfast_options "$verb")
+    else
+        case $verb in
+            '') words='session acquire release renew downgrade holds who list request hand-over force-release type
+                sweep events watch backup restore help' ;;
+            session) words='open beat close list' ;;
+            type) words='set get list' ;;
+            help) words='session acquire release renew downgrade holds who list request hand-over force-release type
+                sweep events watch backup restore' ;;
+            backup | restore)
+                mapfile -t COMPREPLY < <(compgen -f -- "$current")
+                return
+                ;;
+        esac
+    fi
+    mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
+    [[ ${COMPREPLY[0]-} == *[=:/] ]] && compopt -o nospace 2>/dev/null
+    return 0
+}
+
+complete -F _holdfast holdfast

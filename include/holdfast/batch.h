@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/* What can be asked of a store. Everything done to a store is a batch of ops: they run in order, each sees those
+ * before it, and each gets its own answer. A refused op changes nothing and does not fail its neighbours. Ops
+ * marked `linked` stand or fall with the next one: a linked run is atomic.
+ *
+ * Most programs use the easy calls of session.h and manager.h, each of which is a batch. */
+#ifndef HOLDFAST_BATCH_H
+#define HOLDFAST_BATCH_H
+
+#include <holdfast/event.h>
+#include <holdfast/names.h>
+#include <holdfast/status.h>
+#include <holdfast/type.h>
+
+HF_BEGIN_DECLS
+
+typedef enum hf_op_kind {
+    /* What each reads of hf_op stands beside it; (x) is optional. Every changing op also takes (request_id). */
+    HF_OP_SESSION_OPEN,  /* session (the new id and key), user, (name), (idle_us), (replaces), (caller) → sessions */
+    HF_OP_BEAT,          /* session → sessions, locks_count, lost, requests */
+    HF_OP_CLOSE,         /* session → locks_count released. Closing an ended session is ok */
+    HF_OP_ACQUIRE,       /* session, type, id, (mode), (ttl_us), (purpose) → locks[0], outcome */
+    HF_OP_RENEW,         /* session, type, id, (ttl_us: 0 removes the bound), (purpose), (fence) → locks[0] */
+    HF_OP_DOWNGRADE,     /* session, type, id, (fence) → locks[0] */
+    HF_OP_RELEASE,       /* session, type, id, (fence) → locks[0]: what was released */
+    HF_OP_RELEASE_ALL,   /* session → locks_count released */
+    HF_OP_HOLDS,         /* session, type, id, (fence) → locks[0], or HF_NOT_HELD */
+    HF_OP_WHO,           /* type, id → locks (holders), requests */
+    HF_OP_REQUEST,       /* session, type, id, (text: message) → locks (holders) */
+    HF_OP_HAND_OVER,     /* session, type, id, target, (fence) → locks[0]: the new holder's */
+    HF_OP_FORCE_RELEASE, /* type, id, text: reason, actor or session, (fence: only that grant) → locks ended */
+    HF_OP_TYPE_GET,      /* type → types[0], or HF_NOT_FOUND */
+    /* The rest stand alone: each is a batch of its own. */
+    HF_OP_TYPE_SET, /* type, policy, (ttl_us), (ttl_max_us), (actor) */
+    HF_OP_TYPES,    /* → types */
+    HF_OP_LIST,     /* (type), (user), (target: a session id), (after), (limit) → locks, next */
+    HF_OP_SESSIONS, /* (user), (after), (limit) → sessions that live, next */
+    HF_OP_EVENTS,   /* (after_seq), (limit) → events, first_seq */
+    HF_OP_SWEEP,    /* (limit) → swept, more */
+    HF_OP_KINDS
+} hf_op_kind;
+
+/* A session as anyone may see it: no secret. */
+typedef struct hf_session_info {
+    char id[HF_SESSION_ID_SIZE];
+    char user[HF_TEXT_SIZE];
+    char name[HF_TEXT_SIZE];
+    int64_t idle_us;
+    int64_t opened_us;
+    int64_t expires_us; /* when it dies unless it beats */
+    int64_t ended_us;   /* 0 while it lives */
+} hf_session_info;
+
+/* What an acquire came to. */
+typedef enum hf_outcome { HF_OUTCOME_NONE, HF_GRANTED, HF_UPGRADED, HF_ALREADY_YOURS } hf_outcome;
+
+/* Where a list goes on: the last row answered. Zero: from the start. */
+typedef struct hf_cursor {
+    hf_resource resource;
+    char session[HF_SESSION_ID_SIZE];
+} hf_cursor;
+
+/* The answer to an op. Arrays belong to the batch and live until it is cleared or freed. */
+typedef struct hf_answer {
+    hf_status status;
+    hf_outcome outcome;
+    const char *message; /* one sentence when status is not HF_OK, else NULL */
+    const hf_lock *locks; /* yours, or whoever stands in the way */
+    size_t locks_count;
+    const hf_request *requests;
+    size_t requests_count;
+    const hf_lost *lost;
+    size_t lost_count;
+    const hf_session_info *sessions;
+    size_t sessions_count;
+    const hf_type *types;
+    size_t types_count;
+    const hf_event *events;
+    size_t events_count;
+    int64_t first_seq; /* HF_OP_EVENTS: the oldest event that is kept; a reader before it has missed some */
+    int64_t now_us;    /* the store's time this op was judged at */
+    size_t swept;      /* HF_OP_SWEEP: rows removed or ended */
+    bool more;         /* HF_OP_LIST, HF_OP_SESSIONS: `next` goes on; HF_OP_SWEEP: call again */
+    hf_cursor next;
+} hf_answer;
+
+/* One thing to ask. Strings are borrowed until the batch has been executed; NULL counts as not given. */
+typedef struct hf_op {
+    hf_op_kind kind;
+    bool linked; /* stands or falls with the next op */
+    const hf_credentials *session;
+    const hf_credentials *replaces;
+    const char *type;
+    const char *id;
+    hf_mode mode;
+    hf_policy policy;
+    int64_t ttl_us;
+    int64_t ttl_max_us;
+    int64_t idle_us;
+    int64_t fence; /* 0: whichever is live */
+    const char *purpose;
+    const char *text;       /* message of a request, reason of a forced release */
+    const char *actor;      /* who forces, where it isn't the session's user */
+    const char *caller;     /* id of the token that opens the session */
+    const char *target;     /* a session's public id */
+    const char *user;
+    const char *name;
+    const char *request_id; /* asking again with the same id settles an unsure answer */
+    hf_cursor after;
+    int64_t after_seq;
+    size_t limit; /* 0: HF_LIST_DEFAULT or HF_SWEEP_DEFAULT */
+    hf_answer answer;
+} hf_op;
+
+typedef struct hf_batch hf_batch;
+
+/* A batch with room for `capacity` ops (1 to HF_BATCH_OPS_MAX, else HF_TOO_LARGE). */
+HF_API HF_MUST_USE hf_status hf_batch_new(size_t capacity, hf_batch **out, hf_error *err);
+HF_API void hf_batch_free(hf_batch *batch);
+
+/* Adds a zeroed op of that kind and returns it to be filled in; NULL when the batch is full. */
+HF_API hf_op *hf_batch_add(hf_batch *batch, hf_op_kind kind);
+
+HF_API size_t hf_batch_count(const hf_batch *batch);
+HF_API hf_op *hf_batch_op(hf_batch *batch, size_t index);
+
+/* Forgets ops and answers, keeps the memory. */
+HF_API void hf_batch_clear(hf_batch *batch);
+
+/* "acquire", "session-open" ...: the kind as it is written in traces and on the wire. */
+HF_API const char *hf_op_kind_name(hf_op_kind kind);
+
+HF_END_DECLS
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* holdfast: keeps people's work from being lost when an edit takes longer than a transaction. All of the API.
+ * Reading order: lock.h, status.h, names.h, type.h, event.h, manager.h, session.h; batch.h and store.h below them. */
+#ifndef HOLDFAST_H
+#define HOLDFAST_H
+
+#include <holdfast/api.h>
+#include <holdfast/batch.h>
+#include <holdfast/event.h>
+#include <holdfast/json.h>
+#include <holdfast/limits.h>
+#include <holdfast/lock.h>
+#include <holdfast/manager.h>
+#include <holdfast/names.h>
+#include <holdfast/session.h>
+#include <holdfast/sqlite.h>
+#include <holdfast/status.h>
+#include <holdfast/store.h>
+#include <holdfast/type.h>
+
+HF_BEGIN_DECLS
+
+/* The version of the library in use, as HF_VERSION was for the headers. */
+HF_API const char *hf_version(void);
+
+HF_END_DECLS
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* The JSON of the command line and of HTTP, for programs that pass it on. Each returns a new string to be freed with
+ * hf_json_free, or NULL when memory is out. Times are RFC 3339 UTC, durations numbers of seconds. */
+#ifndef HOLDFAST_JSON_H
+#define HOLDFAST_JSON_H
+
+#include <holdfast/batch.h>
+
+HF_BEGIN_DECLS
+
+HF_API void hf_json_free(char *json);
+
+/* {"resource","mode","fence","since","expires","purpose","session","user","name"} */
+HF_API char *hf_lock_json(const hf_lock *lock);
+
+/* {"id","key","user","name","idle_seconds","expires"}; key only when not NULL: shown once, on opening. */
+HF_API char *hf_session_json(const hf_session_info *session, const char *key);
+
+/* {"locks":[...]}, with "next" when `more` */
+HF_API char *hf_locks_json(const hf_answer *answer);
+
+/* {"resource","holders":[...],"requests":[...]} */
+HF_API char *hf_who_json(const hf_resource *resource, const hf_answer *answer);
+
+/* {"expires","locks":N,"lost":[...],"requests":[...]} */
+HF_API char *hf_beat_json(const hf_answer *answer);
+
+/* {"code","message","resource","holders":[...]}: a refusal. resource may be NULL. */
+HF_API char *hf_refusal_json(hf_status status, const char *message, const char *resource, const hf_lock *holders,
+                             size_t holders_count);
+
+/* {"type","policy","ttl_seconds","max_ttl_seconds"} and {"types":[...]} */
+HF_API char *hf_type_json(const hf_type *type);
+HF_API char *hf_types_json(const hf_answer *answer);
+
+/* {"seq","at","kind","resource","session","user","actor","fence","reason"} */
+HF_API char *hf_event_json(const hf_event *event);
+
+HF_END_DECLS
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* holdfast on an application's own SQLite handle: take the lock in the same transaction that loads the record. */
+#ifndef HOLDFAST_SQLITE_H
+#define HOLDFAST_SQLITE_H
+
+#include <holdfast/store.h>
+
+HF_BEGIN_DECLS
+
+struct sqlite3;
+
+enum {
+    HF_SQLITE_INSTALL = 1 /* create or upgrade holdfast's tables in this database */
+};
+
+/* A store on the application's handle. Inside an open transaction a batch joins it: a grant counts when the
+ * application commits, and a failure undoes the batch alone. Outside one, each batch is its own transaction.
+ * The handle stays the application's: it must outlive the store, and calls follow its threading rules.
+ * `names` is the prefix of the tables ("holdfast" when NULL). Its grade says what can't be promised: the
+ * application's own settings decide what survives a crash. */
+HF_API HF_MUST_USE hf_status hf_sqlite_wrap(struct sqlite3 *db, const char *names, unsigned flags, hf_store **out,
+                                            hf_error *err);
+
+HF_END_DECLS
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* Where locks and sessions live. A store executes batches; that is nearly all it does. */
+#ifndef HOLDFAST_STORE_H
+#define HOLDFAST_STORE_H
+
+#include <holdfast/batch.h>
+
+HF_BEGIN_DECLS
+
+typedef struct hf_store hf_store;
+
+/* What an acknowledged lock survives. */
+typedef enum hf_grade_level {
+    HF_GRADE_NONE,    /* gone with the process */
+    HF_GRADE_PROCESS, /* survives a crash of the program, perhaps not of the machine */
+    HF_GRADE_DISK     /* synced to disk before it is acknowledged */
+} hf_grade_level;
+
+typedef struct hf_grade {
+    hf_grade_level level;
+    char text[HF_TEXT_SIZE]; /* one sentence: what it stands on */
+} hf_grade;
+
+/* Opens the store a URL names (memory:, sqlite:PATH ...), creating its tables where that is safe.
+ * HF_INVALID: the URL is not understood. HF_UNAVAILABLE: it can't be used; the sentence says why. */
+HF_API HF_MUST_USE hf_status hf_store_open(const char *url, hf_store **out, hf_error *err);
+
+/* Runs a batch. HF_OK: it is committed and every op has its answer. HF_UNSURE: it may have been committed; run it
+ * again with the same request ids to find out. Anything else: nothing was done. Threads may share a store. */
+HF_API HF_MUST_USE hf_status hf_store_execute(hf_store *store, hf_batch *batch, hf_error *err);
+
+/* What durability the store stands on. */
+HF_API void hf_store_grade(hf_store *store, hf_grade *out);
+
+/* Writes a consistent copy of a live store to a new file. */
+HF_API HF_MUST_USE hf_status hf_store_backup(hf_store *store, const char *path, hf_error *err);
+
+/* Replaces everything in the store by a backup, in one step or not at all. Fences still never go back. */
+HF_API HF_MUST_USE hf_status hf_store_restore(hf_store *store, const char *path, hf_error *err);
+
+/* Accepts NULL. */
+HF_API void hf_store_close(hf_store *store);
+
+HF_END_DECLS
+
+#endif

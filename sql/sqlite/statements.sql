@@ -1,0 +1,158 @@
+-- The statements of the SQLite store. {ns} is the namespace.
+
+-- name: begin
+BEGIN IMMEDIATE
+-- name: begin_read
+BEGIN
+-- name: commit
+COMMIT
+-- name: rollback
+ROLLBACK
+-- name: savepoint
+SAVEPOINT holdfast_batch
+-- name: savepoint_release
+RELEASE holdfast_batch
+-- name: savepoint_rollback
+ROLLBACK TO holdfast_batch
+
+-- name: type_load
+SELECT policy, ttl_us, ttl_max_us FROM {ns}_type WHERE type = ?1
+-- name: session_load
+SELECT key_sha256, user, name, idle_us, opened_us, expires_us, ended_us, rev, token, request
+  FROM {ns}_session WHERE id = ?1
+-- name: session_by_request
+SELECT id FROM {ns}_session WHERE request = ?1
+-- name: resource_load
+SELECT fence, rev, ended_session, ended_fence, ended_request, ended_us FROM {ns}_resource WHERE type = ?1 AND id = ?2
+-- name: locks_load
+SELECT session, mode, fence, since_us, ends_us, purpose, request FROM {ns}_lock WHERE type = ?1 AND id = ?2
+-- name: session_locks_load
+SELECT type, id, mode, fence, since_us, ends_us, purpose, request
+  FROM {ns}_lock WHERE session = ?1 ORDER BY type, id LIMIT ?2
+-- name: requests_any
+SELECT EXISTS (SELECT 1 FROM {ns}_request)
+-- name: requests_load
+SELECT session, message, at_us FROM {ns}_request WHERE type = ?1 AND id = ?2
+-- name: lost_load
+SELECT type, id, fence, at_us, why, by_name, reason FROM {ns}_lost WHERE session = ?1
+
+-- name: session_insert
+INSERT INTO {ns}_session (id, key_sha256, user, name, idle_us, opened_us, expires_us, ended_us, token, request, rev)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
+-- name: session_update
+UPDATE {ns}_session SET expires_us = ?2, ended_us = ?3, rev = ?4 WHERE id = ?1
+-- name: resource_insert
+INSERT INTO {ns}_resource (type, id, fence, rev, ended_session, ended_fence, ended_request, ended_us)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+-- name: resource_update
+UPDATE {ns}_resource SET fence = ?3, rev = ?4, ended_session = ?5, ended_fence = ?6, ended_request = ?7, ended_us = ?8
+ WHERE type = ?1 AND id = ?2
+-- name: lock_insert
+INSERT INTO {ns}_lock (type, id, session, mode, fence, since_us, ends_us, purpose, request)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+-- name: lock_update
+UPDATE {ns}_lock SET mode = ?4, fence = ?5, since_us = ?6, ends_us = ?7, purpose = ?8, request = ?9
+ WHERE type = ?1 AND id = ?2 AND session = ?3
+-- name: lock_delete
+DELETE FROM {ns}_lock WHERE type = ?1 AND id = ?2 AND session = ?3
+-- name: request_save
+INSERT INTO {ns}_request (type, id, session, message, at_us) VALUES (?1, ?2, ?3, ?4, ?5)
+ON CONFLICT (type, id, session) DO UPDATE SET message = excluded.message, at_us = excluded.at_us
+-- name: request_delete
+DELETE FROM {ns}_request WHERE type = ?1 AND id = ?2 AND session = ?3
+-- name: lost_save
+INSERT INTO {ns}_lost (session, type, id, fence, at_us, why, by_name, reason) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+ON CONFLICT (session, type, id) DO UPDATE
+   SET fence = excluded.fence, at_us = excluded.at_us, why = excluded.why, by_name = excluded.by_name,
+       reason = excluded.reason
+-- name: lost_delete
+DELETE FROM {ns}_lost WHERE session = ?1 AND type = ?2 AND id = ?3
+-- name: event_insert
+INSERT INTO {ns}_event (at_us, kind, type, resource_id, session, user, actor, fence, reason)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+
+-- What stands alone. ?1 is the time; ?2 to ?4 the cursor; ?5 how many; ?6 type, ?7 session, ?8 user (null: any).
+-- name: list
+SELECT l.type, l.id, l.session, l.mode, l.fence, l.since_us, l.ends_us, l.purpose, s.user, s.name, s.expires_us
+  FROM {ns}_lock l CROSS JOIN {ns}_session s ON s.id = l.session
+ WHERE (l.type, l.id, l.session) > (?2, ?3, ?4)
+   AND s.ended_us IS NULL AND s.expires_us > ?1 AND (l.ends_us IS NULL OR l.ends_us > ?1)
+   AND (?6 IS NULL OR l.type = ?6) AND (?7 IS NULL OR l.session = ?7) AND (?8 IS NULL OR s.user = ?8)
+ ORDER BY l.type, l.id, l.session LIMIT ?5
+-- name: list_type
+SELECT l.type, l.id, l.session, l.mode, l.fence, l.since_us, l.ends_us, l.purpose, s.user, s.name, s.expires_us
+  FROM {ns}_lock l CROSS JOIN {ns}_session s ON s.id = l.session
+ WHERE l.type = ?6 AND (l.type, l.id, l.session) > (?2, ?3, ?4)
+   AND s.ended_us IS NULL AND s.expires_us > ?1 AND (l.ends_us IS NULL OR l.ends_us > ?1)
+   AND (?7 IS NULL OR l.session = ?7) AND (?8 IS NULL OR s.user = ?8)
+ ORDER BY l.type, l.id, l.session LIMIT ?5
+-- name: list_session
+SELECT l.type, l.id, l.session, l.mode, l.fence, l.since_us, l.ends_us, l.purpose, s.user, s.name, s.expires_us
+  FROM {ns}_session s CROSS JOIN {ns}_lock l ON l.session = s.id
+ WHERE s.id = ?7 AND (l.type, l.id, l.session) > (?2, ?3, ?4)
+   AND s.ended_us IS NULL AND s.expires_us > ?1 AND (l.ends_us IS NULL OR l.ends_us > ?1)
+   AND (?6 IS NULL OR l.type = ?6) AND (?8 IS NULL OR s.user = ?8)
+ ORDER BY l.type, l.id, l.session LIMIT ?5
+-- name: list_user
+SELECT l.type, l.id, l.session, l.mode, l.fence, l.since_us, l.ends_us, l.purpose, s.user, s.name, s.expires_us
+  FROM {ns}_session s INDEXED BY {ns}_session_user CROSS JOIN {ns}_lock l ON l.session = s.id
+ WHERE s.user = ?8 AND (l.type, l.id, l.session) > (?2, ?3, ?4)
+   AND s.ended_us IS NULL AND s.expires_us > ?1 AND (l.ends_us IS NULL OR l.ends_us > ?1)
+   AND (?6 IS NULL OR l.type = ?6)
+ ORDER BY l.type, l.id, l.session LIMIT ?5
+-- name: sessions
+SELECT id, user, name, idle_us, opened_us, expires_us FROM {ns}_session
+ WHERE id > ?2 AND ended_us IS NULL AND expires_us > ?1 AND (?4 IS NULL OR user = ?4) ORDER BY id LIMIT ?3
+-- name: events
+SELECT id, at_us, kind, type, resource_id, session, user, actor, fence, reason
+  FROM {ns}_event WHERE id > ?1 ORDER BY id LIMIT ?2
+-- name: events_first
+SELECT min(id) FROM {ns}_event
+-- name: types
+SELECT type, policy, ttl_us, ttl_max_us FROM {ns}_type ORDER BY type
+-- name: type_save
+INSERT INTO {ns}_type (type, policy, ttl_us, ttl_max_us) VALUES (?1, ?2, ?3, ?4)
+ON CONFLICT (type) DO UPDATE
+   SET policy = excluded.policy, ttl_us = excluded.ttl_us, ttl_max_us = excluded.ttl_max_us
+-- name: type_live
+SELECT EXISTS (SELECT 1 FROM {ns}_lock l JOIN {ns}_session s ON s.id = l.session
+                WHERE l.type = ?1 AND s.ended_us IS NULL AND s.expires_us > ?2
+                  AND (l.ends_us IS NULL OR l.ends_us > ?2))
+
+-- Sweeping.
+-- name: sweep_dead
+SELECT id FROM {ns}_session WHERE ended_us IS NULL AND expires_us <= ?1 ORDER BY expires_us, id LIMIT 1
+-- name: sweep_spent
+SELECT l.type, l.id, l.session FROM {ns}_lock l JOIN {ns}_session s ON s.id = l.session
+ WHERE l.ends_us IS NOT NULL AND l.ends_us <= ?1 AND s.ended_us IS NULL AND s.expires_us > ?1
+ ORDER BY l.ends_us, l.type, l.id, l.session LIMIT ?2
+-- name: lock_load
+SELECT mode, fence, since_us, ends_us, purpose, request FROM {ns}_lock WHERE type = ?1 AND id = ?2 AND session = ?3
+-- name: sweep_old
+SELECT id FROM {ns}_session s WHERE ended_us <= ?1 AND NOT EXISTS (SELECT 1 FROM {ns}_lock WHERE session = s.id)
+ ORDER BY ended_us, id LIMIT ?2
+-- name: session_delete
+DELETE FROM {ns}_session WHERE id = ?1
+-- name: session_lost_delete
+DELETE FROM {ns}_lost WHERE session = ?1
+-- name: session_requests_delete
+DELETE FROM {ns}_request WHERE session = ?1
+-- name: sweep_anchors
+SELECT type, id,
+       fence <= ?1 AND ifnull(ended_us, 0) <= ?1
+       AND NOT EXISTS (SELECT 1 FROM {ns}_lock l WHERE l.type = r.type AND l.id = r.id)
+       AND NOT EXISTS (SELECT 1 FROM {ns}_request q WHERE q.type = r.type AND q.id = r.id)
+  FROM {ns}_resource r WHERE (type, id) > (?2, ?3) ORDER BY type, id LIMIT ?4
+-- name: resource_delete
+DELETE FROM {ns}_resource WHERE type = ?1 AND id = ?2
+-- name: meta_get
+SELECT value FROM {ns}_meta WHERE name = ?1
+-- name: meta_set
+INSERT INTO {ns}_meta (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = excluded.value
+
+-- After a restore event numbers go on from where they were (?1), so that no reader skips what comes next.
+-- name: events_last
+SELECT ifnull(max(id), 0) FROM {ns}_event
+-- name: event_restored
+INSERT INTO {ns}_event (id, at_us, kind)
+VALUES (max(?1, (SELECT ifnull(max(id), 0) FROM {ns}_event)) + 1, ?2, 'restored')

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/* The arena: a list of blocks, filled front to back. */
+#include "base/arena.h"
+
+#include "base/seams.h"
+
+#include <string.h>
+
+enum { BLOCK_MIN = 16 * 1024, ALIGN = 16 };
+
+struct hf_arena_block {
+    hf_arena_block *next;
+    size_t size;
+    _Alignas(ALIGN) unsigned char bytes[];
+};
+
+static hf_arena_block *block_new(hf_arena *arena, size_t size)
+{
+    size_t wanted = arena->current == NULL ? BLOCK_MIN : arena->current->size * 2;
+    if (wanted > 4u << 20)
+        wanted = 4u << 20;
+    if (wanted < size)
+        wanted = size;
+    if (arena->total + wanted > HF_ARENA_MAX)
+        return NULL;
+    hf_arena_block *block = hf_realloc(NULL, sizeof *block + wanted);
+    if (block == NULL)
+        return NULL;
+    block->next = NULL;
+    block->size = wanted;
+    arena->total += wanted;
+    return block;
+}
+
+/* Goes on to the next block that has room, making one where there is none. */
+static bool advance(hf_arena *arena, size_t size)
+{
+    while (arena->current != NULL && arena->current->next != NULL) {
+        arena->current = arena->current->next;
+        arena->used = 0;
+        if (arena->current->size >= size)
+            return true;
+    }
+    hf_arena_block *block = block_new(arena, size);
+    if (block == NULL)
+        return false;
+    if (arena->current == NULL)
+        arena->first = block;
+    else
+        arena->current->next = block;
+    arena->current = block;
+    arena->used = 0;
+    return true;
+}
+
+void *hf_arena_alloc(hf_arena *arena, size_t size)
+{
+    if (size > HF_ARENA_MAX)
+        return NULL;
+    size = (size + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+    if ((arena->current == NULL || arena->current->size - arena->used < size) && !advance(arena, size))
+        return NULL;
+    void *out = arena->current->bytes + arena->used;
+    arena->used += size;
+    return memset(out, 0, size);
+}
+
+bool hf_arena_copy(hf_arena *arena, hf_slice from, hf_slice *out)
+{
+    *out = (hf_slice){NULL, 0};
+    if (from.size == 0)
+        return true;
+    char *copy = hf_arena_alloc(arena, from.size);
+    if (copy == NULL)
+        return false;
+    memcpy(copy, from.at, from.size);
+    *out = (hf_slice){copy, from.size};
+    return true;
+}
+
+char *hf_arena_text(hf_arena *arena, hf_slice from)
+{
+    char *copy = hf_arena_alloc(arena, from.size + 1);
+    if (copy != NULL && from.size > 0)
+        memcpy(copy, from.at, from.size);
+    return copy;
+}
+
+void hf_arena_reset(hf_arena *arena)
+{
+    arena->current = arena->first;
+    arena->used = 0;
+}
+
+void hf_arena_done(hf_arena *arena)
+{
+    for (hf_arena_block *block = arena->first, *next; block != NULL; block = next) {
+        next = block->next;
+        hf_free(block);
+    }
+    *arena = (hf_arena){0};
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* An arena: many small things allocated together and forgotten together. Memory is zeroed. It keeps its blocks when
+ * it is reset, so a store that works batch after batch stops asking for memory. */
+#ifndef HF_BASE_ARENA_H
+#define HF_BASE_ARENA_H
+
+#include "base/text.h"
+
+#include <stddef.h>
+
+#define HF_ARENA_MAX ((size_t)1 << 30) /* ceiling of what one arena may hold */
+
+typedef struct hf_arena_block hf_arena_block;
+
+/* All zero is an empty arena. */
+typedef struct hf_arena {
+    hf_arena_block *first;
+    hf_arena_block *current;
+    size_t used;  /* of current */
+    size_t total; /* bytes of all blocks */
+} hf_arena;
+
+/* Zeroed memory, aligned for anything; NULL when memory is out or the ceiling is reached. */
+void *hf_arena_alloc(hf_arena *arena, size_t size);
+
+/* A copy that lives in the arena. False when memory is out. */
+bool hf_arena_copy(hf_arena *arena, hf_slice from, hf_slice *out);
+
+/* The same as a NUL-terminated string. */
+char *hf_arena_text(hf_arena *arena, hf_slice from);
+
+void hf_arena_reset(hf_arena *arena);
+void hf_arena_done(hf_arena *arena);
+
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/* Growing text. */
+#include "base/buffer.h"
+
+#include "base/seams.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static bool make_room(hf_buffer *buffer, size_t more)
+{
+    if (buffer->failed)
+        return false;
+    size_t needed = buffer->size + more + 1;
+    if (needed <= buffer->room)
+        return true;
+    size_t room = buffer->room * 2 > needed ? buffer->room * 2 : needed < 128 ? 128 : needed;
+    char *text = needed > HF_BUFFER_MAX ? NULL : hf_realloc(buffer->text, room);
+    if (text == NULL) {
+        buffer->failed = true;
+        return false;
+    }
+    buffer->text = text;
+    buffer->room = room;
+    return true;
+}
+
+void hf_buffer_add(hf_buffer *buffer, const char *bytes, size_t size)
+{
+    if (!make_room(buffer, size))
+        return;
+    if (size > 0)
+        memcpy(buffer->text + buffer->size, bytes, size);
+    buffer->size += size;
+    buffer->text[buffer->size] = '\0';
+}
+
+void hf_buffer_print(hf_buffer *buffer, const char *format, ...)
+{
+    char small[512];
+    va_list args;
+    va_start(args, format);
+    int size = vsnprintf(small, sizeof small, format, args);
+    va_end(args);
+    if (size < 0) {
+        buffer->failed = true;
+        return;
+    }
+    if ((size_t)size < sizeof small) {
+        hf_buffer_add(buffer, small, (size_t)size);
+        return;
+    }
+    if (!make_room(buffer, (size_t)size))
+        return;
+    va_start(args, format);
+    vsnprintf(buffer->text + buffer->size, (size_t)size + 1, format, args);
+    va_end(args);
+    buffer->size += (size_t)size;
+}
+
+char *hf_buffer_take(hf_buffer *buffer)
+{
+    if (buffer->failed || buffer->text == NULL) {
+        hf_buffer_done(buffer);
+        return NULL;
+    }
+    char *text = buffer->text;
+    *buffer = (hf_buffer){0};
+    return text;
+}
+
+void hf_buffer_done(hf_buffer *buffer)
+{
+    hf_free(buffer->text);
+    *buffer = (hf_buffer){0};
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* Text that grows, up to a ceiling. Errors stick: write away, look once at the end. */
+#ifndef HF_BASE_BUFFER_H
+#define HF_BASE_BUFFER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define HF_BUFFER_MAX ((size_t)64 << 20)
+
+/* All zero is an empty buffer. */
+typedef struct hf_buffer {
+    char *text; /* always ends in NUL once something was added */
+    size_t size;
+    size_t room;
+    bool failed; /* memory was out or the ceiling reached; what was added since is missing */
+} hf_buffer;
+
+void hf_buffer_add(hf_buffer *buffer, const char *bytes, size_t size);
+void hf_buffer_print(hf_buffer *buffer, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Gives the text away (hf_free it), or frees it and answers NULL when it failed. */
+char *hf_buffer_take(hf_buffer *buffer);
+void hf_buffer_done(hf_buffer *buffer);
+
+#endif

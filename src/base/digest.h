@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* SHA-256 and comparing secrets in constant time, by libcrypto. */
+#ifndef HF_BASE_DIGEST_H
+#define HF_BASE_DIGEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+bool hf_sha256(const void *bytes, size_t size, unsigned char out[32]);
+bool hf_secret_equal(const void *a, const void *b, size_t size);
+
+/* Overwrites a secret; the compiler can't leave it out. */
+void hf_secret_wipe(void *secret, size_t size);
+
+#endif

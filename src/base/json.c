@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/* Writing JSON. */
+#include "base/json.h"
+
+#include "base/time.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static void before_value(hf_json *json)
+{
+    if (json->comma)
+        hf_buffer_add(&json->out, ",", 1);
+    json->comma = true;
+}
+
+void hf_json_begin(hf_json *json, char bracket)
+{
+    before_value(json);
+    hf_buffer_add(&json->out, &bracket, 1);
+    json->comma = false;
+}
+
+void hf_json_end(hf_json *json, char bracket)
+{
+    hf_buffer_add(&json->out, &bracket, 1);
+    json->comma = true;
+}
+
+static void quoted(hf_json *json, const char *text)
+{
+    hf_buffer_add(&json->out, "\"", 1);
+    for (const char *at = text; *at != '\0'; at++) {
+        if (*at == '"' || *at == '\\')
+            hf_buffer_print(&json->out, "\\%c", *at);
+        else if ((unsigned char)*at < 0x20)
+            hf_buffer_print(&json->out, "\\u%04x", (unsigned char)*at);
+        else
+            hf_buffer_add(&json->out, at, 1);
+    }
+    hf_buffer_add(&json->out, "\"", 1);
+}
+
+void hf_json_name(hf_json *json, const char *name)
+{
+    before_value(json);
+    quoted(json, name);
+    hf_buffer_add(&json->out, ":", 1);
+    json->comma = false;
+}
+
+void hf_json_text(hf_json *json, const char *text)
+{
+    before_value(json);
+    if (text == NULL)
+        hf_buffer_add(&json->out, "null", 4);
+    else
+        quoted(json, text);
+}
+
+void hf_json_int(hf_json *json, int64_t value)
+{
+    before_value(json);
+    hf_buffer_print(&json->out, "%" PRId64, value);
+}
+
+void hf_json_seconds(hf_json *json, int64_t us)
+{
+    before_value(json);
+    hf_buffer_print(&json->out, "%" PRId64, us / 1000000);
+    if (us % 1000000 == 0)
+        return;
+    char fraction[8];
+    int digits = hf_time_fraction(us % 1000000, fraction);
+    hf_buffer_print(&json->out, ".%.*s", digits, fraction);
+}
+
+void hf_json_time(hf_json *json, int64_t us)
+{
+    char text[HF_TIME_TEXT];
+    hf_time_write(us, text);
+    hf_json_text(json, us == 0 ? NULL : text);
+}

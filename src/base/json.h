@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* Writing JSON into a buffer. The writer puts the commas: begin, name, value, end. */
+#ifndef HF_BASE_JSON_H
+#define HF_BASE_JSON_H
+
+#include "base/buffer.h"
+
+#include <stdint.h>
+
+/* All zero is an empty writer. */
+typedef struct hf_json {
+    hf_buffer out;
+    bool comma; /* something stands before the next value */
+} hf_json;
+
+void hf_json_begin(hf_json *json, char bracket); /* '{' or '[' */
+void hf_json_end(hf_json *json, char bracket);   /* '}' or ']' */
+void hf_json_name(hf_json *json, const char *name);
+void hf_json_text(hf_json *json, const char *text); /* NULL writes null */
+void hf_json_int(hf_json *json, int64_t value);
+void hf_json_seconds(hf_json *json, int64_t us); /* 1.5 for 1,500,000 */
+void hf_json_time(hf_json *json, int64_t us);    /* RFC 3339; 0 writes null */
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/* Text: comparing, copying, checking UTF-8, hex. */
+#include "base/text.h"
+
+#include <stdint.h>
+
+int hf_slice_compare(hf_slice a, hf_slice b)
+{
+    size_t common = a.size < b.size ? a.size : b.size;
+    int order = common == 0 ? 0 : memcmp(a.at, b.at, common);
+    if (order != 0)
+        return order;
+    return a.size < b.size ? -1 : a.size > b.size;
+}
+
+void hf_slice_copy(char *out, size_t size, hf_slice from)
+{
+    size_t n = from.size < size ? from.size : size - 1;
+    if (n > 0)
+        memcpy(out, from.at, n);
+    out[n] = '\0';
+}
+
+/* Decodes one character at `at`; its length, or 0 when the bytes are not UTF-8. */
+static size_t decode(const unsigned char *at, size_t left, uint32_t *out)
+{
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    size_t size = at[0] < 0x80 ? 1 : (at[0] & 0xe0) == 0xc0 ? 2 : (at[0] & 0xf0) == 0xe0 ? 3 : (at[0] & 0xf8) == 0xf0 ? 4 : 0;
+    if (size == 0 || size > left)
+        return 0;
+    uint32_t value = size == 1 ? at[0] : at[0] & (0x7fu >> size);
+    for (size_t i = 1; i < size; i++) {
+        if ((at[i] & 0xc0) != 0x80)
+            return 0;
+        value = value << 6 | (at[i] & 0x3f);
+    }
+    if (value < least[size] || value > 0x10ffff || (value >= 0xd800 && value <= 0xdfff))
+        return 0;
+    *out = value;
+    return size;
+}
+
+bool hf_text_is_clean(const char *text, size_t size)
+{
+    const unsigned char *at = (const unsigned char *)text;
+    while (size > 0) {
+        uint32_t value;
+        if (*at >= 0x20 && *at < 0x7f) {
+            at++;
+            size--;
+            continue;
+        }
+        size_t n = decode(at, size, &value);
+        if (n == 0 || value < 0x20 || (value >= 0x7f && value < 0xa0))
+            return false;
+        at += n;
+        size -= n;
+    }
+    return true;
+}
+
+void hf_hex(const void *bytes, size_t size, char *out)
+{
+    static const char digits[] = "0123456789abcdef";
+    const unsigned char *at = bytes;
+    for (size_t i = 0; i < size; i++) {
+        *out++ = digits[at[i] >> 4];
+        *out++ = digits[at[i] & 15];
+    }
+    *out = '\0';
+}
+
+bool hf_is_hex(const char *text, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        if (!((text[i] >= '0' && text[i] <= '9') || (text[i] >= 'a' && text[i] <= 'f')))
+            return false;
+    return true;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* Text: slices (a pointer and a length, not owned), UTF-8, hex. */
+#ifndef HF_BASE_TEXT_H
+#define HF_BASE_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+/* Borrowed bytes without a final NUL. size 0: not given. */
+typedef struct hf_slice {
+    const char *at;
+    size_t size;
+} hf_slice;
+
+#define HF_NOTHING ((hf_slice){NULL, 0})
+
+static inline hf_slice hf_slice_of(const char *text)
+{
+    return (hf_slice){text, text == NULL ? 0 : strlen(text)};
+}
+
+static inline bool hf_slice_equal(hf_slice a, hf_slice b)
+{
+    return a.size == b.size && (a.size == 0 || memcmp(a.at, b.at, a.size) == 0);
+}
+
+/* As memcmp over the bytes, then by length: canonical order. */
+int hf_slice_compare(hf_slice a, hf_slice b);
+
+/* Copies into a zeroed field of `size` bytes, cut if need be (names are checked at the door, so it never is). */
+void hf_slice_copy(char *out, size_t size, hf_slice from);
+
+/* Valid UTF-8 without control characters (C0, DEL, C1), overlong forms or surrogates. */
+bool hf_text_is_clean(const char *text, size_t size);
+
+/* Writes 2 * size hex digits and a NUL. */
+void hf_hex(const void *bytes, size_t size, char *out);
+
+/* True when all bytes are hex digits in lower case. */
+bool hf_is_hex(const char *text, size_t size);
+
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/* Times as text, by the proleptic Gregorian calendar; no zone tables, no locale, no hidden state. */
+#include "base/time.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+typedef struct civil {
+    int64_t year;
+    unsigned month, day, hour, minute, second, us;
+} civil;
+
+/* Days to year, month, day: counts in eras of 400 years that begin on 1 March. */
+static civil civil_of(int64_t us)
+{
+    int64_t seconds = us / 1000000, rest = us % 1000000;
+    if (rest < 0) {
+        rest += 1000000;
+        seconds--;
+    }
+    int64_t days = seconds / 86400, time = seconds % 86400;
+    if (time < 0) {
+        time += 86400;
+        days--;
+    }
+    days += 719468;
+    int64_t era = (days >= 0 ? days : days - 146096) / 146097;
+    unsigned doe = (unsigned)(days - era * 146097);
+    unsigned yoe = (doe - doe / 1460 + doe / 36524 - doe / 146096) / 365;
+    unsigned doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
+    unsigned mp = (5 * doy + 2) / 153;
+    unsigned month = mp < 10 ? mp + 3 : mp - 9;
+    return (civil){.year = (int64_t)yoe + era * 400 + (month <= 2),
+                   .month = month,
+                   .day = doy - (153 * mp + 2) / 5 + 1,
+                   .hour = (unsigned)(time / 3600),
+                   .minute = (unsigned)(time / 60 % 60),
+                   .second = (unsigned)(time % 60),
+                   .us = (unsigned)rest};
+}
+
+void hf_time_write(int64_t us, char out[HF_TIME_TEXT])
+{
+    civil t = civil_of(us);
+    snprintf(out, HF_TIME_TEXT, "%04" PRId64 "-%02u-%02uT%02u:%02u:%02u.%06uZ", t.year, t.month, t.day, t.hour,
+             t.minute, t.second, t.us);
+}
+
+void hf_time_say(int64_t us, int64_t now_us, char out[HF_TIME_TEXT])
+{
+    civil t = civil_of(us), now = civil_of(now_us);
+    if (t.year == now.year && t.month == now.month && t.day == now.day)
+        snprintf(out, HF_TIME_TEXT, "%02u:%02u UTC", t.hour, t.minute);
+    else
+        snprintf(out, HF_TIME_TEXT, "%04" PRId64 "-%02u-%02u %02u:%02u UTC", t.year, t.month, t.day, t.hour, t.minute);
+}
+
+int hf_time_fraction(int64_t us, char *out)
+{
+    int digits = snprintf(out, 8, "%06d", (int)(us < 0 ? -us : us));
+    while (digits > 0 && out[digits - 1] == '0')
+        digits--;
+    return digits;
+}
+
+bool hf_time_add(int64_t a, int64_t b, int64_t *sum)
+{
+    int64_t total;
+    if (__builtin_add_overflow(a, b, &total))
+        return false;
+    *sum = total;
+    return true;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* backup: a consistent copy of a live store in a new file, readable by its owner alone. */
+#include "base/error.h"
+#include "cli/call.h"
+#include "cli/verbs.h"
+
+#include <stdio.h>
+#include <sys/stat.h>
+
+static hf_status run(cli_call *call, hf_error *err)
+{
+    const char *path = call->arguments.operands[0];
+    struct stat file;
+    if (lstat(path, &file) == 0)
+        return hf_fail(err, HF_INVALID, "%s exists already and is left as it is; name a file that does not.",
+                       path);
+    hf_status status = cli_open(call, err);
+    umask(077);
+    if (status == HF_OK)
+        status = hf_store_backup(hf_manager_store(call->manager), path, err);
+    if (status != HF_OK)
+        return status;
+    long long size = stat(path, &file) == 0 ? (long long)file.st_size : 0;
+    if (call->json)
+        printf("{\"bytes\":%lld}\n", size);
+    else
+        printf("Backed %s up to %s (%lld bytes).\n", call->store, path, size);
+    return HF_OK;
+}
+
+const cli_verb cli_backup = {
+    .name = "backup",
+    .operands = "FILE",
+    .operands_min = 1,
+    .operands_max = 1,
+    .summary = "Writes a consistent copy of the store to a new file.",
+    .about = "Others may go on working meanwhile. An existing file is never overwritten.",
+    .run = run,
+};

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+/* One call of the program, from its arguments to the answer of the store. Operands are read before the store is opened:
+ * bad input opens and changes nothing. */
+#include "cli/call.h"
+
+#include "base/error.h"
+#include "base/seams.h"
+#include "base/text.h"
+#include "cli/output.h"
+
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+void cli_call_done(cli_call *call)
+{
+    hf_result_free(call->result);
+    hf_batch_free(call->batch);
+    free(call->resources);
+    hf_manager_close(call->manager);
+    hf_credentials_clear(&call->credentials);
+    explicit_bzero(call, sizeof *call);
+}
+
+hf_status cli_resources(cli_call *call, hf_error *err)
+{
+    const cli_arguments *arguments = &call->arguments;
+    hf_credentials pasted;
+    call->resources = calloc((size_t)arguments->operands_count + 1, sizeof *call->resources);
+    if (call->resources == NULL)
+        return hf_fail_memory(err);
+    for (int i = 0; i < arguments->operands_count; i++) {
+        if (hf_credentials_parse(arguments->operands[i], &pasted, NULL) == HF_OK)
+            return hf_fail(err, HF_INVALID,
+                           "A session stands where a resource should; give it with --session.");
+        hf_status status = hf_resource_parse(arguments->operands[i], &call->resources[i], err);
+        if (status != HF_OK)
+            return status;
+    }
+    return HF_OK;
+}
+
+hf_status cli_open(cli_call *call, hf_error *err)
+{
+    char standard[CLI_URL_SIZE];
+    const char *url = cli_value(&call->arguments, "store");
+    if (call->manager != NULL)
+        return HF_OK;
+    if (url == NULL)
+        url = getenv("HOLDFAST_STORE");
+    if (url == NULL || (url[0] == '\0' && !cli_has(&call->arguments, "store"))) {
+        hf_status status = cli_default_store(standard, err);
+        if (status != HF_OK)
+            return status;
+        url = standard;
+    }
+    hf_status status = hf_manager_open(url, &call->manager, err);
+    if (status == HF_OK)
+        cli_store_name(url, call->store);
+    return status;
+}
+
+static hf_status remembered(cli_call *call, hf_error *err)
+{
+    hf_status status = cli_remembered(call->store, call->session, err);
+    if (status != HF_NOT_FOUND)
+        return status;
+    return hf_fail(
+        err, HF_UNAUTHENTICATED,
+        "No session is given or remembered for %s; open one with 'holdfast session open --user NAME', or "
+        "give one in HOLDFAST_SESSION or with --session ID.KEY.",
+        call->store);
+}
+
+hf_status cli_session(cli_call *call, hf_error *err)
+{
+    const char *option = cli_value(&call->arguments, "session");
+    const char *variable = getenv("HOLDFAST_SESSION");
+    const char *given = option;
+    hf_status status = HF_OK;
+    if (option != NULL) {
+        call->origin = CLI_FROM_OPTION;
+    } else if (variable != NULL && variable[0] != '\0') {
+        call->origin = CLI_FROM_ENVIRONMENT;
+        given = variable;
+    } else {
+        call->origin = CLI_FROM_MEMORY;
+        status = remembered(call, err);
+        given = call->session;
+    }
+    if (status == HF_OK)
+        status = hf_credentials_parse(given, &call->credentials, err);
+    if (status != HF_OK) {
+        call->origin = CLI_NO_SESSION;
+        return status;
+    }
+    snprintf(call->session, sizeof call->session, "%s.%s", call->credentials.id, call->credentials.key);
+    return HF_OK;
+}
+
+/* A fresh id, with which an unsure answer is settled by asking again. */
+static hf_status draw_request_id(cli_call *call, hf_error *err)
+{
+    unsigned char bytes[16];
+    if (!hf_seam.random(bytes, sizeof bytes))
+        return hf_fail(err, HF_INTERNAL, "The system gives no random numbers; nothing was done.");
+    hf_hex(bytes, sizeof bytes, call->request_id);
+    return HF_OK;
+}
+
+hf_status cli_batch(cli_call *call, size_t count, hf_error *err)
+{
+    hf_status status = hf_batch_new(count, &call->batch, err);
+    if (status == HF_OK)
+        status = cli_open(call, err);
+    if (status == HF_OK)
+        status = draw_request_id(call, err);
+    return status;
+}
+
+hf_op *cli_op(cli_call *call, hf_op_kind kind)
+{
+    hf_op *op = hf_batch_add(call->batch, kind);
+    op->session = call->origin != CLI_NO_SESSION ? &call->credentials : NULL;
+    op->request_id = call->request_id;
+    return op;
+}
+
+hf_status cli_session_op(cli_call *call, hf_op_kind kind, hf_op **out, hf_error *err)
+{
+    int64_t fence = 0;
+    hf_status status = cli_resources(call, err);
+    if (status == HF_OK)
+        status = cli_value_number(&call->arguments, "fence", 1, &fence, err);
+    if (status == HF_OK)
+        status = cli_batch(call, 1, err);
+    if (status == HF_OK)
+        status = cli_session(call, err);
+    if (status != HF_OK)
+        return status;
+    hf_op *op = cli_op(call, kind);
+    op->type = call->resources[0].type;
+    op->id = call->resources[0].id;
+    op->fence = fence;
+    *out = op;
+    return HF_OK;
+}
+
+hf_status cli_op_error(const hf_op *op, hf_error *err)
+{
+    const hf_answer *answer = &op->answer;
+    if (answer->status == HF_OK)
+        return HF_OK;
+    hf_fail(err, answer->status, "%s",
+            answer->message != NULL ? answer->message : hf_status_sentence(answer->status));
+    if (answer->locks_count > 0 && answer->locks != NULL)
+        err->holder = answer->locks[0];
+    if (op->type != NULL && op->id != NULL)
+        snprintf(err->resource, sizeof err->resource, "%s/%s", op->type, op->id);
+    return answer->status;
+}
+
+hf_status cli_execute(cli_call *call, hf_error *err)
+{
+    hf_store *store = hf_manager_store(call->manager);
+    hf_status status = hf_store_execute(store, call->batch, err);
+    if (status == HF_UNSURE)
+        status = hf_store_execute(store, call->batch, err); /* the same request id settles it */
+    return status;
+}
+
+hf_status cli_ask(cli_call *call, hf_error *err)
+{
+    hf_status status = cli_execute(call, err);
+    if (status != HF_OK)
+        return status;
+    const hf_op *op = hf_batch_op(call->batch, 0);
+    call->holders = op->answer.locks;
+    call->holders_count =
+        op->answer.locks != NULL ? op->answer.locks_count : 0; /* some answer only how many */
+    return cli_op_error(op, err);
+}
+
+hf_status cli_ask_lock(cli_call *call, const char *word, hf_error *err)
+{
+    hf_status status = cli_ask(call, err);
+    if (status != HF_OK)
+        return status;
+    const hf_answer *answer = &hf_batch_op(call->batch, 0)->answer;
+    if (answer->locks_count == 0) /* it was done before, and the lock has moved on since */
+        return hf_fail(err, HF_NOT_HELD,
+                       "It was done, but the lock is gone since; look with 'holdfast who'.");
+    if (call->json)
+        return cli_print_json(hf_lock_json(&answer->locks[0]), err);
+    cli_print_lock(word, &answer->locks[0], answer->now_us);
+    return HF_OK;
+}
+
+/* What the user typed may be in the sentence; on its way out it must be clean text. */
+static void clean(char *text)
+{
+    for (char *at = text; !hf_text_is_clean(text, strlen(text)) && *at != '\0'; at++)
+        if ((unsigned char)*at < 0x20 || (unsigned char)*at >= 0x7f)
+            *at = '?';
+}
+
+void cli_print_refusal(const cli_call *call, hf_status status, hf_error *err)
+{
+    const hf_lock *holders = call->holders;
+    size_t count = call->holders_count;
+    if (count == 0 && err->holder.session[0] != '\0') {
+        holders = &err->holder;
+        count = 1;
+    }
+    clean(err->message);
+    const char *message = err->message[0] != '\0' ? err->message : hf_status_sentence(status);
+    if (call->json) {
+        const char *resource = err->resource[0] != '\0' ? err->resource : NULL;
+        cli_print_json(hf_refusal_json(status, message, resource, holders, count), NULL);
+        return;
+    }
+    fflush(stdout);
+    cli_say("%s", message);
+    if (status == HF_EXPIRED && !cli_has(&call->arguments, "to")) /* that could be the other session */
+        cli_say("A new session is opened with 'holdfast session open --user NAME'.");
+}
+
+void cli_system_user(char out[HF_TEXT_SIZE])
+{
+    const struct passwd *user = getpwuid(getuid());
+    if (user != NULL)
+        snprintf(out, HF_TEXT_SIZE, "%s", user->pw_name);
+    else
+        snprintf(out, HF_TEXT_SIZE, "uid %u", (unsigned)getuid());
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/* One call of the program: its arguments, the store and the session they name, and the ops it asks. Most verbs are one
+ * op: cli_session_op, cli_ask, print. */
+#ifndef HF_CLI_CALL_H
+#define HF_CLI_CALL_H
+
+#include "cli/options.h"
+#include "cli/paths.h"
+#include "cli/remember.h"
+
+/* Where the session came from. */
+typedef enum cli_origin { CLI_NO_SESSION, CLI_FROM_OPTION, CLI_FROM_ENVIRONMENT, CLI_FROM_MEMORY } cli_origin;
+
+struct cli_call {
+    cli_arguments arguments;
+    bool json;
+    char store[CLI_URL_SIZE]; /* the store's name, as cli_store_name makes it; "" until it is open */
+    hf_manager *manager;
+    cli_origin origin;
+    char session[CLI_SESSION_SIZE]; /* "ID.KEY" */
+    hf_credentials credentials;     /* the same, parsed */
+    hf_resource *resources;         /* the operands, parsed */
+    hf_batch *batch;
+    char request_id[HF_REQUEST_ID_SIZE];
+    hf_result *result;
+    const hf_lock
+        *holders; /* who stands in the way, of the batch's or the result's rows; empty: err->holder alone */
+    size_t holders_count;
+};
+
+/* Releases all that the call holds; the session's secret is wiped. */
+void cli_call_done(cli_call *call);
+
+/* The operands as resources, in the order given: call->resources. */
+hf_status cli_resources(cli_call *call, hf_error *err);
+
+/* Opens the store: --store, HOLDFAST_STORE, or the default one. */
+hf_status cli_open(cli_call *call, hf_error *err);
+
+/* Finds the session: --session, HOLDFAST_SESSION, or the one remembered for the store, which must be open. */
+hf_status cli_session(cli_call *call, hf_error *err);
+
+/* Readies a batch for `count` ops, with the store open. */
+hf_status cli_batch(cli_call *call, size_t count, hf_error *err);
+
+/* Adds an op with what the call knows: the session, if one was found, and the request id. */
+hf_op *cli_op(cli_call *call, hf_op_kind kind);
+
+/* The usual op: store, session, the first operand as the resource, --fence where it was given. */
+hf_status cli_session_op(cli_call *call, hf_op_kind kind, hf_op **out, hf_error *err);
+
+/* Runs the batch; the ops have their answers. */
+hf_status cli_execute(cli_call *call, hf_error *err);
+
+/* Runs a batch of one and answers as its op does. */
+hf_status cli_ask(cli_call *call, hf_error *err);
+
+/* The same for an op that answers one lock, which is printed: "WORD policy/12345 (...)", or in JSON. */
+hf_status cli_ask_lock(cli_call *call, const char *word, hf_error *err);
+
+/* Fills err from an op that was refused. Returns the op's status. */
+hf_status cli_op_error(const hf_op *op, hf_error *err);
+
+/* Tells about a failure: the sentence on stderr, or with --json the refusal on stdout. */
+void cli_print_refusal(const cli_call *call, hf_status status, hf_error *err);
+
+/* The name of the operating system's user. */
+void cli_system_user(char out[HF_TEXT_SIZE]);
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/* events: what happened, oldest first: who, what, when, why. */
+#include "cli/follow.h"
+#include "cli/output.h"
+#include "cli/verbs.h"
+
+#include <stdio.h>
+
+static hf_status print_all(cli_reader *reader, hf_error *err)
+{
+    reader->as_items = reader->call->json;
+    if (reader->as_items)
+        cli_json_begin("events");
+    hf_status status = cli_print_events(reader, err);
+    if (reader->as_items)
+        cli_json_end();
+    else if (status == HF_OK && reader->printed == 0)
+        puts("There are no such events.");
+    return status;
+}
+
+static hf_status run(cli_call *call, hf_error *err)
+{
+    cli_reader reader = {.call = call};
+    hf_status status = cli_reader_options(&reader, err);
+    if (status == HF_OK)
+        status = cli_value_number(&call->arguments, "after", 0, &reader.seq, err);
+    if (status == HF_OK)
+        status = cli_open(call, err);
+    if (status != HF_OK)
+        return status;
+    return cli_has(&call->arguments, "follow") ? cli_follow(&reader, err) : print_all(&reader, err);
+}
+
+static const cli_option options[] = {
+    {"after", "SEQ", "only events after this number"},
+    {"type", "TYPE", "only events of this type's resources"},
+    {"follow", NULL, "go on with new ones as they come; with --json a line each"},
+    CLI_FOLLOW_OPTIONS,
+    CLI_END_OF_OPTIONS,
+};
+
+const cli_verb cli_events = {
+    .name = "events",
+    .summary = "Lists what happened: who, what, when, why.",
+    .about = "Every change leaves an event, in the same transaction; a beat leaves none.",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/* Following events. Signals are blocked and waited for together with the time, so there are no handlers and no state
+ * that a handler could find half done. */
+#include "cli/follow.h"
+
+#include "cli/output.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+
+#define SECOND_US INT64_C(1000000)
+
+static sigset_t awaited(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGHUP);
+    sigaddset(&set, SIGTSTP);
+    sigaddset(&set, SIGWINCH);
+    return set;
+}
+
+void cli_hold_signals(void)
+{
+    sigset_t set = awaited();
+    sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
+int cli_wait(int64_t us)
+{
+    sigset_t set = awaited();
+    struct timespec time = {.tv_sec = us / SECOND_US, .tv_nsec = us % SECOND_US * 1000};
+    int signal = sigtimedwait(&set, NULL, &time);
+    return signal > 0 ? signal : 0;
+}
+
+bool cli_signal_ends(int signal)
+{
+    return signal == SIGINT || signal == SIGTERM || signal == SIGHUP;
+}
+
+hf_status cli_reader_options(cli_reader *reader, hf_error *err)
+{
+    const cli_arguments *arguments = &reader->call->arguments;
+    reader->type = cli_value(arguments, "type");
+    reader->interval_us = SECOND_US;
+    hf_status status = cli_value_duration(arguments, "interval", &reader->interval_us, err);
+    return status == HF_OK ? cli_value_number(arguments, "count", 1, &reader->max, err) : status;
+}
+
+static hf_status is_after(hf_manager *manager, int64_t seq, bool *out, hf_error *err)
+{
+    hf_result *result = NULL;
+    hf_status status = hf_manager_events(manager, seq, 1, &result, err);
+    if (status == HF_OK)
+        *out = hf_result_answer(result)->events_count > 0;
+    hf_result_free(result);
+    return status;
+}
+
+/* By bisection: the store tells what comes after a number, not which is the last. */
+hf_status cli_events_end(hf_manager *manager, int64_t *out_seq, hf_error *err)
+{
+    int64_t low = 0; /* something comes after every number below it */
+    int64_t high = 1;
+    bool after = false;
+    hf_status status = is_after(manager, 0, &after, err);
+    while (status == HF_OK && after && high < INT64_MAX / 2) {
+        status = is_after(manager, high, &after, err);
+        if (status == HF_OK && after) {
+            low = high;
+            high *= 2;
+        }
+    }
+    while (status == HF_OK && low < high) {
+        int64_t middle = low + (high - low) / 2;
+        status = is_after(manager, middle, &after, err);
+        if (after)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *out_seq = low;
+    return status;
+}
+
+static bool is_done(const cli_reader *reader)
+{
+    return reader->max > 0 && reader->printed >= reader->max;
+}
+
+static hf_status print_event(cli_reader *reader, const hf_event *event, int64_t now_us, hf_error *err)
+{
+    size_t index = (size_t)reader->printed++;
+    if (reader->as_items)
+        return cli_json_item(index, hf_event_json(event), err);
+    if (reader->call->json)
+        return cli_print_json(hf_event_json(event), err);
+    cli_print_event(event, now_us);
+    return HF_OK;
+}
+
+static hf_status print_page(cli_reader *reader, const hf_answer *answer, hf_error *err)
+{
+    hf_status status = HF_OK;
+    if (reader->seq > 0 && answer->first_seq > reader->seq + 1)
+        cli_say("The events before number %" PRId64 " are no longer kept.", answer->first_seq);
+    for (size_t i = 0; i < answer->events_count && status == HF_OK && !is_done(reader); i++) {
+        const hf_event *event = &answer->events[i];
+        if (reader->type == NULL || strcmp(reader->type, event->resource.type) == 0)
+            status = print_event(reader, event, answer->now_us, err);
+        reader->seq = event->seq;
+    }
+    return status;
+}
+
+hf_status cli_print_events(cli_reader *reader, hf_error *err)
+{
+    hf_status status = HF_OK;
+    bool more = true;
+    while (status == HF_OK && more && !is_done(reader)) {
+        hf_result *result = NULL;
+        status = hf_manager_events(reader->call->manager, reader->seq, HF_LIST_MAX, &result, err);
+        if (status == HF_OK) {
+            more = hf_result_answer(result)->events_count > 0;
+            status = print_page(reader, hf_result_answer(result), err);
+        }
+        hf_result_free(result);
+        more = more && cli_flush();
+    }
+    return status;
+}
+
+hf_status cli_follow(cli_reader *reader, hf_error *err)
+{
+    int signal = 0;
+    cli_hold_signals();
+    while (!cli_signal_ends(signal) && cli_flush()) {
+        hf_status status = cli_print_events(reader, err);
+        if (status != HF_OK && status != HF_BUSY && status != HF_RETRY)
+            return status;
+        if (is_done(reader))
+            return HF_OK;
+        signal = cli_wait(reader->interval_us);
+        if (signal == SIGTSTP)
+            raise(SIGSTOP);
+    }
+    return HF_OK;
+}

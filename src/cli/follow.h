@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* Waiting and following: events as they come, until a signal says to stop. */
+#ifndef HF_CLI_FOLLOW_H
+#define HF_CLI_FOLLOW_H
+
+#include "cli/call.h"
+
+/* From here on SIGINT, SIGTERM, SIGHUP, SIGTSTP and SIGWINCH are not acted on but reported by cli_wait. */
+void cli_hold_signals(void);
+
+/* Waits that long, or until a signal comes. Returns the signal; 0: the time is over. */
+int cli_wait(int64_t us);
+
+/* Does the signal ask the program to end? */
+bool cli_signal_ends(int signal);
+
+/* Someone reading the events: --type, --interval and --count say how. */
+typedef struct cli_reader {
+    cli_call *call;
+    int64_t seq; /* the last event seen */
+    int64_t printed;
+    int64_t max; /* stop after that many; 0: no end */
+    int64_t interval_us;
+    const char *type; /* only this type; NULL: all */
+    bool as_items;    /* print items of a JSON array, not lines */
+} cli_reader;
+
+#define CLI_FOLLOW_OPTIONS                                                                                   \
+    {"interval", "DURATION", "how often to look; else 1s"},                                                  \
+    {                                                                                                        \
+        "count", "N", "stop after that many"                                                                 \
+    }
+
+hf_status cli_reader_options(cli_reader *reader, hf_error *err);
+
+/* The number of the newest event; 0 when there is none. */
+hf_status cli_events_end(hf_manager *manager, int64_t *out_seq, hf_error *err);
+
+/* Prints the events there are after reader->seq. */
+hf_status cli_print_events(cli_reader *reader, hf_error *err);
+
+/* The same, and goes on as new ones come, until reader->max were printed or a signal ends it. */
+hf_status cli_follow(cli_reader *reader, hf_error *err);
+
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/* force-release: ends locks that are someone else's, and records who did it and why. The actor is the session's user,
+ * else the operating system's. A remembered session that has ended is no obstacle: it was not asked for. */
+#include "base/error.h"
+#include "cli/call.h"
+#include "cli/output.h"
+#include "cli/verbs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static bool session_is_named(const cli_call *call)
+{
+    const char *variable = getenv("HOLDFAST_SESSION");
+    return cli_has(&call->arguments, "session") || (variable != NULL && variable[0] != '\0');
+}
+
+/* Readies the op; the actor, where there is no session to be it, is written to `actor`. */
+static hf_status prepare(cli_call *call, char actor[HF_TEXT_SIZE], hf_op **out, hf_error *err)
+{
+    int64_t fence = 0;
+    hf_status status = cli_resources(call, err);
+    if (status == HF_OK)
+        status = cli_value_number(&call->arguments, "fence", 1, &fence, err);
+    if (status == HF_OK)
+        status = cli_batch(call, 1, err);
+    if (status == HF_OK && cli_session(call, err) != HF_OK && session_is_named(call))
+        status = err->status;
+    if (status != HF_OK)
+        return status;
+    hf_op *op = cli_op(call, HF_OP_FORCE_RELEASE);
+    cli_system_user(actor);
+    op->actor = op->session == NULL ? actor : NULL;
+    op->type = call->resources[0].type;
+    op->id = call->resources[0].id;
+    op->fence = fence;
+    op->text = cli_value(&call->arguments, "reason");
+    *out = op;
+    return HF_OK;
+}
+
+static hf_status force(cli_call *call, hf_op *op, const char *actor, hf_error *err)
+{
+    hf_status status = cli_ask(call, err);
+    bool about_session = status == HF_EXPIRED || status == HF_DENIED || status == HF_NOT_FOUND;
+    if (call->origin != CLI_FROM_MEMORY || !about_session)
+        return status;
+    op->session = NULL;
+    op->actor = actor;
+    return cli_ask(call, err);
+}
+
+static hf_status run(cli_call *call, hf_error *err)
+{
+    char actor[HF_TEXT_SIZE];
+    hf_op *op = NULL;
+    if (cli_value(&call->arguments, "reason") == NULL)
+        return hf_fail(err, HF_INVALID,
+                       "'force-release' needs --reason TEXT: it is recorded, and shown to the holder.");
+    hf_status status = prepare(call, actor, &op, err);
+    if (status == HF_OK)
+        status = force(call, op, actor, err);
+    if (status == HF_OK && call->json)
+        return cli_print_json(hf_locks_json(&op->answer), err);
+    for (size_t i = 0; status == HF_OK && i < op->answer.locks_count; i++)
+        printf("Ended the lock of %s on %s.\n", op->answer.locks[i].name, call->arguments.operands[0]);
+    return status;
+}
+
+static const cli_option options[] = {
+    {"reason", "TEXT", "why; recorded, and shown to the holder"},
+    CLI_FENCE_OPTION("only that grant; else all holders"),
+    CLI_SESSION_OPTION,
+    CLI_END_OF_OPTIONS,
+};
+
+const cli_verb cli_force_release = {
+    .name = "force-release",
+    .operands = "RESOURCE",
+    .operands_min = 1,
+    .operands_max = 1,
+    .summary = "Ends locks that are someone else's, and records who and why.",
+    .about = "Who did it is the user of the session given or remembered, else the operating system's user.",
+    .options = options,
+    .run = run,
+};

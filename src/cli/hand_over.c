@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* hand-over: gives a lock to another session, with nobody getting in between. */
+#include "base/error.h"
+#include "cli/call.h"
+#include "cli/verbs.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static hf_status run(cli_call *call, hf_error *err)
+{
+    char target[HF_SESSION_ID_SIZE + 1];
+    hf_op *op = NULL;
+    const char *to = cli_value(&call->arguments, "to");
+    if (to == NULL)
+        return hf_fail(err, HF_INVALID,
+                       "'hand-over' needs --to SESSION-ID; 'holdfast who RESOURCE' shows who asks.");
+    snprintf(target, sizeof target, "%.*s", (int)strcspn(to, "."), to); /* the public part alone */
+    hf_status status = cli_session_op(call, HF_OP_HAND_OVER, &op, err);
+    if (status != HF_OK)
+        return status;
+    op->target = target;
+    return cli_ask_lock(call, "Handed over", err);
+}
+
+static const cli_option options[] = {
+    {"to", "SESSION-ID", "the public id of the session that gets it"},
+    CLI_FENCE_OPTION("only if that grant is the live one"),
+    CLI_SESSION_OPTION,
+    CLI_END_OF_OPTIONS,
+};
+
+const cli_verb cli_hand_over = {
+    .name = "hand-over",
+    .operands = "RESOURCE",
+    .operands_min = 1,
+    .operands_max = 1,
+    .summary = "Gives a lock to another session, with a new fence.",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/* holdfast, the program: finds the verb, parses its arguments by its table, runs it, and turns the status into the exit
+ * code. All verbs are in the table below. */
+#include "base/error.h"
+#include "cli/call.h"
+#include "cli/output.h"
+#include "cli/verbs.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+const cli_verb *const cli_verbs[] = {
+    &cli_session_open, &cli_session_beat,  &cli_session_close, &cli_session_list,
+    &cli_acquire,      &cli_release,       &cli_renew,         &cli_downgrade,
+    &cli_holds,        &cli_who,           &cli_list,          &cli_request,
+    &cli_hand_over,    &cli_force_release, &cli_type_set,      &cli_type_get,
+    &cli_type_list,    &cli_sweep,         &cli_events,        &cli_watch,
+    &cli_backup,       &cli_restore,       &cli_help,          NULL,
+};
+
+const cli_verb *cli_verb_find(const char *name)
+{
+    for (const cli_verb *const *verb = cli_verbs; *verb != NULL; verb++)
+        if (strcmp((*verb)->name, name) == 0)
+            return *verb;
+    return NULL;
+}
+
+bool cli_verb_is_noun(const char *word)
+{
+    size_t length = strlen(word);
+    for (const cli_verb *const *verb = cli_verbs; *verb != NULL; verb++)
+        if (strncmp((*verb)->name, word, length) == 0 && (*verb)->name[length] == ' ')
+            return true;
+    return false;
+}
+
+/* Does the option, of whichever verb, take the next argument as its value? */
+static bool takes_next(const char *text)
+{
+    const char *name = text + 2;
+    if (strncmp(text, "--", 2) != 0 || strchr(name, '=') != NULL)
+        return false;
+    for (const cli_verb *const *verb = cli_verbs; *verb != NULL; verb++) {
+        const cli_option *option = cli_option_find(*verb, name, strlen(name));
+        if (option != NULL)
+            return option->value != NULL;
+    }
+    return false;
+}
+
+/* Takes the next word that is neither an option nor its value out of argv; NULL when there is none. */
+static char *take_word(int *argc, char **argv)
+{
+    for (int i = 0; i < *argc; i++) {
+        char *text = argv[i];
+        if (text[0] != '-') {
+            memmove(&argv[i], &argv[i + 1], (size_t)(*argc - i - 1) * sizeof *argv);
+            (*argc)--;
+            return text;
+        }
+        i += takes_next(text);
+    }
+    return NULL;
+}
+
+static bool asks(int argc, char *const *argv, const char *option)
+{
+    for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (strcmp(argv[i], option) == 0)
+            return true;
+    return false;
+}
+
+/* "session" alone: its help, or what could follow. */
+static hf_status noun_alone(const char *noun, bool help, hf_error *err)
+{
+    char words[128] = "";
+    size_t used = 0;
+    size_t length = strlen(noun);
+    if (help) {
+        cli_print_noun_help(noun);
+        return HF_OK;
+    }
+    for (const cli_verb *const *verb = cli_verbs; *verb != NULL; verb++) {
+        const char *name = (*verb)->name;
+        if (strncmp(name, noun, length) == 0 && name[length] == ' ' && used < sizeof words)
+            used += (size_t)snprintf(words + used, sizeof words - used, "%s%s", used > 0 ? ", " : "",
+                                     name + length + 1);
+    }
+    return hf_fail(err, HF_INVALID, "'%s' needs one more word, one of %s; see 'holdfast help %s'.", noun,
+                   words, noun);
+}
+
+/* Finds the verb. HF_OK with *out NULL: the answer was printed and nothing is left to do. */
+static hf_status find_verb(int *argc, char **argv, const cli_verb **out, hf_error *err)
+{
+    char name[64];
+    bool help = asks(*argc, argv, "--help") || asks(*argc, argv, "-h");
+    const char *first = take_word(argc, argv);
+    if (first == NULL && asks(*argc, argv, "--version")) {
+        printf("holdfast %s\n", hf_version());
+        return HF_OK;
+    }
+    if (first == NULL && help) {
+        cli_print_overview();
+        return HF_OK;
+    }
+    if (first == NULL)
+        return hf_fail(err, HF_INVALID,
+                       "A verb is missing, as in 'holdfast list'; 'holdfast help' lists them all.");
+    snprintf(name, sizeof name, "%s", first);
+    if (cli_verb_is_noun(first)) {
+        const char *second = take_word(argc, argv);
+        if (second == NULL)
+            return noun_alone(first, help, err);
+        snprintf(name, sizeof name, "%s %s", first, second);
+    }
+    *out = cli_verb_find(name);
+    return *out != NULL ? HF_OK
+                        : hf_fail(err, HF_INVALID,
+                                  "There is no verb '%.20s'; 'holdfast help' lists those there are.", name);
+}
+
+static hf_status run(cli_call *call, int argc, char **argv, hf_error *err)
+{
+    const cli_verb *verb = NULL;
+    hf_status status = find_verb(&argc, argv, &verb, err);
+    if (status != HF_OK || verb == NULL)
+        return status;
+    status = cli_parse(verb, argc, argv, &call->arguments, err);
+    if (status == HF_OK && cli_has(&call->arguments, "help")) {
+        cli_print_verb_help(verb);
+        return HF_OK;
+    }
+    if (status == HF_OK)
+        status = cli_check_operands(&call->arguments, err);
+    return status == HF_OK ? verb->run(call, err) : status;
+}
+
+/* So that no file opened later gets the number of a closed stdout, and what is printed ends up inside it. */
+static void fill_standard_files(void)
+{
+    int fd = 0;
+    do
+        fd = open("/dev/null", O_RDONLY);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0)
+        close(fd);
+}
+
+int main(int argc, char **argv)
+{
+    cli_call call = {0};
+    hf_error err = {0};
+    fill_standard_files();
+    signal(SIGPIPE, SIG_IGN); /* a reader that goes away shows as a failed write */
+    argv += argc > 0;
+    argc -= argc > 0;
+    call.json = asks(argc, argv, "--json");
+    hf_status status = run(&call, argc, argv, &err);
+    if (status != HF_OK)
+        cli_print_refusal(&call, status, &err);
+    cli_call_done(&call);
+    return cli_finish(hf_status_exit(status));
+}

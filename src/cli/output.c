@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/* The words of the program. Times are shown in UTC, as the library's own sentences show them. */
+#include "cli/output.h"
+
+#include "base/error.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SECOND_US INT64_C(1000000)
+#define DAY_US    (86400 * SECOND_US)
+
+void cli_say(const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    fputs("holdfast: ", stderr);
+    vfprintf(stderr, format, list);
+    fputc('\n', stderr);
+    va_end(list);
+}
+
+void cli_time_format(int64_t time_us, int64_t now_us, char out[CLI_TIME_SIZE])
+{
+    time_t seconds = (time_t)(time_us / SECOND_US);
+    struct tm parts;
+    if (time_us <= 0 || gmtime_r(&seconds, &parts) == NULL) {
+        snprintf(out, CLI_TIME_SIZE, "-");
+        return;
+    }
+    bool today = time_us / DAY_US == now_us / DAY_US;
+    if (strftime(out, CLI_TIME_SIZE, today ? "%H:%M:%S UTC" : "%Y-%m-%d %H:%M UTC", &parts) == 0)
+        snprintf(out, CLI_TIME_SIZE, "-");
+}
+
+void cli_duration_format(int64_t us, char out[CLI_DURATION_SIZE])
+{
+    static const struct {
+        int64_t us;
+        const char *name;
+    } units[] = {{DAY_US, "d"}, {3600 * SECOND_US, "h"}, {60 * SECOND_US, "m"}, {SECOND_US, "s"}};
+    if (us <= 0) {
+        snprintf(out, CLI_DURATION_SIZE, "-");
+        return;
+    }
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        if (us % units[i].us == 0) {
+            snprintf(out, CLI_DURATION_SIZE, "%" PRId64 "%s", us / units[i].us, units[i].name);
+            return;
+        }
+    }
+    snprintf(out, CLI_DURATION_SIZE, "%" PRId64 "ms", us / 1000);
+}
+
+void cli_print_lock(const char *word, const hf_lock *lock, int64_t now_us)
+{
+    char resource[HF_RESOURCE_SIZE];
+    char expires[CLI_TIME_SIZE];
+    hf_resource_format(&lock->resource, resource);
+    cli_time_format(lock->expires_us, now_us, expires);
+    bool by_own_bound = lock->ends_us != 0 && lock->ends_us <= lock->expires_us;
+    printf("%s %s: %s holds it (%s, fence %" PRId64 "); it frees at %s unless %s.\n", word, resource,
+           lock->name, hf_mode_name(lock->mode), lock->fence, expires,
+           by_own_bound ? "it is renewed" : "the session beats");
+}
+
+void cli_print_event(const hf_event *event, int64_t now_us)
+{
+    char resource[HF_RESOURCE_SIZE];
+    char at[CLI_TIME_SIZE];
+    hf_resource_format(&event->resource, resource);
+    if (event->resource.id[0] == '\0')
+        snprintf(resource, sizeof resource, "%s", event->resource.type);
+    cli_time_format(event->at_us, now_us, at);
+    printf("%6" PRId64 "  %s  %-15s", event->seq, at, hf_event_kind_name(event->kind));
+    if (resource[0] != '\0')
+        printf("  %s", resource);
+    if (event->user[0] != '\0')
+        printf("  %s", event->user);
+    if (event->actor[0] != '\0')
+        printf("  by %s", event->actor);
+    if (event->reason[0] != '\0')
+        printf("  \"%s\"", event->reason);
+    putchar('\n');
+}
+
+hf_status cli_print_json(char *json, hf_error *err)
+{
+    if (json == NULL)
+        return hf_fail_memory(err);
+    puts(json);
+    hf_json_free(json);
+    return HF_OK;
+}
+
+void cli_json_begin(const char *name)
+{
+    printf("{\"%s\":[", name);
+}
+
+hf_status cli_json_item(size_t index, char *json, hf_error *err)
+{
+    if (json == NULL)
+        return hf_fail_memory(err);
+    printf("%s%s", index == 0 ? "" : ",", json);
+    hf_json_free(json);
+    return HF_OK;
+}
+
+void cli_json_end(void)
+{
+    puts("]}");
+}
+
+static bool reader_is_gone(void)
+{
+    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    return poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
+}
+
+bool cli_flush(void)
+{
+    return fflush(stdout) == 0 && ferror(stdout) == 0 && !reader_is_gone();
+}
+
+int cli_finish(int exit_code)
+{
+    errno = 0;
+    bool flushed = fflush(stdout) == 0 && ferror(stdout) == 0;
+    int flush_errno = errno;
+    bool gone = !flushed && (flush_errno == EPIPE || reader_is_gone());
+    if (fclose(stdout) != 0 && flushed) {
+        flushed = false;
+        flush_errno = errno;
+    }
+    if (flushed || gone)
+        return exit_code;
+    cli_say("%s could not be written: %s.",
+            exit_code == 0 ? "What was asked for was done, but the answer" : "The answer",
+            strerror(flush_errno != 0 ? flush_errno : EIO));
+    return exit_code != 0 ? exit_code : 1;
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/* Folders by the XDG base directory rules, with holdfast's own variables before them. */
+#include "cli/paths.h"
+
+#include "base/error.h"
+
+#include <errno.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const struct {
+    const char *own;
+    const char *xdg;
+    const char *below_home;
+} folders[] = {
+    [CLI_DATA] = {"HOLDFAST_DATA", "XDG_DATA_HOME", ".local/share"},
+    [CLI_STATE] = {"HOLDFAST_STATE", "XDG_STATE_HOME", ".local/state"},
+};
+
+static const char *variable(const char *name)
+{
+    const char *value = getenv(name);
+    return value != NULL && value[0] != '\0' ? value : NULL;
+}
+
+static const char *home(void)
+{
+    const char *value = variable("HOME");
+    if (value != NULL)
+        return value;
+    const struct passwd *user = getpwuid(getuid());
+    return user != NULL ? user->pw_dir : NULL;
+}
+
+static hf_status name_folder(cli_folder folder, char out[PATH_MAX], hf_error *err)
+{
+    const char *own = variable(folders[folder].own);
+    const char *xdg = variable(folders[folder].xdg);
+    int length = 0;
+    if (own != NULL) {
+        length = snprintf(out, PATH_MAX, "%s", own);
+    } else if (xdg != NULL && xdg[0] == '/') { /* a relative one is to be ignored, says the standard */
+        length = snprintf(out, PATH_MAX, "%s/holdfast", xdg);
+    } else if (home() != NULL) {
+        length = snprintf(out, PATH_MAX, "%s/%s/holdfast", home(), folders[folder].below_home);
+    } else {
+        return hf_fail(err, HF_UNAVAILABLE,
+                       "There is no home directory to keep files in; set %s to a folder.",
+                       folders[folder].own);
+    }
+    if (length >= PATH_MAX)
+        return hf_fail(err, HF_UNAVAILABLE, "The folder that %s, %s or HOME leads to has too long a name.",
+                       folders[folder].own, folders[folder].xdg);
+    return HF_OK;
+}
+
+/* Makes the folder and those above it. */
+static hf_status make_folder(const char *path, hf_error *err)
+{
+    char part[PATH_MAX];
+    struct stat there;
+    snprintf(part, sizeof part, "%s", path);
+    for (char *slash = strchr(part + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        mkdir(part, 0700);
+        *slash = '/';
+    }
+    if (mkdir(path, 0700) != 0 && errno != EEXIST)
+        return hf_fail(err, HF_UNAVAILABLE, "The folder %s could not be made: %s.", path, strerror(errno));
+    if (stat(path, &there) != 0 || !S_ISDIR(there.st_mode))
+        return hf_fail(err, HF_UNAVAILABLE, "%s is in the way: it should be a folder.", path);
+    return HF_OK;
+}
+
+hf_status cli_folder_path(cli_folder folder, bool make, char out[PATH_MAX], hf_error *err)
+{
+    hf_status status = name_folder(folder, out, err);
+    return status == HF_OK && make ? make_folder(out, err) : status;
+}
+
+hf_status cli_default_store(char out[CLI_URL_SIZE], hf_error *err)
+{
+    char folder[PATH_MAX];
+    hf_status status = cli_folder_path(CLI_DATA, true, folder, err);
+    if (status == HF_OK && snprintf(out, CLI_URL_SIZE, "sqlite:%s/holdfast.db", folder) >= CLI_URL_SIZE)
+        status = hf_fail(err, HF_UNAVAILABLE, "The data directory %s has too long a name.", folder);
+    return status;
+}
+
+/* The file's own path where it exists, else its folder's path and its name. False: neither could be told. */
+static bool absolute(const char *path, char out[PATH_MAX])
+{
+    char folder[PATH_MAX];
+    char real[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    if (realpath(path, out) != NULL)
+        return true;
+    snprintf(folder, sizeof folder, "%.*s", slash == NULL ? 1 : (int)(slash - path + 1),
+             slash == NULL ? "." : path);
+    return realpath(folder, real) != NULL &&
+           snprintf(out, PATH_MAX, "%s/%s", real, slash == NULL ? path : slash + 1) < PATH_MAX;
+}
+
+static bool name_sqlite(const char *url, char out[CLI_URL_SIZE])
+{
+    static const char scheme[] = "sqlite:";
+    char path[PATH_MAX];
+    char whole[PATH_MAX];
+    if (strncmp(url, scheme, sizeof scheme - 1) != 0)
+        return false;
+    const char *start = url + sizeof scheme - 1;
+    const char *query = strchr(start, '?');
+    size_t length = query != NULL ? (size_t)(query - start) : strlen(start);
+    return length < sizeof path && snprintf(path, sizeof path, "%.*s", (int)length, start) > 0 &&
+           absolute(path, whole) &&
+           snprintf(out, CLI_URL_SIZE, "%s%s%s", scheme, whole, query != NULL ? query : "") < CLI_URL_SIZE;
+}
+
+void cli_store_name(const char *url, char out[CLI_URL_SIZE])
+{
+    static const char trace[] = "trace+"; /* the same store, only told of more */
+    if (strncmp(url, trace, sizeof trace - 1) == 0)
+        url += sizeof trace - 1;
+    if (name_sqlite(url, out))
+        return;
+    const char *user = strstr(url, "://");
+    const char *at = user != NULL ? strchr(user + 3, '@') : NULL;
+    const char *colon = at != NULL ? memchr(user + 3, ':', (size_t)(at - user - 3)) : NULL;
+    if (colon == NULL)
+        snprintf(out, CLI_URL_SIZE, "%s", url);
+    else
+        snprintf(out, CLI_URL_SIZE, "%.*s%s", (int)(colon - url), url, at);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* The verbs, one file each (those of a noun share one); main.c has them all in one table. */
+#ifndef HF_CLI_VERBS_H
+#define HF_CLI_VERBS_H
+
+#include "cli/options.h"
+
+extern const cli_verb cli_session_open, cli_session_beat, cli_session_close, cli_session_list;
+extern const cli_verb cli_acquire, cli_release, cli_renew, cli_downgrade, cli_holds;
+extern const cli_verb cli_who, cli_list, cli_request, cli_hand_over, cli_force_release;
+extern const cli_verb cli_type_set, cli_type_get, cli_type_list;
+extern const cli_verb cli_sweep, cli_events, cli_watch, cli_backup, cli_restore, cli_help;
+
+/* The table in main.c, ended by NULL. */
+extern const cli_verb *const cli_verbs[];
+
+/* The verb with that name, "who" or "session open"; NULL when there is none. */
+const cli_verb *cli_verb_find(const char *name);
+
+/* Is it the first word of verbs that have two? */
+bool cli_verb_is_noun(const char *word);
+
+/* What the program does, in a screen; help of a verb, or of all that begin with the same noun. */
+void cli_print_overview(void);
+void cli_print_verb_help(const cli_verb *verb);
+void cli_print_noun_help(const char *noun);
+
+#endif

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+/* Answers: rows of the working set as the plain values callers get, in an order that doesn't depend on the store, and
+ * the sentences that name who stands in the way. */
+#include "lock/step.h"
+
+#include "base/time.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* `count` zeroed values in the batch's arena; NULL for none, or when memory is out (which sticks). */
+static void *values(hf_step *step, size_t count, size_t size)
+{
+    void *out = count == 0 ? NULL : hf_arena_alloc(step->arena, count * size);
+    if (count > 0 && out == NULL)
+        step->rows->failed = true;
+    return out;
+}
+
+static void fill_lock(const hf_lock_row *row, hf_lock *out)
+{
+    int64_t expires_us = row->session->expires_us;
+    hf_slice_copy(out->resource.type, sizeof out->resource.type, row->resource->type);
+    hf_slice_copy(out->resource.id, sizeof out->resource.id, row->resource->id);
+    out->mode = row->mode;
+    out->fence = row->fence;
+    out->since_us = row->since_us;
+    out->expires_us = row->ends_us != 0 && row->ends_us < expires_us ? row->ends_us : expires_us;
+    out->ends_us = row->ends_us;
+    hf_slice_copy(out->purpose, sizeof out->purpose, row->purpose);
+    memcpy(out->session, row->session->id, sizeof out->session);
+    hf_slice_copy(out->user, sizeof out->user, row->session->user);
+    hf_slice_copy(out->name, sizeof out->name, row->session->name);
+}
+
+void hf_answer_lock(hf_step *step, const hf_lock_row *row)
+{
+    hf_lock *lock = values(step, 1, sizeof *lock);
+    if (lock == NULL)
+        return;
+    fill_lock(row, lock);
+    step->op->answer.locks = lock;
+    step->op->answer.locks_count = 1;
+}
+
+static int by_fence(const void *a, const void *b)
+{
+    const hf_lock *x = a, *y = b;
+    return x->fence < y->fence ? -1 : x->fence > y->fence;
+}
+
+size_t hf_answer_holders(hf_step *step, const hf_session_row *but)
+{
+    size_t count = 0;
+    for (hf_lock_row *row = step->of->resource->locks; row != NULL; row = row->next)
+        count += row->session != but && hf_lock_lives(row, step->now_us);
+    hf_lock *locks = values(step, count, sizeof *locks);
+    if (locks == NULL)
+        return 0;
+    hf_lock *at = locks;
+    for (hf_lock_row *row = step->of->resource->locks; row != NULL; row = row->next)
+        if (row->session != but && hf_lock_lives(row, step->now_us))
+            fill_lock(row, at++);
+    qsort(locks, count, sizeof *locks, by_fence);
+    step->op->answer.locks = locks;
+    step->op->answer.locks_count = count;
+    return count;
+}
+
+static void fill_request(const hf_request_row *row, hf_request *out)
+{
+    hf_slice_copy(out->resource.type, sizeof out->resource.type, row->resource->type);
+    hf_slice_copy(out->resource.id, sizeof out->resource.id, row->resource->id);
+    memcpy(out->session, row->session->id, sizeof out->session);
+    hf_slice_copy(out->user, sizeof out->user, row->session->user);
+    hf_slice_copy(out->name, sizeof out->name, row->session->name);
+    hf_slice_copy(out->message, sizeof out->message, row->message);
+    out->at_us = row->at_us;
+}
+
+static int by_age(const void *a, const void *b)
+{
+    const hf_request *x = a, *y = b;
+    int order = hf_resource_compare(&x->resource, &y->resource);
+    if (order != 0)
+        return order;
+    return x->at_us != y->at_us ? (x->at_us < y->at_us ? -1 : 1) : strcmp(x->session, y->session);
+}
+
+static bool request_counts(const hf_step *step, const hf_request_row *row, const hf_session_row *holder)
+{
+    return row->present && row->session != holder && hf_session_lives(row->session, step->now_us);
+}
+
+static size_t count_requests(const hf_step *step, const hf_resource_row *resource, const hf_session_row *holder)
+{
+    size_t count = 0;
+    for (hf_request_row *row = resource->requests; row != NULL; row = row->next)
+        count += request_counts(step, row, holder);
+    return count;
+}
+
+static hf_request *add_requests(const hf_step *step, const hf_resource_row *resource, const hf_session_row *holder,
+                                hf_request *at)
+{
+    for (hf_request_row *row = resource->requests; row != NULL; row = row->next)
+        if (request_counts(step, row, holder))
+            fill_request(row, at++);
+    return at;
+}
+
+static void answer_requests(hf_step *step, hf_request *requests, size_t count)
+{
+    qsort(requests, count, sizeof *requests, by_age);
+    step->op->answer.requests = requests;
+    step->op->answer.requests_count = count;
+}
+
+void hf_answer_resource_requests(hf_step *step)
+{
+    size_t count = count_requests(step, step->of->resource, NULL);
+    hf_request *requests = values(step, count, sizeof *requests);
+    if (requests == NULL)
+        return;
+    add_requests(step, step->of->resource, NULL, requests);
+    answer_requests(step, requests, count);
+}
+
+void hf_answer_requests(hf_step *step, hf_lock_row *const *locks, size_t locks_count)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < locks_count; i++)
+        count += count_requests(step, locks[i]->resource, locks[i]->session);
+    hf_request *requests = values(step, count, sizeof *requests), *at = requests;
+    if (requests == NULL)
+        return;
+    for (size_t i = 0; i < locks_count; i++)
+        at = add_requests(step, locks[i]->resource, locks[i]->session, at);
+    answer_requests(step, requests, count);
+}
+
+static int by_resource(const void *a, const void *b)
+{
+    const hf_lost *x = a, *y = b;
+    return hf_resource_compare(&x->resource, &y->resource);
+}
+
+/* What a session lost: what was noted, and its own locks whose bound has come and that nobody has cleared away yet. */
+void hf_answer_lost(hf_step *step)
+{
+    const hf_session_row *session = step->of->session;
+    size_t count = 0;
+    for (hf_lost_row *row = session->lost; row != NULL; row = row->next)
+        count += row->present;
+    for (hf_lock_row *row = session->locks; row != NULL; row = row->session_next)
+        count += row->present && !hf_lock_lives(row, step->now_us);
+    hf_lost *lost = values(step, count, sizeof *lost), *at = lost;
+    if (lost == NULL)
+        return;
+    for (hf_lost_row *row = session->lost; row != NULL; row = row->next) {
+        if (!row->present)
+            continue;
+        hf_slice_copy(at->resource.type, sizeof at->resource.type, row->type);
+        hf_slice_copy(at->resource.id, sizeof at->resource.id, row->id);
+        hf_slice_copy(at->why, sizeof at->why, row->why);
+        hf_slice_copy(at->by, sizeof at->by, row->by);
+        hf_slice_copy(at->reason, sizeof at->reason, row->reason);
+        at->fence = row->fence;
+        at++->at_us = row->at_us;
+    }
+    for (hf_lock_row *row = session->locks; row != NULL; row = row->session_next) {
+        if (!row->present || hf_lock_lives(row, step->now_us))
+            continue;
+        hf_slice_copy(at->resource.type, sizeof at->resource.type, row->resource->type);
+        hf_slice_copy(at->resource.id, sizeof at->resource.id, row->resource->id);
+        hf_slice_copy(at->why, sizeof at->why, hf_slice_of("expired"));
+        at->fence = row->fence;
+        at++->at_us = row->ends_us;
+    }
+    qsort(lost, count, sizeof *lost, by_resource);
+    step->op->answer.lost = lost;
+    step->op->answer.lost_count = count;
+}
+
+void hf_answer_session(hf_step *step, const hf_session_row *row)
+{
+    hf_session_info *info = values(step, 1, sizeof *info);
+    if (info == NULL)
+        return;
+    memcpy(info->id, row->id, sizeof info->id);
+    hf_slice_copy(info->user, sizeof info->user, row->user);
+    hf_slice_copy(info->name, sizeof info->name, row->name);
+    info->idle_us = row->idle_us;
+    info->opened_us = row->opened_us;
+    info->expires_us = row->expires_us;
+    info->ended_us = row->ended_us;
+    step->op->answer.sessions = info;
+    step->op->answer.sessions_count = 1;
+}
+
+/* policy/12345 is being edited by Bob Smith since 10:47 UTC ("renewal"); it frees at 12:47 UTC or when Bob Smith closes
+ * it. */
+void hf_refuse_locked(hf_step *step)
+{
+    const hf_lock *holder = step->op->answer.locks;
+    size_t count = step->op->answer.locks_count;
+    if (count == 0) /* memory ran out while the holders were copied */
+        return;
+    char since[HF_TIME_TEXT], until[HF_TIME_TEXT], purpose[HF_TEXT_SIZE + 8] = "", others[64] = "";
+    hf_time_say(holder->since_us, step->now_us, since);
+    hf_time_say(holder->expires_us, step->now_us, until);
+    if (holder->purpose[0] != '\0')
+        snprintf(purpose, sizeof purpose, " (\"%s\")", holder->purpose);
+    if (count > 1)
+        snprintf(others, sizeof others, " and %zu other%s", count - 1, count > 2 ? "s" : "");
+    hf_refuse(step, HF_LOCKED, "%s/%s is being %s by %s%s since %s%s; it frees at %s or when %s closes it.",
+              step->op->type, step->op->id, holder->mode == HF_SHARED ? "read" : "edited", holder->name, others, since,
+              purpose, until, holder->name);
+}
+
+bool hf_refuse_not_held(hf_step *step, const hf_lock_row *mine)
+{
+    const hf_op *op = step->op;
+    if (mine != NULL)
+        return hf_refuse(step, HF_NOT_HELD, "Fence %lld of %s/%s is not that of the live grant, which is %lld.",
+                         (long long)op->fence, op->type, op->id, (long long)mine->fence);
+    hf_answer_holders(step, NULL);
+    const hf_lock *holder = op->answer.locks;
+    if (op->kind == HF_OP_FORCE_RELEASE && op->answer.locks_count > 0)
+        return hf_refuse(step, HF_NOT_HELD, "Nobody holds %s/%s with fence %lld; %s holds it with fence %lld.", op->type,
+                         op->id, (long long)op->fence, holder->name, (long long)holder->fence);
+    if (op->kind == HF_OP_FORCE_RELEASE || op->answer.locks_count == 0)
+        return hf_refuse(step, HF_NOT_HELD, "%s %s/%s; %s.",
+                         op->kind == HF_OP_FORCE_RELEASE ? "Nobody holds" : "The session does not hold", op->type, op->id,
+                         op->kind == HF_OP_FORCE_RELEASE ? "there is nothing to release" : "acquire it first");
+    return hf_refuse(step, HF_NOT_HELD, "The session does not hold %s/%s; %s does.", op->type, op->id, holder->name);
+}

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT */
+/* Carrying out a batch: each op in order, linked runs as one, and the steps that all ops share. */
+#include "lock/apply.h"
+
+#include "base/digest.h"
+#include "lock/step.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- what ops share ---- */
+
+bool hf_refuse(hf_step *step, hf_status status, const char *format, ...)
+{
+    char sentence[HF_MESSAGE_SIZE];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(sentence, sizeof sentence, format, args);
+    va_end(args);
+    step->op->answer.status = status;
+    step->op->answer.message = hf_arena_text(step->arena, hf_slice_of(sentence));
+    if (step->op->answer.message == NULL)
+        step->rows->failed = true;
+    return false;
+}
+
+bool hf_key_matches(const hf_credentials *credentials, const hf_session_row *row)
+{
+    return hf_secret_equal(credentials->key_sha256, row->key_sha256, sizeof row->key_sha256);
+}
+
+bool hf_session_lives(const hf_session_row *row, int64_t now_us)
+{
+    return row->present && hf_rules_live(row->ended_us, row->expires_us, 0, now_us);
+}
+
+bool hf_lock_lives(const hf_lock_row *row, int64_t now_us)
+{
+    return row->present && row->session->present &&
+           hf_rules_live(row->session->ended_us, row->session->expires_us, row->ends_us, now_us);
+}
+
+bool hf_step_session(hf_step *step)
+{
+    const hf_session_row *row = step->of->session;
+    if (!row->present)
+        return hf_refuse(step, HF_NOT_FOUND, "Session %s is not known here; open a new one.", row->id);
+    if (!hf_key_matches(step->op->session, row))
+        return hf_refuse(step, HF_DENIED, "The key is not that of session %s; present the key it was opened with.",
+                         row->id);
+    if (!hf_session_lives(row, step->now_us))
+        return hf_refuse(step, HF_EXPIRED, "Your editing session has expired; reload the record.");
+    return true;
+}
+
+void hf_lock_event(hf_step *step, hf_event_kind kind, const hf_lock_row *lock, hf_slice actor, hf_slice reason)
+{
+    hf_event_row *event = hf_rows_event(step->rows);
+    if (event == NULL)
+        return;
+    event->kind = kind;
+    event->type = lock->resource->type;
+    event->id = lock->resource->id;
+    event->session = (hf_slice){lock->session->id, HF_SESSION_ID_MAX};
+    event->user = lock->session->user;
+    event->actor = actor;
+    event->fence = lock->fence;
+    event->reason = reason;
+}
+
+/* Takes the lock row away and writes its end into the anchor. */
+void hf_end_lock(hf_step *step, hf_lock_row *lock, hf_event_kind kind, hf_slice actor, hf_slice reason)
+{
+    hf_resource_row *resource = lock->resource;
+    hf_lock_event(step, kind, lock, actor, reason);
+    hf_touch_lock(step->rows, lock);
+    lock->present = false;
+    hf_touch_resource(step->rows, resource);
+    resource->rev++;
+    memcpy(resource->ended_session, lock->session->id, sizeof resource->ended_session);
+    resource->ended_fence = lock->fence;
+    resource->ended_us = step->now_us;
+    resource->ended_request = step->op == NULL ? HF_NOTHING : hf_slice_of(step->op->request_id);
+}
+
+static void note_lost(hf_step *step, const hf_lock_row *lock, const char *why, hf_slice by, hf_slice reason)
+{
+    hf_lost_row *lost = hf_rows_lost(step->rows, lock->session, lock->resource->type, lock->resource->id);
+    if (lost == NULL)
+        return;
+    hf_touch_lost(step->rows, lost);
+    lost->present = true;
+    lost->fence = lock->fence;
+    lost->at_us = step->now_us;
+    lost->why = hf_slice_of(why);
+    lost->by = by;
+    lost->reason = reason;
+}
+
+void hf_expire_lock(hf_step *step, hf_lock_row *lock, const hf_session_row *taken_by)
+{
+    hf_end_lock(step, lock, HF_EVENT_EXPIRED, HF_NOTHING, HF_NOTHING);
+    if (hf_session_lives(lock->session, step->now_us) && taken_by != lock->session)
+        note_lost(step, lock, "expired", taken_by == NULL ? HF_NOTHING : taken_by->name, HF_NOTHING);
+}
+
+void hf_do_force_release(hf_step *step)
+{
+    hf_op *op = step->op;
+    if (op->session != NULL && !hf_step_session(step))
+        return;
+    hf_slice actor = op->actor != NULL ? hf_slice_of(op->actor) : step->of->session->user;
+    hf_resource_row *resource = step->of->resource;
+    bool repeated = op->request_id != NULL && hf_slice_equal(resource->ended_request, hf_slice_of(op->request_id));
+    size_t held = hf_answer_holders(step, NULL), ended = 0;
+    hf_lock *locks = (hf_lock *)op->answer.locks;
+    for (hf_lock_row *lock = resource->locks; lock != NULL; lock = lock->next) {
+        if (!hf_lock_lives(lock, step->now_us) || (op->fence != 0 && lock->fence != op->fence))
+            continue;
+        hf_end_lock(step, lock, HF_EVENT_FORCED, actor, hf_slice_of(op->text));
+        note_lost(step, lock, "forced", actor, hf_slice_of(op->text));
+        ended++;
+    }
+    /* Of several holders only the one named by its fence was ended. */
+    for (size_t i = 0; op->fence != 0 && ended > 0 && i < held; i++)
+        if (locks[i].fence == op->fence)
+            op->answer.locks = &locks[i];
+    op->answer.locks_count = ended;
+    if (ended == 0 && !repeated)
+        hf_refuse_not_held(step, NULL);
+}
+
+static int compare_locks(const void *a, const void *b)
+{
+    const hf_lock_row *x = *(hf_lock_row *const *)a, *y = *(hf_lock_row *const *)b;
+    int order = hf_slice_compare(x->resource->type, y->resource->type);
+    return order != 0 ? order : hf_slice_compare(x->resource->id, y->resource->id);
+}
+
+hf_lock_row **hf_session_locks(hf_rows *rows, const hf_session_row *session, size_t *count)
+{
+    size_t n = 0;
+    for (hf_lock_row *lock = session->locks; lock != NULL; lock = lock->session_next)
+        n += lock->present;
+    *count = 0;
+    hf_lock_row **out = n == 0 ? NULL : hf_arena_alloc(&rows->arena, n * sizeof *out);
+    if (out == NULL) {
+        rows->failed |= n > 0;
+        return NULL;
+    }
+    for (hf_lock_row *lock = session->locks; lock != NULL; lock = lock->session_next)
+        if (lock->present)
+            out[(*count)++] = lock;
+    qsort(out, n, sizeof *out, compare_locks);
+    return out;
+}
+
+void hf_session_event(hf_step *step, hf_event_kind kind, const hf_session_row *session, const char *reason)
+{
+    hf_event_row *event = hf_rows_event(step->rows);
+    if (event == NULL)
+        return;
+    event->kind = kind;
+    event->session = (hf_slice){session->id, HF_SESSION_ID_MAX};
+    event->user = session->user;
+    event->reason = hf_slice_of(reason);
+}
+
+/* Ends a session and what it holds; a dead one is recorded as having expired. How many live locks were released. */
+size_t hf_end_session(hf_step *step, hf_session_row *session, const char *reason)
+{
+    size_t count, released = 0;
+    bool lived = hf_session_lives(session, step->now_us);
+    hf_lock_row **locks = hf_session_locks(step->rows, session, &count);
+    for (size_t i = 0; i < count; i++) {
+        bool live = hf_lock_lives(locks[i], step->now_us);
+        hf_end_lock(step, locks[i], live ? HF_EVENT_RELEASED : HF_EVENT_EXPIRED, HF_NOTHING, hf_slice_of(reason));
+        released += live;
+    }
+    hf_session_event(step, lived ? HF_EVENT_SESSION_CLOSED : HF_EVENT_SESSION_EXPIRED, session, reason);
+    hf_touch_session(step->rows, session);
+    session->ended_us = step->now_us;
+    session->rev++;
+    return released;
+}
+
+/* ---- sweeping and types ---- */
+
+bool hf_sweep_session(hf_rows *rows, hf_session_row *session, int64_t now_us, size_t budget, size_t *swept)
+{
+    hf_step step = {.rows = rows, .now_us = now_us};
+    size_t count;
+    hf_lock_row **locks = hf_session_locks(rows, session, &count);
+    for (size_t i = 0; i < count && i < budget; i++, (*swept)++)
+        hf_end_lock(&step, locks[i], HF_EVENT_EXPIRED, HF_NOTHING, HF_NOTHING);
+    if (count >= budget)
+        return false;
+    hf_session_event(&step, HF_EVENT_SESSION_EXPIRED, session, NULL);
+    hf_touch_session(rows, session);
+    session->ended_us = now_us;
+    session->rev++;
+    (*swept)++;
+    return true;
+}
+
+void hf_sweep_lock(hf_rows *rows, hf_lock_row *lock, int64_t now_us)
+{
+    hf_step step = {.rows = rows, .now_us = now_us};
+    hf_expire_lock(&step, lock, NULL);
+}
+
+void hf_apply_type_set(hf_rows *rows, hf_op *op, hf_arena *arena, const hf_type *present, bool live_locks)
+{
+    hf_step step = {.rows = rows, .arena = arena, .op = op};
+    if (!hf_rules_type_may_change(present->policy, op->policy, live_locks)) {
+        hf_refuse(&step, HF_INVALID,
+                  "The policy of %s can't become %s while locks of that type live; release them first.", op->type,
+                  hf_policy_name(op->policy));
+        return;
+    }
+    hf_event_row *event = hf_rows_event(rows);
+    if (event == NULL)
+        return;
+    event->kind = HF_EVENT_TYPE_SET;
+    event->type = hf_slice_of(op->type);
+    event->actor = hf_slice_of(op->actor);
+    event->reason = hf_slice_of(hf_policy_name(op->policy));
+}
+
+/* ---- the batch ---- */
+
+typedef void doer(hf_step *step);
+
+static doer *const doers[HF_OP_KINDS] = {
+    [HF_OP_SESSION_OPEN] = hf_do_session_open,
+    [HF_OP_BEAT] = hf_do_beat,
+    [HF_OP_CLOSE] = hf_do_close,
+    [HF_OP_ACQUIRE] = hf_do_acquire,
+    [HF_OP_RENEW] = hf_do_renew,
+    [HF_OP_DOWNGRADE] = hf_do_downgrade,
+    [HF_OP_RELEASE] = hf_do_release,
+    [HF_OP_RELEASE_ALL] = hf_do_release_all,
+    [HF_OP_HOLDS] = hf_do_holds,
+    [HF_OP_WHO] = hf_do_who,
+    [HF_OP_REQUEST] = hf_do_request,
+    [HF_OP_HAND_OVER] = hf_do_hand_over,
+    [HF_OP_FORCE_RELEASE] = hf_do_force_release,
+    [HF_OP_TYPE_GET] = hf_do_type_get,
+};
+
+static bool run_op(hf_rows *rows, hf_batch *batch, size_t index, int64_t now_us)
+{
+    hf_op *op = &batch->ops[index];
+    hf_step step = {rows, &batch->arena, op, &rows->of_op[index], now_us};
+    op->answer.now_us = now_us;
+    if (op->answer.status != HF_OK)
+        return false;
+    if (rows->no_growth && hf_op_grows(op->kind))
+        return hf_refuse(&step, HF_UNAVAILABLE,
+                         "The disk is full: nothing new can be taken until there is room. Releasing and beating still work.");
+    doers[op->kind](&step);
+    return op->answer.status == HF_OK;
+}
+
+static void not_applied(hf_op *op, int64_t now_us)
+{
+    op->answer = (hf_answer){.status = HF_NOT_APPLIED,
+                             .now_us = now_us,
+                             .message = "Undone, because an operation it is linked to was refused."};
+}
+
+/* Runs ops `from` to `to`, which stand or fall together. */
+static void run_linked(hf_rows *rows, hf_batch *batch, size_t from, size_t to, int64_t now_us)
+{
+    size_t events_before = rows->events_count, at = from;
+    hf_rows_run_begin(rows);
+    while (at <= to && run_op(rows, batch, at, now_us))
+        at++;
+    hf_rows_run_end(rows, at > to, events_before);
+    for (size_t i = from; at <= to && i <= to; i++)
+        if (i != at)
+            not_applied(&batch->ops[i], now_us);
+}
+
+bool hf_rows_apply(hf_rows *rows, hf_batch *batch, int64_t now_us)
+{
+    for (size_t from = 0, to; from < batch->count && !rows->failed; from = to + 1) {
+        for (to = from; batch->ops[to].linked;)
+            to++;
+        if (from == to)
+            run_op(rows, batch, from, now_us);
+        else
+            run_linked(rows, batch, from, to, now_us);
+    }
+    return !rows->failed;
+}

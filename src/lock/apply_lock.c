@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: MIT */
+/* Carrying out what is asked of one resource: acquire, renew, downgrade, release, holds, who, request, hand over. Each
+ * looks at the live locks, asks the law, and does what it says. */
+#include "lock/step.h"
+
+#include <string.h>
+
+/* How the resource looks to the session that asks. */
+typedef struct sight {
+    hf_view view;
+    hf_lock_row *mine; /* live, or NULL */
+    size_t others;
+    bool dead; /* there are locks whose time is over */
+} sight;
+
+static sight look(const hf_step *step)
+{
+    sight seen = {.mine = NULL};
+    hf_mode others_mode = HF_SHARED;
+    for (hf_lock_row *lock = step->of->resource->locks; lock != NULL; lock = lock->next) {
+        if (!hf_lock_lives(lock, step->now_us)) {
+            seen.dead |= lock->present;
+        } else if (lock->session == step->of->session) {
+            seen.mine = lock;
+        } else {
+            seen.others++;
+            others_mode = lock->mode;
+        }
+    }
+    seen.view = hf_rules_view(seen.mine != NULL, seen.mine != NULL ? seen.mine->mode : HF_SHARED, seen.others, others_mode);
+    return seen;
+}
+
+/* What only the holder may do: the session lives, holds it, and by the grant it names. NULL: refused. */
+static hf_lock_row *held(hf_step *step, hf_ask ask, hf_verdict *verdict)
+{
+    if (!hf_step_session(step))
+        return NULL;
+    sight seen = look(step);
+    *verdict = hf_rules_judge(ask, seen.view);
+    if (*verdict == HF_VERDICT_NOT_HELD || (step->op->fence != 0 && seen.mine->fence != step->op->fence)) {
+        hf_refuse_not_held(step, seen.mine);
+        return NULL;
+    }
+    return seen.mine;
+}
+
+/* True when this very request ended the session's hold before: asking again answers done. */
+static bool ended_before(const hf_step *step)
+{
+    const hf_resource_row *resource = step->of->resource;
+    return step->op->request_id != NULL &&
+           hf_slice_equal(resource->ended_request, hf_slice_of(step->op->request_id)) &&
+           memcmp(resource->ended_session, step->of->session->id, HF_SESSION_ID_MAX) == 0;
+}
+
+/* A row for a new grant to `session`, with the next fence; what it lost of this resource and asked for is settled. */
+static hf_lock_row *grant(hf_step *step, hf_session_row *session)
+{
+    hf_resource_row *resource = step->of->resource;
+    hf_lock_row *lock = hf_rows_lock(step->rows, resource, session);
+    if (lock == NULL)
+        return NULL;
+    hf_touch_resource(step->rows, resource);
+    hf_touch_lock(step->rows, lock);
+    resource->present = true;
+    resource->rev++;
+    resource->fence = hf_rules_next_fence(resource->fence, step->now_us);
+    lock->present = true;
+    lock->fence = resource->fence;
+    lock->request = hf_slice_of(step->op->request_id);
+    for (hf_request_row *request = resource->requests; request != NULL; request = request->next)
+        if (request->session == session && request->present) {
+            hf_touch_request(step->rows, request);
+            request->present = false;
+        }
+    for (hf_lost_row *lost = session->lost; lost != NULL; lost = lost->next)
+        if (lost->present && hf_slice_equal(lost->id, resource->id) && hf_slice_equal(lost->type, resource->type)) {
+            hf_touch_lost(step->rows, lost);
+            lost->present = false;
+        }
+    return lock;
+}
+
+/* Whoever takes a lock clears away those whose time is over. */
+static void clear_dead(hf_step *step)
+{
+    for (hf_lock_row *lock = step->of->resource->locks; lock != NULL; lock = lock->next)
+        if (lock->present && !hf_lock_lives(lock, step->now_us))
+            hf_expire_lock(step, lock, step->of->session);
+}
+
+static void grant_new(hf_step *step, const sight *seen, int64_t ends_us)
+{
+    if (seen->others >= HF_RESOURCE_HOLDERS_MAX) {
+        hf_refuse(step, HF_TOO_MANY, "%s/%s is read by %d sessions already, which is the most; try again later.",
+                  step->op->type, step->op->id, HF_RESOURCE_HOLDERS_MAX);
+        return;
+    }
+    if (seen->dead)
+        clear_dead(step);
+    hf_lock_row *lock = grant(step, step->of->session);
+    if (lock == NULL)
+        return;
+    lock->mode = step->op->mode;
+    lock->since_us = step->now_us;
+    lock->ends_us = ends_us;
+    lock->purpose = hf_slice_of(step->op->purpose);
+    hf_lock_event(step, HF_EVENT_ACQUIRED, lock, HF_NOTHING, lock->purpose);
+    step->op->answer.outcome = HF_GRANTED;
+    hf_answer_lock(step, lock);
+}
+
+static void upgrade(hf_step *step)
+{
+    clear_dead(step);
+    hf_lock_row *lock = grant(step, step->of->session);
+    if (lock == NULL)
+        return;
+    lock->mode = HF_EXCLUSIVE;
+    hf_lock_event(step, HF_EVENT_UPGRADED, lock, HF_NOTHING, lock->purpose);
+    step->op->answer.outcome = HF_UPGRADED;
+    hf_answer_lock(step, lock);
+}
+
+/* A linked run may name a resource only once for each session: taking it twice is a mistake worth hearing of. */
+static bool named_twice(hf_step *step)
+{
+    hf_resource_row *resource = step->of->resource;
+    if (step->rows->run == 0)
+        return false;
+    bool twice = resource->acquired_run == step->rows->run && resource->acquired_by == step->of->session;
+    resource->acquired_run = step->rows->run;
+    resource->acquired_by = step->of->session;
+    return twice;
+}
+
+static bool policy_allows(hf_step *step, hf_mode mode)
+{
+    const hf_type *type = &step->of->type->type;
+    if (hf_rules_allows(type->policy, mode))
+        return true;
+    if (type->policy == HF_POLICY_OPTIMISTIC)
+        return hf_refuse(step, HF_INVALID, "The policy of %s is optimistic: it takes no locks; its saves compare versions.",
+                         type->type);
+    return hf_refuse(step, HF_INVALID, "The policy of %s is %s, which takes no %s locks; ask for an exclusive one.",
+                     type->type, hf_policy_name(type->policy), hf_mode_name(mode));
+}
+
+static bool bound(hf_step *step, int64_t *ends_us)
+{
+    const hf_type *type = &step->of->type->type;
+    switch (hf_rules_ends(type, step->op->ttl_us, step->now_us, ends_us)) {
+    case HF_TTL_OVER_MAX:
+        return hf_refuse(step, HF_INVALID, "The ttl is longer than the longest of %s, which is %lld seconds.", type->type,
+                         (long long)(type->ttl_max_us / 1000000));
+    case HF_TTL_OVERFLOW:
+        return hf_refuse(step, HF_INVALID, "The ttl reaches beyond the end of time; give a shorter one.");
+    case HF_TTL_OK:
+        break;
+    }
+    return true;
+}
+
+void hf_do_acquire(hf_step *step)
+{
+    int64_t ends_us;
+    if (!hf_step_session(step) || !policy_allows(step, step->op->mode) || !bound(step, &ends_us))
+        return;
+    if (named_twice(step)) {
+        hf_refuse(step, HF_INVALID, "%s/%s is named twice; name each resource once.", step->op->type, step->op->id);
+        return;
+    }
+    sight seen = look(step);
+    switch (hf_rules_judge(step->op->mode == HF_SHARED ? HF_ASK_SHARED : HF_ASK_EXCLUSIVE, seen.view)) {
+    case HF_VERDICT_GRANT:
+        grant_new(step, &seen, ends_us);
+        break;
+    case HF_VERDICT_UPGRADE:
+        upgrade(step);
+        break;
+    case HF_VERDICT_KEEP:
+        step->op->answer.outcome = HF_ALREADY_YOURS;
+        hf_answer_lock(step, seen.mine);
+        break;
+    default:
+        hf_answer_holders(step, step->of->session);
+        hf_refuse_locked(step);
+    }
+}
+
+void hf_do_renew(hf_step *step)
+{
+    hf_verdict verdict;
+    int64_t ends_us;
+    hf_lock_row *lock = held(step, HF_ASK_RENEW, &verdict);
+    if (lock == NULL || !bound(step, &ends_us))
+        return;
+    hf_touch_lock(step->rows, lock);
+    hf_touch_resource(step->rows, lock->resource);
+    lock->resource->rev++;
+    lock->ends_us = ends_us;
+    if (step->op->purpose != NULL)
+        lock->purpose = hf_slice_of(step->op->purpose);
+    hf_lock_event(step, HF_EVENT_RENEWED, lock, HF_NOTHING, lock->purpose);
+    hf_answer_lock(step, lock);
+}
+
+void hf_do_downgrade(hf_step *step)
+{
+    hf_verdict verdict;
+    hf_lock_row *lock = held(step, HF_ASK_DOWNGRADE, &verdict);
+    if (lock == NULL || !policy_allows(step, HF_SHARED))
+        return;
+    if (verdict == HF_VERDICT_WEAKEN) {
+        hf_touch_lock(step->rows, lock);
+        hf_touch_resource(step->rows, lock->resource);
+        lock->resource->rev++;
+        lock->mode = HF_SHARED;
+        hf_lock_event(step, HF_EVENT_DOWNGRADED, lock, HF_NOTHING, lock->purpose);
+    }
+    hf_answer_lock(step, lock);
+}
+
+void hf_do_release(hf_step *step)
+{
+    hf_verdict verdict;
+    hf_lock_row *lock = held(step, HF_ASK_RELEASE, &verdict);
+    if (lock == NULL) {
+        if (step->op->answer.status == HF_NOT_HELD && ended_before(step))
+            step->op->answer = (hf_answer){.status = HF_OK, .now_us = step->now_us};
+        return;
+    }
+    hf_answer_lock(step, lock);
+    hf_end_lock(step, lock, HF_EVENT_RELEASED, HF_NOTHING, HF_NOTHING);
+}
+
+void hf_do_holds(hf_step *step)
+{
+    hf_verdict verdict;
+    hf_lock_row *lock = held(step, HF_ASK_HOLDS, &verdict);
+    if (lock != NULL)
+        hf_answer_lock(step, lock);
+}
+
+void hf_do_who(hf_step *step)
+{
+    hf_answer_holders(step, NULL);
+    hf_answer_resource_requests(step);
+}
+
+static size_t live_requests(const hf_step *step)
+{
+    size_t count = 0;
+    for (hf_request_row *row = step->of->resource->requests; row != NULL; row = row->next)
+        count += row->present && hf_session_lives(row->session, step->now_us);
+    return count;
+}
+
+void hf_do_request(hf_step *step)
+{
+    hf_resource_row *resource = step->of->resource;
+    if (!hf_step_session(step))
+        return;
+    if (hf_rules_judge(HF_ASK_REQUEST, look(step).view) != HF_VERDICT_ASK) {
+        hf_refuse(step, HF_NOT_HELD, "Nobody else holds %s/%s; acquire it.", step->op->type, step->op->id);
+        return;
+    }
+    if (live_requests(step) >= HF_RESOURCE_REQUESTS_MAX) {
+        hf_refuse(step, HF_TOO_MANY, "%d sessions wait for %s/%s already, which is the most; try again later.",
+                  HF_RESOURCE_REQUESTS_MAX, step->op->type, step->op->id);
+        return;
+    }
+    hf_request_row *row = hf_rows_request(step->rows, resource, step->of->session);
+    hf_event_row *event = hf_rows_event(step->rows);
+    if (row == NULL || event == NULL)
+        return;
+    hf_touch_request(step->rows, row);
+    hf_touch_resource(step->rows, resource);
+    resource->rev++;
+    row->present = true;
+    row->at_us = step->now_us;
+    row->message = hf_slice_of(step->op->text);
+    event->kind = HF_EVENT_REQUESTED;
+    event->type = resource->type;
+    event->id = resource->id;
+    event->session = (hf_slice){step->of->session->id, HF_SESSION_ID_MAX};
+    event->user = step->of->session->user;
+    event->reason = row->message;
+    hf_answer_holders(step, step->of->session);
+}
+
+static bool target_fits(hf_step *step)
+{
+    const hf_session_row *target = step->of->target;
+    if (target == step->of->session)
+        return hf_refuse(step, HF_INVALID, "%s/%s can't be handed over to the session that holds it.", step->op->type,
+                         step->op->id);
+    if (!target->present)
+        return hf_refuse(step, HF_NOT_FOUND, "Session %s, which was to get %s/%s, is not known here.", target->id,
+                         step->op->type, step->op->id);
+    if (!hf_session_lives(target, step->now_us))
+        return hf_refuse(step, HF_EXPIRED, "The session of %.*s, which was to get %s/%s, has ended.",
+                         (int)target->name.size, target->name.at, step->op->type, step->op->id);
+    return true;
+}
+
+/* A hand-over that was done before, asked again with its request id. */
+static bool handed_before(hf_step *step)
+{
+    if (step->op->answer.status != HF_NOT_HELD || !ended_before(step))
+        return false;
+    step->op->answer = (hf_answer){.status = HF_OK, .now_us = step->now_us};
+    for (hf_lock_row *lock = step->of->resource->locks; lock != NULL; lock = lock->next)
+        if (lock->session == step->of->target && hf_lock_lives(lock, step->now_us))
+            hf_answer_lock(step, lock);
+    return true;
+}
+
+void hf_do_hand_over(hf_step *step)
+{
+    hf_verdict verdict;
+    hf_lock_row *mine = held(step, HF_ASK_HAND_OVER, &verdict);
+    if (mine == NULL) {
+        handed_before(step);
+        return;
+    }
+    if (!target_fits(step))
+        return;
+    hf_mode mode = mine->mode;
+    int64_t ends_us = mine->ends_us;
+    hf_slice purpose = mine->purpose;
+    hf_end_lock(step, mine, HF_EVENT_RELEASED, HF_NOTHING, hf_slice_of("handed over"));
+    hf_lock_row *theirs = grant(step, step->of->target);
+    if (theirs == NULL)
+        return;
+    theirs->mode = mode;
+    theirs->since_us = step->now_us;
+    theirs->ends_us = ends_us;
+    theirs->purpose = purpose;
+    hf_lock_event(step, HF_EVENT_HANDED_OVER, theirs, step->of->session->user, purpose);
+    hf_answer_lock(step, theirs);
+}
+
+void hf_do_type_get(hf_step *step)
+{
+    const hf_type *type = &step->of->type->type;
+    if (type->policy == HF_POLICY_NONE) {
+        hf_refuse(step, HF_NOT_FOUND, "The type %s is not registered; it accepts both modes.", type->type);
+        return;
+    }
+    hf_type *copy = hf_arena_alloc(step->arena, sizeof *copy);
+    if (copy == NULL) {
+        step->rows->failed = true;
+        return;
+    }
+    *copy = *type;
+    step->op->answer.types = copy;
+    step->op->answer.types_count = 1;
+}

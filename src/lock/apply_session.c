@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/* Carrying out what is asked for a session as a whole: open, beat, close, release all. */
+#include "lock/step.h"
+
+#include "base/time.h"
+
+#include <string.h>
+
+/* A repeated open answers the session the first one made, to whoever has its key. True: it has been answered. */
+static bool repeated_open(hf_step *step)
+{
+    hf_session_row *before = step->of->open == NULL ? NULL : step->of->open->session;
+    if (before == NULL || !before->present)
+        return false;
+    if (!hf_key_matches(step->op->session, before))
+        hf_refuse(step, HF_DENIED,
+                  "This request id has opened session %s with another key; repeat it with that key, or open with a new "
+                  "request id.",
+                  before->id);
+    else if (!hf_session_lives(before, step->now_us))
+        hf_refuse(step, HF_EXPIRED, "Your editing session has expired; reload the record.");
+    else
+        hf_answer_session(step, before);
+    return true;
+}
+
+static bool replace_session(hf_step *step)
+{
+    hf_session_row *old = step->of->replaces;
+    if (old == NULL || !old->present)
+        return true;
+    if (!hf_key_matches(step->op->replaces, old))
+        return hf_refuse(step, HF_DENIED, "The key is not that of session %s, which was to be replaced.", old->id);
+    if (old->ended_us == 0)
+        hf_end_session(step, old, "replaced");
+    return true;
+}
+
+void hf_do_session_open(hf_step *step)
+{
+    const hf_op *op = step->op;
+    hf_session_row *row = step->of->session;
+    int64_t idle_us = op->idle_us == 0 ? HF_IDLE_DEFAULT_US : op->idle_us, expires_us;
+    if (repeated_open(step))
+        return;
+    if (row->present) {
+        hf_refuse(step, HF_INVALID, "Session id %s is taken; open with another.", row->id);
+        return;
+    }
+    if (!hf_time_add(step->now_us, idle_us, &expires_us)) {
+        hf_refuse(step, HF_INVALID, "The idle bound reaches beyond the end of time; give a shorter one.");
+        return;
+    }
+    if (!replace_session(step))
+        return;
+    hf_touch_session(step->rows, row);
+    row->present = true;
+    row->rev = 1;
+    memcpy(row->key_sha256, op->session->key_sha256, sizeof row->key_sha256);
+    row->user = hf_slice_of(op->user);
+    row->name = op->name != NULL && op->name[0] != '\0' ? hf_slice_of(op->name) : row->user;
+    row->caller = hf_slice_of(op->caller);
+    row->request = step->of->open == NULL ? HF_NOTHING : step->of->open->request;
+    row->idle_us = idle_us;
+    row->opened_us = step->now_us;
+    row->expires_us = expires_us;
+    row->ended_us = 0;
+    if (step->of->open != NULL)
+        step->of->open->session = row;
+    hf_session_event(step, HF_EVENT_SESSION_OPENED, row, NULL);
+    hf_answer_session(step, row);
+}
+
+void hf_do_beat(hf_step *step)
+{
+    hf_session_row *row = step->of->session;
+    int64_t expires_us;
+    if (!hf_step_session(step))
+        return;
+    if (!hf_time_add(step->now_us, row->idle_us, &expires_us)) {
+        hf_refuse(step, HF_INVALID, "The idle bound reaches beyond the end of time.");
+        return;
+    }
+    hf_touch_session(step->rows, row);
+    row->rev++;
+    if (expires_us > row->expires_us)
+        row->expires_us = expires_us;
+    size_t count, live = 0;
+    hf_lock_row **locks = hf_session_locks(step->rows, row, &count);
+    for (size_t i = 0; i < count; i++)
+        if (hf_lock_lives(locks[i], step->now_us))
+            locks[live++] = locks[i];
+    hf_answer_session(step, row);
+    hf_answer_lost(step);
+    hf_answer_requests(step, locks, live);
+    step->op->answer.locks_count = live;
+}
+
+void hf_do_close(hf_step *step)
+{
+    hf_session_row *row = step->of->session;
+    if (!row->present) {
+        hf_refuse(step, HF_NOT_FOUND, "Session %s is not known here.", row->id);
+        return;
+    }
+    if (!hf_key_matches(step->op->session, row)) {
+        hf_refuse(step, HF_DENIED, "The key is not that of session %s; present the key it was opened with.", row->id);
+        return;
+    }
+    if (row->ended_us == 0)
+        step->op->answer.locks_count = hf_end_session(step, row, NULL);
+}
+
+void hf_do_release_all(hf_step *step)
+{
+    size_t count, released = 0;
+    if (!hf_step_session(step))
+        return;
+    hf_lock_row **locks = hf_session_locks(step->rows, step->of->session, &count);
+    for (size_t i = 0; i < count; i++) {
+        if (!hf_lock_lives(locks[i], step->now_us))
+            continue;
+        hf_end_lock(step, locks[i], HF_EVENT_RELEASED, HF_NOTHING, HF_NOTHING);
+        released++;
+    }
+    step->op->answer.locks_count = released;
+}

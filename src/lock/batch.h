@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* A batch from inside: its ops, and the arena its answers live in. */
+#ifndef HF_LOCK_BATCH_H
+#define HF_LOCK_BATCH_H
+
+#include "base/arena.h"
+
+#include <holdfast/batch.h>
+
+struct hf_batch {
+    hf_op *ops;
+    size_t count;
+    size_t capacity;
+    hf_arena arena; /* of the answers */
+};
+
+/* Which ops stand alone, and which change nothing. */
+bool hf_op_alone(hf_op_kind kind);
+bool hf_op_reads(hf_op_kind kind);
+
+/* Ops that need room on disk; the others give some back or only move a bound. */
+bool hf_op_grows(hf_op_kind kind);
+
+/* Checks every op at the door: names, durations, modes, what each kind needs, standing alone. An op with a flaw is answered
+ * HF_INVALID by apply, so only what concerns the batch as a whole fails here. */
+hf_status hf_batch_check(hf_batch *batch, hf_error *err);
+
+/* The flaw of a single op as a sentence in the arena: NULL when it has none. *ok is false when memory is out. */
+const char *hf_op_flaw(const hf_op *op, hf_arena *arena, bool *ok);
+
+/* Forgets the answers before a batch is (re-)run. */
+void hf_batch_unanswer(hf_batch *batch);
+
+#endif

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: MIT */
+/* The working set: finding and making rows, and putting back what a refused linked run touched. */
+#include "lock/rows.h"
+
+#include "base/seams.h"
+
+#include <string.h>
+
+/* ---- the hash ---- */
+
+static uint64_t mix(uint64_t a, uint64_t b)
+{
+    __extension__ typedef unsigned __int128 wide;
+    wide product = (wide)a * b;
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+static uint64_t hash_bytes(uint64_t seed, const char *at, size_t size)
+{
+    uint64_t hash = seed ^ UINT64_C(0x9e3779b97f4a7c15), word;
+    for (; size >= 8; at += 8, size -= 8) {
+        memcpy(&word, at, 8);
+        hash = mix(hash ^ word, UINT64_C(0xe7037ed1a0b428db));
+    }
+    word = 0;
+    if (size > 0)
+        memcpy(&word, at, size);
+    return mix(hash ^ word, UINT64_C(0x8ebc6af09c88c6e3) ^ size);
+}
+
+uint64_t hf_resource_hash(uint64_t seed, hf_slice type, hf_slice id)
+{
+    return hash_bytes(hash_bytes(seed, type.at, type.size), id.at, id.size);
+}
+
+/* ---- making and finding rows ---- */
+
+bool hf_rows_reset(hf_rows *rows, size_t ops)
+{
+    hf_arena arena = rows->arena;
+    uint64_t seed = rows->seed;
+    hf_arena_reset(&arena);
+    memset(rows, 0, sizeof *rows);
+    rows->arena = arena;
+    rows->seed = seed;
+    rows->sessions_end = &rows->sessions;
+    rows->resources_end = &rows->resources;
+    rows->hash_size = 16;
+    while (rows->hash_size < 2 * ops)
+        rows->hash_size *= 2;
+    rows->of_op = hf_arena_alloc(&rows->arena, (ops == 0 ? 1 : ops) * sizeof *rows->of_op);
+    rows->session_hash = hf_arena_alloc(&rows->arena, rows->hash_size * sizeof *rows->session_hash);
+    rows->resource_hash = hf_arena_alloc(&rows->arena, rows->hash_size * sizeof *rows->resource_hash);
+    return rows->of_op != NULL && rows->session_hash != NULL && rows->resource_hash != NULL;
+}
+
+void hf_rows_done(hf_rows *rows)
+{
+    hf_arena_done(&rows->arena);
+    memset(rows, 0, sizeof *rows);
+}
+
+/* Memory from the set's arena; a failure sticks. */
+static void *take(hf_rows *rows, size_t size)
+{
+    void *out = hf_arena_alloc(&rows->arena, size);
+    if (out == NULL)
+        rows->failed = true;
+    return out;
+}
+
+hf_session_row *hf_rows_session(hf_rows *rows, const char *id)
+{
+    hf_session_row **at = &rows->session_hash[hash_bytes(rows->seed, id, HF_SESSION_ID_MAX) & (rows->hash_size - 1)];
+    for (; *at != NULL; at = &(*at)->chain)
+        if (memcmp((*at)->id, id, HF_SESSION_ID_MAX) == 0)
+            return *at;
+    hf_session_row *row = take(rows, sizeof *row);
+    if (row == NULL)
+        return NULL;
+    memcpy(row->id, id, HF_SESSION_ID_MAX);
+    *at = row;
+    *rows->sessions_end = row;
+    rows->sessions_end = &row->next;
+    rows->sessions_count++;
+    return row;
+}
+
+hf_type_row *hf_rows_type(hf_rows *rows, hf_slice type)
+{
+    for (hf_type_row *row = rows->types; row != NULL; row = row->next)
+        if (hf_slice_equal(hf_slice_of(row->type.type), type))
+            return row;
+    hf_type_row *row = take(rows, sizeof *row);
+    if (row == NULL)
+        return NULL;
+    hf_slice_copy(row->type.type, sizeof row->type.type, type);
+    row->next = rows->types;
+    rows->types = row;
+    return row;
+}
+
+hf_resource_row *hf_rows_resource(hf_rows *rows, hf_slice type, hf_slice id, bool copy)
+{
+    uint64_t hash = hf_resource_hash(rows->seed, type, id);
+    hf_resource_row **at = &rows->resource_hash[hash & (rows->hash_size - 1)];
+    for (; *at != NULL; at = &(*at)->chain)
+        if ((*at)->hash == hash && hf_slice_equal((*at)->id, id) && hf_slice_equal((*at)->type, type))
+            return *at;
+    hf_resource_row *row = take(rows, sizeof *row);
+    if (row == NULL)
+        return NULL;
+    row->type = type;
+    row->id = id;
+    if (copy && (!hf_arena_copy(&rows->arena, type, &row->type) || !hf_arena_copy(&rows->arena, id, &row->id))) {
+        rows->failed = true;
+        return NULL;
+    }
+    row->hash = hash;
+    *at = row;
+    *rows->resources_end = row;
+    rows->resources_end = &row->next;
+    rows->resources_count++;
+    return row;
+}
+
+static void keep_copy(hf_rows *rows, void *row, size_t size, unsigned *row_run);
+
+hf_lock_row *hf_rows_lock(hf_rows *rows, hf_resource_row *resource, hf_session_row *session)
+{
+    for (hf_lock_row *row = resource->locks; row != NULL; row = row->next)
+        if (row->session == session)
+            return row;
+    hf_lock_row *row = take(rows, sizeof *row);
+    if (row == NULL)
+        return NULL;
+    keep_copy(rows, resource, sizeof *resource, &resource->run);
+    keep_copy(rows, session, sizeof *session, &session->run);
+    row->resource = resource;
+    row->session = session;
+    row->next = resource->locks;
+    resource->locks = row;
+    row->session_next = session->locks;
+    session->locks = row;
+    return row;
+}
+
+hf_request_row *hf_rows_request(hf_rows *rows, hf_resource_row *resource, hf_session_row *session)
+{
+    for (hf_request_row *row = resource->requests; row != NULL; row = row->next)
+        if (row->session == session)
+            return row;
+    hf_request_row *row = take(rows, sizeof *row);
+    if (row == NULL)
+        return NULL;
+    keep_copy(rows, resource, sizeof *resource, &resource->run);
+    row->resource = resource;
+    row->session = session;
+    row->next = resource->requests;
+    resource->requests = row;
+    return row;
+}
+
+hf_lost_row *hf_rows_lost(hf_rows *rows, hf_session_row *session, hf_slice type, hf_slice id)
+{
+    for (hf_lost_row *row = session->lost; row != NULL; row = row->next)
+        if (hf_slice_equal(row->id, id) && hf_slice_equal(row->type, type))
+            return row;
+    hf_lost_row *row = take(rows, sizeof *row);
+    if (row == NULL)
+        return NULL;
+    keep_copy(rows, session, sizeof *session, &session->run);
+    row->session = session;
+    row->type = type;
+    row->id = id;
+    row->next = session->lost;
+    session->lost = row;
+    return row;
+}
+
+hf_event_row *hf_rows_event(hf_rows *rows)
+{
+    if (rows->events_count == rows->events_room) {
+        size_t room = rows->events_room == 0 ? 16 : rows->events_room * 2;
+        hf_event_row *events = take(rows, room * sizeof *events);
+        if (events == NULL)
+            return NULL;
+        if (rows->events_count > 0)
+            memcpy(events, rows->events, rows->events_count * sizeof *events);
+        rows->events = events;
+        rows->events_room = room;
+    }
+    hf_event_row *event = &rows->events[rows->events_count++];
+    memset(event, 0, sizeof *event);
+    return event;
+}
+
+/* ---- what a batch names ---- */
+
+static bool want_open(hf_rows *rows, const hf_op *op, hf_op_rows *of)
+{
+    if (op->request_id == NULL)
+        return true;
+    /* A request id is scoped to its caller: two callers may choose the same. */
+    hf_slice caller = hf_slice_of(op->caller), id = hf_slice_of(op->request_id);
+    char *key = take(rows, caller.size + 1 + id.size);
+    if (key == NULL)
+        return false;
+    if (caller.size > 0)
+        memcpy(key, caller.at, caller.size);
+    key[caller.size] = '/';
+    memcpy(key + caller.size + 1, id.at, id.size);
+    hf_slice request = {key, caller.size + 1 + id.size};
+    for (of->open = rows->opens; of->open != NULL; of->open = of->open->next)
+        if (hf_slice_equal(of->open->request, request))
+            return true;
+    hf_open_row *open = take(rows, sizeof *open);
+    if (open == NULL)
+        return false;
+    open->request = request;
+    open->next = rows->opens;
+    rows->opens = open;
+    of->open = open;
+    return true;
+}
+
+static bool want_sessions(hf_rows *rows, const hf_op *op, hf_op_rows *of)
+{
+    if (op->session != NULL) {
+        if ((of->session = hf_rows_session(rows, op->session->id)) == NULL)
+            return false;
+        bool ends = op->kind == HF_OP_CLOSE || op->kind == HF_OP_RELEASE_ALL;
+        of->session->wants_locks |= ends || op->kind == HF_OP_BEAT;
+        of->session->wants_anchors |= ends;
+        of->session->wants_requests |= op->kind == HF_OP_BEAT;
+        of->session->wants_lost |= op->kind == HF_OP_BEAT || op->kind == HF_OP_ACQUIRE;
+    }
+    if (op->target != NULL) {
+        if ((of->target = hf_rows_session(rows, op->target)) == NULL)
+            return false;
+        of->target->wants_lost = true;
+    }
+    if (op->replaces != NULL) {
+        if ((of->replaces = hf_rows_session(rows, op->replaces->id)) == NULL)
+            return false;
+        of->replaces->wants_locks = of->replaces->wants_anchors = true;
+    }
+    return true;
+}
+
+static bool want_resource(hf_rows *rows, const hf_op *op, hf_op_rows *of)
+{
+    if (op->type == NULL)
+        return true;
+    hf_slice type = hf_slice_of(op->type);
+    bool needs_type = op->kind == HF_OP_ACQUIRE || op->kind == HF_OP_RENEW || op->kind == HF_OP_DOWNGRADE ||
+                      op->kind == HF_OP_TYPE_GET;
+    if (needs_type && (of->type = hf_rows_type(rows, type)) == NULL)
+        return false;
+    if (op->id == NULL)
+        return true;
+    of->resource = hf_rows_resource(rows, type, hf_slice_of(op->id), false);
+    if (of->resource == NULL)
+        return false;
+    of->resource->wanted = true;
+    of->resource->wants_requests |= op->kind == HF_OP_WHO || op->kind == HF_OP_REQUEST || op->kind == HF_OP_ACQUIRE ||
+                                    op->kind == HF_OP_HAND_OVER;
+    return true;
+}
+
+bool hf_rows_want(hf_rows *rows, hf_batch *batch)
+{
+    for (size_t i = 0; i < batch->count; i++) {
+        hf_op *op = &batch->ops[i];
+        bool ok;
+        op->answer.message = hf_op_flaw(op, &batch->arena, &ok);
+        if (!ok)
+            return false;
+        if (op->answer.message != NULL) {
+            op->answer.status = HF_INVALID;
+            continue;
+        }
+        hf_op_rows *of = &rows->of_op[i];
+        if (!want_sessions(rows, op, of) || !want_resource(rows, op, of))
+            return false;
+        if (op->kind == HF_OP_SESSION_OPEN && !want_open(rows, op, of))
+            return false;
+    }
+    return true;
+}
+
+/* ---- linked runs ---- */
+
+static void keep_copy(hf_rows *rows, void *row, size_t size, unsigned *row_run)
+{
+    if (rows->run == 0 || *row_run == rows->run)
+        return;
+    hf_saved_row *saved = take(rows, sizeof *saved);
+    void *copy = take(rows, size);
+    if (saved == NULL || copy == NULL)
+        return;
+    memcpy(copy, row, size);
+    *row_run = rows->run;
+    *saved = (hf_saved_row){rows->saved, row, size, copy};
+    rows->saved = saved;
+}
+
+void hf_rows_run_begin(hf_rows *rows)
+{
+    rows->run = ++rows->runs;
+    rows->saved = NULL;
+}
+
+void hf_rows_run_end(hf_rows *rows, bool keep, size_t events_before)
+{
+    for (hf_saved_row *saved = rows->saved; saved != NULL && !keep; saved = saved->next)
+        memcpy(saved->row, saved->copy, saved->size);
+    if (!keep)
+        rows->events_count = events_before;
+    rows->saved = NULL;
+    rows->run = 0;
+}
+
+void hf_touch_session(hf_rows *rows, hf_session_row *row)
+{
+    keep_copy(rows, row, sizeof *row, &row->run);
+    row->changed = true;
+}
+
+void hf_touch_resource(hf_rows *rows, hf_resource_row *row)
+{
+    keep_copy(rows, row, sizeof *row, &row->run);
+    row->changed = true;
+}
+
+void hf_touch_lock(hf_rows *rows, hf_lock_row *row)
+{
+    keep_copy(rows, row, sizeof *row, &row->run);
+    row->changed = true;
+}
+
+void hf_touch_request(hf_rows *rows, hf_request_row *row)
+{
+    keep_copy(rows, row, sizeof *row, &row->run);
+    row->changed = true;
+}
+
+void hf_touch_lost(hf_rows *rows, hf_lost_row *row)
+{
+    keep_copy(rows, row, sizeof *row, &row->run);
+    row->changed = true;
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+/* The working set: the rows a batch works on. A store fills it (hf_rows_want says with what), apply.c carries out the
+ * ops on it, and the store saves what changed. Rows live in the set's arena; slices in them are borrowed from the ops,
+ * the arena or the store, and live until the set is reset.
+ *
+ * The state of a row is three flags:   stored   it was there when it was loaded
+ *                                      present  it is there now
+ *                                      changed  it differs from what was loaded
+ * Saving: present & !stored → insert; present & stored & changed → update; !present & stored → delete. */
+#ifndef HF_LOCK_ROWS_H
+#define HF_LOCK_ROWS_H
+
+#include "base/arena.h"
+#include "lock/batch.h"
+
+typedef struct hf_session_row hf_session_row;
+typedef struct hf_resource_row hf_resource_row;
+typedef struct hf_lock_row hf_lock_row;
+typedef struct hf_request_row hf_request_row;
+typedef struct hf_lost_row hf_lost_row;
+typedef struct hf_type_row hf_type_row;
+
+struct hf_type_row {
+    hf_type_row *next;
+    hf_type type;
+};
+
+struct hf_session_row {
+    hf_session_row *chain; /* in the hash */
+    hf_session_row *next;  /* all of the set, in the order wanted */
+    char id[HF_SESSION_ID_SIZE];
+    unsigned char key_sha256[32];
+    hf_slice user, name, caller, request;
+    int64_t idle_us, opened_us, expires_us, ended_us, rev;
+    bool stored, present, changed;
+    bool loaded;       /* the store has looked for it */
+    bool wants_locks;    /* its locks are to be loaded */
+    bool wants_anchors;  /* ... and the resources they stand on, in full: they will be released */
+    bool wants_requests; /* ... and who waits for them */
+    bool wants_lost;     /* what it lost is to be loaded */
+    hf_lock_row *locks; /* complete when wants_locks; new ones at the front */
+    hf_lost_row *lost;  /* complete when wants_lost */
+    void *origin;       /* the store's own, found on loading */
+    void *fresh;        /* the store's own, made on saving */
+    unsigned run;       /* the linked run that saved a copy of it */
+};
+
+struct hf_resource_row {
+    hf_resource_row *chain;
+    hf_resource_row *next;
+    hf_slice type, id;
+    uint64_t hash;
+    int64_t fence, rev;
+    char ended_session[HF_SESSION_ID_SIZE];
+    int64_t ended_fence, ended_us;
+    hf_slice ended_request;
+    bool stored, present, changed;
+    bool wanted; /* to be loaded in full: the anchor and all its locks, dead ones too. Else it is known only as where a
+                    session's lock stands, and is not changed */
+    bool loaded;
+    bool wants_requests;
+    hf_lock_row *locks;
+    hf_request_row *requests;
+    void *origin, *fresh, *fresh_text;
+    unsigned run;
+    unsigned acquired_run; /* the linked run in which it was acquired: naming it twice is an error */
+    const hf_session_row *acquired_by;
+};
+
+struct hf_lock_row {
+    hf_lock_row *next;         /* of the resource */
+    hf_lock_row *session_next; /* of the session */
+    hf_resource_row *resource;
+    hf_session_row *session;
+    hf_mode mode;
+    int64_t fence, since_us, ends_us;
+    hf_slice purpose, request;
+    bool stored, present, changed;
+    void *origin, *fresh;
+    unsigned run;
+};
+
+struct hf_request_row {
+    hf_request_row *next;
+    hf_session_row *session;
+    hf_resource_row *resource;
+    hf_slice message;
+    int64_t at_us;
+    bool stored, present, changed;
+    void *origin, *fresh;
+    unsigned run;
+};
+
+struct hf_lost_row {
+    hf_lost_row *next;
+    hf_session_row *session;
+    hf_slice type, id;
+    int64_t fence, at_us;
+    hf_slice why, by, reason;
+    bool stored, present, changed;
+    void *origin, *fresh;
+    unsigned run;
+};
+
+typedef struct hf_event_row {
+    hf_event_kind kind;
+    hf_slice type, id, session, user, actor, reason;
+    int64_t fence;
+} hf_event_row;
+
+/* An open with a request id: the session that id opened before, if any. */
+typedef struct hf_open_row {
+    struct hf_open_row *next;
+    hf_slice request; /* scoped to its caller */
+    hf_session_row *session;
+} hf_open_row;
+
+/* The rows an op names, found once. */
+typedef struct hf_op_rows {
+    hf_session_row *session, *target, *replaces;
+    hf_resource_row *resource;
+    hf_type_row *type;
+    hf_open_row *open;
+} hf_op_rows;
+
+/* A copy of a row as it was before the linked run, to be put back when the run is refused. */
+typedef struct hf_saved_row {
+    struct hf_saved_row *next;
+    void *row;
+    size_t size;
+    void *copy;
+} hf_saved_row;
+
+typedef struct hf_rows {
+    hf_arena arena;
+    uint64_t seed; /* of the hash; a store that takes names from strangers draws it at random */
+    hf_op_rows *of_op;
+    hf_session_row *sessions, **sessions_end;
+    hf_resource_row *resources, **resources_end;
+    hf_type_row *types;
+    hf_open_row *opens;
+    hf_session_row **session_hash;
+    hf_resource_row **resource_hash;
+    size_t hash_size; /* a power of two, for both */
+    size_t sessions_count, resources_count;
+    hf_event_row *events;
+    size_t events_count, events_room;
+    hf_saved_row *saved;
+    unsigned run;     /* number of the current linked run; 0 outside one */
+    unsigned runs;
+    bool no_growth;   /* the disk is full: ops that need room are refused */
+    bool failed;      /* memory ran out; nothing of the set may be saved */
+} hf_rows;
+
+/* Starts a set for about `ops` ops. False when memory is out. hf_rows_done frees it all. */
+bool hf_rows_reset(hf_rows *rows, size_t ops);
+void hf_rows_done(hf_rows *rows);
+
+/* Puts in the set what the batch names, not loaded yet: sessions, resources, types, opens. Ops with a flaw are answered
+ * HF_INVALID here and passed over. False when memory is out. */
+bool hf_rows_want(hf_rows *rows, hf_batch *batch);
+
+/* The row with that name, made if it isn't in the set; NULL when memory is out. The slices are borrowed when `copy` is
+ * false, else copied into the arena. */
+hf_session_row *hf_rows_session(hf_rows *rows, const char *id);
+hf_resource_row *hf_rows_resource(hf_rows *rows, hf_slice type, hf_slice id, bool copy);
+hf_type_row *hf_rows_type(hf_rows *rows, hf_slice type);
+
+/* Adds a lock row to its resource and session. Loading twice (by resource, by session) answers the first. */
+hf_lock_row *hf_rows_lock(hf_rows *rows, hf_resource_row *resource, hf_session_row *session);
+
+hf_request_row *hf_rows_request(hf_rows *rows, hf_resource_row *resource, hf_session_row *session);
+hf_lost_row *hf_rows_lost(hf_rows *rows, hf_session_row *session, hf_slice type, hf_slice id);
+hf_event_row *hf_rows_event(hf_rows *rows);
+
+/* A linked run: what is touched in between can be put back. */
+void hf_rows_run_begin(hf_rows *rows);
+void hf_rows_run_end(hf_rows *rows, bool keep, size_t events_before);
+
+/* Says that a row is about to change: keeps a copy in a linked run, marks it changed. */
+void hf_touch_session(hf_rows *rows, hf_session_row *row);
+void hf_touch_resource(hf_rows *rows, hf_resource_row *row);
+void hf_touch_lock(hf_rows *rows, hf_lock_row *row);
+void hf_touch_request(hf_rows *rows, hf_request_row *row);
+void hf_touch_lost(hf_rows *rows, hf_lost_row *row);
+
+/* The hash the set uses, for stores that keep rows by it too. */
+uint64_t hf_resource_hash(uint64_t seed, hf_slice type, hf_slice id);
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files that carry out ops share: one op at work, its refusals, its answers. Private to this folder. */
+#ifndef HF_LOCK_STEP_H
+#define HF_LOCK_STEP_H
+
+#include "lock/apply.h"
+#include "lock/rules.h"
+
+/* One op at work. */
+typedef struct hf_step {
+    hf_rows *rows;
+    hf_arena *arena; /* of the answers */
+    hf_op *op;
+    hf_op_rows *of;
+    int64_t now_us;
+} hf_step;
+
+/* Refuses the op with a sentence; returns false so that checks chain. */
+bool hf_refuse(hf_step *step, hf_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* The session that asks: known, the right key, alive. False: the op has been refused. */
+bool hf_step_session(hf_step *step);
+
+/* Whether its key is that of the row, in constant time. */
+bool hf_key_matches(const hf_credentials *credentials, const hf_session_row *row);
+bool hf_session_lives(const hf_session_row *row, int64_t now_us);
+bool hf_lock_lives(const hf_lock_row *row, int64_t now_us);
+
+/* Changing rows, each with its event. */
+void hf_lock_event(hf_step *step, hf_event_kind kind, const hf_lock_row *lock, hf_slice actor, hf_slice reason);
+void hf_session_event(hf_step *step, hf_event_kind kind, const hf_session_row *session, const char *reason);
+void hf_end_lock(hf_step *step, hf_lock_row *lock, hf_event_kind kind, hf_slice actor, hf_slice reason);
+void hf_expire_lock(hf_step *step, hf_lock_row *lock, const hf_session_row *taken_by);
+size_t hf_end_session(hf_step *step, hf_session_row *session, const char *reason);
+
+/* Lock rows of a session or resource in an array of the set's arena, in canonical order; NULL when there are none. */
+hf_lock_row **hf_session_locks(hf_rows *rows, const hf_session_row *session, size_t *count);
+
+/* The ops, by kind. Each answers op->answer; refused ops have changed nothing. */
+void hf_do_session_open(hf_step *step);
+void hf_do_beat(hf_step *step);
+void hf_do_close(hf_step *step);
+void hf_do_release_all(hf_step *step);
+void hf_do_acquire(hf_step *step);
+void hf_do_renew(hf_step *step);
+void hf_do_downgrade(hf_step *step);
+void hf_do_release(hf_step *step);
+void hf_do_holds(hf_step *step);
+void hf_do_who(hf_step *step);
+void hf_do_request(hf_step *step);
+void hf_do_hand_over(hf_step *step);
+void hf_do_force_release(hf_step *step);
+void hf_do_type_get(hf_step *step);
+
+/* Answers. A failure of memory sticks in the set. */
+void hf_answer_lock(hf_step *step, const hf_lock_row *lock);
+/* All live locks of the op's resource but those of `but` (may be NULL), in order of grant; how many. */
+size_t hf_answer_holders(hf_step *step, const hf_session_row *but);
+void hf_answer_requests(hf_step *step, hf_lock_row *const *locks, size_t count);
+void hf_answer_resource_requests(hf_step *step);
+void hf_answer_lost(hf_step *step);
+void hf_answer_session(hf_step *step, const hf_session_row *session);
+
+/* Refusals that say who stands in the way. The holders have been answered. */
+void hf_refuse_locked(hf_step *step);
+bool hf_refuse_not_held(hf_step *step, const hf_lock_row *mine);
+
+#endif

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/* What a session handle believes to hold: a small hash by resource. */
+#include "base/seams.h"
+#include "lock/rows.h"
+#include "manager/manager.h"
+
+static uint64_t hash_of(const hf_resource *resource)
+{
+    return hf_resource_hash(0, hf_slice_of(resource->type), hf_slice_of(resource->id));
+}
+
+static hf_hold **place(const hf_holds *holds, uint64_t hash, const hf_resource *resource)
+{
+    hf_hold **at = &holds->table[hash & (holds->size - 1)];
+    while (*at != NULL && ((*at)->hash != hash || hf_resource_compare(&(*at)->resource, resource) != 0))
+        at = &(*at)->chain;
+    return at;
+}
+
+static bool grow(hf_holds *holds)
+{
+    size_t size = holds->size == 0 ? 16 : holds->size * 2;
+    hf_hold **table = hf_alloc(size * sizeof *table);
+    if (table == NULL)
+        return holds->size > 0;
+    for (size_t i = 0; i < holds->size; i++)
+        for (hf_hold *hold = holds->table[i], *next; hold != NULL; hold = next) {
+            next = hold->chain;
+            hold->chain = table[hold->hash & (size - 1)];
+            table[hold->hash & (size - 1)] = hold;
+        }
+    hf_free(holds->table);
+    holds->table = table;
+    holds->size = size;
+    return true;
+}
+
+void hf_holds_note(hf_holds *holds, const hf_resource *resource, int64_t fence, int64_t until_boot_us)
+{
+    if (holds->count >= holds->size && !grow(holds))
+        return;
+    uint64_t hash = hash_of(resource);
+    hf_hold **at = place(holds, hash, resource);
+    if (*at == NULL) {
+        *at = hf_alloc(sizeof **at);
+        if (*at == NULL)
+            return;
+        (*at)->hash = hash;
+        (*at)->resource = *resource;
+        holds->count++;
+    }
+    (*at)->fence = fence;
+    (*at)->until_boot_us = until_boot_us;
+}
+
+hf_hold *hf_holds_find(const hf_holds *holds, const hf_resource *resource)
+{
+    return holds->size == 0 ? NULL : *place(holds, hash_of(resource), resource);
+}
+
+static void take_out(hf_holds *holds, hf_hold **at)
+{
+    hf_hold *hold = *at;
+    *at = hold->chain;
+    hf_free(hold);
+    holds->count--;
+}
+
+bool hf_holds_drop(hf_holds *holds, const hf_resource *resource)
+{
+    hf_hold **at = holds->size == 0 ? NULL : place(holds, hash_of(resource), resource);
+    if (at == NULL || *at == NULL)
+        return false;
+    take_out(holds, at);
+    return true;
+}
+
+void hf_holds_clear(hf_holds *holds)
+{
+    for (size_t i = 0; i < holds->size; i++)
+        while (holds->table[i] != NULL)
+            take_out(holds, &holds->table[i]);
+    hf_free(holds->table);
+    *holds = (hf_holds){0};
+}
+
+bool hf_holds_take_spent(hf_holds *holds, int64_t now_boot_us, hf_resource *out, int64_t *next_us)
+{
+    for (size_t i = 0; i < holds->size; i++)
+        for (hf_hold **at = &holds->table[i]; *at != NULL; at = &(*at)->chain) {
+            int64_t left_us = (*at)->until_boot_us - now_boot_us;
+            if ((*at)->until_boot_us == 0)
+                continue;
+            if (left_us <= 0) {
+                *out = (*at)->resource;
+                take_out(holds, at);
+                return true;
+            }
+            if (left_us < *next_us)
+                *next_us = left_us;
+        }
+    return false;
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+/* The JSON of the command line and of HTTP. */
+#include "base/json.h"
+#include "base/seams.h"
+
+#include <holdfast/json.h>
+#include <string.h>
+
+void hf_json_free(char *json) { hf_free(json); }
+
+static void resource_value(hf_json *json, const hf_resource *resource)
+{
+    char text[HF_RESOURCE_SIZE];
+    hf_resource_format(resource, text);
+    hf_json_text(json, text);
+}
+
+static void text_field(hf_json *json, const char *name, const char *text)
+{
+    hf_json_name(json, name);
+    hf_json_text(json, text);
+}
+
+/* "" reads as null: there is none. */
+static void maybe_field(hf_json *json, const char *name, const char *text)
+{
+    text_field(json, name, text[0] == '\0' ? NULL : text);
+}
+
+static void time_field(hf_json *json, const char *name, int64_t us)
+{
+    hf_json_name(json, name);
+    hf_json_time(json, us);
+}
+
+static void lock_value(hf_json *json, const hf_lock *lock)
+{
+    hf_json_begin(json, '{');
+    hf_json_name(json, "resource");
+    resource_value(json, &lock->resource);
+    text_field(json, "mode", hf_mode_name(lock->mode));
+    hf_json_name(json, "fence");
+    hf_json_int(json, lock->fence);
+    time_field(json, "since", lock->since_us);
+    time_field(json, "expires", lock->expires_us);
+    text_field(json, "purpose", lock->purpose);
+    text_field(json, "session", lock->session);
+    text_field(json, "user", lock->user);
+    text_field(json, "name", lock->name);
+    hf_json_end(json, '}');
+}
+
+static void locks_field(hf_json *json, const char *name, const hf_lock *locks, size_t count)
+{
+    hf_json_name(json, name);
+    hf_json_begin(json, '[');
+    for (size_t i = 0; i < count; i++)
+        lock_value(json, &locks[i]);
+    hf_json_end(json, ']');
+}
+
+static void requests_field(hf_json *json, const hf_answer *answer)
+{
+    hf_json_name(json, "requests");
+    hf_json_begin(json, '[');
+    for (size_t i = 0; i < answer->requests_count; i++) {
+        const hf_request *request = &answer->requests[i];
+        hf_json_begin(json, '{');
+        hf_json_name(json, "resource");
+        resource_value(json, &request->resource);
+        text_field(json, "session", request->session);
+        text_field(json, "name", request->name);
+        text_field(json, "message", request->message);
+        time_field(json, "at", request->at_us);
+        hf_json_end(json, '}');
+    }
+    hf_json_end(json, ']');
+}
+
+char *hf_lock_json(const hf_lock *lock)
+{
+    hf_json json = {0};
+    lock_value(&json, lock);
+    return hf_buffer_take(&json.out);
+}
+
+char *hf_session_json(const hf_session_info *session, const char *key)
+{
+    hf_json json = {0};
+    hf_json_begin(&json, '{');
+    text_field(&json, "id", session->id);
+    if (key != NULL)
+        text_field(&json, "key", key);
+    text_field(&json, "user", session->user);
+    text_field(&json, "name", session->name);
+    hf_json_name(&json, "idle_seconds");
+    hf_json_seconds(&json, session->idle_us);
+    time_field(&json, "expires", session->expires_us);
+    hf_json_end(&json, '}');
+    return hf_buffer_take(&json.out);
+}
+
+/* Where a list goes on, as one opaque text: "type/id session". */
+static void next_field(hf_json *json, const hf_cursor *next)
+{
+    char text[HF_RESOURCE_SIZE + HF_SESSION_ID_SIZE];
+    hf_resource_format(&next->resource, text);
+    size_t size = strlen(text);
+    text[size] = ' ';
+    memcpy(text + size + 1, next->session, sizeof next->session);
+    text_field(json, "next", text);
+}
+
+char *hf_locks_json(const hf_answer *answer)
+{
+    hf_json json = {0};
+    hf_json_begin(&json, '{');
+    locks_field(&json, "locks", answer->locks, answer->locks_count);
+    if (answer->more)
+        next_field(&json, &answer->next);
+    hf_json_end(&json, '}');
+    return hf_buffer_take(&json.out);
+}
+
+char *hf_who_json(const hf_resource *resource, const hf_answer *answer)
+{
+    hf_json json = {0};
+    hf_json_begin(&json, '{');
+    hf_json_name(&json, "resource");
+    resource_value(&json, resource);
+    locks_field(&json, "holders", answer->locks, answer->locks_count);
+    requests_field(&json, answer);
+    hf_json_end(&json, '}');
+    return hf_buffer_take(&json.out);
+}
+
+char *hf_beat_json(const hf_answer *answer)
+{
+    hf_json json = {0};
+    hf_json_begin(&json, '{');
+    time_field(&json, "expires", answer->sessions_count == 0 ? 0 : answer->sessions[0].expires_us);
+    hf_json_name(&json, "locks");
+    hf_json_int(&json, (int64_t)answer->locks_count);
+    hf_json_name(&json, "lost");
+    hf_json_begin(&json, '[');
+    for (size_t i = 0; i < answer->lost_count; i++) {
+        hf_json_begin(&json, '{');
+        hf_json_name(&json, "resource");
+        resource_value(&json, &answer->lost[i].resource);
+        text_field(&json, "why", answer->lost[i].why);
+        maybe_field(&json, "by", answer->lost[i].by);
+        maybe_field(&json, "reason", answer->lost[i].reason);
+        hf_json_end(&json, '}');
+    }
+    hf_json_end(&json, ']');
+    requests_field(&json, answer);
+    hf_json_end(&json, '}');
+    return hf_buffer_take(&json.out);
+}
+
+char *hf_refusal_json(hf_status status, const char *message, const char *resource, const hf_lock *holders,
+                      size_t holders_count)
+{
+    hf_json json = {0};
+    hf_json_begin(&json, '{');
+    text_field(&json, "code", hf_status_wire(status));
+    text_field(&json, "message", message);
+    if (resource != NULL && resource[0] != '\0')
+        text_field(&json, "resource", resource);
+    locks_field(&json, "holders", holders, holders_count);
+    hf_json_end(&json, '}');
+    return hf_buffer_take(&json.out);
+}
+
+static void ttl_field(hf_json *json, const char *name, int64_t us)
+{
+    hf_json_name(json, name);
+    if (us == 0)
+        hf_json_text(json, NULL);
+    else
+        hf_json_seconds(json, us);
+}
+
+static void type_value(hf_json *json, const hf_type *type)
+{
+    hf_json_begin(json, '{');
+    text_field(json, "type", type->type);
+    text_field(json, "policy", hf_policy_name(type->policy));
+    ttl_field(json, "ttl_seconds", type->ttl_us);
+    ttl_field(json, "max_ttl_seconds", type->ttl_max_us);
+    hf_json_end(json, '}');
+}
+
+char *hf_type_json(const hf_type *type)
+{
+    hf_json json = {0};
+    type_value(&json, type);
+    return hf_buffer_take(&json.out);
+}
+
+char *hf_types_json(const hf_answer *answer)
+{
+    hf_json json = {0};
+    hf_json_begin(&json, '{');
+    hf_json_name(&json, "types");
+    hf_json_begin(&json, '[');
+    for (size_t i = 0; i < answer->types_count; i++)
+        type_value(&json, &answer->types[i]);
+    hf_json_end(&json, ']');
+    hf_json_end(&json, '}');
+    return hf_buffer_take(&json.out);
+}
+
+char *hf_event_json(const hf_event *event)
+{
+    hf_json json = {0};
+    hf_json_begin(&json, '{');
+    hf_json_name(&json, "seq");
+    hf_json_int(&json, event->seq);
+    time_field(&json, "at", event->at_us);
+    text_field(&json, "kind", hf_event_kind_name(event->kind));
+    hf_json_name(&json, "resource");
+    if (event->resource.id[0] != '\0')
+        resource_value(&json, &event->resource);
+    else
+        hf_json_text(&json, event->resource.type[0] == '\0' ? NULL : event->resource.type);
+    maybe_field(&json, "session", event->session);
+    maybe_field(&json, "user", event->user);
+    maybe_field(&json, "actor", event->actor);
+    hf_json_name(&json, "fence");
+    if (event->fence == 0)
+        hf_json_text(&json, NULL);
+    else
+        hf_json_int(&json, event->fence);
+    maybe_field(&json, "reason", event->reason);
+    hf_json_end(&json, '}');
+    return hf_buffer_take(&json.out);
+}

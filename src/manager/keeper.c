@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT */
+/* Looking after session handles: beating those that are due, judging their bounds, telling the listeners; by hand with
+ * hf_manager_poll, or in a thread that does nothing else. */
+#include "base/error.h"
+#include "base/seams.h"
+#include "manager/manager.h"
+
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ---- telling ---- */
+
+hf_status hf_manager_listen(hf_manager *manager, hf_listener *listener, void *context, hf_error *err)
+{
+    hf_status status = HF_OK;
+    pthread_mutex_lock(&manager->mutex);
+    if (manager->listeners_count == MANAGER_LISTENERS) {
+        status = hf_fail(err, HF_TOO_MANY, "A manager has at most %d listeners.", MANAGER_LISTENERS);
+    } else {
+        manager->listeners[manager->listeners_count].call = listener;
+        manager->listeners[manager->listeners_count++].context = context;
+    }
+    pthread_mutex_unlock(&manager->mutex);
+    return status;
+}
+
+/* Listeners are only ever added, so those counted can be called without the mutex. */
+void hf_tell(hf_manager *manager, const hf_notice *notice)
+{
+    pthread_mutex_lock(&manager->mutex);
+    size_t count = manager->listeners_count;
+    pthread_mutex_unlock(&manager->mutex);
+    for (size_t i = 0; i < count; i++)
+        manager->listeners[i].call(manager->listeners[i].context, notice);
+}
+
+void hf_tell_ended(hf_session *session, const char *why)
+{
+    pthread_mutex_lock(&session->mutex);
+    bool told = session->told_ended;
+    session->told_ended = session->ended = true;
+    hf_holds_clear(&session->holds);
+    pthread_mutex_unlock(&session->mutex);
+    if (!told)
+        hf_tell(session->manager, &(hf_notice){.kind = HF_NOTICE_ENDED, .session = session, .why = why, .by = "", .text = ""});
+}
+
+/* The store tells of a loss on every beat; the listeners hear of it once, when the handle still believed to hold it. */
+void hf_tell_lost(hf_session *session, const hf_lost *lost)
+{
+    pthread_mutex_lock(&session->mutex);
+    const hf_hold *hold = hf_holds_find(&session->holds, &lost->resource);
+    bool news = hold != NULL && hold->fence == lost->fence;
+    if (news)
+        hf_holds_drop(&session->holds, &lost->resource);
+    pthread_mutex_unlock(&session->mutex);
+    if (news)
+        hf_tell(session->manager, &(hf_notice){.kind = HF_NOTICE_LOST,
+                                               .session = session,
+                                               .resource = lost->resource,
+                                               .why = lost->why,
+                                               .by = lost->by,
+                                               .text = lost->reason});
+}
+
+static bool heard_before(const hf_session *session, const hf_request *request)
+{
+    for (size_t i = 0; i < session->heard_count; i++)
+        if (session->heard[i].at_us == request->at_us && strcmp(session->heard[i].session, request->session) == 0 &&
+            hf_resource_compare(&session->heard[i].resource, &request->resource) == 0)
+            return true;
+    return false;
+}
+
+/* Tells of the requests that are new, and remembers those that wait now. news[i] answers for request i. */
+static void note_heard(hf_session *session, const hf_answer *answer, bool *news)
+{
+    size_t count = answer->requests_count;
+    hf_heard *heard = count == 0 ? NULL : hf_alloc(count * sizeof *heard);
+    pthread_mutex_lock(&session->mutex);
+    for (size_t i = 0; i < count; i++) {
+        news[i] = !heard_before(session, &answer->requests[i]);
+        if (heard != NULL) {
+            heard[i].resource = answer->requests[i].resource;
+            heard[i].at_us = answer->requests[i].at_us;
+            memcpy(heard[i].session, answer->requests[i].session, sizeof heard[i].session);
+        }
+    }
+    if (count == 0 || heard != NULL) { /* when memory is out the old ones are kept: some are told again */
+        hf_free(session->heard);
+        session->heard = heard;
+        session->heard_count = count;
+    }
+    pthread_mutex_unlock(&session->mutex);
+}
+
+void hf_tell_requests(hf_session *session, const hf_answer *answer)
+{
+    size_t count = answer->requests_count;
+    bool *news = hf_alloc(count + 1);
+    if (news == NULL)
+        return; /* they will be told on the next beat */
+    note_heard(session, answer, news);
+    for (size_t i = 0; i < count; i++)
+        if (news[i])
+            hf_tell(session->manager, &(hf_notice){.kind = HF_NOTICE_REQUESTED,
+                                                   .session = session,
+                                                   .resource = answer->requests[i].resource,
+                                                   .why = "",
+                                                   .by = answer->requests[i].name,
+                                                   .text = answer->requests[i].message});
+    hf_free(news);
+}
+
+/* ---- polling ---- */
+
+/* How long until the session is to beat: a third of its idle bound after the last time it tried. */
+static int64_t due_in(hf_session *session, int64_t now_us, bool *over, bool *ended)
+{
+    pthread_mutex_lock(&session->mutex);
+    int64_t due_us = session->tried_boot_us + session->info.idle_us / 3 - now_us;
+    *over = now_us >= session->sent_boot_us + session->info.idle_us;
+    *ended = session->ended;
+    pthread_mutex_unlock(&session->mutex);
+    return due_us;
+}
+
+static void tell_spent(hf_session *session, int64_t now_us, int64_t *next_us)
+{
+    hf_resource resource;
+    for (bool more = true; more;) {
+        pthread_mutex_lock(&session->mutex);
+        more = hf_holds_take_spent(&session->holds, now_us, &resource, next_us);
+        pthread_mutex_unlock(&session->mutex);
+        if (more)
+            hf_tell(session->manager, &(hf_notice){.kind = HF_NOTICE_LOST,
+                                                   .session = session,
+                                                   .resource = resource,
+                                                   .why = "expired",
+                                                   .by = "",
+                                                   .text = ""});
+    }
+}
+
+static void look_after(hf_session *session, int64_t *next_us)
+{
+    bool over, ended;
+    int64_t now_us = hf_seam.boot_us(), due_us = due_in(session, now_us, &over, &ended);
+    if (!ended && due_us <= 0) {
+        hf_status beat = hf_session_beat(session, NULL, NULL); /* a store out of reach: the bound decides */
+        (void)beat;
+        now_us = hf_seam.boot_us();
+        due_us = due_in(session, now_us, &over, &ended);
+    }
+    if (over && !ended)
+        hf_tell_ended(session, "expired");
+    if (over || ended)
+        return;
+    tell_spent(session, now_us, next_us);
+    if (due_us < *next_us)
+        *next_us = due_us < 1000 ? 1000 : due_us;
+}
+
+/* The handle after `last` (NULL: the first), kept from being freed. Those opened meanwhile may be missed until next time. */
+static hf_session *pin_next(hf_manager *manager, hf_session *last)
+{
+    pthread_mutex_lock(&manager->mutex);
+    hf_session *session = last == NULL ? manager->sessions : last->next;
+    if (session != NULL)
+        session->pins++;
+    if (last != NULL && --last->pins == 0)
+        pthread_cond_broadcast(&manager->unpinned);
+    pthread_mutex_unlock(&manager->mutex);
+    return session;
+}
+
+hf_status hf_manager_poll(hf_manager *manager, int64_t *next_us, hf_error *err)
+{
+    int64_t next = 60 * INT64_C(1000000);
+    if (manager->pid != getpid())
+        return hf_fail(err, HF_INVALID, "This manager was opened before fork(); open a new one in the child process.");
+    for (hf_session *session = pin_next(manager, NULL); session != NULL; session = pin_next(manager, session))
+        look_after(session, &next);
+    if (next_us != NULL)
+        *next_us = next;
+    return HF_OK;
+}
+
+/* ---- the keeper ---- */
+
+static void *keep(void *context)
+{
+    hf_manager *manager = context;
+    pthread_mutex_lock(&manager->mutex);
+    while (!manager->keeper_stops) {
+        int64_t next_us = 1000000;
+        struct timespec until;
+        pthread_mutex_unlock(&manager->mutex);
+        hf_status polled = hf_manager_poll(manager, &next_us, NULL);
+        (void)polled;
+        clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_sec += (time_t)(next_us / 1000000);
+        until.tv_nsec += (long)(next_us % 1000000) * 1000;
+        if (until.tv_nsec >= 1000000000) {
+            until.tv_sec++;
+            until.tv_nsec -= 1000000000;
+        }
+        pthread_mutex_lock(&manager->mutex);
+        if (!manager->keeper_stops)
+            pthread_cond_timedwait(&manager->keeper_wakes, &manager->mutex, &until);
+    }
+    pthread_mutex_unlock(&manager->mutex);
+    return NULL;
+}
+
+void hf_keeper_wake(hf_manager *manager) { pthread_cond_signal(&manager->keeper_wakes); }
+
+hf_status hf_manager_keeper_start(hf_manager *manager, hf_error *err)
+{
+    sigset_t all, before;
+    if (manager->pid != getpid())
+        return hf_fail(err, HF_INVALID, "This manager was opened before fork(); open a new one in the child process.");
+    pthread_mutex_lock(&manager->mutex);
+    bool runs = manager->keeper_runs;
+    manager->keeper_runs = true;
+    pthread_mutex_unlock(&manager->mutex);
+    if (runs)
+        return HF_OK;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    manager->keeper_stops = false;
+    int failed = pthread_create(&manager->keeper, NULL, keep, manager);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (failed == 0)
+        return HF_OK;
+    manager->keeper_runs = false;
+    return hf_fail(err, HF_NO_MEMORY, "The keeper's thread can't be started: %s.", strerror(failed));
+}
+
+void hf_manager_keeper_stop(hf_manager *manager)
+{
+    if (manager->pid != getpid())
+        return;
+    pthread_mutex_lock(&manager->mutex);
+    bool runs = manager->keeper_runs;
+    manager->keeper_stops = true;
+    manager->keeper_runs = false;
+    pthread_cond_signal(&manager->keeper_wakes);
+    pthread_mutex_unlock(&manager->mutex);
+    if (runs)
+        pthread_join(manager->keeper, NULL);
+}

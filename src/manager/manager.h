@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/* The manager from inside: its session handles, what they believe to hold, its listeners and keeper. Private to this folder.
+ *
+ * Locks of the library: session->work lets one call of a session at a time into the store, so that what the handle believes
+ * follows the order of the answers; session->mutex guards that belief and is never held over a call. Order: work, then the
+ * manager's mutex, then the session's. No listener is called with one held. */
+#ifndef HF_MANAGER_MANAGER_H
+#define HF_MANAGER_MANAGER_H
+
+#include "base/text.h"
+
+#include <holdfast/session.h>
+#include <pthread.h>
+#include <sys/types.h>
+
+#define MANAGER_LISTENERS 16
+
+struct hf_result {
+    hf_batch *batch;
+    size_t *order; /* where the op of the n-th resource asked for stands; NULL: in the order asked */
+};
+
+struct hf_manager {
+    hf_store *store;
+    pid_t pid;
+    pthread_mutex_t mutex;
+    pthread_cond_t unpinned; /* a session handle is no longer in use by poll */
+    hf_session *sessions;
+    struct {
+        hf_listener *call;
+        void *context;
+    } listeners[MANAGER_LISTENERS];
+    size_t listeners_count;
+    pthread_t keeper;
+    bool keeper_runs, keeper_stops;
+    pthread_cond_t keeper_wakes;
+};
+
+/* What a handle believes to hold: granted through it and not given back or lost since. */
+typedef struct hf_hold {
+    struct hf_hold *chain;
+    uint64_t hash;
+    int64_t fence;
+    int64_t until_boot_us; /* its own bound on this machine's clock; 0: none */
+    hf_resource resource;
+} hf_hold;
+
+typedef struct hf_holds {
+    hf_hold **table;
+    size_t size, count; /* size: 0 or a power of two */
+} hf_holds;
+
+/* A request the listeners have heard of. */
+typedef struct hf_heard {
+    hf_resource resource;
+    char session[HF_SESSION_ID_SIZE];
+    int64_t at_us;
+} hf_heard;
+
+struct hf_session {
+    hf_manager *manager;
+    hf_session *next;
+    unsigned pins; /* uses by poll; guarded by the manager's mutex */
+    hf_credentials credentials;
+    pthread_mutex_t work;
+    pthread_mutex_t mutex; /* guards what follows */
+    hf_session_info info;
+    int64_t sent_boot_us; /* when the last acknowledged beat was sent */
+    int64_t tried_boot_us; /* when the last one was tried */
+    bool ended, told_ended;
+    hf_holds holds;
+    hf_heard *heard;
+    size_t heard_count;
+};
+
+/* A refusal of the first op becomes the caller's error; HF_OK when there is none. */
+hf_status hf_settle(hf_status status, const hf_op *op, hf_error *err);
+
+/* Executes a batch and hands it over as a result, or frees it. out may be NULL. */
+hf_status hf_finish(hf_manager *manager, hf_batch *batch, hf_result **out, hf_error *err);
+
+void hf_op_set_resource(hf_op *op, const hf_resource *resource);
+
+/* holds.c. Noting one may fail for want of memory: then it isn't believed to be held, which is safe. */
+void hf_holds_note(hf_holds *holds, const hf_resource *resource, int64_t fence, int64_t until_boot_us);
+hf_hold *hf_holds_find(const hf_holds *holds, const hf_resource *resource);
+bool hf_holds_drop(hf_holds *holds, const hf_resource *resource);
+void hf_holds_clear(hf_holds *holds);
+/* Takes out one whose bound has come; false: none. next_us is lowered to the earliest bound to come. */
+bool hf_holds_take_spent(hf_holds *holds, int64_t now_boot_us, hf_resource *out, int64_t *next_us);
+
+/* keeper.c */
+void hf_tell(hf_manager *manager, const hf_notice *notice);
+void hf_tell_ended(hf_session *session, const char *why);
+void hf_tell_lost(hf_session *session, const hf_lost *lost);
+void hf_tell_requests(hf_session *session, const hf_answer *answer);
+void hf_keeper_wake(hf_manager *manager);
+
+#endif

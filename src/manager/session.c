@@ -1,0 +1,518 @@
+/* SPDX-License-Identifier: MIT */
+/* Session handles: opening, beating, closing, and the calls that take and give locks. Each is a batch; afterwards the handle
+ * notes what it may believe. */
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "manager/manager.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- handles ---- */
+
+static hf_status handle_new(hf_manager *manager, hf_session **out, hf_error *err)
+{
+    hf_session *session = hf_alloc(sizeof *session);
+    if (session == NULL)
+        return hf_fail_memory(err);
+    session->manager = manager;
+    pthread_mutex_init(&session->work, NULL);
+    pthread_mutex_init(&session->mutex, NULL);
+    *out = session;
+    return HF_OK;
+}
+
+static void handle_free(hf_session *session)
+{
+    hf_credentials_clear(&session->credentials);
+    hf_holds_clear(&session->holds);
+    hf_free(session->heard);
+    pthread_mutex_destroy(&session->work);
+    pthread_mutex_destroy(&session->mutex);
+    hf_free(session);
+}
+
+/* From now on the manager's poll looks after it. */
+static void handle_link(hf_session *session)
+{
+    hf_manager *manager = session->manager;
+    pthread_mutex_lock(&manager->mutex);
+    session->next = manager->sessions;
+    manager->sessions = session;
+    pthread_mutex_unlock(&manager->mutex);
+    hf_keeper_wake(manager);
+}
+
+void hf_session_free(hf_session *session)
+{
+    if (session == NULL)
+        return;
+    hf_manager *manager = session->manager;
+    if (manager->pid == getpid()) { /* in a forked child the list is a copy nobody walks, its mutex perhaps taken for ever */
+        pthread_mutex_lock(&manager->mutex);
+        while (session->pins > 0)
+            pthread_cond_wait(&manager->unpinned, &manager->mutex);
+        hf_session **at = &manager->sessions;
+        while (*at != session)
+            at = &(*at)->next;
+        *at = session->next;
+        pthread_mutex_unlock(&manager->mutex);
+    }
+    handle_free(session);
+}
+
+const char *hf_session_id(const hf_session *session) { return session->credentials.id; }
+
+const hf_credentials *hf_session_credentials(const hf_session *session) { return &session->credentials; }
+
+void hf_session_describe(hf_session *session, hf_session_info *out)
+{
+    pthread_mutex_lock(&session->mutex);
+    *out = session->info;
+    pthread_mutex_unlock(&session->mutex);
+}
+
+/* ---- what the handle believes ---- */
+
+static void note_alive(hf_session *session, const hf_answer *answer, int64_t sent_boot_us)
+{
+    pthread_mutex_lock(&session->mutex);
+    session->info = answer->sessions[0];
+    session->sent_boot_us = session->tried_boot_us = sent_boot_us;
+    pthread_mutex_unlock(&session->mutex);
+}
+
+/* The bound is counted from when the call was sent: the store can't have started it earlier. */
+static void note_lock(hf_session *session, const hf_answer *answer, int64_t sent_boot_us)
+{
+    const hf_lock *lock = &answer->locks[0];
+    int64_t until_us = lock->ends_us == 0 ? 0 : sent_boot_us + (lock->ends_us - answer->now_us);
+    pthread_mutex_lock(&session->mutex);
+    hf_holds_note(&session->holds, &lock->resource, lock->fence, until_us);
+    pthread_mutex_unlock(&session->mutex);
+}
+
+static void forget_lock(hf_session *session, const hf_resource *resource)
+{
+    pthread_mutex_lock(&session->mutex);
+    hf_holds_drop(&session->holds, resource);
+    pthread_mutex_unlock(&session->mutex);
+}
+
+static bool is_over(hf_status status) { return status == HF_EXPIRED || status == HF_NOT_FOUND; }
+
+static void note_over(hf_session *session)
+{
+    pthread_mutex_lock(&session->mutex);
+    session->ended = true;
+    hf_holds_clear(&session->holds);
+    pthread_mutex_unlock(&session->mutex);
+}
+
+bool hf_session_is_held(hf_session *session, const hf_resource *resource)
+{
+    if (session->manager->pid != getpid())
+        return false;
+    int64_t now_us = hf_seam.boot_us();
+    pthread_mutex_lock(&session->mutex);
+    const hf_hold *hold = hf_holds_find(&session->holds, resource);
+    bool held = hold != NULL && !session->ended && now_us < session->sent_boot_us + session->info.idle_us &&
+                (hold->until_boot_us == 0 || now_us < hold->until_boot_us);
+    pthread_mutex_unlock(&session->mutex);
+    return held;
+}
+
+/* ---- one op for a session ---- */
+
+typedef struct call {
+    hf_session *session;
+    hf_batch *batch;
+    hf_op *op;
+    int64_t sent_boot_us;
+} call;
+
+static hf_status call_begin(call *c, hf_session *session, hf_op_kind kind, const hf_resource *resource, hf_error *err)
+{
+    hf_status status = hf_batch_new(1, &c->batch, err);
+    if (status != HF_OK)
+        return status;
+    c->session = session;
+    c->op = hf_batch_add(c->batch, kind);
+    c->op->session = &session->credentials;
+    hf_op_set_resource(c->op, resource);
+    return HF_OK;
+}
+
+/* Goes to the store. A session that is over there is over here. `work` is held from here to call_end. */
+static hf_status call_run(call *c, hf_error *err)
+{
+    hf_manager *manager = c->session->manager;
+    if (manager->pid != getpid()) /* the mutex may be a copy of one in use */
+        return hf_fail(err, HF_INVALID, "This session was opened before fork(); open a new manager in the child process.");
+    pthread_mutex_lock(&c->session->work);
+    c->sent_boot_us = hf_seam.boot_us();
+    hf_status status = hf_settle(hf_store_execute(manager->store, c->batch, err), c->op, err);
+    if (is_over(status) && c->op->kind != HF_OP_HAND_OVER)
+        note_over(c->session);
+    return status;
+}
+
+static void call_end(call *c)
+{
+    if (c->session->manager->pid == getpid())
+        pthread_mutex_unlock(&c->session->work);
+    hf_batch_free(c->batch);
+}
+
+/* Copies the lock answered, if the caller wants it and there is one. */
+static void give_lock(const call *c, hf_lock *out)
+{
+    if (out != NULL && c->op->answer.locks_count > 0)
+        *out = c->op->answer.locks[0];
+}
+
+/* ---- open, attach, beat, close ---- */
+
+static void fill_open(hf_op *op, const hf_session_options *options, const hf_credentials *replaces)
+{
+    op->user = options->user;
+    op->name = options->name;
+    op->idle_us = options->idle_us;
+    op->request_id = options->request_id;
+    op->replaces = options->replaces == NULL ? NULL : replaces;
+}
+
+static hf_status open_in_store(hf_session *session, const hf_session_options *options, hf_error *err)
+{
+    hf_credentials replaces;
+    call c;
+    hf_status status = options->replaces == NULL ? HF_OK : hf_credentials_parse(options->replaces, &replaces, err);
+    if (status == HF_OK)
+        status = call_begin(&c, session, HF_OP_SESSION_OPEN, NULL, err);
+    if (status != HF_OK)
+        return status;
+    fill_open(c.op, options, &replaces);
+    status = call_run(&c, err);
+    if (status == HF_OK) {
+        note_alive(session, &c.op->answer, c.sent_boot_us);
+        /* A repeated open answers the session made first: its id, with the key that was shown to be its. */
+        memcpy(session->credentials.id, c.op->answer.sessions[0].id, sizeof session->credentials.id);
+    }
+    call_end(&c);
+    if (options->replaces != NULL)
+        hf_credentials_clear(&replaces);
+    return status;
+}
+
+hf_status hf_session_open(hf_manager *manager, const hf_session_options *options, hf_session **out, hf_error *err)
+{
+    hf_session *session;
+    hf_status status = handle_new(manager, &session, err);
+    if (status != HF_OK)
+        return status;
+    status = hf_credentials_new(options->key, &session->credentials, err);
+    if (status == HF_OK)
+        status = open_in_store(session, options, err);
+    if (status != HF_OK) {
+        handle_free(session);
+        return status;
+    }
+    handle_link(session);
+    *out = session;
+    return HF_OK;
+}
+
+hf_status hf_session_attach(hf_manager *manager, const char *id_and_key, hf_session **out, hf_error *err)
+{
+    hf_session *session;
+    hf_status status = handle_new(manager, &session, err);
+    if (status != HF_OK)
+        return status;
+    status = hf_credentials_parse(id_and_key, &session->credentials, err);
+    if (status == HF_OK)
+        status = hf_session_beat(session, NULL, err);
+    if (status != HF_OK) {
+        handle_free(session);
+        return status;
+    }
+    handle_link(session);
+    *out = session;
+    return HF_OK;
+}
+
+static void note_tried(hf_session *session)
+{
+    pthread_mutex_lock(&session->mutex);
+    session->tried_boot_us = hf_seam.boot_us();
+    pthread_mutex_unlock(&session->mutex);
+}
+
+/* Tells what a beat brought to light. The answer is read after `work` was let go, so that listeners may call. */
+static hf_status beat_told(hf_session *session, hf_status status, const hf_answer *answer)
+{
+    if (is_over(status))
+        hf_tell_ended(session, "expired");
+    for (size_t i = 0; status == HF_OK && i < answer->lost_count; i++)
+        hf_tell_lost(session, &answer->lost[i]);
+    if (status == HF_OK)
+        hf_tell_requests(session, answer);
+    return status;
+}
+
+hf_status hf_session_beat(hf_session *session, hf_result **out, hf_error *err)
+{
+    call c;
+    hf_status status = call_begin(&c, session, HF_OP_BEAT, NULL, err);
+    if (status != HF_OK)
+        return status;
+    hf_result *result = hf_alloc(sizeof *result);
+    if (result == NULL) {
+        hf_batch_free(c.batch);
+        return hf_fail_memory(err);
+    }
+    result->batch = c.batch;
+    note_tried(session);
+    status = call_run(&c, err);
+    if (status == HF_OK)
+        note_alive(session, &c.op->answer, c.sent_boot_us);
+    c.batch = NULL;
+    call_end(&c);
+    beat_told(session, status, hf_result_answer(result));
+    if (status == HF_OK && out != NULL)
+        *out = hf_take(result);
+    hf_result_free(result);
+    return status;
+}
+
+hf_status hf_session_close(hf_session *session, hf_error *err)
+{
+    call c;
+    hf_status status = call_begin(&c, session, HF_OP_CLOSE, NULL, err);
+    if (status != HF_OK)
+        return status;
+    status = call_run(&c, err);
+    if (status == HF_OK)
+        note_over(session);
+    call_end(&c);
+    if (status == HF_OK)
+        hf_tell_ended(session, "closed");
+    return status;
+}
+
+/* ---- taking and giving ---- */
+
+static void fill_acquire(hf_op *op, const hf_acquire_options *options)
+{
+    if (options == NULL)
+        return;
+    op->mode = options->mode;
+    op->ttl_us = options->ttl_us;
+    op->purpose = options->purpose;
+    op->request_id = options->request_id;
+}
+
+hf_status hf_session_acquire(hf_session *session, const hf_resource *resource, const hf_acquire_options *options,
+                             hf_lock *out, hf_error *err)
+{
+    call c;
+    hf_status status = call_begin(&c, session, HF_OP_ACQUIRE, resource, err);
+    if (status != HF_OK)
+        return status;
+    fill_acquire(c.op, options);
+    status = call_run(&c, err);
+    if (status == HF_OK) {
+        note_lock(session, &c.op->answer, c.sent_boot_us);
+        give_lock(&c, out);
+    }
+    call_end(&c);
+    return status;
+}
+
+typedef struct numbered {
+    const hf_resource *resource;
+    size_t index;
+} numbered;
+
+static int canonical(const void *a, const void *b)
+{
+    const numbered *x = a, *y = b;
+    int order = hf_resource_compare(x->resource, y->resource);
+    return order != 0 ? order : (x->index > y->index) - (x->index < y->index);
+}
+
+/* The ops of one acquire: linked, in canonical order. order[i] is where the i-th resource given stands. */
+static hf_status link_ops(hf_session *session, hf_batch *batch, const hf_resource *resources, size_t count,
+                          const hf_acquire_options *options, size_t *order, hf_error *err)
+{
+    numbered *sorted = hf_alloc(count * sizeof *sorted);
+    if (sorted == NULL)
+        return hf_fail_memory(err);
+    for (size_t i = 0; i < count; i++)
+        sorted[i] = (numbered){&resources[i], i};
+    qsort(sorted, count, sizeof *sorted, canonical);
+    for (size_t i = 0; i < count; i++) {
+        hf_op *op = hf_batch_add(batch, HF_OP_ACQUIRE);
+        op->session = &session->credentials;
+        op->linked = i + 1 < count;
+        hf_op_set_resource(op, sorted[i].resource);
+        fill_acquire(op, options);
+        order[sorted[i].index] = i;
+    }
+    hf_free(sorted);
+    return HF_OK;
+}
+
+static hf_status run_all(hf_session *session, hf_batch *batch, hf_result **out, hf_error *err)
+{
+    if (session->manager->pid != getpid())
+        return hf_finish(session->manager, batch, out, err); /* which refuses it */
+    pthread_mutex_lock(&session->work);
+    int64_t sent_boot_us = hf_seam.boot_us();
+    hf_status status = hf_finish(session->manager, batch, out, err);
+    for (size_t i = 0; status == HF_OK && i < hf_result_count(*out); i++)
+        note_lock(session, hf_result_at(*out, i), sent_boot_us);
+    if (is_over(status))
+        note_over(session);
+    pthread_mutex_unlock(&session->work);
+    return status;
+}
+
+hf_status hf_session_acquire_all(hf_session *session, const hf_resource *resources, size_t count,
+                                 const hf_acquire_options *options, hf_result **out, hf_error *err)
+{
+    hf_batch *batch;
+    hf_result *result;
+    hf_status status = hf_batch_new(count, &batch, err);
+    if (status != HF_OK)
+        return status;
+    size_t *order = hf_alloc(count * sizeof *order);
+    status = order == NULL ? hf_fail_memory(err) : link_ops(session, batch, resources, count, options, order, err);
+    if (status != HF_OK) {
+        hf_batch_free(batch);
+        hf_free(order);
+        return status;
+    }
+    status = run_all(session, batch, &result, err);
+    if (status != HF_OK) {
+        hf_free(order);
+        return status;
+    }
+    result->order = order;
+    if (out != NULL)
+        *out = result;
+    else
+        hf_result_free(result);
+    return HF_OK;
+}
+
+hf_status hf_session_renew(hf_session *session, const hf_resource *resource, int64_t ttl_us, hf_lock *out, hf_error *err)
+{
+    call c;
+    hf_status status = call_begin(&c, session, HF_OP_RENEW, resource, err);
+    if (status != HF_OK)
+        return status;
+    c.op->ttl_us = ttl_us;
+    status = call_run(&c, err);
+    if (status == HF_OK) {
+        note_lock(session, &c.op->answer, c.sent_boot_us);
+        give_lock(&c, out);
+    } else if (status == HF_NOT_HELD) {
+        forget_lock(session, resource);
+    }
+    call_end(&c);
+    return status;
+}
+
+hf_status hf_session_downgrade(hf_session *session, const hf_resource *resource, hf_lock *out, hf_error *err)
+{
+    call c;
+    hf_status status = call_begin(&c, session, HF_OP_DOWNGRADE, resource, err);
+    if (status != HF_OK)
+        return status;
+    status = call_run(&c, err);
+    if (status == HF_OK)
+        give_lock(&c, out);
+    else if (status == HF_NOT_HELD)
+        forget_lock(session, resource);
+    call_end(&c);
+    return status;
+}
+
+hf_status hf_session_release(hf_session *session, const hf_resource *resource, int64_t fence, hf_error *err)
+{
+    call c;
+    hf_status status = call_begin(&c, session, HF_OP_RELEASE, resource, err);
+    if (status != HF_OK)
+        return status;
+    c.op->fence = fence;
+    status = call_run(&c, err);
+    /* Unsure: it may be gone. A wrong fence says nothing of the live grant. */
+    if (status == HF_OK || status == HF_UNSURE || (status == HF_NOT_HELD && fence == 0))
+        forget_lock(session, resource);
+    call_end(&c);
+    return status;
+}
+
+hf_status hf_session_release_all(hf_session *session, size_t *count, hf_error *err)
+{
+    call c;
+    hf_status status = call_begin(&c, session, HF_OP_RELEASE_ALL, NULL, err);
+    if (status != HF_OK)
+        return status;
+    status = call_run(&c, err);
+    if (status == HF_OK || status == HF_UNSURE) {
+        pthread_mutex_lock(&session->mutex);
+        hf_holds_clear(&session->holds);
+        pthread_mutex_unlock(&session->mutex);
+    }
+    if (status == HF_OK && count != NULL)
+        *count = c.op->answer.locks_count;
+    call_end(&c);
+    return status;
+}
+
+hf_status hf_session_holds(hf_session *session, const hf_resource *resource, int64_t fence, hf_lock *out, hf_error *err)
+{
+    call c;
+    hf_status status = call_begin(&c, session, HF_OP_HOLDS, resource, err);
+    if (status != HF_OK)
+        return status;
+    c.op->fence = fence;
+    status = call_run(&c, err);
+    if (status == HF_OK)
+        give_lock(&c, out);
+    else if (status == HF_NOT_HELD && fence == 0)
+        forget_lock(session, resource);
+    call_end(&c);
+    return status;
+}
+
+hf_status hf_session_request(hf_session *session, const hf_resource *resource, const char *message, hf_error *err)
+{
+    call c;
+    hf_status status = call_begin(&c, session, HF_OP_REQUEST, resource, err);
+    if (status != HF_OK)
+        return status;
+    c.op->text = message;
+    status = call_run(&c, err);
+    call_end(&c);
+    return status;
+}
+
+hf_status hf_session_hand_over(hf_session *session, const hf_resource *resource, const char *to_session, hf_lock *out,
+                               hf_error *err)
+{
+    call c;
+    hf_status status = call_begin(&c, session, HF_OP_HAND_OVER, resource, err);
+    if (status != HF_OK)
+        return status;
+    c.op->target = to_session;
+    status = call_run(&c, err);
+    if (status == HF_OK)
+        give_lock(&c, out);
+    if (status == HF_OK || status == HF_UNSURE || status == HF_NOT_HELD)
+        forget_lock(session, resource);
+    call_end(&c);
+    return status;
+}

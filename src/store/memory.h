@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/* The memory store's own rows, packed: text stands behind the fixed part, types are kept once. Private to memory*.c. */
+#ifndef HF_STORE_MEMORY_H
+#define HF_STORE_MEMORY_H
+
+#include "lock/apply.h"
+#include "store/store.h"
+
+typedef struct mem_anchor mem_anchor;
+typedef struct mem_session mem_session;
+typedef struct mem_lock mem_lock;
+typedef struct mem_request mem_request;
+typedef struct mem_lost mem_lost;
+typedef struct mem_type mem_type;
+
+struct mem_type {
+    mem_type *next;
+    hf_type type; /* policy none: only its name is kept here */
+};
+
+struct mem_anchor {
+    mem_anchor *chain;
+    uint64_t hash;
+    const mem_type *type;
+    mem_lock *locks;
+    mem_request *requests;
+    int64_t fence, rev, ended_fence, ended_us;
+    char *ended_request; /* NUL-terminated, or NULL */
+    char ended_session[HF_SESSION_ID_SIZE];
+    unsigned char id_size;
+    char id[];
+};
+
+struct mem_lock {
+    mem_lock *next;                        /* of the anchor */
+    mem_lock *session_next, **session_prev; /* of the session */
+    mem_anchor *anchor;
+    mem_session *session;
+    int64_t fence, since_us, ends_us;
+    unsigned char mode, purpose_size, request_size;
+    char text[]; /* purpose, request */
+};
+
+struct mem_session {
+    mem_session *chain;
+    mem_session *request_chain; /* in the hash by request id */
+    mem_lock *locks;
+    mem_lost *lost;
+    int64_t idle_us, opened_us, expires_us, ended_us, rev;
+    char id[HF_SESSION_ID_SIZE];
+    unsigned char key_sha256[32];
+    unsigned char user_size, name_size, caller_size, request_size;
+    char text[]; /* user, name, caller, request */
+};
+
+struct mem_request {
+    mem_request *next;
+    mem_session *session;
+    int64_t at_us;
+    unsigned char size;
+    char message[];
+};
+
+struct mem_lost {
+    mem_lost *next;
+    int64_t fence, at_us;
+    unsigned char type_size, id_size, why_size, by_size, reason_size;
+    char text[]; /* type, id, why, by, reason */
+};
+
+/* The last events, in a ring of bytes. */
+typedef struct mem_events {
+    char *bytes;
+    uint32_t *at;   /* where the event seq % HF_MEMORY_EVENTS begins */
+    size_t head;    /* where the next one goes */
+    int64_t first;  /* oldest kept */
+    int64_t next;   /* seq of the next one */
+} mem_events;
+
+#define MEM_EVENTS 65536
+#define MEM_EVENT_BYTES ((size_t)8 << 20)
+
+typedef struct mem_store {
+    hf_store base;
+    pthread_mutex_t mutex;
+    int64_t wall_minus_boot_us; /* so that its clock never steps */
+    hf_rows rows;
+    mem_anchor **anchors;
+    size_t anchors_size, anchors_count; /* size: a power of two */
+    mem_session **sessions;
+    mem_session **opened; /* the same by request id, of the same size */
+    size_t sessions_size, sessions_count;
+    mem_type *types;
+    mem_events events;
+    hf_cursor swept_to;
+} mem_store;
+
+/* memory_rows.c: finding rows and loading them into a working set. */
+mem_session *mem_session_find(mem_store *store, const char *id);
+mem_anchor *mem_anchor_find(mem_store *store, hf_slice type, hf_slice id, uint64_t hash);
+mem_type *mem_type_find(mem_store *store, hf_slice type);
+mem_type *mem_type_keep(mem_store *store, hf_slice type); /* made if need be; NULL: memory is out */
+bool mem_load(mem_store *store, hf_rows *rows);
+hf_session_row *mem_load_session(mem_store *store, hf_rows *rows, mem_session *from);
+hf_lock_row *mem_load_lock(mem_store *store, hf_rows *rows, mem_lock *from);
+bool mem_lock_lives(const mem_lock *lock, int64_t now_us);
+size_t mem_session_slot(const mem_store *store, const char *id);
+size_t mem_opened_slot(const mem_store *store, hf_slice request);
+hf_slice mem_session_request(const mem_session *session);
+
+/* memory_save.c: saving what changed; false: memory is out and nothing was saved. Removing rows frees them. */
+bool mem_save(mem_store *store, hf_rows *rows, int64_t now_us);
+void mem_session_remove(mem_store *store, mem_session *session);
+void mem_anchor_remove(mem_store *store, mem_anchor *anchor);
+bool mem_tables_init(mem_store *store);
+void mem_tables_done(mem_store *store);
+
+/* memory_events.c */
+bool mem_events_init(mem_events *events);
+void mem_events_done(mem_events *events);
+void mem_events_add(mem_events *events, const hf_event_row *row, int64_t at_us);
+/* Reads one that is kept. */
+void mem_events_read(const mem_events *events, int64_t seq, hf_event *out);
+
+/* memory_query.c: what stands alone. Each answers the op; false: memory is out. */
+bool mem_do_alone(mem_store *store, hf_batch *batch, int64_t now_us, hf_status *status, hf_error *err);
+
+#endif

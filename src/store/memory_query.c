@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: MIT */
+/* The memory store: what stands alone (lists, events, types, sweep). Its tables are hashes, so whatever has an order is
+ * picked out by looking through them and keeping the least few. */
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "store/memory.h"
+#include "store/sweep.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- keeping the least few ---- */
+
+typedef int compare(const void *a, const void *b);
+
+typedef struct picks {
+    const void **items; /* a heap with the greatest at the front */
+    size_t count, most;
+    compare *order;
+} picks;
+
+static bool picks_init(picks *p, size_t most, compare *order)
+{
+    *p = (picks){hf_alloc((most == 0 ? 1 : most) * sizeof *p->items), 0, most, order};
+    return p->items != NULL;
+}
+
+static void picks_done(picks *p) { hf_free((void *)p->items); }
+
+static void swap(picks *p, size_t a, size_t b)
+{
+    const void *item = p->items[a];
+    p->items[a] = p->items[b];
+    p->items[b] = item;
+}
+
+static void sink(picks *p)
+{
+    for (size_t at = 0, child; (child = 2 * at + 1) < p->count; at = child) {
+        if (child + 1 < p->count && p->order(p->items[child + 1], p->items[child]) > 0)
+            child++;
+        if (p->order(p->items[child], p->items[at]) <= 0)
+            return;
+        swap(p, at, child);
+    }
+}
+
+static void pick(picks *p, const void *item)
+{
+    if (p->count == p->most) {
+        if (p->most == 0 || p->order(item, p->items[0]) >= 0)
+            return;
+        p->items[0] = item;
+        sink(p);
+        return;
+    }
+    size_t at = p->count++;
+    for (p->items[at] = item; at > 0 && p->order(p->items[at], p->items[(at - 1) / 2]) > 0; at = (at - 1) / 2)
+        swap(p, at, (at - 1) / 2);
+}
+
+/* Least first. */
+static void picks_sort(picks *p)
+{
+    size_t count = p->count;
+    while (p->count > 1) {
+        swap(p, 0, p->count - 1);
+        p->count--;
+        sink(p);
+    }
+    p->count = count;
+}
+
+/* ---- orders ---- */
+
+static hf_slice id_of(const mem_anchor *anchor) { return (hf_slice){anchor->id, anchor->id_size}; }
+
+static int by_name(const void *a, const void *b)
+{
+    const mem_anchor *x = a, *y = b;
+    int order = strcmp(x->type->type.type, y->type->type.type);
+    return order != 0 ? order : hf_slice_compare(id_of(x), id_of(y));
+}
+
+static int lock_by_name(const void *a, const void *b)
+{
+    const mem_lock *x = a, *y = b;
+    int order = by_name(x->anchor, y->anchor);
+    return order != 0 ? order : strcmp(x->session->id, y->session->id);
+}
+
+static int by_number(int64_t a, int64_t b) { return a < b ? -1 : a > b; }
+
+static int lock_by_end(const void *a, const void *b)
+{
+    const mem_lock *x = a, *y = b;
+    int order = by_number(x->ends_us, y->ends_us);
+    return order != 0 ? order : lock_by_name(x, y);
+}
+
+static int session_by_id(const void *a, const void *b)
+{
+    return strcmp(((const mem_session *)a)->id, ((const mem_session *)b)->id);
+}
+
+static int session_by_expiry(const void *a, const void *b)
+{
+    const mem_session *x = a, *y = b;
+    int order = by_number(x->expires_us, y->expires_us);
+    return order != 0 ? order : session_by_id(a, b);
+}
+
+static int session_by_end(const void *a, const void *b)
+{
+    const mem_session *x = a, *y = b;
+    int order = by_number(x->ended_us, y->ended_us);
+    return order != 0 ? order : session_by_id(a, b);
+}
+
+/* After the cursor, in canonical order. */
+static bool after(const hf_cursor *cursor, const mem_anchor *anchor, const char *session)
+{
+    int order = strcmp(anchor->type->type.type, cursor->resource.type);
+    if (order == 0)
+        order = hf_slice_compare(id_of(anchor), hf_slice_of(cursor->resource.id));
+    return order > 0 || (order == 0 && strcmp(session, cursor->session) > 0);
+}
+
+/* ---- lists ---- */
+
+static bool matches(const hf_op *op, const mem_lock *lock, int64_t now_us)
+{
+    const mem_session *session = lock->session;
+    return mem_lock_lives(lock, now_us) &&
+           (op->type == NULL || strcmp(op->type, lock->anchor->type->type.type) == 0) &&
+           (op->user == NULL || hf_slice_equal(hf_slice_of(op->user), (hf_slice){session->text, session->user_size})) &&
+           (op->target == NULL || strcmp(op->target, session->id) == 0) && after(&op->after, lock->anchor, session->id);
+}
+
+static void fill_lock(const mem_lock *from, hf_lock *out)
+{
+    const mem_session *session = from->session;
+    memcpy(&out->resource.type, from->anchor->type->type.type, sizeof out->resource.type);
+    hf_slice_copy(out->resource.id, sizeof out->resource.id, id_of(from->anchor));
+    out->mode = (hf_mode)from->mode;
+    out->fence = from->fence;
+    out->since_us = from->since_us;
+    out->ends_us = from->ends_us;
+    out->expires_us = from->ends_us != 0 && from->ends_us < session->expires_us ? from->ends_us : session->expires_us;
+    hf_slice_copy(out->purpose, sizeof out->purpose, (hf_slice){from->text, from->purpose_size});
+    memcpy(out->session, session->id, sizeof out->session);
+    hf_slice_copy(out->user, sizeof out->user, (hf_slice){session->text, session->user_size});
+    hf_slice_copy(out->name, sizeof out->name, (hf_slice){session->text + session->user_size, session->name_size});
+}
+
+static size_t limit_of(const hf_op *op) { return op->limit == 0 ? HF_LIST_DEFAULT : op->limit; }
+
+static bool do_list(mem_store *store, hf_op *op, hf_arena *arena, int64_t now_us)
+{
+    hf_cleanup(picks_done) picks p;
+    size_t limit = limit_of(op);
+    if (!picks_init(&p, limit + 1, lock_by_name))
+        return false;
+    for (size_t i = 0; i < store->anchors_size; i++)
+        for (mem_anchor *anchor = store->anchors[i]; anchor != NULL; anchor = anchor->chain)
+            for (mem_lock *lock = anchor->locks; lock != NULL; lock = lock->next)
+                if (matches(op, lock, now_us))
+                    pick(&p, lock);
+    picks_sort(&p);
+    op->answer.more = p.count > limit;
+    size_t count = op->answer.more ? limit : p.count;
+    hf_lock *locks = count == 0 ? NULL : hf_arena_alloc(arena, count * sizeof *locks);
+    if (count > 0 && locks == NULL)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        fill_lock(p.items[i], &locks[i]);
+    op->answer.locks = locks;
+    op->answer.locks_count = count;
+    if (op->answer.more) {
+        op->answer.next.resource = locks[count - 1].resource;
+        memcpy(op->answer.next.session, locks[count - 1].session, sizeof op->answer.next.session);
+    }
+    return true;
+}
+
+static void fill_session(const mem_session *from, hf_session_info *out)
+{
+    memcpy(out->id, from->id, sizeof out->id);
+    hf_slice_copy(out->user, sizeof out->user, (hf_slice){from->text, from->user_size});
+    hf_slice_copy(out->name, sizeof out->name, (hf_slice){from->text + from->user_size, from->name_size});
+    out->idle_us = from->idle_us;
+    out->opened_us = from->opened_us;
+    out->expires_us = from->expires_us;
+    out->ended_us = from->ended_us;
+}
+
+static bool do_sessions(mem_store *store, hf_op *op, hf_arena *arena, int64_t now_us)
+{
+    hf_cleanup(picks_done) picks p;
+    size_t limit = limit_of(op);
+    if (!picks_init(&p, limit + 1, session_by_id))
+        return false;
+    for (size_t i = 0; i < store->sessions_size; i++)
+        for (mem_session *s = store->sessions[i]; s != NULL; s = s->chain)
+            if (s->ended_us == 0 && s->expires_us > now_us && strcmp(s->id, op->after.session) > 0 &&
+                (op->user == NULL || hf_slice_equal(hf_slice_of(op->user), (hf_slice){s->text, s->user_size})))
+                pick(&p, s);
+    picks_sort(&p);
+    op->answer.more = p.count > limit;
+    size_t count = op->answer.more ? limit : p.count;
+    hf_session_info *sessions = count == 0 ? NULL : hf_arena_alloc(arena, count * sizeof *sessions);
+    if (count > 0 && sessions == NULL)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        fill_session(p.items[i], &sessions[i]);
+    op->answer.sessions = sessions;
+    op->answer.sessions_count = count;
+    if (op->answer.more)
+        memcpy(op->answer.next.session, sessions[count - 1].id, sizeof op->answer.next.session);
+    return true;
+}
+
+static bool do_events(mem_store *store, hf_op *op, hf_arena *arena)
+{
+    const mem_events *events = &store->events;
+    int64_t from = op->after_seq + 1 > events->first ? op->after_seq + 1 : events->first;
+    size_t left = from < events->next ? (size_t)(events->next - from) : 0;
+    size_t count = left < limit_of(op) ? left : limit_of(op);
+    hf_event *out = count == 0 ? NULL : hf_arena_alloc(arena, count * sizeof *out);
+    if (count > 0 && out == NULL)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        mem_events_read(events, from + (int64_t)i, &out[i]);
+    op->answer.events = out;
+    op->answer.events_count = count;
+    op->answer.first_seq = events->first;
+    return true;
+}
+
+/* ---- types ---- */
+
+static int type_by_name(const void *a, const void *b) { return strcmp(((const hf_type *)a)->type, ((const hf_type *)b)->type); }
+
+static bool do_types(mem_store *store, hf_op *op, hf_arena *arena)
+{
+    size_t count = 0;
+    for (mem_type *row = store->types; row != NULL; row = row->next)
+        count += row->type.policy != HF_POLICY_NONE;
+    hf_type *types = count == 0 ? NULL : hf_arena_alloc(arena, count * sizeof *types), *at = types;
+    if (types == NULL)
+        return count == 0;
+    for (mem_type *row = store->types; row != NULL; row = row->next)
+        if (row->type.policy != HF_POLICY_NONE)
+            *at++ = row->type;
+    qsort(types, count, sizeof *types, type_by_name);
+    op->answer.types = types;
+    op->answer.types_count = count;
+    return true;
+}
+
+static bool locks_live(const mem_store *store, const mem_type *type, int64_t now_us)
+{
+    for (size_t i = 0; i < store->anchors_size; i++)
+        for (mem_anchor *anchor = store->anchors[i]; anchor != NULL; anchor = anchor->chain)
+            for (mem_lock *lock = anchor->type == type ? anchor->locks : NULL; lock != NULL; lock = lock->next)
+                if (mem_lock_lives(lock, now_us))
+                    return true;
+    return false;
+}
+
+static bool do_type_set(mem_store *store, hf_op *op, hf_arena *arena, int64_t now_us)
+{
+    mem_type *row = mem_type_keep(store, hf_slice_of(op->type));
+    if (row == NULL)
+        return false;
+    hf_apply_type_set(&store->rows, op, arena, &row->type, locks_live(store, row, now_us));
+    if (store->rows.failed)
+        return false;
+    if (op->answer.status != HF_OK)
+        return true;
+    row->type.policy = op->policy;
+    row->type.ttl_us = op->ttl_us;
+    row->type.ttl_max_us = op->ttl_max_us;
+    mem_events_add(&store->events, &store->rows.events[0], now_us);
+    return true;
+}
+
+/* ---- sweep ---- */
+
+static hf_status load_dead(hf_store *base, hf_rows *rows, int64_t now_us, size_t limit, hf_error *err)
+{
+    mem_store *store = (mem_store *)base;
+    mem_session *dead = NULL;
+    for (size_t i = 0; i < store->sessions_size; i++)
+        for (mem_session *s = store->sessions[i]; s != NULL; s = s->chain)
+            if (s->ended_us == 0 && s->expires_us <= now_us && (dead == NULL || session_by_expiry(s, dead) < 0))
+                dead = s;
+    if (dead == NULL)
+        return HF_OK;
+    hf_cleanup(picks_done) picks p;
+    if (!picks_init(&p, limit, lock_by_name) || mem_load_session(store, rows, dead) == NULL)
+        return hf_fail_memory(err);
+    for (mem_lock *lock = dead->locks; lock != NULL; lock = lock->session_next)
+        pick(&p, lock);
+    for (size_t i = 0; i < p.count; i++)
+        if (mem_load_lock(store, rows, (mem_lock *)p.items[i]) == NULL)
+            return hf_fail_memory(err);
+    return mem_load(store, rows) ? HF_OK : hf_fail_memory(err);
+}
+
+static hf_status load_spent(hf_store *base, hf_rows *rows, int64_t now_us, size_t limit, hf_error *err)
+{
+    mem_store *store = (mem_store *)base;
+    hf_cleanup(picks_done) picks p;
+    if (!picks_init(&p, limit, lock_by_end))
+        return hf_fail_memory(err);
+    for (size_t i = 0; i < store->anchors_size; i++)
+        for (mem_anchor *anchor = store->anchors[i]; anchor != NULL; anchor = anchor->chain)
+            for (mem_lock *lock = anchor->locks; lock != NULL; lock = lock->next)
+                if (lock->ends_us != 0 && lock->ends_us <= now_us && lock->session->ended_us == 0 &&
+                    lock->session->expires_us > now_us)
+                    pick(&p, lock);
+    picks_sort(&p);
+    for (size_t i = 0; i < p.count; i++)
+        if (mem_load_lock(store, rows, (mem_lock *)p.items[i]) == NULL)
+            return hf_fail_memory(err);
+    return mem_load(store, rows) ? HF_OK : hf_fail_memory(err);
+}
+
+static hf_status save(hf_store *base, hf_rows *rows, int64_t now_us, hf_error *err)
+{
+    return mem_save((mem_store *)base, rows, now_us) ? HF_OK : hf_fail_memory(err);
+}
+
+static hf_status drop_sessions(hf_store *base, int64_t before_us, size_t limit, size_t *dropped, hf_error *err)
+{
+    mem_store *store = (mem_store *)base;
+    hf_cleanup(picks_done) picks p;
+    if (!picks_init(&p, limit, session_by_end))
+        return hf_fail_memory(err);
+    for (size_t i = 0; i < store->sessions_size; i++)
+        for (mem_session *s = store->sessions[i]; s != NULL; s = s->chain)
+            if (s->ended_us != 0 && s->ended_us <= before_us && s->locks == NULL)
+                pick(&p, s);
+    for (size_t i = 0; i < p.count; i++)
+        mem_session_remove(store, (mem_session *)p.items[i]);
+    *dropped = p.count;
+    return HF_OK;
+}
+
+static hf_status drop_anchors(hf_store *base, int64_t before_us, size_t limit, size_t *dropped, bool *end, hf_error *err)
+{
+    mem_store *store = (mem_store *)base;
+    hf_cleanup(picks_done) picks p;
+    if (!picks_init(&p, limit, by_name))
+        return hf_fail_memory(err);
+    size_t left = 0;
+    for (size_t i = 0; i < store->anchors_size; i++)
+        for (mem_anchor *anchor = store->anchors[i]; anchor != NULL; anchor = anchor->chain)
+            if (after(&store->swept_to, anchor, "")) {
+                pick(&p, anchor);
+                left++;
+            }
+    picks_sort(&p);
+    *end = left <= limit;
+    memset(&store->swept_to, 0, sizeof store->swept_to);
+    if (!*end) {
+        const mem_anchor *last = p.items[p.count - 1];
+        memcpy(store->swept_to.resource.type, last->type->type.type, sizeof store->swept_to.resource.type);
+        hf_slice_copy(store->swept_to.resource.id, sizeof store->swept_to.resource.id, id_of(last));
+    }
+    for (size_t i = 0; i < p.count; i++) {
+        mem_anchor *anchor = (mem_anchor *)p.items[i];
+        if (anchor->locks != NULL || anchor->requests != NULL || anchor->fence > before_us || anchor->ended_us > before_us)
+            continue;
+        mem_anchor_remove(store, anchor);
+        (*dropped)++;
+    }
+    return HF_OK;
+}
+
+static const hf_sweep_ops sweep_ops = {load_dead, load_spent, save, drop_sessions, drop_anchors};
+
+bool mem_do_alone(mem_store *store, hf_batch *batch, int64_t now_us, hf_status *status, hf_error *err)
+{
+    hf_op *op = &batch->ops[0];
+    op->answer.now_us = now_us;
+    switch (op->kind) {
+    case HF_OP_LIST:
+        return do_list(store, op, &batch->arena, now_us);
+    case HF_OP_SESSIONS:
+        return do_sessions(store, op, &batch->arena, now_us);
+    case HF_OP_EVENTS:
+        return do_events(store, op, &batch->arena);
+    case HF_OP_TYPES:
+        return do_types(store, op, &batch->arena);
+    case HF_OP_TYPE_SET:
+        return do_type_set(store, op, &batch->arena, now_us);
+    default:
+        *status = hf_sweep(&store->base, &sweep_ops, &store->rows, op, now_us, err);
+        return true;
+    }
+}

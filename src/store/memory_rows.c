@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+/* The memory store: finding its rows and loading them into a working set. Nothing is copied: the set's slices point into
+ * the rows, which outlive it. */
+#include "base/seams.h"
+#include "lock/rules.h"
+#include "store/memory.h"
+
+#include <string.h>
+
+/* ---- finding ---- */
+
+size_t mem_session_slot(const mem_store *store, const char *id)
+{
+    return hf_resource_hash(store->rows.seed, HF_NOTHING, (hf_slice){id, HF_SESSION_ID_MAX}) & (store->sessions_size - 1);
+}
+
+size_t mem_opened_slot(const mem_store *store, hf_slice request)
+{
+    return hf_resource_hash(store->rows.seed, HF_NOTHING, request) & (store->sessions_size - 1);
+}
+
+hf_slice mem_session_request(const mem_session *session)
+{
+    return (hf_slice){session->text + session->user_size + session->name_size + session->caller_size,
+                      session->request_size};
+}
+
+mem_session *mem_session_find(mem_store *store, const char *id)
+{
+    mem_session *session = store->sessions[mem_session_slot(store, id)];
+    while (session != NULL && memcmp(session->id, id, HF_SESSION_ID_MAX) != 0)
+        session = session->chain;
+    return session;
+}
+
+mem_anchor *mem_anchor_find(mem_store *store, hf_slice type, hf_slice id, uint64_t hash)
+{
+    mem_anchor *anchor = store->anchors[hash & (store->anchors_size - 1)];
+    for (; anchor != NULL; anchor = anchor->chain)
+        if (anchor->hash == hash && anchor->id_size == id.size && memcmp(anchor->id, id.at, id.size) == 0 &&
+            hf_slice_equal(hf_slice_of(anchor->type->type.type), type))
+            return anchor;
+    return NULL;
+}
+
+mem_type *mem_type_find(mem_store *store, hf_slice type)
+{
+    mem_type *row = store->types;
+    while (row != NULL && !hf_slice_equal(hf_slice_of(row->type.type), type))
+        row = row->next;
+    return row;
+}
+
+mem_type *mem_type_keep(mem_store *store, hf_slice type)
+{
+    mem_type *row = mem_type_find(store, type);
+    if (row != NULL || (row = hf_alloc(sizeof *row)) == NULL)
+        return row;
+    hf_slice_copy(row->type.type, sizeof row->type.type, type);
+    row->next = store->types;
+    store->types = row;
+    return row;
+}
+
+bool mem_lock_lives(const mem_lock *lock, int64_t now_us)
+{
+    return hf_rules_live(lock->session->ended_us, lock->session->expires_us, lock->ends_us, now_us);
+}
+
+/* ---- loading ---- */
+
+static hf_slice next_text(const char **at, size_t size)
+{
+    hf_slice out = {*at, size};
+    *at += size;
+    return out;
+}
+
+static void fill_session(hf_session_row *row, mem_session *from)
+{
+    const char *at = from->text;
+    memcpy(row->key_sha256, from->key_sha256, sizeof row->key_sha256);
+    row->user = next_text(&at, from->user_size);
+    row->name = next_text(&at, from->name_size);
+    row->caller = next_text(&at, from->caller_size);
+    row->request = next_text(&at, from->request_size);
+    row->idle_us = from->idle_us;
+    row->opened_us = from->opened_us;
+    row->expires_us = from->expires_us;
+    row->ended_us = from->ended_us;
+    row->rev = from->rev;
+    row->stored = row->present = true;
+    row->origin = from;
+}
+
+hf_session_row *mem_load_session(mem_store *store, hf_rows *rows, mem_session *from)
+{
+    (void)store;
+    hf_session_row *row = hf_rows_session(rows, from->id);
+    if (row != NULL && !row->loaded) {
+        row->loaded = true;
+        fill_session(row, from);
+    }
+    return row;
+}
+
+hf_lock_row *mem_load_lock(mem_store *store, hf_rows *rows, mem_lock *from)
+{
+    hf_session_row *session = mem_load_session(store, rows, from->session);
+    hf_resource_row *resource = session == NULL
+                                    ? NULL
+                                    : hf_rows_resource(rows, hf_slice_of(from->anchor->type->type.type),
+                                                       (hf_slice){from->anchor->id, from->anchor->id_size}, false);
+    hf_lock_row *row = resource == NULL ? NULL : hf_rows_lock(rows, resource, session);
+    if (row == NULL || row->origin != NULL)
+        return row;
+    row->mode = (hf_mode)from->mode;
+    row->fence = from->fence;
+    row->since_us = from->since_us;
+    row->ends_us = from->ends_us;
+    row->purpose = (hf_slice){from->text, from->purpose_size};
+    row->request = (hf_slice){from->text + from->purpose_size, from->request_size};
+    row->stored = row->present = true;
+    row->origin = from;
+    return row;
+}
+
+static bool load_requests(mem_store *store, hf_rows *rows, hf_resource_row *row, const mem_anchor *anchor)
+{
+    for (mem_request *from = anchor->requests; from != NULL; from = from->next) {
+        hf_session_row *session = mem_load_session(store, rows, from->session);
+        hf_request_row *request = session == NULL ? NULL : hf_rows_request(rows, row, session);
+        if (request == NULL)
+            return false;
+        request->message = (hf_slice){from->message, from->size};
+        request->at_us = from->at_us;
+        request->stored = request->present = true;
+        request->origin = from;
+    }
+    return true;
+}
+
+static bool load_resource(mem_store *store, hf_rows *rows, hf_resource_row *row)
+{
+    mem_anchor *anchor = mem_anchor_find(store, row->type, row->id, row->hash);
+    row->loaded = true;
+    row->origin = anchor;
+    if (anchor == NULL)
+        return true;
+    row->stored = row->present = true;
+    row->fence = anchor->fence;
+    row->rev = anchor->rev;
+    row->ended_fence = anchor->ended_fence;
+    row->ended_us = anchor->ended_us;
+    row->ended_request = hf_slice_of(anchor->ended_request);
+    memcpy(row->ended_session, anchor->ended_session, sizeof row->ended_session);
+    for (mem_lock *lock = row->wanted ? anchor->locks : NULL; lock != NULL; lock = lock->next)
+        if (mem_load_lock(store, rows, lock) == NULL)
+            return false;
+    return !row->wants_requests || load_requests(store, rows, row, anchor);
+}
+
+static bool load_lost(hf_rows *rows, hf_session_row *row, const mem_session *session)
+{
+    for (mem_lost *from = session->lost; from != NULL; from = from->next) {
+        const char *at = from->text;
+        hf_slice type = next_text(&at, from->type_size), id = next_text(&at, from->id_size);
+        hf_lost_row *lost = hf_rows_lost(rows, row, type, id);
+        if (lost == NULL)
+            return false;
+        lost->why = next_text(&at, from->why_size);
+        lost->by = next_text(&at, from->by_size);
+        lost->reason = next_text(&at, from->reason_size);
+        lost->fence = from->fence;
+        lost->at_us = from->at_us;
+        lost->stored = lost->present = true;
+        lost->origin = from;
+    }
+    return true;
+}
+
+static bool load_session(mem_store *store, hf_rows *rows, hf_session_row *row)
+{
+    mem_session *session = mem_session_find(store, row->id);
+    row->loaded = true;
+    if (session == NULL)
+        return true;
+    if (row->origin == NULL)
+        fill_session(row, session);
+    for (mem_lock *lock = row->wants_locks ? session->locks : NULL; lock != NULL; lock = lock->session_next) {
+        hf_lock_row *loaded = mem_load_lock(store, rows, lock);
+        if (loaded == NULL)
+            return false;
+        loaded->resource->wanted |= row->wants_anchors;
+        loaded->resource->wants_requests |= row->wants_requests;
+    }
+    return !row->wants_lost || load_lost(rows, row, session);
+}
+
+/* An open asked before: found by its request id. */
+static bool load_opens(mem_store *store, hf_rows *rows)
+{
+    for (hf_open_row *open = rows->opens; open != NULL; open = open->next) {
+        mem_session *session = store->opened[mem_opened_slot(store, open->request)];
+        while (session != NULL && !hf_slice_equal(mem_session_request(session), open->request))
+            session = session->request_chain;
+        if (session != NULL && (open->session = mem_load_session(store, rows, session)) == NULL)
+            return false;
+    }
+    return true;
+}
+
+bool mem_load(mem_store *store, hf_rows *rows)
+{
+    for (hf_type_row *row = rows->types; row != NULL; row = row->next) {
+        const mem_type *type = mem_type_find(store, hf_slice_of(row->type.type));
+        if (type != NULL)
+            row->type = type->type;
+    }
+    if (!load_opens(store, rows))
+        return false;
+    for (hf_session_row *row = rows->sessions; row != NULL; row = row->next)
+        if ((!row->loaded || row->wants_locks || row->wants_lost) && !load_session(store, rows, row))
+            return false;
+    for (hf_resource_row *row = rows->resources; row != NULL; row = row->next)
+        if (!row->loaded && !load_resource(store, rows, row))
+            return false;
+    return true;
+}

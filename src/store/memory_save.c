@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: MIT */
+/* The memory store: saving a working set. First everything new is made, which may fail and then changes nothing; then it
+ * is linked in, which can't fail. */
+#include "base/seams.h"
+#include "store/memory.h"
+
+#include <string.h>
+
+/* ---- making ---- */
+
+static char *put(char *at, hf_slice text)
+{
+    if (text.size > 0)
+        memcpy(at, text.at, text.size);
+    return at + text.size;
+}
+
+static mem_session *make_session(const hf_session_row *row)
+{
+    mem_session *session =
+        hf_alloc(sizeof *session + row->user.size + row->name.size + row->caller.size + row->request.size);
+    if (session == NULL)
+        return NULL;
+    memcpy(session->id, row->id, sizeof session->id);
+    memcpy(session->key_sha256, row->key_sha256, sizeof session->key_sha256);
+    session->user_size = (unsigned char)row->user.size;
+    session->name_size = (unsigned char)row->name.size;
+    session->caller_size = (unsigned char)row->caller.size;
+    session->request_size = (unsigned char)row->request.size;
+    put(put(put(put(session->text, row->user), row->name), row->caller), row->request);
+    return session;
+}
+
+static mem_anchor *make_anchor(mem_store *store, const hf_resource_row *row)
+{
+    const mem_type *type = mem_type_keep(store, row->type);
+    mem_anchor *anchor = type == NULL ? NULL : hf_alloc(sizeof *anchor + row->id.size);
+    if (anchor == NULL)
+        return NULL;
+    anchor->type = type;
+    anchor->hash = row->hash;
+    anchor->id_size = (unsigned char)row->id.size;
+    put(anchor->id, row->id);
+    return anchor;
+}
+
+static mem_lock *make_lock(const hf_lock_row *row)
+{
+    mem_lock *lock = hf_alloc(sizeof *lock + row->purpose.size + row->request.size);
+    if (lock == NULL)
+        return NULL;
+    lock->purpose_size = (unsigned char)row->purpose.size;
+    lock->request_size = (unsigned char)row->request.size;
+    put(put(lock->text, row->purpose), row->request);
+    return lock;
+}
+
+static mem_request *make_request(const hf_request_row *row)
+{
+    mem_request *request = hf_alloc(sizeof *request + row->message.size);
+    if (request == NULL)
+        return NULL;
+    request->at_us = row->at_us;
+    request->size = (unsigned char)row->message.size;
+    put(request->message, row->message);
+    return request;
+}
+
+static mem_lost *make_lost(const hf_lost_row *row)
+{
+    mem_lost *lost =
+        hf_alloc(sizeof *lost + row->type.size + row->id.size + row->why.size + row->by.size + row->reason.size);
+    if (lost == NULL)
+        return NULL;
+    lost->fence = row->fence;
+    lost->at_us = row->at_us;
+    lost->type_size = (unsigned char)row->type.size;
+    lost->id_size = (unsigned char)row->id.size;
+    lost->why_size = (unsigned char)row->why.size;
+    lost->by_size = (unsigned char)row->by.size;
+    lost->reason_size = (unsigned char)row->reason.size;
+    put(put(put(put(put(lost->text, row->type), row->id), row->why), row->by), row->reason);
+    return lost;
+}
+
+/* Whether a lock's text still stands in its record. */
+static bool same_text(const hf_lock_row *row)
+{
+    const mem_lock *lock = row->origin;
+    return hf_slice_equal(row->purpose, (hf_slice){lock->text, lock->purpose_size}) &&
+           hf_slice_equal(row->request, (hf_slice){lock->text + lock->purpose_size, lock->request_size});
+}
+
+static bool prepare_resource(mem_store *store, hf_resource_row *row)
+{
+    if (row->changed && row->present && !row->stored && (row->fresh = make_anchor(store, row)) == NULL)
+        return false;
+    if (row->changed && row->ended_request.size > 0) {
+        char *text = hf_alloc(row->ended_request.size + 1);
+        if (text == NULL)
+            return false;
+        put(text, row->ended_request);
+        row->fresh_text = text;
+    }
+    for (hf_lock_row *lock = row->locks; lock != NULL; lock = lock->next)
+        if (lock->changed && lock->present && (!lock->stored || !same_text(lock)) &&
+            (lock->fresh = make_lock(lock)) == NULL)
+            return false;
+    for (hf_request_row *request = row->requests; request != NULL; request = request->next)
+        if (request->changed && request->present && (request->fresh = make_request(request)) == NULL)
+            return false;
+    return true;
+}
+
+static bool prepare(mem_store *store, hf_rows *rows)
+{
+    for (hf_session_row *row = rows->sessions; row != NULL; row = row->next) {
+        if (row->changed && row->present && !row->stored && (row->fresh = make_session(row)) == NULL)
+            return false;
+        for (hf_lost_row *lost = row->lost; lost != NULL; lost = lost->next)
+            if (lost->changed && lost->present && (lost->fresh = make_lost(lost)) == NULL)
+                return false;
+    }
+    for (hf_resource_row *row = rows->resources; row != NULL; row = row->next)
+        if (!prepare_resource(store, row))
+            return false;
+    return true;
+}
+
+/* Frees what prepare made. */
+static void forget(hf_rows *rows)
+{
+    for (hf_session_row *row = rows->sessions; row != NULL; row = row->next) {
+        hf_free(row->fresh);
+        for (hf_lost_row *lost = row->lost; lost != NULL; lost = lost->next)
+            hf_free(lost->fresh);
+    }
+    for (hf_resource_row *row = rows->resources; row != NULL; row = row->next) {
+        hf_free(row->fresh);
+        hf_free(row->fresh_text);
+        for (hf_lock_row *lock = row->locks; lock != NULL; lock = lock->next)
+            hf_free(lock->fresh);
+        for (hf_request_row *request = row->requests; request != NULL; request = request->next)
+            hf_free(request->fresh);
+    }
+}
+
+/* ---- the tables ---- */
+
+bool mem_tables_init(mem_store *store)
+{
+    store->anchors_size = store->sessions_size = 64;
+    store->anchors = hf_alloc(store->anchors_size * sizeof *store->anchors);
+    store->sessions = hf_alloc(store->sessions_size * sizeof *store->sessions);
+    store->opened = hf_alloc(store->sessions_size * sizeof *store->opened);
+    return store->anchors != NULL && store->sessions != NULL && store->opened != NULL;
+}
+
+/* Tables grow when they can; when memory is out they only get slower. */
+static void grow_anchors(mem_store *store)
+{
+    size_t size = store->anchors_size * 2;
+    mem_anchor **table = store->anchors_count <= store->anchors_size ? NULL : hf_alloc(size * sizeof *table);
+    if (table == NULL)
+        return;
+    for (size_t i = 0; i < store->anchors_size; i++)
+        for (mem_anchor *anchor = store->anchors[i], *next; anchor != NULL; anchor = next) {
+            next = anchor->chain;
+            anchor->chain = table[anchor->hash & (size - 1)];
+            table[anchor->hash & (size - 1)] = anchor;
+        }
+    hf_free(store->anchors);
+    store->anchors = table;
+    store->anchors_size = size;
+}
+
+static void add_session(mem_store *store, mem_session *session)
+{
+    mem_session **at = &store->sessions[mem_session_slot(store, session->id)];
+    session->chain = *at;
+    *at = session;
+    at = &store->opened[mem_opened_slot(store, mem_session_request(session))];
+    session->request_chain = *at;
+    *at = session;
+}
+
+static void grow_sessions(mem_store *store)
+{
+    if (store->sessions_count <= store->sessions_size)
+        return;
+    size_t before = store->sessions_size;
+    mem_session **old = store->sessions, **old_opened = store->opened;
+    mem_session **table = hf_alloc(2 * before * sizeof *table), **opened = hf_alloc(2 * before * sizeof *opened);
+    if (table == NULL || opened == NULL) {
+        hf_free(table);
+        hf_free(opened);
+        return;
+    }
+    store->sessions = table;
+    store->opened = opened;
+    store->sessions_size = 2 * before;
+    for (size_t i = 0; i < before; i++)
+        for (mem_session *session = old[i], *next; session != NULL; session = next) {
+            next = session->chain;
+            add_session(store, session);
+        }
+    hf_free(old);
+    hf_free(old_opened);
+}
+
+static void unlink_lock(mem_lock *lock)
+{
+    mem_lock **at = &lock->anchor->locks;
+    while (*at != lock)
+        at = &(*at)->next;
+    *at = lock->next;
+    *lock->session_prev = lock->session_next;
+    if (lock->session_next != NULL)
+        lock->session_next->session_prev = lock->session_prev;
+    hf_free(lock);
+}
+
+static void link_lock(mem_lock *lock, mem_anchor *anchor, mem_session *session)
+{
+    lock->anchor = anchor;
+    lock->next = anchor->locks;
+    anchor->locks = lock;
+    lock->session = session;
+    lock->session_next = session->locks;
+    lock->session_prev = &session->locks;
+    if (session->locks != NULL)
+        session->locks->session_prev = &lock->session_next;
+    session->locks = lock;
+}
+
+static void remove_request(mem_anchor *anchor, const mem_request *request)
+{
+    mem_request **at = &anchor->requests;
+    while (*at != request)
+        at = &(*at)->next;
+    mem_request *gone = *at;
+    *at = gone->next;
+    hf_free(gone);
+}
+
+static void remove_lost(mem_session *session, const mem_lost *lost)
+{
+    mem_lost **at = &session->lost;
+    while (*at != lost)
+        at = &(*at)->next;
+    mem_lost *gone = *at;
+    *at = gone->next;
+    hf_free(gone);
+}
+
+/* ---- linking in: can't fail ---- */
+
+static void save_session(mem_store *store, hf_session_row *row)
+{
+    if (row->fresh != NULL) {
+        row->origin = row->fresh;
+        add_session(store, row->origin);
+        store->sessions_count++;
+        grow_sessions(store);
+    }
+    mem_session *session = row->origin;
+    if (row->changed && session != NULL) {
+        session->idle_us = row->idle_us;
+        session->opened_us = row->opened_us;
+        session->expires_us = row->expires_us;
+        session->ended_us = row->ended_us;
+        session->rev = row->rev;
+    }
+    for (hf_lost_row *lost = row->lost; lost != NULL; lost = lost->next) {
+        if (lost->changed && lost->origin != NULL)
+            remove_lost(session, lost->origin);
+        mem_lost *fresh = lost->fresh;
+        if (fresh != NULL) {
+            fresh->next = session->lost;
+            session->lost = fresh;
+        }
+    }
+}
+
+static void save_lock(hf_lock_row *row)
+{
+    if (!row->changed)
+        return;
+    mem_lock *lock = row->origin;
+    if (lock != NULL && (!row->present || row->fresh != NULL)) {
+        unlink_lock(lock);
+        lock = NULL;
+    }
+    if (row->fresh != NULL) {
+        lock = row->fresh;
+        link_lock(lock, row->resource->origin, row->session->origin);
+    }
+    if (lock == NULL)
+        return;
+    lock->mode = (unsigned char)row->mode;
+    lock->fence = row->fence;
+    lock->since_us = row->since_us;
+    lock->ends_us = row->ends_us;
+}
+
+static void save_requests(const hf_resource_row *row)
+{
+    mem_anchor *anchor = row->origin;
+    for (hf_request_row *request = row->requests; request != NULL; request = request->next) {
+        if (request->changed && request->origin != NULL)
+            remove_request(anchor, request->origin);
+        mem_request *fresh = request->fresh;
+        if (fresh != NULL) {
+            fresh->session = request->session->origin;
+            fresh->next = anchor->requests;
+            anchor->requests = fresh;
+        }
+    }
+}
+
+static void save_resource(mem_store *store, hf_resource_row *row)
+{
+    if (row->fresh != NULL) {
+        mem_anchor *fresh = row->fresh, **at = &store->anchors[fresh->hash & (store->anchors_size - 1)];
+        row->origin = fresh;
+        fresh->chain = *at;
+        *at = fresh;
+        store->anchors_count++;
+        grow_anchors(store);
+    }
+    mem_anchor *anchor = row->origin;
+    if (anchor == NULL)
+        return;
+    if (row->changed) {
+        anchor->fence = row->fence;
+        anchor->rev = row->rev;
+        anchor->ended_fence = row->ended_fence;
+        anchor->ended_us = row->ended_us;
+        memcpy(anchor->ended_session, row->ended_session, sizeof anchor->ended_session);
+        hf_free(anchor->ended_request);
+        anchor->ended_request = row->fresh_text;
+    }
+    for (hf_lock_row *lock = row->locks; lock != NULL; lock = lock->next)
+        save_lock(lock);
+    save_requests(row);
+}
+
+bool mem_save(mem_store *store, hf_rows *rows, int64_t now_us)
+{
+    if (!prepare(store, rows)) {
+        forget(rows);
+        return false;
+    }
+    for (size_t i = 0; i < rows->events_count; i++)
+        mem_events_add(&store->events, &rows->events[i], now_us);
+    for (hf_session_row *row = rows->sessions; row != NULL; row = row->next)
+        save_session(store, row);
+    for (hf_resource_row *row = rows->resources; row != NULL; row = row->next)
+        save_resource(store, row);
+    return true;
+}
+
+/* ---- removing ---- */
+
+static void drop_requests_of(mem_store *store, const mem_session *session)
+{
+    for (size_t i = 0; i < store->anchors_size; i++)
+        for (mem_anchor *anchor = store->anchors[i]; anchor != NULL; anchor = anchor->chain)
+            for (mem_request **at = &anchor->requests; *at != NULL;) {
+                mem_request *request = *at;
+                if (request->session != session) {
+                    at = &request->next;
+                    continue;
+                }
+                *at = request->next;
+                hf_free(request);
+            }
+}
+
+static void free_lost(mem_session *session)
+{
+    for (mem_lost *lost = session->lost, *next; lost != NULL; lost = next) {
+        next = lost->next;
+        hf_free(lost);
+    }
+}
+
+void mem_session_remove(mem_store *store, mem_session *session)
+{
+    mem_session **at = &store->sessions[mem_session_slot(store, session->id)];
+    while (*at != session)
+        at = &(*at)->chain;
+    *at = session->chain;
+    at = &store->opened[mem_opened_slot(store, mem_session_request(session))];
+    while (*at != session)
+        at = &(*at)->request_chain;
+    *at = session->request_chain;
+    store->sessions_count--;
+    drop_requests_of(store, session);
+    free_lost(session);
+    hf_free(session);
+}
+
+void mem_anchor_remove(mem_store *store, mem_anchor *anchor)
+{
+    mem_anchor **at = &store->anchors[anchor->hash & (store->anchors_size - 1)];
+    while (*at != anchor)
+        at = &(*at)->chain;
+    *at = anchor->chain;
+    store->anchors_count--;
+    hf_free(anchor->ended_request);
+    hf_free(anchor);
+}
+
+static void free_anchor_rows(mem_anchor *anchor)
+{
+    for (mem_lock *lock = anchor->locks, *next; lock != NULL; lock = next) {
+        next = lock->next;
+        hf_free(lock);
+    }
+    for (mem_request *request = anchor->requests, *next; request != NULL; request = next) {
+        next = request->next;
+        hf_free(request);
+    }
+    hf_free(anchor->ended_request);
+    hf_free(anchor);
+}
+
+void mem_tables_done(mem_store *store)
+{
+    for (size_t i = 0; store->anchors != NULL && i < store->anchors_size; i++)
+        for (mem_anchor *anchor = store->anchors[i], *next; anchor != NULL; anchor = next) {
+            next = anchor->chain;
+            free_anchor_rows(anchor);
+        }
+    for (size_t i = 0; store->sessions != NULL && i < store->sessions_size; i++)
+        for (mem_session *session = store->sessions[i], *next; session != NULL; session = next) {
+            next = session->chain;
+            free_lost(session);
+            hf_free(session);
+        }
+    for (mem_type *type = store->types, *next; type != NULL; type = next) {
+        next = type->next;
+        hf_free(type);
+    }
+    hf_free(store->anchors);
+    hf_free(store->sessions);
+    hf_free(store->opened);
+}

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: MIT */
+/* The SQLite store: locks in a file, shared by any number of processes.
+ *
+ *   S1  One writer: every batch that changes something is one BEGIN IMMEDIATE ... COMMIT; the time is read after BEGIN.
+ *   S2  Changes that leave an event are synced before they are answered; a batch of beats alone is not.
+ *   S3  Nobody checkpoints while someone may write: the reader's connection does it while the writer's holds the write lock.
+ *       (SQLite before 3.51.3 can corrupt the file when a checkpoint and a write meet as the log is reset.)
+ *   S4  After a failed sync nothing more is acknowledged.
+ *   S5  When the disk is full, what needs room is refused and the rest goes on from the reserve. */
+#include "base/error.h"
+#include "base/seams.h"
+#include "store/registry.h"
+#include "store/sqlite.h"
+
+#include <fcntl.h>
+#include <holdfast/sqlite.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CHECKPOINT_PAGES 4000 /* measured: a log of 1,000 pages spends most of its time being copied at large batches */
+
+/* ---- a transaction ---- */
+
+static void begin(sqlite_conn *conn, bool nested, bool reads)
+{
+    sqlite_do(conn, nested ? SQLITE_DO_SAVEPOINT : reads ? SQLITE_DO_BEGIN_READ : SQLITE_DO_BEGIN);
+}
+
+static void undo(sqlite_conn *conn, bool nested)
+{
+    hf_status status = conn->status;
+    hf_error *err = conn->err;
+    sqlite_use(conn, NULL);
+    if (hf_db_in_transaction(conn->db)) { /* SQLite ends it by itself on some errors */
+        sqlite_do(conn, nested ? SQLITE_DO_SAVEPOINT_ROLLBACK : SQLITE_DO_ROLLBACK);
+        if (nested)
+            sqlite_do(conn, SQLITE_DO_SAVEPOINT_RELEASE);
+    }
+    conn->status = status;
+    conn->err = err;
+}
+
+/* Commits, and tells a commit that failed from one of which nobody knows. */
+static void commit(sqlite_store *store, sqlite_conn *conn, bool nested)
+{
+    if (conn->status != HF_OK)
+        return;
+    sqlite_do(conn, nested ? SQLITE_DO_SAVEPOINT_RELEASE : SQLITE_DO_COMMIT);
+    if (conn->status == HF_OK || nested || hf_db_disk_full(conn->db) || !hf_db_io_failed(conn->db))
+        return;
+    store->broken = true;
+    conn->status = hf_fail(conn->err, HF_UNSURE,
+                           "Writing to %s failed in the middle of a commit; whether it was done shows when the store is "
+                           "opened anew. Ask again then with the same request id.",
+                           store->path);
+}
+
+static void work(sqlite_store *store, sqlite_conn *conn, hf_batch *batch, bool no_growth)
+{
+    int64_t now_us = hf_store_now(&store->base, hf_seam.wall_us());
+    hf_rows *rows = &conn->rows;
+    if (conn->status != HF_OK)
+        return;
+    hf_batch_unanswer(batch);
+    if (!hf_rows_reset(rows, batch->count) || !hf_rows_want(rows, batch)) {
+        sqlite_out_of_memory(conn);
+        return;
+    }
+    rows->no_growth = no_growth;
+    if (hf_op_alone(batch->ops[0].kind)) {
+        if (batch->ops[0].answer.status == HF_OK)
+            sqlite_do_alone(store, conn, batch, now_us);
+        return;
+    }
+    sqlite_load(conn, rows);
+    if (conn->status == HF_OK && !hf_rows_apply(rows, batch, now_us))
+        sqlite_out_of_memory(conn);
+    if (conn->status == HF_OK)
+        sqlite_save(conn, rows, now_us);
+}
+
+static hf_status transact(sqlite_store *store, sqlite_conn *conn, hf_batch *batch, bool reads, bool no_growth,
+                          hf_error *err)
+{
+    bool nested = store->wrapped && hf_db_in_transaction(conn->db);
+    sqlite_use(conn, err);
+    begin(conn, nested, reads);
+    if (conn->status != HF_OK)
+        return conn->status;
+    work(store, conn, batch, no_growth);
+    commit(store, conn, nested);
+    if (conn->status != HF_OK)
+        undo(conn, nested);
+    return conn->status;
+}
+
+/* ---- writing ---- */
+
+/* S2. The level can only be changed outside a transaction. */
+static hf_status set_sync(sqlite_store *store, const hf_batch *batch, hf_error *err)
+{
+    int level = 1;
+    for (size_t i = 0; i < batch->count; i++)
+        if (batch->ops[i].kind != HF_OP_BEAT && !hf_op_reads(batch->ops[i].kind))
+            level = 2;
+    if (store->wrapped || store->synced == level)
+        return HF_OK;
+    hf_status status = hf_db_run(store->writer.db, level == 2 ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL", err);
+    store->synced = status == HF_OK ? level : 0;
+    return status;
+}
+
+/* S3. Whoever's commit leaves a long log copies it into the file; if another writes meanwhile, that one will. */
+static void checkpoint(sqlite_store *store, int pages)
+{
+    if (store->wrapped || hf_db_log_pages(store->writer.db) <= pages)
+        return;
+    hf_status status = HF_BUSY;
+    sqlite_use(&store->writer, NULL);
+    begin(&store->writer, false, false);
+    if (store->writer.status != HF_OK)
+        return;
+    pthread_mutex_lock(&store->reader.mutex);
+    status = hf_db_checkpoint(store->reader.db, NULL);
+    if (status != HF_OK && hf_db_io_failed(store->reader.db) && !hf_db_disk_full(store->reader.db))
+        store->broken = true;
+    pthread_mutex_unlock(&store->reader.mutex);
+    undo(&store->writer, false);
+}
+
+/* S5. */
+static hf_status write_batch(sqlite_store *store, hf_batch *batch, hf_error *err)
+{
+    bool low = !store->wrapped && !sqlite_reserve_ready(store->path);
+    hf_status status = transact(store, &store->writer, batch, false, low, err);
+    if (store->wrapped || status != HF_UNAVAILABLE || !hf_db_disk_full(store->writer.db))
+        return status;
+    if (!low)
+        status = transact(store, &store->writer, batch, false, true, err);
+    if (status == HF_UNAVAILABLE && hf_db_disk_full(store->writer.db)) {
+        sqlite_reserve_give_up(store->path);
+        checkpoint(store, 0);
+        status = transact(store, &store->writer, batch, false, true, err);
+    }
+    return status;
+}
+
+static hf_status execute_write(sqlite_store *store, hf_batch *batch, hf_error *err)
+{
+    if (store->broken)
+        return hf_fail(err, HF_UNAVAILABLE,
+                       "Writing to %s has failed before; close the store and open it anew, so that it starts from what is on "
+                       "disk.",
+                       store->path);
+    hf_status status = set_sync(store, batch, err);
+    if (status == HF_OK)
+        status = write_batch(store, batch, err);
+    if (status == HF_OK)
+        checkpoint(store, CHECKPOINT_PAGES);
+    return status;
+}
+
+static hf_status execute_sqlite(hf_store *base, hf_batch *batch, hf_error *err)
+{
+    sqlite_store *store = (sqlite_store *)base;
+    bool reads = true;
+    for (size_t i = 0; i < batch->count; i++)
+        reads &= hf_op_reads(batch->ops[i].kind);
+    sqlite_conn *conn = reads && !store->wrapped ? &store->reader : &store->writer;
+    pthread_mutex_lock(&conn->mutex);
+    hf_status status = reads ? transact(store, conn, batch, true, false, err) : execute_write(store, batch, err);
+    pthread_mutex_unlock(&conn->mutex);
+    return status;
+}
+
+/* ---- opening and closing ---- */
+
+static void close_sqlite(hf_store *base)
+{
+    sqlite_store *store = (sqlite_store *)base;
+    if (store->writer.db != NULL && !store->broken)
+        checkpoint(store, CHECKPOINT_PAGES / 4);
+    sqlite_conn_done(&store->writer);
+    sqlite_conn_done(&store->reader);
+    pthread_mutex_destroy(&store->writer.mutex);
+    pthread_mutex_destroy(&store->reader.mutex);
+    hf_free(store);
+}
+
+static sqlite_store *store_new(void)
+{
+    sqlite_store *store = hf_alloc(sizeof *store);
+    if (store == NULL)
+        return NULL;
+    hf_store_init(&store->base, &hf_store_sqlite);
+    pthread_mutex_init(&store->writer.mutex, NULL);
+    pthread_mutex_init(&store->reader.mutex, NULL);
+    return store;
+}
+
+static hf_status set_names(sqlite_store *store, const char *names, hf_error *err)
+{
+    size_t size = strlen(names);
+    bool good = size > 0 && size < SQLITE_NAMES_MAX && names[0] >= 'a' && names[0] <= 'z';
+    for (size_t i = 0; good && i < size; i++)
+        good = (names[i] >= 'a' && names[i] <= 'z') || (names[i] >= '0' && names[i] <= '9') || names[i] == '_';
+    if (!good)
+        return hf_fail(err, HF_INVALID, "A namespace is 1 to %d characters of a-z, 0-9 and _, and begins with a letter.",
+                       SQLITE_NAMES_MAX - 1);
+    memcpy(store->names, names, size + 1);
+    return HF_OK;
+}
+
+/* "PATH" or "PATH?namespace=NAME". */
+static hf_status read_url(sqlite_store *store, const char *rest, hf_error *err)
+{
+    const char *query = strchr(rest, '?');
+    size_t size = query == NULL ? strlen(rest) : (size_t)(query - rest);
+    if (size == 0 || size >= sizeof store->path - 16)
+        return hf_fail(err, HF_INVALID, "The URL names no file: write sqlite:PATH.");
+    if (rest[0] == ':')
+        return hf_fail(err, HF_INVALID, "A SQLite store is a file; for locks in memory use memory:");
+    memcpy(store->path, rest, size);
+    if (query == NULL)
+        return set_names(store, "holdfast", err);
+    if (strncmp(query, "?namespace=", 11) != 0)
+        return hf_fail(err, HF_INVALID, "A SQLite store's URL takes only ?namespace=NAME after the path.");
+    return set_names(store, query + 11, err);
+}
+
+/* A file that is someone else's, or much newer, is found out before anything is written to it. */
+static hf_status look_first(const sqlite_store *store, hf_error *err)
+{
+    bool exists, ours = false;
+    hf_status status = sqlite_file_check(store->path, &exists, err);
+    if (status != HF_OK)
+        return status;
+    if (!exists) { /* what SQLite makes later (log, shared memory) gets the same mode */
+        int file = open(store->path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+        if (file < 0)
+            return hf_fail(err, HF_UNAVAILABLE, "%s can't be written: %m.", store->path);
+        close(file);
+        return HF_OK;
+    }
+    hf_db *db = NULL;
+    status = hf_db_open(store->path, HF_DB_READ_ONLY, &db, err);
+    if (status == HF_OK)
+        status = sqlite_schema_check(db, store->path, store->names, &ours, err);
+    hf_db_close(db);
+    return status;
+}
+
+static hf_status prepare(hf_db *db, const char *path, hf_error *err)
+{
+    char mode[32];
+    hf_status status = hf_db_ask(db, "PRAGMA journal_mode = WAL", mode, sizeof mode, err);
+    if (status == HF_OK && strcmp(mode, "wal") != 0)
+        return hf_fail(err, HF_UNAVAILABLE, "%s can't use a write-ahead log (its mode is %s); keep it on a local disk.", path,
+                       mode);
+    return status != HF_OK ? status
+                           : hf_db_run(db, "PRAGMA synchronous = FULL; PRAGMA cache_size = -16384;"
+                                           "PRAGMA secure_delete = OFF; PRAGMA temp_store = MEMORY",
+                                       err);
+}
+
+static hf_status open_files(sqlite_store *store, hf_error *err)
+{
+    hf_status status = look_first(store, err);
+    if (status != HF_OK)
+        return status;
+    if (access(store->path, W_OK) != 0)
+        return hf_fail(err, HF_UNAVAILABLE, "%s can't be written: %m.", store->path);
+    sqlite_conn_init(&store->writer, NULL, store->names);
+    sqlite_conn_init(&store->reader, NULL, store->names);
+    status = hf_db_open(store->path, 0, &store->writer.db, err);
+    if (status == HF_OK)
+        status = prepare(store->writer.db, store->path, err);
+    if (status == HF_OK)
+        status = sqlite_schema_install(store->writer.db, store->names, err);
+    if (status == HF_OK)
+        status = hf_db_open(store->path, 0, &store->reader.db, err);
+    if (status == HF_OK)
+        status = prepare(store->reader.db, store->path, err);
+    return status;
+}
+
+static hf_status open_sqlite(const char *rest, hf_store **out, hf_error *err)
+{
+    sqlite_store *store = store_new();
+    if (store == NULL)
+        return hf_fail_memory(err);
+    hf_status status = read_url(store, rest, err);
+    if (status == HF_OK)
+        status = open_files(store, err);
+    if (status != HF_OK) {
+        close_sqlite(&store->base);
+        return status;
+    }
+    sqlite_reserve_ready(store->path);
+    store->synced = 2;
+    *out = &store->base;
+    return HF_OK;
+}
+
+hf_status hf_sqlite_wrap(struct sqlite3 *handle, const char *names, unsigned flags, hf_store **out, hf_error *err)
+{
+    if (handle == NULL)
+        return hf_fail(err, HF_INVALID, "No SQLite handle was given.");
+    sqlite_store *store = store_new();
+    if (store == NULL)
+        return hf_fail_memory(err);
+    store->wrapped = true;
+    memcpy(store->path, "the application's database", 27);
+    hf_status status = set_names(store, names == NULL ? "holdfast" : names, err);
+    sqlite_conn_init(&store->writer, NULL, store->names);
+    if (status == HF_OK)
+        status = hf_db_wrap(handle, &store->writer.db, err);
+    if (status == HF_OK && (flags & HF_SQLITE_INSTALL))
+        status = sqlite_schema_install(store->writer.db, store->names, err);
+    bool ours = true;
+    if (status == HF_OK && !(flags & HF_SQLITE_INSTALL))
+        status = sqlite_schema_check(store->writer.db, store->path, store->names, &ours, err);
+    if (status == HF_OK && !ours)
+        status = hf_fail(err, HF_UNAVAILABLE, "The database has no tables of holdfast; wrap it with HF_SQLITE_INSTALL once.");
+    if (status != HF_OK) {
+        close_sqlite(&store->base);
+        return status;
+    }
+    *out = &store->base;
+    return HF_OK;
+}
+
+static void grade_sqlite(hf_store *base, hf_grade *out)
+{
+    sqlite_store *store = (sqlite_store *)base;
+    if (!store->wrapped) {
+        *out = (hf_grade){HF_GRADE_DISK, "SQLite file, write-ahead log, synced before every answer"};
+        return;
+    }
+    char mode[32], sync[32];
+    pthread_mutex_lock(&store->writer.mutex);
+    bool known = hf_db_ask(store->writer.db, "PRAGMA journal_mode", mode, sizeof mode, NULL) == HF_OK &&
+                 hf_db_ask(store->writer.db, "PRAGMA synchronous", sync, sizeof sync, NULL) == HF_OK;
+    pthread_mutex_unlock(&store->writer.mutex);
+    *out = (hf_grade){.level = HF_GRADE_PROCESS};
+    snprintf(out->text, sizeof out->text,
+             "the application's own SQLite handle (journal_mode %s, synchronous %s): its settings and its checkpoints decide "
+             "what survives",
+             known ? mode : "unknown", known ? sync : "unknown");
+}
+
+const hf_store_ops hf_store_sqlite = {
+    .scheme = "sqlite",
+    .open = open_sqlite,
+    .execute = execute_sqlite,
+    .grade = grade_sqlite,
+    .backup = sqlite_backup,
+    .restore = sqlite_restore,
+    .close = close_sqlite,
+};

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/* The SQLite store from inside. Private to sqlite*.c. */
+#ifndef HF_STORE_SQLITE_H
+#define HF_STORE_SQLITE_H
+
+#include "db/db.h"
+#include "lock/apply.h"
+#include "sql/sqlite_statements.h"
+#include "store/store.h"
+#include "store/sweep.h"
+
+#include <limits.h>
+
+#define SQLITE_NAMES_MAX 32
+
+/* A connection with its statements, made when first used. Errors stick in status and err until the next use_begin, so that
+ * rows can be moved without a check after each line. */
+typedef struct sqlite_conn {
+    hf_db *db;
+    const char *names;
+    hf_stmt *stmts[SQLITE_DO_COUNT];
+    pthread_mutex_t mutex;
+    hf_rows rows;
+    hf_status status;
+    hf_error *err;
+} sqlite_conn;
+
+typedef struct sqlite_store {
+    hf_store base;
+    char path[PATH_MAX];
+    char names[SQLITE_NAMES_MAX];
+    sqlite_conn writer;
+    sqlite_conn reader;  /* unused when wrapped */
+    bool wrapped;        /* the application's own handle */
+    bool broken;         /* a sync failed: nothing more is acknowledged until it is opened anew */
+    int synced;          /* the writer's sync level: 1 normal, 2 full, 0 not set yet */
+} sqlite_store;
+
+/* sqlite_conn.c: statements, with the error that sticks. */
+void sqlite_conn_init(sqlite_conn *conn, hf_db *db, const char *names);
+void sqlite_conn_done(sqlite_conn *conn);
+void sqlite_use(sqlite_conn *conn, hf_error *err);
+/* The statement, ready to be bound; NULL when something failed before. */
+hf_stmt *sqlite_stmt(sqlite_conn *conn, int which);
+/* True: there is a row. At the end or on failure it has been reset. */
+bool sqlite_next(sqlite_conn *conn, hf_stmt *stmt);
+void sqlite_run(sqlite_conn *conn, hf_stmt *stmt);
+/* Runs a statement that takes and gives nothing. */
+void sqlite_do(sqlite_conn *conn, int which);
+/* SQL text with {ns} replaced; hf_free it. NULL: memory is out. */
+char *sqlite_name(const char *sql, const char *names);
+void sqlite_out_of_memory(sqlite_conn *conn);
+
+/* sqlite_rows.c: moving rows between the tables and a working set. */
+void sqlite_load(sqlite_conn *conn, hf_rows *rows);
+void sqlite_save(sqlite_conn *conn, hf_rows *rows, int64_t now_us);
+hf_session_row *sqlite_load_session(sqlite_conn *conn, hf_rows *rows, const char *id);
+void sqlite_load_anchors(sqlite_conn *conn, hf_rows *rows); /* of all resources of the set, without their locks */
+void sqlite_load_session_locks(sqlite_conn *conn, hf_rows *rows, hf_session_row *row, size_t limit);
+
+/* sqlite_query.c: what stands alone. */
+void sqlite_do_alone(sqlite_store *store, sqlite_conn *conn, hf_batch *batch, int64_t now_us);
+
+/* sqlite_file.c: what may be opened, and the reserve that is given up when the disk is full. */
+hf_status sqlite_file_check(const char *path, bool *exists, hf_error *err);
+bool sqlite_reserve_ready(const char *path);
+void sqlite_reserve_give_up(const char *path);
+
+/* sqlite_schema.c: tables, versions, backups. */
+hf_status sqlite_schema_check(hf_db *db, const char *path, const char *names, bool *ours, hf_error *err);
+hf_status sqlite_schema_install(hf_db *db, const char *names, hf_error *err);
+hf_status sqlite_backup(hf_store *store, const char *path, hf_error *err);
+hf_status sqlite_restore(hf_store *store, const char *path, hf_error *err);
+
+/* The steps from one version of the tables to the next; step i leads to version i + 1. */
+typedef struct sqlite_schema {
+    const char *const *steps;
+    int count;
+} sqlite_schema;
+hf_status sqlite_schema_upgrade(hf_db *db, const char *names, const sqlite_schema *schema, hf_error *err);
+
+#endif

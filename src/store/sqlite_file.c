@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/* The SQLite store: which files it opens, and the reserve. A small file beside the database holds disk space; when the disk is
+ * full it is given up, so that releases and beats still work until there is room again. */
+#include "base/error.h"
+#include "base/seams.h"
+#include "store/sqlite.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define RESERVE_BYTES ((off_t)2 << 20)
+
+/* Filesystems that reach over a network: SQLite's locks and shared memory can't be trusted there. */
+static const struct {
+    int64_t kind;
+    const char *name;
+} networks[] = {
+    {0x6969, "NFS"},          {0x517b, "SMB"},          {0xff534d42, "CIFS"},      {0xfe534d42, "SMB2"},
+    {0x01021997, "9P"},       {0x5346414f, "AFS"},      {0x73757245, "Coda"},      {0x564c, "NCP"},
+    {0x00c36400, "Ceph"},     {0x0bd00bd0, "Lustre"},   {0x47504653, "GPFS"},      {0x013111a8, "IBRIX"},
+    {0x19830326, "FhGFS"},    {0x7461636f, "OCFS2"},    {0x01161970, "GFS2"},      {0x6b414653, "kAFS"},
+    {0xaad7aaea, "PanFS"},    {0xbacbacbc, "VMHGFS"},   {0x786f4256, "vboxsf"},    {0x65735546, "FUSE"},
+};
+
+/* A FUSE mount may be a local disk or the far end of a network; its name in the mount table tells. */
+static bool fuse_is_local(const char *path)
+{
+    static const char *const local[] = {"fuseblk", "fuse.ntfs-3g", "fuse.lazyfs", "fuse.exfat"};
+    char real[PATH_MAX], line[2 * PATH_MAX], best[64] = "";
+    size_t best_size = 0;
+    const char *slash = strrchr(path, '/');
+    char parent[PATH_MAX];
+    snprintf(parent, sizeof parent, "%.*s", slash == NULL ? 1 : (int)(slash - path + 1), slash == NULL ? "." : path);
+    FILE *mounts = fopen("/proc/self/mounts", "re");
+    if (mounts == NULL || realpath(parent, real) == NULL) {
+        if (mounts != NULL)
+            fclose(mounts);
+        return false;
+    }
+    while (fgets(line, sizeof line, mounts) != NULL) {
+        char at[PATH_MAX], kind[64];
+        if (sscanf(line, "%*s %4095s %63s", at, kind) != 2)
+            continue;
+        size_t size = strlen(at);
+        if (size >= best_size && strncmp(at, real, size) == 0) {
+            best_size = size;
+            snprintf(best, sizeof best, "%s", kind);
+        }
+    }
+    fclose(mounts);
+    for (size_t i = 0; i < sizeof local / sizeof local[0]; i++)
+        if (strcmp(best, local[i]) == 0)
+            return true;
+    return false;
+}
+
+static const char *network_name(const char *path)
+{
+    int64_t kind = hf_seam.fs_kind(path);
+    for (size_t i = 0; i < sizeof networks / sizeof networks[0]; i++)
+        if ((kind & 0xffffffff) == networks[i].kind)
+            return strcmp(networks[i].name, "FUSE") == 0 && fuse_is_local(path) ? NULL : networks[i].name;
+    return NULL;
+}
+
+/* The first bytes tell a SQLite database from anything else without touching it. */
+static bool looks_like_sqlite(const char *path, off_t size)
+{
+    char head[16] = "";
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return true; /* SQLite will say why it can't be opened */
+    ssize_t got = read(file, head, sizeof head);
+    close(file);
+    return size == 0 || (got == sizeof head && memcmp(head, "SQLite format 3", sizeof head) == 0);
+}
+
+hf_status sqlite_file_check(const char *path, bool *exists, hf_error *err)
+{
+    struct stat info;
+    *exists = stat(path, &info) == 0;
+    if (!*exists && errno != ENOENT)
+        return hf_fail(err, HF_UNAVAILABLE, "%s can't be reached: %s.", path, strerror(errno));
+    if (*exists && S_ISDIR(info.st_mode))
+        return hf_fail(err, HF_UNAVAILABLE, "%s is a directory; name a file in it, for example sqlite:%s/holdfast.db.",
+                       path, path);
+    if (*exists && !S_ISREG(info.st_mode))
+        return hf_fail(err, HF_UNAVAILABLE, "%s is not a regular file; name another.", path);
+    const char *network = network_name(path);
+    if (network != NULL)
+        return hf_fail(err, HF_UNAVAILABLE,
+                       "%s lies on a network filesystem (%s), where SQLite's locks can't be trusted; keep the file on a "
+                       "local disk and share it with holdfast serve.",
+                       path, network);
+    if (*exists && !looks_like_sqlite(path, info.st_size))
+        return hf_fail(err, HF_UNAVAILABLE, "%s is not a SQLite database; it was left as it is. Name another file.", path);
+    if (*exists)
+        *exists = info.st_size > 0;
+    return HF_OK;
+}
+
+static void reserve_path(const char *path, char *out, size_t size) { snprintf(out, size, "%s-reserve", path); }
+
+/* True when the reserve is there, or could be made now. */
+bool sqlite_reserve_ready(const char *path)
+{
+    char reserve[PATH_MAX + 16];
+    reserve_path(path, reserve, sizeof reserve);
+    if (access(reserve, F_OK) == 0)
+        return true;
+    int file = open(reserve, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (file < 0)
+        return errno == EEXIST || errno != ENOSPC; /* no reserve is better than no store: only a full disk counts */
+    bool made = posix_fallocate(file, 0, RESERVE_BYTES) == 0;
+    close(file);
+    if (!made)
+        unlink(reserve);
+    return made;
+}
+
+void sqlite_reserve_give_up(const char *path)
+{
+    char reserve[PATH_MAX + 16];
+    reserve_path(path, reserve, sizeof reserve);
+    unlink(reserve);
+}

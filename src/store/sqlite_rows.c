@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: MIT */
+/* The SQLite store: loading the rows a batch names into a working set, and saving those that changed. Rows are saved table
+ * by table in canonical order, so that neighbours in a page are written together. */
+#include "store/sqlite.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A column copied into the set's arena. */
+static hf_slice keep(sqlite_conn *conn, hf_rows *rows, hf_stmt *stmt, int at)
+{
+    hf_slice out;
+    if (!hf_arena_copy(&rows->arena, hf_stmt_column_text(stmt, at), &out))
+        sqlite_out_of_memory(conn);
+    return out;
+}
+
+/* ---- loading ---- */
+
+static void load_type(sqlite_conn *conn, hf_type_row *row)
+{
+    hf_stmt *stmt = sqlite_stmt(conn, SQLITE_DO_TYPE_LOAD);
+    if (stmt == NULL)
+        return;
+    hf_stmt_text(stmt, 1, hf_slice_of(row->type.type));
+    if (!sqlite_next(conn, stmt))
+        return;
+    char policy[32];
+    hf_slice_copy(policy, sizeof policy, hf_stmt_column_text(stmt, 0));
+    row->type.policy = hf_policy_from_name(policy);
+    row->type.ttl_us = hf_stmt_column_int(stmt, 1);
+    row->type.ttl_max_us = hf_stmt_column_int(stmt, 2);
+    hf_stmt_reset(stmt);
+}
+
+static void load_session(sqlite_conn *conn, hf_rows *rows, hf_session_row *row)
+{
+    hf_stmt *stmt = sqlite_stmt(conn, SQLITE_DO_SESSION_LOAD);
+    if (stmt == NULL)
+        return;
+    row->loaded = true;
+    hf_stmt_text(stmt, 1, (hf_slice){row->id, HF_SESSION_ID_MAX});
+    if (!sqlite_next(conn, stmt))
+        return;
+    hf_slice key = hf_stmt_column_text(stmt, 0);
+    if (key.size == sizeof row->key_sha256)
+        memcpy(row->key_sha256, key.at, key.size);
+    row->user = keep(conn, rows, stmt, 1);
+    row->name = keep(conn, rows, stmt, 2);
+    row->idle_us = hf_stmt_column_int(stmt, 3);
+    row->opened_us = hf_stmt_column_int(stmt, 4);
+    row->expires_us = hf_stmt_column_int(stmt, 5);
+    row->ended_us = hf_stmt_column_int(stmt, 6);
+    row->rev = hf_stmt_column_int(stmt, 7);
+    row->caller = keep(conn, rows, stmt, 8);
+    row->request = keep(conn, rows, stmt, 9);
+    row->stored = row->present = true;
+    hf_stmt_reset(stmt);
+}
+
+hf_session_row *sqlite_load_session(sqlite_conn *conn, hf_rows *rows, const char *id)
+{
+    hf_session_row *row = hf_rows_session(rows, id);
+    if (row == NULL)
+        sqlite_out_of_memory(conn);
+    else if (!row->loaded)
+        load_session(conn, rows, row);
+    return row;
+}
+
+/* The session a column names, loaded. A statement for it may run while another is being stepped. */
+static hf_session_row *session_at(sqlite_conn *conn, hf_rows *rows, hf_stmt *stmt, int at)
+{
+    char id[HF_SESSION_ID_SIZE] = "";
+    hf_slice_copy(id, sizeof id, hf_stmt_column_text(stmt, at));
+    return sqlite_load_session(conn, rows, id);
+}
+
+/* Fills a lock row from the columns mode, fence, since, ends, purpose, request that begin at `at`. */
+static void fill_lock(sqlite_conn *conn, hf_rows *rows, hf_lock_row *row, hf_stmt *stmt, int at)
+{
+    if (row == NULL) {
+        sqlite_out_of_memory(conn);
+        return;
+    }
+    if (row->stored)
+        return;
+    hf_slice mode = hf_stmt_column_text(stmt, at);
+    row->mode = mode.size > 0 && mode.at[0] == 's' ? HF_SHARED : HF_EXCLUSIVE;
+    row->fence = hf_stmt_column_int(stmt, at + 1);
+    row->since_us = hf_stmt_column_int(stmt, at + 2);
+    row->ends_us = hf_stmt_column_int(stmt, at + 3);
+    row->purpose = keep(conn, rows, stmt, at + 4);
+    row->request = keep(conn, rows, stmt, at + 5);
+    row->stored = row->present = true;
+}
+
+static void load_locks(sqlite_conn *conn, hf_rows *rows, hf_resource_row *row)
+{
+    hf_stmt *stmt = sqlite_stmt(conn, SQLITE_DO_LOCKS_LOAD);
+    if (stmt == NULL)
+        return;
+    hf_stmt_text(stmt, 1, row->type);
+    hf_stmt_text(stmt, 2, row->id);
+    while (sqlite_next(conn, stmt)) {
+        hf_session_row *session = session_at(conn, rows, stmt, 0);
+        if (conn->status == HF_OK)
+            fill_lock(conn, rows, hf_rows_lock(rows, row, session), stmt, 1);
+    }
+}
+
+static void load_requests(sqlite_conn *conn, hf_rows *rows, hf_resource_row *row)
+{
+    hf_stmt *stmt = sqlite_stmt(conn, SQLITE_DO_REQUESTS_LOAD);
+    if (stmt == NULL)
+        return;
+    hf_stmt_text(stmt, 1, row->type);
+    hf_stmt_text(stmt, 2, row->id);
+    while (sqlite_next(conn, stmt)) {
+        hf_session_row *session = session_at(conn, rows, stmt, 0);
+        hf_request_row *request = conn->status == HF_OK ? hf_rows_request(rows, row, session) : NULL;
+        if (request == NULL) {
+            sqlite_out_of_memory(conn);
+            continue;
+        }
+        request->message = keep(conn, rows, stmt, 1);
+        request->at_us = hf_stmt_column_int(stmt, 2);
+        request->stored = request->present = true;
+    }
+}
+
+static void load_anchor(sqlite_conn *conn, hf_rows *rows, hf_resource_row *row)
+{
+    hf_stmt *stmt = sqlite_stmt(conn, SQLITE_DO_RESOURCE_LOAD);
+    if (stmt == NULL)
+        return;
+    hf_stmt_text(stmt, 1, row->type);
+    hf_stmt_text(stmt, 2, row->id);
+    if (!sqlite_next(conn, stmt))
+        return;
+    row->stored = row->present = true;
+    row->fence = hf_stmt_column_int(stmt, 0);
+    row->rev = hf_stmt_column_int(stmt, 1);
+    hf_slice_copy(row->ended_session, sizeof row->ended_session, hf_stmt_column_text(stmt, 2));
+    row->ended_fence = hf_stmt_column_int(stmt, 3);
+    row->ended_request = keep(conn, rows, stmt, 4);
+    row->ended_us = hf_stmt_column_int(stmt, 5);
+    hf_stmt_reset(stmt);
+}
+
+void sqlite_load_anchors(sqlite_conn *conn, hf_rows *rows)
+{
+    for (hf_resource_row *row = rows->resources; row != NULL && conn->status == HF_OK; row = row->next)
+        load_anchor(conn, rows, row);
+}
+
+static void load_lost(sqlite_conn *conn, hf_rows *rows, hf_session_row *row)
+{
+    hf_stmt *stmt = sqlite_stmt(conn, SQLITE_DO_LOST_LOAD);
+    if (stmt == NULL)
+        return;
+    hf_stmt_text(stmt, 1, (hf_slice){row->id, HF_SESSION_ID_MAX});
+    while (sqlite_next(conn, stmt)) {
+        hf_slice type = keep(conn, rows, stmt, 0), id = keep(conn, rows, stmt, 1);
+        hf_lost_row *lost = hf_rows_lost(rows, row, type, id);
+        if (lost == NULL) {
+            sqlite_out_of_memory(conn);
+            continue;
+        }
+        lost->fence = hf_stmt_column_int(stmt, 2);
+        lost->at_us = hf_stmt_column_int(stmt, 3);
+        lost->why = keep(conn, rows, stmt, 4);
+        lost->by = keep(conn, rows, stmt, 5);
+        lost->reason = keep(conn, rows, stmt, 6);
+        lost->stored = lost->present = true;
+    }
+}
+
+void sqlite_load_session_locks(sqlite_conn *conn, hf_rows *rows, hf_session_row *row, size_t limit)
+{
+    hf_stmt *stmt = sqlite_stmt(conn, SQLITE_DO_SESSION_LOCKS_LOAD);
+    if (stmt == NULL)
+        return;
+    hf_stmt_text(stmt, 1, (hf_slice){row->id, HF_SESSION_ID_MAX});
+    hf_stmt_int(stmt, 2, limit == 0 ? -1 : (int64_t)limit);
+    while (sqlite_next(conn, stmt)) {
+        hf_resource_row *resource =
+            hf_rows_resource(rows, hf_stmt_column_text(stmt, 0), hf_stmt_column_text(stmt, 1), true);
+        if (resource == NULL) {
+            sqlite_out_of_memory(conn);
+            continue;
+        }
+        resource->wanted |= row->wants_anchors;
+        resource->wants_requests |= row->wants_requests;
+        fill_lock(conn, rows, hf_rows_lock(rows, resource, row), stmt, 2);
+    }
+}
+
+static void load_opens(sqlite_conn *conn, hf_rows *rows)
+{
+    for (hf_open_row *open = rows->opens; open != NULL; open = open->next) {
+        hf_stmt *stmt = sqlite_stmt(conn, SQLITE_DO_SESSION_BY_REQUEST);
+        if (stmt == NULL)
+            return;
+        hf_stmt_text(stmt, 1, open->request);
+        if (!sqlite_next(conn, stmt))
+            continue;
+        open->session = session_at(conn, rows, stmt, 0);
+        hf_stmt_reset(stmt);
+    }
+}
+
+/* Requests are rare: whether there are any at all is asked once a batch. */
+static bool any_requests(sqlite_conn *conn)
+{
+    hf_stmt *stmt = sqlite_stmt(conn, SQLITE_DO_REQUESTS_ANY);
+    bool any = stmt != NULL && sqlite_next(conn, stmt) && hf_stmt_column_int(stmt, 0) != 0;
+    if (stmt != NULL)
+        hf_stmt_reset(stmt);
+    return any;
+}
+
+void sqlite_load(sqlite_conn *conn, hf_rows *rows)
+{
+    for (hf_type_row *row = rows->types; row != NULL; row = row->next)
+        load_type(conn, row);
+    load_opens(conn, rows);
+    for (hf_session_row *row = rows->sessions; row != NULL; row = row->next) {
+        if (!row->loaded)
+            load_session(conn, rows, row);
+        if (row->wants_locks)
+            sqlite_load_session_locks(conn, rows, row, 0);
+        if (row->wants_lost)
+            load_lost(conn, rows, row);
+    }
+    bool requests = rows->resources != NULL && any_requests(conn);
+    for (hf_resource_row *row = rows->resources; row != NULL && conn->status == HF_OK; row = row->next) {
+        if (row->wanted) {
+            load_anchor(conn, rows, row);
+            load_locks(conn, rows, row);
+        }
+        if (requests && row->wants_requests)
+            load_requests(conn, rows, row);
+        row->loaded = true;
+    }
+}
+
+/* ---- saving ---- */
+
+static void save_session(sqlite_conn *conn, const hf_session_row *row)
+{
+    hf_stmt *stmt = sqlite_stmt(conn, row->stored ? SQLITE_DO_SESSION_UPDATE : SQLITE_DO_SESSION_INSERT);
+    if (stmt == NULL)
+        return;
+    hf_stmt_text(stmt, 1, (hf_slice){row->id, HF_SESSION_ID_MAX});
+    if (row->stored) {
+        hf_stmt_int(stmt, 2, row->expires_us);
+        hf_stmt_int_or_null(stmt, 3, row->ended_us);
+        hf_stmt_int(stmt, 4, row->rev);
+    } else {
+        hf_stmt_blob(stmt, 2, row->key_sha256, sizeof row->key_sha256);
+        hf_stmt_text(stmt, 3, row->user);
+        hf_stmt_text(stmt, 4, row->name);
+        hf_stmt_int(stmt, 5, row->idle_us);
+        hf_stmt_int(stmt, 6, row->opened_us);
+        hf_stmt_int(stmt, 7, row->expires_us);
+        hf_stmt_int_or_null(stmt, 8, row->ended_us);
+        hf_stmt_text(stmt, 9, row->caller);
+        hf_stmt_text(stmt, 10, row->request);
+        hf_stmt_int(stmt, 11, row->rev);
+    }
+    sqlite_run(conn, stmt);
+}
+
+static void save_lost(sqlite_conn *conn, const hf_lost_row *row)
+{
+    if (!row->changed || (!row->present && !row->stored))
+        return;
+    hf_stmt *stmt = sqlite_stmt(conn, row->present ? SQLITE_DO_LOST_SAVE : SQLITE_DO_LOST_DELETE);
+    if (stmt == NULL)
+        return;
+    hf_stmt_text(stmt, 1, (hf_slice){row->session->id, HF_SESSION_ID_MAX});
+    hf_stmt_text(stmt, 2, row->type);
+    hf_stmt_text(stmt, 3, row->id);
+    if (row->present) {
+        hf_stmt_int(stmt, 4, row->fence);
+        hf_stmt_int(stmt, 5, row->at_us);
+        hf_stmt_text(stmt, 6, row->why);
+        hf_stmt_text(stmt, 7, row->by);
+        hf_stmt_text(stmt, 8, row->reason);
+    }
+    sqlite_run(conn, stmt);
+}
+
+static void save_anchor(sqlite_conn *conn, const hf_resource_row *row)
+{
+    if (!row->changed || !row->present)
+        return;
+    hf_stmt *stmt = sqlite_stmt(conn, row->stored ? SQLITE_DO_RESOURCE_UPDATE : SQLITE_DO_RESOURCE_INSERT);
+    if (stmt == NULL)
+        return;
+    hf_stmt_text(stmt, 1, row->type);
+    hf_stmt_text(stmt, 2, row->id);
+    hf_stmt_int(stmt, 3, row->fence);
+    hf_stmt_int(stmt, 4, row->rev);
+    hf_stmt_text(stmt, 5, row->ended_session[0] == '\0' ? HF_NOTHING : (hf_slice){row->ended_session, HF_SESSION_ID_MAX});
+    hf_stmt_int_or_null(stmt, 6, row->ended_fence);
+    hf_stmt_text(stmt, 7, row->ended_request);
+    hf_stmt_int_or_null(stmt, 8, row->ended_us);
+    sqlite_run(conn, stmt);
+}
+
+static void save_lock(sqlite_conn *conn, const hf_lock_row *row)
+{
+    if (!row->changed || (!row->present && !row->stored))
+        return;
+    hf_stmt *stmt = sqlite_stmt(conn, !row->present ? SQLITE_DO_LOCK_DELETE
+                                      : row->stored ? SQLITE_DO_LOCK_UPDATE
+                                                    : SQLITE_DO_LOCK_INSERT);
+    if (stmt == NULL)
+        return;
+    hf_stmt_text(stmt, 1, row->resource->type);
+    hf_stmt_text(stmt, 2, row->resource->id);
+    hf_stmt_text(stmt, 3, (hf_slice){row->session->id, HF_SESSION_ID_MAX});
+    if (row->present) {
+        hf_stmt_text(stmt, 4, hf_slice_of(hf_mode_name(row->mode)));
+        hf_stmt_int(stmt, 5, row->fence);
+        hf_stmt_int(stmt, 6, row->since_us);
+        hf_stmt_int_or_null(stmt, 7, row->ends_us);
+        hf_stmt_text(stmt, 8, row->purpose);
+        hf_stmt_text(stmt, 9, row->request);
+    }
+    sqlite_run(conn, stmt);
+}
+
+static void save_request(sqlite_conn *conn, const hf_request_row *row)
+{
+    if (!row->changed || (!row->present && !row->stored))
+        return;
+    hf_stmt *stmt = sqlite_stmt(conn, row->present ? SQLITE_DO_REQUEST_SAVE : SQLITE_DO_REQUEST_DELETE);
+    if (stmt == NULL)
+        return;
+    hf_stmt_text(stmt, 1, row->resource->type);
+    hf_stmt_text(stmt, 2, row->resource->id);
+    hf_stmt_text(stmt, 3, (hf_slice){row->session->id, HF_SESSION_ID_MAX});
+    if (row->present) {
+        hf_stmt_text(stmt, 4, row->message);
+        hf_stmt_int(stmt, 5, row->at_us);
+    }
+    sqlite_run(conn, stmt);
+}
+
+static void save_event(sqlite_conn *conn, const hf_event_row *row, int64_t now_us)
+{
+    hf_stmt *stmt = sqlite_stmt(conn, SQLITE_DO_EVENT_INSERT);
+    if (stmt == NULL)
+        return;
+    hf_stmt_int(stmt, 1, now_us);
+    hf_stmt_text(stmt, 2, hf_slice_of(hf_event_kind_name(row->kind)));
+    hf_stmt_text(stmt, 3, row->type);
+    hf_stmt_text(stmt, 4, row->id);
+    hf_stmt_text(stmt, 5, row->session);
+    hf_stmt_text(stmt, 6, row->user);
+    hf_stmt_text(stmt, 7, row->actor);
+    hf_stmt_int_or_null(stmt, 8, row->fence);
+    hf_stmt_text(stmt, 9, row->reason);
+    sqlite_run(conn, stmt);
+}
+
+static int canonical(const void *a, const void *b)
+{
+    const hf_resource_row *x = *(hf_resource_row *const *)a, *y = *(hf_resource_row *const *)b;
+    int order = hf_slice_compare(x->type, y->type);
+    return order != 0 ? order : hf_slice_compare(x->id, y->id);
+}
+
+/* The resources of the set in canonical order. */
+static hf_resource_row **sorted(sqlite_conn *conn, hf_rows *rows)
+{
+    if (rows->resources_count == 0)
+        return NULL;
+    hf_resource_row **out = hf_arena_alloc(&rows->arena, rows->resources_count * sizeof *out), **at = out;
+    if (out == NULL) {
+        sqlite_out_of_memory(conn);
+        return NULL;
+    }
+    for (hf_resource_row *row = rows->resources; row != NULL; row = row->next)
+        *at++ = row;
+    if (rows->resources_count > 1)
+        qsort(out, rows->resources_count, sizeof *out, canonical);
+    return out;
+}
+
+void sqlite_save(sqlite_conn *conn, hf_rows *rows, int64_t now_us)
+{
+    hf_resource_row **resources = sorted(conn, rows);
+    size_t count = resources == NULL ? 0 : rows->resources_count;
+    for (hf_session_row *row = rows->sessions; row != NULL; row = row->next) {
+        if (row->changed && row->present)
+            save_session(conn, row);
+        for (hf_lost_row *lost = row->lost; lost != NULL; lost = lost->next)
+            save_lost(conn, lost);
+    }
+    for (size_t i = 0; i < count; i++)
+        save_anchor(conn, resources[i]);
+    for (size_t i = 0; i < count; i++) {
+        for (hf_lock_row *lock = resources[i]->locks; lock != NULL; lock = lock->next)
+            save_lock(conn, lock);
+        for (hf_request_row *request = resources[i]->requests; request != NULL; request = request->next)
+            save_request(conn, request);
+    }
+    for (size_t i = 0; i < rows->events_count && conn->status == HF_OK; i++)
+        save_event(conn, &rows->events[i], now_us);
+}

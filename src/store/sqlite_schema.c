@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT */
+/* The SQLite store: its tables, their version, copying them out and in. A version is a step; a program one version behind the
+ * tables still works with them, so that programs can be upgraded one by one. */
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "sql/sqlite_restore.h"
+#include "sql/sqlite_schema.h"
+#include "store/sqlite.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *const steps[] = {sqlite_schema_1};
+static const sqlite_schema schema = {steps, sizeof steps / sizeof steps[0]};
+
+#define NEWEST_KNOWN (schema.count + 1)
+
+/* One value asked of the database; names are spliced in, never values. */
+static hf_status ask(hf_db *db, const char *names, const char *sql, char *out, size_t size, hf_error *err)
+{
+    char *named = sqlite_name(sql, names);
+    hf_status status = named == NULL ? hf_fail_memory(err) : hf_db_ask(db, named, out, size, err);
+    hf_free(named);
+    return status;
+}
+
+static hf_status version_of(hf_db *db, const char *names, int *out, hf_error *err)
+{
+    char text[32];
+    hf_status status = ask(db, names, "SELECT count(*) FROM sqlite_master WHERE name = '{ns}_meta'", text, sizeof text, err);
+    *out = 0;
+    if (status != HF_OK || strcmp(text, "1") != 0)
+        return status;
+    status = ask(db, names, "SELECT value FROM {ns}_meta WHERE name = 'schema'", text, sizeof text, err);
+    *out = (int)strtol(text, NULL, 10);
+    return status;
+}
+
+static hf_status refuse_newer(const char *path, int version, hf_error *err)
+{
+    return hf_fail(err, HF_UNAVAILABLE,
+                   "The tables of %s are of version %d, this program knows up to %d; it was left as it is. Upgrade holdfast.",
+                   path, version, NEWEST_KNOWN);
+}
+
+hf_status sqlite_schema_check(hf_db *db, const char *path, const char *names, bool *ours, hf_error *err)
+{
+    int version;
+    char tables[32];
+    hf_status status = version_of(db, names, &version, err);
+    if (status != HF_OK)
+        return status;
+    *ours = version > 0;
+    if (version > NEWEST_KNOWN)
+        return refuse_newer(path, version, err);
+    if (*ours)
+        return HF_OK;
+    status = hf_db_ask(db, "SELECT count(*) FROM sqlite_master WHERE name LIKE '%\\_meta' ESCAPE '\\' AND sql LIKE '%name%value%'",
+                       tables, sizeof tables, err);
+    bool other_names = status == HF_OK && strcmp(tables, "0") != 0; /* another namespace of holdfast's may be there */
+    if (status == HF_OK)
+        status = hf_db_ask(db, "SELECT count(*) FROM sqlite_master", tables, sizeof tables, err);
+    if (status == HF_OK && !other_names && strcmp(tables, "0") != 0)
+        return hf_fail(err, HF_UNAVAILABLE,
+                       "%s is the database of another program; it was left as it is. Name a new file, or wrap the "
+                       "application's own handle.",
+                       path);
+    return status;
+}
+
+static hf_status take_step(hf_db *db, const char *names, const char *step, int version, hf_error *err)
+{
+    char meta[128];
+    char *sql = sqlite_name(step, names);
+    hf_status status = sql == NULL ? hf_fail_memory(err) : hf_db_run(db, sql, err);
+    hf_free(sql);
+    if (status != HF_OK)
+        return status;
+    snprintf(meta, sizeof meta, "INSERT OR REPLACE INTO %s_meta (name, value) VALUES ('schema', '%d')", names, version);
+    return hf_db_run(db, meta, err);
+}
+
+/* Runs the missing steps in one transaction, or in a savepoint of the caller's. */
+hf_status sqlite_schema_upgrade(hf_db *db, const char *names, const sqlite_schema *to, hf_error *err)
+{
+    int version;
+    bool nested = hf_db_in_transaction(db);
+    hf_status status = hf_db_run(db, nested ? "SAVEPOINT holdfast_schema" : "BEGIN IMMEDIATE", err);
+    if (status != HF_OK)
+        return status;
+    status = version_of(db, names, &version, err);
+    for (int i = version; status == HF_OK && i < to->count; i++)
+        status = take_step(db, names, to->steps[i], i + 1, err);
+    if (status == HF_OK)
+        return hf_db_run(db, nested ? "RELEASE holdfast_schema" : "COMMIT", err);
+    if (hf_db_in_transaction(db)) /* SQLite ends a transaction by itself on some errors */
+        (void)hf_db_run(db, nested ? "ROLLBACK TO holdfast_schema; RELEASE holdfast_schema" : "ROLLBACK", NULL);
+    return status;
+}
+
+hf_status sqlite_schema_install(hf_db *db, const char *names, hf_error *err)
+{
+    int version;
+    hf_status status = version_of(db, names, &version, err);
+    if (status != HF_OK || version >= schema.count)
+        return status != HF_OK || version <= NEWEST_KNOWN ? status : refuse_newer("this database", version, err);
+    return sqlite_schema_upgrade(db, names, &schema, err);
+}
+
+/* ---- backup and restore ---- */
+
+static hf_status copy_to(sqlite_store *store, const char *path, hf_error *err)
+{
+    hf_db *to = NULL;
+    char answer[64];
+    hf_status status = hf_db_open(path, 0, &to, err);
+    if (status == HF_OK) {
+        sqlite_conn *conn = store->wrapped ? &store->writer : &store->reader;
+        pthread_mutex_lock(&conn->mutex);
+        status = hf_db_copy(conn->db, to, err);
+        pthread_mutex_unlock(&conn->mutex);
+    }
+    /* One file that can be carried away: no log beside it. */
+    if (status == HF_OK)
+        status = hf_db_ask(to, "PRAGMA journal_mode = DELETE", answer, sizeof answer, err);
+    if (status == HF_OK)
+        status = hf_db_ask(to, "PRAGMA quick_check", answer, sizeof answer, err);
+    if (status == HF_OK && strcmp(answer, "ok") != 0)
+        status = hf_fail(err, HF_UNAVAILABLE, "The copy is damaged, and so may be the store: %s.", answer);
+    hf_db_close(to);
+    return status;
+}
+
+hf_status sqlite_backup(hf_store *base, const char *path, hf_error *err)
+{
+    int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (file < 0)
+        return hf_fail(err, HF_INVALID, "The backup can't be written to %s: %m. Name a file that is not there yet.", path);
+    close(file);
+    hf_status status = copy_to((sqlite_store *)base, path, err);
+    if (status != HF_OK)
+        unlink(path);
+    return status;
+}
+
+static hf_status check_backup(const sqlite_store *store, const char *path, hf_error *err)
+{
+    bool exists, ours = false;
+    hf_db *from = NULL;
+    char answer[64] = "";
+    hf_status status = sqlite_file_check(path, &exists, err);
+    if (status == HF_OK && !exists)
+        return hf_fail(err, HF_INVALID, "There is no backup at %s.", path);
+    if (status == HF_OK)
+        status = hf_db_open(path, HF_DB_READ_ONLY, &from, err);
+    if (status == HF_OK)
+        status = sqlite_schema_check(from, path, store->names, &ours, err);
+    if (status == HF_OK && ours)
+        status = hf_db_ask(from, "PRAGMA quick_check", answer, sizeof answer, err);
+    hf_db_close(from);
+    if (status == HF_OK && !ours)
+        return hf_fail(err, HF_INVALID, "%s is no backup of a holdfast store.", path);
+    if (status == HF_OK && strcmp(answer, "ok") != 0)
+        return hf_fail(err, HF_UNAVAILABLE, "The backup %s is damaged: %s.", path, answer);
+    return status;
+}
+
+static hf_status attach(hf_db *db, const char *path, hf_error *err)
+{
+    hf_stmt *stmt = NULL;
+    hf_status status = hf_stmt_new(db, "ATTACH ?1 AS hf_from", &stmt, err);
+    if (status != HF_OK)
+        return status;
+    hf_stmt_text(stmt, 1, hf_slice_of(path));
+    status = hf_stmt_run(stmt, err);
+    hf_stmt_free(stmt);
+    return status;
+}
+
+static int64_t last_event(sqlite_conn *conn)
+{
+    hf_stmt *stmt = sqlite_stmt(conn, SQLITE_DO_EVENTS_LAST);
+    if (stmt == NULL || !sqlite_next(conn, stmt))
+        return 0;
+    int64_t last = hf_stmt_column_int(stmt, 0);
+    hf_stmt_reset(stmt);
+    return last;
+}
+
+static void replace_rows(sqlite_store *store, sqlite_conn *conn, const char *sql)
+{
+    sqlite_do(conn, SQLITE_DO_BEGIN);
+    int64_t last = last_event(conn);
+    if (conn->status == HF_OK)
+        conn->status = hf_db_run(conn->db, sql, conn->err);
+    hf_stmt *stmt = sqlite_stmt(conn, SQLITE_DO_EVENT_RESTORED);
+    if (stmt != NULL) {
+        hf_stmt_int(stmt, 1, last);
+        hf_stmt_int(stmt, 2, hf_store_now(&store->base, hf_seam.wall_us()));
+        sqlite_run(conn, stmt);
+    }
+    sqlite_do(conn, SQLITE_DO_COMMIT);
+    if (conn->status != HF_OK && hf_db_in_transaction(conn->db))
+        (void)hf_db_run(conn->db, "ROLLBACK", NULL);
+}
+
+static hf_status restore_from(sqlite_store *store, const char *path, hf_error *err)
+{
+    sqlite_conn *conn = &store->writer;
+    char *sql = sqlite_name(sqlite_restore_sql, store->names);
+    hf_status status = sql == NULL ? hf_fail_memory(err) : attach(conn->db, path, err);
+    if (status == HF_OK && !store->wrapped && (status = hf_db_run(conn->db, "PRAGMA synchronous = FULL", err)) == HF_OK)
+        store->synced = 2;
+    if (status == HF_OK) {
+        sqlite_use(conn, err);
+        replace_rows(store, conn, sql);
+        status = conn->status;
+        (void)hf_db_run(conn->db, "DETACH hf_from", NULL);
+    }
+    hf_free(sql);
+    return status;
+}
+
+hf_status sqlite_restore(hf_store *base, const char *path, hf_error *err)
+{
+    sqlite_store *store = (sqlite_store *)base;
+    hf_status status = check_backup(store, path, err);
+    if (status != HF_OK)
+        return status;
+    pthread_mutex_lock(&store->writer.mutex);
+    if (hf_db_in_transaction(store->writer.db))
+        status = hf_fail(err, HF_INVALID, "A backup can't be restored inside an open transaction; end it first.");
+    else
+        status = restore_from(store, path, err);
+    pthread_mutex_unlock(&store->writer.mutex);
+    return status;
+}

@@ -1,0 +1,80 @@
+# What the tests of the program share. Each script sources this, prints "ok - ..." and "not ok - ..." lines and ends
+# with `finish`. HOLDFAST is the program; every script has a scratch folder and a store of its own.
+set -u
+
+: "${HOLDFAST:?set HOLDFAST to the program}"
+: "${HF_SOURCE_ROOT:?set HF_SOURCE_ROOT to the root of the sources}"
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/holdfast-cli.XXXXXX") || exit 1
+trap 'rm -rf "$scratch"' EXIT
+unset HOLDFAST_SESSION HOLDFAST_STORE HOLDFAST_DATA XDG_DATA_HOME XDG_STATE_HOME
+export HOME=$scratch/home HOLDFAST_STATE=$scratch/nobody
+mkdir -p "$HOME"
+store=sqlite:$scratch/locks.db
+export HOLDFAST_STORE=$store
+failures=0
+: >"$scratch/keys"
+: >"$scratch/leaks"
+
+# The person whose remembered session counts from here on.
+as() { export HOLDFAST_STATE=$scratch/$1; }
+
+# Runs the program: its exit code in $code, what it wrote in $out and $err.
+run() {
+    "$HOLDFAST" "$@" >"$scratch/out" 2>"$scratch/err" </dev/null
+    code=$?
+    out=$(tr -d '\0' <"$scratch/out")
+    err=$(tr -d '\0' <"$scratch/err")
+    watch_for_keys "$@"
+}
+
+# Keys are learned when sessions are opened, and must not show anywhere else.
+watch_for_keys() {
+    if [[ "$1 ${2-}" == 'session open' ]]; then
+        grep -ohE '\.[0-9a-f]{32,128}$|"key":"[0-9a-f]+"' "$scratch/out" | grep -oE '[0-9a-f]{32,}' >>"$scratch/keys"
+        grep -qFf "$scratch/keys" "$scratch/err" && echo "$*" >>"$scratch/leaks"
+    elif [[ -s $scratch/keys ]]; then
+        cat "$scratch/out" "$scratch/err" | grep -qFf "$scratch/keys" && echo "$*" >>"$scratch/leaks"
+    fi
+    return 0
+}
+
+passed() { echo "ok - $1"; }
+
+failed() {
+    echo "not ok - $1"
+    failures=$((failures + 1))
+    printf '%s\n' "exit code ${code-}" "out: ${out-}" "err: ${err-}" "${2-}" | sed 's/^/#   /'
+}
+
+# SENTENCE COMMAND...: does the command succeed?
+check() {
+    local sentence=$1
+    shift
+    if "$@"; then passed "$sentence"; else failed "$sentence" "false: $*"; fi
+}
+
+# SENTENCE CODE GLOB: of the last run, does the exit code fit, and all that was written?
+expect() {
+    # shellcheck disable=SC2053 # a pattern on purpose
+    if [[ $code == "$2" && $out$err == ${3-*} ]]; then passed "$1"; else failed "$1" "wanted $2 and ${3-*}"; fi
+}
+
+# SENTENCE CODE EXPRESSION: is what was written one JSON text, called d in the Python expression?
+expect_json() {
+    local told
+    told=$(python3 -c 'import json, sys
+d = json.load(open(sys.argv[1], encoding="utf-8"))
+assert eval(sys.argv[2]), d' "$scratch/out" "$3" 2>&1)
+    if [[ $? == 0 && $code == "$2" && -z $err ]]; then passed "$1"; else failed "$1" "wanted $2 and $3: $told"; fi
+}
+
+# A field of the last answer, as a Python expression.
+field() { python3 -c 'import json, sys; d = json.load(open(sys.argv[1])); print(eval(sys.argv[2]))' "$scratch/out" "$1"; }
+
+skipped() { echo "ok - $1 # SKIP $2"; }
+
+finish() {
+    check "no key shows in any answer but that of session open" test ! -s "$scratch/leaks"
+    sed 's/^/#   leaked by: holdfast /' "$scratch/leaks"
+    exit $((failures > 0))
+}

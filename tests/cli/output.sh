@@ -1,0 +1,87 @@
+#!/bin/bash
+# Where the output goes: pipes, full disks, closed files, terminals that redraw, and events as they come.
+source "$(dirname "$0")/lib.sh"
+
+as alice
+run session open --user alice --name "Alice Chen"
+run acquire policy/12345 --purpose renewal
+
+# Output that can't be written
+
+"$HOLDFAST" list >/dev/full 2>"$scratch/err"
+code=$? out='' err=$(cat "$scratch/err")
+expect "a full disk is told" 1 'holdfast: *could not be written: No space left on device.'
+"$HOLDFAST" list >&- 2>"$scratch/err"
+code=$? err=$(cat "$scratch/err")
+expect "a closed stdout is told" 1 'holdfast: *could not be written: *'
+"$HOLDFAST" acquire policy/9 --session nonsense 2>&-
+code=$? err=''
+expect "a closed stderr changes nothing" 2
+run list
+expect "nothing was written into the store's file instead" 0 '*policy/12345*'
+for i in $(seq 300); do echo "bulk/$i"; done | xargs "$HOLDFAST" acquire >/dev/null
+for i in 1 2 3 4 5; do
+    "$HOLDFAST" list 2>>"$scratch/pipe" | head -n 1 >/dev/null
+    echo "${PIPESTATUS[0]}" >>"$scratch/codes"
+    "$HOLDFAST" events --json 2>>"$scratch/pipe" | head -c 1 >/dev/null
+done
+check "a reader that goes away is no reason to complain" test ! -s "$scratch/pipe"
+check "nor a failure" test "$(sort -u "$scratch/codes")" = 0
+run release --all
+expect "release --all of many" 0 'Released 301 locks.'
+
+# Following
+
+follow() { # FILE ARGUMENT...: in the background, until it has seen its events
+    local file=$1
+    shift
+    timeout 20 "$HOLDFAST" "$@" >"$file" 2>&1 &
+    following=$!
+}
+until_lines() { for _ in $(seq 100); do [[ $(wc -l <"$1") -ge $2 ]] && return; sleep 0.05; done; return 1; }
+
+follow "$scratch/watched" watch --interval 20ms --count 2
+sleep 0.5
+run acquire policy/1 --purpose "a new one"
+run release policy/1
+wait "$following"
+check "watch ends after --count events" test $? = 0
+out=$(cat "$scratch/watched")
+check "watch starts at the present and shows what comes, a line each" test "$(wc -l <"$scratch/watched")" = 2
+expect "each line tells kind, resource, who and why" 0 '*acquired*policy/1*alice*"a new one"*released*policy/1*alice*'
+follow "$scratch/watched" watch --interval 20ms --count 1 --json --type doc
+sleep 0.5
+run acquire policy/1
+run acquire doc/1
+wait "$following"
+cp "$scratch/watched" "$scratch/out"
+code=0 err=''
+expect_json "watch --json prints an event a line, of the type asked for" 0 'd["kind"] == "acquired" and d["resource"] == "doc/1"'
+run events --json
+last=$(field 'd["events"][-1]["seq"]')
+follow "$scratch/watched" events --follow --after $((last - 1)) --interval 20ms --json
+check "events --follow shows what there is" until_lines "$scratch/watched" 1
+run release doc/1
+check "and what comes" until_lines "$scratch/watched" 2
+kill -INT "$following" 2>/dev/null || true
+wait "$following"
+check "timeout passes the interrupt on and it ends" test $? != 124
+"$HOLDFAST" watch --interval 20ms >"$scratch/watched" 2>&1 &
+watcher=$!
+sleep 0.2
+kill -TERM "$watcher"
+wait "$watcher"
+check "watch ends by SIGTERM with 0" test $? = 0
+"$HOLDFAST" watch --interval 20ms | : &
+piped=$!
+for _ in $(seq 100); do kill -0 "$piped" 2>/dev/null || break; sleep 0.05; done
+check "watch ends when its reader has gone, with no event needed" test -z "$(kill -0 "$piped" 2>&1 && echo runs)"
+
+# On a terminal
+
+as alice
+python3 "$HF_SOURCE_ROOT/tests/cli/terminal.py" "$HOLDFAST"
+code=$?
+check "the terminal tests ran" test "$code" = 0
+
+finish

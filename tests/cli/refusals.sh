@@ -1,0 +1,220 @@
+#!/bin/bash
+# Bad input, missing rights and unusable stores: each gets a sentence and its exit code, and changes nothing.
+source "$(dirname "$0")/lib.sh"
+
+long() { printf 'x%.0s' $(seq "$1"); }
+
+as alice
+run session open --user alice --name "Alice Chen" --json
+alice=$(field 'd["id"] + "." + d["key"]')
+run acquire policy/1 --json
+fence=$(field 'd["locks"][0]["fence"]')
+run events --json
+last=$(field 'd["events"][-1]["seq"]')
+
+# What is typed wrong: exit 2 and a sentence that says what to do. CASE | ARGUMENT...
+bad() {
+    local sentence=$1
+    shift
+    run "$@"
+    # shellcheck disable=SC2016
+    if [[ $code == 2 && -z $out && $err == holdfast:\ [A-Z\'-]*. ]]; then passed "$sentence"; else failed "$sentence"; fi
+    run "$@" --json
+    expect_json "$sentence, in JSON" 2 'd["code"] in ("invalid", "too_large") and d["message"].endswith(".")'
+}
+
+bad "no verb" --store "$store"
+bad "an unknown verb" aquire policy/2
+bad "a noun without its verb" session
+bad "a noun with an unknown verb" session opne
+bad "help of an unknown verb is not a verb" session frobnicate
+bad "an unknown option" acquire policy/2 --tll 5m
+bad "an unknown option with a value" acquire policy/2 --tll=5m
+bad "a short option" acquire policy/2 -t
+bad "an option of another verb" who policy/2 --ttl 5m
+bad "an option without its value" acquire policy/2 --purpose
+bad "an option followed by an option" acquire policy/2 --purpose --mode shared
+bad "a switch with a value" release policy/1 --all=yes
+bad "an option given twice" acquire policy/2 --ttl 5m --ttl 6m
+bad "no operand" acquire
+bad "too many operands" who policy/1 policy/2
+bad "an operand where there is none" list policy/1
+bad "a resource without a slash" acquire policy
+bad "an empty type" acquire /1
+bad "an empty id" acquire policy/
+bad "an empty resource" acquire ''
+bad "a type in capitals" acquire Policy/1
+bad "a type that is too long" acquire "$(long 65)/1"
+bad "an id that is too long" acquire "policy/$(long 256)"
+bad "an id that is not UTF-8" acquire $'policy/\xff\xfe'
+bad "an id with an overlong form" acquire $'policy/\xc0\xaf'
+bad "an id with a line break" acquire $'policy/a\nb'
+bad "an id with a terminal escape" acquire $'policy/\033[2J'
+bad "an id with a C1 control character" acquire $'policy/\xc2\x9b2J'
+bad "a purpose that is too long" acquire policy/2 --purpose "$(long 256)"
+bad "a purpose with a control character" acquire policy/2 --purpose $'a\tb'
+bad "a purpose that is not UTF-8" acquire policy/2 --purpose $'\xe4'
+bad "an empty user" session open --user ''
+bad "no user" session open
+bad "a user that is too long" session open --user "$(long 256)"
+bad "a name with a control character" session open --user u --name $'\a'
+bad "an idle bound of 0" session open --user u --idle 0s
+bad "a ttl of 0" acquire policy/2 --ttl 0s
+bad "a negative ttl" acquire policy/2 --ttl -5s
+bad "a ttl that overflows" acquire policy/2 --ttl 9223372036854775807d
+bad "a ttl beyond 64 bits" acquire policy/2 --ttl 99999999999999999999s
+bad "a ttl over a year" acquire policy/2 --ttl 367d
+bad "a ttl without a unit" acquire policy/2 --ttl 30
+bad "a ttl with an unknown unit" acquire policy/2 --ttl 3w
+bad "a ttl that is no number" acquire policy/2 --ttl soon
+bad "an empty ttl" acquire policy/2 --ttl ''
+bad "an unknown mode" acquire policy/2 --mode write
+bad "a resource named twice" acquire policy/2 policy/3 policy/2
+# shellcheck disable=SC2046
+bad "too many resources at once" acquire $(seq -f 'many/%.0f' 1025)
+bad "nothing to release" release
+bad "--all together with a resource" release policy/1 --all
+bad "--fence for several" release policy/1 policy/2 --fence 3
+bad "a fence of 0" release policy/1 --fence 0
+bad "a negative fence" release policy/1 --fence -3
+bad "a fence that is no number" release policy/1 --fence abc
+bad "a fence beyond 64 bits" release policy/1 --fence 9223372036854775808
+bad "hand-over to nobody" hand-over policy/1
+bad "hand-over to what is no session" hand-over policy/1 --to bob
+bad "hand-over to oneself" hand-over policy/1 --to "${alice%%.*}"
+bad "force-release without a reason" force-release policy/1
+bad "force-release with an empty reason" force-release policy/1 --reason ''
+bad "type set without a policy" type set policy
+bad "an unknown policy" type set policy --policy strict
+bad "the policy none" type set policy --policy none
+bad "a type with a slash" type set policy/1 --policy read-write
+bad "an overlong type" type set "$(long 65)" --policy read-write
+bad "a default ttl over the longest" type set draft --policy read-write --ttl 2h --max-ttl 1h
+bad "a policy changed while locks live" type set policy --policy optimistic
+bad "a malformed session" session beat --session hello
+bad "a session with a short key" session beat --session "${alice%%.*}.abc"
+bad "an event number that is none" events --after x
+bad "a count of 0" events --count 0
+bad "an interval of 0" watch --interval 0s
+bad "an unknown URL scheme" list --store carrier-pigeon:coop
+bad "a URL without a scheme" list --store locks.db
+bad "an empty URL" list --store ''
+bad "a sqlite URL without a path" list --store sqlite:
+bad "a URL that is too long" list --store "sqlite:/$(long 5000)"
+bad "a session where a resource should be" acquire "$alice"
+
+run type set old --policy optimistic
+run acquire old/1
+expect "an optimistic type takes no locks" 2 '*optimistic*'
+run type set edit --policy exclusive-write --max-ttl 1h
+run acquire edit/1 --mode shared
+expect "an exclusive type takes no shared locks" 2 '*exclusive*'
+run acquire edit/1 --ttl 2h
+expect "a ttl over the type's longest" 2 '*ttl*longest*'
+run list --json
+expect_json "none of this has acquired or released anything" 0 "[(l['resource'], l['fence']) for l in d['locks']] == [('policy/1', $fence)]"
+run events --after "$last" --json
+expect_json "nor left an event but those of type set" 0 '{e["kind"] for e in d["events"]} == {"type_set"}'
+
+# Exit 1
+
+run type get unheard-of
+expect "an unknown type is not found" 1 'holdfast: *unheard-of*'
+run hand-over policy/1 --to 0123456789abcdef0123456789abcdef
+expect "hand-over to an unknown session is not found" 1 'holdfast: *0123456789abcdef0123456789abcdef*'
+
+# Exit 5
+
+as nobody
+run acquire policy/2
+expect "without a session acquire says how to get one" 5 "holdfast: No session is given or remembered for sqlite:*; open one with 'holdfast session open --user NAME'*"
+run acquire policy/2 --json
+expect_json "in JSON too" 5 'd["code"] == "unauthenticated"'
+last_digit=${alice: -1}
+wrong=${alice%?}$(printf %x $((16#$last_digit ^ 1)))
+echo "${wrong#*.}" >>"$scratch/keys"
+for verb in 'acquire policy/2' 'release policy/1' 'release --all' 'renew policy/1' 'downgrade policy/1' 'holds policy/1' \
+    'request policy/1' "hand-over policy/1 --to ${alice%%.*}" 'force-release policy/1 --reason x' 'session beat' 'session close'; do
+    # shellcheck disable=SC2086
+    run $verb --session "$wrong"
+    expect "a key wrong by one bit is denied: ${verb%% --to*}" 5 "holdfast: *key*${alice%%.*}*"
+done
+run holds policy/1 --session "$alice"
+expect "the lock is still there after all that" 0
+
+# Exit 8
+
+as alice
+run release policy/1 --fence $((fence - 1))
+expect "an earlier fence releases nothing" 8 "holdfast: *$fence*"
+run renew policy/2
+expect "renew of what is not held" 8 'holdfast: *does not hold policy/2*'
+run release policy/2 --json
+expect_json "release of what is not held, in JSON" 8 'd["code"] == "not_held" and d["resource"] == "policy/2"'
+run request policy/2
+expect "request of what nobody holds" 8 'holdfast: Nobody else holds policy/2; acquire it.'
+run force-release policy/2 --reason x
+expect "force-release of what nobody holds" 8 'holdfast: Nobody holds policy/2*'
+run force-release policy/1 --reason x --fence $((fence - 1))
+expect "force-release with an earlier fence" 8 'holdfast: Nobody holds policy/1 with fence *; Alice Chen holds it with fence *'
+as late
+run session open --user late --idle 50ms
+late=$out
+run acquire policy/3
+sleep 0.1
+run session beat
+expect "a session past its idle bound stays dead" 8 "holdfast: *expired*session open*"
+run session beat --json
+expect_json "in JSON it is expired" 8 'd["code"] == "expired"'
+as alice
+run acquire policy/3
+expect "its lock is free without a sweep" 0 'Acquired policy/3*'
+run hand-over policy/3 --to "${late%%.*}"
+expect "nothing is handed over to the dead" 8 'holdfast: *ended*'
+run acquire policy/4 --ttl 50ms
+sleep 0.1
+run holds policy/4
+expect "a lock past its own bound is not held" 8 'holdfast: *policy/4*'
+run session beat
+expect "and the next beat tells that it was lost" 0 '*Lost policy/4: it expired.'
+
+# Exit 6: stores that can't be used, left as they were
+
+unusable() {
+    local sentence=$1 file=$2 before
+    before=$(ls -laR "$file" 2>&1 && sha256sum "$file" 2>&1)
+    run list --store "sqlite:$file"
+    expect "$sentence" "${3:-6}" 'holdfast: *'
+    check "$sentence: it is left as it was" test "$(ls -laR "$file" 2>&1 && sha256sum "$file" 2>&1)" = "$before"
+}
+mkdir "$scratch/folder"
+unusable "a directory as SQLite path" "$scratch/folder"
+unusable "a path in a folder that is not there" "$scratch/no/such/locks.db"
+unusable "a path that can't be written" /proc/locks.db
+head -c 8192 /dev/urandom >"$scratch/random.db"
+unusable "a file that is no database" "$scratch/random.db"
+python3 -c 'import sqlite3, sys
+db = sqlite3.connect(sys.argv[1]); db.execute("CREATE TABLE customer(id INTEGER PRIMARY KEY, name TEXT)")
+db.execute("INSERT INTO customer VALUES (1, \"Ann\")"); db.commit()' "$scratch/foreign.db"
+unusable "the database of another program" "$scratch/foreign.db"
+cp "$scratch/locks.db" "$scratch/corrupt.db"
+printf 'garbage, garbage, garbage' | dd of="$scratch/corrupt.db" bs=1 seek=20 conv=notrunc status=none
+unusable "a corrupt database" "$scratch/corrupt.db"
+if [[ $(id -u) != 0 ]]; then
+    mkdir -m 500 "$scratch/readonly"
+    unusable "a folder that can't be written" "$scratch/readonly/locks.db"
+fi
+run list --store postgres://localhost/none
+expect "a store whose module is not there says so" 6 'holdfast: *'
+run restore "$scratch/none" --replace
+expect "restore from a file that is not there" 6 'holdfast: *'
+run restore "$scratch/foreign.db" --replace
+expect "restore from the database of another program" 6 'holdfast: *'
+run restore "$scratch/random.db" --replace
+expect "restore from what is no backup" 6 'holdfast: *'
+run holds policy/1
+expect "after refused restores everything is still there" 0
+run backup "$scratch/no/such/copy"
+expect "backup into a folder that is not there" 6 'holdfast: *'
+
+finish

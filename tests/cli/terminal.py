@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""What the program does on a terminal: the redrawing table, the cursor, signals, a change of size. Prints TAP lines."""
+import fcntl
+import os
+import pty
+import select
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+
+HOLDFAST = sys.argv[1]
+SHOW, HIDE = b"\x1b[?25h", b"\x1b[?25l"
+failures = 0
+
+
+def check(sentence, good, seen=b""):
+    global failures
+    print(f"{'ok' if good else 'not ok'} - {sentence}")
+    if not good:
+        failures += 1
+        print(f"#   saw {seen!r}")
+
+
+class Terminal:
+    """The program on a terminal of so many rows and columns."""
+
+    def __init__(self, *arguments, rows=12, columns=60):
+        self.master, slave = pty.openpty()
+        self.resize(rows, columns)
+        self.process = subprocess.Popen([HOLDFAST, *arguments], stdin=slave, stdout=slave, stderr=slave,
+                                        start_new_session=True)
+        os.close(slave)
+        self.seen = b""
+
+    def resize(self, rows, columns):
+        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def read(self, until=None, seconds=5):
+        """Reads until the bytes have come, or to the end."""
+        end = time.monotonic() + seconds
+        start = len(self.seen)
+        while time.monotonic() < end and (until is None or until not in self.seen[start:]):
+            if not select.select([self.master], [], [], 0.05)[0]:
+                continue
+            try:
+                chunk = os.read(self.master, 65536)
+            except OSError:
+                break
+            if not chunk:
+                break
+            self.seen += chunk
+        return self.seen[start:]
+
+    def end(self):
+        self.read()
+        return self.process.wait(5)
+
+
+def lines_of(screen):
+    return [line.rstrip(b"\r") for line in screen.split(b"\n")]
+
+
+def run(*arguments):
+    subprocess.run([HOLDFAST, *arguments], check=True, capture_output=True)
+
+
+run("acquire", "policy/12345", "--purpose", "a purpose so long that it does not fit into sixty columns of a terminal")
+
+watch = Terminal("watch", "--count", "1")
+code = watch.end()
+check("watch draws a table", code == 0 and b"RESOURCE" in watch.seen and b"policy/12345" in watch.seen, watch.seen)
+check("it hides the cursor and shows it again", HIDE in watch.seen and watch.seen.rstrip().endswith(SHOW), watch.seen)
+rows = [line for line in lines_of(watch.seen) if b"RESOURCE" in line or line.startswith(b"policy/12345")]
+check("rows are cut at the terminal's width", rows and all(len(row) <= 60 for row in rows), watch.seen)
+
+watch = Terminal("watch", "--interval", "20ms")
+watch.read(b"policy/12345")
+run("acquire", "zebra/1")
+check("a new lock shows up", b"zebra/1" in watch.read(b"zebra/1"), watch.seen)
+run("release", "zebra/1")
+watch.read(b"1 lock ")
+shown = watch.read(b"1 lock ")
+check("a released one goes away", b"zebra/1" not in shown, shown)
+watch.process.send_signal(signal.SIGINT)
+code = watch.end()
+check("an interrupt ends it with 0 and the cursor back", code == 0 and watch.seen.rstrip().endswith(SHOW), watch.seen[-200:])
+
+watch = Terminal("watch", "--interval", "1h")
+watch.read(b"policy/12345")
+watch.resize(12, 30)
+watch.process.send_signal(signal.SIGWINCH)
+shown = watch.read(b"policy/12345")
+check("a change of size redraws at once", b"RESOURCE" in shown, shown)
+watch.process.send_signal(signal.SIGTERM)
+code = watch.end()
+check("SIGTERM ends it with 0 and the cursor back", code == 0 and watch.seen.rstrip().endswith(SHOW), watch.seen[-200:])
+
+watch = Terminal("watch", "--interval", "1h")
+watch.read(b"policy/12345")
+watch.process.send_signal(signal.SIGTSTP)
+shown = watch.read(SHOW)
+check("stopping gives the cursor back", SHOW in shown, shown)
+time.sleep(0.1)
+watch.process.send_signal(signal.SIGCONT)
+shown = watch.read(b"policy/12345")
+check("going on draws again", HIDE in shown and b"RESOURCE" in shown, shown)
+watch.process.send_signal(signal.SIGTERM)
+watch.end()
+
+watch = Terminal("watch", "--interval", "1h", rows=8)
+watch.read(b"policy/12345")
+watch.process.send_signal(signal.SIGTERM)
+watch.end()
+run("acquire", *(f"bulk/{i}" for i in range(100)))
+watch = Terminal("watch", "--count", "1", rows=8)
+watch.end()
+check("what does not fit the screen is not drawn", len(lines_of(watch.seen)) <= 9 and b"of more" in watch.seen, watch.seen)
+
+opened = Terminal("session", "open", "--user", "tess", "--no-remember")
+code = opened.end()
+check("on a terminal session open explains itself", code == 0 and b"HOLDFAST_SESSION" in opened.seen, opened.seen)
+sys.exit(1 if failures else 0)

@@ -1,0 +1,239 @@
+#!/bin/bash
+# Every verb, as a person and as a program gets to read it.
+source "$(dirname "$0")/lib.sh"
+
+LOCK='{"resource", "mode", "fence", "since", "expires", "purpose", "session", "user", "name"}'
+TIME='__import__("re").fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", %s)'
+time_of() { printf "$TIME" "$1"; }
+
+run --version
+expect "--version tells the version" 0 'holdfast [0-9]*.[0-9]*.[0-9]*'
+
+# Sessions
+
+as alice
+run session open --user alice --name "Alice Chen" --json
+expect_json "session open answers id, key, user, name, idle bound and end" 0 \
+    'set(d) == {"id", "key", "user", "name", "idle_seconds", "expires"} and d["user"] == "alice" and d["name"] == "Alice Chen"
+     and d["idle_seconds"] == 300 and len(d["id"]) == 32 and len(d["key"]) >= 32 and '"$(time_of 'd["expires"]')"
+alice=$(field 'd["id"]')
+as bob
+run session open --user bob --name "Bob Smith" --idle 90s
+expect "session open prints the line for HOLDFAST_SESSION and nothing else" 0 '????????????????????????????????.????????????????????????????????*'
+check "that line is one line" test "$(wc -l <"$scratch/out")" = 1
+bob_session=$out
+bob=${out%%.*}
+run session list
+expect "session list shows users, names and idle bounds" 0 '*SESSION*USER*alice*Alice Chen*5m*'
+run session list --json
+expect_json "session list answers sessions without keys" 0 \
+    'len(d["sessions"]) == 2 and all("key" not in s and s["user"] in ("alice", "bob") for s in d["sessions"])'
+run session list --user bob --json
+expect_json "session list keeps to a user" 0 '[s["name"] for s in d["sessions"]] == ["Bob Smith"] and d["sessions"][0]["idle_seconds"] == 90'
+
+# Acquire
+
+as alice
+run acquire policy/12345 --purpose renewal --json
+expect_json "acquire answers the lock with all its fields" 0 \
+    "set(d) == {'locks'} and len(d['locks']) == 1 and set(d['locks'][0]) == $LOCK and d['locks'][0]['mode'] == 'exclusive'
+     and d['locks'][0]['purpose'] == 'renewal' and d['locks'][0]['user'] == 'alice' and $(time_of "d['locks'][0]['since']")"
+fence=$(field 'd["locks"][0]["fence"]')
+run acquire policy/12345
+expect "acquiring what is held keeps fence and says so" 0 "Kept policy/12345: Alice Chen holds it (exclusive, fence $fence); it frees at * UTC unless the session beats."
+as bob
+run acquire policy/12345
+expect "a held lock is refused and the holder is named" 3 'holdfast: policy/12345 is being edited by Alice Chen since * UTC ("renewal"); it frees at * UTC or when Alice Chen closes it.'
+check "a refusal goes to stderr alone" test -z "$out"
+run acquire policy/12345 --json
+expect_json "with --json the refusal and its holders are on stdout" 3 \
+    "set(d) >= {'code', 'message', 'resource', 'holders'} and d['code'] == 'locked' and d['resource'] == 'policy/12345'
+     and [h['name'] for h in d['holders']] == ['Alice Chen'] and set(d['holders'][0]) == $LOCK"
+run acquire --mode=shared zebra/1 apple/2 --ttl 1h --json
+expect_json "several are acquired and answered in the order given" 0 \
+    '[l["resource"] for l in d["locks"]] == ["zebra/1", "apple/2"] and {l["mode"] for l in d["locks"]} == {"shared"}'
+run acquire apple/9 policy/12345 apple/1
+expect "of several with one held, none is acquired" 3 '*policy/12345 is being edited by Alice Chen*'
+run list --user bob --json
+expect_json "and nothing is left of the attempt" 0 '[l["resource"] for l in d["locks"]] == ["apple/2", "zebra/1"]'
+
+# Readers
+
+as carol
+run session open --user carol
+run acquire zebra/1 --mode shared
+expect "a shared lock is shared" 0 'Acquired zebra/1: carol holds it (shared, fence *'
+as alice
+run acquire zebra/1 --json
+expect_json "all readers are named to whoever wants it alone" 3 'sorted(h["user"] for h in d["holders"]) == ["bob", "carol"]'
+as carol
+run acquire zebra/1
+expect "a reader among others is not upgraded" 3 '*zebra/1 is being read by Bob Smith*'
+run release zebra/1
+expect "release says what was released" 0 'Released zebra/1.'
+as bob
+run acquire zebra/1
+expect "the only reader is upgraded" 0 'Upgraded zebra/1: Bob Smith holds it (exclusive, *'
+run downgrade zebra/1 --json
+expect_json "downgrade answers the lock, shared" 0 "set(d) == $LOCK and d['mode'] == 'shared'"
+run downgrade zebra/1
+expect "downgrade in words" 0 'Downgraded zebra/1: Bob Smith holds it (shared, *'
+
+# Renew, holds
+
+run renew apple/2 --ttl 30s --purpose counting --json
+expect_json "renew sets bound and purpose anew" 0 "set(d) == $LOCK and d['purpose'] == 'counting'"
+run renew apple/2 --ttl 30s
+expect "renew in words" 0 'Renewed apple/2: * it frees at * UTC unless it is renewed.'
+as alice
+run holds policy/12345 --json
+expect_json "holds answers the lock" 0 "set(d) == $LOCK and d['fence'] == $fence"
+run holds policy/12345 --fence "$fence"
+expect "holds with its fence" 0 "Yes, policy/12345: Alice Chen holds it (exclusive, fence $fence)*"
+run holds policy/12345 --fence $((fence - 1))
+expect "holds with an earlier fence is not held" 8 "holdfast: *$fence*"
+run holds apple/2
+expect "holds of what another holds names the other" 8 'holdfast: The session does not hold apple/2; Bob Smith does.'
+
+# Who, list
+
+run who policy/12345
+expect "who shows the holder in a table" 0 'RESOURCE*MODE*HOLDER*SINCE*EXPIRES*FENCE*PURPOSE*policy/12345*exclusive*Alice Chen*renewal*'
+run who policy/12345 --json
+expect_json "who answers holders and requests" 0 'set(d) == {"resource", "holders", "requests"} and len(d["holders"]) == 1 and d["requests"] == []'
+run who policy/1
+expect "who says that a resource is free" 0 'policy/1 is free.'
+run list
+expect "list shows locks in canonical order" 0 '*apple/2*policy/12345*zebra/1*'
+run list --type policy --json
+expect_json "list keeps to a type" 0 '[l["resource"] for l in d["locks"]] == ["policy/12345"]'
+run list --session "$bob" --json
+expect_json "list keeps to a session" 0 '{l["user"] for l in d["locks"]} == {"bob"}'
+run list --session "$bob_session"
+expect "list takes a whole ID.KEY for its public part" 0 '*apple/2*zebra/1*'
+run list --user nobody
+expect "an empty list says so" 0 'No locks are held.'
+run list --user nobody --json
+expect_json "an empty list is an empty array" 0 'd["locks"] == []'
+
+# Request, hand-over, beat
+
+as bob
+run request policy/12345 --message "The customer is on the phone"
+expect "request says who was asked" 0 'Asked Alice Chen for policy/12345; *'
+run request policy/12345 --message "The customer is on the phone" --json
+expect_json "request answers the locks asked for" 0 '[l["user"] for l in d["locks"]] == ["alice"]'
+run who policy/12345
+expect "who shows who asks" 0 '*ASKED BY*Bob Smith*The customer is on the phone*'
+as alice
+run session beat
+expect "a beat tells who asks for what, and how to give it" 0 \
+    "The session lives until * UTC and holds 1 lock.*Bob Smith asks for policy/12345: \"The customer is on the phone\". To give it: holdfast hand-over policy/12345 --to $bob"
+run session beat --json
+expect_json "beat answers its bound, locks, what was lost and requests" 0 \
+    "set(d) == {'expires', 'locks', 'lost', 'requests'} and d['locks'] == 1 and d['lost'] == []
+     and d['requests'][0]['session'] == '$bob' and set(d['requests'][0]) >= {'resource', 'session', 'name', 'message'}"
+run hand-over policy/12345 --to "$bob" --json
+expect_json "hand-over answers the new holder's lock with a new fence" 0 "set(d) == $LOCK and d['user'] == 'bob' and d['fence'] > $fence"
+as bob
+run hand-over policy/12345 --to "$alice"
+expect "hand-over in words" 0 'Handed over policy/12345: Alice Chen holds it (exclusive, fence *'
+
+# Force-release
+
+run force-release apple/2 --reason "spring cleaning" --json
+expect_json "force-release answers the locks it ended" 0 '[l["resource"] for l in d["locks"]] == ["apple/2"]'
+run force-release policy/12345 --reason "left for the day"
+expect "force-release in words" 0 'Ended the lock of Alice Chen on policy/12345.'
+as alice
+run session beat
+expect "the holder is told who took it away and why" 0 '*holds 0 locks.*Lost policy/12345: it was taken away by bob ("left for the day").'
+run session beat --json
+expect_json "in JSON too" 0 'd["lost"][0]["resource"] == "policy/12345" and d["lost"][0]["why"] == "forced" and d["lost"][0]["by"] == "bob"'
+as nobody
+run force-release zebra/1 --reason tidy
+expect "without a session force-release works as well" 0 'Ended the lock of Bob Smith on zebra/1.'
+run events --json
+expect_json "the operating system's user is then who did it" 0 \
+    "[e['actor'] for e in d['events'] if e['kind'] == 'forced'] == ['bob', 'bob', '$(id -un)']"
+
+# Types
+
+run type set policy --policy read-write --ttl 1h --max-ttl 8h --json
+expect_json "type set answers the type" 0 'd == {"type": "policy", "policy": "read-write", "ttl_seconds": 3600, "max_ttl_seconds": 28800}'
+run type set draft --policy optimistic
+expect "type set in words" 0 'TYPE*POLICY*draft*optimistic*'
+run type get policy --json
+expect_json "type get answers the same" 0 'd["policy"] == "read-write" and d["ttl_seconds"] == 3600'
+run type list
+expect "type list shows a table" 0 '*draft*optimistic*policy*read-write*1h*8h*'
+run type list --json
+expect_json "type list answers types" 0 '[t["type"] for t in d["types"]] == ["draft", "policy"]'
+
+# Events, sweep, backup, restore
+
+run events
+expect "events tell who, what, when, why" 0 '*session_opened*alice*acquired*policy/12345*alice*"renewal"*forced*policy/12345*alice*by bob*"left for the day"*'
+run events --json
+expect_json "events answer all fields, in order" 0 \
+    'all(set(e) == {"seq", "at", "kind", "resource", "session", "user", "actor", "fence", "reason"} for e in d["events"])
+     and [e["seq"] for e in d["events"]] == sorted(e["seq"] for e in d["events"])'
+last=$(field 'd["events"][-1]["seq"]')
+run events --after "$last" --json
+expect_json "events after the last one are none" 0 'd["events"] == []'
+run events --type zebra --count 2 --json
+expect_json "events keep to a type and a count" 0 '[e["resource"] for e in d["events"]] == ["zebra/1", "zebra/1"]'
+run sweep
+expect "sweep in words" 0 '[ST]*swe[ep]*.'
+run sweep --json
+expect_json "sweep answers how many rows" 0 'd["swept"] == 0'
+as alice
+run backup "$scratch/copy"
+expect "backup says where to" 0 "Backed sqlite:*locks.db up to $scratch/copy (* bytes)."
+check "a backup is its owner's alone" test "$(stat -c %a "$scratch/copy")" = 600
+run backup "$scratch/copy"
+expect "backup does not overwrite" 2 "holdfast: $scratch/copy exists already*"
+run acquire policy/7 --json
+before=$(field 'd["locks"][0]["fence"]')
+run restore "$scratch/copy"
+expect "restore is refused while locks are held" 3 '*policy/7 is held by Alice Chen*--replace*'
+run restore "$scratch/copy" --replace
+expect "restore with --replace" 0 "Restored sqlite:*locks.db from $scratch/copy."
+run list
+expect "what came after the backup is gone" 0 'No locks are held.'
+run acquire policy/7 --json
+expect_json "fences do not go back" 0 "d['locks'][0]['fence'] > $before"
+run release --all --json
+expect_json "release --all answers how many" 0 'd == {"released": 1}'
+run restore "$scratch/copy" --json
+expect_json "restore answers that it is done" 0 'd["restored"] is True'
+
+# Release of several, close
+
+run acquire b/1 b/2 b/3
+run release b/1 b/9 b/3
+expect "one that is not held does not keep the others" 8 'Released b/1.*Released b/3.*does not hold b/9*'
+run acquire b/4
+run release --all
+expect "release --all says how many" 0 'Released 2 locks.'
+run session close
+expect "session close says what it released" 0 'Closed the session; 0 locks were released.'
+as bob
+run session close --json
+expect_json "session close answers how many" 0 'd == {"released": 0}'
+
+# Help
+
+for verb in $(run help --json && field '" ".join(v["name"].replace(" ", "_") for v in d["verbs"])'); do
+    # shellcheck disable=SC2086 # one or two words
+    run ${verb/_/ } --help
+    expect "'${verb/_/ } --help' shows its usage" 0 "Usage: holdfast ${verb/_/ }*--store*--json*--help*"
+done
+run help
+expect "help lists the verbs" 0 '*Usage: holdfast VERB*session open*acquire*watch*restore*'
+run help session
+expect "help of a noun shows all its verbs" 0 '*Usage: holdfast session open*Usage: holdfast session close*'
+run session --help
+expect "so does its --help" 0 '*Usage: holdfast session open*Usage: holdfast session close*'
+
+finish

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/* Backup and restore: a consistent copy of a live store, put back in one step or not at all; fences never go back. */
+#include "suite.h"
+
+#include <stdlib.h>
+#include <store/store.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void backup_to(world *w, const char *path)
+{
+    hf_error err = {0};
+    expect(HF_OK, hf_store_backup(w->store, path, &err), err);
+}
+
+static void restore_from(world *w, const char *path)
+{
+    hf_error err = {0};
+    expect(HF_OK, hf_store_restore(w->store, path, &err), err);
+}
+
+static void a_backup_is_a_store_with_the_same_in_it(world *w)
+{
+    hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
+    done(w, ACQUIRE, BY(alice), ON("policy", "1"), .purpose = "renewal");
+    done(w, REQUEST, BY(bob), ON("policy", "1"), .text = "please");
+    done(w, TYPE_SET, .type = "claim", .policy = HF_POLICY_OPTIMISTIC);
+    char path[HF_URL_MAX], url[HF_URL_MAX + 8];
+    scratch_path(".backup", path);
+    char *seen = snapshot(w);
+    backup_to(w, path);
+    done(w, RELEASE, BY(alice), ON("policy", "1"));
+    snprintf(url, sizeof url, "sqlite:%s", path);
+    hf_error err = {0};
+    hf_store *live = w->store, *copy = NULL;
+    expect(HF_OK, hf_store_open(url, &copy, &err), err);
+    hf_store_clock_freeze(copy, w->now_us);
+    w->store = copy;
+    unchanged(w, seen);
+    done(w, HOLDS, BY(alice), ON("policy", "1"));
+    w->store = live;
+    hf_store_close(copy);
+    place_discard(w->at, url);
+}
+
+static void a_backup_does_not_write_over_a_file(world *w)
+{
+    char path[HF_URL_MAX];
+    scratch_path(".backup", path);
+    FILE *file = fopen(path, "w");
+    fputs("precious", file);
+    fclose(file);
+    hf_error err = {0};
+    hf_status status = hf_store_backup(w->store, path, &err);
+    expect_true(status != HF_OK);
+    struct stat info;
+    expect_int(stat(path, &info), 0);
+    expect_int(info.st_size, 8);
+    unlink(path);
+    expect_true(hf_store_backup(w->store, "/nowhere/at/all", &err) == HF_UNAVAILABLE);
+    expect(HF_INVALID, hf_store_backup(w->store, NULL, &err), err);
+    expect(HF_INVALID, hf_store_backup(w->store, "", &err), err);
+}
+
+static void a_restore_brings_back_what_was(world *w)
+{
+    hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
+    done(w, ACQUIRE, BY(alice), ON("policy", "1"));
+    char path[HF_URL_MAX];
+    scratch_path(".backup", path);
+    backup_to(w, path);
+    char *locks = dump_store(w->store, DUMP_LOCKS | DUMP_SESSIONS | DUMP_TYPES);
+    done(w, RELEASE, BY(alice), ON("policy", "1"));
+    done(w, ACQUIRE, BY(bob), ON("policy", "1"));
+    hf_credentials late = person(w, "carol", "Carol Jones");
+    done(w, TYPE_SET, .type = "claim", .policy = HF_POLICY_OPTIMISTIC);
+    restore_from(w, path);
+    char *restored = dump_store(w->store, DUMP_LOCKS | DUMP_SESSIONS | DUMP_TYPES);
+    expect_text(restored, locks);
+    free(locks);
+    free(restored);
+    done(w, HOLDS, BY(alice), ON("policy", "1"));
+    refused(w, HF_LOCKED, ACQUIRE, BY(bob), ON("policy", "1"));
+    refused(w, HF_NOT_FOUND, BEAT, BY(late));
+    unlink(path);
+}
+
+/* P8 */
+static void fences_do_not_go_back_with_a_restore(world *w)
+{
+    hf_credentials alice = person(w, "alice", "Alice Chen");
+    done(w, ACQUIRE, BY(alice), ON("policy", "old"));
+    done(w, RELEASE, BY(alice), ON("policy", "old"));
+    char path[HF_URL_MAX];
+    scratch_path(".backup", path);
+    backup_to(w, path);
+    int64_t last_old = 0, last_new = 0;
+    for (int i = 0; i < 5; i++) {
+        last_old = done(w, ACQUIRE, BY(alice), ON("policy", "old"))->locks[0].fence;
+        last_new = done(w, ACQUIRE, BY(alice), ON("policy", "new"))->locks[0].fence;
+        done(w, RELEASE_ALL, BY(alice));
+    }
+    restore_from(w, path);
+    expect_true(done(w, ACQUIRE, BY(alice), ON("policy", "old"))->locks[0].fence > last_old);
+    expect_true(done(w, ACQUIRE, BY(alice), ON("policy", "new"))->locks[0].fence > last_new);
+    unlink(path);
+}
+
+/* In one step or not at all. */
+static void a_restore_from_what_is_no_backup_changes_nothing(world *w)
+{
+    hf_credentials alice = person(w, "alice", "Alice Chen");
+    done(w, ACQUIRE, BY(alice), ON("policy", "1"));
+    char path[HF_URL_MAX];
+    scratch_path(".backup", path);
+    hf_error err = {0};
+    char *before = snapshot(w);
+    expect_true(hf_store_restore(w->store, path, &err) != HF_OK);
+    unchanged(w, before);
+    struct stat info;
+    expect_true(stat(path, &info) != 0);
+    FILE *file = fopen(path, "w");
+    fputs("this is no backup of anything, and certainly not a database", file);
+    fclose(file);
+    before = snapshot(w);
+    expect_true(hf_store_restore(w->store, path, &err) != HF_OK);
+    expect_true(err.message[0] != '\0');
+    unchanged(w, before);
+    before = snapshot(w);
+    expect_true(hf_store_restore(w->store, scratch_folder(), &err) != HF_OK);
+    unchanged(w, before);
+    unlink(path);
+    done(w, RELEASE, BY(alice), ON("policy", "1"));
+}
+
+static const suite_test backup_tests[] = {
+    TEST_FILE(a_backup_is_a_store_with_the_same_in_it),
+    TEST_FILE(a_backup_does_not_write_over_a_file),
+    TEST_FILE(a_restore_brings_back_what_was),
+    TEST_FILE(fences_do_not_go_back_with_a_restore),
+    TEST_FILE(a_restore_from_what_is_no_backup_changes_nothing),
+};
+THEME(backup);

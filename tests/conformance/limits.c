@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/* At a limit: a clear error, and nothing is lost. */
+#include "suite.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static hf_credentials *crowd(world *w, size_t count)
+{
+    hf_credentials *people = calloc(count, sizeof *people);
+    hf_batch *open = batch_of(w, HF_BATCH_OPS_MAX);
+    for (size_t i = 0; i < count; i++) {
+        people[i] = draw(w);
+        add(open, SESSION_OPEN, BY(people[i]), .user = "reader");
+    }
+    run(w, open);
+    return people;
+}
+
+static void a_resource_has_room_for_so_many_readers(world *w)
+{
+    enum { MOST = HF_RESOURCE_HOLDERS_MAX };
+    hf_credentials *people = crowd(w, MOST + 1);
+    hf_batch *take = batch_of(w, MOST);
+    for (size_t i = 0; i < MOST; i++)
+        add(take, ACQUIRE, BY(people[i]), ON("policy", "1"), .mode = HF_SHARED);
+    run(w, take);
+    for (size_t i = 0; i < MOST; i++)
+        answer(take, i, HF_OK);
+    const hf_answer *no = refused(w, HF_TOO_MANY, ACQUIRE, BY(people[MOST]), ON("policy", "1"), .mode = HF_SHARED);
+    expect_contains(no->message, "policy/1");
+    expect_int(done(w, WHO, ON("policy", "1"))->locks_count, MOST);
+    done(w, ACQUIRE, BY(people[3]), ON("policy", "1"), .mode = HF_SHARED);
+    done(w, RELEASE, BY(people[7]), ON("policy", "1"));
+    done(w, ACQUIRE, BY(people[MOST]), ON("policy", "1"), .mode = HF_SHARED);
+    free(people);
+}
+
+static void a_resource_has_room_for_so_many_requests(world *w)
+{
+    enum { MOST = HF_RESOURCE_REQUESTS_MAX };
+    hf_credentials *people = crowd(w, MOST + 2);
+    done(w, ACQUIRE, BY(people[MOST + 1]), ON("policy", "1"));
+    hf_batch *ask = batch_of(w, MOST);
+    for (size_t i = 0; i < MOST; i++)
+        add(ask, REQUEST, BY(people[i]), ON("policy", "1"), .text = "please");
+    run(w, ask);
+    for (size_t i = 0; i < MOST; i++)
+        answer(ask, i, HF_OK);
+    refused(w, HF_TOO_MANY, REQUEST, BY(people[MOST]), ON("policy", "1"));
+    expect_int(done(w, BEAT, BY(people[MOST + 1]))->requests_count, MOST);
+    done(w, CLOSE, BY(people[7]));
+    done(w, REQUEST, BY(people[MOST]), ON("policy", "1"));
+    free(people);
+}
+
+/* Who waits already may change what they say: that is not one more. */
+static void at_the_limit_a_request_can_still_change_its_message(world *w)
+{
+    enum { MOST = HF_RESOURCE_REQUESTS_MAX };
+    hf_credentials *people = crowd(w, MOST + 1);
+    done(w, ACQUIRE, BY(people[MOST]), ON("policy", "1"));
+    hf_batch *ask = batch_of(w, MOST);
+    for (size_t i = 0; i < MOST; i++)
+        add(ask, REQUEST, BY(people[i]), ON("policy", "1"), .text = "please");
+    run(w, ask);
+    done(w, REQUEST, BY(people[3]), ON("policy", "1"), .text = "pretty please");
+    expect_int(done(w, WHO, ON("policy", "1"))->requests_count, MOST);
+    free(people);
+}
+
+/* Takes `count` locks in full batches. */
+static void take_many(world *w, const hf_credentials *who, size_t count)
+{
+    static char ids[HF_BATCH_OPS_MAX][24];
+    hf_error err = {0};
+    hf_batch *take = NULL;
+    expect(HF_OK, hf_batch_new(HF_BATCH_OPS_MAX, &take, &err), err);
+    for (size_t from = 0; from < count; from += HF_BATCH_OPS_MAX) {
+        hf_batch_clear(take);
+        for (size_t i = 0; i < HF_BATCH_OPS_MAX && from + i < count; i++) {
+            snprintf(ids[i], sizeof ids[i], "%zu", from + i);
+            add(take, ACQUIRE, .session = who, ON("policy", ids[i]));
+        }
+        expect(HF_OK, hf_store_execute(w->store, take, &err), err);
+        for (size_t i = 0; i < hf_batch_count(take); i++)
+            answer(take, i, HF_OK);
+    }
+    hf_batch_free(take);
+}
+
+/* A hundred thousand locks: on the memory store always, elsewhere in the long run. */
+static void a_session_has_room_for_so_many_locks(world *w)
+{
+    hf_credentials alice = person(w, "alice", "Alice Chen");
+    bool whole = strcmp(w->at->name, "memory") == 0 || getenv("HF_TEST_LONG");
+    if (!whole) {
+        take_many(w, &alice, 3000);
+        expect_int(done(w, BEAT, BY(alice))->locks_count, 3000);
+        expect_int(done(w, CLOSE, BY(alice))->locks_count, 3000);
+        return;
+    }
+    take_many(w, &alice, HF_SESSION_LOCKS_MAX);
+    hf_batch *more = batch_of(w, 2);
+    add(more, ACQUIRE, BY(alice), ON("claim", "one too many"));
+    add(more, ACQUIRE, BY(alice), ON("policy", "7"));
+    run(w, more);
+    answer(more, 0, HF_TOO_MANY);
+    expect_int(answer(more, 1, HF_OK)->outcome, HF_ALREADY_YOURS);
+    done(w, RELEASE, BY(alice), ON("policy", "7"));
+    done(w, ACQUIRE, BY(alice), ON("claim", "one too many"));
+    expect_int(done(w, CLOSE, BY(alice))->locks_count, HF_SESSION_LOCKS_MAX);
+}
+
+static void a_page_has_a_largest_size(world *w)
+{
+    refused(w, HF_INVALID, LIST, .limit = HF_LIST_MAX + 1);
+    refused(w, HF_INVALID, SESSIONS, .limit = HF_LIST_MAX + 1);
+    refused(w, HF_INVALID, EVENTS, .limit = HF_LIST_MAX + 1);
+    refused(w, HF_INVALID, SWEEP, .limit = HF_SWEEP_MAX + 1);
+    done(w, LIST, .limit = HF_LIST_MAX);
+    done(w, SESSIONS, .limit = HF_LIST_MAX);
+    done(w, EVENTS, .limit = HF_LIST_MAX);
+    done(w, SWEEP, .limit = HF_SWEEP_MAX);
+}
+
+static const suite_test limits_tests[] = {
+    TEST(a_resource_has_room_for_so_many_readers),
+    TEST(a_resource_has_room_for_so_many_requests),
+    TEST(at_the_limit_a_request_can_still_change_its_message),
+    TEST(a_session_has_room_for_so_many_locks),
+    TEST(a_page_has_a_largest_size),
+};
+THEME(limits);

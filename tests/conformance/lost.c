@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+/* What a live session has lost: told on every beat, until it holds the resource again, releases it or ends. */
+#include "suite.h"
+
+#include <string.h>
+
+/* P6, P13 */
+static void a_beat_tells_who_forced_a_lock_away_and_why(world *w)
+{
+    hf_credentials alice = person(w, "alice", "Alice Chen");
+    int64_t fence = done(w, ACQUIRE, BY(alice), ON("policy", "1"))->locks[0].fence;
+    clock_forward(w, SECOND);
+    done(w, FORCE_RELEASE, ON("policy", "1"), .actor = "root", .text = "left for lunch");
+    clock_forward(w, SECOND);
+    const hf_answer *beat = done(w, BEAT, BY(alice));
+    expect_int(beat->locks_count, 0);
+    expect_int(beat->lost_count, 1);
+    expect_text(beat->lost[0].resource.type, "policy");
+    expect_text(beat->lost[0].resource.id, "1");
+    expect_int(beat->lost[0].fence, fence);
+    expect_text(beat->lost[0].why, "forced");
+    expect_text(beat->lost[0].by, "root");
+    expect_text(beat->lost[0].reason, "left for lunch");
+    expect_int(beat->lost[0].at_us, WORLD_BEGINS_US + SECOND);
+}
+
+/* P13 */
+static void a_beat_tells_that_an_absolute_bound_has_come(world *w)
+{
+    hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR);
+    int64_t fence = done(w, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = MINUTE)->locks[0].fence;
+    clock_forward(w, MINUTE - 1);
+    expect_int(done(w, BEAT, BY(alice))->lost_count, 0);
+    clock_forward(w, 1);
+    const hf_answer *beat = done(w, BEAT, BY(alice));
+    expect_int(beat->locks_count, 0);
+    expect_int(beat->lost_count, 1);
+    expect_text(beat->lost[0].resource.id, "1");
+    expect_int(beat->lost[0].fence, fence);
+    expect_text(beat->lost[0].why, "expired");
+    expect_text(beat->lost[0].by, "");
+    expect_text(beat->lost[0].reason, "");
+}
+
+/* P13 */
+static void a_beat_names_who_took_over(world *w)
+{
+    hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR), bob = person_idle(w, "bob", "Bob Smith", HOUR);
+    int64_t fence = done(w, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = MINUTE)->locks[0].fence;
+    clock_forward(w, MINUTE);
+    done(w, ACQUIRE, BY(bob), ON("policy", "1"));
+    const hf_answer *beat = done(w, BEAT, BY(alice));
+    expect_int(beat->lost_count, 1);
+    expect_text(beat->lost[0].why, "expired");
+    expect_text(beat->lost[0].by, "Bob Smith");
+    expect_int(beat->lost[0].fence, fence);
+}
+
+static void a_loss_is_told_on_every_beat(world *w)
+{
+    hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR);
+    done(w, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = MINUTE);
+    done(w, ACQUIRE, BY(alice), ON("policy", "2"));
+    done(w, FORCE_RELEASE, ON("policy", "2"), .actor = "root", .text = "why");
+    clock_forward(w, MINUTE);
+    for (int i = 0; i < 3; i++) {
+        expect_int(done(w, BEAT, BY(alice))->lost_count, 2);
+        clock_forward(w, SECOND);
+    }
+}
+
+/* A sweep changes no answer: the loss reads the same before and after. */
+static void a_loss_reads_the_same_after_a_sweep(world *w)
+{
+    hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR);
+    done(w, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = MINUTE);
+    clock_forward(w, 2 * MINUTE);
+    hf_lost before = done(w, BEAT, BY(alice))->lost[0];
+    clock_forward(w, MINUTE);
+    expect_true(done(w, SWEEP)->swept > 0);
+    const hf_answer *beat = done(w, BEAT, BY(alice));
+    expect_int(beat->lost_count, 1);
+    expect_text(beat->lost[0].why, before.why);
+    expect_text(beat->lost[0].by, before.by);
+    expect_int(beat->lost[0].fence, before.fence);
+    expect_int(beat->lost[0].at_us, before.at_us);
+}
+
+/* A sweep between the end and the take-over changes nothing of what the loser is told. */
+static void a_beat_names_who_took_over_after_a_sweep(world *w)
+{
+    hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR), bob = person_idle(w, "bob", "Bob Smith", HOUR);
+    done(w, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = MINUTE);
+    clock_forward(w, MINUTE);
+    expect_true(done(w, SWEEP)->swept > 0);
+    done(w, ACQUIRE, BY(bob), ON("policy", "1"));
+    const hf_answer *beat = done(w, BEAT, BY(alice));
+    expect_int(beat->lost_count, 1);
+    expect_text(beat->lost[0].why, "expired");
+    expect_text(beat->lost[0].by, "Bob Smith");
+}
+
+static void a_loss_is_forgotten_when_the_resource_is_held_again(world *w)
+{
+    hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR);
+    done(w, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = MINUTE);
+    done(w, ACQUIRE, BY(alice), ON("policy", "2"));
+    done(w, FORCE_RELEASE, ON("policy", "2"), .actor = "root", .text = "why");
+    clock_forward(w, MINUTE);
+    expect_int(done(w, BEAT, BY(alice))->lost_count, 2);
+    done(w, ACQUIRE, BY(alice), ON("policy", "1"));
+    expect_int(done(w, BEAT, BY(alice))->lost_count, 1);
+    done(w, ACQUIRE, BY(alice), ON("policy", "2"));
+    const hf_answer *beat = done(w, BEAT, BY(alice));
+    expect_int(beat->lost_count, 0);
+    expect_int(beat->locks_count, 2);
+}
+
+static void a_loss_is_forgotten_when_it_is_released_which_answers_not_held(world *w)
+{
+    hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR);
+    done(w, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = MINUTE);
+    done(w, ACQUIRE, BY(alice), ON("policy", "2"));
+    done(w, FORCE_RELEASE, ON("policy", "2"), .actor = "root", .text = "why");
+    clock_forward(w, MINUTE);
+    expect_int(done(w, BEAT, BY(alice))->lost_count, 2);
+    refused(w, HF_NOT_HELD, RELEASE, BY(alice), ON("policy", "1"));
+    const hf_answer *beat = done(w, BEAT, BY(alice));
+    expect_int(beat->lost_count, 1);
+    expect_text(beat->lost[0].resource.id, "2");
+    refused(w, HF_NOT_HELD, RELEASE, BY(alice), ON("policy", "2"));
+    expect_int(done(w, BEAT, BY(alice))->lost_count, 0);
+}
+
+static void a_loss_to_another_is_forgotten_when_released_too(world *w)
+{
+    hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR), bob = person_idle(w, "bob", "Bob Smith", HOUR);
+    done(w, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = MINUTE);
+    clock_forward(w, MINUTE);
+    done(w, ACQUIRE, BY(bob), ON("policy", "1"));
+    expect_int(done(w, BEAT, BY(alice))->lost_count, 1);
+    refused(w, HF_NOT_HELD, RELEASE, BY(alice), ON("policy", "1"));
+    expect_int(done(w, BEAT, BY(alice))->lost_count, 0);
+    done(w, HOLDS, BY(bob), ON("policy", "1"));
+}
+
+static void what_was_given_back_or_handed_over_is_not_lost(world *w)
+{
+    hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
+    done(w, ACQUIRE, BY(alice), ON("policy", "1"));
+    done(w, ACQUIRE, BY(alice), ON("policy", "2"));
+    done(w, ACQUIRE, BY(alice), ON("policy", "3"));
+    done(w, RELEASE, BY(alice), ON("policy", "1"));
+    done(w, HAND_OVER, BY(alice), ON("policy", "2"), .target = bob.id);
+    done(w, RELEASE_ALL, BY(alice));
+    expect_int(done(w, BEAT, BY(alice))->lost_count, 0);
+}
+
+/* Who is told: the session that lost it, nobody else. */
+static void only_the_loser_is_told(world *w)
+{
+    hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
+    done(w, ACQUIRE, BY(alice), ON("policy", "1"), .mode = HF_SHARED);
+    int64_t fence = done(w, ACQUIRE, BY(bob), ON("policy", "1"), .mode = HF_SHARED)->locks[0].fence;
+    done(w, FORCE_RELEASE, ON("policy", "1"), .actor = "root", .text = "why", .fence = fence);
+    expect_int(done(w, BEAT, BY(alice))->lost_count, 0);
+    expect_int(done(w, BEAT, BY(bob))->lost_count, 1);
+}
+
+/* P6 */
+static void a_refusal_about_a_lost_lock_names_the_resource(world *w)
+{
+    hf_credentials alice = person(w, "alice", "Alice Chen");
+    int64_t fence = done(w, ACQUIRE, BY(alice), ON("policy", "1"))->locks[0].fence;
+    done(w, FORCE_RELEASE, ON("policy", "1"), .actor = "root", .text = "left for lunch");
+    const hf_answer *no = refused(w, HF_NOT_HELD, RENEW, BY(alice), ON("policy", "1"), .fence = fence);
+    expect_contains(no->message, "policy/1");
+}
+
+static const suite_test lost_tests[] = {
+    TEST(a_beat_tells_who_forced_a_lock_away_and_why),
+    TEST(a_beat_tells_that_an_absolute_bound_has_come),
+    TEST(a_beat_names_who_took_over),
+    TEST(a_loss_is_told_on_every_beat),
+    TEST(a_loss_reads_the_same_after_a_sweep),
+    TEST(a_beat_names_who_took_over_after_a_sweep),
+    TEST(a_loss_is_forgotten_when_the_resource_is_held_again),
+    TEST(a_loss_is_forgotten_when_it_is_released_which_answers_not_held),
+    TEST(a_loss_to_another_is_forgotten_when_released_too),
+    TEST(what_was_given_back_or_handed_over_is_not_lost),
+    TEST(only_the_loser_is_told),
+    TEST(a_refusal_about_a_lost_lock_names_the_resource),
+};
+THEME(lost);

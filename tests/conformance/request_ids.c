@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT */
+/* Request ids (P12): asking again with the same id answers what the first came to, and does nothing twice. */
+#include "suite.h"
+
+#include <string.h>
+
+/* The same key under an id of its own: what a caller has who asks to open again. */
+static hf_credentials same_key(world *w, const hf_credentials *first)
+{
+    hf_credentials other = draw(w), out;
+    hf_error err = {0};
+    expect(HF_OK, hf_credentials_set(&out, other.id, first->key, &err), err);
+    return out;
+}
+
+/* P12 */
+static void a_repeated_open_answers_the_same_session(world *w)
+{
+    hf_credentials alice = draw(w), again = same_key(w, &alice);
+    done(w, SESSION_OPEN, BY(alice), .user = "alice", .request_id = "open-1");
+    news_skip(w);
+    const hf_answer *opened = done(w, SESSION_OPEN, BY(alice), .user = "alice", .request_id = "open-1");
+    expect_text(opened->sessions[0].id, alice.id);
+    opened = done(w, SESSION_OPEN, BY(again), .user = "alice", .request_id = "open-1");
+    expect_text(opened->sessions[0].id, alice.id);
+    expect_int(opened->sessions[0].opened_us, w->now_us);
+    news(w, 0);
+    expect_int(done(w, SESSIONS)->sessions_count, 1);
+    refused(w, HF_NOT_FOUND, BEAT, BY(again));
+}
+
+/* P12, P6 */
+static void a_repeated_open_with_another_key_is_denied(world *w)
+{
+    hf_credentials alice = draw(w), thief = draw(w);
+    done(w, SESSION_OPEN, BY(alice), .user = "alice", .request_id = "open-1");
+    refused(w, HF_DENIED, SESSION_OPEN, BY(thief), .user = "alice", .request_id = "open-1");
+    refused(w, HF_NOT_FOUND, BEAT, BY(thief));
+}
+
+/* P12: scoped to its caller. */
+static void two_callers_may_use_the_same_request_id(world *w)
+{
+    hf_credentials one = draw(w), two = draw(w), three = draw(w);
+    done(w, SESSION_OPEN, BY(one), .user = "alice", .request_id = "open-1", .caller = "token1");
+    const hf_answer *other = done(w, SESSION_OPEN, BY(two), .user = "bob", .request_id = "open-1", .caller = "token2");
+    expect_text(other->sessions[0].id, two.id);
+    other = done(w, SESSION_OPEN, BY(three), .user = "carol", .request_id = "open-1");
+    expect_text(other->sessions[0].id, three.id);
+    expect_int(done(w, SESSIONS)->sessions_count, 3);
+}
+
+/* P12 */
+static void another_request_id_opens_another_session(world *w)
+{
+    hf_credentials one = draw(w), two = same_key(w, &one);
+    done(w, SESSION_OPEN, BY(one), .user = "alice", .request_id = "open-1");
+    expect_text(done(w, SESSION_OPEN, BY(two), .user = "alice", .request_id = "open-2")->sessions[0].id, two.id);
+    expect_int(done(w, SESSIONS)->sessions_count, 2);
+}
+
+/* P12: replacing is done once. */
+static void a_repeated_open_that_replaces_answers_the_same_session(world *w)
+{
+    hf_credentials old = person(w, "alice", "Alice Chen"), fresh = draw(w);
+    done(w, ACQUIRE, BY(old), ON("policy", "1"));
+    done(w, SESSION_OPEN, BY(fresh), .user = "alice", .replaces = &old, .request_id = "open-1");
+    done(w, ACQUIRE, BY(fresh), ON("policy", "1"));
+    news_skip(w);
+    const hf_answer *again =
+        done(w, SESSION_OPEN, BY(fresh), .user = "alice", .replaces = &old, .request_id = "open-1");
+    expect_text(again->sessions[0].id, fresh.id);
+    news(w, 0);
+    done(w, HOLDS, BY(fresh), ON("policy", "1"));
+}
+
+/* P7, P12: what died is not opened again by repeating. */
+static void a_repeated_open_of_a_dead_session_does_not_revive_it(world *w)
+{
+    hf_credentials alice = draw(w);
+    done(w, SESSION_OPEN, BY(alice), .user = "alice", .request_id = "open-1", .idle_us = MINUTE);
+    clock_forward(w, MINUTE);
+    refused(w, HF_EXPIRED, SESSION_OPEN, BY(alice), .user = "alice", .request_id = "open-1", .idle_us = MINUTE);
+    refused(w, HF_EXPIRED, BEAT, BY(alice));
+}
+
+/* P12 */
+static void a_repeated_acquire_answers_the_same_fence(world *w)
+{
+    hf_credentials alice = person(w, "alice", "Alice Chen");
+    int64_t fence = done(w, ACQUIRE, BY(alice), ON("policy", "1"), .request_id = "r1")->locks[0].fence;
+    news_skip(w);
+    clock_forward(w, SECOND);
+    expect_int(done(w, ACQUIRE, BY(alice), ON("policy", "1"), .request_id = "r1")->locks[0].fence, fence);
+    expect_int(done(w, ACQUIRE, BY(alice), ON("policy", "1"), .request_id = "r2")->locks[0].fence, fence);
+    news(w, 0);
+}
+
+/* P12 */
+static void a_repeated_upgrade_answers_the_same_fence(world *w)
+{
+    hf_credentials alice = person(w, "alice", "Alice Chen");
+    done(w, ACQUIRE, BY(alice), ON("policy", "1"), .mode = HF_SHARED, .request_id = "r1");
+    int64_t fence = done(w, ACQUIRE, BY(alice), ON("policy", "1"), .request_id = "r2")->locks[0].fence;
+    news_skip(w);
+    const hf_answer *again = done(w, ACQUIRE, BY(alice), ON("policy", "1"), .request_id = "r2");
+    expect_int(again->locks[0].fence, fence);
+    expect_int(again->locks[0].mode, HF_EXCLUSIVE);
+    news(w, 0);
+}
+
+/* P12 */
+static void a_repeated_release_is_done_with_the_same_id_and_not_held_with_another(world *w)
+{
+    hf_credentials alice = person(w, "alice", "Alice Chen");
+    done(w, ACQUIRE, BY(alice), ON("policy", "1"));
+    done(w, RELEASE, BY(alice), ON("policy", "1"), .request_id = "r1");
+    news_skip(w);
+    done(w, RELEASE, BY(alice), ON("policy", "1"), .request_id = "r1");
+    done(w, RELEASE, BY(alice), ON("policy", "1"), .request_id = "r1");
+    news(w, 0);
+    refused(w, HF_NOT_HELD, RELEASE, BY(alice), ON("policy", "1"), .request_id = "r2");
+    refused(w, HF_NOT_HELD, RELEASE, BY(alice), ON("policy", "1"));
+}
+
+/* P12: scoped to its session. */
+static void a_request_id_of_another_session_settles_nothing(world *w)
+{
+    hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
+    done(w, ACQUIRE, BY(alice), ON("policy", "1"));
+    done(w, RELEASE, BY(alice), ON("policy", "1"), .request_id = "r1");
+    refused(w, HF_NOT_HELD, RELEASE, BY(bob), ON("policy", "1"), .request_id = "r1");
+}
+
+/* P12 */
+static void a_repeated_release_leaves_the_next_holder_alone(world *w)
+{
+    hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
+    done(w, ACQUIRE, BY(alice), ON("policy", "1"));
+    done(w, RELEASE, BY(alice), ON("policy", "1"), .request_id = "r1");
+    done(w, ACQUIRE, BY(bob), ON("policy", "1"), .request_id = "r1");
+    done(w, RELEASE, BY(alice), ON("policy", "1"), .request_id = "r1");
+    done(w, HOLDS, BY(bob), ON("policy", "1"));
+}
+
+/* P12: a release that comes twice, the second time late, does not end a later grant. */
+static void a_release_repeated_late_leaves_the_sessions_own_next_grant_alone(world *w)
+{
+    hf_credentials alice = person(w, "alice", "Alice Chen");
+    done(w, ACQUIRE, BY(alice), ON("policy", "1"), .request_id = "r1");
+    done(w, RELEASE, BY(alice), ON("policy", "1"), .request_id = "r2");
+    done(w, ACQUIRE, BY(alice), ON("policy", "1"), .request_id = "r3");
+    done(w, RELEASE, BY(alice), ON("policy", "1"), .request_id = "r2");
+    done(w, HOLDS, BY(alice), ON("policy", "1"));
+}
+
+/* P12, P6 */
+static void a_repeated_forced_release_is_done_with_the_same_id_only(world *w)
+{
+    hf_credentials alice = person(w, "alice", "Alice Chen");
+    done(w, ACQUIRE, BY(alice), ON("policy", "1"));
+    done(w, FORCE_RELEASE, ON("policy", "1"), .actor = "root", .text = "why", .request_id = "f1");
+    news_skip(w);
+    done(w, FORCE_RELEASE, ON("policy", "1"), .actor = "root", .text = "why", .request_id = "f1");
+    news(w, 0);
+    refused(w, HF_NOT_HELD, FORCE_RELEASE, ON("policy", "1"), .actor = "root", .text = "why", .request_id = "f2");
+}
+
+/* P12, P6: whoever got the lock in between is not forced out by the repetition. */
+static void a_repeated_forced_release_leaves_the_next_holder_alone(world *w)
+{
+    hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
+    done(w, ACQUIRE, BY(alice), ON("policy", "1"));
+    done(w, FORCE_RELEASE, ON("policy", "1"), .actor = "root", .text = "why", .request_id = "f1");
+    done(w, ACQUIRE, BY(bob), ON("policy", "1"));
+    done(w, FORCE_RELEASE, ON("policy", "1"), .actor = "root", .text = "why", .request_id = "f1");
+    done(w, HOLDS, BY(bob), ON("policy", "1"));
+}
+
+/* P12 */
+static void a_repeated_hand_over_answers_the_new_holders_lock(world *w)
+{
+    hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
+    done(w, ACQUIRE, BY(alice), ON("policy", "1"));
+    int64_t fence =
+        done(w, HAND_OVER, BY(alice), ON("policy", "1"), .target = bob.id, .request_id = "h1")->locks[0].fence;
+    news_skip(w);
+    const hf_answer *again = done(w, HAND_OVER, BY(alice), ON("policy", "1"), .target = bob.id, .request_id = "h1");
+    expect_int(again->locks_count, 1);
+    expect_int(again->locks[0].fence, fence);
+    expect_text(again->locks[0].session, bob.id);
+    news(w, 0);
+    refused(w, HF_NOT_HELD, HAND_OVER, BY(alice), ON("policy", "1"), .target = bob.id, .request_id = "h2");
+}
+
+/* P12: a linked run shares one id. */
+static void a_repeated_run_answers_the_same(world *w)
+{
+    hf_credentials alice = person(w, "alice", "Alice Chen");
+    done(w, ACQUIRE, BY(alice), ON("policy", "old"));
+    int64_t fences[2] = {0, 0};
+    for (int turn = 0; turn < 3; turn++) {
+        hf_batch *swap = batch_of(w, 3);
+        add(swap, RELEASE, BY(alice), ON("policy", "old"), .request_id = "run", .linked = true);
+        add(swap, ACQUIRE, BY(alice), ON("policy", "new1"), .request_id = "run", .linked = true);
+        add(swap, ACQUIRE, BY(alice), ON("policy", "new2"), .request_id = "run");
+        run(w, swap);
+        answer(swap, 0, HF_OK);
+        for (size_t i = 0; i < 2; i++) {
+            int64_t fence = answer(swap, i + 1, HF_OK)->locks[0].fence;
+            if (turn)
+                expect_int(fence, fences[i]);
+            fences[i] = fence;
+        }
+        if (turn == 0)
+            news_skip(w);
+        clock_forward(w, SECOND);
+    }
+    news(w, 0);
+}
+
+/* P12: in one batch too. */
+static void a_request_repeated_within_one_batch_is_done_once(world *w)
+{
+    hf_credentials alice = draw(w), again = same_key(w, &alice);
+    hf_batch *twice = batch_of(w, 6);
+    add(twice, SESSION_OPEN, BY(alice), .user = "alice", .request_id = "open-1");
+    add(twice, SESSION_OPEN, BY(again), .user = "alice", .request_id = "open-1");
+    add(twice, ACQUIRE, BY(alice), ON("policy", "1"), .request_id = "r1");
+    add(twice, ACQUIRE, BY(alice), ON("policy", "1"), .request_id = "r1");
+    add(twice, RELEASE, BY(alice), ON("policy", "1"), .request_id = "r2");
+    add(twice, RELEASE, BY(alice), ON("policy", "1"), .request_id = "r2");
+    run(w, twice);
+    for (size_t i = 0; i < 6; i++)
+        answer(twice, i, HF_OK);
+    expect_text(hf_batch_op(twice, 1)->answer.sessions[0].id, alice.id);
+    news(w, 3);
+}
+
+/* P12 */
+static void a_request_id_settles_after_closing_and_opening_the_store(world *w)
+{
+    hf_credentials alice = draw(w), again = same_key(w, &alice);
+    done(w, SESSION_OPEN, BY(alice), .user = "alice", .request_id = "open-1");
+    int64_t fence = done(w, ACQUIRE, BY(alice), ON("policy", "1"), .request_id = "r1")->locks[0].fence;
+    done(w, ACQUIRE, BY(alice), ON("policy", "2"));
+    done(w, RELEASE, BY(alice), ON("policy", "2"), .request_id = "r2");
+    world_reopen(w);
+    expect_text(done(w, SESSION_OPEN, BY(again), .user = "alice", .request_id = "open-1")->sessions[0].id, alice.id);
+    expect_int(done(w, ACQUIRE, BY(alice), ON("policy", "1"), .request_id = "r1")->locks[0].fence, fence);
+    done(w, RELEASE, BY(alice), ON("policy", "2"), .request_id = "r2");
+}
+
+static const suite_test request_ids_tests[] = {
+    TEST(a_repeated_open_answers_the_same_session),
+    TEST(a_repeated_open_with_another_key_is_denied),
+    TEST(two_callers_may_use_the_same_request_id),
+    TEST(another_request_id_opens_another_session),
+    TEST(a_repeated_open_that_replaces_answers_the_same_session),
+    TEST(a_repeated_open_of_a_dead_session_does_not_revive_it),
+    TEST(a_repeated_acquire_answers_the_same_fence),
+    TEST(a_repeated_upgrade_answers_the_same_fence),
+    TEST(a_repeated_release_is_done_with_the_same_id_and_not_held_with_another),
+    TEST(a_request_id_of_another_session_settles_nothing),
+    TEST(a_repeated_release_leaves_the_next_holder_alone),
+    TEST(a_release_repeated_late_leaves_the_sessions_own_next_grant_alone),
+    TEST(a_repeated_forced_release_is_done_with_the_same_id_only),
+    TEST(a_repeated_forced_release_leaves_the_next_holder_alone),
+    TEST(a_repeated_hand_over_answers_the_new_holders_lock),
+    TEST(a_repeated_run_answers_the_same),
+    TEST(a_request_repeated_within_one_batch_is_done_once),
+    TEST_KEEPING(a_request_id_settles_after_closing_and_opening_the_store),
+};
+THEME(request_ids);

@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: MIT */
+/* Random batches on a store and on the memory store, with equal clocks and credentials: every answer must be the same,
+ * field by field. Few people and resources, so that they collide. The seed is printed; HF_TEST_SEED sets it, and
+ * HF_TEST_ROUNDS how many rounds are played (each with the seed after the last). */
+#include <stdlib.h>
+#include <store/store.h>
+#include <string.h>
+#include <support/world.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { PEOPLE = 6, TYPES = 3, IDS = 3, BATCHES = 60, OPS_MOST = 8 };
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#ifdef SANITIZED
+enum { ROUNDS = 15 };
+#else
+enum { ROUNDS = 60 };
+#endif
+
+/* One round: two stores that must answer alike, and the dice. */
+typedef struct game {
+    world *memory, *other;
+    hf_credentials people[PEOPLE];
+    hf_credentials liar; /* the id of the first with another key */
+    uint64_t seed, dice;
+    int number;                      /* of the batch */
+    int64_t fences[TYPES][IDS];      /* the last granted, to see them grow */
+    int64_t recent_fence;            /* one seen lately, of any resource */
+    int64_t last_seq;
+    hf_cursor next;
+    hf_batch *left, *right;          /* the batch for memory and for the other */
+} game;
+
+static const char *const types[TYPES] = {"alpha", "beta", "gamma"};
+static const char *const ids[IDS] = {"1", "2", "\xc3\xa9/x"};
+static const char *const users[] = {"ann", "bob", "cy"};
+static const char *const texts[] = {NULL, "renewal", "please", "it's \"urgent\"", ""};
+static const char *const request_ids[] = {"q0", "q1", "q2", "q3", "q4", "q5"};
+
+/* splitmix64 */
+static uint64_t roll(game *g)
+{
+    uint64_t z = (g->dice += 0x9e3779b97f4a7c15u);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+static unsigned below(game *g, unsigned n)
+{
+    return (unsigned)(roll(g) % n);
+}
+
+static bool chance(game *g, unsigned percent)
+{
+    return below(g, 100) < percent;
+}
+
+#define PICK(g, array) ((array)[below((g), sizeof(array) / sizeof *(array))])
+
+static int64_t some_ttl(game *g)
+{
+    static const int64_t ttls[] = {0, 0, 0, 500 * MILLISECOND, 2 * SECOND, MINUTE, HOUR};
+    static const int64_t odd[] = {-1, 1, HF_DURATION_MAX_US, HF_DURATION_MAX_US + 1, INT64_MAX};
+    return chance(g, 4) ? PICK(g, odd) : PICK(g, ttls);
+}
+
+static int64_t some_idle(game *g)
+{
+    static const int64_t idles[] = {0, SECOND, 5 * SECOND, MINUTE, HOUR, 2 * DAY};
+    return PICK(g, idles);
+}
+
+static const hf_credentials *someone(game *g)
+{
+    return chance(g, 2) ? &g->liar : &g->people[below(g, PEOPLE)];
+}
+
+static void name_resource(game *g, hf_op *op)
+{
+    op->type = PICK(g, types);
+    op->id = PICK(g, ids);
+    if (chance(g, 1))
+        op->id = "";
+    if (chance(g, 1))
+        op->type = "Not A Type";
+}
+
+static void fill_open(game *g, hf_op *op)
+{
+    op->user = PICK(g, users);
+    op->name = chance(g, 50) ? PICK(g, texts) : NULL;
+    op->idle_us = chance(g, 3) ? some_ttl(g) : some_idle(g);
+    op->caller = chance(g, 20) ? "token1" : NULL;
+    if (chance(g, 25))
+        op->replaces = someone(g);
+}
+
+static void fill_text(game *g, hf_op *op)
+{
+    op->text = PICK(g, texts);
+    if (op->kind == HF_OP_FORCE_RELEASE && !op->text)
+        op->text = chance(g, 80) ? "because" : NULL;
+    if (op->kind == HF_OP_FORCE_RELEASE && chance(g, 60)) {
+        op->actor = chance(g, 90) ? "root" : NULL;
+        op->session = chance(g, 50) ? NULL : op->session;
+    }
+}
+
+static void fill_op(game *g, hf_op *op)
+{
+    bool about_session = op->kind == HF_OP_SESSION_OPEN || op->kind == HF_OP_BEAT || op->kind == HF_OP_CLOSE ||
+                         op->kind == HF_OP_RELEASE_ALL;
+    op->session = op->kind == HF_OP_WHO ? NULL : someone(g);
+    if (op->kind == HF_OP_TYPE_GET)
+        op->type = PICK(g, types);
+    else if (!about_session)
+        name_resource(g, op);
+    if (op->kind == HF_OP_SESSION_OPEN)
+        fill_open(g, op);
+    if (op->kind == HF_OP_ACQUIRE)
+        op->mode = chance(g, 50) ? HF_SHARED : chance(g, 2) ? HF_MODE_COUNT : HF_EXCLUSIVE;
+    if (op->kind == HF_OP_ACQUIRE || op->kind == HF_OP_RENEW) {
+        op->ttl_us = some_ttl(g);
+        op->purpose = PICK(g, texts);
+    }
+    if (op->kind == HF_OP_HAND_OVER)
+        op->target = g->people[below(g, PEOPLE)].id;
+    if (op->kind == HF_OP_REQUEST || op->kind == HF_OP_FORCE_RELEASE)
+        fill_text(g, op);
+    if (!about_session && chance(g, 12))
+        op->fence = g->recent_fence;
+    if (chance(g, 40))
+        op->request_id = PICK(g, request_ids);
+}
+
+/* Ops that may stand beside others, as often as they are named here. */
+static const hf_op_kind together[] = {
+    HF_OP_SESSION_OPEN, HF_OP_SESSION_OPEN, HF_OP_SESSION_OPEN, HF_OP_BEAT,      HF_OP_BEAT,      HF_OP_BEAT,
+    HF_OP_CLOSE,        HF_OP_ACQUIRE,      HF_OP_ACQUIRE,      HF_OP_ACQUIRE,   HF_OP_ACQUIRE,   HF_OP_ACQUIRE,
+    HF_OP_ACQUIRE,      HF_OP_ACQUIRE,      HF_OP_ACQUIRE,      HF_OP_ACQUIRE,   HF_OP_RENEW,     HF_OP_RENEW,
+    HF_OP_DOWNGRADE,    HF_OP_RELEASE,      HF_OP_RELEASE,      HF_OP_RELEASE,   HF_OP_RELEASE,   HF_OP_RELEASE_ALL,
+    HF_OP_HOLDS,        HF_OP_WHO,          HF_OP_WHO,          HF_OP_REQUEST,   HF_OP_REQUEST,   HF_OP_HAND_OVER,
+    HF_OP_HAND_OVER,    HF_OP_FORCE_RELEASE, HF_OP_TYPE_GET,
+};
+static const hf_op_kind apart[] = {
+    HF_OP_TYPE_SET, HF_OP_TYPES, HF_OP_LIST, HF_OP_LIST, HF_OP_LIST, HF_OP_SESSIONS, HF_OP_EVENTS, HF_OP_SWEEP, HF_OP_SWEEP,
+};
+
+static void fill_apart(game *g, hf_op *op)
+{
+    op->limit = chance(g, 60) ? 1 + below(g, 5) : 0;
+    if (op->kind == HF_OP_TYPE_SET) {
+        op->type = PICK(g, types);
+        op->policy = (hf_policy)below(g, HF_POLICY_COUNT);
+        if (chance(g, 70))
+            op->policy = HF_POLICY_READ_WRITE;
+        op->ttl_us = chance(g, 30) ? some_ttl(g) : 0;
+        op->ttl_max_us = chance(g, 20) ? some_ttl(g) : 0;
+        op->actor = chance(g, 50) ? "root" : NULL;
+    }
+    if (op->kind == HF_OP_LIST || op->kind == HF_OP_SESSIONS) {
+        op->type = chance(g, 30) && op->kind == HF_OP_LIST ? PICK(g, types) : NULL;
+        op->user = chance(g, 30) ? PICK(g, users) : NULL;
+        op->target = chance(g, 20) && op->kind == HF_OP_LIST ? g->people[below(g, PEOPLE)].id : NULL;
+        if (chance(g, 50))
+            op->after = g->next;
+    }
+    if (op->kind == HF_OP_EVENTS)
+        op->after_seq = chance(g, 70) ? (int64_t)below(g, (unsigned)g->last_seq + 2) : g->last_seq;
+}
+
+static void fill_batch(game *g, hf_batch *batch)
+{
+    hf_batch_clear(batch);
+    if (chance(g, 20)) {
+        fill_apart(g, hf_batch_add(batch, PICK(g, apart)));
+        if (!chance(g, 2))
+            return;
+    }
+    unsigned count = 1 + below(g, OPS_MOST - 1);
+    for (unsigned i = 0; i < count; i++) {
+        hf_op *op = hf_batch_add(batch, PICK(g, together));
+        fill_op(g, op);
+        op->linked = chance(g, 35) && (i + 1 < count || chance(g, 2));
+        if (op->linked && chance(g, 50))
+            op->request_id = "run";
+    }
+}
+
+/* Whoever has ended gets a new id and key now and then, so that the story goes on. */
+static void renew_people(game *g)
+{
+    for (int i = 0; i < PEOPLE; i++)
+        if (chance(g, 6)) {
+            g->people[i] = draw(g->memory);
+            keep_secret(g->other, &g->people[i]);
+        }
+}
+
+static void move_clock(game *g)
+{
+    int64_t by = 0;
+    if (chance(g, 40))
+        by = below(g, 700) * MILLISECOND;
+    if (chance(g, 10))
+        by = below(g, 90) * SECOND;
+    if (chance(g, 2))
+        by = DAY + below(g, 1000) * SECOND;
+    if (chance(g, 3))
+        by = -(int64_t)below(g, 900) * MILLISECOND;
+    clock_forward(g->memory, by);
+    clock_forward(g->other, by);
+}
+
+static void show_difference(game *g, const char *what, const char *memory, const char *other)
+{
+    check_failed(__FILE__, __LINE__,
+                 "HF_TEST_SEED=%llu HF_TEST_ROUNDS=1, batch %d, at %lld: %s differs\nmemory:\n%s\n%s:\n%s",
+                 (unsigned long long)g->seed, g->number, (long long)g->memory->now_us, what, memory,
+                 g->other->at->name, other);
+}
+
+/* The batch and its answers as text, up to and including the first op that differs. */
+static void compare_answers(game *g)
+{
+    for (size_t i = 0; i < hf_batch_count(g->left); i++) {
+        char *left = NULL, *right = NULL, *op = NULL;
+        size_t size;
+        FILE *out = open_memstream(&left, &size);
+        dump_answer(out, hf_batch_op(g->left, i));
+        fclose(out);
+        out = open_memstream(&right, &size);
+        dump_answer(out, hf_batch_op(g->right, i));
+        fclose(out);
+        if (strcmp(left, right) != 0) {
+            for (size_t j = 0; j <= i; j++)
+                dump_op(stderr, hf_batch_op(g->left, j));
+            out = open_memstream(&op, &size);
+            dump_op(out, hf_batch_op(g->left, i));
+            fclose(out);
+            show_difference(g, op, left, right);
+        }
+        free(left);
+        free(right);
+    }
+}
+
+static void look_at(game *g, const hf_op *op)
+{
+    const hf_answer *answer = &op->answer;
+    const char *flaw = answer_flaw(op, g->memory->secrets, g->memory->secrets_count);
+    if (flaw) {
+        dump_op(stderr, op);
+        dump_answer(stderr, op);
+        show_difference(g, flaw, "", "");
+    }
+    if (op->kind == HF_OP_LIST || op->kind == HF_OP_SESSIONS)
+        g->next = answer->next;
+    for (size_t i = 0; i < answer->events_count; i++)
+        if (answer->events[i].seq > g->last_seq)
+            g->last_seq = answer->events[i].seq;
+    if (answer->locks && answer->locks_count)
+        g->recent_fence = answer->locks[below(g, (unsigned)answer->locks_count)].fence;
+    if (answer->outcome != HF_GRANTED && answer->outcome != HF_UPGRADED)
+        return;
+    /* P8 */
+    for (int t = 0; t < TYPES; t++)
+        for (int i = 0; i < IDS; i++)
+            if (strcmp(op->type, types[t]) == 0 && strcmp(op->id, ids[i]) == 0) {
+                if (answer->locks[0].fence <= g->fences[t][i])
+                    show_difference(g, "a fence that does not grow", "", "");
+                g->fences[t][i] = answer->locks[0].fence;
+            }
+}
+
+/* P1, by what the memory store lists. */
+static void look_at_locks(game *g)
+{
+    hf_batch *batch = NULL;
+    hf_error err = {0};
+    expect(HF_OK, hf_batch_new(1, &batch, &err), err);
+    hf_batch_add(batch, HF_OP_LIST)->limit = HF_LIST_MAX;
+    expect(HF_OK, hf_store_execute(g->memory->store, batch, &err), err);
+    const hf_answer *all = &hf_batch_op(batch, 0)->answer;
+    for (size_t i = 1; i < all->locks_count; i++) {
+        const hf_lock *a = &all->locks[i - 1], *b = &all->locks[i];
+        if (hf_resource_compare(&a->resource, &b->resource) != 0)
+            continue;
+        if (a->mode == HF_EXCLUSIVE || b->mode == HF_EXCLUSIVE || strcmp(a->session, b->session) == 0)
+            show_difference(g, "two locks that exclude each other", "", "");
+    }
+    hf_batch_free(batch);
+}
+
+static void compare_stores(game *g)
+{
+    char *left = dump_store(g->memory->store, DUMP_ALL), *right = dump_store(g->other->store, DUMP_ALL);
+    if (strcmp(left, right) != 0)
+        show_difference(g, "what is in the store", left, right);
+    free(left);
+    free(right);
+    look_at_locks(g);
+}
+
+static void copy_batch(hf_batch *from, hf_batch *to)
+{
+    hf_batch_clear(to);
+    for (size_t i = 0; i < hf_batch_count(from); i++) {
+        const hf_op *op = hf_batch_op(from, i);
+        hf_op *copy = hf_batch_add(to, op->kind);
+        *copy = *op;
+        memset(&copy->answer, 0, sizeof copy->answer);
+    }
+}
+
+static void play_batch(game *g)
+{
+    hf_error left_err = {0}, right_err = {0};
+    copy_batch(g->left, g->right);
+    hf_status left = hf_store_execute(g->memory->store, g->left, &left_err);
+    hf_status right = hf_store_execute(g->other->store, g->right, &right_err);
+    if (left != right || strcmp(left_err.message, right_err.message) != 0) {
+        for (size_t i = 0; i < hf_batch_count(g->left); i++)
+            dump_op(stderr, hf_batch_op(g->left, i));
+        fprintf(stderr, "%s, %s\n", hf_status_wire(left), hf_status_wire(right));
+        show_difference(g, "the batch", left_err.message, right_err.message);
+    }
+    if (left != HF_OK)
+        return;
+    compare_answers(g);
+    for (size_t i = 0; i < hf_batch_count(g->left); i++)
+        look_at(g, hf_batch_op(g->left, i));
+}
+
+static void play_round(const place *memory_at, const place *at, uint64_t seed)
+{
+    game g = {.seed = seed, .dice = seed, .recent_fence = 1};
+    hf_error err = {0};
+    g.memory = world_open(memory_at);
+    g.other = world_open(at);
+    expect(HF_OK, hf_batch_new(OPS_MOST + 1, &g.left, &err), err);
+    expect(HF_OK, hf_batch_new(OPS_MOST + 1, &g.right, &err), err);
+    for (int i = 0; i < PEOPLE; i++) {
+        g.people[i] = draw(g.memory);
+        keep_secret(g.other, &g.people[i]);
+    }
+    expect(HF_OK, hf_credentials_set(&g.liar, g.people[0].id, g.people[1].key, &err), err);
+    for (g.number = 1; g.number <= BATCHES; g.number++) {
+        bool again = g.number > 1 && chance(&g, 10);
+        if (!again) {
+            renew_people(&g);
+            fill_batch(&g, g.left);
+        }
+        move_clock(&g);
+        play_batch(&g);
+        if (chance(&g, 15))
+            compare_stores(&g);
+        if (at->keeps && chance(&g, 2))
+            world_reopen(g.other);
+    }
+    compare_stores(&g);
+    hf_batch_free(g.left);
+    hf_batch_free(g.right);
+    world_close(g.memory);
+    world_close(g.other);
+}
+
+static uint64_t number_from(const char *variable, uint64_t otherwise)
+{
+    const char *text = getenv(variable);
+    return text && *text ? strtoull(text, NULL, 0) : otherwise;
+}
+
+static uint64_t first_seed;
+
+static void every_answer_is_the_same_as_of_memory(void **state)
+{
+    const place *at = *state;
+    place memory_at = place_memory();
+    uint64_t rounds = number_from("HF_TEST_ROUNDS", ROUNDS);
+    for (uint64_t i = 0; i < rounds; i++)
+        play_round(&memory_at, at, first_seed + i);
+}
+
+int main(void)
+{
+    size_t count = 0, chosen = 0;
+    const place *all = places(&count);
+    struct CMUnitTest units[16];
+    static char names[16][96];
+    first_seed = number_from("HF_TEST_SEED", (uint64_t)time(NULL) * 1000 + (uint64_t)getpid() % 1000);
+    printf("# HF_TEST_SEED=%llu\n", (unsigned long long)first_seed);
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(all[i].url, "memory:") == 0 && count > 1)
+            continue;
+        snprintf(names[chosen], sizeof names[chosen], "%s: every_answer_is_the_same_as_of_memory", all[i].name);
+        units[chosen] = (struct CMUnitTest){names[chosen], every_answer_is_the_same_as_of_memory, NULL, NULL,
+                                            (void *)(uintptr_t)&all[i]};
+        chosen++;
+    }
+    return _cmocka_run_group_tests("same_as_memory", units, chosen, NULL, NULL);
+}

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: MIT */
+/* A SQLite file as a store: what is refused and left untouched, what is found again, who else may use it. */
+#include "suite.h"
+
+#include <base/seams.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <store/store.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* A file's bytes; NULL when there is none. */
+typedef struct content {
+    char *bytes;
+    size_t size;
+} content;
+
+static content content_of(const char *path)
+{
+    content it = {NULL, 0};
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        return it;
+    fseek(file, 0, SEEK_END);
+    it.size = (size_t)ftell(file);
+    rewind(file);
+    it.bytes = malloc(it.size + 1);
+    expect_int(fread(it.bytes, 1, it.size, file), it.size);
+    fclose(file);
+    return it;
+}
+
+static void write_file(const char *path, const void *bytes, size_t size)
+{
+    FILE *file = fopen(path, "wb");
+    expect_true(file != NULL);
+    expect_int(fwrite(bytes, 1, size, file), size);
+    fclose(file);
+}
+
+/* Runs SQL on a file behind the store's back, and leaves no log beside it. */
+static void alter(const char *path, const char *sql)
+{
+    sqlite3 *db = NULL;
+    expect_int(sqlite3_open(path, &db), SQLITE_OK);
+    char *problem = NULL;
+    if (sqlite3_exec(db, sql, NULL, NULL, &problem) != SQLITE_OK)
+        check_failed(__FILE__, __LINE__, "%s: %s", sql, problem);
+    sqlite3_exec(db, "PRAGMA wal_checkpoint(TRUNCATE)", NULL, NULL, NULL);
+    expect_int(sqlite3_close(db), SQLITE_OK);
+}
+
+static void open_comes_to(const char *path, hf_status status)
+{
+    char url[HF_URL_MAX + 8];
+    snprintf(url, sizeof url, "sqlite:%s", path);
+    hf_error err = {0};
+    hf_store *store = NULL;
+    expect(status, hf_store_open(url, &store, &err), err);
+    if (status != HF_OK) {
+        expect_true(store == NULL);
+        expect_contains(err.message, path);
+    }
+    hf_store_close(store);
+}
+
+/* The file is refused as unavailable, and not a byte of it is changed. */
+static void refused_untouched(const char *path)
+{
+    content before = content_of(path);
+    expect_true(before.bytes != NULL);
+    open_comes_to(path, HF_UNAVAILABLE);
+    open_comes_to(path, HF_UNAVAILABLE);
+    content after = content_of(path);
+    expect_int(after.size, before.size);
+    expect_true(memcmp(before.bytes, after.bytes, before.size) == 0);
+    free(before.bytes);
+    free(after.bytes);
+    static const char *const endings[] = {"-wal", "-journal"};
+    for (size_t i = 0; i < 2; i++) {
+        char beside[HF_URL_MAX + 16];
+        struct stat info;
+        snprintf(beside, sizeof beside, "%s%s", path, endings[i]);
+        expect_true(stat(beside, &info) != 0 || info.st_size == 0);
+    }
+}
+
+/* A store with a lock in it, closed; its path. */
+static const char *made(world *w, hf_credentials *alice)
+{
+    *alice = person_idle(w, "alice", "Alice Chen", DAY);
+    done(w, ACQUIRE, BY(*alice), ON("policy", "1"));
+    hf_store_close(w->store);
+    w->store = NULL;
+    return strchr(w->url, ':') + 1;
+}
+
+static void a_folder_is_not_a_store(world *w)
+{
+    (void)w;
+    open_comes_to(scratch_folder(), HF_UNAVAILABLE);
+}
+
+static void a_file_in_a_folder_that_is_not_there_is_unavailable(world *w)
+{
+    (void)w;
+    char path[HF_URL_MAX], inside[HF_URL_MAX + 16];
+    scratch_path("", path);
+    snprintf(inside, sizeof inside, "%s/locks.db", path);
+    open_comes_to(inside, HF_UNAVAILABLE);
+}
+
+/* Takes away the right of root to write everywhere, and gives it back. */
+static void bow_to_permissions(bool bow)
+{
+    struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+    static struct __user_cap_data_struct before[2];
+    if (bow) {
+        expect_int(syscall(SYS_capget, &header, before), 0);
+        struct __user_cap_data_struct less[2] = {before[0], before[1]};
+        less[0].effective &= ~(1u << CAP_DAC_OVERRIDE | 1u << CAP_DAC_READ_SEARCH);
+        expect_int(syscall(SYS_capset, &header, less), 0);
+    } else {
+        expect_int(syscall(SYS_capset, &header, before), 0);
+    }
+}
+
+static void a_folder_that_cannot_be_written_is_unavailable(world *w)
+{
+    (void)w;
+    char folder[HF_URL_MAX], path[HF_URL_MAX + 16];
+    scratch_path("", folder);
+    expect_int(mkdir(folder, 0555), 0);
+    snprintf(path, sizeof path, "%s/locks.db", folder);
+    bow_to_permissions(true);
+    open_comes_to(path, HF_UNAVAILABLE);
+    bow_to_permissions(false);
+    expect_int(rmdir(folder), 0);
+}
+
+static void a_file_that_cannot_be_written_is_unavailable(world *w)
+{
+    hf_credentials alice;
+    const char *path = made(w, &alice);
+    expect_int(chmod(path, 0444), 0);
+    bow_to_permissions(true);
+    refused_untouched(path);
+    bow_to_permissions(false);
+}
+
+static void a_file_that_is_no_database_is_refused_and_left_alone(world *w)
+{
+    (void)w;
+    char path[HF_URL_MAX];
+    scratch_path(".db", path);
+    static const char text[] = "Dear diary, today I was opened as a database. I did not like it at all, and said so.\n";
+    write_file(path, text, sizeof text - 1);
+    refused_untouched(path);
+    char noise[8192];
+    for (size_t i = 0; i < sizeof noise; i++)
+        noise[i] = (char)(i * 2654435761u >> 13);
+    write_file(path, noise, sizeof noise);
+    refused_untouched(path);
+    unlink(path);
+}
+
+/* Damaged in the header, in the first page, in the middle, and cut off. */
+static void a_corrupt_file_is_refused_and_left_alone(world *w)
+{
+    hf_credentials alice;
+    const char *path = made(w, &alice);
+    content good = content_of(path);
+    expect_true(good.size >= 8192);
+    static const struct {
+        size_t from, count;
+    } wounds[] = {{0, 16}, {100, 300}, {100, 3900}};
+    for (size_t i = 0; i < sizeof wounds / sizeof *wounds; i++) {
+        char *bad = malloc(good.size);
+        memcpy(bad, good.bytes, good.size);
+        memset(bad + wounds[i].from, 0xa5, wounds[i].count);
+        write_file(path, bad, good.size);
+        refused_untouched(path);
+        free(bad);
+    }
+    write_file(path, good.bytes, 4096 + 100);
+    refused_untouched(path);
+    write_file(path, good.bytes, good.size);
+    open_comes_to(path, HF_OK);
+    free(good.bytes);
+}
+
+static void another_programs_database_is_refused_and_left_alone(world *w)
+{
+    (void)w;
+    char path[HF_URL_MAX];
+    scratch_path(".db", path);
+    alter(path, "CREATE TABLE customer (id INTEGER PRIMARY KEY, name TEXT); INSERT INTO customer VALUES (1, 'Ada')");
+    refused_untouched(path);
+    unlink(path);
+}
+
+/* Only a file that is not there, or empty, becomes a store. */
+static void an_empty_file_becomes_a_store(world *w)
+{
+    (void)w;
+    char path[HF_URL_MAX];
+    scratch_path(".db", path);
+    write_file(path, "", 0);
+    open_comes_to(path, HF_OK);
+    unlink(path);
+}
+
+static void a_schema_two_versions_newer_is_refused_and_left_alone(world *w)
+{
+    hf_credentials alice;
+    const char *path = made(w, &alice);
+    alter(path, "UPDATE holdfast_meta SET value = CAST(value + 2 AS TEXT) WHERE name = 'schema'");
+    refused_untouched(path);
+}
+
+/* So that servers can be upgraded one by one. */
+static void a_schema_one_version_newer_works(world *w)
+{
+    hf_credentials alice;
+    const char *path = made(w, &alice);
+    alter(path, "UPDATE holdfast_meta SET value = CAST(value + 1 AS TEXT) WHERE name = 'schema'");
+    hf_error err = {0};
+    expect(HF_OK, hf_store_open(w->url, &w->store, &err), err);
+    clock_set(w, w->now_us);
+    done(w, HOLDS, BY(alice), ON("policy", "1"));
+    done(w, RELEASE, BY(alice), ON("policy", "1"));
+}
+
+static void a_schema_version_that_makes_no_sense_is_refused(world *w)
+{
+    hf_credentials alice;
+    const char *path = made(w, &alice);
+    static const char *const nonsense[] = {"'abc'", "''", "'-1'", "'99999999999999999999'"};
+    for (size_t i = 0; i < sizeof nonsense / sizeof *nonsense; i++) {
+        char sql[128];
+        snprintf(sql, sizeof sql, "UPDATE holdfast_meta SET value = %s WHERE name = 'schema'", nonsense[i]);
+        alter(path, sql);
+        refused_untouched(path);
+    }
+}
+
+static int64_t pretended_kind;
+
+static int64_t pretend_kind(const char *path)
+{
+    (void)path;
+    return pretended_kind;
+}
+
+/* Network filesystems: NFS, SMB, CIFS, SMB2, AFS, Ceph, 9P. */
+static void a_network_filesystem_is_refused_pointing_to_serve(world *w)
+{
+    (void)w;
+    static const int64_t kinds[] = {0x6969, 0x517b, 0xff534d42, 0xfe534d42, 0x5346414f, 0x00c36400, 0x01021997};
+    int64_t (*before)(const char *) = hf_seam.fs_kind;
+    char path[HF_URL_MAX], url[HF_URL_MAX + 8];
+    scratch_path(".db", path);
+    snprintf(url, sizeof url, "sqlite:%s", path);
+    hf_seam.fs_kind = pretend_kind;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        pretended_kind = kinds[i];
+        hf_error err = {0};
+        hf_store *store = NULL;
+        hf_status status = hf_store_open(url, &store, &err);
+        hf_seam.fs_kind = before;
+        if (status != HF_UNAVAILABLE)
+            check_failed(__FILE__, __LINE__, "a file on a filesystem of kind %llx came to %s",
+                         (unsigned long long)kinds[i], hf_status_wire(status));
+        expect_contains(err.message, "serve");
+        struct stat info;
+        expect_true(stat(path, &info) != 0);
+        hf_seam.fs_kind = pretend_kind;
+    }
+    pretended_kind = 0xef53; /* ext4 */
+    open_comes_to(path, HF_OK);
+    hf_seam.fs_kind = before;
+    unlink(path);
+}
+
+/* P2 */
+static void locks_are_found_again_after_closing_and_opening(world *w)
+{
+    hf_credentials alice = person_idle(w, "alice", "Alice Chen", DAY), bob = person_idle(w, "bob", "Bob Smith", DAY);
+    done(w, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = HOUR, .purpose = "renewal");
+    done(w, ACQUIRE, BY(bob), ON("policy", "2"), .mode = HF_SHARED);
+    done(w, REQUEST, BY(bob), ON("policy", "1"), .text = "please");
+    done(w, TYPE_SET, .type = "claim", .policy = HF_POLICY_OPTIMISTIC, .ttl_max_us = HOUR);
+    done(w, ACQUIRE, BY(bob), ON("policy", "3"));
+    done(w, FORCE_RELEASE, ON("policy", "3"), .actor = "root", .text = "why");
+    char *before = snapshot(w);
+    world_reopen(w);
+    unchanged(w, before);
+    expect_int(done(w, BEAT, BY(bob))->lost_count, 1);
+    expect_int(done(w, BEAT, BY(alice))->requests_count, 1);
+    refused(w, HF_LOCKED, ACQUIRE, BY(bob), ON("policy", "1"));
+}
+
+/* P1 */
+static void two_handles_on_one_file_see_the_same_locks(world *w)
+{
+    hf_error err = {0};
+    hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
+    hf_store *first = w->store, *second = NULL;
+    expect(HF_OK, hf_store_open(w->url, &second, &err), err);
+    hf_store_clock_freeze(second, w->now_us);
+    for (int i = 0; i < 20; i++) {
+        w->store = i % 2 ? second : first;
+        int64_t fence = done(w, ACQUIRE, BY(alice), ON("policy", "1"))->locks[0].fence;
+        w->store = i % 2 ? first : second;
+        const hf_answer *no = refused(w, HF_LOCKED, ACQUIRE, BY(bob), ON("policy", "1"));
+        expect_int(no->locks[0].fence, fence);
+        done(w, BEAT, BY(bob));
+        done(w, RELEASE, BY(alice), ON("policy", "1"));
+    }
+    w->store = first;
+    char *seen = snapshot(w);
+    w->store = second;
+    unchanged(w, seen);
+    w->store = first;
+    hf_store_close(second);
+}
+
+static void namespaces_of_one_file_do_not_see_each_other(world *w)
+{
+    hf_error err = {0};
+    char url[HF_URL_MAX + 32];
+    snprintf(url, sizeof url, "%s?namespace=other", w->url);
+    hf_store *first = w->store, *other = NULL;
+    expect(HF_OK, hf_store_open(url, &other, &err), err);
+    hf_store_clock_freeze(other, w->now_us);
+    hf_credentials alice = person(w, "alice", "Alice Chen");
+    done(w, ACQUIRE, BY(alice), ON("policy", "1"));
+    w->store = other;
+    refused(w, HF_NOT_FOUND, BEAT, BY(alice));
+    expect_int(done(w, LIST)->locks_count, 0);
+    expect_int(done(w, EVENTS)->events_count, 0);
+    hf_credentials bob = person(w, "bob", "Bob Smith");
+    done(w, ACQUIRE, BY(bob), ON("policy", "1"));
+    w->store = first;
+    expect_int(done(w, LIST)->locks_count, 1);
+    hf_store_close(other);
+}
+
+/* The grade says what an acknowledged lock survives. */
+static void the_grade_of_a_file_is_disk(world *w)
+{
+    hf_grade grade = {0};
+    hf_store_grade(w->store, &grade);
+    expect_int(grade.level, HF_GRADE_DISK);
+    expect_true(grade.text[0] != '\0');
+}
+
+static const suite_test sqlite_file_tests[] = {
+    TEST_FILE(a_folder_is_not_a_store),
+    TEST_FILE(a_file_in_a_folder_that_is_not_there_is_unavailable),
+    TEST_FILE(a_folder_that_cannot_be_written_is_unavailable),
+    TEST_FILE(a_file_that_cannot_be_written_is_unavailable),
+    TEST_FILE(a_file_that_is_no_database_is_refused_and_left_alone),
+    TEST_FILE(a_corrupt_file_is_refused_and_left_alone),
+    TEST_FILE(another_programs_database_is_refused_and_left_alone),
+    TEST_FILE(an_empty_file_becomes_a_store),
+    TEST_FILE(a_schema_two_versions_newer_is_refused_and_left_alone),
+    TEST_FILE(a_schema_one_version_newer_works),
+    TEST_FILE(a_schema_version_that_makes_no_sense_is_refused),
+    TEST_FILE(a_network_filesystem_is_refused_pointing_to_serve),
+    TEST_FILE(locks_are_found_again_after_closing_and_opening),
+    TEST_FILE(two_handles_on_one_file_see_the_same_locks),
+    TEST_FILE(namespaces_of_one_file_do_not_see_each_other),
+    TEST_FILE(the_grade_of_a_file_is_disk),
+};
+THEME(sqlite_file);

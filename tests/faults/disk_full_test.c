@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: MIT */
+/* The disk is full: what needs room is refused with a sentence that says so, releases and beats still work (a reserve
+ * beside the database is given up), nothing acknowledged is lost, and when there is room again all is as before. Once on
+ * a disk that the shim makes small, once on a small tmpfs where one can be mounted. */
+#include "base/seams.h"
+#include "faults/ledger.h"
+#include "faults/shim.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <holdfast/holdfast.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <support/check.h>
+#include <support/place.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LOCKS_MAX 20000
+#define MEGABYTE (1024 * 1024)
+
+typedef struct disk {
+    char path[HF_URL_MAX];
+    char reserve[HF_URL_MAX + 16];
+    hf_manager *manager;
+    hf_session *holder;
+    hf_session *reader;
+    size_t count; /* locks acknowledged */
+    int64_t fences[LOCKS_MAX];
+    bool released[LOCKS_MAX];
+} disk;
+
+static void open_disk(disk *d)
+{
+    char url[HF_URL_MAX + 16];
+    hf_error err = {0};
+    snprintf(url, sizeof url, "sqlite:%s", d->path);
+    snprintf(d->reserve, sizeof d->reserve, "%s-reserve", d->path);
+    expect(HF_OK, hf_manager_open(url, &d->manager, &err), err);
+}
+
+static hf_session *open_session(disk *d, const char *user)
+{
+    hf_error err = {0};
+    hf_session *session = NULL;
+    hf_session_options options = {.user = user, .idle_us = INT64_C(3600000000)};
+    expect(HF_OK, hf_session_open(d->manager, &options, &session, &err), err);
+    return session;
+}
+
+static hf_resource numbered(size_t number)
+{
+    hf_resource resource = {.type = "full"};
+    snprintf(resource.id, sizeof resource.id, "%06zu", number);
+    return resource;
+}
+
+static hf_status acquire(disk *d, size_t number, int64_t *fence, hf_error *err)
+{
+    static const char purpose[] = "a purpose that is as long as purposes tend to be, so that the disk fills up sooner "
+                                  "than it would with purposes of the shorter kind";
+    hf_resource resource = numbered(number);
+    hf_acquire_options options = {.purpose = purpose};
+    hf_lock lock;
+    hf_status status = hf_session_acquire(d->holder, &resource, &options, &lock, err);
+    if (status == HF_OK)
+        *fence = lock.fence;
+    return status;
+}
+
+/* Acquires until it is refused. */
+static void fill(disk *d)
+{
+    hf_error err = {0};
+    hf_status status = HF_OK;
+    while (d->count < LOCKS_MAX && status == HF_OK) {
+        status = acquire(d, d->count, &d->fences[d->count], &err);
+        d->count += status == HF_OK;
+    }
+    expect_true(d->count < LOCKS_MAX);
+    expect_status(HF_UNAVAILABLE, status, err.message);
+    expect_contains(err.message, "full");
+    printf("# refused after %zu locks: %s\n", d->count, err.message);
+}
+
+static void expect_still_full(disk *d)
+{
+    for (size_t i = 0; i < 20; i++) {
+        hf_error err = {0};
+        int64_t fence;
+        expect_status(HF_UNAVAILABLE, acquire(d, d->count + i, &fence, &err), err.message);
+        expect_contains(err.message, "full");
+    }
+}
+
+static void beat(hf_session *session)
+{
+    hf_error err = {0};
+    expect(HF_OK, hf_session_beat(session, NULL, &err), err);
+}
+
+/* Releases every lock that leaves that remainder, with beats in between. */
+static void release_some(disk *d, size_t remainder)
+{
+    for (size_t i = 0; i < d->count; i++) {
+        hf_error err = {0};
+        hf_resource resource = numbered(i);
+        if (i % 2 != remainder)
+            continue;
+        expect(HF_OK, hf_session_release(d->holder, &resource, d->fences[i], &err), err);
+        d->released[i] = true;
+        beat(d->holder);
+        beat(d->reader);
+    }
+}
+
+/* Whatever was acknowledged is so. */
+static void expect_as_acknowledged(disk *d)
+{
+    for (size_t i = 0; i < d->count; i++) {
+        hf_error err = {0};
+        hf_resource resource = numbered(i);
+        hf_status status = hf_session_holds(d->holder, &resource, d->fences[i], NULL, &err);
+        expect_status(d->released[i] ? HF_NOT_HELD : HF_OK, status, err.message);
+    }
+}
+
+static void reopen(disk *d)
+{
+    char holder[HF_SESSION_ID_SIZE + HF_KEY_SIZE], reader[HF_SESSION_ID_SIZE + HF_KEY_SIZE];
+    hf_error err = {0};
+    snprintf(holder, sizeof holder, "%s.%s", hf_session_id(d->holder), hf_session_credentials(d->holder)->key);
+    snprintf(reader, sizeof reader, "%s.%s", hf_session_id(d->reader), hf_session_credentials(d->reader)->key);
+    hf_session_free(d->holder);
+    hf_session_free(d->reader);
+    hf_manager_close(d->manager);
+    open_disk(d);
+    expect(HF_OK, hf_session_attach(d->manager, holder, &d->holder, &err), err);
+    expect(HF_OK, hf_session_attach(d->manager, reader, &d->reader, &err), err);
+}
+
+/* The whole story on one disk. make_room gives space back. */
+static void story(disk *d, void (*make_room)(disk *))
+{
+    hf_error err = {0};
+    open_disk(d);
+    d->holder = open_session(d, "Alice Chen");
+    d->reader = open_session(d, "Bob Smith");
+    expect_int(access(d->reserve, F_OK), 0);
+    fill(d);
+    expect_still_full(d);
+    expect_as_acknowledged(d);
+    release_some(d, 0);
+    expect_as_acknowledged(d);
+    printf("# %zu locks released, %zu beats, while full; the reserve is %s\n", (d->count + 1) / 2, d->count,
+           access(d->reserve, F_OK) == 0 ? "still there" : "given up");
+    reopen(d); /* also while it is full */
+    expect_as_acknowledged(d);
+    release_some(d, 1);
+    expect_as_acknowledged(d);
+
+    make_room(d);
+    int64_t fence;
+    for (size_t i = 0; i < 50; i++)
+        expect(HF_OK, acquire(d, LOCKS_MAX + i, &fence, &err), err);
+    expect_int(access(d->reserve, F_OK), 0); /* laid in again */
+    expect_as_acknowledged(d);
+    hf_session_free(d->holder);
+    hf_session_free(d->reader);
+    hf_manager_close(d->manager);
+    hf_seam.sqlite_vfs = NULL;
+    const char *problem = ledger_inspect(d->path);
+    if (problem)
+        check_failed(__FILE__, __LINE__, "%s", problem);
+}
+
+/* ---- a small disk, by the shim ---- */
+
+static void raise_capacity(disk *d)
+{
+    (void)d;
+    shim.capacity = 0;
+}
+
+static void on_a_small_disk(int64_t capacity)
+{
+    static disk d;
+    memset(&d, 0, sizeof d);
+    shim_reset();
+    scratch_path(".db", d.path);
+    snprintf(d.reserve, sizeof d.reserve, "%s-reserve", d.path);
+    shim.capacity = capacity;
+    shim.beside = d.reserve;
+    hf_seam.sqlite_vfs = SHIM_VFS;
+    story(&d, raise_capacity);
+    printf("# %llu writes found no room on %lld bytes\n", (unsigned long long)shim_count().full, (long long)capacity);
+    expect_true(shim_count().full > 0);
+    shim_reset();
+}
+
+static void release_and_beat_still_work_when_the_disk_is_full(void **state)
+{
+    (void)state;
+    on_a_small_disk(6 * MEGABYTE);
+    on_a_small_disk(4 * MEGABYTE);
+}
+
+/* ---- a small tmpfs ---- */
+
+static bool write_text(const char *path, const char *text)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    bool good = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+    if (fd >= 0)
+        close(fd);
+    return good;
+}
+
+/* Mounts of this process alone; without rights, in a user namespace of its own. */
+static bool own_mounts(void)
+{
+    char map[64];
+    unsigned uid = getuid();
+    if (unshare(CLONE_NEWNS) == 0)
+        return true;
+    if (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0)
+        return false;
+    snprintf(map, sizeof map, "%u %u 1", uid, uid);
+    return write_text("/proc/self/uid_map", map);
+}
+
+static char mounted[HF_URL_MAX], ballast[HF_URL_MAX + 16];
+
+static bool mount_small(const char *options)
+{
+    if (!own_mounts())
+        return false;
+    scratch_path(".mnt", mounted);
+    return mkdir(mounted, 0700) == 0 && mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+           mount("holdfast-test", mounted, "tmpfs", 0, options) == 0;
+}
+
+static void remove_ballast(disk *d)
+{
+    (void)d;
+    expect_int(unlink(ballast), 0);
+}
+
+static void the_same_on_a_real_small_filesystem(void **state)
+{
+    (void)state;
+    static disk d;
+    memset(&d, 0, sizeof d);
+    if (!mount_small("size=8m,mode=0700")) {
+        printf("# no tmpfs can be mounted here (%s): only the shim's disk was tried\n", strerror(errno));
+        skip();
+    }
+    snprintf(ballast, sizeof ballast, "%s/ballast", mounted);
+    int fd = open(ballast, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    expect_true(fd >= 0);
+    expect_int(posix_fallocate(fd, 0, 3 * MEGABYTE), 0);
+    close(fd);
+    snprintf(d.path, sizeof d.path, "%.*s/locks.db", HF_URL_MAX - 16, mounted);
+    story(&d, remove_ballast);
+    expect_int(umount2(mounted, MNT_DETACH), 0);
+}
+
+int main(void)
+{
+    if (!shim_register())
+        return 1;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(release_and_beat_still_work_when_the_disk_is_full),
+        cmocka_unit_test(the_same_on_a_real_small_filesystem),
+    };
+    return cmocka_run_group_tests_name("a full disk", tests, NULL, NULL);
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+/* Real processes race for a few locks on one SQLite file: sessions die and are stepped over, clients are stopped and
+ * killed in the middle of what they do, and the history of all of them is checked (P1, P5, P7, P8).
+ *
+ * The program starts itself again for each client, with the arguments of worker_main. */
+#include "races/verdict.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <support/check.h>
+#include <support/place.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define CLIENTS_MAX 64
+#define LOG_ROOM 1000000 /* the file is sparse */
+
+static void *map_file(const char *path, size_t size)
+{
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0 || ftruncate(fd, (off_t)size) != 0)
+        return NULL;
+    void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+    return at == MAP_FAILED ? NULL : at;
+}
+
+/* ---- a client: --worker URL CLIENT SEED UNTIL-US BOARD LOG ---- */
+
+static int worker_main(char **args)
+{
+    race_worker worker = {.client = (uint32_t)strtoul(args[1], NULL, 10), .seed = (unsigned)strtoul(args[2], NULL, 10),
+                          .until_us = strtoll(args[3], NULL, 10)};
+    hf_error err = {0};
+    worker.board = map_file(args[4], sizeof *worker.board);
+    worker.log = map_file(args[5], race_log_size(LOG_ROOM));
+    worker.reads_events = worker.client == 0;
+    if (!worker.board || !worker.log)
+        return 3;
+    race_log_init(worker.log, LOG_ROOM);
+    if (hf_manager_open(args[0], &worker.manager, &err) != HF_OK) {
+        snprintf(worker.log->surprise, sizeof worker.log->surprise, "open: %s", err.message);
+        worker.log->surprises = 1;
+        return 4;
+    }
+    race_work(&worker);
+    hf_manager_close(worker.manager);
+    return 0;
+}
+
+/* ---- the parent ---- */
+
+typedef struct race {
+    char url[HF_URL_MAX];
+    char board_path[HF_URL_MAX];
+    race_board *board;
+    race_drift drift;
+    int64_t until_us;
+    unsigned seed;
+    size_t clients;
+    struct {
+        pid_t pid; /* 0: gone */
+        bool killed;
+        race_log *log;
+    } client[CLIENTS_MAX];
+    size_t stops, kills;
+} race;
+
+static void client_start(race *r)
+{
+    size_t number = r->clients++;
+    char log_path[HF_URL_MAX], client[16], seed[16], until[32];
+    scratch_path(".log", log_path);
+    r->client[number].log = map_file(log_path, race_log_size(LOG_ROOM));
+    expect_true(r->client[number].log != NULL);
+    snprintf(client, sizeof client, "%zu", number);
+    snprintf(seed, sizeof seed, "%u", r->seed + (unsigned)number);
+    snprintf(until, sizeof until, "%lld", (long long)r->until_us);
+    pid_t pid = fork();
+    expect_true(pid >= 0);
+    if (pid == 0) {
+        execl("/proc/self/exe", "races", "--worker", r->url, client, seed, until, r->board_path, log_path, (char *)NULL);
+        _exit(5);
+    }
+    r->client[number].pid = pid;
+}
+
+static size_t some_client(race *r)
+{
+    size_t number;
+    do /* not the first, which reads the events */
+        number = 1 + (size_t)rand_r(&r->seed) % (r->clients - 1);
+    while (!r->client[number].pid || r->client[number].killed);
+    return number;
+}
+
+/* Stops a client for longer than most sessions live, wherever it happens to be. */
+static void stop_one(race *r)
+{
+    size_t number = some_client(r);
+    kill(r->client[number].pid, SIGSTOP);
+    usleep(350 * 1000);
+    kill(r->client[number].pid, SIGCONT);
+    r->stops++;
+}
+
+static void kill_one(race *r)
+{
+    size_t number = some_client(r);
+    kill(r->client[number].pid, SIGKILL);
+    waitpid(r->client[number].pid, NULL, 0);
+    r->client[number].killed = true;
+    r->client[number].pid = 0;
+    r->kills++;
+    client_start(r);
+}
+
+static void disturb(race *r)
+{
+    int64_t next_us = race_now_us() + 500000;
+    for (unsigned turn = 0; race_now_us() < r->until_us; turn++) {
+        usleep(20000);
+        race_drift_note(&r->drift);
+        if (race_now_us() < next_us || r->until_us - race_now_us() < 700000 || r->clients + 2 > CLIENTS_MAX)
+            continue;
+        if (turn % 2)
+            stop_one(r);
+        else
+            kill_one(r);
+        next_us = race_now_us() + 600000;
+    }
+}
+
+static void wait_for_all(race *r)
+{
+    for (size_t i = 0; i < r->clients; i++) {
+        int status = 0;
+        if (!r->client[i].pid)
+            continue;
+        expect_int(waitpid(r->client[i].pid, &status, 0), r->client[i].pid);
+        if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+            printf("# client %zu ended with %d: %s\n", i, status, r->client[i].log->surprise);
+        expect_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+}
+
+static void processes_race_for_locks_and_every_promise_holds(void **state)
+{
+    (void)state;
+    static race r;
+    char path[HF_URL_MAX];
+    hf_error err = {0};
+    hf_manager *manager = NULL;
+    int seconds = race_seconds(10, 60);
+    size_t count = race_is_long() ? 16 : 8;
+    scratch_path(".db", path);
+    snprintf(r.url, sizeof r.url, "sqlite:%.*s", HF_URL_MAX - 8, path);
+    scratch_path(".board", r.board_path);
+    r.board = map_file(r.board_path, sizeof *r.board);
+    expect_true(r.board != NULL);
+    r.board->offset_us = race_offset_us();
+    r.seed = getenv("HF_TEST_SEED") ? (unsigned)strtoul(getenv("HF_TEST_SEED"), NULL, 10) : (unsigned)race_now_us();
+    printf("# %zu processes, %d seconds, seed %u\n", count, seconds, r.seed);
+    race_drift_begin(&r.drift, r.board->offset_us);
+    r.until_us = race_now_us() + (int64_t)seconds * 1000000;
+    for (size_t i = 0; i < count; i++)
+        client_start(&r);
+    disturb(&r);
+    wait_for_all(&r);
+    race_drift_note(&r.drift);
+    printf("# %zu clients were stopped for a while, %zu were killed\n", r.stops, r.kills);
+
+    race_log *logs[CLIENTS_MAX];
+    for (size_t i = 0; i < r.clients; i++)
+        logs[i] = r.client[i].log;
+    expect(HF_OK, hf_manager_open(r.url, &manager, &err), err);
+    race_judge(manager, logs, r.clients, &r.drift, (size_t)seconds * 50, (size_t)seconds * 2);
+    hf_manager_close(manager);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 8 && strcmp(argv[1], "--worker") == 0)
+        return worker_main(argv + 2);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(processes_race_for_locks_and_every_promise_holds),
+    };
+    return cmocka_run_group_tests_name("races of processes", tests, NULL, NULL);
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/* Threads of one process share a manager, and partly a session, on each store; the history is checked as that of the
+ * processes is. Meant for the thread sanitizer too. */
+#include "races/verdict.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <support/check.h>
+#include <support/place.h>
+#include <unistd.h>
+
+#define THREADS 6
+#define LOG_ROOM 200000
+
+static race_board board;
+
+static void *worker_main(void *worker)
+{
+    race_work(worker);
+    return NULL;
+}
+
+static race_log *log_new(void)
+{
+    race_log *log = calloc(1, race_log_size(LOG_ROOM));
+    expect_true(log != NULL);
+    race_log_init(log, LOG_ROOM);
+    return log;
+}
+
+static void race_on(const place *at)
+{
+    char url[HF_URL_MAX];
+    hf_error err = {0};
+    hf_manager *manager = NULL;
+    race_worker workers[THREADS + 1] = {0};
+    race_log *logs[THREADS + 1];
+    pthread_t threads[THREADS];
+    race_drift drift;
+    int seconds = race_seconds(3, 20);
+    memset(&board, 0, sizeof board);
+    place_fresh(at, url);
+    expect(HF_OK, hf_manager_open(url, &manager, &err), err);
+    board.offset_us = race_offset_us();
+    race_drift_begin(&drift, board.offset_us);
+    int64_t until_us = race_now_us() + (int64_t)seconds * 1000000;
+    for (uint32_t i = 0; i <= THREADS; i++) {
+        logs[i] = log_new();
+        workers[i] = (race_worker){.manager = manager, .board = &board, .log = logs[i], .client = i, .seed = i + 1,
+                                   .until_us = until_us, .reads_events = i == 0};
+    }
+    uint32_t number;
+    hf_session *common = race_open(&workers[THREADS], RACE_COMMON_IDLE_US, &number);
+    expect_true(common != NULL);
+    for (uint32_t i = 0; i < THREADS; i++) {
+        workers[i].common = i < THREADS / 2 ? common : NULL;
+        workers[i].common_number = number;
+        expect_int(pthread_create(&threads[i], NULL, worker_main, &workers[i]), 0);
+    }
+    while (race_now_us() < until_us) {
+        usleep(20000);
+        race_drift_note(&drift);
+    }
+    for (uint32_t i = 0; i < THREADS; i++)
+        expect_int(pthread_join(threads[i], NULL), 0);
+    hf_session_free(common);
+    printf("# %s, %d threads, %d seconds\n", at->name, THREADS, seconds);
+    race_judge(manager, logs, THREADS + 1, &drift, (size_t)seconds * 50, (size_t)seconds);
+    for (uint32_t i = 0; i <= THREADS; i++)
+        free(logs[i]);
+    hf_manager_close(manager);
+    place_discard(at, url);
+}
+
+static void threads_that_share_a_manager_keep_every_promise(void **state)
+{
+    (void)state;
+    size_t count;
+    const place *all = places(&count);
+    for (size_t i = 0; i < count; i++)
+        race_on(&all[i]);
+}
+
+/* ---- the keeper beside working threads ---- */
+
+typedef struct busy_thread {
+    hf_manager *manager;
+    uint32_t number;
+    int64_t until_us;
+    size_t rounds;
+    size_t refused;
+    hf_error err; /* the first failure */
+} busy_thread;
+
+static bool went_wrong(busy_thread *t, hf_status status, const hf_error *err)
+{
+    if (status == HF_OK)
+        return false;
+    if (status == HF_BUSY) {
+        t->refused++;
+        return false;
+    }
+    t->err = *err;
+    t->err.status = status;
+    return true;
+}
+
+/* Never beats: that is the keeper's work. */
+static void *busy_main(void *argument)
+{
+    busy_thread *t = argument;
+    hf_error err = {0};
+    hf_session *session = NULL;
+    hf_resource own = race_resource(t->number), round = race_resource(100 + t->number);
+    hf_session_options options = {.user = "worker", .idle_us = 600000};
+    if (went_wrong(t, hf_session_open(t->manager, &options, &session, &err), &err))
+        return NULL;
+    bool wrong = went_wrong(t, hf_session_acquire(session, &own, NULL, NULL, &err), &err);
+    while (!wrong && race_now_us() < t->until_us) {
+        wrong = went_wrong(t, hf_session_acquire(session, &round, NULL, NULL, &err), &err) ||
+                went_wrong(t, hf_session_release(session, &round, 0, &err), &err) ||
+                went_wrong(t, hf_session_holds(session, &own, 0, NULL, &err), &err);
+        if (!hf_session_is_held(session, &own) && !wrong) {
+            hf_error doubt = {.status = HF_NOT_HELD, .message = "not held any more, by the library's own judgement"};
+            wrong = went_wrong(t, HF_NOT_HELD, &doubt);
+        }
+        t->rounds++;
+        usleep(1000);
+    }
+    hf_session_free(session);
+    return NULL;
+}
+
+static void count_notice(void *context, const hf_notice *notice)
+{
+    (void)notice;
+    atomic_fetch_add((_Atomic size_t *)context, 1);
+}
+
+static void the_keeper_keeps_what_busy_threads_hold(void **state)
+{
+    (void)state;
+    size_t count;
+    const place *all = places(&count);
+    for (size_t p = 0; p < count; p++) {
+        char url[HF_URL_MAX];
+        hf_error err = {0};
+        hf_manager *manager = NULL;
+        _Atomic size_t notices = 0;
+        static busy_thread work[THREADS];
+        pthread_t threads[THREADS];
+        place_fresh(&all[p], url);
+        expect(HF_OK, hf_manager_open(url, &manager, &err), err);
+        expect(HF_OK, hf_manager_listen(manager, count_notice, &notices, &err), err);
+        expect(HF_OK, hf_manager_keeper_start(manager, &err), err);
+        size_t rounds = 0;
+        for (uint32_t i = 0; i < THREADS; i++) {
+            work[i] = (busy_thread){.manager = manager, .number = i, .until_us = race_now_us() + 2000000};
+            expect_int(pthread_create(&threads[i], NULL, busy_main, &work[i]), 0);
+        }
+        for (uint32_t i = 0; i < THREADS; i++) {
+            expect_int(pthread_join(threads[i], NULL), 0);
+            expect_status(HF_OK, work[i].err.status, work[i].err.message);
+            rounds += work[i].rounds;
+        }
+        hf_manager_keeper_stop(manager);
+        hf_manager_close(manager);
+        printf("# %s: %zu rounds of %d threads over three idle bounds, %zu notices\n", all[p].name, rounds, THREADS,
+               (size_t)notices);
+        expect_int(notices, 0);
+        place_discard(&all[p], url);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(threads_that_share_a_manager_keep_every_promise),
+        cmocka_unit_test(the_keeper_keeps_what_busy_threads_hold),
+    };
+    return cmocka_run_group_tests_name("races of threads", tests, NULL, NULL);
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+/* The end of a race: merging the logs, the checker, the events, and the figures that are printed. */
+#include "races/verdict.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <support/check.h>
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#ifndef SANITIZED
+#define SANITIZED 0
+#endif
+
+void race_drift_begin(race_drift *drift, int64_t offset_us)
+{
+    drift->low_us = drift->high_us = offset_us;
+}
+
+void race_drift_note(race_drift *drift)
+{
+    int64_t offset_us = race_offset_us();
+    drift->low_us = offset_us < drift->low_us ? offset_us : drift->low_us;
+    drift->high_us = offset_us > drift->high_us ? offset_us : drift->high_us;
+}
+
+bool race_is_long(void)
+{
+    const char *value = getenv("HF_TEST_LONG");
+    return value && *value && strcmp(value, "0") != 0;
+}
+
+int race_seconds(int seconds, int seconds_long)
+{
+    const char *value = getenv("HF_TEST_SECONDS");
+    if (value && *value)
+        return (int)strtol(value, NULL, 10);
+    if (race_is_long())
+        return seconds_long;
+    return SANITIZED ? (seconds + 2) / 3 : seconds;
+}
+
+typedef struct sums {
+    check_record *records;
+    size_t count;
+    size_t busy;
+    size_t reads;
+    size_t surprises;
+    int64_t longest_us;
+} sums;
+
+static void gather(race_log *const *logs, size_t count, sums *out)
+{
+    for (size_t i = 0; i < count; i++) {
+        out->count += logs[i]->count;
+        out->busy += logs[i]->busy;
+        out->reads += logs[i]->reads;
+        out->surprises += logs[i]->surprises;
+        out->longest_us = logs[i]->longest_us > out->longest_us ? logs[i]->longest_us : out->longest_us;
+        if (logs[i]->surprises)
+            printf("# a surprise of client %zu (%zu in all): %s\n", i, logs[i]->surprises, logs[i]->surprise);
+    }
+    out->records = calloc(out->count + 1, sizeof *out->records);
+    expect_true(out->records != NULL);
+    size_t at = 0;
+    for (size_t i = 0; i < count; i++) {
+        memcpy(out->records + at, logs[i]->records, logs[i]->count * sizeof *out->records);
+        at += logs[i]->count;
+    }
+}
+
+typedef struct told {
+    size_t grants;   /* events of a grant, an upgrade or a hand-over */
+    size_t up_to[2]; /* how many events have numbers up to those the followers saw */
+    size_t all;
+} told;
+
+/* Reads all events from the oldest, and counts. */
+static void read_events(hf_manager *manager, int64_t follower_seq, told *out)
+{
+    for (int64_t seq = 0;;) {
+        hf_result *page = NULL;
+        hf_error err = {0};
+        expect(HF_OK, hf_manager_events(manager, seq, HF_LIST_MAX, &page, &err), err);
+        const hf_answer *answer = hf_result_answer(page);
+        for (size_t i = 0; i < answer->events_count; i++) {
+            const hf_event *event = &answer->events[i];
+            expect_true(event->seq > seq);
+            seq = event->seq;
+            out->all++;
+            out->up_to[0] += event->seq <= follower_seq;
+            out->grants += event->kind == HF_EVENT_ACQUIRED || event->kind == HF_EVENT_UPGRADED ||
+                           event->kind == HF_EVENT_HANDED_OVER;
+        }
+        size_t read = answer->events_count;
+        hf_result_free(page);
+        if (read == 0)
+            return;
+    }
+}
+
+/* Every grant left one event, and whoever followed the events has missed none. */
+static void judge_events(hf_manager *manager, race_log *const *logs, size_t count, const check_report *report)
+{
+    const race_log *follower = NULL;
+    for (size_t i = 0; i < count; i++)
+        follower = logs[i]->events ? logs[i] : follower;
+    told events = {0};
+    read_events(manager, follower ? follower->last_seq : 0, &events);
+    printf("# %zu events, %zu of them of a grant; a follower read %zu, none missed\n", events.all, events.grants,
+           follower ? follower->events : 0);
+    expect_true(follower != NULL);
+    expect_int(follower->events, events.up_to[0]);
+    expect_true(events.grants >= report->grants);
+    expect_true(events.grants <= report->grants + report->unknown);
+}
+
+void race_judge(hf_manager *manager, race_log *const *logs, size_t count, const race_drift *drift, size_t grants_min,
+                size_t take_overs_min)
+{
+    sums all = {0};
+    check_report report;
+    gather(logs, count, &all);
+    int64_t slack_us = drift->high_us - drift->low_us + 1000;
+    check_history(all.records, all.count, slack_us, &report);
+    free(all.records);
+    check_print(&report, stdout);
+    printf("# %zu clients, %zu reads, %zu busy; the longest call took %lld ms; clock slack %lld us\n", count, all.reads,
+           all.busy, (long long)(all.longest_us / 1000), (long long)slack_us);
+    expect_int(report.faults, 0);
+    expect_int(all.surprises, 0);
+    judge_events(manager, logs, count, &report);
+    expect_true(report.grants >= grants_min);
+    expect_true(report.take_overs >= take_overs_min);
+    expect_true(all.busy * 100 <= report.records);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/* One client in a race: does random things to a few hot resources with a few short-lived sessions, and writes down
+ * what it asked and what it was answered. Processes and threads run the same worker. */
+#ifndef TESTS_RACES_WORKER_H
+#define TESTS_RACES_WORKER_H
+
+#include "races/check.h"
+
+#include <holdfast/holdfast.h>
+#include <stdatomic.h>
+
+#define RACE_RESOURCES 6
+#define RACE_SESSIONS_MAX 100000
+#define RACE_COMMON_IDLE_US INT64_C(5000000)
+
+/* What all clients of a race see, in shared memory. */
+typedef struct race_board {
+    int64_t offset_us; /* the store's clock minus CLOCK_MONOTONIC, when the race began */
+    _Atomic uint32_t sessions; /* numbers given out */
+    struct {
+        _Atomic bool open; /* the id can be read */
+        char id[HF_SESSION_ID_SIZE];
+    } session[RACE_SESSIONS_MAX];
+} race_board;
+
+/* What one client did. In shared memory, and a call stands in it before it is made: a client that is killed leaves it
+ * as unknown. */
+typedef struct race_log {
+    _Atomic size_t count;
+    size_t room;
+    size_t busy;
+    size_t reads;
+    int64_t longest_us;  /* the longest call */
+    int64_t last_seq;    /* of events, by the client that reads them */
+    size_t events;       /* and how many it read */
+    size_t surprises;    /* answers that should not be */
+    char surprise[2048]; /* the first */
+    check_record records[];
+} race_log;
+
+typedef struct race_worker {
+    hf_manager *manager;
+    race_board *board;
+    race_log *log;
+    uint32_t client;
+    unsigned seed;
+    int64_t until_us;  /* CLOCK_MONOTONIC */
+    bool reads_events; /* one client does */
+    hf_session *common; /* a session that several threads use at once, or NULL; never closed by the worker */
+    uint32_t common_number;
+} race_worker;
+
+size_t race_log_size(size_t room);
+void race_log_init(race_log *log, size_t room);
+
+int64_t race_now_us(void);
+
+/* The store's clock minus CLOCK_MONOTONIC now. */
+int64_t race_offset_us(void);
+
+hf_resource race_resource(uint32_t number);
+
+/* Works until the time is over. */
+void race_work(race_worker *worker);
+
+/* Opens a session, on the record. NULL: refused. */
+hf_session *race_open(race_worker *worker, int64_t idle_us, uint32_t *number);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* Where the stores of a test run are: the URLs of HF_TEST_STORES (separated by spaces), "memory: sqlite:" when it is
+ * not set. Every test gets a URL of its own below one of them, on which a store is empty. */
+#ifndef HF_TESTS_SUPPORT_PLACE_H
+#define HF_TESTS_SUPPORT_PLACE_H
+
+#include <holdfast/limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct place_kind place_kind;
+
+typedef struct place {
+    const place_kind *kind;
+    char name[48];        /* for the output: the scheme, no secret */
+    char url[HF_URL_MAX]; /* as it was given */
+    bool keeps;           /* what was closed is found again by the same URL */
+    bool own_file;        /* each test has a SQLite file of its own */
+} place;
+
+/* The places of this run; *count says how many. They live until the program ends. */
+const place *places(size_t *count);
+
+/* The memory store, whatever the places of this run are. */
+place place_memory(void);
+
+/* Writes a URL on which a store is empty; url holds HF_URL_MAX bytes. */
+void place_fresh(const place *at, char *url);
+
+/* Removes what a test left at that URL. */
+void place_discard(const place *at, const char *url);
+
+/* A private folder for files of this run, removed at exit; without a final slash. */
+const char *scratch_folder(void);
+
+/* Writes the path of a file that does not exist yet, in the scratch folder; path holds HF_URL_MAX bytes. */
+void scratch_path(const char *suffix, char *path);
+
+#endif
