@@ -117,7 +117,7 @@ static void bind_text(sqlite3_stmt *statement, int at, const char *text, size_t 
 
 static void bind_word(sqlite3_stmt *statement, int at, const char *word)
 {
-    bind_text(statement, at, word, strlen(word));
+    bind_text(statement, at, word, word == NULL ? 0 : strlen(word)); /* NULL binds null */
 }
 
 static void bind_resource(sqlite3_stmt *statement, const char *id, size_t size)
@@ -138,7 +138,7 @@ static void commit(bare *b)
     b->wal_pages = 0;
 }
 
-static void write_event(bare *b, const bench_pick *pick, const char *kind)
+static void write_event(bare *b, const bench_pick *pick, const char *kind, const char *reason)
 {
     sqlite3_stmt *statement = b->statement[BARE_EVENT_INSERT];
     sqlite3_bind_int64(statement, 1, pick->fence);
@@ -148,7 +148,7 @@ static void write_event(bare *b, const bench_pick *pick, const char *kind)
     bind_word(statement, 5, b->session);
     bind_word(statement, 6, "bench");
     sqlite3_bind_int64(statement, 7, pick->fence);
-    bind_word(statement, 8, BENCH_PURPOSE);
+    bind_word(statement, 8, reason);
     step(b, BARE_EVENT_INSERT);
 }
 
@@ -167,7 +167,7 @@ static void acquire(bare *b, bench_pick *pick)
     bind_word(lock, 5, BENCH_PURPOSE);
     bind_word(lock, 6, pick->request);
     step(b, BARE_LOCK_INSERT);
-    write_event(b, pick, "acquired");
+    write_event(b, pick, "acquired", BENCH_PURPOSE);
 }
 
 static void release(bare *b, bench_pick *pick)
@@ -183,7 +183,7 @@ static void release(bare *b, bench_pick *pick)
     bind_resource(lock, pick->id, pick->id_size);
     bind_word(lock, 3, b->session);
     step(b, BARE_LOCK_DELETE);
-    write_event(b, pick, "released");
+    write_event(b, pick, "released", NULL);
 }
 
 static void insert_one(bare *b, bench_pick *pick)

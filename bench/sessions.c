@@ -73,25 +73,26 @@ static double our_beats(void *context, double seconds)
     return (double)beats / (end - start);
 }
 
-static void measure_beats(bench *b, const char *name, uint32_t locks)
-{
-    if (!bench_wants(b, name))
-        return;
-    pair p;
-    open_pair(b, locks == 1 ? "beat-1" : "beat-1000", locks, &p);
-    bench_side sides[] = {{our_beats, &p}, {bare_beats, p.bare}};
-    bench_series series[2];
-    bench_interleave(b, sides, 2, series);
-    bench_figure figure = {.unit = "beats/s", .against = "bare update of one row"};
-    snprintf(figure.name, sizeof figure.name, "%s", name);
-    bench_report(b, &figure, &series[0], &series[1]);
-    close_pair(&p);
-}
-
+/* What a beat costs, and what a thousand locks add to it: it reads them, to tell what was lost and who waits. */
 void bench_beats(bench *b)
 {
-    measure_beats(b, "beat/1-lock", 1);
-    measure_beats(b, "beat/1000-locks", MANY_LOCKS);
+    if (!bench_wants(b, "beat/"))
+        return;
+    pair one;
+    pair many;
+    open_pair(b, "beat-one", 1, &one);
+    open_pair(b, "beat-many", MANY_LOCKS, &many);
+    bench_side sides[] = {{our_beats, &one}, {bare_beats, one.bare}, {our_beats, &many}};
+    bench_series series[3];
+    bench_interleave(b, sides, 3, series);
+    bench_figure figure = {.name = "beat/1-lock", .unit = "beats/s", .against = "bare update of one row"};
+    bench_report(b, &figure, &series[0], &series[1]);
+
+    bench_series cost[2] = {bench_cost_us(&series[2]), bench_cost_us(&series[0])};
+    figure = (bench_figure){.name = "beat/1000-locks", .unit = "us/beat", .against = "a session with 1 lock"};
+    bench_report(b, &figure, &cost[0], &cost[1]);
+    close_pair(&one);
+    close_pair(&many);
 }
 
 /* Reads in batches of p->ours->batch_size. */

@@ -101,7 +101,7 @@ hf_status hf_manager_on(hf_store *store, hf_manager **out, hf_error *err)
 
 hf_status hf_manager_open(const char *url, hf_manager **out, hf_error *err)
 {
-    hf_store *store;
+    hf_store *store = NULL;
     hf_status status = hf_store_open(url, &store, err);
     return status != HF_OK ? status : hf_manager_on(store, out, err);
 }
@@ -135,8 +135,8 @@ static hf_status ask(hf_op_kind kind, hf_batch **batch, hf_op **op, hf_error *er
 
 hf_status hf_manager_who(hf_manager *manager, const hf_resource *resource, hf_result **out, hf_error *err)
 {
-    hf_batch *batch;
-    hf_op *op;
+    hf_batch *batch = NULL;
+    hf_op *op = NULL;
     hf_status status = ask(HF_OP_WHO, &batch, &op, err);
     if (status != HF_OK)
         return status;
@@ -147,7 +147,7 @@ hf_status hf_manager_who(hf_manager *manager, const hf_resource *resource, hf_re
 hf_status hf_manager_lookup(hf_manager *manager, const hf_resource *resources, size_t count, hf_result **out,
                             hf_error *err)
 {
-    hf_batch *batch;
+    hf_batch *batch = NULL;
     hf_status status = hf_batch_new(count, &batch, err);
     if (status != HF_OK)
         return status;
@@ -158,8 +158,8 @@ hf_status hf_manager_lookup(hf_manager *manager, const hf_resource *resources, s
 
 static hf_status list(hf_manager *manager, hf_op_kind kind, const hf_list_options *options, hf_result **out, hf_error *err)
 {
-    hf_batch *batch;
-    hf_op *op;
+    hf_batch *batch = NULL;
+    hf_op *op = NULL;
     hf_status status = ask(kind, &batch, &op, err);
     if (status != HF_OK)
         return status;
@@ -186,8 +186,8 @@ hf_status hf_manager_sessions(hf_manager *manager, const hf_list_options *option
 hf_status hf_manager_force_release(hf_manager *manager, const hf_resource *resource, const char *actor,
                                    const char *reason, int64_t fence, hf_result **out, hf_error *err)
 {
-    hf_batch *batch;
-    hf_op *op;
+    hf_batch *batch = NULL;
+    hf_op *op = NULL;
     hf_status status = ask(HF_OP_FORCE_RELEASE, &batch, &op, err);
     if (status != HF_OK)
         return status;
@@ -200,8 +200,8 @@ hf_status hf_manager_force_release(hf_manager *manager, const hf_resource *resou
 
 hf_status hf_manager_type_set(hf_manager *manager, const hf_type *type, const char *actor, hf_error *err)
 {
-    hf_batch *batch;
-    hf_op *op;
+    hf_batch *batch = NULL;
+    hf_op *op = NULL;
     hf_status status = ask(HF_OP_TYPE_SET, &batch, &op, err);
     if (status != HF_OK)
         return status;
@@ -215,9 +215,9 @@ hf_status hf_manager_type_set(hf_manager *manager, const hf_type *type, const ch
 
 hf_status hf_manager_type_get(hf_manager *manager, const char *type, hf_type *out, hf_error *err)
 {
-    hf_batch *batch;
-    hf_op *op;
-    hf_result *result;
+    hf_batch *batch = NULL;
+    hf_op *op = NULL;
+    hf_result *result = NULL;
     hf_status status = ask(HF_OP_TYPE_GET, &batch, &op, err);
     if (status != HF_OK)
         return status;
@@ -237,8 +237,8 @@ hf_status hf_manager_types(hf_manager *manager, hf_result **out, hf_error *err)
 
 hf_status hf_manager_events(hf_manager *manager, int64_t after_seq, size_t limit, hf_result **out, hf_error *err)
 {
-    hf_batch *batch;
-    hf_op *op;
+    hf_batch *batch = NULL;
+    hf_op *op = NULL;
     hf_status status = ask(HF_OP_EVENTS, &batch, &op, err);
     if (status != HF_OK)
         return status;
@@ -249,9 +249,9 @@ hf_status hf_manager_events(hf_manager *manager, int64_t after_seq, size_t limit
 
 hf_status hf_manager_sweep(hf_manager *manager, size_t limit, size_t *swept, bool *more, hf_error *err)
 {
-    hf_batch *batch;
-    hf_op *op;
-    hf_result *result;
+    hf_batch *batch = NULL;
+    hf_op *op = NULL;
+    hf_result *result = NULL;
     hf_status status = ask(HF_OP_SWEEP, &batch, &op, err);
     if (status != HF_OK)
         return status;

@@ -207,7 +207,7 @@ static hf_status open_in_store(hf_session *session, const hf_session_options *op
 
 hf_status hf_session_open(hf_manager *manager, const hf_session_options *options, hf_session **out, hf_error *err)
 {
-    hf_session *session;
+    hf_session *session = NULL;
     hf_status status = handle_new(manager, &session, err);
     if (status != HF_OK)
         return status;
@@ -225,7 +225,7 @@ hf_status hf_session_open(hf_manager *manager, const hf_session_options *options
 
 hf_status hf_session_attach(hf_manager *manager, const char *id_and_key, hf_session **out, hf_error *err)
 {
-    hf_session *session;
+    hf_session *session = NULL;
     hf_status status = handle_new(manager, &session, err);
     if (status != HF_OK)
         return status;
@@ -381,8 +381,8 @@ static hf_status run_all(hf_session *session, hf_batch *batch, hf_result **out, 
 hf_status hf_session_acquire_all(hf_session *session, const hf_resource *resources, size_t count,
                                  const hf_acquire_options *options, hf_result **out, hf_error *err)
 {
-    hf_batch *batch;
-    hf_result *result;
+    hf_batch *batch = NULL;
+    hf_result *result = NULL;
     hf_status status = hf_batch_new(count, &batch, err);
     if (status != HF_OK)
         return status;

@@ -64,7 +64,7 @@ expect_json() {
     local told
     told=$(python3 -c 'import json, sys
 d = json.load(open(sys.argv[1], encoding="utf-8"))
-assert eval(sys.argv[2]), d' "$scratch/out" "$3" 2>&1)
+assert eval(f"({sys.argv[2]})"), d' "$scratch/out" "$3" 2>&1)
     if [[ $? == 0 && $code == "$2" && -z $err ]]; then passed "$1"; else failed "$1" "wanted $2 and $3: $told"; fi
 }
 

@@ -52,13 +52,12 @@ static void a_backup_does_not_write_over_a_file(world *w)
     fputs("precious", file);
     fclose(file);
     hf_error err = {0};
-    hf_status status = hf_store_backup(w->store, path, &err);
-    expect_true(status != HF_OK);
+    expect(HF_INVALID, hf_store_backup(w->store, path, &err), err);
     struct stat info;
     expect_int(stat(path, &info), 0);
     expect_int(info.st_size, 8);
     unlink(path);
-    expect_true(hf_store_backup(w->store, "/nowhere/at/all", &err) == HF_UNAVAILABLE);
+    expect(HF_UNAVAILABLE, hf_store_backup(w->store, "/nowhere/at/all", &err), err);
     expect(HF_INVALID, hf_store_backup(w->store, NULL, &err), err);
     expect(HF_INVALID, hf_store_backup(w->store, "", &err), err);
 }

@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PEOPLE = 6, TYPES = 3, IDS = 3, BATCHES = 60, OPS_MOST = 8 };
+enum { PEOPLE = 6, TYPES = 3, IDS = 3, RECENT = 8, BATCHES = 60, OPS_MOST = 8 };
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1
@@ -24,6 +24,11 @@ enum { ROUNDS = 15 };
 enum { ROUNDS = 60 };
 #endif
 
+/* Who was granted what. */
+typedef struct grant {
+    int person, type, id;
+} grant;
+
 /* One round: two stores that must answer alike, and the dice. */
 typedef struct game {
     world *memory, *other;
@@ -33,6 +38,9 @@ typedef struct game {
     int number;                      /* of the batch */
     int64_t fences[TYPES][IDS];      /* the last granted, to see them grow */
     int64_t recent_fence;            /* one seen lately, of any resource */
+    grant recent[RECENT];            /* the last grants, so that they can be given back */
+    unsigned grants;
+    bool gone[PEOPLE];               /* was told that the session is not there */
     int64_t last_seq;
     hf_cursor next;
     hf_batch *left, *right;          /* the batch for memory and for the other */
@@ -43,6 +51,9 @@ static const char *const ids[IDS] = {"1", "2", "\xc3\xa9/x"};
 static const char *const users[] = {"ann", "bob", "cy"};
 static const char *const texts[] = {NULL, "renewal", "please", "it's \"urgent\"", ""};
 static const char *const request_ids[] = {"q0", "q1", "q2", "q3", "q4", "q5"};
+
+/* How often each kind came to each status: a comparison of nothing but refusals would prove little. */
+static unsigned tally[HF_OP_KINDS][HF_STATUS_COUNT];
 
 /* splitmix64 */
 static uint64_t roll(game *g)
@@ -74,7 +85,7 @@ static int64_t some_ttl(game *g)
 
 static int64_t some_idle(game *g)
 {
-    static const int64_t idles[] = {0, SECOND, 5 * SECOND, MINUTE, HOUR, 2 * DAY};
+    static const int64_t idles[] = {0, 5 * SECOND, MINUTE, HOUR, HOUR, 2 * DAY};
     return PICK(g, idles);
 }
 
@@ -114,6 +125,22 @@ static void fill_text(game *g, hf_op *op)
     }
 }
 
+/* By whoever got it lately, of what they got: most of the time, or hardly anything would ever be given back. */
+static void aim(game *g, hf_op *op)
+{
+    unsigned known = g->grants < RECENT ? g->grants : RECENT;
+    bool owners = op->kind == HF_OP_RENEW || op->kind == HF_OP_DOWNGRADE || op->kind == HF_OP_RELEASE ||
+                  op->kind == HF_OP_HOLDS || op->kind == HF_OP_HAND_OVER;
+    bool others = op->kind == HF_OP_REQUEST || op->kind == HF_OP_FORCE_RELEASE;
+    if (!known || !(owners || others) || chance(g, 30))
+        return;
+    const grant *it = &g->recent[below(g, known)];
+    op->type = types[it->type];
+    op->id = ids[it->id];
+    if (owners)
+        op->session = &g->people[it->person];
+}
+
 static void fill_op(game *g, hf_op *op)
 {
     bool about_session = op->kind == HF_OP_SESSION_OPEN || op->kind == HF_OP_BEAT || op->kind == HF_OP_CLOSE ||
@@ -123,6 +150,7 @@ static void fill_op(game *g, hf_op *op)
         op->type = PICK(g, types);
     else if (!about_session)
         name_resource(g, op);
+    aim(g, op);
     if (op->kind == HF_OP_SESSION_OPEN)
         fill_open(g, op);
     if (op->kind == HF_OP_ACQUIRE)
@@ -143,7 +171,7 @@ static void fill_op(game *g, hf_op *op)
 
 /* Ops that may stand beside others, as often as they are named here. */
 static const hf_op_kind together[] = {
-    HF_OP_SESSION_OPEN, HF_OP_SESSION_OPEN, HF_OP_SESSION_OPEN, HF_OP_BEAT,      HF_OP_BEAT,      HF_OP_BEAT,
+    HF_OP_SESSION_OPEN, HF_OP_BEAT,         HF_OP_BEAT,         HF_OP_BEAT,      HF_OP_BEAT,      HF_OP_BEAT,
     HF_OP_CLOSE,        HF_OP_ACQUIRE,      HF_OP_ACQUIRE,      HF_OP_ACQUIRE,   HF_OP_ACQUIRE,   HF_OP_ACQUIRE,
     HF_OP_ACQUIRE,      HF_OP_ACQUIRE,      HF_OP_ACQUIRE,      HF_OP_ACQUIRE,   HF_OP_RENEW,     HF_OP_RENEW,
     HF_OP_DOWNGRADE,    HF_OP_RELEASE,      HF_OP_RELEASE,      HF_OP_RELEASE,   HF_OP_RELEASE,   HF_OP_RELEASE_ALL,
@@ -177,6 +205,29 @@ static void fill_apart(game *g, hf_op *op)
         op->after_seq = chance(g, 70) ? (int64_t)below(g, (unsigned)g->last_seq + 2) : g->last_seq;
 }
 
+static void make_liar(game *g)
+{
+    hf_error err = {0};
+    expect(HF_OK, hf_credentials_set(&g->liar, g->people[0].id, g->people[1].key, &err), err);
+}
+
+/* Whoever is gone comes back under a new id and key, so that the story goes on. */
+static void come_back(game *g, hf_batch *batch)
+{
+    for (int i = 0; i < PEOPLE; i++) {
+        if (!g->gone[i] || hf_batch_count(batch) == OPS_MOST || chance(g, 40))
+            continue;
+        g->people[i] = draw(g->memory);
+        keep_secret(g->other, &g->people[i]);
+        g->gone[i] = false;
+        if (i == 0)
+            make_liar(g);
+        hf_op *op = hf_batch_add(batch, HF_OP_SESSION_OPEN);
+        fill_open(g, op);
+        op->session = &g->people[i];
+    }
+}
+
 static void fill_batch(game *g, hf_batch *batch)
 {
     hf_batch_clear(batch);
@@ -185,24 +236,15 @@ static void fill_batch(game *g, hf_batch *batch)
         if (!chance(g, 2))
             return;
     }
+    come_back(g, batch);
     unsigned count = 1 + below(g, OPS_MOST - 1);
-    for (unsigned i = 0; i < count; i++) {
+    for (unsigned i = (unsigned)hf_batch_count(batch); i < count; i++) {
         hf_op *op = hf_batch_add(batch, PICK(g, together));
         fill_op(g, op);
-        op->linked = chance(g, 35) && (i + 1 < count || chance(g, 2));
+        op->linked = chance(g, 25) && (i + 1 < count || chance(g, 2));
         if (op->linked && chance(g, 50))
             op->request_id = "run";
     }
-}
-
-/* Whoever has ended gets a new id and key now and then, so that the story goes on. */
-static void renew_people(game *g)
-{
-    for (int i = 0; i < PEOPLE; i++)
-        if (chance(g, 6)) {
-            g->people[i] = draw(g->memory);
-            keep_secret(g->other, &g->people[i]);
-        }
 }
 
 static void move_clock(game *g)
@@ -220,12 +262,36 @@ static void move_clock(game *g)
     clock_forward(g->other, by);
 }
 
+static void print_line(const char *side, const char *line)
+{
+    fprintf(stderr, "%8s: %.*s\n", side, (int)strcspn(line, "\n"), line);
+}
+
+static const char *next_line(const char *line)
+{
+    line += strcspn(line, "\n");
+    return *line ? line + 1 : line;
+}
+
+/* Prints the lines from the first that differs on, a few of each side. */
+static void print_difference(const char *memory, const char *other, const char *name)
+{
+    while (*memory && *other && strcspn(memory, "\n") == strcspn(other, "\n") &&
+           strncmp(memory, other, strcspn(memory, "\n")) == 0) {
+        memory = next_line(memory);
+        other = next_line(other);
+    }
+    for (int i = 0; i < 4 && *memory; i++, memory = next_line(memory))
+        print_line("memory", memory);
+    for (int i = 0; i < 4 && *other; i++, other = next_line(other))
+        print_line(name, other);
+}
+
 static void show_difference(game *g, const char *what, const char *memory, const char *other)
 {
-    check_failed(__FILE__, __LINE__,
-                 "HF_TEST_SEED=%llu HF_TEST_ROUNDS=1, batch %d, at %lld: %s differs\nmemory:\n%s\n%s:\n%s",
-                 (unsigned long long)g->seed, g->number, (long long)g->memory->now_us, what, memory,
-                 g->other->at->name, other);
+    print_difference(memory, other, g->other->at->name);
+    check_failed(__FILE__, __LINE__, "HF_TEST_SEED=%llu HF_TEST_ROUNDS=1, batch %d, at %lld, differs: %s",
+                 (unsigned long long)g->seed, g->number, (long long)g->memory->now_us, what);
 }
 
 /* The batch and its answers as text, up to and including the first op that differs. */
@@ -253,9 +319,21 @@ static void compare_answers(game *g)
     }
 }
 
+static int person_of(const game *g, const hf_credentials *who)
+{
+    return who >= g->people && who < g->people + PEOPLE ? (int)(who - g->people) : -1;
+}
+
+static void remember_grant(game *g, int person, int type, int id)
+{
+    if (person >= 0)
+        g->recent[g->grants++ % RECENT] = (grant){person, type, id};
+}
+
 static void look_at(game *g, const hf_op *op)
 {
     const hf_answer *answer = &op->answer;
+    tally[op->kind][answer->status]++;
     const char *flaw = answer_flaw(op, g->memory->secrets, g->memory->secrets_count);
     if (flaw) {
         dump_op(stderr, op);
@@ -269,6 +347,9 @@ static void look_at(game *g, const hf_op *op)
             g->last_seq = answer->events[i].seq;
     if (answer->locks && answer->locks_count)
         g->recent_fence = answer->locks[below(g, (unsigned)answer->locks_count)].fence;
+    int person = person_of(g, op->session);
+    if (person >= 0 && (answer->status == HF_EXPIRED || answer->status == HF_NOT_FOUND) && op->kind != HF_OP_HAND_OVER)
+        g->gone[person] = true;
     if (answer->outcome != HF_GRANTED && answer->outcome != HF_UPGRADED)
         return;
     /* P8 */
@@ -278,6 +359,7 @@ static void look_at(game *g, const hf_op *op)
                 if (answer->locks[0].fence <= g->fences[t][i])
                     show_difference(g, "a fence that does not grow", "", "");
                 g->fences[t][i] = answer->locks[0].fence;
+                remember_grant(g, person, t, i);
             }
 }
 
@@ -351,14 +433,13 @@ static void play_round(const place *memory_at, const place *at, uint64_t seed)
     for (int i = 0; i < PEOPLE; i++) {
         g.people[i] = draw(g.memory);
         keep_secret(g.other, &g.people[i]);
+        g.gone[i] = true;
     }
-    expect(HF_OK, hf_credentials_set(&g.liar, g.people[0].id, g.people[1].key, &err), err);
+    make_liar(&g);
     for (g.number = 1; g.number <= BATCHES; g.number++) {
         bool again = g.number > 1 && chance(&g, 10);
-        if (!again) {
-            renew_people(&g);
+        if (!again)
             fill_batch(&g, g.left);
-        }
         move_clock(&g);
         play_batch(&g);
         if (chance(&g, 15))
@@ -381,6 +462,30 @@ static uint64_t number_from(const char *variable, uint64_t otherwise)
 
 static uint64_t first_seed;
 
+/* Every kind was done, and every way to refuse was met. */
+static void enough_was_seen(void **state)
+{
+    (void)state;
+    static const hf_status met[] = {HF_INVALID,  HF_LOCKED,  HF_DENIED,     HF_NOT_HELD,
+                                    HF_EXPIRED, HF_NOT_APPLIED, HF_NOT_FOUND};
+    for (int kind = 0; kind < HF_OP_KINDS; kind++) {
+        if (getenv("HF_TEST_TALLY"))
+            for (int status = 0; status < HF_STATUS_COUNT; status++)
+                if (tally[kind][status])
+                    printf("# %-14s %-12s %u\n", hf_op_kind_name((hf_op_kind)kind), hf_status_wire((hf_status)status),
+                           tally[kind][status]);
+        if (tally[kind][HF_OK] == 0)
+            check_failed(__FILE__, __LINE__, "no %s was done", hf_op_kind_name((hf_op_kind)kind));
+    }
+    for (size_t i = 0; i < sizeof met / sizeof *met; i++) {
+        unsigned count = 0;
+        for (int kind = 0; kind < HF_OP_KINDS; kind++)
+            count += tally[kind][met[i]];
+        if (count == 0)
+            check_failed(__FILE__, __LINE__, "nothing came to %s", hf_status_wire(met[i]));
+    }
+}
+
 static void every_answer_is_the_same_as_of_memory(void **state)
 {
     const place *at = *state;
@@ -394,7 +499,7 @@ int main(void)
 {
     size_t count = 0, chosen = 0;
     const place *all = places(&count);
-    struct CMUnitTest units[16];
+    struct CMUnitTest units[17];
     static char names[16][96];
     first_seed = number_from("HF_TEST_SEED", (uint64_t)time(NULL) * 1000 + (uint64_t)getpid() % 1000);
     printf("# HF_TEST_SEED=%llu\n", (unsigned long long)first_seed);
@@ -406,5 +511,7 @@ int main(void)
                                             (void *)(uintptr_t)&all[i]};
         chosen++;
     }
+    if (number_from("HF_TEST_ROUNDS", ROUNDS) >= ROUNDS)
+        units[chosen++] = (struct CMUnitTest)cmocka_unit_test(enough_was_seen);
     return _cmocka_run_group_tests("same_as_memory", units, chosen, NULL, NULL);
 }

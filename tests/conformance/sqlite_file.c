@@ -96,7 +96,9 @@ static const char *made(world *w, hf_credentials *alice)
     done(w, ACQUIRE, BY(*alice), ON("policy", "1"));
     hf_store_close(w->store);
     w->store = NULL;
-    return strchr(w->url, ':') + 1;
+    const char *path = strchr(w->url, ':') + 1;
+    alter(path, "SELECT 1"); /* brings what is in the log into the file */
+    return path;
 }
 
 static void a_folder_is_not_a_store(world *w)

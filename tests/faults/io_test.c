@@ -158,7 +158,7 @@ static void expect_refused(trial *t, uint64_t n)
 /* What a power loss right after the failure would leave. */
 static void look_at_cut(trial *t, uint64_t n)
 {
-    char folder[HF_URL_MAX], path[2 * HF_URL_MAX];
+    char folder[HF_URL_MAX], path[HF_URL_MAX];
     static ledger copy;
     hf_store *store = NULL;
     hf_error err = {0};
@@ -167,7 +167,7 @@ static void look_at_cut(trial *t, uint64_t n)
     expect_true(shim_cut(SHIM_DROP_ALL, 1, folder));
     copy = t->ledger;
     copy.loses_beats = true;
-    snprintf(path, sizeof path, "%s/%s", folder, strrchr(t->path, '/') + 1);
+    snprintf(path, sizeof path, "%.*s/%s", HF_URL_MAX / 2, folder, strrchr(t->path, '/') + 1);
     hf_seam.sqlite_vfs = NULL;
     lay_in_reserve(path);
     expect(HF_OK, open_store(path, &store, &err), err);

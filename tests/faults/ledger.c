@@ -655,7 +655,7 @@ static const char *judge_repeated(ledger *l, const ledger_op *op, const ledger_a
         if (answer->locks[i].fence != l->locks[op->resources[i]][op->session].fence)
             return wrong("op %u had been granted fence %lld; asked again it answers %lld", op->number,
                          (long long)l->locks[op->resources[i]][op->session].fence, (long long)answer->locks[i].fence);
-    if (op->kind == LEDGER_RENEW)
+    if (op->kind == LEDGER_RENEW || op->kind == LEDGER_BEAT) /* these count from the last time */
         apply(l, op, answer);
     return NULL;
 }

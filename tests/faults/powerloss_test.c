@@ -16,29 +16,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define CUTS_WAITING 16
-
-/* A point at which the power went, and what had been acknowledged by then. */
-typedef struct cut {
-    ledger acknowledged;
-    shim_loss loss;
-    uint64_t event;
-    char folder[HF_URL_MAX];
-} cut;
-
 typedef struct trial {
     char path[HF_URL_MAX];
-    ledger ledger;
+    ledger ledger;         /* what has been acknowledged */
     unsigned seed;
-    unsigned one_in;        /* of so many events one is a point; of those on the database file, a fifth of that */
-    cut *waiting;           /* taken during one op, looked at after it */
-    size_t waiting_count;
+    unsigned one_in;       /* of so many events one is a point; on the database file it is one in four */
     size_t points;
-    size_t in_checkpoints;  /* points at which the database file was about to be changed */
+    size_t in_checkpoints; /* points at which the database file was about to be changed */
     size_t images;
-    size_t damaged;         /* images that had lost something */
+    size_t damaged;        /* images that had lost something */
     size_t ops;
-    char first[1200];       /* what was lost first */
+    char first[1200];      /* what was lost first */
 } trial;
 
 static bool ends_with(const char *text, const char *ending)
@@ -47,33 +35,15 @@ static bool ends_with(const char *text, const char *ending)
     return size >= ending_size && strcmp(text + size - ending_size, ending) == 0;
 }
 
-static void take(trial *t, shim_loss loss)
+/* Images are written and read back by the hundred: in memory where that is possible. */
+static void image_folder(char *out)
 {
-    if (t->waiting_count == CUTS_WAITING)
+    snprintf(out, HF_URL_MAX, "/dev/shm/holdfast-cut-XXXXXX");
+    if (mkdtemp(out))
         return;
-    cut *c = &t->waiting[t->waiting_count++];
-    c->acknowledged = t->ledger;
-    c->acknowledged.loses_beats = true;
-    c->loss = loss;
-    c->event = shim_count().events;
-    scratch_path(".cut", c->folder);
-    if (mkdir(c->folder, 0700) != 0 || !shim_cut(loss, (unsigned)rand_r(&t->seed), c->folder))
+    scratch_path(".cut", out);
+    if (mkdir(out, 0700) != 0)
         abort();
-}
-
-static void maybe_cut(void *context, shim_event event, const char *path)
-{
-    trial *t = context;
-    bool in_database = !ends_with(path, "-wal");
-    unsigned one_in = in_database && t->one_in >= 5 ? t->one_in / 5 : t->one_in;
-    (void)event;
-    if (t->waiting_count + 3 > CUTS_WAITING || (unsigned)rand_r(&t->seed) % one_in != 0)
-        return;
-    t->points++;
-    t->in_checkpoints += in_database;
-    take(t, SHIM_DROP_ALL);
-    take(t, SHIM_DROP_SOME);
-    take(t, SHIM_TEAR_LAST);
 }
 
 /* ---- looking at what is left ---- */
@@ -110,33 +80,49 @@ static const char *look_at(const char *path, ledger *acknowledged)
         return text;
     }
     const char *problem = ledger_settle(acknowledged, store);
-    for (int i = 0; i < 3 && !problem; i++)
+    if (!problem) /* and it works */
         problem = ledger_step(acknowledged, store, NULL);
     hf_store_close(store);
     return problem ? problem : ledger_inspect(path);
 }
 
-static void look_at_all(trial *t)
+/* The power goes now. */
+static void cut(trial *t, shim_loss loss)
 {
     static const char *const losses[] = {"all unsynced dropped", "some unsynced dropped", "last write torn", "all kept"};
-    const char *name = strrchr(t->path, '/') + 1;
-    for (size_t i = 0; i < t->waiting_count; i++) {
-        cut *c = &t->waiting[i];
-        char path[HF_URL_MAX];
-        snprintf(path, sizeof path, "%.*s/%s", HF_URL_MAX - 64, c->folder, name);
-        unsigned pending = c->acknowledged.pending.kind, number = c->acknowledged.pending.number;
-        lay_in_reserve(path);
-        const char *vfs = hf_seam.sqlite_vfs;
-        hf_seam.sqlite_vfs = NULL;
-        const char *problem = look_at(path, &c->acknowledged);
-        hf_seam.sqlite_vfs = vfs;
-        t->images++;
-        if (problem && t->damaged++ == 0)
-            snprintf(t->first, sizeof t->first, "event %llu, op %zu, pending op %u (kind %u), %s: %.1000s",
-                     (unsigned long long)c->event, t->ops, number, pending, losses[c->loss], problem);
-        remove_image(c->folder, name);
-    }
-    t->waiting_count = 0;
+    static ledger acknowledged;
+    const char *name = strrchr(t->path, '/') + 1, *vfs = hf_seam.sqlite_vfs;
+    char folder[HF_URL_MAX], path[HF_URL_MAX];
+    acknowledged = t->ledger;
+    acknowledged.loses_beats = true;
+    image_folder(folder);
+    if (!shim_cut(loss, (unsigned)rand_r(&t->seed), folder))
+        abort();
+    snprintf(path, sizeof path, "%.*s/%s", HF_URL_MAX - 64, folder, name);
+    lay_in_reserve(path);
+    hf_seam.sqlite_vfs = NULL;
+    const char *problem = look_at(path, &acknowledged);
+    hf_seam.sqlite_vfs = vfs;
+    t->images++;
+    if (problem && t->damaged++ == 0)
+        snprintf(t->first, sizeof t->first, "event %llu, op %zu, pending op %u (kind %d), %s: %.1000s",
+                 (unsigned long long)shim_count().events, t->ops, t->ledger.pending.number, (int)t->ledger.pending.kind,
+                 losses[loss], problem);
+    remove_image(folder, name);
+}
+
+/* Called in the middle of whatever the store is doing. */
+static void maybe_cut(void *context, shim_event event, const char *path)
+{
+    trial *t = context;
+    bool in_database = !ends_with(path, "-wal");
+    (void)event;
+    if ((unsigned)rand_r(&t->seed) % (in_database ? 4 : t->one_in) != 0)
+        return;
+    t->points++;
+    t->in_checkpoints += in_database;
+    cut(t, SHIM_DROP_ALL);
+    cut(t, t->points % 2 ? SHIM_DROP_SOME : SHIM_TEAR_LAST);
 }
 
 /* ---- the workload ---- */
@@ -161,8 +147,6 @@ static void must(const char *problem)
 /* Works until there were enough points; now and then the store is closed and opened again. */
 static void work(trial *t, size_t points, bool lies)
 {
-    static cut waiting[CUTS_WAITING];
-    t->waiting = waiting;
     shim_reset();
     scratch_path(".db", t->path);
     ledger_init(&t->ledger, "power", t->seed);
@@ -172,15 +156,11 @@ static void work(trial *t, size_t points, bool lies)
     shim.lies = lies;
     for (; t->points < points; t->ops++) {
         must(ledger_step(&t->ledger, store, NULL));
-        look_at_all(t);
-        if (t->ops % 40 == 39) {
+        if (t->ops % 40 == 39)
             must(ledger_follow(&t->ledger, store));
-            look_at_all(t);
-        }
-        if (t->ops % 997 == 996) {
+        if (t->ops % 240 == 239) { /* closing copies the log into the file when it is long */
             hf_store_close(store);
             store = open_on_shim(t);
-            look_at_all(t);
         }
     }
     shim.on_event = NULL;
@@ -202,7 +182,7 @@ static void nothing_acknowledged_is_lost_with_the_power(void **state)
 {
     (void)state;
     static trial t;
-    t = (trial){.seed = (unsigned)getpid(), .one_in = 60};
+    t = (trial){.seed = (unsigned)getpid(), .one_in = 40};
     printf("# seed %u\n", t.seed);
     work(&t, points(), false);
     printf("# %zu points in %zu ops, %zu of them in checkpoints: %zu images, %zu had lost something\n", t.points, t.ops,

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+/* The parts everything stands on: UTF-8, hex, times, durations, names, JSON, statuses. */
+#include "base/arena.h"
+#include "base/json.h"
+#include "base/seams.h"
+#include "base/text.h"
+#include "base/time.h"
+
+#include <holdfast/holdfast.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void clean_text_is_utf8_without_control_characters(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        bool clean;
+    } cases[] = {
+        {"", true},
+        {"policy 12345", true},
+        {"ünïcödé ✓ 😀", true},
+        {"tab\there", false},
+        {"line\n", false},
+        {"del\x7f", false},
+        {"c1\xc2\x85", false},
+        {"nbsp\xc2\xa0", true},
+        {"overlong\xc0\xaf", false},
+        {"overlong3\xe0\x80\xaf", false},
+        {"surrogate\xed\xa0\x80", false},
+        {"beyond\xf4\x90\x80\x80", false},
+        {"cut\xe2\x82", false},
+        {"stray\x80", false},
+        {"latin1\xe9", false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        if (hf_text_is_clean(cases[i].text, strlen(cases[i].text)) != cases[i].clean)
+            fail_msg("\"%s\" should be %s", cases[i].text, cases[i].clean ? "clean" : "refused");
+}
+
+static void times_are_written_in_utc_by_the_calendar(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t us;
+        const char *text;
+    } cases[] = {
+        {0, "1970-01-01T00:00:00.000000Z"},
+        {INT64_C(1794739623123456), "2026-11-15T10:47:03.123456Z"},
+        {INT64_C(951782400000000), "2000-02-29T00:00:00.000000Z"},
+        {INT64_C(4107542399999999), "2100-02-28T23:59:59.999999Z"},
+        {INT64_C(4107542400000000), "2100-03-01T00:00:00.000000Z"},
+        {-1, "1969-12-31T23:59:59.999999Z"},
+    };
+    char out[HF_TIME_SIZE];
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        hf_time_format(cases[i].us, out);
+        assert_string_equal(out, cases[i].text);
+    }
+    hf_time_say(cases[1].us, cases[1].us, out);
+    assert_string_equal(out, "10:47 UTC");
+    hf_time_say(cases[1].us, cases[1].us + INT64_C(86400000000), out);
+    assert_string_equal(out, "2026-11-15 10:47 UTC");
+}
+
+static void durations_are_a_number_and_a_unit(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int64_t us; /* 0: refused */
+    } cases[] = {
+        {"500ms", 500000}, {"30s", 30000000}, {"5m", 300000000}, {"2h", INT64_C(7200000000)},
+        {"7d", INT64_C(604800000000)}, {"366d", HF_DURATION_MAX_US}, {"1ms", 1000}, {"007s", 7000000},
+        {"", 0}, {"5", 0}, {"s", 0}, {"0s", 0}, {"-5s", 0}, {"5 s", 0}, {"5sec", 0}, {"1e3s", 0}, {"1.5s", 0},
+        {"367d", 0}, {"9223372036854775807s", 0}, {"9223372036854775808ms", 0}, {"99999999999999999999999d", 0},
+        {"+5s", 0}, {"5S", 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        int64_t us = 0;
+        hf_error err = {0};
+        hf_status status = hf_duration_parse(cases[i].text, &us, &err);
+        if (status != (cases[i].us == 0 ? HF_INVALID : HF_OK) || us != cases[i].us)
+            fail_msg("\"%s\": %s, %lld us", cases[i].text, hf_status_wire(status), (long long)us);
+        if (status != HF_OK)
+            assert_int_not_equal(err.message[0], '\0');
+    }
+}
+
+static void a_resource_splits_at_the_first_slash(void **state)
+{
+    (void)state;
+    hf_resource r;
+    hf_error err;
+    char out[HF_RESOURCE_SIZE], id[300], text[400];
+    assert_int_equal(hf_resource_parse("file/a/b/c.txt", &r, &err), HF_OK);
+    assert_string_equal(r.type, "file");
+    assert_string_equal(r.id, "a/b/c.txt");
+    hf_resource_format(&r, out);
+    assert_string_equal(out, "file/a/b/c.txt");
+    static const char *const bad[] = {"", "policy", "/1", "policy/", "Policy/1", "1policy/1", "po licy/1", "policy/a\nb",
+                                      "policy/\xff", "p\xc3\xbcl/1"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        assert_int_equal(hf_resource_parse(bad[i], &r, &err), HF_INVALID);
+    assert_int_equal(hf_resource_parse(NULL, &r, &err), HF_INVALID);
+    memset(id, 'x', sizeof id);
+    snprintf(text, sizeof text, "t/%.*s", HF_ID_MAX, id);
+    assert_int_equal(hf_resource_parse(text, &r, &err), HF_OK);
+    snprintf(text, sizeof text, "t/%.*s", HF_ID_MAX + 1, id);
+    assert_int_equal(hf_resource_parse(text, &r, &err), HF_INVALID);
+    snprintf(text, sizeof text, "%.*s/1", HF_TYPE_MAX, id);
+    assert_int_equal(hf_resource_parse(text, &r, &err), HF_OK);
+    snprintf(text, sizeof text, "%.*s/1", HF_TYPE_MAX + 1, id);
+    assert_int_equal(hf_resource_parse(text, &r, &err), HF_INVALID);
+}
+
+static void credentials_are_read_and_drawn_and_never_repeated(void **state)
+{
+    (void)state;
+    hf_credentials a, b;
+    hf_error err;
+    char text[HF_SESSION_ID_SIZE + HF_KEY_SIZE];
+    assert_int_equal(hf_credentials_new(NULL, &a, &err), HF_OK);
+    assert_int_equal(strlen(a.id), HF_SESSION_ID_MAX);
+    assert_true(strlen(a.key) >= HF_KEY_MIN);
+    snprintf(text, sizeof text, "%s.%s", a.id, a.key);
+    assert_int_equal(hf_credentials_parse(text, &b, &err), HF_OK);
+    assert_memory_equal(&a, &b, sizeof a);
+    assert_int_equal(hf_credentials_new(NULL, &b, &err), HF_OK);
+    assert_string_not_equal(a.id, b.id);
+    assert_string_not_equal(a.key, b.key);
+    assert_int_equal(hf_credentials_parse("0123456789abcdef0123456789abcdef.SECRETSECRET", &b, &err), HF_INVALID);
+    assert_null(strstr(err.message, "SECRET"));
+    assert_int_equal(hf_credentials_parse("nodot", &b, &err), HF_INVALID);
+    assert_int_equal(hf_credentials_parse(NULL, &b, &err), HF_INVALID);
+    assert_int_equal(hf_credentials_set(&b, "short", a.key, &err), HF_INVALID);
+    assert_int_equal(hf_credentials_set(&b, a.id, "abc", &err), HF_INVALID);
+}
+
+static void json_is_escaped_and_its_commas_are_right(void **state)
+{
+    (void)state;
+    hf_json json = {0};
+    hf_json_begin(&json, '{');
+    hf_json_name(&json, "a\"b");
+    hf_json_text(&json, "x\\y\n\001é");
+    hf_json_name(&json, "list");
+    hf_json_begin(&json, '[');
+    hf_json_int(&json, 1);
+    hf_json_int(&json, -2);
+    hf_json_text(&json, NULL);
+    hf_json_end(&json, ']');
+    hf_json_name(&json, "s");
+    hf_json_seconds(&json, 1500000);
+    hf_json_name(&json, "t");
+    hf_json_time(&json, 0);
+    hf_json_end(&json, '}');
+    char *text = hf_buffer_take(&json.out);
+    assert_string_equal(text, "{\"a\\\"b\":\"x\\\\y\\u000a\\u0001é\",\"list\":[1,-2,null],\"s\":1.5,\"t\":null}");
+    hf_free(text);
+}
+
+/* The table of statuses is what others build on. */
+static void every_status_has_its_place_on_the_wire(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *wire;
+        int http, exit_code;
+    } expected[] = {
+        {"ok", 200, 0}, {"invalid", 400, 2}, {"too_large", 413, 2}, {"locked", 423, 3}, {"busy", 423, 3},
+        {"timeout", 408, 3}, {"stale", 412, 4}, {"unauthenticated", 401, 5}, {"denied", 403, 5},
+        {"unavailable", 503, 6}, {"unsure", 504, 7}, {"not_held", 409, 8}, {"expired", 410, 8},
+        {"not_applied", 409, 1}, {"retry", 503, 1}, {"too_many", 429, 1}, {"internal", 500, 1},
+        {"no_memory", 500, 1}, {"not_found", 404, 1},
+    };
+    assert_int_equal(sizeof expected / sizeof expected[0], HF_STATUS_COUNT);
+    for (size_t i = 0; i < HF_STATUS_COUNT; i++) {
+        hf_status status = hf_status_from_wire(expected[i].wire);
+        assert_int_not_equal(status, HF_STATUS_COUNT);
+        assert_int_equal(hf_status_http(status), expected[i].http);
+        assert_int_equal(hf_status_exit(status), expected[i].exit_code);
+    }
+    assert_int_equal(hf_status_from_wire("nonsense"), HF_STATUS_COUNT);
+    assert_string_equal(hf_status_wire((hf_status)999), "internal");
+}
+
+static void an_arena_gives_zeroed_aligned_memory_and_reuses_it(void **state)
+{
+    (void)state;
+    hf_arena arena = {0};
+    for (int round = 0; round < 3; round++) {
+        for (size_t size = 1; size < 200000; size = size * 3 + 1) {
+            unsigned char *block = hf_arena_alloc(&arena, size);
+            assert_non_null(block);
+            assert_int_equal((uintptr_t)block % 16, 0);
+            for (size_t i = 0; i < size; i++)
+                assert_int_equal(block[i], 0);
+            memset(block, 0xff, size);
+        }
+        size_t total = arena.total;
+        hf_arena_reset(&arena);
+        if (round > 0)
+            assert_int_equal(arena.total, total);
+    }
+    assert_null(hf_arena_alloc(&arena, HF_ARENA_MAX + 1));
+    hf_arena_done(&arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(clean_text_is_utf8_without_control_characters),
+        cmocka_unit_test(times_are_written_in_utc_by_the_calendar),
+        cmocka_unit_test(durations_are_a_number_and_a_unit),
+        cmocka_unit_test(a_resource_splits_at_the_first_slash),
+        cmocka_unit_test(credentials_are_read_and_drawn_and_never_repeated),
+        cmocka_unit_test(json_is_escaped_and_its_commas_are_right),
+        cmocka_unit_test(every_status_has_its_place_on_the_wire),
+        cmocka_unit_test(an_arena_gives_zeroed_aligned_memory_and_reuses_it),
+    };
+    return cmocka_run_group_tests_name("base", tests, NULL, NULL);
+}
