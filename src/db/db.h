@@ -16,7 +16,7 @@ enum {
     HF_DB_READ_ONLY = 1, /* changes nothing, not even a leftover of another program */
 };
 
-/* How long a statement waits for another connection's transaction: then it is HF_BUSY. */
+/* How long a statement waits for another connection's transaction, unless told otherwise: then it is HF_BUSY. */
 #define HF_DB_BUSY_US 500000
 
 /* Opens a database file. The file must exist unless it may be created empty (not HF_DB_READ_ONLY). */
@@ -37,9 +37,14 @@ hf_status hf_db_ask(hf_db *db, const char *sql, char *out, size_t size, hf_error
 /* Whether a transaction is open on the connection. */
 bool hf_db_in_transaction(hf_db *db);
 
-/* True when the last failure was for want of room on the disk; of a sync: then what was committed is not known. */
+/* How long it waits from now on; 0: not at all. */
+void hf_db_patience(hf_db *db, int64_t us);
+
+/* Of the last failure: it was for want of room on the disk; reading or writing failed; a sync failed, after which nothing the
+ * operating system said about earlier writes can be believed. */
 bool hf_db_disk_full(hf_db *db);
 bool hf_db_io_failed(hf_db *db);
+bool hf_db_sync_failed(hf_db *db);
 
 /* Pages in the write-ahead log after the last commit of this connection. */
 int hf_db_log_pages(hf_db *db);

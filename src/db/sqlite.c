@@ -13,9 +13,9 @@
 struct hf_db {
     sqlite3 *handle;
     bool borrowed;
-    bool failed_full, failed_io; /* of the last failure */
+    bool failed_full, failed_io, failed_sync; /* of the last failure */
     int log_pages;
-    int64_t busy_since_us;
+    int64_t busy_since_us, patience_us;
     unsigned jitter;
 };
 
@@ -80,11 +80,15 @@ static hf_status fail(hf_db *db, hf_error *err)
         code = SQLITE_NOMEM;
     db->failed_full = (code & 0xff) == SQLITE_FULL || ((code & 0xff) == SQLITE_IOERR && no_room);
     db->failed_io = (code & 0xff) == SQLITE_IOERR;
+    db->failed_sync = code == SQLITE_IOERR_FSYNC || code == SQLITE_IOERR_DIR_FSYNC;
     return say(db, db->failed_full ? SQLITE_FULL : code, err);
 }
 
 bool hf_db_disk_full(hf_db *db) { return db->failed_full; }
 bool hf_db_io_failed(hf_db *db) { return db->failed_io; }
+bool hf_db_sync_failed(hf_db *db) { return db->failed_sync; }
+
+void hf_db_patience(hf_db *db, int64_t us) { db->patience_us = us; }
 
 /* ---- connections ---- */
 
@@ -95,7 +99,7 @@ static int wait_for_others(void *context, int times)
     int64_t now_us = hf_seam.boot_us();
     if (times == 0)
         db->busy_since_us = now_us;
-    if (now_us - db->busy_since_us >= HF_DB_BUSY_US)
+    if (now_us - db->busy_since_us >= db->patience_us)
         return 0;
     db->jitter = db->jitter * 1103515245u + 12345u;
     struct timespec pause = {0, 50000 + (long)(db->jitter >> 16) % 450000};
@@ -116,6 +120,7 @@ static hf_db *db_new(sqlite3 *handle)
     hf_db *db = hf_alloc(sizeof *db);
     if (db != NULL) {
         db->handle = handle;
+        db->patience_us = HF_DB_BUSY_US;
         db->jitter = (unsigned)(uintptr_t)db ^ (unsigned)getpid() ^ (unsigned)hf_seam.boot_us();
     }
     return db;

@@ -100,9 +100,33 @@ hf_type_row *hf_rows_type(hf_rows *rows, hf_slice type)
     return row;
 }
 
+/* A session may bring more resources into the set than the batch has ops: the hash grows with them. */
+static void grow_hash(hf_rows *rows)
+{
+    size_t size = rows->hash_size * 4;
+    hf_resource_row **resources = take(rows, size * sizeof *resources);
+    hf_session_row **sessions = take(rows, size * sizeof *sessions);
+    if (resources == NULL || sessions == NULL)
+        return;
+    for (hf_resource_row *row = rows->resources; row != NULL; row = row->next) {
+        row->chain = resources[row->hash & (size - 1)];
+        resources[row->hash & (size - 1)] = row;
+    }
+    for (hf_session_row *row = rows->sessions; row != NULL; row = row->next) {
+        hf_session_row **at = &sessions[hash_bytes(rows->seed, row->id, HF_SESSION_ID_MAX) & (size - 1)];
+        row->chain = *at;
+        *at = row;
+    }
+    rows->resource_hash = resources;
+    rows->session_hash = sessions;
+    rows->hash_size = size;
+}
+
 hf_resource_row *hf_rows_resource(hf_rows *rows, hf_slice type, hf_slice id, bool copy)
 {
     uint64_t hash = hf_resource_hash(rows->seed, type, id);
+    if (rows->resources_count > rows->hash_size)
+        grow_hash(rows);
     hf_resource_row **at = &rows->resource_hash[hash & (rows->hash_size - 1)];
     for (; *at != NULL; at = &(*at)->chain)
         if ((*at)->hash == hash && hf_slice_equal((*at)->id, id) && hf_slice_equal((*at)->type, type))

@@ -111,22 +111,34 @@ static hf_status set_sync(sqlite_store *store, const hf_batch *batch, hf_error *
     return status;
 }
 
-/* S3. Whoever's commit leaves a long log copies it into the file; if another writes meanwhile, that one will. */
-static void checkpoint(sqlite_store *store, int pages)
+/* S3. If another process writes just now, that one will see to it. */
+static void checkpoint_now(sqlite_store *store)
 {
-    if (store->wrapped || hf_db_log_pages(store->writer.db) <= pages)
-        return;
-    hf_status status = HF_BUSY;
     sqlite_use(&store->writer, NULL);
+    hf_db_patience(store->writer.db, 0);
     begin(&store->writer, false, false);
+    hf_db_patience(store->writer.db, HF_DB_BUSY_US);
     if (store->writer.status != HF_OK)
         return;
     pthread_mutex_lock(&store->reader.mutex);
-    status = hf_db_checkpoint(store->reader.db, NULL);
-    if (status != HF_OK && hf_db_io_failed(store->reader.db) && !hf_db_disk_full(store->reader.db))
+    hf_status status = hf_db_checkpoint(store->reader.db, NULL);
+    if (status != HF_OK && hf_db_sync_failed(store->reader.db))
         store->broken = true;
     pthread_mutex_unlock(&store->reader.mutex);
     undo(&store->writer, false);
+}
+
+/* Whoever's commit leaves a long log copies it into the file. A reader that stands in the way lets it grow: then it is tried
+ * again every thousand pages, not on every commit. */
+static void checkpoint(sqlite_store *store)
+{
+    int pages = store->wrapped ? 0 : hf_db_log_pages(store->writer.db);
+    if (pages < CHECKPOINT_PAGES)
+        store->checkpoint_at = CHECKPOINT_PAGES;
+    if (pages < store->checkpoint_at || pages == 0)
+        return;
+    store->checkpoint_at = pages + CHECKPOINT_PAGES / 4;
+    checkpoint_now(store);
 }
 
 /* S5. */
@@ -140,7 +152,7 @@ static hf_status write_batch(sqlite_store *store, hf_batch *batch, hf_error *err
         status = transact(store, &store->writer, batch, false, true, err);
     if (status == HF_UNAVAILABLE && hf_db_disk_full(store->writer.db)) {
         sqlite_reserve_give_up(store->path);
-        checkpoint(store, 0);
+        checkpoint_now(store);
         status = transact(store, &store->writer, batch, false, true, err);
     }
     return status;
@@ -157,7 +169,9 @@ static hf_status execute_write(sqlite_store *store, hf_batch *batch, hf_error *e
     if (status == HF_OK)
         status = write_batch(store, batch, err);
     if (status == HF_OK)
-        checkpoint(store, CHECKPOINT_PAGES);
+        checkpoint(store);
+    else if (hf_db_sync_failed(store->writer.db))
+        store->broken = true; /* S4 */
     return status;
 }
 
@@ -179,8 +193,9 @@ static hf_status execute_sqlite(hf_store *base, hf_batch *batch, hf_error *err)
 static void close_sqlite(hf_store *base)
 {
     sqlite_store *store = (sqlite_store *)base;
-    if (store->writer.db != NULL && !store->broken)
-        checkpoint(store, CHECKPOINT_PAGES / 4);
+    if (store->writer.db != NULL && store->reader.db != NULL && !store->broken &&
+        hf_db_log_pages(store->writer.db) > CHECKPOINT_PAGES / 4)
+        checkpoint_now(store);
     sqlite_conn_done(&store->writer);
     sqlite_conn_done(&store->reader);
     pthread_mutex_destroy(&store->writer.mutex);
@@ -221,7 +236,13 @@ static hf_status read_url(sqlite_store *store, const char *rest, hf_error *err)
         return hf_fail(err, HF_INVALID, "The URL names no file: write sqlite:PATH.");
     if (rest[0] == ':')
         return hf_fail(err, HF_INVALID, "A SQLite store is a file; for locks in memory use memory:");
-    memcpy(store->path, rest, size);
+    /* In full, so that the reserve is found whatever the working directory becomes. */
+    char folder[PATH_MAX] = "";
+    if (rest[0] != '/' && getcwd(folder, sizeof folder) == NULL)
+        return hf_fail(err, HF_UNAVAILABLE, "The working directory can't be told: %m. Give the file's full path.");
+    if ((size_t)snprintf(store->path, sizeof store->path, "%s%s%.*s", folder, rest[0] == '/' ? "" : "/", (int)size, rest) >=
+        sizeof store->path - 16)
+        return hf_fail(err, HF_INVALID, "The file's full path is too long.");
     if (query == NULL)
         return set_names(store, "holdfast", err);
     if (strncmp(query, "?namespace=", 11) != 0)

@@ -34,6 +34,7 @@ typedef struct sqlite_store {
     bool wrapped;        /* the application's own handle */
     bool broken;         /* a sync failed: nothing more is acknowledged until it is opened anew */
     int synced;          /* the writer's sync level: 1 normal, 2 full, 0 not set yet */
+    int checkpoint_at;   /* pages in the log at which the next checkpoint is due */
 } sqlite_store;
 
 /* sqlite_conn.c: statements, with the error that sticks. */

@@ -122,12 +122,12 @@ static void kill_one(race *r)
 static void disturb(race *r)
 {
     int64_t next_us = race_now_us() + 500000;
-    for (unsigned turn = 0; race_now_us() < r->until_us; turn++) {
+    while (race_now_us() < r->until_us) {
         usleep(20000);
         race_drift_note(&r->drift);
         if (race_now_us() < next_us || r->until_us - race_now_us() < 700000 || r->clients + 2 > CLIENTS_MAX)
             continue;
-        if (turn % 2)
+        if (r->stops < r->kills)
             stop_one(r);
         else
             kill_one(r);

@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SLOTS 3
+#define SLOTS 6
 #define MS INT64_C(1000)
 
 typedef struct slot {
@@ -424,6 +424,8 @@ static void do_force(turn *t)
     hf_resource resource = race_resource(t->resource);
     hf_result *out = NULL;
     hf_error err = {0};
+    if (pick(w, 12)) /* rare: or no lock would live to see its holder's end */
+        return;
     check_record *r = begin(w, t->slot->number, CHECK_FORCE, t->resource);
     r->only_fence = pick(w, 2) ? t->seen_fence[t->resource] : 0;
     end(w, r, hf_manager_force_release(w->manager, &resource, "race", "a race", r->only_fence, &out, &err), &err);
@@ -446,11 +448,19 @@ static void do_replace(turn *t)
         fill_slot(t, t->slot);
 }
 
-/* Leaves the session to die; beats once more near its bound, before it or after. */
+/* Leaves one of its sessions that hold something to die; beats once more near the bound, before it or after. */
 static void do_abandon(turn *t)
 {
-    if (!t->slot->common)
-        t->slot->try_us = t->slot->beaten_us + t->slot->idle_us - 10 * MS + pick(t->worker, 100 * MS);
+    race_worker *w = t->worker;
+    if (pick(w, 8))
+        return;
+    for (int i = 0; i < SLOTS; i++) {
+        t->slot = &t->slots[i];
+        if (t->slot->session && !t->slot->common && t->slot->try_us == 0 && aim_at_own(t)) {
+            t->slot->try_us = t->slot->beaten_us + t->slot->idle_us - 10 * MS + pick(w, 100 * MS);
+            return;
+        }
+    }
 }
 
 /* A look from outside never shows two who can't hold it together. */
@@ -513,7 +523,7 @@ static void do_sweep(turn *t)
 
 static void do_rest(turn *t)
 {
-    usleep((useconds_t)pick(t->worker, 3 * MS));
+    usleep((useconds_t)pick(t->worker, MS));
 }
 
 static const struct {
@@ -559,7 +569,7 @@ static void take_turn(turn *t)
         fill_slot(t, NULL);
     else if (t->slot->try_us == 0)
         act(t);
-    else
+    else if (pick(t->worker, SLOTS) == 0) /* they may all be abandoned */
         do_rest(t);
 }
 
