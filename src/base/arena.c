@@ -35,10 +35,10 @@ static hf_arena_block *block_new(hf_arena *arena, size_t size)
 /* Goes on to the next block that has room, making one where there is none. */
 static bool advance(hf_arena *arena, size_t size)
 {
-    while (arena->current != NULL && arena->current->next != NULL) {
-        arena->current = arena->current->next;
+    for (hf_arena_block *next = arena->current == NULL ? NULL : arena->current->next; next != NULL; next = next->next) {
+        arena->current = next;
         arena->used = 0;
-        if (arena->current->size >= size)
+        if (next->size >= size)
             return true;
     }
     hf_arena_block *block = block_new(arena, size);

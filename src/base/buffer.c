@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Growing text. */
+/* Growing text: room is made by doubling, failures stick. */
 #include "base/buffer.h"
 
 #include "base/seams.h"

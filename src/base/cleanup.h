@@ -14,10 +14,6 @@
         taken_;                                                                                              \
     })
 
-/* Defines hf_thing_freep for hf_cleanup from a destructor that accepts NULL. */
-#define HF_DEFINE_CLEANUP(type, destructor)                                                                  \
-    static inline void destructor##p(type **pointer) { destructor(*pointer); }
-
 static inline void hf_freep(void *pointer) { hf_free(*(void **)pointer); }
 
 #endif

@@ -37,20 +37,14 @@ hf_status hf_status_from_wire(const char *wire)
     return HF_STATUS_COUNT;
 }
 
-hf_status hf_fail(hf_error *err, hf_status status, const char *format, ...)
+void hf_error_set(hf_error *err, hf_status status, const char *format, ...)
 {
     if (err == NULL)
-        return status;
+        return;
     memset(err, 0, sizeof *err);
     err->status = status;
     va_list args;
     va_start(args, format);
     vsnprintf(err->message, sizeof err->message, format, args);
     va_end(args);
-    return status;
-}
-
-hf_status hf_fail_memory(hf_error *err)
-{
-    return hf_fail(err, HF_NO_MEMORY, "Memory is out; nothing was done.");
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Writing JSON. */
+/* Writing JSON: commas, quoting and numbers. */
 #include "base/json.h"
 
 #include "base/time.h"

@@ -24,20 +24,30 @@ void cli_call_done(cli_call *call)
     explicit_bzero(call, sizeof *call);
 }
 
+/* One operand as a resource. A session pasted here by mistake must not be repeated in a message. */
+static hf_status read_resource(const char *text, hf_resource *out, hf_error *err)
+{
+    hf_credentials pasted;
+    if (hf_credentials_parse(text, &pasted, NULL) != HF_OK)
+        return hf_resource_parse(text, out, err);
+    hf_credentials_clear(&pasted);
+    return hf_fail(err, HF_INVALID, "A session stands where a resource should; give it with --session.");
+}
+
 hf_status cli_resources(cli_call *call, hf_error *err)
 {
     const cli_arguments *arguments = &call->arguments;
-    hf_credentials pasted;
+    hf_error flaw = {0};
     call->resources = calloc((size_t)arguments->operands_count + 1, sizeof *call->resources);
     if (call->resources == NULL)
         return hf_fail_memory(err);
     for (int i = 0; i < arguments->operands_count; i++) {
-        if (hf_credentials_parse(arguments->operands[i], &pasted, NULL) == HF_OK)
-            return hf_fail(err, HF_INVALID,
-                           "A session stands where a resource should; give it with --session.");
-        hf_status status = hf_resource_parse(arguments->operands[i], &call->resources[i], err);
+        hf_status status = read_resource(arguments->operands[i], &call->resources[i], &flaw);
+        if (status != HF_OK && arguments->operands_count > 1)
+            return hf_fail(err, status, "Resource %d of %d: %s", i + 1, arguments->operands_count,
+                           flaw.message);
         if (status != HF_OK)
-            return status;
+            return hf_fail(err, status, "%s", flaw.message);
     }
     return HF_OK;
 }

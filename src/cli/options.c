@@ -104,10 +104,11 @@ hf_status cli_check_operands(const cli_arguments *arguments, hf_error *err)
         return hf_fail(err, HF_INVALID, "'%s' takes options only, no operands; see 'holdfast help %s'.",
                        verb->name, verb->name);
     if (arguments->operands_count > verb->operands_max)
-        return hf_fail(err, HF_INVALID,
-                       "'%s' takes %d operand%s (%s), but %d were given; a value with spaces needs quotes.",
-                       verb->name, verb->operands_max, verb->operands_max == 1 ? "" : "s", verb->operands,
-                       arguments->operands_count);
+        return hf_fail(
+            err, HF_INVALID,
+            "'%s' takes at most %d operand%s (%s), but %d were given; put quotes around a value with spaces.",
+            verb->name, verb->operands_max, verb->operands_max == 1 ? "" : "s", verb->operands,
+            arguments->operands_count);
     return HF_OK;
 }
 

@@ -31,7 +31,7 @@ static hf_status read_type(const cli_arguments *arguments, hf_type *out, hf_erro
 {
     int length = snprintf(out->type, sizeof out->type, "%s", arguments->operands[0]);
     if (length == 0 || length > HF_TYPE_MAX)
-        return hf_fail(err, HF_INVALID, "A type has 1 to %d letters; that one has %d.", HF_TYPE_MAX, length);
+        return hf_fail(err, HF_INVALID, "A type has 1 to %d bytes; that one has %d.", HF_TYPE_MAX, length);
     return HF_OK;
 }
 

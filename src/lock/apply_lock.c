@@ -38,7 +38,7 @@ static hf_lock_row *held(hf_step *step, hf_ask ask, hf_verdict *verdict)
         return NULL;
     sight seen = look(step);
     *verdict = hf_rules_judge(ask, seen.view);
-    if (*verdict == HF_VERDICT_NOT_HELD || (step->op->fence != 0 && seen.mine->fence != step->op->fence)) {
+    if (seen.mine == NULL || *verdict == HF_VERDICT_NOT_HELD || (step->op->fence != 0 && seen.mine->fence != step->op->fence)) {
         hf_refuse_not_held(step, seen.mine);
         return NULL;
     }

@@ -34,7 +34,7 @@ hf_status hf_settle(hf_status status, const hf_op *op, hf_error *err)
 {
     if (status != HF_OK || op->answer.status == HF_OK)
         return status;
-    hf_fail(err, op->answer.status, "%s", op->answer.message == NULL ? hf_status_sentence(op->answer.status) : op->answer.message);
+    hf_error_set(err, op->answer.status, "%s", op->answer.message == NULL ? hf_status_sentence(op->answer.status) : op->answer.message);
     if (err != NULL && op->type != NULL && op->id != NULL) {
         hf_resource resource = {"", ""};
         hf_slice_copy(resource.type, sizeof resource.type, hf_slice_of(op->type));
@@ -57,18 +57,21 @@ static const hf_op *refused(hf_batch *batch)
     return hf_batch_op(batch, 0);
 }
 
+/* The result is made first: once the store has committed, nothing may fail for want of memory. */
 hf_status hf_finish(hf_manager *manager, hf_batch *batch, hf_result **out, hf_error *err)
 {
-    hf_status status = hf_store_execute(manager->store, batch, err);
-    status = hf_settle(status, refused(batch), err);
-    hf_result *result = status == HF_OK && out != NULL ? hf_alloc(sizeof *result) : NULL;
+    hf_result *result = hf_alloc(sizeof *result);
     if (result == NULL) {
         hf_batch_free(batch);
-        return status == HF_OK && out != NULL ? hf_fail_memory(err) : status;
+        return hf_fail_memory(err);
     }
     result->batch = batch;
-    *out = result;
-    return HF_OK;
+    hf_status status = hf_settle(hf_store_execute(manager->store, batch, err), refused(batch), err);
+    if (status == HF_OK && out != NULL)
+        *out = result;
+    else
+        hf_result_free(result);
+    return status;
 }
 
 void hf_op_set_resource(hf_op *op, const hf_resource *resource)

@@ -12,7 +12,7 @@ import termios
 import time
 
 HOLDFAST = sys.argv[1]
-SHOW, HIDE = b"\x1b[?25h", b"\x1b[?25l"
+SHOW, HIDE, FRAME = b"\x1b[?25h", b"\x1b[?25l", b"\x1b[H"
 failures = 0
 
 
@@ -81,8 +81,9 @@ watch.read(b"policy/12345")
 run("acquire", "zebra/1")
 check("a new lock shows up", b"zebra/1" in watch.read(b"zebra/1"), watch.seen)
 run("release", "zebra/1")
-watch.read(b"1 lock ")
-shown = watch.read(b"1 lock ")
+watch.read(FRAME)
+watch.read(FRAME)
+shown = watch.read(FRAME)
 check("a released one goes away", b"zebra/1" not in shown, shown)
 watch.process.send_signal(signal.SIGINT)
 code = watch.end()

@@ -635,14 +635,20 @@ static void judge_fences(work *w)
     free(answered);
 }
 
-/* A lock of a session that died, next granted to another: grants of a resource stand in the order of their fences. */
+/* Locks of sessions that died, which a later grant in conflict with them stepped over. Grants of a resource stand in the
+ * order of their fences. */
 static void count_take_overs(work *w)
 {
-    for (size_t i = 1; i < w->sure_count; i++) {
-        const grant *before = &w->grants[i - 1], *after = &w->grants[i];
-        if (before->resource == after->resource && before->session != after->session && before->ending == BY_IDLE &&
-            (before->exclusive || after->exclusive))
-            w->report->take_overs++;
+    latest any = {0}, exclusive = {0};
+    for (size_t i = w->sure_count; i-- > 0;) {
+        const grant *g = &w->grants[i];
+        if (i + 1 == w->sure_count || w->grants[i + 1].resource != g->resource)
+            any = exclusive = (latest){0};
+        const latest *later = g->exclusive ? &any : &exclusive;
+        w->report->take_overs += g->ending == BY_IDLE && latest_other(later, g->session, 0) != NULL;
+        latest_add(&any, g, NEVER);
+        if (g->exclusive)
+            latest_add(&exclusive, g, NEVER);
     }
 }
 

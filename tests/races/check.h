@@ -91,7 +91,7 @@ typedef struct check_report {
     size_t sessions;
     size_t grants;     /* distinct fences */
     size_t refusals;   /* acquires answered with a holder */
-    size_t take_overs; /* grants that stepped over a session that died at its idle bound */
+    size_t take_overs; /* grants whose session died at its idle bound and that another stepped over */
     size_t unknown;
     size_t faults;
     size_t by_fault[CHECK_FAULTS];

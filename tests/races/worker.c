@@ -260,7 +260,7 @@ static void acquire(turn *t, hf_mode mode)
 
 static void do_acquire(turn *t)
 {
-    acquire(t, pick(t->worker, 3) ? HF_EXCLUSIVE : HF_SHARED);
+    acquire(t, pick(t->worker, 5) ? HF_EXCLUSIVE : HF_SHARED);
 }
 
 /* Aims at something it holds: chooses it as the turn's resource. */
@@ -298,7 +298,7 @@ static void do_acquire_all(turn *t)
     check_record *records[COUNT];
     hf_result *out = NULL;
     hf_error err = {0};
-    hf_acquire_options options = {.mode = pick(w, 2) ? HF_EXCLUSIVE : HF_SHARED};
+    hf_acquire_options options = {.mode = pick(w, 4) ? HF_EXCLUSIVE : HF_SHARED};
     for (uint32_t i = 0; i < COUNT; i++) { /* not in canonical order: that is the store's business */
         uint32_t number = (t->resource + i * 5) % RACE_RESOURCES;
         resources[i] = race_resource(number);
