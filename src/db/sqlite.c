@@ -174,8 +174,8 @@ hf_status hf_db_run(hf_db *db, const char *sql, hf_error *err)
 
 hf_status hf_db_ask(hf_db *db, const char *sql, char *out, size_t size, hf_error *err)
 {
-    hf_stmt *stmt;
-    bool row;
+    hf_stmt *stmt = NULL;
+    bool row = false;
     out[0] = '\0';
     hf_status status = hf_stmt_new(db, sql, &stmt, err);
     if (status != HF_OK)

@@ -154,7 +154,7 @@ static void do_types(sqlite_conn *conn, hf_op *op, hf_arena *arena)
             room = room == 0 ? 16 : room * 2;
             hf_type *more = page(conn, arena, room, sizeof *more);
             if (more == NULL)
-                continue;
+                break;
             if (count > 0)
                 memcpy(more, types, count * sizeof *types);
             types = more;
@@ -167,6 +167,8 @@ static void do_types(sqlite_conn *conn, hf_op *op, hf_arena *arena)
         type->ttl_us = hf_stmt_column_int(stmt, 2);
         type->ttl_max_us = hf_stmt_column_int(stmt, 3);
     }
+    if (stmt != NULL)
+        hf_stmt_reset(stmt);
     op->answer.types = types;
     op->answer.types_count = count;
 }

@@ -27,8 +27,13 @@ for i in 1 2 3 4 5; do
 done
 check "a reader that goes away is no reason to complain" test ! -s "$scratch/pipe"
 check "nor a failure" test "$(sort -u "$scratch/codes")" = 0
+seq -f 'bulk/%.0f' 301 1200 | xargs "$HOLDFAST" acquire >/dev/null
+run list --json
+expect_json "a list of more than a page is one object" 0 'len({l["resource"] for l in d["locks"]}) == len(d["locks"]) == 1201'
+run list
+check "and one table with one heading" test "$(grep -c ^RESOURCE "$scratch/out") $(wc -l <"$scratch/out")" = '1 1202'
 run release --all
-expect "release --all of many" 0 'Released 301 locks.'
+expect "release --all of many" 0 'Released 1201 locks.'
 
 # Following
 

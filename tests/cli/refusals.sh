@@ -205,10 +205,6 @@ unusable "the database of another program" "$scratch/foreign.db"
 cp "$scratch/locks.db" "$scratch/corrupt.db"
 printf 'garbage, garbage, garbage' | dd of="$scratch/corrupt.db" bs=1 seek=20 conv=notrunc status=none
 unusable "a corrupt database" "$scratch/corrupt.db"
-if [[ $(id -u) != 0 ]]; then
-    mkdir -m 500 "$scratch/readonly"
-    unusable "a folder that can't be written" "$scratch/readonly/locks.db"
-fi
 run list --store postgres://localhost/none
 expect "a store whose module is not there says so" 6 'holdfast: *'
 run restore "$scratch/none" --replace

@@ -127,5 +127,7 @@ run session open --user eve --store memory:
 check "a memory: store is not remembered" test -z "$(grep memory: "$HOME/.local/state/holdfast/sessions")"
 run acquire doc/1 --store "trace+sqlite:$HOME/.local/share/holdfast/holdfast.db"
 expect "trace+ is the same store" 0 '*Acquired doc/1*'
+run session open --user finn --store "trace+sqlite:$scratch/locks.db"
+expect "a trace shows what is asked of the store" 0 '*session-open*'
 
 finish
