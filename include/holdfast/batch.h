@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What can be asked of a store. Everything done to a store is a batch of ops: they run in order, each sees those
- * before it, and each gets its own answer. A refused op changes nothing and does not fail its neighbours. Ops
- * marked `linked` stand or fall with the next one: a linked run is atomic.
+ * before it, and each gets its own answer. A refused op changes nothing (but that a release of what was lost makes the loss
+ * known, so that it isn't told any more) and does not fail its neighbours. Ops marked `linked` stand or fall with the next one: a linked run is atomic.
  *
  * Most programs use the easy calls of session.h and manager.h, each of which is a batch. */
 #ifndef HOLDFAST_BATCH_H

@@ -32,7 +32,6 @@
 /* Counts. */
 #define HF_BATCH_OPS_MAX 1024       /* ops in a batch, resources in one acquire or look-up */
 #define HF_RESOURCE_HOLDERS_MAX 1000 /* sessions that share one resource */
-#define HF_SESSION_LOCKS_MAX 100000 /* locks one session holds */
 #define HF_RESOURCE_REQUESTS_MAX 100 /* requests that wait on one resource */
 #define HF_LIST_MAX 1000            /* rows a list, an event read or a session list answers at once */
 #define HF_LIST_DEFAULT 100

@@ -29,6 +29,11 @@ SELECT session, mode, fence, since_us, ends_us, purpose, request FROM {ns}_lock 
 -- name: session_locks_load
 SELECT type, id, mode, fence, since_us, ends_us, purpose, request
   FROM {ns}_lock WHERE session = ?1 ORDER BY type, id LIMIT ?2
+-- name: fence_floor
+SELECT CAST(value AS INTEGER) FROM {ns}_meta WHERE name = 'fence_floor'
+-- name: fence_floor_raise
+INSERT INTO {ns}_meta (name, value) VALUES ('fence_floor', ?1)
+ON CONFLICT (name) DO UPDATE SET value = max(CAST(value AS INTEGER), excluded.value)
 -- name: requests_any
 SELECT EXISTS (SELECT 1 FROM {ns}_request)
 -- name: requests_load
@@ -138,7 +143,7 @@ DELETE FROM {ns}_lost WHERE session = ?1
 -- name: session_requests_delete
 DELETE FROM {ns}_request WHERE session = ?1
 -- name: sweep_anchors
-SELECT type, id,
+SELECT type, id, fence,
        fence <= ?1 AND ifnull(ended_us, 0) <= ?1
        AND NOT EXISTS (SELECT 1 FROM {ns}_lock l WHERE l.type = r.type AND l.id = r.id)
        AND NOT EXISTS (SELECT 1 FROM {ns}_request q WHERE q.type = r.type AND q.id = r.id)
@@ -153,6 +158,8 @@ INSERT INTO {ns}_meta (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE
 -- After a restore event numbers go on from where they were (?1), so that no reader skips what comes next.
 -- name: events_last
 SELECT ifnull(max(id), 0) FROM {ns}_event
+-- name: fence_last
+SELECT ifnull(max(fence), 0) FROM {ns}_resource
 -- name: event_restored
 INSERT INTO {ns}_event (id, at_us, kind)
 VALUES (max(?1, (SELECT ifnull(max(id), 0) FROM {ns}_event)) + 1, ?2, 'restored')

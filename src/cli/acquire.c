@@ -111,11 +111,9 @@ const cli_verb cli_acquire = {
     .operands_min = 1,
     .operands_max = HF_BATCH_OPS_MAX,
     .summary = "Takes locks: all of those named, or none.",
-    .about = "A resource is TYPE/ID, as policy/12345. It never waits: when someone stands in the way it says "
-             "who, since "
-             "when and until when, and exits with 3. Acquiring what you hold is harmless: same fence, same "
-             "bound. A "
-             "shared lock becomes exclusive when you are the only reader.",
+    .about = "A resource is TYPE/ID, as policy/12345. It never waits: when someone stands in the way it "
+             "says who, since when and until when, and exits with 3. Acquiring what you hold is harmless: "
+             "same fence, same bound. A shared lock becomes exclusive when you are the only reader.",
     .options = options,
     .run = run,
 };

@@ -22,9 +22,9 @@ struct cli_call {
     hf_resource *resources;         /* the operands, parsed */
     hf_batch *batch;
     char request_id[HF_REQUEST_ID_SIZE];
-    hf_result *result;
-    const hf_lock
-        *holders; /* who stands in the way, of the batch's or the result's rows; empty: err->holder alone */
+    hf_result *result; /* rows that are to live as long as the call */
+    /* Who stands in the way, among the rows of the batch or the result. Empty: a refusal names err->holder alone. */
+    const hf_lock *holders;
     size_t holders_count;
 };
 

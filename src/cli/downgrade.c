@@ -23,8 +23,7 @@ const cli_verb cli_downgrade = {
     .operands_max = 1,
     .summary = "Turns an exclusive lock into a shared one.",
     .about = "The fence stays. Others can read along from then on; the lock becomes exclusive again by "
-             "'acquire' when "
-             "nobody else reads.",
+             "'acquire' when nobody else reads.",
     .options = options,
     .run = run,
 };

@@ -36,7 +36,8 @@ static const cli_option options[] = {
     {"after", "SEQ", "only events after this number"},
     {"type", "TYPE", "only events of this type's resources"},
     {"follow", NULL, "go on with new ones as they come; with --json a line each"},
-    CLI_FOLLOW_OPTIONS,
+    {"interval", "DURATION", "how often to look; else 1s"},
+    {"count", "N", "stop after that many"},
     CLI_END_OF_OPTIONS,
 };
 

@@ -25,12 +25,7 @@ typedef struct cli_reader {
     bool as_items;    /* print items of a JSON array, not lines */
 } cli_reader;
 
-#define CLI_FOLLOW_OPTIONS                                                                                   \
-    {"interval", "DURATION", "how often to look; else 1s"},                                                  \
-    {                                                                                                        \
-        "count", "N", "stop after that many"                                                                 \
-    }
-
+/* Reads those options; every second and no end when they are not given. */
 hf_status cli_reader_options(cli_reader *reader, hf_error *err);
 
 /* The number of the newest event; 0 when there is none. */

@@ -28,21 +28,14 @@ typedef struct cli_verb {
 /* --store, --json, --help: every verb has them. */
 extern const cli_option cli_common_options[];
 
-/* For the tables of verbs that act for a session. */
-#define CLI_SESSION_OPTION                                                                                   \
-    {                                                                                                        \
-        "session", "ID.KEY",                                                                                 \
-            "the session; process lists show it, so prefer HOLDFAST_SESSION or the "                         \
-            "remembered one"                                                                                 \
-    }
-#define CLI_FENCE_OPTION(help)                                                                               \
-    {                                                                                                        \
-        "fence", "N", help                                                                                   \
-    }
-#define CLI_END_OF_OPTIONS                                                                                   \
-    {                                                                                                        \
-        NULL, NULL, NULL                                                                                     \
-    }
+/* Rows that several tables have. */
+#define CLI_SESSION_HELP                                                                                     \
+    "the session; process lists show it, so prefer HOLDFAST_SESSION or the remembered one"
+/* clang-format off */
+#define CLI_SESSION_OPTION {"session", "ID.KEY", CLI_SESSION_HELP}
+#define CLI_FENCE_OPTION(help) {"fence", "N", help}
+#define CLI_END_OF_OPTIONS {NULL, NULL, NULL}
+/* clang-format on */
 
 enum {
     CLI_GIVEN_MAX = 16 /* options in one call; none may be given twice, so no verb comes near it */

@@ -113,8 +113,7 @@ const cli_verb cli_release = {
     .operands_max = HF_BATCH_OPS_MAX,
     .summary = "Gives locks back.",
     .about = "Each is released on its own; when one was lost before, the others are released all the same "
-             "and the first "
-             "refusal decides the exit code.",
+             "and the first refusal decides the exit code.",
     .options = options,
     .run = run,
 };

@@ -33,8 +33,7 @@ const cli_verb cli_renew = {
     .operands_max = 1,
     .summary = "Sets a lock's own bound anew, from now.",
     .about = "A lock that was lost is not taken again by this: that exits with 8. To keep a whole session "
-             "and all its "
-             "locks alive, use 'session beat'.",
+             "and all its locks alive, use 'session beat'.",
     .options = options,
     .run = run,
 };

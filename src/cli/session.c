@@ -196,8 +196,8 @@ const cli_verb cli_session_open = {
     .name = "session open",
     .summary = "Opens a session, the owner of locks, and shows its ID.KEY once.",
     .about = "It is remembered for this store, in a file that only you can read, so that the next command "
-             "finds it. To "
-             "use it elsewhere: export HOLDFAST_SESSION=$(holdfast session open --user NAME --no-remember).",
+             "finds it. To use it elsewhere: export HOLDFAST_SESSION=$(holdfast session open --user NAME "
+             "--no-remember).",
     .options = open_options,
     .run = run_open,
 };

@@ -110,8 +110,7 @@ const cli_verb cli_type_set = {
     .about =
         "optimistic: no locks, saves compare versions. exclusive-write: exclusive to edit, nothing to read. "
         "exclusive-read: exclusive to read or edit. read-write: shared to read, exclusive to edit. A type "
-        "has one "
-        "policy; it can't be changed while locks of the type are held.",
+        "has one policy; it can't be changed while locks of the type are held.",
     .options = set_options,
     .run = run_set,
 };

@@ -119,15 +119,16 @@ static hf_status run(cli_call *call, hf_error *err)
 
 static const cli_option options[] = {
     {"type", "TYPE", "only locks, or events, of this type"},
-    CLI_FOLLOW_OPTIONS,
+    {"interval", "DURATION", "how often to look; else 1s"},
+    {"count", "N", "stop after that many"},
     CLI_END_OF_OPTIONS,
 };
 
 const cli_verb cli_watch = {
     .name = "watch",
     .summary = "Shows the locks as they come and go, until it is interrupted.",
-    .about = "On a terminal a table that redraws; otherwise a line for every event as it comes, in JSON with "
-             "--json.",
+    .about = "On a terminal a table that redraws; otherwise a line for every event as it comes, in JSON "
+             "with --json.",
     .options = options,
     .run = run,
 };

@@ -34,6 +34,9 @@ hf_status hf_db_run(hf_db *db, const char *sql, hf_error *err);
 /* The first column of the first row of a query, as text in out ("" when there is none). */
 hf_status hf_db_ask(hf_db *db, const char *sql, char *out, size_t size, hf_error *err);
 
+/* The file, or "the database" when it has no name; borrowed. */
+const char *hf_db_path(hf_db *db);
+
 /* Whether a transaction is open on the connection. */
 bool hf_db_in_transaction(hf_db *db);
 

@@ -49,11 +49,15 @@ static hf_status status_of(int code)
     }
 }
 
-static hf_status say(hf_db *db, int code, hf_error *err)
+const char *hf_db_path(hf_db *db)
 {
     const char *path = sqlite3_db_filename(db->handle, "main");
-    if (path == NULL || path[0] == '\0')
-        path = "the database";
+    return path == NULL || path[0] == '\0' ? "the database" : path;
+}
+
+static hf_status say(hf_db *db, int code, hf_error *err)
+{
+    const char *path = hf_db_path(db);
     switch (code & 0xff) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
@@ -178,7 +182,7 @@ hf_status hf_db_ask(hf_db *db, const char *sql, char *out, size_t size, hf_error
     bool row = false;
     out[0] = '\0';
     hf_status status = hf_stmt_new(db, sql, &stmt, err);
-    if (status != HF_OK)
+    if (status != HF_OK || stmt == NULL)
         return status;
     status = hf_stmt_step(stmt, &row, err);
     if (status == HF_OK && row)

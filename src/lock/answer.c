@@ -146,6 +146,17 @@ static int by_resource(const void *a, const void *b)
     return hf_resource_compare(&x->resource, &y->resource);
 }
 
+/* Who took it since: noted when it was taken over, else whoever holds it now. */
+static hf_slice taken_by(const hf_step *step, const hf_lost_row *row)
+{
+    if (row->by.size > 0 || row->resource == NULL)
+        return row->by;
+    for (hf_lock_row *lock = row->resource->locks; lock != NULL; lock = lock->next)
+        if (hf_lock_lives(lock, step->now_us) && lock->session != row->session)
+            return lock->session->name;
+    return HF_NOTHING;
+}
+
 /* What a session lost: what was noted, and its own locks whose bound has come and that nobody has cleared away yet. */
 void hf_answer_lost(hf_step *step)
 {
@@ -164,7 +175,7 @@ void hf_answer_lost(hf_step *step)
         hf_slice_copy(at->resource.type, sizeof at->resource.type, row->type);
         hf_slice_copy(at->resource.id, sizeof at->resource.id, row->id);
         hf_slice_copy(at->why, sizeof at->why, row->why);
-        hf_slice_copy(at->by, sizeof at->by, row->by);
+        hf_slice_copy(at->by, sizeof at->by, taken_by(step, row));
         hf_slice_copy(at->reason, sizeof at->reason, row->reason);
         at->fence = row->fence;
         at++->at_us = row->at_us;

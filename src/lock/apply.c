@@ -85,7 +85,13 @@ void hf_end_lock(hf_step *step, hf_lock_row *lock, hf_event_kind kind, hf_slice 
     resource->ended_request = step->op == NULL ? HF_NOTHING : hf_slice_of(step->op->request_id);
 }
 
-static void note_lost(hf_step *step, const hf_lock_row *lock, const char *why, hf_slice by, hf_slice reason)
+bool hf_asked_before(const hf_op *op, const hf_resource_row *resource)
+{
+    hf_slice request = hf_slice_of(op->request_id);
+    return request.size > 0 && hf_slice_equal(resource->ended_request, request);
+}
+
+static void note_lost(hf_step *step, const hf_lock_row *lock, int64_t at_us, const char *why, hf_slice by, hf_slice reason)
 {
     hf_lost_row *lost = hf_rows_lost(step->rows, lock->session, lock->resource->type, lock->resource->id);
     if (lost == NULL)
@@ -93,7 +99,7 @@ static void note_lost(hf_step *step, const hf_lock_row *lock, const char *why, h
     hf_touch_lost(step->rows, lost);
     lost->present = true;
     lost->fence = lock->fence;
-    lost->at_us = step->now_us;
+    lost->at_us = at_us;
     lost->why = hf_slice_of(why);
     lost->by = by;
     lost->reason = reason;
@@ -103,7 +109,7 @@ void hf_expire_lock(hf_step *step, hf_lock_row *lock, const hf_session_row *take
 {
     hf_end_lock(step, lock, HF_EVENT_EXPIRED, HF_NOTHING, HF_NOTHING);
     if (hf_session_lives(lock->session, step->now_us) && taken_by != lock->session)
-        note_lost(step, lock, "expired", taken_by == NULL ? HF_NOTHING : taken_by->name, HF_NOTHING);
+        note_lost(step, lock, lock->ends_us, "expired", taken_by == NULL ? HF_NOTHING : taken_by->name, HF_NOTHING);
 }
 
 void hf_do_force_release(hf_step *step)
@@ -113,14 +119,15 @@ void hf_do_force_release(hf_step *step)
         return;
     hf_slice actor = op->actor != NULL ? hf_slice_of(op->actor) : step->of->session->user;
     hf_resource_row *resource = step->of->resource;
-    bool repeated = op->request_id != NULL && hf_slice_equal(resource->ended_request, hf_slice_of(op->request_id));
+    if (hf_asked_before(op, resource))
+        return; /* asked again: done before, and whoever holds it now is left alone */
     size_t held = hf_answer_holders(step, NULL), ended = 0;
     hf_lock *locks = (hf_lock *)op->answer.locks;
     for (hf_lock_row *lock = resource->locks; lock != NULL; lock = lock->next) {
         if (!hf_lock_lives(lock, step->now_us) || (op->fence != 0 && lock->fence != op->fence))
             continue;
         hf_end_lock(step, lock, HF_EVENT_FORCED, actor, hf_slice_of(op->text));
-        note_lost(step, lock, "forced", actor, hf_slice_of(op->text));
+        note_lost(step, lock, step->now_us, "forced", actor, hf_slice_of(op->text));
         ended++;
     }
     /* Of several holders only the one named by its fence was ended. */
@@ -128,7 +135,7 @@ void hf_do_force_release(hf_step *step)
         if (locks[i].fence == op->fence)
             op->answer.locks = &locks[i];
     op->answer.locks_count = ended;
-    if (ended == 0 && !repeated)
+    if (ended == 0)
         hf_refuse_not_held(step, NULL);
 }
 
@@ -286,6 +293,7 @@ static void run_linked(hf_rows *rows, hf_batch *batch, size_t from, size_t to, i
 
 bool hf_rows_apply(hf_rows *rows, hf_batch *batch, int64_t now_us)
 {
+    hf_rows_settle(rows);
     for (size_t from = 0, to; from < batch->count && !rows->failed; from = to + 1) {
         for (to = from; batch->ops[to].linked;)
             to++;

@@ -49,9 +49,18 @@ static hf_lock_row *held(hf_step *step, hf_ask ask, hf_verdict *verdict)
 static bool ended_before(const hf_step *step)
 {
     const hf_resource_row *resource = step->of->resource;
-    return step->op->request_id != NULL &&
-           hf_slice_equal(resource->ended_request, hf_slice_of(step->op->request_id)) &&
+    return hf_asked_before(step->op, resource) &&
            memcmp(resource->ended_session, step->of->session->id, HF_SESSION_ID_MAX) == 0;
+}
+
+static void drop_lost(hf_step *step, hf_session_row *session)
+{
+    const hf_resource_row *resource = step->of->resource;
+    for (hf_lost_row *lost = session->lost; lost != NULL; lost = lost->next)
+        if (lost->present && hf_slice_equal(lost->id, resource->id) && hf_slice_equal(lost->type, resource->type)) {
+            hf_touch_lost(step->rows, lost);
+            lost->present = false;
+        }
 }
 
 /* A row for a new grant to `session`, with the next fence; what it lost of this resource and asked for is settled. */
@@ -65,7 +74,8 @@ static hf_lock_row *grant(hf_step *step, hf_session_row *session)
     hf_touch_lock(step->rows, lock);
     resource->present = true;
     resource->rev++;
-    resource->fence = hf_rules_next_fence(resource->fence, step->now_us);
+    int64_t last = resource->fence > step->rows->fence_floor ? resource->fence : step->rows->fence_floor;
+    resource->fence = hf_rules_next_fence(last, step->now_us);
     lock->present = true;
     lock->fence = resource->fence;
     lock->request = hf_slice_of(step->op->request_id);
@@ -74,11 +84,7 @@ static hf_lock_row *grant(hf_step *step, hf_session_row *session)
             hf_touch_request(step->rows, request);
             request->present = false;
         }
-    for (hf_lost_row *lost = session->lost; lost != NULL; lost = lost->next)
-        if (lost->present && hf_slice_equal(lost->id, resource->id) && hf_slice_equal(lost->type, resource->type)) {
-            hf_touch_lost(step->rows, lost);
-            lost->present = false;
-        }
+    drop_lost(step, session);
     return lock;
 }
 
@@ -222,13 +228,25 @@ void hf_do_downgrade(hf_step *step)
     hf_answer_lock(step, lock);
 }
 
+/* What is gone already is no longer told on beats: the session has shown that it knows. */
+static void forget_lost(hf_step *step)
+{
+    hf_resource_row *resource = step->of->resource;
+    for (hf_lock_row *lock = resource->locks; lock != NULL; lock = lock->next)
+        if (lock->session == step->of->session && lock->present && !hf_lock_lives(lock, step->now_us))
+            hf_expire_lock(step, lock, lock->session);
+    drop_lost(step, step->of->session);
+}
+
 void hf_do_release(hf_step *step)
 {
     hf_verdict verdict;
+    if (!hf_step_session(step) || ended_before(step))
+        return;
     hf_lock_row *lock = held(step, HF_ASK_RELEASE, &verdict);
     if (lock == NULL) {
-        if (step->op->answer.status == HF_NOT_HELD && ended_before(step))
-            step->op->answer = (hf_answer){.status = HF_OK, .now_us = step->now_us};
+        if (look(step).mine == NULL)
+            forget_lost(step);
         return;
     }
     hf_answer_lock(step, lock);
@@ -249,11 +267,11 @@ void hf_do_who(hf_step *step)
     hf_answer_resource_requests(step);
 }
 
-static size_t live_requests(const hf_step *step)
+static size_t others_waiting(const hf_step *step)
 {
     size_t count = 0;
     for (hf_request_row *row = step->of->resource->requests; row != NULL; row = row->next)
-        count += row->present && hf_session_lives(row->session, step->now_us);
+        count += row->present && row->session != step->of->session && hf_session_lives(row->session, step->now_us);
     return count;
 }
 
@@ -266,7 +284,7 @@ void hf_do_request(hf_step *step)
         hf_refuse(step, HF_NOT_HELD, "Nobody else holds %s/%s; acquire it.", step->op->type, step->op->id);
         return;
     }
-    if (live_requests(step) >= HF_RESOURCE_REQUESTS_MAX) {
+    if (others_waiting(step) >= HF_RESOURCE_REQUESTS_MAX) {
         hf_refuse(step, HF_TOO_MANY, "%d sessions wait for %s/%s already, which is the most; try again later.",
                   HF_RESOURCE_REQUESTS_MAX, step->op->type, step->op->id);
         return;
@@ -308,9 +326,8 @@ static bool target_fits(hf_step *step)
 /* A hand-over that was done before, asked again with its request id. */
 static bool handed_before(hf_step *step)
 {
-    if (step->op->answer.status != HF_NOT_HELD || !ended_before(step))
+    if (!ended_before(step))
         return false;
-    step->op->answer = (hf_answer){.status = HF_OK, .now_us = step->now_us};
     for (hf_lock_row *lock = step->of->resource->locks; lock != NULL; lock = lock->next)
         if (lock->session == step->of->target && hf_lock_lives(lock, step->now_us))
             hf_answer_lock(step, lock);
@@ -320,12 +337,10 @@ static bool handed_before(hf_step *step)
 void hf_do_hand_over(hf_step *step)
 {
     hf_verdict verdict;
-    hf_lock_row *mine = held(step, HF_ASK_HAND_OVER, &verdict);
-    if (mine == NULL) {
-        handed_before(step);
+    if (!hf_step_session(step) || handed_before(step))
         return;
-    }
-    if (!target_fits(step))
+    hf_lock_row *mine = held(step, HF_ASK_HAND_OVER, &verdict);
+    if (mine == NULL || !target_fits(step))
         return;
     hf_mode mode = mine->mode;
     int64_t ends_us = mine->ends_us;

@@ -178,6 +178,9 @@ static const char *texts_flaw(const hf_op *op, unsigned traits, const char **wha
         if (flaw != NULL)
             return flaw;
     }
+    *what = "caller";
+    if (hf_slice_of(op->caller).size > HF_CALLER_MAX)
+        return "is longer than 64 bytes";
     *what = "request id";
     return op->request_id == NULL ? NULL : hf_request_id_flaw(hf_slice_of(op->request_id));
 }

@@ -4,6 +4,7 @@
 
 #include "base/seams.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- the hash ---- */
@@ -152,7 +153,8 @@ static void keep_copy(hf_rows *rows, void *row, size_t size, unsigned *row_run);
 
 hf_lock_row *hf_rows_lock(hf_rows *rows, hf_resource_row *resource, hf_session_row *session)
 {
-    for (hf_lock_row *row = resource->locks; row != NULL; row = row->next)
+    hf_lock_row *last = NULL;
+    for (hf_lock_row *row = resource->locks; row != NULL; last = row, row = row->next)
         if (row->session == session)
             return row;
     hf_lock_row *row = take(rows, sizeof *row);
@@ -162,8 +164,12 @@ hf_lock_row *hf_rows_lock(hf_rows *rows, hf_resource_row *resource, hf_session_r
     keep_copy(rows, session, sizeof *session, &session->run);
     row->resource = resource;
     row->session = session;
-    row->next = resource->locks;
-    resource->locks = row;
+    if (last == NULL) {
+        resource->locks = row;
+    } else {
+        keep_copy(rows, last, sizeof *last, &last->run);
+        last->next = row;
+    }
     row->session_next = session->locks;
     session->locks = row;
     return row;
@@ -202,6 +208,16 @@ hf_lost_row *hf_rows_lost(hf_rows *rows, hf_session_row *session, hf_slice type,
     return row;
 }
 
+bool hf_rows_want_taker(hf_rows *rows, hf_lost_row *lost)
+{
+    if (!lost->session->wants_requests || lost->by.size > 0)
+        return true;
+    lost->resource = hf_rows_resource(rows, lost->type, lost->id, false);
+    if (lost->resource != NULL)
+        lost->resource->wanted = true;
+    return lost->resource != NULL;
+}
+
 hf_event_row *hf_rows_event(hf_rows *rows)
 {
     if (rows->events_count == rows->events_room) {
@@ -219,11 +235,40 @@ hf_event_row *hf_rows_event(hf_rows *rows)
     return event;
 }
 
+static int by_fence(const void *a, const void *b)
+{
+    const hf_lock_row *x = *(hf_lock_row *const *)a, *y = *(hf_lock_row *const *)b;
+    return x->fence < y->fence ? -1 : x->fence > y->fence;
+}
+
+static void settle(hf_rows *rows, hf_resource_row *resource)
+{
+    size_t count = 0;
+    for (hf_lock_row *row = resource->locks; row != NULL; row = row->next)
+        count++;
+    hf_lock_row **sorted = count < 2 ? NULL : take(rows, count * sizeof *sorted), **at = sorted;
+    if (sorted == NULL)
+        return;
+    for (hf_lock_row *row = resource->locks; row != NULL; row = row->next)
+        *at++ = row;
+    qsort(sorted, count, sizeof *sorted, by_fence);
+    for (size_t i = 0; i < count; i++)
+        sorted[i]->next = i + 1 < count ? sorted[i + 1] : NULL;
+    resource->locks = sorted[0];
+}
+
+void hf_rows_settle(hf_rows *rows)
+{
+    for (hf_resource_row *row = rows->resources; row != NULL; row = row->next)
+        if (row->locks != NULL && row->locks->next != NULL)
+            settle(rows, row);
+}
+
 /* ---- what a batch names ---- */
 
 static bool want_open(hf_rows *rows, const hf_op *op, hf_op_rows *of)
 {
-    if (op->request_id == NULL)
+    if (op->request_id == NULL || op->request_id[0] == '\0')
         return true;
     /* A request id is scoped to its caller: two callers may choose the same. */
     hf_slice caller = hf_slice_of(op->caller), id = hf_slice_of(op->request_id);
@@ -257,7 +302,7 @@ static bool want_sessions(hf_rows *rows, const hf_op *op, hf_op_rows *of)
         of->session->wants_locks |= ends || op->kind == HF_OP_BEAT;
         of->session->wants_anchors |= ends;
         of->session->wants_requests |= op->kind == HF_OP_BEAT;
-        of->session->wants_lost |= op->kind == HF_OP_BEAT || op->kind == HF_OP_ACQUIRE;
+        of->session->wants_lost |= op->kind == HF_OP_BEAT || op->kind == HF_OP_ACQUIRE || op->kind == HF_OP_RELEASE;
     }
     if (op->target != NULL) {
         if ((of->target = hf_rows_session(rows, op->target)) == NULL)

@@ -97,6 +97,7 @@ struct hf_lost_row {
     hf_slice type, id;
     int64_t fence, at_us;
     hf_slice why, by, reason;
+    hf_resource_row *resource; /* in the set when the session beats and nobody is known to have taken it */
     bool stored, present, changed;
     void *origin, *fresh;
     unsigned run;
@@ -143,6 +144,7 @@ typedef struct hf_rows {
     hf_resource_row **resource_hash;
     size_t hash_size; /* a power of two, for both */
     size_t sessions_count, resources_count;
+    int64_t fence_floor; /* no fence of the store has been higher that isn't in an anchor any more */
     hf_event_row *events;
     size_t events_count, events_room;
     hf_saved_row *saved;
@@ -172,6 +174,13 @@ hf_lock_row *hf_rows_lock(hf_rows *rows, hf_resource_row *resource, hf_session_r
 hf_request_row *hf_rows_request(hf_rows *rows, hf_resource_row *resource, hf_session_row *session);
 hf_lost_row *hf_rows_lost(hf_rows *rows, hf_session_row *session, hf_slice type, hf_slice id);
 hf_event_row *hf_rows_event(hf_rows *rows);
+
+/* After a loss was loaded: if the session beats, whoever holds the resource now is to be loaded too. */
+bool hf_rows_want_taker(hf_rows *rows, hf_lost_row *lost);
+
+/* Once all is loaded: puts the locks of each resource in the order of their grants, so that what follows doesn't depend on the
+ * order in which a store found them. */
+void hf_rows_settle(hf_rows *rows);
 
 /* A linked run: what is touched in between can be put back. */
 void hf_rows_run_begin(hf_rows *rows);

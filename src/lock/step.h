@@ -26,6 +26,9 @@ bool hf_key_matches(const hf_credentials *credentials, const hf_session_row *row
 bool hf_session_lives(const hf_session_row *row, int64_t now_us);
 bool hf_lock_lives(const hf_lock_row *row, int64_t now_us);
 
+/* Whether it was this very request that ended the last hold. */
+bool hf_asked_before(const hf_op *op, const hf_resource_row *resource);
+
 /* Changing rows, each with its event. */
 void hf_lock_event(hf_step *step, hf_event_kind kind, const hf_lock_row *lock, hf_slice actor, hf_slice reason);
 void hf_session_event(hf_step *step, hf_event_kind kind, const hf_session_row *session, const char *reason);

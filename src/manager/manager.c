@@ -66,7 +66,8 @@ hf_status hf_finish(hf_manager *manager, hf_batch *batch, hf_result **out, hf_er
         return hf_fail_memory(err);
     }
     result->batch = batch;
-    hf_status status = hf_settle(hf_store_execute(manager->store, batch, err), refused(batch), err);
+    hf_status status = hf_store_execute(manager->store, batch, err);
+    status = hf_settle(status, refused(batch), err);
     if (status == HF_OK && out != NULL)
         *out = result;
     else

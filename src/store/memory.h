@@ -92,6 +92,7 @@ typedef struct mem_store {
     size_t sessions_size, sessions_count;
     mem_type *types;
     mem_events events;
+    int64_t fence_floor; /* of anchors that were swept */
     hf_cursor swept_to;
 } mem_store;
 

@@ -373,6 +373,7 @@ static hf_status drop_anchors(hf_store *base, int64_t before_us, size_t limit, s
         mem_anchor *anchor = (mem_anchor *)p.items[i];
         if (anchor->locks != NULL || anchor->requests != NULL || anchor->fence > before_us || anchor->ended_us > before_us)
             continue;
+        store->fence_floor = anchor->fence > store->fence_floor ? anchor->fence : store->fence_floor;
         mem_anchor_remove(store, anchor);
         (*dropped)++;
     }

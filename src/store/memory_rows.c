@@ -175,6 +175,8 @@ static bool load_lost(hf_rows *rows, hf_session_row *row, const mem_session *ses
         lost->at_us = from->at_us;
         lost->stored = lost->present = true;
         lost->origin = from;
+        if (!hf_rows_want_taker(rows, lost))
+            return false;
     }
     return true;
 }
@@ -212,6 +214,7 @@ static bool load_opens(mem_store *store, hf_rows *rows)
 
 bool mem_load(mem_store *store, hf_rows *rows)
 {
+    rows->fence_floor = store->fence_floor;
     for (hf_type_row *row = rows->types; row != NULL; row = row->next) {
         const mem_type *type = mem_type_find(store, hf_slice_of(row->type.type));
         if (type != NULL)

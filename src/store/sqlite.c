@@ -290,7 +290,7 @@ static hf_status open_files(sqlite_store *store, hf_error *err)
     hf_status status = look_first(store, err);
     if (status != HF_OK)
         return status;
-    if (access(store->path, W_OK) != 0)
+    if (faccessat(AT_FDCWD, store->path, W_OK, AT_EACCESS) != 0)
         return hf_fail(err, HF_UNAVAILABLE, "%s can't be written: %m.", store->path);
     sqlite_conn_init(&store->writer, NULL, store->names);
     sqlite_conn_init(&store->reader, NULL, store->names);

@@ -55,6 +55,10 @@ void sqlite_out_of_memory(sqlite_conn *conn);
 /* sqlite_rows.c: moving rows between the tables and a working set. */
 void sqlite_load(sqlite_conn *conn, hf_rows *rows);
 void sqlite_save(sqlite_conn *conn, hf_rows *rows, int64_t now_us);
+/* The first column of a statement that takes nothing; 0 when there is no row. */
+int64_t sqlite_number(sqlite_conn *conn, int which);
+/* No fence up to this one is given again, whatever becomes of anchors and clocks. */
+void sqlite_raise_floor(sqlite_conn *conn, int64_t floor);
 hf_session_row *sqlite_load_session(sqlite_conn *conn, hf_rows *rows, const char *id);
 void sqlite_load_anchors(sqlite_conn *conn, hf_rows *rows); /* of all resources of the set, without their locks */
 void sqlite_load_session_locks(sqlite_conn *conn, hf_rows *rows, hf_session_row *row, size_t limit);

@@ -361,6 +361,7 @@ static hf_status drop_anchors(hf_store *base, int64_t before_us, size_t limit, s
 {
     sqlite_conn *conn = &((sqlite_store *)base)->writer;
     hf_resource at = {"", ""}, before;
+    int64_t floor = 0;
     (void)err;
     read_swept_to(conn, &at);
     before = at;
@@ -379,13 +380,17 @@ static hf_status drop_anchors(hf_store *base, int64_t before_us, size_t limit, s
         }
         text(stmt, 0, at.type, sizeof at.type);
         text(stmt, 1, at.id, sizeof at.id);
-        bool free_long = hf_stmt_column_int(stmt, 2) != 0;
+        int64_t fence = hf_stmt_column_int(stmt, 2);
+        bool free_long = hf_stmt_column_int(stmt, 3) != 0;
         hf_stmt_reset(stmt);
-        if (free_long) {
-            delete_anchor(conn, &at);
-            (*dropped)++;
-        }
+        if (!free_long)
+            continue;
+        delete_anchor(conn, &at);
+        floor = fence > floor ? fence : floor;
+        (*dropped)++;
     }
+    if (floor > 0)
+        sqlite_raise_floor(conn, floor);
     if (*end)
         at = (hf_resource){"", ""};
     if (hf_resource_compare(&at, &before) != 0)

@@ -3,6 +3,7 @@
  * by table in canonical order, so that neighbours in a page are written together. */
 #include "store/sqlite.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -173,6 +174,8 @@ static void load_lost(sqlite_conn *conn, hf_rows *rows, hf_session_row *row)
         lost->by = keep(conn, rows, stmt, 5);
         lost->reason = keep(conn, rows, stmt, 6);
         lost->stored = lost->present = true;
+        if (!hf_rows_want_taker(rows, lost))
+            sqlite_out_of_memory(conn);
     }
 }
 
@@ -210,15 +213,28 @@ static void load_opens(sqlite_conn *conn, hf_rows *rows)
     }
 }
 
-/* Requests are rare: whether there are any at all is asked once a batch. */
-static bool any_requests(sqlite_conn *conn)
+int64_t sqlite_number(sqlite_conn *conn, int which)
 {
-    hf_stmt *stmt = sqlite_stmt(conn, SQLITE_DO_REQUESTS_ANY);
-    bool any = stmt != NULL && sqlite_next(conn, stmt) && hf_stmt_column_int(stmt, 0) != 0;
+    hf_stmt *stmt = sqlite_stmt(conn, which);
+    int64_t number = stmt != NULL && sqlite_next(conn, stmt) ? hf_stmt_column_int(stmt, 0) : 0;
     if (stmt != NULL)
         hf_stmt_reset(stmt);
-    return any;
+    return number;
 }
+
+void sqlite_raise_floor(sqlite_conn *conn, int64_t floor)
+{
+    hf_stmt *stmt = sqlite_stmt(conn, SQLITE_DO_FENCE_FLOOR_RAISE);
+    char text[24];
+    if (stmt == NULL)
+        return;
+    snprintf(text, sizeof text, "%lld", (long long)floor);
+    hf_stmt_text(stmt, 1, hf_slice_of(text));
+    sqlite_run(conn, stmt);
+}
+
+/* Requests are rare: whether there are any at all is asked once a batch. */
+static bool any_requests(sqlite_conn *conn) { return sqlite_number(conn, SQLITE_DO_REQUESTS_ANY) != 0; }
 
 void sqlite_load(sqlite_conn *conn, hf_rows *rows)
 {
@@ -234,6 +250,8 @@ void sqlite_load(sqlite_conn *conn, hf_rows *rows)
             load_lost(conn, rows, row);
     }
     bool requests = rows->resources != NULL && any_requests(conn);
+    if (rows->resources != NULL)
+        rows->fence_floor = sqlite_number(conn, SQLITE_DO_FENCE_FLOOR);
     for (hf_resource_row *row = rows->resources; row != NULL && conn->status == HF_OK; row = row->next) {
         if (row->wanted) {
             load_anchor(conn, rows, row);

@@ -7,6 +7,7 @@
 #include "sql/sqlite_schema.h"
 #include "store/sqlite.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,8 +36,15 @@ static hf_status version_of(hf_db *db, const char *names, int *out, hf_error *er
     if (status != HF_OK || strcmp(text, "1") != 0)
         return status;
     status = ask(db, names, "SELECT value FROM {ns}_meta WHERE name = 'schema'", text, sizeof text, err);
-    *out = (int)strtol(text, NULL, 10);
-    return status;
+    if (status != HF_OK)
+        return status;
+    char *end;
+    long version = strtol(text, &end, 10);
+    if (version < 1 || version > 1000000 || *end != '\0')
+        return hf_fail(err, HF_UNAVAILABLE, "The table %s_meta of %s names no version that makes sense; restore a backup.",
+                       names, hf_db_path(db));
+    *out = (int)version;
+    return HF_OK;
 }
 
 static hf_status refuse_newer(const char *path, int version, hf_error *err)
@@ -138,7 +146,8 @@ hf_status sqlite_backup(hf_store *base, const char *path, hf_error *err)
 {
     int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (file < 0)
-        return hf_fail(err, HF_INVALID, "The backup can't be written to %s: %m. Name a file that is not there yet.", path);
+        return hf_fail(err, errno == EEXIST ? HF_INVALID : HF_UNAVAILABLE,
+                       "The backup can't be written to %s: %m. Name a file that is not there yet.", path);
     close(file);
     hf_status status = copy_to((sqlite_store *)base, path, err);
     if (status != HF_OK)
@@ -180,20 +189,10 @@ static hf_status attach(hf_db *db, const char *path, hf_error *err)
     return status;
 }
 
-static int64_t last_event(sqlite_conn *conn)
-{
-    hf_stmt *stmt = sqlite_stmt(conn, SQLITE_DO_EVENTS_LAST);
-    if (stmt == NULL || !sqlite_next(conn, stmt))
-        return 0;
-    int64_t last = hf_stmt_column_int(stmt, 0);
-    hf_stmt_reset(stmt);
-    return last;
-}
-
 static void replace_rows(sqlite_store *store, sqlite_conn *conn, const char *sql)
 {
     sqlite_do(conn, SQLITE_DO_BEGIN);
-    int64_t last = last_event(conn);
+    int64_t last = sqlite_number(conn, SQLITE_DO_EVENTS_LAST), fence = sqlite_number(conn, SQLITE_DO_FENCE_LAST);
     if (conn->status == HF_OK)
         conn->status = hf_db_run(conn->db, sql, conn->err);
     hf_stmt *stmt = sqlite_stmt(conn, SQLITE_DO_EVENT_RESTORED);
@@ -202,6 +201,7 @@ static void replace_rows(sqlite_store *store, sqlite_conn *conn, const char *sql
         hf_stmt_int(stmt, 2, hf_store_now(&store->base, hf_seam.wall_us()));
         sqlite_run(conn, stmt);
     }
+    sqlite_raise_floor(conn, fence);
     sqlite_do(conn, SQLITE_DO_COMMIT);
     if (conn->status != HF_OK && hf_db_in_transaction(conn->db))
         (void)hf_db_run(conn->db, "ROLLBACK", NULL);

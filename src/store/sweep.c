@@ -23,6 +23,7 @@ static hf_status end_dead(sweeper *s, hf_error *err)
         if (status != HF_OK || s->rows->sessions == NULL)
             return status;
         size_t ended = 0;
+        hf_rows_settle(s->rows);
         hf_sweep_session(s->rows, s->rows->sessions, s->now_us, s->budget, &ended);
         status = s->rows->failed ? hf_fail_memory(err) : s->ops->save(s->store, s->rows, s->now_us, err);
         if (status != HF_OK)
@@ -43,6 +44,7 @@ static hf_status end_spent(sweeper *s, hf_error *err)
     if (status != HF_OK)
         return status;
     size_t ended = 0;
+    hf_rows_settle(s->rows);
     for (hf_resource_row *resource = s->rows->resources; resource != NULL; resource = resource->next)
         for (hf_lock_row *lock = resource->locks; lock != NULL; lock = lock->next, ended++)
             hf_sweep_lock(s->rows, lock, s->now_us);

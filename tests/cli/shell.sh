@@ -52,6 +52,17 @@ if command -v zsh >/dev/null; then
     out=$(cd "$scratch" && HOLDFAST_FPATH=$HF_SOURCE_ROOT/completions zsh -f -c '
         fpath=($HOLDFAST_FPATH $fpath); autoload -Uz compinit; compinit -u -d "$PWD/dump"; print -r -- ${_comps[holdfast]}' 2>&1)
     check "zsh finds it for holdfast" test "$out" = _holdfast
+    zsh_offers() { # SENTENCE LINE WORD...
+        local sentence=$1
+        shift
+        check "$sentence" env TMPDIR="$scratch" zsh -f "$HF_SOURCE_ROOT/tests/cli/complete.zsh" "$HF_SOURCE_ROOT/completions" "$@"
+    }
+    zsh_offers "zsh completes verbs" 'holdfast ' session acquire force-release restore
+    zsh_offers "zsh completes a noun's verbs" 'holdfast session ' open beat close list
+    zsh_offers "zsh completes a noun's options" 'holdfast session open --' --idle --no-remember --replaces
+    zsh_offers "zsh completes options behind options" 'holdfast --json release --' --all --fence --session
+    zsh_offers "zsh completes modes" 'holdfast acquire policy/1 --mode=' exclusive shared
+    zsh_offers "zsh completes policies" 'holdfast type set policy --policy=' optimistic exclusive-write exclusive-read read-write
 else
     skipped "the zsh completion is valid" "zsh is not installed"
 fi

@@ -154,6 +154,22 @@ static void a_release_repeated_late_leaves_the_sessions_own_next_grant_alone(wor
     done(w, HOLDS, BY(alice), ON("policy", "1"));
 }
 
+/* An id of no letters is no id: it must not seem to have ended what ended without one. */
+static void an_empty_request_id_settles_nothing(world *w)
+{
+    hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
+    done(w, ACQUIRE, BY(alice), ON("policy", "1"));
+    done(w, RELEASE, BY(alice), ON("policy", "1"));
+    const hf_answer *again = tried(w, RELEASE, BY(alice), ON("policy", "1"), .request_id = "");
+    expect_true(again->status == HF_NOT_HELD || again->status == HF_INVALID);
+    again = tried(w, HAND_OVER, BY(alice), ON("policy", "1"), .target = bob.id, .request_id = "");
+    expect_true(again->status == HF_NOT_HELD || again->status == HF_INVALID);
+    again = tried(w, FORCE_RELEASE, ON("policy", "1"), .actor = "root", .text = "why", .request_id = "");
+    expect_true(again->status == HF_NOT_HELD || again->status == HF_INVALID);
+    again = tried(w, FORCE_RELEASE, ON("policy", "2"), .actor = "root", .text = "why", .request_id = "");
+    expect_true(again->status == HF_NOT_HELD || again->status == HF_INVALID);
+}
+
 /* P12, P6 */
 static void a_repeated_forced_release_is_done_with_the_same_id_only(world *w)
 {
@@ -264,6 +280,7 @@ static const suite_test request_ids_tests[] = {
     TEST(a_request_id_of_another_session_settles_nothing),
     TEST(a_repeated_release_leaves_the_next_holder_alone),
     TEST(a_release_repeated_late_leaves_the_sessions_own_next_grant_alone),
+    TEST(an_empty_request_id_settles_nothing),
     TEST(a_repeated_forced_release_is_done_with_the_same_id_only),
     TEST(a_repeated_forced_release_leaves_the_next_holder_alone),
     TEST(a_repeated_hand_over_answers_the_new_holders_lock),

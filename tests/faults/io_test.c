@@ -6,6 +6,7 @@
 #include "faults/ledger.h"
 #include "faults/shim.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,23 +69,60 @@ static void must(const char *problem, const char *when, uint64_t n)
         check_failed(__FILE__, __LINE__, "%s %llu: %s", when, (unsigned long long)n, problem);
 }
 
-/* A file with a log of at least so many pages. */
-static void template_make(template *t, off_t log_pages)
+/* What happens to the database file itself while a script runs: where the checkpoint is. */
+typedef struct checkpoint {
+    uint64_t first_sync, last_sync; /* numbers of the next sync at its first and its last event */
+    uint64_t first_write, last_write;
+} checkpoint;
+
+static void note_checkpoint(void *context, shim_event event, const char *path)
+{
+    checkpoint *c = context;
+    size_t size = strlen(path);
+    (void)event;
+    if (size > 4 && strcmp(path + size - 4, "-wal") == 0)
+        return;
+    shim_counts now = shim_count();
+    c->first_sync = c->first_sync ? c->first_sync : now.syncs + 1;
+    c->first_write = c->first_write ? c->first_write : now.writes + 1;
+    c->last_sync = now.syncs + 1;
+    c->last_write = now.writes + 1;
+}
+
+static off_t log_size(const char *path)
+{
+    struct stat info = {0};
+    char log[HF_URL_MAX + 8];
+    snprintf(log, sizeof log, "%s-wal", path);
+    return stat(log, &info) == 0 ? info.st_size : 0;
+}
+
+/* A file with a log of that size, or (0) so long that a checkpoint has begun. How long it is. */
+static off_t template_make(template *t, off_t size)
 {
     hf_store *store = NULL;
     hf_error err = {0};
-    struct stat info = {0};
-    char log[HF_URL_MAX + 8];
+    checkpoint seen = {0};
+    shim_reset();
+    hf_seam.sqlite_vfs = SHIM_VFS; /* it does not sync: this is quick */
     scratch_path(".db", t->path);
-    snprintf(log, sizeof log, "%s-wal", t->path);
     ledger_init(&t->ledger, "io", 1);
     expect(HF_OK, open_store(t->path, &store, &err), err);
-    do {
-        for (int i = 0; i < 20; i++)
-            must(ledger_step(&t->ledger, store, NULL), "making the template", 0);
-        must(ledger_follow(&t->ledger, store), "making the template", 0);
-    } while (stat(log, &info) == 0 && info.st_size < log_pages * 4120);
+    lay_in_reserve(t->path);
+    shim.on_event = note_checkpoint;
+    shim.context = &seen;
+    for (int i = 1; size ? log_size(t->path) < size : seen.first_write == 0; i++) {
+        must(ledger_step(&t->ledger, store, NULL), "making the template", 0);
+        if (i % 20 == 0)
+            must(ledger_follow(&t->ledger, store), "making the template", 0);
+    }
+    off_t reached = log_size(t->path);
+    if (size)
+        expect_int(seen.first_write, 0);
     hf_store_close(store);
+    hf_seam.sqlite_vfs = NULL;
+    shim_reset();
+    return reached;
 }
 
 static void trial_begin(trial *t, const template *from)
@@ -175,29 +213,57 @@ static void look_at_cut(trial *t, uint64_t n)
     hf_store_close(store);
 }
 
-/* One trial. False: the script has fewer syncs. */
-static bool fail_sync(const template *from, uint64_t n, int ops, size_t by_status[HF_STATUS_COUNT])
+/* Which syncs and writes of the script belong to a checkpoint, counted from its beginning. */
+static checkpoint find_checkpoint(const template *from, unsigned seed, int ops)
 {
     static trial t;
+    checkpoint seen = {0};
+    trial_begin(&t, from);
+    shim_counts before = shim_count();
+    t.ledger.seed = seed;
+    shim.on_event = note_checkpoint;
+    shim.context = &seen;
+    for (int i = 0; i < ops && seen.first_write == 0; i++)
+        must(ledger_step(&t.ledger, t.store, NULL), "looking for the checkpoint", 0);
+    shim.on_event = NULL;
+    trial_end(&t, "looking for the checkpoint", 0);
+    expect_true(seen.first_write > 0);
+    return (checkpoint){seen.first_sync - before.syncs, seen.last_sync - before.syncs,
+                        seen.first_write - before.writes, seen.last_write - before.writes};
+}
+
+typedef struct tally {
+    size_t failed;
+    size_t by_status[HF_STATUS_COUNT]; /* of the op during which it failed */
+} tally;
+
+static size_t answered(const tally *t)
+{
+    return t->by_status[HF_OK] + t->by_status[HF_LOCKED] + t->by_status[HF_NOT_HELD];
+}
+
+/* One trial. False: the script has fewer syncs. */
+static bool fail_sync(const template *from, uint64_t n, int ops, int reason, tally *sum)
+{
+    static trial t;
+    static ledger known;
     trial_begin(&t, from);
     t.ledger.seed = 99;
-    uint64_t before = shim_count().syncs;
-    shim.fail_sync_at = before + n;
+    shim.fail_sync_at = shim_count().syncs + n;
+    shim.failure_errno = reason;
     for (int i = 0; i < ops && shim_count().failed == 0; i++) {
         hf_status status;
         must(ledger_step(&t.ledger, t.store, &status), "failed sync", n);
         if (shim_count().failed)
-            by_status[status]++;
-        else
-            expect_true(is_answer(status));
-        bool honest = status == HF_UNSURE || status == HF_UNAVAILABLE || is_answer(status);
-        if (!honest)
+            sum->by_status[status]++;
+        if (!is_answer(status) && (shim_count().failed == 0 || (status != HF_UNSURE && status != HF_UNAVAILABLE)))
             check_failed(__FILE__, __LINE__, "sync %llu failed: answered %s", (unsigned long long)n,
                          hf_status_wire(status));
     }
     bool failed = shim_count().failed > 0;
+    sum->failed += failed;
+    known = t.ledger;
     if (failed) {
-        ledger known = t.ledger;
         expect_refused(&t, n);
         t.ledger = known;
         look_at_cut(&t, n);
@@ -206,29 +272,45 @@ static bool fail_sync(const template *from, uint64_t n, int ops, size_t by_statu
     return failed;
 }
 
+/* Every sync of a script, then those of a checkpoint. */
+static void fail_syncs(int reason)
+{
+    static template small, large;
+    tally in_commits = {0}, in_checkpoint = {0};
+    template_make(&small, 20 * 4120);
+    for (uint64_t n = 1; fail_sync(&small, n, 25, reason, &in_commits);)
+        n++;
+    off_t long_log = template_make(&large, 0);
+    template_make(&large, long_log - 60 * 4120);
+    checkpoint at = find_checkpoint(&large, 99, 100);
+    for (uint64_t n = at.first_sync - 2; n <= at.last_sync + 2; n++)
+        fail_sync(&large, n, 100, reason, &in_checkpoint);
+    printf("# %s: %zu syncs failed in commits, %zu at a checkpoint: %zu unsure, %zu unavailable, %zu answered (the commit "
+           "was safe)\n", strerror(reason), in_commits.failed, in_checkpoint.failed,
+           in_commits.by_status[HF_UNSURE] + in_checkpoint.by_status[HF_UNSURE],
+           in_commits.by_status[HF_UNAVAILABLE] + in_checkpoint.by_status[HF_UNAVAILABLE],
+           answered(&in_commits) + answered(&in_checkpoint));
+    expect_true(in_commits.failed > 8 && in_checkpoint.failed >= 3);
+    expect_int(answered(&in_commits), 0); /* a failed sync of the log is never a success */
+}
+
 static void after_a_failed_sync_nothing_is_acknowledged_until_the_file_is_reopened(void **state)
 {
     (void)state;
-    static template small, large;
-    size_t by_status[HF_STATUS_COUNT] = {0};
-    uint64_t n = 1, m = 1;
-    template_make(&small, 20);
-    while (fail_sync(&small, n, 25, by_status))
-        n++;
-    template_make(&large, 900); /* so that a checkpoint is near */
-    while (m < 80 && fail_sync(&large, m, 80, by_status))
-        m++;
-    printf("# %llu syncs failed in turn: %zu unsure, %zu unavailable, %zu answered (failed after the commit)\n",
-           (unsigned long long)(n + m - 2), by_status[HF_UNSURE], by_status[HF_UNAVAILABLE],
-           by_status[HF_OK] + by_status[HF_LOCKED] + by_status[HF_NOT_HELD]);
-    expect_true(n > 10 && m > 10);
-    expect_true(by_status[HF_UNSURE] + by_status[HF_UNAVAILABLE] > 10);
+    fail_syncs(EIO);
+}
+
+/* Where space is given out late, the sync is what finds the disk full. */
+static void nor_after_a_sync_that_found_the_disk_full(void **state)
+{
+    (void)state;
+    fail_syncs(ENOSPC);
 }
 
 /* ---- writes ---- */
 
 /* Works on, whatever is answered, but never on top of something unsure. */
-static void work_on(trial *t, int ops, uint64_t n, size_t by_status[HF_STATUS_COUNT])
+static void work_on(trial *t, int ops, uint64_t n, tally *sum)
 {
     for (int i = 0; i < ops && t->ledger.pending.kind == LEDGER_NOTHING; i++) {
         hf_status status;
@@ -236,14 +318,14 @@ static void work_on(trial *t, int ops, uint64_t n, size_t by_status[HF_STATUS_CO
         must(ledger_step(&t->ledger, t->store, &status), "failed write", n);
         bool broken = shim_count().failed > failed;
         if (broken)
-            by_status[status]++;
+            sum->by_status[status]++;
         if (!is_answer(status) && (shim_count().failed == 0 || (status != HF_UNSURE && status != HF_UNAVAILABLE)))
             check_failed(__FILE__, __LINE__, "write %llu failed: answered %s", (unsigned long long)n,
                          hf_status_wire(status));
     }
 }
 
-static bool fail_write(const template *from, uint64_t n, int ops, shim_failure failure, size_t by_status[HF_STATUS_COUNT])
+static bool fail_write(const template *from, uint64_t n, int ops, shim_failure failure, tally *sum)
 {
     static trial t;
     hf_error err = {0};
@@ -258,8 +340,9 @@ static bool fail_write(const template *from, uint64_t n, int ops, shim_failure f
                          hf_status_wire(status), err.message);
     }
     if (t.store)
-        work_on(&t, ops, n, by_status);
+        work_on(&t, ops, n, sum);
     bool failed = shim_count().failed > 0;
+    sum->failed += failed;
     shim.fail_write_at = 0;
     trial_end(&t, "failed write", n);
     return failed;
@@ -269,28 +352,27 @@ static void a_failed_write_is_never_a_wrong_answer(void **state)
 {
     (void)state;
     static template small, large;
-    size_t by_status[HF_STATUS_COUNT] = {0};
-    uint64_t counts[3] = {0};
-    template_make(&small, 20);
-    template_make(&large, 960);
+    tally created = {0}, worked = {0}, copied = {0};
+    template_make(&small, 20 * 4120);
+    off_t long_log = template_make(&large, 0);
+    template_make(&large, long_log - 60 * 4120);
+    checkpoint at = find_checkpoint(&large, 5, 100);
     for (int failure = SHIM_FAIL; failure <= SHIM_FAIL_SHORT; failure++) {
-        uint64_t n = 1;
-        while (fail_write(NULL, n, 4, failure, by_status)) /* from the creation of the file on */
+        for (uint64_t n = 1; fail_write(NULL, n, 4, failure, &created);) /* from the creation of the file on */
             n++;
-        counts[0] += n - 1;
-        for (n = 1; fail_write(&small, n, 12, failure, by_status);)
+        for (uint64_t n = 1; fail_write(&small, n, 12, failure, &worked);)
             n++;
-        counts[1] += n - 1;
-        for (n = 1; fail_write(&large, n, 40, failure, by_status);) /* with a checkpoint in it */
-            n += 5;
-        counts[2] += n / 5;
+        for (uint64_t n = at.first_write; n <= at.last_write + 1; n += 1 + (at.last_write - at.first_write) / 12)
+            fail_write(&large, n, 100, failure, &copied);
     }
-    printf("# %llu + %llu + %llu writes failed in turn: %zu unsure, %zu unavailable, %zu answered\n",
-           (unsigned long long)counts[0], (unsigned long long)counts[1], (unsigned long long)counts[2],
-           by_status[HF_UNSURE], by_status[HF_UNAVAILABLE],
-           by_status[HF_OK] + by_status[HF_LOCKED] + by_status[HF_NOT_HELD]);
-    expect_true(counts[0] > 20 && counts[1] > 50 && counts[2] > 20);
-    expect_true(by_status[HF_UNSURE] + by_status[HF_UNAVAILABLE] > 50);
+    printf("# %zu writes failed since a file was made, %zu in later work, %zu in a checkpoint: %zu unsure, %zu unavailable, "
+           "%zu answered (the commit was safe)\n",
+           created.failed, worked.failed, copied.failed,
+           created.by_status[HF_UNSURE] + worked.by_status[HF_UNSURE] + copied.by_status[HF_UNSURE],
+           created.by_status[HF_UNAVAILABLE] + worked.by_status[HF_UNAVAILABLE] + copied.by_status[HF_UNAVAILABLE],
+           answered(&created) + answered(&worked) + answered(&copied));
+    expect_true(created.failed > 20 && worked.failed > 50 && copied.failed > 10);
+    expect_int(answered(&worked), 0);
 }
 
 int main(void)
@@ -299,6 +381,7 @@ int main(void)
         return 1;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(after_a_failed_sync_nothing_is_acknowledged_until_the_file_is_reopened),
+        cmocka_unit_test(nor_after_a_sync_that_found_the_disk_full),
         cmocka_unit_test(a_failed_write_is_never_a_wrong_answer),
     };
     return cmocka_run_group_tests_name("I/O errors", tests, NULL, NULL);

@@ -5,6 +5,7 @@
  * journal or log, and with a removal that asks for it. */
 #include "faults/shim.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sqlite3.h>
@@ -222,16 +223,22 @@ static int64_t size_of(const char *path)
     return path && stat(path, &info) == 0 ? info.st_size : 0;
 }
 
-/* Does it fit if that file grows to `size`? */
-static bool disk_has_room(const disk_file *f, int64_t size)
+bool shim_has_room(int64_t more)
 {
-    int64_t own = size_of(f->path);
-    if (shim.capacity == 0 || size <= own)
-        return true;
-    int64_t used = size_of(shim.beside) + size - own;
+    lock();
+    int64_t used = size_of(shim.beside) + more;
     for (size_t i = 0; i < files_count; i++)
         used += files[i].exists ? size_of(files[i].path) : 0;
-    return used <= shim.capacity;
+    bool fits = shim.capacity == 0 || used <= shim.capacity;
+    unlock();
+    return fits;
+}
+
+/* Does it fit if that file grows to `size`? */
+static bool may_grow(const disk_file *f, int64_t size)
+{
+    int64_t own = size_of(f->path);
+    return size <= own || shim_has_room(size - own);
 }
 
 static void event(shim_event kind, const char *path)
@@ -255,7 +262,7 @@ static int shim_write_locked(shim_file *file, const void *data, int size, sqlite
 {
     event(SHIM_WRITE, file->on_disk->path);
     counts.writes++;
-    if (!disk_has_room(file->on_disk, offset + size)) {
+    if (!may_grow(file->on_disk, offset + size)) {
         counts.full++;
         return SQLITE_FULL;
     }
@@ -470,6 +477,12 @@ static int shim_full_pathname(sqlite3_vfs *self, const char *path, int size, cha
     return real->xFullPathname(real, path, size, out);
 }
 
+static int shim_last_error(sqlite3_vfs *self, int size, char *out)
+{
+    (void)self, (void)size, (void)out;
+    return shim.failure_errno ? shim.failure_errno : EIO;
+}
+
 bool shim_register(void)
 {
     if (vfs.zName)
@@ -487,6 +500,7 @@ bool shim_register(void)
     vfs.xDelete = shim_delete;
     vfs.xAccess = shim_access;
     vfs.xFullPathname = shim_full_pathname;
+    vfs.xGetLastError = shim_last_error;
     return sqlite3_vfs_register(&vfs, 0) == SQLITE_OK;
 }
 

@@ -36,6 +36,7 @@ typedef struct shim_control {
     uint64_t fail_write_at; /* the write with that number fails, once; 0: none */
     uint64_t fail_sync_at;  /* the same for syncs; what was to be synced never will be, though it can still be read */
     shim_failure failure;   /* of a write */
+    int failure_errno;      /* what the operating system is said to have given as the reason; 0: EIO */
     int64_t capacity;       /* bytes on the disk: files opened through here, and `beside`; 0: as many as you like */
     const char *beside;     /* path of one more file that takes space; NULL: none */
     /* Called before an event is carried out, with its path. */
@@ -61,6 +62,9 @@ bool shim_register(void);
 void shim_reset(void);
 
 shim_counts shim_count(void);
+
+/* Whether so many bytes more fit on the disk. */
+bool shim_has_room(int64_t more);
 
 /* Writes what might be left into `folder`, each file by its last name. `seed` decides what chance decides. */
 bool shim_cut(shim_loss loss, unsigned seed, const char *folder);

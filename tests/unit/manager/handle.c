@@ -1,0 +1,940 @@
+/* SPDX-License-Identifier: MIT */
+/* A session handle: what it believes to hold, judged on this machine's clock from when the last acknowledged beat was
+ * sent; what listeners hear, and how often; when poll beats. Both clocks are moved by the test. */
+#include <base/seams.h>
+#include <stdlib.h>
+#include <store/store.h>
+#include <string.h>
+#include <support/world.h>
+
+static int64_t boot_now;
+
+static int64_t boot_by_test(void)
+{
+    return boot_now;
+}
+
+/* Lets time pass, in the store and here. */
+static void pass(world *w, int64_t us)
+{
+    boot_now += us;
+    clock_forward(w, us);
+}
+
+static world *begin(void)
+{
+    static place memory;
+    memory = place_memory();
+    boot_now = 1000 * HOUR;
+    hf_seam.boot_us = boot_by_test;
+    world *w = world_open(&memory);
+    world_manager(w);
+    return w;
+}
+
+static hf_session *work_idle(world *w, const char *user, int64_t idle_us)
+{
+    hf_error err = {0};
+    hf_session *session = NULL;
+    hf_session_options options = {.user = user, .idle_us = idle_us};
+    expect(HF_OK, hf_session_open(world_manager(w), &options, &session, &err), err);
+    keep_secret(w, hf_session_credentials(session));
+    return session;
+}
+
+static void take(hf_session *session, const char *name, int64_t ttl_us)
+{
+    hf_error err = {0};
+    hf_resource resource = resource_of(name);
+    hf_acquire_options options = {.ttl_us = ttl_us};
+    expect(HF_OK, hf_session_acquire(session, &resource, &options, NULL, &err), err);
+}
+
+static bool held(hf_session *session, const char *name)
+{
+    hf_resource resource = resource_of(name);
+    return hf_session_is_held(session, &resource);
+}
+
+static void beat(hf_session *session)
+{
+    hf_error err = {0};
+    expect(HF_OK, hf_session_beat(session, NULL, &err), err);
+}
+
+static int64_t poll_next(world *w)
+{
+    hf_error err = {0};
+    int64_t next_us = -1;
+    expect(HF_OK, hf_manager_poll(world_manager(w), &next_us, &err), err);
+    return next_us;
+}
+
+static void force(world *w, const char *name, const char *actor, const char *reason)
+{
+    hf_error err = {0};
+    hf_resource resource = resource_of(name);
+    expect(HF_OK, hf_manager_force_release(world_manager(w), &resource, actor, reason, 0, NULL, &err), err);
+}
+
+/* ---- a store that takes its time ---- */
+
+typedef struct slow_store {
+    hf_store base;
+    hf_store *inner;
+    int64_t before_us, after_us; /* how long a call is under way to the store, and back */
+} slow_store;
+
+static hf_status slow_execute(hf_store *store, hf_batch *batch, hf_error *err)
+{
+    slow_store *slow = (slow_store *)store;
+    boot_now += slow->before_us;
+    hf_status status = hf_store_execute(slow->inner, batch, err);
+    boot_now += slow->after_us;
+    return status;
+}
+
+static void slow_close(hf_store *store)
+{
+    hf_store_close(((slow_store *)store)->inner);
+    free(store);
+}
+
+static const hf_store_ops slow_ops = {.scheme = "slow", .execute = slow_execute, .close = slow_close};
+
+/* A manager on a slow store in front of a memory store whose clock stands still. */
+static hf_manager *slow_manager(slow_store **out)
+{
+    hf_error err = {0};
+    slow_store *slow = calloc(1, sizeof *slow);
+    hf_manager *manager = NULL;
+    boot_now = 1000 * HOUR;
+    hf_seam.boot_us = boot_by_test;
+    expect(HF_OK, hf_store_open("memory:", &slow->inner, &err), err);
+    hf_store_clock_freeze(slow->inner, WORLD_BEGINS_US);
+    hf_store_init(&slow->base, &slow_ops);
+    expect(HF_OK, hf_manager_on(&slow->base, &manager, &err), err);
+    *out = slow;
+    return manager;
+}
+
+/* ---- listeners ---- */
+
+enum { NOTICES = 32 };
+
+typedef struct heard {
+    size_t count;
+    struct {
+        hf_notice_kind kind;
+        hf_session *session;
+        char resource[HF_RESOURCE_SIZE], why[16], by[HF_TEXT_SIZE], text[HF_TEXT_SIZE];
+    } all[NOTICES];
+} heard;
+
+static void listen(void *context, const hf_notice *notice)
+{
+    heard *it = context;
+    expect_true(it->count < NOTICES);
+    hf_resource_format(&notice->resource, it->all[it->count].resource);
+    it->all[it->count].kind = notice->kind;
+    it->all[it->count].session = notice->session;
+    snprintf(it->all[it->count].why, 16, "%s", notice->why ? notice->why : "");
+    snprintf(it->all[it->count].by, HF_TEXT_SIZE, "%s", notice->by ? notice->by : "");
+    snprintf(it->all[it->count].text, HF_TEXT_SIZE, "%s", notice->text ? notice->text : "");
+    it->count++;
+}
+
+static void add_listener(world *w, heard *it)
+{
+    hf_error err = {0};
+    memset(it, 0, sizeof *it);
+    expect(HF_OK, hf_manager_listen(world_manager(w), listen, it, &err), err);
+}
+
+/* ---- what is held ---- */
+
+static void a_lock_is_held_from_its_grant_to_its_release(void **state)
+{
+    (void)state;
+    world *w = begin();
+    hf_error err = {0};
+    hf_session *alice = work_idle(w, "alice", MINUTE), *bob = work_idle(w, "bob", MINUTE);
+    hf_resource one = resource_of("policy/1"), two = resource_of("policy/2");
+    expect_true(!held(alice, "policy/1"));
+    take(alice, "policy/1", 0);
+    take(alice, "policy/2", 0);
+    take(alice, "policy/3", 0);
+    expect_true(held(alice, "policy/1") && held(alice, "policy/2") && held(alice, "policy/3"));
+    expect_true(!held(alice, "policy/4") && !held(bob, "policy/1"));
+    expect(HF_OK, hf_session_release(alice, &one, 0, &err), err);
+    expect_true(!held(alice, "policy/1") && held(alice, "policy/2"));
+    expect(HF_OK, hf_session_hand_over(alice, &two, hf_session_id(bob), NULL, &err), err);
+    expect_true(!held(alice, "policy/2"));
+    expect(HF_OK, hf_session_release_all(alice, NULL, &err), err);
+    expect_true(!held(alice, "policy/3"));
+    take(alice, "policy/1", 0);
+    expect(HF_OK, hf_session_close(alice, &err), err);
+    expect_true(!held(alice, "policy/1"));
+    hf_session_free(alice);
+    hf_session_free(bob);
+    world_close(w);
+}
+
+static void a_refused_lock_is_not_held(void **state)
+{
+    (void)state;
+    world *w = begin();
+    hf_error err = {0};
+    hf_session *alice = work_idle(w, "alice", MINUTE), *bob = work_idle(w, "bob", MINUTE);
+    hf_resource one = resource_of("policy/1");
+    take(bob, "policy/1", 0);
+    expect(HF_LOCKED, hf_session_acquire(alice, &one, NULL, NULL, &err), err);
+    expect_true(!held(alice, "policy/1") && held(bob, "policy/1"));
+    hf_session_free(alice);
+    hf_session_free(bob);
+    world_close(w);
+}
+
+/* P7: no later than the store lets it die. */
+static void nothing_is_held_from_the_idle_bound_on(void **state)
+{
+    (void)state;
+    world *w = begin();
+    hf_session *alice = work_idle(w, "alice", MINUTE);
+    take(alice, "policy/1", 0);
+    pass(w, MINUTE - 1);
+    expect_true(held(alice, "policy/1"));
+    pass(w, 1);
+    expect_true(!held(alice, "policy/1"));
+    pass(w, HOUR);
+    expect_true(!held(alice, "policy/1"));
+    hf_session_free(alice);
+    world_close(w);
+}
+
+/* Acquiring is no beat: the bound is that of the session. */
+static void a_lock_taken_late_is_held_no_longer_than_its_session(void **state)
+{
+    (void)state;
+    world *w = begin();
+    hf_session *alice = work_idle(w, "alice", MINUTE);
+    pass(w, 50 * SECOND);
+    take(alice, "policy/1", 0);
+    pass(w, 10 * SECOND);
+    expect_true(!held(alice, "policy/1"));
+    hf_session_free(alice);
+    world_close(w);
+}
+
+static void a_beat_moves_what_is_held(void **state)
+{
+    (void)state;
+    world *w = begin();
+    hf_session *alice = work_idle(w, "alice", MINUTE);
+    take(alice, "policy/1", 0);
+    for (int i = 0; i < 5; i++) {
+        pass(w, 50 * SECOND);
+        beat(alice);
+        expect_true(held(alice, "policy/1"));
+    }
+    pass(w, MINUTE - 1);
+    expect_true(held(alice, "policy/1"));
+    pass(w, 1);
+    expect_true(!held(alice, "policy/1"));
+    hf_session_free(alice);
+    world_close(w);
+}
+
+static void nothing_is_held_from_its_own_bound_on(void **state)
+{
+    (void)state;
+    world *w = begin();
+    hf_error err = {0};
+    hf_session *alice = work_idle(w, "alice", HOUR);
+    hf_resource one = resource_of("policy/1");
+    take(alice, "policy/1", MINUTE);
+    pass(w, MINUTE - 1);
+    expect_true(held(alice, "policy/1"));
+    expect(HF_OK, hf_session_renew(alice, &one, MINUTE, NULL, &err), err);
+    pass(w, MINUTE - 1);
+    expect_true(held(alice, "policy/1"));
+    pass(w, 1);
+    expect_true(!held(alice, "policy/1"));
+    take(alice, "policy/1", MINUTE);
+    expect(HF_OK, hf_session_renew(alice, &one, 0, NULL, &err), err);
+    pass(w, 10 * MINUTE);
+    expect_true(held(alice, "policy/1"));
+    expect(HF_OK, hf_session_downgrade(alice, &one, NULL, &err), err);
+    expect_true(held(alice, "policy/1"));
+    hf_session_free(alice);
+    world_close(w);
+}
+
+/* Asking again must not make the handle believe in a bound the store did not give. */
+static void asking_again_does_not_move_the_bound_here_either(void **state)
+{
+    (void)state;
+    world *w = begin();
+    hf_session *alice = work_idle(w, "alice", HOUR);
+    take(alice, "policy/1", MINUTE);
+    pass(w, 30 * SECOND);
+    take(alice, "policy/1", 10 * MINUTE);
+    pass(w, 30 * SECOND);
+    expect_true(!held(alice, "policy/1"));
+    hf_session_free(alice);
+    world_close(w);
+}
+
+/* What counts is when the beat was sent, however long its answer took. */
+static void time_is_counted_from_when_a_beat_was_sent(void **state)
+{
+    (void)state;
+    slow_store *slow;
+    hf_error err = {0};
+    hf_manager *manager = slow_manager(&slow);
+    hf_session *alice = NULL;
+    hf_session_options options = {.user = "alice", .idle_us = MINUTE};
+    slow->before_us = 5 * SECOND;
+    slow->after_us = 10 * SECOND;
+    int64_t sent = boot_now;
+    expect(HF_OK, hf_session_open(manager, &options, &alice, &err), err);
+    take(alice, "policy/1", 0);
+    boot_now = sent + MINUTE - 1;
+    expect_true(held(alice, "policy/1"));
+    boot_now = sent + MINUTE;
+    expect_true(!held(alice, "policy/1"));
+    boot_now = sent + 30 * SECOND;
+    int64_t beat_sent = boot_now;
+    beat(alice);
+    expect_int(boot_now, beat_sent + 15 * SECOND);
+    boot_now = beat_sent + MINUTE - 1;
+    expect_true(held(alice, "policy/1"));
+    boot_now = beat_sent + MINUTE;
+    expect_true(!held(alice, "policy/1"));
+    hf_session_free(alice);
+    hf_manager_close(manager);
+}
+
+static void an_own_bound_is_counted_from_when_it_was_asked_for(void **state)
+{
+    (void)state;
+    slow_store *slow;
+    hf_error err = {0};
+    hf_manager *manager = slow_manager(&slow);
+    hf_session *alice = NULL;
+    hf_session_options options = {.user = "alice", .idle_us = DAY};
+    expect(HF_OK, hf_session_open(manager, &options, &alice, &err), err);
+    slow->before_us = 5 * SECOND;
+    slow->after_us = 10 * SECOND;
+    int64_t sent = boot_now;
+    take(alice, "policy/1", MINUTE);
+    boot_now = sent + MINUTE - 1;
+    expect_true(held(alice, "policy/1"));
+    boot_now = sent + MINUTE;
+    expect_true(!held(alice, "policy/1"));
+    hf_session_free(alice);
+    hf_manager_close(manager);
+}
+
+/* P12: a repeated open answers the session as it is; it does not start its bound anew. */
+static void a_repeated_open_is_not_taken_for_a_beat(void **state)
+{
+    (void)state;
+    world *w = begin();
+    hf_error err = {0};
+    hf_session *first = NULL, *again = NULL;
+    hf_session_options options = {
+        .user = "alice", .idle_us = MINUTE, .key = "00112233445566778899aabbccddeeff", .request_id = "open-1"};
+    expect(HF_OK, hf_session_open(world_manager(w), &options, &first, &err), err);
+    pass(w, 40 * SECOND);
+    expect(HF_OK, hf_session_open(world_manager(w), &options, &again, &err), err);
+    expect_text(hf_session_id(again), hf_session_id(first));
+    take(again, "policy/1", 0);
+    pass(w, 20 * SECOND - 1);
+    expect_true(held(again, "policy/1"));
+    pass(w, 1);
+    expect_true(!held(again, "policy/1"));
+    hf_session_free(first);
+    hf_session_free(again);
+    world_close(w);
+}
+
+static void a_beat_that_fails_moves_nothing(void **state)
+{
+    (void)state;
+    world *w = begin();
+    hf_error err = {0};
+    world_close(w);
+    static place memory;
+    memory = place_memory();
+    w = world_open(&memory);
+    world_fault(w);
+    hf_store *fault = w->store;
+    hf_session *alice = work_idle(w, "alice", MINUTE);
+    take(alice, "policy/1", 0);
+    for (int after = 0; after < 2; after++) {
+        pass(w, 25 * SECOND);
+        hf_fault_arm(fault, 1, after);
+        expect(after ? HF_UNSURE : HF_UNAVAILABLE, hf_session_beat(alice, NULL, &err), err);
+        expect_true(held(alice, "policy/1"));
+    }
+    pass(w, 10 * SECOND);
+    expect_true(!held(alice, "policy/1"));
+    hf_session_free(alice);
+    world_close(w);
+}
+
+/* A lock that was granted through another handle is not this one's to speak of. */
+static void what_was_granted_elsewhere_is_not_held_here(void **state)
+{
+    (void)state;
+    world *w = begin();
+    hf_error err = {0};
+    hf_session *first = work_idle(w, "alice", MINUTE), *second = NULL;
+    take(first, "policy/1", 0);
+    char id_and_key[HF_SESSION_ID_SIZE + HF_KEY_SIZE];
+    snprintf(id_and_key, sizeof id_and_key, "%s.%s", hf_session_id(first), hf_session_credentials(first)->key);
+    expect(HF_OK, hf_session_attach(world_manager(w), id_and_key, &second, &err), err);
+    expect_true(!held(second, "policy/1"));
+    take(second, "policy/1", 0);
+    expect_true(held(second, "policy/1"));
+    hf_session_free(first);
+    hf_session_free(second);
+    world_close(w);
+}
+
+static void a_forced_release_is_seen_with_the_next_beat(void **state)
+{
+    (void)state;
+    world *w = begin();
+    hf_session *alice = work_idle(w, "alice", MINUTE);
+    take(alice, "policy/1", 0);
+    force(w, "policy/1", "root", "why");
+    beat(alice);
+    expect_true(!held(alice, "policy/1"));
+    hf_session_free(alice);
+    world_close(w);
+}
+
+/* ---- listeners ---- */
+
+/* P6, P13 */
+static void a_forced_release_is_told_once(void **state)
+{
+    (void)state;
+    world *w = begin();
+    heard ear;
+    add_listener(w, &ear);
+    hf_session *alice = work_idle(w, "alice", MINUTE);
+    take(alice, "policy/1", 0);
+    force(w, "policy/1", "root", "left for lunch");
+    expect_int(ear.count, 0);
+    for (int i = 0; i < 3; i++) {
+        beat(alice);
+        poll_next(w);
+        pass(w, SECOND);
+    }
+    expect_int(ear.count, 1);
+    expect_int(ear.all[0].kind, HF_NOTICE_LOST);
+    expect_true(ear.all[0].session == alice);
+    expect_text(ear.all[0].resource, "policy/1");
+    expect_text(ear.all[0].why, "forced");
+    expect_text(ear.all[0].by, "root");
+    expect_text(ear.all[0].text, "left for lunch");
+    hf_session_free(alice);
+    world_close(w);
+}
+
+static void losing_it_a_second_time_is_told_a_second_time(void **state)
+{
+    (void)state;
+    world *w = begin();
+    heard ear;
+    add_listener(w, &ear);
+    hf_session *alice = work_idle(w, "alice", MINUTE);
+    for (size_t i = 1; i <= 3; i++) {
+        take(alice, "policy/1", 0);
+        force(w, "policy/1", "root", "why");
+        beat(alice);
+        beat(alice);
+        expect_int(ear.count, i);
+    }
+    hf_session_free(alice);
+    world_close(w);
+}
+
+static void an_own_bound_that_has_come_is_told_once_by_poll(void **state)
+{
+    (void)state;
+    world *w = begin();
+    heard ear;
+    add_listener(w, &ear);
+    hf_session *alice = work_idle(w, "alice", HOUR);
+    take(alice, "policy/1", MINUTE);
+    take(alice, "policy/2", 0);
+    pass(w, MINUTE - 1);
+    poll_next(w);
+    expect_int(ear.count, 0);
+    pass(w, 1);
+    for (int i = 0; i < 3; i++) {
+        poll_next(w);
+        beat(alice);
+        pass(w, SECOND);
+    }
+    expect_int(ear.count, 1);
+    expect_int(ear.all[0].kind, HF_NOTICE_LOST);
+    expect_text(ear.all[0].resource, "policy/1");
+    expect_text(ear.all[0].why, "expired");
+    expect_true(held(alice, "policy/2"));
+    hf_session_free(alice);
+    world_close(w);
+}
+
+static void an_own_bound_that_has_come_is_told_once_by_a_beat(void **state)
+{
+    (void)state;
+    world *w = begin();
+    heard ear;
+    add_listener(w, &ear);
+    hf_session *alice = work_idle(w, "alice", HOUR), *bob = work_idle(w, "bob", HOUR);
+    take(alice, "policy/1", MINUTE);
+    pass(w, MINUTE);
+    take(bob, "policy/1", 0);
+    beat(alice);
+    poll_next(w);
+    beat(alice);
+    expect_int(ear.count, 1);
+    expect_true(ear.all[0].session == alice);
+    expect_text(ear.all[0].why, "expired");
+    expect_text(ear.all[0].by, "bob");
+    hf_session_free(alice);
+    hf_session_free(bob);
+    world_close(w);
+}
+
+static void closing_is_told_once(void **state)
+{
+    (void)state;
+    world *w = begin();
+    hf_error err = {0};
+    heard ear;
+    add_listener(w, &ear);
+    hf_session *alice = work_idle(w, "alice", MINUTE);
+    take(alice, "policy/1", 0);
+    expect(HF_OK, hf_session_close(alice, &err), err);
+    expect(HF_OK, hf_session_close(alice, &err), err);
+    poll_next(w);
+    expect(HF_EXPIRED, hf_session_beat(alice, NULL, &err), err);
+    pass(w, HOUR);
+    poll_next(w);
+    expect_int(ear.count, 1);
+    expect_int(ear.all[0].kind, HF_NOTICE_ENDED);
+    expect_true(ear.all[0].session == alice);
+    expect_text(ear.all[0].why, "closed");
+    hf_session_free(alice);
+    world_close(w);
+}
+
+/* P7 */
+static void idle_death_is_told_once_by_poll(void **state)
+{
+    (void)state;
+    world *w = begin();
+    heard ear;
+    add_listener(w, &ear);
+    hf_session *alice = work_idle(w, "alice", MINUTE);
+    take(alice, "policy/1", 0);
+    pass(w, MINUTE);
+    poll_next(w);
+    poll_next(w);
+    expect_int(ear.count, 1);
+    expect_int(ear.all[0].kind, HF_NOTICE_ENDED);
+    expect_text(ear.all[0].why, "expired");
+    expect_true(!held(alice, "policy/1"));
+    hf_session_free(alice);
+    world_close(w);
+}
+
+/* P7 */
+static void idle_death_is_told_once_by_a_beat(void **state)
+{
+    (void)state;
+    world *w = begin();
+    hf_error err = {0};
+    heard ear;
+    add_listener(w, &ear);
+    hf_session *alice = work_idle(w, "alice", MINUTE);
+    pass(w, MINUTE);
+    expect(HF_EXPIRED, hf_session_beat(alice, NULL, &err), err);
+    expect(HF_EXPIRED, hf_session_beat(alice, NULL, &err), err);
+    poll_next(w);
+    expect(HF_OK, hf_session_close(alice, &err), err);
+    expect_int(ear.count, 1);
+    expect_text(ear.all[0].why, "expired");
+    hf_session_free(alice);
+    world_close(w);
+}
+
+/* P7: also when another call found out first. */
+static void idle_death_that_another_call_found_is_told_by_poll(void **state)
+{
+    (void)state;
+    world *w = begin();
+    hf_error err = {0};
+    heard ear;
+    add_listener(w, &ear);
+    hf_session *alice = work_idle(w, "alice", MINUTE);
+    hf_resource one = resource_of("policy/1");
+    pass(w, MINUTE);
+    expect(HF_EXPIRED, hf_session_acquire(alice, &one, NULL, NULL, &err), err);
+    poll_next(w);
+    poll_next(w);
+    expect_int(ear.count, 1);
+    expect_int(ear.all[0].kind, HF_NOTICE_ENDED);
+    expect_text(ear.all[0].why, "expired");
+    hf_session_free(alice);
+    world_close(w);
+}
+
+/* Ended by someone else, replaced: told with the next poll that beats. */
+static void a_session_ended_elsewhere_is_told(void **state)
+{
+    (void)state;
+    world *w = begin();
+    heard ear;
+    add_listener(w, &ear);
+    hf_session *alice = work_idle(w, "alice", MINUTE);
+    done(w, CLOSE, BY(*hf_session_credentials(alice)));
+    pass(w, 20 * SECOND);
+    poll_next(w);
+    poll_next(w);
+    expect_int(ear.count, 1);
+    expect_int(ear.all[0].kind, HF_NOTICE_ENDED);
+    hf_session_free(alice);
+    world_close(w);
+}
+
+static void a_request_is_told_once(void **state)
+{
+    (void)state;
+    world *w = begin();
+    hf_error err = {0};
+    heard ear;
+    add_listener(w, &ear);
+    hf_session *alice = work_idle(w, "alice", MINUTE);
+    hf_session_options options = {.user = "bob", .name = "Bob Smith"};
+    hf_session *bob = NULL;
+    expect(HF_OK, hf_session_open(world_manager(w), &options, &bob, &err), err);
+    hf_resource one = resource_of("policy/1");
+    take(alice, "policy/1", 0);
+    expect(HF_OK, hf_session_request(bob, &one, "please", &err), err);
+    for (int i = 0; i < 3; i++) {
+        beat(alice);
+        pass(w, SECOND);
+    }
+    expect_int(ear.count, 1);
+    expect_int(ear.all[0].kind, HF_NOTICE_REQUESTED);
+    expect_true(ear.all[0].session == alice);
+    expect_text(ear.all[0].resource, "policy/1");
+    expect_text(ear.all[0].by, "Bob Smith");
+    expect_text(ear.all[0].text, "please");
+    hf_session_free(alice);
+    hf_session_free(bob);
+    world_close(w);
+}
+
+static void every_request_is_told(void **state)
+{
+    (void)state;
+    world *w = begin();
+    hf_error err = {0};
+    heard ear;
+    add_listener(w, &ear);
+    hf_session *alice = work_idle(w, "alice", MINUTE), *bob = work_idle(w, "bob", MINUTE);
+    hf_session *carol = work_idle(w, "carol", MINUTE);
+    hf_resource one = resource_of("policy/1"), two = resource_of("policy/2");
+    take(alice, "policy/1", 0);
+    take(alice, "policy/2", 0);
+    expect(HF_OK, hf_session_request(bob, &one, NULL, &err), err);
+    beat(alice);
+    expect(HF_OK, hf_session_request(carol, &one, NULL, &err), err);
+    expect(HF_OK, hf_session_request(bob, &two, NULL, &err), err);
+    beat(alice);
+    beat(alice);
+    expect_int(ear.count, 3);
+    hf_session_free(alice);
+    hf_session_free(bob);
+    hf_session_free(carol);
+    world_close(w);
+}
+
+/* Only of sessions that this manager has a handle on. */
+static void a_failed_attach_tells_nobody(void **state)
+{
+    (void)state;
+    world *w = begin();
+    hf_error err = {0};
+    heard ear;
+    add_listener(w, &ear);
+    hf_credentials dead = person_idle(w, "bob", NULL, SECOND);
+    char id_and_key[HF_SESSION_ID_SIZE + HF_KEY_SIZE];
+    snprintf(id_and_key, sizeof id_and_key, "%s.%s", dead.id, dead.key);
+    pass(w, SECOND);
+    hf_session *session = NULL;
+    expect(HF_EXPIRED, hf_session_attach(world_manager(w), id_and_key, &session, &err), err);
+    expect_true(session == NULL);
+    expect_int(ear.count, 0);
+    world_close(w);
+}
+
+static void sixteen_listeners_hear_and_no_more_are_taken(void **state)
+{
+    (void)state;
+    world *w = begin();
+    hf_error err = {0};
+    static heard ears[16];
+    heard one_more = {0};
+    for (int i = 0; i < 16; i++)
+        add_listener(w, &ears[i]);
+    expect(HF_TOO_MANY, hf_manager_listen(world_manager(w), listen, &one_more, &err), err);
+    hf_session *alice = work_idle(w, "alice", MINUTE);
+    expect(HF_OK, hf_session_close(alice, &err), err);
+    for (int i = 0; i < 16; i++)
+        expect_int(ears[i].count, 1);
+    expect_int(one_more.count, 0);
+    hf_session_free(alice);
+    world_close(w);
+}
+
+typedef struct caller {
+    int calls;
+    hf_status acquired, beaten, told;
+} caller;
+
+/* A listener that calls the library about the very session it is told of. */
+static void call_back(void *context, const hf_notice *notice)
+{
+    caller *it = context;
+    hf_resource other = resource_of("policy/other"), lost = notice->resource;
+    hf_error err = {0};
+    it->calls++;
+    if (notice->kind != HF_NOTICE_LOST)
+        return;
+    it->acquired = hf_session_acquire(notice->session, &other, NULL, NULL, &err);
+    expect_true(hf_session_is_held(notice->session, &other));
+    expect_true(!hf_session_is_held(notice->session, &lost));
+    it->beaten = hf_session_beat(notice->session, NULL, &err);
+    hf_session_info info;
+    hf_session_describe(notice->session, &info);
+}
+
+static void a_listener_may_call_the_library(void **state)
+{
+    (void)state;
+    world *w = begin();
+    hf_error err = {0};
+    caller it = {.acquired = HF_STATUS_COUNT, .beaten = HF_STATUS_COUNT};
+    expect(HF_OK, hf_manager_listen(world_manager(w), call_back, &it, &err), err);
+    hf_session *alice = work_idle(w, "alice", MINUTE);
+    take(alice, "policy/1", 0);
+    force(w, "policy/1", "root", "why");
+    pass(w, 30 * SECOND);
+    poll_next(w);
+    expect_int(it.calls, 1);
+    expect_int(it.acquired, HF_OK);
+    expect_int(it.beaten, HF_OK);
+    hf_session_free(alice);
+    world_close(w);
+}
+
+/* ---- poll ---- */
+
+static int64_t store_expires(world *w, hf_session *session)
+{
+    const hf_answer *all = done(w, SESSIONS);
+    for (size_t i = 0; i < all->sessions_count; i++)
+        if (strcmp(all->sessions[i].id, hf_session_id(session)) == 0)
+            return all->sessions[i].expires_us;
+    return 0;
+}
+
+static void poll_beats_when_a_third_of_the_idle_bound_has_passed(void **state)
+{
+    (void)state;
+    world *w = begin();
+    hf_session *alice = work_idle(w, "alice", MINUTE);
+    int64_t first = store_expires(w, alice);
+    int64_t next_us = poll_next(w);
+    expect_true(next_us > 0 && next_us <= 20 * SECOND);
+    pass(w, 20 * SECOND - 1);
+    poll_next(w);
+    expect_int(store_expires(w, alice), first);
+    pass(w, 1);
+    next_us = poll_next(w);
+    expect_int(store_expires(w, alice), first + 20 * SECOND);
+    expect_true(next_us > 19 * SECOND && next_us <= 20 * SECOND);
+    hf_session_free(alice);
+    world_close(w);
+}
+
+static void poll_keeps_sessions_alive_for_as_long_as_it_is_called_when_it_says(void **state)
+{
+    (void)state;
+    world *w = begin();
+    hf_session *quick = work_idle(w, "alice", 3 * SECOND), *slow = work_idle(w, "bob", HOUR);
+    take(quick, "policy/1", 0);
+    take(slow, "policy/2", 0);
+    heard ear;
+    add_listener(w, &ear);
+    for (int64_t passed = 0; passed < HOUR / 10;) {
+        int64_t next_us = poll_next(w);
+        expect_true(next_us > 0 && next_us <= MINUTE);
+        pass(w, next_us);
+        passed += next_us;
+    }
+    expect_int(ear.count, 0);
+    expect_true(held(quick, "policy/1") && held(slow, "policy/2"));
+    expect_int(done(w, LIST)->locks_count, 2);
+    hf_session_free(quick);
+    hf_session_free(slow);
+    world_close(w);
+}
+
+static void poll_without_sessions_is_harmless(void **state)
+{
+    (void)state;
+    world *w = begin();
+    hf_error err = {0};
+    expect_true(poll_next(w) > 0);
+    expect(HF_OK, hf_manager_poll(world_manager(w), NULL, &err), err);
+    world_close(w);
+}
+
+/* A store that cannot be reached is no error of poll: the session ends when its bound comes. */
+static void a_session_that_cannot_be_reached_ends_at_its_bound(void **state)
+{
+    (void)state;
+    static place memory;
+    memory = place_memory();
+    world_close(begin());
+    world *w = world_open(&memory);
+    world_fault(w);
+    hf_store *fault = w->store;
+    hf_session *alice = work_idle(w, "alice", MINUTE);
+    take(alice, "policy/1", 0);
+    heard ear;
+    add_listener(w, &ear);
+    for (int i = 0; i < 59; i++) {
+        pass(w, SECOND);
+        hf_fault_arm(fault, 1, false);
+        poll_next(w);
+        expect_int(ear.count, 0);
+        expect_true(held(alice, "policy/1"));
+    }
+    pass(w, SECOND);
+    hf_fault_arm(fault, 1, false);
+    poll_next(w);
+    hf_fault_arm(fault, 0, false);
+    expect_int(ear.count, 1);
+    expect_int(ear.all[0].kind, HF_NOTICE_ENDED);
+    expect_text(ear.all[0].why, "expired");
+    expect_true(!held(alice, "policy/1"));
+    hf_session_free(alice);
+    world_close(w);
+}
+
+/* Reached again in time: nothing is lost. */
+static void a_session_that_is_reached_again_in_time_lives_on(void **state)
+{
+    (void)state;
+    static place memory;
+    memory = place_memory();
+    world_close(begin());
+    world *w = world_open(&memory);
+    world_fault(w);
+    hf_store *fault = w->store;
+    hf_session *alice = work_idle(w, "alice", MINUTE);
+    take(alice, "policy/1", 0);
+    heard ear;
+    add_listener(w, &ear);
+    pass(w, 20 * SECOND);
+    hf_fault_arm(fault, 1, false);
+    int64_t next_us = poll_next(w);
+    expect_true(next_us <= 20 * SECOND);
+    pass(w, next_us);
+    poll_next(w);
+    pass(w, 50 * SECOND);
+    expect_int(ear.count, 0);
+    expect_true(held(alice, "policy/1"));
+    expect_int(done(w, LIST)->locks_count, 1);
+    hf_session_free(alice);
+    world_close(w);
+}
+
+static void a_freed_handle_is_beaten_no_more(void **state)
+{
+    (void)state;
+    world *w = begin();
+    heard ear;
+    add_listener(w, &ear);
+    hf_session *alice = work_idle(w, "alice", MINUTE), *bob = work_idle(w, "bob", MINUTE);
+    hf_session *carol = work_idle(w, "carol", MINUTE);
+    int64_t before = store_expires(w, bob);
+    hf_credentials was = *hf_session_credentials(bob);
+    hf_session_free(bob);
+    pass(w, 30 * SECOND);
+    poll_next(w);
+    expect_int(done(w, BEAT, BY(was))->sessions[0].expires_us, w->now_us + MINUTE);
+    expect_true(before < w->now_us + MINUTE);
+    pass(w, 20 * SECOND);
+    poll_next(w);
+    const hf_answer *all = done(w, SESSIONS, .user = "bob");
+    expect_int(all->sessions[0].expires_us, w->now_us + 40 * SECOND);
+    expect_int(store_expires(w, alice), w->now_us + MINUTE);
+    expect_int(store_expires(w, carol), w->now_us + MINUTE);
+    pass(w, 59 * SECOND);
+    expect_int(ear.count, 0);
+    hf_session_free(carol);
+    hf_session_free(alice);
+    world_close(w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_lock_is_held_from_its_grant_to_its_release),
+        cmocka_unit_test(a_refused_lock_is_not_held),
+        cmocka_unit_test(nothing_is_held_from_the_idle_bound_on),
+        cmocka_unit_test(a_lock_taken_late_is_held_no_longer_than_its_session),
+        cmocka_unit_test(a_beat_moves_what_is_held),
+        cmocka_unit_test(nothing_is_held_from_its_own_bound_on),
+        cmocka_unit_test(asking_again_does_not_move_the_bound_here_either),
+        cmocka_unit_test(time_is_counted_from_when_a_beat_was_sent),
+        cmocka_unit_test(an_own_bound_is_counted_from_when_it_was_asked_for),
+        cmocka_unit_test(a_repeated_open_is_not_taken_for_a_beat),
+        cmocka_unit_test(a_beat_that_fails_moves_nothing),
+        cmocka_unit_test(what_was_granted_elsewhere_is_not_held_here),
+        cmocka_unit_test(a_forced_release_is_seen_with_the_next_beat),
+        cmocka_unit_test(a_forced_release_is_told_once),
+        cmocka_unit_test(losing_it_a_second_time_is_told_a_second_time),
+        cmocka_unit_test(an_own_bound_that_has_come_is_told_once_by_poll),
+        cmocka_unit_test(an_own_bound_that_has_come_is_told_once_by_a_beat),
+        cmocka_unit_test(closing_is_told_once),
+        cmocka_unit_test(idle_death_is_told_once_by_poll),
+        cmocka_unit_test(idle_death_is_told_once_by_a_beat),
+        cmocka_unit_test(idle_death_that_another_call_found_is_told_by_poll),
+        cmocka_unit_test(a_session_ended_elsewhere_is_told),
+        cmocka_unit_test(a_request_is_told_once),
+        cmocka_unit_test(every_request_is_told),
+        cmocka_unit_test(a_failed_attach_tells_nobody),
+        cmocka_unit_test(sixteen_listeners_hear_and_no_more_are_taken),
+        cmocka_unit_test(a_listener_may_call_the_library),
+        cmocka_unit_test(poll_beats_when_a_third_of_the_idle_bound_has_passed),
+        cmocka_unit_test(poll_keeps_sessions_alive_for_as_long_as_it_is_called_when_it_says),
+        cmocka_unit_test(poll_without_sessions_is_harmless),
+        cmocka_unit_test(a_session_that_cannot_be_reached_ends_at_its_bound),
+        cmocka_unit_test(a_session_that_is_reached_again_in_time_lives_on),
+        cmocka_unit_test(a_freed_handle_is_beaten_no_more),
+    };
+    return cmocka_run_group_tests_name("handle", tests, NULL, NULL);
+}

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: MIT */
+/* Threads that share a manager, and a session, while the keeper beats: made for the thread sanitizer. The clocks are the
+ * real ones here. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <support/world.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifdef __SANITIZE_THREAD__
+enum { TURNS = 60 };
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+enum { TURNS = 60 };
+#else
+enum { TURNS = 300 };
+#endif
+#else
+enum { TURNS = 300 };
+#endif
+enum { THREADS = 6, RESOURCES = 3 };
+
+typedef struct office {
+    hf_manager *manager;
+    hf_session *shared_session; /* of all threads */
+    hf_resource resources[RESOURCES];
+    atomic_int inside[RESOURCES]; /* how many hold it exclusively */
+    atomic_int overlaps, grants, failures, notices;
+} office;
+
+static void pause_us(long us)
+{
+    struct timespec time = {us / 1000000, us % 1000000 * 1000};
+    nanosleep(&time, NULL);
+}
+
+static void count_notice(void *context, const hf_notice *notice)
+{
+    office *o = context;
+    hf_session_info info;
+    hf_session_describe(notice->session, &info);
+    atomic_fetch_add(&o->notices, 1);
+}
+
+static void office_open(office *o, const char *url)
+{
+    hf_error err = {0};
+    memset(o, 0, sizeof *o);
+    expect(HF_OK, hf_manager_open(url, &o->manager, &err), err);
+    for (int i = 0; i < RESOURCES; i++) {
+        snprintf(o->resources[i].type, sizeof o->resources[i].type, "policy");
+        snprintf(o->resources[i].id, sizeof o->resources[i].id, "%d", i);
+    }
+    hf_session_options options = {.user = "shared", .idle_us = 2 * SECOND};
+    expect(HF_OK, hf_session_open(o->manager, &options, &o->shared_session, &err), err);
+    expect(HF_OK, hf_manager_listen(o->manager, count_notice, o, &err), err);
+    expect(HF_OK, hf_manager_keeper_start(o->manager, &err), err);
+}
+
+static void office_close(office *o)
+{
+    hf_session_free(o->shared_session);
+    hf_manager_close(o->manager);
+}
+
+static void run_threads(office *o, void *(*body)(void *))
+{
+    pthread_t threads[THREADS];
+    for (int i = 0; i < THREADS; i++)
+        expect_int(pthread_create(&threads[i], NULL, body, o), 0);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+}
+
+/* Busy is an answer where another connection is at work; anything else is a failure. */
+static bool fits(office *o, hf_status status, hf_status may)
+{
+    if (status == HF_OK || status == may || status == HF_BUSY)
+        return true;
+    fprintf(stderr, "came to %s\n", hf_status_wire(status));
+    atomic_fetch_add(&o->failures, 1);
+    return false;
+}
+
+/* Each with a session of its own, for the same few resources: P1 as the threads see it. */
+static void *compete(void *context)
+{
+    office *o = context;
+    hf_session *session = NULL;
+    hf_session_options options = {.user = "thread", .idle_us = 30 * SECOND};
+    if (!fits(o, hf_session_open(o->manager, &options, &session, NULL), HF_OK) || !session)
+        return NULL;
+    for (int turn = 0; turn < TURNS; turn++) {
+        int at = turn % RESOURCES;
+        hf_status status = hf_session_acquire(session, &o->resources[at], NULL, NULL, NULL);
+        fits(o, status, HF_LOCKED);
+        if (status != HF_OK)
+            continue;
+        if (atomic_fetch_add(&o->inside[at], 1) != 0)
+            atomic_fetch_add(&o->overlaps, 1);
+        if (!hf_session_is_held(session, &o->resources[at]))
+            atomic_fetch_add(&o->failures, 1);
+        atomic_fetch_add(&o->grants, 1);
+        atomic_fetch_sub(&o->inside[at], 1);
+        while ((status = hf_session_release(session, &o->resources[at], 0, NULL)) == HF_BUSY)
+            continue;
+        fits(o, status, HF_OK);
+    }
+    hf_session_free(session);
+    return NULL;
+}
+
+/* All by the same handle: everything at once. */
+static void *share(void *context)
+{
+    office *o = context;
+    for (int turn = 0; turn < TURNS; turn++) {
+        const hf_resource *resource = &o->resources[turn % RESOURCES];
+        hf_result *result = NULL;
+        fits(o, hf_session_acquire(o->shared_session, resource, NULL, NULL, NULL), HF_OK);
+        hf_session_is_held(o->shared_session, resource);
+        switch (turn % 7) {
+        case 0:
+            fits(o, hf_session_beat(o->shared_session, &result, NULL), HF_OK);
+            break;
+        case 1:
+            fits(o, hf_session_renew(o->shared_session, resource, MINUTE, NULL, NULL), HF_NOT_HELD);
+            break;
+        case 2:
+            fits(o, hf_manager_who(o->manager, resource, &result, NULL), HF_OK);
+            break;
+        case 3:
+            fits(o, hf_session_acquire_all(o->shared_session, o->resources, RESOURCES, NULL, &result, NULL), HF_OK);
+            break;
+        case 4:
+            fits(o, hf_manager_force_release(o->manager, resource, "root", "why", 0, NULL, NULL), HF_NOT_HELD);
+            break;
+        case 5:
+            fits(o, hf_manager_poll(o->manager, NULL, NULL), HF_OK);
+            break;
+        default:
+            fits(o, hf_manager_list(o->manager, NULL, &result, NULL), HF_OK);
+        }
+        hf_result_free(result);
+        fits(o, hf_session_release(o->shared_session, resource, 0, NULL), HF_NOT_HELD);
+    }
+    return NULL;
+}
+
+/* Handles come and go while the keeper walks over them. */
+static void *come_and_go(void *context)
+{
+    office *o = context;
+    for (int turn = 0; turn < TURNS / 4; turn++) {
+        hf_session *session = NULL;
+        hf_session_options options = {.user = "guest", .idle_us = turn % 2 ? 3 * MILLISECOND : MINUTE};
+        fits(o, hf_session_open(o->manager, &options, &session, NULL), HF_OK);
+        if (turn % 5 == 0)
+            pause_us(2000);
+        if (session && turn % 3 == 0)
+            fits(o, hf_session_close(session, NULL), HF_OK);
+        hf_session_free(session);
+    }
+    return NULL;
+}
+
+static void with_office(const char *url, void *(*body)(void *), office *o)
+{
+    office_open(o, url);
+    run_threads(o, body);
+    hf_error err = {0};
+    expect(HF_OK, hf_session_beat(o->shared_session, NULL, &err), err);
+    office_close(o);
+    expect_int(o->failures, 0);
+    expect_int(o->overlaps, 0);
+}
+
+static void on_a_file(void *(*body)(void *), office *o)
+{
+    char path[HF_URL_MAX], url[HF_URL_MAX + 8];
+    scratch_path(".db", path);
+    snprintf(url, sizeof url, "sqlite:%s", path);
+    with_office(url, body, o);
+}
+
+/* P1 */
+static void threads_with_sessions_of_their_own_exclude_each_other(void **state)
+{
+    (void)state;
+    static office o;
+    with_office("memory:", compete, &o);
+    expect_true(o.grants > 0);
+    on_a_file(compete, &o);
+    expect_true(o.grants > 0);
+}
+
+static void threads_share_one_session(void **state)
+{
+    (void)state;
+    static office o;
+    with_office("memory:", share, &o);
+    on_a_file(share, &o);
+}
+
+static void handles_come_and_go_under_the_keeper(void **state)
+{
+    (void)state;
+    static office o;
+    with_office("memory:", come_and_go, &o);
+    on_a_file(come_and_go, &o);
+}
+
+static bool lives(hf_manager *manager, const char *user)
+{
+    hf_error err = {0};
+    hf_result *result = NULL;
+    hf_list_options options = {.user = user};
+    expect(HF_OK, hf_manager_sessions(manager, &options, &result, &err), err);
+    bool found = hf_result_answer(result)->sessions_count > 0;
+    hf_result_free(result);
+    return found;
+}
+
+/* P7 */
+static void the_keeper_keeps_a_session_alive_and_without_it_it_dies(void **state)
+{
+    (void)state;
+    static office o;
+    hf_error err = {0};
+    memset(&o, 0, sizeof o);
+    expect(HF_OK, hf_manager_open("memory:", &o.manager, &err), err);
+    expect(HF_OK, hf_manager_listen(o.manager, count_notice, &o, &err), err);
+    expect(HF_OK, hf_manager_keeper_start(o.manager, &err), err);
+    expect(HF_OK, hf_manager_keeper_start(o.manager, &err), err);
+    hf_session_options options = {.user = "alice", .idle_us = 600 * MILLISECOND};
+    expect(HF_OK, hf_session_open(o.manager, &options, &o.shared_session, &err), err);
+    hf_resource policy = resource_of("policy/1");
+    expect(HF_OK, hf_session_acquire(o.shared_session, &policy, NULL, NULL, &err), err);
+    pause_us(1500000);
+    expect_true(lives(o.manager, "alice"));
+    expect_true(hf_session_is_held(o.shared_session, &policy));
+    expect_int(o.notices, 0);
+    hf_manager_keeper_stop(o.manager);
+    hf_manager_keeper_stop(o.manager);
+    pause_us(700000);
+    expect_true(!lives(o.manager, "alice"));
+    expect_true(!hf_session_is_held(o.shared_session, &policy));
+    expect_int(o.notices, 0);
+    expect(HF_OK, hf_manager_keeper_start(o.manager, &err), err);
+    for (int i = 0; i < 200 && o.notices == 0; i++)
+        pause_us(10000);
+    expect_int(o.notices, 1);
+    office_close(&o);
+}
+
+static void stopping_a_keeper_that_was_never_started_is_harmless(void **state)
+{
+    (void)state;
+    hf_error err = {0};
+    hf_manager *manager = NULL;
+    expect(HF_OK, hf_manager_open("memory:", &manager, &err), err);
+    hf_manager_keeper_stop(manager);
+    hf_manager_keeper_stop(manager);
+    hf_manager_close(manager);
+    hf_manager_close(NULL);
+}
+
+/* The keeper hears of a loss within a beat, and tells. */
+static void the_keeper_tells_of_a_forced_release(void **state)
+{
+    (void)state;
+    static office o;
+    hf_error err = {0};
+    memset(&o, 0, sizeof o);
+    expect(HF_OK, hf_manager_open("memory:", &o.manager, &err), err);
+    expect(HF_OK, hf_manager_listen(o.manager, count_notice, &o, &err), err);
+    hf_session_options options = {.user = "alice", .idle_us = 300 * MILLISECOND};
+    expect(HF_OK, hf_session_open(o.manager, &options, &o.shared_session, &err), err);
+    expect(HF_OK, hf_manager_keeper_start(o.manager, &err), err);
+    hf_resource policy = resource_of("policy/1");
+    expect(HF_OK, hf_session_acquire(o.shared_session, &policy, NULL, NULL, &err), err);
+    expect(HF_OK, hf_manager_force_release(o.manager, &policy, "root", "why", 0, NULL, &err), err);
+    for (int i = 0; i < 300 && o.notices == 0; i++)
+        pause_us(10000);
+    pause_us(250000);
+    expect_int(o.notices, 1);
+    expect_true(!hf_session_is_held(o.shared_session, &policy));
+    office_close(&o);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(threads_with_sessions_of_their_own_exclude_each_other),
+        cmocka_unit_test(threads_share_one_session),
+        cmocka_unit_test(handles_come_and_go_under_the_keeper),
+        cmocka_unit_test(the_keeper_keeps_a_session_alive_and_without_it_it_dies),
+        cmocka_unit_test(stopping_a_keeper_that_was_never_started_is_harmless),
+        cmocka_unit_test(the_keeper_tells_of_a_forced_release),
+    };
+    return cmocka_run_group_tests_name("threads", tests, NULL, NULL);
+}

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: MIT */
+/* An application's own sqlite3 handle as a store: a batch joins the open transaction, counts when the application
+ * commits, and a failure undoes the batch alone. */
+#include <base/seams.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <store/store.h>
+#include <string.h>
+#include <support/world.h>
+#include <time.h>
+#include <unistd.h>
+
+/* The application's handle with a store on it, and what someone else sees of the same file. */
+typedef struct shop {
+    char path[HF_URL_MAX];
+    sqlite3 *app, *other_app;
+    hf_store *store, *other;
+    hf_credentials alice, bob;
+} shop;
+
+static void sql(sqlite3 *db, const char *text)
+{
+    char *problem = NULL;
+    if (sqlite3_exec(db, text, NULL, NULL, &problem) != SQLITE_OK)
+        check_failed(__FILE__, __LINE__, "%s: %s", text, problem);
+}
+
+static int count_of(sqlite3 *db, const char *query)
+{
+    sqlite3_stmt *stmt = NULL;
+    expect_int(sqlite3_prepare_v2(db, query, -1, &stmt, NULL), SQLITE_OK);
+    expect_int(sqlite3_step(stmt), SQLITE_ROW);
+    int count = sqlite3_column_int(stmt, 0);
+    sqlite3_finalize(stmt);
+    return count;
+}
+
+/* Executes one op and gives its status; HF_OK from the store itself is demanded. */
+static hf_status ask(hf_store *store, const hf_op *op, size_t *locks)
+{
+    hf_error err = {0};
+    hf_batch *batch = NULL;
+    expect(HF_OK, hf_batch_new(1, &batch, &err), err);
+    add_op(batch, op);
+    expect(HF_OK, hf_store_execute(store, batch, &err), err);
+    hf_status status = hf_batch_op(batch, 0)->answer.status;
+    if (locks)
+        *locks = hf_batch_op(batch, 0)->answer.locks_count;
+    hf_batch_free(batch);
+    return status;
+}
+
+#define ASK(store, op, ...) ask((store), &(hf_op){.kind = HF_OP_##op, __VA_ARGS__}, NULL)
+
+static size_t holders(hf_store *store, const char *id)
+{
+    size_t count = 0;
+    expect_int(ask(store, &(hf_op){.kind = HF_OP_WHO, ON("policy", id)}, &count), HF_OK);
+    return count;
+}
+
+static hf_credentials drawn(char digit)
+{
+    hf_credentials out;
+    hf_error err = {0};
+    char id[HF_SESSION_ID_SIZE], key[33];
+    memset(id, digit, HF_SESSION_ID_MAX);
+    memset(key, digit, 32);
+    id[HF_SESSION_ID_MAX] = key[32] = '\0';
+    expect(HF_OK, hf_credentials_set(&out, id, key, &err), err);
+    return out;
+}
+
+static int shop_open(void **state)
+{
+    shop *s = calloc(1, sizeof *s);
+    hf_error err = {0};
+    scratch_path(".db", s->path);
+    expect_int(sqlite3_open(s->path, &s->app), SQLITE_OK);
+    sql(s->app, "PRAGMA journal_mode = WAL; CREATE TABLE policy (id INTEGER PRIMARY KEY, holder TEXT)");
+    expect(HF_OK, hf_sqlite_wrap(s->app, NULL, HF_SQLITE_INSTALL, &s->store, &err), err);
+    expect_int(sqlite3_open(s->path, &s->other_app), SQLITE_OK);
+    expect(HF_OK, hf_sqlite_wrap(s->other_app, NULL, 0, &s->other, &err), err);
+    s->alice = drawn('a');
+    s->bob = drawn('b');
+    expect_int(ASK(s->store, SESSION_OPEN, BY(s->alice), .user = "alice"), HF_OK);
+    expect_int(ASK(s->store, SESSION_OPEN, BY(s->bob), .user = "bob"), HF_OK);
+    *state = s;
+    return 0;
+}
+
+/* The handle is the application's: closing the store leaves it open, with nothing of the store's in it. */
+static int shop_close(void **state)
+{
+    shop *s = *state;
+    hf_store_close(s->store);
+    hf_store_close(s->other);
+    bool clean = sqlite3_close(s->app) == SQLITE_OK && sqlite3_close(s->other_app) == SQLITE_OK;
+    if (!clean)
+        fprintf(stderr, "a closed store left statements in the application's handle\n");
+    free(s);
+    return clean ? 0 : -1;
+}
+
+/* P2 */
+static void a_grant_counts_when_the_application_commits(void **state)
+{
+    shop *s = *state;
+    sql(s->app, "BEGIN IMMEDIATE");
+    expect_int(ASK(s->store, ACQUIRE, BY(s->alice), ON("policy", "1")), HF_OK);
+    sql(s->app, "INSERT INTO policy VALUES (1, 'alice')");
+    expect_true(!sqlite3_get_autocommit(s->app));
+    expect_int(holders(s->store, "1"), 1);
+    expect_int(holders(s->other, "1"), 0);
+    expect_int(count_of(s->other_app, "SELECT count(*) FROM holdfast_event WHERE kind = 'acquired'"), 0);
+    sql(s->app, "COMMIT");
+    expect_int(holders(s->other, "1"), 1);
+    expect_int(count_of(s->other_app, "SELECT count(*) FROM policy"), 1);
+    expect_int(count_of(s->other_app, "SELECT count(*) FROM holdfast_event WHERE kind = 'acquired'"), 1);
+    expect_int(ASK(s->other, ACQUIRE, BY(s->bob), ON("policy", "1")), HF_LOCKED);
+}
+
+/* P2 */
+static void a_rollback_undoes_the_grant(void **state)
+{
+    shop *s = *state;
+    sql(s->app, "BEGIN IMMEDIATE");
+    expect_int(ASK(s->store, ACQUIRE, BY(s->alice), ON("policy", "1")), HF_OK);
+    sql(s->app, "ROLLBACK");
+    expect_int(holders(s->store, "1"), 0);
+    expect_int(holders(s->other, "1"), 0);
+    expect_int(ASK(s->other, ACQUIRE, BY(s->bob), ON("policy", "1")), HF_OK);
+    expect_int(ASK(s->store, ACQUIRE, BY(s->alice), ON("policy", "1")), HF_LOCKED);
+}
+
+static void several_batches_join_one_transaction(void **state)
+{
+    shop *s = *state;
+    sql(s->app, "BEGIN");
+    expect_int(ASK(s->store, ACQUIRE, BY(s->alice), ON("policy", "1")), HF_OK);
+    expect_int(ASK(s->store, ACQUIRE, BY(s->alice), ON("policy", "2")), HF_OK);
+    expect_int(ASK(s->store, ACQUIRE, BY(s->bob), ON("policy", "2")), HF_LOCKED);
+    expect_int(ASK(s->store, RELEASE, BY(s->alice), ON("policy", "1")), HF_OK);
+    expect_int(ASK(s->store, BEAT, BY(s->bob)), HF_OK);
+    sql(s->app, "COMMIT");
+    expect_int(holders(s->other, "1"), 0);
+    expect_int(holders(s->other, "2"), 1);
+}
+
+static void outside_a_transaction_each_batch_is_its_own(void **state)
+{
+    shop *s = *state;
+    expect_int(ASK(s->store, ACQUIRE, BY(s->alice), ON("policy", "1")), HF_OK);
+    expect_true(sqlite3_get_autocommit(s->app));
+    expect_int(holders(s->other, "1"), 1);
+}
+
+/* The sentence of a refusal is an answer: the transaction goes on. */
+static void a_refusal_leaves_the_transaction_as_it_is(void **state)
+{
+    shop *s = *state;
+    expect_int(ASK(s->other, ACQUIRE, BY(s->bob), ON("policy", "1")), HF_OK);
+    sql(s->app, "BEGIN IMMEDIATE; INSERT INTO policy VALUES (1, 'alice')");
+    expect_int(ASK(s->store, ACQUIRE, BY(s->alice), ON("policy", "1")), HF_LOCKED);
+    expect_int(ASK(s->store, ACQUIRE, BY(s->alice), ON("policy", "")), HF_INVALID);
+    expect_true(!sqlite3_get_autocommit(s->app));
+    sql(s->app, "COMMIT");
+    expect_int(count_of(s->other_app, "SELECT count(*) FROM policy"), 1);
+}
+
+static void a_batch_that_fails_in_the_database_undoes_itself_alone(void **state)
+{
+    shop *s = *state;
+    hf_error err = {0};
+    sql(s->app, "CREATE TRIGGER full BEFORE INSERT ON holdfast_event WHEN new.kind = 'acquired' BEGIN "
+                "SELECT RAISE(FAIL, 'no room for that event'); END");
+    sql(s->app, "BEGIN IMMEDIATE; INSERT INTO policy VALUES (1, 'alice')");
+    hf_batch *batch = NULL;
+    expect(HF_OK, hf_batch_new(2, &batch, &err), err);
+    add(batch, BEAT, BY(s->alice));
+    add(batch, ACQUIRE, BY(s->alice), ON("policy", "1"));
+    hf_status status = hf_store_execute(s->store, batch, &err);
+    expect_true(status != HF_OK && err.message[0]);
+    hf_batch_free(batch);
+    expect_true(!sqlite3_get_autocommit(s->app));
+    expect_int(holders(s->store, "1"), 0);
+    expect_int(count_of(s->app, "SELECT count(*) FROM holdfast_lock"), 0);
+    expect_int(count_of(s->app, "SELECT count(*) FROM holdfast_resource"), 0);
+    sql(s->app, "DROP TRIGGER full");
+    expect_int(ASK(s->store, ACQUIRE, BY(s->alice), ON("policy", "2")), HF_OK);
+    sql(s->app, "COMMIT");
+    expect_int(count_of(s->other_app, "SELECT count(*) FROM policy"), 1);
+    expect_int(holders(s->other, "1"), 0);
+    expect_int(holders(s->other, "2"), 1);
+}
+
+static int64_t fail_at;
+
+static void *realloc_by_test(void *block, size_t size)
+{
+    return --fail_at == 0 ? NULL : realloc(block, size);
+}
+
+static void a_batch_that_runs_out_of_memory_undoes_itself_alone(void **state)
+{
+    shop *s = *state;
+    hf_error err = {0};
+    sql(s->app, "BEGIN IMMEDIATE; INSERT INTO policy VALUES (1, 'alice')");
+    hf_batch *batch = NULL;
+    expect(HF_OK, hf_batch_new(1, &batch, &err), err);
+    add(batch, ACQUIRE, BY(s->alice), ON("policy", "1"));
+    void *(*before)(void *, size_t) = hf_seam.realloc;
+    for (int64_t n = 1;; n++) {
+        fail_at = n;
+        hf_seam.realloc = realloc_by_test;
+        hf_status status = hf_store_execute(s->store, batch, &err);
+        hf_seam.realloc = before;
+        if (status == HF_OK)
+            break;
+        expect_int(status, HF_NO_MEMORY);
+        expect_true(!sqlite3_get_autocommit(s->app));
+        expect_int(holders(s->store, "1"), 0);
+    }
+    hf_batch_free(batch);
+    sql(s->app, "COMMIT");
+    expect_int(count_of(s->other_app, "SELECT count(*) FROM policy"), 1);
+    expect_int(holders(s->other, "1"), 1);
+}
+
+/* P3 */
+static void another_connections_open_change_is_busy_at_once(void **state)
+{
+    shop *s = *state;
+    hf_error err = {0};
+    sql(s->other_app, "BEGIN IMMEDIATE; INSERT INTO policy VALUES (9, 'bob')");
+    hf_batch *batch = NULL;
+    expect(HF_OK, hf_batch_new(1, &batch, &err), err);
+    add(batch, ACQUIRE, BY(s->alice), ON("policy", "1"));
+    struct timespec from, to;
+    clock_gettime(CLOCK_MONOTONIC, &from);
+    expect(HF_BUSY, hf_store_execute(s->store, batch, &err), err);
+    clock_gettime(CLOCK_MONOTONIC, &to);
+    expect_true((double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) / 1e9 < 1.0);
+    sql(s->other_app, "COMMIT");
+    expect(HF_OK, hf_store_execute(s->store, batch, &err), err);
+    expect_int(hf_batch_op(batch, 0)->answer.status, HF_OK);
+    hf_batch_free(batch);
+}
+
+/* P1: an older snapshot gets an error instead of a second grant. */
+static void an_older_snapshot_grants_nothing_twice(void **state)
+{
+    shop *s = *state;
+    hf_error err = {0};
+    sql(s->app, "BEGIN");
+    expect_int(count_of(s->app, "SELECT count(*) FROM policy"), 0);
+    expect_int(holders(s->store, "1"), 0);
+    expect_int(ASK(s->other, ACQUIRE, BY(s->bob), ON("policy", "1")), HF_OK);
+    hf_batch *batch = NULL;
+    expect(HF_OK, hf_batch_new(1, &batch, &err), err);
+    add(batch, ACQUIRE, BY(s->alice), ON("policy", "1"));
+    expect(HF_RETRY, hf_store_execute(s->store, batch, &err), err);
+    hf_batch_free(batch);
+    sql(s->app, "ROLLBACK");
+    expect_int(holders(s->store, "1"), 1);
+    expect_int(ASK(s->store, ACQUIRE, BY(s->alice), ON("policy", "1")), HF_LOCKED);
+}
+
+static void without_the_tables_and_without_leave_to_make_them_it_is_unavailable(void **state)
+{
+    (void)state;
+    sqlite3 *db = NULL;
+    hf_store *store = NULL;
+    hf_error err = {0};
+    expect_int(sqlite3_open(":memory:", &db), SQLITE_OK);
+    expect(HF_UNAVAILABLE, hf_sqlite_wrap(db, NULL, 0, &store, &err), err);
+    expect_true(store == NULL);
+    expect_int(count_of(db, "SELECT count(*) FROM sqlite_master"), 0);
+    expect(HF_OK, hf_sqlite_wrap(db, NULL, HF_SQLITE_INSTALL, &store, &err), err);
+    hf_store_close(store);
+    expect(HF_OK, hf_sqlite_wrap(db, NULL, HF_SQLITE_INSTALL, &store, &err), err);
+    hf_store_close(store);
+    expect_int(sqlite3_close(db), SQLITE_OK);
+}
+
+static void the_tables_have_the_prefix_that_was_asked_for(void **state)
+{
+    (void)state;
+    sqlite3 *db = NULL;
+    hf_store *store = NULL;
+    hf_error err = {0};
+    expect_int(sqlite3_open(":memory:", &db), SQLITE_OK);
+    expect(HF_OK, hf_sqlite_wrap(db, "office", HF_SQLITE_INSTALL, &store, &err), err);
+    expect_int(count_of(db, "SELECT count(*) FROM sqlite_master WHERE name = 'office_lock'"), 1);
+    expect_int(count_of(db, "SELECT count(*) FROM sqlite_master WHERE name LIKE 'holdfast%'"), 0);
+    hf_grade grade = {0};
+    hf_store_grade(store, &grade);
+    expect_true(grade.text[0] != '\0');
+    hf_store_close(store);
+    static const char *const bad[] = {"", "with space", "quo\"te", "semi;colon", "1digit"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        store = NULL;
+        expect(HF_INVALID, hf_sqlite_wrap(db, bad[i], HF_SQLITE_INSTALL, &store, &err), err);
+        expect_true(store == NULL);
+    }
+    expect_int(sqlite3_close(db), SQLITE_OK);
+}
+
+/* A manager on the application's handle, in its transaction. */
+static void a_manager_works_on_the_applications_handle(void **state)
+{
+    (void)state;
+    sqlite3 *db = NULL;
+    hf_store *store = NULL;
+    hf_manager *manager = NULL;
+    hf_session *session = NULL;
+    hf_error err = {0};
+    hf_resource policy = resource_of("policy/1");
+    expect_int(sqlite3_open(":memory:", &db), SQLITE_OK);
+    expect(HF_OK, hf_sqlite_wrap(db, NULL, HF_SQLITE_INSTALL, &store, &err), err);
+    expect(HF_OK, hf_manager_on(store, &manager, &err), err);
+    hf_session_options options = {.user = "alice"};
+    expect(HF_OK, hf_session_open(manager, &options, &session, &err), err);
+    sql(db, "BEGIN");
+    expect(HF_OK, hf_session_acquire(session, &policy, NULL, NULL, &err), err);
+    sql(db, "ROLLBACK");
+    expect(HF_NOT_HELD, hf_session_holds(session, &policy, 0, NULL, &err), err);
+    sql(db, "BEGIN");
+    expect(HF_OK, hf_session_acquire(session, &policy, NULL, NULL, &err), err);
+    sql(db, "COMMIT");
+    expect(HF_OK, hf_session_holds(session, &policy, 0, NULL, &err), err);
+    hf_session_free(session);
+    hf_manager_close(manager);
+    expect_int(sqlite3_close(db), SQLITE_OK);
+}
+
+#define IN_SHOP(test) cmocka_unit_test_setup_teardown(test, shop_open, shop_close)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        IN_SHOP(a_grant_counts_when_the_application_commits),
+        IN_SHOP(a_rollback_undoes_the_grant),
+        IN_SHOP(several_batches_join_one_transaction),
+        IN_SHOP(outside_a_transaction_each_batch_is_its_own),
+        IN_SHOP(a_refusal_leaves_the_transaction_as_it_is),
+        IN_SHOP(a_batch_that_fails_in_the_database_undoes_itself_alone),
+        IN_SHOP(a_batch_that_runs_out_of_memory_undoes_itself_alone),
+        IN_SHOP(another_connections_open_change_is_busy_at_once),
+        IN_SHOP(an_older_snapshot_grants_nothing_twice),
+        cmocka_unit_test(without_the_tables_and_without_leave_to_make_them_it_is_unavailable),
+        cmocka_unit_test(the_tables_have_the_prefix_that_was_asked_for),
+        cmocka_unit_test(a_manager_works_on_the_applications_handle),
+    };
+    return cmocka_run_group_tests_name("wrap", tests, NULL, NULL);
+}
