@@ -399,6 +399,10 @@ bool mem_do_alone(mem_store *store, hf_batch *batch, int64_t now_us, hf_status *
         return do_type_set(store, op, &batch->arena, now_us);
     default:
         *status = hf_sweep(&store->base, &sweep_ops, &store->rows, op, now_us, err);
+        if (*status == HF_NO_MEMORY && op->answer.swept > 0) { /* what was swept stays swept; the rest waits for the next call */
+            *status = HF_OK;
+            op->answer.more = true;
+        }
         return true;
     }
 }

@@ -303,7 +303,9 @@ static hf_status open_files(sqlite_store *store, hf_error *err)
         status = hf_db_open(store->path, 0, &store->reader.db, err);
     if (status == HF_OK)
         status = prepare(store->reader.db, store->path, err);
-    return status;
+    if (status == HF_OK)
+        status = sqlite_conn_ready(&store->writer, err);
+    return status == HF_OK ? sqlite_conn_ready(&store->reader, err) : status;
 }
 
 static hf_status open_sqlite(const char *rest, hf_store **out, hf_error *err)
@@ -344,6 +346,8 @@ hf_status hf_sqlite_wrap(struct sqlite3 *handle, const char *names, unsigned fla
         status = sqlite_schema_check(store->writer.db, store->path, store->names, &ours, err);
     if (status == HF_OK && !ours)
         status = hf_fail(err, HF_UNAVAILABLE, "The database has no tables of holdfast; wrap it with HF_SQLITE_INSTALL once.");
+    if (status == HF_OK)
+        status = sqlite_conn_ready(&store->writer, err);
     if (status != HF_OK) {
         close_sqlite(&store->base);
         return status;

@@ -39,6 +39,7 @@ typedef struct sqlite_store {
 
 /* sqlite_conn.c: statements, with the error that sticks. */
 void sqlite_conn_init(sqlite_conn *conn, hf_db *db, const char *names);
+hf_status sqlite_conn_ready(sqlite_conn *conn, hf_error *err);
 void sqlite_conn_done(sqlite_conn *conn);
 void sqlite_use(sqlite_conn *conn, hf_error *err);
 /* The statement, ready to be bound; NULL when something failed before. */

@@ -75,4 +75,13 @@ void sqlite_run(sqlite_conn *conn, hf_stmt *stmt)
         conn->status = hf_stmt_run(stmt, conn->err);
 }
 
+/* What ends a transaction must not fail for want of memory, so it is made ready beforehand. */
+hf_status sqlite_conn_ready(sqlite_conn *conn, hf_error *err)
+{
+    sqlite_use(conn, err);
+    for (int i = SQLITE_DO_BEGIN; i <= SQLITE_DO_SAVEPOINT_ROLLBACK; i++)
+        sqlite_stmt(conn, i);
+    return conn->status;
+}
+
 void sqlite_do(sqlite_conn *conn, int which) { sqlite_run(conn, sqlite_stmt(conn, which)); }

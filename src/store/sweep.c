@@ -50,9 +50,12 @@ static hf_status end_spent(sweeper *s, hf_error *err)
             hf_sweep_lock(s->rows, lock, s->now_us);
     if (ended == 0)
         return HF_OK;
+    status = s->rows->failed ? hf_fail_memory(err) : s->ops->save(s->store, s->rows, s->now_us, err);
+    if (status != HF_OK)
+        return status;
     s->swept += ended;
     s->budget -= ended;
-    return s->rows->failed ? hf_fail_memory(err) : s->ops->save(s->store, s->rows, s->now_us, err);
+    return HF_OK;
 }
 
 static hf_status drop_old(sweeper *s, bool *end, hf_error *err)

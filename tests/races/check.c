@@ -706,11 +706,13 @@ static void judge_own(work *w, const check_record *q, const check_record *prior,
     if (!prior || !clear || !is_done(prior))
         return;
     const grant *g = grant_of(w, prior);
+    bool same = q->only_fence == 0 || (g && q->only_fence == g->fence);
+    if (g && is_done(q) && !same && g->sure_end_us >= q->invoke_us)
+        blame(w, CHECK_OTHER_GRANT, q, g->first);
     if (!g || g->sure_end_us <= q->return_us)
         return;
     if (q->op == CHECK_ACQUIRE && (q->result == CHECK_OK || q->result == CHECK_LOCKED))
         judge_again(w, q, g);
-    bool same = q->only_fence == 0 || q->only_fence == g->fence;
     bool about_it = q->op == CHECK_RELEASE || q->op == CHECK_HOLDS || q->op == CHECK_RENEW ||
                     q->op == CHECK_DOWNGRADE || q->op == CHECK_HAND_OVER;
     if (about_it && q->result == CHECK_NOT_HELD && same)

@@ -73,6 +73,7 @@ typedef struct check_record {
     X(CHECK_WRONG_BOUND, "P7: a bound is not where the durations put it")                                    \
     X(CHECK_REFENCED, "P5: acquiring what is held changed the fence")                                        \
     X(CHECK_WEAKER, "P5: the answer is a weaker mode or a shorter bound")                                    \
+    X(CHECK_OTHER_GRANT, "P6: done by the fence of another grant")                                           \
     X(CHECK_LOST, "a lock was lost that nothing could have ended")                                           \
     X(CHECK_GHOST, "refused, or said to be held, though nobody can have held it")                            \
     X(CHECK_BELIEVED, "a client believed in a lock past its bound")

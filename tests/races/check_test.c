@@ -273,6 +273,19 @@ static void a_lost_lock_is_caught(void **state)
     is_caught(&asked, CHECK_LOST);
 }
 
+static void a_release_by_the_fence_of_an_older_grant_is_caught(void **state)
+{
+    (void)state;
+    history h = two_sessions();
+    acquires(&h, 10, 12, 1, S, 5);
+    acquires(&h, 13, 14, 1, X, 6);
+    history refused = h;
+    say(&h, 20, 21, 1, CHECK_RELEASE, CHECK_OK)->only_fence = 5;
+    is_caught(&h, CHECK_OTHER_GRANT);
+    say(&refused, 20, 21, 1, CHECK_RELEASE, CHECK_NOT_HELD)->only_fence = 5;
+    passes(&refused);
+}
+
 static void a_ghost_is_caught(void **state)
 {
     (void)state;
@@ -324,6 +337,7 @@ typedef enum bug {
     LOSING,
     KEEPING,
     HALF_RELEASE_ALL,
+    ANY_FENCE,
     BUGS
 } bug;
 
@@ -416,6 +430,8 @@ static void model_acquire(model *m, check_record *q, int64_t now_us)
 static void model_release(model *m, check_record *q, int64_t now_us)
 {
     held *lock = live_lock(m, q->session, q->resource, now_us);
+    if (lock && q->only_fence && q->only_fence != lock->fence && m->bug != ANY_FENCE)
+        lock = NULL;
     q->result = lock ? CHECK_OK : CHECK_NOT_HELD;
     if (lock && !strikes(m, KEEPING))
         lock->on = false;
@@ -522,8 +538,8 @@ static void client_ask(model *m, client *c)
     q.asked = (uint8_t)pick(m, 2);
     q.ttl_us = pick(m, 4) == 0 ? pick(m, 100 * MS) + 1 : 0;
     q.target = m->sessions_count > CLIENTS ? m->sessions_count - 1 - (uint32_t)pick(m, CLIENTS) : 0;
-    if (q.op == CHECK_FORCE && pick(m, 2))
-        q.only_fence = m->fence[q.resource];
+    if ((q.op == CHECK_FORCE || q.op == CHECK_RELEASE) && pick(m, 2))
+        q.only_fence = m->fence[q.resource] - pick(m, 2);
     c->at_us = q.invoke_us + 1 + pick(m, 5 * MS);
     q.return_us = c->at_us + 1 + pick(m, 5 * MS);
     c->next = q;
@@ -606,6 +622,7 @@ static void every_seeded_bug_is_caught(void **state)
         {LOSING, "a granted lock is not kept", {CHECK_LOST, CHECK_OVERLAP, CHECK_EARLY}},
         {KEEPING, "a released lock is kept", {CHECK_GHOST, CHECK_GHOST, CHECK_GHOST}},
         {HALF_RELEASE_ALL, "release-all forgets some", {CHECK_GHOST, CHECK_GHOST, CHECK_GHOST}},
+        {ANY_FENCE, "a release takes any fence", {CHECK_OTHER_GRANT, CHECK_OTHER_GRANT, CHECK_OTHER_GRANT}},
     };
     assert_int_equal(sizeof seeded / sizeof *seeded, BUGS - 1);
     for (size_t i = 0; i < sizeof seeded / sizeof *seeded; i++) {
@@ -639,6 +656,7 @@ int main(void)
         cmocka_unit_test(a_late_take_over_is_caught),
         cmocka_unit_test(a_weaker_reacquire_is_caught),
         cmocka_unit_test(a_lost_lock_is_caught),
+        cmocka_unit_test(a_release_by_the_fence_of_an_older_grant_is_caught),
         cmocka_unit_test(a_ghost_is_caught),
         cmocka_unit_test(a_bound_in_the_wrong_place_is_caught),
         cmocka_unit_test(belief_past_the_bound_is_caught),

@@ -19,7 +19,8 @@ typedef struct slot {
     int64_t beaten_us; /* when the last acknowledged beat was sent */
     int64_t try_us;    /* abandoned: when to beat once more, perhaps too late; 0: it is kept alive */
     bool common;
-    int64_t fence[RACE_RESOURCES]; /* as last answered; 0: not held, for all we know */
+    int64_t fence[RACE_RESOURCES];  /* as last answered; 0: not held, for all we know */
+    int64_t before[RACE_RESOURCES]; /* of the grant before that */
 } slot;
 
 typedef struct turn {
@@ -162,6 +163,15 @@ static bool died(turn *t, check_result result)
 
 /* ---- the actions ---- */
 
+/* Whichever grant is live, the one it has, or now and then an older one. */
+static int64_t some_fence(turn *t)
+{
+    int64_t old = t->slot->before[t->resource];
+    if (old && pick(t->worker, 4) == 0)
+        return old;
+    return pick(t->worker, 2) ? t->slot->fence[t->resource] : 0;
+}
+
 static uint32_t number_new(race_worker *w)
 {
     uint32_t number = atomic_fetch_add(&w->board->sessions, 1);
@@ -248,6 +258,8 @@ static void acquire(turn *t, hf_mode mode)
     check_result result = end(w, r, hf_session_acquire(t->slot->session, &resource, &options, &lock, &err), &err);
     if (result == CHECK_OK) {
         told(w, r, &lock);
+        if (t->slot->fence[t->resource] != lock.fence)
+            t->slot->before[t->resource] = t->slot->fence[t->resource];
         t->slot->fence[t->resource] = lock.fence;
     }
     if (result == CHECK_LOCKED) {
@@ -330,9 +342,10 @@ static void do_release(turn *t)
     hf_resource resource = race_resource(t->resource);
     hf_error err = {0};
     check_record *r = begin(w, t->slot->number, CHECK_RELEASE, t->resource);
-    r->only_fence = pick(w, 2) ? t->slot->fence[t->resource] : 0;
+    r->only_fence = some_fence(t);
     check_result result = end(w, r, hf_session_release(t->slot->session, &resource, r->only_fence, &err), &err);
-    if (result == CHECK_OK || result == CHECK_NOT_HELD)
+    bool current = r->only_fence == 0 || r->only_fence == t->slot->fence[t->resource];
+    if (result == CHECK_OK || (result == CHECK_NOT_HELD && current))
         t->slot->fence[t->resource] = 0;
     died(t, result);
 }
@@ -383,7 +396,7 @@ static void do_holds(turn *t)
     aim_at_own(t);
     hf_resource resource = race_resource(t->resource);
     check_record *r = begin(w, t->slot->number, CHECK_HOLDS, t->resource);
-    r->only_fence = pick(w, 2) ? t->slot->fence[t->resource] : 0;
+    r->only_fence = some_fence(t);
     check_result result = end(w, r, hf_session_holds(t->slot->session, &resource, r->only_fence, &lock, &err), &err);
     if (result == CHECK_OK)
         told(w, r, &lock);
