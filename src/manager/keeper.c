@@ -154,10 +154,10 @@ static void look_after(hf_session *session, int64_t *next_us)
         now_us = hf_seam.boot_us();
         due_us = due_in(session, now_us, &over, &ended);
     }
-    if (over && !ended)
+    if (over || ended) { /* perhaps found out by another call; told once */
         hf_tell_ended(session, "expired");
-    if (over || ended)
         return;
+    }
     tell_spent(session, now_us, next_us);
     if (due_us < *next_us)
         *next_us = due_us < 1000 ? 1000 : due_us;

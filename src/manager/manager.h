@@ -60,6 +60,7 @@ typedef struct hf_heard {
 struct hf_session {
     hf_manager *manager;
     hf_session *next;
+    bool linked;   /* the caller has it; set once, before any other thread can know it */
     unsigned pins; /* uses by poll; guarded by the manager's mutex */
     hf_credentials credentials;
     pthread_mutex_t work;

@@ -33,11 +33,12 @@ static void handle_free(hf_session *session)
     hf_free(session);
 }
 
-/* From now on the manager's poll looks after it. */
+/* From now on the manager's poll looks after it, and listeners hear of it. */
 static void handle_link(hf_session *session)
 {
     hf_manager *manager = session->manager;
     pthread_mutex_lock(&manager->mutex);
+    session->linked = true;
     session->next = manager->sessions;
     manager->sessions = session;
     pthread_mutex_unlock(&manager->mutex);
@@ -78,8 +79,10 @@ void hf_session_describe(hf_session *session, hf_session_info *out)
 static void note_alive(hf_session *session, const hf_answer *answer, int64_t sent_boot_us)
 {
     pthread_mutex_lock(&session->mutex);
+    /* A beat gives the whole idle bound from when it was sent; a repeated open only what is left of it. */
+    int64_t left_us = answer->sessions[0].expires_us - answer->now_us, idle_us = answer->sessions[0].idle_us;
     session->info = answer->sessions[0];
-    session->sent_boot_us = session->tried_boot_us = sent_boot_us;
+    session->sent_boot_us = session->tried_boot_us = sent_boot_us - (left_us < idle_us ? idle_us - left_us : 0);
     pthread_mutex_unlock(&session->mutex);
 }
 
@@ -251,6 +254,8 @@ static void note_tried(hf_session *session)
 /* Tells what a beat brought to light. The answer is read after `work` was let go, so that listeners may call. */
 static hf_status beat_told(hf_session *session, hf_status status, const hf_answer *answer)
 {
+    if (!session->linked) /* attaching: the caller has no handle yet that a notice could be about */
+        return status;
     if (is_over(status))
         hf_tell_ended(session, "expired");
     for (size_t i = 0; status == HF_OK && i < answer->lost_count; i++)

@@ -370,7 +370,7 @@ static int64_t pick(model *m, int64_t below)
 
 static bool strikes(model *m, bug b)
 {
-    return m->bug == b && pick(m, 4) == 0;
+    return m->bug == b && pick(m, 3) == 0;
 }
 
 static bool is_live(model *m, uint32_t s, int64_t now_us)
