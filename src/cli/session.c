@@ -88,7 +88,7 @@ static void print_lost(const hf_lost *lost)
     if (strcmp(lost->why, "forced") == 0)
         printf("was taken away by %s", lost->by);
     else if (lost->by[0] != '\0')
-        printf("%s, and %s holds it now", lost->why, lost->by);
+        printf("%s, and %s took it since", lost->why, lost->by);
     else
         printf("%s", lost->why);
     printf(lost->reason[0] != '\0' ? " (\"%s\").\n" : "%s.\n", lost->reason);

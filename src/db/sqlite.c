@@ -70,7 +70,8 @@ static hf_status say(hf_db *db, int code, hf_error *err)
         return hf_fail(err, HF_UNAVAILABLE, "The disk that holds %s is full; make room.", path);
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
-        return hf_fail(err, HF_UNAVAILABLE, "%s is damaged or not a SQLite database; restore a backup.", path);
+        return hf_fail(err, HF_UNAVAILABLE, "%s is not a SQLite database, or is damaged; it was left as it is. Name another file, or restore a backup.",
+                       path);
     default:
         return hf_fail(err, status_of(code), "%s can't be used: %s (code %d).", path, sqlite3_errmsg(db->handle), code);
     }

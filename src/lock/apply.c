@@ -44,12 +44,13 @@ bool hf_lock_lives(const hf_lock_row *row, int64_t now_us)
 
 bool hf_step_session(hf_step *step)
 {
-    const hf_session_row *row = step->of->session;
+    hf_session_row *row = step->of->session;
     if (!row->present)
         return hf_refuse(step, HF_NOT_FOUND, "Session %s is not known here; open a new one.", row->id);
-    if (!hf_key_matches(step->op->session, row))
+    if (row->verified != step->op->session && !hf_key_matches(step->op->session, row))
         return hf_refuse(step, HF_DENIED, "The key is not that of session %s; present the key it was opened with.",
                          row->id);
+    row->verified = step->op->session;
     if (!hf_session_lives(row, step->now_us))
         return hf_refuse(step, HF_EXPIRED, "Your editing session has expired; reload the record.");
     return true;

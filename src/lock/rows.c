@@ -296,7 +296,10 @@ static bool want_open(hf_rows *rows, const hf_op *op, hf_op_rows *of)
 static bool want_sessions(hf_rows *rows, const hf_op *op, hf_op_rows *of)
 {
     if (op->session != NULL) {
-        if ((of->session = hf_rows_session(rows, op->session->id)) == NULL)
+        /* The ops of a batch are often one session's: then the row is that of the op before. */
+        bool same = of > rows->of_op && of[-1].session != NULL && op[-1].session == op->session;
+        of->session = same ? of[-1].session : hf_rows_session(rows, op->session->id);
+        if (of->session == NULL)
             return false;
         bool ends = op->kind == HF_OP_CLOSE || op->kind == HF_OP_RELEASE_ALL;
         of->session->wants_locks |= ends || op->kind == HF_OP_BEAT;

@@ -40,6 +40,7 @@ struct hf_session_row {
     bool wants_lost;     /* what it lost is to be loaded */
     hf_lock_row *locks; /* complete when wants_locks; new ones at the front */
     hf_lost_row *lost;  /* complete when wants_lost */
+    const hf_credentials *verified; /* whose key was found right in this batch */
     void *origin;       /* the store's own, found on loading */
     void *fresh;        /* the store's own, made on saving */
     unsigned run;       /* the linked run that saved a copy of it */

@@ -90,6 +90,7 @@ typedef struct mem_store {
     mem_session **sessions;
     mem_session **opened; /* the same by request id, of the same size */
     size_t sessions_size, sessions_count;
+    size_t requests_count;
     mem_type *types;
     mem_events events;
     int64_t fence_floor; /* of anchors that were swept */

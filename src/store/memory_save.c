@@ -303,14 +303,17 @@ static void save_lock(hf_lock_row *row)
     lock->ends_us = row->ends_us;
 }
 
-static void save_requests(const hf_resource_row *row)
+static void save_requests(mem_store *store, const hf_resource_row *row)
 {
     mem_anchor *anchor = row->origin;
     for (hf_request_row *request = row->requests; request != NULL; request = request->next) {
-        if (request->changed && request->origin != NULL)
+        if (request->changed && request->origin != NULL) {
             remove_request(anchor, request->origin);
+            store->requests_count--;
+        }
         mem_request *fresh = request->fresh;
         if (fresh != NULL) {
+            store->requests_count++;
             fresh->session = request->session->origin;
             fresh->next = anchor->requests;
             anchor->requests = fresh;
@@ -342,7 +345,7 @@ static void save_resource(mem_store *store, hf_resource_row *row)
     }
     for (hf_lock_row *lock = row->locks; lock != NULL; lock = lock->next)
         save_lock(lock);
-    save_requests(row);
+    save_requests(store, row);
 }
 
 bool mem_save(mem_store *store, hf_rows *rows, int64_t now_us)
@@ -364,7 +367,7 @@ bool mem_save(mem_store *store, hf_rows *rows, int64_t now_us)
 
 static void drop_requests_of(mem_store *store, const mem_session *session)
 {
-    for (size_t i = 0; i < store->anchors_size; i++)
+    for (size_t i = 0; store->requests_count > 0 && i < store->anchors_size; i++)
         for (mem_anchor *anchor = store->anchors[i]; anchor != NULL; anchor = anchor->chain)
             for (mem_request **at = &anchor->requests; *at != NULL;) {
                 mem_request *request = *at;
@@ -374,6 +377,7 @@ static void drop_requests_of(mem_store *store, const mem_session *session)
                 }
                 *at = request->next;
                 hf_free(request);
+                store->requests_count--;
             }
 }
 

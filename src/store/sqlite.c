@@ -12,6 +12,7 @@
 #include "store/registry.h"
 #include "store/sqlite.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <holdfast/sqlite.h>
 #include <stdio.h>
@@ -258,11 +259,11 @@ static hf_status look_first(const sqlite_store *store, hf_error *err)
     if (status != HF_OK)
         return status;
     if (!exists) { /* what SQLite makes later (log, shared memory) gets the same mode */
-        int file = open(store->path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-        if (file < 0)
+        int file = open(store->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        if (file < 0 && errno != EEXIST)
             return hf_fail(err, HF_UNAVAILABLE, "%s can't be written: %m.", store->path);
-        close(file);
-        return HF_OK;
+        if (file >= 0)
+            close(file);
     }
     hf_db *db = NULL;
     status = hf_db_open(store->path, HF_DB_READ_ONLY, &db, err);

@@ -68,18 +68,8 @@ static const char *network_name(const char *path)
     return NULL;
 }
 
-/* The first bytes tell a SQLite database from anything else without touching it. */
-static bool looks_like_sqlite(const char *path, off_t size)
-{
-    char head[16] = "";
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0)
-        return true; /* SQLite will say why it can't be opened */
-    ssize_t got = read(file, head, sizeof head);
-    close(file);
-    return size == 0 || (got == sizeof head && memcmp(head, "SQLite format 3", sizeof head) == 0);
-}
-
+/* The file itself is only ever opened by SQLite: closing any other descriptor of it would drop the locks that this process's
+ * SQLite connections hold on it. */
 hf_status sqlite_file_check(const char *path, bool *exists, hf_error *err)
 {
     struct stat info;
@@ -97,10 +87,6 @@ hf_status sqlite_file_check(const char *path, bool *exists, hf_error *err)
                        "%s lies on a network filesystem (%s), where SQLite's locks can't be trusted; keep the file on a "
                        "local disk and share it with holdfast serve.",
                        path, network);
-    if (*exists && !looks_like_sqlite(path, info.st_size))
-        return hf_fail(err, HF_UNAVAILABLE, "%s is not a SQLite database; it was left as it is. Name another file.", path);
-    if (*exists)
-        *exists = info.st_size > 0;
     return HF_OK;
 }
 

@@ -182,6 +182,12 @@ run holds policy/4
 expect "a lock past its own bound is not held" 8 'holdfast: *policy/4*'
 run session beat
 expect "and the next beat tells that it was lost" 0 '*Lost policy/4: it expired.'
+as dora
+run session open --user dora --name "Dora Diaz"
+run acquire policy/4
+as alice
+run session beat
+expect "or who took it since" 0 '*Lost policy/4: it expired, and Dora Diaz took it since.'
 
 # Exit 6: stores that can't be used, left as they were
 
@@ -216,6 +222,6 @@ expect "restore from what is no backup" 6 'holdfast: *'
 run holds policy/1
 expect "after refused restores everything is still there" 0
 run backup "$scratch/no/such/copy"
-expect "backup into a folder that is not there" 2 'holdfast: *'
+expect "backup into a folder that is not there" 6 'holdfast: *'
 
 finish

@@ -150,6 +150,10 @@ run session beat
 expect "the holder is told who took it away and why" 0 '*holds 0 locks.*Lost policy/12345: it was taken away by bob ("left for the day").'
 run session beat --json
 expect_json "in JSON too" 0 'd["lost"][0]["resource"] == "policy/12345" and d["lost"][0]["why"] == "forced" and d["lost"][0]["by"] == "bob"'
+run release policy/12345
+expect "releasing what was lost says that it is not held" 8 'holdfast: *policy/12345*'
+run session beat --json
+expect_json "and is not told of it again" 0 'd["lost"] == []'
 as nobody
 run force-release zebra/1 --reason tidy
 expect "without a session force-release works as well" 0 'Ended the lock of Bob Smith on zebra/1.'

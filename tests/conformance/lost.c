@@ -124,8 +124,13 @@ static void a_loss_is_forgotten_when_it_is_released_which_answers_not_held(world
     done(w, FORCE_RELEASE, ON("policy", "2"), .actor = "root", .text = "why");
     clock_forward(w, MINUTE);
     expect_int(done(w, BEAT, BY(alice))->lost_count, 2);
-    /* The lock past its bound still stood there: clearing it away leaves its event. */
+    /* The lock past its bound still stood there: clearing it away leaves its event, and nothing else. */
+    news_skip(w);
     expect_int(tried(w, RELEASE, BY(alice), ON("policy", "1"))->status, HF_NOT_HELD);
+    const hf_event *event = news(w, 1);
+    expect_int(event->kind, HF_EVENT_EXPIRED);
+    expect_text(event->resource.id, "1");
+    expect_text(event->session, alice.id);
     const hf_answer *beat = done(w, BEAT, BY(alice));
     expect_int(beat->lost_count, 1);
     expect_text(beat->lost[0].resource.id, "2");

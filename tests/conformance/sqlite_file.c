@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 /* A file's bytes; NULL when there is none. */
@@ -331,6 +332,27 @@ static void two_handles_on_one_file_see_the_same_locks(world *w)
     hf_store_close(second);
 }
 
+/* P3 */
+static void another_programs_open_change_is_busy_in_under_a_second(world *w)
+{
+    hf_credentials alice = person(w, "alice", "Alice Chen");
+    sqlite3 *db = NULL;
+    expect_int(sqlite3_open(strchr(w->url, ':') + 1, &db), SQLITE_OK);
+    expect_int(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+    hf_batch *take = batch_of(w, 1);
+    add(take, ACQUIRE, BY(alice), ON("policy", "1"));
+    struct timespec from, to;
+    clock_gettime(CLOCK_MONOTONIC, &from);
+    run_refused(w, HF_BUSY, take);
+    clock_gettime(CLOCK_MONOTONIC, &to);
+    expect_true((double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) / 1e9 < 1.0);
+    expect_int(done(w, WHO, ON("policy", "1"))->locks_count, 0);
+    expect_int(sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
+    expect_int(sqlite3_close(db), SQLITE_OK);
+    run(w, take);
+    answer(take, 0, HF_OK);
+}
+
 static void namespaces_of_one_file_do_not_see_each_other(world *w)
 {
     hf_error err = {0};
@@ -376,6 +398,7 @@ static const suite_test sqlite_file_tests[] = {
     TEST_FILE(a_network_filesystem_is_refused_pointing_to_serve),
     TEST_FILE(locks_are_found_again_after_closing_and_opening),
     TEST_FILE(two_handles_on_one_file_see_the_same_locks),
+    TEST_FILE(another_programs_open_change_is_busy_in_under_a_second),
     TEST_FILE(namespaces_of_one_file_do_not_see_each_other),
     TEST_FILE(the_grade_of_a_file_is_disk),
 };

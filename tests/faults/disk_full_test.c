@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #define LOCKS_MAX 20000
-#define MEGABYTE (1024 * 1024)
+#define MEGABYTE  (1024 * 1024)
 
 typedef struct disk {
     char path[HF_URL_MAX];
@@ -60,8 +60,9 @@ static hf_resource numbered(size_t number)
 
 static hf_status acquire(disk *d, size_t number, int64_t *fence, hf_error *err)
 {
-    static const char purpose[] = "a purpose that is as long as purposes tend to be, so that the disk fills up sooner "
-                                  "than it would with purposes of the shorter kind";
+    static const char purpose[] =
+        "a purpose that is as long as purposes tend to be, so that the disk fills up sooner "
+        "than it would with purposes of the shorter kind";
     hf_resource resource = numbered(number);
     hf_acquire_options options = {.purpose = purpose};
     hf_lock lock;
@@ -132,8 +133,10 @@ static void reopen(disk *d)
 {
     char holder[HF_SESSION_ID_SIZE + HF_KEY_SIZE], reader[HF_SESSION_ID_SIZE + HF_KEY_SIZE];
     hf_error err = {0};
-    snprintf(holder, sizeof holder, "%s.%s", hf_session_id(d->holder), hf_session_credentials(d->holder)->key);
-    snprintf(reader, sizeof reader, "%s.%s", hf_session_id(d->reader), hf_session_credentials(d->reader)->key);
+    snprintf(holder, sizeof holder, "%s.%s", hf_session_id(d->holder),
+             hf_session_credentials(d->holder)->key);
+    snprintf(reader, sizeof reader, "%s.%s", hf_session_id(d->reader),
+             hf_session_credentials(d->reader)->key);
     hf_session_free(d->holder);
     hf_session_free(d->reader);
     hf_manager_close(d->manager);
@@ -211,7 +214,8 @@ static void on_a_small_disk(int64_t capacity)
     shim.beside = d.reserve;
     hf_seam.sqlite_vfs = SHIM_VFS;
     story(&d, raise_capacity);
-    printf("# %llu writes found no room on %lld bytes\n", (unsigned long long)shim_count().full, (long long)capacity);
+    printf("# %llu writes found no room on %lld bytes\n", (unsigned long long)shim_count().full,
+           (long long)capacity);
     expect_true(shim_count().full > 0);
     shim_reset();
 }

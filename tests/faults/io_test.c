@@ -20,10 +20,12 @@
 static const char *const endings[] = {"", "-wal"};
 
 /* A file that has been worked on, and what was acknowledged. Every trial begins with a copy of it. */
-typedef struct template {
+typedef struct template
+{
     char path[HF_URL_MAX];
     ledger ledger;
-} template;
+}
+template;
 
 typedef struct trial {
     char path[HF_URL_MAX];
@@ -190,7 +192,8 @@ static void expect_refused(trial *t, uint64_t n)
     }
     const char *read = ledger_verify(&t->ledger, t->store);
     if (!read)
-        check_failed(__FILE__, __LINE__, "sync %llu failed, and later reads were served", (unsigned long long)n);
+        check_failed(__FILE__, __LINE__, "sync %llu failed, and later reads were served",
+                     (unsigned long long)n);
 }
 
 /* What a power loss right after the failure would leave. */
@@ -256,7 +259,8 @@ static bool fail_sync(const template *from, uint64_t n, int ops, int reason, tal
         must(ledger_step(&t.ledger, t.store, &status), "failed sync", n);
         if (shim_count().failed)
             sum->by_status[status]++;
-        if (!is_answer(status) && (shim_count().failed == 0 || (status != HF_UNSURE && status != HF_UNAVAILABLE)))
+        if (!is_answer(status) &&
+            (shim_count().failed == 0 || (status != HF_UNSURE && status != HF_UNAVAILABLE)))
             check_failed(__FILE__, __LINE__, "sync %llu failed: answered %s", (unsigned long long)n,
                          hf_status_wire(status));
     }
@@ -285,8 +289,10 @@ static void fail_syncs(int reason)
     checkpoint at = find_checkpoint(&large, 99, 100);
     for (uint64_t n = at.first_sync - 2; n <= at.last_sync + 2; n++)
         fail_sync(&large, n, 100, reason, &in_checkpoint);
-    printf("# %s: %zu syncs failed in commits, %zu at a checkpoint: %zu unsure, %zu unavailable, %zu answered (the commit "
-           "was safe)\n", strerror(reason), in_commits.failed, in_checkpoint.failed,
+    printf("# %s: %zu syncs failed in commits, %zu at a checkpoint: %zu unsure, %zu unavailable, %zu "
+           "answered (the commit "
+           "was safe)\n",
+           strerror(reason), in_commits.failed, in_checkpoint.failed,
            in_commits.by_status[HF_UNSURE] + in_checkpoint.by_status[HF_UNSURE],
            in_commits.by_status[HF_UNAVAILABLE] + in_checkpoint.by_status[HF_UNAVAILABLE],
            answered(&in_commits) + answered(&in_checkpoint));
@@ -319,7 +325,8 @@ static void work_on(trial *t, int ops, uint64_t n, tally *sum)
         bool broken = shim_count().failed > failed;
         if (broken)
             sum->by_status[status]++;
-        if (!is_answer(status) && (shim_count().failed == 0 || (status != HF_UNSURE && status != HF_UNAVAILABLE)))
+        if (!is_answer(status) &&
+            (shim_count().failed == 0 || (status != HF_UNSURE && status != HF_UNAVAILABLE)))
             check_failed(__FILE__, __LINE__, "write %llu failed: answered %s", (unsigned long long)n,
                          hf_status_wire(status));
     }
@@ -336,8 +343,8 @@ static bool fail_write(const template *from, uint64_t n, int ops, shim_failure f
     if (!from) { /* opening it is part of the script */
         hf_status status = open_store(t.path, &t.store, &err);
         if (status != HF_OK && (shim_count().failed == 0 || status != HF_UNAVAILABLE))
-            check_failed(__FILE__, __LINE__, "write %llu failed: opening answered %s: %s", (unsigned long long)n,
-                         hf_status_wire(status), err.message);
+            check_failed(__FILE__, __LINE__, "write %llu failed: opening answered %s: %s",
+                         (unsigned long long)n, hf_status_wire(status), err.message);
     }
     if (t.store)
         work_on(&t, ops, n, sum);
@@ -358,18 +365,22 @@ static void a_failed_write_is_never_a_wrong_answer(void **state)
     template_make(&large, long_log - 60 * 4120);
     checkpoint at = find_checkpoint(&large, 5, 100);
     for (int failure = SHIM_FAIL; failure <= SHIM_FAIL_SHORT; failure++) {
-        for (uint64_t n = 1; fail_write(NULL, n, 4, failure, &created);) /* from the creation of the file on */
+        for (uint64_t n = 1;
+             fail_write(NULL, n, 4, failure, &created);) /* from the creation of the file on */
             n++;
         for (uint64_t n = 1; fail_write(&small, n, 12, failure, &worked);)
             n++;
-        for (uint64_t n = at.first_write; n <= at.last_write + 1; n += 1 + (at.last_write - at.first_write) / 12)
+        for (uint64_t n = at.first_write; n <= at.last_write + 1;
+             n += 1 + (at.last_write - at.first_write) / 12)
             fail_write(&large, n, 100, failure, &copied);
     }
-    printf("# %zu writes failed since a file was made, %zu in later work, %zu in a checkpoint: %zu unsure, %zu unavailable, "
+    printf("# %zu writes failed since a file was made, %zu in later work, %zu in a checkpoint: %zu unsure, "
+           "%zu unavailable, "
            "%zu answered (the commit was safe)\n",
            created.failed, worked.failed, copied.failed,
            created.by_status[HF_UNSURE] + worked.by_status[HF_UNSURE] + copied.by_status[HF_UNSURE],
-           created.by_status[HF_UNAVAILABLE] + worked.by_status[HF_UNAVAILABLE] + copied.by_status[HF_UNAVAILABLE],
+           created.by_status[HF_UNAVAILABLE] + worked.by_status[HF_UNAVAILABLE] +
+               copied.by_status[HF_UNAVAILABLE],
            answered(&created) + answered(&worked) + answered(&copied));
     expect_true(created.failed > 20 && worked.failed > 50 && copied.failed > 10);
     expect_int(answered(&worked), 0);

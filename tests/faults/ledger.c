@@ -120,10 +120,11 @@ ledger_op ledger_choose(ledger *l)
 /* ---- asking ---- */
 
 static const hf_op_kind kinds_of[LEDGER_KINDS] = {
-    [LEDGER_OPEN] = HF_OP_SESSION_OPEN,       [LEDGER_BEAT] = HF_OP_BEAT,           [LEDGER_CLOSE] = HF_OP_CLOSE,
-    [LEDGER_ACQUIRE] = HF_OP_ACQUIRE,         [LEDGER_RENEW] = HF_OP_RENEW,         [LEDGER_DOWNGRADE] = HF_OP_DOWNGRADE,
-    [LEDGER_RELEASE] = HF_OP_RELEASE,         [LEDGER_RELEASE_ALL] = HF_OP_RELEASE_ALL,
-    [LEDGER_HAND_OVER] = HF_OP_HAND_OVER,     [LEDGER_FORCE] = HF_OP_FORCE_RELEASE,
+    [LEDGER_OPEN] = HF_OP_SESSION_OPEN,   [LEDGER_BEAT] = HF_OP_BEAT,
+    [LEDGER_CLOSE] = HF_OP_CLOSE,         [LEDGER_ACQUIRE] = HF_OP_ACQUIRE,
+    [LEDGER_RENEW] = HF_OP_RENEW,         [LEDGER_DOWNGRADE] = HF_OP_DOWNGRADE,
+    [LEDGER_RELEASE] = HF_OP_RELEASE,     [LEDGER_RELEASE_ALL] = HF_OP_RELEASE_ALL,
+    [LEDGER_HAND_OVER] = HF_OP_HAND_OVER, [LEDGER_FORCE] = HF_OP_FORCE_RELEASE,
 };
 
 static void fill(hf_op *to, const ledger *l, const ledger_op *op, const char *id, const char *request)
@@ -267,7 +268,8 @@ static void apply_acquire(ledger *l, const ledger_op *op, const ledger_answer *a
         if (mine.held && (mine.mode == HF_EXCLUSIVE || op->mode == HF_SHARED))
             continue;
         grant(l, r, op->session, op->mode, answer, i);
-        left(l, mine.held ? HF_EVENT_UPGRADED : HF_EVENT_ACQUIRED, r, op->session, l->locks[r][op->session].fence);
+        left(l, mine.held ? HF_EVENT_UPGRADED : HF_EVENT_ACQUIRED, r, op->session,
+             l->locks[r][op->session].fence);
     }
 }
 
@@ -380,8 +382,8 @@ const char *ledger_book(ledger *l, const ledger_op *op, const ledger_answer *ans
     hf_status expected = ledger_foretell(l, op);
     if (answer->status != expected)
         return wrong("op %u (%s by session %u on %02u): answered %s (%s), not %s", op->number,
-                     hf_op_kind_name(kinds_of[op->kind]), op->session, op->resources[0], hf_status_wire(answer->status),
-                     answer->message, hf_status_wire(expected));
+                     hf_op_kind_name(kinds_of[op->kind]), op->session, op->resources[0],
+                     hf_status_wire(answer->status), answer->message, hf_status_wire(expected));
     if (answer->status != HF_OK)
         return NULL;
     const char *problem = judge_grant(l, op, answer);
@@ -447,7 +449,8 @@ static const char *verify_seen(const ledger *l, hf_store *store)
     if (status != HF_OK)
         problem = wrong("events can't be read: %s", hf_status_wire(status));
     else if (answer->events_count != 1 || !same_event(&answer->events[0], &l->seen))
-        problem = wrong("event %lld, which had been read, is another one now or gone", (long long)l->seen_seq);
+        problem =
+            wrong("event %lld, which had been read, is another one now or gone", (long long)l->seen_seq);
     hf_batch_free(page);
     return problem;
 }
@@ -471,8 +474,8 @@ const char *ledger_follow(ledger *l, hf_store *store)
     }
     if (matched < l->events_count) {
         const ledger_event *missing = &l->events[matched];
-        return wrong("no event says %s of %s/%02u with fence %lld", hf_event_kind_name(missing->kind), l->type,
-                     missing->resource, (long long)missing->fence);
+        return wrong("no event says %s of %s/%02u with fence %lld", hf_event_kind_name(missing->kind),
+                     l->type, missing->resource, (long long)missing->fence);
     }
     l->events_count = 0;
     return NULL;
@@ -519,7 +522,8 @@ static const char *find_locks(const ledger *l, hf_store *store, found *out)
             const hf_lock *lock = &answer->locks[i];
             int s = session_of(l, lock->session);
             if (s < 0)
-                problem = wrong("%s/%02u is held by session %s, which is not known", l->type, r, lock->session);
+                problem =
+                    wrong("%s/%02u is held by session %s, which is not known", l->type, r, lock->session);
             else
                 out->locks[r][s] = (ledger_lock){true, lock->mode, lock->fence, lock->ends_us, true};
         }
@@ -572,7 +576,8 @@ static const char *compare(const ledger *l, const found *is)
     for (unsigned r = 0; r < LEDGER_RESOURCES; r++)
         for (unsigned s = 0; s < LEDGER_SESSIONS; s++)
             if (!fits(&l->locks[r][s], &is->locks[r][s]))
-                return wrong("%s/%02u by session %u: acknowledged %s (mode %d, fence %lld), found %s (mode %d, fence %lld)",
+                return wrong("%s/%02u by session %u: acknowledged %s (mode %d, fence %lld), found %s (mode "
+                             "%d, fence %lld)",
                              l->type, r, s, l->locks[r][s].held ? "held" : "free", l->locks[r][s].mode,
                              (long long)l->locks[r][s].fence, is->locks[r][s].held ? "held" : "free",
                              is->locks[r][s].mode, (long long)is->locks[r][s].fence);
@@ -583,8 +588,9 @@ static const char *compare(const ledger *l, const found *is)
         int64_t least_us = l->loses_beats ? l->sessions[s].least_expires_us : l->sessions[s].expires_us;
         if (is->session[s] && l->sessions[s].expires_us != INT64_MAX &&
             (is->expires_us[s] > l->sessions[s].expires_us || is->expires_us[s] < least_us))
-            return wrong("session %u: expires %lld, acknowledged %lld to %lld", s, (long long)is->expires_us[s],
-                         (long long)least_us, (long long)l->sessions[s].expires_us);
+            return wrong("session %u: expires %lld, acknowledged %lld to %lld", s,
+                         (long long)is->expires_us[s], (long long)least_us,
+                         (long long)l->sessions[s].expires_us);
     }
     return NULL;
 }
@@ -596,8 +602,8 @@ static const char *adopt(ledger *l, const found *is)
         for (unsigned s = 0; s < LEDGER_SESSIONS; s++) {
             const ledger_lock *lock = &is->locks[r][s];
             if (lock->held && l->locks[r][s].fence == 0 && lock->fence <= l->last_fence[r])
-                return wrong("the fence %lld of %s/%02u is not above %lld", (long long)lock->fence, l->type, r,
-                             (long long)l->last_fence[r]);
+                return wrong("the fence %lld of %s/%02u is not above %lld", (long long)lock->fence, l->type,
+                             r, (long long)l->last_fence[r]);
             l->locks[r][s] = *lock;
             if (lock->held && lock->fence > l->last_fence[r])
                 l->last_fence[r] = lock->fence;
@@ -654,7 +660,8 @@ static const char *judge_repeated(ledger *l, const ledger_op *op, const ledger_a
     for (unsigned i = 0; op->kind == LEDGER_ACQUIRE && i < op->count; i++)
         if (answer->locks[i].fence != l->locks[op->resources[i]][op->session].fence)
             return wrong("op %u had been granted fence %lld; asked again it answers %lld", op->number,
-                         (long long)l->locks[op->resources[i]][op->session].fence, (long long)answer->locks[i].fence);
+                         (long long)l->locks[op->resources[i]][op->session].fence,
+                         (long long)answer->locks[i].fence);
     if (op->kind == LEDGER_RENEW || op->kind == LEDGER_BEAT) /* these count from the last time */
         apply(l, op, answer);
     return NULL;
@@ -690,8 +697,10 @@ static const struct {
     {"a lock whose anchor is missing or behind",
      "SELECT l.type || '/' || l.id FROM holdfast_lock l LEFT JOIN holdfast_resource r USING (type, id)"
      " WHERE r.fence IS NULL OR r.fence < l.fence"},
-    {"two locks with one fence", "SELECT type || '/' || id FROM holdfast_lock GROUP BY type, id, fence HAVING count(*) > 1"},
-    {"a bound in the past of its grant", "SELECT type || '/' || id FROM holdfast_lock WHERE ends_us <= since_us"},
+    {"two locks with one fence",
+     "SELECT type || '/' || id FROM holdfast_lock GROUP BY type, id, fence HAVING count(*) > 1"},
+    {"a bound in the past of its grant",
+     "SELECT type || '/' || id FROM holdfast_lock WHERE ends_us <= since_us"},
 };
 
 /* The first column of the first row; "" when there is none. */

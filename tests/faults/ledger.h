@@ -7,9 +7,9 @@
 
 #include <holdfast/holdfast.h>
 
-#define LEDGER_SESSIONS 6
-#define LEDGER_RESOURCES 24
-#define LEDGER_SET 4 /* resources of one acquire, at most */
+#define LEDGER_SESSIONS   6
+#define LEDGER_RESOURCES  24
+#define LEDGER_SET        4 /* resources of one acquire, at most */
 #define LEDGER_EVENTS_MAX 1024
 
 typedef enum ledger_kind {
@@ -80,14 +80,14 @@ typedef struct ledger {
         int64_t least_expires_us; /* as acknowledged by what leaves an event */
     } sessions[LEDGER_SESSIONS];
     ledger_lock locks[LEDGER_RESOURCES][LEDGER_SESSIONS];
-    int64_t last_fence[LEDGER_RESOURCES]; /* the highest that was told */
-    ledger_op pending;                    /* kind LEDGER_NOTHING: none is under way */
-    bool pending_was_done;                /* what the last ledger_verify found out about it */
+    int64_t last_fence[LEDGER_RESOURCES];   /* the highest that was told */
+    ledger_op pending;                      /* kind LEDGER_NOTHING: none is under way */
+    bool pending_was_done;                  /* what the last ledger_verify found out about it */
     ledger_event events[LEDGER_EVENTS_MAX]; /* that were left and have not been read yet */
     size_t events_count;
-    int64_t seen_seq;  /* the last event that was read */
-    hf_event seen;     /* and what it was */
-    bool loses_beats;  /* the crash may have taken beats: a session may be shorter than acknowledged */
+    int64_t seen_seq; /* the last event that was read */
+    hf_event seen;    /* and what it was */
+    bool loses_beats; /* the crash may have taken beats: a session may be shorter than acknowledged */
 } ledger;
 
 void ledger_init(ledger *l, const char *type, unsigned seed);

@@ -18,15 +18,15 @@
 
 typedef struct trial {
     char path[HF_URL_MAX];
-    ledger ledger;         /* what has been acknowledged */
+    ledger ledger; /* what has been acknowledged */
     unsigned seed;
-    unsigned one_in;       /* of so many events one is a point; on the database file it is one in four */
+    unsigned one_in; /* of so many events one is a point; on the database file it is one in four */
     size_t points;
     size_t in_checkpoints; /* points at which the database file was about to be changed */
     size_t images;
-    size_t damaged;        /* images that had lost something */
+    size_t damaged; /* images that had lost something */
     size_t ops;
-    char first[1200];      /* what was lost first */
+    char first[1200]; /* what was lost first */
 } trial;
 
 static bool ends_with(const char *text, const char *ending)
@@ -89,7 +89,8 @@ static const char *look_at(const char *path, ledger *acknowledged)
 /* The power goes now. */
 static void cut(trial *t, shim_loss loss)
 {
-    static const char *const losses[] = {"all unsynced dropped", "some unsynced dropped", "last write torn", "all kept"};
+    static const char *const losses[] = {"all unsynced dropped", "some unsynced dropped", "last write torn",
+                                         "all kept"};
     static ledger acknowledged;
     const char *name = strrchr(t->path, '/') + 1, *vfs = hf_seam.sqlite_vfs;
     char folder[HF_URL_MAX], path[HF_URL_MAX];
@@ -106,8 +107,8 @@ static void cut(trial *t, shim_loss loss)
     t->images++;
     if (problem && t->damaged++ == 0)
         snprintf(t->first, sizeof t->first, "event %llu, op %zu, pending op %u (kind %d), %s: %.1000s",
-                 (unsigned long long)shim_count().events, t->ops, t->ledger.pending.number, (int)t->ledger.pending.kind,
-                 losses[loss], problem);
+                 (unsigned long long)shim_count().events, t->ops, t->ledger.pending.number,
+                 (int)t->ledger.pending.kind, losses[loss], problem);
     remove_image(folder, name);
 }
 
@@ -185,8 +186,8 @@ static void nothing_acknowledged_is_lost_with_the_power(void **state)
     t = (trial){.seed = (unsigned)getpid(), .one_in = 40};
     printf("# seed %u\n", t.seed);
     work(&t, points(), false);
-    printf("# %zu points in %zu ops, %zu of them in checkpoints: %zu images, %zu had lost something\n", t.points, t.ops,
-           t.in_checkpoints, t.images, t.damaged);
+    printf("# %zu points in %zu ops, %zu of them in checkpoints: %zu images, %zu had lost something\n",
+           t.points, t.ops, t.in_checkpoints, t.images, t.damaged);
     if (t.damaged)
         check_failed(__FILE__, __LINE__, "%s", t.first);
     expect_true(t.in_checkpoints > points() / 20);

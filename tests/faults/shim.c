@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SECTOR 512
+#define SECTOR    512
 #define FILES_MAX 64
 
 typedef struct bytes {
@@ -459,7 +459,8 @@ static int shim_open(sqlite3_vfs *self, const char *path, sqlite3_file *base, in
     if (rc == SQLITE_OK) {
         file->base.pMethods = &methods;
         file->on_disk = lasting ? file_opened(path, existed) : NULL;
-        file->syncs_folder = flags & SQLITE_OPEN_CREATE && flags & (SQLITE_OPEN_WAL | SQLITE_OPEN_MAIN_JOURNAL);
+        file->syncs_folder =
+            flags & SQLITE_OPEN_CREATE && flags & (SQLITE_OPEN_WAL | SQLITE_OPEN_MAIN_JOURNAL);
     }
     unlock();
     return rc;
@@ -543,7 +544,8 @@ static void tear_last(bytes *image, const disk_file *f, unsigned *seed)
 /* What a cut leaves of a file; false: no such file. */
 static bool file_after(const disk_file *f, shim_loss loss, unsigned *seed, bytes *image)
 {
-    bool folder_safe = loss == SHIM_TEAR_LAST || loss == SHIM_KEEP_ALL || (loss == SHIM_DROP_SOME && rand_r(seed) % 2);
+    bool folder_safe =
+        loss == SHIM_TEAR_LAST || loss == SHIM_KEEP_ALL || (loss == SHIM_DROP_SOME && rand_r(seed) % 2);
     if (folder_safe ? !f->exists : !f->safe_exists)
         return false;
     const bytes *base = folder_safe && f->is_new ? &f->fresh : &f->safe;

@@ -18,10 +18,10 @@ typedef enum shim_event { SHIM_WRITE, SHIM_SYNC, SHIM_TRUNCATE, SHIM_DELETE } sh
 
 /* What is left of what had not been synced. */
 typedef enum shim_loss {
-    SHIM_DROP_ALL,   /* nothing */
-    SHIM_DROP_SOME,  /* some sectors of 512 bytes, by chance */
-    SHIM_TEAR_LAST,  /* everything, but the last write stops in the middle */
-    SHIM_KEEP_ALL,   /* everything: only the program died */
+    SHIM_DROP_ALL,  /* nothing */
+    SHIM_DROP_SOME, /* some sectors of 512 bytes, by chance */
+    SHIM_TEAR_LAST, /* everything, but the last write stops in the middle */
+    SHIM_KEEP_ALL,  /* everything: only the program died */
     SHIM_LOSSES
 } shim_loss;
 
@@ -30,14 +30,15 @@ typedef enum shim_failure {
     SHIM_FAIL_SHORT /* an I/O error after half of it has been written */
 } shim_failure;
 
-/* What a test may set, while no call is under way. */
+/* What a test may set, while no call is under way. A sync that fails has lost what it was to sync: that never becomes
+ * safe, though it can still be read. */
 typedef struct shim_control {
     bool lies;              /* xSync answers ok and syncs nothing */
     uint64_t fail_write_at; /* the write with that number fails, once; 0: none */
-    uint64_t fail_sync_at;  /* the same for syncs; what was to be synced never will be, though it can still be read */
+    uint64_t fail_sync_at;  /* the same for syncs */
     shim_failure failure;   /* of a write */
-    int failure_errno;      /* what the operating system is said to have given as the reason; 0: EIO */
-    int64_t capacity;       /* bytes on the disk: files opened through here, and `beside`; 0: as many as you like */
+    int failure_errno;      /* the reason the operating system gives; 0: EIO */
+    int64_t capacity;       /* bytes on the disk for all files known here and `beside`; 0: no limit */
     const char *beside;     /* path of one more file that takes space; NULL: none */
     /* Called before an event is carried out, with its path. */
     void (*on_event)(void *context, shim_event event, const char *path);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NEVER CHECK_NEVER
+#define NEVER  CHECK_NEVER
 #define NOBODY UINT32_MAX
 
 /* An instant at which something ends, under the key of what it ends. */
@@ -23,7 +23,15 @@ typedef struct marks {
     size_t room;
 } marks;
 
-enum { ENDS_SESSION = 1, ENDS_PAIR, ENDS_RESOURCE, ENDS_FENCE, ENDS_EXCLUSIVE, RENEWS_UNSURELY, GRANTS_UNSURELY };
+enum {
+    ENDS_SESSION = 1,
+    ENDS_PAIR,
+    ENDS_RESOURCE,
+    ENDS_FENCE,
+    ENDS_EXCLUSIVE,
+    RENEWS_UNSURELY,
+    GRANTS_UNSURELY
+};
 
 /* What is known of a session from its opening and its beats. */
 typedef struct life {
@@ -60,10 +68,10 @@ typedef struct work {
     int64_t slack_us;
     life *lives;
     size_t lives_count;
-    marks may_end;  /* by key and return; best: the earliest invocation of those that return later */
+    marks may_end;   /* by key and return; best: the earliest invocation of those that return later */
     marks has_ended; /* by key and invocation; best: the earliest return of those invoked later */
-    marks unsure;   /* by key and invocation */
-    grant *grants;  /* the sure ones by resource, fence, session; then the unsure ones */
+    marks unsure;    /* by key and invocation */
+    grant *grants;   /* the sure ones by resource, fence, session; then the unsure ones */
     size_t sure_count;
     size_t grants_count;
     check_report *report;
@@ -248,7 +256,8 @@ static void mark_ends(work *w, const check_record *r)
         if (may_be_done(r)) /* of whichever grant: a session's older fence ends with its newer one */
             mark_add(&w->may_end, tag_of(ENDS_RESOURCE, r->resource), 0, r);
         if (is_done(r))
-            mark_add(&w->has_ended, tag_of(r->only_fence ? ENDS_FENCE : ENDS_RESOURCE, r->resource), r->only_fence, r);
+            mark_add(&w->has_ended, tag_of(r->only_fence ? ENDS_FENCE : ENDS_RESOURCE, r->resource),
+                     r->only_fence, r);
         break;
     default:
         break;
@@ -280,7 +289,8 @@ static void mark_all(work *w)
 
 static bool is_served(const check_record *r)
 {
-    return is_done(r) && r->op != CHECK_OPEN && r->op != CHECK_CLOSE && r->op != CHECK_FORCE && r->op != CHECK_BELIEF;
+    return is_done(r) && r->op != CHECK_OPEN && r->op != CHECK_CLOSE && r->op != CHECK_FORCE &&
+           r->op != CHECK_BELIEF;
 }
 
 /* A session that was surely dead or closed before the call began must not be served. */
@@ -321,7 +331,8 @@ static void judge_lives(work *w)
             judge_service(w, r, r->session);
         if (is_served(r) && r->op == CHECK_HAND_OVER)
             judge_service(w, r, r->target);
-        if (r->op == CHECK_BELIEF && is_done(r) && l->opened && r->invoke_us > plus(l->sure_until_us, w->slack_us))
+        if (r->op == CHECK_BELIEF && is_done(r) && l->opened &&
+            r->invoke_us > plus(l->sure_until_us, w->slack_us))
             blame(w, CHECK_BELIEVED, r, NULL);
         if (r->op == CHECK_OPEN || r->op == CHECK_BEAT)
             live_on(w, r);
@@ -359,7 +370,8 @@ static int by_grant(const void *a, const void *b)
 }
 
 /* When the lock's own bound comes at the earliest and at the latest, by all answers that showed it. */
-static void own_bound(const work *w, const check_record *const *shown, size_t count, int64_t *sure, int64_t *maybe)
+static void own_bound(const work *w, const check_record *const *shown, size_t count, int64_t *sure,
+                      int64_t *maybe)
 {
     const check_record *last = shown[count - 1];
     *sure = NEVER;
@@ -372,7 +384,8 @@ static void own_bound(const work *w, const check_record *const *shown, size_t co
     }
     uint64_t tag = tag_of(RENEWS_UNSURELY, owner(last));
     const mark *m = mark_find(&w->unsure, false, tag, last->resource, INT64_MIN);
-    for (; m && m < w->unsure.at + w->unsure.count && m->tag == tag && m->detail == (int64_t)last->resource; m++) {
+    for (; m && m < w->unsure.at + w->unsure.count && m->tag == tag && m->detail == (int64_t)last->resource;
+         m++) {
         if (m->return_us > last->invoke_us)
             *sure = least(*sure, m->invoke_us);
         *maybe = NEVER;
@@ -410,7 +423,8 @@ static void bound_possibly(const work *w, grant *g, int64_t own_us)
 }
 
 /* Whether its members may be seen at all: somebody granted it, surely or perhaps. */
-static void judge_origin(work *w, const grant *g, const check_record *const *shown, size_t count, const mark *unsure)
+static void judge_origin(work *w, const grant *g, const check_record *const *shown, size_t count,
+                         const mark *unsure)
 {
     bool granted = unsure != NULL;
     for (size_t i = 0; i < count; i++) {
@@ -426,8 +440,13 @@ static void grant_make(work *w, const check_record *const *shown, size_t count)
 {
     const check_record *first = shown[0];
     grant *g = &w->grants[w->grants_count++];
-    *g = (grant){.resource = first->resource, .session = owner(first), .fence = first->fence, .first = first,
-                 .invoke_us = first->invoke_us, .return_us = first->return_us, .exclusive_us = NEVER};
+    *g = (grant){.resource = first->resource,
+                 .session = owner(first),
+                 .fence = first->fence,
+                 .first = first,
+                 .invoke_us = first->invoke_us,
+                 .return_us = first->return_us,
+                 .exclusive_us = NEVER};
     for (size_t i = 0; i < count; i++) {
         g->invoke_us = least(g->invoke_us, shown[i]->invoke_us);
         g->told_again |= shown[i]->op == CHECK_RENEW;
@@ -436,8 +455,10 @@ static void grant_make(work *w, const check_record *const *shown, size_t count)
             g->exclusive_us = least(g->exclusive_us, shown[i]->return_us);
         }
     }
-    g->told_again |= mark_find(&w->unsure, false, tag_of(RENEWS_UNSURELY, g->session), g->resource, INT64_MIN) != NULL;
-    const mark *unsure = mark_find(&w->unsure, false, tag_of(GRANTS_UNSURELY, g->session), g->resource, INT64_MIN);
+    g->told_again |=
+        mark_find(&w->unsure, false, tag_of(RENEWS_UNSURELY, g->session), g->resource, INT64_MIN) != NULL;
+    const mark *unsure =
+        mark_find(&w->unsure, false, tag_of(GRANTS_UNSURELY, g->session), g->resource, INT64_MIN);
     if (unsure)
         g->invoke_us = least(g->invoke_us, unsure->invoke_us);
     int64_t sure, maybe;
@@ -479,8 +500,13 @@ static void find_grants(work *w)
             continue;
         grant *g = &w->grants[w->grants_count++];
         bool exclusive = r->asked == 0 || r->op == CHECK_HAND_OVER; /* a hand-over doesn't know the mode */
-        *g = (grant){.resource = r->resource, .session = owner(r), .first = r, .exclusive = exclusive,
-                     .invoke_us = r->invoke_us, .return_us = r->return_us, .exclusive_us = NEVER};
+        *g = (grant){.resource = r->resource,
+                     .session = owner(r),
+                     .first = r,
+                     .exclusive = exclusive,
+                     .invoke_us = r->invoke_us,
+                     .return_us = r->return_us,
+                     .exclusive_us = NEVER};
         bound_possibly(w, g, NEVER);
     }
 }
@@ -559,7 +585,8 @@ static size_t find_spans(const work *w, span *spans)
     for (size_t i = w->sure_count; i-- > 0;) {
         const grant *g = &w->grants[i];
         int64_t until_us = resource[g->session] == g->resource ? next_us[g->session] : NEVER;
-        int64_t end_us = least(g->sure_end_us, until_us), exclusive_end_us = least(g->sure_exclusive_end_us, until_us);
+        int64_t end_us = least(g->sure_end_us, until_us),
+                exclusive_end_us = least(g->sure_exclusive_end_us, until_us);
         if (end_us > g->return_us)
             spans[count++] = (span){g, g->return_us, end_us, false};
         if (g->exclusive && exclusive_end_us > g->exclusive_us)
@@ -677,7 +704,8 @@ static const grant *grant_of(const work *w, const check_record *r)
 /* q asks again for what is held by g, which nothing can have ended before q's return. */
 static void judge_again(work *w, const check_record *q, const grant *g)
 {
-    bool still_exclusive = g->exclusive && g->sure_exclusive_end_us > q->return_us && g->exclusive_us < q->invoke_us;
+    bool still_exclusive =
+        g->exclusive && g->sure_exclusive_end_us > q->return_us && g->exclusive_us < q->invoke_us;
     bool enough = still_exclusive || q->asked == 1;
     if (q->result == CHECK_LOCKED) {
         if (enough)
@@ -771,8 +799,8 @@ static void judge_own_locks(work *w)
     size_t count = 0;
     for (size_t i = 0; i < w->count; i++) {
         const check_record *r = &w->records[i];
-        if (r->op == CHECK_OPEN || r->op == CHECK_BEAT || r->op == CHECK_CLOSE || r->op == CHECK_RELEASE_ALL ||
-            r->op == CHECK_FORCE || r->op == CHECK_BELIEF)
+        if (r->op == CHECK_OPEN || r->op == CHECK_BEAT || r->op == CHECK_CLOSE ||
+            r->op == CHECK_RELEASE_ALL || r->op == CHECK_FORCE || r->op == CHECK_BELIEF)
             continue;
         all[count++] = (seen){r->session, r};
         if (r->op == CHECK_HAND_OVER && r->target != r->session)
@@ -816,7 +844,9 @@ static void judge_refusals(work *w)
             while (j < w->grants_count && grants[j]->resource < q->resource)
                 j++;
         }
-        for (; j < w->grants_count && grants[j]->resource == q->resource && grants[j]->invoke_us <= q->return_us; j++) {
+        for (; j < w->grants_count && grants[j]->resource == q->resource &&
+               grants[j]->invoke_us <= q->return_us;
+             j++) {
             latest_add(&any, grants[j], grants[j]->maybe_end_us);
             if (grants[j]->exclusive)
                 latest_add(&exclusive, grants[j], grants[j]->maybe_exclusive_end_us);
@@ -878,8 +908,9 @@ void check_history(const check_record *records, size_t count, int64_t slack_us, 
 
 const char *check_op_name(check_op op)
 {
-    static const char *const names[CHECK_OPS] = {"open",    "beat",        "close", "acquire", "renew",     "downgrade",
-                                                 "release", "release-all", "holds", "belief",  "hand-over", "force"};
+    static const char *const names[CHECK_OPS] = {"open",  "beat",      "close",     "acquire",
+                                                 "renew", "downgrade", "release",   "release-all",
+                                                 "holds", "belief",    "hand-over", "force"};
     return op < CHECK_OPS ? names[op] : "?";
 }
 
@@ -901,8 +932,9 @@ static void print_record(const check_record *r, FILE *out)
     if (r->op == CHECK_HAND_OVER)
         fprintf(out, " to %u", r->target);
     if (r->op != CHECK_OPEN && r->op != CHECK_BEAT && r->op != CHECK_CLOSE && r->op != CHECK_RELEASE_ALL)
-        fprintf(out, " resource %u asked %u mode %u fence %lld only %lld ttl %lld ends %lld", r->resource, r->asked,
-                r->mode, (long long)r->fence, (long long)r->only_fence, (long long)r->ttl_us, (long long)r->ends_us);
+        fprintf(out, " resource %u asked %u mode %u fence %lld only %lld ttl %lld ends %lld", r->resource,
+                r->asked, r->mode, (long long)r->fence, (long long)r->only_fence, (long long)r->ttl_us,
+                (long long)r->ends_us);
     else
         fprintf(out, " idle %lld expires %lld", (long long)r->idle_us, (long long)r->expires_us);
     fprintf(out, ": %s\n", results[r->result <= CHECK_UNKNOWN ? r->result : CHECK_UNKNOWN]);
@@ -910,9 +942,11 @@ static void print_record(const check_record *r, FILE *out)
 
 void check_print(const check_report *report, FILE *out)
 {
-    fprintf(out, "# checked %zu calls of %zu sessions: %zu grants, %zu refusals, %zu take-overs, %zu unknown, %zu faults\n",
-            report->records, report->sessions, report->grants, report->refusals, report->take_overs, report->unknown,
-            report->faults);
+    fprintf(out,
+            "# checked %zu calls of %zu sessions: %zu grants, %zu refusals, %zu take-overs, %zu unknown, %zu "
+            "faults\n",
+            report->records, report->sessions, report->grants, report->refusals, report->take_overs,
+            report->unknown, report->faults);
     for (int f = 0; f < CHECK_FAULTS; f++)
         if (report->by_fault[f])
             fprintf(out, "#   %zu times %s\n", report->by_fault[f], check_fault_sentence(f));

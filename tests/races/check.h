@@ -16,18 +16,18 @@
 #include <stdio.h>
 
 typedef enum check_op {
-    CHECK_OPEN,        /* idle_us, expires_us */
-    CHECK_BEAT,        /* idle_us, expires_us */
-    CHECK_CLOSE,       /* also: being replaced by another session */
-    CHECK_ACQUIRE,     /* resource, asked → mode, fence, ends_us; of a refused set: the resource that was blocked */
-    CHECK_RENEW,       /* resource, ttl_us → mode, fence, ends_us */
-    CHECK_DOWNGRADE,   /* resource → mode, fence, ends_us */
-    CHECK_RELEASE,     /* resource, (only_fence) */
+    CHECK_OPEN,  /* idle_us, expires_us */
+    CHECK_BEAT,  /* idle_us, expires_us */
+    CHECK_CLOSE, /* also: being replaced by another session */
+    CHECK_ACQUIRE, /* resource, asked → mode, fence, ends_us; of a refused set: the resource that was blocked */
+    CHECK_RENEW,     /* resource, ttl_us → mode, fence, ends_us */
+    CHECK_DOWNGRADE, /* resource → mode, fence, ends_us */
+    CHECK_RELEASE,   /* resource, (only_fence) */
     CHECK_RELEASE_ALL,
-    CHECK_HOLDS,       /* resource, (only_fence) → mode, fence, ends_us */
-    CHECK_BELIEF,      /* resource; ok: the client says it holds it, without asking the store */
-    CHECK_HAND_OVER,   /* resource, target → mode, fence, ends_us of the target's lock */
-    CHECK_FORCE,       /* resource, (only_fence); session counts for nothing */
+    CHECK_HOLDS,     /* resource, (only_fence) → mode, fence, ends_us */
+    CHECK_BELIEF,    /* resource; ok: the client says it holds it, without asking the store */
+    CHECK_HAND_OVER, /* resource, target → mode, fence, ends_us of the target's lock */
+    CHECK_FORCE,     /* resource, (only_fence); session counts for nothing */
     CHECK_OPS
 } check_op;
 
@@ -82,7 +82,7 @@ typedef enum check_fault {
 #define CHECK_FAULT_ENUM(name, sentence) name,
     CHECK_FAULT_TABLE(CHECK_FAULT_ENUM)
 #undef CHECK_FAULT_ENUM
-    CHECK_FAULTS
+        CHECK_FAULTS
 } check_fault;
 
 #define CHECK_EXAMPLES 8

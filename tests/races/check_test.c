@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#define MS INT64_C(1000)
+#define MS   INT64_C(1000)
 #define IDLE (300 * MS)
 
 enum { X, S }; /* exclusive, shared */
@@ -26,8 +26,13 @@ typedef struct history {
 static check_record *say(history *h, int from, int to, uint32_t session, check_op op, check_result result)
 {
     check_record *r = &h->at[h->count++];
-    *r = (check_record){.invoke_us = from * MS, .return_us = to * MS, .client = session, .session = session, .op = op,
-                        .result = result, .idle_us = IDLE};
+    *r = (check_record){.invoke_us = from * MS,
+                        .return_us = to * MS,
+                        .client = session,
+                        .session = session,
+                        .op = op,
+                        .result = result,
+                        .idle_us = IDLE};
     return r;
 }
 
@@ -341,8 +346,8 @@ typedef enum bug {
     BUGS
 } bug;
 
-#define CLIENTS 6
-#define RESOURCES 3
+#define CLIENTS      6
+#define RESOURCES    3
 #define SESSIONS_MAX 4000
 
 typedef struct held {
@@ -387,7 +392,8 @@ static held *live_lock(model *m, uint32_t s, uint32_t r, int64_t now_us)
 
 static bool is_blocked(model *m, uint32_t s, uint32_t r, int mode, int64_t now_us)
 {
-    int64_t judged_us = now_us + (strikes(m, EARLY_EXPIRY) ? IDLE / 3 : 0) - (strikes(m, LATE_EXPIRY) ? IDLE / 3 : 0);
+    int64_t judged_us =
+        now_us + (strikes(m, EARLY_EXPIRY) ? IDLE / 3 : 0) - (strikes(m, LATE_EXPIRY) ? IDLE / 3 : 0);
     for (uint32_t other = 0; other < m->sessions_count; other++) {
         held *lock = other == s ? NULL : live_lock(m, other, r, judged_us);
         if (lock && (lock->mode == X || mode == X))
@@ -466,7 +472,8 @@ static void model_force(model *m, check_record *q, int64_t now_us)
 
 static void model_hand_over(model *m, check_record *q, held *lock, int64_t now_us)
 {
-    if (!is_live(m, q->target, now_us) || q->target == q->session || live_lock(m, q->target, q->resource, now_us)) {
+    if (!is_live(m, q->target, now_us) || q->target == q->session ||
+        live_lock(m, q->target, q->resource, now_us)) {
         q->result = CHECK_NOTHING;
         return;
     }
@@ -528,12 +535,16 @@ typedef struct client {
 
 static void client_ask(model *m, client *c)
 {
-    static const uint8_t ops[] = {CHECK_BEAT,    CHECK_BEAT,    CHECK_ACQUIRE,     CHECK_ACQUIRE, CHECK_ACQUIRE,
-                                  CHECK_ACQUIRE, CHECK_RELEASE, CHECK_RELEASE_ALL, CHECK_HOLDS,   CHECK_DOWNGRADE,
-                                  CHECK_RENEW,   CHECK_FORCE,   CHECK_HAND_OVER,   CHECK_CLOSE};
+    static const uint8_t ops[] = {CHECK_BEAT,      CHECK_BEAT,      CHECK_ACQUIRE, CHECK_ACQUIRE,
+                                  CHECK_ACQUIRE,   CHECK_ACQUIRE,   CHECK_RELEASE, CHECK_RELEASE_ALL,
+                                  CHECK_HOLDS,     CHECK_DOWNGRADE, CHECK_RENEW,   CHECK_FORCE,
+                                  CHECK_HAND_OVER, CHECK_CLOSE};
     bool pause = pick(m, 25) == 0;
-    check_record q = {.invoke_us = c->next.return_us + pick(m, 20 * MS) + (pause ? IDLE : 0) + 1, .idle_us = IDLE,
-                      .session = c->session, .client = c->session, .resource = (uint32_t)pick(m, RESOURCES)};
+    check_record q = {.invoke_us = c->next.return_us + pick(m, 20 * MS) + (pause ? IDLE : 0) + 1,
+                      .idle_us = IDLE,
+                      .session = c->session,
+                      .client = c->session,
+                      .resource = (uint32_t)pick(m, RESOURCES)};
     q.op = c->open ? ops[pick(m, sizeof ops)] : CHECK_OPEN;
     q.asked = (uint8_t)pick(m, 2);
     q.ttl_us = pick(m, 4) == 0 ? pick(m, 100 * MS) + 1 : 0;
@@ -597,8 +608,8 @@ static void a_correct_store_never_raises_an_alarm(void **state)
         take_overs += report.take_overs;
         refusals += report.refusals;
     }
-    printf("# 300 histories of %d calls: %zu grants, %zu refusals, %zu take-overs, no alarm\n", SIMULATED, grants,
-           refusals, take_overs);
+    printf("# 300 histories of %d calls: %zu grants, %zu refusals, %zu take-overs, no alarm\n", SIMULATED,
+           grants, refusals, take_overs);
     assert_true(grants > 50000 && take_overs > 1000);
 }
 

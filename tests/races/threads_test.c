@@ -10,7 +10,7 @@
 #include <support/place.h>
 #include <unistd.h>
 
-#define THREADS 6
+#define THREADS  6
 #define LOG_ROOM 200000
 
 static race_board board;
@@ -47,8 +47,13 @@ static void race_on(const place *at)
     int64_t until_us = race_now_us() + (int64_t)seconds * 1000000;
     for (uint32_t i = 0; i <= THREADS; i++) {
         logs[i] = log_new();
-        workers[i] = (race_worker){.manager = manager, .board = &board, .log = logs[i], .client = i, .seed = i + 1,
-                                   .until_us = until_us, .reads_events = i == 0};
+        workers[i] = (race_worker){.manager = manager,
+                                   .board = &board,
+                                   .log = logs[i],
+                                   .client = i,
+                                   .seed = i + 1,
+                                   .until_us = until_us,
+                                   .reads_events = i == 0};
     }
     uint32_t number;
     hf_session *common = race_open(&workers[THREADS], RACE_COMMON_IDLE_US, &number);
@@ -66,7 +71,7 @@ static void race_on(const place *at)
         expect_int(pthread_join(threads[i], NULL), 0);
     hf_session_free(common);
     printf("# %s, %d threads, %d seconds\n", at->name, THREADS, seconds);
-    race_judge(manager, logs, THREADS + 1, &drift, (size_t)seconds * 50, (size_t)seconds);
+    race_judge(manager, logs, THREADS + 1, &drift, (size_t)seconds * 10, (size_t)seconds);
     for (uint32_t i = 0; i <= THREADS; i++)
         free(logs[i]);
     hf_manager_close(manager);
@@ -94,7 +99,8 @@ typedef struct busy_thread {
 } busy_thread;
 
 /* Takes and gives back a lock; the one it keeps stays held, though it never beats: that is the keeper's work. */
-static hf_status busy_round(hf_session *session, const hf_resource *kept, const hf_resource *other, hf_error *err)
+static hf_status busy_round(hf_session *session, const hf_resource *kept, const hf_resource *other,
+                            hf_error *err)
 {
     hf_status status = hf_session_acquire(session, other, NULL, NULL, err);
     if (status == HF_OK)
@@ -158,8 +164,8 @@ static void the_keeper_keeps_what_busy_threads_hold(void **state)
         }
         hf_manager_keeper_stop(manager);
         hf_manager_close(manager);
-        printf("# %s: %zu rounds of %d threads over several idle bounds, %zu notices\n", all[p].name, rounds, THREADS,
-               (size_t)notices);
+        printf("# %s: %zu rounds of %d threads over several idle bounds, %zu notices\n", all[p].name, rounds,
+               THREADS, (size_t)notices);
         expect_int(notices, 0);
         place_discard(&all[p], url);
     }

@@ -42,7 +42,7 @@ int race_seconds(int seconds, int seconds_long)
         return (int)strtol(value, NULL, 10);
     if (race_is_long())
         return seconds_long;
-    return SANITIZED ? (seconds + 2) / 3 : seconds;
+    return SANITIZED ? (seconds + 1) / 2 : seconds;
 }
 
 typedef struct sums {
@@ -112,16 +112,16 @@ static void judge_events(hf_manager *manager, race_log *const *logs, size_t coun
         follower = logs[i]->events ? logs[i] : follower;
     told events = {0};
     read_events(manager, follower ? follower->last_seq : 0, &events);
-    printf("# %zu events, %zu of them of a grant; a follower read %zu, none missed\n", events.all, events.grants,
-           follower ? follower->events : 0);
+    printf("# %zu events, %zu of them of a grant; a follower read %zu, none missed\n", events.all,
+           events.grants, follower ? follower->events : 0);
     expect_true(follower != NULL);
     expect_int(follower->events, events.up_to[0]);
     expect_true(events.grants >= report->grants);
     expect_true(events.grants <= report->grants + report->unknown);
 }
 
-void race_judge(hf_manager *manager, race_log *const *logs, size_t count, const race_drift *drift, size_t grants_min,
-                size_t take_overs_min)
+void race_judge(hf_manager *manager, race_log *const *logs, size_t count, const race_drift *drift,
+                size_t grants_min, size_t take_overs_min)
 {
     sums all = {0};
     check_report report;
@@ -130,8 +130,8 @@ void race_judge(hf_manager *manager, race_log *const *logs, size_t count, const 
     check_history(all.records, all.count, slack_us, &report);
     free(all.records);
     check_print(&report, stdout);
-    printf("# %zu clients, %zu reads, %zu busy; the longest call took %lld ms; clock slack %lld us\n", count, all.reads,
-           all.busy, (long long)(all.longest_us / 1000), (long long)slack_us);
+    printf("# %zu clients, %zu reads, %zu busy; the longest call took %lld ms; clock slack %lld us\n", count,
+           all.reads, all.busy, (long long)(all.longest_us / 1000), (long long)slack_us);
     expect_int(report.faults, 0);
     expect_int(all.surprises, 0);
     judge_events(manager, logs, count, &report);

@@ -14,7 +14,7 @@ typedef struct race_drift {
 void race_drift_begin(race_drift *drift, int64_t offset_us);
 void race_drift_note(race_drift *drift);
 
-/* Seconds a race runs: HF_TEST_SECONDS, else `seconds`, a third of it with a sanitizer. */
+/* Seconds a race runs: HF_TEST_SECONDS, else `seconds`, half of it with a sanitizer. */
 int race_seconds(int seconds, int seconds_long);
 
 /* Whether HF_TEST_LONG is set. */
@@ -22,7 +22,7 @@ bool race_is_long(void);
 
 /* Judges and prints. Fails the running test when anything is wrong, or when too little happened for it to mean
  * something: it takes at least so many grants and take-overs. */
-void race_judge(hf_manager *manager, race_log *const *logs, size_t count, const race_drift *drift, size_t grants_min,
-                size_t take_overs_min);
+void race_judge(hf_manager *manager, race_log *const *logs, size_t count, const race_drift *drift,
+                size_t grants_min, size_t take_overs_min);
 
 #endif

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #define SLOTS 6
-#define MS INT64_C(1000)
+#define MS    INT64_C(1000)
 
 typedef struct slot {
     hf_session *session;
@@ -94,8 +94,12 @@ static check_record *begin(race_worker *w, uint32_t session, check_op op, uint32
 {
     size_t at = atomic_load_explicit(&w->log->count, memory_order_relaxed);
     check_record *r = &w->log->records[at];
-    *r = (check_record){.client = w->client, .session = session, .resource = resource, .op = (uint8_t)op,
-                        .result = CHECK_UNKNOWN, .return_us = CHECK_NEVER};
+    *r = (check_record){.client = w->client,
+                        .session = session,
+                        .resource = resource,
+                        .op = (uint8_t)op,
+                        .result = CHECK_UNKNOWN,
+                        .return_us = CHECK_NEVER};
     r->invoke_us = race_now_us();
     atomic_store_explicit(&w->log->count, at + 1, memory_order_release);
     return r;
@@ -255,7 +259,8 @@ static void acquire(turn *t, hf_mode mode)
     r->asked = (uint8_t)mode;
     if (pick(w, 5) == 0)
         r->ttl_us = options.ttl_us = 20 * MS + pick(w, 400 * MS);
-    check_result result = end(w, r, hf_session_acquire(t->slot->session, &resource, &options, &lock, &err), &err);
+    check_result result =
+        end(w, r, hf_session_acquire(t->slot->session, &resource, &options, &lock, &err), &err);
     if (result == CHECK_OK) {
         told(w, r, &lock);
         if (t->slot->fence[t->resource] != lock.fence)
@@ -343,7 +348,8 @@ static void do_release(turn *t)
     hf_error err = {0};
     check_record *r = begin(w, t->slot->number, CHECK_RELEASE, t->resource);
     r->only_fence = some_fence(t);
-    check_result result = end(w, r, hf_session_release(t->slot->session, &resource, r->only_fence, &err), &err);
+    check_result result =
+        end(w, r, hf_session_release(t->slot->session, &resource, r->only_fence, &err), &err);
     bool current = r->only_fence == 0 || r->only_fence == t->slot->fence[t->resource];
     if (result == CHECK_OK || (result == CHECK_NOT_HELD && current))
         t->slot->fence[t->resource] = 0;
@@ -367,7 +373,8 @@ static void do_downgrade(turn *t)
     aim_at_own(t);
     hf_resource resource = race_resource(t->resource);
     check_record *r = begin(t->worker, t->slot->number, CHECK_DOWNGRADE, t->resource);
-    check_result result = end(t->worker, r, hf_session_downgrade(t->slot->session, &resource, &lock, &err), &err);
+    check_result result =
+        end(t->worker, r, hf_session_downgrade(t->slot->session, &resource, &lock, &err), &err);
     if (result == CHECK_OK)
         told(t->worker, r, &lock);
     died(t, result);
@@ -382,7 +389,8 @@ static void do_renew(turn *t)
     hf_resource resource = race_resource(t->resource);
     check_record *r = begin(w, t->slot->number, CHECK_RENEW, t->resource);
     r->ttl_us = pick(w, 2) ? 20 * MS + pick(w, 400 * MS) : 0;
-    check_result result = end(w, r, hf_session_renew(t->slot->session, &resource, r->ttl_us, &lock, &err), &err);
+    check_result result =
+        end(w, r, hf_session_renew(t->slot->session, &resource, r->ttl_us, &lock, &err), &err);
     if (result == CHECK_OK)
         told(w, r, &lock);
     died(t, result);
@@ -397,7 +405,8 @@ static void do_holds(turn *t)
     hf_resource resource = race_resource(t->resource);
     check_record *r = begin(w, t->slot->number, CHECK_HOLDS, t->resource);
     r->only_fence = some_fence(t);
-    check_result result = end(w, r, hf_session_holds(t->slot->session, &resource, r->only_fence, &lock, &err), &err);
+    check_result result =
+        end(w, r, hf_session_holds(t->slot->session, &resource, r->only_fence, &lock, &err), &err);
     if (result == CHECK_OK)
         told(w, r, &lock);
     died(t, result);
@@ -424,7 +433,8 @@ static void do_hand_over(turn *t)
     hf_resource resource = race_resource(t->resource);
     check_record *r = begin(w, t->slot->number, CHECK_HAND_OVER, t->resource);
     r->target = target;
-    hf_status status = hf_session_hand_over(t->slot->session, &resource, w->board->session[target].id, &lock, &err);
+    hf_status status =
+        hf_session_hand_over(t->slot->session, &resource, w->board->session[target].id, &lock, &err);
     if (end(w, r, status, &err) == CHECK_OK) {
         told(w, r, &lock);
         t->slot->fence[t->resource] = 0;
@@ -441,7 +451,8 @@ static void do_force(turn *t)
         return;
     check_record *r = begin(w, t->slot->number, CHECK_FORCE, t->resource);
     r->only_fence = pick(w, 2) ? t->seen_fence[t->resource] : 0;
-    end(w, r, hf_manager_force_release(w->manager, &resource, "race", "a race", r->only_fence, &out, &err), &err);
+    end(w, r, hf_manager_force_release(w->manager, &resource, "race", "a race", r->only_fence, &out, &err),
+        &err);
     hf_result_free(out);
 }
 
@@ -591,8 +602,11 @@ void race_work(race_worker *w)
     slot slots[SLOTS] = {0};
     turn t = {.worker = w, .slots = slots};
     if (w->common)
-        slots[0] = (slot){.session = w->common, .number = w->common_number, .idle_us = RACE_COMMON_IDLE_US,
-                          .beaten_us = race_now_us(), .common = true};
+        slots[0] = (slot){.session = w->common,
+                          .number = w->common_number,
+                          .idle_us = RACE_COMMON_IDLE_US,
+                          .beaten_us = race_now_us(),
+                          .common = true};
     while (race_now_us() < w->until_us && w->log->count + 8 < w->log->room &&
            w->board->sessions < RACE_SESSIONS_MAX - 100)
         take_turn(&t);

@@ -9,13 +9,13 @@
 #include <holdfast/holdfast.h>
 #include <stdatomic.h>
 
-#define RACE_RESOURCES 6
-#define RACE_SESSIONS_MAX 100000
+#define RACE_RESOURCES      6
+#define RACE_SESSIONS_MAX   100000
 #define RACE_COMMON_IDLE_US INT64_C(5000000)
 
 /* What all clients of a race see, in shared memory. */
 typedef struct race_board {
-    int64_t offset_us; /* the store's clock minus CLOCK_MONOTONIC, when the race began */
+    int64_t offset_us;         /* the store's clock minus CLOCK_MONOTONIC, when the race began */
     _Atomic uint32_t sessions; /* numbers given out */
     struct {
         _Atomic bool open; /* the id can be read */
@@ -44,8 +44,8 @@ typedef struct race_worker {
     race_log *log;
     uint32_t client;
     unsigned seed;
-    int64_t until_us;  /* CLOCK_MONOTONIC */
-    bool reads_events; /* one client does */
+    int64_t until_us;   /* CLOCK_MONOTONIC */
+    bool reads_events;  /* one client does */
     hf_session *common; /* a session that several threads use at once, or NULL; never closed by the worker */
     uint32_t common_number;
 } race_worker;
