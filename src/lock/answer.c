@@ -241,9 +241,10 @@ bool hf_refuse_not_held(hf_step *step, const hf_lock_row *mine)
     if (op->kind == HF_OP_FORCE_RELEASE && op->answer.locks_count > 0)
         return hf_refuse(step, HF_NOT_HELD, "Nobody holds %s/%s with fence %lld; %s holds it with fence %lld.", op->type,
                          op->id, (long long)op->fence, holder->name, (long long)holder->fence);
-    if (op->kind == HF_OP_FORCE_RELEASE || op->answer.locks_count == 0)
-        return hf_refuse(step, HF_NOT_HELD, "%s %s/%s; %s.",
-                         op->kind == HF_OP_FORCE_RELEASE ? "Nobody holds" : "The session does not hold", op->type, op->id,
-                         op->kind == HF_OP_FORCE_RELEASE ? "there is nothing to release" : "acquire it first");
-    return hf_refuse(step, HF_NOT_HELD, "The session does not hold %s/%s; %s does.", op->type, op->id, holder->name);
+    if (op->kind == HF_OP_FORCE_RELEASE)
+        return hf_refuse(step, HF_NOT_HELD, "Nobody holds %s/%s; there is nothing to release.", op->type, op->id);
+    if (op->answer.locks_count > 0)
+        return hf_refuse(step, HF_NOT_HELD, "The session does not hold %s/%s; %s does.", op->type, op->id, holder->name);
+    return hf_refuse(step, HF_NOT_HELD, "The session does not hold %s/%s; %s.", op->type, op->id,
+                     op->kind == HF_OP_RELEASE ? "it was released or lost before" : "acquire it first");
 }

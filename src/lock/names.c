@@ -74,8 +74,7 @@ hf_status hf_resource_parse(const char *text, hf_resource *out, hf_error *err)
         return hf_fail(err, HF_INVALID, "No resource was given: write TYPE/ID, for example policy/12345.");
     const char *slash = strchr(text, '/');
     if (slash == NULL)
-        return hf_fail(err, HF_INVALID, "The resource %s%.80s%s has no slash: write TYPE/ID, for example policy/12345.",
-                       "\"", hf_text_is_clean(text, strlen(text)) ? text : "...", "\"");
+        return hf_fail(err, HF_INVALID, "The resource has no slash in it: write TYPE/ID, for example policy/12345.");
     hf_slice type = {text, (size_t)(slash - text)}, id = hf_slice_of(slash + 1);
     const char *flaw = hf_type_flaw(type);
     if (flaw != NULL)

@@ -146,8 +146,8 @@ hf_status sqlite_backup(hf_store *base, const char *path, hf_error *err)
 {
     int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (file < 0)
-        return hf_fail(err, errno == EEXIST ? HF_INVALID : HF_UNAVAILABLE,
-                       "The backup can't be written to %s: %m. Name a file that is not there yet.", path);
+        return hf_fail(err, errno == EEXIST ? HF_INVALID : HF_UNAVAILABLE, "The backup can't be written to %s: %m. %s", path,
+                       errno == EEXIST ? "Name a file that is not there yet." : "Name a file in a folder that can be written.");
     close(file);
     hf_status status = copy_to((sqlite_store *)base, path, err);
     if (status != HF_OK)

@@ -19,9 +19,9 @@ enum { PEOPLE = 6, TYPES = 3, IDS = 3, RECENT = 8, BATCHES = 60, OPS_MOST = 8 };
 #endif
 #endif
 #ifdef SANITIZED
-enum { ROUNDS = 15 };
+enum { ROUNDS = 40 };
 #else
-enum { ROUNDS = 60 };
+enum { ROUNDS = 200 };
 #endif
 
 /* Who was granted what. */

@@ -3,6 +3,7 @@
  * answered; it is killed at a random moment; what was acknowledged must be there when the file is opened again, with
  * the same session and fence, and nothing else. Half of the time another process works on the file all along. */
 #include "faults/ledger.h"
+#include "faults/setting.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -23,13 +24,13 @@ typedef struct told {
 
 _Static_assert(sizeof(told) <= 4096, "a write of it to a pipe is atomic");
 
-static char path[HF_URL_MAX], url[HF_URL_MAX];
+static char path[HF_URL_MAX];
 
 static hf_store *open_store(void)
 {
     hf_store *store = NULL;
     hf_error err = {0};
-    expect(HF_OK, hf_store_open(url, &store, &err), err);
+    expect(HF_OK, setting_open(path, &store, &err), err);
     return store;
 }
 
@@ -46,7 +47,7 @@ static _Noreturn void child_main(ledger *l, int pipe)
     hf_store *store = NULL;
     static told what;
     hf_error err = {0};
-    if (hf_store_open(url, &store, &err) != HF_OK)
+    if (setting_open(path, &store, &err) != HF_OK)
         _exit(3);
     for (;;) {
         what.answered = false;
@@ -139,14 +140,6 @@ static void look_after(ledger *l, tally *t)
                      problem);
 }
 
-static unsigned cycles(void)
-{
-    const char *given = getenv("HF_TEST_CYCLES"), *is_long = getenv("HF_TEST_LONG");
-    if (given && *given)
-        return (unsigned)strtoul(given, NULL, 10);
-    return is_long && *is_long && strcmp(is_long, "0") != 0 ? 2000 : 200;
-}
-
 /* ---- a bystander that is never killed ---- */
 
 static _Noreturn void bystander_main(int until_closed)
@@ -157,7 +150,7 @@ static _Noreturn void bystander_main(int until_closed)
     char byte;
     ledger_init(&l, "bystander", 4711);
     fcntl(until_closed, F_SETFL, O_NONBLOCK);
-    if (hf_store_open(url, &store, NULL) != HF_OK)
+    if (setting_open(path, &store, NULL) != HF_OK)
         _exit(3);
     for (unsigned i = 1; !problem && read(until_closed, &byte, 1) != 0; i++) {
         hf_status status;
@@ -180,11 +173,10 @@ static void die_and_look(bool bystander)
     static ledger l;
     tally t = {0};
     int ends[2], status = 0;
-    unsigned count = cycles() / 2, seed = (unsigned)getpid();
+    unsigned count = (unsigned)setting_amount("HF_TEST_CYCLES", 200, 2000) / 2, seed = (unsigned)getpid();
     pid_t other = 0;
     printf("# %u cycles%s, seed %u\n", count, bystander ? " beside another process" : "", seed);
     scratch_path(".db", path);
-    snprintf(url, sizeof url, "sqlite:%.*s", HF_URL_MAX - 8, path);
     ledger_init(&l, "crash", seed);
     expect_int(pipe2(ends, O_CLOEXEC), 0);
     if (bystander) {

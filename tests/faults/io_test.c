@@ -4,6 +4,7 @@
  * answer, and the file is whole. */
 #include "base/seams.h"
 #include "faults/ledger.h"
+#include "faults/setting.h"
 #include "faults/shim.h"
 
 #include <errno.h>
@@ -51,20 +52,6 @@ static bool copy_file(const char *from, const char *to)
     return good;
 }
 
-static void lay_in_reserve(const char *path)
-{
-    char reserve[HF_URL_MAX + 16];
-    snprintf(reserve, sizeof reserve, "%s-reserve", path);
-    close(open(reserve, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
-}
-
-static hf_status open_store(const char *path, hf_store **out, hf_error *err)
-{
-    char url[HF_URL_MAX + 16];
-    snprintf(url, sizeof url, "sqlite:%s", path);
-    return hf_store_open(url, out, err);
-}
-
 static void must(const char *problem, const char *when, uint64_t n)
 {
     if (problem)
@@ -109,8 +96,8 @@ static off_t template_make(template *t, off_t size)
     hf_seam.sqlite_vfs = SHIM_VFS; /* it does not sync: this is quick */
     scratch_path(".db", t->path);
     ledger_init(&t->ledger, "io", 1);
-    expect(HF_OK, open_store(t->path, &store, &err), err);
-    lay_in_reserve(t->path);
+    expect(HF_OK, setting_open(t->path, &store, &err), err);
+    setting_skip_reserve(t->path);
     shim.on_event = note_checkpoint;
     shim.context = &seen;
     for (int i = 1; size ? log_size(t->path) < size : seen.first_write == 0; i++) {
@@ -143,11 +130,11 @@ static void trial_begin(trial *t, const template *from)
         t->ledger = from->ledger;
     else
         ledger_init(&t->ledger, "io", 1);
-    lay_in_reserve(t->path);
+    setting_skip_reserve(t->path);
     t->store = NULL;
     hf_seam.sqlite_vfs = SHIM_VFS;
     if (from)
-        expect(HF_OK, open_store(t->path, &t->store, &err), err);
+        expect(HF_OK, setting_open(t->path, &t->store, &err), err);
 }
 
 /* Closes it, opens it with the normal VFS, and looks. */
@@ -155,20 +142,15 @@ static void trial_end(trial *t, const char *what, uint64_t n)
 {
     hf_error err = {0};
     hf_store *store = NULL;
-    static const char *const left[] = {"", "-wal", "-shm", "-reserve"};
     hf_store_close(t->store);
     hf_seam.sqlite_vfs = NULL;
-    expect(HF_OK, open_store(t->path, &store, &err), err);
+    expect(HF_OK, setting_open(t->path, &store, &err), err);
     must(ledger_settle(&t->ledger, store), what, n);
     for (int i = 0; i < 3; i++)
         must(ledger_step(&t->ledger, store, NULL), what, n);
     hf_store_close(store);
     must(ledger_inspect(t->path), what, n);
-    for (size_t i = 0; i < sizeof left / sizeof *left; i++) {
-        char path[HF_URL_MAX + 16];
-        snprintf(path, sizeof path, "%s%s", t->path, left[i]);
-        unlink(path);
-    }
+    setting_remove(t->path);
 }
 
 static bool is_answer(hf_status status)
@@ -210,10 +192,12 @@ static void look_at_cut(trial *t, uint64_t n)
     copy.loses_beats = true;
     snprintf(path, sizeof path, "%.*s/%s", HF_URL_MAX / 2, folder, strrchr(t->path, '/') + 1);
     hf_seam.sqlite_vfs = NULL;
-    lay_in_reserve(path);
-    expect(HF_OK, open_store(path, &store, &err), err);
+    setting_skip_reserve(path);
+    expect(HF_OK, setting_open(path, &store, &err), err);
     must(ledger_verify(&copy, store), "power loss after failed sync", n);
     hf_store_close(store);
+    setting_remove(path);
+    rmdir(folder);
 }
 
 /* Which syncs and writes of the script belong to a checkpoint, counted from its beginning. */
@@ -341,7 +325,7 @@ static bool fail_write(const template *from, uint64_t n, int ops, shim_failure f
     shim.failure = failure;
     shim.fail_write_at = shim_count().writes + n;
     if (!from) { /* opening it is part of the script */
-        hf_status status = open_store(t.path, &t.store, &err);
+        hf_status status = setting_open(t.path, &t.store, &err);
         if (status != HF_OK && (shim_count().failed == 0 || status != HF_UNAVAILABLE))
             check_failed(__FILE__, __LINE__, "write %llu failed: opening answered %s: %s",
                          (unsigned long long)n, hf_status_wire(status), err.message);

@@ -5,9 +5,9 @@
  * that leaves an event may be lost, only beats may. */
 #include "base/seams.h"
 #include "faults/ledger.h"
+#include "faults/setting.h"
 #include "faults/shim.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,33 +48,12 @@ static void image_folder(char *out)
 
 /* ---- looking at what is left ---- */
 
-static void remove_image(const char *folder, const char *name)
-{
-    static const char *const endings[] = {"", "-wal", "-shm", "-journal", "-reserve"};
-    char path[2 * HF_URL_MAX];
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
-        snprintf(path, sizeof path, "%s/%s%s", folder, name, endings[i]);
-        unlink(path);
-    }
-    rmdir(folder);
-}
-
-/* So that opening an image need not lay in a reserve each time. */
-static void lay_in_reserve(const char *path)
-{
-    char reserve[HF_URL_MAX + 16];
-    snprintf(reserve, sizeof reserve, "%s-reserve", path);
-    close(open(reserve, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
-}
-
 static const char *look_at(const char *path, ledger *acknowledged)
 {
     static char text[HF_MESSAGE_SIZE];
-    char url[HF_URL_MAX + 16];
     hf_store *store = NULL;
     hf_error err = {0};
-    snprintf(url, sizeof url, "sqlite:%s", path);
-    hf_status status = hf_store_open(url, &store, &err);
+    hf_status status = setting_open(path, &store, &err);
     if (status != HF_OK) {
         snprintf(text, sizeof text, "it can't be opened: %.1000s", err.message);
         return text;
@@ -100,7 +79,7 @@ static void cut(trial *t, shim_loss loss)
     if (!shim_cut(loss, (unsigned)rand_r(&t->seed), folder))
         abort();
     snprintf(path, sizeof path, "%.*s/%s", HF_URL_MAX - 64, folder, name);
-    lay_in_reserve(path);
+    setting_skip_reserve(path);
     hf_seam.sqlite_vfs = NULL;
     const char *problem = look_at(path, &acknowledged);
     hf_seam.sqlite_vfs = vfs;
@@ -109,7 +88,8 @@ static void cut(trial *t, shim_loss loss)
         snprintf(t->first, sizeof t->first, "event %llu, op %zu, pending op %u (kind %d), %s: %.1000s",
                  (unsigned long long)shim_count().events, t->ops, t->ledger.pending.number,
                  (int)t->ledger.pending.kind, losses[loss], problem);
-    remove_image(folder, name);
+    setting_remove(path);
+    rmdir(folder);
 }
 
 /* Called in the middle of whatever the store is doing. */
@@ -132,10 +112,8 @@ static hf_store *open_on_shim(trial *t)
 {
     hf_store *store = NULL;
     hf_error err = {0};
-    char url[HF_URL_MAX + 16];
-    snprintf(url, sizeof url, "sqlite:%s", t->path);
     hf_seam.sqlite_vfs = SHIM_VFS;
-    expect(HF_OK, hf_store_open(url, &store, &err), err);
+    expect(HF_OK, setting_open(t->path, &store, &err), err);
     return store;
 }
 
@@ -171,26 +149,19 @@ static void work(trial *t, size_t points, bool lies)
     shim_reset();
 }
 
-static size_t points(void)
-{
-    const char *given = getenv("HF_TEST_POINTS"), *is_long = getenv("HF_TEST_LONG");
-    if (given && *given)
-        return (size_t)strtoul(given, NULL, 10);
-    return is_long && *is_long && strcmp(is_long, "0") != 0 ? 5000 : 400;
-}
-
 static void nothing_acknowledged_is_lost_with_the_power(void **state)
 {
     (void)state;
     static trial t;
+    size_t points = setting_amount("HF_TEST_POINTS", 400, 5000);
     t = (trial){.seed = (unsigned)getpid(), .one_in = 40};
     printf("# seed %u\n", t.seed);
-    work(&t, points(), false);
+    work(&t, points, false);
     printf("# %zu points in %zu ops, %zu of them in checkpoints: %zu images, %zu had lost something\n",
            t.points, t.ops, t.in_checkpoints, t.images, t.damaged);
     if (t.damaged)
         check_failed(__FILE__, __LINE__, "%s", t.first);
-    expect_true(t.in_checkpoints > points() / 20);
+    expect_true(t.in_checkpoints > points / 20);
 }
 
 static void a_disk_that_lies_about_syncs_is_caught_losing_locks(void **state)

@@ -37,7 +37,8 @@ static void a_store_from_a_module_works_like_one_of_the_librarys_own(void **stat
     hf_resource policy;
     hf_lock lock;
     setenv("HOLDFAST_MODULES", getenv("HF_TEST_MODULES"), 1);
-    assert_int_equal(hf_manager_open("zookeeper:", &manager, &err), HF_OK);
+    if (hf_manager_open("zookeeper:", &manager, &err) != HF_OK)
+        fail_msg("%s", err.message);
     assert_int_equal(hf_session_open(manager, &(hf_session_options){.user = "ann"}, &session, &err), HF_OK);
     assert_int_equal(hf_resource_parse("policy/1", &policy, &err), HF_OK);
     assert_int_equal(hf_session_acquire(session, &policy, NULL, &lock, &err), HF_OK);
