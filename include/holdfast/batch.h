@@ -35,7 +35,7 @@ typedef enum hf_op_kind {
     HF_OP_TYPES,    /* → types */
     HF_OP_LIST,     /* (type), (user), (target: a session id), (after), (limit) → locks, next */
     HF_OP_SESSIONS, /* (user), (after), (limit) → sessions that live, next */
-    HF_OP_EVENTS,   /* (after_seq), (limit) → events, first_seq */
+    HF_OP_EVENTS,   /* (after_seq), (limit) → events, first_seq, last_seq */
     HF_OP_SWEEP,    /* (limit) → swept, more */
     HF_OP_KINDS
 } hf_op_kind;
@@ -78,6 +78,7 @@ typedef struct hf_answer {
     const hf_event *events;
     size_t events_count;
     int64_t first_seq; /* HF_OP_EVENTS: the oldest event that is kept; a reader before it has missed some */
+    int64_t last_seq;  /* HF_OP_EVENTS: the newest there is; 0: none yet */
     int64_t now_us;    /* the store's time this op was judged at */
     size_t swept;      /* HF_OP_SWEEP: rows removed or ended */
     bool more;         /* HF_OP_LIST, HF_OP_SESSIONS: `next` goes on; HF_OP_SWEEP: call again */

@@ -52,39 +52,13 @@ hf_status cli_reader_options(cli_reader *reader, hf_error *err)
     return status == HF_OK ? cli_value_number(arguments, "count", 1, &reader->max, err) : status;
 }
 
-static hf_status is_after(hf_manager *manager, int64_t seq, bool *out, hf_error *err)
-{
-    hf_result *result = NULL;
-    hf_status status = hf_manager_events(manager, seq, 1, &result, err);
-    if (status == HF_OK)
-        *out = hf_result_answer(result)->events_count > 0;
-    hf_result_free(result);
-    return status;
-}
-
-/* By bisection: the store tells what comes after a number, not which is the last. */
 hf_status cli_events_end(hf_manager *manager, int64_t *out_seq, hf_error *err)
 {
-    int64_t low = 0; /* something comes after every number below it */
-    int64_t high = 1;
-    bool after = false;
-    hf_status status = is_after(manager, 0, &after, err);
-    while (status == HF_OK && after && high < INT64_MAX / 2) {
-        status = is_after(manager, high, &after, err);
-        if (status == HF_OK && after) {
-            low = high;
-            high *= 2;
-        }
-    }
-    while (status == HF_OK && low < high) {
-        int64_t middle = low + (high - low) / 2;
-        status = is_after(manager, middle, &after, err);
-        if (after)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    *out_seq = low;
+    hf_result *result = NULL;
+    hf_status status = hf_manager_events(manager, INT64_MAX - 1, 1, &result, err);
+    if (status == HF_OK)
+        *out_seq = hf_result_answer(result)->last_seq;
+    hf_result_free(result);
     return status;
 }
 

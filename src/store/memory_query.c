@@ -223,7 +223,9 @@ static bool do_sessions(mem_store *store, hf_op *op, hf_arena *arena, int64_t no
 static bool do_events(mem_store *store, hf_op *op, hf_arena *arena)
 {
     const mem_events *events = &store->events;
-    int64_t from = op->after_seq + 1 > events->first ? op->after_seq + 1 : events->first;
+    int64_t from = op->after_seq >= events->next    ? events->next
+                   : op->after_seq >= events->first ? op->after_seq + 1
+                                                    : events->first;
     size_t left = from < events->next ? (size_t)(events->next - from) : 0;
     size_t count = left < limit_of(op) ? left : limit_of(op);
     hf_event *out = count == 0 ? NULL : hf_arena_alloc(arena, count * sizeof *out);
@@ -234,6 +236,7 @@ static bool do_events(mem_store *store, hf_op *op, hf_arena *arena)
     op->answer.events = out;
     op->answer.events_count = count;
     op->answer.first_seq = events->first;
+    op->answer.last_seq = events->next - 1;
     return true;
 }
 

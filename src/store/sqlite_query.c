@@ -134,12 +134,9 @@ static void do_events(sqlite_conn *conn, hf_op *op, hf_arena *arena)
         read_event(stmt, &events[count++]);
     op->answer.events = count == 0 ? NULL : events;
     op->answer.events_count = count;
-    if ((stmt = sqlite_stmt(conn, SQLITE_DO_EVENTS_FIRST)) == NULL || !sqlite_next(conn, stmt))
-        return;
-    op->answer.first_seq = hf_stmt_column_int(stmt, 0);
-    hf_stmt_reset(stmt);
-    if (op->answer.first_seq == 0)
-        op->answer.first_seq = 1;
+    int64_t first = sqlite_number(conn, SQLITE_DO_EVENTS_FIRST);
+    op->answer.first_seq = first == 0 ? 1 : first;
+    op->answer.last_seq = sqlite_number(conn, SQLITE_DO_EVENTS_LAST);
 }
 
 /* ---- types ---- */

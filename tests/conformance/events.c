@@ -31,6 +31,7 @@ static void events_come_in_the_order_of_what_happened(world *w)
             expect_true(all->events[i].seq > all->events[i - 1].seq);
     }
     expect_int(all->first_seq, all->events[0].seq);
+    expect_int(all->last_seq, all->events[all->events_count - 1].seq);
 }
 
 static void pages_of_events_cover_all_exactly_once(world *w)

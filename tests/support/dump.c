@@ -71,9 +71,9 @@ void dump_event(FILE *out, const hf_event *it)
 void dump_answer(FILE *out, const hf_op *op)
 {
     const hf_answer *it = &op->answer;
-    fprintf(out, " %s outcome=%d now=%lld locks=%zu swept=%zu more=%d first_seq=%lld next=%s/%s/%s %s\n",
+    fprintf(out, " %s outcome=%d now=%lld locks=%zu swept=%zu more=%d first_seq=%lld last_seq=%lld next=%s/%s/%s %s\n",
             hf_status_wire(it->status), (int)it->outcome, (long long)it->now_us, it->locks_count, it->swept, it->more,
-            (long long)it->first_seq, it->next.resource.type, it->next.resource.id, it->next.session,
+            (long long)it->first_seq, (long long)it->last_seq, it->next.resource.type, it->next.resource.id, it->next.session,
             it->message ? it->message : "");
     for (size_t i = 0; it->locks && i < it->locks_count; i++)
         dump_lock(out, &it->locks[i]);
