@@ -61,8 +61,10 @@ static const char *look_at(const char *path, ledger *acknowledged)
     const char *problem = ledger_settle(acknowledged, store);
     if (!problem) /* and it works */
         problem = ledger_step(acknowledged, store, NULL);
+    if (!problem)
+        problem = ledger_inspect(path);
     hf_store_close(store);
-    return problem ? problem : ledger_inspect(path);
+    return problem;
 }
 
 /* The power goes now. */

@@ -607,7 +607,7 @@ void race_work(race_worker *w)
                           .idle_us = RACE_COMMON_IDLE_US,
                           .beaten_us = race_now_us(),
                           .common = true};
-    while (race_now_us() < w->until_us && w->log->count + 8 < w->log->room &&
+    while (race_now_us() < w->board->until_us && w->log->count + 8 < w->log->room &&
            w->board->sessions < RACE_SESSIONS_MAX - 100)
         take_turn(&t);
     for (int i = 0; i < SLOTS; i++)

@@ -44,7 +44,6 @@ typedef struct race_worker {
     race_log *log;
     uint32_t client;
     unsigned seed;
-    int64_t until_us;   /* CLOCK_MONOTONIC */
     bool reads_events;  /* one client does */
     hf_session *common; /* a session that several threads use at once, or NULL; never closed by the worker */
     uint32_t common_number;

@@ -170,10 +170,11 @@ static void dump_events(FILE *out, hf_store *store, hf_batch *batch)
         events->limit = HF_LIST_MAX;
         const hf_answer *answer = read_one(store, batch);
         got = answer->events_count;
-        for (size_t i = 0; i < got; i++)
+        for (size_t i = 0; i < got; i++) {
+            expect_true(answer->events[i].seq > after);
             dump_event(out, &answer->events[i]);
-        if (got)
-            after = answer->events[got - 1].seq;
+            after = answer->events[i].seq;
+        }
     } while (got);
 }
 
