@@ -15,6 +15,9 @@ RELEASE holdfast_batch
 -- name: savepoint_rollback
 ROLLBACK TO holdfast_batch
 
+-- name: pages
+PRAGMA page_count
+
 -- name: type_load
 SELECT policy, ttl_us, ttl_max_us FROM {ns}_type WHERE type = ?1
 -- name: session_load

@@ -17,8 +17,12 @@
 #include <holdfast/sqlite.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
+#define OPEN_US 5000000 /* how long opening waits for others who open */
+#define LAG_PAGES 256 /* 1 MiB: half of the reserve */
+#define LOW_PAGES 32
 #define CHECKPOINT_PAGES 4000 /* measured: a log of 1,000 pages spends most of its time being copied at large batches */
 
 /* ---- a transaction ---- */
@@ -90,6 +94,8 @@ static hf_status transact(sqlite_store *store, sqlite_conn *conn, hf_batch *batc
     if (conn->status != HF_OK)
         return conn->status;
     work(store, conn, batch, no_growth);
+    if (!reads && !store->wrapped)
+        store->pages = sqlite_number(conn, SQLITE_DO_PAGES);
     commit(store, conn, nested);
     if (conn->status != HF_OK)
         undo(conn, nested);
@@ -126,31 +132,36 @@ static void checkpoint_now(sqlite_store *store)
     if (status != HF_OK && hf_db_sync_failed(store->reader.db))
         store->broken = true;
     pthread_mutex_unlock(&store->reader.mutex);
+    if (status == HF_OK)
+        store->pages_in_file = store->pages;
     undo(&store->writer, false);
 }
 
 /* Whoever's commit leaves a long log copies it into the file. A reader that stands in the way lets it grow: then it is tried
- * again every thousand pages, not on every commit. */
+ * again every thousand pages, not on every commit. The file must never lag behind by more than the reserve can make good when
+ * the disk fills up; and once it has been given up, the log is kept from growing at all. */
 static void checkpoint(sqlite_store *store)
 {
-    int pages = store->wrapped ? 0 : hf_db_log_pages(store->writer.db);
-    if (pages < CHECKPOINT_PAGES)
+    int log = store->wrapped ? 0 : hf_db_log_pages(store->writer.db);
+    if (log < CHECKPOINT_PAGES)
         store->checkpoint_at = CHECKPOINT_PAGES;
-    if (pages < store->checkpoint_at || pages == 0)
+    bool due = log >= store->checkpoint_at || store->pages - store->pages_in_file > LAG_PAGES || (store->low && log > LOW_PAGES);
+    if (!due || log == 0)
         return;
-    store->checkpoint_at = pages + CHECKPOINT_PAGES / 4;
+    store->checkpoint_at = log + CHECKPOINT_PAGES / 4;
     checkpoint_now(store);
 }
 
 /* S5. */
 static hf_status write_batch(sqlite_store *store, hf_batch *batch, hf_error *err)
 {
-    bool low = !store->wrapped && !sqlite_reserve_ready(store->path);
-    hf_status status = transact(store, &store->writer, batch, false, low, err);
+    store->low = !store->wrapped && !sqlite_reserve_ready(store->path);
+    hf_status status = transact(store, &store->writer, batch, false, store->low, err);
     if (store->wrapped || status != HF_UNAVAILABLE || !hf_db_disk_full(store->writer.db))
         return status;
-    if (!low)
+    if (!store->low)
         status = transact(store, &store->writer, batch, false, true, err);
+    store->low = true;
     if (status == HF_UNAVAILABLE && hf_db_disk_full(store->writer.db)) {
         sqlite_reserve_give_up(store->path);
         checkpoint_now(store);
@@ -161,11 +172,6 @@ static hf_status write_batch(sqlite_store *store, hf_batch *batch, hf_error *err
 
 static hf_status execute_write(sqlite_store *store, hf_batch *batch, hf_error *err)
 {
-    if (store->broken)
-        return hf_fail(err, HF_UNAVAILABLE,
-                       "Writing to %s has failed before; close the store and open it anew, so that it starts from what is on "
-                       "disk.",
-                       store->path);
     hf_status status = set_sync(store, batch, err);
     if (status == HF_OK)
         status = write_batch(store, batch, err);
@@ -184,6 +190,13 @@ static hf_status execute_sqlite(hf_store *base, hf_batch *batch, hf_error *err)
         reads &= hf_op_reads(batch->ops[i].kind);
     sqlite_conn *conn = reads && !store->wrapped ? &store->reader : &store->writer;
     pthread_mutex_lock(&conn->mutex);
+    if (store->broken) {
+        pthread_mutex_unlock(&conn->mutex);
+        return hf_fail(err, HF_UNAVAILABLE,
+                       "Writing to %s has failed before; close the store and open it anew, so that it starts from what is on "
+                       "disk.",
+                       store->path);
+    }
     hf_status status = reads ? transact(store, conn, batch, true, false, err) : execute_write(store, batch, err);
     pthread_mutex_unlock(&conn->mutex);
     return status;
@@ -309,7 +322,7 @@ static hf_status open_files(sqlite_store *store, hf_error *err)
     return status == HF_OK ? sqlite_conn_ready(&store->reader, err) : status;
 }
 
-static hf_status open_sqlite(const char *rest, hf_store **out, hf_error *err)
+static hf_status try_open(const char *rest, hf_store **out, hf_error *err)
 {
     sqlite_store *store = store_new();
     if (store == NULL)
@@ -325,6 +338,18 @@ static hf_status open_sqlite(const char *rest, hf_store **out, hf_error *err)
     store->synced = 2;
     *out = &store->base;
     return HF_OK;
+}
+
+/* Many may open a new file at once. SQLite doesn't wait while the log is being set up or recovered, so that is done here. */
+static hf_status open_sqlite(const char *rest, hf_store **out, hf_error *err)
+{
+    int64_t until_us = hf_seam.boot_us() + OPEN_US;
+    hf_status status = try_open(rest, out, err);
+    while (status == HF_BUSY && hf_seam.boot_us() < until_us) {
+        nanosleep(&(struct timespec){0, 2000000 + (long)(hf_seam.boot_us() % 8) * 1000000}, NULL);
+        status = try_open(rest, out, err);
+    }
+    return status;
 }
 
 hf_status hf_sqlite_wrap(struct sqlite3 *handle, const char *names, unsigned flags, hf_store **out, hf_error *err)
@@ -345,7 +370,7 @@ hf_status hf_sqlite_wrap(struct sqlite3 *handle, const char *names, unsigned fla
     bool ours = true;
     if (status == HF_OK && !(flags & HF_SQLITE_INSTALL))
         status = sqlite_schema_check(store->writer.db, store->path, store->names, &ours, err);
-    if (status == HF_OK && !ours)
+    if (!ours) /* whatever other tables there are: it is the application's database */
         status = hf_fail(err, HF_UNAVAILABLE, "The database has no tables of holdfast; wrap it with HF_SQLITE_INSTALL once.");
     if (status == HF_OK)
         status = sqlite_conn_ready(&store->writer, err);

@@ -10,6 +10,7 @@
 #include "store/sweep.h"
 
 #include <limits.h>
+#include <stdatomic.h>
 
 #define SQLITE_NAMES_MAX 32
 
@@ -32,9 +33,12 @@ typedef struct sqlite_store {
     sqlite_conn writer;
     sqlite_conn reader;  /* unused when wrapped */
     bool wrapped;        /* the application's own handle */
-    bool broken;         /* a sync failed: nothing more is acknowledged until it is opened anew */
+    atomic_bool broken;  /* a sync failed: nothing more is acknowledged until it is opened anew */
+    bool low;            /* the disk is full and the reserve given up: what needs room is refused */
     int synced;          /* the writer's sync level: 1 normal, 2 full, 0 not set yet */
     int checkpoint_at;   /* pages in the log at which the next checkpoint is due */
+    int64_t pages;       /* of the database, after the last commit */
+    int64_t pages_in_file; /* ... and when the log was last copied into the file */
 } sqlite_store;
 
 /* sqlite_conn.c: statements, with the error that sticks. */

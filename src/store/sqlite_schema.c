@@ -54,24 +54,36 @@ static hf_status refuse_newer(const char *path, int version, hf_error *err)
                    path, version, NEWEST_KNOWN);
 }
 
-hf_status sqlite_schema_check(hf_db *db, const char *path, const char *names, bool *ours, hf_error *err)
+/* Whether the tables are ours; whether there are others and no other namespace of holdfast's. */
+static hf_status look(hf_db *db, const char *path, const char *names, bool *ours, bool *foreign, hf_error *err)
 {
     int version;
-    char tables[32];
+    char others[32], tables[32];
     hf_status status = version_of(db, names, &version, err);
     if (status != HF_OK)
         return status;
     *ours = version > 0;
     if (version > NEWEST_KNOWN)
         return refuse_newer(path, version, err);
-    if (*ours)
-        return HF_OK;
-    status = hf_db_ask(db, "SELECT count(*) FROM sqlite_master WHERE name LIKE '%\\_meta' ESCAPE '\\' AND sql LIKE '%name%value%'",
-                       tables, sizeof tables, err);
-    bool other_names = status == HF_OK && strcmp(tables, "0") != 0; /* another namespace of holdfast's may be there */
+    status = hf_db_ask(db, "SELECT count(*) FROM sqlite_master WHERE name LIKE '%\\_lock\\_session' ESCAPE '\\'", others,
+                       sizeof others, err);
     if (status == HF_OK)
         status = hf_db_ask(db, "SELECT count(*) FROM sqlite_master", tables, sizeof tables, err);
-    if (status == HF_OK && !other_names && strcmp(tables, "0") != 0)
+    *foreign = status == HF_OK && !*ours && strcmp(others, "0") == 0 && strcmp(tables, "0") != 0;
+    return status;
+}
+
+/* All in one transaction: someone else may be creating the tables just now. */
+hf_status sqlite_schema_check(hf_db *db, const char *path, const char *names, bool *ours, hf_error *err)
+{
+    bool nested = hf_db_in_transaction(db), foreign = false;
+    hf_status status = nested ? HF_OK : hf_db_run(db, "BEGIN", err);
+    if (status != HF_OK)
+        return status;
+    status = look(db, path, names, ours, &foreign, err);
+    if (!nested && hf_db_in_transaction(db))
+        (void)hf_db_run(db, "ROLLBACK", NULL);
+    if (status == HF_OK && foreign)
         return hf_fail(err, HF_UNAVAILABLE,
                        "%s is the database of another program; it was left as it is. Name a new file, or wrap the "
                        "application's own handle.",

@@ -70,7 +70,8 @@ static void a_grant_leaves_one_event(world *w)
 static void a_held_lock_is_refused_and_the_holder_is_named(world *w)
 {
     hf_credentials bob = person(w, "bob", "Bob Smith"), alice = person(w, "alice", "Alice Chen");
-    const hf_answer *got = done(w, ACQUIRE, BY(bob), ON("policy", "12345"), .ttl_us = 2 * HOUR, .purpose = "renewal");
+    const hf_answer *got =
+        done(w, ACQUIRE, BY(bob), ON("policy", "12345"), .ttl_us = 2 * HOUR, .purpose = "renewal");
     const hf_answer *no = refused(w, HF_LOCKED, ACQUIRE, BY(alice), ON("policy", "12345"));
     expect_int(no->locks_count, 1);
     expect_int(no->locks[0].fence, got->locks[0].fence);
@@ -130,7 +131,8 @@ static void two_sessions_race_for_one_lock_and_exactly_one_wins(world *w)
 static void acquiring_what_you_hold_is_harmless(world *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR);
-    hf_lock first = done(w, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = MINUTE, .purpose = "renewal")->locks[0];
+    hf_lock first =
+        done(w, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = MINUTE, .purpose = "renewal")->locks[0];
     news_skip(w);
     clock_forward(w, 10 * SECOND);
     const hf_answer *again =

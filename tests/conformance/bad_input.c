@@ -6,7 +6,14 @@
 #include <string.h>
 
 static const int64_t bad_durations[] = {
-    -1, INT64_MIN, -HOUR, 1, HF_DURATION_MIN_US - 1, HF_DURATION_MAX_US + 1, INT64_MAX, INT64_MAX - WORLD_BEGINS_US,
+    -1,
+    INT64_MIN,
+    -HOUR,
+    1,
+    HF_DURATION_MIN_US - 1,
+    HF_DURATION_MAX_US + 1,
+    INT64_MAX,
+    INT64_MAX - WORLD_BEGINS_US,
 };
 enum { BAD_DURATIONS = sizeof bad_durations / sizeof *bad_durations };
 
@@ -103,12 +110,15 @@ static void a_negative_fence_is_refused(world *w)
 static void a_refusal_says_what_is_wrong(world *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
-    expect_contains(refused(w, HF_INVALID, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = -1)->message, "ttl");
+    expect_contains(refused(w, HF_INVALID, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = -1)->message,
+                    "ttl");
     expect_contains(refused(w, HF_INVALID, ACQUIRE, BY(alice), ON("Policy", "1"))->message, "type");
     expect_contains(refused(w, HF_INVALID, ACQUIRE, BY(alice), ON("policy", ""))->message, "id");
-    expect_contains(refused(w, HF_INVALID, FORCE_RELEASE, ON("policy", "1"), .actor = "root")->message, "reason");
+    expect_contains(refused(w, HF_INVALID, FORCE_RELEASE, ON("policy", "1"), .actor = "root")->message,
+                    "reason");
     expect_contains(refused(w, HF_INVALID, SESSION_OPEN, BY(alice))->message, "user");
-    expect_contains(refused(w, HF_INVALID, ACQUIRE, BY(alice), ON("policy", "1"), .mode = (hf_mode)9)->message, "mode");
+    expect_contains(
+        refused(w, HF_INVALID, ACQUIRE, BY(alice), ON("policy", "1"), .mode = (hf_mode)9)->message, "mode");
 }
 
 /* P11: near the end of time nothing overflows. */

@@ -66,7 +66,8 @@ static void a_full_run_with_its_last_blocked_leaves_nothing(world *w)
 /* A refusal is an answer and does not fail its neighbours. */
 static void a_refusal_does_not_disturb_its_neighbours(world *w)
 {
-    hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith"), nobody = draw(w);
+    hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith"),
+                   nobody = draw(w);
     hf_batch *mixed = batch_of(w, 12);
     add(mixed, ACQUIRE, BY(alice), ON("policy", "1"));
     add(mixed, ACQUIRE, BY(bob), ON("policy", "1"));
@@ -80,8 +81,9 @@ static void a_refusal_does_not_disturb_its_neighbours(world *w)
     add(mixed, REQUEST, BY(alice), ON("policy", "1"));
     add(mixed, ACQUIRE, BY(bob), ON("policy", "2"));
     run(w, mixed);
-    static const hf_status expected[] = {HF_OK,        HF_LOCKED,  HF_NOT_FOUND, HF_NOT_HELD, HF_INVALID, HF_INVALID,
-                                         HF_NOT_FOUND, HF_INVALID, HF_NOT_FOUND, HF_NOT_HELD, HF_OK};
+    static const hf_status expected[] = {HF_OK,        HF_LOCKED,   HF_NOT_FOUND, HF_NOT_HELD,
+                                         HF_INVALID,   HF_INVALID,  HF_NOT_FOUND, HF_INVALID,
+                                         HF_NOT_FOUND, HF_NOT_HELD, HF_OK};
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
         answer(mixed, i, expected[i]);
     expect_int(done(w, LIST)->locks_count, 2);

@@ -47,7 +47,8 @@ static bool fits(const suite_test *test, const place *at)
 }
 
 /* The tests of a theme that this store and the argument ask for; both arrays have room for all. */
-static size_t choose(const suite_theme *theme, const place *at, const char *part, turn *turns, struct CMUnitTest *units)
+static size_t choose(const suite_theme *theme, const place *at, const char *part, turn *turns,
+                     struct CMUnitTest *units)
 {
     size_t count = 0;
     for (size_t i = 0; i < theme->count; i++) {

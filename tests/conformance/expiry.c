@@ -23,7 +23,8 @@ static void a_lock_dies_with_its_session_at_exactly_the_idle_bound(world *w)
 /* P7 */
 static void a_lock_dies_at_exactly_its_absolute_bound_though_its_session_lives(world *w)
 {
-    hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR), bob = person_idle(w, "bob", "Bob Smith", HOUR);
+    hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR),
+                   bob = person_idle(w, "bob", "Bob Smith", HOUR);
     int64_t ends_us = done(w, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = MINUTE)->locks[0].ends_us;
     expect_int(ends_us, w->now_us + MINUTE);
     clock_set(w, ends_us - 1);
@@ -42,8 +43,7 @@ static void a_lock_dies_at_exactly_its_absolute_bound_though_its_session_lives(w
 static void a_beat_does_not_move_an_absolute_bound(world *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", MINUTE);
-    int64_t ends_us =
-        done(w, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = 90 * SECOND)->locks[0].ends_us;
+    int64_t ends_us = done(w, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = 90 * SECOND)->locks[0].ends_us;
     clock_forward(w, 50 * SECOND);
     done(w, BEAT, BY(alice));
     const hf_lock *held = done(w, HOLDS, BY(alice), ON("policy", "1"))->locks;
@@ -65,7 +65,8 @@ static void a_beat_never_takes_again_what_was_lost(world *w)
 /* P1, P2 */
 static void taking_over_a_dead_sessions_lock_leaves_an_expired_event(world *w)
 {
-    hf_credentials alice = person_idle(w, "alice", "Alice Chen", MINUTE), bob = person_idle(w, "bob", "Bob Smith", HOUR);
+    hf_credentials alice = person_idle(w, "alice", "Alice Chen", MINUTE),
+                   bob = person_idle(w, "bob", "Bob Smith", HOUR);
     int64_t fence = done(w, ACQUIRE, BY(alice), ON("policy", "1"))->locks[0].fence;
     clock_forward(w, 2 * MINUTE);
     news_skip(w);
@@ -101,7 +102,8 @@ static void every_dead_reader_is_stepped_over_at_once(world *w)
 static void the_old_holder_is_told_what_became_of_its_lock(world *w)
 {
     hf_credentials dead = person_idle(w, "alice", "Alice Chen", MINUTE);
-    hf_credentials late = person_idle(w, "carol", "Carol Jones", HOUR), bob = person_idle(w, "bob", "Bob Smith", HOUR);
+    hf_credentials late = person_idle(w, "carol", "Carol Jones", HOUR),
+                   bob = person_idle(w, "bob", "Bob Smith", HOUR);
     done(w, ACQUIRE, BY(dead), ON("policy", "1"));
     done(w, ACQUIRE, BY(late), ON("policy", "2"), .ttl_us = MINUTE);
     clock_forward(w, MINUTE);
@@ -140,7 +142,8 @@ static void taking_again_after_the_bound_is_a_new_grant(world *w)
 /* P7 */
 static void idle_death_frees_every_lock(world *w)
 {
-    hf_credentials alice = person_idle(w, "alice", "Alice Chen", MINUTE), bob = person_idle(w, "bob", "Bob Smith", HOUR);
+    hf_credentials alice = person_idle(w, "alice", "Alice Chen", MINUTE),
+                   bob = person_idle(w, "bob", "Bob Smith", HOUR);
     hf_batch *take = batch_of(w, 40);
     char ids[40][8];
     for (int i = 0; i < 40; i++) {

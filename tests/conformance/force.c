@@ -11,7 +11,8 @@ static void a_forced_release_records_who_when_and_why(world *w)
     int64_t fence = done(w, ACQUIRE, BY(alice), ON("policy", "1"))->locks[0].fence;
     news_skip(w);
     clock_forward(w, SECOND);
-    const hf_answer *ended = done(w, FORCE_RELEASE, ON("policy", "1"), .actor = "root", .text = "left for lunch");
+    const hf_answer *ended =
+        done(w, FORCE_RELEASE, ON("policy", "1"), .actor = "root", .text = "left for lunch");
     expect_int(ended->locks_count, 1);
     expect_text(ended->locks[0].session, alice.id);
     expect_int(ended->locks[0].fence, fence);
@@ -83,7 +84,8 @@ static void with_a_fence_only_that_grant_is_ended(world *w)
     done(w, HOLDS, BY(people[0]), ON("policy", "1"));
     refused(w, HF_NOT_HELD, HOLDS, BY(people[1]), ON("policy", "1"));
     done(w, HOLDS, BY(people[2]), ON("policy", "1"));
-    refused(w, HF_NOT_HELD, FORCE_RELEASE, ON("policy", "1"), .actor = "root", .text = "why", .fence = fences[1]);
+    refused(w, HF_NOT_HELD, FORCE_RELEASE, ON("policy", "1"), .actor = "root", .text = "why",
+            .fence = fences[1]);
 }
 
 static void forcing_what_nobody_holds_is_not_held(world *w)

@@ -7,7 +7,8 @@
 /* P1, P8 */
 static void a_hand_over_gives_the_lock_with_a_new_fence_and_keeps_mode_and_bound(world *w)
 {
-    hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR), bob = person_idle(w, "bob", "Bob Smith", HOUR);
+    hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR),
+                   bob = person_idle(w, "bob", "Bob Smith", HOUR);
     hf_lock held = done(w, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = 10 * MINUTE)->locks[0];
     clock_forward(w, MINUTE);
     const hf_answer *given = done(w, HAND_OVER, BY(alice), ON("policy", "1"), .target = bob.id);
@@ -70,7 +71,8 @@ static void a_hand_over_to_a_session_nobody_opened_is_not_found(world *w)
 static void a_hand_over_to_a_dead_session_is_refused(world *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR);
-    hf_credentials dead = person_idle(w, "bob", "Bob Smith", MINUTE), closed = person(w, "carol", "Carol Jones");
+    hf_credentials dead = person_idle(w, "bob", "Bob Smith", MINUTE),
+                   closed = person(w, "carol", "Carol Jones");
     done(w, ACQUIRE, BY(alice), ON("policy", "1"));
     done(w, CLOSE, BY(closed));
     clock_forward(w, MINUTE);

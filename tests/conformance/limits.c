@@ -27,7 +27,8 @@ static void a_resource_has_room_for_so_many_readers(world *w)
     run(w, take);
     for (size_t i = 0; i < MOST; i++)
         answer(take, i, HF_OK);
-    const hf_answer *no = refused(w, HF_TOO_MANY, ACQUIRE, BY(people[MOST]), ON("policy", "1"), .mode = HF_SHARED);
+    const hf_answer *no =
+        refused(w, HF_TOO_MANY, ACQUIRE, BY(people[MOST]), ON("policy", "1"), .mode = HF_SHARED);
     expect_contains(no->message, "policy/1");
     expect_int(done(w, WHO, ON("policy", "1"))->locks_count, MOST);
     done(w, ACQUIRE, BY(people[3]), ON("policy", "1"), .mode = HF_SHARED);

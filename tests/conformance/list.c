@@ -53,7 +53,8 @@ static void an_empty_store_lists_nothing(world *w)
 static void a_listed_lock_is_described_in_full(world *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
-    hf_lock got = done(w, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = MINUTE, .purpose = "renewal")->locks[0];
+    hf_lock got =
+        done(w, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = MINUTE, .purpose = "renewal")->locks[0];
     hf_lock listed = done(w, LIST)->locks[0];
     assert_memory_equal(&got.resource, &listed.resource, sizeof got.resource);
     expect_int(listed.mode, got.mode);

@@ -45,7 +45,8 @@ static void a_beat_tells_that_an_absolute_bound_has_come(world *w)
 /* P13 */
 static void a_beat_names_who_took_over(world *w)
 {
-    hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR), bob = person_idle(w, "bob", "Bob Smith", HOUR);
+    hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR),
+                   bob = person_idle(w, "bob", "Bob Smith", HOUR);
     int64_t fence = done(w, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = MINUTE)->locks[0].fence;
     clock_forward(w, MINUTE);
     done(w, ACQUIRE, BY(bob), ON("policy", "1"));
@@ -89,7 +90,8 @@ static void a_loss_reads_the_same_after_a_sweep(world *w)
 /* A sweep between the end and the take-over changes nothing of what the loser is told. */
 static void a_beat_names_who_took_over_after_a_sweep(world *w)
 {
-    hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR), bob = person_idle(w, "bob", "Bob Smith", HOUR);
+    hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR),
+                   bob = person_idle(w, "bob", "Bob Smith", HOUR);
     done(w, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = MINUTE);
     clock_forward(w, MINUTE);
     expect_true(done(w, SWEEP)->swept > 0);
@@ -140,7 +142,8 @@ static void a_loss_is_forgotten_when_it_is_released_which_answers_not_held(world
 
 static void a_loss_to_another_is_forgotten_when_released_too(world *w)
 {
-    hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR), bob = person_idle(w, "bob", "Bob Smith", HOUR);
+    hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR),
+                   bob = person_idle(w, "bob", "Bob Smith", HOUR);
     done(w, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = MINUTE);
     clock_forward(w, MINUTE);
     done(w, ACQUIRE, BY(bob), ON("policy", "1"));

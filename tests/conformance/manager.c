@@ -151,7 +151,8 @@ static void of_several_the_first_blocked_in_canonical_order_is_named(world *w)
     hf_error err = {0};
     hf_session *alice = work(w, "alice", "Alice Chen"), *bob = work(w, "bob", "Bob Smith");
     hf_session *carol = work(w, "carol", "Carol Jones");
-    hf_resource late = resource_of("policy/9"), early = resource_of("claim/5"), free1 = resource_of("claim/1");
+    hf_resource late = resource_of("policy/9"), early = resource_of("claim/5"),
+                free1 = resource_of("claim/1");
     hf_resource set[] = {late, free1, early};
     expect(HF_OK, hf_session_acquire(bob, &late, NULL, NULL, &err), err);
     expect(HF_OK, hf_session_acquire(carol, &early, NULL, NULL, &err), err);
@@ -377,7 +378,8 @@ static void lists_are_paged_and_filtered(world *w)
     expect(HF_OK, hf_manager_list(manager, &(hf_list_options){.user = "alice"}, &page, &err), err);
     expect_int(hf_result_answer(page)->locks_count, 2);
     hf_result_free(page);
-    expect(HF_OK, hf_manager_list(manager, &(hf_list_options){.session = hf_session_id(bob)}, &page, &err), err);
+    expect(HF_OK, hf_manager_list(manager, &(hf_list_options){.session = hf_session_id(bob)}, &page, &err),
+           err);
     expect_int(hf_result_answer(page)->locks_count, 3);
     hf_result_free(page);
     expect(HF_OK, hf_manager_list(manager, &(hf_list_options){.type = "claim"}, &page, &err), err);
@@ -397,7 +399,11 @@ static void types_are_set_read_and_listed(world *w)
 {
     hf_error err = {0};
     hf_manager *manager = world_manager(w);
-    hf_type type = {.type = "policy", .policy = HF_POLICY_EXCLUSIVE_WRITE, .ttl_us = MINUTE, .ttl_max_us = HOUR}, got;
+    hf_type type = {.type = "policy",
+                    .policy = HF_POLICY_EXCLUSIVE_WRITE,
+                    .ttl_us = MINUTE,
+                    .ttl_max_us = HOUR},
+            got;
     expect(HF_NOT_FOUND, hf_manager_type_get(manager, "policy", &got, &err), err);
     expect(HF_OK, hf_manager_type_set(manager, &type, "root", &err), err);
     expect(HF_OK, hf_manager_type_get(manager, "policy", &got, &err), err);
@@ -453,7 +459,8 @@ static void a_forced_release_needs_reason_and_holder(world *w)
     expect(HF_OK, hf_session_acquire(alice, &policy, NULL, &lock, &err), err);
     expect(HF_INVALID, hf_manager_force_release(manager, &policy, "root", NULL, 0, &result, &err), err);
     expect(HF_INVALID, hf_manager_force_release(manager, &policy, NULL, "why", 0, &result, &err), err);
-    expect(HF_NOT_HELD, hf_manager_force_release(manager, &policy, "root", "why", lock.fence + 1, &result, &err), err);
+    expect(HF_NOT_HELD,
+           hf_manager_force_release(manager, &policy, "root", "why", lock.fence + 1, &result, &err), err);
     expect_true(result == NULL);
     expect(HF_OK, hf_manager_force_release(manager, &policy, "root", "why", lock.fence, NULL, &err), err);
     expect(HF_NOT_HELD, hf_session_holds(alice, &policy, 0, NULL, &err), err);

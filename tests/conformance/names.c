@@ -18,13 +18,29 @@ static void fill_long_names(void)
 /* Ids that a careless store would take for one another. */
 static void ids_that_look_alike_are_kept_apart(world *w)
 {
-    static const char *const ids[] = {"job",  "JOB",         "Job",   "job ",         " job", "j\xc3\xb3"
-                                                                                              "b",
+    static const char *const ids[] = {"job",
+                                      "JOB",
+                                      "Job",
+                                      "job ",
+                                      " job",
+                                      "j\xc3\xb3"
+                                      "b",
                                       "jo\xcc\x81"
                                       "b",
-                                      "j%b",  "j_b",         "job/",  "job/x",        "/job", "0",
-                                      "00",   "0x0",         "1e0",   "1",            "1.0",  "NULL",
-                                      "null", "\xef\xbb\xbfjob"};
+                                      "j%b",
+                                      "j_b",
+                                      "job/",
+                                      "job/x",
+                                      "/job",
+                                      "0",
+                                      "00",
+                                      "0x0",
+                                      "1e0",
+                                      "1",
+                                      "1.0",
+                                      "NULL",
+                                      "null",
+                                      "\xef\xbb\xbfjob"};
     enum { COUNT = sizeof ids / sizeof *ids };
     int64_t fences[COUNT];
     for (size_t i = 0; i < COUNT; i++) {
@@ -113,18 +129,25 @@ static void the_longest_request_id_fits(world *w)
     done(w, RELEASE, BY(alice), ON("policy", "1"), .request_id = id);
 }
 
-static const char *const bad_types[] = {"",    "Policy", "1policy", "-policy", "pol icy", "pol/icy",
-                                        "pol\x01", "p\xc3\xb6licy", ".policy", "_policy", "policy:",  too_long_type};
+static const char *const bad_types[] = {"",        "Policy",  "1policy", "-policy",
+                                        "pol icy", "pol/icy", "pol\x01", "p\xc3\xb6licy",
+                                        ".policy", "_policy", "policy:", too_long_type};
 static const char *const bad_texts[] = {
-    "\x01",             /* control characters */
-    "line\nbreak", "tab\there", "\x7f", "\x1b[31mred",
-    "\xff",             /* no UTF-8 at all */
-    "\xc3",             /* cut off */
-    "caf\xe9", "\xe2\x82",
-    "\xc0\xaf",         /* a slash in two bytes */
-    "\xe0\x80\xaf", "\xed\xa0\x80", /* half a surrogate pair */
+    "\x01", /* control characters */
+    "line\nbreak",
+    "tab\there",
+    "\x7f",
+    "\x1b[31mred",
+    "\xff", /* no UTF-8 at all */
+    "\xc3", /* cut off */
+    "caf\xe9",
+    "\xe2\x82",
+    "\xc0\xaf", /* a slash in two bytes */
+    "\xe0\x80\xaf",
+    "\xed\xa0\x80",     /* half a surrogate pair */
     "\xf4\x90\x80\x80", /* past the last character */
-    "\x80", too_long_text,
+    "\x80",
+    too_long_text,
 };
 enum { BAD_TYPES = sizeof bad_types / sizeof *bad_types, BAD_TEXTS = sizeof bad_texts / sizeof *bad_texts };
 
@@ -169,7 +192,8 @@ static void a_bad_id_is_refused_wherever_it_is_named(world *w)
 static void a_bad_text_is_refused_wherever_it_is_said(world *w)
 {
     fill_long_names();
-    hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith"), fresh = draw(w);
+    hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith"),
+                   fresh = draw(w);
     done(w, ACQUIRE, BY(alice), ON("policy", "1"));
     for (size_t i = 0; i < BAD_TEXTS; i++) {
         const char *bad = bad_texts[i];
@@ -199,7 +223,8 @@ static void a_callers_id_has_a_length_of_its_own(world *w)
 
 static void a_bad_request_id_is_refused(world *w)
 {
-    hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith"), fresh = draw(w);
+    hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith"),
+                   fresh = draw(w);
     done(w, ACQUIRE, BY(bob), ON("policy", "2"));
     char too_long[HF_REQUEST_ID_SIZE + 1];
     memset(too_long, 'r', sizeof too_long);
@@ -210,7 +235,8 @@ static void a_bad_request_id_is_refused(world *w)
         refused(w, HF_INVALID, ACQUIRE, BY(alice), ON("policy", "1"), .request_id = bad[i]);
         refused(w, HF_INVALID, RELEASE, BY(bob), ON("policy", "2"), .request_id = bad[i]);
         refused(w, HF_INVALID, CLOSE, BY(alice), .request_id = bad[i]);
-        refused(w, HF_INVALID, FORCE_RELEASE, ON("policy", "2"), .actor = "root", .text = "why", .request_id = bad[i]);
+        refused(w, HF_INVALID, FORCE_RELEASE, ON("policy", "2"), .actor = "root", .text = "why",
+                .request_id = bad[i]);
     }
 }
 

@@ -7,7 +7,8 @@
 static void a_renewal_sets_the_bound_from_now_and_keeps_the_fence(world *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR);
-    hf_lock held = done(w, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = MINUTE, .purpose = "renewal")->locks[0];
+    hf_lock held =
+        done(w, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = MINUTE, .purpose = "renewal")->locks[0];
     clock_forward(w, 30 * SECOND);
     news_skip(w);
     hf_lock renewed = done(w, RENEW, BY(alice), ON("policy", "1"), .ttl_us = 2 * MINUTE)->locks[0];
@@ -27,7 +28,8 @@ static void a_renewal_may_shorten_or_remove_the_bound(world *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR);
     done(w, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = MINUTE);
-    expect_int(done(w, RENEW, BY(alice), ON("policy", "1"), .ttl_us = SECOND)->locks[0].ends_us, w->now_us + SECOND);
+    expect_int(done(w, RENEW, BY(alice), ON("policy", "1"), .ttl_us = SECOND)->locks[0].ends_us,
+               w->now_us + SECOND);
     expect_int(done(w, RENEW, BY(alice), ON("policy", "1"))->locks[0].ends_us, 0);
     expect_int(done(w, HOLDS, BY(alice), ON("policy", "1"))->locks[0].expires_us, w->now_us + HOUR);
 }
@@ -77,7 +79,8 @@ static void only_the_holder_renews(world *w)
 
 static void a_shared_lock_is_renewed_alone(world *w)
 {
-    hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR), bob = person_idle(w, "bob", "Bob Smith", HOUR);
+    hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR),
+                   bob = person_idle(w, "bob", "Bob Smith", HOUR);
     done(w, ACQUIRE, BY(alice), ON("policy", "1"), .mode = HF_SHARED, .ttl_us = MINUTE);
     done(w, ACQUIRE, BY(bob), ON("policy", "1"), .mode = HF_SHARED, .ttl_us = MINUTE);
     const hf_answer *renewed = done(w, RENEW, BY(alice), ON("policy", "1"), .ttl_us = 2 * MINUTE);

@@ -43,7 +43,8 @@ static void two_callers_may_use_the_same_request_id(world *w)
 {
     hf_credentials one = draw(w), two = draw(w), three = draw(w);
     done(w, SESSION_OPEN, BY(one), .user = "alice", .request_id = "open-1", .caller = "token1");
-    const hf_answer *other = done(w, SESSION_OPEN, BY(two), .user = "bob", .request_id = "open-1", .caller = "token2");
+    const hf_answer *other =
+        done(w, SESSION_OPEN, BY(two), .user = "bob", .request_id = "open-1", .caller = "token2");
     expect_text(other->sessions[0].id, two.id);
     other = done(w, SESSION_OPEN, BY(three), .user = "carol", .request_id = "open-1");
     expect_text(other->sessions[0].id, three.id);
@@ -55,7 +56,8 @@ static void another_request_id_opens_another_session(world *w)
 {
     hf_credentials one = draw(w), two = same_key(w, &one);
     done(w, SESSION_OPEN, BY(one), .user = "alice", .request_id = "open-1");
-    expect_text(done(w, SESSION_OPEN, BY(two), .user = "alice", .request_id = "open-2")->sessions[0].id, two.id);
+    expect_text(done(w, SESSION_OPEN, BY(two), .user = "alice", .request_id = "open-2")->sessions[0].id,
+                two.id);
     expect_int(done(w, SESSIONS)->sessions_count, 2);
 }
 
@@ -80,7 +82,8 @@ static void a_repeated_open_of_a_dead_session_does_not_revive_it(world *w)
     hf_credentials alice = draw(w);
     done(w, SESSION_OPEN, BY(alice), .user = "alice", .request_id = "open-1", .idle_us = MINUTE);
     clock_forward(w, MINUTE);
-    refused(w, HF_EXPIRED, SESSION_OPEN, BY(alice), .user = "alice", .request_id = "open-1", .idle_us = MINUTE);
+    refused(w, HF_EXPIRED, SESSION_OPEN, BY(alice), .user = "alice", .request_id = "open-1",
+            .idle_us = MINUTE);
     refused(w, HF_EXPIRED, BEAT, BY(alice));
 }
 
@@ -179,7 +182,8 @@ static void a_repeated_forced_release_is_done_with_the_same_id_only(world *w)
     news_skip(w);
     done(w, FORCE_RELEASE, ON("policy", "1"), .actor = "root", .text = "why", .request_id = "f1");
     news(w, 0);
-    refused(w, HF_NOT_HELD, FORCE_RELEASE, ON("policy", "1"), .actor = "root", .text = "why", .request_id = "f2");
+    refused(w, HF_NOT_HELD, FORCE_RELEASE, ON("policy", "1"), .actor = "root", .text = "why",
+            .request_id = "f2");
 }
 
 /* P12, P6: whoever got the lock in between is not forced out by the repetition. */
@@ -198,10 +202,12 @@ static void a_repeated_hand_over_answers_the_new_holders_lock(world *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     done(w, ACQUIRE, BY(alice), ON("policy", "1"));
-    int64_t fence =
-        done(w, HAND_OVER, BY(alice), ON("policy", "1"), .target = bob.id, .request_id = "h1")->locks[0].fence;
+    int64_t fence = done(w, HAND_OVER, BY(alice), ON("policy", "1"), .target = bob.id, .request_id = "h1")
+                        ->locks[0]
+                        .fence;
     news_skip(w);
-    const hf_answer *again = done(w, HAND_OVER, BY(alice), ON("policy", "1"), .target = bob.id, .request_id = "h1");
+    const hf_answer *again =
+        done(w, HAND_OVER, BY(alice), ON("policy", "1"), .target = bob.id, .request_id = "h1");
     expect_int(again->locks_count, 1);
     expect_int(again->locks[0].fence, fence);
     expect_text(again->locks[0].session, bob.id);
@@ -262,7 +268,8 @@ static void a_request_id_settles_after_closing_and_opening_the_store(world *w)
     done(w, ACQUIRE, BY(alice), ON("policy", "2"));
     done(w, RELEASE, BY(alice), ON("policy", "2"), .request_id = "r2");
     world_reopen(w);
-    expect_text(done(w, SESSION_OPEN, BY(again), .user = "alice", .request_id = "open-1")->sessions[0].id, alice.id);
+    expect_text(done(w, SESSION_OPEN, BY(again), .user = "alice", .request_id = "open-1")->sessions[0].id,
+                alice.id);
     expect_int(done(w, ACQUIRE, BY(alice), ON("policy", "1"), .request_id = "r1")->locks[0].fence, fence);
     done(w, RELEASE, BY(alice), ON("policy", "2"), .request_id = "r2");
 }

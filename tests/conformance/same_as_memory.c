@@ -35,15 +35,16 @@ typedef struct game {
     hf_credentials people[PEOPLE];
     hf_credentials liar; /* the id of the first with another key */
     uint64_t seed, dice;
-    int number;                      /* of the batch */
-    int64_t fences[TYPES][IDS];      /* the last granted, to see them grow */
-    int64_t recent_fence;            /* one seen lately, of any resource */
-    grant recent[RECENT];            /* the last grants, so that they can be given back */
+    int number;                 /* of the batch */
+    int64_t fences[TYPES][IDS]; /* the last granted, to see them grow */
+    int64_t recent_fence;       /* one seen lately, of any resource */
+    grant recent[RECENT];       /* the last grants, so that they can be given back */
     unsigned grants;
-    bool gone[PEOPLE];               /* was told that the session is not there */
+    bool gone[PEOPLE];          /* was told that the session is not there */
+    char opened_by[PEOPLE][16]; /* the request id each was opened with */
     int64_t last_seq;
     hf_cursor next;
-    hf_batch *left, *right;          /* the batch for memory and for the other */
+    hf_batch *left, *right; /* the batch for memory and for the other */
 } game;
 
 static const char *const types[TYPES] = {"alpha", "beta", "gamma"};
@@ -143,8 +144,8 @@ static void aim(game *g, hf_op *op)
 
 static void fill_op(game *g, hf_op *op)
 {
-    bool about_session = op->kind == HF_OP_SESSION_OPEN || op->kind == HF_OP_BEAT || op->kind == HF_OP_CLOSE ||
-                         op->kind == HF_OP_RELEASE_ALL;
+    bool about_session = op->kind == HF_OP_SESSION_OPEN || op->kind == HF_OP_BEAT ||
+                         op->kind == HF_OP_CLOSE || op->kind == HF_OP_RELEASE_ALL;
     op->session = op->kind == HF_OP_WHO ? NULL : someone(g);
     if (op->kind == HF_OP_TYPE_GET)
         op->type = PICK(g, types);
@@ -171,15 +172,16 @@ static void fill_op(game *g, hf_op *op)
 
 /* Ops that may stand beside others, as often as they are named here. */
 static const hf_op_kind together[] = {
-    HF_OP_SESSION_OPEN, HF_OP_BEAT,         HF_OP_BEAT,         HF_OP_BEAT,      HF_OP_BEAT,      HF_OP_BEAT,
-    HF_OP_CLOSE,        HF_OP_ACQUIRE,      HF_OP_ACQUIRE,      HF_OP_ACQUIRE,   HF_OP_ACQUIRE,   HF_OP_ACQUIRE,
-    HF_OP_ACQUIRE,      HF_OP_ACQUIRE,      HF_OP_ACQUIRE,      HF_OP_ACQUIRE,   HF_OP_RENEW,     HF_OP_RENEW,
-    HF_OP_DOWNGRADE,    HF_OP_RELEASE,      HF_OP_RELEASE,      HF_OP_RELEASE,   HF_OP_RELEASE,   HF_OP_RELEASE_ALL,
-    HF_OP_HOLDS,        HF_OP_WHO,          HF_OP_WHO,          HF_OP_REQUEST,   HF_OP_REQUEST,   HF_OP_HAND_OVER,
+    HF_OP_SESSION_OPEN, HF_OP_BEAT,          HF_OP_BEAT,     HF_OP_BEAT,    HF_OP_BEAT,    HF_OP_BEAT,
+    HF_OP_CLOSE,        HF_OP_ACQUIRE,       HF_OP_ACQUIRE,  HF_OP_ACQUIRE, HF_OP_ACQUIRE, HF_OP_ACQUIRE,
+    HF_OP_ACQUIRE,      HF_OP_ACQUIRE,       HF_OP_ACQUIRE,  HF_OP_ACQUIRE, HF_OP_RENEW,   HF_OP_RENEW,
+    HF_OP_DOWNGRADE,    HF_OP_RELEASE,       HF_OP_RELEASE,  HF_OP_RELEASE, HF_OP_RELEASE, HF_OP_RELEASE_ALL,
+    HF_OP_HOLDS,        HF_OP_WHO,           HF_OP_WHO,      HF_OP_REQUEST, HF_OP_REQUEST, HF_OP_HAND_OVER,
     HF_OP_HAND_OVER,    HF_OP_FORCE_RELEASE, HF_OP_TYPE_GET,
 };
 static const hf_op_kind apart[] = {
-    HF_OP_TYPE_SET, HF_OP_TYPES, HF_OP_LIST, HF_OP_LIST, HF_OP_LIST, HF_OP_SESSIONS, HF_OP_EVENTS, HF_OP_SWEEP, HF_OP_SWEEP,
+    HF_OP_TYPE_SET, HF_OP_TYPES,  HF_OP_LIST,  HF_OP_LIST,  HF_OP_LIST,
+    HF_OP_SESSIONS, HF_OP_EVENTS, HF_OP_SWEEP, HF_OP_SWEEP,
 };
 
 static void fill_apart(game *g, hf_op *op)
@@ -225,6 +227,9 @@ static void come_back(game *g, hf_batch *batch)
         hf_op *op = hf_batch_add(batch, HF_OP_SESSION_OPEN);
         fill_open(g, op);
         op->session = &g->people[i];
+        snprintf(g->opened_by[i], sizeof g->opened_by[i], "open-%u", g->memory->drawn % 100000);
+        if (chance(g, 70))
+            op->request_id = g->opened_by[i];
     }
 }
 
@@ -348,7 +353,8 @@ static void look_at(game *g, const hf_op *op)
     if (answer->locks && answer->locks_count)
         g->recent_fence = answer->locks[below(g, (unsigned)answer->locks_count)].fence;
     int person = person_of(g, op->session);
-    if (person >= 0 && (answer->status == HF_EXPIRED || answer->status == HF_NOT_FOUND) && op->kind != HF_OP_HAND_OVER)
+    if (person >= 0 && (answer->status == HF_EXPIRED || answer->status == HF_NOT_FOUND) &&
+        op->kind != HF_OP_HAND_OVER)
         g->gone[person] = true;
     if (answer->outcome != HF_GRANTED && answer->outcome != HF_UPGRADED)
         return;
@@ -466,14 +472,14 @@ static uint64_t first_seed;
 static void enough_was_seen(void **state)
 {
     (void)state;
-    static const hf_status met[] = {HF_INVALID,  HF_LOCKED,  HF_DENIED,     HF_NOT_HELD,
+    static const hf_status met[] = {HF_INVALID, HF_LOCKED,      HF_DENIED,   HF_NOT_HELD,
                                     HF_EXPIRED, HF_NOT_APPLIED, HF_NOT_FOUND};
     for (int kind = 0; kind < HF_OP_KINDS; kind++) {
         if (getenv("HF_TEST_TALLY"))
             for (int status = 0; status < HF_STATUS_COUNT; status++)
                 if (tally[kind][status])
-                    printf("# %-14s %-12s %u\n", hf_op_kind_name((hf_op_kind)kind), hf_status_wire((hf_status)status),
-                           tally[kind][status]);
+                    printf("# %-14s %-12s %u\n", hf_op_kind_name((hf_op_kind)kind),
+                           hf_status_wire((hf_status)status), tally[kind][status]);
         if (tally[kind][HF_OK] == 0)
             check_failed(__FILE__, __LINE__, "no %s was done", hf_op_kind_name((hf_op_kind)kind));
     }
@@ -506,7 +512,8 @@ int main(void)
     for (size_t i = 0; i < count; i++) {
         if (strcmp(all[i].url, "memory:") == 0 && count > 1)
             continue;
-        snprintf(names[chosen], sizeof names[chosen], "%s: every_answer_is_the_same_as_of_memory", all[i].name);
+        snprintf(names[chosen], sizeof names[chosen], "%s: every_answer_is_the_same_as_of_memory",
+                 all[i].name);
         units[chosen] = (struct CMUnitTest){names[chosen], every_answer_is_the_same_as_of_memory, NULL, NULL,
                                             (void *)(uintptr_t)&all[i]};
         chosen++;

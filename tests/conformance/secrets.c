@@ -49,8 +49,8 @@ static void a_trace_tells_every_op_and_no_key(world *w)
     hf_credentials alice, bob;
     story(w, &alice, &bob);
     fflush(lines);
-    static const char *const kinds[] = {"session-open", "acquire", "release", "request", "beat",
-                                        "force-release", "close",  "list",    "events",  "sessions"};
+    static const char *const kinds[] = {"session-open",  "acquire", "release", "request", "beat",
+                                        "force-release", "close",   "list",    "events",  "sessions"};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         expect_contains(text, kinds[i]);
     expect_contains(text, "policy/1");
@@ -69,7 +69,8 @@ static void json_tells_a_key_only_when_it_is_given_one(world *w)
 {
     hf_credentials alice = draw(w);
     const hf_answer *opened = done(w, SESSION_OPEN, BY(alice), .user = "alice");
-    char *without = hf_session_json(&opened->sessions[0], NULL), *with = hf_session_json(&opened->sessions[0], alice.key);
+    char *without = hf_session_json(&opened->sessions[0], NULL),
+         *with = hf_session_json(&opened->sessions[0], alice.key);
     expect_contains(without, alice.id);
     expect_lacks(without, alice.key);
     expect_lacks(without, "\"key\"");

@@ -256,7 +256,8 @@ static void replacing_releases_the_old_locks_and_ends_the_old_session(world *w)
     done(w, ACQUIRE, BY(old), ON("policy", "2"));
     hf_credentials fresh = draw(w);
     news_skip(w);
-    const hf_answer *opened = done(w, SESSION_OPEN, BY(fresh), .user = "alice", .name = "Alice Chen", .replaces = &old);
+    const hf_answer *opened =
+        done(w, SESSION_OPEN, BY(fresh), .user = "alice", .name = "Alice Chen", .replaces = &old);
     expect_text(opened->sessions[0].id, fresh.id);
     const hf_event *events = news(w, 4);
     expect_int(news_count(events, 4, HF_EVENT_RELEASED), 2);

@@ -65,7 +65,8 @@ static void asking_shared_twice_is_harmless(world *w)
 static void a_sole_reader_becomes_the_writer_with_a_new_fence(world *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
-    hf_lock read = done(w, ACQUIRE, BY(alice), ON("policy", "1"), .mode = HF_SHARED, .purpose = "look")->locks[0];
+    hf_lock read =
+        done(w, ACQUIRE, BY(alice), ON("policy", "1"), .mode = HF_SHARED, .purpose = "look")->locks[0];
     news_skip(w);
     const hf_answer *got = done(w, ACQUIRE, BY(alice), ON("policy", "1"));
     expect_int(got->outcome, HF_UPGRADED);
@@ -85,7 +86,8 @@ static void a_sole_reader_becomes_the_writer_with_a_new_fence(world *w)
 static void an_upgrade_never_shortens_the_bound(world *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", DAY);
-    hf_lock read = done(w, ACQUIRE, BY(alice), ON("policy", "1"), .mode = HF_SHARED, .ttl_us = HOUR)->locks[0];
+    hf_lock read =
+        done(w, ACQUIRE, BY(alice), ON("policy", "1"), .mode = HF_SHARED, .ttl_us = HOUR)->locks[0];
     hf_lock write = done(w, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = SECOND)->locks[0];
     expect_true(write.ends_us == 0 || write.ends_us >= read.ends_us);
     done(w, ACQUIRE, BY(alice), ON("policy", "2"), .mode = HF_SHARED);
@@ -136,7 +138,8 @@ static void two_readers_who_both_want_to_write_are_both_told(world *w)
 static void a_downgrade_keeps_fence_bound_and_purpose_and_lets_readers_in(world *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
-    hf_lock write = done(w, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = MINUTE, .purpose = "renewal")->locks[0];
+    hf_lock write =
+        done(w, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = MINUTE, .purpose = "renewal")->locks[0];
     news_skip(w);
     clock_forward(w, SECOND);
     hf_lock read = done(w, DOWNGRADE, BY(alice), ON("policy", "1"))->locks[0];

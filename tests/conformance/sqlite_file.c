@@ -160,7 +160,8 @@ static void a_file_that_is_no_database_is_refused_and_left_alone(world *w)
     (void)w;
     char path[HF_URL_MAX];
     scratch_path(".db", path);
-    static const char text[] = "Dear diary, today I was opened as a database. I did not like it at all, and said so.\n";
+    static const char text[] =
+        "Dear diary, today I was opened as a database. I did not like it at all, and said so.\n";
     write_file(path, text, sizeof text - 1);
     refused_untouched(path);
     char noise[8192];
@@ -201,7 +202,9 @@ static void another_programs_database_is_refused_and_left_alone(world *w)
     (void)w;
     char path[HF_URL_MAX];
     scratch_path(".db", path);
-    alter(path, "CREATE TABLE customer (id INTEGER PRIMARY KEY, name TEXT); INSERT INTO customer VALUES (1, 'Ada')");
+    alter(
+        path,
+        "CREATE TABLE customer (id INTEGER PRIMARY KEY, name TEXT); INSERT INTO customer VALUES (1, 'Ada')");
     refused_untouched(path);
     unlink(path);
 }
@@ -263,7 +266,8 @@ static int64_t pretend_kind(const char *path)
 static void a_network_filesystem_is_refused_pointing_to_serve(world *w)
 {
     (void)w;
-    static const int64_t kinds[] = {0x6969, 0x517b, 0xff534d42, 0xfe534d42, 0x5346414f, 0x00c36400, 0x01021997};
+    static const int64_t kinds[] = {0x6969,     0x517b,     0xff534d42, 0xfe534d42,
+                                    0x5346414f, 0x00c36400, 0x01021997};
     int64_t (*before)(const char *) = hf_seam.fs_kind;
     char path[HF_URL_MAX], url[HF_URL_MAX + 8];
     scratch_path(".db", path);
@@ -292,7 +296,8 @@ static void a_network_filesystem_is_refused_pointing_to_serve(world *w)
 /* P2 */
 static void locks_are_found_again_after_closing_and_opening(world *w)
 {
-    hf_credentials alice = person_idle(w, "alice", "Alice Chen", DAY), bob = person_idle(w, "bob", "Bob Smith", DAY);
+    hf_credentials alice = person_idle(w, "alice", "Alice Chen", DAY),
+                   bob = person_idle(w, "bob", "Bob Smith", DAY);
     done(w, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = HOUR, .purpose = "renewal");
     done(w, ACQUIRE, BY(bob), ON("policy", "2"), .mode = HF_SHARED);
     done(w, REQUEST, BY(bob), ON("policy", "1"), .text = "please");
@@ -330,6 +335,52 @@ static void two_handles_on_one_file_see_the_same_locks(world *w)
     unchanged(w, seen);
     w->store = first;
     hf_store_close(second);
+}
+
+/* The first column of a query's one row, as text; "" for null. */
+static void expect_row(sqlite3 *db, const char *query, const char *expected)
+{
+    sqlite3_stmt *stmt = NULL;
+    if (sqlite3_prepare_v2(db, query, -1, &stmt, NULL) != SQLITE_OK)
+        check_failed(__FILE__, __LINE__, "%s: %s", query, sqlite3_errmsg(db));
+    expect_int(sqlite3_step(stmt), SQLITE_ROW);
+    const char *text = (const char *)sqlite3_column_text(stmt, 0);
+    check_text(text ? text : "", expected, query, __FILE__, __LINE__);
+    expect_int(sqlite3_step(stmt), SQLITE_DONE);
+    sqlite3_finalize(stmt);
+}
+
+/* The tables are public: administrators and guards read them. */
+static void the_tables_say_what_the_answers_said(world *w)
+{
+    hf_credentials alice = draw(w);
+    done(w, SESSION_OPEN, BY(alice), .user = "alice", .caller = "token1", .request_id = "open-1");
+    int64_t fence =
+        done(w, ACQUIRE, BY(alice), ON("policy", "1"), .request_id = "r1", .purpose = "why")->locks[0].fence;
+    done(w, ACQUIRE, BY(alice), ON("policy", "2"));
+    done(w, RELEASE, BY(alice), ON("policy", "2"), .request_id = "r2");
+    done(w, TYPE_SET, .type = "claim", .policy = HF_POLICY_OPTIMISTIC);
+    char number[24];
+    snprintf(number, sizeof number, "%lld", (long long)fence);
+    sqlite3 *db = NULL;
+    expect_int(sqlite3_open(strchr(w->url, ':') + 1, &db), SQLITE_OK);
+    expect_row(db, "SELECT user FROM holdfast_session", "alice");
+    expect_row(db, "SELECT token FROM holdfast_session", "token1");
+    expect_row(db, "SELECT length(key_sha256) FROM holdfast_session", "32");
+    expect_row(db, "SELECT ended_us FROM holdfast_session", "");
+    expect_row(db, "SELECT fence FROM holdfast_lock", number);
+    expect_row(db, "SELECT mode FROM holdfast_lock", "exclusive");
+    expect_row(db, "SELECT purpose FROM holdfast_lock", "why");
+    expect_row(db, "SELECT request FROM holdfast_lock", "r1");
+    expect_row(db, "SELECT session FROM holdfast_lock", alice.id);
+    expect_row(db, "SELECT fence FROM holdfast_resource WHERE id = '1'", number);
+    expect_row(db, "SELECT ended_session FROM holdfast_resource WHERE id = '2'", alice.id);
+    expect_row(db, "SELECT ended_fence FROM holdfast_resource WHERE id = '2'", number);
+    expect_row(db, "SELECT ended_request FROM holdfast_resource WHERE id = '2'", "r2");
+    expect_row(db, "SELECT policy FROM holdfast_type WHERE type = 'claim'", "optimistic");
+    expect_row(db, "SELECT group_concat(kind) FROM (SELECT kind FROM holdfast_event ORDER BY seq)",
+               "session_opened,acquired,acquired,released,type_set");
+    expect_int(sqlite3_close(db), SQLITE_OK);
 }
 
 /* P3 */
@@ -398,6 +449,7 @@ static const suite_test sqlite_file_tests[] = {
     TEST_FILE(a_network_filesystem_is_refused_pointing_to_serve),
     TEST_FILE(locks_are_found_again_after_closing_and_opening),
     TEST_FILE(two_handles_on_one_file_see_the_same_locks),
+    TEST_FILE(the_tables_say_what_the_answers_said),
     TEST_FILE(another_programs_open_change_is_busy_in_under_a_second),
     TEST_FILE(namespaces_of_one_file_do_not_see_each_other),
     TEST_FILE(the_grade_of_a_file_is_disk),

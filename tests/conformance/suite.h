@@ -25,11 +25,13 @@ typedef struct suite_theme {
     size_t count;
 } suite_theme;
 
+/* clang-format off */
+
 /* Every theme, in reading order. */
-#define SUITE_THEMES(X)                                                                                                \
-    X(sessions) X(acquire) X(shared) X(several) X(expiry) X(lost) X(fence) X(release) X(renew) X(force) X(handover)    \
-    X(requests) X(types) X(list) X(lookup) X(events) X(sweep) X(request_ids) X(unsure) X(batch) X(limits) X(names)     \
-    X(bad_input) X(secrets) X(urls) X(sqlite_file) X(backup) X(manager)
+#define SUITE_THEMES(X)                                                                                      \
+    X(sessions) X(acquire) X(shared) X(several) X(expiry) X(lost) X(fence) X(release) X(renew) X(force)      \
+    X(handover) X(requests) X(types) X(list) X(lookup) X(events) X(sweep) X(request_ids) X(unsure) X(batch)  \
+    X(limits) X(names) X(bad_input) X(secrets) X(urls) X(sqlite_file) X(backup) X(manager)
 
 #define SUITE_DECLARE(theme) extern const suite_theme theme##_theme;
 SUITE_THEMES(SUITE_DECLARE)
@@ -38,7 +40,9 @@ SUITE_THEMES(SUITE_DECLARE)
 #define TEST(sentence) {#sentence, sentence, ANY_STORE}
 #define TEST_KEEPING(sentence) {#sentence, sentence, KEEPING_STORE}
 #define TEST_FILE(sentence) {#sentence, sentence, FILE_STORE}
-#define THEME(theme)                                                                                                   \
+#define THEME(theme)                                                                                         \
     const suite_theme theme##_theme = {#theme, theme##_tests, sizeof theme##_tests / sizeof *theme##_tests}
+
+/* clang-format on */
 
 #endif

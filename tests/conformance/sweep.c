@@ -5,21 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Sweeps until there is no more; how many rows that were. */
-static size_t sweep_all(world *w, size_t limit)
-{
-    size_t swept = 0;
-    for (int calls = 0; calls < 1000; calls++) {
-        const hf_answer *answer = done(w, SWEEP, .limit = limit);
-        if (limit)
-            expect_true(answer->swept <= limit);
-        swept += answer->swept;
-        if (!answer->more)
-            return swept;
-    }
-    check_failed(__FILE__, __LINE__, "the sweep never ends");
-}
-
 /* P7 */
 static void what_lives_is_not_swept(world *w)
 {
@@ -101,7 +86,8 @@ static void each_call_does_bounded_work_and_says_whether_there_is_more(world *w)
 /* P7: nothing depends on it but space. */
 static void a_sweep_changes_no_answer(world *w)
 {
-    hf_credentials dead = person_idle(w, "alice", "Alice Chen", MINUTE), bob = person_idle(w, "bob", "Bob Smith", HOUR);
+    hf_credentials dead = person_idle(w, "alice", "Alice Chen", MINUTE),
+                   bob = person_idle(w, "bob", "Bob Smith", HOUR);
     done(w, ACQUIRE, BY(dead), ON("policy", "1"));
     done(w, ACQUIRE, BY(dead), ON("policy", "2"), .mode = HF_SHARED);
     done(w, ACQUIRE, BY(bob), ON("policy", "2"), .mode = HF_SHARED);
@@ -123,7 +109,8 @@ static void a_sweep_changes_no_answer(world *w)
 
 static void an_ended_session_is_known_for_a_day_and_then_forgotten(world *w)
 {
-    hf_credentials closed = person(w, "alice", "Alice Chen"), died = person_idle(w, "bob", "Bob Smith", MINUTE);
+    hf_credentials closed = person(w, "alice", "Alice Chen"),
+                   died = person_idle(w, "bob", "Bob Smith", MINUTE);
     done(w, CLOSE, BY(closed));
     clock_forward(w, MINUTE);
     sweep_all(w, 0);

@@ -22,7 +22,8 @@ static void each_policy_takes_the_modes_it_is_for(world *w)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (rows[i].policy != HF_POLICY_NONE)
             done(w, TYPE_SET, .type = rows[i].type, .policy = rows[i].policy);
-        hf_status exclusive = rows[i].exclusive ? HF_OK : HF_INVALID, shared = rows[i].shared ? HF_OK : HF_INVALID;
+        hf_status exclusive = rows[i].exclusive ? HF_OK : HF_INVALID,
+                  shared = rows[i].shared ? HF_OK : HF_INVALID;
         const hf_answer *got = refused(w, exclusive, ACQUIRE, BY(alice), ON(rows[i].type, "1"));
         if (exclusive != HF_OK)
             expect_contains(got->message, rows[i].type);
@@ -98,7 +99,8 @@ static void more_than_the_longest_ttl_is_invalid(world *w)
     done(w, TYPE_SET, .type = "policy", .policy = HF_POLICY_READ_WRITE, .ttl_max_us = HOUR);
     const hf_answer *no = refused(w, HF_INVALID, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = HOUR + 1);
     expect_contains(no->message, "policy");
-    expect_int(done(w, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = HOUR)->locks[0].ends_us, w->now_us + HOUR);
+    expect_int(done(w, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = HOUR)->locks[0].ends_us,
+               w->now_us + HOUR);
     refused(w, HF_INVALID, RENEW, BY(alice), ON("policy", "1"), .ttl_us = HOUR + 1);
     done(w, RENEW, BY(alice), ON("policy", "1"), .ttl_us = HOUR);
 }
@@ -124,9 +126,11 @@ static void a_policy_does_not_change_while_locks_live(world *w)
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", MINUTE);
     done(w, TYPE_SET, .type = "policy", .policy = HF_POLICY_READ_WRITE);
     done(w, ACQUIRE, BY(alice), ON("policy", "1"), .mode = HF_SHARED);
-    static const hf_policy others[] = {HF_POLICY_OPTIMISTIC, HF_POLICY_EXCLUSIVE_WRITE, HF_POLICY_EXCLUSIVE_READ};
+    static const hf_policy others[] = {HF_POLICY_OPTIMISTIC, HF_POLICY_EXCLUSIVE_WRITE,
+                                       HF_POLICY_EXCLUSIVE_READ};
     for (size_t i = 0; i < 3; i++)
-        expect_contains(refused(w, HF_INVALID, TYPE_SET, .type = "policy", .policy = others[i])->message, "policy");
+        expect_contains(refused(w, HF_INVALID, TYPE_SET, .type = "policy", .policy = others[i])->message,
+                        "policy");
     done(w, TYPE_SET, .type = "claim", .policy = HF_POLICY_OPTIMISTIC);
     done(w, RELEASE, BY(alice), ON("policy", "1"));
     done(w, TYPE_SET, .type = "policy", .policy = HF_POLICY_EXCLUSIVE_WRITE);

@@ -4,8 +4,8 @@
  * asking again both must look the same. */
 #include "suite.h"
 
-#include <store/store.h>
 #include <stdlib.h>
+#include <store/store.h>
 #include <string.h>
 
 typedef struct cast {
@@ -31,11 +31,11 @@ typedef struct change {
     void (*fill)(hf_batch *batch, const cast *c);
 } change;
 
-#define CHANGE(title, op, ...)                                                                                         \
-    static void fill_##title(hf_batch *batch, const cast *c)                                                           \
-    {                                                                                                                  \
-        (void)c;                                                                                                       \
-        add(batch, op, .request_id = "r-" #title, __VA_ARGS__);                                                        \
+#define CHANGE(title, op, ...)                                                                               \
+    static void fill_##title(hf_batch *batch, const cast *c)                                                 \
+    {                                                                                                        \
+        (void)c;                                                                                             \
+        add(batch, op, .request_id = "r-" #title, __VA_ARGS__);                                              \
     }
 
 CHANGE(open, SESSION_OPEN, BY(c->fresh), .user = "carol")
@@ -62,22 +62,14 @@ static void fill_run(hf_batch *batch, const cast *c)
 }
 
 static const change changes[] = {
-    {"open", false, fill_open},
-    {"replace", false, fill_replace},
-    {"beat", false, fill_beat},
-    {"close", false, fill_close},
-    {"acquire", false, fill_acquire},
-    {"upgrade", false, fill_upgrade},
-    {"renew", true, fill_renew},
-    {"downgrade", false, fill_downgrade},
-    {"release", false, fill_release},
-    {"release_all", false, fill_release_all},
-    {"request", true, fill_request},
-    {"hand_over", false, fill_hand_over},
-    {"force", false, fill_force},
-    {"force_by_session", false, fill_force_by_session},
-    {"type_set", true, fill_type_set},
-    {"run", false, fill_run},
+    {"open", false, fill_open},        {"replace", false, fill_replace},
+    {"beat", false, fill_beat},        {"close", false, fill_close},
+    {"acquire", false, fill_acquire},  {"upgrade", false, fill_upgrade},
+    {"renew", true, fill_renew},       {"downgrade", false, fill_downgrade},
+    {"release", false, fill_release},  {"release_all", false, fill_release_all},
+    {"request", true, fill_request},   {"hand_over", false, fill_hand_over},
+    {"force", false, fill_force},      {"force_by_session", false, fill_force_by_session},
+    {"type_set", true, fill_type_set}, {"run", false, fill_run},
 };
 enum { CHANGES = sizeof changes / sizeof *changes };
 

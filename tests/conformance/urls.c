@@ -20,8 +20,9 @@ static void a_url_of_no_known_scheme_is_invalid(world *w)
 {
     (void)w;
     static const char *const bad[] = {
-        NULL, "", ":", "memory", "sqlite", "nosuch:", "nosuch://host/db", "MEMORY:", " memory:", "memoryx:",
-        "fault+memory:", "/a/path.db", "trace+nosuch:", "\x01\x02:", "\xff:",
+        NULL,      "",         ":",        "memory",        "sqlite",     "nosuch:",       "nosuch://host/db",
+        "MEMORY:", " memory:", "memoryx:", "fault+memory:", "/a/path.db", "trace+nosuch:", "\x01\x02:",
+        "\xff:",
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         cannot_open(bad[i], HF_INVALID);

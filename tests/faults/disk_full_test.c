@@ -241,14 +241,13 @@ static bool write_text(const char *path, const char *text)
 /* Mounts of this process alone; without rights, in a user namespace of its own. */
 static bool own_mounts(void)
 {
-    char map[64];
-    unsigned uid = getuid();
+    char users[64], groups[64];
+    snprintf(users, sizeof users, "%u %u 1", getuid(), getuid());
+    snprintf(groups, sizeof groups, "%u %u 1", getgid(), getgid());
     if (unshare(CLONE_NEWNS) == 0)
         return true;
-    if (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0)
-        return false;
-    snprintf(map, sizeof map, "%u %u 1", uid, uid);
-    return write_text("/proc/self/uid_map", map);
+    return unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0 && write_text("/proc/self/uid_map", users) &&
+           write_text("/proc/self/setgroups", "deny") && write_text("/proc/self/gid_map", groups);
 }
 
 static char mounted[HF_URL_MAX], ballast[HF_URL_MAX + 16];

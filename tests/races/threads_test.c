@@ -37,14 +37,12 @@ static void race_on(const place *at)
     race_worker workers[THREADS + 1] = {0};
     race_log *logs[THREADS + 1];
     pthread_t threads[THREADS];
-    race_drift drift;
+    race_weather weather;
     int seconds = race_seconds(3, 20);
     memset(&board, 0, sizeof board);
     place_fresh(at, url);
     expect(HF_OK, hf_manager_open(url, &manager, &err), err);
-    board.offset_us = race_offset_us();
-    race_drift_begin(&drift, board.offset_us);
-    int64_t until_us = race_now_us() + (int64_t)seconds * 1000000;
+    race_begin(&board, &weather, seconds);
     for (uint32_t i = 0; i <= THREADS; i++) {
         logs[i] = log_new();
         workers[i] = (race_worker){.manager = manager,
@@ -52,7 +50,6 @@ static void race_on(const place *at)
                                    .log = logs[i],
                                    .client = i,
                                    .seed = i + 1,
-                                   .until_us = until_us,
                                    .reads_events = i == 0};
     }
     uint32_t number;
@@ -63,15 +60,15 @@ static void race_on(const place *at)
         workers[i].common_number = number;
         expect_int(pthread_create(&threads[i], NULL, worker_main, &workers[i]), 0);
     }
-    while (race_now_us() < until_us) {
+    while (!race_is_over(&board, logs, THREADS)) {
         usleep(20000);
-        race_drift_note(&drift);
+        race_weather_note(&weather);
     }
     for (uint32_t i = 0; i < THREADS; i++)
         expect_int(pthread_join(threads[i], NULL), 0);
     hf_session_free(common);
     printf("# %s, %d threads, %d seconds\n", at->name, THREADS, seconds);
-    race_judge(manager, logs, THREADS + 1, &drift, (size_t)seconds * 10, (size_t)seconds);
+    race_judge(manager, logs, THREADS + 1, &weather);
     for (uint32_t i = 0; i <= THREADS; i++)
         free(logs[i]);
     hf_manager_close(manager);

@@ -20,8 +20,8 @@
 #define SANITIZED 0
 #endif
 
-#define CALLS_MIN 3000
-#define GRANTS_MIN 100
+#define CALLS_MIN      3000
+#define GRANTS_MIN     100
 #define TAKE_OVERS_MIN 5
 
 void race_weather_begin(race_weather *weather, int64_t offset_us)
@@ -181,10 +181,11 @@ void race_judge(hf_manager *manager, race_log *const *logs, size_t count, const 
     check_history(all.records, all.count, slack_us, &report);
     free(all.records);
     check_print(&report, stdout);
-    printf("# %zu clients, %zu reads, %zu busy; the longest call took %lld ms, the longest sync beside it %lld ms; clock "
+    printf("# %zu clients, %zu reads, %zu busy; the longest call took %lld ms, the longest sync beside it "
+           "%lld ms; clock "
            "slack %lld us\n",
-           count, all.reads, all.busy, (long long)(all.longest_us / 1000), (long long)(weather->slowest_us / 1000),
-           (long long)slack_us);
+           count, all.reads, all.busy, (long long)(all.longest_us / 1000),
+           (long long)(weather->slowest_us / 1000), (long long)slack_us);
     expect_int(report.faults, 0);
     expect_int(all.surprises, 0);
     judge_events(manager, logs, count, &report);

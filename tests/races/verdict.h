@@ -19,7 +19,7 @@ void race_weather_note(race_weather *weather);
 /* Begins a race that lasts so many seconds. */
 void race_begin(race_board *board, race_weather *weather, int seconds);
 
-/* Whether it is over. On a machine so slow that little has happened it goes on, for up to four times as long. */
+/* Whether it is over; to be asked often. On a machine so slow that little has happened it goes on, for up to 40 s. */
 bool race_is_over(race_board *board, race_log *const *logs, size_t count);
 
 /* Seconds a race runs: HF_TEST_SECONDS, else `seconds`, half of it with a sanitizer. */

@@ -15,7 +15,9 @@
 
 /* What all clients of a race see, in shared memory. */
 typedef struct race_board {
-    int64_t offset_us;         /* the store's clock minus CLOCK_MONOTONIC, when the race began */
+    int64_t offset_us; /* the store's clock minus CLOCK_MONOTONIC, when the race began */
+    int64_t began_us;  /* CLOCK_MONOTONIC */
+    _Atomic int64_t until_us;
     _Atomic uint32_t sessions; /* numbers given out */
     struct {
         _Atomic bool open; /* the id can be read */

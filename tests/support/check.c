@@ -17,15 +17,16 @@ void check_failed(const char *file, int line, const char *format, ...)
     abort(); /* _fail jumps back into cmocka */
 }
 
-void check_status(hf_status expected, hf_status actual, const char *message, const char *what, const char *file,
-                  int line)
+void check_status(hf_status expected, hf_status actual, const char *message, const char *what,
+                  const char *file, int line)
 {
     if (actual != expected)
-        check_failed(file, line, "%s came to %s, not %s: %s", what, hf_status_wire(actual), hf_status_wire(expected),
-                     message && *message ? message : "(without a sentence)");
+        check_failed(file, line, "%s came to %s, not %s: %s", what, hf_status_wire(actual),
+                     hf_status_wire(expected), message && *message ? message : "(without a sentence)");
 }
 
-void check_call(hf_status expected, hf_status actual, const hf_error *err, const char *what, const char *file, int line)
+void check_call(hf_status expected, hf_status actual, const hf_error *err, const char *what, const char *file,
+                int line)
 {
     check_status(expected, actual, actual == HF_OK ? NULL : err->message, what, file, line);
     if (actual == HF_OK)
@@ -49,7 +50,8 @@ void check_text(const char *actual, const char *expected, const char *what, cons
         check_failed(file, line, "%s is \"%s\", not \"%s\"", what, actual ? actual : "(NULL)", expected);
 }
 
-void check_contains(const char *text, const char *part, bool wanted, const char *what, const char *file, int line)
+void check_contains(const char *text, const char *part, bool wanted, const char *what, const char *file,
+                    int line)
 {
     if (!text)
         check_failed(file, line, "%s is NULL", what);

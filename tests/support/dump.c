@@ -16,7 +16,8 @@ static void dump_names(FILE *out, const hf_op *op)
             op->replaces ? op->replaces->id : "-", or_dash(op->type), or_dash(op->id));
     fprintf(out, " target=%s user=%s name=%s actor=%s caller=%s", or_dash(op->target), or_dash(op->user),
             or_dash(op->name), or_dash(op->actor), or_dash(op->caller));
-    fprintf(out, " purpose=%s text=%s request=%s", or_dash(op->purpose), or_dash(op->text), or_dash(op->request_id));
+    fprintf(out, " purpose=%s text=%s request=%s", or_dash(op->purpose), or_dash(op->text),
+            or_dash(op->request_id));
 }
 
 void dump_op(FILE *out, const hf_op *op)
@@ -39,8 +40,8 @@ void dump_lock(FILE *out, const hf_lock *lock)
 
 static void dump_request(FILE *out, const hf_request *it)
 {
-    fprintf(out, "  request %s/%s by %s %s \"%s\" \"%s\" at=%lld\n", it->resource.type, it->resource.id, it->session,
-            it->user, it->name, it->message, (long long)it->at_us);
+    fprintf(out, "  request %s/%s by %s %s \"%s\" \"%s\" at=%lld\n", it->resource.type, it->resource.id,
+            it->session, it->user, it->name, it->message, (long long)it->at_us);
 }
 
 static void dump_lost(FILE *out, const hf_lost *it)
@@ -51,30 +52,33 @@ static void dump_lost(FILE *out, const hf_lost *it)
 
 static void dump_session(FILE *out, const hf_session_info *it)
 {
-    fprintf(out, "  session %s %s \"%s\" idle=%lld opened=%lld expires=%lld ended=%lld\n", it->id, it->user, it->name,
-            (long long)it->idle_us, (long long)it->opened_us, (long long)it->expires_us, (long long)it->ended_us);
+    fprintf(out, "  session %s %s \"%s\" idle=%lld opened=%lld expires=%lld ended=%lld\n", it->id, it->user,
+            it->name, (long long)it->idle_us, (long long)it->opened_us, (long long)it->expires_us,
+            (long long)it->ended_us);
 }
 
 static void dump_type(FILE *out, const hf_type *it)
 {
-    fprintf(out, "  type %s %s ttl=%lld max=%lld\n", it->type, hf_policy_name(it->policy), (long long)it->ttl_us,
-            (long long)it->ttl_max_us);
+    fprintf(out, "  type %s %s ttl=%lld max=%lld\n", it->type, hf_policy_name(it->policy),
+            (long long)it->ttl_us, (long long)it->ttl_max_us);
 }
 
 void dump_event(FILE *out, const hf_event *it)
 {
-    fprintf(out, "  event %lld at=%lld %s %s/%s session=%s user=%s actor=%s fence=%lld \"%s\"\n", (long long)it->seq,
-            (long long)it->at_us, hf_event_kind_name(it->kind), it->resource.type, it->resource.id, it->session,
-            it->user, it->actor, (long long)it->fence, it->reason);
+    fprintf(out, "  event %lld at=%lld %s %s/%s session=%s user=%s actor=%s fence=%lld \"%s\"\n",
+            (long long)it->seq, (long long)it->at_us, hf_event_kind_name(it->kind), it->resource.type,
+            it->resource.id, it->session, it->user, it->actor, (long long)it->fence, it->reason);
 }
 
 void dump_answer(FILE *out, const hf_op *op)
 {
     const hf_answer *it = &op->answer;
-    fprintf(out, " %s outcome=%d now=%lld locks=%zu swept=%zu more=%d first_seq=%lld last_seq=%lld next=%s/%s/%s %s\n",
-            hf_status_wire(it->status), (int)it->outcome, (long long)it->now_us, it->locks_count, it->swept, it->more,
-            (long long)it->first_seq, (long long)it->last_seq, it->next.resource.type, it->next.resource.id, it->next.session,
-            it->message ? it->message : "");
+    fprintf(
+        out,
+        " %s outcome=%d now=%lld locks=%zu swept=%zu more=%d first_seq=%lld last_seq=%lld next=%s/%s/%s %s\n",
+        hf_status_wire(it->status), (int)it->outcome, (long long)it->now_us, it->locks_count, it->swept,
+        it->more, (long long)it->first_seq, (long long)it->last_seq, it->next.resource.type,
+        it->next.resource.id, it->next.session, it->message ? it->message : "");
     for (size_t i = 0; it->locks && i < it->locks_count; i++)
         dump_lock(out, &it->locks[i]);
     for (size_t i = 0; i < it->requests_count; i++)
@@ -242,8 +246,8 @@ static const char *rows_flaw(const hf_op *op)
             return lock_flaw(op, &it->locks[i]);
     for (size_t i = 0; i < it->requests_count; i++) {
         const hf_request *row = &it->requests[i];
-        if (!clean_resource(&row->resource) || !CLEAN(row->session) || !CLEAN(row->user) || !CLEAN(row->name) ||
-            !CLEAN(row->message))
+        if (!clean_resource(&row->resource) || !CLEAN(row->session) || !CLEAN(row->user) ||
+            !CLEAN(row->name) || !CLEAN(row->message))
             return "a request has bytes after the end of a text";
     }
     for (size_t i = 0; i < it->lost_count; i++) {
@@ -260,8 +264,8 @@ static const char *rows_flaw(const hf_op *op)
     }
     for (size_t i = 0; i < it->events_count; i++) {
         const hf_event *row = &it->events[i];
-        if (!clean_resource(&row->resource) || !CLEAN(row->session) || !CLEAN(row->user) || !CLEAN(row->actor) ||
-            !CLEAN(row->reason))
+        if (!clean_resource(&row->resource) || !CLEAN(row->session) || !CLEAN(row->user) ||
+            !CLEAN(row->actor) || !CLEAN(row->reason))
             return "an event has bytes after the end of a text";
         if (row->seq <= 0 || row->kind < 0 || row->kind >= HF_EVENT_KINDS)
             return "an event has no number or kind";

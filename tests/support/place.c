@@ -91,7 +91,8 @@ static void discard_file(const place *at, const char *url)
 static void fresh_namespace(const place *at, char *url)
 {
     char mark = strchr(at->url, '?') ? '&' : '?';
-    snprintf(url, HF_URL_MAX, "%.*s%cnamespace=t%d_%u", HF_URL_MAX - 64, at->url, mark, (int)getpid(), ++counter);
+    snprintf(url, HF_URL_MAX, "%.*s%cnamespace=t%d_%u", HF_URL_MAX - 64, at->url, mark, (int)getpid(),
+             ++counter);
 }
 
 /* The first that fits counts. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The world of one test; see world.h. */
 #include <stdlib.h>
-#include <string.h>
 #include <store/store.h>
+#include <string.h>
 #include <support/world.h>
 
 static void world_store_open(world *w)
@@ -185,8 +185,9 @@ const hf_answer *asked(world *w, hf_status status, const hf_op *op, const char *
     else
         asked_op->answer = (hf_answer){.status = came_to, .message = NULL};
     if (status != HF_STATUS_COUNT)
-        check_status(status, asked_op->answer.status, came_to == HF_OK ? asked_op->answer.message : err.message,
-                     hf_op_kind_name(op->kind), file, line);
+        check_status(status, asked_op->answer.status,
+                     came_to == HF_OK ? asked_op->answer.message : err.message, hf_op_kind_name(op->kind),
+                     file, line);
     if (before)
         unchanged_since(w, before, file, line);
     return &asked_op->answer;
@@ -227,6 +228,20 @@ size_t news_count(const hf_event *events, size_t count, hf_event_kind kind)
     for (size_t i = 0; i < count; i++)
         found += events[i].kind == kind;
     return found;
+}
+
+size_t sweep_all(world *w, size_t limit)
+{
+    size_t swept = 0;
+    for (int calls = 0; calls < 1000; calls++) {
+        const hf_answer *answer = done(w, SWEEP, .limit = limit);
+        if (limit)
+            expect_true(answer->swept <= limit);
+        swept += answer->swept;
+        if (!answer->more)
+            return swept;
+    }
+    check_failed(__FILE__, __LINE__, "the sweep never ends");
 }
 
 char *snapshot(world *w)

@@ -13,10 +13,10 @@
 #define WORLD_BEGINS_US INT64_C(1794739623123456)
 
 #define MILLISECOND INT64_C(1000)
-#define SECOND INT64_C(1000000)
-#define MINUTE (60 * SECOND)
-#define HOUR (60 * MINUTE)
-#define DAY (24 * HOUR)
+#define SECOND      INT64_C(1000000)
+#define MINUTE      (60 * SECOND)
+#define HOUR        (60 * MINUTE)
+#define DAY         (24 * HOUR)
 
 typedef struct world {
     const place *at;
@@ -24,8 +24,8 @@ typedef struct world {
     hf_store *store;
     hf_manager *manager; /* NULL until world_manager; owns the store from then on */
     int64_t now_us;
-    int64_t seen_seq;    /* the last event that news() told */
-    hf_batch **batches;  /* every batch of this test: answers stay until its end */
+    int64_t seen_seq;   /* the last event that news() told */
+    hf_batch **batches; /* every batch of this test: answers stay until its end */
     size_t batches_count;
     hf_credentials *secrets; /* every key that may not be told */
     size_t secrets_count;
@@ -63,11 +63,12 @@ void keep_secret(world *w, const hf_credentials *secret);
  * answer lives until the end of the test:
  *     const hf_answer *no = refused(w, HF_LOCKED, ACQUIRE, BY(bob), ON("policy", "1")); */
 #define done(w, op, ...) asked((w), HF_OK, &(hf_op){.kind = HF_OP_##op, __VA_ARGS__}, __FILE__, __LINE__)
-#define refused(w, status, op, ...) asked((w), (status), &(hf_op){.kind = HF_OP_##op, __VA_ARGS__}, __FILE__, __LINE__)
-#define tried(w, op, ...)                                                                                              \
+#define refused(w, status, op, ...)                                                                          \
+    asked((w), (status), &(hf_op){.kind = HF_OP_##op, __VA_ARGS__}, __FILE__, __LINE__)
+#define tried(w, op, ...)                                                                                    \
     asked((w), HF_STATUS_COUNT, &(hf_op){.kind = HF_OP_##op, __VA_ARGS__}, __FILE__, __LINE__)
 #define BY(credentials) .session = &(credentials)
-#define ON(type_, id_) .type = (type_), .id = (id_)
+#define ON(type_, id_)  .type = (type_), .id = (id_)
 
 const hf_answer *asked(world *w, hf_status status, const hf_op *op, const char *file, int line);
 
@@ -77,7 +78,7 @@ hf_batch *batch_of(world *w, size_t capacity);
 void add_op(hf_batch *batch, const hf_op *op);
 
 /* Executes it and looks at every answer; run() demands that the batch as a whole is HF_OK. */
-#define run(w, batch) run_batch((w), HF_OK, (batch), __FILE__, __LINE__)
+#define run(w, batch)                 run_batch((w), HF_OK, (batch), __FILE__, __LINE__)
 #define run_refused(w, status, batch) run_batch((w), (status), (batch), __FILE__, __LINE__)
 void run_batch(world *w, hf_status status, hf_batch *batch, const char *file, int line);
 
@@ -93,6 +94,9 @@ void news_skip(world *w);
 
 /* How many of these events are of that kind. */
 size_t news_count(const hf_event *events, size_t count, hf_event_kind kind);
+
+/* Sweeps until there is no more; how many rows that were. `limit` 0 is the store's own. */
+size_t sweep_all(world *w, size_t limit);
 
 /* All that can be seen of the store now, freed with the test; unchanged() demands that it is still so. */
 char *snapshot(world *w);

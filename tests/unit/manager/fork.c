@@ -17,21 +17,21 @@ typedef struct family {
 } family;
 
 /* In the child a failed check is an exit code: cmocka's way back leads into the parent's tests. */
-#define CHILD_EXPECT(condition)                                                                                        \
-    do {                                                                                                               \
-        if (!(condition)) {                                                                                            \
-            fprintf(stderr, "in the child: %s:%d: %s\n", __FILE__, __LINE__, #condition);                              \
-            _exit(1);                                                                                                  \
-        }                                                                                                              \
+#define CHILD_EXPECT(condition)                                                                              \
+    do {                                                                                                     \
+        if (!(condition)) {                                                                                  \
+            fprintf(stderr, "in the child: %s:%d: %s\n", __FILE__, __LINE__, #condition);                    \
+            _exit(1);                                                                                        \
+        }                                                                                                    \
     } while (0)
 
-#define REFUSED(call)                                                                                                  \
-    do {                                                                                                               \
-        hf_error err = {0};                                                                                            \
-        hf_status status = (call);                                                                                     \
-        if (status != HF_INVALID)                                                                                      \
-            fprintf(stderr, "%s came to %s\n", #call, hf_status_wire(status));                                         \
-        CHILD_EXPECT(status == HF_INVALID && err.status == HF_INVALID && strstr(err.message, "fork"));                 \
+#define REFUSED(call)                                                                                        \
+    do {                                                                                                     \
+        hf_error err = {0};                                                                                  \
+        hf_status status = (call);                                                                           \
+        if (status != HF_INVALID)                                                                            \
+            fprintf(stderr, "%s came to %s\n", #call, hf_status_wire(status));                               \
+        CHILD_EXPECT(status == HF_INVALID && err.status == HF_INVALID && strstr(err.message, "fork"));       \
     } while (0)
 
 static void every_call(family *f)
@@ -112,7 +112,8 @@ static void run_child(family *f)
 static void with_family(const char *url, bool keeper, void (*child)(family *))
 {
     hf_error err = {0};
-    family f = {.url = url, .child = child, .held = resource_of("policy/1"), .other = resource_of("policy/2")};
+    family f = {
+        .url = url, .child = child, .held = resource_of("policy/1"), .other = resource_of("policy/2")};
     expect(HF_OK, hf_manager_open(url, &f.manager, &err), err);
     hf_session_options options = {.user = "parent"};
     expect(HF_OK, hf_session_open(f.manager, &options, &f.session, &err), err);

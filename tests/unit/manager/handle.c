@@ -343,8 +343,10 @@ static void a_repeated_open_is_not_taken_for_a_beat(void **state)
     world *w = begin();
     hf_error err = {0};
     hf_session *first = NULL, *again = NULL;
-    hf_session_options options = {
-        .user = "alice", .idle_us = MINUTE, .key = "00112233445566778899aabbccddeeff", .request_id = "open-1"};
+    hf_session_options options = {.user = "alice",
+                                  .idle_us = MINUTE,
+                                  .key = "00112233445566778899aabbccddeeff",
+                                  .request_id = "open-1"};
     expect(HF_OK, hf_session_open(world_manager(w), &options, &first, &err), err);
     pass(w, 40 * SECOND);
     expect(HF_OK, hf_session_open(world_manager(w), &options, &again, &err), err);
@@ -393,7 +395,8 @@ static void what_was_granted_elsewhere_is_not_held_here(void **state)
     hf_session *first = work_idle(w, "alice", MINUTE), *second = NULL;
     take(first, "policy/1", 0);
     char id_and_key[HF_SESSION_ID_SIZE + HF_KEY_SIZE];
-    snprintf(id_and_key, sizeof id_and_key, "%s.%s", hf_session_id(first), hf_session_credentials(first)->key);
+    snprintf(id_and_key, sizeof id_and_key, "%s.%s", hf_session_id(first),
+             hf_session_credentials(first)->key);
     expect(HF_OK, hf_session_attach(world_manager(w), id_and_key, &second, &err), err);
     expect_true(!held(second, "policy/1"));
     take(second, "policy/1", 0);

@@ -89,11 +89,12 @@ static void scene_close(scene *s)
 /* ---- the calls ---- */
 
 #define CALL(name) static hf_status call_##name(scene *s, hf_error *err)
-#define M world_manager(s->w)
+#define M          world_manager(s->w)
 
 CALL(session_open)
 {
-    hf_session_options options = {.user = "carol", .name = "Carol Jones", .key = "00112233445566778899aabbccddeeff"};
+    hf_session_options options = {
+        .user = "carol", .name = "Carol Jones", .key = "00112233445566778899aabbccddeeff"};
     return hf_session_open(M, &options, &s->fresh, err);
 }
 
@@ -252,15 +253,41 @@ typedef struct call {
     int64_t later_us; /* how long after the scene was set */
 } call;
 
-#define ROW(name, later) {#name, call_##name, later}
+#define ROW(name, later)                                                                                     \
+    {                                                                                                        \
+#name, call_##name, later                                                                            \
+    }
 
 static const call calls[] = {
-    ROW(session_open, 0), ROW(session_replace, 0), ROW(session_attach, 0), ROW(beat, 0),     ROW(close, 0),
-    ROW(acquire, 0),      ROW(upgrade, 0),         ROW(acquire_all, 0),    ROW(renew, 0),    ROW(downgrade, 0),
-    ROW(release, 0),      ROW(release_all, 0),     ROW(holds, 0),          ROW(request, 0),  ROW(hand_over, 0),
-    ROW(force_release, 0), ROW(who, 0),            ROW(lookup, 0),         ROW(list, 0),     ROW(sessions, 0),
-    ROW(type_set, 0),     ROW(type_get, 0),        ROW(types, 0),          ROW(events, 0),   ROW(sweep, 20 * MINUTE),
-    {"late_sweep", call_sweep, 2 * DAY}, ROW(poll, 0),            ROW(refused, 0),        ROW(refused_run, 0),
+    ROW(session_open, 0),
+    ROW(session_replace, 0),
+    ROW(session_attach, 0),
+    ROW(beat, 0),
+    ROW(close, 0),
+    ROW(acquire, 0),
+    ROW(upgrade, 0),
+    ROW(acquire_all, 0),
+    ROW(renew, 0),
+    ROW(downgrade, 0),
+    ROW(release, 0),
+    ROW(release_all, 0),
+    ROW(holds, 0),
+    ROW(request, 0),
+    ROW(hand_over, 0),
+    ROW(force_release, 0),
+    ROW(who, 0),
+    ROW(lookup, 0),
+    ROW(list, 0),
+    ROW(sessions, 0),
+    ROW(type_set, 0),
+    ROW(type_get, 0),
+    ROW(types, 0),
+    ROW(events, 0),
+    ROW(sweep, 20 * MINUTE),
+    {"late_sweep", call_sweep, 2 * DAY},
+    ROW(poll, 0),
+    ROW(refused, 0),
+    ROW(refused_run, 0),
 };
 
 /* ---- making each of them fail ---- */
@@ -315,7 +342,8 @@ static bool fails_at(const shortage *of, const call *it, const char *after, unsi
     scarcity_begin(of->whose, n, lasting);
     hf_status status = make(it, &s, &err);
     bool failed = scarcity_end();
-    snprintf(what, sizeof what, "%s, with allocation %u%s failing,", it->name, n, lasting ? " and all after it" : "");
+    snprintf(what, sizeof what, "%s, with allocation %u%s failing,", it->name, n,
+             lasting ? " and all after it" : "");
     if (status != HF_OK)
         check_status(HF_NO_MEMORY, status, err.message, what, __FILE__, __LINE__);
     else if (s.more) /* a sweep that was cut short has said that there is more to do */
@@ -416,8 +444,8 @@ int main(void)
             turns[count] = (turn){.of = &shortages[s], .it = &calls[i]};
             snprintf(turns[count].name, sizeof turns[count].name, "%s: every_allocation_of_%s_fails_in_turn",
                      shortages[s].name, calls[i].name);
-            tests[count] =
-                (struct CMUnitTest){turns[count].name, every_allocation_fails_in_turn, NULL, NULL, &turns[count]};
+            tests[count] = (struct CMUnitTest){turns[count].name, every_allocation_fails_in_turn, NULL, NULL,
+                                               &turns[count]};
         }
     tests[count++] = (struct CMUnitTest)cmocka_unit_test(opening_a_store_fails_cleanly);
     return _cmocka_run_group_tests("scarcity", tests, count, NULL, NULL);

@@ -53,7 +53,7 @@ static void office_open(office *o, const char *url)
         snprintf(o->resources[i].type, sizeof o->resources[i].type, "policy");
         snprintf(o->resources[i].id, sizeof o->resources[i].id, "%d", i);
     }
-    hf_session_options options = {.user = "shared", .idle_us = 2 * SECOND};
+    hf_session_options options = {.user = "shared", .idle_us = 10 * SECOND};
     expect(HF_OK, hf_session_open(o->manager, &options, &o->shared_session, &err), err);
     expect(HF_OK, hf_manager_listen(o->manager, count_notice, o, &err), err);
     expect(HF_OK, hf_manager_keeper_start(o->manager, &err), err);
@@ -132,10 +132,12 @@ static void *share(void *context)
             fits(o, hf_manager_who(o->manager, resource, &result, NULL), HF_OK);
             break;
         case 3:
-            fits(o, hf_session_acquire_all(o->shared_session, o->resources, RESOURCES, NULL, &result, NULL), HF_OK);
+            fits(o, hf_session_acquire_all(o->shared_session, o->resources, RESOURCES, NULL, &result, NULL),
+                 HF_OK);
             break;
         case 4:
-            fits(o, hf_manager_force_release(o->manager, resource, "root", "why", 0, NULL, NULL), HF_NOT_HELD);
+            fits(o, hf_manager_force_release(o->manager, resource, "root", "why", 0, NULL, NULL),
+                 HF_NOT_HELD);
             break;
         case 5:
             fits(o, hf_manager_poll(o->manager, NULL, NULL), HF_OK);
@@ -234,17 +236,17 @@ static void the_keeper_keeps_a_session_alive_and_without_it_it_dies(void **state
     expect(HF_OK, hf_manager_listen(o.manager, count_notice, &o, &err), err);
     expect(HF_OK, hf_manager_keeper_start(o.manager, &err), err);
     expect(HF_OK, hf_manager_keeper_start(o.manager, &err), err);
-    hf_session_options options = {.user = "alice", .idle_us = 600 * MILLISECOND};
+    hf_session_options options = {.user = "alice", .idle_us = SECOND};
     expect(HF_OK, hf_session_open(o.manager, &options, &o.shared_session, &err), err);
     hf_resource policy = resource_of("policy/1");
     expect(HF_OK, hf_session_acquire(o.shared_session, &policy, NULL, NULL, &err), err);
-    pause_us(1500000);
+    pause_us(2000000);
     expect_true(lives(o.manager, "alice"));
     expect_true(hf_session_is_held(o.shared_session, &policy));
     expect_int(o.notices, 0);
     hf_manager_keeper_stop(o.manager);
     hf_manager_keeper_stop(o.manager);
-    pause_us(700000);
+    pause_us(1100000);
     expect_true(!lives(o.manager, "alice"));
     expect_true(!hf_session_is_held(o.shared_session, &policy));
     expect_int(o.notices, 0);
@@ -276,7 +278,7 @@ static void the_keeper_tells_of_a_forced_release(void **state)
     memset(&o, 0, sizeof o);
     expect(HF_OK, hf_manager_open("memory:", &o.manager, &err), err);
     expect(HF_OK, hf_manager_listen(o.manager, count_notice, &o, &err), err);
-    hf_session_options options = {.user = "alice", .idle_us = 300 * MILLISECOND};
+    hf_session_options options = {.user = "alice", .idle_us = SECOND};
     expect(HF_OK, hf_session_open(o.manager, &options, &o.shared_session, &err), err);
     expect(HF_OK, hf_manager_keeper_start(o.manager, &err), err);
     hf_resource policy = resource_of("policy/1");
@@ -284,7 +286,7 @@ static void the_keeper_tells_of_a_forced_release(void **state)
     expect(HF_OK, hf_manager_force_release(o.manager, &policy, "root", "why", 0, NULL, &err), err);
     for (int i = 0; i < 300 && o.notices == 0; i++)
         pause_us(10000);
-    pause_us(250000);
+    pause_us(400000);
     expect_int(o.notices, 1);
     expect_true(!hf_session_is_held(o.shared_session, &policy));
     office_close(&o);
