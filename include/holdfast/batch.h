@@ -20,7 +20,7 @@ typedef enum hf_op_kind {
     HF_OP_BEAT,          /* session → sessions, locks_count, lost, requests */
     HF_OP_CLOSE,         /* session → locks_count released. Closing an ended session is ok */
     HF_OP_ACQUIRE,       /* session, type, id, (mode), (ttl_us), (purpose) → locks[0], outcome */
-    HF_OP_RENEW,         /* session, type, id, (ttl_us: 0 removes the bound), (purpose), (fence) → locks[0] */
+    HF_OP_RENEW,         /* session, type, id, (ttl_us: 0 gives the type's default or none), (purpose), (fence) → locks[0] */
     HF_OP_DOWNGRADE,     /* session, type, id, (fence) → locks[0] */
     HF_OP_RELEASE,       /* session, type, id, (fence) → locks[0]: what was released */
     HF_OP_RELEASE_ALL,   /* session → locks_count released */
@@ -64,6 +64,7 @@ typedef struct hf_cursor {
 typedef struct hf_answer {
     hf_status status;
     hf_outcome outcome;
+    bool pending; /* given inside the caller's own transaction: it counts when the caller commits */
     const char *message; /* one sentence when status is not HF_OK, else NULL */
     const hf_lock *locks; /* yours, or whoever stands in the way */
     size_t locks_count;
@@ -115,7 +116,7 @@ typedef struct hf_op {
 
 typedef struct hf_batch hf_batch;
 
-/* A batch with room for `capacity` ops (1 to HF_BATCH_OPS_MAX, else HF_TOO_LARGE). */
+/* A batch with room for `capacity` ops (1 to HF_BATCH_OPS_MAX; 0: HF_INVALID, more: HF_TOO_LARGE). */
 HF_API HF_MUST_USE hf_status hf_batch_new(size_t capacity, hf_batch **out, hf_error *err);
 HF_API void hf_batch_free(hf_batch *batch);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* One person's piece of work, the owner of locks. A handle is shared by threads if need be. Acquiring never waits
- * for a holder: it answers at once who stands in the way. */
+/* One person's piece of work, the owner of locks. A handle is shared by threads if need be. Acquiring never waits for a
+ * holder: it answers at once who stands in the way. Every changing call carries a request id; when the store's answer is
+ * unsure the call asks once more with it, so HF_UNSURE means that this could not be settled now. */
 #ifndef HOLDFAST_SESSION_H
 #define HOLDFAST_SESSION_H
 
@@ -60,10 +61,10 @@ HF_API HF_MUST_USE hf_status hf_session_acquire(hf_session *session, const hf_re
 HF_API HF_MUST_USE hf_status hf_session_acquire_all(hf_session *session, const hf_resource *resources, size_t count,
                                                     const hf_acquire_options *options, hf_result **out, hf_error *err);
 
-/* Sets the absolute bound anew, from now; ttl_us 0 gives the type's default or none. HF_NOT_HELD: it isn't yours any
- * more; it is never taken again by this. out may be NULL. */
+/* Sets the absolute bound anew, from now; ttl_us 0 gives the type's default or none. purpose NULL leaves it as it is.
+ * HF_NOT_HELD: it isn't yours any more; it is never taken again by this. out may be NULL. */
 HF_API HF_MUST_USE hf_status hf_session_renew(hf_session *session, const hf_resource *resource, int64_t ttl_us,
-                                              hf_lock *out, hf_error *err);
+                                              const char *purpose, hf_lock *out, hf_error *err);
 
 /* Exclusive becomes shared; the fence stays. */
 HF_API HF_MUST_USE hf_status hf_session_downgrade(hf_session *session, const hf_resource *resource, hf_lock *out,
@@ -82,7 +83,8 @@ HF_API HF_MUST_USE hf_status hf_session_holds(hf_session *session, const hf_reso
 
 /* Judged here, without asking: it was granted through this handle, and by CLOCK_BOOTTIME, counted from when the last
  * acknowledged beat was sent, it can't have run out yet. False is certain to be safe; true can't see a forced
- * release: what is written is protected by the fence. */
+ * release: what is written is protected by the fence. What was
+ * granted inside the application's own transaction is never believed: the handle can't see whether it committed. */
 HF_API bool hf_session_is_held(hf_session *session, const hf_resource *resource);
 
 /* Asks whoever holds it to let go; they see it on their next beat. message may be NULL. HF_NOT_HELD: nobody else

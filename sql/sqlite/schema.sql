@@ -25,8 +25,8 @@ CREATE TABLE {ns}_session (
     request TEXT UNIQUE,
     rev INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX {ns}_session_user ON {ns}_session (user);
-CREATE INDEX {ns}_session_end ON {ns}_session (ended_us, expires_us);
+CREATE INDEX {ns}__session_by_user ON {ns}_session (user);
+CREATE INDEX {ns}__session_by_end ON {ns}_session (ended_us, expires_us);
 
 -- The anchor: one row a resource, written by every change of its locks.
 CREATE TABLE {ns}_resource (
@@ -54,8 +54,8 @@ CREATE TABLE {ns}_lock (
     request TEXT,
     PRIMARY KEY (type, id, session)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX {ns}_lock_session ON {ns}_lock (session);
-CREATE INDEX {ns}_lock_end ON {ns}_lock (ends_us) WHERE ends_us IS NOT NULL;
+CREATE INDEX {ns}__lock_by_session ON {ns}_lock (session);
+CREATE INDEX {ns}__lock_by_end ON {ns}_lock (ends_us) WHERE ends_us IS NOT NULL;
 
 CREATE TABLE {ns}_request (
     type TEXT NOT NULL,
@@ -65,7 +65,7 @@ CREATE TABLE {ns}_request (
     at_us INTEGER NOT NULL,
     PRIMARY KEY (type, id, session)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX {ns}_request_session ON {ns}_request (session);
+CREATE INDEX {ns}__request_by_session ON {ns}_request (session);
 
 -- What a live session lost without releasing it; told on its beats.
 CREATE TABLE {ns}_lost (

@@ -41,6 +41,10 @@ ON CONFLICT (name) DO UPDATE SET value = max(CAST(value AS INTEGER), excluded.va
 SELECT EXISTS (SELECT 1 FROM {ns}_request)
 -- name: requests_load
 SELECT session, message, at_us FROM {ns}_request WHERE type = ?1 AND id = ?2
+-- name: lost_any
+SELECT EXISTS (SELECT 1 FROM {ns}_lost)
+-- name: lost_one
+SELECT type, id, fence, at_us, why, by_name, reason FROM {ns}_lost WHERE session = ?1 AND type = ?2 AND id = ?3
 -- name: lost_load
 SELECT type, id, fence, at_us, why, by_name, reason FROM {ns}_lost WHERE session = ?1
 
@@ -103,7 +107,7 @@ SELECT l.type, l.id, l.session, l.mode, l.fence, l.since_us, l.ends_us, l.purpos
  ORDER BY l.type, l.id, l.session LIMIT ?5
 -- name: list_user
 SELECT l.type, l.id, l.session, l.mode, l.fence, l.since_us, l.ends_us, l.purpose, s.user, s.name, s.expires_us
-  FROM {ns}_session s INDEXED BY {ns}_session_user CROSS JOIN {ns}_lock l ON l.session = s.id
+  FROM {ns}_session s INDEXED BY {ns}__session_by_user CROSS JOIN {ns}_lock l ON l.session = s.id
  WHERE s.user = ?8 AND (l.type, l.id, l.session) > (?2, ?3, ?4)
    AND s.ended_us IS NULL AND s.expires_us > ?1 AND (l.ends_us IS NULL OR l.ends_us > ?1)
    AND (?6 IS NULL OR l.type = ?6)
@@ -131,14 +135,12 @@ SELECT EXISTS (SELECT 1 FROM {ns}_lock l JOIN {ns}_session s ON s.id = l.session
 -- name: sweep_dead
 SELECT id FROM {ns}_session WHERE ended_us IS NULL AND expires_us <= ?1 ORDER BY expires_us, id LIMIT 1
 -- name: sweep_spent
-SELECT l.type, l.id, l.session FROM {ns}_lock l JOIN {ns}_session s ON s.id = l.session
+SELECT l.type, l.id, l.session, l.fence, l.ends_us FROM {ns}_lock l JOIN {ns}_session s ON s.id = l.session
  WHERE l.ends_us IS NOT NULL AND l.ends_us <= ?1 AND s.ended_us IS NULL AND s.expires_us > ?1
  ORDER BY l.ends_us, l.type, l.id, l.session LIMIT ?2
--- name: lock_load
-SELECT mode, fence, since_us, ends_us, purpose, request FROM {ns}_lock WHERE type = ?1 AND id = ?2 AND session = ?3
 -- name: sweep_old
 SELECT id FROM {ns}_session s WHERE ended_us <= ?1 AND NOT EXISTS (SELECT 1 FROM {ns}_lock WHERE session = s.id)
- ORDER BY ended_us, id LIMIT ?2
+ ORDER BY ended_us, id LIMIT 1
 -- name: session_delete
 DELETE FROM {ns}_session WHERE id = ?1
 -- name: session_lost_delete
@@ -161,6 +163,8 @@ INSERT INTO {ns}_meta (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE
 -- After a restore event numbers go on from where they were (?1), so that no reader skips what comes next.
 -- name: events_last
 SELECT ifnull(max(id), 0) FROM {ns}_event
+-- name: fence_floor_from
+SELECT CAST(value AS INTEGER) FROM hf_from.{ns}_meta WHERE name = 'fence_floor'
 -- name: fence_last
 SELECT ifnull(max(fence), 0) FROM {ns}_resource
 -- name: event_restored

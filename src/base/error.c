@@ -31,7 +31,7 @@ const char *hf_status_sentence(hf_status status) { return row_of(status)->senten
 
 hf_status hf_status_from_wire(const char *wire)
 {
-    for (int i = 0; i < HF_STATUS_COUNT; i++)
+    for (int i = 0; wire != NULL && i < HF_STATUS_COUNT; i++)
         if (strcmp(table[i].wire, wire) == 0)
             return (hf_status)i;
     return HF_STATUS_COUNT;

@@ -32,9 +32,12 @@ static int64_t read_clock(clockid_t clock)
 static int64_t system_wall_us(void) { return read_clock(CLOCK_REALTIME); }
 static int64_t system_boot_us(void) { return read_clock(CLOCK_BOOTTIME); }
 
-/* The file may not be there yet, so its folder is asked. */
+/* The file may not be there yet: then its folder is asked. */
 static int64_t system_fs_kind(const char *path)
 {
+    struct statfs fs;
+    if (statfs(path, &fs) == 0)
+        return (int64_t)fs.f_type;
     char folder[PATH_MAX];
     const char *slash = strrchr(path, '/');
     size_t size = slash == NULL ? 1 : slash == path ? 1 : (size_t)(slash - path);
@@ -42,7 +45,6 @@ static int64_t system_fs_kind(const char *path)
         return -1;
     memcpy(folder, slash == NULL ? "." : path, size);
     folder[size] = '\0';
-    struct statfs fs;
     return statfs(folder, &fs) == 0 ? (int64_t)fs.f_type : -1;
 }
 

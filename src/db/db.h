@@ -14,6 +14,7 @@ struct sqlite3;
 
 enum {
     HF_DB_READ_ONLY = 1, /* changes nothing, not even a leftover of another program */
+    HF_DB_NO_TRACE = 2,  /* with it: takes no locks and leaves no log beside the file, which must have none */
 };
 
 /* How long a statement waits for another connection's transaction, unless told otherwise: then it is HF_BUSY. */
@@ -77,6 +78,7 @@ hf_status hf_stmt_run(hf_stmt *stmt, hf_error *err);
 /* Columns count from 0. Null reads as 0 or an empty slice. Slices live until the next step or reset. */
 int64_t hf_stmt_column_int(hf_stmt *stmt, int at);
 hf_slice hf_stmt_column_text(hf_stmt *stmt, int at);
+hf_slice hf_stmt_column_blob(hf_stmt *stmt, int at);
 
 /* Ready to be bound and stepped again. */
 void hf_stmt_reset(hf_stmt *stmt);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The face over SQLite. Its errors become statuses here and nowhere else. */
-#include "base/cleanup.h"
+#include "base/buffer.h"
 #include "base/error.h"
+#include "base/seams.h"
 #include "db/db.h"
 
 #include <errno.h>
@@ -80,12 +81,13 @@ static hf_status say(hf_db *db, int code, hf_error *err)
 static hf_status fail(hf_db *db, hf_error *err)
 {
     int code = sqlite3_extended_errcode(db->handle);
-    bool no_room = sqlite3_system_errno(db->handle) == ENOSPC;
+    int reason = sqlite3_system_errno(db->handle);
     if (code == SQLITE_IOERR_NOMEM)
         code = SQLITE_NOMEM;
-    db->failed_full = (code & 0xff) == SQLITE_FULL || ((code & 0xff) == SQLITE_IOERR && no_room);
     db->failed_io = (code & 0xff) == SQLITE_IOERR;
     db->failed_sync = code == SQLITE_IOERR_FSYNC || code == SQLITE_IOERR_DIR_FSYNC;
+    db->failed_full = (code & 0xff) == SQLITE_FULL ||
+                      (db->failed_io && !db->failed_sync && (reason == ENOSPC || reason == EDQUOT));
     return say(db, db->failed_full ? SQLITE_FULL : code, err);
 }
 
@@ -131,13 +133,39 @@ static hf_db *db_new(sqlite3 *handle)
     return db;
 }
 
+/* "file:PATH?immutable=1" with what means something in a URI escaped; hf_free it. */
+static char *untouched(const char *path)
+{
+    hf_buffer uri = {0};
+    hf_buffer_print(&uri, "file:");
+    for (const char *at = path; *at != '\0'; at++) {
+        if (*at == '?' || *at == '#' || *at == '%')
+            hf_buffer_print(&uri, "%%%02x", (unsigned char)*at);
+        else
+            hf_buffer_add(&uri, at, 1);
+    }
+    hf_buffer_print(&uri, "?immutable=1");
+    return hf_buffer_take(&uri);
+}
+
+static int open_handle(hf_db *db, const char *path, unsigned flags)
+{
+    int mode = flags & HF_DB_READ_ONLY ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+    mode |= SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+    if (!(flags & HF_DB_NO_TRACE))
+        return sqlite3_open_v2(path, &db->handle, mode, hf_seam.sqlite_vfs);
+    char *uri = untouched(path);
+    int code = uri == NULL ? SQLITE_NOMEM : sqlite3_open_v2(uri, &db->handle, mode | SQLITE_OPEN_URI, hf_seam.sqlite_vfs);
+    hf_free(uri);
+    return code;
+}
+
 hf_status hf_db_open(const char *path, unsigned flags, hf_db **out, hf_error *err)
 {
     hf_db *db = db_new(NULL);
     if (db == NULL)
         return hf_fail_memory(err);
-    int mode = flags & HF_DB_READ_ONLY ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
-    int code = sqlite3_open_v2(path, &db->handle, mode | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, hf_seam.sqlite_vfs);
+    int code = open_handle(db, path, flags);
     if (code != SQLITE_OK) {
         hf_status status =
             code == SQLITE_NOMEM || db->handle == NULL
@@ -277,8 +305,14 @@ int64_t hf_stmt_column_int(hf_stmt *stmt, int at) { return sqlite3_column_int64(
 
 hf_slice hf_stmt_column_text(hf_stmt *stmt, int at)
 {
-    const char *text = (const char *)sqlite3_column_blob(stmt->handle, at);
+    const char *text = (const char *)sqlite3_column_text(stmt->handle, at);
     return (hf_slice){text, text == NULL ? 0 : (size_t)sqlite3_column_bytes(stmt->handle, at)};
+}
+
+hf_slice hf_stmt_column_blob(hf_stmt *stmt, int at)
+{
+    const char *bytes = sqlite3_column_blob(stmt->handle, at);
+    return (hf_slice){bytes, bytes == NULL ? 0 : (size_t)sqlite3_column_bytes(stmt->handle, at)};
 }
 
 void hf_stmt_reset(hf_stmt *stmt) { sqlite3_reset(stmt->handle); }

@@ -42,7 +42,7 @@ bool hf_lock_lives(const hf_lock_row *row, int64_t now_us)
            hf_rules_live(row->session->ended_us, row->session->expires_us, row->ends_us, now_us);
 }
 
-bool hf_step_session(hf_step *step)
+bool hf_step_key(hf_step *step)
 {
     hf_session_row *row = step->of->session;
     if (!row->present)
@@ -51,7 +51,14 @@ bool hf_step_session(hf_step *step)
         return hf_refuse(step, HF_DENIED, "The key is not that of session %s; present the key it was opened with.",
                          row->id);
     row->verified = step->op->session;
-    if (!hf_session_lives(row, step->now_us))
+    return true;
+}
+
+bool hf_step_session(hf_step *step)
+{
+    if (!hf_step_key(step))
+        return false;
+    if (!hf_session_lives(step->of->session, step->now_us))
         return hf_refuse(step, HF_EXPIRED, "Your editing session has expired; reload the record.");
     return true;
 }
@@ -71,7 +78,7 @@ void hf_lock_event(hf_step *step, hf_event_kind kind, const hf_lock_row *lock, h
     event->reason = reason;
 }
 
-/* Takes the lock row away and writes its end into the anchor. */
+/* Takes the lock row away and writes its end into the anchor, with the request that asked for it. */
 void hf_end_lock(hf_step *step, hf_lock_row *lock, hf_event_kind kind, hf_slice actor, hf_slice reason)
 {
     hf_resource_row *resource = lock->resource;
@@ -83,13 +90,12 @@ void hf_end_lock(hf_step *step, hf_lock_row *lock, hf_event_kind kind, hf_slice 
     memcpy(resource->ended_session, lock->session->id, sizeof resource->ended_session);
     resource->ended_fence = lock->fence;
     resource->ended_us = step->now_us;
-    resource->ended_request = step->op == NULL ? HF_NOTHING : hf_slice_of(step->op->request_id);
+    resource->ended_request = kind == HF_EVENT_EXPIRED ? HF_NOTHING : step->request;
 }
 
-bool hf_asked_before(const hf_op *op, const hf_resource_row *resource)
+bool hf_asked_before(const hf_step *step)
 {
-    hf_slice request = hf_slice_of(op->request_id);
-    return request.size > 0 && hf_slice_equal(resource->ended_request, request);
+    return step->request.size > 0 && hf_slice_equal(step->of->resource->ended_request, step->request);
 }
 
 static void note_lost(hf_step *step, const hf_lock_row *lock, int64_t at_us, const char *why, hf_slice by, hf_slice reason)
@@ -113,14 +119,31 @@ void hf_expire_lock(hf_step *step, hf_lock_row *lock, const hf_session_row *take
         note_lost(step, lock, lock->ends_us, "expired", taken_by == NULL ? HF_NOTHING : taken_by->name, HF_NOTHING);
 }
 
+/* The request id of a forced release is scoped to who forces: "id actor", which no plain id looks like. */
+static hf_slice scoped(hf_step *step, hf_slice actor)
+{
+    size_t size = step->request.size + 1 + actor.size;
+    char *text = step->request.size == 0 ? NULL : hf_arena_alloc(&step->rows->arena, size);
+    if (text == NULL) {
+        step->rows->failed |= step->request.size > 0;
+        return HF_NOTHING;
+    }
+    memcpy(text, step->request.at, step->request.size);
+    text[step->request.size] = ' ';
+    if (actor.size > 0)
+        memcpy(text + step->request.size + 1, actor.at, actor.size);
+    return (hf_slice){text, size};
+}
+
 void hf_do_force_release(hf_step *step)
 {
     hf_op *op = step->op;
     if (op->session != NULL && !hf_step_session(step))
         return;
-    hf_slice actor = op->actor != NULL ? hf_slice_of(op->actor) : step->of->session->user;
+    hf_slice actor = op->actor != NULL && op->actor[0] != '\0' ? hf_slice_of(op->actor) : step->of->session->user;
     hf_resource_row *resource = step->of->resource;
-    if (hf_asked_before(op, resource))
+    step->request = scoped(step, actor);
+    if (hf_asked_before(step))
         return; /* asked again: done before, and whoever holds it now is left alone */
     size_t held = hf_answer_holders(step, NULL), ended = 0;
     hf_lock *locks = (hf_lock *)op->answer.locks;
@@ -176,17 +199,24 @@ void hf_session_event(hf_step *step, hf_event_kind kind, const hf_session_row *s
     event->reason = hf_slice_of(reason);
 }
 
-/* Ends a session and what it holds; a dead one is recorded as having expired. How many live locks were released. */
-size_t hf_end_session(hf_step *step, hf_session_row *session, const char *reason)
+/* Ends all a session holds; those whose time is over have expired. How many live ones there were. */
+size_t hf_end_locks(hf_step *step, hf_session_row *session, const char *reason)
 {
     size_t count, released = 0;
-    bool lived = hf_session_lives(session, step->now_us);
     hf_lock_row **locks = hf_session_locks(step->rows, session, &count);
     for (size_t i = 0; i < count; i++) {
         bool live = hf_lock_lives(locks[i], step->now_us);
         hf_end_lock(step, locks[i], live ? HF_EVENT_RELEASED : HF_EVENT_EXPIRED, HF_NOTHING, hf_slice_of(reason));
         released += live;
     }
+    return released;
+}
+
+/* Ends a session and what it holds; a dead one is recorded as having expired. How many live locks were released. */
+size_t hf_end_session(hf_step *step, hf_session_row *session, const char *reason)
+{
+    bool lived = hf_session_lives(session, step->now_us);
+    size_t released = hf_end_locks(step, session, reason);
     hf_session_event(step, lived ? HF_EVENT_SESSION_CLOSED : HF_EVENT_SESSION_EXPIRED, session, reason);
     hf_touch_session(step->rows, session);
     session->ended_us = step->now_us;
@@ -258,16 +288,37 @@ static doer *const doers[HF_OP_KINDS] = {
     [HF_OP_TYPE_GET] = hf_do_type_get,
 };
 
+/* Whether a linked run was done before: it is asked again when a lock it took carries its request id. */
+bool hf_run_done(const hf_step *step)
+{
+    const hf_op *first = step->op, *last = step->op;
+    if (step->rows->run == 0 || step->request.size == 0)
+        return false;
+    while (first > step->batch->ops && first[-1].linked)
+        first--;
+    while (last->linked)
+        last++;
+    for (const hf_op *op = first; op <= last; op++) {
+        const hf_op_rows *of = &step->rows->of_op[op - step->batch->ops];
+        if (op->kind != HF_OP_ACQUIRE || of->resource == NULL)
+            continue;
+        for (const hf_lock_row *lock = of->resource->locks; lock != NULL; lock = lock->next)
+            if (lock->session == of->session && lock->stored && hf_lock_lives(lock, step->now_us) &&
+                hf_slice_equal(lock->request, step->request))
+                return true;
+    }
+    return false;
+}
+
 static bool run_op(hf_rows *rows, hf_batch *batch, size_t index, int64_t now_us)
 {
     hf_op *op = &batch->ops[index];
-    hf_step step = {rows, &batch->arena, op, &rows->of_op[index], now_us};
+    hf_step step = {rows, &batch->arena, op, &rows->of_op[index], now_us, hf_slice_of(op->request_id), batch};
     op->answer.now_us = now_us;
     if (op->answer.status != HF_OK)
         return false;
     if (rows->no_growth && hf_op_grows(op->kind))
-        return hf_refuse(&step, HF_UNAVAILABLE,
-                         "The disk is full: nothing new can be taken until there is room. Releasing and beating still work.");
+        return hf_refuse(&step, HF_UNAVAILABLE, "%s", HF_DISK_FULL);
     doers[op->kind](&step);
     return op->answer.status == HF_OK;
 }

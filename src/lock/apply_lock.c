@@ -49,8 +49,7 @@ static hf_lock_row *held(hf_step *step, hf_ask ask, hf_verdict *verdict)
 static bool ended_before(const hf_step *step)
 {
     const hf_resource_row *resource = step->of->resource;
-    return hf_asked_before(step->op, resource) &&
-           memcmp(resource->ended_session, step->of->session->id, HF_SESSION_ID_MAX) == 0;
+    return hf_asked_before(step) && memcmp(resource->ended_session, step->of->session->id, HF_SESSION_ID_MAX) == 0;
 }
 
 static void drop_lost(hf_step *step, hf_session_row *session)
@@ -78,7 +77,7 @@ static hf_lock_row *grant(hf_step *step, hf_session_row *session)
     resource->fence = hf_rules_next_fence(last, step->now_us);
     lock->present = true;
     lock->fence = resource->fence;
-    lock->request = hf_slice_of(step->op->request_id);
+    lock->request = step->request;
     for (hf_request_row *request = resource->requests; request != NULL; request = request->next)
         if (request->session == session && request->present) {
             hf_touch_request(step->rows, request);
@@ -89,11 +88,11 @@ static hf_lock_row *grant(hf_step *step, hf_session_row *session)
 }
 
 /* Whoever takes a lock clears away those whose time is over. */
-static void clear_dead(hf_step *step)
+static void clear_dead(hf_step *step, const hf_session_row *taker)
 {
     for (hf_lock_row *lock = step->of->resource->locks; lock != NULL; lock = lock->next)
         if (lock->present && !hf_lock_lives(lock, step->now_us))
-            hf_expire_lock(step, lock, step->of->session);
+            hf_expire_lock(step, lock, taker);
 }
 
 static void grant_new(hf_step *step, const sight *seen, int64_t ends_us)
@@ -104,7 +103,7 @@ static void grant_new(hf_step *step, const sight *seen, int64_t ends_us)
         return;
     }
     if (seen->dead)
-        clear_dead(step);
+        clear_dead(step, step->of->session);
     hf_lock_row *lock = grant(step, step->of->session);
     if (lock == NULL)
         return;
@@ -119,7 +118,7 @@ static void grant_new(hf_step *step, const sight *seen, int64_t ends_us)
 
 static void upgrade(hf_step *step)
 {
-    clear_dead(step);
+    clear_dead(step, step->of->session);
     hf_lock_row *lock = grant(step, step->of->session);
     if (lock == NULL)
         return;
@@ -243,6 +242,8 @@ void hf_do_release(hf_step *step)
     hf_verdict verdict;
     if (!hf_step_session(step) || ended_before(step))
         return;
+    if (look(step).mine == NULL && hf_run_done(step))
+        return; /* the run was done; what came after it has covered its trace in the anchor */
     hf_lock_row *lock = held(step, HF_ASK_RELEASE, &verdict);
     if (lock == NULL) {
         if (look(step).mine == NULL)
@@ -342,18 +343,21 @@ void hf_do_hand_over(hf_step *step)
     hf_lock_row *mine = held(step, HF_ASK_HAND_OVER, &verdict);
     if (mine == NULL || !target_fits(step))
         return;
-    hf_mode mode = mine->mode;
-    int64_t ends_us = mine->ends_us;
-    hf_slice purpose = mine->purpose;
+    clear_dead(step, step->of->target);
+    hf_lock_row given = *mine;
     hf_end_lock(step, mine, HF_EVENT_RELEASED, HF_NOTHING, hf_slice_of("handed over"));
-    hf_lock_row *theirs = grant(step, step->of->target);
+    hf_lock_row *theirs = hf_rows_lock(step->rows, step->of->resource, step->of->target);
+    bool had = theirs != NULL && theirs->present; /* shared, as the giver's */
+    theirs = grant(step, step->of->target);
     if (theirs == NULL)
         return;
-    theirs->mode = mode;
+    theirs->mode = given.mode;
     theirs->since_us = step->now_us;
-    theirs->ends_us = ends_us;
-    theirs->purpose = purpose;
-    hf_lock_event(step, HF_EVENT_HANDED_OVER, theirs, step->of->session->user, purpose);
+    if (!had || given.ends_us == 0 || (theirs->ends_us != 0 && theirs->ends_us < given.ends_us))
+        theirs->ends_us = given.ends_us; /* never a shorter bound than it had */
+    if (!had || theirs->purpose.size == 0)
+        theirs->purpose = given.purpose;
+    hf_lock_event(step, HF_EVENT_HANDED_OVER, theirs, step->of->session->user, theirs->purpose);
     hf_answer_lock(step, theirs);
 }
 

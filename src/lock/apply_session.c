@@ -98,30 +98,18 @@ void hf_do_beat(hf_step *step)
 
 void hf_do_close(hf_step *step)
 {
-    hf_session_row *row = step->of->session;
-    if (!row->present) {
-        hf_refuse(step, HF_NOT_FOUND, "Session %s is not known here.", row->id);
-        return;
-    }
-    if (!hf_key_matches(step->op->session, row)) {
-        hf_refuse(step, HF_DENIED, "The key is not that of session %s; present the key it was opened with.", row->id);
-        return;
-    }
-    if (row->ended_us == 0)
-        step->op->answer.locks_count = hf_end_session(step, row, NULL);
+    if (hf_step_key(step) && step->of->session->ended_us == 0)
+        step->op->answer.locks_count = hf_end_session(step, step->of->session, NULL);
 }
 
+/* What is gone already counts as given back too: it isn't told on beats any more. */
 void hf_do_release_all(hf_step *step)
 {
-    size_t count, released = 0;
     if (!hf_step_session(step))
         return;
-    hf_lock_row **locks = hf_session_locks(step->rows, step->of->session, &count);
-    for (size_t i = 0; i < count; i++) {
-        if (!hf_lock_lives(locks[i], step->now_us))
-            continue;
-        hf_end_lock(step, locks[i], HF_EVENT_RELEASED, HF_NOTHING, HF_NOTHING);
-        released++;
+    step->op->answer.locks_count = hf_end_locks(step, step->of->session, NULL);
+    for (hf_lost_row *lost = step->of->session->lost; lost != NULL; lost = lost->next) {
+        hf_touch_lost(step->rows, lost);
+        lost->present = false;
     }
-    step->op->answer.locks_count = released;
 }

@@ -57,7 +57,9 @@ const char *hf_op_kind_name(hf_op_kind kind) { return (unsigned)kind < HF_OP_KIN
 
 hf_status hf_batch_new(size_t capacity, hf_batch **out, hf_error *err)
 {
-    if (capacity == 0 || capacity > HF_BATCH_OPS_MAX)
+    if (capacity == 0)
+        return hf_fail(err, HF_INVALID, "Nothing was asked for: name at least one.");
+    if (capacity > HF_BATCH_OPS_MAX)
         return hf_fail(err, HF_TOO_LARGE, "A batch holds 1 to %d operations; %zu were asked for. Split it.",
                        HF_BATCH_OPS_MAX, capacity);
     hf_batch *batch = hf_alloc(sizeof *batch);
@@ -174,6 +176,8 @@ static const char *texts_flaw(const hf_op *op, unsigned traits, const char **wha
         *what = texts[i].what;
         if (texts[i].needed && text.size == 0)
             return "is missing";
+        if (texts[i].text == op->user && op->user != NULL && text.size == 0)
+            return "is empty: leave it out, or name one";
         const char *flaw = text.size == 0 ? NULL : hf_text_flaw(text);
         if (flaw != NULL)
             return flaw;

@@ -196,6 +196,11 @@ hf_lost_row *hf_rows_lost(hf_rows *rows, hf_session_row *session, hf_slice type,
     for (hf_lost_row *row = session->lost; row != NULL; row = row->next)
         if (hf_slice_equal(row->id, id) && hf_slice_equal(row->type, type))
             return row;
+    return hf_rows_lost_new(rows, session, type, id);
+}
+
+hf_lost_row *hf_rows_lost_new(hf_rows *rows, hf_session_row *session, hf_slice type, hf_slice id)
+{
     hf_lost_row *row = take(rows, sizeof *row);
     if (row == NULL)
         return NULL;
@@ -270,16 +275,18 @@ static bool want_open(hf_rows *rows, const hf_op *op, hf_op_rows *of)
 {
     if (op->request_id == NULL || op->request_id[0] == '\0')
         return true;
-    /* A request id is scoped to its caller: two callers may choose the same. */
+    /* A request id is scoped to its caller, since two may choose the same: "id caller". */
     hf_slice caller = hf_slice_of(op->caller), id = hf_slice_of(op->request_id);
-    char *key = take(rows, caller.size + 1 + id.size);
+    size_t size = id.size + (caller.size > 0 ? 1 + caller.size : 0);
+    char *key = take(rows, size);
     if (key == NULL)
         return false;
-    if (caller.size > 0)
-        memcpy(key, caller.at, caller.size);
-    key[caller.size] = '/';
-    memcpy(key + caller.size + 1, id.at, id.size);
-    hf_slice request = {key, caller.size + 1 + id.size};
+    memcpy(key, id.at, id.size);
+    if (caller.size > 0) {
+        key[id.size] = ' ';
+        memcpy(key + id.size + 1, caller.at, caller.size);
+    }
+    hf_slice request = {key, size};
     for (of->open = rows->opens; of->open != NULL; of->open = of->open->next)
         if (hf_slice_equal(of->open->request, request))
             return true;
@@ -305,12 +312,11 @@ static bool want_sessions(hf_rows *rows, const hf_op *op, hf_op_rows *of)
         of->session->wants_locks |= ends || op->kind == HF_OP_BEAT;
         of->session->wants_anchors |= ends;
         of->session->wants_requests |= op->kind == HF_OP_BEAT;
-        of->session->wants_lost |= op->kind == HF_OP_BEAT || op->kind == HF_OP_ACQUIRE || op->kind == HF_OP_RELEASE;
+        of->session->wants_lost |= op->kind == HF_OP_BEAT || op->kind == HF_OP_RELEASE_ALL;
     }
     if (op->target != NULL) {
         if ((of->target = hf_rows_session(rows, op->target)) == NULL)
             return false;
-        of->target->wants_lost = true;
     }
     if (op->replaces != NULL) {
         if ((of->replaces = hf_rows_session(rows, op->replaces->id)) == NULL)
@@ -340,6 +346,20 @@ static bool want_resource(hf_rows *rows, const hf_op *op, hf_op_rows *of)
     return true;
 }
 
+/* Who takes or releases a resource settles what it lost of it: only that is needed, not all it lost. */
+static bool want_loss(hf_rows *rows, const hf_op *op, const hf_op_rows *of)
+{
+    hf_session_row *session = op->kind == HF_OP_HAND_OVER ? of->target : of->session;
+    if (op->kind != HF_OP_ACQUIRE && op->kind != HF_OP_RELEASE && op->kind != HF_OP_HAND_OVER)
+        return true;
+    hf_loss_row *loss = take(rows, sizeof *loss);
+    if (loss == NULL)
+        return false;
+    *loss = (hf_loss_row){rows->losses, session, of->resource};
+    rows->losses = loss;
+    return true;
+}
+
 bool hf_rows_want(hf_rows *rows, hf_batch *batch)
 {
     for (size_t i = 0; i < batch->count; i++) {
@@ -353,7 +373,7 @@ bool hf_rows_want(hf_rows *rows, hf_batch *batch)
             continue;
         }
         hf_op_rows *of = &rows->of_op[i];
-        if (!want_sessions(rows, op, of) || !want_resource(rows, op, of))
+        if (!want_sessions(rows, op, of) || !want_resource(rows, op, of) || !want_loss(rows, op, of))
             return false;
         if (op->kind == HF_OP_SESSION_OPEN && !want_open(rows, op, of))
             return false;

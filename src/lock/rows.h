@@ -117,6 +117,13 @@ typedef struct hf_open_row {
     hf_session_row *session;
 } hf_open_row;
 
+/* What a session may have lost of a resource, to be loaded unless all it lost is. */
+typedef struct hf_loss_row {
+    struct hf_loss_row *next;
+    hf_session_row *session;
+    hf_resource_row *resource;
+} hf_loss_row;
+
 /* The rows an op names, found once. */
 typedef struct hf_op_rows {
     hf_session_row *session, *target, *replaces;
@@ -141,6 +148,7 @@ typedef struct hf_rows {
     hf_resource_row *resources, **resources_end;
     hf_type_row *types;
     hf_open_row *opens;
+    hf_loss_row *losses;
     hf_session_row **session_hash;
     hf_resource_row **resource_hash;
     size_t hash_size; /* a power of two, for both */
@@ -174,6 +182,8 @@ hf_lock_row *hf_rows_lock(hf_rows *rows, hf_resource_row *resource, hf_session_r
 
 hf_request_row *hf_rows_request(hf_rows *rows, hf_resource_row *resource, hf_session_row *session);
 hf_lost_row *hf_rows_lost(hf_rows *rows, hf_session_row *session, hf_slice type, hf_slice id);
+/* For loading all a session lost: none of it is in the set yet. */
+hf_lost_row *hf_rows_lost_new(hf_rows *rows, hf_session_row *session, hf_slice type, hf_slice id);
 hf_event_row *hf_rows_event(hf_rows *rows);
 
 /* After a loss was loaded: if the session beats, whoever holds the resource now is to be loaded too. */

@@ -13,12 +13,15 @@ typedef struct hf_step {
     hf_op *op;
     hf_op_rows *of;
     int64_t now_us;
+    hf_slice request; /* the op's request id, as it is kept in the rows it changes */
+    hf_batch *batch;
 } hf_step;
 
 /* Refuses the op with a sentence; returns false so that checks chain. */
 bool hf_refuse(hf_step *step, hf_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* The session that asks: known, the right key, alive. False: the op has been refused. */
+/* The session that asks: known, with the right key; and alive. False: the op has been refused. */
+bool hf_step_key(hf_step *step);
 bool hf_step_session(hf_step *step);
 
 /* Whether its key is that of the row, in constant time. */
@@ -27,13 +30,15 @@ bool hf_session_lives(const hf_session_row *row, int64_t now_us);
 bool hf_lock_lives(const hf_lock_row *row, int64_t now_us);
 
 /* Whether it was this very request that ended the last hold. */
-bool hf_asked_before(const hf_op *op, const hf_resource_row *resource);
+bool hf_asked_before(const hf_step *step);
+bool hf_run_done(const hf_step *step);
 
 /* Changing rows, each with its event. */
 void hf_lock_event(hf_step *step, hf_event_kind kind, const hf_lock_row *lock, hf_slice actor, hf_slice reason);
 void hf_session_event(hf_step *step, hf_event_kind kind, const hf_session_row *session, const char *reason);
 void hf_end_lock(hf_step *step, hf_lock_row *lock, hf_event_kind kind, hf_slice actor, hf_slice reason);
 void hf_expire_lock(hf_step *step, hf_lock_row *lock, const hf_session_row *taken_by);
+size_t hf_end_locks(hf_step *step, hf_session_row *session, const char *reason);
 size_t hf_end_session(hf_step *step, hf_session_row *session, const char *reason);
 
 /* Lock rows of a session or resource in an array of the set's arena, in canonical order; NULL when there are none. */

@@ -5,6 +5,7 @@
 #include "base/seams.h"
 #include "base/time.h"
 #include "lock/names.h"
+#include "manager/manager.h"
 
 #include <holdfast/holdfast.h>
 #include <string.h>
@@ -58,6 +59,15 @@ hf_status hf_credentials_new(const char *key, hf_credentials *out, hf_error *err
     hf_secret_wipe(drawn, sizeof drawn);
     hf_secret_wipe(random, sizeof random);
     return status;
+}
+
+bool hf_draw_request(char *out)
+{
+    unsigned char random[8];
+    if (!hf_seam.random(random, sizeof random))
+        return false;
+    hf_hex(random, sizeof random, out);
+    return true;
 }
 
 void hf_credentials_clear(hf_credentials *credentials) { hf_secret_wipe(credentials, sizeof *credentials); }

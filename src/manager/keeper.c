@@ -15,6 +15,8 @@
 hf_status hf_manager_listen(hf_manager *manager, hf_listener *listener, void *context, hf_error *err)
 {
     hf_status status = HF_OK;
+    if (manager->pid != getpid())
+        return hf_fail(err, HF_INVALID, "This manager was opened before fork(); open a new one in the child process.");
     pthread_mutex_lock(&manager->mutex);
     if (manager->listeners_count == MANAGER_LISTENERS) {
         status = hf_fail(err, HF_TOO_MANY, "A manager has at most %d listeners.", MANAGER_LISTENERS);
@@ -36,12 +38,13 @@ void hf_tell(hf_manager *manager, const hf_notice *notice)
         manager->listeners[i].call(manager->listeners[i].context, notice);
 }
 
-void hf_tell_ended(hf_session *session, const char *why)
+void hf_tell_ended(hf_session *session)
 {
     pthread_mutex_lock(&session->mutex);
     bool told = session->told_ended;
     session->told_ended = session->ended = true;
     hf_holds_clear(&session->holds);
+    const char *why = session->closed ? "closed" : "expired";
     pthread_mutex_unlock(&session->mutex);
     if (!told)
         hf_tell(session->manager, &(hf_notice){.kind = HF_NOTICE_ENDED, .session = session, .why = why, .by = "", .text = ""});
@@ -52,7 +55,7 @@ void hf_tell_lost(hf_session *session, const hf_lost *lost)
 {
     pthread_mutex_lock(&session->mutex);
     const hf_hold *hold = hf_holds_find(&session->holds, &lost->resource);
-    bool news = hold != NULL && hold->fence == lost->fence;
+    bool news = hold != NULL && hold->fence <= lost->fence;
     if (news)
         hf_holds_drop(&session->holds, &lost->resource);
     pthread_mutex_unlock(&session->mutex);
@@ -155,7 +158,7 @@ static void look_after(hf_session *session, int64_t *next_us)
         due_us = due_in(session, now_us, &over, &ended);
     }
     if (over || ended) { /* perhaps found out by another call; told once */
-        hf_tell_ended(session, "expired");
+        hf_tell_ended(session);
         return;
     }
     tell_spent(session, now_us, next_us);
@@ -208,47 +211,64 @@ static void *keep(void *context)
             until.tv_nsec -= 1000000000;
         }
         pthread_mutex_lock(&manager->mutex);
-        if (!manager->keeper_stops)
-            pthread_cond_timedwait(&manager->keeper_wakes, &manager->mutex, &until);
+        while (!manager->keeper_stops && !manager->keeper_woken &&
+               pthread_cond_timedwait(&manager->keeper_wakes, &manager->mutex, &until) == 0)
+            continue;
+        manager->keeper_woken = false;
     }
     pthread_mutex_unlock(&manager->mutex);
     return NULL;
 }
 
-void hf_keeper_wake(hf_manager *manager) { pthread_cond_signal(&manager->keeper_wakes); }
+void hf_keeper_wake(hf_manager *manager)
+{
+    pthread_mutex_lock(&manager->mutex);
+    manager->keeper_woken = true;
+    pthread_cond_signal(&manager->keeper_wakes);
+    pthread_mutex_unlock(&manager->mutex);
+}
+
+static int start_thread(hf_manager *manager)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int failed = pthread_create(&manager->keeper, NULL, keep, manager);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return failed;
+}
 
 hf_status hf_manager_keeper_start(hf_manager *manager, hf_error *err)
 {
-    sigset_t all, before;
+    int failed = 0;
     if (manager->pid != getpid())
         return hf_fail(err, HF_INVALID, "This manager was opened before fork(); open a new one in the child process.");
     pthread_mutex_lock(&manager->mutex);
-    bool runs = manager->keeper_runs;
-    manager->keeper_runs = true;
+    if (!manager->keeper_runs) {
+        manager->keeper_stops = false;
+        failed = start_thread(manager);
+        manager->keeper_runs = failed == 0;
+    }
     pthread_mutex_unlock(&manager->mutex);
-    if (runs)
-        return HF_OK;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    manager->keeper_stops = false;
-    int failed = pthread_create(&manager->keeper, NULL, keep, manager);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (failed == 0)
         return HF_OK;
-    manager->keeper_runs = false;
     return hf_fail(err, HF_NO_MEMORY, "The keeper's thread can't be started: %s.", strerror(failed));
 }
 
+/* A listener may stop the keeper it is called from; then the thread ends by itself. */
 void hf_manager_keeper_stop(hf_manager *manager)
 {
     if (manager->pid != getpid())
         return;
     pthread_mutex_lock(&manager->mutex);
     bool runs = manager->keeper_runs;
+    pthread_t keeper = manager->keeper;
     manager->keeper_stops = true;
     manager->keeper_runs = false;
     pthread_cond_signal(&manager->keeper_wakes);
     pthread_mutex_unlock(&manager->mutex);
-    if (runs)
-        pthread_join(manager->keeper, NULL);
+    if (runs && pthread_equal(keeper, pthread_self()))
+        pthread_detach(keeper);
+    else if (runs)
+        pthread_join(keeper, NULL);
 }

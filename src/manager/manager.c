@@ -57,6 +57,17 @@ static const hf_op *refused(hf_batch *batch)
     return hf_batch_op(batch, 0);
 }
 
+hf_status hf_execute(hf_manager *manager, hf_batch *batch, hf_error *err)
+{
+    hf_status status = hf_store_execute(manager->store, batch, err);
+    for (size_t i = 0; status == HF_UNSURE && i < hf_batch_count(batch); i++)
+        if (hf_batch_op(batch, i)->request_id == NULL)
+            return status; /* it can't be told whether it was this that was done */
+    if (status == HF_UNSURE && hf_store_execute(manager->store, batch, NULL) == HF_OK)
+        return HF_OK;
+    return status;
+}
+
 /* The result is made first: once the store has committed, nothing may fail for want of memory. */
 hf_status hf_finish(hf_manager *manager, hf_batch *batch, hf_result **out, hf_error *err)
 {
@@ -66,7 +77,7 @@ hf_status hf_finish(hf_manager *manager, hf_batch *batch, hf_result **out, hf_er
         return hf_fail_memory(err);
     }
     result->batch = batch;
-    hf_status status = hf_store_execute(manager->store, batch, err);
+    hf_status status = hf_execute(manager, batch, err);
     status = hf_settle(status, refused(batch), err);
     if (status == HF_OK && out != NULL)
         *out = result;
@@ -195,10 +206,16 @@ hf_status hf_manager_force_release(hf_manager *manager, const hf_resource *resou
     hf_status status = ask(HF_OP_FORCE_RELEASE, &batch, &op, err);
     if (status != HF_OK)
         return status;
+    char request[HF_REQUEST_ID_SIZE];
+    if (!hf_draw_request(request)) {
+        hf_batch_free(batch);
+        return hf_fail(err, HF_UNAVAILABLE, "The system gives no random bytes.");
+    }
     hf_op_set_resource(op, resource);
     op->actor = actor;
     op->text = reason;
     op->fence = fence;
+    op->request_id = request;
     return hf_finish(manager, batch, out, err);
 }
 
@@ -206,6 +223,8 @@ hf_status hf_manager_type_set(hf_manager *manager, const hf_type *type, const ch
 {
     hf_batch *batch = NULL;
     hf_op *op = NULL;
+    if (type == NULL)
+        return hf_fail(err, HF_INVALID, "No type was given.");
     hf_status status = ask(HF_OP_TYPE_SET, &batch, &op, err);
     if (status != HF_OK)
         return status;

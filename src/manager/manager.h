@@ -32,7 +32,7 @@ struct hf_manager {
     } listeners[MANAGER_LISTENERS];
     size_t listeners_count;
     pthread_t keeper;
-    bool keeper_runs, keeper_stops;
+    bool keeper_runs, keeper_stops, keeper_woken;
     pthread_cond_t keeper_wakes;
 };
 
@@ -63,12 +63,14 @@ struct hf_session {
     bool linked;   /* the caller has it; set once, before any other thread can know it */
     unsigned pins; /* uses by poll; guarded by the manager's mutex */
     hf_credentials credentials;
+    char request_prefix[17]; /* of the request ids this handle draws */
     pthread_mutex_t work;
+    uint64_t calls; /* guarded by work: numbers those ids */
     pthread_mutex_t mutex; /* guards what follows */
     hf_session_info info;
     int64_t sent_boot_us; /* when the last acknowledged beat was sent */
     int64_t tried_boot_us; /* when the last one was tried */
-    bool ended, told_ended;
+    bool ended, closed, told_ended; /* closed: by this handle */
     hf_holds holds;
     hf_heard *heard;
     size_t heard_count;
@@ -77,8 +79,14 @@ struct hf_session {
 /* A refusal of the first op becomes the caller's error; HF_OK when there is none. */
 hf_status hf_settle(hf_status status, const hf_op *op, hf_error *err);
 
+/* Executes a batch; when the answer is unsure, once more: with the same request ids that settles it. */
+hf_status hf_execute(hf_manager *manager, hf_batch *batch, hf_error *err);
+
 /* Executes a batch and hands it over as a result, or frees it. out may be NULL. */
 hf_status hf_finish(hf_manager *manager, hf_batch *batch, hf_result **out, hf_error *err);
+
+/* A random request id of 16 digits; false: there is no randomness. out holds HF_REQUEST_ID_SIZE. */
+bool hf_draw_request(char *out);
 
 void hf_op_set_resource(hf_op *op, const hf_resource *resource);
 
@@ -92,7 +100,7 @@ bool hf_holds_take_spent(hf_holds *holds, int64_t now_boot_us, hf_resource *out,
 
 /* keeper.c */
 void hf_tell(hf_manager *manager, const hf_notice *notice);
-void hf_tell_ended(hf_session *session, const char *why);
+void hf_tell_ended(hf_session *session);
 void hf_tell_lost(hf_session *session, const hf_lost *lost);
 void hf_tell_requests(hf_session *session, const hf_answer *answer);
 void hf_keeper_wake(hf_manager *manager);

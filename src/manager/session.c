@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "manager/manager.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,6 +17,10 @@ static hf_status handle_new(hf_manager *manager, hf_session **out, hf_error *err
     hf_session *session = hf_alloc(sizeof *session);
     if (session == NULL)
         return hf_fail_memory(err);
+    if (!hf_draw_request(session->request_prefix)) {
+        hf_free(session);
+        return hf_fail(err, HF_UNAVAILABLE, "The system gives no random bytes.");
+    }
     session->manager = manager;
     pthread_mutex_init(&session->work, NULL);
     pthread_mutex_init(&session->mutex, NULL);
@@ -67,11 +72,15 @@ const char *hf_session_id(const hf_session *session) { return session->credentia
 
 const hf_credentials *hf_session_credentials(const hf_session *session) { return &session->credentials; }
 
+/* In a forked child the mutex may be a copy of one in use; nobody else changes the handle there. */
 void hf_session_describe(hf_session *session, hf_session_info *out)
 {
-    pthread_mutex_lock(&session->mutex);
+    bool own = session->manager->pid == getpid();
+    if (own)
+        pthread_mutex_lock(&session->mutex);
     *out = session->info;
-    pthread_mutex_unlock(&session->mutex);
+    if (own)
+        pthread_mutex_unlock(&session->mutex);
 }
 
 /* ---- what the handle believes ---- */
@@ -91,9 +100,13 @@ static void note_lock(hf_session *session, const hf_answer *answer, int64_t sent
 {
     const hf_lock *lock = &answer->locks[0];
     int64_t until_us = lock->ends_us == 0 ? 0 : sent_boot_us + (lock->ends_us - answer->now_us);
+    if (answer->pending) /* it counts when the caller commits, which the handle can't see */
+        return;
     pthread_mutex_lock(&session->mutex);
     hf_holds_note(&session->holds, &lock->resource, lock->fence, until_us);
     pthread_mutex_unlock(&session->mutex);
+    if (until_us != 0)
+        hf_keeper_wake(session->manager);
 }
 
 static void forget_lock(hf_session *session, const hf_resource *resource)
@@ -103,11 +116,19 @@ static void forget_lock(hf_session *session, const hf_resource *resource)
     pthread_mutex_unlock(&session->mutex);
 }
 
-static bool is_over(hf_status status) { return status == HF_EXPIRED || status == HF_NOT_FOUND; }
-
-static void note_over(hf_session *session)
+static void forget_all(hf_session *session)
 {
     pthread_mutex_lock(&session->mutex);
+    hf_holds_clear(&session->holds);
+    pthread_mutex_unlock(&session->mutex);
+}
+
+static bool is_over(hf_status status) { return status == HF_EXPIRED || status == HF_NOT_FOUND; }
+
+static void note_over(hf_session *session, bool closed)
+{
+    pthread_mutex_lock(&session->mutex);
+    session->closed |= closed && !session->ended;
     session->ended = true;
     hf_holds_clear(&session->holds);
     pthread_mutex_unlock(&session->mutex);
@@ -133,6 +154,7 @@ typedef struct call {
     hf_batch *batch;
     hf_op *op;
     int64_t sent_boot_us;
+    char request[HF_REQUEST_ID_SIZE]; /* drawn, unless the caller gives one */
 } call;
 
 static hf_status call_begin(call *c, hf_session *session, hf_op_kind kind, const hf_resource *resource, hf_error *err)
@@ -147,6 +169,12 @@ static hf_status call_begin(call *c, hf_session *session, hf_op_kind kind, const
     return HF_OK;
 }
 
+/* A request id that this session has not used: what is asked once more with it is not done twice. */
+static void draw_request(hf_session *session, char *out)
+{
+    snprintf(out, HF_REQUEST_ID_SIZE, "%s-%llu", session->request_prefix, (unsigned long long)++session->calls);
+}
+
 /* Goes to the store. A session that is over there is over here. `work` is held from here to call_end. */
 static hf_status call_run(call *c, hf_error *err)
 {
@@ -154,10 +182,14 @@ static hf_status call_run(call *c, hf_error *err)
     if (manager->pid != getpid()) /* the mutex may be a copy of one in use */
         return hf_fail(err, HF_INVALID, "This session was opened before fork(); open a new manager in the child process.");
     pthread_mutex_lock(&c->session->work);
+    draw_request(c->session, c->request);
+    if (c->op->request_id == NULL)
+        c->op->request_id = c->request;
     c->sent_boot_us = hf_seam.boot_us();
-    hf_status status = hf_settle(hf_store_execute(manager->store, c->batch, err), c->op, err);
+    hf_status status = hf_execute(manager, c->batch, err);
+    status = hf_settle(status, c->op, err);
     if (is_over(status) && c->op->kind != HF_OP_HAND_OVER)
-        note_over(c->session);
+        note_over(c->session, false);
     return status;
 }
 
@@ -190,11 +222,14 @@ static hf_status open_in_store(hf_session *session, const hf_session_options *op
 {
     hf_credentials replaces;
     call c;
-    hf_status status = options->replaces == NULL ? HF_OK : hf_credentials_parse(options->replaces, &replaces, err);
-    if (status == HF_OK)
-        status = call_begin(&c, session, HF_OP_SESSION_OPEN, NULL, err);
+    hf_status status = call_begin(&c, session, HF_OP_SESSION_OPEN, NULL, err);
     if (status != HF_OK)
         return status;
+    status = options->replaces == NULL ? HF_OK : hf_credentials_parse(options->replaces, &replaces, err);
+    if (status != HF_OK) {
+        hf_batch_free(c.batch);
+        return status;
+    }
     fill_open(c.op, options, &replaces);
     status = call_run(&c, err);
     if (status == HF_OK) {
@@ -211,6 +246,8 @@ static hf_status open_in_store(hf_session *session, const hf_session_options *op
 hf_status hf_session_open(hf_manager *manager, const hf_session_options *options, hf_session **out, hf_error *err)
 {
     hf_session *session = NULL;
+    if (options == NULL)
+        return hf_fail(err, HF_INVALID, "No options were given: a session needs a user.");
     hf_status status = handle_new(manager, &session, err);
     if (status != HF_OK)
         return status;
@@ -246,6 +283,8 @@ hf_status hf_session_attach(hf_manager *manager, const char *id_and_key, hf_sess
 
 static void note_tried(hf_session *session)
 {
+    if (session->manager->pid != getpid())
+        return;
     pthread_mutex_lock(&session->mutex);
     session->tried_boot_us = hf_seam.boot_us();
     pthread_mutex_unlock(&session->mutex);
@@ -257,7 +296,7 @@ static hf_status beat_told(hf_session *session, hf_status status, const hf_answe
     if (!session->linked) /* attaching: the caller has no handle yet that a notice could be about */
         return status;
     if (is_over(status))
-        hf_tell_ended(session, "expired");
+        hf_tell_ended(session);
     for (size_t i = 0; status == HF_OK && i < answer->lost_count; i++)
         hf_tell_lost(session, &answer->lost[i]);
     if (status == HF_OK)
@@ -279,7 +318,7 @@ hf_status hf_session_beat(hf_session *session, hf_result **out, hf_error *err)
     result->batch = c.batch;
     note_tried(session);
     status = call_run(&c, err);
-    if (status == HF_OK)
+    if (status == HF_OK && !c.op->answer.pending)
         note_alive(session, &c.op->answer, c.sent_boot_us);
     c.batch = NULL;
     call_end(&c);
@@ -298,10 +337,12 @@ hf_status hf_session_close(hf_session *session, hf_error *err)
         return status;
     status = call_run(&c, err);
     if (status == HF_OK)
-        note_over(session);
+        note_over(session, true);
+    else if (status == HF_UNSURE)
+        forget_all(session);
     call_end(&c);
     if (status == HF_OK)
-        hf_tell_ended(session, "closed");
+        hf_tell_ended(session);
     return status;
 }
 
@@ -356,7 +397,11 @@ static hf_status link_ops(hf_session *session, hf_batch *batch, const hf_resourc
     for (size_t i = 0; i < count; i++)
         sorted[i] = (numbered){&resources[i], i};
     qsort(sorted, count, sizeof *sorted, canonical);
-    for (size_t i = 0; i < count; i++) {
+    hf_status status = HF_OK;
+    for (size_t i = 0; i < count && status == HF_OK; i++) {
+        if (i > 0 && hf_resource_compare(sorted[i - 1].resource, sorted[i].resource) == 0)
+            status = hf_fail(err, HF_INVALID, "%s/%s is named twice; name each resource once.", sorted[i].resource->type,
+                             sorted[i].resource->id);
         hf_op *op = hf_batch_add(batch, HF_OP_ACQUIRE);
         op->session = &session->credentials;
         op->linked = i + 1 < count;
@@ -365,20 +410,25 @@ static hf_status link_ops(hf_session *session, hf_batch *batch, const hf_resourc
         order[sorted[i].index] = i;
     }
     hf_free(sorted);
-    return HF_OK;
+    return status;
 }
 
 static hf_status run_all(hf_session *session, hf_batch *batch, hf_result **out, hf_error *err)
 {
     if (session->manager->pid != getpid())
         return hf_finish(session->manager, batch, out, err); /* which refuses it */
+    char request[HF_REQUEST_ID_SIZE];
     pthread_mutex_lock(&session->work);
+    draw_request(session, request);
+    for (size_t i = 0; i < hf_batch_count(batch); i++)
+        if (hf_batch_op(batch, i)->request_id == NULL)
+            hf_batch_op(batch, i)->request_id = request;
     int64_t sent_boot_us = hf_seam.boot_us();
     hf_status status = hf_finish(session->manager, batch, out, err);
     for (size_t i = 0; status == HF_OK && i < hf_result_count(*out); i++)
         note_lock(session, hf_result_at(*out, i), sent_boot_us);
     if (is_over(status))
-        note_over(session);
+        note_over(session, false);
     pthread_mutex_unlock(&session->work);
     return status;
 }
@@ -411,13 +461,15 @@ hf_status hf_session_acquire_all(hf_session *session, const hf_resource *resourc
     return HF_OK;
 }
 
-hf_status hf_session_renew(hf_session *session, const hf_resource *resource, int64_t ttl_us, hf_lock *out, hf_error *err)
+hf_status hf_session_renew(hf_session *session, const hf_resource *resource, int64_t ttl_us, const char *purpose,
+                           hf_lock *out, hf_error *err)
 {
     call c;
     hf_status status = call_begin(&c, session, HF_OP_RENEW, resource, err);
     if (status != HF_OK)
         return status;
     c.op->ttl_us = ttl_us;
+    c.op->purpose = purpose;
     status = call_run(&c, err);
     if (status == HF_OK) {
         note_lock(session, &c.op->answer, c.sent_boot_us);
@@ -466,11 +518,8 @@ hf_status hf_session_release_all(hf_session *session, size_t *count, hf_error *e
     if (status != HF_OK)
         return status;
     status = call_run(&c, err);
-    if (status == HF_OK || status == HF_UNSURE) {
-        pthread_mutex_lock(&session->mutex);
-        hf_holds_clear(&session->holds);
-        pthread_mutex_unlock(&session->mutex);
-    }
+    if (status == HF_OK || status == HF_UNSURE)
+        forget_all(session);
     if (status == HF_OK && count != NULL)
         *count = c.op->answer.locks_count;
     call_end(&c);

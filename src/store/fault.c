@@ -7,6 +7,7 @@
 typedef struct fault_store {
     hf_wrapper wrap;
     unsigned countdown; /* fails when it comes to zero; 0: never */
+    unsigned more;      /* how many executes in a row fail after it */
     bool after_commit;
 } fault_store;
 
@@ -14,6 +15,10 @@ static hf_status execute_fault(hf_store *store, hf_batch *batch, hf_error *err)
 {
     fault_store *fault = (fault_store *)store;
     bool fails = fault->countdown > 0 && --fault->countdown == 0;
+    if (fails && fault->more > 0) {
+        fault->more--;
+        fault->countdown = 1;
+    }
     if (fails && !fault->after_commit)
         return hf_fail(err, HF_UNAVAILABLE, "The store can't be reached (a fault was asked for); nothing was done.");
     hf_status status = hf_store_execute(fault->wrap.inner, batch, err);
@@ -57,4 +62,7 @@ void hf_fault_arm(hf_store *store, unsigned n, bool after_commit)
     fault_store *fault = (fault_store *)store;
     fault->countdown = n;
     fault->after_commit = after_commit;
+    fault->more = 0;
 }
+
+void hf_fault_more(hf_store *store, unsigned more) { ((fault_store *)store)->more = more; }

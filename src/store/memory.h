@@ -95,6 +95,8 @@ typedef struct mem_store {
     mem_events events;
     int64_t fence_floor; /* of anchors that were swept */
     hf_cursor swept_to;
+    const void **dead; /* while a sweep runs: the sessions it is to end */
+    size_t dead_count;
 } mem_store;
 
 /* memory_rows.c: finding rows and loading them into a working set. */

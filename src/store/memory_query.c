@@ -290,16 +290,29 @@ static bool do_type_set(mem_store *store, hf_op *op, hf_arena *arena, int64_t no
 
 /* ---- sweep ---- */
 
+/* The dead, longest dead first, picked once a sweep. */
+static bool pick_dead(mem_store *store, picks *p, int64_t now_us, size_t limit)
+{
+    if (!picks_init(p, limit, session_by_expiry))
+        return false;
+    for (size_t i = 0; i < store->sessions_size; i++)
+        for (mem_session *s = store->sessions[i]; s != NULL; s = s->chain)
+            if (s->ended_us == 0 && s->expires_us <= now_us)
+                pick(p, s);
+    picks_sort(p);
+    store->dead = p->items;
+    store->dead_count = p->count;
+    return true;
+}
+
 static hf_status load_dead(hf_store *base, hf_rows *rows, int64_t now_us, size_t limit, hf_error *err)
 {
     mem_store *store = (mem_store *)base;
-    mem_session *dead = NULL;
-    for (size_t i = 0; i < store->sessions_size; i++)
-        for (mem_session *s = store->sessions[i]; s != NULL; s = s->chain)
-            if (s->ended_us == 0 && s->expires_us <= now_us && (dead == NULL || session_by_expiry(s, dead) < 0))
-                dead = s;
-    if (dead == NULL)
+    (void)now_us;
+    if (store->dead_count == 0)
         return HF_OK;
+    mem_session *dead = (mem_session *)*store->dead++;
+    store->dead_count--;
     hf_cleanup(picks_done) picks p;
     if (!picks_init(&p, limit, lock_by_name) || mem_load_session(store, rows, dead) == NULL)
         return hf_fail_memory(err);
@@ -385,6 +398,19 @@ static hf_status drop_anchors(hf_store *base, int64_t before_us, size_t limit, s
 
 static const hf_sweep_ops sweep_ops = {load_dead, load_spent, save, drop_sessions, drop_anchors};
 
+static bool do_sweep(mem_store *store, hf_op *op, int64_t now_us, hf_status *status, hf_error *err)
+{
+    hf_cleanup(picks_done) picks dead;
+    if (!pick_dead(store, &dead, now_us, op->limit == 0 ? HF_SWEEP_DEFAULT : op->limit))
+        return false;
+    *status = hf_sweep(&store->base, &sweep_ops, &store->rows, op, now_us, err);
+    if (*status == HF_NO_MEMORY && op->answer.swept > 0) { /* what was swept stays swept; the rest waits for the next call */
+        *status = HF_OK;
+        op->answer.more = true;
+    }
+    return true;
+}
+
 bool mem_do_alone(mem_store *store, hf_batch *batch, int64_t now_us, hf_status *status, hf_error *err)
 {
     hf_op *op = &batch->ops[0];
@@ -401,11 +427,6 @@ bool mem_do_alone(mem_store *store, hf_batch *batch, int64_t now_us, hf_status *
     case HF_OP_TYPE_SET:
         return do_type_set(store, op, &batch->arena, now_us);
     default:
-        *status = hf_sweep(&store->base, &sweep_ops, &store->rows, op, now_us, err);
-        if (*status == HF_NO_MEMORY && op->answer.swept > 0) { /* what was swept stays swept; the rest waits for the next call */
-            *status = HF_OK;
-            op->answer.more = true;
-        }
-        return true;
+        return do_sweep(store, op, now_us, status, err);
     }
 }

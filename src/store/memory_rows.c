@@ -160,23 +160,47 @@ static bool load_resource(mem_store *store, hf_rows *rows, hf_resource_row *row)
     return !row->wants_requests || load_requests(store, rows, row, anchor);
 }
 
-static bool load_lost(hf_rows *rows, hf_session_row *row, const mem_session *session)
+static bool load_lost(hf_rows *rows, hf_session_row *row, mem_lost *from)
 {
-    for (mem_lost *from = session->lost; from != NULL; from = from->next) {
-        const char *at = from->text;
-        hf_slice type = next_text(&at, from->type_size), id = next_text(&at, from->id_size);
-        hf_lost_row *lost = hf_rows_lost(rows, row, type, id);
-        if (lost == NULL)
+    const char *at = from->text;
+    hf_slice type = next_text(&at, from->type_size), id = next_text(&at, from->id_size);
+    hf_lost_row *lost = hf_rows_lost_new(rows, row, type, id);
+    if (lost == NULL)
+        return false;
+    lost->why = next_text(&at, from->why_size);
+    lost->by = next_text(&at, from->by_size);
+    lost->reason = next_text(&at, from->reason_size);
+    lost->fence = from->fence;
+    lost->at_us = from->at_us;
+    lost->stored = lost->present = true;
+    lost->origin = from;
+    return hf_rows_want_taker(rows, lost);
+}
+
+static bool load_all_lost(hf_rows *rows, hf_session_row *row, const mem_session *session)
+{
+    for (mem_lost *from = session->lost; from != NULL; from = from->next)
+        if (!load_lost(rows, row, from))
             return false;
-        lost->why = next_text(&at, from->why_size);
-        lost->by = next_text(&at, from->by_size);
-        lost->reason = next_text(&at, from->reason_size);
-        lost->fence = from->fence;
-        lost->at_us = from->at_us;
-        lost->stored = lost->present = true;
-        lost->origin = from;
-        if (!hf_rows_want_taker(rows, lost))
-            return false;
+    return true;
+}
+
+/* The losses of one resource each. One that is in the set already was wanted twice. */
+static bool load_losses(hf_rows *rows)
+{
+    for (hf_loss_row *loss = rows->losses; loss != NULL; loss = loss->next) {
+        const mem_session *session = loss->session->origin;
+        if (session == NULL || session->lost == NULL || loss->session->wants_lost)
+            continue;
+        for (mem_lost *from = session->lost; from != NULL; from = from->next) {
+            hf_slice type = {from->text, from->type_size}, id = {from->text + from->type_size, from->id_size};
+            bool known = false;
+            for (hf_lost_row *row = loss->session->lost; row != NULL; row = row->next)
+                known |= row->origin == from;
+            if (!known && hf_slice_equal(id, loss->resource->id) && hf_slice_equal(type, loss->resource->type) &&
+                !load_lost(rows, loss->session, from))
+                return false;
+        }
     }
     return true;
 }
@@ -196,7 +220,7 @@ static bool load_session(mem_store *store, hf_rows *rows, hf_session_row *row)
         loaded->resource->wanted |= row->wants_anchors;
         loaded->resource->wants_requests |= row->wants_requests;
     }
-    return !row->wants_lost || load_lost(rows, row, session);
+    return !row->wants_lost || load_all_lost(rows, row, session);
 }
 
 /* An open asked before: found by its request id. */
@@ -228,5 +252,5 @@ bool mem_load(mem_store *store, hf_rows *rows)
     for (hf_resource_row *row = rows->resources; row != NULL; row = row->next)
         if (!row->loaded && !load_resource(store, rows, row))
             return false;
-    return true;
+    return load_losses(rows);
 }

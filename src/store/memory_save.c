@@ -179,6 +179,8 @@ static void add_session(mem_store *store, mem_session *session)
     mem_session **at = &store->sessions[mem_session_slot(store, session->id)];
     session->chain = *at;
     *at = session;
+    if (session->request_size == 0)
+        return;
     at = &store->opened[mem_opened_slot(store, mem_session_request(session))];
     session->request_chain = *at;
     *at = session;
@@ -395,10 +397,12 @@ void mem_session_remove(mem_store *store, mem_session *session)
     while (*at != session)
         at = &(*at)->chain;
     *at = session->chain;
-    at = &store->opened[mem_opened_slot(store, mem_session_request(session))];
-    while (*at != session)
-        at = &(*at)->request_chain;
-    *at = session->request_chain;
+    if (session->request_size > 0) {
+        at = &store->opened[mem_opened_slot(store, mem_session_request(session))];
+        while (*at != session)
+            at = &(*at)->request_chain;
+        *at = session->request_chain;
+    }
     store->sessions_count--;
     drop_requests_of(store, session);
     free_lost(session);

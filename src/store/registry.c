@@ -39,7 +39,7 @@ static const struct {
 
 static hf_status load_module(const char *name, const hf_store_ops **out, hf_error *err)
 {
-    const char *folder = getenv("HOLDFAST_MODULES");
+    const char *folder = secure_getenv("HOLDFAST_MODULES");
     char path[HF_URL_MAX];
     int size = snprintf(path, sizeof path, "%s/holdfast-%s.so", folder != NULL ? folder : HF_MODULE_DIR, name);
     if (size < 0 || (size_t)size >= sizeof path)
@@ -110,7 +110,13 @@ hf_status hf_store_execute(hf_store *store, hf_batch *batch, hf_error *err)
     return store->ops->execute(store, batch, err);
 }
 
-void hf_store_grade(hf_store *store, hf_grade *out) { store->ops->grade(store, out); }
+void hf_store_grade(hf_store *store, hf_grade *out)
+{
+    if (store->pid == getpid())
+        store->ops->grade(store, out);
+    else
+        *out = (hf_grade){HF_GRADE_NONE, "opened before fork(): of no use in the child process"};
+}
 
 static hf_status check_path(const hf_store *store, const char *path, hf_error *err)
 {

@@ -32,7 +32,7 @@ static void begin(sqlite_conn *conn, bool nested, bool reads)
     sqlite_do(conn, nested ? SQLITE_DO_SAVEPOINT : reads ? SQLITE_DO_BEGIN_READ : SQLITE_DO_BEGIN);
 }
 
-static void undo(sqlite_conn *conn, bool nested)
+void sqlite_undo(sqlite_conn *conn, bool nested)
 {
     hf_status status = conn->status;
     hf_error *err = conn->err;
@@ -47,7 +47,7 @@ static void undo(sqlite_conn *conn, bool nested)
 }
 
 /* Commits, and tells a commit that failed from one of which nobody knows. */
-static void commit(sqlite_store *store, sqlite_conn *conn, bool nested)
+void sqlite_commit(sqlite_store *store, sqlite_conn *conn, bool nested)
 {
     if (conn->status != HF_OK)
         return;
@@ -94,11 +94,13 @@ static hf_status transact(sqlite_store *store, sqlite_conn *conn, hf_batch *batc
     if (conn->status != HF_OK)
         return conn->status;
     work(store, conn, batch, no_growth);
+    for (size_t i = 0; nested && i < batch->count; i++)
+        batch->ops[i].answer.pending = true;
     if (!reads && !store->wrapped)
         store->pages = sqlite_number(conn, SQLITE_DO_PAGES);
-    commit(store, conn, nested);
+    sqlite_commit(store, conn, nested);
     if (conn->status != HF_OK)
-        undo(conn, nested);
+        sqlite_undo(conn, nested);
     return conn->status;
 }
 
@@ -124,7 +126,6 @@ static void checkpoint_now(sqlite_store *store)
     sqlite_use(&store->writer, NULL);
     hf_db_patience(store->writer.db, 0);
     begin(&store->writer, false, false);
-    hf_db_patience(store->writer.db, HF_DB_BUSY_US);
     if (store->writer.status != HF_OK)
         return;
     pthread_mutex_lock(&store->reader.mutex);
@@ -134,7 +135,7 @@ static void checkpoint_now(sqlite_store *store)
     pthread_mutex_unlock(&store->reader.mutex);
     if (status == HF_OK)
         store->pages_in_file = store->pages;
-    undo(&store->writer, false);
+    sqlite_undo(&store->writer, false);
 }
 
 /* Whoever's commit leaves a long log copies it into the file. A reader that stands in the way lets it grow: then it is tried
@@ -182,6 +183,31 @@ static hf_status execute_write(sqlite_store *store, hf_batch *batch, hf_error *e
     return status;
 }
 
+hf_status sqlite_refuse_broken(const sqlite_store *store, hf_error *err)
+{
+    return hf_fail(err, HF_UNAVAILABLE,
+                   "Writing to %s has failed before; close the store and open it anew, so that it starts from what is on disk.",
+                   store->path);
+}
+
+/* Waiting for other threads of this process counts like waiting for other processes: half a second in all. False: it is over. */
+static bool enter(sqlite_conn *conn)
+{
+    int64_t began_us = hf_seam.boot_us();
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += HF_DB_BUSY_US * 1000;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000;
+    }
+    if (pthread_mutex_clocklock(&conn->mutex, CLOCK_MONOTONIC, &until) != 0)
+        return false;
+    int64_t left_us = HF_DB_BUSY_US - (hf_seam.boot_us() - began_us);
+    hf_db_patience(conn->db, left_us > 0 ? left_us : 0);
+    return true;
+}
+
 static hf_status execute_sqlite(hf_store *base, hf_batch *batch, hf_error *err)
 {
     sqlite_store *store = (sqlite_store *)base;
@@ -189,15 +215,11 @@ static hf_status execute_sqlite(hf_store *base, hf_batch *batch, hf_error *err)
     for (size_t i = 0; i < batch->count; i++)
         reads &= hf_op_reads(batch->ops[i].kind);
     sqlite_conn *conn = reads && !store->wrapped ? &store->reader : &store->writer;
-    pthread_mutex_lock(&conn->mutex);
-    if (store->broken) {
-        pthread_mutex_unlock(&conn->mutex);
-        return hf_fail(err, HF_UNAVAILABLE,
-                       "Writing to %s has failed before; close the store and open it anew, so that it starts from what is on "
-                       "disk.",
-                       store->path);
-    }
-    hf_status status = reads ? transact(store, conn, batch, true, false, err) : execute_write(store, batch, err);
+    if (!enter(conn))
+        return hf_fail(err, HF_BUSY, "Others are in the middle of a change of %s; try again.", store->path);
+    hf_status status = store->broken ? sqlite_refuse_broken(store, err)
+                       : reads       ? transact(store, conn, batch, true, false, err)
+                                     : execute_write(store, batch, err);
     pthread_mutex_unlock(&conn->mutex);
     return status;
 }
@@ -233,9 +255,12 @@ static hf_status set_names(sqlite_store *store, const char *names, hf_error *err
     size_t size = strlen(names);
     bool good = size > 0 && size < SQLITE_NAMES_MAX && names[0] >= 'a' && names[0] <= 'z';
     for (size_t i = 0; good && i < size; i++)
-        good = (names[i] >= 'a' && names[i] <= 'z') || (names[i] >= '0' && names[i] <= '9') || names[i] == '_';
-    if (!good)
-        return hf_fail(err, HF_INVALID, "A namespace is 1 to %d characters of a-z, 0-9 and _, and begins with a letter.",
+        good = (names[i] >= 'a' && names[i] <= 'z') || (names[i] >= '0' && names[i] <= '9') ||
+               (names[i] == '_' && names[i + 1] != '_' && names[i + 1] != '\0');
+    if (!good || strncmp(names, "sqlite", 6) == 0)
+        return hf_fail(err, HF_INVALID,
+                       "A namespace is 1 to %d characters of a-z, 0-9 and single _ between them, begins with a letter, and not "
+                       "with sqlite.",
                        SQLITE_NAMES_MAX - 1);
     memcpy(store->names, names, size + 1);
     return HF_OK;
@@ -264,6 +289,13 @@ static hf_status read_url(sqlite_store *store, const char *rest, hf_error *err)
     return set_names(store, query + 11, err);
 }
 
+static bool has_log(const char *path)
+{
+    char log[PATH_MAX + 8];
+    snprintf(log, sizeof log, "%s-wal", path);
+    return access(log, F_OK) == 0;
+}
+
 /* A file that is someone else's, or much newer, is found out before anything is written to it. */
 static hf_status look_first(const sqlite_store *store, hf_error *err)
 {
@@ -279,7 +311,7 @@ static hf_status look_first(const sqlite_store *store, hf_error *err)
             close(file);
     }
     hf_db *db = NULL;
-    status = hf_db_open(store->path, HF_DB_READ_ONLY, &db, err);
+    status = hf_db_open(store->path, HF_DB_READ_ONLY | (has_log(store->path) ? 0 : HF_DB_NO_TRACE), &db, err);
     if (status == HF_OK)
         status = sqlite_schema_check(db, store->path, store->names, &ours, err);
     hf_db_close(db);
@@ -302,6 +334,10 @@ static hf_status prepare(hf_db *db, const char *path, hf_error *err)
 static hf_status open_files(sqlite_store *store, hf_error *err)
 {
     hf_status status = look_first(store, err);
+    for (int i = 0; status == HF_UNAVAILABLE && i < 3; i++) { /* perhaps someone was just making the file */
+        nanosleep(&(struct timespec){0, 10000000}, NULL);
+        status = look_first(store, err);
+    }
     if (status != HF_OK)
         return status;
     if (faccessat(AT_FDCWD, store->path, W_OK, AT_EACCESS) != 0)

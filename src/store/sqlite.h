@@ -41,6 +41,11 @@ typedef struct sqlite_store {
     int64_t pages_in_file; /* ... and when the log was last copied into the file */
 } sqlite_store;
 
+/* sqlite.c: ending a transaction. A commit that failed in the middle is HF_UNSURE, and breaks the store. */
+void sqlite_commit(sqlite_store *store, sqlite_conn *conn, bool nested);
+void sqlite_undo(sqlite_conn *conn, bool nested);
+hf_status sqlite_refuse_broken(const sqlite_store *store, hf_error *err);
+
 /* sqlite_conn.c: statements, with the error that sticks. */
 void sqlite_conn_init(sqlite_conn *conn, hf_db *db, const char *names);
 hf_status sqlite_conn_ready(sqlite_conn *conn, hf_error *err);

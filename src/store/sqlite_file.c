@@ -47,7 +47,8 @@ static bool fuse_is_local(const char *path)
         if (sscanf(line, "%*s %4095s %63s", at, kind) != 2)
             continue;
         size_t size = strlen(at);
-        if (size >= best_size && strncmp(at, real, size) == 0) {
+        bool within = strncmp(at, real, size) == 0 && (size == 1 || real[size] == '/' || real[size] == '\0');
+        if (size >= best_size && within) {
             best_size = size;
             snprintf(best, sizeof best, "%s", kind);
         }
@@ -92,21 +93,24 @@ hf_status sqlite_file_check(const char *path, bool *exists, hf_error *err)
 
 static void reserve_path(const char *path, char *out, size_t size) { snprintf(out, size, "%s-reserve", path); }
 
-/* True when the reserve is there, or could be made now. */
+static bool for_want_of_room(int reason) { return reason == ENOSPC || reason == EDQUOT; }
+
+/* True when the reserve is there, or could be made now; also where it can't be had for another reason than room. */
 bool sqlite_reserve_ready(const char *path)
 {
     char reserve[PATH_MAX + 16];
+    struct stat info;
     reserve_path(path, reserve, sizeof reserve);
-    if (access(reserve, F_OK) == 0)
+    if (stat(reserve, &info) == 0 && info.st_size >= RESERVE_BYTES)
         return true;
-    int file = open(reserve, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    int file = open(reserve, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     if (file < 0)
-        return errno == EEXIST || errno != ENOSPC; /* no reserve is better than no store: only a full disk counts */
-    bool made = posix_fallocate(file, 0, RESERVE_BYTES) == 0;
+        return !for_want_of_room(errno);
+    int reason = posix_fallocate(file, 0, RESERVE_BYTES);
     close(file);
-    if (!made)
+    if (reason != 0)
         unlink(reserve);
-    return made;
+    return !for_want_of_room(reason);
 }
 
 void sqlite_reserve_give_up(const char *path)

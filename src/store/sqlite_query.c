@@ -228,34 +228,21 @@ static hf_status load_dead(hf_store *base, hf_rows *rows, int64_t now_us, size_t
     return conn->status;
 }
 
-/* One lock by its key, with its session; the anchor is loaded after all are named. */
-static void load_lock(sqlite_conn *conn, hf_rows *rows, hf_stmt *from)
+/* One lock of the query, with its session; the anchor is loaded after all are named. */
+static void load_spent_lock(sqlite_conn *conn, hf_rows *rows, hf_stmt *from)
 {
     char session[HF_SESSION_ID_SIZE] = "";
     text(from, 2, session, sizeof session);
     hf_resource_row *resource = hf_rows_resource(rows, hf_stmt_column_text(from, 0), hf_stmt_column_text(from, 1), true);
     hf_session_row *row = sqlite_load_session(conn, rows, session);
-    if (resource == NULL || row == NULL || hf_rows_lock(rows, resource, row) == NULL) {
+    hf_lock_row *lock = resource == NULL || row == NULL ? NULL : hf_rows_lock(rows, resource, row);
+    if (lock == NULL) {
         sqlite_out_of_memory(conn);
         return;
     }
-}
-
-static void fill_spent(sqlite_conn *conn, hf_rows *rows, hf_lock_row *lock)
-{
-    hf_stmt *stmt = sqlite_stmt(conn, SQLITE_DO_LOCK_LOAD);
-    if (stmt == NULL)
-        return;
-    hf_stmt_text(stmt, 1, lock->resource->type);
-    hf_stmt_text(stmt, 2, lock->resource->id);
-    hf_stmt_text(stmt, 3, (hf_slice){lock->session->id, HF_SESSION_ID_MAX});
-    if (!sqlite_next(conn, stmt))
-        return;
-    lock->fence = hf_stmt_column_int(stmt, 1);
-    lock->ends_us = hf_stmt_column_int(stmt, 3);
+    lock->fence = hf_stmt_column_int(from, 3);
+    lock->ends_us = hf_stmt_column_int(from, 4);
     lock->stored = lock->present = true;
-    hf_stmt_reset(stmt);
-    (void)rows;
 }
 
 static hf_status load_spent(hf_store *base, hf_rows *rows, int64_t now_us, size_t limit, hf_error *err)
@@ -268,10 +255,7 @@ static hf_status load_spent(hf_store *base, hf_rows *rows, int64_t now_us, size_
     hf_stmt_int(stmt, 1, now_us);
     hf_stmt_int(stmt, 2, (int64_t)limit);
     while (sqlite_next(conn, stmt))
-        load_lock(conn, rows, stmt);
-    for (hf_resource_row *row = rows->resources; row != NULL; row = row->next)
-        for (hf_lock_row *lock = row->locks; lock != NULL; lock = lock->next)
-            fill_spent(conn, rows, lock);
+        load_spent_lock(conn, rows, stmt);
     sqlite_load_anchors(conn, rows);
     return conn->status;
 }
@@ -302,7 +286,6 @@ static hf_status drop_sessions(hf_store *base, int64_t before_us, size_t limit, 
         if (stmt == NULL)
             return conn->status;
         hf_stmt_int(stmt, 1, before_us);
-        hf_stmt_int(stmt, 2, 1);
         if (!sqlite_next(conn, stmt))
             return conn->status;
         char id[HF_SESSION_ID_SIZE] = "";
@@ -401,6 +384,11 @@ void sqlite_do_alone(sqlite_store *store, sqlite_conn *conn, hf_batch *batch, in
 {
     hf_op *op = &batch->ops[0];
     op->answer.now_us = now_us;
+    if (conn->rows.no_growth && hf_op_grows(op->kind)) {
+        op->answer.status = HF_UNAVAILABLE;
+        op->answer.message = HF_DISK_FULL;
+        return;
+    }
     switch (op->kind) {
     case HF_OP_LIST:
         do_list(conn, op, &batch->arena, now_us);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The SQLite store: loading the rows a batch names into a working set, and saving those that changed. Rows are saved table
  * by table in canonical order, so that neighbours in a page are written together. */
+#include "base/error.h"
 #include "store/sqlite.h"
 
 #include <stdio.h>
@@ -18,6 +19,15 @@ static hf_slice keep(sqlite_conn *conn, hf_rows *rows, hf_stmt *stmt, int at)
 
 /* ---- loading ---- */
 
+int64_t sqlite_number(sqlite_conn *conn, int which)
+{
+    hf_stmt *stmt = sqlite_stmt(conn, which);
+    int64_t number = stmt != NULL && sqlite_next(conn, stmt) ? hf_stmt_column_int(stmt, 0) : 0;
+    if (stmt != NULL)
+        hf_stmt_reset(stmt);
+    return number;
+}
+
 static void load_type(sqlite_conn *conn, hf_type_row *row)
 {
     hf_stmt *stmt = sqlite_stmt(conn, SQLITE_DO_TYPE_LOAD);
@@ -32,6 +42,9 @@ static void load_type(sqlite_conn *conn, hf_type_row *row)
     row->type.ttl_us = hf_stmt_column_int(stmt, 1);
     row->type.ttl_max_us = hf_stmt_column_int(stmt, 2);
     hf_stmt_reset(stmt);
+    if (row->type.policy == HF_POLICY_COUNT)
+        conn->status = hf_fail(conn->err, HF_UNAVAILABLE, "The policy of %s, %s, is not known to this version; upgrade holdfast.",
+                               row->type.type, policy);
 }
 
 static void load_session(sqlite_conn *conn, hf_rows *rows, hf_session_row *row)
@@ -43,7 +56,7 @@ static void load_session(sqlite_conn *conn, hf_rows *rows, hf_session_row *row)
     hf_stmt_text(stmt, 1, (hf_slice){row->id, HF_SESSION_ID_MAX});
     if (!sqlite_next(conn, stmt))
         return;
-    hf_slice key = hf_stmt_column_text(stmt, 0);
+    hf_slice key = hf_stmt_column_blob(stmt, 0);
     if (key.size == sizeof row->key_sha256)
         memcpy(row->key_sha256, key.at, key.size);
     row->user = keep(conn, rows, stmt, 1);
@@ -155,27 +168,55 @@ void sqlite_load_anchors(sqlite_conn *conn, hf_rows *rows)
         load_anchor(conn, rows, row);
 }
 
-static void load_lost(sqlite_conn *conn, hf_rows *rows, hf_session_row *row)
+static void read_lost(sqlite_conn *conn, hf_rows *rows, hf_session_row *row, hf_stmt *stmt)
+{
+    hf_slice type = keep(conn, rows, stmt, 0), id = keep(conn, rows, stmt, 1);
+    hf_lost_row *lost = hf_rows_lost_new(rows, row, type, id);
+    if (lost == NULL) {
+        sqlite_out_of_memory(conn);
+        return;
+    }
+    lost->fence = hf_stmt_column_int(stmt, 2);
+    lost->at_us = hf_stmt_column_int(stmt, 3);
+    lost->why = keep(conn, rows, stmt, 4);
+    lost->by = keep(conn, rows, stmt, 5);
+    lost->reason = keep(conn, rows, stmt, 6);
+    lost->stored = lost->present = true;
+    if (!hf_rows_want_taker(rows, lost))
+        sqlite_out_of_memory(conn);
+}
+
+static void load_all_lost(sqlite_conn *conn, hf_rows *rows, hf_session_row *row)
 {
     hf_stmt *stmt = sqlite_stmt(conn, SQLITE_DO_LOST_LOAD);
     if (stmt == NULL)
         return;
     hf_stmt_text(stmt, 1, (hf_slice){row->id, HF_SESSION_ID_MAX});
-    while (sqlite_next(conn, stmt)) {
-        hf_slice type = keep(conn, rows, stmt, 0), id = keep(conn, rows, stmt, 1);
-        hf_lost_row *lost = hf_rows_lost(rows, row, type, id);
-        if (lost == NULL) {
-            sqlite_out_of_memory(conn);
+    while (sqlite_next(conn, stmt))
+        read_lost(conn, rows, row, stmt);
+}
+
+static bool is_loaded(const hf_loss_row *loss)
+{
+    for (const hf_lost_row *row = loss->session->lost; row != NULL; row = row->next)
+        if (hf_slice_equal(row->id, loss->resource->id) && hf_slice_equal(row->type, loss->resource->type))
+            return true;
+    return loss->session->wants_lost;
+}
+
+/* The losses of one resource each. They are rare: whether there are any at all is asked once a batch. */
+static void load_losses(sqlite_conn *conn, hf_rows *rows)
+{
+    bool any = rows->losses != NULL && sqlite_number(conn, SQLITE_DO_LOST_ANY) != 0;
+    for (hf_loss_row *loss = any ? rows->losses : NULL; loss != NULL; loss = loss->next) {
+        hf_stmt *stmt = is_loaded(loss) ? NULL : sqlite_stmt(conn, SQLITE_DO_LOST_ONE);
+        if (stmt == NULL)
             continue;
-        }
-        lost->fence = hf_stmt_column_int(stmt, 2);
-        lost->at_us = hf_stmt_column_int(stmt, 3);
-        lost->why = keep(conn, rows, stmt, 4);
-        lost->by = keep(conn, rows, stmt, 5);
-        lost->reason = keep(conn, rows, stmt, 6);
-        lost->stored = lost->present = true;
-        if (!hf_rows_want_taker(rows, lost))
-            sqlite_out_of_memory(conn);
+        hf_stmt_text(stmt, 1, (hf_slice){loss->session->id, HF_SESSION_ID_MAX});
+        hf_stmt_text(stmt, 2, loss->resource->type);
+        hf_stmt_text(stmt, 3, loss->resource->id);
+        while (sqlite_next(conn, stmt))
+            read_lost(conn, rows, loss->session, stmt);
     }
 }
 
@@ -213,15 +254,6 @@ static void load_opens(sqlite_conn *conn, hf_rows *rows)
     }
 }
 
-int64_t sqlite_number(sqlite_conn *conn, int which)
-{
-    hf_stmt *stmt = sqlite_stmt(conn, which);
-    int64_t number = stmt != NULL && sqlite_next(conn, stmt) ? hf_stmt_column_int(stmt, 0) : 0;
-    if (stmt != NULL)
-        hf_stmt_reset(stmt);
-    return number;
-}
-
 void sqlite_raise_floor(sqlite_conn *conn, int64_t floor)
 {
     hf_stmt *stmt = sqlite_stmt(conn, SQLITE_DO_FENCE_FLOOR_RAISE);
@@ -247,7 +279,7 @@ void sqlite_load(sqlite_conn *conn, hf_rows *rows)
         if (row->wants_locks)
             sqlite_load_session_locks(conn, rows, row, 0);
         if (row->wants_lost)
-            load_lost(conn, rows, row);
+            load_all_lost(conn, rows, row);
     }
     bool requests = rows->resources != NULL && any_requests(conn);
     if (rows->resources != NULL)
@@ -261,6 +293,7 @@ void sqlite_load(sqlite_conn *conn, hf_rows *rows)
             load_requests(conn, rows, row);
         row->loaded = true;
     }
+    load_losses(conn, rows);
 }
 
 /* ---- saving ---- */

@@ -54,7 +54,13 @@ static hf_status refuse_newer(const char *path, int version, hf_error *err)
                    path, version, NEWEST_KNOWN);
 }
 
-/* Whether the tables are ours; whether there are others and no other namespace of holdfast's. */
+/* Other namespaces of holdfast's that the file holds: those of which all the chief tables are there. */
+static const char others_sql[] = "SELECT count(*) FROM sqlite_master m WHERE type = 'table' AND name LIKE '%\\_meta' ESCAPE '\\'"
+                                 " AND 3 = (SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN"
+                                 " (substr(m.name, 1, length(m.name) - 4) || 'session', substr(m.name, 1, length(m.name) - 4) ||"
+                                 " 'resource', substr(m.name, 1, length(m.name) - 4) || 'lock'))";
+
+/* Whether the tables are ours; whether there are others, and none of holdfast's. */
 static hf_status look(hf_db *db, const char *path, const char *names, bool *ours, bool *foreign, hf_error *err)
 {
     int version;
@@ -65,8 +71,7 @@ static hf_status look(hf_db *db, const char *path, const char *names, bool *ours
     *ours = version > 0;
     if (version > NEWEST_KNOWN)
         return refuse_newer(path, version, err);
-    status = hf_db_ask(db, "SELECT count(*) FROM sqlite_master WHERE name LIKE '%\\_lock\\_session' ESCAPE '\\'", others,
-                       sizeof others, err);
+    status = hf_db_ask(db, others_sql, others, sizeof others, err);
     if (status == HF_OK)
         status = hf_db_ask(db, "SELECT count(*) FROM sqlite_master", tables, sizeof tables, err);
     *foreign = status == HF_OK && !*ours && strcmp(others, "0") == 0 && strcmp(tables, "0") != 0;
@@ -115,8 +120,8 @@ hf_status sqlite_schema_upgrade(hf_db *db, const char *names, const sqlite_schem
     for (int i = version; status == HF_OK && i < to->count; i++)
         status = take_step(db, names, to->steps[i], i + 1, err);
     if (status == HF_OK)
-        return hf_db_run(db, nested ? "RELEASE holdfast_schema" : "COMMIT", err);
-    if (hf_db_in_transaction(db)) /* SQLite ends a transaction by itself on some errors */
+        status = hf_db_run(db, nested ? "RELEASE holdfast_schema" : "COMMIT", err);
+    if (status != HF_OK && hf_db_in_transaction(db)) /* SQLite ends a transaction by itself on some errors */
         (void)hf_db_run(db, nested ? "ROLLBACK TO holdfast_schema; RELEASE holdfast_schema" : "ROLLBACK", NULL);
     return status;
 }
@@ -124,7 +129,13 @@ hf_status sqlite_schema_upgrade(hf_db *db, const char *names, const sqlite_schem
 hf_status sqlite_schema_install(hf_db *db, const char *names, hf_error *err)
 {
     int version;
-    hf_status status = version_of(db, names, &version, err);
+    char encoding[32];
+    hf_status status = hf_db_ask(db, "PRAGMA encoding", encoding, sizeof encoding, err);
+    if (status == HF_OK && strcmp(encoding, "UTF-8") != 0)
+        return hf_fail(err, HF_UNAVAILABLE, "%s keeps its text as %s; holdfast compares names as UTF-8. Use a database in UTF-8.",
+                       hf_db_path(db), encoding);
+    if (status == HF_OK)
+        status = version_of(db, names, &version, err);
     if (status != HF_OK || version >= schema.count)
         return status != HF_OK || version <= NEWEST_KNOWN ? status : refuse_newer("this database", version, err);
     return sqlite_schema_upgrade(db, names, &schema, err);
@@ -140,7 +151,9 @@ static hf_status copy_to(sqlite_store *store, const char *path, hf_error *err)
     if (status == HF_OK) {
         sqlite_conn *conn = store->wrapped ? &store->writer : &store->reader;
         pthread_mutex_lock(&conn->mutex);
-        status = hf_db_copy(conn->db, to, err);
+        status = hf_db_in_transaction(conn->db)
+                     ? hf_fail(err, HF_INVALID, "A backup can't be made inside an open transaction; end it first.")
+                     : hf_db_copy(conn->db, to, err);
         pthread_mutex_unlock(&conn->mutex);
     }
     /* One file that can be carried away: no log beside it. */
@@ -167,25 +180,40 @@ hf_status sqlite_backup(hf_store *base, const char *path, hf_error *err)
     return status;
 }
 
+/* A backup must be whole and of this very version: its rows are copied as they are. */
+static hf_status check_open_backup(hf_db *from, const sqlite_store *store, const char *path, hf_error *err)
+{
+    bool ours = false;
+    int version = 0;
+    char answer[64] = "";
+    hf_status status = sqlite_schema_check(from, path, store->names, &ours, err);
+    if (status == HF_OK && !ours)
+        return hf_fail(err, HF_INVALID, "%s is no backup of a holdfast store.", path);
+    if (status == HF_OK)
+        status = version_of(from, store->names, &version, err);
+    if (status == HF_OK && version != schema.count)
+        return hf_fail(err, HF_INVALID, "The backup %s is of version %d, the store of %d; open a copy of it with this program, "
+                       "which upgrades it, and restore that.",
+                       path, version, schema.count);
+    if (status == HF_OK)
+        status = hf_db_ask(from, "PRAGMA quick_check", answer, sizeof answer, err);
+    if (status == HF_OK && strcmp(answer, "ok") != 0)
+        return hf_fail(err, HF_UNAVAILABLE, "The backup %s is damaged: %s.", path, answer);
+    return status;
+}
+
 static hf_status check_backup(const sqlite_store *store, const char *path, hf_error *err)
 {
-    bool exists, ours = false;
+    bool exists;
     hf_db *from = NULL;
-    char answer[64] = "";
     hf_status status = sqlite_file_check(path, &exists, err);
     if (status == HF_OK && !exists)
         return hf_fail(err, HF_INVALID, "There is no backup at %s.", path);
     if (status == HF_OK)
         status = hf_db_open(path, HF_DB_READ_ONLY, &from, err);
     if (status == HF_OK)
-        status = sqlite_schema_check(from, path, store->names, &ours, err);
-    if (status == HF_OK && ours)
-        status = hf_db_ask(from, "PRAGMA quick_check", answer, sizeof answer, err);
+        status = check_open_backup(from, store, path, err);
     hf_db_close(from);
-    if (status == HF_OK && !ours)
-        return hf_fail(err, HF_INVALID, "%s is no backup of a holdfast store.", path);
-    if (status == HF_OK && strcmp(answer, "ok") != 0)
-        return hf_fail(err, HF_UNAVAILABLE, "The backup %s is damaged: %s.", path, answer);
     return status;
 }
 
@@ -204,7 +232,8 @@ static hf_status attach(hf_db *db, const char *path, hf_error *err)
 static void replace_rows(sqlite_store *store, sqlite_conn *conn, const char *sql)
 {
     sqlite_do(conn, SQLITE_DO_BEGIN);
-    int64_t last = sqlite_number(conn, SQLITE_DO_EVENTS_LAST), fence = sqlite_number(conn, SQLITE_DO_FENCE_LAST);
+    int64_t last = sqlite_number(conn, SQLITE_DO_EVENTS_LAST), fence = sqlite_number(conn, SQLITE_DO_FENCE_LAST),
+            floor = sqlite_number(conn, SQLITE_DO_FENCE_FLOOR_FROM);
     if (conn->status == HF_OK)
         conn->status = hf_db_run(conn->db, sql, conn->err);
     hf_stmt *stmt = sqlite_stmt(conn, SQLITE_DO_EVENT_RESTORED);
@@ -213,19 +242,21 @@ static void replace_rows(sqlite_store *store, sqlite_conn *conn, const char *sql
         hf_stmt_int(stmt, 2, hf_store_now(&store->base, hf_seam.wall_us()));
         sqlite_run(conn, stmt);
     }
-    sqlite_raise_floor(conn, fence);
-    sqlite_do(conn, SQLITE_DO_COMMIT);
-    if (conn->status != HF_OK && hf_db_in_transaction(conn->db))
-        (void)hf_db_run(conn->db, "ROLLBACK", NULL);
+    sqlite_raise_floor(conn, fence > floor ? fence : floor);
+    sqlite_commit(store, conn, false);
+    if (conn->status != HF_OK)
+        sqlite_undo(conn, false);
 }
 
 static hf_status restore_from(sqlite_store *store, const char *path, hf_error *err)
 {
     sqlite_conn *conn = &store->writer;
     char *sql = sqlite_name(sqlite_restore_sql, store->names);
-    hf_status status = sql == NULL ? hf_fail_memory(err) : attach(conn->db, path, err);
+    hf_status status = sql == NULL ? hf_fail_memory(err) : HF_OK;
     if (status == HF_OK && !store->wrapped && (status = hf_db_run(conn->db, "PRAGMA synchronous = FULL", err)) == HF_OK)
         store->synced = 2;
+    if (status == HF_OK)
+        status = attach(conn->db, path, err);
     if (status == HF_OK) {
         sqlite_use(conn, err);
         replace_rows(store, conn, sql);
@@ -243,7 +274,9 @@ hf_status sqlite_restore(hf_store *base, const char *path, hf_error *err)
     if (status != HF_OK)
         return status;
     pthread_mutex_lock(&store->writer.mutex);
-    if (hf_db_in_transaction(store->writer.db))
+    if (store->broken)
+        status = sqlite_refuse_broken(store, err);
+    else if (hf_db_in_transaction(store->writer.db))
         status = hf_fail(err, HF_INVALID, "A backup can't be restored inside an open transaction; end it first.");
     else
         status = restore_from(store, path, err);

@@ -51,5 +51,7 @@ hf_status hf_trace_open(hf_store *inner, hf_trace_sink *sink, void *context, hf_
  * committed. n 0: none. */
 hf_status hf_fault_open(hf_store *inner, hf_store **out, hf_error *err);
 void hf_fault_arm(hf_store *fault, unsigned n, bool after_commit);
+/* After arming: so many executes in a row fail after the n-th too. */
+void hf_fault_more(hf_store *fault, unsigned more);
 
 #endif

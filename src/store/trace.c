@@ -24,6 +24,11 @@ static void to_stderr(void *context, const char *line)
 static void trace_op(const trace_store *trace, const hf_op *op)
 {
     char line[1024];
+    if (op->answer.status == HF_INVALID) { /* its names may be anything */
+        snprintf(line, sizeof line, "%s -> invalid: %s", hf_op_kind_name(op->kind), op->answer.message);
+        trace->sink(trace->context, line);
+        return;
+    }
     snprintf(line, sizeof line, "%s%s %s%s%s%s%s -> %s%s%s", hf_op_kind_name(op->kind), op->linked ? "+" : "",
              op->type == NULL ? "" : op->type, op->id == NULL ? "" : "/", op->id == NULL ? "" : op->id,
              op->session == NULL ? "" : " by ", op->session == NULL ? "" : op->session->id,

@@ -9,7 +9,7 @@ static void a_batch_has_room_for_one_to_the_limit(world *w)
     (void)w;
     hf_error err = {0};
     hf_batch *batch = NULL;
-    expect(HF_TOO_LARGE, hf_batch_new(0, &batch, &err), err);
+    expect(HF_INVALID, hf_batch_new(0, &batch, &err), err);
     expect(HF_TOO_LARGE, hf_batch_new(HF_BATCH_OPS_MAX + 1, &batch, &err), err);
     expect(HF_TOO_LARGE, hf_batch_new(SIZE_MAX, &batch, &err), err);
     expect_true(batch == NULL);

@@ -198,15 +198,15 @@ static void a_lock_is_renewed_downgraded_checked_and_released(world *w)
     hf_session *alice = work(w, "alice", "Alice Chen");
     hf_resource policy = resource_of("policy/1");
     hf_lock lock = {0};
-    expect(HF_NOT_HELD, hf_session_renew(alice, &policy, MINUTE, &lock, &err), err);
+    expect(HF_NOT_HELD, hf_session_renew(alice, &policy, MINUTE, NULL, &lock, &err), err);
     expect(HF_NOT_HELD, hf_session_downgrade(alice, &policy, &lock, &err), err);
     expect(HF_NOT_HELD, hf_session_release(alice, &policy, 0, &err), err);
     expect(HF_NOT_HELD, hf_session_holds(alice, &policy, 0, &lock, &err), err);
     expect(HF_OK, hf_session_acquire(alice, &policy, NULL, &lock, &err), err);
     int64_t fence = lock.fence;
-    expect(HF_OK, hf_session_renew(alice, &policy, MINUTE, &lock, &err), err);
+    expect(HF_OK, hf_session_renew(alice, &policy, MINUTE, NULL, &lock, &err), err);
     expect_int(lock.ends_us, w->now_us + MINUTE);
-    expect(HF_OK, hf_session_renew(alice, &policy, 0, &lock, &err), err);
+    expect(HF_OK, hf_session_renew(alice, &policy, 0, NULL, &lock, &err), err);
     expect_int(lock.ends_us, 0);
     expect(HF_OK, hf_session_downgrade(alice, &policy, &lock, &err), err);
     expect_int(lock.mode, HF_SHARED);

@@ -213,7 +213,8 @@ static void the_easy_calls_settle_too(world *w)
     hf_error err = {0};
     hf_session_options open = {
         .user = "alice", .key = "00112233445566778899aabbccddeeff", .request_id = "open-1"};
-    hf_fault_arm(fault, 1, true);
+    hf_fault_arm(fault, 1, true); /* they ask once more by themselves; here that fails too */
+    hf_fault_more(fault, 1);
     expect(HF_UNSURE, hf_session_open(manager, &open, &session, &err), err);
     expect_true(session == NULL);
     expect(HF_OK, hf_session_open(manager, &open, &session, &err), err);
@@ -222,6 +223,7 @@ static void the_easy_calls_settle_too(world *w)
     hf_acquire_options options = {.request_id = "r1"};
     hf_lock lock = {0};
     hf_fault_arm(fault, 1, true);
+    hf_fault_more(fault, 1);
     expect(HF_UNSURE, hf_session_acquire(session, &policy, &options, &lock, &err), err);
     expect_true(!hf_session_is_held(session, &policy));
     expect(HF_OK, hf_session_acquire(session, &policy, &options, &lock, &err), err);
@@ -233,6 +235,39 @@ static void the_easy_calls_settle_too(world *w)
     hf_session_free(session);
 }
 
+/* P12: an answer that got lost once is asked for again, and what was done is not done twice. */
+static void an_easy_call_whose_answer_got_lost_asks_again(world *w)
+{
+    world_fault(w);
+    hf_store *fault = w->store;
+    hf_manager *manager = world_manager(w);
+    hf_session *session = NULL;
+    hf_error err = {0};
+    hf_resource policy = resource_of("policy/1"), set[] = {resource_of("policy/2"), resource_of("policy/3")};
+    hf_lock lock = {0};
+    hf_fault_arm(fault, 1, true);
+    expect(HF_OK, hf_session_open(manager, &(hf_session_options){.user = "alice"}, &session, &err), err);
+    expect_int(done(w, SESSIONS)->sessions_count, 1);
+    hf_fault_arm(fault, 1, true);
+    expect(HF_OK, hf_session_acquire(session, &policy, NULL, &lock, &err), err);
+    expect_int(lock.fence, w->now_us);
+    hf_fault_arm(fault, 1, true);
+    expect(HF_OK, hf_session_acquire_all(session, set, 2, NULL, NULL, &err), err);
+    hf_fault_arm(fault, 1, true);
+    expect(HF_OK, hf_session_release(session, &policy, lock.fence, &err), err);
+    hf_fault_arm(fault, 1, true);
+    expect(HF_OK, hf_manager_force_release(manager, &set[0], "root", "why", 0, NULL, &err), err);
+    hf_fault_arm(fault, 1, true);
+    expect(HF_OK, hf_session_close(session, &err), err);
+    static const hf_event_kind expected[] = {HF_EVENT_SESSION_OPENED, HF_EVENT_ACQUIRED, HF_EVENT_ACQUIRED, HF_EVENT_ACQUIRED,
+                                             HF_EVENT_RELEASED, HF_EVENT_FORCED, HF_EVENT_RELEASED, HF_EVENT_SESSION_CLOSED};
+    const hf_answer *events = done(w, EVENTS);
+    expect_int(events->events_count, sizeof expected / sizeof *expected);
+    for (size_t i = 0; i < events->events_count; i++)
+        expect_text(hf_event_kind_name(events->events[i].kind), hf_event_kind_name(expected[i]));
+    hf_session_free(session);
+}
+
 static const suite_test unsure_tests[] = {
     TEST(what_failed_before_commit_did_nothing_and_is_done_when_asked_again),
     TEST(what_is_unsure_is_settled_by_asking_again),
@@ -241,5 +276,6 @@ static const suite_test unsure_tests[] = {
     TEST(a_release_that_was_done_is_done_though_another_holds_it_now),
     TEST(the_fault_comes_when_it_is_due_and_only_once),
     TEST(the_easy_calls_settle_too),
+    TEST(an_easy_call_whose_answer_got_lost_asks_again),
 };
 THEME(unsure);

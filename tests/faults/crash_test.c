@@ -6,6 +6,7 @@
 #include "faults/setting.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -108,7 +109,9 @@ static void run_cycle(ledger *l, unsigned *seed, tally *t)
         child_main(l, ends[1]);
     }
     close(ends[1]);
-    usleep(5000 + (unsigned)rand_r(seed) % 25000);
+    struct pollfd begun = {.fd = ends[0], .events = POLLIN};
+    poll(&begun, 1, 10000); /* it has opened the file */
+    usleep((unsigned)rand_r(seed) % 25000);
     kill(child, SIGKILL);
     expect_int(waitpid(child, &status, 0), child);
     const char *problem = listen_to(l, ends[0], t);
@@ -201,7 +204,7 @@ static void die_and_look(bool bystander)
     printf("# %zu acknowledged, %zu refused, %zu busy; %zu ops were cut short, at least %zu of them done; "
            "%zu locks left\n",
            t.acknowledged, t.refused, t.busy, t.cut_short, t.done_unheard, ledger_held(&l));
-    expect_true(t.acknowledged > count);
+    expect_true(t.acknowledged > count / 4);
     expect_true(t.cut_short > count / 4);
 }
 

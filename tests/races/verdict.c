@@ -21,6 +21,7 @@
 #endif
 
 #define CALLS_MIN      3000
+#define DEATHS_MIN     50
 #define GRANTS_MIN     100
 #define TAKE_OVERS_MIN 5
 
@@ -61,12 +62,14 @@ void race_begin(race_board *board, race_weather *weather, int seconds)
 bool race_is_over(race_board *board, race_log *const *logs, size_t count)
 {
     int64_t now_us = race_now_us(), lasts_us = board->until_us - board->began_us;
-    size_t calls = 0;
+    size_t calls = 0, deaths = 0;
     if (now_us < board->until_us - 200000)
         return false;
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         calls += logs[i]->count;
-    if (calls < CALLS_MIN && lasts_us < 40000000)
+        deaths += logs[i]->deaths;
+    }
+    if ((calls < CALLS_MIN || deaths < DEATHS_MIN) && lasts_us < 40000000)
         board->until_us += 1000000;
     return race_now_us() >= board->until_us;
 }

@@ -161,6 +161,7 @@ static bool died(turn *t, check_result result)
         return false;
     if (t->slot->common)
         surprise(t->worker, "the common session died though it was beaten");
+    t->worker->log->deaths++;
     forget_slot(t->slot);
     return true;
 }
@@ -390,7 +391,7 @@ static void do_renew(turn *t)
     check_record *r = begin(w, t->slot->number, CHECK_RENEW, t->resource);
     r->ttl_us = pick(w, 2) ? 20 * MS + pick(w, 400 * MS) : 0;
     check_result result =
-        end(w, r, hf_session_renew(t->slot->session, &resource, r->ttl_us, &lock, &err), &err);
+        end(w, r, hf_session_renew(t->slot->session, &resource, r->ttl_us, NULL, &lock, &err), &err);
     if (result == CHECK_OK)
         told(w, r, &lock);
     died(t, result);

@@ -32,11 +32,12 @@ typedef struct race_log {
     size_t room;
     size_t busy;
     size_t reads;
-    int64_t longest_us;  /* the longest call */
-    int64_t last_seq;    /* of events, by the client that reads them */
-    size_t events;       /* and how many it read */
-    size_t surprises;    /* answers that should not be */
-    char surprise[2048]; /* the first */
+    _Atomic size_t deaths; /* sessions that were found dead */
+    int64_t longest_us;    /* the longest call */
+    int64_t last_seq;      /* of events, by the client that reads them */
+    size_t events;         /* and how many it read */
+    size_t surprises;      /* answers that should not be */
+    char surprise[2048];   /* the first */
     check_record records[];
 } race_log;
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* After fork() a child's calls are refused with a sentence, nothing of the parent's is touched, and the child can open a
  * manager of its own. */
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <store/store.h>
 #include <string.h>
@@ -57,7 +59,7 @@ static void every_call(family *f)
     REFUSED(hf_session_beat(f->session, &result, &err));
     REFUSED(hf_session_acquire(f->session, &f->other, NULL, &lock, &err));
     REFUSED(hf_session_acquire_all(f->session, &f->other, 1, NULL, NULL, &err));
-    REFUSED(hf_session_renew(f->session, &f->held, 0, &lock, &err));
+    REFUSED(hf_session_renew(f->session, &f->held, 0, NULL, &lock, &err));
     REFUSED(hf_session_downgrade(f->session, &f->held, &lock, &err));
     REFUSED(hf_session_holds(f->session, &f->held, 0, &lock, &err));
     REFUSED(hf_session_request(f->session, &f->held, NULL, &err));
@@ -100,7 +102,7 @@ static void run_child(family *f)
     pid_t pid = fork();
     expect_true(pid >= 0);
     if (pid == 0) {
-        alarm(20);
+        alarm(5);
         f->child(f);
         _exit(0);
     }
@@ -189,6 +191,37 @@ static void a_child_never_hangs_on_what_the_keeper_was_doing(void **state)
     hf_manager_close(f.manager);
 }
 
+static atomic_bool spinning;
+
+/* In and out of the session's own lock as fast as it goes. */
+static void *spin(void *context)
+{
+    hf_session_info info;
+    while (atomic_load(&spinning))
+        hf_session_describe(context, &info);
+    return NULL;
+}
+
+/* Another thread may be inside the handle when the fork comes: what it held is held for ever in the child. */
+static void a_child_never_hangs_on_what_another_thread_was_doing(void **state)
+{
+    (void)state;
+    hf_error err = {0};
+    family f = {.held = resource_of("policy/1"), .other = resource_of("policy/2"), .child = every_call};
+    expect(HF_OK, hf_manager_open("memory:", &f.manager, &err), err);
+    hf_session_options options = {.user = "parent"};
+    expect(HF_OK, hf_session_open(f.manager, &options, &f.session, &err), err);
+    pthread_t thread;
+    atomic_store(&spinning, true);
+    expect_int(pthread_create(&thread, NULL, spin, f.session), 0);
+    for (int i = 0; i < 100; i++)
+        run_child(&f);
+    atomic_store(&spinning, false);
+    pthread_join(thread, NULL);
+    hf_session_free(f.session);
+    hf_manager_close(f.manager);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -197,6 +230,7 @@ int main(void)
         cmocka_unit_test(a_child_may_free_its_copies),
         cmocka_unit_test(a_child_opens_a_manager_of_its_own),
         cmocka_unit_test(a_child_never_hangs_on_what_the_keeper_was_doing),
+        cmocka_unit_test(a_child_never_hangs_on_what_another_thread_was_doing),
     };
     return cmocka_run_group_tests_name("fork", tests, NULL, NULL);
 }

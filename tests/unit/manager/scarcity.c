@@ -142,7 +142,7 @@ CALL(acquire_all)
 
 CALL(renew)
 {
-    return hf_session_renew(s->alice, &s->held, MINUTE, NULL, err);
+    return hf_session_renew(s->alice, &s->held, MINUTE, NULL, NULL, err);
 }
 
 CALL(downgrade)

@@ -126,7 +126,7 @@ static void *share(void *context)
             fits(o, hf_session_beat(o->shared_session, &result, NULL), HF_OK);
             break;
         case 1:
-            fits(o, hf_session_renew(o->shared_session, resource, MINUTE, NULL, NULL), HF_NOT_HELD);
+            fits(o, hf_session_renew(o->shared_session, resource, MINUTE, NULL, NULL, NULL), HF_NOT_HELD);
             break;
         case 2:
             fits(o, hf_manager_who(o->manager, resource, &result, NULL), HF_OK);
