@@ -195,13 +195,13 @@ static bool enter(sqlite_conn *conn)
 {
     int64_t began_us = hf_seam.boot_us();
     struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
+    clock_gettime(CLOCK_REALTIME, &until); /* a step of the clock makes it busy too early, or wait a little longer */
     until.tv_nsec += HF_DB_BUSY_US * 1000;
     if (until.tv_nsec >= 1000000000) {
         until.tv_sec++;
         until.tv_nsec -= 1000000000;
     }
-    if (pthread_mutex_clocklock(&conn->mutex, CLOCK_MONOTONIC, &until) != 0)
+    if (pthread_mutex_timedlock(&conn->mutex, &until) != 0)
         return false;
     int64_t left_us = HF_DB_BUSY_US - (hf_seam.boot_us() - began_us);
     hf_db_patience(conn->db, left_us > 0 ? left_us : 0);
