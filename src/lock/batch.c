@@ -172,6 +172,8 @@ static const char *texts_flaw(const hf_op *op, unsigned traits, const char **wha
         {"caller", op->caller, false},
     };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        if (texts[i].text == NULL && !texts[i].needed)
+            continue;
         hf_slice text = hf_slice_of(texts[i].text);
         *what = texts[i].what;
         if (texts[i].needed && text.size == 0)

@@ -90,11 +90,12 @@ hf_session_row *hf_rows_session(hf_rows *rows, const char *id)
 hf_type_row *hf_rows_type(hf_rows *rows, hf_slice type)
 {
     for (hf_type_row *row = rows->types; row != NULL; row = row->next)
-        if (hf_slice_equal(hf_slice_of(row->type.type), type))
+        if (hf_slice_equal((hf_slice){row->type.type, row->size}, type))
             return row;
     hf_type_row *row = take(rows, sizeof *row);
     if (row == NULL)
         return NULL;
+    row->size = type.size;
     hf_slice_copy(row->type.type, sizeof row->type.type, type);
     row->next = rows->types;
     rows->types = row;
@@ -365,6 +366,8 @@ bool hf_rows_want(hf_rows *rows, hf_batch *batch)
     for (size_t i = 0; i < batch->count; i++) {
         hf_op *op = &batch->ops[i];
         bool ok;
+        if (i + 8 < batch->count && op[8].id != NULL)
+            __builtin_prefetch(op[8].id); /* names come from all over memory */
         op->answer.message = hf_op_flaw(op, &batch->arena, &ok);
         if (!ok)
             return false;

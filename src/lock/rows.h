@@ -22,6 +22,7 @@ typedef struct hf_type_row hf_type_row;
 
 struct hf_type_row {
     hf_type_row *next;
+    size_t size; /* of the name */
     hf_type type;
 };
 

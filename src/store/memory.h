@@ -15,6 +15,7 @@ typedef struct mem_type mem_type;
 
 struct mem_type {
     mem_type *next;
+    size_t size;  /* of the name */
     hf_type type; /* policy none: only its name is kept here */
 };
 

@@ -38,7 +38,7 @@ mem_anchor *mem_anchor_find(mem_store *store, hf_slice type, hf_slice id, uint64
     mem_anchor *anchor = store->anchors[hash & (store->anchors_size - 1)];
     for (; anchor != NULL; anchor = anchor->chain)
         if (anchor->hash == hash && anchor->id_size == id.size && memcmp(anchor->id, id.at, id.size) == 0 &&
-            hf_slice_equal(hf_slice_of(anchor->type->type.type), type))
+            hf_slice_equal((hf_slice){anchor->type->type.type, anchor->type->size}, type))
             return anchor;
     return NULL;
 }
@@ -46,7 +46,7 @@ mem_anchor *mem_anchor_find(mem_store *store, hf_slice type, hf_slice id, uint64
 mem_type *mem_type_find(mem_store *store, hf_slice type)
 {
     mem_type *row = store->types;
-    while (row != NULL && !hf_slice_equal(hf_slice_of(row->type.type), type))
+    while (row != NULL && !hf_slice_equal((hf_slice){row->type.type, row->size}, type))
         row = row->next;
     return row;
 }
@@ -57,6 +57,7 @@ mem_type *mem_type_keep(mem_store *store, hf_slice type)
     if (row != NULL || (row = hf_alloc(sizeof *row)) == NULL)
         return row;
     hf_slice_copy(row->type.type, sizeof row->type.type, type);
+    row->size = type.size;
     row->next = store->types;
     store->types = row;
     return row;
@@ -109,7 +110,7 @@ hf_lock_row *mem_load_lock(mem_store *store, hf_rows *rows, mem_lock *from)
     hf_session_row *session = mem_load_session(store, rows, from->session);
     hf_resource_row *resource = session == NULL
                                     ? NULL
-                                    : hf_rows_resource(rows, hf_slice_of(from->anchor->type->type.type),
+                                    : hf_rows_resource(rows, (hf_slice){from->anchor->type->type.type, from->anchor->type->size},
                                                        (hf_slice){from->anchor->id, from->anchor->id_size}, false);
     hf_lock_row *row = resource == NULL ? NULL : hf_rows_lock(rows, resource, session);
     if (row == NULL || row->origin != NULL)
@@ -236,8 +237,20 @@ static bool load_opens(mem_store *store, hf_rows *rows)
     return true;
 }
 
+/* A large batch finds its anchors all over memory: they are fetched together rather than one after the other. */
+static void warm(const mem_store *store, const hf_rows *rows)
+{
+    if (rows->resources_count < 4)
+        return;
+    for (const hf_resource_row *row = rows->resources; row != NULL; row = row->next)
+        __builtin_prefetch(&store->anchors[row->hash & (store->anchors_size - 1)]);
+    for (const hf_resource_row *row = rows->resources; row != NULL; row = row->next)
+        __builtin_prefetch(store->anchors[row->hash & (store->anchors_size - 1)]);
+}
+
 bool mem_load(mem_store *store, hf_rows *rows)
 {
+    warm(store, rows);
     rows->fence_floor = store->fence_floor;
     for (hf_type_row *row = rows->types; row != NULL; row = row->next) {
         const mem_type *type = mem_type_find(store, hf_slice_of(row->type.type));

@@ -133,11 +133,38 @@ static void a_restore_from_what_is_no_backup_changes_nothing(world *w)
     done(w, RELEASE, BY(alice), ON("policy", "1"));
 }
 
+/* P8: what a sweep has forgotten is not granted anew with a fence that was given before, wherever the backup goes. */
+static void fences_do_not_repeat_where_a_swept_store_is_restored_with_a_slow_clock(world *w)
+{
+    hf_credentials alice = person(w, "alice", "Alice Chen");
+    int64_t given = done(w, ACQUIRE, BY(alice), ON("policy", "1"))->locks[0].fence;
+    done(w, CLOSE, BY(alice));
+    clock_forward(w, 3 * DAY);
+    expect_true(sweep_all(w, 0) > 0);
+    char path[HF_URL_MAX], url[HF_URL_MAX];
+    scratch_path(".backup", path);
+    backup_to(w, path);
+    hf_error err = {0};
+    hf_store *first = w->store, *fresh = NULL;
+    place_fresh(w->at, url);
+    expect(HF_OK, hf_store_open(url, &fresh, &err), err);
+    w->store = fresh;
+    clock_set(w, WORLD_BEGINS_US - DAY);
+    restore_from(w, path);
+    hf_credentials bob = person(w, "bob", "Bob Smith");
+    expect_true(done(w, ACQUIRE, BY(bob), ON("policy", "1"))->locks[0].fence > given);
+    w->store = first;
+    hf_store_close(fresh);
+    place_discard(w->at, url);
+    unlink(path);
+}
+
 static const suite_test backup_tests[] = {
     TEST_FILE(a_backup_is_a_store_with_the_same_in_it),
     TEST_FILE(a_backup_does_not_write_over_a_file),
     TEST_FILE(a_restore_brings_back_what_was),
     TEST_FILE(fences_do_not_go_back_with_a_restore),
     TEST_FILE(a_restore_from_what_is_no_backup_changes_nothing),
+    TEST_FILE(fences_do_not_repeat_where_a_swept_store_is_restored_with_a_slow_clock),
 };
 THEME(backup);

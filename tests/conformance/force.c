@@ -130,6 +130,19 @@ static void the_victim_can_go_on_and_take_it_again(world *w)
     expect_int(done(w, BEAT, BY(alice))->lost_count, 0);
 }
 
+/* P6: an actor of no letters is none; who did it is still recorded. */
+static void an_empty_actor_leaves_the_sessions_user_as_the_one_who_did_it(world *w)
+{
+    hf_credentials alice = person(w, "alice", "Alice Chen"), boss = person(w, "boss", "The Boss");
+    done(w, ACQUIRE, BY(alice), ON("policy", "1"));
+    news_skip(w);
+    done(w, FORCE_RELEASE, BY(boss), ON("policy", "1"), .actor = "", .text = "why");
+    const hf_event *event = news(w, 1);
+    expect_int(event->kind, HF_EVENT_FORCED);
+    expect_text(event->actor, "boss");
+    expect_text(done(w, BEAT, BY(alice))->lost[0].by, "boss");
+}
+
 static const suite_test force_tests[] = {
     TEST(a_forced_release_records_who_when_and_why),
     TEST(a_session_that_forces_is_the_actor),
@@ -140,5 +153,6 @@ static const suite_test force_tests[] = {
     TEST(a_forced_release_needs_a_reason_and_someone_who_does_it),
     TEST(a_session_may_force_its_own_lock),
     TEST(the_victim_can_go_on_and_take_it_again),
+    TEST(an_empty_actor_leaves_the_sessions_user_as_the_one_who_did_it),
 };
 THEME(force);

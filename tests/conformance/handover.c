@@ -139,6 +139,55 @@ static void a_reader_who_is_handed_another_readers_lock_has_one_lock(world *w)
     expect_int(done(w, BEAT, BY(alice))->locks_count, 0);
 }
 
+/* P7: what a reader had of its own is not made less by a gift. */
+static void a_reader_who_is_handed_another_readers_lock_keeps_bound_and_purpose(world *w)
+{
+    static const int64_t ttls[] = {0, MINUTE, 10 * MINUTE};
+    hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR),
+                   bob = person_idle(w, "bob", "Bob Smith", HOUR);
+    for (size_t i = 0; i < 9; i++) {
+        char id[8];
+        snprintf(id, sizeof id, "%zu", i);
+        int64_t own = done(w, ACQUIRE, BY(bob), ON("policy", id), .mode = HF_SHARED, .ttl_us = ttls[i / 3],
+                           .purpose = "bob's own")
+                          ->locks[0]
+                          .ends_us;
+        done(w, ACQUIRE, BY(alice), ON("policy", id), .mode = HF_SHARED, .ttl_us = ttls[i % 3],
+             .purpose = "alice's");
+        const hf_lock *lock = done(w, HAND_OVER, BY(alice), ON("policy", id), .target = bob.id)->locks;
+        expect_true(lock->ends_us == 0 || (own != 0 && lock->ends_us >= own));
+        expect_text(lock->purpose, "bob's own");
+        expect_int(done(w, HOLDS, BY(bob), ON("policy", id))->locks[0].ends_us, lock->ends_us);
+    }
+}
+
+/* P2: no lock ends without its event. */
+static void a_hand_over_to_who_had_it_before_leaves_the_event_of_the_old_locks_end(world *w)
+{
+    hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR),
+                   bob = person_idle(w, "bob", "Bob Smith", HOUR);
+    int64_t old = done(w, ACQUIRE, BY(bob), ON("policy", "1"), .mode = HF_SHARED, .ttl_us = MINUTE,
+                       .purpose = "long ago")
+                      ->locks[0]
+                      .fence;
+    done(w, ACQUIRE, BY(alice), ON("policy", "1"), .mode = HF_SHARED, .purpose = "now");
+    clock_forward(w, MINUTE);
+    news_skip(w);
+    const hf_lock *lock = done(w, HAND_OVER, BY(alice), ON("policy", "1"), .target = bob.id)->locks;
+    expect_int(lock->ends_us, 0);
+    expect_text(lock->purpose, "now");
+    const hf_event *events = news(w, 3);
+    expect_int(events[0].kind, HF_EVENT_EXPIRED);
+    expect_text(events[0].session, bob.id);
+    expect_int(events[0].fence, old);
+    expect_int(events[1].kind, HF_EVENT_RELEASED);
+    expect_text(events[1].session, alice.id);
+    expect_int(events[2].kind, HF_EVENT_HANDED_OVER);
+    expect_text(events[2].session, bob.id);
+    expect_int(done(w, WHO, ON("policy", "1"))->locks_count, 1);
+    expect_int(done(w, BEAT, BY(bob))->lost_count, 0);
+}
+
 static const suite_test handover_tests[] = {
     TEST(a_hand_over_gives_the_lock_with_a_new_fence_and_keeps_mode_and_bound),
     TEST(a_hand_over_leaves_events_that_name_both),
@@ -150,5 +199,7 @@ static const suite_test handover_tests[] = {
     TEST(a_hand_over_ends_the_request_of_who_gets_it),
     TEST(what_was_handed_over_lives_by_the_new_holders_bound),
     TEST(a_reader_who_is_handed_another_readers_lock_has_one_lock),
+    TEST(a_reader_who_is_handed_another_readers_lock_keeps_bound_and_purpose),
+    TEST(a_hand_over_to_who_had_it_before_leaves_the_event_of_the_old_locks_end),
 };
 THEME(handover);

@@ -184,6 +184,17 @@ static void the_default_page_has_a_hundred_rows(world *w)
     expect_int(done(w, LIST, .limit = HF_LIST_MAX)->locks_count, 150);
 }
 
+/* Leaving a filter empty is not leaving it out. */
+static void an_empty_user_is_no_filter(world *w)
+{
+    hf_credentials alice = person(w, "alice", "Alice Chen");
+    done(w, ACQUIRE, BY(alice), ON("policy", "1"));
+    refused(w, HF_INVALID, LIST, .user = "");
+    refused(w, HF_INVALID, LIST, .user = "", .target = alice.id);
+    refused(w, HF_INVALID, LIST, .user = "", .type = "policy");
+    refused(w, HF_INVALID, SESSIONS, .user = "");
+}
+
 static const suite_test list_tests[] = {
     TEST(locks_are_listed_in_canonical_order),
     TEST(an_empty_store_lists_nothing),
@@ -193,5 +204,6 @@ static const suite_test list_tests[] = {
     TEST(a_page_goes_on_though_its_last_row_was_released),
     TEST(dead_locks_are_not_listed_and_do_not_hide_live_ones),
     TEST(the_default_page_has_a_hundred_rows),
+    TEST(an_empty_user_is_no_filter),
 };
 THEME(list);

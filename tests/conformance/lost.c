@@ -186,6 +186,52 @@ static void a_refusal_about_a_lost_lock_names_the_resource(world *w)
     expect_contains(no->message, "policy/1");
 }
 
+/* Giving all back covers what is gone already. */
+static void releasing_all_forgets_what_was_lost(world *w)
+{
+    hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR),
+                   bob = person_idle(w, "bob", "Bob Smith", HOUR);
+    done(w, ACQUIRE, BY(alice), ON("policy", "forced"));
+    done(w, ACQUIRE, BY(alice), ON("policy", "taken"), .ttl_us = MINUTE);
+    done(w, ACQUIRE, BY(alice), ON("policy", "expired"), .ttl_us = MINUTE);
+    done(w, ACQUIRE, BY(alice), ON("policy", "held"));
+    done(w, FORCE_RELEASE, ON("policy", "forced"), .actor = "root", .text = "why");
+    clock_forward(w, MINUTE);
+    done(w, ACQUIRE, BY(bob), ON("policy", "taken"));
+    expect_int(done(w, BEAT, BY(alice))->lost_count, 3);
+    expect_int(done(w, RELEASE_ALL, BY(alice))->locks_count, 1);
+    expect_int(done(w, BEAT, BY(alice))->lost_count, 0);
+    done(w, HOLDS, BY(bob), ON("policy", "taken"));
+}
+
+/* Of thousands, one is settled and the others are still told. */
+static void of_many_losses_only_that_of_the_resource_taken_is_forgotten(world *w)
+{
+    enum { EACH = 1000, TURNS = 2, TOTAL = EACH * TURNS };
+    hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR);
+    static char ids[TOTAL][8];
+    for (size_t turn = 0; turn < TURNS; turn++) {
+        hf_batch *take = batch_of(w, EACH);
+        for (size_t i = turn * EACH; i < (turn + 1) * EACH; i++) {
+            snprintf(ids[i], sizeof ids[i], "%04zu", i);
+            add(take, ACQUIRE, BY(alice), ON("policy", ids[i]), .ttl_us = MINUTE);
+        }
+        run(w, take);
+    }
+    clock_forward(w, MINUTE);
+    expect_int(sweep_all(w, 0), TOTAL);
+    expect_int(done(w, BEAT, BY(alice))->lost_count, TOTAL);
+    done(w, ACQUIRE, BY(alice), ON("policy", "0500"));
+    expect_int(tried(w, RELEASE, BY(alice), ON("policy", "1500"))->status, HF_NOT_HELD);
+    const hf_answer *beat = done(w, BEAT, BY(alice));
+    expect_int(beat->locks_count, 1);
+    expect_int(beat->lost_count, TOTAL - 2);
+    for (size_t i = 0; i < beat->lost_count; i++) {
+        expect_true(strcmp(beat->lost[i].resource.id, "0500") != 0);
+        expect_true(strcmp(beat->lost[i].resource.id, "1500") != 0);
+    }
+}
+
 static const suite_test lost_tests[] = {
     TEST(a_beat_tells_who_forced_a_lock_away_and_why),
     TEST(a_beat_tells_that_an_absolute_bound_has_come),
@@ -199,5 +245,7 @@ static const suite_test lost_tests[] = {
     TEST(what_was_given_back_or_handed_over_is_not_lost),
     TEST(only_the_loser_is_told),
     TEST(a_refusal_about_a_lost_lock_names_the_resource),
+    TEST(releasing_all_forgets_what_was_lost),
+    TEST(of_many_losses_only_that_of_the_resource_taken_is_forgotten),
 };
 THEME(lost);

@@ -467,6 +467,34 @@ static void a_forced_release_needs_reason_and_holder(world *w)
     hf_session_free(alice);
 }
 
+/* P4: a mistake is told as one, whoever holds what. */
+static void a_set_with_a_duplicate_is_invalid_also_when_someone_else_holds_it(world *w)
+{
+    hf_error err = {0};
+    hf_session *alice = work(w, "alice", "Alice Chen"), *bob = work(w, "bob", "Bob Smith");
+    hf_resource twice[] = {resource_of("policy/1"), resource_of("policy/1")};
+    expect(HF_OK, hf_session_acquire(bob, &twice[0], NULL, NULL, &err), err);
+    expect(HF_INVALID, hf_session_acquire_all(alice, twice, 2, NULL, NULL, &err), err);
+    expect_contains(err.message, "policy/1");
+    expect(HF_OK, hf_session_holds(bob, &twice[0], 0, NULL, &err), err);
+    hf_session_free(alice);
+    hf_session_free(bob);
+}
+
+static void asking_for_nothing_is_invalid(world *w)
+{
+    hf_error err = {0};
+    hf_session *alice = work(w, "alice", "Alice Chen");
+    hf_resource policy = resource_of("policy/1");
+    hf_result *result = NULL;
+    expect(HF_INVALID, hf_session_acquire_all(alice, &policy, 0, NULL, &result, &err), err);
+    expect(HF_INVALID, hf_session_acquire_all(alice, NULL, 0, NULL, NULL, &err), err);
+    expect(HF_INVALID, hf_manager_lookup(world_manager(w), &policy, 0, &result, &err), err);
+    expect(HF_INVALID, hf_manager_lookup(world_manager(w), NULL, 0, &result, &err), err);
+    expect_true(result == NULL);
+    hf_session_free(alice);
+}
+
 static const suite_test manager_tests[] = {
     TEST(a_session_is_opened_and_described),
     TEST(every_session_gets_an_id_and_a_key_of_its_own),
@@ -487,5 +515,7 @@ static const suite_test manager_tests[] = {
     TEST(types_are_set_read_and_listed),
     TEST(events_are_read_and_the_dead_are_swept),
     TEST(a_forced_release_needs_reason_and_holder),
+    TEST(a_set_with_a_duplicate_is_invalid_also_when_someone_else_holds_it),
+    TEST(asking_for_nothing_is_invalid),
 };
 THEME(manager);

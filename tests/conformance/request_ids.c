@@ -274,6 +274,115 @@ static void a_request_id_settles_after_closing_and_opening_the_store(world *w)
     done(w, RELEASE, BY(alice), ON("policy", "2"), .request_id = "r2");
 }
 
+/* P12: however caller and id are written, two pairs are two sessions, and the same pair is the same one. */
+static void caller_and_request_id_are_never_taken_for_another_pair(world *w)
+{
+    static const struct {
+        const char *caller, *id;
+    } pairs[] = {
+        {NULL, "x"}, {"a", "x"},   {"x", "a"},   {"a b", "x"},  {"b", "x"},
+        {"a", "xb"}, {"a", "b/c"}, {"a/b", "c"}, {NULL, "x/a"}, {"x a", "a"},
+    };
+    enum { PAIRS = sizeof pairs / sizeof *pairs };
+    hf_credentials opened[PAIRS];
+    for (size_t i = 0; i < PAIRS; i++) {
+        opened[i] = draw(w);
+        expect_text(done(w, SESSION_OPEN, BY(opened[i]), .user = "alice", .caller = pairs[i].caller,
+                         .request_id = pairs[i].id)
+                        ->sessions[0]
+                        .id,
+                    opened[i].id);
+    }
+    for (size_t i = 0; i < PAIRS; i++) {
+        hf_credentials again = same_key(w, &opened[i]);
+        expect_text(done(w, SESSION_OPEN, BY(again), .user = "alice", .caller = pairs[i].caller,
+                         .request_id = pairs[i].id)
+                        ->sessions[0]
+                        .id,
+                    opened[i].id);
+    }
+    expect_int(done(w, SESSIONS)->sessions_count, PAIRS);
+    hf_credentials none = same_key(w, &opened[0]);
+    expect_text(
+        done(w, SESSION_OPEN, BY(none), .user = "alice", .caller = "", .request_id = "x")->sessions[0].id,
+        opened[0].id);
+}
+
+/* P6, P12: scoped to who forces. */
+static void a_forced_release_is_not_settled_by_someone_elses_request_id(world *w)
+{
+    hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
+    done(w, ACQUIRE, BY(alice), ON("policy", "1"));
+    done(w, RELEASE, BY(alice), ON("policy", "1"), .request_id = "1");
+    done(w, ACQUIRE, BY(bob), ON("policy", "1"));
+    const hf_answer *ended =
+        done(w, FORCE_RELEASE, ON("policy", "1"), .actor = "root", .text = "why", .request_id = "1");
+    expect_int(ended->locks_count, 1);
+    refused(w, HF_NOT_HELD, HOLDS, BY(bob), ON("policy", "1"));
+    done(w, ACQUIRE, BY(bob), ON("policy", "1"));
+    ended = done(w, FORCE_RELEASE, ON("policy", "1"), .actor = "boss", .text = "why", .request_id = "1");
+    expect_int(ended->locks_count, 1);
+    refused(w, HF_NOT_HELD, HOLDS, BY(bob), ON("policy", "1"));
+    refused(w, HF_NOT_HELD, FORCE_RELEASE, ON("policy", "1"), .actor = "root", .text = "why",
+            .request_id = "1");
+}
+
+/* P12: what was forced away was not given back. */
+static void a_release_is_not_settled_by_a_forced_releases_request_id(world *w)
+{
+    hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
+    done(w, ACQUIRE, BY(alice), ON("policy", "1"));
+    done(w, FORCE_RELEASE, ON("policy", "1"), .actor = "root", .text = "why", .request_id = "1");
+    refused(w, HF_NOT_HELD, HAND_OVER, BY(alice), ON("policy", "1"), .target = bob.id, .request_id = "1");
+    refused(w, HF_NOT_HELD, RELEASE, BY(alice), ON("policy", "1"), .request_id = "1");
+    done(w, ACQUIRE, BY(alice), ON("policy", "2"));
+    done(w, FORCE_RELEASE, BY(alice), ON("policy", "2"), .text = "why", .request_id = "1");
+    refused(w, HF_NOT_HELD, RELEASE, BY(alice), ON("policy", "2"), .request_id = "1");
+}
+
+/* P12: the second answer is the first, also when the first cleared away what had expired. */
+static void a_release_that_was_not_held_stays_not_held_when_repeated(world *w)
+{
+    hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR);
+    done(w, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = MINUTE);
+    clock_forward(w, MINUTE);
+    for (int turn = 0; turn < 3; turn++) {
+        expect_int(tried(w, RELEASE, BY(alice), ON("policy", "1"), .request_id = "r1")->status, HF_NOT_HELD);
+        expect_int(tried(w, RELEASE, BY(alice), ON("policy", "never"), .request_id = "r2")->status,
+                   HF_NOT_HELD);
+    }
+}
+
+/* P12: whatever others did since with what the run released. */
+static void a_repeated_run_leaves_what_it_released_as_others_left_it(world *w)
+{
+    hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
+    done(w, ACQUIRE, BY(alice), ON("policy", "x"));
+    int64_t fence = 0;
+    for (int turn = 0; turn < 3; turn++) {
+        hf_batch *move = batch_of(w, 2);
+        add(move, RELEASE, BY(alice), ON("policy", "x"), .request_id = "run", .linked = true);
+        add(move, ACQUIRE, BY(alice), ON("policy", "y"), .request_id = "run");
+        news_skip(w);
+        run(w, move);
+        answer(move, 0, HF_OK);
+        int64_t got = answer(move, 1, HF_OK)->locks[0].fence;
+        if (turn == 0) {
+            fence = got;
+            done(w, ACQUIRE, BY(bob), ON("policy", "x"));
+            done(w, RELEASE, BY(bob), ON("policy", "x"));
+        } else {
+            news(w, 0);
+            expect_int(got, fence);
+            expect_int(done(w, WHO, ON("policy", "x"))->locks_count, turn - 1);
+        }
+        if (turn == 1)
+            done(w, ACQUIRE, BY(bob), ON("policy", "x"));
+        clock_forward(w, SECOND);
+    }
+    done(w, HOLDS, BY(bob), ON("policy", "x"));
+}
+
 static const suite_test request_ids_tests[] = {
     TEST(a_repeated_open_answers_the_same_session),
     TEST(a_repeated_open_with_another_key_is_denied),
@@ -294,5 +403,10 @@ static const suite_test request_ids_tests[] = {
     TEST(a_repeated_run_answers_the_same),
     TEST(a_request_repeated_within_one_batch_is_done_once),
     TEST_KEEPING(a_request_id_settles_after_closing_and_opening_the_store),
+    TEST(caller_and_request_id_are_never_taken_for_another_pair),
+    TEST(a_forced_release_is_not_settled_by_someone_elses_request_id),
+    TEST(a_release_is_not_settled_by_a_forced_releases_request_id),
+    TEST(a_release_that_was_not_held_stays_not_held_when_repeated),
+    TEST(a_repeated_run_leaves_what_it_released_as_others_left_it),
 };
 THEME(request_ids);

@@ -5,6 +5,7 @@
 #include <base/seams.h>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <pthread.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <store/store.h>
@@ -434,6 +435,149 @@ static void the_grade_of_a_file_is_disk(world *w)
     expect_true(grade.text[0] != '\0');
 }
 
+static void nothing_stands_beside(const char *path)
+{
+    static const char *const endings[] = {"-wal", "-shm", "-journal", "-reserve"};
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        char beside[HF_URL_MAX + 16];
+        snprintf(beside, sizeof beside, "%s%s", path, endings[i]);
+        if (access(beside, F_OK) == 0)
+            check_failed(__FILE__, __LINE__, "%s was made", beside);
+    }
+}
+
+/* A table of the same name does not make it ours. */
+static void another_programs_database_with_a_table_like_ours_is_refused_and_left_alone(world *w)
+{
+    (void)w;
+    static const char *const tables[] = {
+        "CREATE TABLE user_meta (id INTEGER, name TEXT, value TEXT); INSERT INTO user_meta VALUES (1, 'a', "
+        "'b')",
+        "CREATE TABLE user_meta (name TEXT, value TEXT); INSERT INTO user_meta VALUES ('schema', '1')",
+        "CREATE TABLE xmeta (name TEXT, value TEXT); CREATE TABLE user_lock (id); CREATE TABLE user_session "
+        "(id)",
+    };
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        char path[HF_URL_MAX];
+        scratch_path(".db", path);
+        alter(path, tables[i]);
+        refused_untouched(path);
+        nothing_stands_beside(path);
+        unlink(path);
+    }
+}
+
+/* Looking at a database with a log takes more care: SQLite would lay files beside it. */
+static void another_programs_database_with_a_log_is_refused_and_nothing_laid_beside_it(world *w)
+{
+    (void)w;
+    char path[HF_URL_MAX];
+    scratch_path(" 100%?#.db", path);
+    char *mark = strchr(path, '?');
+    *mark = '_'; /* a URL ends the path there */
+    alter(path, "PRAGMA journal_mode = WAL; CREATE TABLE customer (id INTEGER PRIMARY KEY, name TEXT)");
+    nothing_stands_beside(path);
+    refused_untouched(path);
+    nothing_stands_beside(path);
+    unlink(path);
+}
+
+/* A newer version may know more policies. */
+static void a_policy_that_is_not_known_is_named_and_nothing_of_that_type_is_granted(world *w)
+{
+    hf_credentials alice = person(w, "alice", "Alice Chen");
+    alter(strchr(w->url, ':') + 1, "INSERT INTO holdfast_type VALUES ('policy', 'snapshot', NULL, NULL)");
+    hf_error err = {0};
+    static const hf_op_kind kinds[] = {HF_OP_ACQUIRE, HF_OP_TYPE_GET};
+    for (size_t i = 0; i < 2; i++) {
+        hf_batch *batch = batch_of(w, 1);
+        add_op(batch, &(hf_op){.kind = kinds[i], BY(alice), ON("policy", "1")});
+        expect(HF_UNAVAILABLE, hf_store_execute(w->store, batch, &err), err);
+        expect_contains(err.message, "snapshot");
+        expect_contains(err.message, "policy");
+    }
+    expect_int(done(w, WHO, ON("policy", "1"))->locks_count, 0);
+    done(w, ACQUIRE, BY(alice), ON("claim", "1"));
+}
+
+enum { WAITERS = 6 };
+
+typedef struct waiter {
+    hf_store *store;
+    hf_credentials *by;
+    hf_status status;
+    double seconds;
+} waiter;
+
+static void *wait_for_it(void *context)
+{
+    waiter *it = context;
+    hf_batch *batch = NULL;
+    struct timespec from, to;
+    if (hf_batch_new(1, &batch, NULL) != HF_OK)
+        return NULL;
+    add_op(batch, &(hf_op){.kind = HF_OP_ACQUIRE, .session = it->by, ON("policy", "1")});
+    clock_gettime(CLOCK_MONOTONIC, &from);
+    it->status = hf_store_execute(it->store, batch, NULL);
+    clock_gettime(CLOCK_MONOTONIC, &to);
+    it->seconds = (double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) / 1e9;
+    hf_batch_free(batch);
+    return NULL;
+}
+
+/* P3: they do not wait one after the other. */
+static void another_programs_open_change_is_busy_soon_for_every_thread(world *w)
+{
+    hf_credentials alice = person(w, "alice", "Alice Chen");
+    sqlite3 *db = NULL;
+    expect_int(sqlite3_open(strchr(w->url, ':') + 1, &db), SQLITE_OK);
+    expect_int(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+    pthread_t threads[WAITERS];
+    waiter all[WAITERS];
+    for (size_t i = 0; i < WAITERS; i++) {
+        all[i] = (waiter){.store = w->store, .by = &alice, .status = HF_STATUS_COUNT};
+        expect_int(pthread_create(&threads[i], NULL, wait_for_it, &all[i]), 0);
+    }
+    for (size_t i = 0; i < WAITERS; i++)
+        pthread_join(threads[i], NULL);
+    expect_int(sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
+    expect_int(sqlite3_close(db), SQLITE_OK);
+    for (size_t i = 0; i < WAITERS; i++) {
+        expect_int(all[i].status, HF_BUSY);
+        expect_true(all[i].seconds < 1.5);
+    }
+    done(w, ACQUIRE, BY(alice), ON("policy", "1"));
+}
+
+/* Whatever one namespace calls its tables, another may be called so. */
+static void namespaces_named_like_each_others_tables_work_side_by_side(world *w)
+{
+    static const char *const names[] = {"a",      "a_lock", "a_session", "a_meta",       "a_request",
+                                        "a_lost", "a_type", "a_event",   "a_lock_by_end"};
+    enum { NAMES = sizeof names / sizeof *names };
+    hf_store *first = w->store, *stores[NAMES] = {NULL};
+    char path[HF_URL_MAX], url[HF_URL_MAX + 64];
+    hf_error err = {0};
+    for (int backwards = 0; backwards < 2; backwards++) {
+        scratch_path(".db", path);
+        for (size_t i = 0; i < NAMES; i++) {
+            snprintf(url, sizeof url, "sqlite:%s?namespace=%s", path, names[backwards ? NAMES - 1 - i : i]);
+            expect(HF_OK, hf_store_open(url, &stores[i], &err), err);
+            hf_store_clock_freeze(stores[i], w->now_us);
+        }
+        for (size_t i = 0; i < NAMES; i++) {
+            w->store = stores[i];
+            expect_int(done(w, LIST)->locks_count, 0);
+            hf_credentials alice = person(w, "alice", "Alice Chen");
+            done(w, ACQUIRE, BY(alice), ON("policy", "1"));
+        }
+        w->store = first;
+        for (size_t i = 0; i < NAMES; i++)
+            hf_store_close(stores[i]);
+        unlink(path);
+    }
+}
+
 static const suite_test sqlite_file_tests[] = {
     TEST_FILE(a_folder_is_not_a_store),
     TEST_FILE(a_file_in_a_folder_that_is_not_there_is_unavailable),
@@ -453,5 +597,10 @@ static const suite_test sqlite_file_tests[] = {
     TEST_FILE(another_programs_open_change_is_busy_in_under_a_second),
     TEST_FILE(namespaces_of_one_file_do_not_see_each_other),
     TEST_FILE(the_grade_of_a_file_is_disk),
+    TEST_FILE(another_programs_database_with_a_table_like_ours_is_refused_and_left_alone),
+    TEST_FILE(another_programs_database_with_a_log_is_refused_and_nothing_laid_beside_it),
+    TEST_FILE(a_policy_that_is_not_known_is_named_and_nothing_of_that_type_is_granted),
+    TEST_FILE(another_programs_open_change_is_busy_soon_for_every_thread),
+    TEST_FILE(namespaces_named_like_each_others_tables_work_side_by_side),
 };
 THEME(sqlite_file);

@@ -154,6 +154,35 @@ static void forgetting_leaves_no_event(world *w)
     news(w, 0);
 }
 
+/* Most sessions are opened without a request id: they have nothing in common for it. */
+static void many_sessions_without_a_request_id_are_swept_in_bounded_steps(world *w)
+{
+    enum { PEOPLE = 1000, STEP = 300 };
+    static hf_credentials people[PEOPLE];
+    hf_batch *open = batch_of(w, PEOPLE);
+    hf_error err = {0};
+    for (unsigned i = 0; i < PEOPLE; i++) {
+        char id[HF_SESSION_ID_SIZE];
+        snprintf(id, sizeof id, "%032x", i * 2654435761u);
+        expect(HF_OK, hf_credentials_set(&people[i], id, "00112233445566778899aabbccddeeff", &err), err);
+        add(open, SESSION_OPEN, BY(people[i]), .user = "alice", .idle_us = MINUTE);
+    }
+    run(w, open);
+    clock_forward(w, MINUTE);
+    const hf_answer *swept = done(w, SWEEP, .limit = STEP);
+    expect_int(swept->swept, STEP);
+    expect_true(swept->more);
+    expect_int(sweep_all(w, STEP), PEOPLE - STEP);
+    refused(w, HF_EXPIRED, BEAT, BY(people[0]));
+    clock_forward(w, HF_KEEP_US + 1);
+    swept = done(w, SWEEP, .limit = STEP);
+    expect_int(swept->swept, STEP);
+    expect_true(swept->more);
+    expect_int(sweep_all(w, STEP), PEOPLE - STEP);
+    refused(w, HF_NOT_FOUND, BEAT, BY(people[0]));
+    refused(w, HF_NOT_FOUND, BEAT, BY(people[PEOPLE - 1]));
+}
+
 static const suite_test sweep_tests[] = {
     TEST(what_lives_is_not_swept),
     TEST(a_dead_session_is_ended_and_its_locks_removed_with_events),
@@ -163,5 +192,6 @@ static const suite_test sweep_tests[] = {
     TEST(an_ended_session_is_known_for_a_day_and_then_forgotten),
     TEST(a_free_resource_is_forgotten_after_a_day),
     TEST(forgetting_leaves_no_event),
+    TEST(many_sessions_without_a_request_id_are_swept_in_bounded_steps),
 };
 THEME(sweep);

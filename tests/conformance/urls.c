@@ -62,7 +62,8 @@ static void a_parameter_that_is_not_known_is_invalid(world *w)
 
 static void a_wrong_namespace_is_invalid(world *w)
 {
-    static const char *const bad[] = {"", "with space", "quo\"te", "semi;colon", "../up", "\xc3\xa9"};
+    static const char *const bad[] = {"",     "with space", "quo\"te", "semi;colon", "../up",    "\xc3\xa9",
+                                      "a__b", "a_",         "_a",      "sqlite",     "sqlite_x", "sqlites"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char path[HF_URL_MAX], url[HF_URL_MAX + 64];
         scratch_path(".db", path);

@@ -370,6 +370,50 @@ static void a_failed_write_is_never_a_wrong_answer(void **state)
     expect_int(answered(&worked), 0);
 }
 
+/* ---- restore ---- */
+
+/* One restore during which that sync fails. False: it has fewer. */
+static bool fail_sync_of_restore(const template *from, const char *backup, uint64_t n)
+{
+    static trial t;
+    hf_error err = {0};
+    trial_begin(&t, from);
+    shim.fail_sync_at = shim_count().syncs + n;
+    hf_status status = hf_store_restore(t.store, backup, &err);
+    bool failed = shim_count().failed > 0;
+    if (failed) {
+        expect_int(status, HF_UNSURE);
+        expect_true(err.message[0] != '\0');
+        shim.fail_sync_at = 0;
+        expect_refused(&t, n);
+        expect(HF_UNAVAILABLE, hf_store_restore(t.store, backup, &err), err);
+    } else {
+        expect_int(status, HF_OK);
+    }
+    trial_end(&t, "failed sync of a restore", n); /* the backup is of what the file held: either is right */
+    return failed;
+}
+
+static void after_a_failed_sync_of_a_restore_nothing_is_served_until_the_file_is_reopened(void **state)
+{
+    (void)state;
+    static template small;
+    static trial t;
+    char backup[HF_URL_MAX];
+    hf_error err = {0};
+    uint64_t n = 1;
+    template_make(&small, 20 * 4120);
+    scratch_path(".backup", backup);
+    trial_begin(&t, &small);
+    expect(HF_OK, hf_store_backup(t.store, backup, &err), err);
+    trial_end(&t, "backup", 0);
+    while (fail_sync_of_restore(&small, backup, n))
+        n++;
+    printf("# %llu syncs of a restore failed\n", (unsigned long long)(n - 1));
+    expect_true(n > 1);
+    unlink(backup);
+}
+
 int main(void)
 {
     if (!shim_register())
@@ -378,6 +422,7 @@ int main(void)
         cmocka_unit_test(after_a_failed_sync_nothing_is_acknowledged_until_the_file_is_reopened),
         cmocka_unit_test(nor_after_a_sync_that_found_the_disk_full),
         cmocka_unit_test(a_failed_write_is_never_a_wrong_answer),
+        cmocka_unit_test(after_a_failed_sync_of_a_restore_nothing_is_served_until_the_file_is_reopened),
     };
     return cmocka_run_group_tests_name("I/O errors", tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 /* After fork() a child's calls are refused with a sentence, nothing of the parent's is touched, and the child can open a
  * manager of its own. */
 #include <pthread.h>
+#include <sqlite3.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <store/store.h>
@@ -36,6 +37,11 @@ typedef struct family {
         CHILD_EXPECT(status == HF_INVALID && err.status == HF_INVALID && strstr(err.message, "fork"));       \
     } while (0)
 
+static void hear_nothing(void *context, const hf_notice *notice)
+{
+    (void)context, (void)notice;
+}
+
 static void every_call(family *f)
 {
     hf_session *fresh = NULL;
@@ -55,6 +61,7 @@ static void every_call(family *f)
     REFUSED(hf_manager_sweep(f->manager, 0, NULL, NULL, &err));
     REFUSED(hf_manager_poll(f->manager, NULL, &err));
     REFUSED(hf_manager_keeper_start(f->manager, &err));
+    REFUSED(hf_manager_listen(f->manager, hear_nothing, NULL, &err));
     REFUSED(hf_session_open(f->manager, &options, &fresh, &err));
     REFUSED(hf_session_beat(f->session, &result, &err));
     REFUSED(hf_session_acquire(f->session, &f->other, NULL, &lock, &err));
@@ -75,6 +82,13 @@ static void every_call(family *f)
     REFUSED(hf_store_execute(hf_manager_store(f->manager), batch, &err));
     hf_batch_free(batch);
     CHILD_EXPECT(!hf_session_is_held(f->session, &f->held));
+    hf_session_info info;
+    hf_session_describe(f->session, &info);
+    CHILD_EXPECT(strcmp(info.user, "parent") == 0);
+    hf_grade grade;
+    hf_store_grade(hf_manager_store(f->manager), &grade);
+    CHILD_EXPECT(grade.level == HF_GRADE_NONE && grade.text[0]);
+    hf_manager_keeper_stop(f->manager);
     CHILD_EXPECT(!fresh && !result);
 }
 
@@ -222,6 +236,39 @@ static void a_child_never_hangs_on_what_another_thread_was_doing(void **state)
     hf_manager_close(f.manager);
 }
 
+/* In and out of the lock around the application's handle. */
+static void *spin_on_grade(void *context)
+{
+    hf_grade grade;
+    while (atomic_load(&spinning))
+        hf_store_grade(context, &grade);
+    return NULL;
+}
+
+static void a_child_never_hangs_on_a_store_whose_grade_was_being_read(void **state)
+{
+    (void)state;
+    hf_error err = {0};
+    sqlite3 *db = NULL;
+    hf_store *store = NULL;
+    family f = {.held = resource_of("policy/1"), .other = resource_of("policy/2"), .child = every_call};
+    expect_int(sqlite3_open(":memory:", &db), SQLITE_OK);
+    expect(HF_OK, hf_sqlite_wrap(db, NULL, HF_SQLITE_INSTALL, &store, &err), err);
+    expect(HF_OK, hf_manager_on(store, &f.manager, &err), err);
+    hf_session_options options = {.user = "parent"};
+    expect(HF_OK, hf_session_open(f.manager, &options, &f.session, &err), err);
+    pthread_t thread;
+    atomic_store(&spinning, true);
+    expect_int(pthread_create(&thread, NULL, spin_on_grade, store), 0);
+    for (int i = 0; i < 30; i++)
+        run_child(&f);
+    atomic_store(&spinning, false);
+    pthread_join(thread, NULL);
+    hf_session_free(f.session);
+    hf_manager_close(f.manager);
+    expect_int(sqlite3_close(db), SQLITE_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -231,6 +278,7 @@ int main(void)
         cmocka_unit_test(a_child_opens_a_manager_of_its_own),
         cmocka_unit_test(a_child_never_hangs_on_what_the_keeper_was_doing),
         cmocka_unit_test(a_child_never_hangs_on_what_another_thread_was_doing),
+        cmocka_unit_test(a_child_never_hangs_on_a_store_whose_grade_was_being_read),
     };
     return cmocka_run_group_tests_name("fork", tests, NULL, NULL);
 }

@@ -903,6 +903,69 @@ static void a_freed_handle_is_beaten_no_more(void **state)
     world_close(w);
 }
 
+static hf_session *attach(world *w, hf_session *to)
+{
+    hf_error err = {0};
+    hf_session *out = NULL;
+    char id_and_key[HF_SESSION_ID_SIZE + HF_KEY_SIZE];
+    snprintf(id_and_key, sizeof id_and_key, "%s.%s", hf_session_id(to), hf_session_credentials(to)->key);
+    expect(HF_OK, hf_session_attach(world_manager(w), id_and_key, &out, &err), err);
+    return out;
+}
+
+/* P6, P13: two handles on one session; the grant that was forced away is not the one this handle saw. */
+static void losing_a_later_grant_is_told_to_a_handle_that_believed_in_an_earlier_one(void **state)
+{
+    (void)state;
+    world *w = begin();
+    hf_error err = {0};
+    heard ear;
+    hf_session *first = work_idle(w, "alice", MINUTE), *second = attach(w, first);
+    hf_resource one = resource_of("policy/1");
+    take(first, "policy/1", 0);
+    expect(HF_OK, hf_session_release(second, &one, 0, &err), err);
+    pass(w, SECOND);
+    hf_lock lock = {0};
+    expect(HF_OK, hf_session_acquire(second, &one, NULL, &lock, &err), err);
+    add_listener(w, &ear);
+    force(w, "policy/1", "root", "why");
+    for (int i = 0; i < 2; i++)
+        beat(first);
+    expect_int(ear.count, 1);
+    expect_int(ear.all[0].kind, HF_NOTICE_LOST);
+    expect_true(ear.all[0].session == first);
+    expect_text(ear.all[0].why, "forced");
+    expect_true(!held(first, "policy/1"));
+    beat(second);
+    expect_int(ear.count, 2);
+    expect_true(ear.all[1].session == second && !held(second, "policy/1"));
+    hf_session_free(first);
+    hf_session_free(second);
+    world_close(w);
+}
+
+/* It may be closed: nothing is believed any more. */
+static void after_an_unsure_close_nothing_is_held(void **state)
+{
+    (void)state;
+    static place memory;
+    memory = place_memory();
+    world_close(begin());
+    world *w = world_open(&memory);
+    world_fault(w);
+    hf_store *fault = w->store;
+    hf_error err = {0};
+    hf_session *alice = work_idle(w, "alice", MINUTE);
+    take(alice, "policy/1", 0);
+    hf_fault_arm(fault, 1, true);
+    hf_fault_more(fault, 1); /* it asks once more by itself */
+    expect(HF_UNSURE, hf_session_close(alice, &err), err);
+    expect_true(!held(alice, "policy/1"));
+    expect(HF_OK, hf_session_close(alice, &err), err);
+    hf_session_free(alice);
+    world_close(w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -939,6 +1002,8 @@ int main(void)
         cmocka_unit_test(a_session_that_cannot_be_reached_ends_at_its_bound),
         cmocka_unit_test(a_session_that_is_reached_again_in_time_lives_on),
         cmocka_unit_test(a_freed_handle_is_beaten_no_more),
+        cmocka_unit_test(losing_a_later_grant_is_told_to_a_handle_that_believed_in_an_earlier_one),
+        cmocka_unit_test(after_an_unsure_close_nothing_is_held),
     };
     return cmocka_run_group_tests_name("handle", tests, NULL, NULL);
 }

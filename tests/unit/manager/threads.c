@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Threads that share a manager, and a session, while the keeper beats: made for the thread sanitizer. The clocks are the
  * real ones here. */
+#include <base/seams.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <store/store.h>
 #include <string.h>
 #include <support/world.h>
 #include <time.h>
@@ -292,6 +294,178 @@ static void the_keeper_tells_of_a_forced_release(void **state)
     office_close(&o);
 }
 
+/* The keeper sleeps for long when nothing is due; a new lock's own bound may come before that. */
+static void the_keeper_tells_soon_of_a_bound_that_was_set_while_it_slept(void **state)
+{
+    (void)state;
+    static office o;
+    hf_error err = {0};
+    memset(&o, 0, sizeof o);
+    expect(HF_OK, hf_manager_open("memory:", &o.manager, &err), err);
+    expect(HF_OK, hf_manager_listen(o.manager, count_notice, &o, &err), err);
+    hf_session_options options = {.user = "alice", .idle_us = HOUR};
+    expect(HF_OK, hf_session_open(o.manager, &options, &o.shared_session, &err), err);
+    expect(HF_OK, hf_manager_keeper_start(o.manager, &err), err);
+    pause_us(50000);
+    hf_resource policy = resource_of("policy/1");
+    hf_acquire_options bounded = {.ttl_us = 100 * MILLISECOND};
+    expect(HF_OK, hf_session_acquire(o.shared_session, &policy, &bounded, NULL, &err), err);
+    for (int i = 0; i < 200 && o.notices == 0; i++)
+        pause_us(10000);
+    expect_int(o.notices, 1);
+    office_close(&o);
+}
+
+/* A store in which the keeper's first beat takes long. */
+typedef struct slow_beat {
+    pthread_t other;
+    atomic_bool inside;
+} slow_beat;
+
+static void beat_slowly(void *context, const char *line)
+{
+    slow_beat *it = context;
+    (void)line;
+    if (!pthread_equal(pthread_self(), it->other) && !atomic_exchange(&it->inside, true))
+        pause_us(200000);
+}
+
+static int64_t (*true_boot_us)(void);
+
+static int64_t boot_later(void)
+{
+    return true_boot_us() + HOUR / 2;
+}
+
+/* P7: what is opened while the keeper is at work is not passed over until it wakes for another reason. */
+static void the_keeper_keeps_a_session_that_was_opened_while_it_beat_another(void **state)
+{
+    (void)state;
+    hf_error err = {0};
+    slow_beat slow = {.other = pthread_self()};
+    hf_store *inner = NULL, *store = NULL;
+    hf_manager *manager = NULL;
+    hf_session *old = NULL, *fresh = NULL;
+    hf_session_options patient = {.user = "old", .idle_us = HOUR}, hasty = {.user = "new", .idle_us = SECOND};
+    expect(HF_OK, hf_store_open("memory:", &inner, &err), err);
+    expect(HF_OK, hf_trace_open(inner, beat_slowly, &slow, &store, &err), err);
+    expect(HF_OK, hf_manager_on(store, &manager, &err), err);
+    expect(HF_OK, hf_session_open(manager, &patient, &old, &err), err);
+    true_boot_us = hf_seam.boot_us;
+    hf_seam.boot_us = boot_later; /* the old session is due, and then not again for long */
+    expect(HF_OK, hf_manager_keeper_start(manager, &err), err);
+    for (int i = 0; i < 500 && !slow.inside; i++)
+        pause_us(2000);
+    expect_true(slow.inside);
+    expect(HF_OK, hf_session_open(manager, &hasty, &fresh, &err), err);
+    pause_us(1300000);
+    expect_true(lives(manager, "new"));
+    hf_session_free(old);
+    hf_session_free(fresh);
+    hf_manager_close(manager);
+    hf_seam.boot_us = true_boot_us;
+}
+
+typedef struct closing {
+    hf_manager *manager;
+    atomic_bool over;
+    atomic_int closed, otherwise;
+} closing;
+
+static void count_reason(void *context, const hf_notice *notice)
+{
+    closing *it = context;
+    if (notice->kind == HF_NOTICE_ENDED)
+        atomic_fetch_add(strcmp(notice->why, "closed") == 0 ? &it->closed : &it->otherwise, 1);
+}
+
+static void *poll_on(void *context)
+{
+    closing *it = context;
+    while (!atomic_load(&it->over))
+        if (hf_manager_poll(it->manager, NULL, NULL) != HF_OK)
+            atomic_fetch_add(&it->otherwise, 1);
+    return NULL;
+}
+
+/* Whoever finds it first: it was closed here. */
+static void what_is_closed_is_told_as_closed_whoever_polls_meanwhile(void **state)
+{
+    (void)state;
+    closing it = {0};
+    hf_error err = {0};
+    pthread_t pollers[2];
+    hf_session_options options = {.user = "alice"};
+    expect(HF_OK, hf_manager_open("memory:", &it.manager, &err), err);
+    expect(HF_OK, hf_manager_listen(it.manager, count_reason, &it, &err), err);
+    for (int i = 0; i < 2; i++)
+        expect_int(pthread_create(&pollers[i], NULL, poll_on, &it), 0);
+    for (int turn = 0; turn < 10 * TURNS; turn++) {
+        hf_session *session = NULL;
+        expect(HF_OK, hf_session_open(it.manager, &options, &session, &err), err);
+        expect(HF_OK, hf_session_close(session, &err), err);
+        hf_session_free(session);
+    }
+    atomic_store(&it.over, true);
+    for (int i = 0; i < 2; i++)
+        pthread_join(pollers[i], NULL);
+    expect_int(it.otherwise, 0);
+    expect_int(it.closed, 10 * TURNS);
+    hf_manager_close(it.manager);
+}
+
+static void *start_and_stop(void *context)
+{
+    office *o = context;
+    for (int turn = 0; turn < TURNS / 3; turn++) {
+        fits(o, hf_manager_keeper_start(o->manager, NULL), HF_OK);
+        if (turn % 3 == 0)
+            pause_us(100);
+        hf_manager_keeper_stop(o->manager);
+    }
+    return NULL;
+}
+
+static void threads_start_and_stop_the_keeper(void **state)
+{
+    (void)state;
+    static office o;
+    with_office("memory:", start_and_stop, &o);
+}
+
+static void stop_the_keeper(void *context, const hf_notice *notice)
+{
+    office *o = context;
+    (void)notice;
+    hf_manager_keeper_stop(o->manager);
+    atomic_fetch_add(&o->notices, 1);
+}
+
+/* Then the manager is closed at once, or a keeper started anew. */
+static void a_listener_stops_the_keeper_that_calls_it(void **state)
+{
+    (void)state;
+    static office o;
+    hf_error err = {0};
+    hf_resource policy = resource_of("policy/1");
+    hf_acquire_options bounded = {.ttl_us = 5 * MILLISECOND};
+    hf_session_options options = {.user = "alice"};
+    for (int turn = 0; turn < 6; turn++) {
+        memset(&o, 0, sizeof o);
+        expect(HF_OK, hf_manager_open("memory:", &o.manager, &err), err);
+        expect(HF_OK, hf_manager_listen(o.manager, stop_the_keeper, &o, &err), err);
+        expect(HF_OK, hf_session_open(o.manager, &options, &o.shared_session, &err), err);
+        for (int again = 0; again <= turn % 2; again++) {
+            expect(HF_OK, hf_manager_keeper_start(o.manager, &err), err);
+            expect(HF_OK, hf_session_acquire(o.shared_session, &policy, &bounded, NULL, &err), err);
+            for (int i = 0; i < 20000 && o.notices == again; i++)
+                pause_us(100);
+            expect_int(o.notices, again + 1);
+        }
+        office_close(&o);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -301,6 +475,11 @@ int main(void)
         cmocka_unit_test(the_keeper_keeps_a_session_alive_and_without_it_it_dies),
         cmocka_unit_test(stopping_a_keeper_that_was_never_started_is_harmless),
         cmocka_unit_test(the_keeper_tells_of_a_forced_release),
+        cmocka_unit_test(the_keeper_tells_soon_of_a_bound_that_was_set_while_it_slept),
+        cmocka_unit_test(the_keeper_keeps_a_session_that_was_opened_while_it_beat_another),
+        cmocka_unit_test(what_is_closed_is_told_as_closed_whoever_polls_meanwhile),
+        cmocka_unit_test(threads_start_and_stop_the_keeper),
+        cmocka_unit_test(a_listener_stops_the_keeper_that_calls_it),
     };
     return cmocka_run_group_tests_name("threads", tests, NULL, NULL);
 }

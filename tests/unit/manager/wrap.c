@@ -297,7 +297,8 @@ static void the_tables_have_the_prefix_that_was_asked_for(void **state)
     hf_store_grade(store, &grade);
     expect_true(grade.text[0] != '\0');
     hf_store_close(store);
-    static const char *const bad[] = {"", "with space", "quo\"te", "semi;colon", "1digit"};
+    static const char *const bad[] = {"",     "with space", "quo\"te", "semi;colon",  "1digit",
+                                      "a__b", "a_",         "sqlite",  "sqlite_locks"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         store = NULL;
         expect(HF_INVALID, hf_sqlite_wrap(db, bad[i], HF_SQLITE_INSTALL, &store, &err), err);
@@ -334,6 +335,115 @@ static void a_manager_works_on_the_applications_handle(void **state)
     expect_int(sqlite3_close(db), SQLITE_OK);
 }
 
+/* Names are compared as bytes: a database that keeps its text otherwise would grant a lock twice. */
+static void a_database_in_utf_16_is_refused(void **state)
+{
+    (void)state;
+    static const char *const encodings[] = {"UTF-16le", "UTF-16be"};
+    for (size_t i = 0; i < 2; i++) {
+        sqlite3 *db = NULL;
+        hf_store *store = NULL;
+        hf_error err = {0};
+        char text[128];
+        snprintf(text, sizeof text, "PRAGMA encoding = '%s'; CREATE TABLE policy (id)", encodings[i]);
+        expect_int(sqlite3_open(":memory:", &db), SQLITE_OK);
+        sql(db, text);
+        expect(HF_UNAVAILABLE, hf_sqlite_wrap(db, NULL, HF_SQLITE_INSTALL, &store, &err), err);
+        expect_contains(err.message, encodings[i]);
+        expect_true(store == NULL && sqlite3_get_autocommit(db));
+        expect_int(count_of(db, "SELECT count(*) FROM sqlite_master"), 1);
+        expect_int(sqlite3_close(db), SQLITE_OK);
+    }
+}
+
+/* In a database without a log a reader can keep the tables from being committed. */
+static void an_install_that_cannot_be_committed_leaves_no_transaction_open(void **state)
+{
+    (void)state;
+    sqlite3 *db = NULL, *reader = NULL;
+    sqlite3_stmt *rows = NULL;
+    hf_store *store = NULL;
+    hf_error err = {0};
+    char path[HF_URL_MAX];
+    scratch_path(".db", path);
+    expect_int(sqlite3_open(path, &db), SQLITE_OK);
+    sql(db, "CREATE TABLE policy (id); INSERT INTO policy VALUES (1), (2)");
+    expect_int(sqlite3_open(path, &reader), SQLITE_OK);
+    expect_int(sqlite3_prepare_v2(reader, "SELECT id FROM policy", -1, &rows, NULL), SQLITE_OK);
+    expect_int(sqlite3_step(rows), SQLITE_ROW);
+    expect(HF_BUSY, hf_sqlite_wrap(db, NULL, HF_SQLITE_INSTALL, &store, &err), err);
+    expect_true(store == NULL && sqlite3_get_autocommit(db));
+    expect_int(count_of(db, "SELECT count(*) FROM sqlite_master"), 1);
+    sqlite3_finalize(rows);
+    sql(reader, "INSERT INTO policy VALUES (3)");
+    expect(HF_OK, hf_sqlite_wrap(db, NULL, HF_SQLITE_INSTALL, &store, &err), err);
+    hf_store_close(store);
+    expect_int(sqlite3_close(reader), SQLITE_OK);
+    expect_int(sqlite3_close(db), SQLITE_OK);
+}
+
+/* What the handle can't see it does not believe: whether the application committed. */
+static void what_is_granted_in_the_applications_transaction_is_not_believed(void **state)
+{
+    (void)state;
+    sqlite3 *db = NULL;
+    hf_store *store = NULL;
+    hf_manager *manager = NULL;
+    hf_session *session = NULL;
+    hf_error err = {0};
+    hf_resource one = resource_of("policy/1"), two = resource_of("policy/2"), three = resource_of("policy/3");
+    expect_int(sqlite3_open(":memory:", &db), SQLITE_OK);
+    expect(HF_OK, hf_sqlite_wrap(db, NULL, HF_SQLITE_INSTALL, &store, &err), err);
+    expect(HF_OK, hf_manager_on(store, &manager, &err), err);
+    hf_session_options options = {.user = "alice"};
+    expect(HF_OK, hf_session_open(manager, &options, &session, &err), err);
+    sql(db, "BEGIN");
+    expect(HF_OK, hf_session_acquire(session, &one, NULL, NULL, &err), err);
+    expect(HF_OK, hf_session_acquire_all(session, &two, 1, NULL, NULL, &err), err);
+    expect(HF_OK, hf_session_renew(session, &one, MINUTE, NULL, NULL, &err), err);
+    expect_true(!hf_session_is_held(session, &one) && !hf_session_is_held(session, &two));
+    sql(db, "ROLLBACK");
+    expect_true(!hf_session_is_held(session, &one) && !hf_session_is_held(session, &two));
+    expect(HF_OK, hf_session_acquire(session, &three, NULL, NULL, &err), err);
+    expect_true(hf_session_is_held(session, &three));
+    hf_session_free(session);
+    hf_manager_close(manager);
+    expect_int(sqlite3_close(db), SQLITE_OK);
+}
+
+static void a_backup_inside_the_applications_transaction_is_invalid(void **state)
+{
+    shop *s = *state;
+    hf_error err = {0};
+    char path[HF_URL_MAX];
+    scratch_path(".backup", path);
+    sql(s->app, "BEGIN IMMEDIATE; INSERT INTO policy VALUES (1, 'alice')");
+    expect(HF_INVALID, hf_store_backup(s->store, path, &err), err);
+    expect_contains(err.message, "transaction");
+    expect_true(access(path, F_OK) != 0);
+    expect_true(!sqlite3_get_autocommit(s->app));
+    sql(s->app, "COMMIT");
+    expect(HF_OK, hf_store_backup(s->store, path, &err), err);
+    unlink(path);
+}
+
+/* The application's own tables are no reason to name another file. */
+static void a_database_with_other_tables_only_is_to_be_wrapped_with_install(void **state)
+{
+    (void)state;
+    sqlite3 *db = NULL;
+    hf_store *store = NULL;
+    hf_error err = {0};
+    expect_int(sqlite3_open(":memory:", &db), SQLITE_OK);
+    sql(db, "CREATE TABLE policy (id)");
+    expect(HF_UNAVAILABLE, hf_sqlite_wrap(db, NULL, 0, &store, &err), err);
+    expect_contains(err.message, "HF_SQLITE_INSTALL");
+    expect_true(store == NULL);
+    expect(HF_OK, hf_sqlite_wrap(db, NULL, HF_SQLITE_INSTALL, &store, &err), err);
+    hf_store_close(store);
+    expect_int(sqlite3_close(db), SQLITE_OK);
+}
+
 #define IN_SHOP(test) cmocka_unit_test_setup_teardown(test, shop_open, shop_close)
 
 int main(void)
@@ -351,6 +461,11 @@ int main(void)
         cmocka_unit_test(without_the_tables_and_without_leave_to_make_them_it_is_unavailable),
         cmocka_unit_test(the_tables_have_the_prefix_that_was_asked_for),
         cmocka_unit_test(a_manager_works_on_the_applications_handle),
+        cmocka_unit_test(a_database_in_utf_16_is_refused),
+        cmocka_unit_test(an_install_that_cannot_be_committed_leaves_no_transaction_open),
+        cmocka_unit_test(what_is_granted_in_the_applications_transaction_is_not_believed),
+        IN_SHOP(a_backup_inside_the_applications_transaction_is_invalid),
+        cmocka_unit_test(a_database_with_other_tables_only_is_to_be_wrapped_with_install),
     };
     return cmocka_run_group_tests_name("wrap", tests, NULL, NULL);
 }
