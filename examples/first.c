@@ -10,8 +10,10 @@ int main(void)
     hf_resource policy;
     hf_error err;
     if (hf_manager_open("memory:", &manager, &err) != HF_OK || /* or "sqlite:/var/lib/myapp/locks.db" */
-        hf_session_open(manager, &(hf_session_options){.user = "alice", .name = "Alice Chen"}, &alice, &err) != HF_OK ||
-        hf_session_open(manager, &(hf_session_options){.user = "bob", .name = "Bob Smith"}, &bob, &err) != HF_OK ||
+        hf_session_open(manager, &(hf_session_options){.user = "alice", .name = "Alice Chen"}, &alice,
+                        &err) != HF_OK ||
+        hf_session_open(manager, &(hf_session_options){.user = "bob", .name = "Bob Smith"}, &bob, &err) !=
+            HF_OK ||
         hf_resource_parse("policy/12345", &policy, &err) != HF_OK ||
         hf_session_acquire(alice, &policy, &(hf_acquire_options){.purpose = "renewal"}, NULL, &err) != HF_OK)
         return fprintf(stderr, "%s\n", err.message), 1;

@@ -5,7 +5,10 @@
 #include <sqlite3.h>
 #include <stdio.h>
 
-static int run(sqlite3 *db, const char *sql) { return sqlite3_exec(db, sql, NULL, NULL, NULL); }
+static int run(sqlite3 *db, const char *sql)
+{
+    return sqlite3_exec(db, sql, NULL, NULL, NULL);
+}
 
 int main(void)
 {
@@ -16,7 +19,8 @@ int main(void)
     hf_resource record;
     hf_lock lock;
     hf_error err;
-    if (sqlite3_open(":memory:", &db) != SQLITE_OK || run(db, "CREATE TABLE customer (id INTEGER PRIMARY KEY, name TEXT)"))
+    if (sqlite3_open(":memory:", &db) != SQLITE_OK ||
+        run(db, "CREATE TABLE customer (id INTEGER PRIMARY KEY, name TEXT)"))
         return 1;
     if (hf_sqlite_wrap(db, NULL, HF_SQLITE_INSTALL, &store, &err) != HF_OK ||
         hf_manager_on(store, &manager, &err) != HF_OK ||

@@ -5,14 +5,14 @@
 
 #ifdef __cplusplus
 #define HF_BEGIN_DECLS extern "C" {
-#define HF_END_DECLS }
+#define HF_END_DECLS   }
 #else
 #define HF_BEGIN_DECLS
 #define HF_END_DECLS
 #endif
 
 #if defined(__GNUC__)
-#define HF_API __attribute__((visibility("default")))
+#define HF_API      __attribute__((visibility("default")))
 #define HF_MUST_USE __attribute__((warn_unused_result))
 #else
 #define HF_API

@@ -16,18 +16,18 @@ HF_BEGIN_DECLS
 
 typedef enum hf_op_kind {
     /* What each reads of hf_op stands beside it; (x) is optional. Every changing op also takes (request_id). */
-    HF_OP_SESSION_OPEN,  /* session (the new id and key), user, (name), (idle_us), (replaces), (caller) → sessions */
-    HF_OP_BEAT,          /* session → sessions, locks_count, lost, requests */
-    HF_OP_CLOSE,         /* session → locks_count released. Closing an ended session is ok */
-    HF_OP_ACQUIRE,       /* session, type, id, (mode), (ttl_us), (purpose) → locks[0], outcome */
-    HF_OP_RENEW,         /* session, type, id, (ttl_us: 0 gives the type's default or none), (purpose), (fence) → locks[0] */
-    HF_OP_DOWNGRADE,     /* session, type, id, (fence) → locks[0] */
-    HF_OP_RELEASE,       /* session, type, id, (fence) → locks[0]: what was released */
-    HF_OP_RELEASE_ALL,   /* session → locks_count released */
-    HF_OP_HOLDS,         /* session, type, id, (fence) → locks[0], or HF_NOT_HELD */
-    HF_OP_WHO,           /* type, id → locks (holders), requests */
-    HF_OP_REQUEST,       /* session, type, id, (text: message) → locks (holders) */
-    HF_OP_HAND_OVER,     /* session, type, id, target, (fence) → locks[0]: the new holder's */
+    HF_OP_SESSION_OPEN, /* session (the new id and key), user, (name), (idle_us), (replaces), (caller) → sessions */
+    HF_OP_BEAT,         /* session → sessions, locks_count, lost, requests */
+    HF_OP_CLOSE,   /* session → locks_count released. Closing an ended session is ok */
+    HF_OP_ACQUIRE, /* session, type, id, (mode), (ttl_us), (purpose) → locks[0], outcome */
+    HF_OP_RENEW, /* session, type, id, (ttl_us: 0 gives the type's default or none), (purpose), (fence) → locks[0] */
+    HF_OP_DOWNGRADE,   /* session, type, id, (fence) → locks[0] */
+    HF_OP_RELEASE,     /* session, type, id, (fence) → locks[0]: what was released */
+    HF_OP_RELEASE_ALL, /* session → locks_count released */
+    HF_OP_HOLDS,       /* session, type, id, (fence) → locks[0], or HF_NOT_HELD */
+    HF_OP_WHO,         /* type, id → locks (holders), requests */
+    HF_OP_REQUEST,     /* session, type, id, (text: message) → locks (holders) */
+    HF_OP_HAND_OVER,   /* session, type, id, target, (fence) → locks[0]: the new holder's */
     HF_OP_FORCE_RELEASE, /* type, id, text: reason, actor or session, (fence: only that grant) → locks ended */
     HF_OP_TYPE_GET,      /* type → types[0], or HF_NOT_FOUND */
     /* The rest stand alone: each is a batch of its own. */
@@ -64,8 +64,8 @@ typedef struct hf_cursor {
 typedef struct hf_answer {
     hf_status status;
     hf_outcome outcome;
-    bool pending; /* given inside the caller's own transaction: it counts when the caller commits */
-    const char *message; /* one sentence when status is not HF_OK, else NULL */
+    bool pending;         /* given inside the caller's own transaction: it counts when the caller commits */
+    const char *message;  /* one sentence when status is not HF_OK, else NULL */
     const hf_lock *locks; /* yours, or whoever stands in the way */
     size_t locks_count;
     const hf_request *requests;
@@ -101,10 +101,10 @@ typedef struct hf_op {
     int64_t idle_us;
     int64_t fence; /* 0: whichever is live */
     const char *purpose;
-    const char *text;       /* message of a request, reason of a forced release */
-    const char *actor;      /* who forces, where it isn't the session's user */
-    const char *caller;     /* id of the token that opens the session */
-    const char *target;     /* a session's public id */
+    const char *text;   /* message of a request, reason of a forced release */
+    const char *actor;  /* who forces, where it isn't the session's user */
+    const char *caller; /* id of the token that opens the session */
+    const char *target; /* a session's public id */
     const char *user;
     const char *name;
     const char *request_id; /* asking again with the same id settles an unsure answer */

@@ -24,13 +24,14 @@ HF_BEGIN_DECLS
     X(HF_EVENT_TYPE_SET, "type_set")                                                                         \
     X(HF_EVENT_RESTORED, "restored")
 
+/* clang-format off */
 typedef enum hf_event_kind {
 #define HF_EVENT_ENUM(name, wire) name,
     HF_EVENT_TABLE(HF_EVENT_ENUM)
 #undef HF_EVENT_ENUM
-    /* how many there are */
     HF_EVENT_KINDS
 } hf_event_kind;
+/* clang-format on */
 
 typedef struct hf_event {
     int64_t seq; /* grows in the order of commits, without a gap a reader could fall into */

@@ -26,8 +26,8 @@ HF_API char *hf_who_json(const hf_resource *resource, const hf_answer *answer);
 HF_API char *hf_beat_json(const hf_answer *answer);
 
 /* {"code","message","resource","holders":[...]}: a refusal. resource may be NULL. */
-HF_API char *hf_refusal_json(hf_status status, const char *message, const char *resource, const hf_lock *holders,
-                             size_t holders_count);
+HF_API char *hf_refusal_json(hf_status status, const char *message, const char *resource,
+                             const hf_lock *holders, size_t holders_count);
 
 /* {"type","policy","ttl_seconds","max_ttl_seconds"} and {"types":[...]} */
 HF_API char *hf_type_json(const hf_type *type);

@@ -6,37 +6,38 @@
 #include <stdint.h>
 
 /* Names, in bytes, without the final NUL. A *_SIZE is what a buffer needs. */
-#define HF_TYPE_MAX 64      /* [a-z][a-z0-9_.-]* */
-#define HF_ID_MAX 255       /* UTF-8 without control characters, compared as bytes */
-#define HF_TEXT_MAX 255     /* user, display name, purpose, reason, message, actor: each */
-#define HF_REQUEST_ID_MAX 64 /* printable ASCII without spaces */
-#define HF_CALLER_MAX 64    /* who opened a session: the id of a caller's token */
-#define HF_SESSION_ID_MAX 32 /* hex */
-#define HF_KEY_MIN 32       /* hex digits: 128 bits */
-#define HF_KEY_MAX 128
+#define HF_TYPE_MAX       64  /* [a-z][a-z0-9_.-]* */
+#define HF_ID_MAX         255 /* UTF-8 without control characters, compared as bytes */
+#define HF_TEXT_MAX       255 /* user, display name, purpose, reason, message, actor: each */
+#define HF_REQUEST_ID_MAX 64  /* printable ASCII without spaces */
+#define HF_CALLER_MAX     64  /* who opened a session: the id of a caller's token */
+#define HF_SESSION_ID_MAX 32  /* hex */
+#define HF_KEY_MIN        32  /* hex digits: 128 bits */
+#define HF_KEY_MAX        128
 
-#define HF_TYPE_SIZE (HF_TYPE_MAX + 1)
-#define HF_ID_SIZE (HF_ID_MAX + 1)
-#define HF_TEXT_SIZE (HF_TEXT_MAX + 1)
+#define HF_TYPE_SIZE       (HF_TYPE_MAX + 1)
+#define HF_ID_SIZE         (HF_ID_MAX + 1)
+#define HF_TEXT_SIZE       (HF_TEXT_MAX + 1)
 #define HF_REQUEST_ID_SIZE (HF_REQUEST_ID_MAX + 1)
 #define HF_SESSION_ID_SIZE (HF_SESSION_ID_MAX + 1)
-#define HF_KEY_SIZE (HF_KEY_MAX + 1)
-#define HF_MESSAGE_SIZE 1536 /* the longest sentence: a resource, two names, a purpose and the words between */
+#define HF_KEY_SIZE        (HF_KEY_MAX + 1)
+#define HF_MESSAGE_SIZE                                                                                      \
+    1536 /* the longest sentence: a resource, two names, a purpose and the words between */
 
 /* Durations, in microseconds. */
 #define HF_DURATION_MIN_US INT64_C(1000)                /* 1 ms */
 #define HF_DURATION_MAX_US (INT64_C(366) * 86400000000) /* a year: ttl and idle bound */
 #define HF_IDLE_DEFAULT_US (INT64_C(300) * 1000000)     /* 5 minutes */
-#define HF_KEEP_US (INT64_C(86400) * 1000000)           /* ended sessions and free anchors are kept a day */
+#define HF_KEEP_US         (INT64_C(86400) * 1000000)   /* ended sessions and free anchors are kept a day */
 
 /* Counts. */
-#define HF_BATCH_OPS_MAX 1024       /* ops in a batch, resources in one acquire or look-up */
-#define HF_RESOURCE_HOLDERS_MAX 1000 /* sessions that share one resource */
-#define HF_RESOURCE_REQUESTS_MAX 100 /* requests that wait on one resource */
-#define HF_LIST_MAX 1000            /* rows a list, an event read or a session list answers at once */
-#define HF_LIST_DEFAULT 100
-#define HF_SWEEP_MAX 10000 /* rows a sweep looks at in one call */
-#define HF_SWEEP_DEFAULT 1000
-#define HF_URL_MAX 4096
+#define HF_BATCH_OPS_MAX         1024 /* ops in a batch, resources in one acquire or look-up */
+#define HF_RESOURCE_HOLDERS_MAX  1000 /* sessions that share one resource */
+#define HF_RESOURCE_REQUESTS_MAX 100  /* requests that wait on one resource */
+#define HF_LIST_MAX              1000 /* rows a list, an event read or a session list answers at once */
+#define HF_LIST_DEFAULT          100
+#define HF_SWEEP_MAX             10000 /* rows a sweep looks at in one call */
+#define HF_SWEEP_DEFAULT         1000
+#define HF_URL_MAX               4096
 
 #endif

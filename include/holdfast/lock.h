@@ -54,9 +54,9 @@ typedef struct hf_request {
  * releases it (which answers not_held and forgets it), or ends. */
 typedef struct hf_lost {
     hf_resource resource;
-    int64_t fence;           /* of the grant that was lost */
-    char why[16];            /* "forced" or "expired" */
-    char by[HF_TEXT_SIZE];   /* who forced it, or the name of who took it since; "" when nobody did */
+    int64_t fence;             /* of the grant that was lost */
+    char why[16];              /* "forced" or "expired" */
+    char by[HF_TEXT_SIZE];     /* who forced it, or the name of who took it since; "" when nobody did */
     char reason[HF_TEXT_SIZE]; /* of a forced release */
     int64_t at_us;
 } hf_lost;

@@ -37,8 +37,8 @@ HF_API HF_MUST_USE hf_status hf_manager_who(hf_manager *manager, const hf_resour
                                             hf_error *err);
 
 /* The same for up to HF_BATCH_OPS_MAX resources in one go. */
-HF_API HF_MUST_USE hf_status hf_manager_lookup(hf_manager *manager, const hf_resource *resources, size_t count,
-                                               hf_result **out, hf_error *err);
+HF_API HF_MUST_USE hf_status hf_manager_lookup(hf_manager *manager, const hf_resource *resources,
+                                               size_t count, hf_result **out, hf_error *err);
 
 typedef struct hf_list_options {
     const char *type;    /* only this type */
@@ -49,8 +49,8 @@ typedef struct hf_list_options {
 } hf_list_options;
 
 /* Live locks in canonical order, a page at a time. options may be NULL. */
-HF_API HF_MUST_USE hf_status hf_manager_list(hf_manager *manager, const hf_list_options *options, hf_result **out,
-                                             hf_error *err);
+HF_API HF_MUST_USE hf_status hf_manager_list(hf_manager *manager, const hf_list_options *options,
+                                             hf_result **out, hf_error *err);
 
 /* Live sessions by id, a page at a time; options->user and ->after.session and ->limit count. */
 HF_API HF_MUST_USE hf_status hf_manager_sessions(hf_manager *manager, const hf_list_options *options,
@@ -66,7 +66,8 @@ HF_API HF_MUST_USE hf_status hf_manager_force_release(hf_manager *manager, const
  * NULL) is recorded with the event. */
 HF_API HF_MUST_USE hf_status hf_manager_type_set(hf_manager *manager, const hf_type *type, const char *actor,
                                                  hf_error *err);
-HF_API HF_MUST_USE hf_status hf_manager_type_get(hf_manager *manager, const char *type, hf_type *out, hf_error *err);
+HF_API HF_MUST_USE hf_status hf_manager_type_get(hf_manager *manager, const char *type, hf_type *out,
+                                                 hf_error *err);
 HF_API HF_MUST_USE hf_status hf_manager_types(hf_manager *manager, hf_result **out, hf_error *err);
 
 /* Events after a sequence number (0: from the oldest kept), at most `limit` (0: HF_LIST_DEFAULT). */
@@ -80,18 +81,18 @@ HF_API HF_MUST_USE hf_status hf_manager_sweep(hf_manager *manager, size_t limit,
 
 /* What listeners hear of this manager's own sessions. */
 typedef enum hf_notice_kind {
-    HF_NOTICE_LOST,     /* a lock was lost: forced, or its own bound has come */
-    HF_NOTICE_ENDED,    /* the session has ended: closed here, or dead at its idle bound; all its locks are gone */
+    HF_NOTICE_LOST, /* a lock was lost: forced, or its own bound has come */
+    HF_NOTICE_ENDED, /* the session has ended: closed here, or dead at its idle bound; all its locks are gone */
     HF_NOTICE_REQUESTED /* someone asks for a lock this session holds */
 } hf_notice_kind;
 
 typedef struct hf_notice {
     hf_notice_kind kind;
-    hf_session *session;      /* the handle concerned */
-    hf_resource resource;     /* LOST, REQUESTED */
-    const char *why;          /* LOST: "forced" or "expired"; ENDED: "closed" or "expired" */
-    const char *by;           /* LOST: who; REQUESTED: the display name of who asks */
-    const char *text;         /* LOST: the reason given; REQUESTED: the message */
+    hf_session *session;  /* the handle concerned */
+    hf_resource resource; /* LOST, REQUESTED */
+    const char *why;      /* LOST: "forced" or "expired"; ENDED: "closed" or "expired" */
+    const char *by;       /* LOST: who; REQUESTED: the display name of who asks */
+    const char *text;     /* LOST: the reason given; REQUESTED: the message */
 } hf_notice;
 
 /* Called from whichever thread calls hf_session_beat, hf_session_close or hf_manager_poll, or from the keeper, with

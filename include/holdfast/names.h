@@ -23,7 +23,8 @@ HF_API HF_MUST_USE hf_status hf_resource_parse(const char *text, hf_resource *ou
 HF_API HF_MUST_USE hf_status hf_duration_parse(const char *text, int64_t *out_us, hf_error *err);
 
 /* Sets id and key (hex, HF_KEY_MIN to HF_KEY_MAX digits) and hashes the key. */
-HF_API HF_MUST_USE hf_status hf_credentials_set(hf_credentials *out, const char *id, const char *key, hf_error *err);
+HF_API HF_MUST_USE hf_status hf_credentials_set(hf_credentials *out, const char *id, const char *key,
+                                                hf_error *err);
 
 /* Reads "ID.KEY". The sentence of a refusal never repeats the key. */
 HF_API HF_MUST_USE hf_status hf_credentials_parse(const char *text, hf_credentials *out, hf_error *err);

@@ -10,11 +10,11 @@
 HF_BEGIN_DECLS
 
 typedef struct hf_session_options {
-    const char *user;     /* required: who it is */
-    const char *name;     /* display name; the user when NULL */
-    int64_t idle_us;      /* dies when it hasn't beaten for that long; 0: HF_IDLE_DEFAULT_US */
-    const char *key;      /* the caller's own secret, hex; drawn at random when NULL */
-    const char *replaces; /* "ID.KEY" of older work whose locks are released in the same step */
+    const char *user;       /* required: who it is */
+    const char *name;       /* display name; the user when NULL */
+    int64_t idle_us;        /* dies when it hasn't beaten for that long; 0: HF_IDLE_DEFAULT_US */
+    const char *key;        /* the caller's own secret, hex; drawn at random when NULL */
+    const char *replaces;   /* "ID.KEY" of older work whose locks are released in the same step */
     const char *request_id; /* asking again with the same id and key settles an unsure open */
 } hf_session_options;
 
@@ -54,25 +54,28 @@ typedef struct hf_acquire_options {
  * Acquiring what you hold is harmless: same fence, never a weaker mode, bound and purpose unchanged. Shared becomes
  * exclusive (a new fence) when you are the only reader. options may be NULL. */
 HF_API HF_MUST_USE hf_status hf_session_acquire(hf_session *session, const hf_resource *resource,
-                                                const hf_acquire_options *options, hf_lock *out, hf_error *err);
+                                                const hf_acquire_options *options, hf_lock *out,
+                                                hf_error *err);
 
 /* Takes all or none, in canonical order. out (may be NULL) has an answer per resource, in the order given.
  * A resource named twice: HF_INVALID. HF_LOCKED: err is about the first blocked one in canonical order. */
-HF_API HF_MUST_USE hf_status hf_session_acquire_all(hf_session *session, const hf_resource *resources, size_t count,
-                                                    const hf_acquire_options *options, hf_result **out, hf_error *err);
+HF_API HF_MUST_USE hf_status hf_session_acquire_all(hf_session *session, const hf_resource *resources,
+                                                    size_t count, const hf_acquire_options *options,
+                                                    hf_result **out, hf_error *err);
 
 /* Sets the absolute bound anew, from now; ttl_us 0 gives the type's default or none. purpose NULL leaves it as it is.
  * HF_NOT_HELD: it isn't yours any more; it is never taken again by this. out may be NULL. */
-HF_API HF_MUST_USE hf_status hf_session_renew(hf_session *session, const hf_resource *resource, int64_t ttl_us,
-                                              const char *purpose, hf_lock *out, hf_error *err);
+HF_API HF_MUST_USE hf_status hf_session_renew(hf_session *session, const hf_resource *resource,
+                                              int64_t ttl_us, const char *purpose, hf_lock *out,
+                                              hf_error *err);
 
 /* Exclusive becomes shared; the fence stays. */
-HF_API HF_MUST_USE hf_status hf_session_downgrade(hf_session *session, const hf_resource *resource, hf_lock *out,
-                                                  hf_error *err);
+HF_API HF_MUST_USE hf_status hf_session_downgrade(hf_session *session, const hf_resource *resource,
+                                                  hf_lock *out, hf_error *err);
 
 /* Gives a lock back. fence 0: the live grant; otherwise it must be that grant. HF_NOT_HELD: it was lost before. */
-HF_API HF_MUST_USE hf_status hf_session_release(hf_session *session, const hf_resource *resource, int64_t fence,
-                                                hf_error *err);
+HF_API HF_MUST_USE hf_status hf_session_release(hf_session *session, const hf_resource *resource,
+                                                int64_t fence, hf_error *err);
 
 /* Gives all back; *count (may be NULL) says how many. */
 HF_API HF_MUST_USE hf_status hf_session_release_all(hf_session *session, size_t *count, hf_error *err);

@@ -18,8 +18,8 @@ enum {
  * The handle stays the application's: it must outlive the store, and calls follow its threading rules.
  * `names` is the prefix of the tables ("holdfast" when NULL). Its grade says what can't be promised: the
  * application's own settings decide what survives a crash. */
-HF_API HF_MUST_USE hf_status hf_sqlite_wrap(struct sqlite3 *db, const char *names, unsigned flags, hf_store **out,
-                                            hf_error *err);
+HF_API HF_MUST_USE hf_status hf_sqlite_wrap(struct sqlite3 *db, const char *names, unsigned flags,
+                                            hf_store **out, hf_error *err);
 
 HF_END_DECLS
 

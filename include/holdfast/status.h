@@ -9,27 +9,28 @@
 
 HF_BEGIN_DECLS
 
-#define HF_STATUS_TABLE(X)                                                                                   \
-    /*  C name             wire               HTTP exit sentence */                                          \
-    X(HF_OK,              "ok",              200, 0, "done")                                                 \
-    X(HF_INVALID,         "invalid",         400, 2, "the request makes no sense as it stands")              \
-    X(HF_TOO_LARGE,       "too_large",       413, 2, "the request is over a limit")                          \
-    X(HF_LOCKED,          "locked",          423, 3, "someone else holds it")                                \
-    X(HF_BUSY,            "busy",            423, 3, "an uncommitted change stands in the way; try again")   \
-    X(HF_TIMEOUT,         "timeout",         408, 3, "the time to wait is over")                             \
-    X(HF_STALE,           "stale",           412, 4, "it changed since it was read")                         \
-    X(HF_UNAUTHENTICATED, "unauthenticated", 401, 5, "the caller did not say who they are")                  \
-    X(HF_DENIED,          "denied",          403, 5, "the key is wrong or the right is missing")             \
-    X(HF_UNAVAILABLE,     "unavailable",     503, 6, "the store cannot be used; nothing was done")           \
-    X(HF_UNSURE,          "unsure",          504, 7, "the store did not say whether it was done")            \
-    X(HF_NOT_HELD,        "not_held",        409, 8, "the session does not hold it")                         \
-    X(HF_EXPIRED,         "expired",         410, 8, "the session has ended")                                \
-    X(HF_NOT_APPLIED,     "not_applied",     409, 1, "a linked operation was refused, so this one was undone") \
-    X(HF_RETRY,           "retry",           503, 1, "another transaction got in between; run it again")     \
-    X(HF_TOO_MANY,        "too_many",        429, 1, "a limit on how many is reached")                       \
-    X(HF_INTERNAL,        "internal",        500, 1, "holdfast itself failed")                               \
-    X(HF_NO_MEMORY,       "no_memory",       500, 1, "out of memory; nothing was done")                      \
-    X(HF_NOT_FOUND,       "not_found",       404, 1, "it is not known here")
+/* clang-format off */
+#define HF_STATUS_TABLE(X) \
+    /* C name               wire               HTTP exit  sentence */ \
+    X(HF_OK,               "ok",              200, 0, "done") \
+    X(HF_INVALID,          "invalid",         400, 2, "the request makes no sense as it stands") \
+    X(HF_TOO_LARGE,        "too_large",       413, 2, "the request is over a limit") \
+    X(HF_LOCKED,           "locked",          423, 3, "someone else holds it") \
+    X(HF_BUSY,             "busy",            423, 3, "an uncommitted change stands in the way; try again") \
+    X(HF_TIMEOUT,          "timeout",         408, 3, "the time to wait is over") \
+    X(HF_STALE,            "stale",           412, 4, "it changed since it was read") \
+    X(HF_UNAUTHENTICATED,  "unauthenticated", 401, 5, "the caller did not say who they are") \
+    X(HF_DENIED,           "denied",          403, 5, "the key is wrong or the right is missing") \
+    X(HF_UNAVAILABLE,      "unavailable",     503, 6, "the store cannot be used; nothing was done") \
+    X(HF_UNSURE,           "unsure",          504, 7, "the store did not say whether it was done") \
+    X(HF_NOT_HELD,         "not_held",        409, 8, "the session does not hold it") \
+    X(HF_EXPIRED,          "expired",         410, 8, "the session has ended") \
+    X(HF_NOT_APPLIED,      "not_applied",     409, 1, "a linked operation was refused, so this one was undone") \
+    X(HF_RETRY,            "retry",           503, 1, "another transaction got in between; run it again") \
+    X(HF_TOO_MANY,         "too_many",        429, 1, "a limit on how many is reached") \
+    X(HF_INTERNAL,         "internal",        500, 1, "holdfast itself failed") \
+    X(HF_NO_MEMORY,        "no_memory",       500, 1, "out of memory; nothing was done") \
+    X(HF_NOT_FOUND,        "not_found",       404, 1, "it is not known here")
 
 typedef enum hf_status {
 #define HF_STATUS_ENUM(name, wire, http, exit_code, sentence) name,
@@ -37,13 +38,14 @@ typedef enum hf_status {
 #undef HF_STATUS_ENUM
     HF_STATUS_COUNT
 } hf_status;
+/* clang-format on */
 
 /* Filled only when a call does not return HF_OK. The caller owns it; NULL is welcome everywhere. */
 typedef struct hf_error {
     hf_status status;
-    hf_lock holder;                /* HF_LOCKED: the first who stands in the way; otherwise empty */
+    hf_lock holder;                  /* HF_LOCKED: the first who stands in the way; otherwise empty */
     char resource[HF_RESOURCE_SIZE]; /* "type/id" the sentence is about, or "" */
-    char message[HF_MESSAGE_SIZE]; /* one sentence, for a person: what happened, then what to do */
+    char message[HF_MESSAGE_SIZE];   /* one sentence, for a person: what happened, then what to do */
 } hf_error;
 
 /* The columns of the table. All pointers are static. An unknown status reads as HF_INTERNAL. */

@@ -35,7 +35,8 @@ static hf_arena_block *block_new(hf_arena *arena, size_t size)
 /* Goes on to the next block that has room, making one where there is none. */
 static bool advance(hf_arena *arena, size_t size)
 {
-    for (hf_arena_block *next = arena->current == NULL ? NULL : arena->current->next; next != NULL; next = next->next) {
+    for (hf_arena_block *next = arena->current == NULL ? NULL : arena->current->next; next != NULL;
+         next = next->next) {
         arena->current = next;
         arena->used = 0;
         if (next->size >= size)

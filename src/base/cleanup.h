@@ -14,6 +14,9 @@
         taken_;                                                                                              \
     })
 
-static inline void hf_freep(void *pointer) { hf_free(*(void **)pointer); }
+static inline void hf_freep(void *pointer)
+{
+    hf_free(*(void **)pointer);
+}
 
 #endif

@@ -10,6 +10,12 @@ bool hf_sha256(const void *bytes, size_t size, unsigned char out[32])
     return EVP_Digest(bytes, size, out, NULL, EVP_sha256(), NULL) == 1;
 }
 
-bool hf_secret_equal(const void *a, const void *b, size_t size) { return CRYPTO_memcmp(a, b, size) == 0; }
+bool hf_secret_equal(const void *a, const void *b, size_t size)
+{
+    return CRYPTO_memcmp(a, b, size) == 0;
+}
 
-void hf_secret_wipe(void *secret, size_t size) { OPENSSL_cleanse(secret, size); }
+void hf_secret_wipe(void *secret, size_t size)
+{
+    OPENSSL_cleanse(secret, size);
+}

@@ -24,10 +24,22 @@ static const status_row *row_of(hf_status status)
     return &table[(unsigned)status < HF_STATUS_COUNT ? status : HF_INTERNAL];
 }
 
-const char *hf_status_wire(hf_status status) { return row_of(status)->wire; }
-int hf_status_http(hf_status status) { return row_of(status)->http; }
-int hf_status_exit(hf_status status) { return row_of(status)->exit_code; }
-const char *hf_status_sentence(hf_status status) { return row_of(status)->sentence; }
+const char *hf_status_wire(hf_status status)
+{
+    return row_of(status)->wire;
+}
+int hf_status_http(hf_status status)
+{
+    return row_of(status)->http;
+}
+int hf_status_exit(hf_status status)
+{
+    return row_of(status)->exit_code;
+}
+const char *hf_status_sentence(hf_status status)
+{
+    return row_of(status)->sentence;
+}
 
 hf_status hf_status_from_wire(const char *wire)
 {

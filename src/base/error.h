@@ -6,13 +6,17 @@
 #include <holdfast/status.h>
 
 /* Sets status and sentence, empties the rest. */
-void hf_error_set(hf_error *err, hf_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void hf_error_set(hf_error *err, hf_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* The same as an expression that is the status: return hf_fail(err, HF_INVALID, "..."). A macro, so that compilers and
  * analyzers see that it isn't HF_OK. */
 #define hf_fail(err, status, ...) (hf_error_set((err), (status), __VA_ARGS__), hf_same_status(status))
 
-static inline hf_status hf_same_status(hf_status status) { return status; }
+static inline hf_status hf_same_status(hf_status status)
+{
+    return status;
+}
 
 /* The usual sentence when memory is out. */
 #define hf_fail_memory(err) hf_fail((err), HF_NO_MEMORY, "Memory is out; nothing was done.")

@@ -29,8 +29,14 @@ static int64_t read_clock(clockid_t clock)
     return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
-static int64_t system_wall_us(void) { return read_clock(CLOCK_REALTIME); }
-static int64_t system_boot_us(void) { return read_clock(CLOCK_BOOTTIME); }
+static int64_t system_wall_us(void)
+{
+    return read_clock(CLOCK_REALTIME);
+}
+static int64_t system_boot_us(void)
+{
+    return read_clock(CLOCK_BOOTTIME);
+}
 
 /* The file may not be there yet: then its folder is asked. */
 static int64_t system_fs_kind(const char *path)
@@ -57,7 +63,10 @@ hf_seams hf_seam = {
     .fs_kind = system_fs_kind,
 };
 
-void *hf_realloc(void *block, size_t size) { return hf_seam.realloc(block, size); }
+void *hf_realloc(void *block, size_t size)
+{
+    return hf_seam.realloc(block, size);
+}
 
 void *hf_alloc(size_t size)
 {
@@ -67,4 +76,7 @@ void *hf_alloc(size_t size)
     return block;
 }
 
-void hf_free(void *block) { free(block); }
+void hf_free(void *block)
+{
+    free(block);
+}

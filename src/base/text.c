@@ -25,7 +25,11 @@ void hf_slice_copy(char *out, size_t size, hf_slice from)
 static size_t decode(const unsigned char *at, size_t left, uint32_t *out)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    size_t size = at[0] < 0x80 ? 1 : (at[0] & 0xe0) == 0xc0 ? 2 : (at[0] & 0xf0) == 0xe0 ? 3 : (at[0] & 0xf8) == 0xf0 ? 4 : 0;
+    size_t size = at[0] < 0x80             ? 1
+                  : (at[0] & 0xe0) == 0xc0 ? 2
+                  : (at[0] & 0xf0) == 0xe0 ? 3
+                  : (at[0] & 0xf8) == 0xf0 ? 4
+                                           : 0;
     if (size == 0 || size > left)
         return 0;
     uint32_t value = size == 1 ? at[0] : at[0] & (0x7fu >> size);

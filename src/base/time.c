@@ -42,8 +42,8 @@ static civil civil_of(int64_t us)
 void hf_time_write(int64_t us, char out[HF_TIME_TEXT])
 {
     civil t = civil_of(us);
-    snprintf(out, HF_TIME_TEXT, "%04" PRId64 "-%02u-%02uT%02u:%02u:%02u.%06uZ", t.year, t.month, t.day, t.hour,
-             t.minute, t.second, t.us);
+    snprintf(out, HF_TIME_TEXT, "%04" PRId64 "-%02u-%02uT%02u:%02u:%02u.%06uZ", t.year, t.month, t.day,
+             t.hour, t.minute, t.second, t.us);
 }
 
 void hf_time_say(int64_t us, int64_t now_us, char out[HF_TIME_TEXT])
@@ -52,7 +52,8 @@ void hf_time_say(int64_t us, int64_t now_us, char out[HF_TIME_TEXT])
     if (t.year == now.year && t.month == now.month && t.day == now.day)
         snprintf(out, HF_TIME_TEXT, "%02u:%02u UTC", t.hour, t.minute);
     else
-        snprintf(out, HF_TIME_TEXT, "%04" PRId64 "-%02u-%02u %02u:%02u UTC", t.year, t.month, t.day, t.hour, t.minute);
+        snprintf(out, HF_TIME_TEXT, "%04" PRId64 "-%02u-%02u %02u:%02u UTC", t.year, t.month, t.day, t.hour,
+                 t.minute);
 }
 
 int hf_time_fraction(int64_t us, char *out)

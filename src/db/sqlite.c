@@ -63,18 +63,23 @@ static hf_status say(hf_db *db, int code, hf_error *err)
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
         if (code == SQLITE_BUSY_SNAPSHOT)
-            return hf_fail(err, HF_RETRY, "Someone else wrote to %s since this transaction began; run it again.", path);
-        return hf_fail(err, HF_BUSY, "Another connection is in the middle of a change of %s; try again.", path);
+            return hf_fail(err, HF_RETRY,
+                           "Someone else wrote to %s since this transaction began; run it again.", path);
+        return hf_fail(err, HF_BUSY, "Another connection is in the middle of a change of %s; try again.",
+                       path);
     case SQLITE_NOMEM:
         return hf_fail_memory(err);
     case SQLITE_FULL:
         return hf_fail(err, HF_UNAVAILABLE, "The disk that holds %s is full; make room.", path);
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
-        return hf_fail(err, HF_UNAVAILABLE, "%s is not a SQLite database, or is damaged; it was left as it is. Name another file, or restore a backup.",
+        return hf_fail(err, HF_UNAVAILABLE,
+                       "%s is not a SQLite database, or is damaged; it was left as it is. Name another file, "
+                       "or restore a backup.",
                        path);
     default:
-        return hf_fail(err, status_of(code), "%s can't be used: %s (code %d).", path, sqlite3_errmsg(db->handle), code);
+        return hf_fail(err, status_of(code), "%s can't be used: %s (code %d).", path,
+                       sqlite3_errmsg(db->handle), code);
     }
 }
 
@@ -91,11 +96,23 @@ static hf_status fail(hf_db *db, hf_error *err)
     return say(db, db->failed_full ? SQLITE_FULL : code, err);
 }
 
-bool hf_db_disk_full(hf_db *db) { return db->failed_full; }
-bool hf_db_io_failed(hf_db *db) { return db->failed_io; }
-bool hf_db_sync_failed(hf_db *db) { return db->failed_sync; }
+bool hf_db_disk_full(hf_db *db)
+{
+    return db->failed_full;
+}
+bool hf_db_io_failed(hf_db *db)
+{
+    return db->failed_io;
+}
+bool hf_db_sync_failed(hf_db *db)
+{
+    return db->failed_sync;
+}
 
-void hf_db_patience(hf_db *db, int64_t us) { db->patience_us = us; }
+void hf_db_patience(hf_db *db, int64_t us)
+{
+    db->patience_us = us;
+}
 
 /* ---- connections ---- */
 
@@ -155,7 +172,8 @@ static int open_handle(hf_db *db, const char *path, unsigned flags)
     if (!(flags & HF_DB_NO_TRACE))
         return sqlite3_open_v2(path, &db->handle, mode, hf_seam.sqlite_vfs);
     char *uri = untouched(path);
-    int code = uri == NULL ? SQLITE_NOMEM : sqlite3_open_v2(uri, &db->handle, mode | SQLITE_OPEN_URI, hf_seam.sqlite_vfs);
+    int code = uri == NULL ? SQLITE_NOMEM
+                           : sqlite3_open_v2(uri, &db->handle, mode | SQLITE_OPEN_URI, hf_seam.sqlite_vfs);
     hf_free(uri);
     return code;
 }
@@ -220,9 +238,15 @@ hf_status hf_db_ask(hf_db *db, const char *sql, char *out, size_t size, hf_error
     return status;
 }
 
-bool hf_db_in_transaction(hf_db *db) { return sqlite3_get_autocommit(db->handle) == 0; }
+bool hf_db_in_transaction(hf_db *db)
+{
+    return sqlite3_get_autocommit(db->handle) == 0;
+}
 
-int hf_db_log_pages(hf_db *db) { return db->log_pages; }
+int hf_db_log_pages(hf_db *db)
+{
+    return db->log_pages;
+}
 
 hf_status hf_db_checkpoint(hf_db *db, hf_error *err)
 {
@@ -247,7 +271,8 @@ hf_status hf_stmt_new(hf_db *db, const char *sql, hf_stmt **out, hf_error *err)
     if (stmt == NULL)
         return hf_fail_memory(err);
     stmt->db = db;
-    if (sqlite3_prepare_v3(db->handle, sql, -1, SQLITE_PREPARE_PERSISTENT, &stmt->handle, NULL) != SQLITE_OK) {
+    if (sqlite3_prepare_v3(db->handle, sql, -1, SQLITE_PREPARE_PERSISTENT, &stmt->handle, NULL) !=
+        SQLITE_OK) {
         hf_free(stmt);
         return fail(db, err);
     }
@@ -263,7 +288,10 @@ void hf_stmt_free(hf_stmt *stmt)
     hf_free(stmt);
 }
 
-void hf_stmt_int(hf_stmt *stmt, int at, int64_t value) { sqlite3_bind_int64(stmt->handle, at, value); }
+void hf_stmt_int(hf_stmt *stmt, int at, int64_t value)
+{
+    sqlite3_bind_int64(stmt->handle, at, value);
+}
 
 void hf_stmt_int_or_null(hf_stmt *stmt, int at, int64_t value)
 {
@@ -301,7 +329,10 @@ hf_status hf_stmt_run(hf_stmt *stmt, hf_error *err)
     return status;
 }
 
-int64_t hf_stmt_column_int(hf_stmt *stmt, int at) { return sqlite3_column_int64(stmt->handle, at); }
+int64_t hf_stmt_column_int(hf_stmt *stmt, int at)
+{
+    return sqlite3_column_int64(stmt->handle, at);
+}
 
 hf_slice hf_stmt_column_text(hf_stmt *stmt, int at)
 {
@@ -315,4 +346,7 @@ hf_slice hf_stmt_column_blob(hf_stmt *stmt, int at)
     return (hf_slice){bytes, bytes == NULL ? 0 : (size_t)sqlite3_column_bytes(stmt->handle, at)};
 }
 
-void hf_stmt_reset(hf_stmt *stmt) { sqlite3_reset(stmt->handle); }
+void hf_stmt_reset(hf_stmt *stmt)
+{
+    sqlite3_reset(stmt->handle);
+}

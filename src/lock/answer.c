@@ -93,7 +93,8 @@ static bool request_counts(const hf_step *step, const hf_request_row *row, const
     return row->present && row->session != holder && hf_session_lives(row->session, step->now_us);
 }
 
-static size_t count_requests(const hf_step *step, const hf_resource_row *resource, const hf_session_row *holder)
+static size_t count_requests(const hf_step *step, const hf_resource_row *resource,
+                             const hf_session_row *holder)
 {
     size_t count = 0;
     for (hf_request_row *row = resource->requests; row != NULL; row = row->next)
@@ -101,8 +102,8 @@ static size_t count_requests(const hf_step *step, const hf_resource_row *resourc
     return count;
 }
 
-static hf_request *add_requests(const hf_step *step, const hf_resource_row *resource, const hf_session_row *holder,
-                                hf_request *at)
+static hf_request *add_requests(const hf_step *step, const hf_resource_row *resource,
+                                const hf_session_row *holder, hf_request *at)
 {
     for (hf_request_row *row = resource->requests; row != NULL; row = row->next)
         if (request_counts(step, row, holder))
@@ -226,25 +227,29 @@ void hf_refuse_locked(hf_step *step)
     if (count > 1)
         snprintf(others, sizeof others, " and %zu other%s", count - 1, count > 2 ? "s" : "");
     hf_refuse(step, HF_LOCKED, "%s/%s is being %s by %s%s since %s%s; it frees at %s or when %s closes it.",
-              step->op->type, step->op->id, holder->mode == HF_SHARED ? "read" : "edited", holder->name, others, since,
-              purpose, until, holder->name);
+              step->op->type, step->op->id, holder->mode == HF_SHARED ? "read" : "edited", holder->name,
+              others, since, purpose, until, holder->name);
 }
 
 bool hf_refuse_not_held(hf_step *step, const hf_lock_row *mine)
 {
     const hf_op *op = step->op;
     if (mine != NULL)
-        return hf_refuse(step, HF_NOT_HELD, "Fence %lld of %s/%s is not that of the live grant, which is %lld.",
+        return hf_refuse(step, HF_NOT_HELD,
+                         "Fence %lld of %s/%s is not that of the live grant, which is %lld.",
                          (long long)op->fence, op->type, op->id, (long long)mine->fence);
     hf_answer_holders(step, NULL);
     const hf_lock *holder = op->answer.locks;
     if (op->kind == HF_OP_FORCE_RELEASE && op->answer.locks_count > 0)
-        return hf_refuse(step, HF_NOT_HELD, "Nobody holds %s/%s with fence %lld; %s holds it with fence %lld.", op->type,
-                         op->id, (long long)op->fence, holder->name, (long long)holder->fence);
+        return hf_refuse(step, HF_NOT_HELD,
+                         "Nobody holds %s/%s with fence %lld; %s holds it with fence %lld.", op->type, op->id,
+                         (long long)op->fence, holder->name, (long long)holder->fence);
     if (op->kind == HF_OP_FORCE_RELEASE)
-        return hf_refuse(step, HF_NOT_HELD, "Nobody holds %s/%s; there is nothing to release.", op->type, op->id);
+        return hf_refuse(step, HF_NOT_HELD, "Nobody holds %s/%s; there is nothing to release.", op->type,
+                         op->id);
     if (op->answer.locks_count > 0)
-        return hf_refuse(step, HF_NOT_HELD, "The session does not hold %s/%s; %s does.", op->type, op->id, holder->name);
+        return hf_refuse(step, HF_NOT_HELD, "The session does not hold %s/%s; %s does.", op->type, op->id,
+                         holder->name);
     return hf_refuse(step, HF_NOT_HELD, "The session does not hold %s/%s; %s.", op->type, op->id,
                      op->kind == HF_OP_RELEASE ? "it was released or lost before" : "acquire it first");
 }

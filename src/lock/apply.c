@@ -48,8 +48,8 @@ bool hf_step_key(hf_step *step)
     if (!row->present)
         return hf_refuse(step, HF_NOT_FOUND, "Session %s is not known here; open a new one.", row->id);
     if (row->verified != step->op->session && !hf_key_matches(step->op->session, row))
-        return hf_refuse(step, HF_DENIED, "The key is not that of session %s; present the key it was opened with.",
-                         row->id);
+        return hf_refuse(step, HF_DENIED,
+                         "The key is not that of session %s; present the key it was opened with.", row->id);
     row->verified = step->op->session;
     return true;
 }
@@ -63,7 +63,8 @@ bool hf_step_session(hf_step *step)
     return true;
 }
 
-void hf_lock_event(hf_step *step, hf_event_kind kind, const hf_lock_row *lock, hf_slice actor, hf_slice reason)
+void hf_lock_event(hf_step *step, hf_event_kind kind, const hf_lock_row *lock, hf_slice actor,
+                   hf_slice reason)
 {
     hf_event_row *event = hf_rows_event(step->rows);
     if (event == NULL)
@@ -83,9 +84,9 @@ void hf_end_lock(hf_step *step, hf_lock_row *lock, hf_event_kind kind, hf_slice 
 {
     hf_resource_row *resource = lock->resource;
     hf_lock_event(step, kind, lock, actor, reason);
-    hf_touch_lock(step->rows, lock);
+    hf_touch(step->rows, lock);
     lock->present = false;
-    hf_touch_resource(step->rows, resource);
+    hf_touch(step->rows, resource);
     resource->rev++;
     memcpy(resource->ended_session, lock->session->id, sizeof resource->ended_session);
     resource->ended_fence = lock->fence;
@@ -98,12 +99,13 @@ bool hf_asked_before(const hf_step *step)
     return step->request.size > 0 && hf_slice_equal(step->of->resource->ended_request, step->request);
 }
 
-static void note_lost(hf_step *step, const hf_lock_row *lock, int64_t at_us, const char *why, hf_slice by, hf_slice reason)
+static void note_lost(hf_step *step, const hf_lock_row *lock, int64_t at_us, const char *why, hf_slice by,
+                      hf_slice reason)
 {
     hf_lost_row *lost = hf_rows_lost(step->rows, lock->session, lock->resource->type, lock->resource->id);
     if (lost == NULL)
         return;
-    hf_touch_lost(step->rows, lost);
+    hf_touch(step->rows, lost);
     lost->present = true;
     lost->fence = lock->fence;
     lost->at_us = at_us;
@@ -116,7 +118,8 @@ void hf_expire_lock(hf_step *step, hf_lock_row *lock, const hf_session_row *take
 {
     hf_end_lock(step, lock, HF_EVENT_EXPIRED, HF_NOTHING, HF_NOTHING);
     if (hf_session_lives(lock->session, step->now_us) && taken_by != lock->session)
-        note_lost(step, lock, lock->ends_us, "expired", taken_by == NULL ? HF_NOTHING : taken_by->name, HF_NOTHING);
+        note_lost(step, lock, lock->ends_us, "expired", taken_by == NULL ? HF_NOTHING : taken_by->name,
+                  HF_NOTHING);
 }
 
 /* The request id of a forced release is scoped to who forces: "id actor", which no plain id looks like. */
@@ -140,7 +143,8 @@ void hf_do_force_release(hf_step *step)
     hf_op *op = step->op;
     if (op->session != NULL && !hf_step_session(step))
         return;
-    hf_slice actor = op->actor != NULL && op->actor[0] != '\0' ? hf_slice_of(op->actor) : step->of->session->user;
+    hf_slice actor =
+        op->actor != NULL && op->actor[0] != '\0' ? hf_slice_of(op->actor) : step->of->session->user;
     hf_resource_row *resource = step->of->resource;
     step->request = scoped(step, actor);
     if (hf_asked_before(step))
@@ -206,7 +210,8 @@ size_t hf_end_locks(hf_step *step, hf_session_row *session, const char *reason)
     hf_lock_row **locks = hf_session_locks(step->rows, session, &count);
     for (size_t i = 0; i < count; i++) {
         bool live = hf_lock_lives(locks[i], step->now_us);
-        hf_end_lock(step, locks[i], live ? HF_EVENT_RELEASED : HF_EVENT_EXPIRED, HF_NOTHING, hf_slice_of(reason));
+        hf_end_lock(step, locks[i], live ? HF_EVENT_RELEASED : HF_EVENT_EXPIRED, HF_NOTHING,
+                    hf_slice_of(reason));
         released += live;
     }
     return released;
@@ -218,7 +223,7 @@ size_t hf_end_session(hf_step *step, hf_session_row *session, const char *reason
     bool lived = hf_session_lives(session, step->now_us);
     size_t released = hf_end_locks(step, session, reason);
     hf_session_event(step, lived ? HF_EVENT_SESSION_CLOSED : HF_EVENT_SESSION_EXPIRED, session, reason);
-    hf_touch_session(step->rows, session);
+    hf_touch(step->rows, session);
     session->ended_us = step->now_us;
     session->rev++;
     return released;
@@ -236,7 +241,7 @@ bool hf_sweep_session(hf_rows *rows, hf_session_row *session, int64_t now_us, si
     if (count >= budget)
         return false;
     hf_session_event(&step, HF_EVENT_SESSION_EXPIRED, session, NULL);
-    hf_touch_session(rows, session);
+    hf_touch(rows, session);
     session->ended_us = now_us;
     session->rev++;
     (*swept)++;
@@ -254,8 +259,8 @@ void hf_apply_type_set(hf_rows *rows, hf_op *op, hf_arena *arena, const hf_type 
     hf_step step = {.rows = rows, .arena = arena, .op = op};
     if (!hf_rules_type_may_change(present->policy, op->policy, live_locks)) {
         hf_refuse(&step, HF_INVALID,
-                  "The policy of %s can't become %s while locks of that type live; release them first.", op->type,
-                  hf_policy_name(op->policy));
+                  "The policy of %s can't become %s while locks of that type live; release them first.",
+                  op->type, hf_policy_name(op->policy));
         return;
     }
     hf_event_row *event = hf_rows_event(rows);

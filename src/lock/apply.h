@@ -6,7 +6,8 @@
 #include "lock/rows.h"
 
 /* What an op that needs room is told when there is none. */
-#define HF_DISK_FULL "The disk is full: nothing new can be taken until there is room. Releasing and beating still work."
+#define HF_DISK_FULL                                                                                         \
+    "The disk is full: nothing new can be taken until there is room. Releasing and beating still work."
 
 /* Runs the ops in order and answers each. The set must hold, loaded, what hf_rows_want put there. False when memory is
  * out: then nothing of the set may be saved. */

@@ -27,7 +27,8 @@ static sight look(const hf_step *step)
             others_mode = lock->mode;
         }
     }
-    seen.view = hf_rules_view(seen.mine != NULL, seen.mine != NULL ? seen.mine->mode : HF_SHARED, seen.others, others_mode);
+    seen.view = hf_rules_view(seen.mine != NULL, seen.mine != NULL ? seen.mine->mode : HF_SHARED, seen.others,
+                              others_mode);
     return seen;
 }
 
@@ -38,7 +39,8 @@ static hf_lock_row *held(hf_step *step, hf_ask ask, hf_verdict *verdict)
         return NULL;
     sight seen = look(step);
     *verdict = hf_rules_judge(ask, seen.view);
-    if (seen.mine == NULL || *verdict == HF_VERDICT_NOT_HELD || (step->op->fence != 0 && seen.mine->fence != step->op->fence)) {
+    if (seen.mine == NULL || *verdict == HF_VERDICT_NOT_HELD ||
+        (step->op->fence != 0 && seen.mine->fence != step->op->fence)) {
         hf_refuse_not_held(step, seen.mine);
         return NULL;
     }
@@ -49,15 +51,17 @@ static hf_lock_row *held(hf_step *step, hf_ask ask, hf_verdict *verdict)
 static bool ended_before(const hf_step *step)
 {
     const hf_resource_row *resource = step->of->resource;
-    return hf_asked_before(step) && memcmp(resource->ended_session, step->of->session->id, HF_SESSION_ID_MAX) == 0;
+    return hf_asked_before(step) &&
+           memcmp(resource->ended_session, step->of->session->id, HF_SESSION_ID_MAX) == 0;
 }
 
 static void drop_lost(hf_step *step, hf_session_row *session)
 {
     const hf_resource_row *resource = step->of->resource;
     for (hf_lost_row *lost = session->lost; lost != NULL; lost = lost->next)
-        if (lost->present && hf_slice_equal(lost->id, resource->id) && hf_slice_equal(lost->type, resource->type)) {
-            hf_touch_lost(step->rows, lost);
+        if (lost->present && hf_slice_equal(lost->id, resource->id) &&
+            hf_slice_equal(lost->type, resource->type)) {
+            hf_touch(step->rows, lost);
             lost->present = false;
         }
 }
@@ -69,8 +73,8 @@ static hf_lock_row *grant(hf_step *step, hf_session_row *session)
     hf_lock_row *lock = hf_rows_lock(step->rows, resource, session);
     if (lock == NULL)
         return NULL;
-    hf_touch_resource(step->rows, resource);
-    hf_touch_lock(step->rows, lock);
+    hf_touch(step->rows, resource);
+    hf_touch(step->rows, lock);
     resource->present = true;
     resource->rev++;
     int64_t last = resource->fence > step->rows->fence_floor ? resource->fence : step->rows->fence_floor;
@@ -80,7 +84,7 @@ static hf_lock_row *grant(hf_step *step, hf_session_row *session)
     lock->request = step->request;
     for (hf_request_row *request = resource->requests; request != NULL; request = request->next)
         if (request->session == session && request->present) {
-            hf_touch_request(step->rows, request);
+            hf_touch(step->rows, request);
             request->present = false;
         }
     drop_lost(step, session);
@@ -98,8 +102,9 @@ static void clear_dead(hf_step *step, const hf_session_row *taker)
 static void grant_new(hf_step *step, const sight *seen, int64_t ends_us)
 {
     if (seen->others >= HF_RESOURCE_HOLDERS_MAX) {
-        hf_refuse(step, HF_TOO_MANY, "%s/%s is read by %d sessions already, which is the most; try again later.",
-                  step->op->type, step->op->id, HF_RESOURCE_HOLDERS_MAX);
+        hf_refuse(step, HF_TOO_MANY,
+                  "%s/%s is read by %d sessions already, which is the most; try again later.", step->op->type,
+                  step->op->id, HF_RESOURCE_HOLDERS_MAX);
         return;
     }
     if (seen->dead)
@@ -146,10 +151,12 @@ static bool policy_allows(hf_step *step, hf_mode mode)
     if (hf_rules_allows(type->policy, mode))
         return true;
     if (type->policy == HF_POLICY_OPTIMISTIC)
-        return hf_refuse(step, HF_INVALID, "The policy of %s is optimistic: it takes no locks; its saves compare versions.",
+        return hf_refuse(step, HF_INVALID,
+                         "The policy of %s is optimistic: it takes no locks; its saves compare versions.",
                          type->type);
-    return hf_refuse(step, HF_INVALID, "The policy of %s is %s, which takes no %s locks; ask for an exclusive one.",
-                     type->type, hf_policy_name(type->policy), hf_mode_name(mode));
+    return hf_refuse(step, HF_INVALID,
+                     "The policy of %s is %s, which takes no %s locks; ask for an exclusive one.", type->type,
+                     hf_policy_name(type->policy), hf_mode_name(mode));
 }
 
 static bool bound(hf_step *step, int64_t *ends_us)
@@ -157,8 +164,8 @@ static bool bound(hf_step *step, int64_t *ends_us)
     const hf_type *type = &step->of->type->type;
     switch (hf_rules_ends(type, step->op->ttl_us, step->now_us, ends_us)) {
     case HF_TTL_OVER_MAX:
-        return hf_refuse(step, HF_INVALID, "The ttl is longer than the longest of %s, which is %lld seconds.", type->type,
-                         (long long)(type->ttl_max_us / 1000000));
+        return hf_refuse(step, HF_INVALID, "The ttl is longer than the longest of %s, which is %lld seconds.",
+                         type->type, (long long)(type->ttl_max_us / 1000000));
     case HF_TTL_OVERFLOW:
         return hf_refuse(step, HF_INVALID, "The ttl reaches beyond the end of time; give a shorter one.");
     case HF_TTL_OK:
@@ -173,7 +180,8 @@ void hf_do_acquire(hf_step *step)
     if (!hf_step_session(step) || !policy_allows(step, step->op->mode) || !bound(step, &ends_us))
         return;
     if (named_twice(step)) {
-        hf_refuse(step, HF_INVALID, "%s/%s is named twice; name each resource once.", step->op->type, step->op->id);
+        hf_refuse(step, HF_INVALID, "%s/%s is named twice; name each resource once.", step->op->type,
+                  step->op->id);
         return;
     }
     sight seen = look(step);
@@ -201,8 +209,8 @@ void hf_do_renew(hf_step *step)
     hf_lock_row *lock = held(step, HF_ASK_RENEW, &verdict);
     if (lock == NULL || !bound(step, &ends_us))
         return;
-    hf_touch_lock(step->rows, lock);
-    hf_touch_resource(step->rows, lock->resource);
+    hf_touch(step->rows, lock);
+    hf_touch(step->rows, lock->resource);
     lock->resource->rev++;
     lock->ends_us = ends_us;
     if (step->op->purpose != NULL)
@@ -218,8 +226,8 @@ void hf_do_downgrade(hf_step *step)
     if (lock == NULL || !policy_allows(step, HF_SHARED))
         return;
     if (verdict == HF_VERDICT_WEAKEN) {
-        hf_touch_lock(step->rows, lock);
-        hf_touch_resource(step->rows, lock->resource);
+        hf_touch(step->rows, lock);
+        hf_touch(step->rows, lock->resource);
         lock->resource->rev++;
         lock->mode = HF_SHARED;
         hf_lock_event(step, HF_EVENT_DOWNGRADED, lock, HF_NOTHING, lock->purpose);
@@ -272,7 +280,8 @@ static size_t others_waiting(const hf_step *step)
 {
     size_t count = 0;
     for (hf_request_row *row = step->of->resource->requests; row != NULL; row = row->next)
-        count += row->present && row->session != step->of->session && hf_session_lives(row->session, step->now_us);
+        count +=
+            row->present && row->session != step->of->session && hf_session_lives(row->session, step->now_us);
     return count;
 }
 
@@ -286,7 +295,8 @@ void hf_do_request(hf_step *step)
         return;
     }
     if (others_waiting(step) >= HF_RESOURCE_REQUESTS_MAX) {
-        hf_refuse(step, HF_TOO_MANY, "%d sessions wait for %s/%s already, which is the most; try again later.",
+        hf_refuse(step, HF_TOO_MANY,
+                  "%d sessions wait for %s/%s already, which is the most; try again later.",
                   HF_RESOURCE_REQUESTS_MAX, step->op->type, step->op->id);
         return;
     }
@@ -294,8 +304,8 @@ void hf_do_request(hf_step *step)
     hf_event_row *event = hf_rows_event(step->rows);
     if (row == NULL || event == NULL)
         return;
-    hf_touch_request(step->rows, row);
-    hf_touch_resource(step->rows, resource);
+    hf_touch(step->rows, row);
+    hf_touch(step->rows, resource);
     resource->rev++;
     row->present = true;
     row->at_us = step->now_us;
@@ -313,11 +323,11 @@ static bool target_fits(hf_step *step)
 {
     const hf_session_row *target = step->of->target;
     if (target == step->of->session)
-        return hf_refuse(step, HF_INVALID, "%s/%s can't be handed over to the session that holds it.", step->op->type,
-                         step->op->id);
-    if (!target->present)
-        return hf_refuse(step, HF_NOT_FOUND, "Session %s, which was to get %s/%s, is not known here.", target->id,
+        return hf_refuse(step, HF_INVALID, "%s/%s can't be handed over to the session that holds it.",
                          step->op->type, step->op->id);
+    if (!target->present)
+        return hf_refuse(step, HF_NOT_FOUND, "Session %s, which was to get %s/%s, is not known here.",
+                         target->id, step->op->type, step->op->id);
     if (!hf_session_lives(target, step->now_us))
         return hf_refuse(step, HF_EXPIRED, "The session of %.*s, which was to get %s/%s, has ended.",
                          (int)target->name.size, target->name.at, step->op->type, step->op->id);

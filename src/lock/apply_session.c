@@ -14,7 +14,8 @@ static bool repeated_open(hf_step *step)
         return false;
     if (!hf_key_matches(step->op->session, before))
         hf_refuse(step, HF_DENIED,
-                  "This request id has opened session %s with another key; repeat it with that key, or open with a new "
+                  "This request id has opened session %s with another key; repeat it with that key, or open "
+                  "with a new "
                   "request id.",
                   before->id);
     else if (!hf_session_lives(before, step->now_us))
@@ -30,7 +31,8 @@ static bool replace_session(hf_step *step)
     if (old == NULL || !old->present)
         return true;
     if (!hf_key_matches(step->op->replaces, old))
-        return hf_refuse(step, HF_DENIED, "The key is not that of session %s, which was to be replaced.", old->id);
+        return hf_refuse(step, HF_DENIED, "The key is not that of session %s, which was to be replaced.",
+                         old->id);
     if (old->ended_us == 0)
         hf_end_session(step, old, "replaced");
     return true;
@@ -53,7 +55,7 @@ void hf_do_session_open(hf_step *step)
     }
     if (!replace_session(step))
         return;
-    hf_touch_session(step->rows, row);
+    hf_touch(step->rows, row);
     row->present = true;
     row->rev = 1;
     memcpy(row->key_sha256, op->session->key_sha256, sizeof row->key_sha256);
@@ -81,7 +83,7 @@ void hf_do_beat(hf_step *step)
         hf_refuse(step, HF_INVALID, "The idle bound reaches beyond the end of time.");
         return;
     }
-    hf_touch_session(step->rows, row);
+    hf_touch(step->rows, row);
     row->rev++;
     if (expires_us > row->expires_us)
         row->expires_us = expires_us;
@@ -109,7 +111,7 @@ void hf_do_release_all(hf_step *step)
         return;
     step->op->answer.locks_count = hf_end_locks(step, step->of->session, NULL);
     for (hf_lost_row *lost = step->of->session->lost; lost != NULL; lost = lost->next) {
-        hf_touch_lost(step->rows, lost);
+        hf_touch(step->rows, lost);
         lost->present = false;
     }
 }

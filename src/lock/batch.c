@@ -10,16 +10,16 @@
 #include <string.h>
 
 enum {
-    SESSION = 1,      /* needs a session's id and key */
-    RESOURCE = 2,     /* needs type and id */
-    TYPE = 4,         /* needs a type */
-    USER = 8,         /* needs a user */
-    TARGET = 16,      /* needs a target session */
-    REASON = 32,      /* needs a text, and an actor or a session */
-    POLICY = 64,      /* needs a policy */
-    ALONE = 128,      /* a batch of its own */
-    READS = 256,      /* changes nothing */
-    GROWS = 512,      /* needs room on disk */
+    SESSION = 1,  /* needs a session's id and key */
+    RESOURCE = 2, /* needs type and id */
+    TYPE = 4,     /* needs a type */
+    USER = 8,     /* needs a user */
+    TARGET = 16,  /* needs a target session */
+    REASON = 32,  /* needs a text, and an actor or a session */
+    POLICY = 64,  /* needs a policy */
+    ALONE = 128,  /* a batch of its own */
+    READS = 256,  /* changes nothing */
+    GROWS = 512,  /* needs room on disk */
 };
 
 static const struct {
@@ -48,12 +48,27 @@ static const struct {
     [HF_OP_SWEEP] = {"sweep", ALONE},
 };
 
-static unsigned traits_of(hf_op_kind kind) { return (unsigned)kind < HF_OP_KINDS ? kinds[kind].traits : 0; }
+static unsigned traits_of(hf_op_kind kind)
+{
+    return (unsigned)kind < HF_OP_KINDS ? kinds[kind].traits : 0;
+}
 
-bool hf_op_alone(hf_op_kind kind) { return traits_of(kind) & ALONE; }
-bool hf_op_reads(hf_op_kind kind) { return traits_of(kind) & READS; }
-bool hf_op_grows(hf_op_kind kind) { return traits_of(kind) & GROWS; }
-const char *hf_op_kind_name(hf_op_kind kind) { return (unsigned)kind < HF_OP_KINDS ? kinds[kind].name : "unknown"; }
+bool hf_op_alone(hf_op_kind kind)
+{
+    return traits_of(kind) & ALONE;
+}
+bool hf_op_reads(hf_op_kind kind)
+{
+    return traits_of(kind) & READS;
+}
+bool hf_op_grows(hf_op_kind kind)
+{
+    return traits_of(kind) & GROWS;
+}
+const char *hf_op_kind_name(hf_op_kind kind)
+{
+    return (unsigned)kind < HF_OP_KINDS ? kinds[kind].name : "unknown";
+}
 
 hf_status hf_batch_new(size_t capacity, hf_batch **out, hf_error *err)
 {
@@ -94,9 +109,15 @@ hf_op *hf_batch_add(hf_batch *batch, hf_op_kind kind)
     return op;
 }
 
-size_t hf_batch_count(const hf_batch *batch) { return batch->count; }
+size_t hf_batch_count(const hf_batch *batch)
+{
+    return batch->count;
+}
 
-hf_op *hf_batch_op(hf_batch *batch, size_t index) { return index < batch->count ? &batch->ops[index] : NULL; }
+hf_op *hf_batch_op(hf_batch *batch, size_t index)
+{
+    return index < batch->count ? &batch->ops[index] : NULL;
+}
 
 void hf_batch_clear(hf_batch *batch)
 {
@@ -216,8 +237,9 @@ static const char *numbers_flaw(const hf_op *op, unsigned traits, const char **w
     if (op->fence < 0)
         return "is negative";
     *what = "limit";
-    return op->limit > (op->kind == HF_OP_SWEEP ? HF_SWEEP_MAX : HF_LIST_MAX) ? "is over the most that is answered at once"
-                                                                             : NULL;
+    return op->limit > (op->kind == HF_OP_SWEEP ? HF_SWEEP_MAX : HF_LIST_MAX)
+               ? "is over the most that is answered at once"
+               : NULL;
 }
 
 const char *hf_op_flaw(const hf_op *op, hf_arena *arena, bool *ok)
@@ -225,8 +247,9 @@ const char *hf_op_flaw(const hf_op *op, hf_arena *arena, bool *ok)
     unsigned traits = traits_of(op->kind);
     const char *what, *flaw;
     *ok = true;
-    if ((flaw = session_flaw(op, traits, &what)) == NULL && (flaw = resource_flaw(op, traits, &what)) == NULL &&
-        (flaw = texts_flaw(op, traits, &what)) == NULL && (flaw = numbers_flaw(op, traits, &what)) == NULL)
+    if ((flaw = session_flaw(op, traits, &what)) == NULL &&
+        (flaw = resource_flaw(op, traits, &what)) == NULL && (flaw = texts_flaw(op, traits, &what)) == NULL &&
+        (flaw = numbers_flaw(op, traits, &what)) == NULL)
         return NULL;
     char sentence[256];
     int size = snprintf(sentence, sizeof sentence, "The %s %s.", what, flaw);

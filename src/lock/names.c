@@ -15,7 +15,8 @@ const char *hf_type_flaw(hf_slice type)
         return "is longer than 64 bytes";
     for (size_t i = 0; i < type.size; i++) {
         char c = type.at[i];
-        if (!((c >= 'a' && c <= 'z') || (i > 0 && ((c >= '0' && c <= '9') || c == '_' || c == '.' || c == '-'))))
+        if (!((c >= 'a' && c <= 'z') ||
+              (i > 0 && ((c >= '0' && c <= '9') || c == '_' || c == '.' || c == '-'))))
             return "may only hold a-z, 0-9, _, . and -, and begins with a letter";
     }
     return NULL;
@@ -35,11 +36,15 @@ const char *hf_id_flaw(hf_slice id)
     return clean_flaw(id, HF_ID_MAX, "is longer than 255 bytes");
 }
 
-const char *hf_text_flaw(hf_slice text) { return clean_flaw(text, HF_TEXT_MAX, "is longer than 255 bytes"); }
+const char *hf_text_flaw(hf_slice text)
+{
+    return clean_flaw(text, HF_TEXT_MAX, "is longer than 255 bytes");
+}
 
 const char *hf_session_id_flaw(hf_slice id)
 {
-    return id.size == HF_SESSION_ID_MAX && hf_is_hex(id.at, id.size) ? NULL : "is not 32 hex digits in lower case";
+    return id.size == HF_SESSION_ID_MAX && hf_is_hex(id.at, id.size) ? NULL
+                                                                     : "is not 32 hex digits in lower case";
 }
 
 const char *hf_key_flaw(hf_slice key)
@@ -74,7 +79,8 @@ hf_status hf_resource_parse(const char *text, hf_resource *out, hf_error *err)
         return hf_fail(err, HF_INVALID, "No resource was given: write TYPE/ID, for example policy/12345.");
     const char *slash = strchr(text, '/');
     if (slash == NULL)
-        return hf_fail(err, HF_INVALID, "The resource has no slash in it: write TYPE/ID, for example policy/12345.");
+        return hf_fail(err, HF_INVALID,
+                       "The resource has no slash in it: write TYPE/ID, for example policy/12345.");
     hf_slice type = {text, (size_t)(slash - text)}, id = hf_slice_of(slash + 1);
     const char *flaw = hf_type_flaw(type);
     if (flaw != NULL)
@@ -131,13 +137,18 @@ void hf_resource_format(const hf_resource *resource, char *out)
     snprintf(out, HF_RESOURCE_SIZE, "%s/%s", resource->type, resource->id);
 }
 
-const char *hf_mode_name(hf_mode mode) { return mode == HF_SHARED ? "shared" : "exclusive"; }
+const char *hf_mode_name(hf_mode mode)
+{
+    return mode == HF_SHARED ? "shared" : "exclusive";
+}
 
 hf_mode hf_mode_from_name(const char *name)
 {
     if (name == NULL)
         return HF_MODE_COUNT;
-    return strcmp(name, "exclusive") == 0 ? HF_EXCLUSIVE : strcmp(name, "shared") == 0 ? HF_SHARED : HF_MODE_COUNT;
+    return strcmp(name, "exclusive") == 0 ? HF_EXCLUSIVE
+           : strcmp(name, "shared") == 0  ? HF_SHARED
+                                          : HF_MODE_COUNT;
 }
 
 static const char *const policy_names[HF_POLICY_COUNT] = {

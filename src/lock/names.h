@@ -10,10 +10,10 @@
 
 const char *hf_type_flaw(hf_slice type);
 const char *hf_id_flaw(hf_slice id);
-const char *hf_text_flaw(hf_slice text);       /* user, name, purpose, message, reason, actor */
-const char *hf_session_id_flaw(hf_slice id);   /* 32 lower-case hex digits */
+const char *hf_text_flaw(hf_slice text);     /* user, name, purpose, message, reason, actor */
+const char *hf_session_id_flaw(hf_slice id); /* 32 lower-case hex digits */
 const char *hf_key_flaw(hf_slice key);
 const char *hf_request_id_flaw(hf_slice id);
-const char *hf_duration_flaw(int64_t us);      /* 0 is not given, so good */
+const char *hf_duration_flaw(int64_t us); /* 0 is not given, so good */
 
 #endif

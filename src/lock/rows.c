@@ -72,7 +72,8 @@ static void *take(hf_rows *rows, size_t size)
 
 hf_session_row *hf_rows_session(hf_rows *rows, const char *id)
 {
-    hf_session_row **at = &rows->session_hash[hash_bytes(rows->seed, id, HF_SESSION_ID_MAX) & (rows->hash_size - 1)];
+    hf_session_row **at =
+        &rows->session_hash[hash_bytes(rows->seed, id, HF_SESSION_ID_MAX) & (rows->hash_size - 1)];
     for (; *at != NULL; at = &(*at)->chain)
         if (memcmp((*at)->id, id, HF_SESSION_ID_MAX) == 0)
             return *at;
@@ -138,7 +139,8 @@ hf_resource_row *hf_rows_resource(hf_rows *rows, hf_slice type, hf_slice id, boo
         return NULL;
     row->type = type;
     row->id = id;
-    if (copy && (!hf_arena_copy(&rows->arena, type, &row->type) || !hf_arena_copy(&rows->arena, id, &row->id))) {
+    if (copy &&
+        (!hf_arena_copy(&rows->arena, type, &row->type) || !hf_arena_copy(&rows->arena, id, &row->id))) {
         rows->failed = true;
         return NULL;
     }
@@ -150,8 +152,6 @@ hf_resource_row *hf_rows_resource(hf_rows *rows, hf_slice type, hf_slice id, boo
     return row;
 }
 
-static void keep_copy(hf_rows *rows, void *row, size_t size, unsigned *row_run);
-
 hf_lock_row *hf_rows_lock(hf_rows *rows, hf_resource_row *resource, hf_session_row *session)
 {
     hf_lock_row *last = NULL;
@@ -161,14 +161,14 @@ hf_lock_row *hf_rows_lock(hf_rows *rows, hf_resource_row *resource, hf_session_r
     hf_lock_row *row = take(rows, sizeof *row);
     if (row == NULL)
         return NULL;
-    keep_copy(rows, resource, sizeof *resource, &resource->run);
-    keep_copy(rows, session, sizeof *session, &session->run);
+    hf_rows_keep(rows, resource, sizeof *resource, &resource->run);
+    hf_rows_keep(rows, session, sizeof *session, &session->run);
     row->resource = resource;
     row->session = session;
     if (last == NULL) {
         resource->locks = row;
     } else {
-        keep_copy(rows, last, sizeof *last, &last->run);
+        hf_rows_keep(rows, last, sizeof *last, &last->run);
         last->next = row;
     }
     row->session_next = session->locks;
@@ -184,7 +184,7 @@ hf_request_row *hf_rows_request(hf_rows *rows, hf_resource_row *resource, hf_ses
     hf_request_row *row = take(rows, sizeof *row);
     if (row == NULL)
         return NULL;
-    keep_copy(rows, resource, sizeof *resource, &resource->run);
+    hf_rows_keep(rows, resource, sizeof *resource, &resource->run);
     row->resource = resource;
     row->session = session;
     row->next = resource->requests;
@@ -205,7 +205,7 @@ hf_lost_row *hf_rows_lost_new(hf_rows *rows, hf_session_row *session, hf_slice t
     hf_lost_row *row = take(rows, sizeof *row);
     if (row == NULL)
         return NULL;
-    keep_copy(rows, session, sizeof *session, &session->run);
+    hf_rows_keep(rows, session, sizeof *session, &session->run);
     row->session = session;
     row->type = type;
     row->id = id;
@@ -342,8 +342,8 @@ static bool want_resource(hf_rows *rows, const hf_op *op, hf_op_rows *of)
     if (of->resource == NULL)
         return false;
     of->resource->wanted = true;
-    of->resource->wants_requests |= op->kind == HF_OP_WHO || op->kind == HF_OP_REQUEST || op->kind == HF_OP_ACQUIRE ||
-                                    op->kind == HF_OP_HAND_OVER;
+    of->resource->wants_requests |= op->kind == HF_OP_WHO || op->kind == HF_OP_REQUEST ||
+                                    op->kind == HF_OP_ACQUIRE || op->kind == HF_OP_HAND_OVER;
     return true;
 }
 
@@ -386,7 +386,7 @@ bool hf_rows_want(hf_rows *rows, hf_batch *batch)
 
 /* ---- linked runs ---- */
 
-static void keep_copy(hf_rows *rows, void *row, size_t size, unsigned *row_run)
+void hf_rows_keep(hf_rows *rows, void *row, size_t size, unsigned *row_run)
 {
     if (rows->run == 0 || *row_run == rows->run)
         return;
@@ -414,34 +414,4 @@ void hf_rows_run_end(hf_rows *rows, bool keep, size_t events_before)
         rows->events_count = events_before;
     rows->saved = NULL;
     rows->run = 0;
-}
-
-void hf_touch_session(hf_rows *rows, hf_session_row *row)
-{
-    keep_copy(rows, row, sizeof *row, &row->run);
-    row->changed = true;
-}
-
-void hf_touch_resource(hf_rows *rows, hf_resource_row *row)
-{
-    keep_copy(rows, row, sizeof *row, &row->run);
-    row->changed = true;
-}
-
-void hf_touch_lock(hf_rows *rows, hf_lock_row *row)
-{
-    keep_copy(rows, row, sizeof *row, &row->run);
-    row->changed = true;
-}
-
-void hf_touch_request(hf_rows *rows, hf_request_row *row)
-{
-    keep_copy(rows, row, sizeof *row, &row->run);
-    row->changed = true;
-}
-
-void hf_touch_lost(hf_rows *rows, hf_lost_row *row)
-{
-    keep_copy(rows, row, sizeof *row, &row->run);
-    row->changed = true;
 }

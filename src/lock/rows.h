@@ -34,17 +34,17 @@ struct hf_session_row {
     hf_slice user, name, caller, request;
     int64_t idle_us, opened_us, expires_us, ended_us, rev;
     bool stored, present, changed;
-    bool loaded;       /* the store has looked for it */
-    bool wants_locks;    /* its locks are to be loaded */
-    bool wants_anchors;  /* ... and the resources they stand on, in full: they will be released */
-    bool wants_requests; /* ... and who waits for them */
-    bool wants_lost;     /* what it lost is to be loaded */
-    hf_lock_row *locks; /* complete when wants_locks; new ones at the front */
-    hf_lost_row *lost;  /* complete when wants_lost */
+    bool loaded;                    /* the store has looked for it */
+    bool wants_locks;               /* its locks are to be loaded */
+    bool wants_anchors;             /* ... and the resources they stand on, in full: they will be released */
+    bool wants_requests;            /* ... and who waits for them */
+    bool wants_lost;                /* what it lost is to be loaded */
+    hf_lock_row *locks;             /* complete when wants_locks; new ones at the front */
+    hf_lost_row *lost;              /* complete when wants_lost */
     const hf_credentials *verified; /* whose key was found right in this batch */
-    void *origin;       /* the store's own, found on loading */
-    void *fresh;        /* the store's own, made on saving */
-    unsigned run;       /* the linked run that saved a copy of it */
+    void *origin;                   /* the store's own, found on loading */
+    void *fresh;                    /* the store's own, made on saving */
+    unsigned run;                   /* the linked run that saved a copy of it */
 };
 
 struct hf_resource_row {
@@ -57,7 +57,8 @@ struct hf_resource_row {
     int64_t ended_fence, ended_us;
     hf_slice ended_request;
     bool stored, present, changed;
-    bool wanted; /* to be loaded in full: the anchor and all its locks, dead ones too. Else it is known only as where a
+    bool
+        wanted; /* to be loaded in full: the anchor and all its locks, dead ones too. Else it is known only as where a
                     session's lock stands, and is not changed */
     bool loaded;
     bool wants_requests;
@@ -158,10 +159,10 @@ typedef struct hf_rows {
     hf_event_row *events;
     size_t events_count, events_room;
     hf_saved_row *saved;
-    unsigned run;     /* number of the current linked run; 0 outside one */
+    unsigned run; /* number of the current linked run; 0 outside one */
     unsigned runs;
-    bool no_growth;   /* the disk is full: ops that need room are refused */
-    bool failed;      /* memory ran out; nothing of the set may be saved */
+    bool no_growth; /* the disk is full: ops that need room are refused */
+    bool failed;    /* memory ran out; nothing of the set may be saved */
 } hf_rows;
 
 /* Starts a set for about `ops` ops. False when memory is out. hf_rows_done frees it all. */
@@ -198,12 +199,12 @@ void hf_rows_settle(hf_rows *rows);
 void hf_rows_run_begin(hf_rows *rows);
 void hf_rows_run_end(hf_rows *rows, bool keep, size_t events_before);
 
-/* Says that a row is about to change: keeps a copy in a linked run, marks it changed. */
-void hf_touch_session(hf_rows *rows, hf_session_row *row);
-void hf_touch_resource(hf_rows *rows, hf_resource_row *row);
-void hf_touch_lock(hf_rows *rows, hf_lock_row *row);
-void hf_touch_request(hf_rows *rows, hf_request_row *row);
-void hf_touch_lost(hf_rows *rows, hf_lost_row *row);
+/* Keeps a copy of a row in a linked run, once, to be put back if the run is refused. */
+void hf_rows_keep(hf_rows *rows, void *row, size_t size, unsigned *row_run);
+
+/* Says that a row, of whatever kind, is about to change. */
+#define hf_touch(rows, row)                                                                                  \
+    (hf_rows_keep((rows), (row), sizeof *(row), &(row)->run), (void)((row)->changed = true))
 
 /* The hash the set uses, for stores that keep rows by it too. */
 uint64_t hf_resource_hash(uint64_t seed, hf_slice type, hf_slice id);

@@ -10,17 +10,17 @@
  *   R6  Fences of a resource grow strictly. */
 #include "lock/rules.h"
 
-#define GRANT HF_VERDICT_GRANT
-#define KEEP HF_VERDICT_KEEP
-#define UPGRADE HF_VERDICT_UPGRADE
-#define EXTEND HF_VERDICT_EXTEND
-#define WEAKEN HF_VERDICT_WEAKEN
-#define END HF_VERDICT_END
-#define PASS HF_VERDICT_PASS
-#define ASK HF_VERDICT_ASK
-#define LOCKED HF_VERDICT_LOCKED
+#define GRANT    HF_VERDICT_GRANT
+#define KEEP     HF_VERDICT_KEEP
+#define UPGRADE  HF_VERDICT_UPGRADE
+#define EXTEND   HF_VERDICT_EXTEND
+#define WEAKEN   HF_VERDICT_WEAKEN
+#define END      HF_VERDICT_END
+#define PASS     HF_VERDICT_PASS
+#define ASK      HF_VERDICT_ASK
+#define LOCKED   HF_VERDICT_LOCKED
 #define NOT_HELD HF_VERDICT_NOT_HELD
-#define NOBODY HF_VERDICT_NOBODY
+#define NOBODY   HF_VERDICT_NOBODY
 
 /* clang-format off */
 static const unsigned char law[HF_ASKS][HF_VIEWS] = {
@@ -46,9 +46,15 @@ static const bool allows[HF_POLICY_COUNT][HF_MODE_COUNT] = {
 };
 /* clang-format on */
 
-hf_verdict hf_rules_judge(hf_ask ask, hf_view view) { return (hf_verdict)law[ask][view]; }
+hf_verdict hf_rules_judge(hf_ask ask, hf_view view)
+{
+    return (hf_verdict)law[ask][view];
+}
 
-bool hf_rules_allows(hf_policy policy, hf_mode mode) { return allows[policy][mode]; }
+bool hf_rules_allows(hf_policy policy, hf_mode mode)
+{
+    return allows[policy][mode];
+}
 
 hf_view hf_rules_view(bool mine, hf_mode mine_mode, size_t others, hf_mode others_mode)
 {

@@ -21,9 +21,9 @@ typedef enum hf_ask {
 
 /* How the live locks of a resource look to the session that asks. */
 typedef enum hf_view {
-    HF_VIEW_FREE,          /* nobody holds it */
-    HF_VIEW_MINE_SHARED,   /* I am the only reader */
-    HF_VIEW_MINE_AMONG,    /* I read, and so do others */
+    HF_VIEW_FREE,        /* nobody holds it */
+    HF_VIEW_MINE_SHARED, /* I am the only reader */
+    HF_VIEW_MINE_AMONG,  /* I read, and so do others */
     HF_VIEW_MINE_EXCLUSIVE,
     HF_VIEW_THEIRS_SHARED,
     HF_VIEW_THEIRS_EXCLUSIVE,

@@ -18,7 +18,8 @@ typedef struct hf_step {
 } hf_step;
 
 /* Refuses the op with a sentence; returns false so that checks chain. */
-bool hf_refuse(hf_step *step, hf_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
+bool hf_refuse(hf_step *step, hf_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* The session that asks: known, with the right key; and alive. False: the op has been refused. */
 bool hf_step_key(hf_step *step);
@@ -34,7 +35,8 @@ bool hf_asked_before(const hf_step *step);
 bool hf_run_done(const hf_step *step);
 
 /* Changing rows, each with its event. */
-void hf_lock_event(hf_step *step, hf_event_kind kind, const hf_lock_row *lock, hf_slice actor, hf_slice reason);
+void hf_lock_event(hf_step *step, hf_event_kind kind, const hf_lock_row *lock, hf_slice actor,
+                   hf_slice reason);
 void hf_session_event(hf_step *step, hf_event_kind kind, const hf_session_row *session, const char *reason);
 void hf_end_lock(hf_step *step, hf_lock_row *lock, hf_event_kind kind, hf_slice actor, hf_slice reason);
 void hf_expire_lock(hf_step *step, hf_lock_row *lock, const hf_session_row *taken_by);

@@ -10,9 +10,15 @@
 #include <holdfast/holdfast.h>
 #include <string.h>
 
-const char *hf_version(void) { return HF_VERSION; }
+const char *hf_version(void)
+{
+    return HF_VERSION;
+}
 
-void hf_time_format(int64_t time_us, char *out) { hf_time_write(time_us, out); }
+void hf_time_format(int64_t time_us, char *out)
+{
+    hf_time_write(time_us, out);
+}
 
 static hf_status set(hf_credentials *out, hf_slice id, hf_slice key, hf_error *err)
 {
@@ -41,7 +47,8 @@ hf_status hf_credentials_parse(const char *text, hf_credentials *out, hf_error *
 {
     const char *dot = text == NULL ? NULL : strchr(text, '.');
     if (dot == NULL)
-        return hf_fail(err, HF_INVALID, "A session is presented as ID.KEY, the way it was printed when it was opened.");
+        return hf_fail(err, HF_INVALID,
+                       "A session is presented as ID.KEY, the way it was printed when it was opened.");
     return set(out, (hf_slice){text, (size_t)(dot - text)}, hf_slice_of(dot + 1), err);
 }
 
@@ -70,4 +77,7 @@ bool hf_draw_request(char *out)
     return true;
 }
 
-void hf_credentials_clear(hf_credentials *credentials) { hf_secret_wipe(credentials, sizeof *credentials); }
+void hf_credentials_clear(hf_credentials *credentials)
+{
+    hf_secret_wipe(credentials, sizeof *credentials);
+}

@@ -6,7 +6,10 @@
 #include <holdfast/json.h>
 #include <string.h>
 
-void hf_json_free(char *json) { hf_free(json); }
+void hf_json_free(char *json)
+{
+    hf_free(json);
+}
 
 static void resource_value(hf_json *json, const hf_resource *resource)
 {

@@ -16,7 +16,8 @@ hf_status hf_manager_listen(hf_manager *manager, hf_listener *listener, void *co
 {
     hf_status status = HF_OK;
     if (manager->pid != getpid())
-        return hf_fail(err, HF_INVALID, "This manager was opened before fork(); open a new one in the child process.");
+        return hf_fail(err, HF_INVALID,
+                       "This manager was opened before fork(); open a new one in the child process.");
     pthread_mutex_lock(&manager->mutex);
     if (manager->listeners_count == MANAGER_LISTENERS) {
         status = hf_fail(err, HF_TOO_MANY, "A manager has at most %d listeners.", MANAGER_LISTENERS);
@@ -47,7 +48,8 @@ void hf_tell_ended(hf_session *session)
     const char *why = session->closed ? "closed" : "expired";
     pthread_mutex_unlock(&session->mutex);
     if (!told)
-        hf_tell(session->manager, &(hf_notice){.kind = HF_NOTICE_ENDED, .session = session, .why = why, .by = "", .text = ""});
+        hf_tell(session->manager,
+                &(hf_notice){.kind = HF_NOTICE_ENDED, .session = session, .why = why, .by = "", .text = ""});
 }
 
 /* The store tells of a loss on every beat; the listeners hear of it once, when the handle still believed to hold it. */
@@ -71,7 +73,8 @@ void hf_tell_lost(hf_session *session, const hf_lost *lost)
 static bool heard_before(const hf_session *session, const hf_request *request)
 {
     for (size_t i = 0; i < session->heard_count; i++)
-        if (session->heard[i].at_us == request->at_us && strcmp(session->heard[i].session, request->session) == 0 &&
+        if (session->heard[i].at_us == request->at_us &&
+            strcmp(session->heard[i].session, request->session) == 0 &&
             hf_resource_compare(&session->heard[i].resource, &request->resource) == 0)
             return true;
     return false;
@@ -183,7 +186,8 @@ hf_status hf_manager_poll(hf_manager *manager, int64_t *next_us, hf_error *err)
 {
     int64_t next = 60 * INT64_C(1000000);
     if (manager->pid != getpid())
-        return hf_fail(err, HF_INVALID, "This manager was opened before fork(); open a new one in the child process.");
+        return hf_fail(err, HF_INVALID,
+                       "This manager was opened before fork(); open a new one in the child process.");
     for (hf_session *session = pin_next(manager, NULL); session != NULL; session = pin_next(manager, session))
         look_after(session, &next);
     if (next_us != NULL)
@@ -242,7 +246,8 @@ hf_status hf_manager_keeper_start(hf_manager *manager, hf_error *err)
 {
     int failed = 0;
     if (manager->pid != getpid())
-        return hf_fail(err, HF_INVALID, "This manager was opened before fork(); open a new one in the child process.");
+        return hf_fail(err, HF_INVALID,
+                       "This manager was opened before fork(); open a new one in the child process.");
     pthread_mutex_lock(&manager->mutex);
     if (!manager->keeper_runs) {
         manager->keeper_stops = false;

@@ -10,9 +10,15 @@
 
 /* ---- results ---- */
 
-const hf_answer *hf_result_answer(const hf_result *result) { return hf_result_at(result, 0); }
+const hf_answer *hf_result_answer(const hf_result *result)
+{
+    return hf_result_at(result, 0);
+}
 
-size_t hf_result_count(const hf_result *result) { return hf_batch_count(result->batch); }
+size_t hf_result_count(const hf_result *result)
+{
+    return hf_batch_count(result->batch);
+}
 
 const hf_answer *hf_result_at(const hf_result *result, size_t index)
 {
@@ -34,7 +40,8 @@ hf_status hf_settle(hf_status status, const hf_op *op, hf_error *err)
 {
     if (status != HF_OK || op->answer.status == HF_OK)
         return status;
-    hf_error_set(err, op->answer.status, "%s", op->answer.message == NULL ? hf_status_sentence(op->answer.status) : op->answer.message);
+    hf_error_set(err, op->answer.status, "%s",
+                 op->answer.message == NULL ? hf_status_sentence(op->answer.status) : op->answer.message);
     if (err != NULL && op->type != NULL && op->id != NULL) {
         hf_resource resource = {"", ""};
         hf_slice_copy(resource.type, sizeof resource.type, hf_slice_of(op->type));
@@ -135,7 +142,10 @@ void hf_manager_close(hf_manager *manager)
     hf_free(manager);
 }
 
-hf_store *hf_manager_store(hf_manager *manager) { return manager->store; }
+hf_store *hf_manager_store(hf_manager *manager)
+{
+    return manager->store;
+}
 
 /* ---- the calls ---- */
 
@@ -171,7 +181,8 @@ hf_status hf_manager_lookup(hf_manager *manager, const hf_resource *resources, s
     return hf_finish(manager, batch, out, err);
 }
 
-static hf_status list(hf_manager *manager, hf_op_kind kind, const hf_list_options *options, hf_result **out, hf_error *err)
+static hf_status list(hf_manager *manager, hf_op_kind kind, const hf_list_options *options, hf_result **out,
+                      hf_error *err)
 {
     hf_batch *batch = NULL;
     hf_op *op = NULL;
@@ -193,7 +204,8 @@ hf_status hf_manager_list(hf_manager *manager, const hf_list_options *options, h
     return list(manager, HF_OP_LIST, options, out, err);
 }
 
-hf_status hf_manager_sessions(hf_manager *manager, const hf_list_options *options, hf_result **out, hf_error *err)
+hf_status hf_manager_sessions(hf_manager *manager, const hf_list_options *options, hf_result **out,
+                              hf_error *err)
 {
     return list(manager, HF_OP_SESSIONS, options, out, err);
 }
@@ -258,7 +270,8 @@ hf_status hf_manager_types(hf_manager *manager, hf_result **out, hf_error *err)
     return list(manager, HF_OP_TYPES, NULL, out, err);
 }
 
-hf_status hf_manager_events(hf_manager *manager, int64_t after_seq, size_t limit, hf_result **out, hf_error *err)
+hf_status hf_manager_events(hf_manager *manager, int64_t after_seq, size_t limit, hf_result **out,
+                            hf_error *err)
 {
     hf_batch *batch = NULL;
     hf_op *op = NULL;

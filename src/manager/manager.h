@@ -65,11 +65,11 @@ struct hf_session {
     hf_credentials credentials;
     char request_prefix[17]; /* of the request ids this handle draws */
     pthread_mutex_t work;
-    uint64_t calls; /* guarded by work: numbers those ids */
+    uint64_t calls;        /* guarded by work: numbers those ids */
     pthread_mutex_t mutex; /* guards what follows */
     hf_session_info info;
-    int64_t sent_boot_us; /* when the last acknowledged beat was sent */
-    int64_t tried_boot_us; /* when the last one was tried */
+    int64_t sent_boot_us;           /* when the last acknowledged beat was sent */
+    int64_t tried_boot_us;          /* when the last one was tried */
     bool ended, closed, told_ended; /* closed: by this handle */
     hf_holds holds;
     hf_heard *heard;
@@ -89,6 +89,29 @@ hf_status hf_finish(hf_manager *manager, hf_batch *batch, hf_result **out, hf_er
 bool hf_draw_request(char *out);
 
 void hf_op_set_resource(hf_op *op, const hf_resource *resource);
+
+/* One op for a session, on its way to the store. */
+typedef struct hf_call {
+    hf_session *session;
+    hf_batch *batch;
+    hf_op *op;
+    int64_t sent_boot_us;
+    char request[HF_REQUEST_ID_SIZE]; /* drawn, unless the caller gives one */
+} hf_call;
+
+/* session.c. Between run and end the session's `work` is held. A session that is over in the store is over here. */
+hf_status hf_call_begin(hf_call *c, hf_session *session, hf_op_kind kind, const hf_resource *resource,
+                        hf_error *err);
+hf_status hf_call_run(hf_call *c, hf_error *err);
+void hf_call_end(hf_call *c);
+void hf_number_request(hf_session *session, char *out);
+
+/* session.c: what the handle believes. */
+void hf_note_lock(hf_session *session, const hf_answer *answer, int64_t sent_boot_us);
+void hf_forget_lock(hf_session *session, const hf_resource *resource);
+void hf_forget_all(hf_session *session);
+void hf_note_over(hf_session *session, bool closed);
+bool hf_is_over(hf_status status);
 
 /* holds.c. Noting one may fail for want of memory: then it isn't believed to be held, which is safe. */
 void hf_holds_note(hf_holds *holds, const hf_resource *resource, int64_t fence, int64_t until_boot_us);

@@ -55,7 +55,8 @@ void hf_session_free(hf_session *session)
     if (session == NULL)
         return;
     hf_manager *manager = session->manager;
-    if (manager->pid == getpid()) { /* in a forked child the list is a copy nobody walks, its mutex perhaps taken for ever */
+    if (manager->pid ==
+        getpid()) { /* in a forked child the list is a copy nobody walks, its mutex perhaps taken for ever */
         pthread_mutex_lock(&manager->mutex);
         while (session->pins > 0)
             pthread_cond_wait(&manager->unpinned, &manager->mutex);
@@ -68,9 +69,15 @@ void hf_session_free(hf_session *session)
     handle_free(session);
 }
 
-const char *hf_session_id(const hf_session *session) { return session->credentials.id; }
+const char *hf_session_id(const hf_session *session)
+{
+    return session->credentials.id;
+}
 
-const hf_credentials *hf_session_credentials(const hf_session *session) { return &session->credentials; }
+const hf_credentials *hf_session_credentials(const hf_session *session)
+{
+    return &session->credentials;
+}
 
 /* In a forked child the mutex may be a copy of one in use; nobody else changes the handle there. */
 void hf_session_describe(hf_session *session, hf_session_info *out)
@@ -91,12 +98,13 @@ static void note_alive(hf_session *session, const hf_answer *answer, int64_t sen
     /* A beat gives the whole idle bound from when it was sent; a repeated open only what is left of it. */
     int64_t left_us = answer->sessions[0].expires_us - answer->now_us, idle_us = answer->sessions[0].idle_us;
     session->info = answer->sessions[0];
-    session->sent_boot_us = session->tried_boot_us = sent_boot_us - (left_us < idle_us ? idle_us - left_us : 0);
+    session->sent_boot_us = session->tried_boot_us =
+        sent_boot_us - (left_us < idle_us ? idle_us - left_us : 0);
     pthread_mutex_unlock(&session->mutex);
 }
 
 /* The bound is counted from when the call was sent: the store can't have started it earlier. */
-static void note_lock(hf_session *session, const hf_answer *answer, int64_t sent_boot_us)
+void hf_note_lock(hf_session *session, const hf_answer *answer, int64_t sent_boot_us)
 {
     const hf_lock *lock = &answer->locks[0];
     int64_t until_us = lock->ends_us == 0 ? 0 : sent_boot_us + (lock->ends_us - answer->now_us);
@@ -109,23 +117,26 @@ static void note_lock(hf_session *session, const hf_answer *answer, int64_t sent
         hf_keeper_wake(session->manager);
 }
 
-static void forget_lock(hf_session *session, const hf_resource *resource)
+void hf_forget_lock(hf_session *session, const hf_resource *resource)
 {
     pthread_mutex_lock(&session->mutex);
     hf_holds_drop(&session->holds, resource);
     pthread_mutex_unlock(&session->mutex);
 }
 
-static void forget_all(hf_session *session)
+void hf_forget_all(hf_session *session)
 {
     pthread_mutex_lock(&session->mutex);
     hf_holds_clear(&session->holds);
     pthread_mutex_unlock(&session->mutex);
 }
 
-static bool is_over(hf_status status) { return status == HF_EXPIRED || status == HF_NOT_FOUND; }
+bool hf_is_over(hf_status status)
+{
+    return status == HF_EXPIRED || status == HF_NOT_FOUND;
+}
 
-static void note_over(hf_session *session, bool closed)
+void hf_note_over(hf_session *session, bool closed)
 {
     pthread_mutex_lock(&session->mutex);
     session->closed |= closed && !session->ended;
@@ -149,15 +160,8 @@ bool hf_session_is_held(hf_session *session, const hf_resource *resource)
 
 /* ---- one op for a session ---- */
 
-typedef struct call {
-    hf_session *session;
-    hf_batch *batch;
-    hf_op *op;
-    int64_t sent_boot_us;
-    char request[HF_REQUEST_ID_SIZE]; /* drawn, unless the caller gives one */
-} call;
-
-static hf_status call_begin(call *c, hf_session *session, hf_op_kind kind, const hf_resource *resource, hf_error *err)
+hf_status hf_call_begin(hf_call *c, hf_session *session, hf_op_kind kind, const hf_resource *resource,
+                        hf_error *err)
 {
     hf_status status = hf_batch_new(1, &c->batch, err);
     if (status != HF_OK)
@@ -170,41 +174,36 @@ static hf_status call_begin(call *c, hf_session *session, hf_op_kind kind, const
 }
 
 /* A request id that this session has not used: what is asked once more with it is not done twice. */
-static void draw_request(hf_session *session, char *out)
+void hf_number_request(hf_session *session, char *out)
 {
-    snprintf(out, HF_REQUEST_ID_SIZE, "%s-%llu", session->request_prefix, (unsigned long long)++session->calls);
+    snprintf(out, HF_REQUEST_ID_SIZE, "%s-%llu", session->request_prefix,
+             (unsigned long long)++session->calls);
 }
 
 /* Goes to the store. A session that is over there is over here. `work` is held from here to call_end. */
-static hf_status call_run(call *c, hf_error *err)
+hf_status hf_call_run(hf_call *c, hf_error *err)
 {
     hf_manager *manager = c->session->manager;
     if (manager->pid != getpid()) /* the mutex may be a copy of one in use */
-        return hf_fail(err, HF_INVALID, "This session was opened before fork(); open a new manager in the child process.");
+        return hf_fail(err, HF_INVALID,
+                       "This session was opened before fork(); open a new manager in the child process.");
     pthread_mutex_lock(&c->session->work);
-    draw_request(c->session, c->request);
+    hf_number_request(c->session, c->request);
     if (c->op->request_id == NULL)
         c->op->request_id = c->request;
     c->sent_boot_us = hf_seam.boot_us();
     hf_status status = hf_execute(manager, c->batch, err);
     status = hf_settle(status, c->op, err);
-    if (is_over(status) && c->op->kind != HF_OP_HAND_OVER)
-        note_over(c->session, false);
+    if (hf_is_over(status) && c->op->kind != HF_OP_HAND_OVER)
+        hf_note_over(c->session, false);
     return status;
 }
 
-static void call_end(call *c)
+void hf_call_end(hf_call *c)
 {
     if (c->session->manager->pid == getpid())
         pthread_mutex_unlock(&c->session->work);
     hf_batch_free(c->batch);
-}
-
-/* Copies the lock answered, if the caller wants it and there is one. */
-static void give_lock(const call *c, hf_lock *out)
-{
-    if (out != NULL && c->op->answer.locks_count > 0)
-        *out = c->op->answer.locks[0];
 }
 
 /* ---- open, attach, beat, close ---- */
@@ -221,8 +220,8 @@ static void fill_open(hf_op *op, const hf_session_options *options, const hf_cre
 static hf_status open_in_store(hf_session *session, const hf_session_options *options, hf_error *err)
 {
     hf_credentials replaces;
-    call c;
-    hf_status status = call_begin(&c, session, HF_OP_SESSION_OPEN, NULL, err);
+    hf_call c;
+    hf_status status = hf_call_begin(&c, session, HF_OP_SESSION_OPEN, NULL, err);
     if (status != HF_OK)
         return status;
     status = options->replaces == NULL ? HF_OK : hf_credentials_parse(options->replaces, &replaces, err);
@@ -231,19 +230,20 @@ static hf_status open_in_store(hf_session *session, const hf_session_options *op
         return status;
     }
     fill_open(c.op, options, &replaces);
-    status = call_run(&c, err);
+    status = hf_call_run(&c, err);
     if (status == HF_OK) {
         note_alive(session, &c.op->answer, c.sent_boot_us);
         /* A repeated open answers the session made first: its id, with the key that was shown to be its. */
         memcpy(session->credentials.id, c.op->answer.sessions[0].id, sizeof session->credentials.id);
     }
-    call_end(&c);
+    hf_call_end(&c);
     if (options->replaces != NULL)
         hf_credentials_clear(&replaces);
     return status;
 }
 
-hf_status hf_session_open(hf_manager *manager, const hf_session_options *options, hf_session **out, hf_error *err)
+hf_status hf_session_open(hf_manager *manager, const hf_session_options *options, hf_session **out,
+                          hf_error *err)
 {
     hf_session *session = NULL;
     if (options == NULL)
@@ -295,7 +295,7 @@ static hf_status beat_told(hf_session *session, hf_status status, const hf_answe
 {
     if (!session->linked) /* attaching: the caller has no handle yet that a notice could be about */
         return status;
-    if (is_over(status))
+    if (hf_is_over(status))
         hf_tell_ended(session);
     for (size_t i = 0; status == HF_OK && i < answer->lost_count; i++)
         hf_tell_lost(session, &answer->lost[i]);
@@ -306,8 +306,8 @@ static hf_status beat_told(hf_session *session, hf_status status, const hf_answe
 
 hf_status hf_session_beat(hf_session *session, hf_result **out, hf_error *err)
 {
-    call c;
-    hf_status status = call_begin(&c, session, HF_OP_BEAT, NULL, err);
+    hf_call c;
+    hf_status status = hf_call_begin(&c, session, HF_OP_BEAT, NULL, err);
     if (status != HF_OK)
         return status;
     hf_result *result = hf_alloc(sizeof *result);
@@ -317,11 +317,11 @@ hf_status hf_session_beat(hf_session *session, hf_result **out, hf_error *err)
     }
     result->batch = c.batch;
     note_tried(session);
-    status = call_run(&c, err);
+    status = hf_call_run(&c, err);
     if (status == HF_OK && !c.op->answer.pending)
         note_alive(session, &c.op->answer, c.sent_boot_us);
     c.batch = NULL;
-    call_end(&c);
+    hf_call_end(&c);
     beat_told(session, status, hf_result_answer(result));
     if (status == HF_OK && out != NULL)
         *out = hf_take(result);
@@ -331,242 +331,17 @@ hf_status hf_session_beat(hf_session *session, hf_result **out, hf_error *err)
 
 hf_status hf_session_close(hf_session *session, hf_error *err)
 {
-    call c;
-    hf_status status = call_begin(&c, session, HF_OP_CLOSE, NULL, err);
+    hf_call c;
+    hf_status status = hf_call_begin(&c, session, HF_OP_CLOSE, NULL, err);
     if (status != HF_OK)
         return status;
-    status = call_run(&c, err);
+    status = hf_call_run(&c, err);
     if (status == HF_OK)
-        note_over(session, true);
+        hf_note_over(session, true);
     else if (status == HF_UNSURE)
-        forget_all(session);
-    call_end(&c);
+        hf_forget_all(session);
+    hf_call_end(&c);
     if (status == HF_OK)
         hf_tell_ended(session);
-    return status;
-}
-
-/* ---- taking and giving ---- */
-
-static void fill_acquire(hf_op *op, const hf_acquire_options *options)
-{
-    if (options == NULL)
-        return;
-    op->mode = options->mode;
-    op->ttl_us = options->ttl_us;
-    op->purpose = options->purpose;
-    op->request_id = options->request_id;
-}
-
-hf_status hf_session_acquire(hf_session *session, const hf_resource *resource, const hf_acquire_options *options,
-                             hf_lock *out, hf_error *err)
-{
-    call c;
-    hf_status status = call_begin(&c, session, HF_OP_ACQUIRE, resource, err);
-    if (status != HF_OK)
-        return status;
-    fill_acquire(c.op, options);
-    status = call_run(&c, err);
-    if (status == HF_OK) {
-        note_lock(session, &c.op->answer, c.sent_boot_us);
-        give_lock(&c, out);
-    }
-    call_end(&c);
-    return status;
-}
-
-typedef struct numbered {
-    const hf_resource *resource;
-    size_t index;
-} numbered;
-
-static int canonical(const void *a, const void *b)
-{
-    const numbered *x = a, *y = b;
-    int order = hf_resource_compare(x->resource, y->resource);
-    return order != 0 ? order : (x->index > y->index) - (x->index < y->index);
-}
-
-/* The ops of one acquire: linked, in canonical order. order[i] is where the i-th resource given stands. */
-static hf_status link_ops(hf_session *session, hf_batch *batch, const hf_resource *resources, size_t count,
-                          const hf_acquire_options *options, size_t *order, hf_error *err)
-{
-    numbered *sorted = hf_alloc(count * sizeof *sorted);
-    if (sorted == NULL)
-        return hf_fail_memory(err);
-    for (size_t i = 0; i < count; i++)
-        sorted[i] = (numbered){&resources[i], i};
-    qsort(sorted, count, sizeof *sorted, canonical);
-    hf_status status = HF_OK;
-    for (size_t i = 0; i < count && status == HF_OK; i++) {
-        if (i > 0 && hf_resource_compare(sorted[i - 1].resource, sorted[i].resource) == 0)
-            status = hf_fail(err, HF_INVALID, "%s/%s is named twice; name each resource once.", sorted[i].resource->type,
-                             sorted[i].resource->id);
-        hf_op *op = hf_batch_add(batch, HF_OP_ACQUIRE);
-        op->session = &session->credentials;
-        op->linked = i + 1 < count;
-        hf_op_set_resource(op, sorted[i].resource);
-        fill_acquire(op, options);
-        order[sorted[i].index] = i;
-    }
-    hf_free(sorted);
-    return status;
-}
-
-static hf_status run_all(hf_session *session, hf_batch *batch, hf_result **out, hf_error *err)
-{
-    if (session->manager->pid != getpid())
-        return hf_finish(session->manager, batch, out, err); /* which refuses it */
-    char request[HF_REQUEST_ID_SIZE];
-    pthread_mutex_lock(&session->work);
-    draw_request(session, request);
-    for (size_t i = 0; i < hf_batch_count(batch); i++)
-        if (hf_batch_op(batch, i)->request_id == NULL)
-            hf_batch_op(batch, i)->request_id = request;
-    int64_t sent_boot_us = hf_seam.boot_us();
-    hf_status status = hf_finish(session->manager, batch, out, err);
-    for (size_t i = 0; status == HF_OK && i < hf_result_count(*out); i++)
-        note_lock(session, hf_result_at(*out, i), sent_boot_us);
-    if (is_over(status))
-        note_over(session, false);
-    pthread_mutex_unlock(&session->work);
-    return status;
-}
-
-hf_status hf_session_acquire_all(hf_session *session, const hf_resource *resources, size_t count,
-                                 const hf_acquire_options *options, hf_result **out, hf_error *err)
-{
-    hf_batch *batch = NULL;
-    hf_result *result = NULL;
-    hf_status status = hf_batch_new(count, &batch, err);
-    if (status != HF_OK)
-        return status;
-    size_t *order = hf_alloc(count * sizeof *order);
-    status = order == NULL ? hf_fail_memory(err) : link_ops(session, batch, resources, count, options, order, err);
-    if (status != HF_OK) {
-        hf_batch_free(batch);
-        hf_free(order);
-        return status;
-    }
-    status = run_all(session, batch, &result, err);
-    if (status != HF_OK) {
-        hf_free(order);
-        return status;
-    }
-    result->order = order;
-    if (out != NULL)
-        *out = result;
-    else
-        hf_result_free(result);
-    return HF_OK;
-}
-
-hf_status hf_session_renew(hf_session *session, const hf_resource *resource, int64_t ttl_us, const char *purpose,
-                           hf_lock *out, hf_error *err)
-{
-    call c;
-    hf_status status = call_begin(&c, session, HF_OP_RENEW, resource, err);
-    if (status != HF_OK)
-        return status;
-    c.op->ttl_us = ttl_us;
-    c.op->purpose = purpose;
-    status = call_run(&c, err);
-    if (status == HF_OK) {
-        note_lock(session, &c.op->answer, c.sent_boot_us);
-        give_lock(&c, out);
-    } else if (status == HF_NOT_HELD) {
-        forget_lock(session, resource);
-    }
-    call_end(&c);
-    return status;
-}
-
-hf_status hf_session_downgrade(hf_session *session, const hf_resource *resource, hf_lock *out, hf_error *err)
-{
-    call c;
-    hf_status status = call_begin(&c, session, HF_OP_DOWNGRADE, resource, err);
-    if (status != HF_OK)
-        return status;
-    status = call_run(&c, err);
-    if (status == HF_OK)
-        give_lock(&c, out);
-    else if (status == HF_NOT_HELD)
-        forget_lock(session, resource);
-    call_end(&c);
-    return status;
-}
-
-hf_status hf_session_release(hf_session *session, const hf_resource *resource, int64_t fence, hf_error *err)
-{
-    call c;
-    hf_status status = call_begin(&c, session, HF_OP_RELEASE, resource, err);
-    if (status != HF_OK)
-        return status;
-    c.op->fence = fence;
-    status = call_run(&c, err);
-    /* Unsure: it may be gone. A wrong fence says nothing of the live grant. */
-    if (status == HF_OK || status == HF_UNSURE || (status == HF_NOT_HELD && fence == 0))
-        forget_lock(session, resource);
-    call_end(&c);
-    return status;
-}
-
-hf_status hf_session_release_all(hf_session *session, size_t *count, hf_error *err)
-{
-    call c;
-    hf_status status = call_begin(&c, session, HF_OP_RELEASE_ALL, NULL, err);
-    if (status != HF_OK)
-        return status;
-    status = call_run(&c, err);
-    if (status == HF_OK || status == HF_UNSURE)
-        forget_all(session);
-    if (status == HF_OK && count != NULL)
-        *count = c.op->answer.locks_count;
-    call_end(&c);
-    return status;
-}
-
-hf_status hf_session_holds(hf_session *session, const hf_resource *resource, int64_t fence, hf_lock *out, hf_error *err)
-{
-    call c;
-    hf_status status = call_begin(&c, session, HF_OP_HOLDS, resource, err);
-    if (status != HF_OK)
-        return status;
-    c.op->fence = fence;
-    status = call_run(&c, err);
-    if (status == HF_OK)
-        give_lock(&c, out);
-    else if (status == HF_NOT_HELD && fence == 0)
-        forget_lock(session, resource);
-    call_end(&c);
-    return status;
-}
-
-hf_status hf_session_request(hf_session *session, const hf_resource *resource, const char *message, hf_error *err)
-{
-    call c;
-    hf_status status = call_begin(&c, session, HF_OP_REQUEST, resource, err);
-    if (status != HF_OK)
-        return status;
-    c.op->text = message;
-    status = call_run(&c, err);
-    call_end(&c);
-    return status;
-}
-
-hf_status hf_session_hand_over(hf_session *session, const hf_resource *resource, const char *to_session, hf_lock *out,
-                               hf_error *err)
-{
-    call c;
-    hf_status status = call_begin(&c, session, HF_OP_HAND_OVER, resource, err);
-    if (status != HF_OK)
-        return status;
-    c.op->target = to_session;
-    status = call_run(&c, err);
-    if (status == HF_OK)
-        give_lock(&c, out);
-    if (status == HF_OK || status == HF_UNSURE || status == HF_NOT_HELD)
-        forget_lock(session, resource);
-    call_end(&c);
     return status;
 }

@@ -20,10 +20,13 @@ static hf_status execute_fault(hf_store *store, hf_batch *batch, hf_error *err)
         fault->countdown = 1;
     }
     if (fails && !fault->after_commit)
-        return hf_fail(err, HF_UNAVAILABLE, "The store can't be reached (a fault was asked for); nothing was done.");
+        return hf_fail(err, HF_UNAVAILABLE,
+                       "The store can't be reached (a fault was asked for); nothing was done.");
     hf_status status = hf_store_execute(fault->wrap.inner, batch, err);
     if (fails && status == HF_OK)
-        return hf_fail(err, HF_UNSURE, "The store did not answer (a fault was asked for); ask again with the same request id.");
+        return hf_fail(
+            err, HF_UNSURE,
+            "The store did not answer (a fault was asked for); ask again with the same request id.");
     return status;
 }
 
@@ -65,4 +68,7 @@ void hf_fault_arm(hf_store *store, unsigned n, bool after_commit)
     fault->more = 0;
 }
 
-void hf_fault_more(hf_store *store, unsigned more) { ((fault_store *)store)->more = more; }
+void hf_fault_more(hf_store *store, unsigned more)
+{
+    ((fault_store *)store)->more = more;
+}

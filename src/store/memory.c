@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The memory store: locks that live as long as the process. One mutex; a batch loads what it names, asks the law, links in
  * what changed. For tests, for one-process programs, and as the model other stores are compared with. */
+#include "store/memory.h"
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "store/memory.h"
 #include "store/registry.h"
 
 #include <string.h>
@@ -31,7 +31,8 @@ static hf_status open_memory(const char *rest, hf_store **out, hf_error *err)
     bool random = hf_seam.random(&store->rows.seed, sizeof store->rows.seed);
     if (!random || !mem_tables_init(store) || !mem_events_init(&store->events)) {
         close_memory(&store->base);
-        return random ? hf_fail_memory(err) : hf_fail(err, HF_UNAVAILABLE, "The system gives no random bytes.");
+        return random ? hf_fail_memory(err)
+                      : hf_fail(err, HF_UNAVAILABLE, "The system gives no random bytes.");
     }
     *out = &store->base;
     return HF_OK;
@@ -72,7 +73,8 @@ static hf_status no_backup(hf_store *base, const char *path, hf_error *err)
 {
     (void)base;
     (void)path;
-    return hf_fail(err, HF_INVALID, "The memory store keeps nothing that could be backed up; use sqlite:PATH.");
+    return hf_fail(err, HF_INVALID,
+                   "The memory store keeps nothing that could be backed up; use sqlite:PATH.");
 }
 
 const hf_store_ops hf_store_memory = {

@@ -33,7 +33,7 @@ struct mem_anchor {
 };
 
 struct mem_lock {
-    mem_lock *next;                        /* of the anchor */
+    mem_lock *next;                         /* of the anchor */
     mem_lock *session_next, **session_prev; /* of the session */
     mem_anchor *anchor;
     mem_session *session;
@@ -72,13 +72,13 @@ struct mem_lost {
 /* The last events, in a ring of bytes. */
 typedef struct mem_events {
     char *bytes;
-    uint32_t *at;   /* where the event seq % HF_MEMORY_EVENTS begins */
-    size_t head;    /* where the next one goes */
-    int64_t first;  /* oldest kept */
-    int64_t next;   /* seq of the next one */
+    uint32_t *at;  /* where the event seq % HF_MEMORY_EVENTS begins */
+    size_t head;   /* where the next one goes */
+    int64_t first; /* oldest kept */
+    int64_t next;  /* seq of the next one */
 } mem_events;
 
-#define MEM_EVENTS 65536
+#define MEM_EVENTS      65536
 #define MEM_EVENT_BYTES ((size_t)8 << 20)
 
 typedef struct mem_store {

@@ -25,7 +25,10 @@ void mem_events_done(mem_events *events)
     hf_free(events->at);
 }
 
-static size_t begin_of(const mem_events *events, int64_t seq) { return events->at[seq % MEM_EVENTS]; }
+static size_t begin_of(const mem_events *events, int64_t seq)
+{
+    return events->at[seq % MEM_EVENTS];
+}
 
 /* Makes `size` bytes free at the head, forgetting the oldest events that stand there. */
 static void make_room(mem_events *events, size_t size)

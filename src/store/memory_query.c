@@ -25,7 +25,10 @@ static bool picks_init(picks *p, size_t most, compare *order)
     return p->items != NULL;
 }
 
-static void picks_done(picks *p) { hf_free((void *)p->items); }
+static void picks_done(picks *p)
+{
+    hf_free((void *)p->items);
+}
 
 static void swap(picks *p, size_t a, size_t b)
 {
@@ -73,7 +76,10 @@ static void picks_sort(picks *p)
 
 /* ---- orders ---- */
 
-static hf_slice id_of(const mem_anchor *anchor) { return (hf_slice){anchor->id, anchor->id_size}; }
+static hf_slice id_of(const mem_anchor *anchor)
+{
+    return (hf_slice){anchor->id, anchor->id_size};
+}
 
 static int by_name(const void *a, const void *b)
 {
@@ -89,7 +95,10 @@ static int lock_by_name(const void *a, const void *b)
     return order != 0 ? order : strcmp(x->session->id, y->session->id);
 }
 
-static int by_number(int64_t a, int64_t b) { return a < b ? -1 : a > b; }
+static int by_number(int64_t a, int64_t b)
+{
+    return a < b ? -1 : a > b;
+}
 
 static int lock_by_end(const void *a, const void *b)
 {
@@ -133,8 +142,10 @@ static bool matches(const hf_op *op, const mem_lock *lock, int64_t now_us)
     const mem_session *session = lock->session;
     return mem_lock_lives(lock, now_us) &&
            (op->type == NULL || strcmp(op->type, lock->anchor->type->type.type) == 0) &&
-           (op->user == NULL || hf_slice_equal(hf_slice_of(op->user), (hf_slice){session->text, session->user_size})) &&
-           (op->target == NULL || strcmp(op->target, session->id) == 0) && after(&op->after, lock->anchor, session->id);
+           (op->user == NULL ||
+            hf_slice_equal(hf_slice_of(op->user), (hf_slice){session->text, session->user_size})) &&
+           (op->target == NULL || strcmp(op->target, session->id) == 0) &&
+           after(&op->after, lock->anchor, session->id);
 }
 
 static void fill_lock(const mem_lock *from, hf_lock *out)
@@ -146,14 +157,19 @@ static void fill_lock(const mem_lock *from, hf_lock *out)
     out->fence = from->fence;
     out->since_us = from->since_us;
     out->ends_us = from->ends_us;
-    out->expires_us = from->ends_us != 0 && from->ends_us < session->expires_us ? from->ends_us : session->expires_us;
+    out->expires_us =
+        from->ends_us != 0 && from->ends_us < session->expires_us ? from->ends_us : session->expires_us;
     hf_slice_copy(out->purpose, sizeof out->purpose, (hf_slice){from->text, from->purpose_size});
     memcpy(out->session, session->id, sizeof out->session);
     hf_slice_copy(out->user, sizeof out->user, (hf_slice){session->text, session->user_size});
-    hf_slice_copy(out->name, sizeof out->name, (hf_slice){session->text + session->user_size, session->name_size});
+    hf_slice_copy(out->name, sizeof out->name,
+                  (hf_slice){session->text + session->user_size, session->name_size});
 }
 
-static size_t limit_of(const hf_op *op) { return op->limit == 0 ? HF_LIST_DEFAULT : op->limit; }
+static size_t limit_of(const hf_op *op)
+{
+    return op->limit == 0 ? HF_LIST_DEFAULT : op->limit;
+}
 
 static bool do_list(mem_store *store, hf_op *op, hf_arena *arena, int64_t now_us)
 {
@@ -203,7 +219,8 @@ static bool do_sessions(mem_store *store, hf_op *op, hf_arena *arena, int64_t no
     for (size_t i = 0; i < store->sessions_size; i++)
         for (mem_session *s = store->sessions[i]; s != NULL; s = s->chain)
             if (s->ended_us == 0 && s->expires_us > now_us && strcmp(s->id, op->after.session) > 0 &&
-                (op->user == NULL || hf_slice_equal(hf_slice_of(op->user), (hf_slice){s->text, s->user_size})))
+                (op->user == NULL ||
+                 hf_slice_equal(hf_slice_of(op->user), (hf_slice){s->text, s->user_size})))
                 pick(&p, s);
     picks_sort(&p);
     op->answer.more = p.count > limit;
@@ -242,7 +259,10 @@ static bool do_events(mem_store *store, hf_op *op, hf_arena *arena)
 
 /* ---- types ---- */
 
-static int type_by_name(const void *a, const void *b) { return strcmp(((const hf_type *)a)->type, ((const hf_type *)b)->type); }
+static int type_by_name(const void *a, const void *b)
+{
+    return strcmp(((const hf_type *)a)->type, ((const hf_type *)b)->type);
+}
 
 static bool do_types(mem_store *store, hf_op *op, hf_arena *arena)
 {
@@ -265,7 +285,8 @@ static bool locks_live(const mem_store *store, const mem_type *type, int64_t now
 {
     for (size_t i = 0; i < store->anchors_size; i++)
         for (mem_anchor *anchor = store->anchors[i]; anchor != NULL; anchor = anchor->chain)
-            for (mem_lock *lock = anchor->type == type ? anchor->locks : NULL; lock != NULL; lock = lock->next)
+            for (mem_lock *lock = anchor->type == type ? anchor->locks : NULL; lock != NULL;
+                 lock = lock->next)
                 if (mem_lock_lives(lock, now_us))
                     return true;
     return false;
@@ -348,7 +369,8 @@ static hf_status save(hf_store *base, hf_rows *rows, int64_t now_us, hf_error *e
     return mem_save((mem_store *)base, rows, now_us) ? HF_OK : hf_fail_memory(err);
 }
 
-static hf_status drop_sessions(hf_store *base, int64_t before_us, size_t limit, size_t *dropped, hf_error *err)
+static hf_status drop_sessions(hf_store *base, int64_t before_us, size_t limit, size_t *dropped,
+                               hf_error *err)
 {
     mem_store *store = (mem_store *)base;
     hf_cleanup(picks_done) picks p;
@@ -364,7 +386,8 @@ static hf_status drop_sessions(hf_store *base, int64_t before_us, size_t limit, 
     return HF_OK;
 }
 
-static hf_status drop_anchors(hf_store *base, int64_t before_us, size_t limit, size_t *dropped, bool *end, hf_error *err)
+static hf_status drop_anchors(hf_store *base, int64_t before_us, size_t limit, size_t *dropped, bool *end,
+                              hf_error *err)
 {
     mem_store *store = (mem_store *)base;
     hf_cleanup(picks_done) picks p;
@@ -387,7 +410,8 @@ static hf_status drop_anchors(hf_store *base, int64_t before_us, size_t limit, s
     }
     for (size_t i = 0; i < p.count; i++) {
         mem_anchor *anchor = (mem_anchor *)p.items[i];
-        if (anchor->locks != NULL || anchor->requests != NULL || anchor->fence > before_us || anchor->ended_us > before_us)
+        if (anchor->locks != NULL || anchor->requests != NULL || anchor->fence > before_us ||
+            anchor->ended_us > before_us)
             continue;
         store->fence_floor = anchor->fence > store->fence_floor ? anchor->fence : store->fence_floor;
         mem_anchor_remove(store, anchor);
@@ -404,7 +428,8 @@ static bool do_sweep(mem_store *store, hf_op *op, int64_t now_us, hf_status *sta
     if (!pick_dead(store, &dead, now_us, op->limit == 0 ? HF_SWEEP_DEFAULT : op->limit))
         return false;
     *status = hf_sweep(&store->base, &sweep_ops, &store->rows, op, now_us, err);
-    if (*status == HF_NO_MEMORY && op->answer.swept > 0) { /* what was swept stays swept; the rest waits for the next call */
+    if (*status == HF_NO_MEMORY &&
+        op->answer.swept > 0) { /* what was swept stays swept; the rest waits for the next call */
         *status = HF_OK;
         op->answer.more = true;
     }

@@ -11,7 +11,8 @@
 
 size_t mem_session_slot(const mem_store *store, const char *id)
 {
-    return hf_resource_hash(store->rows.seed, HF_NOTHING, (hf_slice){id, HF_SESSION_ID_MAX}) & (store->sessions_size - 1);
+    return hf_resource_hash(store->rows.seed, HF_NOTHING, (hf_slice){id, HF_SESSION_ID_MAX}) &
+           (store->sessions_size - 1);
 }
 
 size_t mem_opened_slot(const mem_store *store, hf_slice request)
@@ -108,10 +109,11 @@ hf_session_row *mem_load_session(mem_store *store, hf_rows *rows, mem_session *f
 hf_lock_row *mem_load_lock(mem_store *store, hf_rows *rows, mem_lock *from)
 {
     hf_session_row *session = mem_load_session(store, rows, from->session);
-    hf_resource_row *resource = session == NULL
-                                    ? NULL
-                                    : hf_rows_resource(rows, (hf_slice){from->anchor->type->type.type, from->anchor->type->size},
-                                                       (hf_slice){from->anchor->id, from->anchor->id_size}, false);
+    hf_resource_row *resource =
+        session == NULL
+            ? NULL
+            : hf_rows_resource(rows, (hf_slice){from->anchor->type->type.type, from->anchor->type->size},
+                               (hf_slice){from->anchor->id, from->anchor->id_size}, false);
     hf_lock_row *row = resource == NULL ? NULL : hf_rows_lock(rows, resource, session);
     if (row == NULL || row->origin != NULL)
         return row;
@@ -198,8 +200,8 @@ static bool load_losses(hf_rows *rows)
             bool known = false;
             for (hf_lost_row *row = loss->session->lost; row != NULL; row = row->next)
                 known |= row->origin == from;
-            if (!known && hf_slice_equal(id, loss->resource->id) && hf_slice_equal(type, loss->resource->type) &&
-                !load_lost(rows, loss->session, from))
+            if (!known && hf_slice_equal(id, loss->resource->id) &&
+                hf_slice_equal(type, loss->resource->type) && !load_lost(rows, loss->session, from))
                 return false;
         }
     }

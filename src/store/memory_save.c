@@ -68,8 +68,8 @@ static mem_request *make_request(const hf_request_row *row)
 
 static mem_lost *make_lost(const hf_lost_row *row)
 {
-    mem_lost *lost =
-        hf_alloc(sizeof *lost + row->type.size + row->id.size + row->why.size + row->by.size + row->reason.size);
+    mem_lost *lost = hf_alloc(sizeof *lost + row->type.size + row->id.size + row->why.size + row->by.size +
+                              row->reason.size);
     if (lost == NULL)
         return NULL;
     lost->fence = row->fence;
@@ -192,7 +192,8 @@ static void grow_sessions(mem_store *store)
         return;
     size_t before = store->sessions_size;
     mem_session **old = store->sessions, **old_opened = store->opened;
-    mem_session **table = hf_alloc(2 * before * sizeof *table), **opened = hf_alloc(2 * before * sizeof *opened);
+    mem_session **table = hf_alloc(2 * before * sizeof *table),
+                **opened = hf_alloc(2 * before * sizeof *opened);
     if (table == NULL || opened == NULL) {
         hf_free(table);
         hf_free(opened);

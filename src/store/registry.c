@@ -23,17 +23,12 @@ static const struct {
     const hf_store_ops *ops;
     const char *module;
 } stores[] = {
-    {"memory", &hf_store_memory, NULL},
-    {"sqlite", &hf_store_sqlite, NULL},
+    {"memory", &hf_store_memory, NULL}, {"sqlite", &hf_store_sqlite, NULL},
     {"trace+", &hf_store_trace, NULL}, /* trace+URL: writes every op to standard error */
-    {"postgres", NULL, "postgres"},
-    {"postgresql", NULL, "postgres"},
-    {"mysql", NULL, "mysql"},
-    {"redis", NULL, "redis"},
-    {"redis+unix", NULL, "redis"},
-    {"etcd", NULL, "etcd"},
-    {"zookeeper", NULL, "zookeeper"},
-    {"http", NULL, "remote"},
+    {"postgres", NULL, "postgres"},     {"postgresql", NULL, "postgres"},
+    {"mysql", NULL, "mysql"},           {"redis", NULL, "redis"},
+    {"redis+unix", NULL, "redis"},      {"etcd", NULL, "etcd"},
+    {"zookeeper", NULL, "zookeeper"},   {"http", NULL, "remote"},
     {"https", NULL, "remote"},
 };
 
@@ -41,7 +36,8 @@ static hf_status load_module(const char *name, const hf_store_ops **out, hf_erro
 {
     const char *folder = secure_getenv("HOLDFAST_MODULES");
     char path[HF_URL_MAX];
-    int size = snprintf(path, sizeof path, "%s/holdfast-%s.so", folder != NULL ? folder : HF_MODULE_DIR, name);
+    int size =
+        snprintf(path, sizeof path, "%s/holdfast-%s.so", folder != NULL ? folder : HF_MODULE_DIR, name);
     if (size < 0 || (size_t)size >= sizeof path)
         return hf_fail(err, HF_UNAVAILABLE, "The folder of the store modules has too long a name.");
     void *module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -49,13 +45,15 @@ static hf_status load_module(const char *name, const hf_store_ops **out, hf_erro
     if (info == NULL) {
         const char *why = dlerror();
         return hf_fail(err, HF_UNAVAILABLE,
-                       "The module for %s stores can't be loaded from %s (%s); install it, or set HOLDFAST_MODULES to the "
+                       "The module for %s stores can't be loaded from %s (%s); install it, or set "
+                       "HOLDFAST_MODULES to the "
                        "folder it is in.",
                        name, path, why == NULL ? "it has no store in it" : why);
     }
     if (strcmp(info->version, HF_VERSION) != 0)
-        return hf_fail(err, HF_UNAVAILABLE, "The module %s is of version %s, the library of %s; install the same version.",
-                       path, info->version, HF_VERSION);
+        return hf_fail(err, HF_UNAVAILABLE,
+                       "The module %s is of version %s, the library of %s; install the same version.", path,
+                       info->version, HF_VERSION);
     *out = info->ops; /* a module stays loaded: stores point into it */
     return HF_OK;
 }
@@ -71,7 +69,8 @@ static size_t scheme_size(const char *url)
 
 hf_status hf_store_open(const char *url, hf_store **out, hf_error *err)
 {
-    static const char known[] = "memory:, sqlite:PATH, postgres://, mysql://, redis://, etcd://, zookeeper://, http://";
+    static const char known[] =
+        "memory:, sqlite:PATH, postgres://, mysql://, redis://, etcd://, zookeeper://, http://";
     if (url == NULL || url[0] == '\0')
         return hf_fail(err, HF_INVALID, "No store was named; the stores are %s.", known);
     if (strlen(url) > HF_URL_MAX)
@@ -98,7 +97,8 @@ static hf_status check_process(const hf_store *store, hf_error *err)
 {
     if (store->pid == getpid())
         return HF_OK;
-    return hf_fail(err, HF_INVALID, "This store was opened before fork(); open a new one in the child process.");
+    return hf_fail(err, HF_INVALID,
+                   "This store was opened before fork(); open a new one in the child process.");
 }
 
 hf_status hf_store_execute(hf_store *store, hf_batch *batch, hf_error *err)

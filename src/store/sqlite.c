@@ -7,10 +7,10 @@
  *       (SQLite before 3.51.3 can corrupt the file when a checkpoint and a write meet as the log is reset.)
  *   S4  After a failed sync nothing more is acknowledged.
  *   S5  When the disk is full, what needs room is refused and the rest goes on from the reserve. */
+#include "store/sqlite.h"
 #include "base/error.h"
 #include "base/seams.h"
 #include "store/registry.h"
-#include "store/sqlite.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,10 +20,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#define OPEN_US 5000000 /* how long opening waits for others who open */
-#define LAG_PAGES 256 /* 1 MiB: half of the reserve */
+#define OPEN_US   5000000 /* how long opening waits for others who open */
+#define LAG_PAGES 256     /* 1 MiB: half of the reserve */
 #define LOW_PAGES 32
-#define CHECKPOINT_PAGES 4000 /* measured: a log of 1,000 pages spends most of its time being copied at large batches */
+#define CHECKPOINT_PAGES                                                                                     \
+    4000 /* measured: a log of 1,000 pages spends most of its time being copied at large batches */
 
 /* ---- a transaction ---- */
 
@@ -55,10 +56,11 @@ void sqlite_commit(sqlite_store *store, sqlite_conn *conn, bool nested)
     if (conn->status == HF_OK || nested || hf_db_disk_full(conn->db) || !hf_db_io_failed(conn->db))
         return;
     store->broken = true;
-    conn->status = hf_fail(conn->err, HF_UNSURE,
-                           "Writing to %s failed in the middle of a commit; whether it was done shows when the store is "
-                           "opened anew. Ask again then with the same request id.",
-                           store->path);
+    conn->status =
+        hf_fail(conn->err, HF_UNSURE,
+                "Writing to %s failed in the middle of a commit; whether it was done shows when the store is "
+                "opened anew. Ask again then with the same request id.",
+                store->path);
 }
 
 static void work(sqlite_store *store, sqlite_conn *conn, hf_batch *batch, bool no_growth)
@@ -115,7 +117,8 @@ static hf_status set_sync(sqlite_store *store, const hf_batch *batch, hf_error *
             level = 2;
     if (store->wrapped || store->synced == level)
         return HF_OK;
-    hf_status status = hf_db_run(store->writer.db, level == 2 ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL", err);
+    hf_status status = hf_db_run(
+        store->writer.db, level == 2 ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL", err);
     store->synced = status == HF_OK ? level : 0;
     return status;
 }
@@ -146,7 +149,8 @@ static void checkpoint(sqlite_store *store)
     int log = store->wrapped ? 0 : hf_db_log_pages(store->writer.db);
     if (log < CHECKPOINT_PAGES)
         store->checkpoint_at = CHECKPOINT_PAGES;
-    bool due = log >= store->checkpoint_at || store->pages - store->pages_in_file > LAG_PAGES || (store->low && log > LOW_PAGES);
+    bool due = log >= store->checkpoint_at || store->pages - store->pages_in_file > LAG_PAGES ||
+               (store->low && log > LOW_PAGES);
     if (!due || log == 0)
         return;
     store->checkpoint_at = log + CHECKPOINT_PAGES / 4;
@@ -186,7 +190,8 @@ static hf_status execute_write(sqlite_store *store, hf_batch *batch, hf_error *e
 hf_status sqlite_refuse_broken(const sqlite_store *store, hf_error *err)
 {
     return hf_fail(err, HF_UNAVAILABLE,
-                   "Writing to %s has failed before; close the store and open it anew, so that it starts from what is on disk.",
+                   "Writing to %s has failed before; close the store and open it anew, so that it starts "
+                   "from what is on disk.",
                    store->path);
 }
 
@@ -195,7 +200,8 @@ static bool enter(sqlite_conn *conn)
 {
     int64_t began_us = hf_seam.boot_us();
     struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until); /* a step of the clock makes it busy too early, or wait a little longer */
+    clock_gettime(CLOCK_REALTIME,
+                  &until); /* a step of the clock makes it busy too early, or wait a little longer */
     until.tv_nsec += HF_DB_BUSY_US * 1000;
     if (until.tv_nsec >= 1000000000) {
         until.tv_sec++;
@@ -259,7 +265,8 @@ static hf_status set_names(sqlite_store *store, const char *names, hf_error *err
                (names[i] == '_' && names[i + 1] != '_' && names[i + 1] != '\0');
     if (!good || strncmp(names, "sqlite", 6) == 0)
         return hf_fail(err, HF_INVALID,
-                       "A namespace is 1 to %d characters of a-z, 0-9 and single _ between them, begins with a letter, and not "
+                       "A namespace is 1 to %d characters of a-z, 0-9 and single _ between them, begins with "
+                       "a letter, and not "
                        "with sqlite.",
                        SQLITE_NAMES_MAX - 1);
     memcpy(store->names, names, size + 1);
@@ -278,9 +285,10 @@ static hf_status read_url(sqlite_store *store, const char *rest, hf_error *err)
     /* In full, so that the reserve is found whatever the working directory becomes. */
     char folder[PATH_MAX] = "";
     if (rest[0] != '/' && getcwd(folder, sizeof folder) == NULL)
-        return hf_fail(err, HF_UNAVAILABLE, "The working directory can't be told: %m. Give the file's full path.");
-    if ((size_t)snprintf(store->path, sizeof store->path, "%s%s%.*s", folder, rest[0] == '/' ? "" : "/", (int)size, rest) >=
-        sizeof store->path - 16)
+        return hf_fail(err, HF_UNAVAILABLE,
+                       "The working directory can't be told: %m. Give the file's full path.");
+    if ((size_t)snprintf(store->path, sizeof store->path, "%s%s%.*s", folder, rest[0] == '/' ? "" : "/",
+                         (int)size, rest) >= sizeof store->path - 16)
         return hf_fail(err, HF_INVALID, "The file's full path is too long.");
     if (query == NULL)
         return set_names(store, "holdfast", err);
@@ -323,11 +331,13 @@ static hf_status prepare(hf_db *db, const char *path, hf_error *err)
     char mode[32];
     hf_status status = hf_db_ask(db, "PRAGMA journal_mode = WAL", mode, sizeof mode, err);
     if (status == HF_OK && strcmp(mode, "wal") != 0)
-        return hf_fail(err, HF_UNAVAILABLE, "%s can't use a write-ahead log (its mode is %s); keep it on a local disk.", path,
+        return hf_fail(err, HF_UNAVAILABLE,
+                       "%s can't use a write-ahead log (its mode is %s); keep it on a local disk.", path,
                        mode);
     return status != HF_OK ? status
-                           : hf_db_run(db, "PRAGMA synchronous = FULL; PRAGMA cache_size = -16384;"
-                                           "PRAGMA secure_delete = OFF; PRAGMA temp_store = MEMORY",
+                           : hf_db_run(db,
+                                       "PRAGMA synchronous = FULL; PRAGMA cache_size = -16384;"
+                                       "PRAGMA secure_delete = OFF; PRAGMA temp_store = MEMORY",
                                        err);
 }
 
@@ -388,7 +398,8 @@ static hf_status open_sqlite(const char *rest, hf_store **out, hf_error *err)
     return status;
 }
 
-hf_status hf_sqlite_wrap(struct sqlite3 *handle, const char *names, unsigned flags, hf_store **out, hf_error *err)
+hf_status hf_sqlite_wrap(struct sqlite3 *handle, const char *names, unsigned flags, hf_store **out,
+                         hf_error *err)
 {
     if (handle == NULL)
         return hf_fail(err, HF_INVALID, "No SQLite handle was given.");
@@ -407,7 +418,8 @@ hf_status hf_sqlite_wrap(struct sqlite3 *handle, const char *names, unsigned fla
     if (status == HF_OK && !(flags & HF_SQLITE_INSTALL))
         status = sqlite_schema_check(store->writer.db, store->path, store->names, &ours, err);
     if (!ours) /* whatever other tables there are: it is the application's database */
-        status = hf_fail(err, HF_UNAVAILABLE, "The database has no tables of holdfast; wrap it with HF_SQLITE_INSTALL once.");
+        status = hf_fail(err, HF_UNAVAILABLE,
+                         "The database has no tables of holdfast; wrap it with HF_SQLITE_INSTALL once.");
     if (status == HF_OK)
         status = sqlite_conn_ready(&store->writer, err);
     if (status != HF_OK) {
@@ -432,7 +444,8 @@ static void grade_sqlite(hf_store *base, hf_grade *out)
     pthread_mutex_unlock(&store->writer.mutex);
     *out = (hf_grade){.level = HF_GRADE_PROCESS};
     snprintf(out->text, sizeof out->text,
-             "the application's own SQLite handle (journal_mode %s, synchronous %s): its settings and its checkpoints decide "
+             "the application's own SQLite handle (journal_mode %s, synchronous %s): its settings and its "
+             "checkpoints decide "
              "what survives",
              known ? mode : "unknown", known ? sync : "unknown");
 }

@@ -31,13 +31,13 @@ typedef struct sqlite_store {
     char path[PATH_MAX];
     char names[SQLITE_NAMES_MAX];
     sqlite_conn writer;
-    sqlite_conn reader;  /* unused when wrapped */
-    bool wrapped;        /* the application's own handle */
-    atomic_bool broken;  /* a sync failed: nothing more is acknowledged until it is opened anew */
-    bool low;            /* the disk is full and the reserve given up: what needs room is refused */
-    int synced;          /* the writer's sync level: 1 normal, 2 full, 0 not set yet */
-    int checkpoint_at;   /* pages in the log at which the next checkpoint is due */
-    int64_t pages;       /* of the database, after the last commit */
+    sqlite_conn reader;    /* unused when wrapped */
+    bool wrapped;          /* the application's own handle */
+    atomic_bool broken;    /* a sync failed: nothing more is acknowledged until it is opened anew */
+    bool low;              /* the disk is full and the reserve given up: what needs room is refused */
+    int synced;            /* the writer's sync level: 1 normal, 2 full, 0 not set yet */
+    int checkpoint_at;     /* pages in the log at which the next checkpoint is due */
+    int64_t pages;         /* of the database, after the last commit */
     int64_t pages_in_file; /* ... and when the log was last copied into the file */
 } sqlite_store;
 
@@ -70,7 +70,8 @@ int64_t sqlite_number(sqlite_conn *conn, int which);
 /* No fence up to this one is given again, whatever becomes of anchors and clocks. */
 void sqlite_raise_floor(sqlite_conn *conn, int64_t floor);
 hf_session_row *sqlite_load_session(sqlite_conn *conn, hf_rows *rows, const char *id);
-void sqlite_load_anchors(sqlite_conn *conn, hf_rows *rows); /* of all resources of the set, without their locks */
+void sqlite_load_anchors(sqlite_conn *conn,
+                         hf_rows *rows); /* of all resources of the set, without their locks */
 void sqlite_load_session_locks(sqlite_conn *conn, hf_rows *rows, hf_session_row *row, size_t limit);
 
 /* sqlite_query.c: what stands alone. */

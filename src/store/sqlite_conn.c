@@ -84,4 +84,7 @@ hf_status sqlite_conn_ready(sqlite_conn *conn, hf_error *err)
     return conn->status;
 }
 
-void sqlite_do(sqlite_conn *conn, int which) { sqlite_run(conn, sqlite_stmt(conn, which)); }
+void sqlite_do(sqlite_conn *conn, int which)
+{
+    sqlite_run(conn, sqlite_stmt(conn, which));
+}

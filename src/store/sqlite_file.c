@@ -20,11 +20,11 @@ static const struct {
     int64_t kind;
     const char *name;
 } networks[] = {
-    {0x6969, "NFS"},          {0x517b, "SMB"},          {0xff534d42, "CIFS"},      {0xfe534d42, "SMB2"},
-    {0x01021997, "9P"},       {0x5346414f, "AFS"},      {0x73757245, "Coda"},      {0x564c, "NCP"},
-    {0x00c36400, "Ceph"},     {0x0bd00bd0, "Lustre"},   {0x47504653, "GPFS"},      {0x013111a8, "IBRIX"},
-    {0x19830326, "FhGFS"},    {0x7461636f, "OCFS2"},    {0x01161970, "GFS2"},      {0x6b414653, "kAFS"},
-    {0xaad7aaea, "PanFS"},    {0xbacbacbc, "VMHGFS"},   {0x786f4256, "vboxsf"},    {0x65735546, "FUSE"},
+    {0x6969, "NFS"},       {0x517b, "SMB"},        {0xff534d42, "CIFS"},   {0xfe534d42, "SMB2"},
+    {0x01021997, "9P"},    {0x5346414f, "AFS"},    {0x73757245, "Coda"},   {0x564c, "NCP"},
+    {0x00c36400, "Ceph"},  {0x0bd00bd0, "Lustre"}, {0x47504653, "GPFS"},   {0x013111a8, "IBRIX"},
+    {0x19830326, "FhGFS"}, {0x7461636f, "OCFS2"},  {0x01161970, "GFS2"},   {0x6b414653, "kAFS"},
+    {0xaad7aaea, "PanFS"}, {0xbacbacbc, "VMHGFS"}, {0x786f4256, "vboxsf"}, {0x65735546, "FUSE"},
 };
 
 /* A FUSE mount may be a local disk or the far end of a network; its name in the mount table tells. */
@@ -35,7 +35,8 @@ static bool fuse_is_local(const char *path)
     size_t best_size = 0;
     const char *slash = strrchr(path, '/');
     char parent[PATH_MAX];
-    snprintf(parent, sizeof parent, "%.*s", slash == NULL ? 1 : (int)(slash - path + 1), slash == NULL ? "." : path);
+    snprintf(parent, sizeof parent, "%.*s", slash == NULL ? 1 : (int)(slash - path + 1),
+             slash == NULL ? "." : path);
     FILE *mounts = fopen("/proc/self/mounts", "re");
     if (mounts == NULL || realpath(parent, real) == NULL) {
         if (mounts != NULL)
@@ -78,22 +79,30 @@ hf_status sqlite_file_check(const char *path, bool *exists, hf_error *err)
     if (!*exists && errno != ENOENT)
         return hf_fail(err, HF_UNAVAILABLE, "%s can't be reached: %s.", path, strerror(errno));
     if (*exists && S_ISDIR(info.st_mode))
-        return hf_fail(err, HF_UNAVAILABLE, "%s is a directory; name a file in it, for example sqlite:%s/holdfast.db.",
-                       path, path);
+        return hf_fail(err, HF_UNAVAILABLE,
+                       "%s is a directory; name a file in it, for example sqlite:%s/holdfast.db.", path,
+                       path);
     if (*exists && !S_ISREG(info.st_mode))
         return hf_fail(err, HF_UNAVAILABLE, "%s is not a regular file; name another.", path);
     const char *network = network_name(path);
     if (network != NULL)
-        return hf_fail(err, HF_UNAVAILABLE,
-                       "%s lies on a network filesystem (%s), where SQLite's locks can't be trusted; keep the file on a "
-                       "local disk and share it with holdfast serve.",
-                       path, network);
+        return hf_fail(
+            err, HF_UNAVAILABLE,
+            "%s lies on a network filesystem (%s), where SQLite's locks can't be trusted; keep the file on a "
+            "local disk and share it with holdfast serve.",
+            path, network);
     return HF_OK;
 }
 
-static void reserve_path(const char *path, char *out, size_t size) { snprintf(out, size, "%s-reserve", path); }
+static void reserve_path(const char *path, char *out, size_t size)
+{
+    snprintf(out, size, "%s-reserve", path);
+}
 
-static bool for_want_of_room(int reason) { return reason == ENOSPC || reason == EDQUOT; }
+static bool for_want_of_room(int reason)
+{
+    return reason == ENOSPC || reason == EDQUOT;
+}
 
 /* True when the reserve is there, or could be made now; also where it can't be had for another reason than room. */
 bool sqlite_reserve_ready(const char *path)

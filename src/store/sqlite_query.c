@@ -5,7 +5,10 @@
 
 #include <string.h>
 
-static size_t limit_of(const hf_op *op) { return op->limit == 0 ? HF_LIST_DEFAULT : op->limit; }
+static size_t limit_of(const hf_op *op)
+{
+    return op->limit == 0 ? HF_LIST_DEFAULT : op->limit;
+}
 
 /* Room for the values of a page in the batch's arena. */
 static void *page(sqlite_conn *conn, hf_arena *arena, size_t count, size_t size)
@@ -16,7 +19,10 @@ static void *page(sqlite_conn *conn, hf_arena *arena, size_t count, size_t size)
     return out;
 }
 
-static void text(hf_stmt *stmt, int at, char *out, size_t size) { hf_slice_copy(out, size, hf_stmt_column_text(stmt, at)); }
+static void text(hf_stmt *stmt, int at, char *out, size_t size)
+{
+    hf_slice_copy(out, size, hf_stmt_column_text(stmt, at));
+}
 
 /* ---- lists ---- */
 
@@ -41,7 +47,8 @@ static void read_lock(hf_stmt *stmt, hf_lock *out)
 static void bind_from(hf_stmt *stmt, int at, const char *from)
 {
     if (from[0] == '\0')
-        hf_stmt_text(stmt, at, (hf_slice){"\001", 1}); /* below every name, as control characters are refused */
+        hf_stmt_text(stmt, at,
+                     (hf_slice){"\001", 1}); /* below every name, as control characters are refused */
     else
         hf_stmt_text(stmt, at, hf_slice_of(from));
 }
@@ -233,7 +240,8 @@ static void load_spent_lock(sqlite_conn *conn, hf_rows *rows, hf_stmt *from)
 {
     char session[HF_SESSION_ID_SIZE] = "";
     text(from, 2, session, sizeof session);
-    hf_resource_row *resource = hf_rows_resource(rows, hf_stmt_column_text(from, 0), hf_stmt_column_text(from, 1), true);
+    hf_resource_row *resource =
+        hf_rows_resource(rows, hf_stmt_column_text(from, 0), hf_stmt_column_text(from, 1), true);
     hf_session_row *row = sqlite_load_session(conn, rows, session);
     hf_lock_row *lock = resource == NULL || row == NULL ? NULL : hf_rows_lock(rows, resource, row);
     if (lock == NULL) {
@@ -277,7 +285,8 @@ static void delete_by_session(sqlite_conn *conn, int which, const char *id)
     sqlite_run(conn, stmt);
 }
 
-static hf_status drop_sessions(hf_store *base, int64_t before_us, size_t limit, size_t *dropped, hf_error *err)
+static hf_status drop_sessions(hf_store *base, int64_t before_us, size_t limit, size_t *dropped,
+                               hf_error *err)
 {
     sqlite_conn *conn = &((sqlite_store *)base)->writer;
     (void)err;
@@ -337,7 +346,8 @@ static void delete_anchor(sqlite_conn *conn, const hf_resource *anchor)
 }
 
 /* Looks at anchors one at a time, so that none is deleted under the statement that reads them. */
-static hf_status drop_anchors(hf_store *base, int64_t before_us, size_t limit, size_t *dropped, bool *end, hf_error *err)
+static hf_status drop_anchors(hf_store *base, int64_t before_us, size_t limit, size_t *dropped, bool *end,
+                              hf_error *err)
 {
     sqlite_conn *conn = &((sqlite_store *)base)->writer;
     hf_resource at = {"", ""}, before;

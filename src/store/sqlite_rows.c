@@ -43,7 +43,8 @@ static void load_type(sqlite_conn *conn, hf_type_row *row)
     row->type.ttl_max_us = hf_stmt_column_int(stmt, 2);
     hf_stmt_reset(stmt);
     if (row->type.policy == HF_POLICY_COUNT)
-        conn->status = hf_fail(conn->err, HF_UNAVAILABLE, "The policy of %s, %s, is not known to this version; upgrade holdfast.",
+        conn->status = hf_fail(conn->err, HF_UNAVAILABLE,
+                               "The policy of %s, %s, is not known to this version; upgrade holdfast.",
                                row->type.type, policy);
 }
 
@@ -266,7 +267,10 @@ void sqlite_raise_floor(sqlite_conn *conn, int64_t floor)
 }
 
 /* Requests are rare: whether there are any at all is asked once a batch. */
-static bool any_requests(sqlite_conn *conn) { return sqlite_number(conn, SQLITE_DO_REQUESTS_ANY) != 0; }
+static bool any_requests(sqlite_conn *conn)
+{
+    return sqlite_number(conn, SQLITE_DO_REQUESTS_ANY) != 0;
+}
 
 void sqlite_load(sqlite_conn *conn, hf_rows *rows)
 {
@@ -354,7 +358,9 @@ static void save_anchor(sqlite_conn *conn, const hf_resource_row *row)
     hf_stmt_text(stmt, 2, row->id);
     hf_stmt_int(stmt, 3, row->fence);
     hf_stmt_int(stmt, 4, row->rev);
-    hf_stmt_text(stmt, 5, row->ended_session[0] == '\0' ? HF_NOTHING : (hf_slice){row->ended_session, HF_SESSION_ID_MAX});
+    hf_stmt_text(stmt, 5,
+                 row->ended_session[0] == '\0' ? HF_NOTHING
+                                               : (hf_slice){row->ended_session, HF_SESSION_ID_MAX});
     hf_stmt_int_or_null(stmt, 6, row->ended_fence);
     hf_stmt_text(stmt, 7, row->ended_request);
     hf_stmt_int_or_null(stmt, 8, row->ended_us);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The SQLite store: its tables, their version, copying them out and in. A version is a step; a program one version behind the
  * tables still works with them, so that programs can be upgraded one by one. */
+#include "sql/sqlite_schema.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "sql/sqlite_restore.h"
-#include "sql/sqlite_schema.h"
 #include "store/sqlite.h"
 
 #include <errno.h>
@@ -31,7 +31,8 @@ static hf_status ask(hf_db *db, const char *names, const char *sql, char *out, s
 static hf_status version_of(hf_db *db, const char *names, int *out, hf_error *err)
 {
     char text[32];
-    hf_status status = ask(db, names, "SELECT count(*) FROM sqlite_master WHERE name = '{ns}_meta'", text, sizeof text, err);
+    hf_status status =
+        ask(db, names, "SELECT count(*) FROM sqlite_master WHERE name = '{ns}_meta'", text, sizeof text, err);
     *out = 0;
     if (status != HF_OK || strcmp(text, "1") != 0)
         return status;
@@ -41,8 +42,9 @@ static hf_status version_of(hf_db *db, const char *names, int *out, hf_error *er
     char *end;
     long version = strtol(text, &end, 10);
     if (version < 1 || version > 1000000 || *end != '\0')
-        return hf_fail(err, HF_UNAVAILABLE, "The table %s_meta of %s names no version that makes sense; restore a backup.",
-                       names, hf_db_path(db));
+        return hf_fail(err, HF_UNAVAILABLE,
+                       "The table %s_meta of %s names no version that makes sense; restore a backup.", names,
+                       hf_db_path(db));
     *out = (int)version;
     return HF_OK;
 }
@@ -50,18 +52,21 @@ static hf_status version_of(hf_db *db, const char *names, int *out, hf_error *er
 static hf_status refuse_newer(const char *path, int version, hf_error *err)
 {
     return hf_fail(err, HF_UNAVAILABLE,
-                   "The tables of %s are of version %d, this program knows up to %d; it was left as it is. Upgrade holdfast.",
+                   "The tables of %s are of version %d, this program knows up to %d; it was left as it is. "
+                   "Upgrade holdfast.",
                    path, version, NEWEST_KNOWN);
 }
 
 /* Other namespaces of holdfast's that the file holds: those of which all the chief tables are there. */
-static const char others_sql[] = "SELECT count(*) FROM sqlite_master m WHERE type = 'table' AND name LIKE '%\\_meta' ESCAPE '\\'"
-                                 " AND 3 = (SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN"
-                                 " (substr(m.name, 1, length(m.name) - 4) || 'session', substr(m.name, 1, length(m.name) - 4) ||"
-                                 " 'resource', substr(m.name, 1, length(m.name) - 4) || 'lock'))";
+static const char others_sql[] =
+    "SELECT count(*) FROM sqlite_master m WHERE type = 'table' AND name LIKE '%\\_meta' ESCAPE '\\'"
+    " AND 3 = (SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN"
+    " (substr(m.name, 1, length(m.name) - 4) || 'session', substr(m.name, 1, length(m.name) - 4) ||"
+    " 'resource', substr(m.name, 1, length(m.name) - 4) || 'lock'))";
 
 /* Whether the tables are ours; whether there are others, and none of holdfast's. */
-static hf_status look(hf_db *db, const char *path, const char *names, bool *ours, bool *foreign, hf_error *err)
+static hf_status look(hf_db *db, const char *path, const char *names, bool *ours, bool *foreign,
+                      hf_error *err)
 {
     int version;
     char others[32], tables[32];
@@ -89,10 +94,11 @@ hf_status sqlite_schema_check(hf_db *db, const char *path, const char *names, bo
     if (!nested && hf_db_in_transaction(db))
         (void)hf_db_run(db, "ROLLBACK", NULL);
     if (status == HF_OK && foreign)
-        return hf_fail(err, HF_UNAVAILABLE,
-                       "%s is the database of another program; it was left as it is. Name a new file, or wrap the "
-                       "application's own handle.",
-                       path);
+        return hf_fail(
+            err, HF_UNAVAILABLE,
+            "%s is the database of another program; it was left as it is. Name a new file, or wrap the "
+            "application's own handle.",
+            path);
     return status;
 }
 
@@ -104,7 +110,8 @@ static hf_status take_step(hf_db *db, const char *names, const char *step, int v
     hf_free(sql);
     if (status != HF_OK)
         return status;
-    snprintf(meta, sizeof meta, "INSERT OR REPLACE INTO %s_meta (name, value) VALUES ('schema', '%d')", names, version);
+    snprintf(meta, sizeof meta, "INSERT OR REPLACE INTO %s_meta (name, value) VALUES ('schema', '%d')", names,
+             version);
     return hf_db_run(db, meta, err);
 }
 
@@ -122,7 +129,8 @@ hf_status sqlite_schema_upgrade(hf_db *db, const char *names, const sqlite_schem
     if (status == HF_OK)
         status = hf_db_run(db, nested ? "RELEASE holdfast_schema" : "COMMIT", err);
     if (status != HF_OK && hf_db_in_transaction(db)) /* SQLite ends a transaction by itself on some errors */
-        (void)hf_db_run(db, nested ? "ROLLBACK TO holdfast_schema; RELEASE holdfast_schema" : "ROLLBACK", NULL);
+        (void)hf_db_run(db, nested ? "ROLLBACK TO holdfast_schema; RELEASE holdfast_schema" : "ROLLBACK",
+                        NULL);
     return status;
 }
 
@@ -132,12 +140,14 @@ hf_status sqlite_schema_install(hf_db *db, const char *names, hf_error *err)
     char encoding[32];
     hf_status status = hf_db_ask(db, "PRAGMA encoding", encoding, sizeof encoding, err);
     if (status == HF_OK && strcmp(encoding, "UTF-8") != 0)
-        return hf_fail(err, HF_UNAVAILABLE, "%s keeps its text as %s; holdfast compares names as UTF-8. Use a database in UTF-8.",
+        return hf_fail(err, HF_UNAVAILABLE,
+                       "%s keeps its text as %s; holdfast compares names as UTF-8. Use a database in UTF-8.",
                        hf_db_path(db), encoding);
     if (status == HF_OK)
         status = version_of(db, names, &version, err);
     if (status != HF_OK || version >= schema.count)
-        return status != HF_OK || version <= NEWEST_KNOWN ? status : refuse_newer("this database", version, err);
+        return status != HF_OK || version <= NEWEST_KNOWN ? status
+                                                          : refuse_newer("this database", version, err);
     return sqlite_schema_upgrade(db, names, &schema, err);
 }
 
@@ -151,9 +161,10 @@ static hf_status copy_to(sqlite_store *store, const char *path, hf_error *err)
     if (status == HF_OK) {
         sqlite_conn *conn = store->wrapped ? &store->writer : &store->reader;
         pthread_mutex_lock(&conn->mutex);
-        status = hf_db_in_transaction(conn->db)
-                     ? hf_fail(err, HF_INVALID, "A backup can't be made inside an open transaction; end it first.")
-                     : hf_db_copy(conn->db, to, err);
+        status =
+            hf_db_in_transaction(conn->db)
+                ? hf_fail(err, HF_INVALID, "A backup can't be made inside an open transaction; end it first.")
+                : hf_db_copy(conn->db, to, err);
         pthread_mutex_unlock(&conn->mutex);
     }
     /* One file that can be carried away: no log beside it. */
@@ -171,8 +182,10 @@ hf_status sqlite_backup(hf_store *base, const char *path, hf_error *err)
 {
     int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (file < 0)
-        return hf_fail(err, errno == EEXIST ? HF_INVALID : HF_UNAVAILABLE, "The backup can't be written to %s: %m. %s", path,
-                       errno == EEXIST ? "Name a file that is not there yet." : "Name a file in a folder that can be written.");
+        return hf_fail(err, errno == EEXIST ? HF_INVALID : HF_UNAVAILABLE,
+                       "The backup can't be written to %s: %m. %s", path,
+                       errno == EEXIST ? "Name a file that is not there yet."
+                                       : "Name a file in a folder that can be written.");
     close(file);
     hf_status status = copy_to((sqlite_store *)base, path, err);
     if (status != HF_OK)
@@ -192,9 +205,11 @@ static hf_status check_open_backup(hf_db *from, const sqlite_store *store, const
     if (status == HF_OK)
         status = version_of(from, store->names, &version, err);
     if (status == HF_OK && version != schema.count)
-        return hf_fail(err, HF_INVALID, "The backup %s is of version %d, the store of %d; open a copy of it with this program, "
-                       "which upgrades it, and restore that.",
-                       path, version, schema.count);
+        return hf_fail(
+            err, HF_INVALID,
+            "The backup %s is of version %d, the store of %d; open a copy of it with this program, "
+            "which upgrades it, and restore that.",
+            path, version, schema.count);
     if (status == HF_OK)
         status = hf_db_ask(from, "PRAGMA quick_check", answer, sizeof answer, err);
     if (status == HF_OK && strcmp(answer, "ok") != 0)
@@ -232,7 +247,8 @@ static hf_status attach(hf_db *db, const char *path, hf_error *err)
 static void replace_rows(sqlite_store *store, sqlite_conn *conn, const char *sql)
 {
     sqlite_do(conn, SQLITE_DO_BEGIN);
-    int64_t last = sqlite_number(conn, SQLITE_DO_EVENTS_LAST), fence = sqlite_number(conn, SQLITE_DO_FENCE_LAST),
+    int64_t last = sqlite_number(conn, SQLITE_DO_EVENTS_LAST),
+            fence = sqlite_number(conn, SQLITE_DO_FENCE_LAST),
             floor = sqlite_number(conn, SQLITE_DO_FENCE_FLOOR_FROM);
     if (conn->status == HF_OK)
         conn->status = hf_db_run(conn->db, sql, conn->err);
@@ -253,7 +269,8 @@ static hf_status restore_from(sqlite_store *store, const char *path, hf_error *e
     sqlite_conn *conn = &store->writer;
     char *sql = sqlite_name(sqlite_restore_sql, store->names);
     hf_status status = sql == NULL ? hf_fail_memory(err) : HF_OK;
-    if (status == HF_OK && !store->wrapped && (status = hf_db_run(conn->db, "PRAGMA synchronous = FULL", err)) == HF_OK)
+    if (status == HF_OK && !store->wrapped &&
+        (status = hf_db_run(conn->db, "PRAGMA synchronous = FULL", err)) == HF_OK)
         store->synced = 2;
     if (status == HF_OK)
         status = attach(conn->db, path, err);
@@ -277,7 +294,8 @@ hf_status sqlite_restore(hf_store *base, const char *path, hf_error *err)
     if (store->broken)
         status = sqlite_refuse_broken(store, err);
     else if (hf_db_in_transaction(store->writer.db))
-        status = hf_fail(err, HF_INVALID, "A backup can't be restored inside an open transaction; end it first.");
+        status =
+            hf_fail(err, HF_INVALID, "A backup can't be restored inside an open transaction; end it first.");
     else
         status = restore_from(store, path, err);
     pthread_mutex_unlock(&store->writer.mutex);

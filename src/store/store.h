@@ -29,9 +29,9 @@ typedef struct hf_store_ops {
 /* Every store embeds this first and fills it with hf_store_init. */
 struct hf_store {
     const hf_store_ops *ops;
-    pid_t pid;                /* of the opener: a forked child is refused */
-    bool clock_frozen;        /* tests: the store's time is clock_us and stands still */
-    int64_t clock_us;         /* tests: the frozen time, or an offset to the store's own clock */
+    pid_t pid;         /* of the opener: a forked child is refused */
+    bool clock_frozen; /* tests: the store's time is clock_us and stands still */
+    int64_t clock_us;  /* tests: the frozen time, or an offset to the store's own clock */
 };
 
 void hf_store_init(hf_store *store, const hf_store_ops *ops);

@@ -77,7 +77,8 @@ static hf_status drop_old(sweeper *s, bool *end, hf_error *err)
     return status;
 }
 
-hf_status hf_sweep(hf_store *store, const hf_sweep_ops *ops, hf_rows *rows, hf_op *op, int64_t now_us, hf_error *err)
+hf_status hf_sweep(hf_store *store, const hf_sweep_ops *ops, hf_rows *rows, hf_op *op, int64_t now_us,
+                   hf_error *err)
 {
     sweeper s = {store, ops, rows, now_us, op->limit == 0 ? HF_SWEEP_DEFAULT : op->limit, 0};
     bool end = false;

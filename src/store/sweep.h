@@ -20,7 +20,8 @@ typedef struct hf_sweep_ops {
 
     /* Deletes at most `limit` sessions ended at or before `before_us` (by ended_us, id), with what they lost and
      * asked for. */
-    hf_status (*drop_sessions)(hf_store *store, int64_t before_us, size_t limit, size_t *dropped, hf_error *err);
+    hf_status (*drop_sessions)(hf_store *store, int64_t before_us, size_t limit, size_t *dropped,
+                               hf_error *err);
 
     /* Looks at the next `limit` anchors in canonical order from where it stopped, and deletes those without lock or
      * request whose fence and last end are at or before `before_us`. *end: it came to the last one. */
@@ -29,6 +30,7 @@ typedef struct hf_sweep_ops {
 } hf_sweep_ops;
 
 /* Carries out HF_OP_SWEEP inside the store's transaction, in a set of the store's own. */
-hf_status hf_sweep(hf_store *store, const hf_sweep_ops *ops, hf_rows *rows, hf_op *op, int64_t now_us, hf_error *err);
+hf_status hf_sweep(hf_store *store, const hf_sweep_ops *ops, hf_rows *rows, hf_op *op, int64_t now_us,
+                   hf_error *err);
 
 #endif

@@ -9,7 +9,10 @@ hf_store *hf_wrapper_inner(hf_store *store)
     return store->ops->close == hf_wrapper_close ? ((hf_wrapper *)store)->inner : NULL;
 }
 
-void hf_wrapper_grade(hf_store *store, hf_grade *out) { hf_store_grade(((hf_wrapper *)store)->inner, out); }
+void hf_wrapper_grade(hf_store *store, hf_grade *out)
+{
+    hf_store_grade(((hf_wrapper *)store)->inner, out);
+}
 
 hf_status hf_wrapper_backup(hf_store *store, const char *path, hf_error *err)
 {
