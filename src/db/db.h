@@ -18,7 +18,7 @@ enum {
 };
 
 /* How long a statement waits for another connection's transaction, unless told otherwise: then it is HF_BUSY. */
-#define HF_DB_BUSY_US 500000
+#define HF_DB_BUSY_US INT64_C(500000)
 
 /* Opens a database file. The file must exist unless it may be created empty (not HF_DB_READ_ONLY). */
 hf_status hf_db_open(const char *path, unsigned flags, hf_db **out, hf_error *err);

@@ -69,7 +69,7 @@ static hf_status look(hf_db *db, const char *path, const char *names, bool *ours
                       hf_error *err)
 {
     int version;
-    char others[32], tables[32];
+    char others[32] = "", tables[32] = "";
     hf_status status = version_of(db, names, &version, err);
     if (status != HF_OK)
         return status;
@@ -136,7 +136,7 @@ hf_status sqlite_schema_upgrade(hf_db *db, const char *names, const sqlite_schem
 
 hf_status sqlite_schema_install(hf_db *db, const char *names, hf_error *err)
 {
-    int version;
+    int version = 0;
     char encoding[32];
     hf_status status = hf_db_ask(db, "PRAGMA encoding", encoding, sizeof encoding, err);
     if (status == HF_OK && strcmp(encoding, "UTF-8") != 0)
