@@ -76,7 +76,7 @@ check "the zsh completion knows every verb and option ($missing)" test -z "$miss
 if command -v mandoc >/dev/null; then
     out=$(mandoc -T lint -W all "$HF_SOURCE_ROOT/docs/man/holdfast.1" 2>&1)
     check "the man page is well-formed" test -z "$out"
-    mandoc -T ascii "$HF_SOURCE_ROOT/docs/man/holdfast.1" | col -b | tr -s ' \t\n' ' ' >"$scratch/man"
+    mandoc -T ascii "$HF_SOURCE_ROOT/docs/man/holdfast.1" | sed 's|.\x08||g' | tr -s ' \t\n' ' ' >"$scratch/man"
     missing=$(tables | while IFS='|' read -r verb options; do
         grep -qF "holdfast $verb" "$scratch/man" || echo "$verb"
         for option in $options; do grep -qF -- "${option%=}" "$scratch/man" || echo "$option"; done
