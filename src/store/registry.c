@@ -43,12 +43,11 @@ static hf_status load_module(const char *name, const hf_store_ops **out, hf_erro
     void *module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     const hf_store_module_info *info = module == NULL ? NULL : dlsym(module, HF_STORE_MODULE_SYMBOL);
     if (info == NULL) {
-        const char *why = dlerror();
+        const char *why = dlerror(); /* names the file */
         return hf_fail(err, HF_UNAVAILABLE,
-                       "The module for %s stores can't be loaded from %s (%s); install it, or set "
-                       "HOLDFAST_MODULES to the "
+                       "The module for %s stores can't be loaded: %s. Install it, or set HOLDFAST_MODULES to the "
                        "folder it is in.",
-                       name, path, why == NULL ? "it has no store in it" : why);
+                       name, why == NULL ? path : why);
     }
     if (strcmp(info->version, HF_VERSION) != 0)
         return hf_fail(err, HF_UNAVAILABLE,
