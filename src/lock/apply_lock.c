@@ -137,12 +137,14 @@ static void upgrade(hf_step *step)
 static bool named_twice(hf_step *step)
 {
     hf_resource_row *resource = step->of->resource;
-    if (step->rows->run == 0)
-        return false;
-    bool twice = resource->acquired_run == step->rows->run && resource->acquired_by == step->of->session;
+    bool seen = step->rows->run != 0 && resource->acquired_run == step->rows->run;
     resource->acquired_run = step->rows->run;
-    resource->acquired_by = step->of->session;
-    return twice;
+    for (const hf_op *op = step->op; seen && op > step->batch->ops && op[-1].linked; op--) {
+        const hf_op_rows *of = &step->rows->of_op[op - 1 - step->batch->ops];
+        if (op[-1].kind == HF_OP_ACQUIRE && of->resource == resource && of->session == step->of->session)
+            return true;
+    }
+    return false;
 }
 
 static bool policy_allows(hf_step *step, hf_mode mode)
@@ -349,6 +351,8 @@ void hf_do_hand_over(hf_step *step)
 {
     hf_verdict verdict;
     if (!hf_step_session(step) || handed_before(step))
+        return;
+    if (look(step).mine == NULL && hf_run_done(step))
         return;
     hf_lock_row *mine = held(step, HF_ASK_HAND_OVER, &verdict);
     if (mine == NULL || !target_fits(step))

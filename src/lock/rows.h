@@ -66,8 +66,7 @@ struct hf_resource_row {
     hf_request_row *requests;
     void *origin, *fresh, *fresh_text;
     unsigned run;
-    unsigned acquired_run; /* the linked run in which it was acquired: naming it twice is an error */
-    const hf_session_row *acquired_by;
+    unsigned acquired_run; /* the linked run in which it was last acquired */
 };
 
 struct hf_lock_row {

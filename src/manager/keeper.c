@@ -197,29 +197,46 @@ hf_status hf_manager_poll(hf_manager *manager, int64_t *next_us, hf_error *err)
 
 /* ---- the keeper ---- */
 
+/* Each keeper has a turn; it ends when the manager's has moved on. So one that is still in a slow call when it is stopped ends
+ * after it, whoever has started another meanwhile. */
+typedef struct keeper {
+    hf_manager *manager;
+    uint64_t turn;
+} keeper;
+
+static struct timespec after(int64_t us)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    time.tv_sec += (time_t)(us / 1000000);
+    time.tv_nsec += (long)(us % 1000000) * 1000;
+    if (time.tv_nsec >= 1000000000) {
+        time.tv_sec++;
+        time.tv_nsec -= 1000000000;
+    }
+    return time;
+}
+
 static void *keep(void *context)
 {
-    hf_manager *manager = context;
+    keeper self = *(keeper *)context;
+    hf_manager *manager = self.manager;
+    hf_free(context);
     pthread_mutex_lock(&manager->mutex);
-    while (!manager->keeper_stops) {
+    while (manager->keeper_turn == self.turn) {
         int64_t next_us = 1000000;
-        struct timespec until;
         pthread_mutex_unlock(&manager->mutex);
         hf_status polled = hf_manager_poll(manager, &next_us, NULL);
         (void)polled;
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_sec += (time_t)(next_us / 1000000);
-        until.tv_nsec += (long)(next_us % 1000000) * 1000;
-        if (until.tv_nsec >= 1000000000) {
-            until.tv_sec++;
-            until.tv_nsec -= 1000000000;
-        }
+        struct timespec until = after(next_us);
         pthread_mutex_lock(&manager->mutex);
-        while (!manager->keeper_stops && !manager->keeper_woken &&
+        while (manager->keeper_turn == self.turn && !manager->keeper_woken &&
                pthread_cond_timedwait(&manager->keeper_wakes, &manager->mutex, &until) == 0)
             continue;
         manager->keeper_woken = false;
     }
+    manager->keepers--;
+    pthread_cond_broadcast(&manager->unpinned);
     pthread_mutex_unlock(&manager->mutex);
     return NULL;
 }
@@ -228,16 +245,17 @@ void hf_keeper_wake(hf_manager *manager)
 {
     pthread_mutex_lock(&manager->mutex);
     manager->keeper_woken = true;
-    pthread_cond_signal(&manager->keeper_wakes);
+    pthread_cond_broadcast(&manager->keeper_wakes);
     pthread_mutex_unlock(&manager->mutex);
 }
 
-static int start_thread(hf_manager *manager)
+/* With all signals blocked: they are the application's. */
+static int start_thread(hf_manager *manager, keeper *self)
 {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int failed = pthread_create(&manager->keeper, NULL, keep, manager);
+    int failed = pthread_create(&manager->keeper, NULL, keep, self);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return failed;
 }
@@ -248,32 +266,48 @@ hf_status hf_manager_keeper_start(hf_manager *manager, hf_error *err)
     if (manager->pid != getpid())
         return hf_fail(err, HF_INVALID,
                        "This manager was opened before fork(); open a new one in the child process.");
+    keeper *self = hf_alloc(sizeof *self);
+    if (self == NULL)
+        return hf_fail_memory(err);
     pthread_mutex_lock(&manager->mutex);
     if (!manager->keeper_runs) {
-        manager->keeper_stops = false;
-        failed = start_thread(manager);
+        *self = (keeper){manager, ++manager->keeper_turn};
+        failed = start_thread(manager, self);
         manager->keeper_runs = failed == 0;
+        manager->keepers += failed == 0;
+        if (failed == 0)
+            self = NULL; /* the thread's now */
     }
     pthread_mutex_unlock(&manager->mutex);
+    hf_free(self);
     if (failed == 0)
         return HF_OK;
     return hf_fail(err, HF_NO_MEMORY, "The keeper's thread can't be started: %s.", strerror(failed));
 }
 
-/* A listener may stop the keeper it is called from; then the thread ends by itself. */
+/* A listener may stop the keeper it is called from: that thread then ends by itself, and closing waits for it. */
 void hf_manager_keeper_stop(hf_manager *manager)
 {
     if (manager->pid != getpid())
         return;
     pthread_mutex_lock(&manager->mutex);
     bool runs = manager->keeper_runs;
-    pthread_t keeper = manager->keeper;
-    manager->keeper_stops = true;
+    pthread_t thread = manager->keeper;
+    if (runs)
+        manager->keeper_turn++;
     manager->keeper_runs = false;
-    pthread_cond_signal(&manager->keeper_wakes);
+    pthread_cond_broadcast(&manager->keeper_wakes);
     pthread_mutex_unlock(&manager->mutex);
-    if (runs && pthread_equal(keeper, pthread_self()))
-        pthread_detach(keeper);
+    if (runs && pthread_equal(thread, pthread_self()))
+        pthread_detach(thread);
     else if (runs)
-        pthread_join(keeper, NULL);
+        pthread_join(thread, NULL);
+}
+
+void hf_keepers_leave(hf_manager *manager)
+{
+    pthread_mutex_lock(&manager->mutex);
+    while (manager->keepers > 0)
+        pthread_cond_wait(&manager->unpinned, &manager->mutex);
+    pthread_mutex_unlock(&manager->mutex);
 }

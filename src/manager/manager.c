@@ -133,6 +133,8 @@ void hf_manager_close(hf_manager *manager)
     if (manager == NULL)
         return;
     hf_manager_keeper_stop(manager);
+    if (manager->pid == getpid())
+        hf_keepers_leave(manager);
     hf_store_close(manager->store);
     if (manager->pid == getpid()) { /* a forked child may have copied them while they were in use */
         pthread_mutex_destroy(&manager->mutex);

@@ -24,7 +24,7 @@ struct hf_manager {
     hf_store *store;
     pid_t pid;
     pthread_mutex_t mutex;
-    pthread_cond_t unpinned; /* a session handle is no longer in use by poll */
+    pthread_cond_t unpinned; /* a session handle is no longer in use by poll, or a keeper has left */
     hf_session *sessions;
     struct {
         hf_listener *call;
@@ -32,7 +32,9 @@ struct hf_manager {
     } listeners[MANAGER_LISTENERS];
     size_t listeners_count;
     pthread_t keeper;
-    bool keeper_runs, keeper_stops, keeper_woken;
+    bool keeper_runs, keeper_woken;
+    uint64_t keeper_turn; /* of the keeper that is to run; moves on when it is stopped */
+    unsigned keepers;     /* threads that have not left yet */
     pthread_cond_t keeper_wakes;
 };
 
@@ -127,5 +129,7 @@ void hf_tell_ended(hf_session *session);
 void hf_tell_lost(hf_session *session, const hf_lost *lost);
 void hf_tell_requests(hf_session *session, const hf_answer *answer);
 void hf_keeper_wake(hf_manager *manager);
+/* Waits until every keeper that was stopped has left. */
+void hf_keepers_leave(hf_manager *manager);
 
 #endif

@@ -44,10 +44,11 @@ static hf_status load_module(const char *name, const hf_store_ops **out, hf_erro
     const hf_store_module_info *info = module == NULL ? NULL : dlsym(module, HF_STORE_MODULE_SYMBOL);
     if (info == NULL) {
         const char *why = dlerror(); /* names the file */
-        return hf_fail(err, HF_UNAVAILABLE,
-                       "The module for %s stores can't be loaded: %s. Install it, or set HOLDFAST_MODULES to the "
-                       "folder it is in.",
-                       name, why == NULL ? path : why);
+        return hf_fail(
+            err, HF_UNAVAILABLE,
+            "The module for %s stores can't be loaded: %s. Install it, or set HOLDFAST_MODULES to the "
+            "folder it is in.",
+            name, why == NULL ? path : why);
     }
     if (strcmp(info->version, HF_VERSION) != 0)
         return hf_fail(err, HF_UNAVAILABLE,

@@ -69,6 +69,7 @@ void sqlite_save(sqlite_conn *conn, hf_rows *rows, int64_t now_us);
 int64_t sqlite_number(sqlite_conn *conn, int which);
 /* No fence up to this one is given again, whatever becomes of anchors and clocks. */
 void sqlite_raise_floor(sqlite_conn *conn, int64_t floor);
+hf_status sqlite_policy_unknown(const char *type, const char *policy, hf_error *err);
 hf_session_row *sqlite_load_session(sqlite_conn *conn, hf_rows *rows, const char *id);
 void sqlite_load_anchors(sqlite_conn *conn,
                          hf_rows *rows); /* of all resources of the set, without their locks */

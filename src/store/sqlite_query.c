@@ -170,6 +170,8 @@ static void do_types(sqlite_conn *conn, hf_op *op, hf_arena *arena)
         type->policy = hf_policy_from_name(policy);
         type->ttl_us = hf_stmt_column_int(stmt, 2);
         type->ttl_max_us = hf_stmt_column_int(stmt, 3);
+        if (type->policy == HF_POLICY_COUNT)
+            conn->status = sqlite_policy_unknown(type->type, policy, conn->err);
     }
     if (stmt != NULL)
         hf_stmt_reset(stmt);

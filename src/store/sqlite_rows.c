@@ -28,6 +28,13 @@ int64_t sqlite_number(sqlite_conn *conn, int which)
     return number;
 }
 
+/* As a newer version may have written it. */
+hf_status sqlite_policy_unknown(const char *type, const char *policy, hf_error *err)
+{
+    return hf_fail(err, HF_UNAVAILABLE,
+                   "The policy of %s, %s, is not known to this version; upgrade holdfast.", type, policy);
+}
+
 static void load_type(sqlite_conn *conn, hf_type_row *row)
 {
     hf_stmt *stmt = sqlite_stmt(conn, SQLITE_DO_TYPE_LOAD);
@@ -43,9 +50,7 @@ static void load_type(sqlite_conn *conn, hf_type_row *row)
     row->type.ttl_max_us = hf_stmt_column_int(stmt, 2);
     hf_stmt_reset(stmt);
     if (row->type.policy == HF_POLICY_COUNT)
-        conn->status = hf_fail(conn->err, HF_UNAVAILABLE,
-                               "The policy of %s, %s, is not known to this version; upgrade holdfast.",
-                               row->type.type, policy);
+        conn->status = sqlite_policy_unknown(row->type.type, policy, conn->err);
 }
 
 static void load_session(sqlite_conn *conn, hf_rows *rows, hf_session_row *row)

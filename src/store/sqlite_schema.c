@@ -180,6 +180,8 @@ static hf_status copy_to(sqlite_store *store, const char *path, hf_error *err)
 
 hf_status sqlite_backup(hf_store *base, const char *path, hf_error *err)
 {
+    if (((sqlite_store *)base)->broken)
+        return sqlite_refuse_broken((sqlite_store *)base, err);
     int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (file < 0)
         return hf_fail(err, errno == EEXIST ? HF_INVALID : HF_UNAVAILABLE,

@@ -466,6 +466,84 @@ static void a_listener_stops_the_keeper_that_calls_it(void **state)
     }
 }
 
+typedef struct stopper {
+    hf_manager *manager;
+    atomic_bool done;
+} stopper;
+
+static void *stop_it(void *context)
+{
+    stopper *it = context;
+    hf_manager_keeper_stop(it->manager);
+    atomic_store(&it->done, true);
+    return NULL;
+}
+
+/* The keeper is in the middle of a beat when one thread stops it and another starts it anew. */
+static void stopping_a_busy_keeper_comes_back_though_another_thread_starts_it_again(void **state)
+{
+    (void)state;
+    hf_error err = {0};
+    slow_beat slow = {.other = pthread_self()};
+    stopper it = {0};
+    hf_store *inner = NULL, *store = NULL;
+    hf_session *session = NULL;
+    pthread_t thread;
+    hf_session_options options = {.user = "alice", .idle_us = 3 * SECOND};
+    expect(HF_OK, hf_store_open("memory:", &inner, &err), err);
+    expect(HF_OK, hf_trace_open(inner, beat_slowly, &slow, &store, &err), err);
+    expect(HF_OK, hf_manager_on(store, &it.manager, &err), err);
+    expect(HF_OK, hf_session_open(it.manager, &options, &session, &err), err);
+    true_boot_us = hf_seam.boot_us;
+    hf_seam.boot_us = boot_later; /* the session is due */
+    expect(HF_OK, hf_manager_keeper_start(it.manager, &err), err);
+    for (int i = 0; i < 500 && !slow.inside; i++)
+        pause_us(2000);
+    expect_int(pthread_create(&thread, NULL, stop_it, &it), 0);
+    pause_us(50000);
+    expect(HF_OK, hf_manager_keeper_start(it.manager, &err), err);
+    for (int i = 0; i < 100 && !it.done; i++)
+        pause_us(10000);
+    expect_true(it.done);
+    pthread_join(thread, NULL);
+    hf_session_free(session);
+    hf_manager_close(it.manager);
+    hf_seam.boot_us = true_boot_us;
+}
+
+static void stop_and_linger(void *context, const hf_notice *notice)
+{
+    stop_the_keeper(context, notice);
+    pause_us(100000);
+}
+
+/* The listener that stopped the keeper is still at work when a new one is started: only the new one goes on. */
+static void a_keeper_started_before_the_stopped_one_has_left_is_the_only_one(void **state)
+{
+    (void)state;
+    static office o;
+    hf_error err = {0};
+    hf_resource policy = resource_of("policy/1");
+    hf_acquire_options bounded = {.ttl_us = 5 * MILLISECOND};
+    hf_session_options options = {.user = "alice"};
+    struct timespec from, to;
+    memset(&o, 0, sizeof o);
+    expect(HF_OK, hf_manager_open("memory:", &o.manager, &err), err);
+    expect(HF_OK, hf_manager_listen(o.manager, stop_and_linger, &o, &err), err);
+    expect(HF_OK, hf_session_open(o.manager, &options, &o.shared_session, &err), err);
+    expect(HF_OK, hf_manager_keeper_start(o.manager, &err), err);
+    expect(HF_OK, hf_session_acquire(o.shared_session, &policy, &bounded, NULL, &err), err);
+    for (int i = 0; i < 20000 && o.notices == 0; i++)
+        pause_us(100);
+    expect(HF_OK, hf_manager_keeper_start(o.manager, &err), err);
+    pause_us(200000);
+    clock_gettime(CLOCK_MONOTONIC, &from);
+    office_close(&o);
+    clock_gettime(CLOCK_MONOTONIC, &to);
+    expect_true(to.tv_sec - from.tv_sec < 3);
+    pause_us(100000); /* whoever goes on now would use what was freed */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -480,6 +558,8 @@ int main(void)
         cmocka_unit_test(what_is_closed_is_told_as_closed_whoever_polls_meanwhile),
         cmocka_unit_test(threads_start_and_stop_the_keeper),
         cmocka_unit_test(a_listener_stops_the_keeper_that_calls_it),
+        cmocka_unit_test(stopping_a_busy_keeper_comes_back_though_another_thread_starts_it_again),
+        cmocka_unit_test(a_keeper_started_before_the_stopped_one_has_left_is_the_only_one),
     };
     return cmocka_run_group_tests_name("threads", tests, NULL, NULL);
 }
