@@ -383,6 +383,24 @@ static void a_repeated_run_leaves_what_it_released_as_others_left_it(world *w)
     done(w, HOLDS, BY(bob), ON("policy", "x"));
 }
 
+static void a_repeated_run_leaves_what_it_handed_over_as_others_left_it(world *w)
+{
+    hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
+    done(w, ACQUIRE, BY(alice), ON("policy", "x"));
+    for (int turn = 0; turn < 2; turn++) {
+        hf_batch *move = batch_of(w, 2);
+        add(move, ACQUIRE, BY(alice), ON("policy", "y"), .request_id = "run", .linked = true);
+        add(move, HAND_OVER, BY(alice), ON("policy", "x"), .target = bob.id, .request_id = "run");
+        run(w, move);
+        answer(move, 0, HF_OK);
+        answer(move, 1, HF_OK);
+        if (turn == 0)
+            done(w, RELEASE, BY(bob), ON("policy", "x"));
+    }
+    expect_int(done(w, WHO, ON("policy", "x"))->locks_count, 0);
+    done(w, HOLDS, BY(alice), ON("policy", "y"));
+}
+
 static const suite_test request_ids_tests[] = {
     TEST(a_repeated_open_answers_the_same_session),
     TEST(a_repeated_open_with_another_key_is_denied),
@@ -408,5 +426,6 @@ static const suite_test request_ids_tests[] = {
     TEST(a_release_is_not_settled_by_a_forced_releases_request_id),
     TEST(a_release_that_was_not_held_stays_not_held_when_repeated),
     TEST(a_repeated_run_leaves_what_it_released_as_others_left_it),
+    TEST(a_repeated_run_leaves_what_it_handed_over_as_others_left_it),
 };
 THEME(request_ids);

@@ -213,6 +213,21 @@ static void a_resource_named_twice_in_a_run_is_invalid(world *w)
 }
 
 /* Outside a run the second is simply asking again. */
+/* Also when another session named it in between. */
+static void a_session_that_names_a_resource_twice_is_told_though_another_did_too(world *w)
+{
+    hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
+    hf_batch *run_of = batch_of(w, 3);
+    add(run_of, ACQUIRE, BY(alice), ON("policy", "1"), .mode = HF_SHARED, .linked = true);
+    add(run_of, ACQUIRE, BY(bob), ON("policy", "1"), .mode = HF_SHARED, .linked = true);
+    add(run_of, ACQUIRE, BY(alice), ON("policy", "1"), .mode = HF_SHARED);
+    run(w, run_of);
+    answer(run_of, 0, HF_NOT_APPLIED);
+    answer(run_of, 1, HF_NOT_APPLIED);
+    answer(run_of, 2, HF_INVALID);
+    expect_int(done(w, WHO, ON("policy", "1"))->locks_count, 0);
+}
+
 static void a_resource_named_twice_outside_a_run_is_harmless(world *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
@@ -274,6 +289,7 @@ static const suite_test several_tests[] = {
     TEST(what_a_run_undid_is_not_seen_by_later_ops),
     TEST(a_refused_run_undoes_every_kind_of_change),
     TEST(a_resource_named_twice_in_a_run_is_invalid),
+    TEST(a_session_that_names_a_resource_twice_is_told_though_another_did_too),
     TEST(a_resource_named_twice_outside_a_run_is_harmless),
     TEST(one_invalid_op_undoes_its_run_and_only_that),
     TEST(a_refused_run_leaves_a_dead_lock_for_the_next),

@@ -488,8 +488,8 @@ static void a_policy_that_is_not_known_is_named_and_nothing_of_that_type_is_gran
     hf_credentials alice = person(w, "alice", "Alice Chen");
     alter(strchr(w->url, ':') + 1, "INSERT INTO holdfast_type VALUES ('policy', 'snapshot', NULL, NULL)");
     hf_error err = {0};
-    static const hf_op_kind kinds[] = {HF_OP_ACQUIRE, HF_OP_TYPE_GET};
-    for (size_t i = 0; i < 2; i++) {
+    static const hf_op_kind kinds[] = {HF_OP_ACQUIRE, HF_OP_TYPE_GET, HF_OP_TYPES};
+    for (size_t i = 0; i < 3; i++) {
         hf_batch *batch = batch_of(w, 1);
         add_op(batch, &(hf_op){.kind = kinds[i], BY(alice), ON("policy", "1")});
         expect(HF_UNAVAILABLE, hf_store_execute(w->store, batch, &err), err);

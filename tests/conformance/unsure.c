@@ -259,8 +259,9 @@ static void an_easy_call_whose_answer_got_lost_asks_again(world *w)
     expect(HF_OK, hf_manager_force_release(manager, &set[0], "root", "why", 0, NULL, &err), err);
     hf_fault_arm(fault, 1, true);
     expect(HF_OK, hf_session_close(session, &err), err);
-    static const hf_event_kind expected[] = {HF_EVENT_SESSION_OPENED, HF_EVENT_ACQUIRED, HF_EVENT_ACQUIRED, HF_EVENT_ACQUIRED,
-                                             HF_EVENT_RELEASED, HF_EVENT_FORCED, HF_EVENT_RELEASED, HF_EVENT_SESSION_CLOSED};
+    static const hf_event_kind expected[] = {
+        HF_EVENT_SESSION_OPENED, HF_EVENT_ACQUIRED, HF_EVENT_ACQUIRED, HF_EVENT_ACQUIRED,
+        HF_EVENT_RELEASED,       HF_EVENT_FORCED,   HF_EVENT_RELEASED, HF_EVENT_SESSION_CLOSED};
     const hf_answer *events = done(w, EVENTS);
     expect_int(events->events_count, sizeof expected / sizeof *expected);
     for (size_t i = 0; i < events->events_count; i++)

@@ -387,6 +387,8 @@ static bool fail_sync_of_restore(const template *from, const char *backup, uint6
         shim.fail_sync_at = 0;
         expect_refused(&t, n);
         expect(HF_UNAVAILABLE, hf_store_restore(t.store, backup, &err), err);
+        expect(HF_UNAVAILABLE, hf_store_backup(t.store, "/nowhere/of-a-broken-store", &err), err);
+        expect_contains(err.message, "failed before");
     } else {
         expect_int(status, HF_OK);
     }

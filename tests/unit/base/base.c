@@ -76,11 +76,29 @@ static void durations_are_a_number_and_a_unit(void **state)
         const char *text;
         int64_t us; /* 0: refused */
     } cases[] = {
-        {"500ms", 500000}, {"30s", 30000000}, {"5m", 300000000}, {"2h", INT64_C(7200000000)},
-        {"7d", INT64_C(604800000000)}, {"366d", HF_DURATION_MAX_US}, {"1ms", 1000}, {"007s", 7000000},
-        {"", 0}, {"5", 0}, {"s", 0}, {"0s", 0}, {"-5s", 0}, {"5 s", 0}, {"5sec", 0}, {"1e3s", 0}, {"1.5s", 0},
-        {"367d", 0}, {"9223372036854775807s", 0}, {"9223372036854775808ms", 0}, {"99999999999999999999999d", 0},
-        {"+5s", 0}, {"5S", 0},
+        {"500ms", 500000},
+        {"30s", 30000000},
+        {"5m", 300000000},
+        {"2h", INT64_C(7200000000)},
+        {"7d", INT64_C(604800000000)},
+        {"366d", HF_DURATION_MAX_US},
+        {"1ms", 1000},
+        {"007s", 7000000},
+        {"", 0},
+        {"5", 0},
+        {"s", 0},
+        {"0s", 0},
+        {"-5s", 0},
+        {"5 s", 0},
+        {"5sec", 0},
+        {"1e3s", 0},
+        {"1.5s", 0},
+        {"367d", 0},
+        {"9223372036854775807s", 0},
+        {"9223372036854775808ms", 0},
+        {"99999999999999999999999d", 0},
+        {"+5s", 0},
+        {"5S", 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         int64_t us = 0;
@@ -104,8 +122,8 @@ static void a_resource_splits_at_the_first_slash(void **state)
     assert_string_equal(r.id, "a/b/c.txt");
     hf_resource_format(&r, out);
     assert_string_equal(out, "file/a/b/c.txt");
-    static const char *const bad[] = {"", "policy", "/1", "policy/", "Policy/1", "1policy/1", "po licy/1", "policy/a\nb",
-                                      "policy/\xff", "p\xc3\xbcl/1"};
+    static const char *const bad[] = {"",          "policy",    "/1",          "policy/",     "Policy/1",
+                                      "1policy/1", "po licy/1", "policy/a\nb", "policy/\xff", "p\xc3\xbcl/1"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         assert_int_equal(hf_resource_parse(bad[i], &r, &err), HF_INVALID);
     assert_int_equal(hf_resource_parse(NULL, &r, &err), HF_INVALID);
@@ -135,7 +153,8 @@ static void credentials_are_read_and_drawn_and_never_repeated(void **state)
     assert_int_equal(hf_credentials_new(NULL, &b, &err), HF_OK);
     assert_string_not_equal(a.id, b.id);
     assert_string_not_equal(a.key, b.key);
-    assert_int_equal(hf_credentials_parse("0123456789abcdef0123456789abcdef.SECRETSECRET", &b, &err), HF_INVALID);
+    assert_int_equal(hf_credentials_parse("0123456789abcdef0123456789abcdef.SECRETSECRET", &b, &err),
+                     HF_INVALID);
     assert_null(strstr(err.message, "SECRET"));
     assert_int_equal(hf_credentials_parse("nodot", &b, &err), HF_INVALID);
     assert_int_equal(hf_credentials_parse(NULL, &b, &err), HF_INVALID);
@@ -162,7 +181,8 @@ static void json_is_escaped_and_its_commas_are_right(void **state)
     hf_json_time(&json, 0);
     hf_json_end(&json, '}');
     char *text = hf_buffer_take(&json.out);
-    assert_string_equal(text, "{\"a\\\"b\":\"x\\\\y\\u000a\\u0001é\",\"list\":[1,-2,null],\"s\":1.5,\"t\":null}");
+    assert_string_equal(text,
+                        "{\"a\\\"b\":\"x\\\\y\\u000a\\u0001é\",\"list\":[1,-2,null],\"s\":1.5,\"t\":null}");
     hf_free(text);
 }
 
@@ -174,11 +194,11 @@ static void every_status_has_its_place_on_the_wire(void **state)
         const char *wire;
         int http, exit_code;
     } expected[] = {
-        {"ok", 200, 0}, {"invalid", 400, 2}, {"too_large", 413, 2}, {"locked", 423, 3}, {"busy", 423, 3},
-        {"timeout", 408, 3}, {"stale", 412, 4}, {"unauthenticated", 401, 5}, {"denied", 403, 5},
-        {"unavailable", 503, 6}, {"unsure", 504, 7}, {"not_held", 409, 8}, {"expired", 410, 8},
-        {"not_applied", 409, 1}, {"retry", 503, 1}, {"too_many", 429, 1}, {"internal", 500, 1},
-        {"no_memory", 500, 1}, {"not_found", 404, 1},
+        {"ok", 200, 0},       {"invalid", 400, 2},     {"too_large", 413, 2}, {"locked", 423, 3},
+        {"busy", 423, 3},     {"timeout", 408, 3},     {"stale", 412, 4},     {"unauthenticated", 401, 5},
+        {"denied", 403, 5},   {"unavailable", 503, 6}, {"unsure", 504, 7},    {"not_held", 409, 8},
+        {"expired", 410, 8},  {"not_applied", 409, 1}, {"retry", 503, 1},     {"too_many", 429, 1},
+        {"internal", 500, 1}, {"no_memory", 500, 1},   {"not_found", 404, 1},
     };
     assert_int_equal(sizeof expected / sizeof expected[0], HF_STATUS_COUNT);
     for (size_t i = 0; i < HF_STATUS_COUNT; i++) {

@@ -85,7 +85,8 @@ static void every_cell_of_the_law_is_as_written_here(void **state)
         assert_false(seen[c->ask][c->view]);
         seen[c->ask][c->view] = true;
         if (hf_rules_judge(c->ask, c->view) != c->verdict)
-            fail_msg("ask %d in view %d: verdict %d, not %d", c->ask, c->view, hf_rules_judge(c->ask, c->view), c->verdict);
+            fail_msg("ask %d in view %d: verdict %d, not %d", c->ask, c->view,
+                     hf_rules_judge(c->ask, c->view), c->verdict);
     }
 }
 
@@ -94,7 +95,8 @@ static void no_verdict_lets_an_exclusive_lock_stand_beside_another(void **state)
 {
     (void)state;
     for (int view = 0; view < HF_VIEWS; view++) {
-        bool others = view == HF_VIEW_MINE_AMONG || view == HF_VIEW_THEIRS_SHARED || view == HF_VIEW_THEIRS_EXCLUSIVE;
+        bool others =
+            view == HF_VIEW_MINE_AMONG || view == HF_VIEW_THEIRS_SHARED || view == HF_VIEW_THEIRS_EXCLUSIVE;
         hf_verdict exclusive = hf_rules_judge(HF_ASK_EXCLUSIVE, (hf_view)view);
         hf_verdict shared = hf_rules_judge(HF_ASK_SHARED, (hf_view)view);
         if (others)
@@ -154,7 +156,8 @@ static void fences_grow_strictly_and_with_time(void **state)
 static void a_bound_follows_from_what_is_asked_and_the_type(void **state)
 {
     (void)state;
-    hf_type plain = {"t", HF_POLICY_NONE, 0, 0}, both = {"t", HF_POLICY_READ_WRITE, 10, 20}, most = {"t", HF_POLICY_READ_WRITE, 0, 20};
+    hf_type plain = {"t", HF_POLICY_NONE, 0, 0}, both = {"t", HF_POLICY_READ_WRITE, 10, 20},
+            most = {"t", HF_POLICY_READ_WRITE, 0, 20};
     int64_t ends;
     assert_int_equal(hf_rules_ends(&plain, 0, 100, &ends), HF_TTL_OK);
     assert_int_equal(ends, 0);

@@ -117,18 +117,21 @@ static void a_trace_tells_every_op_and_no_key(void **state)
 static void an_upgrade_takes_each_missing_step_once(void **state)
 {
     (void)state;
-    static const char *const two[] = {"CREATE TABLE {ns}_meta (name TEXT PRIMARY KEY, value TEXT NOT NULL); CREATE TABLE {ns}_a (x)",
-                                      "CREATE TABLE {ns}_b (y)"};
+    static const char *const two[] = {
+        "CREATE TABLE {ns}_meta (name TEXT PRIMARY KEY, value TEXT NOT NULL); CREATE TABLE {ns}_a (x)",
+        "CREATE TABLE {ns}_b (y)"};
     hf_error err;
     hf_db *db;
     char value[32];
     assert_int_equal(hf_db_open(temp_path("upgrade"), 0, &db, &err), HF_OK);
     assert_int_equal(sqlite_schema_upgrade(db, "t", &(sqlite_schema){two, 1}, &err), HF_OK);
-    assert_int_equal(hf_db_ask(db, "SELECT value FROM t_meta WHERE name = 'schema'", value, sizeof value, &err), HF_OK);
+    assert_int_equal(
+        hf_db_ask(db, "SELECT value FROM t_meta WHERE name = 'schema'", value, sizeof value, &err), HF_OK);
     assert_string_equal(value, "1");
     assert_int_equal(sqlite_schema_upgrade(db, "t", &(sqlite_schema){two, 2}, &err), HF_OK);
     assert_int_equal(sqlite_schema_upgrade(db, "t", &(sqlite_schema){two, 2}, &err), HF_OK);
-    assert_int_equal(hf_db_ask(db, "SELECT value FROM t_meta WHERE name = 'schema'", value, sizeof value, &err), HF_OK);
+    assert_int_equal(
+        hf_db_ask(db, "SELECT value FROM t_meta WHERE name = 'schema'", value, sizeof value, &err), HF_OK);
     assert_string_equal(value, "2");
     assert_int_equal(hf_db_ask(db, "SELECT count(*) FROM t_b", value, sizeof value, &err), HF_OK);
     hf_db_close(db);
@@ -145,9 +148,12 @@ static void a_step_that_fails_leaves_the_tables_as_they_were(void **state)
     assert_int_equal(hf_db_open(temp_path("bad-step"), 0, &db, &err), HF_OK);
     assert_int_equal(sqlite_schema_upgrade(db, "t", &(sqlite_schema){bad, 1}, &err), HF_OK);
     assert_int_not_equal(sqlite_schema_upgrade(db, "t", &(sqlite_schema){bad, 2}, &err), HF_OK);
-    assert_int_equal(hf_db_ask(db, "SELECT value FROM t_meta WHERE name = 'schema'", value, sizeof value, &err), HF_OK);
+    assert_int_equal(
+        hf_db_ask(db, "SELECT value FROM t_meta WHERE name = 'schema'", value, sizeof value, &err), HF_OK);
     assert_string_equal(value, "1");
-    assert_int_equal(hf_db_ask(db, "SELECT count(*) FROM sqlite_master WHERE name = 't_b'", value, sizeof value, &err), HF_OK);
+    assert_int_equal(
+        hf_db_ask(db, "SELECT count(*) FROM sqlite_master WHERE name = 't_b'", value, sizeof value, &err),
+        HF_OK);
     assert_string_equal(value, "0");
     hf_db_close(db);
 }
