@@ -31,7 +31,7 @@ typedef struct hf_lock {
     hf_resource resource;
     hf_mode mode;
     int64_t fence;      /* grows with every grant of this resource */
-    int64_t since_us;   /* when it was granted */
+    int64_t since_us;   /* when it was first granted: an upgrade keeps it */
     int64_t expires_us; /* when it frees unless renewed: the earlier of the session's bound and its own */
     int64_t ends_us;    /* its own, absolute bound; 0: none */
     char purpose[HF_TEXT_SIZE];

@@ -58,7 +58,8 @@ HF_API HF_MUST_USE hf_status hf_session_acquire(hf_session *session, const hf_re
                                                 hf_error *err);
 
 /* Takes all or none, in canonical order. out (may be NULL) has an answer per resource, in the order given.
- * A resource named twice: HF_INVALID. HF_LOCKED: err is about the first blocked one in canonical order. */
+ * A resource named twice: HF_INVALID. HF_LOCKED: err is about the first blocked one in canonical order, and
+ * *out is left as it was. */
 HF_API HF_MUST_USE hf_status hf_session_acquire_all(hf_session *session, const hf_resource *resources,
                                                     size_t count, const hf_acquire_options *options,
                                                     hf_result **out, hf_error *err);
@@ -95,7 +96,8 @@ HF_API bool hf_session_is_held(hf_session *session, const hf_resource *resource)
 HF_API HF_MUST_USE hf_status hf_session_request(hf_session *session, const hf_resource *resource,
                                                 const char *message, hf_error *err);
 
-/* Gives a lock to another live session in one step, with a new fence. out (may be NULL): the new holder's lock. */
+/* Gives a lock to another live session in one step, with a new fence. The receiver isn't told; it acquires, which is harmless,
+ * to learn of it and to believe in it. out (may be NULL): the new holder's lock. */
 HF_API HF_MUST_USE hf_status hf_session_hand_over(hf_session *session, const hf_resource *resource,
                                                   const char *to_session, hf_lock *out, hf_error *err);
 

@@ -62,12 +62,16 @@ void cli_print_lock(const char *word, const hf_lock *lock, int64_t now_us)
 {
     char resource[HF_RESOURCE_SIZE];
     char expires[CLI_TIME_SIZE];
+    char ends[CLI_TIME_SIZE];
     hf_resource_format(&lock->resource, resource);
     cli_time_format(lock->expires_us, now_us, expires);
+    cli_time_format(lock->ends_us, now_us, ends);
     bool by_own_bound = lock->ends_us != 0 && lock->ends_us <= lock->expires_us;
-    printf("%s %s: %s holds it (%s, fence %" PRId64 "); it frees at %s unless %s.\n", word, resource,
+    bool later_bound = lock->ends_us > lock->expires_us;
+    printf("%s %s: %s holds it (%s, fence %" PRId64 "); it frees at %s unless %s%s%s.\n", word, resource,
            lock->name, hf_mode_name(lock->mode), lock->fence, expires,
-           by_own_bound ? "it is renewed" : "the session beats");
+           by_own_bound ? "it is renewed" : "the session beats", later_bound ? ", and in any case at " : "",
+           later_bound ? ends : "");
 }
 
 void cli_print_event(const hf_event *event, int64_t now_us)

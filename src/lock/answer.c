@@ -236,7 +236,7 @@ bool hf_refuse_not_held(hf_step *step, const hf_lock_row *mine)
     const hf_op *op = step->op;
     if (mine != NULL)
         return hf_refuse(step, HF_NOT_HELD,
-                         "Fence %lld of %s/%s is not that of the live grant, which is %lld.",
+                         "Fence %lld of %s/%s is of another grant; that of the live one is %lld.",
                          (long long)op->fence, op->type, op->id, (long long)mine->fence);
     hf_answer_holders(step, NULL);
     const hf_lock *holder = op->answer.locks;
@@ -251,5 +251,6 @@ bool hf_refuse_not_held(hf_step *step, const hf_lock_row *mine)
         return hf_refuse(step, HF_NOT_HELD, "The session does not hold %s/%s; %s does.", op->type, op->id,
                          holder->name);
     return hf_refuse(step, HF_NOT_HELD, "The session does not hold %s/%s; %s.", op->type, op->id,
-                     op->kind == HF_OP_RELEASE ? "it was released or lost before" : "acquire it first");
+                     op->kind == HF_OP_RELEASE ? "it was never acquired, or released or lost before"
+                                               : "acquire it first");
 }

@@ -69,8 +69,7 @@ static size_t scheme_size(const char *url)
 
 hf_status hf_store_open(const char *url, hf_store **out, hf_error *err)
 {
-    static const char known[] =
-        "memory:, sqlite:PATH, postgres://, mysql://, redis://, etcd://, zookeeper://, http://";
+    static const char known[] = "sqlite:PATH, memory:, and those of installed modules";
     if (url == NULL || url[0] == '\0')
         return hf_fail(err, HF_INVALID, "No store was named; the stores are %s.", known);
     if (strlen(url) > HF_URL_MAX)
@@ -87,7 +86,9 @@ hf_status hf_store_open(const char *url, hf_store **out, hf_error *err)
     }
     /* A URL may carry a password, so no more than its scheme is repeated. */
     if (size == 0 || size > 32 || !hf_text_is_clean(url, size))
-        return hf_fail(err, HF_INVALID, "The store's URL has no scheme; the stores are %s.", known);
+        return hf_fail(err, HF_INVALID,
+                       "The store's URL has no scheme: for a file write sqlite:PATH; the stores are %s.",
+                       known);
     return hf_fail(err, HF_INVALID, "\"%.*s:\" is no store; the stores are %s.", (int)size, url, known);
 }
 
