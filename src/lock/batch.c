@@ -150,12 +150,14 @@ hf_status hf_batch_check(hf_batch *batch, hf_error *err)
 
 /* The checks below each answer NULL or the end of a sentence; *what gets its beginning. */
 
-static const char *session_flaw(const hf_op *op, unsigned traits, const char **what)
+static const char *session_flaw(const hf_op *op, const hf_credentials *checked, unsigned traits,
+                                const char **what)
 {
     *what = "session";
     if ((traits & SESSION) && op->session == NULL)
         return "is missing: present its id and key";
-    if (op->session != NULL && hf_session_id_flaw(hf_slice_of(op->session->id)) != NULL)
+    if (op->session != NULL && op->session != checked &&
+        hf_session_id_flaw(hf_slice_of(op->session->id)) != NULL)
         return "has an id that is not 32 hex digits in lower case";
     *what = "session to be replaced";
     if (op->replaces != NULL && hf_session_id_flaw(hf_slice_of(op->replaces->id)) != NULL)
@@ -242,12 +244,12 @@ static const char *numbers_flaw(const hf_op *op, unsigned traits, const char **w
                : NULL;
 }
 
-const char *hf_op_flaw(const hf_op *op, hf_arena *arena, bool *ok)
+const char *hf_op_flaw(const hf_op *op, const hf_credentials *checked, hf_arena *arena, bool *ok)
 {
     unsigned traits = traits_of(op->kind);
     const char *what, *flaw;
     *ok = true;
-    if ((flaw = session_flaw(op, traits, &what)) == NULL &&
+    if ((flaw = session_flaw(op, checked, traits, &what)) == NULL &&
         (flaw = resource_flaw(op, traits, &what)) == NULL && (flaw = texts_flaw(op, traits, &what)) == NULL &&
         (flaw = numbers_flaw(op, traits, &what)) == NULL)
         return NULL;

@@ -25,8 +25,9 @@ bool hf_op_grows(hf_op_kind kind);
  * HF_INVALID by apply, so only what concerns the batch as a whole fails here. */
 hf_status hf_batch_check(hf_batch *batch, hf_error *err);
 
-/* The flaw of a single op as a sentence in the arena: NULL when it has none. *ok is false when memory is out. */
-const char *hf_op_flaw(const hf_op *op, hf_arena *arena, bool *ok);
+/* The flaw of a single op as a sentence in the arena: NULL when it has none. *ok is false when memory is out. `checked` is
+ * the session of an op before, found good (or NULL): the ops of a batch are often one session's. */
+const char *hf_op_flaw(const hf_op *op, const hf_credentials *checked, hf_arena *arena, bool *ok);
 
 /* Forgets the answers before a batch is (re-)run. */
 void hf_batch_unanswer(hf_batch *batch);

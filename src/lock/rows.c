@@ -363,18 +363,20 @@ static bool want_loss(hf_rows *rows, const hf_op *op, const hf_op_rows *of)
 
 bool hf_rows_want(hf_rows *rows, hf_batch *batch)
 {
+    const hf_credentials *checked = NULL;
     for (size_t i = 0; i < batch->count; i++) {
         hf_op *op = &batch->ops[i];
         bool ok;
         if (i + 8 < batch->count && op[8].id != NULL)
             __builtin_prefetch(op[8].id); /* names come from all over memory */
-        op->answer.message = hf_op_flaw(op, &batch->arena, &ok);
+        op->answer.message = hf_op_flaw(op, checked, &batch->arena, &ok);
         if (!ok)
             return false;
         if (op->answer.message != NULL) {
             op->answer.status = HF_INVALID;
             continue;
         }
+        checked = op->session;
         hf_op_rows *of = &rows->of_op[i];
         if (!want_sessions(rows, op, of) || !want_resource(rows, op, of) || !want_loss(rows, op, of))
             return false;

@@ -26,8 +26,9 @@ struct mem_anchor {
     mem_lock *locks;
     mem_request *requests;
     int64_t fence, rev, ended_fence, ended_us;
-    char *ended_request; /* NUL-terminated, or NULL */
+    char *ended_request; /* or NULL */
     char ended_session[HF_SESSION_ID_SIZE];
+    unsigned short ended_request_size;
     unsigned char id_size;
     char id[];
 };

@@ -155,7 +155,7 @@ static bool load_resource(mem_store *store, hf_rows *rows, hf_resource_row *row)
     row->rev = anchor->rev;
     row->ended_fence = anchor->ended_fence;
     row->ended_us = anchor->ended_us;
-    row->ended_request = hf_slice_of(anchor->ended_request);
+    row->ended_request = (hf_slice){anchor->ended_request, anchor->ended_request_size};
     memcpy(row->ended_session, anchor->ended_session, sizeof row->ended_session);
     for (mem_lock *lock = row->wanted ? anchor->locks : NULL; lock != NULL; lock = lock->next)
         if (mem_load_lock(store, rows, lock) == NULL)

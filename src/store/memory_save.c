@@ -91,12 +91,19 @@ static bool same_text(const hf_lock_row *row)
            hf_slice_equal(row->request, (hf_slice){lock->text + lock->purpose_size, lock->request_size});
 }
 
+/* Whether the request that ended the last hold is still the one in the anchor. */
+static bool same_end(const hf_resource_row *row)
+{
+    const mem_anchor *anchor = row->origin;
+    return anchor != NULL && anchor->ended_request == row->ended_request.at;
+}
+
 static bool prepare_resource(mem_store *store, hf_resource_row *row)
 {
     if (row->changed && row->present && !row->stored && (row->fresh = make_anchor(store, row)) == NULL)
         return false;
-    if (row->changed && row->ended_request.size > 0) {
-        char *text = hf_alloc(row->ended_request.size + 1);
+    if (row->changed && row->ended_request.size > 0 && !same_end(row)) {
+        char *text = hf_realloc(NULL, row->ended_request.size);
         if (text == NULL)
             return false;
         put(text, row->ended_request);
@@ -343,8 +350,11 @@ static void save_resource(mem_store *store, hf_resource_row *row)
         anchor->ended_fence = row->ended_fence;
         anchor->ended_us = row->ended_us;
         memcpy(anchor->ended_session, row->ended_session, sizeof anchor->ended_session);
-        hf_free(anchor->ended_request);
-        anchor->ended_request = row->fresh_text;
+        if (!same_end(row)) {
+            hf_free(anchor->ended_request);
+            anchor->ended_request = row->fresh_text;
+            anchor->ended_request_size = (unsigned short)row->ended_request.size;
+        }
     }
     for (hf_lock_row *lock = row->locks; lock != NULL; lock = lock->next)
         save_lock(lock);
