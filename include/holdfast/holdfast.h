@@ -11,7 +11,9 @@
 #include <holdfast/limits.h>
 #include <holdfast/lock.h>
 #include <holdfast/manager.h>
+#include <holdfast/mysql.h>
 #include <holdfast/names.h>
+#include <holdfast/postgres.h>
 #include <holdfast/session.h>
 #include <holdfast/sqlite.h>
 #include <holdfast/status.h>

@@ -25,6 +25,19 @@ typedef struct hf_grade {
  * HF_INVALID: the URL is not understood. HF_UNAVAILABLE: it can't be used; the sentence says why. */
 HF_API HF_MUST_USE hf_status hf_store_open(const char *url, hf_store **out, hf_error *err);
 
+/* Creates or upgrades the tables a URL names, and lets `role` use them (an account of the database; NULL: nobody new). Done before,
+ * it changes nothing. In one transaction where the database allows. An account that only uses the tables needs no right to
+ * change their shape. */
+HF_API HF_MUST_USE hf_status hf_store_install(const char *url, const char *role, hf_error *err);
+
+/* Removes the tables and all that is in them; refused with HF_LOCKED while locks live, unless forced. */
+HF_API HF_MUST_USE hf_status hf_store_uninstall(const char *url, bool force, hf_error *err);
+
+/* Writes the SQL that either would run, for an administrator to read and run, piece by piece to the sink. Connects to nothing. */
+HF_API HF_MUST_USE hf_status hf_store_install_sql(const char *url, bool uninstall, const char *role,
+                                                  void (*sink)(void *context, const char *text),
+                                                  void *context, hf_error *err);
+
 /* Runs a batch. HF_OK: it is committed and every op has its answer. HF_UNSURE: it may have been committed; run it
  * again with the same request ids to find out. Anything else: nothing was done. Threads may share a store. */
 HF_API HF_MUST_USE hf_status hf_store_execute(hf_store *store, hf_batch *batch, hf_error *err);

@@ -1,33 +1,81 @@
 /* SPDX-License-Identifier: MIT */
-/* One face over SQL databases: connections, prepared statements, typed binds and results. It begins with SQLite. Every error
- * comes as a status and a sentence. Stores and records use nothing else: no client library's header leaves this folder. */
+/* One face over SQL databases (SQLite, PostgreSQL, MariaDB and MySQL): connections, statements, typed values in and out, several
+ * statements in one round trip, errors as a status and a sentence. Stores and records use nothing else: no client library's
+ * header leaves this folder.
+ *
+ * A connection is one thread's at a time. What its handle was given for is said by who opens it: SQLite by a file (sqlite.h), the
+ * others by a URL (below) or an application's own handle (postgres.h, mysql.h). */
 #ifndef HF_DB_DB_H
 #define HF_DB_DB_H
 
-#include "base/text.h"
+#include "db/value.h"
 
 #include <holdfast/status.h>
 
 typedef struct hf_db hf_db;
 typedef struct hf_stmt hf_stmt;
-struct sqlite3;
+typedef struct hf_db_driver hf_db_driver;
 
-enum {
-    HF_DB_READ_ONLY = 1, /* changes nothing, not even a leftover of another program */
-    HF_DB_NO_TRACE = 2,  /* with it: takes no locks and leaves no log beside the file, which must have none */
-};
+typedef enum hf_db_kind { HF_DB_SQLITE, HF_DB_POSTGRES, HF_DB_MARIADB, HF_DB_MYSQL } hf_db_kind;
+
+/* What the last failure on a connection was, where a caller may want to act on it. */
+typedef enum hf_failure {
+    HF_FAILURE_OTHER,
+    HF_FAILURE_LOST, /* the connection is gone, or its answer did not come in time; it is of no more use */
+    HF_FAILURE_BUSY, /* waited for another's lock for as long as it may */
+    HF_FAILURE_CONFLICT, /* deadlock, serialization failure, snapshot too old: the transaction may be run again */
+    HF_FAILURE_DUPLICATE, /* a row with that key is there already */
+    HF_FAILURE_MISSING,   /* no such table, schema, function or database */
+    HF_FAILURE_DENIED,    /* may not, or wrong password */
+    HF_FAILURE_READ_ONLY, /* the server or the transaction takes no writes */
+    HF_FAILURE_LIMIT      /* a limit of the server was reached: connections, lock table, disk */
+} hf_failure;
 
 /* How long a statement waits for another connection's transaction, unless told otherwise: then it is HF_BUSY. */
 #define HF_DB_BUSY_US INT64_C(500000)
 
-/* Opens a database file. The file must exist unless it may be created empty (not HF_DB_READ_ONLY). */
-hf_status hf_db_open(const char *path, unsigned flags, hf_db **out, hf_error *err);
+/* How long a connection attempt or a round trip may take before the connection is given up. */
+#define HF_DB_TIMEOUT_US INT64_C(10000000)
 
-/* Borrows an application's own handle: nothing about it is changed, and closing leaves it open. */
-hf_status hf_db_wrap(struct sqlite3 *handle, hf_db **out, hf_error *err);
+typedef struct hf_db_options {
+    int64_t timeout_us; /* 0: HF_DB_TIMEOUT_US */
+    bool pooler;        /* a pooler in transaction mode stands between: nothing outlives a transaction */
+    const char
+        *setup; /* statements run once on each new connection, joined by ";"; NULL: none. Not with a pooler */
+    /* PostgreSQL: settings of the connection, "name=value name=value": sent on connecting; with a pooler they are set for the
+     * transaction by whoever begins it (hf_db_settings gives them back). */
+    const char *settings;
+    const char *password; /* taken from password_file; NULL: the usual places */
+} hf_db_options;
 
-/* Accepts NULL. Statements must have been freed before. */
+/* Connects by URL. The parameters that are holdfast's own have been taken out (db/url.h). The sentence of a failure names user,
+ * host and database, never the password. HF_INVALID: the URL makes no sense. HF_UNAVAILABLE: no connection. */
+hf_status hf_db_connect(const hf_db_driver *driver, const char *url, const hf_db_options *options,
+                        hf_db **out, hf_error *err);
+
+/* Accepts NULL. Statements must have been freed before. A wrapped handle stays open. */
 void hf_db_close(hf_db *db);
+
+hf_db_kind hf_db_kind_of(const hf_db *db);
+int hf_db_version(const hf_db *db); /* 150019, 101119 (MariaDB 10.11.19), 50624 (MySQL 5.6.24), 3040001 */
+hf_failure hf_db_failure(const hf_db *db);
+
+/* Where it is, for a sentence: a file, "the database NAME on HOST"; borrowed. */
+const char *hf_db_path(hf_db *db);
+
+/* False once the connection is lost: all that is left is to close it. */
+bool hf_db_alive(hf_db *db);
+
+/* Whether a transaction is open on the connection; whether it is one that has failed and can only be rolled back. */
+bool hf_db_in_transaction(hf_db *db);
+bool hf_db_transaction_failed(hf_db *db);
+
+/* How long what is sent from now on waits for others' locks (SQLite), or may take before it is cancelled (MySQL without SKIP
+ * LOCKED): then HF_BUSY. 0: not at all (SQLite), without such a bound (MySQL). PostgreSQL has lock_timeout for it. */
+void hf_db_patience(hf_db *db, int64_t us);
+
+/* Asks the server to give up what the connection is waiting for; from any thread. */
+void hf_db_cancel(hf_db *db);
 
 /* Runs SQL text: several statements, no results. */
 hf_status hf_db_run(hf_db *db, const char *sql, hf_error *err);
@@ -35,30 +83,16 @@ hf_status hf_db_run(hf_db *db, const char *sql, hf_error *err);
 /* The first column of the first row of a query, as text in out ("" when there is none). */
 hf_status hf_db_ask(hf_db *db, const char *sql, char *out, size_t size, hf_error *err);
 
-/* The file, or "the database" when it has no name; borrowed. */
-const char *hf_db_path(hf_db *db);
+/* Transactions. A commit whose answer never came is HF_UNSURE. Rolling back also drops what was queued or not read. */
+typedef enum hf_isolation { HF_READ_COMMITTED, HF_REPEATABLE_READ, HF_SERIALIZABLE } hf_isolation;
+hf_status hf_db_begin(hf_db *db, hf_isolation isolation, bool read_only, hf_error *err);
+hf_status hf_db_commit(hf_db *db, hf_error *err);
+hf_status hf_db_rollback(hf_db *db, hf_error *err);
 
-/* Whether a transaction is open on the connection. */
-bool hf_db_in_transaction(hf_db *db);
+/* ---- statements ---- */
 
-/* How long it waits from now on; 0: not at all. */
-void hf_db_patience(hf_db *db, int64_t us);
-
-/* Of the last failure: it was for want of room on the disk; reading or writing failed; a sync failed, after which nothing the
- * operating system said about earlier writes can be believed. */
-bool hf_db_disk_full(hf_db *db);
-bool hf_db_io_failed(hf_db *db);
-bool hf_db_sync_failed(hf_db *db);
-
-/* Pages in the write-ahead log after the last commit of this connection. */
-int hf_db_log_pages(hf_db *db);
-
-/* Copies what the log holds into the database file without waiting for anyone. */
-hf_status hf_db_checkpoint(hf_db *db, hf_error *err);
-
-/* A consistent copy of the whole database into the open, empty database `to`. */
-hf_status hf_db_copy(hf_db *from, hf_db *to, hf_error *err);
-
+/* PostgreSQL: $1, $2 ...; SQLite: ?1 or $1; MySQL: $1 ... are replaced by literals, so a $ that is no parameter must not stand in
+ * the text. Nothing is sent before the first use. The statement COMMIT is known: when its answer never comes it is HF_UNSURE. */
 hf_status hf_stmt_new(hf_db *db, const char *sql, hf_stmt **out, hf_error *err);
 void hf_stmt_free(hf_stmt *stmt);
 
@@ -69,18 +103,34 @@ void hf_stmt_int_or_null(hf_stmt *stmt, int at, int64_t value);
 void hf_stmt_text(hf_stmt *stmt, int at, hf_slice text);
 void hf_stmt_blob(hf_stmt *stmt, int at, const void *bytes, size_t size);
 
-/* The next row: *row is false at the end. */
+/* Binds a table of values (db/value.h) to the parameters `at`, at + 1 ... one a column. PostgreSQL gets an array a column, to be
+ * used as unnest($1, $2 ...). MySQL writes it out where the text says so:
+ *   $1*              the rows, "(1,x'61'),(2,x'62')", for INSERT ... VALUES
+ *   $1(type, id)     a condition, "(type=x'61' AND id=x'62' OR ...)", over as many of its columns as are named
+ * Not SQLite. The list is borrowed until the statement has been sent. An empty list is the caller's to avoid on MySQL. */
+void hf_stmt_list(hf_stmt *stmt, int at, const hf_list *list);
+
+/* Several statements in one round trip, where the database can: queue each (once at a time), send, then step or run each in the
+ * order queued, to its end. When one fails, those after it were not carried out and fail alike. */
+void hf_stmt_queue(hf_stmt *stmt);
+hf_status hf_db_send(hf_db *db, hf_error *err);
+
+/* The next row: *row is false at the end. A statement that is not queued is sent by the first step. */
 hf_status hf_stmt_step(hf_stmt *stmt, bool *row, hf_error *err);
 
-/* Runs a statement without results to its end and resets it. */
+/* Runs a statement to its end, passing over its rows, and resets it. */
 hf_status hf_stmt_run(hf_stmt *stmt, hf_error *err);
 
-/* Columns count from 0. Null reads as 0 or an empty slice. Slices live until the next step or reset. */
+/* Rows the last run found (not only those that came to differ). */
+int64_t hf_stmt_changed(hf_stmt *stmt);
+
+/* Columns count from 0. Null reads as 0 or an empty slice. Slices live until the next step or reset. Numbers are whole: bigint,
+ * int, boolean; the rest is text or bytes. */
 int64_t hf_stmt_column_int(hf_stmt *stmt, int at);
 hf_slice hf_stmt_column_text(hf_stmt *stmt, int at);
 hf_slice hf_stmt_column_blob(hf_stmt *stmt, int at);
 
-/* Ready to be bound and stepped again. */
+/* Ready to be bound and stepped again; rows that were not read are dropped. */
 void hf_stmt_reset(hf_stmt *stmt);
 
 #endif

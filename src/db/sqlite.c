@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The face over SQLite. Its errors become statuses here and nowhere else. */
+#include "db/sqlite.h"
 #include "base/buffer.h"
 #include "base/error.h"
 #include "base/seams.h"
-#include "db/db.h"
+#include "db/driver.h"
 
 #include <errno.h>
 #include <sqlite3.h>
@@ -11,19 +12,32 @@
 #include <time.h>
 #include <unistd.h>
 
-struct hf_db {
+typedef struct sqlite_db {
+    hf_db base;
     sqlite3 *handle;
     bool borrowed;
     bool failed_full, failed_io, failed_sync; /* of the last failure */
     int log_pages;
     int64_t busy_since_us, patience_us;
     unsigned jitter;
-};
+} sqlite_db;
 
-struct hf_stmt {
-    hf_db *db;
+typedef struct sqlite_stmt {
+    hf_stmt base;
     sqlite3_stmt *handle;
-};
+} sqlite_stmt;
+
+static const hf_db_driver driver;
+
+static sqlite_db *of(hf_db *db)
+{
+    return (sqlite_db *)db;
+}
+
+static sqlite3_stmt *handle_of(hf_stmt *stmt)
+{
+    return ((sqlite_stmt *)stmt)->handle;
+}
 
 /* ---- errors ---- */
 
@@ -50,15 +64,15 @@ static hf_status status_of(int code)
     }
 }
 
-const char *hf_db_path(hf_db *db)
+static const char *path_of(hf_db *db)
 {
-    const char *path = sqlite3_db_filename(db->handle, "main");
+    const char *path = sqlite3_db_filename(of(db)->handle, "main");
     return path == NULL || path[0] == '\0' ? "the database" : path;
 }
 
-static hf_status say(hf_db *db, int code, hf_error *err)
+static hf_status say(sqlite_db *db, int code, hf_error *err)
 {
-    const char *path = hf_db_path(db);
+    const char *path = path_of(&db->base);
     switch (code & 0xff) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
@@ -83,12 +97,32 @@ static hf_status say(hf_db *db, int code, hf_error *err)
     }
 }
 
-static hf_status fail(hf_db *db, hf_error *err)
+static hf_failure failure_of(int code)
+{
+    switch (code & 0xff) {
+    case SQLITE_BUSY:
+        return code == SQLITE_BUSY_SNAPSHOT ? HF_FAILURE_CONFLICT : HF_FAILURE_BUSY;
+    case SQLITE_LOCKED:
+        return HF_FAILURE_BUSY;
+    case SQLITE_CONSTRAINT:
+        return code == SQLITE_CONSTRAINT_PRIMARYKEY || code == SQLITE_CONSTRAINT_UNIQUE ? HF_FAILURE_DUPLICATE
+                                                                                        : HF_FAILURE_OTHER;
+    case SQLITE_READONLY:
+        return HF_FAILURE_READ_ONLY;
+    case SQLITE_FULL:
+        return HF_FAILURE_LIMIT;
+    default:
+        return HF_FAILURE_OTHER;
+    }
+}
+
+static hf_status fail(sqlite_db *db, hf_error *err)
 {
     int code = sqlite3_extended_errcode(db->handle);
     int reason = sqlite3_system_errno(db->handle);
     if (code == SQLITE_IOERR_NOMEM)
         code = SQLITE_NOMEM;
+    db->base.failure = failure_of(code);
     db->failed_io = (code & 0xff) == SQLITE_IOERR;
     db->failed_sync = code == SQLITE_IOERR_FSYNC || code == SQLITE_IOERR_DIR_FSYNC;
     db->failed_full = (code & 0xff) == SQLITE_FULL ||
@@ -98,20 +132,20 @@ static hf_status fail(hf_db *db, hf_error *err)
 
 bool hf_db_disk_full(hf_db *db)
 {
-    return db->failed_full;
+    return of(db)->failed_full;
 }
 bool hf_db_io_failed(hf_db *db)
 {
-    return db->failed_io;
+    return of(db)->failed_io;
 }
 bool hf_db_sync_failed(hf_db *db)
 {
-    return db->failed_sync;
+    return of(db)->failed_sync;
 }
 
-void hf_db_patience(hf_db *db, int64_t us)
+static void patience(hf_db *db, int64_t us)
 {
-    db->patience_us = us;
+    of(db)->patience_us = us;
 }
 
 /* ---- connections ---- */
@@ -119,7 +153,7 @@ void hf_db_patience(hf_db *db, int64_t us)
 /* Short sleeps of random length: SQLite's own handler sleeps longer each time, and starves whoever waits longest. */
 static int wait_for_others(void *context, int times)
 {
-    hf_db *db = context;
+    sqlite_db *db = context;
     int64_t now_us = hf_seam.boot_us();
     if (times == 0)
         db->busy_since_us = now_us;
@@ -135,14 +169,15 @@ static int note_log(void *context, sqlite3 *handle, const char *name, int pages)
 {
     (void)handle;
     (void)name;
-    ((hf_db *)context)->log_pages = pages;
+    ((sqlite_db *)context)->log_pages = pages;
     return SQLITE_OK;
 }
 
-static hf_db *db_new(sqlite3 *handle)
+static sqlite_db *db_new(sqlite3 *handle)
 {
-    hf_db *db = hf_alloc(sizeof *db);
+    sqlite_db *db = hf_alloc(sizeof *db);
     if (db != NULL) {
+        db->base = (hf_db){&driver, HF_DB_SQLITE, sqlite3_libversion_number(), HF_FAILURE_OTHER};
         db->handle = handle;
         db->patience_us = HF_DB_BUSY_US;
         db->jitter = (unsigned)(uintptr_t)db ^ (unsigned)getpid() ^ (unsigned)hf_seam.boot_us();
@@ -165,7 +200,7 @@ static char *untouched(const char *path)
     return hf_buffer_take(&uri);
 }
 
-static int open_handle(hf_db *db, const char *path, unsigned flags)
+static int open_handle(sqlite_db *db, const char *path, unsigned flags)
 {
     int mode = flags & HF_DB_READ_ONLY ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
     mode |= SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
@@ -178,9 +213,16 @@ static int open_handle(hf_db *db, const char *path, unsigned flags)
     return code;
 }
 
+static void close_db(hf_db *db)
+{
+    if (!of(db)->borrowed)
+        sqlite3_close_v2(of(db)->handle);
+    hf_free(db);
+}
+
 hf_status hf_db_open(const char *path, unsigned flags, hf_db **out, hf_error *err)
 {
-    hf_db *db = db_new(NULL);
+    sqlite_db *db = db_new(NULL);
     if (db == NULL)
         return hf_fail_memory(err);
     int code = open_handle(db, path, flags);
@@ -189,164 +231,183 @@ hf_status hf_db_open(const char *path, unsigned flags, hf_db **out, hf_error *er
             code == SQLITE_NOMEM || db->handle == NULL
                 ? hf_fail_memory(err)
                 : hf_fail(err, status_of(code), "%s can't be opened: %s.", path, sqlite3_errmsg(db->handle));
-        hf_db_close(db);
+        close_db(&db->base);
         return status;
     }
     sqlite3_busy_handler(db->handle, wait_for_others, db);
     sqlite3_wal_hook(db->handle, note_log, db); /* takes the place of automatic checkpoints */
     sqlite3_db_config(db->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
-    *out = db;
+    *out = &db->base;
     return HF_OK;
 }
 
 hf_status hf_db_wrap(sqlite3 *handle, hf_db **out, hf_error *err)
 {
-    hf_db *db = db_new(handle);
+    sqlite_db *db = db_new(handle);
     if (db == NULL)
         return hf_fail_memory(err);
     db->borrowed = true;
-    *out = db;
+    *out = &db->base;
     return HF_OK;
 }
 
-void hf_db_close(hf_db *db)
+static hf_status run(hf_db *db, const char *sql, hf_error *err)
 {
-    if (db == NULL)
-        return;
-    if (!db->borrowed)
-        sqlite3_close_v2(db->handle);
-    hf_free(db);
+    return sqlite3_exec(of(db)->handle, sql, NULL, NULL, NULL) == SQLITE_OK ? HF_OK : fail(of(db), err);
 }
 
-hf_status hf_db_run(hf_db *db, const char *sql, hf_error *err)
+static hf_status rollback(hf_db *db, hf_error *err)
 {
-    return sqlite3_exec(db->handle, sql, NULL, NULL, NULL) == SQLITE_OK ? HF_OK : fail(db, err);
+    return sqlite3_get_autocommit(of(db)->handle) ? HF_OK : run(db, "ROLLBACK", err);
 }
 
-hf_status hf_db_ask(hf_db *db, const char *sql, char *out, size_t size, hf_error *err)
+static hf_status send(hf_db *db, hf_error *err)
 {
-    hf_stmt *stmt = NULL;
-    bool row = false;
-    out[0] = '\0';
-    hf_status status = hf_stmt_new(db, sql, &stmt, err);
-    if (status != HF_OK || stmt == NULL)
-        return status;
-    status = hf_stmt_step(stmt, &row, err);
-    if (status == HF_OK && row)
-        hf_slice_copy(out, size, hf_stmt_column_text(stmt, 0));
-    hf_stmt_free(stmt);
-    return status;
+    (void)db; /* each statement runs when it is stepped */
+    (void)err;
+    return HF_OK;
 }
 
-bool hf_db_in_transaction(hf_db *db)
+static bool alive(hf_db *db)
 {
-    return sqlite3_get_autocommit(db->handle) == 0;
+    (void)db;
+    return true;
+}
+
+static bool transaction_failed(hf_db *db)
+{
+    (void)db; /* SQLite ends a transaction that can't go on */
+    return false;
+}
+
+static void cancel(hf_db *db)
+{
+    sqlite3_interrupt(of(db)->handle);
+}
+
+static bool in_transaction(hf_db *db)
+{
+    return sqlite3_get_autocommit(of(db)->handle) == 0;
 }
 
 int hf_db_log_pages(hf_db *db)
 {
-    return db->log_pages;
+    return of(db)->log_pages;
 }
 
 hf_status hf_db_checkpoint(hf_db *db, hf_error *err)
 {
-    int code = sqlite3_wal_checkpoint_v2(db->handle, "main", SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
-    return code == SQLITE_OK || (code & 0xff) == SQLITE_BUSY ? HF_OK : fail(db, err);
+    int code = sqlite3_wal_checkpoint_v2(of(db)->handle, "main", SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+    return code == SQLITE_OK || (code & 0xff) == SQLITE_BUSY ? HF_OK : fail(of(db), err);
 }
 
 hf_status hf_db_copy(hf_db *from, hf_db *to, hf_error *err)
 {
-    sqlite3_backup *backup = sqlite3_backup_init(to->handle, "main", from->handle, "main");
+    sqlite3_backup *backup = sqlite3_backup_init(of(to)->handle, "main", of(from)->handle, "main");
     if (backup == NULL)
-        return fail(to, err);
+        return fail(of(to), err);
     sqlite3_backup_step(backup, -1);
-    return sqlite3_backup_finish(backup) == SQLITE_OK ? HF_OK : fail(to, err);
+    return sqlite3_backup_finish(backup) == SQLITE_OK ? HF_OK : fail(of(to), err);
 }
 
 /* ---- statements ---- */
 
-hf_status hf_stmt_new(hf_db *db, const char *sql, hf_stmt **out, hf_error *err)
+static hf_status stmt_new(hf_db *db, const char *sql, hf_stmt **out, hf_error *err)
 {
-    hf_stmt *stmt = hf_alloc(sizeof *stmt);
+    sqlite_stmt *stmt = hf_alloc(sizeof *stmt);
     if (stmt == NULL)
         return hf_fail_memory(err);
-    stmt->db = db;
-    if (sqlite3_prepare_v3(db->handle, sql, -1, SQLITE_PREPARE_PERSISTENT, &stmt->handle, NULL) !=
+    stmt->base.db = db;
+    if (sqlite3_prepare_v3(of(db)->handle, sql, -1, SQLITE_PREPARE_PERSISTENT, &stmt->handle, NULL) !=
         SQLITE_OK) {
         hf_free(stmt);
-        return fail(db, err);
+        return fail(of(db), err);
     }
-    *out = stmt;
+    *out = &stmt->base;
     return HF_OK;
 }
 
-void hf_stmt_free(hf_stmt *stmt)
+static void stmt_free(hf_stmt *stmt)
 {
-    if (stmt == NULL)
-        return;
-    sqlite3_finalize(stmt->handle);
+    sqlite3_finalize(handle_of(stmt));
     hf_free(stmt);
 }
 
-void hf_stmt_int(hf_stmt *stmt, int at, int64_t value)
+static void bind(hf_stmt *stmt, int at, hf_value_kind kind, const hf_value *value)
 {
-    sqlite3_bind_int64(stmt->handle, at, value);
-}
-
-void hf_stmt_int_or_null(hf_stmt *stmt, int at, int64_t value)
-{
-    if (value == 0)
-        sqlite3_bind_null(stmt->handle, at);
+    if (value->null)
+        sqlite3_bind_null(handle_of(stmt), at);
+    else if (kind == HF_VALUE_INT)
+        sqlite3_bind_int64(handle_of(stmt), at, value->number);
+    else if (kind == HF_VALUE_TEXT)
+        sqlite3_bind_text(handle_of(stmt), at, value->bytes.at, (int)value->bytes.size, SQLITE_STATIC);
     else
-        sqlite3_bind_int64(stmt->handle, at, value);
+        sqlite3_bind_blob(handle_of(stmt), at, value->bytes.at, (int)value->bytes.size, SQLITE_STATIC);
 }
 
-void hf_stmt_text(hf_stmt *stmt, int at, hf_slice text)
+static void queue(hf_stmt *stmt)
 {
-    if (text.size == 0)
-        sqlite3_bind_null(stmt->handle, at);
-    else
-        sqlite3_bind_text(stmt->handle, at, text.at, (int)text.size, SQLITE_STATIC);
+    (void)stmt;
 }
 
-void hf_stmt_blob(hf_stmt *stmt, int at, const void *bytes, size_t size)
+static hf_status step(hf_stmt *stmt, bool *row, hf_error *err)
 {
-    sqlite3_bind_blob(stmt->handle, at, bytes, (int)size, SQLITE_STATIC);
-}
-
-hf_status hf_stmt_step(hf_stmt *stmt, bool *row, hf_error *err)
-{
-    int code = sqlite3_step(stmt->handle);
+    int code = sqlite3_step(handle_of(stmt));
     *row = code == SQLITE_ROW;
-    return code == SQLITE_ROW || code == SQLITE_DONE ? HF_OK : fail(stmt->db, err);
+    return code == SQLITE_ROW || code == SQLITE_DONE ? HF_OK : fail(of(stmt->db), err);
 }
 
-hf_status hf_stmt_run(hf_stmt *stmt, hf_error *err)
+static int64_t changed(hf_stmt *stmt)
 {
-    bool row;
-    hf_status status = hf_stmt_step(stmt, &row, err);
-    hf_stmt_reset(stmt);
-    return status;
+    return sqlite3_changes64(of(stmt->db)->handle);
 }
 
-int64_t hf_stmt_column_int(hf_stmt *stmt, int at)
+static int64_t column_int(hf_stmt *stmt, int at)
 {
-    return sqlite3_column_int64(stmt->handle, at);
+    return sqlite3_column_int64(handle_of(stmt), at);
 }
 
-hf_slice hf_stmt_column_text(hf_stmt *stmt, int at)
+static hf_slice column_text(hf_stmt *stmt, int at)
 {
-    const char *text = (const char *)sqlite3_column_text(stmt->handle, at);
-    return (hf_slice){text, text == NULL ? 0 : (size_t)sqlite3_column_bytes(stmt->handle, at)};
+    const char *text = (const char *)sqlite3_column_text(handle_of(stmt), at);
+    return (hf_slice){text, text == NULL ? 0 : (size_t)sqlite3_column_bytes(handle_of(stmt), at)};
 }
 
-hf_slice hf_stmt_column_blob(hf_stmt *stmt, int at)
+static hf_slice column_blob(hf_stmt *stmt, int at)
 {
-    const char *bytes = sqlite3_column_blob(stmt->handle, at);
-    return (hf_slice){bytes, bytes == NULL ? 0 : (size_t)sqlite3_column_bytes(stmt->handle, at)};
+    const char *bytes = sqlite3_column_blob(handle_of(stmt), at);
+    return (hf_slice){bytes, bytes == NULL ? 0 : (size_t)sqlite3_column_bytes(handle_of(stmt), at)};
 }
 
-void hf_stmt_reset(hf_stmt *stmt)
+static void reset(hf_stmt *stmt)
 {
-    sqlite3_reset(stmt->handle);
+    sqlite3_reset(handle_of(stmt));
 }
+
+/* SQLite knows one level, serializable; a transaction that will write says so at once. */
+static const char *const begins[] = {"BEGIN IMMEDIATE", "BEGIN IMMEDIATE", "BEGIN IMMEDIATE",
+                                     "BEGIN",           "BEGIN",           "BEGIN"};
+
+static const hf_db_driver driver = {
+    .close = close_db,
+    .path = path_of,
+    .alive = alive,
+    .in_transaction = in_transaction,
+    .transaction_failed = transaction_failed,
+    .patience = patience,
+    .cancel = cancel,
+    .run = run,
+    .rollback = rollback,
+    .send = send,
+    .begin = begins,
+    .stmt_new = stmt_new,
+    .stmt_free = stmt_free,
+    .bind = bind,
+    .queue = queue,
+    .step = step,
+    .reset = reset,
+    .changed = changed,
+    .column_int = column_int,
+    .column_text = column_text,
+    .column_blob = column_blob,
+};

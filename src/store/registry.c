@@ -8,6 +8,8 @@
 #include "lock/batch.h"
 
 #include <dlfcn.h>
+#include <holdfast/mysql.h>
+#include <holdfast/postgres.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,13 +34,30 @@ static const struct {
     {"https", NULL, "remote"},
 };
 
-static hf_status load_module(const char *name, const hf_store_ops **out, hf_error *err)
+/* Where a module is: in HOLDFAST_MODULES if that is set, else where modules are installed, else beside the program (which is how it is
+ * found before it is installed). False: the name is too long. */
+static bool module_path(const char *name, char *path, size_t size)
 {
     const char *folder = secure_getenv("HOLDFAST_MODULES");
+    int length = snprintf(path, size, "%s/holdfast-%s.so", folder != NULL ? folder : HF_MODULE_DIR, name);
+    if (length < 0 || (size_t)length >= size)
+        return false;
+    if (folder != NULL || access(path, F_OK) == 0)
+        return true;
+    char program[HF_URL_MAX], beside[HF_URL_MAX];
+    ssize_t end = readlink("/proc/self/exe", program, sizeof program - 1);
+    while (end > 0 && program[end - 1] != '/')
+        end--;
+    length = end <= 0 ? -1 : snprintf(beside, sizeof beside, "%.*sholdfast-%s.so", (int)end, program, name);
+    if (length > 0 && (size_t)length < sizeof beside && (size_t)length < size && access(beside, F_OK) == 0)
+        memcpy(path, beside, (size_t)length + 1);
+    return true;
+}
+
+static hf_status load_module(const char *name, const hf_store_module_info **out, hf_error *err)
+{
     char path[HF_URL_MAX];
-    int size =
-        snprintf(path, sizeof path, "%s/holdfast-%s.so", folder != NULL ? folder : HF_MODULE_DIR, name);
-    if (size < 0 || (size_t)size >= sizeof path)
+    if (!module_path(name, path, sizeof path))
         return hf_fail(err, HF_UNAVAILABLE, "The folder of the store modules has too long a name.");
     void *module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     const hf_store_module_info *info = module == NULL ? NULL : dlsym(module, HF_STORE_MODULE_SYMBOL);
@@ -54,7 +73,7 @@ static hf_status load_module(const char *name, const hf_store_ops **out, hf_erro
         return hf_fail(err, HF_UNAVAILABLE,
                        "The module %s is of version %s, the library of %s; install the same version.", path,
                        info->version, HF_VERSION);
-    *out = info->ops; /* a module stays loaded: stores point into it */
+    *out = info; /* a module stays loaded: stores point into it */
     return HF_OK;
 }
 
@@ -67,9 +86,11 @@ static size_t scheme_size(const char *url)
     return url[size] == ':' ? size : 0;
 }
 
-hf_status hf_store_open(const char *url, hf_store **out, hf_error *err)
+/* The table of operations for a URL, and what follows the scheme. */
+static hf_status find(const char *url, const hf_store_ops **ops, const char **rest, hf_error *err)
 {
-    static const char known[] = "sqlite:PATH, memory:, and those of installed modules";
+    static const char known[] =
+        "sqlite:PATH, postgres://..., mysql://..., memory:, and those of other installed modules";
     if (url == NULL || url[0] == '\0')
         return hf_fail(err, HF_INVALID, "No store was named; the stores are %s.", known);
     if (strlen(url) > HF_URL_MAX)
@@ -78,11 +99,13 @@ hf_status hf_store_open(const char *url, hf_store **out, hf_error *err)
     for (size_t i = 0; i < sizeof stores / sizeof stores[0]; i++) {
         if (strlen(stores[i].scheme) != size || strncmp(stores[i].scheme, url, size) != 0)
             continue;
-        const hf_store_ops *ops = stores[i].ops;
-        hf_status status = ops != NULL ? HF_OK : load_module(stores[i].module, &ops, err);
-        if (status != HF_OK)
-            return status;
-        return ops->open(url + size + (url[size] == ':'), out, err);
+        *rest = url + size + (url[size] == ':');
+        *ops = stores[i].ops;
+        const hf_store_module_info *info = NULL;
+        hf_status status = *ops != NULL ? HF_OK : load_module(stores[i].module, &info, err);
+        if (info != NULL)
+            *ops = info->ops;
+        return status;
     }
     /* A URL may carry a password, so no more than its scheme is repeated. */
     if (size == 0 || size > 32 || !hf_text_is_clean(url, size))
@@ -90,6 +113,67 @@ hf_status hf_store_open(const char *url, hf_store **out, hf_error *err)
                        "The store's URL has no scheme: for a file write sqlite:PATH; the stores are %s.",
                        known);
     return hf_fail(err, HF_INVALID, "\"%.*s:\" is no store; the stores are %s.", (int)size, url, known);
+}
+
+hf_status hf_store_open(const char *url, hf_store **out, hf_error *err)
+{
+    const hf_store_ops *ops = NULL;
+    const char *rest = NULL;
+    hf_status status = find(url, &ops, &rest, err);
+    return status != HF_OK ? status : ops->open(rest, out, err);
+}
+
+static hf_status wrap(const char *module, void *handle, const char *names, unsigned flags, hf_store **out,
+                      hf_error *err)
+{
+    const hf_store_module_info *info = NULL;
+    if (handle == NULL)
+        return hf_fail(err, HF_INVALID, "No connection was given.");
+    if (flags != 0)
+        return hf_fail(err, HF_INVALID, "The flags must be 0.");
+    hf_status status = load_module(module, &info, err);
+    return status != HF_OK ? status : info->wrap(handle, names, flags, out, err);
+}
+
+hf_status hf_postgres_wrap(struct pg_conn *connection, const char *names, unsigned flags, hf_store **out,
+                           hf_error *err)
+{
+    return wrap("postgres", connection, names, flags, out, err);
+}
+
+hf_status hf_mysql_wrap(struct st_mysql *connection, const char *names, unsigned flags, hf_store **out,
+                        hf_error *err)
+{
+    return wrap("mysql", connection, names, flags, out, err);
+}
+
+static hf_status install(const char *url, const hf_install_order *order, hf_error *err)
+{
+    const hf_store_ops *ops = NULL;
+    const char *rest = NULL;
+    hf_status status = find(url, &ops, &rest, err);
+    if (status == HF_OK && ops->install == NULL)
+        return hf_fail(err, HF_INVALID, "A store of %s: has no tables to install.", ops->scheme);
+    return status != HF_OK ? status : ops->install(rest, order, err);
+}
+
+hf_status hf_store_install(const char *url, const char *role, hf_error *err)
+{
+    return install(url, &(hf_install_order){.role = role}, err);
+}
+
+hf_status hf_store_uninstall(const char *url, bool force, hf_error *err)
+{
+    return install(url, &(hf_install_order){.remove = true, .force = force}, err);
+}
+
+hf_status hf_store_install_sql(const char *url, bool uninstall, const char *role,
+                               void (*sink)(void *context, const char *text), void *context, hf_error *err)
+{
+    return install(url,
+                   &(hf_install_order){
+                       .remove = uninstall, .print = true, .role = role, .sink = sink, .context = context},
+                   err);
 }
 
 /* ---- the checks every call passes ---- */

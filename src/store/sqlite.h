@@ -3,7 +3,7 @@
 #ifndef HF_STORE_SQLITE_H
 #define HF_STORE_SQLITE_H
 
-#include "db/db.h"
+#include "db/sqlite.h"
 #include "lock/apply.h"
 #include "sql/sqlite_statements.h"
 #include "store/store.h"

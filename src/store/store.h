@@ -8,6 +8,16 @@
 #include <pthread.h>
 #include <sys/types.h>
 
+/* What hf_store_install and its kin ask of a store. */
+typedef struct hf_install_order {
+    bool remove;      /* uninstall */
+    bool force;       /* ... also when locks live */
+    bool print;       /* only write the SQL to the sink; no connection is made */
+    const char *role; /* may use the tables afterwards, without rights to change their shape; NULL: nobody new */
+    void (*sink)(void *context, const char *text);
+    void *context;
+} hf_install_order;
+
 typedef struct hf_store_ops {
     const char *scheme; /* what stands before the colon in a URL */
 
@@ -17,6 +27,9 @@ typedef struct hf_store_ops {
     /* The batch has been checked (names, limits, standing alone) before it comes here. HF_OK: committed and every op
      * answered. HF_UNSURE: perhaps committed. Anything else: nothing was done. */
     hf_status (*execute)(hf_store *store, hf_batch *batch, hf_error *err);
+
+    /* Creates, upgrades or removes the tables; NULL: the store has none. */
+    hf_status (*install)(const char *rest, const hf_install_order *order, hf_error *err);
 
     void (*grade)(hf_store *store, hf_grade *out);
     hf_status (*backup)(hf_store *store, const char *path, hf_error *err);
