@@ -8,4 +8,4 @@ __attribute__((visibility("default"))) hf_store_module_info hf_store_module;
 #define MODULE_VERSION HF_VERSION
 #endif
 
-hf_store_module_info hf_store_module = {MODULE_VERSION, &hf_store_memory};
+hf_store_module_info hf_store_module = {MODULE_VERSION, &hf_store_memory, NULL};
