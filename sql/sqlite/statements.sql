@@ -119,7 +119,7 @@ SELECT id, user, name, idle_us, opened_us, expires_us FROM {ns}_session
 SELECT id, at_us, kind, type, resource_id, session, user, actor, fence, reason
   FROM {ns}_event WHERE id > ?1 ORDER BY id LIMIT ?2
 -- name: events_first
-SELECT min(id) FROM {ns}_event
+SELECT ifnull(min(id), 1) FROM {ns}_event
 -- name: types
 SELECT type, policy, ttl_us, ttl_max_us FROM {ns}_type ORDER BY type
 -- name: type_save

@@ -28,31 +28,39 @@
 
 /* ---- a transaction ---- */
 
-static void begin(sqlite_conn *conn, bool nested, bool reads)
+static void begin(sql_conn *conn, bool nested, bool reads)
 {
-    sqlite_do(conn, nested ? SQLITE_DO_SAVEPOINT : reads ? SQLITE_DO_BEGIN_READ : SQLITE_DO_BEGIN);
+    sql_do(conn, nested ? SQLITE_DO_SAVEPOINT : reads ? SQLITE_DO_BEGIN_READ : SQLITE_DO_BEGIN);
 }
 
-void sqlite_undo(sqlite_conn *conn, bool nested)
+void sqlite_undo(sql_conn *conn, bool nested)
 {
     hf_status status = conn->status;
     hf_error *err = conn->err;
-    sqlite_use(conn, NULL);
+    sql_use(conn, NULL);
     if (hf_db_in_transaction(conn->db)) { /* SQLite ends it by itself on some errors */
-        sqlite_do(conn, nested ? SQLITE_DO_SAVEPOINT_ROLLBACK : SQLITE_DO_ROLLBACK);
+        sql_do(conn, nested ? SQLITE_DO_SAVEPOINT_ROLLBACK : SQLITE_DO_ROLLBACK);
         if (nested)
-            sqlite_do(conn, SQLITE_DO_SAVEPOINT_RELEASE);
+            sql_do(conn, SQLITE_DO_SAVEPOINT_RELEASE);
     }
     conn->status = status;
     conn->err = err;
 }
 
+hf_status sqlite_conn_ready(sql_conn *conn, hf_error *err)
+{
+    sql_use(conn, err);
+    for (int i = SQLITE_DO_BEGIN; i <= SQLITE_DO_SAVEPOINT_ROLLBACK; i++)
+        sql_stmt(conn, i);
+    return conn->status;
+}
+
 /* Commits, and tells a commit that failed from one of which nobody knows. */
-void sqlite_commit(sqlite_store *store, sqlite_conn *conn, bool nested)
+void sqlite_commit(sqlite_store *store, sql_conn *conn, bool nested)
 {
     if (conn->status != HF_OK)
         return;
-    sqlite_do(conn, nested ? SQLITE_DO_SAVEPOINT_RELEASE : SQLITE_DO_COMMIT);
+    sql_do(conn, nested ? SQLITE_DO_SAVEPOINT_RELEASE : SQLITE_DO_COMMIT);
     if (conn->status == HF_OK || nested || hf_db_disk_full(conn->db) || !hf_db_io_failed(conn->db))
         return;
     store->broken = true;
@@ -63,7 +71,7 @@ void sqlite_commit(sqlite_store *store, sqlite_conn *conn, bool nested)
                 store->path);
 }
 
-static void work(sqlite_store *store, sqlite_conn *conn, hf_batch *batch, bool no_growth)
+static void work(sqlite_store *store, sql_conn *conn, hf_batch *batch, bool no_growth)
 {
     int64_t now_us = hf_store_now(&store->base, hf_seam.wall_us());
     hf_rows *rows = &conn->rows;
@@ -71,7 +79,7 @@ static void work(sqlite_store *store, sqlite_conn *conn, hf_batch *batch, bool n
         return;
     hf_batch_unanswer(batch);
     if (!hf_rows_reset(rows, batch->count) || !hf_rows_want(rows, batch)) {
-        sqlite_out_of_memory(conn);
+        sql_out_of_memory(conn);
         return;
     }
     rows->no_growth = no_growth;
@@ -82,16 +90,16 @@ static void work(sqlite_store *store, sqlite_conn *conn, hf_batch *batch, bool n
     }
     sqlite_load(conn, rows);
     if (conn->status == HF_OK && !hf_rows_apply(rows, batch, now_us))
-        sqlite_out_of_memory(conn);
+        sql_out_of_memory(conn);
     if (conn->status == HF_OK)
         sqlite_save(conn, rows, now_us);
 }
 
-static hf_status transact(sqlite_store *store, sqlite_conn *conn, hf_batch *batch, bool reads, bool no_growth,
+static hf_status transact(sqlite_store *store, sql_conn *conn, hf_batch *batch, bool reads, bool no_growth,
                           hf_error *err)
 {
     bool nested = store->wrapped && hf_db_in_transaction(conn->db);
-    sqlite_use(conn, err);
+    sql_use(conn, err);
     begin(conn, nested, reads);
     if (conn->status != HF_OK)
         return conn->status;
@@ -99,7 +107,7 @@ static hf_status transact(sqlite_store *store, sqlite_conn *conn, hf_batch *batc
     for (size_t i = 0; nested && i < batch->count; i++)
         batch->ops[i].answer.pending = true;
     if (!reads && !store->wrapped)
-        store->pages = sqlite_number(conn, SQLITE_DO_PAGES);
+        store->pages = sql_number(conn, SQLITE_DO_PAGES);
     sqlite_commit(store, conn, nested);
     if (conn->status != HF_OK)
         sqlite_undo(conn, nested);
@@ -126,7 +134,7 @@ static hf_status set_sync(sqlite_store *store, const hf_batch *batch, hf_error *
 /* S3. If another process writes just now, that one will see to it. */
 static void checkpoint_now(sqlite_store *store)
 {
-    sqlite_use(&store->writer, NULL);
+    sql_use(&store->writer, NULL);
     hf_db_patience(store->writer.db, 0);
     begin(&store->writer, false, false);
     if (store->writer.status != HF_OK)
@@ -196,7 +204,7 @@ hf_status sqlite_refuse_broken(const sqlite_store *store, hf_error *err)
 }
 
 /* Waiting for other threads of this process counts like waiting for other processes: half a second in all. False: it is over. */
-static bool enter(sqlite_conn *conn)
+static bool enter(sql_conn *conn)
 {
     int64_t began_us = hf_seam.boot_us();
     struct timespec until;
@@ -220,7 +228,7 @@ static hf_status execute_sqlite(hf_store *base, hf_batch *batch, hf_error *err)
     bool reads = true;
     for (size_t i = 0; i < batch->count; i++)
         reads &= hf_op_reads(batch->ops[i].kind);
-    sqlite_conn *conn = reads && !store->wrapped ? &store->reader : &store->writer;
+    sql_conn *conn = reads && !store->wrapped ? &store->reader : &store->writer;
     if (!enter(conn))
         return hf_fail(err, HF_BUSY, "Others are in the middle of a change of %s; try again.", store->path);
     hf_status status = store->broken ? sqlite_refuse_broken(store, err)
@@ -238,8 +246,8 @@ static void close_sqlite(hf_store *base)
     if (store->writer.db != NULL && store->reader.db != NULL && !store->broken &&
         hf_db_log_pages(store->writer.db) > CHECKPOINT_PAGES / 4)
         checkpoint_now(store);
-    sqlite_conn_done(&store->writer);
-    sqlite_conn_done(&store->reader);
+    sql_conn_done(&store->writer);
+    sql_conn_done(&store->reader);
     pthread_mutex_destroy(&store->writer.mutex);
     pthread_mutex_destroy(&store->reader.mutex);
     hf_free(store);
@@ -352,8 +360,8 @@ static hf_status open_files(sqlite_store *store, hf_error *err)
         return status;
     if (faccessat(AT_FDCWD, store->path, W_OK, AT_EACCESS) != 0)
         return hf_fail(err, HF_UNAVAILABLE, "%s can't be written: %m.", store->path);
-    sqlite_conn_init(&store->writer, NULL, store->names);
-    sqlite_conn_init(&store->reader, NULL, store->names);
+    sql_conn_init(&store->writer, NULL, store->names, sqlite_do_sql);
+    sql_conn_init(&store->reader, NULL, store->names, sqlite_do_sql);
     status = hf_db_open(store->path, 0, &store->writer.db, err);
     if (status == HF_OK)
         status = prepare(store->writer.db, store->path, err);
@@ -409,7 +417,7 @@ hf_status hf_sqlite_wrap(struct sqlite3 *handle, const char *names, unsigned fla
     store->wrapped = true;
     memcpy(store->path, "the application's database", 27);
     hf_status status = set_names(store, names == NULL ? "holdfast" : names, err);
-    sqlite_conn_init(&store->writer, NULL, store->names);
+    sql_conn_init(&store->writer, NULL, store->names, sqlite_do_sql);
     if (status == HF_OK)
         status = hf_db_wrap(handle, &store->writer.db, err);
     if (status == HF_OK && (flags & HF_SQLITE_INSTALL))

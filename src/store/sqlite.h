@@ -4,8 +4,8 @@
 #define HF_STORE_SQLITE_H
 
 #include "db/sqlite.h"
-#include "lock/apply.h"
 #include "sql/sqlite_statements.h"
+#include "store/sql_conn.h"
 #include "store/store.h"
 #include "store/sweep.h"
 
@@ -14,24 +14,12 @@
 
 #define SQLITE_NAMES_MAX 32
 
-/* A connection with its statements, made when first used. Errors stick in status and err until the next use_begin, so that
- * rows can be moved without a check after each line. */
-typedef struct sqlite_conn {
-    hf_db *db;
-    const char *names;
-    hf_stmt *stmts[SQLITE_DO_COUNT];
-    pthread_mutex_t mutex;
-    hf_rows rows;
-    hf_status status;
-    hf_error *err;
-} sqlite_conn;
-
 typedef struct sqlite_store {
     hf_store base;
     char path[PATH_MAX];
     char names[SQLITE_NAMES_MAX];
-    sqlite_conn writer;
-    sqlite_conn reader;    /* unused when wrapped */
+    sql_conn writer;
+    sql_conn reader;       /* unused when wrapped */
     bool wrapped;          /* the application's own handle */
     atomic_bool broken;    /* a sync failed: nothing more is acknowledged until it is opened anew */
     bool low;              /* the disk is full and the reserve given up: what needs room is refused */
@@ -42,41 +30,25 @@ typedef struct sqlite_store {
 } sqlite_store;
 
 /* sqlite.c: ending a transaction. A commit that failed in the middle is HF_UNSURE, and breaks the store. */
-void sqlite_commit(sqlite_store *store, sqlite_conn *conn, bool nested);
-void sqlite_undo(sqlite_conn *conn, bool nested);
+void sqlite_commit(sqlite_store *store, sql_conn *conn, bool nested);
+void sqlite_undo(sql_conn *conn, bool nested);
 hf_status sqlite_refuse_broken(const sqlite_store *store, hf_error *err);
 
-/* sqlite_conn.c: statements, with the error that sticks. */
-void sqlite_conn_init(sqlite_conn *conn, hf_db *db, const char *names);
-hf_status sqlite_conn_ready(sqlite_conn *conn, hf_error *err);
-void sqlite_conn_done(sqlite_conn *conn);
-void sqlite_use(sqlite_conn *conn, hf_error *err);
-/* The statement, ready to be bound; NULL when something failed before. */
-hf_stmt *sqlite_stmt(sqlite_conn *conn, int which);
-/* True: there is a row. At the end or on failure it has been reset. */
-bool sqlite_next(sqlite_conn *conn, hf_stmt *stmt);
-void sqlite_run(sqlite_conn *conn, hf_stmt *stmt);
-/* Runs a statement that takes and gives nothing. */
-void sqlite_do(sqlite_conn *conn, int which);
-/* SQL text with {ns} replaced; hf_free it. NULL: memory is out. */
-char *sqlite_name(const char *sql, const char *names);
-void sqlite_out_of_memory(sqlite_conn *conn);
+/* What ends a transaction must not fail for want of memory, so it is made ready beforehand. */
+hf_status sqlite_conn_ready(sql_conn *conn, hf_error *err);
 
 /* sqlite_rows.c: moving rows between the tables and a working set. */
-void sqlite_load(sqlite_conn *conn, hf_rows *rows);
-void sqlite_save(sqlite_conn *conn, hf_rows *rows, int64_t now_us);
-/* The first column of a statement that takes nothing; 0 when there is no row. */
-int64_t sqlite_number(sqlite_conn *conn, int which);
+void sqlite_load(sql_conn *conn, hf_rows *rows);
+void sqlite_save(sql_conn *conn, hf_rows *rows, int64_t now_us);
 /* No fence up to this one is given again, whatever becomes of anchors and clocks. */
-void sqlite_raise_floor(sqlite_conn *conn, int64_t floor);
-hf_status sqlite_policy_unknown(const char *type, const char *policy, hf_error *err);
-hf_session_row *sqlite_load_session(sqlite_conn *conn, hf_rows *rows, const char *id);
-void sqlite_load_anchors(sqlite_conn *conn,
+void sqlite_raise_floor(sql_conn *conn, int64_t floor);
+hf_session_row *sqlite_load_session(sql_conn *conn, hf_rows *rows, const char *id);
+void sqlite_load_anchors(sql_conn *conn,
                          hf_rows *rows); /* of all resources of the set, without their locks */
-void sqlite_load_session_locks(sqlite_conn *conn, hf_rows *rows, hf_session_row *row, size_t limit);
+void sqlite_load_session_locks(sql_conn *conn, hf_rows *rows, hf_session_row *row, size_t limit);
 
 /* sqlite_query.c: what stands alone. */
-void sqlite_do_alone(sqlite_store *store, sqlite_conn *conn, hf_batch *batch, int64_t now_us);
+void sqlite_do_alone(sqlite_store *store, sql_conn *conn, hf_batch *batch, int64_t now_us);
 
 /* sqlite_file.c: what may be opened, and the reserve that is given up when the disk is full. */
 hf_status sqlite_file_check(const char *path, bool *exists, hf_error *err);

@@ -8,88 +8,57 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A column copied into the set's arena. */
-static hf_slice keep(sqlite_conn *conn, hf_rows *rows, hf_stmt *stmt, int at)
-{
-    hf_slice out;
-    if (!hf_arena_copy(&rows->arena, hf_stmt_column_text(stmt, at), &out))
-        sqlite_out_of_memory(conn);
-    return out;
-}
-
 /* ---- loading ---- */
 
-int64_t sqlite_number(sqlite_conn *conn, int which)
+static void load_type(sql_conn *conn, hf_type_row *row)
 {
-    hf_stmt *stmt = sqlite_stmt(conn, which);
-    int64_t number = stmt != NULL && sqlite_next(conn, stmt) ? hf_stmt_column_int(stmt, 0) : 0;
-    if (stmt != NULL)
-        hf_stmt_reset(stmt);
-    return number;
-}
-
-/* As a newer version may have written it. */
-hf_status sqlite_policy_unknown(const char *type, const char *policy, hf_error *err)
-{
-    return hf_fail(err, HF_UNAVAILABLE,
-                   "The policy of %s, %s, is not known to this version; upgrade holdfast.", type, policy);
-}
-
-static void load_type(sqlite_conn *conn, hf_type_row *row)
-{
-    hf_stmt *stmt = sqlite_stmt(conn, SQLITE_DO_TYPE_LOAD);
+    hf_stmt *stmt = sql_stmt(conn, SQLITE_DO_TYPE_LOAD);
     if (stmt == NULL)
         return;
     hf_stmt_text(stmt, 1, hf_slice_of(row->type.type));
-    if (!sqlite_next(conn, stmt))
+    if (!sql_next(conn, stmt))
         return;
-    char policy[32];
-    hf_slice_copy(policy, sizeof policy, hf_stmt_column_text(stmt, 0));
-    row->type.policy = hf_policy_from_name(policy);
-    row->type.ttl_us = hf_stmt_column_int(stmt, 1);
-    row->type.ttl_max_us = hf_stmt_column_int(stmt, 2);
+    sql_read_type(conn, stmt, 0, &row->type);
     hf_stmt_reset(stmt);
-    if (row->type.policy == HF_POLICY_COUNT)
-        conn->status = sqlite_policy_unknown(row->type.type, policy, conn->err);
 }
 
-static void load_session(sqlite_conn *conn, hf_rows *rows, hf_session_row *row)
+static void load_session(sql_conn *conn, hf_rows *rows, hf_session_row *row)
 {
-    hf_stmt *stmt = sqlite_stmt(conn, SQLITE_DO_SESSION_LOAD);
+    hf_stmt *stmt = sql_stmt(conn, SQLITE_DO_SESSION_LOAD);
     if (stmt == NULL)
         return;
     row->loaded = true;
     hf_stmt_text(stmt, 1, (hf_slice){row->id, HF_SESSION_ID_MAX});
-    if (!sqlite_next(conn, stmt))
+    if (!sql_next(conn, stmt))
         return;
     hf_slice key = hf_stmt_column_blob(stmt, 0);
     if (key.size == sizeof row->key_sha256)
         memcpy(row->key_sha256, key.at, key.size);
-    row->user = keep(conn, rows, stmt, 1);
-    row->name = keep(conn, rows, stmt, 2);
+    row->user = sql_keep(conn, rows, stmt, 1);
+    row->name = sql_keep(conn, rows, stmt, 2);
     row->idle_us = hf_stmt_column_int(stmt, 3);
     row->opened_us = hf_stmt_column_int(stmt, 4);
     row->expires_us = hf_stmt_column_int(stmt, 5);
     row->ended_us = hf_stmt_column_int(stmt, 6);
     row->rev = hf_stmt_column_int(stmt, 7);
-    row->caller = keep(conn, rows, stmt, 8);
-    row->request = keep(conn, rows, stmt, 9);
+    row->caller = sql_keep(conn, rows, stmt, 8);
+    row->request = sql_keep(conn, rows, stmt, 9);
     row->stored = row->present = true;
     hf_stmt_reset(stmt);
 }
 
-hf_session_row *sqlite_load_session(sqlite_conn *conn, hf_rows *rows, const char *id)
+hf_session_row *sqlite_load_session(sql_conn *conn, hf_rows *rows, const char *id)
 {
     hf_session_row *row = hf_rows_session(rows, id);
     if (row == NULL)
-        sqlite_out_of_memory(conn);
+        sql_out_of_memory(conn);
     else if (!row->loaded)
         load_session(conn, rows, row);
     return row;
 }
 
 /* The session a column names, loaded. A statement for it may run while another is being stepped. */
-static hf_session_row *session_at(sqlite_conn *conn, hf_rows *rows, hf_stmt *stmt, int at)
+static hf_session_row *session_at(sql_conn *conn, hf_rows *rows, hf_stmt *stmt, int at)
 {
     char id[HF_SESSION_ID_SIZE] = "";
     hf_slice_copy(id, sizeof id, hf_stmt_column_text(stmt, at));
@@ -97,10 +66,10 @@ static hf_session_row *session_at(sqlite_conn *conn, hf_rows *rows, hf_stmt *stm
 }
 
 /* Fills a lock row from the columns mode, fence, since, ends, purpose, request that begin at `at`. */
-static void fill_lock(sqlite_conn *conn, hf_rows *rows, hf_lock_row *row, hf_stmt *stmt, int at)
+static void fill_lock(sql_conn *conn, hf_rows *rows, hf_lock_row *row, hf_stmt *stmt, int at)
 {
     if (row == NULL) {
-        sqlite_out_of_memory(conn);
+        sql_out_of_memory(conn);
         return;
     }
     if (row->stored)
@@ -110,95 +79,95 @@ static void fill_lock(sqlite_conn *conn, hf_rows *rows, hf_lock_row *row, hf_stm
     row->fence = hf_stmt_column_int(stmt, at + 1);
     row->since_us = hf_stmt_column_int(stmt, at + 2);
     row->ends_us = hf_stmt_column_int(stmt, at + 3);
-    row->purpose = keep(conn, rows, stmt, at + 4);
-    row->request = keep(conn, rows, stmt, at + 5);
+    row->purpose = sql_keep(conn, rows, stmt, at + 4);
+    row->request = sql_keep(conn, rows, stmt, at + 5);
     row->stored = row->present = true;
 }
 
-static void load_locks(sqlite_conn *conn, hf_rows *rows, hf_resource_row *row)
+static void load_locks(sql_conn *conn, hf_rows *rows, hf_resource_row *row)
 {
-    hf_stmt *stmt = sqlite_stmt(conn, SQLITE_DO_LOCKS_LOAD);
+    hf_stmt *stmt = sql_stmt(conn, SQLITE_DO_LOCKS_LOAD);
     if (stmt == NULL)
         return;
     hf_stmt_text(stmt, 1, row->type);
     hf_stmt_text(stmt, 2, row->id);
-    while (sqlite_next(conn, stmt)) {
+    while (sql_next(conn, stmt)) {
         hf_session_row *session = session_at(conn, rows, stmt, 0);
         if (conn->status == HF_OK)
             fill_lock(conn, rows, hf_rows_lock(rows, row, session), stmt, 1);
     }
 }
 
-static void load_requests(sqlite_conn *conn, hf_rows *rows, hf_resource_row *row)
+static void load_requests(sql_conn *conn, hf_rows *rows, hf_resource_row *row)
 {
-    hf_stmt *stmt = sqlite_stmt(conn, SQLITE_DO_REQUESTS_LOAD);
+    hf_stmt *stmt = sql_stmt(conn, SQLITE_DO_REQUESTS_LOAD);
     if (stmt == NULL)
         return;
     hf_stmt_text(stmt, 1, row->type);
     hf_stmt_text(stmt, 2, row->id);
-    while (sqlite_next(conn, stmt)) {
+    while (sql_next(conn, stmt)) {
         hf_session_row *session = session_at(conn, rows, stmt, 0);
         hf_request_row *request = conn->status == HF_OK ? hf_rows_request(rows, row, session) : NULL;
         if (request == NULL) {
-            sqlite_out_of_memory(conn);
+            sql_out_of_memory(conn);
             continue;
         }
-        request->message = keep(conn, rows, stmt, 1);
+        request->message = sql_keep(conn, rows, stmt, 1);
         request->at_us = hf_stmt_column_int(stmt, 2);
         request->stored = request->present = true;
     }
 }
 
-static void load_anchor(sqlite_conn *conn, hf_rows *rows, hf_resource_row *row)
+static void load_anchor(sql_conn *conn, hf_rows *rows, hf_resource_row *row)
 {
-    hf_stmt *stmt = sqlite_stmt(conn, SQLITE_DO_RESOURCE_LOAD);
+    hf_stmt *stmt = sql_stmt(conn, SQLITE_DO_RESOURCE_LOAD);
     if (stmt == NULL)
         return;
     hf_stmt_text(stmt, 1, row->type);
     hf_stmt_text(stmt, 2, row->id);
-    if (!sqlite_next(conn, stmt))
+    if (!sql_next(conn, stmt))
         return;
     row->stored = row->present = true;
     row->fence = hf_stmt_column_int(stmt, 0);
     row->rev = hf_stmt_column_int(stmt, 1);
     hf_slice_copy(row->ended_session, sizeof row->ended_session, hf_stmt_column_text(stmt, 2));
     row->ended_fence = hf_stmt_column_int(stmt, 3);
-    row->ended_request = keep(conn, rows, stmt, 4);
+    row->ended_request = sql_keep(conn, rows, stmt, 4);
     row->ended_us = hf_stmt_column_int(stmt, 5);
     hf_stmt_reset(stmt);
 }
 
-void sqlite_load_anchors(sqlite_conn *conn, hf_rows *rows)
+void sqlite_load_anchors(sql_conn *conn, hf_rows *rows)
 {
     for (hf_resource_row *row = rows->resources; row != NULL && conn->status == HF_OK; row = row->next)
         load_anchor(conn, rows, row);
 }
 
-static void read_lost(sqlite_conn *conn, hf_rows *rows, hf_session_row *row, hf_stmt *stmt)
+static void read_lost(sql_conn *conn, hf_rows *rows, hf_session_row *row, hf_stmt *stmt)
 {
-    hf_slice type = keep(conn, rows, stmt, 0), id = keep(conn, rows, stmt, 1);
+    hf_slice type = sql_keep(conn, rows, stmt, 0), id = sql_keep(conn, rows, stmt, 1);
     hf_lost_row *lost = hf_rows_lost_new(rows, row, type, id);
     if (lost == NULL) {
-        sqlite_out_of_memory(conn);
+        sql_out_of_memory(conn);
         return;
     }
     lost->fence = hf_stmt_column_int(stmt, 2);
     lost->at_us = hf_stmt_column_int(stmt, 3);
-    lost->why = keep(conn, rows, stmt, 4);
-    lost->by = keep(conn, rows, stmt, 5);
-    lost->reason = keep(conn, rows, stmt, 6);
+    lost->why = sql_keep(conn, rows, stmt, 4);
+    lost->by = sql_keep(conn, rows, stmt, 5);
+    lost->reason = sql_keep(conn, rows, stmt, 6);
     lost->stored = lost->present = true;
     if (!hf_rows_want_taker(rows, lost))
-        sqlite_out_of_memory(conn);
+        sql_out_of_memory(conn);
 }
 
-static void load_all_lost(sqlite_conn *conn, hf_rows *rows, hf_session_row *row)
+static void load_all_lost(sql_conn *conn, hf_rows *rows, hf_session_row *row)
 {
-    hf_stmt *stmt = sqlite_stmt(conn, SQLITE_DO_LOST_LOAD);
+    hf_stmt *stmt = sql_stmt(conn, SQLITE_DO_LOST_LOAD);
     if (stmt == NULL)
         return;
     hf_stmt_text(stmt, 1, (hf_slice){row->id, HF_SESSION_ID_MAX});
-    while (sqlite_next(conn, stmt))
+    while (sql_next(conn, stmt))
         read_lost(conn, rows, row, stmt);
 }
 
@@ -211,33 +180,33 @@ static bool is_loaded(const hf_loss_row *loss)
 }
 
 /* The losses of one resource each. They are rare: whether there are any at all is asked once a batch. */
-static void load_losses(sqlite_conn *conn, hf_rows *rows)
+static void load_losses(sql_conn *conn, hf_rows *rows)
 {
-    bool any = rows->losses != NULL && sqlite_number(conn, SQLITE_DO_LOST_ANY) != 0;
+    bool any = rows->losses != NULL && sql_number(conn, SQLITE_DO_LOST_ANY) != 0;
     for (hf_loss_row *loss = any ? rows->losses : NULL; loss != NULL; loss = loss->next) {
-        hf_stmt *stmt = is_loaded(loss) ? NULL : sqlite_stmt(conn, SQLITE_DO_LOST_ONE);
+        hf_stmt *stmt = is_loaded(loss) ? NULL : sql_stmt(conn, SQLITE_DO_LOST_ONE);
         if (stmt == NULL)
             continue;
         hf_stmt_text(stmt, 1, (hf_slice){loss->session->id, HF_SESSION_ID_MAX});
         hf_stmt_text(stmt, 2, loss->resource->type);
         hf_stmt_text(stmt, 3, loss->resource->id);
-        while (sqlite_next(conn, stmt))
+        while (sql_next(conn, stmt))
             read_lost(conn, rows, loss->session, stmt);
     }
 }
 
-void sqlite_load_session_locks(sqlite_conn *conn, hf_rows *rows, hf_session_row *row, size_t limit)
+void sqlite_load_session_locks(sql_conn *conn, hf_rows *rows, hf_session_row *row, size_t limit)
 {
-    hf_stmt *stmt = sqlite_stmt(conn, SQLITE_DO_SESSION_LOCKS_LOAD);
+    hf_stmt *stmt = sql_stmt(conn, SQLITE_DO_SESSION_LOCKS_LOAD);
     if (stmt == NULL)
         return;
     hf_stmt_text(stmt, 1, (hf_slice){row->id, HF_SESSION_ID_MAX});
     hf_stmt_int(stmt, 2, limit == 0 ? -1 : (int64_t)limit);
-    while (sqlite_next(conn, stmt)) {
+    while (sql_next(conn, stmt)) {
         hf_resource_row *resource =
             hf_rows_resource(rows, hf_stmt_column_text(stmt, 0), hf_stmt_column_text(stmt, 1), true);
         if (resource == NULL) {
-            sqlite_out_of_memory(conn);
+            sql_out_of_memory(conn);
             continue;
         }
         resource->wanted |= row->wants_anchors;
@@ -246,38 +215,38 @@ void sqlite_load_session_locks(sqlite_conn *conn, hf_rows *rows, hf_session_row 
     }
 }
 
-static void load_opens(sqlite_conn *conn, hf_rows *rows)
+static void load_opens(sql_conn *conn, hf_rows *rows)
 {
     for (hf_open_row *open = rows->opens; open != NULL; open = open->next) {
-        hf_stmt *stmt = sqlite_stmt(conn, SQLITE_DO_SESSION_BY_REQUEST);
+        hf_stmt *stmt = sql_stmt(conn, SQLITE_DO_SESSION_BY_REQUEST);
         if (stmt == NULL)
             return;
         hf_stmt_text(stmt, 1, open->request);
-        if (!sqlite_next(conn, stmt))
+        if (!sql_next(conn, stmt))
             continue;
         open->session = session_at(conn, rows, stmt, 0);
         hf_stmt_reset(stmt);
     }
 }
 
-void sqlite_raise_floor(sqlite_conn *conn, int64_t floor)
+void sqlite_raise_floor(sql_conn *conn, int64_t floor)
 {
-    hf_stmt *stmt = sqlite_stmt(conn, SQLITE_DO_FENCE_FLOOR_RAISE);
+    hf_stmt *stmt = sql_stmt(conn, SQLITE_DO_FENCE_FLOOR_RAISE);
     char text[24];
     if (stmt == NULL)
         return;
     snprintf(text, sizeof text, "%lld", (long long)floor);
     hf_stmt_text(stmt, 1, hf_slice_of(text));
-    sqlite_run(conn, stmt);
+    sql_run(conn, stmt);
 }
 
 /* Requests are rare: whether there are any at all is asked once a batch. */
-static bool any_requests(sqlite_conn *conn)
+static bool any_requests(sql_conn *conn)
 {
-    return sqlite_number(conn, SQLITE_DO_REQUESTS_ANY) != 0;
+    return sql_number(conn, SQLITE_DO_REQUESTS_ANY) != 0;
 }
 
-void sqlite_load(sqlite_conn *conn, hf_rows *rows)
+void sqlite_load(sql_conn *conn, hf_rows *rows)
 {
     for (hf_type_row *row = rows->types; row != NULL; row = row->next)
         load_type(conn, row);
@@ -292,7 +261,7 @@ void sqlite_load(sqlite_conn *conn, hf_rows *rows)
     }
     bool requests = rows->resources != NULL && any_requests(conn);
     if (rows->resources != NULL)
-        rows->fence_floor = sqlite_number(conn, SQLITE_DO_FENCE_FLOOR);
+        rows->fence_floor = sql_number(conn, SQLITE_DO_FENCE_FLOOR);
     for (hf_resource_row *row = rows->resources; row != NULL && conn->status == HF_OK; row = row->next) {
         if (row->wanted) {
             load_anchor(conn, rows, row);
@@ -307,9 +276,9 @@ void sqlite_load(sqlite_conn *conn, hf_rows *rows)
 
 /* ---- saving ---- */
 
-static void save_session(sqlite_conn *conn, const hf_session_row *row)
+static void save_session(sql_conn *conn, const hf_session_row *row)
 {
-    hf_stmt *stmt = sqlite_stmt(conn, row->stored ? SQLITE_DO_SESSION_UPDATE : SQLITE_DO_SESSION_INSERT);
+    hf_stmt *stmt = sql_stmt(conn, row->stored ? SQLITE_DO_SESSION_UPDATE : SQLITE_DO_SESSION_INSERT);
     if (stmt == NULL)
         return;
     hf_stmt_text(stmt, 1, (hf_slice){row->id, HF_SESSION_ID_MAX});
@@ -329,14 +298,14 @@ static void save_session(sqlite_conn *conn, const hf_session_row *row)
         hf_stmt_text(stmt, 10, row->request);
         hf_stmt_int(stmt, 11, row->rev);
     }
-    sqlite_run(conn, stmt);
+    sql_run(conn, stmt);
 }
 
-static void save_lost(sqlite_conn *conn, const hf_lost_row *row)
+static void save_lost(sql_conn *conn, const hf_lost_row *row)
 {
     if (!row->changed || (!row->present && !row->stored))
         return;
-    hf_stmt *stmt = sqlite_stmt(conn, row->present ? SQLITE_DO_LOST_SAVE : SQLITE_DO_LOST_DELETE);
+    hf_stmt *stmt = sql_stmt(conn, row->present ? SQLITE_DO_LOST_SAVE : SQLITE_DO_LOST_DELETE);
     if (stmt == NULL)
         return;
     hf_stmt_text(stmt, 1, (hf_slice){row->session->id, HF_SESSION_ID_MAX});
@@ -349,14 +318,14 @@ static void save_lost(sqlite_conn *conn, const hf_lost_row *row)
         hf_stmt_text(stmt, 7, row->by);
         hf_stmt_text(stmt, 8, row->reason);
     }
-    sqlite_run(conn, stmt);
+    sql_run(conn, stmt);
 }
 
-static void save_anchor(sqlite_conn *conn, const hf_resource_row *row)
+static void save_anchor(sql_conn *conn, const hf_resource_row *row)
 {
     if (!row->changed || !row->present)
         return;
-    hf_stmt *stmt = sqlite_stmt(conn, row->stored ? SQLITE_DO_RESOURCE_UPDATE : SQLITE_DO_RESOURCE_INSERT);
+    hf_stmt *stmt = sql_stmt(conn, row->stored ? SQLITE_DO_RESOURCE_UPDATE : SQLITE_DO_RESOURCE_INSERT);
     if (stmt == NULL)
         return;
     hf_stmt_text(stmt, 1, row->type);
@@ -369,16 +338,16 @@ static void save_anchor(sqlite_conn *conn, const hf_resource_row *row)
     hf_stmt_int_or_null(stmt, 6, row->ended_fence);
     hf_stmt_text(stmt, 7, row->ended_request);
     hf_stmt_int_or_null(stmt, 8, row->ended_us);
-    sqlite_run(conn, stmt);
+    sql_run(conn, stmt);
 }
 
-static void save_lock(sqlite_conn *conn, const hf_lock_row *row)
+static void save_lock(sql_conn *conn, const hf_lock_row *row)
 {
     if (!row->changed || (!row->present && !row->stored))
         return;
-    hf_stmt *stmt = sqlite_stmt(conn, !row->present ? SQLITE_DO_LOCK_DELETE
-                                      : row->stored ? SQLITE_DO_LOCK_UPDATE
-                                                    : SQLITE_DO_LOCK_INSERT);
+    hf_stmt *stmt = sql_stmt(conn, !row->present ? SQLITE_DO_LOCK_DELETE
+                                   : row->stored ? SQLITE_DO_LOCK_UPDATE
+                                                 : SQLITE_DO_LOCK_INSERT);
     if (stmt == NULL)
         return;
     hf_stmt_text(stmt, 1, row->resource->type);
@@ -392,14 +361,14 @@ static void save_lock(sqlite_conn *conn, const hf_lock_row *row)
         hf_stmt_text(stmt, 8, row->purpose);
         hf_stmt_text(stmt, 9, row->request);
     }
-    sqlite_run(conn, stmt);
+    sql_run(conn, stmt);
 }
 
-static void save_request(sqlite_conn *conn, const hf_request_row *row)
+static void save_request(sql_conn *conn, const hf_request_row *row)
 {
     if (!row->changed || (!row->present && !row->stored))
         return;
-    hf_stmt *stmt = sqlite_stmt(conn, row->present ? SQLITE_DO_REQUEST_SAVE : SQLITE_DO_REQUEST_DELETE);
+    hf_stmt *stmt = sql_stmt(conn, row->present ? SQLITE_DO_REQUEST_SAVE : SQLITE_DO_REQUEST_DELETE);
     if (stmt == NULL)
         return;
     hf_stmt_text(stmt, 1, row->resource->type);
@@ -409,12 +378,12 @@ static void save_request(sqlite_conn *conn, const hf_request_row *row)
         hf_stmt_text(stmt, 4, row->message);
         hf_stmt_int(stmt, 5, row->at_us);
     }
-    sqlite_run(conn, stmt);
+    sql_run(conn, stmt);
 }
 
-static void save_event(sqlite_conn *conn, const hf_event_row *row, int64_t now_us)
+static void save_event(sql_conn *conn, const hf_event_row *row, int64_t now_us)
 {
-    hf_stmt *stmt = sqlite_stmt(conn, SQLITE_DO_EVENT_INSERT);
+    hf_stmt *stmt = sql_stmt(conn, SQLITE_DO_EVENT_INSERT);
     if (stmt == NULL)
         return;
     hf_stmt_int(stmt, 1, now_us);
@@ -426,7 +395,7 @@ static void save_event(sqlite_conn *conn, const hf_event_row *row, int64_t now_u
     hf_stmt_text(stmt, 7, row->actor);
     hf_stmt_int_or_null(stmt, 8, row->fence);
     hf_stmt_text(stmt, 9, row->reason);
-    sqlite_run(conn, stmt);
+    sql_run(conn, stmt);
 }
 
 static int canonical(const void *a, const void *b)
@@ -437,13 +406,13 @@ static int canonical(const void *a, const void *b)
 }
 
 /* The resources of the set in canonical order. */
-static hf_resource_row **sorted(sqlite_conn *conn, hf_rows *rows)
+static hf_resource_row **sorted(sql_conn *conn, hf_rows *rows)
 {
     if (rows->resources_count == 0)
         return NULL;
     hf_resource_row **out = hf_arena_alloc(&rows->arena, rows->resources_count * sizeof *out), **at = out;
     if (out == NULL) {
-        sqlite_out_of_memory(conn);
+        sql_out_of_memory(conn);
         return NULL;
     }
     for (hf_resource_row *row = rows->resources; row != NULL; row = row->next)
@@ -453,7 +422,7 @@ static hf_resource_row **sorted(sqlite_conn *conn, hf_rows *rows)
     return out;
 }
 
-void sqlite_save(sqlite_conn *conn, hf_rows *rows, int64_t now_us)
+void sqlite_save(sql_conn *conn, hf_rows *rows, int64_t now_us)
 {
     hf_resource_row **resources = sorted(conn, rows);
     size_t count = resources == NULL ? 0 : rows->resources_count;

@@ -22,7 +22,7 @@ static const sqlite_schema schema = {steps, sizeof steps / sizeof steps[0]};
 /* One value asked of the database; names are spliced in, never values. */
 static hf_status ask(hf_db *db, const char *names, const char *sql, char *out, size_t size, hf_error *err)
 {
-    char *named = sqlite_name(sql, names);
+    char *named = sql_name(sql, names, "");
     hf_status status = named == NULL ? hf_fail_memory(err) : hf_db_ask(db, named, out, size, err);
     hf_free(named);
     return status;
@@ -105,7 +105,7 @@ hf_status sqlite_schema_check(hf_db *db, const char *path, const char *names, bo
 static hf_status take_step(hf_db *db, const char *names, const char *step, int version, hf_error *err)
 {
     char meta[128];
-    char *sql = sqlite_name(step, names);
+    char *sql = sql_name(step, names, "");
     hf_status status = sql == NULL ? hf_fail_memory(err) : hf_db_run(db, sql, err);
     hf_free(sql);
     if (status != HF_OK)
@@ -159,7 +159,7 @@ static hf_status copy_to(sqlite_store *store, const char *path, hf_error *err)
     char answer[64];
     hf_status status = hf_db_open(path, 0, &to, err);
     if (status == HF_OK) {
-        sqlite_conn *conn = store->wrapped ? &store->writer : &store->reader;
+        sql_conn *conn = store->wrapped ? &store->writer : &store->reader;
         pthread_mutex_lock(&conn->mutex);
         status =
             hf_db_in_transaction(conn->db)
@@ -246,19 +246,18 @@ static hf_status attach(hf_db *db, const char *path, hf_error *err)
     return status;
 }
 
-static void replace_rows(sqlite_store *store, sqlite_conn *conn, const char *sql)
+static void replace_rows(sqlite_store *store, sql_conn *conn, const char *sql)
 {
-    sqlite_do(conn, SQLITE_DO_BEGIN);
-    int64_t last = sqlite_number(conn, SQLITE_DO_EVENTS_LAST),
-            fence = sqlite_number(conn, SQLITE_DO_FENCE_LAST),
-            floor = sqlite_number(conn, SQLITE_DO_FENCE_FLOOR_FROM);
+    sql_do(conn, SQLITE_DO_BEGIN);
+    int64_t last = sql_number(conn, SQLITE_DO_EVENTS_LAST), fence = sql_number(conn, SQLITE_DO_FENCE_LAST),
+            floor = sql_number(conn, SQLITE_DO_FENCE_FLOOR_FROM);
     if (conn->status == HF_OK)
         conn->status = hf_db_run(conn->db, sql, conn->err);
-    hf_stmt *stmt = sqlite_stmt(conn, SQLITE_DO_EVENT_RESTORED);
+    hf_stmt *stmt = sql_stmt(conn, SQLITE_DO_EVENT_RESTORED);
     if (stmt != NULL) {
         hf_stmt_int(stmt, 1, last);
         hf_stmt_int(stmt, 2, hf_store_now(&store->base, hf_seam.wall_us()));
-        sqlite_run(conn, stmt);
+        sql_run(conn, stmt);
     }
     sqlite_raise_floor(conn, fence > floor ? fence : floor);
     sqlite_commit(store, conn, false);
@@ -268,8 +267,8 @@ static void replace_rows(sqlite_store *store, sqlite_conn *conn, const char *sql
 
 static hf_status restore_from(sqlite_store *store, const char *path, hf_error *err)
 {
-    sqlite_conn *conn = &store->writer;
-    char *sql = sqlite_name(sqlite_restore_sql, store->names);
+    sql_conn *conn = &store->writer;
+    char *sql = sql_name(sqlite_restore_sql, store->names, "");
     hf_status status = sql == NULL ? hf_fail_memory(err) : HF_OK;
     if (status == HF_OK && !store->wrapped &&
         (status = hf_db_run(conn->db, "PRAGMA synchronous = FULL", err)) == HF_OK)
@@ -277,7 +276,7 @@ static hf_status restore_from(sqlite_store *store, const char *path, hf_error *e
     if (status == HF_OK)
         status = attach(conn->db, path, err);
     if (status == HF_OK) {
-        sqlite_use(conn, err);
+        sql_use(conn, err);
         replace_rows(store, conn, sql);
         status = conn->status;
         (void)hf_db_run(conn->db, "DETACH hf_from", NULL);

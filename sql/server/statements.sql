@@ -1,0 +1,475 @@
+-- The statements of the stores on a database server, PostgreSQL and MariaDB/MySQL side by side. What stands before a section is
+-- for both. {ns} is the schema, or the prefix of the tables; {skip} is SKIP LOCKED where the server has it. Lists are bound as
+-- db.h says: unnest($1, $2) or $1(type, id).
+--
+-- A session's columns are always: id, key_sha256, user, name, idle_us, opened_us, expires_us, ended_us, rev, token, request.
+
+-- name: begin
+-- postgres:
+BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE
+-- mysql:
+START TRANSACTION
+-- name: begin_level
+-- mysql:
+SET TRANSACTION ISOLATION LEVEL READ COMMITTED
+-- name: settings
+-- postgres:
+SELECT set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true),
+       set_config('enable_mergejoin', 'off', true), set_config('lock_timeout', '400ms', true),
+       set_config('statement_timeout', '8s', true), set_config('idle_in_transaction_session_timeout', '8s', true)
+-- name: unsynced
+-- postgres:
+SET LOCAL synchronous_commit TO OFF
+-- name: commit
+COMMIT
+-- name: savepoint
+SAVEPOINT holdfast_batch
+-- name: savepoint_release
+-- postgres:
+RELEASE holdfast_batch
+-- mysql:
+RELEASE SAVEPOINT holdfast_batch
+-- name: savepoint_rollback
+ROLLBACK TO SAVEPOINT holdfast_batch
+
+-- Whoever takes locks looks at the policies of their types, which must not change meanwhile.
+-- name: types_share
+-- postgres:
+SELECT pg_try_advisory_xact_lock_shared(hashtextextended('types', hashtext('{ns}')))
+-- mysql:
+SELECT 1 FROM {ns}_meta WHERE name = 'types' LOCK IN SHARE MODE
+-- name: types_own
+-- postgres:
+SELECT pg_advisory_xact_lock(hashtextextended('types', hashtext('{ns}')))
+-- mysql:
+SELECT 1 FROM {ns}_meta WHERE name = 'types' FOR UPDATE
+
+-- Locks the anchors, without waiting for anyone. The third column: 0 it is there and locked, 1 it is not there and nobody else is
+-- making it, 2 someone else has it. MySQL answers only those it could lock; anchors_there tells which there are.
+-- name: anchors
+-- postgres:
+SELECT u.type, u.id,
+       CASE WHEN r.rev IS NOT NULL THEN 0
+            WHEN EXISTS (SELECT 1 FROM {ns}.resource x WHERE x.type = u.type AND x.id = u.id) THEN 2
+            WHEN pg_try_advisory_xact_lock(hashtextextended(u.type || '/' || u.id, hashtext('{ns}'))) THEN 1
+            ELSE 2 END,
+       r.fence, r.rev, r.ended_session, r.ended_fence, r.ended_request, r.ended_us
+  FROM unnest($1, $2) u (type, id)
+  LEFT JOIN LATERAL (SELECT * FROM {ns}.resource WHERE type = u.type AND id = u.id FOR UPDATE SKIP LOCKED) r ON true
+-- mysql:
+SELECT type, id, 0, fence, rev, ended_session, ended_fence, ended_request, ended_us
+  FROM {ns}_resource FORCE INDEX (PRIMARY) WHERE $1(type, id) FOR UPDATE {skip}
+-- name: anchors_there
+-- mysql:
+SELECT type, id, rev FROM {ns}_resource FORCE INDEX (PRIMARY) WHERE $1(type, id)
+
+-- Nobody else opens a session with that request id.
+-- name: opens_try
+-- postgres:
+SELECT u.request, pg_try_advisory_xact_lock(hashtextextended('open ' || u.request, hashtext('{ns}')))
+  FROM unnest($1) u (request)
+-- name: opens
+-- postgres:
+SELECT id, key_sha256, "user", name, idle_us, opened_us, expires_us, ended_us, rev, token, request
+  FROM {ns}.session WHERE request = ANY ($1)
+-- mysql:
+SELECT id, key_sha256, user, name, idle_us, opened_us, expires_us, ended_us, rev, token, request
+  FROM {ns}_session WHERE $1(request)
+
+-- name: sessions_lock
+-- postgres:
+SELECT id, key_sha256, "user", name, idle_us, opened_us, expires_us, ended_us, rev, token, request
+  FROM {ns}.session WHERE id = ANY ($1) ORDER BY id FOR UPDATE SKIP LOCKED
+-- mysql:
+SELECT id, key_sha256, user, name, idle_us, opened_us, expires_us, ended_us, rev, token, request
+  FROM {ns}_session FORCE INDEX (PRIMARY) WHERE $1(id) FOR UPDATE {skip}
+-- name: sessions_load
+-- postgres:
+SELECT id, key_sha256, "user", name, idle_us, opened_us, expires_us, ended_us, rev, token, request
+  FROM {ns}.session WHERE id = ANY ($1)
+-- mysql:
+SELECT id, key_sha256, user, name, idle_us, opened_us, expires_us, ended_us, rev, token, request
+  FROM {ns}_session FORCE INDEX (PRIMARY) WHERE $1(id)
+-- name: locks
+-- postgres:
+SELECT l.type, l.id, l.mode, l.fence, l.since_us, l.ends_us, l.purpose, l.request, l.session,
+       s.key_sha256, s."user", s.name, s.idle_us, s.opened_us, s.expires_us, s.ended_us, s.rev, s.token, s.request
+  FROM unnest($1, $2) u (type, id) JOIN {ns}.lock l ON l.type = u.type AND l.id = u.id
+  LEFT JOIN {ns}.session s ON s.id = l.session
+-- mysql:
+SELECT l.type, l.id, l.mode, l.fence, l.since_us, l.ends_us, l.purpose, l.request, l.session,
+       s.key_sha256, s.user, s.name, s.idle_us, s.opened_us, s.expires_us, s.ended_us, s.rev, s.token, s.request
+  FROM {ns}_lock l FORCE INDEX (PRIMARY) LEFT JOIN {ns}_session s ON s.id = l.session WHERE $1(l.type, l.id)
+-- name: requests
+-- postgres:
+SELECT q.type, q.id, q.message, q.at_us, q.session,
+       s.key_sha256, s."user", s.name, s.idle_us, s.opened_us, s.expires_us, s.ended_us, s.rev, s.token, s.request
+  FROM unnest($1, $2) u (type, id) JOIN {ns}.request q ON q.type = u.type AND q.id = u.id
+  LEFT JOIN {ns}.session s ON s.id = q.session
+-- mysql:
+SELECT q.type, q.id, q.message, q.at_us, q.session,
+       s.key_sha256, s.user, s.name, s.idle_us, s.opened_us, s.expires_us, s.ended_us, s.rev, s.token, s.request
+  FROM {ns}_request q FORCE INDEX (PRIMARY) LEFT JOIN {ns}_session s ON s.id = q.session WHERE $1(q.type, q.id)
+-- Of sessions: what they hold, who asks for it, what they lost.
+-- name: session_locks
+-- postgres:
+SELECT type, id, mode, fence, since_us, ends_us, purpose, request, session
+  FROM {ns}.lock WHERE session = ANY ($1) ORDER BY type, id LIMIT $2
+-- mysql:
+SELECT type, id, mode, fence, since_us, ends_us, purpose, request, session
+  FROM {ns}_lock WHERE $1(session) ORDER BY type, id LIMIT $2
+-- name: session_requests
+-- postgres:
+SELECT DISTINCT q.type, q.id, q.message, q.at_us, q.session,
+       s.key_sha256, s."user", s.name, s.idle_us, s.opened_us, s.expires_us, s.ended_us, s.rev, s.token, s.request
+  FROM {ns}.lock l JOIN {ns}.request q ON q.type = l.type AND q.id = l.id
+  LEFT JOIN {ns}.session s ON s.id = q.session WHERE l.session = ANY ($1)
+-- mysql:
+SELECT DISTINCT q.type, q.id, q.message, q.at_us, q.session,
+       s.key_sha256, s.user, s.name, s.idle_us, s.opened_us, s.expires_us, s.ended_us, s.rev, s.token, s.request
+  FROM {ns}_lock l STRAIGHT_JOIN {ns}_request q ON q.type = l.type AND q.id = l.id
+  LEFT JOIN {ns}_session s ON s.id = q.session WHERE $1(l.session)
+-- name: lost_of
+-- postgres:
+SELECT session, type, id, fence, at_us, why, by_name, reason FROM {ns}.lost WHERE session = ANY ($1)
+-- mysql:
+SELECT session, type, id, fence, at_us, why, by_name, reason FROM {ns}_lost FORCE INDEX (PRIMARY) WHERE $1(session)
+-- name: lost_one
+-- postgres:
+SELECT l.session, l.type, l.id, l.fence, l.at_us, l.why, l.by_name, l.reason
+  FROM unnest($1, $2, $3) u (session, type, id)
+  JOIN {ns}.lost l ON l.session = u.session AND l.type = u.type AND l.id = u.id
+-- mysql:
+SELECT session, type, id, fence, at_us, why, by_name, reason
+  FROM {ns}_lost FORCE INDEX (PRIMARY) WHERE $1(session, type, id)
+-- name: types
+-- postgres:
+SELECT type, policy, ttl_us, ttl_max_us FROM {ns}.type WHERE type = ANY ($1)
+-- mysql:
+SELECT type, policy, ttl_us, ttl_max_us FROM {ns}_type WHERE $1(type)
+-- The store's time, and the highest fence of any anchor that is no more. Asked last: the time is read after the rows are locked.
+-- name: clock
+-- postgres:
+SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
+       (SELECT value::bigint FROM {ns}.meta WHERE name = 'fence_floor')
+-- mysql:
+SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)),
+       (SELECT CAST(value AS SIGNED) FROM {ns}_meta WHERE name = 'fence_floor')
+
+-- Saving.
+-- name: sessions_insert
+-- postgres:
+INSERT INTO {ns}.session (id, key_sha256, "user", name, idle_us, opened_us, expires_us, ended_us, rev, token, request)
+SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+-- mysql:
+INSERT INTO {ns}_session (id, key_sha256, user, name, idle_us, opened_us, expires_us, ended_us, rev, token, request)
+VALUES $1*
+-- name: sessions_update
+-- postgres:
+UPDATE {ns}.session s SET expires_us = u.expires_us, ended_us = u.ended_us, rev = u.rev
+  FROM unnest($1, $7, $8, $9) u (id, expires_us, ended_us, rev) WHERE s.id = u.id
+-- mysql:
+INSERT INTO {ns}_session (id, key_sha256, user, name, idle_us, opened_us, expires_us, ended_us, rev, token, request)
+VALUES $1*
+ON DUPLICATE KEY UPDATE expires_us = VALUES(expires_us), ended_us = VALUES(ended_us), rev = VALUES(rev)
+-- name: anchors_insert
+-- postgres:
+INSERT INTO {ns}.resource (type, id, fence, rev, ended_session, ended_fence, ended_request, ended_us)
+SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8)
+-- mysql:
+INSERT INTO {ns}_resource (type, id, fence, rev, ended_session, ended_fence, ended_request, ended_us) VALUES $1*
+-- name: anchors_update
+-- postgres:
+UPDATE {ns}.resource r
+   SET fence = u.fence, rev = u.rev, ended_session = u.ended_session, ended_fence = u.ended_fence,
+       ended_request = u.ended_request, ended_us = u.ended_us
+  FROM unnest($1, $2, $3, $4, $5, $6, $7, $8)
+       u (type, id, fence, rev, ended_session, ended_fence, ended_request, ended_us)
+ WHERE r.type = u.type AND r.id = u.id
+-- mysql:
+INSERT INTO {ns}_resource (type, id, fence, rev, ended_session, ended_fence, ended_request, ended_us) VALUES $1*
+ON DUPLICATE KEY UPDATE fence = VALUES(fence), rev = VALUES(rev), ended_session = VALUES(ended_session),
+   ended_fence = VALUES(ended_fence), ended_request = VALUES(ended_request), ended_us = VALUES(ended_us)
+-- name: locks_insert
+-- postgres:
+INSERT INTO {ns}.lock (type, id, session, mode, fence, since_us, ends_us, purpose, request)
+SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9)
+-- mysql:
+INSERT INTO {ns}_lock (type, id, session, mode, fence, since_us, ends_us, purpose, request) VALUES $1*
+-- name: locks_update
+-- postgres:
+UPDATE {ns}.lock l
+   SET mode = u.mode, fence = u.fence, since_us = u.since_us, ends_us = u.ends_us, purpose = u.purpose,
+       request = u.request
+  FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9)
+       u (type, id, session, mode, fence, since_us, ends_us, purpose, request)
+ WHERE l.type = u.type AND l.id = u.id AND l.session = u.session
+-- mysql:
+INSERT INTO {ns}_lock (type, id, session, mode, fence, since_us, ends_us, purpose, request) VALUES $1*
+ON DUPLICATE KEY UPDATE mode = VALUES(mode), fence = VALUES(fence), since_us = VALUES(since_us),
+   ends_us = VALUES(ends_us), purpose = VALUES(purpose), request = VALUES(request)
+-- name: locks_delete
+-- postgres:
+DELETE FROM {ns}.lock l USING unnest($1, $2, $3) u (type, id, session)
+ WHERE l.type = u.type AND l.id = u.id AND l.session = u.session
+-- mysql:
+DELETE FROM {ns}_lock WHERE $1(type, id, session)
+-- name: requests_save
+-- postgres:
+INSERT INTO {ns}.request (type, id, session, message, at_us) SELECT * FROM unnest($1, $2, $3, $4, $5)
+ON CONFLICT (type, id, session) DO UPDATE SET message = excluded.message, at_us = excluded.at_us
+-- mysql:
+INSERT INTO {ns}_request (type, id, session, message, at_us) VALUES $1*
+ON DUPLICATE KEY UPDATE message = VALUES(message), at_us = VALUES(at_us)
+-- name: requests_delete
+-- postgres:
+DELETE FROM {ns}.request q USING unnest($1, $2, $3) u (type, id, session)
+ WHERE q.type = u.type AND q.id = u.id AND q.session = u.session
+-- mysql:
+DELETE FROM {ns}_request WHERE $1(type, id, session)
+-- name: lost_save
+-- postgres:
+INSERT INTO {ns}.lost (session, type, id, fence, at_us, why, by_name, reason)
+SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8)
+ON CONFLICT (session, type, id) DO UPDATE
+   SET fence = excluded.fence, at_us = excluded.at_us, why = excluded.why, by_name = excluded.by_name,
+       reason = excluded.reason
+-- mysql:
+INSERT INTO {ns}_lost (session, type, id, fence, at_us, why, by_name, reason) VALUES $1*
+ON DUPLICATE KEY UPDATE fence = VALUES(fence), at_us = VALUES(at_us), why = VALUES(why), by_name = VALUES(by_name),
+   reason = VALUES(reason)
+-- name: lost_delete
+-- postgres:
+DELETE FROM {ns}.lost l USING unnest($1, $2, $3) u (session, type, id)
+ WHERE l.session = u.session AND l.type = u.type AND l.id = u.id
+-- mysql:
+DELETE FROM {ns}_lost WHERE $1(session, type, id)
+-- name: events_insert
+-- postgres:
+INSERT INTO {ns}.event (at_us, kind, type, resource_id, session, "user", actor, fence, reason)
+SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9)
+-- mysql:
+INSERT INTO {ns}_event (at_us, kind, type, resource_id, session, user, actor, fence, reason) VALUES $1*
+
+-- What stands alone. $1 is the time; $2 to $4 the cursor; $5 how many; $6 type, $7 session, $8 user (null: any).
+-- name: list
+-- postgres:
+SELECT l.type, l.id, l.session, l.mode, l.fence, l.since_us, l.ends_us, l.purpose, s."user", s.name, s.expires_us
+  FROM {ns}.lock l JOIN {ns}.session s ON s.id = l.session
+ WHERE (l.type, l.id, l.session) > ($2, $3, $4)
+   AND s.ended_us IS NULL AND s.expires_us > $1 AND (l.ends_us IS NULL OR l.ends_us > $1)
+   AND ($6 IS NULL OR l.type = $6) AND ($7 IS NULL OR l.session = $7) AND ($8 IS NULL OR s."user" = $8)
+ ORDER BY l.type, l.id, l.session LIMIT $5
+-- mysql:
+SELECT l.type, l.id, l.session, l.mode, l.fence, l.since_us, l.ends_us, l.purpose, s.user, s.name, s.expires_us
+  FROM {ns}_lock l FORCE INDEX (PRIMARY) STRAIGHT_JOIN {ns}_session s ON s.id = l.session
+ WHERE l.type >= $2 AND (l.type > $2 OR l.id > $3 OR (l.id = $3 AND l.session > $4))
+   AND s.ended_us IS NULL AND s.expires_us > $1 AND (l.ends_us IS NULL OR l.ends_us > $1)
+   AND ($6 IS NULL OR l.type = $6) AND ($7 IS NULL OR l.session = $7) AND ($8 IS NULL OR s.user = $8)
+ ORDER BY l.type, l.id, l.session LIMIT $5
+-- name: list_type
+-- postgres:
+SELECT l.type, l.id, l.session, l.mode, l.fence, l.since_us, l.ends_us, l.purpose, s."user", s.name, s.expires_us
+  FROM {ns}.lock l JOIN {ns}.session s ON s.id = l.session
+ WHERE l.type = $6 AND (l.type, l.id, l.session) > ($2, $3, $4)
+   AND s.ended_us IS NULL AND s.expires_us > $1 AND (l.ends_us IS NULL OR l.ends_us > $1)
+   AND ($7 IS NULL OR l.session = $7) AND ($8 IS NULL OR s."user" = $8)
+ ORDER BY l.type, l.id, l.session LIMIT $5
+-- mysql:
+SELECT l.type, l.id, l.session, l.mode, l.fence, l.since_us, l.ends_us, l.purpose, s.user, s.name, s.expires_us
+  FROM {ns}_lock l FORCE INDEX (PRIMARY) STRAIGHT_JOIN {ns}_session s ON s.id = l.session
+ WHERE l.type = $6 AND (l.type > $2 OR (l.type = $2 AND l.id > $3) OR (l.type = $2 AND l.id = $3 AND l.session > $4))
+   AND s.ended_us IS NULL AND s.expires_us > $1 AND (l.ends_us IS NULL OR l.ends_us > $1)
+   AND ($7 IS NULL OR l.session = $7) AND ($8 IS NULL OR s.user = $8)
+ ORDER BY l.type, l.id, l.session LIMIT $5
+-- name: list_session
+-- postgres:
+SELECT l.type, l.id, l.session, l.mode, l.fence, l.since_us, l.ends_us, l.purpose, s."user", s.name, s.expires_us
+  FROM {ns}.session s JOIN {ns}.lock l ON l.session = s.id
+ WHERE s.id = $7 AND (l.type, l.id, l.session) > ($2, $3, $4)
+   AND s.ended_us IS NULL AND s.expires_us > $1 AND (l.ends_us IS NULL OR l.ends_us > $1)
+   AND ($6 IS NULL OR l.type = $6) AND ($8 IS NULL OR s."user" = $8)
+ ORDER BY l.type, l.id, l.session LIMIT $5
+-- mysql:
+SELECT l.type, l.id, l.session, l.mode, l.fence, l.since_us, l.ends_us, l.purpose, s.user, s.name, s.expires_us
+  FROM {ns}_session s STRAIGHT_JOIN {ns}_lock l ON l.session = s.id
+ WHERE s.id = $7 AND (l.type > $2 OR (l.type = $2 AND l.id > $3) OR (l.type = $2 AND l.id = $3 AND l.session > $4))
+   AND s.ended_us IS NULL AND s.expires_us > $1 AND (l.ends_us IS NULL OR l.ends_us > $1)
+   AND ($6 IS NULL OR l.type = $6) AND ($8 IS NULL OR s.user = $8)
+ ORDER BY l.type, l.id, l.session LIMIT $5
+-- name: list_user
+-- postgres:
+SELECT l.type, l.id, l.session, l.mode, l.fence, l.since_us, l.ends_us, l.purpose, s."user", s.name, s.expires_us
+  FROM {ns}.session s JOIN {ns}.lock l ON l.session = s.id
+ WHERE s."user" = $8 AND (l.type, l.id, l.session) > ($2, $3, $4)
+   AND s.ended_us IS NULL AND s.expires_us > $1 AND (l.ends_us IS NULL OR l.ends_us > $1)
+   AND ($6 IS NULL OR l.type = $6)
+ ORDER BY l.type, l.id, l.session LIMIT $5
+-- mysql:
+SELECT l.type, l.id, l.session, l.mode, l.fence, l.since_us, l.ends_us, l.purpose, s.user, s.name, s.expires_us
+  FROM {ns}_session s STRAIGHT_JOIN {ns}_lock l ON l.session = s.id
+ WHERE s.user = $8 AND (l.type > $2 OR (l.type = $2 AND l.id > $3) OR (l.type = $2 AND l.id = $3 AND l.session > $4))
+   AND s.ended_us IS NULL AND s.expires_us > $1 AND (l.ends_us IS NULL OR l.ends_us > $1)
+   AND ($6 IS NULL OR l.type = $6)
+ ORDER BY l.type, l.id, l.session LIMIT $5
+-- name: sessions
+-- postgres:
+SELECT id, "user", name, idle_us, opened_us, expires_us FROM {ns}.session
+ WHERE id > $2 AND ended_us IS NULL AND expires_us > $1 AND ($4 IS NULL OR "user" = $4) ORDER BY id LIMIT $3
+-- mysql:
+SELECT id, user, name, idle_us, opened_us, expires_us FROM {ns}_session
+ WHERE id > $2 AND ended_us IS NULL AND expires_us > $1 AND ($4 IS NULL OR user = $4) ORDER BY id LIMIT $3
+-- name: types_all
+-- postgres:
+SELECT type, policy, ttl_us, ttl_max_us FROM {ns}.type ORDER BY type
+-- mysql:
+SELECT type, policy, ttl_us, ttl_max_us FROM {ns}_type ORDER BY type
+-- name: type_save
+-- postgres:
+INSERT INTO {ns}.type (type, policy, ttl_us, ttl_max_us) VALUES ($1, $2, $3, $4)
+ON CONFLICT (type) DO UPDATE
+   SET policy = excluded.policy, ttl_us = excluded.ttl_us, ttl_max_us = excluded.ttl_max_us
+-- mysql:
+INSERT INTO {ns}_type (type, policy, ttl_us, ttl_max_us) VALUES ($1, $2, $3, $4)
+ON DUPLICATE KEY UPDATE policy = VALUES(policy), ttl_us = VALUES(ttl_us), ttl_max_us = VALUES(ttl_max_us)
+-- name: type_live
+-- postgres:
+SELECT EXISTS (SELECT 1 FROM {ns}.lock l JOIN {ns}.session s ON s.id = l.session
+                WHERE l.type = $1 AND s.ended_us IS NULL AND s.expires_us > $2
+                  AND (l.ends_us IS NULL OR l.ends_us > $2))
+-- mysql:
+SELECT EXISTS (SELECT 1 FROM {ns}_lock l JOIN {ns}_session s ON s.id = l.session
+                WHERE l.type = $1 AND s.ended_us IS NULL AND s.expires_us > $2
+                  AND (l.ends_us IS NULL OR l.ends_us > $2))
+
+-- Events get their numbers after their commit, from whoever reads: only committed rows are seen here, and only one numbers at a time,
+-- so no reader passes over one that commits late.
+-- name: events
+-- postgres:
+SELECT seq, at_us, kind, type, resource_id, session, "user", actor, fence, reason
+  FROM {ns}.event WHERE seq > $1 ORDER BY seq LIMIT $2
+-- mysql:
+SELECT seq, at_us, kind, type, resource_id, session, user, actor, fence, reason
+  FROM {ns}_event WHERE seq > $1 ORDER BY seq LIMIT $2
+-- name: events_first
+-- postgres:
+SELECT min(seq) FROM {ns}.event WHERE seq IS NOT NULL
+-- mysql:
+SELECT min(seq) FROM {ns}_event WHERE seq IS NOT NULL
+-- name: events_last
+-- postgres:
+SELECT value::bigint FROM {ns}.meta WHERE name = 'events_to'
+-- mysql:
+SELECT CAST(value AS SIGNED) FROM {ns}_meta WHERE name = 'events_to'
+-- name: events_new
+-- postgres:
+SELECT id FROM {ns}.event WHERE seq IS NULL ORDER BY id LIMIT $1
+-- mysql:
+SELECT id FROM {ns}_event WHERE seq IS NULL ORDER BY id LIMIT $1
+-- name: events_try
+-- postgres:
+SELECT 1 WHERE pg_try_advisory_xact_lock(hashtextextended('events', hashtext('{ns}')))
+-- mysql:
+SELECT 1 FROM {ns}_meta WHERE name = 'events_to' FOR UPDATE {skip}
+-- name: events_number
+-- postgres:
+UPDATE {ns}.event e SET seq = u.seq FROM unnest($1, $2) u (id, seq) WHERE e.id = u.id
+-- mysql:
+INSERT INTO {ns}_event (id, seq, at_us, kind) VALUES $1* ON DUPLICATE KEY UPDATE seq = VALUES(seq)
+
+-- Sweeping.
+-- name: sweep_dead
+-- postgres:
+SELECT id, expires_us FROM {ns}.session
+ WHERE ended_us IS NULL AND expires_us <= $1 AND (expires_us, id) > ($2, $3) ORDER BY expires_us, id LIMIT 1
+-- mysql:
+SELECT id, expires_us FROM {ns}_session
+ WHERE ended_us IS NULL AND expires_us <= $1 AND expires_us >= $2 AND (expires_us > $2 OR id > $3)
+ ORDER BY expires_us, id LIMIT 1
+-- Locks of live sessions whose own bound has come, and any that an acquire left behind while its session was being closed.
+-- name: sweep_spent
+-- postgres:
+SELECT l.type, l.id FROM {ns}.lock l JOIN {ns}.session s ON s.id = l.session
+ WHERE l.ends_us IS NOT NULL AND l.ends_us <= $1 AND s.ended_us IS NULL AND s.expires_us > $1
+ ORDER BY l.ends_us, l.type, l.id, l.session LIMIT $2
+-- mysql:
+SELECT l.type, l.id FROM {ns}_lock l JOIN {ns}_session s ON s.id = l.session
+ WHERE l.ends_us IS NOT NULL AND l.ends_us <= $1 AND s.ended_us IS NULL AND s.expires_us > $1
+ ORDER BY l.ends_us, l.type, l.id, l.session LIMIT $2
+-- name: sweep_left
+-- postgres:
+SELECT l.type, l.id FROM {ns}.session s JOIN {ns}.lock l ON l.session = s.id
+ WHERE s.ended_us <= $1 ORDER BY l.type, l.id LIMIT $2
+-- mysql:
+SELECT l.type, l.id FROM {ns}_session s STRAIGHT_JOIN {ns}_lock l ON l.session = s.id
+ WHERE s.ended_us <= $1 ORDER BY l.type, l.id LIMIT $2
+-- name: sweep_old
+-- postgres:
+SELECT id FROM {ns}.session s
+ WHERE ended_us <= $1 AND NOT EXISTS (SELECT 1 FROM {ns}.lock WHERE session = s.id) ORDER BY ended_us, id LIMIT $2
+-- mysql:
+SELECT id FROM {ns}_session s
+ WHERE ended_us <= $1 AND NOT EXISTS (SELECT 1 FROM {ns}_lock WHERE session = s.id) ORDER BY ended_us, id LIMIT $2
+-- name: sessions_delete
+-- postgres:
+DELETE FROM {ns}.session WHERE id = ANY ($1)
+-- mysql:
+DELETE FROM {ns}_session WHERE $1(id)
+-- name: sessions_lost_delete
+-- postgres:
+DELETE FROM {ns}.lost WHERE session = ANY ($1)
+-- mysql:
+DELETE FROM {ns}_lost WHERE $1(session)
+-- name: sessions_requests_delete
+-- postgres:
+DELETE FROM {ns}.request WHERE session = ANY ($1)
+-- mysql:
+DELETE FROM {ns}_request WHERE $1(session)
+-- name: sweep_anchors
+-- postgres:
+SELECT type, id,
+       (fence <= $1 AND coalesce(ended_us, 0) <= $1
+        AND NOT EXISTS (SELECT 1 FROM {ns}.lock l WHERE l.type = r.type AND l.id = r.id)
+        AND NOT EXISTS (SELECT 1 FROM {ns}.request q WHERE q.type = r.type AND q.id = r.id))::int
+  FROM {ns}.resource r WHERE (type, id) > ($2, $3) ORDER BY type, id LIMIT $4
+-- mysql:
+SELECT type, id,
+       fence <= $1 AND coalesce(ended_us, 0) <= $1
+       AND NOT EXISTS (SELECT 1 FROM {ns}_lock l WHERE l.type = r.type AND l.id = r.id)
+       AND NOT EXISTS (SELECT 1 FROM {ns}_request q WHERE q.type = r.type AND q.id = r.id)
+  FROM {ns}_resource r FORCE INDEX (PRIMARY)
+ WHERE type >= $2 AND (type > $2 OR id > $3) ORDER BY type, id LIMIT $4
+-- Once they are locked: which of them are free still.
+-- name: sweep_free
+-- postgres:
+SELECT r.type, r.id, r.fence FROM unnest($1, $2) u (type, id) JOIN {ns}.resource r ON r.type = u.type AND r.id = u.id
+ WHERE r.fence <= $3 AND coalesce(r.ended_us, 0) <= $3
+   AND NOT EXISTS (SELECT 1 FROM {ns}.lock l WHERE l.type = r.type AND l.id = r.id)
+   AND NOT EXISTS (SELECT 1 FROM {ns}.request q WHERE q.type = r.type AND q.id = r.id)
+-- mysql:
+SELECT r.type, r.id, r.fence FROM {ns}_resource r FORCE INDEX (PRIMARY)
+ WHERE $1(r.type, r.id) AND r.fence <= $3 AND coalesce(r.ended_us, 0) <= $3
+   AND NOT EXISTS (SELECT 1 FROM {ns}_lock l WHERE l.type = r.type AND l.id = r.id)
+   AND NOT EXISTS (SELECT 1 FROM {ns}_request q WHERE q.type = r.type AND q.id = r.id)
+-- name: anchors_delete
+-- postgres:
+DELETE FROM {ns}.resource r USING unnest($1, $2) u (type, id) WHERE r.type = u.type AND r.id = u.id
+-- mysql:
+DELETE FROM {ns}_resource WHERE $1(type, id)
+-- name: floor_raise
+-- postgres:
+INSERT INTO {ns}.meta AS m (name, value) VALUES ('fence_floor', $1)
+ON CONFLICT (name) DO UPDATE SET value = greatest(m.value::bigint, excluded.value::bigint)::text
+-- mysql:
+INSERT INTO {ns}_meta (name, value) VALUES ('fence_floor', $1)
+ON DUPLICATE KEY UPDATE value = greatest(CAST(value AS SIGNED), CAST(VALUES(value) AS SIGNED))
+-- name: meta_get
+-- postgres:
+SELECT value FROM {ns}.meta WHERE name = $1
+-- mysql:
+SELECT value FROM {ns}_meta WHERE name = $1
+-- name: meta_set
+-- postgres:
+INSERT INTO {ns}.meta (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value
+-- mysql:
+INSERT INTO {ns}_meta (name, value) VALUES ($1, $2) ON DUPLICATE KEY UPDATE value = VALUES(value)

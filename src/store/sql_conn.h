@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/* A connection with its statements, made when first used, and the reading of what stands alone (lists, events, types): shared by
+ * all stores on SQL databases. Errors stick in status and err until the next sql_use, so that rows can be moved without a check
+ * after each line. */
+#ifndef HF_STORE_SQL_CONN_H
+#define HF_STORE_SQL_CONN_H
+
+#include "db/db.h"
+#include "lock/apply.h"
+
+#include <pthread.h>
+
+#define SQL_NAMES_SIZE 33 /* of a namespace */
+
+enum { SQL_STMTS_MAX = 80 };
+
+typedef struct sql_conn {
+    hf_db *db;
+    const char *names;           /* what {ns} stands for in the texts */
+    const char *skip;            /* ... and {skip} */
+    const char *const *sql;      /* the texts */
+    const char *const *of_names; /* their names, for messages */
+    hf_stmt *stmts[SQL_STMTS_MAX];
+    pthread_mutex_t mutex; /* of a connection that threads share */
+    hf_rows rows;
+    hf_status status;
+    hf_error *err;
+} sql_conn;
+
+/* The mutex is the caller's to init and destroy. */
+void sql_conn_init(sql_conn *conn, hf_db *db, const char *names, const char *const *sql);
+/* Frees the statements and closes the connection. */
+void sql_conn_done(sql_conn *conn);
+
+void sql_use(sql_conn *conn, hf_error *err);
+/* The statement, ready to be bound; NULL when something failed before. */
+hf_stmt *sql_stmt(sql_conn *conn, int which);
+/* True: there is a row. At the end or on failure it has been reset. */
+bool sql_next(sql_conn *conn, hf_stmt *stmt);
+void sql_run(sql_conn *conn, hf_stmt *stmt);
+/* Runs a statement that takes and gives nothing. */
+void sql_do(sql_conn *conn, int which);
+/* The first column of a statement that takes nothing; 0 when there is no row. */
+int64_t sql_number(sql_conn *conn, int which);
+/* SQL text with {ns} and {skip} replaced; hf_free it. NULL: memory is out. */
+char *sql_name(const char *sql, const char *names, const char *skip);
+void sql_out_of_memory(sql_conn *conn);
+
+/* A column copied into the set's arena. */
+hf_slice sql_keep(sql_conn *conn, hf_rows *rows, hf_stmt *stmt, int at);
+/* A column copied into a zeroed field. */
+void sql_text(hf_stmt *stmt, int at, char *out, size_t size);
+
+/* ---- what stands alone ---- */
+
+/* Which statement asks for what; they take the same parameters in every store (see sql/). */
+typedef struct sql_queries {
+    int list, list_type, list_session, list_user, sessions, events, types, type_live, type_save;
+} sql_queries;
+
+void sql_do_list(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *arena, int64_t now_us);
+void sql_do_sessions(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *arena, int64_t now_us);
+void sql_do_events(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *arena);
+void sql_do_types(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *arena);
+
+/* Reads the policy of a type from the columns policy, ttl_us, ttl_max_us that begin at `at`. One that a newer version wrote fails. */
+void sql_read_type(sql_conn *conn, hf_stmt *stmt, int at, hf_type *type);
+/* Whether locks of that type live. */
+bool sql_locks_live(sql_conn *conn, const sql_queries *ask, const char *type, int64_t now_us);
+void sql_save_type(sql_conn *conn, const sql_queries *ask, const hf_op *op);
+/* Text for a comparison: an empty one must not become null. */
+void sql_bind_from(hf_stmt *stmt, int at, const char *from);
+
+#endif

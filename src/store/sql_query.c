@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+/* What stands alone (lists, events, types) read from an SQL database, for every store on one. */
+#include "base/error.h"
+#include "store/sql_conn.h"
+
+#include <string.h>
+
+static size_t limit_of(const hf_op *op)
+{
+    return op->limit == 0 ? HF_LIST_DEFAULT : op->limit;
+}
+
+/* Room for the values of a page in the batch's arena. */
+static void *page(sql_conn *conn, hf_arena *arena, size_t count, size_t size)
+{
+    void *out = conn->status == HF_OK ? hf_arena_alloc(arena, count * size) : NULL;
+    if (out == NULL)
+        sql_out_of_memory(conn);
+    return out;
+}
+
+/* ---- lists ---- */
+
+static void read_lock(hf_stmt *stmt, hf_lock *out)
+{
+    sql_text(stmt, 0, out->resource.type, sizeof out->resource.type);
+    sql_text(stmt, 1, out->resource.id, sizeof out->resource.id);
+    sql_text(stmt, 2, out->session, sizeof out->session);
+    hf_slice mode = hf_stmt_column_text(stmt, 3);
+    out->mode = mode.size > 0 && mode.at[0] == 's' ? HF_SHARED : HF_EXCLUSIVE;
+    out->fence = hf_stmt_column_int(stmt, 4);
+    out->since_us = hf_stmt_column_int(stmt, 5);
+    out->ends_us = hf_stmt_column_int(stmt, 6);
+    sql_text(stmt, 7, out->purpose, sizeof out->purpose);
+    sql_text(stmt, 8, out->user, sizeof out->user);
+    sql_text(stmt, 9, out->name, sizeof out->name);
+    int64_t expires_us = hf_stmt_column_int(stmt, 10);
+    out->expires_us = out->ends_us != 0 && out->ends_us < expires_us ? out->ends_us : expires_us;
+}
+
+/* Text for a comparison: an empty one must not become null. */
+void sql_bind_from(hf_stmt *stmt, int at, const char *from)
+{
+    if (from[0] == '\0')
+        hf_stmt_text(stmt, at,
+                     (hf_slice){"\001", 1}); /* below every name, as control characters are refused */
+    else
+        hf_stmt_text(stmt, at, hf_slice_of(from));
+}
+
+void sql_do_list(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *arena, int64_t now_us)
+{
+    size_t limit = limit_of(op), count = 0;
+    hf_lock *locks = page(conn, arena, limit, sizeof *locks);
+    hf_stmt *stmt = sql_stmt(conn, op->target != NULL ? ask->list_session
+                                   : op->user != NULL ? ask->list_user
+                                   : op->type != NULL ? ask->list_type
+                                                      : ask->list);
+    if (stmt == NULL)
+        return;
+    hf_stmt_int(stmt, 1, now_us);
+    sql_bind_from(stmt, 2, op->after.resource.type);
+    sql_bind_from(stmt, 3, op->after.resource.id);
+    sql_bind_from(stmt, 4, op->after.session);
+    hf_stmt_int(stmt, 5, (int64_t)limit + 1);
+    hf_stmt_text(stmt, 6, hf_slice_of(op->type));
+    hf_stmt_text(stmt, 7, hf_slice_of(op->target));
+    hf_stmt_text(stmt, 8, hf_slice_of(op->user));
+    while (sql_next(conn, stmt))
+        if (count++ < limit)
+            read_lock(stmt, &locks[count - 1]);
+    op->answer.more = count > limit;
+    op->answer.locks_count = op->answer.more ? limit : count;
+    op->answer.locks = count == 0 ? NULL : locks;
+    if (op->answer.more) {
+        op->answer.next.resource = locks[limit - 1].resource;
+        memcpy(op->answer.next.session, locks[limit - 1].session, sizeof op->answer.next.session);
+    }
+}
+
+void sql_do_sessions(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *arena, int64_t now_us)
+{
+    size_t limit = limit_of(op), count = 0;
+    hf_session_info *sessions = page(conn, arena, limit, sizeof *sessions);
+    hf_stmt *stmt = sql_stmt(conn, ask->sessions);
+    if (stmt == NULL)
+        return;
+    hf_stmt_int(stmt, 1, now_us);
+    sql_bind_from(stmt, 2, op->after.session);
+    hf_stmt_int(stmt, 3, (int64_t)limit + 1);
+    hf_stmt_text(stmt, 4, hf_slice_of(op->user));
+    while (sql_next(conn, stmt)) {
+        if (count++ >= limit)
+            continue;
+        hf_session_info *info = &sessions[count - 1];
+        sql_text(stmt, 0, info->id, sizeof info->id);
+        sql_text(stmt, 1, info->user, sizeof info->user);
+        sql_text(stmt, 2, info->name, sizeof info->name);
+        info->idle_us = hf_stmt_column_int(stmt, 3);
+        info->opened_us = hf_stmt_column_int(stmt, 4);
+        info->expires_us = hf_stmt_column_int(stmt, 5);
+    }
+    op->answer.more = count > limit;
+    op->answer.sessions_count = op->answer.more ? limit : count;
+    op->answer.sessions = count == 0 ? NULL : sessions;
+    if (op->answer.more)
+        memcpy(op->answer.next.session, sessions[limit - 1].id, sizeof op->answer.next.session);
+}
+
+static void read_event(hf_stmt *stmt, hf_event *out)
+{
+    char kind[32];
+    out->seq = hf_stmt_column_int(stmt, 0);
+    out->at_us = hf_stmt_column_int(stmt, 1);
+    sql_text(stmt, 2, kind, sizeof kind);
+    out->kind = hf_event_kind_from_name(kind);
+    sql_text(stmt, 3, out->resource.type, sizeof out->resource.type);
+    sql_text(stmt, 4, out->resource.id, sizeof out->resource.id);
+    sql_text(stmt, 5, out->session, sizeof out->session);
+    sql_text(stmt, 6, out->user, sizeof out->user);
+    sql_text(stmt, 7, out->actor, sizeof out->actor);
+    out->fence = hf_stmt_column_int(stmt, 8);
+    sql_text(stmt, 9, out->reason, sizeof out->reason);
+}
+
+void sql_do_events(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *arena)
+{
+    size_t count = 0;
+    hf_event *events = page(conn, arena, limit_of(op), sizeof *events);
+    hf_stmt *stmt = sql_stmt(conn, ask->events);
+    if (stmt == NULL)
+        return;
+    hf_stmt_int(stmt, 1, op->after_seq);
+    hf_stmt_int(stmt, 2, (int64_t)limit_of(op));
+    while (sql_next(conn, stmt))
+        read_event(stmt, &events[count++]);
+    op->answer.events = count == 0 ? NULL : events;
+    op->answer.events_count = count;
+}
+
+/* ---- types ---- */
+
+void sql_read_type(sql_conn *conn, hf_stmt *stmt, int at, hf_type *type)
+{
+    char policy[32] = "";
+    sql_text(stmt, at, policy, sizeof policy);
+    type->policy = hf_policy_from_name(policy);
+    type->ttl_us = hf_stmt_column_int(stmt, at + 1);
+    type->ttl_max_us = hf_stmt_column_int(stmt, at + 2);
+    if (type->policy == HF_POLICY_COUNT)
+        conn->status = hf_fail(conn->err, HF_UNAVAILABLE,
+                               "The policy of %s, %s, is not known to this version; upgrade holdfast.",
+                               type->type, policy);
+}
+
+void sql_do_types(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *arena)
+{
+    hf_stmt *stmt = sql_stmt(conn, ask->types);
+    size_t count = 0, room = 0;
+    hf_type *types = NULL;
+    while (stmt != NULL && sql_next(conn, stmt)) {
+        if (count == room) {
+            room = room == 0 ? 16 : room * 2;
+            hf_type *more = page(conn, arena, room, sizeof *more);
+            if (more == NULL)
+                break;
+            if (count > 0)
+                memcpy(more, types, count * sizeof *types);
+            types = more;
+        }
+        hf_type *type = &types[count++];
+        sql_text(stmt, 0, type->type, sizeof type->type);
+        sql_read_type(conn, stmt, 1, type);
+    }
+    if (stmt != NULL)
+        hf_stmt_reset(stmt);
+    op->answer.types = types;
+    op->answer.types_count = count;
+}
+
+bool sql_locks_live(sql_conn *conn, const sql_queries *ask, const char *type, int64_t now_us)
+{
+    hf_stmt *stmt = sql_stmt(conn, ask->type_live);
+    if (stmt == NULL)
+        return true;
+    hf_stmt_text(stmt, 1, hf_slice_of(type));
+    hf_stmt_int(stmt, 2, now_us);
+    bool live = sql_next(conn, stmt) && hf_stmt_column_int(stmt, 0) != 0;
+    hf_stmt_reset(stmt);
+    return live;
+}
+
+void sql_save_type(sql_conn *conn, const sql_queries *ask, const hf_op *op)
+{
+    hf_stmt *stmt = sql_stmt(conn, ask->type_save);
+    if (stmt == NULL)
+        return;
+    hf_stmt_text(stmt, 1, hf_slice_of(op->type));
+    hf_stmt_text(stmt, 2, hf_slice_of(hf_policy_name(op->policy)));
+    hf_stmt_int_or_null(stmt, 3, op->ttl_us);
+    hf_stmt_int_or_null(stmt, 4, op->ttl_max_us);
+    sql_run(conn, stmt);
+}
