@@ -312,6 +312,7 @@ static bool want_sessions(hf_rows *rows, const hf_op *op, hf_op_rows *of)
         bool ends = op->kind == HF_OP_CLOSE || op->kind == HF_OP_RELEASE_ALL;
         of->session->wants_locks |= ends || op->kind == HF_OP_BEAT;
         of->session->wants_anchors |= ends;
+        of->session->writes |= op->kind == HF_OP_CLOSE || op->kind == HF_OP_BEAT;
         of->session->wants_requests |= op->kind == HF_OP_BEAT;
         of->session->wants_lost |= op->kind == HF_OP_BEAT || op->kind == HF_OP_RELEASE_ALL;
     }
@@ -322,7 +323,7 @@ static bool want_sessions(hf_rows *rows, const hf_op *op, hf_op_rows *of)
     if (op->replaces != NULL) {
         if ((of->replaces = hf_rows_session(rows, op->replaces->id)) == NULL)
             return false;
-        of->replaces->wants_locks = of->replaces->wants_anchors = true;
+        of->replaces->wants_locks = of->replaces->wants_anchors = of->replaces->writes = true;
     }
     return true;
 }

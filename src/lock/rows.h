@@ -34,17 +34,19 @@ struct hf_session_row {
     hf_slice user, name, caller, request;
     int64_t idle_us, opened_us, expires_us, ended_us, rev;
     bool stored, present, changed;
-    bool loaded;                    /* the store has looked for it */
-    bool wants_locks;               /* its locks are to be loaded */
-    bool wants_anchors;             /* ... and the resources they stand on, in full: they will be released */
-    bool wants_requests;            /* ... and who waits for them */
-    bool wants_lost;                /* what it lost is to be loaded */
-    hf_lock_row *locks;             /* complete when wants_locks; new ones at the front */
-    hf_lost_row *lost;              /* complete when wants_lost */
-    const hf_credentials *verified; /* whose key was found right in this batch */
-    void *origin;                   /* the store's own, found on loading */
-    void *fresh;                    /* the store's own, made on saving */
-    unsigned run;                   /* the linked run that saved a copy of it */
+    bool loaded;                     /* the store has looked for it */
+    bool wants_locks;                /* its locks are to be loaded */
+    bool wants_anchors;              /* ... and the resources they stand on, in full: they will be released */
+    bool wants_requests;             /* ... and who waits for them */
+    bool wants_lost;                 /* what it lost is to be loaded */
+    bool writes;                     /* its row will be written: a store that locks rows locks it */
+    hf_lock_row *locks;              /* complete when wants_locks; new ones at the front */
+    hf_lost_row *lost;               /* complete when wants_lost */
+    const hf_credentials *verified;  /* whose key was found right in this batch */
+    bool locked, busy, anchors_busy; /* the store's own: what it could lock */
+    void *origin;                    /* the store's own, found on loading */
+    void *fresh;                     /* the store's own, made on saving */
+    unsigned run;                    /* the linked run that saved a copy of it */
 };
 
 struct hf_resource_row {
@@ -62,6 +64,7 @@ struct hf_resource_row {
                     session's lock stands, and is not changed */
     bool loaded;
     bool wants_requests;
+    bool locked, busy; /* the store's own: what it could lock */
     hf_lock_row *locks;
     hf_request_row *requests;
     void *origin, *fresh, *fresh_text;
@@ -116,6 +119,7 @@ typedef struct hf_open_row {
     struct hf_open_row *next;
     hf_slice request; /* scoped to its caller */
     hf_session_row *session;
+    bool busy; /* the store's own: someone else is just using that request id */
 } hf_open_row;
 
 /* What a session may have lost of a resource, to be loaded unless all it lost is. */

@@ -326,9 +326,9 @@ static bool pick_dead(mem_store *store, picks *p, int64_t now_us, size_t limit)
     return true;
 }
 
-static hf_status load_dead(hf_store *base, hf_rows *rows, int64_t now_us, size_t limit, hf_error *err)
+static hf_status load_dead(void *context, hf_rows *rows, int64_t now_us, size_t limit, hf_error *err)
 {
-    mem_store *store = (mem_store *)base;
+    mem_store *store = (mem_store *)context;
     (void)now_us;
     if (store->dead_count == 0)
         return HF_OK;
@@ -345,9 +345,9 @@ static hf_status load_dead(hf_store *base, hf_rows *rows, int64_t now_us, size_t
     return mem_load(store, rows) ? HF_OK : hf_fail_memory(err);
 }
 
-static hf_status load_spent(hf_store *base, hf_rows *rows, int64_t now_us, size_t limit, hf_error *err)
+static hf_status load_spent(void *context, hf_rows *rows, int64_t now_us, size_t limit, hf_error *err)
 {
-    mem_store *store = (mem_store *)base;
+    mem_store *store = (mem_store *)context;
     hf_cleanup(picks_done) picks p;
     if (!picks_init(&p, limit, lock_by_end))
         return hf_fail_memory(err);
@@ -364,15 +364,15 @@ static hf_status load_spent(hf_store *base, hf_rows *rows, int64_t now_us, size_
     return mem_load(store, rows) ? HF_OK : hf_fail_memory(err);
 }
 
-static hf_status save(hf_store *base, hf_rows *rows, int64_t now_us, hf_error *err)
+static hf_status save(void *context, hf_rows *rows, int64_t now_us, hf_error *err)
 {
-    return mem_save((mem_store *)base, rows, now_us) ? HF_OK : hf_fail_memory(err);
+    return mem_save((mem_store *)context, rows, now_us) ? HF_OK : hf_fail_memory(err);
 }
 
-static hf_status drop_sessions(hf_store *base, int64_t before_us, size_t limit, size_t *dropped,
+static hf_status drop_sessions(void *context, int64_t before_us, size_t limit, size_t *dropped,
                                hf_error *err)
 {
-    mem_store *store = (mem_store *)base;
+    mem_store *store = (mem_store *)context;
     hf_cleanup(picks_done) picks p;
     if (!picks_init(&p, limit, session_by_end))
         return hf_fail_memory(err);
@@ -386,10 +386,10 @@ static hf_status drop_sessions(hf_store *base, int64_t before_us, size_t limit, 
     return HF_OK;
 }
 
-static hf_status drop_anchors(hf_store *base, int64_t before_us, size_t limit, size_t *dropped, bool *end,
+static hf_status drop_anchors(void *context, int64_t before_us, size_t limit, size_t *dropped, bool *end,
                               hf_error *err)
 {
-    mem_store *store = (mem_store *)base;
+    mem_store *store = (mem_store *)context;
     hf_cleanup(picks_done) picks p;
     if (!picks_init(&p, limit, by_name))
         return hf_fail_memory(err);

@@ -36,9 +36,9 @@ static void do_type_set(sql_conn *conn, hf_op *op, hf_arena *arena, int64_t now_
 
 /* ---- sweep ---- */
 
-static hf_status load_dead(hf_store *base, hf_rows *rows, int64_t now_us, size_t limit, hf_error *err)
+static hf_status load_dead(void *context, hf_rows *rows, int64_t now_us, size_t limit, hf_error *err)
 {
-    sql_conn *conn = &((sqlite_store *)base)->writer;
+    sql_conn *conn = &((sqlite_store *)context)->writer;
     (void)err; /* it sticks in the connection */
     hf_stmt *stmt = sql_stmt(conn, SQLITE_DO_SWEEP_DEAD);
     if (stmt == NULL)
@@ -76,9 +76,9 @@ static void load_spent_lock(sql_conn *conn, hf_rows *rows, hf_stmt *from)
     lock->stored = lock->present = true;
 }
 
-static hf_status load_spent(hf_store *base, hf_rows *rows, int64_t now_us, size_t limit, hf_error *err)
+static hf_status load_spent(void *context, hf_rows *rows, int64_t now_us, size_t limit, hf_error *err)
 {
-    sql_conn *conn = &((sqlite_store *)base)->writer;
+    sql_conn *conn = &((sqlite_store *)context)->writer;
     (void)err;
     hf_stmt *stmt = sql_stmt(conn, SQLITE_DO_SWEEP_SPENT);
     if (stmt == NULL)
@@ -91,9 +91,9 @@ static hf_status load_spent(hf_store *base, hf_rows *rows, int64_t now_us, size_
     return conn->status;
 }
 
-static hf_status save(hf_store *base, hf_rows *rows, int64_t now_us, hf_error *err)
+static hf_status save(void *context, hf_rows *rows, int64_t now_us, hf_error *err)
 {
-    sql_conn *conn = &((sqlite_store *)base)->writer;
+    sql_conn *conn = &((sqlite_store *)context)->writer;
     (void)err;
     sqlite_save(conn, rows, now_us);
     return conn->status;
@@ -108,10 +108,10 @@ static void delete_by_session(sql_conn *conn, int which, const char *id)
     sql_run(conn, stmt);
 }
 
-static hf_status drop_sessions(hf_store *base, int64_t before_us, size_t limit, size_t *dropped,
+static hf_status drop_sessions(void *context, int64_t before_us, size_t limit, size_t *dropped,
                                hf_error *err)
 {
-    sql_conn *conn = &((sqlite_store *)base)->writer;
+    sql_conn *conn = &((sqlite_store *)context)->writer;
     (void)err;
     while (*dropped < limit) {
         hf_stmt *stmt = sql_stmt(conn, SQLITE_DO_SWEEP_OLD);
@@ -169,10 +169,10 @@ static void delete_anchor(sql_conn *conn, const hf_resource *anchor)
 }
 
 /* Looks at anchors one at a time, so that none is deleted under the statement that reads them. */
-static hf_status drop_anchors(hf_store *base, int64_t before_us, size_t limit, size_t *dropped, bool *end,
+static hf_status drop_anchors(void *context, int64_t before_us, size_t limit, size_t *dropped, bool *end,
                               hf_error *err)
 {
-    sql_conn *conn = &((sqlite_store *)base)->writer;
+    sql_conn *conn = &((sqlite_store *)context)->writer;
     hf_resource at = {"", ""}, before;
     int64_t floor = 0;
     (void)err;

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT */
+/* The store on MariaDB and MySQL: opening it by URL or on an application's own connection, and what durability it stands on. What it
+ * does with batches stands in server.c. */
+#include "store/server.h"
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "db/mysql.h"
+#include "db/url.h"
+#include "store/registry.h"
+#include "store/sql_schema.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Where the server can't skip locked rows, its waits have a grain of a second: they are cut short from here. */
+#define LOCK_US     INT64_C(100000)
+#define PATIENCE_US INT64_C(1300000)
+
+static const server_kind kind;
+
+/* ---- what it stands on ---- */
+
+typedef struct facts {
+    char version[64], flush[8], read_only[8], log_bin[8], binlog_format[16], wsrep[8], rollback[8], group[64];
+} facts;
+
+static hf_status ask_facts(hf_db *db, facts *out, hf_error *err)
+{
+    const struct {
+        const char *name;
+        char *to;
+        size_t size;
+    } all[] = {
+        {"version", out->version, sizeof out->version},
+        {"innodb_flush_log_at_trx_commit", out->flush, sizeof out->flush},
+        {"read_only", out->read_only, sizeof out->read_only},
+        {"log_bin", out->log_bin, sizeof out->log_bin},
+        {"binlog_format", out->binlog_format, sizeof out->binlog_format},
+        {"wsrep_on", out->wsrep, sizeof out->wsrep},
+        {"innodb_rollback_on_timeout", out->rollback, sizeof out->rollback},
+        {"group_replication_group_name", out->group, sizeof out->group},
+    };
+    hf_stmt *stmt = NULL;
+    bool row = true;
+    hf_status status = hf_stmt_new(
+        db,
+        "SHOW VARIABLES WHERE Variable_name IN ('version', 'innodb_flush_log_at_trx_commit', 'read_only', "
+        "'log_bin', "
+        "'binlog_format', 'wsrep_on', 'innodb_rollback_on_timeout', 'group_replication_group_name')",
+        &stmt, err);
+    if (status != HF_OK || stmt == NULL)
+        return status;
+    while ((status = hf_stmt_step(stmt, &row, err)) == HF_OK && row)
+        for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+            if (hf_slice_equal(hf_stmt_column_text(stmt, 0), hf_slice_of(all[i].name)))
+                hf_slice_copy(all[i].to, all[i].size, hf_stmt_column_text(stmt, 1));
+    hf_stmt_free(stmt);
+    return status;
+}
+
+static hf_status refuse(hf_db *db, const facts *known, hf_error *err)
+{
+    if (strcmp(known->read_only, "OFF") != 0 && strcmp(known->read_only, "0") != 0)
+        return hf_fail(
+            err, HF_UNAVAILABLE,
+            "%s is read-only (read_only is on), as a replica is; name the primary server in the URL.",
+            hf_db_path(db));
+    if (strcmp(known->log_bin, "ON") == 0 && strcmp(known->binlog_format, "STATEMENT") == 0)
+        return hf_fail(
+            err, HF_UNAVAILABLE,
+            "%s writes its binary log by statement, which doesn't go with READ COMMITTED; set binlog_format "
+            "to ROW or MIXED.",
+            hf_db_path(db));
+    return HF_OK;
+}
+
+static void grade(const hf_db *db, const facts *known, bool wrapped, hf_grade *out)
+{
+    const char *name = hf_db_kind_of(db) == HF_DB_MARIADB ? "MariaDB" : "MySQL",
+               *own = wrapped ? " on the application's own connection" : "";
+    if (strcmp(known->wsrep, "ON") == 0 || known->group[0] != '\0') {
+        *out = (hf_grade){.level = HF_GRADE_PROCESS};
+        snprintf(out->text, sizeof out->text,
+                 "%s %s in a cluster (%s)%s: what was acknowledged may be lost in a failover; use one "
+                 "primary server",
+                 name, known->version, known->group[0] != '\0' ? "group replication" : "Galera", own);
+    } else if (strcmp(known->flush, "1") != 0) {
+        *out = (hf_grade){.level = HF_GRADE_PROCESS};
+        snprintf(
+            out->text, sizeof out->text,
+            "%s %s with innodb_flush_log_at_trx_commit %s%s: a crash may lose the last second; set it to 1",
+            name, known->version, known->flush, own);
+    } else {
+        *out = (hf_grade){.level = HF_GRADE_DISK};
+        snprintf(out->text, sizeof out->text,
+                 "%s %s, log flushed at every commit%s, one server: a failover to a replica may lose the "
+                 "last moments",
+                 name, known->version, own);
+    }
+}
+
+/* ---- settings ---- */
+
+static const char *setup_of(const hf_db *db)
+{
+    if (hf_db_kind_of(db) == HF_DB_MARIADB)
+        return "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED;"
+               "SET SESSION innodb_lock_wait_timeout = 0, sql_mode = 'STRICT_ALL_TABLES', autocommit = 1,"
+               " idle_transaction_timeout = 8, max_statement_time = 8";
+    return "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED;"
+           "SET SESSION innodb_lock_wait_timeout = 1, sql_mode = 'STRICT_ALL_TABLES', autocommit = 1";
+}
+
+/* On an application's connection, whose lock wait is put back when the batch is done. */
+static void enter(server_work *work)
+{
+    sql_conn *conn = work->conn;
+    char text[24] = "";
+    if (work->store->own == NULL)
+        return;
+    conn->status = hf_db_ask(conn->db, "SELECT @@innodb_lock_wait_timeout", text, sizeof text, conn->err);
+    work->saved_setting = strtoll(text, NULL, 10);
+    if (conn->status == HF_OK)
+        conn->status =
+            hf_db_run(conn->db,
+                      hf_db_kind_of(conn->db) == HF_DB_MARIADB ? "SET SESSION innodb_lock_wait_timeout = 0"
+                                                               : "SET SESSION innodb_lock_wait_timeout = 1",
+                      conn->err);
+}
+
+static void leave(server_work *work)
+{
+    char sql[80];
+    if (work->store->own == NULL)
+        return;
+    snprintf(sql, sizeof sql, "SET SESSION innodb_lock_wait_timeout = %lld", (long long)work->saved_setting);
+    (void)hf_db_run(work->conn->db, sql, NULL);
+}
+
+/* ---- opening ---- */
+
+static void set_patience(server_store *store, const hf_db *db)
+{
+    bool skips = hf_db_mysql_skips(db);
+    store->skip = skips ? "SKIP LOCKED" : "";
+    if (skips)
+        return;
+    store->patience_us = PATIENCE_US;
+    store->lock_us = LOCK_US;
+}
+
+static hf_status look(server_store *store, const hf_url *url, hf_db_options *options, hf_error *err)
+{
+    hf_db *db = NULL;
+    facts known = {0};
+    hf_status status = hf_db_connect(&hf_db_mysql, url->url, options, &db, err);
+    if (status != HF_OK || db == NULL)
+        return status;
+    status = ask_facts(db, &known, err);
+    if (status == HF_OK)
+        status = refuse(db, &known, err);
+    if (status == HF_OK)
+        status = mysql_schema_ready(db, store->names, true, err);
+    options->setup = setup_of(db);
+    set_patience(store, db);
+    grade(db, &known, false, &store->grade);
+    hf_db_close(db);
+    return status;
+}
+
+static hf_status open_url(const hf_url *url, hf_store **out, hf_error *err)
+{
+    server_store *store = NULL;
+    hf_db_options options = {.password = url->password};
+    if (url->pooler)
+        return hf_fail(err, HF_INVALID, "pooler=transaction is for PostgreSQL; leave it out of the URL.");
+    hf_status status = server_new(&kind, url->names, &store, err);
+    if (status != HF_OK || store == NULL)
+        return status;
+    status = look(store, url, &options, err);
+    if (status == HF_OK)
+        status = server_connect(store, url->url, &options, err);
+    if (status != HF_OK)
+        server_close(&store->base);
+    else
+        *out = &store->base;
+    return status;
+}
+
+static hf_status open_mysql(const char *rest, hf_store **out, hf_error *err)
+{
+    hf_url url = {0};
+    hf_buffer whole = {0};
+    hf_buffer_print(&whole, "mysql:%s", rest);
+    hf_status status = whole.failed ? hf_fail_memory(err) : hf_url_read(whole.text, &url, err);
+    if (status == HF_OK)
+        status = open_url(&url, out, err);
+    hf_url_done(&url);
+    hf_buffer_done(&whole);
+    return status;
+}
+
+/* A timeout must not end the application's transaction. */
+static hf_status refuse_rollback(const facts *known, hf_error *err)
+{
+    if (strcmp(known->rollback, "ON") != 0)
+        return HF_OK;
+    return hf_fail(err, HF_UNAVAILABLE,
+                   "The server rolls whole transactions back when a lock is busy; set "
+                   "innodb_rollback_on_timeout off, or "
+                   "open the store by URL.");
+}
+
+static hf_status wrap_mysql(void *handle, const char *names, unsigned flags, hf_store **out, hf_error *err)
+{
+    server_store *store = NULL;
+    hf_db *db = NULL;
+    facts known = {0};
+    (void)flags;
+    names = names == NULL ? "holdfast" : names;
+    hf_status status = hf_url_names_ok(names, err) ? HF_OK : HF_INVALID;
+    if (status == HF_OK)
+        status = hf_db_mysql_wrap(handle, &db, err);
+    if (status == HF_OK)
+        status = server_new(&kind, names, &store, err);
+    if (status != HF_OK || store == NULL) {
+        hf_db_close(db);
+        return status;
+    }
+    set_patience(store, db);
+    status = server_wrap(store, db, err);
+    if (status != HF_OK)
+        hf_db_close(db);
+    if (status == HF_OK)
+        status = ask_facts(db, &known, err);
+    if (status == HF_OK)
+        status = refuse(db, &known, err);
+    if (status == HF_OK)
+        status = refuse_rollback(&known, err);
+    if (status == HF_OK)
+        status = mysql_schema_ready(db, store->names, false, err);
+    if (status != HF_OK) {
+        server_close(&store->base);
+        return status;
+    }
+    grade(db, &known, true, &store->grade);
+    *out = &store->base;
+    return HF_OK;
+}
+
+static const hf_store_ops hf_store_mysql = {
+    .scheme = "mysql",
+    .open = open_mysql,
+    .execute = server_execute,
+    .install = mysql_install,
+    .grade = server_grade,
+    .backup = server_backup,
+    .restore = server_backup,
+    .close = server_close,
+};
+
+static const server_kind kind = {
+    .ops = &hf_store_mysql,
+    .driver = &hf_db_mysql,
+    .sql = sql_do_mysql,
+    .backup_with = "mariadb-dump or mysqldump --single-transaction",
+    .enter = enter,
+    .leave = leave,
+};
+
+__attribute__((visibility("default"))) extern const hf_store_module_info hf_store_module;
+const hf_store_module_info hf_store_module = {HF_VERSION, &hf_store_mysql, wrap_mysql};

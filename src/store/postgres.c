@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+/* The PostgreSQL store: opening it by URL or on an application's own connection, and what durability it stands on. What it does with
+ * batches stands in server.c. */
+#include "store/server.h"
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "db/postgres.h"
+#include "db/url.h"
+#include "store/registry.h"
+#include "store/sql_schema.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* On its own connections the plans are the indexes', whatever the statistics of these small, busy tables say just now. */
+#define SETTINGS                                                                                             \
+    "enable_seqscan=off enable_hashjoin=off enable_mergejoin=off plan_cache_mode=force_generic_plan "        \
+    "jit=off "                                                                                               \
+    "lock_timeout=400 statement_timeout=8000 idle_in_transaction_session_timeout=8000"
+
+static const server_kind kind;
+
+/* ---- what it stands on ---- */
+
+typedef struct facts {
+    char version[64], fsync[16], commit[32], standbys[8], recovery[8], read_only[8];
+} facts;
+
+static hf_status ask_facts(hf_db *db, facts *out, hf_error *err)
+{
+    const struct {
+        const char *sql;
+        char *to;
+        size_t size;
+    } all[] = {
+        {"SELECT current_setting('server_version')", out->version, sizeof out->version},
+        {"SELECT current_setting('fsync')", out->fsync, sizeof out->fsync},
+        {"SELECT current_setting('synchronous_commit')", out->commit, sizeof out->commit},
+        {"SELECT CASE WHEN current_setting('synchronous_standby_names') = '' THEN 'no' ELSE 'yes' END",
+         out->standbys, sizeof out->standbys},
+        {"SELECT CASE WHEN pg_is_in_recovery() THEN 'yes' ELSE 'no' END", out->recovery,
+         sizeof out->recovery},
+        {"SELECT current_setting('default_transaction_read_only')", out->read_only, sizeof out->read_only},
+    };
+    hf_status status = HF_OK;
+    for (size_t i = 0; status == HF_OK && i < sizeof all / sizeof all[0]; i++)
+        status = hf_db_ask(db, all[i].sql, all[i].to, all[i].size, err);
+    return status;
+}
+
+static hf_status refuse_read_only(hf_db *db, const facts *known, hf_error *err)
+{
+    if (strcmp(known->recovery, "yes") == 0)
+        return hf_fail(err, HF_UNAVAILABLE,
+                       "%s is a standby, which takes no writes; name the primary server in the URL.",
+                       hf_db_path(db));
+    if (strcmp(known->read_only, "on") == 0)
+        return hf_fail(
+            err, HF_UNAVAILABLE,
+            "%s is read-only for this account (default_transaction_read_only is on); let it write.",
+            hf_db_path(db));
+    return HF_OK;
+}
+
+static void grade(const facts *known, bool wrapped, hf_grade *out)
+{
+    bool synced = strcmp(known->fsync, "on") == 0, waits = strcmp(known->commit, "off") != 0;
+    *out = (hf_grade){.level = synced && waits ? HF_GRADE_DISK : HF_GRADE_PROCESS};
+    if (!synced)
+        snprintf(out->text, sizeof out->text,
+                 "PostgreSQL %s with fsync off: a crash of the machine may lose or damage what was "
+                 "acknowledged; set fsync on",
+                 known->version);
+    else if (!waits)
+        snprintf(out->text, sizeof out->text,
+                 "PostgreSQL %s with synchronous_commit off: a crash of the server may lose the last "
+                 "moments; set it on",
+                 known->version);
+    else
+        snprintf(out->text, sizeof out->text, "PostgreSQL %s%s, synchronous_commit %s, %s", known->version,
+                 wrapped ? " on the application's own connection" : "", known->commit,
+                 strcmp(known->standbys, "yes") == 0
+                     ? "with a synchronous standby"
+                     : "one server: a failover to an asynchronous standby may lose the last moments");
+}
+
+/* ---- opening ---- */
+
+/* Looks at the server through one connection: what it is, what it has. */
+static hf_status look(server_store *store, const hf_url *url, hf_db_options *options, hf_error *err)
+{
+    hf_db *db = NULL;
+    facts known = {0};
+    hf_status status = hf_db_connect(&hf_db_postgres, url->url, options, &db, err);
+    if (status != HF_OK || db == NULL)
+        return status;
+    if (hf_db_version(db) < 120000)
+        status =
+            hf_fail(err, HF_UNAVAILABLE, "%s is a PostgreSQL older than 12; upgrade it.", hf_db_path(db));
+    if (status == HF_OK)
+        status = ask_facts(db, &known, err);
+    if (status == HF_OK)
+        status = refuse_read_only(db, &known, err);
+    /* What was acknowledged is on disk, whatever the account's default is. */
+    if (status == HF_OK && strcmp(known.commit, "off") == 0 && !options->pooler) {
+        options->setup = "SET synchronous_commit = on";
+        snprintf(known.commit, sizeof known.commit, "on");
+    }
+    if (status == HF_OK)
+        status = postgres_schema_ready(db, store->names, true, err);
+    grade(&known, false, &store->grade);
+    hf_db_close(db);
+    return status;
+}
+
+static hf_status open_url(const hf_url *url, hf_store **out, hf_error *err)
+{
+    server_store *store = NULL;
+    hf_db_options options = {.pooler = url->pooler, .settings = SETTINGS, .password = url->password};
+    hf_status status = server_new(&kind, url->names, &store, err);
+    if (status != HF_OK || store == NULL)
+        return status;
+    store->pooler = url->pooler;
+    store->skip = "SKIP LOCKED";
+    status = look(store, url, &options, err);
+    if (status == HF_OK)
+        status = server_connect(store, url->url, &options, err);
+    if (status != HF_OK)
+        server_close(&store->base);
+    else
+        *out = &store->base;
+    return status;
+}
+
+static hf_status open_postgres(const char *rest, hf_store **out, hf_error *err)
+{
+    hf_url url = {0};
+    hf_buffer whole = {0};
+    hf_buffer_print(&whole, "postgres:%s", rest);
+    hf_status status = whole.failed ? hf_fail_memory(err) : hf_url_read(whole.text, &url, err);
+    if (status == HF_OK)
+        status = open_url(&url, out, err);
+    hf_url_done(&url);
+    hf_buffer_done(&whole);
+    return status;
+}
+
+static hf_status wrap_postgres(void *handle, const char *names, unsigned flags, hf_store **out, hf_error *err)
+{
+    server_store *store = NULL;
+    hf_db *db = NULL;
+    facts known = {0};
+    (void)flags;
+    names = names == NULL ? "holdfast" : names;
+    hf_status status = hf_url_names_ok(names, err) ? HF_OK : HF_INVALID;
+    if (status == HF_OK)
+        status = hf_db_postgres_wrap(handle, &db, err);
+    if (status == HF_OK)
+        status = server_new(&kind, names, &store, err);
+    if (status != HF_OK || store == NULL) {
+        hf_db_close(db);
+        return status;
+    }
+    status = server_wrap(store, db, err);
+    if (status != HF_OK)
+        hf_db_close(db);
+    if (status == HF_OK)
+        status = ask_facts(db, &known, err);
+    if (status == HF_OK)
+        status = refuse_read_only(db, &known, err);
+    if (status == HF_OK)
+        status = postgres_schema_ready(db, store->names, false, err);
+    grade(&known, true, &store->grade);
+    if (status != HF_OK)
+        server_close(&store->base);
+    else
+        *out = &store->base;
+    return status;
+}
+
+static const hf_store_ops hf_store_postgres = {
+    .scheme = "postgres",
+    .open = open_postgres,
+    .execute = server_execute,
+    .install = postgres_install,
+    .grade = server_grade,
+    .backup = server_backup,
+    .restore = server_backup,
+    .close = server_close,
+};
+
+static const server_kind kind = {
+    .ops = &hf_store_postgres,
+    .driver = &hf_db_postgres,
+    .sql = sql_do_postgres,
+    .backup_with = "pg_dump --schema=NAMESPACE, and pg_restore",
+};
+
+__attribute__((visibility("default"))) extern const hf_store_module_info hf_store_module;
+const hf_store_module_info hf_store_module = {HF_VERSION, &hf_store_postgres, wrap_postgres};

@@ -1,0 +1,498 @@
+/* SPDX-License-Identifier: MIT */
+/* Stores on a database server: a batch is one transaction of two round trips.
+ *
+ *   D1  The anchors of a batch are locked together, in canonical order, and then the sessions that will be written, by id. Nobody is
+ *       waited for: what someone else has is held back, with the ops that need it, and tried again in the next transaction.
+ *       An anchor that is not there yet is locked by its name (PostgreSQL) or by making it (MySQL).
+ *   D2  Whatever decides is read after that, and the time last of all.
+ *   D3  A session that looks dead and stands in the way is locked and read again, with the time then: it may just have beaten.
+ *   D4  Every change of a resource's locks writes its anchor, so a transaction with an older snapshot fails and gives no second grant.
+ *   D5  What is held back is busy when its time is over: half a second after the batch came (longer where the server can't do better).
+ *   D6  Deadlocks, serialization failures and two who make the same row are run again, after a short random pause, within that time;
+ *       in an application's own transaction it is the application that must.
+ *   D7  A connection that is lost before the commit is sent costs nothing but another one; after that the answer is HF_UNSURE. */
+#include "store/server.h"
+
+#include "base/error.h"
+#include "base/seams.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define STEP_OPS                                                                                             \
+    512 /* ops in one transaction: PostgreSQL has a table of locks with room for some thousands */
+#define WRITERS_MAX 16
+#define READERS_MAX 4
+#define LOST_TRIES  3
+
+/* ---- connections ---- */
+
+void server_drop_conn(void *extra)
+{
+    sql_conn *conn = extra;
+    if (conn == NULL)
+        return;
+    conn->db = NULL; /* the pool closes it */
+    sql_conn_done(conn);
+    hf_free(conn);
+}
+
+static sql_conn *conn_new(const server_store *store, hf_db *db)
+{
+    sql_conn *conn = hf_alloc(sizeof *conn);
+    if (conn == NULL)
+        return NULL;
+    sql_conn_init(conn, db, store->names, store->kind->sql);
+    conn->skip = store->skip;
+    return conn;
+}
+
+static hf_status take_connection(server_work *work, hf_error *err)
+{
+    server_store *store = work->store;
+    hf_status status =
+        hf_pool_take(work->reads ? store->readers : store->writers, HF_DB_BUSY_US, &work->pooled, err);
+    if (status != HF_OK)
+        return status;
+    if (work->pooled->extra == NULL)
+        work->pooled->extra = conn_new(store, work->pooled->db);
+    work->conn = work->pooled->extra;
+    if (work->conn == NULL) {
+        hf_pool_give(work->reads ? store->readers : store->writers, work->pooled);
+        return hf_fail_memory(err);
+    }
+    return HF_OK;
+}
+
+hf_status server_enter(server_work *work, hf_error *err)
+{
+    server_store *store = work->store;
+    if (store->own == NULL) {
+        hf_status status = take_connection(work, err);
+        if (status != HF_OK)
+            return status;
+    } else {
+        work->conn = store->own;
+        pthread_mutex_lock(&work->conn->mutex);
+        work->nested = hf_db_in_transaction(work->conn->db);
+        if (hf_db_transaction_failed(work->conn->db)) {
+            pthread_mutex_unlock(&work->conn->mutex);
+            return hf_fail(err, HF_INVALID, "The transaction has failed before; roll it back first.");
+        }
+    }
+    sql_use(work->conn, err);
+    if (store->kind->enter != NULL)
+        store->kind->enter(work);
+    hf_status status = work->conn->status;
+    if (status != HF_OK)
+        server_leave(work);
+    return status;
+}
+
+void server_leave(server_work *work)
+{
+    server_store *store = work->store;
+    if (store->kind->leave != NULL && hf_db_alive(work->conn->db))
+        store->kind->leave(work);
+    if (store->own != NULL)
+        pthread_mutex_unlock(&work->conn->mutex);
+    else
+        hf_pool_give(work->reads ? store->readers : store->writers, work->pooled);
+    work->conn = NULL;
+}
+
+/* Statements that were queued and not read to their end are dropped, in their order. */
+void server_undo(server_work *work)
+{
+    sql_conn *conn = work->conn;
+    hf_status status = conn->status;
+    hf_error *err = conn->err;
+    for (int i = 0; i < work->queued_count; i++)
+        hf_stmt_reset(conn->stmts[work->queued[i]]);
+    work->queued_count = 0;
+    hf_failure failure = hf_db_failure(conn->db);
+    if (hf_db_alive(conn->db) && work->nested) {
+        sql_use(conn, NULL);
+        sql_do(conn, SQL_DO_SAVEPOINT_ROLLBACK);
+        sql_do(conn, SQL_DO_SAVEPOINT_RELEASE);
+    } else if (hf_db_alive(conn->db)) {
+        (void)hf_db_rollback(conn->db, NULL);
+    }
+    work->failure = failure;
+    conn->status = status;
+    conn->err = err;
+}
+
+/* Longer with every try, never the same. */
+void server_pause(unsigned times)
+{
+    unsigned bound = times < 4 ? 1u << times : 16, part = 0;
+    if (!hf_seam.random(&part, sizeof part))
+        part = (unsigned)hf_seam.boot_us();
+    nanosleep(&(struct timespec){0, 500000 + (long)(part % (bound * 1000000))}, NULL);
+}
+
+int64_t server_deadline(const server_store *store)
+{
+    return hf_seam.boot_us() + store->patience_us;
+}
+
+/* ---- one transaction ---- */
+
+static bool session_in_way(const hf_op *op, const hf_op_rows *of)
+{
+    switch (op->kind) {
+    case HF_OP_BEAT:
+        return of->session->busy;
+    case HF_OP_CLOSE:
+        return of->session->busy || of->session->anchors_busy;
+    case HF_OP_RELEASE_ALL:
+        return of->session->anchors_busy;
+    case HF_OP_SESSION_OPEN:
+        return (of->open != NULL && of->open->busy) ||
+               (of->replaces != NULL && (of->replaces->busy || of->replaces->anchors_busy));
+    default:
+        return false;
+    }
+}
+
+/* Whether someone else is in the middle of changing what an op needs. */
+static bool in_way(const server_work *work, size_t i)
+{
+    const hf_op *op = &work->part.ops[i];
+    const hf_op_rows *of = &work->conn->rows.of_op[i];
+    if (op->answer.status != HF_OK)
+        return false; /* it has a flaw, and needs nothing */
+    if (hf_op_reads(op->kind) && !work->nested)
+        return false;
+    return (of->resource != NULL && of->resource->busy) || (of->type != NULL && work->types_busy) ||
+           session_in_way(op, of);
+}
+
+static void refuse_busy(hf_op *op, hf_arena *arena)
+{
+    char sentence[HF_MESSAGE_SIZE];
+    if (op->id != NULL && op->type != NULL)
+        snprintf(sentence, sizeof sentence, "Someone else is in the middle of a change of %s/%s; try again.",
+                 op->type, op->id);
+    else
+        snprintf(sentence, sizeof sentence,
+                 "Someone else is in the middle of a change of what this needs; try again.");
+    op->answer = (hf_answer){.status = HF_BUSY, .message = hf_arena_text(arena, hf_slice_of(sentence))};
+    if (op->answer.message == NULL)
+        op->answer.message = "Someone else is in the middle of a change; try again.";
+}
+
+/* Marks the ops that can't be carried out now: a run stands or falls as one, so apply undoes the rest of it. */
+static void hold_back(server_work *work)
+{
+    for (size_t i = 0; i < work->part.count; i++)
+        if (in_way(work, i))
+            refuse_busy(&work->part.ops[i], &work->part.arena);
+}
+
+static void forget_answers(hf_batch *part)
+{
+    for (size_t i = 0; i < part->count; i++)
+        memset(&part->ops[i].answer, 0, sizeof part->ops[i].answer);
+}
+
+static hf_status attempt(server_work *work, hf_error *err)
+{
+    sql_conn *conn = work->conn;
+    hf_rows *rows = &conn->rows;
+    sql_use(conn, err);
+    work->types_busy = false;
+    forget_answers(&work->part);
+    if (!hf_rows_reset(rows, work->part.count) || !hf_rows_want(rows, &work->part))
+        return hf_fail_memory(err);
+    hf_db_patience(conn->db, work->store->lock_us);
+    server_load(work);
+    hf_db_patience(conn->db, 0);
+    if (conn->status == HF_OK && (!work->reads || work->nested))
+        hold_back(work);
+    if (conn->status == HF_OK && !hf_rows_apply(rows, &work->part, work->now_us))
+        sql_out_of_memory(conn);
+    for (size_t i = 0; work->nested && i < work->part.count; i++)
+        work->part.ops[i].answer.pending = true;
+    if (!work->reads || work->nested)
+        server_save(work);
+    if (conn->status != HF_OK)
+        server_undo(work);
+    return conn->status;
+}
+
+/* ---- the parts of a batch ---- */
+
+static size_t run_end(const hf_batch *batch, size_t from)
+{
+    while (batch->ops[from].linked && from + 1 < batch->count)
+        from++;
+    return from;
+}
+
+static void part_done(server_work *work)
+{
+    if (work->index != NULL)
+        hf_free(work->part.ops);
+    hf_free(work->index);
+    hf_free(work->pending);
+}
+
+/* Room for copies of ops, made when a batch is not settled at once. */
+static bool part_init(server_work *work)
+{
+    size_t count = work->batch->count;
+    if (work->index != NULL)
+        return true;
+    hf_op *ops = hf_alloc(count * sizeof *ops);
+    size_t *index = hf_alloc(count * sizeof *index);
+    bool *pending = hf_alloc(count * sizeof *pending);
+    if (ops == NULL || index == NULL || pending == NULL) {
+        hf_free(ops);
+        hf_free(index);
+        hf_free(pending);
+        return false;
+    }
+    for (size_t i = 0; i < count; i++)
+        pending[i] = true;
+    work->part.ops = ops;
+    work->part.capacity = count;
+    work->index = index;
+    work->pending = pending;
+    return true;
+}
+
+/* What is tried next: all that is not settled, up to so many ops; with `split` one run, each in its turn. */
+static void gather(server_work *work)
+{
+    hf_batch *batch = work->batch, *part = &work->part;
+    size_t count = batch->count, at = work->split ? work->next : 0, looked = 0;
+    part->count = 0;
+    part->arena = batch->arena;
+    while (looked < count) {
+        size_t end = run_end(batch, at);
+        if (part->count > 0 && (work->split || part->count + (end + 1 - at) > STEP_OPS))
+            break;
+        for (size_t i = at; work->pending[at] && i <= end; i++) {
+            work->index[part->count] = i;
+            part->ops[part->count++] = batch->ops[i];
+        }
+        looked += end + 1 - at;
+        at = end + 1 == count ? 0 : end + 1;
+    }
+    work->next = at;
+}
+
+/* A run is settled unless one of its ops was held back. */
+static size_t settle(server_work *work)
+{
+    size_t left = 0;
+    hf_batch *part = &work->part;
+    for (size_t at = 0, end; at < part->count; at = end + 1) {
+        bool held = false;
+        end = run_end(part, at);
+        for (size_t i = at; i <= end; i++)
+            held |= part->ops[i].answer.status == HF_BUSY;
+        left += held;
+        for (size_t i = at; work->index != NULL && i <= end; i++) {
+            work->batch->ops[work->index[i]].answer = part->ops[i].answer;
+            work->pending[work->index[i]] = held;
+        }
+    }
+    work->batch->arena = part->arena;
+    return left;
+}
+
+static bool any_pending(const server_work *work)
+{
+    for (size_t i = 0; i < work->batch->count; i++)
+        if (work->pending[i])
+            return true;
+    return false;
+}
+
+/* What is left gets an answer of its own: part of the batch is committed, so the batch as a whole has not failed. */
+static void answer_rest(server_work *work, hf_status status, const hf_error *err)
+{
+    work->batch->arena = work->part.arena;
+    for (size_t i = 0; i < work->batch->count; i++) {
+        hf_op *op = &work->batch->ops[i];
+        if (!work->pending[i])
+            continue;
+        if (status == HF_BUSY) {
+            if (op->answer.status != HF_BUSY && op->answer.status != HF_NOT_APPLIED)
+                refuse_busy(op, &work->batch->arena);
+            continue;
+        }
+        const char *message =
+            err == NULL ? NULL : hf_arena_text(&work->batch->arena, hf_slice_of(err->message));
+        op->answer =
+            (hf_answer){.status = status,
+                        .message = message != NULL ? message : "The store failed before it came to this."};
+    }
+}
+
+static bool may_run_again(const server_work *work, hf_status status)
+{
+    if (status != HF_RETRY && status != HF_BUSY)
+        return false;
+    if (work->failure == HF_FAILURE_BUSY || work->failure == HF_FAILURE_DUPLICATE)
+        return true;
+    return work->failure == HF_FAILURE_CONFLICT && !work->nested;
+}
+
+hf_status server_recover(server_work *work, hf_status status, unsigned *lost, hf_error *err)
+{
+    if (status == HF_UNSURE || status == HF_NO_MEMORY)
+        return status;
+    if (!hf_db_alive(work->conn->db)) {
+        if (work->store->own != NULL || ++*lost > LOST_TRIES)
+            return status;
+        server_leave(work);
+        return server_enter(work, err);
+    }
+    if (!may_run_again(work, status))
+        return status;
+    if (hf_seam.boot_us() >= work->until_us)
+        return work->failure == HF_FAILURE_BUSY ? HF_BUSY : status;
+    if (work->failure != HF_FAILURE_CONFLICT && run_end(&work->part, 0) + 1 < work->part.count) {
+        work->split = true;
+        return part_init(work) ? HF_OK : hf_fail_memory(err);
+    }
+    return HF_OK;
+}
+
+/* Tries until all is settled or the time is over. HF_BUSY: it is over. */
+static hf_status try_all(server_work *work, hf_error *err)
+{
+    unsigned lost = 0;
+    for (unsigned times = 0;; times++) {
+        if (work->index != NULL)
+            gather(work);
+        hf_status status = attempt(work, err);
+        if (status == HF_OK) {
+            work->committed = true;
+            size_t left = settle(work);
+            if (left > 0 && work->index == NULL) {
+                if (!part_init(work))
+                    return HF_OK; /* they stay busy */
+                for (size_t i = 0, end; i < work->batch->count; i = end + 1) {
+                    bool held = false;
+                    end = run_end(work->batch, i);
+                    for (size_t j = i; j <= end; j++)
+                        held |= work->batch->ops[j].answer.status == HF_BUSY;
+                    for (size_t j = i; j <= end; j++)
+                        work->pending[j] = held;
+                }
+            }
+            if (work->index == NULL || !any_pending(work))
+                return HF_OK;
+            if (left == 0)
+                continue;
+        } else {
+            status = server_recover(work, status, &lost, err);
+            if (status != HF_OK)
+                return status;
+        }
+        if (hf_seam.boot_us() >= work->until_us)
+            return HF_BUSY;
+        server_pause(times);
+    }
+}
+
+static hf_status execute_ops(server_work *work, hf_error *err)
+{
+    work->until_us = server_deadline(work->store);
+    work->part = *work->batch;
+    if (work->batch->count > STEP_OPS && !work->reads && !part_init(work))
+        return hf_fail_memory(err);
+    hf_status status = try_all(work, err);
+    if (status != HF_OK && work->index == NULL)
+        work->batch->arena = work->part.arena;
+    if (status != HF_OK && work->index != NULL && (work->committed || status == HF_BUSY)) {
+        answer_rest(work, status, err);
+        status = HF_OK;
+    }
+    part_done(work);
+    return status;
+}
+
+hf_status server_execute(hf_store *base, hf_batch *batch, hf_error *err)
+{
+    server_work work = {.store = (server_store *)base, .batch = batch, .reads = true};
+    for (size_t i = 0; i < batch->count; i++)
+        work.reads &= hf_op_reads(batch->ops[i].kind);
+    hf_status status = server_enter(&work, err);
+    if (status != HF_OK)
+        return status;
+    if (hf_op_alone(batch->ops[0].kind))
+        status = server_alone(&work, err);
+    else
+        status = execute_ops(&work, err);
+    if (work.conn != NULL)
+        server_leave(&work);
+    return status;
+}
+
+/* ---- opening and closing ---- */
+
+hf_status server_new(const server_kind *kind, const char *names, server_store **out, hf_error *err)
+{
+    server_store *store = hf_alloc(sizeof *store);
+    if (store == NULL)
+        return hf_fail_memory(err);
+    hf_store_init(&store->base, kind->ops);
+    store->kind = kind;
+    snprintf(store->names, sizeof store->names, "%s", names);
+    store->skip = "";
+    store->patience_us = HF_DB_BUSY_US;
+    *out = store;
+    return HF_OK;
+}
+
+hf_status server_connect(server_store *store, const char *url, const hf_db_options *options, hf_error *err)
+{
+    hf_status status =
+        hf_pool_new(store->kind->driver, url, options, WRITERS_MAX, server_drop_conn, &store->writers, err);
+    if (status != HF_OK)
+        return status;
+    return hf_pool_new(store->kind->driver, url, options, READERS_MAX, server_drop_conn, &store->readers,
+                       err);
+}
+
+hf_status server_wrap(server_store *store, hf_db *db, hf_error *err)
+{
+    store->own = conn_new(store, db);
+    if (store->own == NULL)
+        return hf_fail_memory(err);
+    pthread_mutex_init(&store->own->mutex, NULL);
+    return HF_OK;
+}
+
+void server_close(hf_store *base)
+{
+    server_store *store = (server_store *)base;
+    hf_pool_close(store->writers);
+    hf_pool_close(store->readers);
+    if (store->own != NULL) {
+        pthread_mutex_destroy(&store->own->mutex);
+        sql_conn_done(store->own);
+        hf_free(store->own);
+    }
+    hf_free(store);
+}
+
+void server_grade(hf_store *base, hf_grade *out)
+{
+    *out = ((server_store *)base)->grade;
+}
+
+hf_status server_backup(hf_store *base, const char *path, hf_error *err)
+{
+    (void)path;
+    return hf_fail(err, HF_INVALID,
+                   "A store in a database server is backed up with the server's own tools: %s.",
+                   ((server_store *)base)->kind->backup_with);
+}

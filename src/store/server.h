@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/* A store on a database server, from inside: what PostgreSQL's and MySQL's have in common. Private to server*.c, postgres*.c and
+ * mysql*.c. The rules they follow stand at the head of server.c. */
+#ifndef HF_STORE_SERVER_H
+#define HF_STORE_SERVER_H
+
+#include "db/pool.h"
+#include "sql/server_statements.h"
+#include "store/sql_conn.h"
+#include "store/store.h"
+#include "store/sweep.h"
+
+typedef struct server_store server_store;
+typedef struct server_work server_work;
+
+/* What differs between servers besides their SQL. */
+typedef struct server_kind {
+    const hf_store_ops *ops;
+    const hf_db_driver *driver;
+    const char *const *sql;
+    const char *backup_with; /* the server's own tool */
+    /* A connection is about to be used, and has been: settings that are made for a batch, and put back. NULL: nothing to do. */
+    void (*enter)(server_work *work);
+    void (*leave)(server_work *work);
+} server_kind;
+
+struct server_store {
+    hf_store base;
+    const server_kind *kind;
+    char names[SQL_NAMES_SIZE];
+    hf_pool *writers, *readers; /* unused when wrapped */
+    sql_conn *own;              /* the application's own connection, when wrapped */
+    const char *skip;           /* SKIP LOCKED, where the server has it */
+    bool pooler;                /* a pooler in transaction mode stands between */
+    int64_t patience_us;        /* how long an op may be tried before it is busy */
+    int64_t lock_us;            /* how long row locks are waited for; 0: no bound but the server's */
+    hf_grade grade;
+};
+
+/* One execution of a batch. */
+struct server_work {
+    server_store *store;
+    sql_conn *conn;
+    hf_pooled *pooled;
+    hf_batch *batch;
+    hf_batch part;         /* what is being tried: the whole batch, or the runs that are not settled */
+    size_t *index;         /* of each op of the part, in the batch; NULL: the part is the whole batch */
+    bool *pending;         /* of each op of the batch; NULL: all are */
+    bool nested;           /* in the application's open transaction */
+    bool reads;            /* changes nothing */
+    bool split;            /* one run at a time */
+    bool naming;           /* only the names of a session's resources are wanted */
+    bool types_busy;       /* the policies are just being changed */
+    bool committed;        /* part of the batch is */
+    size_t next;           /* with split: the run whose turn it is begins here */
+    int64_t until_us;      /* on the clock of boot_us */
+    int64_t now_us;        /* the store's time */
+    hf_failure failure;    /* of the last attempt */
+    int64_t saved_setting; /* the kind's own */
+    int queued[24];        /* the statements of the flight, in order */
+    int queued_count;
+};
+
+/* server.c */
+hf_status server_execute(hf_store *base, hf_batch *batch, hf_error *err);
+hf_status server_new(const server_kind *kind, const char *names, server_store **out, hf_error *err);
+/* Gives a new store its pools, or an application's own connection, which it takes (the hf_db, not the handle). */
+hf_status server_connect(server_store *store, const char *url, const hf_db_options *options, hf_error *err);
+hf_status server_wrap(server_store *store, hf_db *db, hf_error *err);
+void server_close(hf_store *base);
+void server_grade(hf_store *base, hf_grade *out);
+hf_status server_backup(hf_store *base, const char *path, hf_error *err); /* and restore: refused */
+void server_drop_conn(void *conn);                                        /* of a pool */
+/* Takes a connection and gives it back. */
+hf_status server_enter(server_work *work, hf_error *err);
+void server_leave(server_work *work);
+/* Ends the transaction, or what was done of it in the application's own, after a failure. */
+void server_undo(server_work *work);
+void server_pause(unsigned times);
+int64_t server_deadline(const server_store *store);
+/* After a failed attempt: HF_OK: it may be run again, perhaps on another connection. */
+hf_status server_recover(server_work *work, hf_status status, unsigned *lost, hf_error *err);
+
+/* A flight: statements that go together. The list may be NULL; an empty one is passed over. What comes back is read by the reader of
+ * each statement (server_load.c); one without is run to its end. */
+void server_queue(server_work *work, int which, const hf_list *list);
+void server_queue_begin(server_work *work);
+void server_queue_end(server_work *work);
+void server_fly(server_work *work);
+/* A list in the arena of the working set. */
+hf_list *server_list(server_work *work, const char *kinds);
+
+/* server_load.c: begins, locks what is to be changed, loads what the part names, reads the time. */
+void server_load(server_work *work);
+/* For what stands alone. */
+void server_read_clock(server_work *work);
+/* Puts a name on a list of (type, id). */
+void server_add_name(hf_list *list, hf_slice type, hf_slice id);
+/* After the flight with `anchors`: those not answered and not there are ours to make. */
+void server_judge_anchors(server_work *work, const hf_list *names);
+void server_queue_anchors(server_work *work, const hf_list *names);
+
+/* server_save.c: saves what changed, and commits. */
+void server_save(server_work *work);
+void server_queue_saves(server_work *work);
+
+/* server_query.c: what stands alone. */
+hf_status server_alone(server_work *work, hf_error *err);
+/* server_sweep.c */
+void server_do_sweep(server_work *work, hf_op *op);
+
+#endif

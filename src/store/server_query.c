@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+/* Stores on a database server: what stands alone (lists, events, types). */
+#include "base/error.h"
+#include "store/server.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define NUMBER_AT_ONCE 1000 /* events that get their number in one transaction */
+#define NUMBER_TRIES   25   /* while someone else is numbering them */
+
+static const sql_queries queries = {
+    .list = SQL_DO_LIST,
+    .list_type = SQL_DO_LIST_TYPE,
+    .list_session = SQL_DO_LIST_SESSION,
+    .list_user = SQL_DO_LIST_USER,
+    .sessions = SQL_DO_SESSIONS,
+    .events = SQL_DO_EVENTS,
+    .types = SQL_DO_TYPES_ALL,
+    .type_live = SQL_DO_TYPE_LIVE,
+    .type_save = SQL_DO_TYPE_SAVE,
+};
+
+/* ---- events ---- */
+
+/* The committed events that have no number yet. */
+static hf_list *unnumbered(server_work *work, hf_stmt *stmt)
+{
+    hf_list *list = server_list(work, "iiit");
+    while (sql_next(work->conn, stmt)) {
+        hf_value *row = list == NULL ? NULL : hf_list_add(list);
+        if (row == NULL)
+            continue;
+        hf_set_int(&row[0], hf_stmt_column_int(stmt, 0));
+        hf_set_int(&row[2], 0); /* the columns that must not be null, where a row is written to change one */
+        hf_set_text(&row[3], hf_slice_of("-"));
+    }
+    if (list != NULL && list->failed)
+        sql_out_of_memory(work->conn);
+    return list;
+}
+
+static bool any_new(server_work *work)
+{
+    hf_stmt *stmt = sql_stmt(work->conn, SQL_DO_EVENTS_NEW);
+    if (stmt == NULL)
+        return false;
+    hf_stmt_int(stmt, 1, 1);
+    bool any = false;
+    while (sql_next(work->conn, stmt))
+        any = true;
+    return any;
+}
+
+static void queue(server_work *work, int which)
+{
+    server_queue(work, which, NULL);
+}
+
+/* Saves the numbers, and how far they go. */
+static void save_numbers(server_work *work, hf_list *list, int64_t last)
+{
+    char to[24];
+    for (size_t i = 0; i < list->count; i++)
+        hf_set_int(&list->values[4 * i + 1], ++last);
+    snprintf(to, sizeof to, "%lld", (long long)last);
+    hf_stmt *stmt = sql_stmt(work->conn, SQL_DO_META_SET);
+    if (stmt == NULL)
+        return;
+    hf_stmt_text(stmt, 1, hf_slice_of("events_to"));
+    hf_stmt_text(stmt, 2, hf_slice_of(to));
+    server_queue(work, SQL_DO_EVENTS_NUMBER, list);
+    queue(work, SQL_DO_META_SET);
+    server_queue_end(work);
+    server_fly(work);
+}
+
+/* One transaction's worth. *got: nobody else was at it; *more: there may be further ones. */
+static void number_some(server_work *work, bool *got, bool *more)
+{
+    sql_conn *conn = work->conn;
+    hf_stmt *try = sql_stmt(conn, SQL_DO_EVENTS_TRY), *fresh = sql_stmt(conn, SQL_DO_EVENTS_NEW);
+    int64_t last = 0;
+    *got = *more = false;
+    server_queue_begin(work);
+    server_fly(work);
+    if (conn->status != HF_OK || try == NULL || fresh == NULL)
+        return;
+    while (sql_next(conn, try))
+        *got = true;
+    if (*got) {
+        last = sql_number(conn, SQL_DO_EVENTS_LAST);
+        hf_stmt_int(fresh, 1, NUMBER_AT_ONCE);
+    }
+    hf_list *list = *got ? unnumbered(work, fresh) : NULL;
+    if (conn->status == HF_OK && list != NULL && list->count > 0) {
+        save_numbers(work, list, last);
+        *more = list->count == NUMBER_AT_ONCE;
+        return;
+    }
+    server_undo(work);
+}
+
+/* A failure of numbering is none of reading: someone else is at it. */
+static void number_events(server_work *work)
+{
+    sql_conn *conn = work->conn;
+    hf_error *err = conn->err;
+    bool got = false, more = true;
+    for (unsigned i = 0; i < NUMBER_TRIES && (more || !got) && any_new(work); i++) {
+        conn->err = NULL;
+        number_some(work, &got, &more);
+        if (conn->status != HF_OK) {
+            server_undo(work);
+            got = false;
+            if (!hf_db_alive(conn->db))
+                break;
+            conn->status = HF_OK;
+        }
+        if (!got)
+            server_pause(0);
+    }
+    conn->err = err;
+}
+
+static void do_events(server_work *work, hf_op *op)
+{
+    sql_conn *conn = work->conn;
+    if (!work->nested) /* whose own events nobody may hear of yet */
+        number_events(work);
+    sql_do_events(conn, &queries, op, &work->batch->arena);
+    int64_t first = sql_number(conn, SQL_DO_EVENTS_FIRST);
+    op->answer.first_seq = first == 0 ? 1 : first;
+    op->answer.last_seq = sql_number(conn, SQL_DO_EVENTS_LAST);
+}
+
+/* ---- types ---- */
+
+static void do_type_set(server_work *work, hf_op *op)
+{
+    sql_conn *conn = work->conn;
+    hf_rows *rows = &conn->rows;
+    hf_type_row *row = hf_rows_type(rows, hf_slice_of(op->type));
+    hf_list *list = server_list(work, "t");
+    hf_value *name = list == NULL ? NULL : hf_list_add(list);
+    if (row == NULL || name == NULL) {
+        sql_out_of_memory(conn);
+        return;
+    }
+    hf_set_text(name, hf_slice_of(op->type));
+    server_queue_begin(work);
+    queue(work, SQL_DO_TYPES_OWN);
+    server_queue(work, SQL_DO_TYPES, list);
+    queue(work, SQL_DO_CLOCK);
+    server_fly(work);
+    bool live = conn->status == HF_OK && sql_locks_live(conn, &queries, op->type, work->now_us);
+    op->answer.now_us = work->now_us;
+    if (conn->status == HF_OK)
+        hf_apply_type_set(rows, op, &work->batch->arena, &row->type, live);
+    if (rows->failed)
+        sql_out_of_memory(conn);
+    if (conn->status == HF_OK && op->answer.status == HF_OK)
+        sql_save_type(conn, &queries, op);
+    op->answer.pending = work->nested;
+    server_save(work);
+}
+
+/* ---- all of them ---- */
+
+static void alone(server_work *work)
+{
+    hf_op *op = &work->batch->ops[0];
+    hf_arena *arena = &work->batch->arena;
+    if (op->kind == HF_OP_TYPE_SET) {
+        do_type_set(work, op);
+        return;
+    }
+    server_read_clock(work);
+    op->answer.now_us = work->now_us;
+    switch (op->kind) {
+    case HF_OP_LIST:
+        sql_do_list(work->conn, &queries, op, arena, work->now_us);
+        break;
+    case HF_OP_SESSIONS:
+        sql_do_sessions(work->conn, &queries, op, arena, work->now_us);
+        break;
+    case HF_OP_EVENTS:
+        do_events(work, op);
+        break;
+    case HF_OP_TYPES:
+        sql_do_types(work->conn, &queries, op, arena);
+        break;
+    default:
+        server_do_sweep(work, op);
+    }
+}
+
+hf_status server_alone(server_work *work, hf_error *err)
+{
+    unsigned lost = 0;
+    work->until_us = server_deadline(work->store);
+    work->part = *work->batch;
+    for (unsigned times = 0;; times++) {
+        sql_conn *conn = work->conn;
+        sql_use(conn, err);
+        hf_batch_unanswer(work->batch);
+        if (!hf_rows_reset(&conn->rows, 1) || !hf_rows_want(&conn->rows, work->batch))
+            return hf_fail_memory(err);
+        if (work->batch->ops[0].answer.status != HF_OK)
+            return HF_OK; /* it has a flaw */
+        alone(work);
+        if (conn->status == HF_OK)
+            return HF_OK;
+        server_undo(work);
+        hf_status status = server_recover(work, conn->status, &lost, err);
+        if (status != HF_OK)
+            return status;
+        server_pause(times);
+    }
+}

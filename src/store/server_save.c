@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+/* Stores on a database server: saving the rows that changed, a statement for each table and kind of change however many rows there
+ * are, and the commit, in one round trip. */
+#include "store/server.h"
+
+#include <stdlib.h>
+
+typedef struct saves {
+    hf_list *sessions_insert, *sessions_update, *anchors_insert, *anchors_update, *locks_insert,
+        *locks_update, *locks_delete, *requests_save, *requests_delete, *lost_save, *lost_delete, *events;
+} saves;
+
+static hf_slice session_id(const hf_session_row *row)
+{
+    return (hf_slice){row->id, HF_SESSION_ID_MAX};
+}
+
+static void add_session(saves *to, const hf_session_row *row)
+{
+    if (!row->changed || !row->present)
+        return;
+    hf_value *value = hf_list_add(row->stored ? to->sessions_update : to->sessions_insert);
+    if (value == NULL)
+        return;
+    hf_set_text(&value[0], session_id(row));
+    hf_set_text(&value[1], (hf_slice){(const char *)row->key_sha256, sizeof row->key_sha256});
+    hf_set_text(&value[2], row->user);
+    hf_set_text(&value[3], row->name);
+    hf_set_int(&value[4], row->idle_us);
+    hf_set_int(&value[5], row->opened_us);
+    hf_set_int(&value[6], row->expires_us);
+    hf_set_int_or_null(&value[7], row->ended_us);
+    hf_set_int(&value[8], row->rev);
+    hf_set_text(&value[9], row->caller);
+    hf_set_text(&value[10], row->request);
+}
+
+static void add_lost(saves *to, const hf_lost_row *row)
+{
+    if (!row->changed || (!row->present && !row->stored))
+        return;
+    hf_value *value = hf_list_add(row->present ? to->lost_save : to->lost_delete);
+    if (value == NULL)
+        return;
+    hf_set_text(&value[0], session_id(row->session));
+    hf_set_text(&value[1], row->type);
+    hf_set_text(&value[2], row->id);
+    if (!row->present)
+        return;
+    hf_set_int(&value[3], row->fence);
+    hf_set_int(&value[4], row->at_us);
+    hf_set_text(&value[5], row->why);
+    hf_set_text(&value[6], row->by);
+    hf_set_text(&value[7], row->reason);
+}
+
+static void add_anchor(saves *to, const hf_resource_row *row)
+{
+    if (!row->changed || !row->present)
+        return;
+    hf_value *value = hf_list_add(row->stored ? to->anchors_update : to->anchors_insert);
+    if (value == NULL)
+        return;
+    hf_set_text(&value[0], row->type);
+    hf_set_text(&value[1], row->id);
+    hf_set_int(&value[2], row->fence);
+    hf_set_int(&value[3], row->rev);
+    hf_set_text(&value[4], row->ended_session[0] == '\0' ? HF_NOTHING
+                                                         : (hf_slice){row->ended_session, HF_SESSION_ID_MAX});
+    hf_set_int_or_null(&value[5], row->ended_fence);
+    hf_set_text(&value[6], row->ended_request);
+    hf_set_int_or_null(&value[7], row->ended_us);
+}
+
+/* A row of lock or request: they have the same key. */
+static hf_value *add_of_resource(hf_list *list, const hf_resource_row *resource,
+                                 const hf_session_row *session)
+{
+    hf_value *value = hf_list_add(list);
+    if (value == NULL)
+        return NULL;
+    hf_set_text(&value[0], resource->type);
+    hf_set_text(&value[1], resource->id);
+    hf_set_text(&value[2], session_id(session));
+    return value;
+}
+
+static void add_lock(saves *to, const hf_lock_row *row)
+{
+    if (!row->changed || (!row->present && !row->stored))
+        return;
+    hf_list *list = !row->present ? to->locks_delete : row->stored ? to->locks_update : to->locks_insert;
+    hf_value *value = add_of_resource(list, row->resource, row->session);
+    if (value == NULL || !row->present)
+        return;
+    hf_set_text(&value[3], hf_slice_of(hf_mode_name(row->mode)));
+    hf_set_int(&value[4], row->fence);
+    hf_set_int(&value[5], row->since_us);
+    hf_set_int_or_null(&value[6], row->ends_us);
+    hf_set_text(&value[7], row->purpose);
+    hf_set_text(&value[8], row->request);
+}
+
+static void add_request(saves *to, const hf_request_row *row)
+{
+    if (!row->changed || (!row->present && !row->stored))
+        return;
+    hf_list *list = row->present ? to->requests_save : to->requests_delete;
+    hf_value *value = add_of_resource(list, row->resource, row->session);
+    if (value == NULL || !row->present)
+        return;
+    hf_set_text(&value[3], row->message);
+    hf_set_int(&value[4], row->at_us);
+}
+
+static void add_event(saves *to, const hf_event_row *row, int64_t now_us)
+{
+    hf_value *value = hf_list_add(to->events);
+    if (value == NULL)
+        return;
+    hf_set_int(&value[0], now_us);
+    hf_set_text(&value[1], hf_slice_of(hf_event_kind_name(row->kind)));
+    hf_set_text(&value[2], row->type);
+    hf_set_text(&value[3], row->id);
+    hf_set_text(&value[4], row->session);
+    hf_set_text(&value[5], row->user);
+    hf_set_text(&value[6], row->actor);
+    hf_set_int_or_null(&value[7], row->fence);
+    hf_set_text(&value[8], row->reason);
+}
+
+static void gather(server_work *work, saves *to)
+{
+    hf_rows *rows = &work->conn->rows;
+    *to = (saves){
+        .sessions_insert = server_list(work, "tbttiiiiitt"),
+        .sessions_update = server_list(work, "tbttiiiiitt"),
+        .anchors_insert = server_list(work, "ttiititi"),
+        .anchors_update = server_list(work, "ttiititi"),
+        .locks_insert = server_list(work, "ttttiiitt"),
+        .locks_update = server_list(work, "ttttiiitt"),
+        .locks_delete = server_list(work, "ttt"),
+        .requests_save = server_list(work, "tttti"),
+        .requests_delete = server_list(work, "ttt"),
+        .lost_save = server_list(work, "tttiittt"),
+        .lost_delete = server_list(work, "ttt"),
+        .events = server_list(work, "ittttttit"),
+    };
+    if (work->conn->status != HF_OK)
+        return;
+    for (hf_session_row *row = rows->sessions; row != NULL; row = row->next) {
+        add_session(to, row);
+        for (hf_lost_row *lost = row->lost; lost != NULL; lost = lost->next)
+            add_lost(to, lost);
+    }
+    for (hf_resource_row *row = rows->resources; row != NULL; row = row->next) {
+        add_anchor(to, row);
+        for (hf_lock_row *lock = row->locks; lock != NULL; lock = lock->next)
+            add_lock(to, lock);
+        for (hf_request_row *request = row->requests; request != NULL; request = request->next)
+            add_request(to, request);
+    }
+    for (size_t i = 0; i < rows->events_count; i++)
+        add_event(to, &rows->events[i], work->now_us);
+}
+
+/* Anchors first: where two make the same new one, the second finds out before it has written anything else. */
+void server_queue_saves(server_work *work)
+{
+    saves to;
+    gather(work, &to);
+    if (work->conn->status != HF_OK)
+        return;
+    server_queue(work, SQL_DO_ANCHORS_INSERT, to.anchors_insert);
+    server_queue(work, SQL_DO_ANCHORS_UPDATE, to.anchors_update);
+    server_queue(work, SQL_DO_SESSIONS_INSERT, to.sessions_insert);
+    server_queue(work, SQL_DO_SESSIONS_UPDATE, to.sessions_update);
+    server_queue(work, SQL_DO_LOCKS_DELETE, to.locks_delete);
+    server_queue(work, SQL_DO_LOCKS_UPDATE, to.locks_update);
+    server_queue(work, SQL_DO_LOCKS_INSERT, to.locks_insert);
+    server_queue(work, SQL_DO_REQUESTS_DELETE, to.requests_delete);
+    server_queue(work, SQL_DO_REQUESTS_SAVE, to.requests_save);
+    server_queue(work, SQL_DO_LOST_DELETE, to.lost_delete);
+    server_queue(work, SQL_DO_LOST_SAVE, to.lost_save);
+    server_queue(work, SQL_DO_EVENTS_INSERT, to.events);
+}
+
+void server_save(server_work *work)
+{
+    server_queue_saves(work);
+    server_queue_end(work);
+    server_fly(work);
+}

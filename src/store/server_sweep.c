@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: MIT */
+/* Stores on a database server: sweeping. Each dead session, the spent locks, the old sessions and the free anchors are transactions
+ * of their own, so that nothing stays locked for long; what someone else has locked is left for the next time. */
+#include "store/server.h"
+
+#include "base/error.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct sweep {
+    server_work *work;
+    int64_t after_us; /* dead sessions up to this one were looked at: by expires_us, then id */
+    char after_id[HF_SESSION_ID_SIZE];
+} sweep;
+
+static hf_status failed(sweep *s)
+{
+    return s->work->conn->status;
+}
+
+static void add_id(hf_list *list, hf_slice id, hf_arena *arena)
+{
+    hf_slice copy;
+    hf_value *row = list == NULL ? NULL : hf_list_add(list);
+    if (row == NULL)
+        return;
+    if (hf_arena_copy(arena, id, &copy))
+        hf_set_text(row, copy);
+    else
+        list->failed = true;
+}
+
+static hf_list *one_id(server_work *work, const char *id)
+{
+    hf_list *list = server_list(work, "t");
+    add_id(list, (hf_slice){id, HF_SESSION_ID_MAX}, &work->conn->rows.arena);
+    return list;
+}
+
+/* The (type, id) of a query's rows, each once, as resources of the set that are wanted. */
+static hf_list *read_names(server_work *work, hf_stmt *stmt, hf_list *list)
+{
+    sql_conn *conn = work->conn;
+    while (sql_next(conn, stmt)) {
+        hf_resource_row *row =
+            hf_rows_resource(&conn->rows, hf_stmt_column_text(stmt, 0), hf_stmt_column_text(stmt, 1), true);
+        if (row == NULL || list == NULL) {
+            sql_out_of_memory(conn);
+            continue;
+        }
+        if (!row->wanted)
+            server_add_name(list, row->type, row->id);
+        row->wanted = true;
+    }
+    return list;
+}
+
+/* ---- dead sessions ---- */
+
+static bool next_dead(sweep *s, int64_t now_us)
+{
+    sql_conn *conn = s->work->conn;
+    hf_stmt *stmt = sql_stmt(conn, SQL_DO_SWEEP_DEAD);
+    bool found = false;
+    if (stmt == NULL)
+        return false;
+    hf_stmt_int(stmt, 1, now_us);
+    hf_stmt_int(stmt, 2, s->after_us);
+    hf_stmt_text(stmt, 3, s->after_id[0] == '\0' ? hf_slice_of("-") : hf_slice_of(s->after_id));
+    char id[HF_SESSION_ID_SIZE] = "";
+    while (sql_next(conn, stmt)) {
+        sql_text(stmt, 0, id, sizeof id);
+        s->after_us = hf_stmt_column_int(stmt, 1);
+        found = true;
+    }
+    if (found)
+        memcpy(s->after_id, id, sizeof s->after_id);
+    return found;
+}
+
+/* A session with its first locks and their anchors, all locked. False: someone is using it, or it has beaten meanwhile. */
+static bool load_session(sweep *s, hf_rows *rows, int64_t now_us, size_t limit)
+{
+    server_work *work = s->work;
+    sql_conn *conn = work->conn;
+    hf_session_row *row = hf_rows_reset(rows, 64) ? hf_rows_session(rows, s->after_id) : NULL;
+    if (row == NULL) {
+        sql_out_of_memory(conn);
+        return false;
+    }
+    row->wants_anchors = row->wants_locks = row->writes = true;
+    hf_list *ids = one_id(work, row->id), *names = server_list(work, "tt");
+    hf_stmt *stmt = sql_stmt(conn, SQL_DO_SESSION_LOCKS);
+    if (stmt == NULL || ids == NULL)
+        return false;
+    hf_stmt_list(stmt, 1, ids);
+    hf_stmt_int(stmt, 2, (int64_t)limit);
+    read_names(work, stmt, names);
+    server_queue_begin(work);
+    server_queue_anchors(work, names);
+    server_queue(work, SQL_DO_SESSIONS_LOCK, ids);
+    server_queue(work, SQL_DO_LOCKS, names);
+    server_fly(work);
+    server_judge_anchors(work, names);
+    bool ours = row->locked && row->ended_us == 0 && row->expires_us <= now_us;
+    for (hf_resource_row *resource = rows->resources; resource != NULL; resource = resource->next)
+        ours &= !resource->busy;
+    return ours && conn->status == HF_OK;
+}
+
+static hf_status load_dead(void *context, hf_rows *rows, int64_t now_us, size_t limit, hf_error *err)
+{
+    sweep *s = context;
+    (void)err; /* it sticks in the connection */
+    while (next_dead(s, now_us)) {
+        if (load_session(s, rows, now_us, limit))
+            return HF_OK;
+        if (failed(s) != HF_OK)
+            return failed(s);
+        server_undo(s->work);
+        if (!hf_rows_reset(rows, 64))
+            sql_out_of_memory(s->work->conn);
+    }
+    return failed(s);
+}
+
+/* ---- locks past their own bound ---- */
+
+/* Of the locks of a resource only those whose time is over are swept: the others leave the set. */
+static void keep_spent(hf_resource_row *row, int64_t now_us)
+{
+    hf_lock_row **at = &row->locks;
+    while (*at != NULL) {
+        const hf_lock_row *lock = *at;
+        const hf_session_row *session = lock->session;
+        bool over = !session->stored || session->ended_us != 0 ||
+                    (session->expires_us > now_us && lock->ends_us != 0 && lock->ends_us <= now_us);
+        if (over && !row->busy)
+            at = &(*at)->next;
+        else
+            *at = lock->next;
+    }
+}
+
+static hf_status load_spent(void *context, hf_rows *rows, int64_t now_us, size_t limit, hf_error *err)
+{
+    sweep *s = context;
+    server_work *work = s->work;
+    hf_list *names = server_list(work, "tt");
+    (void)err;
+    for (int i = 0; i < 2; i++) {
+        hf_stmt *stmt = sql_stmt(work->conn, i == 0 ? SQL_DO_SWEEP_SPENT : SQL_DO_SWEEP_LEFT);
+        if (stmt == NULL || names == NULL)
+            return failed(s);
+        hf_stmt_int(stmt, 1, i == 0 ? now_us : now_us - HF_KEEP_US);
+        hf_stmt_int(stmt, 2, (int64_t)limit);
+        read_names(work, stmt, names);
+    }
+    if (names->count == 0)
+        return failed(s);
+    server_queue_begin(work);
+    server_queue_anchors(work, names);
+    server_queue(work, SQL_DO_LOCKS, names);
+    server_fly(work);
+    server_judge_anchors(work, names);
+    size_t left = 0;
+    for (hf_resource_row *row = rows->resources; row != NULL; row = row->next) {
+        keep_spent(row, now_us);
+        left += row->locks != NULL;
+    }
+    if (left == 0 && failed(s) == HF_OK)
+        server_undo(work);
+    return failed(s);
+}
+
+static hf_status save(void *context, hf_rows *rows, int64_t now_us, hf_error *err)
+{
+    sweep *s = context;
+    (void)rows;
+    (void)err;
+    s->work->now_us = now_us;
+    server_save(s->work);
+    return failed(s);
+}
+
+/* ---- what has been over for a day ---- */
+
+static hf_status drop_sessions(void *context, int64_t before_us, size_t limit, size_t *dropped, hf_error *err)
+{
+    sweep *s = context;
+    server_work *work = s->work;
+    sql_conn *conn = work->conn;
+    (void)err;
+    if (!hf_rows_reset(&conn->rows, 64))
+        sql_out_of_memory(conn);
+    hf_list *ids = server_list(work, "t"), *gone = server_list(work, "t");
+    hf_stmt *stmt = sql_stmt(conn, SQL_DO_SWEEP_OLD);
+    if (stmt == NULL || ids == NULL || gone == NULL)
+        return failed(s);
+    hf_stmt_int(stmt, 1, before_us);
+    hf_stmt_int(stmt, 2, (int64_t)limit);
+    while (sql_next(conn, stmt))
+        add_id(ids, hf_stmt_column_text(stmt, 0), &conn->rows.arena);
+    if (ids->count == 0)
+        return failed(s);
+    server_queue_begin(work);
+    server_queue(work, SQL_DO_SESSIONS_LOCK, ids);
+    server_fly(work);
+    for (const hf_session_row *row = conn->rows.sessions; row != NULL; row = row->next)
+        if (row->locked)
+            add_id(gone, (hf_slice){row->id, HF_SESSION_ID_MAX}, &conn->rows.arena);
+    server_queue(work, SQL_DO_SESSIONS_LOST_DELETE, gone);
+    server_queue(work, SQL_DO_SESSIONS_REQUESTS_DELETE, gone);
+    server_queue(work, SQL_DO_SESSIONS_DELETE, gone);
+    server_queue_end(work);
+    server_fly(work);
+    *dropped = gone->count;
+    return failed(s);
+}
+
+static void read_swept_to(sql_conn *conn, hf_resource *out)
+{
+    hf_stmt *stmt = sql_stmt(conn, SQL_DO_META_GET);
+    char name[HF_RESOURCE_SIZE] = "";
+    if (stmt == NULL)
+        return;
+    hf_stmt_text(stmt, 1, hf_slice_of("swept_to"));
+    while (sql_next(conn, stmt))
+        sql_text(stmt, 0, name, sizeof name);
+    if (hf_resource_parse(name, out, NULL) != HF_OK)
+        memset(out, 0, sizeof *out);
+}
+
+static void queue_meta(server_work *work, int which, const char *name, const char *value)
+{
+    hf_stmt *stmt = sql_stmt(work->conn, which);
+    if (stmt == NULL)
+        return;
+    hf_stmt_text(stmt, 1, hf_slice_of(name == NULL ? value : name));
+    if (name != NULL)
+        hf_stmt_text(stmt, 2, hf_slice_of(value));
+    server_queue(work, which, NULL);
+}
+
+/* The anchors after `at` in canonical order, at most so many: the free ones on the list. *at becomes the last one looked at. */
+static hf_list *look_at_anchors(server_work *work, int64_t before_us, size_t limit, hf_resource *at,
+                                bool *end)
+{
+    sql_conn *conn = work->conn;
+    hf_list *list = server_list(work, "tt");
+    hf_stmt *stmt = sql_stmt(conn, SQL_DO_SWEEP_ANCHORS);
+    size_t looked = 0;
+    if (stmt == NULL || list == NULL)
+        return NULL;
+    hf_stmt_int(stmt, 1, before_us);
+    sql_bind_from(stmt, 2, at->type);
+    sql_bind_from(stmt, 3, at->id);
+    hf_stmt_int(stmt, 4, (int64_t)limit + 1);
+    hf_resource last = *at;
+    *end = true;
+    while (sql_next(conn, stmt)) {
+        if (looked++ == limit) {
+            *end = false;
+            continue;
+        }
+        memset(&last, 0, sizeof last);
+        sql_text(stmt, 0, last.type, sizeof last.type);
+        sql_text(stmt, 1, last.id, sizeof last.id);
+        if (hf_stmt_column_int(stmt, 2) != 0)
+            server_add_name(list, sql_keep(conn, &conn->rows, stmt, 0), sql_keep(conn, &conn->rows, stmt, 1));
+    }
+    *at = last;
+    return list;
+}
+
+/* Locks them, looks again, and deletes those that are free still; then no fence up to theirs is ever given again. */
+static size_t delete_free(server_work *work, const hf_list *list, int64_t before_us)
+{
+    sql_conn *conn = work->conn;
+    hf_list *gone = server_list(work, "tt");
+    char floor_text[24];
+    int64_t floor = 0;
+    hf_stmt *stmt = sql_stmt(conn, SQL_DO_SWEEP_FREE);
+    if (list->count == 0 || gone == NULL || stmt == NULL)
+        return 0;
+    server_queue_anchors(work, list);
+    server_fly(work);
+    server_judge_anchors(work, list);
+    hf_stmt_list(stmt, 1, list);
+    hf_stmt_int(stmt, 3, before_us);
+    while (sql_next(conn, stmt)) {
+        hf_resource_row *row =
+            hf_rows_resource(&conn->rows, hf_stmt_column_text(stmt, 0), hf_stmt_column_text(stmt, 1), true);
+        if (row == NULL || !row->locked || !row->stored)
+            continue;
+        server_add_name(gone, row->type, row->id);
+        floor = hf_stmt_column_int(stmt, 2) > floor ? hf_stmt_column_int(stmt, 2) : floor;
+    }
+    snprintf(floor_text, sizeof floor_text, "%lld", (long long)floor);
+    if (gone->count > 0)
+        queue_meta(work, SQL_DO_FLOOR_RAISE, NULL, floor_text);
+    server_queue(work, SQL_DO_ANCHORS_DELETE, gone);
+    server_fly(work);
+    return gone->count;
+}
+
+static hf_status drop_anchors(void *context, int64_t before_us, size_t limit, size_t *dropped, bool *end,
+                              hf_error *err)
+{
+    sweep *s = context;
+    server_work *work = s->work;
+    sql_conn *conn = work->conn;
+    hf_resource at = {"", ""}, before;
+    char name[HF_RESOURCE_SIZE];
+    (void)err;
+    if (!hf_rows_reset(&conn->rows, 64))
+        sql_out_of_memory(conn);
+    read_swept_to(conn, &at);
+    before = at;
+    hf_list *list = look_at_anchors(work, before_us, limit, &at, end);
+    if (*end)
+        at = (hf_resource){"", ""};
+    if (list == NULL || (list->count == 0 && hf_resource_compare(&at, &before) == 0))
+        return failed(s);
+    server_queue_begin(work);
+    server_fly(work);
+    *dropped = delete_free(work, list, before_us);
+    hf_resource_format(&at, name);
+    queue_meta(work, SQL_DO_META_SET, "swept_to", name);
+    server_queue_end(work);
+    server_fly(work);
+    return failed(s);
+}
+
+static const hf_sweep_ops sweep_ops = {load_dead, load_spent, save, drop_sessions, drop_anchors};
+
+/* The time is read once: what dies meanwhile is for the next sweep. */
+void server_do_sweep(server_work *work, hf_op *op)
+{
+    sweep s = {.work = work, .after_us = INT64_MIN};
+    int64_t now_us = work->now_us;
+    sql_conn *conn = work->conn;
+    hf_status status = hf_sweep(&s, &sweep_ops, &conn->rows, op, now_us, conn->err);
+    if (conn->status == HF_OK)
+        conn->status = status;
+    work->now_us = now_us;
+}
