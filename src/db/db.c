@@ -42,6 +42,11 @@ bool hf_db_alive(hf_db *db)
     return db->driver->alive(db);
 }
 
+bool hf_db_fresh(hf_db *db)
+{
+    return db->driver->fresh == NULL || db->driver->fresh(db);
+}
+
 bool hf_db_in_transaction(hf_db *db)
 {
     return db->driver->in_transaction(db);

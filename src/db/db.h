@@ -66,6 +66,9 @@ const char *hf_db_path(hf_db *db);
 /* False once the connection is lost: all that is left is to close it. */
 bool hf_db_alive(hf_db *db);
 
+/* Whether an idle connection still looks usable, asked without a round trip. */
+bool hf_db_fresh(hf_db *db);
+
 /* Whether a transaction is open on the connection; whether it is one that has failed and can only be rolled back. */
 bool hf_db_in_transaction(hf_db *db);
 bool hf_db_transaction_failed(hf_db *db);

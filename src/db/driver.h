@@ -12,6 +12,7 @@ struct hf_db_driver {
     void (*close)(hf_db *db);
     const char *(*path)(hf_db *db);
     bool (*alive)(hf_db *db);
+    bool (*fresh)(hf_db *db); /* NULL: true */
     bool (*in_transaction)(hf_db *db);
     bool (*transaction_failed)(hf_db *db);
     void (*patience)(hf_db *db, int64_t us);

@@ -392,6 +392,7 @@ static const hf_db_driver driver = {
     .close = close_db,
     .path = path_of,
     .alive = alive,
+    .fresh = alive,
     .in_transaction = in_transaction,
     .transaction_failed = transaction_failed,
     .patience = patience,

@@ -133,11 +133,6 @@ void server_pause(unsigned times)
     nanosleep(&(struct timespec){0, 500000 + (long)(part % (bound * 1000000))}, NULL);
 }
 
-int64_t server_deadline(const server_store *store)
-{
-    return hf_seam.boot_us() + store->patience_us;
-}
-
 /* ---- one transaction ---- */
 
 static bool session_in_way(const hf_op *op, const hf_op_rows *of)
@@ -220,6 +215,7 @@ static hf_status attempt(server_work *work, hf_error *err)
         server_save(work);
     if (conn->status != HF_OK)
         server_undo(work);
+    work->batch->arena = work->part.arena;
     return conn->status;
 }
 
@@ -301,7 +297,6 @@ static size_t settle(server_work *work)
             work->pending[work->index[i]] = held;
         }
     }
-    work->batch->arena = part->arena;
     return left;
 }
 
@@ -316,7 +311,6 @@ static bool any_pending(const server_work *work)
 /* What is left gets an answer of its own: part of the batch is committed, so the batch as a whole has not failed. */
 static void answer_rest(server_work *work, hf_status status, const hf_error *err)
 {
-    work->batch->arena = work->part.arena;
     for (size_t i = 0; i < work->batch->count; i++) {
         hf_op *op = &work->batch->ops[i];
         if (!work->pending[i])
@@ -404,13 +398,10 @@ static hf_status try_all(server_work *work, hf_error *err)
 
 static hf_status execute_ops(server_work *work, hf_error *err)
 {
-    work->until_us = server_deadline(work->store);
     work->part = *work->batch;
     if (work->batch->count > STEP_OPS && !work->reads && !part_init(work))
         return hf_fail_memory(err);
     hf_status status = try_all(work, err);
-    if (status != HF_OK && work->index == NULL)
-        work->batch->arena = work->part.arena;
     if (status != HF_OK && work->index != NULL && (work->committed || status == HF_BUSY)) {
         answer_rest(work, status, err);
         status = HF_OK;
@@ -424,6 +415,7 @@ hf_status server_execute(hf_store *base, hf_batch *batch, hf_error *err)
     server_work work = {.store = (server_store *)base, .batch = batch, .reads = true};
     for (size_t i = 0; i < batch->count; i++)
         work.reads &= hf_op_reads(batch->ops[i].kind);
+    work.until_us = hf_seam.boot_us() + work.store->patience_us;
     hf_status status = server_enter(&work, err);
     if (status != HF_OK)
         return status;

@@ -77,7 +77,6 @@ void server_leave(server_work *work);
 /* Ends the transaction, or what was done of it in the application's own, after a failure. */
 void server_undo(server_work *work);
 void server_pause(unsigned times);
-int64_t server_deadline(const server_store *store);
 /* After a failed attempt: HF_OK: it may be run again, perhaps on another connection. */
 hf_status server_recover(server_work *work, hf_status status, unsigned *lost, hf_error *err);
 

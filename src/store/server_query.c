@@ -198,7 +198,6 @@ static void alone(server_work *work)
 hf_status server_alone(server_work *work, hf_error *err)
 {
     unsigned lost = 0;
-    work->until_us = server_deadline(work->store);
     work->part = *work->batch;
     for (unsigned times = 0;; times++) {
         sql_conn *conn = work->conn;

@@ -462,6 +462,7 @@ const hf_store_ops hf_store_sqlite = {
     .scheme = "sqlite",
     .open = open_sqlite,
     .execute = execute_sqlite,
+    .install = sqlite_install,
     .grade = grade_sqlite,
     .backup = sqlite_backup,
     .restore = sqlite_restore,

@@ -2,9 +2,13 @@
 /* The SQLite store: its tables, their version, copying them out and in. A version is a step; a program one version behind the
  * tables still works with them, so that programs can be upgraded one by one. */
 #include "sql/sqlite_schema.h"
+#include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "db/url.h"
+#include "sql/sqlite_remove.h"
 #include "sql/sqlite_restore.h"
+#include "store/registry.h"
 #include "store/sqlite.h"
 
 #include <errno.h>
@@ -300,5 +304,124 @@ hf_status sqlite_restore(hf_store *base, const char *path, hf_error *err)
     else
         status = restore_from(store, path, err);
     pthread_mutex_unlock(&store->writer.mutex);
+    return status;
+}
+
+/* ---- install and uninstall ---- */
+
+static hf_status print_sql(const hf_install_order *order, const char *names, hf_error *err)
+{
+    hf_buffer text = {0};
+    hf_buffer_print(
+        &text, "-- holdfast in SQLite, tables %s_... . Run it with: sqlite3 FILE < THIS\nBEGIN IMMEDIATE;\n",
+        names);
+    for (int i = 0; i < (order->remove ? 1 : schema.count); i++) {
+        char *sql = sql_name(order->remove ? sqlite_remove_sql : schema.steps[i], names, "");
+        hf_buffer_print(&text, "%s", sql == NULL ? "" : sql);
+        text.failed |= sql == NULL;
+        hf_free(sql);
+    }
+    if (!order->remove)
+        hf_buffer_print(&text, "INSERT OR REPLACE INTO %s_meta (name, value) VALUES ('schema', '%d');\n",
+                        names, schema.count);
+    hf_buffer_print(&text, "COMMIT;\n");
+    char *all = hf_buffer_take(&text);
+    if (all == NULL)
+        return hf_fail_memory(err);
+    order->sink(order->context, all);
+    hf_free(all);
+    return HF_OK;
+}
+
+/* In a transaction: nobody takes a lock meanwhile. */
+static hf_status check_unused(hf_db *db, const char *path, const char *names, hf_error *err)
+{
+    char sql[512], live[32];
+    long long now_us = (long long)hf_seam.wall_us();
+    snprintf(
+        sql, sizeof sql,
+        "SELECT count(*) FROM {ns}_lock l JOIN {ns}_session s ON s.id = l.session WHERE s.ended_us IS NULL"
+        " AND s.expires_us > %lld AND (l.ends_us IS NULL OR l.ends_us > %lld)",
+        now_us, now_us);
+    hf_status status = ask(db, names, sql, live, sizeof live, err);
+    if (status != HF_OK || strcmp(live, "0") == 0)
+        return status;
+    return hf_fail(err, HF_LOCKED,
+                   "%s %s in %s; wait until 'holdfast list' is empty, or say --force: then people lose what "
+                   "they hold.",
+                   live, strcmp(live, "1") == 0 ? "lock lives" : "locks live", path);
+}
+
+static hf_status remove_tables(hf_db *db, const char *path, const char *names, bool force, hf_error *err)
+{
+    char left[32] = "";
+    char *sql = sql_name(sqlite_remove_sql, names, "");
+    hf_status status = sql == NULL ? hf_fail_memory(err) : hf_db_run(db, "BEGIN IMMEDIATE", err);
+    if (status == HF_OK && !force)
+        status = check_unused(db, path, names, err);
+    if (status == HF_OK)
+        status = hf_db_run(db, sql, err);
+    if (status == HF_OK)
+        status = hf_db_ask(db, "SELECT count(*) FROM sqlite_master", left, sizeof left, err);
+    if (status == HF_OK)
+        status = hf_db_run(db, "COMMIT", err);
+    if (status != HF_OK && sql != NULL && hf_db_in_transaction(db))
+        (void)hf_db_run(db, "ROLLBACK", NULL);
+    if (status == HF_OK && strcmp(left, "0") == 0)
+        sqlite_reserve_give_up(path);
+    hf_free(sql);
+    return status;
+}
+
+/* The file stays, with what else is in it. */
+static hf_status uninstall(const char *path, const char *names, bool force, hf_error *err)
+{
+    bool exists = false, ours = false;
+    hf_db *db = NULL;
+    hf_status status = sqlite_file_check(path, &exists, err);
+    if (status == HF_OK && exists)
+        status = hf_db_open(path, HF_DB_READ_ONLY, &db, err);
+    if (status == HF_OK && exists)
+        status = sqlite_schema_check(db, path, names, &ours, err);
+    hf_db_close(db);
+    if (status == HF_OK && !ours)
+        return hf_fail(err, HF_NOT_FOUND,
+                       "There are no tables of holdfast named %s in %s; nothing was removed.", names, path);
+    if (status != HF_OK)
+        return status;
+    db = NULL;
+    status = hf_db_open(path, 0, &db, err);
+    if (status == HF_OK)
+        status = remove_tables(db, path, names, force, err);
+    hf_db_close(db);
+    return status;
+}
+
+/* Opening makes the tables. */
+static hf_status install(const char *rest, hf_error *err)
+{
+    hf_store *store = NULL;
+    hf_status status = hf_store_sqlite.open(rest, &store, err);
+    if (status == HF_OK)
+        hf_store_sqlite.close(store);
+    return status;
+}
+
+hf_status sqlite_install(const char *rest, const hf_install_order *order, hf_error *err)
+{
+    hf_url url = {0};
+    if (order->role != NULL)
+        return hf_fail(
+            err, HF_INVALID,
+            "SQLite has no accounts; the permissions of the file say who may use it. Leave --role out.");
+    if (!order->remove && !order->print)
+        return install(rest, err);
+    hf_status status = hf_url_read(rest, &url, err);
+    if (status == HF_OK && (url.url[0] == '\0' || url.url[0] == ':' || strchr(url.url, '?') != NULL))
+        status = hf_fail(err, HF_INVALID, "Write sqlite:PATH, or sqlite:PATH?namespace=NAME.");
+    if (status == HF_OK)
+        status = order->print ? print_sql(order, url.names, err)
+                              : uninstall(url.url, url.names, order->force, err);
+    hf_url_done(&url);
     return status;
 }

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: MIT */
+/* The face over MariaDB and MySQL: connections and statements; the rest is in mysql_*.c (mysql_inside.h). */
+#include "db/mysql.h"
+
+#include "db/mysql_inside.h"
+
+#include <limits.h>
+
+/* ---- connections ---- */
+
+/* "10.11.19-MariaDB-0+deb12u1", "5.5.5-10.5.0-MariaDB" (so that old replicas take it), "5.6.24-log". */
+static void read_version(my_db *db)
+{
+    const char *text = mysql_get_server_info(db->conn);
+    text = text == NULL ? "" : text;
+    bool mariadb = strcasestr(text, "mariadb") != NULL;
+    if (mariadb && strncmp(text, "5.5.5-", 6) == 0)
+        text += 6;
+    int parts[3] = {0};
+    for (int i = 0; i < 3; i++) {
+        for (; *text >= '0' && *text <= '9' && parts[i] < 1000; text++)
+            parts[i] = parts[i] * 10 + (*text - '0');
+        text += *text == '.';
+    }
+    db->base.kind = mariadb ? HF_DB_MARIADB : HF_DB_MYSQL;
+    db->base.version = parts[0] * 10000 + parts[1] * 100 + parts[2];
+}
+
+bool hf_db_mysql_skips(const hf_db *db)
+{
+    return db->version >= (db->kind == HF_DB_MARIADB ? 100600 : 80001);
+}
+
+static my_db *db_new(MYSQL *conn, my_target *target, const char *path)
+{
+    my_db *db = hf_alloc(sizeof *db);
+    if (db != NULL) {
+        db->base = (hf_db){.driver = &hf_db_mysql, .failure = HF_FAILURE_OTHER};
+        db->conn = conn;
+        db->target = target;
+        db->id = mysql_thread_id(conn);
+        db->end = &db->queued;
+        hf_slice_copy(db->path, sizeof db->path, hf_slice_of(path));
+        read_version(db);
+    }
+    return db;
+}
+
+static void close_db(hf_db *base)
+{
+    my_db *db = my_of(base);
+    if (db->target != NULL) {
+        my_unwatch(db);
+        my_shut(db->conn);
+        my_target_drop(db->target);
+    }
+    hf_buffer_done(&db->text);
+    hf_free(db);
+}
+
+/* What db->error says, for the caller. */
+static hf_status give(const my_db *db, hf_error *err)
+{
+    if (err != NULL)
+        *err = db->error;
+    return db->error.status;
+}
+
+static hf_status run(hf_db *db, const char *sql, hf_error *err)
+{
+    return my_run(my_of(db), sql) == HF_OK ? HF_OK : give(my_of(db), err);
+}
+
+static hf_status connect_db(const char *url, const hf_db_options *options, hf_db **out, hf_error *err)
+{
+    my_target *target = NULL;
+    MYSQL *conn = NULL;
+    *out = NULL;
+    hf_status status = my_target_read(url, options, &target, err);
+    if (status == HF_OK)
+        status = my_open(target, UINT_MAX, &conn, err);
+    if (status != HF_OK) {
+        my_target_drop(target);
+        return status;
+    }
+    my_db *db = db_new(conn, target, target->path);
+    if (db == NULL) {
+        my_shut(conn);
+        my_target_drop(target);
+        return hf_fail_memory(err);
+    }
+    if (options != NULL && options->setup != NULL)
+        status = run(&db->base, options->setup, err);
+    if (status != HF_OK)
+        close_db(&db->base);
+    else
+        *out = &db->base;
+    return status;
+}
+
+hf_status hf_db_mysql_wrap(struct st_mysql *conn, hf_db **out, hf_error *err)
+{
+    *out = NULL;
+    if (conn == NULL || conn->net.pvio == NULL)
+        return hf_fail(err, HF_INVALID,
+                       "The application's connection is not connected; connect it before it is wrapped.");
+    my_db *db = db_new(conn, NULL, "the application's database");
+    if (db == NULL)
+        return hf_fail_memory(err);
+    *out = &db->base;
+    return HF_OK;
+}
+
+static const char *path_of(hf_db *db)
+{
+    return my_of(db)->path;
+}
+
+static bool alive(hf_db *base)
+{
+    const my_db *db = my_of(base);
+    return !db->lost && db->conn->net.pvio != NULL;
+}
+
+static bool fresh(hf_db *db)
+{
+    return alive(db) && my_is_quiet(my_of(db)->conn);
+}
+
+/* ---- transactions ---- */
+
+static bool transaction_failed(hf_db *base)
+{
+    my_db *db = my_of(base);
+    return db->target == NULL && (!alive(base) || my_is_rolled_back(db));
+}
+
+static bool in_transaction(hf_db *base)
+{
+    my_db *db = my_of(base);
+    if (db->target == NULL &&
+        (my_is_rolled_back(db) || (db->conn->server_status & SERVER_STATUS_AUTOCOMMIT) == 0))
+        return true;
+    return alive(base) && (db->conn->server_status & SERVER_STATUS_IN_TRANS) != 0;
+}
+
+static void empty_queue(my_db *db)
+{
+    for (my_stmt *stmt = db->queued; stmt != NULL; stmt = stmt->next)
+        stmt->state = MY_STMT_READY;
+    db->queued = NULL;
+    db->end = &db->queued;
+}
+
+/* With a lost connection goes its transaction. */
+static hf_status rollback(hf_db *base, hf_error *err)
+{
+    empty_queue(my_of(base));
+    return alive(base) && in_transaction(base) ? run(base, "ROLLBACK", err) : HF_OK;
+}
+
+static void patience(hf_db *db, int64_t us)
+{
+    static const int64_t day_us = INT64_C(86400000000);
+    my_of(db)->patience_us = us < 0 ? 0 : us > day_us ? day_us : us;
+}
+
+/* ---- statements ---- */
+
+/* What a statement came to is told when it is stepped; here only that nothing was sent. */
+static hf_status send_queued(hf_db *base, hf_error *err)
+{
+    my_db *db = my_of(base);
+    my_stmt *first = db->queued;
+    db->queued = NULL;
+    db->end = &db->queued;
+    if (first == NULL)
+        return HF_OK;
+    my_fly(db, first);
+    return first->unsent ? give(db, err) : HF_OK;
+}
+
+static hf_status stmt_new(hf_db *db, const char *sql, hf_stmt **out, hf_error *err)
+{
+    *out = NULL;
+    my_stmt *stmt = hf_alloc(sizeof *stmt);
+    if (stmt == NULL)
+        return hf_fail_memory(err);
+    stmt->base.db = db;
+    for (int i = 0; i <= HF_PARAMS_MAX; i++)
+        stmt->params.at[i].value.null = true;
+    hf_status status = my_parse(sql, &stmt->parsed, err);
+    if (status != HF_OK) {
+        hf_free(stmt);
+        return status;
+    }
+    *out = &stmt->base;
+    return HF_OK;
+}
+
+/* Out of the queue, if it is in it. */
+static void unqueue(my_stmt *stmt)
+{
+    my_db *db = my_of(stmt->base.db);
+    if (stmt->state != MY_STMT_QUEUED)
+        return;
+    my_stmt **link = &db->queued;
+    while (*link != stmt)
+        link = &(*link)->next;
+    *link = stmt->next;
+    if (db->end == &stmt->next)
+        db->end = link;
+}
+
+static void reset(hf_stmt *base)
+{
+    my_stmt *stmt = my_stmt_of(base);
+    unqueue(stmt);
+    my_drop_result(stmt);
+    stmt->state = MY_STMT_READY;
+}
+
+static void stmt_free(hf_stmt *base)
+{
+    reset(base);
+    my_parsed_done(&my_stmt_of(base)->parsed);
+    hf_free(base);
+}
+
+static void bind(hf_stmt *stmt, int at, hf_value_kind kind, const hf_value *value)
+{
+    hf_params_bind(&my_stmt_of(stmt)->params, at, kind, value);
+}
+
+static void bind_list(hf_stmt *stmt, int at, const hf_list *list)
+{
+    hf_params_list(&my_stmt_of(stmt)->params, at, list);
+}
+
+static void queue(hf_stmt *base)
+{
+    my_stmt *stmt = my_stmt_of(base);
+    my_db *db = my_of(base->db);
+    if (stmt->state == MY_STMT_QUEUED)
+        return;
+    reset(base);
+    stmt->state = MY_STMT_QUEUED;
+    stmt->next = NULL;
+    *db->end = stmt;
+    db->end = &stmt->next;
+}
+
+static hf_status step(hf_stmt *base, bool *row, hf_error *err)
+{
+    my_stmt *stmt = my_stmt_of(base);
+    my_db *db = my_of(base->db);
+    *row = false;
+    if (stmt->state == MY_STMT_QUEUED)
+        send_queued(base->db, NULL);
+    if (stmt->state == MY_STMT_READY) {
+        stmt->next = NULL;
+        my_fly(db, stmt);
+    }
+    if (stmt->state == MY_STMT_FAILED) {
+        db->base.failure = stmt->failure;
+        return give(db, err);
+    }
+    stmt->row = stmt->result == NULL ? NULL : mysql_fetch_row(stmt->result);
+    stmt->lengths = stmt->row == NULL ? NULL : mysql_fetch_lengths(stmt->result);
+    *row = stmt->row != NULL;
+    return HF_OK;
+}
+
+static int64_t changed(hf_stmt *stmt)
+{
+    return my_stmt_of(stmt)->changed;
+}
+
+static hf_slice column_text(hf_stmt *base, int at)
+{
+    const my_stmt *stmt = my_stmt_of(base);
+    if (stmt->row == NULL || at < 0 || (unsigned)at >= stmt->columns || stmt->row[at] == NULL)
+        return HF_NOTHING;
+    return (hf_slice){stmt->row[at], stmt->lengths[at]};
+}
+
+static int64_t column_int(hf_stmt *stmt, int at)
+{
+    hf_slice text = column_text(stmt, at);
+    bool negative = text.size > 0 && text.at[0] == '-';
+    uint64_t number = 0;
+    for (size_t i = negative; i < text.size && text.at[i] >= '0' && text.at[i] <= '9'; i++)
+        number = number * 10 + (uint64_t)(text.at[i] - '0');
+    return (int64_t)(negative ? 0 - number : number);
+}
+
+/* MySQL has no other way to say the level of one transaction. */
+#define BEGIN_AT(level, how) "SET TRANSACTION ISOLATION LEVEL " level "; START TRANSACTION" how
+
+static const char *const begins[] = {
+    BEGIN_AT("READ COMMITTED", ""),
+    BEGIN_AT("REPEATABLE READ", ""),
+    BEGIN_AT("SERIALIZABLE", ""),
+    BEGIN_AT("READ COMMITTED", " READ ONLY"),
+    BEGIN_AT("REPEATABLE READ", " READ ONLY"),
+    BEGIN_AT("SERIALIZABLE", " READ ONLY"),
+};
+
+const hf_db_driver hf_db_mysql = {
+    .connect = connect_db,
+    .close = close_db,
+    .path = path_of,
+    .alive = alive,
+    .fresh = fresh,
+    .in_transaction = in_transaction,
+    .transaction_failed = transaction_failed,
+    .patience = patience,
+    .cancel = my_cancel,
+    .run = run,
+    .rollback = rollback,
+    .send = send_queued,
+    .begin = begins,
+    .stmt_new = stmt_new,
+    .stmt_free = stmt_free,
+    .bind = bind,
+    .bind_list = bind_list,
+    .queue = queue,
+    .step = step,
+    .reset = reset,
+    .changed = changed,
+    .column_int = column_int,
+    .column_text = column_text,
+    .column_blob = column_text,
+};

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* MariaDB and MySQL (5.6 and later) behind the face: by URL (hf_db_connect with the driver below), or an application's own
+ * connection. */
+#ifndef HF_DB_MYSQL_H
+#define HF_DB_MYSQL_H
+
+#include "db/db.h"
+
+struct st_mysql; /* MYSQL of libmariadb */
+
+/* Takes mysql://USER[:PASSWORD]@HOST[:PORT]/DATABASE or mysql://USER@/DATABASE?socket=PATH, everything percent-encoded where need be.
+ * Without a port, localhost and no host at all mean the usual socket. Parameters: socket, connect_timeout (seconds); ssl_ca, ssl_cert,
+ * ssl_key (files), ssl_verify (1 or 0): any of these demands TLS, and the server's certificate is verified unless ssl_verify=0. The
+ * password is the URL's, else the options', else MYSQL_PWD's. No option files are read.
+ *
+ * hf_db_patience works here on every server: what is not answered in that time is ended by KILL QUERY, on a connection of its own, and
+ * is HF_BUSY; the transaction stays. Not what has a COMMIT or ROLLBACK in it. hf_db_cancel does the same at once.
+ *
+ * COMMIT is also HF_UNSURE when the server answers with an error that leaves open what became of it. */
+extern const hf_db_driver hf_db_mysql;
+
+/* Wraps an application's connection, inside a transaction or outside. Nothing about it is changed; hf_db_close leaves it open. Each
+ * statement is a round trip of its own; hf_db_patience and hf_db_cancel do nothing. The results of the application's own statements must
+ * have been read; otherwise HF_INVALID.
+ *
+ * After a deadlock the server has rolled back the application's transaction: until the application runs its ROLLBACK (or any other
+ * statement) hf_db_transaction_failed is true, and nothing is sent but ROLLBACK: HF_RETRY. */
+hf_status hf_db_mysql_wrap(struct st_mysql *conn, hf_db **out, hf_error *err);
+
+/* Whether the server has SELECT ... FOR UPDATE SKIP LOCKED. */
+bool hf_db_mysql_skips(const hf_db *db);
+
+#endif

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: MIT */
+/* Statements as text: taken apart once, then written again and again with literals where parameters stand. Text and bytes are written
+ * in hex, so that no quoting and no character set can go wrong. Batches of hundreds of rows come through here: writing asks for room
+ * once a value and allocates only when the text is longer than any before. */
+#include "db/mysql_inside.h"
+
+#include <strings.h>
+
+/* ---- reading SQL ---- */
+
+static bool is_space(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+static bool is_word(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '$' || (c & 0x80) != 0;
+}
+
+/* The end of the quoted text that begins here; the same place when there is none. A doubled quote reads as two quoted texts. */
+static const char *skip_quoted(const char *at)
+{
+    char quote = *at;
+    if (quote != '\'' && quote != '"' && quote != '`')
+        return at;
+    for (at++; *at != '\0' && *at != quote; at++)
+        if (*at == '\\' && quote != '`' && at[1] != '\0')
+            at++;
+    return *at == quote ? at + 1 : at;
+}
+
+/* The same for white space and comments. */
+static const char *skip_blank(const char *at)
+{
+    for (;;) {
+        const char *from = at;
+        while (is_space(*at))
+            at++;
+        if (*at == '#' || (at[0] == '-' && at[1] == '-' && (is_space(at[2]) || at[2] == '\0'))) {
+            at += strcspn(at, "\n");
+        } else if (at[0] == '/' && at[1] == '*') {
+            const char *end = strstr(at + 2, "*/");
+            at = end == NULL ? at + strlen(at) : end + 2;
+        }
+        if (at == from)
+            return at;
+    }
+}
+
+static hf_slice word_at(const char *at)
+{
+    size_t size = 0;
+    while (is_word(at[size]))
+        size++;
+    return (hf_slice){at, size};
+}
+
+static bool word_is(hf_slice word, const char *name)
+{
+    return word.size == strlen(name) && strncasecmp(word.at, name, word.size) == 0;
+}
+
+/* What a word in a CREATE does to how deep we are in its body, whose ";" end nothing: BEGIN and CASE have an END of their own; so have
+ * IF and the loops, but with a word after it. */
+static int deeper(hf_slice word)
+{
+    if (word_is(word, "BEGIN") || word_is(word, "CASE"))
+        return 1;
+    if (!word_is(word, "END"))
+        return 0;
+    static const char *const others[] = {"IF", "LOOP", "REPEAT", "WHILE", "FOR"};
+    hf_slice next = word_at(skip_blank(word.at + word.size));
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (word_is(next, others[i]))
+            return 0;
+    return -1;
+}
+
+bool my_split(const char **at, hf_slice *statement)
+{
+    const char *from = skip_blank(*at), *end;
+    while (*from == ';')
+        from = skip_blank(from + 1);
+    bool creates = word_is(word_at(from), "CREATE");
+    int depth = 0;
+    const char *next = end = from;
+    while (*next != '\0' && (*next != ';' || depth > 0)) {
+        hf_slice word = word_at(next);
+        const char *rest = word.size > 0 ? next + word.size : skip_quoted(next);
+        if (creates && word.size > 0) {
+            depth += deeper(word);
+            if (word_is(word, "END") && word_is(word_at(skip_blank(rest)), "CASE")) /* which begins nothing */
+                rest = skip_blank(rest) + 4;
+        }
+        end = rest == next ? next + 1 : rest;
+        next = skip_blank(end);
+    }
+    *at = next;
+    *statement = (hf_slice){from, (size_t)(end - from)};
+    return statement->size > 0;
+}
+
+my_verb my_verb_of(hf_slice statement)
+{
+    static const char *const verbs[] = {
+        [MY_COMMIT] = "COMMIT", [MY_ROLLBACK] = "ROLLBACK", [MY_CALL] = "CALL", [MY_UPDATE] = "UPDATE"};
+    for (my_verb verb = MY_COMMIT; verb <= MY_UPDATE; verb++) {
+        size_t size = strlen(verbs[verb]);
+        if (statement.size >= size && strncasecmp(statement.at, verbs[verb], size) == 0 &&
+            (statement.size == size || !is_word(statement.at[size])))
+            return verb;
+    }
+    return MY_OTHER;
+}
+
+bool my_rolls_back(hf_slice statement)
+{
+    return word_is(statement, "ROLLBACK");
+}
+
+/* ---- taking a statement apart ---- */
+
+static bool add(my_parsed *parsed, my_piece piece)
+{
+    if ((parsed->count & (parsed->count - 1)) == 0) { /* room is a power of two, at least 1 */
+        size_t room = parsed->count == 0 ? 1 : parsed->count * 2;
+        my_piece *pieces = hf_realloc(parsed->pieces, room * sizeof *pieces);
+        if (pieces == NULL)
+            return false;
+        parsed->pieces = pieces;
+    }
+    parsed->pieces[parsed->count++] = piece;
+    return true;
+}
+
+/* The names of $1(type, id); `at` is after the bracket. The end, after the closing one; NULL when they make no sense. */
+static const char *add_names(my_parsed *parsed, int param, const char *at, bool *memory)
+{
+    size_t match = parsed->count;
+    *memory = add(parsed, (my_piece){.kind = MY_MATCH, .param = param});
+    for (bool more = true; *memory && more; at++) {
+        at = skip_blank(at);
+        const char *from = at;
+        while (is_word(*at) || *at == '.' || *at == '`')
+            at++;
+        hf_slice name = {from, (size_t)(at - from)};
+        at = skip_blank(at);
+        if (name.size == 0 || (*at != ',' && *at != ')'))
+            return NULL;
+        more = *at == ',';
+        *memory = add(parsed, (my_piece){.kind = MY_NAME, .text = name});
+        parsed->pieces[match].names++;
+    }
+    return at;
+}
+
+/* The parameter that begins with the $ here. The end; NULL when it makes no sense. */
+static const char *add_param(my_parsed *parsed, const char *at, bool *memory)
+{
+    int number = 0;
+    for (at++; *at >= '0' && *at <= '9' && number <= HF_PARAMS_MAX; at++)
+        number = number * 10 + (*at - '0');
+    if (number < 1 || number > HF_PARAMS_MAX)
+        return NULL;
+    if (*at == '(')
+        return add_names(parsed, number, at + 1, memory);
+    *memory = add(parsed, (my_piece){.kind = *at == '*' ? MY_ROWS : MY_VALUE, .param = number});
+    return *at == '*' ? at + 1 : at;
+}
+
+static hf_status take_apart(my_parsed *parsed, hf_error *err)
+{
+    const char *from = parsed->sql, *at = from;
+    bool memory = true;
+    while (*at != '\0') {
+        const char *next = skip_blank(at);
+        next = next > at ? next : skip_quoted(at);
+        if (next > at || *at != '$' || at[1] < '0' || at[1] > '9') {
+            at = next > at ? next : at + 1;
+            continue;
+        }
+        if (at > from)
+            memory = add(parsed, (my_piece){.kind = MY_TEXT, .text = {from, (size_t)(at - from)}});
+        at = memory ? add_param(parsed, at, &memory) : at;
+        if (!memory)
+            return hf_fail_memory(err);
+        if (at == NULL)
+            return hf_fail(err, HF_INTERNAL, "A parameter in this statement makes no sense: %s.",
+                           parsed->sql);
+        from = at;
+    }
+    if (at > from && !add(parsed, (my_piece){.kind = MY_TEXT, .text = {from, (size_t)(at - from)}}))
+        return hf_fail_memory(err);
+    return HF_OK;
+}
+
+hf_status my_parse(const char *sql, my_parsed *out, hf_error *err)
+{
+    hf_slice statement, another;
+    *out = (my_parsed){0};
+    if (!my_split(&sql, &statement) || my_split(&sql, &another))
+        return hf_fail(err, HF_INTERNAL, "A statement is one statement: run several with hf_db_run.");
+    out->sql = hf_alloc(statement.size + 1);
+    if (out->sql == NULL)
+        return hf_fail_memory(err);
+    memcpy(out->sql, statement.at, statement.size);
+    out->verb = my_verb_of(statement);
+    out->rolls_back = my_rolls_back(statement);
+    hf_status status = take_apart(out, err);
+    if (status != HF_OK)
+        my_parsed_done(out);
+    return status;
+}
+
+void my_parsed_done(my_parsed *parsed)
+{
+    hf_free(parsed->sql);
+    hf_free(parsed->pieces);
+    *parsed = (my_parsed){0};
+}
+
+/* ---- writing ---- */
+
+/* Room for so many bytes at the end of the text; NULL when there is none. Who writes adds to its size. */
+static char *reserve(hf_buffer *out, size_t more)
+{
+    if (out->failed || more > HF_BUFFER_MAX - out->size) {
+        out->failed = true;
+        return NULL;
+    }
+    if (out->size + more > out->room) {
+        size_t room = out->room * 2 > out->size + more ? out->room * 2 : out->size + more + 4096;
+        char *text = hf_realloc(out->text, room);
+        if (text == NULL) {
+            out->failed = true;
+            return NULL;
+        }
+        out->text = text;
+        out->room = room;
+    }
+    return out->text + out->size;
+}
+
+void my_begin_text(hf_buffer *out)
+{
+    out->size = 0;
+    out->failed = false;
+}
+
+static void put(hf_buffer *out, const char *bytes, size_t size)
+{
+    char *at = reserve(out, size);
+    if (at != NULL) {
+        memcpy(at, bytes, size);
+        out->size += size;
+    }
+}
+
+void my_add_text(hf_buffer *out, hf_slice text)
+{
+    put(out, text.at, text.size);
+}
+
+static void put_int(hf_buffer *out, int64_t number)
+{
+    char digits[24], *at = digits + sizeof digits;
+    uint64_t left = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
+    do
+        *--at = (char)('0' + left % 10);
+    while ((left /= 10) > 0);
+    if (number < 0)
+        *--at = '-';
+    put(out, at, (size_t)(digits + sizeof digits - at));
+}
+
+static void put_bytes(hf_buffer *out, hf_slice bytes)
+{
+    static const char hex[] = "0123456789abcdef";
+    char *at = bytes.size > HF_BUFFER_MAX / 2 ? NULL : reserve(out, 2 * bytes.size + 3);
+    if (at == NULL) {
+        out->failed = true;
+        return;
+    }
+    if (bytes.size > 0)
+        *at++ = 'x';
+    *at++ = '\'';
+    for (size_t i = 0; i < bytes.size; i++) {
+        unsigned char byte = (unsigned char)bytes.at[i];
+        *at++ = hex[byte >> 4];
+        *at++ = hex[byte & 15];
+    }
+    *at++ = '\'';
+    out->size = (size_t)(at - out->text);
+}
+
+static void put_value(hf_buffer *out, hf_value_kind kind, const hf_value *value)
+{
+    if (value->null || kind == HF_VALUE_LIST)
+        put(out, "NULL", 4);
+    else if (kind == HF_VALUE_INT)
+        put_int(out, value->number);
+    else
+        put_bytes(out, value->bytes);
+}
+
+static void put_rows(hf_buffer *out, const hf_list *list)
+{
+    const hf_value *value = list->values;
+    for (size_t row = 0; row < list->count; row++) {
+        for (size_t i = 0; i < list->columns; i++) {
+            put(out, i > 0 ? "," : row > 0 ? ",(" : "(", i == 0 && row > 0 ? 2 : 1);
+            put_value(out, hf_kind_of_letter(list->kinds[i]), value++);
+        }
+        put(out, ")", 1);
+    }
+}
+
+/* "session IN (x'61',x'62')" for one name, "(type=x'61' AND id=x'62' OR ...)" for several. */
+static void put_match(hf_buffer *out, const hf_list *list, const my_piece *names, size_t count)
+{
+    if (list->count == 0 || count > list->columns) { /* nothing is in an empty list */
+        put(out, "(1=0)", 5);
+        return;
+    }
+    if (count == 1) {
+        put(out, names->text.at, names->text.size);
+        put(out, " IN ", 4);
+    }
+    for (size_t row = 0; row < list->count; row++) {
+        const hf_value *value = &list->values[row * list->columns];
+        for (size_t i = 0; i < count; i++) {
+            if (i > 0)
+                put(out, " AND ", 5);
+            else if (row > 0 && count > 1)
+                put(out, " OR ", 4);
+            else
+                put(out, row == 0 ? "(" : ",", 1);
+            if (count > 1) {
+                put(out, names[i].text.at, names[i].text.size);
+                put(out, "=", 1);
+            }
+            put_value(out, hf_kind_of_letter(list->kinds[i]), &value[i]);
+        }
+    }
+    put(out, ")", 1);
+}
+
+/* A * after a parameter that is no list is a multiplication. */
+static void put_piece(hf_buffer *out, const my_piece *piece, const hf_params *params)
+{
+    const hf_param *param = &params->at[piece->param];
+    bool listed = param->kind == HF_VALUE_LIST;
+    if (listed && param->list->failed)
+        out->failed = true;
+    else if (piece->kind == MY_TEXT)
+        put(out, piece->text.at, piece->text.size);
+    else if (piece->kind == MY_ROWS && listed)
+        put_rows(out, param->list);
+    else if (piece->kind == MY_MATCH && listed)
+        put_match(out, param->list, piece + 1, piece->names);
+    else
+        put_value(out, param->kind, &param->value);
+    if (piece->kind == MY_ROWS && !listed)
+        put(out, "*", 1);
+}
+
+void my_write(hf_buffer *out, const my_parsed *parsed, const hf_params *params)
+{
+    for (size_t i = 0; i < parsed->count && !out->failed; i += 1 + parsed->pieces[i].names)
+        put_piece(out, &parsed->pieces[i], params);
+}

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT */
+/* Ending what takes too long: KILL QUERY on another connection, by a thread that watches the flights with a bound, or by whoever cancels.
+ * The thread is started for the first such flight and ends with the last connection that had one.
+ *
+ * W1  A flight is killed only while it is MY_FLYING, and is MY_KILLING until the server has answered to the KILL.
+ * W2  Who flies does not go on before that (my_landed waits). So a KILL meets its flight, or a connection that sends nothing but what
+ *     my_landed's caller sends to absorb it; never the next flight. If the answer never came the connection is given up.
+ * W3  A flight with a COMMIT or ROLLBACK in it is not killed. */
+#include "db/mysql_inside.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <time.h>
+
+/* How soon a KILL is tried again for which there was no connection. */
+#define AGAIN_US INT64_C(250000)
+
+/* A KILL that takes longer helps nobody, and who flies waits for it. */
+enum { KILL_S = 2 };
+
+struct my_watcher {
+    pthread_t thread;
+    pthread_cond_t wakes;
+    int users; /* connections; it ends with the last */
+    bool ends;
+    int64_t wakes_us; /* when it will look by itself */
+    my_db *first;     /* flights with a bound */
+    MYSQL *conn;      /* of the thread alone: kept from one KILL to the next */
+    my_target *target;
+};
+
+static struct {
+    pthread_mutex_t mutex;
+    pthread_cond_t answered; /* a KILL has been */
+    my_watcher *watcher;
+} all = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, NULL};
+
+void my_watch_forked(void)
+{
+    all.mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    all.answered = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+    all.watcher = NULL;
+}
+
+bool my_is_quiet(MYSQL *conn)
+{
+    struct pollfd socket = {.fd = mysql_get_socket(conn), .events = POLLIN | POLLRDHUP};
+    return conn->net.pvio != NULL && poll(&socket, 1, 0) == 0;
+}
+
+/* ---- the list; with the mutex ---- */
+
+static void list(my_db *db, int64_t due_us)
+{
+    my_watcher *watcher = db->watch.watcher;
+    db->watch.listed = true;
+    db->watch.due_us = due_us;
+    db->watch.previous = NULL;
+    db->watch.next = watcher->first;
+    if (watcher->first != NULL)
+        watcher->first->watch.previous = db;
+    watcher->first = db;
+}
+
+static void unlist(my_db *db)
+{
+    if (!db->watch.listed)
+        return;
+    if (db->watch.previous != NULL)
+        db->watch.previous->watch.next = db->watch.next;
+    else
+        db->watch.watcher->first = db->watch.next;
+    if (db->watch.next != NULL)
+        db->watch.next->watch.previous = db->watch.previous;
+    db->watch.listed = false;
+}
+
+/* ---- killing ---- */
+
+/* MY_KILLED: the server has answered. MY_DOUBTFUL: it may have got it, now or later. MY_FLYING: it has not got it. Unless it has
+ * answered, the connection is of no more use. */
+static my_watch_state send_kill(MYSQL *conn, unsigned long id)
+{
+    char text[64];
+    my_hush hush;
+    int size = snprintf(text, sizeof text, "KILL QUERY %lu", id);
+    my_hush_begin(conn, &hush);
+    bool failed = mysql_real_query(conn, text, (unsigned long)size) != 0;
+    my_hush_end(&hush);
+    if (!failed ||
+        !my_is_lost(mysql_errno(conn))) /* an error is an answer: the connection to be killed is gone */
+        return MY_KILLED;
+    return my_is_unsent(mysql_errno(conn)) ? MY_FLYING : MY_DOUBTFUL;
+}
+
+static void forget_connection(my_watcher *watcher)
+{
+    my_shut(watcher->conn);
+    my_target_drop(watcher->target);
+    watcher->conn = NULL;
+    watcher->target = NULL;
+}
+
+/* On the watcher's own connection. */
+static my_watch_state kill_as_watcher(my_watcher *watcher, my_target *target, unsigned long id)
+{
+    my_watch_state state = MY_FLYING;
+    for (int i = 0; i < 2 && state == MY_FLYING; i++) {
+        if (watcher->conn != NULL &&
+            (!my_target_same(watcher->target, target) || !my_is_quiet(watcher->conn)))
+            forget_connection(watcher);
+        if (watcher->conn == NULL) {
+            if (my_open(target, KILL_S, &watcher->conn, NULL) != HF_OK)
+                return MY_FLYING;
+            watcher->target = my_target_hold(target);
+        }
+        state = send_kill(watcher->conn, id);
+        if (state != MY_KILLED)
+            forget_connection(watcher);
+    }
+    return state;
+}
+
+/* With the mutex; the flight was MY_KILLING. What was not killed flies on. */
+static void note_kill(my_db *db, my_watch_state state, bool had_bound)
+{
+    db->watch.state = state;
+    if (state == MY_FLYING && had_bound)
+        list(db, hf_seam.boot_us() + AGAIN_US);
+    pthread_cond_broadcast(&all.answered);
+}
+
+void my_cancel(hf_db *base)
+{
+    my_db *db = my_of(base);
+    MYSQL *conn = NULL;
+    if (db->target == NULL)
+        return;
+    pthread_mutex_lock(&all.mutex);
+    bool flies = db->watch.state == MY_FLYING && !db->watch.untouchable,
+         had_bound = flies && db->watch.listed;
+    if (flies) {
+        unlist(db);
+        db->watch.state = MY_KILLING;
+    }
+    pthread_mutex_unlock(&all.mutex);
+    if (!flies)
+        return;
+    my_watch_state state =
+        my_open(db->target, KILL_S, &conn, NULL) == HF_OK ? send_kill(conn, db->id) : MY_FLYING;
+    my_shut(conn);
+    pthread_mutex_lock(&all.mutex);
+    note_kill(db, state, had_bound);
+    pthread_mutex_unlock(&all.mutex);
+}
+
+/* ---- the thread ---- */
+
+/* With the mutex. The first flight whose time is over; else *next_us says when there may be one. */
+static my_db *find_late(const my_watcher *watcher, int64_t now_us, int64_t *next_us)
+{
+    *next_us = INT64_MAX;
+    for (my_db *db = watcher->first; db != NULL; db = db->watch.next) {
+        if (db->watch.due_us <= now_us)
+            return db;
+        if (db->watch.due_us < *next_us)
+            *next_us = db->watch.due_us;
+    }
+    return NULL;
+}
+
+static void sleep_for(my_watcher *watcher, int64_t us)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    int64_t nanoseconds = until.tv_nsec + us % 1000000 * 1000;
+    until.tv_sec += us / 1000000 + nanoseconds / 1000000000;
+    until.tv_nsec = nanoseconds % 1000000000;
+    pthread_cond_timedwait(&watcher->wakes, &all.mutex, &until);
+}
+
+static void *watch(void *context)
+{
+    my_watcher *watcher = context;
+    int64_t next_us;
+    mysql_thread_init();
+    pthread_mutex_lock(&all.mutex);
+    while (!watcher->ends) {
+        int64_t now_us = hf_seam.boot_us();
+        my_db *late = find_late(watcher, now_us, &next_us);
+        watcher->wakes_us =
+            late != NULL ? INT64_MIN : next_us; /* nobody needs to wake it while it is at work */
+        if (late != NULL) {
+            unlist(late);
+            late->watch.state = MY_KILLING;
+            pthread_mutex_unlock(&all.mutex);
+            my_watch_state state = kill_as_watcher(watcher, late->target, late->id);
+            pthread_mutex_lock(&all.mutex);
+            note_kill(late, state, true);
+        } else if (next_us == INT64_MAX) {
+            pthread_cond_wait(&watcher->wakes, &all.mutex);
+        } else {
+            sleep_for(watcher, next_us - now_us);
+        }
+    }
+    pthread_mutex_unlock(&all.mutex);
+    forget_connection(watcher);
+    mysql_thread_end();
+    return NULL;
+}
+
+/* With the mutex. NULL: there can be none now. */
+static my_watcher *start_watcher(void)
+{
+    my_watcher *watcher = hf_alloc(sizeof *watcher);
+    if (watcher == NULL)
+        return NULL;
+    pthread_condattr_t clock;
+    pthread_condattr_init(&clock);
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    pthread_cond_init(&watcher->wakes, &clock);
+    pthread_condattr_destroy(&clock);
+    watcher->wakes_us = INT64_MIN;
+    sigset_t signals, before;
+    sigfillset(&signals);
+    pthread_sigmask(SIG_SETMASK, &signals, &before);
+    int failed = pthread_create(&watcher->thread, NULL, watch, watcher);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (failed != 0) {
+        pthread_cond_destroy(&watcher->wakes);
+        hf_free(watcher);
+        return NULL;
+    }
+    return watcher;
+}
+
+void my_unwatch(my_db *db)
+{
+    pthread_mutex_lock(&all.mutex);
+    while (db->watch.state == MY_KILLING)
+        pthread_cond_wait(&all.answered, &all.mutex);
+    my_watcher *watcher = db->watch.watcher;
+    db->watch.watcher = NULL;
+    if (watcher != NULL && --watcher->users > 0)
+        watcher = NULL;
+    if (watcher != NULL) { /* the next who needs one starts another */
+        watcher->ends = true;
+        if (all.watcher == watcher)
+            all.watcher = NULL;
+        pthread_cond_signal(&watcher->wakes);
+    }
+    pthread_mutex_unlock(&all.mutex);
+    if (watcher == NULL)
+        return;
+    pthread_join(watcher->thread, NULL);
+    pthread_cond_destroy(&watcher->wakes);
+    hf_free(watcher);
+}
+
+/* ---- flights ---- */
+
+/* With the mutex. Without a watcher the flight goes on without a bound; the server has one of its own. */
+static void set_bound(my_db *db)
+{
+    if (db->watch.watcher == NULL) {
+        if (all.watcher == NULL)
+            all.watcher = start_watcher();
+        if (all.watcher == NULL)
+            return;
+        db->watch.watcher = all.watcher;
+        all.watcher->users++;
+    }
+    list(db, hf_seam.boot_us() + db->patience_us);
+    if (db->watch.due_us < db->watch.watcher->wakes_us) {
+        db->watch.watcher->wakes_us = db->watch.due_us;
+        pthread_cond_signal(&db->watch.watcher->wakes);
+    }
+}
+
+void my_takes_off(my_db *db, bool untouchable)
+{
+    if (db->target == NULL)
+        return;
+    pthread_mutex_lock(&all.mutex);
+    db->watch.state = MY_FLYING;
+    db->watch.untouchable = untouchable;
+    if (!untouchable && db->patience_us > 0)
+        set_bound(db);
+    pthread_mutex_unlock(&all.mutex);
+}
+
+my_watch_state my_landed(my_db *db)
+{
+    if (db->target == NULL)
+        return MY_FLYING;
+    pthread_mutex_lock(&all.mutex);
+    while (db->watch.state == MY_KILLING)
+        pthread_cond_wait(&all.answered, &all.mutex);
+    unlist(db);
+    my_watch_state state = db->watch.state;
+    db->watch.state = MY_GROUNDED;
+    pthread_mutex_unlock(&all.mutex);
+    return state;
+}

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT */
+/* Connecting to PostgreSQL by URL, and taking an application's connection. Looking up a host's name is the one thing here that may
+ * block for longer than the timeout: libpq does it by itself. */
+#include "base/buffer.h"
+#include "base/cleanup.h"
+#include "base/seams.h"
+#include "db/postgres_inside.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- the URL ---- */
+
+/* Connection parameters as libpq takes them: a later one wins. */
+typedef struct pg_words {
+    const char *keys[16];
+    const char *values[16];
+    int count;
+} pg_words;
+
+static void add_word(pg_words *words, const char *key, const char *value)
+{
+    words->keys[words->count] = key;
+    words->values[words->count++] = value;
+}
+
+/* One port or several, "5432,5433"; an empty one is the usual. */
+static bool good_ports(const char *text)
+{
+    char *end = NULL;
+    for (const char *at = text; *at != '\0'; at = *end == ',' ? end + 1 : end) {
+        end = (char *)at;
+        long port = *at == ',' ? 1 : strtol(at, &end, 10);
+        if (port < 1 || port > 65535 || (*end != ',' && *end != '\0'))
+            return false;
+    }
+    return true;
+}
+
+static const char *find_word(const PQconninfoOption *given, const char *key)
+{
+    while (given->keyword != NULL && strcmp(given->keyword, key) != 0)
+        given++;
+    return given->keyword == NULL ? NULL : given->val;
+}
+
+/* libpq's message may quote the URL, password and all: it is passed on only where no password can be. */
+static hf_status check_url(const char *url, PQconninfoOption **out, hf_error *err)
+{
+    char *problem = NULL;
+    bool known = strncmp(url, "postgres://", 11) == 0 || strncmp(url, "postgresql://", 13) == 0;
+    *out = known ? PQconninfoParse(url, &problem) : NULL;
+    const char *port = *out == NULL ? NULL : find_word(*out, "port");
+    if (port != NULL && !good_ports(port))
+        return hf_fail(err, HF_INVALID, "The URL makes no sense: a port is between 1 and 65535, not %s.",
+                       port);
+    if (*out != NULL)
+        return HF_OK;
+    bool secret = problem == NULL || strchr(url, '@') != NULL || strstr(url, "pass") != NULL;
+    hf_status status =
+        hf_fail(err, HF_INVALID, "The URL makes no sense as postgres://USER@HOST:PORT/DATABASE%s%.*s%s",
+                secret ? "." : ": ", secret ? 0 : (int)strcspn(problem, "\n"), secret ? "" : problem,
+                secret ? "" : ".");
+    PQfreemem(problem);
+    return status;
+}
+
+/* "name=value name=value" as command line options of the server, after those of the URL or the environment; hf_free it. */
+static char *server_options(const PQconninfoOption *given, const char *settings)
+{
+    hf_buffer text = {0};
+    const char *before = find_word(given, "options");
+    if (before == NULL)
+        before = getenv("PGOPTIONS");
+    hf_buffer_print(&text, "%s", before == NULL ? "" : before);
+    while (*(settings += strspn(settings, " ")) != '\0') {
+        size_t size = strcspn(settings, " ");
+        hf_buffer_print(&text, " -c %.*s", (int)size, settings);
+        settings += size;
+    }
+    return hf_buffer_take(&text);
+}
+
+/* ---- connecting ---- */
+
+static void silence(void *context, const char *message)
+{
+    (void)context;
+    (void)message;
+}
+
+/* Whether libpq refused the parameters themselves, which it tells in words only, in any language. Asked once it is known that
+ * connecting fails at once, so this does too. */
+static bool makes_no_sense(pg_words *words)
+{
+    add_word(words, "connect_timeout", "2");
+    return PQpingParams(words->keys, words->values, 1) == PQPING_NO_ATTEMPT;
+}
+
+static hf_status wait_for_connection(PGconn *conn, int64_t deadline_us, int64_t timeout_us, hf_error *err)
+{
+    PostgresPollingStatusType state = PGRES_POLLING_WRITING;
+    while (state != PGRES_POLLING_OK) {
+        if (state == PGRES_POLLING_FAILED)
+            return pg_unconnected(conn, false, timeout_us, err);
+        if (!pg_wait(conn, state == PGRES_POLLING_READING ? POLLIN : POLLOUT, deadline_us))
+            return pg_unconnected(conn, true, timeout_us, err);
+        state = PQconnectPoll(conn);
+    }
+    return HF_OK;
+}
+
+/* The connection is given even when it failed, to be closed. */
+static hf_status start(pg_words *words, int64_t deadline_us, int64_t timeout_us, PGconn **out, hf_error *err)
+{
+    PGconn *conn = *out = PQconnectStartParams(words->keys, words->values, 1);
+    if (conn == NULL)
+        return hf_fail_memory(err);
+    PQsetNoticeProcessor(conn, silence, NULL);
+    PQsetErrorVerbosity(conn, PQERRORS_VERBOSE); /* for pg_unconnected */
+    if (PQstatus(conn) != CONNECTION_BAD) {
+        hf_status status = wait_for_connection(conn, deadline_us, timeout_us, err);
+        PQsetErrorVerbosity(conn, PQERRORS_DEFAULT);
+        return status;
+    }
+    if (!makes_no_sense(words))
+        return pg_unconnected(conn, false, timeout_us, err);
+    const char *problem = PQerrorMessage(conn);
+    return hf_fail(err, HF_INVALID, "The URL makes no sense to PostgreSQL: %.*s.",
+                   (int)strcspn(problem, "\n"), problem);
+}
+
+static hf_status connect_words(const char *url, const hf_db_options *options, const char *server,
+                               int64_t deadline_us, int64_t timeout_us, PGconn **out, hf_error *err)
+{
+    char patience[24];
+    pg_words words = {0};
+    snprintf(patience, sizeof patience, "%lld", (long long)(timeout_us + 999) / 1000);
+    /* What the URL may change stands before it. */
+    add_word(&words, "tcp_user_timeout", patience);
+    add_word(&words, "keepalives_idle", "30");
+    add_word(&words, "keepalives_interval", "10");
+    add_word(&words, "keepalives_count", "3");
+    add_word(&words, "fallback_application_name", "holdfast");
+    add_word(&words, "dbname", url);
+    add_word(&words, "client_encoding", "UTF8");
+    if (server != NULL)
+        add_word(&words, "options", server);
+    if (options->password != NULL)
+        add_word(&words, "password", options->password);
+    return start(&words, deadline_us, timeout_us, out, err);
+}
+
+static hf_status db_new(PGconn *conn, int64_t timeout_us, pg_db **out, hf_error *err)
+{
+    pg_db *db = *out = hf_alloc(sizeof *db);
+    if (db == NULL)
+        return hf_fail_memory(err);
+    db->base = (hf_db){&hf_db_postgres, HF_DB_POSTGRES, PQserverVersion(conn), HF_FAILURE_OTHER};
+    db->conn = conn;
+    db->canceller = PQgetCancel(conn);
+    db->timeout_us = timeout_us;
+    db->end = &db->queued;
+    pg_describe(conn, db->path, sizeof db->path);
+    return HF_OK;
+}
+
+void pg_close(hf_db *base)
+{
+    pg_db *db = pg_of(base);
+    PQfreeCancel(db->canceller);
+    if (!db->borrowed)
+        PQfinish(db->conn);
+    hf_free(db->bytes);
+    hf_free(db);
+}
+
+static hf_status set_up(pg_db *db, const hf_db_options *options, int64_t deadline_us, hf_error *err)
+{
+    db->unnamed = options->pooler;
+    PQsetnonblocking(db->conn, 1);
+    if (options->setup == NULL || options->pooler)
+        return HF_OK;
+    return pg_run(db, options->setup, deadline_us, err);
+}
+
+hf_status pg_connect(const char *url, const hf_db_options *options, hf_db **out, hf_error *err)
+{
+    int64_t timeout_us = options->timeout_us > 0 ? options->timeout_us : HF_DB_TIMEOUT_US;
+    int64_t deadline_us = pg_deadline(timeout_us);
+    PQconninfoOption *given = NULL;
+    hf_cleanup(hf_freep) char *server = NULL;
+    PGconn *conn = NULL;
+    pg_db *db = NULL;
+    *out = NULL;
+    hf_status status = check_url(url, &given, err);
+    if (status != HF_OK) {
+        PQconninfoFree(given);
+        return status;
+    }
+    bool settings = options->settings != NULL && !options->pooler;
+    if (settings)
+        server = server_options(given, options->settings);
+    PQconninfoFree(given);
+    if (settings && server == NULL)
+        return hf_fail_memory(err);
+    status = connect_words(url, options, server, deadline_us, timeout_us, &conn, err);
+    if (status == HF_OK)
+        status = db_new(conn, timeout_us, &db, err);
+    if (status == HF_OK && db != NULL)
+        status = set_up(db, options, deadline_us, err);
+    if (status == HF_OK && db != NULL)
+        *out = &db->base;
+    else if (db != NULL)
+        pg_close(&db->base);
+    else
+        PQfinish(conn);
+    return status;
+}
+
+/* ---- an application's connection ---- */
+
+hf_status pg_check_borrowed(PGconn *conn, bool rolling_back, hf_error *err)
+{
+    if (conn == NULL || PQstatus(conn) != CONNECTION_OK)
+        return hf_fail(err, HF_INVALID, "The application's PostgreSQL connection is not connected.");
+    if (PQpipelineStatus(conn) != PQ_PIPELINE_OFF)
+        return hf_fail(err, HF_INVALID,
+                       "The application's PostgreSQL connection is in pipeline mode; leave it first.");
+    PGTransactionStatusType transaction = PQtransactionStatus(conn);
+    if (transaction == PQTRANS_ACTIVE)
+        return hf_fail(
+            err, HF_INVALID,
+            "The application's PostgreSQL connection is busy with a statement; take its results first.");
+    if (strcmp(pg_encoding_to_char(PQclientEncoding(conn)), "UTF8") != 0)
+        return hf_fail(err, HF_INVALID,
+                       "The application's PostgreSQL connection has the client encoding %s; it must be UTF8.",
+                       pg_encoding_to_char(PQclientEncoding(conn)));
+    if (transaction == PQTRANS_INERROR && !rolling_back)
+        return hf_fail(err, HF_INVALID, "The transaction has failed; roll it back first.");
+    return HF_OK;
+}
+
+hf_status hf_db_postgres_wrap(struct pg_conn *conn, hf_db **out, hf_error *err)
+{
+    pg_db *db = NULL;
+    *out = NULL;
+    hf_status status = pg_check_borrowed(conn, true, err);
+    if (status == HF_OK)
+        status = db_new(conn, HF_DB_TIMEOUT_US, &db, err);
+    if (status != HF_OK || db == NULL)
+        return status;
+    db->borrowed = db->unnamed = true;
+    *out = &db->base;
+    return HF_OK;
+}

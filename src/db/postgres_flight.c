@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: MIT */
+/* Sending and taking answers, never longer than the connection's timeout. What it keeps to:
+ *
+ *   F1  libpq is never asked to block: it writes into its own memory, and while that drains to the server answers are read, so that
+ *       two full sockets never wait for each other.
+ *   F2  A flight is read up to its sync, whatever fails in it: the next statement finds the connection clean, or dead.
+ *   F3  When answers are missing and a COMMIT that may have been seen is among what was not answered, the flight is unsure; otherwise
+ *       it was not done. An error of the server, even the one with which it closes the connection, is the answer of the
+ *       statement it comes for: nothing after that statement was carried out. A pooler's message is no such answer, as it may
+ *       hide those of the server. What was sent outside a transaction and is not answered is told as not done, though it may
+ *       have been: whoever must know puts it into a transaction. */
+#include "base/seams.h"
+#include "db/postgres_inside.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+
+#define KEEP_MAX ((size_t)1 << 20) /* a larger buffer for values is given back after its flight */
+
+typedef struct pg_flight {
+    pg_db *db;
+    int64_t deadline_us;
+    pg_stmt *at;    /* whose answer is next; NULL: that of the sync, or of SQL text */
+    bool text;      /* SQL text and not statements */
+    bool commit;    /* SQL text that ends in COMMIT */
+    bool preparing; /* the next answer is that of preparing it */
+    bool landed;    /* all answers are here */
+    bool late, lost;
+    bool closing; /* the other side has said that it closes the connection */
+    bool failed;  /* the error is the connection's */
+} pg_flight;
+
+/* ---- waiting ---- */
+
+int64_t pg_deadline(int64_t timeout_us)
+{
+    return hf_seam.boot_us() + timeout_us;
+}
+
+bool pg_wait(PGconn *conn, short events, int64_t deadline_us)
+{
+    struct pollfd socket = {.fd = PQsocket(conn), .events = events};
+    int64_t left_us = deadline_us - hf_seam.boot_us();
+    if (left_us <= 0)
+        return false;
+    int64_t left_ms = (left_us + 999) / 1000;
+    int got = poll(&socket, 1, left_ms < INT32_MAX ? (int)left_ms : INT32_MAX);
+    return got > 0 || (got < 0 && errno == EINTR); /* interrupted: who waits looks, and waits again */
+}
+
+/* Under encryption libpq may hold back what it has read from the socket already, and poll would never tell: it is asked once more
+ * than needed, and again every now and then. */
+static bool wait_and_read(pg_flight *flight, short events)
+{
+    PGconn *conn = flight->db->conn;
+    bool encrypted = PQsslInUse(conn) || PQgssEncInUse(conn);
+    int64_t now_us = hf_seam.boot_us(), until_us = flight->deadline_us;
+    if (encrypted && until_us - now_us > 50000)
+        until_us = now_us + 50000;
+    if (!pg_wait(conn, events, until_us) && until_us == flight->deadline_us) {
+        flight->late = true;
+        return false;
+    }
+    bool read = PQconsumeInput(conn) && (!encrypted || PQconsumeInput(conn));
+    return read || PQstatus(conn) == CONNECTION_BAD; /* bad: PQgetResult tells what came before the end */
+}
+
+/* ---- answers ---- */
+
+/* The server has thrown prepared statements away, or can't use them any more: all are prepared anew when next used. */
+static void forget_names(pg_db *db)
+{
+    for (pg_stmt *it = db->stmts; it != NULL; it = it->following) {
+        it->prepared = false;
+        it->name[0] = '\0';
+    }
+}
+
+/* A statement's answer is an error. */
+static void refuse(pg_flight *flight, const PGresult *result)
+{
+    pg_db *db = flight->db;
+    pg_stmt *stmt = flight->at;
+    const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+    bool fatal = flight->closing = pg_is_fatal(result);
+    if (state == NULL || (!pg_is_servers_own(result) && (fatal || strncmp(state, "08", 2) == 0))) {
+        flight->lost = true;
+        return;
+    }
+    bool committing = flight->commit || (stmt != NULL && stmt->commit && !flight->preparing);
+    if (fatal && committing) {
+        flight->lost = true;
+        return;
+    }
+    bool named = stmt != NULL && stmt->prepared && !stmt->preparing;
+    pg_refused(db, result, named, &db->error);
+    flight->failed = true;
+    if (named && (strcmp(state, "0A000") == 0 || strcmp(state, "26000") == 0))
+        forget_names(db);
+    flight->lost = fatal;
+    db->dead = db->base.failure == HF_FAILURE_LOST;
+}
+
+/* COMMIT of a transaction that had failed is answered ROLLBACK, without an error. */
+static bool was_rolled_back(const pg_stmt *stmt, PGresult *result)
+{
+    return stmt->commit && strcmp(PQcmdStatus(result), "COMMIT") != 0;
+}
+
+static int64_t rows_of(PGresult *result)
+{
+    int64_t rows = 0;
+    for (const char *at = PQcmdTuples(result); *at >= '0' && *at <= '9'; at++)
+        rows = rows * 10 + (*at - '0');
+    return rows;
+}
+
+/* True: the result is the statement's now. */
+static bool keep(pg_flight *flight, PGresult *result)
+{
+    pg_stmt *stmt = flight->at;
+    if (stmt == NULL)
+        return false;
+    if (flight->preparing) {
+        stmt->prepared = true;
+        return false;
+    }
+    if (was_rolled_back(stmt, result)) {
+        pg_roll_back_first(flight->db, &flight->db->error);
+        flight->failed = true;
+        return false;
+    }
+    stmt->changed = rows_of(result);
+    stmt->result = result;
+    stmt->row = -1;
+    return true;
+}
+
+/* libpq ends the answers to each command with NULL. */
+static void take_end(pg_flight *flight)
+{
+    if (flight->text)
+        flight->landed = true;
+    else if (flight->preparing)
+        flight->preparing = false;
+    else if (flight->at != NULL) {
+        flight->at = flight->at->next;
+        flight->preparing = flight->at != NULL && flight->at->preparing;
+    } else
+        flight->lost = true; /* never seen: the sync is not answered in that way */
+}
+
+static void take(pg_flight *flight, PGresult *result)
+{
+    if (result == NULL) {
+        take_end(flight);
+        return;
+    }
+    switch (PQresultStatus(result)) {
+    case PGRES_PIPELINE_SYNC:
+        flight->landed = true;
+        break;
+    case PGRES_PIPELINE_ABORTED:
+        break;
+    case PGRES_COMMAND_OK:
+    case PGRES_TUPLES_OK:
+    case PGRES_EMPTY_QUERY:
+        if (keep(flight, result))
+            return;
+        break;
+    case PGRES_COPY_IN:
+    case PGRES_COPY_OUT:
+    case PGRES_COPY_BOTH:
+        flight->lost = true; /* nobody copies here; there is no simple way back */
+        break;
+    default:
+        if (!flight->failed)
+            refuse(flight, result);
+        else if (PQstatus(flight->db->conn) == CONNECTION_BAD)
+            flight->lost = true;
+    }
+    PQclear(result);
+}
+
+static void take_answers(pg_flight *flight)
+{
+    PGconn *conn = flight->db->conn;
+    for (;;) {
+        bool writing = PQflush(conn) == 1; /* a failure shows when the answers are read */
+        while (!flight->landed && !flight->lost && !PQisBusy(conn))
+            take(flight, PQgetResult(conn));
+        if (flight->landed || flight->lost)
+            return;
+        if (!wait_and_read(flight, writing ? POLLIN | POLLOUT : POLLIN)) {
+            flight->lost = true;
+            return;
+        }
+    }
+}
+
+/* F3. */
+static bool is_unsure(const pg_flight *flight)
+{
+    if (flight->text)
+        return flight->commit;
+    for (const pg_stmt *it = flight->at; it != NULL; it = it->next)
+        if (it->commit && it->handed && it->result == NULL)
+            return true;
+    return false;
+}
+
+static void settle(pg_flight *flight)
+{
+    pg_db *db = flight->db;
+    if (!flight->lost)
+        return;
+    if (!flight->failed && (flight->text || flight->at != NULL)) {
+        pg_lost(db, flight->late, is_unsure(flight), &db->error);
+        flight->failed = true;
+    }
+    db->dead = true;
+    /* Reads up to the end, for an application to see that its connection is bad. */
+    while (flight->closing && PQstatus(db->conn) == CONNECTION_OK &&
+           pg_wait(db->conn, POLLIN, flight->deadline_us) && PQconsumeInput(db->conn))
+        continue;
+}
+
+/* ---- statements ---- */
+
+/* Whether the connection can take something now; of an application's own, whether it is as it was promised to be. */
+static hf_status check_connection(pg_db *db, bool rolling_back, hf_error *err)
+{
+    if (db->dead || PQstatus(db->conn) != CONNECTION_OK) {
+        db->dead = true;
+        return pg_lost(db, false, false, err);
+    }
+    if (!db->borrowed)
+        return HF_OK;
+    db->base.failure = HF_FAILURE_OTHER;
+    return pg_check_borrowed(db->conn, rolling_back, err);
+}
+
+static hf_status prepare_flight(pg_db *db, const pg_stmt *first, hf_error *err)
+{
+    bool rolling_back = strncasecmp(first->sql, "ROLLBACK", 8) == 0;
+    hf_status status = check_connection(db, rolling_back, err);
+    for (const pg_stmt *it = first; status == HF_OK && it != NULL; it = it->next)
+        status = pg_make_room(db, &it->params, err);
+    return status;
+}
+
+static bool same_types(const pg_stmt *stmt, const pg_values *values)
+{
+    return stmt->types_count == values->count &&
+           memcmp(stmt->types, values->types, (size_t)values->count * sizeof(Oid)) == 0;
+}
+
+/* What is used a second time gets a name: most statements of one use are gone after it. */
+static bool hand_over(pg_db *db, pg_stmt *stmt)
+{
+    pg_values values;
+    pg_encode(db, &stmt->params, &values);
+    bool name = stmt->used && !db->unnamed;
+    stmt->used = stmt->handed = true;
+    stmt->preparing = name && !stmt->prepared;
+    if (stmt->preparing) {
+        if (stmt->name[0] == '\0')
+            snprintf(stmt->name, sizeof stmt->name, "hf_%u", ++db->names);
+        stmt->types_count = values.count;
+        memcpy(stmt->types, values.types, (size_t)values.count * sizeof(Oid));
+        if (!PQsendPrepare(db->conn, stmt->name, stmt->sql, values.count, values.types))
+            return false;
+    }
+    if (name && same_types(stmt, &values))
+        return PQsendQueryPrepared(db->conn, stmt->name, values.count, values.at, values.sizes,
+                                   values.formats, 1);
+    return PQsendQueryParams(db->conn, stmt->sql, values.count, values.types, values.at, values.sizes,
+                             values.formats, 1);
+}
+
+static void fly(pg_flight *flight, pg_stmt *first)
+{
+    PGconn *conn = flight->db->conn;
+    bool handed = PQenterPipelineMode(conn);
+    for (pg_stmt *it = first; handed && it != NULL; it = it->next)
+        handed = hand_over(flight->db, it);
+    flight->preparing = first->preparing;
+    if (handed && PQpipelineSync(conn))
+        take_answers(flight);
+    else
+        flight->lost = true;
+    settle(flight);
+    if (flight->landed)
+        PQexitPipelineMode(conn);
+}
+
+hf_status pg_fly(pg_db *db, pg_stmt *first, hf_error *err)
+{
+    for (pg_stmt *it = first; it != NULL; it = it->next) {
+        it->preparing = it->handed = false;
+        it->state = PG_FAILED;
+    }
+    hf_status status = prepare_flight(db, first, &db->error);
+    if (status != HF_OK) {
+        if (err != NULL)
+            *err = db->error;
+        return status;
+    }
+    pg_flight flight = {.db = db, .deadline_us = pg_deadline(db->timeout_us), .at = first};
+    bool blocking = !PQisnonblocking(db->conn);
+    if (blocking)
+        PQsetnonblocking(db->conn, 1);
+    fly(&flight, first);
+    if (blocking)
+        PQsetnonblocking(db->conn, 0);
+    for (pg_stmt *it = first; it != NULL; it = it->next)
+        if (it->result != NULL)
+            it->state = PG_DONE;
+    if (db->room > KEEP_MAX) {
+        hf_free(db->bytes);
+        db->bytes = NULL;
+        db->room = 0;
+    }
+    return HF_OK;
+}
+
+/* ---- SQL text ---- */
+
+static bool ends_in_commit(const char *sql)
+{
+    size_t size = strlen(sql);
+    while (size > 0 && strchr("; \t\r\n", sql[size - 1]) != NULL)
+        size--;
+    return size >= 6 && strncasecmp(sql + size - 6, "COMMIT", 6) == 0;
+}
+
+hf_status pg_run(pg_db *db, const char *sql, int64_t deadline_us, hf_error *err)
+{
+    hf_status status = check_connection(db, true, err);
+    if (status != HF_OK)
+        return status;
+    pg_flight flight = {.db = db, .deadline_us = deadline_us, .text = true, .commit = ends_in_commit(sql)};
+    bool blocking = !PQisnonblocking(db->conn);
+    if (blocking)
+        PQsetnonblocking(db->conn, 1);
+    if (PQsendQuery(db->conn, sql))
+        take_answers(&flight);
+    else
+        flight.lost = true;
+    settle(&flight);
+    if (blocking)
+        PQsetnonblocking(db->conn, 0);
+    if (!flight.failed)
+        return HF_OK;
+    if (err != NULL)
+        *err = db->error;
+    return db->error.status;
+}

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: MIT */
+/* Reading URLs: what is holdfast's own is taken out, the rest is left as it was written. */
+#include "db/url.h"
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "base/seams.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    PASSWORD_MAX = 1024, /* bytes of a password file's first line */
+    NAMES_MAX = HF_NAMES_SIZE - 2,
+};
+
+/* ---- parts ---- */
+
+/* As libpq does, up to the last '@' before a '/' all is user and password: a '?' there begins no query. */
+const char *hf_url_query(const char *url)
+{
+    const char *at = strstr(url, "://");
+    if (at != NULL) {
+        at += 3;
+        for (const char *seek = at; *seek != '\0' && *seek != '/'; seek++)
+            if (*seek == '@')
+                at = seek + 1;
+    }
+    const char *mark = strchr(at == NULL ? url : at, '?');
+    return mark == NULL ? NULL : mark + 1;
+}
+
+bool hf_url_next(const char **at, hf_slice *name, hf_slice *value)
+{
+    while (*at != NULL && **at == '&')
+        (*at)++;
+    if (*at == NULL || **at == '\0')
+        return false;
+    size_t size = strcspn(*at, "&"), name_size = strcspn(*at, "=&");
+    *name = (hf_slice){*at, name_size};
+    *value = name_size < size ? (hf_slice){*at + name_size + 1, size - name_size - 1} : HF_NOTHING;
+    *at += size;
+    return true;
+}
+
+static int digit_of(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+/* The byte that %XX stands for at the beginning of the text; 0 when it is none, or may not be. */
+static char unescape(hf_slice text)
+{
+    int high = text.size < 3 ? -1 : digit_of(text.at[1]), low = text.size < 3 ? -1 : digit_of(text.at[2]);
+    return high < 0 || low < 0 ? '\0' : (char)(high * 16 + low);
+}
+
+hf_status hf_url_decode(hf_slice text, const char *what, char **out, hf_error *err)
+{
+    *out = NULL;
+    char *plain = hf_alloc(text.size + 1), *end = plain;
+    if (plain == NULL)
+        return hf_fail_memory(err);
+    for (size_t i = 0; i < text.size; i++) {
+        bool escaped = text.at[i] == '%';
+        *end = escaped ? unescape((hf_slice){text.at + i, text.size - i}) : text.at[i];
+        if (*end++ == '\0') {
+            hf_url_wipe(plain);
+            return hf_fail(
+                err, HF_INVALID,
+                "The %s in the URL has a %% without two hex digits after it, or a zero byte; a plain %% is "
+                "written %%25.",
+                what);
+        }
+        i += escaped ? 2 : 0;
+    }
+    *out = plain;
+    return HF_OK;
+}
+
+void hf_url_wipe(char *secret)
+{
+    if (secret != NULL)
+        explicit_bzero(secret, strlen(secret));
+    hf_free(secret);
+}
+
+bool hf_url_names_ok(const char *names, hf_error *err)
+{
+    static const char *const taken[] = {"sqlite", "pg_", "mysql"};
+    size_t size = strlen(names);
+    bool good = size > 0 && size <= NAMES_MAX && names[0] >= 'a' && names[0] <= 'z';
+    for (size_t i = 0; good && i < size; i++)
+        good = (names[i] >= 'a' && names[i] <= 'z') || (names[i] >= '0' && names[i] <= '9') ||
+               (names[i] == '_' && names[i + 1] != '_' && names[i + 1] != '\0');
+    for (size_t i = 0; good && i < sizeof taken / sizeof *taken; i++)
+        good = strncmp(names, taken[i], strlen(taken[i])) != 0;
+    if (!good)
+        hf_error_set(err, HF_INVALID,
+                     "A namespace is 1 to %d characters of a-z, 0-9 and single _ between them, begins with a "
+                     "letter, and "
+                     "not with sqlite, pg_ or mysql.",
+                     NAMES_MAX);
+    return good;
+}
+
+/* ---- the password's file ---- */
+
+/* Up to `size` bytes of the file; -1 with errno. */
+static ssize_t read_all(int file, char *out, size_t size)
+{
+    size_t got = 0;
+    while (got < size) {
+        ssize_t more = read(file, out + got, size - got);
+        if (more < 0 && errno != EINTR)
+            return -1;
+        if (more == 0)
+            break;
+        got += more > 0 ? (size_t)more : 0;
+    }
+    return (ssize_t)got;
+}
+
+static hf_status keep_line(const char *path, const char *bytes, size_t size, char **out, hf_error *err)
+{
+    const char *end = memchr(bytes, '\n', size);
+    size_t line = end == NULL ? size : (size_t)(end - bytes);
+    if (line > 0 && bytes[line - 1] == '\r')
+        line--;
+    if (line > PASSWORD_MAX)
+        return hf_fail(err, HF_INVALID, "The first line of the password file %s has more than %d bytes.",
+                       path, PASSWORD_MAX);
+    if (line == 0 || memchr(bytes, '\0', line) != NULL)
+        return hf_fail(
+            err, HF_INVALID,
+            "The password file %s has no password on its first line; write it there, and nothing else.",
+            path);
+    *out = hf_alloc(line + 1);
+    if (*out == NULL)
+        return hf_fail_memory(err);
+    memcpy(*out, bytes, line);
+    return HF_OK;
+}
+
+/* A pipe is refused, and not waited for: the file is read again whenever a store is opened. */
+static hf_status read_password(const char *path, char **out, hf_error *err)
+{
+    struct stat it;
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (file < 0 || fstat(file, &it) != 0) {
+        hf_error_set(err, HF_UNAVAILABLE, "The password file %s can't be read: %m.", path);
+        if (file >= 0)
+            close(file);
+        return HF_UNAVAILABLE;
+    }
+    char bytes[PASSWORD_MAX + 3];
+    hf_status status;
+    ssize_t size;
+    if (!S_ISREG(it.st_mode))
+        status = hf_fail(err, HF_INVALID, "The password file %s is not a plain file.", path);
+    else if (it.st_mode & 077)
+        status = hf_fail(
+            err, HF_INVALID,
+            "The password file %s may be read or changed by others; make it its owner's alone: chmod 600.",
+            path);
+    else if ((size = read_all(file, bytes, sizeof bytes)) < 0)
+        status = hf_fail(err, HF_UNAVAILABLE, "The password file %s can't be read: %m.", path);
+    else
+        status = keep_line(path, bytes, (size_t)size, out, err);
+    explicit_bzero(bytes, sizeof bytes);
+    close(file);
+    return status;
+}
+
+/* ---- holdfast's parameters ---- */
+
+typedef enum own { OWN_NAMESPACE, OWN_POOLER, OWN_DURABILITY, OWN_PASSWORD_FILE, OWN_COUNT } own;
+
+static const char *const own_names[] = {"namespace", "pooler", "durability", "password_file"};
+
+static own own_of(hf_slice name)
+{
+    own it = OWN_NAMESPACE;
+    while (it < OWN_COUNT && !hf_slice_equal(name, hf_slice_of(own_names[it])))
+        it++;
+    return it;
+}
+
+static hf_status take(hf_url *out, own it, const char *value, hf_error *err)
+{
+    switch (it) {
+    case OWN_NAMESPACE:
+        if (!hf_url_names_ok(value, err))
+            return HF_INVALID;
+        memcpy(out->names, value, strlen(value) + 1);
+        return HF_OK;
+    case OWN_POOLER:
+        out->pooler = strcmp(value, "transaction") == 0;
+        return out->pooler ? HF_OK
+                           : hf_fail(err, HF_INVALID,
+                                     "The parameter pooler of the URL is \"transaction\" or is left out.");
+    case OWN_PASSWORD_FILE:
+        return read_password(value, &out->password, err);
+    default:
+        return HF_OK;
+    }
+}
+
+/* `value` as it stands in the URL. */
+static hf_status take_own(hf_url *out, own it, hf_slice value, hf_error *err)
+{
+    char *plain = NULL;
+    if (value.size == 0)
+        return hf_fail(err, HF_INVALID, "The parameter %s of the URL has no value: write %s=VALUE.",
+                       own_names[it], own_names[it]);
+    hf_status status = hf_url_decode(value, own_names[it], &plain, err);
+    if (status != HF_OK || plain == NULL)
+        return status;
+    if (it == OWN_DURABILITY)
+        out->durability = plain;
+    else {
+        status = take(out, it, plain, err);
+        hf_free(plain);
+    }
+    return status;
+}
+
+static hf_status read_query(const char *query, hf_url *out, hf_buffer *rest, hf_error *err)
+{
+    hf_slice name, value;
+    bool seen[OWN_COUNT] = {false};
+    char before = '?';
+    while (hf_url_next(&query, &name, &value)) {
+        own it = own_of(name);
+        if (it == OWN_COUNT) {
+            hf_buffer_add(rest, &before, 1);
+            hf_buffer_add(rest, name.at, (size_t)(query - name.at));
+            before = '&';
+            continue;
+        }
+        if (seen[it])
+            return hf_fail(err, HF_INVALID, "The parameter %s is in the URL twice; keep one of them.",
+                           own_names[it]);
+        seen[it] = true;
+        hf_status status = take_own(out, it, value, err);
+        if (status != HF_OK)
+            return status;
+    }
+    return HF_OK;
+}
+
+hf_status hf_url_read(const char *url, hf_url *out, hf_error *err)
+{
+    hf_buffer rest = {0};
+    const char *query = hf_url_query(url);
+    *out = (hf_url){.names = "holdfast"};
+    hf_buffer_add(&rest, url, query == NULL ? strlen(url) : (size_t)(query - 1 - url));
+    hf_status status = read_query(query, out, &rest, err);
+    out->url = hf_buffer_take(&rest);
+    if (status == HF_OK && out->url == NULL)
+        status = hf_fail_memory(err);
+    if (status != HF_OK)
+        hf_url_done(out);
+    return status;
+}
+
+void hf_url_done(hf_url *url)
+{
+    if (url == NULL)
+        return;
+    hf_url_wipe(url->url);
+    hf_url_wipe(url->password);
+    hf_free(url->durability);
+    *url = (hf_url){0};
+}

@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: MIT */
+/* The tables in MariaDB and MySQL: names with a prefix. A change of shape commits by itself there, so installing goes statement by
+ * statement, one installation at a time, and writes the version last: one that was interrupted is completed by the next. The
+ * comment of a table tells ours from others'. */
+#include "sql/mysql_schema.h"
+#include "base/digest.h"
+#include "base/error.h"
+#include "base/seams.h"
+#include "db/mysql.h"
+#include "sql/mysql_grant.h"
+#include "sql/mysql_install.h"
+#include "sql/mysql_remove.h"
+#include "sql/mysql_surface.h"
+#include "store/sql_schema.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *const steps[] = {mysql_schema_1};
+static const sql_schema schema = {steps, sizeof steps / sizeof steps[0]};
+
+/* ---- looking ---- */
+
+/* One table with a name of ours: is it? */
+static hf_status look_at(hf_db *db, const char *names, hf_stmt *stmt, hf_error *err)
+{
+    char table[128], kind[32], comment[64], view[64];
+    hf_slice_copy(table, sizeof table, hf_stmt_column_text(stmt, 0));
+    hf_slice_copy(kind, sizeof kind, hf_stmt_column_text(stmt, 1));
+    hf_slice_copy(comment, sizeof comment, hf_stmt_column_text(stmt, 2));
+    snprintf(view, sizeof view, "%s_locks", names);
+    bool ours = strcmp(table, view) == 0
+                    ? strcmp(kind, "VIEW") == 0
+                    : strcmp(kind, "BASE TABLE") == 0 && strncmp(comment, "holdfast ", 9) == 0;
+    return ours ? HF_OK : schema_refuse_foreign(db, table, err);
+}
+
+/* How many tables there are with names of ours; all of them ours. */
+static hf_status look_around(hf_db *db, const char *names, int *found, hf_error *err)
+{
+    hf_buffer text = {0};
+    hf_stmt *stmt = NULL;
+    bool row = true;
+    *found = 0;
+    schema_add(&text, mysql_install_sql[MYSQL_INSTALL_LOOK], &(schema_words){.names = names});
+    char *sql = hf_buffer_take(&text);
+    hf_status status = sql == NULL ? hf_fail_memory(err) : hf_stmt_new(db, sql, &stmt, err);
+    while (status == HF_OK && (status = hf_stmt_step(stmt, &row, err)) == HF_OK && row) {
+        status = look_at(db, names, stmt, err);
+        (*found)++;
+    }
+    if (stmt != NULL)
+        hf_stmt_reset(stmt);
+    hf_stmt_free(stmt);
+    hf_free(sql);
+    return status;
+}
+
+static hf_status refuse_account(hf_db *db, const char *names, hf_error *err)
+{
+    char account[256] = "";
+    hf_status status = hf_db_ask(db, mysql_install_sql[MYSQL_INSTALL_WHO], account, sizeof account, err);
+    return status != HF_OK ? status : schema_refuse_account(db, names, account, err);
+}
+
+/* The version of the tables; 0: there are none, or some were made and the work was not completed (found). What is not ours, or
+ * much newer, is refused. */
+static hf_status look(hf_db *db, const char *names, const sql_schema *to, int *version, int *found,
+                      hf_error *err)
+{
+    char text[32], table[64];
+    hf_status status = schema_ask(db, mysql_install_sql[MYSQL_INSTALL_VERSION],
+                                  &(schema_words){.names = names}, text, sizeof text, err);
+    *version = *found = 0;
+    if (status == HF_OK && schema_version(text, version)) {
+        *found = 1;
+        return *version > to->count + 1 ? schema_refuse_newer(db, *version, to->count + 1, err) : HF_OK;
+    }
+    if (!hf_db_alive(db) || status == HF_NO_MEMORY)
+        return status;
+    if (status != HF_OK && hf_db_failure(db) == HF_FAILURE_DENIED)
+        return refuse_account(db, names, err);
+    bool nonsense = status == HF_OK && text[0] != '\0';
+    status = look_around(db, names, found, err);
+    if (status == HF_OK && nonsense) {
+        snprintf(table, sizeof table, "%s_meta", names);
+        return schema_refuse_version(db, table, err);
+    }
+    return status;
+}
+
+/* ---- running ---- */
+
+/* The next statement of a text as the client program reads it: it ends where a line ends with the delimiter, which a line
+ * "DELIMITER xx" changes. NULL at the end. */
+static char *next_statement(const char **at, char delimiter[8])
+{
+    hf_buffer out = {0};
+    while (**at != '\0') {
+        size_t size = strcspn(*at, "\n"), marks = strlen(delimiter);
+        const char *line = *at;
+        *at += size + (line[size] == '\n');
+        if (strncmp(line, "DELIMITER ", 10) == 0) {
+            snprintf(delimiter, 8, "%.*s", (int)(size - 10), line + 10);
+            continue;
+        }
+        if (out.size == 0 && (size == 0 || strncmp(line, "--", 2) == 0))
+            continue;
+        bool last = size >= marks && memcmp(line + size - marks, delimiter, marks) == 0;
+        hf_buffer_add(&out, line, last ? size - marks : size);
+        if (last)
+            break;
+        hf_buffer_add(&out, "\n", 1);
+    }
+    return hf_buffer_take(&out);
+}
+
+/* `but`: statements that begin so are passed over; NULL: none. */
+static hf_status run_text(hf_db *db, const char *sql, const schema_words *words, const char *but,
+                          hf_error *err)
+{
+    hf_buffer text = {0};
+    char delimiter[8] = ";";
+    schema_add(&text, sql, words);
+    char *filled = hf_buffer_take(&text);
+    hf_status status = filled == NULL ? hf_fail_memory(err) : HF_OK;
+    const char *at = filled;
+    while (status == HF_OK && *at != '\0') {
+        char *statement = next_statement(&at, delimiter);
+        if (statement != NULL && (but == NULL || strncmp(statement, but, strlen(but)) != 0))
+            status = hf_db_run(db, statement, err);
+        hf_free(statement);
+    }
+    hf_free(filled);
+    return status;
+}
+
+/* One installation at a time. */
+static hf_status own(hf_db *db, const char *names, hf_error *err)
+{
+    char answer[32];
+    hf_db_patience(db, 0);
+    hf_status status = hf_db_run(db, mysql_install_sql[MYSQL_INSTALL_BEGIN], err);
+    if (status == HF_OK)
+        status = schema_ask(db, mysql_install_sql[MYSQL_INSTALL_OWN], &(schema_words){.names = names}, answer,
+                            sizeof answer, err);
+    if (status == HF_OK && strcmp(answer, "1") != 0)
+        status = hf_fail(err, HF_BUSY, "Someone else is installing into %s; try again.", hf_db_path(db));
+    return status;
+}
+
+static hf_status disown(hf_db *db, const char *names, hf_status status)
+{
+    char answer[32];
+    if (!hf_db_alive(db))
+        return status;
+    (void)schema_ask(db, mysql_install_sql[MYSQL_INSTALL_DISOWN], &(schema_words){.names = names}, answer,
+                     sizeof answer, NULL);
+    (void)hf_db_run(db, mysql_install_sql[MYSQL_INSTALL_END], NULL);
+    return status;
+}
+
+/* ---- making ---- */
+
+/* Tells one text of the surface from another. */
+static hf_status digest_surface(char out[17], hf_error *err)
+{
+    unsigned char digest[32];
+    if (!hf_sha256(mysql_surface_sql, sizeof mysql_surface_sql - 1, digest))
+        return hf_fail_memory(err);
+    hf_hex(digest, 8, out);
+    return HF_OK;
+}
+
+/* Grants on a procedure go when it is dropped. MariaDB replaces it without; on MySQL one that is the same is left alone. */
+static hf_status make_surface(hf_db *db, const schema_words *words, hf_error *err)
+{
+    char there[64], wanted[64];
+    snprintf(wanted, sizeof wanted, "holdfast %s", words->digest);
+    if (hf_db_kind_of(db) == HF_DB_MARIADB)
+        return run_text(db, mysql_surface_sql, words, "DROP PROCEDURE", err);
+    hf_status status =
+        schema_ask(db, mysql_install_sql[MYSQL_INSTALL_SURFACE_VERSION], words, there, sizeof there, err);
+    bool same = strcmp(there, wanted) == 0;
+    if (status == HF_OK && !same)
+        return run_text(db, mysql_surface_sql, words, NULL, err);
+    /* The view comes before the procedure; nothing is made of what comes after. */
+    const char *at = mysql_surface_sql;
+    char delimiter[8] = ";", *view = status == HF_OK ? next_statement(&at, delimiter) : NULL;
+    if (status == HF_OK)
+        status = view == NULL ? hf_fail_memory(err) : schema_run(db, view, words, err);
+    hf_free(view);
+    return status;
+}
+
+/* What was made before stays when this fails. */
+static hf_status allow(hf_db *db, const schema_words *words, hf_error *err)
+{
+    hf_error why = {0};
+    hf_status status = run_text(db, mysql_grant_sql, words, NULL, &why);
+    return status == HF_OK ? HF_OK
+                           : hf_fail(err, status,
+                                     "The tables are there, but %s could not be allowed to use them; create "
+                                     "the account first, and run this as one that may grant. (%.600s)",
+                                     words->role, why.message);
+}
+
+/* The tables of a program that is one version ahead are left alone, with their surface. */
+static hf_status make(hf_db *db, const char *names, const sql_schema *to, const char *role, hf_error *err)
+{
+    int version, found;
+    char digest[17];
+    schema_words words = {.names = names, .role = role, .digest = digest};
+    hf_status status = look(db, names, to, &version, &found, err);
+    if (status == HF_OK)
+        status = digest_surface(digest, err);
+    for (words.version = version + 1; status == HF_OK && words.version <= to->count; words.version++) {
+        status = run_text(db, to->steps[words.version - 1], &words, NULL, err);
+        if (status == HF_OK && words.version == to->count)
+            status = make_surface(db, &words, err);
+        if (status == HF_OK)
+            status = schema_run(db, mysql_install_sql[MYSQL_INSTALL_STEP_END], &words, err);
+    }
+    if (status == HF_OK && version == to->count)
+        status = make_surface(db, &words, err);
+    if (status == HF_OK && role != NULL)
+        return allow(db, &words, err);
+    return schema_failed(db, names, status, false, err);
+}
+
+hf_status mysql_schema_upgrade(hf_db *db, const char *names, const sql_schema *to, const char *role,
+                               hf_error *err)
+{
+    hf_status status = own(db, names, err);
+    if (status == HF_OK)
+        status = make(db, names, to, role, err);
+    return disown(db, names, status);
+}
+
+hf_status mysql_schema_ready(hf_db *db, const char *names, bool may_install, hf_error *err)
+{
+    int version, found;
+    hf_status status = look(db, names, &schema, &version, &found, err);
+    if (status != HF_OK || version >= schema.count)
+        return status;
+    if (may_install)
+        return mysql_schema_upgrade(db, names, &schema, NULL, err);
+    return version == 0 ? schema_refuse_missing(db, names, err)
+                        : schema_refuse_older(db, version, schema.count, err);
+}
+
+/* ---- removing ---- */
+
+/* Without a version no store has been opened on them, and some may be missing. */
+static hf_status check_unused(hf_db *db, const schema_words *words, bool force, hf_error *err)
+{
+    char live[32] = "0";
+    hf_status status = schema_run(db, mysql_install_sql[MYSQL_INSTALL_HOLD], words, err);
+    if (status == HF_OK && !force)
+        status = schema_ask(db, mysql_install_sql[MYSQL_INSTALL_LIVE], words, live, sizeof live, err);
+    if (status == HF_OK && strcmp(live, "0") != 0)
+        status = schema_refuse_live(db, live, err);
+    return status;
+}
+
+static hf_status take_away(hf_db *db, const char *names, bool force, hf_error *err)
+{
+    int version, found;
+    schema_words words = {.names = names};
+    hf_status status = look(db, names, &schema, &version, &found, err);
+    if (status == HF_OK && found == 0)
+        return schema_refuse_none(db, names, err);
+    if (status == HF_OK && version > schema.count)
+        return schema_refuse_newer(db, version, schema.count, err);
+    if (status == HF_OK && version > 0)
+        status = check_unused(db, &words, force, err);
+    if (status == HF_OK)
+        status = run_text(db, mysql_remove_sql, &words, NULL, err);
+    if (status != HF_OK && hf_db_alive(db)) {
+        hf_failure failure = hf_db_failure(db);
+        (void)hf_db_run(db, "UNLOCK TABLES", NULL);
+        if (failure != HF_FAILURE_DENIED)
+            return status;
+    }
+    return schema_failed(db, names, status, true, err);
+}
+
+static hf_status uninstall(hf_db *db, const char *names, bool force, hf_error *err)
+{
+    hf_status status = own(db, names, err);
+    if (status == HF_OK)
+        status = take_away(db, names, force, err);
+    return disown(db, names, status);
+}
+
+/* ---- ordering ---- */
+
+static void add_quoted(hf_buffer *out, const char *text, size_t size)
+{
+    hf_buffer_add(out, "'", 1);
+    for (size_t i = 0; i < size; i++) {
+        if (text[i] == '\'' || text[i] == '\\')
+            hf_buffer_add(out, "\\", 1);
+        hf_buffer_add(out, text + i, 1);
+    }
+    hf_buffer_add(out, "'", 1);
+}
+
+/* "user" or "user@host" as 'user'@'host'. Without a host it is user@'%', or a role of MariaDB's. */
+static hf_status quote_role(const char *role, char **out, hf_error *err)
+{
+    hf_buffer text = {0};
+    hf_status status = schema_check_role(role, err);
+    if (status != HF_OK)
+        return status;
+    const char *at = strrchr(role, '@');
+    add_quoted(&text, role, at == NULL ? strlen(role) : (size_t)(at - role));
+    if (at != NULL) {
+        hf_buffer_add(&text, "@", 1);
+        add_quoted(&text, at + 1, strlen(at + 1));
+    }
+    *out = hf_buffer_take(&text);
+    return *out == NULL ? hf_fail_memory(err) : HF_OK;
+}
+
+static void add_script(hf_buffer *out, const char *names, const char *role, const char *digest)
+{
+    schema_words words = {.names = names, .role = role, .version = schema.count, .digest = digest};
+    for (int i = 0; i < schema.count; i++)
+        schema_add(out, schema.steps[i], &words);
+    hf_buffer_print(out, "\n");
+    schema_add(out, mysql_surface_sql, &words);
+    hf_buffer_print(out, "\n-- Last of all: now it is complete.\n");
+    schema_add(out, mysql_install_sql[MYSQL_INSTALL_STEP_END], &words);
+    hf_buffer_print(out, ";\n");
+    if (role != NULL) {
+        hf_buffer_print(out, "\n");
+        schema_add(out, mysql_grant_sql, &words);
+    }
+}
+
+static hf_status print(const hf_install_order *order, const char *names, const char *role, hf_error *err)
+{
+    hf_buffer text = {0};
+    char digest[17];
+    hf_status status = digest_surface(digest, err);
+    if (status != HF_OK)
+        return status;
+    hf_buffer_print(&text,
+                    "-- holdfast in MariaDB or MySQL, tables %s_... . Run it in their database:\n"
+                    "--   mariadb DATABASE < FILE\n",
+                    names);
+    hf_buffer_print(&text,
+                    order->remove
+                        ? "-- It removes everything, live locks too.\n"
+                        : "-- It can be run again: what is there stays. Changes of shape can't be undone "
+                          "by a transaction here.\n");
+    hf_buffer_print(&text, "%s;\n\n", mysql_install_sql[MYSQL_INSTALL_BEGIN]);
+    if (order->remove)
+        schema_add(&text, mysql_remove_sql, &(schema_words){.names = names});
+    else
+        add_script(&text, names, role, digest);
+    return schema_print(order, &text, err);
+}
+
+static hf_status carry_out(const hf_install_order *order, const hf_url *url, const char *role, hf_error *err)
+{
+    hf_db *db = NULL;
+    hf_status status = schema_connect(&hf_db_mysql, url, &db, err);
+    if (status == HF_OK)
+        status = order->remove ? uninstall(db, url->names, order->force, err)
+                               : mysql_schema_upgrade(db, url->names, &schema, role, err);
+    hf_db_close(db);
+    return status;
+}
+
+hf_status mysql_install(const char *rest, const hf_install_order *order, hf_error *err)
+{
+    hf_url url = {0};
+    hf_buffer whole = {0};
+    char *role = NULL;
+    hf_buffer_print(&whole, "mysql:%s", rest);
+    char *text = hf_buffer_take(&whole);
+    hf_status status = text == NULL ? hf_fail_memory(err) : hf_url_read(text, &url, err);
+    if (status == HF_OK && order->role != NULL)
+        status = quote_role(order->role, &role, err);
+    if (status == HF_OK)
+        status = order->print ? print(order, url.names, role, err) : carry_out(order, &url, role, err);
+    hf_free(role);
+    hf_url_done(&url);
+    hf_url_wipe(text);
+    return status;
+}

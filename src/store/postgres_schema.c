@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT */
+/* The tables in PostgreSQL: a schema of their own, made, upgraded and removed in one transaction, one installation at a time. What
+ * is run is what --print shows. */
+#include "sql/postgres_schema.h"
+#include "base/error.h"
+#include "base/seams.h"
+#include "db/postgres.h"
+#include "sql/postgres_grant.h"
+#include "sql/postgres_install.h"
+#include "sql/postgres_remove.h"
+#include "sql/postgres_surface.h"
+#include "store/sql_schema.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { ROLE_MAX = 63 }; /* the server cuts longer names */
+
+static const char *const steps[] = {postgres_schema_1};
+static const sql_schema schema = {steps, sizeof steps / sizeof steps[0]};
+
+/* ---- looking ---- */
+
+typedef struct sight {
+    char encoding[32];
+    char table[64];    /* one with a name of ours */
+    char account[256]; /* who asks */
+    bool any;          /* tables with names of ours */
+    bool meta;         /* ... and meta looks like ours */
+    bool readable;     /* ... and may be read */
+    bool reserved;     /* SQL keeps the name of the schema for itself */
+} sight;
+
+static hf_status see(hf_db *db, const schema_words *words, sight *out, hf_error *err)
+{
+    hf_buffer text = {0};
+    hf_stmt *stmt = NULL;
+    bool row = false;
+    schema_add(&text, postgres_install_sql[POSTGRES_INSTALL_LOOK], words);
+    char *sql = hf_buffer_take(&text);
+    hf_status status = sql == NULL ? hf_fail_memory(err) : hf_stmt_new(db, sql, &stmt, err);
+    *out = (sight){0};
+    if (status == HF_OK)
+        status = hf_stmt_step(stmt, &row, err);
+    if (status == HF_OK && row) {
+        hf_slice_copy(out->encoding, sizeof out->encoding, hf_stmt_column_text(stmt, 0));
+        out->any = hf_stmt_column_int(stmt, 1) > 0;
+        hf_slice_copy(out->table, sizeof out->table, hf_stmt_column_text(stmt, 2));
+        out->meta = hf_stmt_column_int(stmt, 3) == 2;
+        out->readable = hf_stmt_column_int(stmt, 4) != 0;
+        hf_slice_copy(out->account, sizeof out->account, hf_stmt_column_text(stmt, 5));
+        out->reserved = hf_stmt_column_int(stmt, 6) != 0;
+    }
+    if (stmt != NULL)
+        hf_stmt_reset(stmt);
+    hf_stmt_free(stmt);
+    hf_free(sql);
+    return status;
+}
+
+/* The version of the tables; 0: there are none. What is not ours, or much newer, is refused. */
+static hf_status look(hf_db *db, const char *names, const sql_schema *to, int *version, hf_error *err)
+{
+    sight it;
+    char text[32], table[128];
+    schema_words words = {.names = names};
+    hf_status status = see(db, &words, &it, err);
+    *version = 0;
+    if (status != HF_OK)
+        return status;
+    if (it.reserved)
+        return hf_fail(err, HF_INVALID, "The namespace %s is a word that SQL keeps for itself; name another.",
+                       names);
+    if (strcmp(it.encoding, "UTF8") != 0)
+        return hf_fail(err, HF_UNAVAILABLE,
+                       "Text is kept as %s in %s; holdfast compares names as UTF-8. Use a database with "
+                       "ENCODING 'UTF8'; nothing was changed.",
+                       it.encoding, hf_db_path(db));
+    if (!it.any)
+        return HF_OK;
+    if (!it.meta) {
+        snprintf(table, sizeof table, "%s.%s", names, it.table);
+        return schema_refuse_foreign(db, table, err);
+    }
+    if (!it.readable)
+        return schema_refuse_account(db, names, it.account, err);
+    status = schema_ask(db, postgres_install_sql[POSTGRES_INSTALL_VERSION], &words, text, sizeof text, err);
+    if (status != HF_OK)
+        return status;
+    snprintf(table, sizeof table, "%s.meta", names);
+    if (!schema_version(text, version))
+        return schema_refuse_version(db, table, err);
+    return *version > to->count + 1 ? schema_refuse_newer(db, *version, to->count + 1, err) : HF_OK;
+}
+
+/* ---- making ---- */
+
+static void add_frame(hf_buffer *out, int which, const schema_words *words)
+{
+    schema_add(out, postgres_install_sql[which], words);
+    hf_buffer_print(
+        out, which == POSTGRES_INSTALL_STEP_FIRST || which == POSTGRES_INSTALL_STEP_BEGIN ? "\n" : ";\n\n");
+}
+
+/* All that installing runs between BEGIN and COMMIT, after the lock that makes it alone. Each step looks for itself whether it is
+ * still to be taken. */
+static void add_script(hf_buffer *out, const char *names, const sql_schema *to, const char *role,
+                       bool surface)
+{
+    schema_words words = {.names = names, .role = role};
+    if (surface)
+        add_frame(out, POSTGRES_INSTALL_SCHEMA, &words);
+    for (int i = 0; surface && i < to->count; i++) {
+        words.version = i + 1;
+        add_frame(out, i == 0 ? POSTGRES_INSTALL_STEP_FIRST : POSTGRES_INSTALL_STEP_BEGIN, &words);
+        schema_add(out, to->steps[i], &words);
+        add_frame(out, POSTGRES_INSTALL_STEP_END, &words);
+    }
+    if (surface)
+        schema_add(out, postgres_surface_sql, &words);
+    if (role != NULL) {
+        hf_buffer_print(out, "\n");
+        schema_add(out, postgres_grant_sql, &words);
+    }
+}
+
+/* Commits, or rolls back what failed. */
+static hf_status end(hf_db *db, hf_status status, hf_error *err)
+{
+    hf_failure failure = hf_db_failure(db);
+    if (status == HF_OK)
+        return hf_db_commit(db, err);
+    (void)hf_db_rollback(db, NULL);
+    return failure == HF_FAILURE_CONFLICT ? HF_RETRY : status;
+}
+
+static hf_status begin(hf_db *db, hf_error *err)
+{
+    hf_status status = hf_db_begin(db, HF_READ_COMMITTED, false, err);
+    return status != HF_OK ? status : hf_db_run(db, postgres_install_sql[POSTGRES_INSTALL_BEGIN], err);
+}
+
+/* The tables of a program that is one version ahead are left alone, with their surface. */
+static hf_status make(hf_db *db, const char *names, const sql_schema *to, const char *role, hf_error *err)
+{
+    int version;
+    hf_buffer text = {0};
+    hf_status status = look(db, names, to, &version, err);
+    if (status != HF_OK)
+        return status;
+    add_script(&text, names, to, role, version <= to->count);
+    hf_buffer_add(&text, "", 0);
+    char *sql = hf_buffer_take(&text);
+    status = sql == NULL ? hf_fail_memory(err) : hf_db_run(db, sql, err);
+    hf_free(sql);
+    return schema_failed(db, names, status, false, err);
+}
+
+hf_status postgres_schema_upgrade(hf_db *db, const char *names, const sql_schema *to, const char *role,
+                                  hf_error *err)
+{
+    hf_status status = begin(db, err);
+    if (status == HF_OK)
+        status = make(db, names, to, role, err);
+    return end(db, status, err);
+}
+
+hf_status postgres_schema_ready(hf_db *db, const char *names, bool may_install, hf_error *err)
+{
+    int version;
+    hf_status status = look(db, names, &schema, &version, err);
+    if (status != HF_OK || version >= schema.count)
+        return status;
+    if (may_install)
+        return postgres_schema_upgrade(db, names, &schema, NULL, err);
+    return version == 0 ? schema_refuse_missing(db, names, err)
+                        : schema_refuse_older(db, version, schema.count, err);
+}
+
+/* ---- removing ---- */
+
+static hf_status take_away(hf_db *db, const char *names, bool force, hf_error *err)
+{
+    int version;
+    char live[32] = "0";
+    schema_words words = {.names = names};
+    hf_status status = look(db, names, &schema, &version, err);
+    if (status == HF_OK && version == 0)
+        return schema_refuse_none(db, names, err);
+    if (status == HF_OK && version > schema.count)
+        return schema_refuse_newer(db, version, schema.count, err);
+    if (status == HF_OK)
+        status = schema_run(db, postgres_install_sql[POSTGRES_INSTALL_HOLD], &words, err);
+    if (status == HF_OK && !force)
+        status = schema_ask(db, postgres_install_sql[POSTGRES_INSTALL_LIVE], &words, live, sizeof live, err);
+    if (status == HF_OK && strcmp(live, "0") != 0)
+        return schema_refuse_live(db, live, err);
+    if (status == HF_OK)
+        status = schema_run(db, postgres_remove_sql, &words, err);
+    return schema_failed(db, names, status, true, err);
+}
+
+static hf_status uninstall(hf_db *db, const char *names, bool force, hf_error *err)
+{
+    hf_status status = begin(db, err);
+    if (status == HF_OK)
+        status = take_away(db, names, force, err);
+    return end(db, status, err);
+}
+
+/* ---- ordering ---- */
+
+/* "name", with quotes in it doubled. */
+static hf_status quote_role(const char *role, char **out, hf_error *err)
+{
+    hf_buffer text = {0};
+    hf_status status = schema_check_role(role, err);
+    if (status == HF_OK && strlen(role) > ROLE_MAX)
+        status = hf_fail(err, HF_INVALID, "The name of a role has at most %d bytes.", ROLE_MAX);
+    if (status != HF_OK)
+        return status;
+    hf_buffer_add(&text, "\"", 1);
+    for (const char *at = role; *at != '\0'; at++)
+        hf_buffer_add(&text, *at == '"' ? "\"\"" : at, *at == '"' ? 2 : 1);
+    hf_buffer_add(&text, "\"", 1);
+    *out = hf_buffer_take(&text);
+    return *out == NULL ? hf_fail_memory(err) : HF_OK;
+}
+
+static hf_status print(const hf_install_order *order, const char *names, const char *role, hf_error *err)
+{
+    hf_buffer text = {0};
+    schema_words words = {.names = names};
+    hf_buffer_print(
+        &text,
+        "-- holdfast in PostgreSQL, schema %s. Run it in a database in UTF-8, as the account that "
+        "is to own it:\n--   psql -v ON_ERROR_STOP=1 -f FILE DATABASE\n",
+        names);
+    hf_buffer_print(&text, order->remove ? "-- It removes everything, live locks too.\n"
+                                         : "-- It can be run again: what is there stays.\n");
+    hf_buffer_print(&text, "BEGIN;\n");
+    add_frame(&text, POSTGRES_INSTALL_BEGIN, &words);
+    if (order->remove)
+        schema_add(&text, postgres_remove_sql, &words);
+    else
+        add_script(&text, names, &schema, role, true);
+    hf_buffer_print(&text, "COMMIT;\n");
+    return schema_print(order, &text, err);
+}
+
+static hf_status carry_out(const hf_install_order *order, const hf_url *url, const char *role, hf_error *err)
+{
+    hf_db *db = NULL;
+    hf_status status = schema_connect(&hf_db_postgres, url, &db, err);
+    if (status == HF_OK)
+        status = order->remove ? uninstall(db, url->names, order->force, err)
+                               : postgres_schema_upgrade(db, url->names, &schema, role, err);
+    hf_db_close(db);
+    return status;
+}
+
+hf_status postgres_install(const char *rest, const hf_install_order *order, hf_error *err)
+{
+    hf_url url = {0};
+    hf_buffer whole = {0};
+    char *role = NULL;
+    hf_buffer_print(&whole, "postgres:%s", rest);
+    char *text = hf_buffer_take(&whole);
+    hf_status status = text == NULL ? hf_fail_memory(err) : hf_url_read(text, &url, err);
+    if (status == HF_OK && order->role != NULL)
+        status = quote_role(order->role, &role, err);
+    if (status == HF_OK)
+        status = order->print ? print(order, url.names, role, err) : carry_out(order, &url, role, err);
+    hf_free(role);
+    hf_url_done(&url);
+    hf_url_wipe(text);
+    return status;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/* Installing holdfast's tables into a database server, upgrading and removing them: what PostgreSQL and MySQL have in common, and
+ * what their stores call. A version of the tables is a step from the one before; a program one version behind the tables still
+ * works with them, so that programs can be upgraded one by one. */
+#ifndef HF_STORE_SQL_SCHEMA_H
+#define HF_STORE_SQL_SCHEMA_H
+
+#include "base/buffer.h"
+#include "db/db.h"
+#include "db/url.h"
+#include "store/store.h"
+
+/* The steps from one version of the tables to the next; step i leads to version i + 1. Tests have longer rows of them. */
+typedef struct sql_schema {
+    const char *const *steps;
+    int count;
+} sql_schema;
+
+/* ---- what the stores call ---- */
+
+/* ops->install. `rest` is the URL after the scheme. */
+hf_status postgres_install(const char *rest, const hf_install_order *order, hf_error *err);
+hf_status mysql_install(const char *rest, const hf_install_order *order, hf_error *err);
+
+/* When a store is opened: are the tables there, ours, and of a version this program works with? Missing or old ones are made when
+ * `may_install` and the account may. HF_UNAVAILABLE: they can't be used; the sentence says why, and nothing was changed. Without
+ * may_install no statement fails, and nothing is set, on the connection: it may be an application's, in a transaction. */
+hf_status postgres_schema_ready(hf_db *db, const char *names, bool may_install, hf_error *err);
+hf_status mysql_schema_ready(hf_db *db, const char *names, bool may_install, hf_error *err);
+
+/* Takes the steps that are missing, makes the surface anew and lets the role use it all (SQL for it, quoted; NULL: nobody). On
+ * PostgreSQL in one transaction; on MySQL, which has none for this, so that it can be run again after an interruption. */
+hf_status postgres_schema_upgrade(hf_db *db, const char *names, const sql_schema *to, const char *role,
+                                  hf_error *err);
+hf_status mysql_schema_upgrade(hf_db *db, const char *names, const sql_schema *to, const char *role,
+                               hf_error *err);
+
+/* ---- what they share ---- */
+
+/* What {ns}, {role}, {version} and {digest} stand for in the texts of sql/. */
+typedef struct schema_words {
+    const char *names;
+    const char *role; /* quoted */
+    int version;
+    const char *digest;
+} schema_words;
+
+/* Adds SQL with its words filled in. */
+void schema_add(hf_buffer *out, const char *sql, const schema_words *words);
+hf_status schema_run(hf_db *db, const char *sql, const schema_words *words, hf_error *err);
+hf_status schema_ask(hf_db *db, const char *sql, const schema_words *words, char *out, size_t size,
+                     hf_error *err);
+
+/* Reads what meta says about the version; false: it makes no sense. */
+bool schema_version(const char *text, int *out);
+
+/* Whether `role` can be the name of an account: not empty, not too long, no control characters. */
+hf_status schema_check_role(const char *role, hf_error *err);
+
+/* Hands the text to the order's sink, and frees it. */
+hf_status schema_print(const hf_install_order *order, hf_buffer *text, hf_error *err);
+
+/* Connects as the URL says, for as long as installing may take. */
+hf_status schema_connect(const hf_db_driver *driver, const hf_url *url, hf_db **out, hf_error *err);
+
+/* Sentences. `table` is complete with its schema or prefix. */
+hf_status schema_refuse_newer(hf_db *db, int version, int known, hf_error *err);
+hf_status schema_refuse_older(hf_db *db, int version, int known, hf_error *err);
+hf_status schema_refuse_version(hf_db *db, const char *table, hf_error *err);
+hf_status schema_refuse_foreign(hf_db *db, const char *table, hf_error *err);
+hf_status schema_refuse_missing(hf_db *db, const char *names, hf_error *err);
+hf_status schema_refuse_account(hf_db *db, const char *names, const char *account, hf_error *err);
+hf_status schema_refuse_live(hf_db *db, const char *count, hf_error *err);
+hf_status schema_refuse_none(hf_db *db, const char *names, hf_error *err);
+
+/* A failure while the tables were being made or removed: told better when it was for want of a right. */
+hf_status schema_failed(hf_db *db, const char *names, hf_status status, bool removing, hf_error *err);
+
+#endif
