@@ -82,6 +82,17 @@ static const char *own_folder(char *out, size_t size)
     return out;
 }
 
+/* The modules of this build, and not those that may be installed. */
+static void find_modules(void)
+{
+    char own[BENCH_PATH_SIZE];
+    char *slash = own_folder(own, sizeof own) == NULL ? NULL : strrchr(own, '/');
+    if (slash == NULL)
+        return;
+    *slash = '\0';
+    setenv("HOLDFAST_MODULES", own, 0);
+}
+
 /* --dir, else $TMPDIR, else the program's own folder; one in memory only when there is no other, or by --dir. */
 static void choose_folder(const char *asked, char *out, size_t size)
 {
@@ -136,17 +147,19 @@ static void make_dir(const char *asked)
 
 static void usage(FILE *out)
 {
-    fprintf(
-        out,
-        "usage: hf-bench [--quick] [--seconds N] [--only NAME] [--json FILE] [--dir DIR] [--check]\n"
-        "  --quick      a smoke run of under 15 seconds\n"
-        "  --seconds N  per comparison, all sides together (default %g)\n"
-        "  --only NAME  figures with NAME in their name: pairs scale memory beat read call, pairs/256 ...\n"
-        "  --json FILE  write every round there\n"
-        "  --dir DIR    a private folder is made in it and removed at the end ($TMPDIR, else beside "
-        "hf-bench)\n"
-        "  --check      exit 1 when a figure is below its target\n",
-        SECONDS);
+    fprintf(out,
+            "usage: hf-bench [--quick] [--seconds N] [--only NAME] [--json FILE] [--dir DIR] [--check]\n"
+            "                [--postgres URL] [--mariadb URL]\n"
+            "  --quick      a smoke run of under 15 seconds\n"
+            "  --seconds N  per comparison, all sides together (default %g)\n"
+            "  --only NAME  figures with NAME in their name: pairs scale memory beat read call, pairs/256,\n"
+            "               postgres mariadb, postgres/32-clients ...\n"
+            "  --json FILE  write every round there\n"
+            "  --dir DIR    a private folder is made in it and removed at the end ($TMPDIR, else beside "
+            "hf-bench)\n"
+            "  --check      exit 1 when a figure is below its target\n"
+            "  --postgres URL, --mariadb URL  servers to measure on ($HF_TEST_POSTGRES, $HF_TEST_MARIADB)\n",
+            SECONDS);
 }
 
 static double parse_seconds(const char *text)
@@ -166,10 +179,11 @@ typedef struct arguments {
 static void parse(int argc, char **argv, arguments *out)
 {
     static const struct option options[] = {
-        {"quick", no_argument, NULL, 'q'},      {"seconds", required_argument, NULL, 's'},
-        {"only", required_argument, NULL, 'o'}, {"json", required_argument, NULL, 'j'},
-        {"dir", required_argument, NULL, 'd'},  {"check", no_argument, NULL, 'c'},
-        {"help", no_argument, NULL, 'h'},       {NULL, 0, NULL, 0},
+        {"quick", no_argument, NULL, 'q'},         {"seconds", required_argument, NULL, 's'},
+        {"only", required_argument, NULL, 'o'},    {"json", required_argument, NULL, 'j'},
+        {"dir", required_argument, NULL, 'd'},     {"check", no_argument, NULL, 'c'},
+        {"help", no_argument, NULL, 'h'},          {"postgres", required_argument, NULL, 'p'},
+        {"mariadb", required_argument, NULL, 'm'}, {NULL, 0, NULL, 0},
     };
     int option;
     while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
@@ -191,6 +205,12 @@ static void parse(int argc, char **argv, arguments *out)
             break;
         case 'c':
             out->check = true;
+            break;
+        case 'p':
+            run.postgres = optarg;
+            break;
+        case 'm':
+            run.mariadb = optarg;
             break;
         case 'h':
             usage(stdout);
@@ -217,7 +237,10 @@ static size_t count_below(void)
 int main(int argc, char **argv)
 {
     arguments given = {0};
+    run.postgres = getenv("HF_TEST_POSTGRES");
+    run.mariadb = getenv("HF_TEST_MARIADB");
     parse(argc, argv, &given);
+    find_modules();
     run.rounds = run.quick ? ROUNDS_QUICK : ROUNDS;
     run.working = run.quick ? WORKING_QUICK : WORKING;
     if (run.seconds <= 0)
@@ -234,6 +257,7 @@ int main(int argc, char **argv)
     bench_reads(&run);
     bench_memory(&run);
     bench_scale(&run);
+    bench_servers(&run);
 
     if (bench_stopped())
         bench_die("stopped");

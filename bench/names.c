@@ -27,11 +27,18 @@ bench_picker *bench_picker_new(uint64_t seed, uint32_t working)
     if (picker == NULL)
         bench_die("out of memory");
     picker->random = seed * UINT64_C(0x9E3779B97F4A7C15) + 1;
-    picker->working = working;
+    picker->all = picker->working = working;
+    picker->step = 1;
     if (names[0][0] == '\0')
         for (uint32_t i = 0; i < BENCH_WORKING_MAX; i++)
             bench_name(BENCH_HELD_MAX + i, names[i]);
     return picker;
+}
+
+void bench_picker_share(bench_picker *picker, uint32_t at, uint32_t of)
+{
+    picker->first = (uint32_t)((uint64_t)picker->all * at / of);
+    picker->working = picker->all / of;
 }
 
 /* xorshift64*: good enough to scatter, cheap enough not to show. */
@@ -56,15 +63,28 @@ void bench_picker_request(bench_picker *picker, char out[BENCH_REQUEST_SIZE])
     out[BENCH_REQUEST_SIZE - 1] = '\0';
 }
 
-static void pick(bench_picker *picker, bench_pick *out, uint32_t n)
+static void pick(bench_picker *picker, bench_pick *out, const char *name)
 {
-    out->id = names[n];
-    out->id_size = strlen(names[n]);
+    out->id = name;
+    out->id_size = strlen(name);
     bench_picker_request(picker, out->request);
+}
+
+/* "n" and a number from all over 32 bits; an odd factor permutes those too. */
+static void pick_fresh(bench_picker *picker, bench_pick *picks, size_t count)
+{
+    for (size_t i = 0; i < count; i++, picker->made += picker->step) {
+        snprintf(picker->names[i], BENCH_ID_SIZE, "n%u", (uint32_t)picker->made * SCRAMBLE);
+        pick(picker, &picks[i], picker->names[i]);
+    }
 }
 
 void bench_picker_fill(bench_picker *picker, bench_pick *picks, size_t count)
 {
+    if (picker->fresh) {
+        pick_fresh(picker, picks, count);
+        return;
+    }
     picker->round++;
     for (size_t i = 0; i < count; i++) {
         uint32_t n;
@@ -72,12 +92,12 @@ void bench_picker_fill(bench_picker *picker, bench_pick *picks, size_t count)
             n = bench_picker_below(picker, picker->working);
         while (picker->taken[n] == picker->round);
         picker->taken[n] = picker->round;
-        pick(picker, &picks[i], n);
+        pick(picker, &picks[i], names[picker->first + n]);
     }
 }
 
 void bench_picker_run(bench_picker *picker, bench_pick *picks, size_t first, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        pick(picker, &picks[i], (uint32_t)(first + i));
+        pick(picker, &picks[i], names[picker->first + first + i]);
 }

@@ -4,6 +4,7 @@
 #ifndef BENCH_NAMES_H
 #define BENCH_NAMES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,7 +25,7 @@ void bench_name(uint32_t n, char out[BENCH_ID_SIZE]);
 
 /* What one batch of pairs works on: distinct, random. */
 typedef struct bench_pick {
-    const char *id; /* lives as long as the program */
+    const char *id; /* lives as long as the program; a fresh one until the next are picked */
     size_t id_size;
     char request[BENCH_REQUEST_SIZE];
     int64_t fence; /* room for the answer */
@@ -32,14 +33,22 @@ typedef struct bench_pick {
 
 typedef struct bench_picker {
     uint64_t random;
-    uint32_t working; /* how many names it picks from */
+    uint32_t all;     /* working names there are */
+    uint32_t first;   /* those it picks from: from this one on ... */
+    uint32_t working; /* ... so many */
     uint32_t round;
-    uint32_t taken[BENCH_WORKING_MAX]; /* the round that took it last */
+    bool fresh;                                 /* picks names that were never used before instead ... */
+    uint64_t made;                              /* ... so many until now, in steps of ... */
+    uint32_t step;                              /* ... so many, as others pick those between */
+    char names[BENCH_BATCH_MAX][BENCH_ID_SIZE]; /* the last of them */
+    uint32_t taken[BENCH_WORKING_MAX];          /* the round that took it last */
 } bench_picker;
 
 /* To be freed with free(). The same seed picks the same names. */
 bench_picker *bench_picker_new(uint64_t seed, uint32_t working);
 uint32_t bench_picker_below(bench_picker *picker, uint32_t bound);
+/* Gives it its part of the working names: it is that one of so many pickers. */
+void bench_picker_share(bench_picker *picker, uint32_t at, uint32_t of);
 /* `count` distinct working names, with fresh request ids. */
 void bench_picker_fill(bench_picker *picker, bench_pick *picks, size_t count);
 /* Working names first, first + 1 ... in the order of n: to visit each once. */

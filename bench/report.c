@@ -86,7 +86,7 @@ void bench_print_head(const bench *b)
     printf(
         "%.3g seconds a comparison, the median of %zu rounds side by side (least and greatest beside it)\n\n",
         b->seconds, b->rounds);
-    printf("%-22s %-9s %12s %12s  %6s %-13s  %-17s %-5s  %s\n", "figure", "unit", "ours", "baseline", "ratio",
+    printf("%-31s %-9s %12s %12s  %6s %-13s  %-17s %-5s  %s\n", "figure", "unit", "ours", "baseline", "ratio",
            "", "target", "", "the baseline");
 }
 
@@ -114,7 +114,7 @@ void bench_report(bench *b, const bench_figure *figure, const bench_series *ours
     }
     format_value(bench_median(ours), us, sizeof us);
     format_target(kept, target, sizeof target);
-    printf("%-22s %-9s %12s %12s  %6s %-13s  %-17s %-5s  %s\n", kept->name, kept->unit, us, them, ratio,
+    printf("%-31s %-9s %12s %12s  %6s %-13s  %-17s %-5s  %s\n", kept->name, kept->unit, us, them, ratio,
            spread, target, verdict(kept), kept->against);
     fflush(stdout);
 }

@@ -19,6 +19,8 @@ _holdfast_options() {
         events) echo '--after= --type= --follow --interval= --count=' ;;
         watch) echo '--type= --interval= --count=' ;;
         restore) echo '--replace' ;;
+        install) echo '--print --role=' ;;
+        uninstall) echo '--print --force' ;;
     esac
     echo '--store= --json --help'
 }
@@ -56,7 +58,7 @@ _holdfast_verb() {
         if [[ -n $skip ]]; then
             skip=''
         elif [[ $word == --* ]]; then
-            [[ $word == *=* || ' --json --help --all --follow --replace --no-remember ' == *" $word "* ]] || skip=yes
+            [[ $word == *=* || ' --json --help --all --follow --replace --no-remember --print --force ' == *" $word "* ]] || skip=yes
         else
             words+=("$word")
         fi
@@ -84,11 +86,12 @@ _holdfast() {
     else
         case $verb in
             '') words='session acquire release renew downgrade holds who list request hand-over force-release type
-                sweep events watch backup restore help' ;;
+                sweep events watch backup restore install uninstall help' ;;
             session) words='open beat close list' ;;
             type) words='set get list' ;;
             help) words='session acquire release renew downgrade holds who list request hand-over force-release type
-                sweep events watch backup restore' ;;
+                sweep events watch backup restore install uninstall' ;;
+            install | uninstall) words='sqlite: postgres:// mysql://' ;;
             backup | restore)
                 mapfile -t COMPREPLY < <(compgen -f -- "$current")
                 return

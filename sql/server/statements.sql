@@ -2,7 +2,7 @@
 -- for both. {ns} is the schema, or the prefix of the tables; {skip} is SKIP LOCKED where the server has it. Lists are bound as
 -- db.h says: unnest($1, $2) or $1(type, id).
 --
--- A session's columns are always: id, key_sha256, user, name, idle_us, opened_us, expires_us, ended_us, rev, token, request.
+-- What is read by the same lines of C has the same columns in the same places, hence the NULLs. A session's are always: id, key_sha256, user, name, idle_us, opened_us, expires_us, ended_us, rev, token, request.
 
 -- name: begin
 -- postgres:
@@ -32,10 +32,8 @@ RELEASE SAVEPOINT holdfast_batch
 -- name: savepoint_rollback
 ROLLBACK TO SAVEPOINT holdfast_batch
 
--- Whoever takes locks looks at the policies of their types, which must not change meanwhile.
+-- Whoever takes locks looks at the policies of their types, which must not change meanwhile. PostgreSQL does it with the anchors.
 -- name: types_share
--- postgres:
-SELECT pg_try_advisory_xact_lock_shared(hashtextextended('types', hashtext('{ns}')))
 -- mysql:
 SELECT 1 FROM {ns}_meta WHERE name = 'types' LOCK IN SHARE MODE
 -- name: types_own
@@ -45,7 +43,8 @@ SELECT pg_advisory_xact_lock(hashtextextended('types', hashtext('{ns}')))
 SELECT 1 FROM {ns}_meta WHERE name = 'types' FOR UPDATE
 
 -- Locks the anchors, without waiting for anyone. The third column: 0 it is there and locked, 1 it is not there and nobody else is
--- making it, 2 someone else has it. MySQL answers only those it could lock; anchors_there tells which there are.
+-- making it, 2 someone else has it; the last one: nobody is changing policies. MySQL answers only those it could lock; anchors_there
+-- tells which there are.
 -- name: anchors
 -- postgres:
 SELECT u.type, u.id,
@@ -53,11 +52,12 @@ SELECT u.type, u.id,
             WHEN EXISTS (SELECT 1 FROM {ns}.resource x WHERE x.type = u.type AND x.id = u.id) THEN 2
             WHEN pg_try_advisory_xact_lock(hashtextextended(u.type || '/' || u.id, hashtext('{ns}'))) THEN 1
             ELSE 2 END,
-       r.fence, r.rev, r.ended_session, r.ended_fence, r.ended_request, r.ended_us
-  FROM unnest($1, $2) u (type, id)
+       r.fence, r.rev, r.ended_session, r.ended_fence, r.ended_request, r.ended_us, t.share
+  FROM (SELECT pg_try_advisory_xact_lock_shared(hashtextextended('types', hashtext('{ns}'))) AS share OFFSET 0) t,
+       unnest($1, $2) u (type, id)
   LEFT JOIN LATERAL (SELECT * FROM {ns}.resource WHERE type = u.type AND id = u.id FOR UPDATE SKIP LOCKED) r ON true
 -- mysql:
-SELECT type, id, 0, fence, rev, ended_session, ended_fence, ended_request, ended_us
+SELECT type, id, 0, fence, rev, ended_session, ended_fence, ended_request, ended_us, 1
   FROM {ns}_resource FORCE INDEX (PRIMARY) WHERE $1(type, id) FOR UPDATE {skip}
 -- name: anchors_there
 -- mysql:
@@ -75,6 +75,37 @@ SELECT id, key_sha256, "user", name, idle_us, opened_us, expires_us, ended_us, r
 -- mysql:
 SELECT id, key_sha256, user, name, idle_us, opened_us, expires_us, ended_us, rev, token, request
   FROM {ns}_session WHERE $1(request)
+
+-- What nearly every batch needs, in one statement: locks and requests of the resources $1, $2, the sessions $3, the types $4, what was
+-- lost ($5 session, $6 type, $7 id), and the time with the highest fence that is no more, last. The first column tells which.
+-- name: rows
+-- postgres:
+SELECT 1, l.type, l.id, l.mode, l.fence, l.since_us, l.ends_us, l.purpose, l.request, l.session,
+       s.key_sha256, s."user", s.name, s.idle_us, s.opened_us, s.expires_us, s.ended_us, s.rev, s.token, s.request
+  FROM unnest($1, $2) u (type, id) JOIN {ns}.lock l ON l.type = u.type AND l.id = u.id
+  LEFT JOIN {ns}.session s ON s.id = l.session
+UNION ALL
+SELECT 2, q.type, q.id, q.message, q.at_us, NULL, NULL, NULL, NULL, q.session,
+       s.key_sha256, s."user", s.name, s.idle_us, s.opened_us, s.expires_us, s.ended_us, s.rev, s.token, s.request
+  FROM unnest($1, $2) u (type, id) JOIN {ns}.request q ON q.type = u.type AND q.id = u.id
+  LEFT JOIN {ns}.session s ON s.id = q.session
+UNION ALL
+SELECT 3, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, s.id,
+       s.key_sha256, s."user", s.name, s.idle_us, s.opened_us, s.expires_us, s.ended_us, s.rev, s.token, s.request
+  FROM {ns}.session s WHERE s.id = ANY ($3)
+UNION ALL
+SELECT 4, t.type, NULL, t.policy, t.ttl_us, t.ttl_max_us, NULL, NULL, NULL, NULL,
+       NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+  FROM {ns}.type t WHERE t.type = ANY ($4)
+UNION ALL
+SELECT 5, l.type, l.id, l.why, l.fence, l.at_us, NULL, l.by_name, l.reason, l.session,
+       NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+  FROM unnest($5, $6, $7) u (session, type, id)
+  JOIN {ns}.lost l ON l.session = u.session AND l.type = u.type AND l.id = u.id
+UNION ALL
+SELECT 6, NULL, NULL, NULL, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
+       (SELECT value::bigint FROM {ns}.meta WHERE name = 'fence_floor'), NULL, NULL, NULL, NULL,
+       NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
 
 -- name: sessions_lock
 -- postgres:
@@ -102,12 +133,12 @@ SELECT l.type, l.id, l.mode, l.fence, l.since_us, l.ends_us, l.purpose, l.reques
   FROM {ns}_lock l FORCE INDEX (PRIMARY) LEFT JOIN {ns}_session s ON s.id = l.session WHERE $1(l.type, l.id)
 -- name: requests
 -- postgres:
-SELECT q.type, q.id, q.message, q.at_us, q.session,
+SELECT q.type, q.id, q.message, q.at_us, NULL, NULL, NULL, NULL, q.session,
        s.key_sha256, s."user", s.name, s.idle_us, s.opened_us, s.expires_us, s.ended_us, s.rev, s.token, s.request
   FROM unnest($1, $2) u (type, id) JOIN {ns}.request q ON q.type = u.type AND q.id = u.id
   LEFT JOIN {ns}.session s ON s.id = q.session
 -- mysql:
-SELECT q.type, q.id, q.message, q.at_us, q.session,
+SELECT q.type, q.id, q.message, q.at_us, NULL, NULL, NULL, NULL, q.session,
        s.key_sha256, s.user, s.name, s.idle_us, s.opened_us, s.expires_us, s.ended_us, s.rev, s.token, s.request
   FROM {ns}_request q FORCE INDEX (PRIMARY) LEFT JOIN {ns}_session s ON s.id = q.session WHERE $1(q.type, q.id)
 -- Of sessions: what they hold, who asks for it, what they lost.
@@ -120,33 +151,33 @@ SELECT type, id, mode, fence, since_us, ends_us, purpose, request, session
   FROM {ns}_lock WHERE $1(session) ORDER BY type, id LIMIT $2
 -- name: session_requests
 -- postgres:
-SELECT DISTINCT q.type, q.id, q.message, q.at_us, q.session,
+SELECT DISTINCT q.type, q.id, q.message, q.at_us, NULL, NULL, NULL, NULL, q.session,
        s.key_sha256, s."user", s.name, s.idle_us, s.opened_us, s.expires_us, s.ended_us, s.rev, s.token, s.request
   FROM {ns}.lock l JOIN {ns}.request q ON q.type = l.type AND q.id = l.id
   LEFT JOIN {ns}.session s ON s.id = q.session WHERE l.session = ANY ($1)
 -- mysql:
-SELECT DISTINCT q.type, q.id, q.message, q.at_us, q.session,
+SELECT DISTINCT q.type, q.id, q.message, q.at_us, NULL, NULL, NULL, NULL, q.session,
        s.key_sha256, s.user, s.name, s.idle_us, s.opened_us, s.expires_us, s.ended_us, s.rev, s.token, s.request
   FROM {ns}_lock l STRAIGHT_JOIN {ns}_request q ON q.type = l.type AND q.id = l.id
   LEFT JOIN {ns}_session s ON s.id = q.session WHERE $1(l.session)
 -- name: lost_of
 -- postgres:
-SELECT session, type, id, fence, at_us, why, by_name, reason FROM {ns}.lost WHERE session = ANY ($1)
+SELECT type, id, why, fence, at_us, NULL, by_name, reason, session FROM {ns}.lost WHERE session = ANY ($1)
 -- mysql:
-SELECT session, type, id, fence, at_us, why, by_name, reason FROM {ns}_lost FORCE INDEX (PRIMARY) WHERE $1(session)
+SELECT type, id, why, fence, at_us, NULL, by_name, reason, session FROM {ns}_lost FORCE INDEX (PRIMARY) WHERE $1(session)
 -- name: lost_one
 -- postgres:
-SELECT l.session, l.type, l.id, l.fence, l.at_us, l.why, l.by_name, l.reason
+SELECT l.type, l.id, l.why, l.fence, l.at_us, NULL, l.by_name, l.reason, l.session
   FROM unnest($1, $2, $3) u (session, type, id)
   JOIN {ns}.lost l ON l.session = u.session AND l.type = u.type AND l.id = u.id
 -- mysql:
-SELECT session, type, id, fence, at_us, why, by_name, reason
+SELECT type, id, why, fence, at_us, NULL, by_name, reason, session
   FROM {ns}_lost FORCE INDEX (PRIMARY) WHERE $1(session, type, id)
 -- name: types
 -- postgres:
-SELECT type, policy, ttl_us, ttl_max_us FROM {ns}.type WHERE type = ANY ($1)
+SELECT type, NULL, policy, ttl_us, ttl_max_us FROM {ns}.type WHERE type = ANY ($1)
 -- mysql:
-SELECT type, policy, ttl_us, ttl_max_us FROM {ns}_type WHERE $1(type)
+SELECT type, NULL, policy, ttl_us, ttl_max_us FROM {ns}_type WHERE $1(type)
 -- The store's time, and the highest fence of any anchor that is no more. Asked last: the time is read after the rows are locked.
 -- name: clock
 -- postgres:

@@ -13,12 +13,19 @@
 #include <unistd.h>
 
 const cli_verb *const cli_verbs[] = {
-    &cli_session_open, &cli_session_beat,  &cli_session_close, &cli_session_list,
-    &cli_acquire,      &cli_release,       &cli_renew,         &cli_downgrade,
-    &cli_holds,        &cli_who,           &cli_list,          &cli_request,
-    &cli_hand_over,    &cli_force_release, &cli_type_set,      &cli_type_get,
-    &cli_type_list,    &cli_sweep,         &cli_events,        &cli_watch,
-    &cli_backup,       &cli_restore,       &cli_help,          NULL,
+    &cli_session_open,  &cli_session_beat,
+    &cli_session_close, &cli_session_list,
+    &cli_acquire,       &cli_release,
+    &cli_renew,         &cli_downgrade,
+    &cli_holds,         &cli_who,
+    &cli_list,          &cli_request,
+    &cli_hand_over,     &cli_force_release,
+    &cli_type_set,      &cli_type_get,
+    &cli_type_list,     &cli_sweep,
+    &cli_events,        &cli_watch,
+    &cli_backup,        &cli_restore,
+    &cli_install,       &cli_uninstall,
+    &cli_help,          NULL,
 };
 
 const cli_verb *cli_verb_find(const char *name)

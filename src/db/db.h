@@ -42,8 +42,8 @@ typedef struct hf_db_options {
     bool pooler;        /* a pooler in transaction mode stands between: nothing outlives a transaction */
     const char
         *setup; /* statements run once on each new connection, joined by ";"; NULL: none. Not with a pooler */
-    /* PostgreSQL: settings of the connection, "name=value name=value": sent on connecting; with a pooler they are set for the
-     * transaction by whoever begins it (hf_db_settings gives them back). */
+    /* PostgreSQL: settings of the connection, "name=value name=value": sent on connecting; not with a pooler, where whoever
+     * begins a transaction sets them for it. */
     const char *settings;
     const char *password; /* taken from password_file; NULL: the usual places */
 } hf_db_options;
@@ -94,7 +94,7 @@ hf_status hf_db_rollback(hf_db *db, hf_error *err);
 
 /* ---- statements ---- */
 
-/* PostgreSQL: $1, $2 ...; SQLite: ?1 or $1; MySQL: $1 ... are replaced by literals, so a $ that is no parameter must not stand in
+/* PostgreSQL: $1, $2 ...; SQLite: ?1 ...; MySQL: $1 ... are replaced by literals, so a $ that is no parameter must not stand in
  * the text. Nothing is sent before the first use. The statement COMMIT is known: when its answer never comes it is HF_UNSURE. */
 hf_status hf_stmt_new(hf_db *db, const char *sql, hf_stmt **out, hf_error *err);
 void hf_stmt_free(hf_stmt *stmt);

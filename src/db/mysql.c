@@ -89,7 +89,9 @@ static hf_status connect_db(const char *url, const hf_db_options *options, hf_db
         my_target_drop(target);
         return hf_fail_memory(err);
     }
-    if (options != NULL && options->setup != NULL)
+    if (!my_identify(target, conn, db->server))
+        status = my_unconnected(target, conn, err);
+    else if (options != NULL && options->setup != NULL)
         status = run(&db->base, options->setup, err);
     if (status != HF_OK)
         close_db(&db->base);
@@ -135,13 +137,13 @@ static bool transaction_failed(hf_db *base)
     return db->target == NULL && (!alive(base) || my_is_rolled_back(db));
 }
 
+/* Without autocommit an application is always in one. */
 static bool in_transaction(hf_db *base)
 {
-    my_db *db = my_of(base);
-    if (db->target == NULL &&
-        (my_is_rolled_back(db) || (db->conn->server_status & SERVER_STATUS_AUTOCOMMIT) == 0))
-        return true;
-    return alive(base) && (db->conn->server_status & SERVER_STATUS_IN_TRANS) != 0;
+    const my_db *db = my_of(base);
+    unsigned status = db->conn->server_status;
+    return alive(base) && ((status & SERVER_STATUS_IN_TRANS) != 0 ||
+                           (db->target == NULL && (status & SERVER_STATUS_AUTOCOMMIT) == 0));
 }
 
 static void empty_queue(my_db *db)

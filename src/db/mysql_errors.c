@@ -22,7 +22,7 @@ static const meaning meanings[] = {
     {1047, HF_UNAVAILABLE, HF_FAILURE_OTHER},     /* a Galera node that is not ready */
     {1049, HF_UNAVAILABLE, HF_FAILURE_MISSING},   /* no such database */
     {1053, HF_UNAVAILABLE, HF_FAILURE_LOST},      /* shutting down */
-    {1062, HF_RETRY, HF_FAILURE_DUPLICATE},       /* */
+    {1062, HF_RETRY, HF_FAILURE_DUPLICATE},       /* duplicate key */
     {1077, HF_UNAVAILABLE, HF_FAILURE_LOST},      /* shutting down */
     {1078, HF_UNAVAILABLE, HF_FAILURE_LOST},      /* ended by a signal */
     {1079, HF_UNAVAILABLE, HF_FAILURE_LOST},      /* shut down */
@@ -64,38 +64,52 @@ static const meaning meanings[] = {
 };
 
 enum {
-    WRITE_FAILED =
-        1160, /* the client library's too, as the next: the server has not got all of it, so it carried out none */
+    RECORD_CHANGED = 1020,
+    WRITE_FAILED = 1160, /* these two are the client library's as well */
     WRITE_INTERRUPTED = 1161,
+    DEADLOCK = 1213,
     INTERRUPTED = 1317,
     CLIENT_FIRST = 2000,
-    SERVER_GONE = 2006, /* as WRITE_FAILED */
+    SERVER_GONE = 2006,
     OUT_OF_SYNC = 2014,
     CLIENT_LAST = 2999,
-    CLIENT_MORE = 5000, /* and some of MariaDB's own */
-    LARGE = 1 << 20,    /* what is smaller is allowed by every server's max_allowed_packet */
+    IDLE_TOO_LONG = 4031, /* something else in MariaDB */
+    LARGE = 1 << 20,      /* what is smaller is allowed by every server's max_allowed_packet */
 };
 
-static meaning meaning_of(unsigned code, const char *sqlstate)
+/* The library closes what it has found to be lost. */
+static meaning meaning_of(MYSQL *conn)
 {
-    for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++)
-        if (meanings[i].code == code)
-            return meanings[i];
-    if ((code >= CLIENT_FIRST && code <= CLIENT_LAST) || code >= CLIENT_MORE)
+    unsigned code = mysql_errno(conn);
+    if (conn->net.pvio == NULL || (code >= CLIENT_FIRST && code <= CLIENT_LAST))
         return (meaning){code, HF_UNAVAILABLE, HF_FAILURE_LOST};
-    if (strcmp(sqlstate, "40001") == 0)
+    for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++)
+        if (meanings[i].code == code && (code != IDLE_TOO_LONG || !mariadb_connection(conn)))
+            return meanings[i];
+    if (strcmp(mysql_sqlstate(conn), "40001") == 0)
         return (meaning){code, HF_RETRY, HF_FAILURE_CONFLICT};
     return (meaning){code, HF_INTERNAL, HF_FAILURE_OTHER};
 }
 
-bool my_is_lost(unsigned code)
+bool my_is_lost(MYSQL *conn)
 {
-    return meaning_of(code, "").failure == HF_FAILURE_LOST;
+    return meaning_of(conn).failure == HF_FAILURE_LOST;
 }
 
-bool my_is_unsent(unsigned code)
+bool my_is_unsent(MYSQL *conn)
 {
+    unsigned code = mysql_errno(conn);
     return code == SERVER_GONE || code == WRITE_FAILED || code == WRITE_INTERRUPTED;
+}
+
+/* The library keeps an error until the next statement, so an application that still has one has run none since. What the library knows
+ * of a transaction is what the server said last, before that error. */
+bool my_is_rolled_back(const my_db *db)
+{
+    unsigned code = mysql_errno(db->conn), status = db->conn->server_status;
+    return db->target == NULL &&
+           (code == DEADLOCK || (code == RECORD_CHANGED && db->base.kind == HF_DB_MARIADB)) &&
+           ((status & SERVER_STATUS_IN_TRANS) != 0 || (status & SERVER_STATUS_AUTOCOMMIT) == 0);
 }
 
 /* ---- sentences ---- */
@@ -121,10 +135,10 @@ static void words_of(MYSQL *conn, char *out, size_t size)
         out[end - 1] = '\0';
 }
 
-/* Not in the words of someone who waits for another's key: they would repeat it. */
+/* The server's words for a duplicate repeat the key, for someone who is busy they say nothing more. */
 static void say(my_db *db, const meaning *it)
 {
-    char words[400] = "";
+    char words[MYSQL_ERRMSG_SIZE] = "";
     bool large = it->failure == HF_FAILURE_LOST && db->text.size > LARGE;
     if (it->failure != HF_FAILURE_DUPLICATE && it->failure != HF_FAILURE_BUSY)
         words_of(db->conn, words, sizeof words);
@@ -138,7 +152,7 @@ static void say(my_db *db, const meaning *it)
 hf_status my_failed(my_db *db, bool commits, bool coming)
 {
     unsigned code = mysql_errno(db->conn);
-    meaning it = meaning_of(code, mysql_sqlstate(db->conn));
+    meaning it = meaning_of(db->conn);
     if (code == OUT_OF_SYNC && db->target == NULL && !db->lost) {
         db->base.failure = HF_FAILURE_OTHER;
         return hf_fail(
@@ -147,13 +161,11 @@ hf_status my_failed(my_db *db, bool commits, bool coming)
     }
     db->base.failure = it.failure;
     db->lost = db->lost || it.failure == HF_FAILURE_LOST;
-    if (it.failure == HF_FAILURE_CONFLICT && db->target == NULL)
-        db->rolled_back = code;
     say(db, &it);
     bool open_end = it.failure == HF_FAILURE_OTHER || it.failure == HF_FAILURE_LIMIT || code == INTERRUPTED;
-    if ((it.failure == HF_FAILURE_LOST && !my_is_unsent(code) && (commits || coming)) ||
+    if ((it.failure == HF_FAILURE_LOST && !my_is_unsent(db->conn) && (commits || coming)) ||
         (commits && open_end)) {
-        char words[400];
+        char words[MYSQL_ERRMSG_SIZE];
         words_of(db->conn, words, sizeof words);
         hf_error_set(&db->error, HF_UNSURE,
                      "No good answer came to the commit in %s, so it is not known whether it was carried "
@@ -166,7 +178,7 @@ hf_status my_failed(my_db *db, bool commits, bool coming)
 
 hf_status my_unconnected(const my_target *target, MYSQL *conn, hf_error *err)
 {
-    char words[400];
+    char words[MYSQL_ERRMSG_SIZE];
     unsigned code = mysql_errno(conn);
     words_of(conn, words, sizeof words);
     return hf_fail(err, HF_UNAVAILABLE, "The user %s can't connect to %s: %s (error %u).", target->user,

@@ -10,14 +10,6 @@
 
 /* ---- sending ---- */
 
-bool my_is_rolled_back(my_db *db)
-{
-    /* The library forgets an error with the next statement: if it still has that one, the application has run none since. */
-    if (db->rolled_back != 0 && mysql_errno(db->conn) != db->rolled_back)
-        db->rolled_back = 0;
-    return db->rolled_back != 0;
-}
-
 /* What keeps anything from being sent; in db->error. */
 static bool is_usable(my_db *db, bool rolls_back)
 {
@@ -31,9 +23,8 @@ static bool is_usable(my_db *db, bool rolls_back)
         db->base.failure = HF_FAILURE_CONFLICT;
         hf_error_set(&db->error, HF_RETRY,
                      "The server has rolled back the transaction in %s, because another got in between "
-                     "(error %u); roll it back "
-                     "and run it again.",
-                     db->path, db->rolled_back);
+                     "(error %u); roll it back and run it again.",
+                     db->path, mysql_errno(db->conn));
         return false;
     }
     if (db->text.failed) {
@@ -49,7 +40,7 @@ static void absorb_kill(my_db *db)
 {
     static const char nothing[] = "DO 0";
     db->kill_left = false;
-    if (mysql_real_query(db->conn, nothing, sizeof nothing - 1) != 0 && my_is_lost(mysql_errno(db->conn)))
+    if (mysql_real_query(db->conn, nothing, sizeof nothing - 1) != 0 && my_is_lost(db->conn))
         my_failed(db, false, false);
 }
 
@@ -232,8 +223,9 @@ static bool run_text(my_db *db, bool untouchable, bool rolls_back, int commit)
     if (!begin(&it, db, untouchable, rolls_back))
         return false;
     int answered = 0;
-    for (bool more = true; more && go_on(&it); answered++) {
+    for (bool more = true; more && go_on(&it);) {
         mysql_free_result(rows_of(&it));
+        answered += !it.failed;
         more = !it.failed && mysql_more_results(db->conn);
     }
     if (it.failed)

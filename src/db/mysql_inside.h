@@ -28,6 +28,8 @@ typedef struct my_target {
     char path[512]; /* "the database NAME on HOST" */
 } my_target;
 
+enum { MY_SERVER_SIZE = 256 };
+
 typedef struct my_watcher my_watcher;
 
 /* What may be done to a connection from another thread. Once someone kills a flight it is MY_KILLING until the server has answered to
@@ -46,12 +48,11 @@ typedef struct my_watch {
 struct my_db {
     hf_db base;
     MYSQL *conn;
-    my_target *target; /* NULL: the connection is the application's */
-    unsigned long id;  /* the server's number for it */
+    my_target *target;           /* NULL: the connection is the application's */
+    unsigned long id;            /* the server's number for it ... */
+    char server[MY_SERVER_SIZE]; /* ... and which server that is */
     bool lost;
-    bool kill_left; /* a KILL may still be waiting for the next statement */
-    unsigned
-        rolled_back; /* the error with which the server ended the application's transaction; 0: it did not */
+    bool kill_left;      /* a KILL may still be waiting for the next statement */
     int64_t patience_us; /* 0: without a bound */
     my_stmt *queued;     /* to be sent ... */
     my_stmt **end;       /* ... and where the next one goes */
@@ -118,6 +119,10 @@ bool my_target_same(const my_target *a, const my_target *b);
 hf_status my_open(const my_target *target, unsigned most_s, MYSQL **out, hf_error *err);
 void my_shut(MYSQL *conn); /* accepts NULL */
 
+/* Which server a connection has led to: behind a balancer the next may lead to another, and a KILL there would meet a stranger. By a
+ * socket it is always "". False: it can't be told, the connection's error says why. */
+bool my_identify(const my_target *target, MYSQL *conn, char *server);
+
 /* Writing to a connection over TLS may raise SIGPIPE; between these two it does not. */
 typedef struct my_hush {
     bool needed, pending;
@@ -176,15 +181,15 @@ void my_fly(my_db *db, my_stmt *first);
 /* Runs text, several statements, passing over their results. Not HF_OK: db->error says why. */
 hf_status my_run(my_db *db, const char *sql);
 
-/* Whether the server has rolled back the application's transaction, and the application has not been told since. */
-bool my_is_rolled_back(my_db *db);
-
 /* ---- mysql_errors.c ---- */
 
-/* Whether an error means that the connection is gone; and of these, that what was sent has not all arrived, so that nothing of it was
- * carried out. */
-bool my_is_lost(unsigned code);
-bool my_is_unsent(unsigned code);
+/* Whether the last error means that the connection is gone; and, if so, that the server has not got all of what was sent last, and
+ * carried out nothing of it. */
+bool my_is_lost(MYSQL *conn);
+bool my_is_unsent(MYSQL *conn);
+
+/* Whether the server has rolled back the application's transaction, and the application has run nothing since. */
+bool my_is_rolled_back(const my_db *db);
 
 /* What the connection's last error comes to: its status; with a sentence, in db->error; and what is known of the connection from now
  * on. `commits`: the statement that failed is a COMMIT; `coming`: or one after it in the same flight. */

@@ -256,15 +256,18 @@ static void begin_library(void)
     pthread_atfork(NULL, NULL, my_watch_forked);
 }
 
+static bool goes_by_tcp(const my_target *target)
+{
+    return target->host != NULL && (target->port != 0 || strcmp(target->host, "localhost") != 0);
+}
+
 static void set_options(const my_target *target, unsigned most_s, MYSQL *conn)
 {
     unsigned connect_s = target->connect_s < most_s ? target->connect_s : most_s;
     unsigned timeout_s = target->timeout_s < most_s ? target->timeout_s : most_s;
     my_bool no = 0, yes = 1, verify = target->tls_verify;
     unsigned off = 0;
-    unsigned protocol = target->host != NULL && (target->port != 0 || strcmp(target->host, "localhost") != 0)
-                            ? MYSQL_PROTOCOL_TCP
-                            : MYSQL_PROTOCOL_SOCKET;
+    unsigned protocol = goes_by_tcp(target) ? MYSQL_PROTOCOL_TCP : MYSQL_PROTOCOL_SOCKET;
     mysql_options(conn, MYSQL_OPT_CONNECT_TIMEOUT, &connect_s);
     mysql_options(conn, MYSQL_OPT_READ_TIMEOUT, &timeout_s);
     mysql_options(conn, MYSQL_OPT_WRITE_TIMEOUT, &timeout_s);
@@ -295,13 +298,38 @@ hf_status my_open(const my_target *target, unsigned most_s, MYSQL **out, hf_erro
                            target->database, target->port, target->socket,
                            CLIENT_FOUND_ROWS | CLIENT_MULTI_STATEMENTS) != NULL;
     my_hush_end(&hush);
-    if (connected) {
+    bool in_the_clear =
+        connected && target->tls && mysql_get_ssl_cipher(conn) == NULL; /* the library lets that pass */
+    if (connected && !in_the_clear) {
         *out = conn;
         return HF_OK;
     }
-    hf_status status = my_unconnected(target, conn, err);
+    hf_status status =
+        !in_the_clear
+            ? my_unconnected(target, conn, err)
+            : hf_fail(err, HF_UNAVAILABLE,
+                      "The server of %s has no TLS, which the URL demands with its ssl_ parameters.",
+                      target->path);
     my_shut(conn);
     return status;
+}
+
+bool my_identify(const my_target *target, MYSQL *conn, char *server)
+{
+    static const char sql[] = "SELECT CONCAT_WS(' ', @@hostname, @@port, @@datadir)";
+    my_hush hush;
+    server[0] = '\0';
+    if (!goes_by_tcp(target))
+        return true;
+    my_hush_begin(conn, &hush);
+    bool good = mysql_real_query(conn, sql, sizeof sql - 1) == 0;
+    MYSQL_RES *rows = good ? mysql_store_result(conn) : NULL;
+    my_hush_end(&hush);
+    MYSQL_ROW row = rows == NULL ? NULL : mysql_fetch_row(rows);
+    if (row != NULL)
+        hf_slice_copy(server, MY_SERVER_SIZE, hf_slice_of(row[0]));
+    mysql_free_result(rows);
+    return row != NULL;
 }
 
 void my_shut(MYSQL *conn)

@@ -19,6 +19,13 @@
 /* A KILL that takes longer helps nobody, and who flies waits for it. */
 enum { KILL_S = 2 };
 
+/* A connection for KILLs. */
+typedef struct killer {
+    MYSQL *conn; /* NULL: none yet */
+    my_target *target;
+    char server[MY_SERVER_SIZE];
+} killer;
+
 struct my_watcher {
     pthread_t thread;
     pthread_cond_t wakes;
@@ -26,8 +33,7 @@ struct my_watcher {
     bool ends;
     int64_t wakes_us; /* when it will look by itself */
     my_db *first;     /* flights with a bound */
-    MYSQL *conn;      /* of the thread alone: kept from one KILL to the next */
-    my_target *target;
+    killer killer;    /* of the thread alone: kept from one KILL to the next */
 };
 
 static struct {
@@ -78,47 +84,44 @@ static void unlist(my_db *db)
 
 /* ---- killing ---- */
 
-/* MY_KILLED: the server has answered. MY_DOUBTFUL: it may have got it, now or later. MY_FLYING: it has not got it. Unless it has
- * answered, the connection is of no more use. */
-static my_watch_state send_kill(MYSQL *conn, unsigned long id)
+static void killer_close(killer *it)
+{
+    my_shut(it->conn);
+    my_target_drop(it->target);
+    *it = (killer){NULL};
+}
+
+/* Leaves a connection to the server of db in it, the one that is there if it will do. */
+static bool killer_open(killer *it, const my_db *db)
+{
+    if (it->conn != NULL && (!my_target_same(it->target, db->target) || !my_is_quiet(it->conn)))
+        killer_close(it);
+    if (it->conn == NULL && my_open(db->target, KILL_S, &it->conn, NULL) == HF_OK) {
+        it->target = my_target_hold(db->target);
+        if (!my_identify(it->target, it->conn, it->server))
+            killer_close(it);
+    }
+    if (it->conn != NULL && strcmp(it->server, db->server) != 0)
+        killer_close(it);
+    return it->conn != NULL;
+}
+
+/* MY_KILLED: the server has answered; an error is an answer too: that connection is gone. MY_DOUBTFUL: it may have got it, and may carry
+ * it out later. MY_FLYING: it has not got it. */
+static my_watch_state send_kill(killer *it, const my_db *db)
 {
     char text[64];
     my_hush hush;
-    int size = snprintf(text, sizeof text, "KILL QUERY %lu", id);
-    my_hush_begin(conn, &hush);
-    bool failed = mysql_real_query(conn, text, (unsigned long)size) != 0;
+    if (!killer_open(it, db))
+        return MY_FLYING;
+    int size = snprintf(text, sizeof text, "KILL QUERY %lu", db->id);
+    my_hush_begin(it->conn, &hush);
+    bool failed = mysql_real_query(it->conn, text, (unsigned long)size) != 0;
     my_hush_end(&hush);
-    if (!failed ||
-        !my_is_lost(mysql_errno(conn))) /* an error is an answer: the connection to be killed is gone */
+    if (!failed || !my_is_lost(it->conn))
         return MY_KILLED;
-    return my_is_unsent(mysql_errno(conn)) ? MY_FLYING : MY_DOUBTFUL;
-}
-
-static void forget_connection(my_watcher *watcher)
-{
-    my_shut(watcher->conn);
-    my_target_drop(watcher->target);
-    watcher->conn = NULL;
-    watcher->target = NULL;
-}
-
-/* On the watcher's own connection. */
-static my_watch_state kill_as_watcher(my_watcher *watcher, my_target *target, unsigned long id)
-{
-    my_watch_state state = MY_FLYING;
-    for (int i = 0; i < 2 && state == MY_FLYING; i++) {
-        if (watcher->conn != NULL &&
-            (!my_target_same(watcher->target, target) || !my_is_quiet(watcher->conn)))
-            forget_connection(watcher);
-        if (watcher->conn == NULL) {
-            if (my_open(target, KILL_S, &watcher->conn, NULL) != HF_OK)
-                return MY_FLYING;
-            watcher->target = my_target_hold(target);
-        }
-        state = send_kill(watcher->conn, id);
-        if (state != MY_KILLED)
-            forget_connection(watcher);
-    }
+    my_watch_state state = my_is_unsent(it->conn) ? MY_FLYING : MY_DOUBTFUL;
+    killer_close(it);
     return state;
 }
 
@@ -134,12 +137,12 @@ static void note_kill(my_db *db, my_watch_state state, bool had_bound)
 void my_cancel(hf_db *base)
 {
     my_db *db = my_of(base);
-    MYSQL *conn = NULL;
+    killer fresh = {NULL};
     if (db->target == NULL)
         return;
     pthread_mutex_lock(&all.mutex);
-    bool flies = db->watch.state == MY_FLYING && !db->watch.untouchable,
-         had_bound = flies && db->watch.listed;
+    bool flies = db->watch.state == MY_FLYING && !db->watch.untouchable;
+    bool had_bound = db->watch.listed;
     if (flies) {
         unlist(db);
         db->watch.state = MY_KILLING;
@@ -147,9 +150,8 @@ void my_cancel(hf_db *base)
     pthread_mutex_unlock(&all.mutex);
     if (!flies)
         return;
-    my_watch_state state =
-        my_open(db->target, KILL_S, &conn, NULL) == HF_OK ? send_kill(conn, db->id) : MY_FLYING;
-    my_shut(conn);
+    my_watch_state state = send_kill(&fresh, db);
+    killer_close(&fresh);
     pthread_mutex_lock(&all.mutex);
     note_kill(db, state, had_bound);
     pthread_mutex_unlock(&all.mutex);
@@ -195,7 +197,7 @@ static void *watch(void *context)
             unlist(late);
             late->watch.state = MY_KILLING;
             pthread_mutex_unlock(&all.mutex);
-            my_watch_state state = kill_as_watcher(watcher, late->target, late->id);
+            my_watch_state state = send_kill(&watcher->killer, late);
             pthread_mutex_lock(&all.mutex);
             note_kill(late, state, true);
         } else if (next_us == INT64_MAX) {
@@ -205,7 +207,7 @@ static void *watch(void *context)
         }
     }
     pthread_mutex_unlock(&all.mutex);
-    forget_connection(watcher);
+    killer_close(&watcher->killer);
     mysql_thread_end();
     return NULL;
 }

@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define AT_ONCE_US 100000
+
 /* ---- the URL ---- */
 
 /* Connection parameters as libpq takes them: a later one wins. */
@@ -90,8 +92,8 @@ static void silence(void *context, const char *message)
     (void)message;
 }
 
-/* Whether libpq refused the parameters themselves, which it tells in words only, in any language. Asked once it is known that
- * connecting fails at once, so this does too. */
+/* Whether libpq refused the parameters themselves, which it tells in words only, in any language. Asked when connecting failed at
+ * once, so that this does too. */
 static bool makes_no_sense(pg_words *words)
 {
     add_word(words, "connect_timeout", "2");
@@ -124,7 +126,8 @@ static hf_status start(pg_words *words, int64_t deadline_us, int64_t timeout_us,
         PQsetErrorVerbosity(conn, PQERRORS_DEFAULT);
         return status;
     }
-    if (!makes_no_sense(words))
+    bool at_once = deadline_us - hf_seam.boot_us() > timeout_us - AT_ONCE_US;
+    if (!at_once || !makes_no_sense(words))
         return pg_unconnected(conn, false, timeout_us, err);
     const char *problem = PQerrorMessage(conn);
     return hf_fail(err, HF_INVALID, "The URL makes no sense to PostgreSQL: %.*s.",

@@ -9,47 +9,49 @@ typedef struct meaning {
     const char *state; /* the first characters of the SQLSTATE */
     hf_status status;
     hf_failure failure;
-    const char *what; /* before "in the database ..." */
+    const char *what; /* before "the database ..." */
     const char *advice;
 } meaning;
 
 /* The first that fits. */
 static const meaning meanings[] = {
-    {"40001", HF_RETRY, HF_FAILURE_CONFLICT, "Another transaction got in between", "Run this one again."},
-    {"40P01", HF_RETRY, HF_FAILURE_CONFLICT, "Two transactions waited for each other", "Run this one again."},
-    {"55P03", HF_BUSY, HF_FAILURE_BUSY, "Another transaction holds what is needed", "Try again."},
-    {"57014", HF_BUSY, HF_FAILURE_BUSY, "A statement took too long or was cancelled", "Try again."},
-    {"23505", HF_RETRY, HF_FAILURE_DUPLICATE, "A row with that key is there already",
+    {"40001", HF_RETRY, HF_FAILURE_CONFLICT, "Another transaction got in between in", "Run this one again."},
+    {"40P01", HF_RETRY, HF_FAILURE_CONFLICT, "Two transactions waited for each other in",
+     "Run this one again."},
+    {"55P03", HF_BUSY, HF_FAILURE_BUSY, "Another transaction holds what is needed in", "Try again."},
+    {"57014", HF_BUSY, HF_FAILURE_BUSY, "A statement took too long or was cancelled in", "Try again."},
+    {"23505", HF_RETRY, HF_FAILURE_DUPLICATE, "A row with that key is there already in",
      "Run the transaction again."},
-    {"42P01", HF_UNAVAILABLE, HF_FAILURE_MISSING, "A table is missing", "Create it first."},
-    {"3F000", HF_UNAVAILABLE, HF_FAILURE_MISSING, "A schema is missing", "Create it first."},
-    {"42883", HF_UNAVAILABLE, HF_FAILURE_MISSING, "A function is missing", "Create it first."},
-    {"42704", HF_UNAVAILABLE, HF_FAILURE_MISSING, "Something is missing", "Create it first."},
-    {"3D000", HF_UNAVAILABLE, HF_FAILURE_MISSING, "A database is missing",
+    {"42P01", HF_UNAVAILABLE, HF_FAILURE_MISSING, "A table is missing in", "Create it first."},
+    {"3F000", HF_UNAVAILABLE, HF_FAILURE_MISSING, "A schema is missing in", "Create it first."},
+    {"42883", HF_UNAVAILABLE, HF_FAILURE_MISSING, "A function is missing in", "Create it first."},
+    {"42704", HF_UNAVAILABLE, HF_FAILURE_MISSING, "Something is missing in", "Create it first."},
+    {"3D000", HF_UNAVAILABLE, HF_FAILURE_MISSING, "A database is missing beside",
      "Create it, or name another in the URL."},
-    {"42501", HF_UNAVAILABLE, HF_FAILURE_DENIED, "The user lacks a right", "Grant it, or use another user."},
-    {"28", HF_UNAVAILABLE, HF_FAILURE_DENIED, "The user was refused",
+    {"42501", HF_UNAVAILABLE, HF_FAILURE_DENIED, "The user lacks a right in",
+     "Grant it, or use another user."},
+    {"28", HF_UNAVAILABLE, HF_FAILURE_DENIED, "The user was refused by",
      "Check user, password and the server's pg_hba.conf."},
-    {"25006", HF_UNAVAILABLE, HF_FAILURE_READ_ONLY, "Nothing can be written",
+    {"25006", HF_UNAVAILABLE, HF_FAILURE_READ_ONLY, "Nothing can be written to",
      "Connect to the server that takes writes."},
-    {"53100", HF_UNAVAILABLE, HF_FAILURE_LIMIT, "The server's disk is full", "Make room there."},
-    {"53200", HF_UNAVAILABLE, HF_FAILURE_LIMIT, "The server's memory or lock table is full",
+    {"53100", HF_UNAVAILABLE, HF_FAILURE_LIMIT, "The disk is full under", "Make room there."},
+    {"53200", HF_UNAVAILABLE, HF_FAILURE_LIMIT, "Memory or lock table are full in",
      "Raise max_locks_per_transaction on the server, or send fewer at once."},
-    {"53300", HF_UNAVAILABLE, HF_FAILURE_LIMIT, "The server has no connection left",
+    {"53300", HF_UNAVAILABLE, HF_FAILURE_LIMIT, "No connection is left to",
      "Raise max_connections there, or use fewer connections."},
-    {"53", HF_UNAVAILABLE, HF_FAILURE_LIMIT, "The server is at a limit", "Give it more, or ask for less."},
-    {"08", HF_UNAVAILABLE, HF_FAILURE_LOST, "The connection was lost", "Try again."},
-    {"57P", HF_UNAVAILABLE, HF_FAILURE_LOST, "The server is going down or coming up", "Try again."},
+    {"53", HF_UNAVAILABLE, HF_FAILURE_LIMIT, "A limit was reached in", "Give it more, or ask for less."},
+    {"08", HF_UNAVAILABLE, HF_FAILURE_LOST, "The connection was lost to", "Try again."},
+    {"57P", HF_UNAVAILABLE, HF_FAILURE_LOST, "The server closed the connection to", "Try again."},
     /* Someone threw our prepared statements away, or a pooler hands us one server connection after another. */
-    {"26000", HF_UNAVAILABLE, HF_FAILURE_OTHER, "A prepared statement is gone",
+    {"26000", HF_UNAVAILABLE, HF_FAILURE_OTHER, "A prepared statement is gone from",
      "If a pooler stands between, add pooler=transaction to the URL."},
-    {"42P05", HF_UNAVAILABLE, HF_FAILURE_OTHER, "A prepared statement is somebody else's",
+    {"42P05", HF_UNAVAILABLE, HF_FAILURE_OTHER, "A prepared statement is somebody else's in",
      "If a pooler stands between, add pooler=transaction to the URL."},
-    {"", HF_INTERNAL, HF_FAILURE_OTHER, "A statement failed", ""},
+    {"", HF_INTERNAL, HF_FAILURE_OTHER, "A statement failed in", ""},
 };
 
 static const meaning changed_tables = {"0A000", HF_RETRY, HF_FAILURE_CONFLICT,
-                                       "A table was altered meanwhile", "Run the transaction again."};
+                                       "A table was altered meanwhile in", "Run the transaction again."};
 
 static const meaning *meaning_of(const char *state)
 {
@@ -102,8 +104,8 @@ hf_status pg_refused(pg_db *db, const PGresult *result, bool named, hf_error *er
     bool altered = named && strcmp(state, changed_tables.state) == 0;
     const meaning *it = altered ? &changed_tables : meaning_of(pg_is_fatal(result) ? "57P" : state);
     db->base.failure = it->failure;
-    return hf_fail(err, it->status, "%s in %s: %.*s (%s).%s%s", it->what, db->path, line_size(message),
-                   message, state, it->advice[0] == '\0' ? "" : " ", it->advice);
+    return hf_fail(err, it->status, "%s %s: %.*s (%s).%s%s", it->what, db->path, line_size(message), message,
+                   state, it->advice[0] == '\0' ? "" : " ", it->advice);
 }
 
 hf_status pg_lost(pg_db *db, bool late, bool unsure, hf_error *err)

@@ -12,6 +12,7 @@
 #include "base/seams.h"
 #include "db/postgres_inside.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -25,6 +26,7 @@ typedef struct pg_flight {
     bool text;      /* SQL text and not statements */
     bool commit;    /* SQL text that ends in COMMIT */
     bool preparing; /* the next answer is that of preparing it */
+    bool undone;    /* and was answered ROLLBACK last */
     bool landed;    /* all answers are here */
     bool late, lost;
     bool closing; /* the other side has said that it closes the connection */
@@ -103,9 +105,15 @@ static void refuse(pg_flight *flight, const PGresult *result)
 }
 
 /* COMMIT of a transaction that had failed is answered ROLLBACK, without an error. */
-static bool was_rolled_back(const pg_stmt *stmt, PGresult *result)
+static bool is_undone(bool commit, PGresult *result)
 {
-    return stmt->commit && strcmp(PQcmdStatus(result), "COMMIT") != 0;
+    return commit && strcmp(PQcmdStatus(result), "ROLLBACK") == 0;
+}
+
+static void fail_undone(pg_flight *flight)
+{
+    pg_roll_back_first(flight->db, &flight->db->error);
+    flight->failed = true;
 }
 
 static int64_t rows_of(PGresult *result)
@@ -120,15 +128,16 @@ static int64_t rows_of(PGresult *result)
 static bool keep(pg_flight *flight, PGresult *result)
 {
     pg_stmt *stmt = flight->at;
-    if (stmt == NULL)
+    if (stmt == NULL) {
+        flight->undone = is_undone(flight->commit, result);
         return false;
+    }
     if (flight->preparing) {
         stmt->prepared = true;
         return false;
     }
-    if (was_rolled_back(stmt, result)) {
-        pg_roll_back_first(flight->db, &flight->db->error);
-        flight->failed = true;
+    if (is_undone(stmt->commit, result)) {
+        fail_undone(flight);
         return false;
     }
     stmt->changed = rows_of(result);
@@ -140,9 +149,11 @@ static bool keep(pg_flight *flight, PGresult *result)
 /* libpq ends the answers to each command with NULL. */
 static void take_end(pg_flight *flight)
 {
-    if (flight->text)
+    if (flight->text) {
         flight->landed = true;
-    else if (flight->preparing)
+        if (flight->undone && !flight->failed)
+            fail_undone(flight);
+    } else if (flight->preparing)
         flight->preparing = false;
     else if (flight->at != NULL) {
         flight->at = flight->at->next;
@@ -297,6 +308,7 @@ static void fly(pg_flight *flight, pg_stmt *first)
 
 hf_status pg_fly(pg_db *db, pg_stmt *first, hf_error *err)
 {
+    assert(first != NULL);
     for (pg_stmt *it = first; it != NULL; it = it->next) {
         it->preparing = it->handed = false;
         it->state = PG_FAILED;

@@ -199,7 +199,7 @@ static hf_status allow(hf_db *db, const schema_words *words, hf_error *err)
     hf_error why = {0};
     hf_status status = run_text(db, mysql_grant_sql, words, NULL, &why);
     return status == HF_OK ? HF_OK
-                           : hf_fail(err, status,
+                           : hf_fail(err, HF_UNAVAILABLE,
                                      "The tables are there, but %s could not be allowed to use them; create "
                                      "the account first, and run this as one that may grant. (%.600s)",
                                      words->role, why.message);

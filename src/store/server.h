@@ -80,8 +80,8 @@ void server_pause(unsigned times);
 /* After a failed attempt: HF_OK: it may be run again, perhaps on another connection. */
 hf_status server_recover(server_work *work, hf_status status, unsigned *lost, hf_error *err);
 
-/* A flight: statements that go together. The list may be NULL; an empty one is passed over. What comes back is read by the reader of
- * each statement (server_load.c); one without is run to its end. */
+/* server_flight.c: statements that go together. The list may be NULL; an empty one is passed over. What comes back is read into the
+ * working set; a statement that gives nothing is run to its end. */
 void server_queue(server_work *work, int which, const hf_list *list);
 void server_queue_begin(server_work *work);
 void server_queue_end(server_work *work);

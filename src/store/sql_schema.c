@@ -176,11 +176,15 @@ hf_status schema_refuse_none(hf_db *db, const char *names, hf_error *err)
 
 hf_status schema_failed(hf_db *db, const char *names, hf_status status, bool removing, hf_error *err)
 {
-    if (status == HF_OK || hf_db_failure(db) != HF_FAILURE_DENIED)
+    bool denied = hf_db_failure(db) == HF_FAILURE_DENIED;
+    if (status == HF_OK || (!denied && (status != HF_INTERNAL || !removing)))
         return status;
     char said[HF_MESSAGE_SIZE] = "", where[PLACE_SIZE];
     if (err != NULL)
         snprintf(said, sizeof said, "%.600s", err->message);
+    if (removing && !denied)
+        return hf_fail(err, HF_UNAVAILABLE, "The tables of holdfast in %s could not be removed. (%s)",
+                       place(db, names, where), said);
     if (removing)
         return hf_fail(err, HF_UNAVAILABLE,
                        "This account may not remove the tables of holdfast in %s; their owner may. (%s)",

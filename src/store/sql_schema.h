@@ -24,7 +24,7 @@ hf_status mysql_install(const char *rest, const hf_install_order *order, hf_erro
 
 /* When a store is opened: are the tables there, ours, and of a version this program works with? Missing or old ones are made when
  * `may_install` and the account may. HF_UNAVAILABLE: they can't be used; the sentence says why, and nothing was changed. Without
- * may_install no statement fails, and nothing is set, on the connection: it may be an application's, in a transaction. */
+ * may_install nothing is set on the connection and no statement fails a transaction: it may be in an application's. */
 hf_status postgres_schema_ready(hf_db *db, const char *names, bool may_install, hf_error *err);
 hf_status mysql_schema_ready(hf_db *db, const char *names, bool may_install, hf_error *err);
 

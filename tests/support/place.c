@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* How each kind of store is found empty: memory by opening it, SQLite by a new file, anything else by a namespace of
- * its own. A kind that can do neither gets its own pair of functions in the table below. */
+/* How each kind of store is found empty: memory by opening it, SQLite by a new file, on a database server by a namespace whose tables
+ * are emptied and used again, anything else by a new namespace. A kind that can do none of these gets its own pair of functions in
+ * the table below. */
 #include <errno.h>
 #include <ftw.h>
+#include <holdfast/store.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <support/place.h>
+#include <support/tables.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 struct place_kind {
@@ -88,23 +92,122 @@ static void discard_file(const place *at, const char *url)
     }
 }
 
+/* No two processes choose the same: not even one that gets the number of another that crashed. */
 static void fresh_namespace(const place *at, char *url)
 {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
     char mark = strchr(at->url, '?') ? '&' : '?';
-    snprintf(url, HF_URL_MAX, "%.*s%cnamespace=t%d_%u", HF_URL_MAX - 64, at->url, mark, (int)getpid(),
-             ++counter);
+    snprintf(url, HF_URL_MAX, "%.*s%cnamespace=t_%d_%05lx_%u", HF_URL_MAX - 64, at->url, mark, (int)getpid(),
+             (unsigned long)now.tv_nsec / 1000 & 0xfffff, ++counter);
 }
+
+/* ---- namespaces on a database server ---- */
+
+/* A namespace that this process installed. */
+typedef struct installed {
+    char url[HF_URL_MAX];
+    tables *tables;
+    bool used;
+} installed;
+
+static struct {
+    pid_t owner;
+    size_t count;
+    installed all[32];
+} pool;
+
+static void installed_remove(installed *it)
+{
+    hf_error err = {0};
+    tables_close(it->tables);
+    if (hf_store_uninstall(it->url, true, &err) != HF_OK)
+        fprintf(stderr, "# a namespace stays behind: %s\n", err.message);
+    *it = pool.all[--pool.count];
+}
+
+static void pool_empty(void)
+{
+    while (getpid() == pool.owner && pool.count > 0)
+        installed_remove(&pool.all[pool.count - 1]);
+}
+
+/* One of that place that is free and could be emptied; one that could not is made away with. NULL: none. */
+static installed *installed_renewed(const place *at)
+{
+    for (size_t i = 0; i < pool.count;) {
+        installed *it = &pool.all[i];
+        if (it->used || strncmp(it->url, at->url, strlen(at->url)) != 0)
+            i++;
+        else if (tables_renew(it->tables))
+            return it;
+        else
+            installed_remove(it);
+    }
+    return NULL;
+}
+
+static installed *installed_new(const place *at)
+{
+    hf_error err = {0};
+    if (pool.owner != getpid()) { /* those of a parent are the parent's */
+        pool.count = 0;
+        pool.owner = getpid();
+        atexit(pool_empty);
+    }
+    if (pool.count == sizeof pool.all / sizeof *pool.all) {
+        fprintf(stderr, "More than %zu namespaces are in use at once.\n", pool.count);
+        exit(2);
+    }
+    installed *it = &pool.all[pool.count];
+    memset(it, 0, sizeof *it);
+    fresh_namespace(at, it->url);
+    if (hf_store_install(it->url, NULL, &err) != HF_OK) {
+        fprintf(stderr, "No tables for a test: %s\n", err.message);
+        exit(2);
+    }
+    pool.count++;
+    it->tables = tables_open(it->url);
+    if (!it->tables)
+        exit(2);
+    return it;
+}
+
+static void fresh_tables(const place *at, char *url)
+{
+    installed *it = pool.owner == getpid() ? installed_renewed(at) : NULL;
+    if (!it)
+        it = installed_new(at);
+    it->used = true;
+    snprintf(url, HF_URL_MAX, "%s", it->url);
+}
+
+static void discard_tables(const place *at, const char *url)
+{
+    (void)at;
+    for (size_t i = 0; i < pool.count; i++)
+        if (strcmp(pool.all[i].url, url) == 0)
+            pool.all[i].used = false;
+}
+
+/* ---- the kinds ---- */
 
 /* The first that fits counts. */
 static const place_kind kinds[] = {
     {"memory:", false, false, fresh_as_given, discard_nothing},
     {"sqlite:", true, true, fresh_file, discard_file}, /* "sqlite:" alone; with a path it is as any other */
+    {"postgres://", true, false, fresh_tables, discard_tables},
+    {"postgresql://", true, false, fresh_tables, discard_tables},
+    {"mysql://", true, false, fresh_tables, discard_tables},
     {NULL, true, false, fresh_namespace, discard_nothing},
 };
 
 static bool fits(const place_kind *kind, const char *url)
 {
-    return !kind->scheme || strcmp(kind->scheme, url) == 0;
+    if (!kind->scheme)
+        return true;
+    bool server = strstr(kind->scheme, "//") != NULL;
+    return server ? strncmp(kind->scheme, url, strlen(kind->scheme)) == 0 : strcmp(kind->scheme, url) == 0;
 }
 
 static void place_init(place *at, const char *url, size_t length, const place *before, size_t count)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Where the stores of a test run are: the URLs of HF_TEST_STORES (separated by spaces), "memory: sqlite:" when it is
- * not set. Every test gets a URL of its own below one of them, on which a store is empty. */
+ * not set. Every test gets a URL of its own below one of them, on which a store is empty. (tools/servers start DIR prints URLs of
+ * database servers to put there.) */
 #ifndef HF_TESTS_SUPPORT_PLACE_H
 #define HF_TESTS_SUPPORT_PLACE_H
 
@@ -27,7 +28,8 @@ place place_memory(void);
 /* Writes a URL on which a store is empty; url holds HF_URL_MAX bytes. */
 void place_fresh(const place *at, char *url);
 
-/* Removes what a test left at that URL. */
+/* Removes what a test left at that URL; on a database server not before it is needed or the program ends. Nothing may be open
+ * there any more. */
 void place_discard(const place *at, const char *url);
 
 /* A private folder for files of this run, removed at exit; without a final slash. */

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/* Acquire and release by hand: two round trips each, and a look at what comes back, for one resource at a time. */
+#include "hand.h"
+
+#include "hand_sql.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Above any fence that a store has given, and as a time far from over. */
+#define CLOCK_START 3000000000000000LL
+
+enum { NUMBER_SIZE = 24 };
+
+hand *hand_open(const bench *b, const hand_kind *kind, const char *url, const char *names,
+                const char *session)
+{
+    hand *h = calloc(1, sizeof *h);
+    if (h == NULL)
+        bench_die("out of memory");
+    h->kind = kind;
+    h->link = kind->connect(url, names);
+    h->picker = bench_picker_new(2, b->working);
+    h->clock = CLOCK_START;
+    snprintf(h->session, sizeof h->session, "%s", session);
+    return h;
+}
+
+void hand_close(hand *h)
+{
+    if (h == NULL)
+        return;
+    h->kind->close(h->link);
+    free(h->picker);
+    free(h);
+}
+
+static void number(char out[NUMBER_SIZE], long long value)
+{
+    snprintf(out, NUMBER_SIZE, "%lld", value);
+}
+
+/* Begins, locks the anchor and looks at who holds it; *rev gets the anchor's next revision, 1 if there is none yet. */
+static void look(hand *h, const bench_pick *pick, long holders, long long *rev)
+{
+    hand_step steps[] = {
+        {.which = HAND_BEGIN},
+        {.which = HAND_ANCHOR, .params = {BENCH_TYPE, pick->id}},
+        {.which = HAND_HOLDERS, .params = {BENCH_TYPE, pick->id}},
+        {.which = HAND_OWN_SESSION, .params = {h->session}},
+    };
+    h->kind->fly(h->link, steps, 4);
+    if (steps[2].rows != holders || steps[3].rows != 1)
+        bench_die("%s by hand: %s has %ld holders, not %ld", h->kind->name, pick->id, steps[2].rows, holders);
+    *rev = steps[1].rows > 0 ? steps[1].column[1] + 1 : 1;
+}
+
+static void finish(hand *h, hand_step *steps)
+{
+    steps[3].which = HAND_COMMIT;
+    h->kind->fly(h->link, steps, 4);
+    for (int i = 0; i < 3; i++)
+        if (steps[i].rows != 1)
+            bench_die("%s by hand: a statement found %ld rows, not 1", h->kind->name, steps[i].rows);
+}
+
+static void acquire(hand *h, bench_pick *pick)
+{
+    long long rev;
+    char fence[NUMBER_SIZE], next[NUMBER_SIZE];
+    look(h, pick, 0, &rev);
+    pick->fence = ++h->clock;
+    number(fence, pick->fence);
+    number(next, rev);
+    hand_step steps[4] = {
+        {.which = rev > 1 ? HAND_ANCHOR_GRANT : HAND_ANCHOR_MAKE,
+         .params = {BENCH_TYPE, pick->id, fence, next}},
+        {.which = HAND_LOCK_INSERT,
+         .params = {BENCH_TYPE, pick->id, h->session, fence, fence, BENCH_PURPOSE, pick->request}},
+        {.which = HAND_EVENT,
+         .params = {fence, "acquired", BENCH_TYPE, pick->id, h->session, fence, BENCH_PURPOSE}},
+    };
+    finish(h, steps);
+}
+
+static void release(hand *h, bench_pick *pick)
+{
+    long long rev;
+    char fence[NUMBER_SIZE], next[NUMBER_SIZE];
+    look(h, pick, 1, &rev);
+    number(fence, pick->fence);
+    number(next, rev);
+    hand_step steps[4] = {
+        {.which = HAND_ANCHOR_END,
+         .params = {BENCH_TYPE, pick->id, next, h->session, fence, pick->request, fence}},
+        {.which = HAND_LOCK_DELETE, .params = {BENCH_TYPE, pick->id, h->session}},
+        {.which = HAND_EVENT, .params = {fence, "released", BENCH_TYPE, pick->id, h->session, fence}},
+    };
+    finish(h, steps);
+}
+
+static void insert_one(hand *h, bench_pick *pick)
+{
+    char since[NUMBER_SIZE];
+    number(since, ++h->clock);
+    hand_step step = {.which = HAND_ONE_INSERT, .params = {BENCH_TYPE, pick->id, h->session, since}};
+    h->kind->fly(h->link, &step, 1);
+    if (step.rows != 1)
+        bench_die("%s by hand: %s is there already", h->kind->name, pick->id);
+}
+
+static void delete_one(hand *h, bench_pick *pick)
+{
+    hand_step step = {.which = HAND_ONE_DELETE, .params = {BENCH_TYPE, pick->id}};
+    h->kind->fly(h->link, &step, 1);
+    if (step.rows != 1)
+        bench_die("%s by hand: %s is not there", h->kind->name, pick->id);
+}
+
+typedef void write_rows(hand *h, bench_pick *pick);
+
+static double pairs_of(hand *h, write_rows *first, write_rows *second, double seconds)
+{
+    size_t pairs = 0;
+    double start = bench_now();
+    double end;
+    do {
+        bench_pick pick;
+        bench_picker_fill(h->picker, &pick, 1);
+        first(h, &pick);
+        second(h, &pick);
+        pairs++;
+        end = bench_now();
+    } while (end - start < seconds && !bench_stopped());
+    return (double)pairs / (end - start);
+}
+
+double hand_pairs(void *context, double seconds)
+{
+    return pairs_of(context, acquire, release, seconds);
+}
+
+double hand_one_row(void *context, double seconds)
+{
+    return pairs_of(context, insert_one, delete_one, seconds);
+}

@@ -1,0 +1,43 @@
+-- What installing asks, and the frame around what it runs; docs/sql.md and schema.sql have the rest.
+
+-- How the texts are read does not depend on the server's settings, and no account comes to be by being granted something.
+-- name: begin
+SET NAMES utf8mb4;
+SET @holdfast_sql_mode = @@sql_mode;
+SET sql_mode = CONCAT('STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION',
+    IF(VERSION() LIKE '%MariaDB%' OR SUBSTRING_INDEX(VERSION(), '.', 1) + 0 < 8, ',NO_AUTO_CREATE_USER', ''));
+SET lock_wait_timeout = 8
+-- name: end
+SET sql_mode = @holdfast_sql_mode;
+SET lock_wait_timeout = DEFAULT
+
+-- One installation at a time.
+-- name: own
+SELECT GET_LOCK(CONCAT('holdfast ', SHA1(CONCAT(DATABASE(), '/{ns}'))), 8)
+-- name: disown
+SELECT RELEASE_LOCK(CONCAT('holdfast ', SHA1(CONCAT(DATABASE(), '/{ns}'))))
+
+-- Last of all: a run that was interrupted leaves none, and is completed by the next.
+-- name: step_end
+INSERT INTO {ns}_meta (name, value) VALUES ('schema', '{version}') ON DUPLICATE KEY UPDATE value = VALUES(value)
+
+-- name: version
+SELECT value FROM {ns}_meta WHERE name = 'schema'
+-- name: look
+SELECT table_name, table_type, table_comment FROM information_schema.tables
+ WHERE table_schema = DATABASE() AND table_name IN ('{ns}_meta', '{ns}_type', '{ns}_session', '{ns}_resource', '{ns}_lock',
+       '{ns}_request', '{ns}_lost', '{ns}_event', '{ns}_locks')
+ ORDER BY table_name
+-- name: surface_version
+SELECT routine_comment FROM information_schema.routines WHERE routine_schema = DATABASE() AND routine_name = '{ns}_check'
+-- name: who
+SELECT CURRENT_USER()
+
+-- Before removing: nobody takes a lock meanwhile.
+-- name: hold
+LOCK TABLES {ns}_meta WRITE, {ns}_type WRITE, {ns}_session WRITE, {ns}_resource WRITE, {ns}_lock WRITE, {ns}_request WRITE,
+       {ns}_lost WRITE, {ns}_event WRITE
+-- name: live
+SELECT COUNT(*) FROM {ns}_lock JOIN {ns}_session ON {ns}_session.id = {ns}_lock.session
+ WHERE {ns}_session.ended_us IS NULL AND {ns}_session.expires_us > UNIX_TIMESTAMP() * 1000000 + MICROSECOND(NOW(6))
+   AND ({ns}_lock.ends_us IS NULL OR {ns}_lock.ends_us > UNIX_TIMESTAMP() * 1000000 + MICROSECOND(NOW(6)))

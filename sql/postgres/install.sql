@@ -1,0 +1,50 @@
+-- What installing asks, and the frame around what it runs; docs/sql.md and schema.sql have the rest.
+
+-- One installation at a time; never waits for ever. The key spells "holdfast".
+-- name: begin
+SET LOCAL lock_timeout = '8s';
+SET LOCAL statement_timeout = 0;
+DO $holdfast$ BEGIN PERFORM pg_advisory_xact_lock(1752132708, 1717662580); END $holdfast$
+
+-- CREATE SCHEMA IF NOT EXISTS asks for the right to create one even when it is there.
+-- name: schema
+DO $holdfast$ BEGIN
+IF NOT EXISTS (SELECT FROM pg_namespace WHERE nspname = '{ns}') THEN CREATE SCHEMA {ns}; END IF;
+END $holdfast$
+
+-- Around the step to version 1, and to {version}.
+-- name: step_first
+DO $holdfast$ BEGIN
+IF NOT EXISTS (SELECT FROM pg_class WHERE relnamespace = '{ns}'::regnamespace AND relname = 'meta') THEN
+-- name: step_begin
+DO $holdfast$ BEGIN
+IF (SELECT value::integer FROM {ns}.meta WHERE name = 'schema') < {version} THEN
+-- name: step_end
+INSERT INTO {ns}.meta (name, value) VALUES ('schema', '{version}') ON CONFLICT (name) DO UPDATE SET value = EXCLUDED.value;
+END IF; END $holdfast$
+
+-- The encoding; how many tables there are with names of ours, and one of them; whether meta looks like ours, and may be read; who
+-- asks; whether SQL keeps the name of the schema for itself. From the catalog, which anyone may read, and without failing: it may
+-- run in an application's transaction.
+-- name: look
+SELECT current_setting('server_encoding'), count(t.oid), min(t.relname::text COLLATE "C"),
+       (SELECT count(*) FROM pg_catalog.pg_attribute a
+         WHERE a.attrelid = m.oid AND a.attname IN ('name', 'value') AND NOT a.attisdropped),
+       coalesce(has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(m.oid, 'SELECT'), false), current_user::text,
+       EXISTS (SELECT FROM pg_catalog.pg_get_keywords() WHERE word = '{ns}' AND catcode IN ('R', 'T'))
+  FROM (SELECT 1) AS one
+  LEFT JOIN pg_catalog.pg_namespace n ON n.nspname = '{ns}'
+  LEFT JOIN pg_catalog.pg_class m ON m.relnamespace = n.oid AND m.relname = 'meta'
+  LEFT JOIN pg_catalog.pg_class t ON t.relnamespace = n.oid
+        AND t.relname IN ('meta', 'type', 'session', 'resource', 'lock', 'request', 'lost', 'event', 'locks')
+ GROUP BY n.oid, m.oid
+-- name: version
+SELECT value FROM {ns}.meta WHERE name = 'schema'
+
+-- Before removing: nobody takes a lock meanwhile.
+-- name: hold
+LOCK TABLE {ns}.meta, {ns}.resource, {ns}.session, {ns}.lock IN ACCESS EXCLUSIVE MODE
+-- name: live
+SELECT count(*) FROM {ns}.lock l JOIN {ns}.session s ON s.id = l.session
+ WHERE s.ended_us IS NULL AND s.expires_us > extract(epoch FROM clock_timestamp()) * 1000000
+   AND (l.ends_us IS NULL OR l.ends_us > extract(epoch FROM clock_timestamp()) * 1000000)

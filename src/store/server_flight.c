@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: MIT */
+/* Stores on a database server: flights of statements, and reading the rows that come back into the working set. */
+#include "base/error.h"
+#include "store/server.h"
+
+#include <string.h>
+
+#define NO_LIMIT 1000000000
+
+/* Reads a row whose columns begin at `at`. */
+typedef void reader(server_work *work, hf_stmt *stmt, int at);
+
+/* ---- reading rows ---- */
+
+static hf_resource_row *resource_at(server_work *work, hf_stmt *stmt, int at)
+{
+    hf_resource_row *row = hf_rows_resource(&work->conn->rows, hf_stmt_column_text(stmt, at),
+                                            hf_stmt_column_text(stmt, at + 1), true);
+    if (row == NULL)
+        sql_out_of_memory(work->conn);
+    return row;
+}
+
+static hf_session_row *session_named(server_work *work, hf_stmt *stmt, int at)
+{
+    char id[HF_SESSION_ID_SIZE] = "";
+    sql_text(stmt, at, id, sizeof id);
+    hf_session_row *row = hf_rows_session(&work->conn->rows, id);
+    if (row == NULL)
+        sql_out_of_memory(work->conn);
+    return row;
+}
+
+/* A session from the columns id, key_sha256 ... that begin at `at`; what was loaded before stands. */
+static hf_session_row *session_at(server_work *work, hf_stmt *stmt, int at)
+{
+    hf_session_row *row = session_named(work, stmt, at);
+    if (row == NULL || row->loaded)
+        return row;
+    row->loaded = true;
+    hf_slice key = hf_stmt_column_blob(stmt, at + 1);
+    if (key.size != sizeof row->key_sha256)
+        return row; /* a lock whose session is no more */
+    sql_conn *conn = work->conn;
+    memcpy(row->key_sha256, key.at, key.size);
+    row->user = sql_keep(conn, &conn->rows, stmt, at + 2);
+    row->name = sql_keep(conn, &conn->rows, stmt, at + 3);
+    row->idle_us = hf_stmt_column_int(stmt, at + 4);
+    row->opened_us = hf_stmt_column_int(stmt, at + 5);
+    row->expires_us = hf_stmt_column_int(stmt, at + 6);
+    row->ended_us = hf_stmt_column_int(stmt, at + 7);
+    row->rev = hf_stmt_column_int(stmt, at + 8);
+    row->caller = sql_keep(conn, &conn->rows, stmt, at + 9);
+    row->request = sql_keep(conn, &conn->rows, stmt, at + 10);
+    row->stored = row->present = true;
+    return row;
+}
+
+static void read_anchor(server_work *work, hf_stmt *stmt, int at)
+{
+    hf_resource_row *row = resource_at(work, stmt, at);
+    if (row == NULL)
+        return;
+    int64_t state = hf_stmt_column_int(stmt, at + 2), seen = row->rev;
+    work->types_busy |= hf_stmt_column_int(stmt, at + 9) == 0;
+    bool looked = row->origin != NULL;
+    row->busy = state == 2;
+    row->locked = !row->busy;
+    if (state != 0)
+        return;
+    row->stored = row->present = true;
+    row->fence = hf_stmt_column_int(stmt, at + 3);
+    row->rev = hf_stmt_column_int(stmt, at + 4);
+    sql_text(stmt, at + 5, row->ended_session, sizeof row->ended_session);
+    row->ended_fence = hf_stmt_column_int(stmt, at + 6);
+    row->ended_request = sql_keep(work->conn, &work->conn->rows, stmt, at + 7);
+    row->ended_us = hf_stmt_column_int(stmt, at + 8);
+    if (looked && row->rev != seen && work->conn->status == HF_OK)
+        work->conn->status =
+            hf_fail(work->conn->err, HF_RETRY,
+                    "The transaction began before the last change of %.*s/%.*s; roll it back "
+                    "and run it again.",
+                    (int)row->type.size, row->type.at, (int)row->id.size, row->id.at);
+}
+
+/* An anchor that is there and could not be locked is someone else's. In an application's transaction this comes first: what its
+ * snapshot shows must be as the anchor stands when it is locked, or the answers would be wrong. */
+static void read_anchor_there(server_work *work, hf_stmt *stmt, int at)
+{
+    hf_resource_row *row = resource_at(work, stmt, at);
+    if (row == NULL)
+        return;
+    row->busy = !row->locked;
+    row->origin = row; /* looked at */
+    if (row->busy)
+        row->rev = hf_stmt_column_int(stmt, at + 2);
+}
+
+static void read_open_try(server_work *work, hf_stmt *stmt, int at)
+{
+    hf_slice request = hf_stmt_column_text(stmt, at);
+    for (hf_open_row *open = work->conn->rows.opens; open != NULL; open = open->next)
+        if (hf_slice_equal(open->request, request))
+            open->busy = hf_stmt_column_int(stmt, at + 1) == 0;
+}
+
+static void read_open(server_work *work, hf_stmt *stmt, int at)
+{
+    hf_session_row *row = session_at(work, stmt, at);
+    if (row == NULL)
+        return;
+    for (hf_open_row *open = work->conn->rows.opens; open != NULL; open = open->next)
+        if (hf_slice_equal(open->request, row->request))
+            open->session = row;
+}
+
+static void read_locked_session(server_work *work, hf_stmt *stmt, int at)
+{
+    hf_session_row *row = session_named(work, stmt, at);
+    if (row == NULL)
+        return;
+    row->loaded = false; /* it may have been read before it was locked: this is how it stands */
+    session_at(work, stmt, at);
+    row->locked = true;
+}
+
+static void read_session(server_work *work, hf_stmt *stmt, int at)
+{
+    hf_session_row *row = session_at(work, stmt, at);
+    if (row != NULL)
+        row->busy = row->writes && !row->locked;
+}
+
+/* Fills a lock row from the columns mode, fence, since, ends, purpose, request that begin at `at`. */
+static void fill_lock(server_work *work, hf_resource_row *resource, hf_session_row *session, hf_stmt *stmt,
+                      int at)
+{
+    sql_conn *conn = work->conn;
+    hf_lock_row *row = conn->status == HF_OK ? hf_rows_lock(&conn->rows, resource, session) : NULL;
+    if (row == NULL) {
+        sql_out_of_memory(conn);
+        return;
+    }
+    if (row->stored)
+        return;
+    hf_slice mode = hf_stmt_column_text(stmt, at);
+    row->mode = mode.size > 0 && mode.at[0] == 's' ? HF_SHARED : HF_EXCLUSIVE;
+    row->fence = hf_stmt_column_int(stmt, at + 1);
+    row->since_us = hf_stmt_column_int(stmt, at + 2);
+    row->ends_us = hf_stmt_column_int(stmt, at + 3);
+    row->purpose = sql_keep(conn, &conn->rows, stmt, at + 4);
+    row->request = sql_keep(conn, &conn->rows, stmt, at + 5);
+    row->stored = row->present = true;
+}
+
+static void read_lock(server_work *work, hf_stmt *stmt, int at)
+{
+    hf_resource_row *resource = resource_at(work, stmt, at);
+    hf_session_row *session = session_at(work, stmt, at + 8);
+    if (resource != NULL && session != NULL)
+        fill_lock(work, resource, session, stmt, at + 2);
+}
+
+/* A lock of a session. Where it is to be released, its anchor must have been locked: one that came since stays. */
+static void read_session_lock(server_work *work, hf_stmt *stmt, int at)
+{
+    hf_resource_row *resource = resource_at(work, stmt, at);
+    hf_session_row *session = session_named(work, stmt, at + 8);
+    if (resource == NULL || session == NULL)
+        return;
+    if (work->naming) {
+        resource->wanted |= session->wants_anchors;
+        return;
+    }
+    if (session->wants_anchors && !resource->locked)
+        return;
+    resource->wants_requests |= session->wants_requests;
+    fill_lock(work, resource, session, stmt, at + 2);
+}
+
+static void read_request(server_work *work, hf_stmt *stmt, int at)
+{
+    hf_resource_row *resource = resource_at(work, stmt, at);
+    hf_session_row *session = session_at(work, stmt, at + 8);
+    hf_request_row *row =
+        resource == NULL || session == NULL ? NULL : hf_rows_request(&work->conn->rows, resource, session);
+    if (row == NULL) {
+        sql_out_of_memory(work->conn);
+        return;
+    }
+    if (row->stored)
+        return;
+    row->message = sql_keep(work->conn, &work->conn->rows, stmt, at + 2);
+    row->at_us = hf_stmt_column_int(stmt, at + 3);
+    row->stored = row->present = true;
+}
+
+static void read_lost(server_work *work, hf_stmt *stmt, int at)
+{
+    sql_conn *conn = work->conn;
+    hf_rows *rows = &conn->rows;
+    hf_session_row *session = session_named(work, stmt, at + 8);
+    hf_slice type = sql_keep(conn, rows, stmt, at), id = sql_keep(conn, rows, stmt, at + 1);
+    hf_lost_row *lost = conn->status == HF_OK ? hf_rows_lost(rows, session, type, id) : NULL;
+    if (lost == NULL) {
+        sql_out_of_memory(conn);
+        return;
+    }
+    if (lost->stored)
+        return;
+    lost->fence = hf_stmt_column_int(stmt, at + 3);
+    lost->at_us = hf_stmt_column_int(stmt, at + 4);
+    lost->why = sql_keep(conn, rows, stmt, at + 2);
+    lost->by = sql_keep(conn, rows, stmt, at + 6);
+    lost->reason = sql_keep(conn, rows, stmt, at + 7);
+    lost->stored = lost->present = true;
+    if (!hf_rows_want_taker(rows, lost))
+        sql_out_of_memory(conn);
+}
+
+static void read_type(server_work *work, hf_stmt *stmt, int at)
+{
+    hf_type_row *row = hf_rows_type(&work->conn->rows, hf_stmt_column_text(stmt, at));
+    if (row == NULL)
+        sql_out_of_memory(work->conn);
+    else
+        sql_read_type(work->conn, stmt, at + 2, &row->type);
+}
+
+static void read_clock(server_work *work, hf_stmt *stmt, int at)
+{
+    work->now_us = hf_store_now(&work->store->base, hf_stmt_column_int(stmt, at));
+    work->conn->rows.fence_floor = hf_stmt_column_int(stmt, at + 1);
+}
+
+/* A row of the statement that asks for all at once; its first column tells what it is. */
+static void read_any(server_work *work, hf_stmt *stmt, int at)
+{
+    static const struct {
+        reader *read;
+        int at; /* where its columns begin */
+    } kinds[] = {{NULL, 0},      {read_lock, 1}, {read_request, 1}, {read_session, 9},
+                 {read_type, 1}, {read_lost, 1}, {read_clock, 4}};
+    int64_t kind = hf_stmt_column_int(stmt, at);
+    if (kind > 0 && kind < (int64_t)(sizeof kinds / sizeof kinds[0]))
+        kinds[kind].read(work, stmt, at + kinds[kind].at);
+}
+
+static reader *const readers[SQL_DO_COUNT] = {
+    [SQL_DO_ANCHORS] = read_anchor,
+    [SQL_DO_ANCHORS_THERE] = read_anchor_there,
+    [SQL_DO_OPENS_TRY] = read_open_try,
+    [SQL_DO_OPENS] = read_open,
+    [SQL_DO_SESSIONS_LOCK] = read_locked_session,
+    [SQL_DO_SESSIONS_LOAD] = read_session,
+    [SQL_DO_ROWS] = read_any,
+    [SQL_DO_LOCKS] = read_lock,
+    [SQL_DO_REQUESTS] = read_request,
+    [SQL_DO_SESSION_LOCKS] = read_session_lock,
+    [SQL_DO_SESSION_REQUESTS] = read_request,
+    [SQL_DO_LOST_OF] = read_lost,
+    [SQL_DO_LOST_ONE] = read_lost,
+    [SQL_DO_TYPES] = read_type,
+    [SQL_DO_CLOCK] = read_clock,
+};
+
+/* ---- flights ---- */
+
+hf_list *server_list(server_work *work, const char *kinds)
+{
+    hf_list *list = hf_arena_alloc(&work->conn->rows.arena, sizeof *list);
+    if (list == NULL)
+        sql_out_of_memory(work->conn);
+    else
+        hf_list_init(list, kinds, &work->conn->rows.arena);
+    return list;
+}
+
+void server_add_name(hf_list *list, hf_slice type, hf_slice id)
+{
+    hf_value *row = hf_list_add(list);
+    if (row == NULL)
+        return;
+    hf_set_text(&row[0], type);
+    hf_set_text(&row[1], id);
+}
+
+void server_queue(server_work *work, int which, const hf_list *list)
+{
+    sql_conn *conn = work->conn;
+    bool empty = list != NULL && list->count == 0 && !list->failed && which != SQL_DO_ROWS;
+    if (conn->sql[which] == NULL || empty)
+        return;
+    if (list != NULL && list->failed)
+        sql_out_of_memory(conn);
+    hf_stmt *stmt = sql_stmt(conn, which);
+    if (stmt == NULL)
+        return;
+    if (list != NULL)
+        hf_stmt_list(stmt, 1, list);
+    if (which == SQL_DO_SESSION_LOCKS)
+        hf_stmt_int(stmt, 2, NO_LIMIT);
+    hf_stmt_queue(stmt);
+    work->queued[work->queued_count++] = which;
+}
+
+void server_queue_begin(server_work *work)
+{
+    if (work->nested) {
+        server_queue(work, SQL_DO_SAVEPOINT, NULL);
+        return;
+    }
+    if (work->store->own != NULL)
+        server_queue(work, SQL_DO_BEGIN_LEVEL, NULL);
+    server_queue(work, SQL_DO_BEGIN, NULL);
+    if (work->store->pooler)
+        server_queue(work, SQL_DO_SETTINGS, NULL);
+}
+
+void server_queue_end(server_work *work)
+{
+    server_queue(work, work->nested ? SQL_DO_SAVEPOINT_RELEASE : SQL_DO_COMMIT, NULL);
+}
+
+void server_fly(server_work *work)
+{
+    sql_conn *conn = work->conn;
+    if (conn->status == HF_OK && work->queued_count > 0)
+        conn->status = hf_db_send(conn->db, conn->err);
+    for (int i = 0; i < work->queued_count; i++) {
+        hf_stmt *stmt = conn->stmts[work->queued[i]];
+        reader *read = readers[work->queued[i]];
+        while (sql_next(conn, stmt))
+            if (read != NULL)
+                read(work, stmt, 0);
+    }
+    work->queued_count = 0;
+}

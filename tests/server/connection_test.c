@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+/* What is particular to an application's connection of one engine: libpq's modes, MariaDB's and MySQL's autocommit and statements, and
+ * connections that are lost. */
+#include "server/shop.h"
+
+#include <libpq-fe.h>
+#include <mysql.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- PostgreSQL ---- */
+
+static void a_blocking_connection_stays_blocking_and_the_other_way_round(shop *s)
+{
+    PGconn *conn = app_handle(s->app);
+    for (int nonblocking = 0; nonblocking < 2; nonblocking++) {
+        expect_int(PQsetnonblocking(conn, nonblocking), 0);
+        must(HF_OK, s->store, ACQUIRE, BY(s->alice), ON("policy", "1"));
+        must(HF_LOCKED, s->store, ACQUIRE, BY(s->bob), ON("policy", "1"));
+        expect_int(PQisnonblocking(conn), nonblocking);
+        expect_int(PQpipelineStatus(conn), PQ_PIPELINE_OFF);
+    }
+    PQsetnonblocking(conn, 0);
+}
+
+static void a_connection_in_pipeline_mode_is_refused_and_stays_in_it(shop *s)
+{
+    PGconn *conn = app_handle(s->app);
+    expect_int(PQenterPipelineMode(conn), 1);
+    said refused = must(HF_INVALID, s->store, ACQUIRE, BY(s->alice), ON("policy", "1"));
+    expect_true(refused.whole);
+    expect_contains(refused.message, "pipeline");
+    expect_int(PQpipelineStatus(conn), PQ_PIPELINE_ON);
+    expect_int(PQexitPipelineMode(conn), 1);
+    must(HF_OK, s->store, ACQUIRE, BY(s->alice), ON("policy", "1"));
+}
+
+static void a_connection_with_a_statement_in_flight_is_refused(shop *s)
+{
+    PGconn *conn = app_handle(s->app);
+    expect_int(PQsendQuery(conn, "SELECT 41 + 1"), 1);
+    said refused = must(HF_INVALID, s->store, ACQUIRE, BY(s->alice), ON("policy", "1"));
+    expect_contains(refused.message, "results");
+    PGresult *result = PQgetResult(conn);
+    expect_text(PQgetvalue(result, 0, 0), "42");
+    PQclear(result);
+    expect_true(PQgetResult(conn) == NULL);
+    must(HF_OK, s->store, ACQUIRE, BY(s->alice), ON("policy", "1"));
+}
+
+/* What frameworks and poolers send between two users of a connection. */
+static void a_connection_that_was_reset_works_on(shop *s)
+{
+    for (int i = 0; i < 3; i++) {
+        for (int j = 0; j < 3; j++) {
+            must(HF_OK, s->store, ACQUIRE, BY(s->alice), ON("policy", "1"));
+            must(HF_OK, s->store, RELEASE, BY(s->alice), ON("policy", "1"));
+        }
+        app_do(s->app, "DISCARD ALL");
+    }
+}
+
+/* The search path is the application's business. */
+static void the_search_path_and_other_names_do_not_matter(shop *s)
+{
+    app_do(s->app, "SET search_path = nowhere");
+    app_do(s->app, "SET standard_conforming_strings = off");
+    app_do(s->app, "SET bytea_output = escape");
+    app_do(s->app, "SET extra_float_digits = 0");
+    app_do(s->app, "SET DateStyle = German");
+    must(HF_OK, s->store, ACQUIRE, BY(s->alice), ON("policy", "it's \\ \" one"));
+    must(HF_LOCKED, s->store, ACQUIRE, BY(s->bob), ON("policy", "it's \\ \" one"));
+    app_begin(s->app, s->level);
+    must(HF_OK, s->store, BEAT, BY(s->alice));
+    must(HF_OK, s->store, RELEASE, BY(s->alice), ON("policy", "it's \\ \" one"));
+    expect_true(app_commit(s->app));
+}
+
+/* ---- MariaDB and MySQL ---- */
+
+static void with_autocommit_off_a_batch_joins_and_it_stays_off(shop *s)
+{
+    app_do(s->app, "SET autocommit = 0");
+    said granted = must(HF_OK, s->store, ACQUIRE, BY(s->alice), ON("policy", "1"));
+    expect_true(granted.pending);
+    expect_int(holders(s->plain, "1"), 0);
+    app_do(s->app, "ROLLBACK");
+    expect_int(holders(s->plain, "1"), 0);
+    must(HF_OK, s->store, ACQUIRE, BY(s->alice), ON("policy", "1"));
+    app_do(s->app, "INSERT INTO {app} VALUES (1, 'alice')");
+    expect_true(app_commit(s->app));
+    expect_int(holders(s->plain, "1"), 1);
+    expect_int(app_number(s->app, "SELECT @@autocommit"), 0);
+    app_do(s->app, "COMMIT");
+    app_do(s->app, "SET autocommit = 1");
+    expect_true(!must(HF_OK, s->store, RELEASE, BY(s->alice), ON("policy", "1")).pending);
+    expect_int(holders(s->plain, "1"), 0);
+}
+
+static void several_statements_at_once_stay_forbidden_or_allowed(shop *s)
+{
+    MYSQL *conn = app_handle(s->app);
+    must(HF_OK, s->store, ACQUIRE, BY(s->alice), ON("policy", "1"));
+    expect_true(!app_try(s->app, "SELECT 1; SELECT 2"));
+    expect_int(mysql_set_server_option(conn, MYSQL_OPTION_MULTI_STATEMENTS_ON), 0);
+    must(HF_OK, s->store, RELEASE, BY(s->alice), ON("policy", "1"));
+    app_begin(s->app, s->level);
+    must(HF_OK, s->store, ACQUIRE, BY(s->alice), ON("policy", "1"));
+    expect_true(app_try(s->app, "SELECT 1; SELECT 2"));
+    expect_true(app_commit(s->app));
+    expect_int(mysql_set_server_option(conn, MYSQL_OPTION_MULTI_STATEMENTS_OFF), 0);
+}
+
+/* What modes of SQL and sets of characters an application has chosen changes nothing in what a name is. */
+static void modes_and_character_sets_do_not_matter(shop *s)
+{
+    static const char *const modes[] = {"''", "'ANSI_QUOTES'", "'NO_BACKSLASH_ESCAPES'",
+                                        "'NO_AUTO_VALUE_ON_ZERO,PIPES_AS_CONCAT,STRICT_ALL_TABLES'"};
+    static const char *const charsets[] = {"latin1", "utf8", "utf8mb4", "binary"};
+    for (size_t i = 0; i < 4; i++) {
+        app_do(s->app, "SET sql_mode = %s", modes[i]);
+        app_do(s->app, "SET NAMES %s", charsets[i]);
+        app_begin(s->app, s->level);
+        must(HF_OK, s->store, ACQUIRE, BY(s->alice), ON("policy", "it's \\ \" Ünï \xf0\x9f\x94\x92"));
+        expect_true(app_commit(s->app));
+        said refused =
+            must(HF_LOCKED, s->plain, ACQUIRE, BY(s->bob), ON("policy", "it's \\ \" Ünï \xf0\x9f\x94\x92"));
+        expect_text(refused.lock.resource.id, "it's \\ \" Ünï \xf0\x9f\x94\x92");
+        must(HF_OK, s->store, RELEASE, BY(s->alice), ON("policy", "it's \\ \" Ünï \xf0\x9f\x94\x92"));
+    }
+}
+
+/* The time is UTC whatever the connection's zone is. */
+static void the_time_zone_does_not_matter(shop *s)
+{
+    app_do(s->app, s->engine == ON_POSTGRES ? "SET TIME ZONE 'Asia/Tokyo'" : "SET time_zone = '+09:00'");
+    said there = must(HF_OK, s->store, BEAT, BY(s->alice)), here = must(HF_OK, s->plain, BEAT, BY(s->alice));
+    int64_t apart_us = here.session.expires_us - there.session.expires_us;
+    expect_true(apart_us >= 0 && apart_us < MINUTE);
+}
+
+/* ---- connections that are lost ---- */
+
+static void a_lost_connection_is_told_and_nothing_was_granted(shop *s)
+{
+    app_begin(s->app, s->level);
+    must(HF_OK, s->store, ACQUIRE, BY(s->alice), ON("policy", "1"));
+    app_cut(s->app);
+    said lost = must(HF_UNAVAILABLE, s->store, ACQUIRE, BY(s->alice), ON("policy", "2"));
+    expect_true(lost.whole && lost.took_us < SECOND);
+    expect_contains(lost.message, "lost");
+    said again = ASK(s->store, WHO, ON("policy", "1"));
+    expect_true(again.whole && (again.status == HF_UNAVAILABLE || again.status == HF_INVALID));
+    expect_true(again.message[0] != '\0');
+    rest_ms(50); /* until the server has noticed */
+    expect_int(holders(s->plain, "1"), 0);
+    must(HF_OK, s->plain, ACQUIRE, BY(s->bob), ON("policy", "1"));
+}
+
+static void a_connection_that_the_server_ends_is_told(shop *s)
+{
+    int64_t id =
+        app_number(s->app, s->engine == ON_POSTGRES ? "SELECT pg_backend_pid()" : "SELECT connection_id()");
+    app_begin(s->app, s->level);
+    must(HF_OK, s->store, ACQUIRE, BY(s->alice), ON("policy", "1"));
+    app_do(s->other, s->engine == ON_POSTGRES ? "SELECT pg_terminate_backend(%lld)" : "KILL %lld",
+           (long long)id);
+    rest_ms(50);
+    said lost = must(HF_UNAVAILABLE, s->store, ACQUIRE, BY(s->alice), ON("policy", "2"));
+    expect_true(lost.whole && lost.message[0] != '\0');
+    expect_int(holders(s->plain, "1"), 0);
+}
+
+int main(int argc, char **argv)
+{
+    static const shop_test tests[] = {
+        ON_SOME(ON_POSTGRES, a_blocking_connection_stays_blocking_and_the_other_way_round),
+        ON_SOME(ON_POSTGRES, a_connection_in_pipeline_mode_is_refused_and_stays_in_it),
+        ON_SOME(ON_POSTGRES, a_connection_with_a_statement_in_flight_is_refused),
+        ON_SOME(ON_POSTGRES, a_connection_that_was_reset_works_on),
+        ON_SOME(ON_POSTGRES, the_search_path_and_other_names_do_not_matter),
+        ON_SOME(ON_MARIADB | ON_MYSQL, with_autocommit_off_a_batch_joins_and_it_stays_off),
+        ON_SOME(ON_MARIADB | ON_MYSQL, several_statements_at_once_stay_forbidden_or_allowed),
+        AT_LEVELS_OF(ON_MARIADB | ON_MYSQL, modes_and_character_sets_do_not_matter),
+        ON_ANY(the_time_zone_does_not_matter),
+        AT_EVERY_LEVEL(a_lost_connection_is_told_and_nothing_was_granted),
+        ON_ANY(a_connection_that_the_server_ends_is_told),
+    };
+    return SHOP_MAIN("connection", tests, argc, argv);
+}

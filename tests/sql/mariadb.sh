@@ -1,0 +1,40 @@
+#!/bin/bash
+# The SQL surface from the mariadb client, in MariaDB and in MySQL 5.6.
+source "$(dirname "$0")/lib.sh"
+source "$(dirname "$0")/surface.sh"
+
+# URL: what the client program is told about it
+arguments() {
+    python3 -c 'import sys, urllib.parse as u
+url = u.urlsplit(sys.argv[1]); more = dict(u.parse_qsl(url.query))
+print("--no-defaults", "-u" + url.username, "-D" + url.path[1:], *(["-S" + more["socket"]] if "socket" in more else
+      ["-h" + url.hostname, "-P" + str(url.port or 3306)]))' "$1"
+}
+marker() { echo "SELECT '$1';"; }
+names=my$$
+table=doc_$names view=${names}_locks anchor=${names}_resource user_column=user now='utc_timestamp(6)'
+settle="SET NAMES utf8mb4;"
+levels=("READ COMMITTED" "REPEATABLE READ" "SERIALIZABLE")
+old_snapshot=HF001
+begin_sql() { echo "SET TRANSACTION ISOLATION LEVEL $1; BEGIN;"; }
+check_sql() { echo "CALL ${names}_check('$1', '$2', '$3', $4);"; }
+allow_only_check() { echo "CREATE USER only_$names@localhost; GRANT EXECUTE ON PROCEDURE ${names}_check TO only_$names@localhost;"; }
+forget_only_check() { echo "DROP USER only_$names@localhost;"; }
+
+for server in MARIADB MYSQL; do
+    variable=HF_TEST_$server
+    if [[ -z ${!variable-} ]]; then
+        skipped "the surface from the mariadb client in $server" "$variable is not set"
+        continue
+    fi
+    echo "# $server"
+    HOLDFAST_STORE=$(with "${!variable}" "namespace=$names")
+    export HOLDFAST_STORE
+    read -ra given < <(arguments "${!variable}")
+    client=(mariadb "${given[@]}" -N -s -r -n -f --default-character-set=utf8mb4)
+    # MySQL 5.6 comes with a database named test that is everybody's.
+    everybodys=$([[ $server == MYSQL ]] && echo yes)
+    only_check=("${client[@]}" "-uonly_$names")
+    surface
+done
+finish

@@ -1,0 +1,80 @@
+#!/usr/bin/python3
+"""The SQL surface from Django: the check is the first statement of a save's transaction.atomic."""
+import contextlib
+import sys
+
+import django
+from django.conf import settings
+
+settings.configure(DATABASES={"default": {}}, USE_TZ=True, LOGGING_CONFIG=None)
+django.setup()
+
+from django.db import DatabaseError, connections, models, transaction  # noqa: E402
+
+sys.dont_write_bytecode = True
+from surface import LEVELS, main, surface  # noqa: E402
+
+
+def database(server, level):
+    """A database of Django's settings, at an isolation level."""
+    if server.is_postgres:
+        import psycopg2.extensions as extensions
+        options = {"isolation_level": getattr(extensions, "ISOLATION_LEVEL_" + level.replace(" ", "_"))}
+        return {"ENGINE": "django.db.backends.postgresql", "NAME": server.parts.path[1:], "USER": server.parts.username,
+                "HOST": server.more.get("host", server.parts.hostname), "PORT": server.more.get("port", server.parts.port or ""),
+                "PASSWORD": server.parts.password or "", "OPTIONS": options}
+    return {"ENGINE": "django.db.backends.mysql", "NAME": server.parts.path[1:], "USER": server.parts.username,
+            "HOST": server.more.get("socket", server.parts.hostname), "PORT": server.parts.port or "",
+            "PASSWORD": server.parts.password or "", "OPTIONS": {"isolation_level": level.lower(), "charset": "utf8mb4"}}
+
+
+def refusal(problem):
+    """(SQLSTATE, sentence) of the driver's error; mysqlclient tells only MySQL's number for a signalled condition, 1644."""
+    cause = problem.__cause__
+    if hasattr(cause, "pgcode"):
+        return cause.pgcode, cause.diag.message_primary
+    return "HF001" if cause.args[0] == 1644 else cause.args[0], cause.args[1]
+
+
+def model(server):
+    meta = type("Meta", (), {"app_label": "tests", "db_table": server.table})
+    return type("Doc" + server.name, (models.Model,), {
+        "__module__": __name__, "Meta": meta, "id": models.CharField(max_length=20, primary_key=True),
+        "body": models.CharField(max_length=100)})
+
+
+def run(server):
+    doc = model(server)
+    for level in LEVELS:
+        alias = f"{server.name} {level}"
+        connections.databases[alias] = database(server, level)
+        docs = doc.objects.using(alias)
+        with connections[alias].schema_editor() as editor:
+            editor.create_model(doc)
+        docs.create(id="1", body="")
+
+        @contextlib.contextmanager
+        def open_transaction(level, session, fence, text):
+            with transaction.atomic(using=alias):
+                with connections[alias].cursor() as cursor:
+                    cursor.execute(server.check_sql(), ["doc", "1", session, fence])
+                docs.filter(id="1").update(body=text)
+                yield
+
+        def save(level, session, fence, text):
+            try:
+                with open_transaction(level, session, fence, text):
+                    pass
+            except DatabaseError as problem:
+                return refusal(problem)
+
+        try:
+            surface(server, level, save, lambda: docs.get(id="1").body, open_transaction)
+        finally:
+            with connections[alias].schema_editor() as editor:
+                editor.delete_model(doc)
+            connections[alias].close()
+
+
+# Not MySQL 5.6, which Django does not know any more.
+main(run, ["POSTGRES", "MARIADB"])

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: MIT */
+/* The MySQL driver's patience: what waits too long is ended from another connection, the transaction stays, and no KILL ever meets what
+ * was sent after it. */
+#include "own_mysql.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+static void accounts(hf_db *db)
+{
+    run(db, "DROP TABLE IF EXISTS k; CREATE TABLE k (a INT PRIMARY KEY, b INT) ENGINE = InnoDB; INSERT INTO "
+            "k VALUES (1, 0), (2, 0), "
+            "(3, 0)");
+}
+
+static void what_waits_too_long_is_busy_and_the_transaction_stays(void **state)
+{
+    const own_server *at = *state;
+    hf_db *db = open_db(at), *other = open_db(at);
+    accounts(db);
+    run(other, "BEGIN; UPDATE k SET b = 9 WHERE a = 2");
+    hf_db_patience(db, 300000);
+    hf_stmt *all[4];
+    static const char *const texts[] = {"UPDATE k SET b = 1 WHERE a = 1", "UPDATE k SET b = 1 WHERE a = 2",
+                                        "UPDATE k SET b = 1 WHERE a = 3", "SELECT b FROM k WHERE a = 3"};
+    for (int i = 0; i < 4; i++)
+        all[i] = stmt(db, texts[i]);
+    for (int round = 0; round < 3; round++) {
+        run(db, "START TRANSACTION");
+        for (int i = 0; i < 4; i++)
+            hf_stmt_queue(all[i]);
+        int64_t from = now_ms();
+        expect(HF_OK, hf_db_send(db, &err), err);
+        int64_t took = now_ms() - from;
+        expect_true(took >= 290 && took < (at->mariadb ? 900 : 1500)); /* MySQL 5.6 looks once a second */
+        done(all[0]);
+        for (int i = 1; i < 4; i++) {
+            expect(HF_BUSY, hf_stmt_run(all[i], &err), err);
+            expect_int(hf_db_failure(db), HF_FAILURE_BUSY);
+        }
+        expect_true(hf_db_in_transaction(db) && hf_db_alive(db));
+        expect_text(ask(db, "SELECT b FROM k WHERE a = 1 FOR UPDATE"), "1");
+        expect_text(ask(db, "SELECT b FROM k WHERE a = 3 FOR UPDATE"), "0");
+        if (round == 2)
+            expect(HF_OK, hf_db_commit(db, &err), err);
+        else
+            expect(HF_OK, hf_db_rollback(db, &err), err);
+        expect_text(ask(db, "SELECT b FROM k WHERE a = 1"), round == 2 ? "1" : "0");
+    }
+    hf_db_patience(db, 0);
+    run(db, "SET SESSION innodb_lock_wait_timeout = 1");
+    int64_t from = now_ms();
+    expect(HF_BUSY, hf_db_run(db, "UPDATE k SET b = 1 WHERE a = 2", &err), err); /* by the server itself */
+    expect_true(now_ms() - from >= 900);
+    for (int i = 0; i < 4; i++)
+        hf_stmt_free(all[i]);
+    hf_db_close(other);
+    hf_db_close(db);
+}
+
+/* Whoever waits for a COMMIT must not be left without its answer. */
+static void a_commit_is_waited_for(void **state)
+{
+    const own_server *at = *state;
+    static const char *const texts[] = {"COMMIT", "UPDATE k SET b = 5 WHERE a = 2; COMMIT"};
+    hf_db *db = open_db(at), *other = open_db(at);
+    accounts(db);
+    hf_db_patience(db, 50000);
+    for (int i = 0; i < 2; i++) {
+        task waits;
+        run(db, "BEGIN; UPDATE k SET b = b + 1 WHERE a = 1");
+        run(other, "FLUSH TABLES WITH READ LOCK");
+        start(&waits, db, texts[i]);
+        nap_ms(400);
+        run(other, "UNLOCK TABLES");
+        expect_int(finish(&waits), HF_OK);
+    }
+    expect_text(ask(other, "SELECT SUM(b) FROM k"), "7");
+    hf_db_close(other);
+    hf_db_close(db);
+}
+
+/* ---- races ---- */
+
+/* Someone who takes the lock of row 2 again and again, for so long as he is told. */
+typedef struct holder {
+    hf_db *db;
+    pthread_t thread;
+    pthread_mutex_t mutex;
+    pthread_cond_t moved;
+    int64_t hold_us; /* >0: take it and hold it so long; 0: nothing to do; -1: end */
+    bool holds;
+} holder;
+
+static void *hold(void *context)
+{
+    holder *it = context;
+    pthread_mutex_lock(&it->mutex);
+    for (;;) {
+        while (it->hold_us == 0)
+            pthread_cond_wait(&it->moved, &it->mutex);
+        if (it->hold_us < 0)
+            break;
+        hf_db_run(it->db, "START TRANSACTION; SELECT b FROM k WHERE a = 2 FOR UPDATE", NULL);
+        int64_t us = it->hold_us;
+        it->hold_us = 0;
+        it->holds = true;
+        pthread_cond_broadcast(&it->moved);
+        pthread_mutex_unlock(&it->mutex);
+        usleep((useconds_t)us);
+        hf_db_run(it->db, "ROLLBACK", NULL);
+        pthread_mutex_lock(&it->mutex);
+    }
+    pthread_mutex_unlock(&it->mutex);
+    return NULL;
+}
+
+static void tell(holder *it, int64_t us)
+{
+    pthread_mutex_lock(&it->mutex);
+    it->hold_us = us;
+    it->holds = false;
+    pthread_cond_broadcast(&it->moved);
+    while (us > 0 && !it->holds)
+        pthread_cond_wait(&it->moved, &it->mutex);
+    pthread_mutex_unlock(&it->mutex);
+}
+
+/* The lock is set free at about the time the patience is over: the KILL meets the waiting, the running, the answered statement. */
+static void a_kill_that_comes_late_harms_nothing(void **state)
+{
+    const own_server *at = *state;
+    enum { ROUNDS = 200 };
+    holder other = {.db = open_db(at), .mutex = PTHREAD_MUTEX_INITIALIZER, .moved = PTHREAD_COND_INITIALIZER};
+    hf_db *db = open_db(at);
+    int ended[2] = {0};
+    unsigned seed = (unsigned)getpid();
+    accounts(db);
+    run(db, "SET SESSION innodb_lock_wait_timeout = 5");
+    hf_stmt *take = stmt(db, "SELECT b FROM k WHERE a = 2 FOR UPDATE"),
+            *change = stmt(db, "UPDATE k SET b = b + 1 WHERE a = 1");
+    expect_int(pthread_create(&other.thread, NULL, hold, &other), 0);
+    for (int round = 0; round < ROUNDS; round++) {
+        expect(HF_OK, hf_db_begin(db, HF_READ_COMMITTED, false, &err), err);
+        tell(&other, 5000);
+        hf_db_patience(db, 4000 + rand_r(&seed) % 2000);
+        hf_status status = hf_stmt_run(take, &err);
+        expect_true(status == HF_OK || status == HF_BUSY);
+        ended[status == HF_BUSY]++;
+        hf_db_patience(db, 0);
+        if (round % 2)
+            done(change);
+        else
+            run(db, "UPDATE k SET b = b + 1 WHERE a = 1");
+        expect_true(hf_db_in_transaction(db));
+        expect(HF_OK, hf_db_commit(db, &err), err);
+    }
+    tell(&other, -1);
+    expect_int(pthread_join(other.thread, NULL), 0);
+    expect_int(strtol(ask(db, "SELECT b FROM k WHERE a = 1"), NULL, 10), ROUNDS);
+    print_message("# %s: %d got the lock, %d were busy\n", at->name, ended[0], ended[1]);
+    hf_stmt_free(take);
+    hf_stmt_free(change);
+    hf_db_close(other.db);
+    hf_db_close(db);
+}
+
+/* ---- several connections ---- */
+
+typedef struct worker {
+    pthread_t thread;
+    const char *url;
+    int rounds, busy, wrong;
+    unsigned seed;
+} worker;
+
+/* Opens and closes connections, so that watchers come and go, and waits with a bound. */
+static void *work(void *context)
+{
+    worker *it = context;
+    for (int i = 0; i < it->rounds; i++) {
+        hf_db *db = NULL;
+        if (hf_db_connect(&hf_db_mysql, it->url, NULL, &db, NULL) != HF_OK) {
+            it->wrong++;
+            continue;
+        }
+        for (int k = 0; k < 3; k++) {
+            hf_db_patience(db, 1000 + rand_r(&it->seed) % 20000);
+            hf_status status = hf_db_run(db, "SELECT b FROM k WHERE a = 2 FOR UPDATE", NULL);
+            it->busy += status == HF_BUSY;
+            it->wrong += status != HF_BUSY && status != HF_OK;
+            hf_db_patience(db, 0);
+            it->wrong += hf_db_run(db, "SELECT b FROM k WHERE a = 1", NULL) != HF_OK;
+        }
+        hf_db_close(db);
+    }
+    return NULL;
+}
+
+static void one_watcher_serves_many_connections(void **state)
+{
+    const own_server *at = *state;
+    enum { WORKERS = 6 };
+    worker workers[WORKERS];
+    hf_db *other = open_db(at);
+    int busy = 0;
+    accounts(other);
+    run(other, "BEGIN; UPDATE k SET b = 9 WHERE a = 2");
+    for (int i = 0; i < WORKERS; i++) {
+        workers[i] =
+            (worker){.url = i % 2 ? at->url : at->tcp, .rounds = at->mariadb ? 10 : 3, .seed = (unsigned)i};
+        expect_int(pthread_create(&workers[i].thread, NULL, work, &workers[i]), 0);
+    }
+    for (int i = 0; i < WORKERS; i++) {
+        expect_int(pthread_join(workers[i].thread, NULL), 0);
+        expect_int(workers[i].wrong, 0);
+        busy += workers[i].busy;
+    }
+    expect_int(busy, WORKERS * (at->mariadb ? 30 : 9));
+    hf_db_close(other);
+}
+
+/* The last connection that had a bound takes the thread with it. */
+static void the_watcher_ends_with_its_connections(void **state)
+{
+    const own_server *at = *state;
+    char line[256];
+    int threads = -1;
+    for (int round = 0; round < 3; round++) {
+        hf_db *a = open_db(at), *b = open_db(at);
+        hf_db_patience(a, 1000000);
+        hf_db_patience(b, 1000000);
+        run(a, "DO 1");
+        run(b, "DO 1");
+        hf_db_close(a);
+        run(b, "DO 1");
+        hf_db_close(b);
+        FILE *status = fopen("/proc/self/status", "r");
+        while (status != NULL && fgets(line, sizeof line, status) != NULL)
+            sscanf(line, "Threads: %d", &threads);
+        fclose(status);
+#if !defined(__SANITIZE_THREAD__)
+        expect_int(threads, 1);
+#endif
+    }
+}
+
+/* ---- cancelling ---- */
+
+static void what_is_cancelled_is_busy(void **state)
+{
+    const own_server *at = *state;
+    hf_db *db = open_db(at), *other = open_db(at);
+    accounts(db);
+    run(other, "BEGIN; UPDATE k SET b = 9 WHERE a = 2");
+    hf_db_cancel(db); /* nothing is on its way */
+    run(db, "BEGIN; UPDATE k SET b = 1 WHERE a = 1");
+    unsigned long id = id_of(db);
+    task waits;
+    start(&waits, db, "UPDATE k SET b = 1 WHERE a = 2");
+    wait_for_state(other, id, "UPDATE");
+    nap_ms(50);
+    int64_t from = now_ms();
+    hf_db_cancel(db);
+    expect_int(finish(&waits), HF_BUSY);
+    expect_true(now_ms() - from < 1500);
+    expect_int(waits.failure, HF_FAILURE_BUSY);
+    expect_true(hf_db_in_transaction(db));
+    run(db, "UPDATE k SET b = b + 1 WHERE a = 1");
+    expect(HF_OK, hf_db_commit(db, &err), err);
+    expect_text(ask(db, "SELECT b FROM k WHERE a = 1"), "2");
+    hf_db_close(other);
+    hf_db_close(db);
+}
+
+typedef struct canceller {
+    pthread_t thread;
+    hf_db *db;
+    atomic_bool ends;
+} canceller;
+
+static void *cancel_often(void *context)
+{
+    canceller *it = context;
+    unsigned seed = 7;
+    while (!atomic_load(&it->ends)) {
+        hf_db_cancel(it->db);
+        usleep((useconds_t)(rand_r(&seed) % 3000));
+    }
+    return NULL;
+}
+
+/* Whatever is cancelled, transactions with a COMMIT in their flight are carried out whole or not at all. */
+static void cancelling_is_safe_from_any_thread(void **state)
+{
+    const own_server *at = *state;
+    canceller other = {.db = open_db(at)};
+    int committed = 0, busy = 0;
+    accounts(other.db);
+    expect_int(pthread_create(&other.thread, NULL, cancel_often, &other), 0);
+    for (int i = 0; i < 300; i++) {
+        hf_status status =
+            hf_db_run(other.db, "START TRANSACTION; UPDATE k SET b = b + 1 WHERE a = 1; COMMIT", &err);
+        expect_int(status, HF_OK);
+        committed++;
+        status = hf_db_run(other.db, "UPDATE k SET b = b + 1 WHERE a = 2", &err);
+        expect_true(status == HF_OK || status == HF_BUSY);
+        busy += status == HF_BUSY;
+    }
+    atomic_store(&other.ends, true);
+    expect_int(pthread_join(other.thread, NULL), 0);
+    expect_int(strtol(ask(other.db, "SELECT b FROM k WHERE a = 1"), NULL, 10), committed);
+    expect_int(strtol(ask(other.db, "SELECT b FROM k WHERE a = 2"), NULL, 10), committed - busy);
+    hf_db_close(other.db);
+}
+
+int main(int argc, char **argv)
+{
+    static const own_test tests[] = {
+        OWN_TEST(what_waits_too_long_is_busy_and_the_transaction_stays),
+        OWN_TEST(a_commit_is_waited_for),
+        OWN_TEST(a_kill_that_comes_late_harms_nothing),
+        OWN_TEST(one_watcher_serves_many_connections),
+        OWN_TEST(the_watcher_ends_with_its_connections),
+        OWN_TEST(what_is_cancelled_is_busy),
+        OWN_TEST(cancelling_is_safe_from_any_thread),
+    };
+    signal(SIGPIPE, SIG_DFL);
+    return own_mysql_run("mysql_patience", tests, sizeof tests / sizeof *tests, argc, argv);
+}
