@@ -172,7 +172,7 @@ SELECT l.type, l.id, l.why, l.fence, l.at_us, NULL, l.by_name, l.reason, l.sessi
   JOIN {ns}.lost l ON l.session = u.session AND l.type = u.type AND l.id = u.id
 -- mysql:
 SELECT type, id, why, fence, at_us, NULL, by_name, reason, session
-  FROM {ns}_lost FORCE INDEX (PRIMARY) WHERE $1(session, type, id)
+  FROM {ns}_lost FORCE INDEX (PRIMARY) WHERE $1(+session, type, id)
 -- name: types
 -- postgres:
 SELECT type, NULL, policy, ttl_us, ttl_max_us FROM {ns}.type WHERE type = ANY ($1)
@@ -274,7 +274,7 @@ ON DUPLICATE KEY UPDATE fence = VALUES(fence), at_us = VALUES(at_us), why = VALU
 DELETE FROM {ns}.lost l USING unnest($1, $2, $3) u (session, type, id)
  WHERE l.session = u.session AND l.type = u.type AND l.id = u.id
 -- mysql:
-DELETE FROM {ns}_lost WHERE $1(session, type, id)
+DELETE FROM {ns}_lost WHERE $1(+session, type, id)
 -- name: events_insert
 -- postgres:
 INSERT INTO {ns}.event (at_us, kind, type, resource_id, session, "user", actor, fence, reason)

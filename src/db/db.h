@@ -109,7 +109,9 @@ void hf_stmt_blob(hf_stmt *stmt, int at, const void *bytes, size_t size);
 /* Binds a table of values (db/value.h) to the parameters `at`, at + 1 ... one a column. PostgreSQL gets an array a column, to be
  * used as unnest($1, $2 ...). MySQL writes it out where the text says so:
  *   $1*              the rows, "(1,x'61'),(2,x'62')", for INSERT ... VALUES
- *   $1(type, id)     a condition, "(type=x'61' AND id=x'62' OR ...)", over as many of its columns as are named
+ *   $1(type, id)     a condition, "(type=x'61' AND id=x'62' OR ...)", over as many of its columns as are named; many rows are written
+ *                    so that an index on those columns serves, if few different values stand in the first one
+ *   $1(+session, id) the same where many different ones do, with few rows in the table for each
  * Not SQLite. The list is borrowed until the statement has been sent. An empty list is the caller's to avoid on MySQL. */
 void hf_stmt_list(hf_stmt *stmt, int at, const hf_list *list);
 

@@ -143,6 +143,8 @@ static const char *add_names(my_parsed *parsed, int param, const char *at, bool 
     for (bool more = true; *memory && more; at++) {
         at = skip_blank(at);
         const char *from = at;
+        if (*at == '+')
+            at++;
         while (is_word(*at) || *at == '.' || *at == '`')
             at++;
         hf_slice name = {from, (size_t)(at - from)};
@@ -317,34 +319,149 @@ static void put_rows(hf_buffer *out, const hf_list *list)
     }
 }
 
-/* "session IN (x'61',x'62')" for one name, "(type=x'61' AND id=x'62' OR ...)" for several. */
+/* ---- conditions ---- */
+
+/* Servers work out a long row of ORs in time that grows with its square, so rows with the same first value are put together:
+ *
+ *   one name      session IN (x'61',x'62')
+ *   two           (type=x'61' AND id IN (x'62',x'63') OR type=...)
+ *   three         (type=x'61' AND id IN (x'62') AND (id,session) IN ((x'62',x'64')) OR type=...)
+ *   +session, ... (session IN (x'61') AND (session,type,id) IN ((x'61',x'62',x'63')))
+ *
+ * A few rows are written out one by one, whatever they have in common. */
+enum { FEW_ROWS = 4, GROUPS_MAX = 64 };
+
+typedef struct match {
+    hf_buffer *out;
+    const hf_list *list;
+    const my_piece *names;
+    size_t count; /* of names */
+} match;
+
+static const hf_value *cell(const match *m, size_t row, size_t column)
+{
+    return &m->list->values[row * m->list->columns + column];
+}
+
+static void put_cell(const match *m, size_t row, size_t column)
+{
+    put_value(m->out, hf_kind_of_letter(m->list->kinds[column]), cell(m, row, column));
+}
+
+static void put_name(const match *m, size_t column)
+{
+    hf_slice name = m->names[column].text;
+    if (name.size > 0 && name.at[0] == '+')
+        name = (hf_slice){name.at + 1, name.size - 1};
+    put(m->out, name.at, name.size);
+}
+
+static void put_word(const match *m, const char *word)
+{
+    put(m->out, word, strlen(word));
+}
+
+static bool same(const match *m, size_t row, size_t other)
+{
+    const hf_value *a = cell(m, row, 0), *b = cell(m, other, 0);
+    return a->null == b->null && a->number == b->number && hf_slice_equal(a->bytes, b->bytes);
+}
+
+/* "type=x'61' AND id=x'62'" */
+static void put_row(const match *m, size_t row)
+{
+    for (size_t i = 0; i < m->count; i++) {
+        put_word(m, i > 0 ? " AND " : "");
+        put_name(m, i);
+        put_word(m, "=");
+        put_cell(m, row, i);
+    }
+}
+
+/* "id IN (...)" or "(id,session) IN ((...),(...))": the columns from `from` to before `to`, of the rows whose first value is that of
+ * `first` (of all with SIZE_MAX). */
+static void put_in(const match *m, size_t from, size_t to, size_t first)
+{
+    bool several = to - from > 1;
+    size_t written = 0;
+    put_word(m, several ? "(" : "");
+    for (size_t i = from; i < to; i++) {
+        put_word(m, i > from ? "," : "");
+        put_name(m, i);
+    }
+    put_word(m, several ? ") IN (" : " IN (");
+    for (size_t row = 0; row < m->list->count; row++) {
+        if (first != SIZE_MAX && !same(m, row, first))
+            continue;
+        put_word(m, written++ > 0 ? "," : "");
+        for (size_t i = from; i < to; i++) {
+            put_word(m, i > from ? "," : several ? "(" : "");
+            put_cell(m, row, i);
+        }
+        put_word(m, several ? ")" : "");
+    }
+    put_word(m, ")");
+}
+
+/* The first row with each first value; how many there are, or more than GROUPS_MAX. */
+static size_t find_groups(const match *m, size_t *firsts)
+{
+    size_t groups = 0;
+    for (size_t row = 0; row < m->list->count; row++) {
+        size_t i = 0;
+        while (i < groups && !same(m, row, firsts[i]))
+            i++;
+        if (i < groups)
+            continue;
+        if (groups == GROUPS_MAX)
+            return GROUPS_MAX + 1;
+        firsts[groups++] = row;
+    }
+    return groups;
+}
+
+static void put_groups(const match *m, const size_t *firsts, size_t groups)
+{
+    for (size_t i = 0; i < groups; i++) {
+        put_word(m, i > 0 ? " OR " : "");
+        put_name(m, 0);
+        put_word(m, "=");
+        put_cell(m, firsts[i], 0);
+        put_word(m, " AND ");
+        put_in(m, 1, 2, firsts[i]);
+        if (m->count > 2) {
+            put_word(m, " AND ");
+            put_in(m, 1, m->count, firsts[i]);
+        }
+    }
+}
+
 static void put_match(hf_buffer *out, const hf_list *list, const my_piece *names, size_t count)
 {
+    match m = {out, list, names, count};
+    size_t firsts[GROUPS_MAX], groups;
     if (list->count == 0 || count > list->columns) { /* nothing is in an empty list */
-        put(out, "(1=0)", 5);
+        put_word(&m, "(1=0)");
         return;
     }
     if (count == 1) {
-        put(out, names->text.at, names->text.size);
-        put(out, " IN ", 4);
+        put_in(&m, 0, 1, SIZE_MAX);
+        return;
     }
-    for (size_t row = 0; row < list->count; row++) {
-        const hf_value *value = &list->values[row * list->columns];
-        for (size_t i = 0; i < count; i++) {
-            if (i > 0)
-                put(out, " AND ", 5);
-            else if (row > 0 && count > 1)
-                put(out, " OR ", 4);
-            else
-                put(out, row == 0 ? "(" : ",", 1);
-            if (count > 1) {
-                put(out, names[i].text.at, names[i].text.size);
-                put(out, "=", 1);
-            }
-            put_value(out, hf_kind_of_letter(list->kinds[i]), &value[i]);
+    put_word(&m, "(");
+    if (list->count > FEW_ROWS && names->text.at[0] == '+') {
+        put_in(&m, 0, 1, SIZE_MAX);
+        put_word(&m, " AND ");
+        put_in(&m, 0, count, SIZE_MAX);
+    } else if (list->count > FEW_ROWS && (groups = find_groups(&m, firsts)) <= GROUPS_MAX) {
+        put_groups(&m, firsts, groups);
+    } else {
+        for (size_t row = 0; row < list->count; row++) {
+            put_word(&m, row > 0 ? " OR " : "");
+            put_row(&m, row);
         }
     }
-    put(out, ")", 1);
+    put_word(&m, ")");
 }
 
 /* A * after a parameter that is no list is a multiplication. */

@@ -88,7 +88,7 @@ static void killer_close(killer *it)
 {
     my_shut(it->conn);
     my_target_drop(it->target);
-    *it = (killer){NULL};
+    *it = (killer){.conn = NULL};
 }
 
 /* Leaves a connection to the server of db in it, the one that is there if it will do. */
@@ -137,7 +137,7 @@ static void note_kill(my_db *db, my_watch_state state, bool had_bound)
 void my_cancel(hf_db *base)
 {
     my_db *db = my_of(base);
-    killer fresh = {NULL};
+    killer fresh = {.conn = NULL};
     if (db->target == NULL)
         return;
     pthread_mutex_lock(&all.mutex);

@@ -127,7 +127,7 @@ int64_t events_of(app *a, const char *kind)
 
 int64_t busy_max_us(const shop *s)
 {
-    return (s->engine == ON_MYSQL ? 2 : 1) * SECOND;
+    return s->engine == ON_MYSQL ? 2500 * MILLISECOND : SECOND;
 }
 
 /* ---- the shop ---- */

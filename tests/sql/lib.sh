@@ -33,9 +33,9 @@ answered() { grep -qx "end-${turn[$1]}" "$scratch/$1.out"; }
 hear() {
     local tries=0
     until answered "$1"; do
-        sleep 0.05
+        sleep 0.02
         tries=$((tries + 1))
-        if ((tries > 400)); then break; fi
+        if ((tries > 1000)); then break; fi
     done
     out=$(grep -v '^end-' "$scratch/$1.out") err='' code=0
 }

@@ -62,11 +62,13 @@ saves() {
         sleep 0.4
         save "$level" 1 "$session" "$fence" "late"
         heard "$level: a save after the lock's own bound is refused" "*ERROR*HF001*Your editing session has expired*"
-        opens carol --idle 1s
-        takes carol doc/1
-        sleep 1.1
-        save "$level" 1 "$session" "$fence" "late"
-        heard "$level: a save after the idle bound is refused" "*ERROR*HF001*Your editing session has expired*"
+        if [[ $level == "${levels[0]}" ]]; then
+            opens carol --idle 1s
+            takes carol doc/1
+            sleep 1.1
+            save "$level" 1 "$session" "$fence" "late"
+            heard "$level: a save after the idle bound is refused" "*ERROR*HF001*Your editing session has expired*"
+        fi
         saved "$level: none of those was saved either" 1 "by bob"
     done
 }

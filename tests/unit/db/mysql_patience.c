@@ -3,6 +3,7 @@
  * was sent after it. */
 #include "own_mysql.h"
 
+#include <db/mysql_inside.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -167,6 +168,56 @@ static void a_kill_that_comes_late_harms_nothing(void **state)
     hf_db_close(db);
 }
 
+/* ---- KILLs that go astray ---- */
+
+/* Behind a balancer a second connection may lead to another server, where that number is someone else's. */
+static void nobody_is_killed_on_another_server(void **state)
+{
+    const own_server *at = *state;
+    hf_db *db = connect_with(at->tcp, NULL), *other = open_db(at);
+    expect_true(my_of(db)->server[0] != '\0' && my_of(other)->server[0] == '\0');
+    accounts(db);
+    run(db, "SET SESSION innodb_lock_wait_timeout = 1");
+    run(other, "BEGIN; UPDATE k SET b = 9 WHERE a = 2");
+    hf_db_patience(db, 100000);
+    my_of(db)->server[0] ^= 1;
+    int64_t from = now_ms();
+    expect(HF_BUSY, hf_db_run(db, "UPDATE k SET b = 1 WHERE a = 2", &err), err);
+    expect_contains(err.message, "1205");
+    expect_true(now_ms() - from >= 900);
+    my_of(db)->server[0] ^= 1;
+    expect(HF_BUSY, hf_db_run(db, "UPDATE k SET b = 1 WHERE a = 2", &err), err);
+    expect_contains(err.message, "1317");
+    hf_db_close(other);
+    hf_db_close(db);
+}
+
+/* It may be carried out when something else is on its way: the connection is given up. */
+static void after_a_kill_without_an_answer_nothing_more_is_sent(void **state)
+{
+    const own_server *at = *state;
+    task waits;
+    hf_db *db = open_db(at), *other = open_db(at);
+    accounts(db);
+    run(other, "BEGIN; UPDATE k SET b = 9 WHERE a = 2");
+    hf_db_patience(db, 100000);
+    expect(HF_BUSY, hf_db_run(db, "UPDATE k SET b = 1 WHERE a = 2", &err),
+           err); /* the watcher is connected now */
+    run(db, "DO 0");
+    expect_int(kill(at->pid, SIGSTOP), 0);
+    nap_ms(100);
+    start(&waits, db, "SELECT 1");
+    nap_ms(2700);
+    expect_int(kill(at->pid, SIGCONT), 0);
+    hf_status status = finish(&waits);
+    expect_true(status == HF_OK || status == HF_BUSY);
+    expect_true(!hf_db_alive(db));
+    expect(HF_UNAVAILABLE, hf_db_run(db, "SELECT 1", &err), err);
+    expect_int(hf_db_failure(db), HF_FAILURE_LOST);
+    hf_db_close(other);
+    hf_db_close(db);
+}
+
 /* ---- several connections ---- */
 
 typedef struct worker {
@@ -322,6 +373,8 @@ int main(int argc, char **argv)
         OWN_TEST(what_waits_too_long_is_busy_and_the_transaction_stays),
         OWN_TEST(a_commit_is_waited_for),
         OWN_TEST(a_kill_that_comes_late_harms_nothing),
+        OWN_TEST(nobody_is_killed_on_another_server),
+        OWN_TEST(after_a_kill_without_an_answer_nothing_more_is_sent),
         OWN_TEST(one_watcher_serves_many_connections),
         OWN_TEST(the_watcher_ends_with_its_connections),
         OWN_TEST(what_is_cancelled_is_busy),

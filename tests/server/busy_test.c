@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: MIT */
+/* P3: nobody waits for a holder, nor for long for whoever sits in an uncommitted change. What can't be done because of that is
+ * answered "busy" in time, its neighbours go ahead, the time is the batch's and not each op's, and it is done after all when the other
+ * one commits soon. */
+#include "server/shop.h"
+
+#include <pthread.h>
+
+#define A(id_) BY(s->alice), ON("policy", id_)
+#define B(id_) BY(s->bob), ON("policy", id_)
+#define C(id_) BY(s->carol), ON("policy", id_)
+
+/* ---- ways to be in the way: all leave s->other in a transaction ---- */
+
+/* carol held it and lets it go, not committed. */
+static void an_old_anchor(shop *s)
+{
+    must(HF_OK, s->plain, ACQUIRE, C("1"));
+    app_begin(s->other, READ_COMMITTED);
+    must(HF_OK, s->others, RELEASE, C("1"));
+}
+
+/* carol takes and lets go what was never locked before. */
+static void a_new_anchor(shop *s)
+{
+    app_begin(s->other, READ_COMMITTED);
+    must(HF_OK, s->others, ACQUIRE, C("1"));
+    must(HF_OK, s->others, RELEASE, C("1"));
+}
+
+/* Someone who knows nothing of holdfast has a look at the tables. */
+static void raw_sql(shop *s)
+{
+    must(HF_OK, s->plain, ACQUIRE, C("1"));
+    must(HF_OK, s->plain, RELEASE, C("1"));
+    app_begin(s->other, READ_COMMITTED);
+    app_number(s->other, "SELECT fence FROM {resource} WHERE type = 'policy' AND id = '1' FOR UPDATE");
+}
+
+/* carol looks dead: her closing is on its way. */
+static void a_dying_session(shop *s)
+{
+    s->carol = newcomer(s->plain, "carol", 100 * MILLISECOND);
+    must(HF_OK, s->plain, ACQUIRE, C("1"));
+    app_begin(s->other, READ_COMMITTED);
+    app_number(s->other, "SELECT rev FROM {session} WHERE id = '%s' FOR UPDATE", s->carol.id);
+    rest_ms(150);
+}
+
+typedef struct sitting {
+    const char *name;
+    void (*begin)(shop *s);
+} sitting;
+
+static const sitting sittings[] = {
+    {"an old anchor", an_old_anchor},
+    {"a new anchor", a_new_anchor},
+    {"raw SQL", raw_sql},
+    {"a dying session", a_dying_session},
+};
+enum { SITTINGS = sizeof sittings / sizeof *sittings };
+
+static void sweep_up(shop *s)
+{
+    static const char *const tables[] = {"resource", "lock", "request", "lost"};
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        char sql[64];
+        snprintf(sql, sizeof sql, "DELETE FROM {%s}", tables[i]);
+        app_do(s->other, "%s", sql);
+    }
+}
+
+/* ---- one op ---- */
+
+static void timely(const shop *s, const said *got, const char *what)
+{
+    if (got->status != HF_BUSY || got->took_us >= busy_max_us(s))
+        check_failed(__FILE__, __LINE__, "%s: %s after %lld ms: %s", what, hf_status_wire(got->status),
+                     (long long)got->took_us / 1000, got->message);
+    expect_true(got->message[0] != '\0');
+}
+
+static void acquiring_is_busy_in_time(shop *s)
+{
+    for (size_t i = 0; i < SITTINGS; i++) {
+        sittings[i].begin(s);
+        said by_url = ASK(s->plain, ACQUIRE, A("1")), own = ASK(s->store, ACQUIRE, A("1"));
+        timely(s, &by_url, sittings[i].name);
+        timely(s, &own, sittings[i].name);
+        expect_true(!app_in_transaction(s->app));
+        app_rollback(s->other);
+        sweep_up(s);
+    }
+}
+
+static void acquiring_in_a_transaction_is_busy_in_time(shop *s)
+{
+    for (size_t i = 0; i < SITTINGS; i++) {
+        sittings[i].begin(s);
+        app_begin(s->app, s->level);
+        said nested = ASK(s->store, ACQUIRE, A("1"));
+        timely(s, &nested, sittings[i].name);
+        must(HF_OK, s->store, ACQUIRE, A("2"));
+        app_do(s->app, "INSERT INTO {app} VALUES (%zu, 'alice')", i);
+        expect_true(app_commit(s->app));
+        expect_int(holders(s->plain, "2"), 1);
+        app_rollback(s->other);
+        sweep_up(s);
+    }
+    expect_int(app_number(s->app, "SELECT count(*) FROM {app}"), SITTINGS);
+}
+
+static void when_the_other_commits_soon_it_is_granted_after_all(shop *s)
+{
+    for (size_t i = 0; i < SITTINGS; i++) {
+        for (int own = 0; own < 2; own++) {
+            sittings[i].begin(s);
+            app_commit_later(s->other, 200);
+            said got = ASK(own ? s->store : s->plain, ACQUIRE, A("1"));
+            app_wait(s->other);
+            if (got.status != HF_OK || got.took_us < 150 * MILLISECOND || got.took_us >= busy_max_us(s))
+                check_failed(__FILE__, __LINE__, "%s: %s after %lld ms: %s", sittings[i].name,
+                             hf_status_wire(got.status), (long long)got.took_us / 1000, got.message);
+            expect_int(most_holders(s->other), 1);
+            sweep_up(s);
+        }
+    }
+}
+
+/* The same, but what the other did stands in the way. */
+static void when_the_others_grant_is_committed_it_is_refused(shop *s)
+{
+    for (int anchored = 0; anchored < 2; anchored++) {
+        if (anchored)
+            must(HF_OK, s->plain, FORCE_RELEASE, ON("policy", "1"), .text = "because", .actor = "chief");
+        app_begin(s->other, READ_COMMITTED);
+        must(HF_OK, s->others, ACQUIRE, C("1"));
+        app_commit_later(s->other, 200);
+        said got = must(HF_LOCKED, s->plain, ACQUIRE, A("1"));
+        app_wait(s->other);
+        expect_text(got.lock.session, s->carol.id);
+        expect_int(most_holders(s->other), 1);
+    }
+}
+
+/* Those who look get what is committed, at once. */
+static void looking_waits_for_nobody(shop *s)
+{
+    must(HF_OK, s->plain, ACQUIRE, B("1"));
+    app_begin(s->other, READ_COMMITTED);
+    must(HF_OK, s->others, FORCE_RELEASE, ON("policy", "1"), .text = "because", .actor = "chief");
+    must(HF_OK, s->others, ACQUIRE, C("1"));
+    hf_store *stores[] = {s->plain, s->store};
+    for (int own = 0; own < 2; own++) {
+        said who = must(HF_OK, stores[own], WHO, ON("policy", "1"));
+        expect_text(who.lock.session, s->bob.id);
+        said holds = must(HF_OK, stores[own], HOLDS, B("1"));
+        must(HF_NOT_HELD, stores[own], HOLDS, C("1"));
+        said list = must(HF_OK, stores[own], LIST, .limit = 10);
+        said events = must(HF_OK, stores[own], EVENTS, .limit = 10);
+        said sessions = must(HF_OK, stores[own], SESSIONS, .limit = 10);
+        int64_t all_us = who.took_us + holds.took_us + list.took_us + events.took_us + sessions.took_us;
+        expect_true(all_us < SECOND / 2);
+    }
+    app_rollback(s->other);
+}
+
+/* ---- several ops ---- */
+
+static void neighbours_go_ahead(shop *s)
+{
+    for (size_t i = 0; i < SITTINGS; i++) {
+        for (int own = 0; own < 2; own++) {
+            sittings[i].begin(s);
+            hf_batch *batch = batch_new(6);
+            add(batch, ACQUIRE, A("0"));
+            add(batch, ACQUIRE, A("1"));
+            add(batch, ACQUIRE, B("2"), .linked = true);
+            add(batch, ACQUIRE, B("1"));
+            add(batch, ACQUIRE, B("3"), .linked = true);
+            add(batch, ACQUIRE, B("4"));
+            int64_t took_us = execute(own ? s->store : s->plain, batch);
+            expect_true(took_us < busy_max_us(s));
+            answer(batch, 0, HF_OK);
+            answer(batch, 1, HF_BUSY);
+            answer(batch, 2, HF_NOT_APPLIED);
+            answer(batch, 3, HF_BUSY);
+            answer(batch, 4, HF_OK);
+            answer(batch, 5, HF_OK);
+            hf_batch_free(batch);
+            expect_int(holders(s->plain, "0") + holders(s->plain, "3") + holders(s->plain, "4"), 3);
+            expect_int(holders(s->plain, "2"), 0);
+            app_rollback(s->other);
+            sweep_up(s);
+        }
+    }
+}
+
+/* Neighbours are not only granted in the end: they are while the busy ones are still tried. */
+typedef struct watch {
+    shop *s;
+    pthread_t thread;
+    hf_batch *batch;
+    hf_status status;
+    hf_error err;
+    int64_t took_us;
+} watch;
+
+static void *execute_main(void *argument)
+{
+    watch *w = argument;
+    int64_t before_us = now_us();
+    w->status = hf_store_execute(w->s->plain, w->batch, &w->err);
+    w->took_us = now_us() - before_us;
+    return NULL;
+}
+
+static void neighbours_do_not_wait_for_the_busy_ones(shop *s)
+{
+    an_old_anchor(s);
+    watch w = {.s = s, .batch = batch_new(2)};
+    add(w.batch, ACQUIRE, A("0"));
+    add(w.batch, ACQUIRE, A("1"));
+    expect_int(pthread_create(&w.thread, NULL, execute_main, &w), 0);
+    int64_t before_us = now_us(), seen_us = 0;
+    while (seen_us == 0 && now_us() - before_us < 3 * SECOND) {
+        if (app_number(s->app, "SELECT count(*) FROM {lock} WHERE id = '0'") == 1)
+            seen_us = now_us() - before_us;
+        rest_ms(5);
+    }
+    expect_int(pthread_join(w.thread, NULL), 0);
+    expect(HF_OK, w.status, w.err);
+    answer(w.batch, 0, HF_OK);
+    answer(w.batch, 1, HF_BUSY);
+    hf_batch_free(w.batch);
+    app_rollback(s->other);
+    if (s->engine != ON_MYSQL) /* which can't skip a locked row */
+        expect_true(seen_us > 0 && seen_us < w.took_us / 2);
+}
+
+static void many_busy_ops_take_no_longer_than_one(shop *s)
+{
+    enum { COUNT = 20 };
+    char names[2 * COUNT][8];
+    app_begin(s->other, READ_COMMITTED);
+    for (int i = 0; i < 2 * COUNT; i++) {
+        snprintf(names[i], sizeof names[i], "%d", i);
+        if (i % 2 == 0)
+            must(HF_OK, s->others, ACQUIRE, C(names[i]));
+    }
+    for (int own = 0; own < 2; own++) {
+        hf_batch *batch = batch_new(2 * (size_t)COUNT);
+        for (int i = 0; i < 2 * COUNT; i++)
+            add(batch, ACQUIRE, A(names[i]));
+        int64_t took_us = execute(own ? s->store : s->plain, batch);
+        if (took_us >= busy_max_us(s))
+            check_failed(__FILE__, __LINE__, "20 busy ops took %lld ms", (long long)took_us / 1000);
+        for (size_t i = 0; i < 2 * (size_t)COUNT; i++)
+            answer(batch, i, i % 2 == 0 ? HF_BUSY : HF_OK);
+        hf_batch_free(batch);
+    }
+    app_rollback(s->other);
+}
+
+/* More ops than go into one transaction. */
+static void a_large_batch_with_a_few_busy_ones(shop *s)
+{
+    enum { COUNT = 700 };
+    static char names[COUNT][8];
+    app_begin(s->other, READ_COMMITTED);
+    must(HF_OK, s->others, ACQUIRE, C("5"));
+    must(HF_OK, s->others, ACQUIRE, C("600"));
+    hf_batch *batch = batch_new(COUNT);
+    for (size_t i = 0; i < COUNT; i++) {
+        snprintf(names[i], sizeof names[i], "%zu", i);
+        add(batch, ACQUIRE, A(names[i]));
+    }
+    execute(s->plain, batch);
+    for (size_t i = 0; i < COUNT; i++)
+        answer(batch, i, i == 5 || i == 600 ? HF_BUSY : HF_OK);
+    hf_batch_free(batch);
+    app_rollback(s->other);
+    expect_int(app_number(s->app, "SELECT count(*) FROM {lock}"), COUNT - 2);
+}
+
+/* ---- saves that are checked in SQL ---- */
+
+static bool check_in_sql(shop *s, app *a, const hf_credentials *who, int64_t fence)
+{
+    return app_try(a,
+                   s->engine == ON_POSTGRES ? "SELECT {check}('policy', '1', '%s', %lld)"
+                                            : "CALL {check}('policy', '1', '%s', %lld)",
+                   who->id, (long long)fence);
+}
+
+/* While a save is under way nobody takes the lock away from it. */
+static void a_checked_save_is_not_overtaken(shop *s)
+{
+    said mine = must(HF_OK, s->plain, ACQUIRE, B("1"));
+    app_begin(s->app, s->level);
+    expect_true(check_in_sql(s, s->app, &s->bob, mine.lock.fence));
+    app_do(s->app, "INSERT INTO {app} VALUES (1, 'bob')");
+    said force = ASK(s->plain, FORCE_RELEASE, ON("policy", "1"), .text = "because", .actor = "chief");
+    timely(s, &force, "a forced release beside a save");
+    said acquire = ASK(s->others, ACQUIRE, A("1"));
+    timely(s, &acquire, "an acquire beside a save");
+    if (s->engine == ON_POSTGRES || s->level != SERIALIZABLE) /* where all that is read is locked */
+        must(HF_OK, s->plain, BEAT, BY(s->bob));
+    expect_true(app_commit(s->app));
+    must(HF_OK, s->plain, FORCE_RELEASE, ON("policy", "1"), .text = "because", .actor = "chief");
+    must(HF_OK, s->plain, ACQUIRE, A("1"));
+    app_begin(s->app, s->level);
+    expect_true(!check_in_sql(s, s->app, &s->bob, mine.lock.fence));
+    app_rollback(s->app);
+}
+
+/* The same by hf_session_holds in the application's transaction. */
+static void a_save_that_asks_the_store_is_not_overtaken(shop *s)
+{
+    said mine = must(HF_OK, s->plain, ACQUIRE, B("1"));
+    app_begin(s->app, s->level);
+    must(HF_OK, s->store, HOLDS, B("1"), .fence = mine.lock.fence);
+    app_do(s->app, "INSERT INTO {app} VALUES (1, 'bob')");
+    said force = ASK(s->plain, FORCE_RELEASE, ON("policy", "1"), .text = "because", .actor = "chief");
+    timely(s, &force, "a forced release beside a save");
+    said acquire = ASK(s->plain, ACQUIRE, A("1"));
+    timely(s, &acquire, "an acquire beside a save");
+    expect_true(app_commit(s->app));
+    must(HF_OK, s->plain, FORCE_RELEASE, ON("policy", "1"), .text = "because", .actor = "chief");
+    must(HF_NOT_HELD, s->store, HOLDS, B("1"), .fence = mine.lock.fence);
+}
+
+/* ---- what else could be waited for ---- */
+
+/* Whoever takes locks keeps the policies from being changed; that may be for long. */
+static void setting_a_type_is_busy_in_time(shop *s)
+{
+    app_begin(s->other, READ_COMMITTED);
+    must(HF_OK, s->others, ACQUIRE, C("1"));
+    app_commit_later(s->other, 6000);
+    said by_url = ASK(s->plain, TYPE_SET, .type = "claim", .policy = HF_POLICY_READ_WRITE);
+    said own = ASK(s->store, TYPE_SET, .type = "claim", .policy = HF_POLICY_READ_WRITE);
+    app_wait(s->other);
+    timely(s, &by_url, "a type set by URL");
+    timely(s, &own, "a type set on the application's connection");
+    must(HF_OK, s->store, TYPE_SET, .type = "claim", .policy = HF_POLICY_READ_WRITE);
+}
+
+static void while_a_type_is_set_acquiring_is_busy_in_time(shop *s)
+{
+    app_begin(s->other, READ_COMMITTED);
+    must(HF_OK, s->others, TYPE_SET, .type = "claim", .policy = HF_POLICY_READ_WRITE);
+    said by_url = ASK(s->plain, ACQUIRE, BY(s->alice), ON("claim", "1"));
+    timely(s, &by_url, "acquiring by URL");
+    said own = ASK(s->store, ACQUIRE, BY(s->alice), ON("claim", "1"));
+    timely(s, &own, "acquiring on the application's connection");
+    must(HF_OK, s->plain, BEAT, BY(s->alice));
+    app_rollback(s->other);
+    must(HF_OK, s->plain, ACQUIRE, BY(s->alice), ON("claim", "1"));
+}
+
+/* Two who open a session with the same request id: the second waits for what the first comes to, or is busy. */
+static void opening_with_the_same_request_id_is_busy_in_time(shop *s)
+{
+    hf_credentials twin = drawn();
+    app_begin(s->other, READ_COMMITTED);
+    must(HF_OK, s->others, SESSION_OPEN, BY(twin), .user = "twin", .request_id = "again");
+    said by_url = ASK(s->plain, SESSION_OPEN, BY(twin), .user = "twin", .request_id = "again");
+    timely(s, &by_url, "opening by URL");
+    said own = ASK(s->store, SESSION_OPEN, BY(twin), .user = "twin", .request_id = "again");
+    timely(s, &own, "opening on the application's connection");
+    expect_true(app_commit(s->other));
+    must(HF_OK, s->plain, SESSION_OPEN, BY(twin), .user = "twin", .request_id = "again");
+    expect_int(app_number(s->app, "SELECT count(*) FROM {session} WHERE id = '%s'", twin.id), 1);
+}
+
+static void a_beat_that_meets_another_is_busy_in_time(shop *s)
+{
+    app_begin(s->other, READ_COMMITTED);
+    must(HF_OK, s->others, BEAT, BY(s->alice));
+    said by_url = ASK(s->plain, BEAT, BY(s->alice)), own = ASK(s->store, CLOSE, BY(s->alice));
+    timely(s, &by_url, "a beat");
+    timely(s, &own, "a close");
+    must(HF_OK, s->plain, ACQUIRE, A("1")); /* which writes no session */
+    must(HF_OK, s->plain, RELEASE, A("1"));
+    expect_true(app_commit(s->other));
+    must(HF_OK, s->plain, BEAT, BY(s->alice));
+}
+
+static void what_ends_several_locks_is_busy_in_time(shop *s)
+{
+    must(HF_OK, s->plain, ACQUIRE, A("1"));
+    must(HF_OK, s->plain, ACQUIRE, A("2"));
+    app_begin(s->other, READ_COMMITTED);
+    app_number(s->other, "SELECT fence FROM {resource} WHERE type = 'policy' AND id = '2' FOR UPDATE");
+    said all = ASK(s->plain, RELEASE_ALL, BY(s->alice)), close = ASK(s->store, CLOSE, BY(s->alice));
+    timely(s, &all, "releasing all");
+    timely(s, &close, "closing");
+    hf_credentials next = drawn();
+    said replace = ASK(s->plain, SESSION_OPEN, BY(next), .user = "alice", .replaces = &s->alice);
+    timely(s, &replace, "replacing");
+    expect_int(holders(s->plain, "1") + holders(s->plain, "2"), 2);
+    said sweep = must(HF_OK, s->plain, SWEEP, .limit = 10); /* leaves it for the next time */
+    expect_true(sweep.took_us < busy_max_us(s));
+    app_rollback(s->other);
+    must(HF_OK, s->plain, SESSION_OPEN, BY(next), .user = "alice", .replaces = &s->alice);
+    expect_int(holders(s->plain, "1") + holders(s->plain, "2"), 0);
+}
+
+int main(int argc, char **argv)
+{
+    static const shop_test tests[] = {
+        ON_ANY(acquiring_is_busy_in_time),
+        AT_EVERY_LEVEL(acquiring_in_a_transaction_is_busy_in_time),
+        ON_ANY(when_the_other_commits_soon_it_is_granted_after_all),
+        ON_ANY(when_the_others_grant_is_committed_it_is_refused),
+        ON_ANY(looking_waits_for_nobody),
+        ON_ANY(neighbours_go_ahead),
+        ON_ANY(neighbours_do_not_wait_for_the_busy_ones),
+        ON_ANY(many_busy_ops_take_no_longer_than_one),
+        ON_ANY(a_large_batch_with_a_few_busy_ones),
+        AT_EVERY_LEVEL(a_checked_save_is_not_overtaken),
+        AT_EVERY_LEVEL(a_save_that_asks_the_store_is_not_overtaken),
+        ON_ANY(setting_a_type_is_busy_in_time),
+        ON_ANY(while_a_type_is_set_acquiring_is_busy_in_time),
+        ON_ANY(opening_with_the_same_request_id_is_busy_in_time),
+        ON_ANY(a_beat_that_meets_another_is_busy_in_time),
+        ON_ANY(what_ends_several_locks_is_busy_in_time),
+    };
+    return SHOP_MAIN("busy", tests, argc, argv);
+}
