@@ -1,5 +1,6 @@
 -- The statements of the stores on a database server, PostgreSQL and MariaDB/MySQL side by side. What stands before a section is
--- for both. {ns} is the schema, or the prefix of the tables; {skip} is SKIP LOCKED where the server has it. Lists are bound as
+-- for both. {ns} is the schema, or the prefix of the tables; {skip} is SKIP LOCKED where the server has it,
+-- {now} what makes a statement wait for nobody on MariaDB. Lists are bound as
 -- db.h says: unnest($1, $2) or $1(type, id).
 --
 -- What is read by the same lines of C has the same columns in the same places, hence the NULLs. A session's are always: id, key_sha256, user, name, idle_us, opened_us, expires_us, ended_us, rev, token, request.
@@ -35,7 +36,7 @@ ROLLBACK TO SAVEPOINT holdfast_batch
 -- Whoever takes locks looks at the policies of their types, which must not change meanwhile. PostgreSQL does it with the anchors.
 -- name: types_share
 -- mysql:
-SELECT 1 FROM {ns}_meta WHERE name = 'types' LOCK IN SHARE MODE
+{now}SELECT 1 FROM {ns}_meta WHERE name = 'types' LOCK IN SHARE MODE
 -- name: types_own
 -- postgres:
 SELECT pg_advisory_xact_lock(hashtextextended('types', hashtext('{ns}')))
@@ -193,7 +194,7 @@ SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)),
 INSERT INTO {ns}.session (id, key_sha256, "user", name, idle_us, opened_us, expires_us, ended_us, rev, token, request)
 SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
 -- mysql:
-INSERT INTO {ns}_session (id, key_sha256, user, name, idle_us, opened_us, expires_us, ended_us, rev, token, request)
+{now}INSERT INTO {ns}_session (id, key_sha256, user, name, idle_us, opened_us, expires_us, ended_us, rev, token, request)
 VALUES $1*
 -- name: sessions_update
 -- postgres:
@@ -208,7 +209,7 @@ ON DUPLICATE KEY UPDATE expires_us = VALUES(expires_us), ended_us = VALUES(ended
 INSERT INTO {ns}.resource (type, id, fence, rev, ended_session, ended_fence, ended_request, ended_us)
 SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8)
 -- mysql:
-INSERT INTO {ns}_resource (type, id, fence, rev, ended_session, ended_fence, ended_request, ended_us) VALUES $1*
+{now}INSERT INTO {ns}_resource (type, id, fence, rev, ended_session, ended_fence, ended_request, ended_us) VALUES $1*
 -- name: anchors_update
 -- postgres:
 UPDATE {ns}.resource r

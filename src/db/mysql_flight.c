@@ -72,9 +72,9 @@ static bool begin(flight *it, my_db *db, bool untouchable, bool rolls_back)
 
 static void end(flight *it)
 {
-    my_watch_state state = my_landed(it->db);
-    it->db->kill_left = state == MY_KILLED;
-    if (state == MY_DOUBTFUL) /* the next flight might be killed in place of this one */
+    my_fate fate = my_landed(it->db);
+    it->db->kill_left = fate == MY_KILLED;
+    if (fate == MY_DOUBTFUL) /* the next flight might be killed in place of this one */
         it->db->lost = true;
     my_hush_end(&it->hush);
 }

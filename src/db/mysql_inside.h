@@ -32,12 +32,20 @@ enum { MY_SERVER_SIZE = 256 };
 
 typedef struct my_watcher my_watcher;
 
-/* What may be done to a connection from another thread. Once someone kills a flight it is MY_KILLING until the server has answered to
- * the KILL, and the connection sends nothing before. */
-typedef enum my_watch_state { MY_GROUNDED, MY_FLYING, MY_KILLING, MY_KILLED, MY_DOUBTFUL } my_watch_state;
+/* What may be done to a connection from another thread. While someone kills its flight it is MY_KILLING, until the server has answered
+ * to the KILL, and the connection sends nothing before. */
+typedef enum my_watch_state { MY_GROUNDED, MY_FLYING, MY_KILLING } my_watch_state;
+
+/* What KILLs have done to a flight, the worst of them. */
+typedef enum my_fate {
+    MY_UNHARMED, /* none has reached the server */
+    MY_KILLED,   /* one was carried out, perhaps too late or too early to meet it */
+    MY_DOUBTFUL, /* one was not answered: it may be carried out at any time */
+} my_fate;
 
 typedef struct my_watch {
     my_watch_state state;
+    my_fate fate;
     bool untouchable;    /* this flight is not to be killed */
     my_watcher *watcher; /* who looks after the connection since it first had a bound */
     bool listed;         /* in the watcher's list, until due_us */
@@ -133,10 +141,9 @@ void my_hush_end(my_hush *hush);
 
 /* ---- mysql_watch.c: ending what takes too long ---- */
 
-/* Around every flight. my_landed gives MY_FLYING when all went well; MY_KILLED: a KILL was carried out, perhaps too late for the flight;
- * MY_DOUBTFUL: one may be carried out at any time. */
+/* Around every flight. */
 void my_takes_off(my_db *db, bool untouchable);
-my_watch_state my_landed(my_db *db);
+my_fate my_landed(my_db *db);
 
 void my_cancel(hf_db *db);
 

@@ -2,7 +2,8 @@
 /* Ending what takes too long: KILL QUERY on another connection, by a thread that watches the flights with a bound, or by whoever cancels.
  * The thread is started for the first such flight and ends with the last connection that had one.
  *
- * W1  A flight is killed only while it is MY_FLYING, and is MY_KILLING until the server has answered to the KILL.
+ * W1  A flight is killed only while it is MY_FLYING, and is MY_KILLING until the server has answered to the KILL. If it flies on it is
+ *     killed again: a server that has not begun with it forgets the KILL.
  * W2  Who flies does not go on before that (my_landed waits). So a KILL meets its flight, or a connection that sends nothing but what
  *     my_landed's caller sends to absorb it; never the next flight. If the answer never came the connection is given up.
  * W3  A flight with a COMMIT or ROLLBACK in it is not killed. */
@@ -13,8 +14,8 @@
 #include <stdio.h>
 #include <time.h>
 
-/* How soon a KILL is tried again for which there was no connection. */
-#define AGAIN_US INT64_C(250000)
+/* How soon a KILL is sent again that met nothing, or for which there was no connection. */
+#define AGAIN_US INT64_C(100000)
 
 /* A KILL that takes longer helps nobody, and who flies waits for it. */
 enum { KILL_S = 2 };
@@ -67,6 +68,10 @@ static void list(my_db *db, int64_t due_us)
     if (watcher->first != NULL)
         watcher->first->watch.previous = db;
     watcher->first = db;
+    if (due_us < watcher->wakes_us) {
+        watcher->wakes_us = due_us;
+        pthread_cond_signal(&watcher->wakes);
+    }
 }
 
 static void unlist(my_db *db)
@@ -106,30 +111,31 @@ static bool killer_open(killer *it, const my_db *db)
     return it->conn != NULL;
 }
 
-/* MY_KILLED: the server has answered; an error is an answer too: that connection is gone. MY_DOUBTFUL: it may have got it, and may carry
- * it out later. MY_FLYING: it has not got it. */
-static my_watch_state send_kill(killer *it, const my_db *db)
+/* An error of the server is an answer too: the connection to be killed is gone. */
+static my_fate send_kill(killer *it, const my_db *db)
 {
     char text[64];
     my_hush hush;
     if (!killer_open(it, db))
-        return MY_FLYING;
+        return MY_UNHARMED;
     int size = snprintf(text, sizeof text, "KILL QUERY %lu", db->id);
     my_hush_begin(it->conn, &hush);
     bool failed = mysql_real_query(it->conn, text, (unsigned long)size) != 0;
     my_hush_end(&hush);
     if (!failed || !my_is_lost(it->conn))
         return MY_KILLED;
-    my_watch_state state = my_is_unsent(it->conn) ? MY_FLYING : MY_DOUBTFUL;
+    my_fate fate = my_is_unsent(it->conn) ? MY_UNHARMED : MY_DOUBTFUL;
     killer_close(it);
-    return state;
+    return fate;
 }
 
-/* With the mutex; the flight was MY_KILLING. What was not killed flies on. */
-static void note_kill(my_db *db, my_watch_state state, bool had_bound)
+/* With the mutex; the flight was MY_KILLING. */
+static void note_kill(my_db *db, my_fate fate, bool had_bound)
 {
-    db->watch.state = state;
-    if (state == MY_FLYING && had_bound)
+    db->watch.state = MY_FLYING;
+    if (fate > db->watch.fate)
+        db->watch.fate = fate;
+    if (had_bound && db->watch.fate != MY_DOUBTFUL)
         list(db, hf_seam.boot_us() + AGAIN_US);
     pthread_cond_broadcast(&all.answered);
 }
@@ -150,10 +156,10 @@ void my_cancel(hf_db *base)
     pthread_mutex_unlock(&all.mutex);
     if (!flies)
         return;
-    my_watch_state state = send_kill(&fresh, db);
+    my_fate fate = send_kill(&fresh, db);
     killer_close(&fresh);
     pthread_mutex_lock(&all.mutex);
-    note_kill(db, state, had_bound);
+    note_kill(db, fate, had_bound);
     pthread_mutex_unlock(&all.mutex);
 }
 
@@ -197,9 +203,9 @@ static void *watch(void *context)
             unlist(late);
             late->watch.state = MY_KILLING;
             pthread_mutex_unlock(&all.mutex);
-            my_watch_state state = send_kill(&watcher->killer, late);
+            my_fate fate = send_kill(&watcher->killer, late);
             pthread_mutex_lock(&all.mutex);
-            note_kill(late, state, true);
+            note_kill(late, fate, true);
         } else if (next_us == INT64_MAX) {
             pthread_cond_wait(&watcher->wakes, &all.mutex);
         } else {
@@ -274,10 +280,6 @@ static void set_bound(my_db *db)
         all.watcher->users++;
     }
     list(db, hf_seam.boot_us() + db->patience_us);
-    if (db->watch.due_us < db->watch.watcher->wakes_us) {
-        db->watch.watcher->wakes_us = db->watch.due_us;
-        pthread_cond_signal(&db->watch.watcher->wakes);
-    }
 }
 
 void my_takes_off(my_db *db, bool untouchable)
@@ -286,22 +288,23 @@ void my_takes_off(my_db *db, bool untouchable)
         return;
     pthread_mutex_lock(&all.mutex);
     db->watch.state = MY_FLYING;
+    db->watch.fate = MY_UNHARMED;
     db->watch.untouchable = untouchable;
     if (!untouchable && db->patience_us > 0)
         set_bound(db);
     pthread_mutex_unlock(&all.mutex);
 }
 
-my_watch_state my_landed(my_db *db)
+my_fate my_landed(my_db *db)
 {
     if (db->target == NULL)
-        return MY_FLYING;
+        return MY_UNHARMED;
     pthread_mutex_lock(&all.mutex);
     while (db->watch.state == MY_KILLING)
         pthread_cond_wait(&all.answered, &all.mutex);
     unlist(db);
-    my_watch_state state = db->watch.state;
     db->watch.state = MY_GROUNDED;
+    my_fate fate = db->watch.fate;
     pthread_mutex_unlock(&all.mutex);
-    return state;
+    return fate;
 }

@@ -369,8 +369,7 @@ static hf_status save(void *context, hf_rows *rows, int64_t now_us, hf_error *er
     return mem_save((mem_store *)context, rows, now_us) ? HF_OK : hf_fail_memory(err);
 }
 
-static hf_status drop_sessions(void *context, int64_t before_us, size_t limit, size_t *dropped,
-                               hf_error *err)
+static hf_status drop_sessions(void *context, int64_t before_us, size_t limit, size_t *dropped, hf_error *err)
 {
     mem_store *store = (mem_store *)context;
     hf_cleanup(picks_done) picks p;

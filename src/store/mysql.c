@@ -107,33 +107,34 @@ static const char *setup_of(const hf_db *db)
 {
     if (hf_db_kind_of(db) == HF_DB_MARIADB)
         return "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED;"
-               "SET SESSION innodb_lock_wait_timeout = 0, sql_mode = 'STRICT_ALL_TABLES', autocommit = 1,"
+               "SET SESSION innodb_lock_wait_timeout = 1, sql_mode = 'STRICT_ALL_TABLES', autocommit = 1,"
                " idle_transaction_timeout = 8, max_statement_time = 8";
     return "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED;"
            "SET SESSION innodb_lock_wait_timeout = 1, sql_mode = 'STRICT_ALL_TABLES', autocommit = 1";
 }
 
-/* On an application's connection, whose lock wait is put back when the batch is done. */
+/* On an application's connection, whose lock wait is put back when the batch is done. MariaDB needs no such setting. */
+static bool sets_wait(const server_work *work)
+{
+    return work->store->own != NULL && hf_db_kind_of(work->conn->db) == HF_DB_MYSQL;
+}
+
 static void enter(server_work *work)
 {
     sql_conn *conn = work->conn;
     char text[24] = "";
-    if (work->store->own == NULL)
+    if (!sets_wait(work))
         return;
     conn->status = hf_db_ask(conn->db, "SELECT @@innodb_lock_wait_timeout", text, sizeof text, conn->err);
     work->saved_setting = strtoll(text, NULL, 10);
     if (conn->status == HF_OK)
-        conn->status =
-            hf_db_run(conn->db,
-                      hf_db_kind_of(conn->db) == HF_DB_MARIADB ? "SET SESSION innodb_lock_wait_timeout = 0"
-                                                               : "SET SESSION innodb_lock_wait_timeout = 1",
-                      conn->err);
+        conn->status = hf_db_run(conn->db, "SET SESSION innodb_lock_wait_timeout = 1", conn->err);
 }
 
 static void leave(server_work *work)
 {
     char sql[80];
-    if (work->store->own == NULL)
+    if (!sets_wait(work) || work->saved_setting == 0)
         return;
     snprintf(sql, sizeof sql, "SET SESSION innodb_lock_wait_timeout = %lld", (long long)work->saved_setting);
     (void)hf_db_run(work->conn->db, sql, NULL);
@@ -145,6 +146,8 @@ static void set_patience(server_store *store, const hf_db *db)
 {
     bool skips = hf_db_mysql_skips(db);
     store->skip = skips ? "SKIP LOCKED" : "";
+    if (hf_db_kind_of(db) == HF_DB_MARIADB)
+        store->now = "SET STATEMENT innodb_lock_wait_timeout = 0 FOR ";
     if (skips)
         return;
     store->patience_us = PATIENCE_US;

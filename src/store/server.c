@@ -45,6 +45,7 @@ static sql_conn *conn_new(const server_store *store, hf_db *db)
         return NULL;
     sql_conn_init(conn, db, store->names, store->kind->sql);
     conn->skip = store->skip;
+    conn->now = store->now;
     return conn;
 }
 
@@ -114,11 +115,14 @@ void server_undo(server_work *work)
     hf_failure failure = hf_db_failure(conn->db);
     if (hf_db_alive(conn->db) && work->nested) {
         sql_use(conn, NULL);
-        sql_do(conn, SQL_DO_SAVEPOINT_ROLLBACK);
-        sql_do(conn, SQL_DO_SAVEPOINT_RELEASE);
+        if (work->begun)
+            sql_do(conn, SQL_DO_SAVEPOINT_ROLLBACK);
+        if (work->begun)
+            sql_do(conn, SQL_DO_SAVEPOINT_RELEASE);
     } else if (hf_db_alive(conn->db)) {
         (void)hf_db_rollback(conn->db, NULL);
     }
+    work->begun = false;
     work->failure = failure;
     conn->status = status;
     conn->err = err;
@@ -198,7 +202,7 @@ static hf_status attempt(server_work *work, hf_error *err)
     sql_conn *conn = work->conn;
     hf_rows *rows = &conn->rows;
     sql_use(conn, err);
-    work->types_busy = false;
+    work->types_busy = work->stale = false;
     forget_answers(&work->part);
     if (!hf_rows_reset(rows, work->part.count) || !hf_rows_want(rows, &work->part))
         return hf_fail_memory(err);
@@ -330,7 +334,7 @@ static void answer_rest(server_work *work, hf_status status, const hf_error *err
 
 static bool may_run_again(const server_work *work, hf_status status)
 {
-    if (status != HF_RETRY && status != HF_BUSY)
+    if ((status != HF_RETRY && status != HF_BUSY) || work->stale)
         return false;
     if (work->failure == HF_FAILURE_BUSY || work->failure == HF_FAILURE_DUPLICATE)
         return true;
@@ -438,7 +442,7 @@ hf_status server_new(const server_kind *kind, const char *names, server_store **
     hf_store_init(&store->base, kind->ops);
     store->kind = kind;
     snprintf(store->names, sizeof store->names, "%s", names);
-    store->skip = "";
+    store->skip = store->now = "";
     store->patience_us = HF_DB_BUSY_US;
     *out = store;
     return HF_OK;

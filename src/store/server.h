@@ -31,6 +31,7 @@ struct server_store {
     hf_pool *writers, *readers; /* unused when wrapped */
     sql_conn *own;              /* the application's own connection, when wrapped */
     const char *skip;           /* SKIP LOCKED, where the server has it */
+    const char *now;            /* what makes a statement of MariaDB wait for nobody */
     bool pooler;                /* a pooler in transaction mode stands between */
     int64_t patience_us;        /* how long an op may be tried before it is busy */
     int64_t lock_us;            /* how long row locks are waited for; 0: no bound but the server's */
@@ -51,6 +52,8 @@ struct server_work {
     bool split;            /* one run at a time */
     bool naming;           /* only the names of a session's resources are wanted */
     bool types_busy;       /* the policies are just being changed */
+    bool begun;            /* a transaction or savepoint of ours is open */
+    bool stale;            /* the application's snapshot is older than an anchor */
     bool committed;        /* part of the batch is */
     size_t next;           /* with split: the run whose turn it is begins here */
     int64_t until_us;      /* on the clock of boot_us */

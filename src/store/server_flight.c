@@ -75,7 +75,8 @@ static void read_anchor(server_work *work, hf_stmt *stmt, int at)
     row->ended_fence = hf_stmt_column_int(stmt, at + 6);
     row->ended_request = sql_keep(work->conn, &work->conn->rows, stmt, at + 7);
     row->ended_us = hf_stmt_column_int(stmt, at + 8);
-    if (looked && row->rev != seen && work->conn->status == HF_OK)
+    work->stale |= looked && row->rev != seen;
+    if (work->stale && work->conn->status == HF_OK)
         work->conn->status =
             hf_fail(work->conn->err, HF_RETRY,
                     "The transaction began before the last change of %.*s/%.*s; roll it back "
@@ -306,6 +307,8 @@ void server_queue(server_work *work, int which, const hf_list *list)
 
 void server_queue_begin(server_work *work)
 {
+    if (work->begun)
+        return;
     if (work->nested) {
         server_queue(work, SQL_DO_SAVEPOINT, NULL);
         return;
@@ -322,6 +325,16 @@ void server_queue_end(server_work *work)
     server_queue(work, work->nested ? SQL_DO_SAVEPOINT_RELEASE : SQL_DO_COMMIT, NULL);
 }
 
+static void note_state(server_work *work, int which)
+{
+    if (work->conn->status != HF_OK)
+        return;
+    if (which == SQL_DO_BEGIN || which == SQL_DO_SAVEPOINT)
+        work->begun = true;
+    else if (which == SQL_DO_COMMIT || which == SQL_DO_SAVEPOINT_RELEASE)
+        work->begun = false;
+}
+
 void server_fly(server_work *work)
 {
     sql_conn *conn = work->conn;
@@ -333,6 +346,7 @@ void server_fly(server_work *work)
         while (sql_next(conn, stmt))
             if (read != NULL)
                 read(work, stmt, 0);
+        note_state(work, work->queued[i]);
     }
     work->queued_count = 0;
 }

@@ -162,6 +162,8 @@ static void learn_names(server_work *work)
     if (ids == NULL || ids->count == 0)
         return;
     work->naming = true;
+    if (work->nested)
+        server_queue_begin(work);
     server_queue(work, SQL_DO_SESSION_LOCKS, ids);
     server_fly(work);
     work->naming = false;

@@ -11,7 +11,7 @@ void sql_conn_init(sql_conn *conn, hf_db *db, const char *names, const char *con
 {
     conn->db = db;
     conn->names = names;
-    conn->skip = "";
+    conn->skip = conn->now = "";
     conn->sql = sql;
 }
 
@@ -35,15 +35,19 @@ void sql_out_of_memory(sql_conn *conn)
         conn->status = hf_fail_memory(conn->err);
 }
 
-char *sql_name(const char *sql, const char *names, const char *skip)
+char *sql_name(const char *sql, const char *names, const char *skip, const char *now)
 {
+    const struct {
+        const char *word, *with;
+    } words[] = {{"{ns}", names}, {"{skip}", skip}, {"{now}", now}, {"{", "{"}};
     hf_buffer out = {0};
     for (const char *at; (at = strchr(sql, '{')) != NULL;) {
-        size_t known = strncmp(at, "{ns}", 4) == 0 ? 4 : strncmp(at, "{skip}", 6) == 0 ? 6 : 0;
-        const char *with = known == 4 ? names : known == 6 ? skip : "{";
+        size_t i = 0;
+        while (strncmp(at, words[i].word, strlen(words[i].word)) != 0)
+            i++;
         hf_buffer_add(&out, sql, (size_t)(at - sql));
-        hf_buffer_add(&out, with, strlen(with));
-        sql = at + (known == 0 ? 1 : known);
+        hf_buffer_add(&out, words[i].with, strlen(words[i].with));
+        sql = at + strlen(words[i].word);
     }
     hf_buffer_add(&out, sql, strlen(sql));
     return hf_buffer_take(&out);
@@ -55,7 +59,7 @@ hf_stmt *sql_stmt(sql_conn *conn, int which)
         return NULL;
     if (conn->stmts[which] != NULL)
         return conn->stmts[which];
-    char *sql = sql_name(conn->sql[which], conn->names, conn->skip);
+    char *sql = sql_name(conn->sql[which], conn->names, conn->skip, conn->now);
     if (sql == NULL)
         sql_out_of_memory(conn);
     else

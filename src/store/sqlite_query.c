@@ -108,8 +108,7 @@ static void delete_by_session(sql_conn *conn, int which, const char *id)
     sql_run(conn, stmt);
 }
 
-static hf_status drop_sessions(void *context, int64_t before_us, size_t limit, size_t *dropped,
-                               hf_error *err)
+static hf_status drop_sessions(void *context, int64_t before_us, size_t limit, size_t *dropped, hf_error *err)
 {
     sql_conn *conn = &((sqlite_store *)context)->writer;
     (void)err;

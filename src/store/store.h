@@ -10,10 +10,11 @@
 
 /* What hf_store_install and its kin ask of a store. */
 typedef struct hf_install_order {
-    bool remove;      /* uninstall */
-    bool force;       /* ... also when locks live */
-    bool print;       /* only write the SQL to the sink; no connection is made */
-    const char *role; /* may use the tables afterwards, without rights to change their shape; NULL: nobody new */
+    bool remove; /* uninstall */
+    bool force;  /* ... also when locks live */
+    bool print;  /* only write the SQL to the sink; no connection is made */
+    const char
+        *role; /* may use the tables afterwards, without rights to change their shape; NULL: nobody new */
     void (*sink)(void *context, const char *text);
     void *context;
 } hf_install_order;

@@ -181,7 +181,7 @@ int main(int argc, char **argv)
         ON_SOME(ON_POSTGRES, the_search_path_and_other_names_do_not_matter),
         ON_SOME(ON_MARIADB | ON_MYSQL, with_autocommit_off_a_batch_joins_and_it_stays_off),
         ON_SOME(ON_MARIADB | ON_MYSQL, several_statements_at_once_stay_forbidden_or_allowed),
-        AT_LEVELS_OF(ON_MARIADB | ON_MYSQL, modes_and_character_sets_do_not_matter),
+        AT_LEVELS(ON_MARIADB | ON_MYSQL, LEVELS_ALL, modes_and_character_sets_do_not_matter),
         ON_ANY(the_time_zone_does_not_matter),
         AT_EVERY_LEVEL(a_lost_connection_is_told_and_nothing_was_granted),
         ON_ANY(a_connection_that_the_server_ends_is_told),

@@ -226,8 +226,10 @@ static const char *name_of(app_engine engine)
 static size_t choose(const shop_test *test, const place *at, app_engine engine, const char *part, turn *turns)
 {
     size_t count = 0;
-    for (app_level level = 0; level < (test->levels ? APP_LEVELS : 1) && (test->engines & engine); level++) {
+    for (app_level level = 0; level < APP_LEVELS && (test->engines & engine); level++) {
         turn *it = &turns[count];
+        if ((test->levels ? test->levels >> level : level == 0) % 2 == 0)
+            continue;
         *it = (turn){.test = test, .at = at, .level = level};
         snprintf(it->name, sizeof it->name, "%s: %s%s%s", name_of(engine), test->name,
                  test->levels ? ", " : "", test->levels ? app_level_name(level) : "");

@@ -28,24 +28,26 @@ typedef struct shop_test {
     const char *name;
     void (*body)(shop *s);
     unsigned engines; /* which it is about */
-    bool levels;      /* at every isolation level */
+    unsigned levels;  /* at which isolation levels, a bit each; 0: it is not about them */
 } shop_test;
+
+enum { LEVELS_ALL = 7, LEVELS_WITH_SNAPSHOT = 6, LEVELS_BELOW_SERIALIZABLE = 3 };
 
 #define ON_ANY(test)                                                                                         \
     {                                                                                                        \
-#test, test, ON_ALL, false                                                                           \
-    }
-#define AT_EVERY_LEVEL(test)                                                                                 \
-    {                                                                                                        \
-#test, test, ON_ALL, true                                                                            \
+#test, test, ON_ALL, 0                                                                               \
     }
 #define ON_SOME(engines_, test)                                                                              \
     {                                                                                                        \
-#test, test, (engines_), false                                                                       \
+#test, test, (engines_), 0                                                                           \
     }
-#define AT_LEVELS_OF(engines_, test)                                                                         \
+#define AT_EVERY_LEVEL(test)                                                                                 \
     {                                                                                                        \
-#test, test, (engines_), true                                                                        \
+#test, test, ON_ALL, LEVELS_ALL                                                                      \
+    }
+#define AT_LEVELS(engines_, levels_, test)                                                                   \
+    {                                                                                                        \
+#test, test, (engines_), (levels_)                                                                   \
     }
 
 /* Runs them; an argument chooses those whose name holds it. For main to return. */

@@ -511,7 +511,7 @@ int main(int argc, char **argv)
         AT_EVERY_LEVEL(refusals_leave_the_transaction_as_it_is),
         AT_EVERY_LEVEL(a_busy_anchor_leaves_the_transaction_as_it_is),
         AT_EVERY_LEVEL(a_batch_that_fails_in_the_database_undoes_itself_alone),
-        AT_LEVELS_OF(ON_POSTGRES, a_failed_transaction_is_refused_with_a_sentence),
+        AT_LEVELS(ON_POSTGRES, LEVELS_ALL, a_failed_transaction_is_refused_with_a_sentence),
         ON_ANY(a_transaction_that_only_reads_is_refused_and_goes_on),
         AT_EVERY_LEVEL(several_batches_join_one_transaction),
         AT_EVERY_LEVEL(a_batch_of_several_ops_and_runs_answers_each),

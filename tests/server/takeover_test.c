@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: MIT */
+/* Beat against take-over (D3): a session that looks dead may just have beaten. Whoever wants its lock locks it and looks again, with
+ * the time then; a beat is judged by the time after its row is locked. So there are never two holders, and no beat is acknowledged
+ * after its session has lost what it held. */
+#include "races/check.h"
+#include "server/shop.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define A(id_) BY(s->alice), ON("policy", id_)
+#define C(id_) BY(s->carol), ON("policy", id_)
+
+/* Reading the clock takes 400 ms from now on, so that the test can do something between a taker's look and its lock. */
+static void slow_the_clock(shop *s)
+{
+    bool pg = s->engine == ON_POSTGRES;
+    meddle(s, "INSERT INTO {meta} (name, value) VALUES ('fence_floor', '1')",
+           "DELETE FROM {meta} WHERE name = 'fence_floor'");
+    meddle(s, pg ? "ALTER TABLE {meta} RENAME TO meta_real" : "RENAME TABLE {meta} TO {meta_real}",
+           pg ? "ALTER TABLE {meta_real} RENAME TO meta" : "RENAME TABLE {meta_real} TO {meta}");
+    meddle(
+        s,
+        pg ? "CREATE VIEW {meta} AS SELECT name, value FROM {meta_real} WHERE CASE WHEN name = 'fence_floor' "
+             "THEN pg_sleep(0.4)::text = '' ELSE true END"
+           : "CREATE VIEW {meta} AS SELECT name, value FROM {meta_real} WHERE "
+             "IF(name = 'fence_floor', SLEEP(0.4) = 0, 1)",
+        "DROP VIEW IF EXISTS {meta}");
+}
+
+typedef struct taker {
+    shop *s;
+    pthread_t thread;
+    said got;
+} taker;
+
+static void *take_main(void *argument)
+{
+    taker *t = argument;
+    t->got = ASK(t->s->plain, ACQUIRE, BY(t->s->alice), ON("policy", "1"));
+    return NULL;
+}
+
+/* The beat came in time, and is committed just after the taker has read the row as it was before. (Not on MySQL 5.6, where what
+ * takes so long is cut short.) */
+static void a_beat_between_the_look_and_the_lock_is_seen(shop *s)
+{
+    taker t = {.s = s};
+    int64_t opened_us = now_us();
+    s->carol = newcomer(s->plain, "carol", 3 * SECOND);
+    must(HF_OK, s->plain, ACQUIRE, C("1"));
+    slow_the_clock(s);
+    rest_ms(1500);
+    app_begin(s->app, s->level);
+    said beaten = must(HF_OK, s->store, BEAT, BY(s->carol));
+    rest_ms((opened_us + 3100 * MILLISECOND - now_us()) / 1000); /* the bound of before is over */
+    expect_int(pthread_create(&t.thread, NULL, take_main, &t), 0);
+    rest_ms(150);
+    expect_true(app_commit(s->app));
+    expect_int(pthread_join(t.thread, NULL), 0);
+    expect_true(t.got.took_us > 350 * MILLISECOND);
+    expect_status(HF_LOCKED, t.got.status, t.got.message);
+    expect_text(t.got.lock.session, s->carol.id);
+    expect_int(t.got.lock.expires_us, beaten.session.expires_us);
+    must(HF_OK, s->plain, HOLDS, C("1"));
+}
+
+/* The beat is not committed yet: nobody can know. */
+static void while_a_beat_is_under_way_the_taker_is_busy(shop *s)
+{
+    s->carol = newcomer(s->plain, "carol", 400 * MILLISECOND);
+    must(HF_OK, s->plain, ACQUIRE, C("1"));
+    app_begin(s->app, s->level);
+    must(HF_OK, s->store, BEAT, BY(s->carol));
+    rest_ms(450);
+    said got = must(HF_BUSY, s->plain, ACQUIRE, A("1"));
+    expect_true(got.took_us < busy_max_us(s));
+    app_rollback(s->app); /* it never was */
+    must(HF_OK, s->plain, ACQUIRE, A("1"));
+    must(HF_EXPIRED, s->plain, BEAT, BY(s->carol));
+}
+
+/* Nor is a beat acknowledged while the take-over is under way, or after it. */
+static void a_beat_beside_a_take_over_is_refused(shop *s)
+{
+    s->carol = newcomer(s->plain, "carol", 200 * MILLISECOND);
+    must(HF_OK, s->plain, ACQUIRE, C("1"));
+    rest_ms(250);
+    app_begin(s->app, s->level);
+    must(HF_OK, s->store, ACQUIRE, A("1"));
+    said beside = ASK(s->plain, BEAT, BY(s->carol));
+    expect_true(beside.status == HF_BUSY || beside.status == HF_EXPIRED);
+    expect_true(app_commit(s->app));
+    must(HF_EXPIRED, s->plain, BEAT, BY(s->carol));
+    said who = must(HF_OK, s->plain, WHO, ON("policy", "1"));
+    expect_text(who.lock.session, s->alice.id);
+    expect_int(app_number(s->other, "SELECT count(*) FROM {lock} WHERE id = '1'"), 1);
+}
+
+/* The one who is stepped over may hold other things: they are dead as well, and anyone's. */
+static void what_else_the_dead_one_held_is_free_too(shop *s)
+{
+    s->carol = newcomer(s->plain, "carol", 200 * MILLISECOND);
+    must(HF_OK, s->plain, ACQUIRE, C("1"));
+    must(HF_OK, s->plain, ACQUIRE, C("2"));
+    rest_ms(250);
+    app_begin(s->app, s->level);
+    app_begin(s->other, s->level);
+    must(HF_OK, s->store, ACQUIRE, A("1"));
+    said beside =
+        ASK(s->others, ACQUIRE, BY(s->bob), ON("policy", "2")); /* the dead session is locked by alice's */
+    expect_true(beside.status == HF_OK || beside.status == HF_BUSY);
+    expect_true(app_commit(s->app));
+    app_rollback(s->other);
+    must(HF_OK, s->plain, ACQUIRE, BY(s->bob), ON("policy", "2"));
+}
+
+/* ---- many of them, around the moment of expiry ---- */
+
+enum { DUELLISTS = 6, ROOM = 60000 };
+
+typedef struct duel {
+    shop *s;
+    int mode; /* -1: by URL; else the level of each one's transactions */
+    atomic_uint sessions;
+    atomic_uint grants;
+    _Atomic int64_t until_us;
+} duel;
+
+typedef struct duellist {
+    duel *d;
+    uint32_t client;
+    unsigned seed;
+    app *app;
+    hf_store *store;
+    check_record *records;
+    size_t count;
+    size_t surprises;
+} duellist;
+
+static check_result result_of(duellist *x, const said *got)
+{
+    switch (got->status) {
+    case HF_OK:
+        return CHECK_OK;
+    case HF_LOCKED:
+        return CHECK_LOCKED;
+    case HF_EXPIRED:
+        return CHECK_EXPIRED;
+    case HF_NOT_HELD:
+        return CHECK_NOT_HELD;
+    case HF_BUSY:
+    case HF_RETRY:
+        return CHECK_NOTHING;
+    default:
+        if (x->surprises++ == 0)
+            fprintf(stderr, "a surprise: %s: %s\n", hf_status_wire(got->status), got->message);
+        return CHECK_NOTHING;
+    }
+}
+
+/* Does it, in a transaction of its own if that is how they fight, and writes it down. */
+static check_result act(duellist *x, uint32_t session, check_op kind, const hf_op *op)
+{
+    check_record *r = &x->records[x->count++];
+    *r = (check_record){.client = x->client, .session = session, .op = (uint8_t)kind, .invoke_us = now_us()};
+    if (x->app)
+        app_begin(x->app, (app_level)x->d->mode);
+    if (x->app && rand_r(&x->seed) % 2)
+        app_number(x->app, "SELECT count(*) FROM {app}"); /* takes its snapshot */
+    if (x->app)
+        rest_ms(rand_r(&x->seed) % 8);
+    said got = ask_op(x->store, op);
+    if (x->app)
+        rest_ms(rand_r(&x->seed) % 8);
+    if (x->app && got.status == HF_RETRY)
+        app_rollback(x->app);
+    else if (x->app && !app_commit(x->app))
+        got.status = HF_RETRY;
+    r->result = (uint8_t)result_of(x, &got);
+    r->return_us = now_us();
+    r->fence = got.lock.fence;
+    r->mode = (uint8_t)got.lock.mode;
+    r->idle_us = op->kind == HF_OP_BEAT || op->kind == HF_OP_SESSION_OPEN ? op->idle_us : 0;
+    return r->result;
+}
+
+static hf_credentials duellist_drawn(const duellist *x, uint32_t session)
+{
+    hf_credentials out;
+    char id[HF_SESSION_ID_SIZE], key[33];
+    snprintf(id, sizeof id, "d%07x%024x", x->client, session);
+    snprintf(key, sizeof key, "%032x", session);
+    if (hf_credentials_set(&out, id, key, NULL) != HF_OK)
+        abort();
+    return out;
+}
+
+/* Beats as near to its bound as it dares, now and then too late; whenever it has lost what it held it says so. */
+static void defend(duellist *x, uint32_t session, const hf_credentials *me, int64_t idle_us, int64_t bound_us)
+{
+    hf_op beat = {.kind = HF_OP_BEAT, .session = me, .idle_us = idle_us};
+    for (int i = 0; i < 4 && now_us() < x->d->until_us; i++) {
+        int64_t at_us = bound_us - 12 * MILLISECOND + (int64_t)(rand_r(&x->seed) % 16) * MILLISECOND;
+        int64_t wait_us = at_us - now_us();
+        if (wait_us > 0)
+            rest_ms(wait_us / 1000);
+        int64_t sent_us = now_us();
+        check_result result = act(x, session, CHECK_BEAT, &beat);
+        if (result == CHECK_OK)
+            bound_us = sent_us + idle_us;
+        else if (result == CHECK_EXPIRED)
+            return;
+    }
+}
+
+static void *duel_main(void *argument)
+{
+    duellist *x = argument;
+    while (now_us() < x->d->until_us && x->count + 64 < ROOM) {
+        uint32_t session = atomic_fetch_add(&x->d->sessions, 1);
+        hf_credentials me = duellist_drawn(x, session);
+        int64_t idle_us = (60 + (int64_t)(rand_r(&x->seed) % 60)) * MILLISECOND, opened_us = now_us();
+        hf_op open = {.kind = HF_OP_SESSION_OPEN, BY(me), .user = "duellist", .idle_us = idle_us};
+        hf_op take = {.kind = HF_OP_ACQUIRE, BY(me), ON("policy", "prize")};
+        if (act(x, session, CHECK_OPEN, &open) != CHECK_OK)
+            continue;
+        check_result result = CHECK_NOTHING;
+        for (int i = 0; i < 20 && result != CHECK_OK && result != CHECK_EXPIRED; i++) {
+            result = act(x, session, CHECK_ACQUIRE, &take);
+            if (result == CHECK_LOCKED)
+                rest_ms(rand_r(&x->seed) % 6);
+        }
+        atomic_fetch_add(&x->d->grants, result == CHECK_OK);
+        if (result == CHECK_OK)
+            defend(x, session, &me, idle_us, opened_us + idle_us);
+    }
+    return NULL;
+}
+
+static void duellist_init(duellist *x, duel *d, uint32_t number)
+{
+    hf_error err = {0};
+    *x = (duellist){.d = d, .client = number, .seed = (unsigned)now_us() + number};
+    x->records = calloc(ROOM, sizeof *x->records);
+    expect_true(x->records != NULL);
+    if (d->mode < 0) {
+        expect(HF_OK, hf_store_open(d->s->url, &x->store, &err), err);
+        return;
+    }
+    x->app = app_connect(d->s->url);
+    x->store = app_wrapped(x->app);
+}
+
+static void duellist_done(duellist *x)
+{
+    if (x->app)
+        app_close(x->app);
+    else
+        hf_store_close(x->store);
+    free(x->records);
+}
+
+static void judge(duellist *all, const char *how)
+{
+    static check_record records[DUELLISTS * ROOM];
+    check_report report;
+    size_t count = 0, surprises = 0;
+    for (int i = 0; i < DUELLISTS; i++) {
+        memcpy(records + count, all[i].records, all[i].count * sizeof *records);
+        count += all[i].count;
+        surprises += all[i].surprises;
+    }
+    check_history(records, count, 2 * MILLISECOND, &report);
+    printf("# %s\n", how);
+    check_print(&report, stdout);
+    expect_int(report.faults, 0);
+    expect_int(surprises, 0);
+    expect_true(report.take_overs >= 5);
+}
+
+static void fight(shop *s, int mode)
+{
+    static duellist all[DUELLISTS];
+    pthread_t threads[DUELLISTS];
+    const char *value = getenv("HF_TEST_LONG");
+    bool is_long = value && *value && strcmp(value, "0") != 0;
+    duel d = {.s = s, .mode = mode, .until_us = now_us() + (is_long ? 20 : 3) * SECOND};
+    int64_t until_max_us = d.until_us + 20 * SECOND;
+    for (uint32_t i = 0; i < DUELLISTS; i++)
+        duellist_init(&all[i], &d, i);
+    for (int i = 0; i < DUELLISTS; i++)
+        expect_int(pthread_create(&threads[i], NULL, duel_main, &all[i]), 0);
+    while (now_us() < d.until_us - 100 * MILLISECOND || (d.grants < 8 && now_us() < until_max_us)) {
+        rest_ms(20);
+        if (now_us() > d.until_us - 100 * MILLISECOND && d.grants < 8) /* too little has happened */
+            d.until_us += SECOND;
+    }
+    for (int i = 0; i < DUELLISTS; i++)
+        expect_int(pthread_join(threads[i], NULL), 0);
+    judge(all, mode < 0 ? "by URL" : app_level_name((app_level)mode));
+    for (int i = 0; i < DUELLISTS; i++)
+        duellist_done(&all[i]);
+}
+
+static void beats_around_the_bound_by_url(shop *s)
+{
+    fight(s, -1);
+}
+
+static void beats_around_the_bound_in_transactions(shop *s)
+{
+    fight(s, (int)s->level);
+}
+
+int main(int argc, char **argv)
+{
+    static const shop_test tests[] = {
+        ON_SOME(ON_POSTGRES | ON_MARIADB, a_beat_between_the_look_and_the_lock_is_seen),
+        AT_EVERY_LEVEL(while_a_beat_is_under_way_the_taker_is_busy),
+        AT_EVERY_LEVEL(a_beat_beside_a_take_over_is_refused),
+        AT_EVERY_LEVEL(what_else_the_dead_one_held_is_free_too),
+        ON_ANY(beats_around_the_bound_by_url),
+        AT_EVERY_LEVEL(beats_around_the_bound_in_transactions),
+    };
+    return SHOP_MAIN("take-over", tests, argc, argv);
+}
