@@ -120,6 +120,24 @@ static bool name_sqlite(const char *url, char out[CLI_URL_SIZE])
            snprintf(out, CLI_URL_SIZE, "%s%s%s", scheme, whole, query != NULL ? query : "") < CLI_URL_SIZE;
 }
 
+/* Takes password=... out of what stands after the '?'. */
+static void drop_password(char *url)
+{
+    static const char name[] = "password=";
+    char *at = strchr(url, '?');
+    while (at != NULL) {
+        char *end = strchr(at + 1, '&');
+        if (strncmp(at + 1, name, sizeof name - 1) != 0) {
+            at = end;
+        } else if (end == NULL) {
+            *at = '\0';
+            at = NULL;
+        } else { /* the parameter after it takes its place, and its sign */
+            memmove(at + 1, end + 1, strlen(end));
+        }
+    }
+}
+
 void cli_store_name(const char *url, char out[CLI_URL_SIZE])
 {
     static const char trace[] = "trace+"; /* the same store, only told of more */
@@ -127,11 +145,15 @@ void cli_store_name(const char *url, char out[CLI_URL_SIZE])
         url += sizeof trace - 1;
     if (name_sqlite(url, out))
         return;
-    const char *user = strstr(url, "://");
-    const char *at = user != NULL ? strchr(user + 3, '@') : NULL;
-    const char *colon = at != NULL ? memchr(user + 3, ':', (size_t)(at - user - 3)) : NULL;
-    if (colon == NULL)
-        snprintf(out, CLI_URL_SIZE, "%s", url);
-    else
-        snprintf(out, CLI_URL_SIZE, "%.*s%s", (int)(colon - url), url, at);
+    const char *host = strstr(url, "://"), *colon = NULL, *at = NULL;
+    host = host == NULL ? url + strlen(url) : host + 3;
+    for (const char *c = host; *c != '\0' && *c != '/' && *c != '?'; c++) {
+        if (*c == '@')
+            at = c;
+        else if (*c == ':' && colon == NULL)
+            colon = c;
+    }
+    bool secret = at != NULL && colon != NULL && colon < at;
+    snprintf(out, CLI_URL_SIZE, "%.*s%s", secret ? (int)(colon - url) : 0, url, secret ? at : url);
+    drop_password(out);
 }
