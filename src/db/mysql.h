@@ -14,7 +14,8 @@ struct st_mysql; /* MYSQL of libmariadb */
  * password is the URL's, else the options', else MYSQL_PWD's. No option files are read.
  *
  * hf_db_patience works here on every server: what is not answered in that time is ended by KILL QUERY, on a connection of its own, and
- * is HF_BUSY; the transaction stays. Not what has a COMMIT or ROLLBACK in it. hf_db_cancel does the same at once. MySQL 5.6 looks at
+ * is HF_BUSY; the transaction stays. Not what has a COMMIT or ROLLBACK in it. hf_db_cancel does the same at once, but once only, and
+ * MariaDB forgets what comes before it has begun with the statement: who must be sure asks again. MySQL 5.6 looks at
  * who waits for a lock, and was killed, a second after the wait began, or when the next one begins: it takes that long there (without
  * patience it is two seconds at least, whatever innodb_lock_wait_timeout says).
  *

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/* Servers and connections are killed under their clients, again and again: nothing that was acknowledged is lost, nothing is granted
+ * twice, what was unsure can be settled, and the open stores heal by themselves. The argument names the server. */
+#include "faults/server_crew.h"
+#include "faults/server_target.h"
+#include "faults/setting.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <support/check.h>
+
+static target *server;
+static const char *server_name;
+
+static int start(void **state)
+{
+    (void)state;
+    server = target_start(server_name);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    target_stop(server);
+    return 0;
+}
+
+/* ---- faults ---- */
+
+typedef void fault(app *admin, unsigned number);
+
+static void look_into(app *admin)
+{
+    const char *problem = target_inspect(admin);
+    if (problem)
+        check_failed(__FILE__, __LINE__, "%s", problem);
+}
+
+static void kill_instance(instance *it, unsigned number)
+{
+    static const instance_end ways[] = {INSTANCE_KILL, INSTANCE_IMMEDIATE, INSTANCE_FAST};
+    instance_down(it, ways[number % 3]);
+    sleep_ms((unsigned)rand() % 50);
+    instance_up(it);
+}
+
+static void kill_server(app *admin, unsigned number)
+{
+    (void)admin;
+    kill_instance(server->instance, number);
+}
+
+static void kill_server_behind(app *admin, unsigned number)
+{
+    (void)admin;
+    kill_instance(instance_behind(server->instance), number);
+}
+
+static void kill_connection(app *admin, unsigned number)
+{
+    (void)number;
+    sleep_ms((unsigned)rand() % 20);
+    target_kill_connection(server, admin);
+    sleep_ms(10);
+}
+
+/* Works, strikes, looks; so often. `quiet`: the admin's connection dies with the server. */
+static void suffer(const crew_options *options, fault *strike, bool quiet, size_t times, size_t work)
+{
+    char url[HF_URL_MAX];
+    crew_post sum;
+    target_install(server, false, url);
+    crew c = crew_start(url, options);
+    app *admin = target_admin(server, url);
+    crew_work(&c, work);
+    for (unsigned i = 0; i < times; i++) {
+        sleep_ms((unsigned)rand() % 30);
+        crew_fault(&c);
+        if (quiet)
+            app_close(admin);
+        strike(admin, i);
+        if (quiet)
+            admin = target_admin(server, url);
+        crew_calm(&c);
+        look_into(admin);
+        crew_work(&c, work);
+    }
+    crew_end(&c, &sum);
+    look_into(admin);
+    app_close(admin);
+    expect_true(sum.done > times * work);
+    if (quiet)
+        expect_true(sum.unavailable + sum.unsure > 0); /* it was felt */
+}
+
+static bool loses_beats(void)
+{
+    return server->postgres; /* there a batch of beats is not synced */
+}
+
+static void with_ledgers(fault *strike, bool quiet, size_t times)
+{
+    crew_options options = {.kind = CREW_PROCESSES,
+                            .count = 4,
+                            .loses_beats = loses_beats(),
+                            .slow_to_heal = server->kind == INSTANCE_PGBOUNCER};
+    suffer(&options, strike, quiet, times, 40);
+}
+
+static void with_batches(fault *strike, bool quiet, size_t times)
+{
+    crew_options options = {
+        .kind = CREW_THREADS, .count = 4, .slow_to_heal = server->kind == INSTANCE_PGBOUNCER};
+    suffer(&options, strike, quiet, times, 256);
+}
+
+/* ---- tests ---- */
+
+static void nothing_acknowledged_is_lost_when_the_server_is_killed(void **state)
+{
+    (void)state;
+    with_ledgers(kill_server, true, setting_amount("HF_TEST_SERVER_KILLS", 3, 50));
+}
+
+static void nor_when_single_connections_are_killed(void **state)
+{
+    (void)state;
+    with_ledgers(kill_connection, false, setting_amount("HF_TEST_CONNECTION_KILLS", 10, 50));
+}
+
+static void nor_when_the_server_is_killed_in_the_middle_of_batches_of_256(void **state)
+{
+    (void)state;
+    with_batches(kill_server, true, setting_amount("HF_TEST_SERVER_KILLS", 2, 50));
+}
+
+static void nor_when_single_connections_are_killed_in_the_middle_of_them(void **state)
+{
+    (void)state;
+    with_batches(kill_connection, false, setting_amount("HF_TEST_CONNECTION_KILLS", 10, 50));
+}
+
+static void nothing_is_lost_when_the_server_behind_a_pooler_is_killed(void **state)
+{
+    (void)state;
+    with_ledgers(kill_server_behind, true, setting_amount("HF_TEST_SERVER_KILLS", 2, 50));
+}
+
+int main(int argc, char **argv)
+{
+    signal(SIGPIPE, SIG_IGN);
+    server_name = argc > 1 ? argv[1] : NULL;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_acknowledged_is_lost_when_the_server_is_killed),
+        cmocka_unit_test(nor_when_single_connections_are_killed),
+        cmocka_unit_test(nor_when_the_server_is_killed_in_the_middle_of_batches_of_256),
+        cmocka_unit_test(nor_when_single_connections_are_killed_in_the_middle_of_them),
+    };
+    const struct CMUnitTest behind[] = {
+        cmocka_unit_test(nothing_is_lost_when_the_server_behind_a_pooler_is_killed),
+    };
+    char name[64];
+    snprintf(name, sizeof name, "kills of %s", server_name ? server_name : "?");
+    int failed = cmocka_run_group_tests_name(name, tests, start, stop);
+    if (server_name && strcmp(server_name, "pgbouncer") == 0)
+        failed += cmocka_run_group_tests_name("kills behind pgbouncer", behind, start, stop);
+    return failed;
+}
