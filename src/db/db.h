@@ -46,6 +46,7 @@ typedef struct hf_db_options {
      * begins a transaction sets them for it. */
     const char *settings;
     const char *password; /* taken from password_file; NULL: the usual places */
+    const char *nudge; /* MySQL without SKIP LOCKED: a statement that locks one row nobody else locks; NULL: none */
 } hf_db_options;
 
 /* Connects by URL. The parameters that are holdfast's own have been taken out (db/url.h). The sentence of a failure names user,

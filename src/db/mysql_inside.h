@@ -25,6 +25,7 @@ typedef struct my_target {
     unsigned port;                                                                  /* 0: the usual */
     bool tls, tls_verify;
     unsigned connect_s, timeout_s;
+    char *nudge;    /* the option; NULL: none */
     char path[512]; /* "the database NAME on HOST" */
 } my_target;
 
@@ -155,6 +156,19 @@ bool my_is_quiet(MYSQL *conn);
 
 /* Nothing of the parent's watching is a forked child's. */
 void my_watch_forked(void);
+
+/* ---- mysql_nudge.c: having a KILL noticed ---- */
+
+/* One of the two connections it takes. */
+typedef struct my_nudger {
+    MYSQL *conn; /* NULL: none yet */
+    bool asked;  /* an answer is to be read */
+} my_nudger;
+
+/* Makes the server look after whoever was killed while waiting for a lock; for a target with `nudge`, on that server or not at all. May
+ * miss. Opens what connections it needs, which are kept; no step of that takes longer than `most_s` seconds. */
+void my_nudge(my_nudger pair[2], const my_target *target, const char *server, unsigned most_s);
+void my_nudge_end(my_nudger pair[2]);
 
 /* ---- mysql_flight.c: sending and reading ---- */
 

@@ -176,6 +176,8 @@ static hf_status fill_in(my_target *target, const hf_db_options *options, hf_err
         target->connect_s = target->timeout_s;
     if (target->password == NULL && password != NULL && (target->password = copy_of(password)) == NULL)
         return hf_fail_memory(err);
+    if (options != NULL && options->nudge != NULL && (target->nudge = copy_of(options->nudge)) == NULL)
+        return hf_fail_memory(err);
     if (target->socket != NULL)
         snprintf(target->path, sizeof target->path, "the database %s at %s", target->database,
                  target->socket);
@@ -225,7 +227,7 @@ void my_target_drop(my_target *target)
         return;
     hf_url_wipe(target->password);
     char *const texts[] = {target->user,   target->host,     target->database, target->socket,
-                           target->ssl_ca, target->ssl_cert, target->ssl_key};
+                           target->ssl_ca, target->ssl_cert, target->ssl_key,  target->nudge};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         hf_free(texts[i]);
     hf_free(target);
@@ -241,7 +243,8 @@ bool my_target_same(const my_target *a, const my_target *b)
     return a == b || (same(a->user, b->user) && same(a->password, b->password) && same(a->host, b->host) &&
                       same(a->database, b->database) && same(a->socket, b->socket) && a->port == b->port &&
                       same(a->ssl_ca, b->ssl_ca) && same(a->ssl_cert, b->ssl_cert) &&
-                      same(a->ssl_key, b->ssl_key) && a->tls == b->tls && a->tls_verify == b->tls_verify);
+                      same(a->ssl_key, b->ssl_key) && a->tls == b->tls && a->tls_verify == b->tls_verify &&
+                      same(a->nudge, b->nudge));
 }
 
 /* ---- connecting ---- */

@@ -6,7 +6,9 @@
  *     killed again: a server that has not begun with it forgets the KILL.
  * W2  Who flies does not go on before that (my_landed waits). So a KILL meets its flight, or a connection that sends nothing but what
  *     my_landed's caller sends to absorb it; never the next flight. If the answer never came the connection is given up.
- * W3  A flight with a COMMIT or ROLLBACK in it is not killed. */
+ * W3  A flight with a COMMIT or ROLLBACK in it is not killed.
+ * W4  Where a server is slow to notice a KILL it is nudged (mysql_nudge.c) after each one, also after one that is sent again: the first
+ *     nudge may have come before the wait. Nobody waits for a nudge. */
 #include "db/mysql_inside.h"
 
 #include <poll.h>
@@ -20,11 +22,13 @@
 /* A KILL that takes longer helps nobody, and who flies waits for it. */
 enum { KILL_S = 2 };
 
-/* A connection for KILLs. */
+/* A connection for KILLs, and what it takes to have them noticed. */
 typedef struct killer {
     MYSQL *conn; /* NULL: none yet */
     my_target *target;
     char server[MY_SERVER_SIZE];
+    bool owes; /* a nudge, after a KILL */
+    my_nudger nudgers[2];
 } killer;
 
 struct my_watcher {
@@ -92,6 +96,7 @@ static void unlist(my_db *db)
 static void killer_close(killer *it)
 {
     my_shut(it->conn);
+    my_nudge_end(it->nudgers);
     my_target_drop(it->target);
     *it = (killer){.conn = NULL};
 }
@@ -122,11 +127,19 @@ static my_fate send_kill(killer *it, const my_db *db)
     my_hush_begin(it->conn, &hush);
     bool failed = mysql_real_query(it->conn, text, (unsigned long)size) != 0;
     my_hush_end(&hush);
-    if (!failed || !my_is_lost(it->conn))
+    if (!failed || !my_is_lost(it->conn)) {
+        it->owes = it->target->nudge != NULL;
         return MY_KILLED;
+    }
     my_fate fate = my_is_unsent(it->conn) ? MY_UNHARMED : MY_DOUBTFUL;
     killer_close(it);
     return fate;
+}
+
+static void nudge(killer *it)
+{
+    it->owes = false;
+    my_nudge(it->nudgers, it->target, it->server, KILL_S);
 }
 
 /* With the mutex; the flight was MY_KILLING. */
@@ -157,10 +170,12 @@ void my_cancel(hf_db *base)
     if (!flies)
         return;
     my_fate fate = send_kill(&fresh, db);
-    killer_close(&fresh);
     pthread_mutex_lock(&all.mutex);
     note_kill(db, fate, had_bound);
     pthread_mutex_unlock(&all.mutex);
+    if (fresh.owes)
+        nudge(&fresh);
+    killer_close(&fresh);
 }
 
 /* ---- the thread ---- */
@@ -188,6 +203,12 @@ static void sleep_for(my_watcher *watcher, int64_t us)
     pthread_cond_timedwait(&watcher->wakes, &all.mutex, &until);
 }
 
+/* One nudge serves all who were killed before it. */
+static bool owes_nudge(const killer *it, const my_db *late)
+{
+    return it->owes && (late == NULL || !my_target_same(late->target, it->target));
+}
+
 static void *watch(void *context)
 {
     my_watcher *watcher = context;
@@ -197,9 +218,14 @@ static void *watch(void *context)
     while (!watcher->ends) {
         int64_t now_us = hf_seam.boot_us();
         my_db *late = find_late(watcher, now_us, &next_us);
+        bool nudges = owes_nudge(&watcher->killer, late);
         watcher->wakes_us =
-            late != NULL ? INT64_MIN : next_us; /* nobody needs to wake it while it is at work */
-        if (late != NULL) {
+            late != NULL || nudges ? INT64_MIN : next_us; /* nobody needs to wake it while it is at work */
+        if (nudges) {
+            pthread_mutex_unlock(&all.mutex);
+            nudge(&watcher->killer);
+            pthread_mutex_lock(&all.mutex);
+        } else if (late != NULL) {
             unlist(late);
             late->watch.state = MY_KILLING;
             pthread_mutex_unlock(&all.mutex);

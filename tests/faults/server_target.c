@@ -181,8 +181,9 @@ static const struct {
      "SELECT type, resource_id, fence FROM {event} WHERE kind IN ('acquired', 'upgraded', 'handed_over')"
      " GROUP BY type, resource_id, fence HAVING count(*) > 1"},
     {"a lock of whose grant no event tells",
-     "SELECT l.type, l.id, l.fence FROM {lock} l LEFT JOIN {event} e ON e.type = l.type"
-     " AND e.resource_id = l.id AND e.fence = l.fence WHERE e.id IS NULL"},
+     "SELECT l.type, l.id, l.fence FROM {lock} l LEFT JOIN (SELECT type, resource_id, max(fence) AS fence"
+     " FROM {event} GROUP BY type, resource_id) e ON e.type = l.type AND e.resource_id = l.id"
+     " WHERE e.fence IS NULL OR e.fence < l.fence"},
     {"a session that was opened twice by one request",
      "SELECT request FROM {session} WHERE request IS NOT NULL GROUP BY request HAVING count(*) > 1"},
 };

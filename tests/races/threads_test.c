@@ -14,6 +14,7 @@
 #define LOG_ROOM 200000
 
 static race_board board;
+static const race_bounds bounds = RACE_BOUNDS;
 
 static void *worker_main(void *worker)
 {
@@ -60,7 +61,7 @@ static void race_on(const place *at)
         workers[i].common_number = number;
         expect_int(pthread_create(&threads[i], NULL, worker_main, &workers[i]), 0);
     }
-    while (!race_is_over(&board, logs, THREADS)) {
+    while (!race_is_over(&board, logs, THREADS, &bounds)) {
         usleep(20000);
         race_weather_note(&weather);
     }
@@ -68,7 +69,7 @@ static void race_on(const place *at)
         expect_int(pthread_join(threads[i], NULL), 0);
     hf_session_free(common);
     printf("# %s, %d threads, %d seconds\n", at->name, THREADS, seconds);
-    race_judge(manager, logs, THREADS + 1, &weather);
+    race_judge(manager, logs, THREADS + 1, &weather, &bounds);
     for (uint32_t i = 0; i <= THREADS; i++)
         free(logs[i]);
     hf_manager_close(manager);

@@ -13,6 +13,21 @@ typedef struct race_weather {
     int64_t slowest_us;
 } race_weather;
 
+/* How much has to happen for a race to mean something, and how many of a hundred calls may have been busy (but for a machine that
+ * stood still). */
+typedef struct race_bounds {
+    size_t calls;
+    size_t deaths;
+    size_t grants;
+    size_t take_overs;
+    size_t busy_percent;
+} race_bounds;
+
+#define RACE_BOUNDS                                                                                          \
+    {                                                                                                        \
+        .calls = 3000, .deaths = 50, .grants = 100, .take_overs = 5, .busy_percent = 1                       \
+    }
+
 void race_weather_begin(race_weather *weather, int64_t offset_us);
 void race_weather_note(race_weather *weather);
 
@@ -20,7 +35,7 @@ void race_weather_note(race_weather *weather);
 void race_begin(race_board *board, race_weather *weather, int seconds);
 
 /* Whether it is over; to be asked often. On a machine so slow that little has happened it goes on, for up to 40 s. */
-bool race_is_over(race_board *board, race_log *const *logs, size_t count);
+bool race_is_over(race_board *board, race_log *const *logs, size_t count, const race_bounds *bounds);
 
 /* Seconds a race runs: HF_TEST_SECONDS, else `seconds`, half of it with a sanitizer. */
 int race_seconds(int seconds, int seconds_long);
@@ -30,6 +45,7 @@ bool race_is_long(void);
 
 /* Judges and prints. Fails the running test when anything is wrong, or when too little happened for it to mean
  * something. */
-void race_judge(hf_manager *manager, race_log *const *logs, size_t count, const race_weather *weather);
+void race_judge(hf_manager *manager, race_log *const *logs, size_t count, const race_weather *weather,
+                const race_bounds *bounds);
 
 #endif

@@ -88,6 +88,25 @@ static void surprise(race_worker *w, const char *format, ...)
     va_end(args);
 }
 
+/* ---- transactions of its own ---- */
+
+static void enter(race_worker *w)
+{
+    if (w->turns)
+        w->turns->enter(w->turns->context, &w->seed);
+}
+
+static hf_status leave(race_worker *w, hf_status status)
+{
+    if (!w->turns)
+        return status;
+    status = w->turns->leave(w->turns->context, &w->seed, status);
+    w->log->retries += status == HF_RETRY;
+    return status;
+}
+
+#define IN_TURN(worker, call) (enter(worker), leave((worker), (call)))
+
 /* ---- writing it down ---- */
 
 static check_record *begin(race_worker *w, uint32_t session, check_op op, uint32_t resource)
@@ -121,6 +140,10 @@ static check_result result_of(race_worker *w, const check_record *r, hf_status s
     case HF_BUSY:
         w->log->busy++;
         return CHECK_NOTHING;
+    case HF_RETRY:
+        if (w->turns)
+            return CHECK_NOTHING;
+        /* fall through */
     default:
         surprise(w, "%s: %s: %s", check_op_name(r->op), hf_status_wire(status), err->message);
         return CHECK_NOTHING;
@@ -199,11 +222,13 @@ static hf_session *open_replacing(race_worker *w, int64_t idle_us, slot *old, ui
     check_record *gone = old ? begin(w, old->number, CHECK_CLOSE, 0) : NULL;
     check_record *r = begin(w, *number, CHECK_OPEN, 0);
     r->idle_us = idle_us;
-    hf_status status = hf_session_open(w->manager, &options, &session, &err);
+    hf_status status = IN_TURN(w, hf_session_open(w->manager, &options, &session, &err));
     if (gone)
         end(w, gone, status, &err);
-    if (end(w, r, status, &err) != CHECK_OK)
+    if (end(w, r, status, &err) != CHECK_OK) {
+        hf_session_free(session);
         return NULL;
+    }
     hf_session_info info;
     hf_session_describe(session, &info);
     r->expires_us = info.expires_us - w->board->offset_us;
@@ -237,7 +262,7 @@ static void do_beat(turn *t)
     hf_error err = {0};
     check_record *r = begin(w, t->slot->number, CHECK_BEAT, 0);
     r->idle_us = t->slot->idle_us;
-    hf_status status = hf_session_beat(t->slot->session, &out, &err);
+    hf_status status = IN_TURN(w, hf_session_beat(t->slot->session, &out, &err));
     check_result result = end(w, r, status, &err);
     if (result == CHECK_OK) {
         const hf_answer *answer = hf_result_answer(out);
@@ -261,7 +286,7 @@ static void acquire(turn *t, hf_mode mode)
     if (pick(w, 5) == 0)
         r->ttl_us = options.ttl_us = 20 * MS + pick(w, 400 * MS);
     check_result result =
-        end(w, r, hf_session_acquire(t->slot->session, &resource, &options, &lock, &err), &err);
+        end(w, r, IN_TURN(w, hf_session_acquire(t->slot->session, &resource, &options, &lock, &err)), &err);
     if (result == CHECK_OK) {
         told(w, r, &lock);
         if (t->slot->fence[t->resource] != lock.fence)
@@ -323,7 +348,8 @@ static void do_acquire_all(turn *t)
         records[i] = begin(w, t->slot->number, CHECK_ACQUIRE, number);
         records[i]->asked = (uint8_t)options.mode;
     }
-    hf_status status = hf_session_acquire_all(t->slot->session, resources, COUNT, &options, &out, &err);
+    hf_status status =
+        IN_TURN(w, hf_session_acquire_all(t->slot->session, resources, COUNT, &options, &out, &err));
     check_result result = CHECK_NOTHING;
     for (uint32_t i = 0; i < COUNT; i++) {
         char name[HF_RESOURCE_SIZE];
@@ -350,7 +376,7 @@ static void do_release(turn *t)
     check_record *r = begin(w, t->slot->number, CHECK_RELEASE, t->resource);
     r->only_fence = some_fence(t);
     check_result result =
-        end(w, r, hf_session_release(t->slot->session, &resource, r->only_fence, &err), &err);
+        end(w, r, IN_TURN(w, hf_session_release(t->slot->session, &resource, r->only_fence, &err)), &err);
     bool current = r->only_fence == 0 || r->only_fence == t->slot->fence[t->resource];
     if (result == CHECK_OK || (result == CHECK_NOT_HELD && current))
         t->slot->fence[t->resource] = 0;
@@ -361,7 +387,8 @@ static void do_release_all(turn *t)
 {
     hf_error err = {0};
     check_record *r = begin(t->worker, t->slot->number, CHECK_RELEASE_ALL, 0);
-    check_result result = end(t->worker, r, hf_session_release_all(t->slot->session, NULL, &err), &err);
+    check_result result =
+        end(t->worker, r, IN_TURN(t->worker, hf_session_release_all(t->slot->session, NULL, &err)), &err);
     if (result == CHECK_OK)
         memset(t->slot->fence, 0, sizeof t->slot->fence);
     died(t, result);
@@ -375,7 +402,8 @@ static void do_downgrade(turn *t)
     hf_resource resource = race_resource(t->resource);
     check_record *r = begin(t->worker, t->slot->number, CHECK_DOWNGRADE, t->resource);
     check_result result =
-        end(t->worker, r, hf_session_downgrade(t->slot->session, &resource, &lock, &err), &err);
+        end(t->worker, r, IN_TURN(t->worker, hf_session_downgrade(t->slot->session, &resource, &lock, &err)),
+            &err);
     if (result == CHECK_OK)
         told(t->worker, r, &lock);
     died(t, result);
@@ -390,8 +418,8 @@ static void do_renew(turn *t)
     hf_resource resource = race_resource(t->resource);
     check_record *r = begin(w, t->slot->number, CHECK_RENEW, t->resource);
     r->ttl_us = pick(w, 2) ? 20 * MS + pick(w, 400 * MS) : 0;
-    check_result result =
-        end(w, r, hf_session_renew(t->slot->session, &resource, r->ttl_us, NULL, &lock, &err), &err);
+    check_result result = end(
+        w, r, IN_TURN(w, hf_session_renew(t->slot->session, &resource, r->ttl_us, NULL, &lock, &err)), &err);
     if (result == CHECK_OK)
         told(w, r, &lock);
     died(t, result);
@@ -406,8 +434,8 @@ static void do_holds(turn *t)
     hf_resource resource = race_resource(t->resource);
     check_record *r = begin(w, t->slot->number, CHECK_HOLDS, t->resource);
     r->only_fence = some_fence(t);
-    check_result result =
-        end(w, r, hf_session_holds(t->slot->session, &resource, r->only_fence, &lock, &err), &err);
+    check_result result = end(
+        w, r, IN_TURN(w, hf_session_holds(t->slot->session, &resource, r->only_fence, &lock, &err)), &err);
     if (result == CHECK_OK)
         told(w, r, &lock);
     died(t, result);
@@ -434,8 +462,8 @@ static void do_hand_over(turn *t)
     hf_resource resource = race_resource(t->resource);
     check_record *r = begin(w, t->slot->number, CHECK_HAND_OVER, t->resource);
     r->target = target;
-    hf_status status =
-        hf_session_hand_over(t->slot->session, &resource, w->board->session[target].id, &lock, &err);
+    hf_status status = IN_TURN(
+        w, hf_session_hand_over(t->slot->session, &resource, w->board->session[target].id, &lock, &err));
     if (end(w, r, status, &err) == CHECK_OK) {
         told(w, r, &lock);
         t->slot->fence[t->resource] = 0;
@@ -452,7 +480,9 @@ static void do_force(turn *t)
         return;
     check_record *r = begin(w, t->slot->number, CHECK_FORCE, t->resource);
     r->only_fence = pick(w, 2) ? t->seen_fence[t->resource] : 0;
-    end(w, r, hf_manager_force_release(w->manager, &resource, "race", "a race", r->only_fence, &out, &err),
+    end(w, r,
+        IN_TURN(w,
+                hf_manager_force_release(w->manager, &resource, "race", "a race", r->only_fence, &out, &err)),
         &err);
     hf_result_free(out);
 }
@@ -463,7 +493,7 @@ static void do_close(turn *t)
     if (t->slot->common)
         return;
     check_record *r = begin(t->worker, t->slot->number, CHECK_CLOSE, 0);
-    if (end(t->worker, r, hf_session_close(t->slot->session, &err), &err) == CHECK_OK)
+    if (end(t->worker, r, IN_TURN(t->worker, hf_session_close(t->slot->session, &err)), &err) == CHECK_OK)
         forget_slot(t->slot);
 }
 
@@ -496,8 +526,8 @@ static void do_who(turn *t)
     hf_result *out = NULL;
     hf_error err = {0};
     w->log->reads++;
-    hf_status status = hf_manager_who(w->manager, &resource, &out, &err);
-    if (status == HF_BUSY)
+    hf_status status = IN_TURN(w, hf_manager_who(w->manager, &resource, &out, &err));
+    if (status == HF_BUSY || (w->turns && status == HF_RETRY))
         w->log->busy++;
     else if (status != HF_OK)
         surprise(w, "who: %s: %s", hf_status_wire(status), err.message);
@@ -511,7 +541,7 @@ static void do_who(turn *t)
     hf_result_free(out);
 }
 
-/* One client follows the events: numbers only grow. */
+/* One client follows the events: numbers only grow. Never in a transaction of its own, in which nobody numbers them. */
 static void do_events(turn *t)
 {
     race_worker *w = t->worker;

@@ -31,6 +31,7 @@ typedef struct race_log {
     _Atomic size_t count;
     size_t room;
     size_t busy;
+    size_t retries; /* transactions of the client's own that had to be run again */
     size_t reads;
     _Atomic size_t deaths; /* sessions that were found dead */
     int64_t longest_us;    /* the longest call */
@@ -41,8 +42,17 @@ typedef struct race_log {
     check_record records[];
 } race_log;
 
+/* How a client has its calls in transactions of its own: what is done before and after each. `leave` gets what the call came to and
+ * gives what it comes to: HF_RETRY when the transaction was rolled back. */
+typedef struct race_turns {
+    void (*enter)(void *context, unsigned *seed);
+    hf_status (*leave)(void *context, unsigned *seed, hf_status status);
+    void *context;
+} race_turns;
+
 typedef struct race_worker {
     hf_manager *manager;
+    const race_turns *turns; /* NULL: calls stand alone */
     race_board *board;
     race_log *log;
     uint32_t client;

@@ -293,10 +293,10 @@ static void fight(shop *s, int mode)
         duellist_init(&all[i], &d, i);
     for (int i = 0; i < DUELLISTS; i++)
         expect_int(pthread_create(&threads[i], NULL, duel_main, &all[i]), 0);
-    while (now_us() < d.until_us - 100 * MILLISECOND || (d.grants < 8 && now_us() < until_max_us)) {
+    while (now_us() < d.until_us) {
         rest_ms(20);
-        if (now_us() > d.until_us - 100 * MILLISECOND && d.grants < 8) /* too little has happened */
-            d.until_us += SECOND;
+        if (now_us() > d.until_us - 100 * MILLISECOND && d.grants < 8 && now_us() < until_max_us)
+            d.until_us += SECOND; /* too little has happened */
     }
     for (int i = 0; i < DUELLISTS; i++)
         expect_int(pthread_join(threads[i], NULL), 0);

@@ -1,0 +1,541 @@
+/* SPDX-License-Identifier: MIT */
+/* Connections that are cut while a store talks to its server, by a proxy between them: before a commit arrives, before its answer does,
+ * and after any number of bytes. The answer is right or unsure, asking again settles it, and the next call finds its way. The argument
+ * names the server. */
+#include "faults/server_target.h"
+#include "faults/setting.h"
+#include "server/shop.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <support/proxy.h>
+
+#define FAIL(...)   check_failed(__FILE__, __LINE__, __VA_ARGS__)
+#define CALL_MAX_US (15 * SECOND)
+
+static target *server;
+static const char *server_name;
+
+/* A store through a proxy, one beside it, and an eye on the tables. */
+typedef struct scene {
+    char url[HF_URL_MAX], url_direct[HF_URL_MAX];
+    proxy *proxy;
+    hf_store *through, *direct;
+    app *admin;
+    char before_commit[64]; /* what is sent shortly before a commit, and nowhere else */
+    hf_credentials alice, bob;
+    unsigned number; /* of things that were asked */
+} scene;
+
+static int start(void **state)
+{
+    (void)state;
+    server = target_shared(server_name);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    target_stop(server);
+    return 0;
+}
+
+static int scene_open(void **state)
+{
+    scene *s = calloc(1, sizeof *s);
+    hf_error err = {0};
+    target_install(server, true, s->url_direct);
+    const char *parameters = strchr(s->url_direct, '?') + 1;
+    s->proxy = proxy_start("127.0.0.1", target_port(server));
+    target_url(server, &(target_way){.port = proxy_port(s->proxy), .parameters = parameters}, s->url);
+    expect(HF_OK, hf_store_open(s->url_direct, &s->direct, &err), err);
+    expect(HF_OK, hf_store_open(s->url, &s->through, &err), err);
+    s->admin = target_admin(server, s->url_direct);
+    /* On PostgreSQL the word COMMIT is also in the text that begins a transaction. */
+    if (server->postgres)
+        snprintf(s->before_commit, sizeof s->before_commit, "INSERT INTO %.40s.event",
+                 strstr(parameters, "namespace=") + strlen("namespace="));
+    else
+        snprintf(s->before_commit, sizeof s->before_commit, ";COMMIT");
+    s->alice = newcomer(s->direct, "alice", HOUR);
+    s->bob = newcomer(s->direct, "bob", HOUR);
+    *state = s;
+    return 0;
+}
+
+static int scene_close(void **state)
+{
+    scene *s = *state;
+    hf_store_close(s->through);
+    hf_store_close(s->direct);
+    app_close(s->admin);
+    proxy_stop(s->proxy);
+    (void)!hf_store_uninstall(s->url_direct, true, NULL);
+    free(s);
+    return 0;
+}
+
+static int64_t events(scene *s, const char *kind, const char *id)
+{
+    return app_number(s->admin,
+                      "SELECT count(*) FROM {event} WHERE kind = '%s' AND coalesce(resource_id, '') = '%s'",
+                      kind, id);
+}
+
+/* ---- commits ---- */
+
+/* One op of each kind that changes something, and the event that tells of it. A row's names are filled in for each run. */
+typedef struct change {
+    hf_op_kind kind;
+    const char *event;
+    bool needs_lock; /* alice's */
+    bool of_session;
+    bool again_tells_again; /* a renewal that is repeated is a second one */
+} change;
+
+static const change changes[] = {
+    {HF_OP_SESSION_OPEN, "session_opened", false, true, false},
+    {HF_OP_ACQUIRE, "acquired", false, false, false},
+    {HF_OP_RENEW, "renewed", true, false, true},
+    {HF_OP_DOWNGRADE, "downgraded", true, false, false},
+    {HF_OP_HAND_OVER, "handed_over", true, false, false},
+    {HF_OP_FORCE_RELEASE, "forced", true, false, false},
+    {HF_OP_RELEASE, "released", true, false, false},
+    {HF_OP_RELEASE_ALL, "released", true, false, false},
+    {HF_OP_CLOSE, "session_closed", false, true, false},
+};
+enum { CHANGES = sizeof changes / sizeof *changes };
+
+typedef struct asking {
+    hf_credentials who;
+    char id[16], request[32];
+    hf_op op;
+} asking;
+
+/* Makes ready what a change needs, behind the proxy, and writes it out. */
+static void prepare(scene *s, const change *c, asking *a)
+{
+    unsigned number = ++s->number;
+    snprintf(a->id, sizeof a->id, "%06u", number);
+    snprintf(a->request, sizeof a->request, "request-%06u", number);
+    a->who = s->alice;
+    if (c->kind == HF_OP_SESSION_OPEN || c->kind == HF_OP_CLOSE || c->kind == HF_OP_RELEASE_ALL)
+        a->who = drawn();
+    if (c->kind == HF_OP_CLOSE || c->kind == HF_OP_RELEASE_ALL)
+        must(HF_OK, s->direct, SESSION_OPEN, BY(a->who), .user = "carol", .idle_us = HOUR);
+    if (c->needs_lock)
+        must(HF_OK, s->direct, ACQUIRE, BY(a->who), ON("policy", a->id));
+    a->op = (hf_op){.kind = c->kind, .session = &a->who, .request_id = a->request};
+    if (c->kind == HF_OP_SESSION_OPEN) {
+        a->op.user = "carol";
+        a->op.idle_us = HOUR;
+    } else if (!c->of_session && c->kind != HF_OP_RELEASE_ALL) {
+        a->op.type = "policy";
+        a->op.id = a->id;
+    }
+    if (c->kind == HF_OP_HAND_OVER)
+        a->op.target = s->bob.id;
+    if (c->kind == HF_OP_FORCE_RELEASE) {
+        a->op.session = NULL;
+        a->op.actor = "dave";
+        a->op.text = "because";
+    }
+    if (c->kind == HF_OP_RENEW)
+        a->op.ttl_us = HOUR;
+}
+
+/* How often it was done. */
+static int64_t times_done(scene *s, const change *c, const asking *a)
+{
+    if (!c->of_session)
+        return events(s, c->event, a->id);
+    return app_number(s->admin, "SELECT count(*) FROM {event} WHERE kind = '%s' AND session = '%s'", c->event,
+                      a->who.id);
+}
+
+typedef struct tally {
+    size_t of[HF_STATUS_COUNT];
+    int64_t slowest_us;
+} tally;
+
+static void count(tally *t, const said *answer)
+{
+    t->of[answer->status]++;
+    t->slowest_us = answer->took_us > t->slowest_us ? answer->took_us : t->slowest_us;
+    if (answer->took_us > CALL_MAX_US)
+        FAIL("a call took %.1f s", (double)answer->took_us / 1e6);
+}
+
+/* The first answer is right or unsure; asked again with the same request id it is done, and was done once. */
+static void judge(scene *s, const change *c, const asking *a, const said *first, const char *when)
+{
+    const char *what = hf_op_kind_name(c->kind);
+    int64_t done = times_done(s, c, a);
+    if (first->status != HF_OK && first->status != HF_UNSURE && first->status != HF_UNAVAILABLE)
+        FAIL("%s, %s came to %s: %s", when, what, hf_status_wire(first->status), first->message);
+    if (first->status == HF_OK && done != 1)
+        FAIL("%s, %s is told as done; it was done %lld times", when, what, (long long)done);
+    if (first->status == HF_UNAVAILABLE && done != 0)
+        FAIL("%s, %s is told as not done; it was done %lld times", when, what, (long long)done);
+    if (done > 1)
+        FAIL("%s, %s was done %lld times", when, what, (long long)done);
+    if (first->status != HF_OK && !first->message[0])
+        FAIL("%s, %s came to %s without a sentence", when, what, hf_status_wire(first->status));
+    said again = ask_op(s->through, &a->op);
+    while (again.status == HF_BUSY) /* the server has not noticed yet that a connection is gone */
+        again = ask_op(s->through, &a->op);
+    if (again.status != HF_OK)
+        FAIL("%s, %s asked again came to %s: %s", when, what, hf_status_wire(again.status), again.message);
+    done = times_done(s, c, a);
+    if (done != 1 && !(c->again_tells_again && done == 2))
+        FAIL("%s, %s, asked again, was done %lld times", when, what, (long long)done);
+    if (first->status == HF_OK && c->kind == HF_OP_ACQUIRE && first->lock.fence != again.lock.fence)
+        FAIL("%s, the fence was %lld and is %lld", when, (long long)first->lock.fence,
+             (long long)again.lock.fence);
+}
+
+static void cut_commits(scene *s, proxy_when when, tally *t)
+{
+    for (size_t i = 0; i < CHANGES; i++) {
+        asking a;
+        prepare(s, &changes[i], &a);
+        proxy_cut(s->proxy); /* so that the texts are sent again, and the pattern with them */
+        size_t sprung = proxy_sprung(s->proxy);
+        proxy_cut_at(s->proxy, PROXY_UP, s->before_commit, when);
+        said first = ask_op(s->through, &a.op);
+        if (!proxy_wait_sprung(s->proxy, sprung, 2000))
+            FAIL("no commit of %s was seen", hf_op_kind_name(changes[i].kind));
+        count(t, &first);
+        judge(s, &changes[i], &a, &first,
+              when == PROXY_BEFORE ? "cut before a commit" : "cut after a commit");
+    }
+}
+
+static void a_commit_that_never_arrived_is_not_told_as_done(void **state)
+{
+    scene *s = *state;
+    tally t = {0};
+    for (size_t i = 0; i < setting_amount("HF_TEST_CUTS", 1, 30); i++)
+        cut_commits(s, PROXY_BEFORE, &t);
+    printf("# %zu right, %zu unsure, %zu unavailable\n", t.of[HF_OK], t.of[HF_UNSURE], t.of[HF_UNAVAILABLE]);
+}
+
+static void a_commit_whose_answer_was_lost_is_not_told_as_failed(void **state)
+{
+    scene *s = *state;
+    tally t = {0};
+    for (size_t i = 0; i < setting_amount("HF_TEST_CUTS", 1, 30); i++)
+        cut_commits(s, PROXY_AFTER, &t);
+    printf("# %zu right, %zu unsure, %zu unavailable\n", t.of[HF_OK], t.of[HF_UNSURE], t.of[HF_UNAVAILABLE]);
+    expect_int(t.of[HF_UNAVAILABLE], 0);
+    expect_true(t.of[HF_UNSURE] > 0);
+}
+
+/* ---- through handles, which ask once more by themselves ---- */
+
+typedef struct work {
+    hf_manager *manager;
+    hf_session *session;
+    hf_resource resource;
+    hf_lock lock;
+    const char *target;
+} work;
+
+static hf_status by_open(work *w, hf_error *err)
+{
+    hf_session *session = NULL;
+    hf_session_options options = {.user = "erin", .idle_us = HOUR};
+    hf_status status = hf_session_open(w->manager, &options, &session, err);
+    hf_session_free(session);
+    return status;
+}
+
+static hf_status by_acquire(work *w, hf_error *err)
+{
+    return hf_session_acquire(w->session, &w->resource, NULL, &w->lock, err);
+}
+
+static hf_status by_renew(work *w, hf_error *err)
+{
+    return hf_session_renew(w->session, &w->resource, HOUR, NULL, &w->lock, err);
+}
+
+static hf_status by_downgrade(work *w, hf_error *err)
+{
+    return hf_session_downgrade(w->session, &w->resource, &w->lock, err);
+}
+
+static hf_status by_hand_over(work *w, hf_error *err)
+{
+    return hf_session_hand_over(w->session, &w->resource, w->target, &w->lock, err);
+}
+
+static hf_status by_release(work *w, hf_error *err)
+{
+    return hf_session_release(w->session, &w->resource, 0, err);
+}
+
+static hf_status by_release_all(work *w, hf_error *err)
+{
+    size_t count = 0;
+    return hf_session_release_all(w->session, &count, err);
+}
+
+static hf_status by_force(work *w, hf_error *err)
+{
+    return hf_manager_force_release(w->manager, &w->resource, "dave", "because", 0, NULL, err);
+}
+
+static hf_status by_close(work *w, hf_error *err)
+{
+    return hf_session_close(w->session, err);
+}
+
+typedef hf_status call(work *w, hf_error *err);
+
+static const struct easy {
+    const char *name;
+    call *call;
+    bool first_acquire;
+    const char *event; /* told once more by it, but where that may be twice */
+} easy[] = {
+    {"open", by_open, false, "session_opened"},
+    {"acquire", by_acquire, false, "acquired"},
+    {"renew", by_renew, true, NULL},
+    {"downgrade", by_downgrade, true, "downgraded"},
+    {"hand over", by_hand_over, true, "handed_over"},
+    {"release", by_release, true, "released"},
+    {"release all", by_release_all, true, "released"},
+    {"force release", by_force, true, "forced"},
+    {"close", by_close, false, "session_closed"},
+};
+
+static void one_easy_call(scene *s, work *w, const struct easy *e, proxy_when when)
+{
+    hf_error err = {0};
+    snprintf(w->resource.id, sizeof w->resource.id, "%06u", ++s->number);
+    if (e->first_acquire)
+        expect(HF_OK, by_acquire(w, &err), err);
+    int64_t before = e->event ? events_of(s->admin, e->event) : 0;
+    proxy_cut(s->proxy);
+    size_t sprung = proxy_sprung(s->proxy);
+    proxy_cut_at(s->proxy, PROXY_UP, s->before_commit, when);
+    int64_t began_us = now_us();
+    hf_status status = e->call(w, &err);
+    while (status == HF_BUSY)
+        status = e->call(w, &err);
+    if (!proxy_wait_sprung(s->proxy, sprung, 2000))
+        FAIL("no commit of %s was seen", e->name);
+    if (now_us() - began_us > CALL_MAX_US)
+        FAIL("%s took %.1f s", e->name, (double)(now_us() - began_us) / 1e6);
+    if (status != HF_OK)
+        FAIL("%s, cut %s a commit, came to %s: %s", e->name, when == PROXY_BEFORE ? "before" : "after",
+             hf_status_wire(status), err.message);
+    if (e->event)
+        expect_int(events_of(s->admin, e->event) - before, 1);
+}
+
+static void handles_settle_by_themselves(void **state)
+{
+    scene *s = *state;
+    hf_error err = {0};
+    for (size_t i = 0; i < 2 * sizeof easy / sizeof *easy; i++) {
+        work w = {.resource = {.type = "policy"}, .target = s->bob.id};
+        hf_session_options options = {.user = "erin", .idle_us = HOUR};
+        expect(HF_OK, hf_manager_open(s->url, &w.manager, &err), err);
+        expect(HF_OK, hf_session_open(w.manager, &options, &w.session, &err), err);
+        one_easy_call(s, &w, &easy[i / 2], i % 2 ? PROXY_AFTER : PROXY_BEFORE);
+        hf_session_free(w.session);
+        hf_manager_close(w.manager);
+    }
+}
+
+/* ---- an op that was held back first ---- */
+
+static void *acquire_main(void *context)
+{
+    work *w = context;
+    hf_error *err = calloc(1, sizeof *err);
+    err->status = by_acquire(w, err); /* the thread's answer, HF_OK too */
+    return err;
+}
+
+/* Someone sits on the anchor for a while, so the op is tried several times; one of the tries loses its answer. */
+static void what_was_held_back_and_then_unsure_is_settled_too(void **state)
+{
+    scene *s = *state;
+    hf_error err = {0};
+    void *got = NULL;
+    pthread_t thread;
+    work w = {.resource = {.type = "policy", .id = "000000"}};
+    hf_session_options options = {.user = "erin", .idle_us = HOUR};
+    expect(HF_OK, hf_manager_open(s->url, &w.manager, &err), err);
+    expect(HF_OK, hf_session_open(w.manager, &options, &w.session, &err), err);
+    for (int i = 0; i < 3; i++) {
+        expect(HF_OK, by_acquire(&w, &err), err);
+        expect(HF_OK, by_release(&w, &err), err);
+    }
+    app_begin(s->admin, READ_COMMITTED);
+    app_do(s->admin, "SELECT fence FROM {resource} WHERE type = 'policy' AND id = '000000' FOR UPDATE");
+    size_t sprung = proxy_sprung(s->proxy);
+    expect_int(pthread_create(&thread, NULL, acquire_main, &w), 0);
+    rest_ms(60);
+    proxy_cut_at(s->proxy, server->postgres ? PROXY_DOWN : PROXY_UP, "COMMIT",
+                 server->postgres ? PROXY_BEFORE : PROXY_AFTER);
+    bool cut = proxy_wait_sprung(s->proxy, sprung, 1000);
+    app_rollback(s->admin);
+    pthread_join(thread, &got);
+    memcpy(&err, got, sizeof err);
+    free(got);
+    proxy_cut_never(s->proxy);
+    hf_session_free(w.session);
+    hf_manager_close(w.manager);
+    if (!cut && server->kind == INSTANCE_MYSQL)
+        return; /* there an op that waits is cancelled before its commit */
+    expect_true(cut);
+    if (err.status != HF_OK && err.status != HF_BUSY)
+        FAIL("it came to %s, and was not asked again: %s", hf_status_wire(err.status), err.message);
+}
+
+/* ---- after any number of bytes ---- */
+
+/* Makes the connection one that has sent everything before: what is used a third time is known by name. */
+static void warm_up(scene *s)
+{
+    for (int i = 0; i < (server->postgres ? 3 : 1); i++) {
+        must(HF_OK, s->through, ACQUIRE, BY(s->bob), ON("policy", "warm"), .request_id = "request-warming");
+        must(HF_OK, s->through, RELEASE, BY(s->bob), ON("policy", "warm"), .request_id = "request-warming");
+    }
+}
+
+static const change *sweeping(unsigned i)
+{
+    return &changes[i % 2 ? 6 : 1]; /* a release, an acquire */
+}
+
+/* One op with a cut after so many bytes. False: it needs fewer. */
+static bool cut_after(scene *s, unsigned which, proxy_way way, bool cold, size_t bytes, tally *t)
+{
+    asking a;
+    char when[80];
+    const change *c = sweeping(which);
+    prepare(s, c, &a);
+    if (cold)
+        proxy_cut(s->proxy);
+    else
+        warm_up(s);
+    size_t sprung = proxy_sprung(s->proxy);
+    proxy_cut_after(s->proxy, way, bytes);
+    said first = ask_op(s->through, &a.op);
+    proxy_cut_never(s->proxy);
+    bool cut = proxy_sprung(s->proxy) > sprung;
+    snprintf(when, sizeof when, "cut after %zu bytes %s, %s", bytes, way == PROXY_UP ? "up" : "down",
+             cold ? "cold" : "warm");
+    if (first.status == HF_BUSY)
+        first = ask_op(s->through, &a.op);
+    count(t, &first);
+    judge(s, c, &a, &first, when);
+    return cut;
+}
+
+/* How many bytes an op needs. */
+static size_t measure(scene *s, unsigned which, proxy_way way, bool cold)
+{
+    asking a;
+    prepare(s, sweeping(which), &a);
+    if (cold)
+        proxy_cut(s->proxy);
+    else
+        warm_up(s);
+    size_t before = proxy_passed(s->proxy, way);
+    said done = ask_op(s->through, &a.op);
+    expect_status(HF_OK, done.status, done.message);
+    return proxy_passed(s->proxy, way) - before;
+}
+
+enum { TAIL = 96 }; /* the end of what goes up holds the commit, of what comes down its answer */
+
+/* In strides up to the tail, and through that in smaller ones. */
+static size_t next_cut(size_t at, size_t all, size_t stride)
+{
+    size_t fine = setting_amount("HF_TEST_CUT_STRIDE", 13, 1), tail = all > TAIL ? all - TAIL : 1;
+    if (at >= tail)
+        return at + fine;
+    return at + stride < tail ? at + stride : tail;
+}
+
+static void sweep(scene *s, unsigned which, proxy_way way, bool cold)
+{
+    tally t = {0};
+    size_t cuts = 0, all = measure(s, which, way, cold), steps = setting_amount("HF_TEST_CUT_STEPS", 5, 250);
+    for (size_t at = 1; at <= all; at = next_cut(at, all, all / steps + 1))
+        cuts += cut_after(s, which, way, cold, at, &t);
+    printf("# %s, %s, %s: %zu bytes, %zu cuts: %zu right, %zu unsure, %zu unavailable; at most %.2f s\n",
+           hf_op_kind_name(sweeping(which)->kind), way == PROXY_UP ? "up" : "down", cold ? "cold" : "warm",
+           all, cuts, t.of[HF_OK], t.of[HF_UNSURE], t.of[HF_UNAVAILABLE], (double)t.slowest_us / 1e6);
+    expect_true(cuts >= 4);
+}
+
+static void cuts_after_any_number_of_bytes_leave_right_or_unsure_answers(void **state)
+{
+    scene *s = *state;
+    for (unsigned which = 0; which < 2; which++)
+        for (int cold = 0; cold < 2; cold++) {
+            sweep(s, which, PROXY_UP, cold);
+            sweep(s, which, PROXY_DOWN, cold);
+        }
+}
+
+/* ---- nobody listens ---- */
+
+static void a_refused_connection_is_told_at_once_and_by_name(void **state)
+{
+    scene *s = *state;
+    hf_error err = {0};
+    hf_store *store = NULL;
+    char port[16];
+    snprintf(port, sizeof port, "%d", proxy_port(s->proxy));
+    must(HF_OK, s->through, BEAT, BY(s->alice));
+    proxy_refuse(s->proxy, true);
+    proxy_cut(s->proxy);
+    said no = ASK(s->through, ACQUIRE, BY(s->alice), ON("policy", "1"), .request_id = "refused");
+    expect_status(HF_UNAVAILABLE, no.status, no.message);
+    expect_true(no.took_us < SECOND);
+    int64_t began_us = now_us();
+    expect(HF_UNAVAILABLE, hf_store_open(s->url, &store, &err), err);
+    expect_true(now_us() - began_us < SECOND);
+    const char *const sentences[] = {no.message, err.message};
+    for (int i = 0; i < 2; i++) {
+        expect_contains(sentences[i], "127.0.0.1");
+        expect_contains(sentences[i], port);
+        expect_contains(sentences[i], "the database test");
+        expect_lacks(sentences[i], ":" TARGET_PASSWORD);
+        expect_true(sentences[i][strlen(sentences[i]) - 1] == '.');
+    }
+    expect_int(must(HF_OK, s->direct, WHO, ON("policy", "1")).locks_count, 0);
+    proxy_refuse(s->proxy, false);
+    must(HF_OK, s->through, ACQUIRE, BY(s->alice), ON("policy", "1"), .request_id = "refused");
+    expect_int(must(HF_OK, s->direct, WHO, ON("policy", "1")).locks_count, 1);
+}
+
+int main(int argc, char **argv)
+{
+    signal(SIGPIPE, SIG_IGN);
+    server_name = argc > 1 ? argv[1] : NULL;
+#define SCENE(test) cmocka_unit_test_setup_teardown(test, scene_open, scene_close)
+    const struct CMUnitTest tests[] = {
+        SCENE(a_commit_that_never_arrived_is_not_told_as_done),
+        SCENE(a_commit_whose_answer_was_lost_is_not_told_as_failed),
+        SCENE(handles_settle_by_themselves),
+        SCENE(what_was_held_back_and_then_unsure_is_settled_too),
+        SCENE(cuts_after_any_number_of_bytes_leave_right_or_unsure_answers),
+        SCENE(a_refused_connection_is_told_at_once_and_by_name),
+    };
+    char name[64];
+    snprintf(name, sizeof name, "cuts before %s", server_name ? server_name : "?");
+    return cmocka_run_group_tests_name(name, tests, start, stop);
+}
