@@ -27,8 +27,11 @@ test-long:              ## the same, with the long tests
 	@tools/run-tests --long
 
 bench: build            ## print a table of speeds, write build/bench.json
+	@tools/install-deps build test
 	@ninja -C $(BUILD) bench/hf-bench
-	@$(BUILD)/bench/hf-bench --json $(BUILD)/bench.json
+	@urls=$$(tools/servers start $(BUILD)/bench-servers --while $$$$ postgres mariadb); \
+	env $$urls $(BUILD)/bench/hf-bench --json $(BUILD)/bench.json; code=$$?; \
+	tools/servers stop $(BUILD)/bench-servers; exit $$code
 
 install: build          ## install below PREFIX (/usr/local), staged under DESTDIR if given
 	@meson configure $(BUILD) -Dprefix="$(abspath $(PREFIX))"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Round trips and syncs of one acquire and one release. The round trips are counted by standing in between: a small proxy on a unix
  * socket that notes how often the client speaks after the server has. The syncs are the server's own count, by difference. */
-#include "clients.h"
 #include "servers.h"
 
 #include "hand_sql.h"
@@ -210,8 +209,6 @@ static double syncs(bench_space *space, const char *url)
 {
     double before = bench_space_run(space, HAND_SYNCS);
     ours *o = ours_open(space->server->b, url);
-    double opened = bench_space_run(space, HAND_SYNCS) - before;
-    (void)opened;
     for (size_t i = 0; i < TRIPS_PAIRS; i++) {
         bench_picker_fill(o->picker, o->picks, 1);
         ours_acquire(o, &o->session, 1);

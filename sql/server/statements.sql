@@ -3,6 +3,9 @@
 -- {now} what makes a statement wait for nobody on MariaDB. Lists are bound as
 -- db.h says: unnest($1, $2) or $1(type, id).
 --
+-- OFFSET 0 keeps PostgreSQL's planner from turning a look-up by key into a scan of the whole table: these tables are small one minute and
+-- large the next, and its statistics are those of another minute. For the same reason rows are changed by their ctid.
+--
 -- What is read by the same lines of C has the same columns in the same places, hence the NULLs. A session's are always: id, key_sha256, user, name, idle_us, opened_us, expires_us, ended_us, rev, token, request.
 
 -- name: begin
@@ -16,7 +19,8 @@ SET TRANSACTION ISOLATION LEVEL READ COMMITTED
 -- name: settings
 -- postgres:
 SELECT set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true),
-       set_config('enable_mergejoin', 'off', true), set_config('lock_timeout', '400ms', true),
+       set_config('enable_mergejoin', 'off', true), set_config('max_parallel_workers_per_gather', '0', true),
+       set_config('lock_timeout', '400ms', true),
        set_config('statement_timeout', '8s', true), set_config('idle_in_transaction_session_timeout', '8s', true)
 -- name: unsynced
 -- postgres:
@@ -50,7 +54,7 @@ SELECT 1 FROM {ns}_meta WHERE name = 'types' FOR UPDATE
 -- postgres:
 SELECT u.type, u.id,
        CASE WHEN r.rev IS NOT NULL THEN 0
-            WHEN EXISTS (SELECT 1 FROM {ns}.resource x WHERE x.type = u.type AND x.id = u.id) THEN 2
+            WHEN (SELECT true FROM {ns}.resource x WHERE x.type = u.type AND x.id = u.id) THEN 2
             WHEN pg_try_advisory_xact_lock(hashtextextended(u.type || '/' || u.id, hashtext('{ns}'))) THEN 1
             ELSE 2 END,
        r.fence, r.rev, r.ended_session, r.ended_fence, r.ended_request, r.ended_us, t.share
@@ -83,13 +87,15 @@ SELECT id, key_sha256, user, name, idle_us, opened_us, expires_us, ended_us, rev
 -- postgres:
 SELECT 1, l.type, l.id, l.mode, l.fence, l.since_us, l.ends_us, l.purpose, l.request, l.session,
        s.key_sha256, s."user", s.name, s.idle_us, s.opened_us, s.expires_us, s.ended_us, s.rev, s.token, s.request
-  FROM unnest($1, $2) u (type, id) JOIN {ns}.lock l ON l.type = u.type AND l.id = u.id
-  LEFT JOIN {ns}.session s ON s.id = l.session
+  FROM unnest($1, $2) u (type, id)
+ CROSS JOIN LATERAL (SELECT * FROM {ns}.lock WHERE type = u.type AND id = u.id OFFSET 0) l
+  LEFT JOIN LATERAL (SELECT * FROM {ns}.session WHERE id = l.session OFFSET 0) s ON true
 UNION ALL
 SELECT 2, q.type, q.id, q.message, q.at_us, NULL, NULL, NULL, NULL, q.session,
        s.key_sha256, s."user", s.name, s.idle_us, s.opened_us, s.expires_us, s.ended_us, s.rev, s.token, s.request
-  FROM unnest($1, $2) u (type, id) JOIN {ns}.request q ON q.type = u.type AND q.id = u.id
-  LEFT JOIN {ns}.session s ON s.id = q.session
+  FROM unnest($1, $2) u (type, id)
+ CROSS JOIN LATERAL (SELECT * FROM {ns}.request WHERE type = u.type AND id = u.id OFFSET 0) q
+  LEFT JOIN LATERAL (SELECT * FROM {ns}.session WHERE id = q.session OFFSET 0) s ON true
 UNION ALL
 SELECT 3, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, s.id,
        s.key_sha256, s."user", s.name, s.idle_us, s.opened_us, s.expires_us, s.ended_us, s.rev, s.token, s.request
@@ -102,7 +108,7 @@ UNION ALL
 SELECT 5, l.type, l.id, l.why, l.fence, l.at_us, NULL, l.by_name, l.reason, l.session,
        NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
   FROM unnest($5, $6, $7) u (session, type, id)
-  JOIN {ns}.lost l ON l.session = u.session AND l.type = u.type AND l.id = u.id
+ CROSS JOIN LATERAL (SELECT * FROM {ns}.lost WHERE session = u.session AND type = u.type AND id = u.id OFFSET 0) l
 UNION ALL
 SELECT 6, NULL, NULL, NULL, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
        (SELECT value::bigint FROM {ns}.meta WHERE name = 'fence_floor'), NULL, NULL, NULL, NULL,
@@ -126,8 +132,9 @@ SELECT id, key_sha256, user, name, idle_us, opened_us, expires_us, ended_us, rev
 -- postgres:
 SELECT l.type, l.id, l.mode, l.fence, l.since_us, l.ends_us, l.purpose, l.request, l.session,
        s.key_sha256, s."user", s.name, s.idle_us, s.opened_us, s.expires_us, s.ended_us, s.rev, s.token, s.request
-  FROM unnest($1, $2) u (type, id) JOIN {ns}.lock l ON l.type = u.type AND l.id = u.id
-  LEFT JOIN {ns}.session s ON s.id = l.session
+  FROM unnest($1, $2) u (type, id)
+ CROSS JOIN LATERAL (SELECT * FROM {ns}.lock WHERE type = u.type AND id = u.id OFFSET 0) l
+  LEFT JOIN LATERAL (SELECT * FROM {ns}.session WHERE id = l.session OFFSET 0) s ON true
 -- mysql:
 SELECT l.type, l.id, l.mode, l.fence, l.since_us, l.ends_us, l.purpose, l.request, l.session,
        s.key_sha256, s.user, s.name, s.idle_us, s.opened_us, s.expires_us, s.ended_us, s.rev, s.token, s.request
@@ -136,8 +143,9 @@ SELECT l.type, l.id, l.mode, l.fence, l.since_us, l.ends_us, l.purpose, l.reques
 -- postgres:
 SELECT q.type, q.id, q.message, q.at_us, NULL, NULL, NULL, NULL, q.session,
        s.key_sha256, s."user", s.name, s.idle_us, s.opened_us, s.expires_us, s.ended_us, s.rev, s.token, s.request
-  FROM unnest($1, $2) u (type, id) JOIN {ns}.request q ON q.type = u.type AND q.id = u.id
-  LEFT JOIN {ns}.session s ON s.id = q.session
+  FROM unnest($1, $2) u (type, id)
+ CROSS JOIN LATERAL (SELECT * FROM {ns}.request WHERE type = u.type AND id = u.id OFFSET 0) q
+  LEFT JOIN LATERAL (SELECT * FROM {ns}.session WHERE id = q.session OFFSET 0) s ON true
 -- mysql:
 SELECT q.type, q.id, q.message, q.at_us, NULL, NULL, NULL, NULL, q.session,
        s.key_sha256, s.user, s.name, s.idle_us, s.opened_us, s.expires_us, s.ended_us, s.rev, s.token, s.request
@@ -146,7 +154,7 @@ SELECT q.type, q.id, q.message, q.at_us, NULL, NULL, NULL, NULL, q.session,
 -- name: session_locks
 -- postgres:
 SELECT type, id, mode, fence, since_us, ends_us, purpose, request, session
-  FROM {ns}.lock WHERE session = ANY ($1) ORDER BY type, id LIMIT $2
+  FROM (SELECT * FROM {ns}.lock WHERE session = ANY ($1) OFFSET 0) l ORDER BY type, id LIMIT $2
 -- mysql:
 SELECT type, id, mode, fence, since_us, ends_us, purpose, request, session
   FROM {ns}_lock WHERE $1(session) ORDER BY type, id LIMIT $2
@@ -154,8 +162,9 @@ SELECT type, id, mode, fence, since_us, ends_us, purpose, request, session
 -- postgres:
 SELECT DISTINCT q.type, q.id, q.message, q.at_us, NULL, NULL, NULL, NULL, q.session,
        s.key_sha256, s."user", s.name, s.idle_us, s.opened_us, s.expires_us, s.ended_us, s.rev, s.token, s.request
-  FROM {ns}.lock l JOIN {ns}.request q ON q.type = l.type AND q.id = l.id
-  LEFT JOIN {ns}.session s ON s.id = q.session WHERE l.session = ANY ($1)
+  FROM (SELECT * FROM {ns}.lock WHERE session = ANY ($1) OFFSET 0) l
+ CROSS JOIN LATERAL (SELECT * FROM {ns}.request WHERE type = l.type AND id = l.id OFFSET 0) q
+  LEFT JOIN LATERAL (SELECT * FROM {ns}.session WHERE id = q.session OFFSET 0) s ON true WHERE l.fence IS NOT NULL
 -- mysql:
 SELECT DISTINCT q.type, q.id, q.message, q.at_us, NULL, NULL, NULL, NULL, q.session,
        s.key_sha256, s.user, s.name, s.idle_us, s.opened_us, s.expires_us, s.ended_us, s.rev, s.token, s.request
@@ -170,7 +179,7 @@ SELECT type, id, why, fence, at_us, NULL, by_name, reason, session FROM {ns}_los
 -- postgres:
 SELECT l.type, l.id, l.why, l.fence, l.at_us, NULL, l.by_name, l.reason, l.session
   FROM unnest($1, $2, $3) u (session, type, id)
-  JOIN {ns}.lost l ON l.session = u.session AND l.type = u.type AND l.id = u.id
+ CROSS JOIN LATERAL (SELECT * FROM {ns}.lost WHERE session = u.session AND type = u.type AND id = u.id OFFSET 0) l
 -- mysql:
 SELECT type, id, why, fence, at_us, NULL, by_name, reason, session
   FROM {ns}_lost FORCE INDEX (PRIMARY) WHERE $1(+session, type, id)
@@ -199,7 +208,8 @@ VALUES $1*
 -- name: sessions_update
 -- postgres:
 UPDATE {ns}.session s SET expires_us = u.expires_us, ended_us = u.ended_us, rev = u.rev
-  FROM unnest($1, $7, $8, $9) u (id, expires_us, ended_us, rev) WHERE s.id = u.id
+  FROM unnest($1, $7, $8, $9) u (id, expires_us, ended_us, rev)
+ CROSS JOIN LATERAL (SELECT ctid FROM {ns}.session WHERE id = u.id OFFSET 0) x WHERE s.ctid = x.ctid
 -- mysql:
 INSERT INTO {ns}_session (id, key_sha256, user, name, idle_us, opened_us, expires_us, ended_us, rev, token, request)
 VALUES $1*
@@ -217,7 +227,8 @@ UPDATE {ns}.resource r
        ended_request = u.ended_request, ended_us = u.ended_us
   FROM unnest($1, $2, $3, $4, $5, $6, $7, $8)
        u (type, id, fence, rev, ended_session, ended_fence, ended_request, ended_us)
- WHERE r.type = u.type AND r.id = u.id
+ CROSS JOIN LATERAL (SELECT ctid FROM {ns}.resource WHERE type = u.type AND id = u.id OFFSET 0) x
+ WHERE r.ctid = x.ctid
 -- mysql:
 INSERT INTO {ns}_resource (type, id, fence, rev, ended_session, ended_fence, ended_request, ended_us) VALUES $1*
 ON DUPLICATE KEY UPDATE fence = VALUES(fence), rev = VALUES(rev), ended_session = VALUES(ended_session),
@@ -235,7 +246,9 @@ UPDATE {ns}.lock l
        request = u.request
   FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9)
        u (type, id, session, mode, fence, since_us, ends_us, purpose, request)
- WHERE l.type = u.type AND l.id = u.id AND l.session = u.session
+ CROSS JOIN LATERAL (SELECT ctid FROM {ns}.lock
+                      WHERE type = u.type AND id = u.id AND session || '' = u.session OFFSET 0) x
+ WHERE l.ctid = x.ctid
 -- mysql:
 INSERT INTO {ns}_lock (type, id, session, mode, fence, since_us, ends_us, purpose, request) VALUES $1*
 ON DUPLICATE KEY UPDATE mode = VALUES(mode), fence = VALUES(fence), since_us = VALUES(since_us),
@@ -243,7 +256,9 @@ ON DUPLICATE KEY UPDATE mode = VALUES(mode), fence = VALUES(fence), since_us = V
 -- name: locks_delete
 -- postgres:
 DELETE FROM {ns}.lock l USING unnest($1, $2, $3) u (type, id, session)
- WHERE l.type = u.type AND l.id = u.id AND l.session = u.session
+ CROSS JOIN LATERAL (SELECT ctid FROM {ns}.lock
+                      WHERE type = u.type AND id = u.id AND session || '' = u.session OFFSET 0) x
+ WHERE l.ctid = x.ctid
 -- mysql:
 DELETE FROM {ns}_lock WHERE $1(type, id, session)
 -- name: requests_save
@@ -256,7 +271,9 @@ ON DUPLICATE KEY UPDATE message = VALUES(message), at_us = VALUES(at_us)
 -- name: requests_delete
 -- postgres:
 DELETE FROM {ns}.request q USING unnest($1, $2, $3) u (type, id, session)
- WHERE q.type = u.type AND q.id = u.id AND q.session = u.session
+ CROSS JOIN LATERAL (SELECT ctid FROM {ns}.request
+                      WHERE type = u.type AND id = u.id AND session || '' = u.session OFFSET 0) x
+ WHERE q.ctid = x.ctid
 -- mysql:
 DELETE FROM {ns}_request WHERE $1(type, id, session)
 -- name: lost_save
@@ -273,7 +290,8 @@ ON DUPLICATE KEY UPDATE fence = VALUES(fence), at_us = VALUES(at_us), why = VALU
 -- name: lost_delete
 -- postgres:
 DELETE FROM {ns}.lost l USING unnest($1, $2, $3) u (session, type, id)
- WHERE l.session = u.session AND l.type = u.type AND l.id = u.id
+ CROSS JOIN LATERAL (SELECT ctid FROM {ns}.lost WHERE session = u.session AND type = u.type AND id = u.id OFFSET 0) x
+ WHERE l.ctid = x.ctid
 -- mysql:
 DELETE FROM {ns}_lost WHERE $1(+session, type, id)
 -- name: events_insert
@@ -287,7 +305,7 @@ INSERT INTO {ns}_event (at_us, kind, type, resource_id, session, user, actor, fe
 -- name: list
 -- postgres:
 SELECT l.type, l.id, l.session, l.mode, l.fence, l.since_us, l.ends_us, l.purpose, s."user", s.name, s.expires_us
-  FROM {ns}.lock l JOIN {ns}.session s ON s.id = l.session
+  FROM {ns}.lock l JOIN LATERAL (SELECT * FROM {ns}.session WHERE id = l.session OFFSET 0) s ON true
  WHERE (l.type, l.id, l.session) > ($2, $3, $4)
    AND s.ended_us IS NULL AND s.expires_us > $1 AND (l.ends_us IS NULL OR l.ends_us > $1)
    AND ($6 IS NULL OR l.type = $6) AND ($7 IS NULL OR l.session = $7) AND ($8 IS NULL OR s."user" = $8)
@@ -302,7 +320,7 @@ SELECT l.type, l.id, l.session, l.mode, l.fence, l.since_us, l.ends_us, l.purpos
 -- name: list_type
 -- postgres:
 SELECT l.type, l.id, l.session, l.mode, l.fence, l.since_us, l.ends_us, l.purpose, s."user", s.name, s.expires_us
-  FROM {ns}.lock l JOIN {ns}.session s ON s.id = l.session
+  FROM {ns}.lock l JOIN LATERAL (SELECT * FROM {ns}.session WHERE id = l.session OFFSET 0) s ON true
  WHERE l.type = $6 AND (l.type, l.id, l.session) > ($2, $3, $4)
    AND s.ended_us IS NULL AND s.expires_us > $1 AND (l.ends_us IS NULL OR l.ends_us > $1)
    AND ($7 IS NULL OR l.session = $7) AND ($8 IS NULL OR s."user" = $8)
@@ -317,8 +335,8 @@ SELECT l.type, l.id, l.session, l.mode, l.fence, l.since_us, l.ends_us, l.purpos
 -- name: list_session
 -- postgres:
 SELECT l.type, l.id, l.session, l.mode, l.fence, l.since_us, l.ends_us, l.purpose, s."user", s.name, s.expires_us
-  FROM {ns}.session s JOIN {ns}.lock l ON l.session = s.id
- WHERE s.id = $7 AND (l.type, l.id, l.session) > ($2, $3, $4)
+  FROM (SELECT * FROM {ns}.lock WHERE session = $7 OFFSET 0) l JOIN LATERAL (SELECT * FROM {ns}.session WHERE id = l.session OFFSET 0) s ON true
+ WHERE (l.type, l.id, l.session) > ($2, $3, $4)
    AND s.ended_us IS NULL AND s.expires_us > $1 AND (l.ends_us IS NULL OR l.ends_us > $1)
    AND ($6 IS NULL OR l.type = $6) AND ($8 IS NULL OR s."user" = $8)
  ORDER BY l.type, l.id, l.session LIMIT $5
@@ -332,8 +350,9 @@ SELECT l.type, l.id, l.session, l.mode, l.fence, l.since_us, l.ends_us, l.purpos
 -- name: list_user
 -- postgres:
 SELECT l.type, l.id, l.session, l.mode, l.fence, l.since_us, l.ends_us, l.purpose, s."user", s.name, s.expires_us
-  FROM {ns}.session s JOIN {ns}.lock l ON l.session = s.id
- WHERE s."user" = $8 AND (l.type, l.id, l.session) > ($2, $3, $4)
+  FROM (SELECT * FROM {ns}.session WHERE "user" = $8 OFFSET 0) s
+  JOIN LATERAL (SELECT * FROM {ns}.lock WHERE session = s.id OFFSET 0) l ON true
+ WHERE (l.type, l.id, l.session) > ($2, $3, $4)
    AND s.ended_us IS NULL AND s.expires_us > $1 AND (l.ends_us IS NULL OR l.ends_us > $1)
    AND ($6 IS NULL OR l.type = $6)
  ORDER BY l.type, l.id, l.session LIMIT $5
@@ -366,7 +385,7 @@ INSERT INTO {ns}_type (type, policy, ttl_us, ttl_max_us) VALUES ($1, $2, $3, $4)
 ON DUPLICATE KEY UPDATE policy = VALUES(policy), ttl_us = VALUES(ttl_us), ttl_max_us = VALUES(ttl_max_us)
 -- name: type_live
 -- postgres:
-SELECT EXISTS (SELECT 1 FROM {ns}.lock l JOIN {ns}.session s ON s.id = l.session
+SELECT EXISTS (SELECT 1 FROM {ns}.lock l JOIN LATERAL (SELECT * FROM {ns}.session WHERE id = l.session OFFSET 0) s ON true
                 WHERE l.type = $1 AND s.ended_us IS NULL AND s.expires_us > $2
                   AND (l.ends_us IS NULL OR l.ends_us > $2))
 -- mysql:
@@ -405,7 +424,8 @@ SELECT 1 WHERE pg_try_advisory_xact_lock(hashtextextended('events', hashtext('{n
 SELECT 1 FROM {ns}_meta WHERE name = 'events_to' FOR UPDATE {skip}
 -- name: events_number
 -- postgres:
-UPDATE {ns}.event e SET seq = u.seq FROM unnest($1, $2) u (id, seq) WHERE e.id = u.id
+UPDATE {ns}.event e SET seq = u.seq FROM unnest($1, $2) u (id, seq)
+ CROSS JOIN LATERAL (SELECT ctid FROM {ns}.event WHERE id = u.id OFFSET 0) x WHERE e.ctid = x.ctid
 -- mysql:
 INSERT INTO {ns}_event (id, seq, at_us, kind) VALUES $1* ON DUPLICATE KEY UPDATE seq = VALUES(seq)
 
@@ -421,7 +441,7 @@ SELECT id, expires_us FROM {ns}_session
 -- Locks of live sessions whose own bound has come, and any that an acquire left behind while its session was being closed.
 -- name: sweep_spent
 -- postgres:
-SELECT l.type, l.id FROM {ns}.lock l JOIN {ns}.session s ON s.id = l.session
+SELECT l.type, l.id FROM {ns}.lock l JOIN LATERAL (SELECT * FROM {ns}.session WHERE id = l.session OFFSET 0) s ON true
  WHERE l.ends_us IS NOT NULL AND l.ends_us <= $1 AND s.ended_us IS NULL AND s.expires_us > $1
  ORDER BY l.ends_us, l.type, l.id, l.session LIMIT $2
 -- mysql:
@@ -430,15 +450,16 @@ SELECT l.type, l.id FROM {ns}_lock l JOIN {ns}_session s ON s.id = l.session
  ORDER BY l.ends_us, l.type, l.id, l.session LIMIT $2
 -- name: sweep_left
 -- postgres:
-SELECT l.type, l.id FROM {ns}.session s JOIN {ns}.lock l ON l.session = s.id
- WHERE s.ended_us <= $1 ORDER BY l.type, l.id LIMIT $2
+SELECT l.type, l.id FROM (SELECT * FROM {ns}.session WHERE ended_us <= $1 OFFSET 0) s
+  JOIN LATERAL (SELECT * FROM {ns}.lock WHERE session = s.id OFFSET 0) l ON true ORDER BY l.type, l.id LIMIT $2
 -- mysql:
 SELECT l.type, l.id FROM {ns}_session s STRAIGHT_JOIN {ns}_lock l ON l.session = s.id
  WHERE s.ended_us <= $1 ORDER BY l.type, l.id LIMIT $2
 -- name: sweep_old
 -- postgres:
 SELECT id FROM {ns}.session s
- WHERE ended_us <= $1 AND NOT EXISTS (SELECT 1 FROM {ns}.lock WHERE session = s.id) ORDER BY ended_us, id LIMIT $2
+ WHERE ended_us <= $1 AND (SELECT true FROM {ns}.lock WHERE session = s.id LIMIT 1) IS NULL
+ ORDER BY ended_us, id LIMIT $2
 -- mysql:
 SELECT id FROM {ns}_session s
  WHERE ended_us <= $1 AND NOT EXISTS (SELECT 1 FROM {ns}_lock WHERE session = s.id) ORDER BY ended_us, id LIMIT $2
@@ -461,8 +482,8 @@ DELETE FROM {ns}_request WHERE $1(session)
 -- postgres:
 SELECT type, id,
        (fence <= $1 AND coalesce(ended_us, 0) <= $1
-        AND NOT EXISTS (SELECT 1 FROM {ns}.lock l WHERE l.type = r.type AND l.id = r.id)
-        AND NOT EXISTS (SELECT 1 FROM {ns}.request q WHERE q.type = r.type AND q.id = r.id))::int
+        AND (SELECT true FROM {ns}.lock l WHERE l.type = r.type AND l.id = r.id LIMIT 1) IS NULL
+        AND (SELECT true FROM {ns}.request q WHERE q.type = r.type AND q.id = r.id LIMIT 1) IS NULL)::int
   FROM {ns}.resource r WHERE (type, id) > ($2, $3) ORDER BY type, id LIMIT $4
 -- mysql:
 SELECT type, id,
@@ -474,10 +495,11 @@ SELECT type, id,
 -- Once they are locked: which of them are free still.
 -- name: sweep_free
 -- postgres:
-SELECT r.type, r.id, r.fence FROM unnest($1, $2) u (type, id) JOIN {ns}.resource r ON r.type = u.type AND r.id = u.id
+SELECT r.type, r.id, r.fence FROM unnest($1, $2) u (type, id)
+ CROSS JOIN LATERAL (SELECT * FROM {ns}.resource WHERE type = u.type AND id = u.id OFFSET 0) r
  WHERE r.fence <= $3 AND coalesce(r.ended_us, 0) <= $3
-   AND NOT EXISTS (SELECT 1 FROM {ns}.lock l WHERE l.type = r.type AND l.id = r.id)
-   AND NOT EXISTS (SELECT 1 FROM {ns}.request q WHERE q.type = r.type AND q.id = r.id)
+   AND (SELECT true FROM {ns}.lock l WHERE l.type = r.type AND l.id = r.id LIMIT 1) IS NULL
+   AND (SELECT true FROM {ns}.request q WHERE q.type = r.type AND q.id = r.id LIMIT 1) IS NULL
 -- mysql:
 SELECT r.type, r.id, r.fence FROM {ns}_resource r FORCE INDEX (PRIMARY)
  WHERE $1(r.type, r.id) AND r.fence <= $3 AND coalesce(r.ended_us, 0) <= $3
@@ -485,7 +507,8 @@ SELECT r.type, r.id, r.fence FROM {ns}_resource r FORCE INDEX (PRIMARY)
    AND NOT EXISTS (SELECT 1 FROM {ns}_request q WHERE q.type = r.type AND q.id = r.id)
 -- name: anchors_delete
 -- postgres:
-DELETE FROM {ns}.resource r USING unnest($1, $2) u (type, id) WHERE r.type = u.type AND r.id = u.id
+DELETE FROM {ns}.resource r USING unnest($1, $2) u (type, id)
+ CROSS JOIN LATERAL (SELECT ctid FROM {ns}.resource WHERE type = u.type AND id = u.id OFFSET 0) x WHERE r.ctid = x.ctid
 -- mysql:
 DELETE FROM {ns}_resource WHERE $1(type, id)
 -- name: floor_raise

@@ -46,7 +46,8 @@ typedef struct hf_db_options {
      * begins a transaction sets them for it. */
     const char *settings;
     const char *password; /* taken from password_file; NULL: the usual places */
-    const char *nudge; /* MySQL without SKIP LOCKED: a statement that locks one row nobody else locks; NULL: none */
+    const char
+        *nudge; /* MySQL without SKIP LOCKED: a statement that locks one row nobody else locks; NULL: none */
 } hf_db_options;
 
 /* Connects by URL. The parameters that are holdfast's own have been taken out (db/url.h). The sentence of a failure names user,
@@ -108,7 +109,8 @@ void hf_stmt_text(hf_stmt *stmt, int at, hf_slice text);
 void hf_stmt_blob(hf_stmt *stmt, int at, const void *bytes, size_t size);
 
 /* Binds a table of values (db/value.h) to the parameters `at`, at + 1 ... one a column. PostgreSQL gets an array a column, to be
- * used as unnest($1, $2 ...). MySQL writes it out where the text says so:
+ * used as unnest($1, $2 ...) or = ANY ($1), in this very spelling; a list of one row becomes plain values there, which costs the
+ * server half. MySQL writes it out where the text says so:
  *   $1*              the rows, "(1,x'61'),(2,x'62')", for INSERT ... VALUES
  *   $1(type, id)     a condition, "(type=x'61' AND id=x'62' OR ...)", over as many of its columns as are named; many rows are written
  *                    so that an index on those columns serves, if few different values stand in the first one

@@ -6,8 +6,7 @@
  * N1  Each sends all it has to say at once, and the server carries it out alone to the ROLLBACK: whatever becomes of us, the row is not
  *     locked for longer than that moment.
  * N2  Nobody is waited for longer than that moment either. Where another process nudges just then our first one waits for it, and that
- *     serves as well. One that is still waiting when the next nudge is due is left alone: then the row is locked, and the other one will
- *     do. */
+ *     serves as well. One that is still waiting when the next nudge is due is left alone. */
 #include "db/mysql_inside.h"
 
 #include <poll.h>

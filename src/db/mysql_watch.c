@@ -17,7 +17,7 @@
 #include <time.h>
 
 /* How soon a KILL is sent again that met nothing, or for which there was no connection. */
-#define AGAIN_US INT64_C(100000)
+#define AGAIN_US INT64_C(50000)
 
 /* A KILL that takes longer helps nobody, and who flies waits for it. */
 enum { KILL_S = 2 };

@@ -81,6 +81,12 @@ static hf_status stmt_new(hf_db *base, const char *sql, hf_stmt **out, hf_error 
     stmt->base.db = base;
     stmt->sql = memcpy(stmt + 1, sql, size);
     stmt->commit = is_commit(sql);
+    stmt->form = &stmt->forms[0];
+    stmt->forms[0].sql = stmt->sql;
+    if (!pg_single_text(sql, &stmt->forms[1].sql)) {
+        hf_free(stmt);
+        return hf_fail_memory(err);
+    }
     stmt->following = db->stmts;
     stmt->whence = &db->stmts;
     if (db->stmts != NULL)
@@ -116,6 +122,7 @@ static void stmt_free(hf_stmt *base)
     *stmt->whence = stmt->following;
     if (stmt->following != NULL)
         stmt->following->whence = stmt->whence;
+    hf_free(stmt->forms[1].sql);
     hf_free(stmt);
 }
 

@@ -74,8 +74,10 @@ static bool wait_and_read(pg_flight *flight, short events)
 static void forget_names(pg_db *db)
 {
     for (pg_stmt *it = db->stmts; it != NULL; it = it->following) {
-        it->prepared = false;
-        it->name[0] = '\0';
+        for (int i = 0; i < 2; i++) {
+            it->forms[i].prepared = false;
+            it->forms[i].name[0] = '\0';
+        }
     }
 }
 
@@ -95,7 +97,7 @@ static void refuse(pg_flight *flight, const PGresult *result)
         flight->lost = true;
         return;
     }
-    bool named = stmt != NULL && stmt->prepared && !stmt->preparing;
+    bool named = stmt != NULL && stmt->form->prepared && !stmt->preparing;
     pg_refused(db, result, named, &db->error);
     flight->failed = true;
     if (named && (strcmp(state, "0A000") == 0 || strcmp(state, "26000") == 0))
@@ -133,7 +135,7 @@ static bool keep(pg_flight *flight, PGresult *result)
         return false;
     }
     if (flight->preparing) {
-        stmt->prepared = true;
+        stmt->form->prepared = true;
         return false;
     }
     if (is_undone(stmt->commit, result)) {
@@ -261,32 +263,34 @@ static hf_status prepare_flight(pg_db *db, const pg_stmt *first, hf_error *err)
     return status;
 }
 
-static bool same_types(const pg_stmt *stmt, const pg_values *values)
+static bool same_types(const pg_form *form, const pg_values *values)
 {
-    return stmt->types_count == values->count &&
-           memcmp(stmt->types, values->types, (size_t)values->count * sizeof(Oid)) == 0;
+    return form->types_count == values->count &&
+           memcmp(form->types, values->types, (size_t)values->count * sizeof(Oid)) == 0;
 }
 
 /* What is used a second time gets a name: most statements of one use are gone after it. */
 static bool hand_over(pg_db *db, pg_stmt *stmt)
 {
     pg_values values;
-    pg_encode(db, &stmt->params, &values);
-    bool name = stmt->used && !db->unnamed;
-    stmt->used = stmt->handed = true;
-    stmt->preparing = name && !stmt->prepared;
+    bool single = stmt->forms[1].sql != NULL && pg_is_single(&stmt->params);
+    pg_form *form = stmt->form = &stmt->forms[single];
+    pg_encode(db, &stmt->params, single, &values);
+    bool name = form->used && !db->unnamed;
+    form->used = stmt->handed = true;
+    stmt->preparing = name && !form->prepared;
     if (stmt->preparing) {
-        if (stmt->name[0] == '\0')
-            snprintf(stmt->name, sizeof stmt->name, "hf_%u", ++db->names);
-        stmt->types_count = values.count;
-        memcpy(stmt->types, values.types, (size_t)values.count * sizeof(Oid));
-        if (!PQsendPrepare(db->conn, stmt->name, stmt->sql, values.count, values.types))
+        if (form->name[0] == '\0')
+            snprintf(form->name, sizeof form->name, "hf_%u", ++db->names);
+        form->types_count = values.count;
+        memcpy(form->types, values.types, (size_t)values.count * sizeof(Oid));
+        if (!PQsendPrepare(db->conn, form->name, form->sql, values.count, values.types))
             return false;
     }
-    if (name && same_types(stmt, &values))
-        return PQsendQueryPrepared(db->conn, stmt->name, values.count, values.at, values.sizes,
+    if (name && same_types(form, &values))
+        return PQsendQueryPrepared(db->conn, form->name, values.count, values.at, values.sizes,
                                    values.formats, 1);
-    return PQsendQueryParams(db->conn, stmt->sql, values.count, values.types, values.at, values.sizes,
+    return PQsendQueryParams(db->conn, form->sql, values.count, values.types, values.at, values.sizes,
                              values.formats, 1);
 }
 

@@ -37,20 +37,28 @@ typedef enum pg_state {
     PG_FAILED  /* with the error of the connection */
 } pg_state;
 
+/* A text the server sees. A statement that takes lists has a second one for lists of one row: its parameters are the values
+ * themselves, which costs the server half. */
+typedef struct pg_form {
+    char *sql;
+    bool used;     /* before: it is worth a name */
+    bool prepared; /* under its name, with these types */
+    char name[16];
+    int types_count;
+    Oid types[HF_PARAMS_MAX];
+} pg_form;
+
 struct pg_stmt {
     hf_stmt base;
     pg_stmt *following, **whence; /* among all of the connection */
     pg_stmt *next;                /* in its flight */
     char *sql;
     pg_state state;
-    bool commit;    /* it is COMMIT */
-    bool used;      /* before: it is worth a name */
-    bool preparing; /* in this flight */
-    bool prepared;  /* under its name, with these types */
-    bool handed;    /* to libpq, in this flight; the server may have seen it */
-    char name[16];
-    int types_count;
-    Oid types[HF_PARAMS_MAX];
+    bool commit;      /* it is COMMIT */
+    bool preparing;   /* in this flight */
+    bool handed;      /* to libpq, in this flight; the server may have seen it */
+    pg_form *form;    /* the one in use */
+    pg_form forms[2]; /* for lists of any size; for lists of one row (sql is NULL: there is none) */
     hf_params params;
     PGresult *result;
     int row; /* from -1 */
@@ -104,8 +112,15 @@ typedef struct pg_values {
 /* Makes room for the parameters of a statement, or says why they can't be sent. */
 hf_status pg_make_room(pg_db *db, const hf_params *params, hf_error *err);
 
+/* Whether each of its lists has one row, or none. */
+bool pg_is_single(const hf_params *params);
+
+/* The text for lists of one row: unnest($1, $2) becomes (SELECT $1, $2), and ANY ($1) becomes $1. *out is NULL when the statement takes
+ * no lists (hf_free it). False: memory is out. */
+bool pg_single_text(const char *sql, char **out);
+
 /* Writes them, into room that was made. They stay good until the next are written. */
-void pg_encode(pg_db *db, const hf_params *params, pg_values *out);
+void pg_encode(pg_db *db, const hf_params *params, bool single, pg_values *out);
 
 /* ---- postgres_errors.c ---- */
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Parameters in PostgreSQL's binary form: numbers as int8, a list as one array a column. Written into one buffer that the connection
  * keeps: nothing is allocated for a value. */
+#include "base/buffer.h"
 #include "base/seams.h"
 #include "db/postgres_inside.h"
 
@@ -126,7 +127,65 @@ static char *put_list(char *at, const hf_list *list, int first, pg_values *out)
     return at;
 }
 
-void pg_encode(pg_db *db, const hf_params *params, pg_values *out)
+/* ---- lists of one row ---- */
+
+bool pg_is_single(const hf_params *params)
+{
+    for (int i = 1; i <= params->count; i++)
+        if (params->at[i].kind == HF_VALUE_LIST && params->at[i].list->count > 1)
+            return false;
+    return true;
+}
+
+bool pg_single_text(const char *sql, char **out)
+{
+    hf_buffer text = {0};
+    bool any = false;
+    *out = NULL;
+    if (strstr(sql, "WITH ORDINALITY") != NULL)
+        return true;
+    for (const char *at = sql; *at != '\0';) {
+        bool row = strncmp(at, "unnest(", 7) == 0, value = strncmp(at, "ANY (", 5) == 0;
+        const char *from = at + (row ? 7 : 5), *end = row || value ? strchr(at, ')') : NULL;
+        if (end == NULL) {
+            hf_buffer_add(&text, at++, 1);
+            continue;
+        }
+        bool named = strncmp(end, ") u", 3) == 0;
+        hf_buffer_print(&text, row ? "(SELECT %.*s)%s" : "%.*s%s", (int)(end - from), from,
+                        row && !named ? " u" : "");
+        at = end + 1;
+        any = true;
+    }
+    if (!any) {
+        hf_buffer_done(&text);
+        return true;
+    }
+    *out = hf_buffer_take(&text);
+    return *out != NULL;
+}
+
+static char *put_value(char *at, const hf_value *value, hf_value_kind kind, int i, pg_values *out)
+{
+    bool number = kind == HF_VALUE_INT;
+    out->types[i] = type_of(kind);
+    out->sizes[i] = number ? 8 : (int)value->bytes.size;
+    /* To libpq a null pointer is null: no bytes at all still have to be somewhere. */
+    out->at[i] = value->null ? NULL : number ? at : value->bytes.at == NULL ? "" : value->bytes.at;
+    return number ? put_64(at, value->number) : at;
+}
+
+/* None is a row of nulls, which equals nothing. */
+static char *put_single(char *at, const hf_list *list, int first, pg_values *out)
+{
+    static const hf_value null = {.null = true};
+    for (size_t column = 0; column < list->columns; column++)
+        at = put_value(at, list->count == 0 ? &null : &list->values[column],
+                       hf_kind_of_letter(list->kinds[column]), first + (int)column, out);
+    return at;
+}
+
+void pg_encode(pg_db *db, const hf_params *params, bool single, pg_values *out)
 {
     char *at = db->bytes;
     out->count = params->count;
@@ -135,19 +194,10 @@ void pg_encode(pg_db *db, const hf_params *params, pg_values *out)
     for (int i = 0; i < params->count; i++) {
         const hf_param *param = &params->at[i + 1];
         if (param->kind == HF_VALUE_LIST) {
-            at = put_list(at, param->list, i, out);
+            at = single ? put_single(at, param->list, i, out) : put_list(at, param->list, i, out);
             i += (int)param->list->columns - 1;
             continue;
         }
-        const hf_value *value = &param->value;
-        out->types[i] = type_of(param->kind);
-        out->sizes[i] = param->kind == HF_VALUE_INT ? 8 : (int)value->bytes.size;
-        /* To libpq a null pointer is null: no bytes at all still have to be somewhere. */
-        out->at[i] = value->null                   ? NULL
-                     : param->kind == HF_VALUE_INT ? at
-                     : value->bytes.at == NULL     ? ""
-                                                   : value->bytes.at;
-        if (param->kind == HF_VALUE_INT)
-            at = put_64(at, value->number);
+        at = put_value(at, &param->value, param->kind, i, out);
     }
 }

@@ -177,12 +177,16 @@ static hf_status open_url(const hf_url *url, hf_store **out, hf_error *err)
 {
     server_store *store = NULL;
     hf_db_options options = {.password = url->password};
+    char nudge[SQL_NAMES_SIZE + 64];
     if (url->pooler)
         return hf_fail(err, HF_INVALID, "pooler=transaction is for PostgreSQL; leave it out of the URL.");
     hf_status status = server_new(&kind, url->names, &store, err);
     if (status != HF_OK || store == NULL)
         return status;
     status = look(store, url, &options, err);
+    snprintf(nudge, sizeof nudge, "SELECT 1 FROM %s_meta WHERE name = 'schema' FOR UPDATE", store->names);
+    if (store->lock_us > 0)
+        options.nudge = nudge;
     if (status == HF_OK)
         status = server_connect(store, url->url, &options, err);
     if (status != HF_OK)

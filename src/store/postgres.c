@@ -17,7 +17,8 @@
 #define SETTINGS                                                                                             \
     "enable_seqscan=off enable_hashjoin=off enable_mergejoin=off plan_cache_mode=force_generic_plan "        \
     "jit=off "                                                                                               \
-    "lock_timeout=400 statement_timeout=8000 idle_in_transaction_session_timeout=8000"
+    "max_parallel_workers_per_gather=0 lock_timeout=400 statement_timeout=8000 "                             \
+    "idle_in_transaction_session_timeout=8000"
 
 static const server_kind kind;
 

@@ -26,6 +26,12 @@
 #define READERS_MAX 4
 #define LOST_TRIES  3
 
+/* What an op adds to the time that the first try may take; what a run may take that is tried alone, the first time, at least and at most. */
+#define OP_US          INT64_C(400)
+#define FIRST_SHARE_US INT64_C(50000)
+#define SHARE_MIN_US   INT64_C(25000)
+#define SHARE_MAX_US   INT64_C(400000)
+
 /* ---- connections ---- */
 
 void server_drop_conn(void *extra)
@@ -137,6 +143,22 @@ void server_pause(unsigned times)
     nanosleep(&(struct timespec){0, 500000 + (long)(part % (bound * 1000000))}, NULL);
 }
 
+/* When the first try has met someone each run has a share of the time that is left: a short one in the first round, so that those
+ * nobody is in the way of come through; later ones are long enough to tell someone in the way from a server that is merely slow. */
+int64_t server_patience(const server_work *work)
+{
+    int64_t left_us = work->until_us - hf_seam.boot_us(), most_us = SHARE_MAX_US;
+    if (work->store->lock_us == 0)
+        return 0;
+    if (!work->split && work->failure != HF_FAILURE_BUSY)
+        return work->store->lock_us + (int64_t)work->part.count * OP_US;
+    if (work->turns > 0) {
+        left_us /= (int64_t)work->turns;
+        most_us = work->rounds == 1 ? FIRST_SHARE_US : SHARE_MAX_US;
+    }
+    return left_us < SHARE_MIN_US ? SHARE_MIN_US : left_us > most_us ? most_us : left_us;
+}
+
 /* ---- one transaction ---- */
 
 static bool session_in_way(const hf_op *op, const hf_op_rows *of)
@@ -206,7 +228,7 @@ static hf_status attempt(server_work *work, hf_error *err)
     forget_answers(&work->part);
     if (!hf_rows_reset(rows, work->part.count) || !hf_rows_want(rows, &work->part))
         return hf_fail_memory(err);
-    hf_db_patience(conn->db, work->store->lock_us);
+    hf_db_patience(conn->db, server_patience(work));
     server_load(work);
     hf_db_patience(conn->db, 0);
     if (conn->status == HF_OK && (!work->reads || work->nested))
@@ -264,6 +286,19 @@ static bool part_init(server_work *work)
     return true;
 }
 
+/* With split each run that is not settled has one turn in a round. */
+static void next_turn(server_work *work)
+{
+    if (work->turns > 1) {
+        work->turns--;
+        return;
+    }
+    work->rounds++;
+    work->turns = 0;
+    for (size_t i = 0; i < work->batch->count; i = run_end(work->batch, i) + 1)
+        work->turns += work->pending[i];
+}
+
 /* What is tried next: all that is not settled, up to so many ops; with `split` one run, each in its turn. */
 static void gather(server_work *work)
 {
@@ -271,6 +306,8 @@ static void gather(server_work *work)
     size_t count = batch->count, at = work->split ? work->next : 0, looked = 0;
     part->count = 0;
     part->arena = batch->arena;
+    if (work->split)
+        next_turn(work);
     while (looked < count) {
         size_t end = run_end(batch, at);
         if (part->count > 0 && (work->split || part->count + (end + 1 - at) > STEP_OPS))
@@ -396,7 +433,8 @@ static hf_status try_all(server_work *work, hf_error *err)
         }
         if (hf_seam.boot_us() >= work->until_us)
             return HF_BUSY;
-        server_pause(times);
+        if (work->turns < 2) /* what comes next is another run, which nobody may be in the way of */
+            server_pause(times);
     }
 }
 

@@ -56,6 +56,8 @@ struct server_work {
     bool stale;            /* the application's snapshot is older than an anchor */
     bool committed;        /* part of the batch is */
     size_t next;           /* with split: the run whose turn it is begins here */
+    size_t turns;          /* with split: runs whose turn is still to come in this round, and ... */
+    unsigned rounds;       /* ... which one that is, from 1 */
     int64_t until_us;      /* on the clock of boot_us */
     int64_t now_us;        /* the store's time */
     hf_failure failure;    /* of the last attempt */
@@ -80,6 +82,8 @@ void server_leave(server_work *work);
 /* Ends the transaction, or what was done of it in the application's own, after a failure. */
 void server_undo(server_work *work);
 void server_pause(unsigned times);
+/* How long what is sent now may wait for others' locks; 0: there is no need for a bound. */
+int64_t server_patience(const server_work *work);
 /* After a failed attempt: HF_OK: it may be run again, perhaps on another connection. */
 hf_status server_recover(server_work *work, hf_status status, unsigned *lost, hf_error *err);
 

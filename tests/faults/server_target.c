@@ -2,9 +2,7 @@
 /* Servers, URLs and the looks at tables; see server_target.h. */
 #include "faults/server_target.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +12,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -282,21 +281,23 @@ static void command_of(pid_t pid, char *text, size_t size, char *more, char *wor
     words[count] = NULL;
 }
 
-/* Until it takes connections. */
-static void wait_for_port(int port)
+/* Until someone listens at the socket that is named in the URL. */
+static void wait_for_socket(const char *url)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET,
-                                  .sin_port = htons((uint16_t)port),
-                                  .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    const char *path = strstr(url, "socket=");
+    if (!path)
+        FAIL("The URL names no socket: %s", url);
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", path + strlen("socket="));
     for (int64_t until_us = monotonic_us() + 20000000;; sleep_ms(20)) {
-        int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
         bool there = fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) == 0;
         if (fd >= 0)
             close(fd);
         if (there)
             return;
         if (monotonic_us() > until_us)
-            FAIL("No server listens on port %d.", port);
+            FAIL("No server listens at %s.", address.sun_path);
     }
 }
 
@@ -308,11 +309,16 @@ void target_restart_with(target *t, const char *option)
     scratch_path(".log", log);
     instance_down(t->instance, INSTANCE_FAST);
     t->other = target_spawn(t, words, log);
-    wait_for_port(target_port(t));
+    wait_for_socket(t->url);
 }
 
+/* Cleanly: what one with a binary log has prepared, one without does not know how to end. */
 void target_back(target *t)
 {
-    target_end(&t->other);
+    if (t->other > 0) {
+        kill(t->other, SIGTERM);
+        waitpid(t->other, NULL, 0);
+    }
+    t->other = 0;
     instance_up(t->instance);
 }

@@ -57,14 +57,16 @@ void race_begin(race_board *board, race_weather *weather, int seconds)
 bool race_is_over(race_board *board, race_log *const *logs, size_t count, const race_bounds *bounds)
 {
     int64_t now_us = race_now_us(), lasts_us = board->until_us - board->began_us;
-    size_t calls = 0, deaths = 0;
+    size_t calls = 0, deaths = 0, grants = 0;
     if (now_us < board->until_us - 200000)
         return false;
     for (size_t i = 0; i < count; i++) {
         calls += logs[i]->count;
         deaths += logs[i]->deaths;
+        grants += logs[i]->grants;
     }
-    if ((calls < bounds->calls || deaths < bounds->deaths) && lasts_us < 40000000)
+    bool enough = calls >= bounds->calls && deaths >= bounds->deaths && grants >= 2 * bounds->grants;
+    if (!enough && lasts_us < 40000000)
         board->until_us += 1000000;
     return race_now_us() >= board->until_us;
 }

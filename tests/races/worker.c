@@ -155,6 +155,7 @@ static check_result end(race_worker *w, check_record *r, hf_status status, const
 {
     r->return_us = race_now_us();
     r->result = (uint8_t)result_of(w, r, status, err);
+    w->log->grants += r->op == CHECK_ACQUIRE && r->result == CHECK_OK;
     int64_t took_us = r->return_us - r->invoke_us;
     w->log->longest_us = took_us > w->log->longest_us ? took_us : w->log->longest_us;
     return r->result;
@@ -641,6 +642,7 @@ void race_work(race_worker *w)
     while (race_now_us() < w->board->until_us && w->log->count + 8 < w->log->room &&
            w->board->sessions < RACE_SESSIONS_MAX - 100)
         take_turn(&t);
+    do_events(&t);
     for (int i = 0; i < SLOTS; i++)
         if (!slots[i].common)
             hf_session_free(slots[i].session);

@@ -34,6 +34,7 @@ typedef struct race_log {
     size_t retries; /* transactions of the client's own that had to be run again */
     size_t reads;
     _Atomic size_t deaths; /* sessions that were found dead */
+    _Atomic size_t grants; /* acquires that were answered with a lock */
     int64_t longest_us;    /* the longest call */
     int64_t last_seq;      /* of events, by the client that reads them */
     size_t events;         /* and how many it read */

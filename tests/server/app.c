@@ -44,6 +44,11 @@ const char *app_engine_name(const app *a)
     return a->engine == ON_POSTGRES ? "postgres" : a->engine == ON_MARIADB ? "mariadb" : "mysql";
 }
 
+const char *app_names(const app *a)
+{
+    return a->names;
+}
+
 void *app_handle(app *a)
 {
     return a->engine == ON_POSTGRES ? (void *)a->pg : (void *)a->my;

@@ -24,6 +24,9 @@ void app_close(app *a);
 app_engine app_engine_of(const app *a);
 const char *app_engine_name(const app *a);
 
+/* The namespace of the URL. */
+const char *app_names(const app *a);
+
 /* A store on this connection, in the URL's namespace. app_wrapped makes it when first asked for; it is closed with the connection.
  * app_wrap makes another, for the caller to close. */
 hf_store *app_wrapped(app *a);

@@ -102,7 +102,7 @@ static void a_reader_does_not_wait_for_another_that_numbers(shop *s)
     must(HF_OK, s->plain, ACQUIRE, B("1"));
     app_begin(s->other, READ_COMMITTED);
     if (s->engine == ON_POSTGRES) {
-        const char *names = strstr(s->url, "namespace=") + strlen("namespace=");
+        const char *names = app_names(s->other);
         app_do(s->other, "SELECT pg_advisory_xact_lock(hashtextextended('events', hashtext('%s')))", names);
     } else {
         app_do(s->other, "SELECT 1 FROM {meta} WHERE name = 'events_to' FOR UPDATE");

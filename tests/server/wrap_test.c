@@ -417,8 +417,7 @@ static void the_applications_own_waiting_is_its_own(shop *s)
 static void a_connection_can_be_wrapped_again_and_again(shop *s)
 {
     hf_error err = {0};
-    char names[64];
-    snprintf(names, sizeof names, "%s", strstr(s->url, "namespace=") + strlen("namespace="));
+    const char *names = app_names(s->app);
     for (int i = 0; i < 5; i++) {
         hf_store *one = NULL, *two = NULL;
         expect(HF_OK, app_wrap(s->app, names, 0, &one, &err), err);
@@ -461,8 +460,7 @@ static void a_connection_can_be_wrapped_inside_a_transaction(shop *s)
 {
     hf_error err = {0};
     hf_store *store = NULL;
-    char names[64];
-    snprintf(names, sizeof names, "%s", strstr(s->url, "namespace=") + strlen("namespace="));
+    const char *names = app_names(s->app);
     app_begin(s->app, s->level);
     app_do(s->app, "INSERT INTO {app} VALUES (1, 'alice')");
     expect(HF_OK, app_wrap(s->app, names, 0, &store, &err), err);
@@ -481,8 +479,7 @@ static void a_manager_believes_nothing_before_the_commit(shop *s)
     hf_session *session = NULL;
     hf_resource one = resource_of("policy/1"), two = resource_of("policy/2");
     hf_session_options options = {.user = "alice"};
-    char names[64];
-    snprintf(names, sizeof names, "%s", strstr(s->url, "namespace=") + strlen("namespace="));
+    const char *names = app_names(s->app);
     expect(HF_OK, app_wrap(s->app, names, 0, &store, &err), err);
     expect(HF_OK, hf_manager_on(store, &manager, &err), err);
     expect(HF_OK, hf_session_open(manager, &options, &session, &err), err);

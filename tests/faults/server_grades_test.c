@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: MIT */
+/* What a store says it stands on, with the settings of its server changed under it; servers that take no writes are refused, and one that
+ * comes to be such is told as unavailable until it is well again. The argument names the server, which is private. */
+#include "faults/server_target.h"
+#include "server/shop.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SECRET "Gehe1m_S3cret"
+
+static target *server;
+static const char *server_name;
+static app *admin;
+static char url[HF_URL_MAX]; /* of an installed store, by the plain account */
+
+static int start(void **state)
+{
+    (void)state;
+    hf_error err = {0};
+    server = target_start(server_name);
+    admin = app_connect(server->url_admin);
+    if (server->postgres)
+        app_do(admin, "CREATE ROLE plain LOGIN PASSWORD '" SECRET "'");
+    else
+        app_do(admin, "CREATE USER plain@'127.0.0.1' IDENTIFIED BY '" SECRET "'");
+    expect(HF_OK, hf_store_install(server->url, server->postgres ? "plain" : "plain@127.0.0.1", &err), err);
+    target_url(server, &(target_way){.user = "plain", .password = SECRET}, url);
+    return 0;
+}
+
+/* Before the server goes down, and when it is back. */
+static void leave(void)
+{
+    app_close(admin);
+    admin = NULL;
+}
+
+static void come_back(void)
+{
+    leave();
+    admin = app_connect(server->url_admin);
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    leave();
+    target_stop(server);
+    return 0;
+}
+
+/* ---- grades ---- */
+
+static hf_store *open_store(const char *at)
+{
+    hf_error err = {0};
+    hf_store *store = NULL;
+    expect(HF_OK, hf_store_open(at, &store, &err), err);
+    return store;
+}
+
+static void expect_grade(const char *at, hf_grade_level level, const char *part)
+{
+    hf_grade grade = {0};
+    hf_store *store = open_store(at);
+    hf_store_grade(store, &grade);
+    hf_store_close(store);
+    if (grade.level != level || !strstr(grade.text, part))
+        check_failed(__FILE__, __LINE__, "The grade is %d, not %d with \"%s\": %s", (int)grade.level,
+                     (int)level, part, grade.text);
+    expect_lacks(grade.text, SECRET);
+}
+
+static void expect_refused(const char *at, const char *const parts[])
+{
+    hf_error err = {0};
+    hf_store *store = NULL;
+    expect(HF_UNAVAILABLE, hf_store_open(at, &store, &err), err);
+    for (size_t i = 0; parts[i]; i++)
+        expect_contains(err.message, parts[i]);
+    expect_lacks(err.message, SECRET);
+    expect_true(err.message[strlen(err.message) - 1] == '.');
+}
+#define EXPECT_REFUSED(at, ...) expect_refused((at), (const char *const[]){__VA_ARGS__, NULL})
+
+/* A setting of the whole server; NULL puts it back. On PostgreSQL it counts when it has been read. */
+static void note(const char *name, const char *value)
+{
+    if (!server->postgres)
+        app_do(admin, "SET GLOBAL %s = %s", name, value ? value : "DEFAULT");
+    else if (value)
+        app_do(admin, "ALTER SYSTEM SET %s = '%s'", name, value);
+    else
+        app_do(admin, "ALTER SYSTEM RESET %s", name);
+}
+
+static void reload(void)
+{
+    if (!server->postgres)
+        return;
+    app_do(admin, "SELECT pg_reload_conf()");
+    rest_ms(200);
+}
+
+static void set(const char *name, const char *value)
+{
+    note(name, value);
+    reload();
+}
+
+static void expect_works(const char *at)
+{
+    hf_store *store = open_store(at);
+    hf_credentials alice = newcomer(store, "alice \\ ' \" \xc3\xa4", HOUR),
+                   bob = newcomer(store, "bob", HOUR);
+    must(HF_OK, store, ACQUIRE, BY(alice), ON("policy", "\\ ' \" \xc3\xa4"));
+    must(HF_LOCKED, store, ACQUIRE, BY(bob), ON("policy", "\\ ' \" \xc3\xa4"));
+    expect_text(must(HF_OK, store, WHO, ON("policy", "\\ ' \" \xc3\xa4")).lock.user,
+                "alice \\ ' \" \xc3\xa4");
+    must(HF_OK, store, CLOSE, BY(alice));
+    must(HF_OK, store, CLOSE, BY(bob));
+    hf_store_close(store);
+}
+
+static void the_grade_tells_what_a_crash_may_take(void **state)
+{
+    (void)state;
+    if (server->postgres) {
+        expect_grade(url, HF_GRADE_DISK, "PostgreSQL 15");
+        expect_grade(url, HF_GRADE_DISK, "synchronous_commit on");
+        set("fsync", "off");
+        expect_grade(url, HF_GRADE_PROCESS, "fsync off");
+        set("fsync", NULL);
+        set("synchronous_standby_names", "nobody");
+        expect_grade(url, HF_GRADE_DISK, "with a synchronous standby");
+        set("synchronous_standby_names", NULL);
+        expect_grade(url, HF_GRADE_DISK, "one server");
+        return;
+    }
+    expect_grade(url, HF_GRADE_DISK, server->kind == INSTANCE_MYSQL ? "MySQL 5.6" : "MariaDB 10.");
+    expect_grade(url, HF_GRADE_DISK, "flushed at every commit");
+    set("innodb_flush_log_at_trx_commit", "2");
+    expect_grade(url, HF_GRADE_PROCESS, "innodb_flush_log_at_trx_commit 2");
+    set("innodb_flush_log_at_trx_commit", "0");
+    expect_grade(url, HF_GRADE_PROCESS, "innodb_flush_log_at_trx_commit 0");
+    set("innodb_flush_log_at_trx_commit", "1");
+    expect_grade(url, HF_GRADE_DISK, "one server");
+}
+
+/* What the store sets is set where it commits: a trigger looks. */
+static void synchronous_commit_is_on_even_if_the_account_has_it_off(void **state)
+{
+    (void)state;
+    char pooled[HF_URL_MAX];
+    if (!server->postgres)
+        return;
+    app_do(admin, "ALTER ROLE plain SET synchronous_commit = off");
+    expect_grade(url, HF_GRADE_DISK, "synchronous_commit on");
+    app_do(admin, "CREATE TABLE seen (setting text)");
+    app_do(admin,
+           "CREATE FUNCTION look() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS 'BEGIN INSERT INTO"
+           " public.seen VALUES (current_setting(''synchronous_commit'')); RETURN NULL; END'");
+    app_do(admin, "CREATE TRIGGER look AFTER INSERT ON {event} EXECUTE FUNCTION look()");
+    expect_works(url);
+    expect_int(app_number(admin, "SELECT count(*) FROM seen WHERE setting = 'on'"),
+               app_number(admin, "SELECT count(*) FROM seen"));
+    expect_true(app_number(admin, "SELECT count(*) FROM seen") >= 4);
+    app_do(admin, "DROP TRIGGER look ON {event}");
+    /* Through a pooler it can't be, and the grade says so, or it is set in every transaction. */
+    hf_grade grade = {0};
+    target_with(url, "pooler=transaction", pooled);
+    hf_store *store = open_store(pooled);
+    hf_store_grade(store, &grade);
+    hf_store_close(store);
+    app_do(admin, "TRUNCATE seen");
+    app_do(admin, "CREATE TRIGGER look AFTER INSERT ON {event} EXECUTE FUNCTION look()");
+    expect_works(pooled);
+    bool off = app_number(admin, "SELECT count(*) FROM seen WHERE setting <> 'on'") > 0;
+    app_do(admin, "DROP TRIGGER look ON {event}");
+    expect_int(grade.level, off ? HF_GRADE_PROCESS : HF_GRADE_DISK);
+    if (off)
+        expect_contains(grade.text, "synchronous_commit off");
+    app_do(admin, "ALTER ROLE plain RESET synchronous_commit");
+}
+
+/* ---- settings that are none of its business ---- */
+
+static const char *const of_postgres[][2] = {
+    {"standard_conforming_strings", "off"},
+    {"backslash_quote", "on"},
+    {"default_transaction_isolation", "serializable"},
+    {"default_transaction_deferrable", "on"},
+    {"timezone", "Asia/Tokyo"},
+    {"bytea_output", "escape"},
+    {"datestyle", "German"},
+    {"search_path", "nowhere"},
+    {"lock_timeout", "1"},
+};
+
+static const char *const of_mysql[][2] = {
+    {"sql_mode", "'ANSI,NO_BACKSLASH_ESCAPES,PIPES_AS_CONCAT'"},
+    {"autocommit", "0"},
+    {"tx_isolation", "'SERIALIZABLE'"},
+    {"time_zone", "'+09:00'"},
+    {"character_set_server", "latin1"},
+    {"innodb_lock_wait_timeout", "1"},
+    {"completion_type", "'CHAIN'"},
+};
+
+static void other_settings_of_the_server_do_not_matter(void **state)
+{
+    (void)state;
+    char fresh[HF_URL_MAX];
+    size_t count =
+        server->postgres ? sizeof of_postgres / sizeof *of_postgres : sizeof of_mysql / sizeof *of_mysql;
+    const char *const(*all)[2] = server->postgres ? of_postgres : of_mysql;
+    for (size_t i = 0; i < count; i++)
+        note(all[i][0], all[i][1]);
+    reload();
+    expect_works(url);
+    target_install(server, false, fresh);
+    expect_works(fresh);
+    for (size_t i = 0; i < count; i++)
+        note(all[i][0], strcmp(all[i][0], "sql_mode") == 0 ? "''" : NULL);
+    reload();
+    come_back(); /* this connection had none of it */
+}
+
+/* ---- servers that take no writes ---- */
+
+static void a_server_that_takes_no_writes_is_refused(void **state)
+{
+    (void)state;
+    if (server->postgres) {
+        app_do(admin, "ALTER ROLE plain SET default_transaction_read_only = on");
+        EXPECT_REFUSED(url, "read-only", "the database test", "default_transaction_read_only");
+        app_do(admin, "ALTER ROLE plain RESET default_transaction_read_only");
+        app_do(admin, "ALTER DATABASE test SET default_transaction_read_only = on");
+        EXPECT_REFUSED(url, "read-only", "the database test");
+        come_back();
+        app_do(admin, "SET default_transaction_read_only = off");
+        app_do(admin, "ALTER DATABASE test RESET default_transaction_read_only");
+    } else {
+        set("read_only", "1");
+        EXPECT_REFUSED(url, "read-only", "the database test", "primary");
+        EXPECT_REFUSED(server->url, "read-only", "the database test");
+        set("read_only", "0");
+    }
+    expect_works(url);
+}
+
+/* What a failover does to an open store; it heals when the server takes writes again. */
+static said meet_read_only(hf_store *store, const hf_credentials *alice)
+{
+    said no = ASK(store, ACQUIRE, .session = alice, ON("policy", "2"), .request_id = "two");
+    said who = ASK(store, WHO, ON("policy", "1"));
+    printf("# %s after %.1f s: %s\n", hf_status_wire(no.status), (double)no.took_us / 1e6, no.message);
+    expect_status(HF_OK, who.status, who.message); /* reading goes on */
+    expect_int(who.locks_count, 1);
+    return no;
+}
+
+/* The folder of the data of a private PostgreSQL. */
+static void data_folder(char *out)
+{
+    char *text = app_text(admin, "SHOW data_directory");
+    text[strcspn(text, "\n")] = '\0';
+    snprintf(out, HF_URL_MAX, "%s", text);
+    free(text);
+}
+
+static void a_server_that_comes_to_take_no_writes_is_told_as_unavailable(void **state)
+{
+    (void)state;
+    char folder[HF_URL_MAX], mark[HF_URL_MAX + 32];
+    said no;
+    hf_store *store = open_store(url);
+    hf_credentials alice = newcomer(store, "alice", HOUR);
+    for (int i = 1; i <= 3; i++) /* so that its statements are prepared */
+        must(HF_OK, store, ACQUIRE, BY(alice), ON("policy", "1"));
+    if (server->postgres) {
+        data_folder(folder);
+        snprintf(mark, sizeof mark, "%s/standby.signal", folder);
+        leave();
+        int file = open(mark, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+        expect_true(file >= 0 && fchown(file, server->uid, server->gid) == 0);
+        close(file);
+        instance_restart(server->instance, INSTANCE_FAST);
+        no = meet_read_only(store, &alice);
+        unlink(mark);
+        instance_restart(server->instance, INSTANCE_FAST);
+        come_back();
+    } else {
+        set("read_only", "1");
+        no = meet_read_only(store, &alice);
+        set("read_only", "0");
+    }
+    expect_status(HF_UNAVAILABLE, no.status, no.message);
+    expect_contains(no.message, "the database test");
+    expect_true(no.took_us < 2 * SECOND);
+    must(HF_OK, store, ACQUIRE, BY(alice), ON("policy", "2"), .request_id = "two");
+    must(HF_OK, store, CLOSE, BY(alice));
+    hf_store_close(store);
+}
+
+/* ---- a real standby ---- */
+
+static void run_to_end(char *const argv[], const char *log)
+{
+    int how = -1;
+    pid_t child = target_spawn(server, argv, log);
+    expect_true(child > 0);
+    waitpid(child, &how, 0);
+    if (how == 0)
+        return;
+    char said_there[1024] = "";
+    FILE *file = fopen(log, "re");
+    size_t got = file ? fread(said_there, 1, sizeof said_there - 1, file) : 0;
+    if (file)
+        fclose(file);
+    check_failed(__FILE__, __LINE__, "%s came to %d: %.*s", argv[0], how, (int)got, said_there);
+}
+
+#define PROGRAMS "/usr/lib/postgresql/15/bin/"
+
+static void a_hot_standby_is_refused(void **state)
+{
+    (void)state;
+    hf_error err = {0};
+    hf_store *store = NULL;
+    char folder[] = "/tmp/hf-standby-XXXXXX", data[64], sockets[96], port[32], log[96], at[HF_URL_MAX];
+    if (!server->postgres)
+        return;
+    expect_true(mkdtemp(folder) != NULL && chown(folder, server->uid, server->gid) == 0);
+    snprintf(data, sizeof data, "%s/data", folder);
+    snprintf(log, sizeof log, "%s/log", folder);
+    snprintf(sockets, sizeof sockets, "unix_socket_directories=%s", folder);
+    snprintf(port, sizeof port, "port=%d", instance_port(server->instance));
+    char from[HF_URL_MAX];
+    snprintf(from, sizeof from, "%s", server->url_admin);
+    run_to_end((char *[]){(char[]){PROGRAMS "pg_basebackup"}, (char[]){"-D"}, data, (char[]){"-R"},
+                          (char[]){"-c"}, (char[]){"fast"}, (char[]){"-X"}, (char[]){"stream"},
+                          (char[]){"-d"}, from, NULL},
+               log);
+    pid_t standby =
+        target_spawn(server,
+                     (char *[]){(char[]){PROGRAMS "postgres"}, (char[]){"-D"}, data, (char[]){"-c"}, port,
+                                (char[]){"-c"}, sockets, (char[]){"-c"}, (char[]){"listen_addresses="}, NULL},
+                     log);
+    snprintf(at, sizeof at, "postgres://postgres@/test?host=%s&%s", folder, port);
+    hf_status status = HF_OK;
+    for (int64_t until_us = now_us() + 20 * SECOND;
+         now_us() < until_us && !strstr(err.message, "standby,");) {
+        status = hf_store_open(at, &store, &err);
+        expect_true(status != HF_OK);
+        rest_ms(50);
+    }
+    target_end(&standby);
+    char *const remove[] = {(char[]){"/bin/rm"}, (char[]){"-rf"}, folder, NULL};
+    run_to_end(remove, "/dev/null");
+    expect(HF_UNAVAILABLE, status, err);
+    expect_contains(err.message, "is a standby");
+    expect_contains(err.message, "primary");
+    expect_contains(err.message, "the database test");
+}
+
+/* ---- binary logs and rollbacks ---- */
+
+static void a_binary_log_by_statement_is_refused(void **state)
+{
+    (void)state;
+    if (server->postgres)
+        return;
+    leave();
+    target_restart_with(server, "--log-bin=hf-log");
+    come_back();
+    set("binlog_format", "'STATEMENT'");
+    EXPECT_REFUSED(url, "binlog_format", "ROW", "the database test");
+    set("binlog_format", "'ROW'");
+    expect_works(url);
+    set("binlog_format", "'MIXED'");
+    expect_works(url);
+    leave();
+    target_back(server);
+    come_back();
+}
+
+/* A lock wait must not end an application's transaction; a store with connections of its own does not mind. */
+static void rollback_on_timeout_is_refused_on_an_applications_connection(void **state)
+{
+    (void)state;
+    hf_error err = {0};
+    hf_store *store = NULL;
+    if (server->postgres)
+        return;
+    leave();
+    target_restart_with(server, "--innodb-rollback-on-timeout=1");
+    come_back();
+    expect(HF_UNAVAILABLE, app_wrap(admin, "holdfast", 0, &store, &err), err);
+    expect_contains(err.message, "innodb_rollback_on_timeout");
+    expect_works(url);
+    leave();
+    target_back(server);
+    come_back();
+}
+
+int main(int argc, char **argv)
+{
+    signal(SIGPIPE, SIG_IGN);
+    server_name = argc > 1 ? argv[1] : NULL;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_grade_tells_what_a_crash_may_take),
+        cmocka_unit_test(synchronous_commit_is_on_even_if_the_account_has_it_off),
+        cmocka_unit_test(other_settings_of_the_server_do_not_matter),
+        cmocka_unit_test(a_server_that_takes_no_writes_is_refused),
+        cmocka_unit_test(a_server_that_comes_to_take_no_writes_is_told_as_unavailable),
+        cmocka_unit_test(a_hot_standby_is_refused),
+        cmocka_unit_test(a_binary_log_by_statement_is_refused),
+        cmocka_unit_test(rollback_on_timeout_is_refused_on_an_applications_connection),
+    };
+    char name[64];
+    snprintf(name, sizeof name, "grades of %s", server_name ? server_name : "?");
+    return cmocka_run_group_tests_name(name, tests, start, stop);
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/* Threads on one store: more of them than it has connections, several stores on the same tables, and one application's connection that
+ * threads share. Made for the thread sanitizer too. */
+#include "server/shop.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CROWD = 32, FEW = 6, RESOURCES = 4 };
+
+typedef struct office {
+    shop *s;
+    hf_store *stores[FEW];
+    size_t stores_count;
+    int64_t until_us;
+    atomic_int inside[RESOURCES]; /* how many believe to hold it exclusively */
+    atomic_int overlaps, grants, refusals, busy, failures;
+} office;
+
+typedef struct clerk {
+    office *o;
+    unsigned seed;
+    hf_store *store;
+    hf_credentials me;
+} clerk;
+
+static hf_status ask_quietly(clerk *c, hf_op_kind kind, const char *id)
+{
+    hf_batch *batch = NULL;
+    hf_error err = {0};
+    if (hf_batch_new(1, &batch, &err) != HF_OK)
+        return HF_NO_MEMORY;
+    hf_op *op = hf_batch_add(batch, kind);
+    op->session = &c->me;
+    op->type = "policy";
+    op->id = id;
+    hf_status status = hf_store_execute(c->store, batch, &err);
+    const char *message = status == HF_OK ? op->answer.message : err.message;
+    status = status == HF_OK ? op->answer.status : status;
+    if (status == HF_BUSY)
+        atomic_fetch_add(&c->o->busy, 1);
+    else if (status != HF_OK && status != HF_LOCKED && atomic_fetch_add(&c->o->failures, 1) == 0)
+        fprintf(stderr, "%s: %s: %s\n", hf_op_kind_name(kind), hf_status_wire(status),
+                message ? message : "");
+    hf_batch_free(batch);
+    return status;
+}
+
+static void *clerk_main(void *argument)
+{
+    clerk *c = argument;
+    office *o = c->o;
+    char id[8];
+    while (now_us() < o->until_us) {
+        unsigned which = (unsigned)rand_r(&c->seed) % RESOURCES;
+        snprintf(id, sizeof id, "%u", which);
+        hf_status status = ask_quietly(c, HF_OP_ACQUIRE, id);
+        atomic_fetch_add(&o->refusals, status == HF_LOCKED);
+        if (status != HF_OK)
+            continue;
+        atomic_fetch_add(&o->grants, 1);
+        if (atomic_fetch_add(&o->inside[which], 1) != 0)
+            atomic_fetch_add(&o->overlaps, 1);
+        ask_quietly(c, HF_OP_BEAT, NULL);
+        atomic_fetch_sub(&o->inside[which], 1);
+        while (ask_quietly(c, HF_OP_RELEASE, id) == HF_BUSY)
+            continue;
+    }
+    return NULL;
+}
+
+static void work(office *o, size_t threads_count)
+{
+    static clerk clerks[CROWD];
+    pthread_t threads[CROWD];
+    o->until_us = now_us() + 2 * SECOND;
+    for (size_t i = 0; i < threads_count; i++)
+        clerks[i] = (clerk){.o = o,
+                            .seed = (unsigned)i + 1,
+                            .store = o->stores[i % o->stores_count],
+                            .me = newcomer(o->s->plain, "clerk", 0)};
+    for (size_t i = 0; i < threads_count; i++)
+        expect_int(pthread_create(&threads[i], NULL, clerk_main, &clerks[i]), 0);
+    for (size_t i = 0; i < threads_count; i++)
+        expect_int(pthread_join(threads[i], NULL), 0);
+    printf("# %zu threads on %zu stores: %d grants, %d refusals, %d busy\n", threads_count, o->stores_count,
+           o->grants, o->refusals, o->busy);
+    expect_int(o->overlaps, 0);
+    expect_int(o->failures, 0);
+    expect_true(o->grants >= 20);
+    expect_int(app_number(o->s->other, "SELECT count(*) FROM {lock}"), 0);
+}
+
+static void more_threads_than_connections_share_a_store(shop *s)
+{
+    office o = {.s = s, .stores = {s->plain}, .stores_count = 1};
+    work(&o, CROWD);
+}
+
+static void several_stores_on_the_same_tables(shop *s)
+{
+    office o = {.s = s, .stores_count = FEW};
+    hf_error err = {0};
+    for (size_t i = 0; i < FEW; i++)
+        expect(HF_OK, hf_store_open(s->url, &o.stores[i], &err), err);
+    work(&o, 2 * FEW);
+    for (size_t i = 0; i < FEW; i++)
+        hf_store_close(o.stores[i]);
+}
+
+/* Each batch has the connection for itself. */
+static void threads_share_the_store_on_an_applications_connection(shop *s)
+{
+    office o = {.s = s, .stores = {s->store}, .stores_count = 1};
+    work(&o, FEW);
+    expect_true(!app_in_transaction(s->app));
+}
+
+static void stores_by_url_and_on_connections_together(shop *s)
+{
+    office o = {.s = s, .stores = {s->plain, s->store, s->others}, .stores_count = 3};
+    work(&o, FEW);
+}
+
+int main(int argc, char **argv)
+{
+    static const shop_test tests[] = {
+        ON_ANY(more_threads_than_connections_share_a_store),
+        ON_ANY(several_stores_on_the_same_tables),
+        ON_ANY(threads_share_the_store_on_an_applications_connection),
+        ON_ANY(stores_by_url_and_on_connections_together),
+    };
+    return SHOP_MAIN("threads", tests, argc, argv);
+}
