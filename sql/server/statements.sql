@@ -114,6 +114,28 @@ SELECT 6, NULL, NULL, NULL, (extract(epoch FROM clock_timestamp()) * 1000000)::b
        (SELECT value::bigint FROM {ns}.meta WHERE name = 'fence_floor'), NULL, NULL, NULL, NULL,
        NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
 
+-- The same without requests, types and that fence, for who takes nothing.
+-- name: rows_held
+-- postgres:
+SELECT 1, l.type, l.id, l.mode, l.fence, l.since_us, l.ends_us, l.purpose, l.request, l.session,
+       s.key_sha256, s."user", s.name, s.idle_us, s.opened_us, s.expires_us, s.ended_us, s.rev, s.token, s.request
+  FROM unnest($1, $2) u (type, id)
+ CROSS JOIN LATERAL (SELECT * FROM {ns}.lock WHERE type = u.type AND id = u.id OFFSET 0) l
+  LEFT JOIN LATERAL (SELECT * FROM {ns}.session WHERE id = l.session OFFSET 0) s ON true
+UNION ALL
+SELECT 3, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, s.id,
+       s.key_sha256, s."user", s.name, s.idle_us, s.opened_us, s.expires_us, s.ended_us, s.rev, s.token, s.request
+  FROM {ns}.session s WHERE s.id = ANY ($3)
+UNION ALL
+SELECT 5, l.type, l.id, l.why, l.fence, l.at_us, NULL, l.by_name, l.reason, l.session,
+       NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+  FROM unnest($5, $6, $7) u (session, type, id)
+ CROSS JOIN LATERAL (SELECT * FROM {ns}.lost WHERE session = u.session AND type = u.type AND id = u.id OFFSET 0) l
+UNION ALL
+SELECT 6, NULL, NULL, NULL, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
+       NULL, NULL, NULL, NULL, NULL,
+       NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+
 -- name: sessions_lock
 -- postgres:
 SELECT id, key_sha256, "user", name, idle_us, opened_us, expires_us, ended_us, rev, token, request

@@ -255,6 +255,7 @@ static reader *const readers[SQL_DO_COUNT] = {
     [SQL_DO_SESSIONS_LOCK] = read_locked_session,
     [SQL_DO_SESSIONS_LOAD] = read_session,
     [SQL_DO_ROWS] = read_any,
+    [SQL_DO_ROWS_HELD] = read_any,
     [SQL_DO_LOCKS] = read_lock,
     [SQL_DO_REQUESTS] = read_request,
     [SQL_DO_SESSION_LOCKS] = read_session_lock,
@@ -289,7 +290,8 @@ void server_add_name(hf_list *list, hf_slice type, hf_slice id)
 void server_queue(server_work *work, int which, const hf_list *list)
 {
     sql_conn *conn = work->conn;
-    bool empty = list != NULL && list->count == 0 && !list->failed && which != SQL_DO_ROWS;
+    bool empty = list != NULL && list->count == 0 && !list->failed && which != SQL_DO_ROWS &&
+                 which != SQL_DO_ROWS_HELD;
     if (conn->sql[which] == NULL || empty)
         return;
     if (list != NULL && list->failed)

@@ -212,7 +212,11 @@ static bool queue_at_once(server_work *work, const hf_list *resources)
     hf_list *ids = sessions(work, NEED_ROW), *type_names = types(work), *lost = losses(work);
     if (work->conn->sql[SQL_DO_ROWS] == NULL)
         return false;
-    hf_stmt *stmt = sql_stmt(work->conn, SQL_DO_ROWS);
+    bool all = type_names == NULL || type_names->count > 0;
+    for (hf_resource_row *row = work->conn->rows.resources; row != NULL; row = row->next)
+        all |= row->wants_requests;
+    int which = all ? SQL_DO_ROWS : SQL_DO_ROWS_HELD;
+    hf_stmt *stmt = sql_stmt(work->conn, which);
     if (stmt == NULL || resources == NULL || ids == NULL || type_names == NULL || lost == NULL)
         return true; /* failed, and known to have */
     if (ids->failed || type_names->failed || lost->failed)
@@ -220,7 +224,7 @@ static bool queue_at_once(server_work *work, const hf_list *resources)
     hf_stmt_list(stmt, 3, ids);
     hf_stmt_list(stmt, 4, type_names);
     hf_stmt_list(stmt, 5, lost);
-    server_queue(work, SQL_DO_ROWS, resources);
+    server_queue(work, which, resources);
     return true;
 }
 

@@ -326,8 +326,6 @@ static void one_easy_call(scene *s, work *w, const struct easy *e, proxy_when wh
     proxy_cut_at(s->proxy, PROXY_UP, s->before_commit, when);
     int64_t began_us = now_us();
     hf_status status = e->call(w, &err);
-    while (status == HF_BUSY)
-        status = e->call(w, &err);
     if (!proxy_wait_sprung(s->proxy, sprung, 2000))
         FAIL("no commit of %s was seen", e->name);
     if (now_us() - began_us > CALL_MAX_US)
@@ -354,7 +352,7 @@ static void handles_settle_by_themselves(void **state)
     }
 }
 
-/* ---- an op that was held back first ---- */
+/* ---- handles, when settling is not that easy ---- */
 
 static void *acquire_main(void *context)
 {
@@ -364,13 +362,10 @@ static void *acquire_main(void *context)
     return err;
 }
 
-/* Someone sits on the anchor for a while, so the op is tried several times; one of the tries loses its answer. */
-static void what_was_held_back_and_then_unsure_is_settled_too(void **state)
+/* A handle whose connection has sent everything before. */
+static work warm_work(scene *s)
 {
-    scene *s = *state;
     hf_error err = {0};
-    void *got = NULL;
-    pthread_t thread;
     work w = {.resource = {.type = "policy", .id = "000000"}};
     hf_session_options options = {.user = "erin", .idle_us = HOUR};
     expect(HF_OK, hf_manager_open(s->url, &w.manager, &err), err);
@@ -379,6 +374,23 @@ static void what_was_held_back_and_then_unsure_is_settled_too(void **state)
         expect(HF_OK, by_acquire(&w, &err), err);
         expect(HF_OK, by_release(&w, &err), err);
     }
+    return w;
+}
+
+static void work_done(work *w)
+{
+    hf_session_free(w->session);
+    hf_manager_close(w->manager);
+}
+
+/* Someone sits on the anchor for a while, so the op is tried several times; one of the tries loses its answer. */
+static void what_was_held_back_and_then_unsure_is_settled_too(void **state)
+{
+    scene *s = *state;
+    hf_error err = {0};
+    void *got = NULL;
+    pthread_t thread;
+    work w = warm_work(s);
     app_begin(s->admin, READ_COMMITTED);
     app_do(s->admin, "SELECT fence FROM {resource} WHERE type = 'policy' AND id = '000000' FOR UPDATE");
     size_t sprung = proxy_sprung(s->proxy);
@@ -392,13 +404,67 @@ static void what_was_held_back_and_then_unsure_is_settled_too(void **state)
     memcpy(&err, got, sizeof err);
     free(got);
     proxy_cut_never(s->proxy);
-    hf_session_free(w.session);
-    hf_manager_close(w.manager);
-    if (!cut && server->kind == INSTANCE_MYSQL)
-        return; /* there an op that waits is cancelled before its commit */
+    work_done(&w);
     expect_true(cut);
     if (err.status != HF_OK && err.status != HF_BUSY)
         FAIL("it came to %s, and was not asked again: %s", hf_status_wire(err.status), err.message);
+}
+
+/* Writing takes the server a while. */
+static void slow_down(scene *s)
+{
+    if (server->postgres) {
+        app_do(s->admin, "CREATE FUNCTION {app}() RETURNS trigger LANGUAGE plpgsql AS "
+                         "'BEGIN PERFORM pg_sleep(2); RETURN NULL; END'");
+        app_do(s->admin, "CREATE TRIGGER slow AFTER INSERT ON {event} EXECUTE FUNCTION {app}()");
+    } else {
+        app_do(s->admin, "CREATE TRIGGER {app} BEFORE INSERT ON {event} FOR EACH ROW SET @slow = SLEEP(2)");
+    }
+}
+
+/* The connection is cut when all has been sent, and the server is still at it when the handle asks again: what is in the way then is
+ * its own first try. Busy would mean that nothing was done. */
+static void what_is_still_being_written_is_not_told_as_busy(void **state)
+{
+    scene *s = *state;
+    hf_error err = {0};
+    work w = warm_work(s);
+    size_t before = proxy_passed(s->proxy, PROXY_UP);
+    expect(HF_OK, by_acquire(&w, &err), err);
+    size_t all = proxy_passed(s->proxy, PROXY_UP) - before;
+    expect(HF_OK, by_release(&w, &err), err);
+    slow_down(s);
+    proxy_cut_after(s->proxy, PROXY_UP, all);
+    hf_status status = by_acquire(&w, &err);
+    proxy_cut_never(s->proxy);
+    rest_ms(3000);
+    bool held = must(HF_OK, s->direct, WHO, ON("policy", "000000")).locks_count > 0;
+    work_done(&w);
+    printf("# %s; it was %sdone\n", hf_status_wire(status), held ? "" : "not ");
+    if (status != HF_OK && status != HF_UNSURE)
+        FAIL("it is told as %s, and was %sdone: %s", hf_status_wire(status), held ? "" : "not ", err.message);
+    expect_true(status != HF_OK || held);
+}
+
+/* ---- what is told of a call that was run again ---- */
+
+/* An error is filled only when something failed. */
+static void a_call_that_went_well_at_last_leaves_no_error_behind(void **state)
+{
+    scene *s = *state;
+    hf_error err = {0};
+    hf_batch *batch = batch_new(1);
+    for (int i = 0; i < 2; i++) {
+        hf_batch_clear(batch);
+        add(batch, ACQUIRE, BY(s->alice), ON("policy", "1"), .request_id = "again");
+        if (i == 1)
+            proxy_cut_after(s->proxy, PROXY_DOWN,
+                            10); /* of the first answer: it is run again on another connection */
+        expect(HF_OK, hf_store_execute(s->through, batch, &err), err);
+        expect_text(err.message, "");
+    }
+    expect_int(proxy_sprung(s->proxy), 1);
+    hf_batch_free(batch);
 }
 
 /* ---- after any number of bytes ---- */
@@ -531,11 +597,15 @@ int main(int argc, char **argv)
         SCENE(a_commit_that_never_arrived_is_not_told_as_done),
         SCENE(a_commit_whose_answer_was_lost_is_not_told_as_failed),
         SCENE(handles_settle_by_themselves),
-        SCENE(what_was_held_back_and_then_unsure_is_settled_too),
+        SCENE(what_is_still_being_written_is_not_told_as_busy),
+        SCENE(a_call_that_went_well_at_last_leaves_no_error_behind),
         SCENE(cuts_after_any_number_of_bytes_leave_right_or_unsure_answers),
         SCENE(a_refused_connection_is_told_at_once_and_by_name),
+        /* MySQL 5.6 can't skip what is locked: there a try that is held back has no commit. */
+        SCENE(what_was_held_back_and_then_unsure_is_settled_too),
     };
+    size_t count = sizeof tests / sizeof *tests - (server_name && strcmp(server_name, "mysql") == 0);
     char name[64];
     snprintf(name, sizeof name, "cuts before %s", server_name ? server_name : "?");
-    return cmocka_run_group_tests_name(name, tests, start, stop);
+    return _cmocka_run_group_tests(name, tests, count, start, stop);
 }
