@@ -113,7 +113,7 @@ DROP TABLE IF EXISTS {ns}_bench_one
 -- postgres:
 SELECT wal_sync FROM pg_stat_wal
 -- mysql:
-SELECT variable_value FROM information_schema.global_status WHERE variable_name = 'INNODB_OS_LOG_FSYNCS'
+SELECT variable_value FROM information_schema.global_status WHERE variable_name = 'INNODB_DATA_FSYNCS'
 
 -- Filling: $1 is how many are held, $2 where the working names begin, $3 how many those are. names.c makes the same ids. No more
 -- statistics than the tables would have by chance.

@@ -15,8 +15,8 @@
 #include <string.h>
 
 /* Where the server can't skip locked rows, its waits have a grain of a second: they are cut short from here. */
-#define LOCK_US     INT64_C(100000)
-#define PATIENCE_US INT64_C(1250000)
+#define LOCK_US     INT64_C(150000)
+#define PATIENCE_US INT64_C(1150000)
 
 static const server_kind kind;
 

@@ -67,6 +67,15 @@ static void kill_connection(app *admin, unsigned number)
     sleep_ms(10);
 }
 
+/* Longer than any call may take. */
+static void pause_server(app *admin, unsigned number)
+{
+    (void)admin, (void)number;
+    instance_pause(server->instance);
+    sleep_ms(11000);
+    instance_resume(server->instance);
+}
+
 /* Works, strikes, looks; so often. `quiet`: the admin's connection dies with the server. */
 static void suffer(const crew_options *options, fault *strike, bool quiet, size_t times, size_t work)
 {
@@ -149,6 +158,12 @@ static void nothing_is_lost_when_the_server_behind_a_pooler_is_killed(void **sta
     with_ledgers(kill_server_behind, true, setting_amount("HF_TEST_SERVER_KILLS", 2, 50));
 }
 
+static void nothing_is_lost_and_nobody_waits_for_ever_when_the_server_hangs(void **state)
+{
+    (void)state;
+    with_ledgers(pause_server, false, setting_amount("HF_TEST_PAUSES", 0, 3));
+}
+
 int main(int argc, char **argv)
 {
     signal(SIGPIPE, SIG_IGN);
@@ -162,10 +177,15 @@ int main(int argc, char **argv)
     const struct CMUnitTest behind[] = {
         cmocka_unit_test(nothing_is_lost_when_the_server_behind_a_pooler_is_killed),
     };
+    const struct CMUnitTest hanging[] = {
+        cmocka_unit_test(nothing_is_lost_and_nobody_waits_for_ever_when_the_server_hangs),
+    };
     char name[64];
     snprintf(name, sizeof name, "kills of %s", server_name ? server_name : "?");
     int failed = cmocka_run_group_tests_name(name, tests, start, stop);
     if (server_name && strcmp(server_name, "pgbouncer") == 0)
         failed += cmocka_run_group_tests_name("kills behind pgbouncer", behind, start, stop);
+    if (setting_amount("HF_TEST_PAUSES", 0, 3) > 0)
+        failed += cmocka_run_group_tests_name("servers that hang", hanging, start, stop);
     return failed;
 }
