@@ -16,8 +16,9 @@ struct st_mysql; /* MYSQL of libmariadb */
  * hf_db_patience works here on every server: what is not answered in that time is ended by KILL QUERY, on a connection of its own, and
  * is HF_BUSY; the transaction stays. Not what has a COMMIT or ROLLBACK in it. hf_db_cancel does the same at once, but once only, and
  * MariaDB forgets what comes before it has begun with the statement: who must be sure asks again. MySQL 5.6 looks at
- * who waits for a lock, and was killed, a second after the wait began, or when the next one begins: it takes that long there (without
- * patience it is two seconds at least, whatever innodb_lock_wait_timeout says).
+ * who waits for a lock, and was killed, a second after the wait began, or when the next one begins: it takes that long there unless the
+ * options have a `nudge` (without patience it is two seconds at least, whatever innodb_lock_wait_timeout says). The nudge is run on two
+ * more connections, kept while any connection with patience is, and locks its row for some 20 ms after each KILL.
  *
  * COMMIT is also HF_UNSURE when the server answers with an error that leaves open what became of it. */
 extern const hf_db_driver hf_db_mysql;

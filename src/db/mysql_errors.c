@@ -37,6 +37,7 @@ static const meaning meanings[] = {
     {1159, HF_UNAVAILABLE, HF_FAILURE_LOST},      /* reading took too long */
     {1160, HF_UNAVAILABLE, HF_FAILURE_LOST},      /* writing failed */
     {1161, HF_UNAVAILABLE, HF_FAILURE_LOST},      /* writing took too long */
+    {1180, HF_RETRY, HF_FAILURE_CONFLICT},        /* MariaDB gave the statement's changes up */
     {1203, HF_UNAVAILABLE, HF_FAILURE_LIMIT},     /* too many connections of that user */
     {1205, HF_BUSY, HF_FAILURE_BUSY},             /* lock wait timeout */
     {1206, HF_UNAVAILABLE, HF_FAILURE_LIMIT},     /* lock table full */
@@ -65,6 +66,7 @@ static const meaning meanings[] = {
 
 enum {
     RECORD_CHANGED = 1020,
+    COMMIT_FAILED = 1180,
     WRITE_FAILED = 1160, /* these two are the client library's as well */
     WRITE_INTERRUPTED = 1161,
     DEADLOCK = 1213,
@@ -162,7 +164,8 @@ hf_status my_failed(my_db *db, bool commits, bool coming)
     db->base.failure = it.failure;
     db->lost = db->lost || it.failure == HF_FAILURE_LOST;
     say(db, &it);
-    bool open_end = it.failure == HF_FAILURE_OTHER || it.failure == HF_FAILURE_LIMIT || code == INTERRUPTED;
+    bool open_end = it.failure == HF_FAILURE_OTHER || it.failure == HF_FAILURE_LIMIT || code == INTERRUPTED ||
+                    code == COMMIT_FAILED;
     if ((it.failure == HF_FAILURE_LOST && !my_is_unsent(db->conn) && (commits || coming)) ||
         (commits && open_end)) {
         char words[MYSQL_ERRMSG_SIZE];

@@ -240,11 +240,11 @@ static bool same(const char *a, const char *b)
 
 bool my_target_same(const my_target *a, const my_target *b)
 {
-    return a == b || (same(a->user, b->user) && same(a->password, b->password) && same(a->host, b->host) &&
-                      same(a->database, b->database) && same(a->socket, b->socket) && a->port == b->port &&
-                      same(a->ssl_ca, b->ssl_ca) && same(a->ssl_cert, b->ssl_cert) &&
-                      same(a->ssl_key, b->ssl_key) && a->tls == b->tls && a->tls_verify == b->tls_verify &&
-                      same(a->nudge, b->nudge));
+    return a == b ||
+           (same(a->user, b->user) && same(a->password, b->password) && same(a->host, b->host) &&
+            same(a->database, b->database) && same(a->socket, b->socket) && a->port == b->port &&
+            same(a->ssl_ca, b->ssl_ca) && same(a->ssl_cert, b->ssl_cert) && same(a->ssl_key, b->ssl_key) &&
+            a->tls == b->tls && a->tls_verify == b->tls_verify && same(a->nudge, b->nudge));
 }
 
 /* ---- connecting ---- */

@@ -127,8 +127,8 @@ static hf_status load_dead(void *context, hf_rows *rows, int64_t now_us, size_t 
 
 /* ---- locks past their own bound ---- */
 
-/* Of the locks of a resource only those whose time is over are swept: the others leave the set. */
-static void keep_spent(hf_resource_row *row, int64_t now_us)
+/* Of the locks of a resource only those whose time is over are swept, as long as there is room: the others leave the set. */
+static void keep_spent(hf_resource_row *row, int64_t now_us, size_t *room)
 {
     hf_lock_row **at = &row->locks;
     while (*at != NULL) {
@@ -136,10 +136,12 @@ static void keep_spent(hf_resource_row *row, int64_t now_us)
         const hf_session_row *session = lock->session;
         bool over = !session->stored || session->ended_us != 0 ||
                     (session->expires_us > now_us && lock->ends_us != 0 && lock->ends_us <= now_us);
-        if (over && !row->busy)
+        if (over && !row->busy && *room > 0) {
             at = &(*at)->next;
-        else
+            (*room)--;
+        } else {
             *at = lock->next;
+        }
     }
 }
 
@@ -164,12 +166,10 @@ static hf_status load_spent(void *context, hf_rows *rows, int64_t now_us, size_t
     server_queue(work, SQL_DO_LOCKS, names);
     server_fly(work);
     server_judge_anchors(work, names);
-    size_t left = 0;
-    for (hf_resource_row *row = rows->resources; row != NULL; row = row->next) {
-        keep_spent(row, now_us);
-        left += row->locks != NULL;
-    }
-    if (left == 0 && failed(s) == HF_OK)
+    size_t room = limit;
+    for (hf_resource_row *row = rows->resources; row != NULL; row = row->next)
+        keep_spent(row, now_us, &room);
+    if (room == limit && failed(s) == HF_OK)
         server_undo(work);
     return failed(s);
 }
