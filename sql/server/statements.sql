@@ -10,7 +10,7 @@
 
 -- name: begin
 -- postgres:
-BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE
+BEGIN ISOLATION LEVEL READ COMMITTED
 -- mysql:
 START TRANSACTION
 -- name: begin_level
@@ -179,7 +179,15 @@ SELECT type, id, mode, fence, since_us, ends_us, purpose, request, session
   FROM (SELECT * FROM {ns}.lock WHERE session = ANY ($1) OFFSET 0) l ORDER BY type, id LIMIT $2
 -- mysql:
 SELECT type, id, mode, fence, since_us, ends_us, purpose, request, session
-  FROM {ns}_lock WHERE $1(session) ORDER BY type, id LIMIT $2
+  FROM {ns}_lock FORCE INDEX (lock_by_session) WHERE $1(session) ORDER BY type, id LIMIT $2
+-- In an application's transaction MySQL shows what there is only to who locks it; PostgreSQL shows its snapshot and nothing else.
+-- name: session_locks_now
+-- mysql:
+{now}SELECT type, id, mode, fence, since_us, ends_us, purpose, request, session
+  FROM {ns}_lock FORCE INDEX (lock_by_session) WHERE $1(session) ORDER BY type, id LIMIT $2 LOCK IN SHARE MODE
+-- name: snapshot
+-- postgres:
+SELECT 1 WHERE current_setting('transaction_isolation') IN ('repeatable read', 'serializable')
 -- name: session_requests
 -- postgres:
 SELECT DISTINCT q.type, q.id, q.message, q.at_us, NULL, NULL, NULL, NULL, q.session,
@@ -190,7 +198,8 @@ SELECT DISTINCT q.type, q.id, q.message, q.at_us, NULL, NULL, NULL, NULL, q.sess
 -- mysql:
 SELECT DISTINCT q.type, q.id, q.message, q.at_us, NULL, NULL, NULL, NULL, q.session,
        s.key_sha256, s.user, s.name, s.idle_us, s.opened_us, s.expires_us, s.ended_us, s.rev, s.token, s.request
-  FROM {ns}_lock l STRAIGHT_JOIN {ns}_request q ON q.type = l.type AND q.id = l.id
+  FROM {ns}_lock l FORCE INDEX (lock_by_session)
+ STRAIGHT_JOIN {ns}_request q FORCE INDEX (PRIMARY) ON q.type = l.type AND q.id = l.id
   LEFT JOIN {ns}_session s ON s.id = q.session WHERE $1(l.session)
 -- name: lost_of
 -- postgres:
@@ -218,6 +227,36 @@ SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
 -- mysql:
 SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)),
        (SELECT CAST(value AS SIGNED) FROM {ns}_meta WHERE name = 'fence_floor')
+
+-- In an application's transaction, whose snapshot may be old: what it does not show may be there, and what it shows may have changed.
+-- Making the missing rows fails or makes fewer if they are there; then all is undone. Locking a row that has changed fails.
+-- name: probe
+SAVEPOINT holdfast_probe
+-- name: probe_end
+ROLLBACK TO SAVEPOINT holdfast_probe
+-- name: probe_anchors
+-- postgres:
+INSERT INTO {ns}.resource (type, id, fence, rev) SELECT * FROM unnest($1, $2, $3, $4) ON CONFLICT DO NOTHING
+-- mysql:
+{now}INSERT IGNORE INTO {ns}_resource (type, id, fence, rev) VALUES $1*
+-- name: probe_sessions
+-- postgres:
+INSERT INTO {ns}.session (id, key_sha256, "user", name, idle_us, opened_us, expires_us, rev)
+SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING
+-- mysql:
+{now}INSERT IGNORE INTO {ns}_session (id, key_sha256, user, name, idle_us, opened_us, expires_us, rev) VALUES $1*
+-- name: probe_types
+-- postgres:
+INSERT INTO {ns}.type (type, policy) SELECT * FROM unnest($1, $2) ON CONFLICT DO NOTHING
+-- name: probe_sessions_seen
+-- postgres:
+SELECT 1 FROM {ns}.session WHERE id = ANY ($1) FOR SHARE SKIP LOCKED
+-- name: probe_types_seen
+-- postgres:
+SELECT 1 FROM {ns}.type WHERE type = ANY ($1) FOR SHARE SKIP LOCKED
+-- name: types_now
+-- mysql:
+{now}SELECT type, NULL, policy, ttl_us, ttl_max_us FROM {ns}_type WHERE $1(type) LOCK IN SHARE MODE
 
 -- Saving.
 -- name: sessions_insert
@@ -282,7 +321,8 @@ DELETE FROM {ns}.lock l USING unnest($1, $2, $3) u (type, id, session)
                       WHERE type = u.type AND id = u.id AND session || '' = u.session OFFSET 0) x
  WHERE l.ctid = x.ctid
 -- mysql:
-DELETE FROM {ns}_lock WHERE $1(type, id, session)
+DELETE l FROM $1[type, id, session] u STRAIGHT_JOIN {ns}_lock l FORCE INDEX (PRIMARY)
+    ON l.type = u.type AND l.id = u.id AND l.session = u.session
 -- name: requests_save
 -- postgres:
 INSERT INTO {ns}.request (type, id, session, message, at_us) SELECT * FROM unnest($1, $2, $3, $4, $5)
@@ -297,7 +337,8 @@ DELETE FROM {ns}.request q USING unnest($1, $2, $3) u (type, id, session)
                       WHERE type = u.type AND id = u.id AND session || '' = u.session OFFSET 0) x
  WHERE q.ctid = x.ctid
 -- mysql:
-DELETE FROM {ns}_request WHERE $1(type, id, session)
+DELETE q FROM $1[type, id, session] u STRAIGHT_JOIN {ns}_request q FORCE INDEX (PRIMARY)
+    ON q.type = u.type AND q.id = u.id AND q.session = u.session
 -- name: lost_save
 -- postgres:
 INSERT INTO {ns}.lost (session, type, id, fence, at_us, why, by_name, reason)
@@ -315,7 +356,8 @@ DELETE FROM {ns}.lost l USING unnest($1, $2, $3) u (session, type, id)
  CROSS JOIN LATERAL (SELECT ctid FROM {ns}.lost WHERE session = u.session AND type = u.type AND id = u.id OFFSET 0) x
  WHERE l.ctid = x.ctid
 -- mysql:
-DELETE FROM {ns}_lost WHERE $1(+session, type, id)
+DELETE l FROM $1[session, type, id] u STRAIGHT_JOIN {ns}_lost l FORCE INDEX (PRIMARY)
+    ON l.session = u.session AND l.type = u.type AND l.id = u.id
 -- name: events_insert
 -- postgres:
 INSERT INTO {ns}.event (at_us, kind, type, resource_id, session, "user", actor, fence, reason)
@@ -335,7 +377,7 @@ SELECT l.type, l.id, l.session, l.mode, l.fence, l.since_us, l.ends_us, l.purpos
 -- mysql:
 SELECT l.type, l.id, l.session, l.mode, l.fence, l.since_us, l.ends_us, l.purpose, s.user, s.name, s.expires_us
   FROM {ns}_lock l FORCE INDEX (PRIMARY) STRAIGHT_JOIN {ns}_session s ON s.id = l.session
- WHERE l.type >= $2 AND (l.type > $2 OR l.id > $3 OR (l.id = $3 AND l.session > $4))
+ WHERE (l.type > $2 OR (l.type = $2 AND l.id > $3) OR (l.type = $2 AND l.id = $3 AND l.session > $4))
    AND s.ended_us IS NULL AND s.expires_us > $1 AND (l.ends_us IS NULL OR l.ends_us > $1)
    AND ($6 IS NULL OR l.type = $6) AND ($7 IS NULL OR l.session = $7) AND ($8 IS NULL OR s.user = $8)
  ORDER BY l.type, l.id, l.session LIMIT $5
@@ -390,7 +432,7 @@ SELECT l.type, l.id, l.session, l.mode, l.fence, l.since_us, l.ends_us, l.purpos
 SELECT id, "user", name, idle_us, opened_us, expires_us FROM {ns}.session
  WHERE id > $2 AND ended_us IS NULL AND expires_us > $1 AND ($4 IS NULL OR "user" = $4) ORDER BY id LIMIT $3
 -- mysql:
-SELECT id, user, name, idle_us, opened_us, expires_us FROM {ns}_session
+SELECT id, user, name, idle_us, opened_us, expires_us FROM {ns}_session FORCE INDEX (PRIMARY, session_by_user)
  WHERE id > $2 AND ended_us IS NULL AND expires_us > $1 AND ($4 IS NULL OR user = $4) ORDER BY id LIMIT $3
 -- name: types_all
 -- postgres:
@@ -428,7 +470,7 @@ SELECT seq, at_us, kind, type, resource_id, session, user, actor, fence, reason
 -- postgres:
 SELECT min(seq) FROM {ns}.event WHERE seq IS NOT NULL
 -- mysql:
-SELECT min(seq) FROM {ns}_event WHERE seq IS NOT NULL
+SELECT min(seq) FROM {ns}_event
 -- name: events_last
 -- postgres:
 SELECT value::bigint FROM {ns}.meta WHERE name = 'events_to'
@@ -438,7 +480,7 @@ SELECT CAST(value AS SIGNED) FROM {ns}_meta WHERE name = 'events_to'
 -- postgres:
 SELECT id FROM {ns}.event WHERE seq IS NULL ORDER BY id LIMIT $1
 -- mysql:
-SELECT id FROM {ns}_event WHERE seq IS NULL ORDER BY id LIMIT $1
+SELECT id FROM (SELECT id FROM {ns}_event FORCE INDEX (event_by_seq) WHERE seq IS NULL LIMIT $1) e ORDER BY id
 -- name: events_try
 -- postgres:
 SELECT 1 WHERE pg_try_advisory_xact_lock(hashtextextended('events', hashtext('{ns}')))
@@ -483,23 +525,28 @@ SELECT id FROM {ns}.session s
  WHERE ended_us <= $1 AND (SELECT true FROM {ns}.lock WHERE session = s.id LIMIT 1) IS NULL
  ORDER BY ended_us, id LIMIT $2
 -- mysql:
-SELECT id FROM {ns}_session s
- WHERE ended_us <= $1 AND NOT EXISTS (SELECT 1 FROM {ns}_lock WHERE session = s.id) ORDER BY ended_us, id LIMIT $2
+SELECT id FROM {ns}_session s FORCE INDEX (session_by_end)
+ WHERE ended_us <= $1
+   AND (SELECT 1 FROM {ns}_lock FORCE INDEX (lock_by_session) WHERE session = s.id LIMIT 1) IS NULL
+ ORDER BY ended_us, id LIMIT $2
 -- name: sessions_delete
 -- postgres:
 DELETE FROM {ns}.session WHERE id = ANY ($1)
 -- mysql:
-DELETE FROM {ns}_session WHERE $1(id)
+DELETE s FROM $1[id] u STRAIGHT_JOIN {ns}_session s FORCE INDEX (PRIMARY)
+    ON s.id = u.id
 -- name: sessions_lost_delete
 -- postgres:
 DELETE FROM {ns}.lost WHERE session = ANY ($1)
 -- mysql:
-DELETE FROM {ns}_lost WHERE $1(session)
+DELETE l FROM $1[session] u STRAIGHT_JOIN {ns}_lost l FORCE INDEX (PRIMARY)
+    ON l.session = u.session
 -- name: sessions_requests_delete
 -- postgres:
 DELETE FROM {ns}.request WHERE session = ANY ($1)
 -- mysql:
-DELETE FROM {ns}_request WHERE $1(session)
+DELETE q FROM $1[session] u STRAIGHT_JOIN {ns}_request q FORCE INDEX (request_by_session)
+    ON q.session = u.session
 -- name: sweep_anchors
 -- postgres:
 SELECT type, id,
@@ -510,10 +557,10 @@ SELECT type, id,
 -- mysql:
 SELECT type, id,
        fence <= $1 AND coalesce(ended_us, 0) <= $1
-       AND NOT EXISTS (SELECT 1 FROM {ns}_lock l WHERE l.type = r.type AND l.id = r.id)
-       AND NOT EXISTS (SELECT 1 FROM {ns}_request q WHERE q.type = r.type AND q.id = r.id)
+       AND (SELECT 1 FROM {ns}_lock l FORCE INDEX (PRIMARY) WHERE l.type = r.type AND l.id = r.id LIMIT 1) IS NULL
+       AND (SELECT 1 FROM {ns}_request q FORCE INDEX (PRIMARY) WHERE q.type = r.type AND q.id = r.id LIMIT 1) IS NULL
   FROM {ns}_resource r FORCE INDEX (PRIMARY)
- WHERE type >= $2 AND (type > $2 OR id > $3) ORDER BY type, id LIMIT $4
+ WHERE (type > $2 OR (type = $2 AND id > $3)) ORDER BY type, id LIMIT $4
 -- Once they are locked: which of them are free still.
 -- name: sweep_free
 -- postgres:
@@ -525,14 +572,15 @@ SELECT r.type, r.id, r.fence FROM unnest($1, $2) u (type, id)
 -- mysql:
 SELECT r.type, r.id, r.fence FROM {ns}_resource r FORCE INDEX (PRIMARY)
  WHERE $1(r.type, r.id) AND r.fence <= $3 AND coalesce(r.ended_us, 0) <= $3
-   AND NOT EXISTS (SELECT 1 FROM {ns}_lock l WHERE l.type = r.type AND l.id = r.id)
-   AND NOT EXISTS (SELECT 1 FROM {ns}_request q WHERE q.type = r.type AND q.id = r.id)
+   AND (SELECT 1 FROM {ns}_lock l FORCE INDEX (PRIMARY) WHERE l.type = r.type AND l.id = r.id LIMIT 1) IS NULL
+   AND (SELECT 1 FROM {ns}_request q FORCE INDEX (PRIMARY) WHERE q.type = r.type AND q.id = r.id LIMIT 1) IS NULL
 -- name: anchors_delete
 -- postgres:
 DELETE FROM {ns}.resource r USING unnest($1, $2) u (type, id)
  CROSS JOIN LATERAL (SELECT ctid FROM {ns}.resource WHERE type = u.type AND id = u.id OFFSET 0) x WHERE r.ctid = x.ctid
 -- mysql:
-DELETE FROM {ns}_resource WHERE $1(type, id)
+DELETE r FROM $1[type, id] u STRAIGHT_JOIN {ns}_resource r FORCE INDEX (PRIMARY)
+    ON r.type = u.type AND r.id = u.id
 -- name: floor_raise
 -- postgres:
 INSERT INTO {ns}.meta AS m (name, value) VALUES ('fence_floor', $1)

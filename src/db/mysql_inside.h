@@ -81,6 +81,7 @@ typedef enum my_piece_kind {
     MY_VALUE, /* $1 */
     MY_ROWS,  /* $1* */
     MY_MATCH, /* $1(type, id): so many names follow */
+    MY_TABLE, /* $1[type, id]: the same */
     MY_NAME,
 } my_piece_kind;
 

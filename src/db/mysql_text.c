@@ -135,11 +135,12 @@ static bool add(my_parsed *parsed, my_piece piece)
     return true;
 }
 
-/* The names of $1(type, id); `at` is after the bracket. The end, after the closing one; NULL when they make no sense. */
+/* The names of $1(type, id) or $1[type, id]; `at` is at the bracket. The end, after the closing one; NULL when they make no sense. */
 static const char *add_names(my_parsed *parsed, int param, const char *at, bool *memory)
 {
     size_t match = parsed->count;
-    *memory = add(parsed, (my_piece){.kind = MY_MATCH, .param = param});
+    char close = *at == '(' ? ')' : ']';
+    *memory = add(parsed, (my_piece){.kind = *at++ == '(' ? MY_MATCH : MY_TABLE, .param = param});
     for (bool more = true; *memory && more; at++) {
         at = skip_blank(at);
         const char *from = at;
@@ -149,7 +150,7 @@ static const char *add_names(my_parsed *parsed, int param, const char *at, bool 
             at++;
         hf_slice name = {from, (size_t)(at - from)};
         at = skip_blank(at);
-        if (name.size == 0 || (*at != ',' && *at != ')'))
+        if (name.size == 0 || (*at != ',' && *at != close))
             return NULL;
         more = *at == ',';
         *memory = add(parsed, (my_piece){.kind = MY_NAME, .text = name});
@@ -166,8 +167,8 @@ static const char *add_param(my_parsed *parsed, const char *at, bool *memory)
         number = number * 10 + (*at - '0');
     if (number < 1 || number > HF_PARAMS_MAX)
         return NULL;
-    if (*at == '(')
-        return add_names(parsed, number, at + 1, memory);
+    if (*at == '(' || *at == '[')
+        return add_names(parsed, number, at, memory);
     *memory = add(parsed, (my_piece){.kind = *at == '*' ? MY_ROWS : MY_VALUE, .param = number});
     return *at == '*' ? at + 1 : at;
 }
@@ -464,6 +465,28 @@ static void put_match(hf_buffer *out, const hf_list *list, const my_piece *names
     put_word(&m, ")");
 }
 
+/* "(SELECT x'61' AS type,x'62' AS id UNION ALL SELECT x'61',x'63')": a table, for a join that no statistics can turn into a scan. */
+static void put_table(hf_buffer *out, const hf_list *list, const my_piece *names, size_t count)
+{
+    match m = {out, list, names, count};
+    size_t rows = count > list->columns ? 0 : list->count;
+    put_word(&m, "(");
+    for (size_t row = 0; row < (rows == 0 ? 1 : rows); row++) {
+        put_word(&m, row > 0 ? " UNION ALL SELECT " : "SELECT ");
+        for (size_t i = 0; i < count; i++) {
+            put_word(&m, i > 0 ? "," : "");
+            if (rows == 0)
+                put_word(&m, "NULL");
+            else
+                put_cell(&m, row, i);
+            put_word(&m, row == 0 ? " AS " : "");
+            if (row == 0)
+                put_name(&m, i);
+        }
+    }
+    put_word(&m, rows == 0 ? " FROM DUAL WHERE 1=0)" : ")");
+}
+
 /* A * after a parameter that is no list is a multiplication. */
 static void put_piece(hf_buffer *out, const my_piece *piece, const hf_params *params)
 {
@@ -477,6 +500,8 @@ static void put_piece(hf_buffer *out, const my_piece *piece, const hf_params *pa
         put_rows(out, param->list);
     else if (piece->kind == MY_MATCH && listed)
         put_match(out, param->list, piece + 1, piece->names);
+    else if (piece->kind == MY_TABLE && listed)
+        put_table(out, param->list, piece + 1, piece->names);
     else
         put_value(out, param->kind, &param->value);
     if (piece->kind == MY_ROWS && !listed)

@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/seams.h"
 #include "db/postgres_inside.h"
+#include "db/url.h"
 
 #include <poll.h>
 #include <stdio.h>
@@ -47,6 +48,23 @@ static const char *find_word(const PQconninfoOption *given, const char *key)
     return given->keyword == NULL ? NULL : given->val;
 }
 
+/* The first parameter of the URL that libpq doesn't know; an empty slice: none. */
+static hf_slice unknown_param(const char *url)
+{
+    PQconninfoOption *all = PQconndefaults();
+    const char *at = hf_url_query(url);
+    hf_slice name = HF_NOTHING, value, found = HF_NOTHING;
+    while (all != NULL && found.size == 0 && at != NULL && hf_url_next(&at, &name, &value)) {
+        const PQconninfoOption *it = all;
+        while (it->keyword != NULL && !hf_slice_equal(hf_slice_of(it->keyword), name))
+            it++;
+        if (it->keyword == NULL && !hf_slice_equal(name, hf_slice_of("ssl")))
+            found = name;
+    }
+    PQconninfoFree(all);
+    return found;
+}
+
 /* libpq's message may quote the URL, password and all: it is passed on only where no password can be. */
 static hf_status check_url(const char *url, PQconninfoOption **out, hf_error *err)
 {
@@ -59,6 +77,13 @@ static hf_status check_url(const char *url, PQconninfoOption **out, hf_error *er
                        port);
     if (*out != NULL)
         return HF_OK;
+    hf_slice unknown = known ? unknown_param(url) : HF_NOTHING;
+    if (unknown.size > 0 && hf_text_is_clean(unknown.at, unknown.size)) {
+        PQfreemem(problem);
+        return hf_fail(err, HF_INVALID,
+                       "The URL's parameter %.*s is not known to PostgreSQL's client library; leave it out.",
+                       (int)(unknown.size < 64 ? unknown.size : 64), unknown.at);
+    }
     bool secret = problem == NULL || strchr(url, '@') != NULL || strstr(url, "pass") != NULL;
     hf_status status =
         hf_fail(err, HF_INVALID, "The URL makes no sense as postgres://USER@HOST:PORT/DATABASE%s%.*s%s",

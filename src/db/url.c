@@ -256,9 +256,29 @@ static hf_status read_query(const char *query, hf_url *out, hf_buffer *rest, hf_
     return HF_OK;
 }
 
+/* A password with a plain @ or / in it would be taken apart in the wrong place, and its parts for a host or a database, which are
+ * named in sentences. */
+static bool is_torn(const char *url)
+{
+    const char *host = strstr(url, "://"), *query = hf_url_query(url);
+    if (host == NULL)
+        return false;
+    const char *end = query == NULL ? url + strlen(url) : query - 1, *path = host + 3;
+    while (path < end && *path != '/')
+        path++;
+    const char *first = memchr(host + 3, '@', (size_t)(end - host - 3));
+    return first != NULL && (first > path || memchr(first + 1, '@', (size_t)(end - first - 1)) != NULL);
+}
+
 hf_status hf_url_read(const char *url, hf_url *out, hf_error *err)
 {
     hf_buffer rest = {0};
+    if (is_torn(url)) {
+        *out = (hf_url){.names = "holdfast"};
+        return hf_fail(err, HF_INVALID,
+                       "The URL can't be taken apart: in a user's name or a password write %%40 for @, %%2F "
+                       "for / and %%3F for ?.");
+    }
     const char *query = hf_url_query(url);
     *out = (hf_url){.names = "holdfast"};
     hf_buffer_add(&rest, url, query == NULL ? strlen(url) : (size_t)(query - 1 - url));

@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/seams.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -64,13 +65,40 @@ static const hf_op *refused(hf_batch *batch)
     return hf_batch_op(batch, 0);
 }
 
+/* Whether it can be told what became of the ops when they are asked again. */
+static bool may_ask_again(hf_batch *batch)
+{
+    for (size_t i = 0; i < hf_batch_count(batch); i++)
+        if (hf_batch_op(batch, i)->request_id == NULL)
+            return false;
+    return true;
+}
+
+/* The first answer that is not about what was asked, but about the store: then nothing is known of what was done before. */
+static hf_status store_trouble(hf_batch *batch)
+{
+    for (size_t i = 0; i < hf_batch_count(batch); i++) {
+        hf_status status = hf_batch_op(batch, i)->answer.status;
+        if (status == HF_UNSURE || status == HF_BUSY || status == HF_RETRY || status == HF_UNAVAILABLE)
+            return status;
+    }
+    return HF_OK;
+}
+
+#define ASK_AGAIN_US 2000000 /* a store that was silent for longer than this is not asked twice */
+
 hf_status hf_execute(hf_manager *manager, hf_batch *batch, hf_error *err)
 {
+    int64_t began_us = hf_seam.boot_us();
     hf_status status = hf_store_execute(manager->store, batch, err);
-    for (size_t i = 0; status == HF_UNSURE && i < hf_batch_count(batch); i++)
-        if (hf_batch_op(batch, i)->request_id == NULL)
-            return status; /* it can't be told whether it was this that was done */
-    if (status == HF_UNSURE && hf_store_execute(manager->store, batch, NULL) == HF_OK)
+    if (status == HF_OK && store_trouble(batch) == HF_UNSURE) {
+        const hf_op *op = refused(batch);
+        status = hf_fail(err, HF_UNSURE, "%s", op->answer.message == NULL ? "" : op->answer.message);
+    }
+    if (status != HF_UNSURE || !may_ask_again(batch) || hf_seam.boot_us() - began_us > ASK_AGAIN_US)
+        return status;
+    /* Only an answer settles it: one that was busy or failed leaves it as unsure as it was. */
+    if (hf_store_execute(manager->store, batch, NULL) == HF_OK && store_trouble(batch) == HF_OK)
         return HF_OK;
     return status;
 }

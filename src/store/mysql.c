@@ -108,7 +108,7 @@ static const char *setup_of(const hf_db *db)
     if (hf_db_kind_of(db) == HF_DB_MARIADB)
         return "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED;"
                "SET SESSION innodb_lock_wait_timeout = 1, sql_mode = 'STRICT_ALL_TABLES', autocommit = 1,"
-               " idle_transaction_timeout = 8, max_statement_time = 8";
+               " idle_transaction_timeout = 8, max_statement_time = 8, in_predicate_conversion_threshold = 0";
     return "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED;"
            "SET SESSION innodb_lock_wait_timeout = 1, sql_mode = 'STRICT_ALL_TABLES', autocommit = 1";
 }
@@ -180,6 +180,9 @@ static hf_status open_url(const hf_url *url, hf_store **out, hf_error *err)
     char nudge[SQL_NAMES_SIZE + 64];
     if (url->pooler)
         return hf_fail(err, HF_INVALID, "pooler=transaction is for PostgreSQL; leave it out of the URL.");
+    if (url->durability != NULL)
+        return hf_fail(err, HF_INVALID,
+                       "durability= is not for a database server, whose own settings decide; leave it out.");
     hf_status status = server_new(&kind, url->names, &store, err);
     if (status != HF_OK || store == NULL)
         return status;
@@ -193,6 +196,8 @@ static hf_status open_url(const hf_url *url, hf_store **out, hf_error *err)
         server_close(&store->base);
     else
         *out = &store->base;
+    if (status == HF_OK && err != NULL)
+        *err = (hf_error){.status = HF_OK};
     return status;
 }
 

@@ -119,6 +119,9 @@ static hf_status open_url(const hf_url *url, hf_store **out, hf_error *err)
 {
     server_store *store = NULL;
     hf_db_options options = {.pooler = url->pooler, .settings = SETTINGS, .password = url->password};
+    if (url->durability != NULL)
+        return hf_fail(err, HF_INVALID,
+                       "durability= is not for a database server, whose own settings decide; leave it out.");
     hf_status status = server_new(&kind, url->names, &store, err);
     if (status != HF_OK || store == NULL)
         return status;
@@ -131,6 +134,8 @@ static hf_status open_url(const hf_url *url, hf_store **out, hf_error *err)
         server_close(&store->base);
     else
         *out = &store->base;
+    if (status == HF_OK && err != NULL)
+        *err = (hf_error){.status = HF_OK};
     return status;
 }
 

@@ -20,6 +20,8 @@
 #include <string.h>
 #include <time.h>
 
+_Static_assert((int)SQL_DO_COUNT <= (int)SQL_STMTS_MAX, "a connection has room for every statement");
+
 #define STEP_OPS                                                                                             \
     512 /* ops in one transaction: PostgreSQL has a table of locks with room for some thousands */
 #define WRITERS_MAX 16
@@ -208,9 +210,17 @@ static void refuse_busy(hf_op *op, hf_arena *arena)
 /* Marks the ops that can't be carried out now: a run stands or falls as one, so apply undoes the rest of it. */
 static void hold_back(server_work *work)
 {
-    for (size_t i = 0; i < work->part.count; i++)
+    for (size_t i = 0; i < work->part.count; i++) {
+        hf_op *op = &work->part.ops[i];
         if (in_way(work, i))
-            refuse_busy(&work->part.ops[i], &work->part.arena);
+            refuse_busy(op, &work->part.arena);
+        else if (op->kind == HF_OP_RELEASE_ALL && work->nested && work->snapshot &&
+                 op->answer.status == HF_OK)
+            op->answer = (hf_answer){
+                .status = HF_INVALID,
+                .message = "In a transaction at REPEATABLE READ or SERIALIZABLE it can't be told what "
+                           "all is; release each, or do it at READ COMMITTED."};
+    }
 }
 
 static void forget_answers(hf_batch *part)
@@ -349,6 +359,14 @@ static bool any_pending(const server_work *work)
     return false;
 }
 
+static bool all_pending(const server_work *work)
+{
+    for (size_t i = 0; i < work->batch->count; i++)
+        if (!work->pending[i])
+            return false;
+    return true;
+}
+
 /* What is left gets an answer of its own: part of the batch is committed, so the batch as a whole has not failed. */
 static void answer_rest(server_work *work, hf_status status, const hf_error *err)
 {
@@ -382,16 +400,20 @@ hf_status server_recover(server_work *work, hf_status status, unsigned *lost, hf
 {
     if (status == HF_UNSURE || status == HF_NO_MEMORY)
         return status;
+    bool late = hf_seam.boot_us() >= work->until_us;
     if (!hf_db_alive(work->conn->db)) {
-        if (work->store->own != NULL || ++*lost > LOST_TRIES)
-            return status;
+        if (work->store->own != NULL || late || ++*lost > LOST_TRIES)
+            return status; /* who has been silent that long is not asked twice */
         server_leave(work);
+        work->until_us = hf_seam.boot_us() + work->store->patience_us;
         return server_enter(work, err);
     }
     if (!may_run_again(work, status))
         return status;
-    if (hf_seam.boot_us() >= work->until_us)
-        return work->failure == HF_FAILURE_BUSY ? HF_BUSY : status;
+    if (late && work->nested && work->failure != HF_FAILURE_BUSY)
+        return status;
+    if (late)
+        return hf_fail(err, HF_BUSY, "Others were in the middle of changes of what this needs; try again.");
     if (work->failure != HF_FAILURE_CONFLICT && run_end(&work->part, 0) + 1 < work->part.count) {
         work->split = true;
         return part_init(work) ? HF_OK : hf_fail_memory(err);
@@ -408,7 +430,6 @@ static hf_status try_all(server_work *work, hf_error *err)
             gather(work);
         hf_status status = attempt(work, err);
         if (status == HF_OK) {
-            work->committed = true;
             size_t left = settle(work);
             if (left > 0 && work->index == NULL) {
                 if (!part_init(work))
@@ -424,7 +445,7 @@ static hf_status try_all(server_work *work, hf_error *err)
             }
             if (work->index == NULL || !any_pending(work))
                 return HF_OK;
-            if (left == 0)
+            if (left == 0 && (!work->split || hf_seam.boot_us() < work->until_us))
                 continue;
         } else {
             status = server_recover(work, status, &lost, err);
@@ -444,7 +465,7 @@ static hf_status execute_ops(server_work *work, hf_error *err)
     if (work->batch->count > STEP_OPS && !work->reads && !part_init(work))
         return hf_fail_memory(err);
     hf_status status = try_all(work, err);
-    if (status != HF_OK && work->index != NULL && (work->committed || status == HF_BUSY)) {
+    if (status != HF_OK && work->index != NULL && (status == HF_BUSY || !all_pending(work))) {
         answer_rest(work, status, err);
         status = HF_OK;
     }
@@ -467,6 +488,8 @@ hf_status server_execute(hf_store *base, hf_batch *batch, hf_error *err)
         status = execute_ops(&work, err);
     if (work.conn != NULL)
         server_leave(&work);
+    if (status == HF_OK && err != NULL) /* what was tried in vain before is over */
+        *err = (hf_error){.status = HF_OK};
     return status;
 }
 

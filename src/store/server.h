@@ -54,7 +54,8 @@ struct server_work {
     bool types_busy;       /* the policies are just being changed */
     bool begun;            /* a transaction or savepoint of ours is open */
     bool stale;            /* the application's snapshot is older than an anchor */
-    bool committed;        /* part of the batch is */
+    bool snapshot;         /* it shows only what was there when it began (PostgreSQL) */
+    int64_t probed;        /* rows that were made to find out whether they are there */
     size_t next;           /* with split: the run whose turn it is begins here */
     size_t turns;          /* with split: runs whose turn is still to come in this round, and ... */
     unsigned rounds;       /* ... which one that is, from 1 */
@@ -62,7 +63,7 @@ struct server_work {
     int64_t now_us;        /* the store's time */
     hf_failure failure;    /* of the last attempt */
     int64_t saved_setting; /* the kind's own */
-    int queued[24];        /* the statements of the flight, in order */
+    int queued[32];        /* the statements of the flight, in order */
     int queued_count;
 };
 
@@ -105,6 +106,9 @@ void server_add_name(hf_list *list, hf_slice type, hf_slice id);
 /* After the flight with `anchors`: those not answered and not there are ours to make. */
 void server_judge_anchors(server_work *work, const hf_list *names);
 void server_queue_anchors(server_work *work, const hf_list *names);
+
+/* server_probe.c: in an application's transaction: HF_RETRY if what was loaded is not what there is. */
+void server_probe(server_work *work);
 
 /* server_save.c: saves what changed, and commits. */
 void server_save(server_work *work);

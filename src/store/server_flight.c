@@ -234,6 +234,13 @@ static void read_clock(server_work *work, hf_stmt *stmt, int at)
     work->conn->rows.fence_floor = hf_stmt_column_int(stmt, at + 1);
 }
 
+static void read_snapshot(server_work *work, hf_stmt *stmt, int at)
+{
+    (void)stmt;
+    (void)at;
+    work->snapshot = true;
+}
+
 /* A row of the statement that asks for all at once; its first column tells what it is. */
 static void read_any(server_work *work, hf_stmt *stmt, int at)
 {
@@ -259,10 +266,13 @@ static reader *const readers[SQL_DO_COUNT] = {
     [SQL_DO_LOCKS] = read_lock,
     [SQL_DO_REQUESTS] = read_request,
     [SQL_DO_SESSION_LOCKS] = read_session_lock,
+    [SQL_DO_SESSION_LOCKS_NOW] = read_session_lock,
+    [SQL_DO_SNAPSHOT] = read_snapshot,
     [SQL_DO_SESSION_REQUESTS] = read_request,
     [SQL_DO_LOST_OF] = read_lost,
     [SQL_DO_LOST_ONE] = read_lost,
     [SQL_DO_TYPES] = read_type,
+    [SQL_DO_TYPES_NOW] = read_type,
     [SQL_DO_CLOCK] = read_clock,
 };
 
@@ -301,7 +311,7 @@ void server_queue(server_work *work, int which, const hf_list *list)
         return;
     if (list != NULL)
         hf_stmt_list(stmt, 1, list);
-    if (which == SQL_DO_SESSION_LOCKS)
+    if (which == SQL_DO_SESSION_LOCKS || which == SQL_DO_SESSION_LOCKS_NOW)
         hf_stmt_int(stmt, 2, NO_LIMIT);
     hf_stmt_queue(stmt);
     work->queued[work->queued_count++] = which;
@@ -327,10 +337,12 @@ void server_queue_end(server_work *work)
     server_queue(work, work->nested ? SQL_DO_SAVEPOINT_RELEASE : SQL_DO_COMMIT, NULL);
 }
 
-static void note_state(server_work *work, int which)
+static void note_state(server_work *work, int which, hf_stmt *stmt)
 {
     if (work->conn->status != HF_OK)
         return;
+    if (which == SQL_DO_PROBE_ANCHORS || which == SQL_DO_PROBE_SESSIONS || which == SQL_DO_PROBE_TYPES)
+        work->probed += hf_stmt_changed(stmt);
     if (which == SQL_DO_BEGIN || which == SQL_DO_SAVEPOINT)
         work->begun = true;
     else if (which == SQL_DO_COMMIT || which == SQL_DO_SAVEPOINT_RELEASE)
@@ -340,15 +352,17 @@ static void note_state(server_work *work, int which)
 void server_fly(server_work *work)
 {
     sql_conn *conn = work->conn;
+    bool row = false;
     if (conn->status == HF_OK && work->queued_count > 0)
         conn->status = hf_db_send(conn->db, conn->err);
     for (int i = 0; i < work->queued_count; i++) {
         hf_stmt *stmt = conn->stmts[work->queued[i]];
         reader *read = readers[work->queued[i]];
-        while (sql_next(conn, stmt))
+        while (conn->status == HF_OK && (conn->status = hf_stmt_step(stmt, &row, conn->err)) == HF_OK && row)
             if (read != NULL)
                 read(work, stmt, 0);
-        note_state(work, work->queued[i]);
+        note_state(work, work->queued[i], stmt);
+        hf_stmt_reset(stmt);
     }
     work->queued_count = 0;
 }

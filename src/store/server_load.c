@@ -155,6 +155,12 @@ static hf_list *look_first(server_work *work, const hf_list *list)
     return there;
 }
 
+static int session_locks(const server_work *work)
+{
+    bool now = work->nested && work->conn->sql[SQL_DO_SESSION_LOCKS_NOW] != NULL;
+    return now ? SQL_DO_SESSION_LOCKS_NOW : SQL_DO_SESSION_LOCKS;
+}
+
 /* A session whose locks are to be released: which resources they are on must be known before those are locked. */
 static void learn_names(server_work *work)
 {
@@ -162,9 +168,12 @@ static void learn_names(server_work *work)
     if (ids == NULL || ids->count == 0)
         return;
     work->naming = true;
-    if (work->nested)
+    work->snapshot = false;
+    if (work->nested) {
         server_queue_begin(work);
-    server_queue(work, SQL_DO_SESSION_LOCKS, ids);
+        server_queue(work, SQL_DO_SNAPSHOT, NULL);
+    }
+    server_queue(work, session_locks(work), ids);
     server_fly(work);
     work->naming = false;
 }
@@ -231,7 +240,7 @@ static bool queue_at_once(server_work *work, const hf_list *resources)
 static void queue_rows(server_work *work, const hf_list *resources)
 {
     server_queue(work, SQL_DO_OPENS, opens(work));
-    server_queue(work, SQL_DO_SESSION_LOCKS, sessions(work, NEED_LOCKS));
+    server_queue(work, session_locks(work), sessions(work, NEED_LOCKS));
     server_queue(work, SQL_DO_SESSION_REQUESTS, sessions(work, NEED_REQUESTS));
     server_queue(work, SQL_DO_LOST_OF, sessions(work, NEED_LOST));
     if (queue_at_once(work, resources))
@@ -240,7 +249,7 @@ static void queue_rows(server_work *work, const hf_list *resources)
     server_queue(work, SQL_DO_LOCKS, resources);
     server_queue(work, SQL_DO_REQUESTS, names(work, true));
     server_queue(work, SQL_DO_LOST_ONE, losses(work));
-    server_queue(work, SQL_DO_TYPES, types(work));
+    server_queue(work, work->nested ? SQL_DO_TYPES_NOW : SQL_DO_TYPES, types(work));
     server_queue(work, SQL_DO_CLOCK, NULL);
 }
 
@@ -257,17 +266,29 @@ static void load_takers(server_work *work)
 
 /* Sessions that look dead and stand in someone's way, not locked yet. A resource whose dead holder can't be locked is busy: that
  * holder may just be beating. */
+static void add_dead(server_work *work, hf_session_row *session, hf_list *list)
+{
+    if (!session->stored || session->locked || session->busy || session->ended_us != 0 ||
+        session->expires_us > work->now_us)
+        return;
+    session->busy = true; /* until it is found locked */
+    add_id(list, session->id);
+}
+
 static hf_list *looking_dead(server_work *work)
 {
     hf_list *list = server_list(work, "t");
+    /* An old snapshot may show a session as it was before its last beat. */
+    for (size_t i = 0; list != NULL && work->nested && i < work->part.count; i++) {
+        const hf_op_rows *of = &work->conn->rows.of_op[i];
+        if (of->session != NULL)
+            add_dead(work, of->session, list);
+        if (of->target != NULL)
+            add_dead(work, of->target, list);
+    }
     for (hf_resource_row *row = work->conn->rows.resources; list != NULL && row != NULL; row = row->next)
         for (hf_lock_row *lock = row->locked ? row->locks : NULL; lock != NULL; lock = lock->next) {
-            hf_session_row *session = lock->session;
-            if (!session->stored || session->locked || session->busy || session->ended_us != 0 ||
-                session->expires_us > work->now_us)
-                continue;
-            session->busy = true; /* until it is found locked */
-            add_id(list, session->id);
+            add_dead(work, lock->session, list);
         }
     if (list != NULL && list->count > 1)
         qsort(list->values, list->count, sizeof *list->values, by_id);
@@ -324,6 +345,8 @@ void server_load(server_work *work)
     if (!locking || work->conn->status != HF_OK)
         return;
     lock_dead(work);
+    if (work->nested)
+        server_probe(work);
     spread_busy(&work->conn->rows);
 }
 

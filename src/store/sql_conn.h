@@ -12,7 +12,7 @@
 
 #define SQL_NAMES_SIZE 33 /* of a namespace */
 
-enum { SQL_STMTS_MAX = 80 };
+enum { SQL_STMTS_MAX = 96 };
 
 typedef struct sql_conn {
     hf_db *db;

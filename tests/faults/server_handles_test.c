@@ -212,7 +212,7 @@ static void what_is_still_being_written_is_not_told_as_busy(void **state)
     proxy_cut_after(s->proxy, PROXY_UP, all);
     hf_status status = by_acquire(&w, &err);
     proxy_cut_never(s->proxy);
-    rest_ms(3000);
+    rest_ms(2500);
     bool held = must(HF_OK, s->direct, WHO, ON("policy", "000000")).locks_count > 0;
     work_done(&w);
     printf("# %s; it was %sdone\n", hf_status_wire(status), held ? "" : "not ");

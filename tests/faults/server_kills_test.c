@@ -72,7 +72,7 @@ static void pause_server(app *admin, unsigned number)
 {
     (void)admin, (void)number;
     instance_pause(server->instance);
-    sleep_ms(11000);
+    sleep_ms(17000);
     instance_resume(server->instance);
 }
 
@@ -143,13 +143,13 @@ static void nor_when_single_connections_are_killed(void **state)
 static void nor_when_the_server_is_killed_in_the_middle_of_batches_of_256(void **state)
 {
     (void)state;
-    with_batches(kill_server, true, setting_amount("HF_TEST_SERVER_KILLS", 2, 50));
+    with_batches(kill_server, true, setting_amount("HF_TEST_SERVER_KILLS", 1, 50));
 }
 
 static void nor_when_single_connections_are_killed_in_the_middle_of_them(void **state)
 {
     (void)state;
-    with_batches(kill_connection, false, setting_amount("HF_TEST_CONNECTION_KILLS", 10, 50));
+    with_batches(kill_connection, false, setting_amount("HF_TEST_CONNECTION_KILLS", 5, 50));
 }
 
 static void nothing_is_lost_when_the_server_behind_a_pooler_is_killed(void **state)

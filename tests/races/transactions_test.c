@@ -80,7 +80,7 @@ typedef struct course {
 static void transactions_race_for_locks_and_every_promise_holds(void **state)
 {
     const course *it = *state;
-    char url[HF_URL_MAX], how[8];
+    char url[HF_URL_MAX], how[16];
     /* Whoever sits in a transaction makes others busy, and at SERIALIZABLE most of them run again. */
     race_order order = {.url = url, .how = how, .clients = 16, .seconds = race_seconds(5, 30)};
     order.bounds = (race_bounds){.calls = 1000, .deaths = 60, .take_overs = 1, .busy_percent = 100};

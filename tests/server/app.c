@@ -169,6 +169,9 @@ static void expand(const app *a, const char *text, char *out)
 }
 
 static void compose(const app *a, const char *format, va_list args, char *out)
+    __attribute__((format(printf, 2, 0)));
+
+static void compose(const app *a, const char *format, va_list args, char *out)
 {
     char text[SQL_MAX];
     vsnprintf(text, sizeof text, format, args);

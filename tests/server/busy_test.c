@@ -252,7 +252,7 @@ static void neighbours_do_not_wait_for_the_busy_ones(shop *s)
 static void many_busy_ops_take_no_longer_than_one(shop *s)
 {
     enum { COUNT = 20 };
-    char names[2 * COUNT][8];
+    char names[2 * COUNT][16];
     app_begin(s->other, READ_COMMITTED);
     for (int i = 0; i < 2 * COUNT; i++) {
         snprintf(names[i], sizeof names[i], "%d", i);
@@ -277,7 +277,7 @@ static void many_busy_ops_take_no_longer_than_one(shop *s)
 static void a_large_batch_with_a_few_busy_ones(shop *s)
 {
     enum { COUNT = 700 };
-    static char names[COUNT][8];
+    static char names[COUNT][24];
     app_begin(s->other, READ_COMMITTED);
     must(HF_OK, s->others, ACQUIRE, C("5"));
     must(HF_OK, s->others, ACQUIRE, C("600"));

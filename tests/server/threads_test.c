@@ -52,7 +52,7 @@ static void *clerk_main(void *argument)
 {
     clerk *c = argument;
     office *o = c->o;
-    char id[8];
+    char id[16];
     while (now_us() < o->until_us) {
         unsigned which = (unsigned)rand_r(&c->seed) % RESOURCES;
         snprintf(id, sizeof id, "%u", which);

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/* Stores on a database server, in an application's transaction at REPEATABLE READ or SERIALIZABLE: whether its snapshot is too old to be
+ * answered right. An anchor that the snapshot shows is locked, which tells; this is about what it does not show, and about sessions
+ * and types. */
+#include "store/server.h"
+
+#include "base/error.h"
+
+static bool add_anchors(server_work *work, hf_list *list)
+{
+    for (hf_resource_row *row = work->conn->rows.resources; list != NULL && row != NULL; row = row->next) {
+        hf_value *value = row->locked && !row->stored && !row->busy ? hf_list_add(list) : NULL;
+        if (value == NULL)
+            continue;
+        hf_set_text(&value[0], row->type);
+        hf_set_text(&value[1], row->id);
+        hf_set_int(&value[2], 0);
+        hf_set_int(&value[3], 0);
+    }
+    return list != NULL;
+}
+
+/* Those not there on one list, those there on the other. */
+static bool add_sessions(server_work *work, hf_list *missing, hf_list *seen)
+{
+    static const char nothing[32];
+    for (hf_session_row *row = work->conn->rows.sessions; missing != NULL && seen != NULL && row != NULL;
+         row = row->next) {
+        hf_value *value = row->stored ? (row->locked ? NULL : hf_list_add(seen)) : hf_list_add(missing);
+        if (value == NULL)
+            continue;
+        hf_set_text(&value[0], (hf_slice){row->id, HF_SESSION_ID_MAX});
+        if (row->stored)
+            continue;
+        hf_set_text(&value[1], (hf_slice){nothing, sizeof nothing});
+        for (int i = 2; i < 4; i++)
+            hf_set_text(&value[i], hf_slice_of("-"));
+        for (int i = 4; i < 8; i++)
+            hf_set_int(&value[i], 0);
+    }
+    return missing != NULL && seen != NULL;
+}
+
+static bool add_types(server_work *work, hf_list *missing, hf_list *seen)
+{
+    for (hf_type_row *row = work->conn->rows.types; missing != NULL && seen != NULL && row != NULL;
+         row = row->next) {
+        bool there = row->type.policy != HF_POLICY_NONE;
+        hf_value *value = hf_list_add(there ? seen : missing);
+        if (value == NULL)
+            continue;
+        hf_set_text(&value[0], (hf_slice){row->type.type, row->size});
+        if (!there)
+            hf_set_text(&value[1], hf_slice_of("-"));
+    }
+    return missing != NULL && seen != NULL;
+}
+
+void server_probe(server_work *work)
+{
+    sql_conn *conn = work->conn;
+    hf_list *anchors = server_list(work, "ttii"), *sessions = server_list(work, "tbttiiii"),
+            *seen = server_list(work, "t"), *types = server_list(work, "tt"),
+            *types_seen = server_list(work, "t");
+    if (!add_anchors(work, anchors) || !add_sessions(work, sessions, seen) ||
+        !add_types(work, types, types_seen))
+        return; /* memory is out, and known to be */
+    bool probes_types = conn->sql[SQL_DO_PROBE_TYPES] != NULL;
+    size_t expected = anchors->count + sessions->count + (probes_types ? types->count : 0);
+    work->probed = 0;
+    server_queue(work, SQL_DO_PROBE, NULL);
+    server_queue(work, SQL_DO_PROBE_SESSIONS_SEEN, seen);
+    server_queue(work, SQL_DO_PROBE_TYPES_SEEN, types_seen);
+    server_queue(work, SQL_DO_PROBE_ANCHORS, anchors);
+    server_queue(work, SQL_DO_PROBE_SESSIONS, sessions);
+    server_queue(work, SQL_DO_PROBE_TYPES, types);
+    server_queue(work, SQL_DO_PROBE_END, NULL);
+    server_fly(work);
+    if (conn->status != HF_OK || (size_t)work->probed == expected)
+        return;
+    work->stale = true;
+    conn->status =
+        hf_fail(conn->err, HF_RETRY,
+                "The transaction began before what it asks for was made; roll it back and run it again.");
+}
