@@ -291,9 +291,12 @@ static void every_op_works_inside_a_transaction(shop *s)
     must(HF_OK, s->store, SESSIONS, .user = "dora");
     must(HF_OK, s->store, TYPES, .limit = 0);
     expect_int(must(HF_OK, s->store, EVENTS, .limit = 1000).status, HF_OK);
-    expect_int(must(HF_OK, s->store, RELEASE_ALL, BY(dora)).locks_count, 2);
+    bool snapshot =
+        s->engine == ON_POSTGRES && s->level != READ_COMMITTED; /* what all is can't be told in it */
+    said all = must(snapshot ? HF_INVALID : HF_OK, s->store, RELEASE_ALL, BY(dora));
+    expect_int(all.locks_count, snapshot ? 0 : 2);
     must(HF_OK, s->store, ACQUIRE, BY(dora), ON("policy", "d"));
-    expect_int(must(HF_OK, s->store, CLOSE, BY(dora)).locks_count, 1);
+    expect_int(must(HF_OK, s->store, CLOSE, BY(dora)).locks_count, snapshot ? 3 : 1);
     must(HF_EXPIRED, s->store, BEAT, BY(dora));
     must(HF_OK, s->store, ACQUIRE, BY(s->alice), ON("policy", "a"));
     expect_int(must(HF_OK, s->plain, LIST, .limit = 10).locks_count, 2);
