@@ -1,6 +1,7 @@
 -- The statements of the stores on a database server, PostgreSQL and MariaDB/MySQL side by side. What stands before a section is
 -- for both. {ns} is the schema, or the prefix of the tables; {skip} is SKIP LOCKED where the server has it,
--- {now} what makes a statement wait for nobody on MariaDB. Lists are bound as
+-- {now} what makes a statement wait for nobody on MariaDB, {calm} the same in an application's transaction, where at SERIALIZABLE
+-- every read locks. Lists are bound as
 -- db.h says: unnest($1, $2) or $1(type, id).
 --
 -- OFFSET 0 keeps PostgreSQL's planner from turning a look-up by key into a scan of the whole table: these tables are small one minute and
@@ -43,9 +44,9 @@ ROLLBACK TO SAVEPOINT holdfast_batch
 {now}SELECT 1 FROM {ns}_meta WHERE name = 'types' LOCK IN SHARE MODE
 -- name: types_own
 -- postgres:
-SELECT pg_advisory_xact_lock(hashtextextended('types', hashtext('{ns}')))
+SELECT 1 WHERE pg_try_advisory_xact_lock(hashtextextended('types', hashtext('{ns}')))
 -- mysql:
-SELECT 1 FROM {ns}_meta WHERE name = 'types' FOR UPDATE
+SELECT 1 FROM {ns}_meta WHERE name = 'types' FOR UPDATE {skip}
 
 -- Locks the anchors, without waiting for anyone. The third column: 0 it is there and locked, 1 it is not there and nobody else is
 -- making it, 2 someone else has it; the last one: nobody is changing policies. MySQL answers only those it could lock; anchors_there
@@ -66,7 +67,7 @@ SELECT type, id, 0, fence, rev, ended_session, ended_fence, ended_request, ended
   FROM {ns}_resource FORCE INDEX (PRIMARY) WHERE $1(type, id) FOR UPDATE {skip}
 -- name: anchors_there
 -- mysql:
-SELECT type, id, rev FROM {ns}_resource FORCE INDEX (PRIMARY) WHERE $1(type, id)
+{calm}SELECT type, id, rev FROM {ns}_resource FORCE INDEX (PRIMARY) WHERE $1(type, id)
 
 -- Nobody else opens a session with that request id.
 -- name: opens_try
@@ -78,7 +79,7 @@ SELECT u.request, pg_try_advisory_xact_lock(hashtextextended('open ' || u.reques
 SELECT id, key_sha256, "user", name, idle_us, opened_us, expires_us, ended_us, rev, token, request
   FROM {ns}.session WHERE request = ANY ($1)
 -- mysql:
-SELECT id, key_sha256, user, name, idle_us, opened_us, expires_us, ended_us, rev, token, request
+{calm}SELECT id, key_sha256, user, name, idle_us, opened_us, expires_us, ended_us, rev, token, request
   FROM {ns}_session WHERE $1(request)
 
 -- What nearly every batch needs, in one statement: locks and requests of the resources $1, $2, the sessions $3, the types $4, what was
@@ -148,7 +149,7 @@ SELECT id, key_sha256, user, name, idle_us, opened_us, expires_us, ended_us, rev
 SELECT id, key_sha256, "user", name, idle_us, opened_us, expires_us, ended_us, rev, token, request
   FROM {ns}.session WHERE id = ANY ($1)
 -- mysql:
-SELECT id, key_sha256, user, name, idle_us, opened_us, expires_us, ended_us, rev, token, request
+{calm}SELECT id, key_sha256, user, name, idle_us, opened_us, expires_us, ended_us, rev, token, request
   FROM {ns}_session FORCE INDEX (PRIMARY) WHERE $1(id)
 -- name: locks
 -- postgres:
@@ -158,7 +159,7 @@ SELECT l.type, l.id, l.mode, l.fence, l.since_us, l.ends_us, l.purpose, l.reques
  CROSS JOIN LATERAL (SELECT * FROM {ns}.lock WHERE type = u.type AND id = u.id OFFSET 0) l
   LEFT JOIN LATERAL (SELECT * FROM {ns}.session WHERE id = l.session OFFSET 0) s ON true
 -- mysql:
-SELECT l.type, l.id, l.mode, l.fence, l.since_us, l.ends_us, l.purpose, l.request, l.session,
+{calm}SELECT l.type, l.id, l.mode, l.fence, l.since_us, l.ends_us, l.purpose, l.request, l.session,
        s.key_sha256, s.user, s.name, s.idle_us, s.opened_us, s.expires_us, s.ended_us, s.rev, s.token, s.request
   FROM {ns}_lock l FORCE INDEX (PRIMARY) LEFT JOIN {ns}_session s ON s.id = l.session WHERE $1(l.type, l.id)
 -- name: requests
@@ -169,7 +170,7 @@ SELECT q.type, q.id, q.message, q.at_us, NULL, NULL, NULL, NULL, q.session,
  CROSS JOIN LATERAL (SELECT * FROM {ns}.request WHERE type = u.type AND id = u.id OFFSET 0) q
   LEFT JOIN LATERAL (SELECT * FROM {ns}.session WHERE id = q.session OFFSET 0) s ON true
 -- mysql:
-SELECT q.type, q.id, q.message, q.at_us, NULL, NULL, NULL, NULL, q.session,
+{calm}SELECT q.type, q.id, q.message, q.at_us, NULL, NULL, NULL, NULL, q.session,
        s.key_sha256, s.user, s.name, s.idle_us, s.opened_us, s.expires_us, s.ended_us, s.rev, s.token, s.request
   FROM {ns}_request q FORCE INDEX (PRIMARY) LEFT JOIN {ns}_session s ON s.id = q.session WHERE $1(q.type, q.id)
 -- Of sessions: what they hold, who asks for it, what they lost.
@@ -178,7 +179,7 @@ SELECT q.type, q.id, q.message, q.at_us, NULL, NULL, NULL, NULL, q.session,
 SELECT type, id, mode, fence, since_us, ends_us, purpose, request, session
   FROM (SELECT * FROM {ns}.lock WHERE session = ANY ($1) OFFSET 0) l ORDER BY type, id LIMIT $2
 -- mysql:
-SELECT type, id, mode, fence, since_us, ends_us, purpose, request, session
+{calm}SELECT type, id, mode, fence, since_us, ends_us, purpose, request, session
   FROM {ns}_lock FORCE INDEX (lock_by_session) WHERE $1(session) ORDER BY type, id LIMIT $2
 -- In an application's transaction MySQL shows what there is only to who locks it; PostgreSQL shows its snapshot and nothing else.
 -- name: session_locks_now
@@ -196,7 +197,7 @@ SELECT DISTINCT q.type, q.id, q.message, q.at_us, NULL, NULL, NULL, NULL, q.sess
  CROSS JOIN LATERAL (SELECT * FROM {ns}.request WHERE type = l.type AND id = l.id OFFSET 0) q
   LEFT JOIN LATERAL (SELECT * FROM {ns}.session WHERE id = q.session OFFSET 0) s ON true WHERE l.fence IS NOT NULL
 -- mysql:
-SELECT DISTINCT q.type, q.id, q.message, q.at_us, NULL, NULL, NULL, NULL, q.session,
+{calm}SELECT DISTINCT q.type, q.id, q.message, q.at_us, NULL, NULL, NULL, NULL, q.session,
        s.key_sha256, s.user, s.name, s.idle_us, s.opened_us, s.expires_us, s.ended_us, s.rev, s.token, s.request
   FROM {ns}_lock l FORCE INDEX (lock_by_session)
  STRAIGHT_JOIN {ns}_request q FORCE INDEX (PRIMARY) ON q.type = l.type AND q.id = l.id
@@ -205,14 +206,14 @@ SELECT DISTINCT q.type, q.id, q.message, q.at_us, NULL, NULL, NULL, NULL, q.sess
 -- postgres:
 SELECT type, id, why, fence, at_us, NULL, by_name, reason, session FROM {ns}.lost WHERE session = ANY ($1)
 -- mysql:
-SELECT type, id, why, fence, at_us, NULL, by_name, reason, session FROM {ns}_lost FORCE INDEX (PRIMARY) WHERE $1(session)
+{calm}SELECT type, id, why, fence, at_us, NULL, by_name, reason, session FROM {ns}_lost FORCE INDEX (PRIMARY) WHERE $1(session)
 -- name: lost_one
 -- postgres:
 SELECT l.type, l.id, l.why, l.fence, l.at_us, NULL, l.by_name, l.reason, l.session
   FROM unnest($1, $2, $3) u (session, type, id)
  CROSS JOIN LATERAL (SELECT * FROM {ns}.lost WHERE session = u.session AND type = u.type AND id = u.id OFFSET 0) l
 -- mysql:
-SELECT type, id, why, fence, at_us, NULL, by_name, reason, session
+{calm}SELECT type, id, why, fence, at_us, NULL, by_name, reason, session
   FROM {ns}_lost FORCE INDEX (PRIMARY) WHERE $1(+session, type, id)
 -- name: types
 -- postgres:
@@ -225,7 +226,7 @@ SELECT type, NULL, policy, ttl_us, ttl_max_us FROM {ns}_type WHERE $1(type)
 SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
        (SELECT value::bigint FROM {ns}.meta WHERE name = 'fence_floor')
 -- mysql:
-SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)),
+{calm}SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)),
        (SELECT CAST(value AS SIGNED) FROM {ns}_meta WHERE name = 'fence_floor')
 
 -- In an application's transaction, whose snapshot may be old: what it does not show may be there, and what it shows may have changed.
@@ -375,7 +376,7 @@ SELECT l.type, l.id, l.session, l.mode, l.fence, l.since_us, l.ends_us, l.purpos
    AND ($6 IS NULL OR l.type = $6) AND ($7 IS NULL OR l.session = $7) AND ($8 IS NULL OR s."user" = $8)
  ORDER BY l.type, l.id, l.session LIMIT $5
 -- mysql:
-SELECT l.type, l.id, l.session, l.mode, l.fence, l.since_us, l.ends_us, l.purpose, s.user, s.name, s.expires_us
+{calm}SELECT l.type, l.id, l.session, l.mode, l.fence, l.since_us, l.ends_us, l.purpose, s.user, s.name, s.expires_us
   FROM {ns}_lock l FORCE INDEX (PRIMARY) STRAIGHT_JOIN {ns}_session s ON s.id = l.session
  WHERE (l.type > $2 OR (l.type = $2 AND l.id > $3) OR (l.type = $2 AND l.id = $3 AND l.session > $4))
    AND s.ended_us IS NULL AND s.expires_us > $1 AND (l.ends_us IS NULL OR l.ends_us > $1)
@@ -390,7 +391,7 @@ SELECT l.type, l.id, l.session, l.mode, l.fence, l.since_us, l.ends_us, l.purpos
    AND ($7 IS NULL OR l.session = $7) AND ($8 IS NULL OR s."user" = $8)
  ORDER BY l.type, l.id, l.session LIMIT $5
 -- mysql:
-SELECT l.type, l.id, l.session, l.mode, l.fence, l.since_us, l.ends_us, l.purpose, s.user, s.name, s.expires_us
+{calm}SELECT l.type, l.id, l.session, l.mode, l.fence, l.since_us, l.ends_us, l.purpose, s.user, s.name, s.expires_us
   FROM {ns}_lock l FORCE INDEX (PRIMARY) STRAIGHT_JOIN {ns}_session s ON s.id = l.session
  WHERE l.type = $6 AND (l.type > $2 OR (l.type = $2 AND l.id > $3) OR (l.type = $2 AND l.id = $3 AND l.session > $4))
    AND s.ended_us IS NULL AND s.expires_us > $1 AND (l.ends_us IS NULL OR l.ends_us > $1)
@@ -405,7 +406,7 @@ SELECT l.type, l.id, l.session, l.mode, l.fence, l.since_us, l.ends_us, l.purpos
    AND ($6 IS NULL OR l.type = $6) AND ($8 IS NULL OR s."user" = $8)
  ORDER BY l.type, l.id, l.session LIMIT $5
 -- mysql:
-SELECT l.type, l.id, l.session, l.mode, l.fence, l.since_us, l.ends_us, l.purpose, s.user, s.name, s.expires_us
+{calm}SELECT l.type, l.id, l.session, l.mode, l.fence, l.since_us, l.ends_us, l.purpose, s.user, s.name, s.expires_us
   FROM {ns}_session s STRAIGHT_JOIN {ns}_lock l ON l.session = s.id
  WHERE s.id = $7 AND (l.type > $2 OR (l.type = $2 AND l.id > $3) OR (l.type = $2 AND l.id = $3 AND l.session > $4))
    AND s.ended_us IS NULL AND s.expires_us > $1 AND (l.ends_us IS NULL OR l.ends_us > $1)
@@ -421,7 +422,7 @@ SELECT l.type, l.id, l.session, l.mode, l.fence, l.since_us, l.ends_us, l.purpos
    AND ($6 IS NULL OR l.type = $6)
  ORDER BY l.type, l.id, l.session LIMIT $5
 -- mysql:
-SELECT l.type, l.id, l.session, l.mode, l.fence, l.since_us, l.ends_us, l.purpose, s.user, s.name, s.expires_us
+{calm}SELECT l.type, l.id, l.session, l.mode, l.fence, l.since_us, l.ends_us, l.purpose, s.user, s.name, s.expires_us
   FROM {ns}_session s STRAIGHT_JOIN {ns}_lock l ON l.session = s.id
  WHERE s.user = $8 AND (l.type > $2 OR (l.type = $2 AND l.id > $3) OR (l.type = $2 AND l.id = $3 AND l.session > $4))
    AND s.ended_us IS NULL AND s.expires_us > $1 AND (l.ends_us IS NULL OR l.ends_us > $1)
@@ -432,13 +433,13 @@ SELECT l.type, l.id, l.session, l.mode, l.fence, l.since_us, l.ends_us, l.purpos
 SELECT id, "user", name, idle_us, opened_us, expires_us FROM {ns}.session
  WHERE id > $2 AND ended_us IS NULL AND expires_us > $1 AND ($4 IS NULL OR "user" = $4) ORDER BY id LIMIT $3
 -- mysql:
-SELECT id, user, name, idle_us, opened_us, expires_us FROM {ns}_session FORCE INDEX (PRIMARY, session_by_user)
+{calm}SELECT id, user, name, idle_us, opened_us, expires_us FROM {ns}_session FORCE INDEX (PRIMARY, session_by_user)
  WHERE id > $2 AND ended_us IS NULL AND expires_us > $1 AND ($4 IS NULL OR user = $4) ORDER BY id LIMIT $3
 -- name: types_all
 -- postgres:
 SELECT type, policy, ttl_us, ttl_max_us FROM {ns}.type ORDER BY type
 -- mysql:
-SELECT type, policy, ttl_us, ttl_max_us FROM {ns}_type ORDER BY type
+{calm}SELECT type, policy, ttl_us, ttl_max_us FROM {ns}_type ORDER BY type
 -- name: type_save
 -- postgres:
 INSERT INTO {ns}.type (type, policy, ttl_us, ttl_max_us) VALUES ($1, $2, $3, $4)
@@ -453,7 +454,7 @@ SELECT EXISTS (SELECT 1 FROM {ns}.lock l JOIN LATERAL (SELECT * FROM {ns}.sessio
                 WHERE l.type = $1 AND s.ended_us IS NULL AND s.expires_us > $2
                   AND (l.ends_us IS NULL OR l.ends_us > $2))
 -- mysql:
-SELECT EXISTS (SELECT 1 FROM {ns}_lock l JOIN {ns}_session s ON s.id = l.session
+{calm}SELECT EXISTS (SELECT 1 FROM {ns}_lock l JOIN {ns}_session s ON s.id = l.session
                 WHERE l.type = $1 AND s.ended_us IS NULL AND s.expires_us > $2
                   AND (l.ends_us IS NULL OR l.ends_us > $2))
 
@@ -464,18 +465,18 @@ SELECT EXISTS (SELECT 1 FROM {ns}_lock l JOIN {ns}_session s ON s.id = l.session
 SELECT seq, at_us, kind, type, resource_id, session, "user", actor, fence, reason
   FROM {ns}.event WHERE seq > $1 ORDER BY seq LIMIT $2
 -- mysql:
-SELECT seq, at_us, kind, type, resource_id, session, user, actor, fence, reason
+{calm}SELECT seq, at_us, kind, type, resource_id, session, user, actor, fence, reason
   FROM {ns}_event WHERE seq > $1 ORDER BY seq LIMIT $2
 -- name: events_first
 -- postgres:
 SELECT min(seq) FROM {ns}.event WHERE seq IS NOT NULL
 -- mysql:
-SELECT min(seq) FROM {ns}_event
+{calm}SELECT min(seq) FROM {ns}_event
 -- name: events_last
 -- postgres:
 SELECT value::bigint FROM {ns}.meta WHERE name = 'events_to'
 -- mysql:
-SELECT CAST(value AS SIGNED) FROM {ns}_meta WHERE name = 'events_to'
+{calm}SELECT CAST(value AS SIGNED) FROM {ns}_meta WHERE name = 'events_to'
 -- name: events_new
 -- postgres:
 SELECT id FROM {ns}.event WHERE seq IS NULL ORDER BY id LIMIT $1

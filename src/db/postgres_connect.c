@@ -81,7 +81,8 @@ static hf_status check_url(const char *url, PQconninfoOption **out, hf_error *er
     if (unknown.size > 0 && hf_text_is_clean(unknown.at, unknown.size)) {
         PQfreemem(problem);
         return hf_fail(err, HF_INVALID,
-                       "The URL's parameter %.*s is not known to PostgreSQL's client library; leave it out.",
+                       "The URL makes no sense: its parameter %.*s is not known to PostgreSQL's client "
+                       "library; leave it out.",
                        (int)(unknown.size < 64 ? unknown.size : 64), unknown.at);
     }
     bool secret = problem == NULL || strchr(url, '@') != NULL || strstr(url, "pass") != NULL;

@@ -242,6 +242,7 @@ static hf_status wrap_mysql(void *handle, const char *names, unsigned flags, hf_
         return status;
     }
     set_patience(store, db);
+    store->own_handle = true;
     status = server_wrap(store, db, err);
     if (status != HF_OK)
         hf_db_close(db);

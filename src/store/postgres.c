@@ -168,6 +168,7 @@ static hf_status wrap_postgres(void *handle, const char *names, unsigned flags, 
         hf_db_close(db);
         return status;
     }
+    store->own_handle = true;
     status = server_wrap(store, db, err);
     if (status != HF_OK)
         hf_db_close(db);

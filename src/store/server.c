@@ -54,6 +54,7 @@ static sql_conn *conn_new(const server_store *store, hf_db *db)
     sql_conn_init(conn, db, store->names, store->kind->sql);
     conn->skip = store->skip;
     conn->now = store->now;
+    conn->calm = store->own_handle ? store->now : "";
     return conn;
 }
 
@@ -313,15 +314,17 @@ static void next_turn(server_work *work)
 static void gather(server_work *work)
 {
     hf_batch *batch = work->batch, *part = &work->part;
-    size_t count = batch->count, at = work->split ? work->next : 0, looked = 0;
+    size_t count = batch->count, at = work->split ? work->next : 0, looked = 0, runs = 0;
     part->count = 0;
     part->arena = batch->arena;
     if (work->split)
         next_turn(work);
     while (looked < count) {
         size_t end = run_end(batch, at);
-        if (part->count > 0 && (work->split || part->count + (end + 1 - at) > STEP_OPS))
+        bool full = (work->split && runs >= work->chunk) || part->count + (end + 1 - at) > STEP_OPS;
+        if (part->count > 0 && full)
             break;
+        runs += work->pending[at];
         for (size_t i = at; work->pending[at] && i <= end; i++) {
             work->index[part->count] = i;
             part->ops[part->count++] = batch->ops[i];
@@ -387,6 +390,19 @@ static void answer_rest(server_work *work, hf_status status, const hf_error *err
     }
 }
 
+/* Someone is in the way of one of several runs: a sixteenth of them at a time, and when that fails too, again; so the others are
+ * through soon. */
+static bool split(server_work *work)
+{
+    size_t first = work->index != NULL ? work->index[0] : 0, runs = 0;
+    for (size_t i = 0; i < work->part.count; i = run_end(&work->part, i) + 1)
+        runs++;
+    work->split = true;
+    work->chunk = runs > 32 ? runs / 16 : 1;
+    work->next = first;
+    return part_init(work);
+}
+
 static bool may_run_again(const server_work *work, hf_status status)
 {
     if ((status != HF_RETRY && status != HF_BUSY) || work->stale)
@@ -413,11 +429,10 @@ hf_status server_recover(server_work *work, hf_status status, unsigned *lost, hf
     if (late && work->nested && work->failure != HF_FAILURE_BUSY)
         return status;
     if (late)
-        return hf_fail(err, HF_BUSY, "Others were in the middle of changes of what this needs; try again.");
-    if (work->failure != HF_FAILURE_CONFLICT && run_end(&work->part, 0) + 1 < work->part.count) {
-        work->split = true;
-        return part_init(work) ? HF_OK : hf_fail_memory(err);
-    }
+        return hf_fail(err, HF_BUSY,
+                       "Someone else is in the middle of a change of what this needs; try again.");
+    if (work->failure != HF_FAILURE_CONFLICT && run_end(&work->part, 0) + 1 < work->part.count)
+        return split(work) ? HF_OK : hf_fail_memory(err);
     return HF_OK;
 }
 
@@ -445,6 +460,8 @@ static hf_status try_all(server_work *work, hf_error *err)
             }
             if (work->index == NULL || !any_pending(work))
                 return HF_OK;
+            if (work->split && left == 0 && work->chunk < STEP_OPS)
+                work->chunk *= 2;
             if (left == 0 && (!work->split || hf_seam.boot_us() < work->until_us))
                 continue;
         } else {

@@ -32,6 +32,7 @@ struct server_store {
     sql_conn *own;              /* the application's own connection, when wrapped */
     const char *skip;           /* SKIP LOCKED, where the server has it */
     const char *now;            /* what makes a statement of MariaDB wait for nobody */
+    bool own_handle;            /* it is on an application's own connection */
     bool pooler;                /* a pooler in transaction mode stands between */
     int64_t patience_us;        /* how long an op may be tried before it is busy */
     int64_t lock_us;            /* how long row locks are waited for; 0: no bound but the server's */
@@ -57,6 +58,7 @@ struct server_work {
     bool snapshot;         /* it shows only what was there when it began (PostgreSQL) */
     int64_t probed;        /* rows that were made to find out whether they are there */
     size_t next;           /* with split: the run whose turn it is begins here */
+    size_t chunk;          /* with split: runs tried together */
     size_t turns;          /* with split: runs whose turn is still to come in this round, and ... */
     unsigned rounds;       /* ... which one that is, from 1 */
     int64_t until_us;      /* on the clock of boot_us */

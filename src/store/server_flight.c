@@ -234,6 +234,13 @@ static void read_clock(server_work *work, hf_stmt *stmt, int at)
     work->conn->rows.fence_floor = hf_stmt_column_int(stmt, at + 1);
 }
 
+static void read_types_own(server_work *work, hf_stmt *stmt, int at)
+{
+    (void)stmt;
+    (void)at;
+    work->types_busy = false;
+}
+
 static void read_snapshot(server_work *work, hf_stmt *stmt, int at)
 {
     (void)stmt;
@@ -268,6 +275,7 @@ static reader *const readers[SQL_DO_COUNT] = {
     [SQL_DO_SESSION_LOCKS] = read_session_lock,
     [SQL_DO_SESSION_LOCKS_NOW] = read_session_lock,
     [SQL_DO_SNAPSHOT] = read_snapshot,
+    [SQL_DO_TYPES_OWN] = read_types_own,
     [SQL_DO_SESSION_REQUESTS] = read_request,
     [SQL_DO_LOST_OF] = read_lost,
     [SQL_DO_LOST_ONE] = read_lost,

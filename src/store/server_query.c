@@ -86,8 +86,10 @@ static void number_some(server_work *work, bool *got, bool *more)
     server_fly(work);
     if (conn->status != HF_OK || try == NULL || fresh == NULL)
         return;
+    hf_db_patience(conn->db, work->store->lock_us);
     while (sql_next(conn, try))
         *got = true;
+    hf_db_patience(conn->db, 0);
     if (*got) {
         last = sql_number(conn, SQL_DO_EVENTS_LAST);
         hf_stmt_int(fresh, 1, NUMBER_AT_ONCE);
@@ -148,11 +150,17 @@ static void do_type_set(server_work *work, hf_op *op)
         return;
     }
     hf_set_text(name, hf_slice_of(op->type));
+    work->types_busy = true; /* until it is found that nobody takes locks just now */
+    hf_db_patience(conn->db, work->store->lock_us);
     server_queue_begin(work);
     queue(work, SQL_DO_TYPES_OWN);
     server_queue(work, SQL_DO_TYPES, list);
     queue(work, SQL_DO_CLOCK);
     server_fly(work);
+    hf_db_patience(conn->db, 0);
+    if (conn->status == HF_OK && work->types_busy)
+        conn->status =
+            hf_fail(conn->err, HF_BUSY, "Someone else is in the middle of taking locks; try again.");
     bool live = conn->status == HF_OK && sql_locks_live(conn, &queries, op->type, work->now_us);
     op->answer.now_us = work->now_us;
     if (conn->status == HF_OK)
@@ -202,6 +210,7 @@ hf_status server_alone(server_work *work, hf_error *err)
     for (unsigned times = 0;; times++) {
         sql_conn *conn = work->conn;
         sql_use(conn, err);
+        work->types_busy = false;
         hf_batch_unanswer(work->batch);
         if (!hf_rows_reset(&conn->rows, 1) || !hf_rows_want(&conn->rows, work->batch))
             return hf_fail_memory(err);
@@ -211,6 +220,8 @@ hf_status server_alone(server_work *work, hf_error *err)
         if (conn->status == HF_OK)
             return HF_OK;
         server_undo(work);
+        if (work->types_busy)
+            work->failure = HF_FAILURE_BUSY;
         hf_status status = server_recover(work, conn->status, &lost, err);
         if (status != HF_OK)
             return status;

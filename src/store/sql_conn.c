@@ -11,7 +11,7 @@ void sql_conn_init(sql_conn *conn, hf_db *db, const char *names, const char *con
 {
     conn->db = db;
     conn->names = names;
-    conn->skip = conn->now = "";
+    conn->skip = conn->now = conn->calm = "";
     conn->sql = sql;
 }
 
@@ -35,11 +35,11 @@ void sql_out_of_memory(sql_conn *conn)
         conn->status = hf_fail_memory(conn->err);
 }
 
-char *sql_name(const char *sql, const char *names, const char *skip, const char *now)
+char *sql_name(const char *sql, const char *names, const char *skip, const char *now, const char *calm)
 {
     const struct {
         const char *word, *with;
-    } words[] = {{"{ns}", names}, {"{skip}", skip}, {"{now}", now}, {"{", "{"}};
+    } words[] = {{"{ns}", names}, {"{skip}", skip}, {"{now}", now}, {"{calm}", calm}, {"{", "{"}};
     hf_buffer out = {0};
     for (const char *at; (at = strchr(sql, '{')) != NULL;) {
         size_t i = 0;
@@ -59,7 +59,7 @@ hf_stmt *sql_stmt(sql_conn *conn, int which)
         return NULL;
     if (conn->stmts[which] != NULL)
         return conn->stmts[which];
-    char *sql = sql_name(conn->sql[which], conn->names, conn->skip, conn->now);
+    char *sql = sql_name(conn->sql[which], conn->names, conn->skip, conn->now, conn->calm);
     if (sql == NULL)
         sql_out_of_memory(conn);
     else

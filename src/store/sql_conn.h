@@ -16,9 +16,10 @@ enum { SQL_STMTS_MAX = 96 };
 
 typedef struct sql_conn {
     hf_db *db;
-    const char *names;           /* what {ns} stands for in the texts */
-    const char *skip;            /* ... and {skip}: passes over locked rows */
-    const char *now;             /* ... and {now}: waits for nobody */
+    const char *names; /* what {ns} stands for in the texts */
+    const char *skip;  /* ... and {skip}: passes over locked rows */
+    const char *now;   /* ... and {now}: waits for nobody */
+    const char *calm;  /* ... and {calm}: the same for what only reads, in an application's transaction */
     const char *const *sql;      /* the texts */
     const char *const *of_names; /* their names, for messages */
     hf_stmt *stmts[SQL_STMTS_MAX];
@@ -43,8 +44,8 @@ void sql_run(sql_conn *conn, hf_stmt *stmt);
 void sql_do(sql_conn *conn, int which);
 /* The first column of a statement that takes nothing; 0 when there is no row. */
 int64_t sql_number(sql_conn *conn, int which);
-/* SQL text with {ns}, {skip} and {now} replaced; hf_free it. NULL: memory is out. */
-char *sql_name(const char *sql, const char *names, const char *skip, const char *now);
+/* SQL text with {ns}, {skip}, {now} and {calm} replaced; hf_free it. NULL: memory is out. */
+char *sql_name(const char *sql, const char *names, const char *skip, const char *now, const char *calm);
 void sql_out_of_memory(sql_conn *conn);
 
 /* A column copied into the set's arena. */

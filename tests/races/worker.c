@@ -141,7 +141,8 @@ static check_result result_of(race_worker *w, const check_record *r, hf_status s
         w->log->busy++;
         return CHECK_NOTHING;
     case HF_RETRY:
-        if (w->turns)
+    case HF_INVALID: /* releasing all is refused where it can't be told what all is */
+        if (w->turns && (status == HF_RETRY || r->op == CHECK_RELEASE_ALL))
             return CHECK_NOTHING;
         /* fall through */
     default:
