@@ -78,7 +78,9 @@ static hf_status check_url(const char *url, PQconninfoOption **out, hf_error *er
     if (*out != NULL)
         return HF_OK;
     hf_slice unknown = known ? unknown_param(url) : HF_NOTHING;
-    if (unknown.size > 0 && hf_text_is_clean(unknown.at, unknown.size)) {
+    bool telling = unknown.size == 0 || memmem(unknown.at, unknown.size, "pass", 4) ==
+                                            NULL; /* else it may be a mistyped password=... */
+    if (unknown.size > 0 && telling && hf_text_is_clean(unknown.at, unknown.size)) {
         PQfreemem(problem);
         return hf_fail(err, HF_INVALID,
                        "The URL makes no sense: its parameter %.*s is not known to PostgreSQL's client "

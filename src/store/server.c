@@ -390,7 +390,7 @@ static void answer_rest(server_work *work, hf_status status, const hf_error *err
     }
 }
 
-/* Someone is in the way of one of several runs: a sixteenth of them at a time, and when that fails too, again; so the others are
+/* Someone is in the way of one of several runs: of many a sixteenth at a time, and when that fails too, again; so the others are
  * through soon. */
 static bool split(server_work *work)
 {
@@ -398,7 +398,7 @@ static bool split(server_work *work)
     for (size_t i = 0; i < work->part.count; i = run_end(&work->part, i) + 1)
         runs++;
     work->split = true;
-    work->chunk = runs > 32 ? runs / 16 : 1;
+    work->chunk = runs > 128 ? runs / 16 : 1;
     work->next = first;
     return part_init(work);
 }

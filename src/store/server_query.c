@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Stores on a database server: what stands alone (lists, events, types). */
 #include "base/error.h"
+#include "base/seams.h"
 #include "store/server.h"
 
 #include <stdio.h>
@@ -103,13 +104,18 @@ static void number_some(server_work *work, bool *got, bool *more)
     server_undo(work);
 }
 
+static bool late(const server_work *work)
+{
+    return hf_seam.boot_us() >= work->until_us;
+}
+
 /* A failure of numbering is none of reading: someone else is at it. */
 static void number_events(server_work *work)
 {
     sql_conn *conn = work->conn;
     hf_error *err = conn->err;
     bool got = false, more = true;
-    for (unsigned i = 0; i < NUMBER_TRIES && (more || !got) && any_new(work); i++) {
+    for (unsigned i = 0; i < NUMBER_TRIES && (more || !got) && !late(work) && any_new(work); i++) {
         conn->err = NULL;
         number_some(work, &got, &more);
         if (conn->status != HF_OK) {

@@ -176,10 +176,16 @@ static void looking_waits_for_nobody(shop *s)
 
 /* ---- several ops ---- */
 
+/* On an application's own connection to MySQL 5.6 nothing can cut a wait short: there the whole batch is busy, in time. */
+static int handles_that_part(const shop *s)
+{
+    return s->engine == ON_MYSQL ? 1 : 2;
+}
+
 static void neighbours_go_ahead(shop *s)
 {
     for (size_t i = 0; i < sittings_of(s); i++) {
-        for (int own = 0; own < 2; own++) {
+        for (int own = 0; own < handles_that_part(s); own++) {
             sittings[i].begin(s);
             hf_batch *batch = batch_new(6);
             add(batch, ACQUIRE, A("0"));
@@ -428,7 +434,8 @@ int main(int argc, char **argv)
         ON_ANY(looking_waits_for_nobody),
         ON_ANY(neighbours_go_ahead),
         ON_ANY(neighbours_do_not_wait_for_the_busy_ones),
-        ON_ANY(many_busy_ops_take_no_longer_than_one),
+        /* MySQL 5.6 has bounds of its own: busy_mysql56_test.c. */
+        ON_SOME(ON_POSTGRES | ON_MARIADB, many_busy_ops_take_no_longer_than_one),
         ON_ANY(a_large_batch_with_a_few_busy_ones),
         AT_EVERY_LEVEL(a_checked_save_is_not_overtaken),
         AT_EVERY_LEVEL(a_save_that_asks_the_store_is_not_overtaken),

@@ -263,7 +263,8 @@ static void duellist_done(duellist *x)
     free(x->records);
 }
 
-static void judge(duellist *all, const char *how)
+/* At SERIALIZABLE on InnoDB every read locks, and who reads first and then writes is often rolled back: little gets done there. */
+static void judge(duellist *all, size_t take_overs, const char *how)
 {
     static check_record records[DUELLISTS * ROOM];
     check_report report;
@@ -278,7 +279,7 @@ static void judge(duellist *all, const char *how)
     check_print(&report, stdout);
     expect_int(report.faults, 0);
     expect_int(surprises, 0);
-    expect_true(report.take_overs >= 5);
+    expect_true(report.take_overs >= take_overs);
 }
 
 static void fight(shop *s, int mode)
@@ -300,7 +301,8 @@ static void fight(shop *s, int mode)
     }
     for (int i = 0; i < DUELLISTS; i++)
         expect_int(pthread_join(threads[i], NULL), 0);
-    judge(all, mode < 0 ? "by URL" : app_level_name((app_level)mode));
+    bool locks_reads = mode == SERIALIZABLE && s->engine != ON_POSTGRES;
+    judge(all, locks_reads ? 0 : 5, mode < 0 ? "by URL" : app_level_name((app_level)mode));
     for (int i = 0; i < DUELLISTS; i++)
         duellist_done(&all[i]);
 }
