@@ -136,7 +136,7 @@ static void put_value(hand_link *link, const char *value)
 static void put_statement(hand_link *link, int which, const char *const *params, int count)
 {
     if (link->sql[which] == NULL)
-        link->sql[which] = sql_name(hand_mysql[which], link->names, "", "", "");
+        link->sql[which] = sql_name(hand_mysql[which], &(sql_words){.ns = link->names});
     if (link->sql[which] == NULL)
         bench_die("out of memory");
     const char *at = link->sql[which];

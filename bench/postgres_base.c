@@ -61,7 +61,7 @@ static void close_link(hand_link *link)
 
 static char *text_of(const hand_link *link, int which)
 {
-    char *sql = sql_name(hand_postgres[which], link->names, "", "", "");
+    char *sql = sql_name(hand_postgres[which], &(sql_words){.ns = link->names});
     if (sql == NULL)
         bench_die("out of memory");
     return sql;

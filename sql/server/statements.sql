@@ -1,5 +1,5 @@
 -- The statements of the stores on a database server, PostgreSQL and MariaDB/MySQL side by side. What stands before a section is
--- for both. {ns} is the schema, or the prefix of the tables; {skip} is SKIP LOCKED where the server has it,
+-- for both. {ns} is the schema, or the prefix of the tables; {skip} is SKIP LOCKED where the server has it, {share} a lock for several,
 -- {now} what makes a statement wait for nobody on MariaDB, {calm} the same in an application's transaction, where at SERIALIZABLE
 -- every read locks. Lists are bound as
 -- db.h says: unnest($1, $2) or $1(type, id).
@@ -65,9 +65,16 @@ SELECT u.type, u.id,
 -- mysql:
 SELECT type, id, 0, fence, rev, ended_session, ended_fence, ended_request, ended_us, 1
   FROM {ns}_resource FORCE INDEX (PRIMARY) WHERE $1(type, id) FOR UPDATE {skip}
+-- The same, and nobody may change policies: for who takes locks, in a transaction of ours.
+-- name: anchors_types
+-- mysql:
+(SELECT type, id, 0, fence, rev, ended_session, ended_fence, ended_request, ended_us, 1
+   FROM {ns}_resource FORCE INDEX (PRIMARY) WHERE $1(type, id) FOR UPDATE {skip})
+UNION ALL
+(SELECT name, NULL, 3, NULL, NULL, NULL, NULL, NULL, NULL, 1 FROM {ns}_meta WHERE name = 'types' {share})
 -- name: anchors_there
 -- mysql:
-{calm}SELECT type, id, rev FROM {ns}_resource FORCE INDEX (PRIMARY) WHERE $1(type, id)
+{calm}SELECT type, id, NULL, rev FROM {ns}_resource FORCE INDEX (PRIMARY) WHERE $1(type, id)
 
 -- Nobody else opens a session with that request id.
 -- name: opens_try
@@ -83,7 +90,8 @@ SELECT id, key_sha256, "user", name, idle_us, opened_us, expires_us, ended_us, r
   FROM {ns}_session WHERE $1(request)
 
 -- What nearly every batch needs, in one statement: locks and requests of the resources $1, $2, the sessions $3, the types $4, what was
--- lost ($5 session, $6 type, $7 id), and the time with the highest fence that is no more, last. The first column tells which.
+-- lost ($5 session, $6 type, $7 id), on MySQL which anchors there are, and the time with the highest fence that is no more, last. The
+-- first column tells which.
 -- name: rows
 -- postgres:
 SELECT 1, l.type, l.id, l.mode, l.fence, l.since_us, l.ends_us, l.purpose, l.request, l.session,
@@ -114,6 +122,34 @@ UNION ALL
 SELECT 6, NULL, NULL, NULL, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
        (SELECT value::bigint FROM {ns}.meta WHERE name = 'fence_floor'), NULL, NULL, NULL, NULL,
        NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+-- mysql:
+{calm}SELECT 1, l.type, l.id, l.mode, l.fence, l.since_us, l.ends_us, l.purpose, l.request, l.session,
+       s.key_sha256, s.user, s.name, s.idle_us, s.opened_us, s.expires_us, s.ended_us, s.rev, s.token, s.request
+  FROM {ns}_lock l FORCE INDEX (PRIMARY) LEFT JOIN {ns}_session s ON s.id = l.session WHERE $1(l.type, l.id)
+UNION ALL
+SELECT 2, q.type, q.id, q.message, q.at_us, NULL, NULL, NULL, NULL, q.session,
+       s.key_sha256, s.user, s.name, s.idle_us, s.opened_us, s.expires_us, s.ended_us, s.rev, s.token, s.request
+  FROM {ns}_request q FORCE INDEX (PRIMARY) LEFT JOIN {ns}_session s ON s.id = q.session WHERE $1(q.type, q.id)
+UNION ALL
+SELECT 3, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, id,
+       key_sha256, user, name, idle_us, opened_us, expires_us, ended_us, rev, token, request
+  FROM {ns}_session FORCE INDEX (PRIMARY) WHERE $3(id)
+UNION ALL
+SELECT 4, type, NULL, policy, ttl_us, ttl_max_us, NULL, NULL, NULL, NULL,
+       NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+  FROM {ns}_type WHERE $4(type)
+UNION ALL
+SELECT 5, type, id, why, fence, at_us, NULL, by_name, reason, session,
+       NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+  FROM {ns}_lost FORCE INDEX (PRIMARY) WHERE $5(+session, type, id)
+UNION ALL
+SELECT 7, type, id, NULL, rev, NULL, NULL, NULL, NULL, NULL,
+       NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+  FROM {ns}_resource FORCE INDEX (PRIMARY) WHERE $1(type, id)
+UNION ALL
+SELECT 6, NULL, NULL, NULL, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)),
+       (SELECT CAST(value AS SIGNED) FROM {ns}_meta WHERE name = 'fence_floor'), NULL, NULL, NULL, NULL,
+       NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
 
 -- The same without requests, types and that fence, for who takes nothing.
 -- name: rows_held
@@ -134,6 +170,26 @@ SELECT 5, l.type, l.id, l.why, l.fence, l.at_us, NULL, l.by_name, l.reason, l.se
  CROSS JOIN LATERAL (SELECT * FROM {ns}.lost WHERE session = u.session AND type = u.type AND id = u.id OFFSET 0) l
 UNION ALL
 SELECT 6, NULL, NULL, NULL, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
+       NULL, NULL, NULL, NULL, NULL,
+       NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+-- mysql:
+{calm}SELECT 1, l.type, l.id, l.mode, l.fence, l.since_us, l.ends_us, l.purpose, l.request, l.session,
+       s.key_sha256, s.user, s.name, s.idle_us, s.opened_us, s.expires_us, s.ended_us, s.rev, s.token, s.request
+  FROM {ns}_lock l FORCE INDEX (PRIMARY) LEFT JOIN {ns}_session s ON s.id = l.session WHERE $1(l.type, l.id)
+UNION ALL
+SELECT 3, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, id,
+       key_sha256, user, name, idle_us, opened_us, expires_us, ended_us, rev, token, request
+  FROM {ns}_session FORCE INDEX (PRIMARY) WHERE $3(id)
+UNION ALL
+SELECT 5, type, id, why, fence, at_us, NULL, by_name, reason, session,
+       NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+  FROM {ns}_lost FORCE INDEX (PRIMARY) WHERE $5(+session, type, id)
+UNION ALL
+SELECT 7, type, id, NULL, rev, NULL, NULL, NULL, NULL, NULL,
+       NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+  FROM {ns}_resource FORCE INDEX (PRIMARY) WHERE $1(type, id)
+UNION ALL
+SELECT 6, NULL, NULL, NULL, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)),
        NULL, NULL, NULL, NULL, NULL,
        NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
 
@@ -324,6 +380,14 @@ DELETE FROM {ns}.lock l USING unnest($1, $2, $3) u (type, id, session)
 -- mysql:
 DELETE l FROM $1[type, id, session] u STRAIGHT_JOIN {ns}_lock l FORCE INDEX (PRIMARY)
     ON l.type = u.type AND l.id = u.id AND l.session = u.session
+-- The same for one row, which is what most batches have: MySQL is much faster so.
+-- name: anchors_update_one
+-- mysql:
+UPDATE {ns}_resource SET fence = $3, rev = $4, ended_session = $5, ended_fence = $6, ended_request = $7, ended_us = $8
+ WHERE type = $1 AND id = $2
+-- name: locks_delete_one
+-- mysql:
+DELETE FROM {ns}_lock WHERE type = $1 AND id = $2 AND session = $3
 -- name: requests_save
 -- postgres:
 INSERT INTO {ns}.request (type, id, session, message, at_us) SELECT * FROM unnest($1, $2, $3, $4, $5)

@@ -487,6 +487,20 @@ static void put_table(hf_buffer *out, const hf_list *list, const my_piece *names
     put_word(&m, rows == 0 ? " FROM DUAL WHERE 1=0)" : ")");
 }
 
+/* A plain parameter: a value, or a column of the first row of a list that was bound there or before. */
+static void put_plain(hf_buffer *out, const hf_params *params, int at)
+{
+    for (int from = at; from > 0; from--) {
+        const hf_list *list = params->at[from].kind == HF_VALUE_LIST ? params->at[from].list : NULL;
+        size_t column = (size_t)(at - from);
+        if (list != NULL && column < list->columns && list->count > 0) {
+            put_value(out, hf_kind_of_letter(list->kinds[column]), &list->values[column]);
+            return;
+        }
+    }
+    put_value(out, params->at[at].kind, &params->at[at].value);
+}
+
 /* A * after a parameter that is no list is a multiplication. */
 static void put_piece(hf_buffer *out, const my_piece *piece, const hf_params *params)
 {
@@ -503,7 +517,7 @@ static void put_piece(hf_buffer *out, const my_piece *piece, const hf_params *pa
     else if (piece->kind == MY_TABLE && listed)
         put_table(out, param->list, piece + 1, piece->names);
     else
-        put_value(out, param->kind, &param->value);
+        put_plain(out, params, piece->param);
     if (piece->kind == MY_ROWS && !listed)
         put(out, "*", 1);
 }

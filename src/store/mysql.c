@@ -142,14 +142,20 @@ static void leave(server_work *work)
 
 /* ---- opening ---- */
 
-static void set_patience(server_store *store, const hf_db *db)
+static void set_words(server_store *store, const hf_db *db, bool own)
 {
     bool skips = hf_db_mysql_skips(db);
-    store->skip = skips ? "SKIP LOCKED" : "";
-    if (hf_db_kind_of(db) == HF_DB_MARIADB)
-        store->now = "SET STATEMENT innodb_lock_wait_timeout = 0 FOR ";
-    if (skips)
+    bool mariadb = hf_db_kind_of(db) == HF_DB_MARIADB;
+    if (mariadb)
+        store->words.now = "SET STATEMENT innodb_lock_wait_timeout = 0 FOR ";
+    if (own)
+        store->words.calm = store->words.now;
+    store->at_once = skips; /* older servers put what a union gives into a table first */
+    if (skips) {
+        store->words.skip = "SKIP LOCKED";
+        store->words.share = mariadb ? "LOCK IN SHARE MODE SKIP LOCKED" : "FOR SHARE SKIP LOCKED";
         return;
+    }
     store->patience_us = PATIENCE_US;
     store->lock_us = LOCK_US;
 }
@@ -167,7 +173,7 @@ static hf_status look(server_store *store, const hf_url *url, hf_db_options *opt
     if (status == HF_OK)
         status = mysql_schema_ready(db, store->names, true, err);
     options->setup = setup_of(db);
-    set_patience(store, db);
+    set_words(store, db, false);
     grade(db, &known, false, &store->grade);
     hf_db_close(db);
     return status;
@@ -241,8 +247,7 @@ static hf_status wrap_mysql(void *handle, const char *names, unsigned flags, hf_
         hf_db_close(db);
         return status;
     }
-    set_patience(store, db);
-    store->own_handle = true;
+    set_words(store, db, true);
     status = server_wrap(store, db, err);
     if (status != HF_OK)
         hf_db_close(db);

@@ -126,7 +126,6 @@ static hf_status open_url(const hf_url *url, hf_store **out, hf_error *err)
     if (status != HF_OK || store == NULL)
         return status;
     store->pooler = url->pooler;
-    store->skip = "SKIP LOCKED";
     status = look(store, url, &options, err);
     if (status == HF_OK)
         status = server_connect(store, url->url, &options, err);
@@ -168,7 +167,6 @@ static hf_status wrap_postgres(void *handle, const char *names, unsigned flags, 
         hf_db_close(db);
         return status;
     }
-    store->own_handle = true;
     status = server_wrap(store, db, err);
     if (status != HF_OK)
         hf_db_close(db);

@@ -51,10 +51,7 @@ static sql_conn *conn_new(const server_store *store, hf_db *db)
     sql_conn *conn = hf_alloc(sizeof *conn);
     if (conn == NULL)
         return NULL;
-    sql_conn_init(conn, db, store->names, store->kind->sql);
-    conn->skip = store->skip;
-    conn->now = store->now;
-    conn->calm = store->own_handle ? store->now : "";
+    sql_conn_init(conn, db, &store->words, store->kind->sql);
     return conn;
 }
 
@@ -520,7 +517,8 @@ hf_status server_new(const server_kind *kind, const char *names, server_store **
     hf_store_init(&store->base, kind->ops);
     store->kind = kind;
     snprintf(store->names, sizeof store->names, "%s", names);
-    store->skip = store->now = "";
+    store->words.ns = store->names;
+    store->at_once = true;
     store->patience_us = HF_DB_BUSY_US;
     *out = store;
     return HF_OK;

@@ -30,9 +30,8 @@ struct server_store {
     char names[SQL_NAMES_SIZE];
     hf_pool *writers, *readers; /* unused when wrapped */
     sql_conn *own;              /* the application's own connection, when wrapped */
-    const char *skip;           /* SKIP LOCKED, where the server has it */
-    const char *now;            /* what makes a statement of MariaDB wait for nobody */
-    bool own_handle;            /* it is on an application's own connection */
+    sql_words words;            /* for its statements */
+    bool at_once;               /* one statement loads what nearly every batch needs */
     bool pooler;                /* a pooler in transaction mode stands between */
     int64_t patience_us;        /* how long an op may be tried before it is busy */
     int64_t lock_us;            /* how long row locks are waited for; 0: no bound but the server's */

@@ -58,10 +58,15 @@ static hf_session_row *session_at(server_work *work, hf_stmt *stmt, int at)
 
 static void read_anchor(server_work *work, hf_stmt *stmt, int at)
 {
+    int64_t state = hf_stmt_column_int(stmt, at + 2);
+    if (state == 3) {
+        work->types_busy = false;
+        return;
+    }
     hf_resource_row *row = resource_at(work, stmt, at);
     if (row == NULL)
         return;
-    int64_t state = hf_stmt_column_int(stmt, at + 2), seen = row->rev;
+    int64_t seen = row->rev;
     work->types_busy |= hf_stmt_column_int(stmt, at + 9) == 0;
     bool looked = row->origin != NULL;
     row->busy = state == 2;
@@ -88,13 +93,14 @@ static void read_anchor(server_work *work, hf_stmt *stmt, int at)
  * snapshot shows must be as the anchor stands when it is locked, or the answers would be wrong. */
 static void read_anchor_there(server_work *work, hf_stmt *stmt, int at)
 {
-    hf_resource_row *row = resource_at(work, stmt, at);
+    bool locking = !work->reads || work->nested;
+    hf_resource_row *row = locking ? resource_at(work, stmt, at) : NULL;
     if (row == NULL)
         return;
     row->busy = !row->locked;
     row->origin = row; /* looked at */
     if (row->busy)
-        row->rev = hf_stmt_column_int(stmt, at + 2);
+        row->rev = hf_stmt_column_int(stmt, at + 3);
 }
 
 static void read_open_try(server_work *work, hf_stmt *stmt, int at)
@@ -255,7 +261,7 @@ static void read_any(server_work *work, hf_stmt *stmt, int at)
         reader *read;
         int at; /* where its columns begin */
     } kinds[] = {{NULL, 0},      {read_lock, 1}, {read_request, 1}, {read_session, 9},
-                 {read_type, 1}, {read_lost, 1}, {read_clock, 4}};
+                 {read_type, 1}, {read_lost, 1}, {read_clock, 4},   {read_anchor_there, 1}};
     int64_t kind = hf_stmt_column_int(stmt, at);
     if (kind > 0 && kind < (int64_t)(sizeof kinds / sizeof kinds[0]))
         kinds[kind].read(work, stmt, at + kinds[kind].at);
@@ -263,6 +269,7 @@ static void read_any(server_work *work, hf_stmt *stmt, int at)
 
 static reader *const readers[SQL_DO_COUNT] = {
     [SQL_DO_ANCHORS] = read_anchor,
+    [SQL_DO_ANCHORS_TYPES] = read_anchor,
     [SQL_DO_ANCHORS_THERE] = read_anchor_there,
     [SQL_DO_OPENS_TRY] = read_open_try,
     [SQL_DO_OPENS] = read_open,
@@ -305,6 +312,15 @@ void server_add_name(hf_list *list, hf_slice type, hf_slice id)
     hf_set_text(&row[1], id);
 }
 
+/* The statement for a list of one row, where there is one. */
+static int for_one(const sql_conn *conn, int which, const hf_list *list)
+{
+    int one = which == SQL_DO_ANCHORS_UPDATE ? SQL_DO_ANCHORS_UPDATE_ONE
+              : which == SQL_DO_LOCKS_DELETE ? SQL_DO_LOCKS_DELETE_ONE
+                                             : which;
+    return list != NULL && list->count == 1 && conn->sql[one] != NULL ? one : which;
+}
+
 void server_queue(server_work *work, int which, const hf_list *list)
 {
     sql_conn *conn = work->conn;
@@ -314,6 +330,7 @@ void server_queue(server_work *work, int which, const hf_list *list)
         return;
     if (list != NULL && list->failed)
         sql_out_of_memory(conn);
+    which = for_one(conn, which, list);
     hf_stmt *stmt = sql_stmt(conn, which);
     if (stmt == NULL)
         return;

@@ -205,36 +205,46 @@ static void queue_locks(server_work *work, const hf_list *resources)
         server_queue_begin(work);
     if (!work->nested && only_beats(&work->part))
         server_queue(work, SQL_DO_UNSYNCED, NULL);
-    if (work->conn->rows.types != NULL)
+    bool share = work->conn->rows.types != NULL;
+    bool together = work->store->at_once && !work->nested && there != NULL && there->count > 0 &&
+                    work->conn->sql[SQL_DO_ANCHORS_TYPES] != NULL;
+    if (share && !together)
         server_queue(work, SQL_DO_TYPES_SHARE, NULL);
-    if (looks)
+    if (share && together) {
+        work->types_busy = true; /* until it is found locked */
+        server_queue(work, SQL_DO_ANCHORS_TYPES, there);
+    } else if (looks || work->store->at_once) {
         server_queue(work, SQL_DO_ANCHORS, there);
-    else
+    } else {
         server_queue_anchors(work, resources);
+    }
     server_queue(work, SQL_DO_OPENS_TRY, opens(work));
     server_queue(work, SQL_DO_SESSIONS_LOCK, sessions(work, NEED_ROW_LOCK));
 }
 
-/* All at once, where there is a statement for it. False: there is none. */
-static bool queue_at_once(server_work *work, const hf_list *resources)
+/* All at once. In an application's transaction on MySQL the policies are read by themselves: as they are, not as its snapshot shows
+ * them. */
+static void queue_at_once(server_work *work, const hf_list *resources)
 {
     hf_list *ids = sessions(work, NEED_ROW), *type_names = types(work), *lost = losses(work);
-    if (work->conn->sql[SQL_DO_ROWS] == NULL)
-        return false;
+    bool apart = work->nested && work->conn->sql[SQL_DO_TYPES_NOW] != NULL;
+    hf_list *shown = apart ? server_list(work, "t") : type_names;
     bool all = type_names == NULL || type_names->count > 0;
     for (hf_resource_row *row = work->conn->rows.resources; row != NULL; row = row->next)
         all |= row->wants_requests;
     int which = all ? SQL_DO_ROWS : SQL_DO_ROWS_HELD;
     hf_stmt *stmt = sql_stmt(work->conn, which);
-    if (stmt == NULL || resources == NULL || ids == NULL || type_names == NULL || lost == NULL)
-        return true; /* failed, and known to have */
+    if (stmt == NULL || resources == NULL || ids == NULL || type_names == NULL || shown == NULL ||
+        lost == NULL)
+        return; /* failed, and known to have */
     if (ids->failed || type_names->failed || lost->failed)
         sql_out_of_memory(work->conn);
     hf_stmt_list(stmt, 3, ids);
-    hf_stmt_list(stmt, 4, type_names);
+    hf_stmt_list(stmt, 4, shown);
     hf_stmt_list(stmt, 5, lost);
+    if (apart)
+        server_queue(work, SQL_DO_TYPES_NOW, type_names);
     server_queue(work, which, resources);
-    return true;
 }
 
 static void queue_rows(server_work *work, const hf_list *resources)
@@ -243,8 +253,10 @@ static void queue_rows(server_work *work, const hf_list *resources)
     server_queue(work, session_locks(work), sessions(work, NEED_LOCKS));
     server_queue(work, SQL_DO_SESSION_REQUESTS, sessions(work, NEED_REQUESTS));
     server_queue(work, SQL_DO_LOST_OF, sessions(work, NEED_LOST));
-    if (queue_at_once(work, resources))
+    if (work->store->at_once) {
+        queue_at_once(work, resources);
         return;
+    }
     server_queue(work, SQL_DO_SESSIONS_LOAD, sessions(work, NEED_ROW));
     server_queue(work, SQL_DO_LOCKS, resources);
     server_queue(work, SQL_DO_REQUESTS, names(work, true));

@@ -7,11 +7,10 @@
 
 #include <string.h>
 
-void sql_conn_init(sql_conn *conn, hf_db *db, const char *names, const char *const *sql)
+void sql_conn_init(sql_conn *conn, hf_db *db, const sql_words *words, const char *const *sql)
 {
     conn->db = db;
-    conn->names = names;
-    conn->skip = conn->now = conn->calm = "";
+    conn->words = *words;
     conn->sql = sql;
 }
 
@@ -35,19 +34,21 @@ void sql_out_of_memory(sql_conn *conn)
         conn->status = hf_fail_memory(conn->err);
 }
 
-char *sql_name(const char *sql, const char *names, const char *skip, const char *now, const char *calm)
+char *sql_name(const char *sql, const sql_words *words)
 {
     const struct {
         const char *word, *with;
-    } words[] = {{"{ns}", names}, {"{skip}", skip}, {"{now}", now}, {"{calm}", calm}, {"{", "{"}};
+    } known[] = {{"{ns}", words->ns},   {"{skip}", words->skip}, {"{share}", words->share},
+                 {"{now}", words->now}, {"{calm}", words->calm}, {"{", "{"}};
     hf_buffer out = {0};
     for (const char *at; (at = strchr(sql, '{')) != NULL;) {
         size_t i = 0;
-        while (strncmp(at, words[i].word, strlen(words[i].word)) != 0)
+        while (strncmp(at, known[i].word, strlen(known[i].word)) != 0)
             i++;
         hf_buffer_add(&out, sql, (size_t)(at - sql));
-        hf_buffer_add(&out, words[i].with, strlen(words[i].with));
-        sql = at + strlen(words[i].word);
+        if (known[i].with != NULL)
+            hf_buffer_add(&out, known[i].with, strlen(known[i].with));
+        sql = at + strlen(known[i].word);
     }
     hf_buffer_add(&out, sql, strlen(sql));
     return hf_buffer_take(&out);
@@ -59,7 +60,7 @@ hf_stmt *sql_stmt(sql_conn *conn, int which)
         return NULL;
     if (conn->stmts[which] != NULL)
         return conn->stmts[which];
-    char *sql = sql_name(conn->sql[which], conn->names, conn->skip, conn->now, conn->calm);
+    char *sql = sql_name(conn->sql[which], &conn->words);
     if (sql == NULL)
         sql_out_of_memory(conn);
     else

@@ -14,12 +14,18 @@
 
 enum { SQL_STMTS_MAX = 96 };
 
+/* What stands for {ns}, {skip} ... in the texts; NULL: nothing. */
+typedef struct sql_words {
+    const char *ns;
+    const char *skip;  /* passes over locked rows */
+    const char *share; /* locks so that others may too, and passes over rows that can't be */
+    const char *now;   /* waits for nobody */
+    const char *calm;  /* the same for what only reads, in an application's transaction */
+} sql_words;
+
 typedef struct sql_conn {
     hf_db *db;
-    const char *names; /* what {ns} stands for in the texts */
-    const char *skip;  /* ... and {skip}: passes over locked rows */
-    const char *now;   /* ... and {now}: waits for nobody */
-    const char *calm;  /* ... and {calm}: the same for what only reads, in an application's transaction */
+    sql_words words;
     const char *const *sql;      /* the texts */
     const char *const *of_names; /* their names, for messages */
     hf_stmt *stmts[SQL_STMTS_MAX];
@@ -30,7 +36,7 @@ typedef struct sql_conn {
 } sql_conn;
 
 /* The mutex is the caller's to init and destroy. */
-void sql_conn_init(sql_conn *conn, hf_db *db, const char *names, const char *const *sql);
+void sql_conn_init(sql_conn *conn, hf_db *db, const sql_words *words, const char *const *sql);
 /* Frees the statements and closes the connection. */
 void sql_conn_done(sql_conn *conn);
 
@@ -44,8 +50,8 @@ void sql_run(sql_conn *conn, hf_stmt *stmt);
 void sql_do(sql_conn *conn, int which);
 /* The first column of a statement that takes nothing; 0 when there is no row. */
 int64_t sql_number(sql_conn *conn, int which);
-/* SQL text with {ns}, {skip}, {now} and {calm} replaced; hf_free it. NULL: memory is out. */
-char *sql_name(const char *sql, const char *names, const char *skip, const char *now, const char *calm);
+/* SQL text with its words replaced; hf_free it. NULL: memory is out. */
+char *sql_name(const char *sql, const sql_words *words);
 void sql_out_of_memory(sql_conn *conn);
 
 /* A column copied into the set's arena. */

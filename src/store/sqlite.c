@@ -360,8 +360,8 @@ static hf_status open_files(sqlite_store *store, hf_error *err)
         return status;
     if (faccessat(AT_FDCWD, store->path, W_OK, AT_EACCESS) != 0)
         return hf_fail(err, HF_UNAVAILABLE, "%s can't be written: %m.", store->path);
-    sql_conn_init(&store->writer, NULL, store->names, sqlite_do_sql);
-    sql_conn_init(&store->reader, NULL, store->names, sqlite_do_sql);
+    sql_conn_init(&store->writer, NULL, &(sql_words){.ns = store->names}, sqlite_do_sql);
+    sql_conn_init(&store->reader, NULL, &(sql_words){.ns = store->names}, sqlite_do_sql);
     status = hf_db_open(store->path, 0, &store->writer.db, err);
     if (status == HF_OK)
         status = prepare(store->writer.db, store->path, err);
@@ -417,7 +417,7 @@ hf_status hf_sqlite_wrap(struct sqlite3 *handle, const char *names, unsigned fla
     store->wrapped = true;
     memcpy(store->path, "the application's database", 27);
     hf_status status = set_names(store, names == NULL ? "holdfast" : names, err);
-    sql_conn_init(&store->writer, NULL, store->names, sqlite_do_sql);
+    sql_conn_init(&store->writer, NULL, &(sql_words){.ns = store->names}, sqlite_do_sql);
     if (status == HF_OK)
         status = hf_db_wrap(handle, &store->writer.db, err);
     if (status == HF_OK && (flags & HF_SQLITE_INSTALL))

@@ -26,7 +26,7 @@ static const sqlite_schema schema = {steps, sizeof steps / sizeof steps[0]};
 /* One value asked of the database; names are spliced in, never values. */
 static hf_status ask(hf_db *db, const char *names, const char *sql, char *out, size_t size, hf_error *err)
 {
-    char *named = sql_name(sql, names, "", "", "");
+    char *named = sql_name(sql, &(sql_words){.ns = names});
     hf_status status = named == NULL ? hf_fail_memory(err) : hf_db_ask(db, named, out, size, err);
     hf_free(named);
     return status;
@@ -109,7 +109,7 @@ hf_status sqlite_schema_check(hf_db *db, const char *path, const char *names, bo
 static hf_status take_step(hf_db *db, const char *names, const char *step, int version, hf_error *err)
 {
     char meta[128];
-    char *sql = sql_name(step, names, "", "", "");
+    char *sql = sql_name(step, &(sql_words){.ns = names});
     hf_status status = sql == NULL ? hf_fail_memory(err) : hf_db_run(db, sql, err);
     hf_free(sql);
     if (status != HF_OK)
@@ -272,7 +272,7 @@ static void replace_rows(sqlite_store *store, sql_conn *conn, const char *sql)
 static hf_status restore_from(sqlite_store *store, const char *path, hf_error *err)
 {
     sql_conn *conn = &store->writer;
-    char *sql = sql_name(sqlite_restore_sql, store->names, "", "", "");
+    char *sql = sql_name(sqlite_restore_sql, &(sql_words){.ns = store->names});
     hf_status status = sql == NULL ? hf_fail_memory(err) : HF_OK;
     if (status == HF_OK && !store->wrapped &&
         (status = hf_db_run(conn->db, "PRAGMA synchronous = FULL", err)) == HF_OK)
@@ -316,7 +316,7 @@ static hf_status print_sql(const hf_install_order *order, const char *names, hf_
         &text, "-- holdfast in SQLite, tables %s_... . Run it with: sqlite3 FILE < THIS\nBEGIN IMMEDIATE;\n",
         names);
     for (int i = 0; i < (order->remove ? 1 : schema.count); i++) {
-        char *sql = sql_name(order->remove ? sqlite_remove_sql : schema.steps[i], names, "", "", "");
+        char *sql = sql_name(order->remove ? sqlite_remove_sql : schema.steps[i], &(sql_words){.ns = names});
         hf_buffer_print(&text, "%s", sql == NULL ? "" : sql);
         text.failed |= sql == NULL;
         hf_free(sql);
@@ -355,7 +355,7 @@ static hf_status check_unused(hf_db *db, const char *path, const char *names, hf
 static hf_status remove_tables(hf_db *db, const char *path, const char *names, bool force, hf_error *err)
 {
     char left[32] = "";
-    char *sql = sql_name(sqlite_remove_sql, names, "", "", "");
+    char *sql = sql_name(sqlite_remove_sql, &(sql_words){.ns = names});
     hf_status status = sql == NULL ? hf_fail_memory(err) : hf_db_run(db, "BEGIN IMMEDIATE", err);
     if (status == HF_OK && !force)
         status = check_unused(db, path, names, err);
