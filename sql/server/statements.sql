@@ -1,8 +1,8 @@
 -- The statements of the stores on a database server, PostgreSQL and MariaDB/MySQL side by side. What stands before a section is
--- for both. {ns} is the schema, or the prefix of the tables; {skip} is SKIP LOCKED where the server has it, {share} a lock for several,
--- {now} what makes a statement wait for nobody on MariaDB, {calm} the same in an application's transaction, where at SERIALIZABLE
--- every read locks. Lists are bound as
--- db.h says: unnest($1, $2) or $1(type, id).
+-- for both. {ns} is the schema, or the prefix of the tables; {skip} is SKIP LOCKED where the server has it, {share} a lock for several;
+-- {level} the level of a transaction, where the connection may have another; {now} what makes a statement wait for nobody on MariaDB,
+-- {calm} the same in an application's transaction, where at SERIALIZABLE every read locks. Lists are bound as db.h says:
+-- unnest($1, $2) or $1(type, id).
 --
 -- OFFSET 0 keeps PostgreSQL's planner from turning a look-up by key into a scan of the whole table: these tables are small one minute and
 -- large the next, and its statistics are those of another minute. For the same reason rows are changed by their ctid.
@@ -11,7 +11,7 @@
 
 -- name: begin
 -- postgres:
-BEGIN ISOLATION LEVEL READ COMMITTED
+BEGIN{level}
 -- mysql:
 START TRANSACTION
 -- name: begin_level
@@ -89,9 +89,10 @@ SELECT id, key_sha256, "user", name, idle_us, opened_us, expires_us, ended_us, r
 {calm}SELECT id, key_sha256, user, name, idle_us, opened_us, expires_us, ended_us, rev, token, request
   FROM {ns}_session WHERE $1(request)
 
--- What nearly every batch needs, in one statement: locks and requests of the resources $1, $2, the sessions $3, the types $4, what was
--- lost ($5 session, $6 type, $7 id), on MySQL which anchors there are, and the time with the highest fence that is no more, last. The
--- first column tells which.
+-- What nearly every batch needs, in one statement: the locks of the resources $1, $2, the sessions $3, the types $4, and last the time
+-- with the highest fence that is no more. The first column tells which. Requests for the resources, and what was lost ($5 session,
+-- $6 type, $7 id), are seldom there: PostgreSQL says so with the time, and is asked again if they are; on MySQL they come along, with
+-- which anchors there are.
 -- name: rows
 -- postgres:
 SELECT 1, l.type, l.id, l.mode, l.fence, l.since_us, l.ends_us, l.purpose, l.request, l.session,
@@ -99,12 +100,6 @@ SELECT 1, l.type, l.id, l.mode, l.fence, l.since_us, l.ends_us, l.purpose, l.req
   FROM unnest($1, $2) u (type, id)
  CROSS JOIN LATERAL (SELECT * FROM {ns}.lock WHERE type = u.type AND id = u.id OFFSET 0) l
   LEFT JOIN LATERAL (SELECT * FROM {ns}.session WHERE id = l.session OFFSET 0) s ON true
-UNION ALL
-SELECT 2, q.type, q.id, q.message, q.at_us, NULL, NULL, NULL, NULL, q.session,
-       s.key_sha256, s."user", s.name, s.idle_us, s.opened_us, s.expires_us, s.ended_us, s.rev, s.token, s.request
-  FROM unnest($1, $2) u (type, id)
- CROSS JOIN LATERAL (SELECT * FROM {ns}.request WHERE type = u.type AND id = u.id OFFSET 0) q
-  LEFT JOIN LATERAL (SELECT * FROM {ns}.session WHERE id = q.session OFFSET 0) s ON true
 UNION ALL
 SELECT 3, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, s.id,
        s.key_sha256, s."user", s.name, s.idle_us, s.opened_us, s.expires_us, s.ended_us, s.rev, s.token, s.request
@@ -114,14 +109,15 @@ SELECT 4, t.type, NULL, t.policy, t.ttl_us, t.ttl_max_us, NULL, NULL, NULL, NULL
        NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
   FROM {ns}.type t WHERE t.type = ANY ($4)
 UNION ALL
-SELECT 5, l.type, l.id, l.why, l.fence, l.at_us, NULL, l.by_name, l.reason, l.session,
-       NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
-  FROM unnest($5, $6, $7) u (session, type, id)
- CROSS JOIN LATERAL (SELECT * FROM {ns}.lost WHERE session = u.session AND type = u.type AND id = u.id OFFSET 0) l
-UNION ALL
 SELECT 6, NULL, NULL, NULL, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
-       (SELECT value::bigint FROM {ns}.meta WHERE name = 'fence_floor'), NULL, NULL, NULL, NULL,
-       NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+       (SELECT value::bigint FROM {ns}.meta WHERE name = 'fence_floor'),
+       (SELECT 1 FROM unnest($1, $2) u (type, id)
+         CROSS JOIN LATERAL (SELECT 1 FROM {ns}.request WHERE type = u.type AND id = u.id OFFSET 0) q LIMIT 1),
+       NULL, NULL, NULL, NULL, NULL, NULL,
+       (SELECT 1 FROM unnest($5, $6, $7) u (session, type, id)
+         CROSS JOIN LATERAL (SELECT 1 FROM {ns}.lost WHERE session = u.session AND type = u.type AND id = u.id OFFSET 0) l
+         LIMIT 1),
+       NULL, NULL, NULL, NULL, NULL, NULL
 -- mysql:
 {calm}SELECT 1, l.type, l.id, l.mode, l.fence, l.since_us, l.ends_us, l.purpose, l.request, l.session,
        s.key_sha256, s.user, s.name, s.idle_us, s.opened_us, s.expires_us, s.ended_us, s.rev, s.token, s.request
@@ -164,14 +160,12 @@ SELECT 3, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, s.id,
        s.key_sha256, s."user", s.name, s.idle_us, s.opened_us, s.expires_us, s.ended_us, s.rev, s.token, s.request
   FROM {ns}.session s WHERE s.id = ANY ($3)
 UNION ALL
-SELECT 5, l.type, l.id, l.why, l.fence, l.at_us, NULL, l.by_name, l.reason, l.session,
-       NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
-  FROM unnest($5, $6, $7) u (session, type, id)
- CROSS JOIN LATERAL (SELECT * FROM {ns}.lost WHERE session = u.session AND type = u.type AND id = u.id OFFSET 0) l
-UNION ALL
 SELECT 6, NULL, NULL, NULL, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
-       NULL, NULL, NULL, NULL, NULL,
-       NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+       NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+       (SELECT 1 FROM unnest($5, $6, $7) u (session, type, id)
+         CROSS JOIN LATERAL (SELECT 1 FROM {ns}.lost WHERE session = u.session AND type = u.type AND id = u.id OFFSET 0) l
+         LIMIT 1),
+       NULL, NULL, NULL, NULL, NULL, NULL
 -- mysql:
 {calm}SELECT 1, l.type, l.id, l.mode, l.fence, l.since_us, l.ends_us, l.purpose, l.request, l.session,
        s.key_sha256, s.user, s.name, s.idle_us, s.opened_us, s.expires_us, s.ended_us, s.rev, s.token, s.request

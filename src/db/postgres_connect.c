@@ -106,6 +106,8 @@ static char *server_options(const PQconninfoOption *given, const char *settings)
     hf_buffer_print(&text, "%s", before == NULL ? "" : before);
     while (*(settings += strspn(settings, " ")) != '\0') {
         size_t size = strcspn(settings, " ");
+        while (size > 0 && settings[size - 1] == '\\') /* a space that belongs to the value */
+            size += 1 + strcspn(settings + size + 1, " ");
         hf_buffer_print(&text, " -c %.*s", (int)size, settings);
         settings += size;
     }

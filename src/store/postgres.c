@@ -16,7 +16,7 @@
 /* On its own connections the plans are the indexes', whatever the statistics of these small, busy tables say just now. */
 #define SETTINGS                                                                                             \
     "enable_seqscan=off enable_hashjoin=off enable_mergejoin=off plan_cache_mode=force_generic_plan "        \
-    "jit=off "                                                                                               \
+    "jit=off default_transaction_isolation=read\\ committed "                                                \
     "max_parallel_workers_per_gather=0 lock_timeout=400 statement_timeout=8000 "                             \
     "idle_in_transaction_session_timeout=8000"
 
@@ -126,6 +126,8 @@ static hf_status open_url(const hf_url *url, hf_store **out, hf_error *err)
     if (status != HF_OK || store == NULL)
         return status;
     store->pooler = url->pooler;
+    if (!url->pooler) /* its own connections have that level: see SETTINGS */
+        store->words.level = NULL;
     status = look(store, url, &options, err);
     if (status == HF_OK)
         status = server_connect(store, url->url, &options, err);

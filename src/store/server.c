@@ -232,7 +232,7 @@ static hf_status attempt(server_work *work, hf_error *err)
     sql_conn *conn = work->conn;
     hf_rows *rows = &conn->rows;
     sql_use(conn, err);
-    work->types_busy = work->stale = false;
+    work->types_busy = work->stale = work->more_requests = work->more_lost = false;
     forget_answers(&work->part);
     if (!hf_rows_reset(rows, work->part.count) || !hf_rows_want(rows, &work->part))
         return hf_fail_memory(err);
@@ -517,7 +517,7 @@ hf_status server_new(const server_kind *kind, const char *names, server_store **
     hf_store_init(&store->base, kind->ops);
     store->kind = kind;
     snprintf(store->names, sizeof store->names, "%s", names);
-    store->words.ns = store->names;
+    store->words = (sql_words){.ns = store->names, .level = " ISOLATION LEVEL READ COMMITTED"};
     store->at_once = true;
     store->patience_us = HF_DB_BUSY_US;
     *out = store;

@@ -54,6 +54,8 @@ struct server_work {
     bool types_busy;       /* the policies are just being changed */
     bool begun;            /* a transaction or savepoint of ours is open */
     bool stale;            /* the application's snapshot is older than an anchor */
+    bool more_requests;    /* there are requests for these resources, and ... */
+    bool more_lost;        /* ... losses of these sessions, which were not loaded */
     bool snapshot;         /* it shows only what was there when it began (PostgreSQL) */
     int64_t probed;        /* rows that were made to find out whether they are there */
     size_t next;           /* with split: the run whose turn it is begins here */

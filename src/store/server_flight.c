@@ -240,6 +240,14 @@ static void read_clock(server_work *work, hf_stmt *stmt, int at)
     work->conn->rows.fence_floor = hf_stmt_column_int(stmt, at + 1);
 }
 
+/* Of the statement that asks for all at once: the time, and whether there are requests or losses, if they are not among the rows. */
+static void read_last(server_work *work, hf_stmt *stmt, int at)
+{
+    read_clock(work, stmt, at);
+    work->more_requests = hf_stmt_column_int(stmt, at + 2) != 0;
+    work->more_lost = hf_stmt_column_int(stmt, at + 9) != 0;
+}
+
 static void read_types_own(server_work *work, hf_stmt *stmt, int at)
 {
     (void)stmt;
@@ -261,7 +269,7 @@ static void read_any(server_work *work, hf_stmt *stmt, int at)
         reader *read;
         int at; /* where its columns begin */
     } kinds[] = {{NULL, 0},      {read_lock, 1}, {read_request, 1}, {read_session, 9},
-                 {read_type, 1}, {read_lost, 1}, {read_clock, 4},   {read_anchor_there, 1}};
+                 {read_type, 1}, {read_lost, 1}, {read_last, 4},    {read_anchor_there, 1}};
     int64_t kind = hf_stmt_column_int(stmt, at);
     if (kind > 0 && kind < (int64_t)(sizeof kinds / sizeof kinds[0]))
         kinds[kind].read(work, stmt, at + kinds[kind].at);

@@ -265,6 +265,17 @@ static void queue_rows(server_work *work, const hf_list *resources)
     server_queue(work, SQL_DO_CLOCK, NULL);
 }
 
+/* What few batches find, and PostgreSQL is asked for only then: the anchors are locked, so it has not changed meanwhile. */
+static void load_more(server_work *work, const hf_list *resources)
+{
+    if (work->more_requests)
+        server_queue(work, SQL_DO_REQUESTS, resources);
+    if (work->more_lost)
+        server_queue(work, SQL_DO_LOST_ONE, losses(work));
+    work->more_requests = work->more_lost = false;
+    server_fly(work);
+}
+
 /* What a beating session lost to someone not known then: who holds it now. */
 static void load_takers(server_work *work)
 {
@@ -348,6 +359,7 @@ void server_load(server_work *work)
         queue_locks(work, resources);
     queue_rows(work, resources);
     server_fly(work);
+    load_more(work, resources);
     if (work->conn->status != HF_OK)
         return;
     if (locking)

@@ -20,6 +20,7 @@ typedef struct sql_words {
     const char *skip;  /* passes over locked rows */
     const char *share; /* locks so that others may too, and passes over rows that can't be */
     const char *now;   /* waits for nobody */
+    const char *level; /* of a transaction */
     const char *calm;  /* the same for what only reads, in an application's transaction */
 } sql_words;
 

@@ -62,6 +62,7 @@ static void parameters_are_replaced_where_they_stand_and_nowhere_else(void **sta
         {"WHERE $3(l.n , `m`) AND 1", "WHERE (l.n=1 AND `m`=x'61' OR l.n=-2 AND `m`='') AND 1"},
         {"WHERE $3(a,b,c)", "WHERE (a=1 AND b=x'61' AND c=NULL OR a=-2 AND b='' AND c=x'00ff')"},
         {"WHERE $3(a,b,c,d)", "WHERE (1=0)"},
+        {"SET n = $3, t = $4, b = $5 WHERE a = $2", "SET n = 1, t = x'61', b = NULL WHERE a = x'61275c'"},
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         expect_text(written(texts[i][0]), texts[i][1]);

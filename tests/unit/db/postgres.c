@@ -38,7 +38,8 @@ static void a_connection_says_what_it_is(void **state)
 static void what_the_url_says_stands_and_settings_are_added(void **state)
 {
     (void)state;
-    hf_db_options options = {.settings = "lock_timeout=321 jit=off",
+    hf_db_options options = {.settings =
+                                 "lock_timeout=321 default_transaction_isolation=repeatable\\ read jit=off",
                              .setup = "SET work_mem = '3MB'; SELECT 1"};
     hf_db *db = connect_with(own_postgres_tcp_url("secretive:offen", "postgres",
                                                   "&application_name=shop&client_encoding=LATIN1"
@@ -47,6 +48,7 @@ static void what_the_url_says_stands_and_settings_are_added(void **state)
     expect_text(ask(db, "SHOW application_name"), "shop");
     expect_text(ask(db, "SHOW client_encoding"), "UTF8");
     expect_text(ask(db, "SHOW lock_timeout"), "321ms");
+    expect_text(ask(db, "SHOW default_transaction_isolation"), "repeatable read");
     expect_text(ask(db, "SHOW jit"), "off");
     expect_text(ask(db, "SHOW statement_timeout"), "7777ms");
     expect_text(ask(db, "SHOW work_mem"), "3MB");
