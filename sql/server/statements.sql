@@ -564,11 +564,12 @@ SELECT id, expires_us FROM {ns}_session
 -- Locks of live sessions whose own bound has come, and any that an acquire left behind while its session was being closed.
 -- name: sweep_spent
 -- postgres:
-SELECT l.type, l.id FROM {ns}.lock l JOIN LATERAL (SELECT * FROM {ns}.session WHERE id = l.session OFFSET 0) s ON true
+SELECT l.type, l.id, l.session, l.ends_us
+  FROM {ns}.lock l JOIN LATERAL (SELECT * FROM {ns}.session WHERE id = l.session OFFSET 0) s ON true
  WHERE l.ends_us IS NOT NULL AND l.ends_us <= $1 AND s.ended_us IS NULL AND s.expires_us > $1
  ORDER BY l.ends_us, l.type, l.id, l.session LIMIT $2
 -- mysql:
-SELECT l.type, l.id FROM {ns}_lock l JOIN {ns}_session s ON s.id = l.session
+SELECT l.type, l.id, l.session, l.ends_us FROM {ns}_lock l JOIN {ns}_session s ON s.id = l.session
  WHERE l.ends_us IS NOT NULL AND l.ends_us <= $1 AND s.ended_us IS NULL AND s.expires_us > $1
  ORDER BY l.ends_us, l.type, l.id, l.session LIMIT $2
 -- name: sweep_left

@@ -38,22 +38,31 @@ static hf_list *one_id(server_work *work, const char *id)
     return list;
 }
 
-/* The (type, id) of a query's rows, each once, as resources of the set that are wanted. */
-static hf_list *read_names(server_work *work, hf_stmt *stmt, hf_list *list)
+/* The (type, id) of a query's next row, as a resource of the set that is wanted, and once on the list. False: there is none. */
+static bool read_name(server_work *work, hf_stmt *stmt, hf_list *list, const hf_resource_row **out)
 {
     sql_conn *conn = work->conn;
-    while (sql_next(conn, stmt)) {
-        hf_resource_row *row =
-            hf_rows_resource(&conn->rows, hf_stmt_column_text(stmt, 0), hf_stmt_column_text(stmt, 1), true);
-        if (row == NULL || list == NULL) {
-            sql_out_of_memory(conn);
-            continue;
-        }
-        if (!row->wanted)
-            server_add_name(list, row->type, row->id);
-        row->wanted = true;
+    if (!sql_next(conn, stmt))
+        return false;
+    hf_resource_row *row =
+        hf_rows_resource(&conn->rows, hf_stmt_column_text(stmt, 0), hf_stmt_column_text(stmt, 1), true);
+    if (row == NULL || list == NULL) {
+        sql_out_of_memory(conn);
+        hf_stmt_reset(stmt);
+        return false;
     }
-    return list;
+    if (!row->wanted)
+        server_add_name(list, row->type, row->id);
+    row->wanted = true;
+    *out = row;
+    return true;
+}
+
+static void read_names(server_work *work, hf_stmt *stmt, hf_list *list)
+{
+    const hf_resource_row *row;
+    while (read_name(work, stmt, list, &row))
+        continue;
 }
 
 /* ---- dead sessions ---- */
@@ -127,15 +136,44 @@ static hf_status load_dead(void *context, hf_rows *rows, int64_t now_us, size_t 
 
 /* ---- locks past their own bound ---- */
 
+/* The spent lock that is swept last, in the order of their ends. */
+typedef struct last_spent {
+    int64_t ends_us;
+    const hf_resource_row *resource;
+    char session[HF_SESSION_ID_SIZE];
+} last_spent;
+
+static void read_spent(server_work *work, hf_stmt *stmt, hf_list *names, last_spent *last)
+{
+    while (read_name(work, stmt, names, &last->resource)) {
+        sql_text(stmt, 2, last->session, sizeof last->session);
+        last->ends_us = hf_stmt_column_int(stmt, 3);
+    }
+}
+
+static bool after_last(const hf_lock_row *lock, const last_spent *last)
+{
+    const hf_resource_row *x = lock->resource, *y = last->resource;
+    if (y == NULL)
+        return true;
+    if (lock->ends_us != last->ends_us)
+        return lock->ends_us > last->ends_us;
+    int order = hf_slice_compare(x->type, y->type);
+    if (order == 0)
+        order = hf_slice_compare(x->id, y->id);
+    return order > 0 || (order == 0 && strcmp(lock->session->id, last->session) > 0);
+}
+
 /* Of the locks of a resource only those whose time is over are swept, as long as there is room: the others leave the set. */
-static void keep_spent(hf_resource_row *row, int64_t now_us, size_t *room)
+static void keep_spent(hf_resource_row *row, int64_t now_us, const last_spent *last, size_t *room)
 {
     hf_lock_row **at = &row->locks;
     while (*at != NULL) {
         const hf_lock_row *lock = *at;
         const hf_session_row *session = lock->session;
         bool over = !session->stored || session->ended_us != 0 ||
-                    (session->expires_us > now_us && lock->ends_us != 0 && lock->ends_us <= now_us);
+                    (session->expires_us > now_us && lock->ends_us != 0 && lock->ends_us <= now_us &&
+                     !after_last(lock, last));
         if (over && !row->busy && *room > 0) {
             at = &(*at)->next;
             (*room)--;
@@ -150,6 +188,7 @@ static hf_status load_spent(void *context, hf_rows *rows, int64_t now_us, size_t
     sweep *s = context;
     server_work *work = s->work;
     hf_list *names = server_list(work, "tt");
+    last_spent last = {0};
     (void)err;
     for (int i = 0; i < 2; i++) {
         hf_stmt *stmt = sql_stmt(work->conn, i == 0 ? SQL_DO_SWEEP_SPENT : SQL_DO_SWEEP_LEFT);
@@ -157,7 +196,10 @@ static hf_status load_spent(void *context, hf_rows *rows, int64_t now_us, size_t
             return failed(s);
         hf_stmt_int(stmt, 1, i == 0 ? now_us : now_us - HF_KEEP_US);
         hf_stmt_int(stmt, 2, (int64_t)limit);
-        read_names(work, stmt, names);
+        if (i == 0)
+            read_spent(work, stmt, names, &last);
+        else
+            read_names(work, stmt, names);
     }
     if (names->count == 0)
         return failed(s);
@@ -168,7 +210,7 @@ static hf_status load_spent(void *context, hf_rows *rows, int64_t now_us, size_t
     server_judge_anchors(work, names);
     size_t room = limit;
     for (hf_resource_row *row = rows->resources; row != NULL; row = row->next)
-        keep_spent(row, now_us, &room);
+        keep_spent(row, now_us, &last, &room);
     if (room == limit && failed(s) == HF_OK)
         server_undo(work);
     return failed(s);

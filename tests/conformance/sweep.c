@@ -83,6 +83,26 @@ static void each_call_does_bounded_work_and_says_whether_there_is_more(world *w)
     expect_int(sweep_all(w, 0), 0);
 }
 
+static void of_locks_past_their_bound_those_that_ended_first_go_first(world *w)
+{
+    enum { PEOPLE = 5 };
+    static const int minutes[PEOPLE] = {3, 5, 1, 4, 2};
+    hf_credentials people[PEOPLE];
+    for (int i = 0; i < PEOPLE; i++) {
+        people[i] = person_idle(w, "alice", NULL, HOUR);
+        done(w, ACQUIRE, BY(people[i]), ON("page", "1"), .mode = HF_SHARED, .ttl_us = minutes[i] * MINUTE);
+    }
+    clock_forward(w, 10 * MINUTE);
+    for (int i = 1; i <= PEOPLE; i++) {
+        news_skip(w);
+        expect_int(done(w, SWEEP, .limit = 1)->swept, 1);
+        const hf_event *event = news(w, 1);
+        for (int j = 0; j < PEOPLE; j++)
+            if (minutes[j] == i)
+                expect_text(event->session, people[j].id);
+    }
+}
+
 /* P7: nothing depends on it but space. */
 static void a_sweep_changes_no_answer(world *w)
 {
@@ -188,6 +208,7 @@ static const suite_test sweep_tests[] = {
     TEST(a_dead_session_is_ended_and_its_locks_removed_with_events),
     TEST(a_lock_past_its_own_bound_is_removed_and_its_session_left),
     TEST(each_call_does_bounded_work_and_says_whether_there_is_more),
+    TEST(of_locks_past_their_bound_those_that_ended_first_go_first),
     TEST(a_sweep_changes_no_answer),
     TEST(an_ended_session_is_known_for_a_day_and_then_forgotten),
     TEST(a_free_resource_is_forgotten_after_a_day),
