@@ -1,6 +1,6 @@
 -- The statements of the stores on a database server, PostgreSQL and MariaDB/MySQL side by side. What stands before a section is
 -- for both. {ns} is the schema, or the prefix of the tables; {skip} is SKIP LOCKED where the server has it, {share} a lock for several;
--- {level} the level of a transaction, where the connection may have another; {now} what makes a statement wait for nobody on MariaDB,
+-- {none} a null that compares as bytes, as all text here does: PostgreSQL has less to do so; {level} the level of a transaction, where the connection may have another; {now} what makes a statement wait for nobody on MariaDB,
 -- {calm} the same in an application's transaction, where at SERIALIZABLE every read locks. Lists are bound as db.h says:
 -- unnest($1, $2) or $1(type, id).
 --
@@ -58,9 +58,9 @@ SELECT u.type, u.id,
             WHEN (SELECT true FROM {ns}.resource x WHERE x.type = u.type AND x.id = u.id) THEN 2
             WHEN pg_try_advisory_xact_lock(hashtextextended(u.type || '/' || u.id, hashtext('{ns}'))) THEN 1
             ELSE 2 END,
-       r.fence, r.rev, r.ended_session, r.ended_fence, r.ended_request, r.ended_us, t.share
-  FROM (SELECT pg_try_advisory_xact_lock_shared(hashtextextended('types', hashtext('{ns}'))) AS share OFFSET 0) t,
-       unnest($1, $2) u (type, id)
+       r.fence, r.rev, r.ended_session, r.ended_fence, r.ended_request, r.ended_us,
+       (SELECT pg_try_advisory_xact_lock_shared(hashtextextended('types', hashtext('{ns}'))))
+  FROM unnest($1, $2) u (type, id)
   LEFT JOIN LATERAL (SELECT * FROM {ns}.resource WHERE type = u.type AND id = u.id FOR UPDATE SKIP LOCKED) r ON true
 -- mysql:
 SELECT type, id, 0, fence, rev, ended_session, ended_fence, ended_request, ended_us, 1
@@ -101,23 +101,23 @@ SELECT 1, l.type, l.id, l.mode, l.fence, l.since_us, l.ends_us, l.purpose, l.req
  CROSS JOIN LATERAL (SELECT * FROM {ns}.lock WHERE type = u.type AND id = u.id OFFSET 0) l
   LEFT JOIN LATERAL (SELECT * FROM {ns}.session WHERE id = l.session OFFSET 0) s ON true
 UNION ALL
-SELECT 3, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, s.id,
+SELECT 3, {none}, {none}, {none}, NULL, NULL, NULL, {none}, {none}, s.id,
        s.key_sha256, s."user", s.name, s.idle_us, s.opened_us, s.expires_us, s.ended_us, s.rev, s.token, s.request
   FROM {ns}.session s WHERE s.id = ANY ($3)
 UNION ALL
-SELECT 4, t.type, NULL, t.policy, t.ttl_us, t.ttl_max_us, NULL, NULL, NULL, NULL,
-       NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+SELECT 4, t.type, {none}, t.policy, t.ttl_us, t.ttl_max_us, NULL, {none}, {none}, {none},
+       NULL, {none}, {none}, NULL, NULL, NULL, NULL, NULL, {none}, {none}
   FROM {ns}.type t WHERE t.type = ANY ($4)
 UNION ALL
-SELECT 6, NULL, NULL, NULL, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
+SELECT 6, {none}, {none}, {none}, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
        (SELECT value::bigint FROM {ns}.meta WHERE name = 'fence_floor'),
-       (SELECT 1 FROM unnest($1, $2) u (type, id)
-         CROSS JOIN LATERAL (SELECT 1 FROM {ns}.request WHERE type = u.type AND id = u.id OFFSET 0) q LIMIT 1),
-       NULL, NULL, NULL, NULL, NULL, NULL,
-       (SELECT 1 FROM unnest($5, $6, $7) u (session, type, id)
-         CROSS JOIN LATERAL (SELECT 1 FROM {ns}.lost WHERE session = u.session AND type = u.type AND id = u.id OFFSET 0) l
-         LIMIT 1),
-       NULL, NULL, NULL, NULL, NULL, NULL
+       EXISTS (SELECT FROM unnest($1, $2) u (type, id)
+                CROSS JOIN LATERAL (SELECT FROM {ns}.request WHERE type = u.type AND id = u.id OFFSET 0) q)::int::bigint,
+       {none}, {none}, {none}, NULL, {none}, {none},
+       EXISTS (SELECT FROM unnest($5, $6, $7) u (session, type, id)
+                CROSS JOIN LATERAL (SELECT FROM {ns}.lost
+                                     WHERE session = u.session AND type = u.type AND id = u.id OFFSET 0) l)::int::bigint,
+       NULL, NULL, NULL, NULL, {none}, {none}
 -- mysql:
 {calm}SELECT 1, l.type, l.id, l.mode, l.fence, l.since_us, l.ends_us, l.purpose, l.request, l.session,
        s.key_sha256, s.user, s.name, s.idle_us, s.opened_us, s.expires_us, s.ended_us, s.rev, s.token, s.request
@@ -156,16 +156,18 @@ SELECT 1, l.type, l.id, l.mode, l.fence, l.since_us, l.ends_us, l.purpose, l.req
  CROSS JOIN LATERAL (SELECT * FROM {ns}.lock WHERE type = u.type AND id = u.id OFFSET 0) l
   LEFT JOIN LATERAL (SELECT * FROM {ns}.session WHERE id = l.session OFFSET 0) s ON true
 UNION ALL
-SELECT 3, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, s.id,
+SELECT 3, {none}, {none}, {none}, NULL, NULL, NULL, {none}, {none}, s.id,
        s.key_sha256, s."user", s.name, s.idle_us, s.opened_us, s.expires_us, s.ended_us, s.rev, s.token, s.request
   FROM {ns}.session s WHERE s.id = ANY ($3)
 UNION ALL
-SELECT 6, NULL, NULL, NULL, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
-       NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
-       (SELECT 1 FROM unnest($5, $6, $7) u (session, type, id)
-         CROSS JOIN LATERAL (SELECT 1 FROM {ns}.lost WHERE session = u.session AND type = u.type AND id = u.id OFFSET 0) l
-         LIMIT 1),
-       NULL, NULL, NULL, NULL, NULL, NULL
+SELECT 6, {none}, {none}, {none}, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
+       NULL,
+       NULL,
+       {none}, {none}, {none}, NULL, {none}, {none},
+       EXISTS (SELECT FROM unnest($5, $6, $7) u (session, type, id)
+                CROSS JOIN LATERAL (SELECT FROM {ns}.lost
+                                     WHERE session = u.session AND type = u.type AND id = u.id OFFSET 0) l)::int::bigint,
+       NULL, NULL, NULL, NULL, {none}, {none}
 -- mysql:
 {calm}SELECT 1, l.type, l.id, l.mode, l.fence, l.since_us, l.ends_us, l.purpose, l.request, l.session,
        s.key_sha256, s.user, s.name, s.idle_us, s.opened_us, s.expires_us, s.ended_us, s.rev, s.token, s.request

@@ -21,6 +21,7 @@ typedef struct sql_words {
     const char *share; /* locks so that others may too, and passes over rows that can't be */
     const char *now;   /* waits for nobody */
     const char *level; /* of a transaction */
+    const char *none;  /* a null that is text */
     const char *calm;  /* the same for what only reads, in an application's transaction */
 } sql_words;
 
