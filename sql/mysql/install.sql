@@ -19,15 +19,26 @@ SELECT RELEASE_LOCK(CONCAT('holdfast ', SHA1(CONCAT(DATABASE(), '/{ns}'))))
 
 -- Last of all: a run that was interrupted leaves none, and is completed by the next.
 -- name: step_end
-INSERT INTO {ns}_meta (name, value) VALUES ('schema', '{version}') ON DUPLICATE KEY UPDATE value = VALUES(value)
+INSERT INTO {ns}_meta (name, value) VALUES ('schema', '{version}') 
+ON DUPLICATE KEY UPDATE value = IF(value + 0 < {version}, VALUES(value), value)
 
 -- name: version
 SELECT value FROM {ns}_meta WHERE name = 'schema'
 -- name: look
-SELECT table_name, table_type, table_comment FROM information_schema.tables
- WHERE table_schema = DATABASE() AND table_name IN ('{ns}_meta', '{ns}_type', '{ns}_session', '{ns}_resource', '{ns}_lock',
+SELECT t.table_name, t.table_type,
+       IF(t.table_type = 'VIEW', IF(v.view_definition LIKE '%{ns}%session%', 'holdfast', IF(v.view_definition > '', '', '?')), t.table_comment)
+  FROM information_schema.tables t
+  LEFT JOIN information_schema.views v ON v.table_schema = t.table_schema AND v.table_name = t.table_name
+ WHERE t.table_schema = DATABASE() AND t.table_name IN ('{ns}_meta', '{ns}_type', '{ns}_session', '{ns}_resource', '{ns}_lock',
        '{ns}_request', '{ns}_lost', '{ns}_event', '{ns}_locks')
- ORDER BY table_name
+ UNION ALL
+SELECT routine_name, routine_type, routine_comment FROM information_schema.routines
+ WHERE routine_schema = DATABASE() AND routine_name = '{ns}_check'
+ ORDER BY 1
+-- name: whole
+SELECT COUNT(*) FROM information_schema.tables
+ WHERE table_schema = DATABASE() AND table_type = 'BASE TABLE' AND table_name IN ('{ns}_meta', '{ns}_type', '{ns}_session',
+       '{ns}_resource', '{ns}_lock', '{ns}_request', '{ns}_lost', '{ns}_event')
 -- name: surface_version
 SELECT routine_comment FROM information_schema.routines WHERE routine_schema = DATABASE() AND routine_name = '{ns}_check'
 -- name: who

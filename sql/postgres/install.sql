@@ -24,14 +24,17 @@ INSERT INTO {ns}.meta (name, value) VALUES ('schema', '{version}') ON CONFLICT (
 END IF; END $holdfast$
 
 -- The encoding; how many tables there are with names of ours, and one of them; whether meta looks like ours, and may be read; who
--- asks; whether SQL keeps the name of the schema for itself. From the catalog, which anyone may read, and without failing: it may
+-- asks; whether SQL keeps the name of the schema for itself; whether there is a function with the name of ours; how
+-- many of the tables are there, without the view. From the catalog, which anyone may read, and without failing: it may
 -- run in an application's transaction.
 -- name: look
 SELECT current_setting('server_encoding'), count(t.oid), min(t.relname::text COLLATE "C"),
        (SELECT count(*) FROM pg_catalog.pg_attribute a
          WHERE a.attrelid = m.oid AND a.attname IN ('name', 'value') AND NOT a.attisdropped),
        coalesce(has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(m.oid, 'SELECT'), false), current_user::text,
-       EXISTS (SELECT FROM pg_catalog.pg_get_keywords() WHERE word = '{ns}' AND catcode IN ('R', 'T'))
+       EXISTS (SELECT FROM pg_catalog.pg_get_keywords() WHERE word = '{ns}' AND catcode IN ('R', 'T')),
+       EXISTS (SELECT FROM pg_catalog.pg_proc p WHERE p.pronamespace = n.oid AND p.proname = 'check'),
+       count(t.oid) FILTER (WHERE t.relname <> 'locks')
   FROM (SELECT 1) AS one
   LEFT JOIN pg_catalog.pg_namespace n ON n.nspname = '{ns}'
   LEFT JOIN pg_catalog.pg_class m ON m.relnamespace = n.oid AND m.relname = 'meta'

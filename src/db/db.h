@@ -116,7 +116,8 @@ void hf_stmt_blob(hf_stmt *stmt, int at, const void *bytes, size_t size);
  *                    so that an index on those columns serves, if few different values stand in the first one
  *   $1(+session, id) the same where many different ones do, with few rows in the table for each
  *   $1[type, id]     a table with those columns, for FROM
- *   $2               the second column of the first row: for statements that are sent only with lists of one row
+ *   $2               the second column of the first row: for statements that are sent only with lists of one row (values that are
+ *                    bound beside a list must come after its columns)
  * Not SQLite. The list is borrowed until the statement has been sent. An empty list is the caller's to avoid on MySQL. */
 void hf_stmt_list(hf_stmt *stmt, int at, const hf_list *list);
 

@@ -40,6 +40,8 @@ static const meaning meanings[] = {
     {"53300", HF_UNAVAILABLE, HF_FAILURE_LIMIT, "No connection is left to",
      "Raise max_connections there, or use fewer connections."},
     {"53", HF_UNAVAILABLE, HF_FAILURE_LIMIT, "A limit was reached in", "Give it more, or ask for less."},
+    {"08P01", HF_UNAVAILABLE, HF_FAILURE_OTHER, "The server does not speak as PostgreSQL does:",
+     "If a pooler stands between, add pooler=transaction to the URL."},
     {"08", HF_UNAVAILABLE, HF_FAILURE_LOST, "The connection was lost to", "Try again."},
     {"57P", HF_UNAVAILABLE, HF_FAILURE_LOST, "The server closed the connection to", "Try again."},
     /* Someone threw our prepared statements away, or a pooler hands us one server connection after another. */

@@ -23,7 +23,8 @@ static const server_kind kind;
 /* ---- what it stands on ---- */
 
 typedef struct facts {
-    char version[64], flush[8], read_only[8], log_bin[8], binlog_format[16], wsrep[8], rollback[8], group[64];
+    char version[64], flush[8], read_only[8], log_bin[8], binlog_sync[16], binlog_format[16], wsrep[8],
+        rollback[8], group[64];
 } facts;
 
 static hf_status ask_facts(hf_db *db, facts *out, hf_error *err)
@@ -37,6 +38,7 @@ static hf_status ask_facts(hf_db *db, facts *out, hf_error *err)
         {"innodb_flush_log_at_trx_commit", out->flush, sizeof out->flush},
         {"read_only", out->read_only, sizeof out->read_only},
         {"log_bin", out->log_bin, sizeof out->log_bin},
+        {"sync_binlog", out->binlog_sync, sizeof out->binlog_sync},
         {"binlog_format", out->binlog_format, sizeof out->binlog_format},
         {"wsrep_on", out->wsrep, sizeof out->wsrep},
         {"innodb_rollback_on_timeout", out->rollback, sizeof out->rollback},
@@ -47,7 +49,7 @@ static hf_status ask_facts(hf_db *db, facts *out, hf_error *err)
     hf_status status = hf_stmt_new(
         db,
         "SHOW VARIABLES WHERE Variable_name IN ('version', 'innodb_flush_log_at_trx_commit', 'read_only', "
-        "'log_bin', "
+        "'log_bin', 'sync_binlog', "
         "'binlog_format', 'wsrep_on', 'innodb_rollback_on_timeout', 'group_replication_group_name')",
         &stmt, err);
     if (status != HF_OK || stmt == NULL)
@@ -92,6 +94,13 @@ static void grade(const hf_db *db, const facts *known, bool wrapped, hf_grade *o
             out->text, sizeof out->text,
             "%s %s with innodb_flush_log_at_trx_commit %s%s: a crash may lose the last second; set it to 1",
             name, known->version, known->flush, own);
+    } else if (strcmp(known->log_bin, "ON") == 0 && strcmp(known->binlog_sync, "1") != 0) {
+        *out = (hf_grade){.level = HF_GRADE_PROCESS};
+        snprintf(out->text, sizeof out->text,
+                 "%s %s with a binary log and sync_binlog %s%s: a crash of the machine may undo the last "
+                 "moments; set "
+                 "it to 1",
+                 name, known->version, known->binlog_sync, own);
     } else {
         *out = (hf_grade){.level = HF_GRADE_DISK};
         snprintf(out->text, sizeof out->text,

@@ -14,28 +14,34 @@
 #include "store/sql_schema.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char *const steps[] = {mysql_schema_1};
 static const sql_schema schema = {steps, sizeof steps / sizeof steps[0]};
 
+enum { TABLES = 8 }; /* of version 1 */
+
 /* ---- looking ---- */
 
-/* One table with a name of ours: is it? */
-static hf_status look_at(hf_db *db, const char *names, hf_stmt *stmt, hf_error *err)
+/* One thing with a name of ours: is it? A view that this account can't look into is, beside tables that are. */
+static hf_status look_at(hf_db *db, const char *names, hf_stmt *stmt, bool beside, hf_error *err)
 {
-    char table[128], kind[32], comment[64], view[64];
-    hf_slice_copy(table, sizeof table, hf_stmt_column_text(stmt, 0));
+    char name[128], kind[32], comment[64];
+    const char *wanted = "BASE TABLE";
+    hf_slice_copy(name, sizeof name, hf_stmt_column_text(stmt, 0));
     hf_slice_copy(kind, sizeof kind, hf_stmt_column_text(stmt, 1));
     hf_slice_copy(comment, sizeof comment, hf_stmt_column_text(stmt, 2));
-    snprintf(view, sizeof view, "%s_locks", names);
-    bool ours = strcmp(table, view) == 0
-                    ? strcmp(kind, "VIEW") == 0
-                    : strcmp(kind, "BASE TABLE") == 0 && strncmp(comment, "holdfast ", 9) == 0;
-    return ours ? HF_OK : schema_refuse_foreign(db, table, err);
+    if (strcmp(name + strlen(names), "_locks") == 0)
+        wanted = "VIEW";
+    else if (strcmp(name + strlen(names), "_check") == 0)
+        wanted = "PROCEDURE";
+    bool hidden = beside && strcmp(comment, "?") == 0;
+    bool ours = strcmp(kind, wanted) == 0 && (hidden || strncmp(comment, "holdfast", 8) == 0);
+    return ours ? HF_OK : schema_refuse_foreign(db, name, err);
 }
 
-/* How many tables there are with names of ours; all of them ours. */
+/* How much there is with names of ours, all of it ours. */
 static hf_status look_around(hf_db *db, const char *names, int *found, hf_error *err)
 {
     hf_buffer text = {0};
@@ -46,8 +52,8 @@ static hf_status look_around(hf_db *db, const char *names, int *found, hf_error 
     char *sql = hf_buffer_take(&text);
     hf_status status = sql == NULL ? hf_fail_memory(err) : hf_stmt_new(db, sql, &stmt, err);
     while (status == HF_OK && (status = hf_stmt_step(stmt, &row, err)) == HF_OK && row) {
-        status = look_at(db, names, stmt, err);
-        (*found)++;
+        status = look_at(db, names, stmt, *found > 0, err);
+        *found += 1;
     }
     if (stmt != NULL)
         hf_stmt_reset(stmt);
@@ -205,6 +211,25 @@ static hf_status allow(hf_db *db, const schema_words *words, hf_error *err)
                                      words->role, why.message);
 }
 
+/* With a version all tables have been there. */
+static hf_status check_whole(hf_db *db, const char *names, int version, hf_error *err)
+{
+    char tables[32] = "";
+    if (version == 0)
+        return HF_OK;
+    hf_status status = schema_ask(db, mysql_install_sql[MYSQL_INSTALL_WHOLE], &(schema_words){.names = names},
+                                  tables, sizeof tables, err);
+    return status == HF_OK && strtol(tables, NULL, 10) < TABLES ? schema_refuse_broken(db, names, err)
+                                                                : status;
+}
+
+/* What was made before a failure goes again, if nothing was there before. */
+static void clear_away(hf_db *db, const schema_words *words)
+{
+    if (hf_db_alive(db))
+        (void)run_text(db, mysql_remove_sql, words, NULL, NULL);
+}
+
 /* The tables of a program that is one version ahead are left alone, with their surface. */
 static hf_status make(hf_db *db, const char *names, const sql_schema *to, const char *role, hf_error *err)
 {
@@ -213,7 +238,10 @@ static hf_status make(hf_db *db, const char *names, const sql_schema *to, const 
     schema_words words = {.names = names, .role = role, .digest = digest};
     hf_status status = look(db, names, to, &version, &found, err);
     if (status == HF_OK)
+        status = check_whole(db, names, version, err);
+    if (status == HF_OK)
         status = digest_surface(digest, err);
+    bool looked = status == HF_OK;
     for (words.version = version + 1; status == HF_OK && words.version <= to->count; words.version++) {
         status = run_text(db, to->steps[words.version - 1], &words, NULL, err);
         if (status == HF_OK && words.version == to->count)
@@ -225,7 +253,10 @@ static hf_status make(hf_db *db, const char *names, const sql_schema *to, const 
         status = make_surface(db, &words, err);
     if (status == HF_OK && role != NULL)
         return allow(db, &words, err);
-    return schema_failed(db, names, status, false, err);
+    status = schema_failed(db, names, status, false, err);
+    if (status != HF_OK && looked && found == 0)
+        clear_away(db, &words);
+    return status;
 }
 
 hf_status mysql_schema_upgrade(hf_db *db, const char *names, const sql_schema *to, const char *role,
@@ -272,7 +303,10 @@ static hf_status take_away(hf_db *db, const char *names, bool force, hf_error *e
         return schema_refuse_none(db, names, err);
     if (status == HF_OK && version > schema.count)
         return schema_refuse_newer(db, version, schema.count, err);
-    if (status == HF_OK && version > 0)
+    bool whole = status == HF_OK && check_whole(db, names, version, force ? NULL : err) == HF_OK;
+    if (status == HF_OK && !whole && !force)
+        return HF_UNAVAILABLE;
+    if (status == HF_OK && version > 0 && whole)
         status = check_unused(db, &words, force, err);
     if (status == HF_OK)
         status = run_text(db, mysql_remove_sql, &words, NULL, err);
@@ -350,11 +384,13 @@ static hf_status print(const hf_install_order *order, const char *names, const c
                     "-- holdfast in MariaDB or MySQL, tables %s_... . Run it in their database:\n"
                     "--   mariadb DATABASE < FILE\n",
                     names);
-    hf_buffer_print(&text,
-                    order->remove
-                        ? "-- It removes everything, live locks too.\n"
-                        : "-- It can be run again: what is there stays. Changes of shape can't be undone "
-                          "by a transaction here.\n");
+    hf_buffer_print(
+        &text, order->remove
+                   ? "-- It removes everything, live locks too.\n"
+                   : "-- It can be run again: what is there stays, but holdfast's procedure is made anew, "
+                     "and who may call it is forgotten:\n-- name the account with --role. It does not "
+                     "look whether what is there is holdfast's, as 'holdfast install URL' does.\n"
+                     "-- Changes of shape can't be undone by a transaction here.\n");
     hf_buffer_print(&text, "%s;\n\n", mysql_install_sql[MYSQL_INSTALL_BEGIN]);
     if (order->remove)
         schema_add(&text, mysql_remove_sql, &(schema_words){.names = names});

@@ -19,6 +19,8 @@ enum { ROLE_MAX = 63 }; /* the server cuts longer names */
 static const char *const steps[] = {postgres_schema_1};
 static const sql_schema schema = {steps, sizeof steps / sizeof steps[0]};
 
+enum { TABLES = 8 }; /* of version 1 */
+
 /* ---- looking ---- */
 
 typedef struct sight {
@@ -29,6 +31,8 @@ typedef struct sight {
     bool meta;         /* ... and meta looks like ours */
     bool readable;     /* ... and may be read */
     bool reserved;     /* SQL keeps the name of the schema for itself */
+    bool function;     /* there is one named check */
+    bool whole;        /* all our tables are there */
 } sight;
 
 static hf_status see(hf_db *db, const schema_words *words, sight *out, hf_error *err)
@@ -50,6 +54,8 @@ static hf_status see(hf_db *db, const schema_words *words, sight *out, hf_error 
         out->readable = hf_stmt_column_int(stmt, 4) != 0;
         hf_slice_copy(out->account, sizeof out->account, hf_stmt_column_text(stmt, 5));
         out->reserved = hf_stmt_column_int(stmt, 6) != 0;
+        out->function = hf_stmt_column_int(stmt, 7) != 0;
+        out->whole = hf_stmt_column_int(stmt, 8) >= TABLES;
     }
     if (stmt != NULL)
         hf_stmt_reset(stmt);
@@ -58,8 +64,10 @@ static hf_status see(hf_db *db, const schema_words *words, sight *out, hf_error 
     return status;
 }
 
-/* The version of the tables; 0: there are none. What is not ours, or much newer, is refused. */
-static hf_status look(hf_db *db, const char *names, const sql_schema *to, int *version, hf_error *err)
+/* The version of the tables; 0: there are none. What is not ours, or much newer, is refused; so is what is not whole, unless
+ * `whole` is given: then it says. */
+static hf_status look(hf_db *db, const char *names, const sql_schema *to, int *version, bool *whole,
+                      hf_error *err)
 {
     sight it;
     char text[32], table[128];
@@ -76,10 +84,10 @@ static hf_status look(hf_db *db, const char *names, const sql_schema *to, int *v
                        "Text is kept as %s in %s; holdfast compares names as UTF-8. Use a database with "
                        "ENCODING 'UTF8'; nothing was changed.",
                        it.encoding, hf_db_path(db));
-    if (!it.any)
+    if (!it.any && !it.function)
         return HF_OK;
     if (!it.meta) {
-        snprintf(table, sizeof table, "%s.%s", names, it.table);
+        snprintf(table, sizeof table, "%s.%s", names, it.any ? it.table : "check");
         return schema_refuse_foreign(db, table, err);
     }
     if (!it.readable)
@@ -90,7 +98,11 @@ static hf_status look(hf_db *db, const char *names, const sql_schema *to, int *v
     snprintf(table, sizeof table, "%s.meta", names);
     if (!schema_version(text, version))
         return schema_refuse_version(db, table, err);
-    return *version > to->count + 1 ? schema_refuse_newer(db, *version, to->count + 1, err) : HF_OK;
+    if (*version > to->count + 1)
+        return schema_refuse_newer(db, *version, to->count + 1, err);
+    if (whole != NULL)
+        *whole = it.whole;
+    return it.whole || whole != NULL ? HF_OK : schema_refuse_broken(db, names, err);
 }
 
 /* ---- making ---- */
@@ -145,7 +157,7 @@ static hf_status make(hf_db *db, const char *names, const sql_schema *to, const 
 {
     int version;
     hf_buffer text = {0};
-    hf_status status = look(db, names, to, &version, err);
+    hf_status status = look(db, names, to, &version, NULL, err);
     if (status != HF_OK)
         return status;
     add_script(&text, names, to, role, version <= to->count);
@@ -168,7 +180,8 @@ hf_status postgres_schema_upgrade(hf_db *db, const char *names, const sql_schema
 hf_status postgres_schema_ready(hf_db *db, const char *names, bool may_install, hf_error *err)
 {
     int version;
-    hf_status status = look(db, names, &schema, &version, err);
+    bool whole; /* if not, the statements name what is missing */
+    hf_status status = look(db, names, &schema, &version, &whole, err);
     if (status != HF_OK || version >= schema.count)
         return status;
     if (may_install)
@@ -182,14 +195,17 @@ hf_status postgres_schema_ready(hf_db *db, const char *names, bool may_install, 
 static hf_status take_away(hf_db *db, const char *names, bool force, hf_error *err)
 {
     int version;
+    bool whole = true;
     char live[32] = "0";
     schema_words words = {.names = names};
-    hf_status status = look(db, names, &schema, &version, err);
+    hf_status status = look(db, names, &schema, &version, &whole, err);
     if (status == HF_OK && version == 0)
         return schema_refuse_none(db, names, err);
     if (status == HF_OK && version > schema.count)
         return schema_refuse_newer(db, version, schema.count, err);
-    if (status == HF_OK)
+    if (status == HF_OK && !whole && !force)
+        return schema_refuse_broken(db, names, err);
+    if (status == HF_OK && whole)
         status = schema_run(db, postgres_install_sql[POSTGRES_INSTALL_HOLD], &words, err);
     if (status == HF_OK && !force)
         status = schema_ask(db, postgres_install_sql[POSTGRES_INSTALL_LIVE], &words, live, sizeof live, err);

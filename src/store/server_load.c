@@ -265,7 +265,7 @@ static void queue_rows(server_work *work, const hf_list *resources)
     server_queue(work, SQL_DO_CLOCK, NULL);
 }
 
-/* What few batches find, and PostgreSQL is asked for only then: the anchors are locked, so it has not changed meanwhile. */
+/* What few batches find, and PostgreSQL is asked for only then. Where the anchors are locked it has not changed meanwhile. */
 static void load_more(server_work *work, const hf_list *resources)
 {
     if (work->more_requests)

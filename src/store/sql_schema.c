@@ -131,12 +131,23 @@ hf_status schema_refuse_version(hf_db *db, const char *table, hf_error *err)
                    table, hf_db_path(db));
 }
 
-hf_status schema_refuse_foreign(hf_db *db, const char *table, hf_error *err)
+hf_status schema_refuse_foreign(hf_db *db, const char *name, hf_error *err)
 {
-    return hf_fail(err, HF_UNAVAILABLE,
-                   "The table %s in %s is not one that holdfast made; it was left as it is. Remove or rename "
-                   "it, or name another namespace.",
-                   table, hf_db_path(db));
+    return hf_fail(
+        err, HF_UNAVAILABLE,
+        "The name %s in %s is taken by something that holdfast did not make; it was left as it is. "
+        "Remove or rename it, or name another namespace.",
+        name, hf_db_path(db));
+}
+
+hf_status schema_refuse_broken(hf_db *db, const char *names, hf_error *err)
+{
+    char where[PLACE_SIZE];
+    return hf_fail(
+        err, HF_UNAVAILABLE,
+        "Some of holdfast's tables in %s are gone; bring them back from a backup, or remove the rest with "
+        "'holdfast uninstall URL --force' and install again.",
+        place(db, names, where));
 }
 
 hf_status schema_refuse_missing(hf_db *db, const char *names, hf_error *err)

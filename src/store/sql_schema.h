@@ -67,7 +67,8 @@ hf_status schema_connect(const hf_db_driver *driver, const hf_url *url, hf_db **
 hf_status schema_refuse_newer(hf_db *db, int version, int known, hf_error *err);
 hf_status schema_refuse_older(hf_db *db, int version, int known, hf_error *err);
 hf_status schema_refuse_version(hf_db *db, const char *table, hf_error *err);
-hf_status schema_refuse_foreign(hf_db *db, const char *table, hf_error *err);
+hf_status schema_refuse_foreign(hf_db *db, const char *name, hf_error *err);
+hf_status schema_refuse_broken(hf_db *db, const char *names, hf_error *err);
 hf_status schema_refuse_missing(hf_db *db, const char *names, hf_error *err);
 hf_status schema_refuse_account(hf_db *db, const char *names, const char *account, hf_error *err);
 hf_status schema_refuse_live(hf_db *db, const char *count, hf_error *err);

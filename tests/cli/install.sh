@@ -136,14 +136,14 @@ everywhere() {
     sql "$first" "$foreign_lock"
     for verb in install uninstall; do
         run $verb "$store"
-        expect "$server: $verb leaves others' tables" 6 "*table holdfast?lock*not one that holdfast made*"
+        expect "$server: $verb leaves others' tables" 6 "*holdfast?lock*holdfast did not make*"
     done
     run list --store "$store"
-    expect "$server: a store is not opened on others' tables" 6 "*table holdfast?lock*not one that holdfast made*"
+    expect "$server: a store is not opened on others' tables" 6 "*holdfast?lock*holdfast did not make*"
     check "$server: ... which stay" test "$(objects "$first")" = "lock"
     sql "$first" "$foreign_meta"
     run install "$store"
-    expect "$server: ... nor on a meta of others'" 6 "*table holdfast?*not one that holdfast made*"
+    expect "$server: ... nor on a meta of others'" 6 "*holdfast?*holdfast did not make*"
     sql "$first" "$foreign_away"
 
     # Many open it at once

@@ -59,11 +59,13 @@ static void kill_server_behind(app *admin, unsigned number)
     kill_instance(instance_behind(server->instance), number);
 }
 
+static size_t killed; /* connections, by kill_connection */
+
 static void kill_connection(app *admin, unsigned number)
 {
     (void)number;
     sleep_ms((unsigned)rand() % 20);
-    target_kill_connection(server, admin);
+    killed += target_kill_connection(server, admin);
     sleep_ms(10);
 }
 
@@ -84,6 +86,7 @@ static void suffer(const crew_options *options, fault *strike, bool quiet, size_
     target_install(server, false, url);
     crew c = crew_start(url, options);
     app *admin = target_admin(server, url);
+    killed = 0;
     crew_work(&c, work);
     for (unsigned i = 0; i < times; i++) {
         sleep_ms((unsigned)rand() % 30);
@@ -103,6 +106,8 @@ static void suffer(const crew_options *options, fault *strike, bool quiet, size_
     expect_true(sum.done > times * work);
     if (quiet)
         expect_true(sum.unavailable + sum.unsure > 0); /* it was felt */
+    if (strike == kill_connection)
+        expect_true(killed > times / 2); /* one may have gone by itself */
 }
 
 static bool loses_beats(void)

@@ -152,7 +152,25 @@ static void a_table_that_someone_else_made_is_named_and_left_alone(void **state)
             input_do(url, "CREATE SCHEMA %s", names);
         input_do(url, "CREATE TABLE {%s} (a int)", taken[i]);
         snprintf(table, sizeof table, "%s%c%s", names, postgres() ? '.' : '_', taken[i]);
-        left_alone(url, table, "not one that holdfast made", "namespace");
+        left_alone(url, table, "holdfast did not make", "namespace");
+    }
+    for (int i = 0; i < 2; i++) {
+        const char *names = input_place(url);
+        if (postgres())
+            input_do(url, "CREATE SCHEMA %s", names);
+        if (i == 0)
+            input_do(url, "CREATE VIEW {locks} AS SELECT 1 AS a");
+        else if (postgres())
+            input_do(url, "CREATE FUNCTION {check}(type text, id text, session text, fence bigint) RETURNS "
+                          "void LANGUAGE sql AS ''");
+        else
+            input_do(url, "CREATE PROCEDURE {check}() SELECT 1");
+        snprintf(table, sizeof table, "%s%c%s", names, postgres() ? '.' : '_', i == 0 ? "locks" : "check");
+        left_alone(url, table, "holdfast did not make", "namespace");
+        if (i == 0)
+            input_do(url, "DROP VIEW {locks}"); /* it is there */
+        else
+            input_do(url, postgres() ? "DROP FUNCTION {check}" : "DROP PROCEDURE {check}");
     }
     input_place(url);
     input_do(url, "CREATE VIEW {app} AS SELECT 1 AS a"); /* of no concern */
@@ -217,6 +235,22 @@ static void a_missing_table_is_named(void **state)
     }
     hf_store_close(store);
     hf_store_close(other);
+}
+
+static void an_installation_with_a_table_gone_is_not_called_installed(void **state)
+{
+    (void)state;
+    char url[HF_URL_MAX];
+    hf_error err = {0};
+    input_place(url);
+    install(url);
+    input_do(url, "DROP TABLE {lost}");
+    expect(HF_UNAVAILABLE, hf_store_install(url, NULL, &err), err);
+    expect_contains(err.message, "uninstall URL --force");
+    expect(HF_UNAVAILABLE, hf_store_uninstall(url, false, &err), err);
+    expect_contains(err.message, "uninstall URL --force");
+    expect(HF_OK, hf_store_uninstall(url, true, &err), err);
+    expect_works(url);
 }
 
 /* ---- meta ---- */
@@ -332,6 +366,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_table_that_someone_else_made_is_named_and_left_alone),
         cmocka_unit_test(a_half_made_installation_is_completed_or_refused),
         cmocka_unit_test(a_missing_table_is_named),
+        cmocka_unit_test(an_installation_with_a_table_gone_is_not_called_installed),
         cmocka_unit_test(a_version_that_makes_no_sense_is_refused),
         cmocka_unit_test(nonsense_in_meta_grants_nothing_and_passes),
         cmocka_unit_test(many_who_open_an_empty_database_at_once_all_get_in),

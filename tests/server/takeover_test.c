@@ -263,8 +263,7 @@ static void duellist_done(duellist *x)
     free(x->records);
 }
 
-/* At SERIALIZABLE on InnoDB every read locks, and who reads first and then writes is often rolled back: little gets done there. */
-static void judge(duellist *all, size_t take_overs, const char *how)
+static void judge(duellist *all, const char *how)
 {
     static check_record records[DUELLISTS * ROOM];
     check_report report;
@@ -279,7 +278,7 @@ static void judge(duellist *all, size_t take_overs, const char *how)
     check_print(&report, stdout);
     expect_int(report.faults, 0);
     expect_int(surprises, 0);
-    expect_true(report.take_overs >= take_overs);
+    expect_true(report.take_overs >= 5);
 }
 
 static void fight(shop *s, int mode)
@@ -301,8 +300,7 @@ static void fight(shop *s, int mode)
     }
     for (int i = 0; i < DUELLISTS; i++)
         expect_int(pthread_join(threads[i], NULL), 0);
-    bool locks_reads = mode == SERIALIZABLE && s->engine != ON_POSTGRES;
-    judge(all, locks_reads ? 0 : 5, mode < 0 ? "by URL" : app_level_name((app_level)mode));
+    judge(all, mode < 0 ? "by URL" : app_level_name((app_level)mode));
     for (int i = 0; i < DUELLISTS; i++)
         duellist_done(&all[i]);
 }
@@ -312,9 +310,12 @@ static void beats_around_the_bound_by_url(shop *s)
     fight(s, -1);
 }
 
+/* Not at SERIALIZABLE on InnoDB: there every read locks, who reads first and then writes is often rolled back, and hardly a bound is
+ * met. races/transactions is long enough for it. */
 static void beats_around_the_bound_in_transactions(shop *s)
 {
-    fight(s, (int)s->level);
+    if (s->level != SERIALIZABLE || s->engine == ON_POSTGRES)
+        fight(s, (int)s->level);
 }
 
 int main(int argc, char **argv)
