@@ -149,6 +149,24 @@ static void leave(server_work *work)
     (void)hf_db_run(work->conn->db, sql, NULL);
 }
 
+/* The level of the transaction itself, which may have been set for it alone, is in a list that few accounts may read and that is renewed
+ * ten times a second; else it is that of the connection. */
+static bool reads_lock(server_work *work, bool *known)
+{
+    hf_db *db = work->conn->db;
+    char level[32] = "";
+    bool eight = hf_db_kind_of(db) == HF_DB_MYSQL && hf_db_mysql_skips(db);
+    hf_status status = hf_db_ask(db,
+                                 "SELECT (SELECT trx_isolation_level FROM information_schema.innodb_trx"
+                                 " WHERE trx_mysql_thread_id = CONNECTION_ID())",
+                                 level, sizeof level, NULL);
+    *known = status != HF_OK || level[0] != '\0';
+    if (level[0] == '\0')
+        status = hf_db_ask(db, eight ? "SELECT @@transaction_isolation" : "SELECT @@tx_isolation", level,
+                           sizeof level, NULL);
+    return status == HF_OK && strcmp(level, "SERIALIZABLE") == 0;
+}
+
 /* ---- opening ---- */
 
 static void set_words(server_store *store, const hf_db *db, bool own)
@@ -295,6 +313,7 @@ static const server_kind kind = {
     .backup_with = "mariadb-dump or mysqldump --single-transaction",
     .enter = enter,
     .leave = leave,
+    .reads_lock = reads_lock,
 };
 
 __attribute__((visibility("default"))) extern const hf_store_module_info hf_store_module;

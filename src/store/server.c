@@ -409,10 +409,23 @@ static bool may_run_again(const server_work *work, hf_status status)
     return work->failure == HF_FAILURE_CONFLICT && !work->nested;
 }
 
+/* Someone is in the way. Where the application's transaction keeps locked what it has read, trying again would keep others from ever
+ * getting done: it is over at once, and the application rolls back. */
+static void lose_patience(server_work *work)
+{
+    bool (*reads_lock)(server_work *, bool *) = work->store->kind->reads_lock;
+    if (!work->nested || work->asked_patience || reads_lock == NULL || !hf_db_alive(work->conn->db))
+        return;
+    if (reads_lock(work, &work->asked_patience))
+        work->until_us = hf_seam.boot_us();
+}
+
 hf_status server_recover(server_work *work, hf_status status, unsigned *lost, hf_error *err)
 {
     if (status == HF_UNSURE || status == HF_NO_MEMORY)
         return status;
+    if (work->failure == HF_FAILURE_BUSY)
+        lose_patience(work);
     bool late = hf_seam.boot_us() >= work->until_us;
     if (!hf_db_alive(work->conn->db)) {
         if (work->store->own != NULL || late || ++*lost > LOST_TRIES)
@@ -443,6 +456,8 @@ static hf_status try_all(server_work *work, hf_error *err)
         hf_status status = attempt(work, err);
         if (status == HF_OK) {
             size_t left = settle(work);
+            if (left > 0)
+                lose_patience(work);
             if (left > 0 && work->index == NULL) {
                 if (!part_init(work))
                     return HF_OK; /* they stay busy */

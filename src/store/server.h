@@ -22,6 +22,8 @@ typedef struct server_kind {
     /* A connection is about to be used, and has been: settings that are made for a batch, and put back. NULL: nothing to do. */
     void (*enter)(server_work *work);
     void (*leave)(server_work *work);
+    /* Whether the application's transaction keeps locked what it only reads; *known: for certain. NULL: never. */
+    bool (*reads_lock)(server_work *work, bool *known);
 } server_kind;
 
 struct server_store {
@@ -54,6 +56,7 @@ struct server_work {
     bool types_busy;       /* the policies are just being changed */
     bool begun;            /* a transaction or savepoint of ours is open */
     bool stale;            /* the application's snapshot is older than an anchor */
+    bool asked_patience;   /* it is known whether to try again in the application's transaction */
     bool more_requests;    /* there are requests for these resources, and ... */
     bool more_lost;        /* ... losses of these sessions, which were not loaded */
     bool snapshot;         /* it shows only what was there when it began (PostgreSQL) */

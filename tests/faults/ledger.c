@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define IDLE_US (INT64_C(3600) * 1000000)
 
@@ -455,10 +456,15 @@ static const char *verify_seen(const ledger *l, hf_store *store)
     return problem;
 }
 
+/* While someone else gives events their numbers, those without one are not seen yet: they are waited for. */
 const char *ledger_follow(ledger *l, hf_store *store)
 {
+    enum { TRIES = 100, PAUSE_MS = 50 };
     size_t matched = 0;
-    for (size_t read = 1; read > 0;) {
+    int tries = 0;
+    for (size_t read = 1; read > 0 || (matched < l->events_count && tries++ < TRIES);) {
+        if (read == 0)
+            nanosleep(&(struct timespec){.tv_nsec = PAUSE_MS * 1000000L}, NULL);
         hf_status status;
         hf_batch *page = read_page(store, l->seen_seq, HF_LIST_MAX, &status);
         const hf_answer *answer = &hf_batch_op(page, 0)->answer;
