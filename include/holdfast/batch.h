@@ -132,6 +132,11 @@ HF_API void hf_batch_clear(hf_batch *batch);
 /* "acquire", "session-open" ...: the kind as it is written in traces and on the wire. */
 HF_API const char *hf_op_kind_name(hf_op_kind kind);
 
+/* Which kinds stand alone, which change nothing, and which need room on disk (the others give some back or only move a bound). */
+HF_API bool hf_op_alone(hf_op_kind kind);
+HF_API bool hf_op_reads(hf_op_kind kind);
+HF_API bool hf_op_grows(hf_op_kind kind);
+
 HF_END_DECLS
 
 #endif

@@ -19,6 +19,7 @@ typedef enum hf_grade_level {
 typedef struct hf_grade {
     hf_grade_level level;
     char text[HF_TEXT_SIZE]; /* one sentence: what it stands on */
+    bool broken;             /* a sync failed: nothing more is acknowledged until the store is opened anew */
 } hf_grade;
 
 /* Opens the store a URL names (memory:, sqlite:PATH ...), creating its tables where that is safe.

@@ -14,13 +14,6 @@ struct hf_batch {
     hf_arena arena; /* of the answers */
 };
 
-/* Which ops stand alone, and which change nothing. */
-bool hf_op_alone(hf_op_kind kind);
-bool hf_op_reads(hf_op_kind kind);
-
-/* Ops that need room on disk; the others give some back or only move a bound. */
-bool hf_op_grows(hf_op_kind kind);
-
 /* Checks every op at the door: names, durations, modes, what each kind needs, standing alone. An op with a flaw is answered
  * HF_INVALID by apply, so only what concerns the batch as a whole fails here. */
 hf_status hf_batch_check(hf_batch *batch, hf_error *err);

@@ -66,7 +66,8 @@ static hf_status execute_memory(hf_store *base, hf_batch *batch, hf_error *err)
 static void grade_memory(hf_store *base, hf_grade *out)
 {
     (void)base;
-    *out = (hf_grade){HF_GRADE_NONE, "memory of this process: every lock is gone when it ends"};
+    *out = (hf_grade){.level = HF_GRADE_NONE,
+                      .text = "memory of this process: every lock is gone when it ends"};
 }
 
 static hf_status no_backup(hf_store *base, const char *path, hf_error *err)

@@ -200,7 +200,8 @@ void hf_store_grade(hf_store *store, hf_grade *out)
     if (store->pid == getpid())
         store->ops->grade(store, out);
     else
-        *out = (hf_grade){HF_GRADE_NONE, "opened before fork(): of no use in the child process"};
+        *out = (hf_grade){.level = HF_GRADE_NONE,
+                          .text = "opened before fork(): of no use in the child process"};
 }
 
 static hf_status check_path(const hf_store *store, const char *path, hf_error *err)

@@ -442,7 +442,9 @@ static void grade_sqlite(hf_store *base, hf_grade *out)
 {
     sqlite_store *store = (sqlite_store *)base;
     if (!store->wrapped) {
-        *out = (hf_grade){HF_GRADE_DISK, "SQLite file, write-ahead log, synced before every answer"};
+        *out = (hf_grade){.level = HF_GRADE_DISK,
+                          .text = "SQLite file, write-ahead log, synced before every answer",
+                          .broken = store->broken};
         return;
     }
     char mode[32], sync[32];
