@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* Where the requests of an HTTP/1.x connection begin and end, checked before the HTTP library sees a byte. What two parsers could
+ * understand differently is refused, so that nobody can hide a request in another. A pure state machine: no allocation, no I/O;
+ * what it says does not depend on how the bytes are cut. */
+#ifndef HF_SERVER_FRAMING_H
+#define HF_SERVER_FRAMING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    FRAMING_NAME_SIZE = 20, /* enough to tell the names that matter from all others */
+    FRAMING_METHOD_MAX = 16,
+};
+
+typedef struct framing_limits {
+    size_t target_max;   /* bytes of a request's target */
+    size_t head_max;     /* bytes of a request line and its headers, with the empty line */
+    size_t headers_max;  /* how many headers */
+    uint64_t body_max;   /* bytes of a body, all its chunks together */
+    size_t chunk_max;    /* bytes of a chunk's first line, extensions and all */
+    size_t trailers_max; /* bytes of what follows the last chunk */
+} framing_limits;
+
+/* What a server takes unless it is told otherwise. */
+extern const framing_limits framing_usual;
+
+typedef struct framing {
+    const framing_limits *limits; /* borrowed */
+    /* Why it was refused: a sentence and the HTTP status to answer with; 0 while all is well. */
+    int status;
+    const char *reason;
+    uint64_t requests; /* that have come to their end */
+
+    /* Private. */
+    unsigned state;
+    unsigned header; /* which of those that matter */
+    unsigned seen;   /* headers that matter, one bit each */
+    bool http_1_0;
+    bool trailing; /* in the trailers, not the head */
+    size_t used;   /* bytes of the head, the chunk's line or the trailers */
+    size_t part;   /* bytes of the part that is being read: method, target, name, value ... */
+    size_t headers;
+    uint64_t length; /* of the body or the chunk: as it is read, then what is left of it */
+    uint64_t body;   /* bytes of chunks so far */
+    char name[FRAMING_NAME_SIZE];
+} framing;
+
+void framing_init(framing *f, const framing_limits *limits);
+
+/* Looks at the next bytes; how many of them are good and may be passed on. Fewer than `size`: refused, and nothing more is good. The
+ * byte that completes a bad head is never good, so the library sees no whole request that is refused here. */
+size_t framing_feed(framing *f, const void *bytes, size_t size);
+
+/* Between requests: nothing of the next one has come. */
+bool framing_idle(const framing *f);
+
+#endif
