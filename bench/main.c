@@ -253,6 +253,7 @@ int main(int argc, char **argv)
 
     bench_pairs(&run);
     bench_calls(&run);
+    bench_commit(&run);
     bench_beats(&run);
     bench_reads(&run);
     bench_memory(&run);
