@@ -17,7 +17,7 @@ typedef struct completions {
 
 void completions_init(completions *queue, void (*wake)(void *context), void *context);
 
-/* Nothing may be left in it. */
+/* Nothing may be left in it, and the committer must have been stopped: its threads are no longer in completions_add. */
 void completions_done(completions *queue);
 
 /* Any thread: what a job's `done` does. */

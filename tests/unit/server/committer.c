@@ -5,6 +5,7 @@
 #include "unit/server/gate.h"
 
 #include <base/seams.h>
+#include <limits.h>
 #include <pthread.h>
 #include <server/committer.h>
 #include <server/completions.h>
@@ -745,6 +746,62 @@ static void after_a_failed_sync_nothing_more_is_answered_as_done(void **state)
     desk_close(&d);
 }
 
+static atomic_int plenty = INT_MAX; /* allocations that succeed before all fail */
+
+static void *scarce_realloc(void *block, size_t size)
+{
+    return atomic_load(&plenty) == INT_MAX || atomic_fetch_sub(&plenty, 1) > 0 ? realloc(block, size) : NULL;
+}
+
+static void without_memory_jobs_are_told_and_the_next_are_served(void **state)
+{
+    (void)state;
+    enum { JOBS = 5 };
+    desk d = {0};
+    ask *asks[JOBS];
+    hf_error err = {0};
+    void *(*before)(void *, size_t) = hf_seam.realloc;
+    hf_seam.realloc = scarce_realloc;
+    desk_open(&d, (committer_settings){0});
+    hf_credentials people[3] = {person(&d), person(&d), person(&d)};
+    gate_shut(d.gate);
+    ask *first = ask_for(&d, BEAT, .session = &people[0]); /* has the only slot */
+    gate_wait_inside(d.gate, 1);
+    for (int i = 0; i < JOBS; i++)
+        asks[i] = ask_for(&d, ACQUIRE, .session = &people[0], ON("1"));
+    atomic_store(&plenty, 0);
+    ask *many = ask_new(&d, 3); /* more sessions than a job has room for */
+    for (int i = 0; i < 3; i++)
+        many->ops[i] = (hf_op){.kind = HF_OP_BEAT, .session = &people[i]};
+    expect(HF_NO_MEMORY, committer_submit(d.committer, &many->job, &err), err);
+    gate_let(d.gate);
+    for (int i = 0; i < JOBS; i++)
+        came_to(asks[i], HF_NO_MEMORY);
+    wait_for(first);
+    ask_free(first);
+    atomic_store(&plenty, INT_MAX);
+    came_to(submit(many), HF_OK);
+    came_to(ask_for(&d, ACQUIRE, .session = &people[0], ON("1")), HF_OK);
+    desk_close(&d);
+    hf_seam.realloc = before;
+}
+
+static void a_committer_that_can_not_be_made_leaves_nothing(void **state)
+{
+    (void)state;
+    hf_error err = {0};
+    committer *c = NULL;
+    void *(*before)(void *, size_t) = hf_seam.realloc;
+    hf_seam.realloc = scarce_realloc;
+    for (int i = 0; i < 2; i++) {
+        atomic_store(&plenty, i);
+        expect(HF_NO_MEMORY, committer_new(&(committer_settings){0}, &c, &err), err);
+        expect_true(c == NULL);
+    }
+    atomic_store(&plenty, INT_MAX);
+    hf_seam.realloc = before;
+}
+
 /* ---- C4: the reserve ---- */
 
 static void a_flood_of_acquires_is_refused_and_beats_are_not(void **state)
@@ -1052,6 +1109,8 @@ int main(void)
         cmocka_unit_test(an_unsure_batch_is_unsure_for_all_its_jobs),
         cmocka_unit_test(when_the_store_is_away_all_are_told),
         cmocka_unit_test(after_a_failed_sync_nothing_more_is_answered_as_done),
+        cmocka_unit_test(without_memory_jobs_are_told_and_the_next_are_served),
+        cmocka_unit_test(a_committer_that_can_not_be_made_leaves_nothing),
         cmocka_unit_test(a_flood_of_acquires_is_refused_and_beats_are_not),
         cmocka_unit_test(a_beat_in_a_flood_waits_for_three_batches_at_most),
         cmocka_unit_test(large_jobs_and_beats_take_turns),
