@@ -81,7 +81,7 @@ static void enqueue(committer *c, job_list *ready)
 /* Where the key of an op is among those of the batch, or where it would be; NULL: the op has none. */
 static uint64_t *find_key(executor *e, const hf_op *op, uint64_t *key)
 {
-    if (op->request_id == NULL || op->session == NULL)
+    if (op->request_id == NULL || op->request_id[0] == '\0' || op->session == NULL)
         return NULL;
     *key = turns_hash(e->of->turns.seed, op->session->id, sizeof op->session->id);
     *key = turns_hash(*key, op->request_id, HF_REQUEST_ID_SIZE) | 1;
@@ -230,7 +230,7 @@ static void look_if_broken(executor *e, hf_status status, const hf_error *why)
 
 /* C3: the batch as a whole came to `status`, nothing of it was done. Each job is tried alone; when that takes too long or the store is
  * away, the rest get what the batch came to. */
-static void isolate(executor *e, const committer_slot *failed, hf_status status)
+static void isolate(executor *e, committer_slot *failed, hf_status status)
 {
     int64_t began_us = hf_seam.boot_us();
     committer_job *job = e->jobs.first;
@@ -250,7 +250,7 @@ static void isolate(executor *e, const committer_slot *failed, hf_status status)
             return;
         }
     }
-    answer_all(job, (committer_slot *)failed, status, failed->err.message);
+    answer_all(job, failed, status, failed->err.message);
 }
 
 /* Answers every job of the batch. */

@@ -35,7 +35,9 @@ enum { COMMITTER_OWN_LINKS = 2 };
 struct committer_job {
     hf_op *ops; /* 1 to HF_BATCH_OPS_MAX; their answers are put into them */
     size_t count;
-    void (*done)(committer_job *job); /* on a thread of the committer: pass it on, do not work there */
+    /* On a thread of the committer: pass it on, do not work there. A read and a write of one session are carried out in order but may
+     * be handed back in the other, by their two threads. */
+    void (*done)(committer_job *job);
     void *context;
 
     /* HF_OK: every op has its answer. Else the job as a whole came to that, and each of its ops says so. */

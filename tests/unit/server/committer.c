@@ -80,11 +80,16 @@ static hf_store *open_store(const char *url)
     return store;
 }
 
-static void desk_open(desk *d, committer_settings settings)
+static void desk_open_at(desk *d, const char *url, committer_settings settings)
 {
-    hf_store *store = gate_open(open_store("memory:"));
+    hf_store *store = gate_open(open_store(url));
     d->gate = gate_of(store);
     desk_on(d, store, settings);
+}
+
+static void desk_open(desk *d, committer_settings settings)
+{
+    desk_open_at(d, "memory:", settings);
 }
 
 static void desk_close(desk *d)
@@ -184,19 +189,17 @@ static void take_and_give(const char *url)
     desk_close(&d);
 }
 
-static void jobs_are_answered_on_the_memory_store(void **state)
+static void jobs_are_answered_on_every_store(void **state)
 {
     (void)state;
-    take_and_give("memory:");
-}
-
-static void jobs_are_answered_on_a_sqlite_file(void **state)
-{
-    (void)state;
-    char path[HF_URL_MAX], url[HF_URL_MAX + 8];
-    scratch_path(".db", path);
-    snprintf(url, sizeof url, "sqlite:%s", path);
-    take_and_give(url);
+    size_t count;
+    const place *all = places(&count);
+    for (size_t i = 0; i < count; i++) {
+        char url[HF_URL_MAX];
+        place_fresh(&all[i], url);
+        take_and_give(url);
+        place_discard(&all[i], url);
+    }
 }
 
 static void answers_stay_until_their_job_is_released(void **state)
@@ -458,12 +461,12 @@ static void check_order(const crew *c, const gate_entry *log, size_t count)
     }
 }
 
-static void check_sessions_keep_their_order(committer_settings settings)
+static void check_sessions_keep_their_order(const char *url, committer_settings settings)
 {
     desk d = {0};
     crew crews[CREW];
     pthread_t threads[CREW];
-    desk_open(&d, settings);
+    desk_open_at(&d, url, settings);
     gate_slow(d.gate, 200);
     for (int i = 0; i < CREW; i++) {
         crews[i] = (crew){.desk = &d, .seed = (unsigned)i + 1};
@@ -492,13 +495,28 @@ static void check_sessions_keep_their_order(committer_settings settings)
 static void sessions_keep_their_order_with_one_writer(void **state)
 {
     (void)state;
-    check_sessions_keep_their_order((committer_settings){0});
+    check_sessions_keep_their_order("memory:", (committer_settings){0});
 }
 
 static void sessions_keep_their_order_with_many_threads(void **state)
 {
     (void)state;
-    check_sessions_keep_their_order((committer_settings){.writers = 5, .readers = 3});
+    check_sessions_keep_their_order("memory:", (committer_settings){.writers = 5, .readers = 3});
+}
+
+/* The stores of this run: one writer on a file, several on a database server. */
+static void sessions_keep_their_order_on_every_store(void **state)
+{
+    (void)state;
+    size_t count;
+    const place *all = places(&count);
+    for (size_t i = 0; i < count; i++) {
+        char url[HF_URL_MAX];
+        bool server = strncmp(all[i].url, "memory:", 7) != 0 && !all[i].own_file;
+        place_fresh(&all[i], url);
+        check_sessions_keep_their_order(url, (committer_settings){.writers = server ? 4 : 1, .readers = 2});
+        place_discard(&all[i], url);
+    }
 }
 
 static void several_writers_work_at_once(void **state)
@@ -1090,8 +1108,7 @@ static void a_loop_is_woken_once_for_all_that_is_there(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(jobs_are_answered_on_the_memory_store),
-        cmocka_unit_test(jobs_are_answered_on_a_sqlite_file),
+        cmocka_unit_test(jobs_are_answered_on_every_store),
         cmocka_unit_test(answers_stay_until_their_job_is_released),
         cmocka_unit_test(what_comes_while_the_store_works_shares_the_next_batch),
         cmocka_unit_test(a_batch_has_its_limit),
@@ -1101,6 +1118,7 @@ int main(void)
         cmocka_unit_test(a_session_is_replaced_after_what_it_asked_before),
         cmocka_unit_test(sessions_keep_their_order_with_one_writer),
         cmocka_unit_test(sessions_keep_their_order_with_many_threads),
+        cmocka_unit_test(sessions_keep_their_order_on_every_store),
         cmocka_unit_test(several_writers_work_at_once),
         cmocka_unit_test(reads_do_not_wait_for_writes),
         cmocka_unit_test(what_is_asked_again_gets_a_batch_later),
