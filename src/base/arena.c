@@ -2,6 +2,7 @@
 /* The arena: a list of blocks, filled front to back. */
 #include "base/arena.h"
 
+#include "base/digest.h"
 #include "base/seams.h"
 
 #include <string.h>
@@ -91,6 +92,16 @@ void hf_arena_reset(hf_arena *arena)
 {
     arena->current = arena->first;
     arena->used = 0;
+}
+
+void hf_arena_wipe(hf_arena *arena)
+{
+    for (hf_arena_block *block = arena->first; block != NULL; block = block->next) {
+        hf_secret_wipe(block->bytes, block == arena->current ? arena->used : block->size);
+        if (block == arena->current)
+            break;
+    }
+    hf_arena_reset(arena);
 }
 
 void hf_arena_done(hf_arena *arena)

@@ -30,6 +30,10 @@ bool hf_arena_copy(hf_arena *arena, hf_slice from, hf_slice *out);
 char *hf_arena_text(hf_arena *arena, hf_slice from);
 
 void hf_arena_reset(hf_arena *arena);
+
+/* The same, and overwrites what was in use: for an arena that held secrets. */
+void hf_arena_wipe(hf_arena *arena);
+
 void hf_arena_done(hf_arena *arena);
 
 #endif

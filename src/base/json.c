@@ -30,13 +30,18 @@ void hf_json_end(hf_json *json, char bracket)
 static void quoted(hf_json *json, const char *text)
 {
     hf_buffer_add(&json->out, "\"", 1);
-    for (const char *at = text; *at != '\0'; at++) {
+    const char *from = text; /* what needs no escape is added in one go */
+    for (const char *at = text;; at++) {
+        if ((unsigned char)*at >= 0x20 && *at != '"' && *at != '\\')
+            continue;
+        hf_buffer_add(&json->out, from, (size_t)(at - from));
+        from = at + 1;
+        if (*at == '\0')
+            break;
         if (*at == '"' || *at == '\\')
             hf_buffer_print(&json->out, "\\%c", *at);
-        else if ((unsigned char)*at < 0x20)
-            hf_buffer_print(&json->out, "\\u%04x", (unsigned char)*at);
         else
-            hf_buffer_add(&json->out, at, 1);
+            hf_buffer_print(&json->out, "\\u%04x", (unsigned char)*at);
     }
     hf_buffer_add(&json->out, "\"", 1);
 }
@@ -62,6 +67,12 @@ void hf_json_int(hf_json *json, int64_t value)
 {
     before_value(json);
     hf_buffer_print(&json->out, "%" PRId64, value);
+}
+
+void hf_json_bool(hf_json *json, bool value)
+{
+    before_value(json);
+    hf_buffer_add(&json->out, value ? "true" : "false", value ? 4 : 5);
 }
 
 void hf_json_seconds(hf_json *json, int64_t us)

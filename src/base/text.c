@@ -2,8 +2,6 @@
 /* Text: comparing, copying, checking UTF-8, hex. */
 #include "base/text.h"
 
-#include <stdint.h>
-
 int hf_slice_compare(hf_slice a, hf_slice b)
 {
     size_t common = a.size < b.size ? a.size : b.size;
@@ -21,9 +19,9 @@ void hf_slice_copy(char *out, size_t size, hf_slice from)
     out[n] = '\0';
 }
 
-/* Decodes one character at `at`; its length, or 0 when the bytes are not UTF-8. */
-static size_t decode(const unsigned char *at, size_t left, uint32_t *out)
+size_t hf_utf8_decode(const char *text, size_t left, uint32_t *out)
 {
+    const unsigned char *at = (const unsigned char *)text;
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
     size_t size = at[0] < 0x80             ? 1
                   : (at[0] & 0xe0) == 0xc0 ? 2
@@ -46,18 +44,30 @@ static size_t decode(const unsigned char *at, size_t left, uint32_t *out)
 
 bool hf_text_is_clean(const char *text, size_t size)
 {
-    const unsigned char *at = (const unsigned char *)text;
     while (size > 0) {
         uint32_t value;
-        if (*at >= 0x20 && *at < 0x7f) {
-            at++;
+        if (*text >= 0x20 && *text < 0x7f) {
+            text++;
             size--;
             continue;
         }
-        size_t n = decode(at, size, &value);
+        size_t n = hf_utf8_decode(text, size, &value);
         if (n == 0 || value < 0x20 || (value >= 0x7f && value < 0xa0))
             return false;
-        at += n;
+        text += n;
+        size -= n;
+    }
+    return true;
+}
+
+bool hf_text_is_utf8(const char *text, size_t size)
+{
+    while (size > 0) {
+        uint32_t value;
+        size_t n = hf_utf8_decode(text, size, &value);
+        if (n == 0)
+            return false;
+        text += n;
         size -= n;
     }
     return true;
