@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+/* The tables of fields: a row for each member, with the kinds of ops that need or take it. */
+#include "wire/fields.h"
+
+_Static_assert(HF_OP_KINDS < 64, "a set of kinds is a word of 64 bits");
+_Static_assert(sizeof(hf_mode) == sizeof(int) && sizeof(hf_policy) == sizeof(int) &&
+                   sizeof(hf_status) == sizeof(int) && sizeof(hf_outcome) == sizeof(int) &&
+                   sizeof(hf_event_kind) == sizeof(int),
+               "an enum is read and written as an int");
+
+/* ---- names of enums ---- */
+
+static const char *mode_name(int value)
+{
+    return hf_mode_name((hf_mode)value);
+}
+
+static const char *policy_name(int value)
+{
+    return hf_policy_name((hf_policy)value);
+}
+
+static const char *status_name(int value)
+{
+    return hf_status_wire((hf_status)value);
+}
+
+static const char *event_name(int value)
+{
+    return hf_event_kind_name((hf_event_kind)value);
+}
+
+static const char *outcome_name(int value)
+{
+    static const char *const names[] = {
+        [HF_GRANTED] = "granted", [HF_UPGRADED] = "upgraded", [HF_ALREADY_YOURS] = "already_yours"};
+    return names[value];
+}
+
+static const wire_names modes = {mode_name, 0, HF_MODE_COUNT};
+static const wire_names policies = {policy_name, HF_POLICY_NONE + 1, HF_POLICY_COUNT};
+static const wire_names any_policy = {policy_name, HF_POLICY_NONE, HF_POLICY_COUNT};
+static const wire_names statuses = {status_name, 0, HF_STATUS_COUNT};
+static const wire_names events = {event_name, 0, HF_EVENT_KINDS};
+static const wire_names outcomes = {outcome_name, HF_GRANTED, HF_ALREADY_YOURS + 1};
+
+/* ---- rows ---- */
+
+#define COUNT(rows) (sizeof(rows) / sizeof(rows)[0])
+#define ALWAYS      UINT64_MAX
+
+#define CHARS(name, of, member, ...)                                                                         \
+    {                                                                                                        \
+        name, WIRE_CHARS, offsetof(of, member), .size = sizeof((of *)NULL)->member, __VA_ARGS__              \
+    }
+#define INT(name, of, member, ...)                                                                           \
+    {                                                                                                        \
+        name, WIRE_INT, offsetof(of, member), __VA_ARGS__                                                    \
+    }
+#define NAME(name, of, member, which, ...)                                                                   \
+    {                                                                                                        \
+        name, WIRE_NAME, offsetof(of, member), .names = &(which), __VA_ARGS__                                \
+    }
+#define LIST(name, member, which)                                                                            \
+    {                                                                                                        \
+        name, WIRE_LIST, offsetof(hf_answer, member), .beside = offsetof(hf_answer, member##_count),         \
+                                                      .table = &(which), MAYBE                               \
+    }
+#define MUST  .needs = ALWAYS
+#define MAYBE .takes = ALWAYS
+
+static const wire_field cursor_rows[] = {
+    CHARS("type", hf_cursor, resource.type, MAYBE),
+    CHARS("id", hf_cursor, resource.id, MAYBE),
+    CHARS("session", hf_cursor, session, MAYBE),
+};
+static const wire_table cursor_table = {"cursor", cursor_rows, COUNT(cursor_rows), sizeof(hf_cursor)};
+
+static const wire_field lock_rows[] = {
+    CHARS("type", hf_lock, resource.type, MUST), CHARS("id", hf_lock, resource.id, MUST),
+    NAME("mode", hf_lock, mode, modes, MUST),    INT("fence", hf_lock, fence, MUST),
+    INT("since_us", hf_lock, since_us, MUST),    INT("expires_us", hf_lock, expires_us, MUST),
+    INT("ends_us", hf_lock, ends_us, MAYBE),     CHARS("purpose", hf_lock, purpose, MAYBE),
+    CHARS("session", hf_lock, session, MUST),    CHARS("user", hf_lock, user, MUST),
+    CHARS("name", hf_lock, name, MAYBE),
+};
+static const wire_table lock_table = {"lock", lock_rows, COUNT(lock_rows), sizeof(hf_lock)};
+
+static const wire_field request_rows[] = {
+    CHARS("type", hf_request, resource.type, MUST), CHARS("id", hf_request, resource.id, MUST),
+    CHARS("session", hf_request, session, MUST),    CHARS("user", hf_request, user, MUST),
+    CHARS("name", hf_request, name, MAYBE),         CHARS("message", hf_request, message, MAYBE),
+    INT("at_us", hf_request, at_us, MUST),
+};
+static const wire_table request_table = {"request", request_rows, COUNT(request_rows), sizeof(hf_request)};
+
+static const wire_field lost_rows[] = {
+    CHARS("type", hf_lost, resource.type, MUST),
+    CHARS("id", hf_lost, resource.id, MUST),
+    INT("fence", hf_lost, fence, MUST),
+    CHARS("why", hf_lost, why, MUST),
+    CHARS("by", hf_lost, by, MAYBE),
+    CHARS("reason", hf_lost, reason, MAYBE),
+    INT("at_us", hf_lost, at_us, MUST),
+};
+static const wire_table lost_table = {"lost lock", lost_rows, COUNT(lost_rows), sizeof(hf_lost)};
+
+static const wire_field session_rows[] = {
+    CHARS("id", hf_session_info, id, MUST),
+    CHARS("user", hf_session_info, user, MUST),
+    CHARS("name", hf_session_info, name, MAYBE),
+    INT("idle_us", hf_session_info, idle_us, MUST),
+    INT("opened_us", hf_session_info, opened_us, MUST),
+    INT("expires_us", hf_session_info, expires_us, MUST),
+    INT("ended_us", hf_session_info, ended_us, MAYBE),
+};
+static const wire_table session_table = {"session", session_rows, COUNT(session_rows),
+                                         sizeof(hf_session_info)};
+
+static const wire_field type_rows[] = {
+    CHARS("type", hf_type, type, MUST),
+    NAME("policy", hf_type, policy, any_policy, MUST),
+    INT("ttl_us", hf_type, ttl_us, MAYBE),
+    INT("ttl_max_us", hf_type, ttl_max_us, MAYBE),
+};
+static const wire_table type_table = {"type", type_rows, COUNT(type_rows), sizeof(hf_type)};
+
+static const wire_field event_rows[] = {
+    INT("seq", hf_event, seq, MUST),
+    INT("at_us", hf_event, at_us, MUST),
+    NAME("kind", hf_event, kind, events, MUST),
+    CHARS("type", hf_event, resource.type, MAYBE),
+    CHARS("id", hf_event, resource.id, MAYBE),
+    CHARS("session", hf_event, session, MAYBE),
+    CHARS("user", hf_event, user, MAYBE),
+    CHARS("actor", hf_event, actor, MAYBE),
+    INT("fence", hf_event, fence, MAYBE),
+    CHARS("reason", hf_event, reason, MAYBE),
+};
+static const wire_table event_table = {"event", event_rows, COUNT(event_rows), sizeof(hf_event)};
+
+const wire_table *const wire_nested_tables[] = {&lock_table, &request_table, &lost_table,   &session_table,
+                                                &type_table, &event_table,   &cursor_table, NULL};
+
+/* ---- answers ---- */
+
+static const wire_field answer_rows[] = {
+    NAME("status", hf_answer, status, statuses, MUST, .about = "`ok`, or why not"),
+    NAME("outcome", hf_answer, outcome, outcomes, MAYBE, .about = "what an acquire came to"),
+    {"pending", WIRE_FLAG, offsetof(hf_answer, pending), MAYBE,
+     .about = "given inside a transaction of the application: it counts when that commits"},
+    {"message", WIRE_STRING, offsetof(hf_answer, message), MAYBE,
+     .about = "one sentence, when the status is not `ok`"},
+    LIST("locks", locks, lock_table),
+    {"locks_count", WIRE_COUNT, offsetof(hf_answer, locks_count), MAYBE, .beside = offsetof(hf_answer, locks),
+     .about = "how many locks, where they are only counted"},
+    LIST("requests", requests, request_table),
+    LIST("lost", lost, lost_table),
+    LIST("sessions", sessions, session_table),
+    LIST("types", types, type_table),
+    LIST("events", events, event_table),
+    INT("first_seq", hf_answer, first_seq, MAYBE, .about = "the oldest event that is kept"),
+    INT("last_seq", hf_answer, last_seq, MAYBE, .about = "the newest event there is"),
+    INT("now_us", hf_answer, now_us, MAYBE, .about = "the store's time the op was judged at"),
+    {"swept", WIRE_SIZE, offsetof(hf_answer, swept), MAYBE, .about = "rows removed or ended"},
+    {"more", WIRE_FLAG, offsetof(hf_answer, more), MAYBE,
+     .about = "there is more: go on with `next` as `after`, or sweep again"},
+    {"next", WIRE_NESTED, offsetof(hf_answer, next), MAYBE, .table = &cursor_table},
+};
+const wire_table wire_answer_table = {"answer", answer_rows, COUNT(answer_rows), sizeof(hf_answer)};
+
+/* ---- ops ---- */
+
+/* clang-format off */
+#define K(kind) (UINT64_C(1) << HF_OP_##kind)
+#define HELD    (K(ACQUIRE) | K(RENEW) | K(DOWNGRADE) | K(RELEASE) | K(HOLDS) | K(REQUEST) | K(HAND_OVER))
+#define OWNED   (HELD | K(SESSION_OPEN) | K(BEAT) | K(CLOSE) | K(RELEASE_ALL))
+#define ON_ONE  (HELD | K(WHO) | K(FORCE_RELEASE))
+#define PAGED   (K(LIST) | K(SESSIONS))
+#define ALONE   (K(TYPE_SET) | K(TYPES) | K(EVENTS) | K(SWEEP) | PAGED)
+#define READING (K(HOLDS) | K(WHO) | K(TYPE_GET) | K(TYPES) | K(EVENTS) | PAGED)
+#define ALL     ((UINT64_C(1) << HF_OP_KINDS) - 1)
+
+#define STRING(name, member, ...) {name, WIRE_STRING, offsetof(hf_op, member), __VA_ARGS__}
+#define LOGIN(name, member, ...)  {name, WIRE_LOGIN, offsetof(hf_op, member), __VA_ARGS__}
+
+static const wire_field op_rows[] = {
+    LOGIN("session", session,    .needs = OWNED, .takes = K(FORCE_RELEASE),
+          .about = "`ID.KEY`; of a session-open: the new one's, drawn by the caller"),
+    LOGIN("replaces", replaces,  .takes = K(SESSION_OPEN), .about = "`ID.KEY` of older work, ended in the same step"),
+    STRING("type", type,         .needs = ON_ONE | K(TYPE_GET) | K(TYPE_SET), .takes = K(LIST)),
+    STRING("id", id,             .needs = ON_ONE),
+    NAME("mode", hf_op, mode, modes, .takes = K(ACQUIRE), .about = "`exclusive` when left out"),
+    NAME("policy", hf_op, policy, policies, .needs = K(TYPE_SET)),
+    INT("ttl_us", hf_op, ttl_us, .takes = K(ACQUIRE) | K(RENEW) | K(TYPE_SET)),
+    INT("ttl_max_us", hf_op, ttl_max_us, .takes = K(TYPE_SET)),
+    INT("idle_us", hf_op, idle_us, .takes = K(SESSION_OPEN)),
+    INT("fence", hf_op, fence,   .takes = K(RENEW) | K(DOWNGRADE) | K(RELEASE) | K(HOLDS) | K(HAND_OVER) | K(FORCE_RELEASE),
+        .about = "only that grant"),
+    STRING("purpose", purpose,   .takes = K(ACQUIRE) | K(RENEW)),
+    STRING("message", text,      .takes = K(REQUEST)),
+    STRING("reason", text,       .needs = K(FORCE_RELEASE)),
+    STRING("actor", actor,       .takes = K(FORCE_RELEASE) | K(TYPE_SET), .about = "who does it, where that isn't the session's user"),
+    STRING("caller", caller,     .takes = K(SESSION_OPEN), .about = "id of the token that opens the session"),
+    STRING("target", target,     .needs = K(HAND_OVER), .takes = K(LIST), .about = "a session's public id"),
+    STRING("user", user,         .needs = K(SESSION_OPEN), .takes = PAGED),
+    STRING("name", name,         .takes = K(SESSION_OPEN)),
+    STRING("request_id", request_id, .takes = ALL & ~READING, .about = "asking again with the same id settles an unsure answer"),
+    {"after", WIRE_NESTED, offsetof(hf_op, after), .takes = PAGED, .table = &cursor_table, .about = "`next` of the answer before"},
+    INT("after_seq", hf_op, after_seq, .takes = K(EVENTS)),
+    {"limit", WIRE_SIZE, offsetof(hf_op, limit), .takes = PAGED | K(EVENTS) | K(SWEEP)},
+    {"linked", WIRE_FLAG, offsetof(hf_op, linked), .takes = ALL & ~ALONE, .about = "stands or falls with the next op"},
+};
+/* clang-format on */
+_Static_assert(COUNT(op_rows) <= 64 && COUNT(answer_rows) <= 64, "rows that were seen are a word of 64 bits");
+const wire_table wire_op_table = {"op", op_rows, COUNT(op_rows), sizeof(hf_op)};

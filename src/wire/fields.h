@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/* Which field of the JSON is which member of which struct. Reading, writing and docs/wire.md all go by these tables, so that they
+ * can't differ. A new member is a new row. */
+#ifndef HF_WIRE_FIELDS_H
+#define HF_WIRE_FIELDS_H
+
+#include <holdfast/batch.h>
+
+typedef enum wire_kind {
+    WIRE_STRING, /* const char *; NULL: left out */
+    WIRE_CHARS,  /* char[size]; "" */
+    WIRE_INT,    /* int64_t; 0 */
+    WIRE_SIZE,   /* size_t; 0 */
+    WIRE_FLAG,   /* bool; false */
+    WIRE_NAME,   /* an enum, by `names`; 0 */
+    WIRE_LOGIN,  /* const hf_credentials *, as "ID.KEY"; NULL */
+    WIRE_NESTED, /* a struct of `table`; all zero */
+    WIRE_LIST,   /* pointer to structs of `table`, and their number at `beside`; none */
+    WIRE_COUNT,  /* size_t: the number of a list that isn't told (its pointer, at `beside`, is NULL); 0 */
+} wire_kind;
+
+/* The names of an enum. */
+typedef struct wire_names {
+    const char *(*name)(int value);
+    int first; /* of those that can be told; what is below is left out */
+    int count;
+} wire_names;
+
+typedef struct wire_table wire_table;
+
+/* `needs` and `takes` are sets of kinds of ops: those that must have the field, and those that may. For the structs of answers a set is
+ * all or nothing. What isn't needed is left out when it is zero. */
+typedef struct wire_field {
+    const char *name;
+    wire_kind kind;
+    size_t at; /* offset of the member */
+    uint64_t needs;
+    uint64_t takes;
+    size_t size;   /* WIRE_CHARS */
+    size_t beside; /* WIRE_LIST, WIRE_COUNT: offset of the other */
+    const wire_names *names;
+    const wire_table *table;
+    const char *about; /* for docs/wire.md; NULL: the name says it */
+} wire_field;
+
+struct wire_table {
+    const char *noun; /* "lock" */
+    const wire_field *fields;
+    size_t count;
+    size_t size; /* of the struct */
+};
+
+extern const wire_table wire_op_table;
+extern const wire_table wire_answer_table;
+
+/* Every table that stands in an answer or an op: for docs/wire.md. Ends with NULL. */
+extern const wire_table *const wire_nested_tables[];
+
+/* The set of one kind of op. */
+static inline uint64_t wire_set_of(hf_op_kind kind)
+{
+    return UINT64_C(1) << kind;
+}
+
+#endif

@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: MIT */
+/* Taking JSON apart: one pass over a copy of the text, in which texts are decoded in place (they only get shorter). The depth is
+ * bounded, so functions may call each other. Failures stick: the first one is told. */
+#include "wire/parse.h"
+
+#include "base/error.h"
+
+#include <stdint.h>
+#include <string.h>
+
+typedef struct parser {
+    const wire_source *source;
+    hf_arena *arena;
+    char *text; /* the copy, with a NUL at its end */
+    char *at;
+    char *end;
+    size_t values;
+    int depth;
+    hf_status status;
+    hf_error *err;
+} parser;
+
+/* Where `at` is, for people. */
+static void find_place(const parser *p, const char *at, size_t *line, size_t *column)
+{
+    *line = *column = 1;
+    const char *start = p->source->text;
+    for (const char *c = start; c < start + (at - p->text); c++) {
+        *column = *c == '\n' ? 1 : *column + 1;
+        *line += *c == '\n';
+    }
+}
+
+static void flaw(parser *p, const char *at, const char *what)
+{
+    if (p->status != HF_OK)
+        return;
+    size_t line, column;
+    find_place(p, at, &line, &column);
+    p->status = hf_fail(p->err, HF_INVALID, "%s is not good JSON: line %zu, column %zu: %s.", p->source->what,
+                        line, column, what);
+}
+
+static bool in_number(char c)
+{
+    return (c >= '0' && c <= '9') || c == '.' || c == 'e' || c == 'E' || c == '+' || c == '-';
+}
+
+static void skip_space(parser *p)
+{
+    while (*p->at == ' ' || *p->at == '\n' || *p->at == '\r' || *p->at == '\t')
+        p->at++;
+}
+
+static wire_value *value_new(parser *p, wire_type type)
+{
+    if (p->values++ >= p->source->values_max) {
+        if (p->status == HF_OK)
+            p->status = hf_fail(p->err, HF_TOO_LARGE, "%s holds more than %zu values. Split it.",
+                                p->source->what, p->source->values_max);
+        return NULL;
+    }
+    wire_value *value = hf_arena_alloc(p->arena, sizeof *value);
+    if (value == NULL && p->status == HF_OK)
+        p->status = hf_fail_memory(p->err);
+    if (value != NULL)
+        value->type = type;
+    return value;
+}
+
+/* ---- texts ---- */
+
+static bool hex4(const char *at, uint32_t *out)
+{
+    *out = 0;
+    for (int i = 0; i < 4; i++) {
+        char c = at[i];
+        int digit = c >= '0' && c <= '9'   ? c - '0'
+                    : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                    : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                           : -1;
+        if (digit < 0) /* the NUL at the end as well */
+            return false;
+        *out = *out << 4 | (uint32_t)digit;
+    }
+    return true;
+}
+
+static char *put_utf8(char *out, uint32_t value)
+{
+    if (value < 0x80) {
+        *out++ = (char)value;
+    } else if (value < 0x800) {
+        *out++ = (char)(0xc0 | value >> 6);
+        *out++ = (char)(0x80 | (value & 0x3f));
+    } else if (value < 0x10000) {
+        *out++ = (char)(0xe0 | value >> 12);
+        *out++ = (char)(0x80 | (value >> 6 & 0x3f));
+        *out++ = (char)(0x80 | (value & 0x3f));
+    } else {
+        *out++ = (char)(0xf0 | value >> 18);
+        *out++ = (char)(0x80 | (value >> 12 & 0x3f));
+        *out++ = (char)(0x80 | (value >> 6 & 0x3f));
+        *out++ = (char)(0x80 | (value & 0x3f));
+    }
+    return out;
+}
+
+/* p->at is behind "\u". Answers what is wrong, or NULL. */
+static const char *read_code(parser *p, uint32_t *value)
+{
+    uint32_t low;
+    if (!hex4(p->at, value))
+        return "\\u wants four hex digits";
+    p->at += 4;
+    if (*value == 0)
+        return "a text can't hold \\u0000";
+    if (*value < 0xd800 || *value > 0xdfff)
+        return NULL;
+    if (*value > 0xdbff || p->at[0] != '\\' || p->at[1] != 'u' || !hex4(p->at + 2, &low) || low < 0xdc00 ||
+        low > 0xdfff)
+        return "half of a surrogate pair";
+    p->at += 6;
+    *value = 0x10000 + ((*value - 0xd800) << 10) + (low - 0xdc00);
+    return NULL;
+}
+
+/* p->at is at the backslash. */
+static bool read_escape(parser *p, char **out)
+{
+    static const char written[] = "\"\\/bfnrt", meant[] = "\"\\/\b\f\n\r\t";
+    char *start = p->at++;
+    const char *found = *p->at == '\0' ? NULL : strchr(written, *p->at);
+    if (found != NULL) {
+        *(*out)++ = meant[found - written];
+        p->at++;
+        return true;
+    }
+    uint32_t value;
+    const char *wrong = *p->at++ == 'u' ? read_code(p, &value) : "no such escape";
+    if (wrong != NULL)
+        flaw(p, start, wrong);
+    else
+        *out = put_utf8(*out, value);
+    return wrong == NULL;
+}
+
+/* p->at is at the opening quote. */
+static bool read_text(parser *p, hf_slice *out)
+{
+    char *start = p->at, *to = ++p->at;
+    while (*p->at != '"') {
+        unsigned char c = (unsigned char)*p->at;
+        uint32_t value;
+        size_t size = 1;
+        if (p->at == p->end) {
+            flaw(p, start, "the text that begins here does not end");
+            return false;
+        }
+        if (c == '\\') {
+            if (!read_escape(p, &to))
+                return false;
+            continue;
+        }
+        if (c < 0x20) {
+            flaw(p, p->at, "a control character in a text must be escaped");
+            return false;
+        }
+        if (c >= 0x80 && (size = hf_utf8_decode(p->at, (size_t)(p->end - p->at), &value)) == 0) {
+            flaw(p, p->at, "not UTF-8");
+            return false;
+        }
+        memmove(to, p->at, size);
+        to += size;
+        p->at += size;
+    }
+    *out = (hf_slice){start + 1, (size_t)(to - start - 1)};
+    *to = '\0'; /* at the latest where the closing quote was */
+    p->at++;
+    return true;
+}
+
+/* ---- numbers ---- */
+
+static size_t skip_digits(parser *p)
+{
+    char *start = p->at;
+    while (*p->at >= '0' && *p->at <= '9')
+        p->at++;
+    return (size_t)(p->at - start);
+}
+
+static bool to_whole(hf_slice text, int64_t *out)
+{
+    bool minus = text.at[0] == '-';
+    int64_t value = 0; /* counted downwards: there is one more below zero */
+    for (size_t i = minus; i < text.size; i++)
+        if (__builtin_mul_overflow(value, 10, &value) ||
+            __builtin_sub_overflow(value, text.at[i] - '0', &value))
+            return false;
+    if (!minus && value == INT64_MIN)
+        return false;
+    *out = minus ? value : -value;
+    return true;
+}
+
+static wire_value *read_number(parser *p)
+{
+    char *start = p->at;
+    bool whole = true, good;
+    if (*p->at == '-')
+        p->at++;
+    char first = *p->at;
+    size_t digits = skip_digits(p);
+    good = digits == 1 || (digits > 1 && first != '0');
+    if (*p->at == '.') {
+        p->at++;
+        whole = false;
+        good = skip_digits(p) > 0 && good;
+    }
+    if (*p->at == 'e' || *p->at == 'E') {
+        p->at++;
+        whole = false;
+        if (*p->at == '+' || *p->at == '-')
+            p->at++;
+        good = skip_digits(p) > 0 && good;
+    }
+    if (!good || in_number(*p->at)) {
+        flaw(p, start, "not a number as JSON writes it");
+        return NULL;
+    }
+    wire_value *value = value_new(p, whole ? WIRE_IS_WHOLE : WIRE_IS_FRACTION);
+    if (value == NULL)
+        return NULL;
+    value->text = (hf_slice){start, (size_t)(p->at - start)};
+    if (whole && !to_whole(value->text, &value->whole)) {
+        flaw(p, start, "a whole number that does not fit into 64 bits");
+        return NULL;
+    }
+    return value;
+}
+
+/* ---- values ---- */
+
+static wire_value *read_value(parser *p);
+
+static wire_value *read_word(parser *p, const char *word, wire_type type, bool yes)
+{
+    size_t size = strlen(word);
+    if (strncmp(p->at, word, size) != 0) {
+        flaw(p, p->at, "expected a value");
+        return NULL;
+    }
+    p->at += size;
+    wire_value *value = value_new(p, type);
+    if (value != NULL)
+        value->yes = yes;
+    return value;
+}
+
+/* "name": value */
+static wire_value *read_field(parser *p, const wire_value *object)
+{
+    char *start = p->at;
+    hf_slice name;
+    if (*p->at != '"') {
+        flaw(p, p->at, "expected the name of a field in quotes");
+        return NULL;
+    }
+    if (!read_text(p, &name))
+        return NULL;
+    for (const wire_value *other = object->inside; other != NULL; other = other->next)
+        if (hf_slice_equal(other->name, name)) {
+            flaw(p, start, "a field of this name stands there already");
+            return NULL;
+        }
+    if (object->count == WIRE_FIELDS_MAX) {
+        flaw(p, start, "an object can't hold more than 64 fields");
+        return NULL;
+    }
+    skip_space(p);
+    if (*p->at != ':') {
+        flaw(p, p->at, "expected a colon");
+        return NULL;
+    }
+    p->at++;
+    wire_value *value = read_value(p);
+    if (value != NULL)
+        value->name = name;
+    return value;
+}
+
+/* p->at is at the opening bracket. */
+static wire_value *read_inside(parser *p, wire_type type, char closing)
+{
+    if (p->depth == WIRE_DEPTH_MAX) {
+        flaw(p, p->at, "nested deeper than 8");
+        return NULL;
+    }
+    wire_value *value = value_new(p, type), *item, **last = value == NULL ? NULL : &value->inside;
+    if (value == NULL)
+        return NULL;
+    p->depth++;
+    p->at++;
+    skip_space(p);
+    while (*p->at != closing) {
+        item = type == WIRE_IS_OBJECT ? read_field(p, value) : read_value(p);
+        if (item == NULL)
+            return NULL;
+        *last = item;
+        last = &item->next;
+        value->count++;
+        skip_space(p);
+        if (*p->at == closing)
+            break;
+        if (*p->at != ',') {
+            flaw(p, p->at, type == WIRE_IS_OBJECT ? "expected , or }" : "expected , or ]");
+            return NULL;
+        }
+        p->at++;
+        skip_space(p);
+        if (*p->at == closing) {
+            flaw(p, p->at, "a comma with nothing after it");
+            return NULL;
+        }
+    }
+    p->at++;
+    p->depth--;
+    return value;
+}
+
+static wire_value *read_value(parser *p)
+{
+    skip_space(p);
+    switch (*p->at) {
+    case '{':
+        return read_inside(p, WIRE_IS_OBJECT, '}');
+    case '[':
+        return read_inside(p, WIRE_IS_ARRAY, ']');
+    case '"': {
+        wire_value *value = value_new(p, WIRE_IS_TEXT);
+        return value != NULL && read_text(p, &value->text) ? value : NULL;
+    }
+    case 't':
+        return read_word(p, "true", WIRE_IS_BOOL, true);
+    case 'f':
+        return read_word(p, "false", WIRE_IS_BOOL, false);
+    case 'n':
+        return read_word(p, "null", WIRE_IS_NULL, false);
+    default:
+        if (*p->at == '-' || (*p->at >= '0' && *p->at <= '9'))
+            return read_number(p);
+        flaw(p, p->at, p->at == p->end ? "it ends too early" : "expected a value");
+        return NULL;
+    }
+}
+
+hf_status wire_parse(const wire_source *source, hf_arena *arena, wire_value **out, hf_error *err)
+{
+    if (source->size > source->size_max)
+        return hf_fail(err, HF_TOO_LARGE, "%s is %zu bytes long; the most is %zu. Split it.", source->what,
+                       source->size, source->size_max);
+    char *text = hf_arena_text(arena, (hf_slice){source->text, source->size});
+    if (text == NULL)
+        return hf_fail_memory(err);
+    parser p = {source, arena, text, text, text + source->size, 0, 0, HF_OK, err};
+    wire_value *value = read_value(&p);
+    if (value != NULL) {
+        skip_space(&p);
+        if (p.at != p.end)
+            flaw(&p, p.at, "something follows the end");
+    }
+    if (p.status == HF_OK)
+        *out = value;
+    return p.status;
+}
+
+const wire_value *wire_field_of(const wire_value *object, const char *name)
+{
+    hf_slice wanted = hf_slice_of(name);
+    for (const wire_value *field = object->inside; field != NULL; field = field->next)
+        if (hf_slice_equal(field->name, wanted))
+            return field;
+    return NULL;
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+/* From structs to JSON. What is zero is left out, unless it is needed. */
+#include "wire/write.h"
+
+#include "base/digest.h"
+#include "base/error.h"
+#include "base/text.h"
+
+#include <string.h>
+
+static const char *text_at(const void *at)
+{
+    return *(const char *const *)at;
+}
+
+static int enum_at(const void *at)
+{
+    int value;
+    memcpy(&value, at, sizeof value);
+    return value;
+}
+
+static const void *list_of(const char *base, size_t at)
+{
+    const void *list;
+    memcpy(&list, base + at, sizeof list);
+    return list;
+}
+
+static bool is_zero(const char *bytes, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        if (bytes[i] != 0)
+            return false;
+    return true;
+}
+
+/* Would it be left out? */
+static bool is_absent(const wire_field *field, const char *base)
+{
+    const void *at = base + field->at;
+    switch (field->kind) {
+    case WIRE_STRING:
+    case WIRE_LOGIN:
+        return list_of(base, field->at) == NULL;
+    case WIRE_CHARS:
+        return *(const char *)at == '\0';
+    case WIRE_INT:
+        return *(const int64_t *)at == 0;
+    case WIRE_SIZE:
+        return *(const size_t *)at == 0;
+    case WIRE_FLAG:
+        return !*(const bool *)at;
+    case WIRE_NAME:
+        return enum_at(at) == 0;
+    case WIRE_NESTED:
+        return is_zero(at, field->table->size);
+    case WIRE_LIST:
+        return list_of(base, field->at) == NULL || *(const size_t *)(const void *)(base + field->beside) == 0;
+    case WIRE_COUNT:
+        return list_of(base, field->beside) != NULL || *(const size_t *)at == 0;
+    }
+    return true;
+}
+
+/* Answers what is wrong with it, or NULL. */
+static const char *member_flaw(const wire_field *field, const char *base, uint64_t of)
+{
+    const void *at = base + field->at;
+    bool needed = field->needs & of;
+    if (field->kind == WIRE_NAME) {
+        int value = enum_at(at);
+        return value >= field->names->first && value < field->names->count ? NULL
+               : value == 0 && needed                                      ? "is missing"
+                                                                           : "is of no known kind";
+    }
+    if ((field->kind == WIRE_STRING || field->kind == WIRE_LOGIN) && list_of(base, field->at) == NULL)
+        return needed ? "is missing" : NULL;
+    const char *text = field->kind == WIRE_STRING ? text_at(at) : field->kind == WIRE_CHARS ? at : NULL;
+    return text == NULL || of == UINT64_MAX || hf_text_is_utf8(text, strlen(text)) ? NULL : "is not UTF-8";
+}
+
+/* In an answer a byte that isn't UTF-8 becomes a question mark: what was done is told in any case. */
+static void write_text(hf_json *json, const char *text)
+{
+    size_t size = text == NULL ? 0 : strlen(text);
+    if (text == NULL || hf_text_is_utf8(text, size)) {
+        hf_json_text(json, text);
+        return;
+    }
+    char copy[HF_MESSAGE_SIZE];
+    hf_slice_copy(copy, sizeof copy, (hf_slice){text, size});
+    size = strlen(copy);
+    for (size_t i = 0; i < size;) {
+        uint32_t value;
+        size_t n = hf_utf8_decode(copy + i, size - i, &value);
+        if (n == 0)
+            copy[i] = '?';
+        i += n == 0 ? 1 : n;
+    }
+    hf_json_text(json, copy);
+}
+
+static void write_login(hf_json *json, const hf_credentials *login)
+{
+    char text[HF_SESSION_ID_SIZE + HF_KEY_SIZE];
+    size_t size = strlen(login->id);
+    memcpy(text, login->id, size);
+    text[size++] = '.';
+    memcpy(text + size, login->key, strlen(login->key) + 1);
+    hf_json_text(json, text);
+    hf_secret_wipe(text, sizeof text);
+}
+
+static void write_size(hf_json *json, size_t size)
+{
+    hf_json_int(json, size > INT64_MAX ? INT64_MAX : (int64_t)size);
+}
+
+static const wire_field *write_list(hf_json *json, const wire_field *field, const char *base, uint64_t of,
+                                    const char **flaw)
+{
+    const char *items = list_of(base, field->at);
+    size_t count = *(const size_t *)(const void *)(base + field->beside);
+    const wire_field *bad = NULL;
+    hf_json_begin(json, '[');
+    for (size_t i = 0; i < count && bad == NULL; i++) {
+        hf_json_begin(json, '{');
+        bad = wire_struct_write(json, field->table, of, items + i * field->table->size, flaw);
+        hf_json_end(json, '}');
+    }
+    hf_json_end(json, ']');
+    return bad;
+}
+
+static const wire_field *write_member(hf_json *json, const wire_field *field, const char *base, uint64_t of,
+                                      const char **flaw)
+{
+    const void *at = base + field->at;
+    const wire_field *bad = NULL;
+    hf_json_name(json, field->name);
+    switch (field->kind) {
+    case WIRE_STRING:
+        write_text(json, text_at(at));
+        break;
+    case WIRE_CHARS:
+        write_text(json, at);
+        break;
+    case WIRE_INT:
+        hf_json_int(json, *(const int64_t *)at);
+        break;
+    case WIRE_SIZE:
+    case WIRE_COUNT:
+        write_size(json, *(const size_t *)at);
+        break;
+    case WIRE_FLAG:
+        hf_json_bool(json, *(const bool *)at);
+        break;
+    case WIRE_NAME:
+        hf_json_text(json, field->names->name(enum_at(at)));
+        break;
+    case WIRE_LOGIN:
+        write_login(json, list_of(base, field->at));
+        break;
+    case WIRE_NESTED:
+        hf_json_begin(json, '{');
+        bad = wire_struct_write(json, field->table, of, at, flaw);
+        hf_json_end(json, '}');
+        break;
+    case WIRE_LIST:
+        bad = write_list(json, field, base, of, flaw);
+        break;
+    }
+    return bad;
+}
+
+const wire_field *wire_struct_write(hf_json *json, const wire_table *table, uint64_t of, const void *from,
+                                    const char **flaw)
+{
+    for (size_t i = 0; i < table->count; i++) {
+        const wire_field *field = &table->fields[i], *bad = NULL;
+        if (!(field->needs & of) && (!(field->takes & of) || is_absent(field, from)))
+            continue;
+        *flaw = member_flaw(field, from, of);
+        if (*flaw != NULL)
+            return field;
+        if ((bad = write_member(json, field, from, of, flaw)) != NULL)
+            return bad;
+    }
+    return NULL;
+}
+
+hf_status wire_written(hf_buffer *out, const char *what, hf_error *err)
+{
+    enum { NEAR = 1 << 16 }; /* nothing is added in larger pieces */
+    if (!out->failed)
+        return HF_OK;
+    bool full = out->size > HF_BUFFER_MAX - NEAR;
+    hf_buffer_done(out);
+    return full ? hf_fail(err, HF_TOO_LARGE, "%s is longer than %zu bytes. Ask for less at once.", what,
+                          HF_BUFFER_MAX)
+                : hf_fail_memory(err);
+}
