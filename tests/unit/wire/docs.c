@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/* docs/wire.md says what the tables say. With HF_TEST_UPDATE=1 its generated part is written anew. */
+#include <base/buffer.h>
+#include <base/seams.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <support/check.h>
+#include <wire/fields.h>
+
+#define BEGINS                                                                                               \
+    "<!-- made from src/wire/fields.c; HF_TEST_UPDATE=1 tools/run-tests --in build unit/wire_docs -->\n"
+#define ENDS "<!-- end of what is made -->\n"
+
+static void add_names(hf_buffer *out, const wire_names *names)
+{
+    for (int i = names->first; i < names->count; i++)
+        hf_buffer_print(out, "%s`%s`",
+                        i == names->first       ? ""
+                        : i + 1 == names->count ? " or "
+                                                : ", ",
+                        names->name(i));
+}
+
+static void add_what(hf_buffer *out, const wire_field *field)
+{
+    switch (field->kind) {
+    case WIRE_STRING:
+    case WIRE_LOGIN:
+        hf_buffer_print(out, "text");
+        break;
+    case WIRE_CHARS:
+        hf_buffer_print(out, "text, up to %zu bytes", field->size - 1);
+        break;
+    case WIRE_INT:
+        hf_buffer_print(out, "whole number");
+        break;
+    case WIRE_SIZE:
+    case WIRE_COUNT:
+        hf_buffer_print(out, "whole number, 0 or more");
+        break;
+    case WIRE_FLAG:
+        hf_buffer_print(out, "true or false");
+        break;
+    case WIRE_NAME:
+        add_names(out, field->names);
+        break;
+    case WIRE_NESTED:
+        hf_buffer_print(out, "a %s", field->table->noun);
+        break;
+    case WIRE_LIST:
+        hf_buffer_print(out, "array of %ss", field->table->noun);
+        break;
+    }
+}
+
+static void add_fields(hf_buffer *out, const wire_table *table, bool of_ops)
+{
+    hf_buffer_print(out, of_ops ? "| field | what it is | |\n|---|---|---|\n"
+                                : "| field | what it is | there | |\n|---|---|---|---|\n");
+    for (size_t i = 0; i < table->count; i++) {
+        const wire_field *field = &table->fields[i];
+        hf_buffer_print(out, "| `%s` | ", field->name);
+        add_what(out, field);
+        if (!of_ops)
+            hf_buffer_print(out, " | %s", field->needs ? "always" : "unless zero");
+        hf_buffer_print(out, " | %s |\n", field->about ? field->about : "");
+    }
+    hf_buffer_print(out, "\n");
+}
+
+static void add_set(hf_buffer *out, uint64_t of, bool needs)
+{
+    const char *between = "";
+    for (size_t i = 0; i < wire_op_table.count; i++) {
+        const wire_field *field = &wire_op_table.fields[i];
+        if ((needs ? field->needs : field->takes) & of) {
+            hf_buffer_print(out, "%s`%s`", between, field->name);
+            between = ", ";
+        }
+    }
+    hf_buffer_print(out, " |");
+}
+
+static char *generated(void)
+{
+    hf_buffer out = {0};
+    hf_buffer_print(&out, "### Ops\n\n| `op` | needs | takes |\n|---|---|---|\n");
+    for (int kind = 0; kind < HF_OP_KINDS; kind++) {
+        hf_buffer_print(&out, "| `%s` | ", hf_op_kind_name((hf_op_kind)kind));
+        add_set(&out, wire_set_of((hf_op_kind)kind), true);
+        hf_buffer_print(&out, " ");
+        add_set(&out, wire_set_of((hf_op_kind)kind), false);
+        hf_buffer_print(&out, "\n");
+    }
+    hf_buffer_print(&out, "\n");
+    add_fields(&out, &wire_op_table, true);
+    hf_buffer_print(&out, "### Answers\n\n");
+    add_fields(&out, &wire_answer_table, false);
+    for (size_t i = 0; wire_nested_tables[i] != NULL; i++) {
+        hf_buffer_print(&out, "A **%s**:\n\n", wire_nested_tables[i]->noun);
+        add_fields(&out, wire_nested_tables[i], false);
+    }
+    return hf_buffer_take(&out);
+}
+
+static void read_whole(const char *path, hf_buffer *out)
+{
+    char block[4096];
+    size_t size;
+    FILE *file = fopen(path, "r");
+    expect_true(file != NULL);
+    while ((size = fread(block, 1, sizeof block, file)) > 0)
+        hf_buffer_add(out, block, size);
+    fclose(file);
+}
+
+static void the_document_says_what_the_tables_say(void **state)
+{
+    (void)state;
+    char path[4096];
+    hf_buffer document = {0}, wanted = {0};
+    const char *root = getenv("HF_SOURCE_ROOT");
+    snprintf(path, sizeof path, "%s/docs/wire.md", root ? root : ".");
+    read_whole(path, &document);
+    char *begins = strstr(document.text, BEGINS), *ends = strstr(document.text, ENDS), *made = generated();
+    expect_true(begins != NULL && ends != NULL && made != NULL);
+    begins += strlen(BEGINS);
+    hf_buffer_add(&wanted, document.text, (size_t)(begins - document.text));
+    hf_buffer_print(&wanted, "\n%s", made);
+    hf_buffer_print(&wanted, "%s", ends);
+    if (getenv("HF_TEST_UPDATE") != NULL) {
+        FILE *file = fopen(path, "w");
+        expect_true(file != NULL);
+        expect_int(fwrite(wanted.text, 1, wanted.size, file), wanted.size);
+        expect_int(fclose(file), 0);
+    } else if (strcmp(document.text, wanted.text) != 0)
+        fail_msg("docs/wire.md is not what the tables say: run this test with HF_TEST_UPDATE=1");
+    hf_buffer_done(&document);
+    hf_buffer_done(&wanted);
+    hf_free(made);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(the_document_says_what_the_tables_say)};
+    return cmocka_run_group_tests_name("wire_docs", tests, NULL, NULL);
+}
