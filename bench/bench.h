@@ -99,6 +99,7 @@ void bench_beats(bench *b);
 void bench_reads(bench *b);
 void bench_calls(bench *b);
 void bench_commit(bench *b);
+void bench_wire(bench *b);
 void bench_servers(bench *b);
 
 #endif

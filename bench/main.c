@@ -152,7 +152,7 @@ static void usage(FILE *out)
             "                [--postgres URL] [--mariadb URL]\n"
             "  --quick      a smoke run of under 15 seconds\n"
             "  --seconds N  per comparison, all sides together (default %g)\n"
-            "  --only NAME  figures with NAME in their name: pairs scale memory beat read call, pairs/256,\n"
+            "  --only NAME  figures with NAME in their name: pairs scale memory beat read call wire, pairs/256,\n"
             "               postgres mariadb, postgres/32-clients ...\n"
             "  --json FILE  write every round there\n"
             "  --dir DIR    a private folder is made in it and removed at the end ($TMPDIR, else beside "
@@ -258,6 +258,7 @@ int main(int argc, char **argv)
     bench_reads(&run);
     bench_memory(&run);
     bench_scale(&run);
+    bench_wire(&run);
     bench_servers(&run);
 
     if (bench_stopped())
