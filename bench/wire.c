@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the wire costs: an acquire written as JSON and read, and its answer written and read, beside jansson doing the same with the same two
- * texts (into and out of its own values, so it does not even look at the fields). */
+/* What the wire costs: an acquire written as JSON and read, and its answer written and read, beside jansson doing
+ * the same with the same two texts (into and out of its own values, so it does not even look at the fields). */
 #include "bench.h"
 
 #include <base/buffer.h>

@@ -32,8 +32,8 @@ int hf_slice_compare(hf_slice a, hf_slice b);
 /* Copies into a zeroed field of `size` bytes, cut if need be (names are checked at the door, so it never is). */
 void hf_slice_copy(char *out, size_t size, hf_slice from);
 
-/* Decodes the character at the beginning of `left` bytes (at least 1); its length, or 0 when they are not UTF-8. Overlong forms
- * and surrogates are not. */
+/* Decodes the character at the beginning of `left` bytes (at least 1); its length, or 0 when they are not UTF-8.
+ * Overlong forms and surrogates are not. */
 size_t hf_utf8_decode(const char *text, size_t left, uint32_t *out);
 
 bool hf_text_is_utf8(const char *text, size_t size);

@@ -112,6 +112,11 @@ hf_status wire_ops_write(hf_batch *batch, hf_buffer *out, hf_error *err)
     hf_json_begin(&json, '[');
     for (size_t i = 0; i < hf_batch_count(batch) && bad == NULL; i++) {
         const hf_op *op = hf_batch_op(batch, i);
+        if ((unsigned)op->kind >= HF_OP_KINDS) {
+            hf_buffer_done(&json.out);
+            *out = json.out;
+            return hf_fail(err, HF_INVALID, "op %zu: of no known kind.", i);
+        }
         hf_json_begin(&json, '{');
         hf_json_name(&json, "op");
         hf_json_text(&json, hf_op_kind_name(op->kind));

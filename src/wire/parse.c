@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Taking JSON apart: one pass over a copy of the text, in which texts are decoded in place (they only get shorter). The depth is
- * bounded, so functions may call each other. Failures stick: the first one is told. */
+/* Taking JSON apart: one pass over a copy of the text, in which texts are decoded in place (they only get
+ * shorter). The depth is bounded, so functions may call each other. Failures stick: the first one is told. */
 #include "wire/parse.h"
 
 #include "base/error.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* JSON as it was received, checked and taken apart into values. All of RFC 8259 and nothing else: UTF-8, no duplicate fields, no
- * NUL in a text, whole numbers of 64 bits, and a bound on size, depth and count. Memory comes from one arena only. */
+/* JSON as it was received, checked and taken apart into values. All of RFC 8259 and nothing else: UTF-8, no
+ * duplicate fields, no NUL in a text, whole numbers of 64 bits, and a bound on size, depth and count. Memory comes
+ * from one arena only. */
 #ifndef HF_WIRE_PARSE_H
 #define HF_WIRE_PARSE_H
 
@@ -42,8 +43,8 @@ typedef struct wire_source {
     size_t values_max;
 } wire_source;
 
-/* HF_INVALID says what is wrong in which line and column, never what stands there, since that may be a secret; HF_TOO_LARGE says
- * which limit. All of *out lives in the arena, as does a copy of the text. */
+/* HF_INVALID says what is wrong in which line and column, never what stands there, since that may be a secret;
+ * HF_TOO_LARGE says which limit. All of *out lives in the arena, as does a copy of the text. */
 hf_status wire_parse(const wire_source *source, hf_arena *arena, wire_value **out, hf_error *err);
 
 /* The field of that name, or NULL. */

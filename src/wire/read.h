@@ -35,8 +35,8 @@ void wire_list_add(char *list, size_t size, const char *name);
 /* The name as it may stand in a sentence: 1 to 31 plain characters (a key is longer). */
 bool wire_name_is_plain(hf_slice name);
 
-/* Fills the struct from an object, by the rows that ops of the set `of` take. `but`: a field that is read elsewhere, or NULL. `who`: what takes
- * the fields, for the sentence. */
+/* Fills the struct from an object, by the rows that ops of the set `of` take. `but`: a field that is read
+ * elsewhere, or NULL. `who`: what takes the fields, for the sentence. */
 hf_status wire_struct_read(wire_reader *reader, const wire_value *object, const wire_table *table,
                            uint64_t of, const char *but, const char *who, void *out);
 

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* The JSON of POST /v1/batch in both directions, and of the bodies of the other routes. A server reads ops and writes answers, a remote store
- * writes ops and reads answers; what goes in at one end comes out at the other, bit for bit. docs/wire.md describes it for those who
- * speak it themselves.
+/* The JSON of POST /v1/batch in both directions, and of the bodies of the other routes. A server reads ops and
+ * writes answers, a remote store writes ops and reads answers; what goes in at one end comes out at the other, bit
+ * for bit. docs/wire.md describes it for those who speak it themselves.
  *
- * /v1/batch speaks microseconds, as whole numbers in fields called ..._us; the other routes speak RFC 3339 and seconds.
+ * /v1/batch speaks microseconds, as whole numbers in fields called ..._us; the other routes speak RFC 3339 and
+ * seconds.
  *
- * The shape is judged here: fields, types of values, sizes. The values are judged by the store, which answers for each op, as it does for an
- * op that never was on the wire. Only credentials are judged here as well, since a store sees no more than the hash of a key. */
+ * The shape is judged here: fields, types of values, sizes. The values are judged by the store, which answers for
+ * each op, as it does for an op that never was on the wire. Only credentials are judged here as well, since a
+ * store sees no more than the hash of a key. */
 #ifndef HF_WIRE_WIRE_H
 #define HF_WIRE_WIRE_H
 
@@ -21,34 +23,36 @@
 
 /* ---- ops ---- */
 
-/* Ops that were read, with all that they borrow. All zero is empty. They may be copied into any batch (*hf_batch_add(...) = items[i]) that is
- * executed before this is read into again or done. */
+/* Ops that were read, with all that they borrow. All zero is empty. They may be copied into any batch
+ * (*hf_batch_add(...) = items[i]) that is executed before this is read into again or done. */
 typedef struct wire_ops {
     hf_op *items;
     size_t count;
     hf_arena arena;
 } wire_ops;
 
-/* Reads {"ops":[...]}, forgetting what was read before and keeping its memory. HF_INVALID, HF_TOO_LARGE: the sentence says which op and which
- * field, and repeats no value; *ops is empty then. */
+/* Reads {"ops":[...]}, forgetting what was read before and keeping its memory. HF_INVALID, HF_TOO_LARGE: the
+ * sentence says which op and which field, and repeats no value; *ops is empty then. */
 HF_MUST_USE hf_status wire_ops_read(wire_ops *ops, const char *text, size_t size, hf_error *err);
 
 /* Wipes keys and frees. */
 void wire_ops_done(wire_ops *ops);
 
-/* Adds {"ops":[...]} to *out. HF_INVALID: an op can't be told, since a field that its kind needs is missing, a name is of no known mode or policy,
- * or a text isn't UTF-8; *out is emptied then. Members that the kind doesn't read are left out. The text holds keys. */
+/* Adds {"ops":[...]} to *out. HF_INVALID: an op can't be told, since a field that its kind needs is missing, a
+ * name is of no known mode or policy, or a text isn't UTF-8; *out is emptied then. Members that the kind doesn't
+ * read are left out. The text holds keys. */
 HF_MUST_USE hf_status wire_ops_write(hf_batch *batch, hf_buffer *out, hf_error *err);
 
 /* ---- answers ---- */
 
-/* Adds {"answers":[...]} to *out: those of `count` ops from `first` on, so that a batch may hold the ops of several callers. HF_TOO_LARGE: over
- * WIRE_ANSWERS_SIZE_MAX; *out is emptied then. */
+/* Adds {"answers":[...]} to *out: those of `count` ops from `first` on, so that a batch may hold the ops of
+ * several callers. HF_TOO_LARGE: over WIRE_ANSWERS_SIZE_MAX; *out is emptied then. */
 HF_MUST_USE hf_status wire_answers_write(hf_batch *batch, size_t first, size_t count, hf_buffer *out,
                                          hf_error *err);
 
-/* Reads {"answers":[...]}, one for each op of the batch, into their `answer`; arrays and messages are in the arena. Fields that aren't
- * known are passed over: a newer server may say more. Otherwise HF_INVALID or HF_TOO_LARGE, and no answer is changed. */
+/* Reads {"answers":[...]}, one for each op of the batch, into their `answer`; arrays and messages are in the
+ * arena. Fields that aren't known are passed over: a newer server may say more. Otherwise HF_INVALID or
+ * HF_TOO_LARGE, and no answer is changed. */
 HF_MUST_USE hf_status wire_answers_read(hf_batch *batch, const char *text, size_t size, hf_arena *arena,
                                         hf_error *err);
 
@@ -85,8 +89,8 @@ typedef struct wire_member {
     bool needed;
 } wire_member;
 
-/* Reads a body that is one object with these fields and no other; an empty body counts as {}. What is read is in the arena. HF_INVALID names the
- * field, as for ops. */
+/* Reads a body that is one object with these fields and no other; an empty body counts as {}. What is read is in
+ * the arena. HF_INVALID names the field, as for ops. */
 HF_MUST_USE hf_status wire_object_read(const char *text, size_t size, const wire_member *members,
                                        size_t count, hf_arena *arena, hf_error *err);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes at all, as a batch of ops, as answers and as a body: read or refused with a sentence; and what is read is written and read back
- * to the same. For libFuzzer: tools/fuzz wire_batch 60. */
+/* Any bytes at all, as a batch of ops, as answers and as a body: read or refused with a sentence; and what is read
+ * is written and read back to the same. For libFuzzer: tools/fuzz wire_batch 60. */
 #include <base/buffer.h>
 #include <stdio.h>
 #include <stdlib.h>

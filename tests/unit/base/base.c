@@ -173,6 +173,11 @@ static void json_is_escaped_and_its_commas_are_right(void **state)
     hf_json_begin(&json, '[');
     hf_json_int(&json, 1);
     hf_json_int(&json, -2);
+    hf_json_int(&json, 0);
+    hf_json_int(&json, INT64_MAX);
+    hf_json_int(&json, INT64_MIN);
+    hf_json_bool(&json, true);
+    hf_json_bool(&json, false);
     hf_json_text(&json, NULL);
     hf_json_end(&json, ']');
     hf_json_name(&json, "s");
@@ -181,8 +186,8 @@ static void json_is_escaped_and_its_commas_are_right(void **state)
     hf_json_time(&json, 0);
     hf_json_end(&json, '}');
     char *text = hf_buffer_take(&json.out);
-    assert_string_equal(text,
-                        "{\"a\\\"b\":\"x\\\\y\\u000a\\u0001é\",\"list\":[1,-2,null],\"s\":1.5,\"t\":null}");
+    assert_string_equal(text, "{\"a\\\"b\":\"x\\\\y\\u000a\\u0001é\",\"list\":[1,-2,0,9223372036854775807,"
+                              "-9223372036854775808,true,false,null],\"s\":1.5,\"t\":null}");
     hf_free(text);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The parser beside jansson: the same texts are accepted, with the same values in them. Random JSON, whole and spoiled. Only what is stricter here
- * by intent is left aside: depth, the number of fields, a NUL (which ends the text for jansson, whatever follows); and jansson's refusal of fractions
- * that a double can't hold. */
+/* The parser beside jansson: the same texts are accepted, with the same values in them. Random JSON, whole and
+ * spoiled. Only what is stricter here by intent is left aside: depth, the number of fields, a NUL (which ends the
+ * text for jansson, whatever follows); and jansson's refusal of fractions that a double can't hold. */
 #include "random_batch.h"
 
 #include <base/buffer.h>

@@ -318,6 +318,7 @@ static void what_cannot_be_told_is_not_written(void **state)
         hf_op op;
         const char *sentence;
     } cases[] = {
+        {{.kind = HF_OP_KINDS}, "op 0: of no known kind."},
         {{.kind = HF_OP_BEAT}, "op 0: \"session\" is missing."},
         {{.kind = HF_OP_WHO, .type = "policy"}, "op 0: \"id\" is missing."},
         {{.kind = HF_OP_WHO, .type = "policy", .id = "\xff"}, "op 0: \"id\" is not UTF-8."},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What is written is read back as it was: random batches and answers of every kind and member. HF_TEST_SEED repeats a failure, HF_TEST_ROUNDS
- * says how many. */
+/* What is written is read back as it was: random batches and answers of every kind and member. HF_TEST_SEED
+ * repeats a failure, HF_TEST_ROUNDS says how many. */
 #include "random_batch.h"
 
 #include <base/seams.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory runs out at each allocation in turn: reading and writing say so, leave nothing behind and nothing half done. */
+/* Memory runs out at each allocation in turn: reading and writing say so, leave nothing behind and nothing half
+ * done. */
 #include "random_batch.h"
 
 #include <base/buffer.h>
