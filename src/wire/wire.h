@@ -89,8 +89,9 @@ typedef struct wire_member {
     bool needed;
 } wire_member;
 
-/* Reads a body that is one object with these fields and no other; an empty body counts as {}. What is read is in
- * the arena. HF_INVALID names the field, as for ops. */
+/* Reads a body that is one object with these fields and no other; an empty body counts as {}. What is read is in the
+ * arena, with a copy of the text: hf_arena_wipe it where a body may hold a key. HF_INVALID names the field, as for
+ * ops. */
 HF_MUST_USE hf_status wire_object_read(const char *text, size_t size, const wire_member *members,
                                        size_t count, hf_arena *arena, hf_error *err);
 

@@ -214,6 +214,8 @@ hf_batch *random_batch(dice *d, hf_arena *arena, size_t most)
     for (size_t i = 0; i < count; i++) {
         hf_op *op = hf_batch_add(batch, (hf_op_kind)dice_below(d, HF_OP_KINDS));
         char names[256], *rest = names, *name;
+        if (reads[op->kind] == NULL)
+            fail_msg("what does %s read? say so in the table above", hf_op_kind_name(op->kind));
         snprintf(names, sizeof names, "%s", reads[op->kind]);
         while ((name = strsep(&rest, " ")) != NULL)
             if (name[0] != '\0' && (name[0] == '!' || dice_below(d, 3) > 0))

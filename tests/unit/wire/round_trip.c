@@ -3,9 +3,10 @@
  * repeats a failure, HF_TEST_ROUNDS says how many. */
 #include "random_batch.h"
 
-#include <base/seams.h>
+#include <lock/batch.h>
 #include <string.h>
 #include <support/check.h>
+#include <wire/fields.h>
 #include <wire/wire.h>
 
 enum { ROUNDS = 2000 };
@@ -153,6 +154,26 @@ static void it_looks_as_documented(void **state)
     hf_batch_free(batch);
 }
 
+/* The tables know of every kind what the law knows: a new one that was forgotten here is found. */
+static void every_kind_is_in_the_tables(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < HF_OP_KINDS; kind++) {
+        uint64_t of = wire_set_of((hf_op_kind)kind);
+        bool linked = false, request_id = false;
+        for (size_t i = 0; i < wire_op_table.count; i++) {
+            const wire_field *field = &wire_op_table.fields[i];
+            bool taken = (field->needs | field->takes) & of;
+            expect_true(!(field->needs & field->takes & of));
+            linked = linked || (taken && strcmp(field->name, "linked") == 0);
+            request_id = request_id || (taken && strcmp(field->name, "request_id") == 0);
+        }
+        if (linked == hf_op_alone((hf_op_kind)kind) || request_id == hf_op_reads((hf_op_kind)kind))
+            fail_msg("the sets ALONE and READING of src/wire/fields.c are wrong about %s",
+                     hf_op_kind_name((hf_op_kind)kind));
+    }
+}
+
 /* What was done is told, also when a sentence was cut in the middle of a character. */
 static void a_broken_sentence_is_mended(void **state)
 {
@@ -172,9 +193,10 @@ int main(void)
 {
     seed = seed_from_environment();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ops_come_back_as_they_were), cmocka_unit_test(answers_come_back_as_they_were),
-        cmocka_unit_test(the_largest_batch_fits),     cmocka_unit_test(answers_of_a_part_are_written_alone),
-        cmocka_unit_test(it_looks_as_documented),     cmocka_unit_test(a_broken_sentence_is_mended),
+        cmocka_unit_test(ops_come_back_as_they_were),  cmocka_unit_test(answers_come_back_as_they_were),
+        cmocka_unit_test(the_largest_batch_fits),      cmocka_unit_test(answers_of_a_part_are_written_alone),
+        cmocka_unit_test(it_looks_as_documented),      cmocka_unit_test(every_kind_is_in_the_tables),
+        cmocka_unit_test(a_broken_sentence_is_mended),
     };
     return cmocka_run_group_tests_name("wire_round_trip", tests, NULL, NULL);
 }
