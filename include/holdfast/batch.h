@@ -10,12 +10,14 @@
 #include <holdfast/event.h>
 #include <holdfast/names.h>
 #include <holdfast/status.h>
+#include <holdfast/token.h>
 #include <holdfast/type.h>
 
 HF_BEGIN_DECLS
 
 typedef enum hf_op_kind {
-    /* What each reads of hf_op stands beside it; (x) is optional. Every changing op also takes (request_id). */
+    /* What each reads of hf_op stands beside it; (x) is optional. Every changing op also takes (request_id); a
+     * sweep and a note have no use for it. */
     HF_OP_SESSION_OPEN, /* session (the new id and key), user, (name), (idle_us), (replaces), (caller) → sessions */
     HF_OP_BEAT,         /* session → sessions, locks_count, lost, requests */
     HF_OP_CLOSE,   /* session → locks_count released. Closing an ended session is ok */
@@ -30,13 +32,18 @@ typedef enum hf_op_kind {
     HF_OP_HAND_OVER,   /* session, type, id, target, (fence) → locks[0]: the new holder's */
     HF_OP_FORCE_RELEASE, /* type, id, text: reason, actor or session, (fence: only that grant) → locks ended */
     HF_OP_TYPE_GET,      /* type → types[0], or HF_NOT_FOUND */
+    HF_OP_NOTE, /* event: denied or unauthenticated, text: reason, (actor), (user), (type, (id)): writes that event */
     /* The rest stand alone: each is a batch of its own. */
     HF_OP_TYPE_SET, /* type, policy, (ttl_us), (ttl_max_us), (actor) */
     HF_OP_TYPES,    /* → types */
     HF_OP_LIST,     /* (type), (user), (target: a session id), (after), (limit) → locks, next */
     HF_OP_SESSIONS, /* (user), (after), (limit) → sessions that live, next */
     HF_OP_EVENTS,   /* (after_seq), (limit) → events, first_seq, last_seq */
-    HF_OP_SWEEP,    /* (limit) → swept, more */
+    HF_OP_SWEEP,    /* (limit), (keep_events_us), (keep_forced_us) → swept, more */
+    HF_OP_TOKEN_CREATE, /* token, sha256, name, roles, (users), (ttl_us: how long it lives), (actor) → tokens[0] */
+    HF_OP_TOKEN_FIND, /* sha256 → tokens[0], dead ones too (hf_token_lives), or HF_NOT_FOUND */
+    HF_OP_TOKENS,     /* (after: a token's id in `session`), (limit) → tokens, dead ones too, by id, next */
+    HF_OP_TOKEN_REVOKE, /* token, (actor) → tokens[0]. Revoking twice is ok */
     HF_OP_KINDS
 } hf_op_kind;
 
@@ -78,11 +85,15 @@ typedef struct hf_answer {
     size_t types_count;
     const hf_event *events;
     size_t events_count;
-    int64_t first_seq; /* HF_OP_EVENTS: the oldest event that is kept; a reader before it has missed some */
-    int64_t last_seq;  /* HF_OP_EVENTS: the newest there is; 0: none yet */
-    int64_t now_us;    /* the store's time this op was judged at */
-    size_t swept;      /* HF_OP_SWEEP: rows removed or ended */
-    bool more;         /* HF_OP_LIST, HF_OP_SESSIONS: `next` goes on; HF_OP_SWEEP: call again */
+    const hf_token *tokens;
+    size_t tokens_count;
+    int64_t
+        first_seq; /* HF_OP_EVENTS: from this one on all are kept; a reader before it has missed some. What is kept
+                          longer may be answered from before it */
+    int64_t last_seq; /* HF_OP_EVENTS: the newest there is; 0: none yet */
+    int64_t now_us;   /* the store's time this op was judged at */
+    size_t swept;     /* HF_OP_SWEEP: rows removed or ended */
+    bool more;        /* HF_OP_LIST, HF_OP_SESSIONS, HF_OP_TOKENS: `next` goes on; HF_OP_SWEEP: call again */
     hf_cursor next;
 } hf_answer;
 
@@ -101,16 +112,23 @@ typedef struct hf_op {
     int64_t idle_us;
     int64_t fence; /* 0: whichever is live */
     const char *purpose;
-    const char *text;   /* message of a request, reason of a forced release */
+    const char *text;   /* message of a request, reason of a forced release or a note */
     const char *actor;  /* who forces, where it isn't the session's user */
     const char *caller; /* id of the token that opens the session */
     const char *target; /* a session's public id */
     const char *user;
     const char *name;
-    const char *request_id; /* asking again with the same id settles an unsure answer */
+    const char *token;           /* a token's public id */
+    const unsigned char *sha256; /* of a token's secret: 32 bytes */
+    const char *roles;           /* as hf_roles_parse reads them */
+    const char *users;           /* pattern, see hf_users_match */
+    hf_event_kind event;         /* what a note is of */
+    const char *request_id;      /* asking again with the same id settles an unsure answer */
     hf_cursor after;
     int64_t after_seq;
-    size_t limit; /* 0: HF_LIST_DEFAULT or HF_SWEEP_DEFAULT */
+    int64_t keep_events_us; /* HF_OP_SWEEP: events older than this are removed; 0: none are */
+    int64_t keep_forced_us; /* ... those of which hf_event_is_audit older than this, not less; 0: none are */
+    size_t limit;           /* 0: HF_LIST_DEFAULT or HF_SWEEP_DEFAULT */
     hf_answer answer;
 } hf_op;
 

@@ -22,7 +22,11 @@ HF_BEGIN_DECLS
     X(HF_EVENT_HANDED_OVER, "handed_over")                                                                   \
     X(HF_EVENT_REQUESTED, "requested")                                                                       \
     X(HF_EVENT_TYPE_SET, "type_set")                                                                         \
-    X(HF_EVENT_RESTORED, "restored")
+    X(HF_EVENT_RESTORED, "restored")                                                                         \
+    X(HF_EVENT_TOKEN_CREATED, "token_created")                                                               \
+    X(HF_EVENT_TOKEN_REVOKED, "token_revoked")                                                               \
+    X(HF_EVENT_DENIED, "denied")                                                                             \
+    X(HF_EVENT_UNAUTHENTICATED, "unauthenticated")
 
 /* clang-format off */
 typedef enum hf_event_kind {
@@ -37,15 +41,18 @@ typedef struct hf_event {
     int64_t seq; /* grows in the order of commits, without a gap a reader could fall into */
     int64_t at_us;
     hf_event_kind kind;
-    hf_resource resource;             /* id "" for events of a session or a type */
+    hf_resource resource;             /* id "" for events of a session, a type or a token */
     char session[HF_SESSION_ID_SIZE]; /* whose lock or session it is; hand-over: who gets it */
     char user[HF_TEXT_SIZE];
     char actor[HF_TEXT_SIZE]; /* who did it, where that is not the session's own user */
     int64_t fence;
-    char reason[HF_TEXT_SIZE]; /* purpose, message, reason: why */
+    char reason[HF_TEXT_SIZE]; /* purpose, message, reason: why; of a token: its id and name */
 } hf_event;
 
 HF_API const char *hf_event_kind_name(hf_event_kind kind);
+
+/* What was forced, or concerns who may do what: kept longer than the rest (HF_OP_SWEEP). */
+HF_API bool hf_event_is_audit(hf_event_kind kind);
 
 /* The kind with that name; HF_EVENT_KINDS when there is none. */
 HF_API hf_event_kind hf_event_kind_from_name(const char *name);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* holdfast: keeps people's work from being lost when an edit takes longer than a transaction. All of the API.
- * Reading order: lock.h, status.h, names.h, type.h, event.h, manager.h, session.h; batch.h and store.h below them. */
+ * Reading order: lock.h, status.h, names.h, type.h, event.h, token.h, manager.h, session.h; batch.h and store.h below them. */
 #ifndef HOLDFAST_H
 #define HOLDFAST_H
 
@@ -18,6 +18,7 @@
 #include <holdfast/sqlite.h>
 #include <holdfast/status.h>
 #include <holdfast/store.h>
+#include <holdfast/token.h>
 #include <holdfast/type.h>
 
 HF_BEGIN_DECLS

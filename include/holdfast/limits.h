@@ -6,21 +6,29 @@
 #include <stdint.h>
 
 /* Names, in bytes, without the final NUL. A *_SIZE is what a buffer needs. */
-#define HF_TYPE_MAX       64  /* [a-z][a-z0-9_.-]* */
-#define HF_ID_MAX         255 /* UTF-8 without control characters, compared as bytes */
-#define HF_TEXT_MAX       255 /* user, display name, purpose, reason, message, actor: each */
-#define HF_REQUEST_ID_MAX 64  /* printable ASCII without spaces */
-#define HF_CALLER_MAX     64  /* who opened a session: the id of a caller's token */
-#define HF_SESSION_ID_MAX 32  /* hex */
-#define HF_KEY_MIN        32  /* hex digits: 128 bits */
+#define HF_TYPE_MAX       64   /* [a-z][a-z0-9_.-]* */
+#define HF_ID_MAX         255  /* UTF-8 without control characters, compared as bytes */
+#define HF_TEXT_MAX       255  /* user, display name, purpose, reason, message, actor: each */
+#define HF_REQUEST_ID_MAX 64   /* printable ASCII without spaces */
+#define HF_CALLER_MAX     64   /* who opened a session: the id of a caller's token */
+#define HF_SESSION_ID_MAX 32   /* hex */
+#define HF_TOKEN_ID_MAX   32   /* hex */
+#define HF_TOKEN_NAME_MAX 200  /* so that an event has room for the id beside it */
+#define HF_TOKEN_SECRET   64   /* hex digits: 256 bits */
+#define HF_ROLES_MAX      1167 /* as many grants as there may be, each as long as it can be */
+#define HF_KEY_MIN        32   /* hex digits: 128 bits */
 #define HF_KEY_MAX        128
 
-#define HF_TYPE_SIZE       (HF_TYPE_MAX + 1)
-#define HF_ID_SIZE         (HF_ID_MAX + 1)
-#define HF_TEXT_SIZE       (HF_TEXT_MAX + 1)
-#define HF_REQUEST_ID_SIZE (HF_REQUEST_ID_MAX + 1)
-#define HF_SESSION_ID_SIZE (HF_SESSION_ID_MAX + 1)
-#define HF_KEY_SIZE        (HF_KEY_MAX + 1)
+#define HF_TYPE_SIZE         (HF_TYPE_MAX + 1)
+#define HF_ID_SIZE           (HF_ID_MAX + 1)
+#define HF_TEXT_SIZE         (HF_TEXT_MAX + 1)
+#define HF_REQUEST_ID_SIZE   (HF_REQUEST_ID_MAX + 1)
+#define HF_SESSION_ID_SIZE   (HF_SESSION_ID_MAX + 1)
+#define HF_TOKEN_ID_SIZE     (HF_TOKEN_ID_MAX + 1)
+#define HF_TOKEN_NAME_SIZE   (HF_TOKEN_NAME_MAX + 1)
+#define HF_TOKEN_SECRET_SIZE (HF_TOKEN_SECRET + 1)
+#define HF_ROLES_SIZE        (HF_ROLES_MAX + 1)
+#define HF_KEY_SIZE          (HF_KEY_MAX + 1)
 #define HF_MESSAGE_SIZE                                                                                      \
     1536 /* the longest sentence: a resource, two names, a purpose and the words between */
 
@@ -34,6 +42,7 @@
 #define HF_BATCH_OPS_MAX         1024 /* ops in a batch, resources in one acquire or look-up */
 #define HF_RESOURCE_HOLDERS_MAX  1000 /* sessions that share one resource */
 #define HF_RESOURCE_REQUESTS_MAX 100  /* requests that wait on one resource */
+#define HF_GRANTS_MAX            16   /* roles of one token */
 #define HF_LIST_MAX              1000 /* rows a list, an event read or a session list answers at once */
 #define HF_LIST_DEFAULT          100
 #define HF_SWEEP_MAX             10000 /* rows a sweep looks at in one call */

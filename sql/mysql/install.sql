@@ -30,7 +30,7 @@ SELECT t.table_name, t.table_type,
   FROM information_schema.tables t
   LEFT JOIN information_schema.views v ON v.table_schema = t.table_schema AND v.table_name = t.table_name
  WHERE t.table_schema = DATABASE() AND t.table_name IN ('{ns}_meta', '{ns}_type', '{ns}_session', '{ns}_resource', '{ns}_lock',
-       '{ns}_request', '{ns}_lost', '{ns}_event', '{ns}_locks')
+       '{ns}_request', '{ns}_lost', '{ns}_event', '{ns}_token', '{ns}_locks')
  UNION ALL
 SELECT routine_name, routine_type, routine_comment FROM information_schema.routines
  WHERE routine_schema = DATABASE() AND routine_name = '{ns}_check'
@@ -38,7 +38,7 @@ SELECT routine_name, routine_type, routine_comment FROM information_schema.routi
 -- name: whole
 SELECT COUNT(*) FROM information_schema.tables
  WHERE table_schema = DATABASE() AND table_type = 'BASE TABLE' AND table_name IN ('{ns}_meta', '{ns}_type', '{ns}_session',
-       '{ns}_resource', '{ns}_lock', '{ns}_request', '{ns}_lost', '{ns}_event')
+       '{ns}_resource', '{ns}_lock', '{ns}_request', '{ns}_lost', '{ns}_event', '{ns}_token')
 -- name: surface_version
 SELECT routine_comment FROM information_schema.routines WHERE routine_schema = DATABASE() AND routine_name = '{ns}_check'
 -- name: who

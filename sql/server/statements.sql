@@ -529,9 +529,11 @@ SELECT seq, at_us, kind, type, resource_id, session, "user", actor, fence, reaso
   FROM {ns}_event WHERE seq > $1 ORDER BY seq LIMIT $2
 -- name: events_first
 -- postgres:
-SELECT min(seq) FROM {ns}.event WHERE seq IS NOT NULL
+SELECT greatest((SELECT min(seq) FROM {ns}.event WHERE seq IS NOT NULL),
+                (SELECT value::bigint FROM {ns}.meta WHERE name = 'events_from'))
 -- mysql:
-{calm}SELECT min(seq) FROM {ns}_event
+{calm}SELECT greatest(coalesce((SELECT min(seq) FROM {ns}_event), 1),
+                coalesce((SELECT CAST(value AS SIGNED) FROM {ns}_meta WHERE name = 'events_from'), 1))
 -- name: events_last
 -- postgres:
 SELECT value::bigint FROM {ns}.meta WHERE name = 'events_to'
@@ -553,6 +555,46 @@ UPDATE {ns}.event e SET seq = u.seq FROM unnest($1, $2) u (id, seq)
  CROSS JOIN LATERAL (SELECT ctid FROM {ns}.event WHERE id = u.id OFFSET 0) x WHERE e.ctid = x.ctid
 -- mysql:
 INSERT INTO {ns}_event (id, seq, at_us, kind) VALUES $1* ON DUPLICATE KEY UPDATE seq = VALUES(seq)
+
+-- Tokens, always with the same columns.
+-- name: token_same
+-- postgres:
+SELECT id, sha256, name, roles, users, created_us, expires_us, revoked_us, request
+  FROM {ns}.token WHERE id = $1 OR sha256 = $2 OR request = $3
+-- mysql:
+SELECT id, sha256, name, roles, users, created_us, expires_us, revoked_us, request
+  FROM {ns}_token WHERE id = $1 OR sha256 = $2 OR request = $3
+-- name: token_find
+-- postgres:
+SELECT id, sha256, name, roles, users, created_us, expires_us, revoked_us, request FROM {ns}.token WHERE sha256 = $1
+-- mysql:
+{calm}SELECT id, sha256, name, roles, users, created_us, expires_us, revoked_us, request FROM {ns}_token WHERE sha256 = $1
+-- name: token_own
+-- postgres:
+SELECT id, sha256, name, roles, users, created_us, expires_us, revoked_us, request
+  FROM {ns}.token WHERE id = $1 FOR UPDATE
+-- mysql:
+SELECT id, sha256, name, roles, users, created_us, expires_us, revoked_us, request
+  FROM {ns}_token WHERE id = $1 FOR UPDATE
+-- name: tokens
+-- postgres:
+SELECT id, sha256, name, roles, users, created_us, expires_us, revoked_us, request
+  FROM {ns}.token WHERE id > $1 ORDER BY id LIMIT $2
+-- mysql:
+{calm}SELECT id, sha256, name, roles, users, created_us, expires_us, revoked_us, request
+  FROM {ns}_token WHERE id > $1 ORDER BY id LIMIT $2
+-- name: token_insert
+-- postgres:
+INSERT INTO {ns}.token (id, sha256, name, roles, users, created_us, expires_us, request)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+-- mysql:
+INSERT INTO {ns}_token (id, sha256, name, roles, users, created_us, expires_us, request)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+-- name: token_revoke
+-- postgres:
+UPDATE {ns}.token SET revoked_us = $2 WHERE id = $1
+-- mysql:
+UPDATE {ns}_token SET revoked_us = $2 WHERE id = $1
 
 -- Sweeping.
 -- name: sweep_dead
@@ -660,3 +702,22 @@ SELECT value FROM {ns}_meta WHERE name = $1
 INSERT INTO {ns}.meta (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value
 -- mysql:
 INSERT INTO {ns}_meta (name, value) VALUES ($1, $2) ON DUPLICATE KEY UPDATE value = VALUES(value)
+-- name: meta_raise
+-- postgres:
+INSERT INTO {ns}.meta AS m (name, value) VALUES ($1, $2)
+ON CONFLICT (name) DO UPDATE SET value = greatest(m.value::bigint, excluded.value::bigint)::text
+-- mysql:
+INSERT INTO {ns}_meta (name, value) VALUES ($1, $2)
+ON DUPLICATE KEY UPDATE value = greatest(CAST(value AS SIGNED), CAST(VALUES(value) AS SIGNED))
+-- name: sweep_events
+-- postgres:
+SELECT id, seq, at_us, kind FROM {ns}.event WHERE seq > $1 AND seq < $2 ORDER BY seq LIMIT $3
+-- mysql:
+SELECT id, seq, at_us, kind FROM {ns}_event FORCE INDEX (event_by_seq)
+ WHERE seq > $1 AND seq < $2 ORDER BY seq LIMIT $3
+-- name: events_delete
+-- postgres:
+DELETE FROM {ns}.event WHERE id = ANY ($1)
+-- mysql:
+DELETE e FROM $1[id] u STRAIGHT_JOIN {ns}_event e FORCE INDEX (PRIMARY)
+    ON e.id = u.id

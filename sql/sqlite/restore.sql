@@ -21,3 +21,12 @@ SELECT session, type, id, fence, at_us, why, by_name, reason FROM hf_from.{ns}_l
 DELETE FROM main.{ns}_event;
 INSERT INTO main.{ns}_event (id, at_us, kind, type, resource_id, session, user, actor, fence, reason)
 SELECT id, at_us, kind, type, resource_id, session, user, actor, fence, reason FROM hf_from.{ns}_event;
+-- A token that was revoked stays revoked, whatever the backup says.
+DELETE FROM main.{ns}_token WHERE revoked_us IS NULL;
+INSERT OR IGNORE INTO main.{ns}_token (id, sha256, name, roles, users, created_us, expires_us, revoked_us, request)
+SELECT id, sha256, name, roles, users, created_us, expires_us, revoked_us, request FROM hf_from.{ns}_token;
+-- How far its events were removed: a reader is told of what is missing here or was missing there.
+DELETE FROM main.{ns}_meta WHERE name = 'events_swept';
+INSERT INTO main.{ns}_meta (name, value) SELECT name, value FROM hf_from.{ns}_meta WHERE name = 'events_swept';
+INSERT INTO main.{ns}_meta (name, value) SELECT name, value FROM hf_from.{ns}_meta WHERE name = 'events_from'
+ON CONFLICT (name) DO UPDATE SET value = max(CAST(value AS INTEGER), CAST(excluded.value AS INTEGER));

@@ -119,7 +119,8 @@ SELECT id, user, name, idle_us, opened_us, expires_us FROM {ns}_session
 SELECT id, at_us, kind, type, resource_id, session, user, actor, fence, reason
   FROM {ns}_event WHERE id > ?1 ORDER BY id LIMIT ?2
 -- name: events_first
-SELECT ifnull(min(id), 1) FROM {ns}_event
+SELECT max(ifnull((SELECT min(id) FROM {ns}_event), 1),
+           ifnull((SELECT CAST(value AS INTEGER) FROM {ns}_meta WHERE name = 'events_from'), 1))
 -- name: types
 SELECT type, policy, ttl_us, ttl_max_us FROM {ns}_type ORDER BY type
 -- name: type_save
@@ -130,6 +131,23 @@ ON CONFLICT (type) DO UPDATE
 SELECT EXISTS (SELECT 1 FROM {ns}_lock l JOIN {ns}_session s ON s.id = l.session
                 WHERE l.type = ?1 AND s.ended_us IS NULL AND s.expires_us > ?2
                   AND (l.ends_us IS NULL OR l.ends_us > ?2))
+
+-- Tokens, always with the same columns.
+-- name: token_same
+SELECT id, sha256, name, roles, users, created_us, expires_us, revoked_us, request
+  FROM {ns}_token WHERE id = ?1 OR sha256 = ?2 OR request = ?3
+-- name: token_find
+SELECT id, sha256, name, roles, users, created_us, expires_us, revoked_us, request FROM {ns}_token WHERE sha256 = ?1
+-- name: token_own
+SELECT id, sha256, name, roles, users, created_us, expires_us, revoked_us, request FROM {ns}_token WHERE id = ?1
+-- name: tokens
+SELECT id, sha256, name, roles, users, created_us, expires_us, revoked_us, request
+  FROM {ns}_token WHERE id > ?1 ORDER BY id LIMIT ?2
+-- name: token_insert
+INSERT INTO {ns}_token (id, sha256, name, roles, users, created_us, expires_us, request)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+-- name: token_revoke
+UPDATE {ns}_token SET revoked_us = ?2 WHERE id = ?1
 
 -- Sweeping.
 -- name: sweep_dead
@@ -159,6 +177,14 @@ DELETE FROM {ns}_resource WHERE type = ?1 AND id = ?2
 SELECT value FROM {ns}_meta WHERE name = ?1
 -- name: meta_set
 INSERT INTO {ns}_meta (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = excluded.value
+
+-- name: meta_raise
+INSERT INTO {ns}_meta (name, value) VALUES (?1, ?2)
+ON CONFLICT (name) DO UPDATE SET value = max(CAST(value AS INTEGER), CAST(excluded.value AS INTEGER))
+-- name: sweep_events
+SELECT id, id, at_us, kind FROM {ns}_event WHERE id > ?1 AND id < ?2 ORDER BY id LIMIT ?3
+-- name: event_delete
+DELETE FROM {ns}_event WHERE id = ?1
 
 -- After a restore event numbers go on from where they were (?1), so that no reader skips what comes next.
 -- name: events_last

@@ -291,6 +291,7 @@ static doer *const doers[HF_OP_KINDS] = {
     [HF_OP_HAND_OVER] = hf_do_hand_over,
     [HF_OP_FORCE_RELEASE] = hf_do_force_release,
     [HF_OP_TYPE_GET] = hf_do_type_get,
+    [HF_OP_NOTE] = hf_do_note,
 };
 
 /* Whether a linked run was done before: it is asked again when a lock it took carries its request id. */

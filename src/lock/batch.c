@@ -10,16 +10,20 @@
 #include <string.h>
 
 enum {
-    SESSION = 1,  /* needs a session's id and key */
-    RESOURCE = 2, /* needs type and id */
-    TYPE = 4,     /* needs a type */
-    USER = 8,     /* needs a user */
-    TARGET = 16,  /* needs a target session */
-    REASON = 32,  /* needs a text, and an actor or a session */
-    POLICY = 64,  /* needs a policy */
-    ALONE = 128,  /* a batch of its own */
-    READS = 256,  /* changes nothing */
-    GROWS = 512,  /* needs room on disk */
+    SESSION = 1,   /* needs a session's id and key */
+    RESOURCE = 2,  /* needs type and id */
+    TYPE = 4,      /* needs a type */
+    USER = 8,      /* needs a user */
+    TARGET = 16,   /* needs a target session */
+    REASON = 32,   /* needs a text, and an actor or a session */
+    POLICY = 64,   /* needs a policy */
+    ALONE = 128,   /* a batch of its own */
+    READS = 256,   /* changes nothing */
+    GROWS = 512,   /* needs room on disk */
+    TOKEN = 1024,  /* needs a token's id */
+    SECRET = 2048, /* needs the hash of a token's secret */
+    ROLES = 4096,  /* needs a name and roles */
+    NOTE = 8192,   /* needs a kind of event and a text */
 };
 
 static const struct {
@@ -40,12 +44,17 @@ static const struct {
     [HF_OP_HAND_OVER] = {"hand-over", SESSION | RESOURCE | TARGET},
     [HF_OP_FORCE_RELEASE] = {"force-release", RESOURCE | REASON},
     [HF_OP_TYPE_GET] = {"type-get", TYPE | READS},
+    [HF_OP_NOTE] = {"note", NOTE | GROWS},
     [HF_OP_TYPE_SET] = {"type-set", TYPE | POLICY | ALONE | GROWS},
     [HF_OP_TYPES] = {"types", ALONE | READS},
     [HF_OP_LIST] = {"list", ALONE | READS},
     [HF_OP_SESSIONS] = {"sessions", ALONE | READS},
     [HF_OP_EVENTS] = {"events", ALONE | READS},
     [HF_OP_SWEEP] = {"sweep", ALONE},
+    [HF_OP_TOKEN_CREATE] = {"token-create", TOKEN | SECRET | ROLES | ALONE | GROWS},
+    [HF_OP_TOKEN_FIND] = {"token-find", SECRET | ALONE | READS},
+    [HF_OP_TOKENS] = {"tokens", ALONE | READS},
+    [HF_OP_TOKEN_REVOKE] = {"token-revoke", TOKEN | ALONE},
 };
 
 static unsigned traits_of(hf_op_kind kind)
@@ -177,7 +186,10 @@ static const char *resource_flaw(const hf_op *op, unsigned traits, const char **
     if (flaw != NULL)
         return flaw;
     *what = "id";
-    return traits & RESOURCE ? hf_id_flaw(hf_slice_of(op->id)) : NULL;
+    if ((traits & NOTE) && op->id != NULL && op->type == NULL)
+        return "is given without a type";
+    return (traits & RESOURCE) || ((traits & NOTE) && op->id != NULL) ? hf_id_flaw(hf_slice_of(op->id))
+                                                                      : NULL;
 }
 
 static const char *texts_flaw(const hf_op *op, unsigned traits, const char **what)
@@ -188,11 +200,12 @@ static const char *texts_flaw(const hf_op *op, unsigned traits, const char **wha
         bool needed;
     } texts[] = {
         {"user", op->user, (traits & USER) != 0},
-        {"name", op->name, false},
+        {"name", op->name, (traits & ROLES) != 0},
         {"purpose", op->purpose, false},
-        {traits & REASON ? "reason" : "message", op->text, (traits & REASON) != 0},
+        {traits & (REASON | NOTE) ? "reason" : "message", op->text, (traits & (REASON | NOTE)) != 0},
         {"actor", op->actor, (traits & REASON) && op->session == NULL},
         {"caller", op->caller, false},
+        {"pattern of users", op->users, false},
     };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         if (texts[i].text == NULL && !texts[i].needed)
@@ -212,6 +225,43 @@ static const char *texts_flaw(const hf_op *op, unsigned traits, const char **wha
         return "is longer than 64 bytes";
     *what = "request id";
     return op->request_id == NULL ? NULL : hf_request_id_flaw(hf_slice_of(op->request_id));
+}
+
+static const char *token_flaw(const hf_op *op, unsigned traits, const char **what)
+{
+    const char *flaw;
+    hf_roles roles;
+    *what = "token";
+    if (!(traits & (TOKEN | SECRET | ROLES | NOTE)))
+        return NULL;
+    if ((traits & TOKEN) && (flaw = hf_token_id_flaw(hf_slice_of(op->token))) != NULL)
+        return flaw;
+    *what = "hash of the secret";
+    if ((traits & SECRET) && op->sha256 == NULL)
+        return "is missing";
+    *what = "name";
+    if ((traits & ROLES) && hf_slice_of(op->name).size > HF_TOKEN_NAME_MAX)
+        return "is longer than 200 bytes";
+    *what = "roles";
+    if ((traits & ROLES) && (flaw = hf_roles_read(op->roles, &roles)) != NULL)
+        return flaw;
+    *what = "event";
+    if ((traits & NOTE) && op->event != HF_EVENT_DENIED && op->event != HF_EVENT_UNAUTHENTICATED)
+        return "to note is neither denied nor unauthenticated";
+    return NULL;
+}
+
+static const char *keep_flaw(const hf_op *op, const char **what)
+{
+    *what = "time to keep events";
+    if (op->keep_events_us < 0)
+        return "is negative";
+    *what = "time to keep forced acts";
+    if (op->keep_forced_us < 0)
+        return "is negative";
+    return op->keep_forced_us != 0 && (op->keep_events_us == 0 || op->keep_forced_us < op->keep_events_us)
+               ? "is shorter than that of other events"
+               : NULL;
 }
 
 static const char *numbers_flaw(const hf_op *op, unsigned traits, const char **what)
@@ -251,6 +301,7 @@ const char *hf_op_flaw(const hf_op *op, const hf_credentials *checked, hf_arena 
     *ok = true;
     if ((flaw = session_flaw(op, checked, traits, &what)) == NULL &&
         (flaw = resource_flaw(op, traits, &what)) == NULL && (flaw = texts_flaw(op, traits, &what)) == NULL &&
+        (flaw = token_flaw(op, traits, &what)) == NULL && (flaw = keep_flaw(op, &what)) == NULL &&
         (flaw = numbers_flaw(op, traits, &what)) == NULL)
         return NULL;
     char sentence[256];

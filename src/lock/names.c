@@ -47,6 +47,11 @@ const char *hf_session_id_flaw(hf_slice id)
                                                                      : "is not 32 hex digits in lower case";
 }
 
+const char *hf_token_id_flaw(hf_slice id)
+{
+    return hf_session_id_flaw(id);
+}
+
 const char *hf_key_flaw(hf_slice key)
 {
     return key.size >= HF_KEY_MIN && key.size <= HF_KEY_MAX && hf_is_hex(key.at, key.size)
@@ -181,6 +186,12 @@ static const char *const event_names[HF_EVENT_KINDS] = {
 const char *hf_event_kind_name(hf_event_kind kind)
 {
     return (unsigned)kind < HF_EVENT_KINDS ? event_names[kind] : "unknown";
+}
+
+bool hf_event_is_audit(hf_event_kind kind)
+{
+    return kind == HF_EVENT_FORCED || kind == HF_EVENT_TOKEN_CREATED || kind == HF_EVENT_TOKEN_REVOKED ||
+           kind == HF_EVENT_DENIED || kind == HF_EVENT_UNAUTHENTICATED;
 }
 
 hf_event_kind hf_event_kind_from_name(const char *name)

@@ -330,7 +330,7 @@ static bool want_sessions(hf_rows *rows, const hf_op *op, hf_op_rows *of)
 
 static bool want_resource(hf_rows *rows, const hf_op *op, hf_op_rows *of)
 {
-    if (op->type == NULL)
+    if (op->type == NULL || op->kind == HF_OP_NOTE) /* which only names it */
         return true;
     hf_slice type = hf_slice_of(op->type);
     bool needs_type = op->kind == HF_OP_ACQUIRE || op->kind == HF_OP_RENEW || op->kind == HF_OP_DOWNGRADE ||

@@ -12,6 +12,7 @@ static void close_memory(hf_store *base)
 {
     mem_store *store = (mem_store *)base;
     mem_tables_done(store);
+    mem_tokens_done(store);
     mem_events_done(&store->events);
     hf_rows_done(&store->rows);
     pthread_mutex_destroy(&store->mutex);

@@ -4,6 +4,7 @@
 #define HF_STORE_MEMORY_H
 
 #include "lock/apply.h"
+#include "lock/token.h"
 #include "store/store.h"
 
 typedef struct mem_anchor mem_anchor;
@@ -12,6 +13,7 @@ typedef struct mem_lock mem_lock;
 typedef struct mem_request mem_request;
 typedef struct mem_lost mem_lost;
 typedef struct mem_type mem_type;
+typedef struct mem_token mem_token;
 
 struct mem_type {
     mem_type *next;
@@ -77,6 +79,8 @@ typedef struct mem_events {
     size_t head;   /* where the next one goes */
     int64_t first; /* oldest kept */
     int64_t next;  /* seq of the next one */
+    int64_t from;  /* from here on none was removed by a sweep */
+    int64_t swept; /* sweeps have looked at those before it */
 } mem_events;
 
 #define MEM_EVENTS      65536
@@ -94,6 +98,7 @@ typedef struct mem_store {
     size_t sessions_size, sessions_count;
     size_t requests_count;
     mem_type *types;
+    mem_token *tokens; /* by id */
     mem_events events;
     int64_t fence_floor; /* of anchors that were swept */
     hf_cursor swept_to;
@@ -125,8 +130,14 @@ void mem_tables_done(mem_store *store);
 bool mem_events_init(mem_events *events);
 void mem_events_done(mem_events *events);
 void mem_events_add(mem_events *events, const hf_event_row *row, int64_t at_us);
-/* Reads one that is kept. */
-void mem_events_read(const mem_events *events, int64_t seq, hf_event *out);
+/* Reads one that is kept; false: it was removed. */
+bool mem_events_read(const mem_events *events, int64_t seq, hf_event *out);
+/* Removes one: its bytes are free when their turn comes. */
+void mem_events_remove(mem_events *events, int64_t seq);
+
+/* memory_tokens.c: what is asked of tokens. False: memory is out. */
+bool mem_do_token(mem_store *store, hf_op *op, hf_arena *arena, int64_t now_us);
+void mem_tokens_done(mem_store *store);
 
 /* memory_query.c: what stands alone. Each answers the op; false: memory is out. */
 bool mem_do_alone(mem_store *store, hf_batch *batch, int64_t now_us, hf_status *status, hf_error *err);

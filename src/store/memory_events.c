@@ -5,6 +5,10 @@
 
 #include <string.h>
 
+#define REMOVED 255 /* a kind that is none */
+
+_Static_assert(HF_EVENT_KINDS < REMOVED, "a kind fits in a byte");
+
 typedef struct packed {
     int64_t at_us, fence;
     unsigned char kind, type_size, id_size, session_size, user_size, actor_size, reason_size;
@@ -15,7 +19,7 @@ bool mem_events_init(mem_events *events)
 {
     events->bytes = hf_realloc(NULL, MEM_EVENT_BYTES);
     events->at = hf_realloc(NULL, MEM_EVENTS * sizeof *events->at);
-    events->first = events->next = 1;
+    events->first = events->next = events->from = events->swept = 1;
     return events->bytes != NULL && events->at != NULL;
 }
 
@@ -80,9 +84,11 @@ static const char *get(const char *at, size_t size, char *out, size_t out_size)
     return at + size;
 }
 
-void mem_events_read(const mem_events *events, int64_t seq, hf_event *out)
+bool mem_events_read(const mem_events *events, int64_t seq, hf_event *out)
 {
     const packed *event = (const packed *)(const void *)(events->bytes + begin_of(events, seq));
+    if (event->kind == REMOVED)
+        return false;
     out->seq = seq;
     out->at_us = event->at_us;
     out->fence = event->fence;
@@ -93,4 +99,11 @@ void mem_events_read(const mem_events *events, int64_t seq, hf_event *out)
     at = get(at, event->user_size, out->user, sizeof out->user);
     at = get(at, event->actor_size, out->actor, sizeof out->actor);
     get(at, event->reason_size, out->reason, sizeof out->reason);
+    return true;
+}
+
+void mem_events_remove(mem_events *events, int64_t seq)
+{
+    packed *event = (packed *)(void *)(events->bytes + begin_of(events, seq));
+    event->kind = REMOVED;
 }

@@ -243,16 +243,16 @@ static bool do_events(mem_store *store, hf_op *op, hf_arena *arena)
     int64_t from = op->after_seq >= events->next    ? events->next
                    : op->after_seq >= events->first ? op->after_seq + 1
                                                     : events->first;
-    size_t left = from < events->next ? (size_t)(events->next - from) : 0;
-    size_t count = left < limit_of(op) ? left : limit_of(op);
-    hf_event *out = count == 0 ? NULL : hf_arena_alloc(arena, count * sizeof *out);
-    if (count > 0 && out == NULL)
+    size_t left = from < events->next ? (size_t)(events->next - from) : 0, count = 0;
+    size_t most = left < limit_of(op) ? left : limit_of(op);
+    hf_event *out = most == 0 ? NULL : hf_arena_alloc(arena, most * sizeof *out);
+    if (most > 0 && out == NULL)
         return false;
-    for (size_t i = 0; i < count; i++)
-        mem_events_read(events, from + (int64_t)i, &out[i]);
-    op->answer.events = out;
+    for (; count < most && from < events->next; from++)
+        count += mem_events_read(events, from, &out[count]);
+    op->answer.events = count == 0 ? NULL : out;
     op->answer.events_count = count;
-    op->answer.first_seq = events->first;
+    op->answer.first_seq = events->first > events->from ? events->first : events->from;
     op->answer.last_seq = events->next - 1;
     return true;
 }
@@ -419,7 +419,42 @@ static hf_status drop_anchors(void *context, int64_t before_us, size_t limit, si
     return HF_OK;
 }
 
-static const hf_sweep_ops sweep_ops = {load_dead, load_spent, save, drop_sessions, drop_anchors};
+static hf_status read_events(void *context, hf_sweep_events *walk, hf_error *err)
+{
+    const mem_events *events = &((mem_store *)context)->events;
+    int64_t seq = walk->after >= events->first ? walk->after + 1 : events->first;
+    hf_event *event = hf_alloc(sizeof *event);
+    if (event == NULL)
+        return hf_fail_memory(err);
+    for (; seq < walk->before && walk->count < walk->limit; seq++)
+        if (mem_events_read(events, seq, event))
+            walk->events[walk->count++] = (hf_old_event){seq, seq, event->at_us, event->kind};
+    hf_free(event);
+    return HF_OK;
+}
+
+static hf_status event_marks(void *context, hf_event_marks *out, hf_error *err)
+{
+    const mem_events *events = &((mem_store *)context)->events;
+    (void)err;
+    *out = (hf_event_marks){events->next - 1, events->from, events->swept};
+    return HF_OK;
+}
+
+static hf_status drop_events(void *context, const hf_old_event *gone, size_t count,
+                             const hf_event_marks *marks, hf_error *err)
+{
+    mem_events *events = &((mem_store *)context)->events;
+    (void)err;
+    for (size_t i = 0; i < count; i++)
+        mem_events_remove(events, gone[i].seq);
+    events->from = marks->from;
+    events->swept = marks->swept;
+    return HF_OK;
+}
+
+static const hf_sweep_ops sweep_ops = {load_dead,    load_spent,  save,        drop_sessions,
+                                       drop_anchors, event_marks, read_events, drop_events};
 
 static bool do_sweep(mem_store *store, hf_op *op, int64_t now_us, hf_status *status, hf_error *err)
 {
@@ -450,6 +485,11 @@ bool mem_do_alone(mem_store *store, hf_batch *batch, int64_t now_us, hf_status *
         return do_types(store, op, &batch->arena);
     case HF_OP_TYPE_SET:
         return do_type_set(store, op, &batch->arena, now_us);
+    case HF_OP_TOKEN_CREATE:
+    case HF_OP_TOKEN_FIND:
+    case HF_OP_TOKENS:
+    case HF_OP_TOKEN_REVOKE:
+        return mem_do_token(store, op, &batch->arena, now_us);
     default:
         return do_sweep(store, op, now_us, status, err);
     }

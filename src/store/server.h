@@ -122,6 +122,8 @@ void server_queue_saves(server_work *work);
 
 /* server_query.c: what stands alone. */
 hf_status server_alone(server_work *work, hf_error *err);
+/* Gives the events that are committed their numbers, as far as nobody else is at it. */
+void server_number_events(server_work *work);
 /* server_sweep.c */
 void server_do_sweep(server_work *work, hf_op *op);
 

@@ -20,6 +20,12 @@ static const sql_queries queries = {
     .types = SQL_DO_TYPES_ALL,
     .type_live = SQL_DO_TYPE_LIVE,
     .type_save = SQL_DO_TYPE_SAVE,
+    .token_same = SQL_DO_TOKEN_SAME,
+    .token_find = SQL_DO_TOKEN_FIND,
+    .token_own = SQL_DO_TOKEN_OWN,
+    .tokens = SQL_DO_TOKENS,
+    .token_insert = SQL_DO_TOKEN_INSERT,
+    .token_revoke = SQL_DO_TOKEN_REVOKE,
 };
 
 /* ---- events ---- */
@@ -110,7 +116,7 @@ static bool late(const server_work *work)
 }
 
 /* A failure of numbering is none of reading: someone else is at it. */
-static void number_events(server_work *work)
+void server_number_events(server_work *work)
 {
     sql_conn *conn = work->conn;
     hf_error *err = conn->err;
@@ -135,7 +141,7 @@ static void do_events(server_work *work, hf_op *op)
 {
     sql_conn *conn = work->conn;
     if (!work->nested) /* whose own events nobody may hear of yet */
-        number_events(work);
+        server_number_events(work);
     sql_do_events(conn, &queries, op, &work->batch->arena);
     int64_t first = sql_number(conn, SQL_DO_EVENTS_FIRST);
     op->answer.first_seq = first == 0 ? 1 : first;
@@ -179,6 +185,29 @@ static void do_type_set(server_work *work, hf_op *op)
     server_save(work);
 }
 
+/* ---- tokens ---- */
+
+/* In a transaction of its own, with its event. Two who make the same one at once: the second fails on the key, runs again and finds the
+ * first's. */
+static void change_token(server_work *work, hf_op *op)
+{
+    sql_conn *conn = work->conn;
+    hf_arena *arena = &work->batch->arena;
+    server_queue_begin(work);
+    queue(work, SQL_DO_CLOCK);
+    server_fly(work);
+    op->answer.now_us = work->now_us;
+    hf_db_patience(conn->db, work->store->lock_us);
+    if (op->kind == HF_OP_TOKEN_CREATE)
+        sql_token_create(conn, &queries, op, arena, work->now_us);
+    else
+        sql_token_revoke(conn, &queries, op, arena, work->now_us);
+    hf_db_patience(conn->db, 0);
+    op->answer.pending = work->nested;
+    if (conn->status == HF_OK)
+        server_save(work);
+}
+
 /* ---- all of them ---- */
 
 static void alone(server_work *work)
@@ -187,6 +216,10 @@ static void alone(server_work *work)
     hf_arena *arena = &work->batch->arena;
     if (op->kind == HF_OP_TYPE_SET) {
         do_type_set(work, op);
+        return;
+    }
+    if (op->kind == HF_OP_TOKEN_CREATE || op->kind == HF_OP_TOKEN_REVOKE) {
+        change_token(work, op);
         return;
     }
     server_read_clock(work);
@@ -203,6 +236,12 @@ static void alone(server_work *work)
         break;
     case HF_OP_TYPES:
         sql_do_types(work->conn, &queries, op, arena);
+        break;
+    case HF_OP_TOKEN_FIND:
+        sql_token_find(work->conn, &queries, op, arena);
+        break;
+    case HF_OP_TOKENS:
+        sql_do_tokens(work->conn, &queries, op, arena);
         break;
     default:
         server_do_sweep(work, op);

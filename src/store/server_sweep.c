@@ -375,7 +375,68 @@ static hf_status drop_anchors(void *context, int64_t before_us, size_t limit, si
     return failed(s);
 }
 
-static const hf_sweep_ops sweep_ops = {load_dead, load_spent, save, drop_sessions, drop_anchors};
+/* ---- old events ---- */
+
+/* Only what has a number is looked at, so that no reader misses one that it was never shown. */
+static hf_status event_marks(void *context, hf_event_marks *out, hf_error *err)
+{
+    sweep *s = context;
+    sql_conn *conn = s->work->conn;
+    (void)err;
+    if (!s->work->nested)
+        server_number_events(s->work);
+    out->last = sql_number(conn, SQL_DO_EVENTS_LAST);
+    out->from = sql_meta_number(conn, SQL_DO_META_GET, "events_from");
+    out->swept = sql_meta_number(conn, SQL_DO_META_GET, "events_swept");
+    return failed(s);
+}
+
+static hf_status read_events(void *context, hf_sweep_events *walk, hf_error *err)
+{
+    sweep *s = context;
+    (void)err;
+    sql_read_old_events(s->work->conn, SQL_DO_SWEEP_EVENTS, walk);
+    return failed(s);
+}
+
+static void raise_mark(server_work *work, const char *name, int64_t to)
+{
+    char text[24];
+    hf_stmt *stmt = to == 0 ? NULL : sql_stmt(work->conn, SQL_DO_META_RAISE);
+    if (stmt == NULL)
+        return;
+    snprintf(text, sizeof text, "%lld", (long long)to);
+    hf_stmt_text(stmt, 1, hf_slice_of(name));
+    hf_stmt_text(stmt, 2, hf_slice_of(text));
+    sql_run(work->conn, stmt);
+}
+
+static hf_status drop_events(void *context, const hf_old_event *gone, size_t count,
+                             const hf_event_marks *marks, hf_error *err)
+{
+    sweep *s = context;
+    server_work *work = s->work;
+    hf_list *ids = server_list(work, "i");
+    (void)err;
+    for (size_t i = 0; ids != NULL && i < count; i++) {
+        hf_value *row = hf_list_add(ids);
+        if (row != NULL)
+            hf_set_int(row, gone[i].id);
+    }
+    if (ids == NULL)
+        return failed(s);
+    server_queue_begin(work);
+    server_fly(work);
+    raise_mark(work, "events_from", marks->from);
+    raise_mark(work, "events_swept", marks->swept);
+    server_queue(work, SQL_DO_EVENTS_DELETE, ids);
+    server_queue_end(work);
+    server_fly(work);
+    return failed(s);
+}
+
+static const hf_sweep_ops sweep_ops = {load_dead,    load_spent,  save,        drop_sessions,
+                                       drop_anchors, event_marks, read_events, drop_events};
 
 /* The time is read once: what dies meanwhile is for the next sweep. */
 void server_do_sweep(server_work *work, hf_op *op)

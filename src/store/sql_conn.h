@@ -7,12 +7,15 @@
 
 #include "db/db.h"
 #include "lock/apply.h"
+#include "lock/token.h"
+
+#include "store/sweep.h"
 
 #include <pthread.h>
 
 #define SQL_NAMES_SIZE 33 /* of a namespace */
 
-enum { SQL_STMTS_MAX = 96 };
+enum { SQL_STMTS_MAX = 112 };
 
 /* What stands for {ns}, {skip} ... in the texts; NULL: nothing. */
 typedef struct sql_words {
@@ -66,6 +69,7 @@ void sql_text(hf_stmt *stmt, int at, char *out, size_t size);
 /* Which statement asks for what; they take the same parameters in every store (see sql/). */
 typedef struct sql_queries {
     int list, list_type, list_session, list_user, sessions, events, types, type_live, type_save;
+    int token_same, token_find, token_own, tokens, token_insert, token_revoke;
 } sql_queries;
 
 void sql_do_list(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *arena, int64_t now_us);
@@ -78,6 +82,16 @@ void sql_read_type(sql_conn *conn, hf_stmt *stmt, int at, hf_type *type);
 /* Whether locks of that type live. */
 bool sql_locks_live(sql_conn *conn, const sql_queries *ask, const char *type, int64_t now_us);
 void sql_save_type(sql_conn *conn, const sql_queries *ask, const hf_op *op);
+/* What is asked of tokens (sql_tokens.c). True: a row was written, and there is an event in the set to be saved with it. */
+bool sql_token_create(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *arena, int64_t now_us);
+bool sql_token_revoke(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *arena, int64_t now_us);
+void sql_token_find(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *arena);
+void sql_do_tokens(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *arena);
+
+/* The events of a sweep's walk (sweep.h): what the statement `which` answers. */
+void sql_read_old_events(sql_conn *conn, int which, hf_sweep_events *walk);
+/* A number of meta's, by the statement that reads one; 0 when there is none. */
+int64_t sql_meta_number(sql_conn *conn, int which, const char *name);
 /* Text for a comparison: an empty one must not become null. */
 void sql_bind_from(hf_stmt *stmt, int at, const char *from);
 

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "store/sql_conn.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static size_t limit_of(const hf_op *op)
@@ -136,6 +137,38 @@ void sql_do_events(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *
         read_event(stmt, &events[count++]);
     op->answer.events = count == 0 ? NULL : events;
     op->answer.events_count = count;
+}
+
+void sql_read_old_events(sql_conn *conn, int which, hf_sweep_events *walk)
+{
+    char kind[32];
+    hf_stmt *stmt = sql_stmt(conn, which);
+    if (stmt == NULL)
+        return;
+    hf_stmt_int(stmt, 1, walk->after);
+    hf_stmt_int(stmt, 2, walk->before);
+    hf_stmt_int(stmt, 3, (int64_t)walk->limit);
+    while (sql_next(conn, stmt)) {
+        if (walk->count == walk->limit)
+            continue;
+        sql_text(stmt, 3, kind, sizeof kind);
+        walk->events[walk->count++] =
+            (hf_old_event){hf_stmt_column_int(stmt, 0), hf_stmt_column_int(stmt, 1),
+                           hf_stmt_column_int(stmt, 2), hf_event_kind_from_name(kind)};
+    }
+}
+
+int64_t sql_meta_number(sql_conn *conn, int which, const char *name)
+{
+    char text[32] = "";
+    hf_stmt *stmt = sql_stmt(conn, which);
+    if (stmt == NULL)
+        return 0;
+    hf_stmt_text(stmt, 1, hf_slice_of(name));
+    while (sql_next(conn, stmt))
+        sql_text(stmt, 0, text, sizeof text);
+    long long number = strtoll(text, NULL, 10);
+    return number > 0 ? number : 0;
 }
 
 /* ---- types ---- */

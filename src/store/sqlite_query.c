@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "store/sqlite.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const sql_queries queries = {
@@ -15,6 +16,12 @@ static const sql_queries queries = {
     .types = SQLITE_DO_TYPES,
     .type_live = SQLITE_DO_TYPE_LIVE,
     .type_save = SQLITE_DO_TYPE_SAVE,
+    .token_same = SQLITE_DO_TOKEN_SAME,
+    .token_find = SQLITE_DO_TOKEN_FIND,
+    .token_own = SQLITE_DO_TOKEN_OWN,
+    .tokens = SQLITE_DO_TOKENS,
+    .token_insert = SQLITE_DO_TOKEN_INSERT,
+    .token_revoke = SQLITE_DO_TOKEN_REVOKE,
 };
 
 static void do_type_set(sql_conn *conn, hf_op *op, hf_arena *arena, int64_t now_us)
@@ -210,7 +217,55 @@ static hf_status drop_anchors(void *context, int64_t before_us, size_t limit, si
     return conn->status;
 }
 
-static const hf_sweep_ops sweep_ops = {load_dead, load_spent, save, drop_sessions, drop_anchors};
+static hf_status event_marks(void *context, hf_event_marks *out, hf_error *err)
+{
+    sql_conn *conn = &((sqlite_store *)context)->writer;
+    (void)err;
+    out->last = sql_number(conn, SQLITE_DO_EVENTS_LAST);
+    out->from = sql_meta_number(conn, SQLITE_DO_META_GET, "events_from");
+    out->swept = sql_meta_number(conn, SQLITE_DO_META_GET, "events_swept");
+    return conn->status;
+}
+
+static hf_status read_events(void *context, hf_sweep_events *walk, hf_error *err)
+{
+    sql_conn *conn = &((sqlite_store *)context)->writer;
+    (void)err;
+    sql_read_old_events(conn, SQLITE_DO_SWEEP_EVENTS, walk);
+    return conn->status;
+}
+
+static void raise_mark(sql_conn *conn, const char *name, int64_t to)
+{
+    char text[24];
+    hf_stmt *stmt = to == 0 ? NULL : sql_stmt(conn, SQLITE_DO_META_RAISE);
+    if (stmt == NULL)
+        return;
+    snprintf(text, sizeof text, "%lld", (long long)to);
+    hf_stmt_text(stmt, 1, hf_slice_of(name));
+    hf_stmt_text(stmt, 2, hf_slice_of(text));
+    sql_run(conn, stmt);
+}
+
+static hf_status drop_events(void *context, const hf_old_event *gone, size_t count,
+                             const hf_event_marks *marks, hf_error *err)
+{
+    sql_conn *conn = &((sqlite_store *)context)->writer;
+    (void)err;
+    for (size_t i = 0; i < count && conn->status == HF_OK; i++) {
+        hf_stmt *stmt = sql_stmt(conn, SQLITE_DO_EVENT_DELETE);
+        if (stmt == NULL)
+            break;
+        hf_stmt_int(stmt, 1, gone[i].id);
+        sql_run(conn, stmt);
+    }
+    raise_mark(conn, "events_from", marks->from);
+    raise_mark(conn, "events_swept", marks->swept);
+    return conn->status;
+}
+
+static const hf_sweep_ops sweep_ops = {load_dead,    load_spent,  save,        drop_sessions,
+                                       drop_anchors, event_marks, read_events, drop_events};
 
 void sqlite_do_alone(sqlite_store *store, sql_conn *conn, hf_batch *batch, int64_t now_us)
 {
@@ -238,6 +293,20 @@ void sqlite_do_alone(sqlite_store *store, sql_conn *conn, hf_batch *batch, int64
         break;
     case HF_OP_TYPE_SET:
         do_type_set(conn, op, &batch->arena, now_us);
+        break;
+    case HF_OP_TOKEN_FIND:
+        sql_token_find(conn, &queries, op, &batch->arena);
+        break;
+    case HF_OP_TOKENS:
+        sql_do_tokens(conn, &queries, op, &batch->arena);
+        break;
+    case HF_OP_TOKEN_CREATE:
+        if (sql_token_create(conn, &queries, op, &batch->arena, now_us))
+            sqlite_save(conn, &conn->rows, now_us);
+        break;
+    case HF_OP_TOKEN_REVOKE:
+        if (sql_token_revoke(conn, &queries, op, &batch->arena, now_us))
+            sqlite_save(conn, &conn->rows, now_us);
         break;
     default:
         conn->status = hf_sweep(&store->base, &sweep_ops, &conn->rows, op, now_us, conn->err);

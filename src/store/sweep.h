@@ -7,6 +7,28 @@
 #include "lock/apply.h"
 #include "store/store.h"
 
+/* An event as a sweep looks at it. */
+typedef struct hf_old_event {
+    int64_t id; /* the store's own */
+    int64_t seq, at_us;
+    hf_event_kind kind; /* HF_EVENT_KINDS: one that a newer version wrote */
+} hf_old_event;
+
+/* The events after one number and before another, at most `limit`, in their order. */
+typedef struct hf_sweep_events {
+    int64_t after, before;
+    size_t limit;
+    hf_old_event *events; /* room for them */
+    size_t count;
+} hf_sweep_events;
+
+/* How far events were removed. Neither number goes back. */
+typedef struct hf_event_marks {
+    int64_t last;  /* the newest number given; that one is never removed, so that numbers go on from it */
+    int64_t from;  /* from this number on none was removed; readers are told (first_seq) */
+    int64_t swept; /* of those before it only what is kept longer is left */
+} hf_event_marks;
+
 /* Each gets the store's own context. A store may commit between them. */
 typedef struct hf_sweep_ops {
     /* Loads the session that has been dead longest and not been ended (by expires_us, then id) with its first `limit`
@@ -28,6 +50,14 @@ typedef struct hf_sweep_ops {
      * request whose fence and last end are at or before `before_us`. *end: it came to the last one. */
     hf_status (*drop_anchors)(void *context, int64_t before_us, size_t limit, size_t *dropped, bool *end,
                               hf_error *err);
+
+    /* Events, asked for only when some are to be removed. Those without a number yet get one first: none is removed before. */
+    hf_status (*event_marks)(void *context, hf_event_marks *out, hf_error *err);
+    hf_status (*read_events)(void *context, hf_sweep_events *walk, hf_error *err);
+
+    /* Deletes these and saves the marks `from` and `swept`, in one transaction. */
+    hf_status (*drop_events)(void *context, const hf_old_event *gone, size_t count,
+                             const hf_event_marks *marks, hf_error *err);
 } hf_sweep_ops;
 
 /* Carries out HF_OP_SWEEP in a set of the store's own. */

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/* Carrying out what is asked of tokens, and notes in the audit log. */
+#include "lock/token.h"
+
+#include "base/digest.h"
+#include "base/time.h"
+#include "lock/names.h"
+#include "lock/step.h"
+
+#include <stdio.h>
+
+/* "ID NAME": who reads the log must not need the tokens for it. */
+static void token_event(hf_step *step, hf_event_kind kind, const hf_token *token)
+{
+    char text[HF_TEXT_SIZE];
+    int size = snprintf(text, sizeof text, "%s %s", token->id, token->name);
+    hf_event_row *event = hf_rows_event(step->rows);
+    if (event == NULL)
+        return;
+    event->kind = kind;
+    event->actor = hf_slice_of(step->op->actor);
+    if (!hf_arena_copy(&step->rows->arena, (hf_slice){text, (size_t)size}, &event->reason))
+        step->rows->failed = true;
+}
+
+static void answer_token(hf_step *step, const hf_token *token)
+{
+    hf_token *copy = hf_arena_alloc(step->arena, sizeof *copy);
+    if (copy == NULL) {
+        step->rows->failed = true;
+        return;
+    }
+    *copy = *token;
+    step->op->answer.tokens = copy;
+    step->op->answer.tokens_count = 1;
+}
+
+void hf_token_request(const hf_op *op, char out[HF_TOKEN_REQUEST_SIZE])
+{
+    bool given = op->request_id != NULL && op->request_id[0] != '\0';
+    memset(out, 0, HF_TOKEN_REQUEST_SIZE);
+    if (given)
+        snprintf(out, HF_TOKEN_REQUEST_SIZE, "%s %s", op->request_id, op->actor == NULL ? "" : op->actor);
+}
+
+/* A repeated request answers the token the first one made, to whoever has its secret. True: it has been answered. */
+static bool repeated(hf_step *step, const hf_token_row *same, const char *request)
+{
+    if (request[0] == '\0' || strcmp(same->request, request) != 0)
+        return false;
+    if (hf_secret_equal(same->sha256, step->op->sha256, sizeof same->sha256))
+        answer_token(step, &same->token);
+    else
+        hf_refuse(step, HF_DENIED,
+                  "This request id has made token %s with another secret; repeat it with that secret, or "
+                  "make one with a new request id.",
+                  same->token.id);
+    return true;
+}
+
+static bool taken(hf_step *step, const hf_token_row *same)
+{
+    if (strcmp(same->token.id, step->op->token) == 0)
+        return !hf_refuse(step, HF_INVALID, "Token id %s is taken; draw another.", same->token.id);
+    if (hf_secret_equal(same->sha256, step->op->sha256, sizeof same->sha256))
+        return !hf_refuse(step, HF_INVALID, "That secret is another token's; draw a new one.");
+    return false;
+}
+
+bool hf_apply_token_create(hf_rows *rows, hf_op *op, hf_arena *arena, const hf_token_row *same, size_t count,
+                           int64_t now_us, hf_token_row *out)
+{
+    hf_step step = {.rows = rows, .arena = arena, .op = op};
+    hf_roles roles;
+    memset(out, 0, sizeof *out);
+    hf_token_request(op, out->request);
+    for (size_t i = 0; i < count; i++)
+        if (repeated(&step, &same[i], out->request))
+            return false;
+    for (size_t i = 0; i < count; i++)
+        if (taken(&step, &same[i]))
+            return false;
+    hf_token *token = &out->token;
+    if (op->ttl_us != 0 && !hf_time_add(now_us, op->ttl_us, &token->expires_us))
+        return hf_refuse(&step, HF_INVALID,
+                         "The token's end is beyond the end of time; give it a shorter life.");
+    if (hf_roles_read(op->roles, &roles) != NULL)
+        return false; /* was checked at the door */
+    hf_slice_copy(token->id, sizeof token->id, hf_slice_of(op->token));
+    hf_slice_copy(token->name, sizeof token->name, hf_slice_of(op->name));
+    hf_slice_copy(token->users, sizeof token->users, hf_slice_of(op->users));
+    hf_roles_format(&roles, token->roles);
+    token->created_us = now_us;
+    memcpy(out->sha256, op->sha256, sizeof out->sha256);
+    token_event(&step, HF_EVENT_TOKEN_CREATED, token);
+    answer_token(&step, token);
+    return !rows->failed;
+}
+
+bool hf_apply_token_revoke(hf_rows *rows, hf_op *op, hf_arena *arena, hf_token *token, int64_t now_us)
+{
+    hf_step step = {.rows = rows, .arena = arena, .op = op};
+    if (token == NULL)
+        return hf_refuse(&step, HF_NOT_FOUND, "There is no token %s; 'token list' shows those there are.",
+                         op->token);
+    bool live = token->revoked_us == 0;
+    if (live) {
+        token->revoked_us = now_us;
+        token_event(&step, HF_EVENT_TOKEN_REVOKED, token);
+    }
+    answer_token(&step, token);
+    return live && !rows->failed;
+}
+
+void hf_apply_token_find(hf_rows *rows, hf_op *op, hf_arena *arena, const hf_token *token)
+{
+    hf_step step = {.rows = rows, .arena = arena, .op = op};
+    if (token == NULL)
+        hf_refuse(&step, HF_NOT_FOUND, "That token is not known here; ask for a new one.");
+    else
+        answer_token(&step, token);
+}
+
+void hf_do_note(hf_step *step)
+{
+    const hf_op *op = step->op;
+    hf_event_row *event = hf_rows_event(step->rows);
+    if (event == NULL)
+        return;
+    event->kind = op->event;
+    event->type = hf_slice_of(op->type);
+    event->id = hf_slice_of(op->id);
+    event->user = hf_slice_of(op->user);
+    event->actor = hf_slice_of(op->actor);
+    event->reason = hf_slice_of(op->text);
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/* Tokens in an SQL database, for every store on one: moving their rows. What comes of them is decided in lock/. */
+#include "base/error.h"
+#include "store/sql_conn.h"
+
+#include <string.h>
+
+/* From the columns id, sha256, name, roles, users, created_us, expires_us, revoked_us, request. */
+static void read_token(hf_stmt *stmt, hf_token_row *out)
+{
+    hf_token *token = &out->token;
+    memset(out, 0, sizeof *out);
+    sql_text(stmt, 0, token->id, sizeof token->id);
+    hf_slice sha256 = hf_stmt_column_blob(stmt, 1);
+    if (sha256.size == sizeof out->sha256)
+        memcpy(out->sha256, sha256.at, sha256.size);
+    sql_text(stmt, 2, token->name, sizeof token->name);
+    sql_text(stmt, 3, token->roles, sizeof token->roles);
+    sql_text(stmt, 4, token->users, sizeof token->users);
+    token->created_us = hf_stmt_column_int(stmt, 5);
+    token->expires_us = hf_stmt_column_int(stmt, 6);
+    token->revoked_us = hf_stmt_column_int(stmt, 7);
+    sql_text(stmt, 8, out->request, sizeof out->request);
+}
+
+bool sql_token_create(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *arena, int64_t now_us)
+{
+    hf_token_row same[HF_TOKEN_SAME_MAX], fresh;
+    size_t count = 0;
+    char request[HF_TOKEN_REQUEST_SIZE];
+    hf_stmt *stmt = sql_stmt(conn, ask->token_same);
+    if (stmt == NULL)
+        return false;
+    hf_token_request(op, request);
+    hf_stmt_text(stmt, 1, hf_slice_of(op->token));
+    hf_stmt_blob(stmt, 2, op->sha256, sizeof fresh.sha256);
+    hf_stmt_text(stmt, 3, hf_slice_of(request));
+    while (sql_next(conn, stmt))
+        if (count < HF_TOKEN_SAME_MAX)
+            read_token(stmt, &same[count++]);
+    if (conn->status != HF_OK)
+        return false;
+    bool save = hf_apply_token_create(&conn->rows, op, arena, same, count, now_us, &fresh);
+    if (conn->rows.failed)
+        sql_out_of_memory(conn);
+    stmt = save ? sql_stmt(conn, ask->token_insert) : NULL;
+    if (stmt == NULL)
+        return false;
+    hf_stmt_text(stmt, 1, hf_slice_of(fresh.token.id));
+    hf_stmt_blob(stmt, 2, fresh.sha256, sizeof fresh.sha256);
+    hf_stmt_text(stmt, 3, hf_slice_of(fresh.token.name));
+    hf_stmt_text(stmt, 4, hf_slice_of(fresh.token.roles));
+    hf_stmt_text(stmt, 5, hf_slice_of(fresh.token.users));
+    hf_stmt_int(stmt, 6, fresh.token.created_us);
+    hf_stmt_int_or_null(stmt, 7, fresh.token.expires_us);
+    hf_stmt_text(stmt, 8, hf_slice_of(fresh.request));
+    sql_run(conn, stmt);
+    return conn->status == HF_OK;
+}
+
+bool sql_token_revoke(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *arena, int64_t now_us)
+{
+    hf_token_row row;
+    bool found = false;
+    hf_stmt *stmt = sql_stmt(conn, ask->token_own);
+    if (stmt == NULL)
+        return false;
+    hf_stmt_text(stmt, 1, hf_slice_of(op->token));
+    for (; sql_next(conn, stmt); found = true)
+        read_token(stmt, &row);
+    if (conn->status != HF_OK)
+        return false;
+    bool save = hf_apply_token_revoke(&conn->rows, op, arena, found ? &row.token : NULL, now_us);
+    if (conn->rows.failed)
+        sql_out_of_memory(conn);
+    stmt = save ? sql_stmt(conn, ask->token_revoke) : NULL;
+    if (stmt == NULL)
+        return false;
+    hf_stmt_text(stmt, 1, hf_slice_of(row.token.id));
+    hf_stmt_int(stmt, 2, row.token.revoked_us);
+    sql_run(conn, stmt);
+    return conn->status == HF_OK;
+}
+
+void sql_token_find(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *arena)
+{
+    hf_token_row row;
+    bool found = false;
+    hf_stmt *stmt = sql_stmt(conn, ask->token_find);
+    if (stmt == NULL)
+        return;
+    hf_stmt_blob(stmt, 1, op->sha256, sizeof row.sha256);
+    for (; sql_next(conn, stmt); found = true)
+        read_token(stmt, &row);
+    if (conn->status != HF_OK)
+        return;
+    hf_apply_token_find(&conn->rows, op, arena, found ? &row.token : NULL);
+    if (conn->rows.failed)
+        sql_out_of_memory(conn);
+}
+
+void sql_do_tokens(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *arena)
+{
+    size_t limit = op->limit == 0 ? HF_LIST_DEFAULT : op->limit, count = 0;
+    hf_token *tokens = conn->status == HF_OK ? hf_arena_alloc(arena, limit * sizeof *tokens) : NULL;
+    hf_token_row row;
+    if (tokens == NULL)
+        sql_out_of_memory(conn);
+    hf_stmt *stmt = sql_stmt(conn, ask->tokens);
+    if (stmt == NULL)
+        return;
+    sql_bind_from(stmt, 1, op->after.session);
+    hf_stmt_int(stmt, 2, (int64_t)limit + 1);
+    while (sql_next(conn, stmt)) {
+        if (count++ >= limit)
+            continue;
+        read_token(stmt, &row);
+        tokens[count - 1] = row.token;
+    }
+    op->answer.more = count > limit;
+    op->answer.tokens_count = op->answer.more ? limit : count;
+    op->answer.tokens = count == 0 ? NULL : tokens;
+    if (op->answer.more)
+        memcpy(op->answer.next.session, tokens[limit - 1].id, sizeof op->answer.next.session);
+}
