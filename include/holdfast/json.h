@@ -36,6 +36,12 @@ HF_API char *hf_types_json(const hf_answer *answer);
 /* {"seq","at","kind","resource","session","user","actor","fence","reason"} */
 HF_API char *hf_event_json(const hf_event *event);
 
+/* {"id","name","roles","users","created","expires","revoked"}: roles as text, users null when it may name any */
+HF_API char *hf_token_json(const hf_token *token);
+
+/* {"id","token"}: the one time a secret is shown. */
+HF_API char *hf_token_key_json(const hf_token_key *key);
+
 HF_END_DECLS
 
 #endif

@@ -70,6 +70,31 @@ HF_API HF_MUST_USE hf_status hf_manager_type_get(hf_manager *manager, const char
                                                  hf_error *err);
 HF_API HF_MUST_USE hf_status hf_manager_types(hf_manager *manager, hf_result **out, hf_error *err);
 
+typedef struct hf_token_options {
+    const char *name;  /* what it is for */
+    const char *roles; /* as hf_roles_parse reads them */
+    const char *users; /* pattern of the users it may name; NULL: any */
+    int64_t ttl_us;    /* how long it lives; 0: for ever */
+    const char *actor; /* recorded with the event; may be NULL */
+} hf_token_options;
+
+/* Makes a token. *out has its secret, which nothing can show again: clear it with hf_token_clear. token may be NULL. */
+HF_API HF_MUST_USE hf_status hf_manager_token_create(hf_manager *manager, const hf_token_options *options,
+                                                     hf_token_key *out, hf_token *token, hf_error *err);
+
+/* The token of a secret that was presented. *lives (may be NULL): it is neither revoked nor past its end, by the store's clock.
+ * HF_NOT_FOUND: there is none; HF_INVALID: that can't be one. */
+HF_API HF_MUST_USE hf_status hf_manager_token_find(hf_manager *manager, const char *secret, hf_token *out,
+                                                   bool *lives, hf_error *err);
+
+/* All tokens by id, dead ones too, a page at a time; options->after and ->limit count. Never a secret. */
+HF_API HF_MUST_USE hf_status hf_manager_tokens(hf_manager *manager, const hf_list_options *options,
+                                               hf_result **out, hf_error *err);
+
+/* Ends a token for good, by its public id; again is ok. out may be NULL. */
+HF_API HF_MUST_USE hf_status hf_manager_token_revoke(hf_manager *manager, const char *id, const char *actor,
+                                                     hf_token *out, hf_error *err);
+
 /* Events after a sequence number (0: from the oldest kept), at most `limit` (0: HF_LIST_DEFAULT). */
 HF_API HF_MUST_USE hf_status hf_manager_events(hf_manager *manager, int64_t after_seq, size_t limit,
                                                hf_result **out, hf_error *err);

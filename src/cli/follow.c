@@ -81,8 +81,10 @@ static hf_status print_event(cli_reader *reader, const hf_event *event, int64_t 
 static hf_status print_page(cli_reader *reader, const hf_answer *answer, hf_error *err)
 {
     hf_status status = HF_OK;
-    if (reader->seq > 0 && answer->first_seq > reader->seq + 1)
-        cli_say("The events before number %" PRId64 " are no longer kept.", answer->first_seq);
+    if (reader->seq > 0 && answer->first_seq > reader->seq + 1 && answer->first_seq > reader->told) {
+        cli_say("Events before number %" PRId64 " are no longer kept.", answer->first_seq);
+        reader->told = answer->first_seq;
+    }
     for (size_t i = 0; i < answer->events_count && status == HF_OK && !is_done(reader); i++) {
         const hf_event *event = &answer->events[i];
         if (reader->type == NULL || strcmp(reader->type, event->resource.type) == 0)

@@ -17,7 +17,8 @@ bool cli_signal_ends(int signal);
 /* Someone reading the events: --type, --interval and --count say how. */
 typedef struct cli_reader {
     cli_call *call;
-    int64_t seq; /* the last event seen */
+    int64_t seq;  /* the last event seen */
+    int64_t told; /* that events before this one are missing was said */
     int64_t printed;
     int64_t max; /* stop after that many; 0: no end */
     int64_t interval_us;

@@ -38,6 +38,12 @@ static const cli_given *find_given(const cli_arguments *arguments, const char *n
     return NULL;
 }
 
+static bool may_repeat(const cli_option *option)
+{
+    size_t size = option->value == NULL ? 0 : strlen(option->value);
+    return size > 3 && strcmp(option->value + size - 3, "...") == 0;
+}
+
 /* Takes one option. *next is the argument after it and moves on when that is its value. */
 static hf_status take_option(cli_arguments *out, const char *text, char **end, char ***next, hf_error *err)
 {
@@ -49,7 +55,9 @@ static hf_status take_option(cli_arguments *out, const char *text, char **end, c
     if (option == NULL)
         return hf_fail(err, HF_INVALID, "'%s' has no option --%.*s; 'holdfast help %s' lists those it has.",
                        verb, (int)(length > 64 ? 64 : length), name, verb);
-    if (find_given(out, option->name) != NULL || out->given_count == CLI_GIVEN_MAX)
+    if (out->given_count == CLI_GIVEN_MAX)
+        return hf_fail(err, HF_INVALID, "There are more than %d options; give fewer.", CLI_GIVEN_MAX);
+    if (find_given(out, option->name) != NULL && !may_repeat(option))
         return hf_fail(err, HF_INVALID, "--%s is given twice; give it once.", option->name);
     if (option->value == NULL && value != NULL)
         return hf_fail(err, HF_INVALID, "--%s takes no value; leave out what follows the '='.", option->name);

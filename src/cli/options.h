@@ -9,8 +9,9 @@
 typedef struct cli_call cli_call;
 
 typedef struct cli_option {
-    const char *name;  /* without the dashes; NULL ends a table */
-    const char *value; /* what the value is called, "DURATION"; NULL: a switch */
+    const char *name; /* without the dashes; NULL ends a table */
+    const char
+        *value; /* what the value is called, "DURATION"; NULL: a switch; "ROLE...": may be given again */
     const char *help;
 } cli_option;
 
@@ -38,7 +39,7 @@ extern const cli_option cli_common_options[];
 /* clang-format on */
 
 enum {
-    CLI_GIVEN_MAX = 16 /* options in one call; none may be given twice, so no verb comes near it */
+    CLI_GIVEN_MAX = 32 /* options in one call; few may be given twice */
 };
 
 typedef struct cli_given {
@@ -63,7 +64,7 @@ hf_status cli_parse(const cli_verb *verb, int argc, char **argv, cli_arguments *
 /* Are there as many operands as the verb takes? Apart from cli_parse, so that --help needs none. */
 hf_status cli_check_operands(const cli_arguments *arguments, hf_error *err);
 
-/* Was it given? And its value; NULL when it was not. */
+/* Was it given? And its (first) value; NULL when it was not. */
 bool cli_has(const cli_arguments *arguments, const char *name);
 const char *cli_value(const cli_arguments *arguments, const char *name);
 

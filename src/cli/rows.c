@@ -15,6 +15,7 @@ static const char *const lock_titles[] = {"RESOURCE", "MODE",  "HOLDER", "SINCE"
 static const char *const request_titles[] = {"ASKED BY", "AT", "SESSION", "MESSAGE"};
 static const char *const session_titles[] = {"SESSION", "USER", "NAME", "IDLE", "OPENED", "EXPIRES"};
 static const char *const type_titles[] = {"TYPE", "POLICY", "TTL", "LONGEST TTL"};
+static const char *const token_titles[] = {"TOKEN", "NAME", "ROLES", "USERS", "CREATED", "STATE"};
 
 void cli_lock_table(cli_table *table)
 {
@@ -34,6 +35,11 @@ void cli_session_table(cli_table *table)
 void cli_type_table(cli_table *table)
 {
     cli_table_init(table, type_titles, COUNT_OF(type_titles));
+}
+
+void cli_token_table(cli_table *table)
+{
+    cli_table_init(table, token_titles, COUNT_OF(token_titles));
 }
 
 static bool add_lock(cli_table *table, const hf_lock *lock, int64_t now_us)
@@ -98,6 +104,36 @@ hf_status cli_add_types(cli_table *table, const hf_answer *answer, hf_error *err
         cli_duration_format(type->ttl_max_us, longest);
         if (!cli_table_add(table,
                            (const char *const[]){type->type, hf_policy_name(type->policy), ttl, longest}))
+            return hf_fail_memory(err);
+    }
+    return HF_OK;
+}
+
+/* "revoked 10:47:03 UTC", "expired ...", "until ...", or "live". */
+static void token_state(const hf_token *token, int64_t now_us, char *out, size_t size)
+{
+    char when[CLI_TIME_SIZE];
+    cli_time_format(token->revoked_us != 0 ? token->revoked_us : token->expires_us, now_us, when);
+    if (token->revoked_us == 0 && token->expires_us == 0)
+        snprintf(out, size, "live");
+    else
+        snprintf(out, size, "%s %s",
+                 token->revoked_us != 0          ? "revoked"
+                 : hf_token_lives(token, now_us) ? "until"
+                                                 : "expired",
+                 when);
+}
+
+hf_status cli_add_tokens(cli_table *table, const hf_answer *answer, hf_error *err)
+{
+    for (size_t i = 0; i < answer->tokens_count; i++) {
+        const hf_token *token = &answer->tokens[i];
+        char created[CLI_TIME_SIZE], state[CLI_TIME_SIZE + 16];
+        cli_time_format(token->created_us, answer->now_us, created);
+        token_state(token, answer->now_us, state, sizeof state);
+        if (!cli_table_add(table, (const char *const[]){token->id, token->name, token->roles,
+                                                        token->users[0] == '\0' ? "*" : token->users, created,
+                                                        state}))
             return hf_fail_memory(err);
     }
     return HF_OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* session open, beat, close, list. What is opened is remembered for the store before it is shown, so that the next
- * command finds it; this is the only place that ever prints a key. */
+ * command finds it; this is the only place that ever prints a session's key. */
 #include "base/error.h"
 #include "cli/call.h"
 #include "cli/listing.h"

@@ -239,3 +239,28 @@ char *hf_event_json(const hf_event *event)
     hf_json_end(&json, '}');
     return hf_buffer_take(&json.out);
 }
+
+char *hf_token_json(const hf_token *token)
+{
+    hf_json json = {0};
+    hf_json_begin(&json, '{');
+    text_field(&json, "id", token->id);
+    text_field(&json, "name", token->name);
+    text_field(&json, "roles", token->roles);
+    maybe_field(&json, "users", token->users);
+    time_field(&json, "created", token->created_us);
+    time_field(&json, "expires", token->expires_us);
+    time_field(&json, "revoked", token->revoked_us);
+    hf_json_end(&json, '}');
+    return hf_buffer_take(&json.out);
+}
+
+char *hf_token_key_json(const hf_token_key *key)
+{
+    hf_json json = {0};
+    hf_json_begin(&json, '{');
+    text_field(&json, "id", key->id);
+    text_field(&json, "token", key->secret);
+    hf_json_end(&json, '}');
+    return hf_buffer_take(&json.out);
+}

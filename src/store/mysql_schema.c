@@ -238,6 +238,9 @@ static hf_status make(hf_db *db, const char *names, const sql_schema *to, const 
     char digest[17];
     schema_words words = {.names = names, .role = role, .digest = digest};
     hf_status status = look(db, names, to, &version, &found, err);
+    if (status == HF_OK && version > 0 &&
+        version < to->count) /* what a step makes may be there, and be someone else's */
+        status = look_around(db, names, &found, err);
     if (status == HF_OK)
         status = check_whole(db, names, version, err);
     if (status == HF_OK)

@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PEOPLE = 6, TYPES = 3, IDS = 3, RECENT = 8, BATCHES = 60, OPS_MOST = 8 };
+enum { PEOPLE = 6, TYPES = 3, IDS = 3, TOKENS = 4, RECENT = 8, BATCHES = 60, OPS_MOST = 8 };
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1
@@ -44,7 +44,9 @@ typedef struct game {
     char opened_by[PEOPLE][16]; /* the request id each was opened with */
     int64_t last_seq;
     hf_cursor next;
-    hf_batch *left, *right; /* the batch for memory and for the other */
+    hf_token_key tokens[TOKENS];
+    int64_t keep_us, keep_forced_us; /* of the sweeps of this round */
+    hf_batch *left, *right;          /* the batch for memory and for the other */
 } game;
 
 static const char *const types[TYPES] = {"alpha", "beta", "gamma"};
@@ -147,6 +149,12 @@ static void fill_op(game *g, hf_op *op)
     bool about_session = op->kind == HF_OP_SESSION_OPEN || op->kind == HF_OP_BEAT ||
                          op->kind == HF_OP_CLOSE || op->kind == HF_OP_RELEASE_ALL;
     op->session = op->kind == HF_OP_WHO ? NULL : someone(g);
+    if (op->kind == HF_OP_NOTE) {
+        op->event = chance(g, 50) ? HF_EVENT_DENIED : HF_EVENT_UNAUTHENTICATED;
+        op->actor = chance(g, 50) ? "root" : NULL;
+        op->text = chance(g, 95) ? "no right" : PICK(g, texts);
+        op->session = NULL;
+    }
     if (op->kind == HF_OP_TYPE_GET)
         op->type = PICK(g, types);
     else if (!about_session)
@@ -177,15 +185,38 @@ static const hf_op_kind together[] = {
     HF_OP_ACQUIRE,      HF_OP_ACQUIRE,       HF_OP_ACQUIRE,  HF_OP_ACQUIRE, HF_OP_RENEW,   HF_OP_RENEW,
     HF_OP_DOWNGRADE,    HF_OP_RELEASE,       HF_OP_RELEASE,  HF_OP_RELEASE, HF_OP_RELEASE, HF_OP_RELEASE_ALL,
     HF_OP_HOLDS,        HF_OP_WHO,           HF_OP_WHO,      HF_OP_REQUEST, HF_OP_REQUEST, HF_OP_HAND_OVER,
-    HF_OP_HAND_OVER,    HF_OP_FORCE_RELEASE, HF_OP_TYPE_GET,
+    HF_OP_HAND_OVER,    HF_OP_FORCE_RELEASE, HF_OP_TYPE_GET, HF_OP_NOTE,
 };
 static const hf_op_kind apart[] = {
-    HF_OP_TYPE_SET, HF_OP_TYPES,  HF_OP_LIST,  HF_OP_LIST,  HF_OP_LIST,
-    HF_OP_SESSIONS, HF_OP_EVENTS, HF_OP_SWEEP, HF_OP_SWEEP,
+    HF_OP_TYPE_SET,   HF_OP_TYPES,  HF_OP_LIST,         HF_OP_LIST,  HF_OP_LIST,
+    HF_OP_SESSIONS,   HF_OP_EVENTS, HF_OP_SWEEP,        HF_OP_SWEEP, HF_OP_TOKEN_CREATE,
+    HF_OP_TOKEN_FIND, HF_OP_TOKENS, HF_OP_TOKEN_REVOKE,
 };
+
+static void fill_token(game *g, hf_op *op)
+{
+    static const char *const roles[] = {"use", "admin use:alpha", "use:* use:beta", "observe manage:gamma"};
+    const hf_token_key *key = &g->tokens[below(g, TOKENS)];
+    op->token = key->id;
+    op->sha256 = chance(g, 95) ? key->sha256 : g->tokens[0].sha256;
+    op->actor = chance(g, 50) ? "root" : NULL;
+    if (op->kind != HF_OP_TOKEN_CREATE)
+        return;
+    op->name = chance(g, 95) ? "billing" : PICK(g, texts);
+    op->roles = chance(g, 95) ? PICK(g, roles) : "root";
+    op->users = PICK(g, texts);
+    op->ttl_us = some_ttl(g);
+    op->request_id = chance(g, 50) ? PICK(g, request_ids) : NULL;
+}
 
 static void fill_apart(game *g, hf_op *op)
 {
+    if (op->kind == HF_OP_TOKEN_CREATE || op->kind == HF_OP_TOKEN_FIND || op->kind == HF_OP_TOKEN_REVOKE)
+        fill_token(g, op);
+    if (op->kind == HF_OP_SWEEP && chance(g, 70)) {
+        op->keep_events_us = g->keep_us;
+        op->keep_forced_us = g->keep_forced_us;
+    }
     op->limit = chance(g, 60) ? 1 + below(g, 5) : 0;
     if (op->kind == HF_OP_TYPE_SET) {
         op->type = PICK(g, types);
@@ -196,6 +227,8 @@ static void fill_apart(game *g, hf_op *op)
         op->ttl_max_us = chance(g, 20) ? some_ttl(g) : 0;
         op->actor = chance(g, 50) ? "root" : NULL;
     }
+    if (op->kind == HF_OP_TOKENS && chance(g, 50))
+        op->after = g->next;
     if (op->kind == HF_OP_LIST || op->kind == HF_OP_SESSIONS) {
         op->type = chance(g, 30) && op->kind == HF_OP_LIST ? PICK(g, types) : NULL;
         op->user = chance(g, 30) ? PICK(g, users) : NULL;
@@ -345,7 +378,7 @@ static void look_at(game *g, const hf_op *op)
         dump_answer(stderr, op);
         show_difference(g, flaw, "", "");
     }
-    if (op->kind == HF_OP_LIST || op->kind == HF_OP_SESSIONS)
+    if (op->kind == HF_OP_LIST || op->kind == HF_OP_SESSIONS || op->kind == HF_OP_TOKENS)
         g->next = answer->next;
     for (size_t i = 0; i < answer->events_count; i++)
         if (answer->events[i].seq > g->last_seq)
@@ -442,6 +475,15 @@ static void play_round(const place *memory_at, const place *at, uint64_t seed)
         g.gone[i] = true;
     }
     make_liar(&g);
+    for (int i = 0; i < TOKENS; i++) {
+        char secret[HF_TOKEN_SECRET_SIZE];
+        snprintf(secret, sizeof secret, "%032x%032x", 0x5ec4e7, (unsigned)i);
+        expect(HF_OK, hf_token_read(secret, &g.tokens[i], &err), err);
+        snprintf(g.tokens[i].id, sizeof g.tokens[i].id, "%032x", (unsigned)(i * 7 + 1));
+    }
+    static const int64_t keeps[] = {0, SECOND, MINUTE, HOUR};
+    g.keep_us = PICK(&g, keeps);
+    g.keep_forced_us = g.keep_us == 0 || chance(&g, 40) ? 0 : g.keep_us + below(&g, 2) * MINUTE;
     for (g.number = 1; g.number <= BATCHES; g.number++) {
         bool again = g.number > 1 && chance(&g, 10);
         if (!again)

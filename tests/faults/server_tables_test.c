@@ -137,10 +137,127 @@ static void tables_two_versions_ahead_are_left_alone_and_one_ahead_work(void **s
     free(after);
 }
 
+/* A text of sql/, with this namespace in it, as statements one after another. */
+static void run_file(const char *url, const char *file, const char *names)
+{
+    char path[4096], line[1024], statement[8192] = "";
+    const char *root = getenv("HF_SOURCE_ROOT");
+    snprintf(path, sizeof path, "%s/sql/%s/%s", root ? root : ".", postgres() ? "postgres" : "mysql", file);
+    FILE *in = fopen(path, "r");
+    if (!in)
+        check_failed(__FILE__, __LINE__, "%s can't be read", path);
+    app *a = app_connect(url);
+    while (fgets(line, sizeof line, in)) {
+        size_t used = strlen(statement);
+        if (strncmp(line, "--", 2) == 0)
+            continue;
+        for (const char *at = line; *at; at++) {
+            if (strncmp(at, "{ns}", 4) == 0) {
+                used += (size_t)snprintf(statement + used, sizeof statement - used, "%s", names);
+                at += 3;
+            } else if (used + 1 < sizeof statement) {
+                statement[used++] = *at;
+                statement[used] = '\0';
+            }
+        }
+        if (used > 1 && strcmp(statement + used - 2, ";\n") == 0) {
+            statement[used - 2] = '\0';
+            if (!app_try(a, "%s", statement))
+                check_failed(__FILE__, __LINE__, "%s: %s", statement, app_error(a));
+            statement[0] = '\0';
+        }
+    }
+    fclose(in);
+    app_close(a);
+}
+
+/* The tables as the first version made them, with a lock in them. */
+static void make_version_1(char *url, int64_t *fence, hf_credentials *alice)
+{
+    const char *names = input_place(url);
+    if (postgres())
+        input_do(url, "CREATE SCHEMA %s", names);
+    run_file(url, "schema.sql", names);
+    /* This program puts a lock in, and works with version 2 only: what the step adds is taken away again. */
+    run_file(url, "schema_2.sql", names);
+    input_do(url, "INSERT INTO {meta} (name, value) VALUES ('schema', '2')");
+    hf_store *store = input_open(url);
+    *alice = newcomer(store, "alice", HOUR);
+    *fence = must(HF_OK, store, ACQUIRE, BY(*alice), ON("policy", "1"), .purpose = "renewal").lock.fence;
+    must(HF_OK, store, TYPE_SET, .type = "claim", .policy = HF_POLICY_READ_WRITE);
+    hf_store_close(store);
+    input_do(url, "DROP TABLE {token}");
+    input_do(url, "UPDATE {meta} SET value = '1' WHERE name = 'schema'");
+}
+
+static void all_is_there(const char *url, int64_t fence, const hf_credentials *alice)
+{
+    static const unsigned char hash[32] = {1, 2, 3};
+    hf_store *store = input_open(url);
+    said who = must(HF_OK, store, WHO, ON("policy", "1"));
+    expect_int(who.locks_count, 1);
+    expect_int(who.lock.fence, fence);
+    expect_text(who.lock.purpose, "renewal");
+    must(HF_OK, store, BEAT, .session = alice);
+    must(HF_OK, store, TYPE_GET, .type = "claim");
+    expect_int(must(HF_OK, store, EVENTS, .limit = 100).events_count, 3);
+    must(HF_OK, store, TOKEN_CREATE, .token = "0123456789abcdef0123456789abcdef", .sha256 = hash, .name = "n",
+         .roles = "use");
+    must(HF_OK, store, TOKEN_FIND, .sha256 = hash);
+    must(HF_OK, store, TOKEN_REVOKE, .token = "0123456789abcdef0123456789abcdef");
+    must(HF_OK, store, RELEASE, .session = alice, ON("policy", "1"));
+    hf_store_close(store);
+}
+
+/* By installing, or by opening with an account that may. */
+static void tables_of_version_1_are_upgraded_with_all_that_is_in_them(void **state)
+{
+    (void)state;
+    char url[HF_URL_MAX], fresh[HF_URL_MAX];
+    int64_t fence = 0;
+    hf_credentials alice;
+    for (int i = 0; i < 2; i++) {
+        make_version_1(url, &fence, &alice);
+        if (i == 0)
+            install(url);
+        all_is_there(url, fence, &alice);
+        expect_int(version_of(url), 2);
+        install(url);
+        expect_works(url);
+    }
+    input_place(fresh);
+    install(fresh);
+    expect_int(version_of(fresh), 2);
+    hf_error err = {0};
+    make_version_1(url, &fence, &alice);
+    expect(HF_LOCKED, hf_store_uninstall(url, false, &err), err);
+    expect(HF_OK, hf_store_uninstall(url, true, &err), err);
+    expect_works(url);
+}
+
+/* The step makes a table: one of that name that is someone else's is in its way. */
+static void an_upgrade_does_not_take_someone_elses_table(void **state)
+{
+    (void)state;
+    char url[HF_URL_MAX];
+    int64_t fence = 0;
+    hf_credentials alice;
+    hf_store *store = NULL;
+    hf_error err = {0};
+    make_version_1(url, &fence, &alice);
+    input_do(url, "CREATE TABLE {token} (a int)");
+    expect_true(hf_store_open(url, &store, &err) != HF_OK);
+    expect_contains(err.message, "token");
+    expect_true(hf_store_install(url, NULL, &err) != HF_OK);
+    expect_int(version_of(url), 1);
+    input_do(url, "DROP TABLE {token}");
+    all_is_there(url, fence, &alice);
+}
+
 /* ---- what others have made ---- */
 
 static const char *const taken[] = {"meta",    "type", "session", "resource", "lock",
-                                    "request", "lost", "event",   "locks"};
+                                    "request", "lost", "event",   "token",    "locks"};
 
 static void a_table_that_someone_else_made_is_named_and_left_alone(void **state)
 {
@@ -363,6 +480,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(opening_an_empty_database_leaves_no_error_behind),
         cmocka_unit_test(a_database_in_another_encoding_is_refused_where_names_would_suffer),
         cmocka_unit_test(tables_two_versions_ahead_are_left_alone_and_one_ahead_work),
+        cmocka_unit_test(tables_of_version_1_are_upgraded_with_all_that_is_in_them),
+        cmocka_unit_test(an_upgrade_does_not_take_someone_elses_table),
         cmocka_unit_test(a_table_that_someone_else_made_is_named_and_left_alone),
         cmocka_unit_test(a_half_made_installation_is_completed_or_refused),
         cmocka_unit_test(a_missing_table_is_named),

@@ -26,6 +26,9 @@ void dump_op(FILE *out, const hf_op *op)
     dump_names(out, op);
     fprintf(out, " mode=%d policy=%d ttl=%lld max=%lld idle=%lld fence=%lld", (int)op->mode, (int)op->policy,
             (long long)op->ttl_us, (long long)op->ttl_max_us, (long long)op->idle_us, (long long)op->fence);
+    fprintf(out, " token=%s roles=%s users=%s event=%d keep=%lld/%lld", or_dash(op->token),
+            or_dash(op->roles), or_dash(op->users), (int)op->event, (long long)op->keep_events_us,
+            (long long)op->keep_forced_us);
     fprintf(out, " after=%s/%s/%s after_seq=%lld limit=%zu\n", op->after.resource.type, op->after.resource.id,
             op->after.session, (long long)op->after_seq, op->limit);
 }
@@ -63,6 +66,13 @@ static void dump_type(FILE *out, const hf_type *it)
             (long long)it->ttl_us, (long long)it->ttl_max_us);
 }
 
+static void dump_token(FILE *out, const hf_token *it)
+{
+    fprintf(out, "  token %s \"%s\" \"%s\" \"%s\" created=%lld expires=%lld revoked=%lld\n", it->id, it->name,
+            it->roles, it->users, (long long)it->created_us, (long long)it->expires_us,
+            (long long)it->revoked_us);
+}
+
 void dump_event(FILE *out, const hf_event *it)
 {
     fprintf(out, "  event %lld at=%lld %s %s/%s session=%s user=%s actor=%s fence=%lld \"%s\"\n",
@@ -89,6 +99,8 @@ void dump_answer(FILE *out, const hf_op *op)
         dump_session(out, &it->sessions[i]);
     for (size_t i = 0; i < it->types_count; i++)
         dump_type(out, &it->types[i]);
+    for (size_t i = 0; i < it->tokens_count; i++)
+        dump_token(out, &it->tokens[i]);
     for (size_t i = 0; i < it->events_count; i++)
         dump_event(out, &it->events[i]);
 }
@@ -163,6 +175,22 @@ static void dump_types(FILE *out, hf_store *store, hf_batch *batch)
         dump_type(out, &answer->types[i]);
 }
 
+static void dump_tokens(FILE *out, hf_store *store, hf_batch *batch)
+{
+    hf_cursor after = {0};
+    for (bool more = true; more;) {
+        hf_batch_clear(batch);
+        hf_op *list = hf_batch_add(batch, HF_OP_TOKENS);
+        list->after = after;
+        list->limit = HF_LIST_MAX;
+        const hf_answer *answer = read_one(store, batch);
+        for (size_t i = 0; i < answer->tokens_count; i++)
+            dump_token(out, &answer->tokens[i]);
+        after = answer->next;
+        more = answer->more;
+    }
+}
+
 static void dump_events(FILE *out, hf_store *store, hf_batch *batch)
 {
     size_t got = 0;
@@ -196,6 +224,8 @@ char *dump_store(hf_store *store, unsigned parts)
         dump_sessions(out, store, batch);
     if (parts & DUMP_TYPES)
         dump_types(out, store, batch);
+    if (parts & DUMP_TOKENS)
+        dump_tokens(out, store, batch);
     if (parts & DUMP_EVENTS)
         dump_events(out, store, batch);
     fclose(out);
@@ -262,6 +292,13 @@ static const char *rows_flaw(const hf_op *op)
         if (!CLEAN(row->id) || !CLEAN(row->user) || !CLEAN(row->name))
             return "a session has bytes after the end of a text";
     }
+    for (size_t i = 0; i < it->tokens_count; i++) {
+        const hf_token *row = &it->tokens[i];
+        if (!CLEAN(row->id) || !CLEAN(row->name) || !CLEAN(row->roles) || !CLEAN(row->users))
+            return "a token has bytes after the end of a text";
+        if (!row->id[0] || !row->name[0] || !row->roles[0] || row->created_us <= 0)
+            return "a token lacks its id, name, roles or time";
+    }
     for (size_t i = 0; i < it->events_count; i++) {
         const hf_event *row = &it->events[i];
         if (!clean_resource(&row->resource) || !CLEAN(row->session) || !CLEAN(row->user) ||
@@ -285,6 +322,7 @@ static bool tells(const hf_answer *it, const char *secret)
            has(it->requests, it->requests_count * sizeof *it->requests, secret) ||
            has(it->lost, it->lost_count * sizeof *it->lost, secret) ||
            has(it->sessions, it->sessions_count * sizeof *it->sessions, secret) ||
+           has(it->tokens, it->tokens_count * sizeof *it->tokens, secret) ||
            has(it->events, it->events_count * sizeof *it->events, secret) ||
            has(&it->next, sizeof it->next, secret);
 }

@@ -22,7 +22,8 @@ enum {
     DUMP_SESSIONS = 2, /* live sessions */
     DUMP_TYPES = 4,
     DUMP_EVENTS = 8,
-    DUMP_ALL = 15
+    DUMP_TOKENS = 16,
+    DUMP_ALL = 31
 };
 
 /* All that can be seen of a store. Free it. Fails the test when the store does not answer. */
