@@ -16,6 +16,7 @@ _holdfast_options() {
         hand-over) echo "--to= --fence= $session" ;;
         force-release) echo "--reason= --fence= $session" ;;
         'type set') echo '--policy= --ttl= --max-ttl=' ;;
+        'token create') echo '--name= --role= --user= --expires=' ;;
         events) echo '--after= --type= --follow --interval= --count=' ;;
         watch) echo '--type= --interval= --count=' ;;
         restore) echo '--replace' ;;
@@ -30,7 +31,8 @@ _holdfast_values() {
     case $1 in
         --mode) echo 'exclusive shared' ;;
         --policy) echo 'optimistic exclusive-write exclusive-read read-write' ;;
-        --ttl | --max-ttl | --idle | --interval) echo '30s 5m 30m 2h 1d' ;;
+        --role) echo 'use observe manage admin' ;;
+        --ttl | --max-ttl | --idle | --interval | --expires) echo '30s 5m 30m 2h 1d' ;;
         --replaces) echo 'remembered' ;;
         --store) echo 'memory: sqlite: postgres:// mysql:// redis:// http:// https://' ;;
     esac
@@ -64,7 +66,7 @@ _holdfast_verb() {
         fi
     done < <(_holdfast_words)
     case ${words[0]-} in
-        session | type) echo "${words[0]}${words[1]:+ ${words[1]}}" ;;
+        session | type | token) echo "${words[0]}${words[1]:+ ${words[1]}}" ;;
         *) echo "${words[0]-}" ;;
     esac
 }
@@ -86,11 +88,12 @@ _holdfast() {
     else
         case $verb in
             '') words='session acquire release renew downgrade holds who list request hand-over force-release type
-                sweep events watch backup restore install uninstall help' ;;
+                token sweep events watch backup restore install uninstall help' ;;
             session) words='open beat close list' ;;
             type) words='set get list' ;;
+            token) words='create list revoke' ;;
             help) words='session acquire release renew downgrade holds who list request hand-over force-release type
-                sweep events watch backup restore install uninstall' ;;
+                token sweep events watch backup restore install uninstall' ;;
             install | uninstall) words='sqlite: postgres:// mysql://' ;;
             backup | restore)
                 mapfile -t COMPREPLY < <(compgen -f -- "$current")

@@ -27,10 +27,13 @@ run() {
     watch_for_keys "$@"
 }
 
-# Keys are learned when sessions are opened, and must not show anywhere else.
+# Keys are learned when sessions are opened and tokens made, and must not show anywhere else.
 watch_for_keys() {
     if [[ "$1 ${2-}" == 'session open' ]]; then
         grep -ohE '\.[0-9a-f]{32,128}$|"key":"[0-9a-f]+"' "$scratch/out" | grep -oE '[0-9a-f]{32,}' >>"$scratch/keys"
+        grep -qFf "$scratch/keys" "$scratch/err" && echo "$*" >>"$scratch/leaks"
+    elif [[ "$1 ${2-}" == 'token create' ]]; then
+        grep -ohE '[0-9a-f]{64}' "$scratch/out" >>"$scratch/keys"
         grep -qFf "$scratch/keys" "$scratch/err" && echo "$*" >>"$scratch/leaks"
     elif [[ -s $scratch/keys ]]; then
         cat "$scratch/out" "$scratch/err" | grep -qFf "$scratch/keys" && echo "$*" >>"$scratch/leaks"

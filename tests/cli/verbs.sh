@@ -174,6 +174,48 @@ expect "type list shows a table" 0 '*draft*optimistic*policy*read-write*1h*8h*'
 run type list --json
 expect_json "type list answers types" 0 '[t["type"] for t in d["types"]] == ["draft", "policy"]'
 
+# Tokens
+
+run token list
+expect "token list says when there is none" 0 'There are no tokens.'
+run token create --name billing --role observe:policy --role use --user 'bill-*' --expires 2h --json
+expect_json "token create answers the id and the secret" 0 'set(d) == {"id", "token"} and len(d["id"]) == 32 and len(d["token"]) == 64'
+token=$(field 'd["id"]')
+run token create --name reports --role 'observe:*'
+check "token create prints the secret alone, to be captured" grep -qxE '[0-9a-f]{64}' "$scratch/out"
+run token list
+expect "token list shows a table" 0 '*TOKEN*NAME*ROLES*USERS*CREATED*STATE*use observe:policy*bill-*until*'
+expect "and one that may name anyone, for ever" 0 '*reports*observe *\* *live*'
+run token list --json
+expect_json "token list answers tokens without secrets" 0 \
+    'all(set(t) == {"id", "name", "roles", "users", "created", "expires", "revoked"} for t in d["tokens"])
+     and sorted((t["name"], t["roles"], t["users"], t["expires"] is None, t["revoked"]) for t in d["tokens"])
+         == [("billing", "use observe:policy", "bill-*", False, None), ("reports", "observe", None, True, None)]'
+run token revoke "$token"
+expect "token revoke names what it ended" 0 "Token $token (billing) is revoked."
+run token revoke "$token" --json
+expect_json "revoking twice is harmless" 0 "d['id'] == '$token' and d['revoked'] is not None"
+run token list
+expect "a revoked token says so" 0 "*$token*billing*revoked*"
+run events --json
+expect_json "events tell who made and revoked which token" 0 \
+    "[(e['kind'], e['actor'], e['reason']) for e in d['events'] if e['reason'] and e['reason'].startswith('$token')]
+     == [('token_created', '$(id -un)', '$token billing'), ('token_revoked', '$(id -un)', '$token billing')]"
+run token revoke 00000000000000000000000000000000
+expect "a token that is not there" 1 'holdfast: There is no token 0000*'
+run token create --role use
+expect "a token needs a name" 2 "holdfast: 'token create' needs --name*"
+run token create --name n
+expect "a token needs a role" 2 "holdfast: 'token create' needs --role*"
+run token create --name n --role root
+expect "a role that is none" 2 'holdfast: --role: The roles may only name use, observe, manage and admin*'
+run token create --name n --name m --role use
+expect "only a role may be given twice" 2 'holdfast: --name is given twice*'
+run token create --name n --role use --expires soon
+expect "a life that is no duration" 2 'holdfast: --expires:*'
+run token
+expect "token alone says what may follow" 2 '*create, list, revoke*'
+
 # Events, sweep, backup, restore
 
 run events
