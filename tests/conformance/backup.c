@@ -159,6 +159,57 @@ static void fences_do_not_repeat_where_a_swept_store_is_restored_with_a_slow_clo
     unlink(path);
 }
 
+/* A secret that got about does not come back with an old backup. */
+static void a_token_that_was_revoked_stays_revoked(world *w)
+{
+    static const unsigned char kept[32] = {1}, revoked[32] = {2}, later[32] = {3};
+    static const char *const ids[] = {"00000000000000000000000000000001", "00000000000000000000000000000002",
+                                      "00000000000000000000000000000003"};
+    char path[HF_URL_MAX];
+    done(w, TOKEN_CREATE, .token = ids[0], .sha256 = kept, .name = "kept", .roles = "use");
+    done(w, TOKEN_CREATE, .token = ids[1], .sha256 = revoked, .name = "revoked", .roles = "use");
+    scratch_path(".backup", path);
+    backup_to(w, path);
+    clock_forward(w, MINUTE);
+    done(w, TOKEN_REVOKE, .token = ids[1]);
+    done(w, TOKEN_CREATE, .token = ids[2], .sha256 = later, .name = "later", .roles = "use");
+    restore_from(w, path);
+    expect_int(done(w, TOKEN_FIND, .sha256 = kept)->tokens[0].revoked_us, 0);
+    expect_int(done(w, TOKEN_FIND, .sha256 = revoked)->tokens[0].revoked_us, w->now_us);
+    refused(w, HF_NOT_FOUND, TOKEN_FIND, .sha256 = later);
+    expect_int(done(w, TOKENS)->tokens_count, 2);
+    unlink(path);
+}
+
+/* Events that were removed before the backup was made are missing after it, too; and sweeping goes on. */
+static void a_restored_store_tells_which_events_are_missing(world *w)
+{
+    char path[HF_URL_MAX], url[HF_URL_MAX];
+    for (int i = 0; i < 5; i++)
+        done(w, TYPE_SET, .type = "policy", .policy = HF_POLICY_READ_WRITE);
+    done(w, NOTE, .event = HF_EVENT_DENIED, .text = "kept");
+    clock_forward(w, HOUR);
+    done(w, TYPE_SET, .type = "claim", .policy = HF_POLICY_READ_WRITE);
+    expect_int(done(w, SWEEP, .keep_events_us = HOUR)->swept, 5);
+    scratch_path(".backup", path);
+    backup_to(w, path);
+    hf_error err = {0};
+    hf_store *first = w->store, *fresh = NULL;
+    place_fresh(w->at, url);
+    expect(HF_OK, hf_store_open(url, &fresh, &err), err);
+    w->store = fresh;
+    clock_set(w, w->now_us);
+    restore_from(w, path);
+    expect_int(done(w, EVENTS)->first_seq, 6);
+    clock_forward(w, HOUR);
+    expect_int(done(w, SWEEP, .keep_events_us = HOUR)->swept, 1);
+    expect_int(done(w, EVENTS)->events_count, 2);
+    w->store = first;
+    hf_store_close(fresh);
+    place_discard(w->at, url);
+    unlink(path);
+}
+
 static const suite_test backup_tests[] = {
     TEST_FILE(a_backup_is_a_store_with_the_same_in_it),
     TEST_FILE(a_backup_does_not_write_over_a_file),
@@ -166,5 +217,7 @@ static const suite_test backup_tests[] = {
     TEST_FILE(fences_do_not_go_back_with_a_restore),
     TEST_FILE(a_restore_from_what_is_no_backup_changes_nothing),
     TEST_FILE(fences_do_not_repeat_where_a_swept_store_is_restored_with_a_slow_clock),
+    TEST_FILE(a_token_that_was_revoked_stays_revoked),
+    TEST_FILE(a_restored_store_tells_which_events_are_missing),
 };
 THEME(backup);

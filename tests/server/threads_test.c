@@ -124,6 +124,63 @@ static void stores_by_url_and_on_connections_together(shop *s)
     work(&o, FEW);
 }
 
+/* ---- the same token, asked for by many ---- */
+
+typedef struct asker {
+    hf_store *store;
+    const unsigned char *sha256;
+    char id[HF_TOKEN_ID_SIZE], got[HF_TOKEN_ID_SIZE];
+    hf_status status;
+} asker;
+
+static void *asker_main(void *argument)
+{
+    asker *a = argument;
+    hf_batch *batch = NULL;
+    hf_error err = {0};
+    if (hf_batch_new(1, &batch, &err) != HF_OK)
+        return NULL;
+    hf_op *op = hf_batch_add(batch, HF_OP_TOKEN_CREATE);
+    op->token = a->id;
+    op->sha256 = a->sha256;
+    op->name = "n";
+    op->roles = "use";
+    op->request_id = "once";
+    a->status = hf_store_execute(a->store, batch, &err);
+    if (a->status == HF_OK)
+        a->status = op->answer.status;
+    if (a->status == HF_OK)
+        memcpy(a->got, op->answer.tokens[0].id, sizeof a->got);
+    hf_batch_free(batch);
+    return NULL;
+}
+
+/* P12 */
+static void a_request_for_a_token_that_is_repeated_at_once_makes_one(shop *s)
+{
+    static unsigned char sha256[32];
+    asker askers[FEW];
+    pthread_t threads[FEW];
+    for (unsigned char round = 1; round <= 10; round++) {
+        app_do(s->other, "DELETE FROM {token}");
+        sha256[0] = round;
+        for (unsigned i = 0; i < FEW; i++) {
+            askers[i] =
+                (asker){.store = i % 2 ? s->plain : s->others, .sha256 = sha256, .status = HF_INTERNAL};
+            snprintf(askers[i].id, sizeof askers[i].id, "%032x", i);
+            expect_int(pthread_create(&threads[i], NULL, asker_main, &askers[i]), 0);
+        }
+        for (unsigned i = 0; i < FEW; i++)
+            expect_int(pthread_join(threads[i], NULL), 0);
+        expect_int(app_number(s->other, "SELECT count(*) FROM {token}"), 1);
+        for (unsigned i = 0; i < FEW; i++) {
+            expect_status(HF_OK, askers[i].status, hf_status_sentence(askers[i].status));
+            expect_text(askers[i].got, askers[0].got);
+        }
+    }
+    expect_int(app_number(s->other, "SELECT count(*) FROM {event} WHERE kind = 'token_created'"), 10);
+}
+
 int main(int argc, char **argv)
 {
     static const shop_test tests[] = {
@@ -131,6 +188,7 @@ int main(int argc, char **argv)
         ON_ANY(several_stores_on_the_same_tables),
         ON_ANY(threads_share_the_store_on_an_applications_connection),
         ON_ANY(stores_by_url_and_on_connections_together),
+        ON_ANY(a_request_for_a_token_that_is_repeated_at_once_makes_one),
     };
     return SHOP_MAIN("threads", tests, argc, argv);
 }

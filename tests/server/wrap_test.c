@@ -47,6 +47,38 @@ static void a_grant_counts_when_the_application_commits(shop *s)
     expect_text(refused.lock.session, s->alice.id);
 }
 
+static const unsigned char hash[32] = {7, 8, 9};
+static const char token[] = "0123456789abcdef0123456789abcdef";
+
+/* P2 */
+static void a_token_counts_when_the_application_commits(shop *s)
+{
+    for (int round = 0; round < 2; round++) {
+        app_begin(s->app, s->level);
+        said made =
+            must(HF_OK, s->store, TOKEN_CREATE, .token = token, .sha256 = hash, .name = "n", .roles = "use");
+        expect_true(made.pending);
+        must(HF_OK, s->store, TOKEN_FIND, .sha256 = hash);
+        must(HF_NOT_FOUND, s->plain, TOKEN_FIND, .sha256 = hash);
+        must(HF_INVALID, s->store, TOKEN_CREATE, .token = token, .sha256 = hash, .name = "n", .roles = "use");
+        must(HF_NOT_FOUND, s->store, TOKEN_REVOKE, .token = "ffffffffffffffffffffffffffffffff");
+        expect_true(app_in_transaction(s->app));
+        if (round == 0)
+            app_rollback(s->app);
+        else
+            expect_true(app_commit(s->app));
+        must(round == 0 ? HF_NOT_FOUND : HF_OK, s->plain, TOKEN_FIND, .sha256 = hash);
+    }
+    expect_int(events_of(s->other, "token_created"), 1);
+    app_begin(s->app, s->level);
+    must(HF_OK, s->store, TOKEN_REVOKE, .token = token);
+    said busy = ASK(s->plain, TOKEN_REVOKE, .token = token);
+    expect_status(HF_BUSY, busy.status, busy.message);
+    expect_true(app_commit(s->app));
+    must(HF_OK, s->plain, TOKEN_REVOKE, .token = token);
+    expect_int(events_of(s->other, "token_revoked"), 1);
+}
+
 /* P2 */
 static void a_rollback_undoes_the_grant(shop *s)
 {
@@ -505,6 +537,7 @@ int main(int argc, char **argv)
 {
     static const shop_test tests[] = {
         AT_EVERY_LEVEL(a_grant_counts_when_the_application_commits),
+        AT_EVERY_LEVEL(a_token_counts_when_the_application_commits),
         AT_EVERY_LEVEL(a_rollback_undoes_the_grant),
         AT_EVERY_LEVEL(a_rollback_to_the_applications_savepoint_undoes_what_came_after),
         ON_ANY(outside_a_transaction_each_batch_is_its_own),
