@@ -107,7 +107,7 @@ void sql_do_tokens(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *
     if (tokens == NULL)
         sql_out_of_memory(conn);
     hf_stmt *stmt = sql_stmt(conn, ask->tokens);
-    if (stmt == NULL)
+    if (stmt == NULL || tokens == NULL)
         return;
     sql_bind_from(stmt, 1, op->after.session);
     hf_stmt_int(stmt, 2, (int64_t)limit + 1);

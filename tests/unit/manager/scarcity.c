@@ -14,6 +14,7 @@ typedef struct scene {
     hf_session *alice, *bob, *fresh;
     hf_result *result;
     bool more; /* the last sweep said so */
+    hf_token_key key;
     hf_resource held, shared, theirs, set[3];
 } scene;
 
@@ -74,6 +75,8 @@ static void scene_open(scene *s, const place *at)
     expect(HF_OK, hf_manager_listen(manager, heard_nothing, NULL, &err), err);
     hf_type type = {.type = "claim", .policy = HF_POLICY_READ_WRITE, .ttl_us = MINUTE};
     expect(HF_OK, hf_manager_type_set(manager, &type, "root", &err), err);
+    hf_token_options token = {.name = "billing", .roles = "use", .ttl_us = DAY};
+    expect(HF_OK, hf_manager_token_create(manager, &token, &s->key, NULL, &err), err);
     clock_forward(s->w, SECOND);
 }
 
@@ -218,6 +221,27 @@ CALL(types)
     return hf_manager_types(M, &s->result, err);
 }
 
+CALL(token_create)
+{
+    hf_token_options token = {.name = "reports", .roles = "observe:policy", .users = "r*", .actor = "root"};
+    return hf_manager_token_create(M, &token, &(hf_token_key){0}, NULL, err);
+}
+
+CALL(token_find)
+{
+    return hf_manager_token_find(M, s->key.secret, NULL, NULL, err);
+}
+
+CALL(tokens)
+{
+    return hf_manager_tokens(M, NULL, &s->result, err);
+}
+
+CALL(token_revoke)
+{
+    return hf_manager_token_revoke(M, s->key.id, "root", NULL, err);
+}
+
 CALL(events)
 {
     return hf_manager_events(M, 0, 0, &s->result, err);
@@ -282,6 +306,10 @@ static const call calls[] = {
     ROW(type_set, 0),
     ROW(type_get, 0),
     ROW(types, 0),
+    ROW(token_create, 0),
+    ROW(token_find, 0),
+    ROW(tokens, 0),
+    ROW(token_revoke, 0),
     ROW(events, 0),
     ROW(sweep, 20 * MINUTE),
     {"late_sweep", call_sweep, 2 * DAY},
