@@ -21,8 +21,6 @@
 static const char *const steps[] = {mysql_schema_1, mysql_schema_2};
 static const sql_schema schema = {steps, sizeof steps / sizeof steps[0]};
 
-enum { TABLES = 8 }; /* of version 1 */
-
 /* ---- looking ---- */
 
 /* One thing with a name of ours: is it? A view that this account can't look into is, beside tables that are. */
@@ -220,8 +218,9 @@ static hf_status check_whole(hf_db *db, const char *names, int version, hf_error
         return HF_OK;
     hf_status status = schema_ask(db, mysql_install_sql[MYSQL_INSTALL_WHOLE], &(schema_words){.names = names},
                                   tables, sizeof tables, err);
-    return status == HF_OK && strtol(tables, NULL, 10) < TABLES ? schema_refuse_broken(db, names, err)
-                                                                : status;
+    return status == HF_OK && strtol(tables, NULL, 10) < schema_tables(version)
+               ? schema_refuse_broken(db, names, err)
+               : status;
 }
 
 /* What was made before a failure goes again, if nothing was there before. */

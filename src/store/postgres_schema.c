@@ -20,8 +20,6 @@ enum { ROLE_MAX = 63 }; /* the server cuts longer names */
 static const char *const steps[] = {postgres_schema_1, postgres_schema_2};
 static const sql_schema schema = {steps, sizeof steps / sizeof steps[0]};
 
-enum { TABLES = 8 }; /* of version 1 */
-
 /* ---- looking ---- */
 
 typedef struct sight {
@@ -33,7 +31,7 @@ typedef struct sight {
     bool readable;     /* ... and may be read */
     bool reserved;     /* SQL keeps the name of the schema for itself */
     bool function;     /* there is one named check */
-    bool whole;        /* all our tables are there */
+    int tables;        /* how many of ours are there */
 } sight;
 
 static hf_status see(hf_db *db, const schema_words *words, sight *out, hf_error *err)
@@ -56,7 +54,7 @@ static hf_status see(hf_db *db, const schema_words *words, sight *out, hf_error 
         hf_slice_copy(out->account, sizeof out->account, hf_stmt_column_text(stmt, 5));
         out->reserved = hf_stmt_column_int(stmt, 6) != 0;
         out->function = hf_stmt_column_int(stmt, 7) != 0;
-        out->whole = hf_stmt_column_int(stmt, 8) >= TABLES;
+        out->tables = (int)hf_stmt_column_int(stmt, 8);
     }
     if (stmt != NULL)
         hf_stmt_reset(stmt);
@@ -101,9 +99,10 @@ static hf_status look(hf_db *db, const char *names, const sql_schema *to, int *v
         return schema_refuse_version(db, table, err);
     if (*version > to->count + 1)
         return schema_refuse_newer(db, *version, to->count + 1, err);
+    bool all = it.tables >= schema_tables(*version);
     if (whole != NULL)
-        *whole = it.whole;
-    return it.whole || whole != NULL ? HF_OK : schema_refuse_broken(db, names, err);
+        *whole = all;
+    return all || whole != NULL ? HF_OK : schema_refuse_broken(db, names, err);
 }
 
 /* ---- making ---- */

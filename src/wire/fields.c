@@ -139,8 +139,20 @@ static const wire_field event_rows[] = {
 };
 static const wire_table event_table = {"event", event_rows, COUNT(event_rows), sizeof(hf_event)};
 
-const wire_table *const wire_nested_tables[] = {&lock_table, &request_table, &lost_table,   &session_table,
-                                                &type_table, &event_table,   &cursor_table, NULL};
+static const wire_field token_rows[] = {
+    CHARS("id", hf_token, id, MUST),
+    CHARS("name", hf_token, name, MUST),
+    CHARS("roles", hf_token, roles, MAYBE),
+    CHARS("users", hf_token, users, MAYBE),
+    INT("created_us", hf_token, created_us, MUST),
+    INT("expires_us", hf_token, expires_us, MAYBE),
+    INT("revoked_us", hf_token, revoked_us, MAYBE),
+};
+static const wire_table token_table = {"token", token_rows, COUNT(token_rows), sizeof(hf_token)};
+
+const wire_table *const wire_nested_tables[] = {&lock_table,    &request_table, &lost_table,
+                                                &session_table, &type_table,    &event_table,
+                                                &token_table,   &cursor_table,  NULL};
 
 /* ---- answers ---- */
 
@@ -159,6 +171,7 @@ static const wire_field answer_rows[] = {
     LIST("sessions", sessions, session_table),
     LIST("types", types, type_table),
     LIST("events", events, event_table),
+    LIST("tokens", tokens, token_table),
     INT("first_seq", hf_answer, first_seq, MAYBE, .about = "the oldest event that is kept"),
     INT("last_seq", hf_answer, last_seq, MAYBE, .about = "the newest event there is"),
     INT("now_us", hf_answer, now_us, MAYBE, .about = "the store's time the op was judged at"),
@@ -176,38 +189,46 @@ const wire_table wire_answer_table = {"answer", answer_rows, COUNT(answer_rows),
 #define HELD    (K(ACQUIRE) | K(RENEW) | K(DOWNGRADE) | K(RELEASE) | K(HOLDS) | K(REQUEST) | K(HAND_OVER))
 #define OWNED   (HELD | K(SESSION_OPEN) | K(BEAT) | K(CLOSE) | K(RELEASE_ALL))
 #define ON_ONE  (HELD | K(WHO) | K(FORCE_RELEASE))
-#define PAGED   (K(LIST) | K(SESSIONS))
-#define ALONE   (K(TYPE_SET) | K(TYPES) | K(EVENTS) | K(SWEEP) | PAGED)
-#define READING (K(HOLDS) | K(WHO) | K(TYPE_GET) | K(TYPES) | K(EVENTS) | PAGED)
+#define PAGED   (K(LIST) | K(SESSIONS) | K(TOKENS))
+#define ALONE   (K(TYPE_SET) | K(TYPES) | K(EVENTS) | K(SWEEP) | K(TOKEN_CREATE) | K(TOKEN_FIND) | K(TOKEN_REVOKE) | PAGED)
+#define READING (K(HOLDS) | K(WHO) | K(TYPE_GET) | K(TYPES) | K(EVENTS) | K(TOKEN_FIND) | PAGED)
 #define ALL     ((UINT64_C(1) << HF_OP_KINDS) - 1)
 
 #define STRING(name, member, ...) {name, WIRE_STRING, offsetof(hf_op, member), __VA_ARGS__}
+#define DIGEST(name, member, ...) {name, WIRE_DIGEST, offsetof(hf_op, member), __VA_ARGS__}
 #define LOGIN(name, member, ...)  {name, WIRE_LOGIN, offsetof(hf_op, member), __VA_ARGS__}
 
 static const wire_field op_rows[] = {
     LOGIN("session", session,    .needs = OWNED, .takes = K(FORCE_RELEASE),
           .about = "`ID.KEY`; of a session-open: the new one's, drawn by the caller"),
     LOGIN("replaces", replaces,  .takes = K(SESSION_OPEN), .about = "`ID.KEY` of older work, ended in the same step"),
-    STRING("type", type,         .needs = ON_ONE | K(TYPE_GET) | K(TYPE_SET), .takes = K(LIST)),
-    STRING("id", id,             .needs = ON_ONE),
+    STRING("type", type,         .needs = ON_ONE | K(TYPE_GET) | K(TYPE_SET), .takes = K(LIST) | K(NOTE)),
+    STRING("id", id,             .needs = ON_ONE, .takes = K(NOTE)),
     NAME("mode", hf_op, mode, modes, .takes = K(ACQUIRE), .about = "`exclusive` when left out"),
     NAME("policy", hf_op, policy, policies, .needs = K(TYPE_SET)),
-    INT("ttl_us", hf_op, ttl_us, .takes = K(ACQUIRE) | K(RENEW) | K(TYPE_SET)),
+    INT("ttl_us", hf_op, ttl_us, .takes = K(ACQUIRE) | K(RENEW) | K(TYPE_SET) | K(TOKEN_CREATE)),
     INT("ttl_max_us", hf_op, ttl_max_us, .takes = K(TYPE_SET)),
     INT("idle_us", hf_op, idle_us, .takes = K(SESSION_OPEN)),
     INT("fence", hf_op, fence,   .takes = K(RENEW) | K(DOWNGRADE) | K(RELEASE) | K(HOLDS) | K(HAND_OVER) | K(FORCE_RELEASE),
         .about = "only that grant"),
     STRING("purpose", purpose,   .takes = K(ACQUIRE) | K(RENEW)),
     STRING("message", text,      .takes = K(REQUEST)),
-    STRING("reason", text,       .needs = K(FORCE_RELEASE)),
-    STRING("actor", actor,       .takes = K(FORCE_RELEASE) | K(TYPE_SET), .about = "who does it, where that isn't the session's user"),
+    STRING("reason", text,       .needs = K(FORCE_RELEASE) | K(NOTE)),
+    NAME("event", hf_op, event, events, .needs = K(NOTE), .about = "what a note is of: `denied` or `unauthenticated`"),
+    STRING("actor", actor,       .takes = K(FORCE_RELEASE) | K(TYPE_SET) | K(NOTE) | K(TOKEN_CREATE) | K(TOKEN_REVOKE), .about = "who does it, where that isn't the session's user"),
     STRING("caller", caller,     .takes = K(SESSION_OPEN), .about = "id of the token that opens the session"),
     STRING("target", target,     .needs = K(HAND_OVER), .takes = K(LIST), .about = "a session's public id"),
-    STRING("user", user,         .needs = K(SESSION_OPEN), .takes = PAGED),
-    STRING("name", name,         .takes = K(SESSION_OPEN)),
+    STRING("user", user,         .needs = K(SESSION_OPEN), .takes = K(LIST) | K(SESSIONS) | K(NOTE)),
+    STRING("name", name,         .needs = K(TOKEN_CREATE), .takes = K(SESSION_OPEN)),
+    STRING("token", token,       .needs = K(TOKEN_CREATE) | K(TOKEN_REVOKE), .about = "a token's public id"),
+    DIGEST("sha256", sha256,     .needs = K(TOKEN_CREATE) | K(TOKEN_FIND), .about = "of the token's secret"),
+    STRING("roles", roles,       .needs = K(TOKEN_CREATE)),
+    STRING("users", users,       .takes = K(TOKEN_CREATE), .about = "pattern of the users it may name"),
     STRING("request_id", request_id, .takes = ALL & ~READING, .about = "asking again with the same id settles an unsure answer"),
     {"after", WIRE_NESTED, offsetof(hf_op, after), .takes = PAGED, .table = &cursor_table, .about = "`next` of the answer before"},
     INT("after_seq", hf_op, after_seq, .takes = K(EVENTS)),
+    INT("keep_events_us", hf_op, keep_events_us, .takes = K(SWEEP)),
+    INT("keep_forced_us", hf_op, keep_forced_us, .takes = K(SWEEP)),
     {"limit", WIRE_SIZE, offsetof(hf_op, limit), .takes = PAGED | K(EVENTS) | K(SWEEP)},
     {"linked", WIRE_FLAG, offsetof(hf_op, linked), .takes = ALL & ~ALONE, .about = "stands or falls with the next op"},
 };

@@ -14,6 +14,7 @@ typedef enum wire_kind {
     WIRE_FLAG,   /* bool; false */
     WIRE_NAME,   /* an enum, by `names`; 0 */
     WIRE_LOGIN,  /* const hf_credentials *, as "ID.KEY"; NULL */
+    WIRE_DIGEST, /* const unsigned char *, of 32 bytes, as 64 hex digits; NULL */
     WIRE_NESTED, /* a struct of `table`; all zero */
     WIRE_LIST,   /* pointer to structs of `table`, and their number at `beside`; none */
     WIRE_COUNT,  /* size_t: the number of a list that isn't told (its pointer, at `beside`, is NULL); 0 */

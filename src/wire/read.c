@@ -134,6 +134,28 @@ static hf_status read_login(wire_reader *reader, const wire_field *field, const 
     return HF_OK;
 }
 
+static int hex_digit(char c)
+{
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static hf_status read_digest(wire_reader *reader, const wire_field *field, const wire_value *value,
+                             const unsigned char **out)
+{
+    enum { SIZE = 32 };
+    unsigned char *digest = hf_arena_alloc(reader->arena, SIZE);
+    bool good = value->type == WIRE_IS_TEXT && value->text.size == (size_t)2 * SIZE;
+    if (digest == NULL)
+        return hf_fail_memory(reader->err);
+    for (size_t i = 0; good && i < SIZE; i++) {
+        int high = hex_digit(value->text.at[2 * i]), low = hex_digit(value->text.at[2 * i + 1]);
+        good = high >= 0 && low >= 0;
+        digest[i] = (unsigned char)(good ? high * 16 + low : 0);
+    }
+    *out = digest;
+    return good ? HF_OK : wire_fail_type(reader, field->name, "64 hex digits");
+}
+
 static hf_status read_list(wire_reader *reader, const wire_field *field, const wire_value *value, char *base)
 {
     size_t *count = (size_t *)(void *)(base + field->beside);
@@ -203,6 +225,8 @@ static hf_status read_member(wire_reader *reader, const wire_field *field, const
         return read_name(reader, field, value, out);
     case WIRE_LOGIN:
         return read_login(reader, field, value, out);
+    case WIRE_DIGEST:
+        return read_digest(reader, field, value, out);
     case WIRE_NESTED:
         return read_nested(reader, field, value, out);
     case WIRE_LIST:

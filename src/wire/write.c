@@ -42,6 +42,7 @@ static bool is_absent(const wire_field *field, const char *base)
     switch (field->kind) {
     case WIRE_STRING:
     case WIRE_LOGIN:
+    case WIRE_DIGEST:
         return list_of(base, field->at) == NULL;
     case WIRE_CHARS:
         return *(const char *)at == '\0';
@@ -74,7 +75,8 @@ static const char *member_flaw(const wire_field *field, const char *base, uint64
                : value == 0 && needed                                      ? "is missing"
                                                                            : "is of no known kind";
     }
-    if ((field->kind == WIRE_STRING || field->kind == WIRE_LOGIN) && list_of(base, field->at) == NULL)
+    bool pointer = field->kind == WIRE_STRING || field->kind == WIRE_LOGIN || field->kind == WIRE_DIGEST;
+    if (pointer && list_of(base, field->at) == NULL)
         return needed ? "is missing" : NULL;
     const char *text = field->kind == WIRE_STRING ? text_at(at) : field->kind == WIRE_CHARS ? at : NULL;
     return text == NULL || of == UINT64_MAX || hf_text_is_utf8(text, strlen(text)) ? NULL : "is not UTF-8";
@@ -133,6 +135,14 @@ static const wire_field *write_list(hf_json *json, const wire_field *field, cons
     return bad;
 }
 
+static void write_digest(hf_json *json, const void *digest)
+{
+    enum { SIZE = 32 };
+    char hex[2 * SIZE + 1];
+    hf_hex(digest, SIZE, hex);
+    hf_json_text(json, hex);
+}
+
 static const wire_field *write_member(hf_json *json, const wire_field *field, const char *base, uint64_t of,
                                       const char **flaw)
 {
@@ -161,6 +171,9 @@ static const wire_field *write_member(hf_json *json, const wire_field *field, co
         break;
     case WIRE_LOGIN:
         write_login(json, list_of(base, field->at));
+        break;
+    case WIRE_DIGEST:
+        write_digest(json, list_of(base, field->at));
         break;
     case WIRE_NESTED:
         hf_json_begin(json, '{');

@@ -29,6 +29,9 @@ static void add_what(hf_buffer *out, const wire_field *field)
     case WIRE_LOGIN:
         hf_buffer_print(out, "text");
         break;
+    case WIRE_DIGEST:
+        hf_buffer_print(out, "64 hex digits");
+        break;
     case WIRE_CHARS:
         hf_buffer_print(out, "text, up to %zu bytes", field->size - 1);
         break;

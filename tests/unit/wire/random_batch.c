@@ -160,7 +160,12 @@ static const char *const reads[HF_OP_KINDS] = {
     [HF_OP_LIST] = "type user target after limit",
     [HF_OP_SESSIONS] = "user after limit",
     [HF_OP_EVENTS] = "after_seq limit",
-    [HF_OP_SWEEP] = "limit request_id",
+    [HF_OP_SWEEP] = "limit keep_events_us keep_forced_us request_id",
+    [HF_OP_NOTE] = "!event !text actor user type id request_id linked",
+    [HF_OP_TOKEN_CREATE] = "!token !sha256 !name !roles users ttl_us actor request_id",
+    [HF_OP_TOKEN_FIND] = "!sha256",
+    [HF_OP_TOKENS] = "after limit",
+    [HF_OP_TOKEN_REVOKE] = "!token actor request_id",
 };
 
 static void set_member(dice *d, hf_arena *arena, hf_op *op, const char *name)
@@ -170,14 +175,26 @@ static void set_member(dice *d, hf_arena *arena, hf_op *op, const char *name)
         const char **text;
         int64_t *number;
     } plain[] = {
-        {"type", &op->type, NULL},           {"id", &op->id, NULL},
-        {"purpose", &op->purpose, NULL},     {"text", &op->text, NULL},
-        {"actor", &op->actor, NULL},         {"caller", &op->caller, NULL},
-        {"target", &op->target, NULL},       {"user", &op->user, NULL},
-        {"name", &op->name, NULL},           {"request_id", &op->request_id, NULL},
-        {"ttl_us", NULL, &op->ttl_us},       {"ttl_max_us", NULL, &op->ttl_max_us},
-        {"idle_us", NULL, &op->idle_us},     {"fence", NULL, &op->fence},
+        {"type", &op->type, NULL},
+        {"id", &op->id, NULL},
+        {"purpose", &op->purpose, NULL},
+        {"text", &op->text, NULL},
+        {"actor", &op->actor, NULL},
+        {"caller", &op->caller, NULL},
+        {"target", &op->target, NULL},
+        {"user", &op->user, NULL},
+        {"name", &op->name, NULL},
+        {"request_id", &op->request_id, NULL},
+        {"ttl_us", NULL, &op->ttl_us},
+        {"ttl_max_us", NULL, &op->ttl_max_us},
+        {"idle_us", NULL, &op->idle_us},
+        {"fence", NULL, &op->fence},
         {"after_seq", NULL, &op->after_seq},
+        {"token", &op->token, NULL},
+        {"roles", &op->roles, NULL},
+        {"users", &op->users, NULL},
+        {"keep_events_us", NULL, &op->keep_events_us},
+        {"keep_forced_us", NULL, &op->keep_forced_us},
     };
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
         if (strcmp(plain[i].name, name) == 0) {
@@ -195,6 +212,10 @@ static void set_member(dice *d, hf_arena *arena, hf_op *op, const char *name)
         op->mode = (hf_mode)dice_below(d, HF_MODE_COUNT);
     else if (strcmp(name, "policy") == 0)
         op->policy = (hf_policy)(1 + dice_below(d, HF_POLICY_COUNT - 1));
+    else if (strcmp(name, "event") == 0)
+        op->event = (hf_event_kind)dice_below(d, HF_EVENT_KINDS);
+    else if (strcmp(name, "sha256") == 0)
+        op->sha256 = random_login(d, arena)->key_sha256;
     else if (strcmp(name, "after") == 0)
         op->after = random_cursor(d, arena);
     else if (strcmp(name, "limit") == 0)
@@ -263,6 +284,15 @@ void expect_same_op(const hf_op *actual, const hf_op *expected)
     SAME_TEXT(target);
     SAME_TEXT(user);
     SAME_TEXT(name);
+    SAME_TEXT(token);
+    SAME_TEXT(roles);
+    SAME_TEXT(users);
+    expect_int(actual->event, expected->event);
+    expect_true((actual->sha256 == NULL) == (expected->sha256 == NULL));
+    if (expected->sha256 != NULL)
+        assert_memory_equal(actual->sha256, expected->sha256, 32);
+    expect_int(actual->keep_events_us, expected->keep_events_us);
+    expect_int(actual->keep_forced_us, expected->keep_forced_us);
     SAME_TEXT(request_id);
     assert_memory_equal(&actual->after, &expected->after, sizeof expected->after);
     expect_int(actual->after_seq, expected->after_seq);
@@ -337,6 +367,17 @@ static void fill_event(dice *d, hf_arena *arena, hf_event *out)
     FILL(out->reason);
 }
 
+static void fill_token(dice *d, hf_arena *arena, hf_token *out)
+{
+    FILL(out->id);
+    FILL(out->name);
+    FILL(out->roles);
+    FILL(out->users);
+    out->created_us = random_int(d);
+    out->expires_us = random_int(d);
+    out->revoked_us = random_int(d);
+}
+
 /* A list of 0 to 3, or now and then of more. */
 #define SOME(member, type_, fill_one)                                                                        \
     do {                                                                                                     \
@@ -362,6 +403,7 @@ static void random_answer(dice *d, hf_arena *arena, hf_answer *out)
     SOME(sessions, hf_session_info, fill_session);
     SOME(types, hf_type, fill_type);
     SOME(events, hf_event, fill_event);
+    SOME(tokens, hf_token, fill_token);
     out->first_seq = random_int(d);
     out->last_seq = random_int(d);
     out->now_us = random_int(d);
@@ -398,6 +440,7 @@ void expect_same_answer(const hf_answer *actual, const hf_answer *expected)
     SAME_LIST(sessions);
     SAME_LIST(types);
     SAME_LIST(events);
+    SAME_LIST(tokens);
     expect_int(actual->first_seq, expected->first_seq);
     expect_int(actual->last_seq, expected->last_seq);
     expect_int(actual->now_us, expected->now_us);
