@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What is particular to an application's connection of one engine: libpq's modes, MariaDB's and MySQL's autocommit and statements, and
- * connections that are lost. */
+/* What is particular to an application's connection of one engine: libpq's modes, MariaDB's and MySQL's autocommit and statements, 
+ * connections that are lost, and deadlocks. */
 #include "server/shop.h"
 
 #include <libpq-fe.h>
@@ -171,6 +171,60 @@ static void a_connection_that_the_server_ends_is_told(shop *s)
     expect_int(holders(s->plain, "1"), 0);
 }
 
+/* ---- deadlocks ---- */
+
+/* The first so many that put a lock into the table are the victims of a deadlock. */
+static void deadlocks(shop *s, int count)
+{
+    char sql[512];
+    if (s->engine == ON_POSTGRES) {
+        meddle(s, "CREATE SEQUENCE {shop_turn}", "DROP SEQUENCE {shop_turn}");
+        snprintf(sql, sizeof sql,
+                 "CREATE FUNCTION {shop_victim}() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN "
+                 "IF nextval(''{shop_turn}'') <= %d THEN RAISE EXCEPTION ''deadlock'' USING ERRCODE = "
+                 "''40P01''; END IF; "
+                 "RETURN NEW; END'",
+                 count);
+        meddle(s, sql, "DROP FUNCTION {shop_victim}()");
+        meddle(s,
+               "CREATE TRIGGER shop_victim BEFORE INSERT ON {lock} FOR EACH ROW EXECUTE FUNCTION "
+               "{shop_victim}()",
+               "DROP TRIGGER shop_victim ON {lock}");
+        return;
+    }
+    snprintf(sql, sizeof sql,
+             "CREATE TRIGGER {shop_victim} BEFORE INSERT ON {lock} FOR EACH ROW BEGIN "
+             "SET @shop_turn = IFNULL(@shop_turn, 0) + 1; IF @shop_turn <= %d THEN "
+             "SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO = 1213, MESSAGE_TEXT = 'deadlock'; END IF; END",
+             count);
+    meddle(s, sql, "DROP TRIGGER {shop_victim}");
+}
+
+static void the_victim_of_a_deadlock_is_run_again(shop *s)
+{
+    deadlocks(s, 3);
+    must(HF_OK, s->plain, ACQUIRE, BY(s->alice), ON("policy", "1"));
+    must(HF_LOCKED, s->plain, ACQUIRE, BY(s->bob), ON("policy", "1"));
+}
+
+static void but_not_for_ever(shop *s)
+{
+    deadlocks(s, 1000000);
+    int64_t from_us = now_us();
+    must(HF_BUSY, s->plain, ACQUIRE, BY(s->alice), ON("policy", "1"));
+    expect_true(now_us() - from_us < 5 * SECOND);
+    expect_int(must(HF_OK, s->plain, WHO, ON("policy", "1")).locks_count, 0);
+}
+
+/* In the application's transaction it is the application that runs it again. */
+static void in_a_transaction_a_deadlock_is_told(shop *s)
+{
+    deadlocks(s, 3);
+    app_begin(s->app, READ_COMMITTED);
+    must(HF_RETRY, s->store, ACQUIRE, BY(s->alice), ON("policy", "1"));
+    app_rollback(s->app);
+}
+
 int main(int argc, char **argv)
 {
     static const shop_test tests[] = {
@@ -185,6 +239,9 @@ int main(int argc, char **argv)
         ON_ANY(the_time_zone_does_not_matter),
         AT_EVERY_LEVEL(a_lost_connection_is_told_and_nothing_was_granted),
         ON_ANY(a_connection_that_the_server_ends_is_told),
+        ON_ANY(the_victim_of_a_deadlock_is_run_again),
+        ON_ANY(but_not_for_ever),
+        ON_ANY(in_a_transaction_a_deadlock_is_told),
     };
     return SHOP_MAIN("connection", tests, argc, argv);
 }
