@@ -100,15 +100,15 @@ static void alice_opens(shop *s)
 
 static void alice_is_brief(shop *s)
 {
-    s->alice = newcomer(s->plain, "alice", 400 * MILLISECOND);
+    s->alice = newcomer(s->plain, "alice", 1200 * MILLISECOND);
 }
 
 /* Past the bound that the snapshot shows. */
 static void alice_beats(shop *s)
 {
-    rest_ms(250);
+    rest_ms(650);
     must(HF_OK, s->plain, BEAT, BY(s->alice));
-    rest_ms(250);
+    rest_ms(650);
 }
 
 static void carol_opens(shop *s)
