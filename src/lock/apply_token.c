@@ -58,12 +58,15 @@ static bool repeated(hf_step *step, const hf_token_row *same, const char *reques
     return true;
 }
 
-static bool taken(hf_step *step, const hf_token_row *same)
+/* In an order of its own, not in that of the rows. */
+static bool taken(hf_step *step, const hf_token_row *same, size_t count)
 {
-    if (strcmp(same->token.id, step->op->token) == 0)
-        return !hf_refuse(step, HF_INVALID, "Token id %s is taken; draw another.", same->token.id);
-    if (hf_secret_equal(same->sha256, step->op->sha256, sizeof same->sha256))
-        return !hf_refuse(step, HF_INVALID, "That secret is another token's; draw a new one.");
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(same[i].token.id, step->op->token) == 0)
+            return !hf_refuse(step, HF_INVALID, "Token id %s is taken; draw another.", same[i].token.id);
+    for (size_t i = 0; i < count; i++)
+        if (hf_secret_equal(same[i].sha256, step->op->sha256, sizeof same[i].sha256))
+            return !hf_refuse(step, HF_INVALID, "That secret is another token's; draw a new one.");
     return false;
 }
 
@@ -77,9 +80,8 @@ bool hf_apply_token_create(hf_rows *rows, hf_op *op, hf_arena *arena, const hf_t
     for (size_t i = 0; i < count; i++)
         if (repeated(&step, &same[i], out->request))
             return false;
-    for (size_t i = 0; i < count; i++)
-        if (taken(&step, &same[i]))
-            return false;
+    if (taken(&step, same, count))
+        return false;
     hf_token *token = &out->token;
     if (op->ttl_us != 0 && !hf_time_add(now_us, op->ttl_us, &token->expires_us))
         return hf_refuse(&step, HF_INVALID,
