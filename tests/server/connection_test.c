@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is particular to an application's connection of one engine: libpq's modes, MariaDB's and MySQL's autocommit and statements, 
+/* What is particular to an application's connection of one engine: libpq's modes, MariaDB's and MySQL's autocommit and statements;
  * connections that are lost, and deadlocks. */
 #include "server/shop.h"
 
