@@ -37,7 +37,7 @@ static void there_and_back(parcel *p)
     hf_buffer_done(&text);
     hf_arena_reset(&p->arena);
     hf_batch_op(p->batch, 0)->answer.locks = &p->lock;
-    must(wire_answers_write(p->batch, 0, 1, &text, &err), &err);
+    must(wire_answers_write(hf_batch_op(p->batch, 0), 1, &text, &err), &err);
     must(wire_answers_read(p->batch, text.text, text.size, &p->arena, &err), &err);
     hf_buffer_done(&text);
 }
@@ -100,7 +100,7 @@ static void pack(parcel *p)
     memcpy(p->lock.session, p->login.id, sizeof p->lock.session);
     op->answer = (hf_answer){.outcome = HF_GRANTED, .locks = &p->lock, .locks_count = 1, .now_us = 1};
     must(wire_ops_write(p->batch, &p->op_text, &err), &err);
-    must(wire_answers_write(p->batch, 0, 1, &p->answer_text, &err), &err);
+    must(wire_answers_write(hf_batch_op(p->batch, 0), 1, &p->answer_text, &err), &err);
 }
 
 void bench_wire(bench *b)

@@ -67,6 +67,11 @@ typedef struct hf_cursor {
     char session[HF_SESSION_ID_SIZE];
 } hf_cursor;
 
+/* As one text, to be passed on as it is: "type/id session", or "session" alone. out holds HF_CURSOR_SIZE bytes. */
+#define HF_CURSOR_SIZE (HF_RESOURCE_SIZE + HF_SESSION_ID_SIZE)
+HF_API void hf_cursor_format(const hf_cursor *cursor, char *out);
+HF_API HF_MUST_USE hf_status hf_cursor_parse(const char *text, hf_cursor *out, hf_error *err);
+
 /* The answer to an op. Arrays belong to the batch and live until it is cleared or freed. */
 typedef struct hf_answer {
     hf_status status;

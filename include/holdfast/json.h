@@ -29,6 +29,15 @@ HF_API char *hf_beat_json(const hf_answer *answer);
 HF_API char *hf_refusal_json(hf_status status, const char *message, const char *resource,
                              const hf_lock *holders, size_t holders_count);
 
+/* The same as problem details (RFC 9457): with "type", "title", "status" and "detail". http 0: that of the status. */
+HF_API char *hf_problem_json(int http, hf_status status, const char *message, const char *resource,
+                             const hf_lock *holders, size_t holders_count);
+
+/* {"sessions":[...]}, {"tokens":[...]}, {"events":[...]}; the first two with "next" when `more` */
+HF_API char *hf_sessions_json(const hf_answer *answer);
+HF_API char *hf_tokens_json(const hf_answer *answer);
+HF_API char *hf_events_json(const hf_answer *answer);
+
 /* {"type","policy","ttl_seconds","max_ttl_seconds"} and {"types":[...]} */
 HF_API char *hf_type_json(const hf_type *type);
 HF_API char *hf_types_json(const hf_answer *answer);

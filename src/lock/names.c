@@ -99,6 +99,38 @@ hf_status hf_resource_parse(const char *text, hf_resource *out, hf_error *err)
     return HF_OK;
 }
 
+void hf_cursor_format(const hf_cursor *cursor, char *out)
+{
+    size_t size = 0;
+    if (cursor->resource.type[0] != '\0') {
+        hf_resource_format(&cursor->resource, out);
+        size = strlen(out);
+        out[size++] = ' ';
+    }
+    memcpy(out + size, cursor->session, sizeof cursor->session);
+}
+
+hf_status hf_cursor_parse(const char *text, hf_cursor *out, hf_error *err)
+{
+    hf_cursor cursor = {0};
+    char resource[HF_RESOURCE_SIZE] = "";
+    const char *space = strrchr(text, ' '); /* an id may have spaces, a session none */
+    const char *session = space == NULL ? text : space + 1;
+    size_t size = space == NULL ? 0 : (size_t)(space - text);
+    bool good = size < sizeof resource && strlen(session) <= HF_SESSION_ID_MAX &&
+                hf_is_hex(session, strlen(session)) && session[0] != '\0';
+    if (good && size > 0) {
+        memcpy(resource, text, size);
+        good = hf_resource_parse(resource, &cursor.resource, NULL) == HF_OK;
+    }
+    if (!good)
+        return hf_fail(err, HF_INVALID,
+                       "That is no place to go on from: pass \"next\" of the page before as it is.");
+    hf_slice_copy(cursor.session, sizeof cursor.session, hf_slice_of(session));
+    *out = cursor;
+    return HF_OK;
+}
+
 static int64_t unit_us(const char *unit)
 {
     static const struct {

@@ -4,6 +4,7 @@
 #include "base/seams.h"
 
 #include <holdfast/json.h>
+#include <stdio.h>
 #include <string.h>
 
 void hf_json_free(char *json)
@@ -87,30 +88,34 @@ char *hf_lock_json(const hf_lock *lock)
     return hf_buffer_take(&json.out);
 }
 
+static void session_value(hf_json *json, const hf_session_info *session, const char *key)
+{
+    hf_json_begin(json, '{');
+    text_field(json, "id", session->id);
+    if (key != NULL)
+        text_field(json, "key", key);
+    text_field(json, "user", session->user);
+    text_field(json, "name", session->name);
+    hf_json_name(json, "idle_seconds");
+    hf_json_seconds(json, session->idle_us);
+    time_field(json, "expires", session->expires_us);
+    hf_json_end(json, '}');
+}
+
 char *hf_session_json(const hf_session_info *session, const char *key)
 {
     hf_json json = {0};
-    hf_json_begin(&json, '{');
-    text_field(&json, "id", session->id);
-    if (key != NULL)
-        text_field(&json, "key", key);
-    text_field(&json, "user", session->user);
-    text_field(&json, "name", session->name);
-    hf_json_name(&json, "idle_seconds");
-    hf_json_seconds(&json, session->idle_us);
-    time_field(&json, "expires", session->expires_us);
-    hf_json_end(&json, '}');
+    session_value(&json, session, key);
     return hf_buffer_take(&json.out);
 }
 
-/* Where a list goes on, as one opaque text: "type/id session". */
-static void next_field(hf_json *json, const hf_cursor *next)
+/* Where a list goes on. */
+static void next_field(hf_json *json, const hf_answer *answer)
 {
-    char text[HF_RESOURCE_SIZE + HF_SESSION_ID_SIZE];
-    hf_resource_format(&next->resource, text);
-    size_t size = strlen(text);
-    text[size] = ' ';
-    memcpy(text + size + 1, next->session, sizeof next->session);
+    char text[HF_CURSOR_SIZE];
+    if (!answer->more)
+        return;
+    hf_cursor_format(&answer->next, text);
     text_field(json, "next", text);
 }
 
@@ -119,8 +124,21 @@ char *hf_locks_json(const hf_answer *answer)
     hf_json json = {0};
     hf_json_begin(&json, '{');
     locks_field(&json, "locks", answer->locks, answer->locks_count);
-    if (answer->more)
-        next_field(&json, &answer->next);
+    next_field(&json, answer);
+    hf_json_end(&json, '}');
+    return hf_buffer_take(&json.out);
+}
+
+char *hf_sessions_json(const hf_answer *answer)
+{
+    hf_json json = {0};
+    hf_json_begin(&json, '{');
+    hf_json_name(&json, "sessions");
+    hf_json_begin(&json, '[');
+    for (size_t i = 0; i < answer->sessions_count; i++)
+        session_value(&json, &answer->sessions[i], NULL);
+    hf_json_end(&json, ']');
+    next_field(&json, answer);
     hf_json_end(&json, '}');
     return hf_buffer_take(&json.out);
 }
@@ -161,16 +179,39 @@ char *hf_beat_json(const hf_answer *answer)
     return hf_buffer_take(&json.out);
 }
 
+static void refusal_fields(hf_json *json, hf_status status, const char *message, const char *resource,
+                           const hf_lock *holders, size_t holders_count)
+{
+    text_field(json, "code", hf_status_wire(status));
+    text_field(json, "message", message);
+    if (resource != NULL && resource[0] != '\0')
+        text_field(json, "resource", resource);
+    locks_field(json, "holders", holders, holders_count);
+}
+
 char *hf_refusal_json(hf_status status, const char *message, const char *resource, const hf_lock *holders,
                       size_t holders_count)
 {
     hf_json json = {0};
     hf_json_begin(&json, '{');
-    text_field(&json, "code", hf_status_wire(status));
-    text_field(&json, "message", message);
-    if (resource != NULL && resource[0] != '\0')
-        text_field(&json, "resource", resource);
-    locks_field(&json, "holders", holders, holders_count);
+    refusal_fields(&json, status, message, resource, holders, holders_count);
+    hf_json_end(&json, '}');
+    return hf_buffer_take(&json.out);
+}
+
+char *hf_problem_json(int http, hf_status status, const char *message, const char *resource,
+                      const hf_lock *holders, size_t holders_count)
+{
+    hf_json json = {0};
+    char type[64];
+    snprintf(type, sizeof type, "urn:holdfast:problem:%s", hf_status_wire(status));
+    hf_json_begin(&json, '{');
+    text_field(&json, "type", type);
+    text_field(&json, "title", hf_status_sentence(status));
+    hf_json_name(&json, "status");
+    hf_json_int(&json, http != 0 ? http : hf_status_http(status));
+    text_field(&json, "detail", message);
+    refusal_fields(&json, status, message, resource, holders, holders_count);
     hf_json_end(&json, '}');
     return hf_buffer_take(&json.out);
 }
@@ -214,43 +255,80 @@ char *hf_types_json(const hf_answer *answer)
     return hf_buffer_take(&json.out);
 }
 
+static void event_value(hf_json *json, const hf_event *event)
+{
+    hf_json_begin(json, '{');
+    hf_json_name(json, "seq");
+    hf_json_int(json, event->seq);
+    time_field(json, "at", event->at_us);
+    text_field(json, "kind", hf_event_kind_name(event->kind));
+    hf_json_name(json, "resource");
+    if (event->resource.id[0] != '\0')
+        resource_value(json, &event->resource);
+    else
+        hf_json_text(json, event->resource.type[0] == '\0' ? NULL : event->resource.type);
+    maybe_field(json, "session", event->session);
+    maybe_field(json, "user", event->user);
+    maybe_field(json, "actor", event->actor);
+    hf_json_name(json, "fence");
+    if (event->fence == 0)
+        hf_json_text(json, NULL);
+    else
+        hf_json_int(json, event->fence);
+    maybe_field(json, "reason", event->reason);
+    hf_json_end(json, '}');
+}
+
 char *hf_event_json(const hf_event *event)
 {
     hf_json json = {0};
+    event_value(&json, event);
+    return hf_buffer_take(&json.out);
+}
+
+char *hf_events_json(const hf_answer *answer)
+{
+    hf_json json = {0};
     hf_json_begin(&json, '{');
-    hf_json_name(&json, "seq");
-    hf_json_int(&json, event->seq);
-    time_field(&json, "at", event->at_us);
-    text_field(&json, "kind", hf_event_kind_name(event->kind));
-    hf_json_name(&json, "resource");
-    if (event->resource.id[0] != '\0')
-        resource_value(&json, &event->resource);
-    else
-        hf_json_text(&json, event->resource.type[0] == '\0' ? NULL : event->resource.type);
-    maybe_field(&json, "session", event->session);
-    maybe_field(&json, "user", event->user);
-    maybe_field(&json, "actor", event->actor);
-    hf_json_name(&json, "fence");
-    if (event->fence == 0)
-        hf_json_text(&json, NULL);
-    else
-        hf_json_int(&json, event->fence);
-    maybe_field(&json, "reason", event->reason);
+    hf_json_name(&json, "events");
+    hf_json_begin(&json, '[');
+    for (size_t i = 0; i < answer->events_count; i++)
+        event_value(&json, &answer->events[i]);
+    hf_json_end(&json, ']');
     hf_json_end(&json, '}');
     return hf_buffer_take(&json.out);
+}
+
+static void token_value(hf_json *json, const hf_token *token)
+{
+    hf_json_begin(json, '{');
+    text_field(json, "id", token->id);
+    text_field(json, "name", token->name);
+    text_field(json, "roles", token->roles);
+    maybe_field(json, "users", token->users);
+    time_field(json, "created", token->created_us);
+    time_field(json, "expires", token->expires_us);
+    time_field(json, "revoked", token->revoked_us);
+    hf_json_end(json, '}');
 }
 
 char *hf_token_json(const hf_token *token)
 {
     hf_json json = {0};
+    token_value(&json, token);
+    return hf_buffer_take(&json.out);
+}
+
+char *hf_tokens_json(const hf_answer *answer)
+{
+    hf_json json = {0};
     hf_json_begin(&json, '{');
-    text_field(&json, "id", token->id);
-    text_field(&json, "name", token->name);
-    text_field(&json, "roles", token->roles);
-    maybe_field(&json, "users", token->users);
-    time_field(&json, "created", token->created_us);
-    time_field(&json, "expires", token->expires_us);
-    time_field(&json, "revoked", token->revoked_us);
+    hf_json_name(&json, "tokens");
+    hf_json_begin(&json, '[');
+    for (size_t i = 0; i < answer->tokens_count; i++)
+        token_value(&json, &answer->tokens[i]);
+    hf_json_end(&json, ']');
+    next_field(&json, answer);
     hf_json_end(&json, '}');
     return hf_buffer_take(&json.out);
 }

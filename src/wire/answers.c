@@ -8,7 +8,7 @@
 /* A lock has a dozen values in a few hundred bytes, so the size comes first. */
 enum { VALUES_MAX = 4 << 20 };
 
-hf_status wire_answers_write(hf_batch *batch, size_t first, size_t count, hf_buffer *out, hf_error *err)
+hf_status wire_answers_write(const hf_op *ops, size_t count, hf_buffer *out, hf_error *err)
 {
     hf_json json = {.out = *out};
     const wire_field *bad = NULL;
@@ -18,8 +18,7 @@ hf_status wire_answers_write(hf_batch *batch, size_t first, size_t count, hf_buf
     hf_json_begin(&json, '[');
     for (size_t i = 0; i < count && bad == NULL; i++) {
         hf_json_begin(&json, '{');
-        bad = wire_struct_write(&json, &wire_answer_table, UINT64_MAX, &hf_batch_op(batch, first + i)->answer,
-                                &flaw);
+        bad = wire_struct_write(&json, &wire_answer_table, UINT64_MAX, &ops[i].answer, &flaw);
         if (bad != NULL)
             hf_error_set(err, HF_INTERNAL, "answer %zu: \"%s\" %s.", i, bad->name, flaw);
         hf_json_end(&json, '}');

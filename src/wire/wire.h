@@ -45,10 +45,8 @@ HF_MUST_USE hf_status wire_ops_write(hf_batch *batch, hf_buffer *out, hf_error *
 
 /* ---- answers ---- */
 
-/* Adds {"answers":[...]} to *out: those of `count` ops from `first` on, so that a batch may hold the ops of
- * several callers. HF_TOO_LARGE: over WIRE_ANSWERS_SIZE_MAX; *out is emptied then. */
-HF_MUST_USE hf_status wire_answers_write(hf_batch *batch, size_t first, size_t count, hf_buffer *out,
-                                         hf_error *err);
+/* Adds {"answers":[...]} to *out: those of `count` ops. HF_TOO_LARGE: over WIRE_ANSWERS_SIZE_MAX; *out is emptied then. */
+HF_MUST_USE hf_status wire_answers_write(const hf_op *ops, size_t count, hf_buffer *out, hf_error *err);
 
 /* Reads {"answers":[...]}, one for each op of the batch, into their `answer`; arrays and messages are in the
  * arena. Fields that aren't known are passed over: a newer server may say more. Otherwise HF_INVALID or

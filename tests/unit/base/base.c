@@ -138,6 +138,46 @@ static void a_resource_splits_at_the_first_slash(void **state)
     assert_int_equal(hf_resource_parse(text, &r, &err), HF_INVALID);
 }
 
+static void a_place_in_a_list_is_written_and_read_back(void **state)
+{
+    (void)state;
+    static const char *const good[] = {"policy/12345 00ff", "file/a b/c d 0", "deadbeef"};
+    static const char *const bad[] = {"",
+                                      " ",
+                                      "policy/1 ",
+                                      "policy/1",
+                                      "policy 0",
+                                      "/1 0",
+                                      "policy/1 0 ",
+                                      "policy/1 XY",
+                                      "policy/1 000000000000000000000000000000000"};
+    hf_cursor c;
+    hf_error err;
+    char out[HF_CURSOR_SIZE];
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        assert_int_equal(hf_cursor_parse(good[i], &c, &err), HF_OK);
+        hf_cursor_format(&c, out);
+        assert_string_equal(out, good[i]);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        assert_int_equal(hf_cursor_parse(bad[i], &c, &err), HF_INVALID);
+}
+
+static void a_problem_is_a_refusal_with_what_rfc_9457_wants(void **state)
+{
+    (void)state;
+    char *json = hf_problem_json(0, HF_NOT_HELD, "It is gone.", "policy/1", NULL, 0);
+    assert_string_equal(
+        json, "{\"type\":\"urn:holdfast:problem:not_held\",\"title\":\"the session does not hold it\","
+              "\"status\":409,\"detail\":\"It is gone.\",\"code\":\"not_held\","
+              "\"message\":\"It is gone.\",\"resource\":\"policy/1\",\"holders\":[]}");
+    hf_json_free(json);
+    json = hf_problem_json(405, HF_DENIED, "No.", NULL, NULL, 0);
+    assert_non_null(strstr(json, "\"status\":405,"));
+    assert_null(strstr(json, "resource"));
+    hf_json_free(json);
+}
+
 static void credentials_are_read_and_drawn_and_never_repeated(void **state)
 {
     (void)state;
@@ -245,6 +285,8 @@ int main(void)
         cmocka_unit_test(times_are_written_in_utc_by_the_calendar),
         cmocka_unit_test(durations_are_a_number_and_a_unit),
         cmocka_unit_test(a_resource_splits_at_the_first_slash),
+        cmocka_unit_test(a_place_in_a_list_is_written_and_read_back),
+        cmocka_unit_test(a_problem_is_a_refusal_with_what_rfc_9457_wants),
         cmocka_unit_test(credentials_are_read_and_drawn_and_never_repeated),
         cmocka_unit_test(json_is_escaped_and_its_commas_are_right),
         cmocka_unit_test(every_status_has_its_place_on_the_wire),

@@ -55,7 +55,7 @@ static void answers_come_back_as_they_were(void **state)
         hf_error err;
         for (size_t i = 0; i < count; i++)
             expected[i] = hf_batch_op(batch, i)->answer;
-        expect(HF_OK, wire_answers_write(batch, 0, count, &text, &err), err);
+        expect(HF_OK, wire_answers_write(hf_batch_op(batch, 0), count, &text, &err), err);
         expect(HF_OK, wire_answers_read(batch, text.text, text.size, &read, &err), err);
         for (size_t i = 0; i < count; i++)
             expect_same_answer(&hf_batch_op(batch, i)->answer, &expected[i]);
@@ -107,7 +107,7 @@ static void answers_of_a_part_are_written_alone(void **state)
     expect(HF_OK, hf_batch_new(4, &batch, &err), err);
     for (int i = 0; i < 4; i++)
         hf_batch_add(batch, HF_OP_WHO)->answer.now_us = i;
-    expect(HF_OK, wire_answers_write(batch, 2, 2, &text, &err), err);
+    expect(HF_OK, wire_answers_write(hf_batch_op(batch, 2), 2, &text, &err), err);
     expect_text(text.text,
                 "{\"answers\":[{\"status\":\"ok\",\"now_us\":2},{\"status\":\"ok\",\"now_us\":3}]}");
     hf_buffer_done(&text);
@@ -183,7 +183,7 @@ static void a_broken_sentence_is_mended(void **state)
     hf_error err;
     expect(HF_OK, hf_batch_new(1, &batch, &err), err);
     hf_batch_add(batch, HF_OP_WHO)->answer = (hf_answer){.status = HF_LOCKED, .message = "a\xe2\x82"};
-    expect(HF_OK, wire_answers_write(batch, 0, 1, &text, &err), err);
+    expect(HF_OK, wire_answers_write(hf_batch_op(batch, 0), 1, &text, &err), err);
     expect_text(text.text, "{\"answers\":[{\"status\":\"locked\",\"message\":\"a??\"}]}");
     hf_buffer_done(&text);
     hf_batch_free(batch);

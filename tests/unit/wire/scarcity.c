@@ -25,7 +25,8 @@ static void scene_open(scene *s)
     s->batch = random_batch(&d, &s->arena, 200);
     random_answers(&d, &s->arena, s->batch);
     expect(HF_OK, wire_ops_write(s->batch, &s->ops, &err), err);
-    expect(HF_OK, wire_answers_write(s->batch, 0, hf_batch_count(s->batch), &s->answers, &err), err);
+    expect(HF_OK, wire_answers_write(hf_batch_op(s->batch, 0), hf_batch_count(s->batch), &s->answers, &err),
+           err);
 }
 
 static void scene_close(scene *s)
@@ -62,7 +63,7 @@ static hf_status write_the_ops(scene *s, hf_error *err)
 static hf_status write_the_answers(scene *s, hf_error *err)
 {
     hf_buffer text = {0};
-    hf_status status = wire_answers_write(s->batch, 0, hf_batch_count(s->batch), &text, err);
+    hf_status status = wire_answers_write(hf_batch_op(s->batch, 0), hf_batch_count(s->batch), &text, err);
     if (status == HF_OK)
         expect_text(text.text, s->answers.text);
     else
