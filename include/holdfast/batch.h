@@ -33,6 +33,7 @@ typedef enum hf_op_kind {
     HF_OP_FORCE_RELEASE, /* type, id, text: reason, actor or session, (fence: only that grant) → locks ended */
     HF_OP_TYPE_GET,      /* type → types[0], or HF_NOT_FOUND */
     HF_OP_NOTE, /* event: denied or unauthenticated, text: reason, (actor), (user), (type, (id)): writes that event */
+    HF_OP_SESSION_FIND, /* session → sessions[0] while it lives; nothing is extended or written */
     /* The rest stand alone: each is a batch of its own. */
     HF_OP_TYPE_SET, /* type, policy, (ttl_us), (ttl_max_us), (actor) */
     HF_OP_TYPES,    /* → types */
@@ -41,9 +42,10 @@ typedef enum hf_op_kind {
     HF_OP_EVENTS,   /* (after_seq), (limit) → events, first_seq, last_seq */
     HF_OP_SWEEP,    /* (limit), (keep_events_us), (keep_forced_us) → swept, more */
     HF_OP_TOKEN_CREATE, /* token, sha256, name, roles, (users), (ttl_us: how long it lives), (actor) → tokens[0] */
-    HF_OP_TOKEN_FIND, /* sha256 → tokens[0], dead ones too (hf_token_lives), or HF_NOT_FOUND */
-    HF_OP_TOKENS,     /* (after: a token's id in `session`), (limit) → tokens, dead ones too, by id, next */
+    HF_OP_TOKEN_FIND, /* sha256 or token, one of both → tokens[0], dead ones too (hf_token_lives), or HF_NOT_FOUND */
+    HF_OP_TOKENS, /* (after: a token's id in `session`), (limit) → tokens, dead ones too, by id, next */
     HF_OP_TOKEN_REVOKE, /* token, (actor) → tokens[0]. Revoking twice is ok */
+    HF_OP_COUNT, /* (limit: types) → counts of live locks, in order of type, more; total_locks, total_sessions */
     HF_OP_KINDS
 } hf_op_kind;
 
@@ -54,9 +56,16 @@ typedef struct hf_session_info {
     char name[HF_TEXT_SIZE];
     int64_t idle_us;
     int64_t opened_us;
-    int64_t expires_us; /* when it dies unless it beats */
-    int64_t ended_us;   /* 0 while it lives */
+    int64_t expires_us;         /* when it dies unless it beats */
+    int64_t ended_us;           /* 0 while it lives */
+    char token[HF_CALLER_SIZE]; /* id of the token that opened it; "": none */
 } hf_session_info;
+
+/* How many locks of a type live. */
+typedef struct hf_count {
+    char type[HF_TYPE_SIZE];
+    size_t locks;
+} hf_count;
 
 /* What an acquire came to. */
 typedef enum hf_outcome { HF_OUTCOME_NONE, HF_GRANTED, HF_UPGRADED, HF_ALREADY_YOURS } hf_outcome;
@@ -92,13 +101,17 @@ typedef struct hf_answer {
     size_t events_count;
     const hf_token *tokens;
     size_t tokens_count;
+    const hf_count *counts;
+    size_t counts_count;
+    size_t total_locks, total_sessions; /* HF_OP_COUNT: of all types, those that live */
     int64_t
         first_seq; /* HF_OP_EVENTS: from this one on all are kept; a reader before it has missed some. What is kept
                           longer may be answered from before it */
     int64_t last_seq; /* HF_OP_EVENTS: the newest there is; 0: none yet */
     int64_t now_us;   /* the store's time this op was judged at */
     size_t swept;     /* HF_OP_SWEEP: rows removed or ended */
-    bool more;        /* HF_OP_LIST, HF_OP_SESSIONS, HF_OP_TOKENS: `next` goes on; HF_OP_SWEEP: call again */
+    /* HF_OP_LIST, HF_OP_SESSIONS, HF_OP_TOKENS: `next` goes on; HF_OP_SWEEP: call again; HF_OP_COUNT: there are further types. */
+    bool more;
     hf_cursor next;
 } hf_answer;
 

@@ -23,6 +23,7 @@
 #define HF_ID_SIZE           (HF_ID_MAX + 1)
 #define HF_TEXT_SIZE         (HF_TEXT_MAX + 1)
 #define HF_REQUEST_ID_SIZE   (HF_REQUEST_ID_MAX + 1)
+#define HF_CALLER_SIZE       (HF_CALLER_MAX + 1)
 #define HF_SESSION_ID_SIZE   (HF_SESSION_ID_MAX + 1)
 #define HF_TOKEN_ID_SIZE     (HF_TOKEN_ID_MAX + 1)
 #define HF_TOKEN_NAME_SIZE   (HF_TOKEN_NAME_MAX + 1)

@@ -490,11 +490,27 @@ SELECT l.type, l.id, l.session, l.mode, l.fence, l.since_us, l.ends_us, l.purpos
  ORDER BY l.type, l.id, l.session LIMIT $5
 -- name: sessions
 -- postgres:
-SELECT id, "user", name, idle_us, opened_us, expires_us FROM {ns}.session
+SELECT id, "user", name, idle_us, opened_us, expires_us, token FROM {ns}.session
  WHERE id > $2 AND ended_us IS NULL AND expires_us > $1 AND ($4 IS NULL OR "user" = $4) ORDER BY id LIMIT $3
 -- mysql:
-{calm}SELECT id, user, name, idle_us, opened_us, expires_us FROM {ns}_session FORCE INDEX (PRIMARY, session_by_user)
+{calm}SELECT id, user, name, idle_us, opened_us, expires_us, token FROM {ns}_session FORCE INDEX (PRIMARY, session_by_user)
  WHERE id > $2 AND ended_us IS NULL AND expires_us > $1 AND ($4 IS NULL OR user = $4) ORDER BY id LIMIT $3
+-- How many sessions live (no type) and how many locks of each type.
+-- name: live
+-- postgres:
+SELECT NULL::text COLLATE "C" AS type, count(*) FROM {ns}.session WHERE ended_us IS NULL AND expires_us > $1
+UNION ALL
+SELECT l.type, count(*)
+  FROM {ns}.lock l JOIN LATERAL (SELECT * FROM {ns}.session WHERE id = l.session OFFSET 0) s ON true
+ WHERE s.ended_us IS NULL AND s.expires_us > $1 AND (l.ends_us IS NULL OR l.ends_us > $1)
+ GROUP BY l.type ORDER BY type
+-- mysql:
+{calm}SELECT NULL AS type, count(*) AS live FROM {ns}_session FORCE INDEX (session_by_end)
+ WHERE ended_us IS NULL AND expires_us > $1
+UNION ALL
+SELECT l.type, count(*) FROM {ns}_lock l FORCE INDEX (PRIMARY) STRAIGHT_JOIN {ns}_session s ON s.id = l.session
+ WHERE s.ended_us IS NULL AND s.expires_us > $1 AND (l.ends_us IS NULL OR l.ends_us > $1)
+ GROUP BY l.type ORDER BY type
 -- name: types_all
 -- postgres:
 SELECT type, policy, ttl_us, ttl_max_us FROM {ns}.type ORDER BY type
@@ -569,6 +585,11 @@ SELECT id, sha256, name, roles, users, created_us, expires_us, revoked_us, reque
 SELECT id, sha256, name, roles, users, created_us, expires_us, revoked_us, request FROM {ns}.token WHERE sha256 = $1
 -- mysql:
 {calm}SELECT id, sha256, name, roles, users, created_us, expires_us, revoked_us, request FROM {ns}_token WHERE sha256 = $1
+-- name: token_look
+-- postgres:
+SELECT id, sha256, name, roles, users, created_us, expires_us, revoked_us, request FROM {ns}.token WHERE id = $1
+-- mysql:
+{calm}SELECT id, sha256, name, roles, users, created_us, expires_us, revoked_us, request FROM {ns}_token WHERE id = $1
 -- name: token_own
 -- postgres:
 SELECT id, sha256, name, roles, users, created_us, expires_us, revoked_us, request

@@ -113,8 +113,15 @@ SELECT l.type, l.id, l.session, l.mode, l.fence, l.since_us, l.ends_us, l.purpos
    AND (?6 IS NULL OR l.type = ?6)
  ORDER BY l.type, l.id, l.session LIMIT ?5
 -- name: sessions
-SELECT id, user, name, idle_us, opened_us, expires_us FROM {ns}_session
+SELECT id, user, name, idle_us, opened_us, expires_us, token FROM {ns}_session
  WHERE id > ?2 AND ended_us IS NULL AND expires_us > ?1 AND (?4 IS NULL OR user = ?4) ORDER BY id LIMIT ?3
+-- How many sessions live (no type) and how many locks of each type.
+-- name: live
+SELECT NULL AS type, count(*) FROM {ns}_session WHERE ended_us IS NULL AND expires_us > ?1
+UNION ALL
+SELECT l.type, count(*) FROM {ns}_lock l CROSS JOIN {ns}_session s ON s.id = l.session
+ WHERE s.ended_us IS NULL AND s.expires_us > ?1 AND (l.ends_us IS NULL OR l.ends_us > ?1)
+ GROUP BY l.type ORDER BY type
 -- name: events
 SELECT id, at_us, kind, type, resource_id, session, user, actor, fence, reason
   FROM {ns}_event WHERE id > ?1 ORDER BY id LIMIT ?2

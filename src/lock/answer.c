@@ -207,6 +207,7 @@ void hf_answer_session(hf_step *step, const hf_session_row *row)
     info->opened_us = row->opened_us;
     info->expires_us = row->expires_us;
     info->ended_us = row->ended_us;
+    hf_slice_copy(info->token, sizeof info->token, row->caller);
     step->op->answer.sessions = info;
     step->op->answer.sessions_count = 1;
 }

@@ -292,6 +292,7 @@ static doer *const doers[HF_OP_KINDS] = {
     [HF_OP_FORCE_RELEASE] = hf_do_force_release,
     [HF_OP_TYPE_GET] = hf_do_type_get,
     [HF_OP_NOTE] = hf_do_note,
+    [HF_OP_SESSION_FIND] = hf_do_session_find,
 };
 
 /* Whether a linked run was done before: it is asked again when a lock it took carries its request id. */

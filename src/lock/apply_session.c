@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Carrying out what is asked for a session as a whole: open, beat, close, release all. */
+/* Carrying out what is asked for a session as a whole: open, find, beat, close, release all. */
 #include "lock/step.h"
 
 #include "base/time.h"
@@ -96,6 +96,12 @@ void hf_do_beat(hf_step *step)
     hf_answer_lost(step);
     hf_answer_requests(step, locks, live);
     step->op->answer.locks_count = live;
+}
+
+void hf_do_session_find(hf_step *step)
+{
+    if (hf_step_session(step))
+        hf_answer_session(step, step->of->session);
 }
 
 void hf_do_close(hf_step *step)

@@ -24,6 +24,7 @@ enum {
     SECRET = 2048, /* needs the hash of a token's secret */
     ROLES = 4096,  /* needs a name and roles */
     NOTE = 8192,   /* needs a kind of event and a text */
+    FOUND = 16384, /* needs a token's id or the hash of its secret, not both */
 };
 
 static const struct {
@@ -45,6 +46,7 @@ static const struct {
     [HF_OP_FORCE_RELEASE] = {"force-release", RESOURCE | REASON},
     [HF_OP_TYPE_GET] = {"type-get", TYPE | READS},
     [HF_OP_NOTE] = {"note", NOTE | GROWS},
+    [HF_OP_SESSION_FIND] = {"session-find", SESSION | READS},
     [HF_OP_TYPE_SET] = {"type-set", TYPE | POLICY | ALONE | GROWS},
     [HF_OP_TYPES] = {"types", ALONE | READS},
     [HF_OP_LIST] = {"list", ALONE | READS},
@@ -52,9 +54,10 @@ static const struct {
     [HF_OP_EVENTS] = {"events", ALONE | READS},
     [HF_OP_SWEEP] = {"sweep", ALONE},
     [HF_OP_TOKEN_CREATE] = {"token-create", TOKEN | SECRET | ROLES | ALONE | GROWS},
-    [HF_OP_TOKEN_FIND] = {"token-find", SECRET | ALONE | READS},
+    [HF_OP_TOKEN_FIND] = {"token-find", FOUND | ALONE | READS},
     [HF_OP_TOKENS] = {"tokens", ALONE | READS},
     [HF_OP_TOKEN_REVOKE] = {"token-revoke", TOKEN | ALONE},
+    [HF_OP_COUNT] = {"count", ALONE | READS},
 };
 
 static unsigned traits_of(hf_op_kind kind)
@@ -232,9 +235,12 @@ static const char *token_flaw(const hf_op *op, unsigned traits, const char **wha
     const char *flaw;
     hf_roles roles;
     *what = "token";
-    if (!(traits & (TOKEN | SECRET | ROLES | NOTE)))
+    if (!(traits & (TOKEN | SECRET | ROLES | NOTE | FOUND)))
         return NULL;
-    if ((traits & TOKEN) && (flaw = hf_token_id_flaw(hf_slice_of(op->token))) != NULL)
+    if ((traits & FOUND) && (op->token == NULL) == (op->sha256 == NULL))
+        return "to find is named by its id or by the hash of its secret: give one of both";
+    if (((traits & TOKEN) || ((traits & FOUND) && op->token != NULL)) &&
+        (flaw = hf_token_id_flaw(hf_slice_of(op->token))) != NULL)
         return flaw;
     *what = "hash of the secret";
     if ((traits & SECRET) && op->sha256 == NULL)

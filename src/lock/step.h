@@ -62,6 +62,7 @@ void hf_do_hand_over(hf_step *step);
 void hf_do_force_release(hf_step *step);
 void hf_do_type_get(hf_step *step);
 void hf_do_note(hf_step *step);
+void hf_do_session_find(hf_step *step);
 
 /* Answers. A failure of memory sticks in the set. */
 void hf_answer_lock(hf_step *step, const hf_lock_row *lock);

@@ -29,7 +29,7 @@ bool hf_apply_token_create(hf_rows *rows, hf_op *op, hf_arena *arena, const hf_t
 /* True: the token's revoked_us has been set and is to be saved. `token` NULL: there is none with that id. */
 bool hf_apply_token_revoke(hf_rows *rows, hf_op *op, hf_arena *arena, hf_token *token, int64_t now_us);
 
-/* Answers HF_OP_TOKEN_FIND. NULL: there is none with that hash. */
+/* Answers HF_OP_TOKEN_FIND. NULL: there is none. */
 void hf_apply_token_find(hf_rows *rows, hf_op *op, hf_arena *arena, const hf_token *token);
 
 #endif

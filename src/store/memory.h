@@ -139,6 +139,9 @@ void mem_events_remove(mem_events *events, int64_t seq);
 bool mem_do_token(mem_store *store, hf_op *op, hf_arena *arena, int64_t now_us);
 void mem_tokens_done(mem_store *store);
 
+/* memory_count.c: how many locks and sessions live. False: memory is out. */
+bool mem_do_count(mem_store *store, hf_op *op, hf_arena *arena, int64_t now_us);
+
 /* memory_query.c: what stands alone. Each answers the op; false: memory is out. */
 bool mem_do_alone(mem_store *store, hf_batch *batch, int64_t now_us, hf_status *status, hf_error *err);
 

@@ -208,6 +208,8 @@ static void fill_session(const mem_session *from, hf_session_info *out)
     out->opened_us = from->opened_us;
     out->expires_us = from->expires_us;
     out->ended_us = from->ended_us;
+    hf_slice_copy(out->token, sizeof out->token,
+                  (hf_slice){from->text + from->user_size + from->name_size, from->caller_size});
 }
 
 static bool do_sessions(mem_store *store, hf_op *op, hf_arena *arena, int64_t now_us)
@@ -481,6 +483,8 @@ bool mem_do_alone(mem_store *store, hf_batch *batch, int64_t now_us, hf_status *
         return do_sessions(store, op, &batch->arena, now_us);
     case HF_OP_EVENTS:
         return do_events(store, op, &batch->arena);
+    case HF_OP_COUNT:
+        return mem_do_count(store, op, &batch->arena, now_us);
     case HF_OP_TYPES:
         return do_types(store, op, &batch->arena);
     case HF_OP_TYPE_SET:

@@ -58,7 +58,9 @@ static bool do_create(mem_store *store, hf_op *op, hf_arena *arena, int64_t now_
 static bool do_find(mem_store *store, hf_op *op, hf_arena *arena)
 {
     const mem_token *token = store->tokens;
-    while (token != NULL && memcmp(token->row.sha256, op->sha256, sizeof token->row.sha256) != 0)
+    while (token != NULL &&
+           (op->token != NULL ? strcmp(token->row.token.id, op->token)
+                              : memcmp(token->row.sha256, op->sha256, sizeof token->row.sha256)) != 0)
         token = token->next;
     hf_apply_token_find(&store->rows, op, arena, token == NULL ? NULL : &token->row.token);
     return !store->rows.failed;

@@ -16,12 +16,14 @@ static const sql_queries queries = {
     .list_session = SQL_DO_LIST_SESSION,
     .list_user = SQL_DO_LIST_USER,
     .sessions = SQL_DO_SESSIONS,
+    .count = SQL_DO_LIVE,
     .events = SQL_DO_EVENTS,
     .types = SQL_DO_TYPES_ALL,
     .type_live = SQL_DO_TYPE_LIVE,
     .type_save = SQL_DO_TYPE_SAVE,
     .token_same = SQL_DO_TOKEN_SAME,
     .token_find = SQL_DO_TOKEN_FIND,
+    .token_look = SQL_DO_TOKEN_LOOK,
     .token_own = SQL_DO_TOKEN_OWN,
     .tokens = SQL_DO_TOKENS,
     .token_insert = SQL_DO_TOKEN_INSERT,
@@ -230,6 +232,9 @@ static void alone(server_work *work)
         break;
     case HF_OP_SESSIONS:
         sql_do_sessions(work->conn, &queries, op, arena, work->now_us);
+        break;
+    case HF_OP_COUNT:
+        sql_do_count(work->conn, &queries, op, arena, work->now_us);
         break;
     case HF_OP_EVENTS:
         do_events(work, op);

@@ -68,12 +68,13 @@ void sql_text(hf_stmt *stmt, int at, char *out, size_t size);
 
 /* Which statement asks for what; they take the same parameters in every store (see sql/). */
 typedef struct sql_queries {
-    int list, list_type, list_session, list_user, sessions, events, types, type_live, type_save;
-    int token_same, token_find, token_own, tokens, token_insert, token_revoke;
+    int list, list_type, list_session, list_user, sessions, count, events, types, type_live, type_save;
+    int token_same, token_find, token_look, token_own, tokens, token_insert, token_revoke;
 } sql_queries;
 
 void sql_do_list(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *arena, int64_t now_us);
 void sql_do_sessions(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *arena, int64_t now_us);
+void sql_do_count(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *arena, int64_t now_us);
 void sql_do_events(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *arena);
 void sql_do_types(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *arena);
 

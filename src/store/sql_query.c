@@ -100,12 +100,39 @@ void sql_do_sessions(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena
         info->idle_us = hf_stmt_column_int(stmt, 3);
         info->opened_us = hf_stmt_column_int(stmt, 4);
         info->expires_us = hf_stmt_column_int(stmt, 5);
+        sql_text(stmt, 6, info->token, sizeof info->token);
     }
     op->answer.more = count > limit;
     op->answer.sessions_count = op->answer.more ? limit : count;
     op->answer.sessions = count == 0 ? NULL : sessions;
     if (op->answer.more)
         memcpy(op->answer.next.session, sessions[limit - 1].id, sizeof op->answer.next.session);
+}
+
+/* A row without a type is of the sessions. */
+void sql_do_count(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *arena, int64_t now_us)
+{
+    size_t limit = limit_of(op), count = 0;
+    hf_count *counts = page(conn, arena, limit, sizeof *counts);
+    hf_stmt *stmt = sql_stmt(conn, ask->count);
+    if (stmt == NULL)
+        return;
+    hf_stmt_int(stmt, 1, now_us);
+    while (sql_next(conn, stmt)) {
+        size_t number = (size_t)hf_stmt_column_int(stmt, 1);
+        if (hf_stmt_column_text(stmt, 0).size == 0) {
+            op->answer.total_sessions = number;
+            continue;
+        }
+        op->answer.total_locks += number;
+        if (count++ >= limit)
+            continue;
+        sql_text(stmt, 0, counts[count - 1].type, sizeof counts[count - 1].type);
+        counts[count - 1].locks = number;
+    }
+    op->answer.more = count > limit;
+    op->answer.counts_count = op->answer.more ? limit : count;
+    op->answer.counts = count == 0 ? NULL : counts;
 }
 
 static void read_event(hf_stmt *stmt, hf_event *out)

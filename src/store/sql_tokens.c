@@ -86,10 +86,13 @@ void sql_token_find(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena 
 {
     hf_token_row row;
     bool found = false;
-    hf_stmt *stmt = sql_stmt(conn, ask->token_find);
+    hf_stmt *stmt = sql_stmt(conn, op->token != NULL ? ask->token_look : ask->token_find);
     if (stmt == NULL)
         return;
-    hf_stmt_blob(stmt, 1, op->sha256, sizeof row.sha256);
+    if (op->token != NULL)
+        hf_stmt_text(stmt, 1, hf_slice_of(op->token));
+    else
+        hf_stmt_blob(stmt, 1, op->sha256, sizeof row.sha256);
     for (; sql_next(conn, stmt); found = true)
         read_token(stmt, &row);
     if (conn->status != HF_OK)

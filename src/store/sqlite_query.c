@@ -12,12 +12,14 @@ static const sql_queries queries = {
     .list_session = SQLITE_DO_LIST_SESSION,
     .list_user = SQLITE_DO_LIST_USER,
     .sessions = SQLITE_DO_SESSIONS,
+    .count = SQLITE_DO_LIVE,
     .events = SQLITE_DO_EVENTS,
     .types = SQLITE_DO_TYPES,
     .type_live = SQLITE_DO_TYPE_LIVE,
     .type_save = SQLITE_DO_TYPE_SAVE,
     .token_same = SQLITE_DO_TOKEN_SAME,
     .token_find = SQLITE_DO_TOKEN_FIND,
+    .token_look = SQLITE_DO_TOKEN_OWN,
     .token_own = SQLITE_DO_TOKEN_OWN,
     .tokens = SQLITE_DO_TOKENS,
     .token_insert = SQLITE_DO_TOKEN_INSERT,
@@ -282,6 +284,9 @@ void sqlite_do_alone(sqlite_store *store, sql_conn *conn, hf_batch *batch, int64
         break;
     case HF_OP_SESSIONS:
         sql_do_sessions(conn, &queries, op, &batch->arena, now_us);
+        break;
+    case HF_OP_COUNT:
+        sql_do_count(conn, &queries, op, &batch->arena, now_us);
         break;
     case HF_OP_EVENTS:
         sql_do_events(conn, &queries, op, &batch->arena);

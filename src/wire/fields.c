@@ -113,6 +113,7 @@ static const wire_field session_rows[] = {
     INT("opened_us", hf_session_info, opened_us, MUST),
     INT("expires_us", hf_session_info, expires_us, MUST),
     INT("ended_us", hf_session_info, ended_us, MAYBE),
+    CHARS("token", hf_session_info, token, MAYBE, .about = "id of the token that opened it"),
 };
 static const wire_table session_table = {"session", session_rows, COUNT(session_rows),
                                          sizeof(hf_session_info)};
@@ -150,9 +151,15 @@ static const wire_field token_rows[] = {
 };
 static const wire_table token_table = {"token", token_rows, COUNT(token_rows), sizeof(hf_token)};
 
-const wire_table *const wire_nested_tables[] = {&lock_table,    &request_table, &lost_table,
-                                                &session_table, &type_table,    &event_table,
-                                                &token_table,   &cursor_table,  NULL};
+static const wire_field count_rows[] = {
+    CHARS("type", hf_count, type, MUST),
+    {"locks", WIRE_SIZE, offsetof(hf_count, locks), MUST, .about = "that live"},
+};
+static const wire_table count_table = {"count", count_rows, COUNT(count_rows), sizeof(hf_count)};
+
+const wire_table *const wire_nested_tables[] = {
+    &lock_table,  &request_table, &lost_table,  &session_table, &type_table,
+    &event_table, &token_table,   &count_table, &cursor_table,  NULL};
 
 /* ---- answers ---- */
 
@@ -172,12 +179,15 @@ static const wire_field answer_rows[] = {
     LIST("types", types, type_table),
     LIST("events", events, event_table),
     LIST("tokens", tokens, token_table),
+    LIST("counts", counts, count_table),
+    {"total_locks", WIRE_SIZE, offsetof(hf_answer, total_locks), MAYBE, .about = "that live, of all types"},
+    {"total_sessions", WIRE_SIZE, offsetof(hf_answer, total_sessions), MAYBE, .about = "that live"},
     INT("first_seq", hf_answer, first_seq, MAYBE, .about = "the oldest event that is kept"),
     INT("last_seq", hf_answer, last_seq, MAYBE, .about = "the newest event there is"),
     INT("now_us", hf_answer, now_us, MAYBE, .about = "the store's time the op was judged at"),
     {"swept", WIRE_SIZE, offsetof(hf_answer, swept), MAYBE, .about = "rows removed or ended"},
     {"more", WIRE_FLAG, offsetof(hf_answer, more), MAYBE,
-     .about = "there is more: go on with `next` as `after`, or sweep again"},
+     .about = "there is more: go on with `next` as `after`, or sweep again; of a count: further types"},
     {"next", WIRE_NESTED, offsetof(hf_answer, next), MAYBE, .table = &cursor_table},
 };
 const wire_table wire_answer_table = {"answer", answer_rows, COUNT(answer_rows), sizeof(hf_answer)};
@@ -187,11 +197,11 @@ const wire_table wire_answer_table = {"answer", answer_rows, COUNT(answer_rows),
 /* clang-format off */
 #define K(kind) (UINT64_C(1) << HF_OP_##kind)
 #define HELD    (K(ACQUIRE) | K(RENEW) | K(DOWNGRADE) | K(RELEASE) | K(HOLDS) | K(REQUEST) | K(HAND_OVER))
-#define OWNED   (HELD | K(SESSION_OPEN) | K(BEAT) | K(CLOSE) | K(RELEASE_ALL))
+#define OWNED   (HELD | K(SESSION_OPEN) | K(BEAT) | K(CLOSE) | K(RELEASE_ALL) | K(SESSION_FIND))
 #define ON_ONE  (HELD | K(WHO) | K(FORCE_RELEASE))
 #define PAGED   (K(LIST) | K(SESSIONS) | K(TOKENS))
-#define ALONE   (K(TYPE_SET) | K(TYPES) | K(EVENTS) | K(SWEEP) | K(TOKEN_CREATE) | K(TOKEN_FIND) | K(TOKEN_REVOKE) | PAGED)
-#define READING (K(HOLDS) | K(WHO) | K(TYPE_GET) | K(TYPES) | K(EVENTS) | K(TOKEN_FIND) | PAGED)
+#define ALONE   (K(TYPE_SET) | K(TYPES) | K(EVENTS) | K(SWEEP) | K(TOKEN_CREATE) | K(TOKEN_FIND) | K(TOKEN_REVOKE) | K(COUNT) | PAGED)
+#define READING (K(HOLDS) | K(WHO) | K(TYPE_GET) | K(TYPES) | K(EVENTS) | K(TOKEN_FIND) | K(SESSION_FIND) | K(COUNT) | PAGED)
 #define ALL     ((UINT64_C(1) << HF_OP_KINDS) - 1)
 
 #define STRING(name, member, ...) {name, WIRE_STRING, offsetof(hf_op, member), __VA_ARGS__}
@@ -220,8 +230,8 @@ static const wire_field op_rows[] = {
     STRING("target", target,     .needs = K(HAND_OVER), .takes = K(LIST), .about = "a session's public id"),
     STRING("user", user,         .needs = K(SESSION_OPEN), .takes = K(LIST) | K(SESSIONS) | K(NOTE)),
     STRING("name", name,         .needs = K(TOKEN_CREATE), .takes = K(SESSION_OPEN)),
-    STRING("token", token,       .needs = K(TOKEN_CREATE) | K(TOKEN_REVOKE), .about = "a token's public id"),
-    DIGEST("sha256", sha256,     .needs = K(TOKEN_CREATE) | K(TOKEN_FIND), .about = "of the token's secret"),
+    STRING("token", token,       .needs = K(TOKEN_CREATE) | K(TOKEN_REVOKE), .takes = K(TOKEN_FIND), .about = "a token's public id"),
+    DIGEST("sha256", sha256,     .needs = K(TOKEN_CREATE), .takes = K(TOKEN_FIND), .about = "of the token's secret; a token-find has this or `token`"),
     STRING("roles", roles,       .needs = K(TOKEN_CREATE)),
     STRING("users", users,       .takes = K(TOKEN_CREATE), .about = "pattern of the users it may name"),
     STRING("request_id", request_id, .takes = ALL & ~READING, .about = "asking again with the same id settles an unsure answer"),
@@ -229,7 +239,7 @@ static const wire_field op_rows[] = {
     INT("after_seq", hf_op, after_seq, .takes = K(EVENTS)),
     INT("keep_events_us", hf_op, keep_events_us, .takes = K(SWEEP)),
     INT("keep_forced_us", hf_op, keep_forced_us, .takes = K(SWEEP)),
-    {"limit", WIRE_SIZE, offsetof(hf_op, limit), .takes = PAGED | K(EVENTS) | K(SWEEP)},
+    {"limit", WIRE_SIZE, offsetof(hf_op, limit), .takes = PAGED | K(EVENTS) | K(SWEEP) | K(COUNT)},
     {"linked", WIRE_FLAG, offsetof(hf_op, linked), .takes = ALL & ~ALONE, .about = "stands or falls with the next op"},
 };
 /* clang-format on */

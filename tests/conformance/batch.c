@@ -119,8 +119,8 @@ static void the_answers_carry_the_time_they_were_judged_at(world *w)
 static void what_stands_alone_is_refused_beside_others(world *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
-    static const hf_op_kind alone[] = {HF_OP_TYPE_SET, HF_OP_TYPES,  HF_OP_LIST,
-                                       HF_OP_SESSIONS, HF_OP_EVENTS, HF_OP_SWEEP};
+    static const hf_op_kind alone[] = {HF_OP_TYPE_SET, HF_OP_TYPES, HF_OP_LIST, HF_OP_SESSIONS,
+                                       HF_OP_EVENTS,   HF_OP_SWEEP, HF_OP_COUNT};
     for (size_t i = 0; i < sizeof alone / sizeof *alone; i++)
         for (int first = 0; first < 2; first++) {
             hf_op op = {.kind = alone[i]};

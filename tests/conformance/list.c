@@ -195,6 +195,72 @@ static void an_empty_user_is_no_filter(world *w)
     refused(w, HF_INVALID, SESSIONS, .user = "");
 }
 
+static size_t counted(const hf_answer *it, const char *type)
+{
+    for (size_t i = 0; i < it->counts_count; i++)
+        if (strcmp(it->counts[i].type, type) == 0)
+            return it->counts[i].locks;
+    return 0;
+}
+
+/* P7 */
+static void what_lives_is_counted_by_type(world *w)
+{
+    const hf_answer *none = done(w, COUNT);
+    expect_int(none->counts_count + none->total_locks + none->total_sessions, 0);
+    hf_credentials alice = person_idle(w, "alice", "Alice Chen", MINUTE);
+    hf_credentials bob = person_idle(w, "bob", "Bob Smith", HOUR);
+    done(w, TYPE_SET, .type = "unused", .policy = HF_POLICY_READ_WRITE);
+    done(w, ACQUIRE, BY(alice), ON("policy", "1"), .mode = HF_SHARED);
+    done(w, ACQUIRE, BY(bob), ON("policy", "1"), .mode = HF_SHARED);
+    done(w, ACQUIRE, BY(bob), ON("policy", "2"), .ttl_us = 30 * SECOND);
+    done(w, ACQUIRE, BY(alice), ON("claim", "1"));
+    done(w, ACQUIRE, BY(bob), ON("zoo", "1"));
+    done(w, RELEASE, BY(bob), ON("zoo", "1"));
+    const hf_answer *all = done(w, COUNT);
+    expect_int(all->counts_count, 2);
+    expect_text(all->counts[0].type, "claim");
+    expect_int(counted(all, "claim"), 1);
+    expect_int(counted(all, "policy"), 3);
+    expect_int(all->total_locks, 4);
+    expect_int(all->total_sessions, 2);
+    expect_int(all->now_us, w->now_us);
+    expect_true(!all->more);
+    clock_forward(w, 30 * SECOND);
+    expect_int(counted(done(w, COUNT), "policy"), 2);
+    clock_forward(w, 30 * SECOND); /* alice is dead, though nobody has swept */
+    all = done(w, COUNT);
+    expect_int(all->counts_count, 1);
+    expect_int(all->total_locks, 1);
+    expect_int(all->total_sessions, 1);
+    done(w, CLOSE, BY(bob));
+    all = done(w, COUNT);
+    expect_int(all->counts_count + all->total_locks + all->total_sessions, 0);
+}
+
+static void a_count_has_as_many_types_as_asked_for_and_whole_totals(world *w)
+{
+    hf_credentials alice = person(w, "alice", "Alice Chen");
+    char type[HF_TYPE_SIZE];
+    for (int i = 0; i < HF_LIST_DEFAULT + 1; i++) {
+        snprintf(type, sizeof type, "t%03d", HF_LIST_DEFAULT - i);
+        done(w, ACQUIRE, BY(alice), ON(type, "1"));
+    }
+    const hf_answer *few = done(w, COUNT, .limit = 2);
+    expect_int(few->counts_count, 2);
+    expect_text(few->counts[0].type, "t000");
+    expect_text(few->counts[1].type, "t001");
+    expect_true(few->more);
+    expect_int(few->total_locks, HF_LIST_DEFAULT + 1);
+    expect_int(few->total_sessions, 1);
+    const hf_answer *usual = done(w, COUNT);
+    expect_int(usual->counts_count, HF_LIST_DEFAULT);
+    expect_true(usual->more);
+    expect_int(done(w, COUNT, .limit = HF_LIST_DEFAULT + 1)->counts_count, HF_LIST_DEFAULT + 1);
+    expect_true(!done(w, COUNT, .limit = HF_LIST_DEFAULT + 1)->more);
+    refused(w, HF_INVALID, COUNT, .limit = HF_LIST_MAX + 1);
+}
+
 static const suite_test list_tests[] = {
     TEST(locks_are_listed_in_canonical_order),
     TEST(an_empty_store_lists_nothing),
@@ -205,5 +271,7 @@ static const suite_test list_tests[] = {
     TEST(dead_locks_are_not_listed_and_do_not_hide_live_ones),
     TEST(the_default_page_has_a_hundred_rows),
     TEST(an_empty_user_is_no_filter),
+    TEST(what_lives_is_counted_by_type),
+    TEST(a_count_has_as_many_types_as_asked_for_and_whole_totals),
 };
 THEME(list);

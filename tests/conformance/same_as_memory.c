@@ -147,7 +147,8 @@ static void aim(game *g, hf_op *op)
 static void fill_op(game *g, hf_op *op)
 {
     bool about_session = op->kind == HF_OP_SESSION_OPEN || op->kind == HF_OP_BEAT ||
-                         op->kind == HF_OP_CLOSE || op->kind == HF_OP_RELEASE_ALL;
+                         op->kind == HF_OP_CLOSE || op->kind == HF_OP_RELEASE_ALL ||
+                         op->kind == HF_OP_SESSION_FIND;
     op->session = op->kind == HF_OP_WHO ? NULL : someone(g);
     if (op->kind == HF_OP_NOTE) {
         op->event = chance(g, 50) ? HF_EVENT_DENIED : HF_EVENT_UNAUTHENTICATED;
@@ -180,17 +181,18 @@ static void fill_op(game *g, hf_op *op)
 
 /* Ops that may stand beside others, as often as they are named here. */
 static const hf_op_kind together[] = {
-    HF_OP_SESSION_OPEN, HF_OP_BEAT,          HF_OP_BEAT,     HF_OP_BEAT,    HF_OP_BEAT,    HF_OP_BEAT,
-    HF_OP_CLOSE,        HF_OP_ACQUIRE,       HF_OP_ACQUIRE,  HF_OP_ACQUIRE, HF_OP_ACQUIRE, HF_OP_ACQUIRE,
-    HF_OP_ACQUIRE,      HF_OP_ACQUIRE,       HF_OP_ACQUIRE,  HF_OP_ACQUIRE, HF_OP_RENEW,   HF_OP_RENEW,
-    HF_OP_DOWNGRADE,    HF_OP_RELEASE,       HF_OP_RELEASE,  HF_OP_RELEASE, HF_OP_RELEASE, HF_OP_RELEASE_ALL,
-    HF_OP_HOLDS,        HF_OP_WHO,           HF_OP_WHO,      HF_OP_REQUEST, HF_OP_REQUEST, HF_OP_HAND_OVER,
-    HF_OP_HAND_OVER,    HF_OP_FORCE_RELEASE, HF_OP_TYPE_GET, HF_OP_NOTE,
+    HF_OP_SESSION_OPEN, HF_OP_BEAT,          HF_OP_BEAT,     HF_OP_BEAT,        HF_OP_BEAT,
+    HF_OP_BEAT,         HF_OP_CLOSE,         HF_OP_ACQUIRE,  HF_OP_ACQUIRE,     HF_OP_ACQUIRE,
+    HF_OP_ACQUIRE,      HF_OP_ACQUIRE,       HF_OP_ACQUIRE,  HF_OP_ACQUIRE,     HF_OP_ACQUIRE,
+    HF_OP_ACQUIRE,      HF_OP_RENEW,         HF_OP_RENEW,    HF_OP_DOWNGRADE,   HF_OP_RELEASE,
+    HF_OP_RELEASE,      HF_OP_RELEASE,       HF_OP_RELEASE,  HF_OP_RELEASE_ALL, HF_OP_HOLDS,
+    HF_OP_WHO,          HF_OP_WHO,           HF_OP_REQUEST,  HF_OP_REQUEST,     HF_OP_HAND_OVER,
+    HF_OP_HAND_OVER,    HF_OP_FORCE_RELEASE, HF_OP_TYPE_GET, HF_OP_NOTE,        HF_OP_SESSION_FIND,
 };
 static const hf_op_kind apart[] = {
     HF_OP_TYPE_SET,   HF_OP_TYPES,  HF_OP_LIST,         HF_OP_LIST,  HF_OP_LIST,
     HF_OP_SESSIONS,   HF_OP_EVENTS, HF_OP_SWEEP,        HF_OP_SWEEP, HF_OP_TOKEN_CREATE,
-    HF_OP_TOKEN_FIND, HF_OP_TOKENS, HF_OP_TOKEN_REVOKE,
+    HF_OP_TOKEN_FIND, HF_OP_TOKENS, HF_OP_TOKEN_REVOKE, HF_OP_COUNT,
 };
 
 static void fill_token(game *g, hf_op *op)
@@ -200,6 +202,10 @@ static void fill_token(game *g, hf_op *op)
     op->token = key->id;
     op->sha256 = chance(g, 95) ? key->sha256 : g->tokens[0].sha256;
     op->actor = chance(g, 50) ? "root" : NULL;
+    if (op->kind == HF_OP_TOKEN_FIND && chance(g, 50))
+        op->token = NULL;
+    else if (op->kind == HF_OP_TOKEN_FIND && chance(g, 95))
+        op->sha256 = NULL;
     if (op->kind != HF_OP_TOKEN_CREATE)
         return;
     op->name = chance(g, 95) ? "billing" : PICK(g, texts);

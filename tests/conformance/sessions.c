@@ -338,6 +338,68 @@ static void pages_of_sessions_cover_all_exactly_once(world *w)
     }
 }
 
+/* P7, P13 */
+static void a_session_is_found_by_its_key_and_nothing_is_extended(world *w)
+{
+    hf_credentials alice = draw(w);
+    const hf_answer *opened = done(w, SESSION_OPEN, BY(alice), .user = "alice", .name = "Alice Chen",
+                                   .idle_us = MINUTE, .caller = "0123456789abcdef0123456789abcdef");
+    expect_text(opened->sessions[0].token, "0123456789abcdef0123456789abcdef");
+    news_skip(w);
+    clock_forward(w, MINUTE - 1);
+    char *before = snapshot(w);
+    const hf_answer *found = done(w, SESSION_FIND, BY(alice));
+    expect_int(found->sessions_count, 1);
+    expect_true(memcmp(&found->sessions[0], &opened->sessions[0], sizeof(hf_session_info)) == 0);
+    expect_int(found->now_us, w->now_us);
+    unchanged(w, before);
+    news(w, 0);
+    hf_credentials liar = one_bit_off(w, &alice);
+    refused(w, HF_DENIED, SESSION_FIND, BY(liar));
+    clock_forward(w, 1);
+    const hf_answer *late = refused(w, HF_EXPIRED, SESSION_FIND, BY(alice));
+    expect_text(late->message, refused(w, HF_EXPIRED, BEAT, BY(alice))->message);
+}
+
+static void a_session_that_is_not_there_is_not_found(world *w)
+{
+    hf_credentials alice = person(w, "alice", "Alice Chen"), nobody = draw(w);
+    done(w, CLOSE, BY(alice));
+    refused(w, HF_EXPIRED, SESSION_FIND, BY(alice));
+    const hf_answer *no = refused(w, HF_NOT_FOUND, SESSION_FIND, BY(nobody));
+    expect_text(no->message, refused(w, HF_NOT_FOUND, BEAT, BY(nobody))->message);
+    refused(w, HF_INVALID, SESSION_FIND);
+}
+
+static void finding_stands_beside_other_ops_and_sees_what_they_did(world *w)
+{
+    hf_credentials alice = draw(w), bob = person(w, "bob", "Bob Smith");
+    hf_batch *batch = batch_of(w, 5);
+    add(batch, SESSION_FIND, BY(alice));
+    add(batch, SESSION_OPEN, BY(alice), .user = "alice");
+    add(batch, SESSION_FIND, BY(alice), .linked = true);
+    add(batch, CLOSE, BY(bob));
+    add(batch, SESSION_FIND, BY(bob));
+    run(w, batch);
+    answer(batch, 0, HF_NOT_FOUND);
+    expect_text(answer(batch, 2, HF_OK)->sessions[0].user, "alice");
+    expect_text(answer(batch, 2, HF_OK)->sessions[0].token, "");
+    answer(batch, 4, HF_EXPIRED);
+}
+
+static void who_opened_a_session_is_in_every_answer_about_it(world *w)
+{
+    static const char caller[] = "a caller of up to 64 bytes: 456789012345678901234567890123456789";
+    hf_credentials alice = draw(w);
+    done(w, SESSION_OPEN, BY(alice), .user = "alice", .caller = caller, .request_id = "q");
+    expect_text(done(w, SESSION_OPEN, BY(alice), .user = "alice", .caller = caller, .request_id = "q")
+                    ->sessions[0]
+                    .token,
+                caller);
+    expect_text(done(w, BEAT, BY(alice))->sessions[0].token, caller);
+    expect_text(done(w, SESSIONS)->sessions[0].token, caller);
+}
+
 static const suite_test sessions_tests[] = {
     TEST(an_opened_session_is_described_as_it_was_asked_for),
     TEST(the_idle_bound_is_five_minutes_and_the_name_is_the_user_unless_said),
@@ -362,5 +424,9 @@ static const suite_test sessions_tests[] = {
     TEST(replacing_what_is_not_known_any_more_opens_all_the_same),
     TEST(live_sessions_are_listed_by_id_without_secrets),
     TEST(pages_of_sessions_cover_all_exactly_once),
+    TEST(a_session_is_found_by_its_key_and_nothing_is_extended),
+    TEST(a_session_that_is_not_there_is_not_found),
+    TEST(finding_stands_beside_other_ops_and_sees_what_they_did),
+    TEST(who_opened_a_session_is_in_every_answer_about_it),
 };
 THEME(sessions);

@@ -44,6 +44,23 @@ static void a_token_is_found_by_its_secret_as_it_was_made(world *w)
     expect_int(found->now_us, w->now_us);
 }
 
+static void a_token_is_found_by_its_id_too(world *w)
+{
+    hf_token_key key = key_of(w, 1), other = key_of(w, 2);
+    const hf_answer *made =
+        done(w, TOKEN_CREATE, WITH(key), .name = "n", .roles = "use:policy", .users = "b*");
+    const hf_answer *found = done(w, TOKEN_FIND, .token = key.id);
+    expect_int(found->tokens_count, 1);
+    expect_true(memcmp(&found->tokens[0], &made->tokens[0], sizeof(hf_token)) == 0);
+    expect_int(found->now_us, w->now_us);
+    refused(w, HF_NOT_FOUND, TOKEN_FIND, .token = other.id);
+    done(w, TOKEN_REVOKE, .token = key.id);
+    expect_int(done(w, TOKEN_FIND, .token = key.id)->tokens[0].revoked_us, w->now_us);
+    refused(w, HF_INVALID, TOKEN_FIND, WITH(key));
+    refused(w, HF_INVALID, TOKEN_FIND, .token = "xyz");
+    refused(w, HF_INVALID, TOKEN_FIND, .token = "");
+}
+
 static void a_secret_that_is_no_tokens_is_not_found(world *w)
 {
     hf_token_key key = key_of(w, 1), other = key_of(w, 2);
@@ -504,6 +521,7 @@ static void nonsense_about_keeping_is_refused(world *w)
 
 static const suite_test token_tests[] = {
     TEST(a_token_is_found_by_its_secret_as_it_was_made),
+    TEST(a_token_is_found_by_its_id_too),
     TEST(a_secret_that_is_no_tokens_is_not_found),
     TEST(a_token_ends_when_the_stores_clock_says_so),
     TEST(a_revoked_token_is_found_and_says_so),

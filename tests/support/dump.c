@@ -55,9 +55,9 @@ static void dump_lost(FILE *out, const hf_lost *it)
 
 static void dump_session(FILE *out, const hf_session_info *it)
 {
-    fprintf(out, "  session %s %s \"%s\" idle=%lld opened=%lld expires=%lld ended=%lld\n", it->id, it->user,
-            it->name, (long long)it->idle_us, (long long)it->opened_us, (long long)it->expires_us,
-            (long long)it->ended_us);
+    fprintf(out, "  session %s %s \"%s\" idle=%lld opened=%lld expires=%lld ended=%lld token=%s\n", it->id,
+            it->user, it->name, (long long)it->idle_us, (long long)it->opened_us, (long long)it->expires_us,
+            (long long)it->ended_us, it->token);
 }
 
 static void dump_type(FILE *out, const hf_type *it)
@@ -101,6 +101,10 @@ void dump_answer(FILE *out, const hf_op *op)
         dump_type(out, &it->types[i]);
     for (size_t i = 0; i < it->tokens_count; i++)
         dump_token(out, &it->tokens[i]);
+    for (size_t i = 0; i < it->counts_count; i++)
+        fprintf(out, "  count %s %zu\n", it->counts[i].type, it->counts[i].locks);
+    if (it->total_locks || it->total_sessions)
+        fprintf(out, "  total locks=%zu sessions=%zu\n", it->total_locks, it->total_sessions);
     for (size_t i = 0; i < it->events_count; i++)
         dump_event(out, &it->events[i]);
 }
@@ -289,7 +293,7 @@ static const char *rows_flaw(const hf_op *op)
     }
     for (size_t i = 0; i < it->sessions_count; i++) {
         const hf_session_info *row = &it->sessions[i];
-        if (!CLEAN(row->id) || !CLEAN(row->user) || !CLEAN(row->name))
+        if (!CLEAN(row->id) || !CLEAN(row->user) || !CLEAN(row->name) || !CLEAN(row->token))
             return "a session has bytes after the end of a text";
     }
     for (size_t i = 0; i < it->tokens_count; i++) {
@@ -298,6 +302,12 @@ static const char *rows_flaw(const hf_op *op)
             return "a token has bytes after the end of a text";
         if (!row->id[0] || !row->name[0] || !row->roles[0] || row->created_us <= 0)
             return "a token lacks its id, name, roles or time";
+    }
+    for (size_t i = 0; i < it->counts_count; i++) {
+        if (!CLEAN(it->counts[i].type))
+            return "a count has bytes after the end of a text";
+        if (it->counts[i].locks == 0 || (i > 0 && strcmp(it->counts[i - 1].type, it->counts[i].type) >= 0))
+            return "a count is of nothing or out of order";
     }
     for (size_t i = 0; i < it->events_count; i++) {
         const hf_event *row = &it->events[i];

@@ -204,6 +204,31 @@ CALL(sessions)
     return hf_manager_sessions(M, NULL, &s->result, err);
 }
 
+/* What no call of the manager asks. */
+static hf_status ask(scene *s, const hf_op *op, hf_error *err)
+{
+    hf_batch *batch = NULL;
+    hf_status status = hf_batch_new(1, &batch, err);
+    if (status != HF_OK)
+        return status;
+    *hf_batch_add(batch, op->kind) = *op;
+    status = hf_store_execute(s->w->store, batch, err);
+    if (status == HF_OK)
+        status = hf_batch_op(batch, 0)->answer.status;
+    hf_batch_free(batch);
+    return status;
+}
+
+CALL(session_find)
+{
+    return ask(s, &(hf_op){.kind = HF_OP_SESSION_FIND, .session = hf_session_credentials(s->alice)}, err);
+}
+
+CALL(count)
+{
+    return ask(s, &(hf_op){.kind = HF_OP_COUNT}, err);
+}
+
 CALL(type_set)
 {
     hf_type type = {.type = "policy2", .policy = HF_POLICY_READ_WRITE, .ttl_us = MINUTE};
@@ -303,6 +328,8 @@ static const call calls[] = {
     ROW(lookup, 0),
     ROW(list, 0),
     ROW(sessions, 0),
+    ROW(session_find, 0),
+    ROW(count, 0),
     ROW(type_set, 0),
     ROW(type_get, 0),
     ROW(types, 0),

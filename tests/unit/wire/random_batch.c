@@ -163,9 +163,11 @@ static const char *const reads[HF_OP_KINDS] = {
     [HF_OP_SWEEP] = "limit keep_events_us keep_forced_us request_id",
     [HF_OP_NOTE] = "!event !text actor user type id request_id linked",
     [HF_OP_TOKEN_CREATE] = "!token !sha256 !name !roles users ttl_us actor request_id",
-    [HF_OP_TOKEN_FIND] = "!sha256",
+    [HF_OP_TOKEN_FIND] = "token sha256",
     [HF_OP_TOKENS] = "after limit",
     [HF_OP_TOKEN_REVOKE] = "!token actor request_id",
+    [HF_OP_SESSION_FIND] = "!session linked",
+    [HF_OP_COUNT] = "limit",
 };
 
 static void set_member(dice *d, hf_arena *arena, hf_op *op, const char *name)
@@ -344,6 +346,7 @@ static void fill_session(dice *d, hf_arena *arena, hf_session_info *out)
     out->opened_us = random_int(d);
     out->expires_us = random_int(d);
     out->ended_us = random_int(d);
+    FILL(out->token);
 }
 
 static void fill_type(dice *d, hf_arena *arena, hf_type *out)
@@ -378,6 +381,12 @@ static void fill_token(dice *d, hf_arena *arena, hf_token *out)
     out->revoked_us = random_int(d);
 }
 
+static void fill_count(dice *d, hf_arena *arena, hf_count *out)
+{
+    FILL(out->type);
+    out->locks = (size_t)random_int(d) & INT64_MAX;
+}
+
 /* A list of 0 to 3, or now and then of more. */
 #define SOME(member, type_, fill_one)                                                                        \
     do {                                                                                                     \
@@ -404,6 +413,9 @@ static void random_answer(dice *d, hf_arena *arena, hf_answer *out)
     SOME(types, hf_type, fill_type);
     SOME(events, hf_event, fill_event);
     SOME(tokens, hf_token, fill_token);
+    SOME(counts, hf_count, fill_count);
+    out->total_locks = (size_t)random_int(d) & INT64_MAX;
+    out->total_sessions = (size_t)random_int(d) & INT64_MAX;
     out->first_seq = random_int(d);
     out->last_seq = random_int(d);
     out->now_us = random_int(d);
@@ -441,6 +453,9 @@ void expect_same_answer(const hf_answer *actual, const hf_answer *expected)
     SAME_LIST(types);
     SAME_LIST(events);
     SAME_LIST(tokens);
+    SAME_LIST(counts);
+    expect_int(actual->total_locks, expected->total_locks);
+    expect_int(actual->total_sessions, expected->total_sessions);
     expect_int(actual->first_seq, expected->first_seq);
     expect_int(actual->last_seq, expected->last_seq);
     expect_int(actual->now_us, expected->now_us);

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/* The memory store: counting what lives. */
+#include "base/seams.h"
+#include "store/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct tally {
+    const mem_type *type;
+    size_t locks;
+} tally;
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const tally *)a)->type->type.type, ((const tally *)b)->type->type.type);
+}
+
+static int by_place(const void *a, const void *b)
+{
+    uintptr_t x = (uintptr_t)((const tally *)a)->type, y = (uintptr_t)((const tally *)b)->type;
+    return x < y ? -1 : x > y;
+}
+
+static void count_sessions(const mem_store *store, hf_op *op, int64_t now_us)
+{
+    for (size_t i = 0; i < store->sessions_size; i++)
+        for (const mem_session *s = store->sessions[i]; s != NULL; s = s->chain)
+            op->answer.total_sessions += s->ended_us == 0 && s->expires_us > now_us;
+}
+
+/* `all` is in order of place in memory, where each anchor finds its type quickly. */
+static void count_locks(const mem_store *store, tally *all, size_t count, int64_t now_us)
+{
+    for (size_t i = 0; i < store->anchors_size; i++)
+        for (const mem_anchor *anchor = store->anchors[i]; anchor != NULL; anchor = anchor->chain) {
+            tally key = {anchor->type, 0};
+            tally *of = anchor->locks == NULL ? NULL : bsearch(&key, all, count, sizeof *all, by_place);
+            for (const mem_lock *lock = anchor->locks; of != NULL && lock != NULL; lock = lock->next)
+                of->locks += mem_lock_lives(lock, now_us);
+        }
+}
+
+static bool answer_counts(hf_op *op, hf_arena *arena, tally *all, size_t count)
+{
+    size_t limit = op->limit == 0 ? HF_LIST_DEFAULT : op->limit, types = 0;
+    qsort(all, count, sizeof *all, by_name);
+    for (size_t i = 0; i < count; i++) {
+        types += all[i].locks > 0;
+        op->answer.total_locks += all[i].locks;
+    }
+    op->answer.more = types > limit;
+    types = op->answer.more ? limit : types;
+    hf_count *counts = types == 0 ? NULL : hf_arena_alloc(arena, types * sizeof *counts);
+    if (counts == NULL)
+        return types == 0;
+    op->answer.counts = counts;
+    for (size_t i = 0; op->answer.counts_count < types; i++) {
+        if (all[i].locks == 0)
+            continue;
+        hf_count *out = &counts[op->answer.counts_count++];
+        memcpy(out->type, all[i].type->type.type, sizeof out->type);
+        out->locks = all[i].locks;
+    }
+    return true;
+}
+
+bool mem_do_count(mem_store *store, hf_op *op, hf_arena *arena, int64_t now_us)
+{
+    size_t count = 0;
+    for (const mem_type *type = store->types; type != NULL; type = type->next)
+        count++;
+    tally *all = hf_alloc((count + 1) * sizeof *all), *at = all;
+    if (all == NULL)
+        return false;
+    for (const mem_type *type = store->types; type != NULL; type = type->next)
+        at++->type = type;
+    qsort(all, count, sizeof *all, by_place);
+    count_sessions(store, op, now_us);
+    count_locks(store, all, count, now_us);
+    bool ok = answer_counts(op, arena, all, count);
+    hf_free(all);
+    return ok;
+}
