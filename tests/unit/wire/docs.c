@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* docs/wire.md says what the tables say. With HF_TEST_UPDATE=1 its generated part is written anew. */
 #include <base/buffer.h>
-#include <base/seams.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <support/check.h>
+#include <support/document.h>
 #include <wire/fields.h>
-
-#define BEGINS                                                                                               \
-    "<!-- made from src/wire/fields.c; HF_TEST_UPDATE=1 tools/run-tests --in build unit/wire_docs -->\n"
-#define ENDS "<!-- end of what is made -->\n"
 
 static void add_names(hf_buffer *out, const wire_names *names)
 {
@@ -107,41 +100,10 @@ static char *generated(void)
     return hf_buffer_take(&out);
 }
 
-static void read_whole(const char *path, hf_buffer *out)
-{
-    char block[4096];
-    size_t size;
-    FILE *file = fopen(path, "r");
-    expect_true(file != NULL);
-    while ((size = fread(block, 1, sizeof block, file)) > 0)
-        hf_buffer_add(out, block, size);
-    fclose(file);
-}
-
 static void the_document_says_what_the_tables_say(void **state)
 {
     (void)state;
-    char path[4096];
-    hf_buffer document = {0}, wanted = {0};
-    const char *root = getenv("HF_SOURCE_ROOT");
-    snprintf(path, sizeof path, "%s/docs/wire.md", root ? root : ".");
-    read_whole(path, &document);
-    char *begins = strstr(document.text, BEGINS), *ends = strstr(document.text, ENDS), *made = generated();
-    expect_true(begins != NULL && ends != NULL && made != NULL);
-    begins += strlen(BEGINS);
-    hf_buffer_add(&wanted, document.text, (size_t)(begins - document.text));
-    hf_buffer_print(&wanted, "\n%s", made);
-    hf_buffer_print(&wanted, "%s", ends);
-    if (getenv("HF_TEST_UPDATE") != NULL) {
-        FILE *file = fopen(path, "w");
-        expect_true(file != NULL);
-        expect_int(fwrite(wanted.text, 1, wanted.size, file), wanted.size);
-        expect_int(fclose(file), 0);
-    } else if (strcmp(document.text, wanted.text) != 0)
-        fail_msg("docs/wire.md is not what the tables say: run this test with HF_TEST_UPDATE=1");
-    hf_buffer_done(&document);
-    hf_buffer_done(&wanted);
-    hf_free(made);
+    expect_document("wire.md", "src/wire/fields.c", generated());
 }
 
 int main(void)
