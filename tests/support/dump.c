@@ -53,11 +53,13 @@ static void dump_lost(FILE *out, const hf_lost *it)
             (long long)it->fence, it->why, it->by, it->reason, (long long)it->at_us);
 }
 
+/* A server names the token it was called with where no caller was named: that is no difference. */
 static void dump_session(FILE *out, const hf_session_info *it)
 {
+    bool of_server = strspn(it->token, "0123456789abcdef") == HF_TOKEN_ID_MAX;
     fprintf(out, "  session %s %s \"%s\" idle=%lld opened=%lld expires=%lld ended=%lld token=%s\n", it->id,
             it->user, it->name, (long long)it->idle_us, (long long)it->opened_us, (long long)it->expires_us,
-            (long long)it->ended_us, it->token);
+            (long long)it->ended_us, of_server ? "" : it->token);
 }
 
 static void dump_type(FILE *out, const hf_type *it)
