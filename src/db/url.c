@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 enum {
-    PASSWORD_MAX = 1024, /* bytes of a password file's first line */
+    SECRET_MAX = 1024, /* bytes of a file's first line */
     NAMES_MAX = HF_NAMES_SIZE - 2,
 };
 
@@ -111,7 +111,7 @@ bool hf_url_names_ok(const char *names, hf_error *err)
     return good;
 }
 
-/* ---- the password's file ---- */
+/* ---- a secret's file ---- */
 
 /* Up to `size` bytes of the file; -1 with errno. */
 static ssize_t read_all(int file, char *out, size_t size)
@@ -128,20 +128,20 @@ static ssize_t read_all(int file, char *out, size_t size)
     return (ssize_t)got;
 }
 
-static hf_status keep_line(const char *path, const char *bytes, size_t size, char **out, hf_error *err)
+static hf_status keep_line(const char *what, const char *path, const char *bytes, size_t size, char **out,
+                           hf_error *err)
 {
     const char *end = memchr(bytes, '\n', size);
     size_t line = end == NULL ? size : (size_t)(end - bytes);
     if (line > 0 && bytes[line - 1] == '\r')
         line--;
-    if (line > PASSWORD_MAX)
-        return hf_fail(err, HF_INVALID, "The first line of the password file %s has more than %d bytes.",
-                       path, PASSWORD_MAX);
+    if (line > SECRET_MAX)
+        return hf_fail(err, HF_INVALID, "The first line of the %s file %s has more than %d bytes.", what,
+                       path, SECRET_MAX);
     if (line == 0 || memchr(bytes, '\0', line) != NULL)
-        return hf_fail(
-            err, HF_INVALID,
-            "The password file %s has no password on its first line; write it there, and nothing else.",
-            path);
+        return hf_fail(err, HF_INVALID,
+                       "The %s file %s has no %s on its first line; write it there, and nothing else.", what,
+                       path, what);
     *out = hf_alloc(line + 1);
     if (*out == NULL)
         return hf_fail_memory(err);
@@ -150,30 +150,30 @@ static hf_status keep_line(const char *path, const char *bytes, size_t size, cha
 }
 
 /* A pipe is refused, and not waited for: the file is read again whenever a store is opened. */
-static hf_status read_password(const char *path, char **out, hf_error *err)
+hf_status hf_url_secret(const char *what, const char *path, char **out, hf_error *err)
 {
     struct stat it;
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (file < 0 || fstat(file, &it) != 0) {
-        hf_error_set(err, HF_UNAVAILABLE, "The password file %s can't be read: %m.", path);
+        hf_error_set(err, HF_UNAVAILABLE, "The %s file %s can't be read: %m.", what, path);
         if (file >= 0)
             close(file);
         return HF_UNAVAILABLE;
     }
-    char bytes[PASSWORD_MAX + 3];
+    char bytes[SECRET_MAX + 3];
     hf_status status;
     ssize_t size;
     if (!S_ISREG(it.st_mode))
-        status = hf_fail(err, HF_INVALID, "The password file %s is not a plain file.", path);
+        status = hf_fail(err, HF_INVALID, "The %s file %s is not a plain file.", what, path);
     else if (it.st_mode & 077)
-        status = hf_fail(
-            err, HF_INVALID,
-            "The password file %s may be read or changed by others; make it its owner's alone: chmod 600.",
-            path);
+        status =
+            hf_fail(err, HF_INVALID,
+                    "The %s file %s may be read or changed by others; make it its owner's alone: chmod 600.",
+                    what, path);
     else if ((size = read_all(file, bytes, sizeof bytes)) < 0)
-        status = hf_fail(err, HF_UNAVAILABLE, "The password file %s can't be read: %m.", path);
+        status = hf_fail(err, HF_UNAVAILABLE, "The %s file %s can't be read: %m.", what, path);
     else
-        status = keep_line(path, bytes, (size_t)size, out, err);
+        status = keep_line(what, path, bytes, (size_t)size, out, err);
     explicit_bzero(bytes, sizeof bytes);
     close(file);
     return status;
@@ -207,7 +207,7 @@ static hf_status take(hf_url *out, own it, const char *value, hf_error *err)
                            : hf_fail(err, HF_INVALID,
                                      "The parameter pooler of the URL is \"transaction\" or is left out.");
     case OWN_PASSWORD_FILE:
-        return read_password(value, &out->password, err);
+        return hf_url_secret("password", value, &out->password, err);
     default:
         return HF_OK;
     }

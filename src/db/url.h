@@ -39,6 +39,10 @@ bool hf_url_next(const char **at, hf_slice *name, hf_slice *value);
 /* With %XX resolved; hf_free it. HF_INVALID (with `what` in the sentence): a bad escape, or a NUL. */
 hf_status hf_url_decode(hf_slice text, const char *what, char **out, hf_error *err);
 
+/* The first line of a file that holds a secret (`what` in the sentence: "password"); hf_url_wipe it. HF_INVALID: there is none, or
+ * others may read the file. HF_UNAVAILABLE: it can't be read. */
+hf_status hf_url_secret(const char *what, const char *path, char **out, hf_error *err);
+
 /* Wipes and frees a secret. Accepts NULL. */
 void hf_url_wipe(char *secret);
 

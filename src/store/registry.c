@@ -89,8 +89,8 @@ static size_t scheme_size(const char *url)
 /* The table of operations for a URL, and what follows the scheme. */
 static hf_status find(const char *url, const hf_store_ops **ops, const char **rest, hf_error *err)
 {
-    static const char known[] =
-        "sqlite:PATH, postgres://..., mysql://..., memory:, and those of other installed modules";
+    static const char known[] = "sqlite:PATH, postgres://..., mysql://..., http://..., https://..., memory:, "
+                                "and those of other installed modules";
     if (url == NULL || url[0] == '\0')
         return hf_fail(err, HF_INVALID, "No store was named; the stores are %s.", known);
     if (strlen(url) > HF_URL_MAX)
@@ -99,12 +99,12 @@ static hf_status find(const char *url, const hf_store_ops **ops, const char **re
     for (size_t i = 0; i < sizeof stores / sizeof stores[0]; i++) {
         if (strlen(stores[i].scheme) != size || strncmp(stores[i].scheme, url, size) != 0)
             continue;
-        *rest = url + size + (url[size] == ':');
         *ops = stores[i].ops;
         const hf_store_module_info *info = NULL;
         hf_status status = *ops != NULL ? HF_OK : load_module(stores[i].module, &info, err);
         if (info != NULL)
             *ops = info->ops;
+        *rest = *ops != NULL && (*ops)->whole_url ? url : url + size + (url[size] == ':');
         return status;
     }
     /* A URL may carry a password, so no more than its scheme is repeated. */

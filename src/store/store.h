@@ -21,8 +21,9 @@ typedef struct hf_install_order {
 
 typedef struct hf_store_ops {
     const char *scheme; /* what stands before the colon in a URL */
+    bool whole_url;     /* there are several such schemes, and it matters which */
 
-    /* `rest` is the URL after "scheme:". A failed open leaves nothing to close. */
+    /* `rest` is the URL after "scheme:", with whole_url all of it. A failed open leaves nothing to close. */
     hf_status (*open)(const char *rest, hf_store **out, hf_error *err);
 
     /* The batch has been checked (names, limits, standing alone) before it comes here. HF_OK: committed and every op

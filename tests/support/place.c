@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* How each kind of store is found empty: memory by opening it, SQLite by a new file, on a database server by a namespace whose tables
- * are emptied and used again, anything else by a new namespace. A kind that can do none of these gets its own pair of functions in
+ * are emptied and used again, behind a server of our own by starting one, anything else by a new namespace. A kind that can do none of these gets its own pair of functions in
  * the table below. */
 #include <errno.h>
 #include <ftw.h>
@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <support/batchd.h>
 #include <support/place.h>
 #include <support/tables.h>
 #include <sys/stat.h>
@@ -20,6 +21,7 @@ struct place_kind {
     bool own_file;
     void (*fresh)(const place *at, char *url);
     void (*discard)(const place *at, const char *url);
+    void (*clock)(const char *url, int64_t now_us); /* NULL: it is the opener's own */
 };
 
 static char scratch[256];
@@ -190,16 +192,79 @@ static void discard_tables(const place *at, const char *url)
             pool.all[i].used = false;
 }
 
+/* ---- behind a server ---- */
+
+/* A server of this process, in front of a store of its own. */
+typedef struct served {
+    char url[HF_URL_MAX], behind[HF_URL_MAX];
+    batchd *server;
+} served;
+
+static served all_served[32];
+
+static served *served_find(const char *url)
+{
+    for (size_t i = 0; i < sizeof all_served / sizeof *all_served; i++)
+        if (strcmp(all_served[i].url, url) == 0)
+            return &all_served[i];
+    return NULL;
+}
+
+static void fresh_served(const place *at, char *url)
+{
+    served *it = served_find("");
+    hf_store *store = NULL;
+    hf_error err = {0};
+    if (!it) {
+        fprintf(stderr, "More servers are in use at once than a test may have.\n");
+        exit(2);
+    }
+    if (strcmp(at->url, "http:sqlite:") == 0)
+        fresh_file(at, it->behind);
+    else
+        snprintf(it->behind, sizeof it->behind, "memory:");
+    if (hf_store_open(it->behind, &store, &err) != HF_OK) {
+        fprintf(stderr, "No store for a server: %s\n", err.message);
+        exit(2);
+    }
+    it->server = batchd_start(store, NULL, NULL);
+    batchd_url(it->server, it->url);
+    snprintf(url, HF_URL_MAX, "%s", it->url);
+}
+
+static void discard_served(const place *at, const char *url)
+{
+    served *it = served_find(url);
+    if (!it || !*url)
+        return;
+    hf_store *store = batchd_store(it->server);
+    batchd_stop(it->server);
+    hf_store_close(store);
+    if (strcmp(it->behind, "memory:") != 0)
+        discard_file(at, it->behind);
+    memset(it, 0, sizeof *it);
+}
+
+static void clock_served(const char *url, int64_t now_us)
+{
+    served *it = served_find(url);
+    if (it)
+        batchd_clock(it->server, now_us);
+}
+
 /* ---- the kinds ---- */
 
 /* The first that fits counts. */
 static const place_kind kinds[] = {
-    {"memory:", false, false, fresh_as_given, discard_nothing},
-    {"sqlite:", true, true, fresh_file, discard_file}, /* "sqlite:" alone; with a path it is as any other */
-    {"postgres://", true, false, fresh_tables, discard_tables},
-    {"postgresql://", true, false, fresh_tables, discard_tables},
-    {"mysql://", true, false, fresh_tables, discard_tables},
-    {NULL, true, false, fresh_namespace, discard_nothing},
+    {"memory:", false, false, fresh_as_given, discard_nothing, NULL},
+    {"sqlite:", true, true, fresh_file, discard_file,
+     NULL}, /* "sqlite:" alone; with a path it is as any other */
+    {"postgres://", true, false, fresh_tables, discard_tables, NULL},
+    {"postgresql://", true, false, fresh_tables, discard_tables, NULL},
+    {"mysql://", true, false, fresh_tables, discard_tables, NULL},
+    {"http:memory:", true, false, fresh_served, discard_served, clock_served},
+    {"http:sqlite:", true, false, fresh_served, discard_served, clock_served},
+    {NULL, true, false, fresh_namespace, discard_nothing, NULL},
 };
 
 static bool fits(const place_kind *kind, const char *url)
@@ -217,6 +282,7 @@ static void place_init(place *at, const char *url, size_t length, const place *b
         at->kind++;
     at->keeps = at->kind->keeps;
     at->own_file = at->kind->own_file;
+    at->served = at->kind->clock != NULL;
     int scheme = (int)strcspn(at->url, ":");
     unsigned same = 1;
     for (size_t i = 0; i < count; i++)
@@ -267,4 +333,10 @@ void place_fresh(const place *at, char *url)
 void place_discard(const place *at, const char *url)
 {
     at->kind->discard(at, url);
+}
+
+void place_clock(const place *at, const char *url, int64_t now_us)
+{
+    if (at->kind->clock)
+        at->kind->clock(url, now_us);
 }

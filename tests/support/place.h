@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Where the stores of a test run are: the URLs of HF_TEST_STORES (separated by spaces), "memory: sqlite:" when it is
  * not set. Every test gets a URL of its own below one of them, on which a store is empty. (tools/servers start DIR prints URLs of
- * database servers to put there.) */
+ * database servers to put there; "http:memory:" and "http:sqlite:" are a server in this process in front of such a store.) */
 #ifndef HF_TESTS_SUPPORT_PLACE_H
 #define HF_TESTS_SUPPORT_PLACE_H
 
 #include <holdfast/limits.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 typedef struct place_kind place_kind;
 
@@ -17,6 +18,7 @@ typedef struct place {
     char url[HF_URL_MAX]; /* as it was given */
     bool keeps;           /* what was closed is found again by the same URL */
     bool own_file;        /* each test has a SQLite file of its own */
+    bool served;          /* it is behind a server of this process */
 } place;
 
 /* The places of this run; *count says how many. They live until the program ends. */
@@ -31,6 +33,9 @@ void place_fresh(const place *at, char *url);
 /* Removes what a test left at that URL; on a database server not before it is needed or the program ends. Nothing may be open
  * there any more. */
 void place_discard(const place *at, const char *url);
+
+/* Freezes the clock of the store behind that URL, where it is not the one that a program gets to open: behind a server. */
+void place_clock(const place *at, const char *url, int64_t now_us);
 
 /* A private folder for files of this run, removed at exit; without a final slash. */
 const char *scratch_folder(void);

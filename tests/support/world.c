@@ -5,11 +5,17 @@
 #include <string.h>
 #include <support/world.h>
 
+static void freeze(world *w)
+{
+    hf_store_clock_freeze(w->store, w->now_us);
+    place_clock(w->at, w->url, w->now_us);
+}
+
 static void world_store_open(world *w)
 {
     hf_error err = {0};
     expect(HF_OK, hf_store_open(w->url, &w->store, &err), err);
-    hf_store_clock_freeze(w->store, w->now_us);
+    freeze(w);
 }
 
 world *world_open(const place *at)
@@ -75,7 +81,7 @@ hf_manager *world_manager(world *w)
 void clock_set(world *w, int64_t now_us)
 {
     w->now_us = now_us;
-    hf_store_clock_freeze(w->store, now_us);
+    freeze(w);
 }
 
 void clock_forward(world *w, int64_t us)

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+/* The remote store: a holdfast server, by http:// or https://. The server carries the batches out; here they are only told. */
+#include "store/remote.h"
+
+#include "base/error.h"
+#include "base/seams.h"
+#include "lock/batch.h"
+#include "store/registry.h"
+
+#include <stdio.h>
+
+typedef struct remote_store {
+    hf_store base;
+    remote_target target;
+    remote_calls calls;
+    pthread_mutex_t mutex; /* guards the grade */
+    hf_grade grade;        /* as it was told last */
+} remote_store;
+
+static const hf_store_ops hf_store_remote;
+
+/* ---- batches ---- */
+
+/* An answer came, but what it says can't be used: a change may have been made. */
+static hf_status not_understood(const remote_store *store, hf_status status, bool changes, hf_error *err)
+{
+    if (status == HF_NO_MEMORY && !changes)
+        return hf_fail_memory(err);
+    return hf_fail(err, changes ? HF_UNSURE : HF_UNAVAILABLE, "The answer of %s makes no sense%s; %s.",
+                   store->target.name, status == HF_NO_MEMORY ? ", since memory is out" : "",
+                   changes ? "ask again with the same request id to find out whether it was done"
+                           : "is it a holdfast server of this version?");
+}
+
+static hf_status exchange(remote_store *store, remote_call *call, hf_batch *batch, const char *const *flaws,
+                          hf_error *err)
+{
+    bool changes = remote_changes(batch);
+    hf_status status = remote_tell(batch, flaws, &call->asked, err);
+    if (status != HF_OK)
+        return status;
+    call->may_repeat = remote_may_repeat(batch);
+    remote_perform(&store->calls, call, "/v1/batch", true);
+    status = remote_outcome(&store->target, call, changes, err);
+    if (status != HF_OK)
+        return status;
+    status = remote_hear(batch, flaws, &call->answer, NULL);
+    return status == HF_OK ? HF_OK : not_understood(store, status, changes, err);
+}
+
+static hf_status execute_remote(hf_store *base, hf_batch *batch, hf_error *err)
+{
+    remote_store *store = (remote_store *)base;
+    remote_call *call = NULL;
+    const char **flaws = NULL;
+    hf_status status = remote_flaws(batch, &flaws, err);
+    if (status == HF_OK && flaws != NULL && hf_op_alone(batch->ops[0].kind)) {
+        batch->ops[0].answer = (hf_answer){.status = HF_INVALID, .message = flaws[0]};
+        return HF_OK;
+    }
+    if (status == HF_OK)
+        status = remote_take(&store->calls, &call, err);
+    if (status != HF_OK)
+        return status;
+    status = exchange(store, call, batch, flaws, err);
+    remote_give(&store->calls, call);
+    return status;
+}
+
+/* ---- grade ---- */
+
+static hf_status ask_ready(remote_store *store, hf_grade *out, hf_error *err)
+{
+    remote_call *call = NULL;
+    hf_status status = remote_take(&store->calls, &call, err);
+    if (status != HF_OK)
+        return status;
+    call->may_repeat = true;
+    remote_perform(&store->calls, call, "/readyz", false);
+    status = remote_ready(&store->target, call, out, err);
+    remote_give(&store->calls, call);
+    return status;
+}
+
+/* Asked anew each time: the server's store may have broken since. */
+static void grade_remote(hf_store *base, hf_grade *out)
+{
+    remote_store *store = (remote_store *)base;
+    hf_grade told = {0};
+    hf_status status = ask_ready(store, &told, NULL);
+    bool answered = status == HF_OK || told.text[0] != '\0';
+    pthread_mutex_lock(&store->mutex);
+    if (answered)
+        store->grade = told;
+    *out = store->grade;
+    pthread_mutex_unlock(&store->mutex);
+    hf_grade known = *out;
+    snprintf(out->text, sizeof out->text, "%s %.90s: %.140s",
+             answered ? "the server at" : "no answer now from", store->target.name, known.text);
+}
+
+/* ---- the rest ---- */
+
+static void close_remote(hf_store *base)
+{
+    remote_store *store = (remote_store *)base;
+    remote_calls_done(&store->calls);
+    remote_target_done(&store->target);
+    pthread_mutex_destroy(&store->mutex);
+    hf_free(store);
+}
+
+static hf_status open_remote(const char *url, hf_store **out, hf_error *err)
+{
+    remote_store *store = hf_alloc(sizeof *store);
+    if (store == NULL)
+        return hf_fail_memory(err);
+    hf_store_init(&store->base, &hf_store_remote);
+    pthread_mutex_init(&store->mutex, NULL);
+    hf_status status = remote_start(err);
+    if (status == HF_OK)
+        status = remote_target_read(url, &store->target, err);
+    if (status == HF_OK)
+        status = remote_calls_init(&store->calls, &store->target, err);
+    if (status == HF_OK)
+        status = ask_ready(store, &store->grade, err);
+    if (status != HF_OK)
+        close_remote(&store->base);
+    else
+        *out = &store->base;
+    return status;
+}
+
+static hf_status install_remote(const char *url, const hf_install_order *order, hf_error *err)
+{
+    (void)url;
+    return hf_fail(
+        err, HF_INVALID,
+        "A server's tables are %s its own store: run this with the URL that the server is started with.",
+        order->remove ? "removed from" : "installed on");
+}
+
+static hf_status backup_remote(hf_store *base, const char *path, hf_error *err)
+{
+    (void)path;
+    return hf_fail(
+        err, HF_INVALID,
+        "The store behind %s is backed up and restored where it is: run this with the URL that the "
+        "server is started with.",
+        ((remote_store *)base)->target.name);
+}
+
+static const hf_store_ops hf_store_remote = {
+    .scheme = "http",
+    .whole_url = true,
+    .open = open_remote,
+    .execute = execute_remote,
+    .install = install_remote,
+    .grade = grade_remote,
+    .backup = backup_remote,
+    .restore = backup_remote,
+    .close = close_remote,
+};
+
+__attribute__((visibility("default"))) extern const hf_store_module_info hf_store_module;
+const hf_store_module_info hf_store_module = {HF_VERSION, &hf_store_remote, NULL};

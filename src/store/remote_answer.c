@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+/* What an answer of a server means, or that there was none. A server of holdfast's says it itself, as problem details with a `code`;
+ * anything else on the way (a proxy, another program) only has its HTTP status. */
+#include "base/error.h"
+#include "store/remote.h"
+#include "wire/parse.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { VALUES_MAX = 100000 };
+
+#define ASK_AGAIN "ask again with the same request id to find out whether it was done"
+
+/* ---- when there is none ---- */
+
+static hf_status explain_connect(const remote_target *target, const remote_call *call, hf_error *err)
+{
+    switch (call->code) {
+    case CURLE_COULDNT_RESOLVE_HOST:
+        return hf_fail(err, HF_UNAVAILABLE,
+                       "The host of %s is not known; check the URL, or the network. Nothing was done.",
+                       target->name);
+    case CURLE_COULDNT_CONNECT:
+        return hf_fail(err, HF_UNAVAILABLE,
+                       "There is no connection to %s: %s. Is the server running? Nothing was done.",
+                       target->name, call->os_errno != 0 ? strerrordesc_np((int)call->os_errno) : call->why);
+    case CURLE_OPERATION_TIMEDOUT:
+        return hf_fail(err, HF_UNAVAILABLE, "%s took no connection within %ld ms. Nothing was done.",
+                       target->name, target->connect_ms);
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CACERT_BADFILE:
+        return hf_fail(
+            err, HF_UNAVAILABLE,
+            "%s is not trusted: %s. If it should be, name the certificate of whoever signs for it with "
+            "ca_file=PATH. Nothing was done.",
+            target->name, call->why);
+    case CURLE_SSL_CONNECT_ERROR:
+        return hf_fail(err, HF_UNAVAILABLE,
+                       "There is no TLS with %s: %s. Does it speak http:// there? Nothing was done.",
+                       target->name, call->why);
+    default:
+        return hf_fail(err, HF_UNAVAILABLE, "%s can't be reached: %s. Nothing was done.", target->name,
+                       call->why);
+    }
+}
+
+/* It was sent, and no whole answer came. */
+static hf_status explain_loss(const remote_target *target, const remote_call *call, bool changes,
+                              hf_error *err)
+{
+    hf_status status = changes ? HF_UNSURE : HF_UNAVAILABLE;
+    const char *then = changes ? ASK_AGAIN : "try again";
+    if (call->too_large)
+        return hf_fail(err, status, "The answer of %s is larger than anything holdfast answers; %s.",
+                       target->name, then);
+    if (call->no_memory)
+        return hf_fail(err, changes ? HF_UNSURE : HF_NO_MEMORY,
+                       "Memory is out, and the answer of %s was lost; %s.", target->name, then);
+    if (call->code == CURLE_OPERATION_TIMEDOUT)
+        return hf_fail(err, status, "%s did not answer within %ld ms; %s.", target->name, target->timeout_ms,
+                       then);
+    if (call->code == CURLE_ABORTED_BY_CALLBACK)
+        return hf_fail(err, status, "%s closed the connection instead of answering; %s.", target->name, then);
+    return hf_fail(err, status, "The answer of %s was lost on its way: %s; %s.", target->name, call->why,
+                   then);
+}
+
+/* ---- problem details ---- */
+
+/* The text of a field, if it is there and fit to be shown. */
+static const char *text_of(const wire_value *object, const char *name)
+{
+    const wire_value *field = wire_field_of(object, name);
+    bool good = field != NULL && field->type == WIRE_IS_TEXT && field->text.size > 0 &&
+                hf_text_is_clean(field->text.at, field->text.size);
+    return good ? field->text.at : NULL;
+}
+
+/* The answer as a JSON object; NULL: it is none. */
+static const wire_value *object_of(const remote_call *call, hf_arena *arena)
+{
+    wire_value *root = NULL;
+    wire_source source = {"The answer", call->answer.text, call->answer.size, HF_BUFFER_MAX, VALUES_MAX};
+    if (call->answer.size == 0 || wire_parse(&source, arena, &root, NULL) != HF_OK)
+        return NULL;
+    return root->type == WIRE_IS_OBJECT ? root : NULL;
+}
+
+/* HF_OK: these are no problem details of holdfast's. */
+static hf_status pass_on(const remote_target *target, const wire_value *problem, hf_error *err)
+{
+    const char *code = problem == NULL ? NULL : text_of(problem, "code");
+    hf_status status = code == NULL ? HF_OK : hf_status_from_wire(code);
+    if (status == HF_OK || status == HF_STATUS_COUNT)
+        return HF_OK;
+    const char *message = text_of(problem, "message"), *resource = text_of(problem, "resource");
+    if (message == NULL)
+        message = text_of(problem, "detail");
+    if (message != NULL)
+        hf_error_set(err, status, "%s", message);
+    else
+        hf_error_set(err, status, "%s says: %s.", target->name, hf_status_sentence(status));
+    if (err != NULL && resource != NULL)
+        hf_slice_copy(err->resource, sizeof err->resource, hf_slice_of(resource));
+    return status;
+}
+
+/* ---- other answers ---- */
+
+static hf_status explain_status(const remote_target *target, long http, bool changes, hf_error *err)
+{
+    switch (http) {
+    case 401:
+        return hf_fail(
+            err, HF_UNAUTHENTICATED,
+            "%s wants to know who calls: give a token with --token-file, token_file= or HOLDFAST_TOKEN.",
+            target->name);
+    case 403:
+        return hf_fail(err, HF_DENIED, "%s does not allow it, without saying why; ask whoever runs it.",
+                       target->name);
+    case 413:
+        return hf_fail(err, HF_TOO_LARGE, "%s takes no requests of that size; ask for less at once.",
+                       target->name);
+    case 429:
+        return hf_fail(err, HF_TOO_MANY, "%s was asked too often; wait a little.", target->name);
+    case 408:
+    case 503:
+        return hf_fail(err, HF_UNAVAILABLE, "%s is not ready to serve (it answered %ld); try again later.",
+                       target->name, http);
+    default:
+        if (http >= 500)
+            return hf_fail(err, changes ? HF_UNSURE : HF_UNAVAILABLE,
+                           "%s failed, or a proxy before it (it answered %ld); %s.", target->name, http,
+                           changes ? ASK_AGAIN : "try again");
+        return hf_fail(err, HF_UNAVAILABLE,
+                       "There is no holdfast server at %s: something else answered with %ld. Check the URL.",
+                       target->name, http);
+    }
+}
+
+hf_status remote_outcome(const remote_target *target, const remote_call *call, bool changes, hf_error *err)
+{
+    bool told = call->http >= 300; /* a status that says no was read, whatever became of the rest */
+    if (call->code == CURLE_OK && call->http == 200)
+        return HF_OK;
+    if (call->begun == 0)
+        return call->no_memory ? hf_fail_memory(err) : explain_connect(target, call, err);
+    if (call->code != CURLE_OK && !told)
+        return explain_loss(target, call, changes, err);
+    hf_arena arena = {0};
+    hf_status status = pass_on(target, object_of(call, &arena), err);
+    hf_arena_done(&arena);
+    return status != HF_OK ? status : explain_status(target, call->http, changes, err);
+}
+
+/* ---- readiness ---- */
+
+static bool read_grade(const wire_value *answer, hf_grade *out)
+{
+    static const char *const levels[] = {
+        [HF_GRADE_NONE] = "none", [HF_GRADE_PROCESS] = "process", [HF_GRADE_DISK] = "disk"};
+    const char *grade = answer == NULL ? NULL : text_of(answer, "grade");
+    const char *text = answer == NULL ? NULL : text_of(answer, "text");
+    for (int level = 0; grade != NULL && level <= HF_GRADE_DISK; level++) {
+        if (strcmp(grade, levels[level]) != 0)
+            continue;
+        const wire_value *broken = wire_field_of(answer, "broken");
+        *out = (hf_grade){.level = (hf_grade_level)level,
+                          .broken = broken != NULL && broken->type == WIRE_IS_BOOL && broken->yes};
+        hf_slice_copy(out->text, sizeof out->text, hf_slice_of(text == NULL ? grade : text));
+        return true;
+    }
+    return false;
+}
+
+hf_status remote_ready(const remote_target *target, const remote_call *call, hf_grade *out, hf_error *err)
+{
+    hf_arena arena = {0};
+    hf_grade grade;
+    hf_status status = HF_OK;
+    bool whole = call->code == CURLE_OK && (call->http == 200 || call->http == 503);
+    bool known = whole && read_grade(object_of(call, &arena), &grade);
+    if (known)
+        *out = grade;
+    if (known && call->http != 200)
+        status = hf_fail(err, HF_UNAVAILABLE, "%s is not ready: %s.", target->name, grade.text);
+    else if (!known && call->code == CURLE_OK && call->http == 200)
+        status = hf_fail(err, HF_UNAVAILABLE,
+                         "There is no holdfast server at %s: something else answered. Check the URL.",
+                         target->name);
+    else if (!known)
+        status = remote_outcome(target, call, false, err);
+    hf_arena_done(&arena);
+    return status;
+}

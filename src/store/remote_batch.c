@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/* A batch on its way to a server and back. An op with a flaw can't always be told, and must not be: on the wire an op has only the
+ * fields its kind reads, so that the server may find nothing wrong with it. It is told as one that every store refuses, so that what
+ * is linked to it is refused in the same order as anywhere else. */
+#include "store/remote.h"
+
+#include "base/error.h"
+#include "lock/batch.h"
+#include "wire/wire.h"
+
+#include <string.h>
+
+/* ---- flaws ---- */
+
+/* The key goes over the wire, and there only a key is taken. */
+static bool has_key(const hf_credentials *login)
+{
+    size_t size = login == NULL ? HF_KEY_MIN : strnlen(login->key, sizeof login->key);
+    return login == NULL || (size >= HF_KEY_MIN && size <= HF_KEY_MAX && hf_is_hex(login->key, size));
+}
+
+static const char *flaw_of(const hf_op *op, const hf_credentials *checked, hf_arena *arena, bool *ok)
+{
+    const char *flaw = hf_op_flaw(op, checked, arena, ok);
+    if (flaw != NULL || !*ok || (op->session == checked && checked != NULL))
+        return flaw;
+    return has_key(op->session) && has_key(op->replaces)
+               ? NULL
+               : "The session has no key that could be presented to a server.";
+}
+
+static hf_status keep_flaw(hf_batch *batch, size_t index, const char *flaw, const char ***out, hf_error *err)
+{
+    if (*out == NULL)
+        *out = hf_arena_alloc(&batch->arena, batch->count * sizeof **out);
+    if (*out == NULL)
+        return hf_fail_memory(err);
+    (*out)[index] = flaw;
+    return HF_OK;
+}
+
+hf_status remote_flaws(hf_batch *batch, const char ***out, hf_error *err)
+{
+    const hf_credentials *checked = NULL;
+    hf_status status = HF_OK;
+    *out = NULL;
+    for (size_t i = 0; i < batch->count && status == HF_OK; i++) {
+        const hf_op *op = &batch->ops[i];
+        bool ok;
+        const char *flaw = flaw_of(op, op->replaces == NULL ? checked : NULL, &batch->arena, &ok);
+        if (!ok)
+            status = hf_fail_memory(err);
+        else if (flaw != NULL)
+            status = keep_flaw(batch, i, flaw, out, err);
+        else if (op->session != NULL)
+            checked = op->session;
+    }
+    return status;
+}
+
+/* ---- there and back ---- */
+
+static hf_op stand_in(const hf_op *op)
+{
+    return (hf_op){.kind = HF_OP_WHO, .linked = op->linked, .type = "", .id = ""};
+}
+
+hf_status remote_tell(hf_batch *batch, const char *const *flaws, hf_buffer *out, hf_error *err)
+{
+    if (flaws == NULL)
+        return wire_ops_write(batch, out, err);
+    hf_op *ops = hf_arena_alloc(&batch->arena, batch->count * sizeof *ops);
+    if (ops == NULL)
+        return hf_fail_memory(err);
+    for (size_t i = 0; i < batch->count; i++)
+        ops[i] = flaws[i] == NULL ? batch->ops[i] : stand_in(&batch->ops[i]);
+    hf_batch told = {.ops = ops, .count = batch->count, .capacity = batch->count};
+    return wire_ops_write(&told, out, err);
+}
+
+hf_status remote_hear(hf_batch *batch, const char *const *flaws, const hf_buffer *answer, hf_error *err)
+{
+    hf_status status = wire_answers_read(batch, answer->text, answer->size, &batch->arena, err);
+    for (size_t i = 0; status == HF_OK && flaws != NULL && i < batch->count; i++) {
+        hf_answer *it = &batch->ops[i].answer;
+        if (flaws[i] != NULL && it->status != HF_NOT_APPLIED)
+            *it = (hf_answer){.status = HF_INVALID, .message = flaws[i], .now_us = it->now_us};
+    }
+    return status;
+}
+
+bool remote_changes(const hf_batch *batch)
+{
+    for (size_t i = 0; i < batch->count; i++)
+        if (!hf_op_reads(batch->ops[i].kind))
+            return true;
+    return false;
+}
+
+bool remote_may_repeat(const hf_batch *batch)
+{
+    for (size_t i = 0; i < batch->count; i++) {
+        const hf_op *op = &batch->ops[i];
+        bool harmless = hf_op_reads(op->kind) || op->kind == HF_OP_BEAT || op->kind == HF_OP_SWEEP;
+        bool named = op->request_id != NULL && op->request_id[0] != '\0' && op->kind != HF_OP_NOTE;
+        if (!harmless && !named)
+            return false;
+    }
+    return true;
+}
