@@ -1,0 +1,493 @@
+/* SPDX-License-Identifier: MIT */
+/* What is known is in known.c; here are the look-ups under way, with those who wait for each. Finding out takes two steps: the token and the
+ * sessions that are presented, then the tokens that opened those sessions. */
+#include "server/callers.h"
+
+#include "base/digest.h"
+#include "base/error.h"
+#include "base/seams.h"
+#include "server/known.h"
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#define UNKNOWN_TOKEN                                                                                        \
+    "The token that was presented is not known here: it was mistyped, or made for another server; ask an "   \
+    "administrator for one."
+
+/* Who waits for a token: as the one presented (session NULL), or as the one that opened the session. */
+typedef struct waiter {
+    struct waiter *next;
+    caller *who;
+    caller_session *session;
+} waiter;
+
+/* A token that the store is being asked for. */
+typedef struct look {
+    recent_entry entry;
+    loop_job job;
+    hf_op op;
+    callers *of;
+    known_name by;
+    unsigned char name[KNOWN_NAME_SIZE + 1];
+    int64_t asked_us;
+    bool
+        stale; /* the token may have been changed since: no longer in the table, and the answer is not to be kept */
+    waiter *waiters, **waiters_end;
+} look;
+
+/* Sessions that the store is being asked for, by one caller. */
+typedef struct session_look {
+    loop_job job;
+    caller *who;
+    int64_t asked_us;
+    size_t count;
+    hf_op ops[];
+} session_look;
+
+struct callers {
+    jobs *jobs;
+    known_tables known;
+    recent looks;
+    callers_stats stats;
+};
+
+/* The struct that a member is part of. */
+#define WHOLE(type, member, at) ((type *)(void *)((char *)(at)-offsetof(type, member)))
+#define OF(type, item)          WHOLE(type, entry, item)
+
+static void settle(caller *who);
+
+/* ---- telling who waits ---- */
+
+static void fail_caller(caller *who, hf_status status, const char *message)
+{
+    if (who->status == HF_OK)
+        who->status =
+            hf_fail(&who->err, status, "%s", message == NULL ? hf_status_sentence(status) : message);
+}
+
+/* By the store's time now, as late as it can be. */
+static bool lives(const known_token *it, int64_t now_us)
+{
+    const hf_token as = {.expires_us = it->expires_us, .revoked_us = it->revoked_us};
+    return hf_token_lives(&as, it->store_us + (now_us - it->asked_us));
+}
+
+static const char *dead_flaw(caller *who, const known_token *it)
+{
+    char sentence[HF_TOKEN_NAME_SIZE + 128];
+    int size = snprintf(sentence, sizeof sentence, "The token '%s' %s; ask an administrator for a new one.",
+                        it->token.name, it->revoked_us != 0 ? "was revoked" : "is past its end");
+    const char *copy = hf_arena_text(who->arena, (hf_slice){sentence, (size_t)size});
+    return copy == NULL ? UNKNOWN_TOKEN : copy;
+}
+
+/* NULL: there is no such token. */
+static void tell(caller *who, caller_session *session, const known_token *it, int64_t now_us)
+{
+    bool alive = it != NULL && lives(it, now_us);
+    caller_token *copy = alive ? hf_arena_alloc(who->arena, sizeof *copy) : NULL;
+    if (alive && copy == NULL) {
+        fail_caller(who, HF_NO_MEMORY, NULL);
+        return;
+    }
+    if (alive)
+        *copy = it->token;
+    if (session != NULL)
+        session->token = copy;
+    else if (alive)
+        who->token = copy;
+    else
+        who->flaw = it == NULL ? UNKNOWN_TOKEN : dead_flaw(who, it);
+}
+
+static void tell_failure(look *it, hf_status status, const char *message)
+{
+    for (waiter *w = it->waiters, *next; w != NULL; w = next) {
+        next = w->next;
+        fail_caller(w->who, status, message);
+        settle(w->who);
+    }
+}
+
+static void tell_waiters(look *it, const known_token *read)
+{
+    int64_t now_us = hf_seam.boot_us();
+    for (waiter *w = it->waiters, *next; w != NULL; w = next) {
+        next = w->next;
+        tell(w->who, w->session, read, now_us);
+        settle(w->who);
+    }
+}
+
+/* ---- looking a token up ---- */
+
+static void look_free(look *it)
+{
+    hf_secret_wipe(it->name, sizeof it->name);
+    hf_secret_wipe(it->entry.key, sizeof it->entry.key);
+    hf_free(it);
+}
+
+static void read_token(const look *it, known_token *out)
+{
+    const hf_answer *answer = &it->op.answer;
+    const hf_token *token = &answer->tokens[0];
+    memcpy(out->token.id, token->id, sizeof out->token.id);
+    memcpy(out->token.name, token->name, sizeof out->token.name);
+    memcpy(out->token.users, token->users, sizeof out->token.users);
+    if (hf_roles_parse(token->roles, &out->token.roles, NULL) != HF_OK)
+        out->token.roles.count = 0; /* what this version does not understand gives nothing */
+    out->expires_us = token->expires_us;
+    out->revoked_us = token->revoked_us;
+    out->asked_us = it->asked_us;
+    out->store_us = answer->now_us;
+}
+
+static void keep(look *it, const known_token *read)
+{
+    if (it->stale)
+        return;
+    if (read != NULL)
+        known_token_keep(&it->of->known, it->by, it->name, read);
+    else
+        known_nothing_keep(&it->of->known, it->by, it->name, it->asked_us);
+}
+
+static void look_finish(loop_job *job)
+{
+    look *it = WHOLE(look, job, job);
+    const hf_answer *answer = &it->op.answer;
+    hf_status status = job->job.status != HF_OK ? job->job.status : answer->status;
+    known_token read = {0};
+    if (!it->stale)
+        recent_remove(&it->of->looks, &it->entry);
+    if (status == HF_OK && answer->tokens_count == 1) {
+        read_token(it, &read);
+        keep(it, &read);
+        tell_waiters(it, &read);
+    } else if (status == HF_NOT_FOUND) {
+        keep(it, NULL);
+        tell_waiters(it, NULL);
+    } else
+        tell_failure(it, status == HF_OK ? HF_INTERNAL : status, answer->message);
+    jobs_release(job);
+    look_free(it);
+}
+
+/* The look-up that is under way for that name, begun if need be; NULL: *err says why there is none. */
+static look *look_for(callers *all, known_name by, const void *name, hf_error *err)
+{
+    recent_entry *entry = recent_find(&all->looks, (unsigned char)by, name, KNOWN_NAME_SIZE);
+    if (entry != NULL)
+        return OF(look, entry);
+    look *it = hf_alloc(sizeof *it);
+    if (it == NULL) {
+        hf_error_set(err, HF_NO_MEMORY, "Memory is out; nothing was done.");
+        return NULL;
+    }
+    memcpy(it->name, name, KNOWN_NAME_SIZE);
+    it->by = by;
+    it->of = all;
+    it->op.kind = HF_OP_TOKEN_FIND;
+    if (by == KNOWN_BY_SECRET)
+        it->op.sha256 = it->name;
+    else
+        it->op.token = (const char *)it->name;
+    it->job = (loop_job){.job = {.ops = &it->op, .count = 1}, .finish = look_finish};
+    it->asked_us = hf_seam.boot_us();
+    it->waiters_end = &it->waiters;
+    if (jobs_submit(all->jobs, &it->job, err) != HF_OK) {
+        look_free(it);
+        return NULL;
+    }
+    all->stats.looks++;
+    recent_add(&all->looks, &it->entry, (unsigned char)by, name, KNOWN_NAME_SIZE);
+    return it;
+}
+
+static void wait_for_token(callers *all, caller *who, caller_session *session, known_name by,
+                           const void *name)
+{
+    hf_error err;
+    waiter *w = hf_arena_alloc(who->arena, sizeof *w);
+    look *it = w == NULL ? NULL : look_for(all, by, name, &err);
+    if (it == NULL) {
+        fail_caller(who, w == NULL ? HF_NO_MEMORY : err.status, w == NULL ? NULL : err.message);
+        return;
+    }
+    *w = (waiter){NULL, who, session};
+    *it->waiters_end = w;
+    it->waiters_end = &w->next;
+    who->waits++;
+}
+
+/* W1, W3. */
+static void ask_token(callers *all, caller *who, caller_session *session, known_name by, const void *name)
+{
+    int64_t now_us = hf_seam.boot_us();
+    const known_token *known = known_token_find(&all->known, by, name);
+    const known_nothing *nothing = known_nothing_find(&all->known, by, name);
+    if (known != NULL && now_us - known->asked_us < CALLERS_FRESH_US) {
+        all->stats.hits++;
+        tell(who, session, known, now_us);
+        if (now_us - known->asked_us >= CALLERS_FRESH_US / 2)
+            look_for(all, by, name, NULL); /* ahead; if it can't be done now, who comes next does it */
+    } else if (nothing != NULL && now_us - nothing->asked_us < CALLERS_FRESH_US) {
+        all->stats.hits++;
+        tell(who, session, NULL, now_us);
+    } else
+        wait_for_token(all, who, session, by, name);
+}
+
+/* ---- looking sessions up ---- */
+
+static void fill_session(caller_session *out, const char *user, const char *opener)
+{
+    out->status = HF_OK;
+    hf_slice_copy(out->user, sizeof out->user, hf_slice_of(user));
+    hf_slice_copy(out->opener, sizeof out->opener, hf_slice_of(opener));
+}
+
+static void read_session(callers *all, session_look *it, const hf_op *op, caller_session *out)
+{
+    const hf_answer *answer = &op->answer;
+    if (answer->status == HF_OK && answer->sessions_count == 1) {
+        fill_session(out, answer->sessions[0].user, answer->sessions[0].token);
+        known_session_keep(&all->known, op->session, &answer->sessions[0], it->asked_us);
+        return;
+    }
+    out->status = answer->status == HF_OK ? HF_INTERNAL : answer->status;
+    out->message =
+        answer->message == NULL ? NULL : hf_arena_text(it->who->arena, hf_slice_of(answer->message));
+}
+
+static void session_look_finish(loop_job *job)
+{
+    session_look *it = WHOLE(session_look, job, job);
+    caller *who = it->who;
+    if (job->job.status != HF_OK)
+        fail_caller(who, job->job.status, it->ops[0].answer.message);
+    size_t at = 0;
+    for (size_t i = 0; i < it->count && job->job.status == HF_OK; i++) {
+        while (who->sessions[at] != it->ops[i].session)
+            at++;
+        read_session(who->of, it, &it->ops[i], &who->known[at]);
+    }
+    jobs_release(job);
+    hf_free(it);
+    settle(who);
+}
+
+/* True: it is known, and who asks has its key. */
+static bool recall_session(callers *all, const hf_credentials *session, caller_session *out)
+{
+    const known_session *known = known_session_find(&all->known, session->id);
+    if (known == NULL || hf_seam.boot_us() - known->asked_us >= CALLERS_SESSION_US ||
+        !hf_secret_equal(known->key_sha256, session->key_sha256, sizeof known->key_sha256))
+        return false;
+    all->stats.hits++;
+    fill_session(out, known->user, known->opener);
+    return true;
+}
+
+static void ask_store_for_sessions(callers *all, caller *who, size_t count)
+{
+    hf_error err;
+    session_look *it = hf_alloc(sizeof *it + count * sizeof it->ops[0]);
+    if (it == NULL) {
+        fail_caller(who, HF_NO_MEMORY, NULL);
+        return;
+    }
+    it->who = who;
+    it->asked_us = hf_seam.boot_us();
+    it->job = (loop_job){.job = {.ops = it->ops, .count = count}, .finish = session_look_finish};
+    for (size_t i = 0; i < who->sessions_count; i++)
+        if (who->known[i].status != HF_OK)
+            it->ops[it->count++] = (hf_op){.kind = HF_OP_SESSION_FIND, .session = who->sessions[i]};
+    if (jobs_submit(all->jobs, &it->job, &err) != HF_OK) {
+        hf_free(it);
+        fail_caller(who, err.status, err.message);
+        return;
+    }
+    all->stats.looks += count;
+    who->waits++;
+}
+
+static void ask_sessions(callers *all, caller *who)
+{
+    size_t missing = 0;
+    who->known = who->sessions_count == 0
+                     ? NULL
+                     : hf_arena_alloc(who->arena, who->sessions_count * sizeof *who->known);
+    if (who->sessions_count > 0 && who->known == NULL) {
+        fail_caller(who, HF_NO_MEMORY, NULL);
+        who->sessions_count = 0;
+        return;
+    }
+    for (size_t i = 0; i < who->sessions_count; i++) {
+        memcpy(who->known[i].id, who->sessions[i]->id, sizeof who->known[i].id);
+        who->known[i].status = HF_UNAVAILABLE; /* until it is known */
+        missing += !recall_session(all, who->sessions[i], &who->known[i]);
+    }
+    if (missing > 0)
+        ask_store_for_sessions(all, who, missing);
+}
+
+/* ---- finding out ---- */
+
+static void ask_bearer(callers *all, caller *who)
+{
+    hf_token_key key;
+    if (who->bearer == NULL || who->bearer[0] == '\0')
+        return;
+    hf_status status = hf_token_read(who->bearer, &key, NULL);
+    if (status == HF_OK)
+        ask_token(all, who, NULL, KNOWN_BY_SECRET, key.sha256);
+    else if (status == HF_INVALID)
+        who->flaw = UNKNOWN_TOKEN;
+    else
+        fail_caller(who, status, NULL);
+    hf_token_clear(&key);
+}
+
+/* The first of the sessions that the same token has opened. */
+static const caller_session *first_of_opener(const caller *who, const caller_session *session)
+{
+    const caller_session *it = who->known;
+    while (it->status != HF_OK || strcmp(it->opener, session->opener) != 0)
+        it++;
+    return it;
+}
+
+static bool has_opener(const caller_session *session)
+{
+    return session->status == HF_OK && strlen(session->opener) == HF_TOKEN_ID_MAX &&
+           hf_is_hex(session->opener, HF_TOKEN_ID_MAX);
+}
+
+static void ask_openers(callers *all, caller *who)
+{
+    for (size_t i = 0; i < who->sessions_count && who->status == HF_OK; i++) {
+        caller_session *session = &who->known[i];
+        if (has_opener(session) && first_of_opener(who, session) == session)
+            ask_token(all, who, session, KNOWN_BY_ID, session->opener);
+    }
+}
+
+static void share_openers(caller *who)
+{
+    for (size_t i = 0; i < who->sessions_count && who->status == HF_OK; i++)
+        if (has_opener(&who->known[i]))
+            who->known[i].token = first_of_opener(who, &who->known[i])->token;
+}
+
+/* One thing less to wait for. */
+static void settle(caller *who)
+{
+    if (--who->waits > 0)
+        return;
+    if (!who->second) {
+        who->second = true;
+        who->waits = 1;
+        ask_openers(who->of, who);
+        if (--who->waits > 0)
+            return;
+    }
+    share_openers(who);
+    who->done(who);
+}
+
+void callers_resolve(callers *all, caller *who)
+{
+    who->of = all;
+    who->status = HF_OK;
+    who->token = NULL;
+    who->flaw = NULL;
+    who->known = NULL;
+    who->opened = NULL;
+    who->second = false;
+    who->waits = 1; /* us */
+    ask_bearer(all, who);
+    ask_sessions(all, who);
+    settle(who);
+}
+
+/* ---- what this server did ---- */
+
+/* What is being asked for may be answered as it was before: nobody else is to wait for that. */
+static void distrust_looks(callers *all)
+{
+    for (recent_entry *entry; (entry = all->looks.oldest) != NULL;) {
+        recent_remove(&all->looks, entry);
+        OF(look, entry)->stale = true;
+    }
+}
+
+void callers_note_session(callers *all, const hf_credentials *session, const hf_session_info *info)
+{
+    known_session_keep(&all->known, session, info, hf_seam.boot_us());
+}
+
+void callers_forget_session(callers *all, const char *id)
+{
+    if (strnlen(id, KNOWN_NAME_SIZE) == KNOWN_NAME_SIZE)
+        known_session_forget(&all->known, id);
+}
+
+void callers_note_token(callers *all, const unsigned char sha256[32])
+{
+    known_token_forget(&all->known, KNOWN_BY_SECRET, sha256);
+    distrust_looks(all);
+}
+
+void callers_forget_token(callers *all, const char *id)
+{
+    known_token_forget_all(&all->known, id);
+    distrust_looks(all);
+}
+
+void callers_stats_read(const callers *all, callers_stats *out)
+{
+    *out = all->stats;
+    out->tokens = all->known.tokens.count;
+    out->unknown = all->known.nothing.count;
+    out->sessions = all->known.sessions.count;
+}
+
+/* ---- making and freeing ---- */
+
+static size_t or_usual(size_t given, size_t usual)
+{
+    return given == 0 ? usual : given;
+}
+
+hf_status callers_new(const callers_settings *settings, callers **out, hf_error *err)
+{
+    callers *all = hf_alloc(sizeof *all);
+    if (all == NULL)
+        return hf_fail_memory(err);
+    all->jobs = settings->jobs;
+    if (!known_init(&all->known, or_usual(settings->tokens_max, CALLERS_TOKENS_MAX),
+                    or_usual(settings->unknown_max, CALLERS_UNKNOWN_MAX),
+                    or_usual(settings->sessions_max, CALLERS_SESSIONS_MAX)) ||
+        !recent_init(&all->looks, CALLERS_UNKNOWN_MAX)) {
+        callers_free(all);
+        return hf_fail(err, HF_NO_MEMORY, "Memory or randomness is out; the server can't know its callers.");
+    }
+    *out = all;
+    return HF_OK;
+}
+
+void callers_free(callers *all)
+{
+    if (all == NULL)
+        return;
+    assert(all->looks.count == 0);
+    known_done(&all->known);
+    recent_done(&all->looks);
+    hf_free(all);
+}

@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: MIT */
+/* The table of what each kind of op needs, and the few rules it names. */
+#include "server/rights.h"
+
+#include "base/digest.h"
+#include "base/error.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct caller_opened {
+    caller_opened *next;
+    const hf_credentials *session;
+    caller_session as;
+};
+
+/* ---- the table ---- */
+
+typedef enum rule {
+    DENY, /* what is not in the table */
+    KEY,  /* the session's key, which the store checks */
+    OPEN, /* a presented token with `use` for some type, that may name the user */
+    BEAT, /* the living token that opened the session, or a presented one with `use` for some type that may name its user */
+    WORK, /* the role for the op's type, by the token that opened the session or by a presented one that may name its user */
+    LOOK, /* `use` or `observe` for the op's type, by a presented token or one that opened a presented session */
+    ANYONE,  /* a token that lives, or a session */
+    OF_TYPE, /* the role for the op's type (none: for all types), by a presented token */
+    OF_ALL,  /* the role for all types, by a presented token */
+    FORCE,   /* the role for the op's type, by a presented token or the one that opened the op's session */
+} rule;
+
+/* clang-format off */
+static const struct {
+    rule rule;
+    hf_role role;
+    bool actor; /* takes one: the token's name unless a user is named that it may name */
+} table[HF_OP_KINDS] = {
+    [HF_OP_SESSION_OPEN]  = {OPEN,    HF_ROLE_USE,     false},
+    [HF_OP_BEAT]          = {BEAT,    HF_ROLE_USE,     false},
+    [HF_OP_CLOSE]         = {KEY,     HF_ROLE_USE,     false},
+    [HF_OP_ACQUIRE]       = {WORK,    HF_ROLE_USE,     false},
+    [HF_OP_RENEW]         = {WORK,    HF_ROLE_USE,     false},
+    [HF_OP_DOWNGRADE]     = {WORK,    HF_ROLE_USE,     false},
+    [HF_OP_RELEASE]       = {KEY,     HF_ROLE_USE,     false},
+    [HF_OP_RELEASE_ALL]   = {KEY,     HF_ROLE_USE,     false},
+    [HF_OP_HOLDS]         = {WORK,    HF_ROLE_USE,     false},
+    [HF_OP_WHO]           = {LOOK,    HF_ROLE_OBSERVE, false},
+    [HF_OP_REQUEST]       = {WORK,    HF_ROLE_USE,     false},
+    [HF_OP_HAND_OVER]     = {WORK,    HF_ROLE_USE,     false},
+    [HF_OP_FORCE_RELEASE] = {FORCE,   HF_ROLE_MANAGE,  true},
+    [HF_OP_TYPE_GET]      = {ANYONE,  HF_ROLE_USE,     false},
+    [HF_OP_NOTE]          = {OF_ALL,  HF_ROLE_ADMIN,   true},
+    [HF_OP_SESSION_FIND]  = {KEY,     HF_ROLE_USE,     false},
+    [HF_OP_TYPE_SET]      = {OF_TYPE, HF_ROLE_ADMIN,   true},
+    [HF_OP_TYPES]         = {ANYONE,  HF_ROLE_USE,     false},
+    [HF_OP_LIST]          = {OF_TYPE, HF_ROLE_OBSERVE, false},
+    [HF_OP_SESSIONS]      = {OF_ALL,  HF_ROLE_OBSERVE, false},
+    [HF_OP_EVENTS]        = {OF_ALL,  HF_ROLE_OBSERVE, false},
+    [HF_OP_SWEEP]         = {OF_ALL,  HF_ROLE_ADMIN,   false},
+    [HF_OP_TOKEN_CREATE]  = {OF_ALL,  HF_ROLE_ADMIN,   true},
+    [HF_OP_TOKEN_FIND]    = {OF_ALL,  HF_ROLE_ADMIN,   false},
+    [HF_OP_TOKENS]        = {OF_ALL,  HF_ROLE_ADMIN,   false},
+    [HF_OP_TOKEN_REVOKE]  = {OF_ALL,  HF_ROLE_ADMIN,   true},
+    [HF_OP_COUNT]         = {OF_ALL,  HF_ROLE_OBSERVE, false},
+};
+/* clang-format on */
+_Static_assert(HF_OP_KINDS == 27, "a new kind of op needs a row here, or is denied to everyone");
+
+static rule rule_of(hf_op_kind kind)
+{
+    return (unsigned)kind < HF_OP_KINDS ? table[kind].rule : DENY;
+}
+
+/* ---- what a token gives ---- */
+
+static bool allows(const caller_token *token, hf_role role, const char *type)
+{
+    return token != NULL && hf_roles_allow(&token->roles, role, type);
+}
+
+/* For at least one type. */
+static bool allows_some(const caller_token *token, hf_role role)
+{
+    for (size_t i = 0; token != NULL && i < token->roles.count; i++)
+        if (token->roles.grants[i].role == role)
+            return true;
+    return false;
+}
+
+static bool fits(const caller_token *token, const char *user)
+{
+    return token != NULL && hf_users_match(token->users, user == NULL ? "" : user);
+}
+
+/* ---- sentences ---- */
+
+/* A name from outside in a sentence: only if it looks like one. */
+static const char *plain(const char *name, size_t most, const char *otherwise)
+{
+    size_t size = name == NULL ? 0 : strnlen(name, most + 1);
+    return size > 0 && size <= most && hf_text_is_clean(name, size) ? name : otherwise;
+}
+
+static hf_status who_is_it(hf_error *err)
+{
+    return hf_fail(err, HF_UNAUTHENTICATED,
+                   "Say who is calling: present a token as 'Authorization: Bearer SECRET', or a session as "
+                   "'Holdfast-Session: ID.KEY'.");
+}
+
+/* What the token lacks. `type` NULL: for all types; `some`: for any. */
+static hf_status lacks(const caller_token *token, hf_role role, const char *type, bool some, hf_error *err)
+{
+    const char *name = hf_role_name(role);
+    if (type == NULL || type[0] == '\0')
+        return hf_fail(err, HF_DENIED,
+                       "The token '%s' has no role '%s' for %s; an administrator can give it with 'holdfast "
+                       "token create --role %s'.",
+                       token->name, name, some ? "any type" : "all types", name);
+    type = plain(type, HF_TYPE_MAX, "TYPE");
+    return hf_fail(err, HF_DENIED,
+                   "The token '%s' has no role '%s' for type '%s'; an administrator can give it with "
+                   "'holdfast token create --role %s:%s'.",
+                   token->name, name, type, name, type);
+}
+
+static hf_status may_not_name(const caller_token *token, const char *user, hf_error *err)
+{
+    return hf_fail(
+        err, HF_DENIED,
+        "The token '%s' may not name the user '%s', only those that fit '%s'; an administrator can "
+        "give another with 'holdfast token create --user PATTERN'.",
+        token->name, plain(user, HF_TEXT_MAX, "?"), token->users);
+}
+
+/* Nobody who was presented may work for the session. */
+static hf_status lacks_work(const caller *who, const caller_session *session, hf_role role, const char *type,
+                            bool some, hf_error *err)
+{
+    bool may = some ? allows_some(who->token, role) : allows(who->token, role, type);
+    if (may)
+        return may_not_name(who->token, session->user, err);
+    if (who->token != NULL)
+        return lacks(who->token, role, type, some, err);
+    if (session->token != NULL)
+        return lacks(session->token, role, type, some, err);
+    if (session->opener[0] == '\0')
+        return hf_fail(
+            err, HF_UNAUTHENTICATED,
+            "Session %s was opened without a token; present one as 'Authorization: Bearer SECRET'.",
+            session->id);
+    return hf_fail(err, HF_UNAUTHENTICATED,
+                   "The token that opened session %s was revoked or is past its end; open a new session with "
+                   "one that lives.",
+                   session->id);
+}
+
+/* ---- sessions ---- */
+
+static int by_name(const void *a, const void *b)
+{
+    const hf_credentials *x = *(const hf_credentials *const *)a, *y = *(const hf_credentials *const *)b;
+    int order = memcmp(x->id, y->id, sizeof x->id);
+    return order != 0 ? order : memcmp(x->key_sha256, y->key_sha256, sizeof x->key_sha256);
+}
+
+static bool needs_session(const hf_op *op)
+{
+    rule needs = rule_of(op->kind);
+    return op->session != NULL && (needs == BEAT || needs == WORK || needs == FORCE);
+}
+
+bool caller_sessions(const hf_op *ops, size_t count, const hf_credentials *presented, hf_arena *arena,
+                     const hf_credentials *const **out, size_t *out_count)
+{
+    const hf_credentials **all = hf_arena_alloc(arena, (count + 1) * sizeof *all);
+    size_t found = 0, kept = 0;
+    *out = all;
+    *out_count = 0;
+    if (all == NULL)
+        return false;
+    if (presented != NULL)
+        all[found++] = presented;
+    for (size_t i = 0; i < count; i++)
+        if (needs_session(&ops[i]) && (found == 0 || all[found - 1] != ops[i].session))
+            all[found++] = ops[i].session;
+    qsort(all, found, sizeof *all, by_name);
+    for (size_t i = 0; i < found; i++)
+        if (kept == 0 || by_name(&all[kept - 1], &all[i]) != 0)
+            all[kept++] = all[i];
+    *out_count = kept;
+    return true;
+}
+
+static bool same_login(const hf_credentials *a, const hf_credentials *b)
+{
+    return memcmp(a->id, b->id, sizeof a->id) == 0 &&
+           hf_secret_equal(a->key_sha256, b->key_sha256, sizeof a->key_sha256);
+}
+
+static const caller_session *known_session(const caller *who, const hf_credentials *session)
+{
+    const hf_credentials *const *at =
+        who->sessions_count == 0
+            ? NULL
+            : bsearch(&session, who->sessions, who->sessions_count, sizeof *who->sessions, by_name);
+    const caller_session *known = at == NULL ? NULL : &who->known[at - who->sessions];
+    if (known == NULL || known->status != HF_NOT_FOUND)
+        return known;
+    for (const caller_opened *it = who->opened; it != NULL; it = it->next)
+        if (same_login(it->session, session))
+            return &it->as;
+    return known;
+}
+
+/* The op's session, known and alive; NULL: *status says why not. */
+static const caller_session *session_of(const caller *who, const hf_op *op, hf_status *status, hf_error *err)
+{
+    const caller_session *session = op->session == NULL ? NULL : known_session(who, op->session);
+    if (session != NULL && session->status == HF_OK)
+        return session;
+    if (session != NULL)
+        *status = hf_fail(err, session->status, "%s",
+                          session->message == NULL ? hf_status_sentence(session->status) : session->message);
+    else
+        *status = hf_fail(err, HF_UNAUTHENTICATED,
+                          "Say whose work it is: present the session as 'Holdfast-Session: ID.KEY'.");
+    return NULL;
+}
+
+/* What follows in the batch may work for a session that is opened here. If it is not opened after all, the store knows. */
+static hf_status note_opened(caller *who, const hf_op *op, hf_error *err)
+{
+    caller_opened *it = op->session == NULL ? NULL : hf_arena_alloc(who->arena, sizeof *it);
+    if (op->session == NULL)
+        return HF_OK; /* the store says that it is missing */
+    if (it == NULL)
+        return hf_fail_memory(err);
+    it->session = op->session;
+    memcpy(it->as.id, op->session->id, sizeof it->as.id);
+    hf_slice_copy(it->as.user, sizeof it->as.user, hf_slice_of(op->user));
+    hf_slice_copy(it->as.opener, sizeof it->as.opener, hf_slice_of(who->token->id));
+    it->as.token = who->token;
+    it->next = who->opened;
+    who->opened = it;
+    return HF_OK;
+}
+
+/* ---- the rules ---- */
+
+static hf_status judge_open(caller *who, hf_op *op, hf_error *err)
+{
+    const caller_token *token = who->token;
+    if (token == NULL)
+        return hf_fail(err, HF_UNAUTHENTICATED,
+                       "Say who is calling: a session is opened with a token, presented as 'Authorization: "
+                       "Bearer SECRET'.");
+    if (!allows_some(token, HF_ROLE_USE))
+        return lacks(token, HF_ROLE_USE, NULL, true, err);
+    if (!fits(token, op->user))
+        return may_not_name(token, op->user, err);
+    bool named = op->caller != NULL && op->caller[0] != '\0' && strcmp(op->caller, token->id) != 0;
+    if (named && !allows(token, HF_ROLE_ADMIN, NULL))
+        return hf_fail(err, HF_DENIED,
+                       "The token '%s' may not open a session in another token's name: leave \"caller\" out.",
+                       token->name);
+    if (!named)
+        op->caller = token->id;
+    return note_opened(who, op, err);
+}
+
+static hf_status judge_work(const caller *who, const hf_op *op, hf_error *err)
+{
+    hf_role role = table[op->kind].role;
+    hf_status status;
+    const caller_session *session = session_of(who, op, &status, err);
+    if (session == NULL)
+        return status;
+    if (allows(session->token, role, op->type) ||
+        (allows(who->token, role, op->type) && fits(who->token, session->user)))
+        return HF_OK;
+    return lacks_work(who, session, role, op->type, false, err);
+}
+
+static hf_status judge_beat(const caller *who, const hf_op *op, hf_error *err)
+{
+    hf_status status;
+    const caller_session *session = session_of(who, op, &status, err);
+    if (session == NULL)
+        return status;
+    if (session->token != NULL || (allows_some(who->token, HF_ROLE_USE) && fits(who->token, session->user)))
+        return HF_OK;
+    return lacks_work(who, session, HF_ROLE_USE, NULL, true, err);
+}
+
+static hf_status judge_look(const caller *who, const hf_op *op, hf_error *err)
+{
+    const caller_token *any = who->token;
+    if (allows(any, HF_ROLE_USE, op->type) || allows(any, HF_ROLE_OBSERVE, op->type))
+        return HF_OK;
+    for (size_t i = 0; i < who->sessions_count; i++) {
+        const caller_token *token = who->known[i].token;
+        if (allows(token, HF_ROLE_USE, op->type) || allows(token, HF_ROLE_OBSERVE, op->type))
+            return HF_OK;
+        any = any == NULL ? token : any;
+    }
+    return any == NULL ? who_is_it(err) : lacks(any, HF_ROLE_OBSERVE, op->type, false, err);
+}
+
+static hf_status judge_anyone(const caller *who, hf_error *err)
+{
+    if (who->token != NULL)
+        return HF_OK;
+    for (size_t i = 0; i < who->sessions_count; i++)
+        if (who->known[i].status == HF_OK)
+            return HF_OK;
+    return who_is_it(err);
+}
+
+static hf_status judge_token(const caller *who, const hf_op *op, const char *type, hf_error *err)
+{
+    hf_role role = table[op->kind].role;
+    if (who->token == NULL)
+        return hf_fail(
+            err, HF_UNAUTHENTICATED,
+            "Say who is calling: this needs a token, presented as 'Authorization: Bearer SECRET'.");
+    return allows(who->token, role, type) ? HF_OK : lacks(who->token, role, type, false, err);
+}
+
+/* The actor is the token's name, unless the caller names a user that the token may name. */
+static hf_status settle_actor(const caller_token *token, hf_op *op, hf_error *err)
+{
+    if (op->actor == NULL || op->actor[0] == '\0')
+        op->actor = token->name;
+    else if (!fits(token, op->actor))
+        return may_not_name(token, op->actor, err);
+    return HF_OK;
+}
+
+/* By a session the actor is its user, as the store puts it. */
+static hf_status judge_force(const caller *who, hf_op *op, hf_error *err)
+{
+    hf_role role = table[op->kind].role;
+    bool named = op->actor != NULL && op->actor[0] != '\0';
+    if (op->session == NULL) {
+        hf_status status = judge_token(who, op, op->type, err);
+        return status == HF_OK ? settle_actor(who->token, op, err) : status;
+    }
+    hf_status status;
+    const caller_session *session = session_of(who, op, &status, err);
+    if (session == NULL)
+        return status;
+    const caller_token *by[] = {who->token, session->token};
+    const caller_token *may = NULL;
+    for (size_t i = 0; i < 2; i++) {
+        if (!allows(by[i], role, op->type))
+            continue;
+        if (!named || fits(by[i], op->actor))
+            return HF_OK;
+        may = by[i];
+    }
+    if (may != NULL)
+        return may_not_name(may, op->actor, err);
+    return lacks_work(who, session, role, op->type, false, err);
+}
+
+static hf_status judge(caller *who, hf_op *op, hf_error *err)
+{
+    switch (rule_of(op->kind)) {
+    case KEY:
+        return HF_OK;
+    case OPEN:
+        return judge_open(who, op, err);
+    case BEAT:
+        return judge_beat(who, op, err);
+    case WORK:
+        return judge_work(who, op, err);
+    case LOOK:
+        return judge_look(who, op, err);
+    case ANYONE:
+        return judge_anyone(who, err);
+    case OF_TYPE:
+        return judge_token(who, op, op->type, err);
+    case OF_ALL:
+        return judge_token(who, op, NULL, err);
+    case FORCE:
+        return judge_force(who, op, err);
+    case DENY:
+        break;
+    }
+    return hf_fail(err, HF_DENIED, "Nobody may ask for '%s' here.", hf_op_kind_name(op->kind));
+}
+
+hf_status caller_judge(caller *who, hf_op *op, hf_error *err)
+{
+    rule needs = rule_of(op->kind);
+    if (needs != KEY && who->status != HF_OK)
+        return hf_fail(err, who->status, "%s", who->err.message);
+    if (needs != KEY && who->flaw != NULL)
+        return hf_fail(err, HF_UNAUTHENTICATED, "%s", who->flaw);
+    hf_status status = judge(who, op, err);
+    if (status == HF_OK && needs != FORCE && needs != KEY && table[op->kind].actor)
+        status = settle_actor(who->token, op, err);
+    return status;
+}
+
+/* ---- events ---- */
+
+bool caller_may_see(const caller *who, const hf_event *event)
+{
+    if (who->status != HF_OK || who->flaw != NULL)
+        return false;
+    if (allows(who->token, HF_ROLE_OBSERVE, event->resource.type))
+        return true;
+    for (size_t i = 0; i < who->sessions_count && event->session[0] != '\0'; i++)
+        if (who->known[i].status == HF_OK && strcmp(who->known[i].id, event->session) == 0)
+            return true;
+    return false;
+}
+
+bool caller_may_observe(const caller *who)
+{
+    return who->status == HF_OK && who->flaw == NULL && allows_some(who->token, HF_ROLE_OBSERVE);
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/* What a caller may: one table says for each kind of op what is needed; what is not in it is denied. Pure: who asks has been found out
+ * before (callers.h).
+ *
+ * A caller presents a token, sessions, or both. A session stands for its own work within the rights of the token that opened it, while
+ * that lives; a presented token may work for every session whose user fits its pattern. Giving back (close, release) needs the
+ * session's key alone, which the store checks: it is never refused here. Whatever else is asked with a token that is unknown or dead is
+ * refused, though a session might do: a wrong credential is not passed over. */
+#ifndef HF_SERVER_RIGHTS_H
+#define HF_SERVER_RIGHTS_H
+
+#include "base/arena.h"
+
+#include <holdfast/batch.h>
+
+/* A token, as far as it matters here. */
+typedef struct caller_token {
+    char id[HF_TOKEN_ID_SIZE];
+    char name[HF_TOKEN_NAME_SIZE];
+    char users[HF_TEXT_SIZE]; /* pattern of the users it may name */
+    hf_roles roles;
+} caller_token;
+
+/* A session that is presented or that an op names. */
+typedef struct caller_session {
+    char id[HF_SESSION_ID_SIZE];
+    hf_status status;        /* HF_OK: the key is right and it lives; else what the store said of it ... */
+    const char *message;     /* ... in this sentence */
+    char user[HF_TEXT_SIZE]; /* "" unless HF_OK */
+    char opener[HF_CALLER_SIZE]; /* id of the token that opened it; "": none */
+    const caller_token
+        *token; /* that token, while it lives; NULL: there is none, or it was revoked or is past its end */
+} caller_session;
+
+typedef struct caller caller;
+typedef struct caller_opened caller_opened;
+struct callers;
+
+/* Who asks. Whoever handles a request fills in the first part and calls callers_resolve (callers.h); then caller_judge for each op. What
+ * is found is in the arena. */
+struct caller {
+    const char *bearer; /* the secret presented; NULL or "": none. Not needed after callers_resolve */
+    const hf_credentials *const
+        *sessions; /* from caller_sessions, or just one; borrowed until the caller is done with */
+    size_t sessions_count;
+    hf_arena *arena;
+    void (*done)(caller *who); /* on the loop; perhaps before callers_resolve returns */
+    void *context;
+
+    /* Found. Not HF_OK: it could not be found out (the store is away, memory is out ...): nothing but giving back is allowed. */
+    hf_status status;
+    hf_error err;
+    const caller_token *token; /* the token presented, while it lives; NULL: none */
+    const char *flaw;          /* a token was presented, and this is what is wrong with it; NULL: nothing */
+    caller_session *known;     /* one for each of `sessions` */
+    caller_opened *opened;     /* sessions that ops judged so far open */
+
+    /* Private to callers.c. */
+    struct callers *of;
+    size_t waits;
+    bool second; /* sessions are known; now for the tokens that opened them */
+};
+
+/* The sessions that must be known before these ops can be judged: `presented` (may be NULL) and those of ops that need more than the key,
+ * each once, in order. False: memory is out. */
+bool caller_sessions(const hf_op *ops, size_t count, const hf_credentials *presented, hf_arena *arena,
+                     const hf_credentials *const **out, size_t *out_count);
+
+/* May they? To be asked for the ops of a batch in their order. Fills in what only the server may say: `caller` of a session that is
+ * opened, and `actor` where none is named. HF_UNAUTHENTICATED: nothing was presented that could; HF_DENIED: the sentence says which role
+ * for which type is missing, or which user may not be named; another status: what the store said of the session, or why nothing
+ * could be found out. What is allowed may still be refused by the store. */
+HF_MUST_USE hf_status caller_judge(caller *who, hf_op *op, hf_error *err);
+
+/* Whether the caller may see an event: one of a type it may observe (of all types, where an event has none), or of a session of its
+ * own. */
+bool caller_may_see(const caller *who, const hf_event *event);
+
+/* Whether it may observe at least one type: then /v1/events has something to tell. */
+bool caller_may_observe(const caller *who);
+
+#endif
