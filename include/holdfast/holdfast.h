@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* holdfast: keeps people's work from being lost when an edit takes longer than a transaction. All of the API.
- * Reading order: lock.h, status.h, names.h, type.h, event.h, token.h, manager.h, session.h; batch.h and store.h below them. */
+ * Reading order: lock.h, status.h, names.h, type.h, event.h, token.h, manager.h, session.h; batch.h, store.h and
+ * watch.h below them. */
 #ifndef HOLDFAST_H
 #define HOLDFAST_H
 
@@ -20,6 +21,7 @@
 #include <holdfast/store.h>
 #include <holdfast/token.h>
 #include <holdfast/type.h>
+#include <holdfast/watch.h>
 
 HF_BEGIN_DECLS
 

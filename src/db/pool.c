@@ -232,6 +232,11 @@ static hf_status open_one(hf_pool *pool, hf_pooled **out, hf_error *err)
     return status;
 }
 
+hf_status hf_pool_connect(const hf_pool *pool, hf_db **out, hf_error *err)
+{
+    return hf_db_connect(pool->driver, pool->url, &pool->options, out, err);
+}
+
 /* The connection went bad while it was idle, and it is seldom the only one. The caller keeps its place or moves to that of another
  * idle one. */
 static hf_pooled *replace(hf_pool *pool, hf_pooled *bad)

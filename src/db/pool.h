@@ -29,6 +29,9 @@ hf_status hf_pool_take(hf_pool *pool, int64_t wait_us, hf_pooled **out, hf_error
 /* Gives it back. One that is lost is closed; an open transaction is rolled back. */
 void hf_pool_give(hf_pool *pool, hf_pooled *it);
 
+/* A connection like those of the pool and none of it: the caller's own, to be closed. */
+hf_status hf_pool_connect(const hf_pool *pool, hf_db **out, hf_error *err);
+
 /* All must have been given back, and nobody be waiting. Accepts NULL. */
 void hf_pool_close(hf_pool *pool);
 

@@ -18,4 +18,9 @@ extern const hf_db_driver hf_db_postgres;
  * In a transaction that has failed, sending is HF_INVALID, except for what begins with ROLLBACK (TO a savepoint). */
 hf_status hf_db_postgres_wrap(struct pg_conn *conn, hf_db **out, hf_error *err);
 
+/* Notifications, on a connection that has run LISTEN: its socket, to be polled for reading; and whether another connection has notified
+ * since the last call, without waiting. HF_UNAVAILABLE: the connection is lost. */
+int hf_db_postgres_socket(hf_db *db);
+hf_status hf_db_postgres_heard(hf_db *db, bool *out, hf_error *err);
+
 #endif

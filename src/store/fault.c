@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A store that fails on demand: before the store below sees a batch, or after it has committed it. For tests. */
+/* A store that fails on demand: before the store below sees a batch, or after it has committed it. For tests; threads may share it and
+ * arm it meanwhile. */
 #include "base/error.h"
 #include "base/seams.h"
 #include "store/wrap.h"
@@ -9,17 +10,28 @@ typedef struct fault_store {
     unsigned countdown; /* fails when it comes to zero; 0: never */
     unsigned more;      /* how many executes in a row fail after it */
     bool after_commit;
+    pthread_mutex_t mutex; /* never destroyed: the wrapper is closed like all others */
 } fault_store;
 
-static hf_status execute_fault(hf_store *store, hf_batch *batch, hf_error *err)
+/* Whether this one is to fail. */
+static bool take_turn(fault_store *fault, bool *after_commit)
 {
-    fault_store *fault = (fault_store *)store;
+    pthread_mutex_lock(&fault->mutex);
     bool fails = fault->countdown > 0 && --fault->countdown == 0;
     if (fails && fault->more > 0) {
         fault->more--;
         fault->countdown = 1;
     }
-    if (fails && !fault->after_commit)
+    *after_commit = fault->after_commit;
+    pthread_mutex_unlock(&fault->mutex);
+    return fails;
+}
+
+static hf_status execute_fault(hf_store *store, hf_batch *batch, hf_error *err)
+{
+    fault_store *fault = (fault_store *)store;
+    bool after_commit, fails = take_turn(fault, &after_commit);
+    if (fails && !after_commit)
         return hf_fail(err, HF_UNAVAILABLE,
                        "The store can't be reached (a fault was asked for); nothing was done.");
     hf_status status = hf_store_execute(fault->wrap.inner, batch, err);
@@ -44,6 +56,7 @@ static const hf_store_ops fault_ops = {
     .grade = hf_wrapper_grade,
     .backup = hf_wrapper_backup,
     .restore = hf_wrapper_restore,
+    .watch = hf_wrapper_watch,
     .close = hf_wrapper_close,
 };
 
@@ -56,6 +69,7 @@ hf_status hf_fault_open(hf_store *inner, hf_store **out, hf_error *err)
     }
     hf_store_init(&fault->wrap.base, &fault_ops);
     fault->wrap.inner = inner;
+    pthread_mutex_init(&fault->mutex, NULL);
     *out = &fault->wrap.base;
     return HF_OK;
 }
@@ -63,12 +77,17 @@ hf_status hf_fault_open(hf_store *inner, hf_store **out, hf_error *err)
 void hf_fault_arm(hf_store *store, unsigned n, bool after_commit)
 {
     fault_store *fault = (fault_store *)store;
+    pthread_mutex_lock(&fault->mutex);
     fault->countdown = n;
     fault->after_commit = after_commit;
     fault->more = 0;
+    pthread_mutex_unlock(&fault->mutex);
 }
 
 void hf_fault_more(hf_store *store, unsigned more)
 {
-    ((fault_store *)store)->more = more;
+    fault_store *fault = (fault_store *)store;
+    pthread_mutex_lock(&fault->mutex);
+    fault->more = more;
+    pthread_mutex_unlock(&fault->mutex);
 }

@@ -194,6 +194,7 @@ static const hf_store_ops hf_store_postgres = {
     .grade = server_grade,
     .backup = server_backup,
     .restore = server_backup,
+    .watch = postgres_watch,
     .close = server_close,
 };
 

@@ -223,6 +223,36 @@ hf_status hf_store_restore(hf_store *store, const char *path, hf_error *err)
     return status != HF_OK ? status : store->ops->restore(store, path, err);
 }
 
+hf_status hf_store_watch(hf_store *store, hf_watch **out, hf_error *err)
+{
+    hf_status status = check_process(store, err);
+    if (status == HF_OK && store->ops->watch == NULL)
+        return hf_fail(err, HF_NOT_FOUND, "A store of %s: can't tell of changes; look for them now and then.",
+                       store->ops->scheme);
+    return status != HF_OK ? status : store->ops->watch(store, out, err);
+}
+
+int hf_watch_fd(const hf_watch *watch)
+{
+    return watch->ops->fd(watch);
+}
+
+hf_status hf_watch_heard(hf_watch *watch, bool *out, hf_error *err)
+{
+    return watch->ops->heard(watch, out, err);
+}
+
+hf_status hf_watch_tell(hf_watch *watch, hf_error *err)
+{
+    return watch->ops->tell(watch, err);
+}
+
+void hf_watch_close(hf_watch *watch)
+{
+    if (watch != NULL)
+        watch->ops->close(watch);
+}
+
 /* In a forked child the handles are the parent's: they are left alone. */
 void hf_store_close(hf_store *store)
 {

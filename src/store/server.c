@@ -550,6 +550,15 @@ hf_status server_connect(server_store *store, const char *url, const hf_db_optio
                        err);
 }
 
+hf_status server_connect_own(server_store *store, hf_db **out, hf_error *err)
+{
+    if (store->own != NULL || store->pooler)
+        return hf_fail(err, HF_NOT_FOUND, "%s can't tell of changes; look for them now and then.",
+                       store->pooler ? "A database behind a pooler in transaction mode"
+                                     : "A store on the application's own connection");
+    return hf_pool_connect(store->readers, out, err);
+}
+
 hf_status server_wrap(server_store *store, hf_db *db, hf_error *err)
 {
     store->own = conn_new(store, db);

@@ -81,6 +81,8 @@ hf_status server_connect(server_store *store, const char *url, const hf_db_optio
 hf_status server_wrap(server_store *store, hf_db *db, hf_error *err);
 void server_close(hf_store *base);
 void server_grade(hf_store *base, hf_grade *out);
+/* A connection of the caller's own, outside the pools; HF_NOT_FOUND: not on an application's connection, nor through a pooler. */
+hf_status server_connect_own(server_store *store, hf_db **out, hf_error *err);
 hf_status server_backup(hf_store *base, const char *path, hf_error *err); /* and restore: refused */
 void server_drop_conn(void *conn);                                        /* of a pool */
 /* Takes a connection and gives it back. */
@@ -119,6 +121,9 @@ void server_probe(server_work *work);
 /* server_save.c: saves what changed, and commits. */
 void server_save(server_work *work);
 void server_queue_saves(server_work *work);
+
+/* postgres_watch.c */
+hf_status postgres_watch(hf_store *base, hf_watch **out, hf_error *err);
 
 /* server_query.c: what stands alone. */
 hf_status server_alone(server_work *work, hf_error *err);

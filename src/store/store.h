@@ -5,6 +5,7 @@
 #define HF_STORE_STORE_H
 
 #include <holdfast/store.h>
+#include <holdfast/watch.h>
 #include <pthread.h>
 #include <sys/types.h>
 
@@ -37,6 +38,9 @@ typedef struct hf_store_ops {
     hf_status (*backup)(hf_store *store, const char *path, hf_error *err);
     hf_status (*restore)(hf_store *store, const char *path, hf_error *err);
 
+    /* hf_store_watch; NULL: the store can't tell. */
+    hf_status (*watch)(hf_store *store, hf_watch **out, hf_error *err);
+
     /* Called in the process that opened it only. */
     void (*close)(hf_store *store);
 } hf_store_ops;
@@ -50,6 +54,18 @@ struct hf_store {
 };
 
 void hf_store_init(hf_store *store, const hf_store_ops *ops);
+
+/* Every watch embeds this first. */
+typedef struct hf_watch_ops {
+    int (*fd)(const hf_watch *watch);
+    hf_status (*heard)(hf_watch *watch, bool *out, hf_error *err);
+    hf_status (*tell)(hf_watch *watch, hf_error *err);
+    void (*close)(hf_watch *watch);
+} hf_watch_ops;
+
+struct hf_watch {
+    const hf_watch_ops *ops;
+};
 
 /* The store's time: what its own clock says, as moved by a test. */
 int64_t hf_store_now(const hf_store *store, int64_t own_clock_us);

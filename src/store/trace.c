@@ -78,5 +78,6 @@ const hf_store_ops hf_store_trace = {
     .grade = hf_wrapper_grade,
     .backup = hf_wrapper_backup,
     .restore = hf_wrapper_restore,
+    .watch = hf_wrapper_watch,
     .close = hf_wrapper_close,
 };

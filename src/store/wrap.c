@@ -24,6 +24,11 @@ hf_status hf_wrapper_restore(hf_store *store, const char *path, hf_error *err)
     return hf_store_restore(((hf_wrapper *)store)->inner, path, err);
 }
 
+hf_status hf_wrapper_watch(hf_store *store, hf_watch **out, hf_error *err)
+{
+    return hf_store_watch(((hf_wrapper *)store)->inner, out, err);
+}
+
 void hf_wrapper_close(hf_store *store)
 {
     hf_store_close(((hf_wrapper *)store)->inner);

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* Notifications of PostgreSQL. libpq keeps them when they come, whatever it was waiting for; here they are taken out. */
+#include "db/postgres_inside.h"
+
+int hf_db_postgres_socket(hf_db *db)
+{
+    return PQsocket(pg_of(db)->conn);
+}
+
+/* Under encryption a part of what has come may be held back until libpq is asked once more; see postgres_flight.c. */
+static bool read_all(PGconn *conn)
+{
+    bool encrypted = PQsslInUse(conn) || PQgssEncInUse(conn);
+    return PQconsumeInput(conn) && (!encrypted || PQconsumeInput(conn));
+}
+
+hf_status hf_db_postgres_heard(hf_db *base, bool *out, hf_error *err)
+{
+    pg_db *db = pg_of(base);
+    *out = false;
+    bool good = !db->dead && read_all(db->conn) && PQstatus(db->conn) == CONNECTION_OK;
+    for (PGnotify *it; (it = PQnotifies(db->conn)) != NULL; PQfreemem(it))
+        *out |= it->be_pid != PQbackendPID(db->conn);
+    if (good)
+        return HF_OK;
+    db->dead = true;
+    return pg_lost(db, false, false, err);
+}
