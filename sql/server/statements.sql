@@ -560,6 +560,11 @@ SELECT value::bigint FROM {ns}.meta WHERE name = 'events_to'
 SELECT id FROM {ns}.event WHERE seq IS NULL ORDER BY id LIMIT $1
 -- mysql:
 SELECT id FROM (SELECT id FROM {ns}_event FORCE INDEX (event_by_seq) WHERE seq IS NULL LIMIT $1) e ORDER BY id
+-- name: events_newest
+-- postgres:
+SELECT id FROM {ns}.event WHERE seq IS NULL ORDER BY id DESC LIMIT 1
+-- mysql:
+SELECT max(id) FROM {ns}_event FORCE INDEX (event_by_seq) WHERE seq IS NULL
 -- name: events_try
 -- postgres:
 SELECT 1 WHERE pg_try_advisory_xact_lock(hashtextextended('events', hashtext('{ns}')))

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #define NUMBER_AT_ONCE 1000 /* events that get their number in one transaction */
-#define NUMBER_TRIES   25   /* while someone else is numbering them */
 
 static const sql_queries queries = {
     .list = SQL_DO_LIST,
@@ -49,16 +48,17 @@ static hf_list *unnumbered(server_work *work, hf_stmt *stmt)
     return list;
 }
 
-static bool any_new(server_work *work)
+/* The key of the oldest of them; 0: there is none. */
+static int64_t oldest_new(server_work *work)
 {
     hf_stmt *stmt = sql_stmt(work->conn, SQL_DO_EVENTS_NEW);
     if (stmt == NULL)
-        return false;
+        return 0;
     hf_stmt_int(stmt, 1, 1);
-    bool any = false;
+    int64_t id = 0;
     while (sql_next(work->conn, stmt))
-        any = true;
-    return any;
+        id = hf_stmt_column_int(stmt, 0);
+    return id;
 }
 
 static void queue(server_work *work, int which)
@@ -112,31 +112,45 @@ static void number_some(server_work *work, bool *got, bool *more)
     server_undo(work);
 }
 
-static bool late(const server_work *work)
+/* One try. A failure of numbering is none of reading: someone else is at it. Nor does a reader care whether numbers were given by a
+ * connection that was lost meanwhile: it looks again on another one. */
+static void try_to_number(server_work *work, bool *got, bool *more)
 {
-    return hf_seam.boot_us() >= work->until_us;
+    sql_conn *conn = work->conn;
+    number_some(work, got, more);
+    if (conn->status == HF_OK)
+        return;
+    server_undo(work);
+    *got = false;
+    if (hf_db_alive(conn->db))
+        conn->status = HF_OK;
+    else if (conn->status == HF_UNSURE)
+        conn->status = hf_fail(conn->err, HF_UNAVAILABLE,
+                               "The connection to %s was lost while events were given their numbers; try "
+                               "again.",
+                               hf_db_path(conn->db));
 }
 
-/* A failure of numbering is none of reading: someone else is at it. */
+/* What was committed when the reader came has its number afterwards: who was told that a change is done finds its event. Only when
+ * someone else numbers for longer than a store waits for anybody, it is left to a later reader. */
 void server_number_events(server_work *work)
 {
     sql_conn *conn = work->conn;
-    hf_error *err = conn->err;
-    bool got = false, more = true;
-    for (unsigned i = 0; i < NUMBER_TRIES && (more || !got) && !late(work) && any_new(work); i++) {
-        conn->err = NULL;
-        number_some(work, &got, &more);
-        if (conn->status != HF_OK) {
-            server_undo(work);
-            got = false;
-            if (!hf_db_alive(conn->db))
-                break;
-            conn->status = HF_OK;
-        }
+    int64_t until_us = hf_seam.boot_us() + work->store->patience_us, newest = 0, oldest;
+    for (unsigned times = 0; (oldest = oldest_new(work)) != 0; times++) {
+        bool got = false, more = false;
+        if (newest != 0 && oldest > newest)
+            break;
+        try_to_number(work, &got, &more);
+        if ((got && !more) || conn->status != HF_OK || hf_seam.boot_us() >= until_us)
+            break;
         if (!got)
-            server_pause(0);
+            server_pause(times);
+        if (newest == 0)
+            newest = sql_number(conn, SQL_DO_EVENTS_NEWEST);
+        if (newest == 0)
+            break;
     }
-    conn->err = err;
 }
 
 static void do_events(server_work *work, hf_op *op)

@@ -5,6 +5,7 @@
 #include "faults/server_scene.h"
 #include "faults/setting.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -280,6 +281,51 @@ static void cuts_after_any_number_of_bytes_leave_right_or_unsure_answers(void **
         }
 }
 
+/* ---- reading events ---- */
+
+/* The store gives numbers in a transaction of its own, which may be cut as any other: the reader looks again. */
+static void a_reader_of_events_is_never_unsure(void **state)
+{
+    scene *s = *state;
+    static const proxy_when whens[] = {PROXY_BEFORE, PROXY_AFTER};
+    int64_t last = must(HF_OK, s->direct, EVENTS, .limit = 1).last_seq;
+    for (size_t i = 0; i < 2; i++) {
+        must(HF_OK, s->direct, ACQUIRE, BY(s->alice), ON("policy", i == 0 ? "1" : "2"));
+        proxy_cut(s->proxy); /* so that the text is sent again */
+        size_t sprung = proxy_sprung(s->proxy);
+        proxy_cut_at(s->proxy, PROXY_UP,
+                     scene_server->postgres ? "event e SET seq" : "UPDATE seq =", whens[i]);
+        said got = must(HF_OK, s->through, EVENTS, .after_seq = last);
+        expect_int(proxy_sprung(s->proxy), sprung + 1);
+        expect_int(got.events_count, 1);
+        expect_int(got.last_seq, ++last);
+    }
+}
+
+static void *let_go(void *way)
+{
+    rest_ms(1300); /* longer than a store waits for others */
+    proxy_go_on(way);
+    return NULL;
+}
+
+/* However long it took to get there, who reads numbers what is new. */
+static void a_reader_that_was_slow_to_connect_finds_what_was_acknowledged(void **state)
+{
+    scene *s = *state;
+    pthread_t thread;
+    int64_t last = must(HF_OK, s->direct, EVENTS, .limit = 1).last_seq;
+    must(HF_OK, s->direct, ACQUIRE, BY(s->alice), ON("policy", "1"));
+    proxy_cut(s->proxy);
+    proxy_hold(s->proxy, PROXY_BOTH);
+    expect_int(pthread_create(&thread, NULL, let_go, s->proxy), 0);
+    said got = ASK(s->through, EVENTS, .after_seq = last);
+    expect_int(pthread_join(thread, NULL), 0);
+    expect_status(HF_OK, got.status, got.message);
+    expect_true(got.took_us > SECOND);
+    expect_int(got.events_count, 1);
+}
+
 /* ---- nobody listens ---- */
 
 static void a_refused_connection_is_told_at_once_and_by_name(void **state)
@@ -319,6 +365,8 @@ int main(int argc, char **argv)
         SCENE(a_commit_whose_answer_was_lost_is_not_told_as_failed),
         SCENE(a_call_that_went_well_at_last_leaves_no_error_behind),
         SCENE(cuts_after_any_number_of_bytes_leave_right_or_unsure_answers),
+        SCENE(a_reader_of_events_is_never_unsure),
+        SCENE(a_reader_that_was_slow_to_connect_finds_what_was_acknowledged),
         SCENE(a_refused_connection_is_told_at_once_and_by_name),
     };
     return SCENE_MAIN("cuts", tests, argc, argv);

@@ -113,26 +113,59 @@ static void reading_inside_a_transaction_numbers_nothing(shop *s)
     expect_text(text, "acquired 3\n");
 }
 
-/* Whoever numbers and does not come to an end keeps nobody from reading what has numbers. */
-static void a_reader_does_not_wait_for_another_that_numbers(shop *s)
+/* Is numbering, until its transaction ends. */
+static void keep_numbering(app *a)
+{
+    app_begin(a, READ_COMMITTED);
+    if (app_engine_of(a) == ON_POSTGRES)
+        app_do(a, "SELECT pg_advisory_xact_lock(hashtextextended('events', hashtext('%s')))", app_names(a));
+    else
+        app_do(a, "SELECT 1 FROM {meta} WHERE name = 'events_to' FOR UPDATE");
+}
+
+/* Whoever numbers and does not come to an end keeps nobody from reading what has numbers; what has none is kept, in its order. */
+static void a_reader_does_not_wait_for_ever_for_another_that_numbers(shop *s)
 {
     char text[1024];
     int64_t seq = skip_all(s);
     must(HF_OK, s->plain, ACQUIRE, B("1"));
-    app_begin(s->other, READ_COMMITTED);
-    if (s->engine == ON_POSTGRES) {
-        const char *names = app_names(s->other);
-        app_do(s->other, "SELECT pg_advisory_xact_lock(hashtextextended('events', hashtext('%s')))", names);
-    } else {
-        app_do(s->other, "SELECT 1 FROM {meta} WHERE name = 'events_to' FOR UPDATE");
-    }
-    int64_t before_us = now_us(), seen = seq;
+    read_on(s->plain, &seq, text, sizeof text);
+    must(HF_OK, s->plain, ACQUIRE, B("2"));
+    keep_numbering(s->other);
+    must(HF_OK, s->plain, RELEASE, B("1"));
+    int64_t before_us = now_us(), seen = 0;
     read_on(s->plain, &seen, text, sizeof text);
-    expect_text(text, "");
     expect_true(now_us() - before_us < busy_max_us(s));
+    expect_contains(text, "acquired 1\n");
+    expect_lacks(text, "acquired 2\n");
+    expect_lacks(text, "released 1\n");
+    expect_int(seen, seq);
+    expect_int(app_number(s->app, "SELECT count(*) FROM {event} WHERE seq IS NULL"), 2);
     app_rollback(s->other);
     read_on(s->plain, &seq, text, sizeof text);
-    expect_text(text, "acquired 1\n");
+    expect_text(text, "acquired 2\nreleased 1\n");
+}
+
+static void *stop_numbering(void *other)
+{
+    rest_ms(200);
+    app_rollback(other);
+    return NULL;
+}
+
+/* Who was told that a change is done and then reads events finds it, though someone else is numbering just then. */
+static void what_was_acknowledged_is_read_when_another_has_done_with_numbering(shop *s)
+{
+    char text[1024];
+    pthread_t thread;
+    int64_t seq = skip_all(s);
+    keep_numbering(s->other);
+    must(HF_OK, s->plain, ACQUIRE, B("1"));
+    must(HF_OK, s->plain, RELEASE, B("1"));
+    expect_int(pthread_create(&thread, NULL, stop_numbering, s->other), 0);
+    read_on(s->plain, &seq, text, sizeof text);
+    expect_int(pthread_join(thread, NULL), 0);
+    expect_text(text, "acquired 1\nreleased 1\n");
 }
 
 /* ---- writers and readers at once ---- */
@@ -330,7 +363,8 @@ int main(int argc, char **argv)
                   an_event_that_commits_late_is_not_skipped),
         AT_EVERY_LEVEL(what_was_rolled_back_has_no_number),
         AT_EVERY_LEVEL(reading_inside_a_transaction_numbers_nothing),
-        ON_ANY(a_reader_does_not_wait_for_another_that_numbers),
+        ON_ANY(a_reader_does_not_wait_for_ever_for_another_that_numbers),
+        ON_ANY(what_was_acknowledged_is_read_when_another_has_done_with_numbering),
         ON_ANY(readers_see_every_event_once_and_in_the_same_order),
     };
     return SHOP_MAIN("events", tests, argc, argv);
