@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* The store on MariaDB and MySQL: opening it by URL or on an application's own connection, and what durability it stands on. What it
- * does with batches stands in server.c. */
+/* The store on MariaDB and MySQL: opening it by URL or on an application's own connection. What it does with batches stands in server.c,
+ * what durability it stands on in mysql_grade.c. */
 #include "store/server.h"
 
 #include "base/buffer.h"
 #include "base/error.h"
 #include "db/mysql.h"
 #include "db/url.h"
+#include "store/mysql_grade.h"
 #include "store/registry.h"
 #include "store/sql_schema.h"
 
@@ -22,47 +23,21 @@ static const server_kind kind;
 
 /* ---- what it stands on ---- */
 
-typedef struct facts {
-    char version[64], flush[8], read_only[8], log_bin[8], binlog_sync[16], binlog_format[16], wsrep[8],
-        rollback[8], group[64];
-} facts;
-
-static hf_status ask_facts(hf_db *db, facts *out, hf_error *err)
+static hf_status ask_facts(hf_db *db, mysql_facts *out, hf_error *err)
 {
-    const struct {
-        const char *name;
-        char *to;
-        size_t size;
-    } all[] = {
-        {"version", out->version, sizeof out->version},
-        {"innodb_flush_log_at_trx_commit", out->flush, sizeof out->flush},
-        {"read_only", out->read_only, sizeof out->read_only},
-        {"log_bin", out->log_bin, sizeof out->log_bin},
-        {"sync_binlog", out->binlog_sync, sizeof out->binlog_sync},
-        {"binlog_format", out->binlog_format, sizeof out->binlog_format},
-        {"wsrep_on", out->wsrep, sizeof out->wsrep},
-        {"innodb_rollback_on_timeout", out->rollback, sizeof out->rollback},
-        {"group_replication_group_name", out->group, sizeof out->group},
-    };
     hf_stmt *stmt = NULL;
     bool row = true;
-    hf_status status = hf_stmt_new(
-        db,
-        "SHOW VARIABLES WHERE Variable_name IN ('version', 'innodb_flush_log_at_trx_commit', 'read_only', "
-        "'log_bin', 'sync_binlog', "
-        "'binlog_format', 'wsrep_on', 'innodb_rollback_on_timeout', 'group_replication_group_name')",
-        &stmt, err);
+    out->mariadb = hf_db_kind_of(db) == HF_DB_MARIADB;
+    hf_status status = hf_stmt_new(db, MYSQL_FACTS, &stmt, err);
     if (status != HF_OK || stmt == NULL)
         return status;
     while ((status = hf_stmt_step(stmt, &row, err)) == HF_OK && row)
-        for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-            if (hf_slice_equal(hf_stmt_column_text(stmt, 0), hf_slice_of(all[i].name)))
-                hf_slice_copy(all[i].to, all[i].size, hf_stmt_column_text(stmt, 1));
+        mysql_fact(out, hf_stmt_column_text(stmt, 0), hf_stmt_column_text(stmt, 1));
     hf_stmt_free(stmt);
     return status;
 }
 
-static hf_status refuse(hf_db *db, const facts *known, hf_error *err)
+static hf_status refuse(hf_db *db, const mysql_facts *known, hf_error *err)
 {
     if (strcmp(known->read_only, "OFF") != 0 && strcmp(known->read_only, "0") != 0)
         return hf_fail(
@@ -76,38 +51,6 @@ static hf_status refuse(hf_db *db, const facts *known, hf_error *err)
             "to ROW or MIXED.",
             hf_db_path(db));
     return HF_OK;
-}
-
-static void grade(const hf_db *db, const facts *known, bool wrapped, hf_grade *out)
-{
-    const char *name = hf_db_kind_of(db) == HF_DB_MARIADB ? "MariaDB" : "MySQL",
-               *own = wrapped ? " on the application's own connection" : "";
-    if (strcmp(known->wsrep, "ON") == 0 || known->group[0] != '\0') {
-        *out = (hf_grade){.level = HF_GRADE_PROCESS};
-        snprintf(out->text, sizeof out->text,
-                 "%s %s in a cluster (%s)%s: what was acknowledged may be lost in a failover; use one "
-                 "primary server",
-                 name, known->version, known->group[0] != '\0' ? "group replication" : "Galera", own);
-    } else if (strcmp(known->flush, "1") != 0) {
-        *out = (hf_grade){.level = HF_GRADE_PROCESS};
-        snprintf(
-            out->text, sizeof out->text,
-            "%s %s with innodb_flush_log_at_trx_commit %s%s: a crash may lose the last second; set it to 1",
-            name, known->version, known->flush, own);
-    } else if (strcmp(known->log_bin, "ON") == 0 && strcmp(known->binlog_sync, "1") != 0) {
-        *out = (hf_grade){.level = HF_GRADE_PROCESS};
-        snprintf(out->text, sizeof out->text,
-                 "%s %s with a binary log and sync_binlog %s%s: a crash of the machine may undo the last "
-                 "moments; set "
-                 "it to 1",
-                 name, known->version, known->binlog_sync, own);
-    } else {
-        *out = (hf_grade){.level = HF_GRADE_DISK};
-        snprintf(out->text, sizeof out->text,
-                 "%s %s, log flushed at every commit%s, one server: a failover to a replica may lose the "
-                 "last moments",
-                 name, known->version, own);
-    }
 }
 
 /* ---- settings ---- */
@@ -190,7 +133,7 @@ static void set_words(server_store *store, const hf_db *db, bool own)
 static hf_status look(server_store *store, const hf_url *url, hf_db_options *options, hf_error *err)
 {
     hf_db *db = NULL;
-    facts known = {0};
+    mysql_facts known = {0};
     hf_status status = hf_db_connect(&hf_db_mysql, url->url, options, &db, err);
     if (status != HF_OK || db == NULL)
         return status;
@@ -201,7 +144,7 @@ static hf_status look(server_store *store, const hf_url *url, hf_db_options *opt
         status = mysql_schema_ready(db, store->names, true, err);
     options->setup = setup_of(db);
     set_words(store, db, false);
-    grade(db, &known, false, &store->grade);
+    mysql_judge(&known, false, &store->grade);
     hf_db_close(db);
     return status;
 }
@@ -248,7 +191,7 @@ static hf_status open_mysql(const char *rest, hf_store **out, hf_error *err)
 }
 
 /* A timeout must not end the application's transaction. */
-static hf_status refuse_rollback(const facts *known, hf_error *err)
+static hf_status refuse_rollback(const mysql_facts *known, hf_error *err)
 {
     if (strcmp(known->rollback, "ON") != 0)
         return HF_OK;
@@ -262,7 +205,7 @@ static hf_status wrap_mysql(void *handle, const char *names, unsigned flags, hf_
 {
     server_store *store = NULL;
     hf_db *db = NULL;
-    facts known = {0};
+    mysql_facts known = {0};
     (void)flags;
     names = names == NULL ? "holdfast" : names;
     hf_status status = hf_url_names_ok(names, err) ? HF_OK : HF_INVALID;
@@ -290,7 +233,7 @@ static hf_status wrap_mysql(void *handle, const char *names, unsigned flags, hf_
         server_close(&store->base);
         return status;
     }
-    grade(db, &known, true, &store->grade);
+    mysql_judge(&known, true, &store->grade);
     *out = &store->base;
     return HF_OK;
 }

@@ -5,10 +5,12 @@
 #include "server/shop.h"
 
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -373,7 +375,7 @@ static void a_binary_log_by_statement_is_refused(void **state)
 {
     (void)state;
     leave();
-    target_restart_with(server, "--log-bin=hf-log");
+    TARGET_RESTART_WITH(server, "--log-bin=hf-log");
     come_back();
     set("binlog_format", "'STATEMENT'");
     EXPECT_REFUSED(url, "binlog_format", "ROW", "the database test");
@@ -386,6 +388,72 @@ static void a_binary_log_by_statement_is_refused(void **state)
     come_back();
 }
 
+/* After a crash a transaction that is in InnoDB's log and not in the binary log is rolled back. */
+static void a_binary_log_that_is_not_synced_lowers_the_grade(void **state)
+{
+    (void)state;
+    leave();
+    TARGET_RESTART_WITH(server, "--log-bin=hf-log", "--binlog-format=ROW", "--sync-binlog=0");
+    come_back();
+    expect_grade(url, HF_GRADE_PROCESS, "with a binary log and sync_binlog 0:");
+    set("sync_binlog", "100");
+    expect_grade(url, HF_GRADE_PROCESS, "with a binary log and sync_binlog 100:");
+    expect_grade(url, HF_GRADE_PROCESS, "set it to 1");
+    set("sync_binlog", "1");
+    expect_grade(url, HF_GRADE_DISK, "one server");
+    leave();
+    target_back(server);
+    come_back();
+    expect_grade(url, HF_GRADE_DISK, "one server"); /* without such a log it does not matter */
+}
+
+/* ---- a cluster ---- */
+
+/* A port of the loopback that nobody has. */
+static int free_port(void)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof at;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    expect_true(fd >= 0 && bind(fd, (struct sockaddr *)&at, size) == 0 &&
+                getsockname(fd, (struct sockaddr *)&at, &size) == 0);
+    close(fd);
+    return ntohs(at.sin_port);
+}
+
+static void wait_until_in_cluster(void)
+{
+    for (int64_t until_us = now_us() + 30 * SECOND; now_us() < until_us; rest_ms(50)) {
+        char *ready = app_text(admin, "SHOW STATUS LIKE 'wsrep_ready'");
+        bool on = strstr(ready, "=ON") != NULL;
+        free(ready);
+        if (on)
+            return;
+    }
+    check_failed(__FILE__, __LINE__, "The server is in no cluster after 30 s.");
+}
+
+/* A real one, of one node. */
+static void a_galera_cluster_is_told_as_such(void **state)
+{
+    (void)state;
+    char options[128];
+    snprintf(options, sizeof options,
+             "--wsrep-provider-options=gmcast.listen_addr=tcp://127.0.0.1:%d;gcache.size=8M", free_port());
+    leave();
+    TARGET_RESTART_WITH(server, "--wsrep-on=ON", "--wsrep-provider=/usr/lib/galera/libgalera_smm.so",
+                        "--wsrep-cluster-address=gcomm://", "--binlog-format=ROW", options);
+    come_back();
+    wait_until_in_cluster();
+    expect_grade(url, HF_GRADE_PROCESS, "in a cluster (Galera):");
+    expect_grade(url, HF_GRADE_PROCESS, "use one primary server");
+    expect_works(url);
+    leave();
+    target_back(server);
+    come_back();
+    expect_grade(url, HF_GRADE_DISK, "one server");
+}
+
 /* A lock wait must not end an application's transaction; a store with connections of its own does not mind. */
 static void rollback_on_timeout_is_refused_on_an_applications_connection(void **state)
 {
@@ -393,7 +461,7 @@ static void rollback_on_timeout_is_refused_on_an_applications_connection(void **
     hf_error err = {0};
     hf_store *store = NULL;
     leave();
-    target_restart_with(server, "--innodb-rollback-on-timeout=1");
+    TARGET_RESTART_WITH(server, "--innodb-rollback-on-timeout=1");
     come_back();
     expect(HF_UNAVAILABLE, app_wrap(admin, "holdfast", 0, &store, &err), err);
     expect_contains(err.message, "innodb_rollback_on_timeout");
@@ -412,11 +480,12 @@ int main(int argc, char **argv)
         cmocka_unit_test(other_settings_of_the_server_do_not_matter),                                        \
         cmocka_unit_test(a_server_that_takes_no_writes_is_refused),                                          \
         cmocka_unit_test(a_server_that_comes_to_take_no_writes_is_told_as_unavailable)
-    const struct CMUnitTest of_mysqls[] = {
-        OF_ALL,
-        cmocka_unit_test(a_binary_log_by_statement_is_refused),
-        cmocka_unit_test(rollback_on_timeout_is_refused_on_an_applications_connection),
-    };
+#define OF_MYSQLS                                                                                            \
+    OF_ALL, cmocka_unit_test(a_binary_log_by_statement_is_refused),                                          \
+        cmocka_unit_test(a_binary_log_that_is_not_synced_lowers_the_grade),                                  \
+        cmocka_unit_test(rollback_on_timeout_is_refused_on_an_applications_connection)
+    const struct CMUnitTest of_mysqls[] = {OF_MYSQLS};
+    const struct CMUnitTest of_mariadbs[] = {OF_MYSQLS, cmocka_unit_test(a_galera_cluster_is_told_as_such)};
     const struct CMUnitTest of_postgreses[] = {
         OF_ALL,
         cmocka_unit_test(synchronous_commit_is_on_even_if_the_account_has_it_off),
@@ -424,5 +493,7 @@ int main(int argc, char **argv)
     };
     if (server_name && strcmp(server_name, "postgres") == 0)
         return cmocka_run_group_tests_name("grades of postgres", of_postgreses, start, stop);
-    return cmocka_run_group_tests_name("grades of MariaDB and MySQL", of_mysqls, start, stop);
+    if (server_name && strcmp(server_name, "mariadb") == 0)
+        return cmocka_run_group_tests_name("grades of MariaDB", of_mariadbs, start, stop);
+    return cmocka_run_group_tests_name("grades of MySQL", of_mysqls, start, stop);
 }

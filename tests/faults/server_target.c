@@ -262,8 +262,8 @@ void target_end(pid_t *child)
 
 enum { WORDS_MAX = 64 };
 
-/* The command line of a process, cut into words that lie in text; with one more. */
-static void command_of(pid_t pid, char *text, size_t size, char *more, char *words[WORDS_MAX])
+/* The command line of a process, cut into words that lie in text; says how many. */
+static size_t command_of(pid_t pid, char *text, size_t size, char *words[WORDS_MAX])
 {
     char path[64];
     size_t count = 0;
@@ -275,10 +275,9 @@ static void command_of(pid_t pid, char *text, size_t size, char *more, char *wor
     if (got <= 0)
         FAIL("The command line of the server can't be read.");
     text[got] = '\0';
-    for (char *at = text; at < text + got && count < WORDS_MAX - 2; at += strlen(at) + 1)
+    for (char *at = text; at < text + got && count < WORDS_MAX; at += strlen(at) + 1)
         words[count++] = at;
-    words[count++] = more;
-    words[count] = NULL;
+    return count;
 }
 
 /* Until someone listens at the socket that is named in the URL. */
@@ -301,11 +300,16 @@ static void wait_for_socket(const char *url)
     }
 }
 
-void target_restart_with(target *t, const char *option)
+void target_restart_with(target *t, const char *const options[])
 {
-    char text[8192], more[256], log[HF_URL_MAX], *words[WORDS_MAX];
-    snprintf(more, sizeof more, "%s", option);
-    command_of(instance_pid(t->instance), text, sizeof text, more, words);
+    char text[8192], more[8][256], log[HF_URL_MAX], *words[WORDS_MAX];
+    size_t count = command_of(instance_pid(t->instance), text, sizeof text, words);
+    for (size_t i = 0; options[i]; i++) {
+        expect_true(i < sizeof more / sizeof *more && count < WORDS_MAX - 1);
+        snprintf(more[i], sizeof more[i], "%s", options[i]);
+        words[count++] = more[i];
+    }
+    words[count] = NULL;
     scratch_path(".log", log);
     instance_down(t->instance, INSTANCE_FAST);
     t->other = target_spawn(t, words, log);

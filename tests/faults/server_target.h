@@ -61,8 +61,9 @@ bool target_kill_connection(const target *t, app *admin);
 pid_t target_spawn(const target *t, char *const argv[], const char *log);
 void target_end(pid_t *child);
 
-/* Takes a private MariaDB or MySQL down and starts it with one more option; target_back starts it as it was. */
-void target_restart_with(target *t, const char *option);
+/* Takes a private MariaDB or MySQL down and starts it with more options, the last of them NULL; target_back starts it as it was. */
+void target_restart_with(target *t, const char *const options[]);
+#define TARGET_RESTART_WITH(t, ...) target_restart_with((t), (const char *const[]){__VA_ARGS__, NULL})
 void target_back(target *t);
 
 int64_t monotonic_us(void);
