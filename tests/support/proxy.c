@@ -48,6 +48,7 @@ typedef struct connection {
     bool doomed;     /* reads no more; cut when all is written */
     int64_t dropped; /* not 0: answers are dropped, and the last came then (milliseconds) */
     bool answered;
+    bool asking; /* it was the client who spoke last */
     flow up, down;
 } connection;
 
@@ -74,7 +75,7 @@ struct proxy {
         size_t size;
         char pattern[PATTERN_MAX + 1];
     } trap;
-    size_t sprung, accepted, passed_up, passed_down;
+    size_t sprung, accepted, passed_up, passed_down, trips;
     connection *first;
     size_t count;
 };
@@ -278,6 +279,10 @@ static bool take(proxy *p, connection *c, flow *f, int from)
     }
     if (f->end > 0)
         inspect(p, c, f);
+    if (size > 0) {
+        p->trips += f->way == PROXY_UP && !c->asking;
+        c->asking = f->way == PROXY_UP;
+    }
     return true;
 }
 
@@ -581,6 +586,11 @@ size_t proxy_accepted(proxy *p)
 size_t proxy_open(proxy *p)
 {
     return look(p, &p->count);
+}
+
+size_t proxy_trips(proxy *p)
+{
+    return look(p, &p->trips);
 }
 
 size_t proxy_passed(proxy *p, proxy_way way)

@@ -60,5 +60,8 @@ void proxy_refuse(proxy *p, bool refuse);
 size_t proxy_accepted(proxy *p); /* connections since the start */
 size_t proxy_open(proxy *p);     /* connections now */
 size_t proxy_passed(proxy *p, proxy_way way);
+/* Round trips: how often a client spoke that had not spoken last. What is sent in several pieces counts once, unless the server begins
+ * to answer before it has all of it. */
+size_t proxy_trips(proxy *p);
 
 #endif

@@ -221,6 +221,28 @@ static void everything_passes_both_ways(void **state)
     close(b);
 }
 
+/* Two of one, and one of the other, which says it in pieces. */
+static void round_trips_are_counted(void **state)
+{
+    proxy *p = *state;
+    int a = client(p), b = client(p);
+    for (int i = 0; i < 2; i++) {
+        say(a, "one");
+        hear(a, "one");
+    }
+    expect_int(proxy_trips(p), 2);
+    proxy_hold(p, PROXY_DOWN);
+    say(b, "tw");
+    expect_true(echo_saw("tw"));
+    say(b, "o!");
+    expect_true(echo_saw("o!"));
+    proxy_go_on(p);
+    hear(b, "two!");
+    expect_int(proxy_trips(p), 3);
+    close(a);
+    close(b);
+}
+
 static void much_passes_whole(void **state)
 {
     enum { SIZE = 900000 };
@@ -471,6 +493,7 @@ int main(void)
         SCENE(everything_passes_both_ways),
         {"everything passes to a unix socket", everything_passes_both_ways, scene_begin_path, scene_end,
          NULL},
+        SCENE(round_trips_are_counted),
         SCENE(much_passes_whole),
         SCENE(a_cut_resets_every_connection),
         {"a cut, from a unix socket", a_cut_resets_every_connection, scene_begin_path, scene_end, NULL},
