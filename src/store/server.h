@@ -60,6 +60,9 @@ struct server_work {
     bool more_requests;    /* there are requests for these resources, and ... */
     bool more_lost;        /* ... losses of these sessions, which were not loaded */
     bool snapshot;         /* it shows only what was there when it began (PostgreSQL) */
+    bool numbers;          /* nobody else gives events their numbers now */
+    int64_t numbered_to;   /* the last number that was given, and ... */
+    hf_list *unnumbered;   /* ... the committed events that have none */
     int64_t probed;        /* rows that were made to find out whether they are there */
     size_t next;           /* with split: the run whose turn it is begins here */
     size_t chunk;          /* with split: runs tried together */
@@ -127,7 +130,7 @@ hf_status postgres_watch(hf_store *base, hf_watch **out, hf_error *err);
 
 /* server_query.c: what stands alone. */
 hf_status server_alone(server_work *work, hf_error *err);
-/* Gives the events that are committed their numbers, as far as nobody else is at it. */
+/* Gives the events that are committed their numbers; who else is at it is waited for, but not for long. */
 void server_number_events(server_work *work);
 /* server_sweep.c */
 void server_do_sweep(server_work *work, hf_op *op);

@@ -262,6 +262,29 @@ static void read_snapshot(server_work *work, hf_stmt *stmt, int at)
     work->snapshot = true;
 }
 
+static void read_events_try(server_work *work, hf_stmt *stmt, int at)
+{
+    (void)stmt;
+    (void)at;
+    work->numbers = true;
+}
+
+static void read_events_last(server_work *work, hf_stmt *stmt, int at)
+{
+    work->numbered_to = hf_stmt_column_int(stmt, at);
+}
+
+/* Whose numbers are given by someone else just now is none of ours. */
+static void read_event_new(server_work *work, hf_stmt *stmt, int at)
+{
+    hf_value *row = work->numbers ? hf_list_add(work->unnumbered) : NULL;
+    if (row == NULL)
+        return;
+    hf_set_int(&row[0], hf_stmt_column_int(stmt, at));
+    hf_set_int(&row[2], 0); /* the columns that must not be null, where a row is written to change one */
+    hf_set_text(&row[3], hf_slice_of("-"));
+}
+
 /* A row of the statement that asks for all at once; its first column tells what it is. */
 static void read_any(server_work *work, hf_stmt *stmt, int at)
 {
@@ -297,6 +320,9 @@ static reader *const readers[SQL_DO_COUNT] = {
     [SQL_DO_TYPES] = read_type,
     [SQL_DO_TYPES_NOW] = read_type,
     [SQL_DO_CLOCK] = read_clock,
+    [SQL_DO_EVENTS_TRY] = read_events_try,
+    [SQL_DO_EVENTS_LAST] = read_events_last,
+    [SQL_DO_EVENTS_NEW] = read_event_new,
 };
 
 /* ---- flights ---- */

@@ -31,24 +31,7 @@ static const sql_queries queries = {
 
 /* ---- events ---- */
 
-/* The committed events that have no number yet. */
-static hf_list *unnumbered(server_work *work, hf_stmt *stmt)
-{
-    hf_list *list = server_list(work, "iiit");
-    while (sql_next(work->conn, stmt)) {
-        hf_value *row = list == NULL ? NULL : hf_list_add(list);
-        if (row == NULL)
-            continue;
-        hf_set_int(&row[0], hf_stmt_column_int(stmt, 0));
-        hf_set_int(&row[2], 0); /* the columns that must not be null, where a row is written to change one */
-        hf_set_text(&row[3], hf_slice_of("-"));
-    }
-    if (list != NULL && list->failed)
-        sql_out_of_memory(work->conn);
-    return list;
-}
-
-/* The key of the oldest of them; 0: there is none. */
+/* The key of the oldest committed event that has no number yet; 0: there is none. */
 static int64_t oldest_new(server_work *work)
 {
     hf_stmt *stmt = sql_stmt(work->conn, SQL_DO_EVENTS_NEW);
@@ -67,9 +50,11 @@ static void queue(server_work *work, int which)
 }
 
 /* Saves the numbers, and how far they go. */
-static void save_numbers(server_work *work, hf_list *list, int64_t last)
+static void save_numbers(server_work *work)
 {
     char to[24];
+    hf_list *list = work->unnumbered;
+    int64_t last = work->numbered_to;
     for (size_t i = 0; i < list->count; i++)
         hf_set_int(&list->values[4 * i + 1], ++last);
     snprintf(to, sizeof to, "%lld", (long long)last);
@@ -84,29 +69,31 @@ static void save_numbers(server_work *work, hf_list *list, int64_t last)
     server_fly(work);
 }
 
-/* One transaction's worth. *got: nobody else was at it; *more: there may be further ones. */
+/* One transaction's worth. *got: nobody else was at it; *more: there may be further ones. Others wait for as long as the two round trips
+ * take. */
 static void number_some(server_work *work, bool *got, bool *more)
 {
     sql_conn *conn = work->conn;
-    hf_stmt *try = sql_stmt(conn, SQL_DO_EVENTS_TRY), *fresh = sql_stmt(conn, SQL_DO_EVENTS_NEW);
-    int64_t last = 0;
-    *got = *more = false;
-    server_queue_begin(work);
-    server_fly(work);
-    if (conn->status != HF_OK || try == NULL || fresh == NULL)
+    hf_stmt *fresh = sql_stmt(conn, SQL_DO_EVENTS_NEW);
+    work->numbers = *got = *more = false;
+    work->numbered_to = 0;
+    work->unnumbered = server_list(work, "iiit");
+    if (fresh == NULL || work->unnumbered == NULL)
         return;
+    hf_stmt_int(fresh, 1, NUMBER_AT_ONCE);
+    server_queue_begin(work);
+    queue(work, SQL_DO_EVENTS_TRY);
+    queue(work, SQL_DO_EVENTS_LAST);
+    queue(work, SQL_DO_EVENTS_NEW);
     hf_db_patience(conn->db, work->store->lock_us);
-    while (sql_next(conn, try))
-        *got = true;
+    server_fly(work);
     hf_db_patience(conn->db, 0);
-    if (*got) {
-        last = sql_number(conn, SQL_DO_EVENTS_LAST);
-        hf_stmt_int(fresh, 1, NUMBER_AT_ONCE);
-    }
-    hf_list *list = *got ? unnumbered(work, fresh) : NULL;
-    if (conn->status == HF_OK && list != NULL && list->count > 0) {
-        save_numbers(work, list, last);
-        *more = list->count == NUMBER_AT_ONCE;
+    if (work->unnumbered->failed)
+        sql_out_of_memory(conn);
+    *got = work->numbers;
+    if (conn->status == HF_OK && work->unnumbered->count > 0) {
+        save_numbers(work);
+        *more = work->unnumbered->count == NUMBER_AT_ONCE;
         return;
     }
     server_undo(work);
