@@ -8,7 +8,7 @@
  *         LINE_START ... HEAD_LF                                       the trailers
  *   and START again.
  *
- * Each state is a function of one byte; only bodies are passed over at once. */
+ * Each state is a function of one byte; bodies, and the plain bytes of targets, names and values, are passed over at once. */
 #include "server/framing.h"
 
 #include <string.h>
@@ -64,11 +64,12 @@ static bool go(framing *f, unsigned state)
     return true;
 }
 
-static bool is_token(unsigned char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           (c != '\0' && strchr("!#$%&'*+-.^_`|~", c) != NULL);
-}
+/* What names are made of. */
+static const bool is_token[256] = {
+    ['!'] = true,         ['#' ... '\''] = true, ['*'] = true,         ['+'] = true,
+    ['-'] = true,         ['.'] = true,          ['|'] = true,         ['~'] = true,
+    ['0' ... '9'] = true, ['A' ... 'Z'] = true,  ['^' ... 'z'] = true,
+};
 
 /* What may stand in a value: anything but control characters; bytes above 127 have no meaning here. */
 static bool is_text(unsigned char c)
@@ -100,11 +101,16 @@ static bool on_method(framing *f, unsigned char c)
     return true;
 }
 
+static bool is_target(unsigned char c)
+{
+    return c > ' ' && c < 0x7f;
+}
+
 static bool on_target(framing *f, unsigned char c)
 {
     if (c == ' ' && f->part > 0)
         return go(f, VERSION);
-    if (c <= ' ' || c >= 0x7f)
+    if (!is_target(c))
         return refuse(f, 400, "The request's target has a byte in it that must be encoded with %.");
     if (++f->part > f->limits->target_max)
         return refuse(f, 414, "The request's target is too long.");
@@ -154,7 +160,7 @@ static bool on_name(framing *f, unsigned char c)
         return refuse(f, 400, "A header has no name.");
     if (c == ' ' || c == '\t')
         return refuse(f, 400, "There is a space before the colon of a header.");
-    if (!is_token(c))
+    if (!is_token[c])
         return refuse(f, 400, "A header's name has a byte in it that does not belong there.");
     if (f->part < FRAMING_NAME_SIZE)
         f->name[f->part] = (char)c;
@@ -352,17 +358,31 @@ static bool (*const on[STATES])(framing *f, unsigned char c) = {
     [CHUNK_LF] = on_chunk_lf,
 };
 
-/* Counts a byte of a head, of a chunk's line or of trailers. */
+static bool in_chunk_line(const framing *f)
+{
+    return f->state == SIZE || f->state == EXTENSION || f->state == SIZE_LF;
+}
+
+/* How many bytes of a head, of a chunk's line or of trailers may still come. */
+static size_t room(const framing *f)
+{
+    size_t most = f->trailing        ? f->limits->trailers_max
+                  : in_chunk_line(f) ? f->limits->chunk_max
+                                     : f->limits->head_max;
+    return most > f->used ? most - f->used : 0;
+}
+
+/* Counts one of them. */
 static bool count(framing *f)
 {
-    bool chunk = f->state == SIZE || f->state == EXTENSION || f->state == SIZE_LF;
-    size_t most = f->trailing ? f->limits->trailers_max : chunk ? f->limits->chunk_max : f->limits->head_max;
-    if (++f->used <= most)
+    if (room(f) > 0) {
+        f->used++;
         return true;
+    }
     if (f->trailing)
         return refuse(f, 431, "What follows the last chunk is too long.");
-    return chunk ? refuse(f, 400, "The first line of a chunk is too long.")
-                 : refuse(f, 431, "The request's headers are too long.");
+    return in_chunk_line(f) ? refuse(f, 400, "The first line of a chunk is too long.")
+                            : refuse(f, 431, "The request's headers are too long.");
 }
 
 /* Passes over what is there of a body or a chunk. */
@@ -379,26 +399,78 @@ static size_t pass(framing *f, size_t size)
     return now;
 }
 
+/* Passes over bytes that leave the state as it is; 0 when the next one has to be looked at by itself. */
+static size_t skim(framing *f, const unsigned char *at, size_t size)
+{
+    size_t now = 0, most = room(f) < size ? room(f) : size;
+    if (f->state == VALUE && (f->header == OTHER || f->header == HOST)) {
+        while (now < most && is_text(at[now]))
+            now++;
+    } else if (f->state == NAME) {
+        for (; now < most && is_token[at[now]]; now++, f->part++)
+            if (f->part < FRAMING_NAME_SIZE)
+                f->name[f->part] = (char)at[now];
+    } else if (f->state == TARGET) {
+        most = f->limits->target_max - f->part < most ? f->limits->target_max - f->part : most;
+        while (now < most && is_target(at[now]))
+            now++;
+        f->part += now;
+    }
+    f->used += now;
+    return now;
+}
+
+static size_t step(framing *f, const unsigned char *at, size_t size)
+{
+    if (f->state == BODY || f->state == CHUNK)
+        return pass(f, size);
+    size_t now = skim(f, at, size);
+    if (now > 0)
+        return now;
+    return count(f) && on[f->state](f, *at) ? 1 : 0;
+}
+
+static framing_part part_of(const framing *f)
+{
+    if (f->state == BODY || f->state == CHUNK)
+        return FRAMING_BODY;
+    return f->trailing || f->state >= SIZE ? FRAMING_BETWEEN : FRAMING_HEAD;
+}
+
 void framing_init(framing *f, const framing_limits *limits)
 {
     *f = (framing){.limits = limits};
     begin(f);
 }
 
-size_t framing_feed(framing *f, const void *bytes, size_t size)
+framing_piece framing_next(framing *f, const void *bytes, size_t size)
 {
     const unsigned char *at = bytes;
-    size_t good = 0;
-    while (good < size && f->status == 0) {
-        if (f->state == BODY || f->state == CHUNK)
-            good += pass(f, size - good);
-        else if (count(f) && on[f->state](f, at[good]))
-            good++;
+    framing_piece piece = {.part = part_of(f)};
+    uint64_t requests = f->requests;
+    while (piece.size < size && f->status == 0 && !piece.ends && part_of(f) == piece.part) {
+        piece.size += step(f, at + piece.size, size - piece.size);
+        piece.ends = f->requests != requests;
     }
+    piece.head_ends = piece.part == FRAMING_HEAD && (piece.ends || part_of(f) != FRAMING_HEAD);
+    return piece;
+}
+
+size_t framing_feed(framing *f, const void *bytes, size_t size)
+{
+    const char *at = bytes;
+    size_t good = 0;
+    while (good < size && f->status == 0)
+        good += framing_next(f, at + good, size - good).size;
     return good;
 }
 
 bool framing_idle(const framing *f)
 {
     return f->state == START && f->status == 0;
+}
+
+bool framing_in_head(const framing *f)
+{
+    return part_of(f) == FRAMING_HEAD;
 }

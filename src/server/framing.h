@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the requests of an HTTP/1.x connection begin and end, checked before the HTTP library sees a byte. What two parsers could
- * understand differently is refused, so that nobody can hide a request in another. A pure state machine: no allocation, no I/O;
- * what it says does not depend on how the bytes are cut. */
+/* Where the requests of an HTTP/1.x connection begin and end, and which of their bytes are head and which body: the only judge of it. What
+ * two parsers could understand differently is refused, so that nobody can hide a request in another. A pure state machine: no
+ * allocation, no I/O; what it says does not depend on how the bytes are cut. */
 #ifndef HF_SERVER_FRAMING_H
 #define HF_SERVER_FRAMING_H
 
@@ -49,11 +49,32 @@ typedef struct framing {
 
 void framing_init(framing *f, const framing_limits *limits);
 
-/* Looks at the next bytes; how many of them are good and may be passed on. Fewer than `size`: refused, and nothing more is good. The
- * byte that completes a bad head is never good, so the library sees no whole request that is refused here. */
+/* What bytes are. */
+typedef enum framing_part {
+    FRAMING_HEAD,    /* the request line and the headers, with the empty line */
+    FRAMING_BODY,    /* the body itself, out of its chunks */
+    FRAMING_BETWEEN, /* the lines of chunks, and trailers: of no use to a reader */
+} framing_part;
+
+/* The bytes up to where something begins or ends. */
+typedef struct framing_piece {
+    size_t size;
+    framing_part part;
+    bool head_ends; /* with its last byte */
+    bool ends;      /* the request, with its last byte */
+} framing_piece;
+
+/* Looks at the next bytes, as far as they are of one kind. A size of 0: refused (`status` says with what), unless there were no bytes. The
+ * byte that completes a bad head is never good, so a reader sees no whole head that is refused here. */
+framing_piece framing_next(framing *f, const void *bytes, size_t size);
+
+/* The same without stopping; how many bytes are good. Fewer than `size`: refused, and nothing more is good. */
 size_t framing_feed(framing *f, const void *bytes, size_t size);
 
 /* Between requests: nothing of the next one has come. */
 bool framing_idle(const framing *f);
+
+/* The head of a request has not come to its end: nothing of it has come, or a part. */
+bool framing_in_head(const framing *f);
 
 #endif
