@@ -17,7 +17,8 @@ struct hf_arena_block {
 
 static hf_arena_block *block_new(hf_arena *arena, size_t size)
 {
-    size_t wanted = arena->current == NULL ? BLOCK_MIN : arena->current->size * 2;
+    size_t least = arena->least > 0 ? arena->least : BLOCK_MIN;
+    size_t wanted = arena->current == NULL ? least : arena->current->size * 2;
     if (wanted > 4u << 20)
         wanted = 4u << 20;
     if (wanted < size)
@@ -110,5 +111,5 @@ void hf_arena_done(hf_arena *arena)
         next = block->next;
         hf_free(block);
     }
-    *arena = (hf_arena){0};
+    *arena = (hf_arena){.least = arena->least};
 }

@@ -18,6 +18,7 @@ typedef struct hf_arena {
     hf_arena_block *current;
     size_t used;  /* of current */
     size_t total; /* bytes of all blocks */
+    size_t least; /* bytes of the first block; 0: 16 KiB. For whoever has many small arenas */
 } hf_arena;
 
 /* Zeroed memory, aligned for anything; NULL when memory is out or the ceiling is reached. */

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/* hf-http-base: the server's HTTP layer alone, beside hf-evhttp-base: the same parking, the same JSON.
+ *
+ *   hf-http-base [--inline] [--tls CERTIFICATE KEY] [ADDRESS] */
+#include "park.h"
+
+#include <event2/event.h>
+#include <server/http.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static void answer(void *request)
+{
+    http_answer(
+        request,
+        &(http_reply){.status = 200, .type = "application/json", .body = {park_json, strlen(park_json)}});
+}
+
+static void on_request(void *context, http_request *r)
+{
+    if (context == NULL)
+        answer(r);
+    else
+        park_add(context, r);
+}
+
+static const char *problem(void *context, int status, const char *sentence, hf_buffer *body)
+{
+    (void)context, (void)status;
+    hf_buffer_add(body, sentence, strlen(sentence));
+    return "text/plain";
+}
+
+static void on_input(evutil_socket_t fd, short what, void *context)
+{
+    char byte;
+    (void)what;
+    if (read(fd, &byte, 1) <= 0)
+        event_base_loopbreak(context);
+}
+
+int main(int argc, char **argv)
+{
+    bool at_once = false;
+    http_tls tls = {0};
+    const char *address = "127.0.0.1:0";
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--inline") == 0)
+            at_once = true;
+        else if (strcmp(argv[i], "--tls") == 0 && i + 2 < argc)
+            tls = (http_tls){argv[i + 1], argv[i + 2]}, i += 2;
+        else
+            address = argv[i];
+    }
+    struct event_config *config = event_config_new();
+    event_config_set_flag(config, EVENT_BASE_FLAG_EPOLL_USE_CHANGELIST | EVENT_BASE_FLAG_NOLOCK);
+    struct event_base *base = event_base_new_with_config(config);
+    struct event *input = event_new(base, STDIN_FILENO, EV_READ | EV_PERSIST, on_input, base);
+    http_settings settings = {
+        .base = base,
+        .limits = &framing_usual,
+        .handle = on_request,
+        .problem = problem,
+        .context = at_once ? NULL : park_new(base, answer),
+        .connections_max = 20000,
+        .head_timeout_us = 10000000,
+        .body_timeout_us = 10000000,
+        .idle_timeout_us = 60000000,
+        .write_timeout_us = 10000000,
+    };
+    http *h;
+    hf_error err;
+    char name[HTTP_NAME_SIZE];
+    if (http_new(&settings, &h, &err) != HF_OK ||
+        http_listen(h, address, tls.key == NULL ? NULL : &tls, name, &err) != HF_OK) {
+        fprintf(stderr, "%s\n", err.message);
+        return 2;
+    }
+    event_add(input, NULL);
+    printf("%s\n", strrchr(name, ':') + 1);
+    fflush(stdout);
+    event_base_dispatch(base);
+    return 0;
+}

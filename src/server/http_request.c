@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/* Requests and the memory they use: a few are kept for those to come, wiped, so that a busy server asks for no memory and an idle one
+ * has little. */
+#include "server/http_inside.h"
+
+#include "base/seams.h"
+
+enum {
+    SPARE_MAX = 256,
+    ARENA_LEAST = 2048, /* streams keep theirs */
+    ARENA_MOST = 16384, /* of a spare request */
+    TEXT_MOST = 4096,
+};
+
+http_held *held_take(http *h)
+{
+    http_held *r = h->spare;
+    if (r == NULL)
+        r = hf_alloc(sizeof *r);
+    else
+        h->spare_count--;
+    if (r == NULL)
+        return NULL;
+    h->spare = r->next;
+    bytes text = r->text;
+    hf_arena arena = r->request.arena;
+    *r = (http_held){.request.arena = arena, .http = h, .text = text};
+    r->request.arena.least = ARENA_LEAST;
+    return r;
+}
+
+static void held_free(http_held *r)
+{
+    bytes_clear(&r->text, 0);
+    hf_arena_done(&r->request.arena);
+    hf_free(r);
+}
+
+void held_give_back(http_held *r)
+{
+    http *h = r->http;
+    hf_arena_wipe(&r->request.arena);
+    if (r->request.arena.total > ARENA_MOST)
+        hf_arena_done(&r->request.arena);
+    bytes_clear(&r->text, TEXT_MOST);
+    if (h->spare_count == SPARE_MAX) {
+        held_free(r);
+        return;
+    }
+    r->next = h->spare;
+    h->spare = r;
+    h->spare_count++;
+}
+
+void held_free_spare(http *h)
+{
+    while (h->spare != NULL) {
+        http_held *next = h->spare->next;
+        held_free(h->spare);
+        h->spare = next;
+    }
+    h->spare_count = 0;
+}
+
+const char *http_header(http_request *request, const char *name)
+{
+    http_held *r = held_of(request);
+    return r->text.size == 0 ? NULL : http_head_find(r->text.at, &r->head, name);
+}
