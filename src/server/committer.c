@@ -187,7 +187,9 @@ static hf_status execute(executor *e, committer_slot *slot, const committer_job 
     size_t ops = hf_batch_count(slot->batch);
     int64_t began_us = hf_seam.boot_us();
     hf_status status = hf_store_execute(e->of->settings.store, slot->batch, &slot->err);
-    e->counts.times[log2_below((uint64_t)(hf_seam.boot_us() - began_us), COMMITTER_TIMES)]++;
+    uint64_t took_us = (uint64_t)(hf_seam.boot_us() - began_us);
+    e->counts.times[log2_below(took_us, COMMITTER_TIMES)]++;
+    e->counts.busy_us += took_us;
     e->counts.sizes[log2_below(ops, COMMITTER_SIZES)]++;
     e->counts.batches++;
     e->counts.ops += ops;
@@ -281,6 +283,7 @@ static void add_counts(committer_counts *to, committer_counts *from)
     to->batches += from->batches;
     to->ops += from->ops;
     to->isolated += from->isolated;
+    to->busy_us += from->busy_us;
     for (size_t i = 0; i < COMMITTER_SIZES; i++)
         to->sizes[i] += from->sizes[i];
     for (size_t i = 0; i < COMMITTER_TIMES; i++)

@@ -92,12 +92,13 @@ typedef struct committer_counts {
     uint64_t isolated; /* batches that failed as a whole, so that their jobs were run one by one */
     uint64_t sizes[COMMITTER_SIZES];
     uint64_t times[COMMITTER_TIMES]; /* of hf_store_execute */
+    uint64_t busy_us;                /* all of these together */
 } committer_counts;
 
 typedef struct committer_stats {
     committer_counts writes, reads;
     size_t waiting[COMMITTER_LANES]; /* ops, now */
-    uint64_t refused[COMMITTER_LANES];
+    uint64_t refused[COMMITTER_LANES]; /* jobs, since the start */
 } committer_stats;
 
 hf_status committer_new(const committer_settings *settings, committer **out, hf_error *err);

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/* Counting. Each call is a look-up in a small fixed table and an addition; only a refused acquire looks for the label of its type. */
+#include "server/metrics.h"
+
+#include "base/error.h"
+#include "base/seams.h"
+#include "server/metrics_inside.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const char *const metrics_methods[METHODS] = {"GET",   "HEAD",   "POST",    "PUT",
+                                              "PATCH", "DELETE", "OPTIONS", METRICS_OTHER};
+const char *const metrics_refusals[METRICS_REFUSALS] = {"unauthenticated", "denied", "rate_limited"};
+const int64_t metrics_times_us[METRICS_TIMES] = {500,    1000,   2500,   5000,    10000,   25000,   50000,
+                                                 100000, 250000, 500000, 1000000, 2500000, 10000000};
+
+hf_status metrics_new(const metrics_settings *settings, metrics **out, hf_error *err)
+{
+    size_t routes = 0;
+    while (settings->routes[routes] != NULL)
+        routes++;
+    metrics *m = hf_alloc(sizeof *m + (routes + 1) * sizeof *m->routes);
+    if (m == NULL)
+        return hf_fail_memory(err);
+    m->routes_count = routes;
+    for (size_t i = 0; i < routes; i++)
+        m->routes[i].name = settings->routes[i];
+    m->routes[routes].name = "unknown";
+    m->started_us = hf_seam.wall_us();
+    snprintf(m->store, sizeof m->store, "%s", settings->store);
+    *out = m;
+    return HF_OK;
+}
+
+void metrics_free(metrics *m)
+{
+    hf_free(m);
+}
+
+/* ---- what happens ---- */
+
+static type_counts *label_of(metrics *m, const char *type)
+{
+    for (size_t i = 0; i < m->types_count; i++)
+        if (strcmp(m->types[i].name, type) == 0)
+            return &m->types[i];
+    return NULL;
+}
+
+static void count_refused(metrics *m, const char *type)
+{
+    type_counts *label = type == NULL ? NULL : label_of(m, type);
+    (label != NULL ? label : &m->other)->refused++;
+}
+
+void metrics_ops(metrics *m, const hf_op *ops, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const hf_op *op = &ops[i];
+        hf_status status = op->answer.status;
+        if ((unsigned)op->kind >= HF_OP_KINDS || (unsigned)status >= HF_STATUS_COUNT)
+            continue;
+        m->ops[op->kind][status]++;
+        if (op->kind == HF_OP_ACQUIRE && (status == HF_LOCKED || status == HF_BUSY))
+            count_refused(m, op->type);
+    }
+}
+
+static unsigned method_index(const char *method)
+{
+    unsigned i = 0;
+    while (i < METHODS - 1 && strcmp(metrics_methods[i], method) != 0)
+        i++;
+    return i;
+}
+
+static unsigned time_index(int64_t us)
+{
+    unsigned i = 0;
+    while (i < METRICS_TIMES && us > metrics_times_us[i])
+        i++;
+    return i;
+}
+
+void metrics_http(metrics *m, size_t route, const char *method, int code, int64_t took_us)
+{
+    route_counts *at = &m->routes[route < m->routes_count ? route : m->routes_count];
+    int class = code / 100 - 1;
+    at->answers[method_index(method)][class >= 0 && class < CLASSES ? class : CLASSES - 1]++;
+    at->times[time_index(took_us)]++;
+    at->sum_us += took_us > 0 ? (uint64_t)took_us : 0;
+    at->count++;
+}
+
+void metrics_refused(metrics *m, metrics_refusal why)
+{
+    m->refused[why]++;
+}
+
+void metrics_incident(metrics *m, const char *what)
+{
+    size_t i = 0;
+    while (i < m->incidents_count && strcmp(m->incidents[i].what, what) != 0)
+        i++;
+    if (i == METRICS_INCIDENTS_MAX) {
+        m->incidents_other++;
+        return;
+    }
+    if (i == m->incidents_count)
+        m->incidents[m->incidents_count++].what = what;
+    m->incidents[i].count++;
+}
+
+/* ---- what lives ---- */
+
+static bool knows(const hf_answer *census, const char *type)
+{
+    return !census->more ||
+           (census->counts_count > 0 && strcmp(type, census->counts[census->counts_count - 1].type) <= 0);
+}
+
+/* The type without a label of which most locks live; the first of several. */
+static const hf_count *most_used(metrics *m, const hf_answer *census)
+{
+    const hf_count *most = NULL;
+    for (size_t i = 0; i < census->counts_count; i++) {
+        const hf_count *it = &census->counts[i];
+        bool first = it->locks > (most == NULL ? 0 : most->locks);
+        if (first && label_of(m, it->type) == NULL && strcmp(it->type, METRICS_OTHER) != 0)
+            most = it;
+    }
+    return most;
+}
+
+static void give_labels(metrics *m, const hf_answer *census)
+{
+    const hf_count *next;
+    while (m->types_count < METRICS_TYPES_MAX && (next = most_used(m, census)) != NULL) {
+        type_counts *label = &m->types[m->types_count++];
+        snprintf(label->name, sizeof label->name, "%s", next->type);
+    }
+}
+
+void metrics_count(metrics *m, const hf_answer *census)
+{
+    uint64_t labelled = 0;
+    give_labels(m, census);
+    for (size_t i = 0; i < m->types_count; i++) {
+        m->types[i].locks = 0;
+        m->types[i].counted = knows(census, m->types[i].name);
+    }
+    for (size_t i = 0; i < census->counts_count; i++) {
+        type_counts *label = label_of(m, census->counts[i].type);
+        if (label == NULL)
+            continue;
+        label->locks = census->counts[i].locks;
+        labelled += label->locks;
+    }
+    m->other.locks = (uint64_t)census->total_locks > labelled ? census->total_locks - labelled : 0;
+    m->total_sessions = census->total_sessions;
+    m->census_at_us = census->now_us;
+    m->has_census = true;
+}
