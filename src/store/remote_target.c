@@ -180,8 +180,18 @@ static hf_status keep_base(CURLU *parsed, char **out, hf_error *err)
     return *out == NULL ? hf_fail_memory(err) : HF_OK;
 }
 
+/* libcurl makes sense of much that was meant otherwise. */
+static bool has_host(const char *address)
+{
+    const char *host = strstr(address, "://");
+    return host != NULL && host[3] != '\0' && host[3] != '/' &&
+           strcspn(address, ":") == (size_t)(host - address);
+}
+
 static hf_status read_address(const char *address, char **out, hf_error *err)
 {
+    if (!has_host(address))
+        return explain(CURLUE_NO_HOST, err);
     if (strchr(address, '#') != NULL)
         return hf_fail(err, HF_INVALID, "The URL of a server has no part after a #; leave it out.");
     CURLU *parsed = curl_url();

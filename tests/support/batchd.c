@@ -91,6 +91,8 @@ static bool get_request(connection *c, exchange *x)
         if (got <= 0)
             return false;
         used += (size_t)got;
+        if (x->head[0] < 'A' || x->head[0] > 'Z')
+            return false; /* that is no HTTP */
     }
     size_t head = (size_t)(end - x->head) + 4, had = used - head;
     char *line = memmem(x->head, head, "\r\nContent-Length: ", 18);

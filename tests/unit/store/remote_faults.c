@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: MIT */
+/* What goes wrong between a remote store and its server: what was not sent was not done, what was not answered is unsure when it changes
+ * anything, and nothing is done twice. */
+#include "remote_scene.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* How many locks there are on policy/ID in the store behind. */
+static size_t holders(scene *s, const char *id)
+{
+    hf_batch *batch = NULL;
+    hf_error err = {0};
+    expect(HF_OK, hf_batch_new(1, &batch, &err), err);
+    hf_op *op = hf_batch_add(batch, HF_OP_WHO);
+    op->type = "policy";
+    op->id = id;
+    expect(HF_OK, hf_store_execute(s->behind, batch, &err), err);
+    size_t count = op->answer.locks_count;
+    hf_batch_free(batch);
+    return count;
+}
+
+/* ---- connections that die ---- */
+
+static void a_server_that_was_started_again_between_calls_is_no_error(void **state)
+{
+    (void)state;
+    scene s;
+    hf_error err;
+    char id[16];
+    scene_open(&s, "");
+    for (int i = 0; i < 20; i++) {
+        snprintf(id, sizeof id, "%d", i);
+        size_t before = batchd_connections(s.server);
+        batchd_cut(s.server);
+        expect(HF_OK, ask(&s, HF_OP_ACQUIRE, id, i % 2 ? id : NULL, &err), err);
+        expect_int(batchd_connections(s.server), before + 1);
+    }
+    expect_int(events_of(&s, HF_EVENT_ACQUIRED), 20);
+    scene_close(&s);
+}
+
+/* Of a kept connection it can't be known whether it died before the request came; with request ids that does not matter. */
+static void a_kept_connection_that_dies_is_made_up_for_where_nothing_is_done_twice(void **state)
+{
+    (void)state;
+    static const batchd_then ends[] = {BATCHD_CLOSES, BATCHD_RESETS};
+    for (int executed = 0; executed < 2; executed++)
+        for (size_t i = 0; i < 2; i++) {
+            scene s;
+            hf_error err;
+            batchd_whim whim = {.times = 1, .execute = executed, .then = ends[i]};
+            scene_open(&s, "");
+            size_t before = batchd_batches(s.server);
+            batchd_misbehave(s.server, &whim);
+            expect(HF_OK, ask(&s, HF_OP_ACQUIRE, "1", "r1", &err), err);
+            expect_int(batchd_batches(s.server) - before, 2);
+            batchd_misbehave(s.server, &whim);
+            expect(HF_OK, ask(&s, HF_OP_HOLDS, "1", NULL, &err), err);
+            batchd_misbehave(s.server, &whim);
+            expect(HF_OK, ask(&s, HF_OP_BEAT, NULL, NULL, &err), err);
+            batchd_misbehave(s.server, &whim);
+            expect(HF_OK, ask(&s, HF_OP_RELEASE, "1", "r2", &err), err);
+            expect_int(events_of(&s, HF_EVENT_ACQUIRED), 1);
+            expect_int(events_of(&s, HF_EVENT_RELEASED), 1);
+            scene_close(&s);
+        }
+}
+
+static void without_a_request_id_nothing_is_sent_twice(void **state)
+{
+    (void)state;
+    static const batchd_then ends[] = {BATCHD_CLOSES, BATCHD_RESETS};
+    for (int executed = 0; executed < 2; executed++)
+        for (size_t i = 0; i < 2; i++) {
+            scene s;
+            hf_error err;
+            scene_open(&s, "");
+            size_t before = batchd_batches(s.server);
+            batchd_misbehave(s.server, &(batchd_whim){.times = 1, .execute = executed, .then = ends[i]});
+            expect(HF_UNSURE, ask(&s, HF_OP_ACQUIRE, "1", NULL, &err), err);
+            expect_int(batchd_batches(s.server) - before, 1);
+            expect_int(holders(&s, "1"), executed);
+            expect(HF_OK, ask(&s, HF_OP_ACQUIRE, "1", NULL, &err), err);
+            scene_close(&s);
+        }
+}
+
+static void a_note_is_not_repeated_even_with_a_request_id(void **state)
+{
+    (void)state;
+    scene s;
+    hf_batch *batch = NULL;
+    hf_error err = {0};
+    scene_open(&s, "");
+    expect(HF_OK, hf_batch_new(1, &batch, &err), err);
+    hf_op *op = hf_batch_add(batch, HF_OP_NOTE);
+    op->event = HF_EVENT_DENIED;
+    op->text = "no right";
+    op->request_id = "r1";
+    batchd_misbehave(s.server, &(batchd_whim){.times = 1, .execute = true, .then = BATCHD_CLOSES});
+    expect(HF_UNSURE, hf_store_execute(s.store, batch, &err), err);
+    expect_int(events_of(&s, HF_EVENT_DENIED), 1);
+    hf_batch_free(batch);
+    scene_close(&s);
+}
+
+/* On a connection that was made for it there is no doubt that the server had the request. */
+static void what_was_sent_and_not_answered_is_unsure_if_it_changes_anything(void **state)
+{
+    (void)state;
+    static const batchd_whim whims[] = {
+        {.times = 1, .then = BATCHD_CLOSES},
+        {.times = 1, .then = BATCHD_RESETS},
+        {.times = 1, .execute = true, .then = BATCHD_RESETS},
+        {.times = 1, .half = true, .then = BATCHD_CLOSES},
+        {.times = 1, .half = true, .then = BATCHD_RESETS},
+        {.times = 1, .reply = "HTTP/1.1 2", .then = BATCHD_CLOSES},
+        {.times = 1, .reply = "HTTP/1.1 200 OK\r\n", .then = BATCHD_CLOSES},
+        {.times = 1, .reply = "HTTP/1.1 200 OK\r\nContent-Length: 40\r\n\r\n{", .then = BATCHD_CLOSES},
+        {.times = 1, .reply = "HTTP/1.1 100 Continue\r\n\r\n", .then = BATCHD_CLOSES},
+        {.times = 1, .reply = "220 smtp.example ESMTP\r\n", .then = BATCHD_CLOSES},
+    };
+    for (size_t i = 0; i < sizeof whims / sizeof *whims; i++) {
+        scene s;
+        hf_error err;
+        scene_open(&s, "");
+        batchd_misbehave(s.server, &whims[i]);
+        scene_reconnect(&s);
+        size_t before = batchd_batches(s.server);
+        expect(HF_UNSURE, ask(&s, HF_OP_ACQUIRE, "1", "r1", &err), err);
+        expect_contains(err.message, "ask again with the same request id");
+        expect_int(batchd_batches(s.server) - before, 1);
+        expect_int(holders(&s, "1"), whims[i].execute || whims[i].half);
+        expect(HF_OK, ask(&s, HF_OP_ACQUIRE, "1", "r1", &err), err);
+        expect_int(events_of(&s, HF_EVENT_ACQUIRED), 1);
+        batchd_misbehave(s.server, &whims[i]);
+        scene_reconnect(&s);
+        expect(HF_UNAVAILABLE, ask(&s, HF_OP_HOLDS, "1", NULL, &err), err);
+        expect(HF_OK, ask(&s, HF_OP_HOLDS, "1", NULL, &err), err);
+        scene_close(&s);
+    }
+}
+
+static void an_easy_call_whose_answer_got_lost_asks_again(void **state)
+{
+    (void)state;
+    scene s;
+    hf_error err = {0};
+    hf_manager *manager = NULL;
+    hf_session *session = NULL;
+    hf_resource policy;
+    scene_open(&s, "");
+    expect(HF_OK, hf_manager_on(s.store, &manager, &err), err);
+    s.store = NULL;
+    expect(HF_OK, hf_resource_parse("policy/1", &policy, &err), err);
+    expect(HF_OK, hf_session_open(manager, &(hf_session_options){.user = "bob"}, &session, &err), err);
+    batchd_misbehave(s.server, &(batchd_whim){.times = 1, .half = true, .then = BATCHD_RESETS});
+    scene_reconnect(&s);
+    expect(HF_OK, hf_session_acquire(session, &policy, NULL, NULL, &err), err);
+    expect_int(events_of(&s, HF_EVENT_ACQUIRED), 1);
+    hf_session_free(session);
+    hf_manager_close(manager);
+    scene_close(&s);
+}
+
+static void a_server_that_is_gone_did_nothing(void **state)
+{
+    (void)state;
+    scene s;
+    hf_error err;
+    scene_open(&s, "");
+    batchd_stop(s.server);
+    s.server = NULL;
+    expect(HF_UNAVAILABLE, ask(&s, HF_OP_ACQUIRE, "1", NULL, &err), err);
+    expect_contains(err.message, "Nothing was done");
+    scene_close(&s);
+}
+
+static void who_does_not_answer_is_not_waited_for_longer_than_the_url_says(void **state)
+{
+    (void)state;
+    scene s;
+    hf_error err;
+    scene_open(&s, "?timeout=400ms");
+    batchd_misbehave(s.server, &(batchd_whim){.times = 3, .then = BATCHD_HANGS});
+    expect(HF_UNSURE, ask(&s, HF_OP_ACQUIRE, "1", "r1", &err), err);
+    expect_contains(err.message, "400 ms");
+    expect(HF_UNAVAILABLE, ask(&s, HF_OP_HOLDS, "1", NULL, &err), err);
+    batchd_misbehave(s.server, &(batchd_whim){.times = 1, .half = true, .then = BATCHD_HANGS});
+    expect(HF_UNSURE, ask(&s, HF_OP_ACQUIRE, "1", "r1", &err), err);
+    expect(HF_OK, ask(&s, HF_OP_ACQUIRE, "1", "r1", &err), err);
+    expect_int(events_of(&s, HF_EVENT_ACQUIRED), 1);
+    scene_close(&s);
+}
+
+/* ---- answers that are none ---- */
+
+static void reply_with(scene *s, char *room, size_t size, const char *status, const char *body)
+{
+    snprintf(room, size, "HTTP/1.1 %s\r\nContent-Length: %zu\r\n\r\n%s", status, strlen(body), body);
+    batchd_misbehave(s->server, &(batchd_whim){.times = 1, .reply = room});
+}
+
+static void an_answer_that_makes_no_sense_is_unsure(void **state)
+{
+    (void)state;
+    static const char *const bodies[] = {
+        "",
+        "<html>",
+        "null",
+        "[]",
+        "{}",
+        "{\"answers\":{}}",
+        "{\"answers\":[]}",
+        "{\"answers\":[{\"status\":\"ok\"},{\"status\":\"ok\"}]}",
+        "{\"answers\":[{\"status\":\"perhaps\"}]}",
+        "{\"answers\":[{}]}",
+        "{\"answers\":[{\"status\":\"ok\",\"locks\":[{\"type\":\"policy\"}]}]}",
+        "{\"answers\":[{\"status\":\"ok\"}]} more",
+    };
+    scene s;
+    hf_error err;
+    char room[1024];
+    scene_open(&s, "");
+    for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
+        reply_with(&s, room, sizeof room, "200 OK", bodies[i]);
+        expect(HF_UNSURE, ask(&s, HF_OP_ACQUIRE, "1", "r1", &err), err);
+        reply_with(&s, room, sizeof room, "200 OK", bodies[i]);
+        expect(HF_UNAVAILABLE, ask(&s, HF_OP_HOLDS, "1", NULL, &err), err);
+    }
+    reply_with(&s, room, sizeof room, "200 OK",
+               "{\"answers\":[{\"status\":\"not_held\",\"message\":\"No.\",\"new\":[1]}]}");
+    expect(HF_NOT_HELD, ask(&s, HF_OP_HOLDS, "1", NULL, &err), err);
+    expect_text(err.message, "No.");
+    scene_close(&s);
+}
+
+static void an_answer_without_an_end_is_cut_off(void **state)
+{
+    (void)state;
+    static const char *const heads[] = {"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n",
+                                        "HTTP/1.1 200 OK\r\n\r\n", "HTTP/1.1 500 No\r\n\r\n"};
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
+        scene s;
+        hf_error err;
+        scene_open(&s, "?timeout=60s");
+        batchd_misbehave(
+            s.server,
+            &(batchd_whim){.times = 1, .reply = heads[i], .spaces = (size_t)70 << 20, .then = BATCHD_CLOSES});
+        expect(HF_UNSURE, ask(&s, HF_OP_ACQUIRE, "1", "r1", &err), err);
+        expect(HF_OK, ask(&s, HF_OP_ACQUIRE, "1", "r1", &err), err);
+        scene_close(&s);
+    }
+}
+
+/* ---- statuses ---- */
+
+static void an_http_status_says_what_it_can(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *status;
+        hf_status change, read;
+        const char *sentence;
+    } table[] = {
+        {"400 Bad Request", HF_UNAVAILABLE, HF_UNAVAILABLE, "no holdfast server"},
+        {"401 Unauthorized", HF_UNAUTHENTICATED, HF_UNAUTHENTICATED, "HOLDFAST_TOKEN"},
+        {"403 Forbidden", HF_DENIED, HF_DENIED, "does not allow"},
+        {"404 Not Found", HF_UNAVAILABLE, HF_UNAVAILABLE, "no holdfast server"},
+        {"405 Method Not Allowed", HF_UNAVAILABLE, HF_UNAVAILABLE, "no holdfast server"},
+        {"408 Request Timeout", HF_UNAVAILABLE, HF_UNAVAILABLE, "408"},
+        {"413 Content Too Large", HF_TOO_LARGE, HF_TOO_LARGE, "less"},
+        {"429 Too Many Requests", HF_TOO_MANY, HF_TOO_MANY, "wait"},
+        {"302 Found", HF_UNAVAILABLE, HF_UNAVAILABLE, "302"},
+        {"500 Internal Server Error", HF_UNSURE, HF_UNAVAILABLE, "500"},
+        {"502 Bad Gateway", HF_UNSURE, HF_UNAVAILABLE, "proxy"},
+        {"503 Service Unavailable", HF_UNAVAILABLE, HF_UNAVAILABLE, "later"},
+        {"504 Gateway Timeout", HF_UNSURE, HF_UNAVAILABLE, "proxy"},
+    };
+    scene s;
+    hf_error err;
+    char room[1024];
+    scene_open(&s, "");
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        reply_with(&s, room, sizeof room, table[i].status, "<html><body>a proxy");
+        expect(table[i].change, ask(&s, HF_OP_ACQUIRE, "1", "r1", &err), err);
+        expect_contains(err.message, table[i].sentence);
+        reply_with(&s, room, sizeof room, table[i].status, "");
+        expect(table[i].read, ask(&s, HF_OP_HOLDS, "1", NULL, &err), err);
+    }
+    scene_close(&s);
+}
+
+static void problem_details_of_a_server_are_passed_on(void **state)
+{
+    (void)state;
+    scene s;
+    hf_error err;
+    char room[4096], body[2048];
+    scene_open(&s, "");
+    for (int status = HF_OK + 1; status < HF_STATUS_COUNT; status++) {
+        snprintf(
+            body, sizeof body,
+            "{\"type\":\"about:blank\",\"title\":\"x\",\"status\":%d,\"detail\":\"Said so.\",\"code\":\"%s\","
+            "\"message\":\"Said so.\",\"resource\":\"policy/1\",\"holders\":[],\"new\":{\"a\":[1,2]}}",
+            hf_status_http((hf_status)status), hf_status_wire((hf_status)status));
+        char head[64];
+        snprintf(head, sizeof head, "%d No", hf_status_http((hf_status)status));
+        reply_with(&s, room, sizeof room, head, body);
+        expect((hf_status)status, ask(&s, HF_OP_ACQUIRE, "1", "r1", &err), err);
+        expect_text(err.message, "Said so.");
+        expect_text(err.resource, "policy/1");
+    }
+    static const struct {
+        const char *body, *sentence;
+    } odd[] = {
+        {"{\"code\":\"denied\"}", "says: the key is wrong or the right is missing"},
+        {"{\"code\":\"denied\",\"message\":\"\\u001b[31m\"}", "says: the key"},
+        {"{\"code\":\"denied\",\"message\":7,\"detail\":\"Because.\"}", "Because."},
+        {"{\"code\":\"ok\",\"message\":\"fine\"}", "does not allow it"},
+        {"{\"code\":\"unheard-of\",\"message\":\"what\"}", "does not allow it"},
+        {"{\"code\":null}", "does not allow it"},
+        {"\"denied\"", "does not allow it"},
+    };
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+        reply_with(&s, room, sizeof room, "403 Forbidden", odd[i].body);
+        expect(HF_DENIED, ask(&s, HF_OP_ACQUIRE, "1", "r1", &err), err);
+        expect_contains(err.message, odd[i].sentence);
+    }
+    scene_close(&s);
+}
+
+int main(void)
+{
+    unsetenv("HOLDFAST_TOKEN");
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_server_that_was_started_again_between_calls_is_no_error),
+        cmocka_unit_test(a_kept_connection_that_dies_is_made_up_for_where_nothing_is_done_twice),
+        cmocka_unit_test(without_a_request_id_nothing_is_sent_twice),
+        cmocka_unit_test(a_note_is_not_repeated_even_with_a_request_id),
+        cmocka_unit_test(what_was_sent_and_not_answered_is_unsure_if_it_changes_anything),
+        cmocka_unit_test(an_easy_call_whose_answer_got_lost_asks_again),
+        cmocka_unit_test(a_server_that_is_gone_did_nothing),
+        cmocka_unit_test(who_does_not_answer_is_not_waited_for_longer_than_the_url_says),
+        cmocka_unit_test(an_answer_that_makes_no_sense_is_unsure),
+        cmocka_unit_test(an_answer_without_an_end_is_cut_off),
+        cmocka_unit_test(an_http_status_says_what_it_can),
+        cmocka_unit_test(problem_details_of_a_server_are_passed_on),
+    };
+    return cmocka_run_group_tests_name("a remote store and what goes wrong", tests, NULL, NULL);
+}
