@@ -23,7 +23,7 @@ _holdfast_options() {
         install) echo '--print --role=' ;;
         uninstall) echo '--print --force' ;;
     esac
-    echo '--store= --json --help'
+    echo '--store= --token-file= --json --help'
 }
 
 # What can follow an option, as words; nothing when only the user knows.
@@ -81,7 +81,10 @@ _holdfast() {
     elif [[ $previous == '=' ]]; then
         previous=${COMP_WORDS[COMP_CWORD - 2]}
     fi
-    if [[ $previous == --* && " $(_holdfast_options "$verb") " == *" $previous= "* ]]; then
+    if [[ $previous == --token-file ]]; then
+        mapfile -t COMPREPLY < <(compgen -f -- "$current")
+        return
+    elif [[ $previous == --* && " $(_holdfast_options "$verb") " == *" $previous= "* ]]; then
         words=$(_holdfast_values "$previous")
     elif [[ $current == --* ]]; then
         words=$(_holdfast_options "$verb")

@@ -54,7 +54,7 @@ hf_status cli_resources(cli_call *call, hf_error *err)
 
 hf_status cli_open(cli_call *call, hf_error *err)
 {
-    char standard[CLI_URL_SIZE];
+    char standard[CLI_URL_SIZE], with_token[CLI_URL_SIZE];
     const char *url = cli_value(&call->arguments, "store");
     if (call->manager != NULL)
         return HF_OK;
@@ -66,7 +66,13 @@ hf_status cli_open(cli_call *call, hf_error *err)
             return status;
         url = standard;
     }
-    hf_status status = hf_manager_open(url, &call->manager, err);
+    hf_status status = HF_OK;
+    if (cli_has(&call->arguments, "token-file")) {
+        status = cli_url_with_token(url, cli_value(&call->arguments, "token-file"), with_token, err);
+        url = with_token;
+    }
+    if (status == HF_OK)
+        status = hf_manager_open(url, &call->manager, err);
     if (status == HF_OK)
         cli_store_name(url, call->store);
     return status;

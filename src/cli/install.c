@@ -46,6 +46,9 @@ static hf_status check(const cli_call *call, const char **url, hf_error *err)
     if (cli_has(&call->arguments, "store"))
         return hf_fail(err, HF_INVALID, "'%s' takes the URL as its operand; leave --store out.",
                        call->arguments.verb->name);
+    if (cli_has(&call->arguments, "token-file"))
+        return hf_fail(err, HF_INVALID, "'%s' works on a database, not on a server; leave --token-file out.",
+                       call->arguments.verb->name);
     if (cli_has(&call->arguments, "print") && call->json)
         return hf_fail(err, HF_INVALID, "--print writes SQL; leave --json out.");
     return HF_OK;

@@ -11,6 +11,8 @@
 
 const cli_option cli_common_options[] = {
     {"store", "URL", "where the locks live; else HOLDFAST_STORE, else SQLite in the data directory"},
+    {"token-file", "FILE",
+     "of a server: the caller's token, in a file only its owner may read; else HOLDFAST_TOKEN"},
     {"json", NULL, "answer in JSON"},
     {"help", NULL, "show this help"},
     CLI_END_OF_OPTIONS,

@@ -26,7 +26,7 @@ typedef struct cli_verb {
     hf_status (*run)(cli_call *call, hf_error *err);
 } cli_verb;
 
-/* --store, --json, --help: every verb has them. */
+/* --store, --token-file, --json, --help: every verb has them. */
 extern const cli_option cli_common_options[];
 
 /* Rows that several tables have. */

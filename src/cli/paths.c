@@ -120,14 +120,44 @@ static bool name_sqlite(const char *url, char out[CLI_URL_SIZE])
            snprintf(out, CLI_URL_SIZE, "%s%s%s", scheme, whole, query != NULL ? query : "") < CLI_URL_SIZE;
 }
 
-/* Takes password=... out of what stands after the '?'. */
-static void drop_password(char *url)
+static const char trace[] = "trace+"; /* the same store, only told of more */
+
+static const char *without_trace(const char *url)
 {
-    static const char name[] = "password=";
+    return strncmp(url, trace, sizeof trace - 1) == 0 ? url + sizeof trace - 1 : url;
+}
+
+static bool is_server(const char *url)
+{
+    url = without_trace(url);
+    return strncmp(url, "http://", 7) == 0 || strncmp(url, "https://", 8) == 0;
+}
+
+hf_status cli_url_with_token(const char *url, const char *file, char out[CLI_URL_SIZE], hf_error *err)
+{
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/";
+    if (!is_server(url))
+        return hf_fail(
+            err, HF_INVALID,
+            "--token-file is for a server, http://... or https://...; leave it out for other stores.");
+    int used = snprintf(out, CLI_URL_SIZE, "%s%ctoken_file=", url, strchr(url, '?') == NULL ? '?' : '&');
+    for (; used < CLI_URL_SIZE && *file != '\0'; file++) {
+        bool stays = strchr(plain, *file) != NULL;
+        used += snprintf(out + used, (size_t)(CLI_URL_SIZE - used), stays ? "%c" : "%%%02X",
+                         (unsigned char)*file);
+    }
+    return used < CLI_URL_SIZE
+               ? HF_OK
+               : hf_fail(err, HF_INVALID, "The store's URL and the name of the token's file are too long.");
+}
+
+/* Takes NAME=... out of what stands after the '?'. */
+static void drop_parameter(char *url, const char *name)
+{
     char *at = strchr(url, '?');
     while (at != NULL) {
         char *end = strchr(at + 1, '&');
-        if (strncmp(at + 1, name, sizeof name - 1) != 0) {
+        if (strncmp(at + 1, name, strlen(name)) != 0) {
             at = end;
         } else if (end == NULL) {
             *at = '\0';
@@ -138,11 +168,21 @@ static void drop_password(char *url)
     }
 }
 
+/* A server is the same however it is called. */
+static void name_server(char *url)
+{
+    static const char *const how[] = {"token_file=", "ca_file=", "timeout="};
+    for (size_t i = 0; i < sizeof how / sizeof *how; i++)
+        drop_parameter(url, how[i]);
+    size_t end = strcspn(url, "?"), kept = end;
+    while (kept > 0 && url[kept - 1] == '/')
+        kept--;
+    memmove(url + kept, url + end, strlen(url + end) + 1);
+}
+
 void cli_store_name(const char *url, char out[CLI_URL_SIZE])
 {
-    static const char trace[] = "trace+"; /* the same store, only told of more */
-    if (strncmp(url, trace, sizeof trace - 1) == 0)
-        url += sizeof trace - 1;
+    url = without_trace(url);
     if (name_sqlite(url, out))
         return;
     const char *host = strstr(url, "://"), *colon = NULL, *at = NULL;
@@ -155,5 +195,7 @@ void cli_store_name(const char *url, char out[CLI_URL_SIZE])
     }
     bool secret = at != NULL && colon != NULL && colon < at;
     snprintf(out, CLI_URL_SIZE, "%.*s%s", secret ? (int)(colon - url) : 0, url, secret ? at : url);
-    drop_password(out);
+    drop_parameter(out, "password=");
+    if (is_server(out))
+        name_server(out);
 }

@@ -20,7 +20,10 @@ hf_status cli_folder_path(cli_folder folder, bool make, char out[PATH_MAX], hf_e
 /* The store used when none is named: holdfast.db in the data directory. */
 hf_status cli_default_store(char out[CLI_URL_SIZE], hf_error *err);
 
-/* One name for one store, however it was written, without a password: a SQLite path becomes absolute. */
+/* The URL of a server with token_file=FILE in it. HF_INVALID: it is another store's. */
+hf_status cli_url_with_token(const char *url, const char *file, char out[CLI_URL_SIZE], hf_error *err);
+
+/* One name for one store, however it was written, without a password or where a token is: a SQLite path becomes absolute. */
 void cli_store_name(const char *url, char out[CLI_URL_SIZE]);
 
 #endif

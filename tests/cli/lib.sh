@@ -1,18 +1,29 @@
 # What the tests of the program share. Each script sources this, prints "ok - ..." and "not ok - ..." lines and ends
-# with `finish`. HOLDFAST is the program; every script has a scratch folder and a store of its own.
+# with `finish`. HOLDFAST is the program; every script has a scratch folder and a store of its own. With HF_TEST_SERVE, a program that
+# serves a store ("$HF_TEST_SERVE URL TOKEN" prints its address first), the store is behind such a server.
 set -u
 
 : "${HOLDFAST:?set HOLDFAST to the program}"
 : "${HF_SOURCE_ROOT:?set HF_SOURCE_ROOT to the root of the sources}"
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/holdfast-cli.XXXXXX") || exit 1
-trap 'rm -rf "$scratch"' EXIT
-unset HOLDFAST_SESSION HOLDFAST_STORE HOLDFAST_DATA XDG_DATA_HOME XDG_STATE_HOME
+server=
+trap '[[ -z $server ]] || kill "$server" 2>/dev/null; rm -rf "$scratch"' EXIT
+unset HOLDFAST_SESSION HOLDFAST_STORE HOLDFAST_TOKEN HOLDFAST_DATA XDG_DATA_HOME XDG_STATE_HOME
 export HOME=$scratch/home HOLDFAST_STATE=$scratch/nobody
 mkdir -p "$HOME"
 store=sqlite:$scratch/locks.db
+: >"$scratch/keys"
+served() { [[ -n ${HF_TEST_SERVE-} ]]; }
+if served; then
+    export HOLDFAST_TOKEN=5ec4e70e5ec4e70e5ec4e70e5ec4e70e5ec4e70e5ec4e70e5ec4e70e5ec4e70e
+    echo "$HOLDFAST_TOKEN" >"$scratch/keys"
+    "$HF_TEST_SERVE" "$store" "$HOLDFAST_TOKEN" >"$scratch/address" &
+    server=$!
+    until [[ -s $scratch/address ]] || ! kill -0 "$server" 2>/dev/null; do sleep 0.02; done
+    store=$(head -n 1 "$scratch/address")
+fi
 export HOLDFAST_STORE=$store
 failures=0
-: >"$scratch/keys"
 : >"$scratch/leaks"
 
 # The person whose remembered session counts from here on.

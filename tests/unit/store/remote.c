@@ -120,8 +120,7 @@ static void what_is_no_holdfast_server_is_said_to_be_none(void **state)
     static const char *const replies[] = {
         "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 6\r\n\r\n<html>",
         "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}",
-        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: "
-        "17\r\n\r\n{\"grade\":\"great\"}",
+        "HTTP/1.1 200 OK\r\nContent-Length: 17\r\n\r\n{\"grade\":\"great\"}",
         "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
         "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n",
         "HTTP/1.1 405 No\r\nContent-Length: 0\r\n\r\n",

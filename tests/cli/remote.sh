@@ -1,0 +1,84 @@
+#!/bin/bash
+# The program and a server: where its token comes from, what is remembered, and what a server is not asked.
+source "$(dirname "$0")/lib.sh"
+
+token=$HOLDFAST_TOKEN
+unset HOLDFAST_TOKEN
+(umask 077 && echo "$token" >"$scratch/token file?&")
+echo 'some other token' | tr ' ' - >"$scratch/wrong"
+chmod 600 "$scratch/wrong"
+
+# Tokens
+
+run list
+expect "without a token the server says who it does not know" 5 'holdfast: *token*'
+run list --json
+expect_json "in JSON too" 5 'd["code"] == "unauthenticated"'
+run list --token-file "$scratch/token file?&"
+expect "a token comes from its file" 0 'No locks are held.'
+run list "--token-file=$scratch/token file?&" --store "trace+$store?timeout=20s"
+expect "the URL may have parameters of its own" 0 '*No locks are held.*'
+run list --token-file "$scratch/wrong"
+expect "another token is not known" 5
+HOLDFAST_TOKEN=$token run list
+expect "or from HOLDFAST_TOKEN" 0 'No locks are held.'
+HOLDFAST_TOKEN=$token run list --token-file "$scratch/wrong"
+expect "the file comes before it" 5
+HOLDFAST_TOKEN='two words' run list
+expect "what is no token is refused" 2 'holdfast: HOLDFAST_TOKEN holds no token*'
+run list --token-file "$scratch/nowhere"
+expect "a file that is not there" 6 "holdfast: The token file $scratch/nowhere can't be read: *"
+chmod 644 "$scratch/wrong"
+run list --token-file "$scratch/wrong"
+expect "a file that others may read" 2 'holdfast: *chmod 600*'
+run list --token-file ''
+expect "no file" 2 'holdfast: *'
+run list --token-file "$scratch/token file?&" --store "$store?token_file=$scratch/token%20file%3F%26"
+expect "a file that is named twice" 2 'holdfast: *twice*'
+run list --token-file "$scratch/token file?&" --store "sqlite:$scratch/other.db"
+expect "a token is for a server" 2 'holdfast: --token-file is for a server*'
+check "and nothing is made" test ! -e "$scratch/other.db"
+run install "$store" --token-file "$scratch/token file?&"
+expect "install wants no token" 2 'holdfast: *'
+export HOLDFAST_TOKEN=$token
+
+# What is remembered
+
+as alice
+run session open --user alice
+run session beat --store "$store/"
+expect "a session is remembered for the server" 0
+run session beat --store "$store?timeout=10s"
+expect "whatever parameters the URL has" 0
+unset HOLDFAST_TOKEN
+run acquire policy/1 --token-file "$scratch/token file?&"
+expect "and wherever the token is from" 0 'Acquired policy/1*'
+export HOLDFAST_TOKEN=$token
+check "the token is not kept with it" test -z "$(grep -rF "$token" "$HOLDFAST_STATE")"
+
+# What a server is not asked
+
+run backup "$scratch/copy"
+expect "backup is for whoever has the store" 2 'holdfast: *where it is*'
+check "no file is made" test ! -e "$scratch/copy"
+run restore "$scratch/token file?&" --replace
+expect "so is restore" 2 'holdfast: *where it is*'
+run install "$store"
+expect "and install" 2 'holdfast: *its own store*'
+run uninstall "$store" --print
+expect "and uninstall" 2 'holdfast: *its own store*'
+run list --store "$store?namespace=other"
+expect "and a namespace" 2 'holdfast: *namespace=*'
+run list --store "http://user:hunter2@localhost"
+expect "a server has no passwords" 2 'holdfast: *token_file=PATH*'
+check "and none is repeated" test -z "$(grep hunter2 <<<"$out$err")"
+
+# A server that is not there
+
+kill "$server" && wait "$server"
+run acquire policy/2
+expect "a server that is gone is told, with its address" 6 "holdfast: There is no connection to $store: Connection refused. *"
+run acquire policy/2 --json
+expect_json "in JSON too" 6 'd["code"] == "unavailable"'
+
+finish
