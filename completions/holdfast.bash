@@ -19,6 +19,7 @@ _holdfast_options() {
         'token create') echo '--name= --role= --user= --expires=' ;;
         events) echo '--after= --type= --follow --interval= --count=' ;;
         watch) echo '--type= --interval= --count=' ;;
+        top) echo '--interval= --count=' ;;
         restore) echo '--replace' ;;
         install) echo '--print --role=' ;;
         uninstall) echo '--print --force' ;;
@@ -91,12 +92,12 @@ _holdfast() {
     else
         case $verb in
             '') words='session acquire release renew downgrade holds who list request hand-over force-release type
-                token sweep events watch backup restore install uninstall help' ;;
+                token sweep events watch top backup restore install uninstall help' ;;
             session) words='open beat close list' ;;
             type) words='set get list' ;;
             token) words='create list revoke' ;;
             help) words='session acquire release renew downgrade holds who list request hand-over force-release type
-                token sweep events watch backup restore install uninstall' ;;
+                token sweep events watch top backup restore install uninstall' ;;
             install | uninstall) words='sqlite: postgres:// mysql://' ;;
             backup | restore)
                 mapfile -t COMPREPLY < <(compgen -f -- "$current")

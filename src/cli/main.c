@@ -7,41 +7,19 @@
 #include "cli/verbs.h"
 
 #include <fcntl.h>
+#include <locale.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 const cli_verb *const cli_verbs[] = {
-    &cli_session_open,
-    &cli_session_beat,
-    &cli_session_close,
-    &cli_session_list,
-    &cli_acquire,
-    &cli_release,
-    &cli_renew,
-    &cli_downgrade,
-    &cli_holds,
-    &cli_who,
-    &cli_list,
-    &cli_request,
-    &cli_hand_over,
-    &cli_force_release,
-    &cli_type_set,
-    &cli_type_get,
-    &cli_type_list,
-    &cli_token_create,
-    &cli_token_list,
-    &cli_token_revoke,
-    &cli_sweep,
-    &cli_events,
-    &cli_watch,
-    &cli_backup,
-    &cli_restore,
-    &cli_install,
-    &cli_uninstall,
-    &cli_help,
-    NULL,
+    &cli_session_open, &cli_session_beat, &cli_session_close, &cli_session_list,  &cli_acquire,
+    &cli_release,      &cli_renew,        &cli_downgrade,     &cli_holds,         &cli_who,
+    &cli_list,         &cli_request,      &cli_hand_over,     &cli_force_release, &cli_type_set,
+    &cli_type_get,     &cli_type_list,    &cli_token_create,  &cli_token_list,    &cli_token_revoke,
+    &cli_sweep,        &cli_events,       &cli_watch,         &cli_top,           &cli_backup,
+    &cli_restore,      &cli_install,      &cli_uninstall,     &cli_help,          NULL,
 };
 
 const cli_verb *cli_verb_find(const char *name)
@@ -180,6 +158,9 @@ int main(int argc, char **argv)
     cli_call call = {0};
     hf_error err = {0};
     fill_standard_files();
+    setlocale(
+        LC_CTYPE,
+        "C.UTF-8"); /* names are UTF-8 whatever the user's language; table.c wants to know how wide they are */
     signal(SIGPIPE, SIG_IGN); /* a reader that goes away shows as a failed write */
     argv += argc > 0;
     argc -= argc > 0;

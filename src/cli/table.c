@@ -1,30 +1,57 @@
 /* SPDX-License-Identifier: MIT */
-/* Aligned columns, counted in characters of UTF-8. */
+/* Aligned columns, counted in the places that characters take on a terminal: two for a Chinese one, none for an accent that joins the
+ * letter before it. wcwidth knows, once main.c has said that text is UTF-8. */
 #include "cli/table.h"
+
+#include "base/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <wchar.h>
 
 enum { GAP = 2 };
 
-static bool starts_character(char byte)
+/* How many places the character takes on a terminal, and in *size how many bytes it has. */
+static size_t places(const char *text, size_t *size)
 {
-    return ((unsigned char)byte & 0xc0) != 0x80;
+    uint32_t character = 0;
+    size_t left = strnlen(text, 4);
+    *size = hf_utf8_decode(text, left, &character);
+    if (*size == 0) {
+        *size = 1;
+        return 1;
+    }
+    int wide = wcwidth((wchar_t)character);
+    return wide < 0 ? 1 : (size_t)wide;
 }
 
-static size_t characters(const char *text)
+size_t cli_width(const char *text)
 {
-    size_t count = 0;
-    for (; *text != '\0'; text++)
-        count += starts_character(*text);
-    return count;
+    size_t wide = 0, size = 0;
+    for (; *text != '\0'; text += size)
+        wide += places(text, &size);
+    return wide;
+}
+
+size_t cli_cut(const char *text, size_t room, size_t *wide)
+{
+    size_t bytes = 0, used = 0;
+    while (text[bytes] != '\0') {
+        size_t size = 0, more = places(text + bytes, &size);
+        if (used + more > room)
+            break;
+        used += more;
+        bytes += size;
+    }
+    *wide = used;
+    return bytes;
 }
 
 static void widen(cli_table *table, const char *const *cells)
 {
     for (size_t i = 0; i < table->columns; i++) {
-        size_t width = characters(cells[i]);
+        size_t width = cli_width(cells[i]);
         if (width > table->widths[i])
             table->widths[i] = width;
     }
@@ -72,16 +99,13 @@ bool cli_table_add(cli_table *table, const char *const *cells)
     return true;
 }
 
-/* Prints at most `room` characters and returns how many. */
+/* Prints what fits and returns how wide that is. */
 static size_t print_cut(const char *text, size_t room)
 {
-    size_t count = 0;
-    for (; *text != '\0'; text++) {
-        if (starts_character(*text) && count++ == room)
-            return room;
-        putchar(*text);
-    }
-    return count;
+    size_t wide = 0;
+    size_t bytes = cli_cut(text, room, &wide);
+    fwrite(text, 1, bytes, stdout);
+    return wide;
 }
 
 /* Blanks are owed until something follows them, so that no line ends in blanks. */
@@ -90,7 +114,7 @@ static void print_row(const cli_table *table, const char *const *cells, size_t w
     size_t at = 0;
     size_t owed = 0;
     for (size_t i = 0; i < table->columns; i++) {
-        size_t wide = characters(cells[i]);
+        size_t wide = cli_width(cells[i]);
         if (wide > 0) {
             printf("%*s", (int)owed, "");
             at += owed;

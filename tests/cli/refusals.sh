@@ -96,6 +96,8 @@ bad "a session with a short key" session beat --session "${alice%%.*}.abc"
 bad "an event number that is none" events --after x
 bad "a count of 0" events --count 0
 bad "an interval of 0" watch --interval 0s
+bad "a count of 0" top --count 0
+bad "an operand for top" top policy/1
 bad "an unknown URL scheme" list --store carrier-pigeon:coop
 bad "a URL without a scheme" list --store locks.db
 bad "an empty URL" list --store ''

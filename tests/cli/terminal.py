@@ -120,6 +120,33 @@ watch = Terminal("watch", "--count", "1", rows=8)
 watch.end()
 check("what does not fit the screen is not drawn", len(lines_of(watch.seen)) <= 9 and b"of more" in watch.seen, watch.seen)
 
+# The same screen, by top.
+
+top = Terminal("top", "--count", "1", rows=24, columns=80)
+code = top.end()
+check("top draws what lives", code == 0 and b" locks of 2 types, 1 session" in top.seen and b"FREES IN" in top.seen, top.seen)
+check("it hides the cursor and shows it again", HIDE in top.seen and top.seen.rstrip().endswith(SHOW), top.seen)
+for height in (3, 9, 10, 24):
+    top = Terminal("top", "--count", "1", rows=height, columns=80)
+    top.end()
+    check(f"on {height} rows it draws no more than fit", len(lines_of(top.seen)) <= height, top.seen)
+for width in (20, 79, 120):
+    top = Terminal("top", "--count", "1", rows=24, columns=width)
+    top.end()
+    drawn = [line.split(b"\x1b[?7l")[-1] for line in lines_of(top.seen) if not line.startswith(b"\x1b[?7h")]
+    check(f"on {width} columns no line is longer", drawn and all(len(line.decode()) <= width for line in drawn), top.seen)
+top = Terminal("top", "--interval", "1h", rows=24, columns=80)
+top.read(b"policy/12345")
+top.process.send_signal(signal.SIGTSTP)
+shown = top.read(SHOW)
+time.sleep(0.1)
+top.process.send_signal(signal.SIGCONT)
+shown += top.read(b"policy/12345")
+check("top can be stopped and goes on", SHOW in shown and HIDE in shown and b"HELD FOR" in shown, shown)
+top.process.send_signal(signal.SIGINT)
+code = top.end()
+check("an interrupt ends top with 0 and the cursor back", code == 0 and top.seen.rstrip().endswith(SHOW), top.seen[-200:])
+
 opened = Terminal("session", "open", "--user", "tess", "--no-remember")
 code = opened.end()
 check("on a terminal session open explains itself", code == 0 and b"HOLDFAST_SESSION" in opened.seen, opened.seen)

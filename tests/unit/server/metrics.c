@@ -79,7 +79,7 @@ static bool good(const char *text)
 static size_t lines_with(const char *text, const char *begin)
 {
     size_t count = 0, size = strlen(begin);
-    for (const char *line = text; line != NULL; line = strchr(line, '\n'), line += line != NULL)
+    for (const char *line = text; *line != '\0'; line = strchr(line, '\n') + 1) /* every line ends */
         count += strncmp(line, begin, size) == 0;
     return count;
 }
