@@ -3,6 +3,7 @@
 #include "cli/paths.h"
 
 #include "base/error.h"
+#include "base/redact.h"
 
 #include <errno.h>
 #include <pwd.h>
@@ -151,29 +152,12 @@ hf_status cli_url_with_token(const char *url, const char *file, char out[CLI_URL
                : hf_fail(err, HF_INVALID, "The store's URL and the name of the token's file are too long.");
 }
 
-/* Takes NAME=... out of what stands after the '?'. */
-static void drop_parameter(char *url, const char *name)
-{
-    char *at = strchr(url, '?');
-    while (at != NULL) {
-        char *end = strchr(at + 1, '&');
-        if (strncmp(at + 1, name, strlen(name)) != 0) {
-            at = end;
-        } else if (end == NULL) {
-            *at = '\0';
-            at = NULL;
-        } else { /* the parameter after it takes its place, and its sign */
-            memmove(at + 1, end + 1, strlen(end));
-        }
-    }
-}
-
 /* A server is the same however it is called. */
 static void name_server(char *url)
 {
     static const char *const how[] = {"token_file=", "ca_file=", "timeout="};
     for (size_t i = 0; i < sizeof how / sizeof *how; i++)
-        drop_parameter(url, how[i]);
+        hf_url_drop(url, how[i]);
     size_t end = strcspn(url, "?"), kept = end;
     while (kept > 0 && url[kept - 1] == '/')
         kept--;
@@ -185,17 +169,7 @@ void cli_store_name(const char *url, char out[CLI_URL_SIZE])
     url = without_trace(url);
     if (name_sqlite(url, out))
         return;
-    const char *host = strstr(url, "://"), *colon = NULL, *at = NULL;
-    host = host == NULL ? url + strlen(url) : host + 3;
-    for (const char *c = host; *c != '\0' && *c != '/' && *c != '?'; c++) {
-        if (*c == '@')
-            at = c;
-        else if (*c == ':' && colon == NULL)
-            colon = c;
-    }
-    bool secret = at != NULL && colon != NULL && colon < at;
-    snprintf(out, CLI_URL_SIZE, "%.*s%s", secret ? (int)(colon - url) : 0, url, secret ? at : url);
-    drop_parameter(out, "password=");
+    hf_url_redact(url, out, CLI_URL_SIZE);
     if (is_server(out))
         name_server(out);
 }

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* Taking passwords out of a URL. In doubt too much is taken out: a password may hold a '?' or an '@' that nobody escaped. */
+#include "base/redact.h"
+
+#include <stdio.h>
+#include <string.h>
+
+bool hf_url_drop(char *url, const char *name)
+{
+    bool dropped = false;
+    char *at = strchr(url, '?');
+    while (at != NULL) {
+        char *end = strchr(at + 1, '&');
+        if (strncmp(at + 1, name, strlen(name)) != 0) {
+            at = end;
+            continue;
+        }
+        dropped = true;
+        if (end == NULL) {
+            *at = '\0';
+            at = NULL;
+        } else { /* the parameter after it takes its place, and its sign */
+            memmove(at + 1, end + 1, strlen(end));
+        }
+    }
+    return dropped;
+}
+
+bool hf_url_redact(const char *url, char *out, size_t size)
+{
+    const char *host = strstr(url, "://"), *colon = NULL, *at = NULL;
+    host = host == NULL ? url + strlen(url) : host + 3;
+    for (const char *c = host; *c != '\0' && *c != '/'; c++) {
+        if (*c == '@')
+            at = c;
+        else if (*c == ':' && colon == NULL)
+            colon = c;
+    }
+    bool secret = at != NULL && colon != NULL && colon < at;
+    snprintf(out, size, "%.*s%s", secret ? (int)(colon - url) : 0, url, secret ? at : url);
+    secret |= hf_url_drop(out, "password=");
+    secret |= hf_url_drop(out, "sslpassword=");
+    return secret;
+}
