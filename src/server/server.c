@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: MIT */
+/* From the settings to a server that runs, and back: each step of `start` has its counterpart in `finish`. The loop belongs to this
+ * thread; signals, the watchdog and a store that broke come to it as events. */
+#include "server/server.h"
+
+#include "base/error.h"
+#include "base/redact.h"
+#include "base/seams.h"
+#include "server/committer.h"
+#include "server/log.h"
+#include "server/notify.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <event2/thread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+enum {
+    SPARE_FILES = 256, /* besides connections: the store's, the log's ... */
+    PINGS = 3,         /* in the time the watchdog allows */
+    LEAST_PING_US = 10000,
+};
+
+static const int signals[] = {SIGTERM, SIGINT, SIGHUP};
+enum { SIGNALS = sizeof signals / sizeof *signals };
+
+typedef struct server {
+    const settings *s;
+    log_sink log;
+    listeners listening;
+    hf_store *store;
+    hf_grade grade;
+    first_token token;
+    committer *committer;
+    struct event_base *base;
+    struct event *signals[SIGNALS];
+    struct event *watchdog, *deadline, *broken;
+    notify_progress progress;
+    int64_t watchdog_us;
+    bool stopping, cut;
+    hf_error fatal; /* written by the committer's thread before `broken` is set off */
+} server;
+
+/* ---- stopping ---- */
+
+static struct timeval interval(int64_t us)
+{
+    return (struct timeval){.tv_sec = us / 1000000, .tv_usec = us % 1000000};
+}
+
+/* Is anything left that was accepted and not answered? */
+static bool busy(const server *run)
+{
+    (void)run;
+    return false;
+}
+
+static void stop(server *run)
+{
+    struct timeval patience = interval(run->s->stop_timeout_us);
+    if (run->stopping)
+        return;
+    run->stopping = true;
+    notify_stopping();
+    log_line(&run->log, LOG_LEVEL_INFO, "Stopping: nothing new is taken, what was accepted is answered.");
+    if (!busy(run))
+        event_base_loopbreak(run->base);
+    else
+        event_add(run->deadline, &patience);
+}
+
+static void on_deadline(evutil_socket_t fd, short what, void *context)
+{
+    server *run = context;
+    (void)fd;
+    (void)what;
+    run->cut = true;
+    log_line(&run->log, LOG_LEVEL_WARNING, "Stopping took longer than stop-timeout; who is left is cut off.");
+    event_base_loopbreak(run->base);
+}
+
+static void reload(server *run)
+{
+    notify_reloading();
+    log_line(&run->log, LOG_LEVEL_INFO,
+             "Reloaded: certificates were read again; other settings need a restart.");
+    notify_ready("Serving.");
+}
+
+static void on_signal(evutil_socket_t number, short what, void *context)
+{
+    server *run = context;
+    (void)what;
+    if (number == SIGHUP) {
+        reload(run);
+    } else if (!run->stopping) {
+        stop(run);
+    } else {
+        run->cut = true;
+        log_line(&run->log, LOG_LEVEL_WARNING, "Told to stop again: who is left is cut off.");
+        event_base_loopbreak(run->base);
+    }
+}
+
+static void on_broken(evutil_socket_t fd, short what, void *context)
+{
+    server *run = context;
+    (void)fd;
+    (void)what;
+    log_line(&run->log, LOG_LEVEL_ERROR,
+             "The store is broken; the server ends, so that it can begin anew from what is on disk.",
+             LOG_TEXT("why", run->fatal.message));
+    stop(run);
+}
+
+/* On a thread of the committer. */
+static void on_fatal(void *context, const hf_error *why)
+{
+    server *run = context;
+    run->fatal = *why;
+    event_active(run->broken, EV_TIMEOUT, 0);
+}
+
+/* ---- the watchdog ---- */
+
+/* That this runs shows that the loop does. The committer does if batches end, or nothing waits for one. */
+static void on_watchdog(evutil_socket_t fd, short what, void *context)
+{
+    server *run = context;
+    committer_stats stats;
+    (void)fd;
+    (void)what;
+    committer_stats_read(run->committer, &stats);
+    bool waits = false;
+    for (int lane = 0; lane < COMMITTER_LANES; lane++)
+        waits = waits || stats.waiting[lane] > 0;
+    if (notify_progresses(&run->progress, stats.writes.batches + stats.reads.batches, waits,
+                          hf_seam.boot_us(), run->watchdog_us))
+        notify_alive();
+}
+
+/* ---- starting ---- */
+
+static void raise_files(server *run)
+{
+    struct rlimit limit;
+    rlim_t wanted = (rlim_t)run->s->connections_max + SPARE_FILES;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted)
+        return;
+    limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    if (limit.rlim_cur < wanted)
+        log_line(&run->log, LOG_LEVEL_WARNING,
+                 "The system allows fewer open files than connections-max needs; connections beyond that "
+                 "will fail.",
+                 LOG_NUMBER("allowed", (int64_t)limit.rlim_cur), LOG_NUMBER("needed", (int64_t)wanted));
+}
+
+static hf_status open_store(server *run, hf_error *err)
+{
+    char name[HF_URL_MAX + 1];
+    hf_url_redact(run->s->store, name, sizeof name);
+    hf_status status = hf_store_open(run->s->store, &run->store, err);
+    if (status != HF_OK)
+        return status;
+    hf_store_grade(run->store, &run->grade);
+    log_line(&run->log, run->grade.level == HF_GRADE_DISK ? LOG_LEVEL_INFO : LOG_LEVEL_WARNING,
+             "The store is open.", LOG_TEXT("store", name), LOG_TEXT("grade", run->grade.text));
+    return HF_OK;
+}
+
+static hf_status ready_token(server *run, hf_error *err)
+{
+    hf_status status = first_token_ready(run->store, run->s->data, &run->token, err);
+    if (status != HF_OK)
+        return status;
+    if (run->token.outcome == FIRST_MADE)
+        log_line(&run->log, LOG_LEVEL_INFO,
+                 "The store had no tokens; an admin token was made, and this file has it.",
+                 LOG_TEXT("file", run->token.path));
+    else if (run->token.outcome == FIRST_USELESS)
+        log_line(&run->log, LOG_LEVEL_WARNING, run->token.why);
+    return HF_OK;
+}
+
+static hf_status start_committer(server *run, hf_error *err)
+{
+    committer_settings wanted = {
+        .store = run->store,
+        .writers = (unsigned)run->s->writers,
+        .readers = (unsigned)run->s->readers,
+        .fatal = on_fatal,
+        .context = run,
+    };
+    return committer_new(&wanted, &run->committer, err);
+}
+
+/* The loop and what comes to it from outside. */
+static hf_status start_loop(server *run, hf_error *err)
+{
+    run->base = evthread_use_pthreads() == 0 ? event_base_new() : NULL;
+    if (run->base == NULL)
+        return hf_fail(err, HF_INTERNAL, "The event loop could not be made.");
+    for (int i = 0; i < SIGNALS; i++) {
+        run->signals[i] = evsignal_new(run->base, signals[i], on_signal, run);
+        if (run->signals[i] == NULL || event_add(run->signals[i], NULL) != 0)
+            return hf_fail_memory(err);
+    }
+    run->deadline = evtimer_new(run->base, on_deadline, run);
+    run->broken = event_new(run->base, -1, 0, on_broken, run);
+    run->watchdog = event_new(run->base, -1, EV_PERSIST, on_watchdog, run);
+    return run->deadline != NULL && run->broken != NULL && run->watchdog != NULL ? HF_OK
+                                                                                 : hf_fail_memory(err);
+}
+
+static hf_status start_watchdog(server *run, hf_error *err)
+{
+    run->watchdog_us = notify_watchdog_us();
+    int64_t often_us = run->watchdog_us / PINGS;
+    struct timeval often = interval(often_us < LEAST_PING_US ? LEAST_PING_US : often_us);
+    if (run->watchdog_us > 0 && event_add(run->watchdog, &often) != 0)
+        return hf_fail_memory(err);
+    return HF_OK;
+}
+
+static hf_status start(server *run, hf_error *err)
+{
+    raise_files(run);
+    hf_status status = first_folder(run->s->data, err);
+    if (status == HF_OK)
+        status = start_loop(run, err);
+    if (status == HF_OK)
+        status = listeners_open(run->s, &run->listening, err);
+    if (status == HF_OK)
+        status = open_store(run, err);
+    if (status == HF_OK)
+        status = ready_token(run, err);
+    if (status == HF_OK)
+        status = start_committer(run, err);
+    return status == HF_OK ? start_watchdog(run, err) : status;
+}
+
+/* ---- serving ---- */
+
+static void tell_ready(server *run, const server_hooks *hooks)
+{
+    char status[ADDRESS_NAME_SIZE + 64] = "Serving.";
+    for (size_t i = 0; i < run->listening.count; i++) {
+        const listener *one = &run->listening.all[i];
+        log_line(&run->log, one->moved ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO,
+                 one->moved ? "The port was taken; listening on another." : "Listening.",
+                 LOG_TEXT("address", one->name), LOG_TEXT("tls", one->tls ? "yes" : "no"));
+        if (i == 0)
+            snprintf(status, sizeof status, "Serving on %s%s.", one->name,
+                     run->listening.count > 1 ? " and others" : "");
+    }
+    notify_ready(status);
+    if (hooks != NULL && hooks->ready != NULL)
+        hooks->ready(hooks->context, &(server_ready){&run->listening, &run->token, &run->grade});
+}
+
+static void free_event(struct event *event)
+{
+    if (event != NULL)
+        event_free(event);
+}
+
+static void finish(server *run)
+{
+    committer_free(run->committer);
+    listeners_close(&run->listening);
+    hf_store_close(run->store);
+    for (int i = 0; i < SIGNALS; i++)
+        free_event(run->signals[i]);
+    free_event(run->watchdog);
+    free_event(run->deadline);
+    free_event(run->broken);
+    if (run->base != NULL)
+        event_base_free(run->base);
+}
+
+static hf_status outcome(const server *run, hf_error *err)
+{
+    if (run->fatal.message[0] != '\0')
+        return hf_fail(err, HF_UNAVAILABLE, "The store is broken, so the server has ended: %.1024s",
+                       run->fatal.message);
+    if (run->cut && busy(run))
+        return hf_fail(err, HF_TIMEOUT, "Some requests were cut off before they were answered.");
+    return HF_OK;
+}
+
+hf_status server_main(const settings *s, const server_hooks *hooks, hf_error *err)
+{
+    server run = {.s = s};
+    log_init(&run.log, STDERR_FILENO, s->log == SETTINGS_LOG_JSON, (log_level)s->log_level,
+             getenv("JOURNAL_STREAM"));
+    hf_status status = start(&run, err);
+    if (status == HF_OK) {
+        tell_ready(&run, hooks);
+        event_base_dispatch(run.base);
+        status = outcome(&run, err);
+    }
+    finish(&run);
+    if (status == HF_OK)
+        log_line(&run.log, LOG_LEVEL_INFO, "Stopped.");
+    log_done(&run.log);
+    return status;
+}

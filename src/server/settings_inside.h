@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of the settings share: putting a value into its field, with where it came from. */
+#ifndef HF_SERVER_SETTINGS_INSIDE_H
+#define HF_SERVER_SETTINGS_INSIDE_H
+
+#include "server/settings.h"
+
+void *settings_field(settings *s, const setting *row);
+const settings_origin *settings_origin_of(const settings *s, const setting *row);
+
+/* The row of that name, or NULL; and the name that is nearest to a wrong one, or NULL when none is near. */
+const setting *settings_find(const char *name);
+const char *settings_nearest(const char *name);
+
+/* Sets it unless something stronger has. HF_INVALID: the sentence says what it takes. */
+hf_status settings_put(settings *s, const setting *row, const char *text, settings_origin origin,
+                       hf_error *err);
+
+/* Reads a file. `must`: it has been named, so that its absence is a failure; else HF_NOT_FOUND, without a sentence. */
+hf_status settings_read_file(settings *s, const char *path, bool must, hf_error *err);
+
+#endif
