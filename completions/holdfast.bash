@@ -1,5 +1,10 @@
 # Bash completion for holdfast: verbs, options, modes, policies, and what a store can tell.
 
+# The options that take no value.
+_holdfast_switches='--json --help --all --follow --replace --no-remember --print --force
+    --allow-plain --metrics-public --any-port --hints --print-token --print-config'
+_holdfast_switches=${_holdfast_switches//$'\n'/ }
+
 # The options of a verb; those with a value end in '='.
 _holdfast_options() {
     local session='--session='
@@ -23,6 +28,13 @@ _holdfast_options() {
         restore) echo '--replace' ;;
         install) echo '--print --role=' ;;
         uninstall) echo '--print --force' ;;
+        serve)
+            echo '--listen= --data= --config= --tls-certificate= --tls-key= --allow-plain --allow-origin= --host= --trust-proxy=
+                --connections-max= --body-max= --head-timeout= --body-timeout= --idle-timeout= --write-timeout= --log=
+                --log-level= --rate-token= --burst-token= --rate-session= --burst-session= --requests-token= --streams-token=
+                --keep-events= --keep-forced= --sweep-interval= --writers= --readers= --stop-timeout= --metrics-public
+                --any-port --hints --print-token --print-config'
+            ;;
     esac
     echo '--store= --token-file= --json --help'
 }
@@ -35,6 +47,10 @@ _holdfast_values() {
         --role) echo 'use observe manage admin' ;;
         --ttl | --max-ttl | --idle | --interval | --expires) echo '30s 5m 30m 2h 1d' ;;
         --replaces) echo 'remembered' ;;
+        --listen) echo '127.0.0.1:7420 unix:' ;;
+        --log) echo 'text json' ;;
+        --log-level) echo 'error warning info debug' ;;
+        --*-timeout | --keep-events | --keep-forced | --sweep-interval) echo '10s 30s 5m 1h 90d' ;;
         --store) echo 'memory: sqlite: postgres:// mysql:// redis:// http:// https://' ;;
     esac
 }
@@ -61,7 +77,7 @@ _holdfast_verb() {
         if [[ -n $skip ]]; then
             skip=''
         elif [[ $word == --* ]]; then
-            [[ $word == *=* || ' --json --help --all --follow --replace --no-remember --print --force ' == *" $word "* ]] || skip=yes
+            [[ $word == *=* || " $_holdfast_switches " == *" $word "* ]] || skip=yes
         else
             words+=("$word")
         fi
@@ -73,9 +89,11 @@ _holdfast_verb() {
 }
 
 _holdfast() {
-    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} verb words=''
+    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} verb options words=''
     COMPREPLY=()
     verb=$(_holdfast_verb)
+    options=$(_holdfast_options "$verb")
+    options=${options//$'\n'/ }
     # '=' breaks words in bash: --mode=sh is three of them.
     if [[ $current == '=' ]]; then
         current=''
@@ -85,19 +103,19 @@ _holdfast() {
     if [[ $previous == --token-file ]]; then
         mapfile -t COMPREPLY < <(compgen -f -- "$current")
         return
-    elif [[ $previous == --* && " $(_holdfast_options "$verb") " == *" $previous= "* ]]; then
+    elif [[ $previous == --* && " $options " == *" $previous= "* ]]; then
         words=$(_holdfast_values "$previous")
     elif [[ $current == --* ]]; then
-        words=$(_holdfast_options "$verb")
+        words=$options
     else
         case $verb in
             '') words='session acquire release renew downgrade holds who list request hand-over force-release type
-                token sweep events watch top backup restore install uninstall help' ;;
+                token sweep events watch top backup restore install uninstall serve help' ;;
             session) words='open beat close list' ;;
             type) words='set get list' ;;
             token) words='create list revoke' ;;
             help) words='session acquire release renew downgrade holds who list request hand-over force-release type
-                token sweep events watch top backup restore install uninstall' ;;
+                token sweep events watch top backup restore install uninstall serve' ;;
             install | uninstall) words='sqlite: postgres:// mysql://' ;;
             backup | restore)
                 mapfile -t COMPREPLY < <(compgen -f -- "$current")

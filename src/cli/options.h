@@ -39,7 +39,7 @@ extern const cli_option cli_common_options[];
 /* clang-format on */
 
 enum {
-    CLI_GIVEN_MAX = 32 /* options in one call; few may be given twice */
+    CLI_GIVEN_MAX = 128 /* options in one call; few may be given twice */
 };
 
 typedef struct cli_given {

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/* Lines to try, with the addresses and files of the server that has just started, so that they can be pasted as they are. */
+#include "cli/hints.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* How curl reaches the first address: the words before the URL, and the URL. */
+typedef struct target {
+    char options[ADDRESS_NAME_SIZE + 32];
+    char url[ADDRESS_NAME_SIZE + 16];
+} target;
+
+/* An address that stands for all of the machine's is reached by loopback. */
+static void name_target(const listener *one, target *out)
+{
+    const char *port = strrchr(one->name, ':');
+    const char *scheme = one->tls ? "https" : "http";
+    out->options[0] = '\0';
+    if (strncmp(one->name, "unix:", 5) == 0) {
+        snprintf(out->options, sizeof out->options, " --unix-socket '%s'", one->name + 5);
+        snprintf(out->url, sizeof out->url, "http://localhost");
+    } else if (strncmp(one->name, "0.0.0.0:", 8) == 0 || strncmp(one->name, "[::]:", 5) == 0) {
+        snprintf(out->url, sizeof out->url, "%s://localhost%s", scheme, port);
+    } else {
+        snprintf(out->url, sizeof out->url, "%s://%s", scheme, one->name);
+    }
+}
+
+static void print_token(const settings *s, const first_token *token)
+{
+    hf_token_key key;
+    bool there = token->outcome == FIRST_MADE || token->outcome == FIRST_KNOWN;
+    if (!there) {
+        printf("The store has tokens already. One for yourself: holdfast token create --name me --role use "
+               "--role observe\n");
+        return;
+    }
+    if (s->print_token && isatty(STDOUT_FILENO) && first_secret(token->path, &key, NULL) == HF_OK) {
+        printf("The admin token, which may do everything: %s\nIt is also in %s.\n", key.secret, token->path);
+        hf_token_clear(&key);
+        return;
+    }
+    printf("The admin token, which may do everything, is in %s.\n", token->path);
+}
+
+static void print_lines(const target *t, const char *token_path)
+{
+    const char *o = t->options, *url = t->url;
+    printf("\nTwo people, one record (paste this into another terminal):\n\n"
+           "  token=$(cat '%s')\n"
+           "  open() { curl -s%s %s/v1/sessions -H \"Authorization: Bearer $token\" --json "
+           "\"{\\\"user\\\":\\\"$1\\\"}\" |\n"
+           "    sed -E 's/.*\"id\":\"([^\"]*)\".*\"key\":\"([^\"]*)\".*/\\1.\\2/'; }\n"
+           "  alice=$(open alice) bob=$(open bob)\n",
+           token_path, o, url);
+    printf("  curl%s -X PUT %s/v1/locks/policy/12345 -H \"Holdfast-Session: $alice\" --json "
+           "'{\"purpose\":\"renewal\"}'\n"
+           "  curl%s -X PUT %s/v1/locks/policy/12345 -H \"Holdfast-Session: $bob\" --json '{}'   # who has "
+           "it, since when\n"
+           "  curl%s -X DELETE %s/v1/locks/policy/12345 -H \"Holdfast-Session: $alice\"\n"
+           "  curl%s -N %s/v1/events -H \"Authorization: Bearer $token\" -H 'Last-Event-ID: 0'   # all that "
+           "happened\n\n",
+           o, url, o, url, o, url, o, url);
+}
+
+void cli_print_hints(const settings *s, const server_ready *what)
+{
+    target t;
+    name_target(&what->listening->all[0], &t);
+    printf("holdfast serves on %s%s%s. Ctrl-C stops it.\nThe store: %s.\n", t.url,
+           t.options[0] != '\0' ? ", by" : "", t.options, what->grade->text);
+    print_token(s, what->token);
+    print_lines(&t, what->token->path);
+    fflush(stdout);
+}
