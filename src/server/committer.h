@@ -97,7 +97,7 @@ typedef struct committer_counts {
 
 typedef struct committer_stats {
     committer_counts writes, reads;
-    size_t waiting[COMMITTER_LANES]; /* ops, now */
+    size_t waiting[COMMITTER_LANES];   /* ops, now */
     uint64_t refused[COMMITTER_LANES]; /* jobs, since the start */
 } committer_stats;
 

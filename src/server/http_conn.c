@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 enum {
-    TURNS = 64,                   /* steps before others get their turn */
-    LINGER_BYTES_MAX = 256 << 10, /* thrown away after the last answer */
-    SURPLUS_MAX = 64,             /* connections above the limit that are told so; more are closed at once */
+    TURNS = 64,                  /* steps before others get their turn */
+    LINGER_BYTES_MAX = 16 << 20, /* thrown away after the last answer */
+    SURPLUS_MAX = 64,            /* connections above the limit that are told so; more are closed at once */
 };
 
 /* ---- writing ---- */

@@ -9,6 +9,7 @@
 #include "server/committer.h"
 #include "server/log.h"
 #include "server/notify.h"
+#include "server/service.h"
 
 #include <errno.h>
 #include <event2/event.h>
@@ -24,6 +25,7 @@ enum {
     SPARE_FILES = 256, /* besides connections: the store's, the log's ... */
     PINGS = 3,         /* in the time the watchdog allows */
     LEAST_PING_US = 10000,
+    IDLE_LOOK_US = 2000, /* how often it looks whether it can end, once it stops */
 };
 
 static const int signals[] = {SIGTERM, SIGINT, SIGHUP};
@@ -37,9 +39,10 @@ typedef struct server {
     hf_grade grade;
     first_token token;
     committer *committer;
+    service *service;
     struct event_base *base;
     struct event *signals[SIGNALS];
-    struct event *watchdog, *deadline, *broken;
+    struct event *watchdog, *deadline, *broken, *idle;
     notify_progress progress;
     int64_t watchdog_us;
     bool stopping, cut;
@@ -56,8 +59,17 @@ static struct timeval interval(int64_t us)
 /* Is anything left that was accepted and not answered? */
 static bool busy(const server *run)
 {
-    (void)run;
-    return false;
+    return run->service != NULL && !service_idle(run->service);
+}
+
+/* While it stops: has the last been answered? */
+static void on_idle(evutil_socket_t fd, short what, void *context)
+{
+    server *run = context;
+    (void)fd;
+    (void)what;
+    if (!busy(run))
+        event_base_loopbreak(run->base);
 }
 
 static void stop(server *run)
@@ -68,10 +80,9 @@ static void stop(server *run)
     run->stopping = true;
     notify_stopping();
     log_line(&run->log, LOG_LEVEL_INFO, "Stopping: nothing new is taken, what was accepted is answered.");
-    if (!busy(run))
-        event_base_loopbreak(run->base);
-    else
-        event_add(run->deadline, &patience);
+    service_stop(run->service);
+    event_add(run->deadline, &patience);
+    event_add(run->idle, &(struct timeval){.tv_usec = IDLE_LOOK_US});
 }
 
 static void on_deadline(evutil_socket_t fd, short what, void *context)
@@ -86,9 +97,14 @@ static void on_deadline(evutil_socket_t fd, short what, void *context)
 
 static void reload(server *run)
 {
+    hf_error err = {0};
     notify_reloading();
-    log_line(&run->log, LOG_LEVEL_INFO,
-             "Reloaded: certificates were read again; other settings need a restart.");
+    if (service_reload(run->service, &err) == HF_OK)
+        log_line(&run->log, LOG_LEVEL_INFO,
+                 "Reloaded: certificates were read again; other settings need a restart.");
+    else
+        log_line(&run->log, LOG_LEVEL_ERROR, "The certificates could not be read again; the old ones stay.",
+                 LOG_TEXT("why", err.message));
     notify_ready("Serving.");
 }
 
@@ -200,10 +216,28 @@ static hf_status start_committer(server *run, hf_error *err)
     return committer_new(&wanted, &run->committer, err);
 }
 
+static hf_status start_service(server *run, hf_error *err)
+{
+    service_settings wanted = {
+        .settings = run->s,
+        .base = run->base,
+        .store = run->store,
+        .committer = run->committer,
+        .log = &run->log,
+        .listening = &run->listening,
+    };
+    return service_new(&wanted, &run->service, err);
+}
+
 /* The loop and what comes to it from outside. */
 static hf_status start_loop(server *run, hf_error *err)
 {
-    run->base = evthread_use_pthreads() == 0 ? event_base_new() : NULL;
+    struct event_config *config = event_config_new();
+    if (config != NULL && evthread_use_pthreads() == 0 &&
+        event_config_set_flag(config, EVENT_BASE_FLAG_EPOLL_USE_CHANGELIST) == 0)
+        run->base = event_base_new_with_config(config);
+    if (config != NULL)
+        event_config_free(config);
     if (run->base == NULL)
         return hf_fail(err, HF_INTERNAL, "The event loop could not be made.");
     for (int i = 0; i < SIGNALS; i++) {
@@ -214,8 +248,9 @@ static hf_status start_loop(server *run, hf_error *err)
     run->deadline = evtimer_new(run->base, on_deadline, run);
     run->broken = event_new(run->base, -1, 0, on_broken, run);
     run->watchdog = event_new(run->base, -1, EV_PERSIST, on_watchdog, run);
-    return run->deadline != NULL && run->broken != NULL && run->watchdog != NULL ? HF_OK
-                                                                                 : hf_fail_memory(err);
+    run->idle = event_new(run->base, -1, EV_PERSIST, on_idle, run);
+    bool made = run->deadline != NULL && run->broken != NULL && run->watchdog != NULL && run->idle != NULL;
+    return made ? HF_OK : hf_fail_memory(err);
 }
 
 static hf_status start_watchdog(server *run, hf_error *err)
@@ -242,6 +277,8 @@ static hf_status start(server *run, hf_error *err)
         status = ready_token(run, err);
     if (status == HF_OK)
         status = start_committer(run, err);
+    if (status == HF_OK)
+        status = start_service(run, err);
     return status == HF_OK ? start_watchdog(run, err) : status;
 }
 
@@ -272,6 +309,11 @@ static void free_event(struct event *event)
 
 static void finish(server *run)
 {
+    if (run->service != NULL)
+        service_stop(run->service);
+    if (run->committer != NULL)
+        committer_stop(run->committer);
+    service_free(run->service);
     committer_free(run->committer);
     listeners_close(&run->listening);
     hf_store_close(run->store);
@@ -280,6 +322,7 @@ static void finish(server *run)
     free_event(run->watchdog);
     free_event(run->deadline);
     free_event(run->broken);
+    free_event(run->idle);
     if (run->base != NULL)
         event_base_free(run->base);
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Documents with a part that is made from a table in the code. */
 #include "document.h"
 
 #include "check.h"

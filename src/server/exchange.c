@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: MIT */
+/* From the first byte of a request to the last of its reply; see exchange.h for the stations. */
+#include "server/exchange.h"
+
+#include "base/error.h"
+#include "base/seams.h"
+#include "server/gate.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+/* ---- replies ---- */
+
+/* Retry-After where trying again is all there is to do, in seconds; 0: nowhere. */
+static int retry_after(hf_status status)
+{
+    switch (status) {
+    case HF_BUSY:
+    case HF_RETRY:
+    case HF_TOO_MANY:
+        return 1;
+    case HF_UNAVAILABLE:
+    case HF_UNSURE:
+        return 2;
+    default:
+        return 0;
+    }
+}
+
+void exchange_header(exchange *x, const char *name, const char *value)
+{
+    if (x->headers_count < EXCHANGE_HEADERS_MAX)
+        x->headers[x->headers_count++] = (http_field){name, value};
+}
+
+void exchange_end(exchange *x)
+{
+    if (x->entered)
+        limits_leave(x->service->limits, LIMITS_TOKEN, x->who.token->id,
+                     x->route->stream ? LIMITS_STREAM : LIMITS_REQUEST);
+    if (x->carried)
+        jobs_release(&x->job);
+    if (x->route != NULL && x->route->done != NULL)
+        x->route->done(x);
+}
+
+void exchange_reply(exchange *x, int status, const char *type, hf_slice body)
+{
+    gate_headers(x);
+    service_replied(x, status);
+    exchange_end(x);
+    http_answer(x->request,
+                &(http_reply){.status = status, .type = type, .body = body, .headers = x->headers});
+}
+
+void exchange_stream(exchange *x, const char *type)
+{
+    gate_headers(x);
+    service_replied(x, 200);
+    http_stream_begin(x->request, &(http_reply){.status = 200, .type = type, .headers = x->headers});
+}
+
+static void reply_problem(exchange *x, int code, hf_status status, char *json)
+{
+    static const char *const seconds[] = {"0", "1", "2"};
+    int after = retry_after(status);
+    if (after > 0)
+        exchange_header(x, "Retry-After", seconds[after]);
+    if (status == HF_UNAUTHENTICATED)
+        exchange_header(x, "WWW-Authenticate", "Bearer realm=\"holdfast\"");
+    const char *text = json != NULL ? json : "{\"code\":\"no_memory\",\"status\":500}";
+    exchange_reply(x,
+                   json == NULL ? 500
+                   : code != 0  ? code
+                                : hf_status_http(status),
+                   "application/problem+json", hf_slice_of(text));
+    hf_json_free(json);
+}
+
+void exchange_problem(exchange *x, int code, hf_status status, const hf_error *err)
+{
+    const char *resource = err->resource[0] != '\0' ? err->resource : NULL;
+    bool holder = err->holder.session[0] != '\0';
+    const char *message = err->message[0] != '\0' ? err->message : hf_status_sentence(status);
+    reply_problem(x, code, status, hf_problem_json(code, status, message, resource, &err->holder, holder));
+}
+
+void exchange_json(exchange *x, int status, char *json)
+{
+    if (json == NULL)
+        reply_problem(x, 0, HF_NO_MEMORY, NULL);
+    else
+        exchange_reply(x, status, "application/json", hf_slice_of(json));
+    hf_json_free(json);
+}
+
+const hf_op *exchange_refused(const exchange *x)
+{
+    const hf_op *refused = NULL;
+    for (size_t i = 0; i < x->count; i++) {
+        hf_status status = x->ops[i].answer.status;
+        if (status != HF_OK && (refused == NULL || refused->answer.status == HF_NOT_APPLIED))
+            refused = &x->ops[i];
+    }
+    return refused;
+}
+
+static bool names_holders(hf_status status)
+{
+    return status == HF_LOCKED || status == HF_BUSY;
+}
+
+void exchange_refuse(exchange *x, const hf_op *op)
+{
+    const hf_answer *answer = &op->answer;
+    char resource[HF_RESOURCE_SIZE + 1] = "";
+    if (op->type != NULL && op->id != NULL)
+        snprintf(resource, sizeof resource, "%s/%s", op->type, op->id);
+    const char *message = answer->message != NULL ? answer->message : hf_status_sentence(answer->status);
+    size_t holders = names_holders(answer->status) ? answer->locks_count : 0;
+    reply_problem(x, 0, answer->status,
+                  hf_problem_json(0, answer->status, message, resource, answer->locks, holders));
+}
+
+/* ---- done and told ---- */
+
+static void finish(loop_job *job)
+{
+    exchange *x = (exchange *)((char *)job - offsetof(exchange, job));
+    hf_error err = {0};
+    hf_status status = job->job.status;
+    const hf_op *refused = x->route->raw ? NULL : exchange_refused(x);
+    service_count_ops(x->service, x->ops, x->count);
+    if (status != HF_OK) {
+        const char *message = job->job.ops[0].answer.message;
+        hf_error_set(&err, status, "%s", message != NULL ? message : hf_status_sentence(status));
+        exchange_problem(x, 0, status, &err);
+    } else if (refused != NULL) {
+        exchange_refuse(x, refused);
+    } else {
+        x->route->tell(x);
+    }
+}
+
+static void carry_out(exchange *x)
+{
+    hf_error err = {0};
+    if (x->job.job.ops == NULL) {
+        x->job.job.ops = x->ops;
+        x->job.job.count = x->count;
+    }
+    if (x->job.job.count == 0) {
+        x->route->tell(x);
+        return;
+    }
+    x->job.finish = finish;
+    hf_status status = jobs_submit(x->service->jobs, &x->job, &err);
+    x->carried = status == HF_OK;
+    if (status != HF_OK)
+        exchange_problem(x, 0, status, &err);
+}
+
+/* ---- known and judged ---- */
+
+/* Every 401 and 403 is written down. */
+static void deny(exchange *x, hf_status status, const hf_op *op, hf_error *err)
+{
+    err->status = status;
+    notes_refusal(x->service->notes, &x->who, x->request->peer, op, err);
+    exchange_problem(x, 0, status, err);
+}
+
+/* Takes one from the bucket of the token, if there is one, or else of the session. */
+static hf_status judge_rate(exchange *x, hf_error *err)
+{
+    const caller *who = &x->who;
+    bool token = who->token != NULL;
+    const char *id = token ? who->token->id : who->sessions_count > 0 ? who->sessions[0]->id : NULL;
+    int64_t wait_us = 0;
+    if (id == NULL || limits_take(x->service->limits, token ? LIMITS_TOKEN : LIMITS_SESSION, id,
+                                  hf_seam.boot_us(), &wait_us))
+        return HF_OK;
+    return hf_fail(err, HF_TOO_MANY, "This %s asks more often than it may; wait %.1f seconds.",
+                   token ? "token" : "session", (double)wait_us / 1e6);
+}
+
+/* One of so many that may be under way. */
+static hf_status judge_quota(exchange *x, hf_error *err)
+{
+    limits_use use = x->route->stream ? LIMITS_STREAM : LIMITS_REQUEST;
+    if (x->who.token == NULL)
+        return HF_OK;
+    if (!limits_enter(x->service->limits, LIMITS_TOKEN, x->who.token->id, use))
+        return hf_fail(err, HF_TOO_MANY,
+                       "This token has as many %s under way as it may; wait for one to end.",
+                       x->route->stream ? "streams" : "requests");
+    x->entered = true;
+    return HF_OK;
+}
+
+static hf_status judge_ops(exchange *x, const hf_op **op, hf_error *err)
+{
+    hf_status status = HF_OK;
+    if (x->route->judge != NULL)
+        return x->route->judge(x, err);
+    for (size_t i = 0; i < x->count && status == HF_OK; i++) {
+        *op = &x->ops[i];
+        status = caller_judge(&x->who, &x->ops[i], err);
+    }
+    return status;
+}
+
+static void judge(exchange *x)
+{
+    hf_error err = {0};
+    const hf_op *op = NULL;
+    hf_status status = judge_rate(x, &err);
+    if (status == HF_OK)
+        status = judge_ops(x, &op, &err);
+    if (status == HF_OK)
+        status = judge_quota(x, &err);
+    if (status != HF_OK)
+        deny(x, status, op, &err);
+    else
+        carry_out(x);
+}
+
+static void known(caller *who)
+{
+    judge(who->context);
+}
+
+static void look_who(exchange *x)
+{
+    hf_error err = {0};
+    hf_arena *arena = &x->request->arena;
+    x->who.arena = arena;
+    x->who.done = known;
+    x->who.context = x;
+    if (caller_sessions(x->ops, x->count, x->in.login, arena, &x->who.sessions, &x->who.sessions_count)) {
+        callers_resolve(x->service->callers, &x->who);
+    } else {
+        hf_error_set(&err, HF_NO_MEMORY, "Memory is out; nothing was done.");
+        exchange_problem(x, 0, HF_NO_MEMORY, &err);
+    }
+}
+
+/* ---- read ---- */
+
+void *exchange_alloc(exchange *x, size_t size, hf_error *err)
+{
+    void *memory = hf_arena_alloc(&x->request->arena, size);
+    if (memory == NULL)
+        hf_error_set(err, HF_NO_MEMORY, "Memory is out; nothing was done.");
+    return memory;
+}
+
+hf_status exchange_room(exchange *x, size_t count, hf_error *err)
+{
+    x->ops = exchange_alloc(x, count * sizeof *x->ops, err);
+    x->room = x->ops == NULL ? 0 : count;
+    return x->ops == NULL ? HF_NO_MEMORY : HF_OK;
+}
+
+hf_op *exchange_add(exchange *x, hf_op_kind kind)
+{
+    hf_op *op = &x->ops[x->count++];
+    op->kind = kind;
+    op->session = x->in.login;
+    op->request_id = hf_op_reads(kind) ? NULL : x->in.request_id;
+    op->type = x->in.type;
+    op->id = x->in.id;
+    return op;
+}
+
+static const char *header(exchange *x, const char *name)
+{
+    char lower[32] = "";
+    for (size_t i = 0; i + 1 < sizeof lower && name[i] != '\0'; i++)
+        lower[i] = (char)tolower((unsigned char)name[i]);
+    return http_header(x->request, lower);
+}
+
+static hf_status read_headers(exchange *x, hf_error *err)
+{
+    hf_status status = HF_OK;
+    for (unsigned i = 0; i < INPUT_COUNT && status == HF_OK; i++) {
+        const char *text = x->route->headers >> i & 1 ? header(x, input_table[i].name) : NULL;
+        if (text != NULL)
+            status = inputs_read_header(&x->in, i, text, &x->request->arena, err);
+    }
+    return status;
+}
+
+/* A browser sends other types without asking first, so they count only where nothing depends on it. */
+static bool is_json(const char *type)
+{
+    return type == NULL ||
+           (strncasecmp(type, "application/json", 16) == 0 && strchr("; \t", type[16]) != NULL);
+}
+
+static hf_status read_body(exchange *x, hf_error *err)
+{
+    const route *r = x->route;
+    hf_slice body = x->request->body;
+    if (r->raw)
+        return HF_OK;
+    if (r->takes == 0 && body.size > 0)
+        return hf_fail(err, HF_INVALID, "This request takes no body.");
+    return r->takes == 0 ? HF_OK
+                         : inputs_read_body(&x->in, body, r->takes, r->needs, &x->request->arena, err);
+}
+
+static hf_status read_request(exchange *x, hf_error *err)
+{
+    hf_status status = inputs_read_query(&x->in, x->request->query, x->route->query, &x->request->arena, err);
+    if (status == HF_OK)
+        status = read_headers(x, err);
+    if (status == HF_OK)
+        status = read_body(x, err);
+    if (status == HF_OK)
+        status = x->route->ask == NULL ? HF_OK : x->route->ask(x, err);
+    return status;
+}
+
+static bool needs_caller(const exchange *x)
+{
+    return x->route->access != ROUTE_OPEN && !(x->route->access == ROUTE_NEARBY && x->request->local);
+}
+
+/* What there is no route for: 404, 405, or a question before the request. */
+static void no_route(exchange *x, hf_status status, const char *allow, const hf_error *err)
+{
+    if (allow == NULL) {
+        exchange_problem(x, 0, status, err);
+    } else if (x->request->method == HTTP_OPTIONS) {
+        gate_options(x, allow);
+    } else {
+        exchange_header(x, "Allow", allow);
+        exchange_problem(x, 405, HF_INVALID, err);
+    }
+}
+
+static void begin(exchange *x)
+{
+    hf_error err = {0};
+    const char *allow = NULL;
+    hf_status status = gate_enter(x, &err);
+    if (status != HF_OK) {
+        exchange_problem(x, 0, status, &err);
+        return;
+    }
+    status =
+        route_find(x->request->method, x->request->path, &x->request->arena, &x->in, &x->route, &allow, &err);
+    if (x->route == NULL) {
+        no_route(x, status, allow, &err);
+        return;
+    }
+    if (status == HF_OK)
+        status = gate_secret(x, &x->who.bearer, &err);
+    if (status == HF_OK && x->request->body.size > 0 && !x->route->beacon &&
+        !is_json(http_header(x->request, "content-type"))) {
+        hf_error_set(&err, HF_INVALID, "The body must be JSON: send 'Content-Type: application/json'.");
+        exchange_problem(x, 415, HF_INVALID, &err);
+        return;
+    }
+    if (status == HF_OK)
+        status = read_request(x, &err);
+    if (status != HF_OK)
+        deny(x, status, NULL, &err);
+    else if (needs_caller(x))
+        look_who(x);
+    else
+        carry_out(x);
+}
+
+void exchange_begin(service *s, http_request *request)
+{
+    exchange *x = hf_arena_alloc(&request->arena, sizeof *x);
+    if (x == NULL) {
+        http_answer(request, &(http_reply){.status = 500, .close = true});
+        return;
+    }
+    x->service = s;
+    x->request = request;
+    x->in.last_event = -1;
+    request->context = x;
+    begin(x);
+}

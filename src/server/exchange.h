@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/* One request on its way: read, judged, carried out, answered.
+ *
+ *   read      the route, and what the request says; its ops
+ *   known     who asks (callers.h), perhaps after a look at the store
+ *   judged    may they, op by op; is it not too much
+ *   done      one job of the committer
+ *   told      the reply
+ *
+ * An exchange lives in the arena of its request. Everything runs on the loop. */
+#ifndef HF_SERVER_EXCHANGE_H
+#define HF_SERVER_EXCHANGE_H
+
+#include "server/route.h"
+#include "server/service.h"
+
+#include <holdfast/json.h>
+
+enum { EXCHANGE_HEADERS_MAX = 12 };
+
+struct exchange {
+    service *service;
+    http_request *request;
+    const route *route;
+    inputs in;
+    hf_op *ops;
+    size_t count, room;
+    caller who;
+    loop_job job;
+    http_field headers[EXCHANGE_HEADERS_MAX + 1]; /* of the reply */
+    size_t headers_count;
+    bool carried;       /* the job has been accepted: its answers are to be given back */
+    bool entered;       /* it counts as under way (limits.h) */
+    bool cookie;        /* the token came as a cookie */
+    const char *origin; /* the page that asks, where that is allowed; NULL */
+    void *own;          /* the route's */
+};
+
+/* Answers the request; all of its life from here on is this module's. */
+void exchange_begin(service *s, http_request *request);
+
+/* For `ask`: room for so many ops; then each, with the session, the request id and the resource that the request names. */
+hf_status exchange_room(exchange *x, size_t count, hf_error *err);
+hf_op *exchange_add(exchange *x, hf_op_kind kind);
+
+/* For `ask`: memory of the exchange. */
+void *exchange_alloc(exchange *x, size_t size, hf_error *err);
+
+/* A header of the reply to come; the texts must live until then. */
+void exchange_header(exchange *x, const char *name, const char *value);
+
+/* For `tell`: the reply, after which the exchange is gone. type NULL: no body. json is freed; NULL is memory that is out. */
+void exchange_reply(exchange *x, int status, const char *type, hf_slice body);
+void exchange_json(exchange *x, int status, char *json);
+/* The head of a stream. Whoever ends it calls exchange_end, then http_stream_end. */
+void exchange_stream(exchange *x, const char *type);
+/* Gives back what the exchange has got, before the request in whose memory it is. Part of every reply but a stream's. */
+void exchange_end(exchange *x);
+/* Problem details. code 0: what the status has. */
+void exchange_problem(exchange *x, int code, hf_status status, const hf_error *err);
+/* The refusal of an op, with whoever stands in the way. */
+void exchange_refuse(exchange *x, const hf_op *op);
+/* The op that was refused for a reason of its own, or NULL: all went well. */
+const hf_op *exchange_refused(const exchange *x);
+
+#endif

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+/* Host, Origin, cookies and CORS. */
+#include "server/gate.h"
+
+#include "base/digest.h"
+#include "base/error.h"
+#include "server/exchange.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+/* ---- Host ---- */
+
+/* The name without its port and brackets. */
+static hf_slice host_name(const char *host)
+{
+    if (host[0] == '[') {
+        const char *end = strchr(host, ']');
+        return end == NULL ? hf_slice_of(host) : (hf_slice){host + 1, (size_t)(end - host - 1)};
+    }
+    const char *colon = strchr(host, ':');
+    return colon == NULL ? hf_slice_of(host) : (hf_slice){host, (size_t)(colon - host)};
+}
+
+static bool same_name(hf_slice a, const char *b)
+{
+    return a.size == strlen(b) && strncasecmp(a.at, b, a.size) == 0;
+}
+
+static bool is_loopback_name(hf_slice name)
+{
+    return same_name(name, "localhost") || same_name(name, "::1") ||
+           (name.size >= 7 && memcmp(name.at, "127.", 4) == 0 && strspn(name.at, "0123456789.") >= name.size);
+}
+
+/* A name that someone else's DNS points at a loopback address must not get in (rebinding). Beyond loopback the names are the
+ * administrator's to say; until they are said, any will do. */
+bool gate_host_is_ours(const char *host, const char *const *hosts, bool beyond_loopback)
+{
+    hf_slice name = host_name(host);
+    bool named = hosts != NULL && hosts[0] != NULL;
+    if (name.size == 0)
+        return false;
+    for (size_t i = 0; named && hosts[i] != NULL; i++)
+        if (same_name(name, hosts[i]))
+            return true;
+    return is_loopback_name(name) || (beyond_loopback && !named);
+}
+
+/* ---- Origin ---- */
+
+static bool is_own_origin(const exchange *x, const char *origin, const char *host)
+{
+    const char *scheme = x->request->secure ? "https://" : "http://";
+    size_t size = strlen(scheme);
+    return strncmp(origin, scheme, size) == 0 && strcasecmp(origin + size, host) == 0;
+}
+
+static bool is_allowed_origin(const exchange *x, const char *origin)
+{
+    const char *const *allowed = x->service->settings->allow_origin;
+    for (size_t i = 0; allowed[i] != NULL; i++)
+        if (strcmp(allowed[i], origin) == 0)
+            return true;
+    return false;
+}
+
+hf_status gate_enter(exchange *x, hf_error *err)
+{
+    const char *host = http_header(x->request, "host");
+    const char *origin = http_header(x->request, "origin");
+    if (host == NULL)
+        host = "";
+    if (strcmp(x->request->peer, "unix") != 0 &&
+        !gate_host_is_ours(host, x->service->settings->host, x->service->beyond_loopback))
+        return hf_fail(
+            err, HF_DENIED,
+            "The Host header names a server that this one does not answer for; name it with --host.");
+    if (origin == NULL || is_own_origin(x, origin, host))
+        return HF_OK;
+    if (!is_allowed_origin(x, origin))
+        return hf_fail(err, HF_DENIED,
+                       "Pages of that origin may not ask here; --allow-origin lists those that may.");
+    x->origin = origin;
+    return HF_OK;
+}
+
+/* ---- tokens ---- */
+
+static hf_slice cookie_value(const char *cookies, const char *name)
+{
+    size_t size = strlen(name);
+    while (cookies != NULL && *cookies != '\0') {
+        cookies += strspn(cookies, " ;");
+        size_t length = strcspn(cookies, ";");
+        if (length > size && memcmp(cookies, name, size) == 0 && cookies[size] == '=')
+            return (hf_slice){cookies + size + 1, length - size - 1};
+        cookies += length;
+    }
+    return HF_NOTHING;
+}
+
+static bool is_safe(http_method method)
+{
+    return method == HTTP_GET || method == HTTP_HEAD || method == HTTP_OPTIONS;
+}
+
+hf_status gate_secret(exchange *x, const char **out, hf_error *err)
+{
+    const char *text = http_header(x->request, "authorization");
+    if (text != NULL) {
+        if (strncasecmp(text, "Bearer ", 7) != 0)
+            return hf_fail(err, HF_UNAUTHENTICATED, "The Authorization header must be 'Bearer TOKEN'.");
+        *out = text + 7 + strspn(text + 7, " ");
+        return HF_OK;
+    }
+    hf_slice cookie = cookie_value(http_header(x->request, "cookie"), GATE_COOKIE);
+    if (cookie.size == 0)
+        return HF_OK;
+    x->cookie = true;
+    if (!is_safe(x->request->method) && http_header(x->request, GATE_CSRF_HEADER) == NULL)
+        return hf_fail(err, HF_DENIED,
+                       "A change that is authorised by a cookie needs the header Holdfast-CSRF.");
+    *out = hf_arena_text(&x->request->arena, cookie);
+    return *out == NULL ? hf_fail_memory(err) : HF_OK;
+}
+
+/* ---- headers ---- */
+
+void gate_headers(exchange *x)
+{
+    if (x->service->settings->allow_origin[0] != NULL)
+        exchange_header(x, "Vary", "Origin");
+    if (x->origin == NULL)
+        return;
+    exchange_header(x, "Access-Control-Allow-Origin", x->origin);
+    exchange_header(x, "Access-Control-Expose-Headers", "Retry-After, WWW-Authenticate");
+}
+
+void gate_options(exchange *x, const char *allow)
+{
+    exchange_header(x, "Allow", allow);
+    if (x->origin != NULL) {
+        exchange_header(x, "Access-Control-Allow-Methods", allow);
+        exchange_header(
+            x, "Access-Control-Allow-Headers",
+            "Authorization, Content-Type, Holdfast-Session, Holdfast-Fence, Idempotency-Key, Last-Event-ID");
+        exchange_header(x, "Access-Control-Max-Age", "600");
+    }
+    exchange_reply(x, 204, NULL, HF_NOTHING);
+}
+
+void gate_cookie(exchange *x, const char *secret)
+{
+    char text[sizeof GATE_COOKIE + HF_TOKEN_SECRET_SIZE + 96];
+    snprintf(text, sizeof text, GATE_COOKIE "=%s; Path=/; Secure; HttpOnly; SameSite=Strict%s",
+             secret == NULL ? "" : secret, secret == NULL ? "; Max-Age=0" : "");
+    exchange_header(x, "Set-Cookie", text);
+    exchange_reply(x, 204, NULL, HF_NOTHING);
+    hf_secret_wipe(text, sizeof text);
+}

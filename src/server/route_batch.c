@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/* POST /v1/batch: any ops, each with its own answer; what the remote store speaks. An op that its caller may not ask is answered so and left out,
+ * with the linked run it stands in; the others are carried out. */
+#include "base/error.h"
+#include "server/handlers.h"
+
+typedef struct batch_own {
+    wire_ops ops;
+    size_t *places; /* of the ops that are carried out, in x->ops */
+} batch_own;
+
+hf_status ask_batch(exchange *x, hf_error *err)
+{
+    batch_own *own = exchange_alloc(x, sizeof *own, err);
+    if (own == NULL)
+        return HF_NO_MEMORY;
+    x->own = own;
+    hf_status status = wire_ops_read(&own->ops, x->request->body.at, x->request->body.size, err);
+    x->ops = own->ops.items;
+    x->count = own->ops.count;
+    return status;
+}
+
+static hf_status refuse_op(exchange *x, hf_op *op, hf_status status, const char *sentence, hf_error *err)
+{
+    char *message = hf_arena_text(&x->request->arena, hf_slice_of(sentence));
+    if (message == NULL)
+        return hf_fail_memory(err);
+    op->answer = (hf_answer){.status = status, .message = message};
+    return HF_OK;
+}
+
+/* The linked run that begins at `first`: *end is behind it. */
+static hf_status judge_run(exchange *x, size_t first, size_t end, bool *good, hf_error *err)
+{
+    hf_error why = {0};
+    size_t denied = end;
+    hf_status status = HF_OK;
+    for (size_t i = first; i < end && denied == end; i++)
+        if ((why.status = caller_judge(&x->who, &x->ops[i], &why)) != HF_OK)
+            denied = i;
+    *good = denied == end;
+    if (*good)
+        return HF_OK;
+    notes_refusal(x->service->notes, &x->who, x->request->peer, &x->ops[denied], &why);
+    for (size_t i = first; i < end && status == HF_OK; i++)
+        status = i == denied
+                     ? refuse_op(x, &x->ops[i], why.status, why.message, err)
+                     : refuse_op(x, &x->ops[i], HF_NOT_APPLIED, hf_status_sentence(HF_NOT_APPLIED), err);
+    return status;
+}
+
+hf_status judge_batch(exchange *x, hf_error *err)
+{
+    batch_own *own = x->own;
+    hf_op *ops = exchange_alloc(x, x->count * sizeof *ops + 1, err);
+    size_t count = 0;
+    hf_status status = HF_OK;
+    own->places = ops == NULL ? NULL : exchange_alloc(x, x->count * sizeof *own->places + 1, err);
+    if (own->places == NULL)
+        return HF_NO_MEMORY;
+    for (size_t first = 0, end; first < x->count && status == HF_OK; first = end) {
+        bool good = false;
+        for (end = first + 1; end < x->count && x->ops[end - 1].linked; end++)
+            ;
+        status = judge_run(x, first, end, &good, err);
+        for (size_t i = first; good && i < end; i++) {
+            own->places[count] = i;
+            ops[count++] = x->ops[i];
+        }
+    }
+    x->job.job.ops = ops;
+    x->job.job.count = count;
+    return status;
+}
+
+void tell_batch(exchange *x)
+{
+    const batch_own *own = x->own;
+    hf_error err = {0};
+    hf_buffer out = {0};
+    for (size_t i = 0; i < x->job.job.count; i++)
+        x->ops[own->places[i]].answer = x->job.job.ops[i].answer;
+    hf_status status = wire_answers_write(x->ops, x->count, &out, &err);
+    if (status != HF_OK)
+        exchange_problem(x, 0, status, &err);
+    else
+        exchange_json(x, 200, hf_buffer_take(&out));
+}
+
+void done_batch(exchange *x)
+{
+    batch_own *own = x->own;
+    if (own != NULL)
+        wire_ops_done(&own->ops);
+}

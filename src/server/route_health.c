@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/* How the server is, what it counts, and what it is. */
+#include "base/error.h"
+#include "base/json.h"
+#include "server/handlers.h"
+#include "server/openapi.h"
+
+#include <holdfast/holdfast.h>
+
+void tell_health(exchange *x)
+{
+    hf_json json = {0};
+    hf_json_begin(&json, '{');
+    hf_json_name(&json, "status");
+    hf_json_text(&json, "ok");
+    hf_json_end(&json, '}');
+    exchange_json(x, 200, hf_buffer_take(&json.out));
+}
+
+/* ---- /readyz ---- */
+
+/* A cheap look at the store: who holds what nobody has. */
+hf_status ask_ready(exchange *x, hf_error *err)
+{
+    if (x->service->stopping)
+        return hf_fail(err, HF_UNAVAILABLE, "The server is stopping; ask another.");
+    hf_status status = exchange_room(x, 1, err);
+    if (status == HF_OK) {
+        hf_op *op = exchange_add(x, HF_OP_WHO);
+        op->type = "holdfast.ready";
+        op->id = "?";
+    }
+    return status;
+}
+
+static void ready_json(hf_json *json, const hf_grade *grade, bool ready)
+{
+    static const char *const levels[] = {
+        [HF_GRADE_NONE] = "none", [HF_GRADE_PROCESS] = "process", [HF_GRADE_DISK] = "disk"};
+    hf_json_begin(json, '{');
+    hf_json_name(json, "ready");
+    hf_json_bool(json, ready);
+    hf_json_name(json, "version");
+    hf_json_text(json, hf_version());
+    hf_json_name(json, "grade");
+    hf_json_text(json, levels[grade->level]);
+    hf_json_name(json, "text");
+    hf_json_text(json, grade->text);
+    hf_json_name(json, "broken");
+    hf_json_bool(json, grade->broken);
+    hf_json_end(json, '}');
+}
+
+void tell_ready(exchange *x)
+{
+    hf_json json = {0};
+    hf_grade grade = {0};
+    hf_store_grade(x->service->store, &grade);
+    ready_json(&json, &grade, !grade.broken);
+    exchange_json(x, grade.broken ? 503 : 200, hf_buffer_take(&json.out));
+}
+
+/* ---- /metrics ---- */
+
+hf_status judge_metrics(exchange *x, hf_error *err)
+{
+    hf_op op = {.kind = HF_OP_COUNT};
+    return x->service->settings->metrics_public ? HF_OK : caller_judge(&x->who, &op, err);
+}
+
+static void look(service *s, metrics_look *out)
+{
+    feed_stats events;
+    feed_stats_read(s->feed, &events);
+    committer_stats_read(s->committer, &out->committer);
+    sweeper_stats_read(s->sweeper, &out->sweeper);
+    hf_store_grade(s->store, &out->grade);
+    out->up = census_up(s->census);
+    out->connections = http_connections(s->http);
+    out->requests = http_requests(s->http);
+    out->events_newest = events.newest;
+    out->events_delivered = events.delivered;
+    out->events_lag_us = events.lag_us;
+    out->events_silent_us = events.silent_us;
+    out->events_failures = events.failures;
+    out->listeners = events.listeners;
+    out->resyncs = events.resyncs;
+}
+
+void tell_metrics(exchange *x)
+{
+    metrics_look now = {0};
+    hf_buffer out = {0};
+    hf_error err = {0};
+    look(x->service, &now);
+    hf_status status = metrics_write(x->service->metrics, &now, &out, &err);
+    if (status != HF_OK)
+        exchange_problem(x, 0, status, &err);
+    else
+        exchange_reply(x, 200, METRICS_CONTENT_TYPE, (hf_slice){out.text, out.size});
+    hf_buffer_done(&out);
+}
+
+/* ---- documents ---- */
+
+void tell_openapi(exchange *x)
+{
+    exchange_reply(x, 200, "application/json", hf_slice_of(x->service->openapi));
+}
+
+void tell_front(exchange *x)
+{
+    exchange_header(x, "Content-Security-Policy",
+                    "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'");
+    exchange_reply(x, 200, "text/html; charset=utf-8", hf_slice_of(x->service->front));
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT */
+/* Puts the rooms together and takes them apart, and counts for all of them. */
+#include "server/service.h"
+
+#include "base/error.h"
+#include "base/seams.h"
+#include "server/exchange.h"
+#include "server/openapi.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- counting ---- */
+
+void service_count_ops(service *s, const hf_op *ops, size_t count)
+{
+    metrics_ops(s->metrics, ops, count);
+    feed_nudge(s->feed);
+}
+
+static void log_reply(const exchange *x, int status, int64_t took_us)
+{
+    const http_request *r = x->request;
+    if (!log_wants(x->service->log, LOG_LEVEL_DEBUG))
+        return;
+    log_line(x->service->log, LOG_LEVEL_DEBUG, "Answered.",
+             LOG_TEXT("route", x->route != NULL ? x->route->name : "unknown"),
+             LOG_TEXT("method", http_method_name(r->method)), LOG_NUMBER("status", status),
+             LOG_NUMBER("us", took_us), LOG_TEXT("peer", r->peer),
+             LOG_TEXT("token", x->who.token != NULL ? x->who.token->id : ""));
+}
+
+void service_replied(exchange *x, int status)
+{
+    metrics *m = x->service->metrics;
+    int64_t took_us = hf_seam.boot_us() - x->request->began_us;
+    metrics_http(m, x->route != NULL ? (size_t)(x->route - routes) : METRICS_ROUTE_NONE,
+                 http_method_name(x->request->method), status, took_us);
+    if (status == 401)
+        metrics_refused(m, METRICS_UNAUTHENTICATED);
+    if (status == 403)
+        metrics_refused(m, METRICS_DENIED);
+    if (status == 429)
+        metrics_refused(m, METRICS_RATE_LIMITED);
+    log_reply(x, status, took_us);
+}
+
+static void count_incident(void *context, const char *what)
+{
+    service *s = context;
+    metrics_incident(s->metrics, what);
+}
+
+static void sweep_failed(void *context, const char *sentence)
+{
+    service *s = context;
+    log_line(s->log, LOG_LEVEL_WARNING, "The background sweep failed; it is tried again.",
+             LOG_TEXT("why", sentence));
+}
+
+/* ---- http ---- */
+
+static void handle(void *context, http_request *request)
+{
+    exchange_begin(context, request);
+}
+
+static hf_status status_of(int code)
+{
+    return code == 413 ? HF_TOO_LARGE : code == 408 ? HF_TIMEOUT : code == 503 ? HF_UNAVAILABLE : HF_INVALID;
+}
+
+static const char *problem(void *context, int code, const char *sentence, hf_buffer *body)
+{
+    char *json = hf_problem_json(code, status_of(code), sentence, NULL, NULL, 0);
+    (void)context;
+    if (json != NULL)
+        hf_buffer_add(body, json, strlen(json));
+    hf_json_free(json);
+    return "application/problem+json";
+}
+
+static hf_status listen_all(service *s, listeners *from, hf_error *err)
+{
+    http_tls tls = {s->settings->tls_certificate, s->settings->tls_key};
+    hf_status status = HF_OK;
+    for (size_t i = 0; i < from->count && status == HF_OK; i++) {
+        listener *l = &from->all[i];
+        status = http_listen_fd(s->http, l->fd, l->tls ? &tls : NULL, l->name, err);
+        if (status == HF_OK)
+            l->fd = -1;
+        s->beyond_loopback = s->beyond_loopback || !l->local;
+    }
+    return status;
+}
+
+static hf_status new_http(service *s, hf_error *err)
+{
+    const settings *set = s->settings;
+    s->framing = framing_usual;
+    s->framing.body_max = (uint64_t)set->body_max;
+    http_settings wanted = {
+        .base = s->base,
+        .limits = &s->framing,
+        .handle = handle,
+        .problem = problem,
+        .count = count_incident,
+        .context = s,
+        .connections_max = (size_t)set->connections_max,
+        .head_timeout_us = set->head_timeout_us,
+        .body_timeout_us = set->body_timeout_us,
+        .idle_timeout_us = set->idle_timeout_us,
+        .write_timeout_us = set->write_timeout_us,
+        .proxies = set->trust_proxy,
+    };
+    return http_new(&wanted, &s->http, err);
+}
+
+/* ---- the other rooms ---- */
+
+static limits_rule rule(int64_t rate, int64_t burst, int64_t requests, int64_t streams)
+{
+    return (limits_rule){
+        .every_us = rate == 0 ? 0 : 1000000 / rate,
+        .burst = (unsigned)burst,
+        .at_once = {[LIMITS_REQUEST] = (unsigned)requests, [LIMITS_STREAM] = (unsigned)streams}};
+}
+
+static hf_status new_limits(service *s, hf_error *err)
+{
+    const settings *set = s->settings;
+    limits_rule rules[LIMITS_KINDS] = {
+        [LIMITS_TOKEN] = rule(set->rate_token, set->burst_token, set->requests_token, set->streams_token),
+        [LIMITS_SESSION] = rule(set->rate_session, set->burst_session, 0, 0),
+    };
+    s->limits = limits_new(rules, 0);
+    return s->limits == NULL ? hf_fail_memory(err) : HF_OK;
+}
+
+static hf_status new_metrics(service *s, hf_error *err)
+{
+    char scheme[32] = "";
+    s->route_names = hf_alloc((routes_count + 1) * sizeof *s->route_names);
+    if (s->route_names == NULL)
+        return hf_fail_memory(err);
+    for (size_t i = 0; i < routes_count; i++)
+        s->route_names[i] = routes[i].name;
+    snprintf(scheme, sizeof scheme, "%.*s", (int)strcspn(s->settings->store, ":"), s->settings->store);
+    return metrics_new(&(metrics_settings){.routes = s->route_names, .store = scheme}, &s->metrics, err);
+}
+
+static hf_status new_documents(service *s, const listeners *listening, hf_error *err)
+{
+    char base[HTTP_NAME_SIZE + 16];
+    const listener *first = &listening->all[0];
+    snprintf(base, sizeof base, "%s://%s", first->tls ? "https" : "http", first->name);
+    s->openapi = openapi_json();
+    s->front = front_html(base);
+    return s->openapi == NULL || s->front == NULL ? hf_fail_memory(err) : HF_OK;
+}
+
+static hf_status new_rooms(service *s, hf_error *err)
+{
+    const settings *set = s->settings;
+    hf_status status = jobs_new(s->base, s->committer, &s->jobs, err);
+    if (status == HF_OK)
+        status = new_metrics(s, err);
+    if (status == HF_OK)
+        status = callers_new(&(callers_settings){.jobs = s->jobs}, &s->callers, err);
+    if (status == HF_OK)
+        status = new_limits(s, err);
+    if (status == HF_OK)
+        status = notes_new(s->jobs, &s->notes, err);
+    if (status == HF_OK)
+        status = feed_new(&(feed_settings){.base = s->base, .store = s->store}, &s->feed, err);
+    if (status == HF_OK)
+        status = census_new(&(census_settings){.base = s->base, .jobs = s->jobs, .metrics = s->metrics},
+                            &s->census, err);
+    if (status == HF_OK)
+        status = sweeper_new(&(sweeper_settings){.base = s->base,
+                                                 .jobs = s->jobs,
+                                                 .interval_us = set->sweep_interval_us,
+                                                 .keep_events_us = set->keep_events_us,
+                                                 .keep_forced_us = set->keep_forced_us,
+                                                 .failed = sweep_failed,
+                                                 .context = s},
+                             &s->sweeper, err);
+    return status;
+}
+
+/* ---- from new to free ---- */
+
+hf_status service_new(const service_settings *from, service **out, hf_error *err)
+{
+    service *s = hf_alloc(sizeof *s);
+    if (s == NULL)
+        return hf_fail_memory(err);
+    s->settings = from->settings;
+    s->base = from->base;
+    s->store = from->store;
+    s->committer = from->committer;
+    s->log = from->log;
+    hf_status status = new_rooms(s, err);
+    if (status == HF_OK)
+        status = new_http(s, err);
+    if (status == HF_OK)
+        status = listen_all(s, from->listening, err);
+    if (status == HF_OK)
+        status = new_documents(s, from->listening, err);
+    *out = s;
+    return status;
+}
+
+hf_status service_reload(service *s, hf_error *err)
+{
+    return http_reload(s->http, err);
+}
+
+void service_stop(service *s)
+{
+    if (s->stopping)
+        return;
+    s->stopping = true;
+    http_stop(s->http);
+    feed_stop(s->feed);
+    census_stop(s->census);
+    sweeper_stop(s->sweeper);
+}
+
+bool service_idle(const service *s)
+{
+    return http_requests(s->http) == 0 && http_connections(s->http) == 0 && jobs_under_way(s->jobs) == 0;
+}
+
+void service_free(service *s)
+{
+    if (s == NULL)
+        return;
+    if (s->jobs != NULL)
+        jobs_drain(s->jobs);
+    http_free(s->http);
+    sweeper_free(s->sweeper);
+    census_free(s->census);
+    feed_free(s->feed);
+    notes_free(s->notes);
+    limits_free(s->limits);
+    callers_free(s->callers);
+    metrics_free(s->metrics);
+    jobs_free(s->jobs);
+    hf_free(s->route_names);
+    hf_json_free(s->openapi);
+    hf_json_free(s->front);
+    hf_free(s);
+}

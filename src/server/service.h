@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/* What answers requests: all rooms of the server that the loop owns, put together over a store and its committer. server.c starts and stops
+ * it; exchanges work with it.
+ *
+ * Stopping: service_stop, then the loop runs until service_idle, then the committer is stopped, then service_free. */
+#ifndef HF_SERVER_SERVICE_H
+#define HF_SERVER_SERVICE_H
+
+#include "server/callers.h"
+#include "server/census.h"
+#include "server/feed.h"
+#include "server/http.h"
+#include "server/limits.h"
+#include "server/listeners.h"
+#include "server/log.h"
+#include "server/metrics.h"
+#include "server/notes.h"
+#include "server/settings.h"
+#include "server/sweeper.h"
+
+typedef struct exchange exchange;
+
+typedef struct service {
+    const settings *settings;
+    struct event_base *base;
+    hf_store *store;
+    committer *committer;
+    log_sink *log;
+    jobs *jobs;
+    http *http;
+    framing_limits framing;
+    callers *callers;
+    limits *limits;
+    notes *notes;
+    feed *feed;
+    metrics *metrics;
+    census *census;
+    sweeper *sweeper;
+    const char **route_names;
+    char *openapi, *front;
+    bool beyond_loopback; /* it listens where other machines can reach it */
+    bool stopping;
+} service;
+
+typedef struct service_settings {
+    const settings *settings;
+    struct event_base *base;
+    hf_store *store;
+    committer *committer;
+    log_sink *log;
+    listeners *listening; /* their sockets are taken over */
+} service_settings;
+
+hf_status service_new(const service_settings *settings, service **out, hf_error *err);
+/* Reads the certificates again. */
+hf_status service_reload(service *s, hf_error *err);
+/* Takes nothing new, ends streams; what was accepted is answered. */
+void service_stop(service *s);
+/* All that was accepted is answered and on its way. */
+bool service_idle(const service *s);
+/* After committer_stop. Accepts NULL and what is half built. */
+void service_free(service *s);
+
+/* ---- for exchanges ---- */
+
+/* Counts and logs what was answered. */
+void service_replied(exchange *x, int status);
+void service_count_ops(service *s, const hf_op *ops, size_t count);
+
+#endif

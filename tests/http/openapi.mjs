@@ -1,0 +1,188 @@
+#!/usr/bin/env node
+// The document at /openapi.json is valid, and what it says is so: every route in it is asked, every answer fits its schema, and what it does not
+// take is refused.
+import { createRequire } from "node:module";
+import { check, finish, Server } from "./server.mjs";
+
+const require = createRequire(process.env.HF_NPM + "/");
+const { Validator } = await import(require.resolve("@seriousme/openapi-schema-validator"));
+const Ajv = require("ajv/dist/2020").default;
+const formats = require("ajv-formats").default;
+
+const server = await Server.start();
+const document = (await server.ask("GET", "/openapi.json")).json;
+const verdict = await new Validator().validate(structuredClone(document));
+check(verdict.valid, "a validator accepts the document", verdict.errors);
+
+const ajv = new Ajv({ strict: false, allErrors: true });
+formats(ajv);
+ajv.addSchema({ $id: "doc", ...document });
+const fits = (pointer, value) => {
+  const validate = ajv.compile({ $ref: `doc#${pointer}` });
+  return validate(value) ? null : ajv.errorsText(validate.errors);
+};
+
+const operations = {};
+for (const [path, methods] of Object.entries(document.paths))
+  for (const [method, operation] of Object.entries(methods))
+    operations[operation.operationId] = { ...operation, path, method: method.toUpperCase() };
+const escaped = (part) => part.replaceAll("~", "~0").replaceAll("/", "~1");
+const asked = new Map();
+
+// Asks by the document alone: the path from its parts, the answer judged by what is promised for its status.
+async function call(id, { path = {}, query = {}, ...how } = {}, status) {
+  const operation = operations[id];
+  if (!operation) throw new Error(`the document has no ${id}`);
+  let target = operation.path.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(path[name]));
+  const parameters = new URLSearchParams(query).toString();
+  if (parameters) target += `?${parameters}`;
+  const answer = await server.ask(operation.method, target, how);
+  if (status !== undefined && !check(answer.status === status, `${id} answers ${status}`, `${answer.status} ${answer.text}`))
+    return answer;
+  const known = operation.responses[answer.status] ? String(answer.status) : "default";
+  const type = known === "default" ? "application/problem+json" : "application/json";
+  if (operation.responses[known].content?.[type]) {
+    const pointer = `/paths/${escaped(operation.path)}/${operation.method.toLowerCase()}/responses/${known}/content/${escaped(type)}/schema`;
+    const flaw = fits(pointer, answer.json);
+    check(flaw === null, `the ${answer.status} of ${id} fits its schema`, `${flaw}: ${answer.text}`);
+    check(answer.headers.get("content-type") === type, `the ${answer.status} of ${id} is ${type}`, answer.headers.get("content-type"));
+  }
+  if (known !== "default") asked.set(id, new Set([...(asked.get(id) ?? []), known]));
+  return answer;
+}
+
+// ---- a story in which every route has its part ----
+
+const token = server.token;
+const alice = (await call("session-open", { token, body: { user: "alice", name: "Alice Chen", idle_seconds: 60 } }, 201)).json;
+const bob = (await call("session-open", { token, body: { user: "bob" } }, 201)).json;
+const record = { type: "policy", id: "12/3 4" };
+await call("acquire", { path: record, session: alice, body: { purpose: "renewal", ttl_seconds: 600 } }, 201);
+await call("acquire", { path: record, session: alice, body: {} }, 200);
+const refused = await call("acquire", { path: record, session: bob, body: {} }, 423);
+check(refused.json.holders[0].name === "Alice Chen" && refused.json.resource === "policy/12/3 4", "a refusal names the holder", refused.text);
+await call("request", { path: record, session: bob, body: { message: "when you can" } }, 200);
+const beat = await call("beat", { path: { session: alice.id }, session: alice }, 200);
+check(beat.json.requests[0]?.message === "when you can", "the holder hears of it with a beat", beat.text);
+await call("who", { path: record, token }, 200);
+await call("who", { path: record, session: bob }, 200);
+await call("change", { path: record, session: alice, body: { ttl_seconds: 60 } }, 200);
+await call("change", { path: record, session: alice, body: { mode: "shared" } }, 200);
+await call("acquire", { path: record, session: bob, body: { mode: "shared" } }, 201);
+await call("release", { path: record, session: alice }, 200);
+await call("release", { path: record, session: alice }, 409);
+await call("hand-over", { path: record, session: bob, body: { session: alice.id } }, 200);
+await call("force-release", { path: record, token, body: { reason: "left for the day" } }, 200);
+const set = { locks: [{ resource: "policy/2" }, { resource: "policy/1", mode: "shared" }] };
+const several = await call("acquire-all", { session: alice, body: set }, 201);
+check(several.json.locks.map((lock) => lock.resource).join() === "policy/2,policy/1", "several locks are answered in the order given");
+await call("acquire-all", { session: alice, body: set }, 200);
+await call("acquire-all", { session: alice, body: { locks: [{ resource: "odd/." }, { resource: "odd/.." }] } }, 201);
+const page = await call("list", { token, query: { limit: "2" } }, 200);
+const rest = await call("list", { token, query: { limit: "2", after: page.json.next } }, 200);
+check(page.json.locks.length === 2 && rest.json.locks.length === 2 && !rest.json.next, "a list goes on where it stopped");
+await call("lookup", { token, body: { resources: ["policy/1", "policy/none"] } }, 200);
+await call("type-set", { path: { type: "claim" }, token, body: { policy: "read-write", ttl_seconds: 60.5 } }, 200);
+await call("type-get", { path: { type: "claim" }, token }, 200);
+await call("types", { session: bob }, 200);
+await call("sessions", { token, query: { user: "bob" } }, 200);
+const made = (await call("token-create", { token, body: { name: "kiosk", roles: "use observe:policy", users: "kiosk-*" } }, 201)).json;
+const listed = await call("tokens", { token }, 200);
+check(!listed.text.includes(made.token) && listed.text.includes(made.id), "a list of tokens shows no secret");
+await call("login", { body: { secret: made.token } }, 204);
+await call("logout", {}, 204);
+await call("token-revoke", { path: { token: made.id }, token }, 200);
+await call("audit-log", { token, query: { limit: "1000" } }, 200);
+const batch = { ops: [{ op: "who", type: "policy", id: "1" }, { op: "release", type: "policy", id: "9", session: `${bob.id}.${bob.key}` }] };
+const answers = await call("batch", { token, body: batch }, 200);
+check(answers.json.answers[1].status === "not_held", "a refused op of a batch does not fail the others", answers.text);
+await call("session-close", { path: { session: alice.id }, session: alice }, 200);
+await call("session-close-beacon", { path: { session: bob.id }, body: JSON.stringify({ key: bob.key }), type: "text/plain;charset=UTF-8" }, 200);
+await call("health", {}, 200);
+await call("ready", {}, 200);
+await call("metrics", {}, 200);
+await call("openapi", {}, 200);
+await call("front", {}, 200);
+await stream();
+
+// The stream is the one answer that does not end.
+async function stream() {
+  const stop = new AbortController();
+  const response = await fetch(`${server.url}/v1/events?after_seq=0`, { headers: { Authorization: `Bearer ${token}` }, signal: stop.signal });
+  check(response.status === 200 && response.headers.get("content-type") === "text/event-stream", "events are a stream");
+  let text = "";
+  for await (const piece of response.body.pipeThrough(new TextDecoderStream())) {
+    text += piece;
+    if (text.includes("event: session_closed")) break;
+  }
+  const first = /data: (.*)\n/.exec(text)[1];
+  check(fits("/components/schemas/Event", JSON.parse(first)) === null, "an event of the stream fits its schema", first);
+  asked.set("events", new Set(["200"]));
+}
+
+for (const [id, operation] of Object.entries(operations)) {
+  const promised = Object.keys(operation.responses).filter((code) => code !== "default");
+  const seen = asked.get(id) ?? new Set();
+  check(promised.every((code) => seen.has(code)), `every success of ${id} has been seen`, `${[...seen]} of ${promised}`);
+}
+
+// ---- what the document does not have ----
+
+const carol = await server.open("carol");
+const known = { type: "policy", id: "7", session: carol.id, token: "0".repeat(32) };
+const sessionRoutes = (operation) => operation.security.some((scheme) => "session" in scheme);
+async function refuse(id, sentence, body, wanted) {
+  const operation = operations[id];
+  const path = operation.path.replace(/\{(\w+)\}/g, (_, name) => known[name]);
+  const who = sessionRoutes(operation) ? { session: carol } : { token };
+  const answer = await server.ask(operation.method, path, { ...who, body });
+  const flaw = answer.json === undefined ? "no JSON" : fits("/components/schemas/Problem", answer.json);
+  check(wanted.includes(answer.status) && flaw === null, `${id}: ${sentence}`, `${answer.status} ${answer.text} ${flaw}`);
+  return answer;
+}
+const deep = "[".repeat(100) + "]".repeat(100);
+for (const [id, operation] of Object.entries(operations)) {
+  if (!operation.requestBody) continue;
+  const schema = operation.requestBody.content["application/json"].schema;
+  await refuse(id, "text that is no JSON is refused", "{", [400]);
+  await refuse(id, "bytes that are no UTF-8 are refused", new Uint8Array([123, 34, 0xff, 34, 58, 49, 125]), [400]);
+  await refuse(id, "a field given twice is refused", '{"user":"a","user":"b"}', [400]);
+  await refuse(id, "an array is refused", "[]", [400]);
+  await refuse(id, "deep nesting is refused", `{"user":${deep}}`, [400, 413]);
+  await refuse(id, "a body over the limit is refused", `{"user":"${"x".repeat(1100 << 10)}"}`, [413]);
+  const unknown = await refuse(id, "an unknown field is refused", { flavour: "mint" }, [400]);
+  if (id !== "batch") check(unknown.json.message.includes("flavour"), `${id}: the sentence names it`, unknown.text);
+  for (const name of Object.keys(schema.properties ?? {})) {
+    const wrong = await refuse(id, `${name} of a wrong type is refused`, { [name]: { no: true } }, [400]);
+    check(wrong.json.message.includes(name), `${id}: the sentence names ${name}`, wrong.text);
+  }
+  for (const name of schema.required ?? []) {
+    const missing = await refuse(id, `it is refused without ${name}`, {}, [400]);
+    check(schema.required.some((one) => missing.json.message.includes(one)), `${id}: the sentence names what is missing`, missing.text);
+  }
+}
+for (const path of Object.keys(document.paths)) {
+  const target = path.replace(/\{(\w+)\}/g, (_, name) => known[name]);
+  const there = Object.keys(document.paths[path]).map((method) => method.toUpperCase());
+  for (const method of ["GET", "POST", "PUT", "PATCH", "DELETE"]) {
+    if (there.includes(method)) continue;
+    const answer = await server.ask(method, target, { token });
+    const allow = answer.headers.get("allow") ?? "";
+    check(answer.status === 405 && there.every((one) => allow.includes(one)), `${method} ${path} answers 405 and says what is allowed`,
+      `${answer.status} ${allow} ${answer.text}`);
+  }
+}
+for (const [path, query] of [["/v1/locks", "colour=red"], ["/v1/locks", "limit=x"], ["/v1/locks", "limit=5000"], ["/v1/locks", "type=a&type=b"],
+  ["/v1/locks", "after=nowhere"], ["/v1/locks", "type=%zz"], ["/v1/events", "resource=x"], ["/v1/sessions", "after=../.."]]) {
+  const answer = await server.ask("GET", `${path}?${query}`, { token });
+  check(answer.status === 400 && answer.json?.code === "invalid", `GET ${path}?${query} is refused`, `${answer.status} ${answer.text}`);
+}
+for (const path of ["/v2", "/v1", "/v1/locks/policy", "/v1/locks/policy/a/b", "/v1/locks//x", "/openapi.json/", "/%2e%2e/etc"]) {
+  const answer = await server.ask("GET", path, { token });
+  check(answer.status === 404 && answer.json?.code === "not_found", `GET ${path} is not there`, `${answer.status} ${answer.text}`);
+}
+check((await server.ask("GET", "/v1/locks/policy/%00", { token })).status === 400, "a NUL in a path is refused");
+
+const end = await server.stop();
+check(end.code === 0, "it stops cleanly", end);
+finish();
