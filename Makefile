@@ -5,7 +5,7 @@ PREFIX  ?= /usr/local
 DESTDIR ?=
 BUILD   := build
 
-.PHONY: all build run test test-long bench install format lint clean help
+.PHONY: all build run story test test-long bench install format lint clean help
 .DEFAULT_GOAL := all
 
 all: build
@@ -15,7 +15,10 @@ build:                  ## build/holdfast, build/libholdfast.so and build/libhol
 	@test -f $(BUILD)/build.ninja || meson setup $(BUILD) --prefix "$(PREFIX)"
 	@ninja -C $(BUILD)
 
-run: build              ## play a short two-person story in the terminal
+run: build              ## start the server on 127.0.0.1:7420; its data stays in build/run; Ctrl-C stops it
+	@exec "$(CURDIR)/$(BUILD)/holdfast" serve --data "$(CURDIR)/$(BUILD)/run" --any-port --hints --print-token
+
+story: build            ## play a short two-person story in the terminal
 	@HOLDFAST="$(CURDIR)/$(BUILD)/holdfast" examples/story.sh
 
 test:                   ## every check and test; ends with "N passed, N failed"

@@ -25,6 +25,8 @@ enum {
     SPARE_FILES = 256, /* besides connections: the store's, the log's ... */
     PINGS = 3,         /* in the time the watchdog allows */
     LEAST_PING_US = 10000,
+    SHARED_WRITERS = 4,
+    SHARED_READERS = 2,
     IDLE_LOOK_US = 2000, /* how often it looks whether it can end, once it stops */
 };
 
@@ -204,12 +206,24 @@ static hf_status ready_token(server *run, hf_error *err)
     return HF_OK;
 }
 
+/* A database server has several connections' worth of work to do at a time: while one writer waits for its sync, others
+ * prepare theirs. The other stores have one writer at a time anyway. */
+static bool shares_work(const char *store)
+{
+    return strncmp(store, "postgres", 8) == 0 || strncmp(store, "mysql:", 6) == 0;
+}
+
 static hf_status start_committer(server *run, hf_error *err)
 {
+    bool shared = shares_work(run->s->store);
     committer_settings wanted = {
         .store = run->store,
-        .writers = (unsigned)run->s->writers,
-        .readers = (unsigned)run->s->readers,
+        .writers = run->s->writers != 0 ? (unsigned)run->s->writers
+                   : shared             ? SHARED_WRITERS
+                                        : 1,
+        .readers = run->s->readers != 0 ? (unsigned)run->s->readers
+                   : shared             ? SHARED_READERS
+                                        : 1,
         .fatal = on_fatal,
         .context = run,
     };

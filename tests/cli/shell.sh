@@ -86,7 +86,7 @@ else
     skipped "the man page is well-formed" "mandoc is not installed"
 fi
 
-# The story that `make run` plays
+# The story that `make story` plays
 
 out=$("$HF_SOURCE_ROOT/examples/story.sh" 2>&1)
 code=$? err=''
