@@ -1,0 +1,576 @@
+/* SPDX-License-Identifier: MIT */
+/* Callers: how long what is known is believed, what is asked of the store and how often, and that whoever can't be known is refused. W1 to
+ * W5 stand in server/callers.h. */
+#include "unit/server/callers_desk.h"
+
+#include <base/seams.h>
+#include <holdfast/holdfast.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <store/store.h>
+#include <string.h>
+#include <support/check.h>
+
+#define OPEN(d)                                                                                              \
+    desk d;                                                                                                  \
+    (void)state;                                                                                             \
+    desk_open(&(d), (callers_settings){0})
+
+/* Who comes with that secret is told at once: */
+static void known_at_once(desk *d, const char *secret, const char *name)
+{
+    visit *v = visit_begin(d, secret, NULL);
+    expect_true(v->done);
+    expect_status(HF_OK, v->who.status, v->who.err.message);
+    expect_true(v->who.token != NULL && v->who.flaw == NULL);
+    expect_text(v->who.token->name, name);
+    visit_free(v);
+}
+
+/* ... or after a look: */
+static void refused_after_a_look(desk *d, const char *secret, const char *part)
+{
+    visit *v = visit_begin(d, secret, NULL);
+    expect_true(!v->done);
+    visit_wait(d, v);
+    expect_status(HF_OK, v->who.status, v->who.err.message);
+    expect_true(v->who.token == NULL && v->who.flaw != NULL);
+    expect_contains(v->who.flaw, part);
+    expect_lacks(v->who.flaw, secret);
+    visit_free(v);
+}
+
+static void known_after_a_look(desk *d, const char *secret, const char *name)
+{
+    visit *v = visit_begin(d, secret, NULL);
+    expect_true(!v->done);
+    visit_wait(d, v);
+    expect_true(v->who.token != NULL);
+    expect_text(v->who.token->name, name);
+    visit_free(v);
+}
+
+/* W1 */
+static void a_token_is_believed_for_half_a_second(void **state)
+{
+    OPEN(d);
+    hf_token_key key = make_token(&d, "shop", "use:policy observe", "a*", 0);
+    visit *v = visit_wait(&d, visit_begin(&d, key.secret, NULL));
+    expect_text(v->who.token->id, key.id);
+    expect_text(v->who.token->users, "a*");
+    expect_true(hf_roles_allow(&v->who.token->roles, HF_ROLE_USE, "policy"));
+    expect_true(!hf_roles_allow(&v->who.token->roles, HF_ROLE_USE, "claim"));
+    visit_free(v);
+    clock_forward(CALLERS_FRESH_US / 2 - 1);
+    for (int i = 0; i < 100; i++)
+        known_at_once(&d, key.secret, "shop");
+    expect_int(asked(&d, HF_OP_TOKEN_FIND), 1);
+    clock_forward(1 + CALLERS_FRESH_US / 2);
+    known_after_a_look(&d, key.secret, "shop");
+    expect_int(asked(&d, HF_OP_TOKEN_FIND), 2);
+    desk_close(&d);
+}
+
+/* W1 */
+static void a_token_in_use_is_asked_for_ahead(void **state)
+{
+    OPEN(d);
+    hf_token_key key = make_token(&d, "shop", "use", NULL, 0);
+    known_after_a_look(&d, key.secret, "shop");
+    for (int i = 0; i < 20; i++) {
+        clock_forward(CALLERS_FRESH_US / 2);
+        known_at_once(&d, key.secret, "shop"); /* and nobody ever waits again */
+        known_at_once(&d, key.secret, "shop");
+        desk_settle(&d);
+        expect_int(asked(&d, HF_OP_TOKEN_FIND), i + 2);
+    }
+    desk_close(&d);
+}
+
+/* W1 */
+static void what_was_revoked_elsewhere_is_refused_half_a_second_later(void **state)
+{
+    OPEN(d);
+    hf_token_key key = make_token(&d, "shop", "use", NULL, 0);
+    known_after_a_look(&d, key.secret, "shop");
+    revoke_token(&d, key.id);
+    clock_forward(CALLERS_FRESH_US / 2 - 1);
+    known_at_once(&d, key.secret, "shop");
+    clock_forward(CALLERS_FRESH_US / 2 + 1);
+    refused_after_a_look(&d, key.secret, "The token 'shop' was revoked");
+    visit *v = visit_begin(&d, key.secret, NULL); /* which is known now */
+    expect_true(v->done && v->who.token == NULL);
+    visit_free(v);
+    desk_close(&d);
+}
+
+/* W1: sooner, when it is in use. */
+static void what_was_revoked_elsewhere_is_refused_when_the_look_ahead_says_so(void **state)
+{
+    OPEN(d);
+    hf_token_key key = make_token(&d, "shop", "use", NULL, 0);
+    known_after_a_look(&d, key.secret, "shop");
+    revoke_token(&d, key.id);
+    clock_forward(CALLERS_FRESH_US / 2);
+    known_at_once(&d, key.secret, "shop");
+    desk_settle(&d);
+    visit *v = visit_begin(&d, key.secret, NULL);
+    expect_true(v->done && v->who.token == NULL && v->who.flaw != NULL);
+    visit_free(v);
+    desk_close(&d);
+}
+
+static void what_was_revoked_here_is_refused_at_once(void **state)
+{
+    OPEN(d);
+    hf_token_key key = make_token(&d, "shop", "use", NULL, 0);
+    hf_credentials alice = open_session(&d, "alice", key.id);
+    visit *v = visit_now(&d, key.secret, &alice);
+    expect_true(v->who.token != NULL && v->who.known[0].token != NULL);
+    visit_free(v);
+    clock_forward(CALLERS_FRESH_US / 2);
+    known_at_once(&d, key.secret, "shop"); /* it is being asked for ahead, as it was before */
+    revoke_token(&d, key.id);
+    callers_forget_token(d.callers, key.id);
+    refused_after_a_look(&d, key.secret, "revoked");
+    v = visit_now(&d, NULL, &alice);
+    expect_true(v->who.known[0].status == HF_OK && v->who.known[0].token == NULL);
+    expect_text(v->who.known[0].opener, key.id);
+    visit_free(v);
+    desk_settle(&d);
+    v = visit_begin(&d, key.secret, NULL);
+    expect_true(v->done && v->who.token == NULL); /* what was under way changed nothing */
+    visit_free(v);
+    desk_close(&d);
+}
+
+static void a_token_ends_between_two_looks_when_its_time_has_come(void **state)
+{
+    OPEN(d);
+    hf_token_key key = make_token(&d, "brief", "use", NULL, 200 * MILLISECOND);
+    known_after_a_look(&d, key.secret, "brief");
+    clock_forward(200 * MILLISECOND - 1);
+    known_at_once(&d, key.secret, "brief");
+    clock_forward(1);
+    visit *v = visit_begin(&d, key.secret, NULL);
+    expect_true(v->done && v->who.token == NULL);
+    expect_contains(v->who.flaw, "'brief' is past its end");
+    visit_free(v);
+    desk_close(&d);
+}
+
+/* W3 */
+static void a_wrong_secret_is_remembered_for_a_moment(void **state)
+{
+    OPEN(d);
+    hf_token_key key;
+    hf_error err;
+    expect(HF_OK, hf_token_new(&key, &err), err);
+    refused_after_a_look(&d, key.secret, "not known here");
+    for (int i = 0; i < 100; i++) {
+        visit *v = visit_begin(&d, key.secret, NULL);
+        expect_true(v->done && v->who.token == NULL && v->who.flaw != NULL);
+        visit_free(v);
+    }
+    expect_int(asked(&d, HF_OP_TOKEN_FIND), 1);
+    hf_op create = {
+        .kind = HF_OP_TOKEN_CREATE, .token = key.id, .sha256 = key.sha256, .name = "n", .roles = "use"};
+    store_ask(&d, &create);
+    clock_forward(CALLERS_FRESH_US); /* it was made elsewhere */
+    known_after_a_look(&d, key.secret, "n");
+    desk_close(&d);
+}
+
+/* W3 */
+static void a_token_that_is_made_here_works_at_once(void **state)
+{
+    OPEN(d);
+    hf_token_key key;
+    hf_error err;
+    expect(HF_OK, hf_token_new(&key, &err), err);
+    refused_after_a_look(&d, key.secret, "not known here");
+    clock_forward(CALLERS_FRESH_US);
+    visit *early =
+        visit_begin(&d, key.secret, NULL); /* is being asked for, without success, when it is made */
+    hf_op create = {
+        .kind = HF_OP_TOKEN_CREATE, .token = key.id, .sha256 = key.sha256, .name = "n", .roles = "use"};
+    store_ask(&d, &create);
+    callers_note_token(d.callers, key.sha256);
+    known_after_a_look(&d, key.secret, "n");
+    visit_free(visit_wait(&d, early));
+    desk_settle(&d);
+    known_at_once(&d, key.secret, "n");
+    desk_close(&d);
+}
+
+/* W3 */
+static void wrong_secrets_do_not_crowd_out_right_ones(void **state)
+{
+    desk d;
+    callers_stats stats;
+    hf_token_key wrong;
+    hf_error err;
+    (void)state;
+    desk_open(&d, (callers_settings){.tokens_max = 4, .unknown_max = 3});
+    hf_token_key key = make_token(&d, "shop", "use", NULL, 0);
+    known_after_a_look(&d, key.secret, "shop");
+    for (int i = 0; i < 50; i++) {
+        expect(HF_OK, hf_token_new(&wrong, &err), err);
+        refused_after_a_look(&d, wrong.secret, "not known");
+    }
+    callers_stats_read(d.callers, &stats);
+    expect_int(stats.unknown, 3);
+    expect_int(stats.tokens, 1);
+    known_at_once(&d, key.secret, "shop");
+    for (int i = 0; i < 10; i++) {
+        hf_token_key more = make_token(&d, "more", "use", NULL, 0);
+        known_after_a_look(&d, more.secret, "more");
+    }
+    callers_stats_read(d.callers, &stats);
+    expect_int(stats.tokens, 4);
+    known_after_a_look(&d, key.secret, "shop"); /* it was used longest ago */
+    desk_close(&d);
+}
+
+static void what_is_no_secret_asks_nothing_of_the_store(void **state)
+{
+    OPEN(d);
+    static const char *const wrong[] = {"x",
+                                        "0123",
+                                        "Bearer",
+                                        "\xff\xff",
+                                        "0123456789ABCDEF0123456789abcdef0123456789abcdef0123456789abcdef",
+                                        "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef0"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        visit *v = visit_begin(&d, wrong[i], NULL);
+        expect_true(v->done && v->who.status == HF_OK && v->who.token == NULL && v->who.flaw != NULL);
+        visit_free(v);
+    }
+    visit *v = visit_begin(&d, "", NULL);
+    expect_true(v->done && v->who.flaw == NULL && v->who.token == NULL);
+    visit_free(v);
+    expect_int(asked(&d, HF_OP_TOKEN_FIND), 0);
+    desk_close(&d);
+}
+
+/* W5 */
+static void many_who_come_at_once_cost_one_look(void **state)
+{
+    OPEN(d);
+    enum { MANY = 50 };
+    visit *all[MANY];
+    hf_token_key key = make_token(&d, "shop", "use", NULL, 0);
+    for (int i = 0; i < MANY; i++)
+        all[i] = visit_begin(&d, key.secret, NULL);
+    for (int i = 0; i < MANY; i++) {
+        visit_wait(&d, all[i]);
+        expect_text(all[i]->who.token->name, "shop");
+        visit_free(all[i]);
+    }
+    expect_int(asked(&d, HF_OP_TOKEN_FIND), 1);
+    desk_close(&d);
+}
+
+/* ---- sessions ---- */
+
+static void a_session_is_known_with_the_token_that_opened_it(void **state)
+{
+    OPEN(d);
+    hf_token_key key = make_token(&d, "shop", "use:policy", NULL, 0);
+    hf_credentials alice = open_session(&d, "alice", key.id), bob = open_session(&d, "bob", NULL);
+    hf_credentials carol = open_session(&d, "carol", "someone else's word");
+    visit *v = visit_now(&d, NULL, &alice, &bob, &carol);
+    expect_status(HF_OK, v->who.status, v->who.err.message);
+    expect_true(v->who.token == NULL);
+    const caller_session *known = v->who.known;
+    expect_text(known[0].id, alice.id);
+    expect_text(known[0].user, "alice");
+    expect_text(known[0].opener, key.id);
+    expect_text(known[0].token->name, "shop");
+    expect_text(known[1].user, "bob");
+    expect_true(known[1].status == HF_OK && known[1].opener[0] == '\0' && known[1].token == NULL);
+    expect_true(known[2].status == HF_OK && known[2].token == NULL);
+    visit_free(v);
+    expect_int(asked(&d, HF_OP_SESSION_FIND), 3);
+    expect_int(asked(&d, HF_OP_TOKEN_FIND), 1);
+    v = visit_begin(&d, NULL, (const hf_credentials *const[]){&bob, &alice, NULL});
+    expect_true(v->done);
+    expect_text(v->who.known[1].token->name, "shop");
+    visit_free(v);
+    desk_close(&d);
+}
+
+static void another_key_goes_to_the_store_and_spoils_nothing(void **state)
+{
+    OPEN(d);
+    hf_credentials alice = open_session(&d, "alice", NULL), liar, nobody;
+    hf_error err;
+    expect(HF_OK, hf_credentials_new(NULL, &nobody, &err), err);
+    expect(HF_OK, hf_credentials_set(&liar, alice.id, nobody.key, &err), err);
+    visit_free(visit_now(&d, NULL, &alice));
+    visit *v = visit_now(&d, NULL, &liar, &nobody);
+    expect_status(HF_OK, v->who.status, v->who.err.message);
+    expect_int(v->who.known[0].status, HF_DENIED);
+    expect_contains(v->who.known[0].message, alice.id);
+    expect_text(v->who.known[0].user, "");
+    expect_int(v->who.known[1].status, HF_NOT_FOUND);
+    visit_free(v);
+    v = visit_begin(&d, NULL, (const hf_credentials *const[]){&alice, NULL});
+    expect_true(v->done && v->who.known[0].status == HF_OK);
+    visit_free(v);
+    desk_close(&d);
+}
+
+static void a_session_opened_here_needs_no_look(void **state)
+{
+    OPEN(d);
+    hf_token_key key = make_token(&d, "shop", "use", NULL, 0);
+    hf_credentials alice;
+    hf_error err;
+    expect(HF_OK, hf_credentials_new(NULL, &alice, &err), err);
+    hf_answer *opened = store_ask(
+        &d, &(hf_op){.kind = HF_OP_SESSION_OPEN, .session = &alice, .user = "alice", .caller = key.id});
+    callers_note_session(d.callers, &alice, &opened->sessions[0]);
+    visit *v = visit_now(&d, NULL, &alice);
+    expect_text(v->who.known[0].user, "alice");
+    expect_text(v->who.known[0].token->name, "shop");
+    visit_free(v);
+    expect_int(asked(&d, HF_OP_SESSION_FIND), 0);
+    store_ask(&d, &(hf_op){.kind = HF_OP_CLOSE, .session = &alice});
+    callers_forget_session(d.callers, alice.id);
+    callers_forget_session(d.callers, "x");
+    v = visit_now(&d, NULL, &alice);
+    expect_int(v->who.known[0].status, HF_EXPIRED);
+    visit_free(v);
+    desk_close(&d);
+}
+
+static void that_a_session_lives_is_looked_at_again_after_a_minute(void **state)
+{
+    OPEN(d);
+    hf_credentials alice = open_session(&d, "alice", NULL);
+    visit_free(visit_now(&d, NULL, &alice));
+    store_ask(&d, &(hf_op){.kind = HF_OP_CLOSE, .session = &alice}); /* elsewhere */
+    clock_forward(CALLERS_SESSION_US - 1);
+    visit *v = visit_begin(&d, NULL, (const hf_credentials *const[]){&alice, NULL});
+    expect_true(v->done && v->who.known[0].status == HF_OK); /* the store judges what is done with it */
+    visit_free(v);
+    clock_forward(1);
+    v = visit_now(&d, NULL, &alice);
+    expect_int(v->who.known[0].status, HF_EXPIRED);
+    visit_free(v);
+    desk_close(&d);
+}
+
+static void few_sessions_are_kept_those_used_last(void **state)
+{
+    desk d;
+    callers_stats stats;
+    hf_credentials people[10];
+    (void)state;
+    desk_open(&d, (callers_settings){.sessions_max = 4});
+    for (int i = 0; i < 10; i++) {
+        people[i] = open_session(&d, "someone", NULL);
+        visit_free(visit_now(&d, NULL, &people[i]));
+        visit_free(visit_now(&d, NULL, &people[0]));
+    }
+    callers_stats_read(d.callers, &stats);
+    expect_int(stats.sessions, 4);
+    for (int i = 0; i < 10; i++) {
+        bool kept = i == 0 || i >= 7;
+        size_t before = asked(&d, HF_OP_SESSION_FIND);
+        if (kept) {
+            visit_free(visit_now(&d, NULL, &people[i]));
+            expect_int(asked(&d, HF_OP_SESSION_FIND), before);
+        }
+    }
+    visit_free(visit_now(&d, NULL, &people[3]));
+    expect_int(asked(&d, HF_OP_SESSION_FIND), 11);
+    desk_close(&d);
+}
+
+static void sessions_of_one_token_cost_one_look_at_it(void **state)
+{
+    OPEN(d);
+    hf_token_key key = make_token(&d, "shop", "use", NULL, 0),
+                 other = make_token(&d, "other", "use", NULL, 0);
+    hf_credentials a = open_session(&d, "a", key.id), b = open_session(&d, "b", other.id);
+    hf_credentials c = open_session(&d, "c", key.id), e = open_session(&d, "e", key.id);
+    visit *v = visit_now(&d, key.secret, &a, &b, &c, &e);
+    expect_text(v->who.known[0].token->name, "shop");
+    expect_text(v->who.known[1].token->name, "other");
+    expect_true(v->who.known[2].token == v->who.known[0].token &&
+                v->who.known[3].token == v->who.known[0].token);
+    visit_free(v);
+    expect_int(asked(&d, HF_OP_TOKEN_FIND), 3); /* by its secret, and each by its id */
+    desk_close(&d);
+}
+
+static void an_opener_that_was_revoked_counts_no_more(void **state)
+{
+    OPEN(d);
+    hf_token_key key = make_token(&d, "shop", "use", NULL, 0);
+    hf_credentials alice = open_session(&d, "alice", key.id);
+    visit *v = visit_now(&d, NULL, &alice);
+    expect_true(v->who.known[0].token != NULL);
+    visit_free(v);
+    revoke_token(&d, key.id);
+    clock_forward(CALLERS_FRESH_US);
+    v = visit_now(&d, NULL, &alice);
+    expect_true(v->who.status == HF_OK && v->who.known[0].status == HF_OK && v->who.known[0].token == NULL);
+    visit_free(v);
+    desk_close(&d);
+}
+
+/* ---- when the store or memory is away ---- */
+
+/* W2 */
+static void when_the_store_is_away_nobody_is_known(void **state)
+{
+    OPEN(d);
+    hf_error err;
+    hf_token_key key = make_token(&d, "shop", "use observe manage admin", NULL, 0);
+    hf_credentials alice = open_session(&d, "alice", key.id);
+    hf_fault_arm(d.fault, 1, false);
+    hf_fault_more(d.fault, 100);
+    visit *v = visit_now(&d, key.secret, &alice);
+    expect_status(HF_UNAVAILABLE, v->who.status, v->who.err.message);
+    hf_op op = {.kind = HF_OP_ACQUIRE, .session = &alice, .type = "policy", .id = "1"};
+    expect(HF_UNAVAILABLE, caller_judge(&v->who, &op, &err), err);
+    op.kind = HF_OP_TYPES;
+    expect(HF_UNAVAILABLE, caller_judge(&v->who, &op, &err), err);
+    op.kind = HF_OP_RELEASE;
+    expect(HF_OK, caller_judge(&v->who, &op, &err), err);
+    visit_free(v);
+    hf_fault_arm(d.fault, 0, false);
+    v = visit_now(&d, key.secret, &alice);
+    expect_status(HF_OK, v->who.status, v->who.err.message);
+    op.kind = HF_OP_ACQUIRE;
+    expect(HF_OK, caller_judge(&v->who, &op, &err), err);
+    visit_free(v);
+    desk_close(&d);
+}
+
+/* W1, W2 */
+static void what_is_known_counts_while_the_store_is_away_but_not_for_longer(void **state)
+{
+    OPEN(d);
+    hf_token_key key = make_token(&d, "shop", "use", NULL, 0);
+    known_after_a_look(&d, key.secret, "shop");
+    hf_fault_arm(d.fault, 1, false);
+    hf_fault_more(d.fault, 100);
+    clock_forward(CALLERS_FRESH_US / 2);
+    known_at_once(&d, key.secret, "shop");
+    desk_settle(&d); /* the look ahead failed */
+    clock_forward(CALLERS_FRESH_US / 2 - 1);
+    known_at_once(&d, key.secret, "shop");
+    desk_settle(&d);
+    clock_forward(1);
+    visit *v = visit_wait(&d, visit_begin(&d, key.secret, NULL));
+    expect_status(HF_UNAVAILABLE, v->who.status, v->who.err.message);
+    expect_true(v->who.token == NULL);
+    visit_free(v);
+    hf_fault_arm(d.fault, 0, false);
+    known_after_a_look(&d, key.secret, "shop");
+    desk_close(&d);
+}
+
+static void when_the_server_stops_whoever_waits_is_told(void **state)
+{
+    OPEN(d);
+    hf_token_key key = make_token(&d, "shop", "use", NULL, 0);
+    hf_credentials alice = open_session(&d, "alice", key.id);
+    visit *early = visit_begin(&d, key.secret, (const hf_credentials *const[]){&alice, NULL});
+    committer_stop(d.committer);
+    jobs_drain(d.jobs);
+    expect_true(early->done); /* the second step could not be asked any more */
+    expect_status(HF_UNAVAILABLE, early->who.status, early->who.err.message);
+    visit_free(early);
+    hf_credentials bob = open_session(&d, "bob", NULL);
+    visit *late = visit_begin(&d, NULL, (const hf_credentials *const[]){&bob, NULL});
+    expect_true(late->done);
+    expect_status(HF_UNAVAILABLE, late->who.status, late->who.err.message);
+    visit_free(late);
+    desk_close(&d);
+}
+
+/* Allocations of this thread fail, not those of the committer's. */
+static _Thread_local bool is_loop;
+static unsigned allocations, fails_at;
+
+static void *scarce_realloc(void *block, size_t size)
+{
+    return is_loop && ++allocations == fails_at ? NULL : realloc(block, size);
+}
+
+static void every_allocation_fails_in_turn(void **state)
+{
+    hf_error err;
+    bool all_done = false;
+    (void)state;
+    hf_seam.realloc = scarce_realloc;
+    is_loop = true;
+    for (unsigned n = 1; !all_done; n++) {
+        desk d;
+        desk_open(&d, (callers_settings){0});
+        hf_token_key key = make_token(&d, "shop", "use", NULL, 0);
+        hf_credentials two[] = {open_session(&d, "alice", key.id), open_session(&d, "bob", key.id)};
+        bool turned = strcmp(two[0].id, two[1].id) > 0; /* as caller_sessions puts them */
+        const hf_credentials alice = two[turned], bob = two[!turned];
+        allocations = 0;
+        fails_at = n;
+        visit *v = visit_now(&d, key.secret, &alice, &bob);
+        all_done = allocations < n;
+        fails_at = 0;
+        hf_op op = {.kind = HF_OP_ACQUIRE, .session = &alice, .type = "policy", .id = "1"};
+        hf_status status = caller_judge(&v->who, &op, &err);
+        if (v->who.status != HF_OK) {
+            expect_status(HF_NO_MEMORY, v->who.status, v->who.err.message);
+            expect_true(status == HF_NO_MEMORY);
+        } else
+            expect_true(status == HF_OK && v->who.token != NULL && v->who.known[1].token != NULL);
+        visit_free(v);
+        v = visit_now(&d, key.secret, &alice, &bob); /* nothing is left that was wrong */
+        expect(HF_OK, caller_judge(&v->who, &op, &err), err);
+        visit_free(v);
+        desk_close(&d);
+    }
+    for (unsigned n = 1; n < 4; n++) {
+        jobs *none = NULL;
+        callers *nobody = NULL;
+        allocations = 0;
+        fails_at = n;
+        expect_true(callers_new(&(callers_settings){.jobs = none}, &nobody, &err) == HF_NO_MEMORY);
+    }
+    fails_at = 0;
+    hf_seam.realloc = realloc;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_token_is_believed_for_half_a_second),
+        cmocka_unit_test(a_token_in_use_is_asked_for_ahead),
+        cmocka_unit_test(what_was_revoked_elsewhere_is_refused_half_a_second_later),
+        cmocka_unit_test(what_was_revoked_elsewhere_is_refused_when_the_look_ahead_says_so),
+        cmocka_unit_test(what_was_revoked_here_is_refused_at_once),
+        cmocka_unit_test(a_token_ends_between_two_looks_when_its_time_has_come),
+        cmocka_unit_test(a_wrong_secret_is_remembered_for_a_moment),
+        cmocka_unit_test(a_token_that_is_made_here_works_at_once),
+        cmocka_unit_test(wrong_secrets_do_not_crowd_out_right_ones),
+        cmocka_unit_test(what_is_no_secret_asks_nothing_of_the_store),
+        cmocka_unit_test(many_who_come_at_once_cost_one_look),
+        cmocka_unit_test(a_session_is_known_with_the_token_that_opened_it),
+        cmocka_unit_test(another_key_goes_to_the_store_and_spoils_nothing),
+        cmocka_unit_test(a_session_opened_here_needs_no_look),
+        cmocka_unit_test(that_a_session_lives_is_looked_at_again_after_a_minute),
+        cmocka_unit_test(few_sessions_are_kept_those_used_last),
+        cmocka_unit_test(sessions_of_one_token_cost_one_look_at_it),
+        cmocka_unit_test(an_opener_that_was_revoked_counts_no_more),
+        cmocka_unit_test(when_the_store_is_away_nobody_is_known),
+        cmocka_unit_test(what_is_known_counts_while_the_store_is_away_but_not_for_longer),
+        cmocka_unit_test(when_the_server_stops_whoever_waits_is_told),
+        cmocka_unit_test(every_allocation_fails_in_turn),
+    };
+    return cmocka_run_group_tests_name("callers", tests, NULL, NULL);
+}
