@@ -180,6 +180,8 @@ static void feed_new(http_conn *c, size_t got)
     size_t used = conn_feed(c, h->input, got);
     if (used < got && !c->closing && !bytes_add(&c->in, h->input + used, got - used))
         c->broken = true;
+    /* A part of a request, then a reset: libevent tells of both at once, and only as something to read. */
+    c->io.more |= c->phase == READING;
     hf_secret_wipe(h->input, got);
 }
 

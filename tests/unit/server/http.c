@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: MIT */
+/* HTTP: what is asked and what is answered, on real sockets: bodies, cuts, pipelining, keep-alive, refusals, headers. */
+#include "unit/server/http_scene.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HOST "Host: a\r\n"
+
+static scene s;
+
+static int begin(void **state)
+{
+    (void)state;
+    scene_init(&s);
+    scene_start(&s);
+    return 0;
+}
+
+static int finish(void **state)
+{
+    (void)state;
+    scene_end(&s);
+    return 0;
+}
+
+/* ---- requests ---- */
+
+static void a_request_is_answered(void **state)
+{
+    (void)state;
+    client c = dial(&s);
+    say(&c, "POST /echo?a=b%20c HTTP/1.1\r\n" HOST "Content-Length: 5\r\n\r\nhello");
+    answer a = hear(&c);
+    expect_int(a.status, 200);
+    expect_text(a.body, "POST\n/echo\na=b%20c\nhello\n127.0.0.1\nlocal\nclear\n");
+    expect_contains(a.head, "HTTP/1.1 200 OK\r\nDate: ");
+    expect_contains(a.head, " GMT\r\n");
+    expect_contains(a.head, "\r\nContent-Type: text/plain\r\n");
+    expect_contains(a.head, "\r\nX-Content-Type-Options: nosniff\r\n");
+    expect_contains(a.head, "\r\nCache-Control: no-store\r\n");
+    expect_lacks(a.head, "Connection:");
+    answer_done(&a);
+    expect_int(http_connections(s.h), 1);
+    expect_int(http_requests(s.h), 0);
+    expect_int(scene_counted(&s, "requests"), 1);
+    hang_up(&c);
+    scene_until(&s, http_connections(s.h) == 0);
+}
+
+static void every_method_is_told(void **state)
+{
+    (void)state;
+    static const char *const methods[] = {"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "BREW"};
+    client c = dial(&s);
+    for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++) {
+        char text[128];
+        snprintf(text, sizeof text, "%s /echo HTTP/1.1\r\n" HOST "\r\n", methods[i]);
+        say(&c, text);
+        answer a = hear(&c);
+        expect_int(strncmp(a.body, i < 6 ? methods[i] : "OTHER", strlen(i < 6 ? methods[i] : "OTHER")), 0);
+        answer_done(&a);
+    }
+    hang_up(&c);
+}
+
+static const char *const whole[] = {
+    "POST /echo?q HTTP/1.1\r\n" HOST "Content-Length: 5\r\nX-Long: yes, it is\r\n\r\nhello",
+    "POST /echo?q HTTP/1.1\r\n" HOST
+    "Transfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3;x=y\r\nllo\r\n0\r\nT: u\r\n\r\n",
+    "POST /echo?q HTTP/1.0\r\nContent-Length: 5\r\nConnection: keep-alive\r\n\r\nhello",
+};
+
+/* In two writes, the loop turning in between, at every place; all on one connection. */
+static void a_request_may_be_cut_anywhere(void **state)
+{
+    (void)state;
+    client c = dial(&s);
+    for (size_t i = 0; i < sizeof whole / sizeof whole[0]; i++)
+        for (size_t cut = 1; cut < strlen(whole[i]); cut++) {
+            size_t before = s.handled;
+            say_bytes(&c, whole[i], cut);
+            scene_turn(&s);
+            expect_int(s.handled, before);
+            say(&c, whole[i] + cut);
+            expect_answer(&c, 200, "POST\n/echo\nq\nhello\n127.0.0.1\nlocal\nclear\n");
+        }
+    hang_up(&c);
+}
+
+static void a_request_may_come_byte_by_byte(void **state)
+{
+    (void)state;
+    client c = dial(&s);
+    for (size_t i = 0; i < sizeof whole / sizeof whole[0]; i++) {
+        for (const char *at = whole[i]; *at != '\0'; at++) {
+            say_bytes(&c, at, 1);
+            scene_turn(&s);
+        }
+        expect_answer(&c, 200, "POST\n/echo\nq\nhello\n127.0.0.1\nlocal\nclear\n");
+    }
+    hang_up(&c);
+}
+
+static void pipelined_requests_are_answered_in_order(void **state)
+{
+    (void)state;
+    client c = dial(&s);
+    hf_buffer all = {0};
+    for (int i = 0; i < 2000; i++)
+        hf_buffer_print(&all, "GET /header?x-number HTTP/1.1\r\n" HOST "X-Number: %d\r\n\r\n", i);
+    say_bytes(&c, all.text, all.size);
+    for (int i = 0; i < 2000; i++) {
+        char number[16];
+        snprintf(number, sizeof number, "%d", i);
+        expect_answer(&c, 200, number);
+    }
+    hf_buffer_done(&all);
+    hang_up(&c);
+}
+
+/* H3: the next is not even handed out before the one before it is answered. */
+static void a_parked_request_holds_up_those_behind_it(void **state)
+{
+    (void)state;
+    client c = dial(&s);
+    say(&c, "GET /park HTTP/1.1\r\n" HOST "\r\nGET /park HTTP/1.1\r\n" HOST
+            "\r\nGET /echo?3 HTTP/1.1\r\n" HOST "\r\n");
+    for (int i = 0; i < 2; i++) {
+        scene_until(&s, s.parked_count == 1);
+        for (int turns = 0; turns < 5; turns++)
+            scene_turn(&s);
+        expect_int(s.parked_count, 1);
+        expect_int(s.handled, i + 1);
+        http_answer(s.parked[--s.parked_count],
+                    &(http_reply){.status = 200, .type = "text/plain", .body = hf_slice_of("parked")});
+        expect_answer(&c, 200, "parked");
+    }
+    expect_answer(&c, 200, NULL);
+    hang_up(&c);
+}
+
+static void a_large_body_comes_through(void **state)
+{
+    (void)state;
+    enum { SIZE = 1048576 };
+    static char body[SIZE];
+    client c = dial(&s);
+    for (size_t i = 0; i < SIZE; i++)
+        body[i] = (char)('a' + i % 23);
+    for (int i = 0; i < 3; i++) {
+        say(&c, "POST /echo HTTP/1.1\r\n" HOST "Content-Length: 1048576\r\n\r\n");
+        say_bytes(&c, body, SIZE);
+        answer a = hear(&c);
+        expect_int(a.status, 200);
+        expect_true(strstr(a.body, "POST\n/echo\n\nabcdef") == a.body && a.body_size > SIZE);
+        expect_true(memcmp(a.body + strlen("POST\n/echo\n\n"), body, SIZE) == 0);
+        answer_done(&a);
+    }
+    hang_up(&c);
+}
+
+static void a_large_answer_comes_through_a_slow_reader(void **state)
+{
+    (void)state;
+    client c = dial(&s);
+    say(&c, "GET /big?8000000 HTTP/1.1\r\n" HOST "\r\nGET /echo HTTP/1.1\r\n" HOST "\r\n");
+    scene_until(&s, s.handled == 1);
+    for (int i = 0; i < 5; i++)
+        scene_turn(&s);
+    expect_int(s.handled, 1);
+    answer a = hear(&c);
+    expect_int(a.body_size, 8000000);
+    for (size_t i = 0; i < a.body_size; i++)
+        if (a.body[i] != (char)('a' + i % 26))
+            check_failed(__FILE__, __LINE__, "byte %zu is wrong", i);
+    answer_done(&a);
+    expect_answer(&c, 200, NULL);
+    hang_up(&c);
+}
+
+static void a_client_that_expects_it_is_told_to_continue(void **state)
+{
+    (void)state;
+    client c = dial(&s);
+    say(&c, "POST /echo HTTP/1.1\r\n" HOST "Expect: 100-Continue\r\nContent-Length: 5\r\n\r\n");
+    answer a = hear_head(&c);
+    expect_text(a.head, "HTTP/1.1 100 Continue\r\n\r\n");
+    expect_int(s.handled, 0);
+    say(&c, "hello");
+    expect_answer(&c, 200, NULL);
+    /* Whoever sends at once needs no word; HTTP/1.0 does not know it; without a body there is nothing to wait for. */
+    say(&c, "POST /echo HTTP/1.1\r\n" HOST "Expect: 100-continue\r\nContent-Length: 5\r\n\r\nhello");
+    expect_answer(&c, 200, NULL);
+    say(&c, "GET /echo HTTP/1.1\r\n" HOST "Expect: 100-continue\r\n\r\n");
+    expect_answer(&c, 200, NULL);
+    say(&c,
+        "POST /echo HTTP/1.0\r\nConnection: keep-alive\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n");
+    scene_until(&s, (listen_to(&c), s.handled == 3));
+    say(&c, "hello");
+    expect_answer(&c, 200, NULL);
+    say(&c, "POST /echo HTTP/1.1\r\n" HOST "Expect: miracles\r\nContent-Length: 5\r\n\r\n");
+    expect_answer(&c, 417, NULL);
+    expect_closed(&c);
+    hang_up(&c);
+}
+
+/* ---- keep-alive ---- */
+
+static void keeps(const char *request, bool keeps, const char *connection)
+{
+    client c = dial(&s);
+    say(&c, request);
+    answer a = hear(&c);
+    expect_int(a.status, 200);
+    if (connection != NULL)
+        expect_contains(a.head, connection);
+    else
+        expect_lacks(a.head, "Connection:");
+    answer_done(&a);
+    if (keeps) {
+        say(&c, request);
+        expect_answer(&c, 200, NULL);
+    } else {
+        expect_closed(&c);
+    }
+    hang_up(&c);
+}
+
+static void connections_are_kept_as_the_client_says(void **state)
+{
+    (void)state;
+    keeps("GET /echo HTTP/1.1\r\n" HOST "\r\n", true, NULL);
+    keeps("GET /echo HTTP/1.1\r\n" HOST "Connection: keep-alive\r\n\r\n", true, NULL);
+    keeps("GET /echo HTTP/1.1\r\n" HOST "Connection: close\r\n\r\n", false, "Connection: close");
+    keeps("GET /echo HTTP/1.1\r\n" HOST "Connection: Upgrade, CLOSE\r\n\r\n", false, "Connection: close");
+    keeps("GET /echo HTTP/1.1\r\n" HOST "Connection: x\r\nConnection: close\r\n\r\n", false,
+          "Connection: close");
+    keeps("GET /echo HTTP/1.0\r\n\r\n", false, "Connection: close");
+    keeps("GET /echo HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n", true, "Connection: keep-alive");
+    keeps("GET /close HTTP/1.1\r\n" HOST "\r\n", false, "Connection: close");
+}
+
+static void what_follows_a_last_request_is_not_looked_at(void **state)
+{
+    (void)state;
+    client c = dial(&s);
+    say(&c, "GET /echo HTTP/1.1\r\n" HOST "Connection: close\r\n\r\nGET /echo HTTP/1.1\r\n" HOST "\r\n");
+    expect_answer(&c, 200, NULL);
+    expect_closed(&c);
+    expect_int(s.handled, 1);
+    hang_up(&c);
+}
+
+/* ---- refusals ---- */
+
+static void refused(const char *request, int status, const char *sentence)
+{
+    client c = dial(&s);
+    size_t handled = s.handled, counted = scene_counted(&s, "refused_framing");
+    say(&c, request);
+    answer a = hear(&c);
+    expect_int(a.status, status);
+    expect_contains(a.body, sentence);
+    expect_contains(a.head, "Connection: close");
+    answer_done(&a);
+    expect_closed(&c);
+    expect_true(c.eof); /* not reset: the answer could be read */
+    expect_int(s.handled, handled);
+    expect_int(scene_counted(&s, "refused_framing"), counted + 1);
+    hang_up(&c);
+}
+
+static void what_framing_refuses_is_answered_with_its_sentence(void **state)
+{
+    (void)state;
+    refused("GET / HTTP/1.1\r\n\r\n", 400, "400: The request has no Host header.");
+    refused("GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n", 400, "several Host headers");
+    refused("POST / HTTP/1.1\r\n" HOST "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\nabc", 400,
+            "both Content-Length");
+    refused("POST / HTTP/1.1\r\n" HOST "Content-Length: 9999999\r\n\r\n", 413, "body is too large");
+    refused("get / HTTP/1.1\r\n" HOST "\r\n", 400, "capital letters");
+    refused("GET / HTTP/2.0\r\n" HOST "\r\n", 505, "Only HTTP/1.0 and HTTP/1.1");
+    refused("GET http://a/ HTTP/1.1\r\n" HOST "\r\n", 400, "must begin with /");
+    refused("OPTIONS * HTTP/1.1\r\n" HOST "\r\n", 400, "must begin with /");
+    refused("POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n3\r\nabcde\r\n", 400,
+            "longer than it says");
+}
+
+/* It keeps sending long after it was refused, and still reads why. */
+static void a_refused_client_can_read_its_answer(void **state)
+{
+    (void)state;
+    static char junk[100000];
+    client c = dial(&s);
+    memset(junk, 'x', sizeof junk);
+    say(&c, "POST /echo HTTP/1.1\r\n" HOST "Content-Length: 99999999\r\n\r\n");
+    say_bytes(&c, junk, sizeof junk);
+    scene_until(&s, scene_counted(&s, "refused_framing") == 1);
+    say_bytes(&c, junk, sizeof junk);
+    expect_answer(&c, 413, NULL);
+    stop_sending(&c);
+    scene_until(&s, http_connections(s.h) == 0);
+    expect_closed(&c);
+    hang_up(&c);
+}
+
+static void requests_before_a_refused_one_are_answered(void **state)
+{
+    (void)state;
+    client c = dial(&s);
+    say(&c, "GET /echo HTTP/1.1\r\n" HOST "\r\nGET /park HTTP/1.1\r\n" HOST "\r\nGARBAGE\r\n\r\n");
+    expect_answer(&c, 200, NULL);
+    scene_until(&s, s.parked_count == 1);
+    http_answer(s.parked[--s.parked_count], &(http_reply){.status = 204});
+    expect_int(hear_head(&c).status, 204);
+    expect_answer(&c, 400, NULL);
+    expect_closed(&c);
+    hang_up(&c);
+}
+
+/* ---- answers ---- */
+
+static void answers_without_a_body_have_none(void **state)
+{
+    (void)state;
+    client c = dial(&s);
+    static const int statuses[] = {204, 304};
+    for (int i = 0; i < 2; i++) {
+        char text[64];
+        snprintf(text, sizeof text, "GET /status?%d HTTP/1.1\r\n" HOST "\r\n", statuses[i]);
+        say(&c, text);
+        answer a = hear_head(&c);
+        expect_int(a.status, statuses[i]);
+        expect_lacks(a.head, "Content-Length");
+    }
+    say(&c, "HEAD /status?200 HTTP/1.1\r\n" HOST "\r\n");
+    answer a = hear_head(&c);
+    expect_contains(a.head, "Content-Length: 4\r\n");
+    say(&c, "GET /close HTTP/1.1\r\n" HOST "\r\n");
+    a = hear_head(&c);
+    expect_contains(a.head, "Content-Length: 0\r\n");
+    expect_closed(&c);
+    hang_up(&c);
+}
+
+static void every_status_has_a_line(void **state)
+{
+    (void)state;
+    client c = dial(&s);
+    for (int status = 200; status < 600; status += 1) {
+        char text[64];
+        snprintf(text, sizeof text, "HEAD /status?%d HTTP/1.1\r\n" HOST "\r\n", status);
+        say(&c, text);
+        expect_int(hear_head(&c).status, status);
+    }
+    hang_up(&c);
+}
+
+static void a_header_with_a_line_end_never_gets_out(void **state)
+{
+    (void)state;
+    client c = dial(&s);
+    say(&c, "GET /bad HTTP/1.1\r\n" HOST "\r\n");
+    answer a = hear(&c);
+    expect_int(a.status, 500);
+    expect_lacks(a.head, "Set-Cookie");
+    answer_done(&a);
+    expect_int(scene_counted(&s, "bad_header"), 1);
+    say(&c, "GET /cached HTTP/1.1\r\n" HOST "\r\n");
+    a = hear(&c);
+    expect_contains(a.head, "Cache-Control: max-age=60");
+    expect_lacks(a.head, "no-store");
+    answer_done(&a);
+    hang_up(&c);
+}
+
+/* ---- headers ---- */
+
+static void header(const char *name, const char *lines, int status, const char *value)
+{
+    client c = dial(&s);
+    char text[1024];
+    snprintf(text, sizeof text, "GET /header?%s HTTP/1.1\r\n" HOST "%s\r\n", name, lines);
+    say(&c, text);
+    expect_answer(&c, status, value);
+    hang_up(&c);
+}
+
+static void headers_are_found_by_their_names(void **state)
+{
+    (void)state;
+    header("host", "", 200, "a");
+    header("x-a", "X-A: 1\r\n", 200, "1");
+    header("x-a", "X-a:1\r\nX-AB: 2\r\n", 200, "1");
+    header("x-a", "X-A: \t two words \t \r\n", 200, "two words");
+    header("x-a", "X-A:\r\n", 200, "");
+    header("x-a", "X-AB: 1\r\nB: x-a\r\n", 404, "");
+    header("x-a", "X-A: 1\r\nX-A: 2\r\n", 200, "1, 2");
+    header("x-a", "X-A: 1\r\nB: 3\r\nX-A: 2\r\nC: d\r\nx-a: third\r\nE: f\r\n", 200, "1, 2, third");
+    header("e", "X-A: 1\r\nB: 3\r\nX-A: 2\r\nC: d\r\nx-a: third\r\nE: f\r\n", 200, "f");
+    header("x", "X:\r\nX:\r\nX: 1\r\n", 200, ", , 1");
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, finish)
+    const struct CMUnitTest tests[] = {
+        TEST(a_request_is_answered),
+        TEST(every_method_is_told),
+        TEST(a_request_may_be_cut_anywhere),
+        TEST(a_request_may_come_byte_by_byte),
+        TEST(pipelined_requests_are_answered_in_order),
+        TEST(a_parked_request_holds_up_those_behind_it),
+        TEST(a_large_body_comes_through),
+        TEST(a_large_answer_comes_through_a_slow_reader),
+        TEST(a_client_that_expects_it_is_told_to_continue),
+        TEST(connections_are_kept_as_the_client_says),
+        TEST(what_follows_a_last_request_is_not_looked_at),
+        TEST(what_framing_refuses_is_answered_with_its_sentence),
+        TEST(a_refused_client_can_read_its_answer),
+        TEST(requests_before_a_refused_one_are_answered),
+        TEST(answers_without_a_body_have_none),
+        TEST(every_status_has_a_line),
+        TEST(a_header_with_a_line_end_never_gets_out),
+        TEST(headers_are_found_by_their_names),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
