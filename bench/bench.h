@@ -11,7 +11,6 @@
 
 enum {
     BENCH_ROUNDS_MAX = 31,
-    BENCH_SIDES_MAX = 4,
     BENCH_FIGURES_MAX = 80,
     BENCH_PATH_SIZE = 1024,
 };
@@ -52,9 +51,9 @@ typedef struct bench {
     uint32_t working; /* resources that pairs run on */
     double seconds;   /* per comparison, all sides together */
     size_t rounds;
-    const char *postgres, *mariadb; /* URLs of servers; NULL: there is none */
-    const char *only;               /* figures whose name has this in it; NULL: all */
-    char dir[BENCH_PATH_SIZE];      /* private, removed at the end */
+    const char *postgres, *mariadb, *redis, *etcd; /* URLs of servers; NULL: there is none */
+    const char *only;                              /* figures whose name has this in it; NULL: all */
+    char dir[BENCH_PATH_SIZE];                     /* private, removed at the end */
     const char *fs_kind;
     bench_figure figures[BENCH_FIGURES_MAX];
     size_t figures_count;
@@ -101,5 +100,6 @@ void bench_calls(bench *b);
 void bench_commit(bench *b);
 void bench_wire(bench *b);
 void bench_servers(bench *b);
+void bench_http(bench *b);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "bench.h"
 
-enum { BENCH_CLIENTS_MAX = 32 };
+enum { BENCH_CLIENTS_MAX = 64 };
 
 typedef struct bench_clients {
     bench_work *work;                  /* what each does ... */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* hf-evhttp-base: the baseline of the server's requests per second: libevent's own HTTP server, tuned as far as it goes, which parks every
- * request with another thread and answers a JSON of a hundred bytes, without looking at anything. Listens on 127.0.0.1, at a port that it
+ * request with another thread and answers the JSON of a granted lock, without looking at anything. Listens on 127.0.0.1, at a port that it
  * prints, until its standard input ends.
  *
  *   hf-evhttp-base [--inline]     --inline: answers at once, without the other thread */

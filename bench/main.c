@@ -147,19 +147,22 @@ static void make_dir(const char *asked)
 
 static void usage(FILE *out)
 {
-    fprintf(out,
-            "usage: hf-bench [--quick] [--seconds N] [--only NAME] [--json FILE] [--dir DIR] [--check]\n"
-            "                [--postgres URL] [--mariadb URL]\n"
-            "  --quick      a smoke run of under 15 seconds\n"
-            "  --seconds N  per comparison, all sides together (default %g)\n"
-            "  --only NAME  figures with NAME in their name: pairs scale memory beat read call wire, pairs/256,\n"
-            "               postgres mariadb, postgres/32-clients ...\n"
-            "  --json FILE  write every round there\n"
-            "  --dir DIR    a private folder is made in it and removed at the end ($TMPDIR, else beside "
-            "hf-bench)\n"
-            "  --check      exit 1 when a figure is below its target\n"
-            "  --postgres URL, --mariadb URL  servers to measure on ($HF_TEST_POSTGRES, $HF_TEST_MARIADB)\n",
-            SECONDS);
+    fprintf(
+        out,
+        "usage: hf-bench [--quick] [--seconds N] [--only NAME] [--json FILE] [--dir DIR] [--check]\n"
+        "                [--postgres URL] [--mariadb URL] [--redis URL] [--etcd URL]\n"
+        "  --quick      a smoke run of under 15 seconds\n"
+        "  --seconds N  per comparison, all sides together (default %g)\n"
+        "  --only NAME  figures with NAME in their name: pairs scale memory beat read call wire http, "
+        "pairs/256,\n"
+        "               postgres mariadb, postgres/32-clients ...\n"
+        "  --json FILE  write every round there\n"
+        "  --dir DIR    a private folder is made in it and removed at the end ($TMPDIR, else beside "
+        "hf-bench)\n"
+        "  --check      exit 1 when a figure is below its target\n"
+        "  --postgres URL, --mariadb URL  servers to measure on ($HF_TEST_POSTGRES, $HF_TEST_MARIADB)\n"
+        "  --redis URL, --etcd URL        servers to measure against ($HF_TEST_REDIS_TCP, $HF_TEST_ETCD)\n",
+        SECONDS);
 }
 
 static double parse_seconds(const char *text)
@@ -183,7 +186,8 @@ static void parse(int argc, char **argv, arguments *out)
         {"only", required_argument, NULL, 'o'},    {"json", required_argument, NULL, 'j'},
         {"dir", required_argument, NULL, 'd'},     {"check", no_argument, NULL, 'c'},
         {"help", no_argument, NULL, 'h'},          {"postgres", required_argument, NULL, 'p'},
-        {"mariadb", required_argument, NULL, 'm'}, {NULL, 0, NULL, 0},
+        {"mariadb", required_argument, NULL, 'm'}, {"redis", required_argument, NULL, 'r'},
+        {"etcd", required_argument, NULL, 'e'},    {NULL, 0, NULL, 0},
     };
     int option;
     while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
@@ -212,6 +216,12 @@ static void parse(int argc, char **argv, arguments *out)
         case 'm':
             run.mariadb = optarg;
             break;
+        case 'r':
+            run.redis = optarg;
+            break;
+        case 'e':
+            run.etcd = optarg;
+            break;
         case 'h':
             usage(stdout);
             exit(0);
@@ -239,6 +249,8 @@ int main(int argc, char **argv)
     arguments given = {0};
     run.postgres = getenv("HF_TEST_POSTGRES");
     run.mariadb = getenv("HF_TEST_MARIADB");
+    run.redis = getenv("HF_TEST_REDIS_TCP");
+    run.etcd = getenv("HF_TEST_ETCD");
     parse(argc, argv, &given);
     find_modules();
     run.rounds = run.quick ? ROUNDS_QUICK : ROUNDS;
@@ -260,6 +272,7 @@ int main(int argc, char **argv)
     bench_scale(&run);
     bench_wire(&run);
     bench_servers(&run);
+    bench_http(&run);
 
     if (bench_stopped())
         bench_die("stopped");

@@ -12,8 +12,11 @@
 
 enum { PARKED_MAX = 65536 };
 
-const char park_json[] = "{\"locks\":[{\"resource\":\"policy/12345\",\"mode\":\"exclusive\",\"fence\":42,"
-                         "\"expires\":\"2026-01-01T00:00:00Z\"}]}";
+const char park_json[] =
+    "{\"locks\":[{\"resource\":\"record/1234567\",\"mode\":\"exclusive\",\"fence\":1794739623123456,"
+    "\"since\":\"2026-11-15T10:47:03.123456Z\",\"expires\":\"2026-11-16T10:47:03.123456Z\",\"purpose\":"
+    "\"edit\","
+    "\"session\":\"0123456789abcdef0123456789abcdef\",\"user\":\"bench\",\"name\":\"Bench Mark\"}]}";
 
 struct park {
     pthread_mutex_t mutex;
