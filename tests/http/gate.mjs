@@ -1,0 +1,97 @@
+#!/usr/bin/env node
+// What is judged before a request is looked at: whom it was meant for, which page sent it, whether its cookie counts; and how much one
+// caller may ask.
+import { request } from "node:http";
+import { check, finish, Server } from "./server.mjs";
+
+// Headers that fetch would not send as they are.
+function raw(server, method, path, headers, body) {
+  return new Promise((resolve, reject) => {
+    const [host, port] = server.address.split(":");
+    const sent = request({ host, port, method, path, headers, setHost: headers.host === undefined }, (response) => {
+      let text = "";
+      response.on("data", (piece) => (text += piece));
+      response.on("end", () => resolve({ status: response.statusCode, headers: response.headers, text }));
+    });
+    sent.on("error", reject);
+    sent.end(body);
+  });
+}
+
+const origin = "https://app.example.org";
+const server = await Server.start(["--allow-origin", origin, "--host", "locks.example.org"]);
+const bearer = { authorization: `Bearer ${server.token}` };
+
+// ---- Host ----
+
+for (const [host, status] of [["127.0.0.1", 200], ["localhost:1", 200], ["[::1]:7420", 200], ["LOCKS.example.org", 200], ["locks.example.org:443", 200],
+  ["evil.example.com", 403], ["127.0.0.1.evil.com", 403], ["localhost.evil.com", 403], ["locks.example.org.evil.com", 403], ["127.evil", 403]]) {
+  const answer = await raw(server, "GET", "/healthz", { host });
+  check(answer.status === status, `Host ${host} is ${status === 200 ? "ours" : "refused"}`, answer);
+}
+
+// ---- Origin ----
+
+const own = await raw(server, "GET", "/v1/locks", { ...bearer, origin: server.url });
+check(own.status === 200 && !own.headers["access-control-allow-origin"], "a page of the server's own may ask", own);
+const foreign = await raw(server, "GET", "/v1/locks", { ...bearer, origin: "https://evil.example.com" });
+check(foreign.status === 403 && !foreign.headers["access-control-allow-origin"], "a page of someone else's may not", foreign);
+const near = await raw(server, "GET", "/v1/locks", { ...bearer, origin: origin + ".evil.com" });
+check(near.status === 403, "nor one whose name only begins like an allowed one", near);
+const nothing = await raw(server, "GET", "/v1/locks", { ...bearer, origin: "null" });
+check(nothing.status === 403, "nor one without an origin of its own", nothing);
+const allowed = await raw(server, "GET", "/v1/locks", { ...bearer, origin });
+check(allowed.status === 200 && allowed.headers["access-control-allow-origin"] === origin && allowed.headers.vary?.includes("Origin"),
+  "a page of an allowed origin may, and is told so", allowed.headers);
+const refusal = await raw(server, "GET", "/v1/nowhere", { origin });
+check(refusal.status === 404 && refusal.headers["access-control-allow-origin"] === origin, "it can read refusals too", refusal.headers);
+const before = await raw(server, "OPTIONS", "/v1/locks/policy/1", { origin, "access-control-request-method": "PUT" });
+check(before.status === 204 && /PUT/.test(before.headers["access-control-allow-methods"]) &&
+  /Holdfast-Session/.test(before.headers["access-control-allow-headers"]), "its question before a request is answered", before.headers);
+check(!before.headers["access-control-allow-credentials"], "cookies are not for pages of other origins");
+const plain = await raw(server, "OPTIONS", "/v1/locks", {});
+check(plain.status === 204 && /POST/.test(plain.headers.allow) && !plain.headers["access-control-allow-methods"], "OPTIONS without an origin says what is allowed", plain.headers);
+
+// ---- cookies ----
+
+const json = { "content-type": "application/json" };
+const login = await raw(server, "POST", "/v1/login", json, JSON.stringify({ secret: server.token }));
+const cookie = login.headers["set-cookie"]?.[0] ?? "";
+check(login.status === 204 && /^__Host-holdfast=/.test(cookie) && /; Secure/.test(cookie) && /; HttpOnly/.test(cookie) &&
+  /; SameSite=Strict/.test(cookie) && /; Path=\//.test(cookie) && !/Domain/i.test(cookie), "the cookie is for this server alone, and no script's", cookie.replace(server.token, "..."));
+const carried = { cookie: `other=1; ${cookie.split(";")[0]}; last=2` };
+check((await raw(server, "GET", "/v1/locks", carried)).status === 200, "it authorises a look");
+const bare = await raw(server, "PUT", "/v1/types/claim", { ...carried, ...json }, '{"policy":"optimistic"}');
+check(bare.status === 403 && /Holdfast-CSRF/.test(bare.text), "a change that it authorises needs the header", bare.text);
+const shown = await raw(server, "PUT", "/v1/types/claim", { ...carried, ...json, "holdfast-csrf": "1" }, '{"policy":"optimistic"}');
+check(shown.status === 200, "with the header it is made", shown.text);
+const wrong = await raw(server, "POST", "/v1/login", json, JSON.stringify({ secret: "0".repeat(64) }));
+check(wrong.status === 401 && !wrong.headers["set-cookie"], "a secret that is no token's gets no cookie", wrong.text);
+const out = await raw(server, "DELETE", "/v1/login", {});
+check(out.status === 204 && /Max-Age=0/.test(out.headers["set-cookie"][0]), "logging out takes it back");
+
+// ---- bodies and credentials that are not what they should be ----
+
+const typed = await raw(server, "POST", "/v1/sessions", { ...bearer, "content-type": "text/plain" }, '{"user":"eve"}');
+check(typed.status === 415, "a body that a form could send is refused", typed.text);
+for (const authorization of ["Basic abc", "Bearer", "Bearer ", "Bearer x", `Bearer ${server.token.slice(1)}`, `Bearer ${server.token} x`]) {
+  const answer = await raw(server, "GET", "/v1/locks", { authorization });
+  check(answer.status === 401 && answer.headers["www-authenticate"], `'${authorization.slice(0, 8)}...' (${authorization.length}) authorises nothing`, answer.text);
+}
+for (const session of ["x", "a.b", `${"0".repeat(32)}.${"0".repeat(32)}`, `${"0".repeat(32)}.`]) {
+  const answer = await raw(server, "PUT", "/v1/locks/policy/1", { "holdfast-session": session });
+  check([400, 401, 403, 404, 410].includes(answer.status), `the session '${session.slice(0, 6)}...' (${session.length}) gets ${answer.status}`, answer.text);
+}
+check((await server.stop()).code === 0, "it stops cleanly");
+
+// ---- how much one caller may ask ----
+
+const narrow = await Server.start(["--rate-token", "2", "--burst-token", "5"]);
+const answers = [];
+for (let i = 0; i < 12; i++) answers.push(await narrow.ask("GET", "/v1/types", { token: narrow.token }));
+const late = answers.filter((answer) => answer.status === 429);
+check(answers.slice(0, 5).every((answer) => answer.status === 200), "a burst is let through");
+check(late.length >= 4 && late.every((answer) => answer.headers.get("retry-after") >= "1" && answer.json.code === "too_many"), "then it is told to wait, and for how long",
+  answers.map((answer) => answer.status));
+check((await narrow.stop()).code === 0, "it stops cleanly");
+finish();
