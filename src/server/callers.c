@@ -48,7 +48,7 @@ typedef struct session_look {
 } session_look;
 
 struct callers {
-    jobs *jobs;
+    jobs *jobs, *tokens_jobs;
     known_tables known;
     recent looks;
     callers_stats stats;
@@ -200,7 +200,7 @@ static look *look_for(callers *all, known_name by, const void *name, hf_error *e
     it->job = (loop_job){.job = {.ops = &it->op, .count = 1}, .finish = look_finish};
     it->asked_us = hf_seam.boot_us();
     it->waiters_end = &it->waiters;
-    if (jobs_submit(all->jobs, &it->job, err) != HF_OK) {
+    if (jobs_submit(all->tokens_jobs, &it->job, err) != HF_OK) {
         look_free(it);
         return NULL;
     }
@@ -471,6 +471,7 @@ hf_status callers_new(const callers_settings *settings, callers **out, hf_error 
     if (all == NULL)
         return hf_fail_memory(err);
     all->jobs = settings->jobs;
+    all->tokens_jobs = settings->tokens_jobs != NULL ? settings->tokens_jobs : settings->jobs;
     if (!known_init(&all->known, or_usual(settings->tokens_max, CALLERS_TOKENS_MAX),
                     or_usual(settings->unknown_max, CALLERS_UNKNOWN_MAX),
                     or_usual(settings->sessions_max, CALLERS_SESSIONS_MAX)) ||

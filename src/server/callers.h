@@ -26,7 +26,8 @@ enum {
 };
 
 typedef struct callers_settings {
-    jobs *jobs;                                   /* borrowed until callers_free */
+    jobs *jobs;        /* borrowed until callers_free */
+    jobs *tokens_jobs; /* of the store that has the tokens, where that is another; NULL: it is not */
     size_t tokens_max, unknown_max, sessions_max; /* 0: CALLERS_..._MAX */
 } callers_settings;
 

@@ -49,7 +49,7 @@ static const struct {
     [HF_OP_HAND_OVER]     = {WORK,    HF_ROLE_USE,     false},
     [HF_OP_FORCE_RELEASE] = {FORCE,   HF_ROLE_MANAGE,  true},
     [HF_OP_TYPE_GET]      = {ANYONE,  HF_ROLE_USE,     false},
-    [HF_OP_NOTE]          = {OF_ALL,  HF_ROLE_ADMIN,   true},
+    [HF_OP_NOTE]          = {OF_ALL,  HF_ROLE_ADMIN,   false},
     [HF_OP_SESSION_FIND]  = {KEY,     HF_ROLE_USE,     false},
     [HF_OP_TYPE_SET]      = {OF_TYPE, HF_ROLE_ADMIN,   true},
     [HF_OP_TYPES]         = {ANYONE,  HF_ROLE_USE,     false},

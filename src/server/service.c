@@ -159,18 +159,21 @@ static hf_status new_documents(service *s, const listeners *listening, hf_error 
     return s->openapi == NULL || s->front == NULL ? hf_fail_memory(err) : HF_OK;
 }
 
-static hf_status new_rooms(service *s, hf_error *err)
+static hf_status new_rooms(service *s, committer *access, hf_error *err)
 {
     const settings *set = s->settings;
     hf_status status = jobs_new(s->base, s->committer, &s->jobs, err);
+    if (status == HF_OK && access != NULL)
+        status = jobs_new(s->base, access, &s->access, err);
     if (status == HF_OK)
         status = new_metrics(s, err);
     if (status == HF_OK)
-        status = callers_new(&(callers_settings){.jobs = s->jobs}, &s->callers, err);
+        status =
+            callers_new(&(callers_settings){.jobs = s->jobs, .tokens_jobs = s->access}, &s->callers, err);
     if (status == HF_OK)
         status = new_limits(s, err);
     if (status == HF_OK)
-        status = notes_new(s->jobs, &s->notes, err);
+        status = notes_new(s->access != NULL ? s->access : s->jobs, &s->notes, err);
     if (status == HF_OK)
         status = feed_new(&(feed_settings){.base = s->base, .store = s->store}, &s->feed, err);
     if (status == HF_OK)
@@ -200,7 +203,7 @@ hf_status service_new(const service_settings *from, service **out, hf_error *err
     s->store = from->store;
     s->committer = from->committer;
     s->log = from->log;
-    hf_status status = new_rooms(s, err);
+    hf_status status = new_rooms(s, from->access, err);
     if (status == HF_OK)
         status = new_http(s, err);
     if (status == HF_OK)
@@ -229,13 +232,16 @@ void service_stop(service *s)
 
 bool service_idle(const service *s)
 {
-    return http_requests(s->http) == 0 && http_connections(s->http) == 0 && jobs_under_way(s->jobs) == 0;
+    return http_requests(s->http) == 0 && http_connections(s->http) == 0 && jobs_under_way(s->jobs) == 0 &&
+           (s->access == NULL || jobs_under_way(s->access) == 0);
 }
 
 void service_free(service *s)
 {
     if (s == NULL)
         return;
+    if (s->access != NULL)
+        jobs_drain(s->access);
     if (s->jobs != NULL)
         jobs_drain(s->jobs);
     http_free(s->http);
@@ -246,6 +252,7 @@ void service_free(service *s)
     limits_free(s->limits);
     callers_free(s->callers);
     metrics_free(s->metrics);
+    jobs_free(s->access);
     jobs_free(s->jobs);
     hf_free(s->route_names);
     hf_json_free(s->openapi);

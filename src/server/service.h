@@ -27,6 +27,7 @@ typedef struct service {
     committer *committer;
     log_sink *log;
     jobs *jobs;
+    jobs *access; /* NULL, unless tokens and notes are in a store of their own */
     http *http;
     framing_limits framing;
     callers *callers;
@@ -49,6 +50,8 @@ typedef struct service_settings {
     committer *committer;
     log_sink *log;
     listeners *listening; /* their sockets are taken over */
+    /* Of another store that has the tokens and the notes of who was refused. For tests, which want the first store as they left it; NULL. */
+    committer *access;
 } service_settings;
 
 hf_status service_new(const service_settings *settings, service **out, hf_error *err);

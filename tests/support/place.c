@@ -7,8 +7,10 @@
 #include <holdfast/store.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <store/store.h>
 #include <string.h>
 #include <support/batchd.h>
+#include <support/host.h>
 #include <support/place.h>
 #include <support/tables.h>
 #include <sys/stat.h>
@@ -197,7 +199,8 @@ static void discard_tables(const place *at, const char *url)
 /* A server of this process, in front of a store of its own. */
 typedef struct served {
     char url[HF_URL_MAX], behind[HF_URL_MAX];
-    batchd *server;
+    batchd *server; /* one of the two */
+    host *host;
 } served;
 
 static served all_served[32];
@@ -219,7 +222,7 @@ static void fresh_served(const place *at, char *url)
         fprintf(stderr, "More servers are in use at once than a test may have.\n");
         exit(2);
     }
-    if (strcmp(at->url, "http:sqlite:") == 0)
+    if (strstr(at->url, ":sqlite:") != NULL)
         fresh_file(at, it->behind);
     else
         snprintf(it->behind, sizeof it->behind, "memory:");
@@ -227,8 +230,13 @@ static void fresh_served(const place *at, char *url)
         fprintf(stderr, "No store for a server: %s\n", err.message);
         exit(2);
     }
-    it->server = batchd_start(store, NULL, NULL);
-    batchd_url(it->server, it->url);
+    if (strncmp(at->url, "http:", 5) == 0) {
+        it->server = batchd_start(store, NULL, NULL);
+        batchd_url(it->server, it->url);
+    } else {
+        it->host = host_start(store);
+        host_url(it->host, it->url);
+    }
     snprintf(url, HF_URL_MAX, "%s", it->url);
 }
 
@@ -237,8 +245,9 @@ static void discard_served(const place *at, const char *url)
     served *it = served_find(url);
     if (!it || !*url)
         return;
-    hf_store *store = batchd_store(it->server);
+    hf_store *store = it->host ? host_store(it->host) : batchd_store(it->server);
     batchd_stop(it->server);
+    host_stop(it->host);
     hf_store_close(store);
     if (strcmp(it->behind, "memory:") != 0)
         discard_file(at, it->behind);
@@ -248,7 +257,9 @@ static void discard_served(const place *at, const char *url)
 static void clock_served(const char *url, int64_t now_us)
 {
     served *it = served_find(url);
-    if (it)
+    if (it && it->host)
+        hf_store_clock_freeze(host_store(it->host), now_us);
+    else if (it)
         batchd_clock(it->server, now_us);
 }
 
@@ -264,6 +275,8 @@ static const place_kind kinds[] = {
     {"mysql://", true, false, fresh_tables, discard_tables, NULL},
     {"http:memory:", true, false, fresh_served, discard_served, clock_served},
     {"http:sqlite:", true, false, fresh_served, discard_served, clock_served},
+    {"serve:memory:", true, false, fresh_served, discard_served, clock_served},
+    {"serve:sqlite:", true, false, fresh_served, discard_served, clock_served},
     {NULL, true, false, fresh_namespace, discard_nothing, NULL},
 };
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Where the stores of a test run are: the URLs of HF_TEST_STORES (separated by spaces), "memory: sqlite:" when it is
  * not set. Every test gets a URL of its own below one of them, on which a store is empty. (tools/servers start DIR prints URLs of
- * database servers to put there; "http:memory:" and "http:sqlite:" are a server in this process in front of such a store.) */
+ * database servers to put there; "serve:memory:" and "serve:sqlite:" are the real server, in this process, in front of such a store; "http:memory:"
+ * and "http:sqlite:" a small one of the tests'.) */
 #ifndef HF_TESTS_SUPPORT_PLACE_H
 #define HF_TESTS_SUPPORT_PLACE_H
 
