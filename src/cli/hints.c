@@ -28,11 +28,15 @@ static void name_target(const listener *one, target *out)
     }
 }
 
+static bool has_file(const first_token *token)
+{
+    return token->outcome == FIRST_MADE || token->outcome == FIRST_KNOWN;
+}
+
 static void print_token(const settings *s, const first_token *token)
 {
     hf_token_key key;
-    bool there = token->outcome == FIRST_MADE || token->outcome == FIRST_KNOWN;
-    if (!there) {
+    if (!has_file(token)) {
         printf("The store has tokens already. One for yourself: holdfast token create --name me --role use "
                "--role observe\n");
         return;
@@ -45,24 +49,28 @@ static void print_token(const settings *s, const first_token *token)
     printf("The admin token, which may do everything, is in %s.\n", token->path);
 }
 
-static void print_lines(const target *t, const char *token_path)
+static void print_lines(const target *t, const first_token *token)
 {
     const char *o = t->options, *url = t->url;
-    printf("\nTwo people, one record (paste this into another terminal):\n\n"
-           "  token=$(cat '%s')\n"
-           "  open() { curl -s%s %s/v1/sessions -H \"Authorization: Bearer $token\" --json "
+    printf("\nTwo people, one record (paste this into another terminal):\n\n");
+    if (has_file(token))
+        printf("  token=$(cat '%s')\n", token->path);
+    else
+        printf("  token=...   # one of yours\n");
+    printf("  url=%s\n"
+           "  call() { curl -sw '\\n'%s \"$@\"; }\n"
+           "  open() { call $url/v1/sessions -H \"Authorization: Bearer $token\" --json "
            "\"{\\\"user\\\":\\\"$1\\\"}\" |\n"
            "    sed -E 's/.*\"id\":\"([^\"]*)\".*\"key\":\"([^\"]*)\".*/\\1.\\2/'; }\n"
            "  alice=$(open alice) bob=$(open bob)\n",
-           token_path, o, url);
-    printf("  curl%s -X PUT %s/v1/locks/policy/12345 -H \"Holdfast-Session: $alice\" --json "
+           url, o);
+    printf("  call -X PUT $url/v1/locks/policy/12345 -H \"Holdfast-Session: $alice\" --json "
            "'{\"purpose\":\"renewal\"}'\n"
-           "  curl%s -X PUT %s/v1/locks/policy/12345 -H \"Holdfast-Session: $bob\" --json '{}'   # who has "
+           "  call -X PUT $url/v1/locks/policy/12345 -H \"Holdfast-Session: $bob\" --json '{}'   # who has "
            "it, since when\n"
-           "  curl%s -X DELETE %s/v1/locks/policy/12345 -H \"Holdfast-Session: $alice\"\n"
-           "  curl%s -N %s/v1/events -H \"Authorization: Bearer $token\" -H 'Last-Event-ID: 0'   # all that "
-           "happened\n\n",
-           o, url, o, url, o, url, o, url);
+           "  call -X DELETE $url/v1/locks/policy/12345 -H \"Holdfast-Session: $alice\"\n"
+           "  call -N $url/v1/events -H \"Authorization: Bearer $token\" -H 'Last-Event-ID: 0'   # all that "
+           "happened\n\n");
 }
 
 void cli_print_hints(const settings *s, const server_ready *what)
@@ -72,6 +80,6 @@ void cli_print_hints(const settings *s, const server_ready *what)
     printf("holdfast serves on %s%s%s. Ctrl-C stops it.\nThe store: %s.\n", t.url,
            t.options[0] != '\0' ? ", by" : "", t.options, what->grade->text);
     print_token(s, what->token);
-    print_lines(&t, what->token->path);
+    print_lines(&t, what->token);
     fflush(stdout);
 }

@@ -78,6 +78,10 @@ static void on_ready(void *context, const server_ready *what)
 static hf_status run(cli_call *call, hf_error *err)
 {
     settings *s = NULL;
+    if (cli_has(&call->arguments, "token-file"))
+        return hf_fail(
+            err, HF_INVALID,
+            "'serve' calls no server, so it takes no --token-file; its own tokens are in its store.");
     hf_status status = read_settings(call, &s, err);
     if (status != HF_OK)
         return status;

@@ -172,7 +172,8 @@ static hf_status create_token(hf_store *store, hf_batch *batch, const hf_token_k
 
 /* ---- both ---- */
 
-/* A store without tokens, and no file: a new secret. */
+/* A store without tokens, and no file: a new secret. Once the file is there it stays, whatever comes: another server may have taken it up
+ * already, and the next start does. */
 static hf_status begin(hf_store *store, hf_batch *batch, const char *data, first_token *out, hf_error *err)
 {
     hf_token_key key;
@@ -180,11 +181,8 @@ static hf_status begin(hf_store *store, hf_batch *batch, const char *data, first
     if (status != HF_OK)
         return status;
     status = make_file(data, out->path, &key, err);
-    if (status == HF_OK) {
+    if (status == HF_OK)
         status = create_token(store, batch, &key, err);
-        if (status != HF_OK && status != HF_UNSURE)
-            unlink(out->path);
-    }
     hf_token_clear(&key);
     out->outcome = FIRST_MADE;
     return status;

@@ -2,7 +2,7 @@
 /* The first start: a store without any token gets one that may do everything, and its secret goes into the file `admin-token` of the data
  * directory, which its owner alone can read.
  *
- * The file comes first, whole and synced, then the row: after a crash in between the next start finds a file that the store does not know
+ * The file comes first, whole and synced, then the row: after a crash or a failure in between the next start finds a file that the store does not know
  * and completes what was begun, with the same secret. So there is never a row whose secret nobody has. */
 #ifndef HF_SERVER_FIRST_H
 #define HF_SERVER_FIRST_H

@@ -60,6 +60,8 @@ run serve --body-max lots
 expect "so is a bad value" 2 "holdfast: --body-max is 'lots', but takes a size like 64K or 1M, from 1K to 64M."
 HOLDFAST_LOG_LEVEL=loud run serve
 expect "also from the environment" 2 "holdfast: HOLDFAST_LOG_LEVEL in the environment is 'loud', but takes one of error, warning, info, debug."
+run serve --token-file "$scratch/none"
+expect "a token is for those who call a server" 2 "*takes no --token-file*"
 run serve --config "$scratch/none.ini"
 expect "a file that is named must be there" 6 "*$scratch/none.ini can't be opened: No such file*"
 run serve --body-max lots --json
@@ -116,8 +118,13 @@ start --listen "$taken" --any-port --data "$scratch/third" --hints
 check "with any-port the next free one is taken" test "$(address)" != "$taken"
 check "and that is said" says 'warning: The port was taken; listening on another'
 moved=$(address)
+await grep -q v1/events "$scratch/server.out"
+grep '^  ' "$scratch/server.out" | grep -v /v1/events >"$scratch/lines"
+out=$(bash "$scratch/lines" 2>&1)
+code=$? err=''
+expect "the lines to try do what they say" 0 '*"purpose":"renewal"*"user":"alice"*is being edited by alice since*"user":"alice"*'
 stop
-expect "hints have the address, the token's file and lines to try" 0 "*http://$moved*$scratch/third/admin-token*curl*$moved/v1/locks/policy/12345*"
+expect "hints have the address, the token's file and lines to try" 0 "*http://$moved*$scratch/third/admin-token*curl*policy/12345*"
 check "but no secret" test -z "$(grep -E '[0-9a-f]{64}' "$scratch/server.out")"
 start --listen 127.0.0.1:0 --data "$scratch/other"
 stop

@@ -193,21 +193,24 @@ static bool no_random(void *out, size_t size)
     return false;
 }
 
-static void a_start_that_fails_leaves_no_file(void **state)
+static void a_start_that_fails_is_completed_by_the_next(void **state)
 {
     (void)state;
+    unsigned failures = 0;
     bool (*usual)(void *, size_t) = hf_seam.random;
     hf_seam.random = no_random;
     expect(HF_UNAVAILABLE, first_token_ready(desk.store, desk.data, &desk.token, &desk.err), desk.err);
     hf_seam.random = usual;
+    expect_true(access(desk.file, F_OK) != 0);
     for (unsigned n = 1;; n++) {
         scarcity_begin(OF_LIBRARY, n, true);
         hf_status status = first_token_ready(desk.store, desk.data, &desk.token, NULL);
         if (!scarcity_end())
             break;
         expect_true(status != HF_OK);
-        expect_true(access(desk.file, F_OK) != 0);
+        failures++;
     }
+    expect_true(failures > 0);
     expect_int(tokens(NULL), 1);
     ready(FIRST_KNOWN);
 }
@@ -283,7 +286,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_token_that_has_ended_is_told, open_desk, close_desk),
         cmocka_unit_test_setup_teardown(a_token_of_another_store_is_told_and_left, open_desk, close_desk),
         cmocka_unit_test_setup_teardown(a_file_that_is_no_secret_stops_a_first_start, open_desk, close_desk),
-        cmocka_unit_test_setup_teardown(a_start_that_fails_leaves_no_file, open_desk, close_desk),
+        cmocka_unit_test_setup_teardown(a_start_that_fails_is_completed_by_the_next, open_desk, close_desk),
         cmocka_unit_test(a_data_directory_in_whose_place_a_file_is_is_told),
         cmocka_unit_test_setup_teardown(servers_that_start_at_once_share_one_token, open_desk, close_desk),
         cmocka_unit_test(progress_is_work_done_or_nothing_to_do),
