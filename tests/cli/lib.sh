@@ -1,6 +1,6 @@
 # What the tests of the program share. Each script sources this, prints "ok - ..." and "not ok - ..." lines and ends
 # with `finish`. HOLDFAST is the program; every script has a scratch folder and a store of its own. With HF_TEST_SERVE, a program that
-# serves a store ("$HF_TEST_SERVE URL TOKEN" prints its address first), the store is behind such a server.
+# serves a store ("$HF_TEST_SERVE STORE" prints its URL and a token first), the store is behind such a server.
 set -u
 
 : "${HOLDFAST:?set HOLDFAST to the program}"
@@ -15,12 +15,12 @@ store=sqlite:$scratch/locks.db
 : >"$scratch/keys"
 served() { [[ -n ${HF_TEST_SERVE-} ]]; }
 if served; then
-    export HOLDFAST_TOKEN=5ec4e70e5ec4e70e5ec4e70e5ec4e70e5ec4e70e5ec4e70e5ec4e70e5ec4e70e
-    echo "$HOLDFAST_TOKEN" >"$scratch/keys"
-    "$HF_TEST_SERVE" "$store" "$HOLDFAST_TOKEN" >"$scratch/address" &
+    "$HF_TEST_SERVE" "$store" >"$scratch/address" &
     server=$!
     until [[ -s $scratch/address ]] || ! kill -0 "$server" 2>/dev/null; do sleep 0.02; done
-    store=$(head -n 1 "$scratch/address")
+    read -r store HOLDFAST_TOKEN <"$scratch/address" || exit 1
+    export HOLDFAST_TOKEN
+    echo "$HOLDFAST_TOKEN" >"$scratch/keys"
 fi
 export HOLDFAST_STORE=$store
 failures=0
