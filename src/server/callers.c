@@ -450,6 +450,17 @@ void callers_forget_token(callers *all, const char *id)
     distrust_looks(all);
 }
 
+bool callers_token_lives(callers *all, const char *id)
+{
+    int64_t now_us = hf_seam.boot_us();
+    const known_token *known = known_token_find(&all->known, KNOWN_BY_ID, id);
+    const known_nothing *nothing = known_nothing_find(&all->known, KNOWN_BY_ID, id);
+    bool lived = nothing == NULL && (known == NULL || lives(known, now_us));
+    if (lived && (known == NULL || now_us - known->asked_us >= CALLERS_FRESH_US / 2))
+        look_for(all, KNOWN_BY_ID, id, NULL);
+    return lived;
+}
+
 void callers_stats_read(const callers *all, callers_stats *out)
 {
     *out = all->stats;

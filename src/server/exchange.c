@@ -172,18 +172,33 @@ static void deny(exchange *x, hf_status status, const hf_op *op, hf_error *err)
     exchange_problem(x, 0, status, err);
 }
 
-/* Takes one from the bucket of the token, if there is one, or else of the session. */
-static hf_status judge_rate(exchange *x, hf_error *err)
+/* Whose bucket is taken from: the token's, that of a session whose key is right, or the address's. What a stranger names is not theirs. */
+static limits_kind limited(const exchange *x, const char **id)
 {
     const caller *who = &x->who;
-    bool token = who->token != NULL;
-    const char *id = token ? who->token->id : who->sessions_count > 0 ? who->sessions[0]->id : NULL;
+    *id = who->token != NULL ? who->token->id : x->request->peer;
+    if (who->token != NULL)
+        return LIMITS_TOKEN;
+    for (size_t i = 0; who->known != NULL && i < who->sessions_count; i++) {
+        if (who->known[i].status == HF_OK) {
+            *id = who->known[i].id;
+            return LIMITS_SESSION;
+        }
+    }
+    return LIMITS_PEER;
+}
+
+static hf_status judge_rate(exchange *x, hf_error *err)
+{
+    static const char *const names[] = {
+        [LIMITS_TOKEN] = "token", [LIMITS_SESSION] = "session", [LIMITS_PEER] = "address"};
+    const char *id;
     int64_t wait_us = 0;
-    if (id == NULL || limits_take(x->service->limits, token ? LIMITS_TOKEN : LIMITS_SESSION, id,
-                                  hf_seam.boot_us(), &wait_us))
+    limits_kind kind = limited(x, &id);
+    if (limits_take(x->service->limits, kind, id, hf_seam.boot_us(), &wait_us))
         return HF_OK;
-    return hf_fail(err, HF_TOO_MANY, "This %s asks more often than it may; wait %.1f seconds.",
-                   token ? "token" : "session", (double)wait_us / 1e6);
+    return hf_fail(err, HF_TOO_MANY, "This %s asks more often than it may; wait %.1f seconds.", names[kind],
+                   (double)wait_us / 1e6);
 }
 
 /* One of so many that may be under way. */

@@ -74,6 +74,21 @@ hf_status judge_batch(exchange *x, hf_error *err)
     return status;
 }
 
+/* What the ops did to tokens and sessions counts here at once. */
+static void note(callers *all, const hf_op *op)
+{
+    if (op->answer.status != HF_OK)
+        return;
+    if (op->kind == HF_OP_SESSION_OPEN)
+        callers_note_session(all, op->session, &op->answer.sessions[0]);
+    else if (op->kind == HF_OP_CLOSE)
+        callers_forget_session(all, op->session->id);
+    else if (op->kind == HF_OP_TOKEN_CREATE)
+        callers_note_token(all, op->sha256);
+    else if (op->kind == HF_OP_TOKEN_REVOKE)
+        callers_forget_token(all, op->token);
+}
+
 void tell_batch(exchange *x)
 {
     const batch_own *own = x->own;
@@ -81,6 +96,8 @@ void tell_batch(exchange *x)
     hf_buffer out = {0};
     for (size_t i = 0; i < x->job.job.count; i++)
         x->ops[own->places[i]].answer = x->job.job.ops[i].answer;
+    for (size_t i = 0; i < x->count; i++)
+        note(x->service->callers, &x->ops[i]);
     hf_status status = wire_answers_write(x->ops, x->count, &out, &err);
     if (status != HF_OK)
         exchange_problem(x, 0, status, &err);

@@ -6,12 +6,14 @@
 
 #include <string.h>
 
-typedef struct stream {
+typedef struct stream stream;
+struct stream {
     exchange *x;
+    stream *next, *before;   /* of those that are open */
     feed_listener *listener; /* NULL: gone */
     hf_resource resource;    /* the filter's */
     bool begun;
-} stream;
+};
 
 hf_status ask_events(exchange *x, hf_error *err)
 {
@@ -46,11 +48,30 @@ static bool may_see(void *context, const hf_event *event)
 
 /* ---- the stream ---- */
 
+static void enlist(stream *s)
+{
+    s->next = s->x->service->streams;
+    if (s->next != NULL)
+        s->next->before = s;
+    s->x->service->streams = s;
+}
+
+static void delist(stream *s)
+{
+    if (s->next != NULL)
+        s->next->before = s->before;
+    if (s->before != NULL)
+        s->before->next = s->next;
+    else
+        s->x->service->streams = s->next;
+}
+
 static void end(stream *s)
 {
     exchange *x = s->x;
     hf_error err = {0};
     s->listener = NULL;
+    delist(s);
     if (s->begun) {
         exchange_end(x);
         http_stream_end(x->request);
@@ -82,13 +103,26 @@ static void sink_end(void *context)
     end(context);
 }
 
-static void left(http_request *request)
+static void leave(stream *s)
 {
-    exchange *x = request->context;
-    stream *s = x->own;
     if (s->listener != NULL)
         feed_leave(s->listener);
     end(s);
+}
+
+static void left(http_request *request)
+{
+    exchange *x = request->context;
+    leave(x->own);
+}
+
+void streams_check(service *all)
+{
+    for (stream *s = all->streams, *next; s != NULL; s = next) {
+        next = s->next;
+        if (s->x->who.token == NULL || !callers_token_lives(all->callers, s->x->who.token->id))
+            leave(s);
+    }
 }
 
 static void drained(http_request *request)
@@ -112,9 +146,11 @@ void tell_events(exchange *x)
     feed_sink sink = {sink_write, sink_waiting, sink_end, s};
     x->request->left = left;
     x->request->drained = drained;
+    enlist(s);
     hf_status status = feed_listen(x->service->feed, &filter, x->in.last_event, &sink, &s->listener, &err);
     if (status != HF_OK) {
         x->request->left = NULL;
+        delist(s);
         exchange_problem(x, 0, status, &err);
     }
 }

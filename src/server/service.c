@@ -4,9 +4,10 @@
 
 #include "base/error.h"
 #include "base/seams.h"
-#include "server/exchange.h"
+#include "server/handlers.h"
 #include "server/openapi.h"
 
+#include <event2/event.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -132,6 +133,7 @@ static hf_status new_limits(service *s, hf_error *err)
     limits_rule rules[LIMITS_KINDS] = {
         [LIMITS_TOKEN] = rule(set->rate_token, set->burst_token, set->requests_token, set->streams_token),
         [LIMITS_SESSION] = rule(set->rate_session, set->burst_session, 0, 0),
+        [LIMITS_PEER] = rule(set->rate_address, set->burst_address, 0, 0),
     };
     s->limits = limits_new(rules, 0);
     return s->limits == NULL ? hf_fail_memory(err) : HF_OK;
@@ -159,6 +161,21 @@ static hf_status new_documents(service *s, const listeners *listening, hf_error 
     return s->openapi == NULL || s->front == NULL ? hf_fail_memory(err) : HF_OK;
 }
 
+enum { STREAMS_LOOK_US = 250000 };
+
+static void on_streams(evutil_socket_t fd, short what, void *context)
+{
+    (void)fd, (void)what;
+    streams_check(context);
+}
+
+static hf_status new_streams(service *s, hf_error *err)
+{
+    struct timeval often = {.tv_usec = STREAMS_LOOK_US};
+    s->streams_timer = event_new(s->base, -1, EV_PERSIST, on_streams, s);
+    return s->streams_timer != NULL && event_add(s->streams_timer, &often) == 0 ? HF_OK : hf_fail_memory(err);
+}
+
 static hf_status new_rooms(service *s, committer *access, hf_error *err)
 {
     const settings *set = s->settings;
@@ -176,6 +193,8 @@ static hf_status new_rooms(service *s, committer *access, hf_error *err)
         status = notes_new(s->access != NULL ? s->access : s->jobs, &s->notes, err);
     if (status == HF_OK)
         status = feed_new(&(feed_settings){.base = s->base, .store = s->store}, &s->feed, err);
+    if (status == HF_OK)
+        status = new_streams(s, err);
     if (status == HF_OK)
         status = census_new(&(census_settings){.base = s->base, .jobs = s->jobs, .metrics = s->metrics},
                             &s->census, err);
@@ -244,6 +263,8 @@ void service_free(service *s)
         jobs_drain(s->access);
     if (s->jobs != NULL)
         jobs_drain(s->jobs);
+    if (s->streams_timer != NULL)
+        event_free(s->streams_timer);
     http_free(s->http);
     sweeper_free(s->sweeper);
     census_free(s->census);

@@ -34,6 +34,8 @@ typedef struct service {
     limits *limits;
     notes *notes;
     feed *feed;
+    struct stream *streams;      /* that are open, of route_events.c */
+    struct event *streams_timer; /* looks whether their tokens still count */
     metrics *metrics;
     census *census;
     sweeper *sweeper;

@@ -43,8 +43,11 @@ static const char *no_variable(const char *name)
 
 static void read_settings(host *h, hf_error *err)
 {
-    static const settings_flag flags[] = {
-        {"listen", "127.0.0.1:0"}, {"body-max", "16M"}, {"rate-session", "0"}, {"log-level", "error"}};
+    static const settings_flag flags[] = {{"listen", "127.0.0.1:0"},
+                                          {"body-max", "16M"},
+                                          {"rate-session", "0"},
+                                          {"rate-address", "0"},
+                                          {"log-level", "error"}};
     static const char *const no_files[] = {NULL};
     settings_sources from = {.flags = flags,
                              .flags_count = sizeof flags / sizeof *flags,

@@ -352,7 +352,7 @@ static void the_actor_is_the_token_unless_it_may_name_another(void **state)
     hf_error err;
     caller_token token = token_of("root", "admin manage", "adm-*");
     caller who = by_token(&token, &arena);
-    static const hf_op_kind kinds[] = {HF_OP_FORCE_RELEASE, HF_OP_TYPE_SET, HF_OP_NOTE, HF_OP_TOKEN_CREATE,
+    static const hf_op_kind kinds[] = {HF_OP_FORCE_RELEASE, HF_OP_TYPE_SET, HF_OP_TOKEN_CREATE,
                                        HF_OP_TOKEN_REVOKE};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         hf_op op = {.kind = kinds[i], .type = "policy", .id = "1", .text = "why"};
