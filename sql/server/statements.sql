@@ -5,7 +5,8 @@
 -- unnest($1, $2) or $1(type, id).
 --
 -- OFFSET 0 keeps PostgreSQL's planner from turning a look-up by key into a scan of the whole table: these tables are small one minute and
--- large the next, and its statistics are those of another minute. For the same reason rows are changed by their ctid.
+-- large the next, and its statistics are those of another minute. For the same reason rows are changed by their ctid; anchors by the one
+-- that they were locked at, since nobody else can move them then.
 --
 -- What is read by the same lines of C has the same columns in the same places, hence the NULLs. A session's are always: id, key_sha256, user, name, idle_us, opened_us, expires_us, ended_us, rev, token, request.
 
@@ -49,7 +50,7 @@ SELECT 1 WHERE pg_try_advisory_xact_lock(hashtextextended('types', hashtext('{ns
 SELECT 1 FROM {ns}_meta WHERE name = 'types' FOR UPDATE {skip}
 
 -- Locks the anchors, without waiting for anyone. The third column: 0 it is there and locked, 1 it is not there and nobody else is
--- making it, 2 someone else has it; the last one: nobody is changing policies. MySQL answers only those it could lock; anchors_there
+-- making it, 2 someone else has it; the last but one: nobody is changing policies; the last: where PostgreSQL keeps it. MySQL answers only those it could lock; anchors_there
 -- tells which there are.
 -- name: anchors
 -- postgres:
@@ -59,19 +60,19 @@ SELECT u.type, u.id,
             WHEN pg_try_advisory_xact_lock(hashtextextended(u.type || '/' || u.id, hashtext('{ns}'))) THEN 1
             ELSE 2 END,
        r.fence, r.rev, r.ended_session, r.ended_fence, r.ended_request, r.ended_us,
-       (SELECT pg_try_advisory_xact_lock_shared(hashtextextended('types', hashtext('{ns}'))))
+       (SELECT pg_try_advisory_xact_lock_shared(hashtextextended('types', hashtext('{ns}')))), r.ctid::text
   FROM unnest($1, $2) u (type, id)
-  LEFT JOIN LATERAL (SELECT * FROM {ns}.resource WHERE type = u.type AND id = u.id FOR UPDATE SKIP LOCKED) r ON true
+  LEFT JOIN LATERAL (SELECT *, ctid FROM {ns}.resource WHERE type = u.type AND id = u.id FOR UPDATE SKIP LOCKED) r ON true
 -- mysql:
-SELECT type, id, 0, fence, rev, ended_session, ended_fence, ended_request, ended_us, 1
+SELECT type, id, 0, fence, rev, ended_session, ended_fence, ended_request, ended_us, 1, NULL
   FROM {ns}_resource FORCE INDEX (PRIMARY) WHERE $1(type, id) FOR UPDATE {skip}
 -- The same, and nobody may change policies: for who takes locks, in a transaction of ours.
 -- name: anchors_types
 -- mysql:
-(SELECT type, id, 0, fence, rev, ended_session, ended_fence, ended_request, ended_us, 1
+(SELECT type, id, 0, fence, rev, ended_session, ended_fence, ended_request, ended_us, 1, NULL
    FROM {ns}_resource FORCE INDEX (PRIMARY) WHERE $1(type, id) FOR UPDATE {skip})
 UNION ALL
-(SELECT name, NULL, 3, NULL, NULL, NULL, NULL, NULL, NULL, 1 FROM {ns}_meta WHERE name = 'types' {share})
+(SELECT name, NULL, 3, NULL, NULL, NULL, NULL, NULL, NULL, 1, NULL FROM {ns}_meta WHERE name = 'types' {share})
 -- name: anchors_there
 -- mysql:
 {calm}SELECT type, id, NULL, rev FROM {ns}_resource FORCE INDEX (PRIMARY) WHERE $1(type, id)
@@ -339,10 +340,9 @@ SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8)
 UPDATE {ns}.resource r
    SET fence = u.fence, rev = u.rev, ended_session = u.ended_session, ended_fence = u.ended_fence,
        ended_request = u.ended_request, ended_us = u.ended_us
-  FROM unnest($1, $2, $3, $4, $5, $6, $7, $8)
-       u (type, id, fence, rev, ended_session, ended_fence, ended_request, ended_us)
- CROSS JOIN LATERAL (SELECT ctid FROM {ns}.resource WHERE type = u.type AND id = u.id OFFSET 0) x
- WHERE r.ctid = x.ctid
+  FROM unnest($3, $4, $5, $6, $7, $8, $9)
+       u (fence, rev, ended_session, ended_fence, ended_request, ended_us, place)
+ WHERE r.ctid = u.place::tid
 -- mysql:
 INSERT INTO {ns}_resource (type, id, fence, rev, ended_session, ended_fence, ended_request, ended_us) VALUES $1*
 ON DUPLICATE KEY UPDATE fence = VALUES(fence), rev = VALUES(rev), ended_session = VALUES(ended_session),

@@ -53,6 +53,7 @@ struct hf_resource_row {
     hf_resource_row *chain;
     hf_resource_row *next;
     hf_slice type, id;
+    hf_slice place; /* where the store keeps it, for its own use */
     uint64_t hash;
     int64_t fence, rev;
     char ended_session[HF_SESSION_ID_SIZE];

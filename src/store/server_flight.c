@@ -80,6 +80,7 @@ static void read_anchor(server_work *work, hf_stmt *stmt, int at)
     row->ended_fence = hf_stmt_column_int(stmt, at + 6);
     row->ended_request = sql_keep(work->conn, &work->conn->rows, stmt, at + 7);
     row->ended_us = hf_stmt_column_int(stmt, at + 8);
+    row->place = sql_keep(work->conn, &work->conn->rows, stmt, at + 10);
     work->stale |= looked && row->rev != seen;
     if (work->stale && work->conn->status == HF_OK)
         work->conn->status =

@@ -3,11 +3,13 @@
  * are, and the commit, in one round trip. */
 #include "store/server.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 typedef struct saves {
     hf_list *sessions_insert, *sessions_update, *anchors_insert, *anchors_update, *locks_insert,
         *locks_update, *locks_delete, *requests_save, *requests_delete, *lost_save, *lost_delete, *events;
+    bool by_place; /* anchors are changed where they were found */
 } saves;
 
 static hf_slice session_id(const hf_session_row *row)
@@ -58,6 +60,7 @@ static void add_anchor(saves *to, const hf_resource_row *row)
 {
     if (!row->changed || !row->present)
         return;
+    assert(!row->stored || !to->by_place || row->place.size > 0);
     hf_value *value = hf_list_add(row->stored ? to->anchors_update : to->anchors_insert);
     if (value == NULL)
         return;
@@ -70,6 +73,8 @@ static void add_anchor(saves *to, const hf_resource_row *row)
     hf_set_int_or_null(&value[5], row->ended_fence);
     hf_set_text(&value[6], row->ended_request);
     hf_set_int_or_null(&value[7], row->ended_us);
+    if (row->stored && to->by_place)
+        hf_set_text(&value[8], row->place);
 }
 
 /* A row of lock or request: they have the same key. */
@@ -132,11 +137,13 @@ static void add_event(saves *to, const hf_event_row *row, int64_t now_us)
 static void gather(server_work *work, saves *to)
 {
     hf_rows *rows = &work->conn->rows;
+    bool by_place = hf_db_kind_of(work->conn->db) == HF_DB_POSTGRES;
     *to = (saves){
+        .by_place = by_place,
         .sessions_insert = server_list(work, "tbttiiiiitt"),
         .sessions_update = server_list(work, "tbttiiiiitt"),
         .anchors_insert = server_list(work, "ttiititi"),
-        .anchors_update = server_list(work, "ttiititi"),
+        .anchors_update = server_list(work, by_place ? "ttiititit" : "ttiititi"),
         .locks_insert = server_list(work, "ttttiiitt"),
         .locks_update = server_list(work, "ttttiiitt"),
         .locks_delete = server_list(work, "ttt"),

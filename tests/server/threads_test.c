@@ -91,6 +91,8 @@ static void work(office *o, size_t threads_count)
     expect_int(o->failures, 0);
     expect_true(o->grants >= 20);
     expect_int(app_number(o->s->other, "SELECT count(*) FROM {lock}"), 0);
+    /* Every change has written its anchor, where it stood when it was locked. */
+    expect_int(app_number(o->s->other, "SELECT sum(rev) FROM {resource}"), 2 * o->grants);
 }
 
 static void more_threads_than_connections_share_a_store(shop *s)
