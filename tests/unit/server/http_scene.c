@@ -63,7 +63,6 @@ static void park_it(scene *s, http_request *r)
     expect_true(s->parked_count < SCENE_PARKED_MAX);
     r->context = s;
     r->left = on_left;
-    r->drained = on_drained;
     s->parked[s->parked_count++] = r;
 }
 
@@ -94,6 +93,7 @@ static void on_request(void *context, http_request *r)
         park_it(s, r);
     } else if (is(r->path, "/stream")) {
         park_it(s, r);
+        r->drained = on_drained;
         http_stream_begin(r, &(http_reply){.status = 200, .type = "text/event-stream"});
         expect_true(http_header(r, "host") == NULL && r->path.size == 0);
     } else if (is(r->path, "/header")) {
@@ -181,8 +181,13 @@ void scene_start(scene *s)
 
 void scene_end(scene *s)
 {
-    while (s->parked_count > 0)
-        answer_text(s->parked[--s->parked_count], 200, "late");
+    while (s->parked_count > 0) {
+        http_request *r = s->parked[--s->parked_count];
+        if (r->drained != NULL) /* a stream */
+            http_stream_end(r);
+        else
+            answer_text(r, 200, "late");
+    }
     expect_int(http_requests(s->h), 0);
     http_free(s->h);
     event_base_free(s->base);

@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: MIT */
+/* HTTP: where it listens, TLS, certificates that are read again, sockets that were inherited. */
+#include "unit/server/http_scene.h"
+
+#include <netinet/in.h>
+#include <openssl/ssl.h>
+#include <openssl/x509.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <support/place.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define ECHO "GET /echo HTTP/1.1\r\nHost: a\r\n\r\n"
+
+static scene s;
+static char path[4096];
+
+static int begin(void **state)
+{
+    (void)state;
+    scene_init(&s);
+    scene_start(&s);
+    scratch_path("sock", path);
+    return 0;
+}
+
+static int finish(void **state)
+{
+    (void)state;
+    scene_end(&s);
+    return 0;
+}
+
+static void ask(const char *name, const char *origin)
+{
+    char expected[256];
+    client c = dial_name(&s, name);
+    snprintf(expected, sizeof expected, "GET\n/echo\n\n\n%s\nlocal\nclear\n", origin);
+    say(&c, ECHO);
+    expect_answer(&c, 200, expected);
+    hang_up(&c);
+}
+
+static void refused(hf_status status, const char *address, const char *sentence)
+{
+    hf_error err;
+    char name[HTTP_NAME_SIZE] = "untouched";
+    expect(status, http_listen(s.h, address, NULL, name, &err), err);
+    expect_contains(err.message, sentence);
+    expect_contains(err.message, address);
+}
+
+/* ---- addresses ---- */
+
+static void several_addresses_may_be_listened_on(void **state)
+{
+    (void)state;
+    char v6[HTTP_NAME_SIZE], host[HTTP_NAME_SIZE];
+    hf_error err;
+    expect(HF_OK, http_listen(s.h, "[::1]:0", NULL, v6, &err), err);
+    expect(HF_OK, http_listen(s.h, "localhost:0", NULL, host, &err), err);
+    expect_int(strncmp(v6, "[::1]:", 6), 0);
+    expect_true(strcmp(v6, "[::1]:0") != 0);
+    ask(s.name, "127.0.0.1");
+    ask(v6, "::1");
+    ask(host, host[0] == '[' ? "::1" : "127.0.0.1");
+}
+
+static void an_address_that_is_taken_is_named(void **state)
+{
+    (void)state;
+    refused(HF_UNAVAILABLE, s.name, "Something else listens on 127.0.0.1:");
+    refused(HF_UNAVAILABLE, "192.0.2.1:7420", "Can't listen on 192.0.2.1:7420");
+}
+
+static void what_is_no_address_is_refused(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {
+        "",    "7420", "127.0.0.1",  ":7420",   "::1:7420",        "[::1:7420", "[]:1",
+        "a:b", "a:-1", "127.0.0.1:", "a:99999", "127.0.0.1:65536", "a:123456"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        refused(HF_INVALID, bad[i], "no address to listen on");
+    char longest[300] = "unix:";
+    memset(longest + 5, 'x', 108);
+    hf_error err;
+    expect(HF_INVALID, http_listen(s.h, longest, NULL, NULL, &err), err);
+    expect(HF_INVALID, http_listen(s.h, "unix:", NULL, NULL, &err), err);
+}
+
+/* ---- Unix sockets ---- */
+
+static void a_unix_socket_is_listened_on(void **state)
+{
+    (void)state;
+    char name[4200], came[HTTP_NAME_SIZE];
+    snprintf(name, sizeof name, "unix:%s", path);
+    hf_error err;
+    struct stat there;
+    for (int i = 0; i < 2; i++) {
+        umask(i == 0 ? 077 : 0);
+        expect(HF_OK, http_listen(s.h, name, NULL, came, &err), err);
+        umask(022);
+        expect_text(came, name);
+        expect_int(stat(path, &there), 0);
+        expect_int(there.st_mode & 07777, 0660);
+        ask(name, "unix");
+        refused(HF_UNAVAILABLE, name, "Something else listens on");
+        http_stop(s.h);
+        expect_true(access(path, F_OK) != 0);
+        scene_end(&s);
+        scene_init(&s);
+        scene_start(&s);
+    }
+}
+
+static void a_unix_socket_that_nobody_listens_on_is_replaced(void **state)
+{
+    (void)state;
+    char name[4200];
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    snprintf(name, sizeof name, "unix:%s", path);
+    snprintf(at.sun_path, sizeof at.sun_path, "%.100s", path);
+    expect_int(bind(fd, (struct sockaddr *)&at, sizeof at), 0);
+    close(fd);
+    hf_error err;
+    expect(HF_OK, http_listen(s.h, name, NULL, NULL, &err), err);
+    ask(name, "unix");
+}
+
+static void a_file_that_is_no_socket_stays(void **state)
+{
+    (void)state;
+    char name[4200];
+    snprintf(name, sizeof name, "unix:%s", path);
+    FILE *file = fopen(path, "w");
+    expect_true(file != NULL);
+    fclose(file);
+    refused(HF_UNAVAILABLE, name, "not a socket");
+    expect_int(access(path, F_OK), 0);
+    refused(HF_UNAVAILABLE, "unix:/nowhere/at/all", "Can't listen on unix:/nowhere");
+}
+
+/* ---- inherited ---- */
+
+static void a_socket_may_be_inherited(void **state)
+{
+    (void)state;
+    hf_error err;
+    char name[HTTP_NAME_SIZE];
+    int fd = socket(AF_INET, SOCK_STREAM, 0), not_listening = socket(AF_INET, SOCK_STREAM, 0);
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    expect_int(bind(fd, (struct sockaddr *)&at, sizeof at), 0);
+    expect_int(listen(fd, 10), 0);
+    expect(HF_OK, http_listen_fd(s.h, fd, NULL, name, &err), err);
+    ask(name, "127.0.0.1");
+    expect(HF_INVALID, http_listen_fd(s.h, not_listening, NULL, name, &err), err);
+    expect(HF_INVALID, http_listen_fd(s.h, 9999, NULL, name, &err), err);
+    expect(HF_INVALID, http_listen_fd(s.h, STDERR_FILENO, NULL, name, &err), err);
+    close(not_listening);
+}
+
+/* ---- TLS ---- */
+
+static char certificate[2][4200], key[2][4200];
+
+static void make_certificates(void)
+{
+    const char *folder = scratch_folder();
+    for (int i = 0; i < 2; i++) {
+        const char *name = i == 0 ? "first" : "second";
+        make_certificate(folder, name);
+        snprintf(certificate[i], sizeof certificate[i], "%s/%s.crt", folder, name);
+        snprintf(key[i], sizeof key[i], "%s/%s.key", folder, name);
+    }
+}
+
+static void replace(const char *from, const char *to)
+{
+    char bytes[8192];
+    FILE *in = fopen(from, "r"), *out = fopen(to, "w");
+    expect_true(in != NULL && out != NULL);
+    size_t size = fread(bytes, 1, sizeof bytes, in);
+    expect_int(fwrite(bytes, 1, size, out), size);
+    fclose(in);
+    fclose(out);
+}
+
+/* Who the server says it is. */
+static void expect_name(client *c, const char *name)
+{
+    char subject[256];
+    X509 *shown = SSL_get1_peer_certificate(c->tls);
+    expect_true(shown != NULL);
+    X509_NAME_get_text_by_NID(X509_get_subject_name(shown), NID_commonName, subject, sizeof subject);
+    X509_free(shown);
+    expect_text(subject, name);
+}
+
+static SSL_CTX *client_context(int most)
+{
+    SSL_CTX *context = SSL_CTX_new(TLS_client_method());
+    SSL_CTX_set_max_proto_version(context, most);
+    SSL_CTX_set_security_level(context, 0);
+    return context;
+}
+
+static void tls_is_spoken(void **state)
+{
+    (void)state;
+    make_certificates();
+    scene_listen(&s, "127.0.0.1:0", &(http_tls){certificate[0], key[0]});
+    static const int versions[] = {TLS1_2_VERSION, TLS1_3_VERSION};
+    for (int i = 0; i < 2; i++) {
+        SSL_CTX *context = client_context(versions[i]);
+        SSL_CTX_set_alpn_protos(context, (const unsigned char *)"\x02h2\x08http/1.1", 12);
+        client c;
+        expect_true(dial_tls(&s, context, &c));
+        expect_name(&c, "first");
+        const unsigned char *chosen;
+        unsigned size;
+        SSL_get0_alpn_selected(c.tls, &chosen, &size);
+        expect_true(size == 8 && memcmp(chosen, "http/1.1", 8) == 0);
+        for (int turn = 0; turn < 3; turn++) {
+            say(&c, ECHO);
+            expect_answer(&c, 200, "GET\n/echo\n\n\n127.0.0.1\nlocal\nsecure\n");
+        }
+        say(&c, ECHO ECHO "GET /big?3000000 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+        expect_answer(&c, 200, NULL);
+        expect_answer(&c, 200, NULL);
+        answer a = hear(&c);
+        expect_int(a.body_size, 3000000);
+        answer_done(&a);
+        expect_closed(&c);
+        expect_true(c.eof); /* closed with a word */
+        hang_up(&c);
+        SSL_CTX_free(context);
+    }
+    scene_until(&s, http_connections(s.h) == 0);
+}
+
+static void a_large_body_comes_by_tls(void **state)
+{
+    (void)state;
+    static char body[1000000];
+    make_certificates();
+    scene_listen(&s, "127.0.0.1:0", &(http_tls){certificate[0], key[0]});
+    SSL_CTX *context = client_context(TLS1_3_VERSION);
+    client c;
+    expect_true(dial_tls(&s, context, &c));
+    memset(body, 'x', sizeof body);
+    say(&c, "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n");
+    say_bytes(&c, body, sizeof body);
+    answer a = hear(&c);
+    expect_true(a.status == 200 && a.body_size > 1000000);
+    answer_done(&a);
+    hang_up(&c);
+    SSL_CTX_free(context);
+}
+
+static void a_parked_client_by_tls_may_leave(void **state)
+{
+    (void)state;
+    make_certificates();
+    scene_listen(&s, "127.0.0.1:0", &(http_tls){certificate[0], key[0]});
+    SSL_CTX *context = client_context(TLS1_3_VERSION);
+    for (int i = 0; i < 30; i++) {
+        client c;
+        expect_true(dial_tls(&s, context, &c));
+        say(&c,
+            i % 2 == 0 ? "GET /park HTTP/1.1\r\nHost: a\r\n\r\n" : "GET /stream HTTP/1.1\r\nHost: a\r\n\r\n");
+        scene_until(&s, s.parked_count == 1);
+        if (i % 3 == 0)
+            hang_up_hard(&c);
+        else
+            hang_up(&c);
+        if (i % 3 == 0 || i % 2 == 1)
+            scene_until(&s, s.left == 1);
+        s.left = 0;
+        s.parked_count--;
+        if (i % 2 == 0)
+            http_answer(s.parked[0], &(http_reply){.status = 200});
+        else
+            http_stream_end(s.parked[0]);
+    }
+    scene_until(&s, http_connections(s.h) == 0);
+    SSL_CTX_free(context);
+}
+
+static void what_is_not_tls_is_closed(void **state)
+{
+    (void)state;
+    make_certificates();
+    scene_listen(&s, "127.0.0.1:0", &(http_tls){certificate[0], key[0]});
+    client plain = dial(&s), old;
+    say(&plain, ECHO);
+    scene_until(&s, scene_counted(&s, "tls_failed") == 1);
+    hang_up(&plain);
+    SSL_CTX *context = client_context(TLS1_1_VERSION);
+    expect_true(!dial_tls(&s, context, &old));
+    scene_until(&s, scene_counted(&s, "tls_failed") == 2);
+    hang_up(&old);
+    SSL_CTX_free(context);
+    scene_until(&s, http_connections(s.h) == 0);
+    expect_int(s.handled, 0);
+}
+
+static void a_handshake_that_does_not_come_has_an_end(void **state)
+{
+    (void)state;
+    make_certificates();
+    http_free(s.h);
+    s.settings.head_timeout_us = 100000;
+    hf_error err;
+    expect(HF_OK, http_new(&s.settings, &s.h, &err), err);
+    scene_listen(&s, "127.0.0.1:0", &(http_tls){certificate[0], key[0]});
+    client silent = dial(&s), half = dial(&s);
+    say_bytes(&half, "\x16\x03\x01", 3);
+    expect_closed(&silent);
+    expect_closed(&half);
+    expect_int(scene_counted(&s, "timeout_handshake"), 2);
+    hang_up(&silent), hang_up(&half);
+}
+
+/* New connections see the new certificate, old ones go on; what is wrong changes nothing. */
+static void certificates_are_read_again(void **state)
+{
+    (void)state;
+    make_certificates();
+    char current[2][4200];
+    snprintf(current[0], sizeof current[0], "%s/current.crt", scratch_folder());
+    snprintf(current[1], sizeof current[1], "%s/current.key", scratch_folder());
+    replace(certificate[0], current[0]);
+    replace(key[0], current[1]);
+    scene_listen(&s, "127.0.0.1:0", &(http_tls){current[0], current[1]});
+    SSL_CTX *context = client_context(TLS1_3_VERSION);
+    client before, after;
+    hf_error err;
+    expect_true(dial_tls(&s, context, &before));
+
+    replace(certificate[1], current[0]);
+    expect(HF_INVALID, http_reload(s.h, &err), err);
+    expect_contains(err.message, "does not belong to the certificate");
+    expect_true(dial_tls(&s, context, &after));
+    expect_name(&after, "first");
+    hang_up(&after);
+
+    replace(key[1], current[1]);
+    expect(HF_OK, http_reload(s.h, &err), err);
+    expect_true(dial_tls(&s, context, &after));
+    expect_name(&after, "second");
+    expect_name(&before, "first");
+    say(&before, ECHO);
+    expect_answer(&before, 200, NULL);
+    say(&after, ECHO);
+    expect_answer(&after, 200, NULL);
+    hang_up(&before), hang_up(&after);
+    SSL_CTX_free(context);
+}
+
+static void wrong(const char *with_certificate, const char *with_key, const char *sentence, const char *name)
+{
+    hf_error err;
+    expect(HF_INVALID, http_listen(s.h, "127.0.0.1:0", &(http_tls){with_certificate, with_key}, NULL, &err),
+           err);
+    expect_contains(err.message, sentence);
+    expect_contains(err.message, name);
+}
+
+static void wrong_files_are_named(void **state)
+{
+    (void)state;
+    make_certificates();
+    char encrypted[4200], command[9000];
+    snprintf(encrypted, sizeof encrypted, "%s/encrypted.key", scratch_folder());
+    snprintf(command, sizeof command, "openssl ec -aes128 -passout pass:abcd -in %s -out %s 2>/dev/null",
+             key[0], encrypted);
+    expect_int(system(command), 0);
+    wrong("/nowhere.crt", key[0], "can't be read: No such file", "/nowhere.crt");
+    wrong(certificate[0], "/nowhere.key", "can't be read: No such file", "/nowhere.key");
+    wrong(key[0], key[0], "holds no certificate", key[0]);
+    wrong(certificate[0], certificate[0], "holds no private key", certificate[0]);
+    wrong(certificate[0], key[1], "does not belong to the certificate", key[1]);
+    wrong(certificate[0], encrypted, "has a passphrase", encrypted);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, finish)
+    const struct CMUnitTest tests[] = {
+        TEST(several_addresses_may_be_listened_on),
+        TEST(an_address_that_is_taken_is_named),
+        TEST(what_is_no_address_is_refused),
+        TEST(a_unix_socket_is_listened_on),
+        TEST(a_unix_socket_that_nobody_listens_on_is_replaced),
+        TEST(a_file_that_is_no_socket_stays),
+        TEST(a_socket_may_be_inherited),
+        TEST(tls_is_spoken),
+        TEST(a_large_body_comes_by_tls),
+        TEST(a_parked_client_by_tls_may_leave),
+        TEST(what_is_not_tls_is_closed),
+        TEST(a_handshake_that_does_not_come_has_an_end),
+        TEST(certificates_are_read_again),
+        TEST(wrong_files_are_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
