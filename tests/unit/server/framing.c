@@ -10,8 +10,12 @@
 
 enum { CASE_MAX = 8192, CUTS = 200 };
 
+/* What a byte is: its part, and what ends with it. */
+enum { IS_HEAD = 'a', IS_BODY, IS_BETWEEN, HEAD_ENDS = 8, ENDS = 16 };
+
 /* What a connection came to. */
 typedef struct outcome {
+    char labels[CASE_MAX + 1]; /* of the good bytes */
     size_t good;
     int status;
     const char *reason;
@@ -19,22 +23,48 @@ typedef struct outcome {
     bool idle;
 } outcome;
 
-static outcome end_of(const framing *f, size_t good)
+/* As framing_feed, by pieces, noting what each byte is. */
+static size_t feed_pieces(framing *f, const char *bytes, size_t size, char *labels)
 {
-    return (outcome){good, f->status, f->reason, f->requests, framing_idle(f)};
+    size_t good = 0;
+    while (good < size && f->status == 0) {
+        framing_piece piece = framing_next(f, bytes + good, size - good);
+        expect_true(piece.size > 0 || f->status != 0);
+        expect_true(piece.size > 0 || (!piece.ends && !piece.head_ends));
+        memset(labels + good, IS_HEAD + (int)piece.part, piece.size);
+        good += piece.size;
+        if (piece.size > 0)
+            labels[good - 1] =
+                (char)(labels[good - 1] + (piece.head_ends ? HEAD_ENDS : 0) + (piece.ends ? ENDS : 0));
+    }
+    return good;
+}
+
+static void end_of(outcome *o, const framing *f, size_t good)
+{
+    o->good = good;
+    o->status = f->status;
+    o->reason = f->reason;
+    o->requests = f->requests;
+    o->idle = framing_idle(f);
 }
 
 static outcome feed_whole(const framing_limits *limits, const char *bytes, size_t size)
 {
-    framing f;
+    framing f, other;
+    outcome o = {0};
     framing_init(&f, limits);
-    return end_of(&f, framing_feed(&f, bytes, size));
+    framing_init(&other, limits);
+    end_of(&o, &f, feed_pieces(&f, bytes, size, o.labels));
+    expect_int(framing_feed(&other, bytes, size), o.good);
+    return o;
 }
 
 /* In pieces of 1 to `longest` bytes; each in memory of its own, so that reading beyond it is seen. */
 static outcome feed_cut(const framing_limits *limits, const char *bytes, size_t size, size_t longest)
 {
     framing f;
+    outcome o = {0};
     size_t good = 0;
     framing_init(&f, limits);
     for (size_t at = 0, piece; at < size; at += piece) {
@@ -44,18 +74,21 @@ static outcome feed_cut(const framing_limits *limits, const char *bytes, size_t 
         char *copy = malloc(piece);
         expect_true(copy != NULL);
         memcpy(copy, bytes + at, piece);
-        size_t now = framing_feed(&f, copy, piece);
+        size_t now = feed_pieces(&f, copy, piece, o.labels + good);
         free(copy);
         if (good == at)
             good += now;
         else if (now != 0)
             check_failed(__FILE__, __LINE__, "bytes were good after a refusal");
     }
-    return end_of(&f, good);
+    end_of(&o, &f, good);
+    return o;
 }
 
 static void same(const char *name, outcome a, outcome b)
 {
+    if (strcmp(a.labels, b.labels) != 0)
+        check_failed(__FILE__, __LINE__, "%s: whole, its bytes are %s, cut, %s", name, a.labels, b.labels);
     if (a.good != b.good || a.status != b.status || a.reason != b.reason || a.requests != b.requests ||
         a.idle != b.idle)
         check_failed(__FILE__, __LINE__, "%s: whole, %zu bytes are good and it comes to %d; cut, %zu and %d",
@@ -140,6 +173,49 @@ static void it_is_idle_between_requests_only(void **state)
     expect_true(framing_idle(&f));
     expect_int(framing_feed(&f, "x", 1), 0);
     expect_true(!framing_idle(&f));
+}
+
+/* ---- pieces ---- */
+
+/* What is head, and what is left of the body without its chunks. */
+static void parts(const char *text, const char *head, const char *body, size_t requests)
+{
+    char got[2][512] = {0};
+    size_t sizes[2] = {0};
+    outcome o = feed(&framing_usual, text, text, strlen(text));
+    expect_int(o.requests, requests);
+    for (size_t i = 0; i < o.good; i++) {
+        int part = (o.labels[i] - IS_HEAD) & 7;
+        if (part < 2)
+            got[part][sizes[part]++] = text[i];
+    }
+    expect_text(got[0], head);
+    expect_text(got[1], body);
+}
+
+static void heads_and_bodies_are_told_apart(void **state)
+{
+    (void)state;
+#define HEAD_OF(more) "POST / HTTP/1.1\r\nHost: a\r\n" more "\r\n"
+    parts(HEAD_OF(""), HEAD_OF(""), "", 1);
+    parts(HEAD_OF("Content-Length: 5\r\n") "hello", HEAD_OF("Content-Length: 5\r\n"), "hello", 1);
+    parts(HEAD_OF("Transfer-Encoding: chunked\r\n") "5\r\nhello\r\n6;x=y\r\n world\r\n0\r\nT: u\r\n\r\n",
+          HEAD_OF("Transfer-Encoding: chunked\r\n"), "hello world", 1);
+    parts(HEAD_OF("Content-Length: 2\r\n") "hi" HEAD_OF(""), HEAD_OF("Content-Length: 2\r\n") HEAD_OF(""),
+          "hi", 2);
+}
+
+static void ends_are_told_with_their_last_byte(void **state)
+{
+    (void)state;
+    static const char text[] = HEAD_OF("Content-Length: 2\r\n") "hi" HEAD_OF("");
+    size_t head = strlen(HEAD_OF("Content-Length: 2\r\n"));
+    outcome o = feed(&framing_usual, text, text, strlen(text));
+    expect_int(o.labels[head - 1], IS_HEAD + HEAD_ENDS);
+    expect_int(o.labels[head], IS_BODY);
+    expect_int(o.labels[head + 1], IS_BODY + ENDS);
+    expect_int(o.labels[strlen(text) - 1], IS_HEAD + HEAD_ENDS + ENDS);
+    expect_int(o.labels[strlen(text) - 2], IS_HEAD);
 }
 
 /* ---- limits ---- */
@@ -263,6 +339,8 @@ int main(void)
         cmocka_unit_test(the_corpus_comes_to_what_its_names_say),
         cmocka_unit_test(a_bad_head_is_never_whole),
         cmocka_unit_test(it_is_idle_between_requests_only),
+        cmocka_unit_test(heads_and_bodies_are_told_apart),
+        cmocka_unit_test(ends_are_told_with_their_last_byte),
         cmocka_unit_test(limits_hold_to_the_byte),
         cmocka_unit_test(every_request_of_a_connection_has_the_whole_limit),
         cmocka_unit_test(random_bytes_come_to_the_same_however_they_are_cut),

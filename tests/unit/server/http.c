@@ -2,6 +2,7 @@
 /* HTTP: what is asked and what is answered, on real sockets: bodies, cuts, pipelining, keep-alive, refusals, headers. */
 #include "unit/server/http_scene.h"
 
+#include <base/seams.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -403,6 +404,61 @@ static void headers_are_found_by_their_names(void **state)
     header("x", "X:\r\nX:\r\nX: 1\r\n", 200, ", , 1");
 }
 
+/* ---- secrets ---- */
+
+enum { BLOCKS_MAX = 64 };
+
+static struct {
+    char *at;
+    size_t size;
+} blocks[BLOCKS_MAX];
+static size_t blocks_count;
+
+/* Remembers what was allocated and has not moved. */
+static void *noted_realloc(void *block, size_t size)
+{
+    size_t i = 0;
+    while (i < blocks_count && (block == NULL || blocks[i].at != block))
+        i++;
+    expect_true(i < BLOCKS_MAX);
+    blocks_count += i == blocks_count;
+    blocks[i].at = realloc(block, size);
+    blocks[i].size = size;
+    return blocks[i].at;
+}
+
+static size_t places_of(const char *text)
+{
+    size_t places = 0;
+    for (size_t i = 0; i < blocks_count; i++)
+        for (size_t at = 0; at + strlen(text) <= blocks[i].size; at++)
+            places += memcmp(blocks[i].at + at, text, strlen(text)) == 0;
+    return places;
+}
+
+/* H5. Nothing is freed in between, so all blocks may be looked at. */
+static void nothing_of_an_answered_request_stays_in_memory(void **state)
+{
+    (void)state;
+    http_free(s.h);
+    hf_seam.realloc = noted_realloc;
+    hf_error err;
+    expect(HF_OK, http_new(&s.settings, &s.h, &err), err);
+    scene_listen(&s, "127.0.0.1:0", NULL);
+    client c = dial(&s);
+    say(&c, "POST /park?key=hidden HTTP/1.1\r\n" HOST
+            "Authorization: Bearer hidden\r\nContent-Length: 9\r\n\r\n\"hidden\" ");
+    scene_until(&s, s.parked_count == 1);
+    http_request *r = s.parked[--s.parked_count];
+    expect_true(hf_arena_text(&r->arena, r->query) != NULL);
+    expect_true(places_of("hidden") >= 3);
+    http_answer(r, &(http_reply){.status = 200, .type = "text/plain", .body = r->body});
+    expect_int(places_of("hidden"), 0);
+    hf_seam.realloc = realloc;
+    expect_answer(&c, 200, "\"hidden\" ");
+    hang_up(&c);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, finish)
@@ -425,6 +481,7 @@ int main(void)
         TEST(every_status_has_a_line),
         TEST(a_header_with_a_line_end_never_gets_out),
         TEST(headers_are_found_by_their_names),
+        TEST(nothing_of_an_answered_request_stays_in_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
