@@ -30,12 +30,15 @@ hf_status http_new(const http_settings *settings, http **out, hf_error *err)
     if (h == NULL)
         return hf_fail_memory(err);
     h->settings = *settings;
+    if (h->settings.reading_max == 0)
+        h->settings.reading_max = HTTP_READING_MAX;
     status = proxies_new(settings->proxies, &h->proxies, err);
     if (status != HF_OK) {
         hf_free(h);
         return status;
     }
     waits_init(h);
+    conns_init(h);
     *out = h;
     return HF_OK;
 }
@@ -85,6 +88,7 @@ void http_free(http *h)
     }
     held_free_spare(h);
     waits_done(h);
+    conns_done(h);
     hf_buffer_done(&h->output);
     proxies_free(h->proxies);
     hf_free(h);

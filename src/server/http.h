@@ -81,7 +81,7 @@ typedef struct http_reply {
  * character in its value, a name that is none) never gets out: the answer is 500 instead, and "bad_header" is counted. */
 void http_answer(http_request *request, const http_reply *reply);
 
-enum { HTTP_STREAM_WAITING_MAX = 4 << 20 };
+enum { HTTP_STREAM_WAITING_MAX = 4 << 20, HTTP_READING_MAX = 256 << 20 };
 
 /* A stream: chunked, or until the connection closes for HTTP/1.0; reply's body is its first piece. Path, query, body and headers of the
  * request are gone with http_stream_begin (a stream lives long, and is to cost little); its arena stays. Writes are copied;
@@ -103,11 +103,11 @@ typedef struct http_settings {
      * timeout_handshake, timeout_head, timeout_body, timeout_idle, timeout_write, tls_failed, accept_failed. */
     void (*count)(void *context, const char *what);
     void *context;
-    size_t connections_max; /* more are answered 503 and closed; over TLS only closed */
-    int64_t
-        head_timeout_us; /* from the first byte of a request to the end of its head; for a TLS handshake too */
-    int64_t body_timeout_us;    /* from there to its end */
-    int64_t idle_timeout_us;    /* between requests */
+    size_t connections_max;  /* more are answered 503 and closed; over TLS only closed */
+    size_t reading_max;      /* bytes of all requests together; more are answered 503; 0: HTTP_READING_MAX */
+    int64_t head_timeout_us; /* from the first byte of a request to the end of its head; of a TLS handshake */
+    int64_t body_timeout_us; /* from there to its end */
+    int64_t idle_timeout_us; /* between requests */
     int64_t write_timeout_us;   /* a client that takes nothing */
     const char *const *proxies; /* see proxies.h; ends with NULL; may be NULL */
 } http_settings;

@@ -258,7 +258,7 @@ static void put_piece(http_held *r, const char *from, size_t size)
 /* What was asked is no longer needed. */
 static void forget_text(http_held *r)
 {
-    bytes_clear(&r->text, 0);
+    held_forget(r, 0);
     r->request.path = r->request.query = r->request.body = HF_NOTHING;
 }
 

@@ -17,10 +17,32 @@ enum {
 
 /* ---- writing ---- */
 
-/* Calls run() in the loop's next turn. */
+/* Calls run() in the loop's next turn, after it has looked at all sockets: event_active would come before them, and a client that
+ * sends without end would have the loop for itself. */
 static void schedule(http_conn *c)
 {
-    event_active(&c->reading, EV_TIMEOUT, 0);
+    static const struct timeval at_once = {0};
+    http *h = c->http;
+    if (c->later_link != NULL)
+        return;
+    if (h->later == NULL)
+        event_add(&h->later_timer, &at_once);
+    c->later_next = h->later;
+    c->later_link = &h->later;
+    if (c->later_next != NULL)
+        c->later_next->later_link = &c->later_next;
+    h->later = c;
+}
+
+static void unschedule(http_conn *c)
+{
+    if (c->later_link == NULL)
+        return;
+    *c->later_link = c->later_next;
+    if (c->later_next != NULL)
+        c->later_next->later_link = c->later_link;
+    c->later_next = NULL;
+    c->later_link = NULL;
 }
 
 void conn_break(http_conn *c)
@@ -124,6 +146,7 @@ void conn_free(http_conn *c)
     http *h = c->http;
     assert(!c->running && c->held == NULL);
     wait_for(c, WAIT_NOTHING);
+    unschedule(c);
     event_del(&c->reading);
     event_del(&c->writing);
     io_close(&c->io);
@@ -265,6 +288,32 @@ static void on_socket(evutil_socket_t fd, short what, void *context)
     c->io.closed |= (what & EV_CLOSED) != 0;
     c->io.more |= (what & (EV_READ | EV_CLOSED)) != 0 || ((what & EV_WRITE) != 0 && c->io.waits_for_write);
     run(c);
+}
+
+/* Those that are scheduled meanwhile are for the turn after. */
+static void on_later(evutil_socket_t fd, short what, void *context)
+{
+    http *h = context;
+    http_conn *now = h->later;
+    (void)fd, (void)what;
+    h->later = NULL;
+    if (now != NULL)
+        now->later_link = &now;
+    while (now != NULL) {
+        http_conn *c = now;
+        unschedule(c);
+        run(c);
+    }
+}
+
+void conns_init(http *h)
+{
+    evtimer_assign(&h->later_timer, h->settings.base, on_later, h);
+}
+
+void conns_done(http *h)
+{
+    event_del(&h->later_timer);
 }
 
 static void late(http_conn *c, const char *what, const char *sentence)

@@ -78,7 +78,8 @@ struct http_conn {
     char peer[NET_ADDRESS_TEXT];
     http_wait wait;
     int64_t wait_until_us;
-    http_conn *wait_next, *wait_before; /* among those that wait for the same */
+    http_conn *wait_next, *wait_before;  /* among those that wait for the same */
+    http_conn *later_next, **later_link; /* among those that are scheduled; NULL: it is not */
 };
 
 struct http_listener {
@@ -111,7 +112,10 @@ struct http {
     size_t connections_count, requests_count;
     http_held *spare;
     size_t spare_count;
+    size_t text_size; /* memory that requests were given for what was read of them */
     http_waits waits;
+    http_conn *later; /* to be run in the loop's next turn */
+    struct event later_timer;
     hf_buffer output; /* where answers are put together */
     bool stopping;
     int64_t date_second;
@@ -132,6 +136,8 @@ void waits_done(http *h);
 void wait_for(http_conn *c, http_wait what);
 
 /* http_conn.c */
+void conns_init(http *h);
+void conns_done(http *h);
 void conn_open(http *h, http_listener *from, int fd, const struct sockaddr *peer);
 void conn_free(http_conn *c);
 /* The time for what it waited for is over. */
@@ -153,6 +159,10 @@ void conn_refuse(http_conn *c, int status, const char *sentence);
 /* http_request.c */
 http_held *held_take(http *h); /* NULL: memory is out */
 void held_give_back(http_held *r);
+/* Adds to what was read. False: memory is out, or the layer's share of it. */
+bool held_add(http_held *r, const char *from, size_t size);
+/* Forgets what was read; keeps the memory if it is at most `most` bytes. */
+void held_forget(http_held *r, size_t most);
 void held_free_spare(http *h);
 
 /* http_answer.c: puts an answer together in h->output. held NULL: to what was refused before it was a request. */

@@ -112,7 +112,7 @@ static void hand_out(http_conn *c)
 static size_t take_piece(http_conn *c, const char *from, size_t size)
 {
     framing_piece piece = framing_next(&c->framing, from, size);
-    if (piece.part != FRAMING_BETWEEN && !bytes_add(&c->held->text, from, piece.size)) {
+    if (piece.part != FRAMING_BETWEEN && !held_add(c->held, from, piece.size)) {
         refuse_memory(c);
         return piece.size;
     }

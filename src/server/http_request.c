@@ -25,8 +25,27 @@ http_held *held_take(http *h)
     bytes text = r->text;
     hf_arena arena = r->request.arena;
     *r = (http_held){.request.arena = arena, .http = h, .text = text};
+    h->text_size += text.room;
     r->request.arena.least = ARENA_LEAST;
     return r;
+}
+
+bool held_add(http_held *r, const char *from, size_t size)
+{
+    http *h = r->http;
+    size_t before = r->text.room;
+    bool grows = before - r->text.size <= size;
+    if ((grows && h->text_size + size > h->settings.reading_max) || !bytes_add(&r->text, from, size))
+        return false;
+    h->text_size += r->text.room - before;
+    return true;
+}
+
+void held_forget(http_held *r, size_t most)
+{
+    r->http->text_size -= r->text.room;
+    bytes_clear(&r->text, most);
+    r->http->text_size += r->text.room;
 }
 
 static void held_free(http_held *r)
@@ -42,7 +61,8 @@ void held_give_back(http_held *r)
     hf_arena_wipe(&r->request.arena);
     if (r->request.arena.total > ARENA_MOST)
         hf_arena_done(&r->request.arena);
-    bytes_clear(&r->text, TEXT_MOST);
+    held_forget(r, TEXT_MOST);
+    h->text_size -= r->text.room;
     if (h->spare_count == SPARE_MAX) {
         held_free(r);
         return;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #define HOST "Host: a\r\n"
 
@@ -142,6 +143,27 @@ static void a_parked_request_holds_up_those_behind_it(void **state)
     hang_up(&c);
 }
 
+/* The loop looks at everyone between the requests of one. */
+static void a_client_that_pipelines_much_does_not_hold_up_others(void **state)
+{
+    (void)state;
+    enum { MANY = 1000 };
+    client busy = dial(&s), other = dial(&s);
+    hf_buffer all = {0};
+    for (int i = 0; i < MANY; i++)
+        hf_buffer_print(&all, "GET /status?200 HTTP/1.1\r\n" HOST "\r\n");
+    scene_until(&s, http_connections(s.h) == 2);
+    expect_int(send(busy.fd, all.text, all.size, 0), all.size);
+    say(&other, "GET /park HTTP/1.1\r\n" HOST "\r\n");
+    while (s.parked_count == 0)
+        scene_turn(&s);
+    expect_true(s.handled < MANY / 2);
+    for (int i = 0; i < MANY; i++)
+        expect_answer(&busy, 200, "four");
+    hf_buffer_done(&all);
+    hang_up(&busy), hang_up(&other);
+}
+
 static void a_large_body_comes_through(void **state)
 {
     (void)state;
@@ -267,10 +289,12 @@ static void refused(const char *request, int status, const char *sentence)
     expect_contains(a.head, "Connection: close");
     answer_done(&a);
     expect_closed(&c);
-    expect_true(c.eof); /* not reset: the answer could be read */
+    expect_true(c.eof);                   /* not reset: the answer could be read */
+    expect_int(http_connections(s.h), 1); /* it lingers for what we may still send */
     expect_int(s.handled, handled);
     expect_int(scene_counted(&s, "refused_framing"), counted + 1);
     hang_up(&c);
+    scene_until(&s, http_connections(s.h) == 0);
 }
 
 static void what_framing_refuses_is_answered_with_its_sentence(void **state)
@@ -469,6 +493,7 @@ int main(void)
         TEST(a_request_may_come_byte_by_byte),
         TEST(pipelined_requests_are_answered_in_order),
         TEST(a_parked_request_holds_up_those_behind_it),
+        TEST(a_client_that_pipelines_much_does_not_hold_up_others),
         TEST(a_large_body_comes_through),
         TEST(a_large_answer_comes_through_a_slow_reader),
         TEST(a_client_that_expects_it_is_told_to_continue),

@@ -224,6 +224,38 @@ static void too_many_connections_are_told_so(void **state)
     hang_up(&c), hang_up(&good[0]), hang_up(&good[1]);
 }
 
+/* However many there are, what they have sent is within one limit; those that are answered make room. */
+static void too_much_of_requests_is_told_so(void **state)
+{
+    (void)state;
+    static char body[100000];
+    s.settings.reading_max = 270000;
+    scene_start(&s);
+    client clients[2], more = dial(&s);
+    memset(body, 'x', sizeof body);
+    for (int i = 0; i < 2; i++) {
+        clients[i] = dial(&s);
+        say(&clients[i], i == 0 ? "POST /park HTTP/1.1\r\n" HOST "Content-Length: 80000\r\n\r\n"
+                                : "POST /park HTTP/1.1\r\n" HOST "Content-Length: 90000\r\n\r\n");
+        say_bytes(&clients[i], body, 80000);
+    }
+    scene_until(&s, s.parked_count == 1);
+    for (int i = 0; i < 5; i++)
+        scene_turn(&s);
+    say(&more, "POST /park HTTP/1.1\r\n" HOST "Content-Length: 100000\r\n\r\n");
+    say_bytes(&more, body, sizeof body);
+    expect_answer(&more, 503, NULL);
+    expect_int(scene_counted(&s, "refused_memory"), 1);
+    hang_up(&more);
+    http_answer(s.parked[--s.parked_count], &(http_reply){.status = 200});
+    expect_answer(&clients[0], 200, NULL);
+    more = dial(&s);
+    say(&more, "POST /park HTTP/1.1\r\n" HOST "Content-Length: 70000\r\n\r\n");
+    say_bytes(&more, body, 70000);
+    scene_until(&s, s.parked_count == 1);
+    hang_up(&more), hang_up(&clients[0]), hang_up(&clients[1]);
+}
+
 static int64_t cpu_us(void)
 {
     struct timespec now;
@@ -314,6 +346,7 @@ int main(void)
         TEST(lingering_has_an_end),
         TEST(timeouts_must_be_positive),
         TEST(too_many_connections_are_told_so),
+        TEST(too_much_of_requests_is_told_so),
         TEST(a_server_without_files_waits),
         TEST(forwarded_headers_of_strangers_do_not_count),
         TEST(forwarded_headers_of_trusted_proxies_count),
