@@ -25,7 +25,7 @@
 #define TELL_US        INT64_C(50000)
 #define BACKOFF_US     INT64_C(100000)
 #define BACKOFF_MAX_US INT64_C(2000000)
-#define WATCH_AGAIN_US INT64_C(5000000)
+#define WATCH_AGAIN_US INT64_C(2000000)
 #define NEVER          INT64_MAX
 #define PIECES_MAX     8 /* that wait for the loop */
 

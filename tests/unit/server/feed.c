@@ -6,10 +6,12 @@
 #include <base/seams.h>
 #include <holdfast/json.h>
 #include <inttypes.h>
+#include <lock/batch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <store/store.h>
 #include <string.h>
+#include <support/watches.h>
 
 static void on_every_place(void (*test)(const place *at))
 {
@@ -463,6 +465,104 @@ ON_EVERY_PLACE(numbers_that_went_back_are_noticed)
     hall_close(&h);
 }
 
+/* A store whose events are those from first to last, as a test says; all but the kind and the number of each is empty. */
+typedef struct scripted {
+    hf_store base;
+    atomic_llong first, last;
+} scripted;
+
+static hf_status execute_scripted(hf_store *store, hf_batch *batch, hf_error *err)
+{
+    scripted *s = (scripted *)store;
+    hf_op *op = hf_batch_op(batch, 0);
+    int64_t first = atomic_load(&s->first), last = atomic_load(&s->last);
+    hf_event *events = hf_arena_alloc(&batch->arena, op->limit * sizeof *events);
+    (void)err;
+    op->answer = (hf_answer){.status = HF_OK, .first_seq = first, .last_seq = last, .events = events};
+    for (int64_t seq = op->after_seq < first ? first : op->after_seq + 1;
+         seq <= last && op->answer.events_count < op->limit; seq++)
+        events[op->answer.events_count++] = (hf_event){.seq = seq};
+    return HF_OK;
+}
+
+static void close_scripted(hf_store *store)
+{
+    free(store);
+}
+
+static const hf_store_ops scripted_ops = {
+    .scheme = "scripted", .execute = execute_scripted, .close = close_scripted};
+
+static scripted *open_scripted(hall *h, feed_settings settings)
+{
+    scripted *s = calloc(1, sizeof *s);
+    hf_store_init(&s->base, &scripted_ops);
+    atomic_init(&s->first, 1);
+    atomic_init(&s->last, 100);
+    hall_open_on(h, &s->base, 1, settings);
+    return s;
+}
+
+/* While someone listens the tables are made anew; then the server is stopped for so long that the retention overtakes it. */
+static void those_who_listen_are_told_when_the_table_is_another(void **state)
+{
+    (void)state;
+    enum { EARS = 4 };
+    ear ears[EARS] = {0};
+    hall h;
+    scripted *s = open_scripted(&h, (feed_settings){.poll_us = 5000, .keep = 50});
+    for (int i = 0; i < EARS; i++)
+        ear_listen(&ears[i], h.feeds[0], NULL, i % 2 == 0 ? -1 : 0);
+    hall_until(&h, ears[0].beats > 0 && ears[2].beats > 0 && ears[1].count == 100 && ears[3].count == 100);
+    atomic_store(&s->last, 40);
+    for (int i = 0; i < EARS; i++)
+        hall_until(&h, ears[i].resyncs == 1);
+    atomic_store(&s->last, 45);
+    for (int i = 0; i < EARS; i++) {
+        hall_until(&h, ears[i].floor == 45);
+        expect_int(ears[i].newest, 40);
+        expect_int(ears[i].last, 100);
+        expect_int(ears[i].count, 5 + 100 * (i % 2));
+    }
+    atomic_store(&s->first, 1000);
+    atomic_store(&s->last, 1500);
+    for (int i = 0; i < EARS; i++) {
+        hall_until(&h, ears[i].resyncs == 2);
+        expect_true(ears[i].newest >= 1000);
+        expect_int(ears[i].first, 1000);
+        expect_int(ears[i].last, 45);
+    }
+    atomic_store(&s->last, 1600);
+    for (int i = 0; i < EARS; i++) {
+        hall_until(&h, ears[i].floor == 1600);
+        expect_int(ears[i].count, 5 + 100 * (i % 2) + 1600 - ears[i].newest);
+        expect_int(ears[i].resyncs, 2);
+        ear_free(&ears[i]);
+    }
+    hall_close(&h);
+}
+
+static void a_burst_that_is_larger_than_the_ring_reaches_all_who_listen(void **state)
+{
+    (void)state;
+    enum { EARS = 20 };
+    ear ears[EARS] = {0};
+    hall h;
+    scripted *s = open_scripted(&h, (feed_settings){.poll_us = 5000, .keep = 50});
+    for (int i = 0; i < EARS; i++)
+        ear_listen(&ears[i], h.feeds[0], NULL, 100);
+    hall_until(&h, stats_of(h.feeds[0]).delivered == 100);
+    atomic_store(&s->last, 50000);
+    for (int i = 0; i < EARS; i++) {
+        hall_until(&h, ears[i].floor == 50000);
+        expect_int(ears[i].count, 49900);
+        expect_int(ears[i].resyncs, 0);
+        ear_free(&ears[i]);
+    }
+    expect_int(stats_of(h.feeds[0]).replays, 0);
+    hall_close(&h);
+}
+
 /* ---- nobody listens ---- */
 
 ON_EVERY_PLACE(while_nobody_listens_nothing_is_read)
@@ -553,6 +653,27 @@ ON_EVERY_PLACE(what_nobody_tells_of_is_found_by_looking)
 }
 
 /* ---- trouble ---- */
+
+ON_EVERY_PLACE(what_happens_while_a_watch_is_lost_is_found)
+{
+    hall h;
+    ear e = {0};
+    hall_open(&h, at, 1, (feed_settings){.poll_us = 50000});
+    hf_credentials alice = person_on(h.stores[0], "alice");
+    ear_listen(&e, h.feeds[0], NULL, -1);
+    hall_until(&h, e.beats > 0);
+    bool watches = strncmp(at->url, "postgres", 8) == 0 && strstr(at->url, "pooler=") == NULL;
+    hall_until(&h, stats_of(h.feeds[0]).watching == watches);
+    expect_int(end_watches(at, h.url), watches);
+    hall_until(&h, !stats_of(h.feeds[0]).watching);
+    work_on(h.stores[0], &alice, "policy", "1");
+    hall_until(&h, e.count == 2);
+    hall_until(&h, stats_of(h.feeds[0]).watching == watches);
+    work_on(h.stores[0], &alice, "policy", "1");
+    hall_until(&h, e.count == 4);
+    ear_free(&e);
+    hall_close(&h);
+}
 
 ON_EVERY_PLACE(a_store_that_fails_is_waited_for)
 {
@@ -735,9 +856,12 @@ int main(void)
         cmocka_unit_test(who_replays_slowly_gets_all),
         cmocka_unit_test(who_comes_too_late_is_told_what_is_gone),
         cmocka_unit_test(numbers_that_went_back_are_noticed),
+        cmocka_unit_test(those_who_listen_are_told_when_the_table_is_another),
+        cmocka_unit_test(a_burst_that_is_larger_than_the_ring_reaches_all_who_listen),
         cmocka_unit_test(while_nobody_listens_nothing_is_read),
         cmocka_unit_test(a_nudge_is_enough_and_other_servers_hear_of_it_where_they_can),
         cmocka_unit_test(what_nobody_tells_of_is_found_by_looking),
+        cmocka_unit_test(what_happens_while_a_watch_is_lost_is_found),
         cmocka_unit_test(a_store_that_fails_is_waited_for),
         cmocka_unit_test(who_can_not_begin_is_ended),
         cmocka_unit_test(a_stopped_feed_ends_its_listeners),

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/* Ending the connections of watches, as an administrator of the database may. */
+#ifndef HF_TESTS_SUPPORT_WATCHES_H
+#define HF_TESTS_SUPPORT_WATCHES_H
+
+#include <support/place.h>
+
+/* Those of the store at that URL, which is at that place; how many they were. 0 where there are no watches. */
+int end_watches(const place *at, const char *url);
+
+#endif
