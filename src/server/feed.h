@@ -37,9 +37,9 @@ typedef struct feed feed;
 typedef struct feed_listener feed_listener;
 
 enum {
-    FEED_WAITING_MAX = 256 * 1024, /* bytes a listener has not taken yet, beyond which it is given nothing */
-    FEED_KEEP = 4096,              /* events in the ring */
-    FEED_KEEP_BYTES = 16 << 20,    /* ... and what they may take up at most */
+    FEED_WAITING_MAX = 64 * 1024, /* bytes a listener has not taken yet, beyond which it is given nothing */
+    FEED_KEEP = 4096,             /* events in the ring */
+    FEED_KEEP_BYTES = 16 << 20,   /* ... and what they may take up at most */
     FEED_POLL_US = 500000,
     FEED_BEAT_US = 15000000,
     FEED_START_US = 5000000,
