@@ -16,6 +16,9 @@ typedef enum hf_grade_level {
     HF_GRADE_DISK     /* synced to disk before it is acknowledged */
 } hf_grade_level;
 
+/* "none", "process", "disk". */
+HF_API const char *hf_grade_level_name(hf_grade_level level);
+
 typedef struct hf_grade {
     hf_grade_level level;
     char text[HF_TEXT_SIZE]; /* one sentence: what it stands on */
@@ -45,6 +48,10 @@ HF_API HF_MUST_USE hf_status hf_store_execute(hf_store *store, hf_batch *batch, 
 
 /* What durability the store stands on. */
 HF_API void hf_store_grade(hf_store *store, hf_grade *out);
+
+/* What the server behind the store counts, as its /metrics tells it: text for Prometheus, to be freed with hf_json_free. HF_NOT_FOUND: the
+ * store is no server. HF_UNAUTHENTICATED, HF_DENIED: it tells that only to those with a token. */
+HF_API HF_MUST_USE hf_status hf_store_metrics(hf_store *store, char **out, hf_error *err);
 
 /* Writes a consistent copy of a live store to a new file. */
 HF_API HF_MUST_USE hf_status hf_store_backup(hf_store *store, const char *path, hf_error *err);

@@ -5,8 +5,6 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
-#include "base/json.h"
-#include "base/seams.h"
 #include "cli/output.h"
 #include "cli/screen.h"
 #include "cli/table.h"
@@ -21,13 +19,9 @@
 #define INTERVAL_US (2 * SECOND_US)
 
 enum {
-    LINES_OTHER = 9,  /* all but the rows of the table, with its titles and the line where the cursor stays */
     ROWS_PLAIN = 20,  /* of the table where there is no screen */
     WIDTH_PLAIN = 120 /* of lists of names there */
 };
-
-static const char *const levels[] = {
-    [HF_GRADE_NONE] = "none", [HF_GRADE_PROCESS] = "process", [HF_GRADE_DISK] = "disk"};
 
 /* ---- lines ---- */
 
@@ -63,7 +57,7 @@ static hf_status draw_heading(const top_view *view, cli_screen screen, hf_error 
 static hf_status draw_grade(const top_view *view, cli_screen screen, hf_error *err)
 {
     hf_buffer line = {0};
-    hf_buffer_print(&line, "Grade       %s%s: %s", levels[view->grade.level],
+    hf_buffer_print(&line, "Grade       %s%s: %s", hf_grade_level_name(view->grade.level),
                     view->grade.broken ? ", BROKEN" : "", view->grade.text);
     return print_line(&line, screen, err);
 }
@@ -76,6 +70,47 @@ static hf_status draw_live(const top_view *view, cli_screen screen, hf_error *er
                     view->more_types ? " or more" : "", plural(view->types_count), view->total_sessions,
                     plural(view->total_sessions), view->waiting, plural(view->waiting),
                     view->looked > TOP_KEPT_MAX ? " (for the longest held)" : "");
+    return print_line(&line, screen, err);
+}
+
+/* Seconds as people read them: "1.2ms", "3.4s". */
+static void add_span(hf_buffer *line, const char *what, double seconds)
+{
+    bool small = seconds < 1;
+    hf_buffer_print(line, "%s%.1f%s", what, small ? seconds * 1e3 : seconds, small ? "ms" : "s");
+}
+
+static hf_status draw_server(const top_view *view, cli_screen screen, hf_error *err)
+{
+    hf_buffer line = {0};
+    const top_server *it = &view->server;
+    hf_buffer_print(&line, "Server      ");
+    if (!it->known)
+        hf_buffer_print(&line, "tells nothing of itself: %s", view->server_flaw);
+    if (it->known && it->requests_per_second >= 0)
+        hf_buffer_print(&line, "%.1f requests/s, ", it->requests_per_second);
+    if (it->known)
+        hf_buffer_print(&line, "%.0f connections, %.0f listeners", it->connections, it->listeners);
+    if (it->known && it->listeners > 0)
+        add_span(&line, ", lag ", it->lag_seconds);
+    return print_line(&line, screen, err);
+}
+
+static hf_status draw_commits(const top_view *view, cli_screen screen, hf_error *err)
+{
+    hf_buffer line = {0};
+    const top_server *it = &view->server;
+    hf_buffer_print(&line, "Commits     ");
+    if (!it->known || it->batch_ops <= 0) {
+        hf_buffer_print(&line, it->known ? "none; " : "not known");
+    } else {
+        hf_buffer_print(&line, "of %.1f ops, ", it->batch_ops);
+        add_span(&line, "in ", it->commit_median);
+        add_span(&line, " (99% in ", it->commit_99th);
+        hf_buffer_print(&line, "); ");
+    }
+    if (it->known)
+        hf_buffer_print(&line, "%.0f ops waiting", it->waiting);
     return print_line(&line, screen, err);
 }
 
@@ -238,10 +273,16 @@ static bool add_lock(cli_table *table, const top_view *view, const top_lock *it,
     return cli_table_add(table, is_narrow(screen) ? cells + 1 : cells);
 }
 
+/* All but the rows of the table: with its titles, and the line where the cursor stays. */
+static size_t lines_other(const top_view *view)
+{
+    return view->is_server ? 11 : 9;
+}
+
 /* As many as fit below the other lines, with the sentence about those that were not looked at. */
 static size_t rows_shown(const top_view *view, cli_screen screen)
 {
-    size_t others = LINES_OTHER + view->more;
+    size_t others = lines_other(view) + view->more;
     size_t room = screen.rows == 0 ? ROWS_PLAIN : screen.rows > others ? screen.rows - others : 0;
     return view->locks_count < room ? view->locks_count : room;
 }
@@ -274,118 +315,26 @@ static hf_status draw_locks(const top_view *view, cli_screen screen, hf_error *e
 static hf_status draw(void *context, cli_screen screen, hf_error *err)
 {
     static hf_status (*const lines[])(const top_view *view, cli_screen screen, hf_error *err) = {
-        draw_heading, draw_grade, draw_live, draw_changes, draw_types, draw_waiting};
+        draw_heading, draw_grade,   draw_live,   draw_changes,
+        draw_types,   draw_waiting, draw_server, draw_commits};
+    const top_view *view = context;
+    size_t count = sizeof lines / sizeof *lines - (view->is_server ? 0 : 2);
     hf_status status = HF_OK;
-    for (size_t i = 0; i < sizeof lines / sizeof *lines && status == HF_OK; i++)
+    for (size_t i = 0; i < count && status == HF_OK; i++)
         if (screen.rows == 0 || i + 1 < screen.rows)
-            status = lines[i](context, screen, err);
-    if (status == HF_OK && (screen.rows == 0 || screen.rows > LINES_OTHER)) {
+            status = lines[i](view, screen, err);
+    if (status == HF_OK && (screen.rows == 0 || screen.rows > lines_other(view))) {
         putchar('\n');
-        status = draw_locks(context, screen, err);
+        status = draw_locks(view, screen, err);
     }
     if (status == HF_OK && screen.rows == 0)
         putchar('\n');
     return status;
 }
 
-/* ---- JSON ---- */
-
-static void add_raw(hf_json *json, char *text)
-{
-    if (text == NULL) {
-        json->out.failed = true;
-        return;
-    }
-    hf_buffer_print(&json->out, "%s%s", json->comma ? "," : "", text);
-    json->comma = true;
-    hf_json_free(text);
-}
-
-static void add_number(hf_json *json, const char *name, size_t value)
-{
-    hf_json_name(json, name);
-    hf_json_int(json, (int64_t)value);
-}
-
-static void add_types(hf_json *json, const top_view *view)
-{
-    hf_json_name(json, "types");
-    hf_json_begin(json, '[');
-    for (size_t i = 0; i < view->types_count; i++) {
-        hf_json_begin(json, '{');
-        hf_json_name(json, "type");
-        hf_json_text(json, view->types[i].type);
-        add_number(json, "locks", view->types[i].locks);
-        hf_json_end(json, '}');
-    }
-    hf_json_end(json, ']');
-    hf_json_name(json, "more_types");
-    hf_json_bool(json, view->more_types);
-}
-
-/* Of the first look neither is known. */
-static void add_events(hf_json *json, const top_view *view)
-{
-    hf_json_name(json, "since_seconds");
-    if (view->passed_us == 0)
-        hf_json_text(json, NULL);
-    else
-        hf_json_seconds(json, view->passed_us);
-    hf_json_name(json, "events");
-    if (view->passed_us == 0) {
-        hf_json_text(json, NULL);
-    } else {
-        hf_json_begin(json, '{');
-        for (unsigned kind = 0; kind < HF_EVENT_KINDS; kind++)
-            add_number(json, hf_event_kind_name((hf_event_kind)kind), view->events[kind]);
-        hf_json_end(json, '}');
-    }
-    hf_json_name(json, "more_events");
-    hf_json_bool(json, view->missed);
-}
-
-static void add_longest(hf_json *json, const top_view *view)
-{
-    hf_json_name(json, "longest");
-    hf_json_begin(json, '[');
-    for (size_t i = 0; i < rows_shown(view, (cli_screen){0, 0}); i++) {
-        hf_json_begin(json, '{');
-        hf_json_name(json, "held_seconds");
-        hf_json_seconds(json, view->now_us - view->locks[i].lock.since_us);
-        add_number(json, "waiting", view->locks[i].waiting);
-        hf_json_name(json, "lock");
-        json->comma = false;
-        add_raw(json, hf_lock_json(&view->locks[i].lock));
-        hf_json_end(json, '}');
-    }
-    hf_json_end(json, ']');
-    add_number(json, "looked_at", view->looked);
-}
-
 static hf_status print_json(void *context, cli_screen screen, hf_error *err)
 {
-    const top_view *view = context;
-    hf_json json = {0};
-    (void)screen;
-    hf_json_begin(&json, '{');
-    hf_json_name(&json, "at");
-    hf_json_time(&json, view->now_us);
-    hf_json_name(&json, "store");
-    hf_json_text(&json, view->call->store);
-    hf_json_name(&json, "grade");
-    hf_json_text(&json, levels[view->grade.level]);
-    hf_json_name(&json, "grade_text");
-    hf_json_text(&json, view->grade.text);
-    hf_json_name(&json, "broken");
-    hf_json_bool(&json, view->grade.broken);
-    add_number(&json, "locks", view->total_locks);
-    add_number(&json, "sessions", view->total_sessions);
-    add_number(&json, "waiting", view->waiting);
-    add_types(&json, view);
-    add_events(&json, view);
-    add_longest(&json, view);
-    hf_json_end(&json, '}');
-    return cli_print_json(hf_buffer_take(&json.out), err);
+    return cli_print_json(top_json(context, rows_shown(context, screen)), err);
 }
 
 /* ---- the verb ---- */
@@ -422,7 +371,9 @@ const cli_verb cli_top = {
     .summary = "Shows a store at a glance: what lives, what happens, who waits.",
     .about =
         "On a terminal it redraws; otherwise a block for every look, with --json an object a line. Rates "
-        "are those since the last look. Of more than 10,000 locks it looks at the first.",
+        "are those since the last look. Of a server also what its /metrics tell. Of more than 10,000 locks "
+        "it "
+        "looks at the first.",
     .options = options,
     .run = run,
 };

@@ -4,6 +4,7 @@
 #define HF_CLI_TOP_H
 
 #include "cli/call.h"
+#include "cli/top_server.h"
 
 enum {
     TOP_PAGES_MAX = 10,  /* pages of locks that one look reads: 10,000 */
@@ -37,10 +38,19 @@ typedef struct top_view {
     int64_t passed_us; /* 0: not known */
     uint64_t events[HF_EVENT_KINDS];
     bool missed; /* there were more events than these */
+
+    bool is_server;    /* the store is a server: it tells of itself, too */
+    top_server server; /* not known: server_flaw says why */
+    char server_flaw[HF_MESSAGE_SIZE];
+    top_told told; /* at the last look */
+    bool has_told;
 } top_view;
 
 /* Looks at the store, again and again. */
 hf_status top_look(top_view *view, hf_error *err);
 void top_done(top_view *view);
+
+/* The view as one JSON object, to be freed with hf_json_free; NULL: no memory. With the first `rows` of the longest held. */
+char *top_json(const top_view *view, size_t rows);
 
 #endif

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "cli/follow.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -188,6 +189,30 @@ static hf_status read_changes(top_view *view, hf_error *err)
     return HF_OK;
 }
 
+/* ---- the server ---- */
+
+/* That it does not tell is no reason not to show the rest. */
+static void read_server(top_view *view)
+{
+    hf_error flaw = {0};
+    char *text = NULL;
+    top_told now;
+    view->is_server =
+        strncmp(view->call->store, "http://", 7) == 0 || strncmp(view->call->store, "https://", 8) == 0;
+    view->server = (top_server){0};
+    if (!view->is_server)
+        return;
+    hf_status status = hf_store_metrics(hf_manager_store(view->call->manager), &text, &flaw);
+    snprintf(view->server_flaw, sizeof view->server_flaw, "%s", flaw.message);
+    if (status != HF_OK)
+        return;
+    top_told_read(text, &now);
+    top_server_judge(view->has_told ? &view->told : NULL, &now, (double)view->passed_us / 1e6, &view->server);
+    view->told = now;
+    view->has_told = true;
+    hf_json_free(text);
+}
+
 hf_status top_look(top_view *view, hf_error *err)
 {
     hf_status status = count(view, err);
@@ -197,6 +222,9 @@ hf_status top_look(top_view *view, hf_error *err)
         status = read_waiting(view, err);
     if (status == HF_OK)
         status = read_changes(view, err);
+    if (status != HF_OK)
+        return status;
     hf_store_grade(hf_manager_store(view->call->manager), &view->grade);
-    return status;
+    read_server(view);
+    return HF_OK;
 }

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 
+#include <holdfast/store.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -172,6 +173,11 @@ int hf_resource_compare(const hf_resource *a, const hf_resource *b)
 void hf_resource_format(const hf_resource *resource, char *out)
 {
     snprintf(out, HF_RESOURCE_SIZE, "%s/%s", resource->type, resource->id);
+}
+
+const char *hf_grade_level_name(hf_grade_level level)
+{
+    return level == HF_GRADE_DISK ? "disk" : level == HF_GRADE_PROCESS ? "process" : "none";
 }
 
 const char *hf_mode_name(hf_mode mode)

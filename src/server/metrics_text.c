@@ -289,12 +289,11 @@ static void add_events(hf_buffer *out, const metrics_look *look)
 
 static void add_store(hf_buffer *out, const metrics *m, const metrics_look *look)
 {
-    static const char *const levels[] = {
-        [HF_GRADE_NONE] = "none", [HF_GRADE_PROCESS] = "process", [HF_GRADE_DISK] = "disk"};
     add_single(out, UP, look->up && !look->grade.broken);
     add_single(out, BROKEN, look->grade.broken);
     begin(out, STORE);
-    add_count(out, STORE, "", LABELS({"store", m->store}, {"grade", levels[look->grade.level]}), 1);
+    add_count(out, STORE, "", LABELS({"store", m->store}, {"grade", hf_grade_level_name(look->grade.level)}),
+              1);
     add_single(out, SWEEPS, look->sweeper.sweeps);
     add_single(out, SWEPT, look->sweeper.rows);
     add_single(out, SWEEP_FAILS, look->sweeper.failures);

@@ -223,6 +223,15 @@ hf_status hf_store_restore(hf_store *store, const char *path, hf_error *err)
     return status != HF_OK ? status : store->ops->restore(store, path, err);
 }
 
+hf_status hf_store_metrics(hf_store *store, char **out, hf_error *err)
+{
+    hf_status status = check_process(store, err);
+    if (status == HF_OK && store->ops->metrics == NULL)
+        return hf_fail(err, HF_NOT_FOUND, "A store of %s: is no server, and counts nothing by itself.",
+                       store->ops->scheme);
+    return status != HF_OK ? status : store->ops->metrics(store, out, err);
+}
+
 hf_status hf_store_watch(hf_store *store, hf_watch **out, hf_error *err)
 {
     hf_status status = check_process(store, err);

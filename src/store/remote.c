@@ -99,6 +99,27 @@ static void grade_remote(hf_store *base, hf_grade *out)
              answered ? "the server at" : "no answer now from", store->target.name, known.text);
 }
 
+/* ---- metrics ---- */
+
+static hf_status metrics_remote(hf_store *base, char **out, hf_error *err)
+{
+    remote_store *store = (remote_store *)base;
+    remote_call *call = NULL;
+    hf_buffer text = {0};
+    hf_status status = remote_take(&store->calls, &call, err);
+    if (status != HF_OK)
+        return status;
+    call->may_repeat = true;
+    remote_perform(&store->calls, call, "/metrics", false);
+    status = remote_outcome(&store->target, call, false, err);
+    if (status == HF_OK)
+        hf_buffer_print(&text, "%s", call->answer.text == NULL ? "" : call->answer.text);
+    remote_give(&store->calls, call);
+    if (status == HF_OK && (*out = hf_buffer_take(&text)) == NULL)
+        status = hf_fail_memory(err);
+    return status;
+}
+
 /* ---- the rest ---- */
 
 static void close_remote(hf_store *base)
@@ -157,6 +178,7 @@ static const hf_store_ops hf_store_remote = {
     .execute = execute_remote,
     .install = install_remote,
     .grade = grade_remote,
+    .metrics = metrics_remote,
     .backup = backup_remote,
     .restore = backup_remote,
     .close = close_remote,

@@ -158,12 +158,10 @@ hf_status remote_outcome(const remote_target *target, const remote_call *call, b
 
 static bool read_grade(const wire_value *answer, hf_grade *out)
 {
-    static const char *const levels[] = {
-        [HF_GRADE_NONE] = "none", [HF_GRADE_PROCESS] = "process", [HF_GRADE_DISK] = "disk"};
     const char *grade = answer == NULL ? NULL : text_of(answer, "grade");
     const char *text = answer == NULL ? NULL : text_of(answer, "text");
     for (int level = 0; grade != NULL && level <= HF_GRADE_DISK; level++) {
-        if (strcmp(grade, levels[level]) != 0)
+        if (strcmp(grade, hf_grade_level_name((hf_grade_level)level)) != 0)
             continue;
         const wire_value *broken = wire_field_of(answer, "broken");
         *out = (hf_grade){.level = (hf_grade_level)level,

@@ -38,6 +38,9 @@ typedef struct hf_store_ops {
     hf_status (*backup)(hf_store *store, const char *path, hf_error *err);
     hf_status (*restore)(hf_store *store, const char *path, hf_error *err);
 
+    /* hf_store_metrics; NULL: it is no server. */
+    hf_status (*metrics)(hf_store *store, char **out, hf_error *err);
+
     /* hf_store_watch; NULL: the store can't tell. */
     hf_status (*watch)(hf_store *store, hf_watch **out, hf_error *err);
 

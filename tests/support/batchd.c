@@ -41,6 +41,7 @@ struct batchd {
     connection *first;
     batchd_whim whim;
     const char *token;
+    const char *metrics; /* a file */
     size_t batches, connections;
     char last[HEAD_MAX];
 };
@@ -51,6 +52,7 @@ typedef struct exchange {
     char *body;
     size_t size;
     bool post;
+    bool metrics;
     batchd_whim whim; /* times > 0: it is to be treated so */
 } exchange;
 
@@ -140,13 +142,12 @@ static void answer_problem(hf_buffer *out, hf_status status, const char *message
 
 static void answer_ready(batchd *d, hf_buffer *out)
 {
-    static const char *const levels[] = {"none", "process", "disk"};
     hf_json json = {0};
     hf_grade grade;
     hf_store_grade(d->store, &grade);
     hf_json_begin(&json, '{');
     hf_json_name(&json, "grade");
-    hf_json_text(&json, levels[grade.level]);
+    hf_json_text(&json, hf_grade_level_name(grade.level));
     hf_json_name(&json, "text");
     hf_json_text(&json, grade.text);
     hf_json_name(&json, "broken");
@@ -154,6 +155,23 @@ static void answer_ready(batchd *d, hf_buffer *out)
     hf_json_end(&json, '}');
     answer(out, grade.broken ? 503 : 200, "application/json", &json.out);
     hf_buffer_done(&json.out);
+}
+
+static void answer_metrics(batchd *d, hf_buffer *out)
+{
+    char block[4096];
+    hf_buffer text = {0};
+    size_t size;
+    FILE *file = d->metrics ? fopen(d->metrics, "r") : NULL;
+    if (!file) {
+        answer_problem(out, HF_NOT_FOUND, "This server counts nothing.");
+        return;
+    }
+    while ((size = fread(block, 1, sizeof block, file)) > 0)
+        hf_buffer_add(&text, block, size);
+    fclose(file);
+    answer(out, 200, "text/plain; version=0.0.4; charset=utf-8", &text);
+    hf_buffer_done(&text);
 }
 
 static hf_status carry_out(batchd *d, const exchange *x, hf_buffer *body, hf_error *err)
@@ -192,6 +210,8 @@ static void treat(batchd *d, const exchange *x, hf_buffer *out)
     hf_error err = {0};
     if (!has_token(d, x))
         answer_problem(out, HF_UNAUTHENTICATED, "This token is not known here.");
+    else if (x->metrics)
+        answer_metrics(d, out);
     else if (!x->post)
         answer_ready(d, out);
     else if (carry_out(d, x, &body, &err) == HF_OK)
@@ -209,7 +229,8 @@ static bool note(batchd *d, exchange *x)
     char path[256] = "", method[16] = "";
     sscanf(x->head, "%15s %255s", method, path);
     x->post = strcmp(method, "POST") == 0;
-    const char *known = x->post ? "/v1/batch" : "/readyz";
+    x->metrics = !x->post && strstr(path, "/metrics");
+    const char *known = x->post ? "/v1/batch" : x->metrics ? "/metrics" : "/readyz";
     size_t size = strlen(path), tail = strlen(known);
     pthread_mutex_lock(&d->mutex);
     d->batches += x->post;
@@ -437,6 +458,11 @@ void batchd_clock(batchd *d, int64_t now_us)
     pthread_rwlock_wrlock(&d->clock);
     hf_store_clock_freeze(d->store, now_us);
     pthread_rwlock_unlock(&d->clock);
+}
+
+void batchd_metrics(batchd *d, const char *path)
+{
+    d->metrics = path;
 }
 
 void batchd_token(batchd *d, const char *token)

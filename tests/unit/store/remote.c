@@ -433,6 +433,35 @@ static void a_flaw_is_answered_and_the_other_ops_are_not_harmed(void **state)
     scene_close(&s);
 }
 
+static void what_the_server_counts_is_passed_on(void **state)
+{
+    (void)state;
+    scene s;
+    char path[HF_URL_MAX], *text = NULL;
+    hf_error err = {0};
+    scratch_path(".prom", path);
+    scene_serve(&s, NULL, NULL);
+    batchd_metrics(s.server, path);
+    expect(HF_OK, remote_open(s.url, &s.store, &err), err);
+    expect(HF_NOT_FOUND, hf_store_metrics(s.store, &text, &err), err); /* the file is not there yet */
+    expect_contains(err.message, "counts nothing");
+    write_file(path, "holdfast_sessions 3\n", 0600);
+    expect(HF_OK, hf_store_metrics(s.store, &text, &err), err);
+    expect_text(text, "holdfast_sessions 3\n");
+    hf_json_free(text);
+    write_file(path, "", 0600);
+    expect(HF_OK, hf_store_metrics(s.store, &text, &err), err);
+    expect_text(text, "");
+    hf_json_free(text);
+    text = NULL;
+    batchd_token(s.server, TOKEN);
+    expect(HF_UNAUTHENTICATED, hf_store_metrics(s.store, &text, &err), err);
+    expect(HF_NOT_FOUND, hf_store_metrics(s.behind, &text, &err), err);
+    expect_contains(err.message, "memory: is no server");
+    expect_true(text == NULL);
+    scene_close(&s);
+}
+
 int main(void)
 {
     unsetenv("HOLDFAST_TOKEN");
@@ -449,6 +478,7 @@ int main(void)
         cmocka_unit_test(a_certificate_is_checked),
         cmocka_unit_test(a_certificate_for_another_name_or_time_is_not_trusted),
         cmocka_unit_test(the_grade_is_the_servers),
+        cmocka_unit_test(what_the_server_counts_is_passed_on),
         cmocka_unit_test(installing_and_backing_up_are_refused_with_the_way_to_do_it),
         cmocka_unit_test(a_flaw_is_answered_and_the_other_ops_are_not_harmed),
     };

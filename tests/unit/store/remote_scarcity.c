@@ -102,12 +102,40 @@ static void asking_survives_it(void **state)
     scene_close(&s);
 }
 
+static void looking_at_the_metrics_survives_it(void **state)
+{
+    static const char counted[] = "HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\nholdfast_sessions 3\n";
+    (void)state;
+    scene s;
+    hf_error err = {0};
+    unsigned n = 0;
+    bool failed = true;
+    scene_open(&s, "");
+    batchd_misbehave(s.server, &(batchd_whim){.times = 1000000, .reply = counted});
+    for (; failed && n < SEEN_MAX; n++) {
+        char *text = NULL;
+        scarcity_begin(OF_LIBRARY, n + 1, false);
+        hf_status status = hf_store_metrics(s.store, &text, &err);
+        failed = scarcity_end();
+        if (status != HF_OK)
+            fair(status, false, &err);
+        else
+            expect_text(text, "holdfast_sessions 3\n");
+        hf_json_free(text);
+        if (n % 3 == 0)
+            scene_reconnect(&s);
+    }
+    expect_true(!failed && n > 1);
+    scene_close(&s);
+}
+
 int main(void)
 {
     unsetenv("HOLDFAST_TOKEN");
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(opening_survives_it),
         cmocka_unit_test(asking_survives_it),
+        cmocka_unit_test(looking_at_the_metrics_survives_it),
     };
     return cmocka_run_group_tests_name("a remote store when memory runs out", tests, NULL, NULL);
 }
