@@ -90,7 +90,8 @@ static hf_status draw_server(const top_view *view, cli_screen screen, hf_error *
     if (it->known && it->requests_per_second >= 0)
         hf_buffer_print(&line, "%.1f requests/s, ", it->requests_per_second);
     if (it->known)
-        hf_buffer_print(&line, "%.0f connections, %.0f listeners", it->connections, it->listeners);
+        hf_buffer_print(&line, "%.0f connection%s, %.0f listener%s", it->connections,
+                        plural((size_t)it->connections), it->listeners, plural((size_t)it->listeners));
     if (it->known && it->listeners > 0)
         add_span(&line, ", lag ", it->lag_seconds);
     return print_line(&line, screen, err);

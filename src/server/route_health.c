@@ -35,15 +35,13 @@ hf_status ask_ready(exchange *x, hf_error *err)
 
 static void ready_json(hf_json *json, const hf_grade *grade, bool ready)
 {
-    static const char *const levels[] = {
-        [HF_GRADE_NONE] = "none", [HF_GRADE_PROCESS] = "process", [HF_GRADE_DISK] = "disk"};
     hf_json_begin(json, '{');
     hf_json_name(json, "ready");
     hf_json_bool(json, ready);
     hf_json_name(json, "version");
     hf_json_text(json, hf_version());
     hf_json_name(json, "grade");
-    hf_json_text(json, levels[grade->level]);
+    hf_json_text(json, hf_grade_level_name(grade->level));
     hf_json_name(json, "text");
     hf_json_text(json, grade->text);
     hf_json_name(json, "broken");
@@ -93,6 +91,7 @@ void tell_metrics(exchange *x)
     hf_buffer out = {0};
     hf_error err = {0};
     look(x->service, &now);
+    census_wanted(x->service->census);
     hf_status status = metrics_write(x->service->metrics, &now, &out, &err);
     if (status != HF_OK)
         exchange_problem(x, 0, status, &err);
