@@ -89,14 +89,16 @@ static void put_status(hf_buffer *out, int status)
 /* "Sun, 06 Nov 1994 08:49:37 GMT", made once a second. */
 static const char *date(http *h)
 {
-    static const char days[] = "SunMonTueWedThuFriSat", months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+    static const char *const days[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
+    static const char *const months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                         "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
     time_t now = (time_t)(hf_seam.wall_us() / 1000000);
     struct tm t;
     if (now == h->date_second || gmtime_r(&now, &t) == NULL)
         return h->date;
     h->date_second = now;
-    snprintf(h->date, sizeof h->date, "%.3s, %02d %.3s %04d %02d:%02d:%02d GMT", days + 3 * t.tm_wday,
-             t.tm_mday, months + 3 * t.tm_mon, (t.tm_year + 1900) % 10000, t.tm_hour, t.tm_min, t.tm_sec);
+    snprintf(h->date, sizeof h->date, "%s, %02d %s %04d %02d:%02d:%02d GMT", days[t.tm_wday], t.tm_mday,
+             months[t.tm_mon], (t.tm_year + 1900) % 10000, t.tm_hour, t.tm_min, t.tm_sec);
     return h->date;
 }
 

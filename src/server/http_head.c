@@ -115,8 +115,10 @@ static void reverse(char *from, char *to)
 static char *join(char *first_end, char *name, const char *value)
 {
     size_t size = strlen(value);
+    /* Behind it comes the NUL of what is between. NOLINTNEXTLINE(bugprone-not-null-terminated-result) */
     memmove(name + 2, value, size);
-    memcpy(name, ", ", 2);
+    name[0] = ',';
+    name[1] = ' ';
     char *end = name + 2 + size;
     reverse(first_end, name);
     reverse(name, end);

@@ -246,8 +246,9 @@ void listener_free(http_listener *l)
 
 static char *copy_of(const char *text)
 {
-    char *copy = hf_alloc(strlen(text) + 1);
-    return copy == NULL ? NULL : memcpy(copy, text, strlen(text));
+    size_t size = strlen(text) + 1;
+    char *copy = hf_alloc(size);
+    return copy == NULL ? NULL : memcpy(copy, text, size);
 }
 
 /* A listener without a socket: all that can fail before the world sees it. */
