@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/* kill -9 of `holdfast serve` under load, again and again, on its SQLite file: nothing that was acknowledged over HTTP is lost, nothing is
+ * granted twice, every change has its event, what was unsure is settled by asking again, and clients that were connected go on as soon as it is
+ * back. */
+#include "faults/ledger.h"
+#include "faults/server_crew.h"
+#include "faults/server_target.h"
+#include "faults/setting.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <support/check.h>
+#include <support/served.h>
+
+typedef struct times {
+    int64_t slowest_us, sum_us;
+    size_t count;
+} times;
+
+static void kill_and_start(served *server, times *restarts)
+{
+    sleep_ms((unsigned)rand() % 30);
+    served_kill(server);
+    sleep_ms((unsigned)rand() % 50);
+    int64_t began_us = monotonic_us();
+    served_up(server);
+    int64_t took_us = monotonic_us() - began_us;
+    restarts->slowest_us = took_us > restarts->slowest_us ? took_us : restarts->slowest_us;
+    restarts->sum_us += took_us;
+    restarts->count++;
+}
+
+static void look_into(const served *server)
+{
+    char path[HF_URL_MAX];
+    served_file(server, path);
+    const char *problem = ledger_inspect(path);
+    if (problem)
+        check_failed(__FILE__, __LINE__, "%s", problem);
+}
+
+/* Works, is killed, comes through; so often. */
+static void suffer(const crew_options *options, size_t kills, size_t work)
+{
+    char url[HF_URL_MAX];
+    crew_post sum;
+    times restarts = {0};
+    served *server = served_start(NULL, NULL);
+    served_url(server, url);
+    crew c = crew_start(url, options);
+    crew_work(&c, work);
+    for (size_t i = 0; i < kills; i++) {
+        crew_fault(&c);
+        kill_and_start(server, &restarts);
+        crew_calm(&c);
+        look_into(server);
+        crew_work(&c, work);
+    }
+    crew_end(&c, &sum);
+    look_into(server);
+    printf("# %zu kills; it listened again after %.0f ms, at most %.0f ms\n", kills,
+           (double)restarts.sum_us / 1e3 / (double)kills, (double)restarts.slowest_us / 1e3);
+    expect_int(served_stop(server), 0);
+    served_end(server);
+    expect_true(sum.done > kills * work);
+    expect_true(sum.unavailable + sum.unsure > 0); /* it was felt */
+}
+
+static void nothing_acknowledged_is_lost_when_the_server_is_killed(void **state)
+{
+    (void)state;
+    suffer(&(crew_options){.kind = CREW_PROCESSES, .count = 6}, setting_amount("HF_TEST_SERVE_KILLS", 5, 100),
+           200);
+}
+
+static void nor_when_it_is_killed_in_the_middle_of_batches_of_256(void **state)
+{
+    (void)state;
+    suffer(&(crew_options){.kind = CREW_THREADS, .count = 4}, setting_amount("HF_TEST_SERVE_KILLS", 5, 100),
+           1024);
+}
+
+int main(void)
+{
+    signal(SIGPIPE, SIG_IGN);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_acknowledged_is_lost_when_the_server_is_killed),
+        cmocka_unit_test(nor_when_it_is_killed_in_the_middle_of_batches_of_256),
+    };
+    return cmocka_run_group_tests_name("kill -9 of holdfast serve", tests, NULL, NULL);
+}
