@@ -35,7 +35,8 @@ void exchange_header(exchange *x, const char *name, const char *value)
         x->headers[x->headers_count++] = (http_field){name, value};
 }
 
-void exchange_end(exchange *x)
+/* Gives back what the exchange has got, before the request in whose memory it is. */
+static void finish_with(exchange *x)
 {
     if (x->entered)
         limits_leave(x->service->limits, LIMITS_TOKEN, x->who.token->id,
@@ -50,7 +51,7 @@ void exchange_reply(exchange *x, int status, const char *type, hf_slice body)
 {
     gate_headers(x);
     service_replied(x, status);
-    exchange_end(x);
+    finish_with(x);
     http_answer(x->request,
                 &(http_reply){.status = status, .type = type, .body = body, .headers = x->headers});
 }
@@ -401,6 +402,7 @@ void exchange_begin(service *s, http_request *request)
     x->service = s;
     x->request = request;
     x->in.last_event = -1;
+    x->in.after_seq = -1;
     request->context = x;
     begin(x);
 }

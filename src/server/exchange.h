@@ -52,10 +52,8 @@ void exchange_header(exchange *x, const char *name, const char *value);
 /* For `tell`: the reply, after which the exchange is gone. type NULL: no body. json is freed; NULL is memory that is out. */
 void exchange_reply(exchange *x, int status, const char *type, hf_slice body);
 void exchange_json(exchange *x, int status, char *json);
-/* The head of a stream. Whoever ends it calls exchange_end, then http_stream_end. */
+/* The head of a stream, for which nothing was carried out. Whoever ends it says limits_leave of LIMITS_STREAM, and http_stream_end. */
 void exchange_stream(exchange *x, const char *type);
-/* Gives back what the exchange has got, before the request in whose memory it is. Part of every reply but a stream's. */
-void exchange_end(exchange *x);
 /* Problem details. code 0: what the status has. */
 void exchange_problem(exchange *x, int code, hf_status status, const hf_error *err);
 /* The refusal of an op, with whoever stands in the way. */

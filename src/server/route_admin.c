@@ -162,7 +162,7 @@ hf_status ask_audit_log(exchange *x, hf_error *err)
     hf_status status = ask_one(x, HF_OP_EVENTS, &op, err);
     if (status != HF_OK)
         return status;
-    op->after_seq = x->in.after_seq;
+    op->after_seq = x->in.after_seq < 0 ? 0 : x->in.after_seq;
     return ask_page(x, op, err);
 }
 
