@@ -1,56 +1,6 @@
 #!/bin/bash
 # top: a store at a glance, as blocks and as JSON. What it does on a terminal is in terminal.py.
-HF_TEST_METRICS=$(mktemp) && export HF_TEST_METRICS && rm -f "$HF_TEST_METRICS"
 source "$(dirname "$0")/lib.sh"
-trap '[[ -z $server ]] || kill "$server" 2>/dev/null; rm -rf "$scratch" "$HF_TEST_METRICS"' EXIT
-
-# The server, if there is one
-
-if served; then
-    run top --count 1
-    expect "a server that tells nothing of itself is said to" 0 '*Server      tells nothing of itself: *counts nothing*No locks are held.*'
-    run top --count 1 --json
-    expect_json "in JSON too" 0 '"counts nothing" in d["server"]["error"] and d["locks"] == 0'
-    metrics() { # REQUESTS BATCHES: half of the batches took at most 1 ms, the others at most 2
-        cat >"$HF_TEST_METRICS.new" <<END
-# TYPE holdfast_http_requests_total counter
-holdfast_http_requests_total{route="/v1/batch",method="POST",code="2xx"} $1
-holdfast_http_requests_total{route="unknown",method="GET",code="4xx"} 5
-holdfast_http_connections 3
-holdfast_event_listeners 2
-holdfast_events_lag_seconds 0.25
-holdfast_ops_waiting{lane="ordinary"} 4
-holdfast_ops_waiting{lane="reads"} 3
-holdfast_batch_ops_sum{work="write"} $(($2 * 8))
-holdfast_batch_ops_count{work="write"} $2
-holdfast_batch_seconds_bucket{work="write",le="0.001"} $(($2 / 2))
-holdfast_batch_seconds_bucket{work="write",le="0.002"} $2
-holdfast_batch_seconds_bucket{work="write",le="+Inf"} $2
-process_start_time_seconds 1700000000
-END
-        mv "$HF_TEST_METRICS.new" "$HF_TEST_METRICS"
-    }
-    metrics 1000 200
-    run top --count 1
-    expect "what a server tells of itself takes two lines" 0 \
-        '*Server      3 connections, 2 listeners, lag 250.0ms'$'\n''Commits     of 8.0 ops, in 1.0ms (99% in 2.0ms); 7 ops waiting'$'\n''*'
-    "$HOLDFAST" top --interval 300ms --count 20 --json >"$scratch/looks" 2>&1 &
-    looker=$!
-    for _ in $(seq 100); do [[ -s $scratch/looks ]] && break || sleep 0.05; done
-    metrics 3000 200
-    for _ in $(seq 100); do grep -q '"requests_per_second":[1-9]' "$scratch/looks" && break || sleep 0.05; done
-    kill -TERM "$looker"
-    wait "$looker"
-    # shellcheck disable=SC2016
-    check "from the second look on with what happened since the last" python3 -c '
-import json, sys
-looks = [json.loads(line) for line in open(sys.argv[1], encoding="utf-8")]
-assert "requests_per_second" not in looks[0]["server"] and looks[0]["server"]["commit_ops"] == 8, looks[0]
-rest = [(look["server"], look["since_seconds"]) for look in looks[1:]]
-total = sum(server["requests_per_second"] * passed for server, passed in rest)
-assert abs(total - 2000) < 10, rest
-assert all(server["commit_ops"] == server["commit_median_seconds"] == 0 for server, _ in rest), rest' "$scratch/looks"
-fi
 
 # Nothing there
 
@@ -129,6 +79,19 @@ total = lambda kind: sum(look["events"][kind] for look in looks[1:])
 assert (total("acquired"), total("released"), total("forced"), total("expired")) == (3, 1, 1, 0), looks' "$scratch/looks"
 run top --count 2 --interval 10ms
 expect "rates are told from the second look on" 0 '*known at the next look*Per second  0.0 acquired, 0.0 released, 0.0 expired, 0.0 forced*'
+
+# The server, if there is one
+
+run top --count 1
+if served; then
+    expect "what a server tells of itself takes two lines" 0 '*Server      ? connection*, 0 listeners'$'\n''Commits     of ?.? ops, in *s (99% in *s); * ops waiting'$'\n''*'
+    run top --count 2 --interval 200ms
+    expect "from the second look on it is what happened since the last" 0 '*Server      *.? requests/s, ? connection*, 0 listeners'$'\n''Commits     * ops waiting*'
+else
+    check "a store that is no server tells nothing of one" test -z "$(grep -E '^(Server|Commits)' "$scratch/out")"
+fi
+run top --count 1 --json
+expect_json "in JSON too" 0 '(d["server"] is None) == (not d["store"].startswith("http"))'
 
 # More than it looks at
 

@@ -2,6 +2,7 @@
 """What docs/operations.md says of a running server: its metrics, top, how long events are kept, copies of its live store. Prints TAP
 lines. (Debian's Python: metrics_check.py wants the client library of Prometheus from there.)"""
 import http.client
+import http.server
 import json
 import os
 import pathlib
@@ -150,6 +151,53 @@ def metrics_say_what_happened():
     check("the server ends well", server.stop() == 0)
 
 
+class Silent(http.server.BaseHTTPRequestHandler):
+    """Passes requests on to a server, but for its metrics."""
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        if self.path == "/metrics":
+            self.answer(403, b'{"code":"denied","message":"Ask someone else."}')
+        else:
+            self.pass_on()
+
+    def pass_on(self):
+        connection = http.client.HTTPConnection(self.server.behind, timeout=30)
+        headers = {name: self.headers[name] for name in ("Authorization", "Content-Type") if name in self.headers}
+        connection.request(self.command, self.path, self.rfile.read(int(self.headers.get("Content-Length", 0))), headers)
+        answer = connection.getresponse()
+        self.answer(answer.status, answer.read())
+        connection.close()
+
+    do_POST = pass_on
+
+    def answer(self, status, body):
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+def top_shows_the_rest_when_a_server_tells_nothing():
+    server = Server("silent")
+    proxy = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Silent)
+    proxy.behind = server.address
+    threading.Thread(target=proxy.serve_forever, daemon=True).start()
+    address, server.address = server.address, f"127.0.0.1:{proxy.server_port}"
+    shown = server.run("top", "--count", "1")
+    check("a server that tells nothing of itself is said to, and the rest is shown", shown.returncode == 0 and
+          "Server      tells nothing of itself: Ask someone else.\nCommits     not known\n" in shown.stdout and
+          "No locks are held." in shown.stdout, (shown.stdout, shown.stderr))
+    shown = server.run("top", "--count", "1", "--json")
+    check("in JSON too", json.loads(shown.stdout)["server"] == {"error": "Ask someone else."}, shown.stdout)
+    server.address = address
+    proxy.shutdown()
+    server.stop()
+
+
 def events_go_and_forced_acts_stay():
     server = Server("retention", "--keep-events", "1s", "--keep-forced", "1h", "--sweep-interval", "1s")
     alice = server.session("alice")
@@ -219,6 +267,7 @@ def a_live_store_is_copied_and_put_back():
 
 try:
     metrics_say_what_happened()
+    top_shows_the_rest_when_a_server_tells_nothing()
     events_go_and_forced_acts_stay()
     a_live_store_is_copied_and_put_back()
 finally:
