@@ -19,6 +19,9 @@ typedef struct race_order {
     size_t clients;
     int seconds;
     race_bounds bounds;
+    /* Done between looks, for as long as it lasts; NULL: nothing. */
+    void (*meddle)(void *context);
+    void *context;
 } race_order;
 
 /* Runs and judges it; what is wrong fails the running test. */

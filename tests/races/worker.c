@@ -338,7 +338,7 @@ static void do_upgrade(turn *t)
 static void do_acquire_all(turn *t)
 {
     race_worker *w = t->worker;
-    enum { COUNT = 3 };
+    enum { COUNT = RACE_SET };
     hf_resource resources[COUNT];
     check_record *records[COUNT];
     hf_result *out = NULL;

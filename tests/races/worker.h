@@ -5,11 +5,13 @@
 #define TESTS_RACES_WORKER_H
 
 #include "races/check.h"
+#include "races/retrying.h"
 
 #include <holdfast/holdfast.h>
 #include <stdatomic.h>
 
 #define RACE_RESOURCES      6
+#define RACE_SET            3 /* resources of one acquire_all */
 #define RACE_SESSIONS_MAX   100000
 #define RACE_COMMON_IDLE_US INT64_C(5000000)
 
@@ -31,7 +33,8 @@ typedef struct race_log {
     _Atomic size_t count;
     size_t room;
     size_t busy;
-    size_t retries; /* transactions of the client's own that had to be run again */
+    size_t retries;             /* transactions of the client's own that had to be run again */
+    retrying_tally asked_again; /* by a client that asks again what was unsure */
     size_t reads;
     _Atomic size_t deaths; /* sessions that were found dead */
     _Atomic size_t grants; /* acquires that were answered with a lock */
