@@ -26,7 +26,7 @@ typedef enum rule {
     ANYONE,  /* a token that lives, or a session */
     OF_TYPE, /* the role for the op's type (none: for all types), by a presented token */
     OF_ALL,  /* the role for all types, by a presented token */
-    FORCE,   /* the role for the op's type, by a presented token or the one that opened the op's session */
+    FORCE, /* the role for the op's type, by a presented token: no session gives this power; if the op has one, it must be good */
 } rule;
 
 /* clang-format off */
@@ -213,6 +213,13 @@ static const caller_session *known_session(const caller *who, const hf_credentia
     return known;
 }
 
+/* What the store said of it. */
+static hf_status not_good(const caller_session *session, hf_error *err)
+{
+    return hf_fail(err, session->status, "%s",
+                   session->message == NULL ? hf_status_sentence(session->status) : session->message);
+}
+
 /* The op's session, known and alive; NULL: *status says why not. */
 static const caller_session *session_of(const caller *who, const hf_op *op, hf_status *status, hf_error *err)
 {
@@ -220,8 +227,7 @@ static const caller_session *session_of(const caller *who, const hf_op *op, hf_s
     if (session != NULL && session->status == HF_OK)
         return session;
     if (session != NULL)
-        *status = hf_fail(err, session->status, "%s",
-                          session->message == NULL ? hf_status_sentence(session->status) : session->message);
+        *status = not_good(session, err);
     else
         *status = hf_fail(err, HF_UNAUTHENTICATED,
                           "Say whose work it is: present the session as 'Holdfast-Session: ID.KEY'.");
@@ -293,28 +299,46 @@ static hf_status judge_beat(const caller *who, const hf_op *op, hf_error *err)
     return lacks_work(who, session, HF_ROLE_USE, NULL, true, err);
 }
 
+static bool may_look(const caller_token *token, const char *type)
+{
+    return allows(token, HF_ROLE_USE, type) || allows(token, HF_ROLE_OBSERVE, type);
+}
+
+/* The session that comes nearest to being known: one whose token lives, else one that lives, else any. NULL: there is none. */
+static const caller_session *nearest(const caller *who)
+{
+    const caller_session *best = NULL;
+    for (size_t i = 0; i < who->sessions_count; i++) {
+        const caller_session *it = &who->known[i];
+        bool better = it->token != NULL ? best == NULL || best->token == NULL
+                                        : best == NULL || (it->status == HF_OK && best->status != HF_OK);
+        best = better ? it : best;
+    }
+    return best;
+}
+
 static hf_status judge_look(const caller *who, const hf_op *op, hf_error *err)
 {
-    const caller_token *any = who->token;
-    if (allows(any, HF_ROLE_USE, op->type) || allows(any, HF_ROLE_OBSERVE, op->type))
+    const caller_session *session = nearest(who);
+    if (may_look(who->token, op->type))
         return HF_OK;
-    for (size_t i = 0; i < who->sessions_count; i++) {
-        const caller_token *token = who->known[i].token;
-        if (allows(token, HF_ROLE_USE, op->type) || allows(token, HF_ROLE_OBSERVE, op->type))
+    for (size_t i = 0; i < who->sessions_count; i++)
+        if (may_look(who->known[i].token, op->type))
             return HF_OK;
-        any = any == NULL ? token : any;
-    }
-    return any == NULL ? who_is_it(err) : lacks(any, HF_ROLE_OBSERVE, op->type, false, err);
+    if (who->token != NULL)
+        return lacks(who->token, HF_ROLE_OBSERVE, op->type, false, err);
+    if (session == NULL)
+        return who_is_it(err);
+    return session->status != HF_OK ? not_good(session, err)
+                                    : lacks_work(who, session, HF_ROLE_OBSERVE, op->type, false, err);
 }
 
 static hf_status judge_anyone(const caller *who, hf_error *err)
 {
-    if (who->token != NULL)
+    const caller_session *session = nearest(who);
+    if (who->token != NULL || (session != NULL && session->status == HF_OK))
         return HF_OK;
-    for (size_t i = 0; i < who->sessions_count; i++)
-        if (who->known[i].status == HF_OK)
-            return HF_OK;
-    return who_is_it(err);
+    return session == NULL ? who_is_it(err) : not_good(session, err);
 }
 
 static hf_status judge_token(const caller *who, const hf_op *op, const char *type, hf_error *err)
@@ -337,31 +361,16 @@ static hf_status settle_actor(const caller_token *token, hf_op *op, hf_error *er
     return HF_OK;
 }
 
-/* By a session the actor is its user, as the store puts it. */
+/* With a session the actor is its user, as the store puts it. */
 static hf_status judge_force(const caller *who, hf_op *op, hf_error *err)
 {
-    hf_role role = table[op->kind].role;
     bool named = op->actor != NULL && op->actor[0] != '\0';
-    if (op->session == NULL) {
-        hf_status status = judge_token(who, op, op->type, err);
-        return status == HF_OK ? settle_actor(who->token, op, err) : status;
-    }
-    hf_status status;
-    const caller_session *session = session_of(who, op, &status, err);
-    if (session == NULL)
+    hf_status status = judge_token(who, op, op->type, err);
+    if (status == HF_OK && op->session != NULL)
+        (void)session_of(who, op, &status, err);
+    if (status != HF_OK || (op->session != NULL && !named))
         return status;
-    const caller_token *by[] = {who->token, session->token};
-    const caller_token *may = NULL;
-    for (size_t i = 0; i < 2; i++) {
-        if (!allows(by[i], role, op->type))
-            continue;
-        if (!named || fits(by[i], op->actor))
-            return HF_OK;
-        may = by[i];
-    }
-    if (may != NULL)
-        return may_not_name(may, op->actor, err);
-    return lacks_work(who, session, role, op->type, false, err);
+    return settle_actor(who->token, op, err);
 }
 
 static hf_status judge(caller *who, hf_op *op, hf_error *err)

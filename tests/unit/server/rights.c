@@ -35,7 +35,7 @@ static const struct {
     {"who", "p:use:T | p:observe:T | s:use:T | s:observe:T", false},
     {"request", "s:use:T | s:lives p:use:T p:fits", true},
     {"hand-over", "s:use:T | s:lives p:use:T p:fits", true},
-    {"force-release", "s:manage:T | s:lives p:manage:T | s:none p:manage:T", false},
+    {"force-release", "s:lives p:manage:T | s:none p:manage:T", false},
     {"type-get", "p:lives | s:lives", false},
     {"types", "p:lives | s:lives", false},
     {"list", "p:observe:T", false},
@@ -198,9 +198,10 @@ static size_t row_of(hf_op_kind kind)
 static hf_status wanted(const scene *it, hf_op_kind kind)
 {
     const char *needs = expected[row_of(kind)].needs;
-    bool names_session =
-        expected[row_of(kind)].by_session || (kind == HF_OP_FORCE_RELEASE && it->session != NO_SESSION);
-    bool looks_at_session = names_session || kind == HF_OP_WHO;
+    bool names_session = expected[row_of(kind)].by_session;
+    bool any_session = kind == HF_OP_WHO || kind == HF_OP_TYPE_GET || kind == HF_OP_TYPES;
+    bool says_what_became = names_session || (it->presented == NULL && any_session) ||
+                            (kind == HF_OP_FORCE_RELEASE && holds(it, "p:manage:T"));
     if (strcmp(needs, "key") == 0)
         return HF_OK;
     if (it->flawed)
@@ -209,9 +210,10 @@ static hf_status wanted(const scene *it, hf_op_kind kind)
         return HF_OK;
     if (names_session && it->session == NO_SESSION)
         return HF_UNAUTHENTICATED;
-    if (names_session && !session_lives(it))
+    if (says_what_became && it->session != NO_SESSION && !session_lives(it))
         return it->session == WRONG_KEY ? HF_DENIED : it->session == EXPIRED ? HF_EXPIRED : HF_NOT_FOUND;
-    bool someone = it->presented != NULL || (looks_at_session && it->session == BY_LIVING_TOKEN);
+    bool someone =
+        it->presented != NULL || ((names_session || any_session) && it->session == BY_LIVING_TOKEN);
     return someone ? HF_DENIED : HF_UNAUTHENTICATED;
 }
 
@@ -370,7 +372,7 @@ static void the_actor_is_the_token_unless_it_may_name_another(void **state)
     hf_arena_done(&arena);
 }
 
-static void a_session_that_forces_is_the_actor_itself(void **state)
+static void forcing_takes_a_token_and_a_session_that_comes_along_is_the_actor(void **state)
 {
     (void)state;
     hf_arena arena = {0};
@@ -383,18 +385,17 @@ static void a_session_that_forces_is_the_actor_itself(void **state)
     caller who = {.arena = &arena, .sessions = sessions, .sessions_count = 1, .known = &known};
     memcpy(known.id, login.id, sizeof known.id);
     hf_op op = {.kind = HF_OP_FORCE_RELEASE, .session = &login, .type = "policy", .id = "1", .text = "why"};
-    expect(HF_OK, caller_judge(&who, &op, &err), err);
-    expect_true(op.actor == NULL);
-    op.actor = "alina";
-    expect(HF_OK, caller_judge(&who, &op, &err), err);
-    op.actor = "boss";
-    expect(HF_DENIED, caller_judge(&who, &op, &err), err);
+    expect(HF_UNAUTHENTICATED, caller_judge(&who, &op, &err), err); /* though its opener may */
     who.token = &other;
     expect(HF_OK, caller_judge(&who, &op, &err), err);
+    expect_true(op.actor == NULL);
+    op.actor = "boss";
+    expect(HF_OK, caller_judge(&who, &op, &err), err);
     expect_text(op.actor, "boss");
-    op.type = "claim";
-    op.actor = "alina"; /* who may force claims may not name her */
+    op.actor = "alina";
     expect(HF_DENIED, caller_judge(&who, &op, &err), err);
+    known.status = HF_EXPIRED;
+    expect(HF_EXPIRED, caller_judge(&who, &op, &err), err);
     hf_arena_done(&arena);
 }
 
@@ -565,7 +566,7 @@ int main(void)
         cmocka_unit_test(every_kind_of_op_by_every_kind_of_caller_is_judged_as_the_table_says),
         cmocka_unit_test(a_session_is_opened_in_the_name_of_the_token),
         cmocka_unit_test(the_actor_is_the_token_unless_it_may_name_another),
-        cmocka_unit_test(a_session_that_forces_is_the_actor_itself),
+        cmocka_unit_test(forcing_takes_a_token_and_a_session_that_comes_along_is_the_actor),
         cmocka_unit_test(a_batch_may_use_the_session_it_opens),
         cmocka_unit_test(refusals_say_what_is_missing),
         cmocka_unit_test(nothing_but_giving_back_is_allowed_when_nobody_knows_who_it_is),
