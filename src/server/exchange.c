@@ -127,6 +127,15 @@ void exchange_refuse(exchange *x, const hf_op *op)
 
 /* ---- done and told ---- */
 
+void exchange_note(exchange *x, const hf_op *op)
+{
+    hf_error why = {0};
+    const hf_answer *answer = &op->answer;
+    hf_error_set(&why, answer->status, "%s",
+                 answer->message != NULL ? answer->message : hf_status_sentence(answer->status));
+    notes_refusal(x->service->notes, &x->who, x->request->peer, op, &why);
+}
+
 static void finish(loop_job *job)
 {
     exchange *x = (exchange *)((char *)job - offsetof(exchange, job));
@@ -139,6 +148,7 @@ static void finish(loop_job *job)
         hf_error_set(&err, status, "%s", message != NULL ? message : hf_status_sentence(status));
         exchange_problem(x, 0, status, &err);
     } else if (refused != NULL) {
+        exchange_note(x, refused);
         exchange_refuse(x, refused);
     } else {
         x->route->tell(x);
@@ -365,7 +375,7 @@ static void begin(exchange *x)
     const char *allow = NULL;
     hf_status status = gate_enter(x, &err);
     if (status != HF_OK) {
-        exchange_problem(x, 0, status, &err);
+        deny(x, status, NULL, &err);
         return;
     }
     status =

@@ -58,6 +58,8 @@ void exchange_stream(exchange *x, const char *type);
 void exchange_problem(exchange *x, int code, hf_status status, const hf_error *err);
 /* The refusal of an op, with whoever stands in the way. */
 void exchange_refuse(exchange *x, const hf_op *op);
+/* Writes down what the store said of an op, if that was because of who asks (a wrong key). */
+void exchange_note(exchange *x, const hf_op *op);
 /* The op that was refused for a reason of its own, or NULL: all went well. */
 const hf_op *exchange_refused(const exchange *x);
 

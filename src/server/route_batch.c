@@ -94,8 +94,10 @@ void tell_batch(exchange *x)
     const batch_own *own = x->own;
     hf_error err = {0};
     hf_buffer out = {0};
-    for (size_t i = 0; i < x->job.job.count; i++)
+    for (size_t i = 0; i < x->job.job.count; i++) {
         x->ops[own->places[i]].answer = x->job.job.ops[i].answer;
+        exchange_note(x, &x->ops[own->places[i]]);
+    }
     for (size_t i = 0; i < x->count; i++)
         note(x->service->callers, &x->ops[i]);
     hf_status status = wire_answers_write(x->ops, x->count, &out, &err);
