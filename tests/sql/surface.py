@@ -23,7 +23,7 @@ class Server:
     """A namespace on a server, installed while it is used."""
 
     def __init__(self, name, url):
-        self.name, self.names = name, f"py{os.getpid()}"
+        self.name, self.names, self.own_url = name, f"py{os.getpid()}", url
         self.url = url + ("&" if "?" in url else "?") + "namespace=" + self.names
         self.parts = urllib.parse.urlsplit(url)
         self.more = dict(urllib.parse.parse_qsl(self.parts.query))

@@ -12,20 +12,8 @@ django.setup()
 from django.db import DatabaseError, connections, models, transaction  # noqa: E402
 
 sys.dont_write_bytecode = True
+from django_database import database  # noqa: E402
 from surface import LEVELS, main, surface  # noqa: E402
-
-
-def database(server, level):
-    """A database of Django's settings, at an isolation level."""
-    if server.is_postgres:
-        import psycopg2.extensions as extensions
-        options = {"isolation_level": getattr(extensions, "ISOLATION_LEVEL_" + level.replace(" ", "_"))}
-        return {"ENGINE": "django.db.backends.postgresql", "NAME": server.parts.path[1:], "USER": server.parts.username,
-                "HOST": server.more.get("host", server.parts.hostname), "PORT": server.more.get("port", server.parts.port or ""),
-                "PASSWORD": server.parts.password or "", "OPTIONS": options}
-    return {"ENGINE": "django.db.backends.mysql", "NAME": server.parts.path[1:], "USER": server.parts.username,
-            "HOST": server.more.get("socket", server.parts.hostname), "PORT": server.parts.port or "",
-            "PASSWORD": server.parts.password or "", "OPTIONS": {"isolation_level": level.lower(), "charset": "utf8mb4"}}
 
 
 def refusal(problem):
@@ -47,7 +35,7 @@ def run(server):
     doc = model(server)
     for level in LEVELS:
         alias = f"{server.name} {level}"
-        connections.databases[alias] = database(server, level)
+        connections.databases[alias] = database(server.own_url, level)
         docs = doc.objects.using(alias)
         with connections[alias].schema_editor() as editor:
             editor.create_model(doc)
