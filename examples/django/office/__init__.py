@@ -1,0 +1,1 @@
+"""An office in which people edit policies, one person a policy at a time."""

@@ -1,0 +1,59 @@
+"""How a save carries the fence. Asking holdfast just before the save is not enough: the lock may be lost between its answer and the
+commit. So it is checked in the transaction that saves: by holdfast's own function where the locks are in the same database, else by
+the newest fence, which is kept in the record itself."""
+from contextlib import contextmanager
+
+from django.conf import settings
+from django.db import DatabaseError, connection, transaction
+
+from office import client
+
+CHECKS = {
+    "postgresql": "SELECT holdfast.check(%s, %s, %s, %s)",
+    "mysql": "CALL holdfast_check(%s, %s, %s, %s)",
+}
+
+
+def claim(work, records):
+    """Once the lock is granted, and before the record is read to be shown: from now on no older fence saves. records: the manager of
+    the model."""
+    if not settings.HOLDFAST_IN_DATABASE and not records.filter(pk=work.record, fence__lte=work.fence).update(fence=work.fence):
+        raise lost(work)
+
+
+@contextmanager
+def fenced(work, records):
+    """A transaction to save in. It begins only if nobody has got the lock since, and nobody gets at the record until it ends."""
+    with transaction.atomic():
+        if check(work) if settings.HOLDFAST_IN_DATABASE else records.filter(pk=work.record, fence=work.fence).update(fence=work.fence):
+            yield
+            return
+    raise lost(work)
+
+
+def check(work):
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute(CHECKS[connection.vendor], [work.type, work.record, work.session, work.fence])
+    except DatabaseError as problem:
+        raise refusal(problem) from problem
+    return True
+
+
+def refusal(problem):
+    """holdfast's sentence, if it is its refusal: SQLSTATE HF001 in PostgreSQL, error 1644 in MariaDB and MySQL."""
+    cause = problem.__cause__
+    if getattr(cause, "pgcode", None) == "HF001":
+        return client.Lost(cause.diag.message_primary)
+    if cause.args[0] == 1644:
+        return client.Lost(cause.args[1])
+    return problem
+
+
+def lost(work):
+    """Names who has it, if holdfast can be asked."""
+    try:
+        names = [holder["name"] for holder in client.who(work)]
+    except client.Refused:
+        names = []
+    return client.Lost(f"{' and '.join(names) or 'Someone else'} has opened the record since you did, so your changes were not saved.")

@@ -1,0 +1,15 @@
+"""What can be asked."""
+from django.contrib.auth.views import LoginView, LogoutView
+from django.urls import path
+
+from office import views
+
+urlpatterns = [
+    path("", views.policies),
+    path("login", LoginView.as_view(template_name="login.html")),
+    path("logout", LogoutView.as_view()),
+    path("policies/<int:pk>/edit", views.edit),
+    path("policies/<int:pk>/save", views.save),
+    path("work/<str:session>/beat", views.beat, name="beat"),
+    path("work/<str:session>/close", views.close, name="close"),
+]

@@ -1,0 +1,56 @@
+"""The pages. A view says what it wants; refusals become pages in work.py."""
+from django.conf import settings
+from django.contrib.auth.decorators import login_required
+from django.http import JsonResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_GET, require_POST
+
+from office import client
+from office.fence import claim, fenced
+from office.models import Policy
+from office.work import close as close_work
+
+
+@require_GET
+def policies(request):
+    return render(request, "policies.html", {"policies": Policy.objects.order_by("pk")})
+
+
+@login_required
+@require_GET
+def edit(request, pk):
+    get_object_or_404(Policy, pk=pk)
+    work = request.holdfast.take("policy", str(pk), purpose="editing")
+    claim(work, Policy.objects)
+    # Read only now: before, someone else could still save.
+    return render(request, "edit.html", {"policy": Policy.objects.get(pk=pk), "work": work, "idle": settings.HOLDFAST_IDLE_SECONDS})
+
+
+@login_required
+@require_POST
+def save(request, pk):
+    work = request.holdfast.find(request.POST.get("work"), type="policy", record=str(pk))
+    with fenced(work, Policy.objects):
+        Policy.objects.filter(pk=pk).update(text=request.POST["text"])
+    close_work(work)
+    return redirect("/")
+
+
+def answered(call):
+    """For the script of a page, refusals are JSON."""
+    try:
+        return JsonResponse(call() or {})
+    except client.Unavailable as problem:
+        return JsonResponse({"message": problem.sentence}, status=503)
+    except client.Refused as problem:
+        return JsonResponse({"message": problem.sentence}, status=410)
+
+
+@require_POST
+def beat(request, session):
+    return answered(lambda: request.holdfast.beat(session))
+
+
+@require_POST
+def close(request, session):
+    return answered(lambda: close_work(request.holdfast.find(session)))

@@ -1,0 +1,117 @@
+// An office in which people edit policies, one person a policy at a time. The page speaks to holdfast itself (work.js), so holdfast serves with
+//   --allow-origin http://127.0.0.1:3000
+// and HOLDFAST_URL must be one that browsers can reach. The application opens sessions, takes locks, and saves with the fence.
+"use strict";
+const path = require("node:path");
+const express = require("express");
+const holdfast = require("./holdfast");
+const pages = require("./pages");
+const policies = require("./policies");
+const webSessions = require("./websessions");
+
+// A real application asks for passwords too.
+const people = { alice: { user: "alice", name: "Alice Chen" }, bob: { user: "bob", name: "Bob Smith" } };
+
+// ---- work: one for each edit page, kept in the web session by its record ----
+
+// Takes the lock, or throws a refusal that names who has it.
+async function take(web, type, record, purpose) {
+  const resource = `${type}/${record}`;
+  const { id, key } = await holdfast.open(web.user, web.work.get(resource));
+  const work = { id, key, type, record, fence: 0 };
+  // Kept before the lock is asked for: if no answer comes, the next try replaces this one.
+  web.work.set(resource, work);
+  try {
+    work.fence = await holdfast.acquire(work, purpose);
+  } catch (problem) {
+    if (problem.status === 423)
+      await close(web, work);
+    throw problem;
+  }
+  return work;
+}
+
+function find(web, type, record, id) {
+  const work = web.work.get(`${type}/${record}`);
+  if (work?.id !== id)
+    throw new holdfast.Refused(409, "Your editing session has ended, or the record is open on another page of yours.");
+  return work;
+}
+
+// Gives back what the work holds. If holdfast can't be told, the idle bound ends it.
+async function close(web, work) {
+  const told = await holdfast.close(work).then(() => true, (problem) => problem.status !== 503);
+  if (told && web.work.get(`${work.type}/${work.record}`) === work)
+    web.work.delete(`${work.type}/${work.record}`);
+}
+
+async function lost(work) {
+  const names = await holdfast.who(work).then((holders) => holders.map((holder) => holder.name), () => []);
+  return new holdfast.Refused(409, `${names.join(" and ") || "Someone else"} has opened the record since you did, so your changes were not saved.`);
+}
+
+// However a web session ends, what its pages hold is given back.
+const sessions = webSessions((web) => Promise.all([...web.work.values()].map((work) => close(web, work))));
+
+// ---- pages ----
+
+const app = express();
+app.disable("x-powered-by");
+app.use(express.urlencoded({ extended: false }), sessions.find);
+app.use("/static", express.static(path.join(__dirname, "../page")));
+
+// What an async handler throws goes where refusals are told.
+const handle = (handler) => (request, response, next) => handler(request, response).catch(next);
+const mustLogIn = (request, response, next) => (request.webSession ? next() : response.redirect(303, "/login"));
+
+app.get("/", (request, response) => response.send(pages.list(request.webSession?.user, policies.all())));
+app.get("/login", (request, response) => response.send(pages.login()));
+
+app.post("/login", handle(async (request, response) => {
+  const user = Object.hasOwn(people, request.body.username) && people[request.body.username];
+  if (!user)
+    return response.status(403).send(pages.login());
+  if (request.webSession)
+    await sessions.end(request.webSession);
+  sessions.begin(response, user);
+  response.redirect(303, "/");
+}));
+
+app.post("/logout", mustLogIn, handle(async (request, response) => {
+  await sessions.end(request.webSession);
+  response.clearCookie("session").redirect(303, "/");
+}));
+
+app.param("id", (request, response, next, id) => (policies.has(id) ? next() : next("route")));
+
+app.get("/policies/:id/edit", mustLogIn, handle(async ({ webSession: web, params: { id } }, response) => {
+  const work = await take(web, "policy", id, "editing");
+  const policy = policies.claim(id, work.fence);
+  if (policy === null)
+    throw await lost(work);
+  const session = `${holdfast.url}/v1/sessions/${work.id}`;
+  response.set("Cache-Control", "no-cache").send(pages.edit(web.user, policy, work, {
+    beat: `${session}/beat`,
+    close: `${session}/close`,
+    session: holdfast.login(work),
+    idle: holdfast.idleSeconds,
+  }));
+}));
+
+app.post("/policies/:id/save", mustLogIn, handle(async ({ webSession: web, params: { id }, body }, response) => {
+  const work = find(web, "policy", id, body.work);
+  if (!policies.save(id, work.fence, body.text))
+    throw await lost(work);
+  await close(web, work);
+  response.redirect(303, "/");
+}));
+
+app.use((request, response) => response.status(404).send(pages.refused(request.webSession?.user, 404, "It may have been removed.")));
+
+app.use((problem, request, response, next) => {
+  if (!(problem instanceof holdfast.Refused))
+    return next(problem);
+  response.status(problem.status).send(pages.refused(request.webSession?.user, problem.status, problem.message, request.body.text));
+});
+
+const listener = app.listen(Number(process.env.PORT ?? 3000), "127.0.0.1", () => console.log(`http://127.0.0.1:${listener.address().port}`));
