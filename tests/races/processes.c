@@ -144,7 +144,7 @@ static void disturb(race *r)
     while (!is_over(r)) {
         usleep(20000);
         if (r->order->meddle)
-            r->order->meddle(r->order->context);
+            r->order->meddle(r->order->context, false);
         race_weather_note(&r->weather);
         if (race_now_us() < next_us || r->board->until_us - race_now_us() < 700000 ||
             r->clients + 2 > CLIENTS_MAX)
@@ -209,6 +209,8 @@ void race_run(const race_order *order)
     for (size_t i = 0; i < order->clients; i++)
         client_start(&r);
     disturb(&r);
+    if (order->meddle)
+        order->meddle(order->context, true);
     wait_for_all(&r);
     race_weather_note(&r.weather);
     printf("# %zu clients were stopped for a while, %zu were killed\n", r.stops, r.kills);

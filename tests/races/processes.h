@@ -19,8 +19,8 @@ typedef struct race_order {
     size_t clients;
     int seconds;
     race_bounds bounds;
-    /* Done between looks, for as long as it lasts; NULL: nothing. */
-    void (*meddle)(void *context);
+    /* Done between looks; for the last time when the time is over, while clients still work. NULL: nothing. */
+    void (*meddle)(void *context, bool over);
     void *context;
 } race_order;
 

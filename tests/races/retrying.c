@@ -19,6 +19,8 @@ typedef struct retrying {
     unsigned count, at;
     int64_t patience_us;
     retrying_tally *tally;
+    char lost
+        [HF_REQUEST_ID_SIZE]; /* the request id of what sight was lost of last: whoever asks for it is told the same */
 } retrying;
 
 static int64_t now_us(void)
@@ -40,6 +42,18 @@ static hf_status try_once(retrying *r, hf_batch *batch, hf_error *err)
     return status == HF_OK ? hf_store_execute(r->servers[r->at], batch, err) : status;
 }
 
+/* "" where there is none. */
+static const char *request_of(hf_batch *batch)
+{
+    const char *request = hf_batch_op(batch, 0)->request_id;
+    return request ? request : "";
+}
+
+static hf_status fail_lost(hf_error *err)
+{
+    return hf_fail(err, HF_UNSURE, "It was unsure, and was refused when it was asked again.");
+}
+
 static bool all_well(hf_batch *batch)
 {
     for (size_t i = 0; i < hf_batch_count(batch); i++)
@@ -56,7 +70,8 @@ static hf_status settle(retrying *r, hf_batch *batch, hf_status status, hf_error
         return HF_OK;
     }
     r->tally->lost_sight++;
-    return hf_fail(err, HF_UNSURE, "It was unsure, and was refused when it was asked again.");
+    snprintf(r->lost, sizeof r->lost, "%s", request_of(batch));
+    return fail_lost(err);
 }
 
 static hf_status execute_retrying(hf_store *store, hf_batch *batch, hf_error *err)
@@ -64,6 +79,8 @@ static hf_status execute_retrying(hf_store *store, hf_batch *batch, hf_error *er
     retrying *r = (retrying *)store;
     bool unsure = false;
     int64_t failed_us = 0;
+    if (r->lost[0] && strcmp(r->lost, request_of(batch)) == 0)
+        return fail_lost(err);
     for (;;) {
         hf_status status = try_once(r, batch, err);
         bool failed = status == HF_UNSURE || status == HF_UNAVAILABLE;
