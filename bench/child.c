@@ -17,10 +17,18 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { CHILDREN_MAX = 8, WORDS_MAX = 32, READY_S = 30, STOP_MS = 20000 };
+enum { CHILDREN_MAX = 8, WORDS_MAX = 32, READY_S = 30, STOP_MS = 20000, LAST_MS = 200 };
 #define ADDRESS_WORD "\"address\":\""
 
 static child *children[CHILDREN_MAX]; /* those that run */
+
+static bool is_gone(pid_t pid, int wait_ms)
+{
+    int fd = pidfd_open(pid, 0);
+    bool gone = fd < 0 || poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, wait_ms) > 0;
+    close(fd);
+    return gone;
+}
 
 /* At our end: whoever still runs is ended; whoever ended before us is quoted, since that is why we end. */
 static void end_all(void)
@@ -29,7 +37,7 @@ static void end_all(void)
         child *c = children[i];
         if (c == NULL)
             continue;
-        if (waitpid(c->pid, NULL, WNOHANG) != 0) {
+        if (is_gone(c->pid, LAST_MS)) {
             char last[CHILD_SAID];
             ssize_t got = read(c->hears, last, sizeof last);
             fprintf(stderr, "hf-bench: %s has ended by itself; it said: %s%.*s\n", c->name, c->said,
@@ -153,12 +161,10 @@ void child_stop(child *c)
     for (size_t i = 0; i < CHILDREN_MAX; i++)
         if (children[i] == c)
             children[i] = NULL;
-    int gone = pidfd_open(c->pid, 0);
     kill(c->pid, SIGTERM);
-    if (gone < 0 || poll(&(struct pollfd){.fd = gone, .events = POLLIN}, 1, STOP_MS) <= 0)
+    if (!is_gone(c->pid, STOP_MS))
         kill(c->pid, SIGKILL);
     waitpid(c->pid, NULL, 0);
-    close(gone);
     close(c->says);
     close(c->hears);
     free(c);

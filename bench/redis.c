@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -89,12 +90,24 @@ static void insist_on_durability(const rival *r)
                 "this Redis does not sync every change; it needs appendonly yes and appendfsync always");
 }
 
+/* Its process, as long as it is on this machine: nobody names one elsewhere by the loopback. */
+static void find_process(rival *r)
+{
+    char answer[8192];
+    call(r, "*2\r\n$4\r\nINFO\r\n$6\r\nserver\r\n", answer, sizeof answer);
+    const char *at = strstr(answer, "process_id:");
+    if (at == NULL)
+        bench_die("Redis does not tell its process id");
+    r->server = (pid_t)strtol(at + strlen("process_id:"), NULL, 10);
+}
+
 rival *rival_redis(const bench *b, const char *url)
 {
     static const load_talk talk = {.steps = 2, .ask = ask, .hear = hear};
     rival *r = rival_new(b, url, "redis://", "redis+unix://");
     insist_on_durability(r);
     load_script(r);
+    find_process(r);
     rival_connect(r, "Redis", &talk);
     return r;
 }

@@ -29,7 +29,8 @@ void rival_connect(rival *r, const char *name, const load_talk *talk)
                                          .talk = talk,
                                          .context = r,
                                          .connections = LOAD_CONNECTIONS,
-                                         .units = 1});
+                                         .units = 1,
+                                         .server = r->server});
 }
 
 load *rival_load(rival *r)

@@ -22,6 +22,7 @@ struct rival {
     talk_names names;
     load *load;
     char address[128];
+    pid_t server;    /* 0: not known */
     char script[41]; /* Redis: the hash of its script */
 };
 

@@ -12,7 +12,6 @@
 
 #define NO_LIMIT "1000000"
 
-/* A store as it looks after a day's work. */
 static void fill_store(const bench *b, const char *data)
 {
     char url[BENCH_PATH_SIZE + 64];
@@ -42,8 +41,9 @@ served *served_start(const bench *b, const char *name, const char *store)
     snprintf(data, sizeof data, "%.900s/%s", b->dir, name);
     if (mkdir(data, 0700) != 0)
         bench_die("%s can't be made: %s", data, strerror(errno));
-    if (store == NULL)
+    if (store == SERVED_WORKED)
         fill_store(b, data);
+    bool own = store == SERVED_WORKED || store[0] == '\0';
     const char *words[] = {"holdfast",
                            "serve",
                            "--data",
@@ -56,7 +56,7 @@ served *served_start(const bench *b, const char *name, const char *store)
                            NO_LIMIT,
                            "--burst-session",
                            NO_LIMIT,
-                           store == NULL ? NULL : "--store",
+                           own ? NULL : "--store",
                            store,
                            NULL};
     s->program = child_start("holdfast serve", words);

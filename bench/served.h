@@ -12,8 +12,13 @@ typedef struct served {
     lockers *clients;
 } served;
 
-/* `name` is that of the data directory, below the bench's own. store NULL: SQLite in the data directory, in which all working names have
- * been locked before. Opens a session for each connection. Dies on failure, as everything here. */
+/* What it serves: SQLite in the data directory, new; the same after a day's work, in which all names have been locked before; a store that
+ * is named. */
+#define SERVED_NEW    ""
+#define SERVED_WORKED NULL
+
+/* `name` is that of the data directory, below the bench's own. store: one of the above, or a URL. Opens a session for each connection. Dies
+ * on failure, as everything here. */
 served *served_start(const bench *b, const char *name, const char *store);
 void served_stop(served *s);
 

@@ -65,7 +65,7 @@ void bench_streams(bench *b)
     int *fds = calloc(count, sizeof *fds);
     if (fds == NULL)
         bench_die("out of memory");
-    served *s = served_start(b, "streams", NULL);
+    served *s = served_start(b, "streams", SERVED_NEW);
     double before = child_memory(s->program->pid);
     size_t opened = 0;
     for (; opened < count && !bench_stopped(); opened++)
