@@ -163,6 +163,10 @@ void tell_events(exchange *x)
     const hf_resource *resource = x->own;
     feed_filter filter = {
         .type = x->in.type, .id = resource->id[0] != '\0' ? resource->id : NULL, .user = x->in.user};
+    if (x->request->method == HTTP_HEAD) { /* a stream without a body would never end */
+        exchange_reply(x, 200, "text/event-stream", HF_NOTHING);
+        return;
+    }
     stream *s = stream_new(x);
     if (s == NULL) {
         exchange_json(x, 500, NULL);

@@ -369,6 +369,20 @@ narrowed.ops.push({ op: "acquire", session: narrowed.ops[0].session, type: "poli
 const narrow = await server.ask("POST", "/v1/batch", { token: tokens["a token with use:other"].secret, body: narrowed });
 check(narrow.json.answers[0].status === "ok" && narrow.json.answers[1].status === "denied", "what a batch opens has the rights of its token", narrow.text);
 
+// Who may observe one type hears of that type alone.
+const overheard = new AbortController();
+const heard = await fetch(`${server.url}/v1/events?type=policy&after_seq=0`,
+  { headers: { Authorization: `Bearer ${tokens["a token with observe:policy"].secret}` }, signal: overheard.signal });
+let story = "";
+for await (const piece of heard.body.pipeThrough(new TextDecoderStream())) {
+  story += piece;
+  if (story.includes("policy/unblock")) break;
+}
+overheard.abort();
+const events = [...story.matchAll(/^data: (\{.*\})$/gm)].map((line) => JSON.parse(line[1]));
+check(events.length > 100 && events.every((event) => event.resource?.startsWith("policy/")), "who may observe one type hears of that type alone",
+  events.filter((event) => !event.resource?.startsWith("policy/")).slice(0, 3));
+
 // A HEAD is a GET without its body.
 for (const [id, { path, method }] of Object.entries(operations)) {
   if (method !== "GET") continue;
