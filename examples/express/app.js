@@ -82,25 +82,28 @@ app.post("/logout", mustLogIn, handle(async (request, response) => {
   response.clearCookie("session").redirect(303, "/");
 }));
 
-app.param("id", (request, response, next, id) => (policies.has(id) ? next() : next("route")));
+app.param("id", (request, response, next, id) => (policies.find(id) ? next() : next("route")));
+
+function editing(response, web, policy, work, note) {
+  const session = `${holdfast.url}/v1/sessions/${work.id}`;
+  const script = { beat: `${session}/beat`, close: `${session}/close`, session: holdfast.login(work), idle: holdfast.idleSeconds };
+  response.set("Cache-Control", "no-cache").send(pages.edit(web.user, policy, work, { ...script, note }));
+}
 
 app.get("/policies/:id/edit", mustLogIn, handle(async ({ webSession: web, params: { id } }, response) => {
   const work = await take(web, "policy", id, "editing");
   const policy = policies.claim(id, work.fence);
   if (policy === null)
     throw await lost(work);
-  const session = `${holdfast.url}/v1/sessions/${work.id}`;
-  response.set("Cache-Control", "no-cache").send(pages.edit(web.user, policy, work, {
-    beat: `${session}/beat`,
-    close: `${session}/close`,
-    session: holdfast.login(work),
-    idle: holdfast.idleSeconds,
-  }));
+  editing(response, web, policy, work);
 }));
 
 app.post("/policies/:id/save", mustLogIn, handle(async ({ webSession: web, params: { id }, body }, response) => {
   const work = find(web, "policy", id, body.work);
-  if (!policies.save(id, work.fence, body.text))
+  const text = String(body.text ?? "").trim();
+  if (text === "")
+    return editing(response.status(422), web, { ...policies.find(id), text }, work, "Please say what it covers.");
+  if (!policies.save(id, work.fence, text))
     throw await lost(work);
   await close(web, work);
   response.redirect(303, "/");

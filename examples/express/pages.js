@@ -35,13 +35,13 @@ const login = () => page("Log in", null, html`
 <form method="post"><input name="username"><input type="password" name="password"><button>Log in</button></form>`);
 
 // beat, close and session: for work.js.
-const edit = (user, policy, work, { beat, close, session, idle }) => page(`Policy of ${policy.holder}`, user, html`
+const edit = (user, policy, work, { beat, close, session, idle, note }) => page(`Policy of ${policy.holder}`, user, html`
 <form method="post" action="/policies/${policy.id}/save"
       data-beat="${beat}" data-close="${close}" data-session="${session}" data-idle="${idle}">
 <input type="hidden" name="work" value="${work.id}">
 <textarea name="text">${policy.text}</textarea>
 <button>Save</button>
-<p><output></output></p>
+<p>${note} <output></output></p>
 </form>
 <script src="/static/work.js" defer></script>`);
 

@@ -3,11 +3,11 @@
 //   UPDATE policy SET text = $3 WHERE id = $1 AND fence = $2             no row: someone else has opened it since
 "use strict";
 
-const policies = new Map([["1", { id: "1", holder: "Carla Diaz", text: "Covers fire.", fence: 0 }]]);
+const policies = new Map(["Carla Diaz", "Dan Okafor"].map((holder, i) => [`${i + 1}`, { id: `${i + 1}`, holder, text: "Covers fire.", fence: 0 }]));
 
 module.exports = {
   all: () => [...policies.values()],
-  has: (id) => policies.has(id),
+  find: (id) => policies.get(id),
 
   // Opens it for editing: from now on no older fence saves. The record, or null.
   claim(id, fence) {

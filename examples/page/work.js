@@ -23,7 +23,7 @@ function keepWork(form) {
 
   function heard({ locks, lost: ended, requests }) {
     if (locks === 0)
-      lost(ended.length > 0 && ended[0].by ? `The record was taken from you by ${ended[0].by} (${ended[0].reason}).` : "You no longer hold the record.");
+      lost(ended[0]?.by ? `The record was taken from you by ${ended[0].by} (${ended[0].reason}).` : "You no longer hold the record.");
     else
       note.textContent = requests.map(({ name, message }) => `${name} asks for this record. ${message}`).join(" ");
   }
@@ -42,11 +42,10 @@ function keepWork(form) {
   setInterval(tick, idle * 1000 / 3);
   // Hidden pages run slowly or not at all: one more beat before that, and one at once when the person is back.
   document.addEventListener("visibilitychange", tick);
-  // A page that comes back out of the browser's cache of pages has closed its session when it went.
-  window.addEventListener("pageshow", (event) => {
+  // A page that comes back, as it was or as a copy from the browser's cache, has closed its session when it went.
+  window.addEventListener("pageshow", () => {
     saving = false;
-    if (event.persisted)
-      tick();
+    tick();
   });
   // A save leaves the page too; then the application ends the work, or goes on with it.
   form.addEventListener("submit", () => (saving = true));

@@ -144,6 +144,7 @@ export class Page {
     const navigator = { sendBeacon: (target, body) => this.beacons.push(this.browser.beacon(target, body)) };
     const setInterval = (call, period) => Object.assign(this, { tick: call, period });
     vm.runInNewContext(source, { window, document, fetch, navigator, setInterval, URLSearchParams });
+    await this.#happens("window pageshow", { persisted: false });
   }
 
   #awaited(promise) {
@@ -179,11 +180,12 @@ export class Page {
     return Promise.all(this.beacons.splice(0));
   }
 
-  // Submits a form as the browser does: the old page goes when the answer is there.
-  async submit(changes, action) {
+  // Submits a form as the browser does: the old page goes when the answer is there. to: another address than the form's own.
+  async submit(changes, action, to) {
     const html = this.#form(action);
     await this.#happens("form submit");
-    const next = await this.browser.navigate("POST", attribute(/<form[^>]*>/.exec(html)[0], "action") ?? this.path, { ...this.#fields(html), ...changes });
+    const target = to ?? attribute(/<form[^>]*>/.exec(html)[0], "action") ?? this.path;
+    const next = await this.browser.navigate("POST", target, { ...this.#fields(html), ...changes });
     await this.hide();
     return next;
   }

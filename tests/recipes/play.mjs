@@ -40,6 +40,7 @@ export class Play {
     await this.lateSave();
     await this.pageEnd();
     await this.reload();
+    await this.correction();
     await this.strangers();
     await this.unopened(inDatabase);
     await this.outage();
@@ -121,6 +122,17 @@ export class Play {
     check((await this.saved()) === "From the newer page.", "the newer one can");
   }
 
+  // A save that is refused for another reason leaves the page as well, but not the work.
+  async correction() {
+    const page = await this.alice.open(EDIT);
+    const again = await page.submit({ text: "" });
+    check(again.status === 422 && (await this.holders()) === "Alice Chen", "a form that is shown again still has its lock", again.words);
+    await again.beat();
+    check(!again.button.disabled, "and goes on beating", again.output.textContent);
+    await again.submit({ text: "From the newer page." });
+    check((await this.saved()) === "From the newer page." && (await this.holders()) === "", "until it is saved");
+  }
+
   async strangers() {
     const page = await this.alice.open(EDIT);
     const work = /name="work" value="([^"]+)"/.exec(page.html)[1];
@@ -131,10 +143,12 @@ export class Play {
       const answer = await save(fields);
       check(answer.status === 409 && (await this.saved()) === "From the newer page.", `Bob can't save ${what}`, answer.words);
     }
+    const other = await page.submit({}, "/policies/1/save", "/policies/2/save");
+    check(other.status === 409, "nor can Alice save another policy with the work on this one", other.words);
     const nobody = new Browser(this.app.address, this.app.origin);
     const asked = await nobody.open(EDIT);
     check(asked.path.startsWith("/login") && (await this.holders()) === "Alice Chen", "who is not logged in is asked to log in", asked.path);
-    const nowhere = await this.alice.open("/policies/2/edit");
+    const nowhere = await this.alice.open("/policies/3/edit");
     check(nowhere.status === 404, "what is not there can't be edited");
     await page.hide();
   }

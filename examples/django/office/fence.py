@@ -24,30 +24,35 @@ def claim(work, records):
 @contextmanager
 def fenced(work, records):
     """A transaction to save in. It begins only if nobody has got the lock since, and nobody gets at the record until it ends."""
+    mine = check if settings.HOLDFAST_IN_DATABASE else is_newest
     with transaction.atomic():
-        if check(work) if settings.HOLDFAST_IN_DATABASE else records.filter(pk=work.record, fence=work.fence).update(fence=work.fence):
+        if mine(work, records):
             yield
             return
     raise lost(work)
 
 
-def check(work):
+def is_newest(work, records):
+    """Writes what is there already: that locks the row."""
+    return records.filter(pk=work.record, fence=work.fence).update(fence=work.fence) == 1
+
+
+def check(work, _):
     try:
         with connection.cursor() as cursor:
             cursor.execute(CHECKS[connection.vendor], [work.type, work.record, work.session, work.fence])
     except DatabaseError as problem:
-        raise refusal(problem) from problem
+        if sentence := refusal(problem.__cause__):
+            raise client.Lost(sentence) from problem
+        raise
     return True
 
 
-def refusal(problem):
-    """holdfast's sentence, if it is its refusal: SQLSTATE HF001 in PostgreSQL, error 1644 in MariaDB and MySQL."""
-    cause = problem.__cause__
+def refusal(cause):
+    """holdfast's sentence, if the driver's error is its refusal: SQLSTATE HF001 in PostgreSQL, error 1644 in MariaDB and MySQL."""
     if getattr(cause, "pgcode", None) == "HF001":
-        return client.Lost(cause.diag.message_primary)
-    if cause.args[0] == 1644:
-        return client.Lost(cause.args[1])
-    return problem
+        return cause.diag.message_primary
+    return cause.args[1] if cause.args[0] == 1644 else None
 
 
 def lost(work):

@@ -16,6 +16,11 @@ def policies(request):
     return render(request, "policies.html", {"policies": Policy.objects.order_by("pk")})
 
 
+def editing(request, policy, work, note="", status=200):
+    context = {"policy": policy, "work": work, "idle": settings.HOLDFAST_IDLE_SECONDS, "note": note}
+    return render(request, "edit.html", context, status=status)
+
+
 @login_required
 @require_GET
 def edit(request, pk):
@@ -23,15 +28,19 @@ def edit(request, pk):
     work = request.holdfast.take("policy", str(pk), purpose="editing")
     claim(work, Policy.objects)
     # Read only now: before, someone else could still save.
-    return render(request, "edit.html", {"policy": Policy.objects.get(pk=pk), "work": work, "idle": settings.HOLDFAST_IDLE_SECONDS})
+    return editing(request, Policy.objects.get(pk=pk), work)
 
 
 @login_required
 @require_POST
 def save(request, pk):
     work = request.holdfast.find(request.POST.get("work"), type="policy", record=str(pk))
+    policy = get_object_or_404(Policy, pk=pk)
+    policy.text = request.POST.get("text", "").strip()
+    if not policy.text:
+        return editing(request, policy, work, "Please say what it covers.", 422)
     with fenced(work, Policy.objects):
-        Policy.objects.filter(pk=pk).update(text=request.POST["text"])
+        policy.save(update_fields=["text"])
     close_work(work)
     return redirect("/")
 

@@ -66,9 +66,9 @@ def close(work):
     work.delete()
 
 
+# The signal comes before the web session is emptied. One that only runs out sends none: then the idle bound ends the work.
 @receiver(user_logged_out)
 def give_back(request, **_):
-    """The signal comes before the web session is emptied. A web session that only runs out sends none: then the idle bound ends the work."""
     for work in Desk(request).all():
         close(work)
 

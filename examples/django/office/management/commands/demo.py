@@ -1,4 +1,4 @@
-"""Makes the tables, a policy, and two people whose password is "demo"."""
+"""Makes the tables, two policies, and two people whose password is "demo"."""
 from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.core.management.base import BaseCommand
@@ -14,4 +14,5 @@ class Command(BaseCommand):
         for name, first, last in [("alice", "Alice", "Chen"), ("bob", "Bob", "Smith")]:
             if not User.objects.filter(username=name).exists():
                 User.objects.create_user(name, password="demo", first_name=first, last_name=last)
-        Policy.objects.get_or_create(pk=1, defaults={"holder": "Carla Diaz", "text": "Covers fire."})
+        for key, holder in enumerate(["Carla Diaz", "Dan Okafor"], 1):
+            Policy.objects.get_or_create(pk=key, defaults={"holder": holder, "text": "Covers fire."})
