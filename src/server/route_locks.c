@@ -50,9 +50,14 @@ void tell_locks(exchange *x)
     exchange_json(x, 200, hf_locks_json(&x->ops[0].answer));
 }
 
+/* Asked again, what was done before may have no lock to show any more: it was released, or the one who got it has let it go. */
 void tell_lock(exchange *x)
 {
-    exchange_json(x, 200, hf_lock_json(&x->ops[0].answer.locks[0]));
+    const hf_answer *answer = &x->ops[0].answer;
+    if (answer->locks_count == 0)
+        exchange_reply(x, 204, NULL, HF_NOTHING);
+    else
+        exchange_json(x, 200, hf_lock_json(&answer->locks[0]));
 }
 
 /* ---- taking ---- */

@@ -34,7 +34,8 @@ const route routes[] = {
         .access = ROUTE_SESSION,
         .headers = CHANGE_OF,
         .summary = "Gives a lock back.",
-        .replies = {{200, "Lock", "What was released."}},
+        .replies = {{200, "Lock", "What was released."},
+                    {204, NULL, "Asked again: the request with this key has released it before."}},
         .ask = ask_release,
         .tell = tell_lock,
     },
@@ -131,7 +132,11 @@ const route routes[] = {
         .needs = INPUT(SESSION),
         .headers = CHANGE_OF,
         .summary = "Gives a lock to another session in one step, with a new fence.",
-        .replies = {{200, "Lock", "The new holder's lock."}},
+        .replies =
+            {{200, "Lock", "The new holder's lock."},
+             {204, NULL,
+              "Asked again: the request with this key has handed it over, and the new holder has let it "
+              "go since."}},
         .ask = ask_hand_over,
         .tell = tell_lock,
     },

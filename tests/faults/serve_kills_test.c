@@ -2,6 +2,7 @@
 /* kill -9 of `holdfast serve` under load, again and again, on its SQLite file: nothing that was acknowledged over HTTP is lost, nothing is
  * granted twice, every change has its event, what was unsure is settled by asking again, and clients that were connected go on as soon as it is
  * back. */
+#include "faults/http_crew.h"
 #include "faults/ledger.h"
 #include "faults/server_crew.h"
 #include "faults/server_target.h"
@@ -81,12 +82,36 @@ static void nor_when_it_is_killed_in_the_middle_of_batches_of_256(void **state)
            1024);
 }
 
+static void clients_of_plain_http_settle_with_the_same_key_what_was_not_answered(void **state)
+{
+    enum { CLIENTS = 8, WORK = 300 };
+    size_t kills = setting_amount("HF_TEST_SERVE_KILLS", 5, 100);
+    http_tally sum;
+    check_report report;
+    times restarts = {0};
+    (void)state;
+    served *server = served_start(NULL, NULL);
+    http_crew *clients = http_crew_start(served_port(server), served_secret(server), CLIENTS);
+    for (size_t i = 0; i <= kills; i++) {
+        http_crew_work(clients, WORK);
+        if (i < kills)
+            kill_and_start(server, &restarts);
+    }
+    http_crew_end(clients, &sum, &report);
+    look_into(server);
+    expect_int(served_stop(server), 0);
+    served_end(server);
+    expect_true(sum.requests > kills * WORK);
+    expect_true(sum.closed + sum.reset + sum.cut > 0); /* it was felt */
+}
+
 int main(void)
 {
     signal(SIGPIPE, SIG_IGN);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_acknowledged_is_lost_when_the_server_is_killed),
         cmocka_unit_test(nor_when_it_is_killed_in_the_middle_of_batches_of_256),
+        cmocka_unit_test(clients_of_plain_http_settle_with_the_same_key_what_was_not_answered),
     };
     return cmocka_run_group_tests_name("kill -9 of holdfast serve", tests, NULL, NULL);
 }

@@ -61,7 +61,7 @@ static bool is_free(int port)
  * then be connected to itself. */
 static void choose_port(served *s)
 {
-    unsigned seed = (unsigned)getpid() * 2654435761u + (unsigned)(seconds_now() * 1e6);
+    unsigned seed = (unsigned)getpid() * 2654435761u + (unsigned)(uint64_t)(seconds_now() * 1e6);
     for (int i = 0; i < PORT_TRIES; i++) {
         s->port = PORT_LOW + rand_r(&seed) % (PORT_HIGH - PORT_LOW);
         if (is_free(s->port)) {

@@ -1,0 +1,79 @@
+#!/usr/bin/env node
+// Every request that changes something, asked twice with the same Idempotency-Key, as a client does whose answer was lost: the second answer
+// says the same, nothing is done twice, and the server lives.
+import { Server, check, finish } from "./server.mjs";
+
+const server = await Server.start();
+const { token } = server;
+let keys = 0;
+
+async function twice(method, path, more) {
+  const headers = { ...more?.headers, "Idempotency-Key": `again-${++keys}` };
+  const first = await server.ask(method, path, { ...more, headers });
+  const second = await server.ask(method, path, { ...more, headers });
+  return [first, second];
+}
+
+async function newest() {
+  const answer = await server.ask("GET", "/v1/audit-log?limit=1000", { token });
+  return answer.json.events.length;
+}
+
+// NAME: both answers are good, `same` of them is equal, and together they left so many events
+async function test(name, events, [method, path, more], same = (answer) => answer.text) {
+  const before = await newest();
+  const [first, second] = await twice(method, path, more);
+  const left = (await newest()) - before;
+  const good = first.status >= 200 && first.status < 300 && second.status >= 200 && second.status < 300;
+  check(good && same(first) === same(second), `${name}: asked again it answers the same`, [first.status, first.text, second.status, second.text]);
+  check(left === events, `${name}: and leaves ${events} event${events === 1 ? "" : "s"} in all`, `${left} events`);
+  return [first, second];
+}
+
+const fence = (answer) => (answer.json?.locks ? answer.json.locks.map((lock) => lock.fence).join() : answer.json?.fence);
+const nothing = () => "";
+
+const [opened] = await test("opening a session", 1, ["POST", "/v1/sessions", { token, body: { user: "alice" } }],
+  (answer) => `${answer.json.id}.${answer.json.key}`);
+const alice = opened.json;
+const bob = await server.open("bob");
+const asAlice = (body) => ({ session: alice, body });
+
+await test("taking a lock", 1, ["PUT", "/v1/locks/doc/1", asAlice({})], fence);
+await test("taking several", 2, ["POST", "/v1/locks", asAlice({ locks: [{ resource: "doc/2" }, { resource: "doc/3" }] })], fence);
+// These set what they say once more, to the same effect, and tell so.
+await test("renewing", 2, ["PATCH", "/v1/locks/doc/1", asAlice({ ttl_seconds: 600 })], fence);
+await test("making it shared", 1, ["PATCH", "/v1/locks/doc/2", asAlice({ mode: "shared" })], fence);
+await test("asking for it", 2, ["POST", "/v1/locks/doc/1/request", { session: bob, body: { message: "please" } }], nothing);
+await test("handing over", 2, ["POST", "/v1/locks/doc/1/hand-over", asAlice({ session: bob.id })], fence);
+
+const released = await test("giving back", 1, ["DELETE", "/v1/locks/doc/3", { session: alice }], nothing);
+check(released[0].status === 200 && released[0].json.resource === "doc/3", "giving back shows what was released");
+check(released[1].status === 204 && released[1].text === "", "and asked again that there is no more to show", released[1].text);
+
+// What was handed over and let go before it is asked again.
+await server.ask("PUT", "/v1/locks/doc/4", { session: alice, body: {} });
+const handed = { session: alice, body: { session: bob.id }, headers: { "Idempotency-Key": "handed" } };
+const once = await server.ask("POST", "/v1/locks/doc/4/hand-over", handed);
+await server.ask("DELETE", "/v1/locks/doc/4", { session: bob });
+const later = await server.ask("POST", "/v1/locks/doc/4/hand-over", handed);
+check(once.status === 200 && (later.status === 204 || later.status === 409), "a hand-over whose lock is gone is asked again without harm",
+  [once.status, later.status, later.text]);
+
+await server.ask("PUT", "/v1/locks/doc/5", { session: bob, body: {} });
+await test("forcing it free", 1, ["POST", "/v1/locks/doc/5/force-release", { token, body: { reason: "test" } }], nothing);
+await test("a beat", 0, ["POST", `/v1/sessions/${alice.id}/beat`, { session: alice }], (answer) => answer.json.locks);
+await test("a type", 2, ["PUT", "/v1/types/again", { token, body: { policy: "exclusive-write" } }]);
+const [made] = await test("making a token", 1, ["POST", "/v1/tokens", { token, body: { name: "again", roles: "use" } }],
+  (answer) => answer.json.token);
+await test("revoking it", 1, ["DELETE", `/v1/tokens/${made.json.id}`, { token }]);
+await test("closing the session", 2, ["DELETE", `/v1/sessions/${alice.id}`, { session: alice }], nothing);
+
+const batch = { ops: [{ op: "acquire", session: `${bob.id}.${bob.key}`, type: "doc", id: "6", request_id: "batch-1" }] };
+const batches = [await server.ask("POST", "/v1/batch", { token, body: batch }), await server.ask("POST", "/v1/batch", { token, body: batch })];
+check(batches.every((answer) => answer.status === 200), "a batch is asked again", batches.map((answer) => answer.text));
+
+check((await server.ask("GET", "/healthz")).status === 200, "the server lives");
+const end = await server.stop();
+check(end.code === 0, "and stops with 0", end);
+finish();
