@@ -12,14 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum {
-    CLIENTS_MAX = 64,
-    RESOURCES = 5,
-    ROOM = 400000,
-    PAUSE_US = 2000,
-    IDLE_S = 600,
-    WORK_MAX_S = 60
-};
+enum { CLIENTS_MAX = 64, RESOURCES = 5, ROOM = 400000, PAUSE_US = 2000, IDLE_S = 600, WORK_MAX_S = 60 };
 
 typedef struct client {
     http_crew *crew;
@@ -119,7 +112,7 @@ static void wrong(client *c, const char *what)
 static bool end(check_record *r, int status, bool again, check_result refused)
 {
     r->return_us = status == 0 ? CHECK_NEVER : now_us();
-    bool good = status == 200 || status == 201;
+    bool good = status == 200 || status == 201 || status == 204;
     r->result = (uint8_t)(good ? CHECK_OK : status == 0 || again ? CHECK_UNKNOWN : refused);
     return good;
 }
