@@ -151,7 +151,7 @@ static void usage(FILE *out)
         out,
         "usage: hf-bench [--quick] [--seconds N] [--only NAME] [--json FILE] [--dir DIR] [--check]\n"
         "                [--postgres URL] [--mariadb URL] [--redis URL] [--etcd URL]\n"
-        "  --quick      a smoke run of under 15 seconds\n"
+        "  --quick      a smoke run of under a minute\n"
         "  --seconds N  per comparison, all sides together (default %g)\n"
         "  --only NAME  figures with NAME in their name: pairs scale memory beat read call wire http, "
         "pairs/256,\n"
