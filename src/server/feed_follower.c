@@ -35,7 +35,10 @@ struct feed_follower {
     pthread_t thread;
     bool started;
     int kick; /* an eventfd */
-    atomic_bool stopping, following, nudged;
+    atomic_bool stopping, following;
+    atomic_bool
+        nudged; /* until what was nudged for has been done: whoever comes meanwhile needs not wake the thread again */
+    atomic_bool deaf;   /* the store can't tell */
     atomic_uint begun;  /* how often it was told to follow */
     atomic_size_t held; /* pieces that wait; changed with the mutex */
 
@@ -49,7 +52,6 @@ struct feed_follower {
     bool resuming;    /* has not come to the end since it began */
     bool wants, more; /* to look soon; at once */
     bool tells;
-    bool deaf; /* the store can't tell */
     hf_watch *watch;
     int64_t read_us, interval_us, backoff_us, told_us, watch_us;
 };
@@ -115,7 +117,9 @@ void feed_follower_follow(feed_follower *f, bool on)
 
 void feed_follower_nudge(feed_follower *f)
 {
-    if (!atomic_exchange(&f->nudged, true))
+    if (!atomic_load(&f->following) && atomic_load(&f->deaf))
+        return; /* nobody to read for, nobody to tell */
+    if (!atomic_load(&f->nudged) && !atomic_exchange(&f->nudged, true))
         kick(f);
 }
 
@@ -173,6 +177,7 @@ static void pass_on(feed_follower *f, feed_piece *piece)
 static void look(feed_follower *f)
 {
     feed_piece *piece = NULL;
+    atomic_store(&f->nudged, false);
     f->wants = f->more = false;
     hf_status status =
         feed_piece_read(f->settings.store, f->batch, f->at < 0 ? INT64_MAX - 1 : f->at, &piece, NULL);
@@ -242,6 +247,8 @@ static void tell(feed_follower *f)
     if (!f->tells || f->watch == NULL || hf_seam.boot_us() < f->told_us + TELL_US)
         return;
     f->tells = false;
+    if (!atomic_load(&f->following))
+        atomic_store(&f->nudged, false);
     if (hf_watch_tell(f->watch, NULL) != HF_OK)
         lose_watch(f);
     f->told_us = hf_seam.boot_us();
@@ -285,7 +292,7 @@ static int64_t wake_at_us(const feed_follower *f)
 static void take_orders(feed_follower *f)
 {
     unsigned begun = atomic_load(&f->begun);
-    if (atomic_exchange(&f->nudged, false))
+    if (atomic_load(&f->nudged))
         f->wants = f->tells = true;
     if (begun != f->begun_seen)
         f->resuming = f->wants = f->more = true;
