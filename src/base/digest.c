@@ -5,10 +5,22 @@
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
+#include <pthread.h>
+#include <string.h>
+
+/* Looked up once: OpenSSL 3 does it for every EVP_sha256() that is used, with locks and by name. Never freed. */
+static EVP_MD *sha256;
+static pthread_once_t fetched = PTHREAD_ONCE_INIT;
+
+static void fetch(void)
+{
+    sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);
+}
 
 bool hf_sha256(const void *bytes, size_t size, unsigned char out[32])
 {
-    return EVP_Digest(bytes, size, out, NULL, EVP_sha256(), NULL) == 1;
+    pthread_once(&fetched, fetch);
+    return EVP_Digest(bytes, size, out, NULL, sha256 == NULL ? EVP_sha256() : sha256, NULL) == 1;
 }
 
 bool hf_hmac_sha256(const void *key, size_t key_size, const void *bytes, size_t size, unsigned char out[32])
@@ -23,5 +35,5 @@ bool hf_secret_equal(const void *a, const void *b, size_t size)
 
 void hf_secret_wipe(void *secret, size_t size)
 {
-    OPENSSL_cleanse(secret, size);
+    explicit_bzero(secret, size); /* as sure, and by whole words: OPENSSL_cleanse goes byte by byte */
 }
