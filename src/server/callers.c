@@ -64,9 +64,11 @@ static void settle(caller *who);
 
 static void fail_caller(caller *who, hf_status status, const char *message)
 {
-    if (who->status == HF_OK)
-        who->status =
-            hf_fail(&who->err, status, "%s", message == NULL ? hf_status_sentence(status) : message);
+    if (who->status != HF_OK)
+        return;
+    const char *copy = message == NULL ? NULL : hf_arena_text(who->arena, hf_slice_of(message));
+    who->status = status;
+    who->message = copy == NULL ? hf_status_sentence(status) : copy;
 }
 
 /* By the store's time now, as late as it can be. */

@@ -404,7 +404,7 @@ hf_status caller_judge(caller *who, hf_op *op, hf_error *err)
 {
     rule needs = rule_of(op->kind);
     if (needs != KEY && who->status != HF_OK)
-        return hf_fail(err, who->status, "%s", who->err.message);
+        return hf_fail(err, who->status, "%s", who->message);
     if (needs != KEY && who->flaw != NULL)
         return hf_fail(err, HF_UNAUTHENTICATED, "%s", who->flaw);
     hf_status status = judge(who, op, err);

@@ -49,7 +49,7 @@ struct caller {
 
     /* Found. Not HF_OK: it could not be found out (the store is away, memory is out ...): nothing but giving back is allowed. */
     hf_status status;
-    hf_error err;
+    const char *message;       /* why not, in a sentence; NULL while it is HF_OK */
     const caller_token *token; /* the token presented, while it lives; NULL: none */
     const char *flaw;          /* a token was presented, and this is what is wrong with it; NULL: nothing */
     caller_session *known;     /* one for each of `sessions` */

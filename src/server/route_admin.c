@@ -135,7 +135,7 @@ hf_status ask_login(exchange *x, hf_error *err)
 hf_status judge_login(exchange *x, hf_error *err)
 {
     if (x->who.status != HF_OK) {
-        *err = x->who.err;
+        hf_error_set(err, x->who.status, "%s", x->who.message);
         return x->who.status;
     }
     if (x->who.token == NULL)

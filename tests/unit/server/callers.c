@@ -21,7 +21,7 @@ static void known_at_once(desk *d, const char *secret, const char *name)
 {
     visit *v = visit_begin(d, secret, NULL);
     expect_true(v->done);
-    expect_status(HF_OK, v->who.status, v->who.err.message);
+    expect_status(HF_OK, v->who.status, v->who.message);
     expect_true(v->who.token != NULL && v->who.flaw == NULL);
     expect_text(v->who.token->name, name);
     visit_free(v);
@@ -33,7 +33,7 @@ static void refused_after_a_look(desk *d, const char *secret, const char *part)
     visit *v = visit_begin(d, secret, NULL);
     expect_true(!v->done);
     visit_wait(d, v);
-    expect_status(HF_OK, v->who.status, v->who.err.message);
+    expect_status(HF_OK, v->who.status, v->who.message);
     expect_true(v->who.token == NULL && v->who.flaw != NULL);
     expect_contains(v->who.flaw, part);
     expect_lacks(v->who.flaw, secret);
@@ -280,7 +280,7 @@ static void a_session_is_known_with_the_token_that_opened_it(void **state)
     hf_credentials alice = open_session(&d, "alice", key.id), bob = open_session(&d, "bob", NULL);
     hf_credentials carol = open_session(&d, "carol", "someone else's word");
     visit *v = visit_now(&d, NULL, &alice, &bob, &carol);
-    expect_status(HF_OK, v->who.status, v->who.err.message);
+    expect_status(HF_OK, v->who.status, v->who.message);
     expect_true(v->who.token == NULL);
     const caller_session *known = v->who.known;
     expect_text(known[0].id, alice.id);
@@ -309,7 +309,7 @@ static void another_key_goes_to_the_store_and_spoils_nothing(void **state)
     expect(HF_OK, hf_credentials_set(&liar, alice.id, nobody.key, &err), err);
     visit_free(visit_now(&d, NULL, &alice));
     visit *v = visit_now(&d, NULL, &liar, &nobody);
-    expect_status(HF_OK, v->who.status, v->who.err.message);
+    expect_status(HF_OK, v->who.status, v->who.message);
     expect_int(v->who.known[0].status, HF_DENIED);
     expect_contains(v->who.known[0].message, alice.id);
     expect_text(v->who.known[0].user, "");
@@ -434,7 +434,7 @@ static void when_the_store_is_away_nobody_is_known(void **state)
     hf_fault_arm(d.fault, 1, false);
     hf_fault_more(d.fault, 100);
     visit *v = visit_now(&d, key.secret, &alice);
-    expect_status(HF_UNAVAILABLE, v->who.status, v->who.err.message);
+    expect_status(HF_UNAVAILABLE, v->who.status, v->who.message);
     hf_op op = {.kind = HF_OP_ACQUIRE, .session = &alice, .type = "policy", .id = "1"};
     expect(HF_UNAVAILABLE, caller_judge(&v->who, &op, &err), err);
     op.kind = HF_OP_TYPES;
@@ -444,7 +444,7 @@ static void when_the_store_is_away_nobody_is_known(void **state)
     visit_free(v);
     hf_fault_arm(d.fault, 0, false);
     v = visit_now(&d, key.secret, &alice);
-    expect_status(HF_OK, v->who.status, v->who.err.message);
+    expect_status(HF_OK, v->who.status, v->who.message);
     op.kind = HF_OP_ACQUIRE;
     expect(HF_OK, caller_judge(&v->who, &op, &err), err);
     visit_free(v);
@@ -467,7 +467,7 @@ static void what_is_known_counts_while_the_store_is_away_but_not_for_longer(void
     desk_settle(&d);
     clock_forward(1);
     visit *v = visit_wait(&d, visit_begin(&d, key.secret, NULL));
-    expect_status(HF_UNAVAILABLE, v->who.status, v->who.err.message);
+    expect_status(HF_UNAVAILABLE, v->who.status, v->who.message);
     expect_true(v->who.token == NULL);
     visit_free(v);
     hf_fault_arm(d.fault, 0, false);
@@ -484,12 +484,12 @@ static void when_the_server_stops_whoever_waits_is_told(void **state)
     committer_stop(d.committer);
     jobs_drain(d.jobs);
     expect_true(early->done); /* the second step could not be asked any more */
-    expect_status(HF_UNAVAILABLE, early->who.status, early->who.err.message);
+    expect_status(HF_UNAVAILABLE, early->who.status, early->who.message);
     visit_free(early);
     hf_credentials bob = open_session(&d, "bob", NULL);
     visit *late = visit_begin(&d, NULL, (const hf_credentials *const[]){&bob, NULL});
     expect_true(late->done);
-    expect_status(HF_UNAVAILABLE, late->who.status, late->who.err.message);
+    expect_status(HF_UNAVAILABLE, late->who.status, late->who.message);
     visit_free(late);
     desk_close(&d);
 }
@@ -525,7 +525,7 @@ static void every_allocation_fails_in_turn(void **state)
         hf_op op = {.kind = HF_OP_ACQUIRE, .session = &alice, .type = "policy", .id = "1"};
         hf_status status = caller_judge(&v->who, &op, &err);
         if (v->who.status != HF_OK) {
-            expect_status(HF_NO_MEMORY, v->who.status, v->who.err.message);
+            expect_status(HF_NO_MEMORY, v->who.status, v->who.message);
             expect_true(status == HF_NO_MEMORY);
         } else
             expect_true(status == HF_OK && v->who.token != NULL && v->who.known[1].token != NULL);

@@ -482,7 +482,7 @@ static void nothing_but_giving_back_is_allowed_when_nobody_knows_who_it_is(void 
     hf_credentials login = login_of(1);
     caller_token token = token_of("root", "use observe manage admin", "");
     caller who = {.arena = &arena, .token = &token, .status = HF_UNAVAILABLE};
-    snprintf(who.err.message, sizeof who.err.message, "The store is away.");
+    who.message = "The store is away.";
     for (int kind = 0; kind < HF_OP_KINDS; kind++) {
         hf_op op = {
             .kind = (hf_op_kind)kind, .session = &login, .type = "policy", .id = "1", .user = "alice"};
