@@ -366,6 +366,12 @@ static void turn(int fd, int how, hf_buffer *answers)
     receive(fd, answers);
 }
 
+/* Nobody is there, and what was asked of the store, by the server itself too, is done. */
+static bool quiet(const world *w)
+{
+    return http_connections(w->service->http) == 0 && jobs_under_way(w->service->jobs) == 0;
+}
+
 static void ask(world *w, const hf_buffer *requests, bool pieces, hf_buffer *answers)
 {
     int fds[2];
@@ -384,10 +390,10 @@ static void ask(world *w, const hf_buffer *requests, bool pieces, hf_buffer *ans
         turn(fds[1], EVLOOP_NONBLOCK, answers);
     }
     shutdown(fds[1], SHUT_WR);
-    for (int i = 0; i < PATIENCE_TURNS && http_connections(w->service->http) > 0; i++)
+    for (int i = 0; i < PATIENCE_TURNS && !quiet(w); i++)
         turn(fds[1], EVLOOP_ONCE, answers);
     receive(fds[1], answers);
-    must(http_connections(w->service->http) == 0 && http_requests(w->service->http) == 0, "nothing is left");
+    must(quiet(w) && http_requests(w->service->http) == 0, "nothing is left");
     close(fds[1]);
 }
 
