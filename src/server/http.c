@@ -52,15 +52,22 @@ static void stop_listening(http *h)
     }
 }
 
+/* A client that is told by an answer that the connection ends does not send another request on it. One that has not heard of it may just have
+ * sent one: closing then would be a reset instead of an answer. So who is idle is waited for, and so is who has connected and was not accepted
+ * yet. */
 void http_stop(http *h)
 {
     h->stopping = true;
+    waits_part(h);
+    for (http_listener *l = h->listeners; l != NULL; l = l->next)
+        listener_empty(l);
     stop_listening(h);
     for (http_conn *c = h->connections, *next; c != NULL; c = next) {
         next = c->next;
-        bool idle = c->phase == HANDSHAKE || (c->phase == IDLE && bytes_left(&c->in) == 0);
-        if (idle && !c->running)
+        if (c->phase == HANDSHAKE && !c->running)
             conn_free(c);
+        else if (c->phase == IDLE)
+            wait_for(c, WAIT_IDLE);
     }
 }
 

@@ -130,7 +130,7 @@ hf_status http_listen_fd(http *h, int fd, const http_tls *tls, char *out_name, h
 /* Reads the certificates again, for connections to come; on failure the old ones stay, all of them. */
 hf_status http_reload(http *h, hf_error *err);
 
-/* Stops listening and closes idle connections; those with a request close after its answer. */
+/* Stops listening; connections close after the answer to their request, and idle ones when none has come for a moment. */
 void http_stop(http *h);
 size_t http_connections(const http *h);
 size_t http_requests(const http *h); /* handed out and not answered yet, streams too */

@@ -114,7 +114,7 @@ static void linger(http_conn *c)
 /* All has been written. */
 static void go_on(http_conn *c)
 {
-    if (c->closing || (c->http->stopping && bytes_left(&c->in) == 0)) {
+    if (c->closing) {
         linger(c);
         return;
     }
@@ -331,7 +331,7 @@ void conn_overdue(http_conn *c)
     } else if (c->phase == READING) {
         late(c, "timeout_body", "The body of the request did not come in time.");
     } else {
-        if (c->phase != LINGERING)
+        if (c->phase != LINGERING && !c->http->stopping)
             http_count(c->http, c->phase == HANDSHAKE ? "timeout_handshake"
                                 : c->phase == IDLE    ? "timeout_idle"
                                                       : "timeout_write");

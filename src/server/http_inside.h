@@ -134,6 +134,8 @@ void waits_init(http *h);
 void waits_done(http *h);
 /* From now on; WAIT_NOTHING: as long as it takes. */
 void wait_for(http_conn *c, http_wait what);
+/* From now on connections stay for a moment only when they are idle; who is idle now must be told by wait_for. */
+void waits_part(http *h);
 
 /* http_conn.c */
 void conns_init(http *h);
@@ -170,6 +172,8 @@ void answer_compose(http *h, const http_held *r, const http_reply *reply, bool s
 void answer_wipe(http *h);
 
 /* http_listen.c */
+/* Takes in everyone who has connected so far. */
+void listener_empty(http_listener *l);
 void listener_free(http_listener *l);
 
 #endif

@@ -46,10 +46,9 @@ static void pause_accepting(http_listener *l)
     event_add(&l->resuming, &span);
 }
 
-static void on_accept(evutil_socket_t fd, short what, void *context)
+/* Whether more may wait. */
+static bool accept_some(http_listener *l, int fd)
 {
-    http_listener *l = context;
-    (void)what;
     for (int i = 0; i < ACCEPTS; i++) {
         socket_address peer;
         socklen_t size = sizeof peer;
@@ -61,8 +60,21 @@ static void on_accept(evutil_socket_t fd, short what, void *context)
         if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
             pause_accepting(l);
         if (errno != ECONNABORTED && errno != EINTR)
-            return;
+            return false;
     }
+    return true;
+}
+
+static void on_accept(evutil_socket_t fd, short what, void *context)
+{
+    (void)what;
+    accept_some(context, fd);
+}
+
+void listener_empty(http_listener *l)
+{
+    while (accept_some(l, l->fd))
+        continue;
 }
 
 /* ---- sockets ---- */

@@ -4,7 +4,10 @@
 #include "base/seams.h"
 #include "server/http_inside.h"
 
-enum { LINGER_US = 2000000 };
+enum {
+    LINGER_US = 2000000,
+    PARTING_US = 200000, /* once the server stops: as long as a request may be on its way */
+};
 
 static void arm(http *h, int64_t now_us, int64_t until_us)
 {
@@ -76,6 +79,11 @@ void waits_init(http *h)
     h->waits.spans_us[WAIT_LINGER] = LINGER_US;
     h->waits.armed_us = INT64_MAX;
     evtimer_assign(&h->waits.timer, s->base, on_timer, h);
+}
+
+void waits_part(http *h)
+{
+    h->waits.spans_us[WAIT_IDLE] = PARTING_US;
 }
 
 void waits_done(http *h)

@@ -20,9 +20,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define OPEN_US   5000000 /* how long opening waits for others who open */
-#define LAG_PAGES 256     /* 1 MiB: half of the reserve */
-#define LOW_PAGES 32
+#define OPEN_US     5000000 /* how long opening waits for others who open */
+#define LAG_PAGES   256     /* 1 MiB: half of the reserve */
+#define LOW_PAGES   32
+#define FEW_COMMITS 2
 #define CHECKPOINT_PAGES                                                                                     \
     4000 /* measured: a log of 1,000 pages spends most of its time being copied at large batches */
 
@@ -188,6 +189,7 @@ static hf_status execute_write(sqlite_store *store, hf_batch *batch, hf_error *e
     hf_status status = set_sync(store, batch, err);
     if (status == HF_OK)
         status = write_batch(store, batch, err);
+    store->commits += status == HF_OK;
     if (status == HF_OK)
         checkpoint(store);
     else if (hf_db_sync_failed(store->writer.db))
@@ -240,11 +242,18 @@ static hf_status execute_sqlite(hf_store *base, hf_batch *batch, hf_error *err)
 
 /* ---- opening and closing ---- */
 
+/* A program that was opened for a change or two is spared the syncs of a checkpoint, unless the log is long. One that has worked for a while, such as a
+ * server, leaves everything in the file. */
+static bool should_leave_all_in_file(const sqlite_store *store)
+{
+    return store->writer.db != NULL && store->reader.db != NULL && !store->broken &&
+           (store->commits > FEW_COMMITS || hf_db_log_pages(store->writer.db) > CHECKPOINT_PAGES / 4);
+}
+
 static void close_sqlite(hf_store *base)
 {
     sqlite_store *store = (sqlite_store *)base;
-    if (store->writer.db != NULL && store->reader.db != NULL && !store->broken &&
-        hf_db_log_pages(store->writer.db) > CHECKPOINT_PAGES / 4)
+    if (should_leave_all_in_file(store))
         checkpoint_now(store);
     sql_conn_done(&store->writer);
     sql_conn_done(&store->reader);

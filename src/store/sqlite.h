@@ -25,6 +25,7 @@ typedef struct sqlite_store {
     bool low;              /* the disk is full and the reserve given up: what needs room is refused */
     int synced;            /* the writer's sync level: 1 normal, 2 full, 0 not set yet */
     int checkpoint_at;     /* pages in the log at which the next checkpoint is due */
+    uint64_t commits;      /* batches that changed something, by this store */
     int64_t pages;         /* of the database, after the last commit */
     int64_t pages_in_file; /* ... and when the log was last copied into the file */
 } sqlite_store;

@@ -35,6 +35,7 @@ struct http_crew {
     client clients[CLIENTS_MAX];
     size_t count;
     char token[160];
+    int64_t name; /* of its resources and keys: another crew may come to the same server */
     atomic_bool ends, wrong;
     atomic_size_t done;
     atomic_uint sessions;
@@ -67,7 +68,8 @@ static int ask(client *c, const char *method, const char *path, const char *who,
                bool *again)
 {
     char headers[512];
-    snprintf(headers, sizeof headers, "%sIdempotency-Key: %u-%u\r\n", who, c->number, c->keys++);
+    snprintf(headers, sizeof headers, "%sIdempotency-Key: %lld-%u-%u\r\n", who, (long long)c->crew->name,
+             c->number, c->keys++);
     *again = false;
     for (;;) {
         c->tally.connections += c->asker.fd < 0;
@@ -143,7 +145,7 @@ static void acquire(client *c, unsigned resource)
 {
     char path[64];
     bool again;
-    snprintf(path, sizeof path, "/v1/locks/http/%u", resource);
+    snprintf(path, sizeof path, "/v1/locks/http/%lld-%u", (long long)c->crew->name, resource);
     check_record *r = begin(c, CHECK_ACQUIRE, resource);
     int status = ask(c, "PUT", path, c->login, NULL, &again);
     if (end(r, status, again, CHECK_LOCKED)) {
@@ -160,7 +162,7 @@ static void release(client *c, unsigned resource)
 {
     char path[64];
     bool again;
-    snprintf(path, sizeof path, "/v1/locks/http/%u", resource);
+    snprintf(path, sizeof path, "/v1/locks/http/%lld-%u", (long long)c->crew->name, resource);
     check_record *r = begin(c, CHECK_RELEASE, resource);
     int status = ask(c, "DELETE", path, c->login, NULL, &again);
     if (!end(r, status, again, CHECK_NOT_HELD) && status != 0 && !(status == 409 && again))
@@ -218,6 +220,7 @@ http_crew *http_crew_start(int port, const char *secret, size_t clients)
     http_crew *crew = calloc(1, sizeof *crew);
     expect_true(crew != NULL && clients <= CLIENTS_MAX);
     crew->count = clients;
+    crew->name = now_us();
     snprintf(crew->token, sizeof crew->token, "Authorization: Bearer %s\r\n", secret);
     for (size_t i = 0; i < clients; i++) {
         client *c = &crew->clients[i];

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: MIT */
+/* Stopping `holdfast serve`: what was asked is answered, streams get their end, the file has everything without its log; and who does not end in
+ * time, or is told twice, is cut off, which the exit code says. */
+#include "faults/http_crew.h"
+#include "faults/ledger.h"
+#include "faults/server_target.h"
+#include "faults/setting.h"
+
+#include <signal.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <support/asker.h>
+#include <support/audience.h>
+#include <support/check.h>
+#include <support/place.h>
+#include <support/served.h>
+#include <unistd.h>
+
+/* ---- under load ---- */
+
+static void every_request_is_answered_when_it_is_stopped_under_load(void **state)
+{
+    enum { CLIENTS = 32, WORK = 500 };
+    size_t rounds = setting_amount("HF_TEST_SERVE_STOPS", 8, 100);
+    int64_t longest_us = 0;
+    (void)state;
+    served *server = served_start(NULL, NULL);
+    for (size_t i = 0; i < rounds; i++) {
+        http_tally sum;
+        check_report report;
+        http_crew *clients = http_crew_start(served_port(server), served_secret(server), CLIENTS);
+        http_crew_work(clients, WORK);
+        int64_t began_us = monotonic_us();
+        int code = served_stop(server);
+        int64_t took_us = monotonic_us() - began_us;
+        longest_us = took_us > longest_us ? took_us : longest_us;
+        http_crew_end(clients, &sum, &report);
+        expect_int(code, 0);
+        expect_int(sum.closed + sum.reset + sum.cut, 0);
+        expect_int(sum.unsure, 0);
+        served_up(server);
+    }
+    printf("# %zu stops; the longest took %.0f ms\n", rounds, (double)longest_us / 1e3);
+    served_end(server);
+}
+
+/* ---- with something under way ---- */
+
+static const char *const hasty[] = {"--stop-timeout", "600ms", NULL};
+
+static asker asker_of(const served *server)
+{
+    return (asker){.port = served_port(server), .fd = -1};
+}
+
+static void open_session(asker *a, const served *server, char login[256])
+{
+    char headers[256], id[64], key[160];
+    static asker_answer answer;
+    snprintf(headers, sizeof headers, "Authorization: Bearer %s\r\n", served_secret(server));
+    expect_int(asker_ask(a, "POST", "/v1/sessions", headers, "{\"user\":\"alice\"}", &answer),
+               ASKER_ANSWERED);
+    expect_int(answer.status, 201);
+    expect_true(asker_text(&answer, "id", id, sizeof id) && asker_text(&answer, "key", key, sizeof key));
+    snprintf(login, 256, "Holdfast-Session: %.63s.%.159s\r\n", id, key);
+}
+
+static bool take(asker *a, const char *login, const char *id)
+{
+    static asker_answer answer;
+    char path[64];
+    snprintf(path, sizeof path, "/v1/locks/doc/%s", id);
+    return asker_ask(a, "PUT", path, login, NULL, &answer) == ASKER_ANSWERED && answer.status == 201;
+}
+
+/* The first half of a request that takes doc/half; and the rest of it. */
+static void send_half(asker *a, const char *login)
+{
+    char text[512];
+    int size =
+        snprintf(text, sizeof text,
+                 "PUT /v1/locks/doc/half HTTP/1.1\r\nHost: localhost\r\n%sContent-Length: 2\r\n", login);
+    expect_true(asker_send(a, text, (size_t)size));
+}
+
+static void send_rest(asker *a)
+{
+    static const char rest[] = "Content-Type: application/json\r\n\r\n{}";
+    asker_send(a, rest, sizeof rest - 1);
+}
+
+static void await_log(const served *server, const char *text)
+{
+    for (int64_t until_us = monotonic_us() + 20000000;; sleep_ms(2)) {
+        char *log = served_log(server);
+        bool found = strstr(log, text) != NULL;
+        free(log);
+        if (found)
+            return;
+        if (monotonic_us() > until_us)
+            check_failed(__FILE__, __LINE__, "the log never says: %s", text);
+    }
+}
+
+static void a_request_that_is_half_there_is_waited_for_and_answered(void **state)
+{
+    char login[256];
+    static asker_answer answer;
+    (void)state;
+    served *server = served_start(NULL, NULL);
+    asker a = asker_of(server);
+    open_session(&a, server, login);
+    send_half(&a, login);
+    sleep_ms(20); /* so that the first half has come when the signal does; if not, the test shows less */
+    served_signal(server, SIGTERM);
+    await_log(server, "Stopping");
+    asker other = asker_of(server);
+    for (int64_t until_us = monotonic_us() + 5000000; take(&other, login, "new");
+         sleep_ms(5)) /* until nobody listens */
+        expect_true(monotonic_us() < until_us);
+    send_rest(&a);
+    expect_int(asker_read(&a, &answer), ASKER_ANSWERED);
+    expect_int(answer.status, 201);
+    expect_true(answer.closes);
+    asker_close(&a);
+    expect_int(served_wait(server, 20), 0);
+    served_end(server);
+}
+
+static void expect_cut(served *server, asker *a, const char *sentence)
+{
+    static asker_answer answer;
+    int code = served_wait(server, 20);
+    char *log = served_log(server);
+    expect_contains(log, sentence);
+    expect_contains(log, "Some requests were cut off");
+    free(log);
+    expect_int(code, 3);
+    expect_true(asker_read(a, &answer) != ASKER_ANSWERED);
+}
+
+static void who_takes_longer_than_stop_timeout_is_cut_off_and_the_exit_code_says_so(void **state)
+{
+    char login[256];
+    (void)state;
+    served *server = served_start(NULL, hasty);
+    asker a = asker_of(server);
+    open_session(&a, server, login);
+    send_half(&a, login);
+    sleep_ms(20);
+    int64_t began_us = monotonic_us();
+    served_signal(server, SIGTERM);
+    expect_cut(server, &a, "longer than stop-timeout");
+    expect_true(monotonic_us() - began_us > 500000);
+    served_end(server);
+}
+
+static void a_second_signal_cuts_off_at_once(void **state)
+{
+    char login[256];
+    (void)state;
+    served *server = served_start(NULL, NULL);
+    asker a = asker_of(server);
+    open_session(&a, server, login);
+    send_half(&a, login);
+    sleep_ms(20);
+    int64_t began_us = monotonic_us();
+    served_signal(server, SIGTERM);
+    await_log(server, "Stopping");
+    served_signal(server, SIGINT);
+    expect_cut(server, &a, "Told to stop again");
+    expect_true(monotonic_us() - began_us < 15000000); /* not stop-timeout, 30 s */
+    served_end(server);
+}
+
+/* Another program has the file, so that a change waits in the store for half a second. */
+static sqlite3 *occupy(const served *server)
+{
+    char path[HF_URL_MAX];
+    sqlite3 *db = NULL;
+    served_file(server, path);
+    expect_int(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
+    sqlite3_busy_timeout(db, 5000);
+    expect_int(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+    return db;
+}
+
+static void send_whole(asker *a, const char *login)
+{
+    send_half(a, login);
+    send_rest(a);
+    sleep_ms(100); /* it is in the store, waiting; if not yet, the test shows less */
+}
+
+static void a_request_that_waits_in_the_store_is_answered(void **state)
+{
+    char login[256];
+    static asker_answer answer;
+    (void)state;
+    served *server = served_start(NULL, NULL);
+    asker a = asker_of(server);
+    open_session(&a, server, login);
+    sqlite3 *other = occupy(server);
+    send_whole(&a, login);
+    served_signal(server, SIGTERM);
+    await_log(server, "Stopping");
+    sqlite3_close(other);
+    expect_int(asker_read(&a, &answer), ASKER_ANSWERED);
+    expect_true(answer.status == 201 || answer.status == 423);
+    asker_close(&a);
+    expect_int(served_wait(server, 20), 0);
+    served_end(server);
+}
+
+static void and_cut_off_by_a_second_signal_without_a_crash(void **state)
+{
+    char login[256];
+    (void)state;
+    served *server = served_start(NULL, NULL);
+    asker a = asker_of(server);
+    open_session(&a, server, login);
+    sqlite3 *other = occupy(server);
+    send_whole(&a, login);
+    served_signal(server, SIGTERM);
+    await_log(server, "Stopping");
+    served_signal(server, SIGTERM);
+    int code = served_wait(server, 20);
+    sqlite3_close(other);
+    expect_true(code == 3 || code == 0); /* 0: the half second was over just then */
+    served_end(server);
+}
+
+/* ---- streams ---- */
+
+static void streams_get_their_end(void **state)
+{
+    enum { LISTENERS = 50 };
+    audience_report report;
+    (void)state;
+    served *server = served_start(NULL, NULL);
+    audience *a = audience_start(&(audience_options){.ports = {served_port(server)},
+                                                     .servers = 1,
+                                                     .secret = served_secret(server),
+                                                     .listeners = LISTENERS,
+                                                     .at_first = LISTENERS});
+    expect_true(audience_seated(a, 60));
+    int code = served_stop(server);
+    audience_end(a, &report);
+    expect_int(code, 0);
+    expect_text(report.problem, "");
+    expect_int(report.ended, LISTENERS);
+    expect_int(report.cut, 0);
+    served_end(server);
+}
+
+/* ---- the file ---- */
+
+static int64_t count_in(const char *path, const char *sql)
+{
+    sqlite3 *db = NULL;
+    sqlite3_stmt *statement = NULL;
+    expect_int(sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+    expect_int(sqlite3_prepare_v2(db, sql, -1, &statement, NULL), SQLITE_OK);
+    expect_int(sqlite3_step(statement), SQLITE_ROW);
+    int64_t count = sqlite3_column_int64(statement, 0);
+    sqlite3_finalize(statement);
+    sqlite3_close(db);
+    return count;
+}
+
+static void copy(const char *from, const char *to)
+{
+    char bytes[65536];
+    FILE *in = fopen(from, "re"), *out = fopen(to, "we");
+    expect_true(in != NULL && out != NULL);
+    for (size_t got; (got = fread(bytes, 1, sizeof bytes, in)) > 0;)
+        expect_int(fwrite(bytes, 1, got, out), got);
+    fclose(in);
+    fclose(out);
+}
+
+/* Without its log and its shared memory: a plain copy of the one file. */
+static void the_file_alone_has_everything_after_a_stop(void **state)
+{
+    enum { LOCKS = 5 };
+    char login[256], path[HF_URL_MAX], alone[HF_URL_MAX];
+    (void)state;
+    served *server = served_start(NULL, NULL);
+    asker a = asker_of(server);
+    open_session(&a, server, login);
+    for (int i = 0; i < LOCKS; i++)
+        expect_true(take(&a, login, (char[]){(char)('0' + i), '\0'}));
+    asker_close(&a);
+    expect_int(served_stop(server), 0);
+    served_file(server, path);
+    scratch_path(".db", alone);
+    copy(path, alone);
+    expect_int(count_in(alone, "SELECT count(*) FROM holdfast_lock"), LOCKS);
+    const char *problem = ledger_inspect(alone);
+    expect_true(problem == NULL);
+    served_end(server);
+}
+
+int main(void)
+{
+    signal(SIGPIPE, SIG_IGN);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_request_is_answered_when_it_is_stopped_under_load),
+        cmocka_unit_test(a_request_that_is_half_there_is_waited_for_and_answered),
+        cmocka_unit_test(who_takes_longer_than_stop_timeout_is_cut_off_and_the_exit_code_says_so),
+        cmocka_unit_test(a_second_signal_cuts_off_at_once),
+        cmocka_unit_test(a_request_that_waits_in_the_store_is_answered),
+        cmocka_unit_test(and_cut_off_by_a_second_signal_without_a_crash),
+        cmocka_unit_test(streams_get_their_end),
+        cmocka_unit_test(the_file_alone_has_everything_after_a_stop),
+    };
+    return cmocka_run_group_tests_name("stopping holdfast serve", tests, NULL, NULL);
+}
