@@ -25,11 +25,12 @@ struct served {
     char store[HF_URL_MAX], data[HF_URL_MAX], log[HF_URL_MAX], listen[32], secret[128];
     char options[OPTIONS_MAX][HF_URL_MAX];
     size_t options_count;
-    const char *variable;
     int port;
     pid_t pid;        /* 0: it does not run */
     off_t log_before; /* where in its log the last start begins */
 };
+
+static const char *more_environment;
 
 static void pause_ms(long ms)
 {
@@ -91,8 +92,8 @@ static _Noreturn void child_main(served *s, pid_t parent)
     if (getppid() != parent || program == NULL || log < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 ||
         dup2(log, 2) < 0)
         _exit(126);
-    if (s->variable)
-        putenv((char *)(uintptr_t)s->variable);
+    if (more_environment)
+        putenv((char *)(uintptr_t)more_environment);
     unsetenv("HOLDFAST_STORE");
     signal(SIGPIPE, SIG_DFL);
     execv(program, (char *const *)(uintptr_t)argv);
@@ -171,9 +172,9 @@ served *served_start(const char *store, const char *const options[])
     return s;
 }
 
-void served_environment(served *s, const char *variable)
+void served_environment(const char *variable)
 {
-    s->variable = variable;
+    more_environment = variable;
 }
 
 /* ---- ending ---- */

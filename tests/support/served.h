@@ -10,6 +10,9 @@
 
 typedef struct served served;
 
+/* One more variable of the environment of those that are started from now on, "NAME=VALUE". Borrowed; NULL: none. */
+void served_environment(const char *variable);
+
 /* On a port of the loopback that no outgoing connection is given by chance. store NULL: a SQLite file in a data directory of its own.
  * options: more arguments, the last of them NULL; may be NULL. */
 served *served_start(const char *store, const char *const options[]);
@@ -20,8 +23,6 @@ void served_end(served *s);
 /* kill -9; start again, until it answers; both. */
 void served_kill(served *s);
 void served_up(served *s);
-/* Before the next start: another variable of its environment, "NAME=VALUE". Borrowed; NULL: none. */
-void served_environment(served *s, const char *variable);
 
 /* Sends a signal; waits until it has ended by itself, for so long at most, and gives its exit code (128 and the signal, where one ended
  * it). served_stop is both, with SIGTERM. */

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/* A sync that fails under `holdfast serve`: whoever was in that batch is told `unsure`, nothing more is acknowledged, every request is answered, and the
+ * process ends with an exit code that says so. Started again it serves what is on disk, and what was unsure is settled by asking again. */
+#include "faults/http_crew.h"
+#include "faults/ledger.h"
+#include "faults/server_target.h"
+#include "faults/setting.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <support/check.h>
+#include <support/place.h>
+#include <support/served.h>
+#include <unistd.h>
+
+static char broken[HF_URL_MAX]; /* while this file is there, syncs fail */
+
+static void break_disk(void)
+{
+    int fd = open(broken, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    expect_true(fd >= 0);
+    close(fd);
+}
+
+static void look_into(const served *server)
+{
+    char path[HF_URL_MAX];
+    served_file(server, path);
+    const char *problem = ledger_inspect(path);
+    if (problem)
+        check_failed(__FILE__, __LINE__, "%s", problem);
+}
+
+/* The disk fails, the server ends, and comes back on a good one. */
+static void fail_and_recover(served *server)
+{
+    break_disk();
+    int code = served_wait(server, 30);
+    char *log = served_log(server);
+    expect_contains(log, "The store is broken");
+    free(log);
+    expect_int(code, 6);
+    unlink(broken);
+    served_up(server);
+}
+
+static void a_failed_sync_is_unsure_ends_the_server_and_loses_nothing(void **state)
+{
+    enum { CLIENTS = 16, WORK = 400 };
+    size_t rounds = setting_amount("HF_TEST_SYNC_FAILURES", 3, 50);
+    http_tally sum;
+    check_report report;
+    (void)state;
+    served *server = served_start(NULL, NULL);
+    http_crew *clients = http_crew_start(served_port(server), served_secret(server), CLIENTS);
+    for (size_t i = 0; i < rounds; i++) {
+        http_crew_work(clients, WORK);
+        fail_and_recover(server);
+        look_into(server);
+    }
+    http_crew_work(clients, WORK);
+    http_crew_end(clients, &sum, &report);
+    look_into(server);
+    printf("# %zu failed syncs\n", rounds);
+    expect_int(served_stop(server), 0);
+    served_end(server);
+    expect_true(sum.unsure >= rounds);
+    expect_int(sum.closed + sum.reset + sum.cut, 0); /* everyone was answered */
+}
+
+int main(void)
+{
+    const char *preload = getenv("HF_TEST_PRELOAD");
+    static char variable[HF_URL_MAX + 32];
+    signal(SIGPIPE, SIG_IGN);
+    if (preload == NULL)
+        return 2;
+    scratch_path(".broken", broken);
+    setenv("HF_TEST_SYNC_FAILS", broken, 1);
+    snprintf(variable, sizeof variable, "LD_PRELOAD=%s", preload);
+    served_environment(variable);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_failed_sync_is_unsure_ends_the_server_and_loses_nothing),
+    };
+    return cmocka_run_group_tests_name("failed syncs under holdfast serve", tests, NULL, NULL);
+}
