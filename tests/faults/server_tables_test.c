@@ -3,6 +3,7 @@
  * half of an installation, nonsense in meta. Either it works, or it is refused with a sentence and nothing was changed. The argument
  * names the server. */
 #include "faults/server_input.h"
+#include "faults/server_old.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -105,14 +106,6 @@ static void a_database_in_another_encoding_is_refused_where_names_would_suffer(v
 
 /* ---- versions ---- */
 
-static int64_t version_of(const char *url)
-{
-    app *a = app_connect(url);
-    int64_t version = app_number(a, "SELECT value FROM {meta} WHERE name = 'schema'");
-    app_close(a);
-    return version;
-}
-
 static void tables_two_versions_ahead_are_left_alone_and_one_ahead_work(void **state)
 {
     (void)state;
@@ -120,11 +113,11 @@ static void tables_two_versions_ahead_are_left_alone_and_one_ahead_work(void **s
     hf_error err = {0};
     input_place(url);
     install(url);
-    int64_t version = version_of(url);
+    int64_t version = old_version(url);
     snprintf(much_newer, sizeof much_newer, "version %lld", (long long)version + 2);
     input_do(url, "UPDATE {meta} SET value = '%lld' WHERE name = 'schema'", (long long)version + 2);
     left_alone(url, much_newer, "Upgrade holdfast");
-    expect_int(version_of(url), version + 2);
+    expect_int(old_version(url), version + 2);
     input_do(url, "UPDATE {meta} SET value = '%lld' WHERE name = 'schema'", (long long)version + 1);
     char *before = input_picture(url);
     expect_works(url);
@@ -132,62 +125,9 @@ static void tables_two_versions_ahead_are_left_alone_and_one_ahead_work(void **s
     expect(HF_UNAVAILABLE, hf_store_uninstall(url, true, &err), err); /* there may be more than we know of */
     char *after = input_picture(url);
     expect_text(after, before);
-    expect_int(version_of(url), version + 1);
+    expect_int(old_version(url), version + 1);
     free(before);
     free(after);
-}
-
-/* A text of sql/, with this namespace in it, as statements one after another. */
-static void run_file(const char *url, const char *file, const char *names)
-{
-    char path[4096], line[1024], statement[8192] = "";
-    const char *root = getenv("HF_SOURCE_ROOT");
-    snprintf(path, sizeof path, "%s/sql/%s/%s", root ? root : ".", postgres() ? "postgres" : "mysql", file);
-    FILE *in = fopen(path, "r");
-    if (!in)
-        check_failed(__FILE__, __LINE__, "%s can't be read", path);
-    app *a = app_connect(url);
-    while (fgets(line, sizeof line, in)) {
-        size_t used = strlen(statement);
-        if (strncmp(line, "--", 2) == 0)
-            continue;
-        for (const char *at = line; *at; at++) {
-            if (strncmp(at, "{ns}", 4) == 0) {
-                used += (size_t)snprintf(statement + used, sizeof statement - used, "%s", names);
-                at += 3;
-            } else if (used + 1 < sizeof statement) {
-                statement[used++] = *at;
-                statement[used] = '\0';
-            }
-        }
-        if (used > 1 && strcmp(statement + used - 2, ";\n") == 0) {
-            statement[used - 2] = '\0';
-            if (!app_try(a, "%s", statement))
-                check_failed(__FILE__, __LINE__, "%s: %s", statement, app_error(a));
-            statement[0] = '\0';
-        }
-    }
-    fclose(in);
-    app_close(a);
-}
-
-/* The tables as the first version made them, with a lock in them. */
-static void make_version_1(char *url, int64_t *fence, hf_credentials *alice)
-{
-    const char *names = input_place(url);
-    if (postgres())
-        input_do(url, "CREATE SCHEMA %s", names);
-    run_file(url, "schema.sql", names);
-    /* This program puts a lock in, and works with version 2 only: what the step adds is taken away again. */
-    run_file(url, "schema_2.sql", names);
-    input_do(url, "INSERT INTO {meta} (name, value) VALUES ('schema', '2')");
-    hf_store *store = input_open(url);
-    *alice = newcomer(store, "alice", HOUR);
-    *fence = must(HF_OK, store, ACQUIRE, BY(*alice), ON("policy", "1"), .purpose = "renewal").lock.fence;
-    must(HF_OK, store, TYPE_SET, .type = "claim", .policy = HF_POLICY_READ_WRITE);
-    hf_store_close(store);
-    input_do(url, "DROP TABLE {token}");
-    input_do(url, "UPDATE {meta} SET value = '1' WHERE name = 'schema'");
 }
 
 static void all_is_there(const char *url, int64_t fence, const hf_credentials *alice)
@@ -217,19 +157,19 @@ static void tables_of_version_1_are_upgraded_with_all_that_is_in_them(void **sta
     int64_t fence = 0;
     hf_credentials alice;
     for (int i = 0; i < 2; i++) {
-        make_version_1(url, &fence, &alice);
+        old_make(url, &fence, &alice);
         if (i == 0)
             install(url);
         all_is_there(url, fence, &alice);
-        expect_int(version_of(url), 2);
+        expect_int(old_version(url), 2);
         install(url);
         expect_works(url);
     }
     input_place(fresh);
     install(fresh);
-    expect_int(version_of(fresh), 2);
+    expect_int(old_version(fresh), 2);
     hf_error err = {0};
-    make_version_1(url, &fence, &alice);
+    old_make(url, &fence, &alice);
     expect(HF_LOCKED, hf_store_uninstall(url, false, &err), err);
     expect(HF_OK, hf_store_uninstall(url, true, &err), err);
     expect_works(url);
@@ -244,12 +184,12 @@ static void an_upgrade_does_not_take_someone_elses_table(void **state)
     hf_credentials alice;
     hf_store *store = NULL;
     hf_error err = {0};
-    make_version_1(url, &fence, &alice);
+    old_make(url, &fence, &alice);
     input_do(url, "CREATE TABLE {token} (a int)");
     expect_true(hf_store_open(url, &store, &err) != HF_OK);
     expect_contains(err.message, "token");
     expect_true(hf_store_install(url, NULL, &err) != HF_OK);
-    expect_int(version_of(url), 1);
+    expect_int(old_version(url), 1);
     input_do(url, "DROP TABLE {token}");
     all_is_there(url, fence, &alice);
 }
@@ -380,7 +320,7 @@ static void a_version_that_makes_no_sense_is_refused(void **state)
     char url[HF_URL_MAX], table[64];
     snprintf(table, sizeof table, "%s%cmeta", input_place(url), postgres() ? '.' : '_');
     install(url);
-    int64_t version = version_of(url);
+    int64_t version = old_version(url);
     for (size_t i = 0; i < sizeof nonsense / sizeof *nonsense; i++) {
         if (!postgres() && !nonsense[i][0])
             continue; /* there it reads as an installation that was not completed */

@@ -133,11 +133,9 @@ static void read_secret(served *s)
         fclose(file);
 }
 
-/* "Listening." is the last it says before it serves; who connects before that waits in the queue of the socket. */
-void served_up(served *s)
+static void launch(served *s)
 {
     struct stat info = {0};
-    int status = 0;
     s->log_before = stat(s->log, &info) == 0 ? info.st_size : 0;
     fflush(stdout);
     pid_t parent = getpid();
@@ -146,6 +144,12 @@ void served_up(served *s)
         FAIL("No process could be started.");
     if (s->pid == 0)
         child_main(s, parent);
+}
+
+/* "Listening." is the last it says before it serves; who connects before that waits in the queue of the socket. */
+void served_ready(served *s)
+{
+    int status = 0;
     for (double until = seconds_now() + START_MAX_S; !has_logged(s, "Listening."); pause_ms(2)) {
         bool gone = waitpid(s->pid, &status, WNOHANG) == s->pid;
         if (gone)
@@ -156,7 +160,20 @@ void served_up(served *s)
     read_secret(s);
 }
 
-served *served_start(const char *store, const char *const options[])
+void served_up(served *s)
+{
+    launch(s);
+    served_ready(s);
+}
+
+char *served_fails(served *s, int code)
+{
+    launch(s);
+    expect_int(served_wait(s, START_MAX_S), code);
+    return served_log(s);
+}
+
+served *served_begin(const char *store, const char *const options[])
 {
     served *s = calloc(1, sizeof *s);
     expect_true(s != NULL);
@@ -168,7 +185,14 @@ served *served_start(const char *store, const char *const options[])
         snprintf(s->options[s->options_count], sizeof s->options[0], "%s", options[s->options_count]);
     }
     choose_port(s);
-    served_up(s);
+    launch(s);
+    return s;
+}
+
+served *served_start(const char *store, const char *const options[])
+{
+    served *s = served_begin(store, options);
+    served_ready(s);
     return s;
 }
 

@@ -16,9 +16,15 @@ void served_environment(const char *variable);
 /* On a port of the loopback that no outgoing connection is given by chance. store NULL: a SQLite file in a data directory of its own.
  * options: more arguments, the last of them NULL; may be NULL. */
 served *served_start(const char *store, const char *const options[]);
+/* The same in two steps: it is started, and waited for until it answers. */
+served *served_begin(const char *store, const char *const options[]);
+void served_ready(served *s);
 
 /* Kills it if it runs, and forgets it; its data stays in the scratch folder. Accepts NULL. */
 void served_end(served *s);
+
+/* Starts it again when it must fail to: with that exit code. What it said, to be freed. */
+char *served_fails(served *s, int code);
 
 /* kill -9; start again, until it answers; both. */
 void served_kill(served *s);
