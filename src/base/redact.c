@@ -26,16 +26,25 @@ bool hf_url_drop(char *url, const char *name)
     return dropped;
 }
 
-bool hf_url_redact(const char *url, char *out, size_t size)
+/* What stands before the last '@' of the part with user and host. That ends with the first '/', unless there would be a port then that
+ * is no number: so it is a password, with a '/' that nobody escaped. */
+static const char *end_of_password(const char *host, const char *colon)
 {
-    const char *host = strstr(url, "://"), *colon = NULL, *at = NULL;
-    host = host == NULL ? url + strlen(url) : host + 3;
-    for (const char *c = host; *c != '\0' && *c != '/'; c++) {
+    const char *end = host + strcspn(host, "/"), *at = NULL;
+    bool port = colon != NULL && colon < end && strspn(colon + 1, "0123456789") == (size_t)(end - colon - 1);
+    bool open = colon != NULL && colon < end && memchr(host, '@', (size_t)(end - host)) == NULL && !port;
+    for (const char *c = host; *c != '\0' && (open || c < end); c++)
         if (*c == '@')
             at = c;
-        else if (*c == ':' && colon == NULL)
-            colon = c;
-    }
+    return at;
+}
+
+bool hf_url_redact(const char *url, char *out, size_t size)
+{
+    const char *host = strstr(url, "://");
+    host = host == NULL ? url + strlen(url) : host + 3;
+    const char *colon = strchr(host, ':');
+    const char *at = end_of_password(host, colon);
     bool secret = at != NULL && colon != NULL && colon < at;
     snprintf(out, size, "%.*s%s", secret ? (int)(colon - url) : 0, url, secret ? at : url);
     secret |= hf_url_drop(out, "password=");

@@ -3,6 +3,7 @@
  * code. All verbs are in the table below. */
 #include "base/error.h"
 #include "cli/call.h"
+#include "cli/hide.h"
 #include "cli/output.h"
 #include "cli/verbs.h"
 
@@ -189,10 +190,13 @@ int main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN); /* a reader that goes away shows as a failed write */
     argv += argc > 0;
     argc -= argc > 0;
+    char **words = cli_hide(argc, argv);
+    argv = words != NULL ? words : argv;
     call.json = asks(argc, argv, "--json");
     hf_status status = run(&call, argc, argv, &err);
     if (status != HF_OK)
         cli_print_refusal(&call, status, &err);
     cli_call_done(&call);
+    cli_hide_done(words);
     return cli_finish(hf_status_exit(status));
 }

@@ -1,14 +1,13 @@
 #!/usr/bin/env node
 // Clients that do not behave, against the real process on a real file: too slow, too many, gone before their answer, not reading, speaking
 // something else. Others are answered meanwhile; afterwards nothing is left of them.
-import { execFileSync, spawn } from "node:child_process";
+import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { connect as connectTls } from "node:tls";
 import { check, finish, Server } from "./server.mjs";
-import { exchange, files, metrics, pause, Raw, survived, until, within } from "./raw.mjs";
+import { exchange, files, Holder, metrics, pause, Raw, survived, until, within } from "./raw.mjs";
 
 const long = process.env.HF_TEST_LONG !== undefined;
 const quick = async (server, sentence) => {
@@ -99,19 +98,7 @@ filesBefore = files(server);
 
 // ---- gone while their request is in the store ----
 
-// Holds the file's write lock while it is told to, so that everything that was asked meanwhile is parked.
-const holder = spawn("python3", ["-c", `
-import sqlite3, sys
-db = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=5)
-for line in sys.stdin:
-    db.execute("BEGIN IMMEDIATE" if line.strip() == "hold" else "ROLLBACK")
-    print("done", flush=True)
-`, join(server.data, "holdfast.db")], { stdio: ["pipe", "pipe", "inherit"] });
-const told = createInterface({ input: holder.stdout })[Symbol.asyncIterator]();
-const tell = async (word) => {
-  holder.stdin.write(`${word}\n`);
-  await told.next();
-};
+const holder = new Holder(server);
 {
   const rounds = long ? 50 : 5, each = 200;
   const sessions = await Promise.all(Array.from({ length: 20 }, (_, i) => server.open(`leaver-${i}`)));
@@ -120,7 +107,7 @@ const tell = async (word) => {
   for (let round = 0; round < rounds; round++) {
     const clients = Array.from({ length: each }, () => Raw.open(server));
     await Promise.all(clients.map((raw) => raw.ready));
-    await tell("hold");
+    await holder.hold();
     clients.forEach((raw, i) => {
       const session = sessions[i % sessions.length];
       const what = i % 3 === 0 ? `/v1/sessions/${session.id}/beat` : `/v1/locks/policy/left-${round}-${i}`;
@@ -130,7 +117,7 @@ const tell = async (word) => {
     parked += Math.min(each, most - 1);
     clients.forEach((raw, i) => (i % 4 === 3 ? raw.destroy() : raw.socket.resetAndDestroy())); // a FIN, else a RST
     await until(async () => (await metrics(server))("holdfast_http_connections") < each / 2, 300);
-    await tell("let go");
+    await holder.letGo();
     const over = await until(async () => (await metrics(server))("holdfast_http_requests_in_flight") === 1);
     if (!over) check(false, `round ${round}: all that was parked comes to its end`);
   }
@@ -143,7 +130,7 @@ const tell = async (word) => {
   const closed = await Promise.all(sessions.map((session) => server.ask("DELETE", `/v1/sessions/${session.id}`, { session })));
   const released = closed.reduce((sum, answer) => sum + answer.json.released, 0);
   check(closed.every((answer) => answer.status === 200) && released === answers.reduce((sum, answer) => sum + answer.json.locks, 0), `and held ${released} locks`);
-  holder.stdin.end();
+  holder.done();
 }
 await survived(server, filesBefore, 400);
 

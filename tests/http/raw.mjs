@@ -1,6 +1,9 @@
 // Bytes to and from a server as they are, for clients that do not behave; and what such clients cost the server's process.
+import { spawn } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { connect } from "node:net";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { check } from "./server.mjs";
 
 // A connection: `text` is all that came, `closed` resolves to "end" or "error" when the server has closed it.
@@ -78,6 +81,36 @@ export const peak = (server) => Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc
 export async function metrics(server) {
   const { text } = await server.ask("GET", "/metrics", { token: server.token });
   return (name) => Number(text.split("\n").find((line) => line.startsWith(`${name} `))?.split(" ")[1] ?? 0);
+}
+
+// Holds the write lock of the server's SQLite file while it is told to: what is asked of the store meanwhile is parked, for half a second.
+export class Holder {
+  #process;
+  #told;
+  constructor(server) {
+    const script = `
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=5)
+for line in sys.stdin:
+    db.execute("BEGIN IMMEDIATE" if line.strip() == "hold" else "ROLLBACK")
+    print("done", flush=True)
+`;
+    this.#process = spawn("python3", ["-c", script, join(server.data, "holdfast.db")], { stdio: ["pipe", "pipe", "inherit"] });
+    this.#told = createInterface({ input: this.#process.stdout })[Symbol.asyncIterator]();
+  }
+  async #tell(word) {
+    this.#process.stdin.write(`${word}\n`);
+    await this.#told.next();
+  }
+  hold() {
+    return this.#tell("hold");
+  }
+  letGo() {
+    return this.#tell("let go");
+  }
+  done() {
+    this.#process.stdin.end();
+  }
 }
 
 // After all that: it answers, has nothing left open, has not grown, says nothing bad, and ends as it should.

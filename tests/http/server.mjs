@@ -22,13 +22,13 @@ export function finish() {
 }
 
 export class Server {
-  // options: more arguments of `serve`; data: a directory that is kept
-  static async start(options = [], { data, env = {} } = {}) {
+  // options: more arguments of `serve`; data: a directory that is kept; format: of its log
+  static async start(options = [], { data, env = {}, format = "json" } = {}) {
     const server = new Server();
     server.own = data === undefined;
     server.data = data ?? mkdtempSync(join(tmpdir(), "holdfast-http-"));
     server.lines = [];
-    const args = ["serve", "--data", server.data, "--log", "json", ...options];
+    const args = ["serve", "--data", server.data, "--log", format, ...options];
     if (!options.includes("--listen")) args.push("--listen", "127.0.0.1:0");
     server.process = spawn(program, args, {
       stdio: ["ignore", "pipe", "pipe"],
@@ -47,7 +47,7 @@ export class Server {
     const listening = new Promise((resolve) => {
       reader.on("line", (line) => {
         this.lines.push(line);
-        const address = /"address":"([^"]+)"/.exec(line)?.[1];
+        const address = /(?:"address":"|\baddress=)([^" ]+)/.exec(line)?.[1];
         if (address) resolve(address);
       });
       this.gone.then(() => resolve(null));

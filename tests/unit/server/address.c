@@ -93,6 +93,8 @@ static void a_url_is_shown_without_its_password(void **state)
         {"postgres://u:secret@h/db", "postgres://u@h/db"},
         {"postgres://u:se?cret@h/db", "postgres://u@h/db"},
         {"postgres://u:se@cret@h:5/db", "postgres://u@h:5/db"},
+        {"postgres://u:sec/secret@h:5/db", "postgres://u@h:5/db"},
+        {"postgres://h:5432/db?user=u@v", "postgres://h:5432/db?user=u@v"},
         {"postgres://u@h:5432/db", "postgres://u@h:5432/db"},
         {"postgres://h/db?password=secret", "postgres://h/db"},
         {"postgres://h/db?password=secret&user=u", "postgres://h/db?user=u"},

@@ -1,0 +1,96 @@
+#!/usr/bin/env node
+// How much one caller may ask, and that nobody can use up what is another's: buckets belong to tokens, to sessions whose key was shown, and to the
+// addresses of everyone else.
+import { check, finish, Server } from "./server.mjs";
+import { Holder, metrics, until } from "./raw.mjs";
+
+const statuses = (answers) => answers.map((answer) => answer.status).join(" ");
+const times = async (count, ask) => {
+  const answers = [];
+  for (let i = 0; i < count; i++) answers.push(await ask(i));
+  return answers;
+};
+const late = (answers) => answers.filter((answer) => answer.status === 429);
+
+// ---- a session's bucket is its own ----
+
+const sessions = await Server.start(["--rate-session", "1", "--burst-session", "20", "--rate-address", "0"]);
+const alice = await sessions.open("alice");
+const wrong = { id: alice.id, key: "0".repeat(64) };
+const routes = [["PUT", "/v1/locks/policy/1", {}], ["DELETE", "/v1/locks/policy/1"], ["POST", `/v1/sessions/${alice.id}/beat`], ["DELETE", `/v1/sessions/${alice.id}`],
+  ["GET", "/v1/locks/policy/1"], ["GET", "/v1/types"], ["POST", "/v1/locks/policy/1/request", {}]];
+for (const [method, path, body] of routes) {
+  const answers = await times(15, () => sessions.ask(method, path, { session: wrong, body }));
+  check(answers.every((answer) => answer.status === 403), `${method} ${path.replace(alice.id, "{session}")} with a wrong key is refused`, statuses(answers));
+}
+await times(15, () => sessions.ask("POST", `/v1/sessions/${alice.id}/close`, { body: { key: wrong.key } }));
+await times(15, () => sessions.ask("POST", "/v1/batch", { body: { ops: [{ op: "beat", session: `${alice.id}.${wrong.key}` }] } }));
+const own = await times(15, () => sessions.ask("POST", `/v1/sessions/${alice.id}/beat`, { session: alice }));
+check(own.every((answer) => answer.status === 200), "who knows only a session's public id does not use up what it may ask", statuses(own));
+const more = await times(30, () => sessions.ask("POST", `/v1/sessions/${alice.id}/beat`, { session: alice }));
+check(late(more).length >= 15 && late(more).every((answer) => Number(answer.headers.get("retry-after")) >= 1 && answer.json.code === "too_many"),
+  "what it may ask has an end, and it is told when to come back", statuses(more));
+const bob = await sessions.open("bob");
+check((await sessions.ask("POST", `/v1/sessions/${bob.id}/beat`, { session: bob })).status === 200, "another session is not concerned");
+check((await sessions.ask("GET", "/v1/types", { token: sessions.token, session: alice })).status === 200, "a token's bucket is another");
+check((await sessions.stop()).code === 0, "it stops cleanly");
+
+// ---- an address has one for those who have shown nothing ----
+
+const addresses = await Server.start(["--rate-address", "1", "--burst-address", "20", "--trust-proxy", "127.0.0.1"]);
+const carol = await addresses.open("carol");
+const from = (peer) => ({ "X-Forwarded-For": peer });
+let peers = 0;
+const guesses = {
+  "requests without a token": () => ["GET", "/v1/locks", {}],
+  "unknown tokens": (i) => ["GET", "/v1/locks", { token: i.toString(16).padStart(64, "0") }],
+  "wrong keys": (i) => ["PUT", "/v1/locks/policy/1", { session: { id: carol.id, key: i.toString(16).padStart(64, "0") }, body: {} }],
+  "wrong keys for giving back": (i) => ["DELETE", "/v1/locks/policy/1", { session: { id: carol.id, key: i.toString(16).padStart(64, "0") } }],
+  "sessions that never were": (i) => ["POST", `/v1/sessions/${i.toString(16).padStart(32, "0")}/beat`, { session: { id: i.toString(16).padStart(32, "0"), key: "1".repeat(64) } }],
+  "wrong keys in a beacon": (i) => ["POST", `/v1/sessions/${carol.id}/close`, { body: { key: i.toString(16).padStart(64, "0") } }],
+  "wrong secrets at the login": (i) => ["POST", "/v1/login", { body: { secret: i.toString(16).padStart(64, "0") } }],
+  "batches of strangers": (i) => ["POST", "/v1/batch", { body: { ops: [{ op: "session-find", session: `${carol.id}.${i.toString(16).padStart(64, "0")}` }] } }],
+};
+for (const [what, ask] of Object.entries(guesses)) {
+  const peer = `198.18.0.${++peers}`;
+  const answers = await times(60, (i) => {
+    const [method, path, how] = ask(i);
+    return addresses.ask(method, path, { ...how, headers: from(peer) });
+  });
+  check(late(answers).length >= 30 && answers.slice(0, 15).every((answer) => answer.status !== 429), `from one address ${what} are answered for a while`, statuses(answers));
+  const meanwhile = [await addresses.ask("GET", "/v1/types", { token: addresses.token, headers: from(peer) }), await addresses.ask("POST", `/v1/sessions/${carol.id}/beat`, { session: carol, headers: from(peer) })];
+  check(meanwhile.every((answer) => answer.status === 200), "a token and a session that count are not concerned, from that address either", statuses(meanwhile));
+}
+const elsewhere = await addresses.ask("GET", "/v1/locks", { headers: from("198.18.1.1") });
+check(elsewhere.status === 401, "another address is not concerned", elsewhere.text);
+check((await addresses.ask("GET", "/healthz", { headers: from("198.18.0.1") })).status === 200, "what is for everyone stays so");
+check((await addresses.stop()).code === 0, "it stops cleanly");
+
+// ---- how many at once ----
+
+const quotas = await Server.start(["--streams-token", "2", "--requests-token", "3"]);
+const listen = async () => {
+  const stop = new AbortController();
+  const response = await fetch(`${quotas.url}/v1/events`, { headers: { Authorization: `Bearer ${quotas.token}` }, signal: stop.signal });
+  return { status: response.status, stop };
+};
+const streams = [await listen(), await listen(), await listen()];
+check(streams.map((stream) => stream.status).join() === "200,200,429", "so many streams at a time", streams.map((stream) => stream.status));
+streams[0].stop.abort();
+let again;
+await until(async () => (again = await listen()).status === 200);
+check(again.status === 200, "when one ends there is room for another", again.status);
+[streams[1], again].forEach((stream) => stream.stop.abort());
+
+const dora = await quotas.open("dora");
+const holder = new Holder(quotas);
+await holder.hold();
+const parked = Array.from({ length: 6 }, (_, i) => quotas.ask("PUT", `/v1/locks/policy/${i}`, { token: quotas.token, session: dora, body: {} }));
+await until(async () => (await metrics(quotas))("holdfast_http_requests_in_flight") >= 4, 300);
+await holder.letGo();
+holder.done();
+const answered = await Promise.all(parked);
+check(answered.filter((answer) => [201, 423].includes(answer.status)).length === 3 && late(answered).length === 3, "so many requests under way at a time", statuses(answered));
+check((await quotas.ask("GET", "/v1/types", { token: quotas.token })).status === 200, "afterwards there is room again");
+check((await quotas.stop()).code === 0, "it stops cleanly");
+finish();
