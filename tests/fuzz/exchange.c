@@ -402,6 +402,7 @@ static void ask(world *w, const hf_buffer *requests, bool pieces, hf_buffer *ans
 typedef struct answer {
     int status;
     bool chunked, json;
+    bool sized; /* else it goes on to the end, for HTTP/1.0 */
     size_t length;
 } answer;
 
@@ -420,8 +421,10 @@ static void read_field(const char *line, size_t size, answer *out)
     static const char length[] = "Content-Length: ", type[] = "Content-Type: application/",
                       chunked[] = "Transfer-Encoding: chunked";
     must(memchr(line, ':', size) != NULL, "a header has a name");
-    if (size > sizeof length && strncasecmp(line, length, sizeof length - 1) == 0)
+    if (size >= sizeof length && strncasecmp(line, length, sizeof length - 1) == 0) {
         out->length = strtoul(line + sizeof length - 1, NULL, 10);
+        out->sized = true;
+    }
     out->chunked |= size == sizeof chunked - 1 && strncasecmp(line, chunked, size) == 0;
     out->json |= size > sizeof type && strncasecmp(line, type, sizeof type - 1) == 0;
 }
@@ -484,7 +487,7 @@ static void check_answers(const world *w, const hf_buffer *answers)
             rest = bare ? rest : pass_chunks(rest);
             continue;
         }
-        size_t body = bare ? 0 : it.length;
+        size_t body = bare ? 0 : it.sized ? it.length : rest.size;
         must(body <= rest.size, "an answer is whole");
         if (it.json && !bare)
             must_be_json((hf_slice){rest.at, body});
