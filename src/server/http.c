@@ -52,9 +52,9 @@ static void stop_listening(http *h)
     }
 }
 
-/* A client that is told by an answer that the connection ends does not send another request on it. One that has not heard of it may just have
- * sent one: closing then would be a reset instead of an answer. So who is idle is waited for, and so is who has connected and was not accepted
- * yet. */
+/* A client that is told by an answer that the connection ends does not send another request on it. One that has not heard of it may just
+ * have sent one: closing then would be a reset instead of an answer. So who is idle is waited for, and so is who has connected and was
+ * not accepted yet. */
 void http_stop(http *h)
 {
     h->stopping = true;

@@ -242,8 +242,8 @@ static hf_status execute_sqlite(hf_store *base, hf_batch *batch, hf_error *err)
 
 /* ---- opening and closing ---- */
 
-/* A program that was opened for a change or two is spared the syncs of a checkpoint, unless the log is long. One that has worked for a while, such as a
- * server, leaves everything in the file. */
+/* A program that was opened for a change or two is spared the syncs of a checkpoint, unless the log is long. One that has worked for a
+ * while, such as a server, leaves everything in the file. */
 static bool should_leave_all_in_file(const sqlite_store *store)
 {
     return store->writer.db != NULL && store->reader.db != NULL && !store->broken &&

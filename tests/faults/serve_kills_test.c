@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* kill -9 of `holdfast serve` under load, again and again, on its SQLite file: nothing that was acknowledged over HTTP is lost, nothing is
- * granted twice, every change has its event, what was unsure is settled by asking again, and clients that were connected go on as soon as it is
- * back. */
+/* kill -9 of `holdfast serve` under load, again and again, on its SQLite file: nothing that was acknowledged over HTTP is lost, nothing
+ * is granted twice, every change has its event, what was unsure is settled by asking again, and clients that were connected go on as
+ * soon as it is back. */
 #include "faults/http_crew.h"
 #include "faults/ledger.h"
 #include "faults/server_crew.h"

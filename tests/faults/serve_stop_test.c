@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Stopping `holdfast serve`: what was asked is answered, streams get their end, the file has everything without its log; and who does not end in
- * time, or is told twice, is cut off, which the exit code says. */
+/* Stopping `holdfast serve`: what was asked is answered, streams get their end, the file has everything without its log; and who does
+ * not end in time, or is told twice, is cut off, which the exit code says. */
 #include "faults/http_crew.h"
 #include "faults/ledger.h"
 #include "faults/server_target.h"

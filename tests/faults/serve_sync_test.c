@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A sync that fails under `holdfast serve`: whoever was in that batch is told `unsure`, nothing more is acknowledged, every request is answered, and the
- * process ends with an exit code that says so. Started again it serves what is on disk, and what was unsure is settled by asking again. */
+/* A sync that fails under `holdfast serve`: whoever was in that batch is told `unsure`, nothing more is acknowledged, every request is
+ * answered, and the process ends with an exit code that says so. Started again it serves what is on disk, and what was unsure is settled
+ * by asking again. */
 #include "faults/http_crew.h"
 #include "faults/ledger.h"
 #include "faults/server_target.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Servers side by side on one database while its tables become newer. What a version after ours will do is played: columns and a table that
- * this program knows nothing of, and a version one higher. Servers that run go on under load without a failure, and can be started again, one
- * after the other; two versions on they are told to be upgraded. The argument names the database server. */
+/* Servers side by side on one database while its tables become newer. What a version after ours will do is played: columns and a table
+ * that this program knows nothing of, and a version one higher. Servers that run go on under load without a failure, and can be started
+ * again, one after the other; two versions on they are told to be upgraded. The argument names the database server. */
 #include "faults/http_crew.h"
 #include "faults/server_crew.h"
 #include "faults/server_old.h"

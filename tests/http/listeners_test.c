@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Server-sent events at scale, of a real server over real sockets: many listeners, who leave and come back by chance, hear each event once and in
- * order; those who take nothing are told to resync, and nobody waits for them. */
+/* Server-sent events at scale, of a real server over real sockets: many listeners, who leave and come back by chance, hear each event
+ * once and in order; those who take nothing are told to resync, and nobody waits for them. */
 #include "faults/setting.h"
 
 #include <holdfast/holdfast.h>

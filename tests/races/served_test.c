@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Real processes race for a few locks through holdfast servers that are killed under them, and ask again what was unsure. One server on a SQLite
- * file, started again each time; two servers on one PostgreSQL, of which one or the other is dead: clients that retry notice nothing. The
- * history of all clients is checked (P1, P5, P7, P8, P12), and listeners on each server hear every event once and in order. */
+/* Real processes race for a few locks through holdfast servers that are killed under them, and ask again what was unsure. One server on
+ * a SQLite file, started again each time; two servers on one PostgreSQL, of which one or the other is dead: clients that retry notice
+ * nothing. The history of all clients is checked (P1, P5, P7, P8, P12), and listeners on each server hear every event once and in order. */
 #include "races/processes.h"
 
 #include <signal.h>

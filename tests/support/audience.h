@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Many listeners of /v1/events in one thread of the test. Each hears every event of the store from the first, or from when it began; comes back
- * with Last-Event-ID when its connection ends, or when it leaves by chance; and looks whether it has heard each number once, in order, with the
- * same words as all others. It may know several servers of one store and goes from one to the next. */
+/* Many listeners of /v1/events in one thread of the test. Each hears every event of the store from the first, or from when it began;
+ * comes back with Last-Event-ID when its connection ends, or when it leaves by chance; and looks whether it has heard each number once,
+ * in order, with the same words as all others. It may know several servers of one store and goes from one to the next. */
 #ifndef HF_TESTS_SUPPORT_AUDIENCE_H
 #define HF_TESTS_SUPPORT_AUDIENCE_H
 
@@ -25,8 +25,8 @@ typedef struct audience_options {
 
 audience *audience_start(const audience_options *options);
 
-/* Until every listener is connected and has been told where it begins; until each has heard all events up to that number. False: not within so many
- * seconds, or something was wrong. */
+/* Until every listener is connected and has been told where it begins; until each has heard all events up to that number. False: not
+ * within so many seconds, or something was wrong. */
 bool audience_seated(audience *a, unsigned seconds);
 bool audience_heard(audience *a, int64_t seq, unsigned seconds);
 
