@@ -97,7 +97,8 @@ HF_API HF_MUST_USE hf_status hf_session_request(hf_session *session, const hf_re
                                                 const char *message, hf_error *err);
 
 /* Gives a lock to another live session in one step, with a new fence. The receiver isn't told; it acquires, which is harmless,
- * to learn of it and to believe in it. out (may be NULL): the new holder's lock. */
+ * to learn of it and to believe in it. out (may be NULL): the new holder's lock; all zero when it was done, its answer lost, and the new
+ * holder's lock gone by the time it was asked again. */
 HF_API HF_MUST_USE hf_status hf_session_hand_over(hf_session *session, const hf_resource *resource,
                                                   const char *to_session, hf_lock *out, hf_error *err);
 

@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Copies the lock answered, if the caller wants it and there is one. */
+/* Copies the lock answered, if the caller wants it. There is none where it was done before and asked again, and the lock is gone since. */
 static void give_lock(const hf_call *c, hf_lock *out)
 {
-    if (out != NULL && c->op->answer.locks_count > 0)
-        *out = c->op->answer.locks[0];
+    if (out != NULL)
+        *out = c->op->answer.locks_count > 0 ? c->op->answer.locks[0] : (hf_lock){0};
 }
 
 static void fill_acquire(hf_op *op, const hf_acquire_options *options)

@@ -468,6 +468,8 @@ static void do_hand_over(turn *t)
         w, hf_session_hand_over(t->slot->session, &resource, w->board->session[target].id, &lock, &err));
     if (end(w, r, status, &err) == CHECK_OK) {
         told(w, r, &lock);
+        if (lock.fence == 0) /* done, and gone before the answer came */
+            r->result = CHECK_UNKNOWN;
         t->slot->fence[t->resource] = 0;
     }
 }

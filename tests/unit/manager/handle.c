@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A session handle: what it believes to hold, judged on this machine's clock from when the last acknowledged beat was
  * sent; what listeners hear, and how often; when poll beats. Both clocks are moved by the test. */
+#include <base/error.h>
 #include <base/seams.h>
 #include <stdlib.h>
 #include <store/store.h>
@@ -83,6 +84,7 @@ typedef struct slow_store {
     hf_store base;
     hf_store *inner;
     int64_t before_us, after_us; /* how long a call is under way to the store, and back */
+    int64_t lost_us;             /* not 0: the next answer is lost, and the store's clock moves on by that */
 } slow_store;
 
 static hf_status slow_execute(hf_store *store, hf_batch *batch, hf_error *err)
@@ -91,7 +93,11 @@ static hf_status slow_execute(hf_store *store, hf_batch *batch, hf_error *err)
     boot_now += slow->before_us;
     hf_status status = hf_store_execute(slow->inner, batch, err);
     boot_now += slow->after_us;
-    return status;
+    if (slow->lost_us == 0 || status != HF_OK)
+        return status;
+    hf_store_clock_freeze(slow->inner, WORLD_BEGINS_US + slow->lost_us);
+    slow->lost_us = 0;
+    return hf_fail(err, HF_UNSURE, "The answer was lost.");
 }
 
 static void slow_close(hf_store *store)
@@ -966,6 +972,33 @@ static void after_an_unsure_close_nothing_is_held(void **state)
     world_close(w);
 }
 
+/* Asked again by itself, it was done before; but the lock that was given has come to its own bound since. */
+static void a_hand_over_of_which_nothing_is_left_shows_no_lock(void **state)
+{
+    (void)state;
+    slow_store *slow;
+    hf_error err = {0};
+    hf_manager *manager = slow_manager(&slow);
+    hf_session *alice = NULL, *bob = NULL;
+    hf_resource one = resource_of("policy/1");
+    hf_lock lock;
+    memset(&lock, 7, sizeof lock);
+    expect(HF_OK,
+           hf_session_open(manager, &(hf_session_options){.user = "alice", .idle_us = DAY}, &alice, &err),
+           err);
+    expect(HF_OK, hf_session_open(manager, &(hf_session_options){.user = "bob", .idle_us = DAY}, &bob, &err),
+           err);
+    take(alice, "policy/1", MINUTE);
+    slow->lost_us = HOUR;
+    expect(HF_OK, hf_session_hand_over(alice, &one, hf_session_id(bob), &lock, &err), err);
+    expect_int(lock.fence, 0);
+    expect_text(lock.session, "");
+    expect_true(!held(alice, "policy/1"));
+    hf_session_free(alice);
+    hf_session_free(bob);
+    hf_manager_close(manager);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1004,6 +1037,7 @@ int main(void)
         cmocka_unit_test(a_freed_handle_is_beaten_no_more),
         cmocka_unit_test(losing_a_later_grant_is_told_to_a_handle_that_believed_in_an_earlier_one),
         cmocka_unit_test(after_an_unsure_close_nothing_is_held),
+        cmocka_unit_test(a_hand_over_of_which_nothing_is_left_shows_no_lock),
     };
     return cmocka_run_group_tests_name("handle", tests, NULL, NULL);
 }
