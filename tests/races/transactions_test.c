@@ -83,7 +83,7 @@ static void transactions_race_for_locks_and_every_promise_holds(void **state)
     char url[HF_URL_MAX], how[16];
     /* Whoever sits in a transaction makes others busy, and at SERIALIZABLE most of them run again. */
     race_order order = {.url = url, .how = how, .clients = 16, .seconds = race_seconds(5, 30)};
-    order.bounds = (race_bounds){.calls = 1000, .deaths = 60, .take_overs = 1, .busy_percent = 100};
+    order.bounds = (race_bounds){.calls = 1000, .deaths = 150, .take_overs = 1, .busy_percent = 100};
     order.bounds.grants = it->level == SERIALIZABLE ? 10 : 40;
     snprintf(how, sizeof how, "%d", (int)it->level);
     place_fresh(it->at, url);
