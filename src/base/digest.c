@@ -35,5 +35,7 @@ bool hf_secret_equal(const void *a, const void *b, size_t size)
 
 void hf_secret_wipe(void *secret, size_t size)
 {
+    if (size == 0)
+        return;
     explicit_bzero(secret, size); /* as sure, and by whole words: OPENSSL_cleanse goes byte by byte */
 }

@@ -10,7 +10,7 @@ bool hf_sha256(const void *bytes, size_t size, unsigned char out[32]);
 bool hf_hmac_sha256(const void *key, size_t key_size, const void *bytes, size_t size, unsigned char out[32]);
 bool hf_secret_equal(const void *a, const void *b, size_t size);
 
-/* Overwrites a secret; the compiler can't leave it out. */
+/* Overwrites a secret; the compiler can't leave it out. Of size 0 it may be NULL. */
 void hf_secret_wipe(void *secret, size_t size);
 
 #endif
