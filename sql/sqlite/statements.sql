@@ -17,6 +17,12 @@ ROLLBACK TO holdfast_batch
 
 -- name: pages
 PRAGMA page_count
+-- name: page_size
+PRAGMA page_size
+-- How often the log was cut off because the disk was full; there must be something to write.
+-- name: log_cut
+INSERT INTO {ns}_meta (name, value) VALUES ('log_cut', '1')
+ON CONFLICT (name) DO UPDATE SET value = CAST(value AS INTEGER) + 1
 
 -- name: type_load
 SELECT policy, ttl_us, ttl_max_us FROM {ns}_type WHERE type = ?1

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/seams.h"
 #include "db/driver.h"
+#include "db/sqlite_log.h"
 
 #include <errno.h>
 #include <sqlite3.h>
@@ -288,6 +289,11 @@ static void cancel(hf_db *db)
 static bool in_transaction(hf_db *db)
 {
     return sqlite3_get_autocommit(of(db)->handle) == 0;
+}
+
+void hf_db_gather(hf_db *db, bool on)
+{
+    hf_sqlite_log_gather(of(db)->handle, on);
 }
 
 int hf_db_log_pages(hf_db *db)

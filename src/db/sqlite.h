@@ -27,6 +27,10 @@ bool hf_db_sync_failed(hf_db *db);
 /* Pages in the write-ahead log after the last commit of this connection. */
 int hf_db_log_pages(hf_db *db);
 
+/* Whether the pages of a transaction may be put together before they are written to the log. Only for transactions that sync
+ * (sqlite_log.h), and not of a borrowed handle. Between transactions. */
+void hf_db_gather(hf_db *db, bool on);
+
 /* Copies what the log holds into the database file without waiting for anyone. */
 hf_status hf_db_checkpoint(hf_db *db, hf_error *err);
 

@@ -20,12 +20,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#define OPEN_US     5000000 /* how long opening waits for others who open */
-#define LAG_PAGES   256     /* 1 MiB: half of the reserve */
-#define LOW_PAGES   32
-#define FEW_COMMITS 2
-#define CHECKPOINT_PAGES                                                                                     \
-    4000 /* measured: a log of 1,000 pages spends most of its time being copied at large batches */
+#define OPEN_US         5000000 /* how long opening waits for others who open */
+#define LOW_PAGES       32
+#define FEW_COMMITS     2
+#define SHORT_LOG_PAGES 1000
+#define LONG_LOG_PAGES                                                                                       \
+    16000 /* 64 MiB. A checkpoint makes whoever writes wait for a sync of the file: ten times that of the log, measured */
 
 /* ---- a transaction ---- */
 
@@ -129,6 +129,7 @@ static hf_status set_sync(sqlite_store *store, const hf_batch *batch, hf_error *
     hf_status status = hf_db_run(
         store->writer.db, level == 2 ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL", err);
     store->synced = status == HF_OK ? level : 0;
+    hf_db_gather(store->writer.db, store->synced == 2);
     return status;
 }
 
@@ -145,39 +146,77 @@ static void checkpoint_now(sqlite_store *store)
     if (status != HF_OK && hf_db_sync_failed(store->reader.db))
         store->broken = true;
     pthread_mutex_unlock(&store->reader.mutex);
-    if (status == HF_OK)
-        store->pages_in_file = store->pages;
+    store->file_size = sqlite_file_size(store->path);
     sqlite_undo(&store->writer, false);
 }
 
+/* The file must never lag behind by more than half of the reserve, which makes good for it when the disk fills up. */
+static bool lags(sqlite_store *store)
+{
+    int64_t size = store->pages * store->page_size;
+    if (size - store->file_size > store->reserve / 2)
+        store->file_size = sqlite_file_size(store->path); /* others copy the log too */
+    if (size - store->file_size > store->reserve / 2 && !store->low && store->reserve < SQLITE_RESERVE_MOST)
+        store->reserve = sqlite_reserve(store->path, 2 * store->reserve);
+    return size - store->file_size > store->reserve / 2;
+}
+
 /* Whoever's commit leaves a long log copies it into the file. A reader that stands in the way lets it grow: then it is tried
- * again every thousand pages, not on every commit. The file must never lag behind by more than the reserve can make good when
- * the disk fills up; and once it has been given up, the log is kept from growing at all. */
+ * again after a quarter, not on every commit. Once the reserve has been given up, the log is kept from growing at all. */
 static void checkpoint(sqlite_store *store)
 {
     int log = store->wrapped ? 0 : hf_db_log_pages(store->writer.db);
-    if (log < CHECKPOINT_PAGES)
-        store->checkpoint_at = CHECKPOINT_PAGES;
-    bool due = log >= store->checkpoint_at || store->pages - store->pages_in_file > LAG_PAGES ||
-               (store->low && log > LOW_PAGES);
-    if (!due || log == 0)
+    if (log == 0)
         return;
-    store->checkpoint_at = log + CHECKPOINT_PAGES / 4;
+    if (log < store->log_most)
+        store->checkpoint_at = store->log_most;
+    if (log < store->checkpoint_at && !lags(store) && !(store->low && log > LOW_PAGES))
+        return;
+    store->checkpoint_at = log + store->log_most / 4;
     checkpoint_now(store);
 }
 
-/* S5. */
+/* Where room is short, the log is not to take it: from now on it is kept short. It is cut off when it begins again, so something is
+ * written. */
+static void keep_log_short(sqlite_store *store)
+{
+    sql_conn *writer = &store->writer;
+    store->log_most = SHORT_LOG_PAGES;
+    hf_db_run(writer->db, "PRAGMA journal_size_limit = 1048576", NULL);
+    checkpoint_now(store);
+    sql_use(writer, NULL);
+    begin(writer, false, false);
+    sql_do(writer, SQLITE_DO_LOG_CUT);
+    sqlite_commit(store, writer, false);
+    if (writer->status != HF_OK)
+        sqlite_undo(writer, false);
+}
+
+static void lay_in_reserve(sqlite_store *store)
+{
+    store->reserve = store->wrapped ? 0 : sqlite_reserve(store->path, SQLITE_RESERVE_LEAST);
+    store->low = !store->wrapped && store->reserve == 0;
+}
+
+static bool found_no_room(sqlite_store *store, hf_status status)
+{
+    return !store->wrapped && status == HF_UNAVAILABLE && hf_db_disk_full(store->writer.db);
+}
+
+/* S5. Perhaps it is the log that takes the room; if not, the reserve stays given up, and what needs room is refused. */
 static hf_status write_batch(sqlite_store *store, hf_batch *batch, hf_error *err)
 {
-    store->low = !store->wrapped && !sqlite_reserve_ready(store->path);
+    lay_in_reserve(store);
     hf_status status = transact(store, &store->writer, batch, false, store->low, err);
-    if (store->wrapped || status != HF_UNAVAILABLE || !hf_db_disk_full(store->writer.db))
-        return status;
-    if (!store->low)
-        status = transact(store, &store->writer, batch, false, true, err);
-    store->low = true;
-    if (status == HF_UNAVAILABLE && hf_db_disk_full(store->writer.db)) {
+    if (found_no_room(store, status)) {
         sqlite_reserve_give_up(store->path);
+        keep_log_short(store);
+        lay_in_reserve(store);
+        status = transact(store, &store->writer, batch, false, store->low, err);
+    }
+    if (found_no_room(store, status)) {
+        sqlite_reserve_give_up(store->path);
+        store->low = true;
         checkpoint_now(store);
         status = transact(store, &store->writer, batch, false, true, err);
     }
@@ -247,7 +286,7 @@ static hf_status execute_sqlite(hf_store *base, hf_batch *batch, hf_error *err)
 static bool should_leave_all_in_file(const sqlite_store *store)
 {
     return store->writer.db != NULL && store->reader.db != NULL && !store->broken &&
-           (store->commits > FEW_COMMITS || hf_db_log_pages(store->writer.db) > CHECKPOINT_PAGES / 4);
+           (store->commits > FEW_COMMITS || hf_db_log_pages(store->writer.db) > SHORT_LOG_PAGES);
 }
 
 static void close_sqlite(hf_store *base)
@@ -382,6 +421,9 @@ static hf_status open_files(sqlite_store *store, hf_error *err)
         status = prepare(store->reader.db, store->path, err);
     if (status == HF_OK)
         status = sqlite_conn_ready(&store->writer, err);
+    if (status == HF_OK)
+        store->page_size = sql_number(&store->writer, SQLITE_DO_PAGE_SIZE);
+    status = store->writer.status != HF_OK ? store->writer.status : status;
     return status == HF_OK ? sqlite_conn_ready(&store->reader, err) : status;
 }
 
@@ -397,8 +439,11 @@ static hf_status try_open(const char *rest, hf_store **out, hf_error *err)
         close_sqlite(&store->base);
         return status;
     }
-    sqlite_reserve_ready(store->path);
+    store->reserve = sqlite_reserve(store->path, SQLITE_RESERVE_LEAST);
+    store->file_size = sqlite_file_size(store->path);
+    store->log_most = LONG_LOG_PAGES;
     store->synced = 2;
+    hf_db_gather(store->writer.db, true);
     *out = &store->base;
     return HF_OK;
 }

@@ -12,22 +12,27 @@
 #include <limits.h>
 #include <stdatomic.h>
 
-#define SQLITE_NAMES_MAX 32
+#define SQLITE_NAMES_MAX     32
+#define SQLITE_RESERVE_LEAST ((int64_t)2 << 20)
+#define SQLITE_RESERVE_MOST  ((int64_t)16 << 20)
 
 typedef struct sqlite_store {
     hf_store base;
     char path[PATH_MAX];
     char names[SQLITE_NAMES_MAX];
     sql_conn writer;
-    sql_conn reader;       /* unused when wrapped */
-    bool wrapped;          /* the application's own handle */
-    atomic_bool broken;    /* a sync failed: nothing more is acknowledged until it is opened anew */
-    bool low;              /* the disk is full and the reserve given up: what needs room is refused */
-    int synced;            /* the writer's sync level: 1 normal, 2 full, 0 not set yet */
-    int checkpoint_at;     /* pages in the log at which the next checkpoint is due */
-    uint64_t commits;      /* batches that changed something, by this store */
-    int64_t pages;         /* of the database, after the last commit */
-    int64_t pages_in_file; /* ... and when the log was last copied into the file */
+    sql_conn reader;    /* unused when wrapped */
+    bool wrapped;       /* the application's own handle */
+    atomic_bool broken; /* a sync failed: nothing more is acknowledged until it is opened anew */
+    bool low;           /* the disk is full and the reserve given up: what needs room is refused */
+    int synced;         /* the writer's sync level: 1 normal, 2 full, 0 not set yet */
+    int log_most;       /* pages that the log may have */
+    int checkpoint_at;  /* pages at which the next checkpoint is due: more, when a reader stood in the way */
+    uint64_t commits;   /* batches that changed something, by this store */
+    int64_t reserve;    /* bytes laid in for when the disk is full */
+    int64_t page_size;
+    int64_t pages;     /* of the database, after the last commit */
+    int64_t file_size; /* of the file, without what is only in the log, when it was last looked at */
 } sqlite_store;
 
 /* sqlite.c: ending a transaction. A commit that failed in the middle is HF_UNSURE, and breaks the store. */
@@ -53,7 +58,10 @@ void sqlite_do_alone(sqlite_store *store, sql_conn *conn, hf_batch *batch, int64
 
 /* sqlite_file.c: what may be opened, and the reserve that is given up when the disk is full. */
 hf_status sqlite_file_check(const char *path, bool *exists, hf_error *err);
-bool sqlite_reserve_ready(const char *path);
+int64_t sqlite_file_size(const char *path);
+/* How many bytes the reserve makes good for, after it was made to hold `want` of them (at least SQLITE_RESERVE_LEAST) if that could
+ * be had. 0: there is no room even for the least. Where it can't be had for another reason, it counts as the least. */
+int64_t sqlite_reserve(const char *path, int64_t want);
 void sqlite_reserve_give_up(const char *path);
 
 /* sqlite_schema.c: tables, versions, backups. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The SQLite store: which files it opens, and the reserve. A small file beside the database holds disk space; when the disk is
- * full it is given up, so that releases and beats still work until there is room again. */
+ * full it is given up, so that releases and beats still work until there is room again. It must make good for what the log has let
+ * the database grow by, so a store that grows fast lays in a larger one. */
 #include "base/error.h"
 #include "base/seams.h"
 #include "store/sqlite.h"
@@ -12,8 +13,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#define RESERVE_BYTES ((off_t)2 << 20)
 
 /* Filesystems that reach over a network: SQLite's locks and shared memory can't be trusted there. */
 static const struct {
@@ -94,6 +93,12 @@ hf_status sqlite_file_check(const char *path, bool *exists, hf_error *err)
     return HF_OK;
 }
 
+int64_t sqlite_file_size(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 ? info.st_size : 0;
+}
+
 static void reserve_path(const char *path, char *out, size_t size)
 {
     snprintf(out, size, "%s-reserve", path);
@@ -104,22 +109,31 @@ static bool for_want_of_room(int reason)
     return reason == ENOSPC || reason == EDQUOT;
 }
 
-/* True when the reserve is there, or could be made now; also where it can't be had for another reason than room. */
-bool sqlite_reserve_ready(const char *path)
+/* Makes the file `want` bytes long, and leaves it `has` bytes long, or not at all, when there is no room for that. */
+static int lay_in(const char *reserve, off_t has, off_t want)
+{
+    int file = open(reserve, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    if (file < 0)
+        return errno;
+    int reason = posix_fallocate(file, 0, want);
+    if (reason != 0 && (has < SQLITE_RESERVE_LEAST || ftruncate(file, has) != 0))
+        unlink(reserve);
+    close(file);
+    return reason;
+}
+
+int64_t sqlite_reserve(const char *path, int64_t want)
 {
     char reserve[PATH_MAX + 16];
     struct stat info;
     reserve_path(path, reserve, sizeof reserve);
-    if (stat(reserve, &info) == 0 && info.st_size >= RESERVE_BYTES)
-        return true;
-    int file = open(reserve, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-    if (file < 0)
-        return !for_want_of_room(errno);
-    int reason = posix_fallocate(file, 0, RESERVE_BYTES);
-    close(file);
-    if (reason != 0)
-        unlink(reserve);
-    return !for_want_of_room(reason);
+    off_t has = stat(reserve, &info) == 0 ? info.st_size : 0;
+    if (has >= want)
+        return has;
+    int reason = lay_in(reserve, has, want);
+    if (reason == 0)
+        return want;
+    return has >= SQLITE_RESERVE_LEAST || !for_want_of_room(reason) ? SQLITE_RESERVE_LEAST : 0;
 }
 
 void sqlite_reserve_give_up(const char *path)

@@ -352,7 +352,7 @@ static void a_failed_write_is_never_a_wrong_answer(void **state)
         for (uint64_t n = 1;
              fail_write(NULL, n, 4, failure, &created);) /* from the creation of the file on */
             n++;
-        for (uint64_t n = 1; fail_write(&small, n, 12, failure, &worked);)
+        for (uint64_t n = 1; fail_write(&small, n, 36, failure, &worked);)
             n++;
         for (uint64_t n = at.first_write; n <= at.last_write + 1;
              n += 1 + (at.last_write - at.first_write) / 12)

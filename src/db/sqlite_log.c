@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/* Gathering what SQLite writes to its write-ahead log; see sqlite_log.h.
+ *
+ * The log's sqlite3_file keeps its memory and gets other methods: those of its VFS with ours in front. The table of methods is one of its
+ * own for each file, and what was gathered stands behind it. */
+#include "db/sqlite_log.h"
+
+#include "base/seams.h"
+
+#include <sqlite3.h>
+#include <string.h>
+
+#define ROOM 131071 /* the most that a call of the unix VFS writes */
+
+typedef struct gatherer {
+    sqlite3_io_methods methods; /* first: a file's pMethods leads here */
+    const sqlite3_io_methods *below;
+    bool on;
+    int size; /* gathered, and where it belongs */
+    sqlite3_int64 at;
+    unsigned char bytes[ROOM];
+} gatherer;
+
+static gatherer *of(sqlite3_file *file)
+{
+    return (gatherer *)file->pMethods;
+}
+
+static int write_gathered(sqlite3_file *file)
+{
+    gatherer *g = of(file);
+    int size = g->size;
+    g->size = 0;
+    return size == 0 ? SQLITE_OK : g->below->xWrite(file, g->bytes, size, g->at);
+}
+
+static int write_log(sqlite3_file *file, const void *bytes, int size, sqlite3_int64 at)
+{
+    gatherer *g = of(file);
+    bool follows = g->size > 0 && at == g->at + g->size && size <= ROOM - g->size;
+    int code = follows ? SQLITE_OK : write_gathered(file);
+    if (code != SQLITE_OK)
+        return code;
+    if (!g->on || size > ROOM)
+        return g->below->xWrite(file, bytes, size, at);
+    if (!follows)
+        g->at = at;
+    memcpy(g->bytes + g->size, bytes, (size_t)size);
+    g->size += size;
+    return SQLITE_OK;
+}
+
+static int read_log(sqlite3_file *file, void *bytes, int size, sqlite3_int64 at)
+{
+    int code = write_gathered(file);
+    return code != SQLITE_OK ? code : of(file)->below->xRead(file, bytes, size, at);
+}
+
+static int truncate_log(sqlite3_file *file, sqlite3_int64 size)
+{
+    int code = write_gathered(file);
+    return code != SQLITE_OK ? code : of(file)->below->xTruncate(file, size);
+}
+
+static int sync_log(sqlite3_file *file, int flags)
+{
+    int code = write_gathered(file);
+    return code != SQLITE_OK ? code : of(file)->below->xSync(file, flags);
+}
+
+static int measure_log(sqlite3_file *file, sqlite3_int64 *size)
+{
+    int code = write_gathered(file);
+    return code != SQLITE_OK ? code : of(file)->below->xFileSize(file, size);
+}
+
+static int control_log(sqlite3_file *file, int op, void *arg)
+{
+    int code = write_gathered(file);
+    return code != SQLITE_OK ? code : of(file)->below->xFileControl(file, op, arg);
+}
+
+static int close_log(sqlite3_file *file)
+{
+    gatherer *g = of(file);
+    write_gathered(file);
+    file->pMethods = g->below;
+    hf_free(g);
+    return file->pMethods->xClose(file);
+}
+
+static sqlite3_file *log_of(sqlite3 *handle)
+{
+    sqlite3_file *file = NULL;
+    int code = sqlite3_file_control(handle, "main", SQLITE_FCNTL_JOURNAL_POINTER, &file);
+    return code == SQLITE_OK && file != NULL && file->pMethods != NULL ? file : NULL;
+}
+
+/* G1. */
+static bool keeps_pages_whole(sqlite3_file *file)
+{
+    return file->pMethods->xDeviceCharacteristics(file) & SQLITE_IOCAP_POWERSAFE_OVERWRITE;
+}
+
+static void stand_between(sqlite3_file *file)
+{
+    gatherer *g = keeps_pages_whole(file) ? hf_alloc(sizeof *g) : NULL;
+    if (g == NULL)
+        return;
+    g->below = file->pMethods;
+    g->methods = *g->below;
+    g->methods.xClose = close_log;
+    g->methods.xRead = read_log;
+    g->methods.xWrite = write_log;
+    g->methods.xTruncate = truncate_log;
+    g->methods.xSync = sync_log;
+    g->methods.xFileSize = measure_log;
+    g->methods.xFileControl = control_log;
+    file->pMethods = &g->methods;
+}
+
+void hf_sqlite_log_gather(sqlite3 *handle, bool on)
+{
+    sqlite3_file *file = log_of(handle);
+    if (file == NULL)
+        return;
+    if (on && file->pMethods->xWrite != write_log)
+        stand_between(file);
+    if (file->pMethods->xWrite == write_log)
+        of(file)->on = on;
+}
