@@ -5,6 +5,13 @@
 
 #include <holdfast/status.h>
 
+/* An error that says nothing, on a path where emptying all of it ({0}) costs more than the work. */
+static inline void hf_error_none(hf_error *out)
+{
+    out->status = HF_OK;
+    out->holder.session[0] = out->resource[0] = out->message[0] = '\0';
+}
+
 /* Sets status and sentence, empties the rest. */
 void hf_error_set(hf_error *err, hf_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -39,9 +39,41 @@ static civil civil_of(int64_t us)
                    .us = (unsigned)rest};
 }
 
+/* Writes a number with so many digits, and answers where it ends. */
+static char *digits(char *out, unsigned number, unsigned count)
+{
+    for (unsigned i = count; i-- > 0; number /= 10)
+        out[i] = (char)('0' + number % 10);
+    return out + count;
+}
+
+static char *digits_and(char *out, unsigned number, unsigned count, char after)
+{
+    out = digits(out, number, count);
+    *out++ = after;
+    return out;
+}
+
+/* By hand, since every answer has some. */
+static void write_usual(const civil *t, char *out)
+{
+    out = digits_and(out, (unsigned)t->year, 4, '-');
+    out = digits_and(out, t->month, 2, '-');
+    out = digits_and(out, t->day, 2, 'T');
+    out = digits_and(out, t->hour, 2, ':');
+    out = digits_and(out, t->minute, 2, ':');
+    out = digits_and(out, t->second, 2, '.');
+    out = digits_and(out, t->us, 6, 'Z');
+    *out = '\0';
+}
+
 void hf_time_write(int64_t us, char out[HF_TIME_TEXT])
 {
     civil t = civil_of(us);
+    if (t.year >= 0 && t.year <= 9999) {
+        write_usual(&t, out);
+        return;
+    }
     snprintf(out, HF_TIME_TEXT, "%04" PRId64 "-%02u-%02uT%02u:%02u:%02u.%06uZ", t.year, t.month, t.day,
              t.hour, t.minute, t.second, t.us);
 }

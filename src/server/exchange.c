@@ -139,7 +139,7 @@ void exchange_note(exchange *x, const hf_op *op)
 static void finish(loop_job *job)
 {
     exchange *x = (exchange *)((char *)job - offsetof(exchange, job));
-    hf_error err = {0};
+    hf_error err;
     hf_status status = job->job.status;
     const hf_op *refused = x->route->raw ? NULL : exchange_refused(x);
     service_count_ops(x->service, x->ops, x->count);
@@ -157,7 +157,8 @@ static void finish(loop_job *job)
 
 static void carry_out(exchange *x)
 {
-    hf_error err = {0};
+    hf_error err;
+    hf_error_none(&err);
     if (x->job.job.ops == NULL) {
         x->job.job.ops = x->ops;
         x->job.job.count = x->count;
@@ -240,7 +241,8 @@ static hf_status judge_ops(exchange *x, const hf_op **op, hf_error *err)
 
 static void judge(exchange *x)
 {
-    hf_error err = {0};
+    hf_error err;
+    hf_error_none(&err);
     const hf_op *op = NULL;
     hf_status status = judge_rate(x, &err);
     if (status == HF_OK)
@@ -260,7 +262,7 @@ static void known(caller *who)
 
 static void look_who(exchange *x)
 {
-    hf_error err = {0};
+    hf_error err;
     hf_arena *arena = &x->request->arena;
     x->who.arena = arena;
     x->who.done = known;
@@ -371,7 +373,8 @@ static void no_route(exchange *x, hf_status status, const char *allow, const hf_
 
 static void begin(exchange *x)
 {
-    hf_error err = {0};
+    hf_error err;
+    hf_error_none(&err);
     const char *allow = NULL;
     hf_status status = gate_enter(x, &err);
     if (status != HF_OK) {
