@@ -184,6 +184,9 @@ bool caller_sessions(const hf_op *ops, size_t count, const hf_credentials *prese
     for (size_t i = 0; i < count; i++)
         if (needs_session(&ops[i]) && (found == 0 || all[found - 1] != ops[i].session))
             all[found++] = ops[i].session;
+    for (size_t i = 0; i < count && found == 0; i++)
+        if (ops[i].session != NULL && ops[i].kind != HF_OP_SESSION_OPEN)
+            all[found++] = ops[i].session;
     qsort(all, found, sizeof *all, by_name);
     for (size_t i = 0; i < found; i++)
         if (kept == 0 || by_name(&all[kept - 1], &all[i]) != 0)

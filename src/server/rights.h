@@ -62,7 +62,7 @@ struct caller {
 };
 
 /* The sessions that must be known before these ops can be judged: `presented` (may be NULL) and those of ops that need more than the key,
- * each once, in order. False: memory is out. */
+ * each once, in order; if there is none, the first that an op names, so that it is known who asks. False: memory is out. */
 bool caller_sessions(const hf_op *ops, size_t count, const hf_credentials *presented, hf_arena *arena,
                      const hf_credentials *const **out, size_t *out_count);
 

@@ -96,7 +96,8 @@ void tell_batch(exchange *x)
     hf_buffer out = {0};
     for (size_t i = 0; i < x->job.job.count; i++) {
         x->ops[own->places[i]].answer = x->job.job.ops[i].answer;
-        exchange_note(x, &x->ops[own->places[i]]);
+        if (x->job.job.ops[i].answer.status != HF_OK)
+            exchange_note(x, &x->ops[own->places[i]]);
     }
     for (size_t i = 0; i < x->count; i++)
         note(x->service->callers, &x->ops[i]);

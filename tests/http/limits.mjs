@@ -61,6 +61,8 @@ for (const [what, ask] of Object.entries(guesses)) {
   const meanwhile = [await addresses.ask("GET", "/v1/types", { token: addresses.token, headers: from(peer) }), await addresses.ask("POST", `/v1/sessions/${carol.id}/beat`, { session: carol, headers: from(peer) })];
   check(meanwhile.every((answer) => answer.status === 200), "a token and a session that count are not concerned, from that address either", statuses(meanwhile));
 }
+const giving = await times(60, () => addresses.ask("POST", "/v1/batch", { body: { ops: [{ op: "release", session: `${carol.id}.${carol.key}`, type: "policy", id: "1" }] }, headers: from("198.18.0.1") }));
+check(giving.every((answer) => answer.status === 200), "a batch in which a session only gives back counts for that session, not for its address", statuses(giving));
 const elsewhere = await addresses.ask("GET", "/v1/locks", { headers: from("198.18.1.1") });
 check(elsewhere.status === 401, "another address is not concerned", elsewhere.text);
 check((await addresses.ask("GET", "/healthz", { headers: from("198.18.0.1") })).status === 200, "what is for everyone stays so");

@@ -530,6 +530,11 @@ static void the_sessions_that_must_be_known_are_each_named_once(void **state)
         expect_true(strcmp(found[i - 1]->id, found[i]->id) <= 0);
     expect_true(caller_sessions(ops, 0, NULL, &arena, &found, &count));
     expect_int(count, 0);
+    expect_true(caller_sessions(ops + 5, 3, NULL, &arena, &found, &count));
+    expect_int(count, 0);
+    expect_true(caller_sessions(ops + 4, 2, NULL, &arena, &found, &count)); /* it says who asks */
+    expect_int(count, 1);
+    expect_true(found[0] == &login[2]);
     hf_arena_done(&arena);
 }
 
