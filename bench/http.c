@@ -14,6 +14,8 @@
 typedef enum side_name {
     SQLITE,
     BATCH,
+    LONE,
+    LONE_BATCH,
     POSTGRES,
     REDIS,
     ETCD,
@@ -60,20 +62,33 @@ static void be_load(contest *c, side_name side, load *l)
 
 /* ---- our sides ---- */
 
-static const char *open_sqlite(contest *c)
+static const char *be_served(contest *c, side_name side, const load_talk *talk, size_t units,
+                             size_t connections)
 {
     if (c->on_sqlite == NULL)
         c->on_sqlite = served_start(c->b, "http", SERVED_WORKED);
-    be_load(c, SQLITE, served_load(c->on_sqlite, "holdfast serve", &lockers_pair, 1));
+    be_load(c, side, served_load(c->on_sqlite, "holdfast serve", talk, units, connections));
     return NULL;
+}
+
+static const char *open_sqlite(contest *c)
+{
+    return be_served(c, SQLITE, &lockers_pair, 1, LOAD_CONNECTIONS);
 }
 
 static const char *open_batch(contest *c)
 {
-    if (c->on_sqlite == NULL)
-        c->on_sqlite = served_start(c->b, "http", SERVED_WORKED);
-    be_load(c, BATCH, served_load(c->on_sqlite, "holdfast serve", &lockers_batch, LOCKERS_BATCH));
-    return NULL;
+    return be_served(c, BATCH, &lockers_batch, LOCKERS_BATCH, LOAD_CONNECTIONS);
+}
+
+static const char *open_lone(contest *c)
+{
+    return be_served(c, LONE, &lockers_pair, 1, 1);
+}
+
+static const char *open_lone_batch(contest *c)
+{
+    return be_served(c, LONE_BATCH, &lockers_batch, LOCKERS_BATCH, 1);
 }
 
 static const char *open_library(contest *c)
@@ -98,7 +113,8 @@ static const char *open_postgres(contest *c)
         return no_database(c);
     bench_space_open(&c->database, "bench_http", 0, &c->store);
     c->on_postgres = served_start(c->b, "http-postgres", c->store.url);
-    be_load(c, POSTGRES, served_load(c->on_postgres, "holdfast serve on PostgreSQL", &lockers_pair, 1));
+    be_load(c, POSTGRES,
+            served_load(c->on_postgres, "holdfast serve on PostgreSQL", &lockers_pair, 1, LOAD_CONNECTIONS));
     return NULL;
 }
 
@@ -178,10 +194,10 @@ static const char *open_layer(contest *c)
 }
 
 static const char *(*const open_side[SIDES])(contest *) = {
-    [SQLITE] = open_sqlite,   [BATCH] = open_batch,         [POSTGRES] = open_postgres,
-    [REDIS] = open_redis,     [ETCD] = open_etcd,           [ONE_ROW] = open_one_row,
-    [LIBRARY] = open_library, [SAME_ROWS] = open_same_rows, [EVHTTP] = open_evhttp,
-    [LAYER] = open_layer,
+    [SQLITE] = open_sqlite,       [BATCH] = open_batch,           [POSTGRES] = open_postgres,
+    [LONE] = open_lone,           [LONE_BATCH] = open_lone_batch, [REDIS] = open_redis,
+    [ETCD] = open_etcd,           [ONE_ROW] = open_one_row,       [LIBRARY] = open_library,
+    [SAME_ROWS] = open_same_rows, [EVHTTP] = open_evhttp,         [LAYER] = open_layer,
 };
 
 static void close_by_hand(by_hand *h)
@@ -249,6 +265,8 @@ static const row rows[] = {
     {"http/layer", "req/s", "the same; ours is the HTTP layer alone", LAYER, EVHTTP, RATE, RATE, 2,
      BENCH_PRINT_ONLY, 0},
     {"http/batch-64", "ops/s", "one op a request", BATCH, SQLITE, RATE, RATE, 2, BENCH_RATIO_AT_LEAST, 3},
+    {"http/batch-64/one", "ops/s", "one op a request; one connection on both sides", LONE_BATCH, LONE, RATE,
+     RATE, 2, BENCH_PRINT_ONLY, 0},
     {"http/p99", "us", "p50", SQLITE, SQLITE, P99, P50, 1, BENCH_RATIO_AT_MOST, 3},
     {"http/p99/redis", "us", "p99 of Redis", SQLITE, REDIS, P99, P99, 1, BENCH_PRINT_ONLY, 0},
     {"http/cpu", "us/req", "evhttp that parks, without a store", SQLITE, EVHTTP, CPU, CPU, 1,

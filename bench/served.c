@@ -76,13 +76,13 @@ void served_stop(served *s)
     free(s);
 }
 
-load *served_load(const served *s, const char *name, const load_talk *talk, size_t units)
+load *served_load(const served *s, const char *name, const load_talk *talk, size_t units, size_t connections)
 {
     return load_open(&(load_settings){.name = name,
                                       .address = s->program->address,
                                       .talk = talk,
                                       .context = s->clients,
-                                      .connections = LOAD_CONNECTIONS,
+                                      .connections = connections,
                                       .units = units,
                                       .server = s->program->pid});
 }

@@ -22,7 +22,7 @@ typedef struct served {
 served *served_start(const bench *b, const char *name, const char *store);
 void served_stop(served *s);
 
-load *served_load(const served *s, const char *name, const load_talk *talk, size_t units);
+load *served_load(const served *s, const char *name, const load_talk *talk, size_t units, size_t connections);
 
 /* http/idle-streams */
 void bench_streams(bench *b);
