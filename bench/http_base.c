@@ -5,6 +5,7 @@
 #include "park.h"
 
 #include <event2/event.h>
+#include <server/address.h>
 #include <server/http.h>
 #include <stdio.h>
 #include <string.h>
@@ -44,14 +45,14 @@ int main(int argc, char **argv)
 {
     bool at_once = false;
     http_tls tls = {0};
-    const char *address = "127.0.0.1:0";
+    const char *where = "127.0.0.1:0";
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--inline") == 0)
             at_once = true;
         else if (strcmp(argv[i], "--tls") == 0 && i + 2 < argc)
             tls = (http_tls){argv[i + 1], argv[i + 2]}, i += 2;
         else
-            address = argv[i];
+            where = argv[i];
     }
     struct event_config *config = event_config_new();
     event_config_set_flag(config, EVENT_BASE_FLAG_EPOLL_USE_CHANGELIST | EVENT_BASE_FLAG_NOLOCK);
@@ -70,15 +71,17 @@ int main(int argc, char **argv)
         .write_timeout_us = 10000000,
     };
     http *h;
-    hf_error err;
-    char name[HTTP_NAME_SIZE];
-    if (http_new(&settings, &h, &err) != HF_OK ||
-        http_listen(h, address, tls.key == NULL ? NULL : &tls, name, &err) != HF_OK) {
+    hf_error err = {.message = "That is no address."};
+    address at;
+    int fd;
+    if (http_new(&settings, &h, &err) != HF_OK || !address_read(where, &at) ||
+        address_listen(&at, 0, &fd, &err) != HF_OK ||
+        http_listen(h, fd, tls.key == NULL ? NULL : &tls, &err) != HF_OK) {
         fprintf(stderr, "%s\n", err.message);
         return 2;
     }
     event_add(input, NULL);
-    printf("%s\n", strrchr(name, ':') + 1);
+    printf("%u\n", address_port(&at));
     fflush(stdout);
     event_base_dispatch(base);
     return 0;

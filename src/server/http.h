@@ -36,7 +36,7 @@ typedef enum http_method {
     HTTP_OTHER
 } http_method;
 
-enum { HTTP_PEER_SIZE = 48, HTTP_NAME_SIZE = 128 };
+enum { HTTP_PEER_SIZE = 48 };
 
 struct http_request {
     http_method method;
@@ -120,12 +120,9 @@ typedef struct http_tls {
 /* HF_INVALID: a timeout is not positive, a proxy is no address, the loop is not epoll's. */
 hf_status http_new(const http_settings *settings, http **out, hf_error *err);
 
-/* Listens on "ADDR:PORT", "[ADDR6]:PORT", "NAME:PORT" or "unix:PATH" (mode 0660; a socket that nobody listens on is replaced); tls NULL: in
- * the clear. out_name (HTTP_NAME_SIZE bytes, may be NULL): what came of it, "127.0.0.1:7420". May be called more than once. HF_INVALID:
- * not an address, or the certificate or the key is no good. HF_UNAVAILABLE: it is taken, or can't be had. */
-hf_status http_listen(http *h, const char *address, const http_tls *tls, char *out_name, hf_error *err);
-/* On a listening socket that was inherited (systemd); it belongs to `h` when that went well. */
-hf_status http_listen_fd(http *h, int fd, const http_tls *tls, char *out_name, hf_error *err);
+/* Accepts on a stream socket that listens and does not block (address_listen); it belongs to `h` when that went well. tls NULL: in the clear.
+ * May be called more than once. HF_INVALID: the certificate or the key is no good. */
+hf_status http_listen(http *h, int fd, const http_tls *tls, hf_error *err);
 
 /* Reads the certificates again, for connections to come; on failure the old ones stay, all of them. */
 hf_status http_reload(http *h, hf_error *err);

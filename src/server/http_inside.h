@@ -91,7 +91,6 @@ struct http_listener {
     struct ssl_ctx_st *context; /* NULL: in the clear */
     struct ssl_ctx_st *fresh;   /* while certificates are read again */
     char *certificate, *key;
-    char *path; /* of a Unix socket that we made */
 };
 
 /* Connections that wait for the same thing wait for the same time: the first of a list is the first to be due. */

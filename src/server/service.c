@@ -87,7 +87,7 @@ static hf_status listen_all(service *s, listeners *from, hf_error *err)
     hf_status status = HF_OK;
     for (size_t i = 0; i < from->count && status == HF_OK; i++) {
         listener *l = &from->all[i];
-        status = http_listen_fd(s->http, l->fd, l->tls ? &tls : NULL, l->name, err);
+        status = http_listen(s->http, l->fd, l->tls ? &tls : NULL, err);
         if (status == HF_OK)
             l->fd = -1;
         s->beyond_loopback = s->beyond_loopback || !l->local;
@@ -153,7 +153,7 @@ static hf_status new_metrics(service *s, hf_error *err)
 
 static hf_status new_documents(service *s, const listeners *listening, hf_error *err)
 {
-    char base[HTTP_NAME_SIZE + 16];
+    char base[ADDRESS_NAME_SIZE + 16];
     const listener *first = &listening->all[0];
     snprintf(base, sizeof base, "%s://%s", first->tls ? "https" : "http", first->name);
     s->openapi = openapi_json();

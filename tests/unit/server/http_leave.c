@@ -122,10 +122,10 @@ static void leave(client *c, int how)
 static void clients_leave_while_parked(void **state)
 {
     (void)state;
-    char unix_name[4200] = "unix:";
-    scratch_path("sock", unix_name + 5);
+    char path[4200] = "unix:", unix_name[ADDRESS_NAME_SIZE];
+    scratch_path("sock", path + 5);
     hf_error err;
-    expect(HF_OK, http_listen(s.h, unix_name, NULL, NULL, &err), err);
+    expect(HF_OK, http_listen(s.h, scene_socket(path, unix_name), NULL, &err), err);
     int rounds = getenv("HF_TEST_LONG") != NULL ? 10000 : 1000;
     for (int i = 0; i < rounds; i++) {
         client c = dial_parked(i % 8 < 4 ? s.name : unix_name);

@@ -1,30 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/* HTTP: where it listens, TLS, certificates that are read again, sockets that were inherited. */
+/* HTTP: several listeners, TLS, certificates that are read again. */
 #include "unit/server/http_scene.h"
 
-#include <netinet/in.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <support/place.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #define ECHO "GET /echo HTTP/1.1\r\nHost: a\r\n\r\n"
 
 static scene s;
-static char path[4096];
 
 static int begin(void **state)
 {
     (void)state;
     scene_init(&s);
     scene_start(&s);
-    scratch_path("sock", path);
     return 0;
 }
 
@@ -45,124 +39,17 @@ static void ask(const char *name, const char *origin)
     hang_up(&c);
 }
 
-static void refused(hf_status status, const char *address, const char *sentence)
-{
-    hf_error err;
-    char name[HTTP_NAME_SIZE] = "untouched";
-    expect(status, http_listen(s.h, address, NULL, name, &err), err);
-    expect_contains(err.message, sentence);
-    expect_contains(err.message, address);
-}
-
-/* ---- addresses ---- */
-
 static void several_addresses_may_be_listened_on(void **state)
 {
     (void)state;
-    char v6[HTTP_NAME_SIZE], host[HTTP_NAME_SIZE];
+    char names[2][ADDRESS_NAME_SIZE], path[4200] = "unix:";
     hf_error err;
-    expect(HF_OK, http_listen(s.h, "[::1]:0", NULL, v6, &err), err);
-    expect(HF_OK, http_listen(s.h, "localhost:0", NULL, host, &err), err);
-    expect_int(strncmp(v6, "[::1]:", 6), 0);
-    expect_true(strcmp(v6, "[::1]:0") != 0);
+    scratch_path("sock", path + 5);
+    expect(HF_OK, http_listen(s.h, scene_socket("[::1]:0", names[0]), NULL, &err), err);
+    expect(HF_OK, http_listen(s.h, scene_socket(path, names[1]), NULL, &err), err);
     ask(s.name, "127.0.0.1");
-    ask(v6, "::1");
-    ask(host, host[0] == '[' ? "::1" : "127.0.0.1");
-}
-
-static void an_address_that_is_taken_is_named(void **state)
-{
-    (void)state;
-    refused(HF_UNAVAILABLE, s.name, "Something else listens on 127.0.0.1:");
-    refused(HF_UNAVAILABLE, "192.0.2.1:7420", "Can't listen on 192.0.2.1:7420");
-}
-
-static void what_is_no_address_is_refused(void **state)
-{
-    (void)state;
-    static const char *const bad[] = {
-        "",    "7420", "127.0.0.1",  ":7420",   "::1:7420",        "[::1:7420", "[]:1",
-        "a:b", "a:-1", "127.0.0.1:", "a:99999", "127.0.0.1:65536", "a:123456"};
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-        refused(HF_INVALID, bad[i], "no address to listen on");
-    char longest[300] = "unix:";
-    memset(longest + 5, 'x', 108);
-    hf_error err;
-    expect(HF_INVALID, http_listen(s.h, longest, NULL, NULL, &err), err);
-    expect(HF_INVALID, http_listen(s.h, "unix:", NULL, NULL, &err), err);
-}
-
-/* ---- Unix sockets ---- */
-
-static void a_unix_socket_is_listened_on(void **state)
-{
-    (void)state;
-    char name[4200], came[HTTP_NAME_SIZE];
-    snprintf(name, sizeof name, "unix:%s", path);
-    hf_error err;
-    struct stat there;
-    for (int i = 0; i < 2; i++) {
-        umask(i == 0 ? 077 : 0);
-        expect(HF_OK, http_listen(s.h, name, NULL, came, &err), err);
-        umask(022);
-        expect_text(came, name);
-        expect_int(stat(path, &there), 0);
-        expect_int(there.st_mode & 07777, 0660);
-        ask(name, "unix");
-        refused(HF_UNAVAILABLE, name, "Something else listens on");
-        http_stop(s.h);
-        expect_true(access(path, F_OK) != 0);
-        scene_end(&s);
-        scene_init(&s);
-        scene_start(&s);
-    }
-}
-
-static void a_unix_socket_that_nobody_listens_on_is_replaced(void **state)
-{
-    (void)state;
-    char name[4200];
-    struct sockaddr_un at = {.sun_family = AF_UNIX};
-    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
-    snprintf(name, sizeof name, "unix:%s", path);
-    snprintf(at.sun_path, sizeof at.sun_path, "%.100s", path);
-    expect_int(bind(fd, (struct sockaddr *)&at, sizeof at), 0);
-    close(fd);
-    hf_error err;
-    expect(HF_OK, http_listen(s.h, name, NULL, NULL, &err), err);
-    ask(name, "unix");
-}
-
-static void a_file_that_is_no_socket_stays(void **state)
-{
-    (void)state;
-    char name[4200];
-    snprintf(name, sizeof name, "unix:%s", path);
-    FILE *file = fopen(path, "w");
-    expect_true(file != NULL);
-    fclose(file);
-    refused(HF_UNAVAILABLE, name, "not a socket");
-    expect_int(access(path, F_OK), 0);
-    refused(HF_UNAVAILABLE, "unix:/nowhere/at/all", "Can't listen on unix:/nowhere");
-}
-
-/* ---- inherited ---- */
-
-static void a_socket_may_be_inherited(void **state)
-{
-    (void)state;
-    hf_error err;
-    char name[HTTP_NAME_SIZE];
-    int fd = socket(AF_INET, SOCK_STREAM, 0), not_listening = socket(AF_INET, SOCK_STREAM, 0);
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    expect_int(bind(fd, (struct sockaddr *)&at, sizeof at), 0);
-    expect_int(listen(fd, 10), 0);
-    expect(HF_OK, http_listen_fd(s.h, fd, NULL, name, &err), err);
-    ask(name, "127.0.0.1");
-    expect(HF_INVALID, http_listen_fd(s.h, not_listening, NULL, name, &err), err);
-    expect(HF_INVALID, http_listen_fd(s.h, 9999, NULL, name, &err), err);
-    expect(HF_INVALID, http_listen_fd(s.h, STDERR_FILENO, NULL, name, &err), err);
-    close(not_listening);
+    ask(names[0], "::1");
+    ask(names[1], "unix");
 }
 
 /* ---- TLS ---- */
@@ -366,8 +253,10 @@ static void certificates_are_read_again(void **state)
 static void wrong(const char *with_certificate, const char *with_key, const char *sentence, const char *name)
 {
     hf_error err;
-    expect(HF_INVALID, http_listen(s.h, "127.0.0.1:0", &(http_tls){with_certificate, with_key}, NULL, &err),
-           err);
+    char any[ADDRESS_NAME_SIZE];
+    int fd = scene_socket("127.0.0.1:0", any);
+    expect(HF_INVALID, http_listen(s.h, fd, &(http_tls){with_certificate, with_key}, &err), err);
+    expect_int(close(fd), 0); /* it was still ours */
     expect_contains(err.message, sentence);
     expect_contains(err.message, name);
 }
@@ -394,12 +283,6 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, finish)
     const struct CMUnitTest tests[] = {
         TEST(several_addresses_may_be_listened_on),
-        TEST(an_address_that_is_taken_is_named),
-        TEST(what_is_no_address_is_refused),
-        TEST(a_unix_socket_is_listened_on),
-        TEST(a_unix_socket_that_nobody_listens_on_is_replaced),
-        TEST(a_file_that_is_no_socket_stays),
-        TEST(a_socket_may_be_inherited),
         TEST(tls_is_spoken),
         TEST(a_large_body_comes_by_tls),
         TEST(a_parked_client_by_tls_may_leave),

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <support/place.h>
 #include <support/scarcity.h>
+#include <unistd.h>
 
 #define HOST "Host: a\r\n"
 
@@ -114,24 +115,26 @@ static void a_server_is_made_or_not(void **state)
 {
     (void)state;
     static const char *const trusted[] = {"10.0.0.1", "10.0.0.2", NULL};
-    char files[2][4200], address[4200] = "unix:";
+    char files[2][4200], name[ADDRESS_NAME_SIZE];
     make_certificate(scratch_folder(), "scarce");
     snprintf(files[0], sizeof files[0], "%s/scarce.crt", scratch_folder());
     snprintf(files[1], sizeof files[1], "%s/scarce.key", scratch_folder());
-    scratch_path("sock", address + 5);
     s.settings.proxies = trusted;
     hf_status status = HF_NO_MEMORY;
     for (unsigned n = 1; status != HF_OK; n++) {
         http *h = NULL;
         hf_error err = {0};
+        int fd = scene_socket("127.0.0.1:0", name);
         scarcity_begin(OF_LIBRARY, n, true);
         status = http_new(&s.settings, &h, &err);
         if (status == HF_OK)
-            status = http_listen(h, address, &(http_tls){files[0], files[1]}, NULL, &err);
+            status = http_listen(h, fd, &(http_tls){files[0], files[1]}, &err);
         bool failed = scarcity_end();
         expect_int(failed, status != HF_OK);
         expect_status(failed ? HF_NO_MEMORY : HF_OK, status, err.message);
         http_free(h);
+        if (failed)
+            expect_int(close(fd), 0); /* it was still ours */
         expect_true(n < 50);
     }
 }

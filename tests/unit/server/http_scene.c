@@ -166,10 +166,21 @@ void scene_init(scene *s)
     };
 }
 
-void scene_listen(scene *s, const char *address, const http_tls *tls)
+int scene_socket(const char *where, char name[ADDRESS_NAME_SIZE])
+{
+    address a;
+    hf_error err;
+    int fd = -1;
+    expect_true(address_read(where, &a));
+    expect(HF_OK, address_listen(&a, 0, &fd, &err), err);
+    address_write(&a, name);
+    return fd;
+}
+
+void scene_listen(scene *s, const char *where, const http_tls *tls)
 {
     hf_error err;
-    expect(HF_OK, http_listen(s->h, address, tls, s->name, &err), err);
+    expect(HF_OK, http_listen(s->h, scene_socket(where, s->name), tls, &err), err);
 }
 
 void scene_start(scene *s)

@@ -3,6 +3,7 @@
 #ifndef HF_TESTS_UNIT_SERVER_HTTP_SCENE_H
 #define HF_TESTS_UNIT_SERVER_HTTP_SCENE_H
 
+#include <server/address.h>
 #include <server/http.h>
 #include <support/check.h>
 
@@ -26,7 +27,7 @@ enum { SCENE_PARKED_MAX = 20000, SCENE_COUNTS = 20 };
 typedef struct scene {
     struct event_base *base;
     http *h;
-    char name[HTTP_NAME_SIZE]; /* of the first listener */
+    char name[ADDRESS_NAME_SIZE]; /* of the listener that came last by scene_listen */
     http_settings settings;
     http_request *parked[SCENE_PARKED_MAX];
     size_t parked_count;
@@ -41,7 +42,9 @@ typedef struct scene {
 /* Generous timeouts; the test may change s->settings before scene_start. */
 void scene_init(scene *s);
 void scene_start(scene *s); /* listens on 127.0.0.1, at any port */
-void scene_listen(scene *s, const char *address, const http_tls *tls);
+void scene_listen(scene *s, const char *where, const http_tls *tls);
+/* A socket that listens, and its address with the port that came of it. */
+int scene_socket(const char *where, char name[ADDRESS_NAME_SIZE]);
 void scene_end(scene *s); /* answers what is parked */
 size_t scene_counted(const scene *s, const char *what);
 
@@ -72,7 +75,7 @@ typedef struct client {
     bool eof, reset;
 } client;
 
-/* Connects to the first listener, or to that name. */
+/* Connects to s->name, or to that name. */
 client dial(scene *s);
 client dial_name(scene *s, const char *name);
 /* By TLS, after the handshake. False: it failed. */
