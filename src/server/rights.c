@@ -415,22 +415,3 @@ hf_status caller_judge(caller *who, hf_op *op, hf_error *err)
         status = settle_actor(who->token, op, err);
     return status;
 }
-
-/* ---- events ---- */
-
-bool caller_may_see(const caller *who, const hf_event *event)
-{
-    if (who->status != HF_OK || who->flaw != NULL)
-        return false;
-    if (allows(who->token, HF_ROLE_OBSERVE, event->resource.type))
-        return true;
-    for (size_t i = 0; i < who->sessions_count && event->session[0] != '\0'; i++)
-        if (who->known[i].status == HF_OK && strcmp(who->known[i].id, event->session) == 0)
-            return true;
-    return false;
-}
-
-bool caller_may_observe(const caller *who)
-{
-    return who->status == HF_OK && who->flaw == NULL && allows_some(who->token, HF_ROLE_OBSERVE);
-}

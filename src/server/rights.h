@@ -72,11 +72,4 @@ bool caller_sessions(const hf_op *ops, size_t count, const hf_credentials *prese
  * could be found out. What is allowed may still be refused by the store. */
 HF_MUST_USE hf_status caller_judge(caller *who, hf_op *op, hf_error *err);
 
-/* Whether the caller may see an event: one of a type it may observe (of all types, where an event has none), or of a session of its
- * own. */
-bool caller_may_see(const caller *who, const hf_event *event);
-
-/* Whether it may observe at least one type: then /v1/events has something to tell. */
-bool caller_may_observe(const caller *who);
-
 #endif

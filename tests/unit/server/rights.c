@@ -496,7 +496,6 @@ static void nothing_but_giving_back_is_allowed_when_nobody_knows_who_it_is(void 
     expect(HF_DENIED, caller_judge(&who, &none, &err), err);
     none.kind = (hf_op_kind)-1;
     expect(HF_DENIED, caller_judge(&who, &none, &err), err);
-    expect_true(!caller_may_see(&(caller){.status = HF_UNAVAILABLE, .token = &token}, &(hf_event){0}));
     hf_arena_done(&arena);
 }
 
@@ -538,33 +537,6 @@ static void the_sessions_that_must_be_known_are_each_named_once(void **state)
     hf_arena_done(&arena);
 }
 
-static void events_are_seen_by_those_who_may_observe_their_type_and_by_their_own_session(void **state)
-{
-    (void)state;
-    hf_credentials login = login_of(1);
-    const hf_credentials *sessions[] = {&login};
-    caller_token some = token_of("some", "observe:policy", ""), all = token_of("all", "observe", "");
-    caller_token user = token_of("user", "use admin manage", "");
-    caller_session known = {.user = "alice", .token = &user};
-    memcpy(known.id, login.id, sizeof known.id);
-    hf_event of_policy = {.resource = {"policy", "1"}, .session = "00000000000000000000000000000007"};
-    hf_event of_claim = {.resource = {"claim", "1"}}, of_none = {.kind = HF_EVENT_TOKEN_CREATED},
-             own = of_claim;
-    memcpy(own.session, login.id, sizeof own.session);
-    caller who = {.token = &some};
-    expect_true(caller_may_observe(&who) && caller_may_see(&who, &of_policy));
-    expect_true(!caller_may_see(&who, &of_claim) && !caller_may_see(&who, &of_none));
-    who.flaw = "wrong";
-    expect_true(!caller_may_observe(&who) && !caller_may_see(&who, &of_policy));
-    who = (caller){.token = &all};
-    expect_true(caller_may_see(&who, &of_policy) && caller_may_see(&who, &of_none));
-    who = (caller){.sessions = sessions, .sessions_count = 1, .known = &known, .token = &user};
-    expect_true(!caller_may_observe(&who) && caller_may_see(&who, &own));
-    expect_true(!caller_may_see(&who, &of_policy) && !caller_may_see(&who, &of_none));
-    known.status = HF_EXPIRED;
-    expect_true(!caller_may_see(&who, &own));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -576,7 +548,6 @@ int main(void)
         cmocka_unit_test(refusals_say_what_is_missing),
         cmocka_unit_test(nothing_but_giving_back_is_allowed_when_nobody_knows_who_it_is),
         cmocka_unit_test(the_sessions_that_must_be_known_are_each_named_once),
-        cmocka_unit_test(events_are_seen_by_those_who_may_observe_their_type_and_by_their_own_session),
     };
     return cmocka_run_group_tests_name("rights", tests, NULL, NULL);
 }
