@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/seams.h"
 
+#include <assert.h>
 #include <event2/event.h>
 
 #define SECOND_US INT64_C(1000000)
@@ -104,13 +105,9 @@ static void ask(evutil_socket_t fd, short what, void *context)
         wait_longer(s);
 }
 
-static int64_t or_usual(int64_t given, int64_t usual)
-{
-    return given == 0 ? usual : given;
-}
-
 hf_status sweeper_new(const sweeper_settings *settings, sweeper **out, hf_error *err)
 {
+    assert(settings->interval_us > 0);
     if (settings->keep_events_us < 0 || settings->keep_forced_us < 0 ||
         (settings->keep_forced_us != 0 &&
          (settings->keep_events_us == 0 || settings->keep_forced_us < settings->keep_events_us)))
@@ -122,8 +119,7 @@ hf_status sweeper_new(const sweeper_settings *settings, sweeper **out, hf_error 
     if (s == NULL)
         return hf_fail_memory(err);
     s->settings = *settings;
-    s->settings.interval_us = or_usual(settings->interval_us, SWEEPER_INTERVAL_US);
-    s->settings.pause_us = or_usual(settings->pause_us, SWEEPER_PAUSE_US);
+    s->settings.pause_us = settings->pause_us == 0 ? SWEEPER_PAUSE_US : settings->pause_us;
     s->settings.limit = settings->limit == 0 ? SWEEPER_LIMIT : settings->limit;
     s->timer = evtimer_new(settings->base, ask, s);
     if (s->timer == NULL) {

@@ -18,13 +18,12 @@ typedef struct sweeper sweeper;
 /* Rows one turn looks at, unless it is said; README.md tells what that costs. */
 enum { SWEEPER_LIMIT = 250 };
 
-#define SWEEPER_INTERVAL_US INT64_C(30000000)
-#define SWEEPER_PAUSE_US    INT64_C(20000)
+#define SWEEPER_PAUSE_US INT64_C(20000)
 
 typedef struct sweeper_settings {
     struct event_base *base;
     jobs *jobs;
-    int64_t interval_us;    /* between sweeps; 0: SWEEPER_INTERVAL_US */
+    int64_t interval_us;    /* between sweeps; more than 0 */
     int64_t pause_us;       /* between the turns of one; 0: SWEEPER_PAUSE_US */
     size_t limit;           /* rows of a turn; 0: SWEEPER_LIMIT */
     int64_t keep_events_us; /* as in hf_op; 0: for ever */

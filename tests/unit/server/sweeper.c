@@ -301,8 +301,9 @@ static void forced_acts_kept_shorter_than_the_rest_are_refused_with_what_to_do(v
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         sweeper *s = NULL;
         hf_error err = {0};
-        sweeper_settings settings = {
-            .base = l.base, .jobs = l.jobs, .keep_events_us = bad[i][0], .keep_forced_us = bad[i][1]};
+        sweeper_settings settings = often;
+        settings.keep_events_us = bad[i][0];
+        settings.keep_forced_us = bad[i][1];
         expect(HF_INVALID, sweeper_new(&settings, &s, &err), err);
         expect_contains(err.message, "make it longer");
     }
@@ -317,7 +318,7 @@ static void without_memory_there_is_no_half_a_sweeper(void **state)
     hf_error err = {0};
     loop_open(&l, loop_store("memory:"));
     scarcity_begin(OF_LIBRARY, 1, false);
-    hf_status status = sweeper_new(&(sweeper_settings){.base = l.base, .jobs = l.jobs}, &s, &err);
+    hf_status status = sweeper_new(&often, &s, &err);
     expect_true(scarcity_end());
     expect_int(status, HF_NO_MEMORY);
     expect_true(s == NULL);
