@@ -75,14 +75,30 @@ static bool take(asker *a, const char *login, const char *id)
     return asker_ask(a, "PUT", path, login, NULL, &answer) == ASKER_ANSWERED && answer.status == 201;
 }
 
+/* A server, and a connection that has opened a session. */
+typedef struct scene {
+    served *server;
+    asker a;
+    char login[256];
+} scene;
+
+static scene begin(const char *const *options)
+{
+    scene s = {.server = served_start(NULL, options)};
+    s.a = asker_of(s.server);
+    open_session(&s.a, s.server, s.login);
+    return s;
+}
+
 /* The first half of a request that takes doc/half; and the rest of it. */
-static void send_half(asker *a, const char *login)
+static void send_half(scene *s)
 {
     char text[512];
     int size =
         snprintf(text, sizeof text,
-                 "PUT /v1/locks/doc/half HTTP/1.1\r\nHost: localhost\r\n%sContent-Length: 2\r\n", login);
-    expect_true(asker_send(a, text, (size_t)size));
+                 "PUT /v1/locks/doc/half HTTP/1.1\r\nHost: localhost\r\n%sContent-Length: 2\r\n", s->login);
+    expect_true(asker_send(&s->a, text, (size_t)size));
+    sleep_ms(20); /* so that it has come before what the test does next; if not, the test shows less */
 }
 
 static void send_rest(asker *a)
@@ -104,75 +120,73 @@ static void await_log(const served *server, const char *text)
     }
 }
 
-static void a_request_that_is_half_there_is_waited_for_and_answered(void **state)
+static void tell_to_stop(const served *server)
 {
-    char login[256];
-    static asker_answer answer;
-    (void)state;
-    served *server = served_start(NULL, NULL);
-    asker a = asker_of(server);
-    open_session(&a, server, login);
-    send_half(&a, login);
-    sleep_ms(20); /* so that the first half has come when the signal does; if not, the test shows less */
     served_signal(server, SIGTERM);
     await_log(server, "Stopping");
-    asker other = asker_of(server);
-    for (int64_t until_us = monotonic_us() + 5000000; take(&other, login, "new");
-         sleep_ms(5)) /* until nobody listens */
-        expect_true(monotonic_us() < until_us);
-    send_rest(&a);
-    expect_int(asker_read(&a, &answer), ASKER_ANSWERED);
-    expect_int(answer.status, 201);
-    expect_true(answer.closes);
-    asker_close(&a);
-    expect_int(served_wait(server, 20), 0);
-    served_end(server);
 }
 
-static void expect_cut(served *server, asker *a, const char *sentence)
+/* What the request is answered; the server has ended well then. */
+static const asker_answer *hear_and_end(scene *s)
 {
     static asker_answer answer;
-    int code = served_wait(server, 20);
-    char *log = served_log(server);
+    expect_int(asker_read(&s->a, &answer), ASKER_ANSWERED);
+    asker_close(&s->a);
+    expect_int(served_wait(s->server, 20), 0);
+    served_end(s->server);
+    return &answer;
+}
+
+static void a_request_that_is_half_there_is_waited_for_and_answered(void **state)
+{
+    (void)state;
+    scene s = begin(NULL);
+    send_half(&s);
+    tell_to_stop(s.server);
+    asker other = asker_of(s.server);
+    for (int64_t until_us = monotonic_us() + 5000000; take(&other, s.login, "new");
+         sleep_ms(5)) /* until nobody listens */
+        expect_true(monotonic_us() < until_us);
+    send_rest(&s.a);
+    const asker_answer *answer = hear_and_end(&s);
+    expect_int(answer->status, 201);
+    expect_true(answer->closes);
+}
+
+static void expect_cut(scene *s, const char *sentence)
+{
+    static asker_answer answer;
+    int code = served_wait(s->server, 20);
+    char *log = served_log(s->server);
     expect_contains(log, sentence);
     expect_contains(log, "Some requests were cut off");
     free(log);
     expect_int(code, 3);
-    expect_true(asker_read(a, &answer) != ASKER_ANSWERED);
+    expect_true(asker_read(&s->a, &answer) != ASKER_ANSWERED);
+    served_end(s->server);
 }
 
 static void who_takes_longer_than_stop_timeout_is_cut_off_and_the_exit_code_says_so(void **state)
 {
-    char login[256];
     (void)state;
-    served *server = served_start(NULL, hasty);
-    asker a = asker_of(server);
-    open_session(&a, server, login);
-    send_half(&a, login);
-    sleep_ms(20);
+    scene s = begin(hasty);
+    send_half(&s);
     int64_t began_us = monotonic_us();
-    served_signal(server, SIGTERM);
-    expect_cut(server, &a, "longer than stop-timeout");
+    served_signal(s.server, SIGTERM);
+    expect_cut(&s, "longer than stop-timeout");
     expect_true(monotonic_us() - began_us > 500000);
-    served_end(server);
 }
 
 static void a_second_signal_cuts_off_at_once(void **state)
 {
-    char login[256];
     (void)state;
-    served *server = served_start(NULL, NULL);
-    asker a = asker_of(server);
-    open_session(&a, server, login);
-    send_half(&a, login);
-    sleep_ms(20);
+    scene s = begin(NULL);
+    send_half(&s);
     int64_t began_us = monotonic_us();
-    served_signal(server, SIGTERM);
-    await_log(server, "Stopping");
-    served_signal(server, SIGINT);
-    expect_cut(server, &a, "Told to stop again");
+    tell_to_stop(s.server);
+    served_signal(s.server, SIGINT);
+    expect_cut(&s, "Told to stop again");
     expect_true(monotonic_us() - began_us < 15000000); /* not stop-timeout, 30 s */
-    served_end(server);
 }
 
 /* Another program has the file, so that a change waits in the store for half a second. */
@@ -187,49 +201,36 @@ static sqlite3 *occupy(const served *server)
     return db;
 }
 
-static void send_whole(asker *a, const char *login)
+/* A request is in the store, waiting, when the server is told to stop. */
+static sqlite3 *stop_while_it_waits(scene *s)
 {
-    send_half(a, login);
-    send_rest(a);
-    sleep_ms(100); /* it is in the store, waiting; if not yet, the test shows less */
+    sqlite3 *other = occupy(s->server);
+    send_half(s);
+    send_rest(&s->a);
+    sleep_ms(100); /* it is in the store; if not yet, the test shows less */
+    tell_to_stop(s->server);
+    return other;
 }
 
 static void a_request_that_waits_in_the_store_is_answered(void **state)
 {
-    char login[256];
-    static asker_answer answer;
     (void)state;
-    served *server = served_start(NULL, NULL);
-    asker a = asker_of(server);
-    open_session(&a, server, login);
-    sqlite3 *other = occupy(server);
-    send_whole(&a, login);
-    served_signal(server, SIGTERM);
-    await_log(server, "Stopping");
-    sqlite3_close(other);
-    expect_int(asker_read(&a, &answer), ASKER_ANSWERED);
-    expect_true(answer.status == 201 || answer.status == 423);
-    asker_close(&a);
-    expect_int(served_wait(server, 20), 0);
-    served_end(server);
+    scene s = begin(NULL);
+    sqlite3_close(stop_while_it_waits(&s));
+    int status = hear_and_end(&s)->status;
+    expect_true(status == 201 || status == 423);
 }
 
 static void and_cut_off_by_a_second_signal_without_a_crash(void **state)
 {
-    char login[256];
     (void)state;
-    served *server = served_start(NULL, NULL);
-    asker a = asker_of(server);
-    open_session(&a, server, login);
-    sqlite3 *other = occupy(server);
-    send_whole(&a, login);
-    served_signal(server, SIGTERM);
-    await_log(server, "Stopping");
-    served_signal(server, SIGTERM);
-    int code = served_wait(server, 20);
+    scene s = begin(NULL);
+    sqlite3 *other = stop_while_it_waits(&s);
+    served_signal(s.server, SIGTERM);
+    int code = served_wait(s.server, 20);
     sqlite3_close(other);
     expect_true(code == 3 || code == 0); /* 0: the half second was over just then */
-    served_end(server);
+    served_end(s.server);
 }
 
 /* ---- streams ---- */
@@ -285,22 +286,20 @@ static void copy(const char *from, const char *to)
 static void the_file_alone_has_everything_after_a_stop(void **state)
 {
     enum { LOCKS = 5 };
-    char login[256], path[HF_URL_MAX], alone[HF_URL_MAX];
+    char path[HF_URL_MAX], alone[HF_URL_MAX];
     (void)state;
-    served *server = served_start(NULL, NULL);
-    asker a = asker_of(server);
-    open_session(&a, server, login);
+    scene s = begin(NULL);
     for (int i = 0; i < LOCKS; i++)
-        expect_true(take(&a, login, (char[]){(char)('0' + i), '\0'}));
-    asker_close(&a);
-    expect_int(served_stop(server), 0);
-    served_file(server, path);
+        expect_true(take(&s.a, s.login, (char[]){(char)('0' + i), '\0'}));
+    asker_close(&s.a);
+    expect_int(served_stop(s.server), 0);
+    served_file(s.server, path);
     scratch_path(".db", alone);
     copy(path, alone);
     expect_int(count_in(alone, "SELECT count(*) FROM holdfast_lock"), LOCKS);
     const char *problem = ledger_inspect(alone);
     expect_true(problem == NULL);
-    served_end(server);
+    served_end(s.server);
 }
 
 int main(void)

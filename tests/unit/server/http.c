@@ -12,21 +12,6 @@
 
 static scene s;
 
-static int begin(void **state)
-{
-    (void)state;
-    scene_init(&s);
-    scene_start(&s);
-    return 0;
-}
-
-static int finish(void **state)
-{
-    (void)state;
-    scene_end(&s);
-    return 0;
-}
-
 /* ---- requests ---- */
 
 static void a_request_is_answered(void **state)
@@ -485,7 +470,7 @@ static void nothing_of_an_answered_request_stays_in_memory(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, finish)
+#define TEST(name) cmocka_unit_test_prestate_setup_teardown(name, scene_begin, scene_finish, &s)
     const struct CMUnitTest tests[] = {
         TEST(a_request_is_answered),
         TEST(every_method_is_told),

@@ -13,21 +13,6 @@
 
 static scene s;
 
-static int begin(void **state)
-{
-    (void)state;
-    scene_init(&s);
-    scene_start(&s);
-    return 0;
-}
-
-static int finish(void **state)
-{
-    (void)state;
-    scene_end(&s);
-    return 0;
-}
-
 static void answer_parked(void)
 {
     http_answer(s.parked[--s.parked_count],
@@ -360,7 +345,7 @@ static void a_freed_server_cuts_off_whoever_is_left(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, finish)
+#define TEST(name) cmocka_unit_test_prestate_setup_teardown(name, scene_begin, scene_finish, &s)
     const struct CMUnitTest tests[] = {
         TEST(a_half_closed_client_gets_its_answer),
         TEST(a_half_closed_client_gets_all_its_answers),

@@ -17,17 +17,10 @@ enum { SHORT_US = 100000 };
 
 static scene s;
 
+/* The tests start it, each with limits of its own. */
 static int begin(void **state)
 {
-    (void)state;
-    scene_init(&s);
-    return 0;
-}
-
-static int finish(void **state)
-{
-    (void)state;
-    scene_end(&s);
+    scene_init(*state);
     return 0;
 }
 
@@ -334,7 +327,7 @@ static void forwarded_headers_of_trusted_proxies_count(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, finish)
+#define TEST(name) cmocka_unit_test_prestate_setup_teardown(name, begin, scene_finish, &s)
     const struct CMUnitTest tests[] = {
         TEST(a_head_that_does_not_come_is_answered_408),
         TEST(a_head_that_trickles_in_is_answered_408),

@@ -14,21 +14,6 @@
 
 static scene s;
 
-static int begin(void **state)
-{
-    (void)state;
-    scene_init(&s);
-    scene_start(&s);
-    return 0;
-}
-
-static int finish(void **state)
-{
-    (void)state;
-    scene_end(&s);
-    return 0;
-}
-
 static void ask(const char *name, const char *origin)
 {
     char expected[256];
@@ -280,7 +265,7 @@ static void wrong_files_are_named(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, finish)
+#define TEST(name) cmocka_unit_test_prestate_setup_teardown(name, scene_begin, scene_finish, &s)
     const struct CMUnitTest tests[] = {
         TEST(several_addresses_may_be_listened_on),
         TEST(tls_is_spoken),

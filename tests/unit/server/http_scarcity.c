@@ -13,21 +13,6 @@
 
 static scene s;
 
-static int begin(void **state)
-{
-    (void)state;
-    scene_init(&s);
-    scene_start(&s);
-    return 0;
-}
-
-static int finish(void **state)
-{
-    (void)state;
-    scene_end(&s);
-    return 0;
-}
-
 static bool is_over(client *c)
 {
     listen_to(c);
@@ -141,7 +126,7 @@ static void a_server_is_made_or_not(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, finish)
+#define TEST(name) cmocka_unit_test_prestate_setup_teardown(name, scene_begin, scene_finish, &s)
     const struct CMUnitTest tests[] = {
         TEST(requests_survive_scarcity),
         TEST(a_long_head_survives_scarcity),

@@ -204,6 +204,19 @@ void scene_end(scene *s)
     event_base_free(s->base);
 }
 
+int scene_begin(void **state)
+{
+    scene_init(*state);
+    scene_start(*state);
+    return 0;
+}
+
+int scene_finish(void **state)
+{
+    scene_end(*state);
+    return 0;
+}
+
 void scene_turn(scene *s)
 {
     struct timeval span = {.tv_usec = 2000};

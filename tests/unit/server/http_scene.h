@@ -46,6 +46,11 @@ void scene_listen(scene *s, const char *where, const http_tls *tls);
 /* A socket that listens, and its address with the port that came of it. */
 int scene_socket(const char *where, char name[ADDRESS_NAME_SIZE]);
 void scene_end(scene *s); /* answers what is parked */
+
+/* Before and after a test whose state is a scene: initialized and started; ended. */
+int scene_begin(void **state);
+int scene_finish(void **state);
+
 size_t scene_counted(const scene *s, const char *what);
 
 /* Turns the loop until the condition holds; fails the test after many seconds. */
