@@ -53,10 +53,10 @@ static void add_piece(feed *f, feed_piece *piece)
 
 static void take_pieces(feed *f)
 {
-    for (const feed_piece *piece; (piece = feed_follower_next(f->follower)) != NULL;) {
+    for (const feed_piece *piece; (piece = feed_reader_next(f->reader)) != NULL;) {
         if (!feed_is_empty(&f->lists[FEED_READY]) && !feed_ring_has_room(&f->ring, piece))
             return;
-        add_piece(f, feed_follower_take(f->follower));
+        add_piece(f, feed_reader_take(f->reader));
     }
 }
 
@@ -64,7 +64,7 @@ static void take_pieces(feed *f)
 static void ask_for_page(feed *f)
 {
     if (feed_is_empty(&f->lists[FEED_READY]) && !feed_is_empty(&f->lists[FEED_WANTING]))
-        feed_pages_ask(f->pages, ((feed_listener *)f->lists[FEED_WANTING].next)->seq);
+        feed_pages_ask(f->pages, ((feed_follower *)f->lists[FEED_WANTING].next)->seq);
 }
 
 static void take_turn(evutil_socket_t fd, short what, void *context)
@@ -84,7 +84,7 @@ static void take_turn(evutil_socket_t fd, short what, void *context)
     ask_for_page(f);
     if (feed_is_empty(&f->lists[FEED_READY]) && f->current)
         f->stats.delivered = f->ring.newest;
-    if (!feed_is_empty(&f->lists[FEED_READY]) || feed_follower_next(f->follower) != NULL)
+    if (!feed_is_empty(&f->lists[FEED_READY]) || feed_reader_next(f->reader) != NULL)
         turn_soon(f);
 }
 
@@ -107,7 +107,7 @@ static void on_tick(evutil_socket_t fd, short what, void *context)
     (void)fd;
     (void)what;
     for (feed_link *at = f->lists[FEED_STARTING].next, *next; at != &f->lists[FEED_STARTING]; at = next) {
-        feed_listener *l = (feed_listener *)at;
+        feed_follower *l = (feed_follower *)at;
         next = at->next;
         if (l->seq < 0 && now_us - l->since_us > f->settings.start_us)
             feed_end(f, l);
@@ -118,7 +118,7 @@ static void on_tick(evutil_socket_t fd, short what, void *context)
     all_ready(f, FEED_STARTING);
 }
 
-/* ---- listening ---- */
+/* ---- following ---- */
 
 static const char *keep_text(char **at, const char *text)
 {
@@ -135,9 +135,9 @@ static size_t size_of(const char *text)
     return text == NULL ? 0 : strlen(text) + 1;
 }
 
-static feed_listener *listener_new(const feed_filter *filter)
+static feed_follower *follower_new(const feed_filter *filter)
 {
-    feed_listener *l =
+    feed_follower *l =
         hf_alloc(sizeof *l + size_of(filter->type) + size_of(filter->id) + size_of(filter->user));
     if (l == NULL)
         return NULL;
@@ -155,13 +155,13 @@ static struct timeval tick_of(const feed *f)
     return (struct timeval){us / 1000000, us % 1000000};
 }
 
-hf_status feed_listen(feed *f, const feed_filter *filter, int64_t after, const feed_sink *sink,
-                      feed_listener **out, hf_error *err)
+hf_status feed_follow(feed *f, const feed_filter *filter, int64_t after, const feed_sink *sink,
+                      feed_follower **out, hf_error *err)
 {
     static const feed_filter all = {0};
     if (f->stopped)
         return hf_fail(err, HF_UNAVAILABLE, "The server is being stopped; listen again in a moment.");
-    feed_listener *l = listener_new(filter == NULL ? &all : filter);
+    feed_follower *l = follower_new(filter == NULL ? &all : filter);
     if (l == NULL)
         return hf_fail_memory(err);
     l->feed = f;
@@ -176,7 +176,7 @@ hf_status feed_listen(feed *f, const feed_filter *filter, int64_t after, const f
     if (f->count++ == 0) {
         f->began_us = l->since_us;
         struct timeval tick = tick_of(f);
-        feed_follower_follow(f->follower, true);
+        feed_reader_run(f->reader, true);
         evtimer_add(f->tick, &tick);
     }
     turn_soon(f);
@@ -184,18 +184,18 @@ hf_status feed_listen(feed *f, const feed_filter *filter, int64_t after, const f
     return HF_OK;
 }
 
-void feed_forget(feed *f, feed_listener *l)
+void feed_forget(feed *f, feed_follower *l)
 {
     hf_free(l);
     if (--f->count > 0)
         return;
     f->current = false;
-    feed_follower_follow(f->follower, false);
+    feed_reader_run(f->reader, false);
     evtimer_del(f->tick);
 }
 
 /* Only who was blocked is in want of it. */
-void feed_drained(feed_listener *l)
+void feed_drained(feed_follower *l)
 {
     if (!l->blocked || l->feed->visited == l)
         return;
@@ -206,7 +206,7 @@ void feed_drained(feed_listener *l)
     turn_soon(l->feed);
 }
 
-void feed_leave(feed_listener *l)
+void feed_leave(feed_follower *l)
 {
     feed *f = l->feed;
     if (f->visited == l) {
@@ -219,7 +219,7 @@ void feed_leave(feed_listener *l)
 
 void feed_nudge(feed *f)
 {
-    feed_follower_nudge(f->follower);
+    feed_reader_nudge(f->reader);
 }
 
 static size_t count_replaying(const feed *f)
@@ -227,41 +227,41 @@ static size_t count_replaying(const feed *f)
     size_t count = 0;
     for (feed_list i = FEED_READY; f->current && i < FEED_LISTS; i++)
         for (const feed_link *at = f->lists[i].next; at != &f->lists[i]; at = at->next)
-            count += !((const feed_listener *)at)->live;
+            count += !((const feed_follower *)at)->live;
     return count;
 }
 
 void feed_stats_read(feed *f, feed_stats *out)
 {
-    feed_follower_stats follower;
+    feed_reader_stats reader;
     feed_pages_stats pages;
-    feed_follower_stats_read(f->follower, &follower);
+    feed_reader_stats_read(f->reader, &reader);
     feed_pages_stats_read(f->pages, &pages);
     *out = f->stats;
-    out->listeners = f->count;
+    out->followers = f->count;
     out->replaying = count_replaying(f);
     out->newest = f->ring.newest;
-    int64_t since_us = follower.read_us > f->began_us ? follower.read_us : f->began_us;
+    int64_t since_us = reader.read_us > f->began_us ? reader.read_us : f->began_us;
     out->silent_us = f->count > 0 ? hf_seam.boot_us() - since_us : 0;
-    out->events = follower.events;
-    out->reads = follower.reads;
+    out->events = reader.events;
+    out->reads = reader.reads;
     out->replays = pages.reads - pages.failures;
-    out->failures = follower.failures + pages.failures;
-    out->watching = follower.watching;
+    out->failures = reader.failures + pages.failures;
+    out->watching = reader.watching;
 }
 
 /* ---- beginning and ending ---- */
 
 static hf_status make_threads(feed *f, hf_error *err)
 {
-    feed_follower_settings follower = {.store = f->settings.store,
-                                       .poll_us = f->settings.poll_us,
-                                       .keep = f->settings.keep,
-                                       .poll_only = f->settings.poll_only,
-                                       .wake = wake,
-                                       .context = f};
+    feed_reader_settings reader = {.store = f->settings.store,
+                                   .poll_us = f->settings.poll_us,
+                                   .keep = f->settings.keep,
+                                   .poll_only = f->settings.poll_only,
+                                   .wake = wake,
+                                   .context = f};
     hf_status status = feed_pages_new(f->settings.store, wake, f, &f->pages, err);
-    return status != HF_OK ? status : feed_follower_new(&follower, &f->follower, err);
+    return status != HF_OK ? status : feed_reader_new(&reader, &f->reader, err);
 }
 
 static hf_status make_events(feed *f, hf_error *err)
@@ -310,7 +310,7 @@ void feed_stop(feed *f)
     f->stopped = true;
     for (feed_list i = FEED_READY; i < FEED_LISTS; i++)
         while (!feed_is_empty(&f->lists[i]))
-            feed_end(f, (feed_listener *)f->lists[i].next);
+            feed_end(f, (feed_follower *)f->lists[i].next);
 }
 
 void feed_free(feed *f)
@@ -318,7 +318,7 @@ void feed_free(feed *f)
     if (f == NULL)
         return;
     feed_stop(f);
-    feed_follower_free(f->follower);
+    feed_reader_free(f->reader);
     feed_pages_free(f->pages);
     struct event *events[] = {f->woken, f->turn, f->tick};
     for (size_t i = 0; i < sizeof events / sizeof events[0]; i++)

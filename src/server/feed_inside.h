@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* The feed from inside. Private to feed.c and feed_visit.c. Every listener is in one of five lists:
+/* The feed from inside. Private to feed.c and feed_visit.c. Every follower is in one of five lists:
  *
  *   ready     may have something to do: is visited in its turn, and comes to one of the others, or to the end of this one
  *   idle      has been given all there is
  *   wanting   needs a page of the table
  *   blocked   has not taken what it was given
- *   starting  waits until the follower knows where the table ends */
+ *   starting  waits until the reader knows where the table ends */
 #ifndef HF_SERVER_FEED_INSIDE_H
 #define HF_SERVER_FEED_INSIDE_H
 
 #include "server/feed.h"
-#include "server/feed_follower.h"
 #include "server/feed_pages.h"
+#include "server/feed_reader.h"
 #include "server/feed_ring.h"
 
 #define FEED_VISIT_BYTES (32 * 1024) /* given in one visit */
@@ -29,8 +29,8 @@ typedef struct feed_link {
     struct feed_link *prev, *next;
 } feed_link;
 
-struct feed_listener {
-    feed_link link; /* first: a link is its listener */
+struct feed_follower {
+    feed_link link; /* first: a link is its follower */
     feed *feed;
     feed_sink sink;
     feed_filter filter; /* its strings are in `text` */
@@ -49,17 +49,17 @@ struct feed_listener {
 
 struct feed {
     feed_settings settings;
-    feed_follower *follower;
+    feed_reader *reader;
     feed_pages *pages;
     feed_ring ring;
     feed_link lists[FEED_LISTS]; /* each in a circle with its head */
     size_t count;
     bool stopped;
-    bool current;           /* the follower has come to the end of the table since someone listens */
-    feed_listener *visited; /* now */
+    bool current;           /* the reader has come to the end of the table since someone follows */
+    feed_follower *visited; /* now */
     int wake;               /* an eventfd, written to by the threads */
     struct event *woken, *turn, *tick;
-    int64_t began_us; /* when the first of the listeners came */
+    int64_t began_us; /* when the first of the followers came */
     int64_t first;    /* of the events that are kept, as far as is known */
     feed_stats stats;
     size_t gathered;
@@ -102,16 +102,16 @@ static inline void feed_link_all(feed_link *to, feed_link *from)
     feed_empty(from);
 }
 
-/* feed_visit.c: visits the next listener that is ready: gives it what there is, and puts it into the list where it belongs. */
+/* feed_visit.c: visits the next follower that is ready: gives it what there is, and puts it into the list where it belongs. */
 void feed_visit_next(feed *f);
 
-/* Ends and frees a listener. */
-void feed_end(feed *f, feed_listener *l);
+/* Ends and frees a follower. */
+void feed_end(feed *f, feed_follower *l);
 
 /* L3: ends those who are blocked and were passed by the ring. */
 void feed_end_passed(feed *f);
 
-/* feed.c: a listener that is in no list is no more. */
-void feed_forget(feed *f, feed_listener *l);
+/* feed.c: a follower that is in no list is no more. */
+void feed_forget(feed *f, feed_follower *l);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Pages of the event table for listeners behind the ring: one is read at a time, by a thread of its own, and the last few are kept, so
- * that listeners who are at about the same place share them. A page begins at a multiple of FEED_PIECE_EVENTS. */
+/* Pages of the event table for followers behind the ring: one is read at a time, by a thread of its own, and the last few are kept, so
+ * that followers who are at about the same place share them. A page begins at a multiple of FEED_PIECE_EVENTS. */
 #ifndef HF_SERVER_FEED_PAGES_H
 #define HF_SERVER_FEED_PAGES_H
 

@@ -13,7 +13,7 @@ enum {
 /* Does not change once it is made, but for: */
 typedef struct feed_piece {
     struct feed_piece *next; /* for whoever has it; this and `jump` */
-    bool jump;               /* see feed_follower.h */
+    bool jump;               /* see feed_reader.h */
     int64_t after, upto;     /* all there was after the one and up to the other is in it */
     int64_t first, last;     /* as hf_answer has them */
     int64_t lag_us;          /* the age of the oldest one; 0: there is none */

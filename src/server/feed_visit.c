@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a listener is given when it is its turn, from the ring or from a page of the table, and what it is sent besides. */
+/* What a follower is given when it is its turn, from the ring or from a page of the table, and what it is sent besides. */
 #include "base/seams.h"
 #include "server/feed_inside.h"
 
@@ -12,15 +12,15 @@
 #define PAGE_WAITING (32 * 1024) /* no further page is read for who has not taken so much */
 #define UNTOLD_MAX   1000        /* so many numbers may pass by before an id is sent */
 
-/* ---- what a listener is sent ---- */
+/* ---- what a follower is sent ---- */
 
-static void send_bytes(feed_listener *l, const char *bytes, size_t size)
+static void send_bytes(feed_follower *l, const char *bytes, size_t size)
 {
     l->wrote_us = hf_seam.boot_us();
     l->sink.write(l->sink.context, bytes, size);
 }
 
-static void send_beat(feed_listener *l)
+static void send_beat(feed_follower *l)
 {
     char text[FEED_RECORD_MAX];
     int size = l->told == l->seq ? snprintf(text, sizeof text, ": beat\n\n")
@@ -30,7 +30,7 @@ static void send_beat(feed_listener *l)
 }
 
 /* It goes on after `newest`. */
-static void send_resync(feed *f, feed_listener *l, int64_t newest)
+static void send_resync(feed *f, feed_follower *l, int64_t newest)
 {
     char text[FEED_RECORD_MAX + 64];
     int size = snprintf(text, sizeof text,
@@ -43,7 +43,7 @@ static void send_resync(feed *f, feed_listener *l, int64_t newest)
     send_bytes(l, text, (size_t)size);
 }
 
-static bool wants(const feed_listener *l, const hf_event *event)
+static bool wants(const feed_follower *l, const hf_event *event)
 {
     const feed_filter *filter = &l->filter;
     return (filter->type == NULL || strcmp(filter->type, event->resource.type) == 0) &&
@@ -52,9 +52,9 @@ static bool wants(const feed_listener *l, const hf_event *event)
            (filter->may_see == NULL || filter->may_see(filter->context, event));
 }
 
-/* Copies what the listener wants of a piece. It ends with the piece, or before the first record for which there is no room; one is
+/* Copies what the follower wants of a piece. It ends with the piece, or before the first record for which there is no room; one is
  * always copied. *index moves on. */
-static void gather(feed *f, feed_listener *l, const feed_piece *piece, size_t *index, size_t room)
+static void gather(feed *f, feed_follower *l, const feed_piece *piece, size_t *index, size_t room)
 {
     for (; *index < piece->count; ++*index) {
         const hf_event *event = &piece->events[*index];
@@ -73,7 +73,7 @@ static void gather(feed *f, feed_listener *l, const feed_piece *piece, size_t *i
     }
 }
 
-static void send_gathered(feed *f, feed_listener *l)
+static void send_gathered(feed *f, feed_follower *l)
 {
     size_t size = f->gathered;
     f->gathered = 0;
@@ -91,7 +91,7 @@ static size_t room_of(size_t waiting)
     return room < FEED_VISIT_BYTES ? room : FEED_VISIT_BYTES;
 }
 
-static feed_list give_from_ring(feed *f, feed_listener *l, size_t room)
+static feed_list give_from_ring(feed *f, feed_follower *l, size_t room)
 {
     uint64_t from = l->place;
     while (l->place < f->ring.head && l->place - from < VISIT_EVENTS) {
@@ -107,8 +107,8 @@ static feed_list give_from_ring(feed *f, feed_listener *l, size_t room)
     return l->place == f->ring.head ? FEED_IDLE : FEED_READY;
 }
 
-/* Someone who has seen what the follower has not read yet (by another server) waits for it at the head. */
-static void join(feed *f, feed_listener *l, bool at_end)
+/* Someone who has seen what the reader has not read yet (by another server) waits for it at the head. */
+static void join(feed *f, feed_follower *l, bool at_end)
 {
     if (feed_ring_covers(&f->ring, l->seq)) {
         l->place = feed_ring_find(&f->ring, l->seq);
@@ -119,7 +119,7 @@ static void join(feed *f, feed_listener *l, bool at_end)
     }
 }
 
-static feed_list want_page(feed *f, feed_listener *l, size_t waiting)
+static feed_list want_page(feed *f, feed_follower *l, size_t waiting)
 {
     if (waiting > PAGE_WAITING && l->wanted != l->seq && !l->drained)
         return FEED_BLOCKED;
@@ -129,7 +129,7 @@ static feed_list want_page(feed *f, feed_listener *l, size_t waiting)
     return FEED_WANTING;
 }
 
-static feed_list give_from_page(feed *f, feed_listener *l, const feed_piece *page, size_t room)
+static feed_list give_from_page(feed *f, feed_follower *l, const feed_piece *page, size_t room)
 {
     size_t index = feed_piece_find(page, l->seq);
     l->wanted = -1;
@@ -145,7 +145,7 @@ static feed_list give_from_page(feed *f, feed_listener *l, const feed_piece *pag
     return FEED_READY;
 }
 
-static feed_list visit(feed *f, feed_listener *l)
+static feed_list visit(feed *f, feed_follower *l)
 {
     size_t waiting = l->sink.waiting(l->sink.context);
     if (waiting >= FEED_WAITING_MAX && !l->drained)
@@ -171,7 +171,7 @@ static feed_list visit(feed *f, feed_listener *l)
 
 void feed_visit_next(feed *f)
 {
-    feed_listener *l = (feed_listener *)f->lists[FEED_READY].next;
+    feed_follower *l = (feed_follower *)f->lists[FEED_READY].next;
     feed_unlink(&l->link);
     f->visited = l;
     feed_list next = visit(f, l);
@@ -184,7 +184,7 @@ void feed_visit_next(feed *f)
     feed_link_last(&f->lists[next], &l->link);
 }
 
-void feed_end(feed *f, feed_listener *l)
+void feed_end(feed *f, feed_follower *l)
 {
     feed_unlink(&l->link);
     l->sink.end(l->sink.context);
@@ -194,7 +194,7 @@ void feed_end(feed *f, feed_listener *l)
 void feed_end_passed(feed *f)
 {
     for (feed_link *at = f->lists[FEED_BLOCKED].next, *next; at != &f->lists[FEED_BLOCKED]; at = next) {
-        feed_listener *l = (feed_listener *)at;
+        feed_follower *l = (feed_follower *)at;
         next = at->next;
         if (!l->live || l->place >= f->ring.first)
             continue;

@@ -82,7 +82,7 @@ typedef struct metrics_look {
     int64_t events_lag_us;    /* how old the oldest of the events read last was by then */
     int64_t events_silent_us; /* since the events were last read; 0 while nobody listens */
     uint64_t events_failures; /* reads that failed */
-    size_t listeners;
+    size_t followers;
     uint64_t resyncs;
 } metrics_look;
 

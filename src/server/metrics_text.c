@@ -30,13 +30,13 @@
     X(LOCKS,       "holdfast_locks",                    "gauge",     "type",                "Locks that live, when they were last counted.") \
     X(SESSIONS,    "holdfast_sessions",                 "gauge",     "",                    "Sessions that live, when they were last counted.") \
     X(COUNTED,     "holdfast_counted_timestamp_seconds","gauge",     "",                    "When locks and sessions were last counted.") \
-    X(NEWEST,      "holdfast_events_newest",            "gauge",     "",                    "Number of the newest event read for the listeners; absent until someone has listened.") \
-    X(DELIVERED,   "holdfast_events_delivered",         "gauge",     "",                    "Up to this number all listeners who keep up have been given every event; absent until someone has listened.") \
+    X(NEWEST,      "holdfast_events_newest",            "gauge",     "",                    "Number of the newest event read for followers; absent until there was one.") \
+    X(DELIVERED,   "holdfast_events_delivered",         "gauge",     "",                    "Up to this number all followers who keep up have been given every event; absent until there was one.") \
     X(LAG,         "holdfast_events_lag_seconds",       "gauge",     "",                    "How old the oldest of the events read last was when it was read.") \
     X(SILENT,      "holdfast_events_silent_seconds",    "gauge",     "",                    "How long ago the events were last read; 0 while nobody listens.") \
     X(READ_FAILS,  "holdfast_event_read_failures_total","counter",   "",                    "Reads of the events that failed.") \
     X(LISTENERS,   "holdfast_event_listeners",          "gauge",     "",                    "Streams of events that are open.") \
-    X(RESYNCS,     "holdfast_event_resyncs_total",      "counter",   "",                    "Listeners that were too slow, or came back too late, and were told to begin anew.") \
+    X(RESYNCS,     "holdfast_event_resyncs_total",      "counter",   "",                    "Followers that were too slow, or came back too late, and were told to begin anew.") \
     X(UP,          "holdfast_store_up",                 "gauge",     "",                    "1 while the store answers, else 0.") \
     X(BROKEN,      "holdfast_store_broken",             "gauge",     "",                    "1 when a sync failed: nothing more is acknowledged until the server starts anew.") \
     X(STORE,       "holdfast_store_info",               "gauge",     "store, grade",        "Always 1; the kind of store and what an acknowledged lock survives.") \
@@ -283,7 +283,7 @@ static void add_events(hf_buffer *out, const metrics_look *look)
     add_single_time(out, LAG, look->events_lag_us);
     add_single_time(out, SILENT, look->events_silent_us);
     add_single(out, READ_FAILS, look->events_failures);
-    add_single(out, LISTENERS, look->listeners);
+    add_single(out, LISTENERS, look->followers);
     add_single(out, RESYNCS, look->resyncs);
 }
 

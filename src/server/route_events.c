@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* GET /v1/events: a stream of what happens. It is begun when the feed knows where its listener starts, so nothing after the head of the
+/* GET /v1/events: a stream of what happens. It is begun when the feed knows where its follower starts, so nothing after the head of the
  * answer is missed. It ends when the client leaves, when its token no longer counts, or when the server stops.
  *
  * Who asks for a type, or for one of its records, may observe that type; who asks for all may observe all: so whatever passes the filter
@@ -16,7 +16,7 @@ struct stream {
     http_request *request;
     exchange *x;           /* until it has begun */
     stream *next, *before; /* of those that are open */
-    feed_listener *listener;
+    feed_follower *follower;
     char token[HF_TOKEN_ID_SIZE];
 };
 
@@ -83,7 +83,7 @@ static void end(stream *s)
 
 static void leave(stream *s)
 {
-    feed_leave(s->listener);
+    feed_leave(s->follower);
     end(s);
 }
 
@@ -129,7 +129,7 @@ static void left(http_request *request)
 
 static void drained(http_request *request)
 {
-    feed_drained(stream_of(request)->listener);
+    feed_drained(stream_of(request)->follower);
 }
 
 void streams_check(service *all)
@@ -173,7 +173,7 @@ void tell_events(exchange *x)
         return;
     }
     feed_sink sink = {sink_write, sink_waiting, sink_end, s};
-    hf_status status = feed_listen(x->service->feed, &filter, x->in.last_event, &sink, &s->listener, &err);
+    hf_status status = feed_follow(x->service->feed, &filter, x->in.last_event, &sink, &s->follower, &err);
     if (status != HF_OK) {
         delist(s);
         x->request->left = NULL;

@@ -81,7 +81,7 @@ static void look(service *s, metrics_look *out)
     out->events_lag_us = events.lag_us;
     out->events_silent_us = events.silent_us;
     out->events_failures = events.failures;
-    out->listeners = events.listeners;
+    out->followers = events.followers;
     out->resyncs = events.resyncs;
 }
 

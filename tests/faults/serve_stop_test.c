@@ -237,21 +237,21 @@ static void and_cut_off_by_a_second_signal_without_a_crash(void **state)
 
 static void streams_get_their_end(void **state)
 {
-    enum { LISTENERS = 50 };
+    enum { FOLLOWERS = 50 };
     audience_report report;
     (void)state;
     served *server = served_start(NULL, NULL);
     audience *a = audience_start(&(audience_options){.ports = {served_port(server)},
                                                      .servers = 1,
                                                      .secret = served_secret(server),
-                                                     .listeners = LISTENERS,
-                                                     .at_first = LISTENERS});
+                                                     .followers = FOLLOWERS,
+                                                     .at_first = FOLLOWERS});
     expect_true(audience_seated(a, 60));
     int code = served_stop(server);
     audience_end(a, &report);
     expect_int(code, 0);
     expect_text(report.problem, "");
-    expect_int(report.ended, LISTENERS);
+    expect_int(report.ended, FOLLOWERS);
     expect_int(report.cut, 0);
     served_end(server);
 }

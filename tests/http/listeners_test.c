@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Server-sent events at scale, of a real server over real sockets: many listeners, who leave and come back by chance, hear each event
+/* Server-sent events at scale, of a real server over real sockets: many followers, who leave and come back by chance, hear each event
  * once and in order; those who take nothing are told to resync, and nobody waits for them. */
 #include "faults/setting.h"
 
@@ -83,7 +83,7 @@ static void make(maker *m, size_t count)
     }
 }
 
-/* The number of the newest event in the store, which must have no holes: listeners count on it. */
+/* The number of the newest event in the store, which must have no holes: followers count on it. */
 static int64_t newest_event(maker *m)
 {
     int64_t seq = 0;
@@ -123,9 +123,9 @@ static void tell(const audience_report *r, const served *server, double took_s)
            (double)served_resident(server) / 1e6);
 }
 
-static void a_thousand_listeners_hear_each_event_once_and_in_order(void **state)
+static void a_thousand_followers_hear_each_event_once_and_in_order(void **state)
 {
-    size_t listeners = setting_amount("HF_TEST_LISTENERS", 1000, 5000),
+    size_t followers = setting_amount("HF_TEST_LISTENERS", 1000, 5000),
            events = setting_amount("HF_TEST_EVENTS", 1000, 1000);
     audience_report report;
     maker m;
@@ -135,13 +135,13 @@ static void a_thousand_listeners_hear_each_event_once_and_in_order(void **state)
     audience *a = audience_start(&(audience_options){.ports = {served_port(server)},
                                                      .servers = 1,
                                                      .secret = served_secret(server),
-                                                     .listeners = listeners,
-                                                     .at_first = listeners / 2});
+                                                     .followers = followers,
+                                                     .at_first = followers / 2});
     demand(a, audience_seated(a, PATIENCE_S), "been seated");
-    printf("# %zu listeners, %zu events; with all of them seated the server has %.1f MB\n", listeners, events,
+    printf("# %zu followers, %zu events; with all of them seated the server has %.1f MB\n", followers, events,
            (double)served_resident(server) / 1e6);
     double began_s = seconds_now();
-    audience_restless(a, (int64_t)listeners * 500);
+    audience_restless(a, (int64_t)followers * 500);
     for (size_t i = 0; i < events; i += BATCH) {
         make(&m, events - i < BATCH ? events - i : BATCH);
         nanosleep(&(struct timespec){.tv_nsec = 250000000},
@@ -154,7 +154,7 @@ static void a_thousand_listeners_hear_each_event_once_and_in_order(void **state)
     tell(&report, server, took_s);
     expect_text(report.problem, "");
     expect_int(report.newest, newest);
-    expect_true(report.left > listeners / 10);
+    expect_true(report.left > followers / 10);
     maker_close(&m);
     expect_int(served_stop(server), 0);
     served_end(server);
@@ -163,7 +163,7 @@ static void a_thousand_listeners_hear_each_event_once_and_in_order(void **state)
 /* So many events that neither the sockets nor the ring can hold them for who takes none. */
 static void who_takes_nothing_is_told_to_resync_and_nobody_waits_for_them(void **state)
 {
-    enum { LISTENERS = 60, SLOW = 20, EVENTS = 24000 };
+    enum { FOLLOWERS = 60, SLOW = 20, EVENTS = 24000 };
     audience_report report;
     maker m;
     (void)state;
@@ -172,8 +172,8 @@ static void who_takes_nothing_is_told_to_resync_and_nobody_waits_for_them(void *
     audience *a = audience_start(&(audience_options){.ports = {served_port(server)},
                                                      .servers = 1,
                                                      .secret = served_secret(server),
-                                                     .listeners = LISTENERS,
-                                                     .at_first = LISTENERS,
+                                                     .followers = FOLLOWERS,
+                                                     .at_first = FOLLOWERS,
                                                      .slow = SLOW});
     demand(a, audience_seated(a, PATIENCE_S), "been seated");
     audience_deafen(a, true);
@@ -185,7 +185,7 @@ static void who_takes_nothing_is_told_to_resync_and_nobody_waits_for_them(void *
     double took_s = seconds_now() - began_s;
     audience_end(a, &report);
     tell(&report, server, took_s);
-    printf("# while %d listeners took nothing it had %.1f MB\n", SLOW, (double)resident / 1e6);
+    printf("# while %d followers took nothing it had %.1f MB\n", SLOW, (double)resident / 1e6);
     expect_text(report.problem, "");
     expect_true(report.resyncs >= SLOW);
     maker_close(&m);
@@ -197,8 +197,8 @@ int main(void)
 {
     signal(SIGPIPE, SIG_IGN);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_thousand_listeners_hear_each_event_once_and_in_order),
+        cmocka_unit_test(a_thousand_followers_hear_each_event_once_and_in_order),
         cmocka_unit_test(who_takes_nothing_is_told_to_resync_and_nobody_waits_for_them),
     };
-    return cmocka_run_group_tests_name("listeners", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("followers", tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Real processes race for a few locks through holdfast servers that are killed under them, and ask again what was unsure. One server on
  * a SQLite file, started again each time; two servers on one PostgreSQL, of which one or the other is dead: clients that retry notice
- * nothing. The history of all clients is checked (P1, P5, P7, P8, P12), and listeners on each server hear every event once and in order. */
+ * nothing. The history of all clients is checked (P1, P5, P7, P8, P12), and followers on each server hear every event once and in order. */
 #include "races/processes.h"
 
 #include <signal.h>
@@ -12,7 +12,7 @@
 #include <support/place.h>
 #include <support/served.h>
 
-enum { PATIENCE_S = 20, LISTENERS = 20 };
+enum { PATIENCE_S = 20, FOLLOWERS = 20 };
 
 static hf_status open_client(race_worker *worker, const char *url, const char *how, hf_error *err)
 {
@@ -88,9 +88,9 @@ static void judge_audience(audience *a, const char *url)
     hf_manager_close(manager);
     bool heard = audience_heard(a, seq, 30);
     audience_end(a, &report);
-    printf("# %d listeners heard %llu events, up to %lld; %llu connections, %llu refused, %llu streams cut, "
+    printf("# %d followers heard %llu events, up to %lld; %llu connections, %llu refused, %llu streams cut, "
            "%llu ended, %llu left by chance\n",
-           LISTENERS, (unsigned long long)report.events, (long long)report.newest,
+           FOLLOWERS, (unsigned long long)report.events, (long long)report.newest,
            (unsigned long long)report.connections, (unsigned long long)report.refused,
            (unsigned long long)report.cut, (unsigned long long)report.ended, (unsigned long long)report.left);
     expect_text(report.problem, "");
@@ -111,8 +111,8 @@ static void race(killer *k, size_t clients, int seconds)
                         .context = k};
     audience_options options = {.servers = k->count,
                                 .secret = served_secret(k->servers[0]),
-                                .listeners = LISTENERS,
-                                .at_first = LISTENERS,
+                                .followers = FOLLOWERS,
+                                .at_first = FOLLOWERS,
                                 .stays_with_one = true};
     for (size_t i = 0; i < k->count; i++) {
         served_url_as(k->servers[i], k->servers[0], urls[i]);

@@ -21,7 +21,7 @@ enum { LINE_MAX_SIZE = 4096, READ_SIZE = 1 << 18, SPARE_FILES = 256, AGAIN_US = 
 
 typedef enum stage { ABSENT, CONNECTING, HEAD, CHUNK_SIZE, CHUNK, CHUNK_END, OVER } stage;
 
-typedef struct listener {
+typedef struct follower {
     int fd;
     stage stage;
     bool slow, seated;
@@ -36,11 +36,11 @@ typedef struct listener {
     char event[32];
     uint64_t hash; /* of what it says */
     char data[128];
-} listener;
+} follower;
 
 struct audience {
     audience_options options;
-    listener *all;
+    follower *all;
     pthread_t thread;
     int epoll;
     unsigned seed;
@@ -65,16 +65,16 @@ static int64_t now_us(void)
     return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
-static void wrong(audience *a, const listener *l, const char *format, ...)
+static void wrong(audience *a, const follower *l, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-static void wrong(audience *a, const listener *l, const char *format, ...)
+static void wrong(audience *a, const follower *l, const char *format, ...)
 {
     va_list args;
     char *problem = a->so_far.problem;
     if (problem[0] != '\0')
         return;
-    int size = snprintf(problem, sizeof a->so_far.problem, "listener %td: ", l - a->all);
+    int size = snprintf(problem, sizeof a->so_far.problem, "follower %td: ", l - a->all);
     va_start(args, format);
     vsnprintf(problem + size, sizeof a->so_far.problem - (size_t)size, format, args);
     va_end(args);
@@ -83,7 +83,7 @@ static void wrong(audience *a, const listener *l, const char *format, ...)
 /* ---- records ---- */
 
 /* The same number has the same words for everybody, whoever has served it and whenever. */
-static void compare_words(audience *a, const listener *l)
+static void compare_words(audience *a, const follower *l)
 {
     size_t at = (size_t)l->id;
     if (at >= a->words_room) {
@@ -102,7 +102,7 @@ static void compare_words(audience *a, const listener *l)
 }
 
 /* What is missed is asked for again: all that is kept is heard. */
-static void take_resync(audience *a, listener *l)
+static void take_resync(audience *a, follower *l)
 {
     long long newest = 0, first = 0, last = 0;
     if (sscanf(l->data, "{\"newest\":%lld,\"first\":%lld,\"last\":%lld}", &newest, &first, &last) != 3)
@@ -116,7 +116,7 @@ static void take_resync(audience *a, listener *l)
     l->passed = true;
 }
 
-static void take_event(audience *a, listener *l)
+static void take_event(audience *a, follower *l)
 {
     if (l->id != l->seq + 1)
         wrong(a, l, "event %lld comes after %lld", (long long)l->id, (long long)l->seq);
@@ -129,8 +129,8 @@ static void take_event(audience *a, listener *l)
         a->so_far.newest = l->seq;
 }
 
-/* A beat's number may not go beyond what was heard: this listener wants everything. */
-static void take_beat(audience *a, listener *l)
+/* A beat's number may not go beyond what was heard: this follower wants everything. */
+static void take_beat(audience *a, follower *l)
 {
     if (l->seq < 0)
         l->seq = l->id < 0 ? 0 : l->id;
@@ -139,7 +139,7 @@ static void take_beat(audience *a, listener *l)
               (long long)l->seq);
 }
 
-static void end_record(audience *a, listener *l)
+static void end_record(audience *a, follower *l)
 {
     if (l->passed)
         return;
@@ -155,7 +155,7 @@ static void end_record(audience *a, listener *l)
     l->hash = UINT64_C(14695981039346656037);
 }
 
-static void take_line(audience *a, listener *l)
+static void take_line(audience *a, follower *l)
 {
     l->line[l->size] = '\0';
     if (l->size == 0) {
@@ -178,7 +178,7 @@ static void take_line(audience *a, listener *l)
 /* ---- bytes ---- */
 
 /* Adds to the line up to its end; how many bytes were used. *whole: the line is. */
-static size_t gather_line(audience *a, listener *l, const char *from, size_t size, bool *whole)
+static size_t gather_line(audience *a, follower *l, const char *from, size_t size, bool *whole)
 {
     const char *end = memchr(from, '\n', size);
     size_t more = end ? (size_t)(end - from) : size;
@@ -192,7 +192,7 @@ static size_t gather_line(audience *a, listener *l, const char *from, size_t siz
     return end ? (size_t)(end - from) + 1 : size;
 }
 
-static size_t take_head(audience *a, listener *l, const char *from, size_t size)
+static size_t take_head(audience *a, follower *l, const char *from, size_t size)
 {
     bool whole;
     size_t used = gather_line(a, l, from, size, &whole);
@@ -215,7 +215,7 @@ static size_t take_head(audience *a, listener *l, const char *from, size_t size)
 }
 
 /* Lines of HTTP and lines of events share the buffer: a chunk ends where a record does. */
-static size_t take_size(audience *a, listener *l, const char *from, size_t size)
+static size_t take_size(audience *a, follower *l, const char *from, size_t size)
 {
     bool whole;
     size_t used = gather_line(a, l, from, size, &whole);
@@ -233,7 +233,7 @@ static size_t take_size(audience *a, listener *l, const char *from, size_t size)
     return used;
 }
 
-static size_t take_chunk(audience *a, listener *l, const char *from, size_t size)
+static size_t take_chunk(audience *a, follower *l, const char *from, size_t size)
 {
     bool whole;
     size_t used = gather_line(a, l, from, size < l->chunk ? size : l->chunk, &whole);
@@ -248,7 +248,7 @@ static size_t take_chunk(audience *a, listener *l, const char *from, size_t size
     return used;
 }
 
-static void take_bytes(audience *a, listener *l, const char *from, size_t size)
+static void take_bytes(audience *a, follower *l, const char *from, size_t size)
 {
     a->so_far.bytes += size;
     while (size > 0 && l->stage != OVER) {
@@ -267,7 +267,7 @@ static int64_t by_chance(audience *a, int64_t about_us)
     return about_us / 2 + (int64_t)((uint64_t)rand_r(&a->seed) % (uint64_t)(about_us + 1));
 }
 
-static void leave(audience *a, listener *l, int64_t back_us)
+static void leave(audience *a, follower *l, int64_t back_us)
 {
     if (l->fd >= 0)
         close(l->fd);
@@ -282,7 +282,7 @@ static void leave(audience *a, listener *l, int64_t back_us)
         l->server = (l->server + 1) % (unsigned)a->options.servers;
 }
 
-static void come(audience *a, listener *l)
+static void come(audience *a, follower *l)
 {
     struct sockaddr_in address = {.sin_family = AF_INET,
                                   .sin_port = htons((uint16_t)a->options.ports[l->server]),
@@ -308,7 +308,7 @@ static void come(audience *a, listener *l)
     }
 }
 
-static void ask(audience *a, listener *l)
+static void ask(audience *a, follower *l)
 {
     struct epoll_event want = {.events = EPOLLIN | EPOLLRDHUP, .data.ptr = l};
     char text[512];
@@ -328,7 +328,7 @@ static void ask(audience *a, listener *l)
     epoll_ctl(a->epoll, EPOLL_CTL_MOD, l->fd, &want);
 }
 
-static void hear(audience *a, listener *l)
+static void hear(audience *a, follower *l)
 {
     ssize_t got = recv(l->fd, a->buffer, READ_SIZE, 0);
     if (got > 0) {
@@ -345,8 +345,8 @@ static void hear(audience *a, listener *l)
 
 static void set_deaf(audience *a, bool deaf)
 {
-    for (size_t i = 0; i < a->options.listeners; i++) {
-        listener *l = &a->all[i];
+    for (size_t i = 0; i < a->options.followers; i++) {
+        follower *l = &a->all[i];
         struct epoll_event want = {.events = deaf ? 0 : EPOLLIN | EPOLLRDHUP, .data.ptr = l};
         if (l->slow && l->fd >= 0 && l->stage > CONNECTING)
             epoll_ctl(a->epoll, EPOLL_CTL_MOD, l->fd, &want);
@@ -357,7 +357,7 @@ static void set_deaf(audience *a, bool deaf)
 static void become_restless(audience *a)
 {
     a->restless = true;
-    for (size_t i = 0; i < a->options.listeners; i++)
+    for (size_t i = 0; i < a->options.followers; i++)
         if (a->all[i].stage > CONNECTING)
             a->all[i].due_us = now_us() + by_chance(a, atomic_load(&a->stays_us));
 }
@@ -366,8 +366,8 @@ static void look_around(audience *a)
 {
     int64_t now = now_us(), least = INT64_MAX;
     size_t seated = 0;
-    for (size_t i = 0; i < a->options.listeners; i++) {
-        listener *l = &a->all[i];
+    for (size_t i = 0; i < a->options.followers; i++) {
+        follower *l = &a->all[i];
         if (l->stage == ABSENT && now >= l->due_us && !(l->slow && a->was_deaf)) {
             come(a, l);
         } else if (l->stage > CONNECTING && l->due_us && now >= l->due_us && !(l->slow && a->was_deaf)) {
@@ -392,7 +392,7 @@ static void *listen_on(void *context)
     while (!atomic_load(&a->ends)) {
         int count = epoll_wait(a->epoll, found, 256, 2);
         for (int i = 0; i < count; i++) {
-            listener *l = found[i].data.ptr;
+            follower *l = found[i].data.ptr;
             if (l->stage == CONNECTING)
                 ask(a, l);
             else if (l->stage != ABSENT && !(l->slow && a->was_deaf))
@@ -410,31 +410,31 @@ static void *listen_on(void *context)
     return NULL;
 }
 
-static void raise_files(size_t listeners)
+static void raise_files(size_t followers)
 {
     struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= listeners + SPARE_FILES)
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= followers + SPARE_FILES)
         return;
-    limit.rlim_cur = listeners + SPARE_FILES < limit.rlim_max ? listeners + SPARE_FILES : limit.rlim_max;
+    limit.rlim_cur = followers + SPARE_FILES < limit.rlim_max ? followers + SPARE_FILES : limit.rlim_max;
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 audience *audience_start(const audience_options *options)
 {
     audience *a = calloc(1, sizeof *a);
-    if (a == NULL || (a->all = calloc(options->listeners, sizeof *a->all)) == NULL ||
+    if (a == NULL || (a->all = calloc(options->followers, sizeof *a->all)) == NULL ||
         (a->buffer = malloc(READ_SIZE)) == NULL)
         abort();
-    raise_files(options->listeners);
+    raise_files(options->followers);
     a->options = *options;
     a->seed = (unsigned)now_us();
     a->epoll = epoll_create1(EPOLL_CLOEXEC);
     snprintf(a->request, sizeof a->request,
              "GET /v1/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n", options->secret);
-    for (size_t i = 0; i < options->listeners; i++) {
+    for (size_t i = 0; i < options->followers; i++) {
         bool first = i < options->at_first;
-        a->all[i] = (listener){.fd = -1,
-                               .slow = i >= options->listeners - options->slow,
+        a->all[i] = (follower){.fd = -1,
+                               .slow = i >= options->followers - options->slow,
                                .server = (unsigned)(i % options->servers),
                                .seq = first ? 0 : -1};
     }
@@ -459,7 +459,7 @@ static bool wait_until(audience *a, bool sit, int64_t seq, unsigned seconds)
 {
     for (int64_t until_us = now_us() + (int64_t)seconds * 1000000;; usleep(2000)) {
         pthread_mutex_lock(&a->mutex);
-        bool there = a->least >= seq && (!sit || a->seated == a->options.listeners);
+        bool there = a->least >= seq && (!sit || a->seated == a->options.followers);
         bool bad = a->report.problem[0] != '\0';
         pthread_mutex_unlock(&a->mutex);
         if (there || bad || now_us() > until_us)
@@ -491,7 +491,7 @@ void audience_end(audience *a, audience_report *out)
     pthread_join(a->thread, NULL);
     if (out)
         *out = a->so_far;
-    for (size_t i = 0; i < a->options.listeners; i++) {
+    for (size_t i = 0; i < a->options.followers; i++) {
         if (a->all[i].fd >= 0)
             close(a->all[i].fd);
         free(a->all[i].line);

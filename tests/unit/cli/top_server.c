@@ -20,7 +20,7 @@ static void the_servers_own_text_is_read(void **state)
     hf_error err = {0};
     hf_buffer text = {0};
     top_told told;
-    metrics_look look = {.connections = 12, .listeners = 3, .events_lag_us = 250000};
+    metrics_look look = {.connections = 12, .followers = 3, .events_lag_us = 250000};
     look.committer.writes.batches = 10;
     look.committer.writes.ops = 55;
     look.committer.writes.times[10] = 8; /* 1.024 to 2.048 ms */

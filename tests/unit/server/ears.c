@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Listeners for the tests of the feed; see ears.h. */
+/* Followers for the tests of the feed; see ears.h. */
 #include "unit/server/ears.h"
 
 #include <base/seams.h>
@@ -202,7 +202,7 @@ static void take_record(ear *e, const char *record, size_t size)
 static void ear_write(void *context, const char *bytes, size_t size)
 {
     ear *e = context;
-    expect_true(!e->ended && e->listener != NULL);
+    expect_true(!e->ended && e->follower != NULL);
     e->writes++;
     while (size > 0) {
         const char *end = memmem(bytes, size, "\n\n", 2);
@@ -229,7 +229,7 @@ static void ear_end(void *context)
 {
     ear *e = context;
     e->ended = true;
-    e->listener = NULL;
+    e->follower = NULL;
 }
 
 void ear_listen(ear *e, feed *f, const feed_filter *filter, int64_t after)
@@ -242,21 +242,21 @@ void ear_listen(ear *e, feed *f, const feed_filter *filter, int64_t after)
     e->leave_at = 0;
     if (e->count == 0)
         e->floor = e->id = after;
-    expect(HF_OK, feed_listen(f, filter, after, &sink, &e->listener, &err), err);
+    expect(HF_OK, feed_follow(f, filter, after, &sink, &e->follower, &err), err);
 }
 
 void ear_leave(ear *e)
 {
-    if (e->listener != NULL)
-        feed_leave(e->listener);
-    e->listener = NULL;
+    if (e->follower != NULL)
+        feed_leave(e->follower);
+    e->follower = NULL;
 }
 
 void ear_drain(ear *e)
 {
     e->waiting = 0;
-    if (e->listener != NULL)
-        feed_drained(e->listener);
+    if (e->follower != NULL)
+        feed_drained(e->follower);
 }
 
 void ear_free(ear *e)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Listeners for the tests of the feed: fake sinks that read what they are sent as a browser would, and check every record; a loop they
+/* Followers for the tests of the feed: fake sinks that read what they are sent as a browser would, and check every record; a loop they
  * live on; and people who keep a store busy. */
 #ifndef HF_TESTS_UNIT_SERVER_EARS_H
 #define HF_TESTS_UNIT_SERVER_EARS_H
@@ -26,7 +26,7 @@ typedef struct hall {
 
 typedef struct ear {
     feed *feed;
-    feed_listener *listener; /* NULL: not listening */
+    feed_follower *follower; /* NULL: not listening */
     int64_t *seqs;           /* of the events it got */
     size_t count, room;
     int64_t id;    /* the last one it was sent: Last-Event-ID */

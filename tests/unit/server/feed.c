@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The feed: every listener gets every event it wants, in order and once, whatever happens to it, to the store, or to others. L1 to L5
+/* The feed: every follower gets every event it wants, in order and once, whatever happens to it, to the store, or to others. L1 to L5
  * stand in server/feed.h. Made for the thread sanitizer too. */
 #include "unit/server/ears.h"
 
@@ -64,7 +64,7 @@ ON_EVERY_PLACE(everyone_gets_every_event_in_order_from_both_servers)
     for (int i = 0; i < 2; i++) {
         expect_int(stats_of(h.feeds[i]).newest, newest);
         hall_until(&h, stats_of(h.feeds[i]).delivered == newest);
-        expect_int(stats_of(h.feeds[i]).listeners, EARS / 2);
+        expect_int(stats_of(h.feeds[i]).followers, EARS / 2);
         expect_int(stats_of(h.feeds[i]).replaying, 0);
     }
     for (int i = 0; i < EARS; i++)
@@ -88,9 +88,9 @@ ON_EVERY_PLACE(who_reconnects_misses_nothing)
     while (reconnects < 20 * EARS) {
         hall_run(&h, 2000);
         for (int i = 0; i < EARS; i++) {
-            if (ears[i].listener != NULL && rand_r(&seed) % 3 == 0)
+            if (ears[i].follower != NULL && rand_r(&seed) % 3 == 0)
                 ear_leave(&ears[i]);
-            if (ears[i].listener == NULL && rand_r(&seed) % 2 == 0) {
+            if (ears[i].follower == NULL && rand_r(&seed) % 2 == 0) {
                 ear_listen(&ears[i], h.feeds[(size_t)rand_r(&seed) % 2], NULL,
                            ears[i].id < 0 ? 0 : ears[i].id);
                 ears[i].leave_at = ears[i].count + 1 + (size_t)rand_r(&seed) % 300;
@@ -112,7 +112,7 @@ ON_EVERY_PLACE(who_reconnects_misses_nothing)
     hall_close(&h);
 }
 
-ON_EVERY_PLACE(a_listener_may_begin_anywhere)
+ON_EVERY_PLACE(a_follower_may_begin_anywhere)
 {
     enum { EVENTS = 1500, EARS = 40 };
     hall h;
@@ -142,7 +142,7 @@ ON_EVERY_PLACE(a_listener_may_begin_anywhere)
     hall_close(&h);
 }
 
-/* Another server was faster: the listener has seen what this one has not read yet. */
+/* Another server was faster: the follower has seen what this one has not read yet. */
 ON_EVERY_PLACE(who_knows_more_than_the_server_waits_for_it)
 {
     hall h;
@@ -292,7 +292,7 @@ static void ids_move_on_while_much_is_passed_over(void **state)
     hall_close(&h);
 }
 
-static void quiet_listeners_get_beats(void **state)
+static void quiet_followers_get_beats(void **state)
 {
     (void)state;
     ear one = {0}, two = {0};
@@ -341,7 +341,7 @@ static void who_takes_nothing_is_told_to_resync_and_ended(void **state)
         expect_true(slow[i].waiting_max > FEED_WAITING_MAX / 2);
     }
     expect_int(stats_of(h.feeds[0]).overruns, SLOW);
-    expect_int(stats_of(h.feeds[0]).listeners, 1);
+    expect_int(stats_of(h.feeds[0]).followers, 1);
     /* One goes on as it was told, one asks for all that it missed. */
     int64_t newest = hall_newest(&h), from = slow[0].newest;
     size_t before = slow[0].count;
@@ -727,18 +727,18 @@ static void who_can_not_begin_is_ended(void **state)
     ear_listen(&e, h.feeds[0], NULL, -1);
     hall_until(&h, e.ended);
     expect_int(e.writes, 0);
-    expect_int(stats_of(h.feeds[0]).listeners, 0);
+    expect_int(stats_of(h.feeds[0]).followers, 0);
     ear_free(&e);
     hall_close(&h);
 }
 
-static void a_stopped_feed_ends_its_listeners(void **state)
+static void a_stopped_feed_ends_its_followers(void **state)
 {
     (void)state;
     ear ears[3] = {0};
     hall h = open_memory((feed_settings){0});
     hf_error err = {0};
-    feed_listener *none = NULL;
+    feed_follower *none = NULL;
     person_on(h.stores[0], "alice");
     ears[2].holds = true;
     for (int i = 0; i < 3; i++)
@@ -747,7 +747,7 @@ static void a_stopped_feed_ends_its_listeners(void **state)
     feed_stop(h.feeds[0]);
     for (int i = 0; i < 3; i++)
         expect_true(ears[i].ended);
-    expect(HF_UNAVAILABLE, feed_listen(h.feeds[0], NULL, 0, &(feed_sink){0}, &none, &err), err);
+    expect(HF_UNAVAILABLE, feed_follow(h.feeds[0], NULL, 0, &(feed_sink){0}, &none, &err), err);
     feed_stop(h.feeds[0]);
     for (int i = 0; i < 3; i++)
         ear_free(&ears[i]);
@@ -792,18 +792,18 @@ static void without_memory_nothing_is_left_behind(void **state)
     event_base_free(base);
 }
 
-static void a_listener_that_finds_no_memory_is_refused(void **state)
+static void a_follower_that_finds_no_memory_is_refused(void **state)
 {
     (void)state;
     ear e = {0};
     hf_error err = {0};
-    feed_listener *none = NULL;
+    feed_follower *none = NULL;
     hall h = open_memory((feed_settings){0});
     atomic_store(&scarce_every, 1);
-    hf_status status = feed_listen(h.feeds[0], NULL, 0, &(feed_sink){0}, &none, &err);
+    hf_status status = feed_follow(h.feeds[0], NULL, 0, &(feed_sink){0}, &none, &err);
     atomic_store(&scarce_every, 0);
     expect(HF_NO_MEMORY, status, err);
-    expect_int(stats_of(h.feeds[0]).listeners, 0);
+    expect_int(stats_of(h.feeds[0]).followers, 0);
     person_on(h.stores[0], "alice");
     ear_listen(&e, h.feeds[0], NULL, 0);
     hall_until(&h, e.count == 1);
@@ -845,13 +845,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(everyone_gets_every_event_in_order_from_both_servers),
         cmocka_unit_test(who_reconnects_misses_nothing),
-        cmocka_unit_test(a_listener_may_begin_anywhere),
+        cmocka_unit_test(a_follower_may_begin_anywhere),
         cmocka_unit_test(who_knows_more_than_the_server_waits_for_it),
         cmocka_unit_test(many_listen_at_once),
         cmocka_unit_test(an_event_is_sent_as_its_json),
         cmocka_unit_test(filters_let_through_what_is_wanted),
         cmocka_unit_test(ids_move_on_while_much_is_passed_over),
-        cmocka_unit_test(quiet_listeners_get_beats),
+        cmocka_unit_test(quiet_followers_get_beats),
         cmocka_unit_test(who_takes_nothing_is_told_to_resync_and_ended),
         cmocka_unit_test(who_replays_slowly_gets_all),
         cmocka_unit_test(who_comes_too_late_is_told_what_is_gone),
@@ -864,9 +864,9 @@ int main(void)
         cmocka_unit_test(what_happens_while_a_watch_is_lost_is_found),
         cmocka_unit_test(a_store_that_fails_is_waited_for),
         cmocka_unit_test(who_can_not_begin_is_ended),
-        cmocka_unit_test(a_stopped_feed_ends_its_listeners),
+        cmocka_unit_test(a_stopped_feed_ends_its_followers),
         cmocka_unit_test(without_memory_nothing_is_left_behind),
-        cmocka_unit_test(a_listener_that_finds_no_memory_is_refused),
+        cmocka_unit_test(a_follower_that_finds_no_memory_is_refused),
         cmocka_unit_test(scarce_memory_delays_and_loses_nothing),
     };
     hf_seam.realloc = scarce_realloc;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The feed with as many listeners as a server may have: how long it takes until everyone has everything, how long the loop is held at
+/* The feed with as many followers as a server may have: how long it takes until everyone has everything, how long the loop is held at
  * most, and what it costs in memory. Only with make test-long. */
 #include "unit/server/ears.h"
 
@@ -100,7 +100,7 @@ static void check_all(int64_t after, size_t count)
     }
 }
 
-static void five_thousand_live_listeners_get_a_thousand_events_each(void **state)
+static void five_thousand_live_followers_get_a_thousand_events_each(void **state)
 {
     (void)state;
     hall h;
@@ -116,7 +116,7 @@ static void five_thousand_live_listeners_get_a_thousand_events_each(void **state
     begin_to_look(&loop, &h);
     for (int i = 0; i < EARS; i++)
         hall_until(&h, ears[i].beats > 0);
-    report("5,000 listeners come", began_us, &loop, before_kb, h.feeds[0]);
+    report("5,000 followers come", began_us, &loop, before_kb, h.feeds[0]);
     loop.most_us = 0;
     began_us = hall_now();
     for (int i = 0; i < 10; i++) {
@@ -167,7 +167,7 @@ static void five_thousand_come_back_at_once_and_read_the_table(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(five_thousand_live_listeners_get_a_thousand_events_each),
+        cmocka_unit_test(five_thousand_live_followers_get_a_thousand_events_each),
         cmocka_unit_test(five_thousand_come_back_at_once_and_read_the_table),
     };
     return cmocka_run_group_tests_name("feed, many", tests, NULL, NULL);

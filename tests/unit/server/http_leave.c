@@ -261,7 +261,7 @@ static void a_stream_whose_client_leaves_is_told(void **state)
     scene_until(&s, http_connections(s.h) == 0);
 }
 
-static void a_slow_listener_is_told_when_it_has_caught_up(void **state)
+static void a_slow_client_is_told_when_it_has_caught_up(void **state)
 {
     (void)state;
     static char piece[65536];
@@ -280,7 +280,7 @@ static void a_slow_listener_is_told_when_it_has_caught_up(void **state)
     http_stream_end(s.parked[--s.parked_count]);
 }
 
-static void a_listener_that_lets_too_much_wait_is_cut_off(void **state)
+static void a_client_that_lets_too_much_wait_is_cut_off(void **state)
 {
     (void)state;
     static char piece[65536];
@@ -358,8 +358,8 @@ int main(void)
         TEST(a_stream_of_http_1_0_ends_with_the_connection),
         TEST(a_stream_that_is_only_asked_for_its_head_has_no_body),
         TEST(a_stream_whose_client_leaves_is_told),
-        TEST(a_slow_listener_is_told_when_it_has_caught_up),
-        TEST(a_listener_that_lets_too_much_wait_is_cut_off),
+        TEST(a_slow_client_is_told_when_it_has_caught_up),
+        TEST(a_client_that_lets_too_much_wait_is_cut_off),
         TEST(a_stopped_server_answers_what_it_has_accepted),
         TEST(a_freed_server_cuts_off_whoever_is_left),
     };

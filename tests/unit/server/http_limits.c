@@ -110,9 +110,9 @@ static void a_client_that_does_not_read_is_cut_off(void **state)
     static char piece[65536];
     s.settings.write_timeout_us = SHORT_US;
     scene_start(&s);
-    client c = dial(&s), listener = dial(&s);
+    client c = dial(&s), streaming = dial(&s);
     say(&c, "GET /big?20000000 HTTP/1.1\r\n" HOST "\r\n");
-    say(&listener, "GET /stream HTTP/1.1\r\n" HOST "\r\n");
+    say(&streaming, "GET /stream HTTP/1.1\r\n" HOST "\r\n");
     scene_until(&s, s.parked_count == 1 && s.handled == 2);
     memset(piece, 'x', sizeof piece);
     while (http_stream_waiting(s.parked[0]) == 0)
@@ -120,7 +120,7 @@ static void a_client_that_does_not_read_is_cut_off(void **state)
     scene_until(&s, http_connections(s.h) == 0 && s.left == 1);
     expect_int(scene_counted(&s, "timeout_write"), 2);
     http_stream_end(s.parked[--s.parked_count]);
-    hang_up(&c), hang_up(&listener);
+    hang_up(&c), hang_up(&streaming);
 }
 
 /* It reads a little now and then: that is enough. */

@@ -36,7 +36,7 @@ static metrics_look busy(void)
         .events_lag_us = 1500000,
         .events_silent_us = 250000,
         .events_failures = 8,
-        .listeners = 4,
+        .followers = 4,
         .resyncs = 2,
     };
     committer_counts *writes = &look.committer.writes;

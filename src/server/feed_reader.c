@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The follower. Its thread sleeps in poll(2) until there is something to do:
+/* The reader. Its thread sleeps in poll(2) until there is something to do:
  *
  *   reading   at once after a full page; PACE_US after the last read when it was nudged or something was heard of, so that many
  *             commits are read together (on a database server each read numbers what it finds, which is a commit of its own); else after
@@ -8,7 +8,7 @@
  *   hearing   where the store has a watch; when its connection is lost, again after a while. Polling goes on beside it
  *
  * A position is moved by what was read and by nothing else, so a failure leaves no gap. */
-#include "server/feed_follower.h"
+#include "server/feed_reader.h"
 
 #include "base/error.h"
 #include "base/seams.h"
@@ -29,8 +29,8 @@
 #define NEVER          INT64_MAX
 #define PIECES_MAX     8 /* that wait for the loop */
 
-struct feed_follower {
-    feed_follower_settings settings;
+struct feed_reader {
+    feed_reader_settings settings;
     hf_batch *batch;
     pthread_t thread;
     bool started;
@@ -44,7 +44,7 @@ struct feed_follower {
 
     pthread_mutex_t mutex; /* guards these: */
     feed_piece *first, *last;
-    feed_follower_stats stats;
+    feed_reader_stats stats;
 
     /* The thread's own. */
     int64_t at; /* read up to here; -1: not known yet */
@@ -58,7 +58,7 @@ struct feed_follower {
 
 /* ---- what the loop takes ---- */
 
-static void give(feed_follower *f, feed_piece *piece)
+static void give(feed_reader *f, feed_piece *piece)
 {
     piece->next = NULL;
     pthread_mutex_lock(&f->mutex);
@@ -72,7 +72,7 @@ static void give(feed_follower *f, feed_piece *piece)
     f->settings.wake(f->settings.context);
 }
 
-const feed_piece *feed_follower_next(feed_follower *f)
+const feed_piece *feed_reader_next(feed_reader *f)
 {
     pthread_mutex_lock(&f->mutex);
     const feed_piece *piece = f->first;
@@ -80,12 +80,12 @@ const feed_piece *feed_follower_next(feed_follower *f)
     return piece;
 }
 
-static void kick(feed_follower *f)
+static void kick(feed_reader *f)
 {
     eventfd_write(f->kick, 1);
 }
 
-feed_piece *feed_follower_take(feed_follower *f)
+feed_piece *feed_reader_take(feed_reader *f)
 {
     pthread_mutex_lock(&f->mutex);
     feed_piece *piece = f->first;
@@ -100,14 +100,14 @@ feed_piece *feed_follower_take(feed_follower *f)
     return piece;
 }
 
-void feed_follower_stats_read(feed_follower *f, feed_follower_stats *out)
+void feed_reader_stats_read(feed_reader *f, feed_reader_stats *out)
 {
     pthread_mutex_lock(&f->mutex);
     *out = f->stats;
     pthread_mutex_unlock(&f->mutex);
 }
 
-void feed_follower_follow(feed_follower *f, bool on)
+void feed_reader_run(feed_reader *f, bool on)
 {
     if (on)
         atomic_fetch_add(&f->begun, 1);
@@ -115,7 +115,7 @@ void feed_follower_follow(feed_follower *f, bool on)
     kick(f);
 }
 
-void feed_follower_nudge(feed_follower *f)
+void feed_reader_nudge(feed_reader *f)
 {
     if (!atomic_load(&f->following) && atomic_load(&f->deaf))
         return; /* nobody to read for, nobody to tell */
@@ -125,7 +125,7 @@ void feed_follower_nudge(feed_follower *f)
 
 /* ---- reading ---- */
 
-static void note_read(feed_follower *f, const feed_piece *piece)
+static void note_read(feed_reader *f, const feed_piece *piece)
 {
     pthread_mutex_lock(&f->mutex);
     f->stats.reads++;
@@ -144,14 +144,14 @@ static int64_t shorter(int64_t a, int64_t b)
 }
 
 /* Whether what was read can't go on from where it was. */
-static bool must_jump(const feed_follower *f, const feed_piece *piece)
+static bool must_jump(const feed_reader *f, const feed_piece *piece)
 {
     if (f->at < 0 || piece->last < f->at || feed_piece_misses(piece, f->at))
         return true;
     return f->resuming && piece->last - f->at > (int64_t)f->settings.keep;
 }
 
-static void jump(feed_follower *f, feed_piece *piece)
+static void jump(feed_reader *f, feed_piece *piece)
 {
     piece->jump = true;
     piece->count = 0;
@@ -160,7 +160,7 @@ static void jump(feed_follower *f, feed_piece *piece)
     give(f, piece);
 }
 
-static void pass_on(feed_follower *f, feed_piece *piece)
+static void pass_on(feed_reader *f, feed_piece *piece)
 {
     bool at_end = piece->count<FEED_PIECE_EVENTS, found = piece->count> 0;
     f->at = piece->upto;
@@ -174,7 +174,7 @@ static void pass_on(feed_follower *f, feed_piece *piece)
     f->resuming &= !at_end;
 }
 
-static void look(feed_follower *f)
+static void look(feed_reader *f)
 {
     feed_piece *piece = NULL;
     atomic_store(&f->nudged, false);
@@ -196,7 +196,7 @@ static void look(feed_follower *f)
 
 /* ---- hearing and telling ---- */
 
-static void set_watch(feed_follower *f, hf_watch *watch)
+static void set_watch(feed_reader *f, hf_watch *watch)
 {
     f->watch = watch;
     pthread_mutex_lock(&f->mutex);
@@ -204,7 +204,7 @@ static void set_watch(feed_follower *f, hf_watch *watch)
     pthread_mutex_unlock(&f->mutex);
 }
 
-static void lose_watch(feed_follower *f)
+static void lose_watch(feed_reader *f)
 {
     hf_watch_close(f->watch);
     set_watch(f, NULL);
@@ -212,7 +212,7 @@ static void lose_watch(feed_follower *f)
     f->wants = true; /* what was said last is not known */
 }
 
-static void begin_watch(feed_follower *f)
+static void begin_watch(feed_reader *f)
 {
     hf_watch *watch = NULL;
     hf_status status = hf_store_watch(f->settings.store, &watch, NULL);
@@ -225,12 +225,12 @@ static void begin_watch(feed_follower *f)
     f->wants = true; /* what was said before it began is not known */
 }
 
-static bool may_watch(const feed_follower *f)
+static bool may_watch(const feed_reader *f)
 {
     return !f->deaf && f->watch == NULL && (atomic_load(&f->following) || f->tells);
 }
 
-static void hear(feed_follower *f)
+static void hear(feed_reader *f)
 {
     bool heard = false;
     if (may_watch(f) && hf_seam.boot_us() >= f->watch_us)
@@ -240,7 +240,7 @@ static void hear(feed_follower *f)
     f->wants |= heard;
 }
 
-static void tell(feed_follower *f)
+static void tell(feed_reader *f)
 {
     if (f->deaf)
         f->tells = false;
@@ -257,7 +257,7 @@ static void tell(feed_follower *f)
 
 /* ---- the thread ---- */
 
-static int64_t look_at_us(const feed_follower *f)
+static int64_t look_at_us(const feed_reader *f)
 {
     if (!atomic_load(&f->following) || atomic_load(&f->held) >= PIECES_MAX)
         return NEVER;
@@ -266,7 +266,7 @@ static int64_t look_at_us(const feed_follower *f)
     return f->more ? 0 : f->read_us + (f->wants ? PACE_US : f->interval_us);
 }
 
-static void sleep_until(feed_follower *f, int64_t us)
+static void sleep_until(feed_reader *f, int64_t us)
 {
     struct pollfd fds[2] = {{.fd = f->kick, .events = POLLIN}, {.fd = -1, .events = POLLIN}};
     int64_t left_us = us == NEVER ? NEVER : us - hf_seam.boot_us();
@@ -279,7 +279,7 @@ static void sleep_until(feed_follower *f, int64_t us)
         eventfd_read(f->kick, &kicks);
 }
 
-static int64_t wake_at_us(const feed_follower *f)
+static int64_t wake_at_us(const feed_reader *f)
 {
     int64_t us = look_at_us(f);
     if (f->tells && f->watch != NULL)
@@ -289,7 +289,7 @@ static int64_t wake_at_us(const feed_follower *f)
     return us;
 }
 
-static void take_orders(feed_follower *f)
+static void take_orders(feed_reader *f)
 {
     unsigned begun = atomic_load(&f->begun);
     if (atomic_load(&f->nudged))
@@ -301,7 +301,7 @@ static void take_orders(feed_follower *f)
 
 static void *follow(void *context)
 {
-    feed_follower *f = context;
+    feed_reader *f = context;
     while (!atomic_load(&f->stopping)) {
         sleep_until(f, wake_at_us(f));
         take_orders(f);
@@ -315,9 +315,9 @@ static void *follow(void *context)
 
 /* ---- beginning and ending ---- */
 
-hf_status feed_follower_new(const feed_follower_settings *settings, feed_follower **out, hf_error *err)
+hf_status feed_reader_new(const feed_reader_settings *settings, feed_reader **out, hf_error *err)
 {
-    feed_follower *f = hf_alloc(sizeof *f);
+    feed_reader *f = hf_alloc(sizeof *f);
     if (f == NULL)
         return hf_fail_memory(err);
     f->settings = *settings;
@@ -333,11 +333,11 @@ hf_status feed_follower_new(const feed_follower_settings *settings, feed_followe
     if (status == HF_OK)
         *out = f;
     else
-        feed_follower_free(f);
+        feed_reader_free(f);
     return status;
 }
 
-void feed_follower_free(feed_follower *f)
+void feed_reader_free(feed_reader *f)
 {
     if (f == NULL)
         return;
