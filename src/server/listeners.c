@@ -6,6 +6,7 @@
 #include "base/seams.h"
 #include "server/notify.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -29,14 +30,23 @@ static hf_status check_reach(const settings *s, const address *a, hf_error *err)
 
 /* ---- one of them ---- */
 
-static void remember_file(const address *a, listener *out)
+static void hold_file(const address *a, listener *out)
 {
-    struct stat file;
-    if (address_path(a)[0] == '\0' || lstat(address_path(a), &file) != 0)
+    const char *path = address_path(a);
+    if (*path != '\0' && (out->file = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC)) >= 0)
+        snprintf(out->path, sizeof out->path, "%s", path);
+}
+
+/* Unless another server has put its own in its place meanwhile. */
+static void remove_file(const listener *one)
+{
+    struct stat ours, there;
+    if (one->path[0] == '\0')
         return;
-    snprintf(out->path, sizeof out->path, "%s", address_path(a));
-    out->device = file.st_dev;
-    out->inode = file.st_ino;
+    if (fstat(one->file, &ours) == 0 && lstat(one->path, &there) == 0 && ours.st_dev == there.st_dev &&
+        ours.st_ino == there.st_ino)
+        unlink(one->path);
+    close(one->file);
 }
 
 static void describe(const settings *s, const address *a, listener *out)
@@ -59,7 +69,7 @@ static hf_status open_one(const settings *s, const char *text, listener *out, hf
     if (status != HF_OK)
         return status;
     out->moved = port != 0 && address_port(&a) != port;
-    remember_file(&a, out);
+    hold_file(&a, out);
     describe(s, &a, out);
     return HF_OK;
 }
@@ -100,14 +110,10 @@ hf_status listeners_open(const settings *s, listeners *out, hf_error *err)
 
 void listeners_close(listeners *l)
 {
-    struct stat file;
     for (size_t i = 0; i < l->count; i++) {
-        const listener *one = &l->all[i];
-        if (one->fd >= 0)
-            close(one->fd);
-        if (one->path[0] != '\0' && lstat(one->path, &file) == 0 && file.st_dev == one->device &&
-            file.st_ino == one->inode)
-            unlink(one->path);
+        if (l->all[i].fd >= 0)
+            close(l->all[i].fd);
+        remove_file(&l->all[i]);
     }
     hf_free(l->all);
     *l = (listeners){0};

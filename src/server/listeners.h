@@ -6,8 +6,6 @@
 #include "server/address.h"
 #include "server/settings.h"
 
-#include <sys/types.h>
-
 typedef struct listener {
     int fd;
     char name[ADDRESS_NAME_SIZE]; /* "127.0.0.1:7420", with the port that came of it */
@@ -15,8 +13,7 @@ typedef struct listener {
     bool tls;                     /* it is to speak TLS: certificates are set and it is no Unix socket */
     bool moved;                   /* the port was taken, and any-port chose another */
     char path[ADDRESS_NAME_SIZE]; /* the socket's file, to be removed at the end; "": none, or not ours */
-    dev_t device;
-    ino_t inode;
+    int file;                     /* the file itself, held so that no other can have its number */
 } listener;
 
 typedef struct listeners {

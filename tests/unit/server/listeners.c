@@ -158,7 +158,20 @@ static void a_file_that_is_no_socket_stays(void **state)
     refused(HF_UNAVAILABLE, "unix:/nowhere/at/all", "Listening on unix:/nowhere/at/all failed: No such file");
 }
 
-/* Another server may have come while this one was stopping. */
+/* As when a server starts while another, which has closed its sockets, still answers what it was asked. */
+static void the_socket_of_another_server_that_has_come_meanwhile_stays(void **state)
+{
+    (void)state;
+    listeners old = open_at(at_path), young;
+    close(old.all[0].fd);
+    old.all[0].fd = -1;
+    young = open_at(at_path);
+    listeners_close(&old);
+    expect_int(access(path, F_OK), 0);
+    listeners_close(&young);
+    expect_true(access(path, F_OK) != 0);
+}
+
 static void only_the_file_that_was_made_here_is_removed(void **state)
 {
     (void)state;
@@ -221,6 +234,7 @@ int main(void)
         TEST(a_unix_socket_has_mode_0660_whatever_the_umask_and_leaves_nothing_behind),
         TEST(a_unix_socket_that_nobody_listens_on_is_replaced),
         TEST(a_file_that_is_no_socket_stays),
+        TEST(the_socket_of_another_server_that_has_come_meanwhile_stays),
         TEST(only_the_file_that_was_made_here_is_removed),
         TEST(a_socket_that_someone_else_has_made_must_listen),
         TEST(a_socket_without_a_file_is_named_by_its_sign),
