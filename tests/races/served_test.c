@@ -125,6 +125,7 @@ static void race(killer *k, size_t clients, int seconds)
     audience_restless(a, 1000000);
     k->next_us = race_now_us() + k->every_us;
     order.bounds.busy_percent = 2;
+    order.bounds.deaths = 200; /* of which few leave a lock that another wants */
     if (k->count > 1)
         order.bounds.take_overs = 1; /* on a database they come to less */
     race_run(&order);
