@@ -376,7 +376,35 @@ DELETE FROM {ns}.lock l USING unnest($1, $2, $3) u (type, id, session)
 -- mysql:
 DELETE l FROM $1[type, id, session] u STRAIGHT_JOIN {ns}_lock l FORCE INDEX (PRIMARY)
     ON l.type = u.type AND l.id = u.id AND l.session = u.session
--- The same for one row, which is what most batches have: MySQL is much faster so.
+-- One resource was taken, or given back, which is what most batches do: all that is written, in one statement. $1 the anchor, $10 the
+-- lock, and then the event.
+-- name: take_one
+-- postgres:
+WITH anchor AS (
+    UPDATE {ns}.resource r
+       SET fence = u.fence, rev = u.rev, ended_session = u.ended_session, ended_fence = u.ended_fence,
+           ended_request = u.ended_request, ended_us = u.ended_us
+      FROM unnest($3, $4, $5, $6, $7, $8, $9) u (fence, rev, ended_session, ended_fence, ended_request, ended_us, place)
+     WHERE r.ctid = u.place::tid),
+lock AS (
+    INSERT INTO {ns}.lock (type, id, session, mode, fence, since_us, ends_us, purpose, request)
+    SELECT * FROM unnest($10, $11, $12, $13, $14, $15, $16, $17, $18))
+INSERT INTO {ns}.event (at_us, kind, type, resource_id, session, "user", actor, fence, reason)
+SELECT * FROM unnest($19, $20, $21, $22, $23, $24, $25, $26, $27)
+-- name: give_one
+-- postgres:
+WITH anchor AS (
+    UPDATE {ns}.resource r
+       SET fence = u.fence, rev = u.rev, ended_session = u.ended_session, ended_fence = u.ended_fence,
+           ended_request = u.ended_request, ended_us = u.ended_us
+      FROM unnest($3, $4, $5, $6, $7, $8, $9) u (fence, rev, ended_session, ended_fence, ended_request, ended_us, place)
+     WHERE r.ctid = u.place::tid),
+lock AS (
+    DELETE FROM {ns}.lock l USING unnest($10, $11, $12) u (type, id, session)
+     WHERE l.type = u.type AND l.id = u.id AND l.session || '' = u.session)
+INSERT INTO {ns}.event (at_us, kind, type, resource_id, session, "user", actor, fence, reason)
+SELECT * FROM unnest($13, $14, $15, $16, $17, $18, $19, $20, $21)
+-- The same for one row: MySQL is much faster so.
 -- name: anchors_update_one
 -- mysql:
 UPDATE {ns}_resource SET fence = $3, rev = $4, ended_session = $5, ended_fence = $6, ended_request = $7, ended_us = $8

@@ -9,8 +9,15 @@
 typedef struct saves {
     hf_list *sessions_insert, *sessions_update, *anchors_insert, *anchors_update, *locks_insert,
         *locks_update, *locks_delete, *requests_save, *requests_delete, *lost_save, *lost_delete, *events;
+    size_t rows;   /* of all of them */
     bool by_place; /* anchors are changed where they were found */
 } saves;
+
+static hf_value *add_row(saves *to, hf_list *list)
+{
+    to->rows++;
+    return hf_list_add(list);
+}
 
 static hf_slice session_id(const hf_session_row *row)
 {
@@ -21,7 +28,7 @@ static void add_session(saves *to, const hf_session_row *row)
 {
     if (!row->changed || !row->present)
         return;
-    hf_value *value = hf_list_add(row->stored ? to->sessions_update : to->sessions_insert);
+    hf_value *value = add_row(to, row->stored ? to->sessions_update : to->sessions_insert);
     if (value == NULL)
         return;
     hf_set_text(&value[0], session_id(row));
@@ -41,7 +48,7 @@ static void add_lost(saves *to, const hf_lost_row *row)
 {
     if (!row->changed || (!row->present && !row->stored))
         return;
-    hf_value *value = hf_list_add(row->present ? to->lost_save : to->lost_delete);
+    hf_value *value = add_row(to, row->present ? to->lost_save : to->lost_delete);
     if (value == NULL)
         return;
     hf_set_text(&value[0], session_id(row->session));
@@ -61,7 +68,7 @@ static void add_anchor(saves *to, const hf_resource_row *row)
     if (!row->changed || !row->present)
         return;
     assert(!row->stored || !to->by_place || row->place.size > 0);
-    hf_value *value = hf_list_add(row->stored ? to->anchors_update : to->anchors_insert);
+    hf_value *value = add_row(to, row->stored ? to->anchors_update : to->anchors_insert);
     if (value == NULL)
         return;
     hf_set_text(&value[0], row->type);
@@ -78,10 +85,10 @@ static void add_anchor(saves *to, const hf_resource_row *row)
 }
 
 /* A row of lock or request: they have the same key. */
-static hf_value *add_of_resource(hf_list *list, const hf_resource_row *resource,
+static hf_value *add_of_resource(saves *to, hf_list *list, const hf_resource_row *resource,
                                  const hf_session_row *session)
 {
-    hf_value *value = hf_list_add(list);
+    hf_value *value = add_row(to, list);
     if (value == NULL)
         return NULL;
     hf_set_text(&value[0], resource->type);
@@ -95,7 +102,7 @@ static void add_lock(saves *to, const hf_lock_row *row)
     if (!row->changed || (!row->present && !row->stored))
         return;
     hf_list *list = !row->present ? to->locks_delete : row->stored ? to->locks_update : to->locks_insert;
-    hf_value *value = add_of_resource(list, row->resource, row->session);
+    hf_value *value = add_of_resource(to, list, row->resource, row->session);
     if (value == NULL || !row->present)
         return;
     hf_set_text(&value[3], hf_slice_of(hf_mode_name(row->mode)));
@@ -111,7 +118,7 @@ static void add_request(saves *to, const hf_request_row *row)
     if (!row->changed || (!row->present && !row->stored))
         return;
     hf_list *list = row->present ? to->requests_save : to->requests_delete;
-    hf_value *value = add_of_resource(list, row->resource, row->session);
+    hf_value *value = add_of_resource(to, list, row->resource, row->session);
     if (value == NULL || !row->present)
         return;
     hf_set_text(&value[3], row->message);
@@ -120,7 +127,7 @@ static void add_request(saves *to, const hf_request_row *row)
 
 static void add_event(saves *to, const hf_event_row *row, int64_t now_us)
 {
-    hf_value *value = hf_list_add(to->events);
+    hf_value *value = add_row(to, to->events);
     if (value == NULL)
         return;
     hf_set_int(&value[0], now_us);
@@ -181,12 +188,31 @@ static void make_anchors(server_work *work, const hf_list *list)
     hf_db_patience(work->conn->db, 0);
 }
 
+/* One anchor, one lock and one event go in one statement, where the server has one for it. */
+static bool queue_one(server_work *work, const saves *to)
+{
+    bool takes = to->locks_insert->count > 0;
+    int which = takes ? SQL_DO_TAKE_ONE : SQL_DO_GIVE_ONE;
+    const hf_list *locks = takes ? to->locks_insert : to->locks_delete;
+    if (work->conn->sql[which] == NULL || to->rows != 3 || to->anchors_update->count != 1 ||
+        locks->count != 1 || to->events->count != 1)
+        return false;
+    hf_stmt *stmt = sql_stmt(work->conn, which);
+    if (stmt == NULL)
+        return true; /* failed, and known to have */
+    int at = 1 + (int)to->anchors_update->columns;
+    hf_stmt_list(stmt, at, locks);
+    hf_stmt_list(stmt, at + (int)locks->columns, to->events);
+    server_queue(work, which, to->anchors_update);
+    return true;
+}
+
 /* Anchors first: where two make the same new one, the second finds out before it has written anything else. */
 void server_queue_saves(server_work *work)
 {
     saves to;
     gather(work, &to);
-    if (work->conn->status != HF_OK)
+    if (work->conn->status != HF_OK || queue_one(work, &to))
         return;
     server_queue(work, SQL_DO_ANCHORS_INSERT, to.anchors_insert);
     make_anchors(work, to.anchors_insert);
