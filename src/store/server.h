@@ -53,6 +53,9 @@ struct server_work {
     bool reads;            /* changes nothing */
     bool split;            /* one run at a time */
     bool naming;           /* only the names of a session's resources are wanted */
+    bool held;             /* the anchor was asked for in the short way, ... */
+    bool missed;           /* ... in vain, so that now ... */
+    bool whole;            /* ... the long one is taken, which tells whether it is there */
     bool types_busy;       /* the policies are just being changed */
     bool begun;            /* a transaction or savepoint of ours is open */
     bool stale;            /* the application's snapshot is older than an anchor */

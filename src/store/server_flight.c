@@ -249,6 +249,28 @@ static void read_last(server_work *work, hf_stmt *stmt, int at)
     work->more_lost = hf_stmt_column_int(stmt, at + 9) != 0;
 }
 
+/* The same of the statements for one: a session and a type, if they are there. */
+static void read_rest_held(server_work *work, hf_stmt *stmt, int at)
+{
+    if (hf_stmt_column_text(stmt, at).size > 0)
+        read_session(work, stmt, at);
+    work->more_lost = hf_stmt_column_int(stmt, at + 11) != 0;
+    work->now_us = hf_store_now(&work->store->base, hf_stmt_column_int(stmt, at + 12));
+}
+
+static void read_rest(server_work *work, hf_stmt *stmt, int at)
+{
+    read_rest_held(work, stmt, at);
+    work->conn->rows.fence_floor = hf_stmt_column_int(stmt, at + 13);
+    work->more_requests = hf_stmt_column_int(stmt, at + 14) != 0;
+    hf_slice name = hf_stmt_column_text(stmt, at + 15);
+    hf_type_row *type = name.size == 0 ? NULL : hf_rows_type(&work->conn->rows, name);
+    if (type != NULL)
+        sql_read_type(work->conn, stmt, at + 16, &type->type);
+    else if (name.size > 0)
+        sql_out_of_memory(work->conn);
+}
+
 static void read_types_own(server_work *work, hf_stmt *stmt, int at)
 {
     (void)stmt;
@@ -302,6 +324,7 @@ static void read_any(server_work *work, hf_stmt *stmt, int at)
 static reader *const readers[SQL_DO_COUNT] = {
     [SQL_DO_ANCHORS] = read_anchor,
     [SQL_DO_ANCHORS_TYPES] = read_anchor,
+    [SQL_DO_ANCHOR_HELD] = read_anchor,
     [SQL_DO_ANCHORS_THERE] = read_anchor_there,
     [SQL_DO_OPENS_TRY] = read_open_try,
     [SQL_DO_OPENS] = read_open,
@@ -310,6 +333,9 @@ static reader *const readers[SQL_DO_COUNT] = {
     [SQL_DO_ROWS] = read_any,
     [SQL_DO_ROWS_HELD] = read_any,
     [SQL_DO_LOCKS] = read_lock,
+    [SQL_DO_LOCKS_ONE] = read_lock,
+    [SQL_DO_REST_ONE] = read_rest,
+    [SQL_DO_REST_HELD_ONE] = read_rest_held,
     [SQL_DO_REQUESTS] = read_request,
     [SQL_DO_SESSION_LOCKS] = read_session_lock,
     [SQL_DO_SESSION_LOCKS_NOW] = read_session_lock,

@@ -197,6 +197,18 @@ static bool only_beats(const hf_batch *batch)
     return true;
 }
 
+/* Whether an anchor is asked for in the short way, which tells of one that is there and free. */
+static bool queue_held(server_work *work, const hf_list *list)
+{
+    bool one = list != NULL && list->count == 1 && work->conn->rows.types == NULL;
+    if (!one || work->nested || work->whole || work->conn->sql[SQL_DO_ANCHOR_HELD] == NULL)
+        return false;
+    resource_of(work, list, 0)->busy = true; /* until it is found */
+    work->held = true;
+    server_queue(work, SQL_DO_ANCHOR_HELD, list);
+    return true;
+}
+
 static void queue_locks(server_work *work, const hf_list *resources)
 {
     bool looks = work->nested && work->conn->sql[SQL_DO_ANCHORS_THERE] != NULL && resources != NULL;
@@ -213,6 +225,8 @@ static void queue_locks(server_work *work, const hf_list *resources)
     if (share && together) {
         work->types_busy = true; /* until it is found locked */
         server_queue(work, SQL_DO_ANCHORS_TYPES, there);
+    } else if (queue_held(work, there)) {
+        ;
     } else if (looks || work->store->at_once) {
         server_queue(work, SQL_DO_ANCHORS, there);
     } else {
@@ -220,6 +234,16 @@ static void queue_locks(server_work *work, const hf_list *resources)
     }
     server_queue(work, SQL_DO_OPENS_TRY, opens(work));
     server_queue(work, SQL_DO_SESSIONS_LOCK, sessions(work, NEED_ROW_LOCK));
+}
+
+/* Whether there are statements that are made for so few. An application's connection is not set to join by index. */
+static bool is_one(const server_work *work, const hf_list *resources, const hf_list *ids,
+                   const hf_list *types, const hf_list *lost)
+{
+    if (work->conn->sql[SQL_DO_REST_ONE] == NULL || work->store->own != NULL)
+        return false;
+    return resources != NULL && resources->count == 1 && ids != NULL && ids->count <= 1 && types != NULL &&
+           types->count <= 1 && lost != NULL && lost->count <= 1;
 }
 
 /* All at once. In an application's transaction on MySQL the policies are read by themselves: as they are, not as its snapshot shows
@@ -232,7 +256,10 @@ static void queue_at_once(server_work *work, const hf_list *resources)
     bool all = type_names == NULL || type_names->count > 0;
     for (hf_resource_row *row = work->conn->rows.resources; row != NULL; row = row->next)
         all |= row->wants_requests;
-    int which = all ? SQL_DO_ROWS : SQL_DO_ROWS_HELD;
+    bool one = is_one(work, resources, ids, type_names, lost);
+    int which = one ? (all ? SQL_DO_REST_ONE : SQL_DO_REST_HELD_ONE) : all ? SQL_DO_ROWS : SQL_DO_ROWS_HELD;
+    if (one)
+        server_queue(work, SQL_DO_LOCKS_ONE, resources);
     hf_stmt *stmt = sql_stmt(work->conn, which);
     if (stmt == NULL || resources == NULL || ids == NULL || type_names == NULL || shown == NULL ||
         lost == NULL)
@@ -361,6 +388,9 @@ void server_load(server_work *work)
     server_fly(work);
     load_more(work, resources);
     if (work->conn->status != HF_OK)
+        return;
+    work->missed = work->held && resource_of(work, resources, 0)->busy;
+    if (work->missed)
         return;
     if (locking)
         server_judge_anchors(work, resources);
