@@ -207,19 +207,18 @@ SELECT l.type, l.id, l.mode, l.fence, l.since_us, l.ends_us, l.purpose, l.reques
 -- name: rest_one
 -- postgres:
 SELECT s.id, s.key_sha256, s."user", s.name, s.idle_us, s.opened_us, s.expires_us, s.ended_us, s.rev, s.token, s.request,
-       EXISTS (SELECT FROM {ns}.lost WHERE session = u.loser AND type = u.lost_type AND id = u.lost_id),
        (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
+       EXISTS (SELECT FROM {ns}.lost WHERE session = u.loser AND type = u.lost_type AND id = u.lost_id),
        (SELECT value::bigint FROM {ns}.meta WHERE name = 'fence_floor'),
        EXISTS (SELECT FROM {ns}.request WHERE type = u.type AND id = u.id), t.type, t.policy, t.ttl_us, t.ttl_max_us
   FROM unnest($1, $2, $3, $4, $5, $6, $7) u (type, id, session, of_type, loser, lost_type, lost_id)
   LEFT JOIN {ns}.session s ON s.id = u.session LEFT JOIN {ns}.type t ON t.type = u.of_type
+-- What a session lost matters to who releases only if it holds nothing: then it is asked for.
 -- name: rest_held_one
 -- postgres:
 SELECT s.id, s.key_sha256, s."user", s.name, s.idle_us, s.opened_us, s.expires_us, s.ended_us, s.rev, s.token, s.request,
-       EXISTS (SELECT FROM {ns}.lost WHERE session = u.loser AND type = u.lost_type AND id = u.lost_id),
        (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
-  FROM unnest($3, $5, $6, $7) u (session, loser, lost_type, lost_id)
-  LEFT JOIN {ns}.session s ON s.id = u.session
+  FROM unnest($3) u (session) LEFT JOIN {ns}.session s ON s.id = u.session
 
 -- name: sessions_lock
 -- postgres:

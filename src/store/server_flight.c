@@ -250,17 +250,29 @@ static void read_last(server_work *work, hf_stmt *stmt, int at)
 }
 
 /* The same of the statements for one: a session and a type, if they are there. */
-static void read_rest_held(server_work *work, hf_stmt *stmt, int at)
+static void read_session_and_time(server_work *work, hf_stmt *stmt, int at)
 {
     if (hf_stmt_column_text(stmt, at).size > 0)
         read_session(work, stmt, at);
-    work->more_lost = hf_stmt_column_int(stmt, at + 11) != 0;
-    work->now_us = hf_store_now(&work->store->base, hf_stmt_column_int(stmt, at + 12));
+    work->now_us = hf_store_now(&work->store->base, hf_stmt_column_int(stmt, at + 11));
+}
+
+/* Whether a loss has to be looked for: who holds a lock has lost nothing there. The locks have been read before. */
+static void read_rest_held(server_work *work, hf_stmt *stmt, int at)
+{
+    read_session_and_time(work, stmt, at);
+    for (const hf_loss_row *loss = work->conn->rows.losses; loss != NULL; loss = loss->next) {
+        const hf_lock_row *lock = loss->resource->locks;
+        while (lock != NULL && lock->session != loss->session)
+            lock = lock->next;
+        work->more_lost |= lock == NULL || (lock->ends_us != 0 && lock->ends_us <= work->now_us);
+    }
 }
 
 static void read_rest(server_work *work, hf_stmt *stmt, int at)
 {
-    read_rest_held(work, stmt, at);
+    read_session_and_time(work, stmt, at);
+    work->more_lost = hf_stmt_column_int(stmt, at + 12) != 0;
     work->conn->rows.fence_floor = hf_stmt_column_int(stmt, at + 13);
     work->more_requests = hf_stmt_column_int(stmt, at + 14) != 0;
     hf_slice name = hf_stmt_column_text(stmt, at + 15);

@@ -386,11 +386,11 @@ void server_load(server_work *work)
         queue_locks(work, resources);
     queue_rows(work, resources);
     server_fly(work);
-    load_more(work, resources);
-    if (work->conn->status != HF_OK)
-        return;
     work->missed = work->held && resource_of(work, resources, 0)->busy;
     if (work->missed)
+        return;
+    load_more(work, resources);
+    if (work->conn->status != HF_OK)
         return;
     if (locking)
         server_judge_anchors(work, resources);
