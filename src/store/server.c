@@ -221,37 +221,15 @@ static void hold_back(server_work *work)
     }
 }
 
-static void forget_answers(hf_batch *part)
-{
-    for (size_t i = 0; i < part->count; i++)
-        memset(&part->ops[i].answer, 0, sizeof part->ops[i].answer);
-}
-
-/* Begins, and loads what the part names. */
-static bool load(server_work *work, hf_error *err)
-{
-    sql_conn *conn = work->conn;
-    sql_use(conn, err);
-    work->types_busy = work->stale = work->more_requests = work->more_lost = work->held = work->missed =
-        false;
-    forget_answers(&work->part);
-    if (!hf_rows_reset(&conn->rows, work->part.count) || !hf_rows_want(&conn->rows, &work->part))
-        return false;
-    hf_db_patience(conn->db, server_patience(work));
-    server_load(work);
-    hf_db_patience(conn->db, 0);
-    return true;
-}
-
 static hf_status attempt(server_work *work, hf_error *err)
 {
     sql_conn *conn = work->conn;
     hf_rows *rows = &conn->rows;
-    bool loaded = load(work, err);
+    bool loaded = server_load(work, err);
     if (loaded && work->missed && conn->status == HF_OK) {
         server_undo(work);
         work->whole = true;
-        loaded = load(work, err);
+        loaded = server_load(work, err);
     }
     if (!loaded)
         return hf_fail_memory(err);

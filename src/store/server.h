@@ -111,8 +111,8 @@ void server_fly(server_work *work);
 /* A list in the arena of the working set. */
 hf_list *server_list(server_work *work, const char *kinds);
 
-/* server_load.c: begins, locks what is to be changed, loads what the part names, reads the time. */
-void server_load(server_work *work);
+/* server_load.c: begins, locks what is to be changed, loads what the part names, reads the time. False: memory is out. */
+bool server_load(server_work *work, hf_error *err);
 /* For what stands alone. */
 void server_read_clock(server_work *work);
 /* Puts a name on a list of (type, id). */

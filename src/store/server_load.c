@@ -6,6 +6,7 @@
 #include "store/server.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- what is to be loaded ---- */
 
@@ -376,7 +377,7 @@ static void spread_busy(hf_rows *rows)
             row->anchors_busy |= lock->resource->busy;
 }
 
-void server_load(server_work *work)
+static void load(server_work *work)
 {
     bool locking = !work->reads || work->nested;
     if (locking)
@@ -402,6 +403,27 @@ void server_load(server_work *work)
     if (work->nested)
         server_probe(work);
     spread_busy(&work->conn->rows);
+}
+
+static void forget_answers(hf_batch *part)
+{
+    for (size_t i = 0; i < part->count; i++)
+        memset(&part->ops[i].answer, 0, sizeof part->ops[i].answer);
+}
+
+bool server_load(server_work *work, hf_error *err)
+{
+    sql_conn *conn = work->conn;
+    sql_use(conn, err);
+    work->types_busy = work->stale = work->more_requests = work->more_lost = work->held = work->missed =
+        false;
+    forget_answers(&work->part);
+    if (!hf_rows_reset(&conn->rows, work->part.count) || !hf_rows_want(&conn->rows, &work->part))
+        return false;
+    hf_db_patience(conn->db, server_patience(work));
+    load(work);
+    hf_db_patience(conn->db, 0);
+    return true;
 }
 
 void server_read_clock(server_work *work)
