@@ -14,6 +14,7 @@ typedef struct hf_seams {
     int64_t (*wall_us)(void);                   /* CLOCK_REALTIME */
     int64_t (*boot_us)(void);                   /* CLOCK_BOOTTIME: counts suspend, never steps */
     const char *sqlite_vfs;                     /* name of a registered VFS; NULL: the default one */
+    int sqlite_log_pages;                       /* of its log, before it is copied into the file */
     int64_t (*fs_kind)(const char *path);       /* f_type of statfs(2) for the file's folder; -1: unknown */
 } hf_seams;
 

@@ -24,8 +24,6 @@
 #define LOW_PAGES       32
 #define FEW_COMMITS     2
 #define SHORT_LOG_PAGES 1000
-#define LONG_LOG_PAGES                                                                                       \
-    16000 /* 64 MiB. A checkpoint makes whoever writes wait for a sync of the file: ten times that of the log, measured */
 
 /* ---- a transaction ---- */
 
@@ -441,7 +439,7 @@ static hf_status try_open(const char *rest, hf_store **out, hf_error *err)
     }
     store->reserve = sqlite_reserve(store->path, SQLITE_RESERVE_LEAST);
     store->file_size = sqlite_file_size(store->path);
-    store->log_most = LONG_LOG_PAGES;
+    store->log_most = hf_seam.sqlite_log_pages;
     store->synced = 2;
     hf_db_gather(store->writer.db, true);
     *out = &store->base;

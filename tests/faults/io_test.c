@@ -420,6 +420,7 @@ int main(void)
 {
     if (!shim_register())
         return 1;
+    hf_seam.sqlite_log_pages = 2000; /* so that there are checkpoints soon */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(after_a_failed_sync_nothing_is_acknowledged_until_the_file_is_reopened),
         cmocka_unit_test(nor_after_a_sync_that_found_the_disk_full),

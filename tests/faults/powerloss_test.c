@@ -156,7 +156,7 @@ static void nothing_acknowledged_is_lost_with_the_power(void **state)
     (void)state;
     static trial t;
     size_t points = setting_amount("HF_TEST_POINTS", 400, 5000);
-    t = (trial){.seed = (unsigned)getpid(), .one_in = 40};
+    t = (trial){.seed = (unsigned)getpid(), .one_in = 12};
     printf("# seed %u\n", t.seed);
     work(&t, points, false);
     printf("# %zu points in %zu ops, %zu of them in checkpoints: %zu images, %zu had lost something\n",
@@ -170,7 +170,7 @@ static void a_disk_that_lies_about_syncs_is_caught_losing_locks(void **state)
 {
     (void)state;
     static trial t;
-    t = (trial){.seed = 7, .one_in = 60};
+    t = (trial){.seed = 7, .one_in = 20};
     work(&t, 40, true);
     printf("# %zu images, %zu had lost something, first: %s\n", t.images, t.damaged, t.first);
     expect_true(t.damaged >= t.points / 2);
@@ -180,6 +180,7 @@ int main(void)
 {
     if (!shim_register())
         return 1;
+    hf_seam.sqlite_log_pages = 2000; /* so that there are checkpoints soon */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_acknowledged_is_lost_with_the_power),
         cmocka_unit_test(a_disk_that_lies_about_syncs_is_caught_losing_locks),

@@ -10,6 +10,8 @@
 
 enum { CROWD = 32, FEW = 6, RESOURCES = 4 };
 
+enum { ENOUGH = 20 }; /* grants */
+
 typedef struct office {
     shop *s;
     hf_store *stores[FEW];
@@ -48,12 +50,19 @@ static hf_status ask_quietly(clerk *c, hf_op_kind kind, const char *id)
     return status;
 }
 
+/* After two seconds, or when enough has happened on a machine that is slow. */
+static bool is_over(office *o)
+{
+    int64_t now = now_us();
+    return now >= o->until_us && (o->grants >= ENOUGH || now >= o->until_us + 20 * SECOND);
+}
+
 static void *clerk_main(void *argument)
 {
     clerk *c = argument;
     office *o = c->o;
     char id[16];
-    while (now_us() < o->until_us) {
+    while (!is_over(o)) {
         unsigned which = (unsigned)rand_r(&c->seed) % RESOURCES;
         snprintf(id, sizeof id, "%u", which);
         hf_status status = ask_quietly(c, HF_OP_ACQUIRE, id);
@@ -89,7 +98,7 @@ static void work(office *o, size_t threads_count)
            o->grants, o->refusals, o->busy);
     expect_int(o->overlaps, 0);
     expect_int(o->failures, 0);
-    expect_true(o->grants >= 20);
+    expect_true(o->grants >= ENOUGH);
     expect_int(app_number(o->s->other, "SELECT count(*) FROM {lock}"), 0);
     /* Every change has written its anchor, where it stood when it was locked. */
     expect_int(app_number(o->s->other, "SELECT sum(rev) FROM {resource}"), 2 * o->grants);

@@ -170,6 +170,8 @@ static void a_busy_anchor_leaves_the_transaction_as_it_is(shop *s)
     app_do(s->app, "INSERT INTO {app} VALUES (1, 'alice')");
     said old = must(HF_BUSY, s->store, ACQUIRE, BY(s->alice), ON("policy", "old"));
     said new = must(HF_BUSY, s->store, ACQUIRE, BY(s->alice), ON("policy", "new"));
+    printf("# busy after %lld and %lld ms\n", (long long)(old.took_us / MILLISECOND),
+           (long long)(new.took_us / MILLISECOND));
     expect_true(old.took_us < busy_max_us(s) && new.took_us < busy_max_us(s));
     expect_contains(old.message, "in the middle of");
     must(HF_OK, s->store, ACQUIRE, BY(s->alice), ON("policy", "free"));
