@@ -60,7 +60,7 @@ hf_seams hf_seam = {
     .wall_us = system_wall_us,
     .boot_us = system_boot_us,
     .sqlite_vfs = NULL,
-    .sqlite_log_pages = 16000, /* 64 MiB: see docs/decisions/0002 */
+    .sqlite_log_pages = 32000, /* 128 MiB: see docs/decisions/0002 */
     .fs_kind = system_fs_kind,
 };
 

@@ -190,9 +190,10 @@ static const hf_op_kind together[] = {
     HF_OP_HAND_OVER,    HF_OP_FORCE_RELEASE, HF_OP_TYPE_GET, HF_OP_NOTE,        HF_OP_SESSION_FIND,
 };
 static const hf_op_kind apart[] = {
-    HF_OP_TYPE_SET,   HF_OP_TYPES,  HF_OP_LIST,         HF_OP_LIST,  HF_OP_LIST,
-    HF_OP_SESSIONS,   HF_OP_EVENTS, HF_OP_SWEEP,        HF_OP_SWEEP, HF_OP_TOKEN_CREATE,
-    HF_OP_TOKEN_FIND, HF_OP_TOKENS, HF_OP_TOKEN_REVOKE, HF_OP_COUNT,
+    HF_OP_TYPE_SET,     HF_OP_TYPES,      HF_OP_LIST,       HF_OP_LIST,       HF_OP_LIST,
+    HF_OP_SESSIONS,     HF_OP_EVENTS,     HF_OP_SWEEP,      HF_OP_SWEEP,      HF_OP_TOKEN_CREATE,
+    HF_OP_TOKEN_CREATE, HF_OP_TOKEN_FIND, HF_OP_TOKEN_FIND, HF_OP_TOKEN_FIND, HF_OP_TOKENS,
+    HF_OP_TOKEN_REVOKE, HF_OP_COUNT,
 };
 
 static void fill_token(game *g, hf_op *op)
