@@ -82,8 +82,7 @@ static int control_log(sqlite3_file *file, int op, void *arg)
 
 static int close_log(sqlite3_file *file)
 {
-    gatherer *g = of(file);
-    write_gathered(file);
+    gatherer *g = of(file); /* what was committed has been written: G1 */
     file->pMethods = g->below;
     hf_free(g);
     return file->pMethods->xClose(file);
@@ -126,6 +125,8 @@ void hf_sqlite_log_gather(sqlite3 *handle, bool on)
         return;
     if (on && file->pMethods->xWrite != write_log)
         stand_between(file);
-    if (file->pMethods->xWrite == write_log)
-        of(file)->on = on;
+    if (file->pMethods->xWrite != write_log)
+        return;
+    const char *spill = on ? "PRAGMA cache_spill = OFF" : "PRAGMA cache_spill = ON"; /* G4 */
+    of(file)->on = sqlite3_exec(handle, spill, NULL, NULL, NULL) == SQLITE_OK && on;
 }

@@ -278,6 +278,8 @@ static hf_status restore_from(sqlite_store *store, const char *path, hf_error *e
     if (status == HF_OK && !store->wrapped &&
         (status = hf_db_run(conn->db, "PRAGMA synchronous = FULL", err)) == HF_OK)
         store->synced = 2;
+    if (!store->wrapped)
+        hf_db_gather(conn->db, false); /* however much it is, it need not fit into memory */
     if (status == HF_OK)
         status = attach(conn->db, path, err);
     if (status == HF_OK) {
@@ -286,6 +288,8 @@ static hf_status restore_from(sqlite_store *store, const char *path, hf_error *e
         status = conn->status;
         (void)hf_db_run(conn->db, "DETACH hf_from", NULL);
     }
+    if (!store->wrapped)
+        hf_db_gather(conn->db, store->synced == 2);
     hf_free(sql);
     return status;
 }

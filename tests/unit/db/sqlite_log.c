@@ -152,7 +152,6 @@ static void switched_off_every_write_goes_to_the_file_at_once(void **state)
     stand_up(d);
 }
 
-/* The cache is too small for it, so pages are written before the end, read again, and written once more. */
 static void a_transaction_that_does_not_fit_into_the_cache_comes_out_right(void **state)
 {
     (void)state;
@@ -174,6 +173,25 @@ static void a_transaction_that_does_not_fit_into_the_cache_comes_out_right(void 
     insert(d->db, 1);
     expect_int(ask(d->other, "SELECT count(*) FROM row"), 501);
     expect_int(rows_left(d), 501);
+    stand_up(d);
+}
+
+static void what_was_rolled_back_is_not_written_over_what_others_commit(void **state)
+{
+    (void)state;
+    desk *d = sit_down(true);
+    run(d->db, "PRAGMA cache_size = 10");
+    for (int round = 0; round < 5; round++) {
+        expect_int(sqlite3_wal_checkpoint_v2(d->other, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL), 0);
+        run(d->db, "BEGIN IMMEDIATE");
+        insert(d->db, 45); /* more than the cache holds, and not a whole number of pieces */
+        run(d->db, "ROLLBACK");
+        insert(d->other, 50);
+        expect_int(ask(d->db, "SELECT count(*) FROM row"), 51 * round + 50);
+        insert(d->db, 1);
+        expect_int(ask(d->other, "SELECT count(*) FROM row"), 51 * (round + 1));
+        expect_int(rows_left(d), 51 * (round + 1));
+    }
     stand_up(d);
 }
 
@@ -239,6 +257,7 @@ int main(void)
         cmocka_unit_test(what_is_committed_is_in_the_file_and_seen_by_others),
         cmocka_unit_test(switched_off_every_write_goes_to_the_file_at_once),
         cmocka_unit_test(a_transaction_that_does_not_fit_into_the_cache_comes_out_right),
+        cmocka_unit_test(what_was_rolled_back_is_not_written_over_what_others_commit),
         cmocka_unit_test(a_write_that_fails_is_told_as_such_and_nothing_of_it_stays),
         cmocka_unit_test(without_a_log_nothing_is_gathered),
     };
