@@ -14,10 +14,10 @@ struct st_mysql; /* MYSQL of libmariadb */
  * password is the URL's, else the options', else MYSQL_PWD's. No option files are read.
  *
  * hf_db_patience works here on every server: what is not answered in that time is ended by KILL QUERY, on a connection of its own, and
- * is HF_BUSY; the transaction stays. Not what has a COMMIT or ROLLBACK in it. hf_db_cancel does the same at once, but once only, and
- * MariaDB forgets what comes before it has begun with the statement: who must be sure asks again. MySQL 5.6 looks at
- * who waits for a lock, and was killed, a second after the wait began, or when the next one begins: it takes that long there unless the
- * options have a `nudge` (without patience it is two seconds at least, whatever innodb_lock_wait_timeout says). The nudge is run on two
+ * is HF_BUSY; the transaction stays. Not what has a COMMIT or ROLLBACK in it. hf_db_cancel does the same at once. Rarely it takes the
+ * connection with it, and so the transaction (hf_db_alive): where the KILL came between two statements servers forget the rest of them
+ * and never answer. MySQL 5.6 looks at who waits for a lock, and was killed, a second after the wait began, or when the next one
+ * begins: it takes that long there unless the options have a `nudge` (without patience it is two seconds at least, whatever innodb_lock_wait_timeout says). The nudge is run on two
  * more connections, kept while any connection with patience is, and locks its row for some 20 ms after each KILL.
  *
  * COMMIT is also HF_UNSURE when the server answers with an error that leaves open what became of it. */

@@ -74,7 +74,7 @@ static void end(flight *it)
 {
     my_fate fate = my_landed(it->db);
     it->db->kill_left = fate == MY_KILLED;
-    if (fate == MY_DOUBTFUL) /* the next flight might be killed in place of this one */
+    if (fate >= MY_ENDED) /* if it is there at all, the next flight might be killed in place of this one */
         it->db->lost = true;
     my_hush_end(&it->hush);
 }
@@ -176,6 +176,7 @@ static bool take_all(flight *it, my_stmt *stmt, const my_stmt *until)
     for (; stmt != until; stmt = stmt->next) {
         if (take(it, stmt, stmt->next == until))
             continue;
+        my_landed(it->db);
         my_failed(it->db, stmt->parsed.verb == MY_COMMIT, stmt->next != until && has_commit(stmt->next));
         fail_all(it->db, stmt, false);
         return false;
@@ -228,6 +229,7 @@ static bool run_text(my_db *db, bool untouchable, bool rolls_back, int commit)
         answered += !it.failed;
         more = !it.failed && mysql_more_results(db->conn);
     }
+    my_landed(db);
     if (it.failed)
         my_failed(db, answered == commit, answered < commit);
     end(&it);

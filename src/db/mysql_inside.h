@@ -41,6 +41,7 @@ typedef enum my_watch_state { MY_GROUNDED, MY_FLYING, MY_KILLING } my_watch_stat
 typedef enum my_fate {
     MY_UNHARMED, /* none has reached the server */
     MY_KILLED,   /* one was carried out, perhaps too late or too early to meet it */
+    MY_ENDED,    /* the connection was ended with it */
     MY_DOUBTFUL, /* one was not answered: it may be carried out at any time */
 } my_fate;
 
@@ -48,6 +49,7 @@ typedef struct my_watch {
     my_watch_state state;
     my_fate fate;
     bool untouchable;    /* this flight is not to be killed */
+    int idle;            /* so often in a row the server was found doing nothing for it; of who kills */
     my_watcher *watcher; /* who looks after the connection since it first had a bound */
     bool listed;         /* in the watcher's list, until due_us */
     int64_t due_us;

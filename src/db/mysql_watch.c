@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Ending what takes too long: KILL QUERY on another connection, by a thread that watches the flights with a bound, or by whoever cancels.
- * The thread is started for the first such flight and ends with the last connection that had one.
+/* Ending what takes too long, or is cancelled: KILL QUERY on another connection, by a thread that watches the flights with a bound. The
+ * thread is started for the first such flight and ends with the last connection that had one.
  *
  * W1  A flight is killed only while it is MY_FLYING, and is MY_KILLING until the server has answered to the KILL. If it flies on it is
  *     killed again: a server that has not begun with it forgets the KILL.
@@ -8,7 +8,9 @@
  *     my_landed's caller sends to absorb it; never the next flight. If the answer never came the connection is given up.
  * W3  A flight with a COMMIT or ROLLBACK in it is not killed.
  * W4  Where a server is slow to notice a KILL it is nudged (mysql_nudge.c) after each one, also after one that is sent again: the first
- *     nudge may have come before the wait. Nobody waits for a nudge. */
+ *     nudge may have come before the wait. Nobody waits for a nudge.
+ * W5  A KILL between two statements of a flight makes servers forget the rest of it, though they had promised more answers. So one that
+ *     was killed and flies on, on a connection that the server calls idle, is ended with its connection. */
 #include "db/mysql_inside.h"
 
 #include <poll.h>
@@ -21,6 +23,9 @@
 
 /* A KILL that takes longer helps nobody, and who flies waits for it. */
 enum { KILL_S = 2 };
+
+/* How often in a row a connection is found idle before its flight is taken for forgotten: the server may just not have begun with it. */
+enum { IDLE_TIMES = 4 };
 
 /* A connection for KILLs, and what it takes to have them noticed. */
 typedef struct killer {
@@ -116,23 +121,48 @@ static bool killer_open(killer *it, const my_db *db)
     return it->conn != NULL;
 }
 
-/* An error of the server is an answer too: the connection to be killed is gone. */
-static my_fate send_kill(killer *it, const my_db *db)
+/* Says it, with the number of db's connection. An error of the server is an answer too: that connection is gone. */
+static my_fate say(killer *it, const my_db *db, const char *what, my_fate then)
 {
-    char text[64];
+    char text[128];
     my_hush hush;
     if (!killer_open(it, db))
         return MY_UNHARMED;
-    int size = snprintf(text, sizeof text, "KILL QUERY %lu", db->id);
+    int size = snprintf(text, sizeof text, "%s %lu", what, db->id);
     my_hush_begin(it->conn, &hush);
     bool failed = mysql_real_query(it->conn, text, (unsigned long)size) != 0;
     my_hush_end(&hush);
-    if (!failed || !my_is_lost(it->conn)) {
-        it->owes = it->target->nudge != NULL;
-        return MY_KILLED;
-    }
+    if (!failed || !my_is_lost(it->conn))
+        return then;
     my_fate fate = my_is_unsent(it->conn) ? MY_UNHARMED : MY_DOUBTFUL;
     killer_close(it);
+    return fate;
+}
+
+/* Whether the server has nothing to do on a connection. */
+static bool finds_idle(killer *it, const my_db *db)
+{
+    if (say(it, db, "SELECT info IS NULL FROM information_schema.processlist WHERE id =", MY_KILLED) !=
+        MY_KILLED)
+        return false;
+    MYSQL_RES *rows = mysql_store_result(it->conn);
+    MYSQL_ROW row = rows == NULL ? NULL : mysql_fetch_row(rows);
+    bool idle = row != NULL && row[0] != NULL && row[0][0] == '1';
+    mysql_free_result(rows);
+    return idle;
+}
+
+/* The flight is MY_KILLING. */
+static my_fate send_kill(killer *it, my_db *db)
+{
+    if (db->watch.fate == MY_KILLED) {
+        db->watch.idle = finds_idle(it, db) ? db->watch.idle + 1 : 0;
+        if (db->watch.idle >= IDLE_TIMES)
+            return say(it, db, "KILL", MY_ENDED);
+    }
+    my_fate fate = say(it, db, "KILL QUERY", MY_KILLED);
+    if (fate == MY_KILLED)
+        it->owes = it->target->nudge != NULL;
     return fate;
 }
 
@@ -143,39 +173,14 @@ static void nudge(killer *it)
 }
 
 /* With the mutex; the flight was MY_KILLING. */
-static void note_kill(my_db *db, my_fate fate, bool had_bound)
+static void note_kill(my_db *db, my_fate fate)
 {
     db->watch.state = MY_FLYING;
     if (fate > db->watch.fate)
         db->watch.fate = fate;
-    if (had_bound && db->watch.fate != MY_DOUBTFUL)
+    if (db->watch.fate < MY_ENDED)
         list(db, hf_seam.boot_us() + AGAIN_US);
     pthread_cond_broadcast(&all.answered);
-}
-
-void my_cancel(hf_db *base)
-{
-    my_db *db = my_of(base);
-    killer fresh = {.conn = NULL};
-    if (db->target == NULL)
-        return;
-    pthread_mutex_lock(&all.mutex);
-    bool flies = db->watch.state == MY_FLYING && !db->watch.untouchable;
-    bool had_bound = db->watch.listed;
-    if (flies) {
-        unlist(db);
-        db->watch.state = MY_KILLING;
-    }
-    pthread_mutex_unlock(&all.mutex);
-    if (!flies)
-        return;
-    my_fate fate = send_kill(&fresh, db);
-    pthread_mutex_lock(&all.mutex);
-    note_kill(db, fate, had_bound);
-    pthread_mutex_unlock(&all.mutex);
-    if (fresh.owes)
-        nudge(&fresh);
-    killer_close(&fresh);
 }
 
 /* ---- the thread ---- */
@@ -231,7 +236,7 @@ static void *watch(void *context)
             pthread_mutex_unlock(&all.mutex);
             my_fate fate = send_kill(&watcher->killer, late);
             pthread_mutex_lock(&all.mutex);
-            note_kill(late, fate, true);
+            note_kill(late, fate);
         } else if (next_us == INT64_MAX) {
             pthread_cond_wait(&watcher->wakes, &all.mutex);
         } else {
@@ -295,7 +300,7 @@ void my_unwatch(my_db *db)
 /* ---- flights ---- */
 
 /* With the mutex. Without a watcher the flight goes on without a bound; the server has one of its own. */
-static void set_bound(my_db *db)
+static void set_bound(my_db *db, int64_t due_us)
 {
     if (db->watch.watcher == NULL) {
         if (all.watcher == NULL)
@@ -305,7 +310,7 @@ static void set_bound(my_db *db)
         db->watch.watcher = all.watcher;
         all.watcher->users++;
     }
-    list(db, hf_seam.boot_us() + db->patience_us);
+    list(db, due_us);
 }
 
 void my_takes_off(my_db *db, bool untouchable)
@@ -315,9 +320,10 @@ void my_takes_off(my_db *db, bool untouchable)
     pthread_mutex_lock(&all.mutex);
     db->watch.state = MY_FLYING;
     db->watch.fate = MY_UNHARMED;
+    db->watch.idle = 0;
     db->watch.untouchable = untouchable;
     if (!untouchable && db->patience_us > 0)
-        set_bound(db);
+        set_bound(db, hf_seam.boot_us() + db->patience_us);
     pthread_mutex_unlock(&all.mutex);
 }
 
@@ -333,4 +339,17 @@ my_fate my_landed(my_db *db)
     my_fate fate = db->watch.fate;
     pthread_mutex_unlock(&all.mutex);
     return fate;
+}
+
+void my_cancel(hf_db *base)
+{
+    my_db *db = my_of(base);
+    if (db->target == NULL)
+        return;
+    pthread_mutex_lock(&all.mutex);
+    if (db->watch.state == MY_FLYING && !db->watch.untouchable && db->watch.fate < MY_ENDED) {
+        unlist(db);
+        set_bound(db, INT64_MIN);
+    }
+    pthread_mutex_unlock(&all.mutex);
 }

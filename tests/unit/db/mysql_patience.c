@@ -324,6 +324,36 @@ static void the_watcher_ends_with_its_connections(void **state)
     }
 }
 
+/* A KILL that comes between two statements of a flight: the server has promised more answers, and forgets them. */
+static void what_the_server_forgets_is_not_waited_for(void **state)
+{
+    const own_server *at = *state;
+    hf_db *db = open_db(at);
+    char text[2048] = "SELECT 0";
+    for (int i = 0; i < 150; i++)
+        strcat(text, ";SELECT 1");
+    int forgotten = 0, busy = 0, tries = 0;
+    int64_t from = now_ms();
+    for (; forgotten < 3 && now_ms() - from < 60000; tries++) {
+        hf_db_patience(db, 200 + 37 * (tries % 50)); /* it takes about a millisecond */
+        int64_t sent = now_ms();
+        hf_status status = hf_db_run(db, text, &err);
+        expect_true(now_ms() - sent < 5000); /* the connection's own bound is 10 s */
+        expect_true(status == HF_OK || status == HF_BUSY);
+        if (status == HF_BUSY)
+            expect_int(hf_db_failure(db), HF_FAILURE_BUSY);
+        busy += status == HF_BUSY;
+        if (hf_db_alive(db))
+            continue;
+        forgotten++;
+        hf_db_close(db);
+        db = open_db(at);
+    }
+    printf("# %s: of %d flights %d were ended, %d with their connection\n", at->name, tries, busy, forgotten);
+    expect_true(forgotten >= 3);
+    hf_db_close(db);
+}
+
 /* ---- cancelling ---- */
 
 static void what_is_cancelled_is_busy(void **state)
@@ -404,6 +434,7 @@ int main(int argc, char **argv)
         OWN_TEST(after_a_kill_without_an_answer_nothing_more_is_sent),
         OWN_TEST(one_watcher_serves_many_connections),
         OWN_TEST(the_watcher_ends_with_its_connections),
+        OWN_TEST(what_the_server_forgets_is_not_waited_for),
         OWN_TEST(what_is_cancelled_is_busy),
         OWN_TEST(cancelling_is_safe_from_any_thread),
     };
