@@ -330,8 +330,8 @@ static void what_the_server_forgets_is_not_waited_for(void **state)
     const own_server *at = *state;
     hf_db *db = open_db(at);
     char text[2048];
-    for (size_t at = 0; at < sizeof text; at += 9) /* SELECT 1;SELECT 1;... */
-        snprintf(text + at, sizeof text - at, "SELECT 1;");
+    for (size_t i = 0; i < sizeof text; i += 9) /* SELECT 1;SELECT 1;... */
+        snprintf(text + i, sizeof text - i, "SELECT 1;");
     text[sizeof text / 9 * 9 - 1] = '\0';
     int forgotten = 0, busy = 0, tries = 0;
     int64_t from = now_ms();
