@@ -39,10 +39,14 @@ RELEASE SAVEPOINT holdfast_batch
 -- name: savepoint_rollback
 ROLLBACK TO SAVEPOINT holdfast_batch
 
--- Whoever takes locks looks at the policies of their types, which must not change meanwhile. PostgreSQL does it with the anchors.
+-- Whoever takes locks looks at the policies of their types, which must not change meanwhile. PostgreSQL does it with the anchors; where
+-- MySQL can skip, no row tells that someone changes them.
 -- name: types_share
 -- mysql:
 {now}SELECT 1 FROM {ns}_meta WHERE name = 'types' LOCK IN SHARE MODE
+-- name: types_hold
+-- mysql:
+SELECT 1 FROM {ns}_meta WHERE name = 'types' {share}
 -- name: types_own
 -- postgres:
 SELECT 1 WHERE pg_try_advisory_xact_lock(hashtextextended('types', hashtext('{ns}')))
@@ -72,13 +76,9 @@ SELECT type, id, 0, fence, rev, ended_session, ended_fence, ended_request, ended
 -- postgres:
 SELECT u.type, u.id, 0, r.fence, r.rev, r.ended_session, r.ended_fence, r.ended_request, r.ended_us, 1, r.ctid::text
   FROM unnest($1, $2) u (type, id) JOIN {ns}.resource r ON r.type = u.type AND r.id = u.id FOR UPDATE OF r SKIP LOCKED
--- The same as anchors, and nobody may change policies: for who takes locks, in a transaction of ours.
--- name: anchors_types
 -- mysql:
-(SELECT type, id, 0, fence, rev, ended_session, ended_fence, ended_request, ended_us, 1, NULL
-   FROM {ns}_resource FORCE INDEX (PRIMARY) WHERE $1(type, id) FOR UPDATE {skip})
-UNION ALL
-(SELECT name, NULL, 3, NULL, NULL, NULL, NULL, NULL, NULL, 1, NULL FROM {ns}_meta WHERE name = 'types' {share})
+SELECT type, id, 0, fence, rev, ended_session, ended_fence, ended_request, ended_us, 1, NULL
+  FROM {ns}_resource FORCE INDEX (PRIMARY) WHERE $1(type, id) FOR UPDATE {skip}
 -- name: anchors_there
 -- mysql:
 {calm}SELECT type, id, NULL, rev FROM {ns}_resource FORCE INDEX (PRIMARY) WHERE $1(type, id)
@@ -197,7 +197,8 @@ SELECT 6, NULL, NULL, NULL, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTA
        NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
 
 -- The same for one resource, one session, one type and one loss at most, on a connection of the store's own, which joins by index
--- without being told to: PostgreSQL begins two small statements sooner than one with many parts.
+-- without being told to: both begin small statements sooner than one with many parts. MySQL has locks for locks_one; a look-up that
+-- is a statement is no cheaper there than one that is part of a union, so who takes something takes all of rows.
 -- name: locks_one
 -- postgres:
 SELECT l.type, l.id, l.mode, l.fence, l.since_us, l.ends_us, l.purpose, l.request, l.session,
@@ -213,12 +214,12 @@ SELECT s.id, s.key_sha256, s."user", s.name, s.idle_us, s.opened_us, s.expires_u
        EXISTS (SELECT FROM {ns}.request WHERE type = u.type AND id = u.id), t.type, t.policy, t.ttl_us, t.ttl_max_us
   FROM unnest($1, $2, $3, $4, $5, $6, $7) u (type, id, session, of_type, loser, lost_type, lost_id)
   LEFT JOIN {ns}.session s ON s.id = u.session LEFT JOIN {ns}.type t ON t.type = u.of_type
--- What a session lost matters to who releases only if it holds nothing: then it is asked for.
--- name: rest_held_one
+-- For who takes nothing, the time alone: its session comes with the lock it holds. If it holds none, it and what it lost are asked for.
+-- name: time_one
 -- postgres:
-SELECT s.id, s.key_sha256, s."user", s.name, s.idle_us, s.opened_us, s.expires_us, s.ended_us, s.rev, s.token, s.request,
-       (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
-  FROM unnest($3) u (session) LEFT JOIN {ns}.session s ON s.id = u.session
+SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
+-- mysql:
+SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
 
 -- name: sessions_lock
 -- postgres:

@@ -60,7 +60,8 @@ struct server_work {
     bool begun;            /* a transaction or savepoint of ours is open */
     bool stale;            /* the application's snapshot is older than an anchor */
     bool asked_patience;   /* it is known whether to try again in the application's transaction */
-    bool more_requests;    /* there are requests for these resources, and ... */
+    bool more_sessions;    /* there may be sessions, ... */
+    bool more_requests;    /* ... there are requests for these resources, and ... */
     bool more_lost;        /* ... losses of these sessions, which were not loaded */
     bool snapshot;         /* it shows only what was there when it began (PostgreSQL) */
     bool numbers;          /* nobody else gives events their numbers now */

@@ -59,10 +59,6 @@ static hf_session_row *session_at(server_work *work, hf_stmt *stmt, int at)
 static void read_anchor(server_work *work, hf_stmt *stmt, int at)
 {
     int64_t state = hf_stmt_column_int(stmt, at + 2);
-    if (state == 3) {
-        work->types_busy = false;
-        return;
-    }
     hf_resource_row *row = resource_at(work, stmt, at);
     if (row == NULL)
         return;
@@ -250,28 +246,11 @@ static void read_last(server_work *work, hf_stmt *stmt, int at)
 }
 
 /* The same of the statements for one: a session and a type, if they are there. */
-static void read_session_and_time(server_work *work, hf_stmt *stmt, int at)
+static void read_rest(server_work *work, hf_stmt *stmt, int at)
 {
     if (hf_stmt_column_text(stmt, at).size > 0)
         read_session(work, stmt, at);
     work->now_us = hf_store_now(&work->store->base, hf_stmt_column_int(stmt, at + 11));
-}
-
-/* Whether a loss has to be looked for: who holds a lock has lost nothing there. The locks have been read before. */
-static void read_rest_held(server_work *work, hf_stmt *stmt, int at)
-{
-    read_session_and_time(work, stmt, at);
-    for (const hf_loss_row *loss = work->conn->rows.losses; loss != NULL; loss = loss->next) {
-        const hf_lock_row *lock = loss->resource->locks;
-        while (lock != NULL && lock->session != loss->session)
-            lock = lock->next;
-        work->more_lost |= lock == NULL || (lock->ends_us != 0 && lock->ends_us <= work->now_us);
-    }
-}
-
-static void read_rest(server_work *work, hf_stmt *stmt, int at)
-{
-    read_session_and_time(work, stmt, at);
     work->more_lost = hf_stmt_column_int(stmt, at + 12) != 0;
     work->conn->rows.fence_floor = hf_stmt_column_int(stmt, at + 13);
     work->more_requests = hf_stmt_column_int(stmt, at + 14) != 0;
@@ -281,6 +260,23 @@ static void read_rest(server_work *work, hf_stmt *stmt, int at)
         sql_read_type(work->conn, stmt, at + 16, &type->type);
     else if (name.size > 0)
         sql_out_of_memory(work->conn);
+}
+
+/* Of who takes nothing: the locks have been read before, with the sessions that hold them. Another session has to be asked for, and so
+ * does what was lost: who holds a lock has lost nothing there. */
+static void read_time(server_work *work, hf_stmt *stmt, int at)
+{
+    work->now_us = hf_store_now(&work->store->base, hf_stmt_column_int(stmt, at));
+    for (hf_session_row *row = work->conn->rows.sessions; row != NULL; row = row->next) {
+        row->busy = row->loaded && row->writes && !row->locked;
+        work->more_sessions |= !row->loaded;
+    }
+    for (const hf_loss_row *loss = work->conn->rows.losses; loss != NULL; loss = loss->next) {
+        const hf_lock_row *lock = loss->resource->locks;
+        while (lock != NULL && lock->session != loss->session)
+            lock = lock->next;
+        work->more_lost |= lock == NULL || (lock->ends_us != 0 && lock->ends_us <= work->now_us);
+    }
 }
 
 static void read_types_own(server_work *work, hf_stmt *stmt, int at)
@@ -335,7 +331,6 @@ static void read_any(server_work *work, hf_stmt *stmt, int at)
 
 static reader *const readers[SQL_DO_COUNT] = {
     [SQL_DO_ANCHORS] = read_anchor,
-    [SQL_DO_ANCHORS_TYPES] = read_anchor,
     [SQL_DO_ANCHOR_HELD] = read_anchor,
     [SQL_DO_ANCHORS_THERE] = read_anchor_there,
     [SQL_DO_OPENS_TRY] = read_open_try,
@@ -347,11 +342,12 @@ static reader *const readers[SQL_DO_COUNT] = {
     [SQL_DO_LOCKS] = read_lock,
     [SQL_DO_LOCKS_ONE] = read_lock,
     [SQL_DO_REST_ONE] = read_rest,
-    [SQL_DO_REST_HELD_ONE] = read_rest_held,
+    [SQL_DO_TIME_ONE] = read_time,
     [SQL_DO_REQUESTS] = read_request,
     [SQL_DO_SESSION_LOCKS] = read_session_lock,
     [SQL_DO_SESSION_LOCKS_NOW] = read_session_lock,
     [SQL_DO_SNAPSHOT] = read_snapshot,
+    [SQL_DO_TYPES_HOLD] = read_types_own,
     [SQL_DO_TYPES_OWN] = read_types_own,
     [SQL_DO_SESSION_REQUESTS] = read_request,
     [SQL_DO_LOST_OF] = read_lost,

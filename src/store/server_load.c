@@ -202,7 +202,7 @@ static bool only_beats(const hf_batch *batch)
 static bool queue_held(server_work *work, const hf_list *list)
 {
     bool one = list != NULL && list->count == 1 && work->conn->rows.types == NULL;
-    if (!one || work->nested || work->whole || work->conn->sql[SQL_DO_ANCHOR_HELD] == NULL)
+    if (!one || work->nested || work->whole || !work->store->at_once)
         return false;
     resource_of(work, list, 0)->busy = true; /* until it is found */
     work->held = true;
@@ -219,19 +219,18 @@ static void queue_locks(server_work *work, const hf_list *resources)
     if (!work->nested && only_beats(&work->part))
         server_queue(work, SQL_DO_UNSYNCED, NULL);
     bool share = work->conn->rows.types != NULL;
-    bool together = work->store->at_once && !work->nested && there != NULL && there->count > 0 &&
-                    work->conn->sql[SQL_DO_ANCHORS_TYPES] != NULL;
-    if (share && !together)
+    bool skips = work->store->at_once && !work->nested && work->conn->sql[SQL_DO_TYPES_HOLD] != NULL;
+    if (share && !skips)
         server_queue(work, SQL_DO_TYPES_SHARE, NULL);
-    if (share && together) {
-        work->types_busy = true; /* until it is found locked */
-        server_queue(work, SQL_DO_ANCHORS_TYPES, there);
-    } else if (queue_held(work, there)) {
+    if (queue_held(work, there))
         ;
-    } else if (looks || work->store->at_once) {
+    else if (looks || work->store->at_once)
         server_queue(work, SQL_DO_ANCHORS, there);
-    } else {
+    else
         server_queue_anchors(work, resources);
+    if (share && skips) {
+        work->types_busy = true; /* until they are found free */
+        server_queue(work, SQL_DO_TYPES_HOLD, NULL);
     }
     server_queue(work, SQL_DO_OPENS_TRY, opens(work));
     server_queue(work, SQL_DO_SESSIONS_LOCK, sessions(work, NEED_ROW_LOCK));
@@ -241,10 +240,8 @@ static void queue_locks(server_work *work, const hf_list *resources)
 static bool is_one(const server_work *work, const hf_list *resources, const hf_list *ids,
                    const hf_list *types, const hf_list *lost)
 {
-    if (work->conn->sql[SQL_DO_REST_ONE] == NULL || work->store->own != NULL)
-        return false;
-    return resources != NULL && resources->count == 1 && ids != NULL && ids->count <= 1 && types != NULL &&
-           types->count <= 1 && lost != NULL && lost->count <= 1;
+    return work->store->own == NULL && resources != NULL && resources->count == 1 && ids != NULL &&
+           ids->count <= 1 && types != NULL && types->count <= 1 && lost != NULL && lost->count <= 1;
 }
 
 /* All at once. In an application's transaction on MySQL the policies are read by themselves: as they are, not as its snapshot shows
@@ -252,13 +249,20 @@ static bool is_one(const server_work *work, const hf_list *resources, const hf_l
 static void queue_at_once(server_work *work, const hf_list *resources)
 {
     hf_list *ids = sessions(work, NEED_ROW), *type_names = types(work), *lost = losses(work);
-    bool apart = work->nested && work->conn->sql[SQL_DO_TYPES_NOW] != NULL;
+    const char *const *sql = work->conn->sql;
+    bool apart = work->nested && sql[SQL_DO_TYPES_NOW] != NULL;
     hf_list *shown = apart ? server_list(work, "t") : type_names;
     bool all = type_names == NULL || type_names->count > 0;
     for (hf_resource_row *row = work->conn->rows.resources; row != NULL; row = row->next)
         all |= row->wants_requests;
     bool one = is_one(work, resources, ids, type_names, lost);
-    int which = one ? (all ? SQL_DO_REST_ONE : SQL_DO_REST_HELD_ONE) : all ? SQL_DO_ROWS : SQL_DO_ROWS_HELD;
+    if (one && !all && (work->held || work->reads)) {
+        server_queue(work, sql[SQL_DO_LOCKS_ONE] != NULL ? SQL_DO_LOCKS_ONE : SQL_DO_LOCKS, resources);
+        server_queue(work, SQL_DO_TIME_ONE, NULL);
+        return;
+    }
+    one = one && all && sql[SQL_DO_REST_ONE] != NULL;
+    int which = one ? SQL_DO_REST_ONE : all ? SQL_DO_ROWS : SQL_DO_ROWS_HELD;
     if (one)
         server_queue(work, SQL_DO_LOCKS_ONE, resources);
     hf_stmt *stmt = sql_stmt(work->conn, which);
@@ -293,14 +297,16 @@ static void queue_rows(server_work *work, const hf_list *resources)
     server_queue(work, SQL_DO_CLOCK, NULL);
 }
 
-/* What few batches find, and PostgreSQL is asked for only then. Where the anchors are locked it has not changed meanwhile. */
+/* What few batches find, and is asked for only then. Where the anchors are locked it has not changed meanwhile. */
 static void load_more(server_work *work, const hf_list *resources)
 {
+    if (work->more_sessions)
+        server_queue(work, SQL_DO_SESSIONS_LOAD, sessions(work, NEED_ROW));
     if (work->more_requests)
         server_queue(work, SQL_DO_REQUESTS, resources);
     if (work->more_lost)
         server_queue(work, SQL_DO_LOST_ONE, losses(work));
-    work->more_requests = work->more_lost = false;
+    work->more_sessions = work->more_requests = work->more_lost = false;
     server_fly(work);
 }
 
@@ -415,8 +421,8 @@ bool server_load(server_work *work, hf_error *err)
 {
     sql_conn *conn = work->conn;
     sql_use(conn, err);
-    work->types_busy = work->stale = work->more_requests = work->more_lost = work->held = work->missed =
-        false;
+    work->types_busy = work->stale = work->held = work->missed = false;
+    work->more_sessions = work->more_requests = work->more_lost = false;
     forget_answers(&work->part);
     if (!hf_rows_reset(&conn->rows, work->part.count) || !hf_rows_want(&conn->rows, &work->part))
         return false;
