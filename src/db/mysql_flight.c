@@ -53,7 +53,7 @@ typedef struct flight {
 } flight;
 
 /* Sends db->text. False: nothing was sent. */
-static bool begin(flight *it, my_db *db, bool untouchable, bool rolls_back)
+static bool begin(flight *it, my_db *db, bool untouchable, bool rolls_back, bool only_reads)
 {
     *it = (flight){.db = db, .at_hand = true};
     if (!is_usable(db, rolls_back))
@@ -65,7 +65,7 @@ static bool begin(flight *it, my_db *db, bool untouchable, bool rolls_back)
         my_hush_end(&it->hush);
         return false;
     }
-    my_takes_off(db, untouchable);
+    my_takes_off(db, untouchable, only_reads);
     it->failed = mysql_real_query(db->conn, db->text.text, (unsigned long)db->text.size) != 0;
     return true;
 }
@@ -170,12 +170,23 @@ static void fail_all(my_db *db, my_stmt *stmt, bool unsent)
     }
 }
 
+/* Whether all of them only read. */
+static bool only_read(const my_stmt *stmt, const my_stmt *until)
+{
+    while (stmt != until && stmt->parsed.only_reads)
+        stmt = stmt->next;
+    return stmt == until;
+}
+
 /* Takes the answers to the statements up to `until`. False: one of them failed. */
 static bool take_all(flight *it, my_stmt *stmt, const my_stmt *until)
 {
     for (; stmt != until; stmt = stmt->next) {
-        if (take(it, stmt, stmt->next == until))
+        if (take(it, stmt, stmt->next == until)) {
+            if (!stmt->parsed.only_reads && stmt->next != until && only_read(stmt->next, until))
+                my_waits_no_more(it->db);
             continue;
+        }
         my_landed(it->db);
         my_failed(it->db, stmt->parsed.verb == MY_COMMIT, stmt->next != until && has_commit(stmt->next));
         fail_all(it->db, stmt, false);
@@ -196,7 +207,7 @@ static bool fly_up_to(my_db *db, my_stmt *first, const my_stmt *until)
         my_write(&db->text, &stmt->parsed, &stmt->params);
         untouchable = untouchable || stmt->parsed.verb == MY_COMMIT || stmt->parsed.verb == MY_ROLLBACK;
     }
-    if (!begin(&it, db, untouchable, rolls_back)) {
+    if (!begin(&it, db, untouchable, rolls_back, only_read(first, until))) {
         fail_all(db, first, true);
         return false;
     }
@@ -221,7 +232,7 @@ void my_fly(my_db *db, my_stmt *first)
 static bool run_text(my_db *db, bool untouchable, bool rolls_back, int commit)
 {
     flight it;
-    if (!begin(&it, db, untouchable, rolls_back))
+    if (!begin(&it, db, untouchable, rolls_back, false))
         return false;
     int answered = 0;
     for (bool more = true; more && go_on(&it);) {

@@ -101,6 +101,7 @@ typedef struct my_parsed {
     size_t count;
     my_verb verb;
     bool rolls_back; /* it is ROLLBACK, and not TO a savepoint */
+    bool only_reads; /* it waits for nobody's rows, at READ COMMITTED */
 } my_parsed;
 
 hf_status my_parse(const char *sql, my_parsed *out, hf_error *err);
@@ -117,6 +118,7 @@ void my_write(hf_buffer *out, const my_parsed *parsed, const hf_params *params);
 bool my_split(const char **at, hf_slice *statement);
 my_verb my_verb_of(hf_slice statement);
 bool my_rolls_back(hf_slice statement);
+bool my_only_reads(hf_slice statement);
 
 /* ---- mysql_target.c: reading the URL, connecting ---- */
 
@@ -145,9 +147,12 @@ void my_hush_end(my_hush *hush);
 
 /* ---- mysql_watch.c: ending what takes too long ---- */
 
-/* Around every flight. */
-void my_takes_off(my_db *db, bool untouchable);
+/* Around every flight. One that only reads has no bound; one that is untouchable can't be cancelled either. */
+void my_takes_off(my_db *db, bool untouchable, bool only_reads);
 my_fate my_landed(my_db *db);
+
+/* What is still to come of the flight only reads: it may take what it takes, if nobody was after it yet. */
+void my_waits_no_more(my_db *db);
 
 void my_cancel(hf_db *db);
 

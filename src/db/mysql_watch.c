@@ -9,7 +9,8 @@
  * W3  A flight with a COMMIT or ROLLBACK in it is not killed.
  * W4  Where a server is slow to notice a KILL it is nudged (mysql_nudge.c) after each one, also after one that is sent again: the first
  *     nudge may have come before the wait. Nobody waits for a nudge.
- * W5  A KILL between two statements of a flight makes servers forget the rest of it, though they had promised more answers. So one that
+ * W5  Only what may wait for others has a bound: once the rest of a flight only reads, it takes what it takes.
+ * W6  A KILL between two statements of a flight makes servers forget the rest of it, though they had promised more answers. So one that
  *     was killed and flies on, on a connection that the server calls idle, is ended with its connection. */
 #include "db/mysql_inside.h"
 
@@ -313,7 +314,7 @@ static void set_bound(my_db *db, int64_t due_us)
     list(db, due_us);
 }
 
-void my_takes_off(my_db *db, bool untouchable)
+void my_takes_off(my_db *db, bool untouchable, bool only_reads)
 {
     if (db->target == NULL)
         return;
@@ -322,8 +323,18 @@ void my_takes_off(my_db *db, bool untouchable)
     db->watch.fate = MY_UNHARMED;
     db->watch.idle = 0;
     db->watch.untouchable = untouchable;
-    if (!untouchable && db->patience_us > 0)
+    if (!untouchable && !only_reads && db->patience_us > 0)
         set_bound(db, hf_seam.boot_us() + db->patience_us);
+    pthread_mutex_unlock(&all.mutex);
+}
+
+void my_waits_no_more(my_db *db)
+{
+    if (db->target == NULL)
+        return;
+    pthread_mutex_lock(&all.mutex);
+    if (db->watch.state == MY_FLYING && db->watch.fate == MY_UNHARMED)
+        unlist(db);
     pthread_mutex_unlock(&all.mutex);
 }
 

@@ -19,6 +19,10 @@
 #define LOCK_US     INT64_C(150000)
 #define PATIENCE_US INT64_C(1150000)
 
+/* What is sent at once must not be larger than max_allowed_packet, by default 4 MiB or more. Only who has thousands of locks comes
+ * near it. */
+enum { LIST_ROWS = 1000 };
+
 static const server_kind kind;
 
 /* ---- what it stands on ---- */
@@ -120,6 +124,7 @@ static void set_words(server_store *store, const hf_db *db, bool own)
         store->words.now = "SET STATEMENT innodb_lock_wait_timeout = 0 FOR ";
     if (own)
         store->words.calm = store->words.now;
+    store->list_rows = LIST_ROWS;
     store->at_once = skips; /* older servers put what a union gives into a table first */
     if (skips) {
         store->words.skip = "SKIP LOCKED";

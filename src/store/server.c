@@ -145,18 +145,19 @@ void server_pause(unsigned times)
 
 /* When the first try has met someone each run has a share of the time that is left: a short one in the first round, so that those
  * nobody is in the way of come through; later ones are long enough to tell someone in the way from a server that is merely slow. */
-int64_t server_patience(const server_work *work)
+int64_t server_patience(const server_work *work, size_t count)
 {
     int64_t left_us = work->until_us - hf_seam.boot_us(), most_us = SHARE_MAX_US;
     if (work->store->lock_us == 0)
         return 0;
     if (!work->split && work->failure != HF_FAILURE_BUSY)
-        return work->store->lock_us + (int64_t)work->part.count * OP_US;
+        return work->store->lock_us + (int64_t)count * OP_US;
     if (work->turns > 0) {
         left_us /= (int64_t)work->turns;
         most_us = work->rounds == 1 ? FIRST_SHARE_US : SHARE_MAX_US;
     }
-    return left_us < SHARE_MIN_US ? SHARE_MIN_US : left_us > most_us ? most_us : left_us;
+    left_us = left_us < SHARE_MIN_US ? SHARE_MIN_US : left_us > most_us ? most_us : left_us;
+    return left_us + (count > work->part.count ? (int64_t)count * OP_US : 0);
 }
 
 /* ---- one transaction ---- */

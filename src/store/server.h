@@ -34,6 +34,7 @@ struct server_store {
     sql_conn *own;              /* the application's own connection, when wrapped */
     sql_words words;            /* for its statements */
     bool at_once;               /* one statement loads what nearly every batch needs */
+    size_t list_rows;           /* how many rows of a list go into one statement; 0: any number */
     bool pooler;                /* a pooler in transaction mode stands between */
     int64_t patience_us;        /* how long an op may be tried before it is busy */
     int64_t lock_us;            /* how long row locks are waited for; 0: no bound but the server's */
@@ -52,6 +53,7 @@ struct server_work {
     bool nested;           /* in the application's open transaction */
     bool reads;            /* changes nothing */
     bool split;            /* one run at a time */
+    bool long_names;       /* the resources are too many for one statement */
     bool naming;           /* only the names of a session's resources are wanted */
     bool held;             /* the anchor was asked for in the short way, ... */
     bool missed;           /* ... in vain, so that now ... */
@@ -98,14 +100,15 @@ void server_leave(server_work *work);
 /* Ends the transaction, or what was done of it in the application's own, after a failure. */
 void server_undo(server_work *work);
 void server_pause(unsigned times);
-/* How long what is sent now may wait for others' locks; 0: there is no need for a bound. */
-int64_t server_patience(const server_work *work);
+/* How long what is sent now may wait for others' locks, where so many ops or rows are looked for; 0: there is no need for a bound. */
+int64_t server_patience(const server_work *work, size_t count);
 /* After a failed attempt: HF_OK: it may be run again, perhaps on another connection. */
 hf_status server_recover(server_work *work, hf_status status, unsigned *lost, hf_error *err);
 
-/* server_flight.c: statements that go together. The list may be NULL; an empty one is passed over. What comes back is read into the
- * working set; a statement that gives nothing is run to its end. */
+/* server_flight.c: statements that go together. The list may be NULL; an empty one is passed over, a long one goes in several, sent with
+ * all that was queued before. What comes back is read into the working set; a statement that gives nothing is run to its end. */
 void server_queue(server_work *work, int which, const hf_list *list);
+bool server_is_long(const server_work *work, const hf_list *list);
 void server_queue_begin(server_work *work);
 void server_queue_end(server_work *work);
 void server_fly(server_work *work);

@@ -381,6 +381,11 @@ void server_add_name(hf_list *list, hf_slice type, hf_slice id)
     hf_set_text(&row[1], id);
 }
 
+bool server_is_long(const server_work *work, const hf_list *list)
+{
+    return list != NULL && work->store->list_rows > 0 && list->count > work->store->list_rows;
+}
+
 /* The statement for a list of one row, where there is one. */
 static int for_one(const sql_conn *conn, int which, const hf_list *list)
 {
@@ -390,9 +395,29 @@ static int for_one(const sql_conn *conn, int which, const hf_list *list)
     return list != NULL && list->count == 1 && conn->sql[one] != NULL ? one : which;
 }
 
+/* The parts of a list that is too long for one statement; all but the last are sent. */
+static void queue_parts(server_work *work, int which, const hf_list *list)
+{
+    size_t most = work->store->list_rows;
+    for (size_t from = 0; from < list->count; from += most) {
+        hf_list *part = server_list(work, list->kinds);
+        if (part == NULL)
+            return;
+        part->values = list->values + from * list->columns;
+        part->count = list->count - from < most ? list->count - from : most;
+        server_queue(work, which, part);
+        if (from + most < list->count)
+            server_fly(work);
+    }
+}
+
 void server_queue(server_work *work, int which, const hf_list *list)
 {
     sql_conn *conn = work->conn;
+    if (server_is_long(work, list) && conn->sql[which] != NULL && !list->failed) {
+        queue_parts(work, which, list);
+        return;
+    }
     bool empty = list != NULL && list->count == 0 && !list->failed && which != SQL_DO_ROWS &&
                  which != SQL_DO_ROWS_HELD;
     if (conn->sql[which] == NULL || empty)

@@ -224,7 +224,7 @@ static void queue_locks(server_work *work, const hf_list *resources)
         server_queue(work, SQL_DO_TYPES_SHARE, NULL);
     if (queue_held(work, there))
         ;
-    else if (looks || work->store->at_once)
+    else if (looks || (work->store->at_once && !work->long_names))
         server_queue(work, SQL_DO_ANCHORS, there);
     else
         server_queue_anchors(work, resources);
@@ -285,7 +285,7 @@ static void queue_rows(server_work *work, const hf_list *resources)
     server_queue(work, session_locks(work), sessions(work, NEED_LOCKS));
     server_queue(work, SQL_DO_SESSION_REQUESTS, sessions(work, NEED_REQUESTS));
     server_queue(work, SQL_DO_LOST_OF, sessions(work, NEED_LOST));
-    if (work->store->at_once) {
+    if (work->store->at_once && !work->long_names) {
         queue_at_once(work, resources);
         return;
     }
@@ -389,6 +389,9 @@ static void load(server_work *work)
     if (locking)
         learn_names(work);
     hf_list *resources = names(work, false);
+    work->long_names = server_is_long(work, resources);
+    if (work->long_names)
+        hf_db_patience(work->conn->db, server_patience(work, work->store->list_rows));
     if (locking)
         queue_locks(work, resources);
     queue_rows(work, resources);
@@ -426,7 +429,7 @@ bool server_load(server_work *work, hf_error *err)
     forget_answers(&work->part);
     if (!hf_rows_reset(&conn->rows, work->part.count) || !hf_rows_want(&conn->rows, &work->part))
         return false;
-    hf_db_patience(conn->db, server_patience(work));
+    hf_db_patience(conn->db, server_patience(work, work->part.count));
     load(work);
     hf_db_patience(conn->db, 0);
     return true;

@@ -183,7 +183,7 @@ static void make_anchors(server_work *work, const hf_list *list)
 {
     if (work->store->lock_us == 0 || list->count == 0)
         return;
-    hf_db_patience(work->conn->db, server_patience(work));
+    hf_db_patience(work->conn->db, server_patience(work, work->part.count));
     server_fly(work);
     hf_db_patience(work->conn->db, 0);
 }

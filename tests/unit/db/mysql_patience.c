@@ -61,6 +61,36 @@ static void what_waits_too_long_is_busy_and_the_transaction_stays(void **state)
     hf_db_close(db);
 }
 
+/* What waits for nobody's rows has no bound: it may have much to read. */
+static void what_only_reads_takes_what_it_takes(void **state)
+{
+    const own_server *at = *state;
+    static const char *const texts[] = {"START TRANSACTION", "SELECT b FROM k WHERE a = 1 FOR UPDATE",
+                                        "SELECT SLEEP(1)", "SELECT b FROM k WHERE a = 2"};
+    hf_db *db = open_db(at);
+    accounts(db);
+    hf_db_patience(db, 300000);
+    for (int from = 2; from >= 0; from -= 2) {
+        hf_stmt *all[4] = {NULL};
+        for (int i = from; i < 4; i++) {
+            all[i] = stmt(db, texts[i]);
+            hf_stmt_queue(all[i]);
+        }
+        expect(HF_OK, hf_db_send(db, &err), err);
+        for (int i = from; i < 4; i++) {
+            done(all[i]);
+            hf_stmt_free(all[i]);
+        }
+    }
+    expect(HF_OK, hf_db_rollback(db, &err), err);
+    hf_stmt *slow = stmt(db, "SELECT SLEEP(5) FROM k WHERE a = 1 FOR UPDATE"); /* this one might wait */
+    int64_t sent = now_ms();
+    hf_stmt_run(slow, NULL); /* MySQL 5.6 does not call it an error */
+    expect_true(now_ms() - sent < 4000);
+    hf_stmt_free(slow);
+    hf_db_close(db);
+}
+
 /* Whoever waits for a COMMIT must not be left without its answer. */
 static void a_commit_is_waited_for(void **state)
 {
@@ -428,6 +458,7 @@ int main(int argc, char **argv)
 {
     static const own_test tests[] = {
         OWN_TEST(what_waits_too_long_is_busy_and_the_transaction_stays),
+        OWN_TEST(what_only_reads_takes_what_it_takes),
         OWN_TEST(a_commit_is_waited_for),
         OWN_TEST(a_kill_that_comes_late_harms_nothing),
         OWN_TEST(a_kill_that_comes_early_is_sent_again),
