@@ -27,7 +27,7 @@ static void blot_password(char *word, char *spare)
     if (!hf_url_redact(word, spare, size + 1))
         return;
     memset(word, 0, size);
-    memcpy(word, spare, strlen(spare));
+    memcpy(word, spare, strlen(spare) + 1);
 }
 
 char **cli_hide(int argc, char **argv)

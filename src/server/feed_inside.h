@@ -14,7 +14,7 @@
 #include "server/feed_reader.h"
 #include "server/feed_ring.h"
 
-#define FEED_VISIT_BYTES (32 * 1024) /* given in one visit */
+#define FEED_VISIT_BYTES ((size_t)32 * 1024) /* given in one visit */
 
 typedef enum feed_list {
     FEED_READY,

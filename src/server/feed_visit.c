@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define VISIT_EVENTS 1024        /* looked at in one visit, wanted or not */
-#define PAGE_WAITING (32 * 1024) /* no further page is read for who has not taken so much */
+#define PAGE_WAITING ((size_t)32 * 1024) /* no further page is read for who has not taken so much */
 #define UNTOLD_MAX   1000        /* so many numbers may pass by before an id is sent */
 
 /* ---- what a follower is sent ---- */

@@ -414,7 +414,7 @@ static void queue_parts(server_work *work, int which, const hf_list *list)
 void server_queue(server_work *work, int which, const hf_list *list)
 {
     sql_conn *conn = work->conn;
-    if (server_is_long(work, list) && conn->sql[which] != NULL && !list->failed) {
+    if (list != NULL && !list->failed && server_is_long(work, list) && conn->sql[which] != NULL) {
         queue_parts(work, which, list);
         return;
     }

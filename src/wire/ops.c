@@ -72,7 +72,7 @@ static hf_status read_ops(wire_ops *ops, const char *text, size_t size, hf_error
     const wire_value *array = NULL;
     hf_status status;
     if ((status = wire_parse(&source, &ops->arena, &root, err)) != HF_OK ||
-        (status = find_ops(root, &array, err)) != HF_OK)
+        (status = find_ops(root, &array, err)) != HF_OK || array == NULL)
         return status;
     hf_op *items = hf_arena_alloc(&ops->arena, array->count * sizeof *items);
     if (items == NULL)
