@@ -32,7 +32,7 @@ test-long:              ## the same, with the long tests
 bench: build            ## print a table of speeds, write build/bench.json
 	@tools/install-deps build test
 	@ninja -C $(BUILD) bench/hf-bench bench/hf-evhttp-base bench/hf-http-base
-	@urls=$$(tools/servers start $(BUILD)/bench-servers --while $$$$ postgres mariadb redis etcd); \
+	@urls=$$(tools/servers start $(BUILD)/bench-servers --large --while $$$$ postgres mariadb redis etcd); \
 	env $$urls $(BUILD)/bench/hf-bench --json $(BUILD)/bench.json; code=$$?; \
 	tools/servers stop $(BUILD)/bench-servers; exit $$code
 
