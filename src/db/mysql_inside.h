@@ -49,6 +49,7 @@ typedef struct my_watch {
     my_watch_state state;
     my_fate fate;
     bool untouchable;    /* this flight is not to be killed */
+    bool cancelled;      /* this one is, whatever it does */
     int idle;            /* so often in a row the server was found doing nothing for it; of who kills */
     my_watcher *watcher; /* who looks after the connection since it first had a bound */
     bool listed;         /* in the watcher's list, until due_us */

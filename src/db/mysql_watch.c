@@ -9,7 +9,8 @@
  * W3  A flight with a COMMIT or ROLLBACK in it is not killed.
  * W4  Where a server is slow to notice a KILL it is nudged (mysql_nudge.c) after each one, also after one that is sent again: the first
  *     nudge may have come before the wait. Nobody waits for a nudge.
- * W5  Only what may wait for others has a bound: once the rest of a flight only reads, it takes what it takes.
+ * W5  Only what may wait for others' rows has a bound: once the rest of a flight only reads, it takes what it takes, as long as the
+ *     connection's own timeout. That goes for who waits behind a change of the tables themselves too.
  * W6  A KILL between two statements of a flight makes servers forget the rest of it, though they had promised more answers. So one that
  *     was killed and flies on, on a connection that the server calls idle, is ended with its connection. */
 #include "db/mysql_inside.h"
@@ -143,8 +144,9 @@ static my_fate say(killer *it, const my_db *db, const char *what, my_fate then)
 /* Whether the server has nothing to do on a connection. */
 static bool finds_idle(killer *it, const my_db *db)
 {
-    if (say(it, db, "SELECT info IS NULL FROM information_schema.processlist WHERE id =", MY_KILLED) !=
-        MY_KILLED)
+    if (say(it, db,
+            "SELECT info IS NULL AND command <> 'Busy' FROM information_schema.processlist WHERE id =",
+            MY_KILLED) != MY_KILLED)
         return false;
     MYSQL_RES *rows = mysql_store_result(it->conn);
     MYSQL_ROW row = rows == NULL ? NULL : mysql_fetch_row(rows);
@@ -323,6 +325,7 @@ void my_takes_off(my_db *db, bool untouchable, bool only_reads)
     db->watch.fate = MY_UNHARMED;
     db->watch.idle = 0;
     db->watch.untouchable = untouchable;
+    db->watch.cancelled = false;
     if (!untouchable && !only_reads && db->patience_us > 0)
         set_bound(db, hf_seam.boot_us() + db->patience_us);
     pthread_mutex_unlock(&all.mutex);
@@ -333,7 +336,7 @@ void my_waits_no_more(my_db *db)
     if (db->target == NULL)
         return;
     pthread_mutex_lock(&all.mutex);
-    if (db->watch.state == MY_FLYING && db->watch.fate == MY_UNHARMED)
+    if (db->watch.state == MY_FLYING && db->watch.fate == MY_UNHARMED && !db->watch.cancelled)
         unlist(db);
     pthread_mutex_unlock(&all.mutex);
 }
@@ -360,6 +363,7 @@ void my_cancel(hf_db *base)
     pthread_mutex_lock(&all.mutex);
     if (db->watch.state == MY_FLYING && !db->watch.untouchable && db->watch.fate < MY_ENDED) {
         unlist(db);
+        db->watch.cancelled = true;
         set_bound(db, INT64_MIN);
     }
     pthread_mutex_unlock(&all.mutex);

@@ -19,9 +19,9 @@
 #define LOCK_US     INT64_C(150000)
 #define PATIENCE_US INT64_C(1150000)
 
-/* What is sent at once must not be larger than max_allowed_packet, by default 4 MiB or more. Only who has thousands of locks comes
- * near it. */
-enum { LIST_ROWS = 1000 };
+/* What is sent at once must not be larger than max_allowed_packet, by default 4 MiB or more. What a batch itself names comes to less;
+ * only who has thousands of locks comes near it. */
+enum { LIST_ROWS = HF_BATCH_OPS_MAX };
 
 static const server_kind kind;
 

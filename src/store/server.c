@@ -424,10 +424,14 @@ hf_status server_recover(server_work *work, hf_status status, unsigned *lost, hf
     bool late = hf_seam.boot_us() >= work->until_us;
     if (!hf_db_alive(work->conn->db)) {
         if (work->store->own != NULL || late || ++*lost > LOST_TRIES)
-            return status; /* who has been silent that long is not asked twice */
+            return status;                            /* who has been silent that long is not asked twice */
+        bool busy = work->failure == HF_FAILURE_BUSY; /* it was given up for that, and the time goes on */
         server_leave(work);
-        work->until_us = hf_seam.boot_us() + work->store->patience_us;
-        return server_enter(work, err);
+        if (!busy)
+            work->until_us = hf_seam.boot_us() + work->store->patience_us;
+        hf_status entered = server_enter(work, err);
+        if (entered != HF_OK || !busy)
+            return entered;
     }
     if (!may_run_again(work, status))
         return status;

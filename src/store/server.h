@@ -58,6 +58,7 @@ struct server_work {
     bool held;             /* the anchor was asked for in the short way, ... */
     bool missed;           /* ... in vain, so that now ... */
     bool whole;            /* ... the long one is taken, which tells whether it is there */
+    bool only_locks;       /* the locks were loaded, and nothing else */
     bool types_busy;       /* the policies are just being changed */
     bool begun;            /* a transaction or savepoint of ours is open */
     bool stale;            /* the application's snapshot is older than an anchor */

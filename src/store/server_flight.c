@@ -262,21 +262,9 @@ static void read_rest(server_work *work, hf_stmt *stmt, int at)
         sql_out_of_memory(work->conn);
 }
 
-/* Of who takes nothing: the locks have been read before, with the sessions that hold them. Another session has to be asked for, and so
- * does what was lost: who holds a lock has lost nothing there. */
 static void read_time(server_work *work, hf_stmt *stmt, int at)
 {
     work->now_us = hf_store_now(&work->store->base, hf_stmt_column_int(stmt, at));
-    for (hf_session_row *row = work->conn->rows.sessions; row != NULL; row = row->next) {
-        row->busy = row->loaded && row->writes && !row->locked;
-        work->more_sessions |= !row->loaded;
-    }
-    for (const hf_loss_row *loss = work->conn->rows.losses; loss != NULL; loss = loss->next) {
-        const hf_lock_row *lock = loss->resource->locks;
-        while (lock != NULL && lock->session != loss->session)
-            lock = lock->next;
-        work->more_lost |= lock == NULL || (lock->ends_us != 0 && lock->ends_us <= work->now_us);
-    }
 }
 
 static void read_types_own(server_work *work, hf_stmt *stmt, int at)

@@ -256,9 +256,13 @@ static void queue_at_once(server_work *work, const hf_list *resources)
     for (hf_resource_row *row = work->conn->rows.resources; row != NULL; row = row->next)
         all |= row->wants_requests;
     bool one = is_one(work, resources, ids, type_names, lost);
-    if (one && !all && (work->held || work->reads)) {
+    work->only_locks = one && !all && (work->held || work->reads);
+    if (work->only_locks) {
+        if (work->reads) /* without locks: no row may be younger than the time it is judged by */
+            server_queue(work, SQL_DO_TIME_ONE, NULL);
         server_queue(work, sql[SQL_DO_LOCKS_ONE] != NULL ? SQL_DO_LOCKS_ONE : SQL_DO_LOCKS, resources);
-        server_queue(work, SQL_DO_TIME_ONE, NULL);
+        if (!work->reads)
+            server_queue(work, SQL_DO_TIME_ONE, NULL);
         return;
     }
     one = one && all && sql[SQL_DO_REST_ONE] != NULL;
@@ -281,6 +285,7 @@ static void queue_at_once(server_work *work, const hf_list *resources)
 
 static void queue_rows(server_work *work, const hf_list *resources)
 {
+    hf_list *asked = names(work, true); /* before anything is read */
     server_queue(work, SQL_DO_OPENS, opens(work));
     server_queue(work, session_locks(work), sessions(work, NEED_LOCKS));
     server_queue(work, SQL_DO_SESSION_REQUESTS, sessions(work, NEED_REQUESTS));
@@ -291,10 +296,26 @@ static void queue_rows(server_work *work, const hf_list *resources)
     }
     server_queue(work, SQL_DO_SESSIONS_LOAD, sessions(work, NEED_ROW));
     server_queue(work, SQL_DO_LOCKS, resources);
-    server_queue(work, SQL_DO_REQUESTS, names(work, true));
+    server_queue(work, SQL_DO_REQUESTS, asked);
     server_queue(work, SQL_DO_LOST_ONE, losses(work));
     server_queue(work, work->nested ? SQL_DO_TYPES_NOW : SQL_DO_TYPES, types(work));
     server_queue(work, SQL_DO_CLOCK, NULL);
+}
+
+/* The locks came with the sessions that hold them. Another session has to be asked for, and so does what was lost: who holds a lock has
+ * lost nothing there. */
+static void judge_locks(server_work *work)
+{
+    for (hf_session_row *row = work->conn->rows.sessions; row != NULL; row = row->next) {
+        row->busy = row->loaded && row->writes && !row->locked;
+        work->more_sessions |= !row->loaded;
+    }
+    for (const hf_loss_row *loss = work->conn->rows.losses; loss != NULL; loss = loss->next) {
+        const hf_lock_row *lock = loss->resource->locks;
+        while (lock != NULL && lock->session != loss->session)
+            lock = lock->next;
+        work->more_lost |= lock == NULL || (lock->ends_us != 0 && lock->ends_us <= work->now_us);
+    }
 }
 
 /* What few batches find, and is asked for only then. Where the anchors are locked it has not changed meanwhile. */
@@ -399,6 +420,8 @@ static void load(server_work *work)
     work->missed = work->held && resource_of(work, resources, 0)->busy;
     if (work->missed)
         return;
+    if (work->only_locks)
+        judge_locks(work);
     load_more(work, resources);
     if (work->conn->status != HF_OK)
         return;
@@ -424,7 +447,7 @@ bool server_load(server_work *work, hf_error *err)
 {
     sql_conn *conn = work->conn;
     sql_use(conn, err);
-    work->types_busy = work->stale = work->held = work->missed = false;
+    work->types_busy = work->stale = work->held = work->missed = work->only_locks = false;
     work->more_sessions = work->more_requests = work->more_lost = false;
     forget_answers(&work->part);
     if (!hf_rows_reset(&conn->rows, work->part.count) || !hf_rows_want(&conn->rows, &work->part))
