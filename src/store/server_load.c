@@ -258,7 +258,7 @@ static void queue_at_once(server_work *work, const hf_list *resources)
     bool one = is_one(work, resources, ids, type_names, lost);
     work->only_locks = one && !all && (work->held || work->reads);
     if (work->only_locks) {
-        if (work->reads) /* without locks: no row may be younger than the time it is judged by */
+        if (work->reads) /* without locks: no row may be older than the time it is judged by */
             server_queue(work, SQL_DO_TIME_ONE, NULL);
         server_queue(work, sql[SQL_DO_LOCKS_ONE] != NULL ? SQL_DO_LOCKS_ONE : SQL_DO_LOCKS, resources);
         if (!work->reads)
