@@ -175,8 +175,10 @@ static void measure_pairs(const bench_server *server, contest *c, const pairs_ro
     report(server, row->name, "/one-row", "by hand, one row", row->one_row, &series[0], &series[2]);
     if (row->clients == 1)
         return;
-    report(server, row->name, "/shared", "by hand, same rows; ours is one store for all", 0, &series[3],
-           &series[1]);
+    report(server, row->name, "/shared", "by hand, same rows; ours is one store for all", row->same_rows,
+           &series[3], &series[1]);
+    report(server, row->name, "/shared/one-row", "by hand, one row; ours is one store for all", row->one_row,
+           &series[3], &series[2]);
 }
 
 static void measure_batch(const bench_server *server, contest *c)

@@ -43,7 +43,8 @@ HF_API HF_MUST_USE hf_status hf_store_install_sql(const char *url, bool uninstal
                                                   void *context, hf_error *err);
 
 /* Runs a batch. HF_OK: it is committed and every op has its answer. HF_UNSURE: it may have been committed; run it
- * again with the same request ids to find out. Anything else: nothing was done. Threads may share a store. */
+ * again with the same request ids to find out. Anything else: nothing was done. Threads may share a store, and should: those
+ * that ask at the same time then share transactions and syncs. */
 HF_API HF_MUST_USE hf_status hf_store_execute(hf_store *store, hf_batch *batch, hf_error *err);
 
 /* What durability the store stands on. */

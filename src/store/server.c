@@ -24,9 +24,7 @@ _Static_assert((int)SQL_DO_COUNT <= (int)SQL_STMTS_MAX, "a connection has room f
 
 #define STEP_OPS                                                                                             \
     512 /* ops in one transaction: PostgreSQL has a table of locks with room for some thousands */
-#define WRITERS_MAX 16
-#define READERS_MAX 4
-#define LOST_TRIES  3
+#define LOST_TRIES 3
 
 /* What an op adds to the time that the first try may take; what a run may take that is tried alone, the first time, at least and at most. */
 #define OP_US          INT64_C(400)
@@ -36,25 +34,6 @@ _Static_assert((int)SQL_DO_COUNT <= (int)SQL_STMTS_MAX, "a connection has room f
 
 /* ---- connections ---- */
 
-void server_drop_conn(void *extra)
-{
-    sql_conn *conn = extra;
-    if (conn == NULL)
-        return;
-    conn->db = NULL; /* the pool closes it */
-    sql_conn_done(conn);
-    hf_free(conn);
-}
-
-static sql_conn *conn_new(const server_store *store, hf_db *db)
-{
-    sql_conn *conn = hf_alloc(sizeof *conn);
-    if (conn == NULL)
-        return NULL;
-    sql_conn_init(conn, db, &store->words, store->kind->sql);
-    return conn;
-}
-
 static hf_status take_connection(server_work *work, hf_error *err)
 {
     server_store *store = work->store;
@@ -63,7 +42,7 @@ static hf_status take_connection(server_work *work, hf_error *err)
     if (status != HF_OK)
         return status;
     if (work->pooled->extra == NULL)
-        work->pooled->extra = conn_new(store, work->pooled->db);
+        work->pooled->extra = server_conn_new(store, work->pooled->db);
     work->conn = work->pooled->extra;
     if (work->conn == NULL) {
         hf_pool_give(work->reads ? store->readers : store->writers, work->pooled);
@@ -433,7 +412,7 @@ hf_status server_recover(server_work *work, hf_status status, unsigned *lost, hf
         if (entered != HF_OK || !busy)
             return entered;
     }
-    if (!may_run_again(work, status))
+    if (!may_run_again(work, status) || (work->batch->together && work->failure == HF_FAILURE_BUSY))
         return status;
     if (late && work->nested && work->failure != HF_FAILURE_BUSY)
         return status;
@@ -455,6 +434,8 @@ static hf_status try_all(server_work *work, hf_error *err)
         hf_status status = attempt(work, err);
         if (status == HF_OK) {
             size_t left = settle(work);
+            if (work->batch->together)
+                return HF_OK; /* what is left is busy, and its caller's own affair */
             if (left > 0)
                 lose_patience(work);
             if (left > 0 && work->index == NULL) {
@@ -501,12 +482,12 @@ static hf_status execute_ops(server_work *work, hf_error *err)
     return status;
 }
 
-hf_status server_execute(hf_store *base, hf_batch *batch, hf_error *err)
+hf_status server_execute_one(hf_store *base, hf_batch *batch, hf_error *err)
 {
     server_work work = {.store = (server_store *)base, .batch = batch, .reads = true};
     for (size_t i = 0; i < batch->count; i++)
         work.reads &= hf_op_reads(batch->ops[i].kind);
-    work.until_us = hf_seam.boot_us() + work.store->patience_us;
+    work.until_us = (batch->since_us != 0 ? batch->since_us : hf_seam.boot_us()) + work.store->patience_us;
     hf_status status = server_enter(&work, err);
     if (status != HF_OK)
         return status;
@@ -521,74 +502,10 @@ hf_status server_execute(hf_store *base, hf_batch *batch, hf_error *err)
     return status;
 }
 
-/* ---- opening and closing ---- */
-
-hf_status server_new(const server_kind *kind, const char *names, server_store **out, hf_error *err)
+hf_status server_execute(hf_store *base, hf_batch *batch, hf_error *err)
 {
-    server_store *store = hf_alloc(sizeof *store);
-    if (store == NULL)
-        return hf_fail_memory(err);
-    hf_store_init(&store->base, kind->ops);
-    store->kind = kind;
-    snprintf(store->names, sizeof store->names, "%s", names);
-    store->words = (sql_words){
-        .ns = store->names, .level = " ISOLATION LEVEL READ COMMITTED", .none = "NULL::text COLLATE \"C\""};
-    store->at_once = true;
-    store->patience_us = HF_DB_BUSY_US;
-    *out = store;
-    return HF_OK;
-}
-
-hf_status server_connect(server_store *store, const char *url, const hf_db_options *options, hf_error *err)
-{
-    hf_status status =
-        hf_pool_new(store->kind->driver, url, options, WRITERS_MAX, server_drop_conn, &store->writers, err);
-    if (status != HF_OK)
-        return status;
-    return hf_pool_new(store->kind->driver, url, options, READERS_MAX, server_drop_conn, &store->readers,
-                       err);
-}
-
-hf_status server_connect_own(server_store *store, hf_db **out, hf_error *err)
-{
-    if (store->own != NULL || store->pooler)
-        return hf_fail(err, HF_NOT_FOUND, "%s can't tell of changes; look for them now and then.",
-                       store->pooler ? "A database behind a pooler in transaction mode"
-                                     : "A store on the application's own connection");
-    return hf_pool_connect(store->readers, out, err);
-}
-
-hf_status server_wrap(server_store *store, hf_db *db, hf_error *err)
-{
-    store->own = conn_new(store, db);
-    if (store->own == NULL)
-        return hf_fail_memory(err);
-    pthread_mutex_init(&store->own->mutex, NULL);
-    return HF_OK;
-}
-
-void server_close(hf_store *base)
-{
-    server_store *store = (server_store *)base;
-    hf_pool_close(store->writers);
-    hf_pool_close(store->readers);
-    if (store->own != NULL) {
-        pthread_mutex_destroy(&store->own->mutex);
-        sql_conn_done(store->own);
-        hf_free(store->own);
-    }
-    hf_free(store);
-}
-
-void server_grade(hf_store *base, hf_grade *out)
-{
-    *out = ((server_store *)base)->grade;
-}
-
-hf_status server_backup(hf_store *base, const char *path, hf_error *err)
-{
-    (void)path;
-    return hf_fail(err, HF_INVALID,
-                   "A store in a database server is backed up with the server's own tools: %s.",
-                   ((server_store *)base)->kind->backup_with);
+    hf_together *together = ((server_store *)base)->together;
+    if (together != NULL && hf_together_may(batch))
+        return hf_together_execute(together, base, batch, err);
+    return server_execute_one(base, batch, err);
 }

@@ -9,6 +9,7 @@
 #include "store/sql_conn.h"
 #include "store/store.h"
 #include "store/sweep.h"
+#include "store/together.h"
 
 typedef struct server_store server_store;
 typedef struct server_work server_work;
@@ -31,6 +32,7 @@ struct server_store {
     const server_kind *kind;
     char names[SQL_NAMES_SIZE];
     hf_pool *writers, *readers; /* unused when wrapped */
+    hf_together *together;      /* of threads that share it; NULL when wrapped */
     sql_conn *own;              /* the application's own connection, when wrapped */
     sql_words words;            /* for its statements */
     bool at_once;               /* one statement loads what nearly every batch needs */
@@ -83,18 +85,9 @@ struct server_work {
     int queued_count;
 };
 
-/* server.c */
+/* server.c: of threads that share the store; and alone. */
 hf_status server_execute(hf_store *base, hf_batch *batch, hf_error *err);
-hf_status server_new(const server_kind *kind, const char *names, server_store **out, hf_error *err);
-/* Gives a new store its pools, or an application's own connection, which it takes (the hf_db, not the handle). */
-hf_status server_connect(server_store *store, const char *url, const hf_db_options *options, hf_error *err);
-hf_status server_wrap(server_store *store, hf_db *db, hf_error *err);
-void server_close(hf_store *base);
-void server_grade(hf_store *base, hf_grade *out);
-/* A connection of the caller's own, outside the pools; HF_NOT_FOUND: not on an application's connection, nor through a pooler. */
-hf_status server_connect_own(server_store *store, hf_db **out, hf_error *err);
-hf_status server_backup(hf_store *base, const char *path, hf_error *err); /* and restore: refused */
-void server_drop_conn(void *conn);                                        /* of a pool */
+hf_status server_execute_one(hf_store *base, hf_batch *batch, hf_error *err);
 /* Takes a connection and gives it back. */
 hf_status server_enter(server_work *work, hf_error *err);
 void server_leave(server_work *work);
@@ -105,6 +98,19 @@ void server_pause(unsigned times);
 int64_t server_patience(const server_work *work, size_t count);
 /* After a failed attempt: HF_OK: it may be run again, perhaps on another connection. */
 hf_status server_recover(server_work *work, hf_status status, unsigned *lost, hf_error *err);
+
+/* server_open.c */
+hf_status server_new(const server_kind *kind, const char *names, server_store **out, hf_error *err);
+/* Gives a new store its pools, or an application's own connection, which it takes (the hf_db, not the handle). */
+hf_status server_connect(server_store *store, const char *url, const hf_db_options *options, hf_error *err);
+hf_status server_wrap(server_store *store, hf_db *db, hf_error *err);
+void server_close(hf_store *base);
+void server_grade(hf_store *base, hf_grade *out);
+/* A connection of the caller's own, outside the pools; HF_NOT_FOUND: not on an application's connection, nor through a pooler. */
+hf_status server_connect_own(server_store *store, hf_db **out, hf_error *err);
+hf_status server_backup(hf_store *base, const char *path, hf_error *err); /* and restore: refused */
+sql_conn *server_conn_new(const server_store *store, hf_db *db);          /* NULL: memory is out */
+void server_drop_conn(void *conn);                                        /* of a pool */
 
 /* server_flight.c: statements that go together. The list may be NULL; an empty one is passed over, a long one goes in several, sent with
  * all that was queued before. What comes back is read into the working set; a statement that gives nothing is run to its end. */

@@ -261,7 +261,7 @@ static bool enter(sql_conn *conn)
     return true;
 }
 
-static hf_status execute_sqlite(hf_store *base, hf_batch *batch, hf_error *err)
+static hf_status execute_one(hf_store *base, hf_batch *batch, hf_error *err)
 {
     sqlite_store *store = (sqlite_store *)base;
     bool reads = true;
@@ -275,6 +275,14 @@ static hf_status execute_sqlite(hf_store *base, hf_batch *batch, hf_error *err)
                                      : execute_write(store, batch, err);
     pthread_mutex_unlock(&conn->mutex);
     return status;
+}
+
+static hf_status execute_sqlite(hf_store *base, hf_batch *batch, hf_error *err)
+{
+    hf_together *together = ((sqlite_store *)base)->together;
+    if (together != NULL && hf_together_may(batch))
+        return hf_together_execute(together, base, batch, err);
+    return execute_one(base, batch, err);
 }
 
 /* ---- opening and closing ---- */
@@ -292,6 +300,7 @@ static void close_sqlite(hf_store *base)
     sqlite_store *store = (sqlite_store *)base;
     if (should_leave_all_in_file(store))
         checkpoint_now(store);
+    hf_together_free(store->together);
     sql_conn_done(&store->writer);
     sql_conn_done(&store->reader);
     pthread_mutex_destroy(&store->writer.mutex);
@@ -433,6 +442,9 @@ static hf_status try_open(const char *rest, hf_store **out, hf_error *err)
     hf_status status = read_url(store, rest, err);
     if (status == HF_OK)
         status = open_files(store, err);
+    if (status == HF_OK)
+        status = hf_together_new(&(hf_together_rule){.execute = execute_one, .at_once = 1, .in_turn = true},
+                                 &store->together, err);
     if (status != HF_OK) {
         close_sqlite(&store->base);
         return status;

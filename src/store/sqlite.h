@@ -8,6 +8,7 @@
 #include "store/sql_conn.h"
 #include "store/store.h"
 #include "store/sweep.h"
+#include "store/together.h"
 
 #include <limits.h>
 #include <stdatomic.h>
@@ -21,15 +22,16 @@ typedef struct sqlite_store {
     char path[PATH_MAX];
     char names[SQLITE_NAMES_MAX];
     sql_conn writer;
-    sql_conn reader;    /* unused when wrapped */
-    bool wrapped;       /* the application's own handle */
-    atomic_bool broken; /* a sync failed: nothing more is acknowledged until it is opened anew */
-    bool low;           /* the disk is full and the reserve given up: what needs room is refused */
-    int synced;         /* the writer's sync level: 1 normal, 2 full, 0 not set yet */
-    int log_most;       /* pages that the log may have */
-    int checkpoint_at;  /* pages at which the next checkpoint is due: more, when a reader stood in the way */
-    uint64_t commits;   /* batches that changed something, by this store */
-    int64_t reserve;    /* bytes laid in for when the disk is full */
+    sql_conn reader;       /* unused when wrapped */
+    hf_together *together; /* of threads that share it; NULL when wrapped */
+    bool wrapped;          /* the application's own handle */
+    atomic_bool broken;    /* a sync failed: nothing more is acknowledged until it is opened anew */
+    bool low;              /* the disk is full and the reserve given up: what needs room is refused */
+    int synced;            /* the writer's sync level: 1 normal, 2 full, 0 not set yet */
+    int log_most;          /* pages that the log may have */
+    int checkpoint_at; /* pages at which the next checkpoint is due: more, when a reader stood in the way */
+    uint64_t commits;  /* batches that changed something, by this store */
+    int64_t reserve;   /* bytes laid in for when the disk is full */
     int64_t page_size;
     int64_t pages;     /* of the database, after the last commit */
     int64_t file_size; /* of the file, without what is only in the log, when it was last looked at */

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: MIT */
+/* Who comes while there is a place goes at once, alone. Who finds none waits in line; when a place is free the first in line takes it,
+ * and with it all that wait behind, as far as they may go together: it leads, the others follow. It carries their ops out as one batch,
+ * copies each answer into the batch it belongs to, and wakes them. */
+#include "store/together.h"
+
+#include "base/error.h"
+#include "base/seams.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+    RUN_MAX = 16,    /* ops of one caller */
+    GROUP_MAX = 128, /* ops of a batch */
+    LONG_US = 10000,
+};
+
+typedef enum place { WAITS, LEADS, DONE, ALONE } place;
+
+/* A thread with its batch, on its stack. */
+typedef struct member {
+    hf_batch *batch;
+    hf_error *err;
+    place place;      /* with the mutex */
+    place comes_to;   /* DONE or ALONE: when the leader dismisses it */
+    hf_status status; /* when DONE */
+    struct member *next;
+    pthread_cond_t moved;
+} member;
+
+struct hf_together {
+    hf_together_rule rule;
+    pthread_mutex_t mutex;
+    pthread_condattr_t monotonic;
+    unsigned under_way;
+    member *first, **end; /* of the line */
+};
+
+hf_status hf_together_new(const hf_together_rule *rule, hf_together **out, hf_error *err)
+{
+    hf_together *all = hf_alloc(sizeof *all);
+    *out = all;
+    if (all == NULL)
+        return hf_fail_memory(err);
+    pthread_mutex_init(&all->mutex, NULL);
+    pthread_condattr_init(&all->monotonic);
+    pthread_condattr_setclock(&all->monotonic, CLOCK_MONOTONIC);
+    all->rule = *rule;
+    all->end = &all->first;
+    return HF_OK;
+}
+
+void hf_together_free(hf_together *all)
+{
+    if (all == NULL)
+        return;
+    assert(all->first == NULL && all->under_way == 0);
+    pthread_mutex_destroy(&all->mutex);
+    pthread_condattr_destroy(&all->monotonic);
+    hf_free(all);
+}
+
+/* T1. */
+bool hf_together_may(const hf_batch *batch)
+{
+    if (batch->count > RUN_MAX)
+        return false;
+    for (size_t i = 0; i < batch->count; i++) {
+        hf_op_kind kind = batch->ops[i].kind;
+        if (kind != HF_OP_ACQUIRE && kind != HF_OP_RELEASE && kind != HF_OP_RENEW && kind != HF_OP_DOWNGRADE)
+            return false;
+        if (batch->ops[i].linked != (i + 1 < batch->count))
+            return false;
+    }
+    return true;
+}
+
+/* ---- the line; with the mutex ---- */
+
+static void move(member *m, place to)
+{
+    m->place = to;
+    pthread_cond_signal(&m->moved);
+}
+
+/* A place is free: it goes to who is first in line. */
+static void pass_on(hf_together *all)
+{
+    if (all->first != NULL && all->first->place == WAITS && all->under_way < all->rule.at_once) {
+        all->under_way++;
+        move(all->first, LEADS);
+    }
+}
+
+static void add_us(struct timespec *at, long us)
+{
+    at->tv_nsec += us * 1000;
+    at->tv_sec += at->tv_nsec / 1000000000;
+    at->tv_nsec %= 1000000000;
+}
+
+/* Until it leads, or has followed. T5: who is first for too long leads without a place. */
+static void wait_in_line(hf_together *all, member *me)
+{
+    struct timespec until;
+    *all->end = me;
+    all->end = &me->next;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    add_us(&until, LONG_US);
+    while (me->place == WAITS) {
+        if (pthread_cond_timedwait(&me->moved, &all->mutex, &until) == 0 || me->place != WAITS)
+            continue;
+        if (all->first == me && !all->rule.in_turn) {
+            all->under_way++;
+            me->place = LEADS;
+        }
+        add_us(&until, LONG_US);
+    }
+}
+
+/* T4. */
+static bool repeats(const member *group, const hf_batch *batch)
+{
+    for (; group != NULL; group = group->next)
+        for (size_t i = 0; i < group->batch->count; i++)
+            for (size_t j = 0; j < batch->count; j++) {
+                const hf_op *a = &group->batch->ops[i], *b = &batch->ops[j];
+                if (a->request_id != NULL && b->request_id != NULL && a->session != NULL &&
+                    b->session != NULL && strcmp(a->request_id, b->request_id) == 0 &&
+                    memcmp(a->session->id, b->session->id, sizeof a->session->id) == 0)
+                    return true;
+            }
+    return false;
+}
+
+/* Takes what goes together off the line, from the first on, who leads. Answers how many ops that is. */
+static size_t take_group(hf_together *all, member *leader)
+{
+    size_t ops = leader->batch->count;
+    member *last = leader;
+    all->first = leader->next;
+    leader->next = NULL;
+    while (all->first != NULL && ops + all->first->batch->count <= GROUP_MAX &&
+           !repeats(leader, all->first->batch)) {
+        last->next = all->first;
+        last = all->first;
+        ops += last->batch->count;
+        all->first = last->next;
+        last->next = NULL;
+    }
+    if (all->first == NULL)
+        all->end = &all->first;
+    return ops;
+}
+
+/* ---- a group ---- */
+
+static bool copy_rows(hf_arena *arena, const void **rows, size_t count, size_t size)
+{
+    if (count == 0)
+        return true;
+    void *copy = hf_arena_alloc(arena, count * size);
+    if (copy != NULL)
+        memcpy(copy, *rows, count * size);
+    *rows = copy;
+    return copy != NULL;
+}
+
+/* The ops of T1 answer locks, requests and losses, which are plain values. */
+static bool copy_answer(hf_arena *arena, const hf_answer *from, hf_answer *to)
+{
+    const void *locks = from->locks, *requests = from->requests, *lost = from->lost;
+    *to = *from;
+    if (!copy_rows(arena, &locks, from->locks_count, sizeof *from->locks) ||
+        !copy_rows(arena, &requests, from->requests_count, sizeof *from->requests) ||
+        !copy_rows(arena, &lost, from->lost_count, sizeof *from->lost))
+        return false;
+    if (from->message != NULL && (to->message = hf_arena_text(arena, hf_slice_of(from->message))) == NULL)
+        return false;
+    to->locks = locks;
+    to->requests = requests;
+    to->lost = lost;
+    return true;
+}
+
+/* T2: a run that is busy is not settled. */
+static void take_answers(member *m, const hf_op *ops)
+{
+    m->comes_to = DONE;
+    m->status = HF_OK;
+    for (size_t i = 0; i < m->batch->count; i++)
+        if (ops[i].answer.status == HF_BUSY)
+            m->comes_to = ALONE;
+    for (size_t i = 0; i < m->batch->count && m->comes_to == DONE && m->status == HF_OK; i++)
+        if (!copy_answer(&m->batch->arena, &ops[i].answer, &m->batch->ops[i].answer))
+            m->status =
+                hf_fail(m->err, HF_UNSURE, "Memory is out: it was done, but the answer is lost; ask again.");
+}
+
+/* Everyone of the group gets what it came to. Their threads sleep until it is told them. */
+static void share_out(member *group, const hf_op *ops, bool for_all, hf_status status, const hf_error *err)
+{
+    for (member *m = group; m != NULL; m = m->next) {
+        if (status == HF_OK) {
+            take_answers(m, ops);
+            ops += m->batch->count;
+        } else if (for_all) {
+            m->comes_to = DONE;
+            m->status = status;
+            if (m->err != NULL)
+                *m->err = *err;
+        } else {
+            m->comes_to = ALONE;
+        }
+    }
+}
+
+/* T3. */
+static bool is_for_all(const hf_together *all, hf_status status)
+{
+    return status == HF_UNSURE || status == HF_UNAVAILABLE || (status == HF_BUSY && all->rule.in_turn);
+}
+
+static void carry_out(hf_together *all, hf_store *store, member *group, size_t count)
+{
+    hf_batch *batch;
+    hf_error err = {.status = HF_OK};
+    if (hf_batch_new(count, &batch, NULL) != HF_OK) {
+        share_out(group, NULL, false, HF_NO_MEMORY, NULL);
+        return;
+    }
+    for (const member *m = group; m != NULL; m = m->next) {
+        memcpy(&batch->ops[batch->count], m->batch->ops, m->batch->count * sizeof *batch->ops);
+        batch->count += m->batch->count;
+    }
+    batch->together = true;
+    hf_status status = all->rule.execute(store, batch, &err);
+    share_out(group, batch->ops, is_for_all(all, status), status, &err);
+    hf_batch_free(batch);
+}
+
+/* Wakes those who followed; their members are gone once the mutex is free. */
+static void dismiss(member *group)
+{
+    for (member *next; group != NULL; group = next) {
+        next = group->next;
+        move(group, group->comes_to);
+    }
+}
+
+/* With the mutex, which is given up meanwhile: the leader's place is taken already. */
+static void lead(hf_together *all, hf_store *store, member *me)
+{
+    size_t ops = take_group(all, me);
+    pass_on(all); /* there may be more in line than go together, and more places */
+    pthread_mutex_unlock(&all->mutex);
+    if (me->next == NULL) {
+        me->comes_to = DONE;
+        me->status = all->rule.execute(store, me->batch, me->err);
+    } else {
+        carry_out(all, store, me, ops);
+    }
+    pthread_mutex_lock(&all->mutex);
+    dismiss(me->next);
+    me->place = me->comes_to;
+}
+
+/* With the mutex. */
+static void leave_place(hf_together *all)
+{
+    all->under_way--;
+    pass_on(all);
+}
+
+static hf_status go_at_once(hf_together *all, hf_store *store, hf_batch *batch, hf_error *err)
+{
+    all->under_way++;
+    pthread_mutex_unlock(&all->mutex);
+    hf_status status = all->rule.execute(store, batch, err);
+    pthread_mutex_lock(&all->mutex);
+    leave_place(all);
+    return status;
+}
+
+static hf_status go_with_others(hf_together *all, hf_store *store, member *me)
+{
+    pthread_cond_init(&me->moved, &all->monotonic);
+    wait_in_line(all, me);
+    if (me->place == LEADS) {
+        lead(all, store, me);
+        leave_place(all);
+    }
+    pthread_cond_destroy(&me->moved);
+    return me->status;
+}
+
+hf_status hf_together_execute(hf_together *all, hf_store *store, hf_batch *batch, hf_error *err)
+{
+    member me = {.batch = batch, .err = err};
+    hf_status status;
+    batch->since_us = hf_seam.boot_us();
+    pthread_mutex_lock(&all->mutex);
+    if (all->first == NULL && all->under_way < all->rule.at_once)
+        status = go_at_once(all, store, batch, err);
+    else
+        status = go_with_others(all, store, &me);
+    pthread_mutex_unlock(&all->mutex);
+    if (me.place == ALONE)
+        status = all->rule.execute(store, batch, err);
+    batch->since_us = 0;
+    return status;
+}
+
+size_t hf_together_waiting(hf_together *all)
+{
+    size_t count = 0;
+    pthread_mutex_lock(&all->mutex);
+    for (const member *m = all->first; m != NULL; m = m->next)
+        count++;
+    pthread_mutex_unlock(&all->mutex);
+    return count;
+}

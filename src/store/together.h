@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* Threads that share a store share its transactions: while as many are under way as do the server good, what else is asked waits, and
+ * goes as one batch when one of them has ended. No thread of its own and no timer to tune; who is alone is not held up.
+ *
+ *   T1  Only what is one run and quickly done goes with others (hf_together_may): acquires, releases, renewals, downgrades of one caller
+ *       that stand or fall together. All else goes its own way, beside these.
+ *   T2  A run whose resources someone else is changing right now goes on by itself, in its own thread; its neighbours do not wait
+ *       for it. Its time counts from when it came.
+ *   T3  What the batch comes to as a whole is for all of it where nobody can do better alone (unsure, unavailable); else each is
+ *       tried alone.
+ *   T4  No run goes with another of the same session and request id: the second must find what the first has left.
+ *   T5  Nobody waits behind a batch that takes long: after LONG_US what waits goes as a further one. */
+#ifndef HF_STORE_TOGETHER_H
+#define HF_STORE_TOGETHER_H
+
+#include "lock/batch.h"
+
+#include <holdfast/store.h>
+
+typedef struct hf_together hf_together;
+
+typedef struct hf_together_rule {
+    /* What executes a batch. Where batch->together is set it has several callers: what is busy at the first try is answered so at once. */
+    hf_status (*execute)(hf_store *store, hf_batch *batch, hf_error *err);
+    unsigned at_once; /* so many transactions at a time, as a rule */
+    /* The store lets one in at a time: going alone gains nothing, so that T5 is void, and busy is for all (T3). */
+    bool in_turn;
+} hf_together_rule;
+
+hf_status hf_together_new(const hf_together_rule *rule, hf_together **out, hf_error *err);
+/* Nobody may be in it. Accepts NULL. */
+void hf_together_free(hf_together *all);
+
+bool hf_together_may(const hf_batch *batch);
+
+/* As hf_store_execute, for a batch that may. */
+hf_status hf_together_execute(hf_together *all, hf_store *store, hf_batch *batch, hf_error *err);
+
+/* How many stand in line now. */
+size_t hf_together_waiting(hf_together *all);
+
+#endif
