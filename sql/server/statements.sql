@@ -98,19 +98,21 @@ SELECT id, key_sha256, "user", name, idle_us, opened_us, expires_us, ended_us, r
 
 -- What nearly every batch needs, in one statement: the locks of the resources $1, $2, the sessions $3, the types $4, and last the time
 -- with the highest fence that is no more. The first column tells which. Requests for the resources, and what was lost ($5 session,
--- $6 type, $7 id), are seldom there: PostgreSQL says so with the time, and is asked again if they are; on MySQL they come along, with
--- which anchors there are.
+-- $6 type, $7 id), are seldom there: PostgreSQL says so with the time, of losses only whether these sessions have any, and is asked again
+-- if so; on MySQL they come along, with which anchors there are. On PostgreSQL sessions come first, each once, and locks tell where they are kept.
 -- name: rows
 -- postgres:
-SELECT 1, l.type, l.id, l.mode, l.fence, l.since_us, l.ends_us, l.purpose, l.request, l.session,
+WITH l AS MATERIALIZED (
+  SELECT x.* FROM unnest($1, $2) u (type, id)
+   CROSS JOIN LATERAL (SELECT *, ctid FROM {ns}.lock WHERE type = u.type AND id = u.id OFFSET 0) x)
+SELECT 3, {none}, {none}, {none}, NULL::bigint, NULL::bigint, NULL::bigint, {none}, {none}, s.id,
        s.key_sha256, s."user", s.name, s.idle_us, s.opened_us, s.expires_us, s.ended_us, s.rev, s.token, s.request
-  FROM unnest($1, $2) u (type, id)
- CROSS JOIN LATERAL (SELECT * FROM {ns}.lock WHERE type = u.type AND id = u.id OFFSET 0) l
-  LEFT JOIN LATERAL (SELECT * FROM {ns}.session WHERE id = l.session OFFSET 0) s ON true
+  FROM (SELECT session FROM l UNION SELECT unnest($3)) d (id)
+ CROSS JOIN LATERAL (SELECT * FROM {ns}.session WHERE id = d.id OFFSET 0) s
 UNION ALL
-SELECT 3, {none}, {none}, {none}, NULL, NULL, NULL, {none}, {none}, s.id,
-       s.key_sha256, s."user", s.name, s.idle_us, s.opened_us, s.expires_us, s.ended_us, s.rev, s.token, s.request
-  FROM {ns}.session s WHERE s.id = ANY ($3)
+SELECT 8, l.type, l.id, l.mode, l.fence, l.since_us, l.ends_us, l.purpose, l.request, l.session,
+       NULL, {none}, {none}, NULL, NULL, NULL, NULL, NULL, l.ctid::text, {none}
+  FROM l
 UNION ALL
 SELECT 4, t.type, {none}, t.policy, t.ttl_us, t.ttl_max_us, NULL, {none}, {none}, {none},
        NULL, {none}, {none}, NULL, NULL, NULL, NULL, NULL, {none}, {none}
@@ -118,12 +120,13 @@ SELECT 4, t.type, {none}, t.policy, t.ttl_us, t.ttl_max_us, NULL, {none}, {none}
 UNION ALL
 SELECT 6, {none}, {none}, {none}, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
        (SELECT value::bigint FROM {ns}.meta WHERE name = 'fence_floor'),
-       EXISTS (SELECT FROM unnest($1, $2) u (type, id)
-                CROSS JOIN LATERAL (SELECT FROM {ns}.request WHERE type = u.type AND id = u.id OFFSET 0) q)::int::bigint,
+       CASE WHEN EXISTS (SELECT FROM {ns}.request)
+            THEN EXISTS (SELECT FROM unnest($1, $2) u (type, id)
+                          CROSS JOIN LATERAL (SELECT FROM {ns}.request WHERE type = u.type AND id = u.id OFFSET 0) q)::int::bigint
+            ELSE 0 END,
        {none}, {none}, {none}, NULL, {none}, {none},
-       EXISTS (SELECT FROM unnest($5, $6, $7) u (session, type, id)
-                CROSS JOIN LATERAL (SELECT FROM {ns}.lost
-                                     WHERE session = u.session AND type = u.type AND id = u.id OFFSET 0) l)::int::bigint,
+       EXISTS (SELECT FROM (SELECT DISTINCT session FROM unnest($5, $6, $7) u (session, type, id)) d
+                CROSS JOIN LATERAL (SELECT FROM {ns}.lost WHERE session = d.session OFFSET 0) x)::int::bigint,
        NULL, NULL, NULL, NULL, {none}, {none}
 -- mysql:
 {calm}SELECT 1, l.type, l.id, l.mode, l.fence, l.since_us, l.ends_us, l.purpose, l.request, l.session,
@@ -157,23 +160,24 @@ SELECT 6, NULL, NULL, NULL, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTA
 -- The same without requests, types and that fence, for who takes nothing.
 -- name: rows_held
 -- postgres:
-SELECT 1, l.type, l.id, l.mode, l.fence, l.since_us, l.ends_us, l.purpose, l.request, l.session,
+WITH l AS MATERIALIZED (
+  SELECT x.* FROM unnest($1, $2) u (type, id)
+   CROSS JOIN LATERAL (SELECT *, ctid FROM {ns}.lock WHERE type = u.type AND id = u.id OFFSET 0) x)
+SELECT 3, {none}, {none}, {none}, NULL::bigint, NULL::bigint, NULL::bigint, {none}, {none}, s.id,
        s.key_sha256, s."user", s.name, s.idle_us, s.opened_us, s.expires_us, s.ended_us, s.rev, s.token, s.request
-  FROM unnest($1, $2) u (type, id)
- CROSS JOIN LATERAL (SELECT * FROM {ns}.lock WHERE type = u.type AND id = u.id OFFSET 0) l
-  LEFT JOIN LATERAL (SELECT * FROM {ns}.session WHERE id = l.session OFFSET 0) s ON true
+  FROM (SELECT session FROM l UNION SELECT unnest($3)) d (id)
+ CROSS JOIN LATERAL (SELECT * FROM {ns}.session WHERE id = d.id OFFSET 0) s
 UNION ALL
-SELECT 3, {none}, {none}, {none}, NULL, NULL, NULL, {none}, {none}, s.id,
-       s.key_sha256, s."user", s.name, s.idle_us, s.opened_us, s.expires_us, s.ended_us, s.rev, s.token, s.request
-  FROM {ns}.session s WHERE s.id = ANY ($3)
+SELECT 8, l.type, l.id, l.mode, l.fence, l.since_us, l.ends_us, l.purpose, l.request, l.session,
+       NULL, {none}, {none}, NULL, NULL, NULL, NULL, NULL, l.ctid::text, {none}
+  FROM l
 UNION ALL
 SELECT 6, {none}, {none}, {none}, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
        NULL,
        NULL,
        {none}, {none}, {none}, NULL, {none}, {none},
-       EXISTS (SELECT FROM unnest($5, $6, $7) u (session, type, id)
-                CROSS JOIN LATERAL (SELECT FROM {ns}.lost
-                                     WHERE session = u.session AND type = u.type AND id = u.id OFFSET 0) l)::int::bigint,
+       EXISTS (SELECT FROM (SELECT DISTINCT session FROM unnest($5, $6, $7) u (session, type, id)) d
+                CROSS JOIN LATERAL (SELECT FROM {ns}.lost WHERE session = d.session OFFSET 0) x)::int::bigint,
        NULL, NULL, NULL, NULL, {none}, {none}
 -- mysql:
 {calm}SELECT 1, l.type, l.id, l.mode, l.fence, l.since_us, l.ends_us, l.purpose, l.request, l.session,
@@ -398,6 +402,11 @@ UPDATE {ns}.lock l
 INSERT INTO {ns}_lock (type, id, session, mode, fence, since_us, ends_us, purpose, request) VALUES $1*
 ON DUPLICATE KEY UPDATE mode = VALUES(mode), fence = VALUES(fence), since_us = VALUES(since_us),
    ends_us = VALUES(ends_us), purpose = VALUES(purpose), request = VALUES(request)
+-- Those of which it is known where PostgreSQL keeps them: nobody moves a lock while its anchor is ours.
+-- name: locks_drop
+-- postgres:
+DELETE FROM {ns}.lock l USING unnest($1, $2, $3, $4) u (type, id, session, place)
+ WHERE l.ctid = u.place::tid
 -- name: locks_delete
 -- postgres:
 DELETE FROM {ns}.lock l USING unnest($1, $2, $3) u (type, id, session)

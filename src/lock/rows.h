@@ -81,6 +81,7 @@ struct hf_lock_row {
     hf_mode mode;
     int64_t fence, since_us, ends_us;
     hf_slice purpose, request;
+    hf_slice place; /* where the store keeps it, for its own use */
     bool stored, present, changed;
     void *origin, *fresh;
     unsigned run;

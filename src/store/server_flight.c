@@ -136,17 +136,15 @@ static void read_session(server_work *work, hf_stmt *stmt, int at)
 }
 
 /* Fills a lock row from the columns mode, fence, since, ends, purpose, request that begin at `at`. */
-static void fill_lock(server_work *work, hf_resource_row *resource, hf_session_row *session, hf_stmt *stmt,
-                      int at)
+static hf_lock_row *fill_lock(server_work *work, hf_resource_row *resource, hf_session_row *session,
+                              hf_stmt *stmt, int at)
 {
     sql_conn *conn = work->conn;
     hf_lock_row *row = conn->status == HF_OK ? hf_rows_lock(&conn->rows, resource, session) : NULL;
-    if (row == NULL) {
+    if (row == NULL)
         sql_out_of_memory(conn);
-        return;
-    }
-    if (row->stored)
-        return;
+    if (row == NULL || row->stored)
+        return row;
     hf_slice mode = hf_stmt_column_text(stmt, at);
     row->mode = mode.size > 0 && mode.at[0] == 's' ? HF_SHARED : HF_EXCLUSIVE;
     row->fence = hf_stmt_column_int(stmt, at + 1);
@@ -155,6 +153,7 @@ static void fill_lock(server_work *work, hf_resource_row *resource, hf_session_r
     row->purpose = sql_keep(conn, &conn->rows, stmt, at + 4);
     row->request = sql_keep(conn, &conn->rows, stmt, at + 5);
     row->stored = row->present = true;
+    return row;
 }
 
 static void read_lock(server_work *work, hf_stmt *stmt, int at)
@@ -163,6 +162,17 @@ static void read_lock(server_work *work, hf_stmt *stmt, int at)
     hf_session_row *session = session_at(work, stmt, at + 8);
     if (resource != NULL && session != NULL)
         fill_lock(work, resource, session, stmt, at + 2);
+}
+
+/* The same with the place it is kept at, in the column of the session's token: the session came before. */
+static void read_placed_lock(server_work *work, hf_stmt *stmt, int at)
+{
+    hf_resource_row *resource = resource_at(work, stmt, at);
+    hf_session_row *session = session_at(work, stmt, at + 8);
+    hf_lock_row *row =
+        resource != NULL && session != NULL ? fill_lock(work, resource, session, stmt, at + 2) : NULL;
+    if (row != NULL)
+        row->place = sql_keep(work->conn, &work->conn->rows, stmt, at + 17);
 }
 
 /* A lock of a session. Where it is to be released, its anchor must have been locked: one that came since stays. */
@@ -310,8 +320,8 @@ static void read_any(server_work *work, hf_stmt *stmt, int at)
     static const struct {
         reader *read;
         int at; /* where its columns begin */
-    } kinds[] = {{NULL, 0},      {read_lock, 1}, {read_request, 1}, {read_session, 9},
-                 {read_type, 1}, {read_lost, 1}, {read_last, 4},    {read_anchor_there, 1}};
+    } kinds[] = {{NULL, 0},      {read_lock, 1}, {read_request, 1},      {read_session, 9},    {read_type, 1},
+                 {read_lost, 1}, {read_last, 4}, {read_anchor_there, 1}, {read_placed_lock, 1}};
     int64_t kind = hf_stmt_column_int(stmt, at);
     if (kind > 0 && kind < (int64_t)(sizeof kinds / sizeof kinds[0]))
         kinds[kind].read(work, stmt, at + kinds[kind].at);

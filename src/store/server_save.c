@@ -8,9 +8,11 @@
 
 typedef struct saves {
     hf_list *sessions_insert, *sessions_update, *anchors_insert, *anchors_update, *locks_insert,
-        *locks_update, *locks_delete, *requests_save, *requests_delete, *lost_save, *lost_delete, *events;
-    size_t rows;   /* of all of them */
-    bool by_place; /* anchors are changed where they were found */
+        *locks_update, *locks_delete, *locks_drop, *requests_save, *requests_delete, *lost_save, *lost_delete,
+        *events;
+    size_t rows; /* of all of them */
+    bool
+        by_place; /* anchors are changed where they were found; locks that were loaded with others are dropped there */
 } saves;
 
 static hf_value *add_row(saves *to, hf_list *list)
@@ -101,8 +103,14 @@ static void add_lock(saves *to, const hf_lock_row *row)
 {
     if (!row->changed || (!row->present && !row->stored))
         return;
-    hf_list *list = !row->present ? to->locks_delete : row->stored ? to->locks_update : to->locks_insert;
+    bool placed = !row->present && row->place.size > 0;
+    hf_list *list = placed          ? to->locks_drop
+                    : !row->present ? to->locks_delete
+                    : row->stored   ? to->locks_update
+                                    : to->locks_insert;
     hf_value *value = add_of_resource(to, list, row->resource, row->session);
+    if (value != NULL && placed)
+        hf_set_text(&value[3], row->place);
     if (value == NULL || !row->present)
         return;
     hf_set_text(&value[3], hf_slice_of(hf_mode_name(row->mode)));
@@ -154,6 +162,7 @@ static void gather(server_work *work, saves *to)
         .locks_insert = server_list(work, "ttttiiitt"),
         .locks_update = server_list(work, "ttttiiitt"),
         .locks_delete = server_list(work, "ttt"),
+        .locks_drop = server_list(work, "tttt"),
         .requests_save = server_list(work, "tttti"),
         .requests_delete = server_list(work, "ttt"),
         .lost_save = server_list(work, "tttiittt"),
@@ -220,6 +229,7 @@ void server_queue_saves(server_work *work)
     server_queue(work, SQL_DO_SESSIONS_INSERT, to.sessions_insert);
     server_queue(work, SQL_DO_SESSIONS_UPDATE, to.sessions_update);
     server_queue(work, SQL_DO_LOCKS_DELETE, to.locks_delete);
+    server_queue(work, SQL_DO_LOCKS_DROP, to.locks_drop);
     server_queue(work, SQL_DO_LOCKS_UPDATE, to.locks_update);
     server_queue(work, SQL_DO_LOCKS_INSERT, to.locks_insert);
     server_queue(work, SQL_DO_REQUESTS_DELETE, to.requests_delete);
