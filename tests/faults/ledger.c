@@ -12,7 +12,7 @@
 
 #define IDLE_US (INT64_C(3600) * 1000000)
 
-static char verdict[1024];
+static _Thread_local char verdict[1024];
 
 static const char *wrong(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

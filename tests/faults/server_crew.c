@@ -21,6 +21,7 @@ enum { CALL_MAX_S = 15, HEAL_MAX_S = 10, WAIT_MAX_S = 60 };
 
 struct crew_workers {
     crew_board *board;
+    crew_kind kind;
     hf_store *shared; /* the threads' */
     struct one {
         struct crew_workers *all;
@@ -104,7 +105,10 @@ bool crew_heal(crew_board *board, crew_post *post, hf_store *store)
 static void *thread_main(void *context)
 {
     struct one *it = context;
-    crew_batches_main(it->all->board, it->me, it->all->shared);
+    if (it->all->kind == CREW_TOGETHER)
+        crew_ledger_main(it->all->board, it->me, it->all->shared);
+    else
+        crew_batches_main(it->all->board, it->me, it->all->shared);
     atomic_store(&it->all->board->posts[it->me].ended, true);
     return NULL;
 }
@@ -118,7 +122,7 @@ static void start_process(struct one *it)
     if (it->process > 0)
         return;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    crew_ledger_main(it->all->board, it->me);
+    crew_ledger_main(it->all->board, it->me, NULL);
     atomic_store(&it->all->board->posts[it->me].ended, true);
     _exit(0);
 }
@@ -135,9 +139,10 @@ crew crew_start(const char *url, const crew_options *options)
     board->loses_beats = options->loses_beats;
     board->slow_to_heal = options->slow_to_heal;
     workers->board = board;
-    printf("# %u %s, seed %u\n", board->count, options->kind == CREW_THREADS ? "threads" : "processes",
+    workers->kind = options->kind;
+    printf("# %u %s, seed %u\n", board->count, options->kind == CREW_PROCESSES ? "processes" : "threads",
            board->seed);
-    if (options->kind == CREW_THREADS)
+    if (options->kind != CREW_PROCESSES)
         expect(HF_OK, hf_store_open(url, &workers->shared, &err), err);
     for (unsigned i = 0; i < board->count; i++) {
         workers->of[i] = (struct one){.all = workers, .me = i};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Clients that work on a store while its server is treated badly. Each keeps what it was told, and whenever a fault is over it looks
- * whether all of that is so, and settles what was unsure. There are two kinds: processes with a ledger each (random ops on resources of
- * their own), and threads that share one store and fight for the same resources in batches of 256. */
+ * whether all of that is so, and settles what was unsure. There are three kinds: processes with a ledger each (random ops on resources of
+ * their own); threads with a ledger each that share one store, where they go together; and threads that share one store and fight for
+ * the same resources in batches of 256. */
 #ifndef TESTS_FAULTS_SERVER_CREW_H
 #define TESTS_FAULTS_SERVER_CREW_H
 
@@ -10,7 +11,7 @@
 
 enum { CREW_MAX = 8 };
 
-typedef enum crew_kind { CREW_PROCESSES, CREW_THREADS } crew_kind;
+typedef enum crew_kind { CREW_PROCESSES, CREW_TOGETHER, CREW_THREADS } crew_kind;
 
 /* What one of them has to tell. */
 typedef struct crew_post {
@@ -63,7 +64,8 @@ void crew_end(crew *c, crew_post *sum);
 /* ---- for the kinds ---- */
 
 /* The life of a worker; it returns when the board says so or when something is wrong, which it has told then. */
-void crew_ledger_main(crew_board *board, unsigned me);
+/* shared NULL: it opens a store of its own. */
+void crew_ledger_main(crew_board *board, unsigned me, hf_store *shared);
 void crew_batches_main(crew_board *board, unsigned me, hf_store *shared);
 
 void crew_wrong(crew_post *post, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -102,7 +102,7 @@ static void turn(client *c)
     c->steps++;
 }
 
-void crew_ledger_main(crew_board *board, unsigned me)
+void crew_ledger_main(crew_board *board, unsigned me, hf_store *shared)
 {
     char type[16];
     hf_error err = {0};
@@ -114,13 +114,15 @@ void crew_ledger_main(crew_board *board, unsigned me)
     snprintf(type, sizeof type, "client%u", me);
     ledger_init(&c->ledger, type, board->seed + me);
     c->ledger.loses_beats = board->loses_beats;
-    if (hf_store_open(board->url, &c->store, &err) != HF_OK)
+    c->store = shared;
+    if (shared == NULL && hf_store_open(board->url, &c->store, &err) != HF_OK)
         crew_wrong(c->post, "the store can't be opened: %s", err.message);
     while (!atomic_load(&c->post->failed) && !atomic_load(&board->ends))
         turn(c);
     const char *problem = atomic_load(&c->post->failed) ? NULL : ledger_settle(&c->ledger, c->store);
     if (problem)
         crew_wrong(c->post, "at the end: %s", problem);
-    hf_store_close(c->store);
+    if (shared == NULL)
+        hf_store_close(c->store);
     free(c);
 }

@@ -115,10 +115,10 @@ static bool loses_beats(void)
     return server->postgres; /* there a batch of beats is not synced */
 }
 
-static void with_ledgers(fault *strike, bool quiet, size_t times)
+static void with_ledgers(crew_kind kind, fault *strike, bool quiet, size_t times)
 {
-    crew_options options = {.kind = CREW_PROCESSES,
-                            .count = 4,
+    crew_options options = {.kind = kind,
+                            .count = kind == CREW_TOGETHER ? CREW_MAX : 4,
                             .loses_beats = loses_beats(),
                             .slow_to_heal = server->kind == INSTANCE_PGBOUNCER};
     suffer(&options, strike, quiet, times, 40);
@@ -136,13 +136,13 @@ static void with_batches(fault *strike, bool quiet, size_t times)
 static void nothing_acknowledged_is_lost_when_the_server_is_killed(void **state)
 {
     (void)state;
-    with_ledgers(kill_server, true, setting_amount("HF_TEST_SERVER_KILLS", 3, 50));
+    with_ledgers(CREW_PROCESSES, kill_server, true, setting_amount("HF_TEST_SERVER_KILLS", 3, 50));
 }
 
 static void nor_when_single_connections_are_killed(void **state)
 {
     (void)state;
-    with_ledgers(kill_connection, false, setting_amount("HF_TEST_CONNECTION_KILLS", 10, 50));
+    with_ledgers(CREW_PROCESSES, kill_connection, false, setting_amount("HF_TEST_CONNECTION_KILLS", 10, 50));
 }
 
 static void nor_when_the_server_is_killed_in_the_middle_of_batches_of_256(void **state)
@@ -157,16 +157,23 @@ static void nor_when_single_connections_are_killed_in_the_middle_of_them(void **
     with_batches(kill_connection, false, setting_amount("HF_TEST_CONNECTION_KILLS", 5, 50));
 }
 
+static void nor_when_threads_go_together(void **state)
+{
+    (void)state;
+    with_ledgers(CREW_TOGETHER, kill_server, true, setting_amount("HF_TEST_SERVER_KILLS", 2, 50));
+    with_ledgers(CREW_TOGETHER, kill_connection, false, setting_amount("HF_TEST_CONNECTION_KILLS", 5, 50));
+}
+
 static void nothing_is_lost_when_the_server_behind_a_pooler_is_killed(void **state)
 {
     (void)state;
-    with_ledgers(kill_server_behind, true, setting_amount("HF_TEST_SERVER_KILLS", 2, 50));
+    with_ledgers(CREW_PROCESSES, kill_server_behind, true, setting_amount("HF_TEST_SERVER_KILLS", 2, 50));
 }
 
 static void nothing_is_lost_and_nobody_waits_for_ever_when_the_server_hangs(void **state)
 {
     (void)state;
-    with_ledgers(pause_server, false, setting_amount("HF_TEST_PAUSES", 0, 3));
+    with_ledgers(CREW_PROCESSES, pause_server, false, setting_amount("HF_TEST_PAUSES", 0, 3));
 }
 
 int main(int argc, char **argv)
@@ -178,6 +185,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(nor_when_single_connections_are_killed),
         cmocka_unit_test(nor_when_the_server_is_killed_in_the_middle_of_batches_of_256),
         cmocka_unit_test(nor_when_single_connections_are_killed_in_the_middle_of_them),
+        cmocka_unit_test(nor_when_threads_go_together),
     };
     const struct CMUnitTest behind[] = {
         cmocka_unit_test(nothing_is_lost_when_the_server_behind_a_pooler_is_killed),
