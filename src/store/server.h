@@ -116,6 +116,8 @@ void server_drop_conn(void *conn);                                        /* of 
  * all that was queued before. What comes back is read into the working set; a statement that gives nothing is run to its end. */
 void server_queue(server_work *work, int which, const hf_list *list);
 bool server_is_long(const server_work *work, const hf_list *list);
+/* So many rows of a list, from *from on, as go into one statement; *from becomes where the next begin. NULL: memory is out. */
+const hf_list *server_part(server_work *work, const hf_list *list, size_t *from);
 void server_queue_begin(server_work *work);
 void server_queue_end(server_work *work);
 void server_fly(server_work *work);

@@ -393,18 +393,27 @@ static int for_one(const sql_conn *conn, int which, const hf_list *list)
     return list != NULL && list->count == 1 && conn->sql[one] != NULL ? one : which;
 }
 
+const hf_list *server_part(server_work *work, const hf_list *list, size_t *from)
+{
+    size_t left = list->count - *from;
+    hf_list *part = server_list(work, list->kinds);
+    if (part == NULL)
+        return NULL;
+    part->values = list->values + *from * list->columns;
+    part->count = server_is_long(work, list) && left > work->store->list_rows ? work->store->list_rows : left;
+    *from += part->count;
+    return part;
+}
+
 /* The parts of a list that is too long for one statement; all but the last are sent. */
 static void queue_parts(server_work *work, int which, const hf_list *list)
 {
-    size_t most = work->store->list_rows;
-    for (size_t from = 0; from < list->count; from += most) {
-        hf_list *part = server_list(work, list->kinds);
+    for (size_t from = 0; from < list->count;) {
+        const hf_list *part = server_part(work, list, &from);
         if (part == NULL)
             return;
-        part->values = list->values + from * list->columns;
-        part->count = list->count - from < most ? list->count - from : most;
         server_queue(work, which, part);
-        if (from + most < list->count)
+        if (from < list->count)
             server_fly(work);
     }
 }

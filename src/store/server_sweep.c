@@ -316,19 +316,14 @@ static hf_list *look_at_anchors(server_work *work, int64_t before_us, size_t lim
     return list;
 }
 
-/* Locks them, looks again, and deletes those that are free still; then no fence up to theirs is ever given again. */
-static size_t delete_free(server_work *work, const hf_list *list, int64_t before_us)
+/* Which of some that are locked are free still; *floor becomes the highest of their fences, if it is not higher. */
+static void find_free(server_work *work, const hf_list *list, int64_t before_us, hf_list *gone,
+                      int64_t *floor)
 {
     sql_conn *conn = work->conn;
-    hf_list *gone = server_list(work, "tt");
-    char floor_text[24];
-    int64_t floor = 0;
     hf_stmt *stmt = sql_stmt(conn, SQL_DO_SWEEP_FREE);
-    if (list->count == 0 || gone == NULL || stmt == NULL)
-        return 0;
-    server_queue_anchors(work, list);
-    server_fly(work);
-    server_judge_anchors(work, list);
+    if (stmt == NULL)
+        return;
     hf_stmt_list(stmt, 1, list);
     hf_stmt_int(stmt, 3, before_us);
     while (sql_next(conn, stmt)) {
@@ -337,7 +332,26 @@ static size_t delete_free(server_work *work, const hf_list *list, int64_t before
         if (row == NULL || !row->locked || !row->stored)
             continue;
         server_add_name(gone, row->type, row->id);
-        floor = hf_stmt_column_int(stmt, 2) > floor ? hf_stmt_column_int(stmt, 2) : floor;
+        *floor = hf_stmt_column_int(stmt, 2) > *floor ? hf_stmt_column_int(stmt, 2) : *floor;
+    }
+}
+
+/* Locks them, looks again, and deletes those that are free still; then no fence up to theirs is ever given again. */
+static size_t delete_free(server_work *work, const hf_list *list, int64_t before_us)
+{
+    hf_list *gone = server_list(work, "tt");
+    char floor_text[24];
+    int64_t floor = 0;
+    if (list->count == 0 || gone == NULL)
+        return 0;
+    server_queue_anchors(work, list);
+    server_fly(work);
+    server_judge_anchors(work, list);
+    for (size_t from = 0; from < list->count && work->conn->status == HF_OK;) {
+        const hf_list *part = server_part(work, list, &from);
+        if (part == NULL)
+            return 0;
+        find_free(work, part, before_us, gone, &floor);
     }
     snprintf(floor_text, sizeof floor_text, "%lld", (long long)floor);
     if (gone->count > 0)

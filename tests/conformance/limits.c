@@ -70,17 +70,17 @@ static void at_the_limit_a_request_can_still_change_its_message(world *w)
     free(people);
 }
 
-/* Takes `count` locks in full batches. */
-static void take_many(world *w, const hf_credentials *who, size_t count)
+/* Takes `count` locks in full batches; the ids have so many digits at least. */
+static void take_many(world *w, const hf_credentials *who, size_t count, int digits)
 {
-    static char ids[HF_BATCH_OPS_MAX][24];
+    static char ids[HF_BATCH_OPS_MAX][HF_ID_SIZE];
     hf_error err = {0};
     hf_batch *take = NULL;
     expect(HF_OK, hf_batch_new(HF_BATCH_OPS_MAX, &take, &err), err);
     for (size_t from = 0; from < count; from += HF_BATCH_OPS_MAX) {
         hf_batch_clear(take);
         for (size_t i = 0; i < HF_BATCH_OPS_MAX && from + i < count; i++) {
-            snprintf(ids[i], sizeof ids[i], "%zu", from + i);
+            snprintf(ids[i], sizeof ids[i], "%0*zu", digits, from + i);
             add(take, ACQUIRE, .session = who, ON("policy", ids[i]));
         }
         expect(HF_OK, hf_store_execute(w->store, take, &err), err);
@@ -95,10 +95,24 @@ static void a_session_holds_thousands_of_locks(world *w)
 {
     size_t many = getenv("HF_TEST_LONG") != NULL ? 100000 : 3000;
     hf_credentials alice = person(w, "alice", "Alice Chen");
-    take_many(w, &alice, many);
+    take_many(w, &alice, many, 1);
     expect_int(done(w, BEAT, BY(alice))->locks_count, many);
     expect_int(done(w, CLOSE, BY(alice))->locks_count, many);
     expect_int(done(w, LIST)->locks_count, 0);
+}
+
+/* All in one sweep, with the longest names. */
+static void thousands_of_anchors_that_nobody_needs_are_swept_at_once(world *w)
+{
+    size_t many = getenv("HF_TEST_LONG") != NULL ? HF_SWEEP_MAX - 1 : 2500;
+    hf_credentials alice = person(w, "alice", "Alice Chen");
+    take_many(w, &alice, many, HF_ID_MAX);
+    expect_int(done(w, CLOSE, BY(alice))->locks_count, many);
+    clock_forward(w, HF_KEEP_US + 1);
+    const hf_answer *swept = done(w, SWEEP, .limit = HF_SWEEP_MAX);
+    expect_int(swept->swept, many + 1); /* and the session */
+    expect_true(!swept->more);
+    expect_int(done(w, SWEEP, .limit = HF_SWEEP_MAX)->swept, 0);
 }
 
 static void a_page_has_a_largest_size(world *w)
@@ -118,6 +132,7 @@ static const suite_test limits_tests[] = {
     TEST(a_resource_has_room_for_so_many_requests),
     TEST(at_the_limit_a_request_can_still_change_its_message),
     TEST(a_session_holds_thousands_of_locks),
+    TEST(thousands_of_anchors_that_nobody_needs_are_swept_at_once),
     TEST(a_page_has_a_largest_size),
 };
 THEME(limits);
