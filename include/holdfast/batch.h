@@ -45,7 +45,10 @@ typedef enum hf_op_kind {
     HF_OP_TOKEN_FIND, /* sha256 or token, one of both → tokens[0], dead ones too (hf_token_lives), or HF_NOT_FOUND */
     HF_OP_TOKENS, /* (after: a token's id in `session`), (limit) → tokens, dead ones too, by id, next */
     HF_OP_TOKEN_REVOKE, /* token, (actor) → tokens[0]. Revoking twice is ok */
-    HF_OP_COUNT, /* (limit: types) → counts of live locks, in order of type, more; total_locks, total_sessions */
+    /* (limit: types) → counts of live locks, in order of type, more; total_locks, total_sessions. Of one session alone (target): total_locks
+     * are its live locks, total_sessions is 1 while it lives. Of one token alone (caller): total_sessions are the live sessions that it
+     * opened. These two have no counts, and exclude each other. */
+    HF_OP_COUNT,
     HF_OP_KINDS
 } hf_op_kind;
 
@@ -103,7 +106,7 @@ typedef struct hf_answer {
     size_t tokens_count;
     const hf_count *counts;
     size_t counts_count;
-    size_t total_locks, total_sessions; /* HF_OP_COUNT: of all types, those that live */
+    size_t total_locks, total_sessions; /* HF_OP_COUNT: those that live, of all types */
     int64_t
         first_seq; /* HF_OP_EVENTS: from this one on all are kept; a reader before it has missed some. What is kept
                           longer may be answered from before it */
@@ -132,7 +135,7 @@ typedef struct hf_op {
     const char *purpose;
     const char *text;   /* message of a request, reason of a forced release or a note */
     const char *actor;  /* who forces, where it isn't the session's user */
-    const char *caller; /* id of the token that opens the session */
+    const char *caller; /* id of the token that opens the session, or whose sessions are counted */
     const char *target; /* a session's public id */
     const char *user;
     const char *name;

@@ -579,6 +579,20 @@ UNION ALL
 SELECT l.type, count(*) FROM {ns}_lock l FORCE INDEX (PRIMARY) STRAIGHT_JOIN {ns}_session s ON s.id = l.session
  WHERE s.ended_us IS NULL AND s.expires_us > $1 AND (l.ends_us IS NULL OR l.ends_us > $1)
  GROUP BY l.type ORDER BY type
+-- One session, if it lives, and its locks; the sessions that a token opened, and no locks.
+-- name: live_session
+-- postgres:
+SELECT 1, (SELECT count(*) FROM (SELECT ends_us FROM {ns}.lock WHERE session = $2 OFFSET 0) l WHERE l.ends_us IS NULL OR l.ends_us > $1)
+  FROM {ns}.session WHERE id = $2 AND ended_us IS NULL AND expires_us > $1
+-- mysql:
+{calm}SELECT 1, (SELECT count(*) FROM {ns}_lock l FORCE INDEX (lock_by_session)
+            WHERE l.session = s.id AND (l.ends_us IS NULL OR l.ends_us > $1))
+  FROM {ns}_session s WHERE s.id = $2 AND s.ended_us IS NULL AND s.expires_us > $1
+-- name: live_token
+-- postgres:
+SELECT count(*), 0 FROM {ns}.session WHERE token = $2 AND ended_us IS NULL AND expires_us > $1
+-- mysql:
+{calm}SELECT count(*), 0 FROM {ns}_session FORCE INDEX (session_by_end) WHERE token = $2 AND ended_us IS NULL AND expires_us > $1
 -- name: types_all
 -- postgres:
 SELECT type, policy, ttl_us, ttl_max_us FROM {ns}.type ORDER BY type

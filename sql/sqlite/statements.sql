@@ -128,6 +128,13 @@ UNION ALL
 SELECT l.type, count(*) FROM {ns}_lock l CROSS JOIN {ns}_session s ON s.id = l.session
  WHERE s.ended_us IS NULL AND s.expires_us > ?1 AND (l.ends_us IS NULL OR l.ends_us > ?1)
  GROUP BY l.type ORDER BY type
+-- One session, if it lives, and its locks; the sessions that a token opened, and no locks.
+-- name: live_session
+SELECT 1, (SELECT count(*) FROM {ns}_lock l INDEXED BY {ns}__lock_by_session
+            WHERE l.session = s.id AND (l.ends_us IS NULL OR l.ends_us > ?1))
+  FROM {ns}_session s WHERE s.id = ?2 AND s.ended_us IS NULL AND s.expires_us > ?1
+-- name: live_token
+SELECT count(*), 0 FROM {ns}_session WHERE token = ?2 AND ended_us IS NULL AND expires_us > ?1
 -- name: events
 SELECT id, at_us, kind, type, resource_id, session, user, actor, fence, reason
   FROM {ns}_event WHERE id > ?1 ORDER BY id LIMIT ?2

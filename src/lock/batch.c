@@ -180,6 +180,14 @@ static const char *session_flaw(const hf_op *op, const hf_credentials *checked, 
     return op->target == NULL ? NULL : hf_session_id_flaw(hf_slice_of(op->target));
 }
 
+static const char *count_flaw(const hf_op *op, const char **what)
+{
+    *what = "count";
+    return op->kind == HF_OP_COUNT && op->target != NULL && hf_slice_of(op->caller).size > 0
+               ? "is of one session or of one token: name one of both"
+               : NULL;
+}
+
 static const char *resource_flaw(const hf_op *op, unsigned traits, const char **what)
 {
     const char *flaw = NULL;
@@ -307,8 +315,8 @@ const char *hf_op_flaw(const hf_op *op, const hf_credentials *checked, hf_arena 
     *ok = true;
     if ((flaw = session_flaw(op, checked, traits, &what)) == NULL &&
         (flaw = resource_flaw(op, traits, &what)) == NULL && (flaw = texts_flaw(op, traits, &what)) == NULL &&
-        (flaw = token_flaw(op, traits, &what)) == NULL && (flaw = keep_flaw(op, &what)) == NULL &&
-        (flaw = numbers_flaw(op, traits, &what)) == NULL)
+        (flaw = token_flaw(op, traits, &what)) == NULL && (flaw = count_flaw(op, &what)) == NULL &&
+        (flaw = keep_flaw(op, &what)) == NULL && (flaw = numbers_flaw(op, traits, &what)) == NULL)
         return NULL;
     char sentence[256];
     int size = snprintf(sentence, sizeof sentence, "The %s %s.", what, flaw);

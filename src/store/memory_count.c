@@ -22,11 +22,33 @@ static int by_place(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
+static bool session_lives(const mem_session *s, int64_t now_us)
+{
+    return s->ended_us == 0 && s->expires_us > now_us;
+}
+
+static bool opened_by(const mem_session *s, hf_slice token)
+{
+    return s->caller_size == token.size &&
+           memcmp(s->text + s->user_size + s->name_size, token.at, token.size) == 0;
+}
+
+/* Those that the token opened, or all of them. */
 static void count_sessions(const mem_store *store, hf_op *op, int64_t now_us)
 {
+    hf_slice token = hf_slice_of(op->caller);
     for (size_t i = 0; i < store->sessions_size; i++)
         for (const mem_session *s = store->sessions[i]; s != NULL; s = s->chain)
-            op->answer.total_sessions += s->ended_us == 0 && s->expires_us > now_us;
+            op->answer.total_sessions += session_lives(s, now_us) && (token.size == 0 || opened_by(s, token));
+}
+
+static void count_one_session(const mem_session *s, hf_op *op, int64_t now_us)
+{
+    if (s == NULL || !session_lives(s, now_us))
+        return;
+    op->answer.total_sessions = 1;
+    for (const mem_lock *lock = s->locks; lock != NULL; lock = lock->session_next)
+        op->answer.total_locks += mem_lock_lives(lock, now_us);
 }
 
 /* `all` is in order of place in memory, where each anchor finds its type quickly. */
@@ -65,7 +87,7 @@ static bool answer_counts(hf_op *op, hf_arena *arena, tally *all, size_t count)
     return true;
 }
 
-bool mem_do_count(mem_store *store, hf_op *op, hf_arena *arena, int64_t now_us)
+static bool count_all(const mem_store *store, hf_op *op, hf_arena *arena, int64_t now_us)
 {
     size_t count = 0;
     for (const mem_type *type = store->types; type != NULL; type = type->next)
@@ -81,4 +103,15 @@ bool mem_do_count(mem_store *store, hf_op *op, hf_arena *arena, int64_t now_us)
     bool ok = answer_counts(op, arena, all, count);
     hf_free(all);
     return ok;
+}
+
+bool mem_do_count(mem_store *store, hf_op *op, hf_arena *arena, int64_t now_us)
+{
+    if (op->target != NULL)
+        count_one_session(mem_session_find(store, op->target), op, now_us);
+    else if (hf_slice_of(op->caller).size > 0)
+        count_sessions(store, op, now_us);
+    else
+        return count_all(store, op, arena, now_us);
+    return true;
 }

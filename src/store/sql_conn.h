@@ -68,7 +68,8 @@ void sql_text(hf_stmt *stmt, int at, char *out, size_t size);
 
 /* Which statement asks for what; they take the same parameters in every store (see sql/). */
 typedef struct sql_queries {
-    int list, list_type, list_session, list_user, sessions, count, events, types, type_live, type_save;
+    int list, list_type, list_session, list_user, sessions, count, count_session, count_token, events, types,
+        type_live, type_save;
     int token_same, token_find, token_look, token_own, tokens, token_insert, token_revoke;
 } sql_queries;
 

@@ -109,8 +109,22 @@ void sql_do_sessions(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena
         memcpy(op->answer.next.session, sessions[limit - 1].id, sizeof op->answer.next.session);
 }
 
+/* A session's locks, or a token's sessions: one row, or none. */
+static void count_one(sql_conn *conn, int which, const char *id, hf_op *op, int64_t now_us)
+{
+    hf_stmt *stmt = sql_stmt(conn, which);
+    if (stmt == NULL)
+        return;
+    hf_stmt_int(stmt, 1, now_us);
+    hf_stmt_text(stmt, 2, hf_slice_of(id));
+    while (sql_next(conn, stmt)) {
+        op->answer.total_sessions = (size_t)hf_stmt_column_int(stmt, 0);
+        op->answer.total_locks = (size_t)hf_stmt_column_int(stmt, 1);
+    }
+}
+
 /* A row without a type is of the sessions. */
-void sql_do_count(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *arena, int64_t now_us)
+static void count_all(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *arena, int64_t now_us)
 {
     size_t limit = limit_of(op), count = 0;
     hf_count *counts = page(conn, arena, limit, sizeof *counts);
@@ -133,6 +147,16 @@ void sql_do_count(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *a
     op->answer.more = count > limit;
     op->answer.counts_count = op->answer.more ? limit : count;
     op->answer.counts = count == 0 ? NULL : counts;
+}
+
+void sql_do_count(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *arena, int64_t now_us)
+{
+    if (op->target != NULL)
+        count_one(conn, ask->count_session, op->target, op, now_us);
+    else if (hf_slice_of(op->caller).size > 0)
+        count_one(conn, ask->count_token, op->caller, op, now_us);
+    else
+        count_all(conn, ask, op, arena, now_us);
 }
 
 static void read_event(hf_stmt *stmt, hf_event *out)

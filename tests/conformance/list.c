@@ -261,6 +261,98 @@ static void a_count_has_as_many_types_as_asked_for_and_whole_totals(world *w)
     refused(w, HF_INVALID, COUNT, .limit = HF_LIST_MAX + 1);
 }
 
+static void counts_of_session(world *w, const hf_credentials *who, size_t locks, size_t sessions)
+{
+    const hf_answer *it = done(w, COUNT, .target = who->id);
+    expect_int(it->total_locks, locks);
+    expect_int(it->total_sessions, sessions);
+    expect_true(it->counts_count == 0 && it->counts == NULL && !it->more);
+    expect_int(it->now_us, w->now_us);
+}
+
+/* P7 */
+static void the_locks_of_one_session_are_counted(world *w)
+{
+    hf_credentials alice = person_idle(w, "alice", "Alice Chen", MINUTE);
+    hf_credentials bob = person_idle(w, "bob", "Bob Smith", HOUR), nobody = draw(w);
+    counts_of_session(w, &nobody, 0, 0);
+    counts_of_session(w, &alice, 0, 1);
+    done(w, ACQUIRE, BY(alice), ON("policy", "1"), .mode = HF_SHARED);
+    done(w, ACQUIRE, BY(bob), ON("policy", "1"), .mode = HF_SHARED);
+    done(w, ACQUIRE, BY(alice), ON("policy", "2"), .ttl_us = 30 * SECOND);
+    done(w, ACQUIRE, BY(alice), ON("claim", "1"));
+    done(w, ACQUIRE, BY(alice), ON("claim", "1")); /* which is no second one */
+    counts_of_session(w, &alice, 3, 1);
+    counts_of_session(w, &bob, 1, 1);
+    done(w, RELEASE, BY(alice), ON("claim", "1"));
+    counts_of_session(w, &alice, 2, 1);
+    done(w, RELEASE, BY(bob), ON("policy", "1"));
+    counts_of_session(w, &bob, 0, 1);
+    done(w, HAND_OVER, BY(alice), ON("policy", "1"), .target = bob.id);
+    counts_of_session(w, &alice, 1, 1);
+    counts_of_session(w, &bob, 1, 1);
+    clock_forward(w, 30 * SECOND); /* the lock's own bound */
+    counts_of_session(w, &alice, 0, 1);
+    done(w, ACQUIRE, BY(alice), ON("policy", "3"));
+    counts_of_session(w, &alice, 1, 1);
+    clock_forward(w, 30 * SECOND); /* alice is dead, though nobody has swept */
+    counts_of_session(w, &alice, 0, 0);
+    done(w, CLOSE, BY(bob));
+    counts_of_session(w, &bob, 0, 0);
+}
+
+static size_t sessions_of(world *w, const char *token)
+{
+    const hf_answer *it = done(w, COUNT, .caller = token);
+    expect_int(it->total_locks, 0);
+    expect_true(it->counts_count == 0 && it->counts == NULL && !it->more);
+    return it->total_sessions;
+}
+
+static hf_credentials opened(world *w, const char *token, int64_t idle_us)
+{
+    hf_credentials who = draw(w);
+    done(w, SESSION_OPEN, BY(who), .user = "alice", .name = "Alice Chen", .idle_us = idle_us,
+         .caller = token);
+    return who;
+}
+
+/* P7 */
+static void the_sessions_of_one_token_are_counted(world *w)
+{
+    static const char shop[] = "0123456789abcdef0123456789abcdef",
+                      desk[] = "fedcba9876543210fedcba9876543210";
+    expect_int(sessions_of(w, shop), 0);
+    hf_credentials first = opened(w, shop, MINUTE), second = opened(w, shop, HOUR);
+    hf_credentials third = opened(w, desk, HOUR);
+    done(w, ACQUIRE, BY(first), ON("policy", "1"));
+    done(w, ACQUIRE, BY(third), ON("policy", "2"));
+    expect_int(sessions_of(w, shop), 2);
+    expect_int(sessions_of(w, desk), 1);
+    expect_int(sessions_of(w, "0123456789abcdef0123456789abcdee"), 0); /* one that opened none */
+    expect_int(done(w, COUNT)->total_sessions, 3);
+    clock_forward(w, MINUTE); /* the first is dead, though nobody has swept */
+    expect_int(sessions_of(w, shop), 1);
+    done(w, CLOSE, BY(second));
+    expect_int(sessions_of(w, shop), 0);
+    expect_int(sessions_of(w, desk), 1);
+    opened(w, shop, HOUR);
+    expect_int(sessions_of(w, shop), 1);
+}
+
+static void a_count_is_of_one_session_or_of_one_token(world *w)
+{
+    hf_credentials alice = person(w, "alice", "Alice Chen");
+    const hf_answer *no =
+        refused(w, HF_INVALID, COUNT, .target = alice.id, .caller = "0123456789abcdef0123456789abcdef");
+    expect_text(no->message, "The count is of one session or of one token: name one of both.");
+    refused(w, HF_INVALID, COUNT, .target = "alice");
+    refused(w, HF_INVALID, COUNT,
+            .caller = "a caller of more than 64 bytes: 89012345678901234567890123456789012");
+    expect_int(done(w, COUNT, .caller = "")->total_sessions, 1);
+    expect_int(done(w, COUNT, .target = alice.id, .caller = "")->total_sessions, 1);
+}
+
 static const suite_test list_tests[] = {
     TEST(locks_are_listed_in_canonical_order),
     TEST(an_empty_store_lists_nothing),
@@ -273,5 +365,8 @@ static const suite_test list_tests[] = {
     TEST(an_empty_user_is_no_filter),
     TEST(what_lives_is_counted_by_type),
     TEST(a_count_has_as_many_types_as_asked_for_and_whole_totals),
+    TEST(the_locks_of_one_session_are_counted),
+    TEST(the_sessions_of_one_token_are_counted),
+    TEST(a_count_is_of_one_session_or_of_one_token),
 };
 THEME(list);

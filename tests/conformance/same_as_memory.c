@@ -53,6 +53,7 @@ static const char *const types[TYPES] = {"alpha", "beta", "gamma"};
 static const char *const ids[IDS] = {"1", "2", "\xc3\xa9/x"};
 static const char *const users[] = {"ann", "bob", "cy"};
 static const char *const texts[] = {NULL, "renewal", "please", "it's \"urgent\"", ""};
+static const char *const callers[] = {"token1", "token2", ""};
 static const char *const request_ids[] = {"q0", "q1", "q2", "q3", "q4", "q5"};
 
 /* How often each kind came to each status: a comparison of nothing but refusals would prove little. */
@@ -112,7 +113,7 @@ static void fill_open(game *g, hf_op *op)
     op->user = PICK(g, users);
     op->name = chance(g, 50) ? PICK(g, texts) : NULL;
     op->idle_us = chance(g, 3) ? some_ttl(g) : some_idle(g);
-    op->caller = chance(g, 20) ? "token1" : NULL;
+    op->caller = chance(g, 40) ? PICK(g, callers) : NULL;
     if (chance(g, 25))
         op->replaces = someone(g);
 }
@@ -193,7 +194,7 @@ static const hf_op_kind apart[] = {
     HF_OP_TYPE_SET,     HF_OP_TYPES,      HF_OP_LIST,       HF_OP_LIST,       HF_OP_LIST,
     HF_OP_SESSIONS,     HF_OP_EVENTS,     HF_OP_SWEEP,      HF_OP_SWEEP,      HF_OP_TOKEN_CREATE,
     HF_OP_TOKEN_CREATE, HF_OP_TOKEN_FIND, HF_OP_TOKEN_FIND, HF_OP_TOKEN_FIND, HF_OP_TOKENS,
-    HF_OP_TOKEN_REVOKE, HF_OP_COUNT,
+    HF_OP_TOKEN_REVOKE, HF_OP_COUNT,      HF_OP_COUNT,      HF_OP_COUNT,
 };
 
 static void fill_token(game *g, hf_op *op)
@@ -242,6 +243,10 @@ static void fill_apart(game *g, hf_op *op)
         op->target = chance(g, 20) && op->kind == HF_OP_LIST ? g->people[below(g, PEOPLE)].id : NULL;
         if (chance(g, 50))
             op->after = g->next;
+    }
+    if (op->kind == HF_OP_COUNT) {
+        op->target = chance(g, 40) ? g->people[below(g, PEOPLE)].id : NULL;
+        op->caller = chance(g, 30) ? PICK(g, callers) : NULL;
     }
     if (op->kind == HF_OP_EVENTS)
         op->after_seq = chance(g, 70) ? (int64_t)below(g, (unsigned)g->last_seq + 2) : g->last_seq;

@@ -167,7 +167,7 @@ static const char *const reads[HF_OP_KINDS] = {
     [HF_OP_TOKENS] = "after limit",
     [HF_OP_TOKEN_REVOKE] = "!token actor request_id",
     [HF_OP_SESSION_FIND] = "!session linked",
-    [HF_OP_COUNT] = "limit",
+    [HF_OP_COUNT] = "limit target caller",
 };
 
 static void set_member(dice *d, hf_arena *arena, hf_op *op, const char *name)
