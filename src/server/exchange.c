@@ -43,6 +43,7 @@ static void finish_with(exchange *x)
                      x->route->stream ? LIMITS_STREAM : LIMITS_REQUEST);
     if (x->carried)
         jobs_release(&x->job);
+    claims_leave(&x->claims);
     if (x->route != NULL && x->route->done != NULL)
         x->route->done(x);
 }
@@ -66,7 +67,7 @@ void exchange_stream(exchange *x, const char *type)
 static void reply_problem(exchange *x, int code, hf_status status, char *json)
 {
     static const char *const seconds[] = {"0", "1", "2"};
-    int after = retry_after(status);
+    int after = x->claims.full ? 0 : retry_after(status);
     if (after > 0)
         exchange_header(x, "Retry-After", seconds[after]);
     if (status == HF_UNAUTHENTICATED)
@@ -142,7 +143,8 @@ static void finish(loop_job *job)
     hf_error err;
     hf_status status = job->job.status;
     const hf_op *refused = x->route->raw ? NULL : exchange_refused(x);
-    service_count_ops(x->service, x->ops, x->count);
+    service_count_ops(x->service, job->job.ops, job->job.count);
+    claims_note(x->service->quotas, job->job.ops, job->job.count);
     if (status != HF_OK) {
         const char *message = job->job.ops[0].answer.message;
         hf_error_set(&err, status, "%s", message != NULL ? message : hf_status_sentence(status));
@@ -172,6 +174,36 @@ static void carry_out(exchange *x)
     x->carried = status == HF_OK;
     if (status != HF_OK)
         exchange_problem(x, 0, status, &err);
+}
+
+/* ---- fitted ---- */
+
+static void fitted(claims *c)
+{
+    exchange *x = c->context;
+    hf_error err;
+    hf_error_none(&err);
+    size_t which;
+    hf_status status = c->all_fit              ? HF_OK
+                       : x->route->fit != NULL ? x->route->fit(x, &err)
+                                               : claims_fit(c, 0, x->count, &which, &err);
+    if (status != HF_OK)
+        exchange_problem(x, 0, status, &err);
+    else
+        carry_out(x);
+}
+
+static void look_whether_it_fits(exchange *x)
+{
+    bool chosen = x->job.job.ops != NULL;
+    x->claims.of = x->service->quotas;
+    x->claims.jobs = x->service->jobs;
+    x->claims.arena = &x->request->arena;
+    x->claims.ops = chosen ? x->job.job.ops : x->ops;
+    x->claims.count = chosen ? x->job.job.count : x->count;
+    x->claims.done = fitted;
+    x->claims.context = x;
+    claims_take(&x->claims);
 }
 
 /* ---- known and judged ---- */
@@ -252,7 +284,7 @@ static void judge(exchange *x)
     if (status != HF_OK)
         deny(x, status, op, &err);
     else
-        carry_out(x);
+        look_whether_it_fits(x);
 }
 
 static void known(caller *who)

@@ -3,7 +3,8 @@
  *
  *   read      the route, and what the request says; its ops
  *   known     who asks (callers.h), perhaps after a look at the store
- *   judged    may they, op by op; is it not too much
+ *   judged    may they, op by op; is it not too often
+ *   fitted    is it not too much (claims.h), perhaps after a look at the store
  *   done      one job of the committer
  *   told      the reply
  *
@@ -11,6 +12,7 @@
 #ifndef HF_SERVER_EXCHANGE_H
 #define HF_SERVER_EXCHANGE_H
 
+#include "server/claims.h"
 #include "server/route.h"
 #include "server/service.h"
 
@@ -26,6 +28,7 @@ struct exchange {
     hf_op *ops;
     size_t count, room;
     caller who;
+    claims claims;
     loop_job job;
     http_field headers[EXCHANGE_HEADERS_MAX + 1]; /* of the reply */
     size_t headers_count;

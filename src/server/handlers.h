@@ -67,6 +67,7 @@ void tell_audit_log(exchange *x);
 
 hf_status ask_batch(exchange *x, hf_error *err);
 hf_status judge_batch(exchange *x, hf_error *err);
+hf_status fit_batch(exchange *x, hf_error *err);
 void tell_batch(exchange *x);
 void done_batch(exchange *x);
 

@@ -48,6 +48,8 @@ typedef struct route {
     hf_status (*ask)(exchange *x, hf_error *err);
     /* May they? NULL: every op is judged, and one that they may not refuses all. */
     hf_status (*judge)(exchange *x, hf_error *err);
+    /* Not all that they want to hold fits (claims.h). NULL: what does not refuses all. */
+    hf_status (*fit)(exchange *x, hf_error *err);
     /* Every op was carried out (raw: or refused); x->ops have their answers. */
     void (*tell)(exchange *x);
     /* Gives back what `ask` got, whatever became of it; may be NULL. */

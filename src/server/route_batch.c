@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* POST /v1/batch: any ops, each with its own answer; what the remote store speaks. An op that its caller may not ask is answered so and left out,
- * with the linked run it stands in; the others are carried out. */
+/* POST /v1/batch: any ops, each with its own answer; what the remote store speaks. An op that its caller may not ask, or that wants more than they may
+ * hold, is answered so and left out, with the linked run it stands in; the others are carried out. */
 #include "base/error.h"
 #include "server/handlers.h"
 
@@ -30,24 +30,38 @@ static hf_status refuse_op(exchange *x, hf_op *op, hf_status status, const char 
     return HF_OK;
 }
 
-/* The linked run that begins at `first`: *end is behind it. */
+/* Every op of the run is answered: one with why, the others as not applied. */
+static hf_status refuse_run(exchange *x, size_t first, size_t end, size_t which, const hf_error *why,
+                            hf_error *err)
+{
+    hf_status status = HF_OK;
+    notes_refusal(x->service->notes, &x->who, x->request->peer, &x->ops[which], why);
+    for (size_t i = first; i < end && status == HF_OK; i++)
+        status = i == which
+                     ? refuse_op(x, &x->ops[i], why->status, why->message, err)
+                     : refuse_op(x, &x->ops[i], HF_NOT_APPLIED, hf_status_sentence(HF_NOT_APPLIED), err);
+    service_refused(x->service, hf_status_http(why->status));
+    return status;
+}
+
+/* Behind the linked run that begins at `first`. */
+static size_t run_end(const hf_op *ops, size_t count, size_t first)
+{
+    size_t end = first + 1;
+    while (end < count && ops[end - 1].linked)
+        end++;
+    return end;
+}
+
 static hf_status judge_run(exchange *x, size_t first, size_t end, bool *good, hf_error *err)
 {
     hf_error why = {0};
     size_t denied = end;
-    hf_status status = HF_OK;
     for (size_t i = first; i < end && denied == end; i++)
         if ((why.status = caller_judge(&x->who, &x->ops[i], &why)) != HF_OK)
             denied = i;
     *good = denied == end;
-    if (*good)
-        return HF_OK;
-    notes_refusal(x->service->notes, &x->who, x->request->peer, &x->ops[denied], &why);
-    for (size_t i = first; i < end && status == HF_OK; i++)
-        status = i == denied
-                     ? refuse_op(x, &x->ops[i], why.status, why.message, err)
-                     : refuse_op(x, &x->ops[i], HF_NOT_APPLIED, hf_status_sentence(HF_NOT_APPLIED), err);
-    return status;
+    return *good ? HF_OK : refuse_run(x, first, end, denied, &why, err);
 }
 
 hf_status judge_batch(exchange *x, hf_error *err)
@@ -61,8 +75,7 @@ hf_status judge_batch(exchange *x, hf_error *err)
         return HF_NO_MEMORY;
     for (size_t first = 0, end; first < x->count && status == HF_OK; first = end) {
         bool good = false;
-        for (end = first + 1; end < x->count && x->ops[end - 1].linked; end++)
-            ;
+        end = run_end(x->ops, x->count, first);
         status = judge_run(x, first, end, &good, err);
         for (size_t i = first; good && i < end; i++) {
             own->places[count] = i;
@@ -71,6 +84,29 @@ hf_status judge_batch(exchange *x, hf_error *err)
     }
     x->job.job.ops = ops;
     x->job.job.count = count;
+    return status;
+}
+
+/* What does not fit is taken out of the job. A run has its places in x->ops beside each other. */
+hf_status fit_batch(exchange *x, hf_error *err)
+{
+    batch_own *own = x->own;
+    hf_op *ops = x->job.job.ops;
+    size_t count = x->job.job.count, kept = 0, which = 0;
+    hf_status status = HF_OK;
+    for (size_t first = 0, end; first < count && status == HF_OK; first = end) {
+        hf_error why = {0};
+        end = run_end(ops, count, first);
+        bool fits = claims_fit(&x->claims, first, end, &which, &why) == HF_OK;
+        size_t place = own->places[first];
+        if (!fits)
+            status = refuse_run(x, place, place + (end - first), place + (which - first), &why, err);
+        for (size_t i = first; fits && i < end; i++) {
+            own->places[kept] = own->places[i];
+            ops[kept++] = ops[i];
+        }
+    }
+    x->job.job.count = kept;
     return status;
 }
 

@@ -369,6 +369,7 @@ const route routes[] = {
                      "An answer for each op: one that was refused does not fail the others."}},
         .ask = ask_batch,
         .judge = judge_batch,
+        .fit = fit_batch,
         .tell = tell_batch,
         .done = done_batch,
     },

@@ -31,18 +31,23 @@ static void log_reply(const exchange *x, int status, int64_t took_us)
              LOG_TEXT("token", x->who.token != NULL ? x->who.token->id : ""));
 }
 
+void service_refused(service *s, int code)
+{
+    if (code == 401)
+        metrics_refused(s->metrics, METRICS_UNAUTHENTICATED);
+    if (code == 403)
+        metrics_refused(s->metrics, METRICS_DENIED);
+    if (code == 429)
+        metrics_refused(s->metrics, METRICS_RATE_LIMITED);
+}
+
 void service_replied(exchange *x, int status)
 {
     metrics *m = x->service->metrics;
     int64_t took_us = hf_seam.boot_us() - x->request->began_us;
     metrics_http(m, x->route != NULL ? (size_t)(x->route - routes) : METRICS_ROUTE_NONE,
                  http_method_name(x->request->method), status, took_us);
-    if (status == 401)
-        metrics_refused(m, METRICS_UNAUTHENTICATED);
-    if (status == 403)
-        metrics_refused(m, METRICS_DENIED);
-    if (status == 429)
-        metrics_refused(m, METRICS_RATE_LIMITED);
+    service_refused(x->service, status);
     log_reply(x, status, took_us);
 }
 
@@ -139,6 +144,16 @@ static hf_status new_limits(service *s, hf_error *err)
     return s->limits == NULL ? hf_fail_memory(err) : HF_OK;
 }
 
+static hf_status new_quotas(service *s, hf_error *err)
+{
+    const settings *set = s->settings;
+    quotas_settings wanted = {
+        .jobs = s->jobs,
+        .limits = {
+            [QUOTAS_LOCKS] = (size_t)set->locks_session, [QUOTAS_SESSIONS] = (size_t)set->sessions_token}};
+    return quotas_new(&wanted, &s->quotas, err);
+}
+
 static hf_status new_metrics(service *s, hf_error *err)
 {
     char scheme[32] = "";
@@ -189,6 +204,8 @@ static hf_status new_rooms(service *s, committer *access, hf_error *err)
             callers_new(&(callers_settings){.jobs = s->jobs, .tokens_jobs = s->access}, &s->callers, err);
     if (status == HF_OK)
         status = new_limits(s, err);
+    if (status == HF_OK)
+        status = new_quotas(s, err);
     if (status == HF_OK)
         status = notes_new(s->access != NULL ? s->access : s->jobs, &s->notes, err);
     if (status == HF_OK)
@@ -270,6 +287,7 @@ void service_free(service *s)
     census_free(s->census);
     feed_free(s->feed);
     notes_free(s->notes);
+    quotas_free(s->quotas);
     limits_free(s->limits);
     callers_free(s->callers);
     metrics_free(s->metrics);

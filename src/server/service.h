@@ -15,6 +15,7 @@
 #include "server/log.h"
 #include "server/metrics.h"
 #include "server/notes.h"
+#include "server/quotas.h"
 #include "server/settings.h"
 #include "server/sweeper.h"
 
@@ -32,6 +33,7 @@ typedef struct service {
     framing_limits framing;
     callers *callers;
     limits *limits;
+    quotas *quotas;
     notes *notes;
     feed *feed;
     struct stream *streams;      /* that are open, of route_events.c */
@@ -70,6 +72,8 @@ void service_free(service *s);
 
 /* Counts and logs what was answered. */
 void service_replied(exchange *x, int status);
+/* Counts someone who was turned away with that code, if it is one of those. */
+void service_refused(service *s, int code);
 void service_count_ops(service *s, const hf_op *ops, size_t count);
 
 #endif

@@ -70,6 +70,10 @@
       "requests of one token that wait for their answers at a time") \
     X(NUMBER, streams_token, "streams-token", "N", "16000", 0, 1000000, \
       "event streams of one token at a time") \
+    X(NUMBER, locks_session, "locks-session", "N", "10000", 0, 10000000, \
+      "locks that one session may hold at a time; 0: no limit") \
+    X(NUMBER, sessions_token, "sessions-token", "N", "100000", 0, 10000000, \
+      "live sessions that one token may have opened; 0: no limit") \
     X(DURATION, keep_events_us, "keep-events", "DURATION", "90d", 0, 36500 * SETTINGS_DAY, \
       "how long events are kept; 0: for ever") \
     X(DURATION, keep_forced_us, "keep-forced", "DURATION", "730d", 0, 36500 * SETTINGS_DAY, \

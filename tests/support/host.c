@@ -43,10 +43,9 @@ static const char *no_variable(const char *name)
 
 static void read_settings(host *h, hf_error *err)
 {
-    static const settings_flag flags[] = {{"listen", "127.0.0.1:0"},
-                                          {"body-max", "16M"},
-                                          {"rate-session", "0"},
-                                          {"rate-address", "0"},
+    static const settings_flag flags[] = {{"listen", "127.0.0.1:0"}, {"body-max", "16M"},
+                                          {"rate-session", "0"},     {"rate-address", "0"},
+                                          {"locks-session", "0"}, /* tests hold as many as they like */
                                           {"log-level", "error"}};
     static const char *const no_files[] = {NULL};
     settings_sources from = {.flags = flags,

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: MIT */
+/* Ops are grouped by key, claimed key by key in order; where that falls short, one job asks which ops make nothing new. */
+#include "server/claims.h"
+
+#include "base/error.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Ops that may be of what is there already. */
+struct claims_look {
+    loop_job job; /* first */
+    claims *of;
+    size_t count;
+    size_t *places; /* in claims.ops */
+    hf_op ops[];
+};
+
+/* ---- grouping ---- */
+
+/* The key that the op wants one more of; false: none. */
+static bool wants(const claims *c, const hf_op *op, quotas_kind *kind, const char **id)
+{
+    bool acquires = op->kind == HF_OP_ACQUIRE && op->session != NULL;
+    bool opens = op->kind == HF_OP_SESSION_OPEN && op->caller != NULL && op->caller[0] != '\0';
+    *kind = acquires ? QUOTAS_LOCKS : QUOTAS_SESSIONS;
+    *id = acquires ? op->session->id : op->caller;
+    return (acquires || opens) && quotas_limit(c->of, *kind) > 0;
+}
+
+static bool is_of(const quotas_claim *claim, quotas_kind kind, const char *id)
+{
+    return claim->kind == kind && (claim->id == id || strcmp(claim->id, id) == 0);
+}
+
+static int by_key(const void *a, const void *b)
+{
+    return quotas_compare(a, b);
+}
+
+/* One for each key. */
+static void merge(claims *c)
+{
+    size_t kept = 0;
+    qsort(c->all, c->all_count, sizeof *c->all, by_key);
+    for (size_t i = 1; i < c->all_count; i++) {
+        if (quotas_compare(&c->all[kept], &c->all[i]) == 0)
+            c->all[kept].wanted += c->all[i].wanted;
+        else
+            c->all[++kept] = c->all[i];
+    }
+    c->all_count = kept + 1;
+}
+
+static void settled(quotas_claim *claim);
+
+/* False: memory is out. Most requests are of one key, and need none. */
+static bool gather(claims *c)
+{
+    quotas_kind kind;
+    const char *id;
+    c->all = &c->first;
+    for (size_t i = 0; i < c->count; i++) {
+        if (!wants(c, &c->ops[i], &kind, &id))
+            continue;
+        if (c->all_count > 0 && is_of(&c->all[c->all_count - 1], kind, id)) {
+            c->all[c->all_count - 1].wanted++;
+            continue;
+        }
+        if (c->all_count == 1) {
+            c->all = hf_arena_alloc(c->arena, c->count * sizeof *c->all);
+            if (c->all == NULL)
+                return false;
+            c->all[0] = c->first;
+        }
+        c->all[c->all_count++] =
+            (quotas_claim){.kind = kind, .id = id, .wanted = 1, .done = settled, .context = c};
+    }
+    if (c->all_count > 1)
+        merge(c);
+    return true;
+}
+
+static quotas_claim *claim_of(const claims *c, const hf_op *op)
+{
+    quotas_claim key = {0};
+    if (!wants(c, op, &key.kind, &key.id))
+        return NULL;
+    return bsearch(&key, c->all, c->all_count, sizeof *c->all, by_key);
+}
+
+/* ---- what makes nothing new ---- */
+
+static void looked(loop_job *job)
+{
+    struct claims_look *it = (struct claims_look *)job;
+    claims *c = it->of;
+    c->status = job->job.status;
+    if (c->status != HF_OK && it->ops[0].answer.message != NULL)
+        c->message = hf_arena_text(c->arena, hf_slice_of(it->ops[0].answer.message));
+    for (size_t i = 0; i < it->count && c->status == HF_OK; i++)
+        c->there[it->places[i]] = it->ops[i].answer.status == HF_OK;
+    jobs_release(job);
+    c->done(c);
+}
+
+static void ask_about(struct claims_look *it, size_t place, const hf_op *op)
+{
+    hf_op *asked = &it->ops[it->count];
+    it->places[it->count++] = place;
+    asked->kind = op->kind == HF_OP_ACQUIRE ? HF_OP_HOLDS : HF_OP_SESSION_FIND;
+    asked->session = op->session;
+    asked->type = op->kind == HF_OP_ACQUIRE ? op->type : NULL;
+    asked->id = op->kind == HF_OP_ACQUIRE ? op->id : NULL;
+}
+
+/* HF_OK: `looked` goes on. */
+static hf_status begin_look(claims *c, hf_error *err)
+{
+    struct claims_look *it = hf_arena_alloc(c->arena, sizeof *it + c->count * sizeof it->ops[0]);
+    size_t *places = it == NULL ? NULL : hf_arena_alloc(c->arena, c->count * sizeof *places);
+    c->there = places == NULL ? NULL : hf_arena_alloc(c->arena, c->count * sizeof *c->there);
+    if (c->there == NULL)
+        return hf_fail_memory(err);
+    it->of = c;
+    it->places = places;
+    for (size_t i = 0; i < c->count; i++) {
+        const quotas_claim *claim = claim_of(c, &c->ops[i]);
+        if (claim != NULL && claim->granted < claim->wanted && c->ops[i].session != NULL)
+            ask_about(it, i, &c->ops[i]);
+    }
+    it->job = (loop_job){.job = {.ops = it->ops, .count = it->count}, .finish = looked};
+    return it->count == 0 ? HF_NOT_FOUND : jobs_submit(c->jobs, &it->job, err);
+}
+
+/* ---- claiming ---- */
+
+static void fail(claims *c, hf_status status, const char *message)
+{
+    const char *copy = message == NULL ? NULL : hf_arena_text(c->arena, hf_slice_of(message));
+    c->status = status;
+    c->message = copy;
+}
+
+static void note_settled(claims *c, const quotas_claim *claim)
+{
+    if (claim->status != HF_OK)
+        fail(c, claim->status, claim->message);
+    c->all_fit = c->all_fit && claim->status == HF_OK && claim->granted == claim->wanted;
+    c->at++;
+}
+
+static void go_on(claims *c)
+{
+    hf_error err;
+    while (c->at < c->all_count && c->status == HF_OK) {
+        if (!quotas_take(c->of, &c->all[c->at]))
+            return;
+        note_settled(c, &c->all[c->at]);
+    }
+    hf_status status = c->all_fit || c->status != HF_OK ? HF_NOT_FOUND : begin_look(c, &err);
+    if (status == HF_OK)
+        return;
+    if (status != HF_NOT_FOUND)
+        fail(c, status, err.message);
+    c->done(c);
+}
+
+static void settled(quotas_claim *claim)
+{
+    claims *c = claim->context;
+    note_settled(c, claim);
+    go_on(c);
+}
+
+void claims_take(claims *c)
+{
+    c->all_fit = true;
+    if (!gather(c)) {
+        c->all_count = 0;
+        c->all_fit = false;
+        fail(c, HF_NO_MEMORY, NULL);
+    }
+    go_on(c);
+}
+
+void claims_leave(claims *c)
+{
+    for (size_t i = 0; i < c->at; i++)
+        quotas_leave(c->of, &c->all[i]);
+    c->at = 0;
+}
+
+/* ---- what fits ---- */
+
+static hf_status refuse(claims *c, const quotas_claim *claim, hf_error *err)
+{
+    static const struct {
+        const char *who, *verb, *what, *one, *setting, *remedy;
+    } words[QUOTAS_KINDS] = {
+        [QUOTAS_LOCKS] = {"session", "holds", "locks", "hold", "locks-session", "release some first"},
+        [QUOTAS_SESSIONS] = {"token", "has", "live sessions", "have", "sessions-token", "close some first"},
+    };
+    size_t limit = quotas_limit(c->of, claim->kind);
+    c->full = true;
+    if (claim->held >= limit)
+        return hf_fail(err, HF_TOO_MANY, "The %s %s %zu %s, as many as one %s may on this server (%s): %s.",
+                       words[claim->kind].who, words[claim->kind].verb, claim->held, words[claim->kind].what,
+                       words[claim->kind].who, words[claim->kind].setting, words[claim->kind].remedy);
+    return hf_fail(
+        err, HF_TOO_MANY,
+        "The %s %s %zu %s; with what is asked for it would have more than the %zu that one %s may %s on this "
+        "server (%s): %s.",
+        words[claim->kind].who, words[claim->kind].verb, claim->held, words[claim->kind].what, limit,
+        words[claim->kind].who, words[claim->kind].one, words[claim->kind].setting,
+        words[claim->kind].remedy);
+}
+
+/* Gives back what the ops before it have taken. */
+static void undo(claims *c, size_t first, size_t end)
+{
+    for (size_t i = first; i < end; i++) {
+        quotas_claim *claim = claim_of(c, &c->ops[i]);
+        if (claim != NULL && !(c->there != NULL && c->there[i]))
+            claim->granted++;
+    }
+}
+
+hf_status claims_fit(claims *c, size_t first, size_t end, size_t *which, hf_error *err)
+{
+    quotas_kind kind;
+    const char *id;
+    for (size_t i = first; i < end && !c->all_fit; i++) {
+        *which = i;
+        if (c->status != HF_OK && wants(c, &c->ops[i], &kind, &id))
+            return hf_fail(err, c->status, "%s",
+                           c->message != NULL ? c->message : hf_status_sentence(c->status));
+        quotas_claim *claim = claim_of(c, &c->ops[i]);
+        if (claim == NULL || (c->there != NULL && c->there[i]))
+            continue;
+        if (claim->granted == 0) {
+            undo(c, first, i);
+            return refuse(c, claim, err);
+        }
+        claim->granted--;
+    }
+    return HF_OK;
+}
+
+/* ---- what was done ---- */
+
+static void note_open(quotas *of, const hf_op *op)
+{
+    const hf_session_info *opened = &op->answer.sessions[0];
+    if (opened->opened_us == op->answer.now_us) /* else it was asked again, and may hold some */
+        quotas_opened(of, opened->id);
+    if (op->replaces == NULL)
+        return;
+    quotas_forget(of, QUOTAS_LOCKS, op->replaces->id);
+    quotas_returned(of, QUOTAS_SESSIONS, NULL);
+}
+
+static void note(quotas *of, const hf_op *op)
+{
+    switch (op->kind) {
+    case HF_OP_SESSION_OPEN:
+        note_open(of, op);
+        break;
+    case HF_OP_CLOSE:
+        quotas_forget(of, QUOTAS_LOCKS, op->session->id);
+        quotas_returned(of, QUOTAS_SESSIONS, NULL);
+        break;
+    case HF_OP_RELEASE:
+    case HF_OP_RELEASE_ALL:
+    case HF_OP_HAND_OVER:
+        quotas_returned(of, QUOTAS_LOCKS, op->session->id);
+        break;
+    case HF_OP_FORCE_RELEASE:
+        for (size_t i = 0; i < op->answer.locks_count; i++)
+            quotas_returned(of, QUOTAS_LOCKS, op->answer.locks[i].session);
+        break;
+    case HF_OP_TOKEN_REVOKE:
+        quotas_forget(of, QUOTAS_SESSIONS, op->token);
+        break;
+    default:
+        break;
+    }
+}
+
+void claims_note(quotas *of, const hf_op *ops, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (ops[i].answer.status == HF_OK)
+            note(of, &ops[i]);
+}
