@@ -90,7 +90,7 @@ static void take_many(world *w, const hf_credentials *who, size_t count, int dig
     hf_batch_free(take);
 }
 
-/* How many locks one session holds has no limit of its own: what it costs is space. */
+/* How many locks one session holds has no limit in a store: what it costs is space. (A server has one, a setting: http/quotas.) */
 static void a_session_holds_thousands_of_locks(world *w)
 {
     size_t many = getenv("HF_TEST_LONG") != NULL ? 100000 : 3000;

@@ -244,7 +244,8 @@ static void start_once(void)
     static const settings_flag flags[] = {
         {"listen", "127.0.0.1:0"}, {"store", "memory:"},    {"rate-session", "0"},
         {"rate-address", "0"},     {"log-level", "error"},  {"allow-origin", "https://app.example"},
-        {"readers", "1"},          {"trust-proxy", "::/0"},
+        {"readers", "1"},          {"trust-proxy", "::/0"}, {"locks-session", "2"},
+        {"sessions-token", "3"},
     };
     static const char *const no_files[] = {NULL};
     settings_sources from = {.flags = flags,
