@@ -193,27 +193,26 @@ void claims_leave(claims *c)
 
 /* ---- what fits ---- */
 
+static const struct words {
+    const char *who, *has, *what, *have, *setting, *remedy;
+} words[QUOTAS_KINDS] = {
+    [QUOTAS_LOCKS] = {"session", "holds", "locks", "hold", "locks-session", "release some first"},
+    [QUOTAS_SESSIONS] = {"token", "has", "live sessions", "have", "sessions-token", "close some first"},
+};
+
 static hf_status refuse(claims *c, const quotas_claim *claim, hf_error *err)
 {
-    static const struct {
-        const char *who, *verb, *what, *one, *setting, *remedy;
-    } words[QUOTAS_KINDS] = {
-        [QUOTAS_LOCKS] = {"session", "holds", "locks", "hold", "locks-session", "release some first"},
-        [QUOTAS_SESSIONS] = {"token", "has", "live sessions", "have", "sessions-token", "close some first"},
-    };
+    const struct words *w = &words[claim->kind];
     size_t limit = quotas_limit(c->of, claim->kind);
     c->full = true;
     if (claim->held >= limit)
         return hf_fail(err, HF_TOO_MANY, "The %s %s %zu %s, as many as one %s may on this server (%s): %s.",
-                       words[claim->kind].who, words[claim->kind].verb, claim->held, words[claim->kind].what,
-                       words[claim->kind].who, words[claim->kind].setting, words[claim->kind].remedy);
+                       w->who, w->has, claim->held, w->what, w->who, w->setting, w->remedy);
     return hf_fail(
         err, HF_TOO_MANY,
-        "The %s %s %zu %s; with what is asked for it would have more than the %zu that one %s may %s on this "
-        "server (%s): %s.",
-        words[claim->kind].who, words[claim->kind].verb, claim->held, words[claim->kind].what, limit,
-        words[claim->kind].who, words[claim->kind].one, words[claim->kind].setting,
-        words[claim->kind].remedy);
+        "The %s %s %zu %s; with what is asked for it would have more than the %zu that one %s may %s on "
+        "this server (%s): %s.",
+        w->who, w->has, claim->held, w->what, limit, w->who, w->have, w->setting, w->remedy);
 }
 
 /* Gives back what the ops before it have taken. */

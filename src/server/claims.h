@@ -33,7 +33,6 @@ struct claims {
     quotas_claim first, *all; /* by key; `all` is `first` while there is one */
     size_t all_count, at;
     bool *there; /* of each op: it makes no new one; NULL: nobody asked */
-    struct claims_look *look;
 };
 
 /* Claims what they want and calls `done`. A claims_take is followed by one claims_leave; fine on zeroes. */

@@ -67,7 +67,7 @@ void exchange_stream(exchange *x, const char *type)
 static void reply_problem(exchange *x, int code, hf_status status, char *json)
 {
     static const char *const seconds[] = {"0", "1", "2"};
-    int after = x->claims.full ? 0 : retry_after(status);
+    int after = x->claims.full && status == HF_TOO_MANY ? 0 : retry_after(status);
     if (after > 0)
         exchange_header(x, "Retry-After", seconds[after]);
     if (status == HF_UNAUTHENTICATED)

@@ -41,6 +41,7 @@ static hf_status refuse_run(exchange *x, size_t first, size_t end, size_t which,
                      ? refuse_op(x, &x->ops[i], why->status, why->message, err)
                      : refuse_op(x, &x->ops[i], HF_NOT_APPLIED, hf_status_sentence(HF_NOT_APPLIED), err);
     service_refused(x->service, hf_status_http(why->status));
+    metrics_ops(x->service->metrics, &x->ops[first], end - first);
     return status;
 }
 

@@ -89,7 +89,8 @@ const refusedBefore = (await metrics(one))('holdfast_callers_refused_total{reaso
 let answers = await batch(one, [...names("h", 12).map((id) => acquire(fred, id)), acquire(gina, "i0"), { op: "beat", session: login(fred) }]);
 check(words(answers) === `${"ok ".repeat(10)}too_many too_many ok ok`, "of a batch as many are carried out as fit, and each of the others is told why", words(answers));
 check(answers[10].message.includes("(locks-session)"), "in a sentence", answers[10].message);
-check((await metrics(one))('holdfast_callers_refused_total{reason="rate_limited"}') > refusedBefore, "the metrics know it");
+check((await metrics(one))('holdfast_callers_refused_total{reason="rate_limited"}') === refusedBefore + 2 &&
+  (await metrics(one))('holdfast_ops_total{op="acquire",status="too_many"}') === 2, "the metrics know it");
 answers = await batch(one, [acquire(fred, "h3"), acquire(fred, "j"), { op: "release", session: login(fred), type: "policy", id: "h1" }]);
 check(words(answers) === "ok too_many ok", "what it holds is no new one, and giving back goes on", words(answers));
 answers = await batch(one, [acquire(fred, "k0", { linked: true }), acquire(fred, "k1"), acquire(fred, "k2")]);
