@@ -98,8 +98,8 @@ SELECT id, key_sha256, "user", name, idle_us, opened_us, expires_us, ended_us, r
 
 -- What nearly every batch needs, in one statement: the locks of the resources $1, $2, the sessions $3, the types $4, and last the time
 -- with the highest fence that is no more. The first column tells which. Requests for the resources, and what was lost ($5 session,
--- $6 type, $7 id), are seldom there: PostgreSQL says so with the time, of losses only whether these sessions have any, and is asked again
--- if so; on MySQL they come along, with which anchors there are. On PostgreSQL sessions come first, each once, and locks tell where they are kept.
+-- $6 type, $7 id), are seldom there: PostgreSQL says so with the time, and is asked again
+-- if they are; on MySQL they come along, with which anchors there are. On PostgreSQL sessions come first, each once, and locks tell where they are kept.
 -- name: rows
 -- postgres:
 WITH l AS MATERIALIZED (
@@ -125,8 +125,12 @@ SELECT 6, {none}, {none}, {none}, (extract(epoch FROM clock_timestamp()) * 10000
                           CROSS JOIN LATERAL (SELECT FROM {ns}.request WHERE type = u.type AND id = u.id OFFSET 0) q)::int::bigint
             ELSE 0 END,
        {none}, {none}, {none}, NULL, {none}, {none},
-       EXISTS (SELECT FROM (SELECT DISTINCT session FROM unnest($5, $6, $7) u (session, type, id)) d
-                CROSS JOIN LATERAL (SELECT FROM {ns}.lost WHERE session = d.session OFFSET 0) x)::int::bigint,
+       CASE WHEN EXISTS (SELECT FROM (SELECT DISTINCT session FROM unnest($5, $6, $7) u (session, type, id)) d
+                          CROSS JOIN LATERAL (SELECT FROM {ns}.lost WHERE session = d.session OFFSET 0) x)
+            THEN EXISTS (SELECT FROM unnest($5, $6, $7) u (session, type, id)
+                          CROSS JOIN LATERAL (SELECT FROM {ns}.lost
+                                               WHERE session = u.session AND type = u.type AND id = u.id OFFSET 0) l)::int::bigint
+            ELSE 0 END,
        NULL, NULL, NULL, NULL, {none}, {none}
 -- mysql:
 {calm}SELECT 1, l.type, l.id, l.mode, l.fence, l.since_us, l.ends_us, l.purpose, l.request, l.session,
@@ -176,8 +180,12 @@ SELECT 6, {none}, {none}, {none}, (extract(epoch FROM clock_timestamp()) * 10000
        NULL,
        NULL,
        {none}, {none}, {none}, NULL, {none}, {none},
-       EXISTS (SELECT FROM (SELECT DISTINCT session FROM unnest($5, $6, $7) u (session, type, id)) d
-                CROSS JOIN LATERAL (SELECT FROM {ns}.lost WHERE session = d.session OFFSET 0) x)::int::bigint,
+       CASE WHEN EXISTS (SELECT FROM (SELECT DISTINCT session FROM unnest($5, $6, $7) u (session, type, id)) d
+                          CROSS JOIN LATERAL (SELECT FROM {ns}.lost WHERE session = d.session OFFSET 0) x)
+            THEN EXISTS (SELECT FROM unnest($5, $6, $7) u (session, type, id)
+                          CROSS JOIN LATERAL (SELECT FROM {ns}.lost
+                                               WHERE session = u.session AND type = u.type AND id = u.id OFFSET 0) l)::int::bigint
+            ELSE 0 END,
        NULL, NULL, NULL, NULL, {none}, {none}
 -- mysql:
 {calm}SELECT 1, l.type, l.id, l.mode, l.fence, l.since_us, l.ends_us, l.purpose, l.request, l.session,

@@ -14,7 +14,7 @@ struct hf_batch {
     hf_arena arena; /* of the answers */
     bool
         together; /* it has several callers (store/together.h): what is busy at the first try is answered so at once */
-    int64_t since_us; /* when it came, by boot_us; 0: just now */
+    int64_t since_us; /* when it came, by boot_us: its time counts from then; 0: just now */
 };
 
 /* Checks every op at the door: names, durations, modes, what each kind needs, standing alone. An op with a flaw is answered

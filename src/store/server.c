@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/seams.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -37,8 +38,10 @@ _Static_assert((int)SQL_DO_COUNT <= (int)SQL_STMTS_MAX, "a connection has room f
 static hf_status take_connection(server_work *work, hf_error *err)
 {
     server_store *store = work->store;
+    int64_t left_us = work->until_us - hf_seam.boot_us();
+    left_us = left_us > HF_DB_BUSY_US ? HF_DB_BUSY_US : left_us;
     hf_status status =
-        hf_pool_take(work->reads ? store->readers : store->writers, HF_DB_BUSY_US, &work->pooled, err);
+        hf_pool_take(work->reads ? store->readers : store->writers, left_us, &work->pooled, err);
     if (status != HF_OK)
         return status;
     if (work->pooled->extra == NULL)
@@ -412,8 +415,10 @@ hf_status server_recover(server_work *work, hf_status status, unsigned *lost, hf
         if (entered != HF_OK || !busy)
             return entered;
     }
-    if (!may_run_again(work, status) || (work->batch->together && work->failure == HF_FAILURE_BUSY))
+    if (!may_run_again(work, status))
         return status;
+    if (work->batch->together && work->failure != HF_FAILURE_CONFLICT)
+        return status; /* nothing of it was done; it is not split here, its callers go on alone */
     if (late && work->nested && work->failure != HF_FAILURE_BUSY)
         return status;
     if (late)
@@ -434,8 +439,10 @@ static hf_status try_all(server_work *work, hf_error *err)
         hf_status status = attempt(work, err);
         if (status == HF_OK) {
             size_t left = settle(work);
-            if (work->batch->together)
-                return HF_OK; /* what is left is busy, and its caller's own affair */
+            if (work->batch->together) { /* what is left is busy, and its caller's own affair */
+                assert(work->index == NULL);
+                return HF_OK;
+            }
             if (left > 0)
                 lose_patience(work);
             if (left > 0 && work->index == NULL) {
@@ -497,6 +504,8 @@ hf_status server_execute_one(hf_store *base, hf_batch *batch, hf_error *err)
         status = execute_ops(&work, err);
     if (work.conn != NULL)
         server_leave(&work);
+    if (batch->together && status == HF_UNAVAILABLE && work.failure == HF_FAILURE_LIMIT)
+        return HF_RETRY;                /* fewer at once may fit */
     if (status == HF_OK && err != NULL) /* what was tried in vain before is over */
         *err = (hf_error){.status = HF_OK};
     return status;

@@ -164,11 +164,11 @@ static void read_lock(server_work *work, hf_stmt *stmt, int at)
         fill_lock(work, resource, session, stmt, at + 2);
 }
 
-/* The same with the place it is kept at, in the column of the session's token: the session came before. */
+/* The same with the place it is kept at, in the column of the session's token; the session comes by itself. */
 static void read_placed_lock(server_work *work, hf_stmt *stmt, int at)
 {
     hf_resource_row *resource = resource_at(work, stmt, at);
-    hf_session_row *session = session_at(work, stmt, at + 8);
+    hf_session_row *session = session_named(work, stmt, at + 8);
     hf_lock_row *row =
         resource != NULL && session != NULL ? fill_lock(work, resource, session, stmt, at + 2) : NULL;
     if (row != NULL)

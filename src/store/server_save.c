@@ -10,9 +10,9 @@ typedef struct saves {
     hf_list *sessions_insert, *sessions_update, *anchors_insert, *anchors_update, *locks_insert,
         *locks_update, *locks_delete, *locks_drop, *requests_save, *requests_delete, *lost_save, *lost_delete,
         *events;
-    size_t rows; /* of all of them */
-    bool
-        by_place; /* anchors are changed where they were found; locks that were loaded with others are dropped there */
+    size_t rows;   /* of all of them */
+    bool by_place; /* anchors are changed where they were found */
+    bool drops;    /* ... and locks are deleted there */
 } saves;
 
 static hf_value *add_row(saves *to, hf_list *list)
@@ -103,7 +103,7 @@ static void add_lock(saves *to, const hf_lock_row *row)
 {
     if (!row->changed || (!row->present && !row->stored))
         return;
-    bool placed = !row->present && row->place.size > 0;
+    bool placed = !row->present && to->drops && row->place.size > 0;
     hf_list *list = placed          ? to->locks_drop
                     : !row->present ? to->locks_delete
                     : row->stored   ? to->locks_update
@@ -155,6 +155,7 @@ static void gather(server_work *work, saves *to)
     bool by_place = hf_db_kind_of(work->conn->db) == HF_DB_POSTGRES;
     *to = (saves){
         .by_place = by_place,
+        .drops = work->part.count > 1, /* there is a statement for one that does it all */
         .sessions_insert = server_list(work, "tbttiiiiitt"),
         .sessions_update = server_list(work, "tbttiiiiitt"),
         .anchors_insert = server_list(work, "ttiititi"),

@@ -242,21 +242,24 @@ hf_status sqlite_refuse_broken(const sqlite_store *store, hf_error *err)
                    store->path);
 }
 
-/* Waiting for other threads of this process counts like waiting for other processes: half a second in all. False: it is over. */
-static bool enter(sql_conn *conn)
+/* Waiting for other threads of this process counts like waiting for other processes: half a second in all, since the batch came. False:
+ * it is over. */
+static bool enter(sql_conn *conn, int64_t since_us)
 {
-    int64_t began_us = hf_seam.boot_us();
+    int64_t now_us = hf_seam.boot_us();
+    int64_t until_us = (since_us != 0 ? since_us : now_us) + HF_DB_BUSY_US;
     struct timespec until;
     clock_gettime(CLOCK_REALTIME,
                   &until); /* a step of the clock makes it busy too early, or wait a little longer */
-    until.tv_nsec += HF_DB_BUSY_US * 1000;
+    if (until_us > now_us)
+        until.tv_nsec += (long)(until_us - now_us) * 1000;
     if (until.tv_nsec >= 1000000000) {
         until.tv_sec++;
         until.tv_nsec -= 1000000000;
     }
     if (pthread_mutex_timedlock(&conn->mutex, &until) != 0)
         return false;
-    int64_t left_us = HF_DB_BUSY_US - (hf_seam.boot_us() - began_us);
+    int64_t left_us = until_us - hf_seam.boot_us();
     hf_db_patience(conn->db, left_us > 0 ? left_us : 0);
     return true;
 }
@@ -268,12 +271,14 @@ static hf_status execute_one(hf_store *base, hf_batch *batch, hf_error *err)
     for (size_t i = 0; i < batch->count; i++)
         reads &= hf_op_reads(batch->ops[i].kind);
     sql_conn *conn = reads && !store->wrapped ? &store->reader : &store->writer;
-    if (!enter(conn))
+    if (!enter(conn, batch->since_us))
         return hf_fail(err, HF_BUSY, "Others are in the middle of a change of %s; try again.", store->path);
     hf_status status = store->broken ? sqlite_refuse_broken(store, err)
                        : reads       ? transact(store, conn, batch, true, false, err)
                                      : execute_write(store, batch, err);
     pthread_mutex_unlock(&conn->mutex);
+    if (batch->together && status == HF_UNAVAILABLE && !store->broken)
+        return HF_RETRY; /* on a full disk one release may find room where many do not */
     return status;
 }
 

@@ -26,6 +26,7 @@ typedef struct member {
     hf_error *err;
     place place;      /* with the mutex */
     place comes_to;   /* DONE or ALONE: when the leader dismisses it */
+    bool taken;       /* by its leader: it is not in line any more */
     hf_status status; /* when DONE */
     struct member *next;
     pthread_cond_t moved;
@@ -111,9 +112,13 @@ static void wait_in_line(hf_together *all, member *me)
     clock_gettime(CLOCK_MONOTONIC, &until);
     add_us(&until, LONG_US);
     while (me->place == WAITS) {
-        if (pthread_cond_timedwait(&me->moved, &all->mutex, &until) == 0 || me->place != WAITS)
+        if (all->rule.in_turn || me->taken) {
+            pthread_cond_wait(&me->moved, &all->mutex);
             continue;
-        if (all->first == me && !all->rule.in_turn) {
+        }
+        if (pthread_cond_timedwait(&me->moved, &all->mutex, &until) == 0 || me->place != WAITS || me->taken)
+            continue;
+        if (all->first == me) {
             all->under_way++;
             me->place = LEADS;
         }
@@ -147,6 +152,7 @@ static size_t take_group(hf_together *all, member *leader)
            !repeats(leader, all->first->batch)) {
         last->next = all->first;
         last = all->first;
+        last->taken = true;
         ops += last->batch->count;
         all->first = last->next;
         last->next = NULL;
@@ -201,8 +207,9 @@ static void take_answers(member *m, const hf_op *ops)
 }
 
 /* Everyone of the group gets what it came to. Their threads sleep until it is told them. */
-static void share_out(member *group, const hf_op *ops, bool for_all, hf_status status, const hf_error *err)
+static void share_out(member *group, const hf_op *ops, hf_status status, const hf_error *err)
 {
+    bool for_all = status == HF_UNSURE || status == HF_UNAVAILABLE; /* T3 */
     for (member *m = group; m != NULL; m = m->next) {
         if (status == HF_OK) {
             take_answers(m, ops);
@@ -218,18 +225,12 @@ static void share_out(member *group, const hf_op *ops, bool for_all, hf_status s
     }
 }
 
-/* T3. */
-static bool is_for_all(const hf_together *all, hf_status status)
-{
-    return status == HF_UNSURE || status == HF_UNAVAILABLE || (status == HF_BUSY && all->rule.in_turn);
-}
-
 static void carry_out(hf_together *all, hf_store *store, member *group, size_t count)
 {
     hf_batch *batch;
     hf_error err = {.status = HF_OK};
     if (hf_batch_new(count, &batch, NULL) != HF_OK) {
-        share_out(group, NULL, false, HF_NO_MEMORY, NULL);
+        share_out(group, NULL, HF_NO_MEMORY, NULL);
         return;
     }
     for (const member *m = group; m != NULL; m = m->next) {
@@ -237,8 +238,9 @@ static void carry_out(hf_together *all, hf_store *store, member *group, size_t c
         batch->count += m->batch->count;
     }
     batch->together = true;
+    batch->since_us = group->batch->since_us; /* who leads came first */
     hf_status status = all->rule.execute(store, batch, &err);
-    share_out(group, batch->ops, is_for_all(all, status), status, &err);
+    share_out(group, batch->ops, status, &err);
     hf_batch_free(batch);
 }
 

@@ -6,7 +6,7 @@
  *       that stand or fall together. All else goes its own way, beside these.
  *   T2  A run whose resources someone else is changing right now goes on by itself, in its own thread; its neighbours do not wait
  *       for it. Its time counts from when it came.
- *   T3  What the batch comes to as a whole is for all of it where nobody can do better alone (unsure, unavailable); else each is
+ *   T3  A batch that is unsure is so for all of it; one that failed because the store is away, too. After any other failure each is
  *       tried alone.
  *   T4  No run goes with another of the same session and request id: the second must find what the first has left.
  *   T5  Nobody waits behind a batch that takes long: after LONG_US what waits goes as a further one. */
@@ -20,11 +20,11 @@
 typedef struct hf_together hf_together;
 
 typedef struct hf_together_rule {
-    /* What executes a batch. Where batch->together is set it has several callers: what is busy at the first try is answered so at once. */
+    /* What executes a batch. Where batch->together is set it has several callers: what is busy at the first try is answered so at once,
+     * and HF_UNAVAILABLE means that one alone would not fare better. Its time counts from batch->since_us. */
     hf_status (*execute)(hf_store *store, hf_batch *batch, hf_error *err);
     unsigned at_once; /* so many transactions at a time, as a rule */
-    /* The store lets one in at a time: going alone gains nothing, so that T5 is void, and busy is for all (T3). */
-    bool in_turn;
+    bool in_turn;     /* the store lets one in at a time: then T5 would gain nothing, and is void */
 } hf_together_rule;
 
 hf_status hf_together_new(const hf_together_rule *rule, hf_together **out, hf_error *err);

@@ -3,10 +3,12 @@
  * threads share. Made for the thread sanitizer too. */
 #include "server/shop.h"
 
+#include <lock/batch.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { CROWD = 32, FEW = 6, RESOURCES = 4 };
 
@@ -135,6 +137,65 @@ static void stores_by_url_and_on_connections_together(shop *s)
     work(&o, FEW);
 }
 
+/* ---- a batch of several callers ---- */
+
+typedef struct maker {
+    app *a;
+    unsigned ms;
+} maker;
+
+static void *commit_soon(void *argument)
+{
+    maker *m = argument;
+    nanosleep(&(struct timespec){0, (long)m->ms * 1000000}, NULL);
+    expect_true(app_commit(m->a));
+    return NULL;
+}
+
+/* Three acquire as one batch, and the second resource is just being made by someone else, who commits after so long. */
+static hf_status three_meet_a_maker(shop *s, unsigned ms)
+{
+    const hf_credentials *people[] = {&s->alice, &s->bob, &s->carol};
+    char ids[3][32];
+    pthread_t thread;
+    maker m = {s->other, ms};
+    hf_batch *batch = NULL;
+    hf_error err = {0};
+    expect(HF_OK, hf_batch_new(3, &batch, &err), err);
+    for (int i = 0; i < 3; i++) {
+        hf_op *op = hf_batch_add(batch, HF_OP_ACQUIRE);
+        snprintf(ids[i], sizeof ids[i], "made-%u-%d", ms, i);
+        *op = (hf_op){.kind = HF_OP_ACQUIRE, .session = people[i], .type = "policy", .id = ids[i]};
+    }
+    app_begin(s->other, READ_COMMITTED);
+    app_do(s->other, "INSERT INTO {resource} (type, id, fence, rev) VALUES ('policy', '%s', 1, 1)", ids[1]);
+    expect_int(pthread_create(&thread, NULL, commit_soon, &m), 0);
+    batch->together = true; /* as threads that go together have it */
+    hf_status status = hf_store_execute(s->plain, batch, &err);
+    expect_int(pthread_join(thread, NULL), 0);
+    for (int i = 0; i < 3; i++) {
+        bool told = status == HF_OK && hf_batch_op(batch, (size_t)i)->answer.status == HF_OK;
+        expect_int(app_number(s->other, "SELECT count(*) FROM {lock} WHERE id = '%s'", ids[i]), told);
+        expect_int(app_number(s->other, "SELECT count(*) FROM {event} WHERE resource_id = '%s'", ids[i]),
+                   told);
+    }
+    hf_batch_free(batch);
+    return status;
+}
+
+/* What was tried in vain, and rolled back, is told to nobody. */
+static void who_goes_with_one_that_meets_a_maker_is_told_what_is_so(shop *s)
+{
+    size_t failed = 0;
+    for (unsigned ms = 0; ms < 300; ms += 20) {
+        hf_status status = three_meet_a_maker(s, ms);
+        expect_true(status == HF_OK || status == HF_RETRY || status == HF_BUSY);
+        failed += status != HF_OK;
+    }
+    printf("# %zu of 15 failed as a whole\n", failed);
+    expect_true(failed > 0);
+}
+
 /* ---- the same token, asked for by many ---- */
 
 typedef struct asker {
@@ -196,6 +257,7 @@ int main(int argc, char **argv)
 {
     static const shop_test tests[] = {
         ON_ANY(more_threads_than_connections_share_a_store),
+        ON_ANY(who_goes_with_one_that_meets_a_maker_is_told_what_is_so),
         ON_ANY(several_stores_on_the_same_tables),
         ON_ANY(threads_share_the_store_on_an_applications_connection),
         ON_ANY(stores_by_url_and_on_connections_together),
