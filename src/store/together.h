@@ -5,7 +5,8 @@
  *   T1  Only what is one run and quickly done goes with others (hf_together_may): acquires, releases, renewals, downgrades of one caller
  *       that stand or fall together. All else goes its own way, beside these.
  *   T2  A run whose resources someone else is changing right now goes on by itself, in its own thread; its neighbours do not wait
- *       for it. Its time counts from when it came.
+ *       for it. Its time counts from when it came. (MySQL 8 makes everyone wait, up to a second, who makes an anchor that someone else
+ *       is just making.)
  *   T3  A batch that is unsure is so for all of it; one that failed because the store is away, too. After any other failure each is
  *       tried alone.
  *   T4  No run goes with another of the same session and request id: the second must find what the first has left.
