@@ -90,9 +90,9 @@ static hf_status draw_server(const top_view *view, cli_screen screen, hf_error *
     if (it->known && it->requests_per_second >= 0)
         hf_buffer_print(&line, "%.1f requests/s, ", it->requests_per_second);
     if (it->known)
-        hf_buffer_print(&line, "%.0f connection%s, %.0f listener%s", it->connections,
-                        plural((size_t)it->connections), it->listeners, plural((size_t)it->listeners));
-    if (it->known && it->listeners > 0)
+        hf_buffer_print(&line, "%.0f connection%s, %.0f follower%s", it->connections,
+                        plural((size_t)it->connections), it->followers, plural((size_t)it->followers));
+    if (it->known && it->followers > 0)
         add_span(&line, ", lag ", it->lag_seconds);
     return print_line(&line, screen, err);
 }

@@ -100,7 +100,7 @@ static void add_server(hf_json *json, const top_view *view)
         if (it->requests_per_second >= 0)
             add_real(json, "requests_per_second", it->requests_per_second);
         add_real(json, "connections", it->connections);
-        add_real(json, "listeners", it->listeners);
+        add_real(json, "followers", it->followers);
         add_real(json, "lag_seconds", it->lag_seconds);
         add_real(json, "ops_waiting", it->waiting);
         add_real(json, "commit_ops", it->batch_ops);

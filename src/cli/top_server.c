@@ -54,7 +54,7 @@ static void take(top_told *out, const sample *s)
     } wanted[] = {
         {"holdfast_http_requests_total", NULL, &out->requests},
         {"holdfast_http_connections", NULL, &out->connections},
-        {"holdfast_event_listeners", NULL, &out->listeners},
+        {"holdfast_event_followers", NULL, &out->followers},
         {"holdfast_events_lag_seconds", NULL, &out->lag_seconds},
         {"holdfast_ops_waiting", NULL, &out->waiting},
         {"holdfast_batch_ops_count", "work=\"write\"", &out->batches},
@@ -107,7 +107,7 @@ void top_server_judge(const top_told *before, const top_told *now, double passed
         .requests_per_second =
             fresh || passed_seconds <= 0 ? -1 : (now->requests - from->requests) / passed_seconds,
         .connections = now->connections,
-        .listeners = now->listeners,
+        .followers = now->followers,
         .lag_seconds = now->lag_seconds,
         .waiting = now->waiting,
         .batch_ops = batches > 0 ? (now->ops - from->ops) / batches : 0,

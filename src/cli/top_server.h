@@ -12,7 +12,7 @@ enum { TOP_BUCKETS_MAX = 64 };
 typedef struct top_told {
     double requests;    /* answered */
     double connections; /* now, and so on: */
-    double listeners, lag_seconds, waiting;
+    double followers, lag_seconds, waiting;
     double batches, ops; /* of writes */
     double bounds[TOP_BUCKETS_MAX],
         below[TOP_BUCKETS_MAX]; /* their times, cumulative; without the last, +Inf */
@@ -24,7 +24,7 @@ typedef struct top_told {
 typedef struct top_server {
     bool known;
     double requests_per_second; /* below 0: not known, it is the first look */
-    double connections, listeners, lag_seconds, waiting;
+    double connections, followers, lag_seconds, waiting;
     double batch_ops;                  /* ops that shared a batch, in the mean; 0: there were none */
     double commit_median, commit_99th; /* seconds; 0: there were none */
 } top_server;

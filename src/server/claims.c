@@ -22,7 +22,8 @@ struct claims_look {
 static bool wants(const claims *c, const hf_op *op, quotas_kind *kind, const char **id)
 {
     bool acquires = op->kind == HF_OP_ACQUIRE && op->session != NULL;
-    bool opens = op->kind == HF_OP_SESSION_OPEN && op->caller != NULL && op->caller[0] != '\0';
+    bool opens = op->kind == HF_OP_SESSION_OPEN && op->caller != NULL && op->caller[0] != '\0' &&
+                 strlen(op->caller) <= HF_CALLER_MAX; /* the store refuses it else */
     *kind = acquires ? QUOTAS_LOCKS : QUOTAS_SESSIONS;
     *id = acquires ? op->session->id : op->caller;
     return (acquires || opens) && quotas_limit(c->of, *kind) > 0;

@@ -35,7 +35,7 @@
     X(LAG,         "holdfast_events_lag_seconds",       "gauge",     "",                    "How old the oldest of the events read last was when it was read.") \
     X(SILENT,      "holdfast_events_silent_seconds",    "gauge",     "",                    "How long ago the events were last read; 0 while nobody listens.") \
     X(READ_FAILS,  "holdfast_event_read_failures_total","counter",   "",                    "Reads of the events that failed.") \
-    X(LISTENERS,   "holdfast_event_listeners",          "gauge",     "",                    "Streams of events that are open.") \
+    X(FOLLOWERS,   "holdfast_event_followers",          "gauge",     "",                    "Streams of events that are open.") \
     X(RESYNCS,     "holdfast_event_resyncs_total",      "counter",   "",                    "Followers that were too slow, or came back too late, and were told to begin anew.") \
     X(UP,          "holdfast_store_up",                 "gauge",     "",                    "1 while the store answers, else 0.") \
     X(BROKEN,      "holdfast_store_broken",             "gauge",     "",                    "1 when a sync failed: nothing more is acknowledged until the server starts anew.") \
@@ -283,7 +283,7 @@ static void add_events(hf_buffer *out, const metrics_look *look)
     add_single_time(out, LAG, look->events_lag_us);
     add_single_time(out, SILENT, look->events_silent_us);
     add_single(out, READ_FAILS, look->events_failures);
-    add_single(out, LISTENERS, look->followers);
+    add_single(out, FOLLOWERS, look->followers);
     add_single(out, RESYNCS, look->resyncs);
 }
 

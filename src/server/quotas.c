@@ -5,7 +5,8 @@
  *   draining    someone waits, something is under way: the last quotas_leave begins the look
  *   looking     someone waits, the count is with the store
  *
- * Whoever is told of anything may come back here at once, so all is settled before the first is told. */
+ * Whoever is told of anything may come back here at once, so all is settled before the first is told; and who is told because someone was
+ * told waits for that to end, so that no chain of requests that wait for each other is a chain of calls. */
 #include "server/quotas.h"
 
 #include "base/error.h"
@@ -25,8 +26,9 @@ typedef struct quota {
     look *look;             /* while it is looking */
     quotas_claim *waiting;  /* in the order they came; NULL: it is quiet */
     quotas_claim **end;     /* of those */
+    bool given_back;        /* something was, since the look began */
     int64_t full_us;        /* when a look found no room; 0: it did not */
-    uint64_t full_returned; /* quotas.returned then */
+    uint64_t full_returned; /* quotas.returned when that look began */
     size_t full_held;
 } quota;
 
@@ -42,6 +44,8 @@ struct quotas {
     quotas_settings settings;
     recent table;
     hf_error why; /* the last look could not be begun */
+    quotas_claim *to_tell, **to_tell_end;
+    bool telling;
     uint64_t looks;
     uint64_t returned[QUOTAS_KINDS]; /* how often something was given back that may be anyone's */
 };
@@ -114,47 +118,61 @@ static void fail(quotas_claim *claim, hf_status status, const char *message)
     claim->of = NULL;
 }
 
-/* The key is quiet from here on. */
-static quotas_claim *take_waiting(quota *it)
+/* Off the line, onto the list of those to be told. */
+static void move_first(quotas *all, quota *it)
 {
-    quotas_claim *first = it->waiting;
-    it->waiting = NULL;
-    it->look = NULL;
-    return first;
+    quotas_claim *claim = it->waiting;
+    it->waiting = claim->next;
+    claim->next = NULL;
+    *(all->to_tell == NULL ? &all->to_tell : all->to_tell_end) = claim;
+    all->to_tell_end = &claim->next;
 }
 
-static void tell(quotas_claim *first)
+static void tell(quotas *all)
 {
-    for (quotas_claim *claim = first, *next; claim != NULL; claim = next) {
-        next = claim->next;
+    if (all->telling)
+        return;
+    all->telling = true;
+    while (all->to_tell != NULL) {
+        quotas_claim *claim = all->to_tell;
+        all->to_tell = claim->next;
         claim->done(claim);
     }
+    all->telling = false;
 }
 
-static void fail_waiting(quota *it, hf_status status, const char *message)
+/* The sentence stays until they have been told. */
+static void fail_waiting(quotas *all, quota *it, hf_status status, const char *message)
 {
-    quotas_claim *first = take_waiting(it);
-    for (quotas_claim *claim = first; claim != NULL; claim = claim->next)
-        fail(claim, status, message);
-    tell(first);
+    it->look = NULL;
+    it->full_us = 0;
+    while (it->waiting != NULL) {
+        fail(it->waiting, status, message);
+        move_first(all, it);
+    }
+    tell(all);
 }
 
-/* Q3, Q6 */
+/* Q3, Q6. What is given to one may turn out to make nothing new: so who would have fit without those before waits for another look. */
 static void share(quotas *all, quota *it, size_t held)
 {
     size_t limit = limit_of(all, it), room = held < limit ? limit - held : 0, left = room;
-    quotas_claim *first = take_waiting(it);
-    for (quotas_claim *claim = first; claim != NULL; claim = claim->next) {
+    bool more = true;
+    it->look = NULL;
+    while (it->waiting != NULL && more) {
+        quotas_claim *claim = it->waiting;
         size_t granted = claim->wanted < left ? claim->wanted : left;
-        claim->held = held + (room - left);
+        claim->held = held;
         settle(it, claim, granted);
         left -= granted;
+        move_first(all, it);
+        more = room == 0 || (granted == claim->wanted && it->waiting != NULL && it->waiting->wanted <= left);
     }
-    it->allowance = room / 2 > room - left ? room / 2 - (room - left) : 0;
-    it->full_us = room == 0 ? hf_seam.boot_us() : 0;
-    it->full_returned = all->returned[it->entry.kind];
+    bool all_shared = it->waiting == NULL;
+    it->allowance = all_shared && room / 2 > room - left ? room / 2 - (room - left) : 0;
+    it->full_us = room == 0 && !it->given_back ? hf_seam.boot_us() : 0;
     it->full_held = held;
-    tell(first);
+    tell(all);
 }
 
 static bool is_full(const quotas *all, const quota *it)
@@ -173,7 +191,8 @@ static void looked(loop_job *job)
     if (status == HF_OK)
         share(of->of, of->it, of->op.target != NULL ? answer->total_locks : answer->total_sessions);
     else
-        fail_waiting(of->it, status, answer->message != NULL ? answer->message : hf_status_sentence(status));
+        fail_waiting(of->of, of->it, status,
+                     answer->message != NULL ? answer->message : hf_status_sentence(status));
     jobs_release(job);
     hf_free(of);
 }
@@ -196,6 +215,8 @@ static hf_status begin_look(quotas *all, quota *it, hf_error *err)
         return status;
     }
     it->look = of;
+    it->given_back = false;
+    it->full_returned = all->returned[it->entry.kind];
     all->looks++;
     return HF_OK;
 }
@@ -213,8 +234,8 @@ static bool wait_for_look(quotas *all, quota *it, quotas_claim *claim)
     hf_status status = begin_look(all, it, &all->why);
     if (status == HF_OK)
         return false;
-    assert(it->waiting == claim);
-    take_waiting(it);
+    assert(it->waiting == claim && claim->next == NULL);
+    it->waiting = NULL;
     fail(claim, status, all->why.message);
     return true;
 }
@@ -256,7 +277,7 @@ void quotas_leave(quotas *all, quotas_claim *claim)
         return;
     hf_status status = begin_look(all, it, &all->why);
     if (status != HF_OK)
-        fail_waiting(it, status, all->why.message);
+        fail_waiting(all, it, status, hf_status_sentence(status));
 }
 
 int quotas_compare(const quotas_claim *a, const quotas_claim *b)
@@ -279,10 +300,12 @@ void quotas_opened(quotas *all, const char *session)
 void quotas_returned(quotas *all, quotas_kind kind, const char *id)
 {
     quota *it = id == NULL || all->settings.limits[kind] == 0 ? NULL : find(all, kind, id);
-    if (it != NULL)
+    if (it != NULL) {
         it->full_us = 0;
-    else if (id == NULL)
+        it->given_back = true;
+    } else if (id == NULL) {
         all->returned[kind]++;
+    }
 }
 
 void quotas_forget(quotas *all, quotas_kind kind, const char *id)

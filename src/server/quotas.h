@@ -6,9 +6,11 @@
  *   Q1  Every op that could make one more (an acquire, a session-open) is claimed before it is submitted and counts as under way until it
  *       has been answered. It takes one from the allowance of its key, whatever it comes to.
  *   Q2  What the allowance does not cover waits for a look: a count in the store, made when nothing of the key is under way, while nothing of
- *       it is let through. So it is exact, and with one server the limit is never passed. However many wait, the look is one.
- *   Q3  Those who waited get what the look found free, in the order they came. Of that half, less what they got, is the new allowance: so a
- *       server looks again before it has used up what others on the same store may have used too. Each further server may pass the
+ *       it is let through. So it is exact, and with one server the limit is never passed (but by what was answered `unsure` and was done
+ *       after all). However many wait, the look is one.
+ *   Q3  Those who waited get what the look found free, in the order they came. Who does not fit beside those before waits for another look,
+ *       with all behind: what was claimed may turn out to make nothing new. If all fit, half of what was free, less what they got, is the
+ *       new allowance: so a server looks again before it has used up what others on the same store may have used too. Each further server may pass the
  *       limit by what was free at its own last look: by half of that with an allowance it kept, by all of it only for requests that were
  *       waiting for a look made at the same moment as another's.
  *   Q4  A session that this server opened holds nothing: no look at first. Of whom nothing is known, a look is made.
@@ -56,7 +58,7 @@ struct quotas_claim {
     hf_status status;
     const char *message; /* why not; until anything else is asked here */
     size_t granted;      /* how many of them fit; the others must not go, unless they make no new one */
-    size_t held;         /* where not all fit: how many there were without them */
+    size_t held;         /* where not all fit: how many the look found */
 
     /* Private to quotas.c. */
     struct quota *of;

@@ -147,10 +147,11 @@ static hf_status new_limits(service *s, hf_error *err)
 static hf_status new_quotas(service *s, hf_error *err)
 {
     const settings *set = s->settings;
-    quotas_settings wanted = {
-        .jobs = s->jobs,
-        .limits = {
-            [QUOTAS_LOCKS] = (size_t)set->locks_session, [QUOTAS_SESSIONS] = (size_t)set->sessions_token}};
+    quotas_settings wanted = {.jobs = s->jobs};
+    if (strncmp(set->store, "http:", 5) != 0 && strncmp(set->store, "https:", 6) != 0) {
+        wanted.limits[QUOTAS_LOCKS] = (size_t)set->locks_session;
+        wanted.limits[QUOTAS_SESSIONS] = (size_t)set->sessions_token;
+    } /* else the server behind has its own */
     return quotas_new(&wanted, &s->quotas, err);
 }
 

@@ -84,9 +84,9 @@ expect "rates are told from the second look on" 0 '*known at the next look*Per s
 
 run top --count 1
 if served; then
-    expect "what a server tells of itself takes two lines" 0 '*Server      ? connection*, 0 listeners'$'\n''Commits     of ?.? ops, in *s (99% in *s); * ops waiting'$'\n''*'
+    expect "what a server tells of itself takes two lines" 0 '*Server      ? connection*, 0 followers'$'\n''Commits     of ?.? ops, in *s (99% in *s); * ops waiting'$'\n''*'
     run top --count 2 --interval 200ms
-    expect "from the second look on it is what happened since the last" 0 '*Server      *.? requests/s, ? connection*, 0 listeners'$'\n''Commits     * ops waiting*'
+    expect "from the second look on it is what happened since the last" 0 '*Server      *.? requests/s, ? connection*, 0 followers'$'\n''Commits     * ops waiting*'
 else
     check "a store that is no server tells nothing of one" test -z "$(grep -E '^(Server|Commits)' "$scratch/out")"
 fi

@@ -21,6 +21,7 @@ const request = (server, method, path, more = "") => `${method} ${path} HTTP/1.1
 // ---- slow ----
 
 const slow = await Server.start(["--head-timeout", "700ms", "--body-timeout", "700ms", "--idle-timeout", "2s", "--write-timeout", "1s"]);
+slow.endsIdleSoon = true;
 const alice = await slow.open("alice");
 let filesBefore = files(slow);
 {

@@ -65,7 +65,10 @@ export class Server {
     if (session) sent["Holdfast-Session"] = `${session.id}.${session.key}`;
     const raw = body === undefined || typeof body === "string" || body instanceof Uint8Array;
     if (body !== undefined) sent["Content-Type"] = type ?? "application/json";
-    const response = await fetch(this.url + path, { method, headers: sent, body: raw ? body : JSON.stringify(body) });
+    const go = () => fetch(this.url + path, { method, headers: sent, body: raw ? body : JSON.stringify(body) });
+    // A server that ends idle connections soon may end a kept one just when it is to be used again; a GET is then sent again, as any client does.
+    const stale = (err) => this.endsIdleSoon && method === "GET" && err.cause?.code === "UND_ERR_SOCKET" && err.cause.socket?.bytesRead > 0;
+    const response = await go().catch((err) => (stale(err) ? go() : Promise.reject(err)));
     const text = await response.text();
     let json;
     try {

@@ -35,7 +35,7 @@ static void the_servers_own_text_is_read(void **state)
     metrics_http(m, METRICS_ROUTE_NONE, "GET", 404, 100);
     expect(HF_OK, metrics_write(m, &look, &text, &err), err);
     top_told_read(text.text, &told);
-    expect_true(near(told.requests, 3) && near(told.connections, 12) && near(told.listeners, 3));
+    expect_true(near(told.requests, 3) && near(told.connections, 12) && near(told.followers, 3));
     expect_true(near(told.lag_seconds, 0.25) && near(told.waiting, 6));
     expect_true(near(told.batches, 10) && near(told.ops, 55) && told.started > 1.6e9);
     expect_true(told.buckets > 10);

@@ -168,7 +168,7 @@ static void every_number_is_the_one_that_was_counted(void **state)
         "holdfast_events_lag_seconds 1.500000",
         "holdfast_events_silent_seconds 0.250000",
         "holdfast_event_read_failures_total 8",
-        "holdfast_event_listeners 4",
+        "holdfast_event_followers 4",
         "holdfast_event_resyncs_total 2",
         "holdfast_store_up 1",
         "holdfast_store_broken 0",

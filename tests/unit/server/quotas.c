@@ -165,8 +165,8 @@ static void without_a_limit_nothing_is_remembered(void **state)
     close_quotas(&d, q);
 }
 
-/* Q2 */
-static void many_who_wait_share_one_look_in_the_order_they_came(void **state)
+/* Q2, Q3: eight for five places. One of the five takes nothing new after all, so there is room for a sixth. */
+static void many_who_wait_share_looks_in_the_order_they_came(void **state)
 {
     desk d;
     asker *all[8];
@@ -180,10 +180,26 @@ static void many_who_wait_share_one_look_in_the_order_they_came(void **state)
     }
     desk_settle(&d);
     expect_int(quotas_looks(q), 1);
-    for (int i = 0; i < 8; i++) {
+    hold(&d, &alice, 4);
+    for (int i = 0; i < 8; i++)
+        expect_int(all[i]->done, i < 5);
+    for (int i = 0; i < 5; i++) {
+        expect_int(all[i]->claim.granted, 1);
+        expect_int(quotas_looks(q), 1);
+        leave(q, all[i]);
+    }
+    desk_settle(&d);
+    expect_int(quotas_looks(q), 2);
+    expect_true(all[5]->done && !all[6]->done && !all[7]->done);
+    expect_int(all[5]->claim.granted, 1);
+    hold(&d, &alice, 1);
+    leave(q, all[5]);
+    desk_settle(&d);
+    expect_int(quotas_looks(q), 3);
+    for (int i = 6; i < 8; i++) {
         expect_true(all[i]->done);
-        expect_int(all[i]->claim.granted, i < 5);
-        expect_int(all[i]->claim.held, i < 5 ? 5 + i : 10);
+        expect_int(all[i]->claim.granted, 0);
+        expect_int(all[i]->claim.held, 10);
         leave(q, all[i]);
     }
     close_quotas(&d, q);
@@ -211,8 +227,12 @@ static void a_look_waits_for_what_is_under_way_and_nothing_passes_it(void **stat
     expect_int(quotas_looks(q), 1);
     desk_settle(&d);
     expect_int(large->claim.granted, 6);
-    expect_int(small->claim.granted, 0);
-    leave(q, large);
+    expect_int(large->claim.held, 4);
+    expect_true(!small->done);
+    leave(q, large); /* and has taken none */
+    desk_settle(&d);
+    expect_true(small->done);
+    expect_int(small->claim.granted, 1);
     leave(q, small);
     close_quotas(&d, q);
 }
@@ -267,6 +287,70 @@ static void a_look_that_fails_is_the_answer_and_lets_nothing_through(void **stat
     expect_true(last->done);
     expect_status(HF_UNAVAILABLE, last->claim.status, "");
     leave(q, last);
+    close_quotas(&d, q);
+}
+
+/* Requests that wait for each other, key by key, and are all refused when the first of them ends: their number is no depth of calls. */
+enum { LINKS = 2000 };
+static asker *ahead[LINKS], *waiting[LINKS];
+static size_t depth, deepest;
+static quotas *chain_quotas;
+
+static void told_in_a_chain(quotas_claim *claim)
+{
+    asker *a = claim->context;
+    size_t i = 0;
+    a->done = true;
+    deepest = ++depth > deepest ? depth : deepest;
+    while (waiting[i] != a)
+        i++;
+    if (i > 0)
+        leave(chain_quotas, ahead[i - 1]);
+    depth--;
+}
+
+static void a_chain_of_those_who_wait_is_no_chain_of_calls(void **state)
+{
+    static char ids[LINKS][HF_SESSION_ID_SIZE];
+    desk d;
+    (void)state;
+    quotas *q = chain_quotas = open_quotas(&d, 2, 0, 0);
+    depth = deepest = 0;
+    for (int i = 0; i < LINKS; i++) {
+        snprintf(ids[i], sizeof ids[i], "%032x", i);
+        quotas_opened(q, ids[i]);
+        ahead[i] = ask(q, QUOTAS_LOCKS, ids[i], 1);
+        waiting[i] = ask(q, QUOTAS_LOCKS, ids[i], 1);
+        expect_true(ahead[i]->done && !waiting[i]->done);
+        waiting[i]->claim.done = told_in_a_chain;
+    }
+    committer_stop(d.committer); /* no look can be made any more */
+    leave(q, ahead[LINKS - 1]);
+    for (int i = 0; i < LINKS; i++) {
+        expect_true(waiting[i]->done);
+        expect_status(HF_UNAVAILABLE, waiting[i]->claim.status, "");
+        leave(q, waiting[i]);
+    }
+    expect_int(deepest, 1);
+    close_quotas(&d, q);
+}
+
+/* Q6: something was given back after the count had begun. */
+static void what_was_given_back_during_a_look_is_looked_for(void **state)
+{
+    desk d;
+    (void)state;
+    quotas *q = open_quotas(&d, 5, 0, 0);
+    hf_credentials alice = open_session(&d, "alice", SHOP);
+    hold(&d, &alice, 5);
+    asker *a = ask(q, QUOTAS_LOCKS, alice.id, 1);
+    expect_int(quotas_looks(q), 1);
+    quotas_returned(q, QUOTAS_LOCKS, alice.id);
+    desk_settle(&d);
+    expect_int(a->claim.granted, 0);
+    leave(q, a);
+    store_ask(&d, &(hf_op){.kind = HF_OP_RELEASE_ALL, .session = &alice});
+    expect_int(takes(&d, q, &alice, 1), 1);
     close_quotas(&d, q);
 }
 
@@ -620,10 +704,12 @@ int main(void)
         cmocka_unit_test(a_session_opened_here_takes_half_of_its_locks_without_a_look),
         cmocka_unit_test(of_whom_nothing_is_known_a_look_is_made),
         cmocka_unit_test(without_a_limit_nothing_is_remembered),
-        cmocka_unit_test(many_who_wait_share_one_look_in_the_order_they_came),
+        cmocka_unit_test(many_who_wait_share_looks_in_the_order_they_came),
         cmocka_unit_test(a_look_waits_for_what_is_under_way_and_nothing_passes_it),
         cmocka_unit_test(what_another_server_took_is_noticed_at_the_next_look),
         cmocka_unit_test(a_look_that_fails_is_the_answer_and_lets_nothing_through),
+        cmocka_unit_test(a_chain_of_those_who_wait_is_no_chain_of_calls),
+        cmocka_unit_test(what_was_given_back_during_a_look_is_looked_for),
         cmocka_unit_test(that_it_is_full_is_believed_for_a_moment),
         cmocka_unit_test(few_keys_are_remembered_those_used_last),
         cmocka_unit_test(random_takers_never_pass_the_limit),
