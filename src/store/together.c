@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Who comes while there is a place goes at once, alone. Who finds none waits in line; when a place is free the first in line takes it,
- * and with it all that wait behind, as far as they may go together: it leads, the others follow. It carries their ops out as one batch,
- * copies each answer into the batch it belongs to, and wakes them. */
+/* Who comes while there is a place goes at once, alone. Who finds none, or whose resources are under way, waits in line. When a place is free
+ * the first in line who may go takes it, and with it all that may go with it: it leads, the others follow. It carries their ops out as one
+ * batch, copies each answer into the batch it belongs to, and wakes them. */
 #include "store/together.h"
 
 #include "base/error.h"
@@ -24,11 +24,13 @@ typedef enum place { WAITS, LEADS, DONE, ALONE } place;
 typedef struct member {
     hf_batch *batch;
     hf_error *err;
-    place place;      /* with the mutex */
-    place comes_to;   /* DONE or ALONE: when the leader dismisses it */
-    bool taken;       /* by its leader: it is not in line any more */
-    hf_status status; /* when DONE */
-    struct member *next;
+    place place;             /* with the mutex */
+    place comes_to;          /* DONE or ALONE: when the leader dismisses it */
+    bool taken;              /* by its leader: it is not in line any more */
+    struct member *going;    /* of one that leads: the next such */
+    uint64_t names[RUN_MAX]; /* hashes of the resources */
+    hf_status status;        /* when DONE */
+    struct member *next;     /* in line; in the group that goes */
     pthread_cond_t moved;
 } member;
 
@@ -38,6 +40,7 @@ struct hf_together {
     pthread_condattr_t monotonic;
     unsigned under_way;
     member *first, **end; /* of the line */
+    member *going;        /* those who lead, or go alone */
 };
 
 hf_status hf_together_new(const hf_together_rule *rule, hf_together **out, hf_error *err)
@@ -79,7 +82,58 @@ bool hf_together_may(const hf_batch *batch)
     return true;
 }
 
+static uint64_t hash_text(uint64_t hash, const char *text)
+{
+    for (; text != NULL && *text != '\0'; text++)
+        hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+    return (hash ^ 0xff) * UINT64_C(0x100000001b3); /* no byte of UTF-8 */
+}
+
+static void note_names(member *m)
+{
+    for (size_t i = 0; i < m->batch->count; i++)
+        m->names[i] =
+            hash_text(hash_text(UINT64_C(0xcbf29ce484222325), m->batch->ops[i].type), m->batch->ops[i].id);
+}
+
 /* ---- the line; with the mutex ---- */
+
+static bool share_a_name(const member *a, const member *b)
+{
+    for (size_t i = 0; i < a->batch->count; i++)
+        for (size_t j = 0; j < b->batch->count; j++)
+            if (a->names[i] == b->names[j])
+                return true;
+    return false;
+}
+
+/* T6: whether someone of another group than that one is at its resources. */
+static bool is_under_way(const hf_together *all, const member *m, const member *leader)
+{
+    for (const member *of = all->going; of != NULL; of = of->going)
+        for (const member *it = of; of != leader && it != NULL; it = it->next)
+            if (share_a_name(m, it))
+                return true;
+    return false;
+}
+
+static member *take_off(hf_together *all, member **at)
+{
+    member *m = *at;
+    *at = m->next;
+    if (m->next == NULL)
+        all->end = at;
+    m->next = NULL;
+    m->taken = true;
+    return m;
+}
+
+static void set_off(hf_together *all, member *m)
+{
+    all->under_way++;
+    m->going = all->going;
+    all->going = m;
+}
 
 static void move(member *m, place to)
 {
@@ -87,13 +141,27 @@ static void move(member *m, place to)
     pthread_cond_signal(&m->moved);
 }
 
-/* A place is free: it goes to who is first in line. */
+/* Places that are free go to the first in line who may go. */
 static void pass_on(hf_together *all)
 {
-    if (all->first != NULL && all->first->place == WAITS && all->under_way < all->rule.at_once) {
-        all->under_way++;
-        move(all->first, LEADS);
+    for (member **at = &all->first; *at != NULL && all->under_way < all->rule.at_once;) {
+        if (is_under_way(all, *at, NULL)) {
+            at = &(*at)->next;
+            continue;
+        }
+        member *m = take_off(all, at);
+        set_off(all, m);
+        move(m, LEADS);
     }
+}
+
+static void come_back(hf_together *all, member *m)
+{
+    member **at = &all->going;
+    while (*at != m)
+        at = &(*at)->going;
+    *at = m->going;
+    all->under_way--;
 }
 
 static void add_us(struct timespec *at, long us)
@@ -119,7 +187,7 @@ static void wait_in_line(hf_together *all, member *me)
         if (pthread_cond_timedwait(&me->moved, &all->mutex, &until) == 0 || me->place != WAITS || me->taken)
             continue;
         if (all->first == me) {
-            all->under_way++;
+            set_off(all, take_off(all, &all->first));
             me->place = LEADS;
         }
         add_us(&until, LONG_US);
@@ -141,24 +209,21 @@ static bool repeats(const member *group, const hf_batch *batch)
     return false;
 }
 
-/* Takes what goes together off the line, from the first on, who leads. Answers how many ops that is. */
+/* Takes off the line who may go with the leader. Answers how many ops all of them have. */
 static size_t take_group(hf_together *all, member *leader)
 {
     size_t ops = leader->batch->count;
     member *last = leader;
-    all->first = leader->next;
-    leader->next = NULL;
-    while (all->first != NULL && ops + all->first->batch->count <= GROUP_MAX &&
-           !repeats(leader, all->first->batch)) {
-        last->next = all->first;
-        last = all->first;
-        last->taken = true;
-        ops += last->batch->count;
-        all->first = last->next;
-        last->next = NULL;
+    for (member **at = &all->first; *at != NULL && ops < GROUP_MAX;) {
+        member *m = *at;
+        if (ops + m->batch->count > GROUP_MAX || repeats(leader, m->batch) || is_under_way(all, m, leader)) {
+            at = &m->next;
+            continue;
+        }
+        last->next = take_off(all, at);
+        last = m;
+        ops += m->batch->count;
     }
-    if (all->first == NULL)
-        all->end = &all->first;
     return ops;
 }
 
@@ -253,11 +318,10 @@ static void dismiss(member *group)
     }
 }
 
-/* With the mutex, which is given up meanwhile: the leader's place is taken already. */
+/* With the mutex, which is given up meanwhile. */
 static void lead(hf_together *all, hf_store *store, member *me)
 {
     size_t ops = take_group(all, me);
-    pass_on(all); /* there may be more in line than go together, and more places */
     pthread_mutex_unlock(&all->mutex);
     if (me->next == NULL) {
         me->comes_to = DONE;
@@ -266,54 +330,46 @@ static void lead(hf_together *all, hf_store *store, member *me)
         carry_out(all, store, me, ops);
     }
     pthread_mutex_lock(&all->mutex);
+    come_back(all, me);
     dismiss(me->next);
     me->place = me->comes_to;
-}
-
-/* With the mutex. */
-static void leave_place(hf_together *all)
-{
-    all->under_way--;
     pass_on(all);
 }
 
-static hf_status go_at_once(hf_together *all, hf_store *store, hf_batch *batch, hf_error *err)
+static void go_at_once(hf_together *all, hf_store *store, member *me)
 {
-    all->under_way++;
+    set_off(all, me);
     pthread_mutex_unlock(&all->mutex);
-    hf_status status = all->rule.execute(store, batch, err);
+    me->status = all->rule.execute(store, me->batch, me->err);
     pthread_mutex_lock(&all->mutex);
-    leave_place(all);
-    return status;
+    come_back(all, me);
+    pass_on(all);
 }
 
-static hf_status go_with_others(hf_together *all, hf_store *store, member *me)
+static void go_with_others(hf_together *all, hf_store *store, member *me)
 {
     pthread_cond_init(&me->moved, &all->monotonic);
     wait_in_line(all, me);
-    if (me->place == LEADS) {
+    if (me->place == LEADS)
         lead(all, store, me);
-        leave_place(all);
-    }
     pthread_cond_destroy(&me->moved);
-    return me->status;
 }
 
 hf_status hf_together_execute(hf_together *all, hf_store *store, hf_batch *batch, hf_error *err)
 {
     member me = {.batch = batch, .err = err};
-    hf_status status;
     batch->since_us = hf_seam.boot_us();
+    note_names(&me);
     pthread_mutex_lock(&all->mutex);
-    if (all->first == NULL && all->under_way < all->rule.at_once)
-        status = go_at_once(all, store, batch, err);
+    if (all->under_way < all->rule.at_once && !is_under_way(all, &me, NULL))
+        go_at_once(all, store, &me);
     else
-        status = go_with_others(all, store, &me);
+        go_with_others(all, store, &me);
     pthread_mutex_unlock(&all->mutex);
     if (me.place == ALONE)
-        status = all->rule.execute(store, batch, err);
+        me.status = all->rule.execute(store, batch, err);
     batch->since_us = 0;
-    return status;
+    return me.status;
 }
 
 size_t hf_together_waiting(hf_together *all)

@@ -10,7 +10,8 @@
  *   T3  A batch that is unsure is so for all of it; one that failed because the store is away, too. After any other failure each is
  *       tried alone.
  *   T4  No run goes with another of the same session and request id: the second must find what the first has left.
- *   T5  Nobody waits behind a batch that takes long: after LONG_US what waits goes as a further one. */
+ *   T5  Nobody waits behind a batch that takes long: after LONG_US what waits goes as a further one.
+ *   T6  What names a resource of a batch under way waits for that one, within T5, though there were a place: it would only be busy. */
 #ifndef HF_STORE_TOGETHER_H
 #define HF_STORE_TOGETHER_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Threads that share a store's transactions: who goes with whom, and what each is told. T1 to T5 stand in store/together.h. Made for the
+/* Threads that share a store's transactions: who goes with whom, and what each is told. T1 to T6 stand in store/together.h. Made for the
  * thread sanitizer too. */
 #include "faults/shim.h"
 
@@ -39,9 +39,14 @@ static void *realloc_or_not(void *block, size_t size)
     return desk.no_memory ? NULL : plain_realloc(block, size);
 }
 
+static bool is_a(const hf_op *op, const char *kind)
+{
+    return strncmp(op->id, kind, strlen(kind)) == 0;
+}
+
 static void answer(hf_op *op, hf_batch *batch)
 {
-    if (strcmp(op->id, "taken") == 0) {
+    if (is_a(op, "taken")) {
         hf_lock *locks = hf_arena_alloc(&batch->arena, 2 * sizeof *locks);
         snprintf(locks[1].user, sizeof locks[1].user, "bob");
         op->answer = (hf_answer){.status = HF_LOCKED,
@@ -81,9 +86,9 @@ static hf_status execute(hf_store *store, hf_batch *batch, hf_error *err)
     desk.no_memory = false;
     for (size_t i = 0; i < batch->count; i++) {
         answer(&batch->ops[i], batch);
-        if (strcmp(batch->ops[i].id, "busy") == 0 && batch->together && desk.several_are_busy)
+        if (is_a(&batch->ops[i], "busy") && batch->together && desk.several_are_busy)
             batch->ops[i].answer = (hf_answer){.status = HF_BUSY, .message = "Busy."};
-        if (strcmp(batch->ops[i].id, "busy") == 0 && !batch->together)
+        if (is_a(&batch->ops[i], "busy") && !batch->together)
             desk.since_us = batch->since_us;
     }
     desk.no_memory = batch->together ? desk.runs_out_at_several : desk.runs_out_at_first;
@@ -118,6 +123,7 @@ typedef struct caller {
     hf_batch *batch;
     hf_credentials session;
     char request[HF_REQUEST_ID_SIZE];
+    char id[32];
     hf_status status;
     hf_error err;
     pthread_t thread;
@@ -142,12 +148,13 @@ static void fill(caller *c, hf_together *all, int number, size_t count, const ch
     assert_int_equal(hf_batch_new(count, &c->batch, &c->err), HF_OK);
     snprintf(c->session.id, sizeof c->session.id, "%032x", number);
     snprintf(c->request, sizeof c->request, "request-%d", number);
+    snprintf(c->id, sizeof c->id, "%s-%d", id, number);
     for (size_t i = 0; i < count; i++) {
         hf_op *op = hf_batch_add(c->batch, HF_OP_ACQUIRE);
         op->session = &c->session;
         op->request_id = c->request;
         op->type = "policy";
-        op->id = id;
+        op->id = c->id;
         op->fence = number * 100 + (int)i;
         op->linked = i + 1 < count;
     }
@@ -179,7 +186,7 @@ static void finish(caller *c, hf_status status)
     check_status(status, c->status, c->err.message, "the batch", __FILE__, __LINE__);
     for (size_t i = 0; i < c->batch->count && status == HF_OK; i++) {
         const hf_op *op = &c->batch->ops[i];
-        if (strcmp(op->id, "taken") == 0) {
+        if (is_a(op, "taken")) {
             expect_status(HF_LOCKED, op->answer.status, op->answer.message);
             expect_text(op->answer.message, "Bob has it.");
             expect_int(op->answer.locks_count, 2);
@@ -388,8 +395,8 @@ static void the_same_request_asked_twice_is_not_in_one_batch(void **state)
     line_up_all(&s);
     open_and_finish(&s, HF_OK);
     expect_int(desk.batches, 3);
-    expect_int(desk.ops[1], 2);
-    expect_int(desk.ops[2], 2);
+    expect_int(desk.ops[1], 3);
+    expect_int(desk.ops[2], 1);
 }
 
 /* T5. */
@@ -432,6 +439,30 @@ static void without_memory_for_a_batch_of_all_each_goes_alone(void **state)
     static scene s;
     run_out(&s, true, HF_OK);
     expect_int(desk.batches, 4);
+}
+
+/* T6. */
+static void what_names_a_resource_under_way_waits_though_there_is_a_place(void **state)
+{
+    (void)state;
+    caller c[5] = {0};
+    hf_together *all = open_together(3, true);
+    shut(true);
+    for (int i = 0; i < 5; i++)
+        fill(&c[i], all, i, 2, "free");
+    c[1].batch->ops[1].id = c[2].batch->ops[0].id = c[0].id;
+    begin(&c[0]);
+    wait_inside(1);
+    line_up(&c[1], 1);
+    line_up(&c[2], 2);
+    begin(&c[3]); /* another resource: it passes them */
+    wait_inside(2);
+    c[4].batch->ops[0].id = c[3].id;
+    line_up(&c[4], 3);
+    shut(false);
+    for (int i = 0; i < 5; i++)
+        finish(&c[i], HF_OK);
+    hf_together_free(all);
 }
 
 static void an_answer_there_is_no_memory_for_is_unsure(void **state)
@@ -573,6 +604,7 @@ int main(void)
         cmocka_unit_test(what_may_be_the_fault_of_one_is_tried_alone),
         cmocka_unit_test(the_same_request_asked_twice_is_not_in_one_batch),
         cmocka_unit_test(nobody_waits_behind_a_batch_that_takes_long),
+        cmocka_unit_test(what_names_a_resource_under_way_waits_though_there_is_a_place),
         cmocka_unit_test(without_memory_for_a_batch_of_all_each_goes_alone),
         cmocka_unit_test(an_answer_there_is_no_memory_for_is_unsure),
         cmocka_unit_test(a_crowd_comes_and_goes),
