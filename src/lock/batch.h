@@ -13,7 +13,7 @@ struct hf_batch {
     size_t capacity;
     hf_arena arena; /* of the answers */
     bool
-        together; /* it has several callers (store/together.h): what is busy at the first try is answered so at once */
+        together; /* others wait for it (store/together.h): what is busy at the first try is answered so at once */
     int64_t since_us; /* when it came, by boot_us: its time counts from then; 0: just now */
 };
 

@@ -61,7 +61,7 @@ void hf_together_free(hf_together *all)
 {
     if (all == NULL)
         return;
-    assert(all->first == NULL && all->under_way == 0);
+    assert(all->first == NULL && all->going == NULL && all->under_way == 0);
     pthread_mutex_destroy(&all->mutex);
     pthread_condattr_destroy(&all->monotonic);
     hf_free(all);
@@ -216,7 +216,7 @@ static size_t take_group(hf_together *all, member *leader)
     member *last = leader;
     for (member **at = &all->first; *at != NULL && ops < GROUP_MAX;) {
         member *m = *at;
-        if (ops + m->batch->count > GROUP_MAX || repeats(leader, m->batch) || is_under_way(all, m, leader)) {
+        if (ops + m->batch->count > GROUP_MAX || is_under_way(all, m, leader) || repeats(leader, m->batch)) {
             at = &m->next;
             continue;
         }
@@ -258,13 +258,24 @@ static bool copy_answer(hf_arena *arena, const hf_answer *from, hf_answer *to)
 }
 
 /* T2: a run that is busy is not settled. */
+static place judge(const hf_op *ops, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (ops[i].answer.status == HF_BUSY)
+            return ALONE;
+    return DONE;
+}
+
+/* T3. */
+static bool is_for_all(hf_status status)
+{
+    return status == HF_UNSURE || status == HF_UNAVAILABLE;
+}
+
 static void take_answers(member *m, const hf_op *ops)
 {
-    m->comes_to = DONE;
+    m->comes_to = judge(ops, m->batch->count);
     m->status = HF_OK;
-    for (size_t i = 0; i < m->batch->count; i++)
-        if (ops[i].answer.status == HF_BUSY)
-            m->comes_to = ALONE;
     for (size_t i = 0; i < m->batch->count && m->comes_to == DONE && m->status == HF_OK; i++)
         if (!copy_answer(&m->batch->arena, &ops[i].answer, &m->batch->ops[i].answer))
             m->status =
@@ -274,12 +285,11 @@ static void take_answers(member *m, const hf_op *ops)
 /* Everyone of the group gets what it came to. Their threads sleep until it is told them. */
 static void share_out(member *group, const hf_op *ops, hf_status status, const hf_error *err)
 {
-    bool for_all = status == HF_UNSURE || status == HF_UNAVAILABLE; /* T3 */
     for (member *m = group; m != NULL; m = m->next) {
         if (status == HF_OK) {
             take_answers(m, ops);
             ops += m->batch->count;
-        } else if (for_all) {
+        } else if (is_for_all(status)) {
             m->comes_to = DONE;
             m->status = status;
             if (m->err != NULL)
@@ -298,15 +308,30 @@ static void carry_out(hf_together *all, hf_store *store, member *group, size_t c
         share_out(group, NULL, HF_NO_MEMORY, NULL);
         return;
     }
+    batch->since_us = group->batch->since_us;
     for (const member *m = group; m != NULL; m = m->next) {
         memcpy(&batch->ops[batch->count], m->batch->ops, m->batch->count * sizeof *batch->ops);
         batch->count += m->batch->count;
+        if (m->batch->since_us < batch->since_us)
+            batch->since_us = m->batch->since_us;
     }
     batch->together = true;
-    batch->since_us = group->batch->since_us; /* who leads came first */
     hf_status status = all->rule.execute(store, batch, &err);
     share_out(group, batch->ops, status, &err);
     hf_batch_free(batch);
+}
+
+/* Who goes alone does not keep its place while it is busy either. */
+static void carry_out_one(hf_together *all, hf_store *store, member *me)
+{
+    me->batch->together = !all->rule.in_turn;
+    me->status = all->rule.execute(store, me->batch, me->err);
+    me->comes_to = DONE;
+    if (me->batch->together && me->status == HF_OK)
+        me->comes_to = judge(me->batch->ops, me->batch->count);
+    else if (me->batch->together && !is_for_all(me->status))
+        me->comes_to = ALONE;
+    me->batch->together = false;
 }
 
 /* Wakes those who followed; their members are gone once the mutex is free. */
@@ -323,12 +348,10 @@ static void lead(hf_together *all, hf_store *store, member *me)
 {
     size_t ops = take_group(all, me);
     pthread_mutex_unlock(&all->mutex);
-    if (me->next == NULL) {
-        me->comes_to = DONE;
-        me->status = all->rule.execute(store, me->batch, me->err);
-    } else {
+    if (me->next == NULL)
+        carry_out_one(all, store, me);
+    else
         carry_out(all, store, me, ops);
-    }
     pthread_mutex_lock(&all->mutex);
     come_back(all, me);
     dismiss(me->next);
@@ -340,9 +363,10 @@ static void go_at_once(hf_together *all, hf_store *store, member *me)
 {
     set_off(all, me);
     pthread_mutex_unlock(&all->mutex);
-    me->status = all->rule.execute(store, me->batch, me->err);
+    carry_out_one(all, store, me);
     pthread_mutex_lock(&all->mutex);
     come_back(all, me);
+    me->place = me->comes_to;
     pass_on(all);
 }
 
@@ -366,8 +390,10 @@ hf_status hf_together_execute(hf_together *all, hf_store *store, hf_batch *batch
     else
         go_with_others(all, store, &me);
     pthread_mutex_unlock(&all->mutex);
-    if (me.place == ALONE)
+    if (me.place == ALONE) {
+        hf_batch_unanswer(batch);
         me.status = all->rule.execute(store, batch, err);
+    }
     batch->since_us = 0;
     return me.status;
 }

@@ -11,7 +11,8 @@
  *       tried alone.
  *   T4  No run goes with another of the same session and request id: the second must find what the first has left.
  *   T5  Nobody waits behind a batch that takes long: after LONG_US what waits goes as a further one.
- *   T6  What names a resource of a batch under way waits for that one, within T5, though there were a place: it would only be busy. */
+ *   T6  What names a resource of a batch under way waits for that one though there were a place: it would only be busy. Of those who wait
+ *       for the same T5 lets one go at a time. */
 #ifndef HF_STORE_TOGETHER_H
 #define HF_STORE_TOGETHER_H
 
@@ -22,7 +23,7 @@
 typedef struct hf_together hf_together;
 
 typedef struct hf_together_rule {
-    /* What executes a batch. Where batch->together is set it has several callers: what is busy at the first try is answered so at once,
+    /* What executes a batch. Where batch->together is set others wait for it: what is busy at the first try is answered so at once,
      * and HF_UNAVAILABLE means that one alone would not fare better. Its time counts from batch->since_us. */
     hf_status (*execute)(hf_store *store, hf_batch *batch, hf_error *err);
     unsigned at_once; /* so many transactions at a time, as a rule */

@@ -327,6 +327,24 @@ static void only_a_short_run_of_simple_changes_goes_with_others(void **state)
     hf_batch_free(c.batch);
 }
 
+/* T2: also who had no company gives its place up while it is busy. */
+static void who_is_busy_without_company_keeps_no_place(void **state)
+{
+    (void)state;
+    caller busy = {0}, other = {0};
+    hf_together *all = open_together(1, false);
+    desk.several_are_busy = true;
+    fill(&busy, all, 1, 2, "busy");
+    fill(&other, all, 2, 1, "free");
+    begin(&busy);
+    finish(&busy, HF_OK);
+    expect_int(desk.batches, 2); /* one try in company of those who may come, one by itself */
+    begin(&other);
+    finish(&other, HF_OK);
+    expect_int(desk.batches, 3);
+    hf_together_free(all);
+}
+
 /* T2. */
 static void a_busy_run_goes_on_alone_and_its_time_counts_from_when_it_came(void **state)
 {
@@ -399,14 +417,13 @@ static void the_same_request_asked_twice_is_not_in_one_batch(void **state)
     expect_int(desk.ops[2], 1);
 }
 
-/* T5. */
-static void nobody_waits_behind_a_batch_that_takes_long(void **state)
+static void get_inside_a_shut_store(scene *s, bool same)
 {
-    (void)state;
-    static scene s;
-    crowd(&s, false, 3, 1);
-    for (size_t i = 0; i < s.count; i++)
-        begin(&s.others[i]);
+    crowd(s, false, 3, 1);
+    for (size_t i = 0; i < s->count && same; i++)
+        s->others[i].batch->ops[0].id = s->first.id;
+    for (size_t i = 0; i < s->count; i++)
+        begin(&s->others[i]);
     pthread_mutex_lock(&desk.mutex);
     size_t arrived = 0;
     while (arrived < 4) { /* while the first is still inside */
@@ -416,7 +433,16 @@ static void nobody_waits_behind_a_batch_that_takes_long(void **state)
             arrived += desk.ops[i];
     }
     pthread_mutex_unlock(&desk.mutex);
-    open_and_finish(&s, HF_OK);
+    open_and_finish(s, HF_OK);
+}
+
+/* T5. */
+static void nobody_waits_behind_a_batch_that_takes_long(void **state)
+{
+    (void)state;
+    static scene s;
+    for (int same = 0; same < 2; same++) /* also if all name one resource (T6) */
+        get_inside_a_shut_store(&s, same);
 }
 
 /* Memory is out from the end of the first batch on, or from that of the one of several; whoever goes alone has some again. */
@@ -599,6 +625,7 @@ int main(void)
         cmocka_unit_test(more_than_go_together_go_in_several),
         cmocka_unit_test(as_many_as_there_are_places_go_at_the_same_time),
         cmocka_unit_test(only_a_short_run_of_simple_changes_goes_with_others),
+        cmocka_unit_test(who_is_busy_without_company_keeps_no_place),
         cmocka_unit_test(a_busy_run_goes_on_alone_and_its_time_counts_from_when_it_came),
         cmocka_unit_test(what_nobody_can_better_alone_is_for_all),
         cmocka_unit_test(what_may_be_the_fault_of_one_is_tried_alone),
