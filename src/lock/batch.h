@@ -12,8 +12,8 @@ struct hf_batch {
     size_t count;
     size_t capacity;
     hf_arena arena; /* of the answers */
-    bool
-        together; /* others wait for it (store/together.h): what is busy at the first try is answered so at once */
+    /* Others wait for it (store/together.h): what is busy at the first try is answered so at once. */
+    bool together;
     int64_t since_us; /* when it came, by boot_us: its time counts from then; 0: just now */
 };
 

@@ -514,7 +514,6 @@ hf_status server_execute_one(hf_store *base, hf_batch *batch, hf_error *err)
 hf_status server_execute(hf_store *base, hf_batch *batch, hf_error *err)
 {
     hf_together *together = ((server_store *)base)->together;
-    if (together != NULL && hf_together_may(batch))
-        return hf_together_execute(together, base, batch, err);
-    return server_execute_one(base, batch, err);
+    return together != NULL ? hf_together_execute(together, base, batch, err)
+                            : server_execute_one(base, batch, err);
 }

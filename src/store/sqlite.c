@@ -285,9 +285,7 @@ static hf_status execute_one(hf_store *base, hf_batch *batch, hf_error *err)
 static hf_status execute_sqlite(hf_store *base, hf_batch *batch, hf_error *err)
 {
     hf_together *together = ((sqlite_store *)base)->together;
-    if (together != NULL && hf_together_may(batch))
-        return hf_together_execute(together, base, batch, err);
-    return execute_one(base, batch, err);
+    return together != NULL ? hf_together_execute(together, base, batch, err) : execute_one(base, batch, err);
 }
 
 /* ---- opening and closing ---- */

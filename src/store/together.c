@@ -382,6 +382,8 @@ static void go_with_others(hf_together *all, hf_store *store, member *me)
 hf_status hf_together_execute(hf_together *all, hf_store *store, hf_batch *batch, hf_error *err)
 {
     member me = {.batch = batch, .err = err};
+    if (!hf_together_may(batch))
+        return all->rule.execute(store, batch, err);
     batch->since_us = hf_seam.boot_us();
     note_names(&me);
     pthread_mutex_lock(&all->mutex);

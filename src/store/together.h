@@ -34,9 +34,10 @@ hf_status hf_together_new(const hf_together_rule *rule, hf_together **out, hf_er
 /* Nobody may be in it. Accepts NULL. */
 void hf_together_free(hf_together *all);
 
+/* T1. */
 bool hf_together_may(const hf_batch *batch);
 
-/* As hf_store_execute, for a batch that may. */
+/* As hf_store_execute. */
 hf_status hf_together_execute(hf_together *all, hf_store *store, hf_batch *batch, hf_error *err);
 
 /* How many stand in line now. */

@@ -1,15 +1,9 @@
 #!/usr/bin/env node
 // How much one caller may ask, and that nobody can use up what is another's: buckets belong to tokens, to sessions whose key was shown, and to the
 // addresses of everyone else.
-import { check, finish, Server } from "./server.mjs";
+import { check, finish, Server, statuses, times } from "./server.mjs";
 import { Holder, until } from "./raw.mjs";
 
-const statuses = (answers) => answers.map((answer) => answer.status).join(" ");
-const times = async (count, ask) => {
-  const answers = [];
-  for (let i = 0; i < count; i++) answers.push(await ask(i));
-  return answers;
-};
 const late = (answers) => answers.filter((answer) => answer.status === 429);
 
 // ---- a session's bucket is its own ----

@@ -1,14 +1,8 @@
 #!/usr/bin/env node
 // How much may be held: locks by one session, live sessions by one token. Q1 to Q7 stand in src/server/quotas.h.
-import { check, finish, Server } from "./server.mjs";
+import { check, finish, Server, statuses, times } from "./server.mjs";
 import { metrics, until } from "./raw.mjs";
 
-const statuses = (answers) => answers.map((answer) => answer.status).join(" ");
-const times = async (count, ask) => {
-  const answers = [];
-  for (let i = 0; i < count; i++) answers.push(await ask(i));
-  return answers;
-};
 const atOnce = (count, ask) => Promise.all(Array.from({ length: count }, (_, i) => ask(i)));
 const having = (answers, status) => answers.filter((answer) => answer.status === status).length;
 const take = (server, session, id, more = {}) => server.ask("PUT", `/v1/locks/policy/${id}`, { session, body: {}, ...more });

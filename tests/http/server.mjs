@@ -92,3 +92,11 @@ export class Server {
     return end;
   }
 }
+
+// Asks so often, one after the other; the answers' statuses.
+export const times = async (count, ask) => {
+  const answers = [];
+  for (let i = 0; i < count; i++) answers.push(await ask(i));
+  return answers;
+};
+export const statuses = (answers) => answers.map((answer) => answer.status).join(" ");

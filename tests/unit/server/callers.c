@@ -494,22 +494,11 @@ static void when_the_server_stops_whoever_waits_is_told(void **state)
     desk_close(&d);
 }
 
-/* Allocations of this thread fail, not those of the committer's. */
-static _Thread_local bool is_loop;
-static unsigned allocations, fails_at;
-
-static void *scarce_realloc(void *block, size_t size)
-{
-    return is_loop && ++allocations == fails_at ? NULL : realloc(block, size);
-}
-
 static void every_allocation_fails_in_turn(void **state)
 {
     hf_error err;
     bool all_done = false;
     (void)state;
-    hf_seam.realloc = scarce_realloc;
-    is_loop = true;
     for (unsigned n = 1; !all_done; n++) {
         desk d;
         desk_open(&d, (callers_settings){0});
@@ -517,11 +506,9 @@ static void every_allocation_fails_in_turn(void **state)
         hf_credentials two[] = {open_session(&d, "alice", key.id), open_session(&d, "bob", key.id)};
         bool turned = strcmp(two[0].id, two[1].id) > 0; /* as caller_sessions puts them */
         const hf_credentials alice = two[turned], bob = two[!turned];
-        allocations = 0;
-        fails_at = n;
+        scarce_begin(n);
         visit *v = visit_now(&d, key.secret, &alice, &bob);
-        all_done = allocations < n;
-        fails_at = 0;
+        all_done = !scarce_end();
         hf_op op = {.kind = HF_OP_ACQUIRE, .session = &alice, .type = "policy", .id = "1"};
         hf_status status = caller_judge(&v->who, &op, &err);
         if (v->who.status != HF_OK) {
@@ -538,11 +525,10 @@ static void every_allocation_fails_in_turn(void **state)
     for (unsigned n = 1; n < 4; n++) {
         jobs *none = NULL;
         callers *nobody = NULL;
-        allocations = 0;
-        fails_at = n;
+        scarce_begin(n);
         expect_true(callers_new(&(callers_settings){.jobs = none}, &nobody, &err) == HF_NO_MEMORY);
     }
-    fails_at = 0;
+    scarce_end();
     hf_seam.realloc = realloc;
 }
 

@@ -147,3 +147,26 @@ size_t asked(desk *d, hf_op_kind kind)
         times += log[i].kind == kind;
     return times;
 }
+
+static _Thread_local bool is_loop;
+static unsigned allocations, fails_at;
+
+static void *scarce_realloc(void *block, size_t size)
+{
+    return is_loop && ++allocations == fails_at ? NULL : realloc(block, size);
+}
+
+void scarce_begin(unsigned n)
+{
+    is_loop = true;
+    allocations = 0;
+    fails_at = n;
+    hf_seam.realloc = scarce_realloc;
+}
+
+bool scarce_end(void)
+{
+    bool failed = allocations >= fails_at;
+    fails_at = 0;
+    return failed;
+}

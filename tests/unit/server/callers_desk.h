@@ -51,6 +51,11 @@ hf_credentials open_session(desk *d, const char *user, const char *opener);
 hf_answer *store_ask(desk *d, const hf_op *op); /* until the next is asked */
 void desk_forget(void);                         /* ... or this */
 
+/* The n-th allocation of this thread from now on fails (1 is the next), not those of the committer's: the store's memory is tested elsewhere. */
+void scarce_begin(unsigned n);
+/* Memory is plentiful again. False: there were not so many. */
+bool scarce_end(void);
+
 /* How often the store was asked for that, by the desk. Nothing may be under way. */
 size_t asked(desk *d, hf_op_kind kind);
 

@@ -649,22 +649,11 @@ static void a_look_for_what_is_there_that_fails_is_the_answer(void **state)
     close_quotas(&d, q);
 }
 
-/* Only what the loop allocates; the store's memory is tested elsewhere. */
-static _Thread_local bool is_loop;
-static unsigned allocations, fails_at;
-
-static void *scarce_realloc(void *block, size_t size)
-{
-    return is_loop && ++allocations == fails_at ? NULL : realloc(block, size);
-}
-
 static void every_allocation_fails_in_turn(void **state)
 {
     hf_error err;
     bool all_done = false;
     (void)state;
-    hf_seam.realloc = scarce_realloc;
-    is_loop = true;
     for (unsigned n = 1; !all_done; n++) {
         desk d;
         request r;
@@ -673,12 +662,10 @@ static void every_allocation_fails_in_turn(void **state)
         hf_credentials alice = open_session(&d, "alice", SHOP), bob = open_session(&d, "bob", SHOP);
         hold(&d, &alice, 2);
         const hf_op ops[] = {LOCK(alice, "a1"), LOCK(bob, "b1"), LOCK(alice, "a2")};
-        allocations = 0;
-        fails_at = n;
+        scarce_begin(n);
         request_begin(&d, q, &r, ops, 3);
         quotas_opened(q, SHOP);
-        all_done = allocations < n;
-        fails_at = 0;
+        all_done = !scarce_end();
         hf_status status = claims_fit(&r.claims, 0, 3, &which, &err);
         expect_true(status == HF_TOO_MANY || (status == HF_NO_MEMORY && !all_done));
         request_end(&r);
@@ -690,11 +677,10 @@ static void every_allocation_fails_in_turn(void **state)
     }
     for (unsigned n = 1; n < 3; n++) {
         quotas *none = NULL;
-        allocations = 0;
-        fails_at = n;
+        scarce_begin(n);
         expect_true(quotas_new(&(quotas_settings){0}, &none, &err) == HF_NO_MEMORY);
     }
-    fails_at = 0;
+    scarce_end();
     hf_seam.realloc = realloc;
 }
 
