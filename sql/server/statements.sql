@@ -1,7 +1,8 @@
 -- The statements of the stores on a database server, PostgreSQL and MariaDB/MySQL side by side. What stands before a section is
 -- for both. {ns} is the schema, or the prefix of the tables; {skip} is SKIP LOCKED where the server has it, {share} a lock for several;
--- {none} a null that compares as bytes, as all text here does: PostgreSQL has less to do so; {level} the level of a transaction, where the connection may have another; {now} what makes a statement wait for nobody on MariaDB,
--- {calm} the same in an application's transaction, where at SERIALIZABLE every read locks. Lists are bound as db.h says:
+-- {none} a null that compares as bytes, as all text here does: PostgreSQL has less to do so; {level} the level of a transaction, where the connection may have another; {now} what makes a statement wait for nobody on MariaDB (not
+-- where it skips: it would fail instead), {calm} the same on an application's connection only: at SERIALIZABLE every read locks, and whoever has read a gap at
+-- REPEATABLE READ keeps others from writing into it. Lists are bound as db.h says:
 -- unnest($1, $2) or $1(type, id).
 --
 -- OFFSET 0 keeps PostgreSQL's planner from turning a look-up by key into a scan of the whole table: these tables are small one minute and
@@ -275,12 +276,12 @@ SELECT q.type, q.id, q.message, q.at_us, NULL, NULL, NULL, NULL, q.session,
 SELECT type, id, mode, fence, since_us, ends_us, purpose, request, session
   FROM (SELECT * FROM {ns}.lock WHERE session = ANY ($1) OFFSET 0) l ORDER BY type, id LIMIT $2
 -- mysql:
-{calm}SELECT type, id, mode, fence, since_us, ends_us, purpose, request, session
+{now}SELECT type, id, mode, fence, since_us, ends_us, purpose, request, session
   FROM {ns}_lock FORCE INDEX (lock_by_session) WHERE $1(session) ORDER BY type, id LIMIT $2
 -- In an application's transaction MySQL shows what there is only to who locks it; PostgreSQL shows its snapshot and nothing else.
 -- name: session_locks_now
 -- mysql:
-{now}SELECT type, id, mode, fence, since_us, ends_us, purpose, request, session
+{calm}SELECT type, id, mode, fence, since_us, ends_us, purpose, request, session
   FROM {ns}_lock FORCE INDEX (lock_by_session) WHERE $1(session) ORDER BY type, id LIMIT $2 LOCK IN SHARE MODE
 -- name: snapshot
 -- postgres:
@@ -329,6 +330,10 @@ SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
 -- Making the missing rows fails or makes fewer if they are there; then all is undone. Locking a row that has changed fails.
 -- name: probe
 SAVEPOINT holdfast_probe
+-- What others are just making is not waited for long; the end of the probe takes this back.
+-- name: probe_patience
+-- postgres:
+SET LOCAL lock_timeout TO 100
 -- name: probe_end
 ROLLBACK TO SAVEPOINT holdfast_probe
 -- name: probe_anchors
@@ -369,7 +374,7 @@ UPDATE {ns}.session s SET expires_us = u.expires_us, ended_us = u.ended_us, rev 
   FROM unnest($1, $7, $8, $9) u (id, expires_us, ended_us, rev)
  CROSS JOIN LATERAL (SELECT ctid FROM {ns}.session WHERE id = u.id OFFSET 0) x WHERE s.ctid = x.ctid
 -- mysql:
-INSERT INTO {ns}_session (id, key_sha256, user, name, idle_us, opened_us, expires_us, ended_us, rev, token, request)
+{calm}INSERT INTO {ns}_session (id, key_sha256, user, name, idle_us, opened_us, expires_us, ended_us, rev, token, request)
 VALUES $1*
 ON DUPLICATE KEY UPDATE expires_us = VALUES(expires_us), ended_us = VALUES(ended_us), rev = VALUES(rev)
 -- name: anchors_insert
@@ -387,7 +392,7 @@ UPDATE {ns}.resource r
        u (fence, rev, ended_session, ended_fence, ended_request, ended_us, place)
  WHERE r.ctid = u.place::tid
 -- mysql:
-INSERT INTO {ns}_resource (type, id, fence, rev, ended_session, ended_fence, ended_request, ended_us) VALUES $1*
+{calm}INSERT INTO {ns}_resource (type, id, fence, rev, ended_session, ended_fence, ended_request, ended_us) VALUES $1*
 ON DUPLICATE KEY UPDATE fence = VALUES(fence), rev = VALUES(rev), ended_session = VALUES(ended_session),
    ended_fence = VALUES(ended_fence), ended_request = VALUES(ended_request), ended_us = VALUES(ended_us)
 -- name: locks_insert
@@ -395,7 +400,7 @@ ON DUPLICATE KEY UPDATE fence = VALUES(fence), rev = VALUES(rev), ended_session 
 INSERT INTO {ns}.lock (type, id, session, mode, fence, since_us, ends_us, purpose, request)
 SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9)
 -- mysql:
-INSERT INTO {ns}_lock (type, id, session, mode, fence, since_us, ends_us, purpose, request) VALUES $1*
+{now}INSERT INTO {ns}_lock (type, id, session, mode, fence, since_us, ends_us, purpose, request) VALUES $1*
 -- name: locks_update
 -- postgres:
 UPDATE {ns}.lock l
@@ -407,7 +412,7 @@ UPDATE {ns}.lock l
                       WHERE type = u.type AND id = u.id AND session || '' = u.session OFFSET 0) x
  WHERE l.ctid = x.ctid
 -- mysql:
-INSERT INTO {ns}_lock (type, id, session, mode, fence, since_us, ends_us, purpose, request) VALUES $1*
+{calm}INSERT INTO {ns}_lock (type, id, session, mode, fence, since_us, ends_us, purpose, request) VALUES $1*
 ON DUPLICATE KEY UPDATE mode = VALUES(mode), fence = VALUES(fence), since_us = VALUES(since_us),
    ends_us = VALUES(ends_us), purpose = VALUES(purpose), request = VALUES(request)
 -- Those of which it is known where PostgreSQL keeps them: nobody moves a lock while its anchor is ours.
@@ -422,7 +427,7 @@ DELETE FROM {ns}.lock l USING unnest($1, $2, $3) u (type, id, session)
                       WHERE type = u.type AND id = u.id AND session || '' = u.session OFFSET 0) x
  WHERE l.ctid = x.ctid
 -- mysql:
-DELETE l FROM $1[type, id, session] u STRAIGHT_JOIN {ns}_lock l FORCE INDEX (PRIMARY)
+{now}DELETE l FROM $1[type, id, session] u STRAIGHT_JOIN {ns}_lock l FORCE INDEX (PRIMARY)
     ON l.type = u.type AND l.id = u.id AND l.session = u.session
 -- One resource was taken, or given back, which is what most batches do: all that is written, in one statement. $1 the anchor, $10 the
 -- lock, and then the event.
@@ -455,17 +460,17 @@ SELECT * FROM unnest($13, $14, $15, $16, $17, $18, $19, $20, $21)
 -- The same for one row: MySQL is much faster so.
 -- name: anchors_update_one
 -- mysql:
-UPDATE {ns}_resource SET fence = $3, rev = $4, ended_session = $5, ended_fence = $6, ended_request = $7, ended_us = $8
+{calm}UPDATE {ns}_resource SET fence = $3, rev = $4, ended_session = $5, ended_fence = $6, ended_request = $7, ended_us = $8
  WHERE type = $1 AND id = $2
 -- name: locks_delete_one
 -- mysql:
-DELETE FROM {ns}_lock WHERE type = $1 AND id = $2 AND session = $3
+{now}DELETE FROM {ns}_lock WHERE type = $1 AND id = $2 AND session = $3
 -- name: requests_save
 -- postgres:
 INSERT INTO {ns}.request (type, id, session, message, at_us) SELECT * FROM unnest($1, $2, $3, $4, $5)
 ON CONFLICT (type, id, session) DO UPDATE SET message = excluded.message, at_us = excluded.at_us
 -- mysql:
-INSERT INTO {ns}_request (type, id, session, message, at_us) VALUES $1*
+{now}INSERT INTO {ns}_request (type, id, session, message, at_us) VALUES $1*
 ON DUPLICATE KEY UPDATE message = VALUES(message), at_us = VALUES(at_us)
 -- name: requests_delete
 -- postgres:
@@ -474,7 +479,7 @@ DELETE FROM {ns}.request q USING unnest($1, $2, $3) u (type, id, session)
                       WHERE type = u.type AND id = u.id AND session || '' = u.session OFFSET 0) x
  WHERE q.ctid = x.ctid
 -- mysql:
-DELETE q FROM $1[type, id, session] u STRAIGHT_JOIN {ns}_request q FORCE INDEX (PRIMARY)
+{calm}DELETE q FROM $1[type, id, session] u STRAIGHT_JOIN {ns}_request q FORCE INDEX (PRIMARY)
     ON q.type = u.type AND q.id = u.id AND q.session = u.session
 -- name: lost_save
 -- postgres:
@@ -484,7 +489,7 @@ ON CONFLICT (session, type, id) DO UPDATE
    SET fence = excluded.fence, at_us = excluded.at_us, why = excluded.why, by_name = excluded.by_name,
        reason = excluded.reason
 -- mysql:
-INSERT INTO {ns}_lost (session, type, id, fence, at_us, why, by_name, reason) VALUES $1*
+{now}INSERT INTO {ns}_lost (session, type, id, fence, at_us, why, by_name, reason) VALUES $1*
 ON DUPLICATE KEY UPDATE fence = VALUES(fence), at_us = VALUES(at_us), why = VALUES(why), by_name = VALUES(by_name),
    reason = VALUES(reason)
 -- name: lost_delete
@@ -493,14 +498,14 @@ DELETE FROM {ns}.lost l USING unnest($1, $2, $3) u (session, type, id)
  CROSS JOIN LATERAL (SELECT ctid FROM {ns}.lost WHERE session = u.session AND type = u.type AND id = u.id OFFSET 0) x
  WHERE l.ctid = x.ctid
 -- mysql:
-DELETE l FROM $1[session, type, id] u STRAIGHT_JOIN {ns}_lost l FORCE INDEX (PRIMARY)
+{calm}DELETE l FROM $1[session, type, id] u STRAIGHT_JOIN {ns}_lost l FORCE INDEX (PRIMARY)
     ON l.session = u.session AND l.type = u.type AND l.id = u.id
 -- name: events_insert
 -- postgres:
 INSERT INTO {ns}.event (at_us, kind, type, resource_id, session, "user", actor, fence, reason)
 SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9)
 -- mysql:
-INSERT INTO {ns}_event (at_us, kind, type, resource_id, session, user, actor, fence, reason) VALUES $1*
+{calm}INSERT INTO {ns}_event (at_us, kind, type, resource_id, session, user, actor, fence, reason) VALUES $1*
 
 -- What stands alone. $1 is the time; $2 to $4 the cursor; $5 how many; $6 type, $7 session, $8 user (null: any).
 -- name: list
@@ -612,7 +617,7 @@ INSERT INTO {ns}.type (type, policy, ttl_us, ttl_max_us) VALUES ($1, $2, $3, $4)
 ON CONFLICT (type) DO UPDATE
    SET policy = excluded.policy, ttl_us = excluded.ttl_us, ttl_max_us = excluded.ttl_max_us
 -- mysql:
-INSERT INTO {ns}_type (type, policy, ttl_us, ttl_max_us) VALUES ($1, $2, $3, $4)
+{calm}INSERT INTO {ns}_type (type, policy, ttl_us, ttl_max_us) VALUES ($1, $2, $3, $4)
 ON DUPLICATE KEY UPDATE policy = VALUES(policy), ttl_us = VALUES(ttl_us), ttl_max_us = VALUES(ttl_max_us)
 -- name: type_live
 -- postgres:
@@ -665,7 +670,7 @@ SELECT 1 FROM {ns}_meta WHERE name = 'events_to' FOR UPDATE {skip}
 UPDATE {ns}.event e SET seq = u.seq FROM unnest($1, $2) u (id, seq)
  CROSS JOIN LATERAL (SELECT ctid FROM {ns}.event WHERE id = u.id OFFSET 0) x WHERE e.ctid = x.ctid
 -- mysql:
-INSERT INTO {ns}_event (id, seq, at_us, kind) VALUES $1* ON DUPLICATE KEY UPDATE seq = VALUES(seq)
+{calm}INSERT INTO {ns}_event (id, seq, at_us, kind) VALUES $1* ON DUPLICATE KEY UPDATE seq = VALUES(seq)
 
 -- Tokens, always with the same columns.
 -- name: token_same
@@ -688,9 +693,9 @@ SELECT id, sha256, name, roles, users, created_us, expires_us, revoked_us, reque
 -- name: token_own
 -- postgres:
 SELECT id, sha256, name, roles, users, created_us, expires_us, revoked_us, request
-  FROM {ns}.token WHERE id = $1 FOR UPDATE
+  FROM {ns}.token WHERE id = $1 FOR UPDATE NOWAIT
 -- mysql:
-SELECT id, sha256, name, roles, users, created_us, expires_us, revoked_us, request
+{now}SELECT id, sha256, name, roles, users, created_us, expires_us, revoked_us, request
   FROM {ns}_token WHERE id = $1 FOR UPDATE
 -- name: tokens
 -- postgres:
@@ -704,13 +709,13 @@ SELECT id, sha256, name, roles, users, created_us, expires_us, revoked_us, reque
 INSERT INTO {ns}.token (id, sha256, name, roles, users, created_us, expires_us, request)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
 -- mysql:
-INSERT INTO {ns}_token (id, sha256, name, roles, users, created_us, expires_us, request)
+{calm}INSERT INTO {ns}_token (id, sha256, name, roles, users, created_us, expires_us, request)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
 -- name: token_revoke
 -- postgres:
 UPDATE {ns}.token SET revoked_us = $2 WHERE id = $1
 -- mysql:
-UPDATE {ns}_token SET revoked_us = $2 WHERE id = $1
+{calm}UPDATE {ns}_token SET revoked_us = $2 WHERE id = $1
 
 -- Sweeping.
 -- name: sweep_dead
@@ -753,19 +758,19 @@ SELECT id FROM {ns}_session s FORCE INDEX (session_by_end)
 -- postgres:
 DELETE FROM {ns}.session WHERE id = ANY ($1)
 -- mysql:
-DELETE s FROM $1[id] u STRAIGHT_JOIN {ns}_session s FORCE INDEX (PRIMARY)
+{calm}DELETE s FROM $1[id] u STRAIGHT_JOIN {ns}_session s FORCE INDEX (PRIMARY)
     ON s.id = u.id
 -- name: sessions_lost_delete
 -- postgres:
 DELETE FROM {ns}.lost WHERE session = ANY ($1)
 -- mysql:
-DELETE l FROM $1[session] u STRAIGHT_JOIN {ns}_lost l FORCE INDEX (PRIMARY)
+{calm}DELETE l FROM $1[session] u STRAIGHT_JOIN {ns}_lost l FORCE INDEX (PRIMARY)
     ON l.session = u.session
 -- name: sessions_requests_delete
 -- postgres:
 DELETE FROM {ns}.request WHERE session = ANY ($1)
 -- mysql:
-DELETE q FROM $1[session] u STRAIGHT_JOIN {ns}_request q FORCE INDEX (request_by_session)
+{calm}DELETE q FROM $1[session] u STRAIGHT_JOIN {ns}_request q FORCE INDEX (request_by_session)
     ON q.session = u.session
 -- name: sweep_anchors
 -- postgres:
@@ -799,14 +804,14 @@ SELECT r.type, r.id, r.fence FROM {ns}_resource r FORCE INDEX (PRIMARY)
 DELETE FROM {ns}.resource r USING unnest($1, $2) u (type, id)
  CROSS JOIN LATERAL (SELECT ctid FROM {ns}.resource WHERE type = u.type AND id = u.id OFFSET 0) x WHERE r.ctid = x.ctid
 -- mysql:
-DELETE r FROM $1[type, id] u STRAIGHT_JOIN {ns}_resource r FORCE INDEX (PRIMARY)
+{calm}DELETE r FROM $1[type, id] u STRAIGHT_JOIN {ns}_resource r FORCE INDEX (PRIMARY)
     ON r.type = u.type AND r.id = u.id
 -- name: floor_raise
 -- postgres:
 INSERT INTO {ns}.meta AS m (name, value) VALUES ('fence_floor', $1)
 ON CONFLICT (name) DO UPDATE SET value = greatest(m.value::bigint, excluded.value::bigint)::text
 -- mysql:
-INSERT INTO {ns}_meta (name, value) VALUES ('fence_floor', $1)
+{calm}INSERT INTO {ns}_meta (name, value) VALUES ('fence_floor', $1)
 ON DUPLICATE KEY UPDATE value = greatest(CAST(value AS SIGNED), CAST(VALUES(value) AS SIGNED))
 -- name: meta_get
 -- postgres:
@@ -817,13 +822,13 @@ SELECT value FROM {ns}_meta WHERE name = $1
 -- postgres:
 INSERT INTO {ns}.meta (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value
 -- mysql:
-INSERT INTO {ns}_meta (name, value) VALUES ($1, $2) ON DUPLICATE KEY UPDATE value = VALUES(value)
+{calm}INSERT INTO {ns}_meta (name, value) VALUES ($1, $2) ON DUPLICATE KEY UPDATE value = VALUES(value)
 -- name: meta_raise
 -- postgres:
 INSERT INTO {ns}.meta AS m (name, value) VALUES ($1, $2)
 ON CONFLICT (name) DO UPDATE SET value = greatest(m.value::bigint, excluded.value::bigint)::text
 -- mysql:
-INSERT INTO {ns}_meta (name, value) VALUES ($1, $2)
+{calm}INSERT INTO {ns}_meta (name, value) VALUES ($1, $2)
 ON DUPLICATE KEY UPDATE value = greatest(CAST(value AS SIGNED), CAST(VALUES(value) AS SIGNED))
 -- name: sweep_events
 -- postgres:
@@ -835,5 +840,5 @@ SELECT id, seq, at_us, kind FROM {ns}_event FORCE INDEX (event_by_seq)
 -- postgres:
 DELETE FROM {ns}.event WHERE id = ANY ($1)
 -- mysql:
-DELETE e FROM $1[id] u STRAIGHT_JOIN {ns}_event e FORCE INDEX (PRIMARY)
+{calm}DELETE e FROM $1[id] u STRAIGHT_JOIN {ns}_event e FORCE INDEX (PRIMARY)
     ON e.id = u.id

@@ -31,6 +31,25 @@ bool hf_db_mysql_skips(const hf_db *db)
     return db->version >= (db->kind == HF_DB_MARIADB ? 100600 : 80001);
 }
 
+/* That it was rolled back is known by the library's last error (my_is_rolled_back), which another statement wipes out. */
+void hf_db_mysql_put_back(hf_db *base, const char *sql)
+{
+    my_db *db = my_of(base);
+    NET was = db->conn->net;
+    unsigned status = db->conn->server_status;
+    bool rolled_back = my_is_rolled_back(db);
+    if (rolled_back)
+        db->conn->net.last_errno = 0;
+    (void)my_run(db, sql);
+    if (!rolled_back || db->lost)
+        return;
+    NET *net = &db->conn->net;
+    net->last_errno = was.last_errno;
+    memcpy(net->last_error, was.last_error, sizeof net->last_error);
+    memcpy(net->sqlstate, was.sqlstate, sizeof net->sqlstate);
+    db->conn->server_status = status;
+}
+
 static my_db *db_new(MYSQL *conn, my_target *target, const char *path)
 {
     my_db *db = hf_alloc(sizeof *db);

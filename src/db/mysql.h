@@ -31,6 +31,10 @@ extern const hf_db_driver hf_db_mysql;
  * statement) hf_db_transaction_failed is true, and nothing is sent but ROLLBACK: HF_RETRY. */
 hf_status hf_db_mysql_wrap(struct st_mysql *conn, hf_db **out, hf_error *err);
 
+/* Puts a setting of an application's connection back. Also when the server has rolled its transaction back, which stays known: the next
+ * statement is refused for that as it would have been. */
+void hf_db_mysql_put_back(hf_db *db, const char *sql);
+
 /* Whether the server has SELECT ... FOR UPDATE SKIP LOCKED. */
 bool hf_db_mysql_skips(const hf_db *db);
 

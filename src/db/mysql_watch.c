@@ -12,7 +12,8 @@
  * W5  Only what may wait for others' rows has a bound: once the rest of a flight only reads, it takes what it takes, as long as the
  *     connection's own timeout. That goes for who waits behind a change of the tables themselves too.
  * W6  A KILL between two statements of a flight makes servers forget the rest of it, though they had promised more answers. So one that
- *     was killed and flies on, on a connection that the server calls idle, is ended with its connection. */
+ *     was killed and flies on, on a connection that the server calls idle and from which nothing is to be read, is ended with its
+ *     connection. */
 #include "db/mysql_inside.h"
 
 #include <poll.h>
@@ -141,10 +142,18 @@ static my_fate say(killer *it, const my_db *db, const char *what, my_fate then)
     return fate;
 }
 
-/* Whether the server has nothing to do on a connection. */
+/* An answer has come, and who flies has not got round to reading it. */
+static bool has_answer(const my_db *db)
+{
+    struct pollfd fd = {.fd = mysql_get_socket(db->conn), .events = POLLIN};
+    return poll(&fd, 1, 0) > 0;
+}
+
+/* Whether the server has nothing to do on a connection, and nothing to tell any more. */
 static bool finds_idle(killer *it, const my_db *db)
 {
-    if (say(it, db,
+    if (has_answer(db) ||
+        say(it, db,
             "SELECT info IS NULL AND command <> 'Busy' FROM information_schema.processlist WHERE id =",
             MY_KILLED) != MY_KILLED)
         return false;

@@ -15,6 +15,7 @@ struct hf_batch {
     /* Others wait for it (store/together.h): what is busy at the first try is answered so at once. */
     bool together;
     int64_t since_us; /* when it came, by boot_us: its time counts from then; 0: just now */
+    bool tried;       /* by itself, and it was busy: if its time is over there is no other try */
 };
 
 /* Checks every op at the door: names, durations, modes, what each kind needs, standing alone. An op with a flaw is answered

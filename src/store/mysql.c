@@ -27,12 +27,11 @@ static const server_kind kind;
 
 /* ---- what it stands on ---- */
 
-static hf_status ask_facts(hf_db *db, mysql_facts *out, hf_error *err)
+static hf_status ask_about(hf_db *db, const char *sql, mysql_facts *out, hf_error *err)
 {
     hf_stmt *stmt = NULL;
     bool row = true;
-    out->mariadb = hf_db_kind_of(db) == HF_DB_MARIADB;
-    hf_status status = hf_stmt_new(db, MYSQL_FACTS, &stmt, err);
+    hf_status status = hf_stmt_new(db, sql, &stmt, err);
     if (status != HF_OK || stmt == NULL)
         return status;
     while ((status = hf_stmt_step(stmt, &row, err)) == HF_OK && row)
@@ -41,13 +40,27 @@ static hf_status ask_facts(hf_db *db, mysql_facts *out, hf_error *err)
     return status;
 }
 
+static hf_status ask_facts(hf_db *db, mysql_facts *out, hf_error *err)
+{
+    out->mariadb = hf_db_kind_of(db) == HF_DB_MARIADB;
+    hf_status status = ask_about(db, MYSQL_FACTS, out, err);
+    return status != HF_OK ? status : ask_about(db, MYSQL_REPLICA, out, err);
+}
+
+static bool is_on(const char *value)
+{
+    return value[0] != '\0' && strcmp(value, "OFF") != 0 && strcmp(value, "0") != 0;
+}
+
 static hf_status refuse(hf_db *db, const mysql_facts *known, hf_error *err)
 {
-    if (strcmp(known->read_only, "OFF") != 0 && strcmp(known->read_only, "0") != 0)
-        return hf_fail(
-            err, HF_UNAVAILABLE,
-            "%s is read-only (read_only is on), as a replica is; name the primary server in the URL.",
-            hf_db_path(db));
+    const char *why = is_on(known->read_only)          ? "read_only"
+                      : is_on(known->engine_read_only) ? "innodb_read_only"
+                                                       : NULL;
+    if (why != NULL)
+        return hf_fail(err, HF_UNAVAILABLE,
+                       "%s is read-only (%s is on), as a replica is; name the primary server in the URL.",
+                       hf_db_path(db), why);
     if (strcmp(known->log_bin, "ON") == 0 && strcmp(known->binlog_format, "STATEMENT") == 0)
         return hf_fail(
             err, HF_UNAVAILABLE,
@@ -69,7 +82,7 @@ static const char *setup_of(const hf_db *db)
            "SET SESSION innodb_lock_wait_timeout = 1, sql_mode = 'STRICT_ALL_TABLES', autocommit = 1";
 }
 
-/* On an application's connection, whose lock wait is put back when the batch is done. MariaDB needs no such setting. */
+/* On an application's connection, whose lock wait is put back when the batch is done. MariaDB has a word for it in each statement. */
 static bool sets_wait(const server_work *work)
 {
     return work->store->own != NULL && hf_db_kind_of(work->conn->db) == HF_DB_MYSQL;
@@ -93,7 +106,7 @@ static void leave(server_work *work)
     if (!sets_wait(work) || work->saved_setting == 0)
         return;
     snprintf(sql, sizeof sql, "SET SESSION innodb_lock_wait_timeout = %lld", (long long)work->saved_setting);
-    (void)hf_db_run(work->conn->db, sql, NULL);
+    hf_db_mysql_put_back(work->conn->db, sql);
 }
 
 /* The level of the transaction itself, which may have been set for it alone, is in a list that few accounts may read and that is renewed
@@ -145,6 +158,10 @@ static hf_status look(server_store *store, const hf_url *url, hf_db_options *opt
     status = ask_facts(db, &known, err);
     if (status == HF_OK)
         status = refuse(db, &known, err);
+    if (status == HF_OK && is_on(known.reads_only))
+        status =
+            hf_fail(err, HF_UNAVAILABLE,
+                    "%s is read-only for this account (tx_read_only is on); let it write.", hf_db_path(db));
     if (status == HF_OK)
         status = mysql_schema_ready(db, store->names, true, err);
     options->setup = setup_of(db);

@@ -15,6 +15,10 @@ void mysql_fact(mysql_facts *facts, hf_slice name, hf_slice value)
         {"version", facts->version, sizeof facts->version},
         {"innodb_flush_log_at_trx_commit", facts->flush, sizeof facts->flush},
         {"read_only", facts->read_only, sizeof facts->read_only},
+        {"innodb_read_only", facts->engine_read_only, sizeof facts->engine_read_only},
+        {"tx_read_only", facts->reads_only, sizeof facts->reads_only},
+        {"transaction_read_only", facts->reads_only, sizeof facts->reads_only},
+        {"Slave_running", facts->replica, sizeof facts->replica},
         {"log_bin", facts->log_bin, sizeof facts->log_bin},
         {"sync_binlog", facts->binlog_sync, sizeof facts->binlog_sync},
         {"binlog_format", facts->binlog_format, sizeof facts->binlog_format},
@@ -37,6 +41,11 @@ void mysql_judge(const mysql_facts *facts, bool wrapped, hf_grade *out)
                  "%s %s in a cluster (%s)%s: what was acknowledged may be lost in a failover; use one "
                  "primary server",
                  name, facts->version, facts->group[0] != '\0' ? "group replication" : "Galera", own);
+    } else if (strcmp(facts->replica, "ON") == 0) {
+        snprintf(out->text, sizeof out->text,
+                 "%s %s, a replica that can be written to%s: its primary knows nothing of locks taken here; "
+                 "name the primary server in the URL",
+                 name, facts->version, own);
     } else if (strcmp(facts->flush, "1") != 0) {
         snprintf(
             out->text, sizeof out->text,

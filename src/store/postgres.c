@@ -67,6 +67,7 @@ static hf_status refuse_read_only(hf_db *db, const facts *known, hf_error *err)
 static void grade(const facts *known, bool wrapped, hf_grade *out)
 {
     bool synced = strcmp(known->fsync, "on") == 0, waits = strcmp(known->commit, "off") != 0;
+    bool standby = strcmp(known->standbys, "yes") == 0 && strcmp(known->commit, "local") != 0;
     *out = (hf_grade){.level = synced && waits ? HF_GRADE_DISK : HF_GRADE_PROCESS};
     if (!synced)
         snprintf(out->text, sizeof out->text,
@@ -81,9 +82,8 @@ static void grade(const facts *known, bool wrapped, hf_grade *out)
     else
         snprintf(out->text, sizeof out->text, "PostgreSQL %s%s, synchronous_commit %s, %s", known->version,
                  wrapped ? " on the application's own connection" : "", known->commit,
-                 strcmp(known->standbys, "yes") == 0
-                     ? "with a synchronous standby"
-                     : "one server: a failover to an asynchronous standby may lose the last moments");
+                 standby ? "with a synchronous standby"
+                         : "one server: a failover to an asynchronous standby may lose the last moments");
 }
 
 /* ---- opening ---- */

@@ -27,6 +27,8 @@ _Static_assert((int)SQL_DO_COUNT <= (int)SQL_STMTS_MAX, "a connection has room f
     512 /* ops in one transaction: PostgreSQL has a table of locks with room for some thousands */
 #define LOST_TRIES 3
 
+#define SENTENCE_BUSY "Someone else is in the middle of a change of what this needs; try again."
+
 /* What an op adds to the time that the first try may take; what a run may take that is tried alone, the first time, at least and at most. */
 #define OP_US          INT64_C(400)
 #define FIRST_SHARE_US INT64_C(50000)
@@ -422,8 +424,7 @@ hf_status server_recover(server_work *work, hf_status status, unsigned *lost, hf
     if (late && work->nested && work->failure != HF_FAILURE_BUSY)
         return status;
     if (late)
-        return hf_fail(err, HF_BUSY,
-                       "Someone else is in the middle of a change of what this needs; try again.");
+        return hf_fail(err, HF_BUSY, SENTENCE_BUSY);
     if (work->failure != HF_FAILURE_CONFLICT && run_end(&work->part, 0) + 1 < work->part.count)
         return split(work) ? HF_OK : hf_fail_memory(err);
     return HF_OK;
@@ -495,6 +496,8 @@ hf_status server_execute_one(hf_store *base, hf_batch *batch, hf_error *err)
     for (size_t i = 0; i < batch->count; i++)
         work.reads &= hf_op_reads(batch->ops[i].kind);
     work.until_us = (batch->since_us != 0 ? batch->since_us : hf_seam.boot_us()) + work.store->patience_us;
+    if (batch->tried && hf_seam.boot_us() >= work.until_us)
+        return hf_fail(err, HF_BUSY, SENTENCE_BUSY);
     hf_status status = server_enter(&work, err);
     if (status != HF_OK)
         return status;

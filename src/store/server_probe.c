@@ -69,6 +69,7 @@ void server_probe(server_work *work)
     size_t expected = anchors->count + sessions->count + (probes_types ? types->count : 0);
     work->probed = 0;
     server_queue(work, SQL_DO_PROBE, NULL);
+    server_queue(work, SQL_DO_PROBE_PATIENCE, NULL);
     server_queue(work, SQL_DO_PROBE_SESSIONS_SEEN, seen);
     server_queue(work, SQL_DO_PROBE_TYPES_SEEN, types_seen);
     server_queue(work, SQL_DO_PROBE_ANCHORS, anchors);

@@ -25,7 +25,7 @@ typedef struct sql_words {
     const char *now;   /* waits for nobody */
     const char *level; /* of a transaction */
     const char *none;  /* a null that is text */
-    const char *calm;  /* the same for what only reads, in an application's transaction */
+    const char *calm;  /* the same, on an application's connection */
 } sql_words;
 
 typedef struct sql_conn {

@@ -27,6 +27,7 @@ typedef struct member {
     place place;             /* with the mutex */
     place comes_to;          /* DONE or ALONE: when the leader dismisses it */
     bool taken;              /* by its leader: it is not in line any more */
+    bool tried;              /* with nobody else */
     struct member *going;    /* of one that leads: the next such */
     uint64_t names[RUN_MAX]; /* hashes of the resources */
     hf_status status;        /* when DONE */
@@ -324,7 +325,7 @@ static void carry_out(hf_together *all, hf_store *store, member *group, size_t c
 /* Who goes alone does not keep its place while it is busy either. */
 static void carry_out_one(hf_together *all, hf_store *store, member *me)
 {
-    me->batch->together = !all->rule.in_turn;
+    me->batch->together = me->tried = !all->rule.in_turn;
     me->status = all->rule.execute(store, me->batch, me->err);
     me->comes_to = DONE;
     if (me->batch->together && me->status == HF_OK)
@@ -394,9 +395,11 @@ hf_status hf_together_execute(hf_together *all, hf_store *store, hf_batch *batch
     pthread_mutex_unlock(&all->mutex);
     if (me.place == ALONE) {
         hf_batch_unanswer(batch);
+        batch->tried = me.tried;
         me.status = all->rule.execute(store, batch, err);
     }
     batch->since_us = 0;
+    batch->tried = false;
     return me.status;
 }
 

@@ -252,6 +252,9 @@ static void a_server_that_takes_no_writes_is_refused(void **state)
         EXPECT_REFUSED(url, "read-only", "the database test", "primary");
         EXPECT_REFUSED(server->url, "read-only", "the database test");
         set("read_only", "0");
+        set("tx_read_only", "1");
+        EXPECT_REFUSED(url, "read-only", "the database test", "tx_read_only");
+        set("tx_read_only", "0");
     }
     expect_works(url);
 }

@@ -219,10 +219,17 @@ static void but_not_for_ever(shop *s)
 /* In the application's transaction it is the application that runs it again. */
 static void in_a_transaction_a_deadlock_is_told(shop *s)
 {
+    static const char patience[] = "SELECT @@innodb_lock_wait_timeout";
+    bool waits = s->engine != ON_POSTGRES;
+    int64_t before = waits ? app_number(s->app, patience) : 0;
     deadlocks(s, 3);
     app_begin(s->app, READ_COMMITTED);
     must(HF_RETRY, s->store, ACQUIRE, BY(s->alice), ON("policy", "1"));
+    if (waits) /* the server has rolled it back, and that is still known */
+        must(HF_INVALID, s->store, ACQUIRE, BY(s->alice), ON("policy", "1"));
     app_rollback(s->app);
+    if (waits)
+        expect_int(app_number(s->app, patience), before);
 }
 
 int main(int argc, char **argv)

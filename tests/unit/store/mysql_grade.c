@@ -33,6 +33,12 @@ static const server servers[] = {
      "last moments"},
     {true,
      false,
+     {PLAIN, {"version", "10.11.6-MariaDB"}, {"log_bin", "OFF"}, {"Slave_running", "ON"}},
+     HF_GRADE_PROCESS,
+     "MariaDB 10.11.6-MariaDB, a replica that can be written to: its primary knows nothing of locks taken "
+     "here; name the primary server in the URL"},
+    {true,
+     false,
      {PLAIN, {"version", "10.11.6-MariaDB"}, {"log_bin", "OFF"}, {"wsrep_on", "ON"}},
      HF_GRADE_PROCESS,
      "MariaDB 10.11.6-MariaDB in a cluster (Galera): " FAILOVER},
@@ -112,7 +118,7 @@ static void every_variable_that_is_judged_is_asked_for(void **state)
         for (size_t j = 0; j < VARIABLES_MAX && servers[i].variables[j][0]; j++) {
             char quoted[64];
             snprintf(quoted, sizeof quoted, "'%s'", servers[i].variables[j][0]);
-            expect_contains(MYSQL_FACTS, quoted);
+            expect_contains(MYSQL_FACTS MYSQL_REPLICA, quoted);
         }
 }
 
