@@ -40,11 +40,12 @@
 #define HF_KEEP_US         (INT64_C(86400) * 1000000)   /* ended sessions and free anchors are kept a day */
 
 /* Counts. */
-#define HF_BATCH_OPS_MAX         1024 /* ops in a batch, resources in one acquire or look-up */
-#define HF_RESOURCE_HOLDERS_MAX  1000 /* sessions that share one resource */
-#define HF_RESOURCE_REQUESTS_MAX 100  /* requests that wait on one resource */
-#define HF_GRANTS_MAX            16   /* roles of one token */
-#define HF_LIST_MAX              1000 /* rows a list, an event read or a session list answers at once */
+#define HF_BATCH_OPS_MAX         1024  /* ops in a batch, resources in one acquire or look-up */
+#define HF_RESOURCE_HOLDERS_MAX  1000  /* sessions that share one resource */
+#define HF_RESOURCE_REQUESTS_MAX 100   /* requests that wait on one resource */
+#define HF_SESSION_LOST_MAX      10000 /* lost locks a session is told of; of more, the newest */
+#define HF_GRANTS_MAX            16    /* roles of one token */
+#define HF_LIST_MAX              1000  /* rows a list, an event read or a session list answers at once */
 #define HF_LIST_DEFAULT          100
 #define HF_SWEEP_MAX             10000 /* rows a sweep looks at in one call */
 #define HF_SWEEP_DEFAULT         1000

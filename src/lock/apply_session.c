@@ -4,6 +4,7 @@
 
 #include "base/time.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* A repeated open answers the session the first one made, to whoever has its key. True: it has been answered. */
@@ -73,6 +74,38 @@ void hf_do_session_open(hf_step *step)
     hf_answer_session(step, row);
 }
 
+static int newest_first(const void *a, const void *b)
+{
+    const hf_lost_row *x = *(hf_lost_row *const *)a, *y = *(hf_lost_row *const *)b;
+    if (x->at_us != y->at_us)
+        return x->at_us > y->at_us ? -1 : 1;
+    int order = hf_slice_compare(x->type, y->type);
+    return order != 0 ? order : hf_slice_compare(x->id, y->id);
+}
+
+/* Of what it lost and never gave back only the newest are kept: a session may live for ever. */
+static void forget_oldest_lost(hf_step *step)
+{
+    size_t count = 0, at = 0;
+    for (const hf_lost_row *row = step->of->session->lost; row != NULL; row = row->next)
+        count += row->present;
+    if (count <= HF_SESSION_LOST_MAX)
+        return;
+    hf_lost_row **all = hf_arena_alloc(&step->rows->arena, count * sizeof *all);
+    if (all == NULL) {
+        step->rows->failed = true;
+        return;
+    }
+    for (hf_lost_row *row = step->of->session->lost; row != NULL; row = row->next)
+        if (row->present)
+            all[at++] = row;
+    qsort(all, count, sizeof *all, newest_first);
+    for (at = HF_SESSION_LOST_MAX; at < count; at++) {
+        hf_touch(step->rows, all[at]);
+        all[at]->present = false;
+    }
+}
+
 void hf_do_beat(hf_step *step)
 {
     hf_session_row *row = step->of->session;
@@ -93,6 +126,7 @@ void hf_do_beat(hf_step *step)
         if (hf_lock_lives(locks[i], step->now_us))
             locks[live++] = locks[i];
     hf_answer_session(step, row);
+    forget_oldest_lost(step);
     hf_answer_lost(step);
     hf_answer_requests(step, locks, live);
     step->op->answer.locks_count = live;

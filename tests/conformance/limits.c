@@ -70,8 +70,8 @@ static void at_the_limit_a_request_can_still_change_its_message(world *w)
     free(people);
 }
 
-/* Takes `count` locks in full batches; the ids have so many digits at least. */
-static void take_many(world *w, const hf_credentials *who, size_t count, int digits)
+/* Takes `count` locks in full batches, each for so long (0: no bound); the ids have so many digits at least. */
+static void take_many(world *w, const hf_credentials *who, size_t count, int digits, int64_t ttl_us)
 {
     static char ids[HF_BATCH_OPS_MAX][HF_ID_SIZE];
     hf_error err = {0};
@@ -81,7 +81,7 @@ static void take_many(world *w, const hf_credentials *who, size_t count, int dig
         hf_batch_clear(take);
         for (size_t i = 0; i < HF_BATCH_OPS_MAX && from + i < count; i++) {
             snprintf(ids[i], sizeof ids[i], "%0*zu", digits, from + i);
-            add(take, ACQUIRE, .session = who, ON("policy", ids[i]));
+            add(take, ACQUIRE, .session = who, ON("policy", ids[i]), .ttl_us = ttl_us);
         }
         expect(HF_OK, hf_store_execute(w->store, take, &err), err);
         for (size_t i = 0; i < hf_batch_count(take); i++)
@@ -95,10 +95,34 @@ static void a_session_holds_thousands_of_locks(world *w)
 {
     size_t many = getenv("HF_TEST_LONG") != NULL ? 100000 : 3000;
     hf_credentials alice = person(w, "alice", "Alice Chen");
-    take_many(w, &alice, many, 1);
+    take_many(w, &alice, many, 1, 0);
     expect_int(done(w, BEAT, BY(alice))->locks_count, many);
     expect_int(done(w, CLOSE, BY(alice))->locks_count, many);
     expect_int(done(w, LIST)->locks_count, 0);
+}
+
+/* Beyond that the oldest are forgotten. (All of them at once only in memory and in the long suite.) */
+static void so_many_losses_are_told(world *w)
+{
+    enum { EARLIER = 40 };
+    bool all = getenv("HF_TEST_LONG") != NULL || strncmp(w->url, "memory:", 7) == 0;
+    size_t later = all ? HF_SESSION_LOST_MAX - 30 : 100;
+    hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR);
+    take_many(w, &alice, EARLIER, 6, MINUTE);
+    clock_forward(w, MINUTE);
+    expect_int(sweep_all(w, 0), EARLIER);
+    expect_int(done(w, BEAT, BY(alice))->lost_count, EARLIER);
+    take_many(w, &alice, later, 1, MINUTE);
+    clock_forward(w, MINUTE);
+    expect_int(sweep_all(w, 0), later);
+    for (int again = 0; again < 2; again++) {
+        const hf_answer *beat = done(w, BEAT, BY(alice));
+        size_t earlier = 0;
+        for (size_t i = 0; i < beat->lost_count; i++)
+            earlier += strlen(beat->lost[i].resource.id) == 6;
+        expect_int(earlier, all ? 30 : EARLIER);
+        expect_int(beat->lost_count, later + earlier);
+    }
 }
 
 /* All in one sweep, with the longest names. */
@@ -106,7 +130,7 @@ static void thousands_of_anchors_that_nobody_needs_are_swept_at_once(world *w)
 {
     size_t many = getenv("HF_TEST_LONG") != NULL ? HF_SWEEP_MAX - 1 : 2500;
     hf_credentials alice = person(w, "alice", "Alice Chen");
-    take_many(w, &alice, many, HF_ID_MAX);
+    take_many(w, &alice, many, HF_ID_MAX, 0);
     expect_int(done(w, CLOSE, BY(alice))->locks_count, many);
     clock_forward(w, HF_KEEP_US + 1);
     const hf_answer *swept = done(w, SWEEP, .limit = HF_SWEEP_MAX);
@@ -132,6 +156,7 @@ static const suite_test limits_tests[] = {
     TEST(a_resource_has_room_for_so_many_requests),
     TEST(at_the_limit_a_request_can_still_change_its_message),
     TEST(a_session_holds_thousands_of_locks),
+    TEST(so_many_losses_are_told),
     TEST(thousands_of_anchors_that_nobody_needs_are_swept_at_once),
     TEST(a_page_has_a_largest_size),
 };
