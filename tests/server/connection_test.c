@@ -232,6 +232,56 @@ static void in_a_transaction_a_deadlock_is_told(shop *s)
         expect_int(app_number(s->app, patience), before);
 }
 
+/* ---- plans ---- */
+
+static int64_t scans(shop *s, const char *kind)
+{
+    return app_number(s->other,
+                      "SELECT coalesce(sum(%s), 0)::bigint FROM pg_stat_user_tables WHERE relid IN"
+                      " ('{lock}'::regclass, '{resource}'::regclass, '{session}'::regclass)",
+                      kind);
+}
+
+static void in_batches_of(hf_store *store, const hf_credentials *who, size_t size)
+{
+    static char ids[256][8];
+    hf_op_kind kinds[] = {HF_OP_ACQUIRE, HF_OP_BEAT, HF_OP_WHO, HF_OP_RELEASE};
+    for (size_t kind = 0; kind < sizeof kinds / sizeof *kinds; kind++) {
+        hf_batch *batch = batch_new(size);
+        for (size_t i = 0; i < size; i++) {
+            snprintf(ids[i], sizeof ids[i], "%zu", i);
+            hf_op *op = hf_batch_add(batch, kinds[kind]);
+            op->session = kinds[kind] == HF_OP_WHO ? NULL : who;
+            op->type = kinds[kind] == HF_OP_BEAT ? NULL : "policy";
+            op->id = kinds[kind] == HF_OP_BEAT ? NULL : ids[i];
+        }
+        execute(store, batch);
+        for (size_t i = 0; i < size; i++)
+            answer(batch, i, HF_OK);
+        hf_batch_free(batch);
+    }
+}
+
+/* The tables are so small that a server left to itself would read them whole; when they are large it must not. Counts are told when the
+ * connections that made them end. */
+static void no_table_is_read_whole(shop *s)
+{
+    enum { TIMES = 20 };
+    hf_store *store = NULL;
+    hf_error err = {0};
+    app_do(s->other, "ANALYZE");
+    int64_t whole = scans(s, "seq_scan"), by_index = scans(s, "idx_scan");
+    expect(HF_OK, hf_store_open(s->url, &store, &err), err);
+    for (int i = 0; i < TIMES; i++)
+        in_batches_of(store, &s->alice, i % 2 == 0 ? 1 : 256);
+    hf_store_close(store);
+    int64_t from = now_us();
+    while (scans(s, "idx_scan") - by_index < 3 * 256 * TIMES / 2 && now_us() - from < 20 * SECOND)
+        rest_ms(50);
+    expect_true(scans(s, "idx_scan") - by_index >= 3 * 256 * TIMES / 2);
+    expect_int(scans(s, "seq_scan"), whole);
+}
+
 int main(int argc, char **argv)
 {
     static const shop_test tests[] = {
@@ -249,6 +299,7 @@ int main(int argc, char **argv)
         ON_ANY(the_victim_of_a_deadlock_is_run_again),
         ON_ANY(but_not_for_ever),
         ON_ANY(in_a_transaction_a_deadlock_is_told),
+        ON_SOME(ON_POSTGRES, no_table_is_read_whole),
     };
     return SHOP_MAIN("connection", tests, argc, argv);
 }
