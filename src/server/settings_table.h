@@ -69,7 +69,7 @@
     X(NUMBER, requests_token, "requests-token", "N", "4096", 1, 1000000, \
       "requests of one token that wait for their answers at a time") \
     X(NUMBER, streams_token, "streams-token", "N", "16000", 0, 1000000, \
-      "event streams of one token at a time") \
+      "event streams of one token at a time; 0: no limit") \
     X(NUMBER, locks_session, "locks-session", "N", "10000", 0, 10000000, \
       "locks that one session may hold at a time; 0: no limit") \
     X(NUMBER, sessions_token, "sessions-token", "N", "100000", 0, 10000000, \

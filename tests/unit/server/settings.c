@@ -168,6 +168,18 @@ static void every_setting_has_a_name_a_default_and_a_description(void **state)
     expect_true(s->listen[1] == NULL && !s->allow_plain && s->log == SETTINGS_LOG_TEXT);
 }
 
+static void every_setting_that_takes_0_says_what_it_means(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < SETTINGS_COUNT; i++) {
+        const setting *row = &settings_table[i];
+        bool amount =
+            row->kind == SETTING_NUMBER || row->kind == SETTING_DURATION || row->kind == SETTING_SIZE;
+        if (amount && row->min == 0)
+            expect_contains(row->about, "; 0: ");
+    }
+}
+
 /* File, then environment over it, then the flag over both. */
 static void every_setting_comes_from_every_source_and_the_stronger_wins(void **state)
 {
@@ -524,6 +536,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(every_setting_has_a_name_a_default_and_a_description, clear),
+        cmocka_unit_test_setup(every_setting_that_takes_0_says_what_it_means, clear),
         cmocka_unit_test_setup(every_setting_comes_from_every_source_and_the_stronger_wins, clear),
         cmocka_unit_test_setup(every_setting_refuses_what_it_does_not_take_and_says_where, clear),
         cmocka_unit_test_setup(amounts_keep_to_their_bounds, clear),
