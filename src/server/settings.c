@@ -213,18 +213,29 @@ static hf_status work_out_store(settings *s, hf_error *err)
     return status;
 }
 
+/* 0 is for ever. */
+static bool forced_go_first(const settings *s)
+{
+    return s->keep_forced_us != 0 && (s->keep_events_us == 0 || s->keep_forced_us < s->keep_events_us);
+}
+
+static void work_out_forced(settings *s)
+{
+    if (s->origins[SETTINGS_ID_keep_forced_us].from == SETTINGS_FROM_DEFAULT && forced_go_first(s))
+        s->keep_forced_us = s->keep_events_us;
+}
+
 static hf_status check_together(const settings *s, hf_error *err)
 {
     if ((s->tls_certificate == NULL) != (s->tls_key == NULL))
         return hf_fail(err, HF_INVALID, "%s is set without %s; TLS needs both.",
                        s->tls_key == NULL ? "tls-certificate" : "tls-key",
                        s->tls_key == NULL ? "tls-key" : "tls-certificate");
-    bool forced_shorter =
-        s->keep_forced_us != 0 && (s->keep_events_us == 0 || s->keep_forced_us < s->keep_events_us);
-    if (forced_shorter)
-        return hf_fail(err, HF_INVALID,
-                       "keep-forced is shorter than keep-events; forced acts are kept at least as long as "
-                       "other events.");
+    if (forced_go_first(s))
+        return hf_fail(
+            err, HF_INVALID,
+            "keep-forced is shorter than keep-events, but forced acts are kept at least as long as "
+            "other events; make it as long (0: for ever), leave it out, or make keep-events shorter.");
     return HF_OK;
 }
 
@@ -245,8 +256,10 @@ hf_status settings_read(const settings_sources *from, settings **out, hf_error *
         status = work_out_data(s, from, err);
     if (status == HF_OK)
         status = work_out_store(s, err);
-    if (status == HF_OK)
+    if (status == HF_OK) {
+        work_out_forced(s);
         status = check_together(s, err);
+    }
     if (status != HF_OK) {
         settings_free(s);
         return status;

@@ -77,7 +77,7 @@
     X(DURATION, keep_events_us, "keep-events", "DURATION", "90d", 0, 36500 * SETTINGS_DAY, \
       "how long events are kept; 0: for ever") \
     X(DURATION, keep_forced_us, "keep-forced", "DURATION", "730d", 0, 36500 * SETTINGS_DAY, \
-      "how long forced acts, refused callers and changes of tokens are kept, not shorter than keep-events; 0: for ever") \
+      "how long forced acts, refused callers and changes of tokens are kept, not shorter than keep-events (when not given: as long at least); 0: for ever") \
     X(DURATION, sweep_interval_us, "sweep-interval", "DURATION", "1m", SETTINGS_S, SETTINGS_DAY, \
       "how often what is dead is removed") \
     X(NUMBER, writers, "writers", "N", "0", 0, 64, \

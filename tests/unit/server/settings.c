@@ -430,12 +430,25 @@ static void what_goes_together_is_checked(void **state)
     refused("tls-certificate is set without tls-key");
     desk.flags[0] = (settings_flag){"keep-forced", "89d"};
     refused("keep-forced is shorter than keep-events");
+    expect_contains(desk.err.message,
+                    "make it as long (0: for ever), leave it out, or make keep-events shorter");
     desk.flags[0].value = "0";
     read_all();
-    desk.flags[0] = (settings_flag){"keep-events", "0"};
-    refused("keep-forced is shorter");
-    flag("keep-forced", "0");
+    flag("keep-events", "0");
     read_all();
+    desk.flags[0].value = "730d";
+    refused("keep-forced is shorter");
+}
+
+static void forced_acts_are_kept_as_long_as_other_events_when_nobody_says_how_long(void **state)
+{
+    static const char *const events[] = {"0", "1000d", "730d", "1d"};
+    static const int64_t forced_days[] = {0, 1000, 730, 730};
+    for (size_t i = 0; i < sizeof events / sizeof *events; i++) {
+        clear(state);
+        flag("keep-events", events[i]);
+        expect_int(read_all()->keep_forced_us, forced_days[i] * SETTINGS_DAY);
+    }
 }
 
 /* ---- printing ---- */
@@ -550,6 +563,7 @@ int main(void)
         cmocka_unit_test_setup(the_data_directory_of_a_unit_counts_before_the_home, clear),
         cmocka_unit_test_setup(without_a_home_a_folder_must_be_named, clear),
         cmocka_unit_test_setup(what_goes_together_is_checked, clear),
+        cmocka_unit_test_setup(forced_acts_are_kept_as_long_as_other_events_when_nobody_says_how_long, clear),
         cmocka_unit_test_setup(what_is_printed_can_be_read_again, clear),
         cmocka_unit_test_setup(every_value_is_printed_with_its_origin, clear),
         cmocka_unit_test_setup(a_refused_store_is_not_repeated, clear),
