@@ -206,7 +206,7 @@ static bool is_item(setting_kind kind, const char *text)
     case SETTING_HOSTS:
         return is_host(text);
     default:
-        return address_is_network(text);
+        return strcmp(text, "unix") == 0 || address_is_network(text);
     }
 }
 
@@ -277,7 +277,7 @@ static const struct {
     [SETTING_ORIGINS] = {read_list, write_list,
                          "origins like https://app.example.org, in lower case, nothing behind"},
     [SETTING_HOSTS] = {read_list, write_list, "names like locks.example.org, in lower case, without a port"},
-    [SETTING_NETWORKS] = {read_list, write_list, "addresses like 10.0.0.7 or ranges like 10.0.0.0/8"},
+    [SETTING_NETWORKS] = {read_list, write_list, "addresses like 10.0.0.7, ranges like 10.0.0.0/8, or unix"},
     [SETTING_STORE] = {read_text, write_store, "a URL like sqlite:PATH or postgres://user@host/database"},
     [SETTING_PATH] = {read_text, write_text,
                       "a path without control characters, blanks at its ends or a ';' after a blank"},

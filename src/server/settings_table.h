@@ -37,7 +37,7 @@
     X(HOSTS, host, "host", "NAME...", NULL, 0, 256, \
       "names that clients call the server by, besides the addresses it listens on and localhost") \
     X(NETWORKS, trust_proxy, "trust-proxy", "ADDRESS...", NULL, 0, 256, \
-      "proxies, as addresses or ranges (10.0.0.0/8), that say truly whom they speak for") \
+      "proxies that say truly whom they speak for: addresses, ranges (10.0.0.0/8), or unix for whoever comes by a Unix socket") \
     X(NUMBER, connections_max, "connections-max", "N", "16000", 1, 1000000, \
       "connections at a time; more are turned away") \
     X(SIZE, body_max, "body-max", "SIZE", "1M", SETTINGS_KIB, 64 * SETTINGS_MIB, \

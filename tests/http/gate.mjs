@@ -1,14 +1,18 @@
 #!/usr/bin/env node
 // What is judged before a request is looked at: whom it was meant for, which page sent it, whether its cookie counts; and how much one
 // caller may ask.
+import { mkdtempSync, rmSync } from "node:fs";
 import { request } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { check, finish, Server } from "./server.mjs";
 
-// Headers that fetch would not send as they are.
+// Headers that fetch would not send as they are, by TCP or a Unix socket.
 function raw(server, method, path, headers, body) {
   return new Promise((resolve, reject) => {
     const [host, port] = server.address.split(":");
-    const sent = request({ host, port, method, path, headers, setHost: headers.host === undefined }, (response) => {
+    const way = host === "unix" ? { socketPath: port } : { host, port };
+    const sent = request({ ...way, method, path, headers, setHost: headers.host === undefined }, (response) => {
       let text = "";
       response.on("data", (piece) => (text += piece));
       response.on("end", () => resolve({ status: response.statusCode, headers: response.headers, text }));
@@ -83,6 +87,40 @@ for (const session of ["x", "a.b", `${"0".repeat(32)}.${"0".repeat(32)}`, `${"0"
   check([400, 401, 403, 404, 410].includes(answer.status), `the session '${session.slice(0, 6)}...' (${session.length}) gets ${answer.status}`, answer.text);
 }
 check((await server.stop()).code === 0, "it stops cleanly");
+
+// ---- behind a proxy, by a Unix socket ----
+
+const folder = mkdtempSync(join(tmpdir(), "holdfast-gate-"));
+const inner = await Server.start(["--listen", `unix:${folder}/socket`, "--trust-proxy", "unix", "--host", "locks.example.org", "--rate-address", "1", "--burst-address", "3"]);
+const entry = { authorization: `Bearer ${inner.token}`, host: "locks.example.org" };
+const passed = (client, more = {}) => ({ host: "locks.example.org", "x-forwarded-for": client, "x-forwarded-proto": "https", ...more });
+const page = await raw(inner, "GET", "/v1/locks", passed("192.0.2.7", { ...entry, origin: "https://locks.example.org" }));
+check(page.status === 200 && !page.headers["access-control-allow-origin"], "a page of the server's own, by TLS to the proxy, may ask", page);
+const clear = await raw(inner, "GET", "/v1/locks", passed("192.0.2.7", { ...entry, origin: "https://locks.example.org", "x-forwarded-proto": "http" }));
+check(clear.status === 403, "not when the proxy says that it came in the clear", clear);
+for (const [sentence, more] of [["that the proxy passes on", {}], ["whose headers contradict each other", { forwarded: "for=192.0.2.99" }]]) {
+  const rebound = await raw(inner, "GET", "/healthz", passed("192.0.2.8", { host: "evil.example.com", ...more }));
+  check(rebound.status === 403 && /--host/.test(rebound.text), `a Host that is not ours is refused of someone ${sentence}`, rebound);
+}
+check((await raw(inner, "GET", "/metrics", passed("192.0.2.9"))).status === 401, "someone from elsewhere does not see the metrics");
+check((await raw(inner, "GET", "/metrics", { host: "locks.example.org" })).status === 401, "nor someone of whom the proxy says nothing");
+const strangers = async (client, count) => {
+  const got = [];
+  for (let i = 0; i < count; i++) got.push((await raw(inner, "GET", "/v1/locks", passed(client))).status);
+  return got.join(" ");
+};
+check(/^401 401 401 .*429/.test(await strangers("192.0.2.10", 20)), "a stranger who asks too often is told to wait");
+check((await strangers("192.0.2.11", 1)) === "401", "another one is not");
+let noted;
+for (const until = Date.now() + 20000; !/from 192\.0\.2\.11: /.test(noted ?? "") && Date.now() < until;)
+  noted = (await raw(inner, "GET", "/v1/audit-log?limit=1000", passed("192.0.2.7", entry))).text;
+check(/from 192\.0\.2\.10: /.test(noted) && /from 192\.0\.2\.11: /.test(noted), "the audit log has the addresses that the proxy told", noted);
+check((await inner.stop()).code === 0, "it stops cleanly");
+const direct = await Server.start(["--listen", `unix:${folder}/socket`]);
+check((await raw(direct, "GET", "/healthz", { host: "anything" })).status === 200, "who comes straight to a Unix socket may put anything into Host");
+check((await raw(direct, "GET", "/healthz", { host: "anything", "x-forwarded-for": "192.0.2.7" })).status === 403, "who was passed on may not");
+check((await direct.stop()).code === 0, "it stops cleanly");
+rmSync(folder, { recursive: true });
 
 // ---- how much one caller may ask ----
 

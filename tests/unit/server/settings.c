@@ -100,7 +100,7 @@ static const char *const samples[][4] = {
     [SETTING_ORIGINS] = {"https://a.example", "http://b.example:8080", "https://[::1]:3",
                          "https://a.example/path"},
     [SETTING_HOSTS] = {"one.example", "two", "[fd00::3]", "Three.example:80"},
-    [SETTING_NETWORKS] = {"10.0.0.1", "10.0.0.0/8", "fd00::/8", "10.0.0.1/8"},
+    [SETTING_NETWORKS] = {"10.0.0.1", "10.0.0.0/8, unix", "fd00::/8", "10.0.0.1/8"},
     [SETTING_STORE] = {"memory:", "sqlite:/two.db", "postgres://three@h/db", " x"},
     [SETTING_PATH] = {"/one", "two/2 and a half", "/three", "/four ;x"},
     [SETTING_DURATION] = {"1h", "50m", "3599s", "5 minutes"},
