@@ -5,6 +5,7 @@
 #include "base/digest.h"
 #include "base/error.h"
 #include "server/exchange.h"
+#include "server/proxies.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -34,6 +35,16 @@ static bool is_loopback_name(hf_slice name)
            (name.size >= 7 && memcmp(name.at, "127.", 4) == 0 && strspn(name.at, "0123456789.") >= name.size);
 }
 
+/* Names in any case; addresses however they are written. */
+static bool same_host(hf_slice a, hf_slice b)
+{
+    net_address x, y;
+    if (a.size == b.size && strncasecmp(a.at, b.at, a.size) == 0)
+        return true;
+    return net_address_parse(a.at, a.size, &x) && net_address_parse(b.at, b.size, &y) &&
+           net_address_same(&x, &y);
+}
+
 /* A name that someone else's DNS points at a loopback address must not get in (rebinding). Beyond loopback the names are the
  * administrator's to say; until they are said, any will do. */
 bool gate_host_is_ours(const char *host, const char *const *hosts, bool beyond_loopback)
@@ -43,9 +54,19 @@ bool gate_host_is_ours(const char *host, const char *const *hosts, bool beyond_l
     if (name.size == 0)
         return false;
     for (size_t i = 0; named && hosts[i] != NULL; i++)
-        if (same_name(name, hosts[i]))
+        if (same_host(name, host_name(hosts[i])))
             return true;
     return is_loopback_name(name) || (beyond_loopback && !named);
+}
+
+/* The address that the client has connected to is ours without being named: no DNS stands behind a number, so a page can't make it mean
+ * another machine, and one that another port of this machine has sent is told apart by its Origin. Other numbers can't be rebound either,
+ * but are no names of ours: by 0.0.0.0 browsers have let pages of anyone's get at loopback. (Where something passes the port on,
+ * clients use a number that we don't see; then --host has it.) */
+static bool is_for_us(exchange *x, const char *host)
+{
+    return gate_host_is_ours(host, x->service->settings->host, x->service->beyond_loopback) ||
+           http_reached_at(x->request, host_name(host));
 }
 
 /* No page comes straight to a Unix socket, and programs that do put anything into Host. What a proxy brings by one may be a page's. */
@@ -78,8 +99,7 @@ hf_status gate_enter(exchange *x, hf_error *err)
     const char *origin = http_header(x->request, "origin");
     if (host == NULL)
         host = "";
-    if (!by_own_socket(x) &&
-        !gate_host_is_ours(host, x->service->settings->host, x->service->beyond_loopback))
+    if (!by_own_socket(x) && !is_for_us(x, host))
         return hf_fail(
             err, HF_DENIED,
             "The Host header names a server that this one does not answer for; name it with --host.");

@@ -64,6 +64,10 @@ struct http_request {
  * NULL: not there. Given more than once, the values are joined by ", " as RFC 9110 says. */
 const char *http_header(http_request *request, const char *name);
 
+/* Is that the address (10.0.0.5, fd00::3) of ours that the client, or the proxy before it, has connected to? Not for a Unix socket, nor
+ * when the client has left. */
+bool http_reached_at(http_request *request, hf_slice address);
+
 typedef struct http_field {
     const char *name, *value;
 } http_field;

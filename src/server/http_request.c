@@ -5,6 +5,8 @@
 
 #include "base/seams.h"
 
+#include <sys/socket.h>
+
 enum {
     SPARE_MAX = 256,
     ARENA_LEAST = 2048, /* streams keep theirs */
@@ -86,4 +88,17 @@ const char *http_header(http_request *request, const char *name)
 {
     http_held *r = held_of(request);
     return r->text.size == 0 ? NULL : http_head_find(r->text.at, &r->head, name);
+}
+
+bool http_reached_at(http_request *request, hf_slice address)
+{
+    const http_conn *c = held_of(request)->conn;
+    struct sockaddr_storage at;
+    socklen_t size = sizeof at;
+    net_address asked, here;
+    if (c == NULL || !net_address_parse(address.at, address.size, &asked) ||
+        getsockname(c->io.fd, (struct sockaddr *)&at, &size) != 0)
+        return false;
+    here = net_address_of((const struct sockaddr *)&at);
+    return net_address_same(&asked, &here);
 }

@@ -89,6 +89,11 @@ bool net_address_is_loopback(const net_address *address)
     return address->is_unix || memcmp(address->bytes, one, sizeof one) == 0;
 }
 
+bool net_address_same(const net_address *a, const net_address *b)
+{
+    return a->is_unix == b->is_unix && memcmp(a->bytes, b->bytes, sizeof a->bytes) == 0;
+}
+
 /* ---- ranges ---- */
 
 static bool parse_bits(const char *text, unsigned most, unsigned *out)
@@ -245,17 +250,12 @@ static hf_slice protocol(const char *list_text, size_t steps)
     return item;
 }
 
-static bool same_address(const net_address *a, const net_address *b)
-{
-    return a->is_unix == b->is_unix && memcmp(a->bytes, b->bytes, sizeof a->bytes) == 0;
-}
-
 void proxies_resolve(const proxies *all, const proxies_said *said, net_address *client, bool *secure)
 {
     origin new_way = walk(all, said->forwarded, true, *client);
     origin old_way = walk(all, said->x_forwarded_for, false, *client);
     if (said->forwarded != NULL && said->x_forwarded_for != NULL &&
-        !same_address(&new_way.client, &old_way.client)) {
+        !net_address_same(&new_way.client, &old_way.client)) {
         *secure = false;
         return;
     }

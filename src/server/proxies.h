@@ -24,6 +24,7 @@ net_address net_address_of(const struct sockaddr *from);
 bool net_address_parse(const char *text, size_t size, net_address *out);
 void net_address_print(const net_address *address, char out[NET_ADDRESS_TEXT]); /* "unix" for a Unix socket */
 bool net_address_is_loopback(const net_address *address);
+bool net_address_same(const net_address *a, const net_address *b);
 
 typedef struct proxies proxies;
 

@@ -276,7 +276,9 @@ static const struct {
                            "addresses like 127.0.0.1:7420, [::1]:7420 or unix:/run/holdfast.sock"},
     [SETTING_ORIGINS] = {read_list, write_list,
                          "origins like https://app.example.org, in lower case, nothing behind"},
-    [SETTING_HOSTS] = {read_list, write_list, "names like locks.example.org, in lower case, without a port"},
+    [SETTING_HOSTS] =
+        {read_list, write_list,
+         "names like locks.example.org or addresses like [fd00::3], in lower case, without a port"},
     [SETTING_NETWORKS] = {read_list, write_list, "addresses like 10.0.0.7, ranges like 10.0.0.0/8, or unix"},
     [SETTING_STORE] = {read_text, write_store, "a URL like sqlite:PATH or postgres://user@host/database"},
     [SETTING_PATH] = {read_text, write_text,

@@ -35,7 +35,7 @@
     X(ORIGINS, allow_origin, "allow-origin", "ORIGIN...", NULL, 0, 256, \
       "pages of these origins (https://app.example.org) may call the server from a browser") \
     X(HOSTS, host, "host", "NAME...", NULL, 0, 256, \
-      "names that clients call the server by, besides the addresses it listens on and localhost") \
+      "names that clients call the server by, besides localhost and the address they connect to") \
     X(NETWORKS, trust_proxy, "trust-proxy", "ADDRESS...", NULL, 0, 256, \
       "proxies that say truly whom they speak for: addresses, ranges (10.0.0.0/8), or unix for whoever comes by a Unix socket") \
     X(NUMBER, connections_max, "connections-max", "N", "16000", 1, 1000000, \

@@ -3,7 +3,7 @@
 // caller may ask.
 import { mkdtempSync, rmSync } from "node:fs";
 import { request } from "node:http";
-import { tmpdir } from "node:os";
+import { networkInterfaces, tmpdir } from "node:os";
 import { join } from "node:path";
 import { check, finish, Server } from "./server.mjs";
 
@@ -23,16 +23,31 @@ function raw(server, method, path, headers, body) {
 }
 
 const origin = "https://app.example.org";
-const server = await Server.start(["--allow-origin", origin, "--host", "locks.example.org"]);
+const server = await Server.start(["--allow-origin", origin, "--host", "locks.example.org", "--host", "[fd00::3]", "--host", "192.0.2.5"]);
 const bearer = { authorization: `Bearer ${server.token}` };
 
 // ---- Host ----
 
 for (const [host, status] of [["127.0.0.1", 200], ["localhost:1", 200], ["[::1]:7420", 200], ["LOCKS.example.org", 200], ["locks.example.org:443", 200],
+  ["[fd00::3]", 200], ["[fd00:0::3]:7420", 200], ["192.0.2.5:7420", 200], ["[::ffff:127.0.0.1]:7420", 200],
+  ["[fd00::4]", 403], ["fd00::3", 403], ["[fd00::3", 403], ["192.0.2.6", 403], ["0.0.0.0", 403], ["[::]:7420", 403],
   ["evil.example.com", 403], ["127.0.0.1.evil.com", 403], ["localhost.evil.com", 403], ["locks.example.org.evil.com", 403], ["127.evil", 403]]) {
   const answer = await raw(server, "GET", "/healthz", { host });
   check(answer.status === status, `Host ${host} is ${status === 200 ? "ours" : "refused"}`, answer);
 }
+
+// Whoever comes by an address of the machine may call the server by it, whatever its names are.
+const wide = await Server.start(["--listen", "0.0.0.0:0", "--allow-plain", "--host", "locks.example.org"]);
+const port = wide.address.split(":")[1];
+const mine = Object.values(networkInterfaces()).flat().filter(({ family }) => family === "IPv4").map(({ address }) => address);
+for (const address of mine) {
+  const there = { address: `${address}:${port}` };
+  const answer = await raw(there, "GET", "/healthz", { host: there.address });
+  check(answer.status === 200, `a client that came to ${address} may call the server so`, answer);
+  for (const other of ["198.51.100.6", "0.0.0.0", "evil.example.com", `${address}.evil.com`, ...mine.filter((one) => one !== address && !one.startsWith("127."))])
+    check((await raw(there, "GET", "/healthz", { host: other })).status === 403, `but not ${other}`);
+}
+check((await wide.stop()).code === 0, "it stops cleanly");
 
 // ---- Origin ----
 

@@ -37,6 +37,42 @@ static void several_addresses_may_be_listened_on(void **state)
     ask(names[1], "unix");
 }
 
+static void reached(const char *name, const char *where, int status)
+{
+    char text[256];
+    client c = dial_name(&s, name);
+    snprintf(text, sizeof text, "GET /reached?%s HTTP/1.1\r\nHost: a\r\n\r\n", where);
+    say(&c, text);
+    expect_answer(&c, status, NULL);
+    hang_up(&c);
+}
+
+static void the_address_that_was_connected_to_is_known(void **state)
+{
+    (void)state;
+    char any[ADDRESS_NAME_SIZE], six[ADDRESS_NAME_SIZE], local[ADDRESS_NAME_SIZE], path[4200] = "unix:";
+    hf_error err;
+    scratch_path("sock", path + 5);
+    expect(HF_OK, http_listen(s.h, scene_socket("0.0.0.0:0", any), NULL, &err), err);
+    expect(HF_OK, http_listen(s.h, scene_socket("[::1]:0", six), NULL, &err), err);
+    expect(HF_OK, http_listen(s.h, scene_socket(path, local), NULL, &err), err);
+    reached(s.name, "127.0.0.1", 200);
+    reached(s.name, "::ffff:127.0.0.1", 200);
+    static const char *const not_there[] = {"127.0.0.2", "0.0.0.0", "::1", "10.0.0.5", "localhost", ""};
+    for (size_t i = 0; i < sizeof not_there / sizeof *not_there; i++)
+        reached(s.name, not_there[i], 404);
+    reached(six, "::1", 200);
+    reached(six, "0:0:0:0:0:0:0:1", 200);
+    reached(six, "127.0.0.1", 404);
+    reached(local, "127.0.0.1", 404);
+    reached(local, "::", 404);
+    char second[ADDRESS_NAME_SIZE]; /* of a listener on all addresses */
+    snprintf(second, sizeof second, "127.0.0.2%s", strchr(any, ':'));
+    reached(second, "127.0.0.2", 200);
+    reached(second, "127.0.0.1", 404);
+    reached(second, "0.0.0.0", 404);
+}
+
 /* ---- TLS ---- */
 
 static char certificate[2][4200], key[2][4200];
@@ -268,6 +304,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_prestate_setup_teardown(name, scene_begin, scene_finish, &s)
     const struct CMUnitTest tests[] = {
         TEST(several_addresses_may_be_listened_on),
+        TEST(the_address_that_was_connected_to_is_known),
         TEST(tls_is_spoken),
         TEST(a_large_body_comes_by_tls),
         TEST(a_parked_client_by_tls_may_leave),

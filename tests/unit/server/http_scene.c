@@ -99,6 +99,8 @@ static void on_request(void *context, http_request *r)
     } else if (is(r->path, "/header")) {
         const char *value = http_header(r, query);
         answer_text(r, value == NULL ? 404 : 200, value == NULL ? "" : value);
+    } else if (is(r->path, "/reached")) {
+        answer_text(r, http_reached_at(r, hf_slice_of(query)) ? 200 : 404, "");
     } else if (is(r->path, "/big")) {
         answer_big(r, strtoul(query, NULL, 10));
     } else if (is(r->path, "/status")) {

@@ -16,6 +16,7 @@ enum { SCENE_PARKED_MAX = 20000, SCENE_COUNTS = 20 };
 /* What the handler does is said by the path:
  *   /echo          200: method, path, query, body, peer, local, secure, each on a line
  *   /header?NAME   200: the header's value, 404: not there
+ *   /reached?ADDR  200: that is where the client has connected to, 404: it is not
  *   /park          stays in `parked`
  *   /stream        a stream, which stays in `parked` too
  *   /big?N         200: N bytes
