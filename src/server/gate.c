@@ -132,6 +132,15 @@ static bool is_safe(http_method method)
     return method == HTTP_GET || method == HTTP_HEAD || method == HTTP_OPTIONS;
 }
 
+/* The cookie of a visitor comes along with whatever a page of the same site sends, also where it is not needed: with a beacon, which can't
+ * have a header of its own, and with a new login. Not looking at it there gives nobody a right: who knows the key in the body may close
+ * the session, and who knows the secret may have its cookie. That a page of someone else's logs a visitor in as itself is
+ * prevented by its Origin, here as without an old cookie. */
+static hf_slice cookie_of(exchange *x)
+{
+    return x->route->proved ? HF_NOTHING : cookie_value(http_header(x->request, "cookie"), GATE_COOKIE);
+}
+
 hf_status gate_secret(exchange *x, const char **out, hf_error *err)
 {
     const char *text = http_header(x->request, "authorization");
@@ -141,7 +150,7 @@ hf_status gate_secret(exchange *x, const char **out, hf_error *err)
         *out = text + 7 + strspn(text + 7, " ");
         return HF_OK;
     }
-    hf_slice cookie = cookie_value(http_header(x->request, "cookie"), GATE_COOKIE);
+    hf_slice cookie = cookie_of(x);
     if (cookie.size == 0)
         return HF_OK;
     x->cookie = true;

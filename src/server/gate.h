@@ -14,8 +14,9 @@ typedef struct exchange exchange;
 /* HF_DENIED: not for us, or from a page that is not ours nor allowed. Fills x->origin. */
 hf_status gate_enter(exchange *x, hf_error *err);
 
-/* The secret that the request presents as a token, in the arena, or NULL; x->cookie says whether it came as a cookie. HF_INVALID: an
- * Authorization header that isn't understood. HF_DENIED: a cookie without the header that shows that the page itself asks. */
+/* The secret that the request presents as a token, in the arena, or NULL; x->cookie says whether it came as a cookie, which counts unless
+ * the route is `proved`. HF_UNAUTHENTICATED: an Authorization header that isn't understood. HF_DENIED: a cookie without the header that
+ * shows that the page itself asks. */
 hf_status gate_secret(exchange *x, const char **out, hf_error *err);
 
 /* The answer to a page's question before it asks (a CORS preflight, or a plain OPTIONS). */

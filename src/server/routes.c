@@ -203,6 +203,7 @@ const route routes[] = {
         .takes = INPUT(KEY),
         .needs = INPUT(KEY),
         .beacon = true,
+        .proved = true,
         .summary = "The same, for navigator.sendBeacon as a page closes: the key is in the body.",
         .replies = {{200, "Released", "How many locks it had."}},
         .ask = ask_close_beacon,
@@ -304,6 +305,7 @@ const route routes[] = {
         .access = ROUTE_TOKEN,
         .takes = INPUT(SECRET),
         .needs = INPUT(SECRET),
+        .proved = true,
         .summary = "Hands a page a cookie that stands for a token.",
         .about = "The cookie is "
                  "__Host-holdfast"

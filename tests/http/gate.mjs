@@ -84,6 +84,24 @@ const bare = await raw(server, "PUT", "/v1/types/claim", { ...carried, ...json }
 check(bare.status === 403 && /Holdfast-CSRF/.test(bare.text), "a change that it authorises needs the header", bare.text);
 const shown = await raw(server, "PUT", "/v1/types/claim", { ...carried, ...json, "holdfast-csrf": "1" }, '{"policy":"optimistic"}');
 check(shown.status === 200, "with the header it is made", shown.text);
+const opened = await server.open("alice");
+await server.ask("PUT", "/v1/locks/policy/1", { session: opened, body: {} });
+const beacon = (key, headers) => raw(server, "POST", `/v1/sessions/${opened.id}/close`, { "content-type": "text/plain;charset=UTF-8", ...headers }, JSON.stringify({ key }));
+const guessed = await beacon("0".repeat(64), { ...carried, origin });
+check(guessed.status === 403 && !/CSRF/.test(guessed.text), "a beacon counts by the key in it, not by the cookie of an administrator", guessed.text);
+const strange = await beacon(opened.key, { ...carried, origin: "https://evil.example.com" });
+check(strange.status === 403, "no page of someone else's sends one", strange.text);
+const closing = await beacon(opened.key, { ...carried, origin });
+check(closing.status === 200 && JSON.parse(closing.text).released === 1, "the beacon of a page of the same site closes, though a cookie comes along that it did not ask for", closing.text);
+for (const [sentence, old] of [["while logged in", carried], ["over a cookie that counts no more", { cookie: `__Host-holdfast=${"0".repeat(64)}` }]]) {
+  const again = await raw(server, "POST", "/v1/login", { ...json, ...old }, JSON.stringify({ secret: server.token }));
+  check(again.status === 204 && again.headers["set-cookie"]?.[0].startsWith(`__Host-holdfast=${server.token};`), `a login ${sentence} goes as any`, again.text);
+}
+for (const type of [json, { "content-type": "text/plain" }, {}]) {
+  const forged = await raw(server, "POST", "/v1/login", { ...type, ...carried, origin: "https://evil.example.com" }, JSON.stringify({ secret: server.token }));
+  check(forged.status === 403 && !forged.headers["set-cookie"], `a page of someone else's logs nobody in (${type["content-type"] ?? "no type"})`, forged.text);
+}
+check((await raw(server, "DELETE", "/v1/login", carried)).status === 403, "nor out");
 const wrong = await raw(server, "POST", "/v1/login", json, JSON.stringify({ secret: "0".repeat(64) }));
 check(wrong.status === 401 && !wrong.headers["set-cookie"], "a secret that is no token's gets no cookie", wrong.text);
 const out = await raw(server, "DELETE", "/v1/login", {});
