@@ -18,4 +18,12 @@ out=$(systemd-analyze security --offline=true --threshold=20 --no-pager "$scratc
 code=$?
 check "the service is closed to what it does not need" test "$code" = 0
 
+# What its comment advises for the key: systemd must take it, and the server must find new files after a reload. Credentials are copied at the start only.
+dropin=$(sed -nE 's/^#   (\[[A-Z][a-z]+\]|[A-Z][A-Za-z]+=.*)$/\1/p' "$HF_TEST_UNIT")
+(cat "$scratch/holdfast.service" && echo "$dropin") >"$scratch/key.service"
+out=$(systemd-analyze verify --man=no "$scratch/key.service" 2>&1)
+code=$?
+check "systemd takes the drop-in that the unit advises for a key" test "$code" = 0 -a -z "$out" -a -n "$dropin"
+check "with it a reload finds the new certificate" test "${dropin/LoadCredential/}" = "$dropin"
+
 finish
