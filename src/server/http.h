@@ -47,7 +47,9 @@ struct http_request {
     hf_slice body;
     /* The address it came from, as it counts: forwarded headers of trusted proxies are looked at. "unix" for a Unix socket. */
     char peer[HTTP_PEER_SIZE];
-    bool local;       /* it came from loopback or a Unix socket, and not through a proxy */
+    /* It came from loopback or a Unix socket, and not through a proxy: none that is trusted, none that has added a header of proxies. One
+     * that does neither can't be told from a client of this machine. */
+    bool local;
     bool secure;      /* by TLS, or a trusted proxy says so */
     bool gone;        /* the client has left; nobody will read the answer */
     int64_t began_us; /* hf_seam.boot_us when its first byte was read */

@@ -38,6 +38,13 @@ bool http_list_has(const char *list, const char *word)
     return false;
 }
 
+/* Only proxies have reason to send these. Not all do: a bare proxy_pass of nginx adds none. */
+static bool is_of_proxies(const char *name)
+{
+    return strcmp(name, "forwarded") == 0 || strncmp(name, "x-forwarded-", 12) == 0 ||
+           strcmp(name, "x-real-ip") == 0 || strcmp(name, "via") == 0;
+}
+
 /* What the layer itself wants to know. */
 static void note(http_head *head, const char *name, const char *value)
 {
@@ -49,7 +56,7 @@ static void note(http_head *head, const char *name, const char *value)
     } else if (strcmp(name, "expect") == 0) {
         head->expects |= strcasecmp(value, "100-continue") == 0;
         head->demands |= strcasecmp(value, "100-continue") != 0;
-    } else if (strcmp(name, "forwarded") == 0 || strncmp(name, "x-forwarded-", 12) == 0) {
+    } else if (is_of_proxies(name)) {
         head->forwarded = true;
     }
 }

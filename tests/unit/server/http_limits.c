@@ -310,6 +310,8 @@ static void forwarded_headers_of_strangers_do_not_count(void **state)
     /* They only take the right of being local away. */
     origin("X-Forwarded-For: 192.0.2.7\r\nX-Forwarded-Proto: https\r\n", "127.0.0.1\nremote\nclear");
     origin("Forwarded: for=192.0.2.7;proto=https\r\n", "127.0.0.1\nremote\nclear");
+    origin("X-Real-IP: 192.0.2.7\r\n", "127.0.0.1\nremote\nclear");
+    origin("Via: 1.1 proxy\r\n", "127.0.0.1\nremote\nclear");
 }
 
 static void forwarded_headers_of_trusted_proxies_count(void **state)
@@ -323,6 +325,7 @@ static void forwarded_headers_of_trusted_proxies_count(void **state)
     origin("X-Forwarded-For: 1.1.1.1\r\nX-Forwarded-For: 192.0.2.7\r\n", "192.0.2.7\nremote\nclear");
     origin("Forwarded: for=\"[2001:db8::7]\";proto=https\r\n", "2001:db8::7\nremote\nsecure");
     origin("X-Forwarded-For: 127.0.0.9\r\n", "127.0.0.9\nremote\nclear");
+    origin("X-Real-IP: 192.0.2.7\r\n", "127.0.0.1\nremote\nclear"); /* any client may have sent it */
 }
 
 int main(void)
