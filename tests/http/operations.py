@@ -222,6 +222,29 @@ def events_go_and_forced_acts_stay():
     server.stop()
 
 
+def the_alert_of_the_sweep_rests_while_all_is_well():
+    """The expression of the document, which Python works out for one server as Prometheus does."""
+    lines = (ROOT / "docs" / "operations.md").read_text().splitlines()
+    row = next(line for line in lines if line.startswith("| `time()") and "holdfast_sweep_timestamp_seconds" in line)
+    expression = row.split("`")[1]
+
+    def fires(seen, later=0):
+        names = {name: value for (name, labels), value in seen.items() if not labels}
+        return eval(expression, {"__builtins__": {}, "time": lambda: time.time() + later}, names)
+
+    server = Server("alert", "--sweep-interval", "1d")
+    fresh = server.metrics()
+    check("a server that has just started has not swept", fresh[label("holdfast_sweep_timestamp_seconds")] == 0, server.text[-900:])
+    check("nobody is woken by that", not fires(fresh), expression)
+    check("but when it never sweeps", fires(fresh, 7200), expression)
+    server.stop()
+    server = Server("alert-swept", "--sweep-interval", "1s")
+    swept = until(lambda: (seen := server.metrics())[label("holdfast_sweeps_total")] > 0 and seen)
+    check("nor by a server that sweeps", swept and not fires(swept), expression)
+    check("but when it stops to", fires(swept, 7200), expression)
+    server.stop()
+
+
 def a_live_store_is_copied_and_put_back():
     server = Server("copies")
     alice = server.session("alice")
@@ -269,6 +292,7 @@ try:
     metrics_say_what_happened()
     top_shows_the_rest_when_a_server_tells_nothing()
     events_go_and_forced_acts_stay()
+    the_alert_of_the_sweep_rests_while_all_is_well()
     a_live_store_is_copied_and_put_back()
 finally:
     for process in servers:
