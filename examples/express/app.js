@@ -50,8 +50,16 @@ async function lost(work) {
   return new holdfast.Refused(409, `${names.join(" and ") || "Someone else"} has opened the record since you did, so your changes were not saved.`);
 }
 
+// Does one of its pages still hold its record?
+async function atWork(web) {
+  const works = [...web.work.values()];
+  const holders = (await Promise.all(works.map(holdfast.who))).flat();
+  return works.some((work) => holders.some((holder) => holder.session === work.id));
+}
+
 // However a web session ends, what its pages hold is given back.
-const sessions = webSessions((web) => Promise.all([...web.work.values()].map((work) => close(web, work))));
+const ended = (web) => Promise.all([...web.work.values()].map((work) => close(web, work)));
+const sessions = webSessions({ atWork, ended });
 
 // ---- pages ----
 

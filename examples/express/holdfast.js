@@ -4,7 +4,7 @@ const { readFileSync } = require("node:fs");
 
 const url = process.env.HOLDFAST_URL ?? "http://127.0.0.1:7420";
 const token = readFileSync(process.env.HOLDFAST_TOKEN_FILE, "utf8").trim();
-const idleSeconds = 300;
+const idleSeconds = Number(process.env.IDLE_SECONDS ?? 300);
 
 // The sentence is for people; status is that of the page that tells it.
 class Refused extends Error {

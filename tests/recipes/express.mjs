@@ -20,16 +20,48 @@ const start = async (env = {}) => ({
     NODE_PATH: join(process.env.HF_NPM, "node_modules"), ...env,
   })),
 });
+const pause = (seconds) => new Promise((resolve) => setTimeout(resolve, seconds * 1000));
+const locks = async (at = server) => (await at.ask("GET", "/v1/locks", { token: at.token })).json.locks.length;
 
-const brief = await start({ WEB_SESSION_SECONDS: "1" });
-const carol = new Browser(brief.address, origin);
-await carol.logIn("alice");
-check((await carol.open("/policies/1/edit")).status === 200, "someone edits and goes away");
-const locks = async () => (await server.ask("GET", "/v1/locks", { token: server.token })).json.locks.length;
-while ((await locks()) > 0) await new Promise((resolve) => setTimeout(resolve, 50));
-check(true, "when the web session runs out, the lock is given back");
-await brief.stop();
+// Beats go to holdfast, so the application hears nothing of someone who types.
+async function longWork() {
+  const brief = await start({ WEB_SESSION_SECONDS: "1", IDLE_SECONDS: "4" });
+  const carol = new Browser(brief.address, origin);
+  await carol.logIn("alice");
+  const page = await carol.open("/policies/1/edit");
+  for (const until = Date.now() + 4000; Date.now() < until; await pause(0.2)) await page.beat();
+  check(!page.button.disabled && (await locks()) === 1, "who types for as long as four web sessions last keeps the lock", page.output.textContent);
+  const saved = await page.submit({ text: "Typed for long." });
+  check(saved.path === "/" && saved.words.includes("Typed for long."), "and can save", saved.words);
+  await carol.open("/policies/1/edit");
+  while ((await locks()) > 0) await pause(0.05);
+  check(true, "when beats stop, the idle bound frees the record");
+  let shown;
+  for (let i = 0; i < 20 && !shown?.words.includes("Log in"); i++) {
+    await pause(1.5); // each look is a use of the web session
+    shown = await carol.open("/");
+  }
+  check(shown.words.includes("Log in"), "and then the web session runs out", shown.words);
+  await brief.stop();
+}
 
+async function longOutage() {
+  const other = await Server.start(["--allow-origin", origin]);
+  writeFileSync(join(folder, "other"), other.token, { mode: 0o600 });
+  const brief = await start({ WEB_SESSION_SECONDS: "1", HOLDFAST_URL: other.url, HOLDFAST_TOKEN_FILE: join(folder, "other") });
+  const carol = new Browser(brief.address, origin);
+  await carol.logIn("alice");
+  const page = await carol.open("/policies/1/edit");
+  check((await locks(other)) === 1, "someone edits", page.words);
+  await other.stop("SIGKILL");
+  await pause(3);
+  const saved = await page.submit({ text: "Typed meanwhile." });
+  check(saved.path === "/" && saved.words.includes("Typed meanwhile."), "no web session runs out while holdfast can't be asked who works", saved.words);
+  await brief.stop();
+}
+
+await longWork();
+await longOutage();
 const app = await start();
 const play = await Play.begin(server, token, app);
 await play.all();
