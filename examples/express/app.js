@@ -38,10 +38,10 @@ function find(web, type, record, id) {
   return work;
 }
 
-// Gives back what the work holds. If holdfast can't be told, the idle bound ends it.
+// Gives back what the work holds. If holdfast can't be told, or is busy, the idle bound ends it.
 async function close(web, work) {
-  const told = await holdfast.close(work).then(() => true, (problem) => problem.status !== 503);
-  if (told && web.work.get(`${work.type}/${work.record}`) === work)
+  const ended = await holdfast.close(work).then(() => true, (problem) => ![423, 503].includes(problem.status));
+  if (ended && web.work.get(`${work.type}/${work.record}`) === work)
     web.work.delete(`${work.type}/${work.record}`);
 }
 

@@ -28,10 +28,13 @@ function keepWork(form) {
       note.textContent = requests.map(({ name, message }) => `${name} asks for this record. ${message}`).join(" ");
   }
 
-  // No answer, or one of a server in trouble: the next beat will tell. A refusal is final: a beat never gets back what was lost.
+  // No answer, or one of a server that is in trouble (5xx), slow (408), busy (423) or asked too often (429): the next beat will tell. Any
+  // other refusal is final: a beat never gets back what was lost.
+  const undecided = (answer) => answer === null || answer.status >= 500 || [408, 423, 429].includes(answer.status);
+
   async function tick() {
     const answer = await ask().catch(() => null);
-    if (answer === null || answer.status >= 500 || answer.status === 429)
+    if (undecided(answer))
       return;
     if (answer.ok)
       heard(await answer.json());

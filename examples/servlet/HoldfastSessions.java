@@ -44,7 +44,8 @@ public final class HoldfastSessions implements HttpSessionListener {
         }
     }
 
-    /** What a person is told; status is 423 if someone else has it, 409 or 410 if the work has ended, 503 if holdfast does not answer. */
+    /** What a person is told; status is 423 if someone else has it, 404, 409 or 410 if the work has ended, 503 if holdfast does not answer. On a
+        beat 408, 423 and 429 only say that there was no time for it: hand the status on, and the next beat will tell. */
     public static final class Refused extends Exception {
         private static final long serialVersionUID = 1;
         public final int status;
@@ -85,7 +86,7 @@ public final class HoldfastSessions implements HttpSessionListener {
         return work;
     }
 
-    /** holdfast's JSON, for the page's script. */
+    /** holdfast's JSON, for the page's script; what is thrown has the status for it. */
     public static String beat(Work work) throws Refused {
         return ask("POST", "/v1/sessions/" + work.id + "/beat", work, null);
     }
@@ -101,12 +102,13 @@ public final class HoldfastSessions implements HttpSessionListener {
         works(event.getSession()).values().forEach(HoldfastSessions::end);
     }
 
+    /** False: holdfast could not be told, or had no time for it. */
     private static boolean end(Work work) {
         try {
             ask("DELETE", "/v1/sessions/" + work.id, work, null);
             return true;
         } catch (Refused refused) {
-            return refused.status != 503;
+            return refused.status == 404 || refused.status == 409 || refused.status == 410;
         }
     }
 

@@ -96,7 +96,7 @@ export class Browser {
 
 export class Page {
   static async load(browser, path, { status, headers, text: html }) {
-    const page = Object.assign(new Page(), { browser, path, status, headers, html, beacons: [], pending: new Set(), listeners: {} });
+    const page = Object.assign(new Page(), { browser, path, status, headers, html, beacons: [], statuses: [], pending: new Set(), listeners: {} });
     const script = /<script src="([^"]+)"/.exec(html)?.[1];
     if (script) await page.#run((await browser.own("GET", script)).text);
     return page;
@@ -139,7 +139,10 @@ export class Page {
     };
     const window = { addEventListener: listen("window") };
     const document = { querySelectorAll: (what) => (what === "form[data-beat]" && dataset.beat ? [element] : []), addEventListener: listen("document") };
-    const answered = ({ text: said, ...answer }) => ({ ...answer, json: async () => JSON.parse(said) });
+    const answered = ({ text: said, ...answer }) => {
+      this.statuses.push(answer.status);
+      return { ...answer, json: async () => JSON.parse(said) };
+    };
     const fetch = (target, how) => this.#awaited(this.browser.fetch(target, how).then(answered));
     const navigator = { sendBeacon: (target, body) => this.beacons.push(this.browser.beacon(target, body)) };
     const setInterval = (call, period) => Object.assign(this, { tick: call, period });

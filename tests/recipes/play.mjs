@@ -1,8 +1,24 @@
 // The story that every example application plays: Alice and Bob edit one policy, and everything ends that can end.
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
 import { check } from "../http/server.mjs";
 import { Browser } from "./browser.mjs";
 
 const EDIT = "/policies/1/edit";
+const SIT = `import sqlite3, sys
+change = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=30)
+change.execute("BEGIN IMMEDIATE")
+print("begun", flush=True)
+sys.stdin.read()`;
+
+// Someone sits in a change that is not committed: nobody else can write. Answers how to end it.
+async function sitInChange(file) {
+  const child = spawn("/usr/bin/python3", ["-c", SIT, file], { stdio: ["pipe", "pipe", "inherit"] });
+  const gone = once(child, "exit");
+  await once(child.stdout, "data");
+  return () => (child.stdin.end(), gone);
+}
 
 export class Play {
   // token: what the application has; app: {address, origin}
@@ -43,6 +59,7 @@ export class Play {
     await this.correction();
     await this.strangers();
     await this.unopened(inDatabase);
+    if (!inDatabase) await this.busy();
     await this.outage();
     this.secrets();
   }
@@ -165,6 +182,21 @@ export class Play {
     const bobs = await this.bob.open(EDIT);
     await bobs.submit({ text: "From the newer page." });
     check((await this.saved()) === "From the newer page.", "and Bob can edit it", await this.saved());
+  }
+
+  async busy() {
+    const page = await this.alice.open(EDIT);
+    const rise = await sitInChange(join(this.server.data, "holdfast.db"));
+    await page.beat();
+    check(page.statuses.at(-1) === 423 && !page.button.disabled && page.output.textContent === "",
+      "a beat that the store has no time for is no loss", [page.statuses, page.output.textContent]);
+    const saved = await page.submit({ text: "Saved while busy." });
+    check(saved.status === 200 && (await this.saved()) === "Saved while busy.", "a save gets through, though the work can't be ended", saved.words);
+    await rise();
+    const again = await this.alice.open(EDIT);
+    check(again.status === 200, "it is ended when Alice opens the policy again", again.words);
+    await again.submit({ text: "From the newer page." });
+    check((await this.holders()) === "" && (await this.sessions()).length === 0, "and nothing is left", await this.sessions());
   }
 
   // The server is killed, as by a crash. What it granted before stays granted, and the fence is checked where the record is.

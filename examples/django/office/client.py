@@ -22,7 +22,7 @@ class Refused(Exception):
 
 
 class Locked(Refused):
-    """Someone else is at it."""
+    """Someone else is at it; on a beat or at the end of the work: just for a moment, in a change that is not committed yet."""
     status, title = 423, "Someone else is editing this"
 
 

@@ -49,10 +49,10 @@ def answered(call):
     """For the script of a page, refusals are JSON."""
     try:
         return JsonResponse(call() or {})
-    except client.Unavailable as problem:
-        return JsonResponse({"message": problem.sentence}, status=503)
-    except client.Refused as problem:
+    except client.Lost as problem:
         return JsonResponse({"message": problem.sentence}, status=410)
+    except client.Refused as problem:
+        return JsonResponse({"message": problem.sentence}, status=problem.status)
 
 
 @require_POST

@@ -56,12 +56,12 @@ class Desk:
 
 
 def close(work):
-    """Gives back what the work holds. If holdfast can't be told, the idle bound ends it."""
+    """Gives back what the work holds. If holdfast can't be told, or is busy, the idle bound ends it."""
     try:
         client.close_session(work)
     except client.Lost:
         pass
-    except client.Unavailable:
+    except client.Refused:
         return
     work.delete()
 
