@@ -108,6 +108,8 @@ static hf_status pass_on(const remote_target *target, const wire_value *problem,
 
 /* ---- other answers ---- */
 
+/* Proxies answer 503 also when the connection to the server broke after it had the request. */
+
 static hf_status explain_status(const remote_target *target, long http, bool changes, hf_error *err)
 {
     switch (http) {
@@ -125,7 +127,6 @@ static hf_status explain_status(const remote_target *target, long http, bool cha
     case 429:
         return hf_fail(err, HF_TOO_MANY, "%s was asked too often; wait a little.", target->name);
     case 408:
-    case 503:
         return hf_fail(err, HF_UNAVAILABLE, "%s is not ready to serve (it answered %ld); try again later.",
                        target->name, http);
     default:

@@ -277,7 +277,7 @@ static void an_http_status_says_what_it_can(void **state)
         {"302 Found", HF_UNAVAILABLE, HF_UNAVAILABLE, "302"},
         {"500 Internal Server Error", HF_UNSURE, HF_UNAVAILABLE, "500"},
         {"502 Bad Gateway", HF_UNSURE, HF_UNAVAILABLE, "proxy"},
-        {"503 Service Unavailable", HF_UNAVAILABLE, HF_UNAVAILABLE, "later"},
+        {"503 Service Unavailable", HF_UNSURE, HF_UNAVAILABLE, "proxy"},
         {"504 Gateway Timeout", HF_UNSURE, HF_UNAVAILABLE, "proxy"},
     };
     scene s;
@@ -291,6 +291,34 @@ static void an_http_status_says_what_it_can(void **state)
         reply_with(&s, room, sizeof room, table[i].status, "");
         expect(table[i].read, ask(&s, HF_OP_HOLDS, "1", NULL, &err), err);
     }
+    scene_close(&s);
+}
+
+/* As Envoy does when its connection to the server breaks: the server has carried it out. */
+static void a_proxy_that_lost_the_answer_and_says_503_is_asked_again(void **state)
+{
+    (void)state;
+    scene s;
+    hf_error err = {0};
+    hf_manager *manager = NULL;
+    hf_session *session = NULL;
+    hf_resource policy;
+    scene_open(&s, "");
+    expect(HF_OK, hf_manager_on(s.store, &manager, &err), err);
+    s.store = NULL;
+    expect(HF_OK, hf_resource_parse("policy/1", &policy, &err), err);
+    expect(HF_OK, hf_session_open(manager, &(hf_session_options){.user = "bob"}, &session, &err), err);
+    batchd_misbehave(s.server, &(batchd_whim){.times = 1,
+                                              .execute = true,
+                                              .reply = "HTTP/1.1 503 Service Unavailable\r\n"
+                                                       "Content-Length: 95\r\n\r\n"
+                                                       "upstream connect error or disconnect/reset before "
+                                                       "headers. reset reason: connection termination"});
+    expect(HF_OK, hf_session_acquire(session, &policy, NULL, NULL, &err), err);
+    expect_int(holders(&s, "1"), 1);
+    expect_int(events_of(&s, HF_EVENT_ACQUIRED), 1);
+    hf_session_free(session);
+    hf_manager_close(manager);
     scene_close(&s);
 }
 
@@ -348,6 +376,7 @@ int main(void)
         cmocka_unit_test(an_answer_that_makes_no_sense_is_unsure),
         cmocka_unit_test(an_answer_without_an_end_is_cut_off),
         cmocka_unit_test(an_http_status_says_what_it_can),
+        cmocka_unit_test(a_proxy_that_lost_the_answer_and_says_503_is_asked_again),
         cmocka_unit_test(problem_details_of_a_server_are_passed_on),
     };
     return cmocka_run_group_tests_name("a remote store and what goes wrong", tests, NULL, NULL);
