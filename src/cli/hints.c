@@ -2,14 +2,19 @@
 /* Lines to try, with the addresses and files of the server that has just started, so that they can be pasted as they are. */
 #include "cli/hints.h"
 
+#include "base/redact.h"
+
+#include <errno.h>
+#include <holdfast/limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-/* How curl reaches the first address: the words before the URL, and the URL. */
+/* How curl reaches the first address: the words before the URL, and the URL; and the URL of the same as a store. */
 typedef struct target {
     char options[ADDRESS_NAME_SIZE + 32];
     char url[ADDRESS_NAME_SIZE + 16];
+    char store[ADDRESS_NAME_SIZE + 32];
 } target;
 
 /* An address that stands for all of the machine's is reached by loopback. */
@@ -26,6 +31,9 @@ static void name_target(const listener *one, target *out)
     } else {
         snprintf(out->url, sizeof out->url, "%s://%s", scheme, one->name);
     }
+    bool by_path = out->options[0] != '\0';
+    snprintf(out->store, sizeof out->store, "%s%s%s", out->url, by_path ? "?socket=" : "",
+             by_path ? one->name + 5 : "");
 }
 
 static bool has_file(const first_token *token)
@@ -37,8 +45,7 @@ static void print_token(const settings *s, const first_token *token)
 {
     hf_token_key key;
     if (!has_file(token)) {
-        printf("The store has tokens already. One for yourself: holdfast token create --name me --role use "
-               "--role observe\n");
+        printf("The store has tokens already.\n");
         return;
     }
     if (s->print_token && isatty(STDOUT_FILENO) && first_secret(token->path, &key, NULL) == HF_OK) {
@@ -73,6 +80,20 @@ static void print_lines(const target *t, const first_token *token)
            "happened\n\n");
 }
 
+/* With the admin token by this server; without it by the store itself. */
+static void print_create(const settings *s, const target *t, const first_token *token)
+{
+    char store[HF_URL_MAX + 1];
+    printf("A token for a program of yours:\n\n  '%s' token create --name shop --role use --role observe",
+           program_invocation_name);
+    if (has_file(token)) {
+        printf(" --store '%s' --token-file '%s'\n\n", t->store, token->path);
+    } else {
+        bool hidden = hf_url_redact(s->store, store, sizeof store);
+        printf(" --store '%s'%s\n\n", store, hidden ? "   # and its password" : "");
+    }
+}
+
 void cli_print_hints(const settings *s, const server_ready *what)
 {
     target t;
@@ -81,5 +102,6 @@ void cli_print_hints(const settings *s, const server_ready *what)
            t.options[0] != '\0' ? ", by" : "", t.options, what->grade->text);
     print_token(s, what->token);
     print_lines(&t, what->token);
+    print_create(s, &t, what->token);
     fflush(stdout);
 }

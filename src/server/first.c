@@ -210,11 +210,12 @@ static hf_status compare(hf_store *store, hf_batch *batch, first_token *out, con
     out->outcome = status == HF_OK ? FIRST_KNOWN : FIRST_USELESS;
     if (status != HF_NOT_FOUND && status != HF_EXPIRED)
         return status;
-    snprintf(out->why, sizeof out->why,
-             "The token in %.512s %s; remove the file, and make a token with 'holdfast token create' if you "
-             "need one.",
-             out->path,
-             status == HF_EXPIRED ? "has been revoked or is past its end" : "is not one of this store's");
+    snprintf(
+        out->why, sizeof out->why,
+        "The token in %.512s %s; remove the file, and if you need a token, make one with 'holdfast token "
+        "create --store URL' and the URL that this server has as its store.",
+        out->path,
+        status == HF_EXPIRED ? "has been revoked or is past its end" : "is not one of this store's");
     return HF_OK;
 }
 

@@ -123,9 +123,23 @@ grep '^  ' "$scratch/server.out" | grep -v /v1/events >"$scratch/lines"
 out=$(bash "$scratch/lines" 2>&1)
 code=$? err=''
 expect "the lines to try do what they say" 0 '*"purpose":"renewal"*"user":"alice"*is being edited by alice since*"user":"alice"*'
+check "the last one makes a token that the server knows" env HOLDFAST_TOKEN="$(tail -n 1 <<<"$out")" "$HOLDFAST" list --store "http://$moved"
 stop
 expect "hints have the address, the token's file and lines to try" 0 "*http://$moved*$scratch/third/admin-token*curl*policy/12345*"
 check "but no secret" test -z "$(grep -E '[0-9a-f]{64}' "$scratch/server.out")"
+rm "$scratch/third/admin-token"
+start --listen 127.0.0.1:0 --data "$scratch/third" --hints
+await grep -q 'token create' "$scratch/server.out"
+out=$(bash <(grep 'token create' "$scratch/server.out"))
+check "so does the one that is printed where the admin token is put away" env HOLDFAST_TOKEN="$out" "$HOLDFAST" list --store "http://$(address)"
+stop
+unset HOLDFAST_DATA
+start --listen 127.0.0.1:0
+command=$(sed -n 's/^    \(holdfast token create .*\)/\1/p' "$HF_SOURCE_ROOT/docs/serve.md")
+out=$(PATH=$(dirname "$HOLDFAST"):$PATH bash -c "${command/127.0.0.1:7420/$(address)}")
+check "so does the one in docs/serve.md" env HOLDFAST_TOKEN="$out" "$HOLDFAST" list --store "http://$(address)"
+stop
+export HOLDFAST_DATA=$scratch/data
 start --listen 127.0.0.1:0 --data "$scratch/other"
 stop
 expect "two servers share a data directory" 0 '*Listening*Stopped*'
