@@ -4,6 +4,7 @@
 PREFIX  ?= /usr/local
 DESTDIR ?=
 BUILD   := build
+RUN     := $(CURDIR)/$(BUILD)/run
 
 .PHONY: all build run story test test-long bench install format lint clean help
 .DEFAULT_GOAL := all
@@ -15,8 +16,10 @@ build:                  ## build/holdfast, build/libholdfast.so and build/libhol
 	@test -f $(BUILD)/build.ninja || meson setup $(BUILD) --prefix "$(PREFIX)"
 	@ninja -C $(BUILD)
 
+# No setting of the environment's or of a file's counts here.
 run: build              ## start the server on 127.0.0.1:7420; its data stays in build/run; Ctrl-C stops it
-	@exec "$(CURDIR)/$(BUILD)/holdfast" serve --data "$(CURDIR)/$(BUILD)/run" --any-port --hints --print-token
+	@exec env $$(env | sed -n 's/^\(HOLDFAST_[A-Z_]*\)=.*/-u \1/p') \
+	    "$(CURDIR)/$(BUILD)/holdfast" serve --config /dev/null --data "$(RUN)" --any-port --hints --print-token
 
 story: build            ## play a short two-person story in the terminal
 	@HOLDFAST="$(CURDIR)/$(BUILD)/holdfast" examples/story.sh

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Which sockets they are, who may reach them, and whose file is removed in the end. address.c binds. */
+/* Which sockets they are, who may reach them, whether a URL leads to them, and whose file is removed in the end. address.c binds. */
 #include "server/listeners.h"
 
 #include "base/error.h"
 #include "base/seams.h"
+#include "server/inputs.h"
 #include "server/notify.h"
 
 #include <fcntl.h>
+#include <netdb.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -117,4 +120,102 @@ void listeners_close(listeners *l)
     }
     hf_free(l->all);
     *l = (listeners){0};
+}
+
+/* ---- is it us? ---- */
+
+/* What follows "socket=" in the URL of a server; NULL: it is none, or has none. */
+static char *socket_of(const char *url, hf_arena *arena)
+{
+    for (const char *at = strchr(url, '?'); at != NULL; at = strchr(at, '&')) {
+        size_t size = strcspn(++at, "&");
+        if (size > 7 && strncmp(at, "socket=", 7) == 0)
+            return url_decode((hf_slice){at + 7, size - 7}, false, arena);
+    }
+    return NULL;
+}
+
+static bool has_socket(const listeners *l, const char *path)
+{
+    struct stat named, own;
+    if (stat(path, &named) != 0)
+        return false;
+    for (size_t i = 0; i < l->count; i++) {
+        const char *name = l->all[i].name;
+        if (strncmp(name, "unix:", 5) == 0 && stat(name + 5, &own) == 0 && own.st_dev == named.st_dev &&
+            own.st_ino == named.st_ino)
+            return true;
+    }
+    return false;
+}
+
+/* "http://HOST:PORT..." in its parts. */
+static bool split(const char *url, char host[HF_URL_MAX], char port[16])
+{
+    bool tls = strncmp(url, "https://", 8) == 0;
+    if (!tls && strncmp(url, "http://", 7) != 0)
+        return false;
+    const char *at = url + (tls ? 8 : 7);
+    size_t size = strcspn(at, "/?#"), name = size;
+    while (name > 0 && at[name] != ':' && at[name - 1] != ']')
+        name--;
+    if (name == 0 || at[name] != ':')
+        name = size;
+    snprintf(port, 16, "%.*s", name < size ? (int)(size - name - 1) : 3,
+             name < size ? at + name + 1
+             : tls       ? "443"
+                         : "80");
+    bool brackets = name > 2 && at[0] == '[' && at[name - 1] == ']';
+    snprintf(host, HF_URL_MAX, "%.*s", (int)(brackets ? name - 2 : name), brackets ? at + 1 : at);
+    return true;
+}
+
+/* Is it an address of this machine's? Then a socket can be bound to it. */
+static bool is_of_this_machine(address a)
+{
+    int fd = socket(a.at.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    address_set_port(&a, 0);
+    bool bound = fd >= 0 && bind(fd, (const struct sockaddr *)&a.at, a.size) == 0;
+    if (fd >= 0)
+        close(fd);
+    return bound;
+}
+
+/* Does who connects there come to this listener? */
+static bool leads_to(const struct addrinfo *there, const listener *one)
+{
+    address to = {.size = there->ai_addrlen};
+    char name[ADDRESS_NAME_SIZE];
+    memcpy(&to.at, there->ai_addr, there->ai_addrlen);
+    address_write(&to, name);
+    if (strcmp(name, one->name) == 0)
+        return true;
+    bool everywhere = there->ai_family == AF_INET6 ? strncmp(one->name, "[::]:", 5) == 0
+                                                   : strncmp(one->name, "0.0.0.0:", 8) == 0;
+    return everywhere && strcmp(strrchr(name, ':'), strrchr(one->name, ':')) == 0 && is_of_this_machine(to);
+}
+
+static bool any_is_at(const listeners *l, const char *host, const char *port)
+{
+    struct addrinfo *found = NULL, wanted = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
+    bool ours = false;
+    if (getaddrinfo(host, port, &wanted, &found) != 0)
+        return false;
+    for (const struct addrinfo *there = found; there != NULL; there = there->ai_next)
+        for (size_t i = 0; i < l->count; i++)
+            ours = ours || leads_to(there, &l->all[i]);
+    freeaddrinfo(found);
+    return ours;
+}
+
+bool listeners_are_at(const listeners *l, const char *url)
+{
+    hf_arena arena = {0};
+    char host[HF_URL_MAX], port[16];
+    if (!split(url, host, port))
+        return false;
+    const char *path = socket_of(url, &arena);
+    bool ours = path != NULL ? has_socket(l, path) : any_is_at(l, host, port);
+    hf_arena_done(&arena);
+    return ours;
 }

@@ -26,6 +26,9 @@ typedef struct listeners {
  * HF_UNAVAILABLE: the port is taken, or the address is not this machine's. What fails leaves nothing open. */
 hf_status listeners_open(const settings *s, listeners *out, hf_error *err);
 
+/* Is one of them what this URL of a store names? A server can't be its own store. The names in it are looked up. */
+bool listeners_are_at(const listeners *l, const char *url);
+
 /* Closes them (those that are still there: fd -1 was given away) and removes the files of Unix sockets. Accepts what is empty. */
 void listeners_close(listeners *l);
 

@@ -183,6 +183,12 @@ static hf_status open_store(server *run, hf_error *err)
 {
     char name[HF_URL_MAX + 1];
     hf_url_redact(run->s->store, name, sizeof name);
+    if (listeners_are_at(&run->listening, run->s->store))
+        return hf_fail(
+            err, HF_INVALID,
+            "%.512s is this server itself, so it can't be its store; name the one that the locks live in "
+            "('holdfast serve --print-config' says where this came from).",
+            name);
     hf_status status = hf_store_open(run->s->store, &run->store, err);
     if (status != HF_OK)
         return status;

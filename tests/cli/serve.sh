@@ -166,6 +166,14 @@ expect "a store that is none is told" 2
 start --listen 127.0.0.1:0 --store memory: --data "$scratch/memory"
 stop
 expect "a store in memory is a warning" 0 '*warning: The store is open.*store=memory:*'
+start --listen 127.0.0.1:0 --data "$scratch/other"
+free=$(address)
+stop
+for own in "$free http://$free" "$free http://localhost:${free#*:}/below?timeout=10s" "0.0.0.0:${free#*:} http://$free" \
+    "unix:$scratch/self http://localhost?socket=${scratch//\//%2F}%2Fself"; do
+    run serve --allow-plain --listen "${own% *}" --store "${own#* }" --data "$scratch/other"
+    expect "a server is not its own store: $own" 2 "holdfast: ${own#* } is this server itself, so it can't be its store; name the one that the locks live in*"
+done
 
 # systemd
 
