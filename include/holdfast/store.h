@@ -57,8 +57,9 @@ HF_API HF_MUST_USE hf_status hf_store_metrics(hf_store *store, char **out, hf_er
 /* Writes a consistent copy of a live store to a new file. */
 HF_API HF_MUST_USE hf_status hf_store_backup(hf_store *store, const char *path, hf_error *err);
 
-/* Replaces everything in the store by a backup, in one step or not at all. Fences still never go back. */
-HF_API HF_MUST_USE hf_status hf_store_restore(hf_store *store, const char *path, hf_error *err);
+/* Replaces everything in the store by a backup, in one step or not at all. Fences still never go back. Whoever holds a lock then loses it:
+ * without `replace` it is refused with HF_LOCKED as long as any lock lives, and err->holder is one of them. */
+HF_API HF_MUST_USE hf_status hf_store_restore(hf_store *store, const char *path, bool replace, hf_error *err);
 
 /* Accepts NULL. */
 HF_API void hf_store_close(hf_store *store);

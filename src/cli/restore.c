@@ -1,36 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* restore: replaces everything in the store by a backup. People who hold locks would lose them, so it refuses while
- * there are any, unless it is told to. */
-#include "base/error.h"
+/* restore: replaces everything in the store by a backup. People who hold locks would lose them, so the store refuses
+ * while there are any, unless it is told to. */
 #include "cli/call.h"
 #include "cli/verbs.h"
 
 #include <stdio.h>
 
-static hf_status check_no_locks(cli_call *call, hf_error *err)
-{
-    hf_status status = hf_manager_list(call->manager, &(hf_list_options){.limit = 1}, &call->result, err);
-    if (status != HF_OK || hf_result_answer(call->result)->locks_count == 0)
-        return status;
-    const hf_lock *lock = &hf_result_answer(call->result)->locks[0];
-    hf_fail(err, HF_LOCKED,
-            "%s/%s is held by %s, and perhaps more is; a restore would take that away. Wait until 'holdfast "
-            "list' is "
-            "empty, or say --replace.",
-            lock->resource.type, lock->resource.id, lock->name);
-    err->holder = *lock;
-    hf_resource_format(&lock->resource, err->resource);
-    return HF_LOCKED;
-}
-
 static hf_status run(cli_call *call, hf_error *err)
 {
     const char *path = call->arguments.operands[0];
     hf_status status = cli_open(call, err);
-    if (status == HF_OK && !cli_has(&call->arguments, "replace"))
-        status = check_no_locks(call, err);
     if (status == HF_OK)
-        status = hf_store_restore(hf_manager_store(call->manager), path, err);
+        status = hf_store_restore(hf_manager_store(call->manager), path, cli_has(&call->arguments, "replace"),
+                                  err);
     if (status == HF_OK && call->json)
         puts("{\"restored\":true}");
     else if (status == HF_OK)

@@ -85,6 +85,5 @@ const hf_store_ops hf_store_memory = {
     .execute = execute_memory,
     .grade = grade_memory,
     .backup = no_backup,
-    .restore = no_backup,
     .close = close_memory,
 };

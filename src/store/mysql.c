@@ -267,7 +267,6 @@ static const hf_store_ops hf_store_mysql = {
     .install = mysql_install,
     .grade = server_grade,
     .backup = server_backup,
-    .restore = server_backup,
     .close = server_close,
 };
 

@@ -193,7 +193,6 @@ static const hf_store_ops hf_store_postgres = {
     .install = postgres_install,
     .grade = server_grade,
     .backup = server_backup,
-    .restore = server_backup,
     .watch = postgres_watch,
     .close = server_close,
 };

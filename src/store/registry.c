@@ -217,10 +217,13 @@ hf_status hf_store_backup(hf_store *store, const char *path, hf_error *err)
     return status != HF_OK ? status : store->ops->backup(store, path, err);
 }
 
-hf_status hf_store_restore(hf_store *store, const char *path, hf_error *err)
+hf_status hf_store_restore(hf_store *store, const char *path, bool replace, hf_error *err)
 {
     hf_status status = check_path(store, path, err);
-    return status != HF_OK ? status : store->ops->restore(store, path, err);
+    if (status != HF_OK)
+        return status;
+    return store->ops->restore == NULL ? store->ops->backup(store, path, err)
+                                       : store->ops->restore(store, path, replace, err);
 }
 
 hf_status hf_store_metrics(hf_store *store, char **out, hf_error *err)

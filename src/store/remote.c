@@ -180,7 +180,6 @@ static const hf_store_ops hf_store_remote = {
     .grade = grade_remote,
     .metrics = metrics_remote,
     .backup = backup_remote,
-    .restore = backup_remote,
     .close = close_remote,
 };
 

@@ -70,7 +70,7 @@ void sqlite_reserve_give_up(const char *path);
 hf_status sqlite_schema_check(hf_db *db, const char *path, const char *names, bool *ours, hf_error *err);
 hf_status sqlite_schema_install(hf_db *db, const char *names, hf_error *err);
 hf_status sqlite_backup(hf_store *store, const char *path, hf_error *err);
-hf_status sqlite_restore(hf_store *store, const char *path, hf_error *err);
+hf_status sqlite_restore(hf_store *store, const char *path, bool replace, hf_error *err);
 hf_status sqlite_install(const char *rest, const hf_install_order *order, hf_error *err);
 
 /* The steps from one version of the tables to the next; step i leads to version i + 1. */

@@ -251,9 +251,38 @@ static hf_status attach(hf_db *db, const char *path, hf_error *err)
     return status;
 }
 
-static void replace_rows(sqlite_store *store, sql_conn *conn, const char *sql)
+static hf_status refuse_held(const hf_lock *lock, hf_error *err)
+{
+    hf_fail(err, HF_LOCKED,
+            "%s/%s is held by %s, and perhaps more is; a restore would take that away. Wait until 'holdfast "
+            "list' is empty, or say --replace.",
+            lock->resource.type, lock->resource.id, lock->name);
+    if (err != NULL) {
+        err->holder = *lock;
+        hf_resource_format(&lock->resource, err->resource);
+    }
+    return HF_LOCKED;
+}
+
+/* In the transaction that replaces: nobody takes a lock between this look and the end of it. */
+static void check_no_locks(sqlite_store *store, sql_conn *conn, int64_t now_us)
+{
+    hf_op op = {.kind = HF_OP_LIST, .limit = 1};
+    hf_batch look_for = {.ops = &op, .count = 1, .capacity = 1};
+    if (conn->status != HF_OK)
+        return;
+    sqlite_do_alone(store, conn, &look_for, now_us);
+    if (conn->status == HF_OK && op.answer.locks_count > 0)
+        conn->status = refuse_held(&op.answer.locks[0], conn->err);
+    hf_arena_done(&look_for.arena);
+}
+
+static void replace_rows(sqlite_store *store, sql_conn *conn, const char *sql, bool replace)
 {
     sql_do(conn, SQLITE_DO_BEGIN);
+    int64_t now_us = hf_store_now(&store->base, hf_seam.wall_us());
+    if (!replace)
+        check_no_locks(store, conn, now_us);
     int64_t last = sql_number(conn, SQLITE_DO_EVENTS_LAST), fence = sql_number(conn, SQLITE_DO_FENCE_LAST),
             floor = sql_number(conn, SQLITE_DO_FENCE_FLOOR_FROM);
     if (conn->status == HF_OK)
@@ -261,7 +290,7 @@ static void replace_rows(sqlite_store *store, sql_conn *conn, const char *sql)
     hf_stmt *stmt = sql_stmt(conn, SQLITE_DO_EVENT_RESTORED);
     if (stmt != NULL) {
         hf_stmt_int(stmt, 1, last);
-        hf_stmt_int(stmt, 2, hf_store_now(&store->base, hf_seam.wall_us()));
+        hf_stmt_int(stmt, 2, now_us);
         sql_run(conn, stmt);
     }
     sqlite_raise_floor(conn, fence > floor ? fence : floor);
@@ -270,7 +299,7 @@ static void replace_rows(sqlite_store *store, sql_conn *conn, const char *sql)
         sqlite_undo(conn, false);
 }
 
-static hf_status restore_from(sqlite_store *store, const char *path, hf_error *err)
+static hf_status restore_from(sqlite_store *store, const char *path, bool replace, hf_error *err)
 {
     sql_conn *conn = &store->writer;
     char *sql = sql_name(sqlite_restore_sql, &(sql_words){.ns = store->names});
@@ -284,7 +313,7 @@ static hf_status restore_from(sqlite_store *store, const char *path, hf_error *e
         status = attach(conn->db, path, err);
     if (status == HF_OK) {
         sql_use(conn, err);
-        replace_rows(store, conn, sql);
+        replace_rows(store, conn, sql, replace);
         status = conn->status;
         (void)hf_db_run(conn->db, "DETACH hf_from", NULL);
     }
@@ -294,7 +323,7 @@ static hf_status restore_from(sqlite_store *store, const char *path, hf_error *e
     return status;
 }
 
-hf_status sqlite_restore(hf_store *base, const char *path, hf_error *err)
+hf_status sqlite_restore(hf_store *base, const char *path, bool replace, hf_error *err)
 {
     sqlite_store *store = (sqlite_store *)base;
     hf_status status = check_backup(store, path, err);
@@ -307,7 +336,7 @@ hf_status sqlite_restore(hf_store *base, const char *path, hf_error *err)
         status =
             hf_fail(err, HF_INVALID, "A backup can't be restored inside an open transaction; end it first.");
     else
-        status = restore_from(store, path, err);
+        status = restore_from(store, path, replace, err);
     pthread_mutex_unlock(&store->writer.mutex);
     return status;
 }

@@ -36,7 +36,8 @@ typedef struct hf_store_ops {
 
     void (*grade)(hf_store *store, hf_grade *out);
     hf_status (*backup)(hf_store *store, const char *path, hf_error *err);
-    hf_status (*restore)(hf_store *store, const char *path, hf_error *err);
+    /* NULL: backup refuses, for both. */
+    hf_status (*restore)(hf_store *store, const char *path, bool replace, hf_error *err);
 
     /* hf_store_metrics; NULL: it is no server. */
     hf_status (*metrics)(hf_store *store, char **out, hf_error *err);

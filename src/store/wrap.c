@@ -19,9 +19,9 @@ hf_status hf_wrapper_backup(hf_store *store, const char *path, hf_error *err)
     return hf_store_backup(((hf_wrapper *)store)->inner, path, err);
 }
 
-hf_status hf_wrapper_restore(hf_store *store, const char *path, hf_error *err)
+hf_status hf_wrapper_restore(hf_store *store, const char *path, bool replace, hf_error *err)
 {
-    return hf_store_restore(((hf_wrapper *)store)->inner, path, err);
+    return hf_store_restore(((hf_wrapper *)store)->inner, path, replace, err);
 }
 
 hf_status hf_wrapper_watch(hf_store *store, hf_watch **out, hf_error *err)

@@ -2,6 +2,7 @@
 /* Backup and restore: a consistent copy of a live store, put back in one step or not at all; fences never go back. */
 #include "suite.h"
 
+#include <base/seams.h>
 #include <stdlib.h>
 #include <store/store.h>
 #include <string.h>
@@ -17,7 +18,7 @@ static void backup_to(world *w, const char *path)
 static void restore_from(world *w, const char *path)
 {
     hf_error err = {0};
-    expect(HF_OK, hf_store_restore(w->store, path, &err), err);
+    expect(HF_OK, hf_store_restore(w->store, path, true, &err), err);
 }
 
 static void a_backup_is_a_store_with_the_same_in_it(world *w)
@@ -85,6 +86,63 @@ static void a_restore_brings_back_what_was(world *w)
     unlink(path);
 }
 
+static void a_restore_takes_no_lock_away_unless_it_is_told_to(world *w)
+{
+    hf_credentials alice = person(w, "alice", "Alice Chen");
+    char path[HF_URL_MAX];
+    hf_error err = {0};
+    scratch_path(".backup", path);
+    backup_to(w, path);
+    done(w, ACQUIRE, BY(alice), ON("policy", "1"));
+    char *before = snapshot(w);
+    expect(HF_LOCKED, hf_store_restore(w->store, path, false, &err), err);
+    expect_text(err.message, "policy/1 is held by Alice Chen, and perhaps more is; a restore would take that "
+                             "away. Wait until 'holdfast list' is empty, or say --replace.");
+    expect_text(err.holder.session, alice.id);
+    expect_text(err.resource, "policy/1");
+    unchanged(w, before);
+    clock_forward(w, HOUR);
+    expect(HF_OK, hf_store_restore(w->store, path, false, &err), err);
+    unlink(path);
+}
+
+/* What someone else does as soon as the restore asks what time it is, for its look at the locks. */
+static struct meddling {
+    int64_t (*wall_us)(void);
+    world *w;
+    hf_store *by;
+    hf_op op;
+    hf_status came_to;
+} meddling;
+
+static int64_t meddle(void)
+{
+    hf_batch *batch = batch_of(meddling.w, 1);
+    hf_error err;
+    hf_seam.wall_us = meddling.wall_us;
+    add_op(batch, &meddling.op);
+    meddling.came_to = hf_store_execute(meddling.by, batch, &err);
+    return meddling.wall_us();
+}
+
+static void no_lock_is_taken_between_the_look_for_locks_and_the_restore(world *w)
+{
+    hf_credentials alice = person(w, "alice", "Alice Chen");
+    char path[HF_URL_MAX];
+    hf_error err = {0};
+    scratch_path(".backup", path);
+    backup_to(w, path);
+    meddling = (struct meddling){
+        hf_seam.wall_us, w, NULL, {.kind = HF_OP_ACQUIRE, BY(alice), ON("policy", "1")}, HF_OK};
+    expect(HF_OK, hf_store_open(w->url, &meddling.by, &err), err);
+    hf_store_clock_freeze(meddling.by, w->now_us);
+    hf_seam.wall_us = meddle;
+    expect(HF_OK, hf_store_restore(w->store, path, false, &err), err);
+    expect_int(meddling.came_to, HF_BUSY);
+    hf_store_close(meddling.by);
+    unlink(path);
+}
+
 /* P8 */
 static void fences_do_not_go_back_with_a_restore(world *w)
 {
@@ -115,7 +173,7 @@ static void a_restore_from_what_is_no_backup_changes_nothing(world *w)
     scratch_path(".backup", path);
     hf_error err = {0};
     char *before = snapshot(w);
-    expect_true(hf_store_restore(w->store, path, &err) != HF_OK);
+    expect_true(hf_store_restore(w->store, path, true, &err) != HF_OK);
     unchanged(w, before);
     struct stat info;
     expect_true(stat(path, &info) != 0);
@@ -123,11 +181,11 @@ static void a_restore_from_what_is_no_backup_changes_nothing(world *w)
     fputs("this is no backup of anything, and certainly not a database", file);
     fclose(file);
     before = snapshot(w);
-    expect_true(hf_store_restore(w->store, path, &err) != HF_OK);
+    expect_true(hf_store_restore(w->store, path, true, &err) != HF_OK);
     expect_true(err.message[0] != '\0');
     unchanged(w, before);
     before = snapshot(w);
-    expect_true(hf_store_restore(w->store, scratch_folder(), &err) != HF_OK);
+    expect_true(hf_store_restore(w->store, scratch_folder(), true, &err) != HF_OK);
     unchanged(w, before);
     unlink(path);
     done(w, RELEASE, BY(alice), ON("policy", "1"));
@@ -214,6 +272,8 @@ static const suite_test backup_tests[] = {
     TEST_FILE(a_backup_is_a_store_with_the_same_in_it),
     TEST_FILE(a_backup_does_not_write_over_a_file),
     TEST_FILE(a_restore_brings_back_what_was),
+    TEST_FILE(a_restore_takes_no_lock_away_unless_it_is_told_to),
+    TEST_FILE(no_lock_is_taken_between_the_look_for_locks_and_the_restore),
     TEST_FILE(fences_do_not_go_back_with_a_restore),
     TEST_FILE(a_restore_from_what_is_no_backup_changes_nothing),
     TEST_FILE(fences_do_not_repeat_where_a_swept_store_is_restored_with_a_slow_clock),

@@ -379,14 +379,14 @@ static bool fail_sync_of_restore(const template *from, const char *backup, uint6
     hf_error err = {0};
     trial_begin(&t, from);
     shim.fail_sync_at = shim_count().syncs + n;
-    hf_status status = hf_store_restore(t.store, backup, &err);
+    hf_status status = hf_store_restore(t.store, backup, true, &err);
     bool failed = shim_count().failed > 0;
     if (failed) {
         expect_int(status, HF_UNSURE);
         expect_true(err.message[0] != '\0');
         shim.fail_sync_at = 0;
         expect_refused(&t, n);
-        expect(HF_UNAVAILABLE, hf_store_restore(t.store, backup, &err), err);
+        expect(HF_UNAVAILABLE, hf_store_restore(t.store, backup, true, &err), err);
         expect(HF_UNAVAILABLE, hf_store_backup(t.store, "/nowhere/of-a-broken-store", &err), err);
         expect_contains(err.message, "failed before");
     } else {

@@ -75,7 +75,7 @@ static void every_call(family *f)
     REFUSED(hf_session_release_all(f->session, NULL, &err));
     REFUSED(hf_session_close(f->session, &err));
     REFUSED(hf_store_backup(hf_manager_store(f->manager), "/tmp/never", &err));
-    REFUSED(hf_store_restore(hf_manager_store(f->manager), "/tmp/never", &err));
+    REFUSED(hf_store_restore(hf_manager_store(f->manager), "/tmp/never", true, &err));
     hf_batch *batch = NULL;
     CHILD_EXPECT(hf_batch_new(1, &batch, NULL) == HF_OK);
     hf_batch_add(batch, HF_OP_TYPES);

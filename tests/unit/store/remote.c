@@ -384,7 +384,7 @@ static void installing_and_backing_up_are_refused_with_the_way_to_do_it(void **s
     scene_open(&s, "");
     expect(HF_INVALID, hf_store_backup(s.store, "/nowhere/file", &err), err);
     expect_contains(err.message, "URL that the server is started with");
-    expect(HF_INVALID, hf_store_restore(s.store, "/nowhere/file", &err), err);
+    expect(HF_INVALID, hf_store_restore(s.store, "/nowhere/file", true, &err), err);
     expect(HF_INVALID, hf_store_install(s.url, NULL, &err), err); /* through the module: nothing is asked */
     expect_contains(err.message, "installed on its own store");
     expect(HF_INVALID, hf_store_uninstall(s.url, true, &err), err);
