@@ -55,6 +55,8 @@ struct committer {
     bool stopping;
     atomic_bool broken;
     committer_stats stats;
+    hf_grade grade;
+    _Atomic int64_t graded_us; /* when that was asked for */
 
     slots slots;
 };
@@ -217,13 +219,37 @@ static void answer_all(committer_job *job, committer_slot *slot, hf_status statu
     }
 }
 
+static void look_up_grade(committer *c, hf_grade *out)
+{
+    hf_store_grade(c->settings.store, out);
+    pthread_mutex_lock(&c->mutex);
+    c->grade = *out;
+    pthread_mutex_unlock(&c->mutex);
+    c->graded_us = hf_seam.boot_us();
+}
+
+/* After a read that went well: what does not answer is not asked for its grade too. */
+static void keep_grade_fresh(committer *c)
+{
+    hf_grade grade;
+    if (hf_seam.boot_us() - c->graded_us >= COMMITTER_GRADE_US)
+        look_up_grade(c, &grade);
+}
+
+void committer_grade(committer *c, hf_grade *out)
+{
+    pthread_mutex_lock(&c->mutex);
+    *out = c->grade;
+    pthread_mutex_unlock(&c->mutex);
+}
+
 /* Whether the store has told, with a failure, that it is broken for good. */
 static void look_if_broken(executor *e, hf_status status, const hf_error *why)
 {
     hf_grade grade;
     if (status != HF_UNSURE && status != HF_UNAVAILABLE)
         return;
-    hf_store_grade(e->of->settings.store, &grade);
+    look_up_grade(e->of, &grade);
     if (!grade.broken || atomic_exchange(&e->of->broken, true))
         return;
     e->tells = true;
@@ -270,6 +296,8 @@ static void run(executor *e)
     }
     hf_status status = execute(e, slot, e->jobs.first, false);
     look_if_broken(e, status, &slot->err);
+    if (e->reads && status == HF_OK)
+        keep_grade_fresh(c);
     bool known = status == HF_OK || status == HF_UNSURE || status == HF_UNAVAILABLE;
     if (known || e->jobs.first->next == NULL)
         answer_all(e->jobs.first, slot, status, slot->err.message);
@@ -451,6 +479,8 @@ hf_status committer_new(const committer_settings *settings, committer **out, hf_
     c->settings.reserve_max = limit_of(settings->reserve_max, COMMITTER_RESERVE_MAX);
     c->settings.reads_max = limit_of(settings->reads_max, COMMITTER_READS_MAX);
     c->count = c->settings.writers + c->settings.readers;
+    hf_store_grade(c->settings.store, &c->grade);
+    c->graded_us = hf_seam.boot_us();
     bool random = hf_seam.random(&c->turns.seed, sizeof c->turns.seed);
     c->executors = hf_alloc(c->count * sizeof *c->executors);
     for (unsigned i = 0; c->executors != NULL && i < c->count; i++) {

@@ -84,6 +84,7 @@ enum {
     COMMITTER_READS_MAX = 16384,
     COMMITTER_SIZES = 11, /* 1, 2 to 3, 4 to 7 ... 1,024 ops */
     COMMITTER_TIMES = 32, /* under 2 us, 2 to 3, 4 to 7 ... */
+    COMMITTER_GRADE_US = 1000000,
 };
 
 /* Counted since the start. */
@@ -111,6 +112,10 @@ hf_status committer_submit(committer *c, committer_job *job, hf_error *err);
 void committer_release(committer *c, committer_job *job);
 
 void committer_stats_read(committer *c, committer_stats *out);
+
+/* The store's grade as it was last looked up; waits for nothing, though the store may be a server that has to be asked. A thread of the
+ * committer looks it up anew before a read is answered (at most once in COMMITTER_GRADE_US) and when something has failed. */
+void committer_grade(committer *c, hf_grade *out);
 
 /* Refuses new jobs, answers those that were accepted, ends the threads. Not by `done`. */
 void committer_stop(committer *c);

@@ -53,7 +53,7 @@ void tell_ready(exchange *x)
 {
     hf_json json = {0};
     hf_grade grade = {0};
-    hf_store_grade(x->service->store, &grade);
+    committer_grade(x->service->committer, &grade);
     ready_json(&json, &grade, !grade.broken);
     exchange_json(x, grade.broken ? 503 : 200, hf_buffer_take(&json.out));
 }
@@ -72,7 +72,7 @@ static void look(service *s, metrics_look *out)
     feed_stats_read(s->feed, &events);
     committer_stats_read(s->committer, &out->committer);
     sweeper_stats_read(s->sweeper, &out->sweeper);
-    hf_store_grade(s->store, &out->grade);
+    committer_grade(s->committer, &out->grade);
     out->up = census_up(s->census);
     out->connections = http_connections(s->http);
     out->requests = http_requests(s->http);
