@@ -164,8 +164,11 @@ check "and still there" test -f "$scratch/file"
 run serve --listen 127.0.0.1:0 --store nonsense://x
 expect "a store that is none is told" 2
 start --listen 127.0.0.1:0 --store memory: --data "$scratch/memory"
+out=$(curl -s "http://$(address)/readyz")
+code=$? err=
+expect "a store in memory is ready, and says that nothing survives" 0 '{"ready":true,*"grade":"none",*"broken":false}'
 stop
-expect "a store in memory is a warning" 0 '*warning: The store is open.*store=memory:*'
+expect "it is a warning" 0 '*warning: The store is open.*store=memory:*'
 start --listen 127.0.0.1:0 --data "$scratch/other"
 free=$(address)
 stop
