@@ -17,7 +17,7 @@
 #include <string.h>
 
 enum {
-    RESERVE_SHARE = HF_BATCH_OPS_MAX / 2, /* of a batch, before ordinary jobs get their part */
+    FIRST_SHARE = HF_BATCH_OPS_MAX / 2, /* of a batch, for the lane that goes first */
     KEYS = 2 * HF_BATCH_OPS_MAX,
     ISOLATE_US = 1000000, /* how long the jobs of a failed batch are tried one by one */
 };
@@ -31,7 +31,7 @@ typedef struct executor {
     pthread_cond_t work;
     bool started, idle, reads;
     job_list lanes[COMMITTER_LANES];
-    bool owed; /* an ordinary job did not fit beside the reserve: it begins the next batch */
+    bool owed; /* the next job of the lane that does not go first found no room: it begins the next batch */
 
     /* The batch that fills, and then runs. */
     job_list jobs;
@@ -124,15 +124,13 @@ static void take(executor *e, committer_job *job)
     enqueue(e->of, &ready);
 }
 
-/* Takes jobs of a lane until the batch has so many ops. False: the next one does not fit any more. */
-static bool take_from(executor *e, committer_lane lane, size_t until)
+/* Takes jobs of a lane until the batch has so many ops, or the next one does not fit. */
+static void take_from(executor *e, committer_lane lane, size_t until)
 {
     job_list aside = {NULL, NULL}, *from = &e->lanes[lane];
-    bool fits = true;
-    while (e->ops < until && !e->closed && from->first != NULL && fits) {
+    while (e->ops < until && !e->closed && from->first != NULL) {
         committer_job *job = from->first;
-        fits = job->count <= HF_BATCH_OPS_MAX - e->ops && (!job->alone || e->ops == 0);
-        if (!fits)
+        if (job->count > HF_BATCH_OPS_MAX - e->ops || (job->alone && e->ops > 0))
             break;
         job_list_take(from);
         if (repeats(e, job))
@@ -141,30 +139,30 @@ static bool take_from(executor *e, committer_lane lane, size_t until)
             take(e, job);
     }
     job_list_prepend(from, &aside);
-    return fits;
 }
 
-/* C4: the reserve first, up to its share; then ordinary jobs; what room is left is the reserve's again. Every second batch at most
- * begins with an ordinary job that found no room. False: there is nothing to do. */
+/* C4, C7: the lane that goes first, up to its share; then the other; what room is left is the first one's again. Every second batch at
+ * most begins with a job of the other that found no room. False: there is nothing to do. */
 static bool fill(executor *e)
 {
-    bool owed = e->owed, fits = true;
+    committer_lane first = e->reads ? COMMITTER_LOOKS : COMMITTER_RESERVE;
+    committer_lane other = e->reads ? COMMITTER_READS : COMMITTER_ORDINARY;
+    const committer_job *next = e->lanes[other].first;
     size_t before;
     if (e->keyed)
         memset(e->keys, 0, sizeof e->keys);
     e->keyed = false;
     e->ops = 0;
-    e->closed = e->owed = false;
-    if (owed)
-        take_from(e, COMMITTER_ORDINARY, 1);
+    e->closed = false;
+    if (e->owed)
+        take_from(e, other, 1);
     do { /* jobs that were taken let others of their sessions go */
         before = e->ops;
-        take_from(e, COMMITTER_RESERVE, RESERVE_SHARE);
-        fits &= take_from(e, COMMITTER_ORDINARY, HF_BATCH_OPS_MAX);
-        take_from(e, COMMITTER_RESERVE, HF_BATCH_OPS_MAX);
-        take_from(e, COMMITTER_READS, HF_BATCH_OPS_MAX);
+        take_from(e, first, FIRST_SHARE);
+        take_from(e, other, HF_BATCH_OPS_MAX);
+        take_from(e, first, HF_BATCH_OPS_MAX);
     } while (e->ops > before && !e->closed);
-    e->owed = !fits && !owed;
+    e->owed = next != NULL && e->lanes[other].first == next;
     return e->ops > 0;
 }
 
@@ -377,26 +375,31 @@ static hf_status check(const committer_job *job, hf_error *err)
 
 static void classify(committer_job *job)
 {
-    bool reads = true, grows = false;
+    bool reads = true, looks = true, grows = false;
     job->alone = job->taken = false;
     for (size_t i = 0; i < job->count; i++) {
         hf_op_kind kind = job->ops[i].kind;
         job->alone |= hf_op_alone(kind) || (unsigned)kind >= HF_OP_KINDS;
         reads &= hf_op_reads(kind);
+        looks &= kind == HF_OP_SESSION_FIND || kind == HF_OP_TOKEN_FIND;
         grows |= hf_op_grows(kind);
     }
-    job->lane = reads ? COMMITTER_READS : grows || job->alone ? COMMITTER_ORDINARY : COMMITTER_RESERVE;
+    job->lane = looks                 ? COMMITTER_LOOKS
+                : reads               ? COMMITTER_READS
+                : grows || job->alone ? COMMITTER_ORDINARY
+                                      : COMMITTER_RESERVE;
 }
 
 /* Where the session's unanswered jobs are, or the resource's part; what names none goes to any. */
 static unsigned choose(committer *c, const committer_job *job)
 {
-    unsigned first = job->lane == COMMITTER_READS ? c->settings.writers : 0, before;
-    unsigned count = job->lane == COMMITTER_READS ? c->settings.readers : c->settings.writers;
+    bool reads = job->lane == COMMITTER_LOOKS || job->lane == COMMITTER_READS;
+    unsigned first = reads ? c->settings.writers : 0, before;
+    unsigned count = reads ? c->settings.readers : c->settings.writers;
     if (turns_before(&c->turns, job, &before) && before >= first && before < first + count)
         return before;
     const hf_op *op = &job->ops[0];
-    if (job->lane == COMMITTER_READS || op->type == NULL || op->id == NULL)
+    if (reads || op->type == NULL || op->id == NULL)
         return first + c->next++ % count;
     uint64_t hash = turns_hash(c->turns.seed, op->type, HF_TYPE_SIZE);
     return first + (unsigned)(turns_hash(hash, op->id, HF_ID_SIZE) % count);
@@ -405,7 +408,7 @@ static unsigned choose(committer *c, const committer_job *job)
 static hf_status admit(committer *c, const committer_job *job, hf_error *err)
 {
     const size_t most[COMMITTER_LANES] = {c->settings.reserve_max, c->settings.ordinary_max,
-                                          c->settings.reads_max};
+                                          c->settings.looks_max, c->settings.reads_max};
     if (c->broken)
         return hf_fail(err, HF_UNAVAILABLE, SENTENCE_BROKEN);
     if (c->stopping)
@@ -477,6 +480,7 @@ hf_status committer_new(const committer_settings *settings, committer **out, hf_
     c->settings.readers = threads_of(settings->readers);
     c->settings.ordinary_max = limit_of(settings->ordinary_max, COMMITTER_ORDINARY_MAX);
     c->settings.reserve_max = limit_of(settings->reserve_max, COMMITTER_RESERVE_MAX);
+    c->settings.looks_max = limit_of(settings->looks_max, COMMITTER_LOOKS_MAX);
     c->settings.reads_max = limit_of(settings->reads_max, COMMITTER_READS_MAX);
     c->count = c->settings.writers + c->settings.readers;
     hf_store_grade(c->settings.store, &c->grade);

@@ -8,7 +8,10 @@
  *   C4  What gives room back (beats, releases ...) has a lane of its own, taken first: acquires neither crowd it out nor hold it up
  *       for longer than the batch that is in the store and one more.
  *   C5  Every job that was accepted is answered once; after a failed sync, with `unavailable` and without asking the store.
- *   C6  No job shares a batch with one of the same session and request id: to the store the second must look like asked again. */
+ *   C6  No job shares a batch with one of the same session and request id: to the store the second must look like asked again.
+ *   C7  Looks, by which it is found out who asks, have a lane of their own beside other reads, as C4's is beside other changes: a beat
+ *       whose session is not known is held up by a flood of reads for no longer. In both pairs the others do not starve either: of two
+ *       batches one begins with them, while they find no room. */
 #ifndef HF_SERVER_COMMITTER_H
 #define HF_SERVER_COMMITTER_H
 
@@ -61,7 +64,8 @@ struct committer_job {
 typedef enum committer_lane {
     COMMITTER_RESERVE,  /* changes that take nothing new: beat, close, release, renew ... */
     COMMITTER_ORDINARY, /* other changes */
-    COMMITTER_READS,    /* all its ops read: by threads of their own */
+    COMMITTER_LOOKS,    /* all its ops are session-finds or token-finds ... */
+    COMMITTER_READS,    /* all its ops read: both by threads of their own */
     COMMITTER_LANES
 } committer_lane;
 
@@ -69,8 +73,8 @@ typedef struct committer_settings {
     hf_store *store; /* borrowed until committer_free */
     unsigned
         writers; /* threads; 0 is 1, as for SQLite and memory, where more would only wait for each other */
-    unsigned readers;                            /* threads; 0 is 1 */
-    size_t ordinary_max, reserve_max, reads_max; /* ops that may wait; 0: COMMITTER_..._MAX */
+    unsigned readers;                                       /* threads; 0 is 1 */
+    size_t ordinary_max, reserve_max, looks_max, reads_max; /* ops that may wait; 0: COMMITTER_..._MAX */
     /* The store is broken (a sync failed) and answers no more: the process should end, and begin anew from what is on disk. Called
      * once, by a thread of the committer, when the jobs that saw it have been answered. */
     void (*fatal)(void *context, const hf_error *why);
@@ -81,6 +85,7 @@ enum {
     COMMITTER_THREADS_MAX = 64,
     COMMITTER_ORDINARY_MAX = 16384,
     COMMITTER_RESERVE_MAX = 65536,
+    COMMITTER_LOOKS_MAX = 65536,
     COMMITTER_READS_MAX = 16384,
     COMMITTER_SIZES = 11, /* 1, 2 to 3, 4 to 7 ... 1,024 ops */
     COMMITTER_TIMES = 32, /* under 2 us, 2 to 3, 4 to 7 ... */

@@ -241,7 +241,7 @@ static void add_durations(hf_buffer *out, const char *work, const committer_coun
 
 static void add_committer(hf_buffer *out, const committer_stats *stats)
 {
-    static const char *const lanes[COMMITTER_LANES] = {"reserve", "ordinary", "reads"};
+    static const char *const lanes[COMMITTER_LANES] = {"reserve", "ordinary", "looks", "reads"};
     begin(out, BATCH_OPS);
     add_sizes(out, "write", &stats->writes);
     add_sizes(out, "read", &stats->reads);

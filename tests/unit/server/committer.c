@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The committer: who shares a batch, in which order, and what each is told, whatever happens to the batch. Made for the thread
- * sanitizer too. C1 to C6 stand in server/committer.h. */
+ * sanitizer too. C1 to C7 stand in server/committer.h. */
 #include "faults/shim.h"
 #include "unit/server/gate.h"
 
@@ -860,11 +860,12 @@ static void a_flood_of_acquires_is_refused_and_beats_are_not(void **state)
     desk_close(&d);
 }
 
-/* While threads keep the ordinary lane full, a beat waits for the batch in the store, perhaps one begun by an ordinary job, and its
+/* While threads keep one lane full, what goes by the other of that executor waits for the batch in the store, perhaps one more, and its
  * own: three batches at most. */
 typedef struct flood {
     desk *desk;
     hf_credentials session;
+    hf_op_kind kind;
     atomic_bool stop;
 } flood;
 
@@ -877,9 +878,9 @@ static void *flood_work(void *context)
 {
     flood *f = context;
     while (!atomic_load(&f->stop)) {
-        ask *a = ask_new(f->desk, 6);
-        for (int i = 0; i < 6; i++)
-            a->ops[i] = (hf_op){.kind = HF_OP_ACQUIRE, .session = &f->session, ON("1")};
+        ask *a = ask_new(f->desk, hf_op_alone(f->kind) ? 1 : 6);
+        for (size_t i = 0; i < a->job.count; i++)
+            a->ops[i] = (hf_op){.kind = f->kind, .session = &f->session, ON("1"), .limit = 1};
         a->job.done = free_ask;
         if (committer_submit(f->desk->committer, &a->job, NULL) != HF_OK) {
             free(a);
@@ -889,17 +890,18 @@ static void *flood_work(void *context)
     return NULL;
 }
 
-static void a_beat_in_a_flood_waits_for_three_batches_at_most(void **state)
+static void check_in_a_flood(hf_op_kind kind, committer_lane lane, const hf_op *probe)
 {
-    (void)state;
-    enum { FLOODS = 4, BEATS = 100 };
+    enum { FLOODS = 4, PROBES = 100 };
     desk d = {0};
     flood floods[FLOODS];
     pthread_t threads[FLOODS];
-    desk_open(&d, (committer_settings){0});
+    desk_open(&d, (committer_settings){.looks_max = 8192, .reads_max = 512});
     hf_credentials alice = person(&d);
+    gate_slow(d.gate, 200); /* so that threads can fill a lane */
     for (int i = 0; i < FLOODS; i++) {
         floods[i].desk = &d;
+        floods[i].kind = kind;
         floods[i].session = person(&d);
         atomic_init(&floods[i].stop, false);
         expect_int(pthread_create(&threads[i], NULL, flood_work, &floods[i]), 0);
@@ -907,21 +909,30 @@ static void a_beat_in_a_flood_waits_for_three_batches_at_most(void **state)
     committer_stats stats;
     do
         committer_stats_read(d.committer, &stats);
-    while (stats.refused[COMMITTER_ORDINARY] == 0);
-    for (int i = 0; i < BEATS; i++) {
-        ask *beat = ask_for(&d, BEAT, .session = &alice);
+    while (stats.refused[lane] == 0);
+    for (int i = 0; i < PROBES; i++) {
+        ask *one = ask_op(&d, probe);
+        one->ops[0].session = probe->kind == HF_OP_LIST ? NULL : &alice;
+        submit(one);
         size_t before = gate_batches(d.gate);
-        wait_for(beat);
-        size_t waited = beat->batches > before ? beat->batches - before : 0;
+        wait_for(one);
+        size_t waited = one->batches > before ? one->batches - before : 0;
         if (waited > 3)
-            check_failed(__FILE__, __LINE__, "a beat waited for %zu batches", waited);
-        came_to(beat, HF_OK);
+            check_failed(__FILE__, __LINE__, "a %s waited for %zu batches", hf_op_kind_name(probe->kind),
+                         waited);
+        came_to(one, HF_OK);
     }
     for (int i = 0; i < FLOODS; i++)
         atomic_store(&floods[i].stop, true);
     for (int i = 0; i < FLOODS; i++)
         pthread_join(threads[i], NULL);
     desk_close(&d);
+}
+
+static void a_beat_in_a_flood_waits_for_three_batches_at_most(void **state)
+{
+    (void)state;
+    check_in_a_flood(HF_OP_ACQUIRE, COMMITTER_ORDINARY, &(hf_op){.kind = HF_OP_BEAT});
 }
 
 /* Jobs nearly as large as a batch find no room beside the reserve; nobody waits for ever. */
@@ -963,6 +974,171 @@ static void large_jobs_and_beats_take_turns(void **state)
         came_to(beats[i], HF_OK);
     for (int i = 0; i < LARGE; i++)
         came_to(large[i], HF_OK);
+    desk_close(&d);
+}
+
+/* Jobs as large as a batch leave no room at all. */
+static void check_full_jobs(hf_op_kind kind, const hf_op *other)
+{
+    enum { FULL = 8 };
+    static hf_op ops[FULL][HF_BATCH_OPS_MAX];
+    desk d = {0};
+    ask *full[FULL];
+    desk_open(&d, (committer_settings){0});
+    hf_credentials alice = person(&d), bob = person(&d);
+    gate_shut_for_all(d.gate);
+    ask *first = ask_op(&d, other);
+    first->ops[0].session = &bob;
+    submit(first);
+    gate_wait_inside(d.gate, 1);
+    for (int i = 0; i < FULL; i++) {
+        full[i] = ask_new(&d, 1);
+        for (int k = 0; k < HF_BATCH_OPS_MAX; k++)
+            ops[i][k] = (hf_op){.kind = kind, .session = &alice};
+        full[i]->job.ops = ops[i];
+        full[i]->job.count = HF_BATCH_OPS_MAX;
+        submit(full[i]);
+    }
+    ask *late = ask_op(&d, other);
+    late->ops[0].session = &bob;
+    submit(late);
+    gate_let(d.gate);
+    came_to(first, HF_OK);
+    wait_for(late);
+    wait_for(full[FULL - 1]);
+    expect_true(full[0]->place < late->place && late->place < full[2]->place);
+    came_to(late, HF_OK);
+    for (int i = 0; i < FULL; i++)
+        came_to(full[i], HF_OK);
+    desk_close(&d);
+}
+
+static void jobs_as_large_as_a_batch_do_not_starve_others(void **state)
+{
+    (void)state;
+    check_full_jobs(HF_OP_BEAT, &(hf_op){.kind = HF_OP_ACQUIRE, ON("1")});
+    check_full_jobs(HF_OP_BEAT, &(hf_op){.kind = HF_OP_SWEEP, .limit = 1});
+    check_full_jobs(HF_OP_SESSION_FIND, &(hf_op){.kind = HF_OP_WHO, ON("1")});
+    check_full_jobs(HF_OP_SESSION_FIND, &(hf_op){.kind = HF_OP_LIST, .limit = 1});
+}
+
+/* ---- C7: looks ---- */
+
+#define NO_TOKEN "0123456789abcdef0123456789abcdef"
+
+/* The first op of each batch from `from` on. */
+static void check_batches(desk *d, size_t from, const hf_op_kind *kinds, size_t count)
+{
+    size_t entries, at = 0, batch = from;
+    const gate_entry *log = gate_log(d->gate, &entries);
+    for (size_t i = 0; i < entries; i++) {
+        if (log[i].batch <= batch)
+            continue;
+        batch = log[i].batch;
+        expect_true(at < count);
+        expect_text(hf_op_kind_name(log[i].kind), hf_op_kind_name(kinds[at++]));
+    }
+    expect_int(at, count);
+}
+
+/* What stands alone closes its batch on both sides: a list waits for the looks before it, a token-find for the list that is owed. */
+static void looks_go_first_and_other_reads_take_turns_with_them(void **state)
+{
+    (void)state;
+    enum { MANY = 20 };
+    static const hf_op_kind in_order[] = {HF_OP_SESSION_FIND, HF_OP_LIST, HF_OP_TOKEN_FIND, HF_OP_LIST,
+                                          HF_OP_TOKEN_FIND,   HF_OP_WHO,  HF_OP_TOKEN_FIND};
+    desk d = {0};
+    ask *lists[2], *whos[MANY], *finds[MANY], *tokens[3];
+    hf_credentials people[MANY];
+    desk_open(&d, (committer_settings){0});
+    for (int i = 0; i < MANY; i++)
+        people[i] = person(&d);
+    gate_shut_for_all(d.gate);
+    ask *first = ask_for(&d, TYPES);
+    gate_wait_inside(d.gate, 1);
+    size_t before = gate_batches(d.gate) + 1;
+    for (int i = 0; i < 2; i++)
+        lists[i] = ask_for(&d, LIST, .limit = 1);
+    for (int i = 0; i < MANY; i++)
+        whos[i] = ask_for(&d, WHO, ON("1"));
+    for (int i = 0; i < MANY; i++)
+        finds[i] = ask_for(&d, SESSION_FIND, .session = &people[i]);
+    for (int i = 0; i < 3; i++)
+        tokens[i] = ask_for(&d, TOKEN_FIND, .token = NO_TOKEN);
+    gate_let(d.gate);
+    came_to(first, HF_OK);
+    for (int i = 0; i < 2; i++)
+        came_to(lists[i], HF_OK);
+    for (int i = 0; i < MANY; i++) {
+        came_to(whos[i], HF_OK);
+        came_to(finds[i], HF_OK);
+    }
+    for (int i = 0; i < 3; i++)
+        came_to(tokens[i], HF_NOT_FOUND);
+    committer_stop(d.committer);
+    check_batches(&d, before, in_order, sizeof in_order / sizeof *in_order);
+    desk_close(&d);
+}
+
+static void neither_looks_nor_other_reads_starve_in_a_flood_of_the_other(void **state)
+{
+    (void)state;
+    check_in_a_flood(HF_OP_SESSION_FIND, COMMITTER_LOOKS, &(hf_op){.kind = HF_OP_LIST, .limit = 1});
+    check_in_a_flood(HF_OP_SESSION_FIND, COMMITTER_LOOKS, &(hf_op){.kind = HF_OP_WHO, ON("1")});
+    check_in_a_flood(HF_OP_LIST, COMMITTER_READS, &(hf_op){.kind = HF_OP_SESSION_FIND});
+    check_in_a_flood(HF_OP_WHO, COMMITTER_READS, &(hf_op){.kind = HF_OP_SESSION_FIND});
+}
+
+static void refused(desk *d, const hf_op *op)
+{
+    hf_error err = {0};
+    ask *over = ask_op(d, op);
+    expect(HF_TOO_MANY, committer_submit(d->committer, &over->job, &err), err);
+    expect_contains(err.message, "5 operations wait");
+    free(over);
+}
+
+static void looks_and_other_reads_have_limits_of_their_own(void **state)
+{
+    (void)state;
+    enum { MOST = 5 };
+    desk d = {0};
+    ask *finds[MOST], *whos[MOST - 2];
+    committer_stats stats;
+    desk_open(&d, (committer_settings){.looks_max = MOST, .reads_max = MOST});
+    hf_credentials alice = person(&d), bob = person(&d);
+    const hf_op find = {.kind = HF_OP_SESSION_FIND, .session = &alice}, who = {.kind = HF_OP_WHO, ON("1")};
+    gate_shut_for_all(d.gate);
+    ask *first = ask_for(&d, TYPES);
+    gate_wait_inside(d.gate, 1);
+    for (int i = 0; i < MOST; i++)
+        finds[i] = submit(ask_op(&d, &find));
+    refused(&d, &find);
+    refused(&d, &(hf_op){.kind = HF_OP_TOKEN_FIND, .token = NO_TOKEN});
+    ask *mixed = ask_new(&d, 2); /* not only looks */
+    mixed->ops[0] = (hf_op){.kind = HF_OP_SESSION_FIND, .session = &bob};
+    mixed->ops[1] = who;
+    submit(mixed);
+    for (int i = 0; i < MOST - 2; i++)
+        whos[i] = submit(ask_op(&d, &who));
+    refused(&d, &who);
+    ask *beat = ask_for(&d, BEAT, .session = &bob);
+    committer_stats_read(d.committer, &stats);
+    expect_int(stats.waiting[COMMITTER_LOOKS], MOST);
+    expect_int(stats.waiting[COMMITTER_READS], MOST);
+    expect_int(stats.refused[COMMITTER_LOOKS], 2);
+    expect_int(stats.refused[COMMITTER_READS], 1);
+    gate_let(d.gate);
+    came_to(first, HF_OK);
+    came_to(mixed, HF_OK);
+    came_to(beat, HF_OK);
+    for (int i = 0; i < MOST; i++)
+        came_to(finds[i], HF_OK);
+    for (int i = 0; i < MOST - 2; i++)
+        came_to(whos[i], HF_OK);
+    came_to(submit(ask_op(&d, &find)), HF_OK); /* there is room again */
+    came_to(submit(ask_op(&d, &who)), HF_OK);
     desk_close(&d);
 }
 
@@ -1132,6 +1308,10 @@ int main(void)
         cmocka_unit_test(a_flood_of_acquires_is_refused_and_beats_are_not),
         cmocka_unit_test(a_beat_in_a_flood_waits_for_three_batches_at_most),
         cmocka_unit_test(large_jobs_and_beats_take_turns),
+        cmocka_unit_test(jobs_as_large_as_a_batch_do_not_starve_others),
+        cmocka_unit_test(looks_go_first_and_other_reads_take_turns_with_them),
+        cmocka_unit_test(neither_looks_nor_other_reads_starve_in_a_flood_of_the_other),
+        cmocka_unit_test(looks_and_other_reads_have_limits_of_their_own),
         cmocka_unit_test(stopping_answers_all_that_was_accepted),
         cmocka_unit_test(stopping_waits_for_jobs_that_wait_for_others),
         cmocka_unit_test(nothing_is_left_of_a_committer_that_was_never_used),

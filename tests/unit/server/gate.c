@@ -16,7 +16,7 @@ struct gate {
     hf_wrapper wrap;
     pthread_mutex_t mutex;
     pthread_cond_t changed;
-    bool shut;
+    bool shut, shut_for_reads;
     long slow_us;
     hf_status poison;
     size_t waiting, batches, meetings;
@@ -69,7 +69,7 @@ static size_t enter(gate *g, hf_batch *batch)
     pthread_mutex_lock(&g->mutex);
     g->waiting++;
     pthread_cond_broadcast(&g->changed);
-    while (g->shut && !reads)
+    while (g->shut && (!reads || g->shut_for_reads))
         pthread_cond_wait(&g->changed, &g->mutex);
     g->waiting--;
     note(g, batch);
@@ -145,22 +145,28 @@ gate *gate_of(hf_store *store)
     return (gate *)store;
 }
 
-static void set(gate *g, bool shut)
+static void set(gate *g, bool shut, bool for_reads)
 {
     pthread_mutex_lock(&g->mutex);
     g->shut = shut;
+    g->shut_for_reads = for_reads;
     pthread_cond_broadcast(&g->changed);
     pthread_mutex_unlock(&g->mutex);
 }
 
 void gate_shut(gate *g)
 {
-    set(g, true);
+    set(g, true, false);
+}
+
+void gate_shut_for_all(gate *g)
+{
+    set(g, true, true);
 }
 
 void gate_let(gate *g)
 {
-    set(g, false);
+    set(g, false, false);
 }
 
 void gate_wait_inside(gate *g, size_t count)

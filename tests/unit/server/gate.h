@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A store in front of another that can be shut: batches that change something wait until it is opened. It writes down what it was asked,
+/* A store in front of another that can be shut: batches that change something wait until it is opened, or all do. It writes down what it was asked,
  * batch by batch, fails on a poisoned op, and sees when two batches at once work for the same session. */
 #ifndef TESTS_UNIT_SERVER_GATE_H
 #define TESTS_UNIT_SERVER_GATE_H
@@ -23,6 +23,7 @@ hf_store *gate_open(hf_store *inner);
 gate *gate_of(hf_store *store);
 
 void gate_shut(gate *g);
+void gate_shut_for_all(gate *g);
 void gate_let(gate *g);
 /* Until so many batches stand before it. */
 void gate_wait_inside(gate *g, size_t count);

@@ -49,6 +49,7 @@ static metrics_look busy(void)
     writes->ops = 9000;
     writes->busy_us = 7654321;
     look.committer.waiting[COMMITTER_ORDINARY] = 5;
+    look.committer.waiting[COMMITTER_LOOKS] = 12;
     look.committer.refused[COMMITTER_READS] = 6;
     return look;
 }
@@ -158,6 +159,7 @@ static void every_number_is_the_one_that_was_counted(void **state)
         "holdfast_batch_seconds_bucket{work=\"write\",le=\"+Inf\"} 66",
         "holdfast_batch_seconds_sum{work=\"write\"} 7.654321",
         "holdfast_ops_waiting{lane=\"ordinary\"} 5",
+        "holdfast_ops_waiting{lane=\"looks\"} 12",
         "holdfast_jobs_refused_total{lane=\"reads\"} 6",
         "holdfast_locks{type=\"policy\"} 40",
         "holdfast_locks{type=\"other\"} 0",
