@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What is known is in known.c; here are the look-ups under way, with those who wait for each. Finding out takes two steps: the token and the
- * sessions that are presented, then the tokens that opened those sessions. */
+/* What is known is in known.c; here are the look-ups under way, with those who wait for each. Finding out takes three steps: the token that
+ * is presented, the sessions, the tokens that opened those sessions. */
 #include "server/callers.h"
 
 #include "base/digest.h"
@@ -319,6 +319,20 @@ static void ask_store_for_sessions(callers *all, caller *who, size_t count)
     who->waits++;
 }
 
+/* W6. When it is known already that nobody can be known, they need not be asked for. */
+static bool may_look(caller *who, size_t count)
+{
+    hf_error err;
+    if (count < 2 || who->token != NULL || who->may_look == NULL)
+        return true;
+    if (who->status != HF_OK)
+        return false;
+    hf_status status = who->may_look(who, count, &err);
+    if (status != HF_OK)
+        fail_caller(who, status, err.message);
+    return status == HF_OK;
+}
+
 static void ask_sessions(callers *all, caller *who)
 {
     size_t missing = 0;
@@ -335,7 +349,7 @@ static void ask_sessions(callers *all, caller *who)
         who->known[i].status = HF_UNAVAILABLE; /* until it is known */
         missing += !recall_session(all, who->sessions[i], &who->known[i]);
     }
-    if (missing > 0)
+    if (missing > 0 && may_look(who, missing))
         ask_store_for_sessions(all, who, missing);
 }
 
@@ -387,20 +401,19 @@ static void share_openers(caller *who)
             who->known[i].token = first_of_opener(who, &who->known[i])->token;
 }
 
-/* One thing less to wait for. */
+/* One thing less to wait for; after the last, the next step. */
 static void settle(caller *who)
 {
-    if (--who->waits > 0)
-        return;
-    if (!who->second) {
-        who->second = true;
-        who->waits = 1;
-        ask_openers(who->of, who);
-        if (--who->waits > 0)
+    static void (*const steps[])(callers *, caller *) = {ask_bearer, ask_sessions, ask_openers};
+    while (--who->waits == 0) {
+        if (who->step == sizeof steps / sizeof *steps) {
+            share_openers(who);
+            who->done(who);
             return;
+        }
+        who->waits = 1; /* us */
+        steps[who->step++](who->of, who);
     }
-    share_openers(who);
-    who->done(who);
 }
 
 void callers_resolve(callers *all, caller *who)
@@ -411,10 +424,8 @@ void callers_resolve(callers *all, caller *who)
     who->flaw = NULL;
     who->known = NULL;
     who->opened = NULL;
-    who->second = false;
-    who->waits = 1; /* us */
-    ask_bearer(all, who);
-    ask_sessions(all, who);
+    who->step = 0;
+    who->waits = 1;
     settle(who);
 }
 

@@ -7,7 +7,9 @@
  *   W2  When the store does not answer, nobody is known: what it came to is the answer.
  *   W3  A secret that no token has is remembered as long, in a small table of its own; wrong ones can't crowd out right ones.
  *   W4  Of secrets and keys only hashes are kept, compared in constant time and wiped.
- *   W5  However many ask for the same token at once, the store is asked once. */
+ *   W5  However many ask for the same token at once, the store is asked once.
+ *   W6  Before several sessions are looked up for one who presents no token that counts, `may_look` is asked: looks come before it is known
+ *       who asks, so they have to be paid for by someone. One session is looked up for everyone. */
 #ifndef HF_SERVER_CALLERS_H
 #define HF_SERVER_CALLERS_H
 

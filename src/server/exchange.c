@@ -14,13 +14,14 @@
 /* ---- replies ---- */
 
 /* Retry-After where trying again is all there is to do, in seconds; 0: nowhere. */
-static int retry_after(hf_status status)
+static int64_t retry_after(const exchange *x, hf_status status)
 {
     switch (status) {
     case HF_BUSY:
     case HF_RETRY:
-    case HF_TOO_MANY:
         return 1;
+    case HF_TOO_MANY:
+        return x->claims.full ? 0 : x->wait_us > 0 ? (x->wait_us + 999999) / 1000000 : 1;
     case HF_UNAVAILABLE:
     case HF_UNSURE:
         return 2;
@@ -66,10 +67,10 @@ void exchange_stream(exchange *x, const char *type)
 
 static void reply_problem(exchange *x, int code, hf_status status, char *json)
 {
-    static const char *const seconds[] = {"0", "1", "2"};
-    int after = x->claims.full && status == HF_TOO_MANY ? 0 : retry_after(status);
-    if (after > 0)
-        exchange_header(x, "Retry-After", seconds[after]);
+    char seconds[24];
+    snprintf(seconds, sizeof seconds, "%lld", (long long)retry_after(x, status));
+    if (retry_after(x, status) > 0)
+        exchange_header(x, "Retry-After", seconds);
     if (status == HF_UNAUTHENTICATED)
         exchange_header(x, "WWW-Authenticate", "Bearer realm=\"holdfast\"");
     const char *text = json != NULL ? json : "{\"code\":\"no_memory\",\"status\":500}";
@@ -232,17 +233,41 @@ static limits_kind limited(const exchange *x, const char **id)
     return LIMITS_PEER;
 }
 
-static hf_status judge_rate(exchange *x, hf_error *err)
+static hf_status charge(exchange *x, limits_kind kind, const char *id, size_t count, hf_error *err)
 {
     static const char *const names[] = {
         [LIMITS_TOKEN] = "token", [LIMITS_SESSION] = "session", [LIMITS_PEER] = "address"};
-    const char *id;
-    int64_t wait_us = 0;
-    limits_kind kind = limited(x, &id);
-    if (limits_take(x->service->limits, kind, id, hf_seam.boot_us(), &wait_us))
+    if (limits_take(x->service->limits, kind, id, count, hf_seam.boot_us(), &x->wait_us))
         return HF_OK;
     return hf_fail(err, HF_TOO_MANY, "This %s asks more often than it may; wait %.1f seconds.", names[kind],
-                   (double)wait_us / 1e6);
+                   (double)x->wait_us / 1e6);
+}
+
+static hf_status may_look(caller *who, size_t count, hf_error *err)
+{
+    exchange *x = who->context;
+    hf_status status = charge(x, LIMITS_PEER, x->request->peer, count, err);
+    x->paid = status == HF_OK ? count : 0;
+    return status;
+}
+
+/* What a stranger owes: one for each op, since each is work for the store and in no one's name, less what was paid for looks; together a
+ * whole burst at most. */
+static size_t price(const exchange *x)
+{
+    size_t most = (size_t)x->service->settings->burst_address;
+    size_t ops = x->count < 1 ? 1 : x->count < most ? x->count : most;
+    return ops > x->paid ? ops - x->paid : 0;
+}
+
+static hf_status judge_rate(exchange *x, hf_error *err)
+{
+    const char *id;
+    limits_kind kind = limited(x, &id);
+    if (x->wait_us > 0) /* it could not be found out who asks */
+        return hf_fail(err, HF_TOO_MANY, "%s", x->who.message);
+    size_t count = kind == LIMITS_PEER ? price(x) : 1;
+    return count == 0 ? HF_OK : charge(x, kind, id, count, err);
 }
 
 /* One of so many that may be under way. */
@@ -298,6 +323,7 @@ static void look_who(exchange *x)
     hf_arena *arena = &x->request->arena;
     x->who.arena = arena;
     x->who.done = known;
+    x->who.may_look = may_look;
     x->who.context = x;
     if (caller_sessions(x->ops, x->count, x->in.login, arena, &x->who.sessions, &x->who.sessions_count)) {
         callers_resolve(x->service->callers, &x->who);

@@ -3,7 +3,7 @@
  *
  *   read      the route, and what the request says; its ops
  *   known     who asks (callers.h), perhaps after a look at the store
- *   judged    may they, op by op; is it not too often
+ *   judged    is it not too often; may they, op by op
  *   fitted    is it not too much (claims.h), perhaps after a look at the store
  *   done      one job of the committer
  *   told      the reply
@@ -35,6 +35,8 @@ struct exchange {
     bool carried;       /* the job has been accepted: its answers are to be given back */
     bool entered;       /* it counts as under way (limits.h) */
     bool cookie;        /* the token came as a cookie */
+    size_t paid;        /* what the address has paid for looks, before it was known who asks */
+    int64_t wait_us;    /* it was asked too often: after so long there is room again; 0: it was not */
     const char *origin; /* the page that asks, where that is allowed; NULL */
     void *own;          /* the route's */
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A bucket is one number: when it will be full again. Taking one moves that by the time one needs to come back; it may not be further away
+/* A bucket is one number: when it will be full again. Taking some moves that by the time they need to come back; it may not be further away
  * than a whole burst needs. So a full bucket is like none, and can be forgotten; what is under way can't. */
 #include "server/limits.h"
 
@@ -95,9 +95,12 @@ static bucket *bucket_of(limits *all, limits_kind kind, const char *id)
     return it;
 }
 
-bool limits_take(limits *all, limits_kind kind, const char *id, int64_t now_us, int64_t *retry_after_us)
+bool limits_take(limits *all, limits_kind kind, const char *id, size_t count, int64_t now_us,
+                 int64_t *retry_after_us)
 {
     const limits_rule *rule = &all->rules[kind];
+    size_t burst = rule->burst > 1 ? rule->burst : 1;
+    size_t cost = count < 1 ? 1 : count < burst ? count : burst;
     *retry_after_us = 0;
     if (rule->every_us <= 0)
         return true;
@@ -106,14 +109,14 @@ bool limits_take(limits *all, limits_kind kind, const char *id, int64_t now_us, 
         *retry_after_us = 1000000;
         return false;
     }
-    int64_t slack_us = rule->burst > 1 ? (int64_t)(rule->burst - 1) * rule->every_us : 0;
+    int64_t slack_us = (int64_t)(burst - cost) * rule->every_us;
     int64_t full_us = it->full_us > now_us ? it->full_us : now_us;
     if (full_us - now_us > slack_us) {
         *retry_after_us = full_us - now_us - slack_us;
         it->refused++;
         return false;
     }
-    it->full_us = full_us + rule->every_us;
+    it->full_us = full_us + (int64_t)cost * rule->every_us;
     return true;
 }
 

@@ -30,9 +30,11 @@ limits *limits_new(const limits_rule rules[LIMITS_KINDS], size_t callers_max);
 /* Accepts NULL. */
 void limits_free(limits *all);
 
-/* Takes one from the caller's bucket. False: it is empty, or there are too many callers to remember; try again in *retry_after_us (never
- * NULL). */
-bool limits_take(limits *all, limits_kind kind, const char *id, int64_t now_us, int64_t *retry_after_us);
+/* Takes `count` from the caller's bucket, all or none; 0 counts as 1, and more than the burst as the whole burst, so that a full bucket lets
+ * everyone through once. False: there are not so many in it, or there are too many callers to remember; try again in *retry_after_us
+ * (never NULL). */
+bool limits_take(limits *all, limits_kind kind, const char *id, size_t count, int64_t now_us,
+                 int64_t *retry_after_us);
 
 /* How often the caller was refused by limits_take since this was last asked. */
 uint64_t limits_refused(limits *all, limits_kind kind, const char *id);

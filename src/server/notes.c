@@ -76,9 +76,10 @@ static const caller_session *speaker(const caller *who, const hf_op *op)
 static bool admit(notes *all, limits_kind kind, const char *id, uint64_t *left_out)
 {
     int64_t now_us = hf_seam.boot_us(), later_us;
-    if (!limits_take(all->callers, kind, id, now_us, &later_us))
+    if (!limits_take(all->callers, kind, id, 1, now_us, &later_us))
         return false; /* counted there */
-    if (all->under_way >= NOTES_AT_ONCE || !limits_take(all->everyone, LIMITS_PEER, "", now_us, &later_us)) {
+    if (all->under_way >= NOTES_AT_ONCE ||
+        !limits_take(all->everyone, LIMITS_PEER, "", 1, now_us, &later_us)) {
         all->untold++;
         return false;
     }

@@ -45,6 +45,9 @@ struct caller {
     size_t sessions_count;
     hf_arena *arena;
     void (*done)(caller *who); /* on the loop; perhaps before callers_resolve returns */
+    /* May `count` sessions, more than one, be asked for in the store, though no token that counts was presented? Not HF_OK is what the
+     * caller comes to. NULL: always. */
+    hf_status (*may_look)(caller *who, size_t count, hf_error *err);
     void *context;
 
     /* Found. Not HF_OK: it could not be found out (the store is away, memory is out ...): nothing but giving back is allowed. */
@@ -58,7 +61,7 @@ struct caller {
     /* Private to callers.c. */
     struct callers *of;
     size_t waits;
-    bool second; /* sessions are known; now for the tokens that opened them */
+    unsigned step; /* the one to come */
 };
 
 /* The sessions that must be known before these ops can be judged: `presented` (may be NULL) and those of ops that need more than the key,

@@ -63,7 +63,7 @@
     X(NUMBER, burst_session, "burst-session", "N", "5000", 1, 10000000, \
       "how many of them may come at once") \
     X(NUMBER, rate_address, "rate-address", "N", "100", 0, 10000000, \
-      "requests a second from one address of callers that have shown no token or key that counts; 0: no limit") \
+      "requests a second from one address of callers that have shown no token or key that counts, each op of a batch for one; 0: no limit") \
     X(NUMBER, burst_address, "burst-address", "N", "1000", 1, 10000000, \
       "how many of them may come at once") \
     X(NUMBER, requests_token, "requests-token", "N", "4096", 1, 1000000, \

@@ -57,10 +57,49 @@ for (const [what, ask] of Object.entries(guesses)) {
 }
 const giving = await times(60, () => addresses.ask("POST", "/v1/batch", { body: { ops: [{ op: "release", session: `${carol.id}.${carol.key}`, type: "policy", id: "1" }] }, headers: from("198.18.0.1") }));
 check(giving.every((answer) => answer.status === 200), "a batch in which a session only gives back counts for that session, not for its address", statuses(giving));
+const invented = (i) => `${(i + 1).toString(16).padStart(32, "0")}.${"1".repeat(64)}`;
+const many = (op, session = invented, count = 1024) => ({ ops: Array.from({ length: count }, (_, i) => ({ op, session: session(i), ...(op === "release" && { type: "policy", id: "1" }) })) });
+const whole = await times(3, () => addresses.ask("POST", "/v1/batch", { body: many("beat"), headers: from("198.18.2.1") }));
+check(statuses(whole) === "200 429 429" && whole[0].json.answers.every((answer) => answer.status === "not_found"), "a batch larger than the burst takes all of it, and is let through when it is full", statuses(whole));
 const elsewhere = await addresses.ask("GET", "/v1/locks", { headers: from("198.18.1.1") });
 check(elsewhere.status === 401, "another address is not concerned", elsewhere.text);
 check((await addresses.ask("GET", "/healthz", { headers: from("198.18.0.1") })).status === 200, "what is for everyone stays so");
 check((await addresses.stop()).code === 0, "it stops cleanly");
+
+// ---- strangers pay for each op ----
+
+const crowd = await Server.start(["--rate-address", "1", "--burst-address", "3000", "--trust-proxy", "127.0.0.1"]);
+const erin = await crowd.open("erin");
+const erins = `${erin.id}.${erin.key}`;
+const strange = { "beats": "beat", "releases": "release", "releases of all": "release-all", "closes": "close", "looks at sessions": "session-find" };
+peers = 0;
+for (const [what, op] of Object.entries(strange)) {
+  const peer = from(`198.18.3.${++peers}`);
+  const owner = await times(3, () => crowd.ask("POST", "/v1/batch", { token: crowd.token, body: many(op), headers: peer }));
+  check(owner.every((answer) => answer.status === 200), `a token's batches of many ${what} are not charged to its address`, statuses(owner));
+  const answers = await times(6, () => crowd.ask("POST", "/v1/batch", { body: many(op), headers: peer }));
+  check(statuses(answers) === "200 200 429 429 429 429" && answers[0].json.answers.length === 1024, `a stranger pays for each of many ${what} of sessions that never were`, statuses(answers));
+  const waits = late(answers).map((answer) => Number(answer.headers.get("retry-after")));
+  check(waits.every((wait) => wait > 1 && wait <= 1024 - (3000 - 2 * 1024)), "and is told when there is room for that again", waits);
+  const few = await crowd.ask("POST", "/v1/batch", { body: many(op, invented, 100), headers: peer });
+  check(few.status === 200, "less is answered meanwhile", few.text);
+  const spent = await crowd.ask("POST", "/v1/batch", { token: "f".repeat(64), body: many(op), headers: peer });
+  check(spent.status === 429, "a token that is none changes nothing", spent.text);
+  const taken = await crowd.ask("PUT", "/v1/locks/policy/9", { session: erin, body: {}, headers: peer });
+  const meanwhile = [await crowd.ask("POST", `/v1/sessions/${erin.id}/beat`, { session: erin, headers: peer }), await crowd.ask("DELETE", "/v1/locks/policy/9", { session: erin, headers: peer }),
+    await crowd.ask("GET", "/v1/types", { token: crowd.token, headers: peer }), await crowd.ask("POST", "/v1/batch", { body: many("beat", () => erins), headers: peer }),
+    await crowd.ask("POST", "/v1/batch", { token: crowd.token, body: many(op), headers: peer })];
+  check(taken.status === 201 && meanwhile.every((answer) => answer.status === 200), "a session's work and a token's go on, from that address too", statuses([taken, ...meanwhile]));
+}
+const oneByOne = await times(200, (i) => crowd.ask("POST", "/v1/batch", { body: many("beat", () => invented(5000 + i), 1), headers: from("198.18.4.1") }));
+check(oneByOne.every((answer) => answer.status === 200), "one session alone is looked up for one request's price", statuses(oneByOne));
+const people = [];
+for (let i = 0; i < 40; i++) people.push(await crowd.open(`user-${i}`));
+const newcomer = await Server.start(["--rate-address", "1", "--burst-address", "100", "--trust-proxy", "127.0.0.1"], { data: crowd.data });
+const theirs = () => newcomer.ask("POST", "/v1/batch", { body: many("beat", (i) => `${people[i % 40].id}.${people[i % 40].key}`, 400), headers: from("198.18.5.1") });
+const first = [await theirs(), await newcomer.ask("POST", "/v1/batch", { body: many("beat", invented, 70), headers: from("198.18.5.1") }), await theirs()];
+check(statuses(first) === "200 429 200" && first[0].json.answers.every((answer) => answer.status === "ok"), "sessions that a server does not know yet are paid for each once, by the address; then they are known", statuses(first));
+check((await newcomer.stop()).code === 0 && (await crowd.stop()).code === 0, "they stop cleanly");
 
 // ---- how many at once ----
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Callers: how long what is known is believed, what is asked of the store and how often, and that whoever can't be known is refused. W1 to
- * W5 stand in server/callers.h. */
+ * W6 stand in server/callers.h. */
 #include "unit/server/callers_desk.h"
 
+#include <base/error.h>
 #include <base/seams.h>
 #include <holdfast/holdfast.h>
 #include <stdio.h>
@@ -422,6 +423,96 @@ static void an_opener_that_was_revoked_counts_no_more(void **state)
     desk_close(&d);
 }
 
+/* ---- W6: who pays for looks ---- */
+
+static size_t charged; /* since it was last looked at */
+static bool has_paid;
+
+static hf_status pay(caller *who, size_t count, hf_error *err)
+{
+    expect_true(who->token == NULL);
+    charged += count;
+    return has_paid ? HF_OK : hf_fail(err, HF_TOO_MANY, "Wait a moment.");
+}
+
+static size_t take_charged(void)
+{
+    size_t count = charged;
+    charged = 0;
+    return count;
+}
+
+static void a_stranger_pays_before_many_sessions_are_looked_up(void **state)
+{
+    OPEN(d);
+    hf_error err;
+    hf_credentials people[3];
+    for (int i = 0; i < 3; i++)
+        people[i] = open_session(&d, "someone", NULL);
+    d.may_look = pay;
+    has_paid = false;
+    visit *v =
+        visit_begin(&d, NULL, (const hf_credentials *const[]){&people[0], &people[1], &people[2], NULL});
+    expect_true(v->done);
+    expect_int(take_charged(), 3);
+    expect_status(HF_TOO_MANY, v->who.status, v->who.message);
+    expect_text(v->who.message, "Wait a moment.");
+    expect_int(asked(&d, HF_OP_SESSION_FIND), 0);
+    hf_op op = {.kind = HF_OP_BEAT, .session = &people[0]};
+    expect(HF_TOO_MANY, caller_judge(&v->who, &op, &err), err);
+    op.kind = HF_OP_RELEASE_ALL;
+    expect(HF_OK, caller_judge(&v->who, &op, &err), err);
+    visit_free(v);
+    v = visit_now(&d, NULL, &people[0]); /* one is looked up for everyone */
+    expect_true(v->who.known[0].status == HF_OK);
+    visit_free(v);
+    v = visit_now(&d, NULL, &people[0], &people[1]); /* of which the first is known now */
+    expect_true(v->who.known[0].status == HF_OK && v->who.known[1].status == HF_OK);
+    visit_free(v);
+    expect_int(take_charged(), 0);
+    has_paid = true;
+    clock_forward(CALLERS_SESSION_US);
+    v = visit_now(&d, NULL, &people[0], &people[1], &people[2]);
+    expect_status(HF_OK, v->who.status, v->who.message);
+    expect_true(v->who.known[0].status == HF_OK && v->who.known[2].status == HF_OK);
+    visit_free(v);
+    expect_int(take_charged(), 3);
+    desk_close(&d);
+}
+
+static void whose_token_counts_pays_nothing_for_looks(void **state)
+{
+    OPEN(d);
+    hf_error err;
+    hf_token_key key = make_token(&d, "shop", "use", NULL, 0), wrong;
+    expect(HF_OK, hf_token_new(&wrong, &err), err);
+    hf_credentials alice = open_session(&d, "alice", key.id), bob = open_session(&d, "bob", key.id);
+    d.may_look = pay;
+    has_paid = false;
+    visit *v = visit_now(&d, key.secret, &alice, &bob); /* though nothing is known of it at first */
+    expect_status(HF_OK, v->who.status, v->who.message);
+    expect_true(v->who.known[0].token != NULL && v->who.known[1].token != NULL);
+    visit_free(v);
+    size_t count;
+    const gate_entry *log = gate_log(gate_of(d.store), &count);
+    expect_int(log[0].kind, HF_OP_TOKEN_FIND);
+    expect_int(log[1].kind, HF_OP_SESSION_FIND);
+    expect_int(take_charged(), 0);
+    clock_forward(CALLERS_SESSION_US);
+    v = visit_now(&d, wrong.secret, &alice, &bob); /* a token that is none does not count */
+    expect_int(take_charged(), 2);
+    expect_status(HF_TOO_MANY, v->who.status, v->who.message);
+    visit_free(v);
+    hf_fault_arm(d.fault, 1, false);
+    hf_fault_more(d.fault, 100);
+    v = visit_now(&d, key.secret, &alice, &bob); /* when that can't be found out, nobody pays */
+    expect_status(HF_UNAVAILABLE, v->who.status, v->who.message);
+    expect_int(take_charged(), 0);
+    visit_free(v);
+    hf_fault_arm(d.fault, 0, false);
+    desk_close(&d);
+}
+
 /* ---- when the store or memory is away ---- */
 
 /* W2 */
@@ -553,6 +644,8 @@ int main(void)
         cmocka_unit_test(few_sessions_are_kept_those_used_last),
         cmocka_unit_test(sessions_of_one_token_cost_one_look_at_it),
         cmocka_unit_test(an_opener_that_was_revoked_counts_no_more),
+        cmocka_unit_test(a_stranger_pays_before_many_sessions_are_looked_up),
+        cmocka_unit_test(whose_token_counts_pays_nothing_for_looks),
         cmocka_unit_test(when_the_store_is_away_nobody_is_known),
         cmocka_unit_test(what_is_known_counts_while_the_store_is_away_but_not_for_longer),
         cmocka_unit_test(when_the_server_stops_whoever_waits_is_told),

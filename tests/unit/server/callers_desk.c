@@ -27,6 +27,7 @@ void desk_open(desk *d, callers_settings settings)
 {
     hf_error err = {0};
     hf_seam.boot_us = standing_clock;
+    d->may_look = NULL;
     expect(HF_OK, hf_store_open("memory:", &d->memory, &err), err);
     expect(HF_OK, hf_fault_open(d->memory, &d->fault, &err), err);
     d->store = gate_open(d->fault);
@@ -67,8 +68,12 @@ visit *visit_begin(desk *d, const char *bearer, const hf_credentials *const *ses
 {
     visit *v = calloc(1, sizeof *v);
     expect_true(v != NULL);
-    v->who = (caller){
-        .bearer = bearer, .arena = &v->arena, .sessions = v->sessions, .done = visited, .context = v};
+    v->who = (caller){.bearer = bearer,
+                      .arena = &v->arena,
+                      .sessions = v->sessions,
+                      .done = visited,
+                      .may_look = d->may_look,
+                      .context = v};
     for (; sessions != NULL && *sessions != NULL; sessions++)
         v->sessions[v->who.sessions_count++] = *sessions;
     callers_resolve(d->callers, &v->who);

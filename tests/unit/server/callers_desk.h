@@ -19,6 +19,7 @@ typedef struct desk {
     struct event_base *base;
     jobs *jobs;
     callers *callers;
+    hf_status (*may_look)(caller *who, size_t count, hf_error *err); /* of all who come; NULL at first */
 } desk;
 
 void desk_open(desk *d, callers_settings settings);

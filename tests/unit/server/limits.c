@@ -20,7 +20,7 @@ static limits *limits_of(limits_rule rule, size_t most)
 static bool takes(limits *all, const char *id, int64_t now_us)
 {
     int64_t later_us;
-    bool ok = limits_take(all, LIMITS_TOKEN, id, now_us, &later_us);
+    bool ok = limits_take(all, LIMITS_TOKEN, id, 1, now_us, &later_us);
     expect_true(ok == (later_us == 0));
     return ok;
 }
@@ -32,11 +32,11 @@ static void a_burst_is_taken_at_once_and_comes_back_at_the_rate(void **state)
     int64_t now_us = 7 * SECOND, later_us;
     for (int i = 0; i < 5; i++)
         expect_true(takes(all, "a", now_us));
-    expect_true(!limits_take(all, LIMITS_TOKEN, "a", now_us, &later_us));
+    expect_true(!limits_take(all, LIMITS_TOKEN, "a", 1, now_us, &later_us));
     expect_int(later_us, SECOND / 10);
     expect_true(takes(all, "b", now_us)); /* others are not concerned */
-    expect_true(limits_take(all, LIMITS_SESSION, "a", now_us, &later_us));
-    expect_true(!limits_take(all, LIMITS_TOKEN, "a", now_us + SECOND / 10 - 1, &later_us));
+    expect_true(limits_take(all, LIMITS_SESSION, "a", 1, now_us, &later_us));
+    expect_true(!limits_take(all, LIMITS_TOKEN, "a", 1, now_us + SECOND / 10 - 1, &later_us));
     expect_int(later_us, 1);
     expect_true(takes(all, "a", now_us + SECOND / 10));
     expect_true(!takes(all, "a", now_us + SECOND / 10));
@@ -60,19 +60,40 @@ static void random_takers_stay_within_the_rate(void **state)
         for (int i = 0; i < 20000; i++) {
             dice = dice * 1103515245u + 12345u;
             now_us += (dice >> 16) % 1500;
+            size_t count = (dice >> 8) % 8; /* none is one, more than the burst is the burst */
+            int64_t cost = count == 0 ? 1 : (int64_t)count < most ? (int64_t)count : most;
             bucket_us += now_us - last_us;
             if (bucket_us > most * every_us)
                 bucket_us = most * every_us;
             last_us = now_us;
-            bool model = bucket_us >= every_us;
-            expect_int(limits_take(all, LIMITS_PEER, "x", now_us, &later_us), model);
+            bool model = bucket_us >= cost * every_us;
+            expect_int(limits_take(all, LIMITS_PEER, "x", count, now_us, &later_us), model);
             if (model)
-                bucket_us -= every_us;
+                bucket_us -= cost * every_us;
             else
-                expect_int(later_us, every_us - bucket_us);
+                expect_int(later_us, cost * every_us - bucket_us);
         }
         limits_free(all);
     }
+}
+
+static void many_are_taken_at_once_or_none_and_a_full_bucket_lets_everyone_through(void **state)
+{
+    (void)state;
+    limits *all = limits_of((limits_rule){.every_us = SECOND / 10, .burst = 10}, 0);
+    int64_t later_us;
+    expect_true(limits_take(all, LIMITS_PEER, "a", 7, 0, &later_us));
+    expect_true(!limits_take(all, LIMITS_PEER, "a", 4, 0, &later_us));
+    expect_int(later_us, SECOND / 10);
+    expect_true(
+        limits_take(all, LIMITS_PEER, "a", 3, 0, &later_us)); /* nothing was taken by the one before */
+    expect_true(!limits_take(all, LIMITS_PEER, "a", 1, 0, &later_us));
+    expect_true(!limits_take(all, LIMITS_PEER, "a", 1024, 0, &later_us));
+    expect_int(later_us, SECOND);
+    expect_true(limits_take(all, LIMITS_PEER, "a", 1024, later_us, &later_us)); /* as told, and so for ever */
+    expect_true(!limits_take(all, LIMITS_PEER, "a", 1, SECOND, &later_us));
+    expect_true(limits_take(all, LIMITS_PEER, "b", SIZE_MAX, 0, &later_us));
+    limits_free(all);
 }
 
 static void without_a_rule_there_is_no_limit_and_nothing_is_remembered(void **state)
@@ -129,7 +150,7 @@ static void few_callers_are_remembered_and_those_at_work_are_not_forgotten(void 
     }
     int64_t later_us = 0;
     expect_true(
-        !limits_take(all, LIMITS_TOKEN, "late", 0, &later_us)); /* all are at work: there is no room */
+        !limits_take(all, LIMITS_TOKEN, "late", 1, 0, &later_us)); /* all are at work: there is no room */
     expect_true(later_us > 0);
     limits_leave(all, LIMITS_SESSION, "busy-2", LIMITS_REQUEST);
     expect_true(takes(all, "late", 0));
@@ -220,6 +241,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_burst_is_taken_at_once_and_comes_back_at_the_rate),
         cmocka_unit_test(random_takers_stay_within_the_rate),
+        cmocka_unit_test(many_are_taken_at_once_or_none_and_a_full_bucket_lets_everyone_through),
         cmocka_unit_test(without_a_rule_there_is_no_limit_and_nothing_is_remembered),
         cmocka_unit_test(so_many_are_under_way_and_no_more),
         cmocka_unit_test(few_callers_are_remembered_and_those_at_work_are_not_forgotten),
