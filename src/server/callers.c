@@ -496,8 +496,9 @@ hf_status callers_new(const callers_settings *settings, callers **out, hf_error 
         return hf_fail_memory(err);
     all->jobs = settings->jobs;
     all->tokens_jobs = settings->tokens_jobs != NULL ? settings->tokens_jobs : settings->jobs;
-    if (!known_init(&all->known, or_usual(settings->tokens_max, CALLERS_TOKENS_MAX),
-                    or_usual(settings->unknown_max, CALLERS_UNKNOWN_MAX),
+    /* A token may stand there twice, by its secret and by its id. */
+    size_t tokens_max = or_usual(settings->tokens_max, CALLERS_TOKENS_MAX) + 2 * settings->streams_max;
+    if (!known_init(&all->known, tokens_max, or_usual(settings->unknown_max, CALLERS_UNKNOWN_MAX),
                     or_usual(settings->sessions_max, CALLERS_SESSIONS_MAX)) ||
         !recent_init(&all->looks, CALLERS_UNKNOWN_MAX)) {
         callers_free(all);

@@ -31,6 +31,8 @@ typedef struct callers_settings {
     jobs *jobs;        /* borrowed until callers_free */
     jobs *tokens_jobs; /* of the store that has the tokens, where that is another; NULL: it is not */
     size_t tokens_max, unknown_max, sessions_max; /* 0: CALLERS_..._MAX */
+    /* Tokens that callers_token_lives is asked for again and again; room for them comes on top of tokens_max. */
+    size_t streams_max;
 } callers_settings;
 
 typedef struct callers_stats {
@@ -57,7 +59,8 @@ void callers_note_token(callers *all, const unsigned char sha256[32]);
 void callers_forget_token(callers *all, const char *id);
 
 /* Whether the token with that id lives, as far as is known now. What is known is never older than CALLERS_FRESH_US when this is asked
- * again and again, as for those who stay longer than a request. While the store does not answer, what was known stands. */
+ * again and again, as for those who stay longer than a request, of streams_max tokens at most. While the store does not answer, what was
+ * known stands. */
 bool callers_token_lives(callers *all, const char *id);
 
 void callers_stats_read(const callers *all, callers_stats *out);

@@ -201,8 +201,10 @@ static hf_status new_rooms(service *s, committer *access, hf_error *err)
     if (status == HF_OK)
         status = new_metrics(s, err);
     if (status == HF_OK)
-        status =
-            callers_new(&(callers_settings){.jobs = s->jobs, .tokens_jobs = s->access}, &s->callers, err);
+        status = callers_new(&(callers_settings){.jobs = s->jobs,
+                                                 .tokens_jobs = s->access,
+                                                 .streams_max = (size_t)set->connections_max},
+                             &s->callers, err);
     if (status == HF_OK)
         status = new_limits(s, err);
     if (status == HF_OK)

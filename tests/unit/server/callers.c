@@ -513,6 +513,43 @@ static void whose_token_counts_pays_nothing_for_looks(void **state)
     desk_close(&d);
 }
 
+/* ---- those who stay ---- */
+
+/* A round of questions for all of them, between which others come; how many live. */
+static size_t lives_of(desk *d, const hf_token_key *keys, size_t count, const hf_token_key *others)
+{
+    size_t living = 0;
+    for (size_t i = 0; i < count; i++)
+        living += callers_token_lives(d->callers, keys[i].id);
+    for (int i = 0; i < 4; i++)
+        visit_free(visit_wait(d, visit_begin(d, others[i].secret, NULL)));
+    desk_settle(d);
+    clock_forward(CALLERS_FRESH_US / 2);
+    return living;
+}
+
+static void many_who_stay_are_all_told_when_their_tokens_are_revoked(void **state)
+{
+    enum { MANY = 60 };
+    desk d;
+    hf_token_key keys[MANY], others[4];
+    (void)state;
+    desk_open(&d, (callers_settings){.tokens_max = 8, .streams_max = MANY});
+    for (int i = 0; i < 4; i++)
+        others[i] = make_token(&d, "other", "use", NULL, 0);
+    for (int i = 0; i < MANY; i++) {
+        keys[i] = make_token(&d, "shop", "observe", NULL, 0);
+        known_after_a_look(&d, keys[i].secret, "shop");
+    }
+    for (int i = 0; i < 3; i++)
+        expect_int(lives_of(&d, keys, MANY, others), MANY);
+    for (int i = 0; i < MANY; i++)
+        revoke_token(&d, keys[i].id); /* elsewhere */
+    lives_of(&d, keys, MANY, others);
+    expect_int(lives_of(&d, keys, MANY, others), 0);
+    desk_close(&d);
+}
+
 /* ---- when the store or memory is away ---- */
 
 /* W2 */
@@ -646,6 +683,7 @@ int main(void)
         cmocka_unit_test(an_opener_that_was_revoked_counts_no_more),
         cmocka_unit_test(a_stranger_pays_before_many_sessions_are_looked_up),
         cmocka_unit_test(whose_token_counts_pays_nothing_for_looks),
+        cmocka_unit_test(many_who_stay_are_all_told_when_their_tokens_are_revoked),
         cmocka_unit_test(when_the_store_is_away_nobody_is_known),
         cmocka_unit_test(what_is_known_counts_while_the_store_is_away_but_not_for_longer),
         cmocka_unit_test(when_the_server_stops_whoever_waits_is_told),
