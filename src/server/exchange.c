@@ -284,6 +284,16 @@ static hf_status judge_quota(exchange *x, hf_error *err)
     return HF_OK;
 }
 
+/* A wrong key is refused before the store loads, and a database locks, what the session holds: its id is no secret. */
+static hf_status judge_key(exchange *x, hf_error *err)
+{
+    const hf_op *op = &x->ops[0];
+    hf_status status = caller_judge_key(&x->who, op, err);
+    if (status != HF_OK && op->type != NULL && op->id != NULL)
+        snprintf(err->resource, sizeof err->resource, "%s/%s", op->type, op->id);
+    return status;
+}
+
 static hf_status judge_ops(exchange *x, const hf_op **op, hf_error *err)
 {
     hf_status status = HF_OK;
@@ -293,7 +303,7 @@ static hf_status judge_ops(exchange *x, const hf_op **op, hf_error *err)
         *op = &x->ops[i];
         status = caller_judge(&x->who, &x->ops[i], err);
     }
-    return status;
+    return status == HF_OK && x->count == 1 ? judge_key(x, err) : status;
 }
 
 static void judge(exchange *x)

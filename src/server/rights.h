@@ -4,7 +4,7 @@
  *
  * A caller presents a token, sessions, or both. A session stands for its own work within the rights of the token that opened it, while
  * that lives; a presented token may work for every session whose user fits its pattern. Giving back (close, release) needs the
- * session's key alone, which the store checks: it is never refused here. Whatever else is asked with a token that is unknown or dead is
+ * session's key alone, which the store checks: it is never refused here, but for a key that the store has called wrong. Whatever else is asked with a token that is unknown or dead is
  * refused, though a session might do: a wrong credential is not passed over. */
 #ifndef HF_SERVER_RIGHTS_H
 #define HF_SERVER_RIGHTS_H
@@ -74,5 +74,9 @@ bool caller_sessions(const hf_op *ops, size_t count, const hf_credentials *prese
  * for which type is missing, or which user may not be named; another status: what the store said of the session, or why nothing
  * could be found out. What is allowed may still be refused by the store. */
 HF_MUST_USE hf_status caller_judge(caller *who, hf_op *op, hf_error *err);
+
+/* Of an op that needs the session's key alone, and is all that is asked: HF_DENIED, if the store has said already that this is not it.
+ * HF_OK: nothing is known against it. */
+HF_MUST_USE hf_status caller_judge_key(const caller *who, const hf_op *op, hf_error *err);
 
 #endif

@@ -2,7 +2,7 @@
 // How much one caller may ask, and that nobody can use up what is another's: buckets belong to tokens, to sessions whose key was shown, and to the
 // addresses of everyone else.
 import { check, finish, Server, statuses, times } from "./server.mjs";
-import { Holder, until } from "./raw.mjs";
+import { Holder, metrics, until } from "./raw.mjs";
 
 const late = (answers) => answers.filter((answer) => answer.status === 429);
 
@@ -19,6 +19,11 @@ for (const [method, path, body] of routes) {
 }
 await times(15, () => sessions.ask("POST", `/v1/sessions/${alice.id}/close`, { body: { key: wrong.key } }));
 await times(15, () => sessions.ask("POST", "/v1/batch", { body: { ops: [{ op: "beat", session: `${alice.id}.${wrong.key}` }] } }));
+const denied = [await sessions.ask("DELETE", "/v1/locks/policy/1", { session: wrong }), await sessions.ask("DELETE", `/v1/sessions/${alice.id}`, { session: wrong })];
+check(denied.every((answer) => answer.json.detail === `The key is not that of session ${alice.id}; present the key it was opened with.`) && denied[0].json.resource === "policy/1",
+  "giving back with a wrong key is refused in the store's words", denied.map((answer) => answer.text).join(" "));
+const told = await metrics(sessions);
+check(["close", "release"].every((op) => told(`holdfast_ops_total{op="${op}",status="denied"}`) === 0), "for which the store does not load what the session holds");
 const own = await times(15, () => sessions.ask("POST", `/v1/sessions/${alice.id}/beat`, { session: alice }));
 check(own.every((answer) => answer.status === 200), "who knows only a session's public id does not use up what it may ask", statuses(own));
 const more = await times(30, () => sessions.ask("POST", `/v1/sessions/${alice.id}/beat`, { session: alice }));

@@ -499,6 +499,37 @@ static void nothing_but_giving_back_is_allowed_when_nobody_knows_who_it_is(void 
     hf_arena_done(&arena);
 }
 
+static void a_key_that_the_store_has_called_wrong_is_refused_in_its_words(void **state)
+{
+    (void)state;
+    hf_error err;
+    hf_credentials login = login_of(1), other = login_of(2);
+    const hf_credentials *sessions[] = {&login};
+    caller_session known = {.message = "It is wrong."};
+    caller who = {.sessions = sessions, .sessions_count = 1, .known = &known};
+    for (int kind = 0; kind < HF_OP_KINDS; kind++) {
+        hf_op op = {.kind = (hf_op_kind)kind, .session = &login};
+        bool key = strcmp(expected[row_of(op.kind)].needs, "key") == 0;
+        known.status = HF_DENIED;
+        expect(key ? HF_DENIED : HF_OK, caller_judge_key(&who, &op, &err), err);
+        if (key)
+            expect_text(err.message, "It is wrong.");
+        op.session = &other;
+        expect(HF_OK, caller_judge_key(&who, &op, &err), err);
+        op.session = NULL;
+        expect(HF_OK, caller_judge_key(&who, &op, &err), err);
+        op.session = &login;
+        for (int status = 0; status < HF_DENIED; status++) { /* all else is for the store to say */
+            known.status = (hf_status)status;
+            expect(HF_OK, caller_judge_key(&who, &op, &err), err);
+        }
+        known.status = HF_NOT_FOUND;
+        expect(HF_OK, caller_judge_key(&who, &op, &err), err);
+        known.status = HF_EXPIRED;
+        expect(HF_OK, caller_judge_key(&who, &op, &err), err);
+    }
+}
+
 static void the_sessions_that_must_be_known_are_each_named_once(void **state)
 {
     (void)state;
@@ -547,6 +578,7 @@ int main(void)
         cmocka_unit_test(a_batch_may_use_the_session_it_opens),
         cmocka_unit_test(refusals_say_what_is_missing),
         cmocka_unit_test(nothing_but_giving_back_is_allowed_when_nobody_knows_who_it_is),
+        cmocka_unit_test(a_key_that_the_store_has_called_wrong_is_refused_in_its_words),
         cmocka_unit_test(the_sessions_that_must_be_known_are_each_named_once),
     };
     return cmocka_run_group_tests_name("rights", tests, NULL, NULL);
