@@ -73,7 +73,8 @@ check((await addresses.stop()).code === 0, "it stops cleanly");
 
 // ---- strangers pay for each op ----
 
-const crowd = await Server.start(["--rate-address", "1", "--burst-address", "3000", "--trust-proxy", "127.0.0.1"]);
+const crowd = await Server.start(["--rate-address", "1", "--burst-address", "3000", "--rate-token", "1", "--burst-token", "200", "--rate-session", "1", "--burst-session", "50",
+  "--trust-proxy", "127.0.0.1"]);
 const erin = await crowd.open("erin");
 const erins = `${erin.id}.${erin.key}`;
 const strange = { "beats": "beat", "releases": "release", "releases of all": "release-all", "closes": "close", "looks at sessions": "session-find" };
@@ -81,8 +82,11 @@ peers = 0;
 for (const [what, op] of Object.entries(strange)) {
   const peer = from(`198.18.3.${++peers}`);
   const owner = await times(3, () => crowd.ask("POST", "/v1/batch", { token: crowd.token, body: many(op), headers: peer }));
-  check(owner.every((answer) => answer.status === 200), `a token's batches of many ${what} are not charged to its address`, statuses(owner));
-  const answers = await times(6, () => crowd.ask("POST", "/v1/batch", { body: many(op), headers: peer }));
+  check(owner.every((answer) => answer.status === 200), `a token's batches of many ${what} are not charged to its address, and count as one request each`, statuses(owner));
+  const answers = await times(3, () => crowd.ask("POST", "/v1/batch", { body: many(op), headers: peer }));
+  const read = (await metrics(crowd))('holdfast_batch_ops_sum{work="read"}');
+  answers.push(...(await times(3, () => crowd.ask("POST", "/v1/batch", { body: many(op), headers: peer }))));
+  check((await metrics(crowd))('holdfast_batch_ops_sum{work="read"}') - read < 1024, "what is refused is not looked up either");
   check(statuses(answers) === "200 200 429 429 429 429" && answers[0].json.answers.length === 1024, `a stranger pays for each of many ${what} of sessions that never were`, statuses(answers));
   const waits = late(answers).map((answer) => Number(answer.headers.get("retry-after")));
   check(waits.every((wait) => wait > 1 && wait <= 1024 - (3000 - 2 * 1024)), "and is told when there is room for that again", waits);
