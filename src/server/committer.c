@@ -483,8 +483,6 @@ hf_status committer_new(const committer_settings *settings, committer **out, hf_
     c->settings.looks_max = limit_of(settings->looks_max, COMMITTER_LOOKS_MAX);
     c->settings.reads_max = limit_of(settings->reads_max, COMMITTER_READS_MAX);
     c->count = c->settings.writers + c->settings.readers;
-    hf_store_grade(c->settings.store, &c->grade);
-    c->graded_us = hf_seam.boot_us();
     bool random = hf_seam.random(&c->turns.seed, sizeof c->turns.seed);
     c->executors = hf_alloc(c->count * sizeof *c->executors);
     for (unsigned i = 0; c->executors != NULL && i < c->count; i++) {
@@ -494,6 +492,9 @@ hf_status committer_new(const committer_settings *settings, committer **out, hf_
         pthread_cond_init(&e->work, NULL);
     }
     bool started = random && c->executors != NULL;
+    if (started)
+        hf_store_grade(c->settings.store, &c->grade);
+    c->graded_us = hf_seam.boot_us();
     for (unsigned i = 0; started && i < c->count; i++)
         started = c->executors[i].started =
             pthread_create(&c->executors[i].thread, NULL, work, &c->executors[i]) == 0;
