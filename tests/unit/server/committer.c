@@ -744,9 +744,12 @@ static void after_a_failed_sync_nothing_more_is_answered_as_done(void **state)
     (void)state;
     desk d = {0};
     hf_error err = {0};
+    hf_grade grade;
     open_shim(&d);
     hf_credentials alice = person(&d), bob = person(&d);
     gate_shut(d.gate);
+    committer_grade(d.committer, &grade);
+    expect_true(!grade.broken);
     ask *unsure = ask_for(&d, ACQUIRE, .session = &alice, ON("1"));
     gate_wait_inside(d.gate, 1);
     ask *waiting = ask_for(&d, ACQUIRE, .session = &bob, ON("2"));
@@ -754,6 +757,8 @@ static void after_a_failed_sync_nothing_more_is_answered_as_done(void **state)
     size_t before = gate_batches(d.gate);
     gate_let(d.gate);
     came_to(unsure, HF_UNSURE);
+    committer_grade(d.committer, &grade);
+    expect_true(grade.broken);
     came_to(waiting, HF_UNAVAILABLE);
     expect_int(gate_batches(d.gate), before + 1); /* the store was not asked any more */
     ask *late = ask_op(&d, &(hf_op){.kind = HF_OP_BEAT, .session = &alice});
