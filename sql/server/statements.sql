@@ -1,8 +1,8 @@
 -- The statements of the stores on a database server, PostgreSQL and MariaDB/MySQL side by side. What stands before a section is
 -- for both. {ns} is the schema, or the prefix of the tables; {skip} is SKIP LOCKED where the server has it, {share} a lock for several;
 -- {none} a null that compares as bytes, as all text here does: PostgreSQL has less to do so; {level} the level of a transaction, where the connection may have another; {now} what makes a statement wait for nobody on MariaDB (not
--- where it skips: it would fail instead), {calm} the same on an application's connection only: at SERIALIZABLE every read locks, and whoever has read a gap at
--- REPEATABLE READ keeps others from writing into it. Lists are bound as db.h says:
+-- where it skips: it would fail instead), {calm} the same on an application's connection only, where at SERIALIZABLE every read locks; {soon} there what
+-- makes it wait for a second at most: where all who read stand in the way of all who write, nobody who waits for nothing ever writes. Lists are bound as db.h says:
 -- unnest($1, $2) or $1(type, id).
 --
 -- OFFSET 0 keeps PostgreSQL's planner from turning a look-up by key into a scan of the whole table: these tables are small one minute and
@@ -276,12 +276,12 @@ SELECT q.type, q.id, q.message, q.at_us, NULL, NULL, NULL, NULL, q.session,
 SELECT type, id, mode, fence, since_us, ends_us, purpose, request, session
   FROM (SELECT * FROM {ns}.lock WHERE session = ANY ($1) OFFSET 0) l ORDER BY type, id LIMIT $2
 -- mysql:
-{now}SELECT type, id, mode, fence, since_us, ends_us, purpose, request, session
+{calm}SELECT type, id, mode, fence, since_us, ends_us, purpose, request, session
   FROM {ns}_lock FORCE INDEX (lock_by_session) WHERE $1(session) ORDER BY type, id LIMIT $2
 -- In an application's transaction MySQL shows what there is only to who locks it; PostgreSQL shows its snapshot and nothing else.
 -- name: session_locks_now
 -- mysql:
-{calm}SELECT type, id, mode, fence, since_us, ends_us, purpose, request, session
+{now}SELECT type, id, mode, fence, since_us, ends_us, purpose, request, session
   FROM {ns}_lock FORCE INDEX (lock_by_session) WHERE $1(session) ORDER BY type, id LIMIT $2 LOCK IN SHARE MODE
 -- name: snapshot
 -- postgres:
@@ -374,7 +374,7 @@ UPDATE {ns}.session s SET expires_us = u.expires_us, ended_us = u.ended_us, rev 
   FROM unnest($1, $7, $8, $9) u (id, expires_us, ended_us, rev)
  CROSS JOIN LATERAL (SELECT ctid FROM {ns}.session WHERE id = u.id OFFSET 0) x WHERE s.ctid = x.ctid
 -- mysql:
-{calm}INSERT INTO {ns}_session (id, key_sha256, user, name, idle_us, opened_us, expires_us, ended_us, rev, token, request)
+{soon}INSERT INTO {ns}_session (id, key_sha256, user, name, idle_us, opened_us, expires_us, ended_us, rev, token, request)
 VALUES $1*
 ON DUPLICATE KEY UPDATE expires_us = VALUES(expires_us), ended_us = VALUES(ended_us), rev = VALUES(rev)
 -- name: anchors_insert
@@ -392,7 +392,7 @@ UPDATE {ns}.resource r
        u (fence, rev, ended_session, ended_fence, ended_request, ended_us, place)
  WHERE r.ctid = u.place::tid
 -- mysql:
-{calm}INSERT INTO {ns}_resource (type, id, fence, rev, ended_session, ended_fence, ended_request, ended_us) VALUES $1*
+{soon}INSERT INTO {ns}_resource (type, id, fence, rev, ended_session, ended_fence, ended_request, ended_us) VALUES $1*
 ON DUPLICATE KEY UPDATE fence = VALUES(fence), rev = VALUES(rev), ended_session = VALUES(ended_session),
    ended_fence = VALUES(ended_fence), ended_request = VALUES(ended_request), ended_us = VALUES(ended_us)
 -- name: locks_insert
@@ -412,7 +412,7 @@ UPDATE {ns}.lock l
                       WHERE type = u.type AND id = u.id AND session || '' = u.session OFFSET 0) x
  WHERE l.ctid = x.ctid
 -- mysql:
-{calm}INSERT INTO {ns}_lock (type, id, session, mode, fence, since_us, ends_us, purpose, request) VALUES $1*
+{soon}INSERT INTO {ns}_lock (type, id, session, mode, fence, since_us, ends_us, purpose, request) VALUES $1*
 ON DUPLICATE KEY UPDATE mode = VALUES(mode), fence = VALUES(fence), since_us = VALUES(since_us),
    ends_us = VALUES(ends_us), purpose = VALUES(purpose), request = VALUES(request)
 -- Those of which it is known where PostgreSQL keeps them: nobody moves a lock while its anchor is ours.
@@ -460,7 +460,7 @@ SELECT * FROM unnest($13, $14, $15, $16, $17, $18, $19, $20, $21)
 -- The same for one row: MySQL is much faster so.
 -- name: anchors_update_one
 -- mysql:
-{calm}UPDATE {ns}_resource SET fence = $3, rev = $4, ended_session = $5, ended_fence = $6, ended_request = $7, ended_us = $8
+{soon}UPDATE {ns}_resource SET fence = $3, rev = $4, ended_session = $5, ended_fence = $6, ended_request = $7, ended_us = $8
  WHERE type = $1 AND id = $2
 -- name: locks_delete_one
 -- mysql:
@@ -479,7 +479,7 @@ DELETE FROM {ns}.request q USING unnest($1, $2, $3) u (type, id, session)
                       WHERE type = u.type AND id = u.id AND session || '' = u.session OFFSET 0) x
  WHERE q.ctid = x.ctid
 -- mysql:
-{calm}DELETE q FROM $1[type, id, session] u STRAIGHT_JOIN {ns}_request q FORCE INDEX (PRIMARY)
+{soon}DELETE q FROM $1[type, id, session] u STRAIGHT_JOIN {ns}_request q FORCE INDEX (PRIMARY)
     ON q.type = u.type AND q.id = u.id AND q.session = u.session
 -- name: lost_save
 -- postgres:
@@ -498,14 +498,14 @@ DELETE FROM {ns}.lost l USING unnest($1, $2, $3) u (session, type, id)
  CROSS JOIN LATERAL (SELECT ctid FROM {ns}.lost WHERE session = u.session AND type = u.type AND id = u.id OFFSET 0) x
  WHERE l.ctid = x.ctid
 -- mysql:
-{calm}DELETE l FROM $1[session, type, id] u STRAIGHT_JOIN {ns}_lost l FORCE INDEX (PRIMARY)
+{soon}DELETE l FROM $1[session, type, id] u STRAIGHT_JOIN {ns}_lost l FORCE INDEX (PRIMARY)
     ON l.session = u.session AND l.type = u.type AND l.id = u.id
 -- name: events_insert
 -- postgres:
 INSERT INTO {ns}.event (at_us, kind, type, resource_id, session, "user", actor, fence, reason)
 SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9)
 -- mysql:
-{calm}INSERT INTO {ns}_event (at_us, kind, type, resource_id, session, user, actor, fence, reason) VALUES $1*
+{soon}INSERT INTO {ns}_event (at_us, kind, type, resource_id, session, user, actor, fence, reason) VALUES $1*
 
 -- What stands alone. $1 is the time; $2 to $4 the cursor; $5 how many; $6 type, $7 session, $8 user (null: any).
 -- name: list
@@ -617,7 +617,7 @@ INSERT INTO {ns}.type (type, policy, ttl_us, ttl_max_us) VALUES ($1, $2, $3, $4)
 ON CONFLICT (type) DO UPDATE
    SET policy = excluded.policy, ttl_us = excluded.ttl_us, ttl_max_us = excluded.ttl_max_us
 -- mysql:
-{calm}INSERT INTO {ns}_type (type, policy, ttl_us, ttl_max_us) VALUES ($1, $2, $3, $4)
+{soon}INSERT INTO {ns}_type (type, policy, ttl_us, ttl_max_us) VALUES ($1, $2, $3, $4)
 ON DUPLICATE KEY UPDATE policy = VALUES(policy), ttl_us = VALUES(ttl_us), ttl_max_us = VALUES(ttl_max_us)
 -- name: type_live
 -- postgres:
@@ -670,7 +670,7 @@ SELECT 1 FROM {ns}_meta WHERE name = 'events_to' FOR UPDATE {skip}
 UPDATE {ns}.event e SET seq = u.seq FROM unnest($1, $2) u (id, seq)
  CROSS JOIN LATERAL (SELECT ctid FROM {ns}.event WHERE id = u.id OFFSET 0) x WHERE e.ctid = x.ctid
 -- mysql:
-{calm}INSERT INTO {ns}_event (id, seq, at_us, kind) VALUES $1* ON DUPLICATE KEY UPDATE seq = VALUES(seq)
+{soon}INSERT INTO {ns}_event (id, seq, at_us, kind) VALUES $1* ON DUPLICATE KEY UPDATE seq = VALUES(seq)
 
 -- Tokens, always with the same columns.
 -- name: token_same
@@ -709,13 +709,13 @@ SELECT id, sha256, name, roles, users, created_us, expires_us, revoked_us, reque
 INSERT INTO {ns}.token (id, sha256, name, roles, users, created_us, expires_us, request)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
 -- mysql:
-{calm}INSERT INTO {ns}_token (id, sha256, name, roles, users, created_us, expires_us, request)
+{soon}INSERT INTO {ns}_token (id, sha256, name, roles, users, created_us, expires_us, request)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
 -- name: token_revoke
 -- postgres:
 UPDATE {ns}.token SET revoked_us = $2 WHERE id = $1
 -- mysql:
-{calm}UPDATE {ns}_token SET revoked_us = $2 WHERE id = $1
+{soon}UPDATE {ns}_token SET revoked_us = $2 WHERE id = $1
 
 -- Sweeping.
 -- name: sweep_dead
@@ -758,19 +758,19 @@ SELECT id FROM {ns}_session s FORCE INDEX (session_by_end)
 -- postgres:
 DELETE FROM {ns}.session WHERE id = ANY ($1)
 -- mysql:
-{calm}DELETE s FROM $1[id] u STRAIGHT_JOIN {ns}_session s FORCE INDEX (PRIMARY)
+{soon}DELETE s FROM $1[id] u STRAIGHT_JOIN {ns}_session s FORCE INDEX (PRIMARY)
     ON s.id = u.id
 -- name: sessions_lost_delete
 -- postgres:
 DELETE FROM {ns}.lost WHERE session = ANY ($1)
 -- mysql:
-{calm}DELETE l FROM $1[session] u STRAIGHT_JOIN {ns}_lost l FORCE INDEX (PRIMARY)
+{soon}DELETE l FROM $1[session] u STRAIGHT_JOIN {ns}_lost l FORCE INDEX (PRIMARY)
     ON l.session = u.session
 -- name: sessions_requests_delete
 -- postgres:
 DELETE FROM {ns}.request WHERE session = ANY ($1)
 -- mysql:
-{calm}DELETE q FROM $1[session] u STRAIGHT_JOIN {ns}_request q FORCE INDEX (request_by_session)
+{soon}DELETE q FROM $1[session] u STRAIGHT_JOIN {ns}_request q FORCE INDEX (request_by_session)
     ON q.session = u.session
 -- name: sweep_anchors
 -- postgres:
@@ -804,14 +804,14 @@ SELECT r.type, r.id, r.fence FROM {ns}_resource r FORCE INDEX (PRIMARY)
 DELETE FROM {ns}.resource r USING unnest($1, $2) u (type, id)
  CROSS JOIN LATERAL (SELECT ctid FROM {ns}.resource WHERE type = u.type AND id = u.id OFFSET 0) x WHERE r.ctid = x.ctid
 -- mysql:
-{calm}DELETE r FROM $1[type, id] u STRAIGHT_JOIN {ns}_resource r FORCE INDEX (PRIMARY)
+{soon}DELETE r FROM $1[type, id] u STRAIGHT_JOIN {ns}_resource r FORCE INDEX (PRIMARY)
     ON r.type = u.type AND r.id = u.id
 -- name: floor_raise
 -- postgres:
 INSERT INTO {ns}.meta AS m (name, value) VALUES ('fence_floor', $1)
 ON CONFLICT (name) DO UPDATE SET value = greatest(m.value::bigint, excluded.value::bigint)::text
 -- mysql:
-{calm}INSERT INTO {ns}_meta (name, value) VALUES ('fence_floor', $1)
+{soon}INSERT INTO {ns}_meta (name, value) VALUES ('fence_floor', $1)
 ON DUPLICATE KEY UPDATE value = greatest(CAST(value AS SIGNED), CAST(VALUES(value) AS SIGNED))
 -- name: meta_get
 -- postgres:
@@ -822,13 +822,13 @@ SELECT value FROM {ns}_meta WHERE name = $1
 -- postgres:
 INSERT INTO {ns}.meta (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value
 -- mysql:
-{calm}INSERT INTO {ns}_meta (name, value) VALUES ($1, $2) ON DUPLICATE KEY UPDATE value = VALUES(value)
+{soon}INSERT INTO {ns}_meta (name, value) VALUES ($1, $2) ON DUPLICATE KEY UPDATE value = VALUES(value)
 -- name: meta_raise
 -- postgres:
 INSERT INTO {ns}.meta AS m (name, value) VALUES ($1, $2)
 ON CONFLICT (name) DO UPDATE SET value = greatest(m.value::bigint, excluded.value::bigint)::text
 -- mysql:
-{calm}INSERT INTO {ns}_meta (name, value) VALUES ($1, $2)
+{soon}INSERT INTO {ns}_meta (name, value) VALUES ($1, $2)
 ON DUPLICATE KEY UPDATE value = greatest(CAST(value AS SIGNED), CAST(VALUES(value) AS SIGNED))
 -- name: sweep_events
 -- postgres:
@@ -840,5 +840,5 @@ SELECT id, seq, at_us, kind FROM {ns}_event FORCE INDEX (event_by_seq)
 -- postgres:
 DELETE FROM {ns}.event WHERE id = ANY ($1)
 -- mysql:
-{calm}DELETE e FROM $1[id] u STRAIGHT_JOIN {ns}_event e FORCE INDEX (PRIMARY)
+{soon}DELETE e FROM $1[id] u STRAIGHT_JOIN {ns}_event e FORCE INDEX (PRIMARY)
     ON e.id = u.id

@@ -57,6 +57,7 @@ static my_db *db_new(MYSQL *conn, my_target *target, const char *path)
         db->base = (hf_db){.driver = &hf_db_mysql, .failure = HF_FAILURE_OTHER};
         db->conn = conn;
         db->target = target;
+        db->fd = mysql_get_socket(conn);
         db->id = mysql_thread_id(conn);
         db->end = &db->queued;
         hf_slice_copy(db->path, sizeof db->path, hf_slice_of(path));

@@ -61,6 +61,7 @@ struct my_db {
     hf_db base;
     MYSQL *conn;
     my_target *target;           /* NULL: the connection is the application's */
+    int fd;                      /* its socket; of the watch: the library may give it up at any time */
     unsigned long id;            /* the server's number for it ... */
     char server[MY_SERVER_SIZE]; /* ... and which server that is */
     bool lost;

@@ -145,7 +145,7 @@ static my_fate say(killer *it, const my_db *db, const char *what, my_fate then)
 /* An answer has come, and who flies has not got round to reading it. */
 static bool has_answer(const my_db *db)
 {
-    struct pollfd fd = {.fd = mysql_get_socket(db->conn), .events = POLLIN};
+    struct pollfd fd = {.fd = db->fd, .events = POLLIN};
     return poll(&fd, 1, 0) > 0;
 }
 

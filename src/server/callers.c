@@ -199,7 +199,7 @@ static look *look_for(callers *all, known_name by, const void *name, hf_error *e
         it->op.sha256 = it->name;
     else
         it->op.token = (const char *)it->name;
-    it->job = (loop_job){.job = {.ops = &it->op, .count = 1}, .finish = look_finish};
+    it->job = (loop_job){.job = {.ops = &it->op, .count = 1, .look = true}, .finish = look_finish};
     it->asked_us = hf_seam.boot_us();
     it->waiters_end = &it->waiters;
     if (jobs_submit(all->tokens_jobs, &it->job, err) != HF_OK) {
@@ -306,7 +306,8 @@ static void ask_store_for_sessions(callers *all, caller *who, size_t count)
     }
     it->who = who;
     it->asked_us = hf_seam.boot_us();
-    it->job = (loop_job){.job = {.ops = it->ops, .count = count}, .finish = session_look_finish};
+    it->job =
+        (loop_job){.job = {.ops = it->ops, .count = count, .look = true}, .finish = session_look_finish};
     for (size_t i = 0; i < who->sessions_count; i++)
         if (who->known[i].status != HF_OK)
             it->ops[it->count++] = (hf_op){.kind = HF_OP_SESSION_FIND, .session = who->sessions[i]};

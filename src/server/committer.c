@@ -375,16 +375,15 @@ static hf_status check(const committer_job *job, hf_error *err)
 
 static void classify(committer_job *job)
 {
-    bool reads = true, looks = true, grows = false;
+    bool reads = true, grows = false;
     job->alone = job->taken = false;
     for (size_t i = 0; i < job->count; i++) {
         hf_op_kind kind = job->ops[i].kind;
         job->alone |= hf_op_alone(kind) || (unsigned)kind >= HF_OP_KINDS;
         reads &= hf_op_reads(kind);
-        looks &= kind == HF_OP_SESSION_FIND || kind == HF_OP_TOKEN_FIND;
         grows |= hf_op_grows(kind);
     }
-    job->lane = looks                 ? COMMITTER_LOOKS
+    job->lane = job->look && reads    ? COMMITTER_LOOKS
                 : reads               ? COMMITTER_READS
                 : grows || job->alone ? COMMITTER_ORDINARY
                                       : COMMITTER_RESERVE;

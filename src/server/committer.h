@@ -42,6 +42,7 @@ struct committer_job {
      * be handed back in the other, by their two threads. */
     void (*done)(committer_job *job);
     void *context;
+    bool look; /* it finds out who asks: COMMITTER_LOOKS. All its ops read */
 
     /* HF_OK: every op has its answer. Else the job as a whole came to that, and each of its ops says so. */
     hf_status status;
@@ -64,7 +65,7 @@ struct committer_job {
 typedef enum committer_lane {
     COMMITTER_RESERVE,  /* changes that take nothing new: beat, close, release, renew ... */
     COMMITTER_ORDINARY, /* other changes */
-    COMMITTER_LOOKS,    /* all its ops are session-finds or token-finds ... */
+    COMMITTER_LOOKS,    /* by which the server finds out who asks ... */
     COMMITTER_READS,    /* all its ops read: both by threads of their own */
     COMMITTER_LANES
 } committer_lane;

@@ -252,9 +252,11 @@ static hf_status may_look(caller *who, size_t count, hf_error *err)
 }
 
 /* What a stranger owes: one for each op, since each is work for the store and in no one's name, less what was paid for looks; together a
- * whole burst at most. */
+ * whole burst at most. Whether it is one is not known while the store can't say: then one. */
 static size_t price(const exchange *x)
 {
+    if (x->who.status != HF_OK)
+        return 1;
     size_t most = (size_t)x->service->settings->burst_address;
     size_t ops = x->count < 1 ? 1 : x->count < most ? x->count : most;
     return ops > x->paid ? ops - x->paid : 0;

@@ -170,15 +170,24 @@ static bool split(const char *url, char host[HF_URL_MAX], char port[16])
     return true;
 }
 
-/* Is it an address of this machine's? Then a socket can be bound to it. */
-static bool is_of_this_machine(address a)
+/* Is it an address of this machine's? Then who connects there comes from the same one. */
+static bool is_of_this_machine(const address *a)
 {
-    int fd = socket(a.at.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    address_set_port(&a, 0);
-    bool bound = fd >= 0 && bind(fd, (const struct sockaddr *)&a.at, a.size) == 0;
+    address from = {.size = sizeof from.at};
+    char there[ADDRESS_NAME_SIZE], here[ADDRESS_NAME_SIZE];
+    int fd = socket(a->at.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    bool known = fd >= 0 && connect(fd, (const struct sockaddr *)&a->at, a->size) == 0 &&
+                 getsockname(fd, (struct sockaddr *)&from.at, &from.size) == 0;
     if (fd >= 0)
         close(fd);
-    return bound;
+    if (!known)
+        return false;
+    address to = *a;
+    address_set_port(&to, 0);
+    address_set_port(&from, 0);
+    address_write(&to, there);
+    address_write(&from, here);
+    return strcmp(there, here) == 0;
 }
 
 /* Does who connects there come to this listener? */
@@ -192,7 +201,7 @@ static bool leads_to(const struct addrinfo *there, const listener *one)
         return true;
     bool everywhere = there->ai_family == AF_INET6 ? strncmp(one->name, "[::]:", 5) == 0
                                                    : strncmp(one->name, "0.0.0.0:", 8) == 0;
-    return everywhere && strcmp(strrchr(name, ':'), strrchr(one->name, ':')) == 0 && is_of_this_machine(to);
+    return everywhere && strcmp(strrchr(name, ':'), strrchr(one->name, ':')) == 0 && is_of_this_machine(&to);
 }
 
 static bool any_is_at(const listeners *l, const char *host, const char *port)

@@ -59,7 +59,8 @@ static hf_status judge_run(exchange *x, size_t first, size_t end, bool *good, hf
     hf_error why = {0};
     size_t denied = end;
     for (size_t i = first; i < end && denied == end; i++)
-        if ((why.status = caller_judge(&x->who, &x->ops[i], &why)) != HF_OK)
+        if ((why.status = caller_judge(&x->who, &x->ops[i], &why)) != HF_OK ||
+            (why.status = caller_judge_key(&x->who, &x->ops[i], &why)) != HF_OK)
             denied = i;
     *good = denied == end;
     return *good ? HF_OK : refuse_run(x, first, end, denied, &why, err);

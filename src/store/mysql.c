@@ -137,6 +137,8 @@ static void set_words(server_store *store, const hf_db *db, bool own)
         store->words.now = "SET STATEMENT innodb_lock_wait_timeout = 0 FOR ";
     if (own)
         store->words.calm = store->words.now;
+    if (own && mariadb)
+        store->words.soon = "SET STATEMENT innodb_lock_wait_timeout = 1 FOR ";
     store->list_rows = LIST_ROWS;
     store->at_once = skips; /* older servers put what a union gives into a table first */
     if (skips) {

@@ -38,9 +38,9 @@ char *sql_name(const char *sql, const sql_words *words)
 {
     const struct {
         const char *word, *with;
-    } known[] = {
-        {"{ns}", words->ns},     {"{skip}", words->skip},   {"{share}", words->share}, {"{now}", words->now},
-        {"{calm}", words->calm}, {"{level}", words->level}, {"{none}", words->none},   {"{", "{"}};
+    } known[] = {{"{ns}", words->ns},       {"{skip}", words->skip}, {"{share}", words->share},
+                 {"{now}", words->now},     {"{calm}", words->calm}, {"{soon}", words->soon},
+                 {"{level}", words->level}, {"{none}", words->none}, {"{", "{"}};
     hf_buffer out = {0};
     for (const char *at; (at = strchr(sql, '{')) != NULL;) {
         size_t i = 0;

@@ -26,6 +26,7 @@ typedef struct sql_words {
     const char *level; /* of a transaction */
     const char *none;  /* a null that is text */
     const char *calm;  /* the same, on an application's connection */
+    const char *soon;  /* waits for a second at most, there */
 } sql_words;
 
 typedef struct sql_conn {

@@ -325,7 +325,7 @@ static void carry_out(hf_together *all, hf_store *store, member *group, size_t c
 /* Who goes alone does not keep its place while it is busy either. */
 static void carry_out_one(hf_together *all, hf_store *store, member *me)
 {
-    me->batch->together = me->tried = !all->rule.in_turn;
+    me->batch->together = !all->rule.in_turn;
     me->status = all->rule.execute(store, me->batch, me->err);
     me->comes_to = DONE;
     if (me->batch->together && me->status == HF_OK)
@@ -333,6 +333,7 @@ static void carry_out_one(hf_together *all, hf_store *store, member *me)
     else if (me->batch->together && !is_for_all(me->status))
         me->comes_to = ALONE;
     me->batch->together = false;
+    me->tried = me->comes_to == ALONE && (me->status == HF_OK || me->status == HF_BUSY);
 }
 
 /* Wakes those who followed; their members are gone once the mutex is free. */

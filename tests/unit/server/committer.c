@@ -119,10 +119,17 @@ static ask *submit(ask *a)
 /* Asks for one thing: ask_for(d, ACQUIRE, .session = &alice, .type = "t", .id = "1"). */
 #define ask_for(d, op, ...) submit(ask_op((d), &(hf_op){.kind = HF_OP_##op, __VA_ARGS__}))
 
+/* As the server asks who its callers are. */
+static bool is_look(hf_op_kind kind)
+{
+    return kind == HF_OP_SESSION_FIND || kind == HF_OP_TOKEN_FIND;
+}
+
 static ask *ask_op(desk *d, const hf_op *op)
 {
     ask *a = ask_new(d, 1);
     a->ops[0] = *op;
+    a->job.look = is_look(op->kind);
     return a;
 }
 
@@ -886,6 +893,7 @@ static void *flood_work(void *context)
         ask *a = ask_new(f->desk, hf_op_alone(f->kind) ? 1 : 6);
         for (size_t i = 0; i < a->job.count; i++)
             a->ops[i] = (hf_op){.kind = f->kind, .session = &f->session, ON("1"), .limit = 1};
+        a->job.look = is_look(f->kind);
         a->job.done = free_ask;
         if (committer_submit(f->desk->committer, &a->job, NULL) != HF_OK) {
             free(a);
@@ -1002,6 +1010,7 @@ static void check_full_jobs(hf_op_kind kind, const hf_op *other)
             ops[i][k] = (hf_op){.kind = kind, .session = &alice};
         full[i]->job.ops = ops[i];
         full[i]->job.count = HF_BATCH_OPS_MAX;
+        full[i]->job.look = is_look(kind);
         submit(full[i]);
     }
     ask *late = ask_op(&d, other);
@@ -1121,10 +1130,10 @@ static void looks_and_other_reads_have_limits_of_their_own(void **state)
         finds[i] = submit(ask_op(&d, &find));
     refused(&d, &find);
     refused(&d, &(hf_op){.kind = HF_OP_TOKEN_FIND, .token = NO_TOKEN});
-    ask *mixed = ask_new(&d, 2); /* not only looks */
-    mixed->ops[0] = (hf_op){.kind = HF_OP_SESSION_FIND, .session = &bob};
-    mixed->ops[1] = who;
-    submit(mixed);
+    ask *asked = ask_new(&d, 2); /* a caller's own are no looks */
+    asked->ops[0] = (hf_op){.kind = HF_OP_SESSION_FIND, .session = &bob};
+    asked->ops[1] = asked->ops[0];
+    submit(asked);
     for (int i = 0; i < MOST - 2; i++)
         whos[i] = submit(ask_op(&d, &who));
     refused(&d, &who);
@@ -1136,7 +1145,7 @@ static void looks_and_other_reads_have_limits_of_their_own(void **state)
     expect_int(stats.refused[COMMITTER_READS], 1);
     gate_let(d.gate);
     came_to(first, HF_OK);
-    came_to(mixed, HF_OK);
+    came_to(asked, HF_OK);
     came_to(beat, HF_OK);
     for (int i = 0; i < MOST; i++)
         came_to(finds[i], HF_OK);
