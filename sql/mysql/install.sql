@@ -6,8 +6,11 @@ SET NAMES utf8mb4;
 SET @holdfast_sql_mode = @@sql_mode;
 SET sql_mode = CONCAT('STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION',
     IF(VERSION() LIKE '%MariaDB%' OR SUBSTRING_INDEX(VERSION(), '.', 1) + 0 < 8, ',NO_AUTO_CREATE_USER', ''));
-SET lock_wait_timeout = 8
+SET lock_wait_timeout = 8;
+SET @holdfast_autocommit = @@autocommit;
+SET autocommit = 1
 -- name: end
+SET autocommit = @holdfast_autocommit;
 SET sql_mode = @holdfast_sql_mode;
 SET lock_wait_timeout = DEFAULT
 

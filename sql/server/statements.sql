@@ -739,11 +739,13 @@ SELECT l.type, l.id, l.session, l.ends_us FROM {ns}_lock l JOIN {ns}_session s O
  ORDER BY l.ends_us, l.type, l.id, l.session LIMIT $2
 -- name: sweep_left
 -- postgres:
-SELECT l.type, l.id FROM (SELECT * FROM {ns}.session WHERE ended_us <= $1 OFFSET 0) s
+SELECT l.type, l.id FROM (SELECT * FROM {ns}.session WHERE ended_us <= $1 ORDER BY ended_us LIMIT $2) s
   JOIN LATERAL (SELECT * FROM {ns}.lock WHERE session = s.id OFFSET 0) l ON true ORDER BY l.type, l.id LIMIT $2
 -- mysql:
-SELECT l.type, l.id FROM {ns}_session s STRAIGHT_JOIN {ns}_lock l ON l.session = s.id
- WHERE s.ended_us <= $1 ORDER BY l.type, l.id LIMIT $2
+SELECT l.type, l.id
+  FROM (SELECT id FROM {ns}_session FORCE INDEX (session_by_end) WHERE ended_us <= $1 ORDER BY ended_us LIMIT $2) s
+ STRAIGHT_JOIN {ns}_lock l FORCE INDEX (lock_by_session) ON l.session = s.id ORDER BY l.type, l.id LIMIT $2
+-- However many there are, MySQL looks at the oldest 10,000 only, since it sorts all it looks at.
 -- name: sweep_old
 -- postgres:
 SELECT id FROM {ns}.session s
@@ -752,6 +754,8 @@ SELECT id FROM {ns}.session s
 -- mysql:
 SELECT id FROM {ns}_session s FORCE INDEX (session_by_end)
  WHERE ended_us <= $1
+   AND ended_us <= IFNULL((SELECT ended_us FROM {ns}_session FORCE INDEX (session_by_end) WHERE ended_us <= $1
+                            ORDER BY ended_us LIMIT 1 OFFSET 10000), $1)
    AND (SELECT 1 FROM {ns}_lock FORCE INDEX (lock_by_session) WHERE session = s.id LIMIT 1) IS NULL
  ORDER BY ended_us, id LIMIT $2
 -- name: sessions_delete

@@ -269,11 +269,13 @@ hf_status hf_pool_take(hf_pool *pool, int64_t wait_us, hf_pooled **out, hf_error
     return HF_OK;
 }
 
+/* A server that has come to take no writes is one that another has taken the place of: what is opened anew finds that one. */
 void hf_pool_give(hf_pool *pool, hf_pooled *it)
 {
+    bool writes = hf_db_failure(it->db) != HF_FAILURE_READ_ONLY;
     if (hf_db_alive(it->db) && hf_db_in_transaction(it->db))
         hf_db_rollback(it->db, NULL);
-    bool good = hf_db_alive(it->db) && !hf_db_in_transaction(it->db);
+    bool good = writes && hf_db_alive(it->db) && !hf_db_in_transaction(it->db);
     if (!good)
         close_all(pool, it);
     pthread_mutex_lock(&pool->mutex);

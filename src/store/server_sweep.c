@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { META_MAX = 255 }; /* bytes that MySQL has room for in a value of meta */
+
 typedef struct sweep {
     server_work *work;
     int64_t after_us; /* dead sessions up to this one were looked at: by expires_us, then id */
@@ -274,6 +276,15 @@ static void read_swept_to(sql_conn *conn, hf_resource *out)
         memset(out, 0, sizeof *out);
 }
 
+/* The longest names do not fit where MySQL keeps it: the walk goes on from the beginning of the name, a few anchors before it. */
+static void cut(char *name)
+{
+    size_t size = strlen(name) < META_MAX ? strlen(name) : META_MAX;
+    while (size > 0 && ((unsigned char)name[size] & 0xc0) == 0x80) /* in the middle of a character */
+        size--;
+    name[size] = '\0';
+}
+
 static void queue_meta(server_work *work, int which, const char *name, const char *value)
 {
     hf_stmt *stmt = sql_stmt(work->conn, which);
@@ -383,6 +394,7 @@ static hf_status drop_anchors(void *context, int64_t before_us, size_t limit, si
     server_fly(work);
     *dropped = delete_free(work, list, before_us);
     hf_resource_format(&at, name);
+    cut(name);
     queue_meta(work, SQL_DO_META_SET, "swept_to", name);
     server_queue_end(work);
     server_fly(work);

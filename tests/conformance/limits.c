@@ -139,6 +139,27 @@ static void thousands_of_anchors_that_nobody_needs_are_swept_at_once(world *w)
     expect_int(done(w, SWEEP, .limit = HF_SWEEP_MAX)->swept, 0);
 }
 
+/* A walk that goes on where the last one stopped finds its way by the longest names too. */
+static void the_longest_names_are_swept_one_at_a_time(world *w)
+{
+    enum { MANY = 3 };
+    static char type[HF_TYPE_SIZE], ids[MANY][HF_ID_SIZE];
+    hf_credentials alice = person(w, "alice", "Alice Chen");
+    memset(type, 't', HF_TYPE_MAX);
+    for (int i = 0; i < MANY; i++) {
+        memset(ids[i], 'i', HF_ID_MAX);
+        memcpy(ids[i] + 189, "\xc3\xa4", 2); /* where a name of 255 bytes would be cut */
+        ids[i][HF_ID_MAX - 1] = (char)('0' + i);
+        done(w, ACQUIRE, BY(alice), ON(type, ids[i]));
+    }
+    done(w, CLOSE, BY(alice));
+    clock_forward(w, HF_KEEP_US + 1);
+    size_t swept = 0;
+    for (int i = 0; i < 20; i++)
+        swept += done(w, SWEEP, .limit = 1)->swept;
+    expect_int(swept, MANY + 1); /* and the session */
+}
+
 static void a_page_has_a_largest_size(world *w)
 {
     refused(w, HF_INVALID, LIST, .limit = HF_LIST_MAX + 1);
@@ -158,6 +179,7 @@ static const suite_test limits_tests[] = {
     TEST(a_session_holds_thousands_of_locks),
     TEST(so_many_losses_are_told),
     TEST(thousands_of_anchors_that_nobody_needs_are_swept_at_once),
+    TEST(the_longest_names_are_swept_one_at_a_time),
     TEST(a_page_has_a_largest_size),
 };
 THEME(limits);
