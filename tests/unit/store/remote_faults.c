@@ -144,9 +144,9 @@ static void what_was_sent_and_not_answered_is_unsure_if_it_changes_anything(void
     }
 }
 
-static void an_easy_call_whose_answer_got_lost_asks_again(void **state)
+/* An easy call of which something becomes on its way asks again, and it is done once. */
+static void is_asked_again(const batchd_whim *whim)
 {
-    (void)state;
     scene s;
     hf_error err = {0};
     hf_manager *manager = NULL;
@@ -157,13 +157,20 @@ static void an_easy_call_whose_answer_got_lost_asks_again(void **state)
     s.store = NULL;
     expect(HF_OK, hf_resource_parse("policy/1", &policy, &err), err);
     expect(HF_OK, hf_session_open(manager, &(hf_session_options){.user = "bob"}, &session, &err), err);
-    batchd_misbehave(s.server, &(batchd_whim){.times = 1, .half = true, .then = BATCHD_RESETS});
+    batchd_misbehave(s.server, whim);
     scene_reconnect(&s);
     expect(HF_OK, hf_session_acquire(session, &policy, NULL, NULL, &err), err);
+    expect_int(holders(&s, "1"), 1);
     expect_int(events_of(&s, HF_EVENT_ACQUIRED), 1);
     hf_session_free(session);
     hf_manager_close(manager);
     scene_close(&s);
+}
+
+static void an_easy_call_whose_answer_got_lost_asks_again(void **state)
+{
+    (void)state;
+    is_asked_again(&(batchd_whim){.times = 1, .half = true, .then = BATCHD_RESETS});
 }
 
 static void a_server_that_is_gone_did_nothing(void **state)
@@ -298,28 +305,12 @@ static void an_http_status_says_what_it_can(void **state)
 static void a_proxy_that_lost_the_answer_and_says_503_is_asked_again(void **state)
 {
     (void)state;
-    scene s;
-    hf_error err = {0};
-    hf_manager *manager = NULL;
-    hf_session *session = NULL;
-    hf_resource policy;
-    scene_open(&s, "");
-    expect(HF_OK, hf_manager_on(s.store, &manager, &err), err);
-    s.store = NULL;
-    expect(HF_OK, hf_resource_parse("policy/1", &policy, &err), err);
-    expect(HF_OK, hf_session_open(manager, &(hf_session_options){.user = "bob"}, &session, &err), err);
-    batchd_misbehave(s.server, &(batchd_whim){.times = 1,
-                                              .execute = true,
-                                              .reply = "HTTP/1.1 503 Service Unavailable\r\n"
-                                                       "Content-Length: 95\r\n\r\n"
-                                                       "upstream connect error or disconnect/reset before "
-                                                       "headers. reset reason: connection termination"});
-    expect(HF_OK, hf_session_acquire(session, &policy, NULL, NULL, &err), err);
-    expect_int(holders(&s, "1"), 1);
-    expect_int(events_of(&s, HF_EVENT_ACQUIRED), 1);
-    hf_session_free(session);
-    hf_manager_close(manager);
-    scene_close(&s);
+    is_asked_again(&(batchd_whim){.times = 1,
+                                  .execute = true,
+                                  .reply = "HTTP/1.1 503 Service Unavailable\r\n"
+                                           "Content-Length: 95\r\n\r\n"
+                                           "upstream connect error or disconnect/reset before "
+                                           "headers. reset reason: connection termination"});
 }
 
 static void problem_details_of_a_server_are_passed_on(void **state)
