@@ -617,6 +617,7 @@ static bool is_due(const slot *s, int64_t now_us)
 
 static void take_turn(turn *t)
 {
+    atomic_store_explicit(&t->worker->log->settled, t->worker->log->count, memory_order_release);
     for (int i = 0; i < SLOTS; i++) {
         t->slot = &t->slots[i];
         if (is_due(t->slot, race_now_us()))

@@ -20,6 +20,7 @@ typedef struct race_board {
     int64_t offset_us; /* the store's clock minus CLOCK_MONOTONIC, when the race began */
     int64_t began_us;  /* CLOCK_MONOTONIC */
     _Atomic int64_t until_us;
+    bool enough;               /* has happened; known only when the time is nearly over */
     _Atomic uint32_t sessions; /* numbers given out */
     struct {
         _Atomic bool open; /* the id can be read */
@@ -31,6 +32,7 @@ typedef struct race_board {
  * as unknown. */
 typedef struct race_log {
     _Atomic size_t count;
+    _Atomic size_t settled; /* so many of them are answered and never change */
     size_t room;
     size_t busy;
     size_t retries;             /* transactions of the client's own that had to be run again */
