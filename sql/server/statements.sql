@@ -83,6 +83,13 @@ SELECT type, id, 0, fence, rev, ended_session, ended_fence, ended_request, ended
 -- name: anchors_there
 -- mysql:
 {calm}SELECT type, id, NULL, rev FROM {ns}_resource FORCE INDEX (PRIMARY) WHERE $1(type, id)
+-- Which of those that are not there someone else is just making, by a look at what is not committed; in a transaction of its own.
+-- name: making_level
+-- mysql:
+SET TRANSACTION ISOLATION LEVEL READ UNCOMMITTED
+-- name: making
+-- mysql:
+SELECT type, id FROM {ns}_resource FORCE INDEX (PRIMARY) WHERE $1(type, id)
 
 -- Nobody else opens a session with that request id.
 -- name: opens_try

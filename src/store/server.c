@@ -8,6 +8,7 @@
  *   D3  A session that looks dead and stands in the way is locked and read again, with the time then: it may just have beaten.
  *   D4  Every change of a resource's locks writes its anchor, so a transaction with an older snapshot fails and gives no second grant.
  *   D5  What is held back is busy when its time is over: half a second after the batch came (longer where the server can't do better).
+ *       What nobody is in the way of is done all the same, once, however late: as far as it can be told.
  *   D6  Deadlocks, serialization failures and two who make the same row are run again, after a short random pause, within that time;
  *       in an application's own transaction it is the application that must.
  *   D7  A connection that is lost before the commit is sent costs nothing but another one; after that the answer is HF_UNSURE. */
@@ -172,8 +173,9 @@ static bool in_way(const server_work *work, size_t i)
         return false; /* it has a flaw, and needs nothing */
     if (hf_op_reads(op->kind) && !work->nested)
         return false;
-    return (of->resource != NULL && of->resource->busy) || (of->type != NULL && work->types_busy) ||
-           session_in_way(op, of);
+    bool made = work->making != NULL && work->making[work->index[i]];
+    return (of->resource != NULL && (of->resource->busy || (made && !of->resource->stored))) ||
+           (of->type != NULL && work->types_busy) || session_in_way(op, of);
 }
 
 static void refuse_busy(hf_op *op, hf_arena *arena)
@@ -241,12 +243,19 @@ static size_t run_end(const hf_batch *batch, size_t from)
     return from;
 }
 
+static void forget_making(server_work *work)
+{
+    hf_free(work->making);
+    work->making = NULL;
+}
+
 static void part_done(server_work *work)
 {
     if (work->index != NULL)
         hf_free(work->part.ops);
     hf_free(work->index);
     hf_free(work->pending);
+    forget_making(work);
 }
 
 /* Room for copies of ops, made when a batch is not settled at once. */
@@ -311,16 +320,20 @@ static void gather(server_work *work)
     work->next = at;
 }
 
-/* A run is settled unless one of its ops was held back. */
+/* A run is settled unless one of its ops was held back; when the time is over that is its answer. Returns how many are not. */
 static size_t settle(server_work *work)
 {
     size_t left = 0;
     hf_batch *part = &work->part;
+    bool late = hf_seam.boot_us() >= work->until_us;
+    forget_making(work);
+    work->looked = false;
     for (size_t at = 0, end; at < part->count; at = end + 1) {
         bool held = false;
         end = run_end(part, at);
         for (size_t i = at; i <= end; i++)
             held |= part->ops[i].answer.status == HF_BUSY;
+        held &= !late;
         left += held;
         for (size_t i = at; work->index != NULL && i <= end; i++) {
             work->batch->ops[work->index[i]].answer = part->ops[i].answer;
@@ -379,6 +392,24 @@ static bool split(server_work *work)
     return part_init(work);
 }
 
+/* Someone is in the way of one of several runs: if it can be told of which, the others go on without it. */
+static bool leave_out(server_work *work)
+{
+    bool all = work->index == NULL;
+    if (work->looked || work->split || !server_look(work) || !part_init(work))
+        return false;
+    work->looked = true;
+    work->making = hf_alloc(work->batch->count * sizeof *work->making);
+    if (work->making == NULL)
+        return false;
+    memset(work->making, 0, work->batch->count * sizeof *work->making);
+    for (size_t i = 0; i < work->part.count; i++) {
+        const hf_resource_row *resource = work->conn->rows.of_op[i].resource;
+        work->making[all ? i : work->index[i]] = resource != NULL && resource->busy;
+    }
+    return true;
+}
+
 static bool may_run_again(const server_work *work, hf_status status)
 {
     if ((status != HF_RETRY && status != HF_BUSY) || work->stale)
@@ -401,12 +432,13 @@ static void lose_patience(server_work *work)
 
 hf_status server_recover(server_work *work, hf_status status, unsigned *lost, hf_error *err)
 {
+    forget_making(work);
     if (status == HF_UNSURE || status == HF_NO_MEMORY)
         return status;
     if (work->failure == HF_FAILURE_BUSY)
         lose_patience(work);
-    bool late = hf_seam.boot_us() >= work->until_us;
-    if (!hf_db_alive(work->conn->db)) {
+    bool late = hf_seam.boot_us() >= work->until_us, alive = hf_db_alive(work->conn->db);
+    if (!alive) {
         if (work->store->own != NULL || late || ++*lost > LOST_TRIES)
             return status;                            /* who has been silent that long is not asked twice */
         bool busy = work->failure == HF_FAILURE_BUSY; /* it was given up for that, and the time goes on */
@@ -423,9 +455,12 @@ hf_status server_recover(server_work *work, hf_status status, unsigned *lost, hf
         return status; /* nothing of it was done; it is not split here, its callers go on alone */
     if (late && work->nested && work->failure != HF_FAILURE_BUSY)
         return status;
+    bool several = work->failure != HF_FAILURE_CONFLICT && run_end(&work->part, 0) + 1 < work->part.count;
+    if (several && alive && leave_out(work))
+        return HF_OK;
     if (late)
         return hf_fail(err, HF_BUSY, SENTENCE_BUSY);
-    if (work->failure != HF_FAILURE_CONFLICT && run_end(&work->part, 0) + 1 < work->part.count)
+    if (several)
         return split(work) ? HF_OK : hf_fail_memory(err);
     return HF_OK;
 }
@@ -468,6 +503,8 @@ static hf_status try_all(server_work *work, hf_error *err)
             status = server_recover(work, status, &lost, err);
             if (status != HF_OK)
                 return status;
+            if (work->making != NULL) /* the rest can go on, late as it may be */
+                continue;
         }
         if (hf_seam.boot_us() >= work->until_us)
             return HF_BUSY;

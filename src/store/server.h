@@ -52,6 +52,8 @@ struct server_work {
     hf_batch part;         /* what is being tried: the whole batch, or the runs that are not settled */
     size_t *index;         /* of each op of the part, in the batch; NULL: the part is the whole batch */
     bool *pending;         /* of each op of the batch; NULL: all are */
+    bool *making;          /* ... whether someone was just making its anchor, when that was looked for */
+    bool looked;           /* ... which it was, since something was last settled */
     bool nested;           /* in the application's open transaction */
     bool reads;            /* changes nothing */
     bool split;            /* one run at a time */
@@ -126,6 +128,8 @@ hf_list *server_list(server_work *work, const char *kinds);
 
 /* server_load.c: begins, locks what is to be changed, loads what the part names, reads the time. False: memory is out. */
 bool server_load(server_work *work, hf_error *err);
+/* After a failed attempt: marks as busy the resources of the working set that someone else is just making. False: it can't be told. */
+bool server_look(server_work *work);
 /* For what stands alone. */
 void server_read_clock(server_work *work);
 /* Puts a name on a list of (type, id). */

@@ -100,6 +100,14 @@ static void read_anchor_there(server_work *work, hf_stmt *stmt, int at)
         row->rev = hf_stmt_column_int(stmt, at + 3);
 }
 
+/* One that is not there for us: someone is making it. */
+static void read_making(server_work *work, hf_stmt *stmt, int at)
+{
+    hf_resource_row *row = resource_at(work, stmt, at);
+    if (row != NULL)
+        row->busy = true;
+}
+
 static void read_open_try(server_work *work, hf_stmt *stmt, int at)
 {
     hf_slice request = hf_stmt_column_text(stmt, at);
@@ -331,6 +339,7 @@ static reader *const readers[SQL_DO_COUNT] = {
     [SQL_DO_ANCHORS] = read_anchor,
     [SQL_DO_ANCHOR_HELD] = read_anchor,
     [SQL_DO_ANCHORS_THERE] = read_anchor_there,
+    [SQL_DO_MAKING] = read_making,
     [SQL_DO_OPENS_TRY] = read_open_try,
     [SQL_DO_OPENS] = read_open,
     [SQL_DO_SESSIONS_LOCK] = read_locked_session,
