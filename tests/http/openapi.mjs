@@ -73,7 +73,7 @@ const again = { headers: { "Idempotency-Key": "once" } };
 await call("release", { path: record, session: alice, ...again }, 200);
 await call("release", { path: record, session: alice, ...again }, 204);
 await call("release", { path: record, session: alice }, 409);
-await call("change", { path: record, session: bob, body: { ttl_seconds: 0.1 } }, 200);
+await call("change", { path: record, session: bob, body: { ttl_seconds: 2 } }, 200);
 const given = { path: record, session: bob, body: { session: alice.id }, ...again };
 await call("hand-over", given, 200);
 while ((await server.ask("GET", "/v1/locks/policy/12%2F3%204", { token })).json.holders.length > 0);
