@@ -15,7 +15,6 @@
 enum {
     RUN_MAX = 16,    /* ops of one caller */
     GROUP_MAX = 128, /* ops of a batch */
-    LONG_US = 10000,
 };
 
 typedef enum place { WAITS, LEADS, DONE, ALONE } place;
@@ -165,9 +164,10 @@ static void come_back(hf_together *all, member *m)
     all->under_way--;
 }
 
-static void add_us(struct timespec *at, long us)
+static void add_us(struct timespec *at, int64_t us)
 {
-    at->tv_nsec += us * 1000;
+    at->tv_sec += us / 1000000;
+    at->tv_nsec += us % 1000000 * 1000;
     at->tv_sec += at->tv_nsec / 1000000000;
     at->tv_nsec %= 1000000000;
 }
@@ -179,7 +179,7 @@ static void wait_in_line(hf_together *all, member *me)
     *all->end = me;
     all->end = &me->next;
     clock_gettime(CLOCK_MONOTONIC, &until);
-    add_us(&until, LONG_US);
+    add_us(&until, all->rule.long_us);
     while (me->place == WAITS) {
         if (all->rule.in_turn || me->taken) {
             pthread_cond_wait(&me->moved, &all->mutex);
@@ -191,7 +191,7 @@ static void wait_in_line(hf_together *all, member *me)
             set_off(all, take_off(all, &all->first));
             me->place = LEADS;
         }
-        add_us(&until, LONG_US);
+        add_us(&until, all->rule.long_us);
     }
 }
 

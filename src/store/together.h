@@ -10,7 +10,7 @@
  *   T3  A batch that is unsure is so for all of it; one that failed because the store is away, too. After any other failure each is
  *       tried alone.
  *   T4  No run goes with another of the same session and request id: the second must find what the first has left.
- *   T5  Nobody waits behind a batch that takes long: after LONG_US what waits goes as a further one.
+ *   T5  Nobody waits behind a batch that takes long: after long_us what waits goes as a further one.
  *   T6  What names a resource of a batch under way waits for that one though there were a place: it would only be busy. Of those who wait
  *       for the same T5 lets one go at a time. */
 #ifndef HF_STORE_TOGETHER_H
@@ -28,6 +28,7 @@ typedef struct hf_together_rule {
     hf_status (*execute)(hf_store *store, hf_batch *batch, hf_error *err);
     unsigned at_once; /* so many transactions at a time, as a rule */
     bool in_turn;     /* the store lets one in at a time: then T5 would gain nothing, and is void */
+    int64_t long_us;  /* of T5 */
 } hf_together_rule;
 
 hf_status hf_together_new(const hf_together_rule *rule, hf_together **out, hf_error *err);

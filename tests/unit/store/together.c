@@ -129,11 +129,14 @@ typedef struct caller {
     pthread_t thread;
 } caller;
 
-static hf_together *open_together(unsigned at_once, bool in_turn)
+#define NEVER_US INT64_C(1000000000) /* who stands in line stays there */
+#define SOON_US  INT64_C(10000)
+
+static hf_together *open_together(unsigned at_once, bool in_turn, int64_t long_us)
 {
     hf_together *all = NULL;
     hf_error err = {0};
-    hf_together_rule rule = {.execute = execute, .at_once = at_once, .in_turn = in_turn};
+    hf_together_rule rule = {.execute = execute, .at_once = at_once, .in_turn = in_turn, .long_us = long_us};
     desk.batches = 0;
     desk.fails = HF_OK;
     desk.several_are_busy = desk.shut = false;
@@ -170,14 +173,6 @@ static void *caller_main(void *context)
 static void begin(caller *c)
 {
     expect_int(pthread_create(&c->thread, NULL, caller_main, c), 0);
-}
-
-static bool is_one_inside(void)
-{
-    pthread_mutex_lock(&desk.mutex);
-    bool one = desk.inside == 1;
-    pthread_mutex_unlock(&desk.mutex);
-    return one;
 }
 
 /* Begins it and waits until it stands in line, as the so-manieth. */
@@ -218,9 +213,9 @@ typedef struct scene {
     size_t count;
 } scene;
 
-static void crowd(scene *s, bool in_turn, size_t count, size_t ops)
+static void crowd_for(scene *s, bool in_turn, size_t count, size_t ops, int64_t long_us)
 {
-    s->all = open_together(1, in_turn);
+    s->all = open_together(1, in_turn, long_us);
     s->count = count;
     shut(true);
     fill(&s->first, s->all, 99, 1, "free");
@@ -230,32 +225,15 @@ static void crowd(scene *s, bool in_turn, size_t count, size_t ops)
         fill(&s->others[i], s->all, (int)i + 1, ops, i % 5 == 4 ? "taken" : "free");
 }
 
+static void crowd(scene *s, bool in_turn, size_t count, size_t ops)
+{
+    crowd_for(s, in_turn, count, ops, NEVER_US);
+}
+
 static void line_up_all(scene *s)
 {
     for (size_t i = 0; i < s->count; i++)
         line_up(&s->others[i], i + 1);
-}
-
-/* The same where nobody waits for long (T5): on a slow machine the first in line have gone in before the last came, and the crowd is
- * sent home. */
-static bool line_up_in_time(scene *s)
-{
-    for (size_t i = 0; i < s->count; i++) {
-        begin(&s->others[i]);
-        while (hf_together_waiting(s->all) <= i && is_one_inside())
-            sched_yield();
-    }
-    if (is_one_inside())
-        return true;
-    shut(false);
-    expect_int(pthread_join(s->first.thread, NULL), 0);
-    hf_batch_free(s->first.batch);
-    for (size_t i = 0; i < s->count; i++) {
-        expect_int(pthread_join(s->others[i].thread, NULL), 0);
-        hf_batch_free(s->others[i].batch);
-    }
-    hf_together_free(s->all);
-    return false;
 }
 
 static void open_and_finish(scene *s, hf_status status)
@@ -273,7 +251,7 @@ static void who_is_alone_goes_at_once_as_it_is(void **state)
 {
     (void)state;
     caller c = {0};
-    hf_together *all = open_together(1, false);
+    hf_together *all = open_together(1, false, NEVER_US);
     for (int i = 0; i < 3; i++) {
         fill(&c, all, i, 2, "free");
         begin(&c);
@@ -314,7 +292,7 @@ static void as_many_as_there_are_places_go_at_the_same_time(void **state)
 {
     (void)state;
     caller c[4] = {0};
-    hf_together *all = open_together(3, true);
+    hf_together *all = open_together(3, true, NEVER_US);
     shut(true);
     for (int i = 0; i < 4; i++)
         fill(&c[i], all, i, 1, "free");
@@ -362,7 +340,7 @@ static void who_is_busy_without_company_keeps_no_place(void **state)
 {
     (void)state;
     caller busy = {0}, other = {0};
-    hf_together *all = open_together(1, false);
+    hf_together *all = open_together(1, false, NEVER_US);
     desk.several_are_busy = true;
     fill(&busy, all, 1, 2, "busy");
     fill(&other, all, 2, 1, "free");
@@ -380,15 +358,11 @@ static void a_busy_run_goes_on_alone_and_its_time_counts_from_when_it_came(void 
 {
     (void)state;
     static scene s;
-    int64_t before_us;
-    int tries = 0;
-    do {
-        expect_true(tries++ < 100);
-        crowd(&s, false, 6, 2);
-        s.others[3].batch->ops[1].id = "busy";
-        desk.several_are_busy = true;
-        before_us = hf_seam.boot_us();
-    } while (!line_up_in_time(&s));
+    crowd(&s, false, 6, 2);
+    s.others[3].batch->ops[1].id = "busy";
+    desk.several_are_busy = true;
+    int64_t before_us = hf_seam.boot_us();
+    line_up_all(&s);
     int64_t after_us = hf_seam.boot_us();
     open_and_finish(&s, HF_OK);
     expect_true(desk.since_us >= before_us && desk.since_us <= after_us);
@@ -427,12 +401,9 @@ static void what_may_be_the_fault_of_one_is_tried_alone(void **state)
     } cases[] = {
         {HF_BUSY, false}, {HF_BUSY, true}, {HF_RETRY, true}, {HF_NO_MEMORY, true}, {HF_TOO_LARGE, true}};
     for (size_t i = 0; i < 5; i++) {
-        int tries = 0;
-        do {
-            expect_true(tries++ < 100);
-            crowd(&s, cases[i].in_turn, 5, 1);
-            desk.fails = cases[i].status;
-        } while (!line_up_in_time(&s));
+        crowd(&s, cases[i].in_turn, 5, 1);
+        desk.fails = cases[i].status;
+        line_up_all(&s);
         open_and_finish(&s, HF_OK);
         expect_true(desk.batches >= 1 + 1 + 5);
     }
@@ -456,7 +427,7 @@ static void the_same_request_asked_twice_is_not_in_one_batch(void **state)
 
 static void get_inside_a_shut_store(scene *s, bool same)
 {
-    crowd(s, false, 3, 1);
+    crowd_for(s, false, 3, 1, SOON_US);
     for (size_t i = 0; i < s->count && same; i++)
         s->others[i].batch->ops[0].id = s->first.id;
     for (size_t i = 0; i < s->count; i++)
@@ -510,7 +481,7 @@ static void what_names_a_resource_under_way_waits_though_there_is_a_place(void *
 {
     (void)state;
     caller c[5] = {0};
-    hf_together *all = open_together(3, true);
+    hf_together *all = open_together(3, true, NEVER_US);
     shut(true);
     for (int i = 0; i < 5; i++)
         fill(&c[i], all, i, 2, "free");
@@ -557,7 +528,7 @@ static void a_crowd_comes_and_goes(void **state)
     (void)state;
     static caller c[CROWD];
     for (unsigned at_once = 1; at_once <= 3; at_once++) {
-        hf_together *all = open_together(at_once, at_once == 1);
+        hf_together *all = open_together(at_once, at_once == 1, SOON_US);
         desk.several_are_busy = true;
         for (int i = 0; i < CROWD; i++) {
             fill(&c[i], all, i, 1 + (size_t)i % 3, i % 7 == 0 ? "busy" : "free");
