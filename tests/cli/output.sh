@@ -37,17 +37,28 @@ expect "release --all of many" 0 'Released 1201 locks.'
 
 # Following
 
-follow() { # FILE ARGUMENT...: in the background, until it has seen its events
+follow() { # FILE ARGUMENT...: in the background, until it has seen its events; its trace goes into a file of its own
     local file=$1
     shift
+    : >"$scratch/trace"
     # timeout sends SIGCONT after the signal it passes on; if that meets the leak checker as it stops the process at
     # exit, the two wait for ever. So no leak check here.
-    ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0 timeout -k 5 20 "$HOLDFAST" "$@" >"$file" 2>&1 &
+    ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0 timeout -k 5 40 "$HOLDFAST" "$@" --store "trace+$store" \
+        >"$file" 2>"$scratch/trace" &
     following=$!
 }
+begun() { # it has looked where the present is and once more after that
+    local _
+    for _ in $(seq 400); do
+        [[ $(grep -c '^events ' "$scratch/trace") -ge 2 ]] && return
+        sleep 0.05
+    done
+    return 1
+}
+complained() { grep -qvE '^(batch of|events) ' "$scratch/trace"; }
 until_lines() { # FILE COUNT
     local _
-    for _ in $(seq 100); do
+    for _ in $(seq 400); do
         [[ -f $1 && $(wc -l <"$1") -ge $2 ]] && return
         sleep 0.05
     done
@@ -55,16 +66,17 @@ until_lines() { # FILE COUNT
 }
 
 follow "$scratch/watched" watch --interval 20ms --count 2
-sleep 0.5
+check "watch looks at once" begun
 run acquire policy/1 --purpose "a new one"
 run release policy/1
 wait "$following"
 check "watch ends after --count events" test $? = 0
 out=$(cat "$scratch/watched")
 check "watch starts at the present and shows what comes, a line each" test "$(wc -l <"$scratch/watched")" = 2
+check "and nothing else" eval '! complained'
 expect "each line tells kind, resource, who and why" 0 '*acquired*policy/1*alice*"a new one"*released*policy/1*alice*'
 follow "$scratch/watched" watch --interval 20ms --count 1 --json --type doc
-sleep 0.5
+begun
 run acquire policy/1
 run acquire doc/1
 wait "$following"
@@ -79,14 +91,15 @@ run release doc/1
 check "and what comes" until_lines "$scratch/watched" 2
 kill -TERM "$following"
 wait "$following"
-"$HOLDFAST" watch --interval 20ms >"$scratch/watched" 2>&1 &
+: >"$scratch/trace"
+"$HOLDFAST" watch --interval 20ms --store "trace+$store" >"$scratch/watched" 2>"$scratch/trace" &
 watcher=$!
-sleep 0.2
+begun
 kill -TERM "$watcher"
 wait "$watcher"
 check "watch ends by SIGTERM with 0" test $? = 0
 {
-    timeout 20 "$HOLDFAST" watch --interval 20ms
+    timeout 60 "$HOLDFAST" watch --interval 20ms
     echo $? >"$scratch/left"
 } | : &
 check "watch ends when its reader has gone, with no event needed" until_lines "$scratch/left" 1
