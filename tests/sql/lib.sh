@@ -64,3 +64,14 @@ takes() {
     [[ $code == 0 ]] || failed "$1 could not acquire $2"
     fence=$(field 'd["locks"][0]["fence"]')
 }
+# PERSON IDLE RESOURCE: both, in a session so short that it may be over before it acquires: then once more
+opens_and_takes() {
+    local try
+    for try in 1 2 3; do
+        opens "$1" --idle "$2"
+        run acquire "$3" --json
+        [[ $code == 0 ]] && break
+    done
+    [[ $code == 0 ]] || failed "$1 could not acquire $3"
+    fence=$(field 'd["locks"][0]["fence"]')
+}
