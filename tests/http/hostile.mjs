@@ -103,26 +103,31 @@ const holder = new Holder(server);
 {
   const wanted = long ? 10000 : 1000, each = 200;
   const sessions = await Promise.all(Array.from({ length: 20 }, (_, i) => server.open(`leaver-${i}`)));
-  const leftBefore = (await metrics(server))(incident("left"));
-  let parked = 0, most = 0, round = 0;
+  let parked = 0, left = 0, most = 0, round = 0;
   for (; parked < wanted && round < (4 * wanted) / each; round++) {
     const clients = Array.from({ length: each }, () => Raw.open(server));
     await Promise.all(clients.map((raw) => raw.ready));
+    const leftBefore = (await metrics(server))(incident("left"));
     await holder.hold();
+    const began = Date.now();
     clients.forEach((raw, i) => {
       const session = sessions[i % sessions.length];
       const what = i % 3 === 0 ? `/v1/sessions/${session.id}/beat` : `/v1/locks/policy/left-${round}-${i}`;
       raw.send(`${i % 3 === 0 ? "POST" : "PUT"} ${what} HTTP/1.1\r\nHost: localhost\r\nHoldfast-Session: ${session.id}.${session.key}\r\nContent-Length: 0\r\n\r\n`);
     });
     await until(async () => (most = (await metrics(server))("holdfast_http_requests_in_flight")) > each, 300);
-    parked += Math.min(each, most - 1);
     clients.forEach((raw, i) => (i % 4 === 3 ? raw.destroy() : raw.socket.resetAndDestroy())); // a FIN, else a RST
     await until(async () => (await metrics(server))("holdfast_http_connections") < each / 2, 300);
+    const took = Date.now() - began;
     await holder.letGo();
     const over = await until(async () => (await metrics(server))("holdfast_http_requests_in_flight") === 1);
     if (!over) check(false, `round ${round}: all that was parked comes to its end`);
+    const seen = (await metrics(server))(incident("left")) - leftBefore;
+    // The store waits half a second. If the machine stood still meanwhile, they were answered before they left: that round was in vain.
+    if (took > 400 && seen < most / 2) continue;
+    parked += Math.min(each, most - 1);
+    left += seen;
   }
-  const left = (await metrics(server))(incident("left")) - leftBefore;
   check(parked >= wanted, `${round * each} clients left, ${parked} of them while their request was parked`, parked);
   check(left >= parked * 0.5, `the server saw ${left} of them leave before their answer`, left);
   const answers = await Promise.all(sessions.map((session) => server.ask("POST", `/v1/sessions/${session.id}/beat`, { session })));

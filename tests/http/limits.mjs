@@ -128,14 +128,17 @@ check(again.status === 200, "when one ends there is room for another", again.sta
 
 const dora = await quotas.open("dora");
 const holder = new Holder(quotas);
-await holder.hold();
-const parked = Array.from({ length: 6 }, (_, i) => quotas.ask("PUT", `/v1/locks/policy/${i}`, { token: quotas.token, session: dora, body: {} }));
-const early = [];
-parked.forEach((one) => one.then((answer) => early.push(answer)));
-await until(() => late(early).length === 3, 450);
-await holder.letGo();
+let answered = [];
+for (let round = 0; round < 3 && late(answered).length < 3; round++) { // on a machine that stands still some come when others have their answer
+  await holder.hold();
+  const parked = Array.from({ length: 6 }, (_, i) => quotas.ask("PUT", `/v1/locks/policy/${round}-${i}`, { token: quotas.token, session: dora, body: {} }));
+  const early = [];
+  parked.forEach((one) => one.then((answer) => early.push(answer)));
+  await until(() => late(early).length === 3, 450);
+  await holder.letGo();
+  answered = await Promise.all(parked);
+}
 holder.done();
-const answered = await Promise.all(parked);
 check(answered.filter((answer) => [201, 423].includes(answer.status)).length === 3 && late(answered).length === 3, "so many requests under way at a time", statuses(answered));
 check((await quotas.ask("GET", "/v1/types", { token: quotas.token })).status === 200, "afterwards there is room again");
 check((await quotas.stop()).code === 0, "it stops cleanly");
