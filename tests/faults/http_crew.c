@@ -14,6 +14,9 @@
 
 enum { CLIENTS_MAX = 64, RESOURCES = 5, ROOM = 400000, PAUSE_US = 2000, IDLE_S = 600, WORK_MAX_S = 60 };
 
+/* A server that stops closes who has sent nothing for 200 ms. */
+enum { LATE_US = 100000 };
+
 typedef struct client {
     http_crew *crew;
     pthread_t thread;
@@ -53,8 +56,10 @@ static int64_t now_us(void)
 static void count(client *c, asker_end end)
 {
     http_tally *t = &c->tally;
+    bool late = (end == ASKER_CLOSED || end == ASKER_RESET) && c->asker.gap_us > LATE_US;
     size_t *of = end == ASKER_ANSWERED  ? &t->requests
                  : end == ASKER_REFUSED ? &t->refused
+                 : late                 ? &t->late
                  : end == ASKER_CLOSED  ? &t->closed
                  : end == ASKER_RESET   ? &t->reset
                                         : &t->cut;
@@ -249,6 +254,7 @@ static void add_tally(http_tally *to, const http_tally *more)
     to->closed += more->closed;
     to->reset += more->reset;
     to->cut += more->cut;
+    to->late += more->late;
     to->unavailable += more->unavailable;
     to->unsure += more->unsure;
     to->connections += more->connections;
@@ -279,9 +285,9 @@ void http_crew_end(http_crew *crew, http_tally *sum, check_report *report)
     free(crew);
     check_print(report, stdout);
     printf("# over %zu connections %zu answers; %zu refused connections, %zu requests closed, %zu reset, %zu "
-           "cut, %zu unavailable, %zu unsure\n",
-           sum->connections, sum->requests, sum->refused, sum->closed, sum->reset, sum->cut, sum->unavailable,
-           sum->unsure);
+           "cut, %zu late, %zu unavailable, %zu unsure\n",
+           sum->connections, sum->requests, sum->refused, sum->closed, sum->reset, sum->cut, sum->late,
+           sum->unavailable, sum->unsure);
     expect_text(problem, "");
     expect_int(report->faults, 0);
 }

@@ -5,11 +5,14 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 typedef struct asker {
     int port;          /* of 127.0.0.1 */
     int fd;            /* -1: not connected */
     unsigned requests; /* on this connection */
+    int64_t sent_us;   /* when the last one had been sent; before that, when it began to connect */
+    int64_t gap_us; /* how long before it was the one before: at least as long as the connection was idle */
 } asker;
 
 typedef enum asker_end {
