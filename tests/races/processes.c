@@ -142,9 +142,8 @@ static void disturb(race *r)
 {
     int64_t next_us = race_now_us() + 500000;
     while (!is_over(r)) {
-        usleep(20000);
         if (r->order->meddle)
-            r->order->meddle(r->order->context, false);
+            r->board->meddled = r->order->meddle(r->order->context, false);
         race_weather_note(&r->weather);
         if (race_now_us() < next_us || r->board->until_us - race_now_us() < 700000 ||
             r->clients + 2 > CLIENTS_MAX)

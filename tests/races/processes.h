@@ -19,8 +19,9 @@ typedef struct race_order {
     size_t clients;
     int seconds;
     race_bounds bounds;
-    /* Done between looks; for the last time when the time is over, while clients still work. NULL: nothing. */
-    void (*meddle)(void *context, bool over);
+    /* Done between looks; for the last time when the time is over, while clients still work. Answers how often it has struck so far, see
+     * bounds.meddled. NULL: nothing. */
+    size_t (*meddle)(void *context, bool over);
     void *context;
 } race_order;
 

@@ -6,11 +6,12 @@
 #include "races/worker.h"
 
 /* What the machine did while a race ran: how far the store's clock moved against CLOCK_MONOTONIC, and how long a small
- * write and sync took at worst. */
+ * write and sync took at worst, and how much later than it had asked for someone who rested came back at worst. */
 typedef struct race_weather {
     int64_t low_us;
     int64_t high_us;
     int64_t slowest_us;
+    int64_t latest_us;
 } race_weather;
 
 /* How much has to happen for a race to mean something, and how many of a hundred calls may have been busy (but for a machine that
@@ -20,6 +21,7 @@ typedef struct race_bounds {
     size_t deaths;
     size_t grants;
     size_t take_overs;
+    size_t meddled;
     size_t busy_percent;
 } race_bounds;
 
@@ -29,6 +31,8 @@ typedef struct race_bounds {
     }
 
 void race_weather_begin(race_weather *weather, int64_t offset_us);
+
+/* Rests for a moment and takes note: whoever waits for the end of the race does nothing else. */
 void race_weather_note(race_weather *weather);
 
 /* Begins a race that lasts so many seconds. */

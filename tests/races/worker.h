@@ -21,6 +21,7 @@ typedef struct race_board {
     int64_t began_us;  /* CLOCK_MONOTONIC */
     _Atomic int64_t until_us;
     bool enough;               /* has happened; known only when the time is nearly over */
+    size_t meddled;            /* how often someone meddled with it */
     _Atomic uint32_t sessions; /* numbers given out */
     struct {
         _Atomic bool open; /* the id can be read */
