@@ -284,6 +284,7 @@ static void what_is_idle_for_long_is_closed(void **state)
 
 typedef struct taker {
     pthread_t thread;
+    atomic_int tid; /* 0: it does not run yet */
     atomic_int *turn;
     int got_turn;
     hf_status status;
@@ -293,11 +294,27 @@ static void *take_in_turn(void *context)
 {
     taker *me = context;
     hf_pooled *it = NULL;
-    me->status = hf_pool_take(pool, 5000000, &it, NULL);
+    atomic_store(&me->tid, gettid());
+    me->status = hf_pool_take(pool, 60000000, &it, NULL);
     me->got_turn = atomic_fetch_add(me->turn, 1);
     if (it != NULL)
         hf_pool_give(pool, it);
     return NULL;
+}
+
+/* Until it sleeps: there is nothing it could sleep for but its turn. */
+static void await_in_line(taker *it)
+{
+    char path[64], text[256], state = '?';
+    for (int i = 0; state != 'S' && i < 20000; i++) {
+        usleep(1000);
+        snprintf(path, sizeof path, "/proc/self/task/%d/stat", atomic_load(&it->tid));
+        FILE *file = fopen(path, "re");
+        const char *name_end = file && fgets(text, sizeof text, file) ? strrchr(text, ')') : NULL;
+        state = name_end ? name_end[2] : '?';
+        if (file)
+            fclose(file);
+    }
 }
 
 static void who_waits_longest_is_served_first(void **state)
@@ -314,7 +331,7 @@ static void who_waits_longest_is_served_first(void **state)
         for (int i = 0; i < COUNT; i++) {
             takers[i] = (taker){.turn = &turn};
             pthread_create(&takers[i].thread, NULL, take_in_turn, &takers[i]);
-            usleep(20000);
+            await_in_line(&takers[i]);
         }
         expect(HF_BUSY, hf_pool_take(pool, 1000, &none, &err), err);
         fake_of(it)->alive = !lost; /* then it is the place that is passed on */
