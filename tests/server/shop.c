@@ -12,9 +12,7 @@
 
 int64_t now_us(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+    return calm_now_us();
 }
 
 void rest_ms(int64_t ms)

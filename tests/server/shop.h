@@ -7,6 +7,7 @@
 
 #include "server/app.h"
 
+#include <support/calm.h>
 #include <support/world.h>
 
 typedef struct shop {

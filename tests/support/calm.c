@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* How still the machine stood; see calm.h. */
+#include <support/calm.h>
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define TICK_US 5000
+
+struct calm {
+    pthread_t thread;
+    atomic_bool over;
+    int64_t longest_us;
+};
+
+int64_t calm_now_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+static void *tick_main(void *context)
+{
+    calm *c = context;
+    for (int64_t last_us = calm_now_us(), now_us; !atomic_load(&c->over); last_us = now_us) {
+        nanosleep(&(struct timespec){0, TICK_US * 1000}, NULL);
+        now_us = calm_now_us();
+        if (now_us - last_us - TICK_US > c->longest_us)
+            c->longest_us = now_us - last_us - TICK_US;
+    }
+    return NULL;
+}
+
+calm *calm_begin(void)
+{
+    calm *c = calloc(1, sizeof *c);
+    expect_true(c != NULL);
+    expect_int(pthread_create(&c->thread, NULL, tick_main, c), 0);
+    return c;
+}
+
+int64_t calm_end(calm *c)
+{
+    atomic_store(&c->over, true);
+    expect_int(pthread_join(c->thread, NULL), 0);
+    int64_t longest_us = c->longest_us;
+    free(c);
+    return longest_us;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* For tests that measure time on a machine which is slow, or stands still for a second now and then: what came too late is played again
+ * and the best play counts. What is wrong is wrong every time. */
+#ifndef HF_TESTS_SUPPORT_CALM_H
+#define HF_TESTS_SUPPORT_CALM_H
+
+#include <support/check.h>
+
+/* So many times at most. */
+enum { PLAYS = 3 };
+
+/* The call, which can be made again, takes less than max_us; what else it has to come to it says itself, each time. */
+#define expect_in_time(max_us, what, call)                                                                   \
+    do {                                                                                                     \
+        int64_t max_us_ = (max_us), took_us_ = INT64_MAX;                                                    \
+        for (int play_ = 0; play_ < PLAYS && took_us_ >= max_us_; play_++) {                                 \
+            int64_t began_us_ = calm_now_us();                                                               \
+            call;                                                                                            \
+            took_us_ = calm_now_us() - began_us_;                                                            \
+        }                                                                                                    \
+        if (took_us_ >= max_us_)                                                                             \
+            check_failed(__FILE__, __LINE__, "%s took %lld ms", (what), (long long)took_us_ / 1000);         \
+    } while (0)
+
+/* A play that depends on luck says true once. */
+#define expect_once(play)                                                                                    \
+    do {                                                                                                     \
+        bool good_ = false;                                                                                  \
+        for (int play_ = 0; play_ < PLAYS && !good_; play_++)                                                \
+            good_ = (play);                                                                                  \
+        if (!good_)                                                                                          \
+            check_failed(__FILE__, __LINE__, "%s: not even once of %d times", #play, PLAYS);                 \
+    } while (0)
+
+int64_t calm_now_us(void); /* CLOCK_MONOTONIC */
+
+/* Notes for how long at a time this process got no turn, from calm_begin to calm_end, which says the longest and frees it. */
+typedef struct calm calm;
+calm *calm_begin(void);
+int64_t calm_end(calm *c);
+
+#endif
