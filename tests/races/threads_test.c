@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <support/check.h>
+#include <support/calm.h>
 #include <support/place.h>
 #include <unistd.h>
 
@@ -89,8 +89,11 @@ static void threads_that_share_a_manager_keep_every_promise(void **state)
 
 /* ---- the keeper beside working threads ---- */
 
+#define KEPT_IDLE_US INT64_C(1500000)
+
 typedef struct busy_thread {
     hf_manager *manager;
+    calm *calm;
     uint32_t number;
     int64_t until_us;
     size_t rounds;
@@ -117,14 +120,18 @@ static void *busy_main(void *argument)
     busy_thread *t = argument;
     hf_session *session = NULL;
     hf_resource kept = race_resource(t->number), other = race_resource(100 + t->number);
-    hf_session_options options = {.user = "worker", .idle_us = 1500000};
+    hf_session_options options = {.user = "worker", .idle_us = KEPT_IDLE_US};
+    int64_t before_us = race_now_us();
     t->status = hf_session_open(t->manager, &options, &session, &t->err);
     if (t->status == HF_OK)
         t->status = hf_session_acquire(session, &kept, NULL, NULL, &t->err);
+    calm_note(t->calm, race_now_us() - before_us);
     /* A disk that stands still for half a second makes a call busy; then it is asked again, as a program would. */
     bool holds = t->status == HF_OK;
     while (holds && (t->status == HF_OK || t->status == HF_BUSY) && race_now_us() < t->until_us) {
+        before_us = race_now_us();
         t->status = busy_round(session, &kept, &other, &t->err);
+        calm_note(t->calm, race_now_us() - before_us);
         t->rounds++;
         usleep(1000);
     }
@@ -140,39 +147,58 @@ static void count_notice(void *context, const hf_notice *notice)
     atomic_fetch_add((_Atomic size_t *)context, 1);
 }
 
+/* How many of the threads lost what they held, or worse. */
+static size_t work_at_once(hf_manager *manager, calm *c, size_t *rounds)
+{
+    static busy_thread work[THREADS];
+    pthread_t threads[THREADS];
+    size_t lost = 0;
+    for (uint32_t i = 0; i < THREADS; i++) {
+        work[i] =
+            (busy_thread){.manager = manager, .calm = c, .number = i, .until_us = race_now_us() + 4000000};
+        expect_int(pthread_create(&threads[i], NULL, busy_main, &work[i]), 0);
+    }
+    for (uint32_t i = 0; i < THREADS; i++) {
+        expect_int(pthread_join(threads[i], NULL), 0);
+        if (work[i].status != HF_OK && lost++ == 0)
+            fprintf(stderr, "a thread came to %s: %s\n", hf_status_wire(work[i].status), work[i].err.message);
+        *rounds += work[i].rounds;
+    }
+    return lost;
+}
+
+/* Where a third of the bound was stood still the keeper may not have come to beat; elsewhere it has to. */
+static bool are_kept(const place *at)
+{
+    char url[HF_URL_MAX];
+    hf_error err = {0};
+    hf_manager *manager = NULL;
+    _Atomic size_t notices = 0;
+    size_t rounds = 0;
+    place_fresh(at, url);
+    expect(HF_OK, hf_manager_open(url, &manager, &err), err);
+    expect(HF_OK, hf_manager_listen(manager, count_notice, &notices, &err), err);
+    expect(HF_OK, hf_manager_keeper_start(manager, &err), err);
+    calm *c = calm_begin();
+    size_t lost = work_at_once(manager, c, &rounds);
+    bool stood_still = !calm_was(c, KEPT_IDLE_US / 3);
+    hf_manager_keeper_stop(manager);
+    hf_manager_close(manager);
+    place_discard(at, url);
+    printf("# %s: %zu rounds of %d threads over several idle bounds, %zu notices\n", at->name, rounds,
+           THREADS, (size_t)notices);
+    bool kept = lost == 0 && notices == 0;
+    expect_true(kept || stood_still);
+    return kept;
+}
+
 static void the_keeper_keeps_what_busy_threads_hold(void **state)
 {
     (void)state;
     size_t count;
     const place *all = places(&count);
-    for (size_t p = 0; p < count; p++) {
-        char url[HF_URL_MAX];
-        hf_error err = {0};
-        hf_manager *manager = NULL;
-        _Atomic size_t notices = 0;
-        static busy_thread work[THREADS];
-        pthread_t threads[THREADS];
-        place_fresh(&all[p], url);
-        expect(HF_OK, hf_manager_open(url, &manager, &err), err);
-        expect(HF_OK, hf_manager_listen(manager, count_notice, &notices, &err), err);
-        expect(HF_OK, hf_manager_keeper_start(manager, &err), err);
-        size_t rounds = 0;
-        for (uint32_t i = 0; i < THREADS; i++) {
-            work[i] = (busy_thread){.manager = manager, .number = i, .until_us = race_now_us() + 4000000};
-            expect_int(pthread_create(&threads[i], NULL, busy_main, &work[i]), 0);
-        }
-        for (uint32_t i = 0; i < THREADS; i++) {
-            expect_int(pthread_join(threads[i], NULL), 0);
-            expect_status(HF_OK, work[i].status, work[i].err.message);
-            rounds += work[i].rounds;
-        }
-        hf_manager_keeper_stop(manager);
-        hf_manager_close(manager);
-        printf("# %s: %zu rounds of %d threads over several idle bounds, %zu notices\n", all[p].name, rounds,
-               THREADS, (size_t)notices);
-        expect_int(notices, 0);
-        place_discard(&all[p], url);
-    }
+    for (size_t i = 0; i < count; i++)
+        expect_once(are_kept(&all[i]));
 }
 
 int main(void)

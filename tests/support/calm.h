@@ -34,9 +34,11 @@ enum { PLAYS = 3 };
 
 int64_t calm_now_us(void); /* CLOCK_MONOTONIC */
 
-/* Notes for how long at a time this process got no turn, from calm_begin to calm_end, which says the longest and frees it. */
+/* Notes for how long at a time this process got no turn. calm_was ends that, and says whether it was never longer than max_us. */
 typedef struct calm calm;
 calm *calm_begin(void);
-int64_t calm_end(calm *c);
+bool calm_was(calm *c, int64_t max_us);
+/* Something else that took so long counts as well: a call that shows how slow a disk or a server is. From any thread. */
+void calm_note(calm *c, int64_t us);
 
 #endif

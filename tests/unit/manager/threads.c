@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <store/store.h>
 #include <string.h>
+#include <support/calm.h>
 #include <support/world.h>
 #include <time.h>
 #include <unistd.h>
@@ -227,25 +228,35 @@ static bool lives(hf_manager *manager, const char *user)
     return found;
 }
 
+/* In an office that is left open. Where a third of the bound was stood still the keeper may not have come to beat. */
+static bool is_kept_alive(office *o, const hf_resource *policy)
+{
+    hf_error err = {0};
+    office_close(o);
+    memset(o, 0, sizeof *o);
+    calm *c = calm_begin();
+    expect(HF_OK, hf_manager_open("memory:", &o->manager, &err), err);
+    expect(HF_OK, hf_manager_listen(o->manager, count_notice, o, &err), err);
+    expect(HF_OK, hf_manager_keeper_start(o->manager, &err), err);
+    expect(HF_OK, hf_manager_keeper_start(o->manager, &err), err);
+    hf_session_options options = {.user = "alice", .idle_us = SECOND};
+    expect(HF_OK, hf_session_open(o->manager, &options, &o->shared_session, &err), err);
+    hf_status status = hf_session_acquire(o->shared_session, policy, NULL, NULL, &err);
+    pause_us(2000000);
+    bool kept = status == HF_OK && lives(o->manager, "alice") &&
+                hf_session_is_held(o->shared_session, policy) && o->notices == 0;
+    expect_true(!calm_was(c, SECOND / 3) || kept);
+    return kept;
+}
+
 /* P7 */
 static void the_keeper_keeps_a_session_alive_and_without_it_it_dies(void **state)
 {
     (void)state;
     static office o;
     hf_error err = {0};
-    memset(&o, 0, sizeof o);
-    expect(HF_OK, hf_manager_open("memory:", &o.manager, &err), err);
-    expect(HF_OK, hf_manager_listen(o.manager, count_notice, &o, &err), err);
-    expect(HF_OK, hf_manager_keeper_start(o.manager, &err), err);
-    expect(HF_OK, hf_manager_keeper_start(o.manager, &err), err);
-    hf_session_options options = {.user = "alice", .idle_us = SECOND};
-    expect(HF_OK, hf_session_open(o.manager, &options, &o.shared_session, &err), err);
     hf_resource policy = resource_of("policy/1");
-    expect(HF_OK, hf_session_acquire(o.shared_session, &policy, NULL, NULL, &err), err);
-    pause_us(2000000);
-    expect_true(lives(o.manager, "alice"));
-    expect_true(hf_session_is_held(o.shared_session, &policy));
-    expect_int(o.notices, 0);
+    expect_once(is_kept_alive(&o, &policy));
     hf_manager_keeper_stop(o.manager);
     hf_manager_keeper_stop(o.manager);
     pause_us(1100000);
@@ -280,7 +291,7 @@ static void the_keeper_tells_of_a_forced_release(void **state)
     memset(&o, 0, sizeof o);
     expect(HF_OK, hf_manager_open("memory:", &o.manager, &err), err);
     expect(HF_OK, hf_manager_listen(o.manager, count_notice, &o, &err), err);
-    hf_session_options options = {.user = "alice", .idle_us = SECOND};
+    hf_session_options options = {.user = "alice", .idle_us = 3 * SECOND};
     expect(HF_OK, hf_session_open(o.manager, &options, &o.shared_session, &err), err);
     expect(HF_OK, hf_manager_keeper_start(o.manager, &err), err);
     hf_resource policy = resource_of("policy/1");
@@ -288,7 +299,7 @@ static void the_keeper_tells_of_a_forced_release(void **state)
     expect(HF_OK, hf_manager_force_release(o.manager, &policy, "root", "why", 0, NULL, &err), err);
     for (int i = 0; i < 300 && o.notices == 0; i++)
         pause_us(10000);
-    pause_us(400000);
+    pause_us(1200000); /* another beat */
     expect_int(o.notices, 1);
     expect_true(!hf_session_is_held(o.shared_session, &policy));
     office_close(&o);
@@ -337,11 +348,10 @@ static int64_t boot_later(void)
     return true_boot_us() + HOUR / 2;
 }
 
-/* P7: what is opened while the keeper is at work is not passed over until it wakes for another reason. */
-static void the_keeper_keeps_a_session_that_was_opened_while_it_beat_another(void **state)
+static bool is_not_passed_over(void)
 {
-    (void)state;
     hf_error err = {0};
+    calm *c = calm_begin();
     slow_beat slow = {.other = pthread_self()};
     hf_store *inner = NULL, *store = NULL;
     hf_manager *manager = NULL;
@@ -354,16 +364,25 @@ static void the_keeper_keeps_a_session_that_was_opened_while_it_beat_another(voi
     true_boot_us = hf_seam.boot_us;
     hf_seam.boot_us = boot_later; /* the old session is due, and then not again for long */
     expect(HF_OK, hf_manager_keeper_start(manager, &err), err);
-    for (int i = 0; i < 500 && !slow.inside; i++)
+    for (int i = 0; i < 2000 && !slow.inside; i++)
         pause_us(2000);
     expect_true(slow.inside);
     expect(HF_OK, hf_session_open(manager, &hasty, &fresh, &err), err);
     pause_us(1300000);
-    expect_true(lives(manager, "new"));
+    bool kept = lives(manager, "new");
     hf_session_free(old);
     hf_session_free(fresh);
     hf_manager_close(manager);
     hf_seam.boot_us = true_boot_us;
+    expect_true(!calm_was(c, SECOND / 3) || kept);
+    return kept;
+}
+
+/* P7: what is opened while the keeper is at work is not passed over until it wakes for another reason. */
+static void the_keeper_keeps_a_session_that_was_opened_while_it_beat_another(void **state)
+{
+    (void)state;
+    expect_once(is_not_passed_over());
 }
 
 typedef struct closing {
