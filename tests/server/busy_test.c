@@ -45,8 +45,7 @@ static void raw_sql(shop *s)
 /* carol looks dead: her closing is on its way. */
 static void a_dying_session(shop *s)
 {
-    s->carol = newcomer(s->plain, "carol", 100 * MILLISECOND);
-    must(HF_OK, s->plain, ACQUIRE, C("1"));
+    s->carol = brief_holder(s->plain, "carol", 100 * MILLISECOND, "1");
     app_begin(s->other, READ_COMMITTED);
     app_number(s->other, "SELECT rev FROM {session} WHERE id = '%s' FOR UPDATE", s->carol.id);
     rest_ms(150);

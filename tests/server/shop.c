@@ -100,6 +100,18 @@ hf_credentials newcomer(hf_store *store, const char *user, int64_t idle_us)
     return out;
 }
 
+hf_credentials brief_holder(hf_store *store, const char *user, int64_t idle_us, const char *id)
+{
+    hf_credentials out = newcomer(store, user, idle_us);
+    said got = ASK(store, ACQUIRE, BY(out), ON("policy", id));
+    for (int i = 0; i < 10 && got.status == HF_EXPIRED; i++) {
+        out = newcomer(store, user, idle_us);
+        got = ASK(store, ACQUIRE, BY(out), ON("policy", id));
+    }
+    expect_status(HF_OK, got.status, got.message);
+    return out;
+}
+
 size_t holders(hf_store *store, const char *id)
 {
     return must(HF_OK, store, WHO, ON("policy", id)).locks_count;

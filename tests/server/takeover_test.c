@@ -43,37 +43,68 @@ static void *take_main(void *argument)
     return NULL;
 }
 
+static void rest_until(int64_t us)
+{
+    if (us > now_us())
+        rest_ms((us - now_us()) / 1000 + 1);
+}
+
+/* Carol's beat is committed while alice's look takes long. False: not all of that came in its time. */
+static bool beat_between(shop *s, taker *t, said *beaten, said *held)
+{
+    s->carol = newcomer(s->plain, "carol", 3 * SECOND);
+    int64_t opened_us = now_us();
+    must(HF_OK, s->plain, ACQUIRE, C("1"));
+    rest_until(opened_us + 1500 * MILLISECOND);
+    app_begin(s->app, s->level);
+    int64_t sent_us = now_us();
+    *beaten = ASK(s->store, BEAT, BY(s->carol));
+    rest_until(opened_us + 3100 * MILLISECOND); /* the bound of before is over */
+    int64_t asked_us = now_us();
+    expect_int(pthread_create(&t->thread, NULL, take_main, t), 0);
+    rest_ms(150);
+    expect_true(app_commit(s->app));
+    int64_t committed_us = now_us();
+    expect_int(pthread_join(t->thread, NULL), 0);
+    *held = ASK(s->plain, HOLDS, C("1"));
+    return sent_us < opened_us + 2 * SECOND && committed_us < asked_us + 350 * MILLISECOND &&
+           now_us() < sent_us + 2900 * MILLISECOND;
+}
+
 /* The beat came in time, and is committed just after the taker has read the row as it was before. (Not on MySQL 5.6, where what
  * takes so long is cut short.) */
 static void a_beat_between_the_look_and_the_lock_is_seen(shop *s)
 {
     taker t = {.s = s};
-    int64_t opened_us = now_us();
-    s->carol = newcomer(s->plain, "carol", 3 * SECOND);
-    must(HF_OK, s->plain, ACQUIRE, C("1"));
+    said beaten, held;
     slow_the_clock(s);
-    rest_ms(1500);
-    app_begin(s->app, s->level);
-    said beaten = must(HF_OK, s->store, BEAT, BY(s->carol));
-    rest_ms((opened_us + 3100 * MILLISECOND - now_us()) / 1000); /* the bound of before is over */
-    expect_int(pthread_create(&t.thread, NULL, take_main, &t), 0);
-    rest_ms(150);
-    expect_true(app_commit(s->app));
-    expect_int(pthread_join(t.thread, NULL), 0);
+    for (int play = 1; !beat_between(s, &t, &beaten, &held) && play < PLAYS; play++)
+        ASK(s->plain, FORCE_RELEASE, ON("policy", "1"), .text = "again", .actor = "chief");
+    expect_status(HF_OK, beaten.status, beaten.message);
     expect_true(t.got.took_us > 350 * MILLISECOND);
     expect_status(HF_LOCKED, t.got.status, t.got.message);
     expect_text(t.got.lock.session, s->carol.id);
     expect_int(t.got.lock.expires_us, beaten.session.expires_us);
-    must(HF_OK, s->plain, HOLDS, C("1"));
+    expect_status(HF_OK, held.status, held.message);
+}
+
+/* Leaves the application's transaction open. */
+static bool beats_before_it_dies(shop *s)
+{
+    s->carol = brief_holder(s->plain, "carol", 400 * MILLISECOND, "1");
+    app_begin(s->app, s->level);
+    said beaten = ASK(s->store, BEAT, BY(s->carol));
+    if (beaten.status == HF_EXPIRED)
+        app_rollback(s->app);
+    else
+        expect_status(HF_OK, beaten.status, beaten.message);
+    return beaten.status == HF_OK;
 }
 
 /* The beat is not committed yet: nobody can know. */
 static void while_a_beat_is_under_way_the_taker_is_busy(shop *s)
 {
-    s->carol = newcomer(s->plain, "carol", 400 * MILLISECOND);
-    must(HF_OK, s->plain, ACQUIRE, C("1"));
-    app_begin(s->app, s->level);
-    must(HF_OK, s->store, BEAT, BY(s->carol));
+    expect_once(beats_before_it_dies(s));
     rest_ms(450);
     expect_in_time(busy_max_us(s), "a taker", must(HF_BUSY, s->plain, ACQUIRE, A("1")));
     app_rollback(s->app); /* it never was */
@@ -84,8 +115,7 @@ static void while_a_beat_is_under_way_the_taker_is_busy(shop *s)
 /* Nor is a beat acknowledged while the take-over is under way, or after it. */
 static void a_beat_beside_a_take_over_is_refused(shop *s)
 {
-    s->carol = newcomer(s->plain, "carol", 200 * MILLISECOND);
-    must(HF_OK, s->plain, ACQUIRE, C("1"));
+    s->carol = brief_holder(s->plain, "carol", 200 * MILLISECOND, "1");
     rest_ms(250);
     app_begin(s->app, s->level);
     must(HF_OK, s->store, ACQUIRE, A("1"));
@@ -98,12 +128,19 @@ static void a_beat_beside_a_take_over_is_refused(shop *s)
     expect_int(app_number(s->other, "SELECT count(*) FROM {lock} WHERE id = '1'"), 1);
 }
 
+static bool holds_both(shop *s)
+{
+    s->carol = brief_holder(s->plain, "carol", 200 * MILLISECOND, "1");
+    said second = ASK(s->plain, ACQUIRE, C("2"));
+    if (second.status != HF_EXPIRED)
+        expect_status(HF_OK, second.status, second.message);
+    return second.status == HF_OK;
+}
+
 /* The one who is stepped over may hold other things: they are dead as well, and anyone's. */
 static void what_else_the_dead_one_held_is_free_too(shop *s)
 {
-    s->carol = newcomer(s->plain, "carol", 200 * MILLISECOND);
-    must(HF_OK, s->plain, ACQUIRE, C("1"));
-    must(HF_OK, s->plain, ACQUIRE, C("2"));
+    expect_once(holds_both(s));
     rest_ms(250);
     app_begin(s->app, s->level);
     app_begin(s->other, s->level);

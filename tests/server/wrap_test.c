@@ -344,8 +344,7 @@ static void every_op_works_inside_a_transaction(shop *s)
 
 static void a_sweep_inside_a_transaction_counts_with_it(shop *s)
 {
-    hf_credentials brief = newcomer(s->plain, "brief", 100 * MILLISECOND);
-    must(HF_OK, s->plain, ACQUIRE, BY(brief), ON("policy", "1"));
+    brief_holder(s->plain, "brief", 100 * MILLISECOND, "1");
     rest_ms(150);
     app_begin(s->app, s->level);
     said swept = ASK(s->store, SWEEP, .limit = 10);
