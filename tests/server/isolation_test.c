@@ -98,16 +98,23 @@ static void alice_opens(shop *s)
     s->alice = newcomer(s->plain, "alice again", 0);
 }
 
+#define BRIEF_US (1200 * MILLISECOND)
+static int64_t opened_us, beaten_us; /* when alice was about to */
+
 static void alice_is_brief(shop *s)
 {
-    s->alice = newcomer(s->plain, "alice", 1200 * MILLISECOND);
+    opened_us = now_us();
+    s->alice = newcomer(s->plain, "alice", BRIEF_US);
 }
 
 /* Past the bound that the snapshot shows. */
 static void alice_beats(shop *s)
 {
     rest_ms(650);
-    must(HF_OK, s->plain, BEAT, BY(s->alice));
+    beaten_us = now_us();
+    said beaten = ASK(s->plain, BEAT, BY(s->alice));
+    if (beaten.status != HF_EXPIRED || now_us() - opened_us < BRIEF_US)
+        expect_status(HF_OK, beaten.status, beaten.message);
     rest_ms(650);
 }
 
@@ -345,6 +352,19 @@ static void sweep_up(shop *s)
     s->carol = newcomer(s->plain, "carol", 0);
 }
 
+/* A story of a brief alice is told again when it took longer than she may live. */
+static bool tell_in_time(shop *s, const story *it, size_t *retries)
+{
+    bool good = false, late = true;
+    for (int play = 0; play < PLAYS && !good && late; play++) {
+        good = tell(s, it, retries);
+        late = it->meanwhile == alice_beats &&
+               (beaten_us - opened_us > BRIEF_US - 200 * MILLISECOND || now_us() - beaten_us >= BRIEF_US);
+        sweep_up(s);
+    }
+    return good;
+}
+
 /* What a session has taken since the snapshot can't be seen there by any means: releasing all is refused. */
 static bool refuses_all(const shop *s)
 {
@@ -368,8 +388,7 @@ static void after_its_snapshot_an_answer_is_right_or_retry(shop *s)
     for (size_t i = 0; i < count; i++) {
         if (stories[i].ask == release_all && refuses_all(s))
             continue;
-        bad += !tell(s, &stories[i], &retries);
-        sweep_up(s);
+        bad += !tell_in_time(s, &stories[i], &retries);
     }
     printf("# %s, %s: %zu stories, %zu of them told twice\n", app_engine_name(s->app),
            app_level_name(s->level), count, retries);
