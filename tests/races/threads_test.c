@@ -63,10 +63,8 @@ static void race_on(const place *at)
         workers[i].common_number = number;
         expect_int(pthread_create(&threads[i], NULL, worker_main, &workers[i]), 0);
     }
-    while (!race_is_over(&board, logs, THREADS, &bounds)) {
-        usleep(20000);
+    while (!race_is_over(&board, logs, THREADS, &bounds))
         race_weather_note(&weather);
-    }
     for (uint32_t i = 0; i < THREADS; i++)
         expect_int(pthread_join(threads[i], NULL), 0);
     hf_session_free(common);
