@@ -426,8 +426,24 @@ static void lose_patience(server_work *work)
     bool (*reads_lock)(server_work *, bool *) = work->store->kind->reads_lock;
     if (!work->nested || work->asked_patience || reads_lock == NULL || !hf_db_alive(work->conn->db))
         return;
-    if (reads_lock(work, &work->asked_patience))
+    work->crowded = reads_lock(work, &work->asked_patience);
+    if (work->crowded)
         work->until_us = hf_seam.boot_us();
+}
+
+/* Applications whose transactions were in vain because of each other, and which run them again at once, meet again: at SERIALIZABLE on
+ * MySQL, where all who have read keep all others from writing, until nobody writes at all. So each waits for a random while before it
+ * reads anything, longer every time. */
+static void keep_apart(const server_work *work)
+{
+    enum { TIMES_MAX = 7 };
+    unsigned times = work->conn->crowded, part = 0;
+    if (!work->nested || times == 0)
+        return;
+    if (!hf_seam.random(&part, sizeof part))
+        part = (unsigned)hf_seam.boot_us();
+    unsigned most_us = 1000U << (times < TIMES_MAX ? times : TIMES_MAX);
+    nanosleep(&(struct timespec){0, (long)(part % most_us) * 1000}, NULL);
 }
 
 hf_status server_recover(server_work *work, hf_status status, unsigned *lost, hf_error *err)
@@ -538,10 +554,14 @@ hf_status server_execute_one(hf_store *base, hf_batch *batch, hf_error *err)
     hf_status status = server_enter(&work, err);
     if (status != HF_OK)
         return status;
+    keep_apart(&work);
     if (hf_op_alone(batch->ops[0].kind))
         status = server_alone(&work, err);
     else
         status = execute_ops(&work, err);
+    bool in_vain = work.crowded || (work.nested && status == HF_RETRY);
+    if (work.conn != NULL)
+        work.conn->crowded = in_vain ? work.conn->crowded + 1 : 0;
     if (work.conn != NULL)
         server_leave(&work);
     if (batch->together && status == HF_UNAVAILABLE && work.failure == HF_FAILURE_LIMIT)

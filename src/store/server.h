@@ -66,6 +66,7 @@ struct server_work {
     bool types_busy;       /* the policies are just being changed */
     bool begun;            /* a transaction or savepoint of ours is open */
     bool stale;            /* the application's snapshot is older than an anchor */
+    bool crowded;          /* others who only read are in the way of the application's transaction */
     bool asked_patience;   /* it is known whether to try again in the application's transaction */
     bool more_sessions;    /* there may be sessions, ... */
     bool more_requests;    /* ... there are requests for these resources, and ... */

@@ -37,6 +37,8 @@ typedef struct sql_conn {
     hf_stmt *stmts[SQL_STMTS_MAX];
     pthread_mutex_t mutex; /* of a connection that threads share */
     hf_rows rows;
+    unsigned
+        crowded; /* on a server: how often in a row the application's transaction was in vain, and is to be run again */
     hf_status status;
     hf_error *err;
 } sql_conn;
