@@ -99,7 +99,7 @@ static hf_status run(cli_call *call, hf_error *err)
 
 static const cli_option options[] = {
     {"mode", "MODE", "exclusive (the default) or shared"},
-    {"ttl", "DURATION", "frees by itself after that long; else the type's default, or no bound of its own"},
+    {"ttl", "DURATION", "frees by itself after that long; else the type's default, its longest, or none"},
     {"purpose", "TEXT", "what for; shown to whoever is refused"},
     CLI_SESSION_OPTION,
     CLI_END_OF_OPTIONS,

@@ -78,7 +78,7 @@ hf_status cli_open(cli_call *call, hf_error *err)
     return status;
 }
 
-static hf_status remembered(cli_call *call, hf_error *err)
+hf_status cli_session_remembered(cli_call *call, hf_error *err)
 {
     hf_status status = cli_remembered(call->store, call->session, err);
     if (status != HF_NOT_FOUND)
@@ -103,7 +103,7 @@ hf_status cli_session(cli_call *call, hf_error *err)
         given = variable;
     } else {
         call->origin = CLI_FROM_MEMORY;
-        status = remembered(call, err);
+        status = cli_session_remembered(call, err);
         given = call->session;
     }
     if (status == HF_OK)

@@ -40,6 +40,9 @@ hf_status cli_open(cli_call *call, hf_error *err);
 /* Finds the session: --session, HOLDFAST_SESSION, or the one remembered for the store, which must be open. */
 hf_status cli_session(cli_call *call, hf_error *err);
 
+/* The one remembered, whatever else is given: call->session. */
+hf_status cli_session_remembered(cli_call *call, hf_error *err);
+
 /* Readies a batch for `count` ops, with the store open. */
 hf_status cli_batch(cli_call *call, size_t count, hf_error *err);
 

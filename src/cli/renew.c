@@ -19,7 +19,7 @@ static hf_status run(cli_call *call, hf_error *err)
 
 static const cli_option options[] = {
     {"ttl", "DURATION",
-     "frees by itself after that long from now; else the type's default, or no bound of its own"},
+     "frees by itself after that long from now; else the type's default, its longest, or none"},
     {"purpose", "TEXT", "a new purpose; else the old one stays"},
     CLI_FENCE_OPTION("only if that grant is the live one"),
     CLI_SESSION_OPTION,

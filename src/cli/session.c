@@ -27,7 +27,7 @@ static hf_status read_open_options(cli_call *call, hf_session_options *out, hf_e
         status = cli_open(call, err);
     if (status == HF_OK && out->replaces != NULL && strcmp(out->replaces, "remembered") == 0) {
         out->replaces = call->session;
-        status = cli_session(call, err);
+        status = cli_session_remembered(call, err);
     }
     return status;
 }

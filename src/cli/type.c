@@ -97,7 +97,7 @@ static hf_status run_list(cli_call *call, hf_error *err)
 static const cli_option set_options[] = {
     {"policy", "POLICY", "optimistic, exclusive-write, exclusive-read or read-write"},
     {"ttl", "DURATION", "the bound a lock gets when none is asked for"},
-    {"max-ttl", "DURATION", "the longest bound that may be asked for"},
+    {"max-ttl", "DURATION", "the longest that may be asked for, and given when neither is"},
     CLI_END_OF_OPTIONS,
 };
 

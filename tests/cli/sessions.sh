@@ -45,10 +45,10 @@ expect "a malformed HOLDFAST_SESSION is not passed over" 2
 
 # Replacing
 
-run session open --user alice --replaces remembered --json
+HOLDFAST_SESSION=$second run session open --user alice --replaces remembered --json
 third=$(field 'd["id"]')
 run list --user alice --json
-expect_json "--replaces releases the old session's locks" 0 '[l["resource"] for l in d["locks"]] == ["doc/2"]'
+expect_json "--replaces remembered releases the remembered session's locks, whatever HOLDFAST_SESSION says" 0 '[l["resource"] for l in d["locks"]] == ["doc/2"]'
 run session beat --session "$alice"
 expect "and the old session is over" 8
 run session open --user alice --replaces "$second" --no-remember
