@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* One person's piece of work, the owner of locks. A handle is shared by threads if need be. Acquiring never waits for a
  * holder: it answers at once who stands in the way. Every changing call carries a request id; when the store's answer is
- * unsure the call asks once more with it, so HF_UNSURE means that this could not be settled now. */
+ * unsure the call asks once more with it, unless two seconds have gone by, so HF_UNSURE means that this could not be settled
+ * now. */
 #ifndef HOLDFAST_SESSION_H
 #define HOLDFAST_SESSION_H
 
@@ -45,7 +46,7 @@ HF_API HF_MUST_USE hf_status hf_session_close(hf_session *session, hf_error *err
 
 typedef struct hf_acquire_options {
     hf_mode mode;        /* HF_EXCLUSIVE when zero */
-    int64_t ttl_us;      /* absolute bound from now; 0: the type's default, or none */
+    int64_t ttl_us;      /* absolute bound from now; 0: the type's default, else its longest, else none */
     const char *purpose; /* shown to whoever is refused */
     const char *request_id;
 } hf_acquire_options;
@@ -64,7 +65,7 @@ HF_API HF_MUST_USE hf_status hf_session_acquire_all(hf_session *session, const h
                                                     size_t count, const hf_acquire_options *options,
                                                     hf_result **out, hf_error *err);
 
-/* Sets the absolute bound anew, from now; ttl_us 0 gives the type's default or none. purpose NULL leaves it as it is.
+/* Sets the absolute bound anew, from now; ttl_us 0 gives the type's default, else its longest, else none. purpose NULL leaves it as it is.
  * HF_NOT_HELD: it isn't yours any more; it is never taken again by this. out may be NULL. */
 HF_API HF_MUST_USE hf_status hf_session_renew(hf_session *session, const hf_resource *resource,
                                               int64_t ttl_us, const char *purpose, hf_lock *out,

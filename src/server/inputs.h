@@ -33,15 +33,15 @@ typedef struct inputs {
     X(LOGIN,           "Holdfast-Session",    LOGIN,   login,       "The session that asks: ID.KEY.") \
     X(FENCE,           "Holdfast-Fence",      WHOLE,   fence,       "Only if that grant is the live one.") \
     X(FENCE_FIELD,     "fence",               WHOLE,   fence,       "Only that grant; without it all holders.") \
-    X(REQUEST_ID,      "Idempotency-Key",     TEXT,    request_id,  "Asking again with the same key answers what became of the first try; up to 64 printable characters.") \
+    X(REQUEST_ID,      "Idempotency-Key",     TEXT,    request_id,  "Asking again with the same key answers what became of the first try; up to 64 characters of printable ASCII without spaces.") \
     X(LAST_EVENT,      "Last-Event-ID",       WHOLE,   last_event,  "The last event seen: the stream goes on after it.") \
     X(USER,            "user",                TEXT,    user,        "Who works: an account's name, up to 255 bytes.") \
-    X(NAME,            "name",                TEXT,    name,        "A name to show, up to 255 bytes.") \
-    X(KEY,             "key",                 TEXT,    key,         "The session's secret: hex, 32 to 128 digits. Drawn by the server when it is not given.") \
+    X(NAME,            "name",                TEXT,    name,        "A name to show, up to 255 bytes (a token's: 200).") \
+    X(KEY,             "key",                 TEXT,    key,         "The session's secret: 32 to 128 hex digits in lower case.") \
     X(IDLE,            "idle_seconds",        SECONDS, idle_us,     "The session dies when it has not beaten for that long; 300 when not given.") \
     X(REPLACES,        "replaces",            TEXT,    replaces,    "ID.KEY of older work whose locks are released in the same step.") \
     X(MODE,            "mode",                TEXT,    mode,        "exclusive or shared.") \
-    X(TTL,             "ttl_seconds",         SECONDS, ttl_us,      "The lock frees by itself after that long; when not given, the type's default, or no bound of its own.") \
+    X(TTL,             "ttl_seconds",         SECONDS, ttl_us,      "The lock frees by itself after that long; when not given, the type's default, else its longest, else no bound of its own.") \
     X(TTL_MAX,         "max_ttl_seconds",     SECONDS, ttl_max_us,  "The longest bound a lock of the type may have.") \
     X(PURPOSE,         "purpose",             TEXT,    purpose,     "What for: shown to whoever is refused.") \
     X(MESSAGE,         "message",             TEXT,    message,     "What the holder is told.") \

@@ -48,8 +48,9 @@ const route routes[] = {
         .takes = INPUT(MODE) | INPUT(TTL) | INPUT(PURPOSE),
         .headers = CHANGE_OF,
         .summary = "Renews a lock, or makes it shared.",
-        .about = "With \"mode\":\"shared\" an exclusive lock becomes shared; otherwise its own bound is set "
-                 "anew, from now.",
+        .about =
+            "With \"mode\":\"shared\" and nothing else an exclusive lock becomes shared; otherwise its own "
+            "bound is set anew, from now. Exclusive is asked for by PUT.",
         .replies = {{200, "Lock", "The lock as it is now."}},
         .ask = ask_change,
         .tell = tell_lock,
@@ -165,7 +166,8 @@ const route routes[] = {
         .needs = INPUT(USER),
         .headers = INPUT(REQUEST_ID),
         .summary = "Opens a session: one person's piece of work, which owns locks.",
-        .about = "The key is shown once. From then on the session alone, as 'Holdfast-Session: ID.KEY', is "
+        .about = "The key is shown once; the server draws it when it is not given. From then on the session "
+                 "alone, as 'Holdfast-Session: ID.KEY', is "
                  "enough for its own work, so that a "
                  "browser needs no token.",
         .replies = {{201, "Session", "The new session, with its key."}},
@@ -243,7 +245,9 @@ const route routes[] = {
         .needs = INPUT(POLICY),
         .headers = INPUT(REQUEST_ID),
         .summary = "Registers a type, or sets it anew.",
-        .about = "Its policy can't be changed while locks of the type live.",
+        .about =
+            "Here \"ttl_seconds\" is the bound that a lock gets when none is asked for. The policy can't be "
+            "changed while locks of the type live.",
         .replies = {{200, "Type", "As it is now."}},
         .ask = ask_type_set,
         .tell = tell_type_set,

@@ -182,7 +182,7 @@ static const wire_field answer_rows[] = {
     LIST("counts", counts, count_table),
     {"total_locks", WIRE_SIZE, offsetof(hf_answer, total_locks), MAYBE, .about = "that live, of all types"},
     {"total_sessions", WIRE_SIZE, offsetof(hf_answer, total_sessions), MAYBE, .about = "that live"},
-    INT("first_seq", hf_answer, first_seq, MAYBE, .about = "the oldest event that is kept"),
+    INT("first_seq", hf_answer, first_seq, MAYBE, .about = "from this one on all are kept; older ones may be missing"),
     INT("last_seq", hf_answer, last_seq, MAYBE, .about = "the newest event there is"),
     INT("now_us", hf_answer, now_us, MAYBE, .about = "the store's time the op was judged at"),
     {"swept", WIRE_SIZE, offsetof(hf_answer, swept), MAYBE, .about = "rows removed or ended"},
