@@ -22,7 +22,8 @@ typedef enum hf_op_kind {
     HF_OP_BEAT,         /* session → sessions, locks_count, lost, requests */
     HF_OP_CLOSE,   /* session → locks_count released. Closing an ended session is ok */
     HF_OP_ACQUIRE, /* session, type, id, (mode), (ttl_us), (purpose) → locks[0], outcome */
-    HF_OP_RENEW, /* session, type, id, (ttl_us: 0 gives the type's default, else its longest, else none), (purpose), (fence) → locks[0] */
+    HF_OP_RENEW, /* session, type, id, (ttl_us: 0 gives the type's default, else its longest, else none), (purpose), (fence) →
+                    locks[0] */
     HF_OP_DOWNGRADE,   /* session, type, id, (fence) → locks[0] */
     HF_OP_RELEASE,     /* session, type, id, (fence) → locks[0]: what was released */
     HF_OP_RELEASE_ALL, /* session → locks_count released */

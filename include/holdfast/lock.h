@@ -51,7 +51,8 @@ typedef struct hf_request {
 } hf_request;
 
 /* A lock that a live session lost without releasing it: told on every beat until the session holds the resource again,
- * releases it (which answers not_held and forgets it) or all it holds, or ends; of more than HF_SESSION_LOST_MAX that were noted only the newest. */
+ * releases it (which answers not_held and forgets it) or all it holds, or ends; of more than HF_SESSION_LOST_MAX that were
+ * noted only the newest. */
 typedef struct hf_lost {
     hf_resource resource;
     int64_t fence;             /* of the grant that was lost */

@@ -14,8 +14,8 @@ struct st_mysql; /* a MYSQL is one */
  * transaction. A deadlock does, as always with InnoDB: then, and when its snapshot is too old to be answered right, the answer is
  * HF_RETRY: roll back and run it again. Outside a transaction each batch is one of its own. The connection stays the
  * application's: it must outlive the store, be used by one thread at a time, and have no results waiting when a batch comes.
- * What is set on it for a batch is put back. Refused where innodb_rollback_on_timeout is on: then a busy lock would end it. `names` is the prefix of the tables ("holdfast" when NULL), which must have been
- * installed; flags must be 0. */
+ * What is set on it for a batch is put back. Refused where innodb_rollback_on_timeout is on: a busy lock would end the transaction.
+ * `names` is the prefix of the tables ("holdfast" when NULL), which must have been installed; flags must be 0. */
 HF_API HF_MUST_USE hf_status hf_mysql_wrap(struct st_mysql *connection, const char *names, unsigned flags,
                                            hf_store **out, hf_error *err);
 

@@ -65,8 +65,8 @@ HF_API HF_MUST_USE hf_status hf_session_acquire_all(hf_session *session, const h
                                                     size_t count, const hf_acquire_options *options,
                                                     hf_result **out, hf_error *err);
 
-/* Sets the absolute bound anew, from now; ttl_us 0 gives the type's default, else its longest, else none. purpose NULL leaves it as it is.
- * HF_NOT_HELD: it isn't yours any more; it is never taken again by this. out may be NULL. */
+/* Sets the absolute bound anew, from now; ttl_us 0 gives the type's default, else its longest, else none. purpose NULL leaves
+ * it as it is. HF_NOT_HELD: it isn't yours any more; it is never taken again by this. out may be NULL. */
 HF_API HF_MUST_USE hf_status hf_session_renew(hf_session *session, const hf_resource *resource,
                                               int64_t ttl_us, const char *purpose, hf_lock *out,
                                               hf_error *err);

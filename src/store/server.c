@@ -396,13 +396,16 @@ static bool split(server_work *work)
 static bool leave_out(server_work *work)
 {
     bool all = work->index == NULL;
-    if (work->looked || work->split || !server_look(work) || !part_init(work))
+    size_t size = work->batch->count * sizeof *work->making;
+    if (work->looked || work->split || !server_look(work))
         return false;
     work->looked = true;
-    work->making = hf_alloc(work->batch->count * sizeof *work->making);
-    if (work->making == NULL)
+    work->making = hf_alloc(size);
+    if (work->making == NULL || !part_init(work)) {
+        forget_making(work);
         return false;
-    memset(work->making, 0, work->batch->count * sizeof *work->making);
+    }
+    memset(work->making, 0, size);
     for (size_t i = 0; i < work->part.count; i++) {
         const hf_resource_row *resource = work->conn->rows.of_op[i].resource;
         work->making[all ? i : work->index[i]] = resource != NULL && resource->busy;
