@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The manager from inside: its session handles, what they believe to hold, its listeners and keeper. Private to this folder.
  *
- * Locks of the library: session->work lets one call of a session at a time into the store, so that what the handle believes
+ * Locks of the library: session->work lets one call of a session at a time into the store, in the order they came, so that what the handle believes
  * follows the order of the answers; session->mutex guards that belief and is never held over a call. Order: work, then the
  * manager's mutex, then the session's. No listener is called with one held. */
 #ifndef HF_MANAGER_MANAGER_H
@@ -59,6 +59,14 @@ typedef struct hf_heard {
     int64_t at_us;
 } hf_heard;
 
+/* One at a time, in the order they came. A mutex would let a thread that comes again at once pass those who wait: beside a busy thread the
+ * keeper would not come to beat, neither this session nor any other. */
+typedef struct hf_turns {
+    pthread_mutex_t mutex;
+    pthread_cond_t moved;
+    uint64_t drawn, now; /* numbers: the last drawn, and whose turn it is */
+} hf_turns;
+
 struct hf_session {
     hf_manager *manager;
     hf_session *next;
@@ -66,7 +74,7 @@ struct hf_session {
     unsigned pins; /* uses by poll; guarded by the manager's mutex */
     hf_credentials credentials;
     char request_prefix[17]; /* of the request ids this handle draws */
-    pthread_mutex_t work;
+    hf_turns work;
     uint64_t calls;        /* guarded by work: numbers those ids */
     pthread_mutex_t mutex; /* guards what follows */
     hf_session_info info;
@@ -91,6 +99,11 @@ hf_status hf_finish(hf_manager *manager, hf_batch *batch, hf_result **out, hf_er
 bool hf_draw_request(char *out);
 
 void hf_op_set_resource(hf_op *op, const hf_resource *resource);
+
+void hf_turns_init(hf_turns *turns); /* of memory that is zero */
+void hf_turns_done(hf_turns *turns);
+void hf_turns_take(hf_turns *turns);
+void hf_turns_give(hf_turns *turns);
 
 /* One op for a session, on its way to the store. */
 typedef struct hf_call {

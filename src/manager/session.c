@@ -12,6 +12,36 @@
 
 /* ---- handles ---- */
 
+void hf_turns_init(hf_turns *turns)
+{
+    pthread_mutex_init(&turns->mutex, NULL);
+    pthread_cond_init(&turns->moved, NULL);
+    turns->now = 1;
+}
+
+void hf_turns_done(hf_turns *turns)
+{
+    pthread_mutex_destroy(&turns->mutex);
+    pthread_cond_destroy(&turns->moved);
+}
+
+void hf_turns_take(hf_turns *turns)
+{
+    pthread_mutex_lock(&turns->mutex);
+    uint64_t mine = ++turns->drawn;
+    while (turns->now != mine)
+        pthread_cond_wait(&turns->moved, &turns->mutex);
+    pthread_mutex_unlock(&turns->mutex);
+}
+
+void hf_turns_give(hf_turns *turns)
+{
+    pthread_mutex_lock(&turns->mutex);
+    turns->now++;
+    pthread_cond_broadcast(&turns->moved);
+    pthread_mutex_unlock(&turns->mutex);
+}
+
 static hf_status handle_new(hf_manager *manager, hf_session **out, hf_error *err)
 {
     hf_session *session = hf_alloc(sizeof *session);
@@ -22,7 +52,7 @@ static hf_status handle_new(hf_manager *manager, hf_session **out, hf_error *err
         return hf_fail(err, HF_UNAVAILABLE, "The system gives no random bytes.");
     }
     session->manager = manager;
-    pthread_mutex_init(&session->work, NULL);
+    hf_turns_init(&session->work);
     pthread_mutex_init(&session->mutex, NULL);
     *out = session;
     return HF_OK;
@@ -33,7 +63,7 @@ static void handle_free(hf_session *session)
     hf_credentials_clear(&session->credentials);
     hf_holds_clear(&session->holds);
     hf_free(session->heard);
-    pthread_mutex_destroy(&session->work);
+    hf_turns_done(&session->work);
     pthread_mutex_destroy(&session->mutex);
     hf_free(session);
 }
@@ -187,7 +217,7 @@ hf_status hf_call_run(hf_call *c, hf_error *err)
     if (manager->pid != getpid()) /* the mutex may be a copy of one in use */
         return hf_fail(err, HF_INVALID,
                        "This session was opened before fork(); open a new manager in the child process.");
-    pthread_mutex_lock(&c->session->work);
+    hf_turns_take(&c->session->work);
     hf_number_request(c->session, c->request);
     if (c->op->request_id == NULL)
         c->op->request_id = c->request;
@@ -202,7 +232,7 @@ hf_status hf_call_run(hf_call *c, hf_error *err)
 void hf_call_end(hf_call *c)
 {
     if (c->session->manager->pid == getpid())
-        pthread_mutex_unlock(&c->session->work);
+        hf_turns_give(&c->session->work);
     hf_batch_free(c->batch);
 }
 

@@ -85,7 +85,7 @@ static hf_status run_all(hf_session *session, hf_batch *batch, hf_result **out, 
     if (session->manager->pid != getpid())
         return hf_finish(session->manager, batch, out, err); /* which refuses it */
     char request[HF_REQUEST_ID_SIZE];
-    pthread_mutex_lock(&session->work);
+    hf_turns_take(&session->work);
     hf_number_request(session, request);
     for (size_t i = 0; i < hf_batch_count(batch); i++)
         if (hf_batch_op(batch, i)->request_id == NULL)
@@ -96,7 +96,7 @@ static hf_status run_all(hf_session *session, hf_batch *batch, hf_result **out, 
         hf_note_lock(session, hf_result_at(*out, i), sent_boot_us);
     if (hf_is_over(status))
         hf_note_over(session, false);
-    pthread_mutex_unlock(&session->work);
+    hf_turns_give(&session->work);
     return status;
 }
 

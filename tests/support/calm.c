@@ -4,8 +4,11 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define TICK_US 5000
 
@@ -57,4 +60,18 @@ bool calm_was(calm *c, int64_t max_us)
     if (longest_us > max_us)
         print_message("# the machine stood still for %lld ms\n", (long long)longest_us / 1000);
     return longest_us <= max_us;
+}
+
+void await_asleep(const _Atomic int *tid)
+{
+    char path[64], text[256], state = '?';
+    for (int i = 0; state != 'S' && i < 20000; i++) {
+        usleep(1000);
+        snprintf(path, sizeof path, "/proc/self/task/%d/stat", atomic_load(tid));
+        FILE *file = fopen(path, "re");
+        const char *name_end = file && fgets(text, sizeof text, file) ? strrchr(text, ')') : NULL;
+        state = name_end ? name_end[2] : '?';
+        if (file)
+            fclose(file);
+    }
 }

@@ -34,6 +34,9 @@ enum { PLAYS = 3 };
 
 int64_t calm_now_us(void); /* CLOCK_MONOTONIC */
 
+/* Until that thread of ours, which says its number before, sleeps: in the line it was sent to, if there is nothing else to sleep for. */
+void await_asleep(const _Atomic int *tid);
+
 /* Notes for how long at a time this process got no turn. calm_was ends that, and says whether it was never longer than max_us. */
 typedef struct calm calm;
 calm *calm_begin(void);

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <support/check.h>
+#include <support/calm.h>
 #include <unistd.h>
 
 /* ---- the pretended database ---- */
@@ -302,21 +302,6 @@ static void *take_in_turn(void *context)
     return NULL;
 }
 
-/* Until it sleeps: there is nothing it could sleep for but its turn. */
-static void await_in_line(taker *it)
-{
-    char path[64], text[256], state = '?';
-    for (int i = 0; state != 'S' && i < 20000; i++) {
-        usleep(1000);
-        snprintf(path, sizeof path, "/proc/self/task/%d/stat", atomic_load(&it->tid));
-        FILE *file = fopen(path, "re");
-        const char *name_end = file && fgets(text, sizeof text, file) ? strrchr(text, ')') : NULL;
-        state = name_end ? name_end[2] : '?';
-        if (file)
-            fclose(file);
-    }
-}
-
 static void who_waits_longest_is_served_first(void **state)
 {
     (void)state;
@@ -331,7 +316,7 @@ static void who_waits_longest_is_served_first(void **state)
         for (int i = 0; i < COUNT; i++) {
             takers[i] = (taker){.turn = &turn};
             pthread_create(&takers[i].thread, NULL, take_in_turn, &takers[i]);
-            await_in_line(&takers[i]);
+            await_asleep(&takers[i].tid);
         }
         expect(HF_BUSY, hf_pool_take(pool, 1000, &none, &err), err);
         fake_of(it)->alive = !lost; /* then it is the place that is passed on */

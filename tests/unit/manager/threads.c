@@ -2,7 +2,9 @@
 /* Threads that share a manager, and a session, while the keeper beats: made for the thread sanitizer. The clocks are the
  * real ones here. */
 #include <base/seams.h>
+#include <manager/manager.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <store/store.h>
@@ -385,6 +387,66 @@ static void the_keeper_keeps_a_session_that_was_opened_while_it_beat_another(voi
     expect_once(is_not_passed_over());
 }
 
+/* ---- in turn ---- */
+
+enum { LINE = 6 };
+
+typedef struct line {
+    hf_turns turns;
+    int came[LINE];
+    int count; /* guarded by whose turn it is */
+} line;
+
+typedef struct one_of {
+    line *line;
+    int number;
+    pthread_t thread;
+} one_of;
+
+static void *come(void *context)
+{
+    one_of *it = context;
+    hf_turns_take(&it->line->turns);
+    it->line->came[it->line->count++] = it->number;
+    hf_turns_give(&it->line->turns);
+    return NULL;
+}
+
+static uint64_t drawn(line *l)
+{
+    pthread_mutex_lock(&l->turns.mutex);
+    uint64_t count = l->turns.drawn;
+    pthread_mutex_unlock(&l->turns.mutex);
+    return count;
+}
+
+/* P7: the keeper too waits for the handle of a thread that is never done with it, and comes to other sessions only after that. */
+static void who_waits_for_a_handle_is_not_passed_by_who_comes_again(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 50; round++) {
+        line l = {0};
+        one_of all[LINE];
+        hf_turns_init(&l.turns);
+        hf_turns_take(&l.turns);
+        for (int i = 0; i < LINE; i++) {
+            all[i] = (one_of){.line = &l, .number = i};
+            expect_int(pthread_create(&all[i].thread, NULL, come, &all[i]), 0);
+            while (drawn(&l) < (uint64_t)i + 2)
+                sched_yield();
+        }
+        hf_turns_give(&l.turns);
+        hf_turns_take(&l.turns); /* at once */
+        expect_int(l.count, LINE);
+        for (int i = 0; i < LINE; i++)
+            expect_int(l.came[i], i);
+        hf_turns_give(&l.turns);
+        for (int i = 0; i < LINE; i++)
+            expect_int(pthread_join(all[i].thread, NULL), 0);
+        hf_turns_done(&l.turns);
+    }
+}
+
 typedef struct closing {
     hf_manager *manager;
     atomic_bool over;
@@ -573,6 +635,7 @@ int main(void)
         cmocka_unit_test(stopping_a_keeper_that_was_never_started_is_harmless),
         cmocka_unit_test(the_keeper_tells_of_a_forced_release),
         cmocka_unit_test(the_keeper_tells_soon_of_a_bound_that_was_set_while_it_slept),
+        cmocka_unit_test(who_waits_for_a_handle_is_not_passed_by_who_comes_again),
         cmocka_unit_test(the_keeper_keeps_a_session_that_was_opened_while_it_beat_another),
         cmocka_unit_test(what_is_closed_is_told_as_closed_whoever_polls_meanwhile),
         cmocka_unit_test(threads_start_and_stop_the_keeper),
