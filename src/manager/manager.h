@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The manager from inside: its session handles, what they believe to hold, its listeners and keeper. Private to this folder.
  *
- * Locks of the library: session->work lets one call of a session at a time into the store, in the order they came, so that what the handle believes
- * follows the order of the answers; session->mutex guards that belief and is never held over a call. Order: work, then the
- * manager's mutex, then the session's. No listener is called with one held. */
+ * Locks of the library: session->work lets one call of a session at a time into the store, in the order they came, so that what the
+ * handle believes follows the order of the answers; session->mutex guards that belief and is never held over a call. Order: work,
+ * then the manager's mutex, then the session's. No listener is called with one held. */
 #ifndef HF_MANAGER_MANAGER_H
 #define HF_MANAGER_MANAGER_H
 

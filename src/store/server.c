@@ -119,13 +119,21 @@ void server_undo(server_work *work)
     conn->err = err;
 }
 
-/* Longer with every try, never the same. */
-void server_pause(unsigned times)
+/* For less than 1 ms at 0 times, 2 ms at 1 and so on up to times_max; never the same. */
+static void rest(unsigned times, unsigned times_max)
 {
-    unsigned bound = times < 4 ? 1u << times : 16, part = 0;
+    unsigned most_us = 1000U << (times < times_max ? times : times_max), part = 0;
     if (!hf_seam.random(&part, sizeof part))
         part = (unsigned)hf_seam.boot_us();
-    nanosleep(&(struct timespec){0, 500000 + (long)(part % (bound * 1000000))}, NULL);
+    nanosleep(&(struct timespec){0, (long)(part % most_us) * 1000}, NULL);
+}
+
+/* Longer with every try. */
+void server_pause(unsigned times)
+{
+    enum { TIMES_MAX = 4 };
+    nanosleep(&(struct timespec){0, 500000}, NULL);
+    rest(times, TIMES_MAX);
 }
 
 /* When the first try has met someone each run has a share of the time that is left: a short one in the first round, so that those
@@ -440,13 +448,8 @@ static void lose_patience(server_work *work)
 static void keep_apart(const server_work *work)
 {
     enum { TIMES_MAX = 7 };
-    unsigned times = work->conn->crowded, part = 0;
-    if (!work->nested || times == 0)
-        return;
-    if (!hf_seam.random(&part, sizeof part))
-        part = (unsigned)hf_seam.boot_us();
-    unsigned most_us = 1000U << (times < TIMES_MAX ? times : TIMES_MAX);
-    nanosleep(&(struct timespec){0, (long)(part % most_us) * 1000}, NULL);
+    if (work->nested && work->conn->crowded > 0)
+        rest(work->conn->crowded, TIMES_MAX);
 }
 
 hf_status server_recover(server_work *work, hf_status status, unsigned *lost, hf_error *err)

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <support/asker.h>
-#include <support/check.h>
+#include <support/calm.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -43,13 +43,6 @@ struct http_crew {
     atomic_size_t done;
     atomic_uint sessions;
 };
-
-static int64_t now_us(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
 
 /* ---- asking until there is an answer ---- */
 
@@ -104,7 +97,7 @@ static check_record *begin(client *c, check_op op, uint32_t resource)
                         .op = (uint8_t)op,
                         .result = CHECK_UNKNOWN,
                         .return_us = CHECK_NEVER,
-                        .invoke_us = now_us()};
+                        .invoke_us = calm_now_us()};
     return r;
 }
 
@@ -118,7 +111,7 @@ static void wrong(client *c, const char *what)
 /* A refusal of what was asked again says nothing of the first time. */
 static bool end(check_record *r, int status, bool again, check_result refused)
 {
-    r->return_us = status == 0 ? CHECK_NEVER : now_us();
+    r->return_us = status == 0 ? CHECK_NEVER : calm_now_us();
     bool good = status == 200 || status == 201 || status == 204;
     r->result = (uint8_t)(good ? CHECK_OK : status == 0 || again ? CHECK_UNKNOWN : refused);
     return good;
@@ -225,13 +218,13 @@ http_crew *http_crew_start(int port, const char *secret, size_t clients)
     http_crew *crew = calloc(1, sizeof *crew);
     expect_true(crew != NULL && clients <= CLIENTS_MAX);
     crew->count = clients;
-    crew->name = now_us();
+    crew->name = calm_now_us();
     snprintf(crew->token, sizeof crew->token, "Authorization: Bearer %s\r\n", secret);
     for (size_t i = 0; i < clients; i++) {
         client *c = &crew->clients[i];
         *c = (client){.crew = crew,
                       .number = (uint32_t)i,
-                      .seed = (unsigned)now_us() + (unsigned)i,
+                      .seed = (unsigned)calm_now_us() + (unsigned)i,
                       .asker = {.port = port, .fd = -1}};
         c->records = calloc(ROOM, sizeof *c->records);
         expect_true(c->records != NULL && pthread_create(&c->thread, NULL, work, c) == 0);
@@ -242,8 +235,8 @@ http_crew *http_crew_start(int port, const char *secret, size_t clients)
 void http_crew_work(http_crew *crew, size_t more)
 {
     size_t enough = atomic_load(&crew->done) + more;
-    int64_t until_us = now_us() + WORK_MAX_S * INT64_C(1000000);
-    while (atomic_load(&crew->done) < enough && !atomic_load(&crew->wrong) && now_us() < until_us)
+    int64_t until_us = calm_now_us() + WORK_MAX_S * INT64_C(1000000);
+    while (atomic_load(&crew->done) < enough && !atomic_load(&crew->wrong) && calm_now_us() < until_us)
         usleep(PAUSE_US);
 }
 

@@ -16,7 +16,7 @@ typedef struct http_tally {
     size_t refused;            /* no connection */
     size_t closed, reset, cut; /* no answer, see asker.h */
     size_t
-        late; /* closed or reset, but the client had not run for so long that the server may have taken it for idle */
+        late; /* closed or reset when the client had not run for long, so that the server took it for idle */
     size_t unavailable, unsure; /* answered 503, 504 */
     size_t connections;
 } http_tally;

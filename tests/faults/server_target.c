@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <support/check.h>
+#include <support/calm.h>
 #include <support/place.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -30,9 +30,7 @@ static const struct {
 
 int64_t monotonic_us(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+    return calm_now_us();
 }
 
 void sleep_ms(unsigned ms)

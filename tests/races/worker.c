@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <support/calm.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -33,9 +34,7 @@ typedef struct turn {
 
 int64_t race_now_us(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+    return calm_now_us();
 }
 
 int64_t race_offset_us(void)

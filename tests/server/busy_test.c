@@ -310,7 +310,7 @@ static bool seen_soon(shop *s)
 
 static void neighbours_do_not_wait_for_the_busy_ones(shop *s)
 {
-    if (s->engine == ON_MYSQL) /* which can't skip a locked row */
+    if (s->engine == ON_MYSQL) /* which stops at a locked row */
         seen_soon(s);
     else
         expect_once(seen_soon(s));

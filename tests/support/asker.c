@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <support/calm.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <time.h>
@@ -24,13 +25,6 @@ void asker_close(asker *a)
     a->requests = 0;
 }
 
-static int64_t now_us(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
-
 static bool join(asker *a)
 {
     struct sockaddr_in address = {.sin_family = AF_INET,
@@ -38,7 +32,7 @@ static bool join(asker *a)
                                   .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
     struct timeval patience = {.tv_sec = PATIENCE_S};
     int yes = 1;
-    a->sent_us = now_us();
+    a->sent_us = calm_now_us();
     a->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (a->fd < 0 || connect(a->fd, (struct sockaddr *)&address, sizeof address) != 0) {
         asker_close(a);
@@ -57,7 +51,7 @@ bool asker_send(asker *a, const char *text, size_t size)
     a->requests++;
     for (ssize_t sent; size > 0 && (sent = send(a->fd, text, size, MSG_NOSIGNAL)) > 0; size -= (size_t)sent)
         text += sent;
-    int64_t sent_us = now_us();
+    int64_t sent_us = calm_now_us();
     a->gap_us = sent_us - a->sent_us;
     a->sent_us = sent_us;
     return true;

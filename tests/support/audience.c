@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <support/calm.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -57,13 +58,6 @@ struct audience {
     size_t seated;
     int64_t least; /* what every one has heard */
 };
-
-static int64_t now_us(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
 
 static void wrong(audience *a, const follower *l, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -276,7 +270,7 @@ static void leave(audience *a, follower *l, int64_t back_us)
     l->line = NULL;
     l->stage = ABSENT;
     l->size = 0;
-    l->due_us = now_us() + back_us;
+    l->due_us = calm_now_us() + back_us;
     l->passed = false;
     if (!a->options.stays_with_one)
         l->server = (l->server + 1) % (unsigned)a->options.servers;
@@ -324,7 +318,7 @@ static void ask(audience *a, follower *l)
         return;
     }
     l->stage = HEAD;
-    l->due_us = a->restless ? now_us() + by_chance(a, atomic_load(&a->stays_us)) : 0;
+    l->due_us = a->restless ? calm_now_us() + by_chance(a, atomic_load(&a->stays_us)) : 0;
     epoll_ctl(a->epoll, EPOLL_CTL_MOD, l->fd, &want);
 }
 
@@ -359,12 +353,12 @@ static void become_restless(audience *a)
     a->restless = true;
     for (size_t i = 0; i < a->options.followers; i++)
         if (a->all[i].stage > CONNECTING)
-            a->all[i].due_us = now_us() + by_chance(a, atomic_load(&a->stays_us));
+            a->all[i].due_us = calm_now_us() + by_chance(a, atomic_load(&a->stays_us));
 }
 
 static void look_around(audience *a)
 {
-    int64_t now = now_us(), least = INT64_MAX;
+    int64_t now = calm_now_us(), least = INT64_MAX;
     size_t seated = 0;
     for (size_t i = 0; i < a->options.followers; i++) {
         follower *l = &a->all[i];
@@ -402,9 +396,9 @@ static void *listen_on(void *context)
             set_deaf(a, !a->was_deaf);
         if (!a->restless && atomic_load(&a->stays_us) > 0)
             become_restless(a);
-        if (now_us() - looked_us > 5000) {
+        if (calm_now_us() - looked_us > 5000) {
             look_around(a);
-            looked_us = now_us();
+            looked_us = calm_now_us();
         }
     }
     return NULL;
@@ -427,7 +421,7 @@ audience *audience_start(const audience_options *options)
         abort();
     raise_files(options->followers);
     a->options = *options;
-    a->seed = (unsigned)now_us();
+    a->seed = (unsigned)calm_now_us();
     a->epoll = epoll_create1(EPOLL_CLOEXEC);
     snprintf(a->request, sizeof a->request,
              "GET /v1/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n", options->secret);
@@ -457,12 +451,12 @@ void audience_deafen(audience *a, bool deaf)
 /* Until all have heard that, and, if asked for, sit. */
 static bool wait_until(audience *a, bool sit, int64_t seq, unsigned seconds)
 {
-    for (int64_t until_us = now_us() + (int64_t)seconds * 1000000;; usleep(2000)) {
+    for (int64_t until_us = calm_now_us() + (int64_t)seconds * 1000000;; usleep(2000)) {
         pthread_mutex_lock(&a->mutex);
         bool there = a->least >= seq && (!sit || a->seated == a->options.followers);
         bool bad = a->report.problem[0] != '\0';
         pthread_mutex_unlock(&a->mutex);
-        if (there || bad || now_us() > until_us)
+        if (there || bad || calm_now_us() > until_us)
             return there && !bad;
     }
 }
