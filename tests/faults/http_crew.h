@@ -12,11 +12,10 @@
 typedef struct http_crew http_crew;
 
 typedef struct http_tally {
-    size_t requests;           /* answered */
-    size_t refused;            /* no connection */
-    size_t closed, reset, cut; /* no answer, see asker.h */
-    size_t
-        late; /* closed or reset when the client had not run for long, so that the server took it for idle */
+    size_t requests;            /* answered */
+    size_t refused;             /* no connection */
+    size_t closed, reset, cut;  /* no answer, see asker.h */
+    size_t late;                /* the same when the client had not run for long: taken for idle */
     size_t unavailable, unsure; /* answered 503, 504 */
     size_t connections;
 } http_tally;
