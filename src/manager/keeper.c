@@ -182,12 +182,122 @@ static hf_session *pin_next(hf_manager *manager, hf_session *last)
     return session;
 }
 
+/* ---- beating many at once ---- */
+
+/* One by one, the beats of a thousand sessions would take a thousand times as long as the store is away. Those that are due and whose
+ * handle nobody is using go in batches. */
+
+enum { TOGETHER = 64 };
+
+/* What is known of a beat, when its handle may have been freed. */
+typedef struct beating {
+    hf_session *session;
+    char id[HF_SESSION_ID_SIZE], request[HF_REQUEST_ID_SIZE];
+    hf_status status;
+} beating;
+
+static void unpin(hf_session *session)
+{
+    hf_manager *manager = session->manager;
+    pthread_mutex_lock(&manager->mutex);
+    if (--session->pins == 0)
+        pthread_cond_broadcast(&manager->unpinned);
+    pthread_mutex_unlock(&manager->mutex);
+}
+
+/* Pins it, if it is still there. Another may have come to its place in memory, but not by its id. */
+static bool pin_again(hf_manager *manager, const beating *it)
+{
+    pthread_mutex_lock(&manager->mutex);
+    hf_session *session = manager->sessions;
+    while (session != NULL && (session != it->session || strcmp(session->credentials.id, it->id) != 0))
+        session = session->next;
+    if (session != NULL)
+        session->pins++;
+    pthread_mutex_unlock(&manager->mutex);
+    return session != NULL;
+}
+
+/* Takes up to TOGETHER sessions that are due and nobody is using, each with a pin and its `work`. Each is looked at once in a poll: one
+ * whose bound is shorter than a batch takes would be due for ever. */
+static size_t take_due(hf_manager *manager, uint64_t poll, beating *out)
+{
+    size_t count = 0;
+    int64_t now_us = hf_seam.boot_us();
+    pthread_mutex_lock(&manager->mutex);
+    for (hf_session *session = manager->sessions; session != NULL && count < TOGETHER;
+         session = session->next) {
+        bool over, ended;
+        if (session->polled >= poll)
+            continue;
+        session->polled = poll;
+        if (due_in(session, now_us, &over, &ended) > 0 || ended || !hf_turns_try(&session->work))
+            continue;
+        session->pins++;
+        out[count] = (beating){.session = session};
+        memcpy(out[count++].id, session->credentials.id, sizeof out->id);
+    }
+    pthread_mutex_unlock(&manager->mutex);
+    return count;
+}
+
+static void send_beats(hf_manager *manager, hf_batch *batch, beating *all, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        hf_op *op = hf_batch_add(batch, HF_OP_BEAT);
+        hf_number_request(all[i].session, all[i].request);
+        op->session = &all[i].session->credentials;
+        op->request_id = all[i].request;
+        hf_note_tried(all[i].session);
+    }
+    int64_t sent_boot_us = hf_seam.boot_us();
+    hf_status status = hf_execute(manager, batch, NULL);
+    for (size_t i = 0; i < count; i++) {
+        const hf_answer *answer = &hf_batch_op(batch, i)->answer;
+        all[i].status = status != HF_OK ? status : answer->status;
+        if (all[i].status == HF_OK && !answer->pending)
+            hf_note_alive(all[i].session, answer, sent_boot_us);
+        if (hf_is_over(all[i].status))
+            hf_note_over(all[i].session, false);
+    }
+}
+
+/* The listeners are called when no handle is kept but the one it is about: they may free the others. */
+static void beat_all(hf_manager *manager, beating *all, size_t count)
+{
+    hf_batch *batch = NULL;
+    if (hf_batch_new(count, &batch, NULL) == HF_OK)
+        send_beats(manager, batch, all, count);
+    for (size_t i = 0; i < count; i++) {
+        hf_turns_give(&all[i].session->work);
+        unpin(all[i].session);
+    }
+    for (size_t i = 0; batch != NULL && i < count; i++)
+        if (pin_again(manager, &all[i])) {
+            hf_tell_beat(all[i].session, all[i].status, &hf_batch_op(batch, i)->answer);
+            unpin(all[i].session);
+        }
+    hf_batch_free(batch);
+}
+
+/* Those that are left, because someone is using them or memory is out, beat by themselves. */
+static void beat_those_due(hf_manager *manager)
+{
+    beating all[TOGETHER];
+    pthread_mutex_lock(&manager->mutex);
+    uint64_t poll = ++manager->polls;
+    pthread_mutex_unlock(&manager->mutex);
+    for (size_t count; (count = take_due(manager, poll, all)) > 0;)
+        beat_all(manager, all, count);
+}
+
 hf_status hf_manager_poll(hf_manager *manager, int64_t *next_us, hf_error *err)
 {
     int64_t next = 60 * INT64_C(1000000);
     if (manager->pid != getpid())
         return hf_fail(err, HF_INVALID,
                        "This manager was opened before fork(); open a new one in the child process.");
+    beat_those_due(manager);
     for (hf_session *session = pin_next(manager, NULL); session != NULL; session = pin_next(manager, session))
         look_after(session, &next);
     if (next_us != NULL)

@@ -26,6 +26,7 @@ struct hf_manager {
     pthread_mutex_t mutex;
     pthread_cond_t unpinned; /* a session handle is no longer in use by poll, or a keeper has left */
     hf_session *sessions;
+    uint64_t polls; /* begun so far */
     struct {
         hf_listener *call;
         void *context;
@@ -70,8 +71,9 @@ typedef struct hf_turns {
 struct hf_session {
     hf_manager *manager;
     hf_session *next;
-    bool linked;   /* the caller has it; set once, before any other thread can know it */
-    unsigned pins; /* uses by poll; guarded by the manager's mutex */
+    bool linked;     /* the caller has it; set once, before any other thread can know it */
+    unsigned pins;   /* uses by poll; guarded by the manager's mutex */
+    uint64_t polled; /* by which it was last looked at; guarded by it too */
     hf_credentials credentials;
     char request_prefix[17]; /* of the request ids this handle draws */
     hf_turns work;
@@ -103,6 +105,7 @@ void hf_op_set_resource(hf_op *op, const hf_resource *resource);
 void hf_turns_init(hf_turns *turns); /* of memory that is zero */
 void hf_turns_done(hf_turns *turns);
 void hf_turns_take(hf_turns *turns);
+bool hf_turns_try(hf_turns *turns); /* false: someone has it, or waits for it */
 void hf_turns_give(hf_turns *turns);
 
 /* One op for a session, on its way to the store. */
@@ -122,6 +125,8 @@ void hf_call_end(hf_call *c);
 void hf_number_request(hf_session *session, char *out);
 
 /* session.c: what the handle believes. */
+void hf_note_alive(hf_session *session, const hf_answer *answer, int64_t sent_boot_us);
+void hf_note_tried(hf_session *session);
 void hf_note_lock(hf_session *session, const hf_answer *answer, int64_t sent_boot_us);
 void hf_forget_lock(hf_session *session, const hf_resource *resource);
 void hf_forget_all(hf_session *session);
@@ -135,6 +140,9 @@ bool hf_holds_drop(hf_holds *holds, const hf_resource *resource);
 void hf_holds_clear(hf_holds *holds);
 /* Takes out one whose bound has come; false: none. next_us is lowered to the earliest bound to come. */
 bool hf_holds_take_spent(hf_holds *holds, int64_t now_boot_us, hf_resource *out, int64_t *next_us);
+
+/* session.c: tells what a beat brought to light. */
+void hf_tell_beat(hf_session *session, hf_status status, const hf_answer *answer);
 
 /* keeper.c */
 void hf_tell(hf_manager *manager, const hf_notice *notice);

@@ -34,6 +34,15 @@ void hf_turns_take(hf_turns *turns)
     pthread_mutex_unlock(&turns->mutex);
 }
 
+bool hf_turns_try(hf_turns *turns)
+{
+    pthread_mutex_lock(&turns->mutex);
+    bool free = turns->now == turns->drawn + 1;
+    turns->drawn += free;
+    pthread_mutex_unlock(&turns->mutex);
+    return free;
+}
+
 void hf_turns_give(hf_turns *turns)
 {
     pthread_mutex_lock(&turns->mutex);
@@ -122,7 +131,7 @@ void hf_session_describe(hf_session *session, hf_session_info *out)
 
 /* ---- what the handle believes ---- */
 
-static void note_alive(hf_session *session, const hf_answer *answer, int64_t sent_boot_us)
+void hf_note_alive(hf_session *session, const hf_answer *answer, int64_t sent_boot_us)
 {
     pthread_mutex_lock(&session->mutex);
     /* A beat gives the whole idle bound from when it was sent; a repeated open only what is left of it. */
@@ -262,7 +271,7 @@ static hf_status open_in_store(hf_session *session, const hf_session_options *op
     fill_open(c.op, options, &replaces);
     status = hf_call_run(&c, err);
     if (status == HF_OK) {
-        note_alive(session, &c.op->answer, c.sent_boot_us);
+        hf_note_alive(session, &c.op->answer, c.sent_boot_us);
         /* A repeated open answers the session made first: its id, with the key that was shown to be its. */
         memcpy(session->credentials.id, c.op->answer.sessions[0].id, sizeof session->credentials.id);
     }
@@ -311,7 +320,7 @@ hf_status hf_session_attach(hf_manager *manager, const char *id_and_key, hf_sess
     return HF_OK;
 }
 
-static void note_tried(hf_session *session)
+void hf_note_tried(hf_session *session)
 {
     if (session->manager->pid != getpid())
         return;
@@ -321,17 +330,16 @@ static void note_tried(hf_session *session)
 }
 
 /* Tells what a beat brought to light. The answer is read after `work` was let go, so that listeners may call. */
-static hf_status beat_told(hf_session *session, hf_status status, const hf_answer *answer)
+void hf_tell_beat(hf_session *session, hf_status status, const hf_answer *answer)
 {
     if (!session->linked) /* attaching: the caller has no handle yet that a notice could be about */
-        return status;
+        return;
     if (hf_is_over(status))
         hf_tell_ended(session);
     for (size_t i = 0; status == HF_OK && i < answer->lost_count; i++)
         hf_tell_lost(session, &answer->lost[i]);
     if (status == HF_OK)
         hf_tell_requests(session, answer);
-    return status;
 }
 
 hf_status hf_session_beat(hf_session *session, hf_result **out, hf_error *err)
@@ -346,13 +354,13 @@ hf_status hf_session_beat(hf_session *session, hf_result **out, hf_error *err)
         return hf_fail_memory(err);
     }
     result->batch = c.batch;
-    note_tried(session);
+    hf_note_tried(session);
     status = hf_call_run(&c, err);
     if (status == HF_OK && !c.op->answer.pending)
-        note_alive(session, &c.op->answer, c.sent_boot_us);
+        hf_note_alive(session, &c.op->answer, c.sent_boot_us);
     c.batch = NULL;
     hf_call_end(&c);
-    beat_told(session, status, hf_result_answer(result));
+    hf_tell_beat(session, status, hf_result_answer(result));
     if (status == HF_OK && out != NULL)
         *out = hf_take(result);
     hf_result_free(result);

@@ -85,12 +85,14 @@ typedef struct slow_store {
     hf_store *inner;
     int64_t before_us, after_us; /* how long a call is under way to the store, and back */
     int64_t lost_us;             /* not 0: the next answer is lost, and the store's clock moves on by that */
+    size_t calls;
 } slow_store;
 
 static hf_status slow_execute(hf_store *store, hf_batch *batch, hf_error *err)
 {
     slow_store *slow = (slow_store *)store;
     boot_now += slow->before_us;
+    slow->calls++;
     hf_status status = hf_store_execute(slow->inner, batch, err);
     boot_now += slow->after_us;
     if (slow->lost_us == 0 || status != HF_OK)
@@ -909,6 +911,99 @@ static void a_freed_handle_is_beaten_no_more(void **state)
     world_close(w);
 }
 
+/* One by one they would take 200 s: all but the first would be dead. */
+static void many_sessions_are_beaten_in_time_though_the_store_is_far_away(void **state)
+{
+    (void)state;
+    enum { MANY = 200, BATCHES = 4 };
+    slow_store *slow = NULL;
+    hf_manager *manager = slow_manager(&slow);
+    hf_session *all[MANY];
+    hf_resource policy = resource_of("policy/1");
+    hf_error err = {0};
+    for (int i = 0; i < MANY; i++) {
+        hf_session_options options = {.user = "alice", .idle_us = MINUTE};
+        expect(HF_OK, hf_session_open(manager, &options, &all[i], &err), err);
+    }
+    expect(HF_OK, hf_session_acquire(all[MANY / 2], &policy, NULL, NULL, &err), err);
+    slow->before_us = slow->after_us = SECOND / 2;
+    slow->calls = 0;
+    for (int64_t round = 1; round <= 10; round++) {
+        int64_t next_us = 0;
+        boot_now += 20 * SECOND;
+        expect(HF_OK, hf_manager_poll(manager, &next_us, &err), err);
+        expect_int(slow->calls, round * BATCHES);
+        expect_true(next_us >= 1000 && next_us <= 20 * SECOND - BATCHES * SECOND + SECOND);
+        expect_true(hf_session_is_held(all[MANY / 2], &policy));
+    }
+    for (int i = 0; i < MANY; i++)
+        hf_session_free(all[i]);
+    hf_manager_close(manager);
+}
+
+typedef struct freeing {
+    hf_session *all[3];
+    int heard;
+} freeing;
+
+static void free_the_others(void *context, const hf_notice *notice)
+{
+    freeing *it = context;
+    it->heard++;
+    for (size_t i = 0; i < 3; i++)
+        if (it->all[i] != notice->session) {
+            hf_session_free(it->all[i]);
+            it->all[i] = NULL;
+        }
+}
+
+static void a_listener_may_free_the_handles_that_it_is_not_told_of(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"policy/1", "policy/2", "policy/3"};
+    world *w = begin();
+    hf_error err = {0};
+    freeing it = {0};
+    for (size_t i = 0; i < 3; i++) {
+        it.all[i] = work_idle(w, "alice", MINUTE);
+        take(it.all[i], names[i], 0);
+        force(w, names[i], "root", "maintenance");
+    }
+    expect(HF_OK, hf_manager_listen(world_manager(w), free_the_others, &it, &err), err);
+    pass(w, 30 * SECOND);
+    poll_next(w);
+    expect_int(it.heard, 1);
+    expect_int((it.all[0] != NULL) + (it.all[1] != NULL) + (it.all[2] != NULL), 1);
+    for (size_t i = 0; i < 3; i++)
+        hf_session_free(it.all[i]);
+    world_close(w);
+}
+
+static void a_session_that_is_no_more_takes_none_with_it(void **state)
+{
+    (void)state;
+    world *w = begin();
+    heard ear;
+    add_listener(w, &ear);
+    hf_session *alice = work_idle(w, "alice", MINUTE), *bob = work_idle(w, "bob", MINUTE);
+    hf_session *carol = work_idle(w, "carol", MINUTE);
+    take(alice, "policy/1", 0);
+    take(carol, "policy/3", 0);
+    hf_credentials gone = *hf_session_credentials(bob);
+    done(w, CLOSE, BY(gone));
+    pass(w, 30 * SECOND);
+    poll_next(w);
+    expect_int(ear.count, 1);
+    expect_int(ear.all[0].kind, HF_NOTICE_ENDED);
+    expect_true(ear.all[0].session == bob);
+    pass(w, 40 * SECOND);
+    expect_true(held(alice, "policy/1") && held(carol, "policy/3"));
+    hf_session_free(carol);
+    hf_session_free(bob);
+    hf_session_free(alice);
+    world_close(w);
+}
+
 static hf_session *attach(world *w, hf_session *to)
 {
     hf_error err = {0};
@@ -1032,6 +1127,9 @@ int main(void)
         cmocka_unit_test(poll_beats_when_a_third_of_the_idle_bound_has_passed),
         cmocka_unit_test(poll_keeps_sessions_alive_for_as_long_as_it_is_called_when_it_says),
         cmocka_unit_test(poll_without_sessions_is_harmless),
+        cmocka_unit_test(many_sessions_are_beaten_in_time_though_the_store_is_far_away),
+        cmocka_unit_test(a_listener_may_free_the_handles_that_it_is_not_told_of),
+        cmocka_unit_test(a_session_that_is_no_more_takes_none_with_it),
         cmocka_unit_test(a_session_that_cannot_be_reached_ends_at_its_bound),
         cmocka_unit_test(a_session_that_is_reached_again_in_time_lives_on),
         cmocka_unit_test(a_freed_handle_is_beaten_no_more),
