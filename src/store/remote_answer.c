@@ -87,12 +87,28 @@ static const wire_value *object_of(const remote_call *call, hf_arena *arena)
     return root->type == WIRE_IS_OBJECT ? root : NULL;
 }
 
-/* HF_OK: these are no problem details of holdfast's. */
-static hf_status pass_on(const remote_target *target, const wire_value *problem, hf_error *err)
+/* Gateways say `code` too, and may say it of a request that was carried out. holdfast's own are known by their type, and came with the
+ * status they name. HF_OK: it is none of those. */
+static hf_status code_of(const remote_call *call, const wire_value *problem)
 {
     const char *code = problem == NULL ? NULL : text_of(problem, "code");
+    const char *type = problem == NULL ? NULL : text_of(problem, "type");
+    const wire_value *http = problem == NULL ? NULL : wire_field_of(problem, "status");
     hf_status status = code == NULL ? HF_OK : hf_status_from_wire(code);
-    if (status == HF_OK || status == HF_STATUS_COUNT)
+    char own[64];
+    snprintf(own, sizeof own, "urn:holdfast:problem:%s", code == NULL ? "" : code);
+    bool ours = type != NULL && strcmp(type, own) == 0 && http != NULL && http->type == WIRE_IS_WHOLE &&
+                http->whole == call->http;
+    return ours && status != HF_STATUS_COUNT ? status : HF_OK;
+}
+
+/* HF_OK: these are no problem details of holdfast's about this request. That there is nothing at the path is no word about a session that the
+ * request names, which would be taken for dead. */
+static hf_status pass_on(const remote_target *target, const remote_call *call, const wire_value *problem,
+                         hf_error *err)
+{
+    hf_status status = code_of(call, problem);
+    if (status == HF_OK || status == HF_NOT_FOUND || status == HF_EXPIRED)
         return HF_OK;
     const char *message = text_of(problem, "message"), *resource = text_of(problem, "resource");
     if (message == NULL)
@@ -150,7 +166,7 @@ hf_status remote_outcome(const remote_target *target, const remote_call *call, b
     if (call->code != CURLE_OK && !told)
         return explain_loss(target, call, changes, err);
     hf_arena arena = {0};
-    hf_status status = pass_on(target, object_of(call, &arena), err);
+    hf_status status = pass_on(target, call, object_of(call, &arena), err);
     hf_arena_done(&arena);
     return status != HF_OK ? status : explain_status(target, call->http, changes, err);
 }

@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <base/json.h>
 #include <errno.h>
+#include <holdfast/json.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <openssl/ssl.h>
@@ -129,15 +130,12 @@ static void answer(hf_buffer *out, int http, const char *type, const hf_buffer *
 
 static void answer_problem(hf_buffer *out, hf_status status, const char *message)
 {
-    hf_json json = {0};
-    hf_json_begin(&json, '{');
-    hf_json_name(&json, "code");
-    hf_json_text(&json, hf_status_wire(status));
-    hf_json_name(&json, "message");
-    hf_json_text(&json, message);
-    hf_json_end(&json, '}');
-    answer(out, hf_status_http(status), "application/problem+json", &json.out);
-    hf_buffer_done(&json.out);
+    char *json = hf_problem_json(0, status, message, NULL, NULL, 0);
+    hf_buffer body = {0};
+    hf_buffer_print(&body, "%s", json);
+    answer(out, hf_status_http(status), "application/problem+json", &body);
+    hf_buffer_done(&body);
+    hf_json_free(json);
 }
 
 static void answer_ready(batchd *d, hf_buffer *out)

@@ -443,8 +443,8 @@ static void what_the_server_counts_is_passed_on(void **state)
     scene_serve(&s, NULL, NULL);
     batchd_metrics(s.server, path);
     expect(HF_OK, remote_open(s.url, &s.store, &err), err);
-    expect(HF_NOT_FOUND, hf_store_metrics(s.store, &text, &err), err); /* the file is not there yet */
-    expect_contains(err.message, "counts nothing");
+    expect(HF_UNAVAILABLE, hf_store_metrics(s.store, &text, &err), err); /* the file is not there yet */
+    expect_contains(err.message, "answered with 404");
     write_file(path, "holdfast_sessions 3\n", 0600);
     expect(HF_OK, hf_store_metrics(s.store, &text, &err), err);
     expect_text(text, "holdfast_sessions 3\n");

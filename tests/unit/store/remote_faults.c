@@ -323,31 +323,63 @@ static void problem_details_of_a_server_are_passed_on(void **state)
     for (int status = HF_OK + 1; status < HF_STATUS_COUNT; status++) {
         snprintf(
             body, sizeof body,
-            "{\"type\":\"about:blank\",\"title\":\"x\",\"status\":%d,\"detail\":\"Said so.\",\"code\":\"%s\","
-            "\"message\":\"Said so.\",\"resource\":\"policy/1\",\"holders\":[],\"new\":{\"a\":[1,2]}}",
-            hf_status_http((hf_status)status), hf_status_wire((hf_status)status));
+            "{\"type\":\"urn:holdfast:problem:%s\",\"title\":\"x\",\"status\":%d,\"detail\":\"Said so.\","
+            "\"code\":\"%s\",\"message\":\"Said "
+            "so.\",\"resource\":\"policy/1\",\"holders\":[],\"new\":{\"a\":[1,2]}}",
+            hf_status_wire((hf_status)status), hf_status_http((hf_status)status),
+            hf_status_wire((hf_status)status));
         char head[64];
         snprintf(head, sizeof head, "%d No", hf_status_http((hf_status)status));
         reply_with(&s, room, sizeof room, head, body);
+        if (status == HF_NOT_FOUND || status == HF_EXPIRED) { /* of the path, not of the session */
+            expect(HF_UNAVAILABLE, ask(&s, HF_OP_ACQUIRE, "1", "r1", &err), err);
+            continue;
+        }
         expect((hf_status)status, ask(&s, HF_OP_ACQUIRE, "1", "r1", &err), err);
         expect_text(err.message, "Said so.");
         expect_text(err.resource, "policy/1");
     }
+#define OURS "{\"type\":\"urn:holdfast:problem:denied\",\"status\":403,\"code\":\"denied\""
     static const struct {
         const char *body, *sentence;
     } odd[] = {
-        {"{\"code\":\"denied\"}", "says: the key is wrong or the right is missing"},
-        {"{\"code\":\"denied\",\"message\":\"\\u001b[31m\"}", "says: the key"},
-        {"{\"code\":\"denied\",\"message\":7,\"detail\":\"Because.\"}", "Because."},
-        {"{\"code\":\"ok\",\"message\":\"fine\"}", "does not allow it"},
-        {"{\"code\":\"unheard-of\",\"message\":\"what\"}", "does not allow it"},
-        {"{\"code\":null}", "does not allow it"},
+        {OURS "}", "says: the key is wrong or the right is missing"},
+        {OURS ",\"message\":\"\\u001b[31m\"}", "says: the key"},
+        {OURS ",\"message\":7,\"detail\":\"Because.\"}", "Because."},
+        {"{\"type\":\"urn:holdfast:problem:ok\",\"status\":403,\"code\":\"ok\"}", "does not allow it"},
+        {"{\"type\":\"urn:holdfast:problem:odd\",\"status\":403,\"code\":\"odd\"}", "does not allow it"},
+        {"{\"type\":\"urn:holdfast:problem:\",\"status\":403,\"code\":null}", "does not allow it"},
         {"\"denied\"", "does not allow it"},
     };
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
         reply_with(&s, room, sizeof room, "403 Forbidden", odd[i].body);
         expect(HF_DENIED, ask(&s, HF_OP_ACQUIRE, "1", "r1", &err), err);
         expect_contains(err.message, odd[i].sentence);
+    }
+    scene_close(&s);
+}
+
+/* What says `code` need not be holdfast: it may have been carried out all the same. */
+static void what_a_gateway_says_is_not_taken_for_the_servers_word(void **state)
+{
+    (void)state;
+    static const char *const bodies[] = {
+        "{\"code\":\"unavailable\",\"message\":\"no upstream\"}",
+        "{\"type\":\"about:blank\",\"status\":503,\"code\":\"unavailable\"}",
+        "{\"type\":\"urn:holdfast:problem:unavailable\",\"code\":\"unavailable\"}",
+        "{\"type\":\"urn:holdfast:problem:unavailable\",\"status\":502,\"code\":\"unavailable\"}",
+        "{\"type\":\"urn:holdfast:problem:busy\",\"status\":503,\"code\":\"unavailable\"}",
+    };
+    scene s;
+    hf_error err;
+    char room[1024];
+    scene_open(&s, "");
+    for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
+        reply_with(&s, room, sizeof room, "503 Service Unavailable", bodies[i]);
+        expect(HF_UNSURE, ask(&s, HF_OP_ACQUIRE, "1", NULL, &err), err);
+        reply_with(&s, room, sizeof room, "404 Not Found", "{\"code\":\"not_found\"}");
+        expect(HF_UNAVAILABLE, ask(&s, HF_OP_BEAT, NULL, NULL, &err), err);
+        expect_contains(err.message, "something else answered with 404");
     }
     scene_close(&s);
 }
@@ -369,6 +401,7 @@ int main(void)
         cmocka_unit_test(an_http_status_says_what_it_can),
         cmocka_unit_test(a_proxy_that_lost_the_answer_and_says_503_is_asked_again),
         cmocka_unit_test(problem_details_of_a_server_are_passed_on),
+        cmocka_unit_test(what_a_gateway_says_is_not_taken_for_the_servers_word),
     };
     return cmocka_run_group_tests_name("a remote store and what goes wrong", tests, NULL, NULL);
 }

@@ -14,8 +14,9 @@ static const char ready[] = "HTTP/1.1 200 OK\r\nContent-Length: 52\r\n\r\n"
 static const char refused[] =
     "HTTP/1.1 200 OK\r\nContent-Length: 68\r\n\r\n"
     "{\"answers\":[{\"status\":\"locked\",\"message\":\"Bob has it.\",\"now_us\":7}]}";
-static const char problem[] = "HTTP/1.1 403 No\r\nContent-Length: 41\r\n\r\n"
-                              "{\"code\":\"denied\",\"message\":\"Not for you.\"}";
+static const char problem[] = "HTTP/1.1 403 No\r\nContent-Length: 92\r\n\r\n"
+                              "{\"type\":\"urn:holdfast:problem:denied\",\"status\":403,"
+                              "\"code\":\"denied\",\"message\":\"Not for you.\"}";
 
 enum { SEEN_MAX = 2000 };
 
