@@ -14,7 +14,9 @@ enum {
 };
 
 /* A store on the application's handle. Inside an open transaction a batch joins it: a grant counts when the
- * application commits, and a failure undoes the batch alone. Outside one, each batch is its own transaction.
+ * application commits, and a failure undoes the batch alone. But when the disk is full, reading or writing
+ * fails, memory is out or a statement was interrupted, SQLite may roll back the whole transaction: the sentence
+ * says so, and sqlite3_get_autocommit tells. Outside a transaction, each batch is its own.
  * The handle stays the application's: it must outlive the store, and calls follow its threading rules.
  * `names` is the prefix of the tables ("holdfast" when NULL). Its grade says what can't be promised: the
  * application's own settings decide what survives a crash. */

@@ -70,6 +70,18 @@ void sqlite_commit(sqlite_store *store, sql_conn *conn, bool nested)
                 store->path);
 }
 
+/* A disk that is full, among others, makes SQLite roll back all that was open; what was the application's is gone too, and it must know. */
+static void undo_batch(sql_conn *conn, bool nested)
+{
+    char why[HF_MESSAGE_SIZE];
+    sqlite_undo(conn, nested);
+    if (!nested || hf_db_in_transaction(conn->db) || conn->err == NULL)
+        return;
+    hf_slice_copy(why, sizeof why, hf_slice_of(conn->err->message));
+    hf_error_set(conn->err, conn->status,
+                 "SQLite has rolled back your whole transaction; begin it again. The reason: %s", why);
+}
+
 static void work(sqlite_store *store, sql_conn *conn, hf_batch *batch, bool no_growth)
 {
     int64_t now_us = hf_store_now(&store->base, hf_seam.wall_us());
@@ -109,7 +121,7 @@ static hf_status transact(sqlite_store *store, sql_conn *conn, hf_batch *batch, 
         store->pages = sql_number(conn, SQLITE_DO_PAGES);
     sqlite_commit(store, conn, nested);
     if (conn->status != HF_OK)
-        sqlite_undo(conn, nested);
+        undo_batch(conn, nested);
     return conn->status;
 }
 

@@ -196,6 +196,33 @@ static void a_batch_that_fails_in_the_database_undoes_itself_alone(void **state)
 
 static int64_t fail_at;
 
+/* Then the application's own work is gone as well: SQLite leaves no choice, but it is said. */
+static void a_disk_that_is_full_takes_the_whole_transaction_and_that_is_said(void **state)
+{
+    shop *s = *state;
+    hf_error err = {0};
+    hf_batch *batch = NULL;
+    hf_status status = HF_OK;
+    char id[32], pages[64];
+    snprintf(pages, sizeof pages, "PRAGMA max_page_count = %d", count_of(s->app, "PRAGMA page_count") + 3);
+    sql(s->app, pages);
+    sql(s->app, "BEGIN IMMEDIATE; INSERT INTO policy VALUES (1, 'alice')");
+    expect(HF_OK, hf_batch_new(1, &batch, &err), err);
+    for (int i = 0; status == HF_OK && i < 10000; i++) {
+        snprintf(id, sizeof id, "%d", i);
+        hf_batch_clear(batch);
+        add_op(batch, &(hf_op){.kind = HF_OP_ACQUIRE, BY(s->alice), ON("policy", id)});
+        status = hf_store_execute(s->store, batch, &err);
+    }
+    hf_batch_free(batch);
+    expect_int(status, HF_UNAVAILABLE);
+    expect_true(sqlite3_get_autocommit(s->app) != 0);
+    expect_contains(err.message, "has rolled back your whole transaction");
+    expect_contains(err.message, "full");
+    expect_int(count_of(s->app, "SELECT count(*) FROM policy"), 0);
+    expect_int(count_of(s->app, "SELECT count(*) FROM holdfast_lock"), 0);
+}
+
 static void *realloc_by_test(void *block, size_t size)
 {
     return --fail_at == 0 ? NULL : realloc(block, size);
@@ -452,6 +479,7 @@ int main(void)
         IN_SHOP(a_refusal_leaves_the_transaction_as_it_is),
         IN_SHOP(a_batch_that_fails_in_the_database_undoes_itself_alone),
         IN_SHOP(a_batch_that_runs_out_of_memory_undoes_itself_alone),
+        IN_SHOP(a_disk_that_is_full_takes_the_whole_transaction_and_that_is_said),
         IN_SHOP(another_connections_open_change_is_busy_at_once),
         IN_SHOP(an_older_snapshot_grants_nothing_twice),
         cmocka_unit_test(without_the_tables_and_without_leave_to_make_them_it_is_unavailable),
