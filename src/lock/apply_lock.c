@@ -47,19 +47,32 @@ static hf_lock_row *held(hf_step *step, hf_ask ask, hf_verdict *verdict)
     return seen.mine;
 }
 
+/* Whether what is held was granted by the same request, or by the same linked run: it was all asked again, and so is its end. */
+static bool granted_with(const hf_step *step, const hf_lock_row *mine)
+{
+    const hf_op *by = mine == NULL ? NULL : mine->granted_by;
+    if (by == NULL || hf_slice_equal(mine->request, step->request))
+        return by != NULL;
+    while (by < step->op && by->linked)
+        by++;
+    return by == step->op;
+}
+
 /* True when this very request ended the session's hold before: asking again answers done. */
-static bool ended_before(const hf_step *step)
+static bool ended_before(hf_step *step)
 {
     const hf_resource_row *resource = step->of->resource;
     return hf_asked_before(step) &&
-           memcmp(resource->ended_session, step->of->session->id, HF_SESSION_ID_MAX) == 0;
+           memcmp(resource->ended_session, step->of->session->id, HF_SESSION_ID_MAX) == 0 &&
+           !granted_with(step, look(step).mine);
 }
 
-static void drop_lost(hf_step *step, hf_session_row *session)
+/* fence: of the grant that was lost; 0: whichever it was. */
+static void drop_lost(hf_step *step, hf_session_row *session, int64_t fence)
 {
     const hf_resource_row *resource = step->of->resource;
     for (hf_lost_row *lost = session->lost; lost != NULL; lost = lost->next)
-        if (lost->present && hf_slice_equal(lost->id, resource->id) &&
+        if (lost->present && (fence == 0 || fence == lost->fence) && hf_slice_equal(lost->id, resource->id) &&
             hf_slice_equal(lost->type, resource->type)) {
             hf_touch(step->rows, lost);
             lost->present = false;
@@ -82,12 +95,13 @@ static hf_lock_row *grant(hf_step *step, hf_session_row *session)
     lock->present = true;
     lock->fence = resource->fence;
     lock->request = step->request;
+    lock->granted_by = step->op;
     for (hf_request_row *request = resource->requests; request != NULL; request = request->next)
         if (request->session == session && request->present) {
             hf_touch(step->rows, request);
             request->present = false;
         }
-    drop_lost(step, session);
+    drop_lost(step, session, 0);
     return lock;
 }
 
@@ -237,14 +251,15 @@ void hf_do_downgrade(hf_step *step)
     hf_answer_lock(step, lock);
 }
 
-/* What is gone already is no longer told on beats: the session has shown that it knows. */
+/* What is gone already is no longer told on beats: the session has shown that it knows. By a fence it shows that of no other grant. */
 static void forget_lost(hf_step *step)
 {
-    hf_resource_row *resource = step->of->resource;
-    for (hf_lock_row *lock = resource->locks; lock != NULL; lock = lock->next)
-        if (lock->session == step->of->session && lock->present && !hf_lock_lives(lock, step->now_us))
+    int64_t fence = step->op->fence;
+    for (hf_lock_row *lock = step->of->resource->locks; lock != NULL; lock = lock->next)
+        if (lock->session == step->of->session && lock->present && !hf_lock_lives(lock, step->now_us) &&
+            (fence == 0 || fence == lock->fence))
             hf_expire_lock(step, lock, lock->session);
-    drop_lost(step, step->of->session);
+    drop_lost(step, step->of->session, fence);
 }
 
 void hf_do_release(hf_step *step)

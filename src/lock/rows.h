@@ -81,7 +81,8 @@ struct hf_lock_row {
     hf_mode mode;
     int64_t fence, since_us, ends_us;
     hf_slice purpose, request;
-    hf_slice place; /* where the store keeps it, for its own use */
+    hf_slice place;          /* where the store keeps it, for its own use */
+    const hf_op *granted_by; /* of this batch; NULL: it was granted before */
     bool stored, present, changed;
     void *origin, *fresh;
     unsigned run;

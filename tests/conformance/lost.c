@@ -232,6 +232,26 @@ static void of_many_losses_only_that_of_the_resource_taken_is_forgotten(world *w
     }
 }
 
+/* What was lost is another grant than the one given back: of that the session need not know. */
+static void a_loss_is_told_on_though_an_earlier_grant_is_given_back(world *w)
+{
+    hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR);
+    int64_t first = done(w, ACQUIRE, BY(alice), ON("policy", "1"))->locks[0].fence;
+    done(w, RELEASE, BY(alice), ON("policy", "1"));
+    int64_t second = done(w, ACQUIRE, BY(alice), ON("policy", "1"))->locks[0].fence;
+    done(w, FORCE_RELEASE, ON("policy", "1"), .actor = "root", .text = "why");
+    refused(w, HF_NOT_HELD, RELEASE, BY(alice), ON("policy", "1"), .fence = first);
+    expect_int(done(w, BEAT, BY(alice))->lost_count, 1);
+    refused(w, HF_NOT_HELD, RELEASE, BY(alice), ON("policy", "1"), .fence = second);
+    expect_int(done(w, BEAT, BY(alice))->lost_count, 0);
+    int64_t third = done(w, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = MINUTE)->locks[0].fence;
+    clock_forward(w, MINUTE);
+    refused(w, HF_NOT_HELD, RELEASE, BY(alice), ON("policy", "1"), .fence = second);
+    expect_int(done(w, BEAT, BY(alice))->lost_count, 1);
+    refused(w, HF_NOT_HELD, RELEASE, BY(alice), ON("policy", "1"), .fence = third);
+    expect_int(done(w, BEAT, BY(alice))->lost_count, 0);
+}
+
 static const suite_test lost_tests[] = {
     TEST(a_beat_tells_who_forced_a_lock_away_and_why),
     TEST(a_beat_tells_that_an_absolute_bound_has_come),
@@ -246,6 +266,7 @@ static const suite_test lost_tests[] = {
     TEST(only_the_loser_is_told),
     TEST(a_refusal_about_a_lost_lock_names_the_resource),
     TEST(releasing_all_forgets_what_was_lost),
+    TEST(a_loss_is_told_on_though_an_earlier_grant_is_given_back),
     TEST(of_many_losses_only_that_of_the_resource_taken_is_forgotten),
 };
 THEME(lost);

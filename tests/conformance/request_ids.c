@@ -401,6 +401,28 @@ static void a_repeated_run_leaves_what_it_handed_over_as_others_left_it(world *w
     done(w, HOLDS, BY(alice), ON("policy", "y"));
 }
 
+/* P12: all of it is asked again, so what the first op grants anew the second ends anew. */
+static void a_batch_that_takes_and_gives_back_leaves_nothing_when_repeated(world *w)
+{
+    static const struct {
+        const char *take, *give;
+        bool linked;
+    } forms[] = {{"one", "one", false}, {"both", "both", true}, {"this", "that", true}};
+    hf_credentials alice = person(w, "alice", "Alice Chen");
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        hf_batch *batch = batch_of(w, 2);
+        add(batch, ACQUIRE, BY(alice), ON("policy", "1"), .request_id = forms[i].take,
+            .linked = forms[i].linked);
+        add(batch, RELEASE, BY(alice), ON("policy", "1"), .request_id = forms[i].give);
+        for (int again = 0; again < 3; again++) {
+            run(w, batch);
+            answer(batch, 0, HF_OK);
+            answer(batch, 1, HF_OK);
+            expect_int(done(w, WHO, ON("policy", "1"))->locks_count, 0);
+        }
+    }
+}
+
 static const suite_test request_ids_tests[] = {
     TEST(a_repeated_open_answers_the_same_session),
     TEST(a_repeated_open_with_another_key_is_denied),
@@ -427,5 +449,6 @@ static const suite_test request_ids_tests[] = {
     TEST(a_release_that_was_not_held_stays_not_held_when_repeated),
     TEST(a_repeated_run_leaves_what_it_released_as_others_left_it),
     TEST(a_repeated_run_leaves_what_it_handed_over_as_others_left_it),
+    TEST(a_batch_that_takes_and_gives_back_leaves_nothing_when_repeated),
 };
 THEME(request_ids);
