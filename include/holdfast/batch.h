@@ -145,9 +145,9 @@ typedef struct hf_op {
     const char *roles;           /* as hf_roles_parse reads them */
     const char *users;           /* pattern, see hf_users_match */
     hf_event_kind event;         /* what a note is of */
-    const char *
-        request_id; /* asking again with the same id settles an unsure answer. Where a batch takes a resource and gives it
-                                    back, both need one id, or to be linked */
+    /* Asking again with the same id settles an unsure answer. Where a batch takes a resource and gives it back, both ops need one id,
+     * or to be linked. */
+    const char *request_id;
     hf_cursor after;
     int64_t after_seq;
     int64_t keep_events_us; /* HF_OP_SWEEP: events older than this are removed; 0: none are */

@@ -79,7 +79,7 @@ HF_API HF_MUST_USE hf_status hf_session_downgrade(hf_session *session, const hf_
 HF_API HF_MUST_USE hf_status hf_session_release(hf_session *session, const hf_resource *resource,
                                                 int64_t fence, hf_error *err);
 
-/* Gives all back; *count (may be NULL) says how many. */
+/* Gives all back; *count (may be NULL) says how many; when the answer was lost and it was asked again, how many were left then. */
 HF_API HF_MUST_USE hf_status hf_session_release_all(hf_session *session, size_t *count, hf_error *err);
 
 /* Asks the store: does this session hold it now, and (fence not 0) by that grant? */

@@ -84,7 +84,7 @@ void hf_holds_clear(hf_holds *holds)
     *holds = (hf_holds){0};
 }
 
-bool hf_holds_take_spent(hf_holds *holds, int64_t now_boot_us, hf_resource *out, int64_t *next_us)
+bool hf_holds_take_spent(hf_holds *holds, int64_t now_boot_us, hf_told *out, int64_t *next_us)
 {
     for (size_t i = 0; i < holds->size; i++)
         for (hf_hold **at = &holds->table[i]; *at != NULL; at = &(*at)->chain) {
@@ -92,7 +92,7 @@ bool hf_holds_take_spent(hf_holds *holds, int64_t now_boot_us, hf_resource *out,
             if ((*at)->until_boot_us == 0)
                 continue;
             if (left_us <= 0) {
-                *out = (*at)->resource;
+                *out = (hf_told){(*at)->resource, (*at)->fence, true};
                 take_out(holds, at);
                 return true;
             }

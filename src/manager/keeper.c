@@ -52,22 +52,81 @@ void hf_tell_ended(hf_session *session)
                 &(hf_notice){.kind = HF_NOTICE_ENDED, .session = session, .why = why, .by = "", .text = ""});
 }
 
-/* The store tells of a loss on every beat; the listeners hear of it once, when the handle still believed to hold it. */
-void hf_tell_lost(hf_session *session, const hf_lost *lost)
+static bool tells(const hf_answer *answer, const hf_told *told)
 {
+    for (size_t i = 0; i < answer->lost_count; i++)
+        if (answer->lost[i].fence == told->fence &&
+            hf_resource_compare(&answer->lost[i].resource, &told->resource) == 0)
+            return true;
+    return false;
+}
+
+/* The store tells them in the same order every time: the one behind the last that was found is looked at first. */
+static bool told_before(const hf_session *session, const hf_lost *lost, size_t *next)
+{
+    for (size_t i = 0; i < session->told_count; i++) {
+        const hf_told *told = &session->told[(*next + i) % session->told_count];
+        if (told->fence == lost->fence && hf_resource_compare(&told->resource, &lost->resource) == 0) {
+            *next += i + 1;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Remembers what the answer tells, and what was told here before the store did. When memory is out the old ones are kept: some are
+ * told again. */
+static void remember_told(hf_session *session, const hf_answer *answer)
+{
+    size_t count = answer->lost_count + session->told_count;
+    hf_told *told = count == 0 ? NULL : hf_alloc(count * sizeof *told);
+    if (count > 0 && told == NULL)
+        return;
+    count = 0;
+    for (size_t i = 0; i < answer->lost_count; i++)
+        told[count++] = (hf_told){answer->lost[i].resource, answer->lost[i].fence, false};
+    for (size_t i = 0; i < session->told_count && count < HF_SESSION_LOST_MAX; i++)
+        if (session->told[i].ahead && !tells(answer, &session->told[i]))
+            told[count++] = session->told[i];
+    hf_free(session->told);
+    session->told = told;
+    session->told_count = count;
+}
+
+/* The store tells of a loss on every beat; the listeners hear of it once. A handle need not have believed to hold it: what was granted
+ * in a transaction of the caller's, or through another handle, is lost all the same. */
+static void note_told(hf_session *session, const hf_answer *answer, bool *news)
+{
+    size_t next = 0;
     pthread_mutex_lock(&session->mutex);
-    const hf_hold *hold = hf_holds_find(&session->holds, &lost->resource);
-    bool news = hold != NULL && hold->fence <= lost->fence;
-    if (news)
-        hf_holds_drop(&session->holds, &lost->resource);
+    for (size_t i = 0; i < answer->lost_count; i++) {
+        const hf_lost *lost = &answer->lost[i];
+        const hf_hold *hold = hf_holds_find(&session->holds, &lost->resource);
+        news[i] = hold != NULL ? hold->fence <= lost->fence : !told_before(session, lost, &next);
+        if (hold != NULL && news[i])
+            hf_holds_drop(&session->holds, &lost->resource);
+    }
+    remember_told(session, answer);
     pthread_mutex_unlock(&session->mutex);
-    if (news)
-        hf_tell(session->manager, &(hf_notice){.kind = HF_NOTICE_LOST,
-                                               .session = session,
-                                               .resource = lost->resource,
-                                               .why = lost->why,
-                                               .by = lost->by,
-                                               .text = lost->reason});
+}
+
+/* What was lost when a handle is attached is no news. */
+void hf_tell_losses(hf_session *session, const hf_answer *answer)
+{
+    size_t count = answer->lost_count;
+    bool *news = hf_alloc(count + 1);
+    if (news == NULL)
+        return; /* they will be told on the next beat */
+    note_told(session, answer, news);
+    for (size_t i = 0; session->linked && i < count; i++)
+        if (news[i])
+            hf_tell(session->manager, &(hf_notice){.kind = HF_NOTICE_LOST,
+                                                   .session = session,
+                                                   .resource = answer->lost[i].resource,
+                                                   .why = answer->lost[i].why,
+                                                   .by = answer->lost[i].by,
+                                                   .text = answer->lost[i].reason});
+    hf_free(news);
 }
 
 static bool heard_before(const hf_session *session, const hf_request *request)
@@ -127,23 +186,40 @@ static int64_t due_in(hf_session *session, int64_t now_us, bool *over, bool *end
 {
     pthread_mutex_lock(&session->mutex);
     int64_t due_us = session->tried_boot_us + session->info.idle_us / 3 - now_us;
-    *over = now_us >= session->sent_boot_us + session->info.idle_us;
+    *over = session->sent_boot_us != 0 && now_us >= session->sent_boot_us + session->info.idle_us;
     *ended = session->ended;
     pthread_mutex_unlock(&session->mutex);
     return due_us;
 }
 
+/* The store tells of it too, later; that is no news then. Without memory, or when there are very many, it is told twice. */
+static void add_told(hf_session *session, const hf_told *spent)
+{
+    hf_told *told = session->told_count >= HF_SESSION_LOST_MAX
+                        ? NULL
+                        : hf_alloc((session->told_count + 1) * sizeof *told);
+    if (told == NULL)
+        return;
+    if (session->told_count > 0)
+        memcpy(told, session->told, session->told_count * sizeof *told);
+    told[session->told_count++] = *spent;
+    hf_free(session->told);
+    session->told = told;
+}
+
 static void tell_spent(hf_session *session, int64_t now_us, int64_t *next_us)
 {
-    hf_resource resource;
+    hf_told spent;
     for (bool more = true; more;) {
         pthread_mutex_lock(&session->mutex);
-        more = hf_holds_take_spent(&session->holds, now_us, &resource, next_us);
+        more = hf_holds_take_spent(&session->holds, now_us, &spent, next_us);
+        if (more)
+            add_told(session, &spent);
         pthread_mutex_unlock(&session->mutex);
         if (more)
             hf_tell(session->manager, &(hf_notice){.kind = HF_NOTICE_LOST,
                                                    .session = session,
-                                                   .resource = resource,
+                                                   .resource = spent.resource,
                                                    .why = "expired",
                                                    .by = "",
                                                    .text = ""});
@@ -314,6 +390,9 @@ typedef struct keeper {
     uint64_t turn;
 } keeper;
 
+/* It sleeps by a clock that stands still while the machine is suspended, and beats by one that does not: so it never sleeps for long. */
+#define NAP_US 3000000
+
 static struct timespec after(int64_t us)
 {
     struct timespec time;
@@ -338,7 +417,7 @@ static void *keep(void *context)
         pthread_mutex_unlock(&manager->mutex);
         hf_status polled = hf_manager_poll(manager, &next_us, NULL);
         (void)polled;
-        struct timespec until = after(next_us);
+        struct timespec until = after(next_us < NAP_US ? next_us : NAP_US);
         pthread_mutex_lock(&manager->mutex);
         while (manager->keeper_turn == self.turn && !manager->keeper_woken &&
                pthread_cond_timedwait(&manager->keeper_wakes, &manager->mutex, &until) == 0)

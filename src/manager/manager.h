@@ -60,6 +60,13 @@ typedef struct hf_heard {
     int64_t at_us;
 } hf_heard;
 
+/* A loss the listeners need not hear of any more. */
+typedef struct hf_told {
+    hf_resource resource;
+    int64_t fence;
+    bool ahead; /* it ran out by this machine's clock, and the store has not told of it yet */
+} hf_told;
+
 /* One at a time, in the order they came. A mutex would let a thread that comes again at once pass those who wait: beside a busy thread the
  * keeper would not come to beat, neither this session nor any other. */
 typedef struct hf_turns {
@@ -80,12 +87,15 @@ struct hf_session {
     uint64_t calls;        /* guarded by work: numbers those ids */
     pthread_mutex_t mutex; /* guards what follows */
     hf_session_info info;
-    int64_t sent_boot_us;           /* when the last acknowledged beat was sent */
+    int64_t sent_boot_us;           /* when the last acknowledged beat was sent; 0: none was yet */
     int64_t tried_boot_us;          /* when the last one was tried */
     bool ended, closed, told_ended; /* closed: by this handle */
+    bool closing;                   /* by this handle, in a transaction of the caller's */
     hf_holds holds;
     hf_heard *heard;
     size_t heard_count;
+    hf_told *told; /* of those that the last beat brought, and what has run out here since */
+    size_t told_count;
 };
 
 /* A refusal of the first op becomes the caller's error; HF_OK when there is none. */
@@ -129,6 +139,10 @@ void hf_note_alive(hf_session *session, const hf_answer *answer, int64_t sent_bo
 void hf_note_tried(hf_session *session);
 void hf_note_lock(hf_session *session, const hf_answer *answer, int64_t sent_boot_us);
 void hf_forget_lock(hf_session *session, const hf_resource *resource);
+void hf_forget_grant(hf_session *session, const hf_resource *resource,
+                     int64_t fence); /* 0: whichever it was */
+/* Its bound may have come down to that (0: to anything). */
+void hf_note_shorter(hf_session *session, const hf_resource *resource, int64_t until_boot_us);
 void hf_forget_all(hf_session *session);
 void hf_note_over(hf_session *session, bool closed);
 bool hf_is_over(hf_status status);
@@ -139,7 +153,7 @@ hf_hold *hf_holds_find(const hf_holds *holds, const hf_resource *resource);
 bool hf_holds_drop(hf_holds *holds, const hf_resource *resource);
 void hf_holds_clear(hf_holds *holds);
 /* Takes out one whose bound has come; false: none. next_us is lowered to the earliest bound to come. */
-bool hf_holds_take_spent(hf_holds *holds, int64_t now_boot_us, hf_resource *out, int64_t *next_us);
+bool hf_holds_take_spent(hf_holds *holds, int64_t now_boot_us, hf_told *out, int64_t *next_us);
 
 /* session.c: tells what a beat brought to light. */
 void hf_tell_beat(hf_session *session, hf_status status, const hf_answer *answer);
@@ -147,7 +161,7 @@ void hf_tell_beat(hf_session *session, hf_status status, const hf_answer *answer
 /* keeper.c */
 void hf_tell(hf_manager *manager, const hf_notice *notice);
 void hf_tell_ended(hf_session *session);
-void hf_tell_lost(hf_session *session, const hf_lost *lost);
+void hf_tell_losses(hf_session *session, const hf_answer *answer);
 void hf_tell_requests(hf_session *session, const hf_answer *answer);
 void hf_keeper_wake(hf_manager *manager);
 /* Waits until every keeper that was stopped has left. */

@@ -72,6 +72,7 @@ static void handle_free(hf_session *session)
     hf_credentials_clear(&session->credentials);
     hf_holds_clear(&session->holds);
     hf_free(session->heard);
+    hf_free(session->told);
     hf_turns_done(&session->work);
     pthread_mutex_destroy(&session->mutex);
     hf_free(session);
@@ -137,6 +138,7 @@ void hf_note_alive(hf_session *session, const hf_answer *answer, int64_t sent_bo
     /* A beat gives the whole idle bound from when it was sent; a repeated open only what is left of it. */
     int64_t left_us = answer->sessions[0].expires_us - answer->now_us, idle_us = answer->sessions[0].idle_us;
     session->info = answer->sessions[0];
+    session->closing = false;
     session->sent_boot_us = session->tried_boot_us =
         sent_boot_us - (left_us < idle_us ? idle_us - left_us : 0);
     pthread_mutex_unlock(&session->mutex);
@@ -156,11 +158,32 @@ void hf_note_lock(hf_session *session, const hf_answer *answer, int64_t sent_boo
         hf_keeper_wake(session->manager);
 }
 
-void hf_forget_lock(hf_session *session, const hf_resource *resource)
+void hf_forget_grant(hf_session *session, const hf_resource *resource, int64_t fence)
 {
     pthread_mutex_lock(&session->mutex);
-    hf_holds_drop(&session->holds, resource);
+    const hf_hold *hold = hf_holds_find(&session->holds, resource);
+    if (hold != NULL && (fence == 0 || hold->fence == fence))
+        hf_holds_drop(&session->holds, resource);
     pthread_mutex_unlock(&session->mutex);
+}
+
+void hf_forget_lock(hf_session *session, const hf_resource *resource)
+{
+    hf_forget_grant(session, resource, 0);
+}
+
+void hf_note_shorter(hf_session *session, const hf_resource *resource, int64_t until_boot_us)
+{
+    if (until_boot_us == 0) {
+        hf_forget_lock(session, resource);
+        return;
+    }
+    pthread_mutex_lock(&session->mutex);
+    hf_hold *hold = hf_holds_find(&session->holds, resource);
+    if (hold != NULL && (hold->until_boot_us == 0 || hold->until_boot_us > until_boot_us))
+        hold->until_boot_us = until_boot_us;
+    pthread_mutex_unlock(&session->mutex);
+    hf_keeper_wake(session->manager);
 }
 
 void hf_forget_all(hf_session *session)
@@ -178,7 +201,7 @@ bool hf_is_over(hf_status status)
 void hf_note_over(hf_session *session, bool closed)
 {
     pthread_mutex_lock(&session->mutex);
-    session->closed |= closed && !session->ended;
+    session->closed |= (closed || session->closing) && !session->ended;
     session->ended = true;
     hf_holds_clear(&session->holds);
     pthread_mutex_unlock(&session->mutex);
@@ -332,14 +355,27 @@ void hf_note_tried(hf_session *session)
 /* Tells what a beat brought to light. The answer is read after `work` was let go, so that listeners may call. */
 void hf_tell_beat(hf_session *session, hf_status status, const hf_answer *answer)
 {
-    if (!session->linked) /* attaching: the caller has no handle yet that a notice could be about */
-        return;
-    if (hf_is_over(status))
+    if (hf_is_over(status) && session->linked)
         hf_tell_ended(session);
-    for (size_t i = 0; status == HF_OK && i < answer->lost_count; i++)
-        hf_tell_lost(session, &answer->lost[i]);
-    if (status == HF_OK)
+    if (status != HF_OK)
+        return;
+    hf_tell_losses(session, answer);
+    if (session->linked)
         hf_tell_requests(session, answer);
+}
+
+/* What a beat in the caller's transaction says of the session may be undone with it: the bound is not moved. But an attached handle
+ * knows nothing else. */
+static void note_beat(hf_session *session, const hf_answer *answer, int64_t sent_boot_us)
+{
+    if (!answer->pending) {
+        hf_note_alive(session, answer, sent_boot_us);
+        return;
+    }
+    pthread_mutex_lock(&session->mutex);
+    if (session->sent_boot_us == 0)
+        session->info = answer->sessions[0];
+    pthread_mutex_unlock(&session->mutex);
 }
 
 hf_status hf_session_beat(hf_session *session, hf_result **out, hf_error *err)
@@ -356,8 +392,8 @@ hf_status hf_session_beat(hf_session *session, hf_result **out, hf_error *err)
     result->batch = c.batch;
     hf_note_tried(session);
     status = hf_call_run(&c, err);
-    if (status == HF_OK && !c.op->answer.pending)
-        hf_note_alive(session, &c.op->answer, c.sent_boot_us);
+    if (status == HF_OK)
+        note_beat(session, &c.op->answer, c.sent_boot_us);
     c.batch = NULL;
     hf_call_end(&c);
     hf_tell_beat(session, status, hf_result_answer(result));
@@ -374,12 +410,18 @@ hf_status hf_session_close(hf_session *session, hf_error *err)
     if (status != HF_OK)
         return status;
     status = hf_call_run(&c, err);
-    if (status == HF_OK)
+    bool pending = status == HF_OK && c.op->answer.pending;
+    if (status == HF_OK && !pending)
         hf_note_over(session, true);
-    else if (status == HF_UNSURE)
+    else if (status == HF_OK || status == HF_UNSURE)
         hf_forget_all(session);
+    if (pending) {
+        pthread_mutex_lock(&session->mutex);
+        session->closing = true;
+        pthread_mutex_unlock(&session->mutex);
+    }
     hf_call_end(&c);
-    if (status == HF_OK)
+    if (status == HF_OK && !pending)
         hf_tell_ended(session);
     return status;
 }

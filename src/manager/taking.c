@@ -129,6 +129,16 @@ hf_status hf_session_acquire_all(hf_session *session, const hf_resource *resourc
     return HF_OK;
 }
 
+/* In the caller's transaction the bound may come down with its commit; that it goes up is not believed before. */
+static void note_renewed(const hf_call *c, const hf_resource *resource)
+{
+    const hf_answer *answer = &c->op->answer;
+    if (!answer->pending)
+        hf_note_lock(c->session, answer, c->sent_boot_us);
+    else if (answer->locks_count > 0 && answer->locks[0].ends_us != 0)
+        hf_note_shorter(c->session, resource, c->sent_boot_us + (answer->locks[0].ends_us - answer->now_us));
+}
+
 hf_status hf_session_renew(hf_session *session, const hf_resource *resource, int64_t ttl_us,
                            const char *purpose, hf_lock *out, hf_error *err)
 {
@@ -140,8 +150,10 @@ hf_status hf_session_renew(hf_session *session, const hf_resource *resource, int
     c.op->purpose = purpose;
     status = hf_call_run(&c, err);
     if (status == HF_OK) {
-        hf_note_lock(session, &c.op->answer, c.sent_boot_us);
+        note_renewed(&c, resource);
         give_lock(&c, out);
+    } else if (status == HF_UNSURE) {
+        hf_note_shorter(session, resource, ttl_us == 0 ? 0 : c.sent_boot_us + ttl_us);
     } else if (status == HF_NOT_HELD) {
         hf_forget_lock(session, resource);
     }
@@ -173,8 +185,10 @@ hf_status hf_session_release(hf_session *session, const hf_resource *resource, i
     c.op->fence = fence;
     status = hf_call_run(&c, err);
     /* Unsure: it may be gone. A wrong fence says nothing of the live grant. */
-    if (status == HF_OK || status == HF_UNSURE || (status == HF_NOT_HELD && fence == 0))
+    if (status == HF_OK || status == HF_UNSURE)
         hf_forget_lock(session, resource);
+    else if (status == HF_NOT_HELD)
+        hf_forget_grant(session, resource, fence);
     hf_call_end(&c);
     return status;
 }
@@ -205,8 +219,8 @@ hf_status hf_session_holds(hf_session *session, const hf_resource *resource, int
     status = hf_call_run(&c, err);
     if (status == HF_OK)
         give_lock(&c, out);
-    else if (status == HF_NOT_HELD && fence == 0)
-        hf_forget_lock(session, resource);
+    else if (status == HF_NOT_HELD)
+        hf_forget_grant(session, resource, fence);
     hf_call_end(&c);
     return status;
 }

@@ -7,8 +7,9 @@
 #include <store/store.h>
 #include <string.h>
 #include <support/world.h>
+#include <unistd.h>
 
-static int64_t boot_now;
+static _Atomic int64_t boot_now; /* the keeper reads it too */
 
 static int64_t boot_by_test(void)
 {
@@ -76,6 +77,16 @@ static void force(world *w, const char *name, const char *actor, const char *rea
     hf_error err = {0};
     hf_resource resource = resource_of(name);
     expect(HF_OK, hf_manager_force_release(world_manager(w), &resource, actor, reason, 0, NULL, &err), err);
+}
+
+static hf_session *attach(world *w, hf_session *to)
+{
+    hf_error err = {0};
+    hf_session *out = NULL;
+    char id_and_key[HF_SESSION_ID_SIZE + HF_KEY_SIZE];
+    snprintf(id_and_key, sizeof id_and_key, "%s.%s", hf_session_id(to), hf_session_credentials(to)->key);
+    expect(HF_OK, hf_session_attach(world_manager(w), id_and_key, &out, &err), err);
+    return out;
 }
 
 /* ---- a store that takes its time ---- */
@@ -455,6 +466,106 @@ static void a_forced_release_is_told_once(void **state)
     expect_text(ear.all[0].text, "left for lunch");
     hf_session_free(alice);
     world_close(w);
+}
+
+/* It need not be believed to be lost: here it was granted through another handle. */
+static void a_loss_is_told_to_a_handle_that_never_took_it(void **state)
+{
+    (void)state;
+    world *w = begin();
+    hf_session *alice = work_idle(w, "alice", HOUR);
+    take(alice, "policy/0", 0);
+    force(w, "policy/0", "root", "before");
+    hf_session *again = attach(w, alice);
+    heard ear;
+    add_listener(w, &ear);
+    take(alice, "policy/1", 0);
+    take(alice, "policy/2", 0);
+    force(w, "policy/1", "root", "lunch");
+    for (int i = 0; i < 3; i++)
+        beat(again);
+    expect_int(ear.count, 1);
+    expect_int(ear.all[0].kind, HF_NOTICE_LOST);
+    expect_true(ear.all[0].session == again);
+    expect_text(ear.all[0].resource, "policy/1");
+    force(w, "policy/2", "root", "lunch");
+    for (int i = 0; i < 3; i++)
+        beat(again);
+    expect_int(ear.count, 2);
+    expect_text(ear.all[1].resource, "policy/2");
+    hf_session_free(again);
+    hf_session_free(alice);
+    world_close(w);
+}
+
+/* The store's clock may be behind this machine's: it tells later what has been told here. */
+static void what_ran_out_here_first_is_told_once(void **state)
+{
+    (void)state;
+    world *w = begin();
+    hf_session *alice = work_idle(w, "alice", HOUR);
+    heard ear;
+    add_listener(w, &ear);
+    take(alice, "policy/1", MINUTE);
+    boot_now += MINUTE;
+    poll_next(w);
+    expect_int(ear.count, 1);
+    beat(alice);
+    clock_forward(w, MINUTE);
+    for (int i = 0; i < 3; i++)
+        beat(alice);
+    expect_int(ear.count, 1);
+    hf_session_free(alice);
+    world_close(w);
+}
+
+/* The fence names the grant: that one is gone, so it isn't believed any more. */
+static void what_is_not_held_by_its_fence_is_not_believed_either(void **state)
+{
+    (void)state;
+    hf_error err = {0};
+    world *w = begin();
+    hf_session *alice = work_idle(w, "alice", HOUR);
+    hf_resource policy = resource_of("policy/1");
+    hf_lock lock = {0};
+    for (int by_holds = 0; by_holds < 2; by_holds++) {
+        expect(HF_OK, hf_session_acquire(alice, &policy, NULL, &lock, &err), err);
+        expect(HF_NOT_HELD, hf_session_release(alice, &policy, lock.fence - 1, &err), err);
+        expect_true(held(alice, "policy/1"));
+        force(w, "policy/1", "root", "lunch");
+        expect_int(by_holds ? hf_session_holds(alice, &policy, lock.fence, NULL, &err)
+                            : hf_session_release(alice, &policy, lock.fence, &err),
+                   HF_NOT_HELD);
+        expect_true(!held(alice, "policy/1"));
+    }
+    hf_session_free(alice);
+    world_close(w);
+}
+
+static void a_shorter_bound_of_which_nobody_knows_is_counted_with(void **state)
+{
+    (void)state;
+    hf_error err = {0};
+    slow_store *slow = NULL;
+    hf_manager *manager = slow_manager(&slow);
+    hf_session *alice = NULL;
+    hf_session_options options = {.user = "alice", .idle_us = HOUR};
+    hf_resource policy = resource_of("policy/1");
+    expect(HF_OK, hf_session_open(manager, &options, &alice, &err), err);
+    for (int again = 0; again < 2; again++) {
+        expect(HF_OK, hf_session_acquire(alice, &policy, NULL, NULL, &err), err);
+        slow->after_us = 3 * SECOND; /* too long for the handle to ask once more by itself */
+        slow->lost_us = 1;
+        expect(HF_UNSURE, hf_session_renew(alice, &policy, again ? 0 : 10 * SECOND, NULL, NULL, &err), err);
+        slow->after_us = 0;
+        expect_true(hf_session_is_held(alice, &policy) == !again); /* nobody knows what the type's own is */
+        boot_now += 7 * SECOND - 1;
+        expect_true(hf_session_is_held(alice, &policy) == !again);
+        boot_now += 1;
+        expect_true(!hf_session_is_held(alice, &policy));
+    }
+    hf_session_free(alice);
+    hf_manager_close(manager);
 }
 
 static void losing_it_a_second_time_is_told_a_second_time(void **state)
@@ -911,6 +1022,25 @@ static void a_freed_handle_is_beaten_no_more(void **state)
     world_close(w);
 }
 
+/* The keeper's own sleep is by a clock that stands still meanwhile: it must not sleep until what it thought was due. */
+static void the_keeper_beats_soon_after_the_machine_was_suspended(void **state)
+{
+    (void)state;
+    world *w = begin();
+    hf_error err = {0};
+    hf_session *alice = work_idle(w, "alice", HOUR);
+    int64_t first = store_expires(w, alice);
+    expect(HF_OK, hf_manager_keeper_start(world_manager(w), &err), err);
+    usleep(100000); /* it sleeps now, for 20 minutes */
+    pass(w, HOUR / 2);
+    for (int tries = 0; tries < 600 && store_expires(w, alice) == first; tries++)
+        usleep(100000);
+    expect_int(store_expires(w, alice), first + HOUR / 2);
+    hf_manager_keeper_stop(world_manager(w));
+    hf_session_free(alice);
+    world_close(w);
+}
+
 /* One by one they would take 200 s: all but the first would be dead. */
 static void many_sessions_are_beaten_in_time_though_the_store_is_far_away(void **state)
 {
@@ -1002,16 +1132,6 @@ static void a_session_that_is_no_more_takes_none_with_it(void **state)
     hf_session_free(bob);
     hf_session_free(alice);
     world_close(w);
-}
-
-static hf_session *attach(world *w, hf_session *to)
-{
-    hf_error err = {0};
-    hf_session *out = NULL;
-    char id_and_key[HF_SESSION_ID_SIZE + HF_KEY_SIZE];
-    snprintf(id_and_key, sizeof id_and_key, "%s.%s", hf_session_id(to), hf_session_credentials(to)->key);
-    expect(HF_OK, hf_session_attach(world_manager(w), id_and_key, &out, &err), err);
-    return out;
 }
 
 /* P6, P13: two handles on one session; the grant that was forced away is not the one this handle saw. */
@@ -1111,6 +1231,10 @@ int main(void)
         cmocka_unit_test(what_was_granted_elsewhere_is_not_held_here),
         cmocka_unit_test(a_forced_release_is_seen_with_the_next_beat),
         cmocka_unit_test(a_forced_release_is_told_once),
+        cmocka_unit_test(a_loss_is_told_to_a_handle_that_never_took_it),
+        cmocka_unit_test(what_ran_out_here_first_is_told_once),
+        cmocka_unit_test(what_is_not_held_by_its_fence_is_not_believed_either),
+        cmocka_unit_test(a_shorter_bound_of_which_nobody_knows_is_counted_with),
         cmocka_unit_test(losing_it_a_second_time_is_told_a_second_time),
         cmocka_unit_test(an_own_bound_that_has_come_is_told_once_by_poll),
         cmocka_unit_test(an_own_bound_that_has_come_is_told_once_by_a_beat),
@@ -1127,6 +1251,7 @@ int main(void)
         cmocka_unit_test(poll_beats_when_a_third_of_the_idle_bound_has_passed),
         cmocka_unit_test(poll_keeps_sessions_alive_for_as_long_as_it_is_called_when_it_says),
         cmocka_unit_test(poll_without_sessions_is_harmless),
+        cmocka_unit_test(the_keeper_beats_soon_after_the_machine_was_suspended),
         cmocka_unit_test(many_sessions_are_beaten_in_time_though_the_store_is_far_away),
         cmocka_unit_test(a_listener_may_free_the_handles_that_it_is_not_told_of),
         cmocka_unit_test(a_session_that_is_no_more_takes_none_with_it),

@@ -467,6 +467,134 @@ static void a_database_with_other_tables_only_is_to_be_wrapped_with_install(void
     expect_int(sqlite3_close(db), SQLITE_OK);
 }
 
+/* ---- handles, over transactions of the application's ---- */
+
+typedef struct told {
+    int lost, ended;
+    char why[16];
+} told;
+
+static void hear(void *context, const hf_notice *notice)
+{
+    told *it = context;
+    it->lost += notice->kind == HF_NOTICE_LOST;
+    it->ended += notice->kind == HF_NOTICE_ENDED;
+    snprintf(it->why, sizeof it->why, "%s", notice->why);
+}
+
+static hf_manager *manage(shop *s, told *it)
+{
+    hf_error err = {0};
+    hf_store *store = NULL;
+    hf_manager *manager = NULL;
+    expect(HF_OK, hf_sqlite_wrap(s->app, NULL, 0, &store, &err), err);
+    expect(HF_OK, hf_manager_on(store, &manager, &err), err);
+    expect(HF_OK, hf_manager_listen(manager, hear, it, &err), err);
+    return manager;
+}
+
+static hf_session *at_work(hf_manager *manager)
+{
+    hf_error err = {0};
+    hf_session *session = NULL;
+    hf_session_options options = {.user = "alice", .idle_us = HOUR};
+    expect(HF_OK, hf_session_open(manager, &options, &session, &err), err);
+    return session;
+}
+
+static void a_handle_outlives_a_close_that_was_rolled_back(void **state)
+{
+    shop *s = *state;
+    hf_error err = {0};
+    told it = {0};
+    hf_manager *manager = manage(s, &it);
+    hf_session *alice = at_work(manager);
+    sql(s->app, "BEGIN");
+    expect(HF_OK, hf_session_close(alice, &err), err);
+    sql(s->app, "ROLLBACK");
+    expect(HF_OK, hf_manager_poll(manager, NULL, &err), err);
+    expect(HF_OK, hf_session_beat(alice, NULL, &err), err);
+    expect_int(it.ended, 0);
+    sql(s->app, "BEGIN");
+    expect(HF_OK, hf_session_close(alice, &err), err);
+    sql(s->app, "COMMIT");
+    expect_int(it.ended, 0);
+    expect(HF_EXPIRED, hf_session_beat(alice, NULL, &err), err);
+    expect_int(it.ended, 1);
+    expect_text(it.why, "closed");
+    hf_session_free(alice);
+    hf_manager_close(manager);
+}
+
+static void a_handle_hears_of_the_loss_of_what_it_took_in_a_transaction(void **state)
+{
+    shop *s = *state;
+    hf_error err = {0};
+    told it = {0};
+    hf_manager *manager = manage(s, &it);
+    hf_session *alice = at_work(manager);
+    hf_resource policy = resource_of("policy/1");
+    sql(s->app, "BEGIN");
+    expect(HF_OK, hf_session_acquire(alice, &policy, NULL, NULL, &err), err);
+    sql(s->app, "COMMIT");
+    expect_int(ASK(s->other, FORCE_RELEASE, ON("policy", "1"), .actor = "root", .text = "lunch"), HF_OK);
+    for (int i = 0; i < 3; i++)
+        expect(HF_OK, hf_session_beat(alice, NULL, &err), err);
+    expect_int(it.lost, 1);
+    expect_text(it.why, "forced");
+    hf_session_free(alice);
+    hf_manager_close(manager);
+}
+
+static void a_handle_attached_in_a_transaction_knows_its_session_and_lives(void **state)
+{
+    shop *s = *state;
+    hf_error err = {0};
+    told it = {0};
+    hf_manager *manager = manage(s, &it);
+    hf_session *alice = at_work(manager), *again = NULL;
+    hf_session_info info = {0};
+    char id_and_key[HF_SESSION_ID_SIZE + HF_KEY_SIZE];
+    snprintf(id_and_key, sizeof id_and_key, "%s.%s", hf_session_id(alice),
+             hf_session_credentials(alice)->key);
+    sql(s->app, "BEGIN");
+    expect(HF_OK, hf_session_attach(manager, id_and_key, &again, &err), err);
+    hf_session_describe(again, &info);
+    expect_text(info.user, "alice");
+    expect_int(info.idle_us, HOUR);
+    expect(HF_OK, hf_manager_poll(manager, NULL, &err), err);
+    sql(s->app, "COMMIT");
+    expect(HF_OK, hf_manager_poll(manager, NULL, &err), err);
+    expect_int(it.ended, 0);
+    hf_resource policy = resource_of("policy/1");
+    expect(HF_OK, hf_session_beat(again, NULL, &err), err);
+    expect(HF_OK, hf_session_acquire(again, &policy, NULL, NULL, &err), err);
+    expect_true(hf_session_is_held(again, &policy));
+    hf_session_free(again);
+    hf_session_free(alice);
+    hf_manager_close(manager);
+}
+
+static void a_bound_made_shorter_in_a_transaction_is_counted_with(void **state)
+{
+    shop *s = *state;
+    hf_error err = {0};
+    told it = {0};
+    hf_manager *manager = manage(s, &it);
+    hf_session *alice = at_work(manager);
+    hf_resource policy = resource_of("policy/1");
+    expect(HF_OK, hf_session_acquire(alice, &policy, NULL, NULL, &err), err);
+    sql(s->app, "BEGIN");
+    expect(HF_OK, hf_session_renew(alice, &policy, 2 * HOUR, NULL, NULL, &err), err);
+    expect_true(hf_session_is_held(alice, &policy));
+    expect(HF_OK, hf_session_renew(alice, &policy, HF_DURATION_MIN_US, NULL, NULL, &err), err);
+    sql(s->app, "COMMIT");
+    usleep(HF_DURATION_MIN_US);
+    expect_true(!hf_session_is_held(alice, &policy));
+    hf_session_free(alice);
+    hf_manager_close(manager);
+}
+
 #define IN_SHOP(test) cmocka_unit_test_setup_teardown(test, shop_open, shop_close)
 
 int main(void)
@@ -479,6 +607,10 @@ int main(void)
         IN_SHOP(a_refusal_leaves_the_transaction_as_it_is),
         IN_SHOP(a_batch_that_fails_in_the_database_undoes_itself_alone),
         IN_SHOP(a_batch_that_runs_out_of_memory_undoes_itself_alone),
+        IN_SHOP(a_handle_outlives_a_close_that_was_rolled_back),
+        IN_SHOP(a_handle_hears_of_the_loss_of_what_it_took_in_a_transaction),
+        IN_SHOP(a_handle_attached_in_a_transaction_knows_its_session_and_lives),
+        IN_SHOP(a_bound_made_shorter_in_a_transaction_is_counted_with),
         IN_SHOP(a_disk_that_is_full_takes_the_whole_transaction_and_that_is_said),
         IN_SHOP(another_connections_open_change_is_busy_at_once),
         IN_SHOP(an_older_snapshot_grants_nothing_twice),
