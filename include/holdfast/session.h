@@ -41,7 +41,8 @@ HF_API void hf_session_describe(hf_session *session, hf_session_info *out);
  * answer.sessions[0], locks_count live locks, lost, requests. Tells the listeners too. */
 HF_API HF_MUST_USE hf_status hf_session_beat(hf_session *session, hf_result **out, hf_error *err);
 
-/* Ends the work: every lock is released. Closing what has ended is ok. The handle is still to be freed. */
+/* Ends the work: every lock is released. Closing what has ended is ok. The handle is still to be freed. In a transaction of the caller's
+ * own the session ends with its commit, and the listeners hear of it on the next beat. */
 HF_API HF_MUST_USE hf_status hf_session_close(hf_session *session, hf_error *err);
 
 typedef struct hf_acquire_options {

@@ -64,14 +64,18 @@ takes() {
     [[ $code == 0 ]] || failed "$1 could not acquire $2"
     fence=$(field 'd["locks"][0]["fence"]')
 }
-# PERSON IDLE RESOURCE: both, in a session so short that it may be over before it acquires: then once more
+# PERSON MILLISECONDS RESOURCE: both, in a session so short that it may be over before it acquires: then in a longer one; $bound is what it came to
 opens_and_takes() {
-    local try
-    for try in 1 2 3; do
-        opens "$1" --idle "$2"
+    for bound in "$2" $((2 * $2)) $((5 * $2)); do
+        opens "$1" --idle "${bound}ms"
         run acquire "$3" --json
         [[ $code == 0 ]] && break
     done
     [[ $code == 0 ]] || failed "$1 could not acquire $3"
     fence=$(field 'd["locks"][0]["fence"]')
+}
+
+# Sleeps for so many hundredths of $bound.
+sleeps() {
+    sleep "$(printf '%d.%03d' $((bound * $1 / 100000)) $((bound * $1 / 100 % 1000)))"
 }
