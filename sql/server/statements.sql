@@ -82,7 +82,11 @@ SELECT type, id, 0, fence, rev, ended_session, ended_fence, ended_request, ended
   FROM {ns}_resource FORCE INDEX (PRIMARY) WHERE $1(type, id) FOR UPDATE {skip}
 -- name: anchors_there
 -- mysql:
-{calm}SELECT type, id, NULL, rev FROM {ns}_resource FORCE INDEX (PRIMARY) WHERE $1(type, id)
+{calm}SELECT type, id, NULL, rev, fence FROM {ns}_resource FORCE INDEX (PRIMARY) WHERE $1(type, id)
+-- One that an application's snapshot shows, and that was skipped: no row, and it was swept since; a failure, and someone has it.
+-- name: anchor_left
+-- mysql:
+SELECT 1 FROM {ns}_resource FORCE INDEX (PRIMARY) WHERE type = $1 AND id = $2 FOR UPDATE NOWAIT
 -- Which of those that are not there someone else is just making, by a look at what is not committed; in a transaction of its own.
 -- name: making_level
 -- mysql:
@@ -161,7 +165,7 @@ SELECT 5, type, id, why, fence, at_us, NULL, by_name, reason, session,
        NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
   FROM {ns}_lost FORCE INDEX (PRIMARY) WHERE $5(+session, type, id)
 UNION ALL
-SELECT 7, type, id, NULL, rev, NULL, NULL, NULL, NULL, NULL,
+SELECT 7, type, id, NULL, rev, fence, NULL, NULL, NULL, NULL,
        NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
   FROM {ns}_resource FORCE INDEX (PRIMARY) WHERE $1(type, id)
 UNION ALL
@@ -208,7 +212,7 @@ SELECT 5, type, id, why, fence, at_us, NULL, by_name, reason, session,
        NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
   FROM {ns}_lost FORCE INDEX (PRIMARY) WHERE $5(+session, type, id)
 UNION ALL
-SELECT 7, type, id, NULL, rev, NULL, NULL, NULL, NULL, NULL,
+SELECT 7, type, id, NULL, rev, fence, NULL, NULL, NULL, NULL,
        NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
   FROM {ns}_resource FORCE INDEX (PRIMARY) WHERE $1(type, id)
 UNION ALL

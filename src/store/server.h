@@ -124,6 +124,8 @@ const hf_list *server_part(server_work *work, const hf_list *list, size_t *from)
 void server_queue_begin(server_work *work);
 void server_queue_end(server_work *work);
 void server_fly(server_work *work);
+/* The application's snapshot shows an older anchor: HF_RETRY. */
+void server_stale(server_work *work, const hf_resource_row *row);
 /* A list in the arena of the working set. */
 hf_list *server_list(server_work *work, const char *kinds);
 

@@ -56,13 +56,25 @@ static hf_session_row *session_at(server_work *work, hf_stmt *stmt, int at)
     return row;
 }
 
+void server_stale(server_work *work, const hf_resource_row *row)
+{
+    work->stale = true;
+    if (work->conn->status == HF_OK)
+        work->conn->status =
+            hf_fail(work->conn->err, HF_RETRY,
+                    "The transaction began before the last change of %.*s/%.*s; roll it back "
+                    "and run it again.",
+                    (int)row->type.size, row->type.at, (int)row->id.size, row->id.at);
+}
+
+/* One that was swept and made again may have been changed as often as before; its fence is higher. */
 static void read_anchor(server_work *work, hf_stmt *stmt, int at)
 {
     int64_t state = hf_stmt_column_int(stmt, at + 2);
     hf_resource_row *row = resource_at(work, stmt, at);
     if (row == NULL)
         return;
-    int64_t seen = row->rev;
+    int64_t rev = row->rev, fence = row->fence;
     work->types_busy |= hf_stmt_column_int(stmt, at + 9) == 0;
     bool looked = row->origin != NULL;
     row->busy = state == 2;
@@ -77,13 +89,8 @@ static void read_anchor(server_work *work, hf_stmt *stmt, int at)
     row->ended_request = sql_keep(work->conn, &work->conn->rows, stmt, at + 7);
     row->ended_us = hf_stmt_column_int(stmt, at + 8);
     row->place = sql_keep(work->conn, &work->conn->rows, stmt, at + 10);
-    work->stale |= looked && row->rev != seen;
-    if (work->stale && work->conn->status == HF_OK)
-        work->conn->status =
-            hf_fail(work->conn->err, HF_RETRY,
-                    "The transaction began before the last change of %.*s/%.*s; roll it back "
-                    "and run it again.",
-                    (int)row->type.size, row->type.at, (int)row->id.size, row->id.at);
+    if (looked && (row->rev != rev || row->fence != fence))
+        server_stale(work, row);
 }
 
 /* An anchor that is there and could not be locked is someone else's. In an application's transaction this comes first: what its
@@ -96,8 +103,10 @@ static void read_anchor_there(server_work *work, hf_stmt *stmt, int at)
         return;
     row->busy = !row->locked;
     row->origin = row; /* looked at */
-    if (row->busy)
-        row->rev = hf_stmt_column_int(stmt, at + 3);
+    if (!row->busy)
+        return;
+    row->rev = hf_stmt_column_int(stmt, at + 3);
+    row->fence = hf_stmt_column_int(stmt, at + 4);
 }
 
 /* One that is not there for us: someone is making it. */

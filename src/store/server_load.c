@@ -156,6 +156,36 @@ static hf_list *look_first(server_work *work, const hf_list *list)
     return there;
 }
 
+/* Where locked rows are not skipped, one that was not found is gone. */
+static bool is_gone(server_work *work, const hf_resource_row *row)
+{
+    sql_conn *conn = work->conn;
+    if (!work->store->at_once)
+        return true;
+    hf_stmt *stmt = sql_stmt(conn, SQL_DO_ANCHOR_LEFT);
+    if (stmt == NULL)
+        return false;
+    hf_stmt_text(stmt, 1, row->type);
+    hf_stmt_text(stmt, 2, row->id);
+    bool gone = !sql_next(conn, stmt);
+    hf_stmt_reset(stmt);
+    if (conn->status != HF_BUSY)
+        return gone && conn->status == HF_OK;
+    conn->status = HF_OK; /* someone has it */
+    return false;
+}
+
+/* In an application's transaction on MySQL: an anchor that its snapshot shows and that was not locked. */
+static void look_again(server_work *work, const hf_list *list)
+{
+    bool looks = work->nested && work->conn->sql[SQL_DO_ANCHORS_THERE] != NULL;
+    for (size_t i = 0; looks && list != NULL && i < list->count && work->conn->status == HF_OK; i++) {
+        const hf_resource_row *row = resource_of(work, list, i);
+        if (row->busy && row->origin != NULL && is_gone(work, row))
+            server_stale(work, row);
+    }
+}
+
 static int session_locks(const server_work *work)
 {
     bool now = work->nested && work->conn->sql[SQL_DO_SESSION_LOCKS_NOW] != NULL;
@@ -423,6 +453,7 @@ static void load(server_work *work)
     if (work->only_locks)
         judge_locks(work);
     load_more(work, resources);
+    look_again(work, resources);
     if (work->conn->status != HF_OK)
         return;
     if (locking)

@@ -123,6 +123,32 @@ static void carol_opens(shop *s)
     s->carol = newcomer(s->plain, "carol again", 0);
 }
 
+/* The anchor is two days older than what Bob did. */
+static void bob_went_long_ago(shop *s)
+{
+    static const long long ago_us = 2 * HF_KEEP_US;
+    bob_came_and_went(s);
+    app_do(s->other, "UPDATE {resource} SET fence = fence - %lld, ended_us = ended_us - %lld", ago_us,
+           ago_us);
+}
+
+static void the_anchor_is_swept(shop *s)
+{
+    must(HF_OK, s->plain, SWEEP, .limit = HF_SWEEP_MAX);
+    expect_int(app_number(s->other, "SELECT count(*) FROM {resource}"), 0);
+}
+
+/* Made anew, and changed as often as the one that was swept. */
+static void the_anchor_is_swept_and_made_again(shop *s)
+{
+    static const char rev[] = "SELECT rev FROM {resource}";
+    int64_t before = app_number(s->other, rev);
+    the_anchor_is_swept(s);
+    bob_takes(s);
+    must(HF_OK, s->plain, RENEW, B("1"), .ttl_us = HOUR);
+    expect_int(app_number(s->other, rev), before);
+}
+
 static void readers_are_forbidden(shop *s)
 {
     must(HF_OK, s->plain, TYPE_SET, .type = "policy", .policy = HF_POLICY_EXCLUSIVE_READ);
@@ -217,6 +243,9 @@ static const story stories[] = {
     {"my session is new", bob_came_and_went, alice_opens, acquire, HF_OK, NULL, 1, false},
     {"my session was closed", bob_came_and_went, alice_closes, acquire, HF_EXPIRED, NULL, 0, true},
     {"my session has beaten", alice_is_brief, alice_beats, acquire, HF_OK, NULL, 1, false},
+    {"swept", bob_went_long_ago, the_anchor_is_swept, acquire, HF_OK, NULL, 1, false},
+    {"swept, and taken", bob_went_long_ago, the_anchor_is_swept_and_made_again, acquire, HF_LOCKED, "bob", 1,
+     false},
     {"the type's policy", bob_came_and_went, readers_are_forbidden, acquire_shared, HF_INVALID, NULL, 0,
      false},
     {"holds: forced", alice_takes, chief_forces, holds, HF_NOT_HELD, NULL, 0, false},
@@ -224,6 +253,7 @@ static const story stories[] = {
     {"holds: taken elsewhere", bob_came_and_went, alice_takes, holds, HF_OK, "alice", 1, false},
     {"holds: taken elsewhere, a new anchor", nothing, alice_takes, holds, HF_OK, "alice", 1, false},
     {"holds: my session was closed", alice_takes, alice_closes, holds, HF_EXPIRED, NULL, 0, false},
+    {"holds: swept", bob_went_long_ago, the_anchor_is_swept, holds, HF_NOT_HELD, NULL, 0, false},
     {"release: forced", alice_takes, chief_forces, release, HF_NOT_HELD, NULL, 0, false},
     {"release: lost to bob", alice_takes, alice_loses_it_to_bob, release, HF_NOT_HELD, NULL, 1, false},
     {"release: taken elsewhere", alice_came_and_went, alice_takes, release, HF_OK, NULL, 0, false},
@@ -269,6 +299,7 @@ static const story stories[] = {
     {"who: released", bob_takes, bob_releases, who, HF_OK, NULL, 0, false},
     {"who: handed over", bob_takes, bob_hands_over, who, HF_LOCKED, "carol", 1, false},
     {"who: taken", bob_came_and_went, bob_takes, who, HF_LOCKED, "bob", 1, false},
+    {"who: swept", bob_went_long_ago, the_anchor_is_swept, who, HF_OK, NULL, 0, false},
     {"who: taken, a new anchor", nothing, bob_takes, who, HF_LOCKED, "bob", 1, false},
 };
 
