@@ -41,7 +41,7 @@ typedef enum hf_op_kind {
     HF_OP_LIST,     /* (type), (user), (target: a session id), (after), (limit) → locks, next */
     HF_OP_SESSIONS, /* (user), (after), (limit) → sessions that live, next */
     HF_OP_EVENTS,   /* (after_seq), (limit) → events, first_seq, last_seq */
-    HF_OP_SWEEP,    /* (limit), (keep_events_us), (keep_forced_us) → swept, more */
+    HF_OP_SWEEP, /* (limit), (keep_events_us), (keep_forced_us) → swept, more. On a server not in the caller's own transaction */
     HF_OP_TOKEN_CREATE, /* token, sha256, name, roles, (users), (ttl_us: how long it lives), (actor) → tokens[0] */
     HF_OP_TOKEN_FIND, /* sha256 or token, one of both → tokens[0], dead ones too (hf_token_lives), or HF_NOT_FOUND */
     HF_OP_TOKENS, /* (after: a token's id in `session`), (limit) → tokens, dead ones too, by id, next */

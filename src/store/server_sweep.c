@@ -409,8 +409,7 @@ static hf_status event_marks(void *context, hf_event_marks *out, hf_error *err)
     sweep *s = context;
     sql_conn *conn = s->work->conn;
     (void)err;
-    if (!s->work->nested)
-        server_number_events(s->work);
+    server_number_events(s->work);
     out->last = sql_number(conn, SQL_DO_EVENTS_LAST);
     out->from = sql_meta_number(conn, SQL_DO_META_GET, "events_from");
     out->swept = sql_meta_number(conn, SQL_DO_META_GET, "events_swept");
@@ -464,9 +463,15 @@ static hf_status drop_events(void *context, const hf_old_event *gone, size_t cou
 static const hf_sweep_ops sweep_ops = {load_dead,    load_spent,  save,        drop_sessions,
                                        drop_anchors, event_marks, read_events, drop_events};
 
-/* The time is read once: what dies meanwhile is for the next sweep. */
+/* The time is read once: what dies meanwhile is for the next sweep. In an application's transaction an old snapshot may show as dead
+ * what lives: a lock that was renewed since, an anchor that was taken. */
 void server_do_sweep(server_work *work, hf_op *op)
 {
+    if (work->nested) {
+        op->answer.status = HF_INVALID;
+        op->answer.message = "In a transaction it can't be told what is dead; sweep outside of one.";
+        return;
+    }
     sweep s = {.work = work, .after_us = INT64_MIN};
     int64_t now_us = work->now_us;
     sql_conn *conn = work->conn;

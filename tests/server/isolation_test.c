@@ -451,6 +451,31 @@ static void a_default_level_of_the_connection_changes_nothing(shop *s)
     expect_int(bad, 0);
 }
 
+/* ---- sweeping ---- */
+
+/* Its snapshot shows a lock past its bound, which was renewed since, and a free anchor, which was taken since. */
+static void a_sweep_inside_a_transaction_is_refused(shop *s)
+{
+    static const char bound[] = "UPDATE {lock} SET ends_us = ends_us + %lld WHERE id = '1'";
+    bob_went_long_ago(s);
+    app_do(s->other, "UPDATE {resource} SET id = '2'");
+    must(HF_OK, s->plain, ACQUIRE, A("1"), .ttl_us = HOUR);
+    app_do(s->other, bound, -2LL * HOUR);
+    app_begin(s->app, s->level);
+    expect_int(app_number(s->app, "SELECT count(*) FROM {app}"), 0);
+    app_do(s->other, bound, 2LL * HOUR);
+    must(HF_OK, s->plain, ACQUIRE, B("2"));
+    said refused = ASK(s->store, SWEEP, .limit = HF_SWEEP_MAX);
+    expect_true(app_commit(s->app));
+    expect_int(holders(s->plain, "1"), 1);
+    expect_int(holders(s->plain, "2"), 1);
+    expect_int(app_number(s->other, "SELECT count(*) FROM {resource}"), 2);
+    expect_status(HF_INVALID, refused.status, refused.message);
+    expect_contains(refused.message, "outside");
+    must(HF_OK, s->store, SWEEP, .limit = HF_SWEEP_MAX);
+    expect_int(holders(s->plain, "1"), 1);
+}
+
 /* ---- the double grant ---- */
 
 /* Two who want the same, the second with a snapshot from before the first one's grant; how many hold it in the end. */
@@ -526,6 +551,7 @@ int main(int argc, char **argv)
     static const shop_test tests[] = {
         AT_EVERY_LEVEL(after_its_snapshot_an_answer_is_right_or_retry),
         AT_LEVELS(ON_POSTGRES, LEVELS_WITH_SNAPSHOT, releasing_all_is_refused_where_it_cannot_be_right),
+        AT_EVERY_LEVEL(a_sweep_inside_a_transaction_is_refused),
         AT_EVERY_LEVEL(a_default_level_of_the_connection_changes_nothing),
         AT_EVERY_LEVEL(an_older_snapshot_grants_nothing_twice),
         AT_EVERY_LEVEL(without_the_write_of_the_anchor_it_would_be_granted_twice),

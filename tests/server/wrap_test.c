@@ -342,17 +342,6 @@ static void every_op_works_inside_a_transaction(shop *s)
     must(HF_OK, s->plain, TYPE_GET, .type = "claim");
 }
 
-static void a_sweep_inside_a_transaction_counts_with_it(shop *s)
-{
-    brief_holder(s->plain, "brief", 100 * MILLISECOND, "1");
-    rest_ms(150);
-    app_begin(s->app, s->level);
-    said swept = ASK(s->store, SWEEP, .limit = 10);
-    expect_true(swept.status == HF_OK || swept.status == HF_INVALID);
-    app_rollback(s->app);
-    expect_int(app_number(s->other, "SELECT count(*) FROM {lock}"), 1);
-}
-
 /* ---- what is set on the connection ---- */
 
 static void ask_all_sorts(shop *s)
@@ -552,7 +541,6 @@ int main(int argc, char **argv)
         AT_EVERY_LEVEL(several_batches_join_one_transaction),
         AT_EVERY_LEVEL(a_batch_of_several_ops_and_runs_answers_each),
         AT_EVERY_LEVEL(every_op_works_inside_a_transaction),
-        AT_EVERY_LEVEL(a_sweep_inside_a_transaction_counts_with_it),
         AT_EVERY_LEVEL(settings_are_the_same_afterwards),
         AT_EVERY_LEVEL(settings_are_the_same_after_a_failure),
         AT_EVERY_LEVEL(the_applications_own_waiting_is_its_own),
