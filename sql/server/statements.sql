@@ -639,6 +639,11 @@ SELECT EXISTS (SELECT 1 FROM {ns}.lock l JOIN LATERAL (SELECT * FROM {ns}.sessio
 {calm}SELECT EXISTS (SELECT 1 FROM {ns}_lock l JOIN {ns}_session s ON s.id = l.session
                 WHERE l.type = $1 AND s.ended_us IS NULL AND s.expires_us > $2
                   AND (l.ends_us IS NULL OR l.ends_us > $2))
+-- name: type_live_now
+-- mysql:
+{now}SELECT 1 FROM {ns}_lock l JOIN {ns}_session s ON s.id = l.session
+ WHERE l.type = $1 AND s.ended_us IS NULL AND s.expires_us > $2 AND (l.ends_us IS NULL OR l.ends_us > $2)
+ LIMIT 1 LOCK IN SHARE MODE
 
 -- Events get their numbers after their commit, from whoever reads: only committed rows are seen here, and only one numbers at a time,
 -- so no reader passes over one that commits late.

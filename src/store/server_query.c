@@ -155,6 +155,37 @@ static void do_events(server_work *work, hf_op *op)
 
 /* ---- types ---- */
 
+/* Whether locks of that type live: in an application's transaction on MySQL as they are now, not as its snapshot shows them. */
+static bool is_in_use(server_work *work, const char *type)
+{
+    sql_queries ask = queries;
+    if (work->nested && work->conn->sql[SQL_DO_TYPE_LIVE_NOW] != NULL)
+        ask.type_live = SQL_DO_TYPE_LIVE_NOW;
+    return sql_locks_live(work->conn, &ask, type, work->now_us);
+}
+
+/* In an application's transaction on PostgreSQL: whether locks that others have taken since it began are hidden. */
+static bool is_blind(server_work *work)
+{
+    work->snapshot = false;
+    if (!work->nested)
+        return false;
+    server_queue_begin(work);
+    queue(work, SQL_DO_SNAPSHOT);
+    server_fly(work);
+    return work->snapshot;
+}
+
+static void refuse_type_set(server_work *work, hf_op *op)
+{
+    op->answer.status = HF_INVALID;
+    op->answer.message =
+        "In a transaction at REPEATABLE READ or SERIALIZABLE it can't be told whether locks of "
+        "that type live; do it at READ COMMITTED.";
+    server_queue_end(work);
+    server_fly(work);
+}
+
 static void do_type_set(server_work *work, hf_op *op)
 {
     sql_conn *conn = work->conn;
@@ -167,18 +198,19 @@ static void do_type_set(server_work *work, hf_op *op)
         return;
     }
     hf_set_text(name, hf_slice_of(op->type));
+    bool now = work->nested && conn->sql[SQL_DO_TYPES_NOW] != NULL;
     work->types_busy = true; /* until it is found that nobody takes locks just now */
     hf_db_patience(conn->db, work->store->lock_us);
     server_queue_begin(work);
     queue(work, SQL_DO_TYPES_OWN);
-    server_queue(work, SQL_DO_TYPES, list);
+    server_queue(work, now ? SQL_DO_TYPES_NOW : SQL_DO_TYPES, list);
     queue(work, SQL_DO_CLOCK);
     server_fly(work);
     hf_db_patience(conn->db, 0);
     if (conn->status == HF_OK && work->types_busy)
         conn->status =
             hf_fail(conn->err, HF_BUSY, "Someone else is in the middle of taking locks; try again.");
-    bool live = conn->status == HF_OK && sql_locks_live(conn, &queries, op->type, work->now_us);
+    bool live = conn->status == HF_OK && is_in_use(work, op->type);
     op->answer.now_us = work->now_us;
     if (conn->status == HF_OK)
         hf_apply_type_set(rows, op, &work->batch->arena, &row->type, live);
@@ -220,7 +252,10 @@ static void alone(server_work *work)
     hf_op *op = &work->batch->ops[0];
     hf_arena *arena = &work->batch->arena;
     if (op->kind == HF_OP_TYPE_SET) {
-        do_type_set(work, op);
+        if (is_blind(work))
+            refuse_type_set(work, op);
+        else
+            do_type_set(work, op);
         return;
     }
     if (op->kind == HF_OP_TOKEN_CREATE || op->kind == HF_OP_TOKEN_REVOKE) {

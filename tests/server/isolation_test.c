@@ -215,6 +215,12 @@ static said beat(shop *s, hf_store *store)
     return ASK(store, BEAT, BY(s->alice));
 }
 
+static said forbid_readers(shop *s, hf_store *store)
+{
+    (void)s;
+    return ASK(store, TYPE_SET, .type = "policy", .policy = HF_POLICY_EXCLUSIVE_READ);
+}
+
 /* As a status, so that it can stand in the table: HF_OK: nobody; HF_LOCKED: somebody. */
 static said who(shop *s, hf_store *store)
 {
@@ -277,6 +283,11 @@ static const story stories[] = {
     {"beat: closed", nothing, alice_closes, beat, HF_EXPIRED, NULL, 0, false},
     {"beat: beaten elsewhere", alice_is_brief, alice_beats, beat, HF_OK, NULL, 0, false},
     {"beat: my session is new", nothing, alice_opens, beat, HF_OK, NULL, 0, false},
+    {"type-set: taken", bob_came_and_went, bob_takes, forbid_readers, HF_INVALID, NULL, 1, false},
+    {"type-set: taken, a new anchor", nothing, bob_takes, forbid_readers, HF_INVALID, NULL, 1, false},
+    {"type-set: released", bob_takes, bob_releases, forbid_readers, HF_OK, NULL, 0, false},
+    {"undisturbed: type-set", bob_came_and_went, nothing, forbid_readers, HF_OK, NULL, 0, false},
+    {"undisturbed: type-set, taken", bob_takes, nothing, forbid_readers, HF_INVALID, NULL, 1, false},
     {"undisturbed, a new anchor", nothing, nothing, acquire, HF_OK, NULL, 1, false},
     {"undisturbed", bob_came_and_went, nothing, acquire, HF_OK, NULL, 1, false},
     {"undisturbed, refused", bob_takes, nothing, acquire, HF_LOCKED, "bob", 1, false},
@@ -327,15 +338,6 @@ static bool tell(shop *s, const story *it, size_t *retries)
     expect_int(app_number(s->app, "SELECT count(*) FROM {app}"), 0);
     it->meanwhile(s);
     said got = it->ask(s, s->store);
-    /* PostgreSQL's snapshot can't show what the session took since, and nothing would tell: so it is refused, not answered wrong. */
-    if (it->ask == release_all && s->engine == ON_POSTGRES && s->level != READ_COMMITTED) {
-        size_t held = holders(s->plain, "1");
-        app_rollback(s->app);
-        bool refused = got.status == HF_INVALID || got.status == HF_RETRY;
-        if (!refused || held != holders(s->plain, "1"))
-            wrong(it, &got, "release-all in a snapshot is refused and changes nothing");
-        return refused;
-    }
     bool again = got.status == HF_RETRY, good = again || is_right(it, &got);
     if (!good)
         wrong(it, &got, app_level_name(s->level));
@@ -396,10 +398,11 @@ static bool tell_in_time(shop *s, const story *it, size_t *retries)
     return good;
 }
 
-/* What a session has taken since the snapshot can't be seen there by any means: releasing all is refused. */
-static bool refuses_all(const shop *s)
+/* What was taken since the snapshot can't be seen there by any means: releasing all is refused, and changing a policy. */
+static bool refuses(const shop *s, const story *it)
 {
-    return s->engine == ON_POSTGRES && s->level != READ_COMMITTED;
+    return s->engine == ON_POSTGRES && s->level != READ_COMMITTED &&
+           (it->ask == release_all || it->ask == forbid_readers);
 }
 
 static void releasing_all_is_refused_where_it_cannot_be_right(shop *s)
@@ -413,11 +416,21 @@ static void releasing_all_is_refused_where_it_cannot_be_right(shop *s)
     expect_int(holders(s->plain, "1"), 0);
 }
 
+static void changing_a_policy_is_refused_where_it_cannot_be_right(shop *s)
+{
+    app_begin(s->app, s->level);
+    said refused = must(HF_INVALID, s->store, TYPE_SET, .type = "policy", .policy = HF_POLICY_EXCLUSIVE_READ);
+    expect_contains(refused.message, "READ COMMITTED");
+    must(HF_OK, s->store, ACQUIRE, A("1"));
+    expect_true(app_commit(s->app));
+    must(HF_NOT_FOUND, s->plain, TYPE_GET, .type = "policy");
+}
+
 static void after_its_snapshot_an_answer_is_right_or_retry(shop *s)
 {
     size_t bad = 0, retries = 0, count = sizeof stories / sizeof *stories;
     for (size_t i = 0; i < count; i++) {
-        if (stories[i].ask == release_all && refuses_all(s))
+        if (refuses(s, &stories[i]))
             continue;
         bad += !tell_in_time(s, &stories[i], &retries);
     }
@@ -551,6 +564,7 @@ int main(int argc, char **argv)
     static const shop_test tests[] = {
         AT_EVERY_LEVEL(after_its_snapshot_an_answer_is_right_or_retry),
         AT_LEVELS(ON_POSTGRES, LEVELS_WITH_SNAPSHOT, releasing_all_is_refused_where_it_cannot_be_right),
+        AT_LEVELS(ON_POSTGRES, LEVELS_WITH_SNAPSHOT, changing_a_policy_is_refused_where_it_cannot_be_right),
         AT_EVERY_LEVEL(a_sweep_inside_a_transaction_is_refused),
         AT_EVERY_LEVEL(a_default_level_of_the_connection_changes_nothing),
         AT_EVERY_LEVEL(an_older_snapshot_grants_nothing_twice),
