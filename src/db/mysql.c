@@ -91,6 +91,15 @@ static hf_status run(hf_db *db, const char *sql, hf_error *err)
     return my_run(my_of(db), sql) == HF_OK ? HF_OK : give(my_of(db), err);
 }
 
+static hf_status set_up(my_db *db, const char *setup, hf_error *err)
+{
+    hf_buffer text = {0};
+    hf_buffer_print(&text, "SET SESSION " HF_DB_MYSQL_UNLIMITED ";%s", setup == NULL ? "" : setup);
+    hf_status status = text.failed ? hf_fail_memory(err) : run(&db->base, text.text, err);
+    hf_buffer_done(&text);
+    return status;
+}
+
 static hf_status connect_db(const char *url, const hf_db_options *options, hf_db **out, hf_error *err)
 {
     my_target *target = NULL;
@@ -111,8 +120,8 @@ static hf_status connect_db(const char *url, const hf_db_options *options, hf_db
     }
     if (!my_identify(target, conn, db->server))
         status = my_unconnected(target, conn, err);
-    else if (options != NULL && options->setup != NULL)
-        status = run(&db->base, options->setup, err);
+    else
+        status = set_up(db, options == NULL ? NULL : options->setup, err);
     if (status != HF_OK)
         close_db(&db->base);
     else

@@ -8,10 +8,13 @@
 
 struct st_mysql; /* MYSQL of libmariadb */
 
+/* All rows that a statement is about are read, changed and deleted, whatever a server's defaults are. */
+#define HF_DB_MYSQL_UNLIMITED "sql_select_limit = 18446744073709551615, sql_safe_updates = 0"
+
 /* Takes mysql://USER[:PASSWORD]@HOST[:PORT]/DATABASE or mysql://USER@/DATABASE?socket=PATH, everything percent-encoded where need be.
  * Without a port, localhost and no host at all mean the usual socket. Parameters: socket, connect_timeout (seconds); ssl_ca, ssl_cert,
  * ssl_key (files), ssl_verify (1 or 0): any of these demands TLS, and the server's certificate is verified unless ssl_verify=0. The
- * password is the URL's, else the options', else MYSQL_PWD's. No option files are read.
+ * password is the URL's, else the options', else MYSQL_PWD's. No option files are read. HF_DB_MYSQL_UNLIMITED is set before the options' setup.
  *
  * hf_db_patience works here on every server: what is not answered in that time is ended by KILL QUERY, on a connection of its own, and
  * is HF_BUSY; the transaction stays. Not what has a COMMIT or ROLLBACK in it. hf_db_cancel does the same at once. Rarely it takes the

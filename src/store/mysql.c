@@ -82,31 +82,43 @@ static const char *setup_of(const hf_db *db)
            "SET SESSION innodb_lock_wait_timeout = 1, sql_mode = 'STRICT_ALL_TABLES', autocommit = 1";
 }
 
-/* On an application's connection, whose lock wait is put back when the batch is done. MariaDB has a word for it in each statement. */
-static bool sets_wait(const server_work *work)
+/* On an application's connection, whose settings are put back when the batch is done. MariaDB has a word for its lock wait in each
+ * statement. (A setting is a number, whatever it looks like as text, when 0 is added to it.) */
+static hf_status unlimit(hf_db *db, char *saved, size_t size, hf_error *err)
 {
-    return work->store->own != NULL && hf_db_kind_of(work->conn->db) == HF_DB_MYSQL;
+    bool mariadb = hf_db_kind_of(db) == HF_DB_MARIADB;
+    hf_status status =
+        hf_db_ask(db,
+                  "SELECT CONCAT('SET SESSION innodb_lock_wait_timeout = ', @@innodb_lock_wait_timeout,"
+                  " ', sql_select_limit = ', @@sql_select_limit + 0,"
+                  " ', sql_safe_updates = ', @@sql_safe_updates + 0) LIMIT 1",
+                  saved, size, err);
+    if (status == HF_OK && mariadb && strstr(saved, HF_DB_MYSQL_UNLIMITED) != NULL)
+        saved[0] = '\0';
+    else if (status == HF_OK)
+        status = hf_db_run(db,
+                           mariadb ? "SET SESSION " HF_DB_MYSQL_UNLIMITED
+                                   : "SET SESSION innodb_lock_wait_timeout = 1, " HF_DB_MYSQL_UNLIMITED,
+                           err);
+    return status;
+}
+
+static void put_back(hf_db *db, const char *sql)
+{
+    if (sql[0] != '\0')
+        hf_db_mysql_put_back(db, sql);
 }
 
 static void enter(server_work *work)
 {
     sql_conn *conn = work->conn;
-    char text[24] = "";
-    if (!sets_wait(work))
-        return;
-    conn->status = hf_db_ask(conn->db, "SELECT @@innodb_lock_wait_timeout", text, sizeof text, conn->err);
-    work->saved_setting = strtoll(text, NULL, 10);
-    if (conn->status == HF_OK)
-        conn->status = hf_db_run(conn->db, "SET SESSION innodb_lock_wait_timeout = 1", conn->err);
+    if (work->store->own != NULL)
+        conn->status = unlimit(conn->db, work->saved_setup, sizeof work->saved_setup, conn->err);
 }
 
 static void leave(server_work *work)
 {
-    char sql[80];
-    if (!sets_wait(work) || work->saved_setting == 0)
-        return;
-    snprintf(sql, sizeof sql, "SET SESSION innodb_lock_wait_timeout = %lld", (long long)work->saved_setting);
-    hf_db_mysql_put_back(work->conn->db, sql);
+    put_back(work->conn->db, work->saved_setup);
 }
 
 /* The level of the transaction itself, which may have been set for it alone, is in a list that few accounts may read and that is renewed
@@ -225,11 +237,28 @@ static hf_status refuse_rollback(const mysql_facts *known, hf_error *err)
                    "open the store by URL.");
 }
 
+static hf_status look_wrapped(server_store *store, hf_db *db, hf_error *err)
+{
+    mysql_facts known = {0};
+    char saved[160] = "";
+    hf_status status = unlimit(db, saved, sizeof saved, err);
+    if (status == HF_OK)
+        status = ask_facts(db, &known, err);
+    if (status == HF_OK)
+        status = refuse(db, &known, err);
+    if (status == HF_OK)
+        status = refuse_rollback(&known, err);
+    if (status == HF_OK)
+        status = mysql_schema_ready(db, store->names, false, err);
+    put_back(db, saved);
+    mysql_judge(&known, true, &store->grade);
+    return status;
+}
+
 static hf_status wrap_mysql(void *handle, const char *names, unsigned flags, hf_store **out, hf_error *err)
 {
     server_store *store = NULL;
     hf_db *db = NULL;
-    mysql_facts known = {0};
     (void)flags;
     names = names == NULL ? "holdfast" : names;
     hf_status status = hf_url_names_ok(names, err) ? HF_OK : HF_INVALID;
@@ -245,19 +274,12 @@ static hf_status wrap_mysql(void *handle, const char *names, unsigned flags, hf_
     status = server_wrap(store, db, err);
     if (status != HF_OK)
         hf_db_close(db);
-    if (status == HF_OK)
-        status = ask_facts(db, &known, err);
-    if (status == HF_OK)
-        status = refuse(db, &known, err);
-    if (status == HF_OK)
-        status = refuse_rollback(&known, err);
-    if (status == HF_OK)
-        status = mysql_schema_ready(db, store->names, false, err);
+    else
+        status = look_wrapped(store, db, err);
     if (status != HF_OK) {
         server_close(&store->base);
         return status;
     }
-    mysql_judge(&known, true, &store->grade);
     *out = &store->base;
     return HF_OK;
 }

@@ -83,7 +83,7 @@ struct server_work {
     int64_t until_us;      /* on the clock of boot_us */
     int64_t now_us;        /* the store's time */
     hf_failure failure;    /* of the last attempt */
-    int64_t saved_setting; /* the kind's own */
+    char saved_setup[160]; /* what sets the application's connection as it was; the kind's own */
     int queued[32];        /* the statements of the flight, in order */
     int queued_count;
 };
@@ -135,6 +135,8 @@ bool server_load(server_work *work, hf_error *err);
 bool server_look(server_work *work);
 /* For what stands alone. */
 void server_read_clock(server_work *work);
+/* After a flight that asked for the time: without it not all has come that there is, and that is a failure. */
+void server_expect_time(server_work *work);
 /* Puts a name on a list of (type, id). */
 void server_add_name(hf_list *list, hf_slice type, hf_slice id);
 /* After the flight with `anchors`: those not answered and not there are ours to make. */

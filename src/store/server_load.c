@@ -434,6 +434,16 @@ static void spread_busy(hf_rows *rows)
             row->anchors_busy |= lock->resource->busy;
 }
 
+void server_expect_time(server_work *work)
+{
+    sql_conn *conn = work->conn;
+    if (conn->status == HF_OK && work->now_us == 0)
+        conn->status = hf_fail(
+            conn->err, HF_INTERNAL,
+            "An answer of %s came without its last row; look for what limits the rows that are read there.",
+            hf_db_path(conn->db));
+}
+
 static void load(server_work *work)
 {
     bool locking = !work->reads || work->nested;
@@ -447,6 +457,7 @@ static void load(server_work *work)
         queue_locks(work, resources);
     queue_rows(work, resources);
     server_fly(work);
+    server_expect_time(work);
     work->missed = work->held && resource_of(work, resources, 0)->busy;
     if (work->missed)
         return;
@@ -480,6 +491,7 @@ bool server_load(server_work *work, hf_error *err)
     sql_use(conn, err);
     work->types_busy = work->stale = work->held = work->missed = work->only_locks = false;
     work->more_sessions = work->more_requests = work->more_lost = false;
+    work->now_us = 0;
     forget_answers(&work->part);
     if (!hf_rows_reset(&conn->rows, work->part.count) || !hf_rows_want(&conn->rows, &work->part))
         return false;
@@ -520,4 +532,5 @@ void server_read_clock(server_work *work)
 {
     server_queue(work, SQL_DO_CLOCK, NULL);
     server_fly(work);
+    server_expect_time(work);
 }

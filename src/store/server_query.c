@@ -207,6 +207,7 @@ static void do_type_set(server_work *work, hf_op *op)
     queue(work, SQL_DO_CLOCK);
     server_fly(work);
     hf_db_patience(conn->db, 0);
+    server_expect_time(work);
     if (conn->status == HF_OK && work->types_busy)
         conn->status =
             hf_fail(conn->err, HF_BUSY, "Someone else is in the middle of taking locks; try again.");
@@ -231,8 +232,7 @@ static void change_token(server_work *work, hf_op *op)
     sql_conn *conn = work->conn;
     hf_arena *arena = &work->batch->arena;
     server_queue_begin(work);
-    queue(work, SQL_DO_CLOCK);
-    server_fly(work);
+    server_read_clock(work);
     op->answer.now_us = work->now_us;
     hf_db_patience(conn->db, work->store->lock_us);
     if (op->kind == HF_OP_TOKEN_CREATE)
@@ -299,6 +299,7 @@ hf_status server_alone(server_work *work, hf_error *err)
         sql_conn *conn = work->conn;
         sql_use(conn, err);
         work->types_busy = false;
+        work->now_us = 0;
         hf_batch_unanswer(work->batch);
         if (!hf_rows_reset(&conn->rows, 1) || !hf_rows_want(&conn->rows, work->batch))
             return hf_fail_memory(err);
