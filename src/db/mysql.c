@@ -162,8 +162,7 @@ static bool fresh(hf_db *db)
 
 static bool transaction_failed(hf_db *base)
 {
-    my_db *db = my_of(base);
-    return db->target == NULL && (!alive(base) || my_is_rolled_back(db));
+    return alive(base) && my_is_rolled_back(my_of(base));
 }
 
 /* Without autocommit an application is always in one. */
