@@ -298,7 +298,8 @@ static const server_kind kind = {
     .ops = &hf_store_mysql,
     .driver = &hf_db_mysql,
     .sql = sql_do_mysql,
-    .backup_with = "mariadb-dump or mysqldump --single-transaction",
+    .backup_with = "mariadb-dump or mysqldump --single-transaction --routines, and 'holdfast install' once "
+                   "it is restored",
     .enter = enter,
     .leave = leave,
     .reads_lock = reads_lock,
