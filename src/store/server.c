@@ -2,13 +2,14 @@
 /* Stores on a database server: a batch is one transaction of two round trips.
  *
  *   D1  The anchors of a batch are locked together, in canonical order, and then the sessions that will be written, by id. Nobody is
- *       waited for: what someone else has is held back, with the ops that need it, and tried again in the next transaction.
+ *       waited for: what someone else has is held back, with the ops that need it and those that have to come after them, and tried
+ *       again in the next transaction.
  *       An anchor that is not there yet is locked by its name (PostgreSQL) or by making it (MySQL).
  *   D2  Whatever decides is read after that, and the time last of all.
  *   D3  A session that looks dead and stands in the way is locked and read again, with the time then: it may just have beaten.
  *   D4  Every change of a resource's locks writes its anchor, so a transaction with an older snapshot fails and gives no second grant.
  *   D5  What is held back is busy when its time is over: half a second after the batch came (longer where the server can't do better).
- *       What nobody is in the way of is done all the same, once, however late: as far as it can be told.
+ *       So is what has to come after it. What nobody is in the way of is done all the same, once, however late: as far as it can be told.
  *   D6  Deadlocks, serialization failures and two who make the same row are run again, after a short random pause, within that time;
  *       in an application's own transaction it is the application that must.
  *   D7  A connection that is lost before the commit is sent costs nothing but another one; after that the answer is HF_UNSURE. */
@@ -155,67 +156,6 @@ int64_t server_patience(const server_work *work, size_t count)
 
 /* ---- one transaction ---- */
 
-static bool session_in_way(const hf_op *op, const hf_op_rows *of)
-{
-    switch (op->kind) {
-    case HF_OP_BEAT:
-        return of->session->busy;
-    case HF_OP_CLOSE:
-        return of->session->busy || of->session->anchors_busy;
-    case HF_OP_RELEASE_ALL:
-        return of->session->anchors_busy;
-    case HF_OP_SESSION_OPEN:
-        return (of->open != NULL && of->open->busy) ||
-               (of->replaces != NULL && (of->replaces->busy || of->replaces->anchors_busy));
-    default:
-        return false;
-    }
-}
-
-/* Whether someone else is in the middle of changing what an op needs. */
-static bool in_way(const server_work *work, size_t i)
-{
-    const hf_op *op = &work->part.ops[i];
-    const hf_op_rows *of = &work->conn->rows.of_op[i];
-    if (op->answer.status != HF_OK)
-        return false; /* it has a flaw, and needs nothing */
-    if (hf_op_reads(op->kind) && !work->nested)
-        return false;
-    bool made = work->making != NULL && work->making[work->index[i]];
-    return (of->resource != NULL && (of->resource->busy || (made && !of->resource->stored))) ||
-           (of->type != NULL && work->types_busy) || session_in_way(op, of);
-}
-
-static void refuse_busy(hf_op *op, hf_arena *arena)
-{
-    char sentence[HF_MESSAGE_SIZE];
-    if (op->id != NULL && op->type != NULL)
-        snprintf(sentence, sizeof sentence, "Someone else is in the middle of a change of %s/%s; try again.",
-                 op->type, op->id);
-    else
-        snprintf(sentence, sizeof sentence,
-                 "Someone else is in the middle of a change of what this needs; try again.");
-    op->answer = (hf_answer){.status = HF_BUSY, .message = hf_arena_text(arena, hf_slice_of(sentence))};
-    if (op->answer.message == NULL)
-        op->answer.message = "Someone else is in the middle of a change; try again.";
-}
-
-/* Marks the ops that can't be carried out now: a run stands or falls as one, so apply undoes the rest of it. */
-static void hold_back(server_work *work)
-{
-    for (size_t i = 0; i < work->part.count; i++) {
-        hf_op *op = &work->part.ops[i];
-        if (in_way(work, i))
-            refuse_busy(op, &work->part.arena);
-        else if (op->kind == HF_OP_RELEASE_ALL && work->nested && work->snapshot &&
-                 op->answer.status == HF_OK)
-            op->answer = (hf_answer){
-                .status = HF_INVALID,
-                .message = "In a transaction at REPEATABLE READ or SERIALIZABLE it can't be told what "
-                           "all is; release each, or do it at READ COMMITTED."};
-    }
-}
-
 static hf_status attempt(server_work *work, hf_error *err)
 {
     sql_conn *conn = work->conn;
@@ -229,7 +169,7 @@ static hf_status attempt(server_work *work, hf_error *err)
     if (!loaded)
         return hf_fail_memory(err);
     if (conn->status == HF_OK && (!work->reads || work->nested))
-        hold_back(work);
+        server_hold_back(work);
     if (conn->status == HF_OK && !hf_rows_apply(rows, &work->part, work->now_us))
         sql_out_of_memory(conn);
     for (size_t i = 0; work->nested && i < work->part.count; i++)
@@ -243,13 +183,6 @@ static hf_status attempt(server_work *work, hf_error *err)
 }
 
 /* ---- the parts of a batch ---- */
-
-static size_t run_end(const hf_batch *batch, size_t from)
-{
-    while (batch->ops[from].linked && from + 1 < batch->count)
-        from++;
-    return from;
-}
 
 static void forget_making(server_work *work)
 {
@@ -299,11 +232,11 @@ static void next_turn(server_work *work)
     }
     work->rounds++;
     work->turns = 0;
-    for (size_t i = 0; i < work->batch->count; i = run_end(work->batch, i) + 1)
+    for (size_t i = 0; i < work->batch->count; i = server_run_end(work->batch, i) + 1)
         work->turns += work->pending[i];
 }
 
-/* What is tried next: all that is not settled, up to so many ops; with `split` one run, each in its turn. */
+/* What is tried next, in order: all that is not settled, up to so many ops; with `split` one run, each in its turn. */
 static void gather(server_work *work)
 {
     hf_batch *batch = work->batch, *part = &work->part;
@@ -313,9 +246,9 @@ static void gather(server_work *work)
     if (work->split)
         next_turn(work);
     while (looked < count) {
-        size_t end = run_end(batch, at);
+        size_t end = server_run_end(batch, at);
         bool full = (work->split && runs >= work->chunk) || part->count + (end + 1 - at) > STEP_OPS;
-        if (part->count > 0 && full)
+        if (part->count > 0 && (full || at == 0))
             break;
         runs += work->pending[at];
         for (size_t i = at; work->pending[at] && i <= end; i++) {
@@ -338,7 +271,7 @@ static size_t settle(server_work *work)
     work->looked = false;
     for (size_t at = 0, end; at < part->count; at = end + 1) {
         bool held = false;
-        end = run_end(part, at);
+        end = server_run_end(part, at);
         for (size_t i = at; i <= end; i++)
             held |= part->ops[i].answer.status == HF_BUSY;
         held &= !late;
@@ -376,7 +309,7 @@ static void answer_rest(server_work *work, hf_status status, const hf_error *err
             continue;
         if (status == HF_BUSY) {
             if (op->answer.status != HF_BUSY && op->answer.status != HF_NOT_APPLIED)
-                refuse_busy(op, &work->batch->arena);
+                server_refuse_busy(op, &work->batch->arena);
             continue;
         }
         const char *message =
@@ -392,7 +325,7 @@ static void answer_rest(server_work *work, hf_status status, const hf_error *err
 static bool split(server_work *work)
 {
     size_t first = work->index != NULL ? work->index[0] : 0, runs = 0;
-    for (size_t i = 0; i < work->part.count; i = run_end(&work->part, i) + 1)
+    for (size_t i = 0; i < work->part.count; i = server_run_end(&work->part, i) + 1)
         runs++;
     work->split = true;
     work->chunk = runs > 128 ? runs / 16 : 1;
@@ -477,7 +410,8 @@ hf_status server_recover(server_work *work, hf_status status, unsigned *lost, hf
         return status; /* nothing of it was done; it is not split here, its callers go on alone */
     if (late && work->nested && work->failure != HF_FAILURE_BUSY)
         return status;
-    bool several = work->failure != HF_FAILURE_CONFLICT && run_end(&work->part, 0) + 1 < work->part.count;
+    bool several =
+        work->failure != HF_FAILURE_CONFLICT && server_run_end(&work->part, 0) + 1 < work->part.count;
     if (several && alive && leave_out(work))
         return HF_OK;
     if (late)
@@ -508,7 +442,7 @@ static hf_status try_all(server_work *work, hf_error *err)
                     return HF_OK; /* they stay busy */
                 for (size_t i = 0, end; i < work->batch->count; i = end + 1) {
                     bool held = false;
-                    end = run_end(work->batch, i);
+                    end = server_run_end(work->batch, i);
                     for (size_t j = i; j <= end; j++)
                         held |= work->batch->ops[j].answer.status == HF_BUSY;
                     for (size_t j = i; j <= end; j++)

@@ -102,6 +102,12 @@ int64_t server_patience(const server_work *work, size_t count);
 /* After a failed attempt: HF_OK: it may be run again, perhaps on another connection. */
 hf_status server_recover(server_work *work, hf_status status, unsigned *lost, hf_error *err);
 
+/* server_hold.c: answers those ops of the part "busy" that can't be carried out now, and those that have to come after them. */
+void server_hold_back(server_work *work);
+void server_refuse_busy(hf_op *op, hf_arena *arena);
+/* The last op of the linked run that begins there. */
+size_t server_run_end(const hf_batch *batch, size_t from);
+
 /* server_open.c */
 hf_status server_new(const server_kind *kind, const char *names, server_store **out, hf_error *err);
 /* Gives a new store its pools, or an application's own connection, which it takes (the hf_db, not the handle). */
