@@ -26,11 +26,17 @@ static hf_status derive(const char *bearer, const char *what, const char *reques
     return HF_OK;
 }
 
+/* Without both it would be the same for all who ask. */
+static bool is_repeatable(const char *bearer, const char *request_id)
+{
+    return bearer != NULL && request_id != NULL && request_id[0] != '\0';
+}
+
 hf_status draw_session(const char *bearer, const char *request_id, const char *key, hf_credentials *out,
                        hf_error *err)
 {
     char id[65], made[65];
-    if (bearer == NULL || request_id == NULL)
+    if (!is_repeatable(bearer, request_id))
         return hf_credentials_new(key, out, err);
     hf_status status = derive(bearer, "session id", request_id, id, err);
     id[HF_SESSION_ID_MAX] = '\0';
@@ -45,7 +51,7 @@ hf_status draw_session(const char *bearer, const char *request_id, const char *k
 hf_status draw_token(const char *bearer, const char *request_id, hf_token_key *out, hf_error *err)
 {
     char id[65], secret[65];
-    if (bearer == NULL || request_id == NULL)
+    if (!is_repeatable(bearer, request_id))
         return hf_token_new(out, err);
     hf_status status = derive(bearer, "token id", request_id, id, err);
     if (status == HF_OK)

@@ -8,7 +8,7 @@
 #include <holdfast/names.h>
 #include <holdfast/token.h>
 
-/* bearer: the caller's secret, or NULL; request_id NULL: from the system's randomness. key: what the caller wants it to be, or NULL. */
+/* bearer: the caller's secret, or NULL; request_id NULL or empty: from the system's randomness. key: what the caller wants it to be, or NULL. */
 hf_status draw_session(const char *bearer, const char *request_id, const char *key, hf_credentials *out,
                        hf_error *err);
 hf_status draw_token(const char *bearer, const char *request_id, hf_token_key *out, hf_error *err);

@@ -105,7 +105,8 @@ static hf_status read_text(inputs *in, unsigned which, const char *text, const c
 
 hf_status inputs_read_header(inputs *in, unsigned which, const char *text, hf_arena *arena, hf_error *err)
 {
-    return read_text(in, which, text, "header", arena, err);
+    bool none = text[0] == '\0' && input_table[which].form == FORM_TEXT;
+    return none ? HF_OK : read_text(in, which, text, "header", arena, err);
 }
 
 static unsigned find_parameter(input_set taken, hf_slice name)

@@ -93,7 +93,7 @@ HF_MUST_USE hf_status inputs_read_body(inputs *in, hf_slice body, input_set take
                                        hf_arena *arena, hf_error *err);
 HF_MUST_USE hf_status inputs_read_query(inputs *in, hf_slice query, input_set taken, hf_arena *arena,
                                         hf_error *err);
-/* A header that was given: `which` is one of INPUT_.... */
+/* A header that was given: `which` is one of INPUT_.... An empty text counts as not given; an empty number or session is refused. */
 HF_MUST_USE hf_status inputs_read_header(inputs *in, unsigned which, const char *text, hf_arena *arena,
                                          hf_error *err);
 

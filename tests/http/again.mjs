@@ -75,6 +75,19 @@ const askBatch = () => server.ask("POST", "/v1/batch", { token, body: batch });
 const batches = [await askBatch(), await askBatch()];
 check(batches.every((answer) => answer.status === 200), "a batch is asked again", batches.map((answer) => answer.text));
 
+// An empty key is none: what is drawn for one request is nobody else's.
+const unnamed = { "Idempotency-Key": "" };
+const drawn = async (path, body) => [
+  await server.ask("POST", path, { token, headers: unnamed, body }),
+  await server.ask("POST", path, { token, headers: unnamed, body }),
+];
+const sessions = await drawn("/v1/sessions", { user: "carol" });
+check(sessions.every((answer) => answer.status === 201) && sessions[0].json.id !== sessions[1].json.id &&
+  sessions[0].json.key !== sessions[1].json.key, "two sessions opened with an empty key are two", sessions.map((answer) => answer.text));
+const tokens = await drawn("/v1/tokens", { name: "unnamed", roles: "use" });
+check(tokens.every((answer) => answer.status === 201) && tokens[0].json.id !== tokens[1].json.id &&
+  tokens[0].json.token !== tokens[1].json.token, "two tokens made with an empty key are two", tokens.map((answer) => answer.text));
+
 check((await server.ask("GET", "/healthz")).status === 200, "the server lives");
 const end = await server.stop();
 check(end.code === 0, "and stops with 0", end);
