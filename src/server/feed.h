@@ -45,7 +45,7 @@ enum {
     FEED_START_US = 5000000,
 };
 
-/* What a follower wants and may see. NULL: all. */
+/* What a follower wants and may see. NULL: all. HF_EVENT_RESTORED passes every filter. */
 typedef struct feed_filter {
     const char *type;
     const char *id;   /* of that type */

@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define VISIT_EVENTS 1024        /* looked at in one visit, wanted or not */
+#define VISIT_EVENTS 1024                /* looked at in one visit, wanted or not */
 #define PAGE_WAITING ((size_t)32 * 1024) /* no further page is read for who has not taken so much */
-#define UNTOLD_MAX   1000        /* so many numbers may pass by before an id is sent */
+#define UNTOLD_MAX   1000                /* so many numbers may pass by before an id is sent */
 
 /* ---- what a follower is sent ---- */
 
@@ -43,13 +43,15 @@ static void send_resync(feed *f, feed_follower *l, int64_t newest)
     send_bytes(l, text, (size_t)size);
 }
 
+/* A restore is of no type, record or user, and changes all of them. */
 static bool wants(const feed_follower *l, const hf_event *event)
 {
     const feed_filter *filter = &l->filter;
-    return (filter->type == NULL || strcmp(filter->type, event->resource.type) == 0) &&
-           (filter->id == NULL || strcmp(filter->id, event->resource.id) == 0) &&
-           (filter->user == NULL || strcmp(filter->user, event->user) == 0) &&
-           (filter->may_see == NULL || filter->may_see(filter->context, event));
+    return event->kind == HF_EVENT_RESTORED ||
+           ((filter->type == NULL || strcmp(filter->type, event->resource.type) == 0) &&
+            (filter->id == NULL || strcmp(filter->id, event->resource.id) == 0) &&
+            (filter->user == NULL || strcmp(filter->user, event->user) == 0) &&
+            (filter->may_see == NULL || filter->may_see(filter->context, event)));
 }
 
 /* Copies what the follower wants of a piece. It ends with the piece, or before the first record for which there is no room; one is

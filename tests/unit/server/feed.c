@@ -469,19 +469,22 @@ ON_EVERY_PLACE(numbers_that_went_back_are_noticed)
 typedef struct scripted {
     hf_store base;
     atomic_llong first, last;
+    atomic_llong restored; /* the number of that event; 0: none */
 } scripted;
 
 static hf_status execute_scripted(hf_store *store, hf_batch *batch, hf_error *err)
 {
     scripted *s = (scripted *)store;
     hf_op *op = hf_batch_op(batch, 0);
-    int64_t first = atomic_load(&s->first), last = atomic_load(&s->last);
+    int64_t first = atomic_load(&s->first), last = atomic_load(&s->last),
+            restored = atomic_load(&s->restored);
     hf_event *events = hf_arena_alloc(&batch->arena, op->limit * sizeof *events);
     (void)err;
     op->answer = (hf_answer){.status = HF_OK, .first_seq = first, .last_seq = last, .events = events};
     for (int64_t seq = op->after_seq < first ? first : op->after_seq + 1;
          seq <= last && op->answer.events_count < op->limit; seq++)
-        events[op->answer.events_count++] = (hf_event){.seq = seq};
+        events[op->answer.events_count++] =
+            (hf_event){.seq = seq, .kind = seq == restored ? HF_EVENT_RESTORED : HF_EVENT_RELEASED};
     return HF_OK;
 }
 
@@ -499,6 +502,7 @@ static scripted *open_scripted(hall *h, feed_settings settings)
     hf_store_init(&s->base, &scripted_ops);
     atomic_init(&s->first, 1);
     atomic_init(&s->last, 100);
+    atomic_init(&s->restored, 0);
     hall_open_on(h, &s->base, 1, settings);
     return s;
 }
@@ -538,6 +542,41 @@ static void those_who_listen_are_told_when_the_table_is_another(void **state)
         expect_int(ears[i].count, 5 + 100 * (i % 2) + 1600 - ears[i].newest);
         expect_int(ears[i].resyncs, 2);
         ear_free(&ears[i]);
+    }
+    hall_close(&h);
+}
+
+/* It is of no type, record or user, and changes all of them. */
+static void a_restore_is_heard_through_every_filter(void **state)
+{
+    (void)state;
+    const feed_filter filters[] = {
+        {.type = "policy"}, {.type = "policy", .id = "7"}, {.user = "bob"}, {.type = "claim", .user = "bob"}};
+    enum { FILTERS = sizeof filters / sizeof filters[0] };
+    ear live[FILTERS] = {0}, late[FILTERS] = {0};
+    hall h;
+    scripted *s = open_scripted(&h, (feed_settings){.poll_us = 5000, .keep = 50, .beat_us = 20000});
+    for (int i = 0; i < FILTERS; i++)
+        ear_listen(&live[i], h.feeds[0], &filters[i], -1);
+    for (int i = 0; i < FILTERS; i++)
+        hall_until(&h, live[i].beats > 0);
+    atomic_store(&s->restored, 102);
+    atomic_store(&s->last, 103);
+    for (int i = 0; i < FILTERS; i++)
+        hall_until(&h, live[i].id == 103);
+    atomic_store(&s->last, 500); /* so that who comes back is behind the ring */
+    for (int i = 0; i < FILTERS; i++)
+        hall_until(&h, live[i].id == 500);
+    for (int i = 0; i < FILTERS; i++)
+        ear_listen(&late[i], h.feeds[0], &filters[i], 100);
+    for (int i = 0; i < FILTERS; i++) {
+        hall_until(&h, late[i].id == 500);
+        expect_int(live[i].count, 1);
+        expect_int(live[i].seqs[0], 102);
+        expect_int(late[i].count, 1);
+        expect_int(late[i].seqs[0], 102);
+        ear_free(&live[i]);
+        ear_free(&late[i]);
     }
     hall_close(&h);
 }
@@ -866,6 +905,7 @@ int main(void)
         cmocka_unit_test(who_comes_too_late_is_told_what_is_gone),
         cmocka_unit_test(numbers_that_went_back_are_noticed),
         cmocka_unit_test(those_who_listen_are_told_when_the_table_is_another),
+        cmocka_unit_test(a_restore_is_heard_through_every_filter),
         cmocka_unit_test(a_burst_that_is_larger_than_the_ring_reaches_all_who_listen),
         cmocka_unit_test(while_nobody_listens_nothing_is_read),
         cmocka_unit_test(a_nudge_is_enough_and_other_servers_hear_of_it_where_they_can),
