@@ -48,8 +48,9 @@ char *url_decode(hf_slice text, bool plus, hf_arena *arena)
 /* ---- bodies ---- */
 
 static const wire_form forms[] = {
-    [FORM_TEXT] = WIRE_A_TEXT, [FORM_WHOLE] = WIRE_A_WHOLE,   [FORM_SECONDS] = WIRE_SECONDS,
-    [FORM_TEXTS] = WIRE_TEXTS, [FORM_OBJECTS] = WIRE_OBJECTS, [FORM_LOGIN] = WIRE_A_TEXT,
+    [FORM_TEXT] = WIRE_A_TEXT,     [FORM_WHOLE] = WIRE_A_WHOLE, [FORM_FENCE] = WIRE_A_FENCE,
+    [FORM_SECONDS] = WIRE_SECONDS, [FORM_TEXTS] = WIRE_TEXTS,   [FORM_OBJECTS] = WIRE_OBJECTS,
+    [FORM_LOGIN] = WIRE_A_TEXT,
 };
 
 hf_status inputs_read_body(inputs *in, hf_slice body, input_set taken, input_set needed, hf_arena *arena,
@@ -77,6 +78,12 @@ static hf_status read_whole(const char *text, const char *what, const char *name
     return HF_OK;
 }
 
+static hf_status read_fence(const char *text, const char *what, const char *name, int64_t *out, hf_error *err)
+{
+    hf_status status = read_whole(text, what, name, out, err);
+    return status != HF_OK || *out > 0 ? status : hf_fail(err, HF_INVALID, WIRE_NO_FENCE, *out, name);
+}
+
 static hf_status read_login(const char *text, const hf_credentials **out, hf_arena *arena, hf_error *err)
 {
     hf_credentials *login = hf_arena_alloc(arena, sizeof *login);
@@ -95,6 +102,8 @@ static hf_status read_text(inputs *in, unsigned which, const char *text, const c
     switch (row->form) {
     case FORM_WHOLE:
         return read_whole(text, what, row->name, member, err);
+    case FORM_FENCE:
+        return read_fence(text, what, row->name, member, err);
     case FORM_LOGIN:
         return read_login(text, member, arena, err);
     default:

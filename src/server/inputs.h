@@ -11,9 +11,9 @@ typedef struct inputs {
     const char *type, *id, *session,
         *token;                  /* parts of a path; type may be a parameter, session a field too */
     const hf_credentials *login; /* Holdfast-Session */
-    int64_t fence;
-    const char *request_id; /* Idempotency-Key */
-    int64_t last_event;     /* Last-Event-ID; -1: not given */
+    int64_t fence;               /* 0: not given */
+    const char *request_id;      /* Idempotency-Key */
+    int64_t last_event;          /* Last-Event-ID; -1: not given */
     const char *user, *name, *key, *replaces;
     const char *mode, *purpose, *message, *reason, *policy, *actor;
     const char *roles, *users, *secret;
@@ -31,8 +31,8 @@ typedef struct inputs {
     X(SESSION,         "session",             TEXT,    session,     "A session's public id.") \
     X(TOKEN,           "token",               TEXT,    token,       "A token's public id.") \
     X(LOGIN,           "Holdfast-Session",    LOGIN,   login,       "The session that asks: ID.KEY.") \
-    X(FENCE,           "Holdfast-Fence",      WHOLE,   fence,       "Only if that grant is the live one.") \
-    X(FENCE_FIELD,     "fence",               WHOLE,   fence,       "Only that grant; without it all holders.") \
+    X(FENCE,           "Holdfast-Fence",      FENCE,   fence,       "Only if that grant (1 or more) is the live one.") \
+    X(FENCE_FIELD,     "fence",               FENCE,   fence,       "Only that grant (1 or more); without it all holders.") \
     X(REQUEST_ID,      "Idempotency-Key",     TEXT,    request_id,  "Asking again with the same key answers what became of the first try; up to 64 characters of printable ASCII without spaces.") \
     X(LAST_EVENT,      "Last-Event-ID",       WHOLE,   last_event,  "The last event seen: the stream goes on after it.") \
     X(USER,            "user",                TEXT,    user,        "Who works: an account's name, up to 255 bytes.") \
@@ -63,6 +63,7 @@ typedef struct inputs {
 typedef enum input_form {
     FORM_TEXT,
     FORM_WHOLE,
+    FORM_FENCE, /* 1 or more */
     FORM_SECONDS,
     FORM_TEXTS,
     FORM_OBJECTS,

@@ -38,13 +38,17 @@ static void reference(hf_json *json, const char *schema)
 static void schema_of(hf_json *json, const input *row)
 {
     static const char *const types[] = {
-        [FORM_TEXT] = "string", [FORM_WHOLE] = "integer", [FORM_SECONDS] = "number",
+        [FORM_TEXT] = "string", [FORM_WHOLE] = "integer", [FORM_FENCE] = "integer", [FORM_SECONDS] = "number",
         [FORM_TEXTS] = "array", [FORM_OBJECTS] = "array", [FORM_LOGIN] = "string",
     };
     hf_json_begin(json, '{');
     field(json, "type", types[row->form]);
-    if (row->form == FORM_WHOLE)
+    if (row->form == FORM_WHOLE || row->form == FORM_FENCE)
         field(json, "format", "int64");
+    if (row->form == FORM_FENCE) {
+        hf_json_name(json, "minimum");
+        hf_json_int(json, 1);
+    }
     if (row->form == FORM_OBJECTS) {
         hf_json_name(json, "items");
         reference(json, "Wanted");

@@ -16,6 +16,7 @@
 #include "base/buffer.h"
 
 #include <holdfast/batch.h>
+#include <inttypes.h>
 
 #define WIRE_OPS_SIZE_MAX     ((size_t)16 << 20) /* bytes of a batch of ops: enough for the largest */
 #define WIRE_ANSWERS_SIZE_MAX HF_BUFFER_MAX      /* bytes of a batch of answers */
@@ -72,12 +73,16 @@ typedef struct wire_objects {
 typedef enum wire_form {
     WIRE_A_TEXT,  /* const char * */
     WIRE_A_WHOLE, /* int64_t */
+    WIRE_A_FENCE, /* int64_t, 1 or more */
     WIRE_SECONDS, /* int64_t, microseconds: a number with or without a fraction, to the nearest microsecond, within HF_DURATION_MIN_US and
                    * HF_DURATION_MAX_US */
     WIRE_YES_NO,  /* bool */
     WIRE_TEXTS,   /* wire_texts */
     WIRE_OBJECTS, /* wire_objects */
 } wire_form;
+
+/* What is said of a fence below 1: the fence, and where it stands. */
+#define WIRE_NO_FENCE "No grant has the fence %" PRId64 "; leave \"%s\" out where any grant is meant."
 
 /* A field that a body may have. `out` is left as it is when the field isn't there, or is null. */
 typedef struct wire_member {

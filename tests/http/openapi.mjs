@@ -78,7 +78,23 @@ const given = { path: record, session: bob, body: { session: alice.id }, ...agai
 await call("hand-over", given, 200);
 while ((await server.ask("GET", "/v1/locks/policy/12%2F3%204", { token })).json.holders.length > 0);
 await call("hand-over", given, 204);
-await call("acquire", { path: record, session: alice, body: {} }, 201);
+const where = "/v1/locks/policy/12%2F3%204";
+for (const session of [alice, bob]) await call("acquire", { path: record, session, body: { mode: "shared" } }, 201);
+// No grant has this number: it must not be taken for "any".
+const none = [
+  await server.ask("POST", `${where}/force-release`, { token, body: { reason: "no grant", fence: 0 } }),
+  await server.ask("DELETE", where, { session: alice, headers: { "Holdfast-Fence": "0" } }),
+  await server.ask("PATCH", where, { session: alice, headers: { "Holdfast-Fence": "0" }, body: { ttl_seconds: 60 } }),
+  await server.ask("POST", `${where}/hand-over`, { session: alice, headers: { "Holdfast-Fence": "0" }, body: { session: bob.id } }),
+];
+const still = await call("who", { path: record, token }, 200);
+check(none.every((answer) => answer.status === 400 && answer.json.message.includes("No grant has the fence 0")) &&
+  still.json.holders.length === 2, "the fence 0 is refused, and nobody loses anything", [...none.map((answer) => answer.text), still.text]);
+check(/"minimum":1[,}]/.test(JSON.stringify(operations["force-release"].requestBody)), "and the document says so");
+const oneOnly = { reason: "left for lunch", fence: still.json.holders[0].fence };
+await call("force-release", { path: record, token, body: oneOnly }, 200);
+const other = await call("who", { path: record, token }, 200);
+check(other.json.holders.length === 1 && other.json.holders[0].fence === still.json.holders[1].fence, "a fence ends that grant alone", other.text);
 await call("force-release", { path: record, token, body: { reason: "left for the day" } }, 200);
 const set = { locks: [{ resource: "policy/2" }, { resource: "policy/1", mode: "shared" }] };
 const several = await call("acquire-all", { session: alice, body: set }, 201);

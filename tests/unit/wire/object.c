@@ -13,6 +13,7 @@ typedef struct body {
     bool quick;
     wire_texts resources;
     wire_objects locks;
+    int64_t grant;
 } body;
 
 static hf_status read_body(const char *text, body *out, hf_arena *arena, hf_error *err)
@@ -22,7 +23,7 @@ static hf_status read_body(const char *text, body *out, hf_arena *arena, hf_erro
         {"user", WIRE_A_TEXT, &out->user, true},     {"name", WIRE_A_TEXT, &out->name, false},
         {"fence", WIRE_A_WHOLE, &out->fence, false}, {"ttl_seconds", WIRE_SECONDS, &out->ttl_us, false},
         {"quick", WIRE_YES_NO, &out->quick, false},  {"resources", WIRE_TEXTS, &out->resources, false},
-        {"locks", WIRE_OBJECTS, &out->locks, false},
+        {"locks", WIRE_OBJECTS, &out->locks, false}, {"grant", WIRE_A_FENCE, &out->grant, false},
     };
     return wire_object_read(text, strlen(text), members, sizeof members / sizeof *members, arena, err);
 }
@@ -66,6 +67,25 @@ static void an_empty_body_has_no_fields(void **state)
     expect(HF_OK, wire_object_read("{}", 2, NULL, 0, &arena, &err), err);
     expect(HF_INVALID, wire_object_read("{\"a\":1}", 7, NULL, 0, &arena, &err), err);
     expect_text(err.message, "Unknown field \"a\"; the body takes none.");
+    hf_arena_done(&arena);
+}
+
+/* 0 means that it was left out, so it can't be given. */
+static void a_fence_is_one_or_more(void **state)
+{
+    (void)state;
+    hf_arena arena = {0};
+    hf_error err = {0};
+    body got;
+    expect(HF_OK, read_body("{\"user\":\"a\",\"grant\":1}", &got, &arena, &err), err);
+    expect_int(got.grant, 1);
+    expect(HF_OK, read_body("{\"user\":\"a\",\"grant\":null}", &got, &arena, &err), err);
+    expect_int(got.grant, 0);
+    expect(HF_INVALID, read_body("{\"user\":\"a\",\"grant\":0}", &got, &arena, &err), err);
+    expect_text(err.message, "No grant has the fence 0; leave \"grant\" out where any grant is meant.");
+    expect(HF_INVALID, read_body("{\"user\":\"a\",\"grant\":-9223372036854775808}", &got, &arena, &err), err);
+    expect(HF_INVALID, read_body("{\"user\":\"a\",\"grant\":1.5}", &got, &arena, &err), err);
+    expect_text(err.message, "\"grant\" must be a whole number.");
     hf_arena_done(&arena);
 }
 
@@ -172,7 +192,7 @@ static void bad_bodies_are_refused_with_a_sentence(void **state)
         {"{\"user\":\"a\",\"resources\":[\"a/1\",2]}", "\"resources\" must be an array of texts."},
         {"{\"user\":\"a\",\"locks\":[\"a/1\"]}", "\"locks\" must be an array of objects."},
         {"{\"user\":\"a\",\"ttl\":5}",
-         "Unknown field \"ttl\"; the body takes user, name, fence, ttl_seconds, quick, resources, locks."},
+         "Unknown field \"ttl\"; the body takes user, name, fence, ttl_seconds, quick, resources, locks, grant."},
         {"{\"user\":\"a\",\"user\":\"b\"}",
          "The body is not good JSON: line 1, column 13: a field of this name stands there already."},
     };
@@ -191,6 +211,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_body_is_read),
         cmocka_unit_test(an_empty_body_has_no_fields),
+        cmocka_unit_test(a_fence_is_one_or_more),
         cmocka_unit_test(seconds_become_microseconds_exactly),
         cmocka_unit_test(every_microsecond_can_be_said),
         cmocka_unit_test(bad_bodies_are_refused_with_a_sentence),
