@@ -61,7 +61,7 @@ static void note(http_head *head, const char *name, const char *value)
     }
 }
 
-/* Copies a line's name and value to `to`, which is not behind it; where the next ones go. */
+/* Copies a line's name and value to `to`, which is not behind it; where the value is. */
 static char *pack_line(http_head *head, char *to, char *line, char *end)
 {
     char *name = to, *value;
@@ -76,36 +76,7 @@ static char *pack_line(http_head *head, char *to, char *line, char *end)
     memmove(value, line, (size_t)(end - line));
     value[end - line] = '\0';
     note(head, name, value);
-    return value + (end - line) + 1;
-}
-
-static void split_target(const char *text, size_t target, size_t size, http_head *out)
-{
-    const char *question = memchr(text + target, '?', size);
-    out->path = target;
-    out->path_size = question == NULL ? size : (size_t)(question - (text + target));
-    out->query = question == NULL ? target + size : target + out->path_size + 1;
-    out->query_size = target + size - out->query;
-}
-
-bool http_head_split(char *text, size_t size, http_head *out)
-{
-    char *line_end = memchr(text, '\r', size), *space = memchr(text, ' ', size);
-    size_t target = (size_t)(space + 1 - text);
-    char *version = memchr(space + 1, ' ', size - target);
-    bool http_1_0 = line_end[-1] == '0';
-    *out = (http_head){
-        .method = method_of(text, (size_t)(space - text)), .http_1_0 = http_1_0, .keep_alive = !http_1_0};
-    split_target(text, target, (size_t)(version - space - 1), out);
-    char *to = line_end, *line = line_end + 2;
-    out->fields = (size_t)(to - text);
-    while (*line != '\r') {
-        char *end = memchr(line, '\r', size - (size_t)(line - text));
-        to = pack_line(out, to, line, end);
-        line = end + 2;
-    }
-    out->fields_end = (size_t)(to - text);
-    return text[target] == '/';
+    return value;
 }
 
 static void reverse(char *from, char *to)
@@ -133,21 +104,57 @@ static char *join(char *first_end, char *name, const char *value)
     return end;
 }
 
-const char *http_head_find(char *text, http_head *head, const char *name)
+/* The value of that name among the headers in [at, end). */
+static const char *find(const char *at, const char *end, const char *name)
 {
-    char *at = text + head->fields, *found = NULL;
-    while (at < text + head->fields_end) {
-        char *value = at + strlen(at) + 1, *next = value + strlen(value) + 1;
-        bool same = strcmp(at, name) == 0;
-        if (same && found != NULL) {
-            char *end = join(found + strlen(found), at, value);
-            memmove(end, next, (size_t)(text + head->fields_end - next));
-            head->fields_end -= (size_t)(next - end);
-            next = end;
-        } else if (same) {
-            found = value;
-        }
-        at = next;
+    while (at < end) {
+        const char *value = at + strlen(at) + 1;
+        if (strcmp(at, name) == 0)
+            return value;
+        at = value + strlen(value) + 1;
     }
-    return found;
+    return NULL;
+}
+
+const char *http_head_find(const char *text, const http_head *head, const char *name)
+{
+    return find(text + head->fields, text + head->fields_end, name);
+}
+
+/* Takes a header in; behind it the next goes. */
+static char *take_line(http_head *head, char *fields, char *to, char *line, char *end)
+{
+    char *value = pack_line(head, to, line, end);
+    const char *first = find(fields, to, to);
+    return first == NULL ? value + strlen(value) + 1
+                         : join(fields + (first - fields) + strlen(first), to, value);
+}
+
+static void split_target(const char *text, size_t target, size_t size, http_head *out)
+{
+    const char *question = memchr(text + target, '?', size);
+    out->path = target;
+    out->path_size = question == NULL ? size : (size_t)(question - (text + target));
+    out->query = question == NULL ? target + size : target + out->path_size + 1;
+    out->query_size = target + size - out->query;
+}
+
+bool http_head_split(char *text, size_t size, http_head *out)
+{
+    char *line_end = memchr(text, '\r', size), *space = memchr(text, ' ', size);
+    size_t target = (size_t)(space + 1 - text);
+    char *version = memchr(space + 1, ' ', size - target);
+    bool http_1_0 = line_end[-1] == '0';
+    *out = (http_head){
+        .method = method_of(text, (size_t)(space - text)), .http_1_0 = http_1_0, .keep_alive = !http_1_0};
+    split_target(text, target, (size_t)(version - space - 1), out);
+    char *to = line_end, *line = line_end + 2;
+    out->fields = (size_t)(to - text);
+    while (*line != '\r') {
+        char *end = memchr(line, '\r', size - (size_t)(line - text));
+        to = take_line(out, line_end, to, line, end);
+        line = end + 2;
+    }
+    out->fields_end = (size_t)(to - text);
+    return text[target] == '/';
 }

@@ -20,11 +20,11 @@ typedef struct http_head {
     size_t fields, fields_end; /* name, NUL, value, NUL ...; names in lower case */
 } http_head;
 
-/* Rewrites the headers within `text`. False: the target is not a path. */
+/* Rewrites the headers within `text`; the values of one that was given more than once are joined. False: the target is not a path. */
 bool http_head_split(char *text, size_t size, http_head *out);
 
-/* The value of a header; NULL: not there. The first look at one that was given more than once joins its values, within the text. */
-const char *http_head_find(char *text, http_head *head, const char *name);
+/* The value of a header, in the text; NULL: not there. */
+const char *http_head_find(const char *text, const http_head *head, const char *name);
 
 /* Is the word one of a list such as "keep-alive, Upgrade"? In any case. */
 bool http_list_has(const char *list, const char *word);

@@ -413,6 +413,28 @@ static void headers_are_found_by_their_names(void **state)
     header("x", "X:\r\nX:\r\nX: 1\r\n", 200, ", , 1");
 }
 
+static void two_headers(const char *names, const char *lines, const char *values)
+{
+    client c = dial(&s);
+    char text[1024];
+    snprintf(text, sizeof text, "GET /two-headers?%s HTTP/1.1\r\n" HOST "%s\r\n", names, lines);
+    say(&c, text);
+    expect_answer(&c, 200, values);
+    hang_up(&c);
+}
+
+static void a_header_stays_as_it_is_while_others_are_looked_at(void **state)
+{
+    (void)state;
+    const char *around = "B: 1\r\nA: first\r\nB: 2\r\n", *mixed = "B: 1\r\nA: 3\r\nB: 2\r\nA: 4\r\nC: 5\r\n";
+    two_headers("a,b", around, "first|1, 2");
+    two_headers("b,a", around, "1, 2|first");
+    two_headers("a,b", mixed, "3, 4|1, 2");
+    two_headers("b,a", mixed, "1, 2|3, 4");
+    two_headers("c,a", mixed, "5|3, 4");
+    two_headers("c,host", mixed, "5|a");
+}
+
 /* ---- secrets ---- */
 
 enum { BLOCKS_MAX = 64 };
@@ -491,6 +513,7 @@ int main(void)
         TEST(every_status_has_a_line),
         TEST(a_header_with_a_line_end_never_gets_out),
         TEST(headers_are_found_by_their_names),
+        TEST(a_header_stays_as_it_is_while_others_are_looked_at),
         TEST(nothing_of_an_answered_request_stays_in_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -341,6 +341,17 @@ static void forwarded_headers_of_trusted_proxies_count(void **state)
     origin("Forwarded: for=\"[2001:db8::7]\";proto=https\r\n", "2001:db8::7\nremote\nsecure");
     origin("X-Forwarded-For: 127.0.0.9\r\n", "127.0.0.9\nremote\nclear");
     origin("X-Real-IP: 192.0.2.7\r\n", "127.0.0.1\nremote\nclear"); /* any client may have sent it */
+    /* Each of two proxies has added a line of both. */
+    origin("X-Forwarded-Proto: https\r\nX-Forwarded-For: 192.0.2.7\r\n"
+           "X-Forwarded-Proto: http\r\nX-Forwarded-For: 127.0.0.9\r\n",
+           "192.0.2.7\nremote\nsecure");
+    origin("X-Forwarded-For: 192.0.2.7\r\nX-Forwarded-Proto: https\r\n"
+           "X-Forwarded-For: 127.0.0.9\r\nX-Forwarded-Proto: http\r\n",
+           "192.0.2.7\nremote\nsecure");
+    /* Joined late, the client's second line of one would put what it likes in the place of the proxy's line of the other. */
+    origin("X-Forwarded-Proto: https\r\nFoo: 203.0.113.99\r\nX-Forwarded-For: 198.51.100.3\r\n"
+           "X-Forwarded-Proto: xxxxxxxxxxxxxxxxxxxxxxxxxxx\r\n",
+           "198.51.100.3\nremote\nclear");
 }
 
 int main(void)

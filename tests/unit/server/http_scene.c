@@ -76,6 +76,17 @@ static void answer_big(http_request *r, size_t size)
     free(text);
 }
 
+/* names: "a,b"; what was said of a is looked at when b has been asked for too. */
+static void answer_two_headers(http_request *r, char *names)
+{
+    char *comma = strchr(names, ','), text[256];
+    expect_true(comma != NULL);
+    *comma = '\0';
+    const char *first = http_header(r, names), *second = http_header(r, comma + 1);
+    snprintf(text, sizeof text, "%s|%s", first == NULL ? "" : first, second == NULL ? "" : second);
+    answer_text(r, 200, text);
+}
+
 static bool is(hf_slice path, const char *text)
 {
     return hf_slice_equal(path, hf_slice_of(text));
@@ -99,6 +110,8 @@ static void on_request(void *context, http_request *r)
     } else if (is(r->path, "/header")) {
         const char *value = http_header(r, query);
         answer_text(r, value == NULL ? 404 : 200, value == NULL ? "" : value);
+    } else if (is(r->path, "/two-headers")) {
+        answer_two_headers(r, query);
     } else if (is(r->path, "/reached")) {
         answer_text(r, http_reached_at(r, hf_slice_of(query)) ? 200 : 404, "");
     } else if (is(r->path, "/big")) {
