@@ -168,7 +168,7 @@ HF_API hf_op *hf_batch_add(hf_batch *batch, hf_op_kind kind);
 HF_API size_t hf_batch_count(const hf_batch *batch);
 HF_API hf_op *hf_batch_op(hf_batch *batch, size_t index);
 
-/* Forgets ops and answers, keeps the memory. */
+/* Forgets ops and answers, keeps memory for the next. */
 HF_API void hf_batch_clear(hf_batch *batch);
 
 /* "acquire", "session-open" ...: the kind as it is written in traces and on the wire. */

@@ -89,8 +89,22 @@ char *hf_arena_text(hf_arena *arena, hf_slice from)
     return copy;
 }
 
+static void free_blocks(hf_arena *arena, hf_arena_block *block)
+{
+    for (hf_arena_block *next; block != NULL; block = next) {
+        next = block->next;
+        arena->total -= block->size;
+        hf_free(block);
+    }
+}
+
 void hf_arena_reset(hf_arena *arena)
 {
+    hf_arena_block **at = &arena->first;
+    for (size_t kept = 0; *at != NULL && kept + (*at)->size <= HF_ARENA_KEPT; at = &(*at)->next)
+        kept += (*at)->size;
+    free_blocks(arena, *at);
+    *at = NULL;
     arena->current = arena->first;
     arena->used = 0;
 }
@@ -107,9 +121,6 @@ void hf_arena_wipe(hf_arena *arena)
 
 void hf_arena_done(hf_arena *arena)
 {
-    for (hf_arena_block *block = arena->first, *next; block != NULL; block = next) {
-        next = block->next;
-        hf_free(block);
-    }
+    free_blocks(arena, arena->first);
     *arena = (hf_arena){.least = arena->least};
 }

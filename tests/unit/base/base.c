@@ -278,6 +278,34 @@ static void an_arena_gives_zeroed_aligned_memory_and_reuses_it(void **state)
     hf_arena_done(&arena);
 }
 
+/* One large batch does not cost its memory for good. */
+static void an_arena_that_was_large_keeps_little(void **state)
+{
+    (void)state;
+    enum { PIECE = 100000, MANY = 200 };
+    hf_arena arena = {0};
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < MANY; i++) {
+            unsigned char *block = hf_arena_alloc(&arena, PIECE);
+            assert_non_null(block);
+            assert_int_equal(block[0] | block[PIECE - 1], 0);
+            memset(block, 0xff, PIECE);
+        }
+        assert_true(arena.total >= (size_t)MANY * PIECE);
+        if (round == 1)
+            hf_arena_wipe(&arena);
+        else
+            hf_arena_reset(&arena);
+        assert_true(arena.total > 0 && arena.total <= HF_ARENA_KEPT);
+    }
+    hf_arena_done(&arena);
+    assert_non_null(hf_arena_alloc(&arena, HF_ARENA_KEPT + 1)); /* its first block is too large to be kept */
+    hf_arena_reset(&arena);
+    assert_int_equal(arena.total, 0);
+    assert_non_null(hf_arena_alloc(&arena, 1));
+    hf_arena_done(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -291,6 +319,7 @@ int main(void)
         cmocka_unit_test(json_is_escaped_and_its_commas_are_right),
         cmocka_unit_test(every_status_has_its_place_on_the_wire),
         cmocka_unit_test(an_arena_gives_zeroed_aligned_memory_and_reuses_it),
+        cmocka_unit_test(an_arena_that_was_large_keeps_little),
     };
     return cmocka_run_group_tests_name("base", tests, NULL, NULL);
 }

@@ -6,9 +6,11 @@
 
 #include <base/seams.h>
 #include <limits.h>
+#include <lock/batch.h>
 #include <pthread.h>
 #include <server/committer.h>
 #include <server/completions.h>
+#include <server/slots.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -230,6 +232,27 @@ static void answers_stay_until_their_job_is_released(void **state)
         ask_free(kept[i]);
     }
     desk_close(&d);
+}
+
+/* A look-up of many records with many readers, after which all slots are spare. */
+static void slots_that_had_large_answers_keep_little(void **state)
+{
+    (void)state;
+    slots all;
+    committer_slot *taken[SLOTS_SPARE];
+    slots_init(&all);
+    for (int i = 0; i < SLOTS_SPARE; i++) {
+        taken[i] = slot_take(&all);
+        expect_true(taken[i] != NULL);
+        for (int piece = 0; piece < 80; piece++)
+            expect_true(hf_arena_alloc(&taken[i]->batch->arena, 100000) != NULL);
+    }
+    for (int i = 0; i < SLOTS_SPARE; i++)
+        slot_unpin(&all, taken[i]);
+    expect_int(all.spare_count, SLOTS_SPARE);
+    for (const committer_slot *slot = all.spare; slot != NULL; slot = slot->next)
+        expect_true(slot->batch->arena.total <= (size_t)1 << 20);
+    slots_done(&all);
 }
 
 static void what_comes_while_the_store_works_shares_the_next_batch(void **state)
@@ -1300,6 +1323,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(jobs_are_answered_on_every_store),
         cmocka_unit_test(answers_stay_until_their_job_is_released),
+        cmocka_unit_test(slots_that_had_large_answers_keep_little),
         cmocka_unit_test(what_comes_while_the_store_works_shares_the_next_batch),
         cmocka_unit_test(a_batch_has_its_limit),
         cmocka_unit_test(what_stands_alone_gets_a_batch_of_its_own),
