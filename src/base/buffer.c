@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Growing text: room is made by doubling, failures stick. */
+/* Growing text: room is made by doubling, up to the ceiling; failures stick. */
 #include "base/buffer.h"
 
 #include "base/seams.h"
@@ -8,6 +8,12 @@
 #include <stdio.h>
 #include <string.h>
 
+static size_t next_room(size_t room, size_t needed)
+{
+    size_t wanted = room * 2 > needed ? room * 2 : needed < 128 ? 128 : needed;
+    return wanted < HF_BUFFER_MAX ? wanted : HF_BUFFER_MAX;
+}
+
 static bool make_room(hf_buffer *buffer, size_t more)
 {
     if (buffer->failed)
@@ -15,8 +21,9 @@ static bool make_room(hf_buffer *buffer, size_t more)
     size_t needed = buffer->size + more + 1;
     if (needed <= buffer->room)
         return true;
-    size_t room = buffer->room * 2 > needed ? buffer->room * 2 : needed < 128 ? 128 : needed;
-    char *text = needed > HF_BUFFER_MAX ? NULL : hf_realloc(buffer->text, room);
+    size_t room = next_room(buffer->room, needed);
+    buffer->full = needed > HF_BUFFER_MAX;
+    char *text = buffer->full ? NULL : hf_realloc(buffer->text, room);
     if (text == NULL) {
         buffer->failed = true;
         return false;

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define HF_BUFFER_MAX ((size_t)64 << 20)
+#define HF_BUFFER_MAX ((size_t)64 << 20) /* of its room; the text is shorter by its NUL */
 
 /* All zero is an empty buffer. */
 typedef struct hf_buffer {
@@ -14,6 +14,7 @@ typedef struct hf_buffer {
     size_t size;
     size_t room;
     bool failed; /* memory was out or the ceiling reached; what was added since is missing */
+    bool full;   /* ... it was the ceiling */
 } hf_buffer;
 
 void hf_buffer_add(hf_buffer *buffer, const char *bytes, size_t size);

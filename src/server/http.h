@@ -84,7 +84,8 @@ typedef struct http_reply {
 
 /* Answers; the request is gone afterwards. A HEAD is answered without the body. Adds Date, Content-Length, Connection where needed,
  * X-Content-Type-Options: nosniff, and Cache-Control: no-store unless `headers` has one. A header that is no header (a control
- * character in its value, a name that is none) never gets out: the answer is 500 instead, and "bad_header" is counted. */
+ * character in its value, a name that is none) never gets out: the answer is 500 instead, and "bad_header" is counted. So it is when head
+ * and body come to HF_BUFFER_MAX, or memory is out; then "answer_failed" is counted, and the connection closed. */
 void http_answer(http_request *request, const http_reply *reply);
 
 enum { HTTP_STREAM_WAITING_MAX = 4 << 20, HTTP_READING_MAX = 256 << 20 };
@@ -106,7 +107,7 @@ typedef struct http_settings {
      * fills body and returns its content type, which lives forever. */
     const char *(*problem)(void *context, int status, const char *sentence, hf_buffer *body);
     /* Metrics, may be NULL. what: connections, requests, left, refused_connections, refused_framing, refused_memory, bad_header,
-     * timeout_handshake, timeout_head, timeout_body, timeout_idle, timeout_write, tls_failed, accept_failed. */
+     * answer_failed, timeout_handshake, timeout_head, timeout_body, timeout_idle, timeout_write, tls_failed, accept_failed. */
     void (*count)(void *context, const char *what);
     void *context;
     size_t connections_max;  /* more are answered 503 and closed; over TLS only closed */

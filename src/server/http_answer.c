@@ -200,17 +200,35 @@ static bool must_close(const http_held *r, const http_reply *reply)
     return reply->close || !r->head.keep_alive || r->http->stopping;
 }
 
-/* What goes out instead of an answer with a header that is none. */
-static void answer_bad_header(http_held *r)
+/* What goes out instead of an answer that can't; its body is in `body`. */
+static http_reply unsendable(http *h, hf_buffer *body)
 {
-    http *h = r->http;
-    hf_buffer body = {0};
-    http_count(h, "bad_header");
     http_reply reply = {.status = 500};
     reply.type =
-        h->settings.problem(h->settings.context, 500, "The server made an answer that can't be sent.", &body);
-    reply.body = (hf_slice){body.text, body.failed ? 0 : body.size};
+        h->settings.problem(h->settings.context, 500, "The server made an answer that can't be sent.", body);
+    reply.body = (hf_slice){body->text, body->failed ? 0 : body->size};
+    return reply;
+}
+
+/* It has a header that is none. */
+static void answer_bad_header(http_held *r)
+{
+    hf_buffer body = {0};
+    http_count(r->http, "bad_header");
+    http_reply reply = unsendable(r->http, &body);
     http_answer(&r->request, &reply);
+    hf_buffer_done(&body);
+}
+
+/* It is too large, or memory is out; nothing of it has been sent. */
+static void compose_unsendable(http_held *r)
+{
+    hf_buffer body = {0};
+    http_count(r->http, "answer_failed");
+    answer_wipe(r->http);
+    http_reply reply = unsendable(r->http, &body);
+    r->conn->closing = true;
+    answer_compose(r->http, r, &reply, false, true);
     hf_buffer_done(&body);
 }
 
@@ -236,6 +254,8 @@ void http_answer(http_request *request, const http_reply *reply)
     if (c != NULL && !c->broken) {
         c->closing = must_close(r, reply);
         answer_compose(r->http, r, reply, false, c->closing);
+        if (r->http->output.failed)
+            compose_unsendable(r);
         send_output(c);
     }
     let_go(r);

@@ -205,10 +205,9 @@ const wire_field *wire_struct_write(hf_json *json, const wire_table *table, uint
 
 hf_status wire_written(hf_buffer *out, const char *what, hf_error *err)
 {
-    enum { NEAR = 1 << 16 }; /* nothing is added in larger pieces */
     if (!out->failed)
         return HF_OK;
-    bool full = out->size > HF_BUFFER_MAX - NEAR;
+    bool full = out->full;
     hf_buffer_done(out);
     return full ? hf_fail(err, HF_TOO_LARGE, "%s is longer than %zu bytes. Ask for less at once.", what,
                           HF_BUFFER_MAX)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The parts everything stands on: UTF-8, hex, times, durations, names, JSON, statuses. */
 #include "base/arena.h"
+#include "base/buffer.h"
 #include "base/json.h"
 #include "base/seams.h"
 #include "base/text.h"
@@ -12,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -256,6 +258,24 @@ static void every_status_has_its_place_on_the_wire(void **state)
     assert_string_equal(hf_status_wire((hf_status)999), "internal");
 }
 
+/* Not even where it has got room, by doubling, for more than its ceiling. */
+static void a_buffer_has_a_ceiling(void **state)
+{
+    (void)state;
+    enum { PIECE = 1 << 20 };
+    hf_buffer buffer = {0};
+    char *piece = calloc(1, PIECE);
+    assert_non_null(piece);
+    hf_buffer_add(&buffer, piece, PIECE / 2 + PIECE / 4);
+    while (!buffer.failed) {
+        hf_buffer_add(&buffer, piece, PIECE);
+        assert_true(buffer.size < HF_BUFFER_MAX && buffer.room <= HF_BUFFER_MAX);
+    }
+    assert_true(buffer.size > HF_BUFFER_MAX - PIECE);
+    assert_null(hf_buffer_take(&buffer));
+    free(piece);
+}
+
 static void an_arena_gives_zeroed_aligned_memory_and_reuses_it(void **state)
 {
     (void)state;
@@ -318,6 +338,7 @@ int main(void)
         cmocka_unit_test(credentials_are_read_and_drawn_and_never_repeated),
         cmocka_unit_test(json_is_escaped_and_its_commas_are_right),
         cmocka_unit_test(every_status_has_its_place_on_the_wire),
+        cmocka_unit_test(a_buffer_has_a_ceiling),
         cmocka_unit_test(an_arena_gives_zeroed_aligned_memory_and_reuses_it),
         cmocka_unit_test(an_arena_that_was_large_keeps_little),
     };

@@ -386,6 +386,30 @@ static void a_header_with_a_line_end_never_gets_out(void **state)
     hang_up(&c);
 }
 
+static void an_answer_that_is_too_large_to_be_sent_is_a_500(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {HF_BUFFER_MAX - 10, HF_BUFFER_MAX, HF_BUFFER_MAX + HF_BUFFER_MAX / 2};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        client c = dial(&s);
+        char text[128];
+        snprintf(text, sizeof text, "GET /big?%zu HTTP/1.1\r\n" HOST "\r\n", sizes[i]);
+        say(&c, text);
+        answer a = hear(&c);
+        expect_int(a.status, 500);
+        expect_text(a.body, "500: The server made an answer that can't be sent.");
+        expect_contains(a.head, "Connection: close");
+        answer_done(&a);
+        expect_closed(&c);
+        hang_up(&c);
+    }
+    client c = dial(&s);
+    say(&c, "GET /echo HTTP/1.1\r\n" HOST "\r\n");
+    expect_answer(&c, 200, NULL);
+    hang_up(&c);
+    expect_int(scene_counted(&s, "answer_failed"), sizeof sizes / sizeof sizes[0]);
+}
+
 /* ---- headers ---- */
 
 static void header(const char *name, const char *lines, int status, const char *value)
@@ -512,6 +536,7 @@ int main(void)
         TEST(answers_without_a_body_have_none),
         TEST(every_status_has_a_line),
         TEST(a_header_with_a_line_end_never_gets_out),
+        TEST(an_answer_that_is_too_large_to_be_sent_is_a_500),
         TEST(headers_are_found_by_their_names),
         TEST(a_header_stays_as_it_is_while_others_are_looked_at),
         TEST(nothing_of_an_answered_request_stays_in_memory),

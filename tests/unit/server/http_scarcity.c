@@ -87,6 +87,29 @@ static void requests_survive_scarcity(void **state)
     try_all("GET /big?300000 HTTP/1.1\r\n" HOST "\r\n");
 }
 
+/* The answer has no room, what tells of it has. */
+static void who_asked_is_told_that_the_answer_could_not_be_made(void **state)
+{
+    (void)state;
+    size_t told = 0;
+    bool failed = true;
+    for (unsigned n = 1; failed && n < 100; n++) {
+        http_free(s.h);
+        hf_error err;
+        expect(HF_OK, http_new(&s.settings, &s.h, &err), err);
+        scene_listen(&s, "127.0.0.1:0", NULL);
+        client c = dial(&s);
+        scarcity_begin(OF_LIBRARY, n, false);
+        say(&c, "GET /big?300000 HTTP/1.1\r\n" HOST "\r\n");
+        scene_until(&s, is_over(&c) || strstr(c.text, "\r\n\r\n") != NULL);
+        failed = scarcity_end();
+        told += strncmp(c.text, "HTTP/1.1 500 ", 13) == 0;
+        hang_up(&c);
+    }
+    expect_true(!failed && told > 0);
+    still_works();
+}
+
 static void a_long_head_survives_scarcity(void **state)
 {
     (void)state;
@@ -129,6 +152,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_prestate_setup_teardown(name, scene_begin, scene_finish, &s)
     const struct CMUnitTest tests[] = {
         TEST(requests_survive_scarcity),
+        TEST(who_asked_is_told_that_the_answer_could_not_be_made),
         TEST(a_long_head_survives_scarcity),
         TEST(a_server_is_made_or_not),
     };
