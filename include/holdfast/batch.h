@@ -143,7 +143,7 @@ typedef struct hf_op {
     const char *token;           /* a token's public id */
     const unsigned char *sha256; /* of a token's secret: 32 bytes */
     const char *roles;           /* as hf_roles_parse reads them */
-    const char *users;           /* pattern, see hf_users_match */
+    const char *users;           /* pattern, see hf_users_match; NULL: any, "" is refused */
     hf_event_kind event;         /* what a note is of */
     /* Asking again with the same id settles an unsure answer. Where a batch takes a resource and gives it back, both ops need one id,
      * or to be linked. */

@@ -74,7 +74,7 @@ HF_API HF_MUST_USE hf_status hf_manager_types(hf_manager *manager, hf_result **o
 typedef struct hf_token_options {
     const char *name;  /* what it is for */
     const char *roles; /* as hf_roles_parse reads them */
-    const char *users; /* pattern of the users it may name; NULL: any */
+    const char *users; /* pattern of the users it may name; NULL: any; "" is refused */
     int64_t ttl_us;    /* how long it lives; 0: for ever */
     const char *actor; /* recorded with the event; may be NULL */
 } hf_token_options;

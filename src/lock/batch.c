@@ -209,14 +209,15 @@ static const char *texts_flaw(const hf_op *op, unsigned traits, const char **wha
         const char *what;
         const char *text;
         bool needed;
+        const char *empty; /* NULL: an empty one is the same as none */
     } texts[] = {
-        {"user", op->user, (traits & USER) != 0},
-        {"name", op->name, (traits & ROLES) != 0},
-        {"purpose", op->purpose, false},
-        {traits & (REASON | NOTE) ? "reason" : "message", op->text, (traits & (REASON | NOTE)) != 0},
-        {"actor", op->actor, (traits & REASON) && op->session == NULL},
-        {"caller", op->caller, false},
-        {"pattern of users", op->users, false},
+        {"user", op->user, (traits & USER) != 0, "is empty: leave it out, or name one"},
+        {"name", op->name, (traits & ROLES) != 0, NULL},
+        {"purpose", op->purpose, false, NULL},
+        {traits & (REASON | NOTE) ? "reason" : "message", op->text, (traits & (REASON | NOTE)) != 0, NULL},
+        {"actor", op->actor, (traits & REASON) && op->session == NULL, NULL},
+        {"caller", op->caller, false, NULL},
+        {"pattern of users", op->users, false, "is empty: leave it out for all users, or name one"},
     };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         if (texts[i].text == NULL && !texts[i].needed)
@@ -225,8 +226,8 @@ static const char *texts_flaw(const hf_op *op, unsigned traits, const char **wha
         *what = texts[i].what;
         if (texts[i].needed && text.size == 0)
             return "is missing";
-        if (texts[i].text == op->user && op->user != NULL && text.size == 0)
-            return "is empty: leave it out, or name one";
+        if (texts[i].empty != NULL && text.size == 0)
+            return texts[i].empty;
         const char *flaw = text.size == 0 ? NULL : hf_text_flaw(text);
         if (flaw != NULL)
             return flaw;

@@ -215,6 +215,10 @@ run token create --name n --role root
 expect "a role that is none" 2 'holdfast: --role: The roles may only name use, observe, manage and admin*'
 run token create --name n --name m --role use
 expect "only a role may be given twice" 2 'holdfast: --name is given twice*'
+run token create --name n --role use --user ''
+expect "an empty pattern is not the same as none" 2 'holdfast: The pattern of users is empty: leave it out for all users, or name one.'
+run token list --json
+expect_json "and no token comes of what is refused" 0 '"n" not in [t["name"] for t in d["tokens"]]'
 run token create --name n --role use --expires soon
 expect "a life that is no duration" 2 'holdfast: --expires:*'
 run token

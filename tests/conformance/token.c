@@ -159,7 +159,6 @@ static void an_id_or_a_secret_is_not_taken_twice(world *w)
 static void pages_of_tokens_cover_all_exactly_once(world *w)
 {
     enum { COUNT = 7 };
-    expect_int(done(w, TOKENS)->tokens_count, 0);
     for (unsigned i = 0; i < COUNT; i++) {
         hf_token_key key = key_of(w, i + 1);
         done(w, TOKEN_CREATE, WITH(key), .name = "n", .roles = "use", .ttl_us = i == 3 ? SECOND : 0);
@@ -219,6 +218,9 @@ static void names_and_patterns_come_back_byte_for_byte(world *w)
         expect_text(found->tokens[0].name, odd[i]);
         expect_text(found->tokens[0].users, odd[i]);
     }
+    hf_token_key key = key_of(w, sizeof odd / sizeof *odd + 1);
+    done(w, TOKEN_CREATE, WITH(key), .name = "n", .roles = "use");
+    expect_text(done(w, TOKEN_FIND, .sha256 = key.sha256)->tokens[0].users, "");
 }
 
 static void the_longest_token_is_kept_whole(world *w)
@@ -271,6 +273,10 @@ static void what_is_wrong_with_a_token_is_told(world *w)
     refused(w, HF_INVALID, TOKEN_CREATE, WITH(key), .roles = "use", .name = name);
     refused(w, HF_INVALID, TOKEN_CREATE, WITH(key), .roles = "use", .name = "a\nb");
     refused(w, HF_INVALID, TOKEN_CREATE, WITH(key), .roles = "use", .name = "n", .users = "\xff");
+    expect_contains(
+        refused(w, HF_INVALID, TOKEN_CREATE, WITH(key), .roles = "use", .name = "n", .users = "")->message,
+        "pattern of users is empty");
+    expect_int(done(w, TOKENS)->tokens_count, 0);
     refused(w, HF_INVALID, TOKEN_CREATE, WITH(key), .roles = "use", .name = "n", .ttl_us = -1);
     refused(w, HF_INVALID, TOKEN_CREATE, .token = key.id, .roles = "use", .name = "n");
     refused(w, HF_INVALID, TOKEN_CREATE, .sha256 = key.sha256, .roles = "use", .name = "n");

@@ -119,6 +119,8 @@ for (const session of ["x", "a.b", `${"0".repeat(32)}.${"0".repeat(32)}`, `${"0"
   const answer = await raw(server, "PUT", "/v1/locks/policy/1", { "holdfast-session": session });
   check([400, 401, 403, 404, 410].includes(answer.status), `the session '${session.slice(0, 6)}...' (${session.length}) gets ${answer.status}`, answer.text);
 }
+const anyone = await raw(server, "POST", "/v1/tokens", { ...bearer, ...json }, '{"name":"n","roles":"use","users":""}');
+check(anyone.status === 400 && /pattern of users is empty/.test(anyone.text), "an empty pattern of users is no pattern for all", anyone.text);
 check((await server.stop()).code === 0, "it stops cleanly");
 
 // ---- behind a proxy, by a Unix socket ----
