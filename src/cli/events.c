@@ -2,6 +2,7 @@
 /* events: what happened, oldest first: who, what, when, why. */
 #include "cli/follow.h"
 #include "cli/output.h"
+#include "cli/signals.h"
 #include "cli/verbs.h"
 
 #include <stdio.h>
@@ -25,11 +26,15 @@ static hf_status run(cli_call *call, hf_error *err)
     hf_status status = cli_reader_options(&reader, err);
     if (status == HF_OK)
         status = cli_value_number(&call->arguments, "after", 0, &reader.seq, err);
-    if (status == HF_OK)
-        status = cli_open(call, err);
     if (status != HF_OK)
         return status;
-    return cli_has(&call->arguments, "follow") ? cli_follow(&reader, err) : print_all(&reader, err);
+    bool follow = cli_has(&call->arguments, "follow");
+    if (follow)
+        cli_take_signals();
+    status = cli_open(call, err);
+    if (status != HF_OK)
+        return status;
+    return follow ? cli_follow(&reader, err) : print_all(&reader, err);
 }
 
 static const cli_option options[] = {

@@ -1,47 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Following events. Signals are blocked and waited for together with the time, so there are no handlers and no state
- * that a handler could find half done. */
+/* Following events. What a page has printed is flushed before the next is asked for: a signal may end the program there. */
 #include "cli/follow.h"
 
 #include "cli/output.h"
+#include "cli/signals.h"
 
 #include <inttypes.h>
 #include <signal.h>
 #include <string.h>
-#include <time.h>
 
 #define SECOND_US INT64_C(1000000)
-
-static sigset_t awaited(void)
-{
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGHUP);
-    sigaddset(&set, SIGTSTP);
-    sigaddset(&set, SIGWINCH);
-    return set;
-}
-
-void cli_hold_signals(void)
-{
-    sigset_t set = awaited();
-    sigprocmask(SIG_BLOCK, &set, NULL);
-}
-
-int cli_wait(int64_t us)
-{
-    sigset_t set = awaited();
-    struct timespec time = {.tv_sec = us / SECOND_US, .tv_nsec = us % SECOND_US * 1000};
-    int signal = sigtimedwait(&set, NULL, &time);
-    return signal > 0 ? signal : 0;
-}
-
-bool cli_signal_ends(int signal)
-{
-    return signal == SIGINT || signal == SIGTERM || signal == SIGHUP;
-}
 
 hf_status cli_reader_options(cli_reader *reader, hf_error *err)
 {
@@ -64,7 +32,7 @@ hf_status cli_events_end(hf_manager *manager, int64_t *out_seq, hf_error *err)
 
 static bool is_done(const cli_reader *reader)
 {
-    return reader->max > 0 && reader->printed >= reader->max;
+    return cli_is_ending() || (reader->max > 0 && reader->printed >= reader->max);
 }
 
 static hf_status print_event(cli_reader *reader, const hf_event *event, int64_t now_us, hf_error *err)
@@ -100,7 +68,9 @@ hf_status cli_print_events(cli_reader *reader, hf_error *err)
     bool more = true;
     while (status == HF_OK && more && !is_done(reader)) {
         hf_result *result = NULL;
+        cli_asking();
         status = hf_manager_events(reader->call->manager, reader->seq, HF_LIST_MAX, &result, err);
+        cli_printing();
         if (status == HF_OK) {
             more = hf_result_answer(result)->events_count > 0;
             status = print_page(reader, hf_result_answer(result), err);
@@ -114,7 +84,6 @@ hf_status cli_print_events(cli_reader *reader, hf_error *err)
 hf_status cli_follow(cli_reader *reader, hf_error *err)
 {
     int signal = 0;
-    cli_hold_signals();
     while (!cli_signal_ends(signal) && cli_flush()) {
         hf_status status = cli_print_events(reader, err);
         if (status != HF_OK && status != HF_BUSY && status != HF_RETRY)

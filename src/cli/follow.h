@@ -1,18 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Waiting and following: events as they come, until a signal says to stop. */
+/* Following: events as they come, until a signal says to stop. */
 #ifndef HF_CLI_FOLLOW_H
 #define HF_CLI_FOLLOW_H
 
 #include "cli/call.h"
-
-/* From here on SIGINT, SIGTERM, SIGHUP, SIGTSTP and SIGWINCH are not acted on but reported by cli_wait. */
-void cli_hold_signals(void);
-
-/* Waits that long, or until a signal comes. Returns the signal; 0: the time is over. */
-int cli_wait(int64_t us);
-
-/* Does the signal ask the program to end? */
-bool cli_signal_ends(int signal);
 
 /* Someone reading the events: --type, --interval and --count say how. */
 typedef struct cli_reader {
@@ -35,7 +26,7 @@ hf_status cli_events_end(hf_manager *manager, int64_t *out_seq, hf_error *err);
 /* Prints the events there are after reader->seq. */
 hf_status cli_print_events(cli_reader *reader, hf_error *err);
 
-/* The same, and goes on as new ones come, until reader->max were printed or a signal ends it. */
+/* The same, and goes on as new ones come, until reader->max were printed or a signal ends it, for which cli_take_signals was called. */
 hf_status cli_follow(cli_reader *reader, hf_error *err);
 
 #endif

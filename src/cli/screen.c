@@ -2,8 +2,8 @@
 /* The screen: what was seen is known before anything is cleared, so nothing flickers. */
 #include "cli/screen.h"
 
-#include "cli/follow.h"
 #include "cli/output.h"
+#include "cli/signals.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -29,7 +29,10 @@ static cli_screen measure(void)
 static hf_status look_once(const cli_view *view, bool redraw, hf_error *err)
 {
     cli_screen screen = redraw ? measure() : (cli_screen){0, 0};
+    cli_asking();
     hf_status status = view->look(view->context, screen, err);
+    if (!redraw)
+        cli_printing();
     if (status == HF_BUSY || status == HF_RETRY)
         return HF_OK;
     if (status != HF_OK)
@@ -61,13 +64,14 @@ hf_status cli_look_on(const cli_view *view, bool redraw, hf_error *err)
 {
     hf_status status = HF_OK;
     int signal = 0;
-    cli_hold_signals();
+    if (redraw)
+        cli_last_words(WRAP SHOW_CURSOR);
     set_cursor(redraw, HIDE_CURSOR);
-    for (int64_t looks = 1; status == HF_OK && !cli_signal_ends(signal); looks++) {
+    for (int64_t looks = 1; status == HF_OK && !cli_signal_ends(signal) && !cli_is_ending(); looks++) {
         status = look_once(view, redraw, err);
         if (!cli_flush() || (view->count > 0 && looks >= view->count))
             break;
-        if (status == HF_OK)
+        if (status == HF_OK && !cli_is_ending())
             signal = cli_wait(view->interval_us);
         if (signal == SIGTSTP)
             stop(redraw);

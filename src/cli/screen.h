@@ -19,8 +19,8 @@ typedef struct cli_view {
     int64_t count; /* how often; 0: no end */
 } cli_view;
 
-/* Looks until it has done so `count` times, a signal says to end, nobody reads on, or a look fails; a store that is busy is looked
- * at the next time. `redraw`: on a terminal, whose cursor is hidden meanwhile. */
+/* Looks until it has done so `count` times, a signal says to end (cli_take_signals was called), nobody reads on, or a look fails; a store
+ * that is busy is looked at the next time. `redraw`: on a terminal, whose cursor is hidden meanwhile. */
 hf_status cli_look_on(const cli_view *view, bool redraw, hf_error *err);
 
 #endif

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "cli/output.h"
 #include "cli/screen.h"
+#include "cli/signals.h"
 #include "cli/table.h"
 #include "cli/verbs.h"
 
@@ -353,8 +354,10 @@ static hf_status run(cli_call *call, hf_error *err)
     hf_status status = cli_value_duration(&call->arguments, "interval", &shown.interval_us, err);
     if (status == HF_OK)
         status = cli_value_number(&call->arguments, "count", 1, &shown.count, err);
-    if (status == HF_OK)
-        status = cli_open(call, err);
+    if (status != HF_OK)
+        return status;
+    cli_take_signals();
+    status = cli_open(call, err);
     if (status == HF_OK)
         status = cli_look_on(&shown, !call->json && isatty(STDOUT_FILENO), err);
     top_done(&view);

@@ -5,6 +5,7 @@
 #include "cli/output.h"
 #include "cli/rows.h"
 #include "cli/screen.h"
+#include "cli/signals.h"
 #include "cli/verbs.h"
 
 #include <stdio.h>
@@ -55,8 +56,10 @@ static hf_status run(cli_call *call, hf_error *err)
 {
     cli_reader reader = {.call = call};
     hf_status status = cli_reader_options(&reader, err);
-    if (status == HF_OK)
-        status = cli_open(call, err);
+    if (status != HF_OK)
+        return status;
+    cli_take_signals();
+    status = cli_open(call, err);
     if (status == HF_OK && !call->json && isatty(STDOUT_FILENO))
         return cli_look_on(&(cli_view){look, draw, call, reader.interval_us, reader.max}, true, err);
     if (status == HF_OK)
