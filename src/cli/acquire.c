@@ -49,13 +49,13 @@ static void print_sentences(const hf_result *result)
     }
 }
 
-static hf_status print_json(const hf_result *result, hf_error *err)
+static hf_status print_json(cli_call *call, const hf_result *result, hf_error *err)
 {
     hf_status status = HF_OK;
-    cli_json_begin("locks");
+    cli_list_begin(call, "locks");
     for (size_t i = 0; i < hf_result_count(result) && status == HF_OK; i++)
         status = cli_json_item(i, hf_lock_json(&hf_result_at(result, i)->locks[0]), err);
-    cli_json_end();
+    cli_list_end(call, status);
     return status;
 }
 
@@ -71,7 +71,7 @@ static hf_status acquire(cli_call *call, hf_session *session, const hf_acquire_o
         return status;
     }
     if (status == HF_OK && call->json)
-        status = print_json(result, err);
+        status = print_json(call, result, err);
     else if (status == HF_OK)
         print_sentences(result);
     hf_result_free(result);

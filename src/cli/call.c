@@ -214,6 +214,27 @@ hf_status cli_ask_lock(cli_call *call, const char *word, hf_error *err)
     return HF_OK;
 }
 
+void cli_list_begin(cli_call *call, const char *name)
+{
+    printf("{\"%s\":[", name);
+    call->in_list = true;
+}
+
+void cli_list_end(cli_call *call, hf_status status)
+{
+    if (status != HF_OK || !call->in_list)
+        return;
+    puts("]}");
+    call->in_list = false;
+}
+
+static void print_refusal_json(const cli_call *call, char *json)
+{
+    if (json != NULL)
+        printf("%s%s\n", call->in_list ? "]," : "", call->in_list ? json + 1 : json);
+    hf_json_free(json);
+}
+
 /* What the user typed may be in the sentence; on its way out it must be clean text. */
 static void clean(char *text)
 {
@@ -234,7 +255,7 @@ void cli_print_refusal(const cli_call *call, hf_status status, hf_error *err)
     const char *message = err->message[0] != '\0' ? err->message : hf_status_sentence(status);
     if (call->json) {
         const char *resource = err->resource[0] != '\0' ? err->resource : NULL;
-        cli_print_json(hf_refusal_json(status, message, resource, holders, count), NULL);
+        print_refusal_json(call, hf_refusal_json(status, message, resource, holders, count));
         return;
     }
     fflush(stdout);

@@ -14,6 +14,7 @@ typedef enum cli_origin { CLI_NO_SESSION, CLI_FROM_OPTION, CLI_FROM_ENVIRONMENT,
 struct cli_call {
     cli_arguments arguments;
     bool json;
+    bool in_list;             /* what is printed is a list in JSON that has no end yet */
     char store[CLI_URL_SIZE]; /* the store's name, as cli_store_name makes it; "" until it is open */
     hf_manager *manager;
     cli_origin origin;
@@ -61,10 +62,14 @@ hf_status cli_ask(cli_call *call, hf_error *err);
 /* The same for an op that answers one lock, which is printed: "WORD policy/12345 (...)", or in JSON. */
 hf_status cli_ask_lock(cli_call *call, const char *word, hf_error *err);
 
+/* With --json {"NAME":[...]}, item by item. After a refusal it is left to cli_print_refusal to end it. */
+void cli_list_begin(cli_call *call, const char *name);
+void cli_list_end(cli_call *call, hf_status status);
+
 /* Fills err from an op that was refused. Returns the op's status. */
 hf_status cli_op_error(const hf_op *op, hf_error *err);
 
-/* Tells about a failure: the sentence on stderr, or with --json the refusal on stdout. */
+/* Tells about a failure: the sentence on stderr, or with --json the refusal on stdout, in the object of the list that it broke off. */
 void cli_print_refusal(const cli_call *call, hf_status status, hf_error *err);
 
 /* The name of the operating system's user. */

@@ -10,12 +10,9 @@
 static hf_status print_all(cli_reader *reader, hf_error *err)
 {
     reader->as_items = reader->call->json;
-    if (reader->as_items)
-        cli_json_begin("events");
     hf_status status = cli_print_events(reader, err);
-    if (reader->as_items)
-        cli_json_end();
-    else if (status == HF_OK && reader->printed == 0)
+    cli_list_end(reader->call, status);
+    if (!reader->as_items && status == HF_OK && reader->printed == 0)
         puts("There are no such events.");
     return status;
 }

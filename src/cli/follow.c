@@ -49,6 +49,8 @@ static hf_status print_event(cli_reader *reader, const hf_event *event, int64_t 
 static hf_status print_page(cli_reader *reader, const hf_answer *answer, hf_error *err)
 {
     hf_status status = HF_OK;
+    if (reader->as_items && !reader->call->in_list)
+        cli_list_begin(reader->call, "events");
     if (reader->seq > 0 && answer->first_seq > reader->seq + 1 && answer->first_seq > reader->told) {
         cli_say("Events before number %" PRId64 " are no longer kept.", answer->first_seq);
         reader->told = answer->first_seq;

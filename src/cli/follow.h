@@ -14,7 +14,7 @@ typedef struct cli_reader {
     int64_t max; /* stop after that many; 0: no end */
     int64_t interval_us;
     const char *type; /* only this type; NULL: all */
-    bool as_items;    /* print items of a JSON array, not lines */
+    bool as_items;    /* print the items of one list in JSON, not lines */
 } cli_reader;
 
 /* Reads those options; every second and no end when they are not given. */

@@ -7,11 +7,10 @@
 #include <stdio.h>
 
 typedef struct page_printer {
+    cli_call *call;
     const cli_listing *listing;
     cli_table table;
     size_t count; /* rows before this page */
-    bool json;
-    bool begun; /* the first page is there: before that, a refusal is all there is to print */
 } page_printer;
 
 static hf_status print_page(page_printer *printer, const hf_answer *answer, hf_error *err)
@@ -19,14 +18,15 @@ static hf_status print_page(page_printer *printer, const hf_answer *answer, hf_e
     const cli_listing *listing = printer->listing;
     size_t count = listing->count(answer);
     hf_status status = HF_OK;
-    if (printer->json && !printer->begun)
-        cli_json_begin(listing->name);
-    printer->begun = true;
-    if (!printer->json)
+    bool json = printer->call->json;
+    if (json &&
+        !printer->call->in_list) /* before the first page is there, a refusal is all there is to print */
+        cli_list_begin(printer->call, listing->name);
+    if (!json)
         status = listing->add(&printer->table, answer, err);
-    if (!printer->json && status == HF_OK && count > 0)
+    if (!json && status == HF_OK && count > 0)
         cli_table_print(&printer->table, 0);
-    for (size_t i = 0; printer->json && i < count && status == HF_OK; i++)
+    for (size_t i = 0; json && i < count && status == HF_OK; i++)
         status = cli_json_item(printer->count + i, listing->json(answer, i), err);
     printer->count += count;
     return status;
@@ -55,7 +55,7 @@ static hf_status print_pages(page_printer *printer, hf_manager *manager, hf_list
 hf_status cli_print_listing(cli_call *call, const cli_listing *listing, const hf_list_options *filter,
                             hf_error *err)
 {
-    page_printer printer = {.listing = listing, .json = call->json};
+    page_printer printer = {.call = call, .listing = listing};
     hf_list_options options = *filter;
     options.limit = HF_LIST_MAX;
     hf_status status = cli_open(call, err);
@@ -63,9 +63,8 @@ hf_status cli_print_listing(cli_call *call, const cli_listing *listing, const hf
         return status;
     listing->table(&printer.table);
     status = print_pages(&printer, call->manager, options, err);
-    if (call->json && printer.begun)
-        cli_json_end();
-    else if (!call->json && status == HF_OK && printer.count == 0)
+    cli_list_end(call, status);
+    if (!call->json && status == HF_OK && printer.count == 0)
         puts(listing->none);
     cli_table_done(&printer.table);
     return status;

@@ -103,11 +103,6 @@ hf_status cli_print_json(char *json, hf_error *err)
     return HF_OK;
 }
 
-void cli_json_begin(const char *name)
-{
-    printf("{\"%s\":[", name);
-}
-
 hf_status cli_json_item(size_t index, char *json, hf_error *err)
 {
     if (json == NULL)
@@ -115,11 +110,6 @@ hf_status cli_json_item(size_t index, char *json, hf_error *err)
     printf("%s%s", index == 0 ? "" : ",", json);
     hf_json_free(json);
     return HF_OK;
-}
-
-void cli_json_end(void)
-{
-    puts("]}");
 }
 
 static bool reader_is_gone(void)

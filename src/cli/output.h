@@ -25,10 +25,8 @@ void cli_print_event(const hf_event *event, int64_t now_us);
 /* Prints a JSON text on a line of its own and frees it; NULL is HF_NO_MEMORY. */
 hf_status cli_print_json(char *json, hf_error *err);
 
-/* {"NAME":[...]} item by item; begin and end print the frame. */
-void cli_json_begin(const char *name);
+/* The same for an item of a list, on no line of its own. */
 hf_status cli_json_item(size_t index, char *json, hf_error *err);
-void cli_json_end(void);
 
 /* Sends out what was printed so far. False: stdout takes no more, or its reader has gone away. */
 bool cli_flush(void);

@@ -14,6 +14,8 @@ run list
 expect "without a token the server says who it does not know" 5 'holdfast: *token*'
 run list --json
 expect_json "in JSON too" 5 'd["code"] == "unauthenticated"'
+run events --json
+expect_json "a list that has not begun is a refusal and nothing else" 5 'd["code"] == "unauthenticated" and "events" not in d'
 run list --token-file "$scratch/token file?&"
 expect "a token comes from its file" 0 'No locks are held.'
 run list "--token-file=$scratch/token file?&" --store "trace+$store?timeout=20s"
@@ -73,9 +75,29 @@ run list --store "http://user:hunter2@localhost"
 expect "a server has no passwords" 2 'holdfast: *token_file=PATH*'
 check "and none is repeated" test -z "$(grep hunter2 <<<"$out$err")"
 
+# A server that goes away while it lists: more than a page each, of which the second is asked for when someone reads on
+
+seq -f 'bulk/%.0f' 1001 | xargs "$HOLDFAST" acquire >/dev/null
+mkfifo "$scratch/list" "$scratch/events"
+"$HOLDFAST" list --json >"$scratch/list" 2>"$scratch/list.err" &
+list=$!
+"$HOLDFAST" events --json >"$scratch/events" 2>"$scratch/events.err" &
+events=$!
+exec 7<"$scratch/list" 8<"$scratch/events"
+read -r -n 20 list_begun <&7
+read -r -n 20 events_begun <&8
+kill "$server" && wait "$server"
+{ echo -n "$list_begun" && cat <&7; } >"$scratch/out"
+wait "$list"
+code=$? err=$(cat "$scratch/list.err")
+expect_json "a list that breaks off is one object and says so" 6 'len(d["locks"]) == 1000 and d["code"] == "unavailable" and d["message"]'
+{ echo -n "$events_begun" && cat <&8; } >"$scratch/out"
+wait "$events"
+code=$? err=$(cat "$scratch/events.err")
+expect_json "so do events" 6 'len(d["events"]) == 1000 and d["code"] == "unavailable" and d["message"]'
+
 # A server that is not there
 
-kill "$server" && wait "$server"
 run acquire policy/2
 expect "a server that is gone is told, with its address" 6 "holdfast: There is no connection to $store: Connection refused. *"
 run acquire policy/2 --json
