@@ -186,11 +186,12 @@ static sqlite_db *db_new(sqlite3 *handle)
     return db;
 }
 
-/* "file:PATH?immutable=1" with what means something in a URI escaped; hf_free it. */
+/* "file:PATH?immutable=1" with what means something in a URI escaped; hf_free it. A path from the root comes after an empty host: of one
+ * that begins with two slashes the first name would be taken for it. */
 static char *untouched(const char *path)
 {
     hf_buffer uri = {0};
-    hf_buffer_print(&uri, "file:");
+    hf_buffer_print(&uri, path[0] == '/' ? "file://" : "file:");
     for (const char *at = path; *at != '\0'; at++) {
         if (*at == '?' || *at == '#' || *at == '%')
             hf_buffer_print(&uri, "%%%02x", (unsigned char)*at);

@@ -117,6 +117,12 @@ check "XDG_DATA_HOME is heard" test -f "$scratch/xdg/holdfast/holdfast.db"
 check "XDG_STATE_HOME is heard" test -f "$scratch/xdg/holdfast/sessions"
 HOLDFAST_DATA=$scratch/own/data XDG_DATA_HOME=$scratch/xdg2 run session list
 check "HOLDFAST_DATA comes before it" test -f "$scratch/own/data/holdfast.db"
+HOLDFAST_DATA=/$scratch/slashes run list
+expect "a folder may be named with two slashes in front" 0 'No locks are held.'
+HOME=/$scratch/root run list
+expect "and so may the home" 0 'No locks are held.'
+run list --store sqlite://nowhere.such/locks.db
+expect "sqlite://PATH is a path from the root, and no host" 6 "holdfast: //nowhere.such/locks.db can't be written: No such file or directory."
 XDG_DATA_HOME=relative run session beat
 expect "a relative XDG_DATA_HOME is ignored" 0
 HOLDFAST_DATA=/proc/none run list

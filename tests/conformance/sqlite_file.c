@@ -118,6 +118,24 @@ static void a_file_in_a_folder_that_is_not_there_is_unavailable(world *w)
     open_comes_to(inside, HF_UNAVAILABLE);
 }
 
+static void a_path_may_begin_with_two_slashes(world *w)
+{
+    (void)w;
+    char path[HF_URL_MAX], doubled[HF_URL_MAX + 8];
+    static const char *const more[] = {"/", "//"};
+    for (size_t i = 0; i < sizeof more / sizeof *more; i++) {
+        scratch_path("#%41.db", path);
+        snprintf(doubled, sizeof doubled, "%s%s", more[i], path);
+        open_comes_to(doubled, HF_OK);
+        content made = content_of(path);
+        expect_true(made.size > 0);
+        free(made.bytes);
+        open_comes_to(doubled, HF_OK);
+        unlink(path);
+    }
+    open_comes_to("//nowhere.such/locks.db", HF_UNAVAILABLE);
+}
+
 /* Takes away the right of root to write everywhere, and gives it back. */
 static void bow_to_permissions(bool bow)
 {
@@ -640,6 +658,7 @@ static void namespaces_named_like_each_others_tables_work_side_by_side(world *w)
 static const suite_test sqlite_file_tests[] = {
     TEST_FILE(a_folder_is_not_a_store),
     TEST_FILE(a_file_in_a_folder_that_is_not_there_is_unavailable),
+    TEST_FILE(a_path_may_begin_with_two_slashes),
     TEST_FILE(a_folder_that_cannot_be_written_is_unavailable),
     TEST_FILE(a_file_that_cannot_be_written_is_unavailable),
     TEST_FILE(a_file_that_is_no_database_is_refused_and_left_alone),
