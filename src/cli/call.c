@@ -83,6 +83,7 @@ hf_status cli_session_remembered(cli_call *call, hf_error *err)
     hf_status status = cli_remembered(call->store, call->session, err);
     if (status != HF_NOT_FOUND)
         return status;
+    call->sessionless = true;
     return hf_fail(
         err, HF_UNAUTHENTICATED,
         "No session is given or remembered for %s; open one with 'holdfast session open --user NAME', or "
@@ -181,6 +182,7 @@ hf_status cli_op_error(const hf_op *op, hf_error *err)
 hf_status cli_execute(cli_call *call, hf_error *err)
 {
     hf_store *store = hf_manager_store(call->manager);
+    call->sessionless = false;
     hf_status status = hf_store_execute(store, call->batch, err);
     if (status == HF_UNSURE)
         status = hf_store_execute(store, call->batch, err); /* the same request id settles it */
@@ -262,6 +264,8 @@ void cli_print_refusal(const cli_call *call, hf_status status, hf_error *err)
     cli_say("%s", message);
     if (status == HF_EXPIRED && !cli_has(&call->arguments, "to")) /* that could be the other session */
         cli_say("A new session is opened with 'holdfast session open --user NAME'.");
+    if (status == HF_UNAUTHENTICATED && !call->sessionless && cli_is_server(call->store))
+        cli_say("A token is given with --token-file FILE or in HOLDFAST_TOKEN.");
 }
 
 void cli_system_user(char out[HF_TEXT_SIZE])

@@ -18,6 +18,7 @@ struct cli_call {
     char store[CLI_URL_SIZE]; /* the store's name, as cli_store_name makes it; "" until it is open */
     hf_manager *manager;
     cli_origin origin;
+    bool sessionless; /* none was found, and nothing has been asked since: a refusal is about that */
     char session[CLI_SESSION_SIZE]; /* "ID.KEY" */
     hf_credentials credentials;     /* the same, parsed */
     hf_resource *resources;         /* the operands, parsed */

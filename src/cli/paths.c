@@ -128,7 +128,7 @@ static const char *without_trace(const char *url)
     return strncmp(url, trace, sizeof trace - 1) == 0 ? url + sizeof trace - 1 : url;
 }
 
-static bool is_server(const char *url)
+bool cli_is_server(const char *url)
 {
     url = without_trace(url);
     return strncmp(url, "http://", 7) == 0 || strncmp(url, "https://", 8) == 0;
@@ -137,7 +137,7 @@ static bool is_server(const char *url)
 hf_status cli_url_with_token(const char *url, const char *file, char out[CLI_URL_SIZE], hf_error *err)
 {
     static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/";
-    if (!is_server(url))
+    if (!cli_is_server(url))
         return hf_fail(
             err, HF_INVALID,
             "--token-file is for a server, http://... or https://...; leave it out for other stores.");
@@ -170,6 +170,6 @@ void cli_store_name(const char *url, char out[CLI_URL_SIZE])
     if (name_sqlite(url, out))
         return;
     hf_url_redact(url, out, CLI_URL_SIZE);
-    if (is_server(out))
+    if (cli_is_server(out))
         name_server(out);
 }

@@ -20,6 +20,9 @@ hf_status cli_folder_path(cli_folder folder, bool make, char out[PATH_MAX], hf_e
 /* The store used when none is named: holdfast.db in the data directory. */
 hf_status cli_default_store(char out[CLI_URL_SIZE], hf_error *err);
 
+/* Is it a server's? */
+bool cli_is_server(const char *url);
+
 /* The URL of a server with token_file=FILE in it. HF_INVALID: it is another store's. */
 hf_status cli_url_with_token(const char *url, const char *file, char out[CLI_URL_SIZE], hf_error *err);
 

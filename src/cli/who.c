@@ -47,15 +47,23 @@ static hf_status run(cli_call *call, hf_error *err)
 {
     hf_status status = cli_resources(call, err);
     if (status == HF_OK)
-        status = cli_open(call, err);
-    if (status == HF_OK)
-        status = hf_manager_who(call->manager, &call->resources[0], &call->result, err);
+        status = cli_batch(call, 2, err);
     if (status != HF_OK)
         return status;
-    const hf_answer *answer = hf_result_answer(call->result);
+    if (cli_is_server(call->store) && cli_session(call, NULL) == HF_OK)
+        cli_op(call,
+               HF_OP_SESSION_FIND); /* who has a session may look too; what becomes of it is no matter */
+    hf_op *op = hf_batch_add(call->batch, HF_OP_WHO);
+    op->type = call->resources[0].type;
+    op->id = call->resources[0].id;
+    status = cli_execute(call, err);
+    if (status == HF_OK)
+        status = cli_op_error(op, err);
+    if (status != HF_OK)
+        return status;
     if (call->json)
-        return cli_print_json(hf_who_json(&call->resources[0], answer), err);
-    return print_answer(call->arguments.operands[0], answer, err);
+        return cli_print_json(hf_who_json(&call->resources[0], &op->answer), err);
+    return print_answer(call->arguments.operands[0], &op->answer, err);
 }
 
 const cli_verb cli_who = {
@@ -64,5 +72,6 @@ const cli_verb cli_who = {
     .operands_min = 1,
     .operands_max = 1,
     .summary = "Tells who holds a resource, and who asks for it.",
+    .about = "A server tells it to a token, and to the session in HOLDFAST_SESSION or remembered.",
     .run = run,
 };

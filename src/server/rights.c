@@ -113,15 +113,17 @@ static hf_status lacks(const caller_token *token, hf_role role, const char *type
 {
     const char *name = hf_role_name(role);
     if (type == NULL || type[0] == '\0')
-        return hf_fail(err, HF_DENIED,
-                       "The token '%s' has no role '%s' for %s; an administrator can give it with 'holdfast "
-                       "token create --role %s'.",
-                       token->name, name, some ? "any type" : "all types", name);
+        return hf_fail(
+            err, HF_DENIED,
+            "The token '%s' has no role '%s' for %s; an administrator can make a new token that has it "
+            "with 'holdfast token create --name NAME --role %s'.",
+            token->name, name, some ? "any type" : "all types", name);
     type = plain(type, HF_TYPE_MAX, "TYPE");
-    return hf_fail(err, HF_DENIED,
-                   "The token '%s' has no role '%s' for type '%s'; an administrator can give it with "
-                   "'holdfast token create --role %s:%s'.",
-                   token->name, name, type, name, type);
+    return hf_fail(
+        err, HF_DENIED,
+        "The token '%s' has no role '%s' for type '%s'; an administrator can make a new token that has it "
+        "with 'holdfast token create --name NAME --role %s:%s'.",
+        token->name, name, type, name, type);
 }
 
 static hf_status may_not_name(const caller_token *token, const char *user, hf_error *err)
@@ -129,7 +131,7 @@ static hf_status may_not_name(const caller_token *token, const char *user, hf_er
     return hf_fail(
         err, HF_DENIED,
         "The token '%s' may not name the user '%s', only those that fit '%s'; an administrator can "
-        "give another with 'holdfast token create --user PATTERN'.",
+        "make a new token that may with 'holdfast token create --name NAME --role ROLE --user PATTERN'.",
         token->name, plain(user, HF_TEXT_MAX, "?"), token->users);
 }
 

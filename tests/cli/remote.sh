@@ -12,6 +12,9 @@ chmod 600 "$scratch/wrong"
 
 run list
 expect "without a token the server says who it does not know" 5 'holdfast: *token*'
+expect "and the program how to give one" 5 '*'$'\n''holdfast: A token is given with --token-file FILE or in HOLDFAST_TOKEN.'
+run session beat
+expect "where a session is missing, a token is not asked for" 5 'holdfast: No session is given or remembered for *--session ID.KEY.'
 run list --json
 expect_json "in JSON too" 5 'd["code"] == "unauthenticated"'
 run events --json
@@ -55,6 +58,17 @@ expect "whatever parameters the URL has" 0
 unset HOLDFAST_TOKEN
 run acquire policy/1 --token-file "$scratch/token file?&"
 expect "and wherever the token is from" 0 'Acquired policy/1*'
+run who policy/1
+expect "the session remembered may look who holds something, without a token" 0 '*policy/1*alice*'
+session=$(cut -f 2 "$HOLDFAST_STATE/sessions")
+as nobody
+run who policy/1
+expect "without it nobody may" 5 'holdfast: Say who is calling: *A token is given with --token-file*'
+HOLDFAST_SESSION=$session run who policy/1 --json
+expect_json "with one in HOLDFAST_SESSION anybody may" 0 'd["holders"][0]["user"] == "alice"'
+HOLDFAST_TOKEN=$token HOLDFAST_SESSION=00000000000000000000000000000000.00000000000000000000000000000000 run who policy/1
+expect "a session that is not there is no obstacle where a token will do" 0 '*policy/1*alice*'
+as alice
 export HOLDFAST_TOKEN=$token
 check "the token is not kept with it" test -z "$(grep -rF "$token" "$HOLDFAST_STATE")"
 

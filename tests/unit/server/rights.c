@@ -447,8 +447,8 @@ static void refusals_say_what_is_missing(void **state)
     hf_op op = {.kind = HF_OP_ACQUIRE, .session = &login, .type = "policy", .id = "1"};
     expect(HF_DENIED, caller_judge(&who, &op, &err), err);
     expect_text(err.message,
-                "The token 'kiosk' has no role 'use' for type 'policy'; an administrator can give it "
-                "with 'holdfast token create --role use:policy'.");
+                "The token 'kiosk' has no role 'use' for type 'policy'; an administrator can make a new "
+                "token that has it with 'holdfast token create --name NAME --role use:policy'.");
     op.type = "not\na type";
     expect(HF_DENIED, caller_judge(&who, &op, &err), err);
     expect_lacks(err.message, "not\na type");
@@ -456,8 +456,8 @@ static void refusals_say_what_is_missing(void **state)
     who.token = &token;
     expect(HF_DENIED, caller_judge(&who, &op, &err), err);
     expect_contains(err.message,
-                    "no role 'observe' for all types; an administrator can give it with 'holdfast token "
-                    "create --role observe'");
+                    "no role 'observe' for all types; an administrator can make a new token that has it "
+                    "with 'holdfast token create --name NAME --role observe'");
     known.token = NULL;
     snprintf(known.opener, sizeof known.opener, "%032x", 9u);
     who.token = NULL;
