@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* release: gives locks back, each on its own: one that was lost before does not keep the others. */
 #include "base/error.h"
+#include "base/json.h"
 #include "cli/call.h"
 #include "cli/output.h"
 #include "cli/verbs.h"
@@ -27,6 +28,23 @@ static bool about_session(hf_status status)
     return status == HF_EXPIRED || status == HF_DENIED || status == HF_NOT_FOUND;
 }
 
+/* Those that were released, in the object of the refusal: what became of the others must be known. */
+static hf_status begin_refusal(cli_call *call, hf_error *err)
+{
+    hf_status status = HF_OK;
+    size_t released = 0;
+    cli_list_begin(call, "released");
+    for (size_t i = 0; i < hf_batch_count(call->batch) && status == HF_OK; i++) {
+        const hf_op *op = hf_batch_op(call->batch, i);
+        hf_json json = {0};
+        if (op->answer.status != HF_OK)
+            continue;
+        hf_json_text(&json, call->arguments.operands[i]);
+        status = cli_json_item(released++, hf_buffer_take(&json.out), err);
+    }
+    return status;
+}
+
 /* Tells of each. The first refusal is the answer of the whole; err holds one that is still to be told. */
 static hf_status report(cli_call *call, hf_error *err)
 {
@@ -50,6 +68,8 @@ static hf_status report(cli_call *call, hf_error *err)
     }
     if (worst == HF_OK && call->json)
         printf("{\"released\":%zu}\n", released);
+    if (worst != HF_OK && call->json && begin_refusal(call, err) != HF_OK)
+        return err->status;
     return worst;
 }
 

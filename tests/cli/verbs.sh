@@ -71,6 +71,12 @@ run acquire zebra/1
 expect "a reader among others is not upgraded" 3 '*zebra/1 is being read by Bob Smith*'
 run release zebra/1
 expect "release says what was released" 0 'Released zebra/1.'
+run acquire cow/1 'cow/a"b'
+run release cow/1 cow/2 cow/3 'cow/a"b' --json
+expect_json "when one was not held, the answer tells which were released all the same" 8 \
+    'd["code"] == "not_held" and d["resource"] == "cow/2" and d["released"] == ["cow/1", "cow/a\"b"]'
+run release cow/1 cow/2 --json
+expect_json "also when none was" 8 'd["resource"] == "cow/1" and d["released"] == []'
 as bob
 run acquire zebra/1
 expect "the only reader is upgraded" 0 'Upgraded zebra/1: Bob Smith holds it (exclusive, *'
