@@ -15,6 +15,25 @@ static bool session_is_named(const cli_call *call)
     return cli_has(&call->arguments, "session") || (variable != NULL && variable[0] != '\0');
 }
 
+/* A remembered session that has ended, or whose key is another, is left out. It is looked at first: a refusal of the op itself does not
+ * tell the session from a right that the token lacks, and to ask twice would be noted twice. */
+static hf_status settle_session(cli_call *call, hf_error *err)
+{
+    if (call->origin != CLI_FROM_MEMORY)
+        return HF_OK;
+    const hf_op *op = cli_op(call, HF_OP_SESSION_FIND);
+    hf_status status = cli_ask(call, err);
+    if (status != HF_OK && status != op->answer.status)
+        return status;
+    if (status == HF_EXPIRED || status == HF_DENIED || status == HF_NOT_FOUND)
+        call->origin = CLI_NO_SESSION;
+    else if (status != HF_OK)
+        return status;
+    hf_batch_free(call->batch);
+    call->batch = NULL;
+    return hf_batch_new(1, &call->batch, err);
+}
+
 /* Readies the op; the actor, where there is no session to be it, is written to `actor`. */
 static hf_status prepare(cli_call *call, char actor[HF_TEXT_SIZE], hf_op **out, hf_error *err)
 {
@@ -26,6 +45,8 @@ static hf_status prepare(cli_call *call, char actor[HF_TEXT_SIZE], hf_op **out, 
         status = cli_batch(call, 1, err);
     if (status == HF_OK && cli_session(call, err) != HF_OK && session_is_named(call))
         status = err->status;
+    if (status == HF_OK)
+        status = settle_session(call, err);
     if (status != HF_OK)
         return status;
     hf_op *op = cli_op(call, HF_OP_FORCE_RELEASE);
@@ -39,17 +60,6 @@ static hf_status prepare(cli_call *call, char actor[HF_TEXT_SIZE], hf_op **out, 
     return HF_OK;
 }
 
-static hf_status force(cli_call *call, hf_op *op, const char *actor, hf_error *err)
-{
-    hf_status status = cli_ask(call, err);
-    bool about_session = status == HF_EXPIRED || status == HF_DENIED || status == HF_NOT_FOUND;
-    if (call->origin != CLI_FROM_MEMORY || !about_session)
-        return status;
-    op->session = NULL;
-    op->actor = actor;
-    return cli_ask(call, err);
-}
-
 static hf_status run(cli_call *call, hf_error *err)
 {
     char actor[HF_TEXT_SIZE];
@@ -59,7 +69,7 @@ static hf_status run(cli_call *call, hf_error *err)
                        "'force-release' needs --reason TEXT: it is recorded, and shown to the holder.");
     hf_status status = prepare(call, actor, &op, err);
     if (status == HF_OK)
-        status = force(call, op, actor, err);
+        status = cli_ask(call, err);
     if (status == HF_OK && call->json)
         return cli_print_json(hf_locks_json(&op->answer), err);
     for (size_t i = 0; status == HF_OK && i < op->answer.locks_count; i++)

@@ -89,6 +89,24 @@ run list --store "http://user:hunter2@localhost"
 expect "a server has no passwords" 2 'holdfast: *token_file=PATH*'
 check "and none is repeated" test -z "$(grep hunter2 <<<"$out$err")"
 
+# A right that is missing is asked for once
+
+denied() {
+    HOLDFAST_TOKEN=$token run events --json
+    field '[e["kind"] for e in d["events"]].count("denied")'
+}
+run acquire policy/3
+as user
+run token create --name user --role use
+secret=$out
+HOLDFAST_TOKEN=$secret run session open --user user
+before=$(denied)
+HOLDFAST_TOKEN=$secret run force-release policy/3 --reason "mine now"
+expect "a token without the right ends nobody's lock" 5 "holdfast: The token 'user' has no role 'manage'*"
+check "and one event tells of it" test "$(denied)" = $((before + 1))
+run session close
+as alice
+
 # A server that goes away while it lists: more than a page each, of which the second is asked for when someone reads on
 
 seq -f 'bulk/%.0f' 1001 | xargs "$HOLDFAST" acquire >/dev/null

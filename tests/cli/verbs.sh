@@ -166,6 +166,20 @@ expect "without a session force-release works as well" 0 'Ended the lock of Bob 
 run events --json
 expect_json "the operating system's user is then who did it" 0 \
     "[e['actor'] for e in d['events'] if e['kind'] == 'forced'] == ['bob', 'bob', '$(id -un)']"
+as bob
+run acquire zebra/1 --mode shared
+as gone
+run session open --user gone
+gone=$(cut -f 2 "$HOLDFAST_STATE/sessions")
+as nobody
+HOLDFAST_SESSION=$gone run session close
+as gone
+run force-release zebra/1 --reason tidy
+expect "and with a remembered one that has ended" 0 'Ended the lock of Bob Smith on zebra/1.'
+run events --json
+expect_json "in the name of whoever the system knows" 0 "d['events'][-1]['kind'] == 'forced' and d['events'][-1]['actor'] == '$(id -un)'"
+HOLDFAST_SESSION=$gone run force-release zebra/1 --reason tidy
+expect "but not with one that is named" 8
 
 # Types
 
