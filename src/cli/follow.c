@@ -2,21 +2,42 @@
 /* Following events. What a page has printed is flushed before the next is asked for: a signal may end the program there. */
 #include "cli/follow.h"
 
+#include "base/error.h"
 #include "cli/output.h"
 #include "cli/signals.h"
 
 #include <inttypes.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 
 #define SECOND_US INT64_C(1000000)
+
+/* Events are told apart here, so the store does not see the type: what is wrong with it is found as in a resource. */
+static hf_status check_type(const char *type, hf_error *err)
+{
+    char text[HF_TYPE_MAX + 4];
+    hf_resource resource;
+    hf_error flaw = {0};
+    if (type == NULL)
+        return HF_OK;
+    if (type[0] == '\0')
+        return hf_fail(err, HF_INVALID, "--type is empty: leave it out for all types, or name one.");
+    int size = snprintf(text, sizeof text, "%.*s/x", HF_TYPE_MAX + 1, type);
+    for (int i = 0; i < size - 2; i++)
+        text[i] = text[i] == '/' ? ' ' : text[i]; /* which splits a resource, and is in no type */
+    hf_status status = hf_resource_parse(text, &resource, &flaw);
+    return status == HF_OK ? HF_OK : hf_fail(err, status, "--type: %s", flaw.message);
+}
 
 hf_status cli_reader_options(cli_reader *reader, hf_error *err)
 {
     const cli_arguments *arguments = &reader->call->arguments;
     reader->type = cli_value(arguments, "type");
     reader->interval_us = SECOND_US;
-    hf_status status = cli_value_duration(arguments, "interval", &reader->interval_us, err);
+    hf_status status = check_type(reader->type, err);
+    if (status == HF_OK)
+        status = cli_value_duration(arguments, "interval", &reader->interval_us, err);
     return status == HF_OK ? cli_value_number(arguments, "count", 1, &reader->max, err) : status;
 }
 
@@ -51,7 +72,7 @@ static hf_status print_page(cli_reader *reader, const hf_answer *answer, hf_erro
     hf_status status = HF_OK;
     if (reader->as_items && !reader->call->in_list)
         cli_list_begin(reader->call, "events");
-    if (reader->seq > 0 && answer->first_seq > reader->seq + 1 && answer->first_seq > reader->told) {
+    if (reader->seq > 0 && answer->first_seq - 1 > reader->seq && answer->first_seq > reader->told) {
         cli_say("Events before number %" PRId64 " are no longer kept.", answer->first_seq);
         reader->told = answer->first_seq;
     }

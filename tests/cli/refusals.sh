@@ -96,6 +96,12 @@ bad "a session with a short key" session beat --session "${alice%%.*}.abc"
 bad "an event number that is none" events --after x
 bad "a count of 0" events --count 0
 bad "an interval of 0" watch --interval 0s
+for verb in events watch list; do
+    bad "$verb of an empty type" "$verb" --type ''
+    bad "$verb of a type that is none" "$verb" --type 'BAD TYPE'
+    bad "$verb of a resource in place of a type" "$verb" --type policy/1
+    bad "$verb of an overlong type" "$verb" --type "$(long 65)"
+done
 bad "a count of 0" top --count 0
 bad "an operand for top" top policy/1
 bad "an unknown URL scheme" list --store carrier-pigeon:coop

@@ -246,6 +246,11 @@ expect "token alone says what may follow" 2 '*create, list, revoke*'
 
 # Events, sweep, backup, restore
 
+run events --after 9223372036854775807
+expect "after the last number there is, nothing has come and nothing is missing" 0 'There are no such events.'
+run events --after 9223372036854775807 --type "$(printf 'x%.0s' {1..64})" --json
+expect_json "in JSON too, and a type may be long" 0 'd == {"events": []}'
+
 run events
 expect "events tell who, what, when, why" 0 '*session_opened*alice*acquired*policy/12345*alice*"renewal"*forced*policy/12345*alice*by bob*"left for the day"*'
 run events --json
