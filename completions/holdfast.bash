@@ -51,7 +51,7 @@ _holdfast_values() {
         --log) echo 'text json' ;;
         --log-level) echo 'error warning info debug' ;;
         --*-timeout | --keep-events | --keep-forced | --sweep-interval) echo '10s 30s 5m 1h 90d' ;;
-        --store) echo 'memory: sqlite: postgres:// mysql:// redis:// http:// https://' ;;
+        --store) echo 'memory: sqlite: postgres:// mysql:// http:// https://' ;;
     esac
 }
 
@@ -88,6 +88,13 @@ _holdfast_verb() {
     esac
 }
 
+# -f or -d: files or folders whose names begin like $current.
+_holdfast_files() {
+    mapfile -t COMPREPLY < <(compgen "$1" -- "$current")
+    compopt -o filenames 2>/dev/null
+    return 0
+}
+
 _holdfast() {
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} verb options words=''
     COMPREPLY=()
@@ -100,10 +107,11 @@ _holdfast() {
     elif [[ $previous == '=' ]]; then
         previous=${COMP_WORDS[COMP_CWORD - 2]}
     fi
-    if [[ $previous == --token-file ]]; then
-        mapfile -t COMPREPLY < <(compgen -f -- "$current")
-        return
-    elif [[ $previous == --* && " $options " == *" $previous= "* ]]; then
+    case $previous in
+        --token-file | --config | --tls-certificate | --tls-key) _holdfast_files -f && return ;;
+        --data) _holdfast_files -d && return ;;
+    esac
+    if [[ $previous == --* && " $options " == *" $previous= "* ]]; then
         words=$(_holdfast_values "$previous")
     elif [[ $current == --* ]]; then
         words=$options
@@ -117,10 +125,7 @@ _holdfast() {
             help) words='session acquire release renew downgrade holds who list request hand-over force-release type
                 token sweep events watch top backup restore install uninstall serve' ;;
             install | uninstall) words='sqlite: postgres:// mysql://' ;;
-            backup | restore)
-                mapfile -t COMPREPLY < <(compgen -f -- "$current")
-                return
-                ;;
+            backup | restore) _holdfast_files -f && return ;;
         esac
     fi
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")

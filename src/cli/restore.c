@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /* restore: replaces everything in the store by a backup. People who hold locks would lose them, so the store refuses
  * while there are any, unless it is told to. */
+#include "base/error.h"
 #include "cli/call.h"
 #include "cli/verbs.h"
 
 #include <stdio.h>
+#include <sys/stat.h>
 
 static hf_status run(cli_call *call, hf_error *err)
 {
     const char *path = call->arguments.operands[0];
+    struct stat info;
+    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+        return hf_fail(err, HF_INVALID,
+                       "%s is a directory; name the file that 'holdfast backup' has written.", path);
     hf_status status = cli_open(call, err);
     if (status == HF_OK)
         status = hf_store_restore(hf_manager_store(call->manager), path, cli_has(&call->arguments, "replace"),

@@ -94,12 +94,32 @@ static void print_lost(const hf_lost *lost)
     printf(lost->reason[0] != '\0' ? " (\"%s\").\n" : "%s.\n", lost->reason);
 }
 
+/* As a shell reads it back: quoted when it holds more than these. */
+static void print_for_shell(const char *text)
+{
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._/-";
+    if (text[strspn(text, plain)] == '\0') {
+        fputs(text, stdout);
+        return;
+    }
+    putchar('\'');
+    for (const char *at = text; *at != '\0'; at++)
+        if (*at == '\'')
+            fputs("'\\''", stdout);
+        else
+            putchar(*at);
+    putchar('\'');
+}
+
 static void print_wanted(const hf_request *request)
 {
-    printf("%s asks for %s/%s", request->name, request->resource.type, request->resource.id);
+    char resource[HF_RESOURCE_SIZE];
+    hf_resource_format(&request->resource, resource);
+    printf("%s asks for %s", request->name, resource);
     printf(request->message[0] != '\0' ? ": \"%s\"." : "%s.", request->message);
-    printf(" To give it: holdfast hand-over %s/%s --to %s\n", request->resource.type, request->resource.id,
-           request->session);
+    printf(" To give it: holdfast hand-over ");
+    print_for_shell(resource);
+    printf(" --to %s\n", request->session);
 }
 
 static void print_beat(const hf_answer *answer)

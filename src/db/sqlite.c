@@ -222,6 +222,13 @@ static void close_db(hf_db *db)
     hf_free(db);
 }
 
+/* The system's reason, where it has one: SQLite's own words don't tell it. */
+static const char *why_not(sqlite3 *handle)
+{
+    int reason = sqlite3_extended_errcode(handle) == SQLITE_CANTOPEN ? sqlite3_system_errno(handle) : 0;
+    return reason != 0 ? strerror(reason) : sqlite3_errmsg(handle);
+}
+
 hf_status hf_db_open(const char *path, unsigned flags, hf_db **out, hf_error *err)
 {
     sqlite_db *db = db_new(NULL);
@@ -232,7 +239,7 @@ hf_status hf_db_open(const char *path, unsigned flags, hf_db **out, hf_error *er
         hf_status status =
             code == SQLITE_NOMEM || db->handle == NULL
                 ? hf_fail_memory(err)
-                : hf_fail(err, status_of(code), "%s can't be opened: %s.", path, sqlite3_errmsg(db->handle));
+                : hf_fail(err, status_of(code), "%s can't be opened: %s.", path, why_not(db->handle));
         close_db(&db->base);
         return status;
     }

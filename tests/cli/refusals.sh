@@ -96,6 +96,8 @@ bad "a session with a short key" session beat --session "${alice%%.*}.abc"
 bad "an event number that is none" events --after x
 bad "a count of 0" events --count 0
 bad "an interval of 0" watch --interval 0s
+bad "a folder in place of a backup" restore "$scratch"
+check "nobody speaks of URLs then" test "$(grep -c sqlite: <<<"$(tail -n 1 "$scratch/refusals")")" = 0
 for verb in events watch list; do
     bad "$verb of an empty type" "$verb" --type ''
     bad "$verb of a type that is none" "$verb" --type 'BAD TYPE'

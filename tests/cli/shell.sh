@@ -38,6 +38,14 @@ offers "bash completes a noun's verbs" 'beat close list open' session ''
 offers "bash completes modes" 'exclusive shared' acquire policy/1 --mode ''
 offers "bash completes modes after =" 'shared' acquire --mode = sh
 offers "bash completes policies" 'exclusive-read exclusive-write optimistic read-write' type set policy --policy ''
+offers "bash completes the stores there are" 'http:// https:// memory: mysql:// postgres:// sqlite:' list --store ''
+mkdir -p "$scratch/files/folder"
+touch "$scratch/files/file"
+for option in --token-file --config --tls-certificate --tls-key; do
+    offers "bash completes files after $option" "$scratch/files/file $scratch/files/folder" serve "$option" "$scratch/files/"
+done
+offers "bash completes files after =" "$scratch/files/file" serve --tls-key = "$scratch/files/fi"
+offers "bash completes folders after --data" "$scratch/files/folder" serve --data "$scratch/files/"
 offers "bash knows the verb behind options" 'beat close list open' --store sqlite : /tmp/x.db --json session ''
 while IFS='|' read -r verb options; do
     # shellcheck disable=SC2086

@@ -144,6 +144,20 @@ expect_json "hand-over answers the new holder's lock with a new fence" 0 "set(d)
 as bob
 run hand-over policy/12345 --to "$alice"
 expect "hand-over in words" 0 'Handed over policy/12345: Alice Chen holds it (exclusive, fence *'
+for odd in "it's \$HOME" 'a;b' 'c d' '*'; do
+    as bob
+    run acquire "desk/$odd"
+    as alice
+    run request "desk/$odd"
+    as bob
+    run session beat
+    eval "run $(sed -n 's/.*To give it: holdfast //p' "$scratch/out")"
+    expect "how to give it can be pasted ($odd)" 0 'Handed over desk/*: Alice Chen holds it *'
+done
+as alice
+run release --all
+run acquire policy/12345
+as bob
 
 # Force-release
 

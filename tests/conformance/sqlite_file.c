@@ -174,6 +174,20 @@ static void a_file_that_cannot_be_written_is_unavailable(world *w)
     bow_to_permissions(false);
 }
 
+static void a_file_that_cannot_be_read_says_why(world *w)
+{
+    hf_credentials alice;
+    const char *path = made(w, &alice);
+    hf_store *store = NULL;
+    hf_error err = {0};
+    expect_int(chmod(path, 0), 0);
+    bow_to_permissions(true);
+    expect(HF_UNAVAILABLE, hf_store_open(w->url, &store, &err), err);
+    bow_to_permissions(false);
+    expect_contains(err.message, path);
+    expect_contains(err.message, "Permission denied");
+}
+
 static void a_file_that_is_no_database_is_refused_and_left_alone(world *w)
 {
     (void)w;
@@ -661,6 +675,7 @@ static const suite_test sqlite_file_tests[] = {
     TEST_FILE(a_path_may_begin_with_two_slashes),
     TEST_FILE(a_folder_that_cannot_be_written_is_unavailable),
     TEST_FILE(a_file_that_cannot_be_written_is_unavailable),
+    TEST_FILE(a_file_that_cannot_be_read_says_why),
     TEST_FILE(a_file_that_is_no_database_is_refused_and_left_alone),
     TEST_FILE(a_corrupt_file_is_refused_and_left_alone),
     TEST_FILE(another_programs_database_is_refused_and_left_alone),
