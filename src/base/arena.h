@@ -8,8 +8,9 @@
 
 #include <stddef.h>
 
-#define HF_ARENA_MAX  ((size_t)1 << 30) /* ceiling of what one arena may hold */
-#define HF_ARENA_KEPT ((size_t)1 << 20) /* ... and keeps when it is reset */
+#define HF_ARENA_MAX ((size_t)1 << 30) /* ceiling of what one arena may hold */
+#define HF_ARENA_KEPT                                                                                        \
+    ((size_t)1 << 22) /* ... and keeps when it is reset: what a full batch of usual ops needs */
 
 typedef struct hf_arena_block hf_arena_block;
 
