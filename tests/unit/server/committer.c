@@ -251,7 +251,7 @@ static void slots_that_had_large_answers_keep_little(void **state)
         slot_unpin(&all, taken[i]);
     expect_int(all.spare_count, SLOTS_SPARE);
     for (const committer_slot *slot = all.spare; slot != NULL; slot = slot->next)
-        expect_true(slot->batch->arena.total <= (size_t)1 << 20);
+        expect_true(slot->batch->arena.total <= HF_ARENA_KEPT);
     slots_done(&all);
 }
 
