@@ -294,7 +294,7 @@ static void a_lost_connection_has_no_transaction_any_more(void **state)
         nap_ms(10);
     expect(HF_UNAVAILABLE, hf_db_run(db, "UPDATE k SET b = 1", &err), err);
     expect_int(hf_db_failure(db), HF_FAILURE_LOST);
-    expect_true(!hf_db_alive(db) && hf_db_transaction_failed(db) && !hf_db_in_transaction(db));
+    expect_true(!hf_db_alive(db) && !hf_db_transaction_failed(db) && !hf_db_in_transaction(db));
     hf_db_close(other);
     hf_db_close(db);
     mysql_close(app);
