@@ -49,8 +49,20 @@ static void finish_with(exchange *x)
         x->route->done(x);
 }
 
+static void refuse_size(exchange *x)
+{
+    hf_error err;
+    hf_error_set(&err, HF_TOO_LARGE, "The answer is longer than %zu bytes. Ask for less at once.",
+                 HTTP_BODY_MAX);
+    exchange_problem(x, 0, HF_TOO_LARGE, &err);
+}
+
 void exchange_reply(exchange *x, int status, const char *type, hf_slice body)
 {
+    if (body.size > HTTP_BODY_MAX) {
+        refuse_size(x);
+        return;
+    }
     gate_headers(x);
     service_replied(x, status);
     finish_with(x);

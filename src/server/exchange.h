@@ -54,7 +54,8 @@ void *exchange_alloc(exchange *x, size_t size, hf_error *err);
 /* A header of the reply to come; the texts must live until then. */
 void exchange_header(exchange *x, const char *name, const char *value);
 
-/* For `tell`: the reply, after which the exchange is gone. type NULL: no body. json is freed; NULL is memory that is out. */
+/* For `tell`: the reply, after which the exchange is gone. type NULL: no body. json is freed; NULL is memory that is out. A body over
+ * HTTP_BODY_MAX can't be sent and becomes a 413. */
 void exchange_reply(exchange *x, int status, const char *type, hf_slice body);
 void exchange_json(exchange *x, int status, char *json);
 /* The head of a stream, for which nothing was carried out. Whoever ends it says limits_leave of LIMITS_STREAM, and http_stream_end. */

@@ -88,6 +88,9 @@ typedef struct http_reply {
  * and body come to HF_BUFFER_MAX, or memory is out; then "answer_failed" is counted, and the connection closed. */
 void http_answer(http_request *request, const http_reply *reply);
 
+/* A body that can be sent, whatever its head. */
+#define HTTP_BODY_MAX (HF_BUFFER_MAX - ((size_t)64 << 10))
+
 enum { HTTP_STREAM_WAITING_MAX = 4 << 20, HTTP_READING_MAX = 256 << 20 };
 
 /* A stream: chunked, or until the connection closes for HTTP/1.0; reply's body is its first piece. Path, query, body and headers of the

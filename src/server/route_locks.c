@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "server/handlers.h"
+#include "wire/write.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -268,9 +269,10 @@ hf_status ask_lookup(exchange *x, hf_error *err)
 void tell_lookup(exchange *x)
 {
     const hf_resource *resources = x->own;
+    hf_error err = {0};
     hf_buffer out = {0};
     hf_buffer_add(&out, "{\"resources\":[", 14);
-    for (size_t i = 0; i < x->count; i++) {
+    for (size_t i = 0; i < x->count && !out.failed; i++) {
         char *json = hf_who_json(&resources[i], &x->ops[i].answer);
         if (i > 0)
             hf_buffer_add(&out, ",", 1);
@@ -280,7 +282,11 @@ void tell_lookup(exchange *x)
         hf_json_free(json);
     }
     hf_buffer_add(&out, "]}", 2);
-    exchange_json(x, 200, hf_buffer_take(&out));
+    hf_status status = wire_written(&out, "The answer", &err);
+    if (status != HF_OK)
+        exchange_problem(x, 0, status, &err);
+    else
+        exchange_json(x, 200, hf_buffer_take(&out));
 }
 
 hf_status ask_list(exchange *x, hf_error *err)

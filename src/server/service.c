@@ -73,7 +73,11 @@ static void handle(void *context, http_request *request)
 
 static hf_status status_of(int code)
 {
-    return code == 413 ? HF_TOO_LARGE : code == 408 ? HF_TIMEOUT : code == 503 ? HF_UNAVAILABLE : HF_INVALID;
+    return code == 413   ? HF_TOO_LARGE
+           : code == 408 ? HF_TIMEOUT
+           : code == 500 ? HF_INTERNAL
+           : code == 503 ? HF_UNAVAILABLE
+                         : HF_INVALID;
 }
 
 static const char *problem(void *context, int code, const char *sentence, hf_buffer *body)

@@ -142,4 +142,35 @@ holder.done();
 check(answered.filter((answer) => [201, 423].includes(answer.status)).length === 3 && late(answered).length === 3, "so many requests under way at a time", statuses(answered));
 check((await quotas.ask("GET", "/v1/types", { token: quotas.token })).status === 200, "afterwards there is room again");
 check((await quotas.stop()).code === 0, "it stops cleanly");
+
+// ---- how much at once ----
+
+const MOST = 64 << 20; // bytes of an answer, head and all
+const large = await Server.start();
+const wide = "x".repeat(250);
+const shelf = `policy/${wide}`, desk = `desk/${wide}`, empty = (size) => `claim/${"x".repeat(size)}`;
+for (let i = 0; i < 60; i++) {
+  const reader = await large.open(`${wide}${i}`, { name: wide });
+  const locks = [{ resource: shelf, mode: "shared", purpose: wide }, { resource: desk, purpose: wide }].slice(0, i === 0 ? 2 : 1);
+  await large.ask("POST", "/v1/locks", { session: reader, body: { locks } });
+}
+const lookUp = (resources) => large.ask("POST", "/v1/locks/lookup", { token: large.token, body: { resources } });
+const frame = '{"resources":[]}'.length - 1; // and a comma less
+const sizeOf = async (resource) => (await lookUp([resource])).text.length - frame;
+const crowded = await sizeOf(shelf), one = await sizeOf(desk), none = await sizeOf(empty(1));
+check(crowded * 1000 > MOST + 1000000, "a thousand such records are more than can be sent", crowded);
+// As long as can be, but that there is no room left for a head.
+const near = Array(Math.floor((MOST - 2000) / crowded)).fill(shelf);
+let room = MOST - 20 - frame - near.length * crowded;
+for (; room > one + 400; room -= one) near.push(desk);
+for (; room > 400; room -= none + 99) near.push(empty(100));
+near.push(empty(Math.floor(room / 2) - none + 1), empty(Math.ceil(room / 2) - none + 1));
+const much = [await lookUp(Array(1000).fill(shelf)), await lookUp(near)];
+check(near.length <= 1000 && much.every((answer) => answer.status === 413 && answer.json.code === "too_large" && answer.json.message.endsWith("Ask for less at once.")),
+  "an answer that can't be sent is a 413", [near.length, ...much.map((answer) => `${answer.status} ${answer.text.slice(0, 300)}`)]);
+const seen = await metrics(large);
+check(seen('holdfast_http_requests_total{route="lookup",method="POST",code="4xx"}') === 2 &&
+  seen('holdfast_http_requests_total{route="lookup",method="POST",code="2xx"}') === 3, "and the metrics say so");
+check((await lookUp(near.slice(-3))).status === 200, "less is answered");
+check((await large.stop()).code === 0, "it stops cleanly");
 finish();
