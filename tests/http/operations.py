@@ -157,7 +157,7 @@ class Silent(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self):
         if self.path == "/metrics":
-            self.answer(403, b'{"code":"denied","message":"Ask someone else."}')
+            self.answer(403, b'{"type":"urn:holdfast:problem:denied","code":"denied","status":403,"message":"Ask someone else."}')
         else:
             self.pass_on()
 
