@@ -191,8 +191,8 @@ static void bad_bodies_are_refused_with_a_sentence(void **state)
         {"{\"user\":\"a\",\"resources\":\"a/1\"}", "\"resources\" must be an array of texts."},
         {"{\"user\":\"a\",\"resources\":[\"a/1\",2]}", "\"resources\" must be an array of texts."},
         {"{\"user\":\"a\",\"locks\":[\"a/1\"]}", "\"locks\" must be an array of objects."},
-        {"{\"user\":\"a\",\"ttl\":5}",
-         "Unknown field \"ttl\"; the body takes user, name, fence, ttl_seconds, quick, resources, locks, grant."},
+        {"{\"user\":\"a\",\"ttl\":5}", "Unknown field \"ttl\"; the body takes user, name, fence, "
+                                       "ttl_seconds, quick, resources, locks, grant."},
         {"{\"user\":\"a\",\"user\":\"b\"}",
          "The body is not good JSON: line 1, column 13: a field of this name stands there already."},
     };
