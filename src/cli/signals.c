@@ -20,12 +20,15 @@ static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
 static volatile sig_atomic_t printing, ending;
 static _Atomic(const char *) last_words;
 
+/* Not those that the program was started without, by nohup or in the background of a script. */
 static sigset_t ending_set(void)
 {
     sigset_t set;
+    struct sigaction now;
     sigemptyset(&set);
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-        sigaddset(&set, ends[i]);
+        if (sigaction(ends[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
+            sigaddset(&set, ends[i]);
     return set;
 }
 
@@ -69,7 +72,8 @@ void cli_take_signals(void)
     sigprocmask(SIG_BLOCK, &set, NULL);
     sigaction(SIGALRM, &action, NULL);
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-        sigaction(ends[i], &action, NULL);
+        if (sigismember(&set, ends[i]) == 1)
+            sigaction(ends[i], &action, NULL);
     cli_asking();
 }
 

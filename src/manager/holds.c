@@ -92,7 +92,7 @@ bool hf_holds_take_spent(hf_holds *holds, int64_t now_boot_us, hf_told *out, int
             if ((*at)->until_boot_us == 0)
                 continue;
             if (left_us <= 0) {
-                *out = (hf_told){(*at)->resource, (*at)->fence, true};
+                *out = (hf_told){(*at)->resource, (*at)->fence, 0};
                 take_out(holds, at);
                 return true;
             }

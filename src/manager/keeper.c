@@ -3,6 +3,7 @@
  * hf_manager_poll, or in a thread that does nothing else. */
 #include "base/error.h"
 #include "base/seams.h"
+#include "lock/batch.h"
 #include "manager/manager.h"
 
 #include <signal.h>
@@ -52,6 +53,9 @@ void hf_tell_ended(hf_session *session)
                 &(hf_notice){.kind = HF_NOTICE_ENDED, .session = session, .why = why, .by = "", .text = ""});
 }
 
+#define AHEAD_US                                                                                             \
+    60000000 /* how far this machine may be ahead of the store in telling that a bound has come */
+
 static bool tells(const hf_answer *answer, const hf_told *told)
 {
     for (size_t i = 0; i < answer->lost_count; i++)
@@ -74,28 +78,44 @@ static bool told_before(const hf_session *session, const hf_lost *lost, size_t *
     return false;
 }
 
-/* Remembers what the answer tells, and what was told here before the store did. When memory is out the old ones are kept: some are
- * told again. */
-static void remember_told(hf_session *session, const hf_answer *answer)
+/* Makes room for so many; false: memory is out. */
+static bool make_room(hf_session *session, size_t count)
 {
-    size_t count = answer->lost_count + session->told_count;
-    hf_told *told = count == 0 ? NULL : hf_alloc(count * sizeof *told);
-    if (count > 0 && told == NULL)
-        return;
-    count = 0;
-    for (size_t i = 0; i < answer->lost_count; i++)
-        told[count++] = (hf_told){answer->lost[i].resource, answer->lost[i].fence, false};
-    for (size_t i = 0; i < session->told_count && count < HF_SESSION_LOST_MAX; i++)
-        if (session->told[i].ahead && !tells(answer, &session->told[i]))
-            told[count++] = session->told[i];
+    size_t room = session->told_room == 0 ? 8 : session->told_room;
+    while (room < count)
+        room *= 2;
+    if (room == session->told_room)
+        return true;
+    hf_told *told = hf_alloc(room * sizeof *told);
+    if (told == NULL)
+        return false;
+    if (session->told_count > 0)
+        memcpy(told, session->told, session->told_count * sizeof *told);
     hf_free(session->told);
     session->told = told;
-    session->told_count = count;
+    session->told_room = room;
+    return true;
+}
+
+/* Remembers what the answer tells, and for a while what was told here before the store did. Without memory some are told again. */
+static void remember_told(hf_session *session, const hf_answer *answer)
+{
+    int64_t now_us = hf_seam.boot_us();
+    size_t kept = 0;
+    for (size_t i = 0; i < session->told_count; i++)
+        if (session->told[i].until_boot_us > now_us && !tells(answer, &session->told[i]))
+            session->told[kept++] = session->told[i];
+    session->told_count = kept;
+    if (!make_room(session, kept + answer->lost_count))
+        return;
+    for (size_t i = 0; i < answer->lost_count; i++)
+        session->told[session->told_count++] = (hf_told){answer->lost[i].resource, answer->lost[i].fence, 0};
 }
 
 /* The store tells of a loss on every beat; the listeners hear of it once. A handle need not have believed to hold it: what was granted
- * in a transaction of the caller's, or through another handle, is lost all the same. */
-static void note_told(hf_session *session, const hf_answer *answer, bool *news)
+ * in a transaction of the caller's, or through another handle, is lost all the same. Answers may be told in another order than they
+ * came: of one that is older than another it is forgotten nothing. */
+static void note_told(hf_session *session, const hf_answer *answer, uint64_t call, bool *news)
 {
     size_t next = 0;
     pthread_mutex_lock(&session->mutex);
@@ -106,18 +126,21 @@ static void note_told(hf_session *session, const hf_answer *answer, bool *news)
         if (hold != NULL && news[i])
             hf_holds_drop(&session->holds, &lost->resource);
     }
-    remember_told(session, answer);
+    if (call > session->told_call) {
+        session->told_call = call;
+        remember_told(session, answer);
+    }
     pthread_mutex_unlock(&session->mutex);
 }
 
 /* What was lost when a handle is attached is no news. */
-void hf_tell_losses(hf_session *session, const hf_answer *answer)
+void hf_tell_losses(hf_session *session, const hf_answer *answer, uint64_t call)
 {
     size_t count = answer->lost_count;
     bool *news = hf_alloc(count + 1);
     if (news == NULL)
         return; /* they will be told on the next beat */
-    note_told(session, answer, news);
+    note_told(session, answer, call, news);
     for (size_t i = 0; session->linked && i < count; i++)
         if (news[i])
             hf_tell(session->manager, &(hf_notice){.kind = HF_NOTICE_LOST,
@@ -192,19 +215,12 @@ static int64_t due_in(hf_session *session, int64_t now_us, bool *over, bool *end
     return due_us;
 }
 
-/* The store tells of it too, later; that is no news then. Without memory, or when there are very many, it is told twice. */
-static void add_told(hf_session *session, const hf_told *spent)
+/* The store tells of it too, soon; that is no news then. */
+static void add_told(hf_session *session, hf_told *spent, int64_t now_us)
 {
-    hf_told *told = session->told_count >= HF_SESSION_LOST_MAX
-                        ? NULL
-                        : hf_alloc((session->told_count + 1) * sizeof *told);
-    if (told == NULL)
-        return;
-    if (session->told_count > 0)
-        memcpy(told, session->told, session->told_count * sizeof *told);
-    told[session->told_count++] = *spent;
-    hf_free(session->told);
-    session->told = told;
+    spent->until_boot_us = now_us + AHEAD_US;
+    if (make_room(session, session->told_count + 1))
+        session->told[session->told_count++] = *spent;
 }
 
 static void tell_spent(hf_session *session, int64_t now_us, int64_t *next_us)
@@ -214,7 +230,7 @@ static void tell_spent(hf_session *session, int64_t now_us, int64_t *next_us)
         pthread_mutex_lock(&session->mutex);
         more = hf_holds_take_spent(&session->holds, now_us, &spent, next_us);
         if (more)
-            add_told(session, &spent);
+            add_told(session, &spent, now_us);
         pthread_mutex_unlock(&session->mutex);
         if (more)
             hf_tell(session->manager, &(hf_notice){.kind = HF_NOTICE_LOST,
@@ -264,11 +280,13 @@ static hf_session *pin_next(hf_manager *manager, hf_session *last)
  * handle nobody is using go in batches. */
 
 enum { TOGETHER = 64 };
+#define AWAY_US 1000000 /* a store that takes longer to fail is away */
 
 /* What is known of a beat, when its handle may have been freed. */
 typedef struct beating {
     hf_session *session;
     char id[HF_SESSION_ID_SIZE], request[HF_REQUEST_ID_SIZE];
+    uint64_t call;
     hf_status status;
 } beating;
 
@@ -317,22 +335,37 @@ static size_t take_due(hf_manager *manager, uint64_t poll, beating *out)
     return count;
 }
 
+/* Once more when the answer was lost: a beat that is sent twice does no harm. */
+static hf_status ask_for_beats(hf_manager *manager, hf_batch *batch, int64_t *sent_boot_us)
+{
+    *sent_boot_us = hf_seam.boot_us();
+    hf_status status = hf_store_execute(manager->store, batch, NULL);
+    return status == HF_UNSURE && hf_seam.boot_us() - *sent_boot_us < AWAY_US
+               ? hf_store_execute(manager->store, batch, NULL)
+               : status;
+}
+
+/* What could not be beaten stays due, and beats by itself: perhaps its neighbours were in the way, or all of them were too much at once.
+ * But not when the store is away, where one after the other would wait for it. */
 static void send_beats(hf_manager *manager, hf_batch *batch, beating *all, size_t count)
 {
+    int64_t sent_boot_us;
+    batch->together = count > 1; /* for one that is busy the others are not kept waiting */
     for (size_t i = 0; i < count; i++) {
         hf_op *op = hf_batch_add(batch, HF_OP_BEAT);
-        hf_number_request(all[i].session, all[i].request);
+        all[i].call = hf_number_request(all[i].session, all[i].request);
         op->session = &all[i].session->credentials;
         op->request_id = all[i].request;
-        hf_note_tried(all[i].session);
     }
-    int64_t sent_boot_us = hf_seam.boot_us();
-    hf_status status = hf_execute(manager, batch, NULL);
+    hf_status status = ask_for_beats(manager, batch, &sent_boot_us);
+    bool away = status != HF_OK && hf_seam.boot_us() - sent_boot_us >= AWAY_US;
     for (size_t i = 0; i < count; i++) {
         const hf_answer *answer = &hf_batch_op(batch, i)->answer;
         all[i].status = status != HF_OK ? status : answer->status;
         if (all[i].status == HF_OK && !answer->pending)
             hf_note_alive(all[i].session, answer, sent_boot_us);
+        else if (all[i].status == HF_OK || away || count == 1)
+            hf_note_tried(all[i].session);
         if (hf_is_over(all[i].status))
             hf_note_over(all[i].session, false);
     }
@@ -350,13 +383,13 @@ static void beat_all(hf_manager *manager, beating *all, size_t count)
     }
     for (size_t i = 0; batch != NULL && i < count; i++)
         if (pin_again(manager, &all[i])) {
-            hf_tell_beat(all[i].session, all[i].status, &hf_batch_op(batch, i)->answer);
+            hf_tell_beat(all[i].session, all[i].status, &hf_batch_op(batch, i)->answer, all[i].call);
             unpin(all[i].session);
         }
     hf_batch_free(batch);
 }
 
-/* Those that are left, because someone is using them or memory is out, beat by themselves. */
+/* Those that are left beat by themselves: those that someone is using, and those with which the batch did not come to anything. */
 static void beat_those_due(hf_manager *manager)
 {
     beating all[TOGETHER];

@@ -64,7 +64,8 @@ typedef struct hf_heard {
 typedef struct hf_told {
     hf_resource resource;
     int64_t fence;
-    bool ahead; /* it ran out by this machine's clock, and the store has not told of it yet */
+    int64_t
+        until_boot_us; /* not 0: it ran out by this machine's clock; the store tells of it later, until then */
 } hf_told;
 
 /* One at a time, in the order they came. A mutex would let a thread that comes again at once pass those who wait: beside a busy thread the
@@ -95,7 +96,8 @@ struct hf_session {
     hf_heard *heard;
     size_t heard_count;
     hf_told *told; /* of those that the last beat brought, and what has run out here since */
-    size_t told_count;
+    size_t told_count, told_room;
+    uint64_t told_call; /* the newest beat of which they are */
 };
 
 /* A refusal of the first op becomes the caller's error; HF_OK when there is none. */
@@ -124,6 +126,7 @@ typedef struct hf_call {
     hf_batch *batch;
     hf_op *op;
     int64_t sent_boot_us;
+    uint64_t number;                  /* of the session's calls */
     char request[HF_REQUEST_ID_SIZE]; /* drawn, unless the caller gives one */
 } hf_call;
 
@@ -132,7 +135,7 @@ hf_status hf_call_begin(hf_call *c, hf_session *session, hf_op_kind kind, const 
                         hf_error *err);
 hf_status hf_call_run(hf_call *c, hf_error *err);
 void hf_call_end(hf_call *c);
-void hf_number_request(hf_session *session, char *out);
+uint64_t hf_number_request(hf_session *session, char *out);
 
 /* session.c: what the handle believes. */
 void hf_note_alive(hf_session *session, const hf_answer *answer, int64_t sent_boot_us);
@@ -156,12 +159,12 @@ void hf_holds_clear(hf_holds *holds);
 bool hf_holds_take_spent(hf_holds *holds, int64_t now_boot_us, hf_told *out, int64_t *next_us);
 
 /* session.c: tells what a beat brought to light. */
-void hf_tell_beat(hf_session *session, hf_status status, const hf_answer *answer);
+void hf_tell_beat(hf_session *session, hf_status status, const hf_answer *answer, uint64_t call);
 
 /* keeper.c */
 void hf_tell(hf_manager *manager, const hf_notice *notice);
 void hf_tell_ended(hf_session *session);
-void hf_tell_losses(hf_session *session, const hf_answer *answer);
+void hf_tell_losses(hf_session *session, const hf_answer *answer, uint64_t call);
 void hf_tell_requests(hf_session *session, const hf_answer *answer);
 void hf_keeper_wake(hf_manager *manager);
 /* Waits until every keeper that was stopped has left. */

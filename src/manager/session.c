@@ -229,6 +229,7 @@ hf_status hf_call_begin(hf_call *c, hf_session *session, hf_op_kind kind, const 
     if (status != HF_OK)
         return status;
     c->session = session;
+    c->number = 0;
     c->op = hf_batch_add(c->batch, kind);
     c->op->session = &session->credentials;
     hf_op_set_resource(c->op, resource);
@@ -236,10 +237,11 @@ hf_status hf_call_begin(hf_call *c, hf_session *session, hf_op_kind kind, const 
 }
 
 /* A request id that this session has not used: what is asked once more with it is not done twice. */
-void hf_number_request(hf_session *session, char *out)
+uint64_t hf_number_request(hf_session *session, char *out)
 {
     snprintf(out, HF_REQUEST_ID_SIZE, "%s-%llu", session->request_prefix,
              (unsigned long long)++session->calls);
+    return session->calls;
 }
 
 /* Goes to the store. A session that is over there is over here. `work` is held from here to call_end. */
@@ -250,7 +252,7 @@ hf_status hf_call_run(hf_call *c, hf_error *err)
         return hf_fail(err, HF_INVALID,
                        "This session was opened before fork(); open a new manager in the child process.");
     hf_turns_take(&c->session->work);
-    hf_number_request(c->session, c->request);
+    c->number = hf_number_request(c->session, c->request);
     if (c->op->request_id == NULL)
         c->op->request_id = c->request;
     c->sent_boot_us = hf_seam.boot_us();
@@ -353,13 +355,13 @@ void hf_note_tried(hf_session *session)
 }
 
 /* Tells what a beat brought to light. The answer is read after `work` was let go, so that listeners may call. */
-void hf_tell_beat(hf_session *session, hf_status status, const hf_answer *answer)
+void hf_tell_beat(hf_session *session, hf_status status, const hf_answer *answer, uint64_t call)
 {
     if (hf_is_over(status) && session->linked)
         hf_tell_ended(session);
     if (status != HF_OK)
         return;
-    hf_tell_losses(session, answer);
+    hf_tell_losses(session, answer, call);
     if (session->linked)
         hf_tell_requests(session, answer);
 }
@@ -396,7 +398,7 @@ hf_status hf_session_beat(hf_session *session, hf_result **out, hf_error *err)
         note_beat(session, &c.op->answer, c.sent_boot_us);
     c.batch = NULL;
     hf_call_end(&c);
-    hf_tell_beat(session, status, hf_result_answer(result));
+    hf_tell_beat(session, status, hf_result_answer(result), c.number);
     if (status == HF_OK && out != NULL)
         *out = hf_take(result);
     hf_result_free(result);

@@ -127,6 +127,19 @@ static void note(callers *all, const hf_op *op)
         callers_forget_token(all, op->token);
 }
 
+/* Where something was changed nobody may take it for refused: the changes are done, only what came of them can't be told. */
+static void cannot_tell(exchange *x, const hf_error *why)
+{
+    hf_error err = *why;
+    bool changed = false;
+    for (size_t i = 0; i < x->count; i++)
+        changed |= !hf_op_reads(x->ops[i].kind) && x->ops[i].answer.status == HF_OK;
+    if (changed)
+        hf_error_set(&err, HF_UNSURE, "The batch was carried out, but what came of it can't be told: %s",
+                     why->message);
+    exchange_problem(x, 0, changed ? HF_UNSURE : why->status, &err);
+}
+
 void tell_batch(exchange *x)
 {
     const batch_own *own = x->own;
@@ -140,10 +153,13 @@ void tell_batch(exchange *x)
     for (size_t i = 0; i < x->count; i++)
         note(x->service->callers, &x->ops[i]);
     hf_status status = wire_answers_write(x->ops, x->count, &out, &err);
-    if (status != HF_OK)
-        exchange_problem(x, 0, status, &err);
-    else
+    if (status == HF_OK && out.size > HTTP_BODY_MAX)
+        status = hf_fail(&err, HF_TOO_LARGE, "The answers are too long to be sent. Ask for less at once.");
+    if (status == HF_OK)
         exchange_json(x, 200, hf_buffer_take(&out));
+    else
+        cannot_tell(x, &err);
+    hf_buffer_done(&out);
 }
 
 void done_batch(exchange *x)

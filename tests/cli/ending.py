@@ -48,11 +48,11 @@ def await_true(what, seconds=60):
 class Follower:
     """The program in the background. Its output is a terminal's or a pipe's, or goes into a file; nobody reads it unasked."""
 
-    def __init__(self, *arguments, terminal=False, file=None, env=None):
+    def __init__(self, *arguments, terminal=False, file=None, env=None, before=None):
         self.terminal, self.seen = terminal, b""
         self.ours, theirs = pty.openpty() if terminal else os.pipe()
         self.process = subprocess.Popen([HOLDFAST, *arguments], stdin=subprocess.DEVNULL, stdout=file or theirs, stderr=subprocess.PIPE,
-                                        start_new_session=True, env=env or environment)
+                                        start_new_session=True, env=env or environment, preexec_fn=before)
         os.close(theirs)
 
     def read_some(self, seconds=0.02):
@@ -159,6 +159,16 @@ def lines_are_whole():
 
 
 check("what it has printed are whole lines", any(lines_are_whole() for again in range(3)))  # the machine may have been busy
+
+# Started by nohup
+
+follower = Follower("events", "--follow", *often, before=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+follower.read_until(b"acquired")
+follower.process.send_signal(signal.SIGHUP)
+run("acquire", "last/1")
+follower.read_until(b"last/1")
+check("what was started without a signal goes on when it comes", b"last/1" in follower.seen and follower.process.poll() is None)
+follower.ends_at_once("it", signal.SIGTERM)
 
 # Nobody reads
 

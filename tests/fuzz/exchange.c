@@ -118,7 +118,7 @@ static void prepare(hf_store *store, bool admin)
                       everything[] = "22222222222222222222222222222222";
     add_token(store, LIMITED, limited, "use:policy observe:policy", "f-*");
     if (admin)
-        add_token(store, EVERYTHING, everything, "use observe manage admin", "");
+        add_token(store, EVERYTHING, everything, "use observe manage admin", NULL);
     add_session(store, ANN, "f-ann", limited);
     add_session(store, BOB, "f-bob", limited);
     add_session(store, OWNER, "owner", "");

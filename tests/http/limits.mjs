@@ -172,5 +172,12 @@ const seen = await metrics(large);
 check(seen('holdfast_http_requests_total{route="lookup",method="POST",code="4xx"}') === 2 &&
   seen('holdfast_http_requests_total{route="lookup",method="POST",code="2xx"}') === 3, "and the metrics say so");
 check((await lookUp(near.slice(-3))).status === 200, "less is answered");
+// What was done is not refused, whatever can be told of it.
+const clerk = await large.open("clerk");
+const looks = Array(1000).fill({ op: "who", type: "policy", id: wide });
+const mixed = await large.ask("POST", "/v1/batch", { token: large.token, body: { ops: [{ op: "acquire", session: `${clerk.id}.${clerk.key}`, type: "claim", id: "1" }, ...looks] } });
+check(mixed.status === 504 && mixed.json.code === "unsure" && mixed.json.message.startsWith("The batch was carried out"),
+  "of a batch that has changed something it is unsure", `${mixed.status} ${mixed.text.slice(0, 300)}`);
+check((await lookUp(["claim/1"])).json.resources[0].holders.length === 1, "and it is done");
 check((await large.stop()).code === 0, "it stops cleanly");
 finish();

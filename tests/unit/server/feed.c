@@ -741,6 +741,7 @@ ON_EVERY_PLACE(a_store_that_fails_is_waited_for)
         uint64_t failures = stats_of(h.feeds[0]).failures;
         hf_fault_arm(fault, 1, i % 2 == 1);
         hf_fault_more(fault, 1000000);
+        hall_until(&h, stats_of(h.feeds[0]).failures > failures); /* what was under way has come back */
         make_events(inner, &alice, 60);
         ear_leave(&late);
         ear_listen(&late, h.feeds[0], NULL, late.id < 0 ? 0 : late.id);
