@@ -69,27 +69,72 @@ static hf_status refuse_account(hf_db *db, const char *names, hf_error *err)
 }
 
 /* The version of the tables; 0: there are none, or some were made and the work was not completed (found). What is not ours, or
- * much newer, is refused. */
+ * much newer, is refused; so is what can't be read, but a meta that is not ours is that first. */
 static hf_status look(hf_db *db, const char *names, const sql_schema *to, int *version, int *found,
                       hf_error *err)
 {
     char text[32], table[64];
+    hf_error why = {0};
     hf_status status = schema_ask(db, mysql_install_sql[MYSQL_INSTALL_VERSION],
-                                  &(schema_words){.names = names}, text, sizeof text, err);
+                                  &(schema_words){.names = names}, text, sizeof text, &why);
+    hf_failure failure = hf_db_failure(db);
     *version = *found = 0;
     if (status == HF_OK && schema_version(text, version)) {
         *found = 1;
         return *version > to->count + 1 ? schema_refuse_newer(db, *version, to->count + 1, err) : HF_OK;
     }
-    if (!hf_db_alive(db) || status == HF_NO_MEMORY)
-        return status;
-    if (status != HF_OK && hf_db_failure(db) == HF_FAILURE_DENIED)
+    if (status != HF_OK && failure == HF_FAILURE_DENIED && hf_db_alive(db))
         return refuse_account(db, names, err);
+    bool missing = status != HF_OK && failure == HF_FAILURE_MISSING;
+    bool strange = status == HF_INTERNAL && failure == HF_FAILURE_OTHER;
+    if (status != HF_OK && !missing && !strange)
+        return hf_fail(err, status, "%s", why.message);
     bool nonsense = status == HF_OK && text[0] != '\0';
     status = look_around(db, names, found, err);
+    if (status == HF_OK && strange)
+        return hf_fail(err, why.status, "%s", why.message);
     if (status == HF_OK && nonsense) {
         snprintf(table, sizeof table, "%s_meta", names);
         return schema_refuse_version(db, table, err);
+    }
+    return status;
+}
+
+/* Before something is made or removed: with a version, too, there may be something else by a name of ours. */
+static hf_status look_closely(hf_db *db, const char *names, const sql_schema *to, int *version, int *found,
+                              hf_error *err)
+{
+    hf_status status = look(db, names, to, version, found, err);
+    return status == HF_OK && *version > 0 ? look_around(db, names, found, err) : status;
+}
+
+/* Is the table there, and is there a row in it? What information_schema does not show may be there. */
+static hf_status look_into(hf_db *db, const char *names, const char *table, bool *there, bool *row,
+                           hf_error *err)
+{
+    char name[64], text[32];
+    hf_error why = {0};
+    snprintf(name, sizeof name, "%s_%s", names, table);
+    hf_status status = schema_ask(db, mysql_install_sql[MYSQL_INSTALL_ROW], &(schema_words){.names = name},
+                                  text, sizeof text, &why);
+    *there = status == HF_OK;
+    *row = status == HF_OK && text[0] != '\0';
+    bool missing = status != HF_OK && hf_db_failure(db) == HF_FAILURE_MISSING;
+    return status == HF_OK || missing ? HF_OK : hf_fail(err, status, "%s", why.message);
+}
+
+/* With a version all its tables have been there. Without one no store has been opened on them, and there are rows in meta alone. */
+static hf_status look_whether_whole(hf_db *db, const char *names, int version, bool *whole, hf_error *err)
+{
+    static const char *const tables[] = {"meta",    "type", "session", "resource", "lock",
+                                         "request", "lost", "event",   "token"};
+    int count = schema_tables(version > 0 ? version : schema.count);
+    hf_status status = HF_OK;
+    *whole = true;
+    for (int i = 0; status == HF_OK && i < count; i++) {
+        bool there, row;
+        status = look_into(db, names, tables[i], &there, &row, err);
+        *whole = *whole && (version > 0 ? there : i == 0 || !row);
     }
     return status;
 }
@@ -210,19 +255,6 @@ static hf_status allow(hf_db *db, const schema_words *words, hf_error *err)
                                      words->role, why.message);
 }
 
-/* With a version all tables have been there. */
-static hf_status check_whole(hf_db *db, const char *names, int version, hf_error *err)
-{
-    char tables[32] = "";
-    if (version == 0)
-        return HF_OK;
-    hf_status status = schema_ask(db, mysql_install_sql[MYSQL_INSTALL_WHOLE], &(schema_words){.names = names},
-                                  tables, sizeof tables, err);
-    return status == HF_OK && strtol(tables, NULL, 10) < schema_tables(version)
-               ? schema_refuse_broken(db, names, err)
-               : status;
-}
-
 /* What was made before a failure goes again, if nothing was there before. */
 static void clear_away(hf_db *db, const schema_words *words)
 {
@@ -236,12 +268,12 @@ static hf_status make(hf_db *db, const char *names, const sql_schema *to, const 
     int version, found;
     char digest[17];
     schema_words words = {.names = names, .role = role, .digest = digest};
-    hf_status status = look(db, names, to, &version, &found, err);
-    if (status == HF_OK && version > 0 &&
-        version < to->count) /* what a step makes may be there, and be someone else's */
-        status = look_around(db, names, &found, err);
+    bool whole = true;
+    hf_status status = look_closely(db, names, to, &version, &found, err);
     if (status == HF_OK)
-        status = check_whole(db, names, version, err);
+        status = look_whether_whole(db, names, version, &whole, err);
+    if (status == HF_OK && !whole)
+        return schema_refuse_broken(db, names, err);
     if (status == HF_OK)
         status = digest_surface(digest, err);
     bool looked = status == HF_OK;
@@ -285,7 +317,6 @@ hf_status mysql_schema_ready(hf_db *db, const char *names, bool may_install, hf_
 
 /* ---- removing ---- */
 
-/* Without a version no store has been opened on them, and some may be missing. */
 static hf_status check_unused(hf_db *db, const schema_words *words, bool force, hf_error *err)
 {
     char live[32] = "0";
@@ -301,14 +332,16 @@ static hf_status take_away(hf_db *db, const char *names, bool force, hf_error *e
 {
     int version, found;
     schema_words words = {.names = names};
-    hf_status status = look(db, names, &schema, &version, &found, err);
+    bool whole = true;
+    hf_status status = look_closely(db, names, &schema, &version, &found, err);
     if (status == HF_OK && found == 0)
         return schema_refuse_none(db, names, err);
     if (status == HF_OK && version > schema.count)
         return schema_refuse_newer(db, version, schema.count, err);
-    bool whole = status == HF_OK && check_whole(db, names, version, force ? NULL : err) == HF_OK;
+    if (status == HF_OK)
+        status = look_whether_whole(db, names, version, &whole, err);
     if (status == HF_OK && !whole && !force)
-        return HF_UNAVAILABLE;
+        return schema_refuse_broken(db, names, err);
     if (status == HF_OK && version > 0 && whole)
         status = check_unused(db, &words, force, err);
     if (status == HF_OK)

@@ -151,7 +151,7 @@ hf_status schema_refuse_broken(hf_db *db, const char *names, hf_error *err)
     char where[PLACE_SIZE];
     return hf_fail(
         err, HF_UNAVAILABLE,
-        "Some of holdfast's tables in %s are gone; bring them back from a backup, or remove the rest with "
+        "Some of what holdfast had in %s is gone; bring it back from a backup, or remove the rest with "
         "'holdfast uninstall URL --force' and install again.",
         place(db, names, where));
 }

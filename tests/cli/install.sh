@@ -254,7 +254,9 @@ in_mysql() {
     plain=$(sed 's|://[^@]*@|://hf'"$$"'@|' <<<"$store")
     least_privilege "$server"
 
-    # An installation that was interrupted is completed.
+    # An installation that was interrupted is completed; nobody has used it.
+    run uninstall "$store"
+    run install "$store"
     sql "$first" "DELETE FROM holdfast_meta WHERE name = 'schema'; DROP TABLE holdfast_lost; DROP VIEW holdfast_locks;
         DROP PROCEDURE holdfast_check"
     run list --store "$store"

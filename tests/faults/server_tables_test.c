@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static bool postgres(void)
 {
@@ -190,7 +191,11 @@ static void an_upgrade_does_not_take_someone_elses_table(void **state)
     expect_contains(err.message, "token");
     expect_true(hf_store_install(url, NULL, &err) != HF_OK);
     expect_int(old_version(url), 1);
-    input_do(url, "DROP TABLE {token}");
+    if (!postgres()) {
+        expect(HF_UNAVAILABLE, hf_store_uninstall(url, true, &err), err);
+        expect_contains(err.message, "holdfast did not make");
+    }
+    input_do(url, "DROP TABLE {token}"); /* it is there */
     all_is_there(url, fence, &alice);
 }
 
@@ -234,6 +239,31 @@ static void a_table_that_someone_else_made_is_named_and_left_alone(void **state)
     expect_works(url);
 }
 
+/* An account sees only tables that it has a right on; what it does not see is not gone. */
+static void a_table_that_the_account_may_not_see_is_not_called_gone(void **state)
+{
+    (void)state;
+    char url[HF_URL_MAX], theirs[HF_URL_MAX];
+    hf_error err = {0};
+    if (postgres())
+        return; /* there everyone sees what there is */
+    input_place(url);
+    install(url);
+    const char *account = input_account("some");
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
+        if (strcmp(taken[i], "token") != 0)
+            input_do(url, "GRANT SELECT, INSERT, UPDATE, DELETE ON {%s} TO '%s'@'127.0.0.1'", taken[i],
+                     account);
+    input_url_as(url, account, theirs);
+    expect(HF_UNAVAILABLE, hf_store_install(theirs, NULL, &err), err);
+    expect_contains(err.message, "may not make the tables");
+    expect_contains(err.message, "_token");
+    input_check_sentence(err.message, __FILE__, __LINE__);
+    expect(HF_UNAVAILABLE, hf_store_uninstall(theirs, false, &err), err);
+    expect_contains(err.message, "may not remove the tables");
+    expect_works(url);
+}
+
 /* On PostgreSQL all is made in one transaction: half of it is not ours. */
 static void a_half_made_installation_is_completed_or_refused(void **state)
 {
@@ -254,13 +284,99 @@ static void a_half_made_installation_is_completed_or_refused(void **state)
     input_do(url, "DELETE FROM {meta} WHERE name = 'schema'");
     input_do(url, "DROP TABLE {event}, {lost}, {request}");
     input_do(url, "DROP PROCEDURE {check}");
-    expect_works(url);
+    install(url);
     input_do(url, "DELETE FROM {meta} WHERE name = 'schema'");
     expect_works(url);
-    input_do(url, "DELETE FROM {meta} WHERE name = 'schema'");
     hf_error err = {0};
     expect(HF_OK, hf_store_uninstall(url, true, &err), err);
+    install(url);
+    input_do(url, "DELETE FROM {meta} WHERE name = 'schema'");
+    input_do(url, "DROP TABLE {event}");
+    expect(HF_OK, hf_store_uninstall(url, false, &err), err);
     expect_works(url);
+}
+
+/* Neither installing nor removing without force; all is as it was. */
+static void expect_broken(const char *url)
+{
+    hf_error err = {0};
+    char *before = input_picture(url);
+    expect(HF_UNAVAILABLE, hf_store_install(url, NULL, &err), err);
+    expect_contains(err.message, "uninstall URL --force");
+    input_check_sentence(err.message, __FILE__, __LINE__);
+    expect(HF_UNAVAILABLE, hf_store_uninstall(url, false, &err), err);
+    expect_contains(err.message, "uninstall URL --force");
+    char *after = input_picture(url);
+    expect_text(after, before);
+    free(before);
+    free(after);
+}
+
+/* Numbers would begin anew beside events that have them, and old tokens come back. */
+static void rows_without_a_version_are_not_taken_for_a_half_made_installation(void **state)
+{
+    (void)state;
+    static const char *const spoils[] = {
+        "DROP TABLE {meta}", "DELETE FROM {meta} WHERE name = 'schema'",
+        "DROP TABLE {meta}, {type}, {session}, {resource}, {lock}, {request}, {lost}, {event}"};
+    static const unsigned char hash[32] = {4, 5, 6};
+    if (postgres())
+        return; /* there all is made in one transaction, and what has no version is never completed */
+    for (size_t i = 0; i < sizeof spoils / sizeof *spoils; i++) {
+        char url[HF_URL_MAX];
+        hf_error err = {0};
+        input_place(url);
+        hf_store *store = input_open(url);
+        hf_credentials alice = newcomer(store, "alice", HOUR);
+        must(HF_OK, store, ACQUIRE, BY(alice), ON("policy", "1"));
+        must(HF_OK, store, TOKEN_CREATE, .token = "0123456789abcdef0123456789abcdef", .sha256 = hash,
+             .name = "n", .roles = "use");
+        hf_store_close(store);
+        input_do(url, "%s", spoils[i]);
+        expect_broken(url);
+        store = NULL;
+        expect_true(hf_store_open(url, &store, &err) != HF_OK);
+        hf_store_close(store);
+        expect(HF_OK, hf_store_uninstall(url, true, &err), err);
+        expect_works(url);
+    }
+}
+
+/* Longer than a version is waited for, and not so long as that and removing after it. */
+static void *close_later(void *context)
+{
+    sleep(12);
+    app_close(context);
+    return NULL;
+}
+
+/* Whoever has meta for himself keeps its version from being read, and so does one who changed its shape; it is there nevertheless, and
+ * so is the lock. */
+static void a_version_that_can_not_be_read_is_not_taken_for_none(void **state)
+{
+    (void)state;
+    char url[HF_URL_MAX];
+    hf_error err = {0};
+    pthread_t thread;
+    if (postgres())
+        return; /* there a version that can't be read ends the transaction */
+    input_place(url);
+    hf_store *store = input_open(url);
+    hf_credentials alice = newcomer(store, "alice", HOUR);
+    must(HF_OK, store, ACQUIRE, BY(alice), ON("policy", "1"));
+    input_do(url, "ALTER TABLE {meta} CHANGE value valued VARBINARY(255) NOT NULL");
+    expect_true(hf_store_uninstall(url, false, &err) != HF_OK);
+    expect_contains(err.message, "value");
+    input_do(url, "ALTER TABLE {meta} CHANGE valued value VARBINARY(255) NOT NULL");
+    app *other = app_connect(url);
+    app_do(other, "LOCK TABLES {meta} WRITE");
+    expect_int(pthread_create(&thread, NULL, close_later, other), 0);
+    hf_status status = hf_store_uninstall(url, false, &err);
+    pthread_join(thread, NULL);
+    expect_true(status == HF_BUSY || status == HF_LOCKED); /* the latter if it began late */
+    input_check_sentence(err.message, __FILE__, __LINE__);
+    expect_int(must(HF_OK, store, WHO, ON("policy", "1")).locks_count, 1);
+    hf_store_close(store);
 }
 
 /* Someone dropped a table under a store, or before it is opened: a sentence names it, and when it is back all goes on. */
@@ -423,7 +539,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(tables_of_version_1_are_upgraded_with_all_that_is_in_them),
         cmocka_unit_test(an_upgrade_does_not_take_someone_elses_table),
         cmocka_unit_test(a_table_that_someone_else_made_is_named_and_left_alone),
+        cmocka_unit_test(a_table_that_the_account_may_not_see_is_not_called_gone),
         cmocka_unit_test(a_half_made_installation_is_completed_or_refused),
+        cmocka_unit_test(rows_without_a_version_are_not_taken_for_a_half_made_installation),
+        cmocka_unit_test(a_version_that_can_not_be_read_is_not_taken_for_none),
         cmocka_unit_test(a_missing_table_is_named),
         cmocka_unit_test(an_installation_with_a_table_gone_is_not_called_installed),
         cmocka_unit_test(a_version_that_makes_no_sense_is_refused),
