@@ -43,8 +43,10 @@ SELECT routine_name, routine_type, routine_comment FROM information_schema.routi
 -- name: row
 SELECT 1 FROM {ns} LIMIT 1
 
+-- Another's procedure is as good as none: it runs with the rights of an account that may be gone.
 -- name: surface_version
-SELECT routine_comment FROM information_schema.routines WHERE routine_schema = DATABASE() AND routine_name = '{ns}_check'
+SELECT routine_comment FROM information_schema.routines
+ WHERE routine_schema = DATABASE() AND routine_name = '{ns}_check' AND definer = CURRENT_USER()
 -- name: who
 SELECT CURRENT_USER()
 

@@ -222,7 +222,8 @@ static hf_status digest_surface(char out[17], hf_error *err)
     return HF_OK;
 }
 
-/* Grants on a procedure go when it is dropped. MariaDB replaces it without; on MySQL one that is the same is left alone. */
+/* Grants on a procedure go when it is dropped. MariaDB replaces it without; on MySQL one that is the
+ * same, and this account's, is left alone. */
 static hf_status make_surface(hf_db *db, const schema_words *words, hf_error *err)
 {
     char there[64], wanted[64];

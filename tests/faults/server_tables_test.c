@@ -426,6 +426,30 @@ static void an_installation_with_a_table_gone_is_not_called_installed(void **sta
     expect_works(url);
 }
 
+/* What they installed runs with their rights; whoever installs again lends it his own. */
+static void what_an_account_that_is_gone_has_installed_works_when_installed_again(void **state)
+{
+    (void)state;
+    char url[HF_URL_MAX], theirs[HF_URL_MAX], account[64];
+    if (postgres())
+        return; /* there an account that owns something can't be dropped */
+    input_place(url);
+    snprintf(account, sizeof account, "%s", target_name("gone"));
+    input_do(url, "CREATE USER '%s'@'127.0.0.1' IDENTIFIED BY '%s'", account, INPUT_SECRET);
+    input_do(url, "GRANT ALL ON *.* TO '%s'@'127.0.0.1'", account);
+    input_url_as(url, account, theirs);
+    install(theirs);
+    input_do(url, "DROP USER '%s'@'127.0.0.1'", account);
+    app *a = app_connect(url);
+    expect_true(!app_try(a, "CALL {check}('policy', '1', 'x', 1)"));
+    expect_contains(app_error(a), account);
+    install(url);
+    expect_true(!app_try(a, "CALL {check}('policy', '1', 'x', 1)"));
+    expect_contains(app_error(a), "has expired");
+    expect_int(app_number(a, "SELECT COUNT(*) FROM {locks}"), 0);
+    app_close(a);
+}
+
 /* ---- meta ---- */
 
 static void a_version_that_makes_no_sense_is_refused(void **state)
@@ -545,6 +569,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_version_that_can_not_be_read_is_not_taken_for_none),
         cmocka_unit_test(a_missing_table_is_named),
         cmocka_unit_test(an_installation_with_a_table_gone_is_not_called_installed),
+        cmocka_unit_test(what_an_account_that_is_gone_has_installed_works_when_installed_again),
         cmocka_unit_test(a_version_that_makes_no_sense_is_refused),
         cmocka_unit_test(nonsense_in_meta_grants_nothing_and_passes),
         cmocka_unit_test(many_who_open_an_empty_database_at_once_all_get_in),
