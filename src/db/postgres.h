@@ -7,7 +7,7 @@
 
 struct pg_conn; /* PGconn of libpq */
 
-/* Takes a libpq URI, postgres:// or postgresql://. */
+/* Takes a libpq URI, postgres:// or postgresql://. A standby is refused. */
 extern const hf_db_driver hf_db_postgres;
 
 /* Wraps an application's connection, inside a transaction or outside. It must be connected, idle, not in pipeline mode, and its
@@ -17,6 +17,10 @@ extern const hf_db_driver hf_db_postgres;
  *
  * In a transaction that has failed, sending is HF_INVALID, except for what begins with ROLLBACK (TO a savepoint). */
 hf_status hf_db_postgres_wrap(struct pg_conn *conn, hf_db **out, hf_error *err);
+
+/* A standby is HF_UNAVAILABLE, with a sentence; hf_db_connect asks this of every connection by itself. It takes a round trip only where
+ * the server has not said already that it is none. */
+hf_status hf_db_postgres_refuse_standby(hf_db *db, hf_error *err);
 
 /* Notifications, on a connection that has run LISTEN: its socket, to be polled for reading; and whether another connection has notified
  * since the last call, without waiting. HF_UNAVAILABLE: the connection is lost. */

@@ -218,6 +218,23 @@ static hf_status set_up(pg_db *db, const hf_db_options *options, int64_t deadlin
     return pg_run(db, options->setup, deadline_us, err);
 }
 
+/* Servers before 14 don't report it, and poolers may keep to themselves what theirs did, or repeat what it once was: so only "off"
+ * is taken at its word. */
+hf_status hf_db_postgres_refuse_standby(hf_db *base, hf_error *err)
+{
+    char standby[8] = "";
+    const char *told = PQparameterStatus(pg_of(base)->conn, "in_hot_standby");
+    if (told != NULL && strcmp(told, "off") == 0)
+        return HF_OK;
+    hf_status status = hf_db_ask(base, "SELECT CASE WHEN pg_is_in_recovery() THEN 'yes' ELSE 'no' END",
+                                 standby, sizeof standby, err);
+    if (status != HF_OK || strcmp(standby, "yes") != 0)
+        return status;
+    return hf_fail(err, HF_UNAVAILABLE,
+                   "%s is a standby, which takes no writes; name the primary server in the URL.",
+                   hf_db_path(base));
+}
+
 hf_status pg_connect(const char *url, const hf_db_options *options, hf_db **out, hf_error *err)
 {
     int64_t timeout_us = options->timeout_us > 0 ? options->timeout_us : HF_DB_TIMEOUT_US;
@@ -243,6 +260,8 @@ hf_status pg_connect(const char *url, const hf_db_options *options, hf_db **out,
         status = db_new(conn, timeout_us, &db, err);
     if (status == HF_OK && db != NULL)
         status = set_up(db, options, deadline_us, err);
+    if (status == HF_OK && db != NULL)
+        status = hf_db_postgres_refuse_standby(&db->base, err);
     if (status == HF_OK && db != NULL)
         *out = &db->base;
     else if (db != NULL)

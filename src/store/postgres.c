@@ -25,7 +25,7 @@ static const server_kind kind;
 /* ---- what it stands on ---- */
 
 typedef struct facts {
-    char version[64], fsync[16], commit[32], standbys[8], recovery[8], read_only[8];
+    char version[64], fsync[16], commit[32], standbys[8], read_only[8];
 } facts;
 
 static hf_status ask_facts(hf_db *db, facts *out, hf_error *err)
@@ -40,8 +40,6 @@ static hf_status ask_facts(hf_db *db, facts *out, hf_error *err)
         {"SELECT current_setting('synchronous_commit')", out->commit, sizeof out->commit},
         {"SELECT CASE WHEN current_setting('synchronous_standby_names') = '' THEN 'no' ELSE 'yes' END",
          out->standbys, sizeof out->standbys},
-        {"SELECT CASE WHEN pg_is_in_recovery() THEN 'yes' ELSE 'no' END", out->recovery,
-         sizeof out->recovery},
         {"SELECT current_setting('default_transaction_read_only')", out->read_only, sizeof out->read_only},
     };
     hf_status status = HF_OK;
@@ -52,10 +50,6 @@ static hf_status ask_facts(hf_db *db, facts *out, hf_error *err)
 
 static hf_status refuse_read_only(hf_db *db, const facts *known, hf_error *err)
 {
-    if (strcmp(known->recovery, "yes") == 0)
-        return hf_fail(err, HF_UNAVAILABLE,
-                       "%s is a standby, which takes no writes; name the primary server in the URL.",
-                       hf_db_path(db));
     if (strcmp(known->read_only, "on") == 0)
         return hf_fail(
             err, HF_UNAVAILABLE,
@@ -172,6 +166,8 @@ static hf_status wrap_postgres(void *handle, const char *names, unsigned flags, 
     status = server_wrap(store, db, err);
     if (status != HF_OK)
         hf_db_close(db);
+    if (status == HF_OK)
+        status = hf_db_postgres_refuse_standby(db, err);
     if (status == HF_OK)
         status = ask_facts(db, &known, err);
     if (status == HF_OK)
