@@ -114,6 +114,49 @@ static char *server_options(const PQconninfoOption *given, const char *settings)
     return hf_buffer_take(&text);
 }
 
+/* ---- several hosts ---- */
+
+/* libpq goes on to the next host by time only in calls that block, so each is tried alone, with its share of the time. */
+
+static const char *const places[] = {"host", "hostaddr", "port"};
+enum { PLACES = 3, PART_MAX = 256 };
+
+static int list_size(const char *list)
+{
+    int count = list == NULL || list[0] == '\0' ? 0 : 1;
+    for (; count > 0 && (list = strchr(list, ',')) != NULL; list++)
+        count++;
+    return count;
+}
+
+/* One of a list "a,b"; an empty one is `usual`. False: there is nothing, or it is too long. */
+static bool list_part(const char *list, int at, const char *usual, char out[PART_MAX])
+{
+    for (; at > 0; at--)
+        list += strcspn(list, ",") + 1;
+    int size = (int)strcspn(list, ",");
+    int written = snprintf(out, PART_MAX, "%.*s", size == 0 ? PART_MAX : size, size == 0 ? usual : list);
+    return written > 0 && written < PART_MAX;
+}
+
+/* How many there are to be tried alone. 1: libpq takes them as they are, be it to say why it can't. */
+static int count_hosts(const PQconninfoOption *given)
+{
+    char part[PART_MAX];
+    int sizes[PLACES], count;
+    for (int i = 0; i < PLACES; i++)
+        sizes[i] = list_size(find_word(given, places[i]));
+    count = sizes[0] > sizes[1] ? sizes[0] : sizes[1];
+    for (int i = 0; i < PLACES; i++) {
+        if (sizes[i] != 0 && sizes[i] != count && (i < 2 || sizes[i] != 1))
+            return 1;
+        for (int at = 0; i < 2 && at < sizes[i]; at++)
+            if (!list_part(find_word(given, places[i]), at, "", part))
+                return 1;
+    }
+    return count > 1 ? count : 1;
+}
+
 /* ---- connecting ---- */
 
 static void silence(void *context, const char *message)
@@ -164,25 +207,56 @@ static hf_status start(pg_words *words, int64_t deadline_us, int64_t timeout_us,
                    (int)strcspn(problem, "\n"), problem);
 }
 
-static hf_status connect_words(const char *url, const hf_db_options *options, const char *server,
-                               int64_t deadline_us, int64_t timeout_us, PGconn **out, hf_error *err)
+/* All that is known before connecting. */
+typedef struct pg_order {
+    const char *url;
+    const PQconninfoOption *given; /* in the URL */
+    const char *server;            /* options for it, or NULL */
+    const hf_db_options *options;
+    int64_t deadline_us, timeout_us;
+} pg_order;
+
+/* To one of its hosts, or to all as libpq does it (-1), for so long. */
+static hf_status connect_to(const pg_order *order, int host, int64_t share_us, PGconn **out, hf_error *err)
 {
-    char patience[24];
+    char patience[24], parts[PLACES][PART_MAX];
     pg_words words = {0};
-    snprintf(patience, sizeof patience, "%lld", (long long)(timeout_us + 999) / 1000);
+    snprintf(patience, sizeof patience, "%lld", (long long)(order->timeout_us + 999) / 1000);
     /* What the URL may change stands before it. */
     add_word(&words, "tcp_user_timeout", patience);
     add_word(&words, "keepalives_idle", "30");
     add_word(&words, "keepalives_interval", "10");
     add_word(&words, "keepalives_count", "3");
     add_word(&words, "fallback_application_name", "holdfast");
-    add_word(&words, "dbname", url);
+    add_word(&words, "dbname", order->url);
     add_word(&words, "client_encoding", "UTF8");
-    if (server != NULL)
-        add_word(&words, "options", server);
-    if (options->password != NULL)
-        add_word(&words, "password", options->password);
-    return start(&words, deadline_us, timeout_us, out, err);
+    if (order->server != NULL)
+        add_word(&words, "options", order->server);
+    if (order->options->password != NULL)
+        add_word(&words, "password", order->options->password);
+    for (int i = 0; host >= 0 && i < PLACES; i++) {
+        const char *list = find_word(order->given, places[i]);
+        if (list_size(list) > 1 && list_part(list, host, i == 2 ? "5432" : "", parts[i]))
+            add_word(&words, places[i], parts[i]);
+    }
+    return start(&words, pg_deadline(share_us), share_us, out, err);
+}
+
+/* The first that answers and is of the kind that is wanted. The connection is given even when it failed, to be closed. */
+static hf_status connect_in_turn(const pg_order *order, PGconn **out, hf_error *err)
+{
+    int count = count_hosts(order->given);
+    hf_status status = HF_UNAVAILABLE;
+    for (int i = 0; i < count; i++) {
+        int64_t left_us = order->deadline_us - hf_seam.boot_us();
+        PQfinish(*out);
+        status =
+            connect_to(order, count == 1 ? -1 : i,
+                       count == 1 ? order->timeout_us : (left_us > 0 ? left_us : 0) / (count - i), out, err);
+        if (status != HF_UNAVAILABLE || !pg_next_may_do(*out))
+            break;
+    }
+    return status;
 }
 
 static hf_status db_new(PGconn *conn, int64_t timeout_us, pg_db **out, hf_error *err)
@@ -252,10 +326,9 @@ hf_status pg_connect(const char *url, const hf_db_options *options, hf_db **out,
     bool settings = options->settings != NULL && !options->pooler;
     if (settings)
         server = server_options(given, options->settings);
+    const pg_order order = {url, given, server, options, deadline_us, timeout_us};
+    status = settings && server == NULL ? hf_fail_memory(err) : connect_in_turn(&order, &conn, err);
     PQconninfoFree(given);
-    if (settings && server == NULL)
-        return hf_fail_memory(err);
-    status = connect_words(url, options, server, deadline_us, timeout_us, &conn, err);
     if (status == HF_OK)
         status = db_new(conn, timeout_us, &db, err);
     if (status == HF_OK && db != NULL)

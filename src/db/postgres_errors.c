@@ -158,6 +158,12 @@ static const char *find_state(const char *text, char state[6])
     return NULL;
 }
 
+bool pg_next_may_do(PGconn *conn)
+{
+    char state[6];
+    return find_state(PQerrorMessage(conn), state) == NULL || strcmp(state, "57P03") == 0;
+}
+
 hf_status pg_unconnected(PGconn *conn, bool late, int64_t timeout_us, hf_error *err)
 {
     char path[512], state[6] = "";

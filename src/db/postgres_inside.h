@@ -137,6 +137,10 @@ hf_status pg_lost(pg_db *db, bool late, bool unsure, hf_error *err);
 /* The connection could not be made. */
 hf_status pg_unconnected(PGconn *conn, bool late, int64_t timeout_us, hf_error *err);
 
+/* Whether another host of the URL is to be tried after this one failed, as libpq does by itself: it did not answer, is not the kind that
+ * is wanted (target_session_attrs) or takes nobody just now; not when it refused. */
+bool pg_next_may_do(PGconn *conn);
+
 /* Who and where, for a sentence: "the database NAME on HOST". */
 void pg_describe(PGconn *conn, char *out, size_t size);
 

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <support/check.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 /* ---- someone who strikes while the backend sleeps in a statement ---- */
@@ -230,6 +232,46 @@ static void a_stopped_server_takes_no_connection_in_time(void **state)
     kill(instance_pid(own_postgres()), SIGCONT);
 }
 
+/* A socket in a folder of its own, where whoever connects waits for ever; port 5432. */
+static int silent_socket(char *folder)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    expect_true(mkdtemp(folder) != NULL);
+    snprintf(at.sun_path, sizeof at.sun_path, "%s/.s.PGSQL.5432", folder);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    expect_true(fd >= 0 && bind(fd, (struct sockaddr *)&at, sizeof at) == 0 && listen(fd, 16) == 0);
+    return fd;
+}
+
+static void a_silent_host_leaves_time_for_the_next(void **state)
+{
+    (void)state;
+    const hf_db_options usual = {0}, brief = {.timeout_us = 1000000};
+    char folder[] = "/tmp/hf-silent-XXXXXX", url[1024], where[512];
+    int silent = silent_socket(folder);
+    int port = instance_port(own_postgres());
+    snprintf(where, sizeof where, "the database postgres on %s, port %d", own_postgres_folder(), port);
+    snprintf(url, sizeof url,
+             "postgres://postgres@/postgres?host=%s,%s&port=5432,%d&target_session_attrs=read-write", folder,
+             own_postgres_folder(), port);
+    hf_db *db = connect_with(url, &usual), *none = NULL;
+    expect_text(hf_db_path(db), where);
+    hf_db_close(db);
+    /* The last one named is told of; one that refuses for good is not passed over. */
+    snprintf(url, sizeof url, "postgres://postgres@/postgres?host=%s,%s&port=,1", folder,
+             own_postgres_folder());
+    expect(HF_UNAVAILABLE, hf_db_connect(&hf_db_postgres, url, &brief, &none, &err), err);
+    expect_contains(err.message, "port 1 ");
+    snprintf(url, sizeof url, "postgres://postgres@/nope?host=%s,%s&port=%d,5432", own_postgres_folder(),
+             folder, port);
+    expect(HF_UNAVAILABLE, hf_db_connect(&hf_db_postgres, url, &usual, &none, &err), err);
+    expect_contains(err.message, "3D000");
+    close(silent);
+    snprintf(url, sizeof url, "%s/.s.PGSQL.5432", folder);
+    unlink(url);
+    rmdir(folder);
+}
+
 static void commits_that_are_lost_are_unsure_however_they_are_sent(void **state)
 {
     (void)state;
@@ -327,6 +369,7 @@ int main(void)
         cmocka_unit_test(a_poolers_message_is_no_answer_of_the_server),
         cmocka_unit_test(a_stopped_backend_is_given_up_in_time),
         cmocka_unit_test(a_stopped_server_takes_no_connection_in_time),
+        cmocka_unit_test(a_silent_host_leaves_time_for_the_next),
         cmocka_unit_test(commits_that_are_lost_are_unsure_however_they_are_sent),
         cmocka_unit_test(what_ended_while_it_was_idle_shows_and_its_transaction_was_not_done),
         cmocka_unit_test(a_statement_is_cancelled_from_another_thread),
