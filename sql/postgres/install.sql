@@ -6,10 +6,11 @@ SET LOCAL lock_timeout = '8s';
 SET LOCAL statement_timeout = 0;
 DO $holdfast$ BEGIN PERFORM pg_advisory_xact_lock(1752132708, 1717662580); END $holdfast$
 
--- CREATE SCHEMA IF NOT EXISTS asks for the right to create one even when it is there.
+-- CREATE SCHEMA IF NOT EXISTS asks for the right to create one even when it is there. By its comment uninstall knows whose it is.
 -- name: schema
 DO $holdfast$ BEGIN
-IF NOT EXISTS (SELECT FROM pg_namespace WHERE nspname = '{ns}') THEN CREATE SCHEMA {ns}; END IF;
+IF NOT EXISTS (SELECT FROM pg_namespace WHERE nspname = '{ns}') THEN
+CREATE SCHEMA {ns}; COMMENT ON SCHEMA {ns} IS 'holdfast'; END IF;
 END $holdfast$
 
 -- Around the step to version 1, and to {version}.

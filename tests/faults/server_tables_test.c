@@ -450,6 +450,35 @@ static void what_an_account_that_is_gone_has_installed_works_when_installed_agai
     app_close(a);
 }
 
+static int64_t schemas(const char *url, const char *names)
+{
+    app *a = app_connect(url);
+    int64_t count = app_number(a, "SELECT count(*) FROM pg_namespace WHERE nspname = '%s'", names);
+    app_close(a);
+    return count;
+}
+
+/* PostgreSQL. What installing made is removed, what was there before stays, and so does what somebody has put in. */
+static void a_schema_is_removed_by_who_made_it(void **state)
+{
+    (void)state;
+    char url[HF_URL_MAX];
+    hf_error err = {0};
+    if (!postgres())
+        return;
+    for (int i = 0; i < 3; i++) {
+        const char *names = input_place(url);
+        if (i == 1)
+            input_do(url, "CREATE SCHEMA %s", names);
+        install(url);
+        install(url);
+        if (i == 2)
+            input_do(url, "CREATE TABLE %s.mine (a int)", names);
+        expect(HF_OK, hf_store_uninstall(url, false, &err), err);
+        expect_int(schemas(url, names), i == 0 ? 0 : 1);
+    }
+}
+
 /* ---- meta ---- */
 
 static void a_version_that_makes_no_sense_is_refused(void **state)
@@ -570,6 +599,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_missing_table_is_named),
         cmocka_unit_test(an_installation_with_a_table_gone_is_not_called_installed),
         cmocka_unit_test(what_an_account_that_is_gone_has_installed_works_when_installed_again),
+        cmocka_unit_test(a_schema_is_removed_by_who_made_it),
         cmocka_unit_test(a_version_that_makes_no_sense_is_refused),
         cmocka_unit_test(nonsense_in_meta_grants_nothing_and_passes),
         cmocka_unit_test(many_who_open_an_empty_database_at_once_all_get_in),
