@@ -50,7 +50,7 @@ def check(work, _):
 
 def refusal(cause):
     """holdfast's sentence, if the driver's error is its refusal: SQLSTATE HF001 in PostgreSQL, error 1644 in MariaDB and MySQL."""
-    if getattr(cause, "pgcode", None) == "HF001":
+    if (getattr(cause, "sqlstate", None) or getattr(cause, "pgcode", None)) == "HF001":  # psycopg 3, psycopg2
         return cause.diag.message_primary
     return cause.args[1] if cause.args[0] == 1644 else None
 
