@@ -13,6 +13,13 @@ SELECT l.type, l.id, l.mode, l.fence,
 -- Called first in a transaction that saves: does this session hold type/id exclusively now, with this fence? If not, it raises
 -- SQLSTATE HF001 with a sentence for a person. If so, nobody takes the lock away until the transaction ends: the anchor is locked
 -- first, then the clock is read, then the lock is looked at. Runs with the rights of its owner: a role needs EXECUTE, no table.
+-- Everybody may call a new function; that is taken back here and once, since what was granted later is to stay.
+DO $holdfast$ BEGIN
+IF to_regprocedure('{ns}."check"(text, text, text, bigint)') IS NULL THEN
+    CREATE FUNCTION {ns}."check"(type text, id text, session text, fence bigint) RETURNS void LANGUAGE plpgsql AS 'BEGIN END';
+    REVOKE ALL ON FUNCTION {ns}."check"(text, text, text, bigint) FROM PUBLIC;
+END IF;
+END $holdfast$;
 CREATE OR REPLACE FUNCTION {ns}."check"(type text, id text, session text, fence bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET enable_seqscan = off
 AS $check$
@@ -74,4 +81,3 @@ BEGIN
         HINT = format('Roll back. Acquire %s, load it anew, and save with the fence that was answered.', resource);
 END
 $check$;
-REVOKE ALL ON FUNCTION {ns}."check"(text, text, text, bigint) FROM PUBLIC;

@@ -450,6 +450,31 @@ static void what_an_account_that_is_gone_has_installed_works_when_installed_agai
     app_close(a);
 }
 
+static bool public_may_check(const char *url)
+{
+    app *a = app_connect(url);
+    int64_t may =
+        app_number(a, "SELECT has_function_privilege('public', '{check}(text, text, text, bigint)', "
+                      "'EXECUTE')::integer");
+    app_close(a);
+    return may != 0;
+}
+
+/* PostgreSQL. Everybody may run a new function there unless it is taken back, which is done once. */
+static void installing_again_takes_no_grant_back(void **state)
+{
+    (void)state;
+    char url[HF_URL_MAX];
+    if (!postgres())
+        return;
+    input_place(url);
+    install(url);
+    expect_true(!public_may_check(url));
+    input_do(url, "GRANT EXECUTE ON FUNCTION {check} TO PUBLIC");
+    install(url);
+    expect_true(public_may_check(url));
+}
+
 static int64_t schemas(const char *url, const char *names)
 {
     app *a = app_connect(url);
@@ -599,6 +624,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_missing_table_is_named),
         cmocka_unit_test(an_installation_with_a_table_gone_is_not_called_installed),
         cmocka_unit_test(what_an_account_that_is_gone_has_installed_works_when_installed_again),
+        cmocka_unit_test(installing_again_takes_no_grant_back),
         cmocka_unit_test(a_schema_is_removed_by_who_made_it),
         cmocka_unit_test(a_version_that_makes_no_sense_is_refused),
         cmocka_unit_test(nonsense_in_meta_grants_nothing_and_passes),
