@@ -125,7 +125,7 @@ everywhere() {
     run install "$store"
     expect "$server: a version that makes no sense" 6 "*names no version that makes sense*"
     check "$server: none of these changed anything" test "$(objects "$first")" = "$before"
-    sql "$first" "UPDATE ${meta} SET value = '1' WHERE name = 'schema'"
+    sql "$first" "UPDATE ${meta} SET value = '2' WHERE name = 'schema'"
     run uninstall "$store" --force
     expect "$server: uninstall --force" 0 "Removed holdfast*"
     check "$server: ... leaves nothing" test -z "$(objects "$first")"

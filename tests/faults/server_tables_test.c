@@ -199,6 +199,22 @@ static void an_upgrade_does_not_take_someone_elses_table(void **state)
     all_is_there(url, fence, &alice);
 }
 
+/* PostgreSQL. Version 1 has no such table. */
+static void removing_an_older_version_does_not_take_someone_elses_table(void **state)
+{
+    (void)state;
+    char url[HF_URL_MAX];
+    int64_t fence = 0;
+    hf_credentials alice;
+    hf_error err = {0};
+    if (!postgres())
+        return;
+    old_make(url, &fence, &alice);
+    input_do(url, "CREATE TABLE {token} (a int)");
+    expect(HF_OK, hf_store_uninstall(url, true, &err), err);
+    input_do(url, "INSERT INTO {token} (a) VALUES (1)");
+}
+
 /* ---- what others have made ---- */
 
 static const char *const taken[] = {"meta",    "type", "session", "resource", "lock",
@@ -616,6 +632,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(tables_two_versions_ahead_are_left_alone_and_one_ahead_work),
         cmocka_unit_test(tables_of_version_1_are_upgraded_with_all_that_is_in_them),
         cmocka_unit_test(an_upgrade_does_not_take_someone_elses_table),
+        cmocka_unit_test(removing_an_older_version_does_not_take_someone_elses_table),
         cmocka_unit_test(a_table_that_someone_else_made_is_named_and_left_alone),
         cmocka_unit_test(a_table_that_the_account_may_not_see_is_not_called_gone),
         cmocka_unit_test(a_half_made_installation_is_completed_or_refused),
