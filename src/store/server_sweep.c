@@ -8,8 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { META_MAX = 255 }; /* bytes that MySQL has room for in a value of meta */
-
 typedef struct sweep {
     server_work *work;
     int64_t after_us; /* dead sessions up to this one were looked at: by expires_us, then id */
@@ -263,26 +261,30 @@ static hf_status drop_sessions(void *context, int64_t before_us, size_t limit, s
     return failed(s);
 }
 
-static void read_swept_to(sql_conn *conn, hf_resource *out)
+static void read_meta(sql_conn *conn, const char *name, char *out, size_t size)
 {
     hf_stmt *stmt = sql_stmt(conn, SQL_DO_META_GET);
-    char name[HF_RESOURCE_SIZE] = "";
     if (stmt == NULL)
         return;
-    hf_stmt_text(stmt, 1, hf_slice_of("swept_to"));
+    hf_stmt_text(stmt, 1, hf_slice_of(name));
     while (sql_next(conn, stmt))
-        sql_text(stmt, 0, name, sizeof name);
-    if (hf_resource_parse(name, out, NULL) != HF_OK)
-        memset(out, 0, sizeof *out);
+        sql_text(stmt, 0, out, size);
 }
 
-/* The longest names do not fit where MySQL keeps it: the walk goes on from the beginning of the name, a few anchors before it. */
-static void cut(char *name)
+/* Type and id are two values, since a value of meta may be too short for both. The version before keeps "type/id" in the first, and begins
+ * anew when it finds no slash there. */
+static void read_swept_to(sql_conn *conn, hf_resource *out)
 {
-    size_t size = strlen(name) < META_MAX ? strlen(name) : META_MAX;
-    while (size > 0 && ((unsigned char)name[size] & 0xc0) == 0x80) /* in the middle of a character */
-        size--;
-    name[size] = '\0';
+    char name[HF_RESOURCE_SIZE] = "";
+    read_meta(conn, "swept_to", name, sizeof name);
+    memset(out, 0, sizeof *out);
+    if (strchr(name, '/') != NULL) {
+        if (hf_resource_parse(name, out, NULL) != HF_OK)
+            memset(out, 0, sizeof *out);
+    } else if (name[0] != '\0') {
+        hf_slice_copy(out->type, sizeof out->type, hf_slice_of(name));
+        read_meta(conn, "swept_to_id", out->id, sizeof out->id);
+    }
 }
 
 static void queue_meta(server_work *work, int which, const char *name, const char *value)
@@ -294,6 +296,16 @@ static void queue_meta(server_work *work, int which, const char *name, const cha
     if (name != NULL)
         hf_stmt_text(stmt, 2, hf_slice_of(value));
     server_queue(work, which, NULL);
+}
+
+/* "/" is the beginning. In the transaction that is open; one value at a time, since a statement is queued once at a time. */
+static void write_swept_to(server_work *work, const hf_resource *to)
+{
+    if (to->type[0] != '\0') {
+        queue_meta(work, SQL_DO_META_SET, "swept_to_id", to->id);
+        server_fly(work);
+    }
+    queue_meta(work, SQL_DO_META_SET, "swept_to", to->type[0] != '\0' ? to->type : "/");
 }
 
 /* The anchors after `at` in canonical order, at most so many: the free ones on the list. *at becomes the last one looked at. */
@@ -378,8 +390,7 @@ static hf_status drop_anchors(void *context, int64_t before_us, size_t limit, si
     sweep *s = context;
     server_work *work = s->work;
     sql_conn *conn = work->conn;
-    hf_resource at = {"", ""}, before;
-    char name[HF_RESOURCE_SIZE];
+    hf_resource at, before;
     (void)err;
     if (!hf_rows_reset(&conn->rows, 64))
         sql_out_of_memory(conn);
@@ -393,9 +404,7 @@ static hf_status drop_anchors(void *context, int64_t before_us, size_t limit, si
     server_queue_begin(work);
     server_fly(work);
     *dropped = delete_free(work, list, before_us);
-    hf_resource_format(&at, name);
-    cut(name);
-    queue_meta(work, SQL_DO_META_SET, "swept_to", name);
+    write_swept_to(work, &at);
     server_queue_end(work);
     server_fly(work);
     return failed(s);

@@ -139,25 +139,44 @@ static void thousands_of_anchors_that_nobody_needs_are_swept_at_once(world *w)
     expect_int(done(w, SWEEP, .limit = HF_SWEEP_MAX)->swept, 0);
 }
 
+/* Anchors with the longest names, which differ in their last byte alone. */
+static void take_longest(world *w, const hf_credentials *who, int count)
+{
+    char type[HF_TYPE_SIZE] = "", id[HF_ID_SIZE] = "";
+    memset(type, 't', HF_TYPE_MAX);
+    memset(id, 'i', HF_ID_MAX);
+    memcpy(id + 189, "\xc3\xa4", 2); /* where a name of 255 bytes would be cut */
+    for (int i = 0; i < count; i++) {
+        id[HF_ID_MAX - 1] = (char)('0' + i);
+        done(w, ACQUIRE, BY(*who), ON(type, id));
+    }
+}
+
 /* A walk that goes on where the last one stopped finds its way by the longest names too. */
 static void the_longest_names_are_swept_one_at_a_time(world *w)
 {
     enum { MANY = 3 };
-    static char type[HF_TYPE_SIZE], ids[MANY][HF_ID_SIZE];
     hf_credentials alice = person(w, "alice", "Alice Chen");
-    memset(type, 't', HF_TYPE_MAX);
-    for (int i = 0; i < MANY; i++) {
-        memset(ids[i], 'i', HF_ID_MAX);
-        memcpy(ids[i] + 189, "\xc3\xa4", 2); /* where a name of 255 bytes would be cut */
-        ids[i][HF_ID_MAX - 1] = (char)('0' + i);
-        done(w, ACQUIRE, BY(alice), ON(type, ids[i]));
-    }
+    take_longest(w, &alice, MANY);
     done(w, CLOSE, BY(alice));
     clock_forward(w, HF_KEEP_US + 1);
     size_t swept = 0;
     for (int i = 0; i < 20; i++)
         swept += done(w, SWEEP, .limit = 1)->swept;
     expect_int(swept, MANY + 1); /* and the session */
+}
+
+static void a_sweep_gets_past_the_longest_names_that_are_held(world *w)
+{
+    enum { MANY = 3 };
+    hf_credentials alice = person_idle(w, "alice", "Alice Chen", 3 * DAY);
+    take_longest(w, &alice, MANY);
+    done(w, ACQUIRE, BY(alice), ON("u", "free")); /* behind them */
+    done(w, RELEASE, BY(alice), ON("u", "free"));
+    clock_forward(w, HF_KEEP_US + 1);
+    expect_int(sweep_all(w, 1), 1);
+    expect_int(sweep_all(w, 1), 0);
+    expect_int(done(w, BEAT, BY(alice))->locks_count, MANY);
 }
 
 static void a_page_has_a_largest_size(world *w)
@@ -180,6 +199,7 @@ static const suite_test limits_tests[] = {
     TEST(so_many_losses_are_told),
     TEST(thousands_of_anchors_that_nobody_needs_are_swept_at_once),
     TEST(the_longest_names_are_swept_one_at_a_time),
+    TEST(a_sweep_gets_past_the_longest_names_that_are_held),
     TEST(a_page_has_a_largest_size),
 };
 THEME(limits);
