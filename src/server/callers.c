@@ -464,12 +464,17 @@ void callers_forget_token(callers *all, const char *id)
     distrust_looks(all);
 }
 
+/* That there is no such token, or that it was revoked, is looked at again: the store may have been put back under us. */
 bool callers_token_lives(callers *all, const char *id)
 {
     int64_t now_us = hf_seam.boot_us();
     const known_token *known = known_token_find(&all->known, KNOWN_BY_ID, id);
     const known_nothing *nothing = known_nothing_find(&all->known, KNOWN_BY_ID, id);
-    bool lived = nothing == NULL && (known == NULL || lives(known, now_us));
+    if (nothing != NULL && now_us - nothing->asked_us < CALLERS_FRESH_US)
+        return false;
+    if (known != NULL && known->revoked_us != 0 && now_us - known->asked_us >= CALLERS_FRESH_US)
+        known = NULL;
+    bool lived = known == NULL || lives(known, now_us);
     if (lived && (known == NULL || now_us - known->asked_us >= CALLERS_FRESH_US / 2))
         look_for(all, KNOWN_BY_ID, id, NULL);
     return lived;

@@ -550,6 +550,37 @@ static void many_who_stay_are_all_told_when_their_tokens_are_revoked(void **stat
     desk_close(&d);
 }
 
+/* A store that was put back under the server lacks a token for a moment, or has it as it was. */
+static void whoever_stays_is_looked_at_again_when_the_token_is_back(void **state)
+{
+    OPEN(d);
+    hf_token_key key, revoked = make_token(&d, "gone", "observe", NULL, 0);
+    hf_error err;
+    expect(HF_OK, hf_token_new(&key, &err), err);
+    revoke_token(&d, revoked.id);
+    for (int i = 0; i < 2; i++) {
+        expect_true(callers_token_lives(d.callers, key.id)); /* until it is known */
+        expect_true(callers_token_lives(d.callers, revoked.id));
+        desk_settle(&d);
+        expect_true(!callers_token_lives(d.callers, key.id));
+        expect_true(!callers_token_lives(d.callers, revoked.id));
+        clock_forward(CALLERS_FRESH_US - 1);
+        expect_true(!callers_token_lives(d.callers, key.id));
+        expect_true(!callers_token_lives(d.callers, revoked.id));
+        clock_forward(1);
+    }
+    expect_int(asked(&d, HF_OP_TOKEN_FIND), 4);
+    hf_op create = {
+        .kind = HF_OP_TOKEN_CREATE, .token = key.id, .sha256 = key.sha256, .name = "n", .roles = "observe"};
+    store_ask(&d, &create);
+    for (int i = 0; i < 4; i++) {
+        expect_true(callers_token_lives(d.callers, key.id));
+        desk_settle(&d);
+        clock_forward(CALLERS_FRESH_US / 2);
+    }
+    desk_close(&d);
+}
+
 /* ---- when the store or memory is away ---- */
 
 /* W2 */
@@ -684,6 +715,7 @@ int main(void)
         cmocka_unit_test(a_stranger_pays_before_many_sessions_are_looked_up),
         cmocka_unit_test(whose_token_counts_pays_nothing_for_looks),
         cmocka_unit_test(many_who_stay_are_all_told_when_their_tokens_are_revoked),
+        cmocka_unit_test(whoever_stays_is_looked_at_again_when_the_token_is_back),
         cmocka_unit_test(when_the_store_is_away_nobody_is_known),
         cmocka_unit_test(what_is_known_counts_while_the_store_is_away_but_not_for_longer),
         cmocka_unit_test(when_the_server_stops_whoever_waits_is_told),
