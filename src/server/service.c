@@ -267,10 +267,14 @@ void service_stop(service *s)
     if (s->stopping)
         return;
     s->stopping = true;
-    http_stop(s->http);
-    feed_stop(s->feed);
-    census_stop(s->census);
-    sweeper_stop(s->sweeper);
+    if (s->http != NULL)
+        http_stop(s->http);
+    if (s->feed != NULL)
+        feed_stop(s->feed);
+    if (s->census != NULL)
+        census_stop(s->census);
+    if (s->sweeper != NULL)
+        sweeper_stop(s->sweeper);
 }
 
 bool service_idle(const service *s)

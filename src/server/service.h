@@ -58,10 +58,11 @@ typedef struct service_settings {
     committer *access;
 } service_settings;
 
+/* *out is set also when it fails, unless memory is out: what is half built is for service_stop and service_free. */
 hf_status service_new(const service_settings *settings, service **out, hf_error *err);
 /* Reads the certificates again. */
 hf_status service_reload(service *s, hf_error *err);
-/* Takes nothing new, ends streams; what was accepted is answered. */
+/* Takes nothing new, ends streams; what was accepted is answered. Accepts what is half built. */
 void service_stop(service *s);
 /* All that was accepted is answered and on its way. */
 bool service_idle(const service *s);

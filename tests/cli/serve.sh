@@ -106,6 +106,26 @@ start --listen 127.0.0.1:0
 stop
 expect "a file whose token the store does not know is told" 0 "*warning: The token in $HOLDFAST_DATA/admin-token is not one of this store's; remove the file*"
 
+# Too few open files: whatever part of the start fails, it says why
+
+ended() { ! kill -0 "$server" 2>/dev/null; }
+settled() { ended || says 'Listening'; }
+refusals=0
+for files in {8..40}; do
+    : >"$scratch/server"
+    (ulimit -n "$files" && exec "$HOLDFAST" serve --listen 127.0.0.1:0 --data "$scratch/few") >"$scratch/server.out" 2>>"$scratch/server" </dev/null &
+    server=$!
+    servers+=("$server")
+    await settled || failed "with $files open files it starts or ends" "$(cat "$scratch/server")"
+    kill -TERM "$server" 2>/dev/null
+    wait "$server"
+    code=$?
+    [[ $code = 0 ]] && continue
+    refusals=$((refusals + 1))
+    { [[ $code -lt 126 ]] && says '^holdfast: .*\.$'; } || failed "with $files open files it says why it does not start" "$(cat "$scratch/server")"
+done
+check "some starts were refused for it" test "$refusals" -gt 5
+
 # Ports
 
 start --listen 127.0.0.1:0 --data "$scratch/other"
