@@ -67,6 +67,18 @@ static hf_status print_event(cli_reader *reader, const hf_event *event, int64_t 
     return HF_OK;
 }
 
+/* A reader who was further than the store is goes on from where that is. The last number there can be is nobody's: it asks for nothing. */
+static void go_back(cli_reader *reader, int64_t last_seq)
+{
+    if (reader->seq <= last_seq || reader->seq == INT64_MAX)
+        return;
+    cli_say("There is no event %" PRId64 ", the newest is %" PRId64
+            ": the numbers are lower than before. The store was made anew or put back.",
+            reader->seq, last_seq);
+    reader->seq = last_seq;
+    reader->told = 0;
+}
+
 static hf_status print_page(cli_reader *reader, const hf_answer *answer, hf_error *err)
 {
     hf_status status = HF_OK;
@@ -76,6 +88,7 @@ static hf_status print_page(cli_reader *reader, const hf_answer *answer, hf_erro
         cli_say("Events before number %" PRId64 " are no longer kept.", answer->first_seq);
         reader->told = answer->first_seq;
     }
+    go_back(reader, answer->last_seq);
     for (size_t i = 0; i < answer->events_count && status == HF_OK && !is_done(reader); i++) {
         const hf_event *event = &answer->events[i];
         if (reader->type == NULL || strcmp(reader->type, event->resource.type) == 0)

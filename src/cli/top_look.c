@@ -146,6 +146,10 @@ static hf_status read_waiting(top_view *view, hf_error *err)
 static void keep_events(top_view *view, const hf_answer *answer)
 {
     view->missed |= answer->first_seq > view->seq + 1 && view->seq > 0;
+    if (view->seq > answer->last_seq) { /* the store was made anew or put back */
+        view->missed = true;
+        view->seq = answer->last_seq;
+    }
     for (size_t i = 0; i < answer->events_count; i++) {
         const hf_event *event = &answer->events[i];
         if ((unsigned)event->kind < HF_EVENT_KINDS)

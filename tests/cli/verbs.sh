@@ -264,6 +264,23 @@ run events --after 9223372036854775807
 expect "after the last number there is, nothing has come and nothing is missing" 0 'There are no such events.'
 run events --after 9223372036854775807 --type "$(printf 'x%.0s' {1..64})" --json
 expect_json "in JSON too, and a type may be long" 0 'd == {"events": []}'
+run events --after 999999
+expect "numbers that are lower than before are told" 0 'There are no such events.holdfast: There is no event 999999, the newest is *: the numbers are lower than before. The store was made anew or put back.'
+run events --after 999999 --json
+expect "beside the JSON" 0 '{"events":\[\]}holdfast: There is no event 999999, *'
+# FILE PART: until the part is in the file, for half a minute at most
+await_in() { for _ in {1..600}; do grep -q "$2" "$1" && return; sleep 0.05; done; return 1; }
+HOLDFAST_STATE=$scratch/anew "$HOLDFAST" session open --user early --store "sqlite:$scratch/anew.db" >/dev/null 2>&1
+"$HOLDFAST" events --follow --interval 50ms --store "sqlite:$scratch/anew.db" >"$scratch/followed" 2>"$scratch/follower" </dev/null &
+follower=$!
+check "one who follows sees what there is" await_in "$scratch/followed" early
+python3 -c 'import sqlite3, sys
+db = sqlite3.connect(sys.argv[1], timeout=30); db.execute("DELETE FROM holdfast_event"); db.commit()' "$scratch/anew.db"
+check "and is told when the numbers are lower" await_in "$scratch/follower" 'the newest is 0: the numbers are lower'
+HOLDFAST_STATE=$scratch/anew "$HOLDFAST" session open --user late --store "sqlite:$scratch/anew.db" >/dev/null 2>&1
+check "and goes on from there" await_in "$scratch/followed" late
+kill "$follower"
+wait "$follower"
 
 run events
 expect "events tell who, what, when, why" 0 '*session_opened*alice*acquired*policy/12345*alice*"renewal"*forced*policy/12345*alice*by bob*"left for the day"*'
