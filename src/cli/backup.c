@@ -7,6 +7,17 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+/* Opening a store makes it where there is none, and that is not what was to be kept. */
+static hf_status check_store(const cli_call *call, hf_error *err)
+{
+    char standard[CLI_URL_SIZE], path[PATH_MAX];
+    const char *url;
+    hf_status status = cli_store_url(call, standard, &url, err);
+    if (status == HF_OK && cli_store_missing(url, path))
+        status = hf_fail(err, HF_INVALID, "There is no store at %s; nothing was backed up.", path);
+    return status;
+}
+
 static hf_status run(cli_call *call, hf_error *err)
 {
     const char *path = call->arguments.operands[0];
@@ -14,7 +25,9 @@ static hf_status run(cli_call *call, hf_error *err)
     if (lstat(path, &file) == 0)
         return hf_fail(err, HF_INVALID, "%s exists already and is left as it is; name a file that does not.",
                        path);
-    hf_status status = cli_open(call, err);
+    hf_status status = check_store(call, err);
+    if (status == HF_OK)
+        status = cli_open(call, err);
     umask(077);
     if (status == HF_OK)
         status = hf_store_backup(hf_manager_store(call->manager), path, err);
@@ -34,6 +47,7 @@ const cli_verb cli_backup = {
     .operands_min = 1,
     .operands_max = 1,
     .summary = "Writes a consistent copy of the store to a new file.",
-    .about = "Others may go on working meanwhile. An existing file is never overwritten.",
+    .about = "Others may go on working meanwhile. An existing file is never overwritten, and a store "
+             "that is not there is not made.",
     .run = run,
 };

@@ -52,22 +52,25 @@ hf_status cli_resources(cli_call *call, hf_error *err)
     return HF_OK;
 }
 
+hf_status cli_store_url(const cli_call *call, char standard[CLI_URL_SIZE], const char **out, hf_error *err)
+{
+    *out = cli_value(&call->arguments, "store");
+    if (*out == NULL)
+        *out = getenv("HOLDFAST_STORE");
+    if (*out != NULL && ((*out)[0] != '\0' || cli_has(&call->arguments, "store")))
+        return HF_OK;
+    *out = standard;
+    return cli_default_store(standard, err);
+}
+
 hf_status cli_open(cli_call *call, hf_error *err)
 {
     char standard[CLI_URL_SIZE], with_token[CLI_URL_SIZE];
-    const char *url = cli_value(&call->arguments, "store");
+    const char *url;
     if (call->manager != NULL)
         return HF_OK;
-    if (url == NULL)
-        url = getenv("HOLDFAST_STORE");
-    if (url == NULL || (url[0] == '\0' && !cli_has(&call->arguments, "store"))) {
-        hf_status status = cli_default_store(standard, err);
-        if (status != HF_OK)
-            return status;
-        url = standard;
-    }
-    hf_status status = HF_OK;
-    if (cli_has(&call->arguments, "token-file")) {
+    hf_status status = cli_store_url(call, standard, &url, err);
+    if (status == HF_OK && cli_has(&call->arguments, "token-file")) {
         status = cli_url_with_token(url, cli_value(&call->arguments, "token-file"), with_token, err);
         url = with_token;
     }

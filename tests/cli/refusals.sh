@@ -237,5 +237,13 @@ if ! served; then
     run backup "$scratch/no/such/copy"
     expect "backup into a folder that is not there" 6 'holdfast: *'
 fi
+for missing in "$scratch/missing.db" "$scratch/no/such/missing.db"; do
+    run backup "$scratch/of-nothing" --store "sqlite:$missing?namespace=other"
+    expect "backup of a store that is not there" 2 "holdfast: There is no store at $missing; nothing was backed up."
+    check "which makes neither" test ! -e "$missing" -a ! -e "$scratch/of-nothing"
+done
+HOLDFAST_STORE='' HOLDFAST_DATA=$scratch/empty run backup "$scratch/of-nothing"
+expect "nor the store that is used when none is named" 2 "holdfast: There is no store at $scratch/empty/holdfast.db; nothing was backed up."
+check "of which nothing is made either" test ! -e "$scratch/empty/holdfast.db" -a ! -e "$scratch/of-nothing"
 
 finish
