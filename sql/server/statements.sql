@@ -83,7 +83,7 @@ SELECT type, id, 0, fence, rev, ended_session, ended_fence, ended_request, ended
 -- name: anchors_there
 -- mysql:
 {calm}SELECT type, id, NULL, rev, fence FROM {ns}_resource FORCE INDEX (PRIMARY) WHERE $1(type, id)
--- One that an application's snapshot shows, and that was skipped: no row, and it was swept since; a failure, and someone has it.
+-- One that an application's snapshot shows, and that was passed over: no row, and it was swept since; a failure, and someone has it.
 -- name: anchor_left
 -- mysql:
 SELECT 1 FROM {ns}_resource FORCE INDEX (PRIMARY) WHERE type = $1 AND id = $2 FOR UPDATE NOWAIT

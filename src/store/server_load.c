@@ -156,7 +156,7 @@ static hf_list *look_first(server_work *work, const hf_list *list)
     return there;
 }
 
-/* Where locked rows are not skipped, one that was not found is gone. */
+/* Where locked rows are not passed over, one that was not found is gone. */
 static bool is_gone(server_work *work, const hf_resource_row *row)
 {
     sql_conn *conn = work->conn;
