@@ -11,7 +11,7 @@
 
 enum {
     BENCH_ROUNDS_MAX = 31,
-    BENCH_FIGURES_MAX = 80,
+    BENCH_FIGURES_MAX = 100,
     BENCH_PATH_SIZE = 1024,
 };
 

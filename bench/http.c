@@ -2,6 +2,7 @@
 /* The whole server: 64 connections over HTTP, every change synced, beside what others reach with as many clients. All sides take turns in
  * the same rounds, so that one table can compare any two. A side that isn't there leaves out its figures. */
 #include "clients.h"
+#include "disk.h"
 #include "rivals.h"
 #include "served.h"
 #include "servers.h"
@@ -24,6 +25,7 @@ typedef enum side_name {
     LIBRARY,
     EVHTTP,
     LAYER,
+    DISK,
     SIDES
 } side_name;
 
@@ -48,6 +50,7 @@ typedef struct contest {
     by_hand one_row, same_rows;
     parking evhttp, layer;
     ours *library;
+    disk *file;
     load *loads[SIDES]; /* of those sides that are loads */
     bench_side sides[SIDES];
     const char *missing[SIDES]; /* why a side is not there; NULL: it is */
@@ -193,11 +196,20 @@ static const char *open_layer(contest *c)
     return NULL;
 }
 
+static const char *open_disk(contest *c)
+{
+    c->file = disk_open(c->b);
+    disk_forget(c->file);
+    c->sides[DISK] = (bench_side){disk_work, c->file};
+    return NULL;
+}
+
 static const char *(*const open_side[SIDES])(contest *) = {
     [SQLITE] = open_sqlite,       [BATCH] = open_batch,           [POSTGRES] = open_postgres,
     [LONE] = open_lone,           [LONE_BATCH] = open_lone_batch, [REDIS] = open_redis,
     [ETCD] = open_etcd,           [ONE_ROW] = open_one_row,       [LIBRARY] = open_library,
     [SAME_ROWS] = open_same_rows, [EVHTTP] = open_evhttp,         [LAYER] = open_layer,
+    [DISK] = open_disk,
 };
 
 static void close_by_hand(by_hand *h)
@@ -227,6 +239,7 @@ static void close_contest(contest *c)
     close_parking(&c->evhttp);
     close_parking(&c->layer);
     ours_close(c->library);
+    disk_close(c->file);
     served_stop(c->on_sqlite);
     served_stop(c->on_postgres);
     if (c->store.ours != NULL)
@@ -235,8 +248,8 @@ static void close_contest(contest *c)
 
 /* ---- the figures ---- */
 
-/* What is looked at of a side: how much it does, or how long it takes. */
-typedef enum look { RATE, P99, P50, CPU } look;
+/* What is looked at of a side: how much it does, how long it takes, how steadily. */
+typedef enum look { RATE, P99, P50, P99_TO_P50, CPU } look;
 
 typedef struct row {
     const char *name, *unit, *against;
@@ -269,6 +282,8 @@ static const row rows[] = {
      RATE, 2, BENCH_PRINT_ONLY, 0},
     {"http/p99", "us", "p50", SQLITE, SQLITE, P99, P50, 1, BENCH_RATIO_AT_MOST, 3},
     {"http/p99/redis", "us", "p99 of Redis", SQLITE, REDIS, P99, P99, 1, BENCH_PRINT_ONLY, 0},
+    {"http/p99/disk", "p99/p50", "the same of synced writes to a file", SQLITE, DISK, P99_TO_P50, P99_TO_P50,
+     1, BENCH_PRINT_ONLY, 0},
     {"http/cpu", "us/req", "evhttp that parks, without a store", SQLITE, EVHTTP, CPU, CPU, 1,
      BENCH_PRINT_ONLY, 0},
     {"http/cpu/redis", "us/req", "Redis", SQLITE, REDIS, CPU, CPU, 1, BENCH_PRINT_ONLY, 0},
@@ -277,12 +292,15 @@ enum { ROWS = sizeof rows / sizeof rows[0] };
 
 static bench_series series_of(const contest *c, side_name side, look at, double factor)
 {
+    const load_figures *seen = side == DISK ? disk_seen(c->file)
+                               : at != RATE ? load_seen(c->loads[side])
+                                            : NULL;
     bench_series out = at == RATE  ? c->rates[side]
-                       : at == P50 ? load_seen(c->loads[side])->p50
-                       : at == P99 ? load_seen(c->loads[side])->p99
-                                   : load_seen(c->loads[side])->cpu;
+                       : at == P50 ? seen->p50
+                       : at == CPU ? seen->cpu
+                                   : seen->p99;
     for (size_t i = 0; i < out.count; i++)
-        out.value[i] *= factor;
+        out.value[i] *= at == P99_TO_P50 ? factor / seen->p50.value[i] : factor;
     return out;
 }
 
