@@ -163,7 +163,9 @@ void tell_events(exchange *x)
     const hf_resource *resource = x->own;
     feed_filter filter = {
         .type = x->in.type, .id = resource->id[0] != '\0' ? resource->id : NULL, .user = x->in.user};
-    if (x->request->method == HTTP_HEAD) { /* a stream without a body would never end */
+    /* A stream without a body would never end. Nor would one whose client left while it was looked up who asks: `left` was not set then,
+     * and is not called again. */
+    if (x->request->method == HTTP_HEAD || x->request->gone) {
         exchange_reply(x, 200, "text/event-stream", HF_NOTHING);
         return;
     }

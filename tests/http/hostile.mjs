@@ -5,6 +5,7 @@ import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { connect } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { check, finish, Server } from "./server.mjs";
 import { exchange, files, Holder, metrics, pause, Raw, survived, until, within } from "./raw.mjs";
@@ -139,6 +140,36 @@ const holder = new Holder(server);
   holder.done();
 }
 await survived(server, filesBefore, 400);
+
+// ---- gone while it is looked up who they are ----
+
+const socketFolder = mkdtempSync(join(tmpdir(), "holdfast-unix-"));
+const socket = join(socketFolder, "socket");
+const streaming = await Server.start(["--streams-token", "4", "--listen", "127.0.0.1:0", "--listen", `unix:${socket}`]);
+await streaming.ask("GET", "/healthz");
+filesBefore = files(streaming);
+{
+  // The server stands still while they come and go, and until what it knows of the token is too old: so all of them are parked for one look.
+  streaming.process.kill("SIGSTOP");
+  const leavers = Array.from({ length: 5 }, () => Raw.open(streaming, { connecting: () => connect({ path: socket }), bytes: request(streaming, "GET", "/v1/events") }));
+  await Promise.all(leavers.map((raw) => raw.ready));
+  leavers.forEach((raw) => raw.socket.end());
+  await pause(100);
+  leavers.forEach((raw) => raw.destroy());
+  await pause(700);
+  streaming.process.kill("SIGCONT");
+  const told = await until(async () => (await metrics(streaming))(incident("left")) >= 5);
+  check(told, "5 clients of Unix sockets left before their stream began", (await metrics(streaming))(incident("left")));
+  const nobody = await until(async () => (await metrics(streaming))("holdfast_event_followers") === 0, 2000);
+  check(nobody, "nobody follows in their place", (await metrics(streaming))("holdfast_event_followers"));
+  const streams = Array.from({ length: 4 }, () => Raw.open(streaming, { bytes: request(streaming, "GET", "/v1/events") }).listen());
+  const begun = await until(() => streams.every((raw) => raw.statuses.length === 1));
+  check(begun && streams.every((raw) => raw.statuses[0] === 200), "the token has as many streams as before", streams.map((raw) => raw.statuses));
+  streams.forEach((raw) => raw.destroy());
+  check(await until(async () => (await metrics(streaming))("holdfast_event_followers") === 0), "until they leave");
+}
+await survived(streaming, filesBefore, 200);
+rmSync(socketFolder, { recursive: true });
 
 // ---- more than there may be ----
 
