@@ -4,7 +4,8 @@
  *   R1  A batch is one request on a connection that is kept; each thread that calls at the same time has a connection of its own.
  *   R2  What could not be sent was not done: HF_UNAVAILABLE. What was sent and not answered is HF_UNSURE, if it changes anything.
  *   R3  A request goes out a second time, on another connection when a kept one had died, only where doing it twice is doing it
- *       once: it reads, or its request ids tell the server that it was asked before.
+ *       once: it reads, or its request ids tell the server that it was asked before. What changes something is then done or refused by
+ *       a 200 only: any other answer is about the second sending, and leaves the first HF_UNSURE.
  *   R4  An op with a flaw is never told; something that is refused anywhere stands in its place, and the flaw is its answer.
  *   R5  Neither token nor key shows in a sentence, and both are wiped where they were written. */
 #ifndef HF_STORE_REMOTE_H

@@ -66,6 +66,16 @@ static hf_status explain_loss(const remote_target *target, const remote_call *ca
                    then);
 }
 
+/* It was sent twice, and the second sending was refused: of the first, whose answer was lost, that says nothing. */
+static hf_status explain_again(const remote_target *target, const remote_call *call, hf_error *err)
+{
+    return hf_fail(
+        err, HF_UNSURE,
+        "%s closed the connection instead of answering, and refused what was sent again (it answered "
+        "%ld); " ASK_AGAIN ".",
+        target->name, call->http);
+}
+
 /* ---- problem details ---- */
 
 /* The text of a field, if it is there and fit to be shown. */
@@ -165,6 +175,8 @@ hf_status remote_outcome(const remote_target *target, const remote_call *call, b
         return call->no_memory ? hf_fail_memory(err) : explain_connect(target, call, err);
     if (call->code != CURLE_OK && !told)
         return explain_loss(target, call, changes, err);
+    if (call->begun > 1 && changes)
+        return explain_again(target, call, err);
     hf_arena arena = {0};
     hf_status status = pass_on(target, call, object_of(call, &arena), err);
     hf_arena_done(&arena);

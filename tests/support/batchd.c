@@ -238,6 +238,8 @@ static bool note(batchd *d, exchange *x)
     } else if (d->whim.times > 0) {
         x->whim = d->whim;
         d->whim.times--;
+        if (d->whim.times == 0 && d->whim.next != NULL)
+            d->whim = *d->whim.next;
     }
     pthread_mutex_unlock(&d->mutex);
     return size >= tail && strcmp(path + size - tail, known) == 0;

@@ -44,7 +44,8 @@ typedef enum batchd_then {
     BATCHD_HANGS   /* it stays open, and nothing happens on it any more */
 } batchd_then;
 
-typedef struct batchd_whim {
+typedef struct batchd_whim batchd_whim;
+struct batchd_whim {
     unsigned times;    /* for so many requests; 0: for none */
     unsigned after;    /* ... after so many more that are answered as they should */
     bool execute;      /* the batch is carried out all the same */
@@ -52,7 +53,8 @@ typedef struct batchd_whim {
     const char *reply; /* this is sent, as it is, instead of the answer; NULL: nothing. Borrowed */
     size_t spaces;     /* so many spaces after it */
     batchd_then then;
-} batchd_whim;
+    const batchd_whim *next; /* how it goes on after those; NULL: as it should. Borrowed */
+};
 
 void batchd_misbehave(batchd *d, const batchd_whim *whim);
 

@@ -144,8 +144,8 @@ static void what_was_sent_and_not_answered_is_unsure_if_it_changes_anything(void
     }
 }
 
-/* An easy call of which something becomes on its way asks again, and it is done once. */
-static void is_asked_again(const batchd_whim *whim)
+/* An easy call of which something becomes on its way, on a connection that was kept or on a new one, asks again, and it is done once. */
+static void is_asked_again(const batchd_whim *whim, bool kept)
 {
     scene s;
     hf_error err = {0};
@@ -158,7 +158,8 @@ static void is_asked_again(const batchd_whim *whim)
     expect(HF_OK, hf_resource_parse("policy/1", &policy, &err), err);
     expect(HF_OK, hf_session_open(manager, &(hf_session_options){.user = "bob"}, &session, &err), err);
     batchd_misbehave(s.server, whim);
-    scene_reconnect(&s);
+    if (!kept)
+        scene_reconnect(&s);
     expect(HF_OK, hf_session_acquire(session, &policy, NULL, NULL, &err), err);
     expect_int(holders(&s, "1"), 1);
     expect_int(events_of(&s, HF_EVENT_ACQUIRED), 1);
@@ -170,7 +171,7 @@ static void is_asked_again(const batchd_whim *whim)
 static void an_easy_call_whose_answer_got_lost_asks_again(void **state)
 {
     (void)state;
-    is_asked_again(&(batchd_whim){.times = 1, .half = true, .then = BATCHD_RESETS});
+    is_asked_again(&(batchd_whim){.times = 1, .half = true, .then = BATCHD_RESETS}, false);
 }
 
 static void a_server_that_is_gone_did_nothing(void **state)
@@ -310,7 +311,61 @@ static void a_proxy_that_lost_the_answer_and_says_503_is_asked_again(void **stat
                                   .reply = "HTTP/1.1 503 Service Unavailable\r\n"
                                            "Content-Length: 95\r\n\r\n"
                                            "upstream connect error or disconnect/reset before "
-                                           "headers. reset reason: connection termination"});
+                                           "headers. reset reason: connection termination"},
+                   false);
+}
+
+/* A refusal of holdfast's, or of a gateway, whole. */
+static void write_refusal(char *room, size_t size, int http, const char *code)
+{
+    char body[256] = "<html>";
+    if (code != NULL)
+        snprintf(body, sizeof body, "{\"type\":\"urn:holdfast:problem:%s\",\"status\":%d,\"code\":\"%s\"}",
+                 code, http, code);
+    snprintf(room, size, "HTTP/1.1 %d No\r\nContent-Length: %zu\r\n\r\n%s", http, strlen(body), body);
+}
+
+/* P12: the first sending was carried out and its answer lost; that the second one is refused says nothing about it. */
+static void a_refusal_of_what_was_sent_again_is_no_word_about_the_first_sending(void **state)
+{
+    (void)state;
+    static const struct {
+        int http;
+        const char *code;
+        hf_status read; /* what it says where nothing was to be changed */
+    } refusals[] = {
+        {429, "too_many", HF_TOO_MANY},
+        {429, NULL, HF_TOO_MANY},
+        {503, "unavailable", HF_UNAVAILABLE},
+        {503, NULL, HF_UNAVAILABLE},
+        {403, "denied", HF_DENIED},
+        {401, NULL, HF_UNAUTHENTICATED},
+        {403, NULL, HF_DENIED},
+        {413, NULL, HF_TOO_LARGE},
+        {408, NULL, HF_UNAVAILABLE},
+        {404, "not_found", HF_UNAVAILABLE},
+    };
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
+        scene s;
+        hf_error err;
+        char room[1024];
+        write_refusal(room, sizeof room, refusals[i].http, refusals[i].code);
+        batchd_whim second = {.times = 1, .reply = room};
+        batchd_whim first = {.times = 1, .execute = true, .then = BATCHD_CLOSES, .next = &second};
+        scene_open(&s, "");
+        size_t before = batchd_batches(s.server);
+        batchd_misbehave(s.server, &first);
+        expect(HF_UNSURE, ask(&s, HF_OP_ACQUIRE, "1", "r1", &err), err);
+        expect_contains(err.message, "ask again with the same request id");
+        expect_int(batchd_batches(s.server) - before, 2);
+        expect_int(holders(&s, "1"), 1);
+        expect(HF_OK, ask(&s, HF_OP_ACQUIRE, "1", "r1", &err), err);
+        expect_int(events_of(&s, HF_EVENT_ACQUIRED), 1);
+        batchd_misbehave(s.server, &first);
+        expect(refusals[i].read, ask(&s, HF_OP_HOLDS, "1", NULL, &err), err);
+        scene_close(&s);
+        is_asked_again(&first, true);
+    }
 }
 
 static void problem_details_of_a_server_are_passed_on(void **state)
@@ -400,6 +455,7 @@ int main(void)
         cmocka_unit_test(an_answer_without_an_end_is_cut_off),
         cmocka_unit_test(an_http_status_says_what_it_can),
         cmocka_unit_test(a_proxy_that_lost_the_answer_and_says_503_is_asked_again),
+        cmocka_unit_test(a_refusal_of_what_was_sent_again_is_no_word_about_the_first_sending),
         cmocka_unit_test(problem_details_of_a_server_are_passed_on),
         cmocka_unit_test(what_a_gateway_says_is_not_taken_for_the_servers_word),
     };
