@@ -147,6 +147,7 @@ static void read_token(const look *it, known_token *out)
     out->revoked_us = token->revoked_us;
     out->asked_us = it->asked_us;
     out->store_us = answer->now_us;
+    out->answered_us = hf_seam.boot_us();
 }
 
 static void keep(look *it, const known_token *read)
@@ -156,7 +157,7 @@ static void keep(look *it, const known_token *read)
     if (read != NULL)
         known_token_keep(&it->of->known, it->by, it->name, read);
     else
-        known_nothing_keep(&it->of->known, it->by, it->name, it->asked_us);
+        known_nothing_keep(&it->of->known, it->by, it->name, it->asked_us, hf_seam.boot_us());
 }
 
 static void look_finish(loop_job *job)
@@ -464,15 +465,16 @@ void callers_forget_token(callers *all, const char *id)
     distrust_looks(all);
 }
 
-/* That there is no such token, or that it was revoked, is looked at again: the store may have been put back under us. */
+/* That there is no such token, or that it was revoked, is looked at again: the store may have been put back under us. It counts from when
+ * the answer came: counted from when it was asked for, it would be too old at once where a look takes that long, and nobody be cut. */
 bool callers_token_lives(callers *all, const char *id)
 {
     int64_t now_us = hf_seam.boot_us();
     const known_token *known = known_token_find(&all->known, KNOWN_BY_ID, id);
     const known_nothing *nothing = known_nothing_find(&all->known, KNOWN_BY_ID, id);
-    if (nothing != NULL && now_us - nothing->asked_us < CALLERS_FRESH_US)
+    if (nothing != NULL && now_us - nothing->answered_us < CALLERS_FRESH_US)
         return false;
-    if (known != NULL && known->revoked_us != 0 && now_us - known->asked_us >= CALLERS_FRESH_US)
+    if (known != NULL && known->revoked_us != 0 && now_us - known->answered_us >= CALLERS_FRESH_US)
         known = NULL;
     bool lived = known == NULL || lives(known, now_us);
     if (lived && (known == NULL || now_us - known->asked_us >= CALLERS_FRESH_US / 2))

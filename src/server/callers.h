@@ -58,9 +58,10 @@ void callers_note_token(callers *all, const unsigned char sha256[32]);
 /* ... or revoked. */
 void callers_forget_token(callers *all, const char *id);
 
-/* Whether the token with that id lives, as far as is known now. What is known is never older than CALLERS_FRESH_US when this is asked
- * again and again, as for those who stay longer than a request, of streams_max tokens at most. While the store does not answer, what was
- * known stands, but that it is unknown or was revoked only for CALLERS_FRESH_US: then it lives until the store has said so again. */
+/* Whether the token with that id lives, as far as is known now. What is known is never older than CALLERS_FRESH_US and what a look
+ * takes when this is asked again and again, as for those who stay longer than a request, of streams_max tokens at most. While the store
+ * does not answer, what was known stands, but that it is unknown or was revoked only for CALLERS_FRESH_US from when the answer came: then
+ * it lives until the store has said so again. */
 bool callers_token_lives(callers *all, const char *id);
 
 void callers_stats_read(const callers *all, callers_stats *out);

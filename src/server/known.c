@@ -97,13 +97,15 @@ void known_token_keep(known_tables *k, known_name by, const void *name, const kn
     bound(&k->tokens, k->tokens_max, sizeof *fresh);
 }
 
-void known_nothing_keep(known_tables *k, known_name by, const void *name, int64_t asked_us)
+void known_nothing_keep(known_tables *k, known_name by, const void *name, int64_t asked_us,
+                        int64_t answered_us)
 {
     known_token_forget(k, by, name);
     known_nothing *fresh = hf_alloc(sizeof *fresh);
     if (fresh == NULL)
         return;
     fresh->asked_us = asked_us;
+    fresh->answered_us = answered_us;
     recent_add(&k->nothing, &fresh->entry, (unsigned char)by, name, KNOWN_NAME_SIZE);
     bound(&k->nothing, k->nothing_max, sizeof *fresh);
 }

@@ -18,14 +18,15 @@ typedef struct known_token {
     recent_entry entry;
     caller_token token;
     int64_t expires_us, revoked_us;
-    int64_t asked_us; /* by our clock ... */
-    int64_t store_us; /* ... when by the store's it was at least this late */
+    int64_t asked_us;    /* by our clock ... */
+    int64_t store_us;    /* ... when by the store's it was at least this late */
+    int64_t answered_us; /* by our clock */
 } known_token;
 
 /* A name that no token of the store has. */
 typedef struct known_nothing {
     recent_entry entry;
-    int64_t asked_us;
+    int64_t asked_us, answered_us;
 } known_nothing;
 
 typedef struct known_session {
@@ -52,7 +53,8 @@ known_session *known_session_find(known_tables *k, const char *id);
 
 /* In place of what was known of that name. When memory is out nothing is kept. */
 void known_token_keep(known_tables *k, known_name by, const void *name, const known_token *token);
-void known_nothing_keep(known_tables *k, known_name by, const void *name, int64_t asked_us);
+void known_nothing_keep(known_tables *k, known_name by, const void *name, int64_t asked_us,
+                        int64_t answered_us);
 void known_session_keep(known_tables *k, const hf_credentials *session, const hf_session_info *info,
                         int64_t asked_us);
 

@@ -581,6 +581,30 @@ static void whoever_stays_is_looked_at_again_when_the_token_is_back(void **state
     desk_close(&d);
 }
 
+/* Else nobody would ever be cut where a look takes that long. */
+static void whoever_stays_is_told_of_by_an_answer_that_came_late(void **state)
+{
+    OPEN(d);
+    hf_token_key key, revoked = make_token(&d, "gone", "observe", NULL, 0);
+    hf_error err;
+    expect(HF_OK, hf_token_new(&key, &err), err);
+    revoke_token(&d, revoked.id);
+    for (int i = 0; i < 2; i++) {
+        expect_true(callers_token_lives(d.callers, key.id));
+        expect_true(callers_token_lives(d.callers, revoked.id));
+        clock_forward(CALLERS_FRESH_US);
+        desk_settle(&d);
+        expect_true(!callers_token_lives(d.callers, key.id));
+        expect_true(!callers_token_lives(d.callers, revoked.id));
+        clock_forward(CALLERS_FRESH_US - 1);
+        expect_true(!callers_token_lives(d.callers, key.id));
+        expect_true(!callers_token_lives(d.callers, revoked.id));
+        clock_forward(1);
+    }
+    expect_int(asked(&d, HF_OP_TOKEN_FIND), 4);
+    desk_close(&d);
+}
+
 /* ---- when the store or memory is away ---- */
 
 /* W2 */
@@ -716,6 +740,7 @@ int main(void)
         cmocka_unit_test(whose_token_counts_pays_nothing_for_looks),
         cmocka_unit_test(many_who_stay_are_all_told_when_their_tokens_are_revoked),
         cmocka_unit_test(whoever_stays_is_looked_at_again_when_the_token_is_back),
+        cmocka_unit_test(whoever_stays_is_told_of_by_an_answer_that_came_late),
         cmocka_unit_test(when_the_store_is_away_nobody_is_known),
         cmocka_unit_test(what_is_known_counts_while_the_store_is_away_but_not_for_longer),
         cmocka_unit_test(when_the_server_stops_whoever_waits_is_told),
