@@ -10,6 +10,7 @@ typedef enum wire_kind {
     WIRE_STRING, /* const char *; NULL: left out */
     WIRE_CHARS,  /* char[size]; "" */
     WIRE_INT,    /* int64_t; 0 */
+    WIRE_FENCE,  /* int64_t, 1 or more where it stands; 0 */
     WIRE_SIZE,   /* size_t; 0 */
     WIRE_FLAG,   /* bool; false */
     WIRE_NAME,   /* an enum, by `names`; 0 */

@@ -92,18 +92,6 @@ static hf_status read_seconds(const wire_reader *reader, const char *name, const
 
 /* ---- members ---- */
 
-/* 0 is what the field has when it is left out: taken as given, it would mean all grants where one was meant. */
-static hf_status read_fence(const wire_reader *reader, const char *name, const wire_value *value,
-                            int64_t *out)
-{
-    if (value->type != WIRE_IS_WHOLE)
-        return wire_fail_type(reader, name, "a whole number");
-    if (value->whole < 1)
-        return wire_fail(reader, WIRE_NO_FENCE, value->whole, name);
-    *out = value->whole;
-    return HF_OK;
-}
-
 static bool is_array_of(const wire_value *value, wire_type type)
 {
     bool good = value->type == WIRE_IS_ARRAY;
@@ -156,7 +144,7 @@ static hf_status read_member(const wire_reader *reader, const wire_member *membe
         *(int64_t *)member->out = value->whole;
         return HF_OK;
     case WIRE_A_FENCE:
-        return read_fence(reader, member->name, value, member->out);
+        return wire_fence_read(reader, member->name, value, member->out);
     case WIRE_SECONDS:
         return read_seconds(reader, member->name, value, member->out);
     case WIRE_YES_NO:

@@ -3,6 +3,7 @@
 #include "wire/read.h"
 
 #include "base/error.h"
+#include "wire/wire.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -197,6 +198,16 @@ static hf_status read_nested(wire_reader *reader, const wire_field *field, const
     return wire_struct_read(reader, value, field->table, UINT64_MAX, NULL, field->name, out);
 }
 
+hf_status wire_fence_read(const wire_reader *reader, const char *name, const wire_value *value, int64_t *out)
+{
+    if (value->type != WIRE_IS_WHOLE)
+        return wire_fail_type(reader, name, "a whole number");
+    if (value->whole < 1)
+        return wire_fail(reader, WIRE_NO_FENCE, value->whole, name);
+    *out = value->whole;
+    return HF_OK;
+}
+
 static hf_status read_member(wire_reader *reader, const wire_field *field, const wire_value *value,
                              char *base)
 {
@@ -214,6 +225,8 @@ static hf_status read_member(wire_reader *reader, const wire_field *field, const
             return wire_fail_type(reader, field->name, "a whole number");
         *(int64_t *)out = value->whole;
         return HF_OK;
+    case WIRE_FENCE:
+        return wire_fence_read(reader, field->name, value, out);
     case WIRE_SIZE:
         return read_size(reader, field, value, out);
     case WIRE_FLAG:

@@ -29,6 +29,9 @@ hf_status wire_fail_missing(const wire_reader *reader, const char *name);
 /* takes: the names that are known, as a list. */
 hf_status wire_fail_unknown(const wire_reader *reader, hf_slice name, const char *who, const char *takes);
 
+/* A fence that stands there is 1 or more. 0 is what it is when it is left out: taken as given, it would mean all grants where one was meant. */
+hf_status wire_fence_read(const wire_reader *reader, const char *name, const wire_value *value, int64_t *out);
+
 /* Adds ", name" (the first without the comma), as far as there is room. */
 void wire_list_add(char *list, size_t size, const char *name);
 

@@ -47,6 +47,7 @@ static bool is_absent(const wire_field *field, const char *base)
     case WIRE_CHARS:
         return *(const char *)at == '\0';
     case WIRE_INT:
+    case WIRE_FENCE:
         return *(const int64_t *)at == 0;
     case WIRE_SIZE:
         return *(const size_t *)at == 0;
@@ -157,6 +158,7 @@ static const wire_field *write_member(hf_json *json, const wire_field *field, co
         write_text(json, at);
         break;
     case WIRE_INT:
+    case WIRE_FENCE:
         hf_json_int(json, *(const int64_t *)at);
         break;
     case WIRE_SIZE:

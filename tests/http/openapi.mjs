@@ -87,6 +87,8 @@ const none = [
   await server.ask("PATCH", where, { session: alice, headers: { "Holdfast-Fence": "0" }, body: { ttl_seconds: 60 } }),
   await server.ask("POST", `${where}/hand-over`, { session: alice, headers: { "Holdfast-Fence": "0" }, body: { session: bob.id } }),
 ];
+const asOp = { op: "force-release", type: record.type, id: record.id, reason: "no grant", fence: 0 };
+none.push(await server.ask("POST", "/v1/batch", { token, body: { ops: [asOp] } }));
 const still = await call("who", { path: record, token }, 200);
 check(none.every((answer) => answer.status === 400 && answer.json.message.includes("No grant has the fence 0")) &&
   still.json.holders.length === 2, "the fence 0 is refused, and nobody loses anything", [...none.map((answer) => answer.text), still.text]);

@@ -31,6 +31,9 @@ static void add_what(hf_buffer *out, const wire_field *field)
     case WIRE_INT:
         hf_buffer_print(out, "whole number");
         break;
+    case WIRE_FENCE:
+        hf_buffer_print(out, "whole number, 1 or more");
+        break;
     case WIRE_SIZE:
     case WIRE_COUNT:
         hf_buffer_print(out, "whole number, 0 or more");

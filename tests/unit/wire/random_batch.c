@@ -190,7 +190,6 @@ static void set_member(dice *d, hf_arena *arena, hf_op *op, const char *name)
         {"ttl_us", NULL, &op->ttl_us},
         {"ttl_max_us", NULL, &op->ttl_max_us},
         {"idle_us", NULL, &op->idle_us},
-        {"fence", NULL, &op->fence},
         {"after_seq", NULL, &op->after_seq},
         {"token", &op->token, NULL},
         {"roles", &op->roles, NULL},
@@ -220,6 +219,8 @@ static void set_member(dice *d, hf_arena *arena, hf_op *op, const char *name)
         op->sha256 = random_login(d, arena)->key_sha256;
     else if (strcmp(name, "after") == 0)
         op->after = random_cursor(d, arena);
+    else if (strcmp(name, "fence") == 0)
+        op->fence = random_int(d) & INT64_MAX; /* 0 is left out, and less than that refused */
     else if (strcmp(name, "limit") == 0)
         op->limit = (size_t)random_int(d) & INT64_MAX;
     else if (strcmp(name, "linked") == 0)

@@ -118,6 +118,11 @@ static const refusal bad_ops[] = {
     {"{\"ops\":[{\"op\":\"type-set\",\"type\":\"policy\",\"policy\":\"none\"}]}",
      "op 0: \"policy\" must be one of optimistic, exclusive-write, exclusive-read, read-write."},
     {"{\"ops\":[{\"op\":\"list\",\"limit\":-1}]}", "op 0: \"limit\" must be a whole number, 0 or more."},
+    {"{\"ops\":[{\"op\":\"release\"," LOGIN "," ON ",\"fence\":\"1\"}]}", "op 0: \"fence\" must be a whole number."},
+    {"{\"ops\":[{\"op\":\"force-release\"," ON ",\"reason\":\"x\",\"fence\":0}]}",
+     "op 0: No grant has the fence 0; leave \"fence\" out where any grant is meant."},
+    {"{\"ops\":[{\"op\":\"types\"},{\"op\":\"release\"," LOGIN "," ON ",\"fence\":-1}]}",
+     "op 1: No grant has the fence -1; leave \"fence\" out where any grant is meant."},
     {"{\"ops\":[{\"op\":\"list\",\"after\":\"x\"}]}", "op 0: \"after\" must be an object."},
     {"{\"ops\":[{\"op\":\"list\",\"after\":{\"session\":\"" ID "0\"}}]}", "op 0: \"session\" is longer than 32 bytes."},
 
