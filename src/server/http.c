@@ -54,7 +54,7 @@ static void stop_listening(http *h)
 
 /* A client that is told by an answer that the connection ends does not send another request on it. One that has not heard of it may just
  * have sent one: closing then would be a reset instead of an answer. So who is idle is waited for, and so is who has connected and was
- * not accepted yet. */
+ * not accepted yet, or has not finished their handshake: whoever connects has something to ask. */
 void http_stop(http *h)
 {
     h->stopping = true;
@@ -62,13 +62,9 @@ void http_stop(http *h)
     for (http_listener *l = h->listeners; l != NULL; l = l->next)
         listener_empty(l);
     stop_listening(h);
-    for (http_conn *c = h->connections, *next; c != NULL; c = next) {
-        next = c->next;
-        if (c->phase == HANDSHAKE && !c->running)
-            conn_free(c);
-        else if (c->phase == IDLE)
-            wait_for(c, WAIT_IDLE);
-    }
+    for (http_conn *c = h->connections; c != NULL; c = c->next)
+        if (c->phase == IDLE || c->phase == HANDSHAKE)
+            wait_for(c, c->phase == IDLE ? WAIT_IDLE : WAIT_HANDSHAKE);
 }
 
 size_t http_connections(const http *h)

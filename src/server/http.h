@@ -137,7 +137,8 @@ hf_status http_listen(http *h, int fd, const http_tls *tls, hf_error *err);
 /* Reads the certificates again, for connections to come; on failure the old ones stay, all of them. */
 hf_status http_reload(http *h, hf_error *err);
 
-/* Stops listening; connections close after the answer to their request, and idle ones when none has come for a moment. */
+/* Stops listening; connections close after the answer to their request, and idle ones when none has come for a moment. A handshake that is
+ * under way has a second. */
 void http_stop(http *h);
 size_t http_connections(const http *h);
 size_t http_requests(const http *h); /* handed out and not answered yet, streams too */

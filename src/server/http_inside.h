@@ -133,7 +133,7 @@ void waits_init(http *h);
 void waits_done(http *h);
 /* From now on; WAIT_NOTHING: as long as it takes. */
 void wait_for(http_conn *c, http_wait what);
-/* From now on connections stay for a moment only when they are idle; who is idle now must be told by wait_for. */
+/* From now on connections stay for a moment only when they are idle or shake hands; who does now must be told by wait_for. */
 void waits_part(http *h);
 
 /* http_conn.c */

@@ -6,7 +6,8 @@
 
 enum {
     LINGER_US = 2000000,
-    PARTING_US = 200000, /* once the server stops: as long as a request may be on its way */
+    PARTING_US = 200000,            /* once the server stops: as long as a request may be on its way */
+    PARTING_HANDSHAKE_US = 1000000, /* ... and a handshake may take, before which no request is sent */
 };
 
 static void arm(http *h, int64_t now_us, int64_t until_us)
@@ -83,7 +84,9 @@ void waits_init(http *h)
 
 void waits_part(http *h)
 {
+    int64_t *handshake_us = &h->waits.spans_us[WAIT_HANDSHAKE];
     h->waits.spans_us[WAIT_IDLE] = PARTING_US;
+    *handshake_us = *handshake_us < PARTING_HANDSHAKE_US ? *handshake_us : PARTING_HANDSHAKE_US;
 }
 
 void waits_done(http *h)

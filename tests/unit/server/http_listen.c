@@ -235,6 +235,37 @@ static void a_handshake_that_does_not_come_has_an_end(void **state)
     hang_up(&silent), hang_up(&half);
 }
 
+/* Who is asked to wait for the handshake has not been heard yet. */
+static void a_stop_waits_a_moment_for_handshakes(void **state)
+{
+    (void)state;
+    make_certificates();
+    scene_listen(&s, "127.0.0.1:0", &(http_tls){certificate[0], key[0]});
+    SSL_CTX *context = client_context(TLS1_3_VERSION);
+    client early = dial_hello(&s, context), silent = dial(&s);
+    scene_until(&s, http_connections(s.h) == 2);
+    for (int i = 0; i < 3; i++)
+        scene_turn(&s);
+    client late = dial_hello(&s, context); /* waits to be accepted */
+    http_stop(s.h);
+    expect_int(http_connections(s.h), 3);
+    client *both[] = {&early, &late};
+    for (int i = 0; i < 2; i++) {
+        expect_true(shake_hands(both[i]));
+        say(both[i], ECHO);
+        answer a = hear(both[i]);
+        expect_int(a.status, 200);
+        expect_contains(a.head, "Connection: close");
+        answer_done(&a);
+        expect_closed(both[i]);
+        hang_up(both[i]);
+    }
+    expect_closed(&silent); /* long before the time that a handshake has otherwise */
+    hang_up(&silent);
+    scene_until(&s, http_connections(s.h) == 0);
+    SSL_CTX_free(context);
+}
+
 /* New connections see the new certificate, old ones go on; what is wrong changes nothing. */
 static void certificates_are_read_again(void **state)
 {
@@ -310,6 +341,7 @@ int main(void)
         TEST(a_parked_client_by_tls_may_leave),
         TEST(what_is_not_tls_is_closed),
         TEST(a_handshake_that_does_not_come_has_an_end),
+        TEST(a_stop_waits_a_moment_for_handshakes),
         TEST(certificates_are_read_again),
         TEST(wrong_files_are_named),
     };

@@ -285,20 +285,32 @@ client dial(scene *s)
     return dial_name(s, s->name);
 }
 
-bool dial_tls(scene *s, SSL_CTX *context, client *out)
+client dial_hello(scene *s, SSL_CTX *context)
 {
-    *out = dial(s);
-    out->tls = SSL_new(context);
-    SSL_set_fd(out->tls, out->fd);
-    SSL_set_connect_state(out->tls);
+    client c = dial(s);
+    c.tls = SSL_new(context);
+    SSL_set_fd(c.tls, c.fd);
+    SSL_set_connect_state(c.tls);
+    expect_int(SSL_get_error(c.tls, SSL_do_handshake(c.tls)), SSL_ERROR_WANT_READ);
+    return c;
+}
+
+bool shake_hands(client *c)
+{
     for (;;) {
-        int result = SSL_do_handshake(out->tls), error = SSL_get_error(out->tls, result);
+        int result = SSL_do_handshake(c->tls), error = SSL_get_error(c->tls, result);
         if (result == 1)
             return true;
         if (error != SSL_ERROR_WANT_READ && error != SSL_ERROR_WANT_WRITE)
             return false;
-        scene_turn(s);
+        scene_turn(c->scene);
     }
+}
+
+bool dial_tls(scene *s, SSL_CTX *context, client *out)
+{
+    *out = dial_hello(s, context);
+    return shake_hands(out);
 }
 
 void hang_up(client *c)

@@ -86,6 +86,9 @@ client dial(scene *s);
 client dial_name(scene *s, const char *name);
 /* By TLS, after the handshake. False: it failed. */
 bool dial_tls(scene *s, struct ssl_ctx_st *context, client *out);
+/* The same in two steps: the first word of the handshake, and the rest. */
+client dial_hello(scene *s, struct ssl_ctx_st *context);
+bool shake_hands(client *c);
 void hang_up(client *c);
 void hang_up_hard(client *c); /* by a reset */
 void stop_sending(client *c);
