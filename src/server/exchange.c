@@ -127,12 +127,21 @@ static bool names_holders(hf_status status)
     return status == HF_LOCKED || status == HF_BUSY;
 }
 
+/* The record that an op is about; "" when what was given is no name: it need not even be text, and might be cut anywhere. */
+static void name_resource(const hf_op *op, char out[HF_RESOURCE_SIZE])
+{
+    hf_resource it;
+    bool given = op->type != NULL && op->id != NULL;
+    bool whole = given && snprintf(out, HF_RESOURCE_SIZE, "%s/%s", op->type, op->id) < HF_RESOURCE_SIZE;
+    if (!whole || hf_resource_parse(out, &it, NULL) != HF_OK || strcmp(it.type, op->type) != 0)
+        out[0] = '\0';
+}
+
 void exchange_refuse(exchange *x, const hf_op *op)
 {
     const hf_answer *answer = &op->answer;
-    char resource[HF_RESOURCE_SIZE + 1] = "";
-    if (op->type != NULL && op->id != NULL)
-        snprintf(resource, sizeof resource, "%s/%s", op->type, op->id);
+    char resource[HF_RESOURCE_SIZE];
+    name_resource(op, resource);
     const char *message = answer->message != NULL ? answer->message : hf_status_sentence(answer->status);
     size_t holders = names_holders(answer->status) ? answer->locks_count : 0;
     reply_problem(x, 0, answer->status,
@@ -303,8 +312,8 @@ static hf_status judge_key(exchange *x, hf_error *err)
 {
     const hf_op *op = &x->ops[0];
     hf_status status = caller_judge_key(&x->who, op, err);
-    if (status != HF_OK && op->type != NULL && op->id != NULL)
-        snprintf(err->resource, sizeof err->resource, "%s/%s", op->type, op->id);
+    if (status != HF_OK)
+        name_resource(op, err->resource);
     return status;
 }
 

@@ -171,6 +171,46 @@ filesBefore = files(streaming);
 await survived(streaming, filesBefore, 200);
 rmSync(socketFolder, { recursive: true });
 
+// ---- names that are no text ----
+
+const spoken = await Server.start();
+await spoken.ask("GET", "/healthz");
+filesBefore = files(spoken);
+{
+  const carol = await spoken.open("carol");
+  const strict = new TextDecoder("utf-8", { fatal: true });
+  const whole = (bytes) => {
+    try {
+      return JSON.parse(strict.decode(bytes));
+    } catch {
+      return undefined;
+    }
+  };
+  const names = ["a/%e2%82", "%ff/x", "a/%ff", `a/${"%C3%A9".repeat(200)}`, `a/x${"%C3%A9".repeat(200)}`, `${"a".repeat(200)}/x`, "a/%1b", "A/1", "a/%ed%a0%80"];
+  const routes = [["GET", ""], ["PUT", ""], ["PATCH", "", { ttl_seconds: 5 }], ["DELETE", ""], ["POST", "/request", {}], ["POST", "/hand-over", { session: carol.id }],
+    ["POST", "/force-release", { reason: "r" }]];
+  const callers = [{ Authorization: `Bearer ${spoken.token}` }, { "Holdfast-Session": `${carol.id}.${carol.key}` }, { "Holdfast-Session": `${carol.id}.${"0".repeat(64)}` }, {}];
+  const paths = names.flatMap((name) => routes.map(([method, tail, body]) => [method, `/v1/locks/${name}${tail}`, body]));
+  for (const type of ["%ff", "a%c3"]) paths.push(["GET", `/v1/types/${type}`], ["PUT", `/v1/types/${type}`, { policy: "read-write" }], ["GET", `/v1/locks?type=${type}`],
+    ["GET", `/v1/locks?user=${type}`], ["GET", `/v1/sessions?user=${type}`], ["GET", `/v1/events?resource=${type}/1`], ["DELETE", `/v1/tokens/${type}`], ["GET", `/${type}`]);
+  const bad = [];
+  for (const [method, path, body] of paths)
+    for (const headers of callers) {
+      const response = await fetch(spoken.url + path, { method, headers: { ...headers, ...(body && { "Content-Type": "application/json" }) }, body: body && JSON.stringify(body) });
+      const bytes = new Uint8Array(await response.arrayBuffer());
+      const json = whole(bytes);
+      if (json === undefined || (response.status >= 400 && json.code === undefined)) bad.push([method, path.slice(0, 60), response.status, Buffer.from(bytes).toString("latin1")]);
+    }
+  check(bad.length === 0, `${paths.length * callers.length} requests with names that are none get JSON in UTF-8`, bad.slice(0, 10));
+  const taken = await spoken.ask("PUT", "/v1/locks/policy/%C3%A9", { session: carol, body: {} });
+  const dave = await spoken.open("dave");
+  const refused = await spoken.ask("PUT", "/v1/locks/policy/%C3%A9", { session: dave, body: {} });
+  check(taken.status === 201 && refused.status === 423 && refused.json.resource === "policy/\u00e9", "a name that is one stands in the refusal", refused.text);
+  const wrongKey = await spoken.ask("DELETE", "/v1/locks/policy/%C3%A9", { session: { id: carol.id, key: "0".repeat(64) } });
+  check(wrongKey.status === 403 && wrongKey.json.resource === "policy/\u00e9", "also when the key is wrong", wrongKey.text);
+}
+await survived(spoken, filesBefore, 200);
+
 // ---- more than there may be ----
 
 const narrow = await Server.start(["--connections-max", "40"]);
