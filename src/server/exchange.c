@@ -507,6 +507,7 @@ void exchange_begin(service *s, http_request *request)
     x->request = request;
     x->in.last_event = -1;
     x->in.after_seq = -1;
+    x->in.limit = -1;
     request->context = x;
     begin(x);
 }

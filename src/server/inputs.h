@@ -18,7 +18,8 @@ typedef struct inputs {
     const char *mode, *purpose, *message, *reason, *policy, *actor;
     const char *roles, *users, *secret;
     const char *after, *resource;
-    int64_t idle_us, ttl_us, ttl_max_us, expires_us, limit, after_seq;
+    int64_t idle_us, ttl_us, ttl_max_us, expires_us;
+    int64_t limit, after_seq; /* -1: not given */
     wire_texts resources;
     wire_objects locks;
 } inputs;

@@ -40,9 +40,10 @@ static hf_status read_mode(const char *text, hf_mode *out, hf_error *err)
 
 hf_status ask_page(exchange *x, hf_op *op, hf_error *err)
 {
-    if (x->in.limit < 0 || x->in.limit > HF_LIST_MAX)
+    bool given = x->in.limit >= 0;
+    if (given && (x->in.limit == 0 || x->in.limit > HF_LIST_MAX))
         return hf_fail(err, HF_INVALID, "\"limit\" must be 1 to %d.", HF_LIST_MAX);
-    op->limit = (size_t)x->in.limit;
+    op->limit = given ? (size_t)x->in.limit : 0;
     return x->in.after == NULL ? HF_OK : hf_cursor_parse(x->in.after, &op->after, err);
 }
 

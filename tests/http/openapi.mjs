@@ -204,6 +204,12 @@ for (const [path, query] of [["/v1/locks", "colour=red"], ["/v1/locks", "limit=x
   const answer = await server.ask("GET", `${path}?${query}`, { token });
   check(answer.status === 400 && answer.json?.code === "invalid", `GET ${path}?${query} is refused`, `${answer.status} ${answer.text}`);
 }
+for (const [id, { path, parameters = [] }] of Object.entries(operations)) {
+  if (!parameters.some((parameter) => parameter.name === "limit")) continue;
+  const byLimit = [];
+  for (const limit of ["0", "1", "1000", "1001"]) byLimit.push((await server.ask("GET", `${path}?limit=${limit}`, { token })).status);
+  check(byLimit.join() === "400,200,200,400", `${id} takes a limit of 1 to 1000`, byLimit);
+}
 for (const path of ["/v2", "/v1", "/v1/locks/policy", "/v1/locks/policy/a/b", "/v1/locks//x", "/openapi.json/", "/%2e%2e/etc"]) {
   const answer = await server.ask("GET", path, { token });
   check(answer.status === 404 && answer.json?.code === "not_found", `GET ${path} is not there`, `${answer.status} ${answer.text}`);
