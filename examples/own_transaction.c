@@ -5,12 +5,30 @@
 #include <sqlite3.h>
 #include <stdio.h>
 
-static int run(sqlite3 *db, const char *sql)
+static bool run(sqlite3 *db, const char *sql)
 {
-    return sqlite3_exec(db, sql, NULL, NULL, NULL);
+    if (sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK)
+        return true;
+    fprintf(stderr, "%s: %s\n", sql, sqlite3_errmsg(db));
+    return false;
 }
 
-int main(void)
+/* Takes the lock, writes the record under it, and ends the transaction with `end`. False: neither was done. */
+static bool edit(sqlite3 *db, hf_session *session, const hf_resource *record, const char *end, hf_lock *lock)
+{
+    hf_error err;
+    if (!run(db, "BEGIN IMMEDIATE"))
+        return false;
+    if (hf_session_acquire(session, record, NULL, lock, &err) != HF_OK)
+        fprintf(stderr, "%s\n", err.message);
+    else if (run(db, "INSERT OR REPLACE INTO customer VALUES (42, 'Chen')") && run(db, end))
+        return true;
+    if (!sqlite3_get_autocommit(db)) /* a COMMIT that is refused leaves it open; some failures end it */
+        run(db, "ROLLBACK");
+    return false;
+}
+
+int main(int argc, char **argv)
 {
     sqlite3 *db = NULL;
     hf_store *store = NULL;
@@ -19,8 +37,9 @@ int main(void)
     hf_resource record;
     hf_lock lock;
     hf_error err;
-    if (sqlite3_open(":memory:", &db) != SQLITE_OK ||
-        run(db, "CREATE TABLE customer (id INTEGER PRIMARY KEY, name TEXT)"))
+    if (sqlite3_open(argc > 1 ? argv[1] : ":memory:", &db) != SQLITE_OK)
+        return fprintf(stderr, "%s\n", sqlite3_errmsg(db)), 1;
+    if (!run(db, "CREATE TABLE IF NOT EXISTS customer (id INTEGER PRIMARY KEY, name TEXT)"))
         return 1;
     if (hf_sqlite_wrap(db, NULL, HF_SQLITE_INSTALL, &store, &err) != HF_OK ||
         hf_manager_on(store, &manager, &err) != HF_OK ||
@@ -28,19 +47,14 @@ int main(void)
         hf_resource_parse("customer/42", &record, &err) != HF_OK)
         return fprintf(stderr, "%s\n", err.message), 1;
 
-    run(db, "BEGIN IMMEDIATE");
-    if (hf_session_acquire(session, &record, NULL, &lock, &err) != HF_OK)
-        return fprintf(stderr, "%s\n", err.message), 1;
-    run(db, "INSERT INTO customer VALUES (42, 'Chen')"); /* read or write the record here, under the lock */
-    run(db, "ROLLBACK");
-    printf("after rollback: %s\n", hf_status_wire(hf_session_holds(session, &record, 0, NULL, &err)));
-
-    run(db, "BEGIN IMMEDIATE");
-    if (hf_session_acquire(session, &record, NULL, &lock, &err) != HF_OK)
-        return fprintf(stderr, "%s\n", err.message), 1;
-    run(db, "COMMIT");
-    hf_status held = hf_session_holds(session, &record, lock.fence, NULL, &err);
-    printf("after commit: %s\n", hf_status_wire(held));
+    hf_status held = HF_NOT_HELD;
+    bool done = edit(db, session, &record, "ROLLBACK", &lock);
+    if (done)
+        printf("after rollback: %s\n", hf_status_wire(hf_session_holds(session, &record, 0, NULL, &err)));
+    if (done && edit(db, session, &record, "COMMIT", &lock)) {
+        held = hf_session_holds(session, &record, lock.fence, NULL, &err);
+        printf("after commit: %s\n", hf_status_wire(held));
+    }
 
     hf_session_free(session);
     hf_manager_close(manager);
