@@ -3,13 +3,13 @@
 #include <holdfast/holdfast.h>
 #include <stdio.h>
 
-int main(void)
+int main(int argc, char **argv)
 {
     hf_manager *manager = NULL;
     hf_session *alice = NULL, *bob = NULL;
     hf_resource policy;
     hf_error err;
-    if (hf_manager_open("memory:", &manager, &err) != HF_OK || /* or "sqlite:/var/lib/myapp/locks.db" */
+    if (hf_manager_open(argc > 1 ? argv[1] : "memory:", &manager, &err) != HF_OK || /* or "sqlite:PATH" */
         hf_session_open(manager, &(hf_session_options){.user = "alice", .name = "Alice Chen"}, &alice,
                         &err) != HF_OK ||
         hf_session_open(manager, &(hf_session_options){.user = "bob", .name = "Bob Smith"}, &bob, &err) !=
@@ -19,6 +19,8 @@ int main(void)
         return fprintf(stderr, "%s\n", err.message), 1;
     hf_status status = hf_session_acquire(bob, &policy, NULL, NULL, &err);
     printf("Bob: %s\n", status == HF_LOCKED ? err.message : "got it, which should not be");
+    if (hf_session_close(alice, &err) != HF_OK || hf_session_close(bob, &err) != HF_OK)
+        fprintf(stderr, "%s\n", err.message); /* then they end, with what they hold, at their idle bound */
     hf_session_free(alice);
     hf_session_free(bob);
     hf_manager_close(manager);

@@ -56,6 +56,8 @@ int main(int argc, char **argv)
         printf("after commit: %s\n", hf_status_wire(held));
     }
 
+    if (hf_session_close(session, &err) != HF_OK)
+        fprintf(stderr, "%s\n", err.message); /* then it ends, with what it holds, at its idle bound */
     hf_session_free(session);
     hf_manager_close(manager);
     sqlite3_close(db);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The small programs of examples/, which people copy: with someone else in the way of their transactions. */
+/* The small programs of examples/, which people copy: run again on the same file, and with someone else in the way of their
+ * transactions. */
 #include <fcntl.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -33,9 +34,13 @@ static int exec_beside_another(sqlite3 *db, const char *sql,
     return result;
 }
 
+int first(int argc, char **argv);
 int own_transaction(int argc, char **argv);
-#define main         own_transaction
+#define main         first
 #define sqlite3_exec exec_beside_another
+#include "../../../examples/first.c"
+#undef main
+#define main own_transaction
 #include "../../../examples/own_transaction.c"
 #undef main
 #undef sqlite3_exec
@@ -60,13 +65,26 @@ static int play(int (*example)(int, char **), char *argument)
     return code;
 }
 
-static void an_own_transaction_counts_when_it_is_committed(void **state)
+static void the_first_example_runs_again_on_the_same_file(void **state)
+{
+    char url[HF_URL_MAX] = "sqlite:";
+    (void)state;
+    scratch_path(".db", url + strlen(url));
+    for (int i = 0; i < 2; i++) {
+        expect_int(play(first, url), 0);
+        expect_contains(said, "policy/12345 is being edited by Alice Chen");
+    }
+}
+
+static void an_own_transaction_runs_again_on_the_same_file(void **state)
 {
     char path[HF_URL_MAX];
     (void)state;
     scratch_path(".db", path);
-    expect_int(play(own_transaction, path), 0);
-    expect_text(said, "after rollback: not_held\nafter commit: ok\n");
+    for (int i = 0; i < 2; i++) {
+        expect_int(play(own_transaction, path), 0);
+        expect_text(said, "after rollback: not_held\nafter commit: ok\n");
+    }
 }
 
 /* Someone else gets in the way where `when` is said, after it was said `left` times. */
@@ -118,7 +136,8 @@ static void a_record_that_cannot_be_written_is_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_own_transaction_counts_when_it_is_committed),
+        cmocka_unit_test(the_first_example_runs_again_on_the_same_file),
+        cmocka_unit_test(an_own_transaction_runs_again_on_the_same_file),
         cmocka_unit_test(a_reader_who_keeps_an_own_transaction_from_its_commit_is_told),
         cmocka_unit_test(a_writer_who_keeps_an_own_transaction_from_beginning_is_told),
         cmocka_unit_test(a_record_that_cannot_be_written_is_told),
