@@ -1,6 +1,7 @@
 // The story that every example application plays: Alice and Bob edit one policy, and everything ends that can end.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { createServer } from "node:http";
 import { join } from "node:path";
 import { check } from "../http/server.mjs";
 import { Browser } from "./browser.mjs";
@@ -31,9 +32,9 @@ export class Play {
     return play;
   }
 
-  async saved() {
+  async saved(policy = 1) {
     const page = await new Browser(this.app.address, this.app.origin).open("/");
-    return /<span id="policy-1">([^<]*)</.exec(page.html)[1];
+    return new RegExp(`<span id="policy-${policy}">([^<]*)<`).exec(page.html)[1];
   }
 
   async holders() {
@@ -202,6 +203,7 @@ export class Play {
   // The server is killed, as by a crash. What it granted before stays granted, and the fence is checked where the record is.
   async outage() {
     const page = await this.alice.open(EDIT);
+    const bobsPage = await this.bob.open("/policies/2/edit");
     const events = (await this.server.ask("GET", "/v1/audit-log?limit=1000", { token: this.server.token })).json.events;
     this.opened = events.map((event) => event.session);
     await this.server.stop("SIGKILL");
@@ -217,6 +219,22 @@ export class Play {
     check(saved.status === 200 && (await this.saved()) === "Begun before the outage.", "what Alice began before is saved: her fence is still the newest", saved.words);
     const out = await this.alice.logOut();
     check(out.status === 200, "she can log out", out.words);
+    await this.gateway(bobsPage);
+  }
+
+  // Where the server was, something that stands before it answers in its place, and not in JSON.
+  async gateway(page) {
+    const gateway = createServer((request, response) => response.writeHead(502, { "content-type": "text/html" }).end("<h1>502 Bad Gateway</h1>"));
+    await once(gateway.listen(Number(new URL(this.server.url).port), "127.0.0.1"), "listening");
+    const refused = await this.bob.open(EDIT);
+    check(refused.status === 503 && /lock service does not answer/.test(refused.words), "a gateway that finds no server is told like no answer", refused.words);
+    await page.beat();
+    check(!page.button.disabled, "a page that beats waits", page.output.textContent);
+    const saved = await page.submit({ text: "Saved behind a gateway." });
+    check(saved.path === "/" && saved.status === 200 && (await this.saved(2)) === "Saved behind a gateway.", "and what was begun before is saved",
+      [saved.status, saved.words]);
+    gateway.closeAllConnections();
+    gateway.close();
   }
 
   secrets() {

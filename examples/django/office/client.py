@@ -40,13 +40,20 @@ class Unavailable(Refused):
         log.error("holdfast at %s: %s", settings.HOLDFAST_URL, why)
 
 
-def refusal(status, body):
-    problem = json.loads(body)
+def refusal(status, problem):
     if status == 423:
         return Locked(problem["message"], problem["holders"])
     if status in (404, 409, 410):
         return Lost(problem["message"])
     return Unavailable(status, problem["message"])
+
+
+def send(request):
+    """The answer, whatever it says: a refusal is one too."""
+    try:
+        return direct.open(request, timeout=TIMEOUT_S)
+    except urllib.error.HTTPError as refused:
+        return refused
 
 
 def ask(method, path, body=None, login=None):
@@ -55,13 +62,18 @@ def ask(method, path, body=None, login=None):
     headers["Content-Type"] = "application/json"
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(settings.HOLDFAST_URL + path, data, headers, method=method)
+    status = None
     try:
-        with direct.open(request, timeout=TIMEOUT_S) as answer:
-            return json.load(answer)
-    except urllib.error.HTTPError as problem:
-        raise refusal(problem.code, problem.read()) from None
-    except (OSError, ValueError, http.client.HTTPException) as problem:
-        raise Unavailable(problem) from None
+        with send(request) as answer:
+            status = answer.status
+            said = json.load(answer)
+        if status < 300:
+            return said
+        problem = refusal(status, said)
+    # Also what is not holdfast's: a gateway that stands before it answers as it likes.
+    except (OSError, ValueError, LookupError, TypeError, http.client.HTTPException) as why:
+        problem = Unavailable(status, why)
+    raise problem
 
 
 def open_session(user, replaces=None):
