@@ -21,9 +21,18 @@ function keepWork(form) {
     note.textContent = `${why} What you typed is still here: copy what you need, then reload the page.`;
   }
 
+  // How the lock went, as a beat tells it: taken away, with a reason; or expired by itself, and perhaps taken by someone since.
+  function told({ why, by, reason } = {}) {
+    if (why === "forced")
+      return `The record was taken from you by ${by}${reason ? ` (${reason})` : ""}.`;
+    if (why === "expired")
+      return by ? `Your lock expired, and ${by} has taken the record since.` : "Your lock expired.";
+    return "You no longer hold the record.";
+  }
+
   function heard({ locks, lost: ended, requests }) {
     if (locks === 0)
-      lost(ended[0]?.by ? `The record was taken from you by ${ended[0].by} (${ended[0].reason}).` : "You no longer hold the record.");
+      lost(told(ended[0]));
     else
       note.textContent = requests.map(({ name, message }) => `${name} asks for this record. ${message}`).join(" ");
   }

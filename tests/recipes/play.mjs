@@ -55,6 +55,7 @@ export class Play {
     await this.refusal();
     await this.logout();
     await this.lateSave();
+    await this.bound();
     await this.pageEnd();
     await this.reload();
     await this.correction();
@@ -114,6 +115,28 @@ export class Play {
     check((await this.saved()) === "By Bob.", "Bob's save is not touched by it", await this.saved());
     const again = await alices.submit({ text: "By Alice, later." });
     check(again.status === 409 && (await this.saved()) === "By Bob.", "nor does hers get through after his", again.words);
+  }
+
+  // A lock with a bound of its own is lost while the page beats: nobody took it away.
+  async bound() {
+    const bounded = (ttl) => this.server.ask("PUT", "/v1/types/policy", { token: this.server.token, body: { policy: "read-write", ...ttl } });
+    const ran = () => new Promise((resolve) => setTimeout(resolve, 1100));
+    const set = await bounded({ ttl_seconds: 1 });
+    check(set.status === 200, "policies are held for a second at most", set.text);
+    const page = await this.alice.open(EDIT);
+    await ran();
+    await page.beat();
+    check(page.button.disabled && page.output.textContent.startsWith("Your lock expired. What you typed"), "a page whose lock has expired says so",
+      page.output.textContent);
+    const again = await this.alice.open(EDIT);
+    await ran();
+    const bobs = await this.bob.open(EDIT);
+    await again.beat();
+    check(bobs.status === 200 && again.output.textContent.startsWith("Your lock expired, and Bob Smith has taken the record since. What you typed"),
+      "and who has taken the record since, with no word of taking it away", again.output.textContent);
+    await again.hide();
+    await bobs.hide();
+    await bounded({});
   }
 
   async pageEnd() {
