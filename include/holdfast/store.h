@@ -29,6 +29,9 @@ typedef struct hf_grade {
  * HF_INVALID: the URL is not understood. HF_UNAVAILABLE: it can't be used; the sentence says why. */
 HF_API HF_MUST_USE hf_status hf_store_open(const char *url, hf_store **out, hf_error *err);
 
+/* The same, but makes no store in a SQLite file that has none, nor the file. HF_NOT_FOUND: there is none. */
+HF_API HF_MUST_USE hf_status hf_store_open_existing(const char *url, hf_store **out, hf_error *err);
+
 /* Creates or upgrades the tables a URL names, and lets `role` use them (an account of the database; NULL: nobody new). Done before,
  * it changes nothing. In one transaction where the database allows. An account that only uses the tables needs no right to
  * change their shape. */

@@ -7,15 +7,13 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-/* Opening a store makes it where there is none, and that is not what was to be kept. */
-static hf_status check_store(const cli_call *call, hf_error *err)
+/* A store that is made by opening it is not what was to be kept. */
+static hf_status open_kept(cli_call *call, hf_error *err)
 {
-    char standard[CLI_URL_SIZE], path[PATH_MAX];
-    const char *url;
-    hf_status status = cli_store_url(call, standard, &url, err);
-    if (status == HF_OK && cli_store_missing(url, path))
-        status = hf_fail(err, HF_INVALID, "There is no store at %s; nothing was backed up.", path);
-    return status;
+    hf_status status = cli_open_existing(call, err);
+    return status == HF_NOT_FOUND
+               ? hf_fail(err, HF_INVALID, "There is no store %s; nothing was backed up.", call->store)
+               : status;
 }
 
 static hf_status run(cli_call *call, hf_error *err)
@@ -25,9 +23,7 @@ static hf_status run(cli_call *call, hf_error *err)
     if (lstat(path, &file) == 0)
         return hf_fail(err, HF_INVALID, "%s exists already and is left as it is; name a file that does not.",
                        path);
-    hf_status status = check_store(call, err);
-    if (status == HF_OK)
-        status = cli_open(call, err);
+    hf_status status = open_kept(call, err);
     umask(077);
     if (status == HF_OK)
         status = hf_store_backup(hf_manager_store(call->manager), path, err);

@@ -52,7 +52,8 @@ hf_status cli_resources(cli_call *call, hf_error *err)
     return HF_OK;
 }
 
-hf_status cli_store_url(const cli_call *call, char standard[CLI_URL_SIZE], const char **out, hf_error *err)
+/* The URL: --store, HOLDFAST_STORE, or the default store's, for which there is room in `standard`. */
+static hf_status store_url(const cli_call *call, char standard[CLI_URL_SIZE], const char **out, hf_error *err)
 {
     *out = cli_value(&call->arguments, "store");
     if (*out == NULL)
@@ -63,22 +64,34 @@ hf_status cli_store_url(const cli_call *call, char standard[CLI_URL_SIZE], const
     return cli_default_store(standard, err);
 }
 
-hf_status cli_open(cli_call *call, hf_error *err)
+static hf_status open_store(cli_call *call, hf_status (*open)(const char *url, hf_store **out, hf_error *err),
+                            hf_error *err)
 {
+    hf_store *store = NULL;
     char standard[CLI_URL_SIZE], with_token[CLI_URL_SIZE];
     const char *url;
     if (call->manager != NULL)
         return HF_OK;
-    hf_status status = cli_store_url(call, standard, &url, err);
+    hf_status status = store_url(call, standard, &url, err);
     if (status == HF_OK && cli_has(&call->arguments, "token-file")) {
         status = cli_url_with_token(url, cli_value(&call->arguments, "token-file"), with_token, err);
         url = with_token;
     }
     if (status == HF_OK)
-        status = hf_manager_open(url, &call->manager, err);
-    if (status == HF_OK)
+        status = open(url, &store, err);
+    if (status == HF_OK || status == HF_NOT_FOUND)
         cli_store_name(url, call->store);
-    return status;
+    return status == HF_OK ? hf_manager_on(store, &call->manager, err) : status;
+}
+
+hf_status cli_open(cli_call *call, hf_error *err)
+{
+    return open_store(call, hf_store_open, err);
+}
+
+hf_status cli_open_existing(cli_call *call, hf_error *err)
+{
+    return open_store(call, hf_store_open_existing, err);
 }
 
 hf_status cli_session_remembered(cli_call *call, hf_error *err)

@@ -36,11 +36,11 @@ void cli_call_done(cli_call *call);
 /* The operands as resources, in the order given: call->resources. */
 hf_status cli_resources(cli_call *call, hf_error *err);
 
-/* The URL of the store: --store, HOLDFAST_STORE, or the default one, for which there is room in `standard`. */
-hf_status cli_store_url(const cli_call *call, char standard[CLI_URL_SIZE], const char **out, hf_error *err);
-
-/* Opens that store. */
+/* Opens the store: --store, HOLDFAST_STORE, or the default one. */
 hf_status cli_open(cli_call *call, hf_error *err);
+
+/* The same, but makes no SQLite store where there is none: HF_NOT_FOUND, and call->store names it. */
+hf_status cli_open_existing(cli_call *call, hf_error *err);
 
 /* Finds the session: --session, HOLDFAST_SESSION, or the one remembered for the store, which must be open. */
 hf_status cli_session(cli_call *call, hf_error *err);

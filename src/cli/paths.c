@@ -106,24 +106,17 @@ static bool absolute(const char *path, char out[PATH_MAX])
            snprintf(out, PATH_MAX, "%s/%s", real, slash == NULL ? path : slash + 1) < PATH_MAX;
 }
 
-/* The path in the URL of an SQLite store, and from the '?' on what comes after it. False: it is another store's, or no path. */
-static bool sqlite_path(const char *url, char out[PATH_MAX], const char **query)
+static bool name_sqlite(const char *url, char out[CLI_URL_SIZE])
 {
     static const char scheme[] = "sqlite:";
+    char path[PATH_MAX], whole[PATH_MAX];
     if (strncmp(url, scheme, sizeof scheme - 1) != 0)
         return false;
     const char *start = url + sizeof scheme - 1;
     size_t length = strcspn(start, "?");
-    *query = start + length;
-    return length < PATH_MAX && snprintf(out, PATH_MAX, "%.*s", (int)length, start) > 0;
-}
-
-static bool name_sqlite(const char *url, char out[CLI_URL_SIZE])
-{
-    char path[PATH_MAX], whole[PATH_MAX];
-    const char *query;
-    return sqlite_path(url, path, &query) && absolute(path, whole) &&
-           snprintf(out, CLI_URL_SIZE, "sqlite:%s%s", whole, query) < CLI_URL_SIZE;
+    return length < sizeof path && snprintf(path, sizeof path, "%.*s", (int)length, start) > 0 &&
+           absolute(path, whole) &&
+           snprintf(out, CLI_URL_SIZE, "%s%s%s", scheme, whole, start + length) < CLI_URL_SIZE;
 }
 
 static const char trace[] = "trace+"; /* the same store, only told of more */
@@ -167,14 +160,6 @@ static void name_server(char *url)
     while (kept > 0 && url[kept - 1] == '/')
         kept--;
     memmove(url + kept, url + end, strlen(url + end) + 1);
-}
-
-bool cli_store_missing(const char *url, char out[PATH_MAX])
-{
-    const char *query;
-    struct stat file;
-    return sqlite_path(without_trace(url), out, &query) && out[0] != ':' && stat(out, &file) != 0 &&
-           (errno == ENOENT || errno == ENOTDIR);
 }
 
 void cli_store_name(const char *url, char out[CLI_URL_SIZE])

@@ -26,9 +26,6 @@ bool cli_is_server(const char *url);
 /* The URL of a server with token_file=FILE in it. HF_INVALID: it is another store's. */
 hf_status cli_url_with_token(const char *url, const char *file, char out[CLI_URL_SIZE], hf_error *err);
 
-/* Is it an SQLite store whose file is not there? Then its path is in `out`. */
-bool cli_store_missing(const char *url, char out[PATH_MAX]);
-
 /* One name for one store, however it was written, without a password or where a token is: a SQLite path becomes absolute. */
 void cli_store_name(const char *url, char out[CLI_URL_SIZE]);
 

@@ -123,6 +123,16 @@ hf_status hf_store_open(const char *url, hf_store **out, hf_error *err)
     return status != HF_OK ? status : ops->open(rest, out, err);
 }
 
+hf_status hf_store_open_existing(const char *url, hf_store **out, hf_error *err)
+{
+    const hf_store_ops *ops = NULL;
+    const char *rest = NULL;
+    hf_status status = find(url, &ops, &rest, err);
+    if (status != HF_OK)
+        return status;
+    return ops->open_existing != NULL ? ops->open_existing(rest, out, err) : ops->open(rest, out, err);
+}
+
 static hf_status wrap(const char *module, void *handle, const char *names, unsigned flags, hf_store **out,
                       hf_error *err)
 {

@@ -382,13 +382,21 @@ static bool has_log(const char *path)
     return access(log, F_OK) == 0;
 }
 
+static hf_status refuse_missing(const sqlite_store *store, hf_error *err)
+{
+    return hf_fail(err, HF_NOT_FOUND, "There is no store of the namespace %s at %s.", store->names,
+                   store->path);
+}
+
 /* A file that is someone else's, or much newer, is found out before anything is written to it. */
-static hf_status look_first(const sqlite_store *store, hf_error *err)
+static hf_status look_first(const sqlite_store *store, bool make, hf_error *err)
 {
     bool exists, ours = false;
     hf_status status = sqlite_file_check(store->path, &exists, err);
     if (status != HF_OK)
         return status;
+    if (!exists && !make)
+        return refuse_missing(store, err);
     if (!exists) { /* what SQLite makes later (log, shared memory) gets the same mode */
         int file = open(store->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
         if (file < 0 && errno != EEXIST)
@@ -401,7 +409,7 @@ static hf_status look_first(const sqlite_store *store, hf_error *err)
     if (status == HF_OK)
         status = sqlite_schema_check(db, store->path, store->names, &ours, err);
     hf_db_close(db);
-    return status;
+    return status == HF_OK && !ours && !make ? refuse_missing(store, err) : status;
 }
 
 static hf_status prepare(hf_db *db, const char *path, hf_error *err)
@@ -419,12 +427,12 @@ static hf_status prepare(hf_db *db, const char *path, hf_error *err)
                                        err);
 }
 
-static hf_status open_files(sqlite_store *store, hf_error *err)
+static hf_status open_files(sqlite_store *store, bool make, hf_error *err)
 {
-    hf_status status = look_first(store, err);
+    hf_status status = look_first(store, make, err);
     for (int i = 0; status == HF_UNAVAILABLE && i < 3; i++) { /* perhaps someone was just making the file */
         nanosleep(&(struct timespec){0, 10000000}, NULL);
-        status = look_first(store, err);
+        status = look_first(store, make, err);
     }
     if (status != HF_OK)
         return status;
@@ -449,14 +457,14 @@ static hf_status open_files(sqlite_store *store, hf_error *err)
     return status == HF_OK ? sqlite_conn_ready(&store->reader, err) : status;
 }
 
-static hf_status try_open(const char *rest, hf_store **out, hf_error *err)
+static hf_status try_open(const char *rest, bool make, hf_store **out, hf_error *err)
 {
     sqlite_store *store = store_new();
     if (store == NULL)
         return hf_fail_memory(err);
     hf_status status = read_url(store, rest, err);
     if (status == HF_OK)
-        status = open_files(store, err);
+        status = open_files(store, make, err);
     if (status == HF_OK)
         status = hf_together_new(&(hf_together_rule){.execute = execute_one, .at_once = 1, .in_turn = true},
                                  &store->together, err);
@@ -474,15 +482,25 @@ static hf_status try_open(const char *rest, hf_store **out, hf_error *err)
 }
 
 /* Many may open a new file at once. SQLite doesn't wait while the log is being set up or recovered, so that is done here. */
-static hf_status open_sqlite(const char *rest, hf_store **out, hf_error *err)
+static hf_status open_patiently(const char *rest, bool make, hf_store **out, hf_error *err)
 {
     int64_t until_us = hf_seam.boot_us() + OPEN_US;
-    hf_status status = try_open(rest, out, err);
+    hf_status status = try_open(rest, make, out, err);
     while (status == HF_BUSY && hf_seam.boot_us() < until_us) {
         nanosleep(&(struct timespec){0, 2000000 + (long)(hf_seam.boot_us() % 8) * 1000000}, NULL);
-        status = try_open(rest, out, err);
+        status = try_open(rest, make, out, err);
     }
     return status;
+}
+
+static hf_status open_sqlite(const char *rest, hf_store **out, hf_error *err)
+{
+    return open_patiently(rest, true, out, err);
+}
+
+static hf_status open_existing_sqlite(const char *rest, hf_store **out, hf_error *err)
+{
+    return open_patiently(rest, false, out, err);
 }
 
 hf_status hf_sqlite_wrap(struct sqlite3 *handle, const char *names, unsigned flags, hf_store **out,
@@ -542,6 +560,7 @@ static void grade_sqlite(hf_store *base, hf_grade *out)
 const hf_store_ops hf_store_sqlite = {
     .scheme = "sqlite",
     .open = open_sqlite,
+    .open_existing = open_existing_sqlite,
     .execute = execute_sqlite,
     .install = sqlite_install,
     .grade = grade_sqlite,

@@ -27,6 +27,9 @@ typedef struct hf_store_ops {
     /* `rest` is the URL after "scheme:", with whole_url all of it. A failed open leaves nothing to close. */
     hf_status (*open)(const char *rest, hf_store **out, hf_error *err);
 
+    /* hf_store_open_existing; NULL: the same as open. */
+    hf_status (*open_existing)(const char *rest, hf_store **out, hf_error *err);
+
     /* The batch has been checked (names, limits, standing alone) before it comes here. HF_OK: committed and every op
      * answered. HF_UNSURE: perhaps committed. Anything else: nothing was done. */
     hf_status (*execute)(hf_store *store, hf_batch *batch, hf_error *err);

@@ -71,9 +71,17 @@ static hf_status open_trace(const char *rest, hf_store **out, hf_error *err)
     return status != HF_OK ? status : hf_trace_open(inner, to_stderr, NULL, out, err);
 }
 
+static hf_status open_existing_trace(const char *rest, hf_store **out, hf_error *err)
+{
+    hf_store *inner;
+    hf_status status = hf_store_open_existing(rest, &inner, err);
+    return status != HF_OK ? status : hf_trace_open(inner, to_stderr, NULL, out, err);
+}
+
 const hf_store_ops hf_store_trace = {
     .scheme = "trace+",
     .open = open_trace,
+    .open_existing = open_existing_trace,
     .execute = execute_trace,
     .grade = hf_wrapper_grade,
     .backup = hf_wrapper_backup,

@@ -239,11 +239,28 @@ if ! served; then
 fi
 for missing in "$scratch/missing.db" "$scratch/no/such/missing.db"; do
     run backup "$scratch/of-nothing" --store "sqlite:$missing?namespace=other"
-    expect "backup of a store that is not there" 2 "holdfast: There is no store at $missing; nothing was backed up."
+    expect "backup of a store that is not there" 2 "holdfast: There is no store sqlite:$missing?namespace=other; nothing was backed up."
     check "which makes neither" test ! -e "$missing" -a ! -e "$scratch/of-nothing"
 done
 HOLDFAST_STORE='' HOLDFAST_DATA=$scratch/empty run backup "$scratch/of-nothing"
-expect "nor the store that is used when none is named" 2 "holdfast: There is no store at $scratch/empty/holdfast.db; nothing was backed up."
+expect "nor the store that is used when none is named" 2 "holdfast: There is no store sqlite:$scratch/empty/holdfast.db; nothing was backed up."
 check "of which nothing is made either" test ! -e "$scratch/empty/holdfast.db" -a ! -e "$scratch/of-nothing"
+tables() { python3 -c 'import sqlite3, sys; print(*sqlite3.connect(sys.argv[1]).execute("SELECT name FROM sqlite_master ORDER BY name"))' "$1"; }
+run list --store "sqlite:$scratch/first.db"
+before=$(tables "$scratch/first.db")
+for prefix in '' trace+; do
+    run backup "$scratch/of-nothing" --store "${prefix}sqlite:$scratch/first.db?namespace=other"
+    expect "backup of a namespace that the file does not have" 2 "holdfast: There is no store sqlite:$scratch/first.db?namespace=other; nothing was backed up."
+    check "no tables are made for it" test "$(tables "$scratch/first.db")" = "$before" -a ! -e "$scratch/of-nothing"
+done
+: >"$scratch/nothing.db"
+run backup "$scratch/of-nothing" --store "sqlite:$scratch/nothing.db"
+expect "backup of a file with nothing in it" 2 "holdfast: There is no store sqlite:$scratch/nothing.db; nothing was backed up."
+check "which stays as it is" test ! -s "$scratch/nothing.db" -a ! -e "$scratch/nothing.db-wal" -a ! -e "$scratch/nothing.db-reserve" -a ! -e "$scratch/of-nothing"
+run backup "$scratch/of-foreign" --store "sqlite:$scratch/foreign.db"
+expect "backup of the database of another program" 6 'holdfast: *another program*'
+run backup "$scratch/of-first" --store "trace+sqlite:$scratch/first.db"
+expect "a store that is there is backed up, however little is in it" 0 '*Backed *'
+check "with its tables" test "$(tables "$scratch/of-first")" = "$before"
 
 finish

@@ -539,6 +539,36 @@ static void nothing_stands_beside(const char *path)
     }
 }
 
+static void existing_comes_to(const char *path, const char *query, hf_status status)
+{
+    char url[HF_URL_MAX + 32];
+    snprintf(url, sizeof url, "sqlite:%s%s", path, query);
+    hf_error err = {0};
+    hf_store *store = NULL;
+    expect(status, hf_store_open_existing(url, &store, &err), err);
+    hf_store_close(store);
+}
+
+static void where_only_an_existing_store_is_wanted_none_is_made(world *w)
+{
+    hf_credentials alice;
+    char path[HF_URL_MAX];
+    scratch_path(".db", path);
+    existing_comes_to(path, "", HF_NOT_FOUND);
+    expect_true(access(path, F_OK) != 0);
+    write_file(path, "", 0);
+    existing_comes_to(path, "", HF_NOT_FOUND);
+    content after = content_of(path);
+    expect_int(after.size, 0);
+    free(after.bytes);
+    nothing_stands_beside(path);
+    unlink(path);
+    const char *file = made(w, &alice);
+    existing_comes_to(file, "?namespace=other", HF_NOT_FOUND);
+    existing_comes_to(file, "", HF_OK);
+    existing_comes_to(file, "?namespace=other", HF_NOT_FOUND);
+}
+
 /* A table of the same name does not make it ours. */
 static void another_programs_database_with_a_table_like_ours_is_refused_and_left_alone(world *w)
 {
@@ -680,6 +710,7 @@ static const suite_test sqlite_file_tests[] = {
     TEST_FILE(a_corrupt_file_is_refused_and_left_alone),
     TEST_FILE(another_programs_database_is_refused_and_left_alone),
     TEST_FILE(an_empty_file_becomes_a_store),
+    TEST_FILE(where_only_an_existing_store_is_wanted_none_is_made),
     TEST_FILE(a_schema_two_versions_newer_is_refused_and_left_alone),
     TEST_FILE(a_schema_one_version_newer_works),
     TEST_FILE(a_file_of_version_1_is_upgraded_with_all_that_is_in_it),
