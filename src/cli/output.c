@@ -118,25 +118,36 @@ static bool reader_is_gone(void)
     return poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
 }
 
+/* Why stdout took no more: of the first flush that failed, since the stream only remembers that one did. */
+static int first_errno;
+
+static bool flush(void)
+{
+    errno = 0;
+    if (fflush(stdout) == 0 && ferror(stdout) == 0)
+        return true;
+    if (first_errno == 0)
+        first_errno = errno;
+    return false;
+}
+
 bool cli_flush(void)
 {
-    return fflush(stdout) == 0 && ferror(stdout) == 0 && !reader_is_gone();
+    return flush() && !reader_is_gone();
 }
 
 int cli_finish(int exit_code)
 {
-    errno = 0;
-    bool flushed = fflush(stdout) == 0 && ferror(stdout) == 0;
-    int flush_errno = errno;
-    bool gone = !flushed && (flush_errno == EPIPE || reader_is_gone());
+    bool flushed = flush();
+    bool gone = !flushed && (first_errno == EPIPE || reader_is_gone());
     if (fclose(stdout) != 0 && flushed) {
         flushed = false;
-        flush_errno = errno;
+        first_errno = errno;
     }
     if (flushed || gone)
         return exit_code;
     cli_say("%s could not be written: %s.",
             exit_code == 0 ? "What was asked for was done, but the answer" : "The answer",
-            strerror(flush_errno != 0 ? flush_errno : EIO));
+            strerror(first_errno != 0 ? first_errno : EIO));
     return exit_code != 0 ? exit_code : 1;
 }

@@ -11,6 +11,12 @@ run acquire policy/12345 --purpose renewal
 "$HOLDFAST" list >/dev/full 2>"$scratch/err"
 code=$? out='' err=$(cat "$scratch/err")
 expect "a full disk is told" 1 'holdfast: *could not be written: No space left on device.'
+for verb in events 'events --json' 'events --follow --interval 20ms' 'top --count 1 --json'; do
+    # shellcheck disable=SC2086
+    timeout 20 "$HOLDFAST" $verb >/dev/full 2>"$scratch/err"
+    code=$? err=$(cat "$scratch/err")
+    expect "also by $verb, where more than one try to write fails" 1 'holdfast: *could not be written: No space left on device.'
+done
 "$HOLDFAST" list >&- 2>"$scratch/err"
 code=$? err=$(cat "$scratch/err")
 expect "a closed stdout is told" 1 'holdfast: *could not be written: *'
