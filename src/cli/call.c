@@ -34,6 +34,16 @@ static hf_status read_resource(const char *text, hf_resource *out, hf_error *err
     return hf_fail(err, HF_INVALID, "A session stands where a resource should; give it with --session.");
 }
 
+/* Is the last of them among those before it? What is said twice would be counted twice. */
+static hf_status check_once(const hf_resource *resources, int last, hf_error *err)
+{
+    for (int i = 0; i < last; i++)
+        if (hf_resource_compare(&resources[i], &resources[last]) == 0)
+            return hf_fail(err, HF_INVALID, "%s/%s is named twice; name each resource once.",
+                           resources[last].type, resources[last].id);
+    return HF_OK;
+}
+
 hf_status cli_resources(cli_call *call, hf_error *err)
 {
     const cli_arguments *arguments = &call->arguments;
@@ -48,6 +58,8 @@ hf_status cli_resources(cli_call *call, hf_error *err)
                            flaw.message);
         if (status != HF_OK)
             return hf_fail(err, status, "%s", flaw.message);
+        if ((status = check_once(call->resources, i, err)) != HF_OK)
+            return status;
     }
     return HF_OK;
 }

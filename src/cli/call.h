@@ -33,7 +33,7 @@ struct cli_call {
 /* Releases all that the call holds; the session's secret is wiped. */
 void cli_call_done(cli_call *call);
 
-/* The operands as resources, in the order given: call->resources. */
+/* The operands as resources, in the order given, each named once: call->resources. */
 hf_status cli_resources(cli_call *call, hf_error *err);
 
 /* Opens the store: --store, HOLDFAST_STORE, or the default one. */

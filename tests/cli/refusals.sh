@@ -73,6 +73,8 @@ bad "a resource named twice" acquire policy/2 policy/3 policy/2
 # shellcheck disable=SC2046
 bad "too many resources at once" acquire $(seq -f 'many/%.0f' 1025)
 bad "nothing to release" release
+bad "a resource released twice" release policy/1 policy/2 policy/1
+check "which is named" grep -q 'policy/1 is named twice; name each resource once\.' <(tail -n 1 "$scratch/refusals")
 bad "--all together with a resource" release policy/1 --all
 bad "--fence for several" release policy/1 policy/2 --fence 3
 bad "a fence of 0" release policy/1 --fence 0
