@@ -7,6 +7,7 @@
 #include "base/seams.h"
 #include "base/text.h"
 #include "cli/output.h"
+#include "cli/verbs.h"
 
 #include <pwd.h>
 #include <stdio.h>
@@ -293,7 +294,9 @@ void cli_print_refusal(const cli_call *call, hf_status status, hf_error *err)
     if (status == HF_EXPIRED && !cli_has(&call->arguments, "to")) /* that could be the other session */
         cli_say("A new session is opened with 'holdfast session open --user NAME'.");
     if (status == HF_UNAUTHENTICATED && !call->sessionless && cli_is_server(call->store))
-        cli_say("A token is given with --token-file FILE or in HOLDFAST_TOKEN.");
+        cli_say("A token is given with %s or in HOLDFAST_TOKEN.", call->arguments.verb == &cli_serve
+                                                                      ? "token_file=PATH in the store's URL"
+                                                                      : "--token-file FILE");
 }
 
 void cli_system_user(char out[HF_TEXT_SIZE])

@@ -79,12 +79,13 @@ static hf_status run(cli_call *call, hf_error *err)
 {
     settings *s = NULL;
     if (cli_has(&call->arguments, "token-file"))
-        return hf_fail(
-            err, HF_INVALID,
-            "'serve' calls no server, so it takes no --token-file; its own tokens are in its store.");
+        return hf_fail(err, HF_INVALID,
+                       "'serve' takes no --token-file: its own tokens are in its store. A store that is a "
+                       "server gets its token by token_file=PATH in its URL or in HOLDFAST_TOKEN.");
     hf_status status = read_settings(call, &s, err);
     if (status != HF_OK)
         return status;
+    cli_store_name(s->store, call->store);
     if (cli_has(&call->arguments, "print-config"))
         status = print_settings(s, call->json, err);
     else

@@ -61,7 +61,7 @@ expect "so is a bad value" 2 "holdfast: --body-max is 'lots', but takes a size l
 HOLDFAST_LOG_LEVEL=loud run serve
 expect "also from the environment" 2 "holdfast: HOLDFAST_LOG_LEVEL in the environment is 'loud', but takes one of error, warning, info, debug."
 run serve --token-file "$scratch/none"
-expect "a token is for those who call a server" 2 "*takes no --token-file*"
+expect "a token is for those who call a server" 2 "*takes no --token-file*token_file=PATH in its URL or in HOLDFAST_TOKEN."
 run serve --config "$scratch/none.ini"
 expect "a file that is named must be there" 6 "*$scratch/none.ini can't be opened: No such file*"
 run serve --body-max lots --json
@@ -134,6 +134,15 @@ first=$server
 run serve --listen "$taken" --data "$scratch/third"
 expect "a taken port is told" 6 "holdfast: $taken is taken: another program listens there. Stop that one, or choose another*"
 check "before the store is opened" test ! -e "$scratch/third/holdfast.db"
+run serve --listen 127.0.0.1:0 --data "$scratch/before" --store "http://$taken"
+expect "a store that is a server wants a token, and how it is given is told" 5 \
+    "*Say who is calling: *"$'\n'"holdfast: A token is given with token_file=PATH in the store's URL or in HOLDFAST_TOKEN."
+HOLDFAST_TOKEN=$(<"$scratch/other/admin-token") start --listen 127.0.0.1:0 --data "$scratch/before" --store "http://$taken"
+stop
+expect "in HOLDFAST_TOKEN it is taken" 0 '*Listening*Stopped.'
+start --listen 127.0.0.1:0 --data "$scratch/before" --store "http://$taken?token_file=$scratch/other/admin-token"
+stop
+expect "and from the file that the URL names" 0 '*Listening*Stopped.'
 start --listen "$taken" --any-port --data "$scratch/third" --hints
 check "with any-port the next free one is taken" test "$(address)" != "$taken"
 check "and that is said" says 'warning: The port was taken; listening on another'
