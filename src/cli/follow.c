@@ -2,7 +2,6 @@
 /* Following events. What a page has printed is flushed before the next is asked for: a signal may end the program there. */
 #include "cli/follow.h"
 
-#include "base/error.h"
 #include "cli/output.h"
 #include "cli/signals.h"
 
@@ -13,29 +12,11 @@
 
 #define SECOND_US INT64_C(1000000)
 
-/* Events are told apart here, so the store does not see the type: what is wrong with it is found as in a resource. */
-static hf_status check_type(const char *type, hf_error *err)
-{
-    char text[HF_TYPE_MAX + 4];
-    hf_resource resource;
-    hf_error flaw = {0};
-    if (type == NULL)
-        return HF_OK;
-    if (type[0] == '\0')
-        return hf_fail(err, HF_INVALID, "--type is empty: leave it out for all types, or name one.");
-    int size = snprintf(text, sizeof text, "%.*s/x", HF_TYPE_MAX + 1, type);
-    for (int i = 0; i < size - 2; i++)
-        text[i] = text[i] == '/' ? ' ' : text[i]; /* which splits a resource, and is in no type */
-    hf_status status = hf_resource_parse(text, &resource, &flaw);
-    return status == HF_OK ? HF_OK : hf_fail(err, status, "--type: %s", flaw.message);
-}
-
 hf_status cli_reader_options(cli_reader *reader, hf_error *err)
 {
     const cli_arguments *arguments = &reader->call->arguments;
-    reader->type = cli_value(arguments, "type");
     reader->interval_us = SECOND_US;
-    hf_status status = check_type(reader->type, err);
+    hf_status status = cli_value_type(arguments, &reader->type, err);
     if (status == HF_OK)
         status = cli_value_duration(arguments, "interval", &reader->interval_us, err);
     return status == HF_OK ? cli_value_number(arguments, "count", 1, &reader->max, err) : status;

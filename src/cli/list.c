@@ -41,11 +41,11 @@ static hf_status run(cli_call *call, hf_error *err)
 {
     char session[HF_SESSION_ID_SIZE + 1];
     hf_list_options filter = {
-        .type = cli_value(&call->arguments, "type"),
         .user = cli_value(&call->arguments, "user"),
         .session = public_id(cli_value(&call->arguments, "session"), session),
     };
-    return cli_print_listing(call, &locks, &filter, err);
+    hf_status status = cli_value_type(&call->arguments, &filter.type, err);
+    return status == HF_OK ? cli_print_listing(call, &locks, &filter, err) : status;
 }
 
 static const cli_option options[] = {

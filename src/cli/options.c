@@ -6,6 +6,7 @@
 #include "base/error.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -157,4 +158,23 @@ hf_status cli_value_number(const cli_arguments *arguments, const char *name, int
                        (long long)INT64_MAX);
     *out = number;
     return HF_OK;
+}
+
+/* A store is not always asked for one type, so it does not always see this: what is wrong with it is found as in a resource. */
+hf_status cli_value_type(const cli_arguments *arguments, const char **out, hf_error *err)
+{
+    char text[HF_TYPE_MAX + 4];
+    hf_resource resource;
+    hf_error flaw = {0};
+    const char *type = cli_value(arguments, "type");
+    *out = type;
+    if (type == NULL)
+        return HF_OK;
+    if (type[0] == '\0')
+        return hf_fail(err, HF_INVALID, "--type is empty: leave it out for all types, or name one.");
+    int size = snprintf(text, sizeof text, "%.*s/x", HF_TYPE_MAX + 1, type);
+    for (int i = 0; i < size - 2; i++)
+        text[i] = text[i] == '/' ? ' ' : text[i]; /* which splits a resource, and is in no type */
+    hf_status status = hf_resource_parse(text, &resource, &flaw);
+    return status == HF_OK ? HF_OK : hf_fail(err, status, "--type: %s", flaw.message);
 }

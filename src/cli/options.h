@@ -74,4 +74,7 @@ hf_status cli_value_duration(const cli_arguments *arguments, const char *name, i
 hf_status cli_value_number(const cli_arguments *arguments, const char *name, int64_t min, int64_t *out,
                            hf_error *err);
 
+/* --type, which leaves out what is of other types; NULL when it was not given. */
+hf_status cli_value_type(const cli_arguments *arguments, const char **out, hf_error *err);
+
 #endif

@@ -102,6 +102,7 @@ bad "a folder in place of a backup" restore "$scratch"
 check "nobody speaks of URLs then" test "$(grep -c sqlite: <<<"$(tail -n 1 "$scratch/refusals")")" = 0
 for verb in events watch list; do
     bad "$verb of an empty type" "$verb" --type ''
+    check "$verb says so" grep -q -- '--type is empty: leave it out for all types, or name one\.' <(tail -n 1 "$scratch/refusals")
     bad "$verb of a type that is none" "$verb" --type 'BAD TYPE'
     bad "$verb of a resource in place of a type" "$verb" --type policy/1
     bad "$verb of an overlong type" "$verb" --type "$(long 65)"
