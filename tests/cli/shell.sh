@@ -94,6 +94,28 @@ else
     skipped "the man page is well-formed" "mandoc is not installed"
 fi
 
+# Its script, whose report may take as long as its locks are asked for
+
+awk '/^In a script/ { found = 1 } found && /^\.Ed/ { exit } found && shown { print } found && /^\.Bd/ { shown = 1 }' \
+    "$HF_SOURCE_ROOT/docs/man/holdfast.1" >"$scratch/script"
+mkdir "$scratch/tools"
+printf '#!/bin/sh\nholdfast session list --json >"%s" && holdfast list --json >"%s"\n' "$scratch/sessions" "$scratch/locks" >"$scratch/tools/make-report"
+printf '#!/bin/sh\n: >"%s"\n' "$scratch/published" >"$scratch/tools/publish-report"
+chmod +x "$scratch/tools/"*
+out=$(PATH=$scratch/tools:$(dirname "$HOLDFAST"):$PATH sh -eu "$scratch/script" 2>&1)
+code=$? err=''
+expect "the man page's script does what it says" 0 'Acquired report/2026*Acquired ledger/7*Closed the session; 2 locks were released.'
+check "up to its end" test -e "$scratch/published"
+check "its session and its locks last as long as they were asked for" python3 -c 'import json, re, sys
+from datetime import datetime
+script, sessions, locks = (open(name).read() for name in sys.argv[1:])
+asked = 60 * int(re.search("--ttl ([0-9]+)m", script)[1])
+[session] = json.loads(sessions)["sessions"]
+assert session["idle_seconds"] >= asked, session
+held = json.loads(locks)["locks"]
+lasting = [(datetime.fromisoformat(l["expires"][:-1]) - datetime.fromisoformat(l["since"][:-1])).total_seconds() for l in held]
+assert len(held) == 2 and min(lasting) > asked - 30, lasting' "$scratch/script" "$scratch/sessions" "$scratch/locks"
+
 # The story that `make story` plays
 
 out=$("$HF_SOURCE_ROOT/examples/story.sh" 2>&1)
