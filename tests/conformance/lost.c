@@ -209,7 +209,7 @@ static void of_many_losses_only_that_of_the_resource_taken_is_forgotten(world *w
 {
     enum { EACH = 1000, TURNS = 2, TOTAL = EACH * TURNS };
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR);
-    static char ids[TOTAL][8];
+    static char ids[TOTAL][24];
     for (size_t turn = 0; turn < TURNS; turn++) {
         hf_batch *take = batch_of(w, EACH);
         for (size_t i = turn * EACH; i < (turn + 1) * EACH; i++) {

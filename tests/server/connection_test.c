@@ -259,7 +259,7 @@ static int64_t scans(shop *s, const char *kind)
 
 static void in_batches_of(hf_store *store, const hf_credentials *who, size_t size)
 {
-    static char ids[256][8];
+    static char ids[256][24];
     hf_op_kind kinds[] = {HF_OP_ACQUIRE, HF_OP_BEAT, HF_OP_WHO, HF_OP_RELEASE};
     for (size_t kind = 0; kind < sizeof kinds / sizeof *kinds; kind++) {
         hf_batch *batch = batch_new(size);

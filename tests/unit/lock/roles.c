@@ -55,9 +55,9 @@ static void bad_roles_are_refused_with_a_sentence(void **state)
 /* n grants of different types. */
 static char *grants(int n)
 {
-    char *text = calloc(1, 16 * (size_t)n + 1);
+    char *text = calloc(1, 20 * (size_t)n + 1);
     for (int i = 0; i < n; i++)
-        snprintf(text + strlen(text), 16, "use:t%d ", i);
+        snprintf(text + strlen(text), 20, "use:t%d ", i);
     return text;
 }
 

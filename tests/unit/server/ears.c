@@ -348,7 +348,7 @@ static bool is_left(const hf_answer *got, bool not_taken)
 /* Asks for all that is left, in one batch; how many ops are left then. */
 static size_t ask_for_pairs(hf_store *store, const hf_credentials *who, pair *pairs, size_t count)
 {
-    char ids[PAIRS_MAX][16];
+    char ids[PAIRS_MAX][24];
     size_t at = 0, left = 0;
     hf_batch *batch = batch_for(2 * count);
     for (size_t i = 0; i < count; i++) {
