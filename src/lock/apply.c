@@ -295,7 +295,8 @@ static doer *const doers[HF_OP_KINDS] = {
     [HF_OP_SESSION_FIND] = hf_do_session_find,
 };
 
-/* Whether a linked run was done before: it is asked again when a lock it took carries its request id. */
+/* Whether a linked run was done before: it is asked again when a lock it took carries its request id. What this very run has granted
+ * carries it too, also in a row that was stored before, and says nothing. */
 bool hf_run_done(const hf_step *step)
 {
     const hf_op *first = step->op, *last = step->op;
@@ -310,8 +311,8 @@ bool hf_run_done(const hf_step *step)
         if (op->kind != HF_OP_ACQUIRE || of->resource == NULL)
             continue;
         for (const hf_lock_row *lock = of->resource->locks; lock != NULL; lock = lock->next)
-            if (lock->session == of->session && lock->stored && hf_lock_lives(lock, step->now_us) &&
-                hf_slice_equal(lock->request, step->request))
+            if (lock->session == of->session && (lock->granted_by == NULL || lock->granted_by < first) &&
+                hf_lock_lives(lock, step->now_us) && hf_slice_equal(lock->request, step->request))
                 return true;
     }
     return false;

@@ -2,6 +2,7 @@
 /* Request ids (P12): asking again with the same id answers what the first came to, and does nothing twice. */
 #include "suite.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* The same key under an id of its own: what a caller has who asks to open again. */
@@ -423,6 +424,52 @@ static void a_batch_that_takes_and_gives_back_leaves_nothing_when_repeated(world
     }
 }
 
+/* P12: what a run grants anew over a row that was there before is no sign that it was done before. */
+static void a_run_does_not_take_itself_for_its_own_repetition(world *w)
+{
+    hf_credentials alice = person_idle(w, "alice", "Alice Chen", DAY), bob = person(w, "bob", "Bob Smith");
+    for (int form = 0; form < 4; form++) {
+        bool hand_over = form % 2, run_out = form / 2;
+        char y[8], x[8];
+        snprintf(y, sizeof y, "y%d", form);
+        snprintf(x, sizeof x, "x%d", form);
+        done(w, ACQUIRE, BY(alice), ON("policy", y), .mode = HF_SHARED, .ttl_us = run_out ? SECOND : 0);
+        clock_forward(w, SECOND);
+        char *before = snapshot(w);
+        hf_batch *move = batch_of(w, 2);
+        add(move, ACQUIRE, BY(alice), ON("policy", y), .request_id = "run", .linked = true);
+        if (hand_over)
+            add(move, HAND_OVER, BY(alice), ON("policy", x), .target = bob.id, .request_id = "run");
+        else
+            add(move, RELEASE, BY(alice), ON("policy", x), .request_id = "run");
+        run(w, move);
+        answer(move, 0, HF_NOT_APPLIED);
+        answer(move, 1, HF_NOT_HELD);
+        unchanged(w, before);
+    }
+}
+
+/* P12: it may come twice into one batch, with someone else's between. */
+static void a_run_repeated_within_one_batch_is_done_once(world *w)
+{
+    hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
+    done(w, ACQUIRE, BY(alice), ON("policy", "x"));
+    news_skip(w);
+    hf_batch *twice = batch_of(w, 6);
+    for (int turn = 0; turn < 2; turn++) {
+        add(twice, RELEASE, BY(alice), ON("policy", "x"), .request_id = "run", .linked = true);
+        add(twice, ACQUIRE, BY(alice), ON("policy", "y"), .request_id = "run");
+        if (turn == 0) {
+            add(twice, ACQUIRE, BY(bob), ON("policy", "x"), .request_id = "b1");
+            add(twice, RELEASE, BY(bob), ON("policy", "x"), .request_id = "b2");
+        }
+    }
+    run(w, twice);
+    for (size_t i = 0; i < 6; i++)
+        answer(twice, i, HF_OK);
+    news(w, 4);
+}
+
 static const suite_test request_ids_tests[] = {
     TEST(a_repeated_open_answers_the_same_session),
     TEST(a_repeated_open_with_another_key_is_denied),
@@ -450,5 +497,7 @@ static const suite_test request_ids_tests[] = {
     TEST(a_repeated_run_leaves_what_it_released_as_others_left_it),
     TEST(a_repeated_run_leaves_what_it_handed_over_as_others_left_it),
     TEST(a_batch_that_takes_and_gives_back_leaves_nothing_when_repeated),
+    TEST(a_run_does_not_take_itself_for_its_own_repetition),
+    TEST(a_run_repeated_within_one_batch_is_done_once),
 };
 THEME(request_ids);
