@@ -204,15 +204,35 @@ void hf_tell_requests(hf_session *session, const hf_answer *answer)
 
 /* ---- polling ---- */
 
-/* How long until the session is to beat: a third of its idle bound after the last time it tried. */
-static int64_t due_in(hf_session *session, int64_t now_us, bool *over, bool *ended)
+/* One round over all handles. */
+typedef struct polling {
+    uint64_t number;
+    int64_t next_us; /* until the next */
+    bool away;       /* the store could not be reached, with several beats at once nor with one */
+} polling;
+
+static void come_back_in(polling *it, int64_t us)
+{
+    if (us < it->next_us)
+        it->next_us = us < 1000 ? 1000 : us;
+}
+
+/* How a session stands. */
+typedef struct outlook {
+    int64_t due_us;   /* until it is to beat */
+    int64_t left_us;  /* until its idle bound has come */
+    bool ended;       /* that is known already */
+    uint64_t in_vain; /* as in the handle */
+} outlook;
+
+static outlook look_at(hf_session *session, int64_t now_us)
 {
     pthread_mutex_lock(&session->mutex);
-    int64_t due_us = session->tried_boot_us + session->info.idle_us / 3 - now_us;
-    *over = session->sent_boot_us != 0 && now_us >= session->sent_boot_us + session->info.idle_us;
-    *ended = session->ended;
+    outlook seen = {session->due_boot_us - now_us, INT64_MAX, session->ended, session->in_vain};
+    if (session->sent_boot_us != 0)
+        seen.left_us = session->sent_boot_us + session->info.idle_us - now_us;
     pthread_mutex_unlock(&session->mutex);
-    return due_us;
+    return seen;
 }
 
 /* The store tells of it too, soon; that is no news then. */
@@ -242,23 +262,34 @@ static void tell_spent(hf_session *session, int64_t now_us, int64_t *next_us)
     }
 }
 
-static void look_after(hf_session *session, int64_t *next_us)
+/* Where a batch of beats came to nothing each is tried by itself, until one of them shows that it is not for the others: a store that is
+ * away is not asked by a thousand sessions in a row. Those that were in no batch beat in any case. */
+static void beat_alone(hf_session *session, polling *it, bool in_vain)
 {
-    bool over, ended;
-    int64_t now_us = hf_seam.boot_us(), due_us = due_in(session, now_us, &over, &ended);
-    if (!ended && due_us <= 0) {
-        hf_status beat = hf_session_beat(session, NULL, NULL); /* a store out of reach: the bound decides */
-        (void)beat;
-        now_us = hf_seam.boot_us();
-        due_us = due_in(session, now_us, &over, &ended);
+    if (in_vain && it->away) {
+        hf_note_missed(session);
+        return;
     }
-    if (over || ended) { /* perhaps found out by another call; told once */
+    hf_status status = hf_session_beat(session, NULL, NULL); /* a store out of reach: the bound decides */
+    it->away |= in_vain && status == HF_UNAVAILABLE;
+}
+
+static void look_after(hf_session *session, polling *it)
+{
+    int64_t now_us = hf_seam.boot_us();
+    outlook seen = look_at(session, now_us);
+    if (!seen.ended && seen.due_us <= 0) {
+        beat_alone(session, it, seen.in_vain == it->number);
+        now_us = hf_seam.boot_us();
+        seen = look_at(session, now_us);
+    }
+    if (seen.ended || seen.left_us <= 0) { /* perhaps found out by another call; told once */
         hf_tell_ended(session);
         return;
     }
-    tell_spent(session, now_us, next_us);
-    if (due_us < *next_us)
-        *next_us = due_us < 1000 ? 1000 : due_us;
+    tell_spent(session, now_us, &it->next_us);
+    come_back_in(it, seen.due_us);
+    come_back_in(it, seen.left_us);
 }
 
 /* The handle after `last` (NULL: the first), kept from being freed. Those opened meanwhile may be missed until next time. */
@@ -321,11 +352,11 @@ static size_t take_due(hf_manager *manager, uint64_t poll, beating *out)
     pthread_mutex_lock(&manager->mutex);
     for (hf_session *session = manager->sessions; session != NULL && count < TOGETHER;
          session = session->next) {
-        bool over, ended;
         if (session->polled >= poll)
             continue;
         session->polled = poll;
-        if (due_in(session, now_us, &over, &ended) > 0 || ended || !hf_turns_try(&session->work))
+        outlook seen = look_at(session, now_us);
+        if (seen.due_us > 0 || seen.ended || !hf_turns_try(&session->work))
             continue;
         session->pins++;
         out[count] = (beating){.session = session};
@@ -345,9 +376,16 @@ static hf_status ask_for_beats(hf_manager *manager, hf_batch *batch, int64_t *se
                : status;
 }
 
+static void note_in_vain(hf_session *session, uint64_t poll)
+{
+    pthread_mutex_lock(&session->mutex);
+    session->in_vain = poll;
+    pthread_mutex_unlock(&session->mutex);
+}
+
 /* What could not be beaten stays due, and beats by itself: perhaps its neighbours were in the way, or all of them were too much at once.
  * But not when the store is away, where one after the other would wait for it. */
-static void send_beats(hf_manager *manager, hf_batch *batch, beating *all, size_t count)
+static void send_beats(hf_manager *manager, polling *it, hf_batch *batch, beating *all, size_t count)
 {
     int64_t sent_boot_us;
     batch->together = count > 1; /* for one that is busy the others are not kept waiting */
@@ -359,24 +397,29 @@ static void send_beats(hf_manager *manager, hf_batch *batch, beating *all, size_
     }
     hf_status status = ask_for_beats(manager, batch, &sent_boot_us);
     bool away = status != HF_OK && hf_seam.boot_us() - sent_boot_us >= AWAY_US;
+    it->away |= away;
     for (size_t i = 0; i < count; i++) {
         const hf_answer *answer = &hf_batch_op(batch, i)->answer;
         all[i].status = status != HF_OK ? status : answer->status;
         if (all[i].status == HF_OK && !answer->pending)
             hf_note_alive(all[i].session, answer, sent_boot_us);
-        else if (all[i].status == HF_OK || away || count == 1)
+        else if (all[i].status == HF_OK)
             hf_note_tried(all[i].session);
+        else if (away || count == 1)
+            hf_note_missed(all[i].session);
+        if (status != HF_OK)
+            note_in_vain(all[i].session, it->number);
         if (hf_is_over(all[i].status))
             hf_note_over(all[i].session, false);
     }
 }
 
 /* The listeners are called when no handle is kept but the one it is about: they may free the others. */
-static void beat_all(hf_manager *manager, beating *all, size_t count)
+static void beat_all(hf_manager *manager, polling *it, beating *all, size_t count)
 {
     hf_batch *batch = NULL;
     if (hf_batch_new(count, &batch, NULL) == HF_OK)
-        send_beats(manager, batch, all, count);
+        send_beats(manager, it, batch, all, count);
     for (size_t i = 0; i < count; i++) {
         hf_turns_give(&all[i].session->work);
         unpin(all[i].session);
@@ -390,27 +433,27 @@ static void beat_all(hf_manager *manager, beating *all, size_t count)
 }
 
 /* Those that are left beat by themselves: those that someone is using, and those with which the batch did not come to anything. */
-static void beat_those_due(hf_manager *manager)
+static void beat_those_due(hf_manager *manager, polling *it)
 {
     beating all[TOGETHER];
     pthread_mutex_lock(&manager->mutex);
-    uint64_t poll = ++manager->polls;
+    it->number = ++manager->polls;
     pthread_mutex_unlock(&manager->mutex);
-    for (size_t count; (count = take_due(manager, poll, all)) > 0;)
-        beat_all(manager, all, count);
+    for (size_t count; (count = take_due(manager, it->number, all)) > 0;)
+        beat_all(manager, it, all, count);
 }
 
 hf_status hf_manager_poll(hf_manager *manager, int64_t *next_us, hf_error *err)
 {
-    int64_t next = 60 * INT64_C(1000000);
+    polling it = {.next_us = 60 * INT64_C(1000000)};
     if (manager->pid != getpid())
         return hf_fail(err, HF_INVALID,
                        "This manager was opened before fork(); open a new one in the child process.");
-    beat_those_due(manager);
+    beat_those_due(manager, &it);
     for (hf_session *session = pin_next(manager, NULL); session != NULL; session = pin_next(manager, session))
-        look_after(session, &next);
+        look_after(session, &it);
     if (next_us != NULL)
-        *next_us = next;
+        *next_us = it.next_us;
     return HF_OK;
 }
 

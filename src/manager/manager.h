@@ -88,8 +88,9 @@ struct hf_session {
     uint64_t calls;        /* guarded by work: numbers those ids */
     pthread_mutex_t mutex; /* guards what follows */
     hf_session_info info;
-    int64_t sent_boot_us;           /* when the last acknowledged beat was sent; 0: none was yet */
-    int64_t tried_boot_us;          /* when the last one was tried */
+    int64_t sent_boot_us; /* when the last acknowledged beat was sent; 0: none was yet */
+    int64_t due_boot_us;  /* when poll is to beat */
+    uint64_t in_vain;     /* the poll that last asked for it together with others and got no answer */
     bool ended, closed, told_ended; /* closed: by this handle */
     bool closing;                   /* by this handle, in a transaction of the caller's */
     hf_holds holds;
@@ -139,7 +140,8 @@ uint64_t hf_number_request(hf_session *session, char *out);
 
 /* session.c: what the handle believes. */
 void hf_note_alive(hf_session *session, const hf_answer *answer, int64_t sent_boot_us);
-void hf_note_tried(hf_session *session);
+void hf_note_tried(hf_session *session);  /* a beat is on its way */
+void hf_note_missed(hf_session *session); /* it came to nothing */
 void hf_note_lock(hf_session *session, const hf_answer *answer, int64_t sent_boot_us);
 void hf_forget_lock(hf_session *session, const hf_resource *resource);
 void hf_forget_grant(hf_session *session, const hf_resource *resource,

@@ -139,8 +139,8 @@ void hf_note_alive(hf_session *session, const hf_answer *answer, int64_t sent_bo
     int64_t left_us = answer->sessions[0].expires_us - answer->now_us, idle_us = answer->sessions[0].idle_us;
     session->info = answer->sessions[0];
     session->closing = false;
-    session->sent_boot_us = session->tried_boot_us =
-        sent_boot_us - (left_us < idle_us ? idle_us - left_us : 0);
+    session->sent_boot_us = sent_boot_us - (left_us < idle_us ? idle_us - left_us : 0);
+    session->due_boot_us = session->sent_boot_us + idle_us / 3;
     pthread_mutex_unlock(&session->mutex);
 }
 
@@ -350,7 +350,25 @@ void hf_note_tried(hf_session *session)
     if (session->manager->pid != getpid())
         return;
     pthread_mutex_lock(&session->mutex);
-    session->tried_boot_us = hf_seam.boot_us();
+    session->due_boot_us = hf_seam.boot_us() + session->info.idle_us / 3;
+    pthread_mutex_unlock(&session->mutex);
+}
+
+#define AGAIN_US                                                                                             \
+    1000000 /* the least between two tries, where the idle bound is not shorter than three of them */
+
+/* It is tried again while there is time: after a quarter of what is left, so that a short disturbance costs nothing, and a store that is
+ * away for long is asked seldom at first and more often as the bound comes near. */
+void hf_note_missed(hf_session *session)
+{
+    if (session->manager->pid != getpid())
+        return;
+    int64_t now_us = hf_seam.boot_us();
+    pthread_mutex_lock(&session->mutex);
+    int64_t idle_us = session->info.idle_us;
+    int64_t left_us = session->sent_boot_us == 0 ? idle_us : session->sent_boot_us + idle_us - now_us;
+    int64_t wait_us = left_us / 4 < AGAIN_US ? AGAIN_US : left_us / 4;
+    session->due_boot_us = now_us + (wait_us < idle_us / 3 ? wait_us : idle_us / 3);
     pthread_mutex_unlock(&session->mutex);
 }
 
@@ -396,6 +414,8 @@ hf_status hf_session_beat(hf_session *session, hf_result **out, hf_error *err)
     status = hf_call_run(&c, err);
     if (status == HF_OK)
         note_beat(session, &c.op->answer, c.sent_boot_us);
+    else
+        hf_note_missed(session);
     c.batch = NULL;
     hf_call_end(&c);
     hf_tell_beat(session, status, hf_result_answer(result), c.number);

@@ -102,6 +102,7 @@ typedef struct slow_store {
     size_t calls;
     bool one_only; /* more in a batch are too much for it */
     bool busy;     /* the first of several is, after the next answer was lost */
+    bool gone;     /* it can't be reached */
 } slow_store;
 
 static hf_status slow_execute(hf_store *store, hf_batch *batch, hf_error *err)
@@ -109,6 +110,8 @@ static hf_status slow_execute(hf_store *store, hf_batch *batch, hf_error *err)
     slow_store *slow = (slow_store *)store;
     boot_now += slow->before_us;
     slow->calls++;
+    if (slow->gone)
+        return hf_fail(err, HF_UNAVAILABLE, "It can't be reached.");
     if (slow->one_only && hf_batch_count(batch) > 1)
         return hf_fail(err, HF_TOO_LARGE, "That is too much at once.");
     hf_status status = hf_store_execute(slow->inner, batch, err);
@@ -1003,6 +1006,126 @@ static void a_session_that_is_reached_again_in_time_lives_on(void **state)
     world_close(w);
 }
 
+/* A world whose store fails on demand. */
+static world *begin_with_faults(hf_store **fault)
+{
+    static place memory;
+    memory = place_memory();
+    world_close(begin());
+    world *w = world_open(&memory);
+    world_fault(w);
+    *fault = w->store;
+    return w;
+}
+
+/* P7: the store is away for half a second twice. */
+static void two_short_disturbances_end_no_session(void **state)
+{
+    (void)state;
+    hf_store *fault;
+    world *w = begin_with_faults(&fault);
+    hf_session *alice = work_idle(w, "alice", MINUTE);
+    take(alice, "policy/1", 0);
+    heard ear;
+    add_listener(w, &ear);
+    for (int64_t passed = 0; passed < 2 * MINUTE;) {
+        bool away = passed % (20 * SECOND) < SECOND / 2 && passed > 0 && passed < MINUTE;
+        hf_fault_arm(fault, away, false);
+        int64_t next_us = poll_next(w);
+        hf_fault_arm(fault, 0, false);
+        pass(w, next_us);
+        passed += next_us;
+    }
+    expect_int(ear.count, 0);
+    expect_true(held(alice, "policy/1"));
+    expect_int(done(w, LIST)->locks_count, 1);
+    hf_session_free(alice);
+    world_close(w);
+}
+
+static void a_beat_that_failed_is_tried_again_while_there_is_time(void **state)
+{
+    (void)state;
+    hf_store *fault;
+    world *w = begin_with_faults(&fault);
+    hf_session *alice = work_idle(w, "alice", MINUTE);
+    take(alice, "policy/1", 0);
+    pass(w, 58 * SECOND);
+    hf_fault_arm(fault, 1, false);
+    int64_t next_us = poll_next(w);
+    expect_true(next_us >= SECOND && next_us <= 2 * SECOND);
+    pass(w, next_us);
+    poll_next(w);
+    pass(w, 50 * SECOND);
+    expect_true(held(alice, "policy/1"));
+    expect_int(done(w, LIST)->locks_count, 1);
+    hf_session_free(alice);
+    world_close(w);
+}
+
+/* Whoever polls when told to hears of the end when it comes. */
+static void the_next_poll_is_no_later_than_the_idle_bound(void **state)
+{
+    (void)state;
+    hf_store *fault;
+    world *w = begin_with_faults(&fault);
+    hf_session *alice = work_idle(w, "alice", MINUTE);
+    heard ear;
+    add_listener(w, &ear);
+    pass(w, MINUTE - SECOND / 2);
+    hf_fault_arm(fault, 1, false);
+    hf_fault_more(fault, 1);
+    int64_t next_us = poll_next(w);
+    expect_int(next_us, SECOND / 2);
+    pass(w, next_us);
+    poll_next(w);
+    expect_int(ear.count, 1);
+    expect_text(ear.all[0].why, "expired");
+    hf_fault_arm(fault, 0, false);
+    hf_session_free(alice);
+    world_close(w);
+}
+
+/* Whether it fails at once or after a long while: batch by batch, and at most one by itself. */
+static void a_store_that_is_away_is_not_asked_for_each_session(void **state)
+{
+    (void)state;
+    enum { MANY = 200, BATCHES = 4 };
+    for (int form = 0; form < 2; form++) {
+        slow_store *slow = NULL;
+        hf_manager *manager = slow_manager(&slow);
+        hf_session *all[MANY];
+        hf_resource policy = resource_of("policy/1");
+        hf_error err = {0};
+        int64_t next_us = 0;
+        for (int i = 0; i < MANY; i++) {
+            hf_session_options options = {.user = "alice", .idle_us = 15 * MINUTE};
+            expect(HF_OK, hf_session_open(manager, &options, &all[i], &err), err);
+        }
+        expect(HF_OK, hf_session_acquire(all[0], &policy, NULL, NULL, &err), err);
+        boot_now += 5 * MINUTE;
+        slow->gone = true;
+        slow->before_us = form == 0 ? 0 : 30 * SECOND;
+        for (int round = 0; round < 3; round++) {
+            slow->calls = 0;
+            expect(HF_OK, hf_manager_poll(manager, &next_us, &err), err);
+            expect_true(slow->calls <= BATCHES + 1);
+            expect_true(next_us >= SECOND);
+            boot_now += next_us;
+        }
+        slow->gone = false;
+        slow->calls = slow->before_us = 0;
+        boot_now += MINUTE;
+        expect(HF_OK, hf_manager_poll(manager, NULL, &err), err);
+        expect_int(slow->calls, BATCHES);
+        boot_now += 14 * MINUTE;
+        expect_true(hf_session_is_held(all[0], &policy));
+        for (int i = 0; i < MANY; i++)
+            hf_session_free(all[i]);
+        hf_manager_close(manager);
+    }
+}
+
 static void a_freed_handle_is_beaten_no_more(void **state)
 {
     (void)state;
@@ -1346,6 +1469,10 @@ int main(void)
         cmocka_unit_test(a_session_that_is_no_more_takes_none_with_it),
         cmocka_unit_test(a_session_that_cannot_be_reached_ends_at_its_bound),
         cmocka_unit_test(a_session_that_is_reached_again_in_time_lives_on),
+        cmocka_unit_test(two_short_disturbances_end_no_session),
+        cmocka_unit_test(a_beat_that_failed_is_tried_again_while_there_is_time),
+        cmocka_unit_test(the_next_poll_is_no_later_than_the_idle_bound),
+        cmocka_unit_test(a_store_that_is_away_is_not_asked_for_each_session),
         cmocka_unit_test(a_freed_handle_is_beaten_no_more),
         cmocka_unit_test(losing_a_later_grant_is_told_to_a_handle_that_believed_in_an_earlier_one),
         cmocka_unit_test(after_an_unsure_close_nothing_is_held),
