@@ -272,6 +272,8 @@ static void beat_alone(hf_session *session, polling *it, bool in_vain)
     }
     hf_status status = hf_session_beat(session, NULL, NULL); /* a store out of reach: the bound decides */
     it->away |= in_vain && status == HF_UNAVAILABLE;
+    if (status == HF_OK && look_at(session, hf_seam.boot_us()).due_us <= 0)
+        hf_note_soon(session); /* in a transaction of the caller's */
 }
 
 static void look_after(hf_session *session, polling *it)
@@ -404,7 +406,7 @@ static void send_beats(hf_manager *manager, polling *it, hf_batch *batch, beatin
         if (all[i].status == HF_OK && !answer->pending)
             hf_note_alive(all[i].session, answer, sent_boot_us);
         else if (all[i].status == HF_OK)
-            hf_note_tried(all[i].session);
+            hf_note_soon(all[i].session);
         else if (away || count == 1)
             hf_note_missed(all[i].session);
         if (status != HF_OK)

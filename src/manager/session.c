@@ -345,12 +345,21 @@ hf_status hf_session_attach(hf_manager *manager, const char *id_and_key, hf_sess
     return HF_OK;
 }
 
-void hf_note_tried(hf_session *session)
+int64_t hf_note_tried(hf_session *session)
 {
     if (session->manager->pid != getpid())
-        return;
+        return 0;
     pthread_mutex_lock(&session->mutex);
+    int64_t before_us = session->due_boot_us;
     session->due_boot_us = hf_seam.boot_us() + session->info.idle_us / 3;
+    pthread_mutex_unlock(&session->mutex);
+    return before_us;
+}
+
+void hf_note_due(hf_session *session, int64_t due_boot_us)
+{
+    pthread_mutex_lock(&session->mutex);
+    session->due_boot_us = due_boot_us;
     pthread_mutex_unlock(&session->mutex);
 }
 
@@ -372,6 +381,15 @@ void hf_note_missed(hf_session *session)
     pthread_mutex_unlock(&session->mutex);
 }
 
+void hf_note_soon(hf_session *session)
+{
+    int64_t now_us = hf_seam.boot_us();
+    pthread_mutex_lock(&session->mutex);
+    int64_t third_us = session->info.idle_us / 3;
+    session->due_boot_us = now_us + (third_us < AGAIN_US ? third_us : AGAIN_US);
+    pthread_mutex_unlock(&session->mutex);
+}
+
 /* Tells what a beat brought to light. The answer is read after `work` was let go, so that listeners may call. */
 void hf_tell_beat(hf_session *session, hf_status status, const hf_answer *answer, uint64_t call)
 {
@@ -384,14 +402,15 @@ void hf_tell_beat(hf_session *session, hf_status status, const hf_answer *answer
         hf_tell_requests(session, answer);
 }
 
-/* What a beat in the caller's transaction says of the session may be undone with it: the bound is not moved. But an attached handle
- * knows nothing else. */
-static void note_beat(hf_session *session, const hf_answer *answer, int64_t sent_boot_us)
+/* What a beat in the caller's transaction says of the session may be undone with it: the bound is not moved, and poll's own beat is due
+ * when it was. But an attached handle knows nothing else. */
+static void note_beat(hf_session *session, const hf_answer *answer, int64_t sent_boot_us, int64_t due_boot_us)
 {
     if (!answer->pending) {
         hf_note_alive(session, answer, sent_boot_us);
         return;
     }
+    hf_note_due(session, due_boot_us);
     pthread_mutex_lock(&session->mutex);
     if (session->sent_boot_us == 0)
         session->info = answer->sessions[0];
@@ -410,10 +429,10 @@ hf_status hf_session_beat(hf_session *session, hf_result **out, hf_error *err)
         return hf_fail_memory(err);
     }
     result->batch = c.batch;
-    hf_note_tried(session);
+    int64_t due_boot_us = hf_note_tried(session);
     status = hf_call_run(&c, err);
     if (status == HF_OK)
-        note_beat(session, &c.op->answer, c.sent_boot_us);
+        note_beat(session, &c.op->answer, c.sent_boot_us, due_boot_us);
     else
         hf_note_missed(session);
     c.batch = NULL;

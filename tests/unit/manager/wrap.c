@@ -595,6 +595,63 @@ static void a_bound_made_shorter_in_a_transaction_is_counted_with(void **state)
     hf_manager_close(manager);
 }
 
+/* Both clocks are the test's: the store's and this machine's. */
+static int64_t boot_now;
+
+static int64_t boot_by_test(void)
+{
+    return boot_now;
+}
+
+static void pass(hf_manager *manager, int64_t us)
+{
+    boot_now += us;
+    hf_store_clock_freeze(hf_manager_store(manager), WORLD_BEGINS_US + boot_now);
+}
+
+static int64_t (*clocks_begin(hf_manager *manager))(void)
+{
+    int64_t (*before)(void) = hf_seam.boot_us;
+    boot_now = HOUR;
+    pass(manager, 0);
+    hf_seam.boot_us = boot_by_test;
+    return before;
+}
+
+/* P7: each of the beats may have been rolled back, so poll beats too, when it is let. */
+static void a_session_that_beats_in_transactions_is_kept_alive_by_poll(void **state)
+{
+    shop *s = *state;
+    hf_error err = {0};
+    for (int form = 0; form < 2; form++) {
+        told it = {0};
+        hf_manager *manager = manage(s, &it);
+        int64_t (*before)(void) = clocks_begin(manager), next_us = 0;
+        hf_session *alice = NULL;
+        hf_session_options options = {.user = "alice", .idle_us = 30 * SECOND};
+        expect(HF_OK, hf_session_open(manager, &options, &alice, &err), err);
+        for (int i = 0; i < 24; i++) {
+            pass(manager, 5 * SECOND);
+            sql(s->app, "BEGIN");
+            expect(HF_OK, hf_session_beat(alice, NULL, &err), err);
+            if (form == 1) { /* poll comes in there, as often as it says, and once outside */
+                for (int polls = 0; polls < 2; polls++) {
+                    expect(HF_OK, hf_manager_poll(manager, &next_us, &err), err);
+                    expect_true(next_us >= SECOND);
+                }
+                pass(manager, next_us);
+            }
+            sql(s->app, i % 2 ? "COMMIT" : "ROLLBACK");
+            expect(HF_OK, hf_manager_poll(manager, NULL, &err), err);
+        }
+        expect_int(it.ended, 0);
+        expect(HF_OK, hf_session_beat(alice, NULL, &err), err);
+        hf_seam.boot_us = before;
+        hf_session_free(alice);
+        hf_manager_close(manager);
+    }
+}
+
 #define IN_SHOP(test) cmocka_unit_test_setup_teardown(test, shop_open, shop_close)
 
 int main(void)
@@ -611,6 +668,7 @@ int main(void)
         IN_SHOP(a_handle_hears_of_the_loss_of_what_it_took_in_a_transaction),
         IN_SHOP(a_handle_attached_in_a_transaction_knows_its_session_and_lives),
         IN_SHOP(a_bound_made_shorter_in_a_transaction_is_counted_with),
+        IN_SHOP(a_session_that_beats_in_transactions_is_kept_alive_by_poll),
         IN_SHOP(a_disk_that_is_full_takes_the_whole_transaction_and_that_is_said),
         IN_SHOP(another_connections_open_change_is_busy_at_once),
         IN_SHOP(an_older_snapshot_grants_nothing_twice),
