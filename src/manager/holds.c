@@ -51,6 +51,7 @@ void hf_holds_note(hf_holds *holds, const hf_resource *resource, int64_t fence, 
     }
     (*at)->fence = fence;
     (*at)->until_boot_us = until_boot_us;
+    (*at)->perhaps = false;
 }
 
 hf_hold *hf_holds_find(const hf_holds *holds, const hf_resource *resource)
@@ -84,7 +85,7 @@ void hf_holds_clear(hf_holds *holds)
     *holds = (hf_holds){0};
 }
 
-bool hf_holds_take_spent(hf_holds *holds, int64_t now_boot_us, hf_told *out, int64_t *next_us)
+bool hf_holds_take_spent(hf_holds *holds, int64_t now_boot_us, hf_told *out, bool *perhaps, int64_t *next_us)
 {
     for (size_t i = 0; i < holds->size; i++)
         for (hf_hold **at = &holds->table[i]; *at != NULL; at = &(*at)->chain) {
@@ -93,6 +94,7 @@ bool hf_holds_take_spent(hf_holds *holds, int64_t now_boot_us, hf_told *out, int
                 continue;
             if (left_us <= 0) {
                 *out = (hf_told){(*at)->resource, (*at)->fence, 0};
+                *perhaps = (*at)->perhaps;
                 take_out(holds, at);
                 return true;
             }

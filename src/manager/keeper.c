@@ -243,16 +243,17 @@ static void add_told(hf_session *session, hf_told *spent, int64_t now_us)
         session->told[session->told_count++] = *spent;
 }
 
+/* Where nobody knows whether the bound is really that short it is only believed no more: if it was lost the next beat tells. */
 static void tell_spent(hf_session *session, int64_t now_us, int64_t *next_us)
 {
     hf_told spent;
-    for (bool more = true; more;) {
+    for (bool more = true, perhaps = false; more;) {
         pthread_mutex_lock(&session->mutex);
-        more = hf_holds_take_spent(&session->holds, now_us, &spent, next_us);
-        if (more)
+        more = hf_holds_take_spent(&session->holds, now_us, &spent, &perhaps, next_us);
+        if (more && !perhaps)
             add_told(session, &spent, now_us);
         pthread_mutex_unlock(&session->mutex);
-        if (more)
+        if (more && !perhaps)
             hf_tell(session->manager, &(hf_notice){.kind = HF_NOTICE_LOST,
                                                    .session = session,
                                                    .resource = spent.resource,
@@ -411,7 +412,7 @@ static void send_beats(hf_manager *manager, polling *it, hf_batch *batch, beatin
             hf_note_missed(all[i].session);
         if (status != HF_OK)
             note_in_vain(all[i].session, it->number);
-        if (hf_is_over(all[i].status))
+        if (hf_is_over(all[i].status, answer))
             hf_note_over(all[i].session, false);
     }
 }

@@ -104,8 +104,9 @@ hf_status hf_execute(hf_manager *manager, hf_batch *batch, hf_error *err)
 }
 
 /* The result is made first: once the store has committed, nothing may fail for want of memory. */
-hf_status hf_finish(hf_manager *manager, hf_batch *batch, hf_result **out, hf_error *err)
+hf_status hf_finish_for(hf_manager *manager, hf_batch *batch, hf_result **out, bool *over, hf_error *err)
 {
+    *over = false;
     hf_result *result = hf_alloc(sizeof *result);
     if (result == NULL) {
         hf_batch_free(batch);
@@ -114,11 +115,18 @@ hf_status hf_finish(hf_manager *manager, hf_batch *batch, hf_result **out, hf_er
     result->batch = batch;
     hf_status status = hf_execute(manager, batch, err);
     status = hf_settle(status, refused(batch), err);
+    *over = hf_is_over(status, &refused(batch)->answer);
     if (status == HF_OK && out != NULL)
         *out = result;
     else
         hf_result_free(result);
     return status;
+}
+
+hf_status hf_finish(hf_manager *manager, hf_batch *batch, hf_result **out, hf_error *err)
+{
+    bool over;
+    return hf_finish_for(manager, batch, out, &over, err);
 }
 
 void hf_op_set_resource(hf_op *op, const hf_resource *resource)

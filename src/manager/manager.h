@@ -45,6 +45,7 @@ typedef struct hf_hold {
     uint64_t hash;
     int64_t fence;
     int64_t until_boot_us; /* its own bound on this machine's clock; 0: none */
+    bool perhaps;          /* that it is so short is not known for sure: when it comes nothing is told */
     hf_resource resource;
 } hf_hold;
 
@@ -109,6 +110,8 @@ hf_status hf_execute(hf_manager *manager, hf_batch *batch, hf_error *err);
 
 /* Executes a batch and hands it over as a result, or frees it. out may be NULL. */
 hf_status hf_finish(hf_manager *manager, hf_batch *batch, hf_result **out, hf_error *err);
+/* The same; *over: the refusal says that a session is over, for good. */
+hf_status hf_finish_for(hf_manager *manager, hf_batch *batch, hf_result **out, bool *over, hf_error *err);
 
 /* A random request id of 16 digits; false: there is no randomness. out holds HF_REQUEST_ID_SIZE. */
 bool hf_draw_request(char *out);
@@ -152,15 +155,16 @@ void hf_forget_grant(hf_session *session, const hf_resource *resource,
 void hf_note_shorter(hf_session *session, const hf_resource *resource, int64_t until_boot_us);
 void hf_forget_all(hf_session *session);
 void hf_note_over(hf_session *session, bool closed);
-bool hf_is_over(hf_status status);
+/* That the session is over, for good: what is seen in a transaction of the caller's may be undone with it. */
+bool hf_is_over(hf_status status, const hf_answer *answer);
 
 /* holds.c. Noting one may fail for want of memory: then it isn't believed to be held, which is safe. */
 void hf_holds_note(hf_holds *holds, const hf_resource *resource, int64_t fence, int64_t until_boot_us);
 hf_hold *hf_holds_find(const hf_holds *holds, const hf_resource *resource);
 bool hf_holds_drop(hf_holds *holds, const hf_resource *resource);
 void hf_holds_clear(hf_holds *holds);
-/* Takes out one whose bound has come; false: none. next_us is lowered to the earliest bound to come. */
-bool hf_holds_take_spent(hf_holds *holds, int64_t now_boot_us, hf_told *out, int64_t *next_us);
+/* Takes out one whose bound has come; false: none. *perhaps: as in the hold. next_us is lowered to the earliest bound to come. */
+bool hf_holds_take_spent(hf_holds *holds, int64_t now_boot_us, hf_told *out, bool *perhaps, int64_t *next_us);
 
 /* session.c: tells what a beat brought to light. */
 void hf_tell_beat(hf_session *session, hf_status status, const hf_answer *answer, uint64_t call);

@@ -180,8 +180,10 @@ void hf_note_shorter(hf_session *session, const hf_resource *resource, int64_t u
     }
     pthread_mutex_lock(&session->mutex);
     hf_hold *hold = hf_holds_find(&session->holds, resource);
-    if (hold != NULL && (hold->until_boot_us == 0 || hold->until_boot_us > until_boot_us))
+    if (hold != NULL && (hold->until_boot_us == 0 || hold->until_boot_us > until_boot_us)) {
         hold->until_boot_us = until_boot_us;
+        hold->perhaps = true;
+    }
     pthread_mutex_unlock(&session->mutex);
     hf_keeper_wake(session->manager);
 }
@@ -193,9 +195,9 @@ void hf_forget_all(hf_session *session)
     pthread_mutex_unlock(&session->mutex);
 }
 
-bool hf_is_over(hf_status status)
+bool hf_is_over(hf_status status, const hf_answer *answer)
 {
-    return status == HF_EXPIRED || status == HF_NOT_FOUND;
+    return (status == HF_EXPIRED || status == HF_NOT_FOUND) && !answer->pending;
 }
 
 void hf_note_over(hf_session *session, bool closed)
@@ -258,7 +260,7 @@ hf_status hf_call_run(hf_call *c, hf_error *err)
     c->sent_boot_us = hf_seam.boot_us();
     hf_status status = hf_execute(manager, c->batch, err);
     status = hf_settle(status, c->op, err);
-    if (hf_is_over(status) && c->op->kind != HF_OP_HAND_OVER)
+    if (hf_is_over(status, &c->op->answer) && c->op->kind != HF_OP_HAND_OVER)
         hf_note_over(c->session, false);
     return status;
 }
@@ -393,7 +395,7 @@ void hf_note_soon(hf_session *session)
 /* Tells what a beat brought to light. The answer is read after `work` was let go, so that listeners may call. */
 void hf_tell_beat(hf_session *session, hf_status status, const hf_answer *answer, uint64_t call)
 {
-    if (hf_is_over(status) && session->linked)
+    if (hf_is_over(status, answer) && session->linked)
         hf_tell_ended(session);
     if (status != HF_OK)
         return;

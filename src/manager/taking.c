@@ -91,10 +91,11 @@ static hf_status run_all(hf_session *session, hf_batch *batch, hf_result **out, 
         if (hf_batch_op(batch, i)->request_id == NULL)
             hf_batch_op(batch, i)->request_id = request;
     int64_t sent_boot_us = hf_seam.boot_us();
-    hf_status status = hf_finish(session->manager, batch, out, err);
+    bool over;
+    hf_status status = hf_finish_for(session->manager, batch, out, &over, err);
     for (size_t i = 0; status == HF_OK && i < hf_result_count(*out); i++)
         hf_note_lock(session, hf_result_at(*out, i), sent_boot_us);
-    if (hf_is_over(status))
+    if (over)
         hf_note_over(session, false);
     hf_turns_give(&session->work);
     return status;

@@ -526,6 +526,34 @@ static void a_handle_outlives_a_close_that_was_rolled_back(void **state)
     hf_manager_close(manager);
 }
 
+/* Whichever call it is that finds the session closed in there. */
+static void a_handle_outlives_what_calls_said_after_a_close_that_was_rolled_back(void **state)
+{
+    shop *s = *state;
+    hf_error err = {0};
+    told it = {0};
+    hf_manager *manager = manage(s, &it);
+    hf_session *alice = at_work(manager);
+    hf_resource policy = resource_of("policy/1");
+    for (int call = 0; call < 4; call++) {
+        sql(s->app, "BEGIN");
+        expect(HF_OK, hf_session_close(alice, &err), err);
+        expect_int(call == 0   ? hf_session_holds(alice, &policy, 0, NULL, &err)
+                   : call == 1 ? hf_session_beat(alice, NULL, &err)
+                   : call == 2 ? hf_session_acquire_all(alice, &policy, 1, NULL, NULL, &err)
+                               : hf_session_acquire(alice, &policy, NULL, NULL, &err),
+                   HF_EXPIRED);
+        expect(HF_OK, hf_manager_poll(manager, NULL, &err), err);
+        sql(s->app, "ROLLBACK");
+        expect(HF_OK, hf_manager_poll(manager, NULL, &err), err);
+        expect_int(it.ended, 0);
+        expect(HF_OK, hf_session_acquire(alice, &policy, NULL, NULL, &err), err);
+        expect_true(hf_session_is_held(alice, &policy));
+    }
+    hf_session_free(alice);
+    hf_manager_close(manager);
+}
+
 static void a_handle_hears_of_the_loss_of_what_it_took_in_a_transaction(void **state)
 {
     shop *s = *state;
@@ -652,6 +680,63 @@ static void a_session_that_beats_in_transactions_is_kept_alive_by_poll(void **st
     }
 }
 
+/* Poll finds it closed in there, with others that are due or alone. */
+static void a_handle_outlives_what_poll_saw_in_a_transaction_that_was_rolled_back(void **state)
+{
+    shop *s = *state;
+    hf_error err = {0};
+    for (int others = 0; others < 2; others++) {
+        told it = {0};
+        hf_manager *manager = manage(s, &it);
+        int64_t (*before)(void) = clocks_begin(manager);
+        hf_session *alice = at_work(manager), *other = others ? at_work(manager) : NULL;
+        pass(manager, HOUR / 2);
+        sql(s->app, "BEGIN");
+        expect(HF_OK, hf_session_close(alice, &err), err);
+        expect(HF_OK, hf_manager_poll(manager, NULL, &err), err);
+        sql(s->app, "ROLLBACK");
+        expect_int(it.ended, 0);
+        pass(manager, HOUR / 2 - SECOND);
+        expect(HF_OK, hf_manager_poll(manager, NULL, &err), err);
+        pass(manager, HOUR / 2);
+        expect(HF_OK, hf_manager_poll(manager, NULL, &err), err);
+        expect_int(it.ended, 0);
+        hf_seam.boot_us = before;
+        hf_session_free(other);
+        hf_session_free(alice);
+        hf_manager_close(manager);
+    }
+}
+
+/* What came of the shorter bound only the store knows; it is told once if it was lost, and not if it was not. */
+static void a_bound_made_shorter_in_a_transaction_is_told_of_when_the_store_tells(void **state)
+{
+    shop *s = *state;
+    hf_error err = {0};
+    for (int commit = 0; commit < 2; commit++) {
+        told it = {0};
+        hf_manager *manager = manage(s, &it);
+        int64_t (*before)(void) = clocks_begin(manager);
+        hf_session *alice = at_work(manager);
+        hf_resource policy = resource_of(commit ? "policy/1" : "policy/0");
+        expect(HF_OK, hf_session_acquire(alice, &policy, NULL, NULL, &err), err);
+        sql(s->app, "BEGIN");
+        expect(HF_OK, hf_session_renew(alice, &policy, SECOND, NULL, NULL, &err), err);
+        sql(s->app, commit ? "COMMIT" : "ROLLBACK");
+        pass(manager, 2 * SECOND);
+        expect(HF_OK, hf_manager_poll(manager, NULL, &err), err);
+        expect_int(it.lost, 0);
+        expect_true(!hf_session_is_held(alice, &policy));
+        for (int i = 0; i < 3; i++)
+            expect(HF_OK, hf_session_beat(alice, NULL, &err), err);
+        expect_int(it.lost, commit);
+        expect(commit ? HF_NOT_HELD : HF_OK, hf_session_holds(alice, &policy, 0, NULL, &err), err);
+        hf_seam.boot_us = before;
+        hf_session_free(alice);
+        hf_manager_close(manager);
+    }
+}
+
 #define IN_SHOP(test) cmocka_unit_test_setup_teardown(test, shop_open, shop_close)
 
 int main(void)
@@ -669,6 +754,9 @@ int main(void)
         IN_SHOP(a_handle_attached_in_a_transaction_knows_its_session_and_lives),
         IN_SHOP(a_bound_made_shorter_in_a_transaction_is_counted_with),
         IN_SHOP(a_session_that_beats_in_transactions_is_kept_alive_by_poll),
+        IN_SHOP(a_handle_outlives_what_calls_said_after_a_close_that_was_rolled_back),
+        IN_SHOP(a_handle_outlives_what_poll_saw_in_a_transaction_that_was_rolled_back),
+        IN_SHOP(a_bound_made_shorter_in_a_transaction_is_told_of_when_the_store_tells),
         IN_SHOP(a_disk_that_is_full_takes_the_whole_transaction_and_that_is_said),
         IN_SHOP(another_connections_open_change_is_busy_at_once),
         IN_SHOP(an_older_snapshot_grants_nothing_twice),
