@@ -67,14 +67,17 @@ static hf_status handle_new(hf_manager *manager, hf_session **out, hf_error *err
     return HF_OK;
 }
 
+/* A forked child has copies of locks that threads of the parent may be waiting at: destroying one would wait for them. */
 static void handle_free(hf_session *session)
 {
     hf_credentials_clear(&session->credentials);
     hf_holds_clear(&session->holds);
     hf_free(session->heard);
     hf_free(session->told);
-    hf_turns_done(&session->work);
-    pthread_mutex_destroy(&session->mutex);
+    if (session->manager->pid == getpid()) {
+        hf_turns_done(&session->work);
+        pthread_mutex_destroy(&session->mutex);
+    }
     hf_free(session);
 }
 

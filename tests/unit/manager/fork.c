@@ -269,6 +269,58 @@ static void a_child_never_hangs_on_a_store_whose_grade_was_being_read(void **sta
     expect_int(sqlite3_close(db), SQLITE_OK);
 }
 
+/* A store that keeps its callers for as long as the test says. */
+static atomic_bool kept;
+static atomic_int calls_kept;
+
+static void keep_caller(void *context, const char *line)
+{
+    (void)context, (void)line;
+    if (!atomic_load(&kept))
+        return;
+    atomic_fetch_add(&calls_kept, 1);
+    while (atomic_load(&kept))
+        usleep(1000);
+}
+
+static void *beat_once(void *context)
+{
+    hf_status status = hf_session_beat(context, NULL, NULL);
+    return status == HF_OK ? NULL : context;
+}
+
+/* One thread is in a call of the session's, others wait for their turn. */
+static void a_child_may_free_a_handle_that_threads_were_waiting_for(void **state)
+{
+    (void)state;
+    enum { WAITING = 3 };
+    hf_error err = {0};
+    hf_store *inner = NULL, *store = NULL;
+    family f = {.held = resource_of("policy/1"), .other = resource_of("policy/2"), .child = frees_all};
+    expect(HF_OK, hf_store_open("memory:", &inner, &err), err);
+    expect(HF_OK, hf_trace_open(inner, keep_caller, NULL, &store, &err), err);
+    expect(HF_OK, hf_manager_on(store, &f.manager, &err), err);
+    hf_session_options options = {.user = "parent"};
+    expect(HF_OK, hf_session_open(f.manager, &options, &f.session, &err), err);
+    pthread_t threads[WAITING];
+    atomic_store(&kept, true);
+    for (int i = 0; i < WAITING; i++)
+        expect_int(pthread_create(&threads[i], NULL, beat_once, f.session), 0);
+    while (atomic_load(&calls_kept) == 0)
+        usleep(1000);
+    usleep(
+        200000); /* the others have come to wait by now; where they have not, the test is the weaker for it */
+    run_child(&f);
+    atomic_store(&kept, false);
+    for (int i = 0; i < WAITING; i++) {
+        void *failed = NULL;
+        pthread_join(threads[i], &failed);
+        expect_true(failed == NULL);
+    }
+    hf_session_free(f.session);
+    hf_manager_close(f.manager);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -278,6 +330,7 @@ int main(void)
         cmocka_unit_test(a_child_opens_a_manager_of_its_own),
         cmocka_unit_test(a_child_never_hangs_on_what_the_keeper_was_doing),
         cmocka_unit_test(a_child_never_hangs_on_what_another_thread_was_doing),
+        cmocka_unit_test(a_child_may_free_a_handle_that_threads_were_waiting_for),
         cmocka_unit_test(a_child_never_hangs_on_a_store_whose_grade_was_being_read),
     };
     return cmocka_run_group_tests_name("fork", tests, NULL, NULL);
