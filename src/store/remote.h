@@ -95,7 +95,7 @@ hf_status remote_flaws(hf_batch *batch, const char ***out, hf_error *err);
 /* Writes the batch, with stand-ins for the ops that have a flaw. */
 hf_status remote_tell(hf_batch *batch, const char *const *flaws, hf_buffer *out, hf_error *err);
 
-/* Reads the answers, and puts the flaws in their places. */
+/* Reads the answers, and puts the flaws in their places. HF_INVALID: they make no sense, or one lacks the rows that its kind promises. */
 hf_status remote_hear(hf_batch *batch, const char *const *flaws, const hf_buffer *answer, hf_error *err);
 
 bool remote_changes(const hf_batch *batch);

@@ -78,6 +78,37 @@ hf_status remote_tell(hf_batch *batch, const char *const *flaws, hf_buffer *out,
     return wire_ops_write(&told, out, err);
 }
 
+/* Whether an answer holds what its kind promises: callers take it without looking, as from any store. */
+static bool is_whole(const hf_op *op)
+{
+    const hf_answer *answer = &op->answer;
+    bool counts = op->kind == HF_OP_BEAT || op->kind == HF_OP_CLOSE || op->kind == HF_OP_RELEASE_ALL;
+    if (answer->locks_count > 0 && answer->locks == NULL && !counts)
+        return false;
+    if (answer->status != HF_OK)
+        return true;
+    switch (op->kind) {
+    case HF_OP_SESSION_OPEN:
+    case HF_OP_BEAT:
+    case HF_OP_SESSION_FIND:
+        return answer->sessions_count > 0;
+    case HF_OP_ACQUIRE:
+        return answer->locks_count > 0 && answer->outcome != HF_OUTCOME_NONE;
+    case HF_OP_RENEW:
+    case HF_OP_DOWNGRADE:
+    case HF_OP_HOLDS:
+        return answer->locks_count > 0;
+    case HF_OP_TYPE_GET:
+        return answer->types_count > 0;
+    case HF_OP_TOKEN_CREATE:
+    case HF_OP_TOKEN_FIND:
+    case HF_OP_TOKEN_REVOKE:
+        return answer->tokens_count > 0;
+    default: /* a release or a hand-over that is asked again may have nothing left to show */
+        return true;
+    }
+}
+
 hf_status remote_hear(hf_batch *batch, const char *const *flaws, const hf_buffer *answer, hf_error *err)
 {
     hf_status status = wire_answers_read(batch, answer->text, answer->size, &batch->arena, err);
@@ -86,6 +117,9 @@ hf_status remote_hear(hf_batch *batch, const char *const *flaws, const hf_buffer
         if (flaws[i] != NULL && it->status != HF_NOT_APPLIED)
             *it = (hf_answer){.status = HF_INVALID, .message = flaws[i], .now_us = it->now_us};
     }
+    for (size_t i = 0; status == HF_OK && i < batch->count; i++)
+        if (!is_whole(&batch->ops[i]))
+            status = hf_fail(err, HF_INVALID, "Answer %zu lacks what it was asked for.", i);
     return status;
 }
 

@@ -246,6 +246,80 @@ static void an_answer_that_makes_no_sense_is_unsure(void **state)
     scene_close(&s);
 }
 
+/* Whoever asked takes the rows without looking whether they are there. */
+static void an_answer_that_lacks_its_rows_is_none(void **state)
+{
+    (void)state;
+    static const unsigned char sha256[32] = {1};
+    static const char *const bodies[] = {
+        "{\"answers\":[{\"status\":\"ok\"}]}",
+        "{\"answers\":[{\"status\":\"ok\",\"outcome\":\"granted\",\"locks_count\":1}]}",
+        "{\"answers\":[{\"status\":\"ok\",\"locks\":[],\"sessions\":[],\"types\":[],\"tokens\":[]}]}",
+    };
+    scene s;
+    scene_open(&s, "");
+    char room[1024], id[HF_TOKEN_ID_SIZE];
+    memset(id, 'a', sizeof id - 1);
+    id[sizeof id - 1] = '\0';
+    const hf_op ops[] = {
+        {.kind = HF_OP_SESSION_OPEN, .session = &s.alice, .user = "alice"},
+        {.kind = HF_OP_BEAT, .session = &s.alice},
+        {.kind = HF_OP_SESSION_FIND, .session = &s.alice},
+        {.kind = HF_OP_ACQUIRE, .session = &s.alice, .type = "policy", .id = "1"},
+        {.kind = HF_OP_RENEW, .session = &s.alice, .type = "policy", .id = "1"},
+        {.kind = HF_OP_DOWNGRADE, .session = &s.alice, .type = "policy", .id = "1"},
+        {.kind = HF_OP_HOLDS, .session = &s.alice, .type = "policy", .id = "1"},
+        {.kind = HF_OP_TYPE_GET, .type = "policy"},
+        {.kind = HF_OP_TOKEN_CREATE, .token = id, .sha256 = sha256, .name = "job", .roles = "use"},
+        {.kind = HF_OP_TOKEN_FIND, .sha256 = sha256},
+        {.kind = HF_OP_TOKEN_REVOKE, .token = id},
+    };
+    for (size_t i = 0; i < sizeof ops / sizeof *ops * (sizeof bodies / sizeof *bodies); i++) {
+        const hf_op *op = &ops[i / 3];
+        hf_batch *batch = NULL;
+        hf_error err = {0};
+        expect(HF_OK, hf_batch_new(1, &batch, &err), err);
+        *hf_batch_add(batch, op->kind) = *op;
+        reply_with(&s, room, sizeof room, "200 OK", bodies[i % 3]);
+        expect(hf_op_reads(op->kind) ? HF_UNAVAILABLE : HF_UNSURE, hf_store_execute(s.store, batch, &err),
+               err);
+        hf_batch_free(batch);
+    }
+    scene_close(&s);
+}
+
+/* Where they are only counted, or have moved on since, there need be none; a refusal that counts holders shows them. */
+static void an_answer_without_rows_is_taken_where_none_are_promised(void **state)
+{
+    (void)state;
+    static const struct {
+        hf_op_kind kind;
+        const char *body;
+        hf_status status;
+    } cases[] = {
+        {HF_OP_CLOSE, "{\"answers\":[{\"status\":\"ok\",\"locks_count\":3}]}", HF_OK},
+        {HF_OP_RELEASE_ALL, "{\"answers\":[{\"status\":\"ok\",\"locks_count\":3}]}", HF_OK},
+        {HF_OP_RELEASE, "{\"answers\":[{\"status\":\"ok\"}]}", HF_OK},
+        {HF_OP_REQUEST, "{\"answers\":[{\"status\":\"ok\"}]}", HF_OK},
+        {HF_OP_WHO, "{\"answers\":[{\"status\":\"ok\"}]}", HF_OK},
+        {HF_OP_WHO, "{\"answers\":[{\"status\":\"ok\",\"locks_count\":1}]}", HF_UNAVAILABLE},
+        {HF_OP_RELEASE, "{\"answers\":[{\"status\":\"ok\",\"locks_count\":1}]}", HF_UNSURE},
+        {HF_OP_ACQUIRE, "{\"answers\":[{\"status\":\"locked\",\"message\":\"No.\"}]}", HF_LOCKED},
+        {HF_OP_ACQUIRE, "{\"answers\":[{\"status\":\"locked\",\"message\":\"No.\",\"locks_count\":1}]}",
+         HF_UNSURE},
+    };
+    scene s;
+    hf_error err;
+    char room[1024];
+    scene_open(&s, "");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        bool whole = cases[i].kind == HF_OP_CLOSE || cases[i].kind == HF_OP_RELEASE_ALL;
+        reply_with(&s, room, sizeof room, "200 OK", cases[i].body);
+        expect(cases[i].status, ask(&s, cases[i].kind, whole ? NULL : "1", NULL, &err), err);
+    }
+    scene_close(&s);
+}
+
 static void an_answer_without_an_end_is_cut_off(void **state)
 {
     (void)state;
@@ -452,6 +526,8 @@ int main(void)
         cmocka_unit_test(a_server_that_is_gone_did_nothing),
         cmocka_unit_test(who_does_not_answer_is_not_waited_for_longer_than_the_url_says),
         cmocka_unit_test(an_answer_that_makes_no_sense_is_unsure),
+        cmocka_unit_test(an_answer_that_lacks_its_rows_is_none),
+        cmocka_unit_test(an_answer_without_rows_is_taken_where_none_are_promised),
         cmocka_unit_test(an_answer_without_an_end_is_cut_off),
         cmocka_unit_test(an_http_status_says_what_it_can),
         cmocka_unit_test(a_proxy_that_lost_the_answer_and_says_503_is_asked_again),
