@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Looking after session handles: beating those that are due, judging their bounds, telling the listeners; by hand with
  * hf_manager_poll, or in a thread that does nothing else. */
+#include "base/cleanup.h"
 #include "base/error.h"
 #include "base/seams.h"
 #include "lock/batch.h"
@@ -162,8 +163,8 @@ static bool heard_before(const hf_session *session, const hf_request *request)
     return false;
 }
 
-/* Tells of the requests that are new, and remembers those that wait now. news[i] answers for request i. */
-static void note_heard(hf_session *session, const hf_answer *answer, bool *news)
+/* Finds the requests that are new, and remembers those that wait now, as the newest answer has it. news[i] answers for request i. */
+static void note_heard(hf_session *session, const hf_answer *answer, uint64_t call, bool *news)
 {
     size_t count = answer->requests_count;
     hf_heard *heard = count == 0 ? NULL : hf_alloc(count * sizeof *heard);
@@ -176,21 +177,24 @@ static void note_heard(hf_session *session, const hf_answer *answer, bool *news)
             memcpy(heard[i].session, answer->requests[i].session, sizeof heard[i].session);
         }
     }
-    if (count == 0 || heard != NULL) { /* when memory is out the old ones are kept: some are told again */
+    /* When memory is out the old ones are kept: some are told again. */
+    if (call > session->heard_call && (count == 0 || heard != NULL)) {
         hf_free(session->heard);
-        session->heard = heard;
+        session->heard = hf_take(heard);
         session->heard_count = count;
+        session->heard_call = call;
     }
     pthread_mutex_unlock(&session->mutex);
+    hf_free(heard);
 }
 
-void hf_tell_requests(hf_session *session, const hf_answer *answer)
+void hf_tell_requests(hf_session *session, const hf_answer *answer, uint64_t call)
 {
     size_t count = answer->requests_count;
     bool *news = hf_alloc(count + 1);
     if (news == NULL)
         return; /* they will be told on the next beat */
-    note_heard(session, answer, news);
+    note_heard(session, answer, call, news);
     for (size_t i = 0; i < count; i++)
         if (news[i])
             hf_tell(session->manager, &(hf_notice){.kind = HF_NOTICE_REQUESTED,

@@ -95,9 +95,10 @@ struct hf_session {
     bool ended, closed, told_ended; /* closed: by this handle */
     bool closing;                   /* by this handle, in a transaction of the caller's */
     hf_holds holds;
-    hf_heard *heard;
+    hf_heard *heard; /* of those that the last beat brought */
     size_t heard_count;
-    hf_told *told; /* of those that the last beat brought, and what has run out here since */
+    uint64_t heard_call; /* the newest beat of which they are */
+    hf_told *told;       /* of those that the last beat brought, and what has run out here since */
     size_t told_count, told_room;
     uint64_t told_call; /* the newest beat of which they are */
 };
@@ -173,7 +174,7 @@ void hf_tell_beat(hf_session *session, hf_status status, const hf_answer *answer
 void hf_tell(hf_manager *manager, const hf_notice *notice);
 void hf_tell_ended(hf_session *session);
 void hf_tell_losses(hf_session *session, const hf_answer *answer, uint64_t call);
-void hf_tell_requests(hf_session *session, const hf_answer *answer);
+void hf_tell_requests(hf_session *session, const hf_answer *answer, uint64_t call);
 void hf_keeper_wake(hf_manager *manager);
 /* Waits until every keeper that was stopped has left. */
 void hf_keepers_leave(hf_manager *manager);

@@ -404,7 +404,7 @@ void hf_tell_beat(hf_session *session, hf_status status, const hf_answer *answer
         return;
     hf_tell_losses(session, answer, call);
     if (session->linked)
-        hf_tell_requests(session, answer);
+        hf_tell_requests(session, answer, call);
 }
 
 /* What a beat in the caller's transaction says of the session may be undone with it: the bound is not moved, and poll's own beat is due

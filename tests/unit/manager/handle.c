@@ -1281,6 +1281,41 @@ static void an_older_answer_does_not_bring_back_what_was_told(void **state)
     world_close(w);
 }
 
+/* While the first is told of, someone asks for what the other has, and it hears of that from a call of its own. */
+static void cross_with_a_request(void *context, const hf_notice *notice)
+{
+    crossing *it = context;
+    if (notice->session == it->other) {
+        it->of_other += notice->kind == HF_NOTICE_REQUESTED;
+        return;
+    }
+    hf_error err = {0};
+    hf_resource two = resource_of("policy/2");
+    expect(HF_OK, hf_session_request(notice->session, &two, "please", &err), err);
+    beat(it->other);
+}
+
+static void an_older_answer_does_not_bring_back_a_request_that_was_told(void **state)
+{
+    (void)state;
+    hf_error err = {0};
+    world *w = begin();
+    hf_session *other = work_idle(w, "bob", MINUTE), *first = work_idle(w, "alice", MINUTE);
+    crossing it = {.w = w, .other = other};
+    expect(HF_OK, hf_manager_listen(world_manager(w), cross_with_a_request, &it, &err), err);
+    take(first, "policy/1", 0);
+    take(other, "policy/2", 0);
+    force(w, "policy/1", "root", "lunch");
+    pass(w, 30 * SECOND);
+    poll_next(w);
+    for (int i = 0; i < 3; i++)
+        beat(other);
+    expect_int(it.of_other, 1);
+    hf_session_free(first);
+    hf_session_free(other);
+    world_close(w);
+}
+
 typedef struct freeing {
     hf_session *all[3];
     int heard;
@@ -1465,6 +1500,7 @@ int main(void)
         cmocka_unit_test(many_sessions_are_beaten_in_time_though_the_store_is_far_away),
         cmocka_unit_test(a_batch_of_beats_that_fails_is_made_up_for_one_by_one),
         cmocka_unit_test(an_older_answer_does_not_bring_back_what_was_told),
+        cmocka_unit_test(an_older_answer_does_not_bring_back_a_request_that_was_told),
         cmocka_unit_test(a_listener_may_free_the_handles_that_it_is_not_told_of),
         cmocka_unit_test(a_session_that_is_no_more_takes_none_with_it),
         cmocka_unit_test(a_session_that_cannot_be_reached_ends_at_its_bound),
