@@ -56,6 +56,7 @@ static int64_t system_fs_kind(const char *path)
 
 hf_seams hf_seam = {
     .realloc = realloc,
+    .free = free,
     .random = system_random,
     .wall_us = system_wall_us,
     .boot_us = system_boot_us,
@@ -79,5 +80,5 @@ void *hf_alloc(size_t size)
 
 void hf_free(void *block)
 {
-    free(block);
+    hf_seam.free(block);
 }

@@ -10,6 +10,7 @@
 
 typedef struct hf_seams {
     void *(*realloc)(void *block, size_t size); /* as realloc(3); size is never 0 */
+    void (*free)(void *block);                  /* as free(3) */
     bool (*random)(void *out, size_t size);     /* false: no randomness to be had */
     int64_t (*wall_us)(void);                   /* CLOCK_REALTIME */
     int64_t (*boot_us)(void);                   /* CLOCK_BOOTTIME: counts suspend, never steps */

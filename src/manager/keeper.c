@@ -323,7 +323,9 @@ enum { TOGETHER = 64 };
 /* What is known of a beat, when its handle may have been freed. */
 typedef struct beating {
     hf_session *session;
-    char id[HF_SESSION_ID_SIZE], request[HF_REQUEST_ID_SIZE];
+    char prefix[sizeof((hf_session *)NULL)
+                    ->request_prefix]; /* drawn for each handle: tells it from every other */
+    char request[HF_REQUEST_ID_SIZE];
     uint64_t call;
     hf_status status;
 } beating;
@@ -337,12 +339,12 @@ static void unpin(hf_session *session)
     pthread_mutex_unlock(&manager->mutex);
 }
 
-/* Pins it, if it is still there. Another may have come to its place in memory, but not by its id. */
+/* Pins it, if it is still there. Another may have come to its place in memory, perhaps one on the same session. */
 static bool pin_again(hf_manager *manager, const beating *it)
 {
     pthread_mutex_lock(&manager->mutex);
     hf_session *session = manager->sessions;
-    while (session != NULL && (session != it->session || strcmp(session->credentials.id, it->id) != 0))
+    while (session != NULL && (session != it->session || strcmp(session->request_prefix, it->prefix) != 0))
         session = session->next;
     if (session != NULL)
         session->pins++;
@@ -367,7 +369,7 @@ static size_t take_due(hf_manager *manager, uint64_t poll, beating *out)
             continue;
         session->pins++;
         out[count] = (beating){.session = session};
-        memcpy(out[count++].id, session->credentials.id, sizeof out->id);
+        memcpy(out[count++].prefix, session->request_prefix, sizeof out->prefix);
     }
     pthread_mutex_unlock(&manager->mutex);
     return count;

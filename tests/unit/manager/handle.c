@@ -3,6 +3,7 @@
  * sent; what listeners hear, and how often; when poll beats. Both clocks are moved by the test. */
 #include <base/error.h>
 #include <base/seams.h>
+#include <manager/manager.h>
 #include <stdlib.h>
 #include <store/store.h>
 #include <string.h>
@@ -1354,6 +1355,80 @@ static void a_listener_may_free_the_handles_that_it_is_not_told_of(void **state)
     world_close(w);
 }
 
+/* The memory of the handle that is freed comes back with the next that is made. */
+static void *watched_block, *freed_block;
+
+static void free_by_test(void *block)
+{
+    if (block == NULL || block != watched_block)
+        free(block);
+    else
+        freed_block = block;
+}
+
+static void *realloc_by_test(void *block, size_t size)
+{
+    if (block != NULL || size != sizeof(struct hf_session) || freed_block == NULL)
+        return realloc(block, size);
+    void *again = freed_block;
+    freed_block = watched_block = NULL;
+    return again;
+}
+
+typedef struct changing {
+    world *w;
+    hf_session *first, *other;
+    int of_other;
+} changing;
+
+/* While the first is told of, the other handle is freed and one on the same session comes to its place. */
+static void change_handles(void *context, const hf_notice *notice)
+{
+    changing *it = context;
+    if (notice->session != it->first) {
+        it->of_other++;
+        return;
+    }
+    hf_error err = {0};
+    char id_and_key[HF_SESSION_ID_SIZE + HF_KEY_SIZE];
+    snprintf(id_and_key, sizeof id_and_key, "%s.%s", hf_session_id(it->other),
+             hf_session_credentials(it->other)->key);
+    watched_block = it->other;
+    hf_session_free(it->other);
+    expect_true(freed_block != NULL);
+    hf_session *again = NULL;
+    expect(HF_OK, hf_session_attach(world_manager(it->w), id_and_key, &again, &err), err);
+    expect_true(again == it->other);
+}
+
+static void a_handle_in_the_place_of_a_freed_one_is_told_of_its_own_beats_only(void **state)
+{
+    (void)state;
+    world *w = begin();
+    hf_error err = {0};
+    hf_session *other = work_idle(w, "bob", MINUTE), *first = work_idle(w, "alice", MINUTE);
+    changing it = {.w = w, .first = first, .other = other};
+    for (int i = 0; i < 20; i++) /* its answers have high numbers */
+        beat(other);
+    take(first, "policy/1", 0);
+    force(w, "policy/1", "root", "lunch");
+    expect(HF_OK, hf_manager_listen(world_manager(w), change_handles, &it, &err), err);
+    pass(w, 30 * SECOND);
+    hf_seam.realloc = realloc_by_test;
+    hf_seam.free = free_by_test;
+    poll_next(w);
+    hf_seam.realloc = realloc;
+    hf_seam.free = free;
+    take(other, "policy/2", 0);
+    force(w, "policy/2", "root", "lunch");
+    for (int i = 0; i < 3; i++)
+        beat(other);
+    expect_int(it.of_other, 1);
+    hf_session_free(first);
+    hf_session_free(other);
+    world_close(w);
+}
+
 static void a_session_that_is_no_more_takes_none_with_it(void **state)
 {
     (void)state;
@@ -1502,6 +1577,7 @@ int main(void)
         cmocka_unit_test(an_older_answer_does_not_bring_back_what_was_told),
         cmocka_unit_test(an_older_answer_does_not_bring_back_a_request_that_was_told),
         cmocka_unit_test(a_listener_may_free_the_handles_that_it_is_not_told_of),
+        cmocka_unit_test(a_handle_in_the_place_of_a_freed_one_is_told_of_its_own_beats_only),
         cmocka_unit_test(a_session_that_is_no_more_takes_none_with_it),
         cmocka_unit_test(a_session_that_cannot_be_reached_ends_at_its_bound),
         cmocka_unit_test(a_session_that_is_reached_again_in_time_lives_on),
