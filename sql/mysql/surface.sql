@@ -63,13 +63,13 @@ BEGIN
             SET refusal = CONCAT('The session holds ', resource, ' only to read; acquire it exclusively to save.');
         END IF;
     ELSE
-        SELECT COUNT(*) INTO holders
+        -- Of several readers the last to go frees it.
+        SELECT COUNT(*), MAX(LEAST(IFNULL(l.ends_us, s.expires_us), s.expires_us)) INTO holders, until_us
           FROM {ns}_lock l JOIN {ns}_session s ON s.id = l.session
          WHERE l.type = the_type AND l.id = the_id AND NOT l.session <=> the_session
            AND s.ended_us IS NULL AND s.expires_us > now_us AND IFNULL(l.ends_us > now_us, TRUE) LOCK IN SHARE MODE;
-        SELECT l.mode, CONVERT(s.name USING utf8mb4), CONVERT(l.purpose USING utf8mb4), l.since_us,
-               LEAST(IFNULL(l.ends_us, s.expires_us), s.expires_us)
-          INTO their_mode, their_name, their_purpose, since_us, until_us
+        SELECT l.mode, CONVERT(s.name USING utf8mb4), CONVERT(l.purpose USING utf8mb4), l.since_us
+          INTO their_mode, their_name, their_purpose, since_us
           FROM {ns}_lock l JOIN {ns}_session s ON s.id = l.session
          WHERE l.type = the_type AND l.id = the_id AND NOT l.session <=> the_session
            AND s.ended_us IS NULL AND s.expires_us > now_us AND IFNULL(l.ends_us > now_us, TRUE)
@@ -84,9 +84,10 @@ BEGIN
             SET resource = CONCAT(resource, ' is being ', IF(their_mode = 'shared', 'read', 'edited'), ' by ', their_name,
                 IF(holders > 2, CONCAT(' and ', holders - 1, ' others'), IF(holders > 1, ' and 1 other', '')));
             SET refusal = CONCAT(resource, ' since ', since_text, IF(their_purpose <> '', CONCAT(' ("', their_purpose, '")'), ''),
-                '; it frees at ', until_text, ' or when ', their_name, ' closes it.');
+                IF(holders > 1, CONCAT('; it frees when all of them have closed it, at the latest at ', until_text, '.'),
+                    CONCAT('; it frees at ', until_text, ' or when ', their_name, ' closes it.')));
             IF CHAR_LENGTH(refusal) > 128 THEN
-                SET refusal = CONCAT(resource, ' since ', since_text, '; it frees at ', until_text, '.');
+                SET refusal = CONCAT(resource, ' since ', since_text, '; it frees at ', IF(holders > 1, 'the latest at ', ''), until_text, '.');
             END IF;
         END IF;
     END IF;

@@ -55,19 +55,21 @@ BEGIN
             THEN format('The session holds %s only to read; acquire it exclusively to save.', resource)
             ELSE format('Fence %s of %s is of another grant; that of the live one is %s.', fence, resource, mine.fence) END;
     ELSE
-        SELECT l.mode, s.name, l.purpose, l.since_us, least(l.ends_us, s.expires_us) AS expires_us, count(*) OVER () - 1 AS more
+        -- Of several readers the last to go frees it.
+        SELECT l.mode, s.name, l.purpose, l.since_us, max(least(l.ends_us, s.expires_us)) OVER () AS expires_us, count(*) OVER () - 1 AS more
           INTO other
           FROM {ns}.lock l JOIN {ns}.session s ON s.id = l.session
          WHERE l.type = type COLLATE "C" AND l.id = id COLLATE "C" AND l.session IS DISTINCT FROM session COLLATE "C"
            AND s.ended_us IS NULL AND s.expires_us > now_us AND (l.ends_us IS NULL OR l.ends_us > now_us)
          ORDER BY l.fence LIMIT 1;
         IF FOUND THEN
-            refusal := (SELECT format('%s is being %s by %s%s since %s%s; it frees at %s or when %s closes it.',
+            refusal := (SELECT format('%s is being %s by %s%s since %s%s; it frees %s.',
                     resource, CASE other.mode WHEN 'shared' THEN 'read' ELSE 'edited' END, other.name,
                     CASE WHEN other.more = 1 THEN ' and 1 other' WHEN other.more > 1 THEN format(' and %s others', other.more) END,
                     to_char(t.since, CASE WHEN t.since::date = t.now::date THEN t.short ELSE t.long END),
                     CASE WHEN other.purpose <> '' THEN format(' ("%s")', other.purpose) END,
-                    to_char(t.until, CASE WHEN t.until::date = t.now::date THEN t.short ELSE t.long END), other.name)
+                    format(CASE WHEN other.more > 0 THEN 'when all of them have closed it, at the latest at %s' ELSE 'at %s or when %s closes it' END,
+                        to_char(t.until, CASE WHEN t.until::date = t.now::date THEN t.short ELSE t.long END), other.name))
                 FROM (SELECT timestamp 'epoch' + other.since_us * interval '1 microsecond' AS since,
                              timestamp 'epoch' + other.expires_us * interval '1 microsecond' AS until,
                              timestamp 'epoch' + now_us * interval '1 microsecond' AS now,

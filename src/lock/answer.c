@@ -212,6 +212,23 @@ void hf_answer_session(hf_step *step, const hf_session_row *row)
     step->op->answer.sessions_count = 1;
 }
 
+/* "it frees at 12:47 UTC or when Bob Smith closes it"; of several readers the first to go frees nothing: "it frees when all of them have
+ * closed it, at the latest at 12:47 UTC". */
+static void say_when_free(const hf_step *step, char *out, size_t size)
+{
+    const hf_lock *locks = step->op->answer.locks;
+    size_t count = step->op->answer.locks_count;
+    int64_t last_us = locks[0].expires_us;
+    for (size_t i = 1; i < count; i++)
+        last_us = locks[i].expires_us > last_us ? locks[i].expires_us : last_us;
+    char until[HF_TIME_TEXT];
+    hf_time_say(last_us, step->now_us, until);
+    if (count > 1)
+        snprintf(out, size, "when all of them have closed it, at the latest at %s", until);
+    else
+        snprintf(out, size, "at %s or when %s closes it", until, locks[0].name);
+}
+
 /* policy/12345 is being edited by Bob Smith since 10:47 UTC ("renewal"); it frees at 12:47 UTC or when Bob Smith closes
  * it. */
 void hf_refuse_locked(hf_step *step)
@@ -220,16 +237,17 @@ void hf_refuse_locked(hf_step *step)
     size_t count = step->op->answer.locks_count;
     if (count == 0) /* memory ran out while the holders were copied */
         return;
-    char since[HF_TIME_TEXT], until[HF_TIME_TEXT], purpose[HF_TEXT_SIZE + 8] = "", others[64] = "";
+    char since[HF_TIME_TEXT], when[HF_TEXT_SIZE + HF_TIME_TEXT + 64];
+    char purpose[HF_TEXT_SIZE + 8] = "", others[64] = "";
     hf_time_say(holder->since_us, step->now_us, since);
-    hf_time_say(holder->expires_us, step->now_us, until);
+    say_when_free(step, when, sizeof when);
     if (holder->purpose[0] != '\0')
         snprintf(purpose, sizeof purpose, " (\"%s\")", holder->purpose);
     if (count > 1)
         snprintf(others, sizeof others, " and %zu other%s", count - 1, count > 2 ? "s" : "");
-    hf_refuse(step, HF_LOCKED, "%s/%s is being %s by %s%s since %s%s; it frees at %s or when %s closes it.",
-              step->op->type, step->op->id, holder->mode == HF_SHARED ? "read" : "edited", holder->name,
-              others, since, purpose, until, holder->name);
+    hf_refuse(step, HF_LOCKED, "%s/%s is being %s by %s%s since %s%s; it frees %s.", step->op->type,
+              step->op->id, holder->mode == HF_SHARED ? "read" : "edited", holder->name, others, since,
+              purpose, when);
 }
 
 bool hf_refuse_not_held(hf_step *step, const hf_lock_row *mine)

@@ -2,6 +2,8 @@
 /* Shared locks: readers beside readers, readers against writers, upgrade and downgrade. */
 #include "suite.h"
 
+#include <base/time.h>
+#include <stdio.h>
 #include <string.h>
 
 static bool is_among(const hf_answer *answer, const hf_credentials *who)
@@ -45,6 +47,30 @@ static void a_writer_is_refused_while_there_are_readers_and_all_of_them_are_name
     expect_contains(no->message, "Bob Smith");
     done(w, RELEASE, BY(bob), ON("policy", "1"));
     done(w, ACQUIRE, BY(carol), ON("policy", "1"));
+}
+
+/* P13: that the first of them goes frees nothing. */
+static void a_refusal_tells_when_the_last_of_several_readers_is_gone(world *w)
+{
+    hf_credentials readers[3] = {person_idle(w, "alice", "Alice Chen", HOUR),
+                                 person_idle(w, "bob", "Bob Smith", 5 * HOUR),
+                                 person_idle(w, "carol", "Carol Jones", 3 * HOUR)};
+    hf_credentials dora = person(w, "dora", "Dora Lee");
+    char until[HF_TIME_TEXT], sentence[256];
+    for (int i = 0; i < 3; i++)
+        done(w, ACQUIRE, BY(readers[i]), ON("policy", "1"), .mode = HF_SHARED);
+    hf_time_say(w->now_us + 5 * HOUR, w->now_us, until);
+    snprintf(sentence, sizeof sentence, "; it frees when all of them have closed it, at the latest at %s.",
+             until);
+    const hf_answer *no = refused(w, HF_LOCKED, ACQUIRE, BY(dora), ON("policy", "1"));
+    expect_contains(no->message, "policy/1 is being read by Alice Chen and 2 others since ");
+    expect_contains(no->message, sentence);
+    expect_lacks(no->message, "Alice Chen closes it");
+    done(w, RELEASE, BY(readers[1]), ON("policy", "1"));
+    done(w, RELEASE, BY(readers[2]), ON("policy", "1"));
+    hf_time_say(w->now_us + HOUR, w->now_us, until);
+    snprintf(sentence, sizeof sentence, "; it frees at %s or when Alice Chen closes it.", until);
+    expect_contains(refused(w, HF_LOCKED, ACQUIRE, BY(dora), ON("policy", "1"))->message, sentence);
 }
 
 /* P5 */
@@ -193,6 +219,7 @@ static void releasing_one_shared_lock_leaves_the_others(world *w)
 static const suite_test shared_tests[] = {
     TEST(readers_stand_beside_readers_each_with_a_fence_of_their_own),
     TEST(a_writer_is_refused_while_there_are_readers_and_all_of_them_are_named),
+    TEST(a_refusal_tells_when_the_last_of_several_readers_is_gone),
     TEST(asking_shared_twice_is_harmless),
     TEST(a_sole_reader_becomes_the_writer_with_a_new_fence),
     TEST(an_upgrade_never_shortens_the_bound),
