@@ -67,6 +67,25 @@ static bool ended_before(hf_step *step)
            !granted_with(step, look(step).mine);
 }
 
+/* True when the linked run was done before, and a later op of it ended the hold: then this op was done too, and asking again answers so,
+ * with no lock to show. An end that this very run has made is no sign of it: the anchor was touched by then. */
+static bool run_ended(const hf_step *step)
+{
+    if (step->rows->run == 0 || step->of->resource->run == step->rows->run)
+        return false;
+    hf_step later = *step;
+    while (later.op->linked) {
+        later.op++;
+        later.of++;
+        later.request = hf_slice_of(later.op->request_id);
+        if ((later.op->kind == HF_OP_RELEASE || later.op->kind == HF_OP_HAND_OVER) &&
+            later.of->resource == step->of->resource && later.of->session == step->of->session &&
+            ended_before(&later))
+            return true;
+    }
+    return false;
+}
+
 /* fence: of the grant that was lost; 0: whichever it was. */
 static void drop_lost(hf_step *step, hf_session_row *session, int64_t fence)
 {
@@ -213,6 +232,8 @@ void hf_do_acquire(hf_step *step)
         hf_answer_lock(step, seen.mine);
         break;
     default:
+        if (run_ended(step))
+            return;
         hf_answer_holders(step, step->of->session);
         hf_refuse_locked(step);
     }
@@ -222,6 +243,8 @@ void hf_do_renew(hf_step *step)
 {
     hf_verdict verdict;
     int64_t ends_us;
+    if (!hf_step_session(step) || run_ended(step))
+        return;
     hf_lock_row *lock = held(step, HF_ASK_RENEW, &verdict);
     if (lock == NULL || !bound(step, &ends_us))
         return;
@@ -238,6 +261,8 @@ void hf_do_renew(hf_step *step)
 void hf_do_downgrade(hf_step *step)
 {
     hf_verdict verdict;
+    if (!hf_step_session(step) || run_ended(step))
+        return;
     hf_lock_row *lock = held(step, HF_ASK_DOWNGRADE, &verdict);
     if (lock == NULL || !policy_allows(step, HF_SHARED))
         return;
@@ -282,6 +307,8 @@ void hf_do_release(hf_step *step)
 void hf_do_holds(hf_step *step)
 {
     hf_verdict verdict;
+    if (!hf_step_session(step) || run_ended(step))
+        return;
     hf_lock_row *lock = held(step, HF_ASK_HOLDS, &verdict);
     if (lock != NULL)
         hf_answer_lock(step, lock);

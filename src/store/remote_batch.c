@@ -78,6 +78,16 @@ hf_status remote_tell(hf_batch *batch, const char *const *flaws, hf_buffer *out,
     return wire_ops_write(&told, out, err);
 }
 
+/* Whether a later op of the linked run ends the hold: asked again, this one may have no lock to show. */
+static bool is_ended_later(const hf_op *op)
+{
+    for (const hf_op *next = op; next->linked && next++;)
+        if ((next->kind == HF_OP_RELEASE || next->kind == HF_OP_HAND_OVER) && next->type != NULL &&
+            next->id != NULL && strcmp(next->type, op->type) == 0 && strcmp(next->id, op->id) == 0)
+            return true;
+    return false;
+}
+
 /* Whether an answer holds what its kind promises: callers take it without looking, as from any store. */
 static bool is_whole(const hf_op *op)
 {
@@ -93,11 +103,11 @@ static bool is_whole(const hf_op *op)
     case HF_OP_SESSION_FIND:
         return answer->sessions_count > 0;
     case HF_OP_ACQUIRE:
-        return answer->locks_count > 0 && answer->outcome != HF_OUTCOME_NONE;
+        return (answer->locks_count > 0 && answer->outcome != HF_OUTCOME_NONE) || is_ended_later(op);
     case HF_OP_RENEW:
     case HF_OP_DOWNGRADE:
     case HF_OP_HOLDS:
-        return answer->locks_count > 0;
+        return answer->locks_count > 0 || is_ended_later(op);
     case HF_OP_TYPE_GET:
         return answer->types_count > 0;
     case HF_OP_TOKEN_CREATE:

@@ -470,6 +470,82 @@ static void a_run_repeated_within_one_batch_is_done_once(world *w)
     news(w, 4);
 }
 
+/* P12: an op of the run may need what a later one has ended. */
+static void a_repeated_run_is_done_though_it_needs_what_it_has_ended(world *w)
+{
+    static const struct {
+        hf_op_kind first, second;
+        bool held; /* before */
+    } forms[] = {
+        {HF_OP_ACQUIRE, HF_OP_HAND_OVER, false}, {HF_OP_ACQUIRE, HF_OP_RELEASE, false},
+        {HF_OP_RENEW, HF_OP_RELEASE, true},      {HF_OP_DOWNGRADE, HF_OP_RELEASE, true},
+        {HF_OP_HOLDS, HF_OP_RELEASE, true},      {HF_OP_RENEW, HF_OP_HAND_OVER, true},
+    };
+    hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        char id[8];
+        snprintf(id, sizeof id, "x%zu", i);
+        bool hand_over = forms[i].second == HF_OP_HAND_OVER;
+        if (forms[i].held)
+            done(w, ACQUIRE, BY(alice), ON("policy", id));
+        for (int turn = 0; turn < 3; turn++) {
+            hf_batch *move = batch_of(w, 2);
+            add_op(
+                move,
+                &(hf_op){
+                    .kind = forms[i].first, BY(alice), ON("policy", id), .request_id = id, .linked = true});
+            add_op(move, &(hf_op){.kind = forms[i].second,
+                                  BY(alice),
+                                  ON("policy", id),
+                                  .request_id = id,
+                                  .target = hand_over ? bob.id : NULL});
+            run(w, move);
+            answer(move, 0, HF_OK);
+            answer(move, 1, HF_OK);
+            if (turn > 0)
+                news(w, 0);
+            else if (!hand_over)
+                done(w, ACQUIRE, BY(bob), ON("policy", id));
+            news_skip(w);
+            clock_forward(w, SECOND);
+        }
+        done(w, HOLDS, BY(bob), ON("policy", id));
+    }
+}
+
+/* P12: the second time late. */
+static void a_run_repeated_late_leaves_the_sessions_own_next_grant_alone(world *w)
+{
+    hf_credentials alice = person(w, "alice", "Alice Chen");
+    hf_batch *last = batch_of(w, 2);
+    done(w, ACQUIRE, BY(alice), ON("policy", "x"));
+    add(last, RENEW, BY(alice), ON("policy", "x"), .ttl_us = MINUTE, .request_id = "run", .linked = true);
+    add(last, RELEASE, BY(alice), ON("policy", "x"), .request_id = "run");
+    run(w, last);
+    done(w, ACQUIRE, BY(alice), ON("policy", "x"));
+    run(w, last);
+    answer(last, 0, HF_OK);
+    answer(last, 1, HF_OK);
+    expect_int(done(w, HOLDS, BY(alice), ON("policy", "x"))->locks[0].ends_us, 0);
+}
+
+/* P12: what a run has ended itself is no sign that it was done before. */
+static void a_run_that_needs_what_it_has_just_ended_is_refused(world *w)
+{
+    hf_credentials alice = person(w, "alice", "Alice Chen");
+    done(w, ACQUIRE, BY(alice), ON("policy", "x"));
+    char *before = snapshot(w);
+    hf_batch *move = batch_of(w, 3);
+    add(move, RELEASE, BY(alice), ON("policy", "x"), .request_id = "run", .linked = true);
+    add(move, RENEW, BY(alice), ON("policy", "x"), .request_id = "run", .linked = true);
+    add(move, RELEASE, BY(alice), ON("policy", "x"), .request_id = "run");
+    run(w, move);
+    answer(move, 0, HF_NOT_APPLIED);
+    answer(move, 1, HF_NOT_HELD);
+    answer(move, 2, HF_NOT_APPLIED);
+    unchanged(w, before);
+}
+
 static const suite_test request_ids_tests[] = {
     TEST(a_repeated_open_answers_the_same_session),
     TEST(a_repeated_open_with_another_key_is_denied),
@@ -499,5 +575,8 @@ static const suite_test request_ids_tests[] = {
     TEST(a_batch_that_takes_and_gives_back_leaves_nothing_when_repeated),
     TEST(a_run_does_not_take_itself_for_its_own_repetition),
     TEST(a_run_repeated_within_one_batch_is_done_once),
+    TEST(a_repeated_run_is_done_though_it_needs_what_it_has_ended),
+    TEST(a_run_repeated_late_leaves_the_sessions_own_next_grant_alone),
+    TEST(a_run_that_needs_what_it_has_just_ended_is_refused),
 };
 THEME(request_ids);
