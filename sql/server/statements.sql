@@ -252,6 +252,11 @@ SELECT id, key_sha256, "user", name, idle_us, opened_us, expires_us, ended_us, r
 -- mysql:
 SELECT id, key_sha256, user, name, idle_us, opened_us, expires_us, ended_us, rev, token, request
   FROM {ns}_session FORCE INDEX (PRIMARY) WHERE $1(id) FOR UPDATE {skip}
+-- In an application's transaction, where MySQL else shows a session as the snapshot has it: as it is now. Others may look too.
+-- name: sessions_now
+-- mysql:
+SELECT id, key_sha256, user, name, idle_us, opened_us, expires_us, ended_us, rev, token, request
+  FROM {ns}_session FORCE INDEX (PRIMARY) WHERE $1(id) {share}
 -- name: sessions_load
 -- postgres:
 SELECT id, key_sha256, "user", name, idle_us, opened_us, expires_us, ended_us, rev, token, request

@@ -153,6 +153,7 @@ static void set_words(server_store *store, const hf_db *db, bool own)
         store->words.soon = "SET STATEMENT innodb_lock_wait_timeout = 1 FOR ";
     store->list_rows = LIST_ROWS;
     store->at_once = skips; /* older servers put what a union gives into a table first */
+    store->words.share = "LOCK IN SHARE MODE";
     if (skips) {
         store->words.skip = "SKIP LOCKED";
         store->words.share = mariadb ? "LOCK IN SHARE MODE SKIP LOCKED" : "FOR SHARE SKIP LOCKED";

@@ -135,14 +135,28 @@ static void read_open(server_work *work, hf_stmt *stmt, int at)
             open->session = row;
 }
 
-static void read_locked_session(server_work *work, hf_stmt *stmt, int at)
+/* It may have been read before it was locked: this is how it stands. */
+static hf_session_row *session_anew(server_work *work, hf_stmt *stmt, int at)
 {
     hf_session_row *row = session_named(work, stmt, at);
     if (row == NULL)
-        return;
-    row->loaded = false; /* it may have been read before it was locked: this is how it stands */
-    session_at(work, stmt, at);
-    row->locked = true;
+        return NULL;
+    row->loaded = false;
+    return session_at(work, stmt, at);
+}
+
+static void read_locked_session(server_work *work, hf_stmt *stmt, int at)
+{
+    hf_session_row *row = session_anew(work, stmt, at);
+    if (row != NULL)
+        row->locked = true;
+}
+
+static void read_session_now(server_work *work, hf_stmt *stmt, int at)
+{
+    hf_session_row *row = session_anew(work, stmt, at);
+    if (row != NULL)
+        row->busy = false;
 }
 
 static void read_session(server_work *work, hf_stmt *stmt, int at)
@@ -352,6 +366,7 @@ static reader *const readers[SQL_DO_COUNT] = {
     [SQL_DO_OPENS_TRY] = read_open_try,
     [SQL_DO_OPENS] = read_open,
     [SQL_DO_SESSIONS_LOCK] = read_locked_session,
+    [SQL_DO_SESSIONS_NOW] = read_session_now,
     [SQL_DO_SESSIONS_LOAD] = read_session,
     [SQL_DO_ROWS] = read_any,
     [SQL_DO_ROWS_HELD] = read_any,

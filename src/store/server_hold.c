@@ -26,6 +26,28 @@ static bool session_in_way(const hf_op *op, const hf_op_rows *of)
     }
 }
 
+/* Closing a session writes the anchors of what it holds, so who holds something is known to live when its anchor is as the snapshot
+ * shows it. What a closed session takes is dead by itself, and no harm. */
+hf_session_row *server_relied_on(const server_work *work, size_t i)
+{
+    const hf_op_rows *of = &work->conn->rows.of_op[i];
+    if (!work->nested || work->conn->sql[SQL_DO_SESSIONS_NOW] == NULL)
+        return NULL;
+    switch (work->part.ops[i].kind) {
+    case HF_OP_HAND_OVER:
+        return of->target;
+    case HF_OP_SESSION_OPEN:
+        return of->open == NULL ? NULL : of->open->session;
+    case HF_OP_REQUEST:
+    case HF_OP_FORCE_RELEASE:
+    case HF_OP_RELEASE_ALL:
+    case HF_OP_SESSION_FIND:
+        return of->session;
+    default:
+        return NULL;
+    }
+}
+
 /* Whether someone else is in the middle of changing what an op needs. */
 static bool in_way(const server_work *work, size_t i)
 {
@@ -34,7 +56,9 @@ static bool in_way(const server_work *work, size_t i)
     if (hf_op_reads(op->kind) && !work->nested)
         return false;
     bool made = work->making != NULL && work->making[work->index[i]];
-    return (of->resource != NULL && (of->resource->busy || (made && !of->resource->stored))) ||
+    const hf_session_row *relied_on = server_relied_on(work, i);
+    return (relied_on != NULL && relied_on->busy) ||
+           (of->resource != NULL && (of->resource->busy || (made && !of->resource->stored))) ||
            (of->type != NULL && work->types_busy) || session_in_way(op, of);
 }
 

@@ -415,8 +415,30 @@ static void judge_dead(server_work *work)
                          lock->session->expires_us <= work->now_us;
 }
 
+/* In an application's transaction on MySQL: sessions that may have been closed since its snapshot, though it shows them alive. One that
+ * someone else has just now may be being closed. */
+static void look_now(server_work *work)
+{
+    hf_list *list = server_list(work, "t");
+    for (size_t i = 0; list != NULL && i < work->part.count; i++) {
+        hf_session_row *row = server_relied_on(work, i);
+        if (row == NULL || !row->stored || row->locked || row->busy || row->ended_us != 0)
+            continue;
+        row->busy = true; /* until it is found free */
+        add_id(list, row->id);
+    }
+    if (list == NULL || list->count == 0)
+        return;
+    qsort(list->values, list->count, sizeof *list->values, by_id);
+    server_queue(work, SQL_DO_SESSIONS_NOW, list);
+    server_queue(work, SQL_DO_CLOCK, NULL);
+    server_fly(work);
+    judge_dead(work);
+}
+
 static void lock_dead(server_work *work)
 {
+    look_now(work);
     for (hf_list *dead;
          work->conn->status == HF_OK && (dead = looking_dead(work)) != NULL && dead->count > 0;) {
         server_queue(work, SQL_DO_SESSIONS_LOCK, dead);

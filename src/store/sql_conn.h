@@ -20,9 +20,10 @@ enum { SQL_STMTS_MAX = 112 };
 /* What stands for {ns}, {skip} ... in the texts; NULL: nothing. */
 typedef struct sql_words {
     const char *ns;
-    const char *skip;  /* passes over locked rows */
-    const char *share; /* locks so that others may too, and passes over rows that can't be */
-    const char *now;   /* waits for nobody */
+    const char *skip; /* passes over locked rows */
+    const char
+        *share;      /* locks so that others may too; passes over rows that can't be, where the server can */
+    const char *now; /* waits for nobody */
     const char *level; /* of a transaction */
     const char *none;  /* a null that is text */
     const char *calm;  /* the same, on an application's connection */

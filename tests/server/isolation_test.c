@@ -93,6 +93,13 @@ static void alice_loses_it_to_bob(shop *s)
     bob_takes(s);
 }
 
+/* So that it can be asked again. */
+static void alice_opens_by_request(shop *s)
+{
+    s->alice = drawn();
+    must(HF_OK, s->plain, SESSION_OPEN, BY(s->alice), .user = "alice", .request_id = "once");
+}
+
 static void alice_opens(shop *s)
 {
     s->alice = newcomer(s->plain, "alice again", 0);
@@ -116,6 +123,11 @@ static void alice_beats(shop *s)
     if (beaten.status != HF_EXPIRED || now_us() - opened_us < BRIEF_US)
         expect_status(HF_OK, beaten.status, beaten.message);
     rest_ms(650);
+}
+
+static void carol_closes(shop *s)
+{
+    must(HF_OK, s->plain, CLOSE, BY(s->carol));
 }
 
 static void carol_opens(shop *s)
@@ -200,6 +212,21 @@ static said force(shop *s, hf_store *store)
     return ASK(store, FORCE_RELEASE, ON("policy", "1"), .text = "because", .actor = "chief");
 }
 
+static said force_as_alice(shop *s, hf_store *store)
+{
+    return ASK(store, FORCE_RELEASE, A("1"), .text = "because");
+}
+
+static said find_alice(shop *s, hf_store *store)
+{
+    return ASK(store, SESSION_FIND, BY(s->alice));
+}
+
+static said open_again(shop *s, hf_store *store)
+{
+    return ASK(store, SESSION_OPEN, BY(s->alice), .user = "alice", .request_id = "once");
+}
+
 static said release_all(shop *s, hf_store *store)
 {
     return ASK(store, RELEASE_ALL, BY(s->alice));
@@ -269,15 +296,23 @@ static const story stories[] = {
     {"downgrade: lost to bob", alice_takes, alice_loses_it_to_bob, downgrade, HF_NOT_HELD, NULL, 1, false},
     {"hand-over: forced", alice_takes, chief_forces, hand_over, HF_NOT_HELD, NULL, 0, false},
     {"hand-over: to a new session", alice_takes, carol_opens, hand_over, HF_OK, NULL, 1, false},
+    {"hand-over: to a session that was closed", alice_takes, carol_closes, hand_over, HF_EXPIRED, NULL, 1,
+     false},
     {"request: released", bob_takes, bob_releases, request, HF_NOT_HELD, NULL, 0, false},
     {"request: left to another", bob_takes, bob_leaves_it_to_carol, request, HF_OK, "carol", 1, false},
     {"request: taken, a new anchor", nothing, bob_takes, request, HF_OK, "bob", 1, false},
+    {"request: my session was closed", bob_takes, alice_closes, request, HF_EXPIRED, NULL, 1, false},
+    {"force: my session was closed", bob_takes, alice_closes, force_as_alice, HF_EXPIRED, NULL, 1, false},
     {"force: left to another", bob_takes, bob_leaves_it_to_carol, force, HF_OK, "carol", 0, false},
     {"force: taken, a new anchor", nothing, bob_takes, force, HF_OK, "bob", 0, false},
     {"force: released", bob_takes, bob_releases, force, HF_NOT_HELD, NULL, 0, false},
     {"release-all: taken elsewhere", bob_came_and_went, alice_takes, release_all, HF_OK, NULL, 0, false},
     {"release-all: taken, a new anchor", nothing, alice_takes, release_all, HF_OK, NULL, 0, false},
     {"release-all: lost to bob", alice_takes, alice_loses_it_to_bob, release_all, HF_OK, NULL, 1, false},
+    {"release-all: my session was closed", alice_takes, alice_closes, release_all, HF_EXPIRED, NULL, 0,
+     false},
+    {"find: closed", nothing, alice_closes, find_alice, HF_EXPIRED, NULL, 0, false},
+    {"open again: closed", alice_opens_by_request, alice_closes, open_again, HF_EXPIRED, NULL, 0, false},
     {"close: taken elsewhere", bob_came_and_went, alice_takes, close_alice, HF_OK, NULL, 0, false},
     {"close: taken, a new anchor", nothing, alice_takes, close_alice, HF_OK, NULL, 0, false},
     {"beat: closed", nothing, alice_closes, beat, HF_EXPIRED, NULL, 0, false},
@@ -301,6 +336,9 @@ static const story stories[] = {
     {"undisturbed: hand-over", alice_takes, nothing, hand_over, HF_OK, NULL, 1, false},
     {"undisturbed: request", bob_takes, nothing, request, HF_OK, "bob", 1, false},
     {"undisturbed: force", bob_takes, nothing, force, HF_OK, "bob", 0, false},
+    {"undisturbed: force as alice", bob_takes, nothing, force_as_alice, HF_OK, "bob", 0, false},
+    {"undisturbed: find", nothing, nothing, find_alice, HF_OK, NULL, 0, false},
+    {"undisturbed: open again", alice_opens_by_request, nothing, open_again, HF_OK, NULL, 0, false},
     {"undisturbed: forces nothing", nothing, nothing, force, HF_NOT_HELD, NULL, 0, false},
     {"undisturbed: beat", nothing, nothing, beat, HF_OK, NULL, 0, false},
     {"undisturbed: beat of a closed session", alice_closes, nothing, beat, HF_EXPIRED, NULL, 0, false},
@@ -380,6 +418,7 @@ static void sweep_up(shop *s)
         snprintf(sql, sizeof sql, "DELETE FROM {%s}", tables[i]);
         app_do(s->other, "%s", sql);
     }
+    app_do(s->other, "UPDATE {session} SET request = NULL WHERE request IS NOT NULL");
     s->alice = newcomer(s->plain, "alice", 0);
     s->bob = newcomer(s->plain, "bob", 0);
     s->carol = newcomer(s->plain, "carol", 0);
