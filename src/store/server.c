@@ -300,7 +300,8 @@ static bool all_pending(const server_work *work)
     return true;
 }
 
-/* What is left gets an answer of its own: part of the batch is committed, so the batch as a whole has not failed. */
+/* What is left gets an answer of its own: part of the batch is committed, or done in the application's transaction, so the batch as a
+ * whole has not failed. */
 static void answer_rest(server_work *work, hf_status status, const hf_error *err)
 {
     for (size_t i = 0; i < work->batch->count; i++) {
@@ -469,13 +470,20 @@ static hf_status try_all(server_work *work, hf_error *err)
     }
 }
 
+/* An application's transaction that the server has rolled back, or whose connection is lost: with it goes what was answered before. */
+static bool all_is_gone(const server_work *work)
+{
+    return work->nested && (!hf_db_alive(work->conn->db) || hf_db_transaction_failed(work->conn->db));
+}
+
 static hf_status execute_ops(server_work *work, hf_error *err)
 {
     work->part = *work->batch;
     if (work->batch->count > STEP_OPS && !work->reads && !part_init(work))
         return hf_fail_memory(err);
     hf_status status = try_all(work, err);
-    if (status != HF_OK && work->index != NULL && (status == HF_BUSY || !all_pending(work))) {
+    if (status != HF_OK && work->index != NULL && (status == HF_BUSY || !all_pending(work)) &&
+        !all_is_gone(work)) {
         answer_rest(work, status, err);
         status = HF_OK;
     }

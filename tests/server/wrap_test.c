@@ -305,6 +305,46 @@ static void a_batch_of_several_ops_and_runs_answers_each(shop *s)
     expect_int(holders(s->plain, "4"), 1);
 }
 
+/* MariaDB, where it refuses to change what is newer than the snapshot: with that it has rolled back the application's transaction, and
+ * what was answered of the batch before. */
+static void when_the_server_rolls_all_back_the_whole_batch_has_failed(shop *s)
+{
+    hf_error err = {0};
+    for (int i = 1; i <= 2; i++) { /* leaves the anchors behind */
+        const char *id = i == 1 ? "1" : "2";
+        must(HF_OK, s->plain, ACQUIRE, BY(s->bob), ON("policy", id));
+        must(HF_OK, s->plain, RELEASE, BY(s->bob), ON("policy", id));
+    }
+    char *known = app_text(s->app, "SHOW VARIABLES LIKE 'innodb_snapshot_isolation'");
+    bool refuses = known[0] != '\0';
+    free(known);
+    if (!refuses)
+        return;
+    app_do(s->app, "SET SESSION innodb_snapshot_isolation = ON");
+    app_begin(s->app, REPEATABLE_READ);
+    expect_int(app_number(s->app, "SELECT count(*) FROM {app}"), 0);
+    app_do(s->app, "INSERT INTO {app} VALUES (1, 'alice')");
+    sit_on(s, "2");
+    app_commit_later(s->other, 150);
+    hf_batch *batch = batch_new(2);
+    add(batch, ACQUIRE, BY(s->alice), ON("policy", "1"));
+    add(batch, ACQUIRE, BY(s->alice), ON("policy", "2"));
+    hf_status status = hf_store_execute(s->store, batch, &err);
+    app_wait(s->other);
+    expect_status(HF_RETRY, status, err.message);
+    must(HF_INVALID, s->store, ACQUIRE, BY(s->alice), ON("policy", "1"));
+    app_rollback(s->app);
+    expect_int(app_number(s->app, "SELECT count(*) FROM {app}"), 0);
+    expect_int(holders(s->plain, "1"), 0);
+    app_begin(s->app, REPEATABLE_READ);
+    execute(s->store, batch);
+    answer(batch, 0, HF_OK);
+    answer(batch, 1, HF_LOCKED);
+    hf_batch_free(batch);
+    goes_on(s, 1);
+    expect_int(holders(s->plain, "1"), 1);
+}
+
 static void every_op_works_inside_a_transaction(shop *s)
 {
     must(HF_OK, s->plain, ACQUIRE, BY(s->bob), ON("policy", "b"));
@@ -596,6 +636,7 @@ int main(int argc, char **argv)
         ON_ANY(a_transaction_that_only_reads_is_refused_and_goes_on),
         AT_EVERY_LEVEL(several_batches_join_one_transaction),
         AT_EVERY_LEVEL(a_batch_of_several_ops_and_runs_answers_each),
+        ON_SOME(ON_MARIADB, when_the_server_rolls_all_back_the_whole_batch_has_failed),
         AT_EVERY_LEVEL(every_op_works_inside_a_transaction),
         AT_EVERY_LEVEL(settings_are_the_same_afterwards),
         AT_EVERY_LEVEL(settings_are_the_same_after_a_failure),
