@@ -42,7 +42,7 @@ SELECT type, id, mode, fence, since_us, ends_us, purpose, request
 SELECT CAST(value AS INTEGER) FROM {ns}_meta WHERE name = 'fence_floor'
 -- name: fence_floor_raise
 INSERT INTO {ns}_meta (name, value) VALUES ('fence_floor', ?1)
-ON CONFLICT (name) DO UPDATE SET value = max(CAST(value AS INTEGER), excluded.value)
+ON CONFLICT (name) DO UPDATE SET value = max(CAST(value AS INTEGER), CAST(excluded.value AS INTEGER))
 -- name: requests_any
 SELECT EXISTS (SELECT 1 FROM {ns}_request)
 -- name: requests_load

@@ -108,6 +108,23 @@ static void a_fence_grows_though_its_anchor_was_swept_and_the_clock_goes_back(wo
     expect_true(grant(w, &bob, "1") > first);
 }
 
+/* P8: also when an anchor whose fence is lower is swept after it. */
+static void a_fence_grows_though_a_lower_one_was_swept_last(world *w)
+{
+    hf_credentials alice = person(w, "alice", "Alice Chen");
+    int64_t low = grant(w, &alice, "2");
+    clock_forward(w, MINUTE);
+    int64_t high = grant(w, &alice, "1");
+    expect_true(high > low);
+    done(w, CLOSE, BY(alice));
+    clock_forward(w, 3 * HF_KEEP_US);
+    sweep_all(w, 1);
+    clock_set(w, WORLD_BEGINS_US - HOUR);
+    hf_credentials bob = person(w, "bob", "Bob Smith");
+    expect_true(grant(w, &bob, "1") > high);
+    expect_true(grant(w, &bob, "2") > low);
+}
+
 /* P8 */
 static void a_fence_grows_across_closing_and_opening_the_store(world *w)
 {
@@ -172,6 +189,7 @@ static const suite_test fence_tests[] = {
     TEST(a_fence_grows_across_a_refused_run),
     TEST(a_fence_grows_across_the_sweep_of_its_anchor),
     TEST(a_fence_grows_though_its_anchor_was_swept_and_the_clock_goes_back),
+    TEST(a_fence_grows_though_a_lower_one_was_swept_last),
     TEST_KEEPING(a_fence_grows_across_closing_and_opening_the_store),
     TEST(fences_of_different_resources_are_counted_apart),
     TEST(a_fence_of_an_earlier_grant_counts_nowhere),
