@@ -65,9 +65,11 @@ static void add_lost(saves *to, const hf_lost_row *row)
     hf_set_text(&value[7], row->reason);
 }
 
+/* One that is not there is made even if nothing was granted (D4): a lock that was ended or changed may be of someone who has made the
+ * anchor since it was looked for, and then making it fails, and all is run again. */
 static void add_anchor(saves *to, const hf_resource_row *row)
 {
-    if (!row->changed || !row->present)
+    if (!row->changed)
         return;
     assert(!row->stored || !to->by_place || row->place.size > 0);
     hf_value *value = add_row(to, row->stored ? to->anchors_update : to->anchors_insert);

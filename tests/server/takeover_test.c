@@ -88,6 +88,73 @@ static void a_beat_between_the_look_and_the_lock_is_seen(shop *s)
     expect_status(HF_OK, held.status, held.message);
 }
 
+/* ---- a grant between the look for an anchor and the look for its locks ---- */
+
+/* The next look at a session takes 300 ms; to lock one comes between the two. */
+static void slow_the_next_session(shop *s)
+{
+    meddle(s, "CREATE SEQUENCE {shop_turn}", "DROP SEQUENCE {shop_turn}");
+    meddle(s, "ALTER TABLE {session} RENAME TO session_real", "ALTER TABLE {session_real} RENAME TO session");
+    meddle(s,
+           "CREATE VIEW {session} AS SELECT ctid, id, key_sha256, \"user\", name, idle_us, opened_us, "
+           "expires_us,"
+           " ended_us, rev, token, request FROM {session_real}"
+           " WHERE CASE WHEN nextval('{shop_turn}') = 1 THEN pg_sleep(0.3)::text = '' ELSE true END",
+           "DROP VIEW IF EXISTS {session}");
+}
+
+static const hf_op forced = {.kind = HF_OP_FORCE_RELEASE,
+                             ON("policy", "1"),
+                             .text = "because",
+                             .actor = "chief",
+                             .request_id = "once"};
+
+typedef struct forcer {
+    shop *s;
+    pthread_t thread;
+    hf_status status;
+} forcer;
+
+static void *force_main(void *argument)
+{
+    forcer *f = argument;
+    hf_batch *batch = batch_new(3);
+    add(batch, BEAT, BY(f->s->alice));
+    add_op(batch, &forced);
+    add(batch, WHO, ON("policy", "2")); /* one resource alone would be looked for in another way first */
+    f->status = hf_store_execute(f->s->plain, batch, NULL);
+    if (f->status == HF_OK)
+        f->status = hf_batch_op(batch, 1)->answer.status;
+    hf_batch_free(batch);
+    return NULL;
+}
+
+/* D4: what ends a lock writes its anchor, also one that came to be in between; else asking again would end the next one's lock. On a
+ * slow machine it may be busy, or all over before that lock is there, and then nothing was done. */
+static void a_lock_whose_anchor_was_just_made_is_not_ended_without_it(shop *s)
+{
+    forcer f = {.s = s};
+    slow_the_next_session(s);
+    app_begin(s->other, READ_COMMITTED);
+    app_do(s->other, "INSERT INTO {resource} (type, id, fence, rev) VALUES ('policy', '1', 1, 1)");
+    app_do(s->other,
+           "INSERT INTO {lock} (type, id, session, mode, fence, since_us)"
+           " VALUES ('policy', '1', '%s', 'exclusive', 1, 1)",
+           s->bob.id);
+    expect_int(pthread_create(&f.thread, NULL, force_main, &f), 0);
+    rest_ms(100);
+    expect_true(app_commit(s->other));
+    expect_int(pthread_join(f.thread, NULL), 0);
+    bool done = f.status == HF_OK;
+    if (!done && f.status != HF_NOT_HELD)
+        expect_status(HF_BUSY, f.status, "what it came to");
+    expect_int(app_number(s->other, "SELECT count(*) FROM {lock}"), done ? 0 : 1);
+    expect_int(app_number(s->other, "SELECT count(*) FROM {resource} WHERE ended_request IS NOT NULL"), done);
+    must(done ? HF_OK : HF_LOCKED, s->plain, ACQUIRE, C("1"));
+    must_op(HF_OK, s->plain, &forced, "again", __FILE__, __LINE__);
+    expect_int(holders(s->plain, "1"), done);
+}
+
 /* Leaves the application's transaction open. */
 static bool beats_before_it_dies(shop *s)
 {
@@ -358,6 +425,7 @@ int main(int argc, char **argv)
 {
     static const shop_test tests[] = {
         ON_SOME(ON_POSTGRES | ON_MARIADB, a_beat_between_the_look_and_the_lock_is_seen),
+        ON_SOME(ON_POSTGRES, a_lock_whose_anchor_was_just_made_is_not_ended_without_it),
         AT_EVERY_LEVEL(while_a_beat_is_under_way_the_taker_is_busy),
         AT_EVERY_LEVEL(a_beat_beside_a_take_over_is_refused),
         AT_EVERY_LEVEL(what_else_the_dead_one_held_is_free_too),
