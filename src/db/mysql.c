@@ -100,6 +100,23 @@ static hf_status set_up(my_db *db, const char *setup, hf_error *err)
     return status;
 }
 
+/* An account that may write all the same is refused too: it would write to a replica. (A variable that is on may be 1, ON, or another
+ * word for how far.) */
+hf_status hf_db_mysql_refuse_read_only(hf_db *db, hf_error *err)
+{
+    char why[32];
+    hf_status status = hf_db_ask(
+        db,
+        "SELECT CASE WHEN CONCAT(@@global.read_only) NOT IN ('0', 'OFF') THEN 'read_only'"
+        " WHEN CONCAT(@@global.innodb_read_only) NOT IN ('0', 'OFF') THEN 'innodb_read_only' ELSE '' END",
+        why, sizeof why, err);
+    if (status != HF_OK || why[0] == '\0')
+        return status;
+    return hf_fail(err, HF_UNAVAILABLE,
+                   "%s is read-only (%s is on), as a replica is; name the primary server in the URL.",
+                   hf_db_path(db), why);
+}
+
 static hf_status connect_db(const char *url, const hf_db_options *options, hf_db **out, hf_error *err)
 {
     my_target *target = NULL;
@@ -122,6 +139,8 @@ static hf_status connect_db(const char *url, const hf_db_options *options, hf_db
         status = my_unconnected(target, conn, err);
     else
         status = set_up(db, options == NULL ? NULL : options->setup, err);
+    if (status == HF_OK)
+        status = hf_db_mysql_refuse_read_only(&db->base, err);
     if (status != HF_OK)
         close_db(&db->base);
     else

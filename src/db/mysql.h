@@ -15,6 +15,7 @@ struct st_mysql; /* MYSQL of libmariadb */
  * Without a port, localhost and no host at all mean the usual socket. Parameters: socket, connect_timeout (seconds); ssl_ca, ssl_cert,
  * ssl_key (files), ssl_verify (1 or 0): any of these demands TLS, and the server's certificate is verified unless ssl_verify=0. The
  * password is the URL's, else the options', else MYSQL_PWD's. No option files are read. HF_DB_MYSQL_UNLIMITED is set before the options' setup.
+ * A server that is read-only is refused.
  *
  * hf_db_patience works here on every server: what is not answered in that time is ended by KILL QUERY, on a connection of its own, and
  * is HF_BUSY; the transaction stays. Not what has a COMMIT or ROLLBACK in it. hf_db_cancel does the same at once. Rarely it takes the
@@ -33,6 +34,9 @@ extern const hf_db_driver hf_db_mysql;
  * After a deadlock the server has rolled back the application's transaction: until the application runs its ROLLBACK (or any other
  * statement) hf_db_transaction_failed is true, and nothing is sent but ROLLBACK: HF_RETRY. */
 hf_status hf_db_mysql_wrap(struct st_mysql *conn, hf_db **out, hf_error *err);
+
+/* A server that is read-only, as replicas are, is HF_UNAVAILABLE, with a sentence; hf_db_connect asks this of every connection by itself. */
+hf_status hf_db_mysql_refuse_read_only(hf_db *db, hf_error *err);
 
 /* Puts a setting of an application's connection back. Also when the server has rolled its transaction back, which stays known: the next
  * statement is refused for that as it would have been. */

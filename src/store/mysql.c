@@ -54,13 +54,6 @@ static bool is_on(const char *value)
 
 static hf_status refuse(hf_db *db, const mysql_facts *known, hf_error *err)
 {
-    const char *why = is_on(known->read_only)          ? "read_only"
-                      : is_on(known->engine_read_only) ? "innodb_read_only"
-                                                       : NULL;
-    if (why != NULL)
-        return hf_fail(err, HF_UNAVAILABLE,
-                       "%s is read-only (%s is on), as a replica is; name the primary server in the URL.",
-                       hf_db_path(db), why);
     if (strcmp(known->log_bin, "ON") == 0 && strcmp(known->binlog_format, "STATEMENT") == 0)
         return hf_fail(
             err, HF_UNAVAILABLE,
@@ -243,6 +236,8 @@ static hf_status look_wrapped(server_store *store, hf_db *db, hf_error *err)
     mysql_facts known = {0};
     char saved[160] = "";
     hf_status status = unlimit(db, saved, sizeof saved, err);
+    if (status == HF_OK)
+        status = hf_db_mysql_refuse_read_only(db, err);
     if (status == HF_OK)
         status = ask_facts(db, &known, err);
     if (status == HF_OK)

@@ -14,8 +14,6 @@ void mysql_fact(mysql_facts *facts, hf_slice name, hf_slice value)
     } all[] = {
         {"version", facts->version, sizeof facts->version},
         {"innodb_flush_log_at_trx_commit", facts->flush, sizeof facts->flush},
-        {"read_only", facts->read_only, sizeof facts->read_only},
-        {"innodb_read_only", facts->engine_read_only, sizeof facts->engine_read_only},
         {"tx_read_only", facts->reads_only, sizeof facts->reads_only},
         {"transaction_read_only", facts->reads_only, sizeof facts->reads_only},
         {"Slave_running", facts->replica, sizeof facts->replica},

@@ -48,11 +48,14 @@ static void errors_mean_something(void **state)
     expect(HF_UNAVAILABLE, hf_db_run(reader, "CREATE DATABASE mine", &err), err);
     expect_int(hf_db_failure(reader), HF_FAILURE_DENIED);
     hf_db_close(reader);
-    run(db, "GRANT ALL ON test.* TO reader@localhost; SET GLOBAL read_only = 1");
+    run(db, "GRANT ALL ON test.* TO reader@localhost");
     reader = connect_with(url, NULL);
+    run(db, "SET GLOBAL read_only = 1");
     expect(HF_UNAVAILABLE, hf_db_run(reader, "INSERT INTO t (a) VALUES (1)", &err), err);
     expect_int(hf_db_failure(reader), HF_FAILURE_READ_ONLY);
     hf_db_close(reader);
+    expect(HF_UNAVAILABLE, hf_db_connect(&hf_db_mysql, url, NULL, &reader, &err), err);
+    expect_contains(err.message, "read_only is on");
     run(db, "SET GLOBAL read_only = 0; DROP USER reader@localhost");
     hf_db_close(db);
 }

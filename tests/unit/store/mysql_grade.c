@@ -17,7 +17,7 @@ typedef struct server {
 } server;
 
 #define PLAIN                                                                                                \
-    {"innodb_flush_log_at_trx_commit", "1"}, {"read_only", "OFF"},                                           \
+    {"innodb_flush_log_at_trx_commit", "1"},                                                                 \
     {                                                                                                        \
         "innodb_rollback_on_timeout", "OFF"                                                                  \
     }
