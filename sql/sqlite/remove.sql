@@ -1,5 +1,4 @@
 -- Removes holdfast's tables from a SQLite file. Other tables in it are left alone.
-DROP TABLE IF EXISTS {ns}_token;
 DROP TABLE IF EXISTS {ns}_event;
 DROP TABLE IF EXISTS {ns}_lost;
 DROP TABLE IF EXISTS {ns}_request;

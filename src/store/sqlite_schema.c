@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "db/url.h"
 #include "sql/sqlite_remove.h"
+#include "sql/sqlite_remove_2.h"
 #include "sql/sqlite_restore.h"
 #include "sql/sqlite_schema_2.h"
 #include "store/registry.h"
@@ -107,12 +108,18 @@ hf_status sqlite_schema_check(hf_db *db, const char *path, const char *names, bo
     return status;
 }
 
+static hf_status run_named(hf_db *db, const char *names, const char *text, hf_error *err)
+{
+    char *sql = sql_name(text, &(sql_words){.ns = names});
+    hf_status status = sql == NULL ? hf_fail_memory(err) : hf_db_run(db, sql, err);
+    hf_free(sql);
+    return status;
+}
+
 static hf_status take_step(hf_db *db, const char *names, const char *step, int version, hf_error *err)
 {
     char meta[128];
-    char *sql = sql_name(step, &(sql_words){.ns = names});
-    hf_status status = sql == NULL ? hf_fail_memory(err) : hf_db_run(db, sql, err);
-    hf_free(sql);
+    hf_status status = run_named(db, names, step, err);
     if (status != HF_OK)
         return status;
     snprintf(meta, sizeof meta, "INSERT OR REPLACE INTO %s_meta (name, value) VALUES ('schema', '%d')", names,
@@ -349,8 +356,11 @@ static hf_status print_sql(const hf_install_order *order, const char *names, hf_
     hf_buffer_print(
         &text, "-- holdfast in SQLite, tables %s_... . Run it with: sqlite3 FILE < THIS\nBEGIN IMMEDIATE;\n",
         names);
-    for (int i = 0; i < (order->remove ? 1 : schema.count); i++) {
-        char *sql = sql_name(order->remove ? sqlite_remove_sql : schema.steps[i], &(sql_words){.ns = names});
+    const char *const removes[] = {sqlite_remove_2, sqlite_remove_sql};
+    const char *const *parts = order->remove ? removes : schema.steps;
+    int count = order->remove ? (int)(sizeof removes / sizeof removes[0]) : schema.count;
+    for (int i = 0; i < count; i++) {
+        char *sql = sql_name(parts[i], &(sql_words){.ns = names});
         hf_buffer_print(&text, "%s", sql == NULL ? "" : sql);
         text.failed |= sql == NULL;
         hf_free(sql);
@@ -386,24 +396,32 @@ static hf_status check_unused(hf_db *db, const char *path, const char *names, hf
                    live, strcmp(live, "1") == 0 ? "lock lives" : "locks live", path);
 }
 
+/* What each version made. */
+static hf_status drop_tables(hf_db *db, const char *names, hf_error *err)
+{
+    int version;
+    hf_status status = version_of(db, names, &version, err);
+    if (status == HF_OK && version >= 2)
+        status = run_named(db, names, sqlite_remove_2, err);
+    return status == HF_OK ? run_named(db, names, sqlite_remove_sql, err) : status;
+}
+
 static hf_status remove_tables(hf_db *db, const char *path, const char *names, bool force, hf_error *err)
 {
     char left[32] = "";
-    char *sql = sql_name(sqlite_remove_sql, &(sql_words){.ns = names});
-    hf_status status = sql == NULL ? hf_fail_memory(err) : hf_db_run(db, "BEGIN IMMEDIATE", err);
+    hf_status status = hf_db_run(db, "BEGIN IMMEDIATE", err);
     if (status == HF_OK && !force)
         status = check_unused(db, path, names, err);
     if (status == HF_OK)
-        status = hf_db_run(db, sql, err);
+        status = drop_tables(db, names, err);
     if (status == HF_OK)
         status = hf_db_ask(db, "SELECT count(*) FROM sqlite_master", left, sizeof left, err);
     if (status == HF_OK)
         status = hf_db_run(db, "COMMIT", err);
-    if (status != HF_OK && sql != NULL && hf_db_in_transaction(db))
+    if (status != HF_OK && hf_db_in_transaction(db))
         (void)hf_db_run(db, "ROLLBACK", NULL);
     if (status == HF_OK && strcmp(left, "0") == 0)
         sqlite_reserve_give_up(path);
-    hf_free(sql);
     return status;
 }
 

@@ -352,6 +352,27 @@ static void a_file_of_version_1_is_upgraded_with_all_that_is_in_it(world *w)
     open_comes_to(path, HF_OK);
 }
 
+/* Version 1 had no tokens: a table of that name is someone else's then. */
+static void removing_version_1_does_not_take_someone_elses_table(world *w)
+{
+    (void)w;
+    char path[HF_URL_MAX], url[HF_URL_MAX + 8];
+    char *version_1 = sql_text_of("schema.sql");
+    hf_error err = {0};
+    scratch_path(".db", path);
+    alter(path, version_1);
+    free(version_1);
+    alter(path, "INSERT INTO holdfast_meta VALUES ('schema', '1'); CREATE TABLE holdfast_token (a INT);"
+                "INSERT INTO holdfast_token VALUES (7)");
+    snprintf(url, sizeof url, "sqlite:%s", path);
+    expect(HF_OK, hf_store_uninstall(url, false, &err), err);
+    sqlite3 *db = NULL;
+    expect_int(sqlite3_open(path, &db), SQLITE_OK);
+    expect_row(db, "SELECT a FROM holdfast_token", "7");
+    expect_row(db, "SELECT count(*) FROM sqlite_master", "1");
+    expect_int(sqlite3_close(db), SQLITE_OK);
+}
+
 static void a_schema_version_that_makes_no_sense_is_refused(world *w)
 {
     hf_credentials alice;
@@ -714,6 +735,7 @@ static const suite_test sqlite_file_tests[] = {
     TEST_FILE(a_schema_two_versions_newer_is_refused_and_left_alone),
     TEST_FILE(a_schema_one_version_newer_works),
     TEST_FILE(a_file_of_version_1_is_upgraded_with_all_that_is_in_it),
+    TEST_FILE(removing_version_1_does_not_take_someone_elses_table),
     TEST_FILE(a_schema_version_that_makes_no_sense_is_refused),
     TEST_FILE(a_network_filesystem_is_refused_pointing_to_serve),
     TEST_FILE(locks_are_found_again_after_closing_and_opening),
