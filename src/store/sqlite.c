@@ -143,12 +143,20 @@ static hf_status set_sync(sqlite_store *store, const hf_batch *batch, hf_error *
     return status;
 }
 
-/* S3. If another process writes just now, that one will see to it. */
-static void checkpoint_now(sqlite_store *store)
+/* What is left of the half second that a batch may wait for others, in all, since it came. */
+static void have_patience(hf_db *db, int64_t until_us)
+{
+    int64_t left_us = until_us - hf_seam.boot_us();
+    hf_db_patience(db, left_us > 0 ? left_us : 0);
+}
+
+/* S3. If another process writes just now, that one will see to it; who needs the room waits for it. */
+static void checkpoint_now(sqlite_store *store, bool waits)
 {
     sql_use(&store->writer, NULL);
-    hf_db_patience(store->writer.db, 0);
+    have_patience(store->writer.db, waits ? store->until_us : 0);
     begin(&store->writer, false, false);
+    have_patience(store->writer.db, store->until_us);
     if (store->writer.status != HF_OK)
         return;
     pthread_mutex_lock(&store->reader.mutex);
@@ -183,7 +191,7 @@ static void checkpoint(sqlite_store *store)
     if (log < store->checkpoint_at && !lags(store) && !(store->low && log > LOW_PAGES))
         return;
     store->checkpoint_at = log + store->log_most / 4;
-    checkpoint_now(store);
+    checkpoint_now(store, false);
 }
 
 /* Where room is short, the log is not to take it: from now on it is kept short. It is cut off when it begins again, so something is
@@ -193,7 +201,7 @@ static void keep_log_short(sqlite_store *store)
     sql_conn *writer = &store->writer;
     store->log_most = SHORT_LOG_PAGES;
     hf_db_run(writer->db, "PRAGMA journal_size_limit = 1048576", NULL);
-    checkpoint_now(store);
+    checkpoint_now(store, true);
     sql_use(writer, NULL);
     begin(writer, false, false);
     sql_do(writer, SQLITE_DO_LOG_CUT);
@@ -227,7 +235,7 @@ static hf_status write_batch(sqlite_store *store, hf_batch *batch, hf_error *err
     if (found_no_room(store, status)) {
         sqlite_reserve_give_up(store->path);
         store->low = true;
-        checkpoint_now(store);
+        checkpoint_now(store, true);
         status = transact(store, &store->writer, batch, false, true, err);
     }
     return status;
@@ -256,7 +264,7 @@ hf_status sqlite_refuse_broken(const sqlite_store *store, hf_error *err)
 
 /* Waiting for other threads of this process counts like waiting for other processes: half a second in all, since the batch came. False:
  * it is over. */
-static bool enter(sql_conn *conn, int64_t since_us)
+static bool enter(sqlite_store *store, sql_conn *conn, int64_t since_us)
 {
     int64_t now_us = hf_seam.boot_us();
     int64_t until_us = (since_us != 0 ? since_us : now_us) + HF_DB_BUSY_US;
@@ -271,8 +279,9 @@ static bool enter(sql_conn *conn, int64_t since_us)
     }
     if (pthread_mutex_timedlock(&conn->mutex, &until) != 0)
         return false;
-    int64_t left_us = until_us - hf_seam.boot_us();
-    hf_db_patience(conn->db, left_us > 0 ? left_us : 0);
+    have_patience(conn->db, until_us);
+    if (conn == &store->writer)
+        store->until_us = until_us;
     return true;
 }
 
@@ -283,7 +292,7 @@ static hf_status execute_one(hf_store *base, hf_batch *batch, hf_error *err)
     for (size_t i = 0; i < batch->count; i++)
         reads &= hf_op_reads(batch->ops[i].kind);
     sql_conn *conn = reads && !store->wrapped ? &store->reader : &store->writer;
-    if (!enter(conn, batch->since_us))
+    if (!enter(store, conn, batch->since_us))
         return hf_fail(err, HF_BUSY, "Others are in the middle of a change of %s; try again.", store->path);
     hf_status status = store->broken ? sqlite_refuse_broken(store, err)
                        : reads       ? transact(store, conn, batch, true, false, err)
@@ -314,7 +323,7 @@ static void close_sqlite(hf_store *base)
 {
     sqlite_store *store = (sqlite_store *)base;
     if (should_leave_all_in_file(store))
-        checkpoint_now(store);
+        checkpoint_now(store, false);
     hf_together_free(store->together);
     sql_conn_done(&store->writer);
     sql_conn_done(&store->reader);

@@ -10,13 +10,17 @@
 #include <fcntl.h>
 #include <holdfast/holdfast.h>
 #include <sched.h>
+#include <signal.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <support/check.h>
 #include <support/place.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define LOCKS_MAX 20000
@@ -232,6 +236,50 @@ static void release_and_beat_still_work_when_the_disk_is_full(void **state)
     on_a_small_disk(4 * MEGABYTE);
 }
 
+/* ---- beside another process ---- */
+
+/* Is in the middle of a change half of the time, for 2 ms each, and ends with its parent. */
+static void change_all_the_time(const char *path)
+{
+    sqlite3 *db = NULL;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    while (sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK) {
+        sqlite3_close(db); /* it is not there yet */
+        usleep(1000);
+    }
+    for (;;) {
+        if (sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL) == SQLITE_OK) {
+            usleep(2000);
+            sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+        }
+        usleep(2000);
+    }
+}
+
+/* Nothing is busy: what finds no room and is tried again waits for others as it did at first. */
+static void another_process_that_writes_changes_nothing(void **state)
+{
+    (void)state;
+    static disk d;
+    memset(&d, 0, sizeof d);
+    shim_reset();
+    scratch_path(".db", d.path);
+    snprintf(d.reserve, sizeof d.reserve, "%s-reserve", d.path);
+    fflush(NULL);
+    pid_t other = fork();
+    expect_true(other >= 0);
+    if (other == 0)
+        change_all_the_time(d.path);
+    shim.capacity = 4 * MEGABYTE;
+    shim.beside = d.reserve;
+    hf_seam.sqlite_vfs = SHIM_VFS;
+    story(&d, raise_capacity);
+    expect_true(shim_count().full > 0);
+    kill(other, SIGKILL);
+    expect_int(waitpid(other, NULL, 0), other);
+    shim_reset();
+}
+
 static void a_store_that_grows_fast_lays_in_more(void **state)
 {
     (void)state;
@@ -321,6 +369,7 @@ int main(void)
         return 1;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(release_and_beat_still_work_when_the_disk_is_full),
+        cmocka_unit_test(another_process_that_writes_changes_nothing),
         cmocka_unit_test(a_store_that_grows_fast_lays_in_more),
         cmocka_unit_test(the_same_on_a_real_small_filesystem),
     };
