@@ -119,9 +119,18 @@ static void acquiring_is_busy_in_time(shop *s)
     }
 }
 
+/* MySQL 5.6: who makes a row where one was deleted, and takes that back, as a transaction does that looks whether an anchor is there,
+ * has locked the gap up to the next row when InnoDB clears the deleted one away. With a row between the two, 2 is in another gap. */
+static void part_the_neighbours(shop *s)
+{
+    if (s->engine == ON_MYSQL)
+        must(HF_OK, s->plain, ACQUIRE, B("12"));
+}
+
 static void acquiring_in_a_transaction_is_busy_in_time(shop *s)
 {
     for (size_t i = 0; i < sittings_of(s); i++) {
+        part_the_neighbours(s);
         sittings[i].begin(s);
         app_begin(s->app, s->level);
         busy(sittings[i].name, s->store, ACQUIRE, A("1"));
