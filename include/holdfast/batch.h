@@ -146,7 +146,7 @@ typedef struct hf_op {
     const char *users;           /* pattern, see hf_users_match; NULL: any, "" is refused */
     hf_event_kind event;         /* what a note is of */
     /* Asking again with the same id settles an unsure answer. Where a batch takes a resource and gives it back, both ops need one id,
-     * or to be linked. Asked again, an op of a linked run whose lock a later op of the run has released or handed over may be HF_OK
+     * or to be linked. Asked again, an op of a linked run whose lock a later op of the run has ended may be HF_OK
      * without locks. */
     const char *request_id;
     hf_cursor after;

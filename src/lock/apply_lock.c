@@ -67,6 +67,14 @@ static bool ended_before(hf_step *step)
            !granted_with(step, look(step).mine);
 }
 
+/* Whether an op ends the hold that the step is about. */
+static bool ends_hold(const hf_step *step, const hf_op *op, const hf_op_rows *of)
+{
+    return of->session == step->of->session &&
+           (op->kind == HF_OP_RELEASE_ALL || ((op->kind == HF_OP_RELEASE || op->kind == HF_OP_HAND_OVER) &&
+                                              of->resource == step->of->resource));
+}
+
 /* True when the linked run was done before, and a later op of it ended the hold: then this op was done too, and asking again answers so,
  * with no lock to show. An end that this very run has made is no sign of it: the anchor was touched by then. */
 static bool run_ended(const hf_step *step)
@@ -74,13 +82,11 @@ static bool run_ended(const hf_step *step)
     if (step->rows->run == 0 || step->of->resource->run == step->rows->run)
         return false;
     hf_step later = *step;
-    while (later.op->linked) {
+    for (const hf_op_rows *of = step->of; later.op->linked;) {
         later.op++;
-        later.of++;
+        of++;
         later.request = hf_slice_of(later.op->request_id);
-        if ((later.op->kind == HF_OP_RELEASE || later.op->kind == HF_OP_HAND_OVER) &&
-            later.of->resource == step->of->resource && later.of->session == step->of->session &&
-            ended_before(&later))
+        if (ends_hold(step, later.op, of) && ended_before(&later))
             return true;
     }
     return false;
@@ -219,6 +225,8 @@ void hf_do_acquire(hf_step *step)
                   step->op->id);
         return;
     }
+    if (run_ended(step))
+        return;
     sight seen = look(step);
     switch (hf_rules_judge(step->op->mode == HF_SHARED ? HF_ASK_SHARED : HF_ASK_EXCLUSIVE, seen.view)) {
     case HF_VERDICT_GRANT:
@@ -232,8 +240,6 @@ void hf_do_acquire(hf_step *step)
         hf_answer_lock(step, seen.mine);
         break;
     default:
-        if (run_ended(step))
-            return;
         hf_answer_holders(step, step->of->session);
         hf_refuse_locked(step);
     }

@@ -82,8 +82,9 @@ hf_status remote_tell(hf_batch *batch, const char *const *flaws, hf_buffer *out,
 static bool is_ended_later(const hf_op *op)
 {
     for (const hf_op *next = op; next->linked && next++;)
-        if ((next->kind == HF_OP_RELEASE || next->kind == HF_OP_HAND_OVER) && next->type != NULL &&
-            next->id != NULL && strcmp(next->type, op->type) == 0 && strcmp(next->id, op->id) == 0)
+        if (next->kind == HF_OP_RELEASE_ALL ||
+            ((next->kind == HF_OP_RELEASE || next->kind == HF_OP_HAND_OVER) && next->type != NULL &&
+             next->id != NULL && strcmp(next->type, op->type) == 0 && strcmp(next->id, op->id) == 0))
             return true;
     return false;
 }

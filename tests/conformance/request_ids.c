@@ -477,9 +477,11 @@ static void a_repeated_run_is_done_though_it_needs_what_it_has_ended(world *w)
         hf_op_kind first, second;
         bool held; /* before */
     } forms[] = {
-        {HF_OP_ACQUIRE, HF_OP_HAND_OVER, false}, {HF_OP_ACQUIRE, HF_OP_RELEASE, false},
-        {HF_OP_RENEW, HF_OP_RELEASE, true},      {HF_OP_DOWNGRADE, HF_OP_RELEASE, true},
-        {HF_OP_HOLDS, HF_OP_RELEASE, true},      {HF_OP_RENEW, HF_OP_HAND_OVER, true},
+        {HF_OP_ACQUIRE, HF_OP_HAND_OVER, false},   {HF_OP_ACQUIRE, HF_OP_RELEASE, false},
+        {HF_OP_RENEW, HF_OP_RELEASE, true},        {HF_OP_DOWNGRADE, HF_OP_RELEASE, true},
+        {HF_OP_HOLDS, HF_OP_RELEASE, true},        {HF_OP_RENEW, HF_OP_HAND_OVER, true},
+        {HF_OP_ACQUIRE, HF_OP_RELEASE_ALL, false}, {HF_OP_RENEW, HF_OP_RELEASE_ALL, true},
+        {HF_OP_HOLDS, HF_OP_RELEASE_ALL, true},
     };
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
@@ -494,11 +496,13 @@ static void a_repeated_run_is_done_though_it_needs_what_it_has_ended(world *w)
                 move,
                 &(hf_op){
                     .kind = forms[i].first, BY(alice), ON("policy", id), .request_id = id, .linked = true});
-            add_op(move, &(hf_op){.kind = forms[i].second,
-                                  BY(alice),
-                                  ON("policy", id),
-                                  .request_id = id,
-                                  .target = hand_over ? bob.id : NULL});
+            hf_op second = {.kind = forms[i].second, BY(alice), .request_id = id};
+            if (forms[i].second != HF_OP_RELEASE_ALL) {
+                second.type = "policy";
+                second.id = id;
+                second.target = hand_over ? bob.id : NULL;
+            }
+            add_op(move, &second);
             run(w, move);
             answer(move, 0, HF_OK);
             answer(move, 1, HF_OK);
@@ -527,6 +531,36 @@ static void a_run_repeated_late_leaves_the_sessions_own_next_grant_alone(world *
     answer(last, 0, HF_OK);
     answer(last, 1, HF_OK);
     expect_int(done(w, HOLDS, BY(alice), ON("policy", "x"))->locks[0].ends_us, 0);
+}
+
+/* P12: the same, where the run itself could be carried out anew. */
+static void a_run_repeated_late_takes_and_ends_nothing_anew(world *w)
+{
+    hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR), bob = person(w, "bob", "Bob Smith");
+    hf_batch *given_back = batch_of(w, 2), *given_on = batch_of(w, 2);
+    add(given_back, ACQUIRE, BY(alice), ON("policy", "x"), .request_id = "run", .linked = true);
+    add(given_back, RELEASE, BY(alice), ON("policy", "x"), .request_id = "run");
+    add(given_on, ACQUIRE, BY(alice), ON("policy", "y"), .mode = HF_SHARED, .request_id = "on",
+        .linked = true);
+    add(given_on, HAND_OVER, BY(alice), ON("policy", "y"), .target = bob.id, .request_id = "on");
+    run(w, given_back);
+    run(w, given_on);
+    done(w, ACQUIRE, BY(alice), ON("policy", "x"), .mode = HF_SHARED);
+    int64_t bobs = done(w, HOLDS, BY(bob), ON("policy", "y"))->locks[0].fence;
+    news_skip(w);
+    for (int turn = 0; turn < 2; turn++) {
+        run(w, given_back);
+        run(w, given_on);
+        for (size_t i = 0; i < 2; i++) {
+            answer(given_back, i, HF_OK);
+            answer(given_on, i, HF_OK);
+        }
+        news(w, 0);
+        expect_int(done(w, HOLDS, BY(alice), ON("policy", "x"))->locks[0].mode, HF_SHARED);
+        if (turn == 0)
+            expect_int(done(w, HOLDS, BY(bob), ON("policy", "y"))->locks[0].fence, bobs);
+        clock_forward(w, 6 * MINUTE); /* bob is gone */
+    }
 }
 
 /* P12: what a run has ended itself is no sign that it was done before. */
@@ -577,6 +611,7 @@ static const suite_test request_ids_tests[] = {
     TEST(a_run_repeated_within_one_batch_is_done_once),
     TEST(a_repeated_run_is_done_though_it_needs_what_it_has_ended),
     TEST(a_run_repeated_late_leaves_the_sessions_own_next_grant_alone),
+    TEST(a_run_repeated_late_takes_and_ends_nothing_anew),
     TEST(a_run_that_needs_what_it_has_just_ended_is_refused),
 };
 THEME(request_ids);
