@@ -212,7 +212,7 @@ void hf_tell_requests(hf_session *session, const hf_answer *answer, uint64_t cal
 typedef struct polling {
     uint64_t number;
     int64_t next_us; /* until the next */
-    bool away;       /* the store could not be reached, with several beats at once nor with one */
+    bool away;       /* the store could not be used, with several beats at once nor with one */
 } polling;
 
 static void come_back_in(polling *it, int64_t us)
@@ -267,8 +267,15 @@ static void tell_spent(hf_session *session, int64_t now_us, int64_t *next_us)
     }
 }
 
-/* Where a batch of beats came to nothing each is tried by itself, until one of them shows that it is not for the others: a store that is
- * away is not asked by a thousand sessions in a row. Those that were in no batch beat in any case. */
+/* Of busy and too large the neighbours in a batch may be the cause; of these they are not, and the next session would hear the same. */
+static bool is_for_all(hf_status status)
+{
+    return status == HF_UNAVAILABLE || status == HF_UNSURE || status == HF_TOO_MANY ||
+           status == HF_UNAUTHENTICATED;
+}
+
+/* Where a batch of beats came to nothing each is tried by itself, until one of them shows that the others were not in its way: a store that
+ * is away, or a proxy before it that says so, is not asked by a thousand sessions in a row. Those that were in no batch beat in any case. */
 static void beat_alone(hf_session *session, polling *it, bool in_vain)
 {
     if (in_vain && it->away) {
@@ -276,7 +283,7 @@ static void beat_alone(hf_session *session, polling *it, bool in_vain)
         return;
     }
     hf_status status = hf_session_beat(session, NULL, NULL); /* a store out of reach: the bound decides */
-    it->away |= in_vain && status == HF_UNAVAILABLE;
+    it->away |= in_vain && is_for_all(status);
     if (status == HF_OK && look_at(session, hf_seam.boot_us()).due_us <= 0)
         hf_note_soon(session); /* in a transaction of the caller's */
 }
@@ -416,7 +423,7 @@ static void send_beats(hf_manager *manager, polling *it, hf_batch *batch, beatin
             hf_note_soon(all[i].session);
         else if (away || count == 1)
             hf_note_missed(all[i].session);
-        if (status != HF_OK)
+        if (status != HF_OK || all[i].status == HF_UNAVAILABLE || all[i].status == HF_UNSURE)
             note_in_vain(all[i].session, it->number);
         if (hf_is_over(all[i].status, answer))
             hf_note_over(all[i].session, false);

@@ -91,7 +91,7 @@ struct hf_session {
     hf_session_info info;
     int64_t sent_boot_us; /* when the last acknowledged beat was sent; 0: none was yet */
     int64_t due_boot_us;  /* when poll is to beat */
-    uint64_t in_vain;     /* the poll that last asked for it together with others and got no answer */
+    uint64_t in_vain; /* the poll that last asked for it together with others, when the store was of no use */
     bool ended, closed, told_ended; /* closed: by this handle */
     bool closing;                   /* by this handle, in a transaction of the caller's */
     hf_holds holds;

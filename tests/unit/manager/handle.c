@@ -101,24 +101,35 @@ typedef struct slow_store {
     int64_t before_us, after_us; /* how long a call is under way to the store, and back */
     int64_t lost_us;             /* not 0: the next answer is lost, and the store's clock moves on by that */
     size_t calls;
-    bool one_only; /* more in a batch are too much for it */
-    bool busy;     /* the first of several is, after the next answer was lost */
-    bool gone;     /* it can't be reached */
+    bool one_only;  /* more in a batch are too much for it */
+    bool busy;      /* the first of several is, after the next answer was lost */
+    bool goes;      /* in the middle of the next batch: what comes after the first op is not done */
+    hf_status gone; /* not HF_OK: it can't be used, and says that */
 } slow_store;
+
+static void go_away(slow_store *slow, hf_batch *batch)
+{
+    for (size_t i = 1; i < hf_batch_count(batch); i++)
+        hf_batch_op(batch, i)->answer = (hf_answer){.status = HF_UNAVAILABLE, .message = "It went away."};
+    slow->goes = false;
+    slow->gone = HF_UNAVAILABLE;
+}
 
 static hf_status slow_execute(hf_store *store, hf_batch *batch, hf_error *err)
 {
     slow_store *slow = (slow_store *)store;
     boot_now += slow->before_us;
     slow->calls++;
-    if (slow->gone)
-        return hf_fail(err, HF_UNAVAILABLE, "It can't be reached.");
+    if (slow->gone != HF_OK)
+        return hf_fail(err, slow->gone, "It can't be used.");
     if (slow->one_only && hf_batch_count(batch) > 1)
         return hf_fail(err, HF_TOO_LARGE, "That is too much at once.");
     hf_status status = hf_store_execute(slow->inner, batch, err);
     boot_now += slow->after_us;
     if (slow->busy && slow->lost_us == 0 && hf_batch_count(batch) > 1)
         hf_batch_op(batch, 0)->answer = (hf_answer){.status = HF_BUSY, .message = "Someone has it."};
+    if (slow->goes)
+        go_away(slow, batch);
     if (slow->lost_us == 0 || status != HF_OK)
         return status;
     hf_store_clock_freeze(slow->inner, WORLD_BEGINS_US + slow->lost_us);
@@ -1087,12 +1098,16 @@ static void the_next_poll_is_no_later_than_the_idle_bound(void **state)
     world_close(w);
 }
 
-/* Whether it fails at once or after a long while: batch by batch, and at most one by itself. */
+/* Whether it fails at once or after a long while, and whatever it says: batch by batch, and at most one by itself; where the answer was lost
+ * at once each of them twice. */
 static void a_store_that_is_away_is_not_asked_for_each_session(void **state)
 {
     (void)state;
     enum { MANY = 200, BATCHES = 4 };
-    for (int form = 0; form < 2; form++) {
+    static const hf_status all_gone[] = {HF_UNAVAILABLE, HF_UNSURE, HF_TOO_MANY, HF_UNAUTHENTICATED};
+    for (int form = 0; form < 8; form++) {
+        hf_status gone = all_gone[form / 2];
+        size_t most = gone == HF_UNSURE ? 2 * (BATCHES + 1) : BATCHES + 1;
         slow_store *slow = NULL;
         hf_manager *manager = slow_manager(&slow);
         hf_session *all[MANY];
@@ -1105,16 +1120,16 @@ static void a_store_that_is_away_is_not_asked_for_each_session(void **state)
         }
         expect(HF_OK, hf_session_acquire(all[0], &policy, NULL, NULL, &err), err);
         boot_now += 5 * MINUTE;
-        slow->gone = true;
-        slow->before_us = form == 0 ? 0 : 30 * SECOND;
+        slow->gone = gone;
+        slow->before_us = form % 2 == 0 ? 0 : 30 * SECOND;
         for (int round = 0; round < 3; round++) {
             slow->calls = 0;
             expect(HF_OK, hf_manager_poll(manager, &next_us, &err), err);
-            expect_true(slow->calls <= BATCHES + 1);
+            expect_true(slow->calls <= most);
             expect_true(next_us >= SECOND);
             boot_now += next_us;
         }
-        slow->gone = false;
+        slow->gone = HF_OK;
         slow->calls = slow->before_us = 0;
         boot_now += MINUTE;
         expect(HF_OK, hf_manager_poll(manager, NULL, &err), err);
@@ -1125,6 +1140,29 @@ static void a_store_that_is_away_is_not_asked_for_each_session(void **state)
             hf_session_free(all[i]);
         hf_manager_close(manager);
     }
+}
+
+/* Then each op of the batch has an answer of its own, and the rest is not asked for one after the other either. */
+static void a_store_that_goes_away_in_the_middle_of_a_batch_is_not_asked_for_each_session(void **state)
+{
+    (void)state;
+    enum { SOME = 60 };
+    slow_store *slow = NULL;
+    hf_manager *manager = slow_manager(&slow);
+    hf_session *all[SOME];
+    hf_error err = {0};
+    for (int i = 0; i < SOME; i++) {
+        hf_session_options options = {.user = "alice", .idle_us = 15 * MINUTE};
+        expect(HF_OK, hf_session_open(manager, &options, &all[i], &err), err);
+    }
+    boot_now += 5 * MINUTE;
+    slow->goes = true;
+    slow->calls = 0;
+    expect(HF_OK, hf_manager_poll(manager, NULL, &err), err);
+    expect_int(slow->calls, 2);
+    for (int i = 0; i < SOME; i++)
+        hf_session_free(all[i]);
+    hf_manager_close(manager);
 }
 
 static void a_freed_handle_is_beaten_no_more(void **state)
@@ -1585,6 +1623,7 @@ int main(void)
         cmocka_unit_test(a_beat_that_failed_is_tried_again_while_there_is_time),
         cmocka_unit_test(the_next_poll_is_no_later_than_the_idle_bound),
         cmocka_unit_test(a_store_that_is_away_is_not_asked_for_each_session),
+        cmocka_unit_test(a_store_that_goes_away_in_the_middle_of_a_batch_is_not_asked_for_each_session),
         cmocka_unit_test(a_freed_handle_is_beaten_no_more),
         cmocka_unit_test(losing_a_later_grant_is_told_to_a_handle_that_believed_in_an_earlier_one),
         cmocka_unit_test(after_an_unsure_close_nothing_is_held),
