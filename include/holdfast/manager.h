@@ -105,7 +105,8 @@ HF_API HF_MUST_USE hf_status hf_manager_events(hf_manager *manager, int64_t afte
 HF_API HF_MUST_USE hf_status hf_manager_sweep(hf_manager *manager, size_t limit, size_t *swept, bool *more,
                                               hf_error *err);
 
-/* What listeners hear of this manager's own sessions. */
+/* What listeners hear of this manager's own sessions. What a beat sees in a transaction of the caller's may be undone with it: of that they
+ * hear when a beat outside sees it. */
 typedef enum hf_notice_kind {
     HF_NOTICE_LOST, /* a lock was lost: forced, or its own bound has come */
     HF_NOTICE_ENDED, /* the session has ended: closed here, or dead at its idle bound; all its locks are gone */

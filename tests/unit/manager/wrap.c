@@ -470,7 +470,7 @@ static void a_database_with_other_tables_only_is_to_be_wrapped_with_install(void
 /* ---- handles, over transactions of the application's ---- */
 
 typedef struct told {
-    int lost, ended;
+    int lost, ended, requested;
     char why[16];
 } told;
 
@@ -479,6 +479,7 @@ static void hear(void *context, const hf_notice *notice)
     told *it = context;
     it->lost += notice->kind == HF_NOTICE_LOST;
     it->ended += notice->kind == HF_NOTICE_ENDED;
+    it->requested += notice->kind == HF_NOTICE_REQUESTED;
     snprintf(it->why, sizeof it->why, "%s", notice->why);
 }
 
@@ -737,6 +738,79 @@ static void a_bound_made_shorter_in_a_transaction_is_told_of_when_the_store_tell
     }
 }
 
+/* By a beat of its own, or by poll's, alone or with others. */
+static void beat_in_some_way(hf_manager *manager, hf_session *session, int way)
+{
+    hf_error err = {0};
+    expect(HF_OK, way == 0 ? hf_session_beat(session, NULL, &err) : hf_manager_poll(manager, NULL, &err),
+           err);
+}
+
+/* What a beat sees in there may be undone: a loss is believed at once, but told when a beat outside sees it. */
+static void a_loss_that_a_beat_saw_in_a_transaction_is_told_when_it_is_sure(void **state)
+{
+    shop *s = *state;
+    hf_error err = {0};
+    for (int form = 0; form < 6; form++) {
+        told it = {0};
+        int commit = form % 2, way = form / 2;
+        hf_manager *manager = manage(s, &it);
+        int64_t (*before)(void) = clocks_begin(manager);
+        hf_session *alice = at_work(manager), *other = way == 2 ? at_work(manager) : NULL;
+        hf_resource policy = resource_of("policy/1");
+        expect(HF_OK, hf_session_acquire(alice, &policy, NULL, NULL, &err), err);
+        pass(manager, HOUR / 2);
+        sql(s->app, "BEGIN");
+        expect(HF_OK, hf_manager_force_release(manager, &policy, "root", "lunch", 0, NULL, &err), err);
+        beat_in_some_way(manager, alice, way);
+        expect_true(!hf_session_is_held(alice, &policy));
+        sql(s->app, commit ? "COMMIT" : "ROLLBACK");
+        expect_int(it.lost, 0);
+        for (int i = 0; i < 3; i++)
+            expect(HF_OK, hf_session_beat(alice, NULL, &err), err);
+        expect_int(it.lost, commit);
+        expect(commit ? HF_NOT_HELD : HF_OK, hf_session_holds(alice, &policy, 0, NULL, &err), err);
+        expect(HF_OK, hf_session_close(alice, &err), err);
+        hf_seam.boot_us = before;
+        hf_session_free(other);
+        hf_session_free(alice);
+        hf_manager_close(manager);
+    }
+}
+
+static void a_request_that_a_beat_saw_in_a_transaction_is_told_when_it_is_sure(void **state)
+{
+    shop *s = *state;
+    hf_error err = {0};
+    for (int form = 0; form < 6; form++) {
+        told it = {0};
+        int commit = form % 2, way = form / 2;
+        hf_manager *manager = manage(s, &it);
+        int64_t (*before)(void) = clocks_begin(manager);
+        hf_session *alice = at_work(manager), *other = at_work(manager);
+        hf_resource policy = resource_of("policy/1");
+        expect(HF_OK, hf_session_acquire(alice, &policy, NULL, NULL, &err), err);
+        pass(manager, HOUR / 2);
+        if (way == 1)
+            expect(HF_OK, hf_session_beat(other, NULL, &err), err);
+        sql(s->app, "BEGIN");
+        expect(HF_OK, hf_session_request(other, &policy, "please", &err), err);
+        beat_in_some_way(manager, alice, way);
+        expect_true(hf_session_is_held(alice, &policy));
+        sql(s->app, commit ? "COMMIT" : "ROLLBACK");
+        expect_int(it.requested, 0);
+        for (int i = 0; i < 3; i++)
+            expect(HF_OK, hf_session_beat(alice, NULL, &err), err);
+        expect_int(it.requested, commit);
+        expect(HF_OK, hf_session_close(other, &err), err);
+        expect(HF_OK, hf_session_close(alice, &err), err);
+        hf_seam.boot_us = before;
+        hf_session_free(other);
+        hf_session_free(alice);
+        hf_manager_close(manager);
+    }
+}
+
 #define IN_SHOP(test) cmocka_unit_test_setup_teardown(test, shop_open, shop_close)
 
 int main(void)
@@ -757,6 +831,8 @@ int main(void)
         IN_SHOP(a_handle_outlives_what_calls_said_after_a_close_that_was_rolled_back),
         IN_SHOP(a_handle_outlives_what_poll_saw_in_a_transaction_that_was_rolled_back),
         IN_SHOP(a_bound_made_shorter_in_a_transaction_is_told_of_when_the_store_tells),
+        IN_SHOP(a_loss_that_a_beat_saw_in_a_transaction_is_told_when_it_is_sure),
+        IN_SHOP(a_request_that_a_beat_saw_in_a_transaction_is_told_when_it_is_sure),
         IN_SHOP(a_disk_that_is_full_takes_the_whole_transaction_and_that_is_said),
         IN_SHOP(another_connections_open_change_is_busy_at_once),
         IN_SHOP(an_older_snapshot_grants_nothing_twice),
