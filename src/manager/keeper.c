@@ -282,10 +282,12 @@ static void beat_alone(hf_session *session, polling *it, bool in_vain)
         hf_note_missed(session);
         return;
     }
-    hf_status status = hf_session_beat(session, NULL, NULL); /* a store out of reach: the bound decides */
+    hf_result *result = NULL;
+    hf_status status = hf_session_beat(session, &result, NULL); /* a store out of reach: the bound decides */
     it->away |= in_vain && is_for_all(status);
-    if (status == HF_OK && look_at(session, hf_seam.boot_us()).due_us <= 0)
-        hf_note_soon(session); /* in a transaction of the caller's */
+    if (status == HF_OK && hf_result_answer(result)->pending)
+        hf_note_soon(session);
+    hf_result_free(result);
 }
 
 static void look_after(hf_session *session, polling *it)

@@ -1246,6 +1246,33 @@ static void many_sessions_are_beaten_in_time_though_the_store_is_far_away(void *
     hf_manager_close(manager);
 }
 
+/* The next beat is due before the answer to the last one is there. */
+static void a_session_lives_though_a_call_takes_longer_than_a_third_of_its_bound(void **state)
+{
+    (void)state;
+    slow_store *slow = NULL;
+    hf_manager *manager = slow_manager(&slow);
+    hf_session *alice = NULL;
+    hf_resource policy = resource_of("policy/1");
+    hf_error err = {0};
+    heard ear = {0};
+    hf_session_options options = {.user = "alice", .idle_us = 3 * SECOND};
+    expect(HF_OK, hf_manager_listen(manager, listen, &ear, &err), err);
+    expect(HF_OK, hf_session_open(manager, &options, &alice, &err), err);
+    expect(HF_OK, hf_session_acquire(alice, &policy, NULL, NULL, &err), err);
+    slow->before_us = SECOND;
+    slow->after_us = 11 * SECOND / 10;
+    for (int round = 0; round < 10; round++) {
+        int64_t next_us = 0;
+        expect(HF_OK, hf_manager_poll(manager, &next_us, &err), err);
+        expect_int(ear.count, 0);
+        expect_true(hf_session_is_held(alice, &policy));
+        boot_now += next_us;
+    }
+    hf_session_free(alice);
+    hf_manager_close(manager);
+}
+
 /* What goes wrong with many at once is tried with each. */
 static void a_batch_of_beats_that_fails_is_made_up_for_one_by_one(void **state)
 {
@@ -1611,6 +1638,7 @@ int main(void)
         cmocka_unit_test(poll_without_sessions_is_harmless),
         cmocka_unit_test(the_keeper_beats_soon_after_the_machine_was_suspended),
         cmocka_unit_test(many_sessions_are_beaten_in_time_though_the_store_is_far_away),
+        cmocka_unit_test(a_session_lives_though_a_call_takes_longer_than_a_third_of_its_bound),
         cmocka_unit_test(a_batch_of_beats_that_fails_is_made_up_for_one_by_one),
         cmocka_unit_test(an_older_answer_does_not_bring_back_what_was_told),
         cmocka_unit_test(an_older_answer_does_not_bring_back_a_request_that_was_told),
