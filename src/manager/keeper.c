@@ -115,19 +115,21 @@ static void remember_told(hf_session *session, const hf_answer *answer)
 
 /* The store tells of a loss on every beat; the listeners hear of it once. A handle need not have believed to hold it: what was granted
  * in a transaction of the caller's, or through another handle, is lost all the same. Answers may be told in another order than they
- * came: of one that is older than another it is forgotten nothing. */
+ * came: for one that is older than another nothing is forgotten, and what it has beyond that is settled meanwhile, unless the handle still
+ * believes in it. */
 static void note_told(hf_session *session, const hf_answer *answer, uint64_t call, bool *news)
 {
     size_t next = 0;
     pthread_mutex_lock(&session->mutex);
+    bool newest = call > session->told_call;
     for (size_t i = 0; i < answer->lost_count; i++) {
         const hf_lost *lost = &answer->lost[i];
         const hf_hold *hold = hf_holds_find(&session->holds, &lost->resource);
-        news[i] = hold != NULL ? hold->fence <= lost->fence : !told_before(session, lost, &next);
+        news[i] = hold != NULL ? hold->fence <= lost->fence : newest && !told_before(session, lost, &next);
         if (hold != NULL && news[i])
             hf_holds_drop(&session->holds, &lost->resource);
     }
-    if (call > session->told_call) {
+    if (newest) {
         session->told_call = call;
         remember_told(session, answer);
     }
@@ -163,14 +165,16 @@ static bool heard_before(const hf_session *session, const hf_request *request)
     return false;
 }
 
-/* Finds the requests that are new, and remembers those that wait now, as the newest answer has it. news[i] answers for request i. */
+/* Finds the requests that are new, and remembers those that wait now, as the newest answer has it: one that an older answer has beyond that
+ * waits no more. news[i] answers for request i. */
 static void note_heard(hf_session *session, const hf_answer *answer, uint64_t call, bool *news)
 {
     size_t count = answer->requests_count;
     hf_heard *heard = count == 0 ? NULL : hf_alloc(count * sizeof *heard);
     pthread_mutex_lock(&session->mutex);
+    bool newest = call > session->heard_call;
     for (size_t i = 0; i < count; i++) {
-        news[i] = !heard_before(session, &answer->requests[i]);
+        news[i] = newest && !heard_before(session, &answer->requests[i]);
         if (heard != NULL) {
             heard[i].resource = answer->requests[i].resource;
             heard[i].at_us = answer->requests[i].at_us;
@@ -178,7 +182,7 @@ static void note_heard(hf_session *session, const hf_answer *answer, uint64_t ca
         }
     }
     /* When memory is out the old ones are kept: some are told again. */
-    if (call > session->heard_call && (count == 0 || heard != NULL)) {
+    if (newest && (count == 0 || heard != NULL)) {
         hf_free(session->heard);
         session->heard = hf_take(heard);
         session->heard_count = count;

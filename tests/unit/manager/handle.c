@@ -1382,6 +1382,62 @@ static void an_older_answer_does_not_bring_back_a_request_that_was_told(void **s
     world_close(w);
 }
 
+/* Two more: what the other was told of before is settled while the first is told of, which it knows from a call of its own. */
+typedef struct settling {
+    hf_session *first, *other, *asks;
+    bool lost; /* it is about a loss, not about a request */
+    int of_other;
+} settling;
+
+static void settle(void *context, const hf_notice *notice)
+{
+    settling *it = context;
+    hf_error err = {0};
+    hf_resource two = resource_of("policy/2");
+    it->of_other += notice->session == it->other;
+    if (notice->session != it->first)
+        return;
+    if (it->lost) {
+        take(it->other, "policy/2", 0);
+        expect(HF_OK, hf_session_release(it->other, &two, 0, &err), err);
+    } else {
+        expect(HF_OK, hf_session_close(it->asks, &err), err);
+    }
+    beat(it->other);
+}
+
+static void an_older_answer_does_not_tell_again_of_what_is_settled(void **state)
+{
+    (void)state;
+    for (int lost = 0; lost < 2; lost++) {
+        hf_error err = {0};
+        world *w = begin();
+        hf_session *asks = work_idle(w, "carol", MINUTE), *other = work_idle(w, "bob", MINUTE);
+        hf_session *first = work_idle(w, "alice", MINUTE);
+        hf_resource two = resource_of("policy/2");
+        settling it = {.first = first, .other = other, .asks = asks, .lost = lost};
+        expect(HF_OK, hf_manager_listen(world_manager(w), settle, &it, &err), err);
+        take(first, "policy/1", 0);
+        take(other, "policy/2", 0);
+        if (lost)
+            force(w, "policy/2", "root", "lunch");
+        else
+            expect(HF_OK, hf_session_request(asks, &two, "please", &err), err);
+        beat(other);
+        expect_int(it.of_other, 1);
+        force(w, "policy/1", "root", "lunch");
+        pass(w, 30 * SECOND);
+        poll_next(w);
+        for (int i = 0; i < 3; i++)
+            beat(other);
+        expect_int(it.of_other, 1);
+        hf_session_free(first);
+        hf_session_free(other);
+        hf_session_free(asks);
+        world_close(w);
+    }
+}
+
 typedef struct freeing {
     hf_session *all[3];
     int heard;
@@ -1642,6 +1698,7 @@ int main(void)
         cmocka_unit_test(a_batch_of_beats_that_fails_is_made_up_for_one_by_one),
         cmocka_unit_test(an_older_answer_does_not_bring_back_what_was_told),
         cmocka_unit_test(an_older_answer_does_not_bring_back_a_request_that_was_told),
+        cmocka_unit_test(an_older_answer_does_not_tell_again_of_what_is_settled),
         cmocka_unit_test(a_listener_may_free_the_handles_that_it_is_not_told_of),
         cmocka_unit_test(a_handle_in_the_place_of_a_freed_one_is_told_of_its_own_beats_only),
         cmocka_unit_test(a_session_that_is_no_more_takes_none_with_it),
