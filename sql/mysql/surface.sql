@@ -84,10 +84,9 @@ BEGIN
             SET resource = CONCAT(resource, ' is being ', IF(their_mode = 'shared', 'read', 'edited'), ' by ', their_name,
                 IF(holders > 2, CONCAT(' and ', holders - 1, ' others'), IF(holders > 1, ' and 1 other', '')));
             SET refusal = CONCAT(resource, ' since ', since_text, IF(their_purpose <> '', CONCAT(' ("', their_purpose, '")'), ''),
-                IF(holders > 1, CONCAT('; it frees when all of them have closed it, at the latest at ', until_text, '.'),
-                    CONCAT('; it frees at ', until_text, ' or when ', their_name, ' closes it.')));
+                '; it frees at ', until_text, ' or when ', IF(holders > 1, 'all of them have closed it.', CONCAT(their_name, ' closes it.')));
             IF CHAR_LENGTH(refusal) > 128 THEN
-                SET refusal = CONCAT(resource, ' since ', since_text, '; it frees at ', IF(holders > 1, 'the latest at ', ''), until_text, '.');
+                SET refusal = CONCAT(resource, ' since ', since_text, '; it frees at ', until_text, '.');
             END IF;
         END IF;
     END IF;

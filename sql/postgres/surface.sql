@@ -68,7 +68,7 @@ BEGIN
                     CASE WHEN other.more = 1 THEN ' and 1 other' WHEN other.more > 1 THEN format(' and %s others', other.more) END,
                     to_char(t.since, CASE WHEN t.since::date = t.now::date THEN t.short ELSE t.long END),
                     CASE WHEN other.purpose <> '' THEN format(' ("%s")', other.purpose) END,
-                    format(CASE WHEN other.more > 0 THEN 'when all of them have closed it, at the latest at %s' ELSE 'at %s or when %s closes it' END,
+                    format(CASE WHEN other.more > 0 THEN 'at %s or when all of them have closed it' ELSE 'at %s or when %s closes it' END,
                         to_char(t.until, CASE WHEN t.until::date = t.now::date THEN t.short ELSE t.long END), other.name))
                 FROM (SELECT timestamp 'epoch' + other.since_us * interval '1 microsecond' AS since,
                              timestamp 'epoch' + other.expires_us * interval '1 microsecond' AS until,

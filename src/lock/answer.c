@@ -212,8 +212,8 @@ void hf_answer_session(hf_step *step, const hf_session_row *row)
     step->op->answer.sessions_count = 1;
 }
 
-/* "it frees at 12:47 UTC or when Bob Smith closes it"; of several readers the first to go frees nothing: "it frees when all of them have
- * closed it, at the latest at 12:47 UTC". */
+/* "it frees at 12:47 UTC or when Bob Smith closes it"; of several readers the first to go frees nothing: "it frees at 12:47 UTC or when all
+ * of them have closed it". Both as it stands: beats move the time. */
 static void say_when_free(const hf_step *step, char *out, size_t size)
 {
     const hf_lock *locks = step->op->answer.locks;
@@ -224,7 +224,7 @@ static void say_when_free(const hf_step *step, char *out, size_t size)
     char until[HF_TIME_TEXT];
     hf_time_say(last_us, step->now_us, until);
     if (count > 1)
-        snprintf(out, size, "when all of them have closed it, at the latest at %s", until);
+        snprintf(out, size, "at %s or when all of them have closed it", until);
     else
         snprintf(out, size, "at %s or when %s closes it", until, locks[0].name);
 }
