@@ -73,11 +73,14 @@ saves() {
         [[ $old_snapshot == HF001 ]] && end="?($end)"
         opens dora
         takes dora doc/1 --mode shared
+        local hour # may turn before the session is open, and after
+        hour=$(date -u -d '+2 hours' +%H)
         opens emil --idle 2h
+        hour+="|$(date -u -d '+2 hours' +%H)"
         takes emil doc/1 --mode shared
         save "$level" 1 "$alice" "$first" "late"
         heard "$level: a save while several read it says when the last of them is gone" \
-            "*ERROR*HF001*doc/1 is being read by dora Smith and 1 other since ??:?? UTC; it frees at ?(????-??-?? )$(date -u -d '+2 hours' +%H):?? UTC$end.*"
+            "*ERROR*HF001*doc/1 is being read by dora Smith and 1 other since ??:?? UTC; it frees at ?(????-??-?? )@($hour):?? UTC$end.*"
         run session close
         as dora
         run session close

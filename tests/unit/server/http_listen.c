@@ -250,9 +250,11 @@ static void a_stop_waits_a_moment_for_handshakes(void **state)
     http_stop(s.h);
     expect_int(http_connections(s.h), 3);
     client *both[] = {&early, &late};
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 2; i++) { /* both have the same second for it */
         expect_true(shake_hands(both[i]));
         say(both[i], ECHO);
+    }
+    for (int i = 0; i < 2; i++) {
         answer a = hear(both[i]);
         expect_int(a.status, 200);
         expect_contains(a.head, "Connection: close");
