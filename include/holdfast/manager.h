@@ -131,8 +131,9 @@ HF_API HF_MUST_USE hf_status hf_manager_listen(hf_manager *manager, hf_listener 
                                                hf_error *err);
 
 /* Beats every session handle that is due (a third of its idle bound has passed; after a beat that failed a quarter of what is left of
- * it, but not less than a second), many in a batch, judges bounds, tells the listeners. next_us (may be NULL) gets how long until it
- * should be called again. A session that can't be reached is not an error here: it ends when its bound comes. */
+ * it, but not less than a second, or a third of the bound if that is shorter), many in a batch, judges bounds, tells the listeners.
+ * next_us (may be NULL) gets how long until it should be called again. A session that can't be reached is not an error here: it ends when
+ * its bound comes. */
 HF_API HF_MUST_USE hf_status hf_manager_poll(hf_manager *manager, int64_t *next_us, hf_error *err);
 
 /* Starts a thread that polls. It blocks all signals. Stopping twice or without a start is harmless. */
