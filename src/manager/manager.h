@@ -167,14 +167,13 @@ void hf_holds_clear(hf_holds *holds);
 /* Takes out one whose bound has come; false: none. *perhaps: as in the hold. next_us is lowered to the earliest bound to come. */
 bool hf_holds_take_spent(hf_holds *holds, int64_t now_boot_us, hf_told *out, bool *perhaps, int64_t *next_us);
 
-/* session.c: tells what a beat brought to light. */
+/* telling.c */
+void hf_tell_ended(hf_session *session);
+void hf_tell_spent(hf_session *session, int64_t now_us,
+                   int64_t *next_us); /* what has come to its own bound; next_us as above */
 void hf_tell_beat(hf_session *session, hf_status status, const hf_answer *answer, uint64_t call);
 
 /* keeper.c */
-void hf_tell(hf_manager *manager, const hf_notice *notice);
-void hf_tell_ended(hf_session *session);
-void hf_tell_losses(hf_session *session, const hf_answer *answer, uint64_t call);
-void hf_tell_requests(hf_session *session, const hf_answer *answer, uint64_t call);
 void hf_keeper_wake(hf_manager *manager);
 /* Waits until every keeper that was stopped has left. */
 void hf_keepers_leave(hf_manager *manager);

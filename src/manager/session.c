@@ -395,34 +395,6 @@ void hf_note_soon(hf_session *session)
     pthread_mutex_unlock(&session->mutex);
 }
 
-static void forget_lost(hf_session *session, const hf_answer *answer)
-{
-    pthread_mutex_lock(&session->mutex);
-    for (size_t i = 0; i < answer->lost_count; i++) {
-        const hf_hold *hold = hf_holds_find(&session->holds, &answer->lost[i].resource);
-        if (hold != NULL && hold->fence <= answer->lost[i].fence)
-            hf_holds_drop(&session->holds, &answer->lost[i].resource);
-    }
-    pthread_mutex_unlock(&session->mutex);
-}
-
-/* Tells what a beat brought to light. The answer is read after `work` was let go, so that listeners may call. What it saw in a transaction
- * of the caller's may be undone with it: what was lost there is believed no more, and a beat outside tells. */
-void hf_tell_beat(hf_session *session, hf_status status, const hf_answer *answer, uint64_t call)
-{
-    if (hf_is_over(status, answer) && session->linked)
-        hf_tell_ended(session);
-    if (status != HF_OK)
-        return;
-    if (answer->pending && session->linked) {
-        forget_lost(session, answer);
-        return;
-    }
-    hf_tell_losses(session, answer, call);
-    if (session->linked)
-        hf_tell_requests(session, answer, call);
-}
-
 /* What a beat in the caller's transaction says of the session may be undone with it: the bound is not moved, and poll's own beat is due
  * when it was. But an attached handle knows nothing else. */
 static void note_beat(hf_session *session, const hf_answer *answer, int64_t sent_boot_us, int64_t due_boot_us)
