@@ -105,9 +105,10 @@ hf_status server_recover(server_work *work, hf_status status, unsigned *lost, hf
 /* server_hold.c: answers those ops of the part "busy" that can't be carried out now, and those that have to come after them. */
 void server_hold_back(server_work *work);
 void server_refuse_busy(hf_op *op, hf_arena *arena);
-/* In an application's transaction on MySQL: the session that an op of the part needs alive, and of which no anchor tells whether it was
- * closed since the snapshot. NULL: none. */
-hf_session_row *server_relied_on(const server_work *work, size_t i);
+/* In an application's transaction on MySQL: the n-th session, of at most SERVER_RELIED_ON, that an op of the part needs alive, and of
+ * which no anchor tells whether it was closed since the snapshot. NULL: none. */
+enum { SERVER_RELIED_ON = 2 };
+hf_session_row *server_relied_on(const server_work *work, size_t i, int n);
 /* The last op of the linked run that begins there. */
 size_t server_run_end(const hf_batch *batch, size_t from);
 

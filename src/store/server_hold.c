@@ -26,18 +26,20 @@ static bool session_in_way(const hf_op *op, const hf_op_rows *of)
     }
 }
 
-/* Closing a session writes the anchors of what it holds, so who holds something is known to live when its anchor is as the snapshot
- * shows it. What a closed session takes is dead by itself, and no harm. */
-hf_session_row *server_relied_on(const server_work *work, size_t i)
+/* Closing a session writes the anchors of what it holds, so who held something before the snapshot is known to live when its anchor is
+ * as the snapshot shows it. What a closed session takes since is dead by itself, and no harm, as long as it is not handed over: so who
+ * hands over is looked at too. */
+hf_session_row *server_relied_on(const server_work *work, size_t i, int n)
 {
     const hf_op_rows *of = &work->conn->rows.of_op[i];
     if (!work->nested || work->conn->sql[SQL_DO_SESSIONS_NOW] == NULL)
         return NULL;
+    if (n == 1)
+        return work->part.ops[i].kind == HF_OP_HAND_OVER ? of->target : NULL;
     switch (work->part.ops[i].kind) {
-    case HF_OP_HAND_OVER:
-        return of->target;
     case HF_OP_SESSION_OPEN:
         return of->open == NULL ? NULL : of->open->session;
+    case HF_OP_HAND_OVER:
     case HF_OP_REQUEST:
     case HF_OP_FORCE_RELEASE:
     case HF_OP_RELEASE_ALL:
@@ -48,6 +50,16 @@ hf_session_row *server_relied_on(const server_work *work, size_t i)
     }
 }
 
+static bool relied_on_in_way(const server_work *work, size_t i)
+{
+    for (int n = 0; n < SERVER_RELIED_ON; n++) {
+        const hf_session_row *row = server_relied_on(work, i, n);
+        if (row != NULL && row->busy)
+            return true;
+    }
+    return false;
+}
+
 /* Whether someone else is in the middle of changing what an op needs. */
 static bool in_way(const server_work *work, size_t i)
 {
@@ -56,8 +68,7 @@ static bool in_way(const server_work *work, size_t i)
     if (hf_op_reads(op->kind) && !work->nested)
         return false;
     bool made = work->making != NULL && work->making[work->index[i]];
-    const hf_session_row *relied_on = server_relied_on(work, i);
-    return (relied_on != NULL && relied_on->busy) ||
+    return relied_on_in_way(work, i) ||
            (of->resource != NULL && (of->resource->busy || (made && !of->resource->stored))) ||
            (of->type != NULL && work->types_busy) || session_in_way(op, of);
 }

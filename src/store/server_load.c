@@ -420,8 +420,8 @@ static void judge_dead(server_work *work)
 static void look_now(server_work *work)
 {
     hf_list *list = server_list(work, "t");
-    for (size_t i = 0; list != NULL && i < work->part.count; i++) {
-        hf_session_row *row = server_relied_on(work, i);
+    for (size_t k = 0; list != NULL && k < work->part.count * SERVER_RELIED_ON; k++) {
+        hf_session_row *row = server_relied_on(work, k / SERVER_RELIED_ON, (int)(k % SERVER_RELIED_ON));
         if (row == NULL || !row->stored || row->locked || row->busy || row->ended_us != 0)
             continue;
         row->busy = true; /* until it is found free */

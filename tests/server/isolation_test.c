@@ -201,6 +201,29 @@ static said hand_over(shop *s, hf_store *store)
     return ASK(store, HAND_OVER, A("1"), .target = s->carol.id);
 }
 
+/* A lock of a session that was closed since the snapshot may be granted, and is dead; handed over it would live. */
+static said take_and_hand_over(shop *s, hf_store *store)
+{
+    said taken = acquire(s, store);
+    return taken.status == HF_OK ? hand_over(s, store) : taken;
+}
+
+static said take_and_hand_over_at_once(shop *s, hf_store *store)
+{
+    hf_error err = {0};
+    said out = {0};
+    hf_batch *batch = batch_new(2);
+    add(batch, ACQUIRE, A("1"), .linked = true);
+    add(batch, HAND_OVER, A("1"), .target = s->carol.id);
+    out.status = hf_store_execute(store, batch, &err);
+    for (size_t i = 0; i < 2 && out.status == HF_OK; i++) {
+        hf_status status = hf_batch_op(batch, i)->answer.status;
+        out.status = status == HF_NOT_APPLIED ? HF_OK : status;
+    }
+    hf_batch_free(batch);
+    return out;
+}
+
 static said request(shop *s, hf_store *store)
 {
     return ASK(store, REQUEST, A("1"), .text = "please");
@@ -298,6 +321,13 @@ static const story stories[] = {
     {"hand-over: to a new session", alice_takes, carol_opens, hand_over, HF_OK, NULL, 1, false},
     {"hand-over: to a session that was closed", alice_takes, carol_closes, hand_over, HF_EXPIRED, NULL, 1,
      false},
+    {"hand-over: my session was closed", alice_takes, alice_closes, hand_over, HF_EXPIRED, NULL, 0, false},
+    {"hand-over: taken here, my session was closed", bob_came_and_went, alice_closes, take_and_hand_over,
+     HF_EXPIRED, NULL, 0, false},
+    {"hand-over: taken here at once, my session was closed", bob_came_and_went, alice_closes,
+     take_and_hand_over_at_once, HF_EXPIRED, NULL, 0, false},
+    {"hand-over: taken here, my session is new", bob_came_and_went, alice_opens, take_and_hand_over, HF_OK,
+     NULL, 1, false},
     {"request: released", bob_takes, bob_releases, request, HF_NOT_HELD, NULL, 0, false},
     {"request: left to another", bob_takes, bob_leaves_it_to_carol, request, HF_OK, "carol", 1, false},
     {"request: taken, a new anchor", nothing, bob_takes, request, HF_OK, "bob", 1, false},
@@ -334,6 +364,9 @@ static const story stories[] = {
     {"undisturbed: release", alice_takes, nothing, release, HF_OK, NULL, 0, false},
     {"undisturbed: releases nothing", nothing, nothing, release, HF_NOT_HELD, NULL, 0, false},
     {"undisturbed: hand-over", alice_takes, nothing, hand_over, HF_OK, NULL, 1, false},
+    {"undisturbed: hand-over, taken here", nothing, nothing, take_and_hand_over, HF_OK, NULL, 1, false},
+    {"undisturbed: hand-over, taken here at once", nothing, nothing, take_and_hand_over_at_once, HF_OK, NULL,
+     1, false},
     {"undisturbed: request", bob_takes, nothing, request, HF_OK, "bob", 1, false},
     {"undisturbed: force", bob_takes, nothing, force, HF_OK, "bob", 0, false},
     {"undisturbed: force as alice", bob_takes, nothing, force_as_alice, HF_OK, "bob", 0, false},
