@@ -11,10 +11,12 @@
 
 #include <assert.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <time.h>
 
 #define IDLE_MAX_US INT64_C(20000000) /* firewalls and servers drop what is idle for long */
+#define AGE_MAX_US  INT64_C(60000000) /* what a name leads to may change, and which server takes writes */
 #define WAIT_MAX_US INT64_C(86400000000)
 
 typedef struct waiter {
@@ -30,6 +32,7 @@ struct hf_pool {
     hf_db_options options;
     size_t max;
     void (*drop)(void *extra);
+    atomic_uint generation; /* of the connections that may still be taken */
     pthread_condattr_t monotonic;
     pthread_mutex_t mutex;
     size_t places;   /* taken: a connection is there, or being opened */
@@ -219,6 +222,8 @@ static bool take_place(hf_pool *pool, int64_t wait_us, hf_pooled **out)
 static hf_status open_one(hf_pool *pool, hf_pooled **out, hf_error *err)
 {
     hf_pooled *it = hf_alloc(sizeof *it);
+    if (it != NULL)
+        *it = (hf_pooled){.opened_us = hf_seam.boot_us(), .generation = atomic_load(&pool->generation)};
     hf_status status = it == NULL ? hf_fail_memory(err)
                                   : hf_db_connect(pool->driver, pool->url, &pool->options, &it->db, err);
     if (status == HF_OK) {
@@ -237,8 +242,19 @@ hf_status hf_pool_connect(const hf_pool *pool, hf_db **out, hf_error *err)
     return hf_db_connect(pool->driver, pool->url, &pool->options, out, err);
 }
 
-/* The connection went bad while it was idle, and it is seldom the only one. The caller keeps its place or moves to that of another
- * idle one. */
+void hf_pool_renew(hf_pool *pool)
+{
+    atomic_fetch_add(&pool->generation, 1);
+}
+
+static bool is_usable(hf_pool *pool, const hf_pooled *it)
+{
+    return it->generation == atomic_load(&pool->generation) &&
+           hf_seam.boot_us() - it->opened_us < AGE_MAX_US && hf_db_fresh(it->db);
+}
+
+/* The connection went bad while it was idle, or is too old, and it is seldom the only one. The caller keeps its place or moves to that
+ * of another idle one. */
 static hf_pooled *replace(hf_pool *pool, hf_pooled *bad)
 {
     close_all(pool, bad);
@@ -261,7 +277,7 @@ hf_status hf_pool_take(hf_pool *pool, int64_t wait_us, hf_pooled **out, hf_error
     close_all(pool, old);
     if (!placed)
         return hf_fail(err, HF_BUSY, "All %zu connections to the database are in use; try again.", pool->max);
-    while (it != NULL && !hf_db_fresh(it->db))
+    while (it != NULL && !is_usable(pool, it))
         it = replace(pool, it);
     if (it == NULL)
         return open_one(pool, out, err);

@@ -83,6 +83,18 @@ hf_status server_enter(server_work *work, hf_error *err)
     return status;
 }
 
+/* A server that has come to take no writes is one that another has taken the place of: from now on it is not read from either. */
+static void give_back(const server_work *work)
+{
+    server_store *store = work->store;
+    bool demoted = hf_db_failure(work->pooled->db) == HF_FAILURE_READ_ONLY;
+    hf_pool_give(work->reads ? store->readers : store->writers, work->pooled);
+    if (demoted) {
+        hf_pool_renew(store->writers);
+        hf_pool_renew(store->readers);
+    }
+}
+
 void server_leave(server_work *work)
 {
     server_store *store = work->store;
@@ -91,7 +103,7 @@ void server_leave(server_work *work)
     if (store->own != NULL)
         pthread_mutex_unlock(&work->conn->mutex);
     else
-        hf_pool_give(work->reads ? store->readers : store->writers, work->pooled);
+        give_back(work);
     work->conn = NULL;
 }
 

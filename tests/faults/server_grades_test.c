@@ -289,6 +289,7 @@ static void a_server_that_comes_to_take_no_writes_is_told_as_unavailable(void **
     hf_credentials alice = newcomer(store, "alice", HOUR);
     for (int i = 1; i <= 3; i++) /* so that its statements are prepared */
         must(HF_OK, store, ACQUIRE, BY(alice), ON("policy", "1"));
+    must(HF_OK, store, WHO, ON("policy", "1")); /* so that there is a connection for reading */
     if (server->postgres) {
         data_folder(folder);
         snprintf(mark, sizeof mark, "%s/standby.signal", folder);

@@ -280,6 +280,49 @@ static void what_is_idle_for_long_is_closed(void **state)
     hf_seam.boot_us = real;
 }
 
+/* ... however much it is used. */
+static void what_is_a_minute_old_is_not_taken_any_more(void **state)
+{
+    (void)state;
+    int64_t (*real)(void) = hf_seam.boot_us;
+    hf_seam.boot_us = pretended_clock;
+    clock_us = 1000000000;
+    make(1);
+    hf_pooled *it = take();
+    for (int i = 1; i < 6; i++) {
+        clock_us += 10000000;
+        hf_pool_give(pool, it);
+        expect_true(take() == it);
+    }
+    expect_int(atomic_load(&fake.opened), 1);
+    clock_us += 10000000;
+    hf_pool_give(pool, it);
+    it = take();
+    expect_int(atomic_load(&fake.opened), 2);
+    expect_int(atomic_load(&fake.open), 1);
+    hf_pool_give(pool, it);
+    unmake();
+    hf_seam.boot_us = real;
+}
+
+static void after_a_renewal_none_of_the_old_is_taken(void **state)
+{
+    (void)state;
+    make(3);
+    hf_pooled *all[] = {take(), take(), take()};
+    hf_pool_give(pool, all[0]);
+    hf_pool_give(pool, all[1]);
+    hf_pool_renew(pool);
+    hf_pool_give(pool, all[2]); /* it was in use meanwhile */
+    hf_pooled *it = take();
+    expect_int(atomic_load(&fake.opened), 4);
+    expect_int(atomic_load(&fake.open), 1);
+    hf_pool_give(pool, it);
+    expect_true(take() == it);
+    hf_pool_give(pool, it);
+    unmake();
+}
+
 /* ---- several threads ---- */
 
 typedef struct taker {
@@ -491,6 +534,8 @@ int main(void)
         FAKE(what_is_lost_or_stuck_is_closed_when_given_back),
         FAKE(what_went_bad_while_idle_costs_no_error),
         FAKE(what_is_idle_for_long_is_closed),
+        FAKE(what_is_a_minute_old_is_not_taken_any_more),
+        FAKE(after_a_renewal_none_of_the_old_is_taken),
         FAKE(who_waits_longest_is_served_first),
         FAKE(a_failed_connect_passes_its_place_on),
         FAKE(many_threads_share_few_connections),
