@@ -75,8 +75,8 @@ bool hf_db_fresh(hf_db *db);
 bool hf_db_in_transaction(hf_db *db);
 bool hf_db_transaction_failed(hf_db *db);
 
-/* How long what is sent from now on waits for others' locks (SQLite), or may take before it is cancelled (MySQL without SKIP
- * LOCKED): then HF_BUSY. 0: not at all (SQLite), without such a bound (MySQL). PostgreSQL has lock_timeout for it. */
+/* How long all that is sent from now on waits for others' locks, in sum (SQLite), or each may take before it is cancelled (MySQL
+ * without SKIP LOCKED): then HF_BUSY. 0: not at all (SQLite), without such a bound (MySQL). PostgreSQL has lock_timeout for it. */
 void hf_db_patience(hf_db *db, int64_t us);
 
 /* Asks the server to give up what the connection is waiting for; from any thread. */

@@ -19,7 +19,7 @@ typedef struct sqlite_db {
     bool borrowed;
     bool failed_full, failed_io, failed_sync; /* of the last failure */
     int log_pages;
-    int64_t busy_since_us, patience_us;
+    int64_t patience_us; /* what is left of it */
     unsigned jitter;
 } sqlite_db;
 
@@ -154,15 +154,15 @@ static void patience(hf_db *db, int64_t us)
 /* Short sleeps of random length: SQLite's own handler sleeps longer each time, and starves whoever waits longest. */
 static int wait_for_others(void *context, int times)
 {
+    (void)times;
     sqlite_db *db = context;
-    int64_t now_us = hf_seam.boot_us();
-    if (times == 0)
-        db->busy_since_us = now_us;
-    if (now_us - db->busy_since_us >= db->patience_us)
+    if (db->patience_us <= 0)
         return 0;
+    int64_t since_us = hf_seam.boot_us();
     db->jitter = db->jitter * 1103515245u + 12345u;
     struct timespec pause = {0, 50000 + (long)(db->jitter >> 16) % 450000};
     nanosleep(&pause, NULL);
+    db->patience_us -= hf_seam.boot_us() - since_us;
     return 1;
 }
 

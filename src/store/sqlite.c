@@ -143,20 +143,14 @@ static hf_status set_sync(sqlite_store *store, const hf_batch *batch, hf_error *
     return status;
 }
 
-/* What is left of the half second that a batch may wait for others, in all, since it came. */
-static void have_patience(hf_db *db, int64_t until_us)
-{
-    int64_t left_us = until_us - hf_seam.boot_us();
-    hf_db_patience(db, left_us > 0 ? left_us : 0);
-}
-
-/* S3. If another process writes just now, that one will see to it; who needs the room waits for it. */
+/* S3. If another process writes just now, that one will see to it, and the batch has been done; who needs the room waits for it, with
+ * the patience that the batch has left. */
 static void checkpoint_now(sqlite_store *store, bool waits)
 {
     sql_use(&store->writer, NULL);
-    have_patience(store->writer.db, waits ? store->until_us : 0);
+    if (!waits)
+        hf_db_patience(store->writer.db, 0);
     begin(&store->writer, false, false);
-    have_patience(store->writer.db, store->until_us);
     if (store->writer.status != HF_OK)
         return;
     pthread_mutex_lock(&store->reader.mutex);
@@ -262,9 +256,9 @@ hf_status sqlite_refuse_broken(const sqlite_store *store, hf_error *err)
                    store->path);
 }
 
-/* Waiting for other threads of this process counts like waiting for other processes: half a second in all, since the batch came. False:
- * it is over. */
-static bool enter(sqlite_store *store, sql_conn *conn, int64_t since_us)
+/* Waiting for other threads of this process counts like waiting for other processes: half a second in all, since the batch came. What the
+ * batch itself takes from now on does not count, on however slow a disk. False: it is over. */
+static bool enter(sql_conn *conn, int64_t since_us)
 {
     int64_t now_us = hf_seam.boot_us();
     int64_t until_us = (since_us != 0 ? since_us : now_us) + HF_DB_BUSY_US;
@@ -279,9 +273,8 @@ static bool enter(sqlite_store *store, sql_conn *conn, int64_t since_us)
     }
     if (pthread_mutex_timedlock(&conn->mutex, &until) != 0)
         return false;
-    have_patience(conn->db, until_us);
-    if (conn == &store->writer)
-        store->until_us = until_us;
+    int64_t left_us = until_us - hf_seam.boot_us();
+    hf_db_patience(conn->db, left_us > 0 ? left_us : 0);
     return true;
 }
 
@@ -292,7 +285,7 @@ static hf_status execute_one(hf_store *base, hf_batch *batch, hf_error *err)
     for (size_t i = 0; i < batch->count; i++)
         reads &= hf_op_reads(batch->ops[i].kind);
     sql_conn *conn = reads && !store->wrapped ? &store->reader : &store->writer;
-    if (!enter(store, conn, batch->since_us))
+    if (!enter(conn, batch->since_us))
         return hf_fail(err, HF_BUSY, "Others are in the middle of a change of %s; try again.", store->path);
     hf_status status = store->broken ? sqlite_refuse_broken(store, err)
                        : reads       ? transact(store, conn, batch, true, false, err)

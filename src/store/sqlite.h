@@ -30,7 +30,6 @@ typedef struct sqlite_store {
     int synced;            /* the writer's sync level: 1 normal, 2 full, 0 not set yet */
     int log_most;          /* pages that the log may have */
     int checkpoint_at; /* pages at which the next checkpoint is due: more, when a reader stood in the way */
-    int64_t until_us;  /* how long the batch that is written may wait for others, on the clock of boot_us */
     uint64_t commits;  /* batches that changed something, by this store */
     int64_t reserve;   /* bytes laid in for when the disk is full */
     int64_t page_size;

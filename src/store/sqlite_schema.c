@@ -173,6 +173,7 @@ static hf_status copy_to(sqlite_store *store, const char *path, hf_error *err)
     if (status == HF_OK) {
         sql_conn *conn = store->wrapped ? &store->writer : &store->reader;
         pthread_mutex_lock(&conn->mutex);
+        hf_db_patience(conn->db, HF_DB_BUSY_US);
         status =
             hf_db_in_transaction(conn->db)
                 ? hf_fail(err, HF_INVALID, "A backup can't be made inside an open transaction; end it first.")
@@ -337,6 +338,7 @@ hf_status sqlite_restore(hf_store *base, const char *path, bool replace, hf_erro
     if (status != HF_OK)
         return status;
     pthread_mutex_lock(&store->writer.mutex);
+    hf_db_patience(store->writer.db, HF_DB_BUSY_US);
     if (store->broken)
         status = sqlite_refuse_broken(store, err);
     else if (hf_db_in_transaction(store->writer.db))

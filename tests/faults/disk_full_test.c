@@ -9,12 +9,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <holdfast/holdfast.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <support/calm.h>
 #include <support/check.h>
 #include <support/place.h>
 #include <sys/mount.h>
@@ -280,6 +282,115 @@ static void another_process_that_writes_changes_nothing(void **state)
     shim_reset();
 }
 
+/* ---- beside someone else, to the moment ---- */
+
+enum { TURNS = 3 }; /* after what found no room: after the checkpoint, and after the log was cut */
+
+/* Someone else, who begins to write as the store, which has found no room, lets go of the file for the n-th time. */
+static struct {
+    sqlite3 *db;
+    int turn;
+    int64_t keep_us; /* how long; 0: until it is told to end */
+    int64_t slow_us; /* so long takes the write that finds no room */
+    pthread_t ends;
+    bool begun, is_ending;
+} rival;
+
+static void *end_soon(void *context)
+{
+    (void)context;
+    usleep((useconds_t)rival.keep_us);
+    sqlite3_exec(rival.db, "ROLLBACK", NULL, NULL, NULL);
+    return NULL;
+}
+
+static void come_in_turn(void *context)
+{
+    (void)context;
+    if (shim_count().full == 0)
+        return;
+    shim.capacity = 0;
+    if (--rival.turn != 0)
+        return;
+    rival.begun = sqlite3_exec(rival.db, "BEGIN IMMEDIATE", NULL, NULL, NULL) == SQLITE_OK;
+    if (rival.keep_us > 0)
+        rival.is_ending = pthread_create(&rival.ends, NULL, end_soon, NULL) == 0;
+}
+
+static void be_slow(void *context, shim_event kind, const char *path)
+{
+    (void)context;
+    (void)path;
+    if (kind == SHIM_WRITE && shim.capacity != 0)
+        usleep((useconds_t)rival.slow_us);
+}
+
+/* One write of a release finds no room, and the rival comes. What the release came to, and how long that took. */
+static hf_status release_beside_a_rival(int turn, int64_t keep_us, int64_t slow_us, int64_t *took_us)
+{
+    static disk d;
+    hf_error err = {0};
+    hf_resource resource = numbered(0);
+    memset(&d, 0, sizeof d);
+    memset(&rival, 0, sizeof rival);
+    shim_reset();
+    scratch_path(".db", d.path);
+    hf_seam.sqlite_vfs = SHIM_VFS;
+    open_disk(&d);
+    d.holder = open_session(&d, "Alice Chen");
+    expect(HF_OK, acquire(&d, 0, &d.fences[0], &err), err);
+    expect_int(sqlite3_open_v2(d.path, &rival.db, SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
+    rival.turn = turn;
+    rival.keep_us = keep_us;
+    rival.slow_us = slow_us;
+    shim.on_event = be_slow;
+    shim.on_unlock = come_in_turn;
+    shim.capacity = 1;
+    int64_t since_us = calm_now_us();
+    hf_status status = hf_session_release(d.holder, &resource, d.fences[0], &err);
+    *took_us = calm_now_us() - since_us;
+    shim.on_unlock = NULL;
+    expect_int(shim_count().full, 1);
+    expect_true(rival.begun);
+    if (rival.is_ending)
+        pthread_join(rival.ends, NULL);
+    else
+        expect_int(sqlite3_exec(rival.db, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(rival.db);
+    if (status == HF_BUSY)
+        expect(HF_OK, hf_session_release(d.holder, &resource, d.fences[0], &err), err);
+    hf_session_free(d.holder);
+    hf_manager_close(d.manager);
+    hf_seam.sqlite_vfs = NULL;
+    shim_reset();
+    return status;
+}
+
+/* Half a second in all, however often it is tried. */
+static bool is_busy_in_time(int turn)
+{
+    int64_t took_us;
+    expect_int(release_beside_a_rival(turn, 0, 0, &took_us), HF_BUSY);
+    printf("# busy after %lld ms\n", (long long)took_us / 1000);
+    return took_us < 800000;
+}
+
+static void on_a_full_disk_a_batch_is_busy_in_time(void **state)
+{
+    (void)state;
+    for (int turn = 1; turn <= TURNS; turn++)
+        expect_once(is_busy_in_time(turn));
+}
+
+/* Only waiting for others counts, not how slow the disk is. */
+static void on_a_slow_full_disk_a_batch_still_waits_for_others(void **state)
+{
+    (void)state;
+    int64_t took_us;
+    for (int turn = 1; turn <= TURNS; turn++)
+        expect_once(release_beside_a_rival(turn, 20000, 600000, &took_us) == HF_OK);
+}
+
 static void a_store_that_grows_fast_lays_in_more(void **state)
 {
     (void)state;
@@ -370,6 +481,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(release_and_beat_still_work_when_the_disk_is_full),
         cmocka_unit_test(another_process_that_writes_changes_nothing),
+        cmocka_unit_test(on_a_full_disk_a_batch_is_busy_in_time),
+        cmocka_unit_test(on_a_slow_full_disk_a_batch_still_waits_for_others),
         cmocka_unit_test(a_store_that_grows_fast_lays_in_more),
         cmocka_unit_test(the_same_on_a_real_small_filesystem),
     };

@@ -401,7 +401,11 @@ static int shim_shm_map(sqlite3_file *base, int page, int size, int extend, void
 
 static int shim_shm_lock(sqlite3_file *base, int offset, int n, int flags)
 {
-    return real_of(base)->pMethods->xShmLock(real_of(base), offset, n, flags);
+    int rc = real_of(base)->pMethods->xShmLock(real_of(base), offset, n, flags);
+    bool wrote = offset == 0 && n == 1 && flags == (SQLITE_SHM_UNLOCK | SQLITE_SHM_EXCLUSIVE);
+    if (wrote && shim.on_unlock)
+        shim.on_unlock(shim.context);
+    return rc;
 }
 
 static void shim_shm_barrier(sqlite3_file *base)

@@ -42,6 +42,8 @@ typedef struct shim_control {
     const char *beside;     /* path of one more file that takes space; NULL: none */
     /* Called before an event is carried out, with its path. */
     void (*on_event)(void *context, shim_event event, const char *path);
+    /* Called after a connection has given the write lock of a log back. */
+    void (*on_unlock)(void *context);
     void *context;
 } shim_control;
 
