@@ -31,8 +31,8 @@ extern const hf_db_driver hf_db_mysql;
  * statement is a round trip of its own; hf_db_patience and hf_db_cancel do nothing. The results of the application's own statements must
  * have been read; otherwise HF_INVALID.
  *
- * After a deadlock the server has rolled back the application's transaction: until the application runs its ROLLBACK (or any other
- * statement) hf_db_transaction_failed is true, and nothing is sent but ROLLBACK: HF_RETRY. */
+ * After a deadlock, and when its table of locks is full, the server has rolled back the application's transaction: until the application
+ * runs its ROLLBACK (or any other statement) hf_db_transaction_failed is true, and nothing is sent but ROLLBACK: HF_RETRY. */
 hf_status hf_db_mysql_wrap(struct st_mysql *conn, hf_db **out, hf_error *err);
 
 /* A server that is read-only, as replicas are, is HF_UNAVAILABLE, with a sentence; hf_db_connect asks this of every connection by itself. */

@@ -69,6 +69,7 @@ enum {
     COMMIT_FAILED = 1180,
     WRITE_FAILED = 1160, /* these two are the client library's as well */
     WRITE_INTERRUPTED = 1161,
+    LOCKS_FULL = 1206,
     DEADLOCK = 1213,
     INTERRUPTED = 1317,
     CLIENT_FIRST = 2000,
@@ -110,7 +111,8 @@ bool my_is_rolled_back(const my_db *db)
 {
     unsigned code = mysql_errno(db->conn), status = db->conn->server_status;
     return db->target == NULL &&
-           (code == DEADLOCK || (code == RECORD_CHANGED && db->base.kind == HF_DB_MARIADB)) &&
+           (code == DEADLOCK || code == LOCKS_FULL ||
+            (code == RECORD_CHANGED && db->base.kind == HF_DB_MARIADB)) &&
            ((status & SERVER_STATUS_IN_TRANS) != 0 || (status & SERVER_STATUS_AUTOCOMMIT) == 0);
 }
 

@@ -21,10 +21,10 @@ static bool is_usable(my_db *db, bool rolls_back)
     }
     if (my_is_rolled_back(db) && !rolls_back) {
         db->base.failure = HF_FAILURE_CONFLICT;
-        hf_error_set(&db->error, HF_RETRY,
-                     "The server has rolled back the transaction in %s, because another got in between "
-                     "(error %u); roll it back and run it again.",
-                     db->path, mysql_errno(db->conn));
+        hf_error_set(
+            &db->error, HF_RETRY,
+            "The server has rolled back the transaction in %s (error %u: %s); roll it back and run it again.",
+            db->path, mysql_errno(db->conn), mysql_error(db->conn));
         return false;
     }
     if (db->text.failed) {

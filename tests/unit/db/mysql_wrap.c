@@ -235,6 +235,27 @@ static void after_a_deadlock_the_face_can_roll_back(void **state)
     mysql_close(app);
 }
 
+/* InnoDB rolls back all of a transaction that finds no more room for its locks. Here the error alone is made. */
+static void a_full_table_of_locks_is_as_a_deadlock(void **state)
+{
+    const own_server *at = *state;
+    static const char full[] = "SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1206, MESSAGE_TEXT = 'no room'";
+    MYSQL *app = app_open(at, 0);
+    hf_db *db = wrap(app);
+    app_run(app, "BEGIN");
+    expect(HF_UNAVAILABLE, hf_db_run(db, full, &err), err);
+    expect_int(hf_db_failure(db), HF_FAILURE_LIMIT);
+    expect_true(hf_db_transaction_failed(db) && hf_db_alive(db));
+    expect(HF_RETRY, hf_db_run(db, "SELECT 1", &err), err);
+    expect_contains(err.message, "(error 1206: no room)");
+    app_run(app, "ROLLBACK");
+    expect_true(!hf_db_transaction_failed(db));
+    expect(HF_UNAVAILABLE, hf_db_run(db, full, &err), err); /* outside a transaction nothing is lost */
+    expect_true(!hf_db_transaction_failed(db));
+    hf_db_close(db);
+    mysql_close(app);
+}
+
 /* MariaDB can refuse to change what is newer than the transaction's snapshot; it too has rolled back then. */
 static void a_snapshot_that_is_too_old_is_as_a_deadlock(void **state)
 {
@@ -310,6 +331,7 @@ int main(int argc, char **argv)
         OWN_TEST(rows_found_are_counted_whatever_the_connection_counts),
         OWN_TEST(after_a_deadlock_nothing_is_sent_until_the_application_knows),
         OWN_TEST(after_a_deadlock_the_face_can_roll_back),
+        OWN_TEST(a_full_table_of_locks_is_as_a_deadlock),
         OWN_TEST(a_snapshot_that_is_too_old_is_as_a_deadlock),
         OWN_TEST(a_result_the_application_did_not_read_is_its_to_read),
         OWN_TEST(a_lost_connection_has_no_transaction_any_more),
