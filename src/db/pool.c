@@ -16,7 +16,6 @@
 #include <time.h>
 
 #define IDLE_MAX_US INT64_C(20000000) /* firewalls and servers drop what is idle for long */
-#define AGE_MAX_US  INT64_C(60000000) /* what a name leads to may change, and which server takes writes */
 #define WAIT_MAX_US INT64_C(86400000000)
 
 typedef struct waiter {
@@ -33,6 +32,7 @@ struct hf_pool {
     size_t max;
     void (*drop)(void *extra);
     atomic_uint generation; /* of the connections that may still be taken */
+    int64_t age_max_us;     /* 0: however old */
     pthread_condattr_t monotonic;
     pthread_mutex_t mutex;
     size_t places;   /* taken: a connection is there, or being opened */
@@ -242,6 +242,11 @@ hf_status hf_pool_connect(const hf_pool *pool, hf_db **out, hf_error *err)
     return hf_db_connect(pool->driver, pool->url, &pool->options, out, err);
 }
 
+void hf_pool_age(hf_pool *pool, int64_t max_us)
+{
+    pool->age_max_us = max_us;
+}
+
 void hf_pool_renew(hf_pool *pool)
 {
     atomic_fetch_add(&pool->generation, 1);
@@ -250,7 +255,8 @@ void hf_pool_renew(hf_pool *pool)
 static bool is_usable(hf_pool *pool, const hf_pooled *it)
 {
     return it->generation == atomic_load(&pool->generation) &&
-           hf_seam.boot_us() - it->opened_us < AGE_MAX_US && hf_db_fresh(it->db);
+           (pool->age_max_us == 0 || hf_seam.boot_us() - it->opened_us < pool->age_max_us) &&
+           hf_db_fresh(it->db);
 }
 
 /* The connection went bad while it was idle, or is too old, and it is seldom the only one. The caller keeps its place or moves to that

@@ -24,7 +24,11 @@ typedef struct hf_pooled {
 hf_status hf_pool_new(const hf_db_driver *driver, const char *url, const hf_db_options *options, size_t max,
                       void (*drop)(void *extra), hf_pool **out, hf_error *err);
 
-/* A connection for the caller alone, until it is given back; a new one when none is idle that is less than a minute old. A failure to connect is the caller's; the
+/* From now on no connection is taken that is so old or older: what a name leads to may change, and which server takes writes. Before
+ * anything is taken. */
+void hf_pool_age(hf_pool *pool, int64_t max_us);
+
+/* A connection for the caller alone, until it is given back; a new one when none is idle. A failure to connect is the caller's; the
  * next take tries again. HF_BUSY: all were in use for wait_us. */
 hf_status hf_pool_take(hf_pool *pool, int64_t wait_us, hf_pooled **out, hf_error *err);
 

@@ -9,8 +9,11 @@
 
 #define WRITERS_MAX 16
 #define READERS_MAX 4
-#define TOGETHER    2 /* transactions of threads that go together: one works while one is synced */
-#define LONG_US     INT64_C(10000) /* ... and what takes longer is not waited for */
+/* So long may a server be read from that another has taken the place of. */
+#define READER_AGE_US INT64_C(60000000)
+
+#define TOGETHER 2              /* transactions of threads that go together: one works while one is synced */
+#define LONG_US  INT64_C(10000) /* ... and what takes longer is not waited for */
 
 void server_drop_conn(void *extra)
 {
@@ -54,6 +57,8 @@ hf_status server_connect(server_store *store, const char *url, const hf_db_optio
     if (status == HF_OK)
         status = hf_pool_new(store->kind->driver, url, options, READERS_MAX, server_drop_conn,
                              &store->readers, err);
+    if (status == HF_OK)
+        hf_pool_age(store->readers, READER_AGE_US);
     if (status == HF_OK)
         status = hf_together_new(
             &(hf_together_rule){.execute = server_execute_one, .at_once = TOGETHER, .long_us = LONG_US},

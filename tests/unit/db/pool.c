@@ -281,13 +281,14 @@ static void what_is_idle_for_long_is_closed(void **state)
 }
 
 /* ... however much it is used. */
-static void what_is_a_minute_old_is_not_taken_any_more(void **state)
+static void what_is_too_old_is_not_taken_any_more(void **state)
 {
     (void)state;
     int64_t (*real)(void) = hf_seam.boot_us;
     hf_seam.boot_us = pretended_clock;
     clock_us = 1000000000;
     make(1);
+    hf_pool_age(pool, 60000000);
     hf_pooled *it = take();
     for (int i = 1; i < 6; i++) {
         clock_us += 10000000;
@@ -300,6 +301,25 @@ static void what_is_a_minute_old_is_not_taken_any_more(void **state)
     it = take();
     expect_int(atomic_load(&fake.opened), 2);
     expect_int(atomic_load(&fake.open), 1);
+    hf_pool_give(pool, it);
+    unmake();
+    hf_seam.boot_us = real;
+}
+
+/* A place on a server that has no more of them would be gone. */
+static void without_such_a_bound_it_is_taken_however_old(void **state)
+{
+    (void)state;
+    int64_t (*real)(void) = hf_seam.boot_us;
+    hf_seam.boot_us = pretended_clock;
+    clock_us = 1000000000;
+    make(1);
+    hf_pooled *it = take();
+    for (int i = 0; i < 100; i++) {
+        clock_us += 10000000;
+        hf_pool_give(pool, it);
+        expect_true(take() == it);
+    }
     hf_pool_give(pool, it);
     unmake();
     hf_seam.boot_us = real;
@@ -534,7 +554,8 @@ int main(void)
         FAKE(what_is_lost_or_stuck_is_closed_when_given_back),
         FAKE(what_went_bad_while_idle_costs_no_error),
         FAKE(what_is_idle_for_long_is_closed),
-        FAKE(what_is_a_minute_old_is_not_taken_any_more),
+        FAKE(what_is_too_old_is_not_taken_any_more),
+        FAKE(without_such_a_bound_it_is_taken_however_old),
         FAKE(after_a_renewal_none_of_the_old_is_taken),
         FAKE(who_waits_longest_is_served_first),
         FAKE(a_failed_connect_passes_its_place_on),
