@@ -5,6 +5,8 @@
 #include <support/check.h>
 #include <support/dump.h>
 
+enum { PAGE = 64 }; /* stores make room for a whole page, and a dump is made often */
+
 static const char *or_dash(const char *text)
 {
     return text ? text : "-";
@@ -143,7 +145,7 @@ static void dump_locks(FILE *out, hf_store *store, hf_batch *batch)
         hf_batch_clear(batch);
         hf_op *list = hf_batch_add(batch, HF_OP_LIST);
         list->after = after;
-        list->limit = HF_LIST_MAX;
+        list->limit = PAGE;
         const hf_answer *answer = read_one(store, batch);
         for (size_t i = 0; i < answer->locks_count; i++) {
             dump_lock(out, &answer->locks[i]);
@@ -163,7 +165,7 @@ static void dump_sessions(FILE *out, hf_store *store, hf_batch *batch)
         hf_batch_clear(batch);
         hf_op *list = hf_batch_add(batch, HF_OP_SESSIONS);
         list->after = after;
-        list->limit = HF_LIST_MAX;
+        list->limit = PAGE;
         const hf_answer *answer = read_one(store, batch);
         for (size_t i = 0; i < answer->sessions_count; i++)
             dump_session(out, &answer->sessions[i]);
@@ -188,7 +190,7 @@ static void dump_tokens(FILE *out, hf_store *store, hf_batch *batch)
         hf_batch_clear(batch);
         hf_op *list = hf_batch_add(batch, HF_OP_TOKENS);
         list->after = after;
-        list->limit = HF_LIST_MAX;
+        list->limit = PAGE;
         const hf_answer *answer = read_one(store, batch);
         for (size_t i = 0; i < answer->tokens_count; i++)
             dump_token(out, &answer->tokens[i]);
@@ -205,7 +207,7 @@ static void dump_events(FILE *out, hf_store *store, hf_batch *batch)
         hf_batch_clear(batch);
         hf_op *events = hf_batch_add(batch, HF_OP_EVENTS);
         events->after_seq = after;
-        events->limit = HF_LIST_MAX;
+        events->limit = PAGE;
         const hf_answer *answer = read_one(store, batch);
         got = answer->events_count;
         for (size_t i = 0; i < got; i++) {
