@@ -306,7 +306,7 @@ static void carry_out(hf_together *all, hf_store *store, member *group, size_t c
     hf_batch *batch;
     hf_error err = {.status = HF_OK};
     if (hf_batch_new(count, &batch, NULL) != HF_OK) {
-        share_out(group, NULL, HF_NO_MEMORY, NULL);
+        share_out(group, NULL, HF_NO_MEMORY, &err);
         return;
     }
     batch->since_us = group->batch->since_us;
