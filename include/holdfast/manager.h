@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The lock manager: the calls that need no session of their own, over any store. Threads may share a manager. After
  * fork() a child's calls are refused: it opens its own. The library never logs, installs no signal handler, never
- * exits, and starts no thread unless hf_manager_keeper_start asks for it (a store on MySQL before 8.0 has one, with all
- * signals blocked). */
+ * exits, and starts no thread unless hf_manager_keeper_start asks for it. */
 #ifndef HOLDFAST_MANAGER_H
 #define HOLDFAST_MANAGER_H
 

@@ -5,7 +5,7 @@
 SET NAMES utf8mb4;
 SET @holdfast_sql_mode = @@sql_mode;
 SET sql_mode = CONCAT('STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION',
-    IF(VERSION() LIKE '%MariaDB%' OR SUBSTRING_INDEX(VERSION(), '.', 1) + 0 < 8, ',NO_AUTO_CREATE_USER', ''));
+    IF(VERSION() LIKE '%MariaDB%', ',NO_AUTO_CREATE_USER', ''));
 SET lock_wait_timeout = 8;
 SET @holdfast_autocommit = @@autocommit;
 SET autocommit = 1
@@ -16,9 +16,9 @@ SET lock_wait_timeout = DEFAULT
 
 -- One installation at a time.
 -- name: own
-SELECT GET_LOCK(CONCAT('holdfast ', SHA1(CONCAT(DATABASE(), '/{ns}'))), 8)
+SELECT GET_LOCK(CONCAT('holdfast ', LEFT(SHA2(CONCAT(DATABASE(), '/{ns}'), 256), 40)), 8)
 -- name: disown
-SELECT RELEASE_LOCK(CONCAT('holdfast ', SHA1(CONCAT(DATABASE(), '/{ns}'))))
+SELECT RELEASE_LOCK(CONCAT('holdfast ', LEFT(SHA2(CONCAT(DATABASE(), '/{ns}'), 256), 40)))
 
 -- Last of all: a run that was interrupted leaves none, and is completed by the next.
 -- name: step_end
@@ -27,13 +27,18 @@ ON DUPLICATE KEY UPDATE value = IF(value + 0 < {version}, VALUES(value), value)
 
 -- name: version
 SELECT value FROM {ns}_meta WHERE name = 'schema'
+-- Tables and views by themselves: beside a view whose tables are gone MySQL gives tables the comment of that view.
 -- name: look
-SELECT t.table_name, t.table_type,
-       IF(t.table_type = 'VIEW', IF(v.view_definition LIKE '%{ns}%session%', 'holdfast', IF(v.view_definition > '', '', '?')), t.table_comment)
-  FROM information_schema.tables t
-  LEFT JOIN information_schema.views v ON v.table_schema = t.table_schema AND v.table_name = t.table_name
- WHERE t.table_schema = DATABASE() AND t.table_name IN ('{ns}_meta', '{ns}_type', '{ns}_session', '{ns}_resource', '{ns}_lock',
-       '{ns}_request', '{ns}_lost', '{ns}_event', '{ns}_token', '{ns}_locks')
+SELECT table_name, table_type, table_comment FROM information_schema.tables
+ WHERE table_schema = DATABASE() AND table_type <> 'VIEW'
+   AND table_name IN ('{ns}_meta', '{ns}_type', '{ns}_session', '{ns}_resource', '{ns}_lock', '{ns}_request', '{ns}_lost',
+       '{ns}_event', '{ns}_token', '{ns}_locks')
+ UNION ALL
+SELECT table_name, 'VIEW', IF(view_definition LIKE '%{ns}%session%', 'holdfast', IF(view_definition > '', '', '?'))
+  FROM information_schema.views
+ WHERE table_schema = DATABASE()
+   AND table_name IN ('{ns}_meta', '{ns}_type', '{ns}_session', '{ns}_resource', '{ns}_lock', '{ns}_request', '{ns}_lost',
+       '{ns}_event', '{ns}_token', '{ns}_locks')
  UNION ALL
 SELECT routine_name, routine_type, routine_comment FROM information_schema.routines
  WHERE routine_schema = DATABASE() AND routine_name = '{ns}_check'

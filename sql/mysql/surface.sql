@@ -1,7 +1,6 @@
 -- The surface: what applications in any language use (docs/sql.md). It is made anew by every install.
 
--- The locks that are live now, as text, times in UTC. No key, no hash, no request id. (MySQL 5.6 forgets the 6 of NOW in a view:
--- there a lock may show for a second after its end.)
+-- The locks that are live now, as text, times in UTC. No key, no hash, no request id.
 CREATE OR REPLACE SQL SECURITY DEFINER VIEW {ns}_locks AS
 SELECT CONVERT(l.type USING utf8mb4) COLLATE utf8mb4_bin AS type,
        CONVERT(l.id USING utf8mb4) COLLATE utf8mb4_bin AS id,

@@ -59,12 +59,8 @@ bool hf_db_transaction_failed(hf_db *db)
 
 void hf_db_patience(hf_db *db, int64_t us)
 {
-    db->driver->patience(db, us);
-}
-
-void hf_db_cancel(hf_db *db)
-{
-    db->driver->cancel(db);
+    if (db->driver->patience != NULL)
+        db->driver->patience(db, us);
 }
 
 hf_status hf_db_run(hf_db *db, const char *sql, hf_error *err)

@@ -46,8 +46,6 @@ typedef struct hf_db_options {
      * begins a transaction sets them for it. */
     const char *settings;
     const char *password; /* taken from password_file; NULL: the usual places */
-    const char
-        *nudge; /* MySQL without SKIP LOCKED: a statement that locks one row nobody else locks; NULL: none */
 } hf_db_options;
 
 /* Connects by URL. The parameters that are holdfast's own have been taken out (db/url.h). The sentence of a failure names user,
@@ -59,7 +57,7 @@ hf_status hf_db_connect(const hf_db_driver *driver, const char *url, const hf_db
 void hf_db_close(hf_db *db);
 
 hf_db_kind hf_db_kind_of(const hf_db *db);
-int hf_db_version(const hf_db *db); /* 150019, 101119 (MariaDB 10.11.19), 50624 (MySQL 5.6.24), 3040001 */
+int hf_db_version(const hf_db *db); /* 150019, 101119 (MariaDB 10.11.19), 80036 (MySQL 8.0.36), 3040001 */
 hf_failure hf_db_failure(const hf_db *db);
 
 /* Where it is, for a sentence: a file, "the database NAME on HOST"; borrowed. */
@@ -75,12 +73,9 @@ bool hf_db_fresh(hf_db *db);
 bool hf_db_in_transaction(hf_db *db);
 bool hf_db_transaction_failed(hf_db *db);
 
-/* How long all that is sent from now on waits for others' locks, in sum (SQLite), or each may take before it is cancelled (MySQL
- * without SKIP LOCKED): then HF_BUSY. 0: not at all (SQLite), without such a bound (MySQL). PostgreSQL has lock_timeout for it. */
+/* SQLite: how long all that is sent from now on waits for others' locks, in sum; then HF_BUSY. 0: not at all. On other databases
+ * this is a setting of the connection, and the call does nothing. */
 void hf_db_patience(hf_db *db, int64_t us);
-
-/* Asks the server to give up what the connection is waiting for; from any thread. */
-void hf_db_cancel(hf_db *db);
 
 /* Runs SQL text: several statements, no results. */
 hf_status hf_db_run(hf_db *db, const char *sql, hf_error *err);

@@ -15,8 +15,7 @@ struct hf_db_driver {
     bool (*fresh)(hf_db *db); /* NULL: true */
     bool (*in_transaction)(hf_db *db);
     bool (*transaction_failed)(hf_db *db);
-    void (*patience)(hf_db *db, int64_t us);
-    void (*cancel)(hf_db *db);
+    void (*patience)(hf_db *db, int64_t us); /* NULL: nothing to do */
     hf_status (*run)(hf_db *db, const char *sql, hf_error *err);
     /* Drops what was queued and what was not read, then rolls back if a transaction is open. */
     hf_status (*rollback)(hf_db *db, hf_error *err);

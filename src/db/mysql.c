@@ -4,11 +4,10 @@
 
 #include "db/mysql_inside.h"
 
-#include <limits.h>
 
 /* ---- connections ---- */
 
-/* "10.11.19-MariaDB-0+deb12u1", "5.5.5-10.5.0-MariaDB" (so that old replicas take it), "5.6.24-log". */
+/* "10.11.19-MariaDB-0+deb12u1", "5.5.5-10.5.0-MariaDB" (so that old replicas take it), "8.0.36". */
 static void read_version(my_db *db)
 {
     const char *text = mysql_get_server_info(db->conn);
@@ -24,11 +23,6 @@ static void read_version(my_db *db)
     }
     db->base.kind = mariadb ? HF_DB_MARIADB : HF_DB_MYSQL;
     db->base.version = parts[0] * 10000 + parts[1] * 100 + parts[2];
-}
-
-bool hf_db_mysql_skips(const hf_db *db)
-{
-    return db->version >= (db->kind == HF_DB_MARIADB ? 100600 : 80001);
 }
 
 /* That it was rolled back is known by the library's last error (my_is_rolled_back), which another statement wipes out. */
@@ -57,8 +51,6 @@ static my_db *db_new(MYSQL *conn, my_target *target, const char *path)
         db->base = (hf_db){.driver = &hf_db_mysql, .failure = HF_FAILURE_OTHER};
         db->conn = conn;
         db->target = target;
-        db->fd = mysql_get_socket(conn);
-        db->id = mysql_thread_id(conn);
         db->end = &db->queued;
         hf_slice_copy(db->path, sizeof db->path, hf_slice_of(path));
         read_version(db);
@@ -70,9 +62,8 @@ static void close_db(hf_db *base)
 {
     my_db *db = my_of(base);
     if (db->target != NULL) {
-        my_unwatch(db);
         my_shut(db->conn);
-        my_target_drop(db->target);
+        my_target_free(db->target);
     }
     hf_buffer_done(&db->text);
     hf_free(db);
@@ -117,6 +108,18 @@ hf_status hf_db_mysql_refuse_read_only(hf_db *db, hf_error *err)
                    hf_db_path(db), why);
 }
 
+/* The first releases with SELECT ... FOR UPDATE SKIP LOCKED, on which the stores stand. */
+static hf_status refuse_old(const my_db *db, hf_error *err)
+{
+    bool mariadb = db->base.kind == HF_DB_MARIADB;
+    int version = db->base.version;
+    if (version >= (mariadb ? 100600 : 80000))
+        return HF_OK;
+    return hf_fail(err, HF_UNAVAILABLE, "%s runs on %s %d.%d.%d, which is too old; upgrade it to %s or later.", db->path,
+                   mariadb ? "MariaDB" : "MySQL", version / 10000, version / 100 % 100, version % 100,
+                   mariadb ? "MariaDB 10.6" : "MySQL 8.0");
+}
+
 static hf_status connect_db(const char *url, const hf_db_options *options, hf_db **out, hf_error *err)
 {
     my_target *target = NULL;
@@ -124,20 +127,19 @@ static hf_status connect_db(const char *url, const hf_db_options *options, hf_db
     *out = NULL;
     hf_status status = my_target_read(url, options, &target, err);
     if (status == HF_OK)
-        status = my_open(target, UINT_MAX, &conn, err);
+        status = my_open(target, &conn, err);
     if (status != HF_OK) {
-        my_target_drop(target);
+        my_target_free(target);
         return status;
     }
     my_db *db = db_new(conn, target, target->path);
     if (db == NULL) {
         my_shut(conn);
-        my_target_drop(target);
+        my_target_free(target);
         return hf_fail_memory(err);
     }
-    if (!my_identify(target, conn, db->server))
-        status = my_unconnected(target, conn, err);
-    else
+    status = refuse_old(db, err);
+    if (status == HF_OK)
         status = set_up(db, options == NULL ? NULL : options->setup, err);
     if (status == HF_OK)
         status = hf_db_mysql_refuse_read_only(&db->base, err);
@@ -157,8 +159,12 @@ hf_status hf_db_mysql_wrap(struct st_mysql *conn, hf_db **out, hf_error *err)
     my_db *db = db_new(conn, NULL, "the application's database");
     if (db == NULL)
         return hf_fail_memory(err);
-    *out = &db->base;
-    return HF_OK;
+    hf_status status = refuse_old(db, err);
+    if (status != HF_OK)
+        close_db(&db->base);
+    else
+        *out = &db->base;
+    return status;
 }
 
 static const char *path_of(hf_db *db)
@@ -206,12 +212,6 @@ static hf_status rollback(hf_db *base, hf_error *err)
 {
     empty_queue(my_of(base));
     return alive(base) && in_transaction(base) ? run(base, "ROLLBACK", err) : HF_OK;
-}
-
-static void patience(hf_db *db, int64_t us)
-{
-    static const int64_t day_us = INT64_C(86400000000);
-    my_of(db)->patience_us = us < 0 ? 0 : us > day_us ? day_us : us;
 }
 
 /* ---- statements ---- */
@@ -363,8 +363,6 @@ const hf_db_driver hf_db_mysql = {
     .fresh = fresh,
     .in_transaction = in_transaction,
     .transaction_failed = transaction_failed,
-    .patience = patience,
-    .cancel = my_cancel,
     .run = run,
     .rollback = rollback,
     .send = send_queued,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* MariaDB and MySQL (5.6 and later) behind the face: by URL (hf_db_connect with the driver below), or an application's own
+/* MariaDB (10.6 and later) and MySQL (8.0 and later) behind the face: by URL (hf_db_connect with the driver below), or an application's own
  * connection. */
 #ifndef HF_DB_MYSQL_H
 #define HF_DB_MYSQL_H
@@ -15,20 +15,13 @@ struct st_mysql; /* MYSQL of libmariadb */
  * Without a port, localhost and no host at all mean the usual socket. Parameters: socket, connect_timeout (seconds); ssl_ca, ssl_cert,
  * ssl_key (files), ssl_verify (1 or 0): any of these demands TLS, and the server's certificate is verified unless ssl_verify=0. The
  * password is the URL's, else the options', else MYSQL_PWD's. No option files are read. HF_DB_MYSQL_UNLIMITED is set before the options' setup.
- * A server that is read-only is refused.
- *
- * hf_db_patience works here on every server: what is not answered in that time is ended by KILL QUERY, on a connection of its own, and
- * is HF_BUSY; the transaction stays. Not what has a COMMIT or ROLLBACK in it. hf_db_cancel does the same at once. Rarely it takes the
- * connection with it, and so the transaction (hf_db_alive): where the KILL came between two statements servers forget the rest of them
- * and never answer. MySQL 5.6 looks at who waits for a lock, and was killed, a second after the wait began, or when the next one
- * begins: it takes that long there unless the options have a `nudge` (without patience it is two seconds at least, whatever innodb_lock_wait_timeout says). The nudge is run on two
- * more connections, kept while any connection with patience is, and locks its row for some 20 ms after each KILL.
+ * A server that is read-only is refused, and so is one that is too old, with a sentence.
  *
  * COMMIT is also HF_UNSURE when the server answers with an error that leaves open what became of it. */
 extern const hf_db_driver hf_db_mysql;
 
 /* Wraps an application's connection, inside a transaction or outside. Nothing about it is changed; hf_db_close leaves it open. Each
- * statement is a round trip of its own; hf_db_patience and hf_db_cancel do nothing. The results of the application's own statements must
+ * statement is a round trip of its own; The results of the application's own statements must
  * have been read; otherwise HF_INVALID.
  *
  * After a deadlock, and when its table of locks is full, the server has rolled back the application's transaction: until the application
@@ -41,8 +34,5 @@ hf_status hf_db_mysql_refuse_read_only(hf_db *db, hf_error *err);
 /* Puts a setting of an application's connection back. Also when the server has rolled its transaction back, which stays known: the next
  * statement is refused for that as it would have been. */
 void hf_db_mysql_put_back(hf_db *db, const char *sql);
-
-/* Whether the server has SELECT ... FOR UPDATE SKIP LOCKED. */
-bool hf_db_mysql_skips(const hf_db *db);
 
 #endif

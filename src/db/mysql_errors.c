@@ -164,9 +164,6 @@ hf_status my_failed(my_db *db, bool commits, bool coming)
             "The connection still has a result that was not read; read it to its end before the next call.");
     }
     db->lost = db->lost || it.failure == HF_FAILURE_LOST;
-    if (it.failure == HF_FAILURE_LOST &&
-        db->watch.fate == MY_ENDED) /* by ourselves, because it took too long */
-        it = (meaning){code, HF_BUSY, HF_FAILURE_BUSY};
     db->base.failure = it.failure;
     say(db, &it);
     bool open_end = it.failure == HF_FAILURE_OTHER || it.failure == HF_FAILURE_LIMIT || code == INTERRUPTED ||

@@ -4,8 +4,7 @@
  * F1  When a call returns, everything that was sent has been answered and read, or the connection is lost.
  * F2  One fails, and none after it is carried out: the server stops there, and on an application's connection we do. All after it fail
  *     alike.
- * F3  Once a COMMIT was sent and may have arrived, a connection lost before its answer makes everything unanswered HF_UNSURE.
- * F4  Before anything is sent, a KILL that came too late for the flight before is absorbed. */
+ * F3  Once a COMMIT was sent and may have arrived, a connection lost before its answer makes everything unanswered HF_UNSURE. */
 #include "db/mysql_inside.h"
 
 /* ---- sending ---- */
@@ -35,15 +34,6 @@ static bool is_usable(my_db *db, bool rolls_back)
     return true;
 }
 
-/* A KILL that found the connection idle would end what comes next (in MySQL 5.6; later ones forget it). */
-static void absorb_kill(my_db *db)
-{
-    static const char nothing[] = "DO 0";
-    db->kill_left = false;
-    if (mysql_real_query(db->conn, nothing, sizeof nothing - 1) != 0 && my_is_lost(db->conn))
-        my_failed(db, false, false);
-}
-
 /* What was sent, and where we are in its answers. */
 typedef struct flight {
     my_db *db;
@@ -53,30 +43,14 @@ typedef struct flight {
 } flight;
 
 /* Sends db->text. False: nothing was sent. */
-static bool begin(flight *it, my_db *db, bool untouchable, bool rolls_back, bool only_reads)
+static bool begin(flight *it, my_db *db, bool rolls_back)
 {
     *it = (flight){.db = db, .at_hand = true};
     if (!is_usable(db, rolls_back))
         return false;
     my_hush_begin(db->conn, &it->hush);
-    if (db->kill_left)
-        absorb_kill(db);
-    if (db->lost) {
-        my_hush_end(&it->hush);
-        return false;
-    }
-    my_takes_off(db, untouchable, only_reads);
     it->failed = mysql_real_query(db->conn, db->text.text, (unsigned long)db->text.size) != 0;
     return true;
-}
-
-static void end(flight *it)
-{
-    my_fate fate = my_landed(it->db);
-    it->db->kill_left = fate == MY_KILLED;
-    if (fate >= MY_ENDED) /* if it is there at all, the next flight might be killed in place of this one */
-        it->db->lost = true;
-    my_hush_end(&it->hush);
 }
 
 /* Goes on to the next answer. False: it is an error. */
@@ -170,24 +144,12 @@ static void fail_all(my_db *db, my_stmt *stmt, bool unsent)
     }
 }
 
-/* Whether all of them only read. */
-static bool only_read(const my_stmt *stmt, const my_stmt *until)
-{
-    while (stmt != until && stmt->parsed.only_reads)
-        stmt = stmt->next;
-    return stmt == until;
-}
-
 /* Takes the answers to the statements up to `until`. False: one of them failed. */
 static bool take_all(flight *it, my_stmt *stmt, const my_stmt *until)
 {
     for (; stmt != until; stmt = stmt->next) {
-        if (take(it, stmt, stmt->next == until)) {
-            if (!stmt->parsed.only_reads && stmt->next != until && only_read(stmt->next, until))
-                my_waits_no_more(it->db);
+        if (take(it, stmt, stmt->next == until))
             continue;
-        }
-        my_landed(it->db);
         my_failed(it->db, stmt->parsed.verb == MY_COMMIT, stmt->next != until && has_commit(stmt->next));
         fail_all(it->db, stmt, false);
         return false;
@@ -199,20 +161,19 @@ static bool take_all(flight *it, my_stmt *stmt, const my_stmt *until)
 static bool fly_up_to(my_db *db, my_stmt *first, const my_stmt *until)
 {
     flight it;
-    bool untouchable = false, rolls_back = first->parsed.rolls_back;
+    bool rolls_back = first->parsed.rolls_back;
     my_begin_text(&db->text);
     for (my_stmt *stmt = first; stmt != until; stmt = stmt->next) {
         if (stmt != first)
             my_add_text(&db->text, (hf_slice){";", 1});
         my_write(&db->text, &stmt->parsed, &stmt->params);
-        untouchable = untouchable || stmt->parsed.verb == MY_COMMIT || stmt->parsed.verb == MY_ROLLBACK;
     }
-    if (!begin(&it, db, untouchable, rolls_back, only_read(first, until))) {
+    if (!begin(&it, db, rolls_back)) {
         fail_all(db, first, true);
         return false;
     }
     bool good = take_all(&it, first, until);
-    end(&it);
+    my_hush_end(&it.hush);
     return good;
 }
 
@@ -229,10 +190,10 @@ void my_fly(my_db *db, my_stmt *first)
 /* ---- text ---- */
 
 /* Passes over the answers to db->text, of which the one to a COMMIT is number `commit` (from 0; -1: none). False: it failed. */
-static bool run_text(my_db *db, bool untouchable, bool rolls_back, int commit)
+static bool run_text(my_db *db, bool rolls_back, int commit)
 {
     flight it;
-    if (!begin(&it, db, untouchable, rolls_back, false))
+    if (!begin(&it, db, rolls_back))
         return false;
     int answered = 0;
     for (bool more = true; more && go_on(&it);) {
@@ -240,37 +201,34 @@ static bool run_text(my_db *db, bool untouchable, bool rolls_back, int commit)
         answered += !it.failed;
         more = !it.failed && mysql_more_results(db->conn);
     }
-    my_landed(db);
     if (it.failed)
         my_failed(db, answered == commit, answered < commit);
-    end(&it);
+    my_hush_end(&it.hush);
     return !it.failed;
 }
 
 hf_status my_run(my_db *db, const char *sql)
 {
     hf_slice statement;
-    bool good = true, untouchable = false, rolls_back = false;
+    bool good = true, rolls_back = false;
     int count = 0, commit = -1;
     my_begin_text(&db->text);
     while (good && my_split(&sql, &statement)) {
         my_verb verb = my_verb_of(statement);
         if (verb == MY_COMMIT)
             commit = count;
-        untouchable = untouchable || verb == MY_COMMIT || verb == MY_ROLLBACK;
         rolls_back = my_rolls_back(statement);
         if (count++ > 0)
             my_add_text(&db->text, (hf_slice){";", 1});
         my_add_text(&db->text, statement);
         if (db->target != NULL)
             continue;
-        good = run_text(db, untouchable, rolls_back, commit);
+        good = run_text(db, rolls_back, commit);
         my_begin_text(&db->text);
-        untouchable = false;
         count = 0;
         commit = -1;
     }
     if (count > 0)
-        good = run_text(db, untouchable, rolls_back, commit);
+        good = run_text(db, rolls_back, commit);
     return good ? HF_OK : db->error.status;
 }

@@ -13,66 +13,29 @@
 
 #include <mysql.h>
 #include <signal.h>
-#include <stdatomic.h>
 
 typedef struct my_stmt my_stmt;
 typedef struct my_db my_db;
 
-/* Where to connect to, and as whom; shared, and never changed once read. */
+/* Where to connect to, and as whom. */
 typedef struct my_target {
-    atomic_int users;
     char *user, *password, *host, *database, *socket, *ssl_ca, *ssl_cert, *ssl_key; /* NULL: not given */
     unsigned port;                                                                  /* 0: the usual */
     bool tls, tls_verify;
     unsigned connect_s, timeout_s;
-    char *nudge;    /* the option; NULL: none */
     char path[512]; /* "the database NAME on HOST" */
 } my_target;
-
-enum { MY_SERVER_SIZE = 256 };
-
-typedef struct my_watcher my_watcher;
-
-/* What may be done to a connection from another thread. While someone kills its flight it is MY_KILLING, until the server has answered
- * to the KILL, and the connection sends nothing before. */
-typedef enum my_watch_state { MY_GROUNDED, MY_FLYING, MY_KILLING } my_watch_state;
-
-/* What KILLs have done to a flight, the worst of them. */
-typedef enum my_fate {
-    MY_UNHARMED, /* none has reached the server */
-    MY_KILLED,   /* one was carried out, perhaps too late or too early to meet it */
-    MY_ENDED,    /* the connection was ended with it */
-    MY_DOUBTFUL, /* one was not answered: it may be carried out at any time */
-} my_fate;
-
-typedef struct my_watch {
-    my_watch_state state;
-    my_fate fate;
-    bool untouchable;    /* this flight is not to be killed */
-    bool cancelled;      /* this one is, whatever it does */
-    int idle;            /* so often in a row the server was found doing nothing for it; of who kills */
-    my_watcher *watcher; /* who looks after the connection since it first had a bound */
-    bool listed;         /* in the watcher's list, until due_us */
-    int64_t due_us;
-    my_db *next, *previous;
-} my_watch;
 
 struct my_db {
     hf_db base;
     MYSQL *conn;
     my_target *target;           /* NULL: the connection is the application's */
-    int fd;                      /* its socket; of the watch: the library may give it up at any time */
-    unsigned long id;            /* the server's number for it ... */
-    char server[MY_SERVER_SIZE]; /* ... and which server that is */
     bool lost;
-    bool kill_left;      /* a KILL may still be waiting for the next statement */
-    int64_t patience_us; /* 0: without a bound */
     my_stmt *queued;     /* to be sent ... */
     my_stmt **end;       /* ... and where the next one goes */
     hf_buffer text;      /* what is sent */
     hf_error error;      /* what the last flight that failed has come to */
     char path[512];
-    my_watch watch; /* under the mutex of mysql_watch.c */
 };
 
 /* ---- mysql_text.c: statements as text ---- */
@@ -103,7 +66,6 @@ typedef struct my_parsed {
     size_t count;
     my_verb verb;
     bool rolls_back; /* it is ROLLBACK, and not TO a savepoint */
-    bool only_reads; /* it waits for nobody's rows, at READ COMMITTED */
 } my_parsed;
 
 hf_status my_parse(const char *sql, my_parsed *out, hf_error *err);
@@ -120,24 +82,18 @@ void my_write(hf_buffer *out, const my_parsed *parsed, const hf_params *params);
 bool my_split(const char **at, hf_slice *statement);
 my_verb my_verb_of(hf_slice statement);
 bool my_rolls_back(hf_slice statement);
-bool my_only_reads(hf_slice statement);
 
 /* ---- mysql_target.c: reading the URL, connecting ---- */
 
 hf_status my_target_read(const char *url, const hf_db_options *options, my_target **out, hf_error *err);
-my_target *my_target_hold(my_target *target);
-void my_target_drop(my_target *target); /* accepts NULL */
+void my_target_free(my_target *target); /* accepts NULL */
 
-/* Whether a connection made for the one serves the other. */
-bool my_target_same(const my_target *a, const my_target *b);
-
-/* Connects; no step of it, and no round trip later, takes longer than `most_s` seconds, if the target doesn't say less. */
-hf_status my_open(const my_target *target, unsigned most_s, MYSQL **out, hf_error *err);
+/* Connects. */
+hf_status my_open(const my_target *target, MYSQL **out, hf_error *err);
 void my_shut(MYSQL *conn); /* accepts NULL */
 
-/* Which server a connection has led to: behind a balancer the next may lead to another, and a KILL there would meet a stranger. By a
- * socket it is always "". False: it can't be told, the connection's error says why. */
-bool my_identify(const my_target *target, MYSQL *conn, char *server);
+/* Whether nothing is waiting to be read, not even the end: what an idle connection is like. */
+bool my_is_quiet(MYSQL *conn);
 
 /* Writing to a connection over TLS may raise SIGPIPE; between these two it does not. */
 typedef struct my_hush {
@@ -146,39 +102,6 @@ typedef struct my_hush {
 } my_hush;
 void my_hush_begin(MYSQL *conn, my_hush *hush);
 void my_hush_end(my_hush *hush);
-
-/* ---- mysql_watch.c: ending what takes too long ---- */
-
-/* Around every flight. One that only reads has no bound; one that is untouchable can't be cancelled either. */
-void my_takes_off(my_db *db, bool untouchable, bool only_reads);
-my_fate my_landed(my_db *db);
-
-/* What is still to come of the flight only reads: it may take what it takes, if nobody was after it yet. */
-void my_waits_no_more(my_db *db);
-
-void my_cancel(hf_db *db);
-
-/* The connection is about to be closed: nobody looks after it any more. */
-void my_unwatch(my_db *db);
-
-/* Whether nothing is waiting to be read, not even the end: what an idle connection is like. */
-bool my_is_quiet(MYSQL *conn);
-
-/* Nothing of the parent's watching is a forked child's. */
-void my_watch_forked(void);
-
-/* ---- mysql_nudge.c: having a KILL noticed ---- */
-
-/* One of the two connections it takes. */
-typedef struct my_nudger {
-    MYSQL *conn; /* NULL: none yet */
-    bool asked;  /* an answer is to be read */
-} my_nudger;
-
-/* Makes the server look after whoever was killed while waiting for a lock; for a target with `nudge`, on that server or not at all. May
- * miss. Opens what connections it needs, which are kept; no step of that takes longer than `most_s` seconds. */
-void my_nudge(my_nudger pair[2], const my_target *target, const char *server, unsigned most_s);
-void my_nudge_end(my_nudger pair[2]);
 
 /* ---- mysql_flight.c: sending and reading ---- */
 

@@ -4,6 +4,7 @@
 #include "db/mysql_inside.h"
 #include "db/url.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -176,8 +177,6 @@ static hf_status fill_in(my_target *target, const hf_db_options *options, hf_err
         target->connect_s = target->timeout_s;
     if (target->password == NULL && password != NULL && (target->password = copy_of(password)) == NULL)
         return hf_fail_memory(err);
-    if (options != NULL && options->nudge != NULL && (target->nudge = copy_of(options->nudge)) == NULL)
-        return hf_fail_memory(err);
     if (target->socket != NULL)
         snprintf(target->path, sizeof target->path, "the database %s at %s", target->database,
                  target->socket);
@@ -199,7 +198,6 @@ hf_status my_target_read(const char *url, const hf_db_options *options, my_targe
     my_target *target = hf_alloc(sizeof *target);
     if (target == NULL)
         return hf_fail_memory(err);
-    atomic_init(&target->users, 1);
     target->tls_verify = true;
     const char *query = hf_url_query(url), *from = url + sizeof scheme - 1;
     hf_status status = read_place(target, between(from, query == NULL ? url + strlen(url) : query - 1), err);
@@ -208,43 +206,23 @@ hf_status my_target_read(const char *url, const hf_db_options *options, my_targe
     if (status == HF_OK)
         status = fill_in(target, options, err);
     if (status != HF_OK) {
-        my_target_drop(target);
+        my_target_free(target);
         return status;
     }
     *out = target;
     return HF_OK;
 }
 
-my_target *my_target_hold(my_target *target)
+void my_target_free(my_target *target)
 {
-    atomic_fetch_add(&target->users, 1);
-    return target;
-}
-
-void my_target_drop(my_target *target)
-{
-    if (target == NULL || atomic_fetch_sub(&target->users, 1) > 1)
+    if (target == NULL)
         return;
     hf_url_wipe(target->password);
     char *const texts[] = {target->user,   target->host,     target->database, target->socket,
-                           target->ssl_ca, target->ssl_cert, target->ssl_key,  target->nudge};
+                           target->ssl_ca, target->ssl_cert, target->ssl_key};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         hf_free(texts[i]);
     hf_free(target);
-}
-
-static bool same(const char *a, const char *b)
-{
-    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
-}
-
-bool my_target_same(const my_target *a, const my_target *b)
-{
-    return a == b ||
-           (same(a->user, b->user) && same(a->password, b->password) && same(a->host, b->host) &&
-            same(a->database, b->database) && same(a->socket, b->socket) && a->port == b->port &&
-            same(a->ssl_ca, b->ssl_ca) && same(a->ssl_cert, b->ssl_cert) && same(a->ssl_key, b->ssl_key) &&
-            a->tls == b->tls && a->tls_verify == b->tls_verify && same(a->nudge, b->nudge));
 }
 
 /* ---- connecting ---- */
@@ -256,7 +234,6 @@ static void begin_library(void)
     sigaction(SIGPIPE, NULL, &before);
     mysql_library_init(0, NULL, NULL);
     sigaction(SIGPIPE, &before, NULL);
-    pthread_atfork(NULL, NULL, my_watch_forked);
 }
 
 static bool goes_by_tcp(const my_target *target)
@@ -264,16 +241,14 @@ static bool goes_by_tcp(const my_target *target)
     return target->host != NULL && (target->port != 0 || strcmp(target->host, "localhost") != 0);
 }
 
-static void set_options(const my_target *target, unsigned most_s, MYSQL *conn)
+static void set_options(const my_target *target, MYSQL *conn)
 {
-    unsigned connect_s = target->connect_s < most_s ? target->connect_s : most_s;
-    unsigned timeout_s = target->timeout_s < most_s ? target->timeout_s : most_s;
     my_bool no = 0, yes = 1, verify = target->tls_verify;
     unsigned off = 0;
     unsigned protocol = goes_by_tcp(target) ? MYSQL_PROTOCOL_TCP : MYSQL_PROTOCOL_SOCKET;
-    mysql_options(conn, MYSQL_OPT_CONNECT_TIMEOUT, &connect_s);
-    mysql_options(conn, MYSQL_OPT_READ_TIMEOUT, &timeout_s);
-    mysql_options(conn, MYSQL_OPT_WRITE_TIMEOUT, &timeout_s);
+    mysql_options(conn, MYSQL_OPT_CONNECT_TIMEOUT, &target->connect_s);
+    mysql_options(conn, MYSQL_OPT_READ_TIMEOUT, &target->timeout_s);
+    mysql_options(conn, MYSQL_OPT_WRITE_TIMEOUT, &target->timeout_s);
     mysql_options(conn, MYSQL_OPT_RECONNECT, &no);
     mysql_options(conn, MYSQL_OPT_LOCAL_INFILE, &off);
     mysql_options(conn, MYSQL_OPT_PROTOCOL, &protocol);
@@ -285,7 +260,7 @@ static void set_options(const my_target *target, unsigned most_s, MYSQL *conn)
     }
 }
 
-hf_status my_open(const my_target *target, unsigned most_s, MYSQL **out, hf_error *err)
+hf_status my_open(const my_target *target, MYSQL **out, hf_error *err)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     *out = NULL;
@@ -293,7 +268,7 @@ hf_status my_open(const my_target *target, unsigned most_s, MYSQL **out, hf_erro
     MYSQL *conn = mysql_init(NULL);
     if (conn == NULL)
         return hf_fail_memory(err);
-    set_options(target, most_s, conn);
+    set_options(target, conn);
     my_hush hush;
     my_hush_begin(target->tls ? NULL : conn, &hush);
     bool connected =
@@ -317,22 +292,10 @@ hf_status my_open(const my_target *target, unsigned most_s, MYSQL **out, hf_erro
     return status;
 }
 
-bool my_identify(const my_target *target, MYSQL *conn, char *server)
+bool my_is_quiet(MYSQL *conn)
 {
-    static const char sql[] = "SELECT CONCAT_WS(' ', @@hostname, @@port, @@datadir)";
-    my_hush hush;
-    server[0] = '\0';
-    if (!goes_by_tcp(target))
-        return true;
-    my_hush_begin(conn, &hush);
-    bool good = mysql_real_query(conn, sql, sizeof sql - 1) == 0;
-    MYSQL_RES *rows = good ? mysql_store_result(conn) : NULL;
-    my_hush_end(&hush);
-    MYSQL_ROW row = rows == NULL ? NULL : mysql_fetch_row(rows);
-    if (row != NULL)
-        hf_slice_copy(server, MY_SERVER_SIZE, hf_slice_of(row[0]));
-    mysql_free_result(rows);
-    return row != NULL;
+    struct pollfd socket = {.fd = mysql_get_socket(conn), .events = POLLIN | POLLRDHUP};
+    return conn->net.pvio != NULL && poll(&socket, 1, 0) == 0;
 }
 
 void my_shut(MYSQL *conn)

@@ -120,20 +120,6 @@ bool my_rolls_back(hf_slice statement)
     return word_is(statement, "ROLLBACK");
 }
 
-bool my_only_reads(hf_slice statement)
-{
-    if (!word_is(word_at(statement.at), "SELECT"))
-        return false;
-    for (const char *at = statement.at, *end = at + statement.size; at < end;) {
-        hf_slice word = word_at(at);
-        if (word_is(word, "UPDATE") || word_is(word, "SHARE"))
-            return false;
-        const char *rest = word.size > 0 ? at + word.size : skip_quoted(at);
-        at = rest == at ? at + 1 : rest;
-    }
-    return true;
-}
-
 /* ---- taking a statement apart ---- */
 
 static bool add(my_parsed *parsed, my_piece piece)
@@ -225,7 +211,6 @@ hf_status my_parse(const char *sql, my_parsed *out, hf_error *err)
     memcpy(out->sql, statement.at, statement.size);
     out->verb = my_verb_of(statement);
     out->rolls_back = my_rolls_back(statement);
-    out->only_reads = my_only_reads(statement);
     hf_status status = take_apart(out, err);
     if (status != HF_OK)
         my_parsed_done(out);

@@ -27,7 +27,7 @@ typedef struct waiter {
 
 struct hf_pool {
     const hf_db_driver *driver;
-    char *url, *setup, *settings, *password, *nudge;
+    char *url, *setup, *settings, *password;
     hf_db_options options;
     size_t max;
     void (*drop)(void *extra);
@@ -65,7 +65,6 @@ static void pool_free(hf_pool *pool)
     free_secret(pool->password);
     hf_free(pool->setup);
     hf_free(pool->settings);
-    hf_free(pool->nudge);
     pthread_mutex_destroy(&pool->mutex);
     pthread_condattr_destroy(&pool->monotonic);
     hf_free(pool);
@@ -85,8 +84,7 @@ hf_status hf_pool_new(const hf_db_driver *driver, const char *url, const hf_db_o
     pool->max = max > 0 ? max : 1;
     pool->drop = drop;
     if (!copy(url, &pool->url) || !copy(options->setup, &pool->setup) ||
-        !copy(options->settings, &pool->settings) || !copy(options->password, &pool->password) ||
-        !copy(options->nudge, &pool->nudge)) {
+        !copy(options->settings, &pool->settings) || !copy(options->password, &pool->password)) {
         pool_free(pool);
         return hf_fail_memory(err);
     }
@@ -94,7 +92,6 @@ hf_status hf_pool_new(const hf_db_driver *driver, const char *url, const hf_db_o
     pool->options.setup = pool->setup;
     pool->options.settings = pool->settings;
     pool->options.password = pool->password;
-    pool->options.nudge = pool->nudge;
     *out = pool;
     return HF_OK;
 }

@@ -43,20 +43,6 @@ static bool transaction_failed(hf_db *db)
     return alive(db) && PQtransactionStatus(pg_of(db)->conn) == PQTRANS_INERROR;
 }
 
-static void patience(hf_db *db, int64_t us)
-{
-    (void)db; /* lock_timeout is a setting of the server */
-    (void)us;
-}
-
-/* As long as it takes the server to accept another connection. */
-static void cancel(hf_db *db)
-{
-    char problem[256];
-    if (pg_of(db)->canceller != NULL)
-        PQcancel(pg_of(db)->canceller, problem, (int)sizeof problem);
-}
-
 static hf_status run(hf_db *db, const char *sql, hf_error *err)
 {
     return pg_run(pg_of(db), sql, pg_deadline(pg_of(db)->timeout_us), err);
@@ -297,8 +283,6 @@ const hf_db_driver hf_db_postgres = {
     .fresh = fresh,
     .in_transaction = in_transaction,
     .transaction_failed = transaction_failed,
-    .patience = patience,
-    .cancel = cancel,
     .run = run,
     .rollback = rollback,
     .send = send,

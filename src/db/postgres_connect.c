@@ -266,7 +266,6 @@ static hf_status db_new(PGconn *conn, int64_t timeout_us, pg_db **out, hf_error 
         return hf_fail_memory(err);
     db->base = (hf_db){&hf_db_postgres, HF_DB_POSTGRES, PQserverVersion(conn), HF_FAILURE_OTHER};
     db->conn = conn;
-    db->canceller = PQgetCancel(conn);
     db->timeout_us = timeout_us;
     db->end = &db->queued;
     pg_describe(conn, db->path, sizeof db->path);
@@ -276,7 +275,6 @@ static hf_status db_new(PGconn *conn, int64_t timeout_us, pg_db **out, hf_error 
 void pg_close(hf_db *base)
 {
     pg_db *db = pg_of(base);
-    PQfreeCancel(db->canceller);
     if (!db->borrowed)
         PQfinish(db->conn);
     hf_free(db->bytes);

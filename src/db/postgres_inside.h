@@ -16,7 +16,6 @@ typedef struct pg_stmt pg_stmt;
 typedef struct pg_db {
     hf_db base;
     PGconn *conn;
-    PGcancel *canceller; /* made early, so that any thread may use it */
     bool borrowed;       /* the application's */
     bool unnamed;        /* named statements would not be found again, or would be left behind */
     bool dead;

@@ -289,11 +289,6 @@ static bool transaction_failed(hf_db *db)
     return false;
 }
 
-static void cancel(hf_db *db)
-{
-    sqlite3_interrupt(of(db)->handle);
-}
-
 static bool in_transaction(hf_db *db)
 {
     return sqlite3_get_autocommit(of(db)->handle) == 0;
@@ -410,7 +405,6 @@ static const hf_db_driver driver = {
     .in_transaction = in_transaction,
     .transaction_failed = transaction_failed,
     .patience = patience,
-    .cancel = cancel,
     .run = run,
     .rollback = rollback,
     .send = send,

@@ -15,10 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where the server can't skip locked rows, its waits have a grain of a second: they are cut short from here. */
-#define LOCK_US     INT64_C(150000)
-#define PATIENCE_US INT64_C(1150000)
-
 /* What is sent at once must not be larger than max_allowed_packet, by default 4 MiB or more. What a batch itself names comes to less;
  * only who has thousands of locks comes near it. */
 enum { LIST_ROWS = HF_BATCH_OPS_MAX };
@@ -120,14 +116,14 @@ static bool reads_lock(server_work *work, bool *known)
 {
     hf_db *db = work->conn->db;
     char level[32] = "";
-    bool eight = hf_db_kind_of(db) == HF_DB_MYSQL && hf_db_mysql_skips(db);
+    bool mysql = hf_db_kind_of(db) == HF_DB_MYSQL;
     hf_status status = hf_db_ask(db,
                                  "SELECT (SELECT trx_isolation_level FROM information_schema.innodb_trx"
                                  " WHERE trx_mysql_thread_id = CONNECTION_ID())",
                                  level, sizeof level, NULL);
     *known = status != HF_OK || level[0] != '\0';
     if (level[0] == '\0')
-        status = hf_db_ask(db, eight ? "SELECT @@transaction_isolation" : "SELECT @@tx_isolation", level,
+        status = hf_db_ask(db, mysql ? "SELECT @@transaction_isolation" : "SELECT @@tx_isolation", level,
                            sizeof level, NULL);
     return status == HF_OK && strcmp(level, "SERIALIZABLE") == 0;
 }
@@ -136,7 +132,6 @@ static bool reads_lock(server_work *work, bool *known)
 
 static void set_words(server_store *store, const hf_db *db, bool own)
 {
-    bool skips = hf_db_mysql_skips(db);
     bool mariadb = hf_db_kind_of(db) == HF_DB_MARIADB;
     if (mariadb)
         store->words.now = "SET STATEMENT innodb_lock_wait_timeout = 0 FOR ";
@@ -145,15 +140,8 @@ static void set_words(server_store *store, const hf_db *db, bool own)
     if (own && mariadb)
         store->words.soon = "SET STATEMENT innodb_lock_wait_timeout = 1 FOR ";
     store->list_rows = LIST_ROWS;
-    store->at_once = skips; /* older servers put what a union gives into a table first */
-    store->words.share = "LOCK IN SHARE MODE";
-    if (skips) {
-        store->words.skip = "SKIP LOCKED";
-        store->words.share = mariadb ? "LOCK IN SHARE MODE SKIP LOCKED" : "FOR SHARE SKIP LOCKED";
-        return;
-    }
-    store->patience_us = PATIENCE_US;
-    store->lock_us = LOCK_US;
+    store->words.skip = "SKIP LOCKED";
+    store->words.share = mariadb ? "LOCK IN SHARE MODE SKIP LOCKED" : "FOR SHARE SKIP LOCKED";
 }
 
 static hf_status look(server_store *store, const hf_url *url, hf_db_options *options, hf_error *err)
@@ -169,7 +157,8 @@ static hf_status look(server_store *store, const hf_url *url, hf_db_options *opt
     if (status == HF_OK && is_on(known.reads_only))
         status =
             hf_fail(err, HF_UNAVAILABLE,
-                    "%s is read-only for this account (tx_read_only is on); let it write.", hf_db_path(db));
+                    "%s is read-only for this account (%s_read_only is on); let it write.", hf_db_path(db),
+                    known.mariadb ? "tx" : "transaction");
     if (status == HF_OK)
         status = mysql_schema_ready(db, store->names, true, err);
     options->setup = setup_of(db);
@@ -183,7 +172,6 @@ static hf_status open_url(const hf_url *url, hf_store **out, hf_error *err)
 {
     server_store *store = NULL;
     hf_db_options options = {.password = url->password};
-    char nudge[SQL_NAMES_SIZE + 64];
     if (url->pooler)
         return hf_fail(err, HF_INVALID, "pooler=transaction is for PostgreSQL; leave it out of the URL.");
     if (url->durability != NULL)
@@ -193,9 +181,6 @@ static hf_status open_url(const hf_url *url, hf_store **out, hf_error *err)
     if (status != HF_OK || store == NULL)
         return status;
     status = look(store, url, &options, err);
-    snprintf(nudge, sizeof nudge, "SELECT 1 FROM %s_meta WHERE name = 'schema' FOR UPDATE", store->names);
-    if (store->lock_us > 0)
-        options.nudge = nudge;
     if (status == HF_OK)
         status = server_connect(store, url->url, &options, err);
     if (status != HF_OK)

@@ -21,7 +21,7 @@ typedef struct mysql_facts {
     "'transaction_read_only', 'log_bin', 'sync_binlog', "                                                    \
     "'binlog_format', 'wsrep_on', 'innodb_rollback_on_timeout', 'group_replication_group_name')"
 
-/* Whether it follows another server. (MySQL from 5.7 on tells only who may ask for more.) */
+/* Whether it follows another server. (MySQL tells only who may ask for more.) */
 #define MYSQL_REPLICA "SHOW GLOBAL STATUS LIKE 'Slave_running'"
 
 /* Notes one of them; a name that is not known is passed over. */

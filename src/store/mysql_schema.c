@@ -189,7 +189,6 @@ static hf_status run_text(hf_db *db, const char *sql, const schema_words *words,
 static hf_status own(hf_db *db, const char *names, hf_error *err)
 {
     char answer[32];
-    hf_db_patience(db, 0);
     hf_status status = hf_db_run(db, mysql_install_sql[MYSQL_INSTALL_BEGIN], err);
     if (status == HF_OK)
         status = schema_ask(db, mysql_install_sql[MYSQL_INSTALL_OWN], &(schema_words){.names = names}, answer,

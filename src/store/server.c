@@ -8,7 +8,8 @@
  *   D2  Whatever decides is read after that, and the time last of all.
  *   D3  A session that looks dead and stands in the way is locked and read again, with the time then: it may just have beaten.
  *   D4  Every change of a resource's locks writes its anchor, so a transaction with an older snapshot fails and gives no second grant.
- *   D5  What is held back is busy when its time is over: half a second after the batch came (longer where the server can't do better).
+ *   D5  What is held back is busy when its time is over: half a second after the batch came (a second or two on MySQL where
+ *       it waits for someone who is just making the same row: its lock waits are counted in whole seconds).
  *       So is what has to come after it. What nobody is in the way of is done all the same, once, however late: as far as it can be told.
  *   D6  Deadlocks, serialization failures and two who make the same row are run again, after a short random pause, within that time;
  *       in an application's own transaction it is the application that must.
@@ -30,12 +31,6 @@ _Static_assert((int)SQL_DO_COUNT <= (int)SQL_STMTS_MAX, "a connection has room f
 #define LOST_TRIES 3
 
 #define SENTENCE_BUSY "Someone else is in the middle of a change of what this needs; try again."
-
-/* What an op adds to the time that the first try may take; what a run may take that is tried alone, the first time, at least and at most. */
-#define OP_US          INT64_C(400)
-#define FIRST_SHARE_US INT64_C(50000)
-#define SHARE_MIN_US   INT64_C(25000)
-#define SHARE_MAX_US   INT64_C(400000)
 
 /* ---- connections ---- */
 
@@ -149,23 +144,6 @@ void server_pause(unsigned times)
     rest(times, TIMES_MAX);
 }
 
-/* When the first try has met someone each run has a share of the time that is left: a short one in the first round, so that those
- * nobody is in the way of come through; later ones are long enough to tell someone in the way from a server that is merely slow. */
-int64_t server_patience(const server_work *work, size_t count)
-{
-    int64_t left_us = work->until_us - hf_seam.boot_us(), most_us = SHARE_MAX_US;
-    if (work->store->lock_us == 0)
-        return 0;
-    if (!work->split && work->failure != HF_FAILURE_BUSY)
-        return work->store->lock_us + (int64_t)count * OP_US;
-    if (work->turns > 0) {
-        left_us /= (int64_t)work->turns;
-        most_us = work->rounds == 1 ? FIRST_SHARE_US : SHARE_MAX_US;
-    }
-    left_us = left_us < SHARE_MIN_US ? SHARE_MIN_US : left_us > most_us ? most_us : left_us;
-    return left_us + (count > work->part.count ? (int64_t)count * OP_US : 0);
-}
-
 /* ---- one transaction ---- */
 
 static hf_status attempt(server_work *work, hf_error *err)
@@ -242,7 +220,6 @@ static void next_turn(server_work *work)
         work->turns--;
         return;
     }
-    work->rounds++;
     work->turns = 0;
     for (size_t i = 0; i < work->batch->count; i = server_run_end(work->batch, i) + 1)
         work->turns += work->pending[i];

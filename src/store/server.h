@@ -35,11 +35,9 @@ struct server_store {
     hf_together *together;      /* of threads that share it; NULL when wrapped */
     sql_conn *own;              /* the application's own connection, when wrapped */
     sql_words words;            /* for its statements */
-    bool at_once;               /* one statement loads what nearly every batch needs */
     size_t list_rows;           /* how many rows of a list go into one statement; 0: any number */
     bool pooler;                /* a pooler in transaction mode stands between */
     int64_t patience_us;        /* how long an op may be tried before it is busy */
-    int64_t lock_us;            /* how long row locks are waited for; 0: no bound but the server's */
     hf_grade grade;
 };
 
@@ -78,8 +76,7 @@ struct server_work {
     int64_t probed;        /* rows that were made to find out whether they are there */
     size_t next;           /* with split: the run whose turn it is begins here */
     size_t chunk;          /* with split: runs tried together */
-    size_t turns;          /* with split: runs whose turn is still to come in this round, and ... */
-    unsigned rounds;       /* ... which one that is, from 1 */
+    size_t turns;          /* with split: runs whose turn is still to come in this round */
     int64_t until_us;      /* on the clock of boot_us */
     int64_t now_us;        /* the store's time */
     hf_failure failure;    /* of the last attempt */
@@ -97,8 +94,6 @@ void server_leave(server_work *work);
 /* Ends the transaction, or what was done of it in the application's own, after a failure. */
 void server_undo(server_work *work);
 void server_pause(unsigned times);
-/* How long what is sent now may wait for others' locks, where so many ops or rows are looked for; 0: there is no need for a bound. */
-int64_t server_patience(const server_work *work, size_t count);
 /* After a failed attempt: HF_OK: it may be run again, perhaps on another connection. */
 hf_status server_recover(server_work *work, hf_status status, unsigned *lost, hf_error *err);
 

@@ -156,12 +156,10 @@ static hf_list *look_first(server_work *work, const hf_list *list)
     return there;
 }
 
-/* Where locked rows are not passed over, one that was not found is gone. */
+/* Whether a row that was not locked is gone, or someone else has it. */
 static bool is_gone(server_work *work, const hf_resource_row *row)
 {
     sql_conn *conn = work->conn;
-    if (!work->store->at_once)
-        return true;
     hf_stmt *stmt = sql_stmt(conn, SQL_DO_ANCHOR_LEFT);
     if (stmt == NULL)
         return false;
@@ -232,7 +230,7 @@ static bool only_beats(const hf_batch *batch)
 static bool queue_held(server_work *work, const hf_list *list)
 {
     bool one = list != NULL && list->count == 1 && work->conn->rows.types == NULL;
-    if (!one || work->nested || work->whole || !work->store->at_once)
+    if (!one || work->nested || work->whole)
         return false;
     resource_of(work, list, 0)->busy = true; /* until it is found */
     work->held = true;
@@ -249,12 +247,12 @@ static void queue_locks(server_work *work, const hf_list *resources)
     if (!work->nested && only_beats(&work->part))
         server_queue(work, SQL_DO_UNSYNCED, NULL);
     bool share = work->conn->rows.types != NULL;
-    bool skips = work->store->at_once && !work->nested && work->conn->sql[SQL_DO_TYPES_HOLD] != NULL;
+    bool skips = !work->nested && work->conn->sql[SQL_DO_TYPES_HOLD] != NULL;
     if (share && !skips)
         server_queue(work, SQL_DO_TYPES_SHARE, NULL);
     if (queue_held(work, there))
         ;
-    else if (looks || (work->store->at_once && !work->long_names))
+    else if (looks || !work->long_names)
         server_queue(work, SQL_DO_ANCHORS, there);
     else
         server_queue_anchors(work, resources);
@@ -320,7 +318,7 @@ static void queue_rows(server_work *work, const hf_list *resources)
     server_queue(work, session_locks(work), sessions(work, NEED_LOCKS));
     server_queue(work, SQL_DO_SESSION_REQUESTS, sessions(work, NEED_REQUESTS));
     server_queue(work, SQL_DO_LOST_OF, sessions(work, NEED_LOST));
-    if (work->store->at_once && !work->long_names) {
+    if (!work->long_names) {
         queue_at_once(work, resources);
         return;
     }
@@ -473,8 +471,6 @@ static void load(server_work *work)
         learn_names(work);
     hf_list *resources = names(work, false);
     work->long_names = server_is_long(work, resources);
-    if (work->long_names)
-        hf_db_patience(work->conn->db, server_patience(work, work->store->list_rows));
     if (locking)
         queue_locks(work, resources);
     queue_rows(work, resources);
@@ -517,9 +513,7 @@ bool server_load(server_work *work, hf_error *err)
     forget_answers(&work->part);
     if (!hf_rows_reset(&conn->rows, work->part.count) || !hf_rows_want(&conn->rows, &work->part))
         return false;
-    hf_db_patience(conn->db, server_patience(work, work->part.count));
     load(work);
-    hf_db_patience(conn->db, 0);
     return true;
 }
 
@@ -529,7 +523,7 @@ bool server_look(server_work *work)
 {
     sql_conn *conn = work->conn;
     hf_failure failure = work->failure;
-    if (work->nested || !work->store->at_once || conn->sql[SQL_DO_MAKING] == NULL)
+    if (work->nested || conn->sql[SQL_DO_MAKING] == NULL)
         return false;
     sql_use(conn, NULL);
     hf_list *list = server_list(work, "tt");

@@ -44,7 +44,6 @@ hf_status server_new(const server_kind *kind, const char *names, server_store **
     snprintf(store->names, sizeof store->names, "%s", names);
     store->words = (sql_words){
         .ns = store->names, .level = " ISOLATION LEVEL READ COMMITTED", .none = "NULL::text COLLATE \"C\""};
-    store->at_once = true;
     store->patience_us = HF_DB_BUSY_US;
     *out = store;
     return HF_OK;

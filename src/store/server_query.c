@@ -87,9 +87,7 @@ static void number_some(server_work *work, bool *got, bool *more)
     queue(work, SQL_DO_EVENTS_TRY);
     queue(work, SQL_DO_EVENTS_LAST);
     queue(work, SQL_DO_EVENTS_NEW);
-    hf_db_patience(conn->db, work->store->lock_us);
     server_fly(work);
-    hf_db_patience(conn->db, 0);
     if (work->unnumbered->failed)
         sql_out_of_memory(conn);
     *got = work->numbers;
@@ -200,13 +198,11 @@ static void do_type_set(server_work *work, hf_op *op)
     hf_set_text(name, hf_slice_of(op->type));
     bool now = work->nested && conn->sql[SQL_DO_TYPES_NOW] != NULL;
     work->types_busy = true; /* until it is found that nobody takes locks just now */
-    hf_db_patience(conn->db, work->store->lock_us);
     server_queue_begin(work);
     queue(work, SQL_DO_TYPES_OWN);
     server_queue(work, now ? SQL_DO_TYPES_NOW : SQL_DO_TYPES, list);
     queue(work, SQL_DO_CLOCK);
     server_fly(work);
-    hf_db_patience(conn->db, 0);
     server_expect_time(work);
     if (conn->status == HF_OK && work->types_busy)
         conn->status =
@@ -234,12 +230,10 @@ static void change_token(server_work *work, hf_op *op)
     server_queue_begin(work);
     server_read_clock(work);
     op->answer.now_us = work->now_us;
-    hf_db_patience(conn->db, work->store->lock_us);
     if (op->kind == HF_OP_TOKEN_CREATE)
         sql_token_create(conn, &queries, op, arena, work->now_us);
     else
         sql_token_revoke(conn, &queries, op, arena, work->now_us);
-    hf_db_patience(conn->db, 0);
     op->answer.pending = work->nested;
     if (conn->status == HF_OK)
         server_save(work);

@@ -190,16 +190,6 @@ static void gather(server_work *work, saves *to)
         add_event(to, &rows->events[i], work->now_us);
 }
 
-/* Where waits for others can only be cut short from here, they must not come in the flight with the commit. */
-static void make_anchors(server_work *work, const hf_list *list)
-{
-    if (work->store->lock_us == 0 || list->count == 0)
-        return;
-    hf_db_patience(work->conn->db, server_patience(work, work->part.count));
-    server_fly(work);
-    hf_db_patience(work->conn->db, 0);
-}
-
 /* One anchor, one lock and one event go in one statement, where the server has one for it. */
 static bool queue_one(server_work *work, const saves *to)
 {
@@ -227,7 +217,6 @@ void server_queue_saves(server_work *work)
     if (work->conn->status != HF_OK || queue_one(work, &to))
         return;
     server_queue(work, SQL_DO_ANCHORS_INSERT, to.anchors_insert);
-    make_anchors(work, to.anchors_insert);
     server_queue(work, SQL_DO_ANCHORS_UPDATE, to.anchors_update);
     server_queue(work, SQL_DO_SESSIONS_INSERT, to.sessions_insert);
     server_queue(work, SQL_DO_SESSIONS_UPDATE, to.sessions_update);

@@ -295,7 +295,8 @@ char *app_settings(app *a)
     return app_text(a, "SHOW SESSION VARIABLES WHERE Variable_name NOT IN ('timestamp', 'rand_seed1', "
                        "'rand_seed2', 'last_insert_id', 'insert_id', 'identity', 'error_count', "
                        "'warning_count', 'in_transaction', 'last_gtid', 'gtid_binlog_pos', "
-                       "'gtid_binlog_state', 'gtid_current_pos')");
+                       "'gtid_binlog_state', 'gtid_current_pos', 'gtid_executed', "
+                       "'statement_id')");
 }
 
 /* ---- transactions ---- */

@@ -76,13 +76,11 @@ static const sitting sittings[] = {
     {"a gap", a_gap},
 };
 
-/* PostgreSQL has no gaps. MySQL 5.6 takes its time: there all of them only in the long suite. */
+/* PostgreSQL has no gaps. */
 static size_t sittings_of(const shop *s)
 {
-    const char *value = getenv("HF_TEST_LONG");
-    bool all = s->engine != ON_MYSQL || (value && *value && strcmp(value, "0") != 0);
     size_t count = sizeof sittings / sizeof *sittings;
-    return !all ? 2 : s->engine == ON_POSTGRES ? count - 1 : count;
+    return s->engine == ON_POSTGRES ? count - 1 : count;
 }
 
 static void sweep_up(shop *s)
@@ -119,18 +117,9 @@ static void acquiring_is_busy_in_time(shop *s)
     }
 }
 
-/* MySQL 5.6: who makes a row where one was deleted, and takes that back, as a transaction does that looks whether an anchor is there,
- * has locked the gap up to the next row when InnoDB clears the deleted one away. With a row between the two, 2 is in another gap. */
-static void part_the_neighbours(shop *s)
-{
-    if (s->engine == ON_MYSQL)
-        must(HF_OK, s->plain, ACQUIRE, B("12"));
-}
-
 static void acquiring_in_a_transaction_is_busy_in_time(shop *s)
 {
     for (size_t i = 0; i < sittings_of(s); i++) {
-        part_the_neighbours(s);
         sittings[i].begin(s);
         app_begin(s->app, s->level);
         busy(sittings[i].name, s->store, ACQUIRE, A("1"));
@@ -223,20 +212,20 @@ static void looking_waits_for_nobody(shop *s)
 
 /* ---- several ops ---- */
 
-/* On an application's own connection to MySQL 5.6 nothing can cut a wait short: there the whole batch is busy, in time. */
+/* On an application's own connection MySQL waits a second or two behind who is just making a row: the whole batch is busy. */
 static int handles_that_part(const shop *s)
 {
     return s->engine == ON_MYSQL ? 1 : 2;
 }
 
-/* Nor a wait for a gap, which comes with the commit. */
+/* So it does behind a gap, which comes with the commit. */
 static size_t sittings_that_part(const shop *s)
 {
     size_t count = sittings_of(s);
-    return s->engine == ON_MYSQL && count > 4 ? 4 : count;
+    return s->engine == ON_MYSQL ? count - 1 : count;
 }
 
-/* Of a run that could not be tried in time each is busy; so may neighbours be on MySQL 5.6, when it was slow. */
+/* Of a run that could not be tried in time each is busy. */
 static bool go_ahead(shop *s, hf_store *store)
 {
     hf_batch *batch = batch_new(6);
@@ -320,10 +309,7 @@ static bool seen_soon(shop *s, size_t busy_one)
 static void neighbours_do_not_wait_for_the_busy_ones(shop *s)
 {
     for (size_t busy_one = 0; busy_one < 2; busy_one++)
-        if (s->engine == ON_MYSQL) /* which stops at a locked row */
-            seen_soon(s, busy_one);
-        else
-            expect_once(seen_soon(s, busy_one));
+        expect_once(seen_soon(s, busy_one));
 }
 
 static void many_busy_ops_take_no_longer_than_one(shop *s)
@@ -362,18 +348,15 @@ static void run_large_batch(shop *s, int64_t since_us)
         add(batch, ACQUIRE, A(names[i]));
     }
     batch->since_us = since_us;
-    bool slow = execute(s->plain, batch) > SECOND;
-    size_t late = 0;
+    execute(s->plain, batch);
     for (size_t i = 0; i < COUNT; i++)
         if (i == 5 || i == 600)
             answer(batch, i, HF_BUSY);
-        else if (s->engine == ON_MYSQL && slow && batch->ops[i].answer.status == HF_BUSY)
-            late++; /* it waits for each that it tries, until the time is over */
         else
             answer(batch, i, HF_OK);
     hf_batch_free(batch);
     app_rollback(s->other);
-    expect_int(app_number(s->app, "SELECT count(*) FROM {lock}"), COUNT - 2 - late);
+    expect_int(app_number(s->app, "SELECT count(*) FROM {lock}"), COUNT - 2);
 }
 
 static void a_large_batch_with_a_few_busy_ones(shop *s)
@@ -525,7 +508,7 @@ static void what_comes_after_a_busy_op_waits_for_it(shop *s)
     for (size_t i = 0; i < sizeof in_turns / sizeof *in_turns; i++)
         for (int own = 0; own < 2; own++)
             expect_once(
-                runs_in_order(s, &in_turns[i], own ? s->store : s->plain, s->engine == ON_MYSQL ? 400 : 150));
+                runs_in_order(s, &in_turns[i], own ? s->store : s->plain, 150));
 }
 
 /* Nobody lets go of it in time: then those that come after it are busy with it, and nothing else is. */
@@ -558,7 +541,7 @@ static bool stays_busy_together(shop *s, hf_store *store)
 
 static void what_comes_after_a_busy_op_is_busy_with_it(shop *s)
 {
-    for (int own = 0; own < handles_that_part(s); own++)
+    for (int own = 0; own < 2; own++)
         expect_once(stays_busy_together(s, own ? s->store : s->plain));
 }
 
@@ -722,10 +705,9 @@ int main(int argc, char **argv)
         ON_ANY(looking_waits_for_nobody),
         ON_ANY(neighbours_go_ahead),
         ON_ANY(neighbours_do_not_wait_for_the_busy_ones),
-        /* MySQL 5.6 has bounds of its own: busy_mysql56_test.c. */
-        ON_SOME(ON_POSTGRES | ON_MARIADB, many_busy_ops_take_no_longer_than_one),
+        ON_ANY(many_busy_ops_take_no_longer_than_one),
         ON_ANY(a_large_batch_with_a_few_busy_ones),
-        ON_SOME(ON_POSTGRES | ON_MARIADB, neighbours_go_ahead_late_as_it_is),
+        ON_ANY(neighbours_go_ahead_late_as_it_is),
         ON_ANY(what_comes_after_a_busy_op_waits_for_it),
         ON_ANY(what_comes_after_a_busy_op_is_busy_with_it),
         AT_EVERY_LEVEL(a_checked_save_is_not_overtaken),

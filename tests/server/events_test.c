@@ -44,6 +44,7 @@ static int64_t skip_all(shop *s)
 static void an_event_that_commits_late_is_not_skipped(shop *s)
 {
     char text[1024];
+    must(HF_OK, s->plain, ACQUIRE, B("part")); /* on MySQL "first" locks the gap up to the next record */
     int64_t seq = skip_all(s), before = seq;
     app_begin(s->app, s->level);
     must(HF_OK, s->store, ACQUIRE, A("first"));

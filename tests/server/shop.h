@@ -104,7 +104,7 @@ int64_t events_of(app *a, const char *kind);
 int64_t now_us(void); /* CLOCK_MONOTONIC */
 void rest_ms(int64_t ms);
 
-/* How long an answer of "busy" may take on this engine. MySQL 5.6 itself takes 2 s to give up a lock wait of 1 s. */
+/* How long an answer of "busy" may take on this engine. MySQL's lock waits are counted in whole seconds. */
 int64_t busy_max_us(const shop *s);
 
 #endif

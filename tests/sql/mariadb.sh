@@ -1,5 +1,5 @@
 #!/bin/bash
-# The SQL surface from the mariadb client, in MariaDB and in MySQL 5.6.
+# The SQL surface from the mariadb client, in MariaDB and in MySQL.
 source "$(dirname "$0")/lib.sh"
 source "$(dirname "$0")/surface.sh"
 
@@ -32,8 +32,6 @@ for server in MARIADB MYSQL; do
     export HOLDFAST_STORE
     read -ra given < <(arguments "${!variable}")
     client=(mariadb "${given[@]}" -N -s -r -n -f --default-character-set=utf8mb4)
-    # MySQL 5.6 comes with a database named test that is everybody's.
-    everybodys=$([[ $server == MYSQL ]] && echo yes)
     only_check=("${client[@]}" "-uonly_$names")
     surface
 done

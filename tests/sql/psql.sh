@@ -12,7 +12,7 @@ HOLDFAST_STORE=$(with "$HF_TEST_POSTGRES" "namespace=$names")
 export HOLDFAST_STORE
 client=(psql -X -q -t -A -v VERBOSITY=verbose "$HF_TEST_POSTGRES")
 marker() { echo "\\echo $1"; }
-table=public.doc_$names view=$names.locks anchor=$names.resource user_column='"user"' now='now()' settle='' everybodys=''
+table=public.doc_$names view=$names.locks anchor=$names.resource user_column='"user"' now='now()' settle=''
 levels=("READ COMMITTED" "REPEATABLE READ" "SERIALIZABLE")
 old_snapshot=40001
 begin_sql() { echo "BEGIN ISOLATION LEVEL $1;"; }

@@ -206,12 +206,10 @@ only_checks() {
     check "an account needs nothing but the right to check" eval '[[ $out != *ERROR* ]]'
     tell only "$(check_sql doc 5 "$session" $((fence + 1)))"
     heard "... and is refused like any other" "*ERROR*HF001*is of another grant*"
-    if [[ -z $everybodys ]]; then
-        tell only "SELECT * FROM $anchor;"
-        heard "... and reads no table" "*ERROR*denied*"
-        tell only "SELECT * FROM $view;"
-        heard "... nor the view, unless it may" "*ERROR*denied*"
-    fi
+    tell only "SELECT * FROM $anchor;"
+    heard "... and reads no table" "*ERROR*denied*"
+    tell only "SELECT * FROM $view;"
+    heard "... nor the view, unless it may" "*ERROR*denied*"
     close_client only
     tell control "$(forget_only_check)"
     as alice

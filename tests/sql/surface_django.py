@@ -64,5 +64,4 @@ def run(server):
             connections[alias].close()
 
 
-# Not MySQL 5.6, which Django does not know any more.
-main(run, ["POSTGRES", "MARIADB"])
+main(run, ["POSTGRES", "MARIADB", "MYSQL"])

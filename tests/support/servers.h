@@ -10,7 +10,7 @@
 typedef enum instance_kind {
     INSTANCE_POSTGRES,
     INSTANCE_MARIADB,
-    INSTANCE_MYSQL,    /* 5.6 */
+    INSTANCE_MYSQL,
     INSTANCE_PGBOUNCER /* with a PostgreSQL behind it */
 } instance_kind;
 

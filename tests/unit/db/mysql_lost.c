@@ -65,7 +65,7 @@ static void too_many_connections_are_a_limit(void **state)
     const own_server *at = *state;
     hf_db *db = open_db(at);
     char url[512];
-    run(db, "CREATE USER one@localhost; GRANT SELECT ON test.* TO one@localhost WITH MAX_USER_CONNECTIONS 1");
+    run(db, "CREATE USER one@localhost WITH MAX_USER_CONNECTIONS 1; GRANT SELECT ON test.* TO one@localhost");
     snprintf(url, sizeof url, "mysql://one@/test?socket=%s", at->socket);
     hf_db *first = connect_with(url, NULL);
     hf_db *second = NULL;
@@ -286,8 +286,11 @@ static void a_server_that_stands_still_is_waited_for_in_bounds(void **state)
 static void more_than_the_server_takes_is_named(void **state)
 {
     const own_server *at = *state;
-    enum { SIZE = 17 << 20 };
+    enum { SIZE = 5 << 20 };
     hf_db *db = open_db(at);
+    run(db, "SET GLOBAL max_allowed_packet = 4194304");
+    hf_db_close(db);
+    db = open_db(at);
     char *bytes = calloc(1, SIZE);
     hf_stmt *it = stmt(db, "SELECT LENGTH($1)");
     hf_stmt_blob(it, 1, bytes, SIZE);

@@ -97,10 +97,6 @@ static void text_is_split_where_statements_end(void **state)
     expect_true(!my_split(&at, &part) && !my_split(&at, &part));
     hf_buffer_done(&out);
     expect_int(my_verb_of(SLICE("commit")), MY_COMMIT);
-    expect_true(my_only_reads(SLICE("SELECT a FROM k WHERE b = 'for update' AND updated = 1")));
-    expect_true(!my_only_reads(SLICE("SELECT a FROM k for Update")));
-    expect_true(!my_only_reads(SLICE("select a FROM k LOCK IN SHARE MODE SKIP LOCKED")));
-    expect_true(!my_only_reads(SLICE("UPDATE k SET a = (SELECT 1)")));
     expect_int(my_verb_of(SLICE("COMMIT AND CHAIN")), MY_COMMIT);
     expect_int(my_verb_of(SLICE("commits")), MY_OTHER);
     expect_int(my_verb_of(SLICE("Call p()")), MY_CALL);

@@ -32,7 +32,6 @@ static void a_wrapped_connection_says_what_it_is(void **state)
     expect_text(hf_db_path(db), "the application's database");
     hf_db_patience(db, 1);
     expect_text(ask(db, "SELECT SLEEP(0.2)"), "0");
-    hf_db_cancel(db);
     hf_db_close(db);
     app_run(app, "SELECT 1");
     mysql_close(app);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A MariaDB and a MySQL 5.6 of the test's own, which it may stop and kill; they end with the test program. Every test runs on both. */
+/* A MariaDB and a MySQL of the test's own, which it may stop and kill; they end with the test program. Every test runs on both. */
 #ifndef HF_TESTS_UNIT_DB_OWN_MYSQL_H
 #define HF_TESTS_UNIT_DB_OWN_MYSQL_H
 

@@ -19,8 +19,7 @@
 typedef struct assassin {
     pthread_t thread;
     int backend;
-    int signal; /* 0: pg_terminate_backend; -1: hf_db_cancel */
-    hf_db *db;
+    int signal; /* 0: pg_terminate_backend; -1: pg_cancel_backend */
     const char *url; /* of the server itself */
 } assassin;
 
@@ -37,11 +36,10 @@ static void *strike(void *context)
         usleep(5000);
         hf_db_ask(other, sql, answer, sizeof answer, NULL);
     }
-    snprintf(sql, sizeof sql, "SELECT pg_terminate_backend(%d)", it->backend);
+    snprintf(sql, sizeof sql, "SELECT pg_%s_backend(%d)", it->signal < 0 ? "cancel" : "terminate",
+             it->backend);
     if (it->signal > 0)
         kill(it->backend, it->signal);
-    else if (it->signal < 0)
-        hf_db_cancel(it->db);
     else
         hf_db_run(other, sql, NULL);
     hf_db_close(other);
@@ -57,7 +55,6 @@ static assassin strike_at(hf_db *db, int signal)
 {
     return (assassin){.backend = backend_of(db),
                       .signal = signal,
-                      .db = db,
                       .url = own_postgres_url("postgres", "postgres", "")};
 }
 

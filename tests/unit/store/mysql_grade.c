@@ -86,12 +86,12 @@ static const server servers[] = {
      "set it to 1"},
     {false,
      true,
-     {{"version", "5.6.51"},
+     {{"version", "8.0.36"},
       {"innodb_flush_log_at_trx_commit", "0"},
       {"log_bin", "ON"},
       {"sync_binlog", "0"}},
      HF_GRADE_PROCESS,
-     "MySQL 5.6.51 with innodb_flush_log_at_trx_commit 0 on the application's own connection: a crash may "
+     "MySQL 8.0.36 with innodb_flush_log_at_trx_commit 0 on the application's own connection: a crash may "
      "lose the last second; set it to 1"},
 };
 

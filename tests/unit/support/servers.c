@@ -129,7 +129,7 @@ static void mysql_comes_back(instance_kind kind, const char *version)
 {
     static const instance_end ends[] = {INSTANCE_FAST, INSTANCE_IMMEDIATE, INSTANCE_KILL};
     instance *it = instance_start(kind);
-    expect_true(mysql_asked(it, false, 0, "SELECT LEFT(VERSION(), 4)", version));
+    expect_true(mysql_asked(it, false, 0, "SELECT LEFT(VERSION(), 2)", version));
     expect_true(mysql_asked(it, false, 0, "SELECT @@innodb_flush_log_at_trx_commit", "1"));
     expect_true(mysql_asked(it, false, 0, "SELECT @@character_set_database", "utf8mb4"));
     expect_true(
@@ -147,13 +147,13 @@ static void mysql_comes_back(instance_kind kind, const char *version)
 static void mariadb_is_durable_and_comes_back(void **state)
 {
     (void)state;
-    mysql_comes_back(INSTANCE_MARIADB, "10.1");
+    mysql_comes_back(INSTANCE_MARIADB, "10");
 }
 
 static void mysql_is_durable_and_comes_back(void **state)
 {
     (void)state;
-    mysql_comes_back(INSTANCE_MYSQL, "5.6.");
+    mysql_comes_back(INSTANCE_MYSQL, "9.");
 }
 
 /* ---- with the proxy between ---- */
