@@ -18,7 +18,8 @@ SELECT CONVERT(l.type USING utf8mb4) COLLATE utf8mb4_bin AS type,
    AND (l.ends_us IS NULL OR l.ends_us > UNIX_TIMESTAMP() * 1000000 + MICROSECOND(NOW(6)));
 
 -- Called first in a transaction that saves: does this session hold type/id exclusively now, with this fence? If not, it raises
--- SQLSTATE HF001 with a sentence for a person, cut to the 128 characters there is room for. If so, nobody takes the lock away until
+-- SQLSTATE 23H01 with a sentence for a person, cut to the 128 characters there is room for. (Drivers for Python tell errors
+-- apart by number alone: 1216 is one of those that they take for a violated constraint.) If so, nobody takes the lock away until
 -- the transaction ends: the anchor is locked first, then the clock is read, then the lock is looked at as it is now, whatever the
 -- transaction has seen before. The session is only locked when it looks dead, so that beats go on meanwhile. Runs with the rights of
 -- its definer: an account needs EXECUTE, no table. NOW is when a statement began, in a trigger the one that fired it; SYSDATE is
@@ -92,7 +93,7 @@ BEGIN
 
     IF refusal IS NOT NULL THEN
         SET refusal = IF(CHAR_LENGTH(refusal) > 128, CONCAT(LEFT(refusal, 125), '...'), refusal);
-        SIGNAL SQLSTATE 'HF001' SET MESSAGE_TEXT = refusal;
+        SIGNAL SQLSTATE '23H01' SET MESSAGE_TEXT = refusal, MYSQL_ERRNO = 1216;
     END IF;
 END//
 DELIMITER ;

@@ -11,16 +11,19 @@ SELECT l.type, l.id, l.mode, l.fence,
  WHERE s.ended_us IS NULL AND s.expires_us > now.us AND (l.ends_us IS NULL OR l.ends_us > now.us);
 
 -- Called first in a transaction that saves: does this session hold type/id exclusively now, with this fence? If not, it raises
--- SQLSTATE HF001 with a sentence for a person. If so, nobody takes the lock away until the transaction ends: the anchor is locked
+-- SQLSTATE 23H01 with a sentence for a person. If so, it returns the fence, and nobody takes the lock away until the transaction ends: the anchor is locked
 -- first, then the clock is read, then the lock is looked at. Runs with the rights of its owner: a role needs EXECUTE, no table.
 -- Everybody may call a new function; that is taken back here and once, since what was granted later is to stay.
 DO $holdfast$ BEGIN
+IF (SELECT p.prorettype FROM pg_catalog.pg_proc p WHERE p.oid = to_regprocedure('{ns}."check"(text, text, text, bigint)')) = 'void'::regtype THEN
+    DROP FUNCTION {ns}."check"(text, text, text, bigint); -- an older one
+END IF;
 IF to_regprocedure('{ns}."check"(text, text, text, bigint)') IS NULL THEN
-    CREATE FUNCTION {ns}."check"(type text, id text, session text, fence bigint) RETURNS void LANGUAGE plpgsql AS 'BEGIN END';
+    CREATE FUNCTION {ns}."check"(type text, id text, session text, fence bigint) RETURNS bigint LANGUAGE plpgsql AS 'BEGIN END';
     REVOKE ALL ON FUNCTION {ns}."check"(text, text, text, bigint) FROM PUBLIC;
 END IF;
 END $holdfast$;
-CREATE OR REPLACE FUNCTION {ns}."check"(type text, id text, session text, fence bigint) RETURNS void
+CREATE OR REPLACE FUNCTION {ns}."check"(type text, id text, session text, fence bigint) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET enable_seqscan = off
 AS $check$
 #variable_conflict use_variable
@@ -32,7 +35,7 @@ DECLARE
     refusal text;
 BEGIN
     IF fence IS NULL OR fence <= 0 THEN
-        RAISE EXCEPTION USING ERRCODE = 'HF001',
+        RAISE EXCEPTION USING ERRCODE = '23H01',
             MESSAGE = format('A fence is needed to save %s; pass the one that acquire answered.', resource);
     END IF;
     PERFORM 1 FROM {ns}.resource r WHERE r.type = type COLLATE "C" AND r.id = id COLLATE "C" FOR SHARE;
@@ -49,7 +52,7 @@ BEGIN
 
     IF mine.ended_us IS NULL AND mine.expires_us > now_us AND (mine.ends_us IS NULL OR mine.ends_us > now_us) THEN
         IF mine.mode = 'exclusive' AND mine.fence = fence THEN
-            RETURN;
+            RETURN fence;
         END IF;
         refusal := CASE WHEN mine.fence = fence
             THEN format('The session holds %s only to read; acquire it exclusively to save.', resource)
@@ -78,7 +81,7 @@ BEGIN
             refusal := 'Your editing session has expired; reload the record.';
         END IF;
     END IF;
-    RAISE EXCEPTION USING ERRCODE = 'HF001', MESSAGE = refusal,
+    RAISE EXCEPTION USING ERRCODE = '23H01', MESSAGE = refusal,
         DETAIL = format('Session %s asked to save %s with fence %s.', session, resource, fence),
         HINT = format('Roll back. Acquire %s, load it anew, and save with the fence that was answered.', resource);
 END

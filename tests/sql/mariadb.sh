@@ -15,7 +15,7 @@ names=my$$
 table=doc_$names view=${names}_locks anchor=${names}_resource user_column=user now='utc_timestamp(6)'
 settle="SET NAMES utf8mb4;"
 levels=("READ COMMITTED" "REPEATABLE READ" "SERIALIZABLE")
-old_snapshot=HF001
+old_snapshot=23H01
 begin_sql() { echo "SET TRANSACTION ISOLATION LEVEL $1; BEGIN;"; }
 check_sql() { echo "CALL ${names}_check('$1', '$2', '$3', $4);"; }
 allow_only_check() { echo "CREATE USER only_$names@localhost; GRANT EXECUTE ON PROCEDURE ${names}_check TO only_$names@localhost;"; }

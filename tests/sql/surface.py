@@ -74,13 +74,13 @@ def surface(server, level, save, read, open_transaction):
     passed(name + "... and it is saved", read() == "again", read())
     server.holdfast("force-release", "doc/1", "--reason", "Alice went home")
     told = save(level, alice, fence, "late")
-    passed(name + "a save after a forced release is refused", told == ("HF001", "Your editing session has expired; reload the record."),
+    passed(name + "a save after a forced release is refused", told == ("23H01", "Your editing session has expired; reload the record."),
            told)
     bob, bob_session = server.opens("bob")
     server.takes(bob_session, "doc/1", "--purpose", "renewal")
     told = save(level, alice, fence, "late")
     passed(name + "a save after it was taken over names who has it",
-           told and told[0] == "HF001" and told[1].startswith("doc/1 is being edited by Bob Smith since "), told)
+           told and told[0] == "23H01" and told[1].startswith("doc/1 is being edited by Bob Smith since "), told)
     passed(name + "nothing of it was saved", read() == "again", read())
     server.holdfast("session", "close", person=bob_session)
 

@@ -9,7 +9,7 @@ from django.conf import settings
 settings.configure(DATABASES={"default": {}}, USE_TZ=True, LOGGING_CONFIG=None)
 django.setup()
 
-from django.db import DatabaseError, connections, models, transaction  # noqa: E402
+from django.db import IntegrityError, connections, models, transaction  # noqa: E402
 
 sys.dont_write_bytecode = True
 from django_database import database  # noqa: E402
@@ -17,11 +17,11 @@ from surface import LEVELS, main, surface  # noqa: E402
 
 
 def refusal(problem):
-    """(SQLSTATE, sentence) of the driver's error; mysqlclient tells only MySQL's number for a signalled condition, 1644."""
+    """(SQLSTATE, sentence) of the driver's error; mysqlclient tells only the number, 1216 (docs/sql.md)."""
     cause = problem.__cause__
     if hasattr(cause, "pgcode"):
         return cause.pgcode, cause.diag.message_primary
-    return "HF001" if cause.args[0] == 1644 else cause.args[0], cause.args[1]
+    return "23H01" if cause.args[0] == 1216 else cause.args[0], cause.args[1]
 
 
 def model(server):
@@ -53,7 +53,7 @@ def run(server):
             try:
                 with open_transaction(level, session, fence, text):
                     pass
-            except DatabaseError as problem:
+            except IntegrityError as problem:
                 return refusal(problem)
 
         try:

@@ -4,7 +4,7 @@ import contextlib
 import sys
 
 import sqlalchemy as sa
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import IntegrityError
 
 sys.dont_write_bytecode = True
 from surface import LEVELS, main, surface  # noqa: E402
@@ -22,11 +22,11 @@ def engine(server, level):
 
 
 def refusal(problem):
-    """(SQLSTATE, sentence); PyMySQL tells only MySQL's number for a signalled condition, 1644."""
+    """(SQLSTATE, sentence); PyMySQL tells only the number, 1216 (docs/sql.md)."""
     cause = problem.orig
     if hasattr(cause, "pgcode"):
         return cause.pgcode, cause.diag.message_primary
-    return "HF001" if cause.args[0] == 1644 else cause.args[0], cause.args[1]
+    return "23H01" if cause.args[0] == 1216 else cause.args[0], cause.args[1]
 
 
 def run(server):
@@ -49,7 +49,7 @@ def run(server):
             try:
                 with open_transaction(level, session, fence, text):
                     pass
-            except DBAPIError as problem:
+            except IntegrityError as problem:
                 return refusal(problem)
 
         def read():

@@ -4,7 +4,7 @@ the newest fence, which is kept in the record itself."""
 from contextlib import contextmanager
 
 from django.conf import settings
-from django.db import DatabaseError, connection, transaction
+from django.db import IntegrityError, connection, transaction
 
 from office import client
 
@@ -41,7 +41,7 @@ def check(work, _):
     try:
         with connection.cursor() as cursor:
             cursor.execute(CHECKS[connection.vendor], [work.type, work.record, work.session, work.fence])
-    except DatabaseError as problem:
+    except IntegrityError as problem:
         if sentence := refusal(problem.__cause__):
             raise client.Lost(sentence) from problem
         raise
@@ -49,10 +49,10 @@ def check(work, _):
 
 
 def refusal(cause):
-    """holdfast's sentence, if the driver's error is its refusal: SQLSTATE HF001 in PostgreSQL, error 1644 in MariaDB and MySQL."""
-    if (getattr(cause, "sqlstate", None) or getattr(cause, "pgcode", None)) == "HF001":  # psycopg 3, psycopg2
+    """holdfast's sentence, if the driver's error is its refusal: SQLSTATE 23H01 in PostgreSQL, error 1216 in MariaDB and MySQL."""
+    if (getattr(cause, "sqlstate", None) or getattr(cause, "pgcode", None)) == "23H01":  # psycopg 3, psycopg2
         return cause.diag.message_primary
-    return cause.args[1] if cause.args[0] == 1644 else None
+    return cause.args[1] if cause.args[0] == 1216 else None
 
 
 def lost(work):
