@@ -281,8 +281,18 @@ void pg_close(hf_db *base)
     hf_free(db);
 }
 
+/* Of all warnings one matters. Its text is in the server's language, the place it comes from is not. */
+static void hear(void *context, const PGresult *notice)
+{
+    pg_db *db = context;
+    const char *source = PQresultErrorField(notice, PG_DIAG_SOURCE_FUNCTION);
+    if (source != NULL && strcmp(source, "SyncRepWaitForLSN") == 0)
+        db->unreplicated = true;
+}
+
 static hf_status set_up(pg_db *db, const hf_db_options *options, int64_t deadline_us, hf_error *err)
 {
+    PQsetNoticeReceiver(db->conn, hear, db);
     db->unnamed = options->pooler;
     PQsetnonblocking(db->conn, 1);
     if (options->setup == NULL || options->pooler)

@@ -130,6 +130,15 @@ hf_status pg_lost(pg_db *db, bool late, bool unsure, hf_error *err)
     return hf_fail(err, HF_UNAVAILABLE, "The connection to %s was lost: %s. Try again.", db->path, reason);
 }
 
+hf_status pg_unreplicated(pg_db *db, hf_error *err)
+{
+    db->base.failure = HF_FAILURE_OTHER;
+    return hf_fail(err, HF_UNSURE,
+                   "It was committed in %s, but the wait for its synchronous standby was cancelled: a failover may "
+                   "lose it. Ask again once a standby is connected.",
+                   db->path);
+}
+
 /* ---- connecting ---- */
 
 void pg_describe(PGconn *conn, char *out, size_t size)

@@ -8,7 +8,9 @@
  *       it was not done. An error of the server, even the one with which it closes the connection, is the answer of the
  *       statement it comes for: nothing after that statement was carried out. A pooler's message is no such answer, as it may
  *       hide those of the server. What was sent outside a transaction and is not answered is told as not done, though it may
- *       have been: whoever must know puts it into a transaction. */
+ *       have been: whoever must know puts it into a transaction.
+ *   F4  A COMMIT for which the server has stopped waiting for its synchronous standby comes with a warning and no error; it is
+ *       unsure. On an application's connection the application hears the warning. */
 #include "base/seams.h"
 #include "db/postgres_inside.h"
 
@@ -118,6 +120,15 @@ static void fail_undone(pg_flight *flight)
     flight->failed = true;
 }
 
+static bool is_unreplicated(pg_flight *flight, bool commit)
+{
+    if (!commit || !flight->db->unreplicated)
+        return false;
+    pg_unreplicated(flight->db, &flight->db->error);
+    flight->failed = true;
+    return true;
+}
+
 static int64_t rows_of(PGresult *result)
 {
     int64_t rows = 0;
@@ -132,6 +143,7 @@ static bool keep(pg_flight *flight, PGresult *result)
     pg_stmt *stmt = flight->at;
     if (stmt == NULL) {
         flight->undone = is_undone(flight->commit, result);
+        is_unreplicated(flight, flight->commit && flight->text);
         return false;
     }
     if (flight->preparing) {
@@ -142,6 +154,8 @@ static bool keep(pg_flight *flight, PGresult *result)
         fail_undone(flight);
         return false;
     }
+    if (is_unreplicated(flight, stmt->commit))
+        return false;
     stmt->changed = rows_of(result);
     stmt->result = result;
     stmt->row = -1;
@@ -324,6 +338,7 @@ hf_status pg_fly(pg_db *db, pg_stmt *first, hf_error *err)
         return status;
     }
     pg_flight flight = {.db = db, .deadline_us = pg_deadline(db->timeout_us), .at = first};
+    db->unreplicated = false;
     bool blocking = !PQisnonblocking(db->conn);
     if (blocking)
         PQsetnonblocking(db->conn, 1);
@@ -357,6 +372,7 @@ hf_status pg_run(pg_db *db, const char *sql, int64_t deadline_us, hf_error *err)
     if (status != HF_OK)
         return status;
     pg_flight flight = {.db = db, .deadline_us = deadline_us, .text = true, .commit = ends_in_commit(sql)};
+    db->unreplicated = false;
     bool blocking = !PQisnonblocking(db->conn);
     if (blocking)
         PQsetnonblocking(db->conn, 1);

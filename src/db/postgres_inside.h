@@ -19,6 +19,7 @@ typedef struct pg_db {
     bool borrowed;       /* the application's */
     bool unnamed;        /* named statements would not be found again, or would be left behind */
     bool dead;
+    bool unreplicated; /* the wait for a standby was cancelled, in this flight */
     int64_t timeout_us;
     unsigned names;         /* drawn for prepared statements so far */
     pg_stmt *stmts;         /* all of the connection */
@@ -132,6 +133,9 @@ hf_status pg_roll_back_first(pg_db *db, hf_error *err);
 
 /* The answer did not come: in time (late), or the connection was lost. `unsure`: with a COMMIT on its way. */
 hf_status pg_lost(pg_db *db, bool late, bool unsure, hf_error *err);
+
+/* A COMMIT was done on this server, and is on no standby. */
+hf_status pg_unreplicated(pg_db *db, hf_error *err);
 
 /* The connection could not be made. */
 hf_status pg_unconnected(PGconn *conn, bool late, int64_t timeout_us, hf_error *err);

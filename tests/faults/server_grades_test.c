@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -326,6 +327,54 @@ static void a_server_that_comes_to_take_no_writes_is_told_as_unavailable(void **
     hf_store_close(store);
 }
 
+/* ---- a synchronous standby that is missing ---- */
+
+typedef struct acquirer {
+    pthread_t thread;
+    hf_store *store;
+    hf_credentials who;
+    said got;
+} acquirer;
+
+static void *acquirer_main(void *context)
+{
+    acquirer *it = context;
+    it->got = ASK(it->store, ACQUIRE, BY(it->who), ON("policy", "1"), .request_id = "one");
+    return NULL;
+}
+
+/* Acquires while someone cancels the wait for the standby: PostgreSQL then commits with a warning, and what was committed is
+ * on one server alone. */
+static said acquire_cancelled(acquirer *it)
+{
+    static const char waiting[] = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+    expect_int(pthread_create(&it->thread, NULL, acquirer_main, it), 0);
+    for (int64_t until_us = now_us() + 5 * SECOND; app_number(admin, waiting) == 0 && now_us() < until_us;)
+        rest_ms(5);
+    app_do(admin, "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
+    expect_int(pthread_join(it->thread, NULL), 0);
+    return it->got;
+}
+
+static void what_no_standby_has_is_unsure(void **state)
+{
+    (void)state;
+    acquirer it = {.store = open_store(url)};
+    it.who = newcomer(it.store, "alice", HOUR);
+    set("synchronous_standby_names", "nobody");
+    for (int i = 0; i < 2; i++) { /* asking again does not make it safe */
+        said no = acquire_cancelled(&it);
+        expect_status(HF_UNSURE, no.status, no.message);
+        expect_contains(no.message, "standby");
+    }
+    int64_t fence = must(HF_OK, it.store, WHO, ON("policy", "1")).lock.fence;
+    set("synchronous_standby_names", NULL);
+    said again = must(HF_OK, it.store, ACQUIRE, BY(it.who), ON("policy", "1"), .request_id = "one");
+    expect_int(again.lock.fence, fence);
+    must(HF_OK, it.store, CLOSE, BY(it.who));
+    hf_store_close(it.store);
+}
+
 /* ---- a real standby ---- */
 
 static void run_to_end(char *const argv[], const char *log)
@@ -505,6 +554,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest of_postgreses[] = {
         OF_ALL,
         cmocka_unit_test(synchronous_commit_is_on_even_if_the_account_has_it_off),
+        cmocka_unit_test(what_no_standby_has_is_unsure),
         cmocka_unit_test(a_hot_standby_is_refused),
     };
     if (server_name && strcmp(server_name, "postgres") == 0)
