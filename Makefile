@@ -6,7 +6,7 @@ DESTDIR ?=
 BUILD   := build
 RUN     := $(CURDIR)/$(BUILD)/run
 
-.PHONY: all build run story test test-long bench install format lint clean help
+.PHONY: all build run story check test test-long bench install uninstall format lint clean help
 .DEFAULT_GOAL := all
 
 all: build
@@ -18,11 +18,16 @@ build:                  ## build/holdfast, build/libholdfast.so and build/libhol
 
 # No setting of the environment's or of a file's counts here.
 run: build              ## start the server on 127.0.0.1:7420; its data stays in build/run; Ctrl-C stops it
-	@exec env $$(env | sed -n 's/^\(HOLDFAST_[A-Z_]*\)=.*/-u \1/p') \
+	@tools/end-with-make $$$$ $$PPID >/dev/null 2>&1 </dev/null & \
+	exec env $$(env | sed -n 's/^\(HOLDFAST_[A-Z_]*\)=.*/-u \1/p') \
 	    "$(CURDIR)/$(BUILD)/holdfast" serve --config /dev/null --data "$(RUN)" --any-port --hints --print-token
 
 story: build            ## play a short two-person story in the terminal
 	@HOLDFAST="$(CURDIR)/$(BUILD)/holdfast" examples/story.sh
+
+check:                  ## the quick tests, for the loop while editing
+	@tools/install-deps build test
+	@tools/run-tests --quick
 
 test:                   ## every check and test; ends with "N passed, N failed"
 	@tools/install-deps build test
@@ -43,6 +48,11 @@ install: build          ## install below PREFIX (/usr/local), staged under DESTD
 	@meson configure $(BUILD) -Dprefix="$(abspath $(PREFIX))"
 	@DESTDIR="$(DESTDIR)" meson install -C $(BUILD)
 	@if [ -z "$(DESTDIR)" ] && [ "$$(id -u)" = 0 ]; then ldconfig; fi
+
+uninstall:              ## remove what install put there; with the same PREFIX and DESTDIR
+	@test -f $(BUILD)/build.ninja || meson setup $(BUILD) >/dev/null
+	@meson setup --reconfigure $(BUILD) -Dprefix="$(abspath $(PREFIX))" >/dev/null
+	@tools/uninstall $(BUILD) "$(DESTDIR)"
 
 format:                 ## clang-format all C in place
 	@tools/install-deps lint

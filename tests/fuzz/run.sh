@@ -1,12 +1,14 @@
 #!/bin/bash
-# Runs one fuzzer for a while on what is in the repository and what it finds itself: run.sh PROGRAM NAME [FOLDER].
-# FOLDER keeps what it finds for the next time. For HF_FUZZ_SECONDS, else HF_TEST_SECONDS, else a minute, or ten with
-# HF_TEST_LONG.
+# Runs one fuzzer on what is in the repository: run.sh PROGRAM NAME [replay | fuzz [FOLDER]]. With "replay" that is all; otherwise
+# it goes on with what it finds itself, for HF_FUZZ_SECONDS, else ten minutes. FOLDER keeps what it finds for the next time.
 set -eu
-program=$1 name=$2
+program=$1 name=$2 how=${3:-fuzz}
 here=$(cd "$(dirname "$0")" && pwd)
-found=${3:-${TMPDIR:-/tmp}/fuzz-$name-$$}
-seconds=${HF_FUZZ_SECONDS:-${HF_TEST_SECONDS:-$([ -n "${HF_TEST_LONG:-}" ] && echo 600 || echo 60)}}
+if [ "$how" = replay ]; then
+    exec "$program" -runs=0 -timeout=20 -rss_limit_mb=2048 -max_len=8192 "$here/corpus/$name"
+fi
+found=${4:-${TMPDIR:-/tmp}/fuzz-$name-$$}
+seconds=${HF_FUZZ_SECONDS:-600}
 mkdir -p "$found/corpus"
 options=(-max_total_time="$seconds" -timeout=20 -rss_limit_mb=2048 -max_len=8192 -print_final_stats=1
     -artifact_prefix="$found/")

@@ -16,7 +16,7 @@
 static race_board board;
 /* Many must die until enough of what they held has been taken over. */
 static const race_bounds bounds = {
-    .calls = 3000, .deaths = 100, .grants = 100, .take_overs = 5, .busy_percent = 1};
+    .calls = 3000, .deaths = 20, .grants = 100, .take_overs = 5, .busy_percent = 1};
 
 static void *worker_main(void *worker)
 {
