@@ -33,7 +33,8 @@ CREATE TABLE IF NOT EXISTS {ns}_session (
     KEY session_by_end (ended_us, expires_us)
 ) ENGINE=InnoDB ROW_FORMAT=COMPACT COMMENT='holdfast 1';
 
--- The anchor: one row a resource, written by every change of its locks. ended_request: "id", or "id actor" when it was forced.
+-- The anchor: one row a resource, written by every change of its locks. ended_request: "id", "id actor" when it was
+-- forced, "id session" when it was handed over.
 CREATE TABLE IF NOT EXISTS {ns}_resource (
     type VARBINARY(64) NOT NULL,
     id VARBINARY(255) NOT NULL,

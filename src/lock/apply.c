@@ -79,6 +79,24 @@ void hf_lock_event(hf_step *step, hf_event_kind kind, const hf_lock_row *lock, h
     event->reason = reason;
 }
 
+/* The request id of an end as it is kept: "id", or "id scope", which no plain id looks like. */
+static hf_slice end_request(hf_step *step)
+{
+    size_t size = step->request.size + 1 + step->scope.size;
+    if (step->scope.at == NULL || step->request.size == 0)
+        return step->request;
+    char *text = hf_arena_alloc(&step->rows->arena, size);
+    if (text == NULL) {
+        step->rows->failed = true;
+        return HF_NOTHING;
+    }
+    memcpy(text, step->request.at, step->request.size);
+    text[step->request.size] = ' ';
+    if (step->scope.size > 0)
+        memcpy(text + step->request.size + 1, step->scope.at, step->scope.size);
+    return (hf_slice){text, size};
+}
+
 /* Takes the lock row away and writes its end into the anchor, with the request that asked for it. */
 void hf_end_lock(hf_step *step, hf_lock_row *lock, hf_event_kind kind, hf_slice actor, hf_slice reason)
 {
@@ -91,12 +109,19 @@ void hf_end_lock(hf_step *step, hf_lock_row *lock, hf_event_kind kind, hf_slice 
     memcpy(resource->ended_session, lock->session->id, sizeof resource->ended_session);
     resource->ended_fence = lock->fence;
     resource->ended_us = step->now_us;
-    resource->ended_request = kind == HF_EVENT_EXPIRED ? HF_NOTHING : step->request;
+    resource->ended_request = kind == HF_EVENT_EXPIRED ? HF_NOTHING : end_request(step);
 }
 
 bool hf_asked_before(const hf_step *step)
 {
-    return step->request.size > 0 && hf_slice_equal(step->of->resource->ended_request, step->request);
+    const hf_resource_row *resource = step->of->resource;
+    hf_slice by = resource->ended_request, id = step->request, scope = step->scope;
+    if (id.size == 0 || (step->op->fence != 0 && step->op->fence != resource->ended_fence))
+        return false;
+    if (scope.at == NULL)
+        return hf_slice_equal(by, id);
+    return by.size == id.size + 1 + scope.size && memcmp(by.at, id.at, id.size) == 0 &&
+           by.at[id.size] == ' ' && hf_slice_equal((hf_slice){by.at + id.size + 1, scope.size}, scope);
 }
 
 static void note_lost(hf_step *step, const hf_lock_row *lock, int64_t at_us, const char *why, hf_slice by,
@@ -122,22 +147,6 @@ void hf_expire_lock(hf_step *step, hf_lock_row *lock, const hf_session_row *take
                   HF_NOTHING);
 }
 
-/* The request id of a forced release is scoped to who forces: "id actor", which no plain id looks like. */
-static hf_slice scoped(hf_step *step, hf_slice actor)
-{
-    size_t size = step->request.size + 1 + actor.size;
-    char *text = step->request.size == 0 ? NULL : hf_arena_alloc(&step->rows->arena, size);
-    if (text == NULL) {
-        step->rows->failed |= step->request.size > 0;
-        return HF_NOTHING;
-    }
-    memcpy(text, step->request.at, step->request.size);
-    text[step->request.size] = ' ';
-    if (actor.size > 0)
-        memcpy(text + step->request.size + 1, actor.at, actor.size);
-    return (hf_slice){text, size};
-}
-
 void hf_do_force_release(hf_step *step)
 {
     hf_op *op = step->op;
@@ -146,7 +155,7 @@ void hf_do_force_release(hf_step *step)
     hf_slice actor =
         op->actor != NULL && op->actor[0] != '\0' ? hf_slice_of(op->actor) : step->of->session->user;
     hf_resource_row *resource = step->of->resource;
-    step->request = scoped(step, actor);
+    step->scope = actor.at == NULL ? hf_slice_of("") : actor;
     if (hf_asked_before(step))
         return; /* asked again: done before, and whoever holds it now is left alone */
     size_t held = hf_answer_holders(step, NULL), ended = 0;
@@ -321,7 +330,8 @@ bool hf_run_done(const hf_step *step)
 static bool run_op(hf_rows *rows, hf_batch *batch, size_t index, int64_t now_us)
 {
     hf_op *op = &batch->ops[index];
-    hf_step step = {rows, &batch->arena, op, &rows->of_op[index], now_us, hf_slice_of(op->request_id), batch};
+    hf_step step = {rows,  &batch->arena, op, &rows->of_op[index], now_us, hf_slice_of(op->request_id),
+                    batch, HF_NOTHING};
     op->answer.now_us = now_us;
     if (op->answer.status != HF_OK)
         return false;

@@ -86,6 +86,7 @@ static bool run_ended(const hf_step *step)
         later.op++;
         of++;
         later.request = hf_slice_of(later.op->request_id);
+        later.scope = later.op->kind == HF_OP_HAND_OVER ? hf_slice_of(later.op->target) : HF_NOTHING;
         if (ends_hold(step, later.op, of) && ended_before(&later))
             return true;
     }
@@ -398,6 +399,7 @@ static bool handed_before(hf_step *step)
 void hf_do_hand_over(hf_step *step)
 {
     hf_verdict verdict;
+    step->scope = hf_slice_of(step->op->target);
     if (!hf_step_session(step) || handed_before(step))
         return;
     if (look(step).mine == NULL && hf_run_done(step))

@@ -43,18 +43,42 @@ void hf_token_request(const hf_op *op, char out[HF_TOKEN_REQUEST_SIZE])
         snprintf(out, HF_TOKEN_REQUEST_SIZE, "%s %s", op->request_id, op->actor == NULL ? "" : op->actor);
 }
 
+/* How the token that this request id made before differs from what is asked for now; NULL: it does
+ * not. */
+static const char *token_difference(const hf_op *op, const hf_token *before)
+{
+    hf_roles roles;
+    char text[HF_ROLES_SIZE] = "";
+    if (hf_roles_read(op->roles, &roles) == NULL)
+        hf_roles_format(&roles, text);
+    if (strcmp(before->name, op->name) != 0)
+        return "another name";
+    if (strcmp(before->roles, text) != 0)
+        return "other roles";
+    if (!hf_slice_equal(hf_slice_of(before->users), hf_slice_of(op->users)))
+        return "other users";
+    if (op->ttl_us != (before->expires_us == 0 ? 0 : before->expires_us - before->created_us))
+        return "another end";
+    return NULL;
+}
+
 /* A repeated request answers the token the first one made, to whoever has its secret. True: it has been answered. */
 static bool repeated(hf_step *step, const hf_token_row *same, const char *request)
 {
     if (request[0] == '\0' || strcmp(same->request, request) != 0)
         return false;
-    if (hf_secret_equal(same->sha256, step->op->sha256, sizeof same->sha256))
-        answer_token(step, &same->token);
-    else
+    const char *difference = token_difference(step->op, &same->token);
+    if (!hf_secret_equal(same->sha256, step->op->sha256, sizeof same->sha256))
         hf_refuse(step, HF_DENIED,
                   "This request id has made token %s with another secret; repeat it with that secret, or "
                   "make one with a new request id.",
                   same->token.id);
+    else if (difference != NULL)
+        hf_refuse(step, HF_INVALID,
+                  "This request id has made token %s with %s; make one with a new request id.",
+                  same->token.id, difference);
+    else
+        answer_token(step, &same->token);
     return true;
 }
 

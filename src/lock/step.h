@@ -15,6 +15,7 @@ typedef struct hf_step {
     int64_t now_us;
     hf_slice request; /* the op's request id, as it is kept in the rows it changes */
     hf_batch *batch;
+    hf_slice scope; /* of an end: who forced it, or to whom it was handed; at is NULL: it has none */
 } hf_step;
 
 /* Refuses the op with a sentence; returns false so that checks chain. */
@@ -30,7 +31,7 @@ bool hf_key_matches(const hf_credentials *credentials, const hf_session_row *row
 bool hf_session_lives(const hf_session_row *row, int64_t now_us);
 bool hf_lock_lives(const hf_lock_row *row, int64_t now_us);
 
-/* Whether it was this very request that ended the last hold. */
+/* Whether this very request ended the last hold: same id, same scope, and the grant that it names. */
 bool hf_asked_before(const hf_step *step);
 bool hf_run_done(const hf_step *step);
 

@@ -137,6 +137,15 @@ static void name_resource(const hf_op *op, char out[HF_RESOURCE_SIZE])
         out[0] = '\0';
 }
 
+/* 422 where the Idempotency-Key has made something else before (flaws of the request itself are found
+ * before the store is asked); 0: the status's own. */
+static int refusal_code(const hf_op *op)
+{
+    bool makes = op->kind == HF_OP_SESSION_OPEN || op->kind == HF_OP_TOKEN_CREATE;
+    bool keyed = op->request_id != NULL && op->request_id[0] != '\0';
+    return makes && keyed && op->answer.status == HF_INVALID ? 422 : 0;
+}
+
 void exchange_refuse(exchange *x, const hf_op *op)
 {
     const hf_answer *answer = &op->answer;
@@ -144,8 +153,9 @@ void exchange_refuse(exchange *x, const hf_op *op)
     name_resource(op, resource);
     const char *message = answer->message != NULL ? answer->message : hf_status_sentence(answer->status);
     size_t holders = names_holders(answer->status) ? answer->locks_count : 0;
-    reply_problem(x, 0, answer->status,
-                  hf_problem_json(0, answer->status, message, resource, answer->locks, holders));
+    int code = refusal_code(op);
+    reply_problem(x, code, answer->status,
+                  hf_problem_json(code, answer->status, message, resource, answer->locks, holders));
 }
 
 /* ---- done and told ---- */

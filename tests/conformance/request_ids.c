@@ -580,6 +580,84 @@ static void a_run_that_needs_what_it_has_just_ended_is_refused(world *w)
     unchanged(w, before);
 }
 
+/* P12: a request id stands for one request; with other fields it is another request. */
+static void a_request_id_that_opened_one_session_opens_no_other(world *w)
+{
+    hf_credentials alice = draw(w), again = same_key(w, &alice), old = person(w, "alice", "Alice Chen");
+    done(w, SESSION_OPEN, BY(alice), .user = "alice", .idle_us = MINUTE, .request_id = "open-1");
+    const hf_answer *no = refused(w, HF_INVALID, SESSION_OPEN, BY(again), .user = "bob", .idle_us = MINUTE,
+                                  .request_id = "open-1");
+    expect_contains(no->message, "another user");
+    expect_contains(no->message, alice.id);
+    no = refused(w, HF_INVALID, SESSION_OPEN, BY(again), .user = "alice", .name = "Alice Chen",
+                 .idle_us = MINUTE, .request_id = "open-1");
+    expect_contains(no->message, "another name");
+    no = refused(w, HF_INVALID, SESSION_OPEN, BY(again), .user = "alice", .request_id = "open-1");
+    expect_contains(no->message, "another idle bound");
+    no = refused(w, HF_INVALID, SESSION_OPEN, BY(again), .user = "alice", .idle_us = MINUTE, .replaces = &old,
+                 .request_id = "open-1");
+    expect_contains(no->message, "without replacing another");
+    done(w, BEAT, BY(old));
+    /* What it means when left out may be said as well. */
+    done(w, SESSION_OPEN, BY(again), .user = "alice", .name = "alice", .idle_us = MINUTE,
+         .request_id = "open-1");
+    clock_forward(w, MINUTE);
+    refused(w, HF_INVALID, SESSION_OPEN, BY(again), .user = "bob", .idle_us = MINUTE, .request_id = "open-1");
+}
+
+/* P12: the id that handed a lock to one session settles neither a hand-over to another nor a release. */
+static void a_hand_over_is_not_settled_by_one_to_another_session(world *w)
+{
+    hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith"),
+                   carol = person(w, "carol", "Carol Diaz");
+    done(w, ACQUIRE, BY(alice), ON("policy", "1"));
+    done(w, HAND_OVER, BY(alice), ON("policy", "1"), .target = bob.id, .request_id = "h1");
+    refused(w, HF_NOT_HELD, HAND_OVER, BY(alice), ON("policy", "1"), .target = carol.id, .request_id = "h1");
+    refused(w, HF_NOT_HELD, RELEASE, BY(alice), ON("policy", "1"), .request_id = "h1");
+    done(w, RELEASE, BY(bob), ON("policy", "1"));
+    done(w, ACQUIRE, BY(alice), ON("policy", "1"));
+    done(w, RELEASE, BY(alice), ON("policy", "1"), .request_id = "h1");
+    refused(w, HF_NOT_HELD, HAND_OVER, BY(alice), ON("policy", "1"), .target = bob.id, .request_id = "h1");
+    done(w, RELEASE, BY(alice), ON("policy", "1"), .request_id = "h1");
+}
+
+/* P12: nor does the end of one grant settle the end of another. */
+static void an_end_of_one_grant_does_not_settle_that_of_another(world *w)
+{
+    hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
+    int64_t first = done(w, ACQUIRE, BY(alice), ON("policy", "1"))->locks[0].fence;
+    done(w, RELEASE, BY(alice), ON("policy", "1"), .fence = first, .request_id = "r1");
+    int64_t second = done(w, ACQUIRE, BY(alice), ON("policy", "1"))->locks[0].fence;
+    done(w, RELEASE, BY(alice), ON("policy", "1"), .fence = first, .request_id = "r1");
+    done(w, HOLDS, BY(alice), ON("policy", "1"));
+    const hf_answer *ended =
+        done(w, RELEASE, BY(alice), ON("policy", "1"), .fence = second, .request_id = "r1");
+    expect_int(ended->locks_count, 1);
+    refused(w, HF_NOT_HELD, HOLDS, BY(alice), ON("policy", "1"));
+    first = done(w, ACQUIRE, BY(alice), ON("policy", "1"))->locks[0].fence;
+    done(w, FORCE_RELEASE, ON("policy", "1"), .actor = "root", .text = "t", .fence = first,
+         .request_id = "f");
+    second = done(w, ACQUIRE, BY(bob), ON("policy", "1"))->locks[0].fence;
+    ended = done(w, FORCE_RELEASE, ON("policy", "1"), .actor = "root", .text = "t", .fence = second,
+                 .request_id = "f");
+    expect_int(ended->locks_count, 1);
+    refused(w, HF_NOT_HELD, HOLDS, BY(bob), ON("policy", "1"));
+}
+
+/* P12: an acquire answers what it was asked for, whatever its id took before. */
+static void a_request_id_that_took_one_lock_answers_no_other_with_it(world *w)
+{
+    hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
+    done(w, ACQUIRE, BY(alice), ON("policy", "1"), .mode = HF_SHARED, .request_id = "r1");
+    done(w, ACQUIRE, BY(bob), ON("policy", "1"), .mode = HF_SHARED);
+    done(w, ACQUIRE, BY(bob), ON("policy", "2"));
+    refused(w, HF_LOCKED, ACQUIRE, BY(alice), ON("policy", "2"), .request_id = "r1");
+    refused(w, HF_LOCKED, ACQUIRE, BY(alice), ON("policy", "1"), .request_id = "r1");
+    const hf_answer *other = done(w, ACQUIRE, BY(alice), ON("policy", "3"), .request_id = "r1");
+    expect_text(other->locks[0].resource.id, "3");
+    expect_int(other->outcome, HF_GRANTED);
+}
+
 static const suite_test request_ids_tests[] = {
     TEST(a_repeated_open_answers_the_same_session),
     TEST(a_repeated_open_with_another_key_is_denied),
@@ -613,5 +691,9 @@ static const suite_test request_ids_tests[] = {
     TEST(a_run_repeated_late_leaves_the_sessions_own_next_grant_alone),
     TEST(a_run_repeated_late_takes_and_ends_nothing_anew),
     TEST(a_run_that_needs_what_it_has_just_ended_is_refused),
+    TEST(a_request_id_that_opened_one_session_opens_no_other),
+    TEST(a_hand_over_is_not_settled_by_one_to_another_session),
+    TEST(an_end_of_one_grant_does_not_settle_that_of_another),
+    TEST(a_request_id_that_took_one_lock_answers_no_other_with_it),
 };
 THEME(request_ids);

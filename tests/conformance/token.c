@@ -144,6 +144,36 @@ static void a_repeated_request_makes_no_second_token(world *w)
     expect_int(done(w, TOKENS)->tokens_count, 2);
 }
 
+static const hf_answer *made_again(world *w, hf_status status, const char *name, const char *roles,
+                                   const char *users, int64_t ttl_us)
+{
+    hf_token_key key = key_of(w, 1);
+    hf_op op = {.kind = HF_OP_TOKEN_CREATE, WITH(key), .actor = "root", .request_id = "q1"};
+    op.name = name;
+    op.roles = roles;
+    op.users = users;
+    op.ttl_us = ttl_us;
+    return asked(w, status, &op, __FILE__, __LINE__);
+}
+
+/* P12: a request id stands for one request; with other fields it is another request. */
+static void a_request_id_that_made_one_token_makes_no_other(world *w)
+{
+    const char *id = made_again(w, HF_OK, "n", "observe use", "a*", HOUR)->tokens[0].id;
+    const hf_answer *no = made_again(w, HF_INVALID, "m", "observe use", "a*", HOUR);
+    expect_contains(no->message, id);
+    expect_contains(no->message, "another name");
+    no = made_again(w, HF_INVALID, "n", "admin", "a*", HOUR);
+    expect_contains(no->message, "other roles");
+    no = made_again(w, HF_INVALID, "n", "observe use", NULL, HOUR);
+    expect_contains(no->message, "other users");
+    no = made_again(w, HF_INVALID, "n", "observe use", "a*", 0);
+    expect_contains(no->message, "another end");
+    clock_forward(w, MINUTE);
+    made_again(w, HF_OK, "n", "use observe", "a*", HOUR); /* the same roles */
+    expect_int(done(w, TOKENS)->tokens_count, 1);
+}
+
 static void an_id_or_a_secret_is_not_taken_twice(world *w)
 {
     hf_token_key key = key_of(w, 1), other = key_of(w, 2);
@@ -533,6 +563,7 @@ static const suite_test token_tests[] = {
     TEST(a_revoked_token_is_found_and_says_so),
     TEST(making_and_revoking_leave_events_that_name_the_token),
     TEST(a_repeated_request_makes_no_second_token),
+    TEST(a_request_id_that_made_one_token_makes_no_other),
     TEST(an_id_or_a_secret_is_not_taken_twice),
     TEST(pages_of_tokens_cover_all_exactly_once),
     TEST_KEEPING(tokens_are_there_when_the_store_is_opened_again),

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // Every request that changes something, asked twice with the same Idempotency-Key, as a client does whose answer was lost: the second
 // answer says the same, nothing is done twice, and the server lives.
-import { Server, check, finish } from "./server.mjs";
+import { Server, check, finish, statuses } from "./server.mjs";
 
 const server = await Server.start();
 const { token } = server;
@@ -87,6 +87,33 @@ check(sessions.every((answer) => answer.status === 201) && sessions[0].json.id !
 const tokens = await drawn("/v1/tokens", { name: "unnamed", roles: "use" });
 check(tokens.every((answer) => answer.status === 201) && tokens[0].json.id !== tokens[1].json.id &&
   tokens[0].json.token !== tokens[1].json.token, "two tokens made with an empty key are two", tokens.map((answer) => answer.text));
+
+// A key stands for one request: with another body it is refused, and what the first made is not told.
+async function reused(path, key, first, others) {
+  const ask = (body) => server.ask("POST", path, { token, body, headers: { "Idempotency-Key": key } });
+  const before = await ask(first);
+  check(before.status === 201, `${path} with the key ${key}`, before.text);
+  const secret = before.json.key ?? before.json.token;
+  for (const body of others) {
+    const answer = await ask(body);
+    check(answer.status === 422 && answer.json.code === "invalid" && answer.json.status === 422 && answer.json.message.includes("request id") &&
+      !answer.text.includes(secret), `${path} with the same key and ${JSON.stringify(body)} is refused`, [answer.status, answer.text]);
+  }
+  const again = await ask(first);
+  check(again.status === 201 && again.text === before.text, "and the first request is still answered as it was", again.text);
+}
+await reused("/v1/sessions", "reused-1", { user: "dave", idle_seconds: 600 },
+  [{ user: "erin", idle_seconds: 600 }, { user: "dave", name: "Dave", idle_seconds: 600 }, { user: "dave" }]);
+await reused("/v1/tokens", "reused-2", { name: "few", roles: "use:doc", expires_seconds: 3600 },
+  [{ name: "few", roles: "admin", expires_seconds: 3600 }, { name: "few", roles: "use:doc" }, { name: "few", roles: "use:doc", users: "x", expires_seconds: 3600 }]);
+
+// Neither does a key that handed a lock to one session say anything of another.
+const [dan, eve] = [await server.open("dan"), await server.open("eve")];
+const give = (to) => server.ask("POST", "/v1/locks/doc/7/hand-over", { session: bob, body: { session: to.id }, headers: { "Idempotency-Key": "give" } });
+await server.ask("PUT", "/v1/locks/doc/7", { session: bob, body: {} });
+const given = [await give(dan), await give(dan), await give(eve)];
+check(statuses(given) === "200 200 409" && given[1].text === given[0].text, "a hand-over to another session is not taken for the first",
+  given.map((answer) => answer.text));
 
 check((await server.ask("GET", "/healthz")).status === 200, "the server lives");
 const end = await server.stop();
