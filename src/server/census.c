@@ -17,7 +17,6 @@ struct census {
     int64_t wanted_us; /* when someone last looked */
     bool asking;
     bool stopped;
-    bool down; /* the last count failed */
 };
 
 /* The next count, if anyone is still interested. */
@@ -32,8 +31,7 @@ static void answered(loop_job *job)
 {
     census *c = (census *)job;
     c->asking = false;
-    c->down = c->op.answer.status != HF_OK;
-    if (!c->down)
+    if (c->op.answer.status == HF_OK)
         metrics_count(c->settings.metrics, &c->op.answer);
     jobs_release(job);
     wait_for(c, c->settings.interval_us);
@@ -48,7 +46,6 @@ static void ask(evutil_socket_t fd, short what, void *context)
     c->op = (hf_op){.kind = HF_OP_COUNT, .limit = HF_LIST_MAX};
     c->job = (loop_job){.job = {.ops = &c->op, .count = 1}, .finish = answered};
     c->asking = jobs_submit(c->settings.jobs, &c->job, &err) == HF_OK;
-    c->down = c->down || !c->asking;
     if (!c->asking)
         wait_for(c, c->settings.interval_us);
 }
@@ -76,11 +73,6 @@ void census_wanted(census *c)
     c->wanted_us = hf_seam.boot_us();
     if (!c->asking && !evtimer_pending(c->timer, NULL)) /* it had gone to sleep */
         wait_for(c, 0);
-}
-
-bool census_up(const census *c)
-{
-    return !c->down;
 }
 
 void census_stop(census *c)

@@ -25,9 +25,6 @@ hf_status census_new(const census_settings *settings, census **out, hf_error *er
 /* Someone looks at the metrics. */
 void census_wanted(census *c);
 
-/* Did the store answer the last time it was asked? */
-bool census_up(const census *c);
-
 /* As those of the sweeper: no count is begun any more; one that is with the committer must be answered before census_free. */
 void census_stop(census *c);
 bool census_idle(const census *c);

@@ -15,6 +15,8 @@ struct jobs {
     committer *committer;
     completions done;
     size_t under_way;
+    void (*look)(void *context, const committer_job *job); /* or NULL */
+    void *looking;
     int wake;
     struct event *woken;
 };
@@ -40,6 +42,8 @@ void jobs_drain(jobs *all)
         loop_job *it = job->context;
         next = job->next;
         all->under_way--;
+        if (all->look != NULL)
+            all->look(all->looking, job);
         it->finish(it);
     }
 }
@@ -78,6 +82,12 @@ hf_status jobs_submit(jobs *all, loop_job *job, hf_error *err)
     hf_status status = committer_submit(all->committer, &job->job, err);
     all->under_way += status == HF_OK;
     return status;
+}
+
+void jobs_observe(jobs *all, void (*look)(void *context, const committer_job *job), void *context)
+{
+    all->look = look;
+    all->looking = context;
 }
 
 void jobs_release(loop_job *job)

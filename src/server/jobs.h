@@ -26,6 +26,9 @@ hf_status jobs_new(struct event_base *base, committer *c, jobs **out, hf_error *
 /* Asks. Not HF_OK: refused, as committer_submit says, and `finish` is not called. On the loop only. */
 HF_MUST_USE hf_status jobs_submit(jobs *all, loop_job *job, hf_error *err);
 
+/* Whoever wants to see what every job came to, on the loop, before its `finish`. */
+void jobs_observe(jobs *all, void (*look)(void *context, const committer_job *job), void *context);
+
 /* Gives the answers back: what they point to is gone then. */
 void jobs_release(loop_job *job);
 

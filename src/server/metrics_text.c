@@ -37,7 +37,7 @@
     X(READ_FAILS,  "holdfast_event_read_failures_total","counter",   "",                    "Reads of the events that failed.") \
     X(FOLLOWERS,   "holdfast_event_followers",          "gauge",     "",                    "Streams of events that are open.") \
     X(RESYNCS,     "holdfast_event_resyncs_total",      "counter",   "",                    "Followers that were too slow, or came back too late, and were told to begin anew.") \
-    X(UP,          "holdfast_store_up",                 "gauge",     "",                    "1 while the store answers, else 0.") \
+    X(UP,          "holdfast_store_up",                 "gauge",     "",                    "1 while the store can be used, 0 while it is away or its disk is full.") \
     X(BROKEN,      "holdfast_store_broken",             "gauge",     "",                    "1 when a sync failed: nothing more is acknowledged until the server starts anew.") \
     X(STORE,       "holdfast_store_info",               "gauge",     "store, grade",        "Always 1; the kind of store and what an acknowledged lock survives.") \
     X(SWEEPS,      "holdfast_sweeps_total",             "counter",   "",                    "Sweeps that came to their end.") \

@@ -19,11 +19,13 @@ void tell_health(exchange *x)
 
 /* ---- /readyz ---- */
 
-/* A cheap look at the store: who holds what nobody has. */
+/* A cheap look at the store: who holds what nobody has. During an outage its own probe looks. */
 hf_status ask_ready(exchange *x, hf_error *err)
 {
     if (x->service->stopping)
         return hf_fail(err, HF_UNAVAILABLE, "The server is stopping; ask another.");
+    if (outage_is(x->service->outage))
+        return hf_fail(err, HF_UNAVAILABLE, "The store can't be used; the server's log says why.");
     hf_status status = exchange_room(x, 1, err);
     if (status == HF_OK) {
         hf_op *op = exchange_add(x, HF_OP_WHO);
@@ -73,7 +75,7 @@ static void look(service *s, metrics_look *out)
     committer_stats_read(s->committer, &out->committer);
     sweeper_stats_read(s->sweeper, &out->sweeper);
     committer_grade(s->committer, &out->grade);
-    out->up = census_up(s->census);
+    out->up = !outage_is(s->outage);
     out->connections = http_connections(s->http);
     out->requests = http_requests(s->http);
     out->events_newest = events.newest;

@@ -64,6 +64,16 @@ static void sweep_failed(void *context, const char *sentence)
              LOG_TEXT("why", sentence));
 }
 
+static void outage_changed(void *context, bool down, const char *why, int64_t lasted_us)
+{
+    service *s = context;
+    if (down)
+        log_line(s->log, LOG_LEVEL_ERROR, "The store can't be used.", LOG_TEXT("why", why));
+    else
+        log_line(s->log, LOG_LEVEL_WARNING, "The store can be used again.",
+                 LOG_NUMBER("after_ms", lasted_us / 1000));
+}
+
 /* ---- http ---- */
 
 static void handle(void *context, http_request *request)
@@ -196,12 +206,23 @@ static hf_status new_streams(service *s, hf_error *err)
     return s->streams_timer != NULL && event_add(s->streams_timer, &often) == 0 ? HF_OK : hf_fail_memory(err);
 }
 
+static hf_status new_outage(service *s, hf_error *err)
+{
+    outage_settings wanted = {.base = s->base, .jobs = s->jobs, .changed = outage_changed, .context = s};
+    hf_status status = outage_new(&wanted, &s->outage, err);
+    if (status == HF_OK)
+        jobs_observe(s->jobs, outage_look, s->outage);
+    return status;
+}
+
 static hf_status new_rooms(service *s, committer *access, hf_error *err)
 {
     const settings *set = s->settings;
     hf_status status = jobs_new(s->base, s->committer, &s->jobs, err);
     if (status == HF_OK && access != NULL)
         status = jobs_new(s->base, access, &s->access, err);
+    if (status == HF_OK)
+        status = new_outage(s, err);
     if (status == HF_OK)
         status = new_metrics(s, err);
     if (status == HF_OK)
@@ -275,6 +296,8 @@ void service_stop(service *s)
         census_stop(s->census);
     if (s->sweeper != NULL)
         sweeper_stop(s->sweeper);
+    if (s->outage != NULL)
+        outage_stop(s->outage);
 }
 
 bool service_idle(const service *s)
@@ -296,6 +319,7 @@ void service_free(service *s)
     http_free(s->http);
     sweeper_free(s->sweeper);
     census_free(s->census);
+    outage_free(s->outage);
     feed_free(s->feed);
     notes_free(s->notes);
     quotas_free(s->quotas);

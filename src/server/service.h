@@ -15,6 +15,7 @@
 #include "server/log.h"
 #include "server/metrics.h"
 #include "server/notes.h"
+#include "server/outage.h"
 #include "server/quotas.h"
 #include "server/settings.h"
 #include "server/sweeper.h"
@@ -40,6 +41,7 @@ typedef struct service {
     struct event *streams_timer; /* looks whether their tokens still count */
     metrics *metrics;
     census *census;
+    outage *outage;
     sweeper *sweeper;
     const char **route_names;
     char *openapi, *front;

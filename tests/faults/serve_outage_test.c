@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/* A store that can't be used under `holdfast serve`: /readyz, the metrics and the log say so from the
+ * first change that fails on, and that it is over without anyone having asked. Without an argument the
+ * disk of a SQLite file is full; with the name of a database server, that one is away. */
+#include "faults/server_target.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <support/asker.h>
+#include <support/check.h>
+#include <support/place.h>
+#include <support/proxy.h>
+#include <support/served.h>
+#include <unistd.h>
+
+static const char *server_name; /* NULL: a full disk */
+static char full[HF_URL_MAX];   /* while this file is there, the disk is full */
+
+typedef struct scene {
+    served *server;
+    target *target;
+    proxy *proxy;
+    asker client;
+    char session[256]; /* the header */
+    unsigned records;
+} scene;
+
+/* ---- asking ---- */
+
+static int ask(scene *s, const char *method, const char *path, const char *headers, const char *body,
+               asker_answer *out)
+{
+    expect_int(asker_ask(&s->client, method, path, headers, body, out), ASKER_ANSWERED);
+    return out->status;
+}
+
+static int take_another(scene *s, asker_answer *out)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/v1/locks/outage/%u", ++s->records);
+    return ask(s, "PUT", path, s->session, NULL, out);
+}
+
+static void expect_ready(scene *s, int status)
+{
+    asker_answer answer;
+    expect_int(ask(s, "GET", "/readyz", "", NULL, &answer), status);
+    expect_contains(answer.body, status == 200 ? "\"ready\":true" : "\"code\":\"unavailable\"");
+}
+
+/* The metrics are longer than what an asker keeps. */
+static void expect_up(scene *s, int up)
+{
+    char command[160], line[256] = "", wanted[64];
+    snprintf(command, sizeof command, "curl -s http://127.0.0.1:%d/metrics | grep '^holdfast_store_up'",
+             served_port(s->server));
+    FILE *metrics = popen(command, "re");
+    expect_true(metrics != NULL && fgets(line, sizeof line, metrics) != NULL);
+    pclose(metrics);
+    snprintf(wanted, sizeof wanted, "holdfast_store_up %d\n", up);
+    expect_text(line, wanted);
+}
+
+static size_t times_logged(const scene *s, const char *sentence)
+{
+    size_t count = 0;
+    char *log = served_log(s->server);
+    for (const char *at = log; (at = strstr(at, sentence)) != NULL; at++)
+        count++;
+    free(log);
+    return count;
+}
+
+/* ---- the outage ---- */
+
+static void begin_outage(scene *s)
+{
+    if (server_name != NULL) {
+        proxy_refuse(s->proxy, true);
+        proxy_cut(s->proxy);
+        return;
+    }
+    int fd = open(full, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    expect_true(fd >= 0);
+    close(fd);
+}
+
+static void end_outage(scene *s)
+{
+    if (server_name != NULL)
+        proxy_refuse(s->proxy, false);
+    else
+        expect_int(unlink(full), 0);
+}
+
+static void open_scene(scene *s)
+{
+    char url[HF_URL_MAX] = "", id[64], key[HF_KEY_SIZE], headers[256];
+    asker_answer answer;
+    memset(s, 0, sizeof *s);
+    if (server_name != NULL) {
+        char direct[HF_URL_MAX], parameters[64];
+        s->target = target_shared(server_name);
+        snprintf(parameters, sizeof parameters, "namespace=%s", target_name("outage"));
+        s->proxy = proxy_start("127.0.0.1", target_port(s->target));
+        target_url(s->target, &(target_way){.parameters = parameters}, direct);
+        target_url(s->target, &(target_way){.parameters = parameters, .port = proxy_port(s->proxy)}, url);
+        hf_error err = {0};
+        expect(HF_OK, hf_store_install(direct, NULL, &err), err);
+    }
+    s->server = served_start(server_name != NULL ? url : NULL, NULL);
+    s->client = (asker){.port = served_port(s->server), .fd = -1};
+    snprintf(headers, sizeof headers, "Authorization: Bearer %s\r\n", served_secret(s->server));
+    expect_int(ask(s, "POST", "/v1/sessions", headers, "{\"user\":\"alice\",\"idle_seconds\":3600}", &answer),
+               201);
+    expect_true(asker_text(&answer, "id", id, sizeof id) && asker_text(&answer, "key", key, sizeof key));
+    snprintf(s->session, sizeof s->session, "Holdfast-Session: %s.%s\r\n", id, key);
+}
+
+static void close_scene(scene *s)
+{
+    asker_close(&s->client);
+    expect_int(served_stop(s->server), 0);
+    served_end(s->server);
+    proxy_stop(s->proxy);
+    target_stop(s->target);
+}
+
+/* It takes some changes until a file has to grow. */
+static void expect_refused(scene *s)
+{
+    asker_answer answer;
+    int status = take_another(s, &answer);
+    for (int i = 0; status == 201 && i < 20000; i++)
+        status = take_another(s, &answer);
+    expect_true(status == 503 || status == 504);
+}
+
+static void an_outage_is_told_at_once_and_so_is_its_end(void **state)
+{
+    (void)state;
+    scene s;
+    asker_answer answer;
+    open_scene(&s);
+    expect_int(take_another(&s, &answer), 201);
+    expect_ready(&s, 200);
+    expect_up(&s, 1);
+    for (size_t round = 1; round <= 2; round++) {
+        begin_outage(&s);
+        expect_refused(&s);
+        expect_ready(&s, 503);
+        expect_up(&s, 0);
+        expect_int(times_logged(&s, "The store can't be used"), round);
+        expect_true(take_another(&s, &answer) >= 503);
+        expect_ready(&s, 503);
+        expect_int(times_logged(&s, "The store can't be used"), round);
+        expect_int(times_logged(&s, "The store can be used again"), round - 1);
+        end_outage(&s);
+        for (int i = 0; i < 6000 && times_logged(&s, "The store can be used again") < round; i++)
+            sleep_ms(5); /* nobody asks anything */
+        expect_int(times_logged(&s, "The store can be used again"), round);
+        expect_up(&s, 1);
+        expect_ready(&s, 200);
+        expect_int(take_another(&s, &answer), 201);
+    }
+    close_scene(&s);
+}
+
+int main(int argc, char **argv)
+{
+    const char *preload = getenv("HF_TEST_PRELOAD");
+    static char variable[HF_URL_MAX + 32];
+    signal(SIGPIPE, SIG_IGN);
+    server_name = argc > 1 ? argv[1] : NULL;
+    if (server_name == NULL && preload == NULL)
+        return 2;
+    scratch_path(".full", full);
+    setenv("HF_TEST_DISK_FULL", full, 1);
+    snprintf(variable, sizeof variable, "LD_PRELOAD=%s", preload != NULL ? preload : "");
+    served_environment(server_name == NULL ? variable : NULL);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_outage_is_told_at_once_and_so_is_its_end),
+    };
+    return cmocka_run_group_tests_name("outages of the store under holdfast serve", tests, NULL, NULL);
+}
