@@ -75,6 +75,16 @@ static bool by_own_socket(const exchange *x)
     return x->request->local && strcmp(x->request->peer, "unix") == 0;
 }
 
+/* A load balancer's check, by HTTP/1.0 without a Host at all: no browser sends that, so nobody's page
+ * gets in by it, and what it is told is no secret. */
+static bool is_hostless_check(const exchange *x)
+{
+    hf_slice path = x->request->path;
+    return http_header(x->request, "host") == NULL &&
+           (x->request->method == HTTP_OPTIONS || hf_slice_equal(path, hf_slice_of("/healthz")) ||
+            hf_slice_equal(path, hf_slice_of("/readyz")));
+}
+
 /* ---- Origin ---- */
 
 static bool is_own_origin(const exchange *x, const char *origin, const char *host)
@@ -99,7 +109,7 @@ hf_status gate_enter(exchange *x, hf_error *err)
     const char *origin = http_header(x->request, "origin");
     if (host == NULL)
         host = "";
-    if (!by_own_socket(x) && !is_for_us(x, host))
+    if (!by_own_socket(x) && !is_hostless_check(x) && !is_for_us(x, host))
         return hf_fail(
             err, HF_DENIED,
             "The Host header names a server that this one does not answer for; name it with --host.");

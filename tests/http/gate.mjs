@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { request } from "node:http";
 import { networkInterfaces, tmpdir } from "node:os";
 import { join } from "node:path";
+import { exchange } from "./raw.mjs";
 import { check, finish, Server } from "./server.mjs";
 
 // Headers that fetch would not send as they are, by TCP or a Unix socket.
@@ -35,6 +36,16 @@ for (const [host, status] of [["127.0.0.1", 200], ["localhost:1", 200], ["[::1]:
   const answer = await raw(server, "GET", "/healthz", { host });
   check(answer.status === status, `Host ${host} is ${status === 200 ? "ours" : "refused"}`, answer);
 }
+
+// A load balancer's check may be HTTP/1.0 without a Host (HAProxy's is, unless it is told otherwise); no browser sends that.
+for (const [line, status] of [["GET /healthz", 200], ["GET /readyz", 200], ["HEAD /healthz", 200], ["HEAD /readyz", 200], ["OPTIONS /", 204],
+  ["GET /", 403], ["GET /openapi.json", 403], ["GET /v1/locks", 403], ["GET /healthz/x", 403], ["POST /healthz", 405]]) {
+  const answer = await exchange(server, `${line} HTTP/1.0\r\n\r\n`);
+  check(answer.statuses.join() === String(status) && answer.how === "end", `${line} over HTTP/1.0 without a Host is answered with ${status}`, answer);
+}
+for (const head of ["GET /healthz HTTP/1.0\r\nHost: evil.example.com", "GET /healthz HTTP/1.0\r\nHost:"])
+  check((await exchange(server, `${head}\r\n\r\n`)).statuses.join() === "403", `${JSON.stringify(head)} is refused all the same`);
+check((await exchange(server, "GET /healthz HTTP/1.1\r\n\r\n")).statuses.join() === "400", "HTTP/1.1 needs a Host");
 
 // Whoever comes by an address of the machine may call the server by it, whatever its names are.
 const wide = await Server.start(["--listen", "0.0.0.0:0", "--allow-plain", "--host", "locks.example.org"]);
