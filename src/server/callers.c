@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* What is known is in known.c; here are the look-ups under way, with those who wait for each. Finding out takes three steps: the token that
- * is presented, the sessions, the tokens that opened those sessions. */
-#include "server/callers.h"
+/* What is known is in known.c, sessions are looked up in callers_sessions.c; here are the tokens that
+ * are being looked up, with those who wait for each. Finding out takes four steps: the token that is
+ * presented, the sessions, those that get a lock, the tokens that opened all these sessions. */
+#include "server/callers_inside.h"
 
 #include "base/digest.h"
 #include "base/error.h"
 #include "base/seams.h"
-#include "server/known.h"
 
 #include <assert.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -38,31 +37,11 @@ typedef struct look {
     waiter *waiters, **waiters_end;
 } look;
 
-/* Sessions that the store is being asked for, by one caller. */
-typedef struct session_look {
-    loop_job job;
-    caller *who;
-    int64_t asked_us;
-    size_t count;
-    hf_op ops[];
-} session_look;
-
-struct callers {
-    jobs *jobs, *tokens_jobs;
-    known_tables known;
-    recent looks;
-    callers_stats stats;
-};
-
-/* The struct that a member is part of. */
-#define WHOLE(type, member, at) ((type *)(void *)((char *)(at)-offsetof(type, member)))
-#define OF(type, item)          WHOLE(type, entry, item)
-
-static void settle(caller *who);
+#define OF(type, item) WHOLE(type, entry, item)
 
 /* ---- telling who waits ---- */
 
-static void fail_caller(caller *who, hf_status status, const char *message)
+void caller_fail(caller *who, hf_status status, const char *message)
 {
     if (who->status != HF_OK)
         return;
@@ -93,7 +72,7 @@ static void tell(caller *who, caller_session *session, const known_token *it, in
     bool alive = it != NULL && lives(it, now_us);
     caller_token *copy = alive ? hf_arena_alloc(who->arena, sizeof *copy) : NULL;
     if (alive && copy == NULL) {
-        fail_caller(who, HF_NO_MEMORY, NULL);
+        caller_fail(who, HF_NO_MEMORY, NULL);
         return;
     }
     if (alive)
@@ -110,8 +89,8 @@ static void tell_failure(look *it, hf_status status, const char *message)
 {
     for (waiter *w = it->waiters, *next; w != NULL; w = next) {
         next = w->next;
-        fail_caller(w->who, status, message);
-        settle(w->who);
+        caller_fail(w->who, status, message);
+        caller_settle(w->who);
     }
 }
 
@@ -121,7 +100,7 @@ static void tell_waiters(look *it, const known_token *read)
     for (waiter *w = it->waiters, *next; w != NULL; w = next) {
         next = w->next;
         tell(w->who, w->session, read, now_us);
-        settle(w->who);
+        caller_settle(w->who);
     }
 }
 
@@ -219,7 +198,7 @@ static void wait_for_token(callers *all, caller *who, caller_session *session, k
     waiter *w = hf_arena_alloc(who->arena, sizeof *w);
     look *it = w == NULL ? NULL : look_for(all, by, name, &err);
     if (it == NULL) {
-        fail_caller(who, w == NULL ? HF_NO_MEMORY : err.status, w == NULL ? NULL : err.message);
+        caller_fail(who, w == NULL ? HF_NO_MEMORY : err.status, w == NULL ? NULL : err.message);
         return;
     }
     *w = (waiter){NULL, who, session};
@@ -246,115 +225,6 @@ static void ask_token(callers *all, caller *who, caller_session *session, known_
         wait_for_token(all, who, session, by, name);
 }
 
-/* ---- looking sessions up ---- */
-
-static void fill_session(caller_session *out, const char *user, const char *opener)
-{
-    out->status = HF_OK;
-    hf_slice_copy(out->user, sizeof out->user, hf_slice_of(user));
-    hf_slice_copy(out->opener, sizeof out->opener, hf_slice_of(opener));
-}
-
-static void read_session(callers *all, session_look *it, const hf_op *op, caller_session *out)
-{
-    const hf_answer *answer = &op->answer;
-    if (answer->status == HF_OK && answer->sessions_count == 1) {
-        fill_session(out, answer->sessions[0].user, answer->sessions[0].token);
-        known_session_keep(&all->known, op->session, &answer->sessions[0], it->asked_us);
-        return;
-    }
-    out->status = answer->status == HF_OK ? HF_INTERNAL : answer->status;
-    out->message =
-        answer->message == NULL ? NULL : hf_arena_text(it->who->arena, hf_slice_of(answer->message));
-}
-
-static void session_look_finish(loop_job *job)
-{
-    session_look *it = WHOLE(session_look, job, job);
-    caller *who = it->who;
-    if (job->job.status != HF_OK)
-        fail_caller(who, job->job.status, it->ops[0].answer.message);
-    size_t at = 0;
-    for (size_t i = 0; i < it->count && job->job.status == HF_OK; i++) {
-        while (who->sessions[at] != it->ops[i].session)
-            at++;
-        read_session(who->of, it, &it->ops[i], &who->known[at]);
-    }
-    jobs_release(job);
-    hf_free(it);
-    settle(who);
-}
-
-/* True: it is known, and who asks has its key. */
-static bool recall_session(callers *all, const hf_credentials *session, caller_session *out)
-{
-    const known_session *known = known_session_find(&all->known, session->id);
-    if (known == NULL || hf_seam.boot_us() - known->asked_us >= CALLERS_SESSION_US ||
-        !hf_secret_equal(known->key_sha256, session->key_sha256, sizeof known->key_sha256))
-        return false;
-    all->stats.hits++;
-    fill_session(out, known->user, known->opener);
-    return true;
-}
-
-static void ask_store_for_sessions(callers *all, caller *who, size_t count)
-{
-    hf_error err;
-    session_look *it = hf_alloc(sizeof *it + count * sizeof it->ops[0]);
-    if (it == NULL) {
-        fail_caller(who, HF_NO_MEMORY, NULL);
-        return;
-    }
-    it->who = who;
-    it->asked_us = hf_seam.boot_us();
-    it->job =
-        (loop_job){.job = {.ops = it->ops, .count = count, .look = true}, .finish = session_look_finish};
-    for (size_t i = 0; i < who->sessions_count; i++)
-        if (who->known[i].status != HF_OK)
-            it->ops[it->count++] = (hf_op){.kind = HF_OP_SESSION_FIND, .session = who->sessions[i]};
-    if (jobs_submit(all->jobs, &it->job, &err) != HF_OK) {
-        hf_free(it);
-        fail_caller(who, err.status, err.message);
-        return;
-    }
-    all->stats.looks += count;
-    who->waits++;
-}
-
-/* W6. When it is known already that nobody can be known, they need not be asked for. */
-static bool may_look(caller *who, size_t count)
-{
-    hf_error err;
-    if (count < 2 || who->token != NULL || who->may_look == NULL)
-        return true;
-    if (who->status != HF_OK)
-        return false;
-    hf_status status = who->may_look(who, count, &err);
-    if (status != HF_OK)
-        fail_caller(who, status, err.message);
-    return status == HF_OK;
-}
-
-static void ask_sessions(callers *all, caller *who)
-{
-    size_t missing = 0;
-    who->known = who->sessions_count == 0
-                     ? NULL
-                     : hf_arena_alloc(who->arena, who->sessions_count * sizeof *who->known);
-    if (who->sessions_count > 0 && who->known == NULL) {
-        fail_caller(who, HF_NO_MEMORY, NULL);
-        who->sessions_count = 0;
-        return;
-    }
-    for (size_t i = 0; i < who->sessions_count; i++) {
-        memcpy(who->known[i].id, who->sessions[i]->id, sizeof who->known[i].id);
-        who->known[i].status = HF_UNAVAILABLE; /* until it is known */
-        missing += !recall_session(all, who->sessions[i], &who->known[i]);
-    }
-    if (missing > 0 && may_look(who, missing))
-        ask_store_for_sessions(all, who, missing);
-}
-
 /* ---- finding out ---- */
 
 static void ask_bearer(callers *all, caller *who)
@@ -368,17 +238,23 @@ static void ask_bearer(callers *all, caller *who)
     else if (status == HF_INVALID)
         who->flaw = UNKNOWN_TOKEN;
     else
-        fail_caller(who, status, NULL);
+        caller_fail(who, status, NULL);
     hf_token_clear(&key);
+}
+
+/* Those who ask, then those who get something. */
+static caller_session *session_at(const caller *who, size_t i)
+{
+    return i < who->sessions_count ? &who->known[i] : &who->receivers[i - who->sessions_count];
 }
 
 /* The first of the sessions that the same token has opened. */
 static const caller_session *first_of_opener(const caller *who, const caller_session *session)
 {
-    const caller_session *it = who->known;
-    while (it->status != HF_OK || strcmp(it->opener, session->opener) != 0)
-        it++;
-    return it;
+    size_t i = 0;
+    while (session_at(who, i)->status != HF_OK || strcmp(session_at(who, i)->opener, session->opener) != 0)
+        i++;
+    return session_at(who, i);
 }
 
 static bool has_opener(const caller_session *session)
@@ -389,8 +265,8 @@ static bool has_opener(const caller_session *session)
 
 static void ask_openers(callers *all, caller *who)
 {
-    for (size_t i = 0; i < who->sessions_count && who->status == HF_OK; i++) {
-        caller_session *session = &who->known[i];
+    for (size_t i = 0; i < who->sessions_count + who->targets_count && who->status == HF_OK; i++) {
+        caller_session *session = session_at(who, i);
         if (has_opener(session) && first_of_opener(who, session) == session)
             ask_token(all, who, session, KNOWN_BY_ID, session->opener);
     }
@@ -398,15 +274,16 @@ static void ask_openers(callers *all, caller *who)
 
 static void share_openers(caller *who)
 {
-    for (size_t i = 0; i < who->sessions_count && who->status == HF_OK; i++)
-        if (has_opener(&who->known[i]))
-            who->known[i].token = first_of_opener(who, &who->known[i])->token;
+    for (size_t i = 0; i < who->sessions_count + who->targets_count && who->status == HF_OK; i++)
+        if (has_opener(session_at(who, i)))
+            session_at(who, i)->token = first_of_opener(who, session_at(who, i))->token;
 }
 
 /* One thing less to wait for; after the last, the next step. */
-static void settle(caller *who)
+void caller_settle(caller *who)
 {
-    static void (*const steps[])(callers *, caller *) = {ask_bearer, ask_sessions, ask_openers};
+    static void (*const steps[])(callers *, caller *) = {ask_bearer, callers_ask_sessions,
+                                                         callers_ask_targets, ask_openers};
     while (--who->waits == 0) {
         if (who->step == sizeof steps / sizeof *steps) {
             share_openers(who);
@@ -425,10 +302,11 @@ void callers_resolve(callers *all, caller *who)
     who->token = NULL;
     who->flaw = NULL;
     who->known = NULL;
+    who->receivers = NULL;
     who->opened = NULL;
     who->step = 0;
     who->waits = 1;
-    settle(who);
+    caller_settle(who);
 }
 
 /* ---- what this server did ---- */

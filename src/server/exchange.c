@@ -368,7 +368,8 @@ static void look_who(exchange *x)
     x->who.done = known;
     x->who.may_look = may_look;
     x->who.context = x;
-    if (caller_sessions(x->ops, x->count, x->in.login, arena, &x->who.sessions, &x->who.sessions_count)) {
+    if (caller_sessions(x->ops, x->count, x->in.login, arena, &x->who.sessions, &x->who.sessions_count) &&
+        caller_targets(x->ops, x->count, arena, &x->who.targets, &x->who.targets_count)) {
         callers_resolve(x->service->callers, &x->who);
     } else {
         hf_error_set(&err, HF_NO_MEMORY, "Memory is out; nothing was done.");

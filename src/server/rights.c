@@ -22,6 +22,7 @@ typedef enum rule {
     OPEN, /* a presented token with `use` for some type, that may name the user */
     BEAT, /* the living token that opened the session, or a presented one with `use` for some type that may name its user */
     WORK, /* the role for the op's type, by the token that opened the session or by a presented one that may name its user */
+    GIVE, /* the same for the op's session, and for the one that gets the lock */
     LOOK, /* `use` or `observe` for the op's type, by a presented token or one that opened a presented session */
     ANYONE,  /* a token that lives, or a session */
     OF_TYPE, /* the role for the op's type (none: for all types), by a presented token */
@@ -46,7 +47,7 @@ static const struct {
     [HF_OP_HOLDS]         = {WORK,    HF_ROLE_USE,     false},
     [HF_OP_WHO]           = {LOOK,    HF_ROLE_OBSERVE, false},
     [HF_OP_REQUEST]       = {WORK,    HF_ROLE_USE,     false},
-    [HF_OP_HAND_OVER]     = {WORK,    HF_ROLE_USE,     false},
+    [HF_OP_HAND_OVER]     = {GIVE,    HF_ROLE_USE,     false},
     [HF_OP_FORCE_RELEASE] = {FORCE,   HF_ROLE_MANAGE,  true},
     [HF_OP_TYPE_GET]      = {ANYONE,  HF_ROLE_USE,     false},
     [HF_OP_NOTE]          = {OF_ALL,  HF_ROLE_ADMIN,   false},
@@ -169,7 +170,7 @@ static int by_name(const void *a, const void *b)
 static bool needs_session(const hf_op *op)
 {
     rule needs = rule_of(op->kind);
-    return op->session != NULL && (needs == BEAT || needs == WORK || needs == FORCE);
+    return op->session != NULL && (needs == BEAT || needs == WORK || needs == GIVE || needs == FORCE);
 }
 
 bool caller_sessions(const hf_op *ops, size_t count, const hf_credentials *presented, hf_arena *arena,
@@ -192,6 +193,34 @@ bool caller_sessions(const hf_op *ops, size_t count, const hf_credentials *prese
     qsort(all, found, sizeof *all, by_name);
     for (size_t i = 0; i < found; i++)
         if (kept == 0 || by_name(&all[kept - 1], &all[i]) != 0)
+            all[kept++] = all[i];
+    *out_count = kept;
+    return true;
+}
+
+static int by_target(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+bool caller_targets(const hf_op *ops, size_t count, hf_arena *arena, const char *const **out,
+                    size_t *out_count)
+{
+    size_t found = 0, kept = 0;
+    for (size_t i = 0; i < count; i++)
+        found += rule_of(ops[i].kind) == GIVE && hf_slice_of(ops[i].target).size == HF_SESSION_ID_MAX;
+    const char **all = found == 0 ? NULL : hf_arena_alloc(arena, found * sizeof *all);
+    *out = all;
+    *out_count = 0;
+    if (all == NULL)
+        return found == 0;
+    found = 0;
+    for (size_t i = 0; i < count; i++)
+        if (rule_of(ops[i].kind) == GIVE && hf_slice_of(ops[i].target).size == HF_SESSION_ID_MAX)
+            all[found++] = ops[i].target;
+    qsort(all, found, sizeof *all, by_target);
+    for (size_t i = 0; i < found; i++)
+        if (kept == 0 || by_target(&all[kept - 1], &all[i]) != 0)
             all[kept++] = all[i];
     *out_count = kept;
     return true;
@@ -280,6 +309,13 @@ static hf_status judge_open(caller *who, hf_op *op, hf_error *err)
     return note_opened(who, op, err);
 }
 
+/* By the token that opened the session, or by the one that is presented. */
+static bool may_work(const caller *who, const caller_session *session, hf_role role, const char *type)
+{
+    return allows(session->token, role, type) ||
+           (allows(who->token, role, type) && fits(who->token, session->user));
+}
+
 static hf_status judge_work(const caller *who, const hf_op *op, hf_error *err)
 {
     hf_role role = table[op->kind].role;
@@ -287,10 +323,42 @@ static hf_status judge_work(const caller *who, const hf_op *op, hf_error *err)
     const caller_session *session = session_of(who, op, &status, err);
     if (session == NULL)
         return status;
-    if (allows(session->token, role, op->type) ||
-        (allows(who->token, role, op->type) && fits(who->token, session->user)))
-        return HF_OK;
-    return lacks_work(who, session, role, op->type, false, err);
+    return may_work(who, session, role, op->type) ? HF_OK
+                                                  : lacks_work(who, session, role, op->type, false, err);
+}
+
+/* The session that gets the lock; NULL: none that lives is known, and the store will say so. */
+static const caller_session *receiver_of(const caller *who, const char *id)
+{
+    for (const caller_opened *it = who->opened; it != NULL; it = it->next)
+        if (strcmp(it->as.id, id) == 0)
+            return &it->as;
+    const char *const *at = who->targets_count == 0 ? NULL
+                                                    : bsearch(&id, who->targets, who->targets_count,
+                                                              sizeof *who->targets, by_target);
+    const caller_session *found = at == NULL ? NULL : &who->receivers[at - who->targets];
+    return found != NULL && found->status == HF_OK ? found : NULL;
+}
+
+/* Whoever gets a lock must be one who could have taken it. A session that no token opened is not one
+ * of ours to judge: it was opened in the store itself. */
+static hf_status judge_give(const caller *who, const hf_op *op, hf_error *err)
+{
+    hf_role role = table[op->kind].role;
+    hf_status status = judge_work(who, op, err);
+    const caller_session *to = status != HF_OK || op->target == NULL ? NULL : receiver_of(who, op->target);
+    if (to == NULL || to->opener[0] == '\0' || may_work(who, to, role, op->type))
+        return status;
+    const char *type = plain(op->type, HF_TYPE_MAX, "TYPE"), *id = plain(op->id, HF_ID_MAX, "ID");
+    if (to->token == NULL)
+        return hf_fail(err, HF_DENIED,
+                       "%s/%s can't be handed over to session %s: the token that opened it was revoked or "
+                       "is past its end, so it has no role '%s' for type '%s' any more.",
+                       type, id, to->id, hf_role_name(role), type);
+    return hf_fail(err, HF_DENIED,
+                   "%s/%s can't be handed over to session %s: the token '%s' that opened it has no role "
+                   "'%s' for type '%s'. Hand it to someone who may, or release it.",
+                   type, id, to->id, to->token->name, hf_role_name(role), type);
 }
 
 static hf_status judge_beat(const caller *who, const hf_op *op, hf_error *err)
@@ -389,6 +457,8 @@ static hf_status judge(caller *who, hf_op *op, hf_error *err)
         return judge_beat(who, op, err);
     case WORK:
         return judge_work(who, op, err);
+    case GIVE:
+        return judge_give(who, op, err);
     case LOOK:
         return judge_look(who, op, err);
     case ANYONE:

@@ -21,7 +21,7 @@ typedef struct caller_token {
     hf_roles roles;
 } caller_token;
 
-/* A session that is presented or that an op names. */
+/* A session that is presented, that an op names, or that an op gives a lock to. */
 typedef struct caller_session {
     char id[HF_SESSION_ID_SIZE];
     hf_status status;        /* HF_OK: the key is right and it lives; else what the store said of it ... */
@@ -43,6 +43,8 @@ struct caller {
     const hf_credentials *const
         *sessions; /* from caller_sessions, or just one; borrowed until the caller is done with */
     size_t sessions_count;
+    const char *const *targets; /* from caller_targets; may be none */
+    size_t targets_count;
     hf_arena *arena;
     void (*done)(caller *who); /* on the loop; perhaps before callers_resolve returns */
     /* May `count` sessions, more than one, be asked for in the store, though no token that counts was presented? Not HF_OK is what the
@@ -56,6 +58,7 @@ struct caller {
     const caller_token *token; /* the token presented, while it lives; NULL: none */
     const char *flaw;          /* a token was presented, and this is what is wrong with it; NULL: nothing */
     caller_session *known;     /* one for each of `sessions` */
+    caller_session *receivers; /* one for each of `targets`; not HF_OK: none that lives was found */
     caller_opened *opened;     /* sessions that ops judged so far open */
 
     /* Private to callers.c. */
@@ -68,6 +71,10 @@ struct caller {
  * each once, in order; if there is none, the first that an op names, so that it is known who asks. False: memory is out. */
 bool caller_sessions(const hf_op *ops, size_t count, const hf_credentials *presented, hf_arena *arena,
                      const hf_credentials *const **out, size_t *out_count);
+
+/* The ids of the sessions that these ops give locks to, each once, in order. False: memory is out. */
+bool caller_targets(const hf_op *ops, size_t count, hf_arena *arena, const char *const **out,
+                    size_t *out_count);
 
 /* May they? To be asked for the ops of a batch in their order. Fills in what only the server may say: `caller` of a session that is
  * opened, and `actor` where none is named. HF_UNAUTHENTICATED: nothing was presented that could; HF_DENIED: the sentence says which role

@@ -394,6 +394,48 @@ for (const [id, { path, method }] of Object.entries(operations)) {
   }
 }
 
+// ---- who may be given a lock ----
+
+// Whoever gets a lock must be one who could have taken it: by the token that opened the session, or by the one that is presented.
+const giver = await opened(await token("use:policy"), "d-dora");
+const others = await token("use:other");
+const former = await token("use:policy");
+const receivers = { right: await opened(await token("use:policy"), "d-dan"), wrong: await opened(others, "d-eve"), dead: await opened(former, "d-fay") };
+await must("DELETE", `/v1/tokens/${former.id}`, { token: admin }, 200);
+let handed = 0;
+async function handOver(where, to, presented) {
+  const path = `/v1/locks/policy/handed-${++handed}`;
+  await must("PUT", path, { session: giver, body: {} }, 201);
+  const by = { session: giver, token: presented };
+  const answer = await where.ask("POST", `${path}/hand-over`, { ...by, body: { session: to.id } });
+  const ops = [{ op: "hand-over", session: `${giver.id}.${giver.key}`, type: "policy", id: `handed-${handed}`, target: to.id }];
+  const batch = answer.status === 200 ? null : await where.ask("POST", "/v1/batch", { ...by, body: { ops } });
+  const { holders } = await must("GET", path, { token: admin }, 200);
+  return { ...answer, holder: holders[0]?.session, batch: batch?.json.answers[0].status };
+}
+for (const where of [server, second]) { // the second has not seen these sessions
+  const name = where === server ? "the server that opened it" : "another server";
+  const good = await handOver(where, receivers.right);
+  check(good.status === 200 && good.holder === receivers.right.id, `${name}: a session whose token may use the type is given a lock`, good.text);
+  for (const kind of ["wrong", "dead"]) {
+    const bad = await handOver(where, receivers[kind]);
+    check(bad.status === 403 && bad.json.code === "denied" && bad.json.message.includes("'policy'") && bad.json.message.includes(receivers[kind].id) &&
+      bad.json.message.includes(`policy/handed-${handed}`), `${name}: one whose token may not (${kind}) is refused, with a sentence`, bad.text);
+    check(bad.batch === "denied" && bad.holder === giver.id, "in a batch too, and the giver still holds it", [bad.batch, bad.holder]);
+  }
+  const presented = await handOver(where, receivers.wrong, tokens["a token with use"].secret);
+  check(presented.status === 200 && presented.holder === receivers.wrong.id, `${name}: a presented token that may work for it will do`, presented.text);
+  const pattern = await handOver(where, receivers.wrong, tokens["an a-* token with use"].secret);
+  check(pattern.status === 403, `${name}: but not one that may not name its user`, pattern.text);
+}
+await must("PUT", "/v1/locks/policy/handed-new", { session: giver, body: {} }, 201);
+const fresh = drawn();
+const inBatch = await must("POST", "/v1/batch", { token: others.secret, body: { ops: [{ op: "session-open", session: fresh, user: "d-gil" },
+  { op: "hand-over", session: `${giver.id}.${giver.key}`, type: "policy", id: "handed-new", target: fresh.split(".")[0] }] } }, 200);
+check(inBatch.answers.map((answer) => answer.status).join() === "ok,denied", "nor is one that the same batch opens", inBatch.answers);
+const nobody = await handOver(server, { id: "0".repeat(32) });
+check(nobody.status === 404, "that there is no such session is still told", nobody.text);
+
 // ---- two servers, one store ----
 
 const SECOND = 1000;

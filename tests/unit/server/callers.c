@@ -658,6 +658,59 @@ static void what_is_known_counts_while_the_store_is_away_but_not_for_longer(void
     desk_close(&d);
 }
 
+/* One who presents a token and gives locks to the sessions with these ids, which are in order. */
+static visit *visit_giving(desk *d, const char *bearer, const char *const *ids, size_t count)
+{
+    visit *v = visit_begin(d, NULL, NULL);
+    v->done = false;
+    v->who.bearer = bearer;
+    v->who.targets = ids;
+    v->who.targets_count = count;
+    callers_resolve(d->callers, &v->who);
+    return visit_wait(d, v);
+}
+
+static void whoever_gets_a_lock_is_found_by_the_public_id(void **state)
+{
+    static const char *const ids[] = {
+        "00000000000000000000000000000000", "00000000000000000000000000000001",
+        "0000000000000000000000000000000a", "7fffffffffffffffffffffffffffffff",
+        "80000000000000000000000000000000", "a0000000000000000000000000000000",
+        "ffffffffffffffffffffffffffffffff", "no id, but as long as one; odd..",
+    };
+    enum { GOOD = 7, ALL = 8 };
+    OPEN(d);
+    hf_error err = {0};
+    hf_token_key shop = make_token(&d, "shop", "use", NULL, 0);
+    hf_token_key kiosk = make_token(&d, "kiosk", "use", NULL, 0);
+    visit *v = visit_giving(&d, shop.secret, ids, ALL); /* their neighbours are not taken for them */
+    for (size_t i = 0; i < ALL; i++)
+        expect_int(v->who.receivers[i].status, HF_NOT_FOUND);
+    visit_free(v);
+    for (size_t i = 0; i < GOOD; i++) {
+        hf_credentials one;
+        expect(HF_OK, hf_credentials_set(&one, ids[i], shop.secret, &err), err);
+        store_ask(&d,
+                  &(hf_op){.kind = HF_OP_SESSION_OPEN, .session = &one, .user = ids[i], .caller = kiosk.id});
+    }
+    desk_forget();
+    v = visit_giving(&d, shop.secret, ids, ALL);
+    expect_status(HF_OK, v->who.status, v->who.message);
+    for (size_t i = 0; i < GOOD; i++) {
+        expect_int(v->who.receivers[i].status, HF_OK);
+        expect_text(v->who.receivers[i].user, ids[i]);
+        expect_text(v->who.receivers[i].token->name, "kiosk");
+    }
+    expect_int(v->who.receivers[GOOD].status, HF_NOT_FOUND);
+    visit_free(v);
+    size_t looks = asked(&d, HF_OP_SESSIONS);
+    expect_int(looks, 2 * GOOD);
+    v = visit_giving(&d, NULL, ids, ALL); /* for a stranger nothing is looked up */
+    expect_int(asked(&d, HF_OP_SESSIONS), looks);
+    visit_free(v);
+    desk_close(&d);
+}
+
 static void when_the_server_stops_whoever_waits_is_told(void **state)
 {
     OPEN(d);
@@ -743,6 +796,7 @@ int main(void)
         cmocka_unit_test(whoever_stays_is_told_of_by_an_answer_that_came_late),
         cmocka_unit_test(when_the_store_is_away_nobody_is_known),
         cmocka_unit_test(what_is_known_counts_while_the_store_is_away_but_not_for_longer),
+        cmocka_unit_test(whoever_gets_a_lock_is_found_by_the_public_id),
         cmocka_unit_test(when_the_server_stops_whoever_waits_is_told),
         cmocka_unit_test(every_allocation_fails_in_turn),
     };
