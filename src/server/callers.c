@@ -85,11 +85,11 @@ static void tell(caller *who, caller_session *session, const known_token *it, in
         who->flaw = it == NULL ? UNKNOWN_TOKEN : dead_flaw(who, it);
 }
 
-static void tell_failure(look *it, hf_status status, const char *message)
+static void tell_failure(look *it, hf_status status)
 {
     for (waiter *w = it->waiters, *next; w != NULL; w = next) {
         next = w->next;
-        caller_fail(w->who, status, message);
+        caller_fail(w->who, status, jobs_told(status));
         caller_settle(w->who);
     }
 }
@@ -155,7 +155,7 @@ static void look_finish(loop_job *job)
         keep(it, NULL);
         tell_waiters(it, NULL);
     } else
-        tell_failure(it, status == HF_OK ? HF_INTERNAL : status, answer->message);
+        tell_failure(it, status == HF_OK ? HF_INTERNAL : status);
     jobs_release(job);
     look_free(it);
 }

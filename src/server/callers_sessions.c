@@ -43,7 +43,7 @@ static void session_look_finish(loop_job *job)
     session_look *it = WHOLE(session_look, job, job);
     caller *who = it->who;
     if (job->job.status != HF_OK)
-        caller_fail(who, job->job.status, it->ops[0].answer.message);
+        caller_fail(who, job->job.status, jobs_told(job->job.status));
     size_t at = 0;
     for (size_t i = 0; i < it->count && job->job.status == HF_OK; i++) {
         while (who->sessions[at] != it->ops[i].session)
@@ -144,7 +144,7 @@ static void target_look_finish(loop_job *job)
     hf_status status = job->job.status != HF_OK ? job->job.status : answer->status;
     bool left_to_store = status == HF_DENIED || status == HF_UNAUTHENTICATED; /* a server behind us */
     if (status != HF_OK && !left_to_store)
-        caller_fail(who, status, answer->message);
+        caller_fail(who, status, jobs_told(status));
     else if (status == HF_OK && answer->sessions_count == 1 &&
              strcmp(answer->sessions[0].id, it->out->id) == 0)
         fill_session(it->out, answer->sessions[0].user, answer->sessions[0].token);

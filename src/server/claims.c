@@ -97,8 +97,8 @@ static void looked(loop_job *job)
     struct claims_look *it = (struct claims_look *)job;
     claims *c = it->of;
     c->status = job->job.status;
-    if (c->status != HF_OK && it->ops[0].answer.message != NULL)
-        c->message = hf_arena_text(c->arena, hf_slice_of(it->ops[0].answer.message));
+    if (c->status != HF_OK)
+        c->message = jobs_told(c->status);
     for (size_t i = 0; i < it->count && c->status == HF_OK; i++)
         c->there[it->places[i]] = it->ops[i].answer.status == HF_OK;
     jobs_release(job);

@@ -178,8 +178,8 @@ static void finish(loop_job *job)
     service_count_ops(x->service, job->job.ops, job->job.count);
     claims_note(x->service->quotas, job->job.ops, job->job.count);
     if (status != HF_OK) {
-        const char *message = job->job.ops[0].answer.message;
-        hf_error_set(&err, status, "%s", message != NULL ? message : hf_status_sentence(status));
+        const char *message = x->who.token != NULL ? job->job.ops[0].answer.message : NULL;
+        hf_error_set(&err, status, "%s", message != NULL ? message : jobs_told(status));
         exchange_problem(x, 0, status, &err);
     } else if (refused != NULL) {
         exchange_note(x, refused);
@@ -455,7 +455,16 @@ static hf_status read_request(exchange *x, hf_error *err)
 
 static bool needs_caller(const exchange *x)
 {
-    return x->route->access != ROUTE_OPEN && !(x->route->access == ROUTE_NEARBY && x->request->local);
+    switch (x->route->access) {
+    case ROUTE_OPEN:
+        return false;
+    case ROUTE_MORE:
+        return x->who.bearer != NULL;
+    case ROUTE_NEARBY:
+        return !x->request->local;
+    default:
+        return true;
+    }
 }
 
 /* What there is no route for: 404, 405, or a question before the request. */

@@ -83,6 +83,7 @@ void streams_check(service *s);
 
 void tell_health(exchange *x);
 hf_status ask_ready(exchange *x, hf_error *err);
+hf_status judge_ready(exchange *x, hf_error *err);
 void tell_ready(exchange *x);
 hf_status judge_metrics(exchange *x, hf_error *err);
 void tell_metrics(exchange *x);

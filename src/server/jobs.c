@@ -90,6 +90,24 @@ void jobs_observe(jobs *all, void (*look)(void *context, const committer_job *jo
     all->looking = context;
 }
 
+const char *jobs_told(hf_status status)
+{
+    switch (status) {
+    case HF_UNAVAILABLE:
+        return "The store can't be used; nothing was done. The server's log says why.";
+    case HF_UNSURE:
+        return "The store did not say whether it was done; ask again with the same request id.";
+    case HF_BUSY:
+        return "Others are in the middle of a change; try again.";
+    case HF_RETRY:
+        return "Another change got in between; ask again.";
+    case HF_INTERNAL:
+        return "The store failed; nothing was done. The server's log says why.";
+    default:
+        return hf_status_sentence(status);
+    }
+}
+
 void jobs_release(loop_job *job)
 {
     committer_release(job->of->committer, &job->job);

@@ -29,6 +29,10 @@ HF_MUST_USE hf_status jobs_submit(jobs *all, loop_job *job, hf_error *err);
 /* Whoever wants to see what every job came to, on the loop, before its `finish`. */
 void jobs_observe(jobs *all, void (*look)(void *context, const committer_job *job), void *context);
 
+/* What a job came to that failed as a whole, in a sentence for anyone: the store's own names hosts,
+ * databases, accounts and files, which are for those with a token and for the log. */
+const char *jobs_told(hf_status status);
+
 /* Gives the answers back: what they point to is gone then. */
 void jobs_release(loop_job *job);
 

@@ -207,9 +207,10 @@ static void security(hf_json *json, const route *r)
         requirement(json, "session");
     if (r->access == ROUTE_EITHER)
         requirement(json, "session");
-    if (r->access == ROUTE_TOKEN || r->access == ROUTE_EITHER || r->access == ROUTE_NEARBY)
+    if (r->access == ROUTE_TOKEN || r->access == ROUTE_EITHER || r->access == ROUTE_NEARBY ||
+        r->access == ROUTE_MORE)
         requirement(json, "token");
-    if (r->access == ROUTE_NEARBY)
+    if (r->access == ROUTE_NEARBY || r->access == ROUTE_MORE)
         requirement(json, NULL);
     hf_json_end(json, ']');
 }
@@ -332,6 +333,7 @@ static void page_rows(hf_buffer *out)
         [ROUTE_TOKEN] = "token",
         [ROUTE_EITHER] = "token or session",
         [ROUTE_NEARBY] = "token, from elsewhere",
+        [ROUTE_MORE] = "",
     };
     for (const route *r = routes; r < routes + routes_count; r++)
         hf_buffer_print(out, "<tr><td class=method><code>%s %s</code><td>%s%s%s<td>%s\n",

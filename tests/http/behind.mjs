@@ -11,7 +11,7 @@ writeFileSync(join(folder, "admin-token"), `${behind.token}\n`, { mode: 0o600 })
 const server = await Server.start(["--store", `${behind.url}?timeout=20s`, "--metrics-public"],
   { data: folder, env: { HOLDFAST_TOKEN: behind.token } });
 
-const ready = await server.ask("GET", "/readyz");
+const ready = await server.ask("GET", "/readyz", { token: server.token });
 const behindReady = await behind.ask("GET", "/readyz");
 check(ready.status === 200 && ready.json.grade === behindReady.json.grade && ready.json.text.startsWith(`the server at ${behind.url}`),
   "the grade is that of the server behind", ready.text);

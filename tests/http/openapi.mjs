@@ -126,6 +126,7 @@ await call("session-close", { path: { session: alice.id }, session: alice }, 200
 await call("session-close-beacon", { path: { session: bob.id }, body: JSON.stringify({ key: bob.key }), type: "text/plain;charset=UTF-8" }, 200);
 await call("health", {}, 200);
 await call("ready", {}, 200);
+await call("ready", { token }, 200);
 await call("metrics", {}, 200);
 await call("openapi", {}, 200);
 await call("front", {}, 200);

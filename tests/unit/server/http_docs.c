@@ -11,6 +11,7 @@ static const char *const access_names[] = {
     [ROUTE_TOKEN] = "a token",
     [ROUTE_EITHER] = "a token or a session",
     [ROUTE_NEARBY] = "nothing on the same machine, otherwise a token",
+    [ROUTE_MORE] = "nothing",
 };
 
 static void add_inputs(hf_buffer *out, const char *title, input_set set, input_set needed)
