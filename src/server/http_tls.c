@@ -4,6 +4,7 @@
 #include "server/http_tls.h"
 
 #include "base/error.h"
+#include "base/seams.h"
 
 #include <errno.h>
 #include <openssl/err.h>
@@ -12,6 +13,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <time.h>
 
 /* ---- the BIO ---- */
 
@@ -134,6 +137,8 @@ static int choose_protocol(SSL *tls, const unsigned char **out, unsigned char *s
 static void set_up(SSL_CTX *context)
 {
     SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
+    /* Of TLS 1.2 what is forward secret and AEAD; all suites of TLS 1.3 are. */
+    SSL_CTX_set_cipher_list(context, "ECDHE+AESGCM:ECDHE+CHACHA20");
     SSL_CTX_set_options(context,
                         SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE);
     SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
@@ -167,6 +172,80 @@ hf_status tls_context_new(const http_tls *files, SSL_CTX **out, hf_error *err)
 void tls_context_free(SSL_CTX *context)
 {
     SSL_CTX_free(context);
+}
+
+/* ---- what is questionable ---- */
+
+enum {
+    DAY_S = 86400,
+    SOON_S = 14 * DAY_S, /* ... and less than a third of its time, for those that are renewed often */
+};
+
+/* Seconds from `from` to `to`. */
+static int64_t tls_seconds(const ASN1_TIME *from, const ASN1_TIME *to)
+{
+    int days = 0, seconds = 0;
+    return ASN1_TIME_diff(&days, &seconds, from, to) == 1 ? (int64_t)days * DAY_S + seconds : 0;
+}
+
+/* "2026-11-18 05:07:54 UTC" */
+static const char *tls_date(const ASN1_TIME *time, char out[32])
+{
+    struct tm t = {0};
+    if (ASN1_TIME_to_tm(time, &t) != 1 || strftime(out, 32, "%Y-%m-%d %H:%M:%S UTC", &t) == 0)
+        snprintf(out, 32, "an unknown day");
+    return out;
+}
+
+static void tls_check_time(const X509 *it, const char *path, const ASN1_TIME *now,
+                           void (*tell)(void *context, const char *sentence), void *context)
+{
+    char sentence[512], date[32];
+    const ASN1_TIME *from = X509_get0_notBefore(it), *to = X509_get0_notAfter(it);
+    int64_t left_s = tls_seconds(now, to);
+    if (tls_seconds(now, from) > 0)
+        snprintf(sentence, sizeof sentence, "The certificate %.200s is not good before %s.", path,
+                 tls_date(from, date));
+    else if (left_s <= 0)
+        snprintf(sentence, sizeof sentence,
+                 "The certificate %.200s has expired: it was good until %s. Clients refuse it; renew it.",
+                 path, tls_date(to, date));
+    else if (left_s < SOON_S && left_s < tls_seconds(from, to) / 3)
+        snprintf(sentence, sizeof sentence, "The certificate %.200s expires on %s; renew it.", path,
+                 tls_date(to, date));
+    else
+        return;
+    tell(context, sentence);
+}
+
+/* All that the file holds: one that vouches for it may expire as well. */
+static void tls_check_certificates(const char *path, void (*tell)(void *context, const char *sentence),
+                                   void *context)
+{
+    ASN1_TIME *now = ASN1_TIME_set(NULL, (time_t)(hf_seam.wall_us() / 1000000));
+    FILE *file = fopen(path, "re");
+    for (X509 *it; now != NULL && file != NULL && (it = PEM_read_X509(file, NULL, NULL, NULL)) != NULL;) {
+        tls_check_time(it, path, now, tell, context);
+        X509_free(it);
+    }
+    if (file != NULL)
+        fclose(file);
+    ASN1_TIME_free(now);
+    ERR_clear_error();
+}
+
+void http_tls_check(const http_tls *files, void (*tell)(void *context, const char *sentence), void *context)
+{
+    struct stat info;
+    char sentence[512];
+    tls_check_certificates(files->certificate, tell, context);
+    if (stat(files->key, &info) != 0 || (info.st_mode & (S_IROTH | S_IWOTH)) == 0)
+        return;
+    snprintf(sentence, sizeof sentence,
+             "The key %.200s can be %s by everyone on this machine (mode %04o); take that right away: chmod "
+             "o-rwx.",
+             files->key, info.st_mode & S_IROTH ? "read" : "written", (unsigned)info.st_mode & 07777);
+    tell(context, sentence);
 }
 
 /* ---- a connection ---- */

@@ -76,6 +76,20 @@ for beyond in 0.0.0.0:0 '[::]:0'; do
 done
 check "and nothing was made but the folder" test -z "$(ls "$HOLDFAST_DATA")"
 
+# TLS
+
+openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=locks -days 365 -keyout "$scratch/key.pem" -out "$scratch/certificate.pem" 2>/dev/null
+chmod 644 "$scratch/key.pem"
+start --listen 127.0.0.1:0 --data "$scratch/tls" --tls-certificate "$scratch/certificate.pem" --tls-key "$scratch/key.pem"
+kill -HUP "$server"
+await says Reloaded
+chmod 600 "$scratch/key.pem"
+kill -HUP "$server"
+await eval 'test "$(grep -c Reloaded "$scratch/server")" = 2'
+stop
+expect "a key that others may read is warned of" 0 "*warning: The key $scratch/key.pem can be read by everyone on this machine (mode 0644)*Listening*"
+check "at the start and when it is read again, until that is mended" test "$(grep -c 'can be read by everyone' "$scratch/server")" = 2
+
 # Start and stop
 
 start --listen 127.0.0.1:0 --listen "unix:$scratch/socket"

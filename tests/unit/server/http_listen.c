@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <support/place.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define ECHO "GET /echo HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -150,6 +151,99 @@ static void tls_is_spoken(void **state)
         SSL_CTX_free(context);
     }
     scene_until(&s, http_connections(s.h) == 0);
+}
+
+/* Every suite that OpenSSL has for TLS 1.2, one by one: by those that are taken nobody can read later
+ * what was said, though they get the key, and what is said is sealed as a whole. */
+static void only_good_suites_are_taken(void **state)
+{
+    (void)state;
+    char paths[2][4200];
+    make_certificates();
+    make_certificate_of(EVP_RSA_gen(2048), -3600, 86400, scratch_folder(), "rsa");
+    snprintf(paths[0], sizeof paths[0], "%s/rsa.crt", scratch_folder());
+    snprintf(paths[1], sizeof paths[1], "%s/rsa.key", scratch_folder());
+    size_t tried = 0, taken = 0;
+    for (int rsa = 0; rsa < 2; rsa++) {
+        http_tls files = {rsa ? paths[0] : certificate[0], rsa ? paths[1] : key[0]};
+        scene_listen(&s, "127.0.0.1:0", &files);
+        SSL_CTX *all = client_context(TLS1_2_VERSION);
+        expect_int(SSL_CTX_set_cipher_list(all, "ALL:COMPLEMENTOFALL:!PSK:!SRP:@SECLEVEL=0"), 1);
+        STACK_OF(SSL_CIPHER) *suites = SSL_CTX_get_ciphers(all);
+        for (int i = 0; i < sk_SSL_CIPHER_num(suites); i++) {
+            const SSL_CIPHER *suite = sk_SSL_CIPHER_value(suites, i);
+            if (strcmp(SSL_CIPHER_get_version(suite), "TLSv1.3") == 0)
+                continue;
+            SSL_CTX *one = client_context(TLS1_2_VERSION);
+            client c;
+            SSL_CTX_set_cipher_list(one, SSL_CIPHER_get_name(suite));
+            bool met = dial_tls(&s, one, &c);
+            tried++;
+            taken += met;
+            if (met && (SSL_CIPHER_get_kx_nid(suite) != NID_kx_ecdhe || !SSL_CIPHER_is_aead(suite)))
+                check_failed(__FILE__, __LINE__, "%s is taken", SSL_CIPHER_get_name(suite));
+            hang_up(&c);
+            SSL_CTX_free(one);
+        }
+        SSL_CTX_free(all);
+    }
+    printf("# %zu suites of %zu\n", taken, tried);
+    expect_int(taken, 6); /* of each kind of key: AES with 128 and 256 bits, ChaCha20 */
+}
+
+/* ---- what is questionable ---- */
+
+static char told[4][512];
+static size_t told_count;
+
+static void hear_flaw(void *context, const char *sentence)
+{
+    (void)context;
+    expect_true(told_count < 4);
+    snprintf(told[told_count++], sizeof told[0], "%s", sentence);
+}
+
+static void check_files(const char *name, mode_t mode)
+{
+    char files[2][4200];
+    snprintf(files[0], sizeof files[0], "%s/%s.crt", scratch_folder(), name);
+    snprintf(files[1], sizeof files[1], "%s/%s.key", scratch_folder(), name);
+    expect_int(chmod(files[1], mode), 0);
+    told_count = 0;
+    http_tls_check(&(http_tls){files[0], files[1]}, hear_flaw, NULL);
+}
+
+static void questionable_files_are_told(void **state)
+{
+    enum { DAY = 86400 };
+    static const struct {
+        long from_s, to_s;
+        const char *wanted; /* NULL: nothing */
+    } cases[] = {
+        {-300 * DAY, 90 * DAY, NULL},
+        {-300 * DAY, -DAY, "has expired"},
+        {-300 * DAY, 13 * DAY, "expires on"},
+        {-3600, 6 * DAY, NULL}, /* one of those that are renewed every few days ... */
+        {-5 * DAY, DAY, "expires on"},
+        {DAY, 90 * DAY, "is not good before"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        make_certificate_of(EVP_EC_gen("P-256"), cases[i].from_s, cases[i].to_s, scratch_folder(), "aged");
+        check_files("aged", 0600);
+        expect_int(told_count, cases[i].wanted != NULL);
+        if (cases[i].wanted != NULL)
+            expect_contains(told[0], cases[i].wanted);
+        if (cases[i].wanted != NULL)
+            expect_contains(told[0], "/aged.crt");
+    }
+    make_certificate(scratch_folder(), "open");
+    check_files("open", 0640); /* a group is a way to share it */
+    expect_int(told_count, 0);
+    check_files("open", 0644);
+    expect_int(told_count, 1);
+    expect_contains(told[0], "can be read by everyone on this machine (mode 0644)");
+    expect_contains(told[0], "/open.key");
 }
 
 static void a_large_body_comes_by_tls(void **state)
@@ -339,6 +433,8 @@ int main(void)
         TEST(several_addresses_may_be_listened_on),
         TEST(the_address_that_was_connected_to_is_known),
         TEST(tls_is_spoken),
+        TEST(only_good_suites_are_taken),
+        TEST(questionable_files_are_told),
         TEST(a_large_body_comes_by_tls),
         TEST(a_parked_client_by_tls_may_leave),
         TEST(what_is_not_tls_is_closed),

@@ -483,13 +483,17 @@ static void write_pem(const char *folder, const char *name, const char *suffix, 
 
 void make_certificate(const char *folder, const char *name)
 {
-    EVP_PKEY *key = EVP_EC_gen("P-256");
+    make_certificate_of(EVP_EC_gen("P-256"), -3600, 86400, folder, name);
+}
+
+void make_certificate_of(EVP_PKEY *key, long from_s, long to_s, const char *folder, const char *name)
+{
     X509 *certificate = X509_new();
     expect_true(key != NULL && certificate != NULL);
     X509_set_version(certificate, 2);
     ASN1_INTEGER_set(X509_get_serialNumber(certificate), (long)scene_now_us());
-    X509_gmtime_adj(X509_getm_notBefore(certificate), -3600);
-    X509_gmtime_adj(X509_getm_notAfter(certificate), 86400);
+    X509_gmtime_adj(X509_getm_notBefore(certificate), from_s);
+    X509_gmtime_adj(X509_getm_notAfter(certificate), to_s);
     X509_set_pubkey(certificate, key);
     X509_NAME *subject = X509_get_subject_name(certificate);
     X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC, (const unsigned char *)name, -1, -1, 0);

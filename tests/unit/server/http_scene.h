@@ -116,5 +116,9 @@ void expect_closed(client *c);
 
 /* Makes a self-signed certificate and its key below `folder`: NAME.crt, NAME.key. */
 void make_certificate(const char *folder, const char *name);
+struct evp_pkey_st;
+/* The same with a key, which is freed, and good from then to then, in seconds from now. */
+void make_certificate_of(struct evp_pkey_st *key, long from_s, long to_s, const char *folder,
+                         const char *name);
 
 #endif
