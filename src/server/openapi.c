@@ -3,6 +3,7 @@
 #include "server/openapi.h"
 
 #include "base/json.h"
+#include "server/gate.h"
 #include "server/route.h"
 #include "web/front.h"
 #include "web/schemas.h"
@@ -33,9 +34,78 @@ static void reference(hf_json *json, const char *schema)
     hf_json_end(json, '}');
 }
 
+/* Text that is JSON already. */
+static void literal(hf_json *json, const char *name, const char *text)
+{
+    hf_json_name(json, name);
+    hf_buffer_add(&json->out, text, strlen(text));
+    json->comma = true;
+}
+
 /* ---- what goes in ---- */
 
-static void schema_of(hf_json *json, const input *row)
+#define AN_ID  "3f1b0c5de0a94b6c8d2e7f60718293a4"
+#define A_KEY  "a91c62f07d3e4b58a91c62f07d3e4b58"
+#define A_HASH "5ec4e7a91c62f07d3e4b58a91c62f07d3e4b58a91c62f07d3e4b58a91c62f07d"
+
+/* As JSON. */
+static const char *const input_examples[INPUT_COUNT] = {
+    [INPUT_TYPE] = "\"policy\"",
+    [INPUT_ID] = "\"12345\"",
+    [INPUT_SESSION] = "\"" AN_ID "\"",
+    [INPUT_TOKEN] = "\"" AN_ID "\"",
+    [INPUT_LOGIN] = "\"" AN_ID "." A_KEY "\"",
+    [INPUT_FENCE] = "1794739623123456",
+    [INPUT_FENCE_FIELD] = "1794739623123456",
+    [INPUT_REQUEST_ID] = "\"open-7c1d2f\"",
+    [INPUT_LAST_EVENT] = "4711",
+    [INPUT_USER] = "\"alice\"",
+    [INPUT_NAME] = "\"Alice Chen\"",
+    [INPUT_KEY] = "\"" A_KEY "\"",
+    [INPUT_IDLE] = "300",
+    [INPUT_REPLACES] = "\"" AN_ID "." A_KEY "\"",
+    [INPUT_MODE] = "\"exclusive\"",
+    [INPUT_TTL] = "3600",
+    [INPUT_TTL_MAX] = "28800",
+    [INPUT_PURPOSE] = "\"renewal\"",
+    [INPUT_MESSAGE] = "\"when you can\"",
+    [INPUT_REASON] = "\"left for the day\"",
+    [INPUT_ACTOR] = "\"alice\"",
+    [INPUT_POLICY] = "\"exclusive-write\"",
+    [INPUT_ROLES] = "\"use observe:policy\"",
+    [INPUT_USERS] = "\"kiosk-*\"",
+    [INPUT_EXPIRES] = "31536000",
+    [INPUT_SECRET] = "\"" A_HASH "\"",
+    [INPUT_AFTER] = "\"policy/12345 " AN_ID "\"",
+    [INPUT_AFTER_SEQ] = "4711",
+    [INPUT_LIMIT] = "100",
+    [INPUT_RESOURCE] = "\"policy/12345\"",
+    [INPUT_RESOURCES] = "[\"policy/12345\",\"customer/42\"]",
+    [INPUT_LOCKS] = "[{\"resource\":\"policy/12345\"},{\"resource\":\"customer/42\",\"mode\":\"shared\"}]",
+};
+
+/* A lock is made shared by PATCH, and exclusive by PUT alone. */
+static bool only_shared(const route *r)
+{
+    return r->method == HTTP_PATCH;
+}
+
+/* The values there are, of the texts that are one of a few. */
+static void choices(hf_json *json, const route *r, const input *row)
+{
+    bool mode = row == &input_table[INPUT_MODE], policy = row == &input_table[INPUT_POLICY];
+    if (!mode && !policy)
+        return;
+    hf_json_name(json, "enum");
+    hf_json_begin(json, '[');
+    for (int i = only_shared(r) ? HF_SHARED : 0; mode && i < HF_MODE_COUNT; i++)
+        hf_json_text(json, hf_mode_name((hf_mode)i));
+    for (int i = HF_POLICY_NONE + 1; policy && i < HF_POLICY_COUNT; i++)
+        hf_json_text(json, hf_policy_name((hf_policy)i));
+    hf_json_end(json, ']');
+}
+
+static void schema_of(hf_json *json, const route *r, const input *row)
 {
     static const char *const types[] = {
         [FORM_TEXT] = "string", [FORM_WHOLE] = "integer", [FORM_FENCE] = "integer", [FORM_SECONDS] = "number",
@@ -49,6 +119,7 @@ static void schema_of(hf_json *json, const input *row)
         hf_json_name(json, "minimum");
         hf_json_int(json, 1);
     }
+    choices(json, r, row);
     if (row->form == FORM_OBJECTS) {
         hf_json_name(json, "items");
         reference(json, "Wanted");
@@ -62,7 +133,7 @@ static void schema_of(hf_json *json, const input *row)
     hf_json_end(json, '}');
 }
 
-static void parameter(hf_json *json, const input *row, const char *where)
+static void parameter(hf_json *json, const route *r, const input *row, const char *where)
 {
     hf_json_begin(json, '{');
     field(json, "name", row->name);
@@ -71,7 +142,8 @@ static void parameter(hf_json *json, const input *row, const char *where)
         yes(json, "required");
     field(json, "description", row->about);
     hf_json_name(json, "schema");
-    schema_of(json, row);
+    schema_of(json, r, row);
+    literal(json, "example", input_examples[row - input_table]);
     hf_json_end(json, '}');
 }
 
@@ -90,13 +162,13 @@ static void parameters(hf_json *json, const route *r)
     hf_json_begin(json, '[');
     for (unsigned i = INPUT_TYPE; i <= INPUT_TOKEN; i++)
         if (in_path(r, input_table[i].name))
-            parameter(json, &input_table[i], "path");
+            parameter(json, r, &input_table[i], "path");
     for (unsigned i = 0; i < INPUT_COUNT; i++)
         if (r->query >> i & 1)
-            parameter(json, &input_table[i], "query");
+            parameter(json, r, &input_table[i], "query");
     for (unsigned i = 0; i < INPUT_COUNT; i++)
         if ((r->headers & ~INPUT(LOGIN)) >> i & 1) /* the session is security, below */
-            parameter(json, &input_table[i], "header");
+            parameter(json, r, &input_table[i], "header");
     hf_json_end(json, ']');
 }
 
@@ -126,10 +198,40 @@ static void body_schema(hf_json *json, const route *r)
         field(json, "description", input_table[i].about);
         hf_json_name(json, "allOf");
         hf_json_begin(json, '[');
-        schema_of(json, &input_table[i]);
+        schema_of(json, r, &input_table[i]);
         hf_json_end(json, ']');
         hf_json_end(json, '}');
     }
+    hf_json_end(json, '}');
+    hf_json_end(json, '}');
+}
+
+/* Everything it takes; to make a lock shared nothing else may be said. */
+static void body_example(hf_json *json, const route *r)
+{
+    if (r->raw) {
+        literal(json, "example", "{\"ops\":[{\"op\":\"who\",\"type\":\"policy\",\"id\":\"12345\"}]}");
+        return;
+    }
+    hf_json_name(json, "example");
+    hf_json_begin(json, '{');
+    for (unsigned i = 0; i < INPUT_COUNT; i++)
+        if ((r->takes >> i & 1) && !(i == INPUT_MODE && only_shared(r)))
+            literal(json, input_table[i].name, input_examples[i]);
+    hf_json_end(json, '}');
+}
+
+/* navigator.sendBeacon sends a text as text/plain. */
+static void beacon_content(hf_json *json, const route *r)
+{
+    hf_json_name(json, "text/plain");
+    hf_json_begin(json, '{');
+    hf_json_name(json, "schema");
+    hf_json_begin(json, '{');
+    field(json, "type", "string");
+    field(json, "contentMediaType", "application/json");
+    hf_json_name(json, "contentSchema");
+    body_schema(json, r);
     hf_json_end(json, '}');
     hf_json_end(json, '}');
 }
@@ -148,12 +250,73 @@ static void request_body(hf_json *json, const route *r)
     hf_json_begin(json, '{');
     hf_json_name(json, "schema");
     body_schema(json, r);
+    body_example(json, r);
     hf_json_end(json, '}');
+    if (r->beacon)
+        beacon_content(json, r);
     hf_json_end(json, '}');
     hf_json_end(json, '}');
 }
 
 /* ---- what comes out ---- */
+
+/* Every status that is not 2xx. */
+static const struct {
+    int status;
+    const char *about;
+} refusals[] = {
+    {400, "The request makes no sense as it stands: invalid."},
+    {401, "No token, or one that is unknown, revoked or past its end: unauthenticated."},
+    {403, "The key is wrong, the right is missing, or Host or Origin are not this server's: denied."},
+    {404, "The session, the record's type or the token is not known here: not_found."},
+    {408, "The request took too long to come: timeout."},
+    {409, "The session does not hold it: not_held."},
+    {410, "The session has ended: expired."},
+    {413, "Request or answer are over a limit: too_large."},
+    {414, "The request's target is too long: invalid."},
+    {415, "The body is not sent as application/json: invalid."},
+    {417, "An expectation other than 100-continue: invalid."},
+    {422, "The Idempotency-Key has made something else: invalid."},
+    {423, "Someone else holds it (locked), or is in the middle of a change (busy, with Retry-After)."},
+    {429, "Asked too often, too much waits, or as much is held as may be: too_many."},
+    {431, "The request's headers are too long or too many: invalid."},
+    {500, "The server itself failed: internal or no_memory."},
+    {501, "A method or a Transfer-Encoding that is not known: invalid."},
+    {503, "The store can't be used (unavailable), or another transaction got in between (retry)."},
+    {504, "The store did not say whether it was done: unsure. Ask again with the same Idempotency-Key."},
+    {505, "A version of HTTP other than 1.0 and 1.1: invalid."},
+};
+enum { REFUSALS = sizeof refusals / sizeof *refusals };
+
+/* Whether a route may be refused with that. */
+static bool may_refuse(const route *r, int status)
+{
+    switch (status) {
+    case 401:
+        return r->access != ROUTE_OPEN && r->access != ROUTE_MORE;
+    case 404:
+        return r->refuses & ROUTE_NOT_FOUND;
+    case 409:
+        return r->refuses & ROUTE_NOT_HELD;
+    case 410:
+        return r->refuses & ROUTE_EXPIRED;
+    case 415:
+        return !r->beacon;
+    case 422:
+        return r->refuses & ROUTE_REUSED;
+    case 423:
+    case 429:
+    case 504:
+        return r->access != ROUTE_OPEN;
+    default:
+        return true;
+    }
+}
+
+static bool says_when_to_retry(int status)
+{
+    return status == 423 || status == 429 || status == 503 || status == 504;
+}
 
 static void content(hf_json *json, const char *type, const char *schema)
 {
@@ -180,38 +343,71 @@ static void responses(hf_json *json, const route *r)
             content(json, "application/json", r->replies[i].schema);
         hf_json_end(json, '}');
     }
-    hf_json_name(json, "default");
-    hf_json_begin(json, '{');
-    field(json, "description", "Refused, or failed: the code says which.");
-    content(json, "application/problem+json", "Problem");
-    hf_json_end(json, '}');
-    hf_json_end(json, '}');
-}
-
-static void requirement(hf_json *json, const char *name)
-{
-    hf_json_begin(json, '{');
-    if (name != NULL) {
-        hf_json_name(json, name);
-        hf_json_begin(json, '[');
-        hf_json_end(json, ']');
+    for (size_t i = 0; i < REFUSALS; i++) {
+        char code[16], at[64];
+        if (!may_refuse(r, refusals[i].status))
+            continue;
+        hf_json_name(json, (snprintf(code, sizeof code, "%d", refusals[i].status), code));
+        hf_json_begin(json, '{');
+        field(json, "$ref", (snprintf(at, sizeof at, "#/components/responses/Status%s", code), at));
+        hf_json_end(json, '}');
     }
     hf_json_end(json, '}');
 }
 
+/* The refusals, once for all routes. */
+static void shared_responses(hf_json *json)
+{
+    hf_json_name(json, "responses");
+    hf_json_begin(json, '{');
+    for (size_t i = 0; i < REFUSALS; i++) {
+        char name[32];
+        hf_json_name(json, (snprintf(name, sizeof name, "Status%d", refusals[i].status), name));
+        hf_json_begin(json, '{');
+        field(json, "description", refusals[i].about);
+        if (says_when_to_retry(refusals[i].status))
+            literal(json, "headers",
+                    "{\"Retry-After\":{\"description\":\"Seconds, where trying again makes sense.\","
+                    "\"schema\":{\"type\":\"integer\"}}}");
+        content(json, "application/problem+json", "Problem");
+        hf_json_end(json, '}');
+    }
+    hf_json_end(json, '}');
+}
+
+static void scheme_wanted(hf_json *json, const char *name)
+{
+    hf_json_name(json, name);
+    hf_json_begin(json, '[');
+    hf_json_end(json, ']');
+}
+
+/* Both together; NULL: none. */
+static void requirement(hf_json *json, const char *name, const char *other)
+{
+    hf_json_begin(json, '{');
+    if (name != NULL)
+        scheme_wanted(json, name);
+    if (other != NULL)
+        scheme_wanted(json, other);
+    hf_json_end(json, '}');
+}
+
+/* One of these is enough. Where the body proves who asks (a beacon, a login) none is needed. */
 static void security(hf_json *json, const route *r)
 {
+    bool token = r->access == ROUTE_TOKEN || r->access == ROUTE_EITHER || r->access == ROUTE_NEARBY ||
+                 r->access == ROUTE_MORE;
     hf_json_name(json, "security");
     hf_json_begin(json, '[');
-    if (r->access == ROUTE_SESSION && (r->headers & INPUT(LOGIN)))
-        requirement(json, "session");
-    if (r->access == ROUTE_EITHER)
-        requirement(json, "session");
-    if (r->access == ROUTE_TOKEN || r->access == ROUTE_EITHER || r->access == ROUTE_NEARBY ||
-        r->access == ROUTE_MORE)
-        requirement(json, "token");
+    if (!r->proved && (r->access == ROUTE_SESSION || r->access == ROUTE_EITHER))
+        requirement(json, "session", NULL);
+    if (!r->proved && token) {
+        requirement(json, "token", NULL);
+        requirement(json, "cookie", r->method == HTTP_GET ? NULL : "csrf");
+    }
     if (r->access == ROUTE_NEARBY || r->access == ROUTE_MORE)
-        requirement(json, NULL);
+        requirement(json, NULL, NULL);
     hf_json_end(json, ']');
 }
 
@@ -271,6 +467,17 @@ static void paths(hf_json *json)
     hf_json_end(json, '}');
 }
 
+static void api_key(hf_json *json, const char *scheme, const char *in, const char *name, const char *about)
+{
+    hf_json_name(json, scheme);
+    hf_json_begin(json, '{');
+    field(json, "type", "apiKey");
+    field(json, "in", in);
+    field(json, "name", name);
+    field(json, "description", about);
+    hf_json_end(json, '}');
+}
+
 static void schemes(hf_json *json)
 {
     hf_json_name(json, "securitySchemes");
@@ -281,13 +488,10 @@ static void schemes(hf_json *json)
     field(json, "scheme", "bearer");
     field(json, "description", "A caller's token, made by 'holdfast token create'.");
     hf_json_end(json, '}');
-    hf_json_name(json, "session");
-    hf_json_begin(json, '{');
-    field(json, "type", "apiKey");
-    field(json, "in", "header");
-    field(json, "name", input_table[INPUT_LOGIN].name);
-    field(json, "description", input_table[INPUT_LOGIN].about);
-    hf_json_end(json, '}');
+    api_key(json, "session", "header", input_table[INPUT_LOGIN].name, input_table[INPUT_LOGIN].about);
+    api_key(json, "cookie", "cookie", GATE_COOKIE, "A token in a page's cookie, set by POST /v1/login.");
+    api_key(json, "csrf", "header", "Holdfast-CSRF",
+            "Any value: a change that is authorised by the cookie needs it.");
     hf_json_end(json, '}');
 }
 
@@ -317,6 +521,7 @@ char *openapi_json(void)
     hf_json_name(&json, "components");
     hf_json_begin(&json, '{');
     schemes(&json);
+    shared_responses(&json);
     hf_buffer_print(&json.out, ",\"schemas\":%s", web_schemas);
     hf_json_end(&json, '}');
     hf_json_end(&json, '}');

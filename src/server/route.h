@@ -22,6 +22,14 @@ typedef enum route_access {
 
 enum { ROUTE_REPLIES_MAX = 3 };
 
+/* How the law may refuse it, besides what every route may come to (openapi.c). */
+enum {
+    ROUTE_NOT_FOUND = 1, /* 404 */
+    ROUTE_NOT_HELD = 2,  /* 409 */
+    ROUTE_EXPIRED = 4,   /* 410 */
+    ROUTE_REUSED = 8,    /* 422 */
+};
+
 /* A reply when all went well. */
 typedef struct route_reply {
     int status;
@@ -46,6 +54,7 @@ typedef struct route {
     const char *summary;
     const char *about; /* more, for the documents; may be NULL */
     route_reply replies[ROUTE_REPLIES_MAX];
+    unsigned refuses; /* ROUTE_NOT_FOUND ... */
     /* Fills x->ops. HF_OK with no ops: `tell` is called at once. */
     hf_status (*ask)(exchange *x, hf_error *err);
     /* May they? NULL: every op is judged, and one that they may not refuses all. */

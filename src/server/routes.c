@@ -4,10 +4,11 @@
 
 #include "server/handlers.h"
 
-#define LOGIN     (INPUT(LOGIN))
-#define CHANGE    (INPUT(LOGIN) | INPUT(REQUEST_ID))
-#define CHANGE_OF (INPUT(LOGIN) | INPUT(REQUEST_ID) | INPUT(FENCE))
-#define PAGE      (INPUT(AFTER) | INPUT(LIMIT))
+#define LOGIN      (INPUT(LOGIN))
+#define CHANGE     (INPUT(LOGIN) | INPUT(REQUEST_ID))
+#define CHANGE_OF  (INPUT(LOGIN) | INPUT(REQUEST_ID) | INPUT(FENCE))
+#define PAGE       (INPUT(AFTER) | INPUT(LIMIT))
+#define OF_SESSION (ROUTE_NOT_FOUND | ROUTE_EXPIRED) /* of the session that is presented, or the record */
 
 const route routes[] = {
     /* ---- locks ---- */
@@ -24,6 +25,7 @@ const route routes[] = {
                  "bound. Shared becomes exclusive "
                  "when the session is the only reader.",
         .replies = {{201, "Locks", "Granted, or upgraded."}, {200, "Locks", "It was the session's already."}},
+        .refuses = OF_SESSION,
         .ask = ask_acquire,
         .tell = tell_acquire,
     },
@@ -36,6 +38,7 @@ const route routes[] = {
         .summary = "Gives a lock back.",
         .replies = {{200, "Lock", "What was released."},
                     {204, NULL, "Asked again: the request with this key has released it before."}},
+        .refuses = OF_SESSION | ROUTE_NOT_HELD,
         .ask = ask_release,
         .tell = tell_lock,
     },
@@ -52,6 +55,7 @@ const route routes[] = {
             "With \"mode\":\"shared\" and nothing else an exclusive lock becomes shared; otherwise its own "
             "bound is set anew, from now. Exclusive is asked for by PUT.",
         .replies = {{200, "Lock", "The lock as it is now."}},
+        .refuses = OF_SESSION | ROUTE_NOT_HELD,
         .ask = ask_change,
         .tell = tell_lock,
     },
@@ -64,6 +68,7 @@ const route routes[] = {
         .headers = LOGIN,
         .summary = "Who holds it, and who waits for it.",
         .replies = {{200, "Who", "Both empty: it is free."}},
+        .refuses = OF_SESSION,
         .ask = ask_who,
         .tell = tell_who,
     },
@@ -81,6 +86,7 @@ const route routes[] = {
                  "that is . or .. is taken this way too.",
         .replies = {{201, "Locks", "At least one was granted; in the order given."},
                     {200, "Locks", "All were the session's already."}},
+        .refuses = OF_SESSION,
         .ask = ask_acquire_all,
         .tell = tell_acquire_all,
     },
@@ -107,11 +113,12 @@ const route routes[] = {
         .headers = LOGIN,
         .summary = "Who holds each of up to 1,000 records.",
         .replies = {{200, "Lookup", "In the order given."}},
+        .refuses = OF_SESSION,
         .ask = ask_lookup,
         .tell = tell_lookup,
     },
     {
-        .name = "request",
+        .name = "request-lock",
         .method = HTTP_POST,
         .path = "/v1/locks/{type}/{id}/request",
         .access = ROUTE_SESSION,
@@ -120,6 +127,7 @@ const route routes[] = {
         .headers = CHANGE,
         .summary = "Asks whoever holds it to let go; they hear of it on their next beat.",
         .replies = {{200, "Locks", "Those who hold it."}},
+        .refuses = OF_SESSION | ROUTE_NOT_HELD,
         .ask = ask_request,
         .tell = tell_locks,
     },
@@ -138,6 +146,7 @@ const route routes[] = {
              {204, NULL,
               "Asked again: the request with this key has handed it over, and the new holder has let it "
               "go since."}},
+        .refuses = OF_SESSION | ROUTE_NOT_HELD,
         .ask = ask_hand_over,
         .tell = tell_lock,
     },
@@ -152,6 +161,7 @@ const route routes[] = {
         .headers = INPUT(LOGIN) | INPUT(REQUEST_ID),
         .summary = "Ends someone else's locks; who did it and why is kept.",
         .replies = {{200, "Locks", "Those that were ended."}},
+        .refuses = OF_SESSION | ROUTE_NOT_HELD,
         .ask = ask_force_release,
         .tell = tell_locks,
     },
@@ -171,6 +181,7 @@ const route routes[] = {
                  "enough for its own work, so that a "
                  "browser needs no token.",
         .replies = {{201, "Session", "The new session, with its key."}},
+        .refuses = ROUTE_EXPIRED | ROUTE_REUSED,
         .ask = ask_session_open,
         .tell = tell_session_open,
     },
@@ -183,6 +194,7 @@ const route routes[] = {
         .summary = "Says that the work goes on.",
         .about = "Tells what was lost and who asks for what. Beat at a third of idle_seconds.",
         .replies = {{200, "Beat", "It lives on."}},
+        .refuses = OF_SESSION,
         .ask = ask_beat,
         .tell = tell_beat,
     },
@@ -194,6 +206,7 @@ const route routes[] = {
         .headers = CHANGE,
         .summary = "Ends a session and releases all it holds.",
         .replies = {{200, "Released", "How many locks it had."}},
+        .refuses = ROUTE_NOT_FOUND,
         .ask = ask_close,
         .tell = tell_closed,
     },
@@ -208,6 +221,7 @@ const route routes[] = {
         .proved = true,
         .summary = "The same, for navigator.sendBeacon as a page closes: the key is in the body.",
         .replies = {{200, "Released", "How many locks it had."}},
+        .refuses = ROUTE_NOT_FOUND,
         .ask = ask_close_beacon,
         .tell = tell_closed,
     },
@@ -232,6 +246,7 @@ const route routes[] = {
         .headers = LOGIN,
         .summary = "What a type of records demands.",
         .replies = {{200, "Type", "Its policy and bounds."}},
+        .refuses = OF_SESSION,
         .ask = ask_type,
         .tell = tell_type,
     },
@@ -260,6 +275,7 @@ const route routes[] = {
         .headers = LOGIN,
         .summary = "All types that were registered.",
         .replies = {{200, "Types", "In order of their names."}},
+        .refuses = OF_SESSION,
         .ask = ask_types,
         .tell = tell_types,
     },
@@ -275,6 +291,7 @@ const route routes[] = {
         .headers = INPUT(REQUEST_ID),
         .summary = "Makes a token: a program's right to call.",
         .replies = {{201, "TokenKey", "The secret is shown once."}},
+        .refuses = ROUTE_REUSED,
         .ask = ask_token_create,
         .tell = tell_token_create,
     },
@@ -299,6 +316,7 @@ const route routes[] = {
         .headers = INPUT(REQUEST_ID),
         .summary = "Revokes a token: effective on every server within a second.",
         .replies = {{200, "Token", "As it is now."}},
+        .refuses = ROUTE_NOT_FOUND,
         .ask = ask_token_revoke,
         .tell = tell_token,
     },
@@ -373,6 +391,7 @@ const route routes[] = {
                  "the ops.",
         .replies = {{200, "Answers",
                      "An answer for each op: one that was refused does not fail the others."}},
+        .refuses = OF_SESSION,
         .ask = ask_batch,
         .judge = judge_batch,
         .fit = fit_batch,

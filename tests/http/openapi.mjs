@@ -3,6 +3,7 @@
 // take is refused.
 import { request } from "node:http";
 import { createRequire } from "node:module";
+import { exchange } from "./raw.mjs";
 import { check, finish, Server } from "./server.mjs";
 
 const require = createRequire(process.env.HF_NPM + "/");
@@ -27,6 +28,8 @@ const operations = {};
 for (const [path, methods] of Object.entries(document.paths))
   for (const [method, operation] of Object.entries(methods))
     operations[operation.operationId] = { ...operation, path, method: method.toUpperCase() };
+check(new Set(Object.keys(operations)).size === Object.values(document.paths).flatMap(Object.keys).length && !operations.request,
+  "every operation has a name of its own, and none is called request", Object.keys(operations));
 const escaped = (part) => part.replaceAll("~", "~0").replaceAll("/", "~1");
 const asked = new Map();
 
@@ -40,15 +43,18 @@ async function call(id, { path = {}, query = {}, ...how } = {}, status) {
   const answer = await server.ask(operation.method, target, how);
   if (status !== undefined && !check(answer.status === status, `${id} answers ${status}`, `${answer.status} ${answer.text}`))
     return answer;
-  const known = operation.responses[answer.status] ? String(answer.status) : "default";
-  const type = known === "default" ? "application/problem+json" : "application/json";
-  if (operation.responses[known].content?.[type]) {
-    const pointer = `/paths/${escaped(operation.path)}/${operation.method.toLowerCase()}/responses/${known}/content/${escaped(type)}/schema`;
+  check(operation.responses[answer.status] !== undefined, `the document has a ${answer.status} of ${id}`, Object.keys(operation.responses));
+  const known = String(answer.status);
+  const { "$ref": at, ...itself } = operation.responses[known] ?? {};
+  const response = at ? at.slice(2).split("/").reduce((part, name) => part[name], document) : itself;
+  const type = answer.status >= 300 ? "application/problem+json" : "application/json";
+  if (response.content?.[type]) {
+    const pointer = `${at?.slice(1) ?? `/paths/${escaped(operation.path)}/${operation.method.toLowerCase()}/responses/${known}`}/content/${escaped(type)}/schema`;
     const flaw = fits(pointer, answer.json);
     check(flaw === null, `the ${answer.status} of ${id} fits its schema`, `${flaw}: ${answer.text}`);
     check(answer.headers.get("content-type") === type, `the ${answer.status} of ${id} is ${type}`, answer.headers.get("content-type"));
   }
-  if (known !== "default") asked.set(id, new Set([...(asked.get(id) ?? []), known]));
+  if (answer.status < 300) asked.set(id, new Set([...(asked.get(id) ?? []), known]));
   return answer;
 }
 
@@ -62,7 +68,7 @@ await call("acquire", { path: record, session: alice, body: { purpose: "renewal"
 await call("acquire", { path: record, session: alice, body: {} }, 200);
 const refused = await call("acquire", { path: record, session: bob, body: {} }, 423);
 check(refused.json.holders[0].name === "Alice Chen" && refused.json.resource === "policy/12/3 4", "a refusal names the holder", refused.text);
-await call("request", { path: record, session: bob, body: { message: "when you can" } }, 200);
+await call("request-lock", { path: record, session: bob, body: { message: "when you can" } }, 200);
 const beat = await call("beat", { path: { session: alice.id }, session: alice }, 200);
 check(beat.json.requests[0]?.message === "when you can", "the holder hears of it with a beat", beat.text);
 await call("who", { path: record, token }, 200);
@@ -148,7 +154,7 @@ async function stream() {
 }
 
 for (const [id, operation] of Object.entries(operations)) {
-  const promised = Object.keys(operation.responses).filter((code) => code !== "default");
+  const promised = Object.keys(operation.responses).filter((code) => code < "300");
   const seen = asked.get(id) ?? new Set();
   check(promised.every((code) => seen.has(code)), `every success of ${id} has been seen`, `${[...seen]} of ${promised}`);
 }
@@ -164,7 +170,7 @@ async function refuse(id, sentence, body, wanted) {
   const who = sessionRoutes(operation) ? { session: carol } : { token };
   const answer = await server.ask(operation.method, path, { ...who, body });
   const flaw = answer.json === undefined ? "no JSON" : fits("/components/schemas/Problem", answer.json);
-  check(wanted.includes(answer.status) && flaw === null, `${id}: ${sentence}`, `${answer.status} ${answer.text} ${flaw}`);
+  check(wanted.includes(answer.status) && flaw === null && operation.responses[answer.status], `${id}: ${sentence}`, `${answer.status} ${answer.text} ${flaw}`);
   return answer;
 }
 const deep = "[".repeat(100) + "]".repeat(100);
@@ -220,6 +226,67 @@ for (const [id, operation] of Object.entries(operations)) {
   }
   if (id === "session-close") Object.assign(carol, await server.open("carol"));
 }
+
+// ---- what a client made from the document needs ----
+
+// Who is told 401 for bringing nothing, and who is not: as the document says.
+for (const [id, operation] of Object.entries(operations)) {
+  if (["session-open", "events", "metrics"].includes(id)) continue; // a stream; open to this machine
+  const schema = operation.requestBody?.content["application/json"].schema;
+  const body = operation.requestBody && (schema.properties?.key ? { key: "0".repeat(32) } : schema.properties?.secret ? { secret: "0".repeat(64) } : operation.requestBody.content["application/json"].example);
+  const path = operation.path.replace(/\{(\w+)\}/g, (_, name) => known[name]);
+  const answer = await server.ask(operation.method, path, { body });
+  const open = operation.security.length === 0 || operation.security.some((scheme) => Object.keys(scheme).length === 0);
+  check(open ? answer.status !== 401 || id === "login" : answer.status === 401 || (id === "batch" && answer.text.includes("unauthenticated")),
+    `${id} ${open ? "needs no credentials" : "needs some"}, as the document says`, `${answer.status} ${answer.text}`);
+}
+check(operations.login.security.length === 0, "a login needs no token but the one in its body", operations.login.security);
+const { cookie, csrf } = document.components.securitySchemes;
+check(cookie?.type === "apiKey" && cookie.in === "cookie" && csrf?.type === "apiKey" && csrf.in === "header", "a page's cookie is described", document.components.securitySchemes);
+const byToken = Object.values(operations).filter((operation) => operation.security.some((scheme) => "token" in scheme));
+check(byToken.every(({ security, method }) => security.some((scheme) => "cookie" in scheme && (method === "GET") !== "csrf" in scheme)),
+  "it does wherever a token does, for changes with its header", byToken.map(({ path }) => path));
+const visit = { [csrf?.name]: "1", Cookie: `${cookie?.name}=${token}` };
+const asPage = [await call("list", { headers: { Cookie: visit.Cookie } }, 200), await call("type-set", { path: { type: "page" }, headers: visit, body: { policy: "optimistic" } }, 200)];
+check(asPage.every(({ status }) => status === 200) && (await server.ask("PUT", "/v1/types/page", { headers: { Cookie: visit.Cookie }, body: { policy: "optimistic" } })).status === 403,
+  "and so it is");
+const beacon = operations["session-close-beacon"].requestBody.content["text/plain"]?.schema;
+check(beacon?.type === "string" && beacon.contentMediaType === "application/json" && beacon.contentSchema?.required.includes("key"),
+  "a beacon may come as plain text with JSON in it", beacon);
+const fieldOf = (id, name) => operations[id].requestBody.content["application/json"].schema.properties[name];
+for (const [id, name, values] of [["acquire", "mode", "exclusive shared"], ["change", "mode", "shared"],
+  ["type-set", "policy", "optimistic exclusive-write exclusive-read read-write"]]) {
+  const listed = JSON.stringify(fieldOf(id, name)).match(/"enum":\[([^\]]*)\]/)?.[1].replaceAll('"', "").replaceAll(",", " ");
+  check(listed === values, `${id} has the values of ${name}`, listed);
+  for (const value of [...values.split(" "), "neither"]) {
+    const answer = await call(id, { path: { type: `values-${value}`, id: "1" }, session: carol, token, body: { [name]: value } });
+    check((answer.status === 400) === (value === "neither"), `${id} takes ${value} as it says`, answer.text);
+  }
+}
+
+// ---- examples ----
+
+for (const [id, operation] of Object.entries(operations)) {
+  for (const parameter of operation.parameters) {
+    const validate = ajv.compile(parameter.schema);
+    check(parameter.example !== undefined && validate(parameter.example), `${id} has an example of ${parameter.name}`, parameter);
+  }
+  const content = operation.requestBody?.content["application/json"];
+  if (!content) continue;
+  const pointer = `/paths/${escaped(operation.path)}/${operation.method.toLowerCase()}/requestBody/content/application~1json/schema`;
+  check(content.example !== undefined && fits(pointer, content.example) === null, `${id} has an example of its body`, content.example);
+  const path = operation.path.replace(/\{(\w+)\}/g, (_, name) => (name === "type" ? `example-${id}` : known[name]));
+  const answer = await server.ask(operation.method, path, { token, ...(sessionRoutes(operation) && { session: carol }), body: content.example });
+  check(![400, 415, 422, 500].includes(answer.status), `and it is understood`, `${answer.status} ${answer.text}`);
+}
+for (const [name, schema] of Object.entries(document.components.schemas)) {
+  const flaws = (schema.examples ?? []).map((example) => fits(`/components/schemas/${name}`, example)).filter((flaw) => flaw !== null);
+  check(flaws.length === 0 && (schema.examples?.length > 0 || schema.type === "string"), `the schema ${name} has an example that fits`, flaws);
+}
+const refusals = Object.keys(document.components.responses);
+check(["400", "414", "417", "422", "431", "501", "505"].every((code) => refusals.some((name) => document.components.responses[name].description.startsWith(code) || name.includes(code))),
+  "the document has the statuses that the server refuses with", refusals);
+
 for (const path of Object.keys(document.paths)) {
   const target = path.replace(/\{(\w+)\}/g, (_, name) => known[name]);
   const there = Object.keys(document.paths[path]).map((method) => method.toUpperCase());
@@ -247,6 +314,17 @@ for (const path of ["/v2", "/v1", "/v1/locks/policy", "/v1/locks/policy/a/b", "/
   check(answer.status === 404 && answer.json?.code === "not_found", `GET ${path} is not there`, `${answer.status} ${answer.text}`);
 }
 check((await server.ask("GET", "/v1/locks/policy/%00", { token })).status === 400, "a NUL in a path is refused");
+
+// ---- what the HTTP layer refuses by itself ----
+
+const long = "x".repeat(20000);
+for (const [code, head] of [[414, `GET /${long} HTTP/1.1\r\nHost: localhost`], [431, `GET / HTTP/1.1\r\nHost: localhost\r\nA: ${long}`],
+  [417, "POST /v1/sessions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\nExpect: the-unexpected"], [501, "POST /v1/sessions HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: gzip"],
+  [505, "GET / HTTP/2.0\r\nHost: localhost"], [400, "GET  / HTTP/1.1\r\nHost: localhost"]]) {
+  const answer = await exchange(server, `${head}\r\n\r\n`, { half: true });
+  check(answer.statuses[0] === code && document.paths["/v1/sessions"].post.responses[code] && answer.text.includes('"code":"invalid"'),
+    `a ${code} is answered, and is in the document`, answer.text.slice(0, 300));
+}
 
 const end = await server.stop();
 check(end.code === 0, "it stops cleanly", end);

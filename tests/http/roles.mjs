@@ -187,7 +187,7 @@ const routes = [
   { name: "list", rule: withoutSession(rules.token("observe")), done: 200 },
   { name: "list of a type", as: "list", query: "?type=policy", rule: withoutSession(rules.token("observe", "policy")), done: 200 },
   { name: "lookup", rule: rules.look, body: (cell) => ({ resources: [`policy/${cell.id}`] }), done: 200 },
-  { name: "request", rule: rules.work, before: heldByAnother, body: {}, done: 200 },
+  { name: "request-lock", rule: rules.work, before: heldByAnother, body: {}, done: 200 },
   { name: "hand-over", rule: rules.work, before: heldByIt, body: { session: bystander.id }, done: 200 },
   { name: "force-release", rule: rules.force, before: heldByAnother, body: { reason: "table" }, done: 200 },
   { name: "session-open", rule: withoutSession(rules.opening("b-bob")), body: body("b-bob"), done: 201 },
