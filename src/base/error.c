@@ -2,6 +2,8 @@
 /* Statuses and errors: the columns of the one table, and filling the caller's hf_error. */
 #include "base/error.h"
 
+#include "base/text.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -59,4 +61,5 @@ void hf_error_set(hf_error *err, hf_status status, const char *format, ...)
     va_start(args, format);
     vsnprintf(err->message, sizeof err->message, format, args);
     va_end(args);
+    hf_text_show(err->message, sizeof err->message);
 }

@@ -12,7 +12,7 @@ static inline void hf_error_none(hf_error *out)
     out->holder.session[0] = out->resource[0] = out->message[0] = '\0';
 }
 
-/* Sets status and sentence, empties the rest. */
+/* Sets status and sentence, empties the rest. Misleading characters are made visible (text.h). */
 void hf_error_set(hf_error *err, hf_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -2,6 +2,8 @@
 /* Text: comparing, copying, checking UTF-8, hex. */
 #include "base/text.h"
 
+#include <stdio.h>
+
 int hf_slice_compare(hf_slice a, hf_slice b)
 {
     size_t common = a.size < b.size ? a.size : b.size;
@@ -71,6 +73,49 @@ bool hf_text_is_utf8(const char *text, size_t size)
         size -= n;
     }
     return true;
+}
+
+bool hf_character_misleads(uint32_t character)
+{
+    return character == 0x061c || character == 0x200e || character == 0x200f ||
+           (character >= 0x2028 && character <= 0x202e) || (character >= 0x2066 && character <= 0x2069);
+}
+
+/* Puts `with` in the place of n bytes at `at`. False: there is no room for all of it. */
+static bool text_replace(char *text, size_t size, size_t at, size_t n, const char *with)
+{
+    size_t more = strlen(with), tail = strlen(text + at + n);
+    if (at + more >= size) {
+        text[at] = '\0';
+        return false;
+    }
+    if (at + more + tail >= size) { /* cut before a character, not in one */
+        tail = size - 1 - at - more;
+        while (tail > 0 && (text[at + n + tail] & 0xc0) == 0x80)
+            tail--;
+    }
+    memmove(text + at + more, text + at + n, tail);
+    memcpy(text + at, with, more);
+    text[at + more + tail] = '\0';
+    return true;
+}
+
+/* All of them begin with one of two bytes, which hardly any text has. */
+void hf_text_show(char *text, size_t size)
+{
+    for (size_t at = strcspn(text, "\xd8\xe2"); text[at] != '\0'; at += strcspn(text + at, "\xd8\xe2")) {
+        uint32_t character = 0;
+        char shown[8];
+        size_t n = hf_utf8_decode(text + at, strnlen(text + at, 4), &character);
+        if (n == 0 || !hf_character_misleads(character)) {
+            at += n == 0 ? 1 : n;
+            continue;
+        }
+        snprintf(shown, sizeof shown, "\\u%04x", (unsigned)character);
+        if (!text_replace(text, size, at, n, shown))
+            return;
+        at += strlen(shown);
+    }
 }
 
 void hf_hex(const void *bytes, size_t size, char *out)

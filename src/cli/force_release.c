@@ -73,7 +73,7 @@ static hf_status run(cli_call *call, hf_error *err)
     if (status == HF_OK && call->json)
         return cli_print_json(hf_locks_json(&op->answer), err);
     for (size_t i = 0; status == HF_OK && i < op->answer.locks_count; i++)
-        printf("Ended the lock of %s on %s.\n", op->answer.locks[i].name, call->arguments.operands[0]);
+        cli_print("Ended the lock of %s on %s.\n", op->answer.locks[i].name, call->arguments.operands[0]);
     return status;
 }
 

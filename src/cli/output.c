@@ -3,15 +3,19 @@
 #include "cli/output.h"
 
 #include "base/error.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+enum { CLI_LINE_SIZE = 8192 }; /* of the longest names, with words between them */
 
 #define SECOND_US INT64_C(1000000)
 #define DAY_US    (86400 * SECOND_US)
@@ -19,11 +23,34 @@
 void cli_say(const char *format, ...)
 {
     va_list list;
+    char line[CLI_LINE_SIZE];
     va_start(list, format);
-    fputs("holdfast: ", stderr);
-    vfprintf(stderr, format, list);
-    fputc('\n', stderr);
+    vsnprintf(line, sizeof line, format, list);
     va_end(list);
+    hf_text_show(line, sizeof line);
+    fprintf(stderr, "holdfast: %s\n", line);
+}
+
+void cli_print(const char *format, ...)
+{
+    va_list list;
+    char line[CLI_LINE_SIZE];
+    va_start(list, format);
+    vsnprintf(line, sizeof line, format, list);
+    va_end(list);
+    hf_text_show(line, sizeof line);
+    fputs(line, stdout);
+}
+
+char *cli_shown(const char *text)
+{
+    size_t size = 3 * strlen(text) + 1; /* of two bytes it makes six at most */
+    char *copy = malloc(size);
+    if (copy == NULL)
+        return NULL;
+    memcpy(copy, text, strlen(text) + 1);
+    hf_text_show(copy, size);
+    return copy;
 }
 
 void cli_time_format(int64_t time_us, int64_t now_us, char out[CLI_TIME_SIZE])
@@ -68,10 +95,10 @@ void cli_print_lock(const char *word, const hf_lock *lock, int64_t now_us)
     cli_time_format(lock->ends_us, now_us, ends);
     bool by_own_bound = lock->ends_us != 0 && lock->ends_us <= lock->expires_us;
     bool later_bound = lock->ends_us > lock->expires_us;
-    printf("%s %s: %s holds it (%s, fence %" PRId64 "); it frees at %s unless %s%s%s.\n", word, resource,
-           lock->name, hf_mode_name(lock->mode), lock->fence, expires,
-           by_own_bound ? "it is renewed" : "the session beats", later_bound ? ", and in any case at " : "",
-           later_bound ? ends : "");
+    cli_print("%s %s: %s holds it (%s, fence %" PRId64 "); it frees at %s unless %s%s%s.\n", word, resource,
+              lock->name, hf_mode_name(lock->mode), lock->fence, expires,
+              by_own_bound ? "it is renewed" : "the session beats",
+              later_bound ? ", and in any case at " : "", later_bound ? ends : "");
 }
 
 void cli_print_event(const hf_event *event, int64_t now_us)
@@ -82,15 +109,15 @@ void cli_print_event(const hf_event *event, int64_t now_us)
     if (event->resource.id[0] == '\0')
         snprintf(resource, sizeof resource, "%s", event->resource.type);
     cli_time_format(event->at_us, now_us, at);
-    printf("%6" PRId64 "  %s  %-15s", event->seq, at, hf_event_kind_name(event->kind));
+    cli_print("%6" PRId64 "  %s  %-15s", event->seq, at, hf_event_kind_name(event->kind));
     if (resource[0] != '\0')
-        printf("  %s", resource);
+        cli_print("  %s", resource);
     if (event->user[0] != '\0')
-        printf("  %s", event->user);
+        cli_print("  %s", event->user);
     if (event->actor[0] != '\0')
-        printf("  by %s", event->actor);
+        cli_print("  by %s", event->actor);
     if (event->reason[0] != '\0')
-        printf("  \"%s\"", event->reason);
+        cli_print("  \"%s\"", event->reason);
     putchar('\n');
 }
 

@@ -8,6 +8,12 @@
 /* A line on stderr: "holdfast: SENTENCE". */
 void cli_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* printf for text that people read on stdout: characters that could mislead them are made visible. */
+void cli_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* A copy in which they are, to be freed; NULL: out of memory. */
+char *cli_shown(const char *text);
+
 /* "10:47:03 UTC" on the day of now_us, else "2026-11-15 10:47 UTC"; "-" for 0. */
 #define CLI_TIME_SIZE 32
 void cli_time_format(int64_t time_us, int64_t now_us, char out[CLI_TIME_SIZE]);

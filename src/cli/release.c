@@ -57,7 +57,7 @@ static hf_status report(cli_call *call, hf_error *err)
         if (status == HF_OK) {
             released++;
             if (!call->json)
-                printf("Released %s/%s.\n", op->type, op->id);
+                cli_print("Released %s/%s.\n", op->type, op->id);
             continue;
         }
         if (worst != HF_OK && !call->json)

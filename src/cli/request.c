@@ -8,13 +8,13 @@
 
 static void print_sentence(const char *resource, const hf_answer *answer)
 {
-    printf("Asked ");
+    fputs("Asked ", stdout);
     for (size_t i = 0; i < answer->locks_count; i++) {
         const char *gap = i == 0 ? "" : i + 1 < answer->locks_count ? ", " : " and ";
-        printf("%s%s", gap, answer->locks[i].name);
+        cli_print("%s%s", gap, answer->locks[i].name);
     }
-    printf(" for %s; the next beat of %s shows it.\n", resource,
-           answer->locks_count == 1 ? "that session" : "each session");
+    cli_print(" for %s; the next beat of %s shows it.\n", resource,
+              answer->locks_count == 1 ? "that session" : "each session");
 }
 
 static hf_status run(cli_call *call, hf_error *err)

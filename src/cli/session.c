@@ -2,6 +2,7 @@
 /* session open, beat, close, list. What is opened is remembered for the store before it is shown, so that the next
  * command finds it; this is the only place that ever prints a session's key. */
 #include "base/error.h"
+#include "base/text.h"
 #include "cli/call.h"
 #include "cli/listing.h"
 #include "cli/output.h"
@@ -54,7 +55,7 @@ static void print_opened(const hf_session_info *info, const char *key, bool kept
     char idle[CLI_DURATION_SIZE];
     cli_duration_format(info->idle_us, idle);
     if (isatty(STDOUT_FILENO)) {
-        printf("Opened a session for %s; it ends when it has not beaten for %s.\n", info->name, idle);
+        cli_print("Opened a session for %s; it ends when it has not beaten for %s.\n", info->name, idle);
         puts(kept ? "It is remembered for this store. Elsewhere, put this in HOLDFAST_SESSION (it is secret):"
                   : "Put this in HOLDFAST_SESSION (it is secret):");
     }
@@ -84,17 +85,29 @@ static hf_status run_open(cli_call *call, hf_error *err)
 
 static void print_lost(const hf_lost *lost)
 {
-    printf("Lost %s/%s: it ", lost->resource.type, lost->resource.id);
+    cli_print("Lost %s/%s: it ", lost->resource.type, lost->resource.id);
     if (strcmp(lost->why, "forced") == 0)
-        printf("was taken away by %s", lost->by);
+        cli_print("was taken away by %s", lost->by);
     else if (lost->by[0] != '\0')
-        printf("%s, and %s took it since", lost->why, lost->by);
+        cli_print("%s, and %s took it since", lost->why, lost->by);
     else
-        printf("%s", lost->why);
-    printf(lost->reason[0] != '\0' ? " (\"%s\").\n" : "%s.\n", lost->reason);
+        cli_print("%s", lost->why);
+    cli_print(lost->reason[0] != '\0' ? " (\"%s\").\n" : "%s.\n", lost->reason);
 }
 
-/* As a shell reads it back: quoted when it holds more than these. */
+static bool misleads(const char *text)
+{
+    uint32_t character = 0;
+    for (size_t size; *text != '\0'; text += size == 0 ? 1 : size) {
+        size = hf_utf8_decode(text, strnlen(text, 4), &character);
+        if (size > 0 && hf_character_misleads(character))
+            return true;
+    }
+    return false;
+}
+
+/* As a shell reads it back: quoted when it holds more than these; what misleads a reader as an escape,
+ * which bash, zsh and ksh know. */
 static void print_for_shell(const char *text)
 {
     static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._/-";
@@ -102,12 +115,21 @@ static void print_for_shell(const char *text)
         fputs(text, stdout);
         return;
     }
-    putchar('\'');
-    for (const char *at = text; *at != '\0'; at++)
-        if (*at == '\'')
-            fputs("'\\''", stdout);
+    bool escaped = misleads(text);
+    fputs(escaped ? "$'" : "'", stdout);
+    for (const char *at = text; *at != '\0'; at++) {
+        uint32_t character = 0;
+        size_t size = hf_utf8_decode(at, strnlen(at, 4), &character);
+        if (size > 1 && hf_character_misleads(character)) {
+            printf("\\u%04x", (unsigned)character);
+            at += size - 1;
+        } else if (*at == '\'')
+            fputs(escaped ? "\\'" : "'\\''", stdout);
+        else if (*at == '\\' && escaped)
+            fputs("\\\\", stdout);
         else
             putchar(*at);
+    }
     putchar('\'');
 }
 
@@ -115,11 +137,11 @@ static void print_wanted(const hf_request *request)
 {
     char resource[HF_RESOURCE_SIZE];
     hf_resource_format(&request->resource, resource);
-    printf("%s asks for %s", request->name, resource);
-    printf(request->message[0] != '\0' ? ": \"%s\"." : "%s.", request->message);
-    printf(" To give it: holdfast hand-over ");
+    cli_print("%s asks for %s", request->name, resource);
+    cli_print(request->message[0] != '\0' ? ": \"%s\"." : "%s.", request->message);
+    cli_print(" To give it: holdfast hand-over ");
     print_for_shell(resource);
-    printf(" --to %s\n", request->session);
+    cli_print(" --to %s\n", request->session);
 }
 
 static void print_beat(const hf_answer *answer)

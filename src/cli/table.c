@@ -4,6 +4,7 @@
 #include "cli/table.h"
 
 #include "base/text.h"
+#include "cli/output.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,14 +89,14 @@ bool cli_table_add(cli_table *table, const char *const *cells)
     if (!make_room(table))
         return false;
     for (size_t i = 0; i < table->columns; i++) {
-        char *copy = strdup(cells[i]);
+        char *copy = cli_shown(cells[i]);
         if (copy == NULL) {
             forget_rows(table, before);
             return false;
         }
         table->cells[table->cells_count++] = copy;
     }
-    widen(table, cells);
+    widen(table, (const char *const *)&table->cells[before]);
     return true;
 }
 

@@ -38,8 +38,8 @@ static hf_status read_roles(const cli_arguments *arguments, char out[HF_ROLES_SI
 static void print_created(const hf_token *token, const char *secret)
 {
     if (isatty(STDOUT_FILENO))
-        printf("Made token %s for %s (%s). This is its secret; it is shown only now:\n", token->id,
-               token->name, token->roles);
+        cli_print("Made token %s for %s (%s). This is its secret; it is shown only now:\n", token->id,
+                  token->name, token->roles);
     puts(secret);
 }
 
@@ -109,7 +109,7 @@ static hf_status run_revoke(cli_call *call, hf_error *err)
         return status;
     if (call->json)
         return cli_print_json(hf_token_json(&token), err);
-    printf("Token %s (%s) is revoked.\n", token.id, token.name);
+    cli_print("Token %s (%s) is revoked.\n", token.id, token.name);
     return HF_OK;
 }
 

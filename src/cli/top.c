@@ -13,6 +13,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -34,10 +35,13 @@ static hf_status print_line(hf_buffer *line, cli_screen screen, hf_error *err)
         hf_buffer_done(line);
         return hf_fail_memory(err);
     }
-    const char *text = line->text == NULL ? "" : line->text;
-    size_t bytes = screen.columns == 0 ? line->size : cli_cut(text, screen.columns, &wide);
-    printf("%.*s\n", (int)bytes, text);
+    char *text = cli_shown(line->text == NULL ? "" : line->text);
     hf_buffer_done(line);
+    if (text == NULL)
+        return hf_fail_memory(err);
+    size_t bytes = screen.columns == 0 ? strlen(text) : cli_cut(text, screen.columns, &wide);
+    printf("%.*s\n", (int)bytes, text);
+    free(text);
     return HF_OK;
 }
 

@@ -35,7 +35,7 @@ static hf_status print_answer(const char *resource, const hf_answer *answer, hf_
 {
     hf_status status = HF_OK;
     if (answer->locks_count == 0)
-        printf("%s is free.\n", resource);
+        cli_print("%s is free.\n", resource);
     else
         status = print_holders(answer, err);
     if (status == HF_OK && answer->requests_count > 0)

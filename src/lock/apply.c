@@ -19,6 +19,7 @@ bool hf_refuse(hf_step *step, hf_status status, const char *format, ...)
     va_start(args, format);
     vsnprintf(sentence, sizeof sentence, format, args);
     va_end(args);
+    hf_text_show(sentence, sizeof sentence);
     step->op->answer.status = status;
     step->op->answer.message = hf_arena_text(step->arena, hf_slice_of(sentence));
     if (step->op->answer.message == NULL)

@@ -210,6 +210,7 @@ void server_refuse_busy(hf_op *op, hf_arena *arena)
     else
         snprintf(sentence, sizeof sentence,
                  "Someone else is in the middle of a change of what this needs; try again.");
+    hf_text_show(sentence, sizeof sentence);
     refuse(op, arena, sentence);
 }
 

@@ -6,6 +6,35 @@ as alice
 run session open --user alice --name "Alice Chen"
 run acquire policy/12345 --purpose renewal
 
+# Names that would turn the rest of a line around, or break it
+
+turn=$'\u202e' break=$'\u2028'
+odd() { [[ $(cat "$scratch/out" "$scratch/err") == *["$turn$break"]* ]]; }
+as eve
+run session open --user eve --name "Eve${turn}mallory"
+run acquire "policy/1${break}2" --purpose "x${turn}y"
+expect "so is what they take" 0 '*policy/1\\u20282: Eve\\u202emallory holds it*'
+odd; check "without such characters" test $? = 1
+as alice
+run acquire "policy/1${break}2"
+expect "a refusal shows them" 3 'holdfast: policy/1\\u20282 is being edited by Eve\\u202emallory since * ("x\\u202ey");*'
+for verb in list "who policy/1${break}2" events 'top --count 1'; do
+    # shellcheck disable=SC2086
+    run $verb
+    check "$(cat -v <<<"$verb") shows them" test $code = 0 -a "$(grep -c 'u202e' "$scratch/out")" -gt 0
+    odd; check "and has none" test $? = 1
+done
+run request "policy/1${break}2" --message "please${turn}"
+expect "who is asked is shown" 0 'Asked Eve\\u202emallory for policy/1\\u20282;*'
+as eve
+run session beat
+expect "so is what is asked for, in words that a shell reads back" 0 "*Alice Chen asks for policy/1\\\\u20282: \"please\\\\u202e\". To give it: holdfast hand-over \$'policy/1\\\\u20282' --to *"
+odd; check "without such characters" test $? = 1
+run list --json
+expect_json "data stays as it is" 0 'any(l["name"] == "Eve\u202emallory" and l["resource"] == "policy/1\u20282" for l in d["locks"])'
+run session close
+as alice
+
 # Output that can't be written
 
 "$HOLDFAST" list >/dev/full 2>"$scratch/err"

@@ -240,6 +240,35 @@ static void a_bad_request_id_is_refused(world *w)
     }
 }
 
+/* P13: a name can't make the sentence around it read as another one. The data stays as it is. */
+static void a_sentence_shows_characters_that_mislead(world *w)
+{
+    static const char *const odd[] = {"\xd8\x9c",     "\xe2\x80\x8e", "\xe2\x80\x8f", "\xe2\x80\xa8",
+                                      "\xe2\x80\xa9", "\xe2\x80\xaa", "\xe2\x80\xab", "\xe2\x80\xac",
+                                      "\xe2\x80\xad", "\xe2\x80\xae", "\xe2\x81\xa6", "\xe2\x81\xa7",
+                                      "\xe2\x81\xa8", "\xe2\x81\xa9"};
+    static const char *const shown[] = {"\\u061c", "\\u200e", "\\u200f", "\\u2028", "\\u2029",
+                                        "\\u202a", "\\u202b", "\\u202c", "\\u202d", "\\u202e",
+                                        "\\u2066", "\\u2067", "\\u2068", "\\u2069"};
+    hf_credentials bob = person(w, "bob", "Bob Smith");
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+        char name[32], id[32], wanted[64];
+        snprintf(name, sizeof name, "Ann%sEve", odd[i]);
+        snprintf(id, sizeof id, "x%s", odd[i]);
+        hf_credentials ann = person(w, "ann", name);
+        done(w, ACQUIRE, BY(ann), ON("policy", id), .purpose = name);
+        const hf_answer *no = refused(w, HF_LOCKED, ACQUIRE, BY(bob), ON("policy", id));
+        expect_true(strstr(no->message, odd[i]) == NULL);
+        snprintf(wanted, sizeof wanted, "policy/x%s is being edited by Ann%sEve", shown[i], shown[i]);
+        expect_contains(no->message, wanted);
+        snprintf(wanted, sizeof wanted, "(\"Ann%sEve\")", shown[i]);
+        expect_contains(no->message, wanted);
+        expect_text(no->locks[0].name, name);
+        expect_text(no->locks[0].purpose, name);
+        expect_text(no->locks[0].resource.id, id);
+    }
+}
+
 static const suite_test names_tests[] = {
     TEST(ids_that_look_alike_are_kept_apart),
     TEST(awkward_names_come_back_as_they_went_in),
@@ -250,5 +279,6 @@ static const suite_test names_tests[] = {
     TEST(a_bad_text_is_refused_wherever_it_is_said),
     TEST(a_callers_id_has_a_length_of_its_own),
     TEST(a_bad_request_id_is_refused),
+    TEST(a_sentence_shows_characters_that_mislead),
 };
 THEME(names);

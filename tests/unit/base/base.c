@@ -46,6 +46,41 @@ static void clean_text_is_utf8_without_control_characters(void **state)
             fail_msg("\"%s\" should be %s", cases[i].text, cases[i].clean ? "clean" : "refused");
 }
 
+static void what_misleads_is_shown(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t size;
+        const char *shown;
+    } cases[] = {
+        {"", 1, ""},
+        {"plain caf\xc3\xa9 \xe2\x82\xac \xd8\xa7 \xe2\x80\x8d", 64,
+         "plain caf\xc3\xa9 \xe2\x82\xac \xd8\xa7 \xe2\x80\x8d"},
+        {"\xe2\x80\xae", 64, "\\u202e"},
+        {"a\xe2\x80\xaa\xd8\x9c"
+         "b",
+         64, "a\\u202a\\u061cb"},
+        {"a\xe2\x80\xae"
+         "bcd",
+         11, "a\\u202ebcd"},
+        {"a\xe2\x80\xae"
+         "bcd",
+         10, "a\\u202ebc"}, /* what has no room is cut ... */
+        {"a\xe2\x80\xae"
+         "b\xc3\xa9",
+         10, "a\\u202eb"}, /* ... before a character */
+        {"a\xe2\x80\xae", 7, "a"},
+        {"\xe2\x80", 64, "\xe2\x80"}, /* cut off before */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[64];
+        snprintf(text, sizeof text, "%s", cases[i].text);
+        hf_text_show(text, cases[i].size);
+        assert_string_equal(text, cases[i].shown);
+    }
+}
+
 static void times_are_written_in_utc_by_the_calendar(void **state)
 {
     (void)state;
@@ -330,6 +365,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(clean_text_is_utf8_without_control_characters),
+        cmocka_unit_test(what_misleads_is_shown),
         cmocka_unit_test(times_are_written_in_utc_by_the_calendar),
         cmocka_unit_test(durations_are_a_number_and_a_unit),
         cmocka_unit_test(a_resource_splits_at_the_first_slash),

@@ -117,13 +117,13 @@ static void what_is_below_the_level_is_not_logged(void **state)
 static void nothing_odd_gets_out(void **state)
 {
     (void)state;
-    const char *odd = "a\nb\r\t\x1b[31m\x7f\xc2\x9b \xff\xc3\xa9 \xe2\x80\xa8";
+    const char *odd = "a\nb\r\t\x1b[31m\x7f\xc2\x9b \xff\xc3\xa9 \xe2\x80\xa8\xe2\x80\xae\xe2\x81\xa6\xd8\x9c";
     for (int json = 0; json < 2; json++) {
         begin(json, LOG_LEVEL_INFO);
         log_line(&desk.log, LOG_LEVEL_INFO, odd, LOG_TEXT("value", odd));
         const char *text = said();
         expect_int(lines_of(text), 1);
-        expect_contains(text, "a\\nb\\u000d\\u0009\\u001b[31m\\u007f\\u009b \\ufffd\xc3\xa9 \\u2028");
+        expect_contains(text, "a\\nb\\u000d\\u0009\\u001b[31m\\u007f\\u009b \\ufffd\xc3\xa9 \\u2028\\u202e\\u2066\\u061c");
         for (const char *c = text; *c != '\0'; c++)
             expect_true((unsigned char)*c >= 0x20 || *c == '\n');
     }
