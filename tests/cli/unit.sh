@@ -18,6 +18,8 @@ out=$(systemd-analyze security --offline=true --threshold=20 --no-pager "$scratc
 code=$?
 check "the service is closed to what it does not need" test "$code" = 0
 
+check "it leaves no core, which would hold secrets" grep -qxF LimitCORE=0 "$scratch/holdfast.service"
+
 # What its comment advises for the key: systemd must take it, and the server must find new files after a reload. Credentials are copied at the start only.
 dropin=$(sed -nE 's/^#   (\[[A-Z][a-z]+\]|[A-Z][A-Za-z]+=.*)$/\1/p' "$HF_TEST_UNIT")
 (cat "$scratch/holdfast.service" && echo "$dropin") >"$scratch/key.service"
