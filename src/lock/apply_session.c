@@ -46,10 +46,11 @@ static bool repeated_open(hf_step *step)
                   "This request id has opened session %s with another key; repeat it with that key, or open "
                   "with a new request id.",
                   before->id);
-    else if (difference != NULL)
+    else if (difference != NULL) {
+        hf_answer_session(step, before);
         hf_refuse(step, HF_INVALID, "This request id has opened session %s %s; open with a new request id.",
                   before->id, difference);
-    else if (!hf_session_lives(before, step->now_us))
+    } else if (!hf_session_lives(before, step->now_us))
         hf_refuse(step, HF_EXPIRED, "Your editing session has expired; reload the record.");
     else
         hf_answer_session(step, before);

@@ -73,12 +73,13 @@ static bool repeated(hf_step *step, const hf_token_row *same, const char *reques
                   "This request id has made token %s with another secret; repeat it with that secret, or "
                   "make one with a new request id.",
                   same->token.id);
-    else if (difference != NULL)
-        hf_refuse(step, HF_INVALID,
-                  "This request id has made token %s with %s; make one with a new request id.",
-                  same->token.id, difference);
-    else
+    else {
         answer_token(step, &same->token);
+        if (difference != NULL)
+            hf_refuse(step, HF_INVALID,
+                      "This request id has made token %s with %s; make one with a new request id.",
+                      same->token.id, difference);
+    }
     return true;
 }
 

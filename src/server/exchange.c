@@ -137,13 +137,11 @@ static void name_resource(const hf_op *op, char out[HF_RESOURCE_SIZE])
         out[0] = '\0';
 }
 
-/* 422 where the Idempotency-Key has made something else before (flaws of the request itself are found
- * before the store is asked); 0: the status's own. */
+/* 422 where the Idempotency-Key has made something else, which the answer shows; 0: the status's own. */
 static int refusal_code(const hf_op *op)
 {
-    bool makes = op->kind == HF_OP_SESSION_OPEN || op->kind == HF_OP_TOKEN_CREATE;
-    bool keyed = op->request_id != NULL && op->request_id[0] != '\0';
-    return makes && keyed && op->answer.status == HF_INVALID ? 422 : 0;
+    const hf_answer *answer = &op->answer;
+    return answer->status == HF_INVALID && answer->sessions_count + answer->tokens_count > 0 ? 422 : 0;
 }
 
 void exchange_refuse(exchange *x, const hf_op *op)

@@ -588,6 +588,7 @@ static void a_request_id_that_opened_one_session_opens_no_other(world *w)
     const hf_answer *no = refused(w, HF_INVALID, SESSION_OPEN, BY(again), .user = "bob", .idle_us = MINUTE,
                                   .request_id = "open-1");
     expect_contains(no->message, "another user");
+    expect_text(no->sessions[0].id, alice.id);
     expect_contains(no->message, alice.id);
     no = refused(w, HF_INVALID, SESSION_OPEN, BY(again), .user = "alice", .name = "Alice Chen",
                  .idle_us = MINUTE, .request_id = "open-1");

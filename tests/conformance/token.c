@@ -163,6 +163,7 @@ static void a_request_id_that_made_one_token_makes_no_other(world *w)
     const hf_answer *no = made_again(w, HF_INVALID, "m", "observe use", "a*", HOUR);
     expect_contains(no->message, id);
     expect_contains(no->message, "another name");
+    expect_text(no->tokens[0].id, id);
     no = made_again(w, HF_INVALID, "n", "admin", "a*", HOUR);
     expect_contains(no->message, "other roles");
     no = made_again(w, HF_INVALID, "n", "observe use", NULL, HOUR);

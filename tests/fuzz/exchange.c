@@ -419,8 +419,8 @@ typedef struct answer {
 
 static bool known_status(int status)
 {
-    static const int known[] = {100, 200, 201, 204, 400, 401, 403, 404, 405, 408, 409,
-                                410, 412, 413, 415, 417, 423, 429, 431, 501, 503, 505};
+    static const int known[] = {100, 200, 201, 204, 400, 401, 403, 404, 405, 408, 409, 410,
+                                412, 413, 415, 417, 422, 423, 429, 431, 501, 503, 505};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (known[i] == status)
             return true;

@@ -107,6 +107,12 @@ await reused("/v1/sessions", "reused-1", { user: "dave", idle_seconds: 600 },
 await reused("/v1/tokens", "reused-2", { name: "few", roles: "use:doc", expires_seconds: 3600 },
   [{ name: "few", roles: "admin", expires_seconds: 3600 }, { name: "few", roles: "use:doc" }, { name: "few", roles: "use:doc", users: "x", expires_seconds: 3600 }]);
 
+// What is wrong with a request is wrong with a key too.
+for (const [path, body] of [["/v1/tokens", { name: "odd", roles: "emperor" }], ["/v1/sessions", { user: "dave", idle_seconds: 600, key: "short" }]]) {
+  const answer = await server.ask("POST", path, { token, body, headers: { "Idempotency-Key": "fresh" } });
+  check(answer.status === 400 && answer.json.status === 400, `${path} with ${JSON.stringify(body)} is a 400`, answer.text);
+}
+
 // Neither does a key that handed a lock to one session say anything of another.
 const [dan, eve] = [await server.open("dan"), await server.open("eve")];
 const give = (to) => server.ask("POST", "/v1/locks/doc/7/hand-over", { session: bob, body: { session: to.id }, headers: { "Idempotency-Key": "give" } });
