@@ -147,9 +147,9 @@ typedef struct hf_op {
     hf_event_kind event;         /* what a note is of */
     /* Asking again with the same id settles an unsure answer. An id that has opened a session with
      * another user, name or idle bound, or made a token with another name, roles, users or life,
-     * is refused: HF_INVALID, with that session or token as the answer. Where a batch takes a resource and gives it back, both ops need one id,
-     * or to be linked. Asked again, an op of a linked run whose lock a later op of the run has ended may be HF_OK
-     * without locks. */
+     * is refused: HF_INVALID, with that session or token as the answer. Where a batch takes a
+     * resource and gives it back, both ops need one id, or to be linked. Asked again, an op of a
+     * linked run whose lock a later op of the run has ended may be HF_OK without locks. */
     const char *request_id;
     hf_cursor after;
     int64_t after_seq;

@@ -95,7 +95,7 @@ static void print_lost(const hf_lost *lost)
     cli_print(lost->reason[0] != '\0' ? " (\"%s\").\n" : "%s.\n", lost->reason);
 }
 
-static bool misleads(const char *text)
+static bool session_text_misleads(const char *text)
 {
     uint32_t character = 0;
     for (size_t size; *text != '\0'; text += size == 0 ? 1 : size) {
@@ -115,7 +115,7 @@ static void print_for_shell(const char *text)
         fputs(text, stdout);
         return;
     }
-    bool escaped = misleads(text);
+    bool escaped = session_text_misleads(text);
     fputs(escaped ? "$'" : "'", stdout);
     for (const char *at = text; *at != '\0'; at++) {
         uint32_t character = 0;

@@ -81,7 +81,7 @@ void hf_lock_event(hf_step *step, hf_event_kind kind, const hf_lock_row *lock, h
 }
 
 /* The request id of an end as it is kept: "id", or "id scope", which no plain id looks like. */
-static hf_slice end_request(hf_step *step)
+static hf_slice apply_end_request(hf_step *step)
 {
     size_t size = step->request.size + 1 + step->scope.size;
     if (step->scope.at == NULL || step->request.size == 0)
@@ -110,7 +110,7 @@ void hf_end_lock(hf_step *step, hf_lock_row *lock, hf_event_kind kind, hf_slice 
     memcpy(resource->ended_session, lock->session->id, sizeof resource->ended_session);
     resource->ended_fence = lock->fence;
     resource->ended_us = step->now_us;
-    resource->ended_request = kind == HF_EVENT_EXPIRED ? HF_NOTHING : end_request(step);
+    resource->ended_request = kind == HF_EVENT_EXPIRED ? HF_NOTHING : apply_end_request(step);
 }
 
 bool hf_asked_before(const hf_step *step)

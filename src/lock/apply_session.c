@@ -8,26 +8,26 @@
 #include <string.h>
 
 /* The name and the idle bound of the new session, also where the op gives none. */
-static hf_slice open_name(const hf_op *op)
+static hf_slice session_open_name(const hf_op *op)
 {
     return hf_slice_of(op->name != NULL && op->name[0] != '\0' ? op->name : op->user);
 }
 
-static int64_t open_idle(const hf_op *op)
+static int64_t session_open_idle(const hf_op *op)
 {
     return op->idle_us == 0 ? HF_IDLE_DEFAULT_US : op->idle_us;
 }
 
 /* How the session that this request id opened before differs from what is asked for now; NULL: it
  * does not. `replaces` is not kept, but the first try would have ended that session. */
-static const char *open_difference(const hf_step *step, const hf_session_row *before)
+static const char *session_open_difference(const hf_step *step, const hf_session_row *before)
 {
     const hf_session_row *old = step->of->replaces;
     if (!hf_slice_equal(before->user, hf_slice_of(step->op->user)))
         return "for another user";
-    if (!hf_slice_equal(before->name, open_name(step->op)))
+    if (!hf_slice_equal(before->name, session_open_name(step->op)))
         return "with another name";
-    if (before->idle_us != open_idle(step->op))
+    if (before->idle_us != session_open_idle(step->op))
         return "with another idle bound";
     if (old != NULL && old != before && old->present && old->ended_us == 0)
         return "without replacing another";
@@ -40,7 +40,7 @@ static bool repeated_open(hf_step *step)
     hf_session_row *before = step->of->open == NULL ? NULL : step->of->open->session;
     if (before == NULL || !before->present)
         return false;
-    const char *difference = open_difference(step, before);
+    const char *difference = session_open_difference(step, before);
     if (!hf_key_matches(step->op->session, before))
         hf_refuse(step, HF_DENIED,
                   "This request id has opened session %s with another key; repeat it with that key, or open "
@@ -74,7 +74,7 @@ void hf_do_session_open(hf_step *step)
 {
     const hf_op *op = step->op;
     hf_session_row *row = step->of->session;
-    int64_t idle_us = open_idle(op), expires_us;
+    int64_t idle_us = session_open_idle(op), expires_us;
     if (repeated_open(step))
         return;
     if (row->present) {
@@ -92,7 +92,7 @@ void hf_do_session_open(hf_step *step)
     row->rev = 1;
     memcpy(row->key_sha256, op->session->key_sha256, sizeof row->key_sha256);
     row->user = hf_slice_of(op->user);
-    row->name = open_name(op);
+    row->name = session_open_name(op);
     row->caller = hf_slice_of(op->caller);
     row->request = step->of->open == NULL ? HF_NOTHING : step->of->open->request;
     row->idle_us = idle_us;

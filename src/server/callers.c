@@ -243,7 +243,7 @@ static void ask_bearer(callers *all, caller *who)
 }
 
 /* Those who ask, then those who get something. */
-static caller_session *session_at(const caller *who, size_t i)
+static caller_session *callers_session_at(const caller *who, size_t i)
 {
     return i < who->sessions_count ? &who->known[i] : &who->receivers[i - who->sessions_count];
 }
@@ -252,9 +252,10 @@ static caller_session *session_at(const caller *who, size_t i)
 static const caller_session *first_of_opener(const caller *who, const caller_session *session)
 {
     size_t i = 0;
-    while (session_at(who, i)->status != HF_OK || strcmp(session_at(who, i)->opener, session->opener) != 0)
+    while (callers_session_at(who, i)->status != HF_OK ||
+           strcmp(callers_session_at(who, i)->opener, session->opener) != 0)
         i++;
-    return session_at(who, i);
+    return callers_session_at(who, i);
 }
 
 static bool has_opener(const caller_session *session)
@@ -266,7 +267,7 @@ static bool has_opener(const caller_session *session)
 static void ask_openers(callers *all, caller *who)
 {
     for (size_t i = 0; i < who->sessions_count + who->targets_count && who->status == HF_OK; i++) {
-        caller_session *session = session_at(who, i);
+        caller_session *session = callers_session_at(who, i);
         if (has_opener(session) && first_of_opener(who, session) == session)
             ask_token(all, who, session, KNOWN_BY_ID, session->opener);
     }
@@ -275,8 +276,8 @@ static void ask_openers(callers *all, caller *who)
 static void share_openers(caller *who)
 {
     for (size_t i = 0; i < who->sessions_count + who->targets_count && who->status == HF_OK; i++)
-        if (has_opener(session_at(who, i)))
-            session_at(who, i)->token = first_of_opener(who, session_at(who, i))->token;
+        if (has_opener(callers_session_at(who, i)))
+            callers_session_at(who, i)->token = first_of_opener(who, callers_session_at(who, i))->token;
 }
 
 /* One thing less to wait for; after the last, the next step. */

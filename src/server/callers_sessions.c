@@ -136,7 +136,7 @@ typedef struct target_look {
     caller_session *out;
 } target_look;
 
-static void target_look_finish(loop_job *job)
+static void callers_target_finish(loop_job *job)
 {
     target_look *it = WHOLE(target_look, job, job);
     caller *who = it->who;
@@ -154,7 +154,7 @@ static void target_look_finish(loop_job *job)
 }
 
 /* The largest id below that one, in hex; of the lowest, "": from the start. */
-static void id_before(const char *id, char out[HF_SESSION_ID_SIZE])
+static void callers_id_before(const char *id, char out[HF_SESSION_ID_SIZE])
 {
     size_t at = HF_SESSION_ID_MAX;
     memcpy(out, id, HF_SESSION_ID_SIZE);
@@ -166,7 +166,7 @@ static void id_before(const char *id, char out[HF_SESSION_ID_SIZE])
         out[at - 1] = (char)(out[at - 1] == 'a' ? '9' : out[at - 1] - 1);
 }
 
-static void ask_store_for_target(callers *all, caller *who, caller_session *out)
+static void callers_look_for_target(callers *all, caller *who, caller_session *out)
 {
     hf_error err;
     target_look *it = hf_alloc(sizeof *it);
@@ -177,8 +177,8 @@ static void ask_store_for_target(callers *all, caller *who, caller_session *out)
     it->who = who;
     it->out = out;
     it->op = (hf_op){.kind = HF_OP_SESSIONS, .limit = 1};
-    id_before(out->id, it->op.after.session);
-    it->job = (loop_job){.job = {.ops = &it->op, .count = 1, .look = true}, .finish = target_look_finish};
+    callers_id_before(out->id, it->op.after.session);
+    it->job = (loop_job){.job = {.ops = &it->op, .count = 1, .look = true}, .finish = callers_target_finish};
     if (jobs_submit(all->jobs, &it->job, &err) != HF_OK) {
         hf_free(it);
         caller_fail(who, err.status, err.message);
@@ -189,7 +189,7 @@ static void ask_store_for_target(callers *all, caller *who, caller_session *out)
 }
 
 /* Whether anybody is known who could give: for strangers nothing is looked up. */
-static bool is_known(const caller *who)
+static bool callers_is_known(const caller *who)
 {
     bool known = who->token != NULL;
     for (size_t i = 0; i < who->sessions_count && !known; i++)
@@ -218,8 +218,8 @@ void callers_ask_targets(callers *all, caller *who)
         if (known != NULL) /* who opened it does not change */
             fill_session(out, known->user, known->opener);
     }
-    bool looks = missing > 0 && is_known(who) && may_look(who, missing);
+    bool looks = missing > 0 && callers_is_known(who) && may_look(who, missing);
     for (size_t i = 0; i < who->targets_count && looks; i++)
         if (who->receivers[i].status != HF_OK && hf_is_hex(who->receivers[i].id, HF_SESSION_ID_MAX))
-            ask_store_for_target(all, who, &who->receivers[i]);
+            callers_look_for_target(all, who, &who->receivers[i]);
 }

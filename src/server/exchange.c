@@ -138,7 +138,7 @@ static void name_resource(const hf_op *op, char out[HF_RESOURCE_SIZE])
 }
 
 /* 422 where the Idempotency-Key has made something else, which the answer shows; 0: the status's own. */
-static int refusal_code(const hf_op *op)
+static int exchange_refusal_code(const hf_op *op)
 {
     const hf_answer *answer = &op->answer;
     return answer->status == HF_INVALID && answer->sessions_count + answer->tokens_count > 0 ? 422 : 0;
@@ -151,7 +151,7 @@ void exchange_refuse(exchange *x, const hf_op *op)
     name_resource(op, resource);
     const char *message = answer->message != NULL ? answer->message : hf_status_sentence(answer->status);
     size_t holders = names_holders(answer->status) ? answer->locks_count : 0;
-    int code = refusal_code(op);
+    int code = exchange_refusal_code(op);
     reply_problem(x, code, answer->status,
                   hf_problem_json(code, answer->status, message, resource, answer->locks, holders));
 }

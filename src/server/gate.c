@@ -77,7 +77,7 @@ static bool by_own_socket(const exchange *x)
 
 /* A load balancer's check, by HTTP/1.0 without a Host at all: no browser sends that, so nobody's page
  * gets in by it, and what it is told is no secret. */
-static bool is_hostless_check(const exchange *x)
+static bool gate_is_hostless_check(const exchange *x)
 {
     hf_slice path = x->request->path;
     return http_header(x->request, "host") == NULL &&
@@ -109,7 +109,7 @@ hf_status gate_enter(exchange *x, hf_error *err)
     const char *origin = http_header(x->request, "origin");
     if (host == NULL)
         host = "";
-    if (!by_own_socket(x) && !is_hostless_check(x) && !is_for_us(x, host))
+    if (!by_own_socket(x) && !gate_is_hostless_check(x) && !is_for_us(x, host))
         return hf_fail(
             err, HF_DENIED,
             "The Host header names a server that this one does not answer for; name it with --host.");

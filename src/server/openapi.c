@@ -35,7 +35,7 @@ static void reference(hf_json *json, const char *schema)
 }
 
 /* Text that is JSON already. */
-static void literal(hf_json *json, const char *name, const char *text)
+static void openapi_literal(hf_json *json, const char *name, const char *text)
 {
     hf_json_name(json, name);
     hf_buffer_add(&json->out, text, strlen(text));
@@ -85,20 +85,20 @@ static const char *const input_examples[INPUT_COUNT] = {
 };
 
 /* A lock is made shared by PATCH, and exclusive by PUT alone. */
-static bool only_shared(const route *r)
+static bool openapi_only_shared(const route *r)
 {
     return r->method == HTTP_PATCH;
 }
 
 /* The values there are, of the texts that are one of a few. */
-static void choices(hf_json *json, const route *r, const input *row)
+static void openapi_choices(hf_json *json, const route *r, const input *row)
 {
     bool mode = row == &input_table[INPUT_MODE], policy = row == &input_table[INPUT_POLICY];
     if (!mode && !policy)
         return;
     hf_json_name(json, "enum");
     hf_json_begin(json, '[');
-    for (int i = only_shared(r) ? HF_SHARED : 0; mode && i < HF_MODE_COUNT; i++)
+    for (int i = openapi_only_shared(r) ? HF_SHARED : 0; mode && i < HF_MODE_COUNT; i++)
         hf_json_text(json, hf_mode_name((hf_mode)i));
     for (int i = HF_POLICY_NONE + 1; policy && i < HF_POLICY_COUNT; i++)
         hf_json_text(json, hf_policy_name((hf_policy)i));
@@ -119,7 +119,7 @@ static void schema_of(hf_json *json, const route *r, const input *row)
         hf_json_name(json, "minimum");
         hf_json_int(json, 1);
     }
-    choices(json, r, row);
+    openapi_choices(json, r, row);
     if (row->form == FORM_OBJECTS) {
         hf_json_name(json, "items");
         reference(json, "Wanted");
@@ -143,7 +143,7 @@ static void parameter(hf_json *json, const route *r, const input *row, const cha
     field(json, "description", row->about);
     hf_json_name(json, "schema");
     schema_of(json, r, row);
-    literal(json, "example", input_examples[row - input_table]);
+    openapi_literal(json, "example", input_examples[row - input_table]);
     hf_json_end(json, '}');
 }
 
@@ -207,22 +207,22 @@ static void body_schema(hf_json *json, const route *r)
 }
 
 /* Everything it takes; to make a lock shared nothing else may be said. */
-static void body_example(hf_json *json, const route *r)
+static void openapi_body_example(hf_json *json, const route *r)
 {
     if (r->raw) {
-        literal(json, "example", "{\"ops\":[{\"op\":\"who\",\"type\":\"policy\",\"id\":\"12345\"}]}");
+        openapi_literal(json, "example", "{\"ops\":[{\"op\":\"who\",\"type\":\"policy\",\"id\":\"12345\"}]}");
         return;
     }
     hf_json_name(json, "example");
     hf_json_begin(json, '{');
     for (unsigned i = 0; i < INPUT_COUNT; i++)
-        if ((r->takes >> i & 1) && !(i == INPUT_MODE && only_shared(r)))
-            literal(json, input_table[i].name, input_examples[i]);
+        if ((r->takes >> i & 1) && !(i == INPUT_MODE && openapi_only_shared(r)))
+            openapi_literal(json, input_table[i].name, input_examples[i]);
     hf_json_end(json, '}');
 }
 
 /* navigator.sendBeacon sends a text as text/plain. */
-static void beacon_content(hf_json *json, const route *r)
+static void openapi_beacon(hf_json *json, const route *r)
 {
     hf_json_name(json, "text/plain");
     hf_json_begin(json, '{');
@@ -250,10 +250,10 @@ static void request_body(hf_json *json, const route *r)
     hf_json_begin(json, '{');
     hf_json_name(json, "schema");
     body_schema(json, r);
-    body_example(json, r);
+    openapi_body_example(json, r);
     hf_json_end(json, '}');
     if (r->beacon)
-        beacon_content(json, r);
+        openapi_beacon(json, r);
     hf_json_end(json, '}');
     hf_json_end(json, '}');
 }
@@ -289,7 +289,7 @@ static const struct {
 enum { REFUSALS = sizeof refusals / sizeof *refusals };
 
 /* Whether a route may be refused with that. */
-static bool may_refuse(const route *r, int status)
+static bool openapi_may_refuse(const route *r, int status)
 {
     switch (status) {
     case 401:
@@ -313,7 +313,7 @@ static bool may_refuse(const route *r, int status)
     }
 }
 
-static bool says_when_to_retry(int status)
+static bool openapi_says_when(int status)
 {
     return status == 423 || status == 429 || status == 503 || status == 504;
 }
@@ -345,7 +345,7 @@ static void responses(hf_json *json, const route *r)
     }
     for (size_t i = 0; i < REFUSALS; i++) {
         char code[16], at[64];
-        if (!may_refuse(r, refusals[i].status))
+        if (!openapi_may_refuse(r, refusals[i].status))
             continue;
         hf_json_name(json, (snprintf(code, sizeof code, "%d", refusals[i].status), code));
         hf_json_begin(json, '{');
@@ -356,7 +356,7 @@ static void responses(hf_json *json, const route *r)
 }
 
 /* The refusals, once for all routes. */
-static void shared_responses(hf_json *json)
+static void openapi_refusals(hf_json *json)
 {
     hf_json_name(json, "responses");
     hf_json_begin(json, '{');
@@ -365,17 +365,17 @@ static void shared_responses(hf_json *json)
         hf_json_name(json, (snprintf(name, sizeof name, "Status%d", refusals[i].status), name));
         hf_json_begin(json, '{');
         field(json, "description", refusals[i].about);
-        if (says_when_to_retry(refusals[i].status))
-            literal(json, "headers",
-                    "{\"Retry-After\":{\"description\":\"Seconds, where trying again makes sense.\","
-                    "\"schema\":{\"type\":\"integer\"}}}");
+        if (openapi_says_when(refusals[i].status))
+            openapi_literal(json, "headers",
+                            "{\"Retry-After\":{\"description\":\"Seconds, where trying again makes sense.\","
+                            "\"schema\":{\"type\":\"integer\"}}}");
         content(json, "application/problem+json", "Problem");
         hf_json_end(json, '}');
     }
     hf_json_end(json, '}');
 }
 
-static void scheme_wanted(hf_json *json, const char *name)
+static void openapi_scheme_wanted(hf_json *json, const char *name)
 {
     hf_json_name(json, name);
     hf_json_begin(json, '[');
@@ -387,9 +387,9 @@ static void requirement(hf_json *json, const char *name, const char *other)
 {
     hf_json_begin(json, '{');
     if (name != NULL)
-        scheme_wanted(json, name);
+        openapi_scheme_wanted(json, name);
     if (other != NULL)
-        scheme_wanted(json, other);
+        openapi_scheme_wanted(json, other);
     hf_json_end(json, '}');
 }
 
@@ -467,7 +467,8 @@ static void paths(hf_json *json)
     hf_json_end(json, '}');
 }
 
-static void api_key(hf_json *json, const char *scheme, const char *in, const char *name, const char *about)
+static void openapi_api_key(hf_json *json, const char *scheme, const char *in, const char *name,
+                            const char *about)
 {
     hf_json_name(json, scheme);
     hf_json_begin(json, '{');
@@ -488,10 +489,11 @@ static void schemes(hf_json *json)
     field(json, "scheme", "bearer");
     field(json, "description", "A caller's token, made by 'holdfast token create'.");
     hf_json_end(json, '}');
-    api_key(json, "session", "header", input_table[INPUT_LOGIN].name, input_table[INPUT_LOGIN].about);
-    api_key(json, "cookie", "cookie", GATE_COOKIE, "A token in a page's cookie, set by POST /v1/login.");
-    api_key(json, "csrf", "header", "Holdfast-CSRF",
-            "Any value: a change that is authorised by the cookie needs it.");
+    openapi_api_key(json, "session", "header", input_table[INPUT_LOGIN].name, input_table[INPUT_LOGIN].about);
+    openapi_api_key(json, "cookie", "cookie", GATE_COOKIE,
+                    "A token in a page's cookie, set by POST /v1/login.");
+    openapi_api_key(json, "csrf", "header", "Holdfast-CSRF",
+                    "Any value: a change that is authorised by the cookie needs it.");
     hf_json_end(json, '}');
 }
 
@@ -521,7 +523,7 @@ char *openapi_json(void)
     hf_json_name(&json, "components");
     hf_json_begin(&json, '{');
     schemes(&json);
-    shared_responses(&json);
+    openapi_refusals(&json);
     hf_buffer_print(&json.out, ",\"schemas\":%s", web_schemas);
     hf_json_end(&json, '}');
     hf_json_end(&json, '}');

@@ -198,7 +198,7 @@ bool caller_sessions(const hf_op *ops, size_t count, const hf_credentials *prese
     return true;
 }
 
-static int by_target(const void *a, const void *b)
+static int rights_by_target(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
@@ -218,9 +218,9 @@ bool caller_targets(const hf_op *ops, size_t count, hf_arena *arena, const char 
     for (size_t i = 0; i < count; i++)
         if (rule_of(ops[i].kind) == GIVE && hf_slice_of(ops[i].target).size == HF_SESSION_ID_MAX)
             all[found++] = ops[i].target;
-    qsort(all, found, sizeof *all, by_target);
+    qsort(all, found, sizeof *all, rights_by_target);
     for (size_t i = 0; i < found; i++)
-        if (kept == 0 || by_target(&all[kept - 1], &all[i]) != 0)
+        if (kept == 0 || rights_by_target(&all[kept - 1], &all[i]) != 0)
             all[kept++] = all[i];
     *out_count = kept;
     return true;
@@ -310,7 +310,7 @@ static hf_status judge_open(caller *who, hf_op *op, hf_error *err)
 }
 
 /* By the token that opened the session, or by the one that is presented. */
-static bool may_work(const caller *who, const caller_session *session, hf_role role, const char *type)
+static bool rights_may_work(const caller *who, const caller_session *session, hf_role role, const char *type)
 {
     return allows(session->token, role, type) ||
            (allows(who->token, role, type) && fits(who->token, session->user));
@@ -323,31 +323,33 @@ static hf_status judge_work(const caller *who, const hf_op *op, hf_error *err)
     const caller_session *session = session_of(who, op, &status, err);
     if (session == NULL)
         return status;
-    return may_work(who, session, role, op->type) ? HF_OK
-                                                  : lacks_work(who, session, role, op->type, false, err);
+    return rights_may_work(who, session, role, op->type)
+               ? HF_OK
+               : lacks_work(who, session, role, op->type, false, err);
 }
 
 /* The session that gets the lock; NULL: none that lives is known, and the store will say so. */
-static const caller_session *receiver_of(const caller *who, const char *id)
+static const caller_session *rights_receiver(const caller *who, const char *id)
 {
     for (const caller_opened *it = who->opened; it != NULL; it = it->next)
         if (strcmp(it->as.id, id) == 0)
             return &it->as;
     const char *const *at = who->targets_count == 0 ? NULL
                                                     : bsearch(&id, who->targets, who->targets_count,
-                                                              sizeof *who->targets, by_target);
+                                                              sizeof *who->targets, rights_by_target);
     const caller_session *found = at == NULL ? NULL : &who->receivers[at - who->targets];
     return found != NULL && found->status == HF_OK ? found : NULL;
 }
 
 /* Whoever gets a lock must be one who could have taken it. A session that no token opened is not one
  * of ours to judge: it was opened in the store itself. */
-static hf_status judge_give(const caller *who, const hf_op *op, hf_error *err)
+static hf_status rights_judge_give(const caller *who, const hf_op *op, hf_error *err)
 {
     hf_role role = table[op->kind].role;
     hf_status status = judge_work(who, op, err);
-    const caller_session *to = status != HF_OK || op->target == NULL ? NULL : receiver_of(who, op->target);
-    if (to == NULL || to->opener[0] == '\0' || may_work(who, to, role, op->type))
+    const caller_session *to =
+        status != HF_OK || op->target == NULL ? NULL : rights_receiver(who, op->target);
+    if (to == NULL || to->opener[0] == '\0' || rights_may_work(who, to, role, op->type))
         return status;
     const char *type = plain(op->type, HF_TYPE_MAX, "TYPE"), *id = plain(op->id, HF_ID_MAX, "ID");
     if (to->token == NULL)
@@ -458,7 +460,7 @@ static hf_status judge(caller *who, hf_op *op, hf_error *err)
     case WORK:
         return judge_work(who, op, err);
     case GIVE:
-        return judge_give(who, op, err);
+        return rights_judge_give(who, op, err);
     case LOOK:
         return judge_look(who, op, err);
     case ANYONE:

@@ -97,16 +97,16 @@ static void on_deadline(evutil_socket_t fd, short what, void *context)
     event_base_loopbreak(run->base);
 }
 
-static void warn(void *context, const char *sentence)
+static void server_warn(void *context, const char *sentence)
 {
     server *run = context;
     log_line(&run->log, LOG_LEVEL_WARNING, sentence);
 }
 
-static void warn_of_certificate(server *run)
+static void server_check_certificate(server *run)
 {
     if (run->s->tls_certificate != NULL && run->s->tls_key != NULL)
-        http_tls_check(&(http_tls){run->s->tls_certificate, run->s->tls_key}, warn, run);
+        http_tls_check(&(http_tls){run->s->tls_certificate, run->s->tls_key}, server_warn, run);
 }
 
 static void reload(server *run)
@@ -116,7 +116,7 @@ static void reload(server *run)
     if (service_reload(run->service, &err) == HF_OK) {
         log_line(&run->log, LOG_LEVEL_INFO,
                  "Reloaded: certificates were read again; other settings need a restart.");
-        warn_of_certificate(run);
+        server_check_certificate(run);
     } else
         log_line(&run->log, LOG_LEVEL_ERROR, "The certificates could not be read again; the old ones stay.",
                  LOG_TEXT("why", err.message));
@@ -313,7 +313,7 @@ static hf_status start(server *run, hf_error *err)
     if (status == HF_OK)
         status = start_service(run, err);
     if (status == HF_OK)
-        warn_of_certificate(run);
+        server_check_certificate(run);
     return status == HF_OK ? start_watchdog(run, err) : status;
 }
 

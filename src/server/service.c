@@ -64,8 +64,8 @@ static void sweep_failed(void *context, const char *sentence)
              LOG_TEXT("why", sentence));
 }
 
-/* What any job came to. Outages are told by outage_changed. */
-static void look_at_job(void *context, const committer_job *job)
+/* What any job came to. Outages are told by service_outage_changed. */
+static void service_look_at_job(void *context, const committer_job *job)
 {
     service *s = context;
     outage_look(s->outage, job);
@@ -73,7 +73,7 @@ static void look_at_job(void *context, const committer_job *job)
         log_line(s->log, LOG_LEVEL_ERROR, "The store failed.", LOG_TEXT("why", job->ops[0].answer.message));
 }
 
-static void outage_changed(void *context, bool down, const char *why, int64_t lasted_us)
+static void service_outage_changed(void *context, bool down, const char *why, int64_t lasted_us)
 {
     service *s = context;
     if (down)
@@ -217,10 +217,11 @@ static hf_status new_streams(service *s, hf_error *err)
 
 static hf_status new_outage(service *s, hf_error *err)
 {
-    outage_settings wanted = {.base = s->base, .jobs = s->jobs, .changed = outage_changed, .context = s};
+    outage_settings wanted = {
+        .base = s->base, .jobs = s->jobs, .changed = service_outage_changed, .context = s};
     hf_status status = outage_new(&wanted, &s->outage, err);
     if (status == HF_OK)
-        jobs_observe(s->jobs, look_at_job, s);
+        jobs_observe(s->jobs, service_look_at_job, s);
     return status;
 }
 
