@@ -77,6 +77,17 @@ void hf_json_int(hf_json *json, int64_t value)
     hf_buffer_add(&json->out, at, (size_t)(digits + sizeof digits - at));
 }
 
+void hf_json_number(hf_json *json, double value)
+{
+    before_value(json);
+    if (value - value != 0) /* infinite, or not a number */
+        hf_buffer_add(&json->out, "null", 4);
+    else if (value > -1e15 && value < 1e15 && value == (double)(int64_t)value)
+        hf_buffer_print(&json->out, "%" PRId64, (int64_t)value);
+    else
+        hf_buffer_print(&json->out, "%.6g", value);
+}
+
 void hf_json_bool(hf_json *json, bool value)
 {
     before_value(json);

@@ -18,6 +18,7 @@ void hf_json_end(hf_json *json, char bracket);   /* '}' or ']' */
 void hf_json_name(hf_json *json, const char *name);
 void hf_json_text(hf_json *json, const char *text); /* NULL writes null */
 void hf_json_int(hf_json *json, int64_t value);
+void hf_json_number(hf_json *json, double value); /* to 6 digits; what is not finite writes null */
 void hf_json_bool(hf_json *json, bool value);
 void hf_json_seconds(hf_json *json, int64_t us); /* 1.5 for 1,500,000 */
 void hf_json_time(hf_json *json, int64_t us);    /* RFC 3339; 0 writes null */

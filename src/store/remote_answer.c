@@ -2,8 +2,8 @@
 /* What an answer of a server means, or that there was none. A server of holdfast's says it itself, as problem details with a `code`;
  * anything else on the way (a proxy, another program) only has its HTTP status. */
 #include "base/error.h"
+#include "base/json_parse.h"
 #include "store/remote.h"
-#include "wire/parse.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -79,42 +79,42 @@ static hf_status explain_again(const remote_target *target, const remote_call *c
 /* ---- problem details ---- */
 
 /* The text of a field, if it is there and fit to be shown. */
-static const char *text_of(const wire_value *object, const char *name)
+static const char *text_of(const hf_json_value *object, const char *name)
 {
-    const wire_value *field = wire_field_of(object, name);
-    bool good = field != NULL && field->type == WIRE_IS_TEXT && field->text.size > 0 &&
+    const hf_json_value *field = hf_json_field(object, name);
+    bool good = field != NULL && field->type == HF_JSON_TEXT && field->text.size > 0 &&
                 hf_text_is_clean(field->text.at, field->text.size);
     return good ? field->text.at : NULL;
 }
 
 /* The answer as a JSON object; NULL: it is none. */
-static const wire_value *object_of(const remote_call *call, hf_arena *arena)
+static const hf_json_value *object_of(const remote_call *call, hf_arena *arena)
 {
-    wire_value *root = NULL;
-    wire_source source = {"The answer", call->answer.text, call->answer.size, HF_BUFFER_MAX, VALUES_MAX};
-    if (call->answer.size == 0 || wire_parse(&source, arena, &root, NULL) != HF_OK)
+    hf_json_value *root = NULL;
+    hf_json_source source = {"The answer", call->answer.text, call->answer.size, HF_BUFFER_MAX, VALUES_MAX};
+    if (call->answer.size == 0 || hf_json_parse(&source, arena, &root, NULL) != HF_OK)
         return NULL;
-    return root->type == WIRE_IS_OBJECT ? root : NULL;
+    return root->type == HF_JSON_OBJECT ? root : NULL;
 }
 
 /* Gateways say `code` too, and may say it of a request that was carried out. holdfast's own are known by their type, and came with the
  * status they name. HF_OK: it is none of those. */
-static hf_status code_of(const remote_call *call, const wire_value *problem)
+static hf_status code_of(const remote_call *call, const hf_json_value *problem)
 {
     const char *code = problem == NULL ? NULL : text_of(problem, "code");
     const char *type = problem == NULL ? NULL : text_of(problem, "type");
-    const wire_value *http = problem == NULL ? NULL : wire_field_of(problem, "status");
+    const hf_json_value *http = problem == NULL ? NULL : hf_json_field(problem, "status");
     hf_status status = code == NULL ? HF_OK : hf_status_from_wire(code);
     char own[64];
     snprintf(own, sizeof own, "urn:holdfast:problem:%s", code == NULL ? "" : code);
-    bool ours = type != NULL && strcmp(type, own) == 0 && http != NULL && http->type == WIRE_IS_WHOLE &&
+    bool ours = type != NULL && strcmp(type, own) == 0 && http != NULL && http->type == HF_JSON_WHOLE &&
                 http->whole == call->http;
     return ours && status != HF_STATUS_COUNT ? status : HF_OK;
 }
 
 /* HF_OK: these are no problem details of holdfast's about this request. That there is nothing at the path is no word about a session that the
  * request names, which would be taken for dead. */
-static hf_status pass_on(const remote_target *target, const remote_call *call, const wire_value *problem,
+static hf_status pass_on(const remote_target *target, const remote_call *call, const hf_json_value *problem,
                          hf_error *err)
 {
     hf_status status = code_of(call, problem);
@@ -185,16 +185,16 @@ hf_status remote_outcome(const remote_target *target, const remote_call *call, b
 
 /* ---- readiness ---- */
 
-static bool read_grade(const wire_value *answer, hf_grade *out)
+static bool read_grade(const hf_json_value *answer, hf_grade *out)
 {
     const char *grade = answer == NULL ? NULL : text_of(answer, "grade");
     const char *text = answer == NULL ? NULL : text_of(answer, "text");
     for (int level = 0; grade != NULL && level <= HF_GRADE_DISK; level++) {
         if (strcmp(grade, hf_grade_level_name((hf_grade_level)level)) != 0)
             continue;
-        const wire_value *broken = wire_field_of(answer, "broken");
+        const hf_json_value *broken = hf_json_field(answer, "broken");
         *out = (hf_grade){.level = (hf_grade_level)level,
-                          .broken = broken != NULL && broken->type == WIRE_IS_BOOL && broken->yes};
+                          .broken = broken != NULL && broken->type == HF_JSON_BOOL && broken->yes};
         hf_slice_copy(out->text, sizeof out->text, hf_slice_of(text == NULL ? grade : text));
         return true;
     }

@@ -13,15 +13,15 @@ enum { VALUES_MAX = HF_BATCH_OPS_MAX * 40 };
 /* ---- reading ---- */
 
 /* The kind of an op; HF_OP_KINDS when it isn't told or there is none. */
-static hf_op_kind kind_of(const wire_reader *reader, const wire_value *object)
+static hf_op_kind kind_of(const wire_reader *reader, const hf_json_value *object)
 {
-    const wire_value *name = object->type == WIRE_IS_OBJECT ? wire_field_of(object, "op") : NULL;
+    const hf_json_value *name = object->type == HF_JSON_OBJECT ? hf_json_field(object, "op") : NULL;
     int kind = 0;
-    if (object->type != WIRE_IS_OBJECT)
+    if (object->type != HF_JSON_OBJECT)
         wire_error(reader, "this must be an object.");
     else if (name == NULL)
         wire_error(reader, "\"op\" is missing.");
-    else if (name->type != WIRE_IS_TEXT)
+    else if (name->type != HF_JSON_TEXT)
         wire_error(reader, "\"op\" must be a text.");
     else {
         while (kind < HF_OP_KINDS && strcmp(hf_op_kind_name((hf_op_kind)kind), name->text.at) != 0)
@@ -35,7 +35,7 @@ static hf_op_kind kind_of(const wire_reader *reader, const wire_value *object)
     return HF_OP_KINDS;
 }
 
-static hf_status read_op(wire_reader *reader, const wire_value *object, hf_op *out)
+static hf_status read_op(wire_reader *reader, const hf_json_value *object, hf_op *out)
 {
     hf_op_kind kind = kind_of(reader, object);
     if (kind == HF_OP_KINDS)
@@ -46,13 +46,13 @@ static hf_status read_op(wire_reader *reader, const wire_value *object, hf_op *o
 }
 
 /* The array that is the only field of the batch. */
-static hf_status find_ops(const wire_value *root, const wire_value **out, hf_error *err)
+static hf_status find_ops(const hf_json_value *root, const hf_json_value **out, hf_error *err)
 {
-    const wire_value *array = root->type == WIRE_IS_OBJECT ? wire_field_of(root, "ops") : NULL;
-    if (array == NULL || array->type != WIRE_IS_ARRAY)
+    const hf_json_value *array = root->type == HF_JSON_OBJECT ? hf_json_field(root, "ops") : NULL;
+    if (array == NULL || array->type != HF_JSON_ARRAY)
         return hf_fail(err, HF_INVALID, "A batch is an object with an array \"ops\": {\"ops\":[...]}.");
     if (root->count > 1) {
-        const wire_value *other = root->inside == array ? array->next : root->inside;
+        const hf_json_value *other = root->inside == array ? array->next : root->inside;
         return wire_fail_unknown(&(wire_reader){.err = err}, other->name, "a batch", "ops");
     }
     if (array->count == 0)
@@ -66,18 +66,18 @@ static hf_status find_ops(const wire_value *root, const wire_value **out, hf_err
 
 static hf_status read_ops(wire_ops *ops, const char *text, size_t size, hf_error *err)
 {
-    wire_source source = {"The batch", text, size, WIRE_OPS_SIZE_MAX, VALUES_MAX};
+    hf_json_source source = {"The batch", text, size, WIRE_OPS_SIZE_MAX, VALUES_MAX};
     wire_reader reader = {.arena = &ops->arena, .err = err, .noun = "op"};
-    wire_value *root;
-    const wire_value *array = NULL;
+    hf_json_value *root;
+    const hf_json_value *array = NULL;
     hf_status status;
-    if ((status = wire_parse(&source, &ops->arena, &root, err)) != HF_OK ||
+    if ((status = hf_json_parse(&source, &ops->arena, &root, err)) != HF_OK ||
         (status = find_ops(root, &array, err)) != HF_OK || array == NULL)
         return status;
     hf_op *items = hf_arena_alloc(&ops->arena, array->count * sizeof *items);
     if (items == NULL)
         return hf_fail_memory(err);
-    for (const wire_value *item = array->inside; item != NULL; item = item->next, reader.index++)
+    for (const hf_json_value *item = array->inside; item != NULL; item = item->next, reader.index++)
         if ((status = read_op(&reader, item, &items[reader.index])) != HF_OK)
             return status;
     ops->items = items;

@@ -78,10 +78,10 @@ static hf_status unknown_field(const wire_reader *reader, hf_slice name, const w
 
 /* ---- one field ---- */
 
-static hf_status read_chars(const wire_reader *reader, const wire_field *field, const wire_value *value,
+static hf_status read_chars(const wire_reader *reader, const wire_field *field, const hf_json_value *value,
                             char *out)
 {
-    if (value->type != WIRE_IS_TEXT)
+    if (value->type != HF_JSON_TEXT)
         return wire_fail_type(reader, field->name, "a text");
     if (value->text.size >= field->size)
         return wire_fail(reader, "\"%s\" is longer than %zu bytes.", field->name, field->size - 1);
@@ -89,20 +89,20 @@ static hf_status read_chars(const wire_reader *reader, const wire_field *field, 
     return HF_OK;
 }
 
-static hf_status read_size(const wire_reader *reader, const wire_field *field, const wire_value *value,
+static hf_status read_size(const wire_reader *reader, const wire_field *field, const hf_json_value *value,
                            size_t *out)
 {
-    if (value->type != WIRE_IS_WHOLE || value->whole < 0)
+    if (value->type != HF_JSON_WHOLE || value->whole < 0)
         return wire_fail_type(reader, field->name, "a whole number, 0 or more");
     *out = (size_t)value->whole;
     return HF_OK;
 }
 
-static hf_status read_name(const wire_reader *reader, const wire_field *field, const wire_value *value,
+static hf_status read_name(const wire_reader *reader, const wire_field *field, const hf_json_value *value,
                            int *out)
 {
     const wire_names *names = field->names;
-    for (int i = names->first; value->type == WIRE_IS_TEXT && i < names->count; i++)
+    for (int i = names->first; value->type == HF_JSON_TEXT && i < names->count; i++)
         if (strcmp(names->name(i), value->text.at) == 0) {
             *out = i;
             return HF_OK;
@@ -113,10 +113,10 @@ static hf_status read_name(const wire_reader *reader, const wire_field *field, c
     return wire_fail(reader, "\"%s\" must be one of %s.", field->name, wanted);
 }
 
-static hf_status read_login(wire_reader *reader, const wire_field *field, const wire_value *value,
+static hf_status read_login(wire_reader *reader, const wire_field *field, const hf_json_value *value,
                             const hf_credentials **out)
 {
-    if (value->type != WIRE_IS_TEXT)
+    if (value->type != HF_JSON_TEXT)
         return wire_fail_type(reader, field->name, "a text, ID.KEY");
     if (reader->login == NULL || !hf_slice_equal(reader->login_text, value->text)) {
         hf_credentials *login = hf_arena_alloc(reader->arena, sizeof *login);
@@ -140,12 +140,12 @@ static int hex_digit(char c)
     return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-static hf_status read_digest(wire_reader *reader, const wire_field *field, const wire_value *value,
+static hf_status read_digest(wire_reader *reader, const wire_field *field, const hf_json_value *value,
                              const unsigned char **out)
 {
     enum { SIZE = 32 };
     unsigned char *digest = hf_arena_alloc(reader->arena, SIZE);
-    bool good = value->type == WIRE_IS_TEXT && value->text.size == (size_t)2 * SIZE;
+    bool good = value->type == HF_JSON_TEXT && value->text.size == (size_t)2 * SIZE;
     if (digest == NULL)
         return hf_fail_memory(reader->err);
     for (size_t i = 0; good && i < SIZE; i++) {
@@ -157,10 +157,11 @@ static hf_status read_digest(wire_reader *reader, const wire_field *field, const
     return good ? HF_OK : wire_fail_type(reader, field->name, "64 hex digits");
 }
 
-static hf_status read_list(wire_reader *reader, const wire_field *field, const wire_value *value, char *base)
+static hf_status read_list(wire_reader *reader, const wire_field *field, const hf_json_value *value,
+                           char *base)
 {
     size_t *count = (size_t *)(void *)(base + field->beside);
-    if (value->type != WIRE_IS_ARRAY)
+    if (value->type != HF_JSON_ARRAY)
         return wire_fail_type(reader, field->name, "an array");
     if (*count != 0)
         return wire_fail(reader, "\"%s\" and \"%s_count\" exclude each other.", field->name, field->name);
@@ -169,7 +170,7 @@ static hf_status read_list(wire_reader *reader, const wire_field *field, const w
         return hf_fail_memory(reader->err);
     reader->list = field->name;
     reader->item = 0;
-    for (const wire_value *item = value->inside; item != NULL; item = item->next, reader->item++) {
+    for (const hf_json_value *item = value->inside; item != NULL; item = item->next, reader->item++) {
         hf_status status = wire_struct_read(reader, item, field->table, UINT64_MAX, NULL, field->table->noun,
                                             items + reader->item * field->table->size);
         if (status != HF_OK)
@@ -181,7 +182,7 @@ static hf_status read_list(wire_reader *reader, const wire_field *field, const w
     return HF_OK;
 }
 
-static hf_status read_count(const wire_reader *reader, const wire_field *field, const wire_value *value,
+static hf_status read_count(const wire_reader *reader, const wire_field *field, const hf_json_value *value,
                             char *base)
 {
     const void *list;
@@ -191,16 +192,18 @@ static hf_status read_count(const wire_reader *reader, const wire_field *field, 
     return read_size(reader, field, value, (size_t *)(void *)(base + field->at));
 }
 
-static hf_status read_nested(wire_reader *reader, const wire_field *field, const wire_value *value, void *out)
+static hf_status read_nested(wire_reader *reader, const wire_field *field, const hf_json_value *value,
+                             void *out)
 {
-    if (value->type != WIRE_IS_OBJECT)
+    if (value->type != HF_JSON_OBJECT)
         return wire_fail_type(reader, field->name, "an object");
     return wire_struct_read(reader, value, field->table, UINT64_MAX, NULL, field->name, out);
 }
 
-hf_status wire_fence_read(const wire_reader *reader, const char *name, const wire_value *value, int64_t *out)
+hf_status wire_fence_read(const wire_reader *reader, const char *name, const hf_json_value *value,
+                          int64_t *out)
 {
-    if (value->type != WIRE_IS_WHOLE)
+    if (value->type != HF_JSON_WHOLE)
         return wire_fail_type(reader, name, "a whole number");
     if (value->whole < 1)
         return wire_fail(reader, WIRE_NO_FENCE, value->whole, name);
@@ -208,20 +211,20 @@ hf_status wire_fence_read(const wire_reader *reader, const char *name, const wir
     return HF_OK;
 }
 
-static hf_status read_member(wire_reader *reader, const wire_field *field, const wire_value *value,
+static hf_status read_member(wire_reader *reader, const wire_field *field, const hf_json_value *value,
                              char *base)
 {
     void *out = base + field->at;
     switch (field->kind) {
     case WIRE_STRING:
-        if (value->type != WIRE_IS_TEXT)
+        if (value->type != HF_JSON_TEXT)
             return wire_fail_type(reader, field->name, "a text");
         *(const char **)out = value->text.at;
         return HF_OK;
     case WIRE_CHARS:
         return read_chars(reader, field, value, out);
     case WIRE_INT:
-        if (value->type != WIRE_IS_WHOLE)
+        if (value->type != HF_JSON_WHOLE)
             return wire_fail_type(reader, field->name, "a whole number");
         *(int64_t *)out = value->whole;
         return HF_OK;
@@ -230,7 +233,7 @@ static hf_status read_member(wire_reader *reader, const wire_field *field, const
     case WIRE_SIZE:
         return read_size(reader, field, value, out);
     case WIRE_FLAG:
-        if (value->type != WIRE_IS_BOOL)
+        if (value->type != HF_JSON_BOOL)
             return wire_fail_type(reader, field->name, "true or false");
         *(bool *)out = value->yes;
         return HF_OK;
@@ -261,13 +264,13 @@ static size_t find_row(const wire_table *table, uint64_t of, hf_slice name)
     return i;
 }
 
-hf_status wire_struct_read(wire_reader *reader, const wire_value *object, const wire_table *table,
+hf_status wire_struct_read(wire_reader *reader, const hf_json_value *object, const wire_table *table,
                            uint64_t of, const char *but, const char *who, void *out)
 {
     uint64_t seen = 0; /* rows */
-    if (object->type != WIRE_IS_OBJECT)
+    if (object->type != HF_JSON_OBJECT)
         return wire_fail(reader, "this must be an object.");
-    for (const wire_value *field = object->inside; field != NULL; field = field->next) {
+    for (const hf_json_value *field = object->inside; field != NULL; field = field->next) {
         size_t row = find_row(table, of, field->name);
         if (row == table->count) {
             if (reader->lenient || (but != NULL && hf_slice_equal(field->name, hf_slice_of(but))))

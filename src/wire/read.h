@@ -3,8 +3,8 @@
 #ifndef HF_WIRE_READ_H
 #define HF_WIRE_READ_H
 
+#include "base/json_parse.h"
 #include "wire/fields.h"
-#include "wire/parse.h"
 
 /* Where a reader is, for sentences: `op 3: `, `answer 3, locks 12: `. */
 typedef struct wire_reader {
@@ -30,7 +30,8 @@ hf_status wire_fail_missing(const wire_reader *reader, const char *name);
 hf_status wire_fail_unknown(const wire_reader *reader, hf_slice name, const char *who, const char *takes);
 
 /* A fence that stands there is 1 or more. 0 is what it is when it is left out: taken as given, it would mean all grants where one was meant. */
-hf_status wire_fence_read(const wire_reader *reader, const char *name, const wire_value *value, int64_t *out);
+hf_status wire_fence_read(const wire_reader *reader, const char *name, const hf_json_value *value,
+                          int64_t *out);
 
 /* Adds ", name" (the first without the comma), as far as there is room. */
 void wire_list_add(char *list, size_t size, const char *name);
@@ -40,7 +41,7 @@ bool wire_name_is_plain(hf_slice name);
 
 /* Fills the struct from an object, by the rows that ops of the set `of` take. `but`: a field that is read
  * elsewhere, or NULL. `who`: what takes the fields, for the sentence. */
-hf_status wire_struct_read(wire_reader *reader, const wire_value *object, const wire_table *table,
+hf_status wire_struct_read(wire_reader *reader, const hf_json_value *object, const wire_table *table,
                            uint64_t of, const char *but, const char *who, void *out);
 
 #endif

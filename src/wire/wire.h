@@ -62,11 +62,11 @@ typedef struct wire_texts {
     size_t count;
 } wire_texts;
 
-typedef struct wire_value wire_value;
+typedef struct hf_json_value hf_json_value;
 
 /* Objects in an array, for wire_object_at. */
 typedef struct wire_objects {
-    const wire_value *const *items;
+    const hf_json_value *const *items;
     size_t count;
 } wire_objects;
 

@@ -256,6 +256,10 @@ static void json_is_escaped_and_its_commas_are_right(void **state)
     hf_json_bool(&json, true);
     hf_json_bool(&json, false);
     hf_json_text(&json, NULL);
+    hf_json_number(&json, 0.125);
+    hf_json_number(&json, -40);
+    hf_json_number(&json, 1e300);
+    hf_json_number(&json, 1e300 * 1e300);
     hf_json_end(&json, ']');
     hf_json_name(&json, "s");
     hf_json_seconds(&json, 1500000);
@@ -263,8 +267,9 @@ static void json_is_escaped_and_its_commas_are_right(void **state)
     hf_json_time(&json, 0);
     hf_json_end(&json, '}');
     char *text = hf_buffer_take(&json.out);
-    assert_string_equal(text, "{\"a\\\"b\":\"x\\\\y\\u000a\\u0001é\",\"list\":[1,-2,0,9223372036854775807,"
-                              "-9223372036854775808,true,false,null],\"s\":1.5,\"t\":null}");
+    assert_string_equal(text,
+                        "{\"a\\\"b\":\"x\\\\y\\u000a\\u0001é\",\"list\":[1,-2,0,9223372036854775807,"
+                        "-9223372036854775808,true,false,null,0.125,-40,1e+300,null],\"s\":1.5,\"t\":null}");
     hf_free(text);
 }
 

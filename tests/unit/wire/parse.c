@@ -5,11 +5,11 @@
 #include "random_batch.h"
 
 #include <base/buffer.h>
+#include <base/json_parse.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <support/check.h>
-#include <wire/parse.h>
 
 enum { ROUNDS = 20000 };
 
@@ -108,35 +108,35 @@ static void spoil(dice *d, hf_buffer *text)
 
 /* ---- comparing ---- */
 
-static bool same(const wire_value *ours, const json_t *theirs)
+static bool same(const hf_json_value *ours, const json_t *theirs)
 {
     size_t count = 0;
     switch (ours->type) {
-    case WIRE_IS_NULL:
+    case HF_JSON_NULL:
         return json_is_null(theirs);
-    case WIRE_IS_BOOL:
+    case HF_JSON_BOOL:
         return json_is_boolean(theirs) && json_is_true(theirs) == ours->yes;
-    case WIRE_IS_WHOLE:
+    case HF_JSON_WHOLE:
         return json_is_integer(theirs) && json_integer_value(theirs) == ours->whole;
-    case WIRE_IS_FRACTION: {
+    case HF_JSON_FRACTION: {
         char text[512];
         hf_slice_copy(text, sizeof text, ours->text);
         return json_is_real(theirs) && json_real_value(theirs) == strtod(text, NULL);
     }
-    case WIRE_IS_TEXT:
+    case HF_JSON_TEXT:
         return json_is_string(theirs) && json_string_length(theirs) == ours->text.size &&
                memcmp(json_string_value(theirs), ours->text.at, ours->text.size + 1) == 0;
-    case WIRE_IS_ARRAY:
+    case HF_JSON_ARRAY:
         if (!json_is_array(theirs) || json_array_size(theirs) != ours->count)
             return false;
-        for (const wire_value *item = ours->inside; item != NULL; item = item->next)
+        for (const hf_json_value *item = ours->inside; item != NULL; item = item->next)
             if (!same(item, json_array_get(theirs, count++)))
                 return false;
         return count == ours->count;
-    case WIRE_IS_OBJECT:
+    case HF_JSON_OBJECT:
         if (!json_is_object(theirs) || json_object_size(theirs) != ours->count)
             return false;
-        for (const wire_value *item = ours->inside; item != NULL; item = item->next) {
+        for (const hf_json_value *item = ours->inside; item != NULL; item = item->next) {
             const json_t *other = json_object_get(theirs, item->name.at);
             if (other == NULL || !same(item, other))
                 return false;
@@ -156,11 +156,11 @@ static void the_same_texts_are_accepted_as_by_jansson(void **state)
         hf_buffer text = {0};
         add_value(&d, &text, 0);
         spoil(&d, &text);
-        wire_source source = {"It", text.text, text.size, 1 << 20, 1 << 20};
-        wire_value *ours = NULL;
+        hf_json_source source = {"It", text.text, text.size, 1 << 20, 1 << 20};
+        hf_json_value *ours = NULL;
         hf_error err = {0};
         json_error_t flaw = {0};
-        hf_status status = wire_parse(&source, &arena, &ours, &err);
+        hf_status status = hf_json_parse(&source, &arena, &ours, &err);
         json_t *theirs = json_loadb(text.text, text.size, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &flaw);
         bool aside = status == HF_OK && theirs == NULL && strstr(flaw.text, "real number overflow") != NULL;
         if (memchr(text.text, '\0', text.size) != NULL) {
@@ -195,10 +195,10 @@ static void the_depth_is_bounded(void **state)
                  {"[[],[[]],[[[[[[[1]]]]]]]]", HF_OK}};
     hf_arena arena = {0};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        wire_source source = {"It", cases[i].text, strlen(cases[i].text), 100, 100};
-        wire_value *value;
+        hf_json_source source = {"It", cases[i].text, strlen(cases[i].text), 100, 100};
+        hf_json_value *value;
         hf_error err;
-        expect(cases[i].status, wire_parse(&source, &arena, &value, &err), err);
+        expect(cases[i].status, hf_json_parse(&source, &arena, &value, &err), err);
     }
     hf_arena_done(&arena);
 }
@@ -210,5 +210,5 @@ int main(void)
         cmocka_unit_test(the_same_texts_are_accepted_as_by_jansson),
         cmocka_unit_test(the_depth_is_bounded),
     };
-    return cmocka_run_group_tests_name("wire_parse", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("hf_json_parse", tests, NULL, NULL);
 }

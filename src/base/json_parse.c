@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Taking JSON apart: one pass over a copy of the text, in which texts are decoded in place (they only get
  * shorter). The depth is bounded, so functions may call each other. Failures stick: the first one is told. */
-#include "wire/parse.h"
+#include "base/json_parse.h"
 
 #include "base/error.h"
 
@@ -9,7 +9,7 @@
 #include <string.h>
 
 typedef struct parser {
-    const wire_source *source;
+    const hf_json_source *source;
     hf_arena *arena;
     char *text; /* the copy, with a NUL at its end */
     char *at;
@@ -21,7 +21,7 @@ typedef struct parser {
 } parser;
 
 /* Where `at` is, for people. */
-static void find_place(const parser *p, const char *at, size_t *line, size_t *column)
+static void parse_place(const parser *p, const char *at, size_t *line, size_t *column)
 {
     *line = *column = 1;
     const char *start = p->source->text;
@@ -31,28 +31,28 @@ static void find_place(const parser *p, const char *at, size_t *line, size_t *co
     }
 }
 
-static void flaw(parser *p, const char *at, const char *what)
+static void parse_flaw(parser *p, const char *at, const char *what)
 {
     if (p->status != HF_OK)
         return;
     size_t line, column;
-    find_place(p, at, &line, &column);
+    parse_place(p, at, &line, &column);
     p->status = hf_fail(p->err, HF_INVALID, "%s is not good JSON: line %zu, column %zu: %s.", p->source->what,
                         line, column, what);
 }
 
-static bool in_number(char c)
+static bool parse_in_number(char c)
 {
     return (c >= '0' && c <= '9') || c == '.' || c == 'e' || c == 'E' || c == '+' || c == '-';
 }
 
-static void skip_space(parser *p)
+static void parse_space(parser *p)
 {
     while (*p->at == ' ' || *p->at == '\n' || *p->at == '\r' || *p->at == '\t')
         p->at++;
 }
 
-static wire_value *value_new(parser *p, wire_type type)
+static hf_json_value *parse_value_new(parser *p, hf_json_type type)
 {
     if (p->values++ >= p->source->values_max) {
         if (p->status == HF_OK)
@@ -60,7 +60,7 @@ static wire_value *value_new(parser *p, wire_type type)
                                 p->source->what, p->source->values_max);
         return NULL;
     }
-    wire_value *value = hf_arena_alloc(p->arena, sizeof *value);
+    hf_json_value *value = hf_arena_alloc(p->arena, sizeof *value);
     if (value == NULL && p->status == HF_OK)
         p->status = hf_fail_memory(p->err);
     if (value != NULL)
@@ -70,7 +70,7 @@ static wire_value *value_new(parser *p, wire_type type)
 
 /* ---- texts ---- */
 
-static bool hex4(const char *at, uint32_t *out)
+static bool parse_hex4(const char *at, uint32_t *out)
 {
     *out = 0;
     for (int i = 0; i < 4; i++) {
@@ -86,7 +86,7 @@ static bool hex4(const char *at, uint32_t *out)
     return true;
 }
 
-static char *put_utf8(char *out, uint32_t value)
+static char *parse_put_utf8(char *out, uint32_t value)
 {
     if (value < 0x80) {
         *out++ = (char)value;
@@ -107,18 +107,18 @@ static char *put_utf8(char *out, uint32_t value)
 }
 
 /* p->at is behind "\u". Answers what is wrong, or NULL. */
-static const char *read_code(parser *p, uint32_t *value)
+static const char *parse_code(parser *p, uint32_t *value)
 {
     uint32_t low;
-    if (!hex4(p->at, value))
+    if (!parse_hex4(p->at, value))
         return "\\u wants four hex digits";
     p->at += 4;
     if (*value == 0)
         return "a text can't hold \\u0000";
     if (*value < 0xd800 || *value > 0xdfff)
         return NULL;
-    if (*value > 0xdbff || p->at[0] != '\\' || p->at[1] != 'u' || !hex4(p->at + 2, &low) || low < 0xdc00 ||
-        low > 0xdfff)
+    if (*value > 0xdbff || p->at[0] != '\\' || p->at[1] != 'u' || !parse_hex4(p->at + 2, &low) ||
+        low < 0xdc00 || low > 0xdfff)
         return "half of a surrogate pair";
     p->at += 6;
     *value = 0x10000 + ((*value - 0xd800) << 10) + (low - 0xdc00);
@@ -126,7 +126,7 @@ static const char *read_code(parser *p, uint32_t *value)
 }
 
 /* p->at is at the backslash. */
-static bool read_escape(parser *p, char **out)
+static bool parse_escape(parser *p, char **out)
 {
     static const char written[] = "\"\\/bfnrt", meant[] = "\"\\/\b\f\n\r\t";
     char *start = p->at++;
@@ -137,16 +137,16 @@ static bool read_escape(parser *p, char **out)
         return true;
     }
     uint32_t value;
-    const char *wrong = *p->at++ == 'u' ? read_code(p, &value) : "no such escape";
+    const char *wrong = *p->at++ == 'u' ? parse_code(p, &value) : "no such escape";
     if (wrong != NULL)
-        flaw(p, start, wrong);
+        parse_flaw(p, start, wrong);
     else
-        *out = put_utf8(*out, value);
+        *out = parse_put_utf8(*out, value);
     return wrong == NULL;
 }
 
 /* p->at is at the opening quote. */
-static bool read_text(parser *p, hf_slice *out)
+static bool parse_text(parser *p, hf_slice *out)
 {
     char *start = p->at, *to = ++p->at;
     while (*p->at != '"') {
@@ -154,20 +154,20 @@ static bool read_text(parser *p, hf_slice *out)
         uint32_t value;
         size_t size = 1;
         if (p->at == p->end) {
-            flaw(p, start, "the text that begins here does not end");
+            parse_flaw(p, start, "the text that begins here does not end");
             return false;
         }
         if (c == '\\') {
-            if (!read_escape(p, &to))
+            if (!parse_escape(p, &to))
                 return false;
             continue;
         }
         if (c < 0x20) {
-            flaw(p, p->at, "a control character in a text must be escaped");
+            parse_flaw(p, p->at, "a control character in a text must be escaped");
             return false;
         }
         if (c >= 0x80 && (size = hf_utf8_decode(p->at, (size_t)(p->end - p->at), &value)) == 0) {
-            flaw(p, p->at, "not UTF-8");
+            parse_flaw(p, p->at, "not UTF-8");
             return false;
         }
         memmove(to, p->at, size);
@@ -182,7 +182,7 @@ static bool read_text(parser *p, hf_slice *out)
 
 /* ---- numbers ---- */
 
-static size_t skip_digits(parser *p)
+static size_t parse_digits(parser *p)
 {
     char *start = p->at;
     while (*p->at >= '0' && *p->at <= '9')
@@ -190,7 +190,7 @@ static size_t skip_digits(parser *p)
     return (size_t)(p->at - start);
 }
 
-static bool to_whole(hf_slice text, int64_t *out)
+static bool parse_whole(hf_slice text, int64_t *out)
 {
     bool minus = text.at[0] == '-';
     int64_t value = 0; /* counted downwards: there is one more below zero */
@@ -204,37 +204,37 @@ static bool to_whole(hf_slice text, int64_t *out)
     return true;
 }
 
-static wire_value *read_number(parser *p)
+static hf_json_value *parse_number(parser *p)
 {
     char *start = p->at;
     bool whole = true, good;
     if (*p->at == '-')
         p->at++;
     char first = *p->at;
-    size_t digits = skip_digits(p);
+    size_t digits = parse_digits(p);
     good = digits == 1 || (digits > 1 && first != '0');
     if (*p->at == '.') {
         p->at++;
         whole = false;
-        good = skip_digits(p) > 0 && good;
+        good = parse_digits(p) > 0 && good;
     }
     if (*p->at == 'e' || *p->at == 'E') {
         p->at++;
         whole = false;
         if (*p->at == '+' || *p->at == '-')
             p->at++;
-        good = skip_digits(p) > 0 && good;
+        good = parse_digits(p) > 0 && good;
     }
-    if (!good || in_number(*p->at)) {
-        flaw(p, start, "not a number as JSON writes it");
+    if (!good || parse_in_number(*p->at)) {
+        parse_flaw(p, start, "not a number as JSON writes it");
         return NULL;
     }
-    wire_value *value = value_new(p, whole ? WIRE_IS_WHOLE : WIRE_IS_FRACTION);
+    hf_json_value *value = parse_value_new(p, whole ? HF_JSON_WHOLE : HF_JSON_FRACTION);
     if (value == NULL)
         return NULL;
     value->text = (hf_slice){start, (size_t)(p->at - start)};
-    if (whole && !to_whole(value->text, &value->whole)) {
-        flaw(p, start, "a whole number that does not fit into 64 bits");
+    if (whole && !parse_whole(value->text, &value->whole)) {
+        parse_flaw(p, start, "a whole number that does not fit into 64 bits");
         return NULL;
     }
     return value;
@@ -242,85 +242,85 @@ static wire_value *read_number(parser *p)
 
 /* ---- values ---- */
 
-static wire_value *read_value(parser *p);
+static hf_json_value *parse_value(parser *p);
 
-static wire_value *read_word(parser *p, const char *word, wire_type type, bool yes)
+static hf_json_value *parse_word(parser *p, const char *word, hf_json_type type, bool yes)
 {
     size_t size = strlen(word);
     if (strncmp(p->at, word, size) != 0) {
-        flaw(p, p->at, "expected a value");
+        parse_flaw(p, p->at, "expected a value");
         return NULL;
     }
     p->at += size;
-    wire_value *value = value_new(p, type);
+    hf_json_value *value = parse_value_new(p, type);
     if (value != NULL)
         value->yes = yes;
     return value;
 }
 
 /* "name": value */
-static wire_value *read_field(parser *p, const wire_value *object)
+static hf_json_value *parse_field(parser *p, const hf_json_value *object)
 {
     char *start = p->at;
     hf_slice name;
     if (*p->at != '"') {
-        flaw(p, p->at, "expected the name of a field in quotes");
+        parse_flaw(p, p->at, "expected the name of a field in quotes");
         return NULL;
     }
-    if (!read_text(p, &name))
+    if (!parse_text(p, &name))
         return NULL;
-    for (const wire_value *other = object->inside; other != NULL; other = other->next)
+    for (const hf_json_value *other = object->inside; other != NULL; other = other->next)
         if (hf_slice_equal(other->name, name)) {
-            flaw(p, start, "a field of this name stands there already");
+            parse_flaw(p, start, "a field of this name stands there already");
             return NULL;
         }
-    if (object->count == WIRE_FIELDS_MAX) {
-        flaw(p, start, "an object can't hold more than 64 fields");
+    if (object->count == HF_JSON_FIELDS_MAX) {
+        parse_flaw(p, start, "an object can't hold more than 64 fields");
         return NULL;
     }
-    skip_space(p);
+    parse_space(p);
     if (*p->at != ':') {
-        flaw(p, p->at, "expected a colon");
+        parse_flaw(p, p->at, "expected a colon");
         return NULL;
     }
     p->at++;
-    wire_value *value = read_value(p);
+    hf_json_value *value = parse_value(p);
     if (value != NULL)
         value->name = name;
     return value;
 }
 
 /* p->at is at the opening bracket. */
-static wire_value *read_inside(parser *p, wire_type type, char closing)
+static hf_json_value *parse_inside(parser *p, hf_json_type type, char closing)
 {
-    if (p->depth == WIRE_DEPTH_MAX) {
-        flaw(p, p->at, "nested deeper than 8");
+    if (p->depth == HF_JSON_DEPTH_MAX) {
+        parse_flaw(p, p->at, "nested deeper than 8");
         return NULL;
     }
-    wire_value *value = value_new(p, type), *item, **last = value == NULL ? NULL : &value->inside;
+    hf_json_value *value = parse_value_new(p, type), *item, **last = value == NULL ? NULL : &value->inside;
     if (value == NULL)
         return NULL;
     p->depth++;
     p->at++;
-    skip_space(p);
+    parse_space(p);
     while (*p->at != closing) {
-        item = type == WIRE_IS_OBJECT ? read_field(p, value) : read_value(p);
+        item = type == HF_JSON_OBJECT ? parse_field(p, value) : parse_value(p);
         if (item == NULL)
             return NULL;
         *last = item;
         last = &item->next;
         value->count++;
-        skip_space(p);
+        parse_space(p);
         if (*p->at == closing)
             break;
         if (*p->at != ',') {
-            flaw(p, p->at, type == WIRE_IS_OBJECT ? "expected , or }" : "expected , or ]");
+            parse_flaw(p, p->at, type == HF_JSON_OBJECT ? "expected , or }" : "expected , or ]");
             return NULL;
         }
         p->at++;
-        skip_space(p);
+        parse_space(p);
         if (*p->at == closing) {
-            flaw(p, p->at, "a comma with nothing after it");
+            parse_flaw(p, p->at, "a comma with nothing after it");
             return NULL;
         }
     }
@@ -329,33 +329,33 @@ static wire_value *read_inside(parser *p, wire_type type, char closing)
     return value;
 }
 
-static wire_value *read_value(parser *p)
+static hf_json_value *parse_value(parser *p)
 {
-    skip_space(p);
+    parse_space(p);
     switch (*p->at) {
     case '{':
-        return read_inside(p, WIRE_IS_OBJECT, '}');
+        return parse_inside(p, HF_JSON_OBJECT, '}');
     case '[':
-        return read_inside(p, WIRE_IS_ARRAY, ']');
+        return parse_inside(p, HF_JSON_ARRAY, ']');
     case '"': {
-        wire_value *value = value_new(p, WIRE_IS_TEXT);
-        return value != NULL && read_text(p, &value->text) ? value : NULL;
+        hf_json_value *value = parse_value_new(p, HF_JSON_TEXT);
+        return value != NULL && parse_text(p, &value->text) ? value : NULL;
     }
     case 't':
-        return read_word(p, "true", WIRE_IS_BOOL, true);
+        return parse_word(p, "true", HF_JSON_BOOL, true);
     case 'f':
-        return read_word(p, "false", WIRE_IS_BOOL, false);
+        return parse_word(p, "false", HF_JSON_BOOL, false);
     case 'n':
-        return read_word(p, "null", WIRE_IS_NULL, false);
+        return parse_word(p, "null", HF_JSON_NULL, false);
     default:
         if (*p->at == '-' || (*p->at >= '0' && *p->at <= '9'))
-            return read_number(p);
-        flaw(p, p->at, p->at == p->end ? "it ends too early" : "expected a value");
+            return parse_number(p);
+        parse_flaw(p, p->at, p->at == p->end ? "it ends too early" : "expected a value");
         return NULL;
     }
 }
 
-hf_status wire_parse(const wire_source *source, hf_arena *arena, wire_value **out, hf_error *err)
+hf_status hf_json_parse(const hf_json_source *source, hf_arena *arena, hf_json_value **out, hf_error *err)
 {
     if (source->size > source->size_max)
         return hf_fail(err, HF_TOO_LARGE, "%s is %zu bytes long; the most is %zu. Split it.", source->what,
@@ -364,21 +364,21 @@ hf_status wire_parse(const wire_source *source, hf_arena *arena, wire_value **ou
     if (text == NULL)
         return hf_fail_memory(err);
     parser p = {source, arena, text, text, text + source->size, 0, 0, HF_OK, err};
-    wire_value *value = read_value(&p);
+    hf_json_value *value = parse_value(&p);
     if (value != NULL) {
-        skip_space(&p);
+        parse_space(&p);
         if (p.at != p.end)
-            flaw(&p, p.at, "something follows the end");
+            parse_flaw(&p, p.at, "something follows the end");
     }
     if (p.status == HF_OK)
         *out = value;
     return p.status;
 }
 
-const wire_value *wire_field_of(const wire_value *object, const char *name)
+const hf_json_value *hf_json_field(const hf_json_value *object, const char *name)
 {
     hf_slice wanted = hf_slice_of(name);
-    for (const wire_value *field = object->inside; field != NULL; field = field->next)
+    for (const hf_json_value *field = object->inside; field != NULL; field = field->next)
         if (hf_slice_equal(field->name, wanted))
             return field;
     return NULL;
