@@ -28,6 +28,7 @@ _holdfast_options() {
         restore) echo '--replace' ;;
         install) echo '--print --role=' ;;
         uninstall) echo '--print --force' ;;
+        advise) echo '--answers= --format= --out= --seed=' ;;
         serve)
             echo '--listen= --data= --config= --tls-certificate= --tls-key= --allow-plain --allow-origin= --host= --trust-proxy=
                 --connections-max= --body-max= --head-timeout= --body-timeout= --idle-timeout= --write-timeout= --log=
@@ -49,6 +50,7 @@ _holdfast_values() {
         --replaces) echo 'remembered' ;;
         --listen) echo '127.0.0.1:7420 unix:' ;;
         --log) echo 'text json' ;;
+        --format) echo 'markdown json' ;;
         --log-level) echo 'error warning info debug' ;;
         --*-timeout | --keep-events | --keep-forced | --sweep-interval) echo '10s 30s 5m 1h 90d' ;;
         --store) echo 'memory: sqlite: postgres:// mysql:// http:// https://' ;;
@@ -108,7 +110,7 @@ _holdfast() {
         previous=${COMP_WORDS[COMP_CWORD - 2]}
     fi
     case $previous in
-        --token-file | --config | --tls-certificate | --tls-key) _holdfast_files -f && return ;;
+        --answers | --out | --token-file | --config | --tls-certificate | --tls-key) _holdfast_files -f && return ;;
         --data) _holdfast_files -d && return ;;
     esac
     if [[ $previous == --* && " $options " == *" $previous= "* ]]; then
@@ -118,12 +120,12 @@ _holdfast() {
     else
         case $verb in
             '') words='session acquire release renew downgrade holds who list request hand-over force-release type
-                token sweep events watch top backup restore install uninstall serve help' ;;
+                token sweep events watch top backup restore install uninstall advise serve help' ;;
             session) words='open beat close list' ;;
             type) words='set get list' ;;
             token) words='create list revoke' ;;
             help) words='session acquire release renew downgrade holds who list request hand-over force-release type
-                token sweep events watch top backup restore install uninstall serve' ;;
+                token sweep events watch top backup restore install uninstall advise serve' ;;
             install | uninstall) words='sqlite: postgres:// mysql://' ;;
             backup | restore) _holdfast_files -f && return ;;
         esac

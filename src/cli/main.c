@@ -43,6 +43,7 @@ const cli_verb *const cli_verbs[] = {
     &cli_restore,
     &cli_install,
     &cli_uninstall,
+    &cli_advise,
     &cli_serve,
     &cli_help,
     NULL,
