@@ -28,7 +28,7 @@ _holdfast_options() {
         restore) echo '--replace' ;;
         install) echo '--print --role=' ;;
         uninstall) echo '--print --force' ;;
-        advise) echo '--answers= --format= --out= --seed=' ;;
+        advise) echo '--answers= --access-log= --open= --save= --format= --out= --seed=' ;;
         serve)
             echo '--listen= --data= --config= --tls-certificate= --tls-key= --allow-plain --allow-origin= --host= --trust-proxy=
                 --connections-max= --body-max= --head-timeout= --body-timeout= --idle-timeout= --write-timeout= --log=
@@ -110,7 +110,7 @@ _holdfast() {
         previous=${COMP_WORDS[COMP_CWORD - 2]}
     fi
     case $previous in
-        --answers | --out | --token-file | --config | --tls-certificate | --tls-key) _holdfast_files -f && return ;;
+        --answers | --access-log | --out | --token-file | --config | --tls-certificate | --tls-key) _holdfast_files -f && return ;;
         --data) _holdfast_files -d && return ;;
     esac
     if [[ $previous == --* && " $options " == *" $previous= "* ]]; then

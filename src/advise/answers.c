@@ -472,6 +472,18 @@ static void answers_say_names(const advise_names *names, hf_buffer *out)
         hf_buffer_print(out, "none");
 }
 
+const char *advise_figure(double value, char out[ADVISE_FIGURE_SIZE])
+{
+    int digits = value >= 9.95 ? 0 : value >= 0.995 ? 1 : value >= 0.0995 ? 2 : 3;
+    snprintf(out, ADVISE_FIGURE_SIZE, "%.*f", digits, value);
+    size_t end = strlen(out);
+    while (digits > 0 && out[end - 1] == '0')
+        out[--end] = '\0';
+    if (digits > 0 && out[end - 1] == '.')
+        out[--end] = '\0';
+    return out;
+}
+
 void advise_answer_say(const advise_answers *answers, advise_id id, hf_buffer *out)
 {
     const advise_question *row = &advise_questions[id];

@@ -123,6 +123,10 @@ hf_status advise_answers_check(const advise_answers *answers, hf_error *err);
 /* Writes the object that advise_answers_read reads, every answer with its mark. */
 void advise_answers_write(const advise_answers *answers, hf_json *json);
 
+/* A figure for people, to two digits or to a whole number: 0.037, 1.2, 4322. Returns out. */
+#define ADVISE_FIGURE_SIZE 32
+const char *advise_figure(double value, char out[ADVISE_FIGURE_SIZE]);
+
 /* The value as people read it: "12 minutes", "70 %", "yes", "policy, coverage"; "none" for an empty list. */
 void advise_answer_say(const advise_answers *answers, advise_id id, hf_buffer *out);
 

@@ -135,21 +135,21 @@ static void decide_explain_bills(advise_record *record)
     const advise_bills *b = &record->bills;
     double conflicts = b->count[ADVISE_OPTIMISTIC], share = b->saves > 0 ? conflicts / b->saves : 0;
     double lost = conflicts > 0 ? b->hours[ADVISE_OPTIMISTIC] * 60 / conflicts : 0;
-    char often[64];
+    char often[64], a[ADVISE_FIGURE_SIZE], c[ADVISE_FIGURE_SIZE], d[ADVISE_FIGURE_SIZE],
+        e[ADVISE_FIGURE_SIZE];
     decide_share_say(share, often, sizeof often);
     advise_say(
         &record->reasons,
-        "Collisions are %s: with versions %s would be refused. Rework is %s: such a save costs %.3g minutes "
-        "in the mean (the usual edit %.3g), since long edits meet others more often.",
-        decide_frequency(share), often, decide_rework(lost), lost,
-        record->answers.numbers[ADVISE_REDO_MINUTES]);
+        "Collisions are %s: with versions %s would be refused. Rework is %s: such a save costs %s minutes "
+        "in the mean (the usual edit %s), since long edits meet others more often.",
+        decide_frequency(share), often, decide_rework(lost), advise_figure(lost, a),
+        advise_figure(record->answers.numbers[ADVISE_REDO_MINUTES], c));
     advise_say(
         &record->reasons,
-        "Frequency times rework: %.2g hours a week are lost in refused saves; with locks %.3g people a week "
-        "are "
-        "turned away and lose %.2g hours. Locks must save more than %.2g hours a week to be worth building.",
-        b->hours[ADVISE_OPTIMISTIC], b->count[ADVISE_PESSIMISTIC], b->hours[ADVISE_PESSIMISTIC],
-        record->building);
+        "Frequency times rework: %s hours a week are lost in refused saves; with locks %s people a week are "
+        "turned away and lose %s hours. Locks must save more than %s hours a week to be worth building.",
+        advise_figure(b->hours[ADVISE_OPTIMISTIC], a), advise_figure(b->count[ADVISE_PESSIMISTIC], c),
+        advise_figure(b->hours[ADVISE_PESSIMISTIC], d), advise_figure(record->building, e));
 }
 
 /* Writers that no lock of a person's page covers need the version under it. */

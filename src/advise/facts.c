@@ -41,10 +41,10 @@ static void facts_list(advise_facts *facts, const char *name, const advise_sente
     hf_buffer_done(&out);
 }
 
-/* 0.0372 is 0.037, 12.31 is 12, 4321.7 is 4322. */
 static void facts_figure(advise_facts *facts, const char *name, double value)
 {
-    advise_fact_print(facts, name, value >= 99.5 ? "%.0f" : value < 0.005 ? "%.0g" : "%.2g", value);
+    char text[ADVISE_FIGURE_SIZE];
+    advise_fact_set(facts, name, advise_figure(value, text));
 }
 
 /* ---- parts ---- */
@@ -295,8 +295,9 @@ static void facts_replay(const advise_record *record, advise_facts *facts)
     for (size_t i = 0; i < r->top_count; i++) {
         hf_buffer_print(&top, "| ");
         facts_cell(r->top[i].record, &top);
-        hf_buffer_print(&top, " | %.0f | %.0f | %.0f | %.2g |\n", r->top[i].opens, r->top[i].refused,
-                        r->top[i].conflicts, r->top[i].hours);
+        char hours[ADVISE_FIGURE_SIZE];
+        hf_buffer_print(&top, " | %.0f | %.0f | %.0f | %s |\n", r->top[i].opens, r->top[i].refused,
+                        r->top[i].conflicts, advise_figure(r->top[i].hours, hours));
     }
     if (top.size > 0)
         top.text[--top.size] = '\0'; /* the template ends the line */

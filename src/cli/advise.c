@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* advise: which lock, with numbers. Gathers answers (a file, questions, a log, a database, a server's metrics), decides, and writes
  * the decision record. */
-#include "advise/record.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "cli/advise_sources.h"
 #include "cli/call.h"
 #include "cli/documents.h"
 #include "cli/output.h"
@@ -21,36 +21,49 @@ static void advise_today(char out[11])
         snprintf(out, 11, "1970-01-01");
 }
 
-static hf_status advise_read_answers(const cli_call *call, advise_answers *out, hf_error *err)
+/* Plays the log under each policy, with what redoing and waiting cost by the answers. */
+static hf_status advise_replay_log(const advise_sources *sources, advise_record *record, hf_error *err)
 {
-    const char *path = cli_value(&call->arguments, "answers");
-    hf_cleanup(hf_freep) char *text = NULL;
-    size_t size = 0;
-    if (path == NULL)
+    advise_load load;
+    if (sources->edits == NULL)
         return HF_OK;
-    hf_status status = cli_document_read(path, &text, &size, err);
-    return status != HF_OK ? status : advise_answers_parse(text, size, out, err);
+    advise_load_make(&record->answers, &load);
+    hf_status status = advise_edits_replay(sources->edits, &load.rules, &record->replay, err);
+    record->replayed = status == HF_OK;
+    record->replay.lines = sources->log_lines;
+    record->replay.skipped = sources->log_skipped;
+    return status;
+}
+
+static hf_status advise_make_record(const cli_call *call, advise_sources *sources, advise_record *record,
+                                    hf_error *err)
+{
+    int64_t seed = (int64_t)ADVISE_SEED;
+    hf_status status = cli_value_number(&call->arguments, "seed", 1, &seed, err);
+    if (status == HF_OK)
+        status = advise_sources_read(call, sources, err);
+    record->answers = sources->answers;
+    record->seed = (uint64_t)seed;
+    advise_today(record->date);
+    if (status == HF_OK)
+        status = advise_decide(record, err);
+    return status != HF_OK ? status : advise_replay_log(sources, record, err);
 }
 
 static hf_status advise_run(cli_call *call, hf_error *err)
 {
     bool json = false;
-    int64_t seed = (int64_t)ADVISE_SEED;
-    hf_status status = cli_document_format(call, &json, err);
+    advise_sources sources = {0};
+    hf_buffer out = {0};
     hf_cleanup(hf_freep) advise_record *record = hf_alloc(sizeof *record);
     if (record == NULL)
         return hf_fail_memory(err);
+    hf_status status = cli_document_format(call, &json, err);
     if (status == HF_OK)
-        status = cli_value_number(&call->arguments, "seed", 1, &seed, err);
-    if (status == HF_OK)
-        status = advise_read_answers(call, &record->answers, err);
-    record->seed = (uint64_t)seed;
-    advise_today(record->date);
-    if (status == HF_OK)
-        status = advise_decide(record, err);
+        status = advise_make_record(call, &sources, record, err);
+    advise_sources_done(&sources);
     if (status != HF_OK)
         return status;
-    hf_buffer out = {0};
     if (json)
         advise_record_json(record, &out);
     else
@@ -60,6 +73,9 @@ static hf_status advise_run(cli_call *call, hf_error *err)
 
 static const cli_option advise_options[] = {
     {"answers", "FILE", "answers in JSON, or an earlier record; '-' reads standard input"},
+    {"access-log", "FILE", "measure and replay a web server's log; '-' reads standard input"},
+    {"open", "PATTERN...", "what opens a record in the log: \"GET /policies/{id}/edit\""},
+    {"save", "PATTERN...", "... and what saves it: \"PUT /policies/{id}\""},
     {"format", "FORMAT", "markdown (the default) or json"},
     {"out", "FILE", "write the record there instead of to standard output"},
     {"seed", "N", "of the simulation; the same seed gives the same figures"},

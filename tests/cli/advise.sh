@@ -46,6 +46,36 @@ check "a record is a file of answers, and comes to itself" cmp "$scratch/record.
 run advise --answers - --json
 expect "an empty standard input is named" 2 '*The answers file is empty.*'
 
+# A log: measured, and replayed
+
+python3 - >"$scratch/access.log" <<'END'
+for edit in range(400):
+    minute, who = edit * 7, edit % 5
+    for at, line in ((minute, f'"GET /p/{edit % 3}/edit HTTP/1.1" 200 9'), (minute + 6 + 30 * (edit % 10 == 0), f'"PUT /p/{edit % 3} HTTP/1.1" 204 0')):
+        print(f"{at:08d} 192.0.2.1 - user{who} [{18 + at // 1440:02d}/Nov/2026:{at // 60 % 24:02d}:{at % 60:02d}:00 +0000] {line}")
+END
+sort "$scratch/access.log" | cut -d ' ' -f 2- >"$scratch/sorted.log"
+run advise --access-log "$scratch/sorted.log" --open 'GET /p/{id}/edit' --save 'PUT /p/{id}' --json
+expect_json "a log is measured: lengths, shares, records, people at a time" 0 \
+    '{n for n, a in d["answers"].items() if a["mark"] == "measured"} == {"editors", "records", "edits_per_day", "edit_minutes",
+     "edit_minutes_p90", "save_share", "busiest_tenth_share", "hours_per_day"}
+     and d["answers"]["edit_minutes"]["value"] == 6 and d["answers"]["records"]["value"] == 3 and d["answers"]["save_share"]["value"] == 1'
+# Every tenth edit lasts 36 minutes, during which its record is opened by another (edit 3 of every 10, at 21 minutes): turned away by a
+# lock; with versions the long one is refused, or nothing is done and the short one wiped out.
+expect_json "and replayed: whom a lock turns away, which saves versions refuse, what is wiped out" 0 \
+    'd["replay"]["opens"] == 400 and d["replay"]["people"] == 5 and d["replay"]["collisions"] == {"none": 40, "optimistic": 40, "pessimistic": 40}
+     and abs(d["replay"]["hours"]["optimistic"] - 40 * 36 / 60) < 1e-3 and d["replay"]["hours"]["none"] == 4
+     and {t["record"] for t in d["replay"]["top"]} == {"0", "1", "2"}'
+run advise --access-log - --open 'GET /p/{id}/edit' --save 'PUT /p/{id}'
+expect "an empty log is named" 1 'holdfast: The log is empty.'
+run advise --access-log "$scratch/sorted.log" --open 'GET /q/{id}/edit' --save 'PUT /p/{id}' --out "$scratch/none.md"
+expect "a log without matches is named" 1 "holdfast: Of the log's 800 lines none matches --open; check the method and the path."
+check "and nothing is written" test ! -e "$scratch/none.md"
+run advise --access-log "$scratch/sorted.log" --open 'GET /p/{id}/edit'
+expect "a log needs both patterns" 2 '*--access-log needs --open and --save*'
+run advise --open 'GET /p/{id}/edit'
+expect "patterns need a log" 2 '*give --access-log FILE too.'
+
 # Bad input: a sentence, and nothing is written
 
 echo '{"editors": 0}' >"$scratch/zero.json"

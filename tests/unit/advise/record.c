@@ -128,8 +128,8 @@ static void what_is_assumed_and_would_change_the_choice_is_named(void **state)
     expect_int(record.certainty, ADVISE_FAIRLY_SURE);
     bool named = false;
     for (size_t i = 0; i < record.doubts.count; i++)
-        named =
-            named || strstr(record.doubts.items[i], "busiest_tenth_share was assumed to be 0.5; above") != NULL;
+        named = named ||
+                strstr(record.doubts.items[i], "busiest_tenth_share was assumed to be 0.5; above") != NULL;
     expect_true(named);
     expect_contains(record.doubts.items[record.doubts.count - 1], "For a domain expert");
 }
@@ -244,6 +244,8 @@ static void records_come_back_as_they_were(void **state)
             expect_text(page_again, page);
             hf_free(json_again);
             hf_free(page_again);
+            if (!markdown)
+                continue;
             /* As answers it comes to the same decision. */
             expect(HF_OK, decide(text, &again, &err), err);
             json_again = written(&again, false);
