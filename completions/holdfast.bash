@@ -29,6 +29,7 @@ _holdfast_options() {
         install) echo '--print --role=' ;;
         uninstall) echo '--print --force' ;;
         advise) echo '--answers= --access-log= --open= --save= --format= --out= --seed=' ;;
+        plan) echo '--script= --format= --out=' ;;
         serve)
             echo '--listen= --data= --config= --tls-certificate= --tls-key= --allow-plain --allow-origin= --host= --trust-proxy=
                 --connections-max= --body-max= --head-timeout= --body-timeout= --idle-timeout= --write-timeout= --log=
@@ -110,7 +111,7 @@ _holdfast() {
         previous=${COMP_WORDS[COMP_CWORD - 2]}
     fi
     case $previous in
-        --answers | --access-log | --out | --token-file | --config | --tls-certificate | --tls-key) _holdfast_files -f && return ;;
+        --answers | --access-log | --script | --out | --token-file | --config | --tls-certificate | --tls-key) _holdfast_files -f && return ;;
         --data) _holdfast_files -d && return ;;
     esac
     if [[ $previous == --* && " $options " == *" $previous= "* ]]; then
@@ -120,14 +121,14 @@ _holdfast() {
     else
         case $verb in
             '') words='session acquire release renew downgrade holds who list request hand-over force-release type
-                token sweep events watch top backup restore install uninstall advise serve help' ;;
+                token sweep events watch top backup restore install uninstall advise plan serve help' ;;
             session) words='open beat close list' ;;
             type) words='set get list' ;;
             token) words='create list revoke' ;;
             help) words='session acquire release renew downgrade holds who list request hand-over force-release type
-                token sweep events watch top backup restore install uninstall advise serve' ;;
+                token sweep events watch top backup restore install uninstall advise plan serve' ;;
             install | uninstall) words='sqlite: postgres:// mysql://' ;;
-            backup | restore) _holdfast_files -f && return ;;
+            plan | backup | restore) _holdfast_files -f && return ;;
         esac
     fi
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")

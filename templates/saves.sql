@@ -4,13 +4,13 @@
 UPDATE {{table}}
    SET version = version + 1, modified_by = :user, modified_at = {{now}}
  WHERE id = :id AND version = :version_read;
--- One row: go on with the parts, in the same transaction. None: roll back, and tell (section 3).
+-- One row: go on with the parts, in the same transaction. None: roll back, and tell the person.
 {{/shared_version}}
 {{^shared_version}}
 UPDATE {{table}}
    SET ..., version = version + 1, modified_by = :user, modified_at = {{now}}
  WHERE id = :id AND version = :version_read;
--- One row: saved. None: someone was faster; roll back, and tell (section 3).
+-- One row: saved. None: someone was faster; roll back, and tell the person.
 {{/shared_version}}
 
 DELETE FROM {{table}} WHERE id = :id AND version = :version_read;
@@ -23,5 +23,5 @@ SELECT version, modified_by, modified_at FROM {{table}} WHERE id = :id;
 UPDATE {{table}} SET column_1 = :new_1, column_2 = :new_2
  WHERE id = :id
    AND column_1 {{same}} :old_1 AND column_2 {{same}} :old_2;
--- One row: saved. None: someone was faster; roll back, and tell (section 3).
+-- One row: saved. None: someone was faster; roll back, and tell the person.
 {{/schema_may_change}}

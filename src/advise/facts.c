@@ -49,6 +49,19 @@ static void facts_figure(advise_facts *facts, const char *name, double value)
 
 /* ---- parts ---- */
 
+/* A table's name as SQL takes it: some are its own words. */
+static void facts_table(const advise_record *record, const char *name, advise_facts *facts)
+{
+    static const char *const words[] = {"case",  "check", "column", "grant",  "group", "index", "key",  "limit",
+                                        "match", "order", "range",  "select", "table", "user",  "where"};
+    double database = record->answers.numbers[ADVISE_DATABASE];
+    char quote = database == ADVISE_MARIADB || database == ADVISE_MYSQL ? '`' : '"';
+    advise_fact_set(facts, "table", name);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(name, words[i]) == 0)
+            advise_fact_print(facts, "table", "%c%s%c", quote, name, quote);
+}
+
 static void facts_names(const advise_record *record, advise_facts *facts)
 {
     const advise_answers *answers = &record->answers;
@@ -65,7 +78,7 @@ static void facts_names(const advise_record *record, advise_facts *facts)
                       scope.text == NULL ? "" : scope.text);
     advise_fact_set(facts, "parts", scope.text == NULL ? "" : scope.text);
     advise_fact_set(facts, "type", table);
-    advise_fact_set(facts, "table", table);
+    facts_table(record, table, facts);
     advise_fact_print(facts, "example", "%s/12345", table);
     advise_fact_set(facts, "date", record->date);
     advise_fact_set(facts, "stack", answers->stack[0] == '\0' ? "not named" : answers->stack);

@@ -44,6 +44,7 @@ const cli_verb *const cli_verbs[] = {
     &cli_install,
     &cli_uninstall,
     &cli_advise,
+    &cli_plan,
     &cli_serve,
     &cli_help,
     NULL,
