@@ -2,7 +2,7 @@
 
 # The options that take no value.
 _holdfast_switches='--json --help --all --follow --replace --no-remember --print --force
-    --allow-plain --metrics-public --any-port --hints --print-token --print-config'
+    --allow-plain --metrics-public --any-port --hints --print-token --print-config --ask'
 _holdfast_switches=${_holdfast_switches//$'\n'/ }
 
 # The options of a verb; those with a value end in '='.
@@ -28,7 +28,7 @@ _holdfast_options() {
         restore) echo '--replace' ;;
         install) echo '--print --role=' ;;
         uninstall) echo '--print --force' ;;
-        advise) echo '--answers= --access-log= --open= --save= --format= --out= --seed=' ;;
+        advise) echo '--answers= --access-log= --open= --save= --ask --format= --out= --seed=' ;;
         plan) echo '--script= --format= --out=' ;;
         serve)
             echo '--listen= --data= --config= --tls-certificate= --tls-key= --allow-plain --allow-origin= --host= --trust-proxy=

@@ -127,7 +127,7 @@ hf_status advise_set_number(advise_answers *answers, advise_id id, double value,
     const advise_question *row = &advise_questions[id];
     bool numeric = row->kind <= ADVISE_SHARE;
     if (numeric && !(value >= row->least && value <= row->most))
-        return hf_fail(err, HF_INVALID, "%s is from %g to %g, not %g; check the number.", row->name,
+        return hf_fail(err, HF_INVALID, "%s is from %.10g to %.10g, not %.10g; check the number.", row->name,
                        row->least, row->most, value);
     if (row->kind == ADVISE_WHOLE && value != floor(value))
         return hf_fail(err, HF_INVALID, "%s is a whole number, not %g.", row->name, value);

@@ -3,15 +3,18 @@
  * the decision record. */
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "cli/advise_interview.h"
 #include "cli/advise_sources.h"
 #include "cli/call.h"
 #include "cli/documents.h"
 #include "cli/output.h"
 #include "cli/verbs.h"
 
+#include <linux/limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 static void advise_today(char out[11])
 {
@@ -42,6 +45,8 @@ static hf_status advise_make_record(const cli_call *call, advise_sources *source
     hf_status status = cli_value_number(&call->arguments, "seed", 1, &seed, err);
     if (status == HF_OK)
         status = advise_sources_read(call, sources, err);
+    if (status == HF_OK && (!sources->any || cli_has(&call->arguments, "ask")))
+        status = advise_interview(&sources->answers, stdin, stderr, err);
     record->answers = sources->answers;
     record->seed = (uint64_t)seed;
     advise_today(record->date);
@@ -55,12 +60,18 @@ static hf_status advise_run(cli_call *call, hf_error *err)
     bool json = false;
     advise_sources sources = {0};
     hf_buffer out = {0};
+    char path[PATH_MAX] = "";
     hf_cleanup(hf_freep) advise_record *record = hf_alloc(sizeof *record);
     if (record == NULL)
         return hf_fail_memory(err);
     hf_status status = cli_document_format(call, &json, err);
     if (status == HF_OK)
         status = advise_make_record(call, &sources, record, err);
+    /* Someone who was asked, on a terminal, is not to have a long document scroll by. */
+    bool asked = !sources.any || cli_has(&call->arguments, "ask");
+    if (status == HF_OK && asked && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) &&
+        !cli_has(&call->arguments, "out"))
+        status = advise_interview_end(record, stdin, stderr, path, sizeof path, err);
     advise_sources_done(&sources);
     if (status != HF_OK)
         return status;
@@ -68,7 +79,8 @@ static hf_status advise_run(cli_call *call, hf_error *err)
         advise_record_json(record, &out);
     else
         advise_record_markdown(record, &out);
-    return cli_document_write(call, "record", &out, err);
+    const char *chosen = path[0] != '\0' ? path : cli_value(&call->arguments, "out");
+    return cli_document_write(chosen, "record", &out, err);
 }
 
 static const cli_option advise_options[] = {
@@ -76,6 +88,7 @@ static const cli_option advise_options[] = {
     {"access-log", "FILE", "measure and replay a web server's log; '-' reads standard input"},
     {"open", "PATTERN...", "what opens a record in the log: \"GET /policies/{id}/edit\""},
     {"save", "PATTERN...", "... and what saves it: \"PUT /policies/{id}\""},
+    {"ask", NULL, "ask for what the other sources leave open; without any, everything is asked"},
     {"format", "FORMAT", "markdown (the default) or json"},
     {"out", "FILE", "write the record there instead of to standard output"},
     {"seed", "N", "of the simulation; the same seed gives the same figures"},

@@ -93,9 +93,8 @@ hf_status cli_document_save(const char *path, const hf_buffer *text, hf_error *e
     return hf_fail(err, HF_UNAVAILABLE, "%s can't be written: %s.", path, strerror(why));
 }
 
-hf_status cli_document_write(const cli_call *call, const char *what, hf_buffer *text, hf_error *err)
+hf_status cli_document_write(const char *path, const char *what, hf_buffer *text, hf_error *err)
 {
-    const char *path = cli_value(&call->arguments, "out");
     hf_status status = HF_OK;
     if (path != NULL) {
         status = cli_document_save(path, text, err);

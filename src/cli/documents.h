@@ -17,7 +17,8 @@ hf_status cli_document_format(const cli_call *call, bool *json, hf_error *err);
 /* Writes to `path`, all of it or nothing: beside it first, then renamed. */
 hf_status cli_document_save(const char *path, const hf_buffer *text, hf_error *err);
 
-/* Writes the document to --out, and says so ("Wrote the WHAT to FILE."); or to standard output. Empties the buffer. */
-hf_status cli_document_write(const cli_call *call, const char *what, hf_buffer *text, hf_error *err);
+/* Writes the document to `path`, and says so ("Wrote the WHAT to FILE."); or, if that is NULL, to standard output. Empties the
+ * buffer. */
+hf_status cli_document_write(const char *path, const char *what, hf_buffer *text, hf_error *err);
 
 #endif

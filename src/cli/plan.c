@@ -57,7 +57,7 @@ static hf_status plan_run(cli_call *call, hf_error *err)
         advise_plan_json(record, &out);
     else
         advise_plan_markdown(record, &out);
-    return cli_document_write(call, "plan", &out, err);
+    return cli_document_write(cli_value(&call->arguments, "out"), "plan", &out, err);
 }
 
 static const cli_option plan_options[] = {

@@ -43,6 +43,13 @@ expect "it has the sentences people will see" 0 '*policy/12345 is being edited b
 expect "it has the statements for the database" 0 '*ADD COLUMN version     bigint*ADD COLUMN modified_by*holdfast install postgres*--policy exclusive-read --ttl 120m*'
 run advise --answers "$scratch/record.md" --out "$scratch/again.md"
 check "a record is a file of answers, and comes to itself" cmp "$scratch/record.md" "$scratch/again.md"
+printf '\n\nticket\n' | "$HOLDFAST" advise --out "$scratch/none.md" >"$scratch/out" 2>"$scratch/err"
+code=$? out=$(cat "$scratch/out") err=$(cat "$scratch/err")
+expect "questions whose input ends are named" 2 '*How many people edit*The input ended in the middle of the questions; nothing was written.'
+check "and nothing is written" test ! -e "$scratch/none.md"
+printf '%s\n' '' '' ticket '' '' '' '' '' '' '' '' '' '' '' '' '' '' '' '' '' '' '' | "$HOLDFAST" advise --json >"$scratch/out" 2>"$scratch/err"
+code=$? err=
+expect_json "questions may be answered by a program" 0 'd["entities"] == ["ticket"] and d["by_heuristic"] and d["certainty"] == "low"'
 run advise --answers - --json
 expect "an empty standard input is named" 2 '*The answers file is empty.*'
 
@@ -80,7 +87,7 @@ expect "patterns need a log" 2 '*give --access-log FILE too.'
 
 echo '{"editors": 0}' >"$scratch/zero.json"
 run advise --answers "$scratch/zero.json" --out "$scratch/none.md"
-expect "zero is named" 2 'holdfast: editors is from 1 to 1e+06, not 0; check the number.'
+expect "zero is named" 2 'holdfast: editors is from 1 to 1000000, not 0; check the number.'
 check "and nothing is written" test ! -e "$scratch/none.md"
 run advise --answers "$scratch/missing.json"
 expect "a missing file is named" 6 "holdfast: $scratch/missing.json can't be read: No such file or directory."
