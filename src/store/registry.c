@@ -4,20 +4,14 @@
 #include "store/registry.h"
 
 #include "base/error.h"
+#include "base/module.h"
 #include "base/seams.h"
 #include "lock/batch.h"
 
-#include <dlfcn.h>
 #include <holdfast/mysql.h>
 #include <holdfast/postgres.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#ifndef HF_MODULE_DIR
-#define HF_MODULE_DIR "/usr/local/lib/holdfast"
-#endif
 
 /* Every store there is. One without a table of operations here is a module, loaded when a URL first asks for it. */
 static const struct {
@@ -34,47 +28,12 @@ static const struct {
     {"https", NULL, "remote"},
 };
 
-/* Where a module is: in HOLDFAST_MODULES if that is set, else where modules are installed, else beside the program (which is how it is
- * found before it is installed). False: the name is too long. */
-static bool module_path(const char *name, char *path, size_t size)
-{
-    const char *folder = secure_getenv("HOLDFAST_MODULES");
-    int length = snprintf(path, size, "%s/holdfast-%s.so", folder != NULL ? folder : HF_MODULE_DIR, name);
-    if (length < 0 || (size_t)length >= size)
-        return false;
-    if (folder != NULL || access(path, F_OK) == 0)
-        return true;
-    char program[HF_URL_MAX], beside[HF_URL_MAX];
-    ssize_t end = readlink("/proc/self/exe", program, sizeof program - 1);
-    while (end > 0 && program[end - 1] != '/')
-        end--;
-    length = end <= 0 ? -1 : snprintf(beside, sizeof beside, "%.*sholdfast-%s.so", (int)end, program, name);
-    if (length > 0 && (size_t)length < sizeof beside && (size_t)length < size && access(beside, F_OK) == 0)
-        memcpy(path, beside, (size_t)length + 1);
-    return true;
-}
-
 static hf_status load_module(const char *name, const hf_store_module_info **out, hf_error *err)
 {
-    char path[HF_URL_MAX];
-    if (!module_path(name, path, sizeof path))
-        return hf_fail(err, HF_UNAVAILABLE, "The folder of the store modules has too long a name.");
-    void *module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    const hf_store_module_info *info = module == NULL ? NULL : dlsym(module, HF_STORE_MODULE_SYMBOL);
-    if (info == NULL) {
-        const char *why = dlerror(); /* names the file */
-        return hf_fail(
-            err, HF_UNAVAILABLE,
-            "The module for %s stores can't be loaded: %s. Install it, or set HOLDFAST_MODULES to the "
-            "folder it is in.",
-            name, why == NULL ? path : why);
-    }
-    if (strcmp(info->version, HF_VERSION) != 0)
-        return hf_fail(err, HF_UNAVAILABLE,
-                       "The module %s is of version %s, the library of %s; install the same version.", path,
-                       info->version, HF_VERSION);
-    *out = info; /* a module stays loaded: stores point into it */
-    return HF_OK;
+    const void *info = NULL;
+    hf_status status = hf_module_load(name, HF_STORE_MODULE_SYMBOL, &info, err);
+    *out = info;
+    return status;
 }
 
 /* The part of a URL that says which store: up to the colon, or "trace+" for a wrapper. */
