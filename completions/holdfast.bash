@@ -28,7 +28,7 @@ _holdfast_options() {
         restore) echo '--replace' ;;
         install) echo '--print --role=' ;;
         uninstall) echo '--print --force' ;;
-        advise) echo '--answers= --access-log= --open= --save= --ask --format= --out= --seed=' ;;
+        advise) echo '--answers= --access-log= --open= --save= --db= --table= --metrics= --review= --ask --format= --out= --seed=' ;;
         plan) echo '--script= --format= --out=' ;;
         serve)
             echo '--listen= --data= --config= --tls-certificate= --tls-key= --allow-plain --allow-origin= --host= --trust-proxy=
@@ -52,6 +52,8 @@ _holdfast_values() {
         --listen) echo '127.0.0.1:7420 unix:' ;;
         --log) echo 'text json' ;;
         --format) echo 'markdown json' ;;
+        --db) echo 'sqlite: postgres:// mysql://' ;;
+        --metrics) echo 'http:// https://' ;;
         --log-level) echo 'error warning info debug' ;;
         --*-timeout | --keep-events | --keep-forced | --sweep-interval) echo '10s 30s 5m 1h 90d' ;;
         --store) echo 'memory: sqlite: postgres:// mysql:// http:// https://' ;;
@@ -111,7 +113,7 @@ _holdfast() {
         previous=${COMP_WORDS[COMP_CWORD - 2]}
     fi
     case $previous in
-        --answers | --access-log | --script | --out | --token-file | --config | --tls-certificate | --tls-key) _holdfast_files -f && return ;;
+        --answers | --access-log | --review | --script | --out | --token-file | --config | --tls-certificate | --tls-key) _holdfast_files -f && return ;;
         --data) _holdfast_files -d && return ;;
     esac
     if [[ $previous == --* && " $options " == *" $previous= "* ]]; then

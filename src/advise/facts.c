@@ -52,8 +52,9 @@ static void facts_figure(advise_facts *facts, const char *name, double value)
 /* A table's name as SQL takes it: some are its own words. */
 static void facts_table(const advise_record *record, const char *name, advise_facts *facts)
 {
-    static const char *const words[] = {"case",  "check", "column", "grant",  "group", "index", "key",  "limit",
-                                        "match", "order", "range",  "select", "table", "user",  "where"};
+    static const char *const words[] = {"case",  "check",  "column", "grant", "group",
+                                        "index", "key",    "limit",  "match", "order",
+                                        "range", "select", "table",  "user",  "where"};
     double database = record->answers.numbers[ADVISE_DATABASE];
     char quote = database == ADVISE_MARIADB || database == ADVISE_MYSQL ? '`' : '"';
     advise_fact_set(facts, "table", name);

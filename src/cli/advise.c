@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* advise: which lock, with numbers. Gathers answers (a file, questions, a log, a database, a server's metrics), decides, and writes
  * the decision record. */
+#include "advise/review.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "cli/advise_interview.h"
@@ -44,7 +45,7 @@ static hf_status advise_make_record(const cli_call *call, advise_sources *source
     int64_t seed = (int64_t)ADVISE_SEED;
     hf_status status = cli_value_number(&call->arguments, "seed", 1, &seed, err);
     if (status == HF_OK)
-        status = advise_sources_read(call, sources, err);
+        status = advise_sources_read(call, NULL, sources, err);
     if (status == HF_OK && (!sources->any || cli_has(&call->arguments, "ask")))
         status = advise_interview(&sources->answers, stdin, stderr, err);
     record->answers = sources->answers;
@@ -52,7 +53,48 @@ static hf_status advise_make_record(const cli_call *call, advise_sources *source
     advise_today(record->date);
     if (status == HF_OK)
         status = advise_decide(record, err);
-    return status != HF_OK ? status : advise_replay_log(sources, record, err);
+    if (status != HF_OK)
+        return status;
+    for (size_t i = 0; i < sources->notes.count; i++)
+        advise_say(&record->doubts, "%s", sources->notes.items[i]);
+    if (sources->refusals >= 0)
+        advise_say(&record->reasons, "The server has turned away %.3g people a day from these records.",
+                   sources->refusals);
+    return advise_replay_log(sources, record, err);
+}
+
+/* ---- looking again ---- */
+
+static hf_status advise_review_compare(cli_call *call, bool json, const advise_record *record,
+                                       advise_sources *sources, hf_error *err)
+{
+    advise_review review;
+    hf_buffer out = {0};
+    hf_status status = advise_sources_read(call, record->answers.entities.items[0], sources, err);
+    if (status == HF_OK)
+        status = advise_review_make(record, &sources->answers, sources->refusals, &review, err);
+    if (status != HF_OK)
+        return status;
+    call->findings = review.crossed;
+    if (json)
+        advise_review_json(record, &review, &out);
+    else
+        advise_review_text(record, &review, &out);
+    return cli_document_write(cli_value(&call->arguments, "out"), "review", &out, err);
+}
+
+static hf_status advise_look_again(cli_call *call, bool json, advise_record *record, hf_error *err)
+{
+    hf_cleanup(hf_freep) char *text = NULL;
+    advise_sources sources = {0};
+    size_t size = 0;
+    hf_status status = cli_document_read(cli_value(&call->arguments, "review"), &text, &size, err);
+    if (status == HF_OK)
+        status = advise_record_read(text, size, record, err);
+    if (status == HF_OK)
+        status = advise_review_compare(call, json, record, &sources, err);
+    advise_sources_done(&sources);
+    return status;
 }
 
 static hf_status advise_run(cli_call *call, hf_error *err)
@@ -65,6 +107,8 @@ static hf_status advise_run(cli_call *call, hf_error *err)
     if (record == NULL)
         return hf_fail_memory(err);
     hf_status status = cli_document_format(call, &json, err);
+    if (status == HF_OK && cli_has(&call->arguments, "review"))
+        return advise_look_again(call, json, record, err);
     if (status == HF_OK)
         status = advise_make_record(call, &sources, record, err);
     /* Someone who was asked, on a terminal, is not to have a long document scroll by. */
@@ -88,6 +132,10 @@ static const cli_option advise_options[] = {
     {"access-log", "FILE", "measure and replay a web server's log; '-' reads standard input"},
     {"open", "PATTERN...", "what opens a record in the log: \"GET /policies/{id}/edit\""},
     {"save", "PATTERN...", "... and what saves it: \"PUT /policies/{id}\""},
+    {"db", "URL", "measure a live database: sqlite:PATH, postgres://..., mysql://...; reads only"},
+    {"table", "NAME", "... the table of the records there; without it the first of the entities"},
+    {"metrics", "URL", "a holdfast server: how many people it turned away"},
+    {"review", "RECORD", "look again: is a threshold of the record crossed? Exits with 9 if so"},
     {"ask", NULL, "ask for what the other sources leave open; without any, everything is asked"},
     {"format", "FORMAT", "markdown (the default) or json"},
     {"out", "FILE", "write the record there instead of to standard output"},
@@ -98,6 +146,9 @@ static const cli_option advise_options[] = {
 const cli_verb cli_advise = {
     .name = "advise",
     .summary = "Decides which lock, with numbers, and writes the decision record.",
+    .about = "Asks, unless answers or something to measure are given. What is measured counts for more than "
+             "what is said; what "
+             "is neither is assumed, and marked so.",
     .options = advise_options,
     .run = advise_run,
 };

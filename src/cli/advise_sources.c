@@ -2,6 +2,7 @@
 /* Each source is read whole before the next; the first that fails ends it. */
 #include "cli/advise_sources.h"
 
+#include "advise/database.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "cli/call.h"
@@ -9,6 +10,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -101,11 +104,110 @@ static hf_status sources_log(const cli_call *call, advise_sources *out, hf_error
     return status;
 }
 
-hf_status advise_sources_read(const cli_call *call, advise_sources *out, hf_error *err)
+/* ---- the database ---- */
+
+/* The entity as an identifier: by the answers, or the one given. HF_INVALID (with `option` in the sentence): there is none. */
+static hf_status sources_entity(const advise_sources *sources, const char *entity, const char *option,
+                                char *out, hf_error *err)
 {
+    if (sources->answers.entities.count > 0)
+        entity = sources->answers.entities.items[0];
+    if (entity == NULL)
+        return hf_fail(err, HF_INVALID, "--%s needs to know what is edited; name it: --table NAME.", option);
+    advise_identifier(entity, out);
+    return HF_OK;
+}
+
+static hf_status sources_database(const cli_call *call, const char *entity, advise_sources *out,
+                                  hf_error *err)
+{
+    const char *url = cli_value(&call->arguments, "db"), *table = cli_value(&call->arguments, "table");
+    char name[ADVISE_NAME_SIZE];
+    if (url == NULL)
+        return HF_OK;
+    out->any = true;
+    hf_status status = table != NULL ? HF_OK : sources_entity(out, entity, "db", name, err);
+    return status != HF_OK
+               ? status
+               : advise_database_measure(url, table != NULL ? table : name, &out->answers, &out->notes, err);
+}
+
+/* ---- the metrics ---- */
+
+/* The value of the line that begins with `what`; below 0: there is none. */
+static double sources_metric(const char *text, const char *what)
+{
+    size_t size = strlen(what);
+    for (const char *line = text; *line != '\0'; line += strcspn(line, "\n"), line += *line == '\n')
+        if (strncmp(line, what, size) == 0)
+            return strtod(line + size, NULL);
+    return -1;
+}
+
+static hf_status sources_refusals(const char *text, const char *type, double *out, hf_error *err)
+{
+    char line[128];
+    double started = sources_metric(text, "process_start_time_seconds ");
+    double seconds = (double)hf_seam.wall_us() / 1e6 - started;
+    snprintf(line, sizeof line, "holdfast_refusals_total{type=\"%s\"} ", type);
+    double refused = sources_metric(text, line);
+    if (started < 0)
+        return hf_fail(err, HF_NOT_FOUND,
+                       "The metrics do not say when the server started; is it a holdfast server's?");
+    if (seconds < 3600)
+        return hf_fail(
+            err, HF_NOT_FOUND,
+            "The server has counted for less than an hour; ask again when it has counted for a day or more.");
+    if (refused < 0)
+        return hf_fail(
+            err, HF_NOT_FOUND,
+            "The server tells no refusals of %s by itself: it names the types of which locks are held, most "
+            "used first. Look again while some are held, or name another type with --table.",
+            type);
+    *out = refused / (seconds / 86400);
+    return HF_OK;
+}
+
+static hf_status sources_metrics(const cli_call *call, const char *entity, advise_sources *out, hf_error *err)
+{
+    const char *url = cli_value(&call->arguments, "metrics"),
+               *file = cli_value(&call->arguments, "token-file");
+    char type[ADVISE_NAME_SIZE], whole[CLI_URL_SIZE];
+    hf_store *store = NULL;
+    char *text = NULL;
+    out->refusals = -1;
+    if (url == NULL)
+        return HF_OK;
+    out->any = true;
+    hf_status status = sources_entity(out, entity, "metrics", type, err);
+    if (status == HF_OK && !cli_is_server(url))
+        status = hf_fail(err, HF_INVALID,
+                         "--metrics is the URL of a holdfast server, as in https://locks.example:7420.");
+    if (status == HF_OK && file != NULL) {
+        status = cli_url_with_token(url, file, whole, err);
+        url = whole;
+    }
+    if (status == HF_OK)
+        status = hf_store_open_existing(url, &store, err);
+    if (status == HF_OK)
+        status = hf_store_metrics(store, &text, err);
+    if (status == HF_OK)
+        status = sources_refusals(text, type, &out->refusals, err);
+    hf_json_free(text);
+    hf_store_close(store);
+    return status;
+}
+
+hf_status advise_sources_read(const cli_call *call, const char *entity, advise_sources *out, hf_error *err)
+{
+    const char *table = cli_value(&call->arguments, "table");
     hf_status status = sources_answers(call, out, err);
     if (status == HF_OK)
         status = sources_log(call, out, err);
+    if (status == HF_OK)
+        status = sources_database(call, table != NULL ? table : entity, out, err);
+    if (status == HF_OK)
+        status = sources_metrics(call, table != NULL ? table : entity, out, err);
     return status;
 }
 

@@ -8,12 +8,15 @@
 #include "cli/paths.h"
 #include "cli/remember.h"
 
+#define CLI_EXIT_FINDINGS 9 /* of a review, a probe, an audit */
+
 /* Where the session came from. */
 typedef enum cli_origin { CLI_NO_SESSION, CLI_FROM_OPTION, CLI_FROM_ENVIRONMENT, CLI_FROM_MEMORY } cli_origin;
 
 struct cli_call {
     cli_arguments arguments;
     bool json;
+    bool findings;            /* it found what it looked for: exit code 9 */
     bool in_list;             /* what is printed is a list in JSON that has no end yet */
     char store[CLI_URL_SIZE]; /* the store's name, as cli_store_name makes it; "" until it is open */
     hf_manager *manager;

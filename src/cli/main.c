@@ -198,7 +198,8 @@ int main(int argc, char **argv)
     hf_status status = run(&call, argc, argv, &err);
     if (status != HF_OK)
         cli_print_refusal(&call, status, &err);
+    bool findings = call.findings;
     cli_call_done(&call);
     cli_hide_done(words);
-    return cli_finish(hf_status_exit(status));
+    return cli_finish(status == HF_OK && findings ? CLI_EXIT_FINDINGS : hf_status_exit(status));
 }
