@@ -47,6 +47,13 @@ static void facts_figure(advise_facts *facts, const char *name, double value)
     advise_fact_set(facts, name, advise_figure(value, text));
 }
 
+/* A name may hold what Markdown takes for its own. */
+static void facts_cell(const char *text, hf_buffer *out)
+{
+    for (; *text != '\0'; text++)
+        hf_buffer_print(out, strchr("|`\\<>*_[]", *text) != NULL ? "\\%c" : "%c", *text);
+}
+
 /* ---- parts ---- */
 
 /* A table's name as SQL takes it: some are its own words. */
@@ -284,13 +291,6 @@ static void facts_bills(const advise_record *record, advise_facts *facts)
     advise_fact_print(facts, "edit_minutes", "%.3g", record->answers.numbers[ADVISE_EDIT_MINUTES]);
 }
 
-/* A name from a log may hold what Markdown takes for its own. */
-static void facts_cell(const char *text, hf_buffer *out)
-{
-    for (; *text != '\0'; text++)
-        hf_buffer_print(out, strchr("|`\\<>*_[]", *text) != NULL ? "\\%c" : "%c", *text);
-}
-
 static void facts_replay(const advise_record *record, advise_facts *facts)
 {
     const advise_replay *r = &record->replay;
@@ -327,7 +327,11 @@ static void facts_answers(const advise_record *record, advise_facts *facts)
         const advise_question *row = &advise_questions[id];
         advise_mark mark = record->answers.marks[id];
         hf_buffer_print(&table, "| %s | ", row->name);
-        advise_answer_say(&record->answers, (advise_id)id, &table);
+        hf_buffer value = {0};
+        advise_answer_say(&record->answers, (advise_id)id, &value);
+        facts_cell(value.text == NULL ? "" : value.text, &table);
+        facts->failed = facts->failed || value.failed;
+        hf_buffer_done(&value);
         hf_buffer_print(&table, " | %s%s |\n", advise_mark_name(mark),
                         mark == ADVISE_ASSUMED && row->expert ? ": ask a domain expert" : "");
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* advise: which lock, with numbers. Gathers answers (a file, questions, a log, a database, a server's metrics), decides, and writes
  * the decision record. */
+#include "advise/plot.h"
 #include "advise/review.h"
 #include "base/cleanup.h"
 #include "base/error.h"
@@ -97,6 +98,22 @@ static hf_status advise_look_again(cli_call *call, bool json, advise_record *rec
     return status;
 }
 
+/* --plot FILE */
+static hf_status advise_write_plot(const cli_call *call, const advise_record *record, hf_error *err)
+{
+    const char *path = cli_value(&call->arguments, "plot");
+    hf_buffer out = {0};
+    if (path == NULL)
+        return HF_OK;
+    hf_status status = advise_plot(record, &out, err);
+    if (status == HF_OK)
+        status = cli_document_save(path, &out, err);
+    hf_buffer_done(&out);
+    if (status == HF_OK)
+        cli_say("Wrote the plot to %s.", path);
+    return status;
+}
+
 static hf_status advise_run(cli_call *call, hf_error *err)
 {
     bool json = false;
@@ -117,6 +134,8 @@ static hf_status advise_run(cli_call *call, hf_error *err)
         !cli_has(&call->arguments, "out"))
         status = advise_interview_end(record, stdin, stderr, path, sizeof path, err);
     advise_sources_done(&sources);
+    if (status == HF_OK)
+        status = advise_write_plot(call, record, err);
     if (status != HF_OK)
         return status;
     if (json)
@@ -139,6 +158,7 @@ static const cli_option advise_options[] = {
     {"ask", NULL, "ask for what the other sources leave open; without any, everything is asked"},
     {"format", "FORMAT", "markdown (the default) or json"},
     {"out", "FILE", "write the record there instead of to standard output"},
+    {"plot", "FILE", "write an SVG image too: the hours of each policy by the number of editors"},
     {"seed", "N", "of the simulation; the same seed gives the same figures"},
     CLI_END_OF_OPTIONS,
 };

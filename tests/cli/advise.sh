@@ -31,6 +31,10 @@ check "every answer has its mark" python3 -c 'import json, sys
 d = json.load(open(sys.argv[1]))["answers"]
 assert set(d["editors"]) == {"value", "mark"} and d["editors"]["mark"] == "expert" and d["work"]["mark"] == "assumed"' "$scratch/out"
 
+check "docs/advise.md has every answer and every field of a record" python3 -c 'import json, sys
+d = json.load(open(sys.argv[1])); page = open(sys.argv[2]).read()
+missing = [n for n in [*d, *d["answers"]] if f"`{n}`" not in page]; assert not missing, missing' "$scratch/out" "$HF_SOURCE_ROOT/docs/advise.md"
+
 # Documents
 
 run advise --answers "$examples/underwriting.json" --out "$scratch/record.md"
@@ -82,6 +86,25 @@ run advise --access-log "$scratch/sorted.log" --open 'GET /p/{id}/edit'
 expect "a log needs both patterns" 2 '*--access-log needs --open and --save*'
 run advise --open 'GET /p/{id}/edit'
 expect "patterns need a log" 2 '*give --access-log FILE too.'
+
+# A picture
+
+run advise --answers "$examples/newsroom.json" --plot "$scratch/plot.svg" --out "$scratch/plotted.md"
+expect "a plot is written beside the record" 0 "*Wrote the plot to $scratch/plot.svg.*Wrote the record to*"
+check "it is an image with a line for each policy, and where locks begin to be worth it" python3 -c 'import sys, xml.etree.ElementTree as x
+root = x.parse(sys.argv[1]).getroot(); ns = "{http://www.w3.org/2000/svg}"
+lines = [[tuple(map(float, p.split(","))) for p in l.get("points").split()] for l in root.iter(ns + "polyline")]
+assert len(lines) == 3 and all(len(l) == 24 and all(0 <= a <= 760 and 0 <= b <= 440 for a, b in l) for l in lines), lines
+assert lines[1][-1][1] < lines[2][-1][1] < lines[2][0][1], "versions cost more than locks, and both more than with one editor"
+text = " ".join(t.text for t in root.iter(ns + "text")); assert "now: 40" in text and "locks are worth building from" in text, text' "$scratch/plot.svg"
+echo '{"entities": ["<script>&\"|x"], "edits_per_day": 50}' >"$scratch/hostile.json"
+run advise --answers "$scratch/hostile.json" --plot "$scratch/plot.svg"
+check "a hostile name is only text in it" python3 -c 'import sys, xml.etree.ElementTree as x
+assert x.parse(sys.argv[1]).getroot()[0].text.endswith("<script>&\"|x")' "$scratch/plot.svg"
+echo '{"work": "hot-key"}' >"$scratch/lease.json"
+run advise --answers "$scratch/lease.json" --plot "$scratch/none.svg" --out "$scratch/none.md"
+expect "where there is nothing to draw, that is said" 2 '*There is nothing to draw for a lease; leave --plot out.'
+check "and nothing is written" test ! -e "$scratch/none.svg" -a ! -e "$scratch/none.md"
 
 # Bad input: a sentence, and nothing is written
 
