@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* ADDRESS IDENT USER [18/Nov/2026:05:07:49 +0000] "GET /policies/7/edit HTTP/1.1" 200 512 "REFERER" "AGENT"
- * The request is looked at first: most lines match no pattern, and are done with there. */
+/* ADDRESS IDENT USER [18/Nov/2026:05:07:49 +0000] "GET /policies/7/edit HTTP/1.1" 200 512
+ * "REFERER" "AGENT" The request is looked at first: most lines match no pattern, and are done
+ * with there. */
 #include "advise/access_log.h"
 
 #include "base/error.h"
@@ -12,20 +13,23 @@
 
 /* ---- patterns ---- */
 
-hf_status advise_pattern_parse(const char *option, const char *text, advise_pattern *out, hf_error *err)
+hf_status advise_pattern_parse(const char *option, const char *text, advise_pattern *out,
+                               hf_error *err)
 {
     size_t method = strcspn(text, " ");
     const char *path = text + method + strspn(text + method, " ");
     const char *id = strstr(path, "{id}");
     if (method == 0 || method >= sizeof out->method || path[0] != '/')
-        return hf_fail(err, HF_INVALID, "--%s is a method and a path, as in \"GET /policies/{id}/edit\".",
-                       option);
-    if (id == NULL || strstr(id + 1, "{id}") != NULL)
         return hf_fail(err, HF_INVALID,
-                       "--%s needs {id} once, where the record is named, as in \"GET /policies/{id}/edit\".",
-                       option);
+                       "--%s is a method and a path, as in \"GET /policies/{id}/edit\".", option);
+    if (id == NULL || strstr(id + 1, "{id}") != NULL)
+        return hf_fail(
+            err, HF_INVALID,
+            "--%s needs {id} once, where the record is named, as in \"GET /policies/{id}/edit\".",
+            option);
     if (strlen(path) >= sizeof out->path)
-        return hf_fail(err, HF_INVALID, "--%s is longer than %zu bytes.", option, sizeof out->path - 1);
+        return hf_fail(err, HF_INVALID, "--%s is longer than %zu bytes.", option,
+                       sizeof out->path - 1);
     *out = (advise_pattern){.query = strchr(path, '?') != NULL};
     memcpy(out->method, text, method);
     snprintf(out->path, sizeof out->path, "%s", path);
@@ -37,8 +41,10 @@ static bool log_in_segment(char c, bool query)
     return c != '/' && c != '?' && !(query && c == '&');
 }
 
-/* Tries to match; a wildcard takes as much as it can, then less. Patterns are short and have few of them. */
-static bool log_match(const char *pattern, const char *at, const char *end, bool query, hf_slice *id)
+/* Tries to match; a wildcard takes as much as it can, then less. Patterns are short and have few
+ * of them. */
+static bool log_match(const char *pattern, const char *at, const char *end, bool query,
+                      hf_slice *id)
 {
     while (*pattern != '\0' && *pattern != '*' && strncmp(pattern, "{id}", 4) != 0) {
         if (at == end || *at != *pattern)
@@ -62,13 +68,15 @@ static bool log_match(const char *pattern, const char *at, const char *end, bool
     return false;
 }
 
-bool advise_pattern_matches(const advise_pattern *pattern, hf_slice method, hf_slice target, hf_slice *id)
+bool advise_pattern_matches(const advise_pattern *pattern, hf_slice method, hf_slice target,
+                            hf_slice *id)
 {
     if (pattern->method[0] != '*' && !hf_slice_equal(hf_slice_of(pattern->method), method))
         return false;
     const char *end = target.at + target.size;
     const char *question = pattern->query ? NULL : memchr(target.at, '?', target.size);
-    return log_match(pattern->path, target.at, question != NULL ? question : end, pattern->query, id);
+    return log_match(pattern->path, target.at, question != NULL ? question : end, pattern->query,
+                     id);
 }
 
 /* ---- lines ---- */
@@ -103,12 +111,13 @@ static bool log_parse_time(const char *at, int64_t *out)
     int64_t day = log_digits(at, 2), year = log_digits(at + 7, 4), hour = log_digits(at + 12, 2);
     int64_t minute = log_digits(at + 15, 2), second = log_digits(at + 18, 2);
     int64_t east = log_digits(at + 22, 2), east_minutes = log_digits(at + 24, 2);
-    if (month == NULL || (month - months) % 3 != 0 || day < 1 || year < 1970 || hour < 0 || minute < 0 ||
-        second < 0 || east < 0 || east_minutes < 0 || (at[21] != '+' && at[21] != '-'))
+    if (month == NULL || (month - months) % 3 != 0 || day < 1 || year < 1970 || hour < 0 ||
+        minute < 0 || second < 0 || east < 0 || east_minutes < 0 ||
+        (at[21] != '+' && at[21] != '-'))
         return false;
     int64_t offset = (east * 60 + east_minutes) * 60 * (at[21] == '-' ? -1 : 1);
-    *out =
-        log_days(year, (month - months) / 3 + 1, day) * 86400 + hour * 3600 + minute * 60 + second - offset;
+    *out = log_days(year, (month - months) / 3 + 1, day) * 86400 + hour * 3600 + minute * 60 +
+           second - offset;
     return true;
 }
 
@@ -156,10 +165,12 @@ static hf_slice log_word_before(const char *from, const char **end)
     return (hf_slice){at, (size_t)(last - at)};
 }
 
-/* The user, where the log knows one; else the address and the agent. A virtual host may stand before the address. */
+/* The user, where the log knows one; else the address and the agent. A virtual host may stand
+ * before the address. */
 static uint64_t log_person(hf_slice line, const char *quote)
 {
-    const char *bracket = memchr(line.at, '[', (size_t)(quote - line.at)), *end = line.at + line.size;
+    const char *bracket = memchr(line.at, '[', (size_t)(quote - line.at)),
+               *end = line.at + line.size;
     const char *at = bracket != NULL && bracket > line.at ? bracket - 1 : line.at;
     hf_slice user = log_word_before(line.at, &at);
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
@@ -167,7 +178,8 @@ static uint64_t log_person(hf_slice line, const char *quote)
         return log_digest(hash, user);
     log_word_before(line.at, &at); /* ident */
     hash = log_digest(hash, log_word_before(line.at, &at));
-    const char *last = line.size > 0 && end[-1] == '"' ? memrchr(line.at, '"', line.size - 1) : NULL;
+    const char *last =
+        line.size > 0 && end[-1] == '"' ? memrchr(line.at, '"', line.size - 1) : NULL;
     return last != NULL ? log_digest(hash, (hf_slice){last, (size_t)(end - last)}) : hash;
 }
 
@@ -206,8 +218,8 @@ static hf_status log_line(advise_log *log, hf_slice line, hf_error *err)
     }
     log->saved += save;
     log->opened += !save;
-    return (save ? advise_edits_save : advise_edits_open)(log->edits, id, log_person(line, quote), seconds,
-                                                          err);
+    return (save ? advise_edits_save : advise_edits_open)(log->edits, id, log_person(line, quote),
+                                                          seconds, err);
 }
 
 /* A line that came in pieces. */
@@ -237,8 +249,9 @@ hf_status advise_log_feed(advise_log *log, const char *bytes, size_t size, hf_er
     const char *end = bytes + size;
     hf_status status = HF_OK;
     if (log->lines == 0 && log->rest.size == 0 && size >= 2 && memcmp(bytes, "\x1f\x8b", 2) == 0)
-        return hf_fail(err, HF_INVALID,
-                       "The log is compressed; write: zcat FILE | holdfast advise --access-log - ...");
+        return hf_fail(
+            err, HF_INVALID,
+            "The log is compressed; write: zcat FILE | holdfast advise --access-log - ...");
     while (status == HF_OK && bytes < end) {
         const char *newline = memchr(bytes, '\n', (size_t)(end - bytes));
         const char *line_end = newline != NULL ? newline : end;
@@ -264,15 +277,15 @@ hf_status advise_log_end(advise_log *log, hf_error *err)
     if (log->lines == 0)
         return hf_fail(err, HF_NOT_FOUND, "The log is empty.");
     if (log->lines == log->skipped)
-        return hf_fail(
-            err, HF_NOT_FOUND,
-            "None of the log's %.0f lines is in the common or combined format, as in: 192.0.2.1 - alice "
-            "[18/Nov/2026:05:07:49 +0000] \"GET /policies/7/edit HTTP/1.1\" 200 512.",
-            log->lines);
+        return hf_fail(err, HF_NOT_FOUND,
+                       "None of the log's %.0f lines is in the common or combined format, as in: "
+                       "192.0.2.1 - alice "
+                       "[18/Nov/2026:05:07:49 +0000] \"GET /policies/7/edit HTTP/1.1\" 200 512.",
+                       log->lines);
     if (log->opened == 0 || log->saved == 0)
         return hf_fail(err, HF_NOT_FOUND,
-                       "Of the log's %.0f lines %s matches --%s; check the method and the path.", log->lines,
-                       "none", log->opened == 0 ? "open" : "save");
+                       "Of the log's %.0f lines %s matches --%s; check the method and the path.",
+                       log->lines, "none", log->opened == 0 ? "open" : "save");
     return HF_OK;
 }
 

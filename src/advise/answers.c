@@ -11,19 +11,21 @@
 #include <string.h>
 #include <strings.h>
 
-static const char *const answers_works[] = {"edit", "single-flight", "at-most-once", "hot-key", NULL};
+static const char *const answers_works[] = {"edit", "single-flight", "at-most-once", "hot-key",
+                                            NULL};
 static const char *const answers_sessions[] = {"http", "token", "job", NULL};
 static const char *const answers_budgets[] = {"small", "medium", "large", NULL};
-static const char *const answers_databases[] = {"postgres", "mariadb", "mysql", "sqlite", "other", NULL};
+static const char *const answers_databases[] = {"postgres", "mariadb", "mysql",
+                                                "sqlite",   "other",   NULL};
 static const char *const answers_marks[] = {"assumed", "expert", "measured"};
 
 /* clang-format off */
 const advise_question advise_questions[ADVISE_ANSWERS] = {
     [ADVISE_WORK] = {"work", ADVISE_CHOICE, .choices = answers_works,
         .ask = "What kind of work is it?",
-        .why = "edit: people change records. single-flight: a job runs once at a time. at-most-once: a call to "
-               "another system must not be repeated. hot-key: many programs write one row at once. The last three "
-               "want a lease."},
+        .why = "edit: people change records. single-flight: a job runs once at a time. "
+               "at-most-once: a call to another system must not be repeated. hot-key: many "
+               "programs write one row at once. The last three want a lease."},
     [ADVISE_SPANS_REQUESTS] = {"spans_requests", ADVISE_YES_NO, .usual = 1,
         .ask = "Does one edit span several requests (open a form, think, save)?",
         .why = "If all of it fits into one request, one database transaction is enough."},
@@ -44,7 +46,8 @@ const advise_question advise_questions[ADVISE_ANSWERS] = {
         .why = "Long edits meet others more often, and more is lost with them.", .unit = "minutes"},
     [ADVISE_EDIT_MINUTES_P90] = {"edit_minutes_p90", ADVISE_NUMBER, 0.05, 43200, 30,
         .ask = "Which length does only one edit in ten exceed, in minutes?",
-        .why = "What is lost is mostly the long edits; the usual length hides them.", .unit = "minutes"},
+        .why = "What is lost is mostly the long edits; the usual length hides them.",
+        .unit = "minutes"},
     [ADVISE_SAVE_SHARE] = {"save_share", ADVISE_SHARE, 0.001, 1, 0.7,
         .ask = "Of those who open a record for editing, how many save? (a share, 70%)",
         .why = "Who does not save can't collide, but holds a lock until it runs out."},
@@ -64,7 +67,7 @@ const advise_question advise_questions[ADVISE_ANSWERS] = {
         .ask = "Are there many more readers than editors?",
         .why = "If so, readers share a lock instead of shutting each other out."},
     [ADVISE_GROUPED_WITH] = {"grouped_with", ADVISE_LIST, .expert = true,
-        .ask = "What is edited together with it as one thing? (line items of an order; commas between, or none)",
+        .ask = "What is edited together with it as one thing? (line items of an order, or none)",
         .why = "A group needs one lock or one version for all of it."},
     [ADVISE_CODE_PATHS] = {"code_paths", ADVISE_WHOLE, 1, 1e6, 3,
         .ask = "How many places in the code save such a record (pages, jobs, imports)?",
@@ -74,14 +77,16 @@ const advise_question advise_questions[ADVISE_ANSWERS] = {
         .why = "With more than one, locks can't live in the memory of a process."},
     [ADVISE_SESSION] = {"session", ADVISE_CHOICE, .choices = answers_sessions,
         .ask = "How is the work of one person told apart?",
-        .why = "http: web sessions with a cookie. token: tokens, no session on the server. job: programs without "
-               "people. It says who owns a lock and what ends it."},
+        .why = "http: web sessions with a cookie. token: tokens, no session on the server. "
+               "job: programs without people. It says who owns a lock and what ends it."},
     [ADVISE_SCHEMA_MAY_CHANGE] = {"schema_may_change", ADVISE_YES_NO, .usual = 1,
         .ask = "May tables and columns be added to the database?",
         .why = "A version lives best in the record's own row."},
-    [ADVISE_BUDGET] = {"budget", ADVISE_CHOICE, .usual = ADVISE_BUDGET_MEDIUM, .choices = answers_budgets,
+    [ADVISE_BUDGET] = {"budget", ADVISE_CHOICE, .usual = ADVISE_BUDGET_MEDIUM,
+        .choices = answers_budgets,
         .ask = "How much may be built?",
-        .why = "small: days. medium: weeks. large: as much as it takes. Locks take more building than versions."},
+        .why = "small: days. medium: weeks. large: as much as it takes. Locks take more "
+               "building than versions."},
     [ADVISE_DATABASE] = {"database", ADVISE_CHOICE, .choices = answers_databases,
         .ask = "Which database holds the records?",
         .why = "The statements in the record and in the plan are for it."},
@@ -127,8 +132,8 @@ hf_status advise_set_number(advise_answers *answers, advise_id id, double value,
     const advise_question *row = &advise_questions[id];
     bool numeric = row->kind <= ADVISE_SHARE;
     if (numeric && !(value >= row->least && value <= row->most))
-        return hf_fail(err, HF_INVALID, "%s is from %.10g to %.10g, not %.10g; check the number.", row->name,
-                       row->least, row->most, value);
+        return hf_fail(err, HF_INVALID, "%s is from %.10g to %.10g, not %.10g; check the number.",
+                       row->name, row->least, row->most, value);
     if (row->kind == ADVISE_WHOLE && value != floor(value))
         return hf_fail(err, HF_INVALID, "%s is a whole number, not %g.", row->name, value);
     answers->numbers[id] = value;
@@ -148,8 +153,8 @@ static void answers_choices_say(const char *const *choices, char *out, size_t si
                                  choices[i]);
 }
 
-static hf_status answers_choose(advise_answers *answers, advise_id id, const char *text, advise_mark mark,
-                                hf_error *err)
+static hf_status answers_choose(advise_answers *answers, advise_id id, const char *text,
+                                advise_mark mark, hf_error *err)
 {
     const advise_question *row = &advise_questions[id];
     char words[128];
@@ -160,18 +165,20 @@ static hf_status answers_choose(advise_answers *answers, advise_id id, const cha
     return hf_fail(err, HF_INVALID, "%s is one of %s.", row->name, words);
 }
 
-static hf_status answers_yes_no(advise_answers *answers, advise_id id, const char *text, advise_mark mark,
-                                hf_error *err)
+static hf_status answers_yes_no(advise_answers *answers, advise_id id, const char *text,
+                                advise_mark mark, hf_error *err)
 {
-    bool yes = strcasecmp(text, "yes") == 0 || strcasecmp(text, "y") == 0 || strcmp(text, "true") == 0;
-    bool no = strcasecmp(text, "no") == 0 || strcasecmp(text, "n") == 0 || strcmp(text, "false") == 0;
+    bool yes =
+        strcasecmp(text, "yes") == 0 || strcasecmp(text, "y") == 0 || strcmp(text, "true") == 0;
+    bool no =
+        strcasecmp(text, "no") == 0 || strcasecmp(text, "n") == 0 || strcmp(text, "false") == 0;
     if (!yes && !no)
         return hf_fail(err, HF_INVALID, "%s is yes or no.", advise_questions[id].name);
     return advise_set_number(answers, id, yes, mark, err);
 }
 
-static hf_status answers_number(advise_answers *answers, advise_id id, const char *text, advise_mark mark,
-                                hf_error *err)
+static hf_status answers_number(advise_answers *answers, advise_id id, const char *text,
+                                advise_mark mark, hf_error *err)
 {
     const advise_question *row = &advise_questions[id];
     char *rest = NULL;
@@ -186,7 +193,8 @@ static hf_status answers_number(advise_answers *answers, advise_id id, const cha
 }
 
 /* Adds a name, without the blanks around it; an empty one is passed over. */
-static hf_status answers_name_add(advise_names *names, const char *what, hf_slice name, hf_error *err)
+static hf_status answers_name_add(advise_names *names, const char *what, hf_slice name,
+                                  hf_error *err)
 {
     while (name.size > 0 && name.at[0] == ' ')
         name = (hf_slice){name.at + 1, name.size - 1};
@@ -198,16 +206,17 @@ static hf_status answers_name_add(advise_names *names, const char *what, hf_slic
         return hf_fail(err, HF_INVALID, "%s has more than %d names; name the most important.", what,
                        ADVISE_NAMES_MAX);
     if (name.size >= ADVISE_NAME_SIZE || !hf_text_is_clean(name.at, name.size))
-        return hf_fail(err, HF_INVALID,
-                       "A name in %s is longer than %d bytes or has a control character in it; shorten it.",
-                       what, ADVISE_NAME_SIZE - 1);
+        return hf_fail(
+            err, HF_INVALID,
+            "A name in %s is longer than %d bytes or has a control character in it; shorten it.",
+            what, ADVISE_NAME_SIZE - 1);
     memcpy(names->items[names->count], name.at, name.size);
     names->items[names->count++][name.size] = '\0';
     return HF_OK;
 }
 
-static hf_status answers_list(advise_answers *answers, advise_id id, const char *text, advise_mark mark,
-                              hf_error *err)
+static hf_status answers_list(advise_answers *answers, advise_id id, const char *text,
+                              advise_mark mark, hf_error *err)
 {
     advise_names names = {0};
     hf_status status = HF_OK;
@@ -227,8 +236,8 @@ static hf_status answers_list(advise_answers *answers, advise_id id, const char 
     return status;
 }
 
-static hf_status answers_plain_text(advise_answers *answers, advise_id id, const char *text, advise_mark mark,
-                                    hf_error *err)
+static hf_status answers_plain_text(advise_answers *answers, advise_id id, const char *text,
+                                    advise_mark mark, hf_error *err)
 {
     size_t size = strlen(text);
     if (size >= ADVISE_TEXT_SIZE || !hf_text_is_clean(text, size))
@@ -259,15 +268,16 @@ hf_status advise_set_text(advise_answers *answers, advise_id id, const char *tex
 
 /* ---- from JSON ---- */
 
-static hf_status answers_read_list(const hf_json_value *value, advise_answers *answers, advise_id id,
-                                   advise_mark mark, hf_error *err)
+static hf_status answers_read_list(const hf_json_value *value, advise_answers *answers,
+                                   advise_id id, advise_mark mark, hf_error *err)
 {
     const char *what = advise_questions[id].name;
     advise_names names = {0};
     hf_status status = HF_OK;
     if (value->type != HF_JSON_ARRAY)
         return hf_fail(err, HF_INVALID, "%s is a list of names, as in [\"order\"].", what);
-    for (const hf_json_value *item = value->inside; status == HF_OK && item != NULL; item = item->next)
+    for (const hf_json_value *item = value->inside; status == HF_OK && item != NULL;
+         item = item->next)
         status = item->type == HF_JSON_TEXT
                      ? answers_name_add(&names, what, item->text, err)
                      : hf_fail(err, HF_INVALID, "%s is a list of names, as in [\"order\"].", what);
@@ -280,18 +290,20 @@ static hf_status answers_read_list(const hf_json_value *value, advise_answers *a
     return status;
 }
 
-static hf_status answers_read_value(const hf_json_value *value, advise_answers *answers, advise_id id,
-                                    advise_mark mark, hf_error *err)
+static hf_status answers_read_value(const hf_json_value *value, advise_answers *answers,
+                                    advise_id id, advise_mark mark, hf_error *err)
 {
     const advise_question *row = &advise_questions[id];
     if (row->kind == ADVISE_LIST)
         return answers_read_list(value, answers, id, mark, err);
     if (row->kind == ADVISE_YES_NO)
-        return value->type == HF_JSON_BOOL ? advise_set_number(answers, id, value->yes, mark, err)
-                                           : hf_fail(err, HF_INVALID, "%s is true or false.", row->name);
+        return value->type == HF_JSON_BOOL
+                   ? advise_set_number(answers, id, value->yes, mark, err)
+                   : hf_fail(err, HF_INVALID, "%s is true or false.", row->name);
     if (row->kind == ADVISE_CHOICE || row->kind == ADVISE_TEXT)
-        return value->type == HF_JSON_TEXT ? advise_set_text(answers, id, value->text.at, mark, err)
-                                           : hf_fail(err, HF_INVALID, "%s is a text in quotes.", row->name);
+        return value->type == HF_JSON_TEXT
+                   ? advise_set_text(answers, id, value->text.at, mark, err)
+                   : hf_fail(err, HF_INVALID, "%s is a text in quotes.", row->name);
     if (value->type == HF_JSON_WHOLE)
         return advise_set_number(answers, id, (double)value->whole, mark, err);
     if (value->type != HF_JSON_FRACTION)
@@ -315,8 +327,10 @@ static hf_status answers_read_one(const hf_json_value *given, advise_answers *an
             return hf_fail(err, HF_INVALID, "%s is a value, or {\"value\": ..., \"mark\": ...}.",
                            advise_questions[id].name);
     }
-    if (said != NULL && (said->type != HF_JSON_TEXT || !advise_mark_from_name(said->text.at, &mark)))
-        return hf_fail(err, HF_INVALID, "The mark of %s is \"measured\", \"assumed\" or \"expert\".",
+    if (said != NULL &&
+        (said->type != HF_JSON_TEXT || !advise_mark_from_name(said->text.at, &mark)))
+        return hf_fail(err, HF_INVALID,
+                       "The mark of %s is \"measured\", \"assumed\" or \"expert\".",
                        advise_questions[id].name);
     if (value->type == HF_JSON_NULL)
         return HF_OK;
@@ -330,15 +344,18 @@ static hf_status answers_read_one(const hf_json_value *given, advise_answers *an
 hf_status advise_answers_read(const hf_json_value *object, advise_answers *answers, hf_error *err)
 {
     hf_status status = HF_OK;
-    for (const hf_json_value *field = object->inside; status == HF_OK && field != NULL; field = field->next) {
+    for (const hf_json_value *field = object->inside; status == HF_OK && field != NULL;
+         field = field->next) {
         int id = 0;
         while (id < ADVISE_ANSWERS && strcmp(advise_questions[id].name, field->name.at) != 0)
             id++;
-        status = id < ADVISE_ANSWERS
-                     ? answers_read_one(field, answers, (advise_id)id, err)
-                     : hf_fail(err, HF_INVALID,
-                               "There is no answer called \"%.40s\"; docs/advise.md lists those there are.",
-                               hf_text_is_clean(field->name.at, field->name.size) ? field->name.at : "?");
+        status =
+            id < ADVISE_ANSWERS
+                ? answers_read_one(field, answers, (advise_id)id, err)
+                : hf_fail(
+                      err, HF_INVALID,
+                      "There is no answer called \"%.40s\"; docs/advise.md lists those there are.",
+                      hf_text_is_clean(field->name.at, field->name.size) ? field->name.at : "?");
     }
     return status;
 }
@@ -375,9 +392,10 @@ void advise_answers_complete(advise_answers *answers)
     if (answers->marks[ADVISE_EDITORS] == ADVISE_ASSUMED &&
         answers->marks[ADVISE_EDITS_PER_DAY] != ADVISE_ASSUMED) {
         double busy = numbers[ADVISE_EDITS_PER_DAY] * length * 4 / day;
-        answers_assume(
-            answers, ADVISE_EDITORS,
-            ceil(busy > numbers[ADVISE_EDITS_PER_DAY] / 8 ? busy : numbers[ADVISE_EDITS_PER_DAY] / 8));
+        answers_assume(answers, ADVISE_EDITORS,
+                       ceil(busy > numbers[ADVISE_EDITS_PER_DAY] / 8
+                                ? busy
+                                : numbers[ADVISE_EDITS_PER_DAY] / 8));
     }
     if (answers->entities.count == 0)
         answers->entities = (advise_names){{"record"}, 1};
@@ -394,27 +412,29 @@ hf_status advise_answers_check(const advise_answers *answers, hf_error *err)
     if (n[ADVISE_EDIT_MINUTES_P90] < n[ADVISE_EDIT_MINUTES])
         return hf_fail(
             err, HF_INVALID,
-            "edit_minutes_p90 (%g) is less than edit_minutes (%g), but one edit in ten takes longer "
+            "edit_minutes_p90 (%g) is less than edit_minutes (%g), but one edit in ten takes "
+            "longer "
             "than the first and half of them longer than the second; correct one of them.",
             n[ADVISE_EDIT_MINUTES_P90], n[ADVISE_EDIT_MINUTES]);
     if (answers->marks[ADVISE_SPANS_REQUESTS] != ADVISE_ASSUMED && n[ADVISE_SPANS_REQUESTS] == 0 &&
         answers->marks[ADVISE_EDIT_MINUTES] != ADVISE_ASSUMED && n[ADVISE_EDIT_MINUTES] >= 2)
-        return hf_fail(
-            err, HF_INVALID,
-            "spans_requests says that an edit is one request, but edit_minutes is %g; if people think "
-            "in between, set spans_requests to yes.",
-            n[ADVISE_EDIT_MINUTES]);
+        return hf_fail(err, HF_INVALID,
+                       "spans_requests says that an edit is one request, but edit_minutes is %g; "
+                       "if people think "
+                       "in between, set spans_requests to yes.",
+                       n[ADVISE_EDIT_MINUTES]);
     double day = n[ADVISE_HOURS_PER_DAY] * 60;
     double at_once = n[ADVISE_EDITS_PER_DAY] * n[ADVISE_EDIT_MINUTES] / day;
     if (answers_known(answers, ADVISE_EDITORS, ADVISE_EDITS_PER_DAY) && at_once > n[ADVISE_EDITORS])
-        return hf_fail(
-            err, HF_INVALID,
-            "%g edits a day (edits_per_day) of %g minutes (edit_minutes) keep %.1f people busy all day, "
-            "but editors is %g; correct one of them.",
-            n[ADVISE_EDITS_PER_DAY], n[ADVISE_EDIT_MINUTES], at_once, n[ADVISE_EDITORS]);
+        return hf_fail(err, HF_INVALID,
+                       "%g edits a day (edits_per_day) of %g minutes (edit_minutes) keep %.1f "
+                       "people busy all day, "
+                       "but editors is %g; correct one of them.",
+                       n[ADVISE_EDITS_PER_DAY], n[ADVISE_EDIT_MINUTES], at_once, n[ADVISE_EDITORS]);
     for (size_t i = 0; i < answers->grouped_with.count; i++)
         if (strcmp(answers->grouped_with.items[i], answers->entities.items[0]) == 0)
-            return hf_fail(err, HF_INVALID, "%s is in grouped_with and leads entities; name it once.",
+            return hf_fail(err, HF_INVALID,
+                           "%s is in grouped_with and leads entities; name it once.",
                            answers->grouped_with.items[i]);
     return HF_OK;
 }
@@ -433,7 +453,8 @@ static void answers_write_value(const advise_answers *answers, advise_id id, hf_
 {
     switch (advise_questions[id].kind) {
     case ADVISE_LIST:
-        answers_write_names(id == ADVISE_ENTITIES ? &answers->entities : &answers->grouped_with, json);
+        answers_write_names(id == ADVISE_ENTITIES ? &answers->entities : &answers->grouped_with,
+                            json);
         break;
     case ADVISE_TEXT:
         hf_json_text(json, answers->stack);
@@ -505,7 +526,7 @@ void advise_answer_say(const advise_answers *answers, advise_id id, hf_buffer *o
         hf_buffer_print(out, "%.3g %%", value * 100);
         break;
     default:
-        hf_buffer_print(out, value >= 1e6 ? "%.0f%s%s" : "%.6g%s%s", value, row->unit == NULL ? "" : " ",
-                        row->unit == NULL ? "" : row->unit);
+        hf_buffer_print(out, value >= 1e6 ? "%.0f%s%s" : "%.6g%s%s", value,
+                        row->unit == NULL ? "" : " ", row->unit == NULL ? "" : row->unit);
     }
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The answers that a decision is made from: a table of what is asked, and a value with a mark for each row. */
+/* The answers that a decision is made from: a table of what is asked, and a value with a mark
+ * for each row. */
 #ifndef HF_ADVISE_ANSWERS_H
 #define HF_ADVISE_ANSWERS_H
 
@@ -101,17 +102,19 @@ bool advise_mark_from_name(const char *name, advise_mark *out);
 /* The word of a choice. */
 const char *advise_choice(const advise_answers *answers, advise_id id);
 
-/* Sets a number (or yes/no, or choice), judged by the table. HF_INVALID names the answer and its bounds. */
+/* Sets a number (or yes/no, or choice), judged by the table. HF_INVALID names the answer and its
+ * bounds. */
 hf_status advise_set_number(advise_answers *answers, advise_id id, double value, advise_mark mark,
                             hf_error *err);
 
-/* Sets any answer from what a person types: "12", "70%", "yes", "exclusive", "order, line item". HF_INVALID says what
- * would be understood. */
+/* Sets any answer from what a person types: "12", "70%", "yes", "exclusive", "order, line item".
+ * HF_INVALID says what would be understood. */
 hf_status advise_set_text(advise_answers *answers, advise_id id, const char *text, advise_mark mark,
                           hf_error *err);
 
-/* Reads an object NAME: VALUE or NAME: {"value": VALUE, "mark": MARK}; a bare value is an expert's. What was assumed in an
- * earlier record stays open: it is assumed anew. HF_INVALID names the answer that is not known or not good. */
+/* Reads an object NAME: VALUE or NAME: {"value": VALUE, "mark": MARK}; a bare value is an
+ * expert's. What was assumed in an earlier record stays open: it is assumed anew. HF_INVALID
+ * names the answer that is not known or not good. */
 hf_status advise_answers_read(const hf_json_value *object, advise_answers *answers, hf_error *err);
 
 /* Fills what is not known with what is usual, marked assumed; some depend on others. */
@@ -127,7 +130,8 @@ void advise_answers_write(const advise_answers *answers, hf_json *json);
 #define ADVISE_FIGURE_SIZE 32
 const char *advise_figure(double value, char out[ADVISE_FIGURE_SIZE]);
 
-/* The value as people read it: "12 minutes", "70 %", "yes", "policy, coverage"; "none" for an empty list. */
+/* The value as people read it: "12 minutes", "70 %", "yes", "policy, coverage"; "none" for an
+ * empty list. */
 void advise_answer_say(const advise_answers *answers, advise_id id, hf_buffer *out);
 
 #endif

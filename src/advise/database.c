@@ -47,7 +47,8 @@ static void database_quote(database_look *look, const char *fact, hf_slice name)
 }
 
 /* Begins a statement, with the table's name as its parameter where it has one. */
-static hf_status database_begin(database_look *look, enum measure_id id, hf_stmt **out, hf_error *err)
+static hf_status database_begin(database_look *look, enum measure_id id, hf_stmt **out,
+                                hf_error *err)
 {
     hf_buffer sql = {0};
     const char *template = database_sql(look->db, id);
@@ -70,8 +71,8 @@ static double database_number(hf_stmt *stmt, int column)
 }
 
 /* The numbers of the one row that a statement answers. *found false: it answers none. */
-static hf_status database_ask(database_look *look, enum measure_id id, int from, int count, double *out,
-                              bool *found, hf_error *err)
+static hf_status database_ask(database_look *look, enum measure_id id, int from, int count,
+                              double *out, bool *found, hf_error *err)
 {
     hf_stmt *stmt = NULL;
     hf_status status = database_begin(look, id, &stmt, err);
@@ -124,8 +125,8 @@ static hf_status database_columns(database_look *look, hf_error *err)
     }
     hf_stmt_free(stmt);
     if (status == HF_OK && !look->any_column)
-        status = hf_fail(err, HF_NOT_FOUND, "There is no table %s in %s; name it with --table.", look->table,
-                         hf_db_path(look->db));
+        status = hf_fail(err, HF_NOT_FOUND, "There is no table %s in %s; name it with --table.",
+                         look->table, hf_db_path(look->db));
     return status;
 }
 
@@ -139,13 +140,14 @@ static void database_set(advise_answers *answers, advise_id id, double value)
     answers->marks[id] = ADVISE_MEASURED;
 }
 
-static hf_status database_rows(database_look *look, advise_answers *answers, double *rows, hf_error *err)
+static hf_status database_rows(database_look *look, advise_answers *answers, double *rows,
+                               hf_error *err)
 {
     bool found = false;
     hf_status status = database_ask(look, MEASURE_ROWS, 0, 1, rows, &found, err);
     if (status == HF_OK && *rows < 1)
-        status =
-            hf_fail(err, HF_NOT_FOUND, "The table %s is empty; there is nothing to measure.", look->table);
+        status = hf_fail(err, HF_NOT_FOUND, "The table %s is empty; there is nothing to measure.",
+                         look->table);
     if (status == HF_OK)
         database_set(answers, ADVISE_RECORDS, *rows);
     return status;
@@ -157,14 +159,16 @@ static hf_status database_skew(database_look *look, double rows, advise_answers 
     double saves[2] = {0};
     bool found = false;
     if (!look->has_version) {
-        advise_say(notes, "%s has no version column, so how its saves are spread is not known.", look->table);
+        advise_say(notes, "%s has no version column, so how its saves are spread is not known.",
+                   look->table);
         return HF_OK;
     }
     hf_status status = database_ask(look, MEASURE_SAVES, 0, 2, saves, &found, err);
     if (status != HF_OK)
         return status;
     if (saves[0] < 100) {
-        advise_say(notes, "The versions of %s count only %.0f saves: too few to say how they are spread.",
+        advise_say(notes,
+                   "The versions of %s count only %.0f saves: too few to say how they are spread.",
                    look->table, saves[0]);
         return HF_OK;
     }
@@ -173,7 +177,8 @@ static hf_status database_skew(database_look *look, double rows, advise_answers 
     return HF_OK;
 }
 
-/* Saves a day by what the server has counted; 0: it has not, or for too short a time. What it refuses is as if it had not. */
+/* Saves a day by what the server has counted; 0: it has not, or for too short a time. What it
+ * refuses is as if it had not. */
 static double database_counted(database_look *look)
 {
     double counted[2] = {0}, uptime = 0;
@@ -181,15 +186,16 @@ static double database_counted(database_look *look)
     hf_error ignored;
     bool mysql = hf_db_kind_of(look->db) == HF_DB_MARIADB || hf_db_kind_of(look->db) == HF_DB_MYSQL;
     if (database_sql(look->db, MEASURE_UPDATES) == NULL ||
-        database_ask(look, MEASURE_UPDATES, 0, mysql ? 1 : 2, counted, &found, &ignored) != HF_OK || !found)
+        database_ask(look, MEASURE_UPDATES, 0, mysql ? 1 : 2, counted, &found, &ignored) != HF_OK ||
+        !found)
         return 0;
     if (mysql && database_ask(look, MEASURE_UPTIME, 1, 1, &uptime, &up, &ignored) == HF_OK && up)
         counted[1] = uptime;
     return counted[1] >= 86400 ? counted[0] / (counted[1] / 86400) : 0;
 }
 
-static hf_status database_rate(database_look *look, advise_answers *answers, advise_sentences *notes,
-                               hf_error *err)
+static hf_status database_rate(database_look *look, advise_answers *answers,
+                               advise_sentences *notes, hf_error *err)
 {
     double changed = 0, saves = database_counted(look);
     bool found = false, save_known = answers->marks[ADVISE_SAVE_SHARE] != ADVISE_ASSUMED;
@@ -198,11 +204,11 @@ static hf_status database_rate(database_look *look, advise_answers *answers, adv
         status = database_ask(look, MEASURE_CHANGED, 0, 1, &changed, &found, err);
         saves = changed / 7;
         if (saves > 0)
-            advise_say(
-                notes,
-                "%.0f records of %s were changed in the last seven days; one that was saved twice counts "
-                "once, so edits_per_day may be more.",
-                changed, look->table);
+            advise_say(notes,
+                       "%.0f records of %s were changed in the last seven days; one that was saved "
+                       "twice counts "
+                       "once, so edits_per_day may be more.",
+                       changed, look->table);
     }
     if (status != HF_OK)
         return status;
@@ -212,8 +218,8 @@ static hf_status database_rate(database_look *look, advise_answers *answers, adv
         return HF_OK;
     }
     /* Counted over all days of the week, for those in which people work. */
-    double share =
-        save_known ? answers->numbers[ADVISE_SAVE_SHARE] : advise_questions[ADVISE_SAVE_SHARE].usual;
+    double share = save_known ? answers->numbers[ADVISE_SAVE_SHARE]
+                              : advise_questions[ADVISE_SAVE_SHARE].usual;
     double days = answers->marks[ADVISE_DAYS_PER_WEEK] != ADVISE_ASSUMED
                       ? answers->numbers[ADVISE_DAYS_PER_WEEK]
                       : advise_questions[ADVISE_DAYS_PER_WEEK].usual;
@@ -221,8 +227,8 @@ static hf_status database_rate(database_look *look, advise_answers *answers, adv
     return HF_OK;
 }
 
-static hf_status database_measure(database_look *look, advise_answers *answers, advise_sentences *notes,
-                                  hf_error *err)
+static hf_status database_measure(database_look *look, advise_answers *answers,
+                                  advise_sentences *notes, hf_error *err)
 {
     static const int kinds[] = {
         [HF_DB_SQLITE] = ADVISE_SQLITE,

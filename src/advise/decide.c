@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* From answers to a decision: the bills say which policy costs less, the rest of the answers what it needs. */
+/* From answers to a decision: the bills say which policy costs less, the rest of the answers
+ * what it needs. */
 #include "advise/record.h"
 #include "base/error.h"
 
@@ -65,7 +66,8 @@ static bool decide_stack_has(const advise_record *record, const char *word)
 
 /* ---- the bills ---- */
 
-/* Locks take about four days more to build than a version column; that is spread over a year, and weighs by the budget. */
+/* Locks take about four days more to build than a version column; that is spread over a year,
+ * and weighs by the budget. */
 #define DECIDE_BUILD_HOURS 32.0
 
 static double decide_building(const advise_record *record)
@@ -79,7 +81,8 @@ static bool decide_locks_win(const advise_bills *bills, double building)
     return bills->hours[ADVISE_OPTIMISTIC] - bills->hours[ADVISE_PESSIMISTIC] > building;
 }
 
-/* Neither how often people meet nor what it costs is known: then figures are made of assumptions alone. */
+/* Neither how often people meet nor what it costs is known: then figures are made of assumptions
+ * alone. */
 static bool decide_blind(const advise_record *record)
 {
     static const advise_id known_by[] = {ADVISE_EDITS_PER_DAY, ADVISE_RECORDS, ADVISE_REDO_MINUTES,
@@ -92,21 +95,22 @@ static bool decide_blind(const advise_record *record)
 
 static void decide_by_heuristic(advise_record *record)
 {
-    bool many = !decide_assumed(record, ADVISE_EDITORS) && record->answers.numbers[ADVISE_EDITORS] > 10;
+    bool many =
+        !decide_assumed(record, ADVISE_EDITORS) && record->answers.numbers[ADVISE_EDITORS] > 10;
     bool strict = decide_yes(record, ADVISE_READERS_NEED_LATEST);
     record->by_heuristic = true;
     record->strategy = many && strict ? ADVISE_BE_PESSIMISTIC : ADVISE_BE_OPTIMISTIC;
     if (record->strategy == ADVISE_BE_PESSIMISTIC)
-        advise_say(
-            &record->reasons,
-            "Neither how often people meet nor what a lost edit costs is known. Many editors on records "
-            "whose readers must see the latest state speak for locks; find out before you build them.");
+        advise_say(&record->reasons, "Neither how often people meet nor what a lost edit costs is "
+                                     "known. Many editors on records "
+                                     "whose readers must see the latest state speak for locks; "
+                                     "find out before you build them.");
     else
-        advise_say(
-            &record->reasons,
-            "Neither how often people meet nor what a lost edit costs is known. Until it is, a version "
-            "column is the safe beginning: it is quick to build, loses nothing silently, and its refusals "
-            "count what was not known.");
+        advise_say(&record->reasons, "Neither how often people meet nor what a lost edit costs is "
+                                     "known. Until it is, a version "
+                                     "column is the safe beginning: it is quick to build, loses "
+                                     "nothing silently, and its refusals "
+                                     "count what was not known.");
 }
 
 static const char *decide_frequency(double share)
@@ -138,18 +142,20 @@ static void decide_explain_bills(advise_record *record)
     char often[64], a[ADVISE_FIGURE_SIZE], c[ADVISE_FIGURE_SIZE], d[ADVISE_FIGURE_SIZE],
         e[ADVISE_FIGURE_SIZE];
     decide_share_say(share, often, sizeof often);
-    advise_say(
-        &record->reasons,
-        "Collisions are %s: with versions %s would be refused. Rework is %s: such a save costs %s minutes "
-        "in the mean (the usual edit %s), since long edits meet others more often.",
-        decide_frequency(share), often, decide_rework(lost), advise_figure(lost, a),
-        advise_figure(record->answers.numbers[ADVISE_REDO_MINUTES], c));
-    advise_say(
-        &record->reasons,
-        "Frequency times rework: %s hours a week are lost in refused saves; with locks %s people a week are "
-        "turned away and lose %s hours. Locks must save more than %s hours a week to be worth building.",
-        advise_figure(b->hours[ADVISE_OPTIMISTIC], a), advise_figure(b->count[ADVISE_PESSIMISTIC], c),
-        advise_figure(b->hours[ADVISE_PESSIMISTIC], d), advise_figure(record->building, e));
+    advise_say(&record->reasons,
+               "Collisions are %s: with versions %s would be refused. Rework is %s: such a save "
+               "costs %s minutes "
+               "in the mean (the usual edit %s), since long edits meet others more often.",
+               decide_frequency(share), often, decide_rework(lost), advise_figure(lost, a),
+               advise_figure(record->answers.numbers[ADVISE_REDO_MINUTES], c));
+    advise_say(&record->reasons,
+               "Frequency times rework: %s hours a week are lost in refused saves; with locks %s "
+               "people a week are "
+               "turned away and lose %s hours. Locks must save more than %s hours a week to be "
+               "worth building.",
+               advise_figure(b->hours[ADVISE_OPTIMISTIC], a),
+               advise_figure(b->count[ADVISE_PESSIMISTIC], c),
+               advise_figure(b->hours[ADVISE_PESSIMISTIC], d), advise_figure(record->building, e));
 }
 
 /* Writers that no lock of a person's page covers need the version under it. */
@@ -163,22 +169,24 @@ static void decide_both(advise_record *record)
         return;
     record->strategy = ADVISE_BE_BOTH;
     if (jobs)
-        advise_say(&record->reasons, "Programs save these records too. They do not wait for people, so a "
-                                     "version under the lock refuses "
-                                     "what was read before someone else saved.");
+        advise_say(&record->reasons,
+                   "Programs save these records too. They do not wait for people, so a "
+                   "version under the lock refuses "
+                   "what was read before someone else saved.");
     else
-        advise_say(
-            &record->reasons,
-            "%g places save these records and the budget does not cover putting the lock into all of them at "
-            "once; a version under the lock refuses what gets past it.",
-            n[ADVISE_CODE_PATHS]);
+        advise_say(&record->reasons,
+                   "%g places save these records and the budget does not cover putting the lock "
+                   "into all of them at "
+                   "once; a version under the lock refuses what gets past it.",
+                   n[ADVISE_CODE_PATHS]);
 }
 
 static hf_status decide_by_bills(advise_record *record, hf_error *err)
 {
     advise_load load;
     advise_load_make(&record->answers, &load);
-    hf_status status = advise_simulate(&load, ADVISE_EFFORT_FULL, record->seed, &record->bills, err);
+    hf_status status =
+        advise_simulate(&load, ADVISE_EFFORT_FULL, record->seed, &record->bills, err);
     if (status != HF_OK)
         return status;
     record->billed = true;
@@ -191,10 +199,11 @@ static hf_status decide_by_bills(advise_record *record, hf_error *err)
     record->strategy = locks ? ADVISE_BE_PESSIMISTIC : ADVISE_BE_OPTIMISTIC;
     decide_explain_bills(record);
     if (locks)
-        advise_say(&record->reasons, "A lock tells people before they begin, so no work is thrown away.");
-    else
         advise_say(&record->reasons,
-                   "A version column is quick to build, keeps nobody waiting, and loses nothing silently.");
+                   "A lock tells people before they begin, so no work is thrown away.");
+    else
+        advise_say(&record->reasons, "A version column is quick to build, keeps nobody waiting, "
+                                     "and loses nothing silently.");
     if (locks)
         decide_both(record);
     return HF_OK;
@@ -203,7 +212,8 @@ static hf_status decide_by_bills(advise_record *record, hf_error *err)
 /* ---- what would change it ---- */
 
 /* How far an answer may be off, as a factor, by how it is known. */
-static const double decide_slack[] = {[ADVISE_ASSUMED] = 4, [ADVISE_EXPERT] = 1.5, [ADVISE_MEASURED] = 1.2};
+static const double decide_slack[] = {
+    [ADVISE_ASSUMED] = 4, [ADVISE_EXPERT] = 1.5, [ADVISE_MEASURED] = 1.2};
 
 static const advise_id decide_drivers[] = {
     ADVISE_EDITS_PER_DAY,    ADVISE_RECORDS,      ADVISE_EDIT_MINUTES,
@@ -211,15 +221,18 @@ static const advise_id decide_drivers[] = {
     ADVISE_REDO_MINUTES,     ADVISE_WAIT_MINUTES,
 };
 
-/* The answers with one of them times the factor; those that were assumed from it follow. False: it can't be so. */
-static bool decide_vary(const advise_record *record, advise_id id, double factor, advise_answers *out)
+/* The answers with one of them times the factor; those that were assumed from it follow. False:
+ * it can't be so. */
+static bool decide_vary(const advise_record *record, advise_id id, double factor,
+                        advise_answers *out)
 {
     *out = record->answers;
     double value = out->numbers[id] * factor;
     if (advise_questions[id].kind == ADVISE_WHOLE)
         value = ceil(value);
     hf_error ignored;
-    if (advise_set_number(out, id, value, out->marks[id] == ADVISE_ASSUMED ? ADVISE_EXPERT : out->marks[id],
+    if (advise_set_number(out, id, value,
+                          out->marks[id] == ADVISE_ASSUMED ? ADVISE_EXPERT : out->marks[id],
                           &ignored) != HF_OK)
         return false;
     if (id == ADVISE_EDIT_MINUTES) { /* longer edits are longer in all respects */
@@ -231,7 +244,8 @@ static bool decide_vary(const advise_record *record, advise_id id, double factor
 }
 
 /* Would locks win? False with *possible false: the answers make no sense. */
-static bool decide_would_lock(const advise_record *record, advise_id id, double factor, bool *possible)
+static bool decide_would_lock(const advise_record *record, advise_id id, double factor,
+                              bool *possible)
 {
     advise_answers varied;
     advise_load load;
@@ -244,7 +258,8 @@ static bool decide_would_lock(const advise_record *record, advise_id id, double 
     return *possible && decide_locks_win(&bills, record->building);
 }
 
-/* The factor nearest to 1, in one direction, at which the choice changes; 0: there is none up to 16. */
+/* The factor nearest to 1, in one direction, at which the choice changes; 0: there is none up to
+ * 16. */
 static double decide_flip(const advise_record *record, advise_id id, bool up)
 {
     bool now = advise_uses_locks(record), possible = true;
@@ -274,11 +289,13 @@ static double decide_round(double value, bool up)
     return (up ? ceil(value / unit - 1e-9) : floor(value / unit + 1e-9)) * unit;
 }
 
-static void decide_note_flip(advise_record *record, advise_id id, double factor, bool up, bool *near)
+static void decide_note_flip(advise_record *record, advise_id id, double factor, bool up,
+                             bool *near)
 {
     const advise_question *row = &advise_questions[id];
     advise_mark mark = record->answers.marks[id];
-    advise_strategy instead = advise_uses_locks(record) ? ADVISE_BE_OPTIMISTIC : ADVISE_BE_PESSIMISTIC;
+    advise_strategy instead =
+        advise_uses_locks(record) ? ADVISE_BE_OPTIMISTIC : ADVISE_BE_PESSIMISTIC;
     double value = decide_round(record->answers.numbers[id] * factor, up);
     double slack = decide_slack[mark];
     if (row->kind == ADVISE_SHARE && value > 1)
@@ -292,8 +309,9 @@ static void decide_note_flip(advise_record *record, advise_id id, double factor,
         return;
     *near = true;
     static const char *const said[] = {"was assumed to be", "was said to be", "was measured as"};
-    advise_say(&record->doubts, "%s %s %.4g; %s %.4g the choice would be %s.%s", row->name, said[mark],
-               record->answers.numbers[id], up ? "above" : "below", value, advise_strategy_name(instead),
+    advise_say(&record->doubts, "%s %s %.4g; %s %.4g the choice would be %s.%s", row->name,
+               said[mark], record->answers.numbers[id], up ? "above" : "below", value,
+               advise_strategy_name(instead),
                mark != ADVISE_ASSUMED ? ""
                : row->expert          ? " Ask someone who knows the work."
                                       : " Measure it, or ask.");
@@ -314,7 +332,8 @@ static void decide_certainty(advise_record *record)
     if (record->by_heuristic) {
         record->certainty = ADVISE_UNSURE;
         advise_say(&record->doubts,
-                   "Find out edits_per_day, records, edit_minutes and redo_minutes: with them the choice is "
+                   "Find out edits_per_day, records, edit_minutes and redo_minutes: with them the "
+                   "choice is "
                    "arithmetic. A web server's log tells the first three (--access-log).");
     } else {
         for (size_t i = 0; i < sizeof decide_drivers / sizeof *decide_drivers; i++) {
@@ -325,11 +344,13 @@ static void decide_certainty(advise_record *record)
             }
         }
         const advise_bills *b = &record->bills;
-        double lead = fabs(b->hours[ADVISE_OPTIMISTIC] - b->hours[ADVISE_PESSIMISTIC] - record->building);
+        double lead =
+            fabs(b->hours[ADVISE_OPTIMISTIC] - b->hours[ADVISE_PESSIMISTIC] - record->building);
         bool within = lead < b->spread[ADVISE_OPTIMISTIC] + b->spread[ADVISE_PESSIMISTIC];
         record->certainty = within ? ADVISE_UNSURE : near ? ADVISE_FAIRLY_SURE : ADVISE_SURE;
         if (within)
-            advise_say(&record->doubts, "The two bills differ by less than the spread of the simulation.");
+            advise_say(&record->doubts,
+                       "The two bills differ by less than the spread of the simulation.");
     }
     if (advise_uses_locks(record) && record->thresholds_count < ADVISE_THRESHOLDS_MAX)
         decide_refusals(record);
@@ -345,7 +366,9 @@ static void decide_lock_type(advise_record *record)
         return;
     /* Assumed readers do not make a lock harder. */
     bool share = latest && many && !decide_assumed(record, ADVISE_READ_MOSTLY);
-    record->lock_type = share ? ADVISE_READ_WRITE : latest ? ADVISE_EXCLUSIVE_READ : ADVISE_EXCLUSIVE_WRITE;
+    record->lock_type = share    ? ADVISE_READ_WRITE
+                        : latest ? ADVISE_EXCLUSIVE_READ
+                                 : ADVISE_EXCLUSIVE_WRITE;
 }
 
 static void decide_group(advise_record *record)
@@ -353,10 +376,11 @@ static void decide_group(advise_record *record)
     record->group_required = record->answers.grouped_with.count > 0;
     if (!record->group_required)
         return;
-    bool reading = record->lock_type == ADVISE_EXCLUSIVE_READ || record->lock_type == ADVISE_READ_WRITE;
+    bool reading =
+        record->lock_type == ADVISE_EXCLUSIVE_READ || record->lock_type == ADVISE_READ_WRITE;
     bool versions = advise_uses_versions(record) || reading;
-    record->group =
-        versions && decide_yes(record, ADVISE_SCHEMA_MAY_CHANGE) ? ADVISE_SHARED_VERSION : ADVISE_ROOT_LOCK;
+    record->group = versions && decide_yes(record, ADVISE_SCHEMA_MAY_CHANGE) ? ADVISE_SHARED_VERSION
+                                                                             : ADVISE_ROOT_LOCK;
 }
 
 static void decide_implicit(advise_record *record)
@@ -378,8 +402,8 @@ static void decide_implicit(advise_record *record)
 
 static void decide_storage(advise_record *record)
 {
-    static const advise_storage of_database[] = {ADVISE_IN_POSTGRES, ADVISE_IN_MARIADB, ADVISE_IN_MYSQL,
-                                                 ADVISE_IN_SQLITE, ADVISE_IN_SERVER};
+    static const advise_storage of_database[] = {
+        ADVISE_IN_POSTGRES, ADVISE_IN_MARIADB, ADVISE_IN_MYSQL, ADVISE_IN_SQLITE, ADVISE_IN_SERVER};
     const double *n = record->answers.numbers;
     if (!advise_uses_locks(record) && record->strategy != ADVISE_BE_LEASE)
         return;
@@ -391,7 +415,8 @@ static void decide_storage(advise_record *record)
         record->storage = ADVISE_IN_REDIS;
 }
 
-/* Beyond the length that one edit in ten exceeds there is a third more time; nobody is cut off within half an hour. */
+/* Beyond the length that one edit in ten exceeds there is a third more time; nobody is cut off
+ * within half an hour. */
 static void decide_timeouts(advise_record *record)
 {
     if (!advise_uses_locks(record))
@@ -408,49 +433,56 @@ static void decide_warnings(advise_record *record)
     advise_sentences *w = &record->warnings;
     bool locks = advise_uses_locks(record), versions = advise_uses_versions(record);
     if (locks && n[ADVISE_SERVERS] > 1)
-        advise_say(
-            w,
-            "Keep no locks in the memory of a process: with %g servers the others do not see them, and a "
-            "restart drops them.",
-            n[ADVISE_SERVERS]);
-    if (locks)
-        advise_say(w, "Hold no SELECT ... FOR UPDATE while a person thinks: it keeps a connection and its "
-                      "row locks for "
-                      "as long as the edit takes.");
-    if (versions)
-        advise_say(w, "Compare a whole number, not modified_at: two saves in the same instant, or two "
-                      "clocks, look like "
-                      "one. modified_at is for people to read.");
-    if (record->implicit_required)
-        advise_say(
-            w,
-            "%g places save these records. One that forgets the %s defeats all others: put it where they all "
-            "pass (section 4).",
-            n[ADVISE_CODE_PATHS], locks ? "lock" : "version");
-    if (record->strategy == ADVISE_BE_PESSIMISTIC || record->strategy == ADVISE_BE_OPTIMISTIC)
         advise_say(w,
-                   "Use %s for every save of this type. A page that only compares versions does not see "
-                   "locks, and one "
-                   "that only locks does not see versions.",
-                   locks ? "locks" : "versions");
-    if (record->lock_type == ADVISE_EXCLUSIVE_READ)
+                   "Keep no locks in the memory of a process: with %g servers the others do not "
+                   "see them, and a "
+                   "restart drops them.",
+                   n[ADVISE_SERVERS]);
+    if (locks)
         advise_say(
-            w, "An exclusive read lock lets one person at a time even look. Use it for this type alone, not "
-               "everywhere.");
-    if (versions && n[ADVISE_SCHEMA_MAY_CHANGE] == 0)
-        advise_say(w, "Without a version column, every column that was read must stand in the WHERE clause "
-                      "with its old "
-                      "value; a column left out is a lost update.");
-    if (n[ADVISE_DATABASE] == ADVISE_SQLITE && n[ADVISE_SERVERS] > 1)
+            w, "Hold no SELECT ... FOR UPDATE while a person thinks: it keeps a connection and its "
+               "row locks for "
+               "as long as the edit takes.");
+    if (versions)
+        advise_say(w,
+                   "Compare a whole number, not modified_at: two saves in the same instant, or two "
+                   "clocks, look like "
+                   "one. modified_at is for people to read.");
+    if (record->implicit_required)
+        advise_say(w,
+                   "%g places save these records. One that forgets the %s defeats all others: put "
+                   "it where they all "
+                   "pass (section 4).",
+                   n[ADVISE_CODE_PATHS], locks ? "lock" : "version");
+    if (record->strategy == ADVISE_BE_PESSIMISTIC || record->strategy == ADVISE_BE_OPTIMISTIC)
         advise_say(
             w,
-            "Several servers can't share a SQLite file over a network; the locks go to a holdfast server.");
+            "Use %s for every save of this type. A page that only compares versions does not see "
+            "locks, and one "
+            "that only locks does not see versions.",
+            locks ? "locks" : "versions");
+    if (record->lock_type == ADVISE_EXCLUSIVE_READ)
+        advise_say(w, "An exclusive read lock lets one person at a time even look. Use it for this "
+                      "type alone, not "
+                      "everywhere.");
+    if (versions && n[ADVISE_SCHEMA_MAY_CHANGE] == 0)
+        advise_say(
+            w,
+            "Without a version column, every column that was read must stand in the WHERE clause "
+            "with its old "
+            "value; a column left out is a lost update.");
+    if (n[ADVISE_DATABASE] == ADVISE_SQLITE && n[ADVISE_SERVERS] > 1)
+        advise_say(w, "Several servers can't share a SQLite file over a network; the locks go to a "
+                      "holdfast server.");
     if (record->storage == ADVISE_IN_REDIS)
-        advise_say(w, "A Redis that evicts or forgets loses locks: set appendonly yes and maxmemory-policy "
-                      "noeviction.");
+        advise_say(
+            w,
+            "A Redis that evicts or forgets loses locks: set appendonly yes and maxmemory-policy "
+            "noeviction.");
     if (record->group_required && record->group == ADVISE_ROOT_LOCK)
         advise_say(w,
-                   "Whoever changes a part must lock the root, %s; two people with locks on two parts know "
+                   "Whoever changes a part must lock the root, %s; two people with locks on two "
+                   "parts know "
                    "nothing of "
                    "each other.",
                    record->answers.entities.items[0]);
@@ -461,16 +493,19 @@ static void decide_experts(advise_record *record)
     char names[ADVISE_SENTENCE / 2] = "";
     size_t used = 0;
     for (int id = 0; id < ADVISE_ANSWERS; id++)
-        if (advise_questions[id].expert && decide_assumed(record, (advise_id)id) && used < sizeof names)
-            used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used > 0 ? ", " : "",
-                                     advise_questions[id].name);
+        if (advise_questions[id].expert && decide_assumed(record, (advise_id)id) &&
+            used < sizeof names)
+            used += (size_t)snprintf(names + used, sizeof names - used, "%s%s",
+                                     used > 0 ? ", " : "", advise_questions[id].name);
     if (used > 0)
-        advise_say(&record->doubts, "For a domain expert (nobody has said, and no log tells): %s.", names);
+        advise_say(&record->doubts, "For a domain expert (nobody has said, and no log tells): %s.",
+                   names);
 }
 
 static void decide_transaction(advise_record *record)
 {
-    bool whole = record->answers.grouped_with.count > 0 || decide_yes(record, ADVISE_READERS_NEED_LATEST);
+    bool whole =
+        record->answers.grouped_with.count > 0 || decide_yes(record, ADVISE_READERS_NEED_LATEST);
     bool postgres = record->answers.numbers[ADVISE_DATABASE] == ADVISE_POSTGRES;
     record->strategy = ADVISE_BE_TRANSACTION;
     record->certainty = ADVISE_SURE;
@@ -478,9 +513,10 @@ static void decide_transaction(advise_record *record)
                             ? ADVISE_SERIALIZABLE
                         : postgres ? ADVISE_REPEATABLE_READ
                                    : ADVISE_READ_COMMITTED;
-    advise_say(&record->reasons, "An edit begins and ends in one request, so one database transaction "
-                                 "protects it. Nothing of holdfast "
-                                 "is needed here.");
+    advise_say(&record->reasons,
+               "An edit begins and ends in one request, so one database transaction "
+               "protects it. Nothing of holdfast "
+               "is needed here.");
 }
 
 static void decide_lease(advise_record *record)
@@ -500,9 +536,10 @@ static void decide_lease(advise_record *record)
     record->strategy = ADVISE_BE_LEASE;
     record->certainty = ADVISE_SURE;
     advise_say(&record->reasons, "%s", reasons[(int)record->answers.numbers[ADVISE_WORK]]);
-    advise_say(&record->warnings, "Take the lease around the whole transaction, not inside it: released "
-                                  "before the commit, the next one "
-                                  "reads what was there before (of 10 such deposits about 4 collide).");
+    advise_say(&record->warnings,
+               "Take the lease around the whole transaction, not inside it: released "
+               "before the commit, the next one "
+               "reads what was there before (of 10 such deposits about 4 collide).");
 }
 
 hf_status advise_decide(advise_record *record, hf_error *err)

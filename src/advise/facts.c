@@ -13,10 +13,12 @@
 const char *advise_stack_name(const char *stack)
 {
     static const char *const known[][2] = {
-        {"django", "django"},     {"rails", "rails"},     {"laravel", "laravel"}, {"asp.net", "aspnet"},
-        {".net", "aspnet"},       {"c#", "aspnet"},       {"express", "express"}, {"node", "express"},
-        {"spring", "servlet"},    {"servlet", "servlet"}, {"java ", "servlet"},   {"jakarta", "servlet"},
-        {"hibernate", "servlet"}, {"ruby", "rails"},      {"php", "laravel"},     {"python", "django"},
+        {"django", "django"},     {"rails", "rails"},   {"laravel", "laravel"},
+        {"asp.net", "aspnet"},    {".net", "aspnet"},   {"c#", "aspnet"},
+        {"express", "express"},   {"node", "express"},  {"spring", "servlet"},
+        {"servlet", "servlet"},   {"java ", "servlet"}, {"jakarta", "servlet"},
+        {"hibernate", "servlet"}, {"ruby", "rails"},    {"php", "laravel"},
+        {"python", "django"},
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcasestr(stack, known[i][0]) != NULL)
@@ -97,7 +99,8 @@ static void facts_names(const advise_record *record, advise_facts *facts)
 
 static void facts_strategy(const advise_record *record, advise_facts *facts)
 {
-    static const char *const names[] = {"optimistic", "pessimistic", "both", "transaction", "lease"};
+    static const char *const names[] = {"optimistic", "pessimistic", "both", "transaction",
+                                        "lease"};
     static const char *const titles[] = {
         "Optimistic: a version, compared when saving",
         "Pessimistic: a lock, taken before the record is loaded",
@@ -122,40 +125,44 @@ static void facts_strategy(const advise_record *record, advise_facts *facts)
 
 static void facts_isolation(const advise_record *record, advise_facts *facts)
 {
-    static const char *const titles[] = {"none", "READ COMMITTED with locking reads", "REPEATABLE READ",
-                                         "SERIALIZABLE"};
+    static const char *const titles[] = {"none", "READ COMMITTED with locking reads",
+                                         "REPEATABLE READ", "SERIALIZABLE"};
     static const char *const texts[] = {
         "",
-        "Read the row that will be changed with SELECT ... FOR UPDATE; REPEATABLE READ alone does not refuse "
+        "Read the row that will be changed with SELECT ... FOR UPDATE; REPEATABLE READ alone does "
+        "not refuse "
         "a lost "
         "update here.",
-        "The second of two writers gets a serialization failure (SQLSTATE 40001) instead of overwriting; run "
+        "The second of two writers gets a serialization failure (SQLSTATE 40001) instead of "
+        "overwriting; run "
         "the "
         "transaction again then.",
-        "What depends on several rows is protected too. Be ready to run the transaction again after a "
+        "What depends on several rows is protected too. Be ready to run the transaction again "
+        "after a "
         "serialization "
         "failure.",
     };
     bool sqlite = record->answers.numbers[ADVISE_DATABASE] == ADVISE_SQLITE;
     advise_fact_set(facts, "isolation_title", titles[record->isolation]);
-    advise_fact_set(
-        facts, "isolation_text",
-        sqlite ? "SQLite has no other. Begin with BEGIN IMMEDIATE, so that nobody writes between your read "
-                 "and your write."
-               : texts[record->isolation]);
+    advise_fact_set(facts, "isolation_text",
+                    sqlite ? "SQLite has no other. Begin with BEGIN IMMEDIATE, so that nobody "
+                             "writes between your read "
+                             "and your write."
+                           : texts[record->isolation]);
 }
 
 static void facts_lock(const advise_record *record, advise_facts *facts)
 {
-    static const char *const flags[] = {"no_lock", "exclusive_write", "exclusive_read", "read_write"};
+    static const char *const flags[] = {"no_lock", "exclusive_write", "exclusive_read",
+                                        "read_write"};
     static const char *const titles[] = {"None", "Exclusive write lock", "Exclusive read lock",
                                          "Read/write lock"};
     static const char *const reasons[] = {
         "",
         "Only who edits takes it; others may read meanwhile, and may see what is about to change.",
-        "Who reads must see the latest state, so who only reads takes the lock as well: one person at a "
-        "time.",
-        "Readers must see the latest state and are many: they share the lock, and an editor needs it alone.",
+        "Readers must see the latest state, so they take the lock as well: one person at a time.",
+        "Readers must see the latest state and are many: they share the lock, and an editor needs "
+        "it alone.",
     };
     facts_flags(facts, flags, 4, record->lock_type);
     advise_fact_set(facts, "lock_type", advise_lock_type_name(record->lock_type));
@@ -176,17 +183,17 @@ static void facts_group(const advise_record *record, advise_facts *facts)
     advise_fact_set(facts, "group_title", titles[record->group]);
     const char *root = record->answers.entities.items[0];
     if (record->group == ADVISE_SHARED_VERSION)
-        advise_fact_print(
-            facts, "group_reason",
-            "One version, in the row of %s, counts every save of any part. Whoever saves a part counts "
-            "it up in the same transaction, so two people who change two parts meet.",
-            root);
+        advise_fact_print(facts, "group_reason",
+                          "One version, in the row of %s, counts every save of any part. Whoever "
+                          "saves a part counts "
+                          "it up in the same transaction, so two people who change two parts meet.",
+                          root);
     else
-        advise_fact_print(
-            facts, "group_reason",
-            "The lock is on %s, whichever part is edited: whoever has a part walks to its root and names "
-            "that. One lock covers the group, however large it grows.",
-            root);
+        advise_fact_print(facts, "group_reason",
+                          "The lock is on %s, whichever part is edited: whoever has a part walks "
+                          "to its root and names "
+                          "that. One lock covers the group, however large it grows.",
+                          root);
 }
 
 static void facts_point(const advise_record *record, advise_facts *facts)
@@ -202,31 +209,36 @@ static void facts_point(const advise_record *record, advise_facts *facts)
     advise_fact_set(facts, "point", advise_point_name(record->point));
     advise_fact_set(facts, "point_title", titles[record->point]);
     advise_fact_print(facts, "code_paths", "%g", record->answers.numbers[ADVISE_CODE_PATHS]);
-    advise_fact_set(
-        facts, "point_text",
-        locks ? "Loading for editing takes the lock there; saving and deleting check there that it is held, "
-                "and never take it: a lock that is missing at the save means that the data may be stale. A "
-                "session listener releases everything when a person's session ends."
-              : "Every UPDATE and DELETE is made there, with the version that was read in its WHERE clause "
-                "and a look at the row count.");
+    advise_fact_set(facts, "point_text",
+                    locks ? "Loading for editing takes the lock there; saving and deleting check "
+                            "there that it is held, "
+                            "and never take it: a lock that is missing at the save means that the "
+                            "data may be stale. A "
+                            "session listener releases everything when a person's session ends."
+                          : "Every UPDATE and DELETE is made there, with the version that was read "
+                            "in its WHERE clause "
+                            "and a look at the row count.");
 }
 
 static void facts_database(const advise_record *record, advise_facts *facts)
 {
     static const char *const names[] = {"postgres", "mariadb", "mysql", "sqlite", "other_database"};
-    static const char *const titles[] = {"PostgreSQL", "MariaDB", "MySQL", "SQLite", "your database"};
+    static const char *const titles[] = {"PostgreSQL", "MariaDB", "MySQL", "SQLite",
+                                         "your database"};
     size_t database = (size_t)record->answers.numbers[ADVISE_DATABASE];
     facts_flags(facts, names, 5, database);
     advise_fact_set(facts, "database_title", titles[database]);
     advise_fact_if(facts, "mysql_like", database == ADVISE_MARIADB || database == ADVISE_MYSQL);
-    advise_fact_if(facts, "schema_may_change", record->answers.numbers[ADVISE_SCHEMA_MAY_CHANGE] != 0);
+    advise_fact_if(facts, "schema_may_change",
+                   record->answers.numbers[ADVISE_SCHEMA_MAY_CHANGE] != 0);
     advise_fact_set(facts, "now",
                     database == ADVISE_SQLITE ? "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')"
                                               : "CURRENT_TIMESTAMP");
     advise_fact_set(facts, "same",
-                    database == ADVISE_SQLITE                                ? "IS"
-                    : database == ADVISE_MARIADB || database == ADVISE_MYSQL ? "<=>"
-                                                                             : "IS NOT DISTINCT FROM");
+                    database == ADVISE_SQLITE ? "IS"
+                    : database == ADVISE_MARIADB || database == ADVISE_MYSQL
+                        ? "<=>"
+                        : "IS NOT DISTINCT FROM");
     advise_fact_fill(facts, "columns", template_columns);
 }
 
@@ -258,16 +270,19 @@ static void facts_storage(const advise_record *record, advise_facts *facts)
     hf_buffer out = {0};
     if (record->storage >= ADVISE_IN_POSTGRES && record->storage <= ADVISE_IN_SQLITE)
         hf_buffer_print(&out, "holdfast install %s%s\n", url,
-                        record->storage == ADVISE_IN_SQLITE ? ""
-                                                            : "        # --print shows the SQL; --role NAME");
+                        record->storage == ADVISE_IN_SQLITE
+                            ? ""
+                            : "        # --print shows the SQL; --role NAME");
     if (record->storage == ADVISE_IN_SERVER)
         hf_buffer_print(
-            &out, "holdfast serve --listen 127.0.0.1:7420    # keeps its locks in SQLite; behind TLS\n");
+            &out,
+            "holdfast serve --listen 127.0.0.1:7420    # keeps its locks in SQLite; behind TLS\n");
     hf_buffer_print(&out, "holdfast type set %s --policy %s --ttl %gm --max-ttl %gm --store %s\n",
                     advise_fact_get(facts, "type"), advise_lock_type_name(record->lock_type),
                     record->lock_minutes, record->lock_minutes, url);
     facts->failed = facts->failed || out.failed;
-    advise_fact_set(facts, "install_commands", advise_uses_locks(record) && out.text != NULL ? out.text : "");
+    advise_fact_set(facts, "install_commands",
+                    advise_uses_locks(record) && out.text != NULL ? out.text : "");
     hf_buffer_done(&out);
 }
 
@@ -351,7 +366,8 @@ static void facts_thresholds(const advise_record *record, advise_facts *facts)
     for (size_t i = 0; i < record->thresholds_count; i++) {
         const advise_threshold *t = &record->thresholds[i];
         bool refusals = strcmp(t->measure, ADVISE_REFUSALS) == 0;
-        hf_buffer_print(&list, "- %s is %s %.4g: %s%s\n", t->measure, t->above ? "above" : "below", t->value,
+        hf_buffer_print(&list, "- %s is %s %.4g: %s%s\n", t->measure, t->above ? "above" : "below",
+                        t->value,
                         refusals ? "three times what was expected; people work against each other"
                                  : "then the choice is ",
                         refusals ? "" : advise_strategy_name(t->instead));
@@ -367,22 +383,22 @@ static void facts_thresholds(const advise_record *record, advise_facts *facts)
 static void facts_next(const advise_record *record, advise_facts *facts)
 {
     hf_buffer out = {0};
-    hf_buffer_print(&out, "- [ ] `holdfast plan` with this file prints the implementation plan%s.\n",
+    hf_buffer_print(&out,
+                    "- [ ] `holdfast plan` with this file prints the implementation plan%s.\n",
                     record->strategy == ADVISE_BE_PESSIMISTIC || record->strategy == ADVISE_BE_BOTH
                         ? ", with a script that tests the lock store"
                         : "");
     if (advise_uses_versions(record))
-        hf_buffer_print(
-            &out,
-            "- [ ] Add the columns of section 5, and compare the version in every UPDATE and DELETE.\n");
+        hf_buffer_print(&out, "- [ ] Add the columns of section 5, and compare the version in "
+                              "every UPDATE and DELETE.\n");
     if (advise_uses_locks(record))
-        hf_buffer_print(
-            &out,
-            "- [ ] Install the lock store of section 5, and take the lock before the record is loaded.\n");
+        hf_buffer_print(&out, "- [ ] Install the lock store of section 5, and take the lock before "
+                              "the record is loaded.\n");
     if (advise_uses_locks(record) || advise_uses_versions(record))
         hf_buffer_print(
             &out,
-            "- [ ] Check the isolation level of the transaction that saves: what it reads and relies on "
+            "- [ ] Check the isolation level of the transaction that saves: what it reads and "
+            "relies on "
             "must not change under it.\n"
             "- [ ] In a month: `holdfast advise --review` with this file and a log, or a server's "
             "metrics.\n");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A record as facts for the templates; those of the decision record and of the plan use the same names. */
+/* A record as facts for the templates; those of the decision record and of the plan use the same
+ * names. */
 #ifndef HF_ADVISE_FACTS_H
 #define HF_ADVISE_FACTS_H
 

@@ -36,7 +36,8 @@ static double model_harmonic(double n, double a)
     if (n <= head)
         return sum;
     double from = head + 0.5, to = n + 0.5;
-    return sum + (fabs(a - 1) < 1e-9 ? log(to / from) : (pow(to, 1 - a) - pow(from, 1 - a)) / (1 - a));
+    return sum +
+           (fabs(a - 1) < 1e-9 ? log(to / from) : (pow(to, 1 - a) - pow(from, 1 - a)) / (1 - a));
 }
 
 static double model_tenth(double records)
@@ -133,7 +134,8 @@ void advise_load_make(const advise_answers *answers, advise_load *out)
         .median = median,
         .sigma = p90 > median ? log(p90 / median) / MODEL_NORMAL_P90 : 0,
         .save_share = n[ADVISE_SAVE_SHARE],
-        .rules = {n[ADVISE_REDO_MINUTES] / median, n[ADVISE_WAIT_MINUTES], median, ADVISE_IDLE_MINUTES},
+        .rules = {n[ADVISE_REDO_MINUTES] / median, n[ADVISE_WAIT_MINUTES], median,
+                  ADVISE_IDLE_MINUTES},
     };
 }
 
@@ -165,9 +167,10 @@ typedef struct model_room {
     advise_save *saves;
 } model_room;
 
-/* Plays `count` edits of a record after a start that is not counted, and adds what they came to, for one edit. */
-static void model_record(const advise_load *load, double rate, size_t count, double times, model_room room,
-                         model_random *random, advise_tally *sum)
+/* Plays `count` edits of a record after a start that is not counted, and adds what they came to,
+ * for one edit. */
+static void model_record(const advise_load *load, double rate, size_t count, double times,
+                         model_room room, model_random *random, advise_tally *sum)
 {
     advise_tally tally = {0};
     size_t start = count / 16;
@@ -182,8 +185,8 @@ static void model_record(const advise_load *load, double rate, size_t count, dou
 }
 
 /* One run: what one edit, drawn at random, comes to. */
-static void model_run(const advise_load *load, const model_class *classes, size_t count, size_t effort,
-                      model_room room, model_random *random, advise_tally *out)
+static void model_run(const advise_load *load, const model_class *classes, size_t count,
+                      size_t effort, model_room room, model_random *random, advise_tally *out)
 {
     double mean = advise_mean_minutes(load), rare_share = 0, rare_sum = 0;
     for (size_t i = 0; i < count; i++) {
@@ -204,8 +207,8 @@ static void model_run(const advise_load *load, const model_class *classes, size_
         return;
     advise_tally rare = {0};
     size_t edits = (size_t)((double)effort * rare_share);
-    model_record(load, MODEL_RARE / mean, edits < MODEL_EDITS_MIN ? MODEL_EDITS_MIN : edits, 1, room, random,
-                 &rare);
+    model_record(load, MODEL_RARE / mean, edits < MODEL_EDITS_MIN ? MODEL_EDITS_MIN : edits, 1,
+                 room, random, &rare);
     rare.opens = rare.saves = 0; /* these do not shrink with the rate */
     advise_tally_add(out, &rare, rare_sum);
     out->opens += rare_share;
@@ -215,7 +218,8 @@ static void model_run(const advise_load *load, const model_class *classes, size_
 static void model_sum_up(const advise_load *load, const advise_tally *runs, advise_bills *out)
 {
     double sum[ADVISE_POLICIES] = {0}, squares[ADVISE_POLICIES] = {0};
-    *out = (advise_bills){.opens = load->opens_per_week, .saves = load->opens_per_week * load->save_share};
+    *out = (advise_bills){.opens = load->opens_per_week,
+                          .saves = load->opens_per_week * load->save_share};
     for (int run = 0; run < MODEL_RUNS; run++) {
         const advise_tally *t = &runs[run];
         const double minutes[] = {t->overwritten_minutes, t->conflict_minutes, t->refused_minutes};

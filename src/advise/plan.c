@@ -40,11 +40,12 @@ static void plan_storage(const advise_record *record, advise_facts *facts)
         [ADVISE_IN_MYSQL] =
             "It is there already, every server sees it, and a save can check its lock in its own "
             "transaction.",
-        [ADVISE_IN_SQLITE] =
-            "One server runs the application; the file survives its restarts. With a second server, "
-            "`holdfast serve` goes in front of it.",
+        [ADVISE_IN_SQLITE] = "One server runs the application; the file survives its restarts. "
+                             "With a second server, "
+                             "`holdfast serve` goes in front of it.",
         [ADVISE_IN_REDIS] =
-            "It is in the stack already. Its store is a module of its own (holdfast-redis.so); while it "
+            "It is in the stack already. Its store is a module of its own (holdfast-redis.so); "
+            "while it "
             "is not installed, any other store serves in its place, and nothing else changes.",
         [ADVISE_IN_SERVER] =
             "The records' database can't hold them, or may not change. The save compares the fence "
@@ -67,7 +68,8 @@ static void plan_protocol(const advise_record *record, advise_facts *facts)
         {"django", "the view that opens the edit form (or claims the record), before its query",
          "the signal `user_logged_out`"},
         {"rails", "a `before_action` of `edit`, ahead of the one that loads", "`before_logout`"},
-        {"laravel", "the controller's `edit`, or a middleware of its route, before the model is bound",
+        {"laravel",
+         "the controller's `edit`, or a middleware of its route, before the model is bound",
          "the event `Logout`"},
         {"aspnet", "the GET handler of the edit page, before its query", "`OnSigningOut`"},
         {"", "whatever opens the edit page, as the first thing it does",
@@ -78,7 +80,8 @@ static void plan_protocol(const advise_record *record, advise_facts *facts)
             "one holdfast session for each edit page, kept with the web session; its user is the "
             "person, its name what others read. Two tabs are two sessions.",
         [ADVISE_SESSION_TOKEN] =
-            "there is no session on the server, so the page keeps `ID.KEY` of its holdfast session; "
+            "there is no session on the server, so the page keeps `ID.KEY` of its holdfast "
+            "session; "
             "its user is that of the token, and each piece of work has a session of its own.",
         [ADVISE_SESSION_JOB] =
             "one holdfast session a run, whose user names the job and whose name the host and the "
@@ -103,17 +106,20 @@ static void plan_save_check(const advise_record *record, advise_facts *facts)
     const char *type = advise_fact_get(facts, "type");
     advise_fact_set(facts, "sql_check", "");
     if (record->storage == ADVISE_IN_POSTGRES)
-        advise_fact_print(facts, "sql_check", "SELECT holdfast.check('%s', :id, :session, :fence)", type);
+        advise_fact_print(facts, "sql_check", "SELECT holdfast.check('%s', :id, :session, :fence)",
+                          type);
     else if (record->storage == ADVISE_IN_MARIADB || record->storage == ADVISE_IN_MYSQL)
-        advise_fact_print(facts, "sql_check", "CALL holdfast_check('%s', :id, :session, :fence)", type);
+        advise_fact_print(facts, "sql_check", "CALL holdfast_check('%s', :id, :session, :fence)",
+                          type);
     if (advise_fact_get(facts, "sql_check")[0] != '\0')
         advise_fact_print(facts, "save_check", "`%s`. It fails with the sentence to show.",
                           advise_fact_get(facts, "sql_check"));
     else
-        advise_fact_set(facts, "save_check",
-                        "`holdfast holds` (exit 8: not held any more), or the fence of the grant compared "
-                        "with the largest "
-                        "that the record has seen; a smaller one is refused.");
+        advise_fact_set(
+            facts, "save_check",
+            "`holdfast holds` (exit 8: not held any more), or the fence of the grant compared "
+            "with the largest "
+            "that the record has seen; a smaller one is refused.");
 }
 
 /* ---- section 8 ---- */
@@ -139,7 +145,8 @@ static void plan_checklist(const advise_record *record, advise_facts *facts)
         {"The version is a whole number, not a time", true},
         {"It is in the WHERE clause of every UPDATE and DELETE, and counted up by each", false},
         {"The row count is looked at, and 0 is a conflict", false},
-        {"The version that was read goes to the client and comes back; it is not read again before saving",
+        {"The version that was read goes to the client and comes back; it is not read again before "
+         "saving",
          false},
         {"Who and when are written, and shown", false},
         {"Every path that saves goes through section 5", false},
@@ -171,9 +178,10 @@ static void plan_scripts(const advise_record *record, advise_facts *facts)
     advise_fact_set(facts, "table", table);
     advise_fact_set(facts, "policy", "");
     if (advise_uses_locks(record))
-        advise_fact_print(facts, "policy",
-                          "[ $# -gt 0 ] || \"$HOLDFAST\" type set %s --policy %s >/dev/null || exit 1",
-                          advise_fact_get(facts, "type"), advise_lock_type_name(record->lock_type));
+        advise_fact_print(
+            facts, "policy",
+            "[ $# -gt 0 ] || \"$HOLDFAST\" type set %s --policy %s >/dev/null || exit 1",
+            advise_fact_get(facts, "type"), advise_lock_type_name(record->lock_type));
     advise_fact_set(facts, "script", "");
     if (plan_has_locks_script(record))
         advise_fact_fill(facts, "script", template_script);

@@ -27,14 +27,15 @@ static void play_sort(advise_save *saves, size_t count)
     }
 }
 
-static void play_locks(const advise_edit *edits, size_t count, double from, const advise_rules *rules,
-                       advise_tally *tally)
+static void play_locks(const advise_edit *edits, size_t count, double from,
+                       const advise_rules *rules, advise_tally *tally)
 {
     double free_at = -1e300;
     for (size_t i = 0; i < count; i++) {
         const advise_edit *edit = &edits[i];
         if (edit->open >= free_at) {
-            free_at = edit->open + (edit->saved ? edit->length : rules->look_minutes + rules->idle_minutes);
+            free_at = edit->open +
+                      (edit->saved ? edit->length : rules->look_minutes + rules->idle_minutes);
         } else if (edit->open >= from) {
             double left = free_at - edit->open;
             tally->refused++;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What happens to a row of edits of one record under each policy. The simulation (model.h) plays edits it made up, the
- * replay (replay.h) those of a log: one file decides for both. Times are minutes. */
+/* What happens to a row of edits of one record under each policy. The simulation (model.h) plays
+ * edits it made up, the replay (replay.h) those of a log: one file decides for both. Times are
+ * minutes. */
 #ifndef HF_ADVISE_PLAY_H
 #define HF_ADVISE_PLAY_H
 
@@ -23,8 +24,7 @@ typedef struct advise_rules {
 /* Counts and minutes; add up over records. */
 typedef struct advise_tally {
     double opens, saves;
-    double overwritten,
-        overwritten_minutes;            /* no policy: saves that a later save of an older copy wiped out */
+    double overwritten, overwritten_minutes; /* no policy: saves wiped out by those of older copies */
     double conflicts, conflict_minutes; /* optimistic: saves refused, and the work in them */
     double refused, refused_minutes;    /* pessimistic: people turned away, and their waiting */
 } advise_tally;
@@ -34,14 +34,17 @@ typedef struct advise_save {
     double open, end, length;
 } advise_save;
 
-/* Plays `count` edits, in order of `open`, on a record that nobody has open. `saves` has room for `count`. Edits before
- * `from` have their effect but are not counted. Nobody who was refused tries again.
+/* Plays `count` edits, in order of `open`, on a record that nobody has open. `saves` has room
+ * for `count`. Edits before `from` have their effect but are not counted. Nobody who was refused
+ * tries again.
  *
- *   none         A save wipes out every save since its record was opened. The work wiped out is lost.
- *   optimistic   A save is refused if another was accepted since its record was opened. Its own work is lost.
- *   pessimistic  Opening is refused while someone holds the lock, which is from opening to saving; of someone who does not
- *                save, look_minutes and then idle_minutes. Who is refused loses the time until it frees, at most
- *                wait_minutes. */
+ *   none         A save wipes out every save since its record was opened. The work wiped out is
+ *                lost.
+ *   optimistic   A save is refused if another was accepted since its record was opened. Its own
+ *                work is lost.
+ *   pessimistic  Opening is refused while someone holds the lock: from opening to saving; of
+ *                someone who does not save, look_minutes and then idle_minutes. Who is refused
+ *                loses the time until it frees, at most wait_minutes. */
 void advise_play(const advise_edit *edits, size_t count, size_t from, const advise_rules *rules,
                  advise_save *saves, advise_tally *tally);
 

@@ -64,8 +64,9 @@ static hf_status plot_simulate(const advise_record *record, plot_figures *f, hf_
             f->hours[i][p] = bills.hours[p];
             highest = bills.hours[p] > highest ? bills.hours[p] : highest;
         }
-        bool locks = status == HF_OK &&
-                     bills.hours[ADVISE_OPTIMISTIC] - bills.hours[ADVISE_PESSIMISTIC] > record->building;
+        bool locks =
+            status == HF_OK &&
+            bills.hours[ADVISE_OPTIMISTIC] - bills.hours[ADVISE_PESSIMISTIC] > record->building;
         if (locks && f->flip == 0)
             f->flip = ceil(f->editors[i]);
     }
@@ -93,15 +94,17 @@ static void plot_grid(const plot_figures *f, advise_facts *facts)
     double step = ceil(plot_round((f->most - f->least) / 8));
     for (int i = 0; i <= 5; i++) {
         double hours = f->top * i / 5, y = plot_y(f, hours);
-        hf_buffer_print(&out, "<line x1=\"%d\" y1=\"%.1f\" x2=\"%d\" y2=\"%.1f\" stroke=\"#e4e4e4\"/>\n",
+        hf_buffer_print(&out,
+                        "<line x1=\"%d\" y1=\"%.1f\" x2=\"%d\" y2=\"%.1f\" stroke=\"#e4e4e4\"/>\n",
                         PLOT_LEFT, y, PLOT_RIGHT, y);
-        hf_buffer_print(&out, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\" fill=\"#444444\">%s</text>\n",
-                        PLOT_LEFT - 8, y + 4, advise_figure(hours, figure));
+        hf_buffer_print(
+            &out, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\" fill=\"#444444\">%s</text>\n",
+            PLOT_LEFT - 8, y + 4, advise_figure(hours, figure));
     }
     for (double editors = step; editors <= f->most; editors += step)
-        hf_buffer_print(&out,
-                        "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\" fill=\"#444444\">%.0f</text>\n",
-                        plot_x(f, editors), PLOT_BOTTOM + 18, editors);
+        hf_buffer_print(
+            &out, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\" fill=\"#444444\">%.0f</text>\n",
+            plot_x(f, editors), PLOT_BOTTOM + 18, editors);
     facts->failed = facts->failed || out.failed;
     advise_fact_set(facts, "grid", out.text == NULL ? "" : out.text);
     hf_buffer_done(&out);
@@ -168,10 +171,10 @@ hf_status advise_plot(const advise_record *record, hf_buffer *out, hf_error *err
     plot_title(record->answers.entities.items[0], &facts);
     plot_grid(&figures, &facts);
     plot_line(&figures, ADVISE_NONE, "none_points", "none_y", labels[ADVISE_NONE], &facts);
-    plot_line(&figures, ADVISE_OPTIMISTIC, "optimistic_points", "optimistic_y", labels[ADVISE_OPTIMISTIC],
-              &facts);
-    plot_line(&figures, ADVISE_PESSIMISTIC, "pessimistic_points", "pessimistic_y", labels[ADVISE_PESSIMISTIC],
-              &facts);
+    plot_line(&figures, ADVISE_OPTIMISTIC, "optimistic_points", "optimistic_y",
+              labels[ADVISE_OPTIMISTIC], &facts);
+    plot_line(&figures, ADVISE_PESSIMISTIC, "pessimistic_points", "pessimistic_y",
+              labels[ADVISE_PESSIMISTIC], &facts);
     double now = record->answers.numbers[ADVISE_EDITORS];
     plot_mark(&figures, now, "now_x", "now_text_x", "now_anchor", &facts);
     advise_fact_print(&facts, "now", "%g", now);

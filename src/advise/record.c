@@ -13,16 +13,20 @@
 
 static const char *const record_strategies[] = {"optimistic",  "pessimistic", "both",
                                                 "transaction", "lease",       NULL};
-static const char *const record_lock_types[] = {"none", "exclusive-write", "exclusive-read", "read-write",
-                                                NULL};
+static const char *const record_lock_types[] = {"none", "exclusive-write", "exclusive-read",
+                                                "read-write", NULL};
 static const char *const record_groups[] = {"none", "shared-version", "root-lock", NULL};
-static const char *const record_points[] = {
-    "none", "single-entry-point", "abstract-mapper", "mapper-decorator", "repository-base-class", "orm-hook",
-    NULL};
+static const char *const record_points[] = {"none",
+                                            "single-entry-point",
+                                            "abstract-mapper",
+                                            "mapper-decorator",
+                                            "repository-base-class",
+                                            "orm-hook",
+                                            NULL};
 static const char *const record_storages[] = {"none",   "postgres", "mariadb", "mysql",
                                               "sqlite", "redis",    "server",  NULL};
-static const char *const record_isolations[] = {"none", "read-committed", "repeatable-read", "serializable",
-                                                NULL};
+static const char *const record_isolations[] = {"none", "read-committed", "repeatable-read",
+                                                "serializable", NULL};
 static const char *const record_certainties[] = {"low", "fair", "high", NULL};
 
 const char *advise_strategy_name(advise_strategy strategy)
@@ -167,7 +171,8 @@ static void record_write_replay(const advise_replay *replay, hf_json *json)
     record_put_number(json, "people", replay->people);
     record_put_number(json, "records", replay->records);
     const double counts[] = {t->overwritten, t->conflicts, t->refused};
-    const double hours[] = {t->overwritten_minutes / 60, t->conflict_minutes / 60, t->refused_minutes / 60};
+    const double hours[] = {t->overwritten_minutes / 60, t->conflict_minutes / 60,
+                            t->refused_minutes / 60};
     record_write_policies(json, "collisions", counts);
     record_write_policies(json, "hours", hours);
     hf_json_name(json, "top");
@@ -185,7 +190,8 @@ static void record_write_replay(const advise_replay *replay, hf_json *json)
     hf_json_end(json, '}');
 }
 
-/* Adds the JSON with a line for each member of the record and of its objects, so that a change shows as a line. */
+/* Adds the JSON with a line for each member of the record and of its objects, so that a change
+ * shows as a line. */
 static void record_break_lines(const char *json, hf_buffer *out)
 {
     int depth = 0;
@@ -216,12 +222,13 @@ void advise_record_json(const advise_record *record, hf_buffer *out)
     hf_json_end(&json, ']');
     record_put_text(&json, "strategy", advise_strategy_name(record->strategy));
     record_put_text(&json, "lock_type",
-                    record->lock_type == ADVISE_NO_LOCK ? NULL : advise_lock_type_name(record->lock_type));
+                    record->lock_type == ADVISE_NO_LOCK ? NULL
+                                                        : advise_lock_type_name(record->lock_type));
     record_write_group(record, &json);
     record_put_text(&json, "storage", advise_storage_name(record->storage));
-    record_put_text(&json, "isolation",
-                    record->isolation == ADVISE_NO_ISOLATION ? NULL
-                                                             : advise_isolation_name(record->isolation));
+    record_put_text(
+        &json, "isolation",
+        record->isolation == ADVISE_NO_ISOLATION ? NULL : advise_isolation_name(record->isolation));
     hf_json_name(&json, "timeouts");
     hf_json_begin(&json, '{');
     record_put_number(&json, "lock_minutes", record->lock_minutes);
@@ -271,8 +278,8 @@ static hf_status record_parse(const char *what, const char *text, size_t size, h
     if (blank == json.size)
         return hf_fail(err, HF_INVALID, "%s is empty.", what);
     if (json.at[blank] != '{')
-        return hf_fail(err, HF_INVALID, "%s is neither JSON nor a record that 'holdfast advise' wrote.",
-                       what);
+        return hf_fail(err, HF_INVALID,
+                       "%s is neither JSON nor a record that 'holdfast advise' wrote.", what);
     hf_json_source source = {what, json.at, json.size, RECORD_SIZE_MAX, RECORD_VALUES_MAX};
     return hf_json_parse(&source, arena, out, err);
 }
@@ -282,13 +289,14 @@ static hf_status record_check_version(const hf_json_value *object, hf_error *err
 {
     const hf_json_value *version = hf_json_field(object, "holdfast_record");
     if (version->type != HF_JSON_WHOLE)
-        return hf_fail(err, HF_INVALID, "The record's version (holdfast_record) is not a whole number.");
+        return hf_fail(err, HF_INVALID,
+                       "The record's version (holdfast_record) is not a whole number.");
     if (version->whole != ADVISE_RECORD_VERSION)
-        return hf_fail(
-            err, HF_INVALID,
-            "The record is of version %lld, and this program knows version %d; use the holdfast that wrote "
-            "it, or make it anew with 'holdfast advise'.",
-            (long long)version->whole, ADVISE_RECORD_VERSION);
+        return hf_fail(err, HF_INVALID,
+                       "The record is of version %lld, and this program knows version %d; use the "
+                       "holdfast that wrote "
+                       "it, or make it anew with 'holdfast advise'.",
+                       (long long)version->whole, ADVISE_RECORD_VERSION);
     return HF_OK;
 }
 
@@ -311,8 +319,8 @@ hf_status advise_answers_parse(const char *text, size_t size, advise_answers *ou
 }
 
 /* The index of a word field among `names`. A field that is missing or null is the first. */
-static hf_status record_word(const hf_json_value *object, const char *name, const char *const *names,
-                             bool needed, int *out, hf_error *err)
+static hf_status record_word(const hf_json_value *object, const char *name,
+                             const char *const *names, bool needed, int *out, hf_error *err)
 {
     const hf_json_value *value = hf_json_field(object, name);
     *out = 0;
@@ -324,7 +332,8 @@ static hf_status record_word(const hf_json_value *object, const char *name, cons
             return HF_OK;
         }
     }
-    return hf_fail(err, HF_INVALID, "The record's %s %s; make the record anew with 'holdfast advise'.", name,
+    return hf_fail(err, HF_INVALID,
+                   "The record's %s %s; make the record anew with 'holdfast advise'.", name,
                    value == NULL ? "is missing" : "is none that this program knows");
 }
 
@@ -355,7 +364,8 @@ static const hf_json_value *record_object(const hf_json_value *object, const cha
 static void record_sentences(const hf_json_value *object, const char *name, advise_sentences *out)
 {
     const hf_json_value *list = hf_json_field(object, name);
-    for (const hf_json_value *item = list == NULL ? NULL : list->inside; item != NULL; item = item->next)
+    for (const hf_json_value *item = list == NULL ? NULL : list->inside; item != NULL;
+         item = item->next)
         if (item->type == HF_JSON_TEXT)
             advise_say(out, "%s", item->text.at);
 }
@@ -366,17 +376,19 @@ static void record_policies(const hf_json_value *object, const char *name, doubl
         out[p] = record_number(record_object(object, name), advise_policy_name((advise_policy)p));
 }
 
-static hf_status record_read_threshold(const hf_json_value *item, advise_threshold *out, hf_error *err)
+static hf_status record_read_threshold(const hf_json_value *item, advise_threshold *out,
+                                       hf_error *err)
 {
     const hf_json_value *measure = hf_json_field(item, "measure");
     int instead = 0;
     out->above = hf_json_field(item, "above") != NULL;
     const hf_json_value *bound = hf_json_field(item, out->above ? "above" : "below");
-    if (measure == NULL || measure->type != HF_JSON_TEXT || measure->text.size >= sizeof out->measure ||
-        bound == NULL || (bound->type != HF_JSON_WHOLE && bound->type != HF_JSON_FRACTION))
-        return hf_fail(
-            err, HF_INVALID,
-            "A threshold of the record has no measure, or no number above or below which it is crossed.");
+    if (measure == NULL || measure->type != HF_JSON_TEXT ||
+        measure->text.size >= sizeof out->measure || bound == NULL ||
+        (bound->type != HF_JSON_WHOLE && bound->type != HF_JSON_FRACTION))
+        return hf_fail(err, HF_INVALID,
+                       "A threshold of the record has no measure, or no number above or below "
+                       "which it is crossed.");
     snprintf(out->measure, sizeof out->measure, "%s", measure->text.at);
     out->value = record_number(item, out->above ? "above" : "below");
     hf_status status = record_word(item, "instead", record_strategies, true, &instead, err);
@@ -384,14 +396,16 @@ static hf_status record_read_threshold(const hf_json_value *item, advise_thresho
     return status;
 }
 
-static hf_status record_read_thresholds(const hf_json_value *object, advise_record *out, hf_error *err)
+static hf_status record_read_thresholds(const hf_json_value *object, advise_record *out,
+                                        hf_error *err)
 {
     const hf_json_value *list = hf_json_field(object, "thresholds");
     hf_status status = HF_OK;
-    for (const hf_json_value *item = list == NULL ? NULL : list->inside; status == HF_OK && item != NULL;
-         item = item->next) {
+    for (const hf_json_value *item = list == NULL ? NULL : list->inside;
+         status == HF_OK && item != NULL; item = item->next) {
         if (item->type != HF_JSON_OBJECT || out->thresholds_count == ADVISE_THRESHOLDS_MAX)
-            return hf_fail(err, HF_INVALID, "The record's thresholds are not a list of at most %d objects.",
+            return hf_fail(err, HF_INVALID,
+                           "The record's thresholds are not a list of at most %d objects.",
                            ADVISE_THRESHOLDS_MAX);
         status = record_read_threshold(item, &out->thresholds[out->thresholds_count++], err);
     }
@@ -409,14 +423,18 @@ static hf_status record_read_words(const hf_json_value *object, advise_record *o
         const char *const *names;
         bool needed;
     } rows[] = {
-        {object, "strategy", record_strategies, true},    {object, "lock_type", record_lock_types, false},
-        {group, "implementation", record_groups, false},  {implicit, "integration", record_points, false},
-        {object, "storage", record_storages, false},      {object, "isolation", record_isolations, false},
+        {object, "strategy", record_strategies, true},
+        {object, "lock_type", record_lock_types, false},
+        {group, "implementation", record_groups, false},
+        {implicit, "integration", record_points, false},
+        {object, "storage", record_storages, false},
+        {object, "isolation", record_isolations, false},
         {object, "certainty", record_certainties, false},
     };
     hf_status status = HF_OK;
     for (size_t i = 0; status == HF_OK && i < sizeof rows / sizeof *rows; i++)
-        status = record_word(rows[i].object, rows[i].name, rows[i].names, rows[i].needed, &words[i], err);
+        status = record_word(rows[i].object, rows[i].name, rows[i].names, rows[i].needed, &words[i],
+                             err);
     out->strategy = (advise_strategy)words[0];
     out->lock_type = (advise_lock_type)words[1];
     out->group = (advise_group)words[2];
@@ -433,31 +451,35 @@ static hf_status record_read_words(const hf_json_value *object, advise_record *o
 static hf_status record_check(const advise_record *record, hf_error *err)
 {
     if (advise_uses_locks(record) && record->lock_type == ADVISE_NO_LOCK)
-        return hf_fail(err, HF_INVALID, "The record's strategy is %s, but it has no lock_type; name one.",
+        return hf_fail(err, HF_INVALID,
+                       "The record's strategy is %s, but it has no lock_type; name one.",
                        advise_strategy_name(record->strategy));
     if (advise_uses_locks(record) && record->storage == ADVISE_NO_STORAGE)
-        return hf_fail(err, HF_INVALID, "The record's strategy is %s, but it has no storage; name one.",
+        return hf_fail(err, HF_INVALID,
+                       "The record's strategy is %s, but it has no storage; name one.",
                        advise_strategy_name(record->strategy));
     if (advise_uses_locks(record) &&
         !(record->lock_minutes >= 1 && record->idle_minutes > 0 && record->beat_seconds > 0))
-        return hf_fail(
-            err, HF_INVALID,
-            "The record's timeouts must be above 0 (lock_minutes at least 1): a lock that does not end "
-            "outlives whoever went away.");
+        return hf_fail(err, HF_INVALID,
+                       "The record's timeouts must be above 0 (lock_minutes at least 1): a lock "
+                       "that does not end "
+                       "outlives whoever went away.");
     return HF_OK;
 }
 
 static hf_status record_read(const hf_json_value *object, advise_record *out, hf_error *err)
 {
-    const hf_json_value *date = hf_json_field(object, "date"), *answers = hf_json_field(object, "answers");
+    const hf_json_value *date = hf_json_field(object, "date"),
+                        *answers = hf_json_field(object, "answers");
     const hf_json_value *timeouts = record_object(object, "timeouts");
     if (hf_json_field(object, "holdfast_record") == NULL)
-        return hf_fail(
-            err, HF_INVALID,
-            "This is no decision record; 'holdfast advise' writes one, and takes answers by --answers.");
+        return hf_fail(err, HF_INVALID,
+                       "This is no decision record; 'holdfast advise' writes one, and takes "
+                       "answers by --answers.");
     hf_status status = record_check_version(object, err);
     if (status == HF_OK && (answers == NULL || answers->type != HF_JSON_OBJECT))
-        status = hf_fail(err, HF_INVALID, "The record has no answers; make it anew with 'holdfast advise'.");
+        status = hf_fail(err, HF_INVALID,
+                         "The record has no answers; make it anew with 'holdfast advise'.");
     if (status == HF_OK)
         status = advise_answers_read(answers, &out->answers, err);
     if (status == HF_OK)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A Concurrency Decision Record: what was decided, from which answers, with which figures, and when to decide anew. It is
- * written as JSON or as Markdown (which ends with the JSON), and read from both. */
+/* A Concurrency Decision Record: what was decided, from which answers, with which figures, and
+ * when to decide anew. It is written as JSON or as Markdown (which ends with the JSON), and read
+ * from both. */
 #ifndef HF_ADVISE_RECORD_H
 #define HF_ADVISE_RECORD_H
 
@@ -59,7 +60,8 @@ typedef enum advise_isolation {
 typedef enum advise_certainty { ADVISE_UNSURE, ADVISE_FAIRLY_SURE, ADVISE_SURE } advise_certainty;
 
 const char *advise_strategy_name(advise_strategy strategy);
-const char *advise_lock_type_name(advise_lock_type type); /* "none" for none, as of all that follow */
+const char *advise_lock_type_name(
+    advise_lock_type type); /* "none" for none, as of all that follow */
 const char *advise_group_name(advise_group group);
 const char *advise_point_name(advise_point point);
 const char *advise_storage_name(advise_storage storage);
@@ -110,18 +112,20 @@ typedef struct advise_record {
 } advise_record;
 
 /* Adds a sentence, if there is room. */
-void advise_say(advise_sentences *list, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void advise_say(advise_sentences *list, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
-/* Decides: fills all but answers, date, seed and replay from the answers, which are completed and checked first. HF_INVALID: they
- * contradict each other. HF_NO_MEMORY. */
+/* Decides: fills all but answers, date, seed and replay from the answers, which are completed
+ * and checked first. HF_INVALID: they contradict each other. HF_NO_MEMORY. */
 hf_status advise_decide(advise_record *record, hf_error *err);
 
 /* The record as JSON, and as Markdown with the JSON at its end. Failures stick to the buffer. */
 void advise_record_json(const advise_record *record, hf_buffer *out);
 void advise_record_markdown(const advise_record *record, hf_buffer *out);
 
-/* Reads either. HF_INVALID says what is wrong: it is no record, of another version, or a field is not good. What only explains (reasons,
- * warnings, replay) is read as far as the plan and a review need it. */
+/* Reads either. HF_INVALID says what is wrong: it is no record, of another version, or a field
+ * is not good. What only explains (reasons, warnings, replay) is read as far as the plan and a
+ * review need it. */
 hf_status advise_record_read(const char *text, size_t size, advise_record *out, hf_error *err);
 
 /* Reads answers: an object of them, or a record of either form, whose answers count. */

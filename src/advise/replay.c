@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Edits are kept as four numbers each, in pieces of memory that never move; records by name in a hash table; open edits by record
- * and person in another, which forgets those that can't be saved any more. */
+/* Edits are kept as four numbers each, in pieces of memory that never move; records by name in a
+ * hash table; open edits by record and person in another, which forgets those that can't be
+ * saved any more. */
 #include "advise/replay.h"
 
 #include "advise/model.h"
@@ -156,7 +157,8 @@ static bool replay_name_keep(advise_edits *edits, hf_slice name, uint32_t *out)
 {
     if (edits->names_count == 0 || edits->names_used + name.size + 2 > REPLAY_NAMES) {
         if (edits->names_count == UINT32_MAX / REPLAY_NAMES ||
-            !replay_room(&edits->names, edits->names_count, &edits->names_room, sizeof *edits->names))
+            !replay_room(&edits->names, edits->names_count, &edits->names_room,
+                         sizeof *edits->names))
             return false;
         edits->names[edits->names_count] = hf_alloc(REPLAY_NAMES);
         if (edits->names[edits->names_count] == NULL)
@@ -181,12 +183,14 @@ static uint32_t replay_record_of(advise_edits *edits, hf_slice name)
         return UINT32_MAX;
     name.size = name.size < UINT16_MAX ? name.size : UINT16_MAX;
     uint64_t hash = replay_hash(name);
-    for (size_t at = hash & (table->size - 1); table->slots[at] != 0; at = (at + 1) & (table->size - 1))
+    for (size_t at = hash & (table->size - 1); table->slots[at] != 0;
+         at = (at + 1) & (table->size - 1))
         if (hf_slice_equal(replay_name(edits, &edits->records[table->slots[at] - 1]), name))
             return table->slots[at] - 1;
     uint32_t kept;
     if (!replay_name_keep(edits, name, &kept) ||
-        !replay_room(&edits->records, edits->records_count, &edits->records_room, sizeof *edits->records))
+        !replay_room(&edits->records, edits->records_count, &edits->records_room,
+                     sizeof *edits->records))
         return UINT32_MAX;
     edits->records[edits->records_count] = (replay_record){kept, 0};
     replay_insert(table, hash, (uint32_t)++edits->records_count);
@@ -271,7 +275,8 @@ static hf_status replay_add(advise_edits *edits, uint32_t *slot, replay_edit edi
         return hf_fail(err, HF_TOO_LARGE, "The log has more than %zu edits; give a part of it.",
                        REPLAY_EDITS_MAX);
     if (edits->count == edits->pieces_count * REPLAY_PIECE) {
-        if (!replay_room(&edits->pieces, edits->pieces_count, &edits->pieces_room, sizeof *edits->pieces))
+        if (!replay_room(&edits->pieces, edits->pieces_count, &edits->pieces_room,
+                         sizeof *edits->pieces))
             return hf_fail_memory(err);
         edits->pieces[edits->pieces_count] = hf_alloc(REPLAY_PIECE * sizeof(replay_edit));
         if (edits->pieces[edits->pieces_count] == NULL)
@@ -292,16 +297,17 @@ typedef struct replay_event {
     replay_edit *edit; /* this person's last one, if it still counts */
 } replay_event;
 
-static hf_status replay_begin(advise_edits *edits, hf_slice record, uint64_t person, int64_t seconds,
-                              replay_event *out, hf_error *err)
+static hf_status replay_begin(advise_edits *edits, hf_slice record, uint64_t person,
+                              int64_t seconds, replay_event *out, hf_error *err)
 {
     if (edits->base == 0)
         edits->base = seconds - 86400;
     int64_t since = seconds - edits->base;
     if (since < 1 || since > (int64_t)REPLAY_HOURS_MAX * 3600)
-        return hf_fail(err, HF_INVALID,
-                       "The log's times lie more than ten years apart, or go back by more than a day; "
-                       "give it in order of time.");
+        return hf_fail(
+            err, HF_INVALID,
+            "The log's times lie more than ten years apart, or go back by more than a day; "
+            "give it in order of time.");
     *out = (replay_event){.at = (uint32_t)since, .person = (uint32_t)replay_mix(person)};
     out->person += out->person == 0;
     edits->last = out->at > edits->last ? out->at : edits->last;
@@ -326,7 +332,8 @@ hf_status advise_edits_open(advise_edits *edits, hf_slice record, uint64_t perso
         event.edit->open = event.at; /* the page was loaded anew */
         return HF_OK;
     }
-    return replay_add(edits, event.slot, (replay_edit){event.record, event.person, event.at, 0}, err);
+    return replay_add(edits, event.slot, (replay_edit){event.record, event.person, event.at, 0},
+                      err);
 }
 
 hf_status advise_edits_save(advise_edits *edits, hf_slice record, uint64_t person, int64_t seconds,
@@ -346,8 +353,8 @@ hf_status advise_edits_save(advise_edits *edits, hf_slice record, uint64_t perso
         return HF_OK;
     }
     /* Saved before, and worked on without opening it anew. */
-    return replay_add(edits, event.slot, (replay_edit){event.record, event.person, event.edit->end, end},
-                      err);
+    return replay_add(edits, event.slot,
+                      (replay_edit){event.record, event.person, event.edit->end, end}, err);
 }
 
 /* ---- measuring ---- */
@@ -388,7 +395,8 @@ static void replay_skew(const advise_edits *edits, replay_facts *out)
     out->meeting = pairs / (all * (all - 1));
 }
 
-/* Hours and days in which edits begin. Hours count by how much they are shared: where all begin in one hour it is one. */
+/* Hours and days in which edits begin. Hours count by how much they are shared: where all begin
+ * in one hour it is one. */
 static void replay_times(const advise_edits *edits, uint32_t *hours, replay_facts *out)
 {
     uint32_t first = UINT32_MAX, last = 0, busiest = 0;
@@ -417,7 +425,8 @@ static void replay_times(const advise_edits *edits, uint32_t *hours, replay_fact
 }
 
 /* How many were open at once, at most, by minutes. */
-static void replay_at_once(const advise_edits *edits, int32_t *steps, size_t minutes, replay_facts *out)
+static void replay_at_once(const advise_edits *edits, int32_t *steps, size_t minutes,
+                           replay_facts *out)
 {
     for (size_t i = 0; i < edits->count; i++) {
         const replay_edit *edit = replay_at(edits, i);
@@ -436,18 +445,19 @@ static hf_status replay_gather(const advise_edits *edits, replay_facts *out, hf_
 {
     size_t minutes = (size_t)edits->last / 60 + 2;
     *out = (replay_facts){0};
-    hf_cleanup(hf_freep) uint32_t *lengths = hf_alloc((ADVISE_EDIT_SECONDS_MAX + 1) * sizeof *lengths);
+    hf_cleanup(hf_freep) uint32_t *lengths =
+        hf_alloc((ADVISE_EDIT_SECONDS_MAX + 1) * sizeof *lengths);
     hf_cleanup(hf_freep) uint32_t *hours = hf_alloc((REPLAY_HOURS_MAX + 24) * sizeof *hours);
     hf_cleanup(hf_freep) int32_t *steps = hf_alloc(minutes * sizeof *steps);
     if (lengths == NULL || hours == NULL || steps == NULL)
         return hf_fail_memory(err);
     replay_lengths(edits, lengths, out);
     if (out->saves < REPLAY_SAVES_MIN)
-        return hf_fail(
-            err, HF_NOT_FOUND,
-            "In the log only %.0f edits were opened and saved by the same person; at least %d are needed. "
-            "Check --open and --save, or give a longer log.",
-            out->saves, REPLAY_SAVES_MIN);
+        return hf_fail(err, HF_NOT_FOUND,
+                       "In the log only %.0f edits were opened and saved by the same person; at "
+                       "least %d are needed. "
+                       "Check --open and --save, or give a longer log.",
+                       out->saves, REPLAY_SAVES_MIN);
     replay_skew(edits, out);
     replay_times(edits, hours, out);
     replay_at_once(edits, steps, minutes, out);
@@ -503,8 +513,9 @@ static void replay_rank(advise_replay *out, hf_slice name, const advise_tally *t
     if (tally->refused == 0 && tally->conflicts == 0)
         return;
     size_t at = out->top_count < ADVISE_TOP_MAX ? out->top_count++ : ADVISE_TOP_MAX;
-    while (at > 0 && (out->top[at - 1].hours < entry.hours ||
-                      (out->top[at - 1].hours == entry.hours && out->top[at - 1].refused < entry.refused))) {
+    while (at > 0 &&
+           (out->top[at - 1].hours < entry.hours ||
+            (out->top[at - 1].hours == entry.hours && out->top[at - 1].refused < entry.refused))) {
         if (at < ADVISE_TOP_MAX)
             out->top[at] = out->top[at - 1];
         at--;
@@ -532,8 +543,8 @@ static void replay_play(const advise_edits *edits, const uint32_t *order, size_t
         for (size_t i = 0; i < here; i++) {
             const replay_edit *edit = replay_at(edits, order[from + i]);
             bool saved = edit->end != 0;
-            room.edits[i] =
-                (advise_edit){edit->open / 60.0, saved ? (edit->end - edit->open) / 60.0 : 0, saved};
+            room.edits[i] = (advise_edit){edit->open / 60.0,
+                                          saved ? (edit->end - edit->open) / 60.0 : 0, saved};
             sorted = sorted && (i == 0 || room.edits[i - 1].open <= room.edits[i].open);
         }
         if (!sorted)
@@ -561,7 +572,8 @@ hf_status advise_edits_replay(advise_edits *edits, const advise_rules *rules, ad
                            .people = (double)edits->people.used,
                            .records = (double)edits->records_count,
                            .days = facts.span_days};
-    /* By record, in the order in which they came: ends[i] is first where those of record i begin, then where they end. */
+    /* By record, in the order in which they came: ends[i] is first where those of record i
+     * begin, then where they end. */
     for (size_t i = 1; i < edits->records_count; i++)
         ends[i] = ends[i - 1] + edits->records[i - 1].edits;
     for (size_t i = 0; i < edits->count; i++)

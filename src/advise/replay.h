@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Edits as they happened, found in a web server's log: who opened which record when, and saved it when. They are measured
- * (lengths, shares, skew) and played again under each policy.
+/* Edits as they happened, found in a web server's log: who opened which record when, and saved
+ * it when. They are measured (lengths, shares, skew) and played again under each policy.
  *
  * Memory: about 24 bytes an edit, and 30 and its name a record. */
 #ifndef HF_ADVISE_REPLAY_H
@@ -24,7 +24,7 @@ typedef struct advise_top {
 typedef struct advise_replay {
     double lines, skipped; /* skipped: not in the format of such a log */
     double opens, saves;
-    double unopened; /* saves by people who had not opened the record in the log; not counted as edits */
+    double unopened; /* saves by people who had not opened it in the log; no edits */
     double people, records;
     double days;        /* from the first edit to the last */
     advise_tally tally; /* of the whole log */
@@ -41,16 +41,18 @@ typedef struct advise_edits advise_edits;
 advise_edits *advise_edits_new(void);
 void advise_edits_free(advise_edits *edits);
 
-/* Takes note that a person (any 64-bit digest of them) opened or saved a record, `seconds` after 1970. Times may go back by a few
- * seconds, as in logs. The same person who opens it again before saving goes on with the same edit; the later opening counts.
- * HF_NO_MEMORY; HF_TOO_LARGE beyond 2^31 edits. */
+/* Takes note that a person (any 64-bit digest of them) opened or saved a record, `seconds` after
+ * 1970. Times may go back by a few seconds, as in logs. The same person who opens it again
+ * before saving goes on with the same edit; the later opening counts. HF_NO_MEMORY; HF_TOO_LARGE
+ * beyond 2^31 edits. */
 hf_status advise_edits_open(advise_edits *edits, hf_slice record, uint64_t person, int64_t seconds,
                             hf_error *err);
 hf_status advise_edits_save(advise_edits *edits, hf_slice record, uint64_t person, int64_t seconds,
                             hf_error *err);
 
-/* Measures, and fills those answers that are there to be measured: editors, records, edits_per_day, edit_minutes, edit_minutes_p90,
- * save_share, busiest_tenth_share, hours_per_day, days_per_week; marked measured. HF_NOT_FOUND: too few saves to measure (10). */
+/* Measures, and fills those answers that are there to be measured: editors, records,
+ * edits_per_day, edit_minutes, edit_minutes_p90, save_share, busiest_tenth_share, hours_per_day,
+ * days_per_week; marked measured. HF_NOT_FOUND: too few saves to measure (10). */
 hf_status advise_edits_measure(advise_edits *edits, advise_answers *answers, hf_error *err);
 
 /* Plays all of it. `rules` as for the model; look_minutes is measured. */

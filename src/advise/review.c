@@ -8,7 +8,8 @@
 #include <string.h>
 
 /* The value of a measure; false: it is not known. */
-static bool review_value(const char *measure, const advise_answers *now, double refusals, double *out)
+static bool review_value(const char *measure, const advise_answers *now, double refusals,
+                         double *out)
 {
     if (strcmp(measure, ADVISE_REFUSALS) == 0) {
         *out = refusals;
@@ -24,8 +25,8 @@ static bool review_value(const char *measure, const advise_answers *now, double 
 }
 
 /* Decides by the record's answers, with what is known now in their place. */
-static hf_status review_decide(const advise_record *record, const advise_answers *now, advise_review *out,
-                               hf_error *err)
+static hf_status review_decide(const advise_record *record, const advise_answers *now,
+                               advise_review *out, hf_error *err)
 {
     hf_cleanup(hf_freep) advise_record *again = hf_alloc(sizeof *again);
     if (again == NULL)
@@ -44,8 +45,8 @@ static hf_status review_decide(const advise_record *record, const advise_answers
     return status;
 }
 
-hf_status advise_review_make(const advise_record *record, const advise_answers *now, double refusals,
-                             advise_review *out, hf_error *err)
+hf_status advise_review_make(const advise_record *record, const advise_answers *now,
+                             double refusals, advise_review *out, hf_error *err)
 {
     bool any = false;
     *out = (advise_review){.count = record->thresholds_count};
@@ -53,20 +54,21 @@ hf_status advise_review_make(const advise_record *record, const advise_answers *
         advise_finding *finding = &out->findings[i];
         *finding = (advise_finding){.threshold = record->thresholds[i]};
         finding->known = review_value(finding->threshold.measure, now, refusals, &finding->value);
-        finding->crossed =
-            finding->known && (finding->threshold.above ? finding->value > finding->threshold.value
-                                                        : finding->value < finding->threshold.value);
+        finding->crossed = finding->known &&
+                           (finding->threshold.above ? finding->value > finding->threshold.value
+                                                     : finding->value < finding->threshold.value);
         any = any || finding->known;
         out->crossed = out->crossed || finding->crossed;
     }
     if (record->thresholds_count == 0)
-        return hf_fail(err, HF_INVALID,
-                       "The record has no thresholds to look at; make it anew with 'holdfast advise'.");
-    if (!any)
         return hf_fail(
             err, HF_INVALID,
-            "Nothing is known now that the record's thresholds are about; give --access-log, --db, --metrics "
-            "or --answers.");
+            "The record has no thresholds to look at; make it anew with 'holdfast advise'.");
+    if (!any)
+        return hf_fail(err, HF_INVALID,
+                       "Nothing is known now that the record's thresholds are about; give "
+                       "--access-log, --db, --metrics "
+                       "or --answers.");
     hf_status status = review_decide(record, now, out, err);
     /* A lock with a version under it is still a lock. */
     bool locks = out->strategy == ADVISE_BE_PESSIMISTIC || out->strategy == ADVISE_BE_BOTH;
@@ -82,19 +84,21 @@ void advise_review_text(const advise_record *record, const advise_review *review
         const advise_finding *f = &review->findings[i];
         const char *side = f->threshold.above ? "above" : "below";
         if (!f->known)
-            hf_buffer_print(out, "?  %s is not known; the threshold is %s %.4g.\n", f->threshold.measure,
-                            side, f->threshold.value);
+            hf_buffer_print(out, "?  %s is not known; the threshold is %s %.4g.\n",
+                            f->threshold.measure, side, f->threshold.value);
         else
-            hf_buffer_print(out, "%s  %s is %s; the threshold is %s %.4g%s.\n", f->crossed ? "!" : " ",
-                            f->threshold.measure, advise_figure(f->value, value), side, f->threshold.value,
+            hf_buffer_print(out, "%s  %s is %s; the threshold is %s %.4g%s.\n",
+                            f->crossed ? "!" : " ", f->threshold.measure,
+                            advise_figure(f->value, value), side, f->threshold.value,
                             f->crossed ? ": crossed" : "");
     }
     hf_buffer_print(out, "By what is known now the choice is %s; the record of %s says %s.\n",
                     advise_strategy_name(review->strategy), record->date,
                     advise_strategy_name(record->strategy));
     hf_buffer_print(out, "%s\n",
-                    review->crossed ? "Decide anew: holdfast advise --answers RECORD, with what was measured."
-                                    : "The decision holds.");
+                    review->crossed
+                        ? "Decide anew: holdfast advise --answers RECORD, with what was measured."
+                        : "The decision holds.");
 }
 
 void advise_review_json(const advise_record *record, const advise_review *review, hf_buffer *out)

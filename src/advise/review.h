@@ -21,11 +21,12 @@ typedef struct advise_review {
     bool crossed; /* one of them, or the choice would be another */
 } advise_review;
 
-/* Compares. `now` are answers as they are known now, of which those that are assumed do not count; refusals is how many people a day were
- * turned away, below 0 when that is not known. HF_INVALID: none of the thresholds has a value to be held against, or the answers
- * contradict each other. */
-hf_status advise_review_make(const advise_record *record, const advise_answers *now, double refusals,
-                             advise_review *out, hf_error *err);
+/* Compares. `now` are answers as they are known now, of which those that are assumed do not
+ * count; refusals is how many people a day were turned away, below 0 when that is not known.
+ * HF_INVALID: none of the thresholds has a value to be held against, or the answers contradict
+ * each other. */
+hf_status advise_review_make(const advise_record *record, const advise_answers *now,
+                             double refusals, advise_review *out, hf_error *err);
 
 /* For people, and as JSON. */
 void advise_review_text(const advise_record *record, const advise_review *review, hf_buffer *out);

@@ -86,7 +86,8 @@ static bool template_next(const char *begin, const char *text, template_tag *out
 }
 
 /* Behind the end of the section; its inside ends at *inside_end. */
-static const char *template_skip(const char *begin, const template_tag *section, const char **inside_end)
+static const char *template_skip(const char *begin, const template_tag *section,
+                                 const char **inside_end)
 {
     template_tag tag;
     int depth = 1;
@@ -104,8 +105,8 @@ static const char *template_skip(const char *begin, const template_tag *section,
     return *inside_end;
 }
 
-static void template_fill(const char *begin, const char *text, const char *end, const advise_facts *facts,
-                          hf_buffer *out)
+static void template_fill(const char *begin, const char *text, const char *end,
+                          const advise_facts *facts, hf_buffer *out)
 {
     template_tag tag;
     while (text < end && template_next(begin, text, &tag) && tag.start < end) {

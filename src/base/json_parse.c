@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Taking JSON apart: one pass over a copy of the text, in which texts are decoded in place (they only get
- * shorter). The depth is bounded, so functions may call each other. Failures stick: the first one is told. */
+/* Taking JSON apart: one pass over a copy of the text, in which texts are decoded in place (they
+ * only get shorter). The depth is bounded, so functions may call each other. Failures stick: the
+ * first one is told. */
 #include "base/json_parse.h"
 
 #include "base/error.h"
@@ -37,8 +38,8 @@ static void parse_flaw(parser *p, const char *at, const char *what)
         return;
     size_t line, column;
     parse_place(p, at, &line, &column);
-    p->status = hf_fail(p->err, HF_INVALID, "%s is not good JSON: line %zu, column %zu: %s.", p->source->what,
-                        line, column, what);
+    p->status = hf_fail(p->err, HF_INVALID, "%s is not good JSON: line %zu, column %zu: %s.",
+                        p->source->what, line, column, what);
 }
 
 static bool parse_in_number(char c)
@@ -297,7 +298,8 @@ static hf_json_value *parse_inside(parser *p, hf_json_type type, char closing)
         parse_flaw(p, p->at, "nested deeper than 8");
         return NULL;
     }
-    hf_json_value *value = parse_value_new(p, type), *item, **last = value == NULL ? NULL : &value->inside;
+    hf_json_value *value = parse_value_new(p, type), *item,
+                  **last = value == NULL ? NULL : &value->inside;
     if (value == NULL)
         return NULL;
     p->depth++;
@@ -355,11 +357,12 @@ static hf_json_value *parse_value(parser *p)
     }
 }
 
-hf_status hf_json_parse(const hf_json_source *source, hf_arena *arena, hf_json_value **out, hf_error *err)
+hf_status hf_json_parse(const hf_json_source *source, hf_arena *arena, hf_json_value **out,
+                        hf_error *err)
 {
     if (source->size > source->size_max)
-        return hf_fail(err, HF_TOO_LARGE, "%s is %zu bytes long; the most is %zu. Split it.", source->what,
-                       source->size, source->size_max);
+        return hf_fail(err, HF_TOO_LARGE, "%s is %zu bytes long; the most is %zu. Split it.",
+                       source->what, source->size, source->size_max);
     char *text = hf_arena_text(arena, (hf_slice){source->text, source->size});
     if (text == NULL)
         return hf_fail_memory(err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* JSON as it was received, checked and taken apart into values. All of RFC 8259 and nothing else: UTF-8, no
- * duplicate fields, no NUL in a text, whole numbers of 64 bits, and a bound on size, depth and count. Memory comes
- * from one arena only. */
+/* JSON as it was received, checked and taken apart into values. All of RFC 8259 and nothing
+ * else: UTF-8, no duplicate fields, no NUL in a text, whole numbers of 64 bits, and a bound on
+ * size, depth and count. Memory comes from one arena only. */
 #ifndef HF_BASE_JSON_PARSE_H
 #define HF_BASE_JSON_PARSE_H
 
@@ -43,9 +43,11 @@ typedef struct hf_json_source {
     size_t values_max;
 } hf_json_source;
 
-/* HF_INVALID says what is wrong in which line and column, never what stands there, since that may be a secret;
- * HF_TOO_LARGE says which limit. All of *out lives in the arena, as does a copy of the text. */
-hf_status hf_json_parse(const hf_json_source *source, hf_arena *arena, hf_json_value **out, hf_error *err);
+/* HF_INVALID says what is wrong in which line and column, never what stands there, since that
+ * may be a secret; HF_TOO_LARGE says which limit. All of *out lives in the arena, as does a copy
+ * of the text. */
+hf_status hf_json_parse(const hf_json_source *source, hf_arena *arena, hf_json_value **out,
+                        hf_error *err);
 
 /* The field of that name, or NULL. */
 const hf_json_value *hf_json_field(const hf_json_value *object, const char *name);

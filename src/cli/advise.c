@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* advise: which lock, with numbers. Gathers answers (a file, questions, a log, a database, a server's metrics), decides, and writes
- * the decision record. */
+/* advise: which lock, with numbers. Gathers answers (a file, questions, a log, a database, a
+ * server's metrics), decides, and writes the decision record. */
 #include "advise/plot.h"
 #include "advise/review.h"
 #include "base/cleanup.h"
@@ -27,7 +27,8 @@ static void advise_today(char out[11])
 }
 
 /* Plays the log under each policy, with what redoing and waiting cost by the answers. */
-static hf_status advise_replay_log(const advise_sources *sources, advise_record *record, hf_error *err)
+static hf_status advise_replay_log(const advise_sources *sources, advise_record *record,
+                                   hf_error *err)
 {
     advise_load load;
     if (sources->edits == NULL)
@@ -40,8 +41,8 @@ static hf_status advise_replay_log(const advise_sources *sources, advise_record 
     return status;
 }
 
-static hf_status advise_make_record(const cli_call *call, advise_sources *sources, advise_record *record,
-                                    hf_error *err)
+static hf_status advise_make_record(const cli_call *call, advise_sources *sources,
+                                    advise_record *record, hf_error *err)
 {
     int64_t seed = (int64_t)ADVISE_SEED;
     hf_status status = cli_value_number(&call->arguments, "seed", 1, &seed, err);
@@ -59,7 +60,8 @@ static hf_status advise_make_record(const cli_call *call, advise_sources *source
     for (size_t i = 0; i < sources->notes.count; i++)
         advise_say(&record->doubts, "%s", sources->notes.items[i]);
     if (sources->refusals >= 0)
-        advise_say(&record->reasons, "The server has turned away %.3g people a day from these records.",
+        advise_say(&record->reasons,
+                   "The server has turned away %.3g people a day from these records.",
                    sources->refusals);
     return advise_replay_log(sources, record, err);
 }
@@ -166,7 +168,8 @@ static const cli_option advise_options[] = {
 const cli_verb cli_advise = {
     .name = "advise",
     .summary = "Decides which lock, with numbers, and writes the decision record.",
-    .about = "Asks, unless answers or something to measure are given. What is measured counts for more than "
+    .about = "Asks, unless answers or something to measure are given. What is measured counts for "
+             "more than "
              "what is said; what "
              "is neither is assumed, and marked so.",
     .options = advise_options,

@@ -94,7 +94,8 @@ static hf_status interview_read(FILE *in, char line[INTERVIEW_LINE], hf_error *e
     return HF_OK;
 }
 
-static hf_status interview_ask(advise_answers *answers, advise_id id, FILE *in, FILE *out, hf_error *err)
+static hf_status interview_ask(advise_answers *answers, advise_id id, FILE *in, FILE *out,
+                               hf_error *err)
 {
     for (;;) {
         char line[INTERVIEW_LINE];
@@ -122,7 +123,8 @@ static hf_status interview_ask(advise_answers *answers, advise_id id, FILE *in, 
 hf_status advise_interview(advise_answers *answers, FILE *in, FILE *out, hf_error *err)
 {
     hf_status status = HF_OK;
-    fputs("A few questions. Enter takes what stands in brackets, marked as assumed; q gives up.\n", out);
+    fputs("A few questions. Enter takes what stands in brackets, marked as assumed; q gives up.\n",
+          out);
     for (int id = 0; status == HF_OK && id < ADVISE_ANSWERS; id++) {
         advise_answers completed = *answers;
         advise_answers_complete(&completed);
@@ -146,8 +148,8 @@ static void interview_sum_up(const advise_record *record, FILE *out)
         interview_wrap(record->doubts.items[i], out);
 }
 
-hf_status advise_interview_end(const advise_record *record, FILE *in, FILE *out, char *path, size_t size,
-                               hf_error *err)
+hf_status advise_interview_end(const advise_record *record, FILE *in, FILE *out, char *path,
+                               size_t size, hf_error *err)
 {
     char name[ADVISE_NAME_SIZE], proposed[ADVISE_NAME_SIZE + 16], line[INTERVIEW_LINE];
     advise_identifier(record->answers.entities.items[0], name);

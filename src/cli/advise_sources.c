@@ -38,7 +38,8 @@ static hf_status sources_patterns(const cli_call *call, const char *option, advi
         if (strcmp(arguments->given[i].option->name, option) != 0)
             continue;
         if (*count == ADVISE_PATTERNS_MAX)
-            return hf_fail(err, HF_INVALID, "There are more than %d of --%s.", ADVISE_PATTERNS_MAX, option);
+            return hf_fail(err, HF_INVALID, "There are more than %d of --%s.", ADVISE_PATTERNS_MAX,
+                           option);
         status = advise_pattern_parse(option, arguments->given[i].value, &out[(*count)++], err);
     }
     return status;
@@ -79,8 +80,9 @@ static hf_status sources_log(const cli_call *call, advise_sources *out, hf_error
     const char *path = cli_value(&call->arguments, "access-log");
     advise_log log = {0};
     if (path == NULL && (cli_has(&call->arguments, "open") || cli_has(&call->arguments, "save")))
-        return hf_fail(err, HF_INVALID,
-                       "--open and --save say what to look for in a log; give --access-log FILE too.");
+        return hf_fail(
+            err, HF_INVALID,
+            "--open and --save say what to look for in a log; give --access-log FILE too.");
     if (path == NULL)
         return HF_OK;
     out->any = true;
@@ -88,10 +90,10 @@ static hf_status sources_log(const cli_call *call, advise_sources *out, hf_error
     if (status == HF_OK)
         status = sources_patterns(call, "save", log.save, &log.save_count, err);
     if (status == HF_OK && (log.open_count == 0 || log.save_count == 0))
-        status = hf_fail(
-            err, HF_INVALID,
-            "--access-log needs --open and --save, as in --open \"GET /policies/{id}/edit\" --save \"PUT "
-            "/policies/{id}\".");
+        status = hf_fail(err, HF_INVALID,
+                         "--access-log needs --open and --save, as in --open \"GET "
+                         "/policies/{id}/edit\" --save \"PUT "
+                         "/policies/{id}\".");
     if (status == HF_OK && (log.edits = out->edits = advise_edits_new()) == NULL)
         status = hf_fail_memory(err);
     if (status == HF_OK)
@@ -106,14 +108,16 @@ static hf_status sources_log(const cli_call *call, advise_sources *out, hf_error
 
 /* ---- the database ---- */
 
-/* The entity as an identifier: by the answers, or the one given. HF_INVALID (with `option` in the sentence): there is none. */
-static hf_status sources_entity(const advise_sources *sources, const char *entity, const char *option,
-                                char *out, hf_error *err)
+/* The entity as an identifier: by the answers, or the one given. HF_INVALID (with `option` in
+ * the sentence): there is none. */
+static hf_status sources_entity(const advise_sources *sources, const char *entity,
+                                const char *option, char *out, hf_error *err)
 {
     if (sources->answers.entities.count > 0)
         entity = sources->answers.entities.items[0];
     if (entity == NULL)
-        return hf_fail(err, HF_INVALID, "--%s needs to know what is edited; name it: --table NAME.", option);
+        return hf_fail(err, HF_INVALID, "--%s needs to know what is edited; name it: --table NAME.",
+                       option);
     advise_identifier(entity, out);
     return HF_OK;
 }
@@ -121,15 +125,16 @@ static hf_status sources_entity(const advise_sources *sources, const char *entit
 static hf_status sources_database(const cli_call *call, const char *entity, advise_sources *out,
                                   hf_error *err)
 {
-    const char *url = cli_value(&call->arguments, "db"), *table = cli_value(&call->arguments, "table");
+    const char *url = cli_value(&call->arguments, "db"),
+               *table = cli_value(&call->arguments, "table");
     char name[ADVISE_NAME_SIZE];
     if (url == NULL)
         return HF_OK;
     out->any = true;
     hf_status status = table != NULL ? HF_OK : sources_entity(out, entity, "db", name, err);
-    return status != HF_OK
-               ? status
-               : advise_database_measure(url, table != NULL ? table : name, &out->answers, &out->notes, err);
+    return status != HF_OK ? status
+                           : advise_database_measure(url, table != NULL ? table : name,
+                                                     &out->answers, &out->notes, err);
 }
 
 /* ---- the metrics ---- */
@@ -152,23 +157,26 @@ static hf_status sources_refusals(const char *text, const char *type, double *ou
     snprintf(line, sizeof line, "holdfast_refusals_total{type=\"%s\"} ", type);
     double refused = sources_metric(text, line);
     if (started < 0)
-        return hf_fail(err, HF_NOT_FOUND,
-                       "The metrics do not say when the server started; is it a holdfast server's?");
-    if (seconds < 3600)
         return hf_fail(
             err, HF_NOT_FOUND,
-            "The server has counted for less than an hour; ask again when it has counted for a day or more.");
+            "The metrics do not say when the server started; is it a holdfast server's?");
+    if (seconds < 3600)
+        return hf_fail(err, HF_NOT_FOUND,
+                       "The server has counted for less than an hour; ask again when it has "
+                       "counted for a day or more.");
     if (refused < 0)
         return hf_fail(
             err, HF_NOT_FOUND,
-            "The server tells no refusals of %s by itself: it names the types of which locks are held, most "
+            "The server tells no refusals of %s by itself: it names the types of which locks are "
+            "held, most "
             "used first. Look again while some are held, or name another type with --table.",
             type);
     *out = refused / (seconds / 86400);
     return HF_OK;
 }
 
-static hf_status sources_metrics(const cli_call *call, const char *entity, advise_sources *out, hf_error *err)
+static hf_status sources_metrics(const cli_call *call, const char *entity, advise_sources *out,
+                                 hf_error *err)
 {
     const char *url = cli_value(&call->arguments, "metrics"),
                *file = cli_value(&call->arguments, "token-file");
@@ -181,8 +189,9 @@ static hf_status sources_metrics(const cli_call *call, const char *entity, advis
     out->any = true;
     hf_status status = sources_entity(out, entity, "metrics", type, err);
     if (status == HF_OK && !cli_is_server(url))
-        status = hf_fail(err, HF_INVALID,
-                         "--metrics is the URL of a holdfast server, as in https://locks.example:7420.");
+        status =
+            hf_fail(err, HF_INVALID,
+                    "--metrics is the URL of a holdfast server, as in https://locks.example:7420.");
     if (status == HF_OK && file != NULL) {
         status = cli_url_with_token(url, file, whole, err);
         url = whole;
@@ -198,7 +207,8 @@ static hf_status sources_metrics(const cli_call *call, const char *entity, advis
     return status;
 }
 
-hf_status advise_sources_read(const cli_call *call, const char *entity, advise_sources *out, hf_error *err)
+hf_status advise_sources_read(const cli_call *call, const char *entity, advise_sources *out,
+                              hf_error *err)
 {
     const char *table = cli_value(&call->arguments, "table");
     hf_status status = sources_answers(call, out, err);

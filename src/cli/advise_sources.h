@@ -17,9 +17,10 @@ typedef struct advise_sources {
     bool any;               /* some source was named */
 } advise_sources;
 
-/* Reads every source that was named. What was measured counts for more than what a file says. `entity` names the table and the type where
- * no answer does; NULL: nothing does. */
-hf_status advise_sources_read(const cli_call *call, const char *entity, advise_sources *out, hf_error *err);
+/* Reads every source that was named. What was measured counts for more than what a file says.
+ * `entity` names the table and the type where no answer does; NULL: nothing does. */
+hf_status advise_sources_read(const cli_call *call, const char *entity, advise_sources *out,
+                              hf_error *err);
 
 void advise_sources_done(advise_sources *sources);
 

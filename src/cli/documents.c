@@ -24,7 +24,8 @@ static hf_status document_fill(int fd, const char *path, hf_buffer *out, hf_erro
         if (got < 0)
             return hf_fail(err, HF_UNAVAILABLE, "%s can't be read: %s.", path, strerror(errno));
         if (out->size + (size_t)got > CLI_DOCUMENT_MAX)
-            return hf_fail(err, HF_TOO_LARGE, "%s is larger than %zu bytes; it is no such document.", path,
+            return hf_fail(err, HF_TOO_LARGE,
+                           "%s is larger than %zu bytes; it is no such document.", path,
                            CLI_DOCUMENT_MAX);
         hf_buffer_add(out, piece, (size_t)got);
     }
@@ -56,7 +57,8 @@ hf_status cli_document_format(const cli_call *call, bool *json, hf_error *err)
     if (format != NULL && strcmp(format, "json") != 0 && strcmp(format, "markdown") != 0)
         return hf_fail(err, HF_INVALID, "--format is markdown or json.");
     if (format != NULL && call->json && strcmp(format, "json") != 0)
-        return hf_fail(err, HF_INVALID, "--json and --format markdown contradict each other; leave one out.");
+        return hf_fail(err, HF_INVALID,
+                       "--json and --format markdown contradict each other; leave one out.");
     return HF_OK;
 }
 

@@ -25,14 +25,14 @@ static hf_status plan_write_script(const cli_call *call, const advise_record *re
     if (path == NULL)
         return HF_OK;
     advise_plan_script(record, &script);
-    hf_status status =
-        script.failed ? hf_fail_memory(err)
-        : script.size == 0
-            ? hf_fail(err, HF_INVALID,
-                      "There is no script for this record (strategy %s, database %s); leave --script out.",
-                      advise_strategy_name(record->strategy),
-                      advise_choice(&record->answers, ADVISE_DATABASE))
-            : cli_document_save(path, &script, err);
+    hf_status status = script.failed ? hf_fail_memory(err)
+                       : script.size == 0
+                           ? hf_fail(err, HF_INVALID,
+                                     "There is no script for this record (strategy %s, database "
+                                     "%s); leave --script out.",
+                                     advise_strategy_name(record->strategy),
+                                     advise_choice(&record->answers, ADVISE_DATABASE))
+                           : cli_document_save(path, &script, err);
     hf_buffer_done(&script);
     if (status == HF_OK)
         cli_say("Wrote the tests to %s; run them with: sh %s", path, path);
@@ -73,7 +73,8 @@ const cli_verb cli_plan = {
     .operands_min = 1,
     .operands_max = 1,
     .summary = "Writes the implementation plan for a decision record.",
-    .about = "RECORD is what 'holdfast advise' wrote, as Markdown or JSON; '-' reads standard input.",
+    .about =
+        "RECORD is what 'holdfast advise' wrote, as Markdown or JSON; '-' reads standard input.",
     .options = plan_options,
     .run = plan_run,
 };

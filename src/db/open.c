@@ -38,8 +38,9 @@ hf_status hf_db_open_url(const char *url, hf_db **out, hf_error *err)
         size_t size = strlen(open_databases[i].scheme);
         if (strncmp(url, open_databases[i].scheme, size) != 0)
             continue;
-        return open_databases[i].module == NULL ? hf_db_open(url + size, HF_DB_READ_ONLY, out, err)
-                                                : open_connect(open_databases[i].module, url, out, err);
+        return open_databases[i].module == NULL
+                   ? hf_db_open(url + size, HF_DB_READ_ONLY, out, err)
+                   : open_connect(open_databases[i].module, url, out, err);
     }
     return hf_fail(err, HF_INVALID,
                    "This is no database's URL; write sqlite:PATH, postgres://... or mysql://....");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A connection to any database by its URL: sqlite:PATH, postgres://..., mysql://... For those who are no store: what looks at an
- * application's own tables. */
+/* A connection to any database by its URL: sqlite:PATH, postgres://..., mysql://... For those
+ * who are no store: what looks at an application's own tables. */
 #ifndef HF_DB_OPEN_H
 #define HF_DB_OPEN_H
 
@@ -14,9 +14,9 @@ typedef struct hf_db_module_info {
 
 #define HF_DB_MODULE_SYMBOL "hf_db_module"
 
-/* Connects, to read: a SQLite file must be there, and nothing about it is changed. Of the parameters that are holdfast's own, pooler and
- * password_file count. HF_INVALID: the URL makes no sense, or is of no database. HF_UNAVAILABLE: no connection, no file, or no module
- * for it. */
+/* Connects, to read: a SQLite file must be there, and nothing about it is changed. Of the
+ * parameters that are holdfast's own, pooler and password_file count. HF_INVALID: the URL makes
+ * no sense, or is of no database. HF_UNAVAILABLE: no connection, no file, or no module for it. */
 hf_status hf_db_open_url(const char *url, hf_db **out, hf_error *err);
 
 #endif

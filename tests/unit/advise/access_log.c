@@ -33,9 +33,10 @@ static void patterns_name_the_record(void **state)
         advise_pattern pattern;
         hf_slice id = HF_NOTHING;
         expect(HF_OK, advise_pattern_parse("open", rows[i].pattern, &pattern, &err), err);
-        bool matches =
-            advise_pattern_matches(&pattern, hf_slice_of(rows[i].method), hf_slice_of(rows[i].target), &id);
-        if (matches != (rows[i].id != NULL) || (matches && !hf_slice_equal(id, hf_slice_of(rows[i].id))))
+        bool matches = advise_pattern_matches(&pattern, hf_slice_of(rows[i].method),
+                                              hf_slice_of(rows[i].target), &id);
+        if (matches != (rows[i].id != NULL) ||
+            (matches && !hf_slice_equal(id, hf_slice_of(rows[i].id))))
             check_failed(__FILE__, __LINE__, "%s on %s %s: %.*s", rows[i].pattern, rows[i].method,
                          rows[i].target, (int)id.size, id.at == NULL ? "" : id.at);
     }
@@ -44,8 +45,13 @@ static void patterns_name_the_record(void **state)
 static void bad_patterns_are_named(void **state)
 {
     (void)state;
-    static const char *const rows[] = {
-        "", "GET", "/p/{id}", "GET p/{id}", "GET /p/7", "GET /p/{id}/{id}", "ABCDEFGHIJKLMNOPQ /{id}"};
+    static const char *const rows[] = {"",
+                                       "GET",
+                                       "/p/{id}",
+                                       "GET p/{id}",
+                                       "GET /p/7",
+                                       "GET /p/{id}/{id}",
+                                       "ABCDEFGHIJKLMNOPQ /{id}"};
     advise_pattern pattern;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         expect(HF_INVALID, advise_pattern_parse("open", rows[i], &pattern, &err), err);
@@ -57,7 +63,8 @@ static void bad_patterns_are_named(void **state)
 static const char lines[] =
     "192.0.2.1 - alice [18/Nov/2026:09:00:00 +0100] \"GET /p/1/edit HTTP/1.1\" 200 5 \"-\" \"A\"\n"
     "192.0.2.9 - - [18/Nov/2026:08:01:00 +0000] \"GET /p/1/edit HTTP/1.1\" 200 5 \"-\" \"A\"\r\n"
-    "example.org:443 192.0.2.9 - - [18/Nov/2026:08:02:00 +0000] \"GET /p/2/edit HTTP/1.1\" 200 5 \"-\" "
+    "example.org:443 192.0.2.9 - - [18/Nov/2026:08:02:00 +0000] \"GET /p/2/edit HTTP/1.1\" 200 5 "
+    "\"-\" "
     "\"B\"\n"
     "\n"
     "192.0.2.2 - alice [18/Nov/2026:08:10:00 +0000] \"PUT /p/1 HTTP/1.1\" 204 0 \"-\" \"C\"\n"
@@ -100,7 +107,8 @@ static void lines_are_read_in_whatever_pieces_they_come(void **state)
     }
 }
 
-/* Fed as often as it takes to measure: alice's edit lasts 70 - 60 = 10 minutes across two zones and addresses. */
+/* Fed as often as it takes to measure: alice's edit lasts 70 - 60 = 10 minutes across two zones
+ * and addresses. */
 static void people_are_told_apart_and_times_read(void **state)
 {
     (void)state;
@@ -135,7 +143,8 @@ static void people_are_told_apart_and_times_read(void **state)
 static void what_is_missing_in_a_log_is_said(void **state)
 {
     (void)state;
-    static const char other[] = "192.0.2.1 - - [18/Nov/2026:09:00:00 +0100] \"GET / HTTP/1.1\" 200 5\n";
+    static const char other[] =
+        "192.0.2.1 - - [18/Nov/2026:09:00:00 +0100] \"GET / HTTP/1.1\" 200 5\n";
     static const char opened[] =
         "192.0.2.1 - - [18/Nov/2026:09:00:00 +0100] \"GET /p/1/edit HTTP/1.1\" 200 5\n";
     const struct {

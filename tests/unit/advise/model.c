@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <support/check.h>
 
-/* One record, on which `busy` edits would be open at a time if nobody were refused. Everybody saves. */
+/* One record, on which `busy` edits would be open at a time if nobody were refused. Everybody
+ * saves. */
 static advise_load one_record(double busy, double sigma)
 {
     advise_load load = {.opens_per_week = 1,
@@ -29,7 +30,8 @@ static advise_bills simulate(const advise_load *load)
 static void check_near(double got, double wanted, double within, const char *what, double busy)
 {
     if (fabs(got - wanted) > within * wanted)
-        check_failed(__FILE__, __LINE__, "%s with %g open at a time is %g, not %g", what, busy, got, wanted);
+        check_failed(__FILE__, __LINE__, "%s with %g open at a time is %g, not %g", what, busy, got,
+                     wanted);
 }
 
 static void locks_turn_away_the_exact_share_whatever_the_lengths(void **state)
@@ -39,8 +41,8 @@ static void locks_turn_away_the_exact_share_whatever_the_lengths(void **state)
         for (double sigma = 0; sigma < 1.1; sigma += 0.5) {
             advise_load load = one_record(busy, sigma);
             advise_bills bills = simulate(&load);
-            check_near(bills.count[ADVISE_PESSIMISTIC], busy / (1 + busy), 0.02, "the share turned away",
-                       busy);
+            check_near(bills.count[ADVISE_PESSIMISTIC], busy / (1 + busy), 0.02,
+                       "the share turned away", busy);
         }
     }
 }
@@ -51,18 +53,21 @@ static void versions_refuse_the_same_share_of_equally_long_edits(void **state)
     for (double busy = 0.1; busy < 6; busy *= 3) {
         advise_load load = one_record(busy, 0);
         advise_bills bills = simulate(&load);
-        check_near(bills.count[ADVISE_OPTIMISTIC], busy / (1 + busy), 0.02, "the share refused", busy);
+        check_near(bills.count[ADVISE_OPTIMISTIC], busy / (1 + busy), 0.02, "the share refused",
+                   busy);
     }
 }
 
-/* At few collisions a lost edit is (1 + cv^2) times as long as the mean, of log-normal lengths exp(sigma^2) times. */
+/* At few collisions a lost edit is (1 + cv^2) times as long as the mean, of log-normal lengths
+ * exp(sigma^2) times. */
 static void what_is_lost_is_the_long_edits(void **state)
 {
     (void)state;
     advise_load load = one_record(0.02, 0.8);
     advise_bills bills = simulate(&load);
     double lost = bills.hours[ADVISE_OPTIMISTIC] * 60 / bills.count[ADVISE_OPTIMISTIC];
-    check_near(lost / advise_mean_minutes(&load), exp(0.64), 0.1, "a lost edit, in mean edits,", 0.02);
+    check_near(lost / advise_mean_minutes(&load), exp(0.64), 0.1, "a lost edit, in mean edits,",
+               0.02);
 }
 
 /* Over many records: the sum over all of them, of which the simulation has classes only. */
@@ -91,7 +96,8 @@ static void a_share_of_the_busiest_tenth_is_fitted(void **state)
     (void)state;
     for (double share = 0.15; share < 1; share += 0.2) {
         double exponent = advise_zipf_fit(5000, share);
-        check_near(advise_zipf_share(5000, exponent), share, 0.001, "the share of the tenth", share);
+        check_near(advise_zipf_share(5000, exponent), share, 0.001, "the share of the tenth",
+                   share);
         double meeting = advise_zipf_meeting(5000, exponent);
         check_near(advise_zipf_fit_meeting(5000, meeting), exponent, 0.001, "the exponent", share);
     }
@@ -110,7 +116,8 @@ static void the_same_seed_gives_the_same_figures_and_another_stays_within_the_sp
         expect_true(first.hours[p] == again.hours[p]);
         expect_true(first.hours[p] != other.hours[p]);
         expect_true(first.spread[p] > 0 && first.spread[p] < 0.05 * first.hours[p]);
-        expect_true(fabs(first.hours[p] - other.hours[p]) < 3 * (first.spread[p] + other.spread[p]));
+        expect_true(fabs(first.hours[p] - other.hours[p]) <
+                    3 * (first.spread[p] + other.spread[p]));
     }
 }
 

@@ -48,7 +48,8 @@ static void one_request_is_a_transaction_with_its_isolation_level(void **state)
     expect_true(!record.billed);
     expect_strategy("{\"spans_requests\":false,\"database\":\"mysql\"}", ADVISE_BE_TRANSACTION);
     expect_int(record.isolation, ADVISE_READ_COMMITTED);
-    expect_strategy("{\"spans_requests\":false,\"grouped_with\":[\"line\"]}", ADVISE_BE_TRANSACTION);
+    expect_strategy("{\"spans_requests\":false,\"grouped_with\":[\"line\"]}",
+                    ADVISE_BE_TRANSACTION);
     expect_int(record.isolation, ADVISE_SERIALIZABLE);
     expect_strategy("{\"spans_requests\":false,\"database\":\"sqlite\"}", ADVISE_BE_TRANSACTION);
     expect_int(record.isolation, ADVISE_SERIALIZABLE);
@@ -64,7 +65,8 @@ static void other_work_than_editing_is_a_lease(void **state)
     expect_int(record.storage, ADVISE_IN_MARIADB);
 }
 
-#define BUSY "\"editors\":40,\"records\":100,\"edits_per_day\":200,\"edit_minutes\":30,\"redo_minutes\":30"
+#define BUSY                                                                                       \
+    "\"editors\":40,\"records\":100,\"edits_per_day\":200,\"edit_minutes\":30,\"redo_minutes\":30"
 
 static void writers_past_the_lock_want_both(void **state)
 {
@@ -83,7 +85,8 @@ static void readers_choose_the_lock_type(void **state)
     expect_int(record.lock_type, ADVISE_EXCLUSIVE_WRITE);
     expect_strategy("{" BUSY ",\"readers_need_latest\":true}", ADVISE_BE_PESSIMISTIC);
     expect_int(record.lock_type, ADVISE_EXCLUSIVE_READ);
-    expect_strategy("{" BUSY ",\"readers_need_latest\":true,\"read_mostly\":true}", ADVISE_BE_PESSIMISTIC);
+    expect_strategy("{" BUSY ",\"readers_need_latest\":true,\"read_mostly\":true}",
+                    ADVISE_BE_PESSIMISTIC);
     expect_int(record.lock_type, ADVISE_READ_WRITE);
 }
 
@@ -107,12 +110,14 @@ static void beyond_a_threshold_the_choice_is_another(void **state)
 {
     (void)state;
     char text[256];
-    static const char start[] = "\"records\":1000,\"edit_minutes\":20,\"redo_minutes\":20,\"editors\":900";
+    static const char start[] =
+        "\"records\":1000,\"edit_minutes\":20,\"redo_minutes\":20,\"editors\":900";
     snprintf(text, sizeof text, "{%s,\"edits_per_day\":10}", start);
     expect_strategy(text, ADVISE_BE_OPTIMISTIC);
     double bound = 0;
     for (size_t i = 0; i < record.thresholds_count; i++)
-        if (strcmp(record.thresholds[i].measure, "edits_per_day") == 0 && record.thresholds[i].above)
+        if (strcmp(record.thresholds[i].measure, "edits_per_day") == 0 &&
+            record.thresholds[i].above)
             bound = record.thresholds[i].value;
     expect_true(bound > 10);
     snprintf(text, sizeof text, "{%s,\"edits_per_day\":%g}", start, bound * 1.1);
@@ -124,12 +129,13 @@ static void beyond_a_threshold_the_choice_is_another(void **state)
 static void what_is_assumed_and_would_change_the_choice_is_named(void **state)
 {
     (void)state;
-    expect_strategy("{\"records\":1000,\"edits_per_day\":20,\"edit_minutes\":20}", ADVISE_BE_OPTIMISTIC);
+    expect_strategy("{\"records\":1000,\"edits_per_day\":20,\"edit_minutes\":20}",
+                    ADVISE_BE_OPTIMISTIC);
     expect_int(record.certainty, ADVISE_FAIRLY_SURE);
     bool named = false;
     for (size_t i = 0; i < record.doubts.count; i++)
-        named = named ||
-                strstr(record.doubts.items[i], "busiest_tenth_share was assumed to be 0.5; above") != NULL;
+        named = named || strstr(record.doubts.items[i],
+                                "busiest_tenth_share was assumed to be 0.5; above") != NULL;
     expect_true(named);
     expect_contains(record.doubts.items[record.doubts.count - 1], "For a domain expert");
 }
@@ -152,7 +158,8 @@ static void bad_answers_are_named(void **state)
         {"{\"editors\":\"five\"}", "editors is a number"},
         {"{\"save_share\":70}", "save_share is from 0.001 to 1, not 70"},
         {"{\"spans_requests\":1}", "spans_requests is true or false"},
-        {"{\"database\":\"oracle\"}", "database is one of postgres, mariadb, mysql, sqlite or other"},
+        {"{\"database\":\"oracle\"}",
+         "database is one of postgres, mariadb, mysql, sqlite or other"},
         {"{\"session\":7}", "session is a text in quotes"},
         {"{\"entities\":\"order\"}", "entities is a list of names"},
         {"{\"entities\":[]}", "entities needs at least one name"},
@@ -163,7 +170,8 @@ static void bad_answers_are_named(void **state)
         {"{\"answers\":[]}", "\"answers\" is not an object"},
         {"{\"edit_minutes\":20,\"edit_minutes_p90\":10}",
          "edit_minutes_p90 (10) is less than edit_minutes (20)"},
-        {"{\"spans_requests\":false,\"edit_minutes\":45}", "spans_requests says that an edit is one request"},
+        {"{\"spans_requests\":false,\"edit_minutes\":45}",
+         "spans_requests says that an edit is one request"},
         {"{\"editors\":2,\"edits_per_day\":400,\"edit_minutes\":30}",
          "keep 25.0 people busy all day, but editors is 2"},
         {"{\"entities\":[\"order\"],\"grouped_with\":[\"order\"]}",
@@ -192,11 +200,14 @@ static void bad_records_are_named(void **state)
         {"{\"holdfast_record\":1,\"answers\":{}}", "The record's strategy is missing"},
         {"{\"holdfast_record\":1,\"answers\":{},\"strategy\":\"hope\"}",
          "The record's strategy is none that"},
-        {"{\"holdfast_record\":1,\"answers\":{},\"strategy\":\"pessimistic\"}", "but it has no lock_type"},
-        {"{\"holdfast_record\":1,\"answers\":{},\"strategy\":\"pessimistic\",\"lock_type\":\"exclusive-"
+        {"{\"holdfast_record\":1,\"answers\":{},\"strategy\":\"pessimistic\"}",
+         "but it has no lock_type"},
+        {"{\"holdfast_record\":1,\"answers\":{},\"strategy\":\"pessimistic\",\"lock_type\":"
+         "\"exclusive-"
          "write\"}",
          "but it has no storage"},
-        {"{\"holdfast_record\":1,\"answers\":{},\"strategy\":\"pessimistic\",\"lock_type\":\"exclusive-"
+        {"{\"holdfast_record\":1,\"answers\":{},\"strategy\":\"pessimistic\",\"lock_type\":"
+         "\"exclusive-"
          "write\","
          "\"storage\":\"postgres\"}",
          "timeouts must be above 0"},
@@ -205,7 +216,8 @@ static void bad_records_are_named(void **state)
     };
     hf_error err;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        expect(HF_INVALID, advise_record_read(rows[i].text, strlen(rows[i].text), &record, &err), err);
+        expect(HF_INVALID, advise_record_read(rows[i].text, strlen(rows[i].text), &record, &err),
+               err);
         expect_contains(err.message, rows[i].sentence);
     }
 }
@@ -227,8 +239,8 @@ static void records_come_back_as_they_were(void **state)
         "{}",
         "{\"work\":\"single-flight\"}",
         "{\"spans_requests\":false}",
-        "{" BUSY
-        ",\"session\":\"job\",\"stack\":\"a \\\"b\\\" {c} \\\\ d\",\"entities\":[\"Ünit, 7\",\"x\"]}",
+        "{" BUSY ",\"session\":\"job\",\"stack\":\"a \\\"b\\\" {c} \\\\ d\",\"entities\":[\"Ünit, "
+                 "7\",\"x\"]}",
         "{" BUSY ",\"readers_need_latest\":true,\"grouped_with\":[\"a\",\"b c\"],"
         "\"save_share\":{\"value\":0.77,\"mark\":\"measured\"}}",
     };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Edits found in a log: how they are paired, measured and played; and the model against logs that were made up.
- * HF_TEST_ROUNDS: how many such logs (10; the issue's 100 run in the suite "long"). */
+/* Edits found in a log: how they are paired, measured and played; and the model against logs
+ * that were made up. HF_TEST_ROUNDS: how many such logs (10; the issue's 100 run in the suite
+ * "long"). */
 #include <advise/model.h>
 #include <advise/replay.h>
 #include <math.h>
@@ -15,12 +16,14 @@ static hf_error err;
 
 static void opened(advise_edits *edits, const char *record, uint64_t person, int64_t minute)
 {
-    expect(HF_OK, advise_edits_open(edits, hf_slice_of(record), person, START + minute * 60, &err), err);
+    expect(HF_OK, advise_edits_open(edits, hf_slice_of(record), person, START + minute * 60, &err),
+           err);
 }
 
 static void saved(advise_edits *edits, const char *record, uint64_t person, int64_t minute)
 {
-    expect(HF_OK, advise_edits_save(edits, hf_slice_of(record), person, START + minute * 60, &err), err);
+    expect(HF_OK, advise_edits_save(edits, hf_slice_of(record), person, START + minute * 60, &err),
+           err);
 }
 
 static void alone(advise_edits *edits, int count, int64_t from)
@@ -33,7 +36,8 @@ static void alone(advise_edits *edits, int count, int64_t from)
 
 static const advise_rules rules = {.redo_ratio = 2, .wait_minutes = 15, .idle_minutes = 5};
 
-/* Alice opens, Bob opens and saves, Alice saves; then Carol looks, and Bob comes while her lock lasts. */
+/* Alice opens, Bob opens and saves, Alice saves; then Carol looks, and Bob comes while her lock
+ * lasts. */
 static void two_people_on_one_record_lose_what_each_policy_loses(void **state)
 {
     (void)state;
@@ -102,7 +106,8 @@ static void too_little_is_not_measured(void **state)
     expect_int(answers.marks[ADVISE_REDO_MINUTES], ADVISE_ASSUMED);
     expect_int(answers.numbers[ADVISE_EDIT_MINUTES], 10);
     expect(HF_INVALID, advise_edits_open(edits, hf_slice_of("a"), 1, START - 90000, &err), err);
-    expect(HF_INVALID, advise_edits_open(edits, hf_slice_of("a"), 1, START + INT64_C(400000000), &err), err);
+    expect(HF_INVALID,
+           advise_edits_open(edits, hf_slice_of("a"), 1, START + INT64_C(400000000), &err), err);
     advise_edits_free(edits);
 }
 
@@ -184,10 +189,11 @@ static void compare(const setting *s, const char *what, double model, double log
     double off = fabs(model - log) / log;
     largest = off > largest ? off : largest;
     if (off > 0.1)
-        check_failed(__FILE__, __LINE__,
-                     "%d records, exponent %.2f, %.2f open at once, sigma %.2f, %.2f saved: %s is %g by the "
-                     "model and %g in the log (%.0f cases)",
-                     s->records, s->exponent, s->busy, s->sigma, s->save_share, what, model, log, count);
+        check_failed(
+            __FILE__, __LINE__,
+            "%d records, exponent %.2f, %.2f open at once, sigma %.2f, %.2f saved: %s is %g by the "
+            "model and %g in the log (%.0f cases)",
+            s->records, s->exponent, s->busy, s->sigma, s->save_share, what, model, log, count);
 }
 
 static void compare_log(const setting *s, unsigned short *seed, event *events)
@@ -202,8 +208,8 @@ static void compare_log(const setting *s, unsigned short *seed, event *events)
         char name[16];
         snprintf(name, sizeof name, "r/%d", events[i].record);
         expect(HF_OK,
-               (events[i].save ? advise_edits_save : advise_edits_open)(edits, hf_slice_of(name),
-                                                                        events[i].person, events[i].at, &err),
+               (events[i].save ? advise_edits_save : advise_edits_open)(
+                   edits, hf_slice_of(name), events[i].person, events[i].at, &err),
                err);
     }
     expect(HF_OK, advise_edits_measure(edits, &answers, &err), err);
@@ -213,8 +219,8 @@ static void compare_log(const setting *s, unsigned short *seed, event *events)
     expect(HF_OK, advise_edits_replay(edits, &load.rules, &replay, &err), err);
     const advise_tally *t = &replay.tally;
     double each = replay.opens;
-    compare(s, "the share turned away", bills.count[ADVISE_PESSIMISTIC] / bills.opens, t->refused / each,
-            t->refused);
+    compare(s, "the share turned away", bills.count[ADVISE_PESSIMISTIC] / bills.opens,
+            t->refused / each, t->refused);
     compare(s, "the time of those turned away", bills.hours[ADVISE_PESSIMISTIC] * 60 / bills.opens,
             t->refused_minutes / each, t->refused);
     compare(s, "the share of saves refused", bills.count[ADVISE_OPTIMISTIC] / bills.opens,
@@ -246,8 +252,8 @@ static void the_model_says_what_made_up_logs_come_to(void **state)
         s.busy = s.busy < 1 ? 1 : s.busy; /* so that it takes less than ten years */
         compare_log(&s, seed, events);
     }
-    print_message("%.0f comparisons, %.0f passed over, largest difference %.1f %%\n", compared, passed_over,
-                  largest * 100);
+    print_message("%.0f comparisons, %.0f passed over, largest difference %.1f %%\n", compared,
+                  passed_over, largest * 100);
     expect_true(passed_over < compared / 5);
     free(events);
 }
