@@ -161,8 +161,7 @@ static void facts_lock(const advise_record *record, advise_facts *facts)
         "",
         "Only who edits takes it; others may read meanwhile, and may see what is about to change.",
         "Readers must see the latest state, so they take the lock as well: one person at a time.",
-        "Readers must see the latest state and are many: they share the lock, and an editor needs "
-        "it alone.",
+        "Many readers must see the latest state: they share the lock; an editor needs it alone.",
     };
     facts_flags(facts, flags, 4, record->lock_type);
     advise_fact_set(facts, "lock_type", advise_lock_type_name(record->lock_type));

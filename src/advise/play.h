@@ -24,7 +24,7 @@ typedef struct advise_rules {
 /* Counts and minutes; add up over records. */
 typedef struct advise_tally {
     double opens, saves;
-    double overwritten, overwritten_minutes; /* no policy: saves wiped out by those of older copies */
+    double overwritten, overwritten_minutes; /* no policy: saves wiped out */
     double conflicts, conflict_minutes; /* optimistic: saves refused, and the work in them */
     double refused, refused_minutes;    /* pessimistic: people turned away, and their waiting */
 } advise_tally;
