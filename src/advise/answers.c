@@ -141,6 +141,13 @@ hf_status advise_set_number(advise_answers *answers, advise_id id, double value,
     return HF_OK;
 }
 
+void advise_set_measured(advise_answers *answers, advise_id id, double value)
+{
+    const advise_question *row = &advise_questions[id];
+    answers->numbers[id] = value < row->least ? row->least : value > row->most ? row->most : value;
+    answers->marks[id] = ADVISE_MEASURED;
+}
+
 /* "a, b or c" */
 static void answers_choices_say(const char *const *choices, char *out, size_t size)
 {

@@ -107,6 +107,10 @@ const char *advise_choice(const advise_answers *answers, advise_id id);
 hf_status advise_set_number(advise_answers *answers, advise_id id, double value, advise_mark mark,
                             hf_error *err);
 
+/* Sets a number that was measured, brought within the answer's bounds: a log may hold what no
+ * person would answer. */
+void advise_set_measured(advise_answers *answers, advise_id id, double value);
+
 /* Sets any answer from what a person types: "12", "70%", "yes", "exclusive", "order, line item".
  * HF_INVALID says what would be understood. */
 hf_status advise_set_text(advise_answers *answers, advise_id id, const char *text, advise_mark mark,

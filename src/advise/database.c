@@ -41,9 +41,7 @@ static void database_quote(database_look *look, const char *fact, hf_slice name)
     for (size_t i = 0; i < name.size; i++)
         hf_buffer_print(&out, name.at[i] == quote ? "%c%c" : "%c", name.at[i], quote);
     hf_buffer_print(&out, "%c", quote);
-    look->facts.failed = look->facts.failed || out.failed;
-    advise_fact_set(&look->facts, fact, out.text == NULL ? "" : out.text);
-    hf_buffer_done(&out);
+    advise_fact_take(&look->facts, fact, &out);
 }
 
 /* Begins a statement, with the table's name as its parameter where it has one. */
@@ -132,14 +130,6 @@ static hf_status database_columns(database_look *look, hf_error *err)
 
 /* ---- figures ---- */
 
-static void database_set(advise_answers *answers, advise_id id, double value)
-{
-    const advise_question *row = &advise_questions[id];
-    value = value < row->least ? row->least : value > row->most ? row->most : value;
-    answers->numbers[id] = value;
-    answers->marks[id] = ADVISE_MEASURED;
-}
-
 static hf_status database_rows(database_look *look, advise_answers *answers, double *rows,
                                hf_error *err)
 {
@@ -149,7 +139,7 @@ static hf_status database_rows(database_look *look, advise_answers *answers, dou
         status = hf_fail(err, HF_NOT_FOUND, "The table %s is empty; there is nothing to measure.",
                          look->table);
     if (status == HF_OK)
-        database_set(answers, ADVISE_RECORDS, *rows);
+        advise_set_measured(answers, ADVISE_RECORDS, *rows);
     return status;
 }
 
@@ -173,7 +163,7 @@ static hf_status database_skew(database_look *look, double rows, advise_answers 
         return HF_OK;
     }
     double exponent = advise_zipf_fit_meeting(rows, saves[1] / (saves[0] * (saves[0] - 1)));
-    database_set(answers, ADVISE_BUSIEST_TENTH_SHARE, advise_zipf_share(rows, exponent));
+    advise_set_measured(answers, ADVISE_BUSIEST_TENTH_SHARE, advise_zipf_share(rows, exponent));
     return HF_OK;
 }
 
@@ -223,7 +213,7 @@ static hf_status database_rate(database_look *look, advise_answers *answers,
     double days = answers->marks[ADVISE_DAYS_PER_WEEK] != ADVISE_ASSUMED
                       ? answers->numbers[ADVISE_DAYS_PER_WEEK]
                       : advise_questions[ADVISE_DAYS_PER_WEEK].usual;
-    database_set(answers, ADVISE_EDITS_PER_DAY, saves * 7 / days / share);
+    advise_set_measured(answers, ADVISE_EDITS_PER_DAY, saves * 7 / days / share);
     return HF_OK;
 }
 

@@ -38,9 +38,7 @@ static void facts_list(advise_facts *facts, const char *name, const advise_sente
     hf_buffer out = {0};
     for (size_t i = 0; i < list->count; i++)
         hf_buffer_print(&out, "- %s\n", list->items[i]);
-    facts->failed = facts->failed || out.failed;
-    advise_fact_set(facts, name, out.text == NULL ? "" : out.text);
-    hf_buffer_done(&out);
+    advise_fact_take(facts, name, &out);
 }
 
 static void facts_figure(advise_facts *facts, const char *name, double value)
@@ -329,9 +327,7 @@ static void facts_replay(const advise_record *record, advise_facts *facts)
     }
     if (top.size > 0)
         top.text[--top.size] = '\0'; /* the template ends the line */
-    facts->failed = facts->failed || top.failed;
-    advise_fact_set(facts, "replay_top", top.text == NULL ? "" : top.text);
-    hf_buffer_done(&top);
+    advise_fact_take(facts, "replay_top", &top);
 }
 
 static void facts_answers(const advise_record *record, advise_facts *facts)
@@ -349,9 +345,7 @@ static void facts_answers(const advise_record *record, advise_facts *facts)
         hf_buffer_print(&table, " | %s%s |\n", advise_mark_name(mark),
                         mark == ADVISE_ASSUMED && row->expert ? ": ask a domain expert" : "");
     }
-    facts->failed = facts->failed || table.failed;
-    advise_fact_set(facts, "answers_table", table.text == NULL ? "" : table.text);
-    hf_buffer_done(&table);
+    advise_fact_take(facts, "answers_table", &table);
 }
 
 static void facts_thresholds(const advise_record *record, advise_facts *facts)
@@ -401,9 +395,7 @@ static void facts_next(const advise_record *record, advise_facts *facts)
             "must not change under it.\n"
             "- [ ] In a month: `holdfast advise --review` with this file and a log, or a server's "
             "metrics.\n");
-    facts->failed = facts->failed || out.failed;
-    advise_fact_set(facts, "next_steps", out.text == NULL ? "" : out.text);
-    hf_buffer_done(&out);
+    advise_fact_take(facts, "next_steps", &out);
 }
 
 void advise_record_facts(const advise_record *record, advise_facts *facts)

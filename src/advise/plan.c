@@ -158,9 +158,7 @@ static void plan_checklist(const advise_record *record, advise_facts *facts)
     hf_buffer_print(&out, "Ticked: done by this choice. Open: look in the code.\n\n");
     for (size_t i = 0; i < sizeof locks / sizeof *locks; i++)
         hf_buffer_print(&out, "- [%c] %s\n", items[i].done ? 'x' : ' ', items[i].text);
-    facts->failed = facts->failed || out.failed;
-    advise_fact_set(facts, "checklist", out.text == NULL ? "" : out.text);
-    hf_buffer_done(&out);
+    advise_fact_take(facts, "checklist", &out);
 }
 
 /* ---- section 9 ---- */

@@ -25,8 +25,8 @@ typedef struct advise_rules {
 typedef struct advise_tally {
     double opens, saves;
     double overwritten, overwritten_minutes; /* no policy: saves wiped out */
-    double conflicts, conflict_minutes; /* optimistic: saves refused, and the work in them */
-    double refused, refused_minutes;    /* pessimistic: people turned away, and their waiting */
+    double conflicts, conflict_minutes;      /* optimistic: saves refused, and the work in them */
+    double refused, refused_minutes; /* pessimistic: people turned away, and their waiting */
 } advise_tally;
 
 /* A save, for sorting; memory that advise_play works in. */

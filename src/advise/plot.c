@@ -105,9 +105,7 @@ static void plot_grid(const plot_figures *f, advise_facts *facts)
         hf_buffer_print(
             &out, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\" fill=\"#444444\">%.0f</text>\n",
             plot_x(f, editors), PLOT_BOTTOM + 18, editors);
-    facts->failed = facts->failed || out.failed;
-    advise_fact_set(facts, "grid", out.text == NULL ? "" : out.text);
-    hf_buffer_done(&out);
+    advise_fact_take(facts, "grid", &out);
 }
 
 /* A line's text stands right of it, or left where there is no room. */
@@ -151,9 +149,7 @@ static void plot_title(const char *text, advise_facts *facts)
         else
             hf_buffer_add(&out, text, 1);
     }
-    facts->failed = facts->failed || out.failed;
-    advise_fact_set(facts, "title", out.text == NULL ? "" : out.text);
-    hf_buffer_done(&out);
+    advise_fact_take(facts, "title", &out);
 }
 
 hf_status advise_plot(const advise_record *record, hf_buffer *out, hf_error *err)

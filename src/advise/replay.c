@@ -464,15 +464,6 @@ static hf_status replay_gather(const advise_edits *edits, replay_facts *out, hf_
     return HF_OK;
 }
 
-/* Within the answer's bounds: a log may hold what no person would answer. */
-static void replay_set(advise_answers *answers, advise_id id, double value)
-{
-    const advise_question *row = &advise_questions[id];
-    value = value < row->least ? row->least : value > row->most ? row->most : value;
-    answers->numbers[id] = value;
-    answers->marks[id] = ADVISE_MEASURED;
-}
-
 hf_status advise_edits_measure(advise_edits *edits, advise_answers *answers, hf_error *err)
 {
     replay_facts facts;
@@ -482,16 +473,16 @@ hf_status advise_edits_measure(advise_edits *edits, advise_answers *answers, hf_
     double records = (double)edits->records_count;
     double exponent = advise_zipf_fit_meeting(records, facts.meeting);
     double p90 = facts.p90 > facts.median ? facts.p90 : facts.median;
-    replay_set(answers, ADVISE_EDITORS, facts.most);
-    replay_set(answers, ADVISE_RECORDS, records);
-    replay_set(answers, ADVISE_EDITS_PER_DAY, (double)edits->count / facts.days);
-    replay_set(answers, ADVISE_EDIT_MINUTES, facts.median / 60);
-    replay_set(answers, ADVISE_EDIT_MINUTES_P90, p90 / 60);
-    replay_set(answers, ADVISE_SAVE_SHARE, facts.saves / (double)edits->count);
-    replay_set(answers, ADVISE_BUSIEST_TENTH_SHARE, advise_zipf_share(records, exponent));
-    replay_set(answers, ADVISE_HOURS_PER_DAY, facts.hours / facts.days);
+    advise_set_measured(answers, ADVISE_EDITORS, facts.most);
+    advise_set_measured(answers, ADVISE_RECORDS, records);
+    advise_set_measured(answers, ADVISE_EDITS_PER_DAY, (double)edits->count / facts.days);
+    advise_set_measured(answers, ADVISE_EDIT_MINUTES, facts.median / 60);
+    advise_set_measured(answers, ADVISE_EDIT_MINUTES_P90, p90 / 60);
+    advise_set_measured(answers, ADVISE_SAVE_SHARE, facts.saves / (double)edits->count);
+    advise_set_measured(answers, ADVISE_BUSIEST_TENTH_SHARE, advise_zipf_share(records, exponent));
+    advise_set_measured(answers, ADVISE_HOURS_PER_DAY, facts.hours / facts.days);
     if (facts.span_days >= 7)
-        replay_set(answers, ADVISE_DAYS_PER_WEEK, facts.days / facts.span_days * 7);
+        advise_set_measured(answers, ADVISE_DAYS_PER_WEEK, facts.days / facts.span_days * 7);
     return HF_OK;
 }
 

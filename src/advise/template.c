@@ -38,6 +38,13 @@ void advise_fact_print(advise_facts *facts, const char *name, const char *format
     advise_fact_set(facts, name, text);
 }
 
+void advise_fact_take(advise_facts *facts, const char *name, hf_buffer *text)
+{
+    facts->failed = facts->failed || text->failed;
+    advise_fact_set(facts, name, text->text == NULL ? "" : text->text);
+    hf_buffer_done(text);
+}
+
 void advise_fact_if(advise_facts *facts, const char *name, bool is)
 {
     advise_fact_set(facts, name, is ? "yes" : "");
@@ -47,9 +54,7 @@ void advise_fact_fill(advise_facts *facts, const char *name, const char *templat
 {
     hf_buffer out = {0};
     advise_fill(template, facts, &out);
-    facts->failed = facts->failed || out.failed;
-    advise_fact_set(facts, name, out.text == NULL ? "" : out.text);
-    hf_buffer_done(&out);
+    advise_fact_take(facts, name, &out);
 }
 
 static const char *template_text(const advise_facts *facts, hf_slice name)

@@ -32,6 +32,9 @@ void advise_fact_set(advise_facts *facts, const char *name, const char *text);
 void advise_fact_print(advise_facts *facts, const char *name, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Sets it to what a buffer holds, which is emptied. */
+void advise_fact_take(advise_facts *facts, const char *name, hf_buffer *text);
+
 /* Sets it to "yes" where `is`, else not at all. */
 void advise_fact_if(advise_facts *facts, const char *name, bool is);
 
