@@ -28,7 +28,7 @@ _holdfast_options() {
         restore) echo '--replace' ;;
         install) echo '--print --role=' ;;
         uninstall) echo '--print --force' ;;
-        advise) echo '--answers= --access-log= --open= --save= --db= --table= --metrics= --review= --ask --format= --out= --plot= --seed=' ;;
+        advise) echo '--answers= --access-log= --open= --save= --db= --table= --metrics= --audit= --review= --ask --format= --out= --plot= --seed=' ;;
         plan) echo '--script= --format= --out=' ;;
         serve)
             echo '--listen= --data= --config= --tls-certificate= --tls-key= --allow-plain --allow-origin= --host= --trust-proxy=
@@ -113,7 +113,7 @@ _holdfast() {
         previous=${COMP_WORDS[COMP_CWORD - 2]}
     fi
     case $previous in
-        --answers | --access-log | --review | --plot | --script | --out | --token-file | --config | --tls-certificate | --tls-key) _holdfast_files -f && return ;;
+        --answers | --access-log | --audit | --review | --plot | --script | --out | --token-file | --config | --tls-certificate | --tls-key) _holdfast_files -f && return ;;
         --data) _holdfast_files -d && return ;;
     esac
     if [[ $previous == --* && " $options " == *" $previous= "* ]]; then

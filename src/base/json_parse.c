@@ -7,6 +7,7 @@
 #include "base/error.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 typedef struct parser {
@@ -16,7 +17,7 @@ typedef struct parser {
     char *at;
     char *end;
     size_t values;
-    int depth;
+    int depth, depth_max;
     hf_status status;
     hf_error *err;
 } parser;
@@ -294,8 +295,10 @@ static hf_json_value *parse_field(parser *p, const hf_json_value *object)
 /* p->at is at the opening bracket. */
 static hf_json_value *parse_inside(parser *p, hf_json_type type, char closing)
 {
-    if (p->depth == HF_JSON_DEPTH_MAX) {
-        parse_flaw(p, p->at, "nested deeper than 8");
+    if (p->depth == p->depth_max) {
+        char what[48];
+        snprintf(what, sizeof what, "nested deeper than %d", p->depth_max);
+        parse_flaw(p, p->at, what);
         return NULL;
     }
     hf_json_value *value = parse_value_new(p, type), *item,
@@ -360,13 +363,25 @@ static hf_json_value *parse_value(parser *p)
 hf_status hf_json_parse(const hf_json_source *source, hf_arena *arena, hf_json_value **out,
                         hf_error *err)
 {
+    return hf_json_parse_deep(source, HF_JSON_DEPTH_MAX, arena, out, err);
+}
+
+hf_status hf_json_parse_deep(const hf_json_source *source, int depth_max, hf_arena *arena,
+                             hf_json_value **out, hf_error *err)
+{
     if (source->size > source->size_max)
         return hf_fail(err, HF_TOO_LARGE, "%s is %zu bytes long; the most is %zu. Split it.",
                        source->what, source->size, source->size_max);
     char *text = hf_arena_text(arena, (hf_slice){source->text, source->size});
     if (text == NULL)
         return hf_fail_memory(err);
-    parser p = {source, arena, text, text, text + source->size, 0, 0, HF_OK, err};
+    parser p = {.source = source,
+                .arena = arena,
+                .text = text,
+                .at = text,
+                .end = text + source->size,
+                .depth_max = depth_max,
+                .err = err};
     hf_json_value *value = parse_value(&p);
     if (value != NULL) {
         parse_space(&p);

@@ -49,6 +49,10 @@ typedef struct hf_json_source {
 hf_status hf_json_parse(const hf_json_source *source, hf_arena *arena, hf_json_value **out,
                         hf_error *err);
 
+/* The same with another bound on the depth, at most 32. */
+hf_status hf_json_parse_deep(const hf_json_source *source, int depth_max, hf_arena *arena,
+                             hf_json_value **out, hf_error *err);
+
 /* The field of that name, or NULL. */
 const hf_json_value *hf_json_field(const hf_json_value *object, const char *name);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* advise: which lock, with numbers. Gathers answers (a file, questions, a log, a database, a
  * server's metrics), decides, and writes the decision record. */
+#include "advise/findings.h"
 #include "advise/plot.h"
 #include "advise/review.h"
 #include "base/cleanup.h"
@@ -41,6 +42,18 @@ static hf_status advise_replay_log(const advise_sources *sources, advise_record 
     return status;
 }
 
+/* --audit FILE: what it found is warned of. */
+static hf_status advise_read_audit(const cli_call *call, advise_record *record, hf_error *err)
+{
+    const char *path = cli_value(&call->arguments, "audit");
+    hf_cleanup(hf_freep) char *text = NULL;
+    size_t size = 0;
+    if (path == NULL)
+        return HF_OK;
+    hf_status status = cli_document_read(path, &text, &size, err);
+    return status != HF_OK ? status : advise_findings_read(text, size, &record->warnings, err);
+}
+
 static hf_status advise_make_record(const cli_call *call, advise_sources *sources,
                                     advise_record *record, hf_error *err)
 {
@@ -63,7 +76,8 @@ static hf_status advise_make_record(const cli_call *call, advise_sources *source
         advise_say(&record->reasons,
                    "The server has turned away %.3g people a day from these records.",
                    sources->refusals);
-    return advise_replay_log(sources, record, err);
+    status = advise_read_audit(call, record, err);
+    return status != HF_OK ? status : advise_replay_log(sources, record, err);
 }
 
 /* ---- looking again ---- */
@@ -145,7 +159,10 @@ static hf_status advise_run(cli_call *call, hf_error *err)
     else
         advise_record_markdown(record, &out);
     const char *chosen = path[0] != '\0' ? path : cli_value(&call->arguments, "out");
-    return cli_document_write(chosen, "record", &out, err);
+    status = cli_document_write(chosen, "record", &out, err);
+    if (status == HF_OK && path[0] != '\0')
+        cli_say("Next: holdfast plan %s --out plan.md --script tests.sh", path);
+    return status;
 }
 
 static const cli_option advise_options[] = {
@@ -156,6 +173,7 @@ static const cli_option advise_options[] = {
     {"db", "URL", "measure a live database: sqlite:PATH, postgres://..., mysql://...; reads only"},
     {"table", "NAME", "... the table of the records there; without it the first of the entities"},
     {"metrics", "URL", "a holdfast server: how many people it turned away"},
+    {"audit", "FILE", "findings about the code, in SARIF: they become warnings of the record"},
     {"review", "RECORD", "look again: is a threshold of the record crossed? Exits with 9 if so"},
     {"ask", NULL, "ask for what the other sources leave open; without any, everything is asked"},
     {"format", "FORMAT", "markdown (the default) or json"},

@@ -87,6 +87,22 @@ expect "a log needs both patterns" 2 '*--access-log needs --open and --save*'
 run advise --open 'GET /p/{id}/edit'
 expect "patterns need a log" 2 '*give --access-log FILE too.'
 
+# An audit
+
+cat >"$scratch/audit.sarif" <<'END'
+{"version": "2.1.0", "runs": [{"tool": {"driver": {"name": "audit", "rules": [{"id": "r"}]}}, "results": [
+ {"ruleId": "version-not-compared", "message": {"text": "UPDATE policy\nwithout its version"},
+  "locations": [{"physicalLocation": {"artifactLocation": {"uri": "src/poster.java"}, "region": {"startLine": 239}}}]},
+ {"ruleId": "known", "message": {"text": "suppressed"}, "suppressions": [{"kind": "inSource"}]},
+ {"message": {"text": "no place"}}]}]}
+END
+run advise --answers "$examples/orders.json" --audit "$scratch/audit.sarif" --json
+expect_json "what an audit found is warned of, but for what was suppressed" 0 \
+    'd["warnings"][-2:] == ["src/poster.java:239: UPDATE policy without its version (version-not-compared)", "no place"]'
+echo '{"findings": []}' >"$scratch/other.json"
+run advise --answers "$examples/orders.json" --audit "$scratch/other.json" --out "$scratch/none.md"
+expect "what is no SARIF is named" 2 "*The audit's report is no SARIF*"
+
 # A picture
 
 run advise --answers "$examples/newsroom.json" --plot "$scratch/plot.svg" --out "$scratch/plotted.md"
