@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -215,7 +216,8 @@ void advise_record_json(const advise_record *record, hf_buffer *out)
     hf_json_begin(&json, '{');
     record_put_number(&json, "holdfast_record", ADVISE_RECORD_VERSION);
     record_put_text(&json, "date", record->date);
-    record_put_number(&json, "seed", (double)record->seed);
+    hf_json_name(&json, "seed");
+    hf_json_int(&json, (int64_t)record->seed);
     hf_json_name(&json, "entities");
     hf_json_begin(&json, '[');
     record_put_names(&json, &record->answers.entities);
@@ -447,6 +449,13 @@ static hf_status record_read_words(const hf_json_value *object, advise_record *o
     return status;
 }
 
+static bool record_timeouts_fit(const advise_record *record)
+{
+    double lock = record->lock_minutes, idle = record->idle_minutes, beat = record->beat_seconds;
+    return lock >= 1 && lock <= 527040 && lock == floor(lock) && idle >= 1 && idle <= lock &&
+           idle == floor(idle) && beat > 0 && beat < idle * 60;
+}
+
 /* What the plan relies on, since people may have changed the file. */
 static hf_status record_check(const advise_record *record, hf_error *err)
 {
@@ -458,12 +467,12 @@ static hf_status record_check(const advise_record *record, hf_error *err)
         return hf_fail(err, HF_INVALID,
                        "The record's strategy is %s, but it has no storage; name one.",
                        advise_strategy_name(record->strategy));
-    if (advise_uses_locks(record) &&
-        !(record->lock_minutes >= 1 && record->idle_minutes > 0 && record->beat_seconds > 0))
-        return hf_fail(err, HF_INVALID,
-                       "The record's timeouts must be above 0 (lock_minutes at least 1): a lock "
-                       "that does not end "
-                       "outlives whoever went away.");
+    if (advise_uses_locks(record) && !record_timeouts_fit(record))
+        return hf_fail(
+            err, HF_INVALID,
+            "The record's timeouts make no sense: lock_minutes is a whole number from 1 to "
+            "527040, idle_minutes a whole number from 1 to that, and beat_seconds less than "
+            "the idle time.");
     return HF_OK;
 }
 
@@ -491,7 +500,9 @@ static hf_status record_read(const hf_json_value *object, advise_record *out, hf
     advise_answers_complete(&out->answers);
     if (date != NULL && date->type == HF_JSON_TEXT)
         snprintf(out->date, sizeof out->date, "%.10s", date->text.at);
-    out->seed = (uint64_t)record_number(object, "seed");
+    const hf_json_value *seed = hf_json_field(object, "seed");
+    bool seeded = seed != NULL && seed->type == HF_JSON_WHOLE && seed->whole > 0;
+    out->seed = seeded ? (uint64_t)seed->whole : ADVISE_SEED;
     out->lock_minutes = record_number(timeouts, "lock_minutes");
     out->idle_minutes = record_number(timeouts, "idle_minutes");
     out->beat_seconds = record_number(timeouts, "beat_seconds");

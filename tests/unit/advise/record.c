@@ -11,7 +11,7 @@ static advise_record record, again;
 
 static hf_status decide(const char *answers, advise_record *out, hf_error *err)
 {
-    *out = (advise_record){.date = "2026-11-18", .seed = ADVISE_SEED};
+    *out = (advise_record){.date = "2026-11-18", .seed = (uint64_t)INT64_MAX};
     hf_status status = advise_answers_parse(answers, strlen(answers), &out->answers, err);
     return status != HF_OK ? status : advise_decide(out, err);
 }
@@ -210,7 +210,11 @@ static void bad_records_are_named(void **state)
          "\"exclusive-"
          "write\","
          "\"storage\":\"postgres\"}",
-         "timeouts must be above 0"},
+         "timeouts make no sense"},
+        {"{\"holdfast_record\":1,\"answers\":{},\"strategy\":\"both\",\"lock_type\":\"read-write\","
+         "\"storage\":\"server\",\"timeouts\":{\"lock_minutes\":1e300,\"idle_minutes\":5,"
+         "\"beat_seconds\":30}}",
+         "timeouts make no sense"},
         {"{\"holdfast_record\":1,\"answers\":{},\"strategy\":\"optimistic\",\"thresholds\":[{}]}",
          "A threshold of"},
     };
@@ -240,7 +244,7 @@ static void records_come_back_as_they_were(void **state)
         "{\"work\":\"single-flight\"}",
         "{\"spans_requests\":false}",
         "{" BUSY ",\"session\":\"job\",\"stack\":\"a \\\"b\\\" {c} \\\\ d\",\"entities\":[\"Ünit, "
-                 "7\",\"x\"]}",
+        "7\",\"x\"]}",
         "{" BUSY ",\"readers_need_latest\":true,\"grouped_with\":[\"a\",\"b c\"],"
         "\"save_share\":{\"value\":0.77,\"mark\":\"measured\"}}",
     };
