@@ -56,6 +56,7 @@ measured() { # KIND URL
 measured sqlite "sqlite:$scratch/own.db"
 [[ -z ${HF_TEST_POSTGRES-} ]] || measured postgres "$HF_TEST_POSTGRES"
 [[ -z ${HF_TEST_MARIADB-} ]] || measured mariadb "$HF_TEST_MARIADB"
+[[ -z ${HF_TEST_MYSQL-} ]] || measured mysql "$HF_TEST_MYSQL"
 run advise --db "sqlite:$scratch/none.db" --table policy
 expect "a file that is not there is named, and not made" 6 "holdfast: *$scratch/none.db*"
 check "and not made" test ! -e "$scratch/none.db"
