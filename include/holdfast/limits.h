@@ -16,6 +16,7 @@
 #define HF_TOKEN_NAME_MAX 200  /* so that an event has room for the id beside it */
 #define HF_TOKEN_SECRET   64   /* hex digits: 256 bits */
 #define HF_ROLES_MAX      1167 /* as many grants as there may be, each as long as it can be */
+#define HF_LEASE_KEY_MAX  255  /* UTF-8 without control characters, compared as bytes */
 #define HF_KEY_MIN        32   /* hex digits: 128 bits */
 #define HF_KEY_MAX        128
 
@@ -29,6 +30,7 @@
 #define HF_TOKEN_NAME_SIZE   (HF_TOKEN_NAME_MAX + 1)
 #define HF_TOKEN_SECRET_SIZE (HF_TOKEN_SECRET + 1)
 #define HF_ROLES_SIZE        (HF_ROLES_MAX + 1)
+#define HF_LEASE_KEY_SIZE    (HF_LEASE_KEY_MAX + 1)
 #define HF_KEY_SIZE          (HF_KEY_MAX + 1)
 #define HF_MESSAGE_SIZE                                                                                      \
     1536 /* the longest sentence: a resource, two names, a purpose and the words between */
@@ -50,5 +52,7 @@
 #define HF_SWEEP_MAX             10000 /* rows a sweep looks at in one call */
 #define HF_SWEEP_DEFAULT         1000
 #define HF_URL_MAX               4096
+#define HF_LEASES_MAX            100000 /* leases of one provider at once */
+#define HF_LEASE_POOL_MAX        64     /* connections of one provider */
 
 #endif

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/* Leases: a keyed mutex held for a bounded time, for a job that must run on one node at a time or a
+ * row on which retries thrash. It is not an offline lock: for a person's work of minutes or hours
+ * use a session and a lock (session.h).
+ *
+ *     hf_leases *leases = NULL;
+ *     hf_lease lease;
+ *     hf_leases_open("postgres://app@db1/sales", NULL, &leases, &err);
+ *     if (hf_lease_try_acquire(leases, "wallet:7", 2000000, 10000000, &lease, &err) == HF_OK) {
+ *         ... begin, read, write, commit ...
+ *         hf_lease_close(&lease);
+ *     }
+ *     hf_leases_close(leases);
+ *
+ * Close the lease after the commit, never before: docs/leases.md says why. */
+#ifndef HOLDFAST_LEASE_H
+#define HOLDFAST_LEASE_H
+
+#include <holdfast/status.h>
+
+HF_BEGIN_DECLS
+
+/* A provider of leases. Threads share it. After fork() nothing of it is held in the child, and its
+ * calls there are HF_INVALID. */
+typedef struct hf_leases hf_leases;
+
+/* One lease: a plain value, all zero when there is none. A copy is the same lease. */
+typedef struct hf_lease {
+    struct hf_lease_slot *slot; /* private */
+    uint64_t serial;            /* private */
+} hf_lease;
+
+/* ---- hearing of what happens to a lease ---- */
+
+typedef enum hf_lease_event {
+    HF_LEASE_EXPIRED, /* max_hold is over: the watchdog has ended it */
+    HF_LEASE_LOST,    /* the connection or the server is gone, or an administrator ended it */
+    HF_LEASE_LEAKING  /* it is held longer than leak_after; told once, and it is still held */
+} hf_lease_event;
+
+typedef struct hf_lease_notice {
+    hf_lease_event event;
+    const char *key;
+    int64_t fence;
+    const char *text; /* one sentence */
+} hf_lease_notice;
+
+/* Called from a thread of the provider's, with no lock of the library held. It may call the
+ * library, but not stop or close the provider. */
+typedef void hf_lease_listener(void *context, const hf_lease_notice *notice);
+
+/* ---- a provider ---- */
+
+typedef struct hf_leases_options {
+    const char *name;      /* who asks, shown to those who wait; NULL: user, host and process id */
+    unsigned pool_max;     /* connections at most, beside the application's own; 0: 8; 2 to 64 */
+    int64_t pool_idle_us;  /* a connection that held nothing for so long is closed; 0: a minute */
+    int64_t leak_after_us; /* 0: never */
+    int64_t pulse_us; /* how often a connection that holds leases must show that it lives; 0: 2 s */
+    hf_lease_listener *listener; /* may be NULL */
+    void *context;
+} hf_leases_options;
+
+/* Opens a provider. The URL says who excludes whom:
+ *   memory:                          the threads of this process; first come, first served
+ *   postgres://  mysql://  redis://  all processes that use the same server, database and namespace
+ *   all others: sqlite:, http: ...   all processes that use the same store: a provider is a session
+ *                                    there, a lease an exclusive lock on the resource lease/KEY
+ *
+ * namespace=NAME in the URL keeps keys apart (default "holdfast"). options may be NULL.
+ *
+ * HF_INVALID: the URL or an option makes no sense, or the server can't keep leases: a pooler
+ * (unless pooler=session), a cluster, a replica. HF_UNAVAILABLE: no connection. Threads are started,
+ * with all signals blocked. */
+HF_API HF_MUST_USE hf_status hf_leases_open(const char *url, const hf_leases_options *options,
+                                            hf_leases **out, hf_error *err);
+
+/* What the leases stand on, as for a store: one sentence. Borrowed. */
+HF_API const char *hf_leases_grade(const hf_leases *leases);
+
+/* Ends all leases and all waits. From then on every acquire is HF_INVALID, and is_held is false.
+ * Again is harmless. */
+HF_API void hf_leases_stop(hf_leases *leases);
+
+/* Stops it and frees it, after the calls of other threads have come back. No lease of it may be
+ * used afterwards. Accepts NULL. In a forked child it does nothing. */
+HF_API void hf_leases_close(hf_leases *leases);
+
+/* ---- a lease ---- */
+
+/* Takes the lease of a key, 1 to 255 bytes of UTF-8 without control characters; waits as long as it
+ * takes. It ends at the latest after max_hold_us, counted from the moment it was asked for,
+ * whatever its thread does then: 1 us to a year, rounded up to what the server can tell apart.
+ *   HF_OK          granted: *lease is to be given to hf_lease_close
+ *   HF_TIMEOUT     someone else holds it: the wait is over, or was cancelled; err says who holds
+ *                  it and since when, where that is known
+ *   HF_UNAVAILABLE the server can't be asked
+ *   HF_TOO_MANY    a limit that protects the server is reached (docs/leases.md)
+ *   HF_INVALID     key, time or provider make no sense; HF_TOO_LARGE: the key is too long
+ * When it is not HF_OK, *lease is zero.
+ *
+ * A thread that acquires a key it holds gets another lease of the same hold at once: same fence,
+ * same end, whatever max_hold_us says now. The hold ends when as many leases have been closed.
+ * Another thread is someone else. */
+HF_API HF_MUST_USE hf_status hf_lease_acquire(hf_leases *leases, const char *key,
+                                              int64_t max_hold_us, hf_lease *lease, hf_error *err);
+
+/* The same, but waits for max_wait_us at most, 0 to a year. 0: answers at once. */
+HF_API HF_MUST_USE hf_status hf_lease_try_acquire(hf_leases *leases, const char *key,
+                                                  int64_t max_wait_us, int64_t max_hold_us,
+                                                  hf_lease *lease, hf_error *err);
+
+/* From another thread: the call that is to fill *lease waits no longer, and answers HF_TIMEOUT
+ * unless it has been granted. False: no call is waiting for it, not yet or no longer. */
+HF_API bool hf_lease_cancel(hf_leases *leases, const hf_lease *lease);
+
+/* Whether it is held now, judged here. False also when that can't be known: the connection has been
+ * silent for two pulses. */
+HF_API bool hf_lease_is_held(const hf_lease *lease);
+
+/* A number that grows with every grant of the key, for whatever stores the result to compare; 0:
+ * there is none here (docs/leases.md). */
+HF_API int64_t hf_lease_fence(const hf_lease *lease);
+
+/* Gives it back. Any thread may. Harmless when it was closed before, has ended, or is zero; accepts
+ * NULL. */
+HF_API void hf_lease_close(const hf_lease *lease);
+
+HF_END_DECLS
+
+#endif
