@@ -25,6 +25,7 @@ _holdfast_options() {
         events) echo '--after= --type= --follow --interval= --count=' ;;
         watch) echo '--type= --interval= --count=' ;;
         top) echo '--interval= --count=' ;;
+        run) echo '--wait= --hold= --lock= --purpose= --busy-code= --grace=' ;;
         restore) echo '--replace' ;;
         install) echo '--print --role=' ;;
         uninstall) echo '--print --force' ;;
@@ -47,7 +48,8 @@ _holdfast_values() {
         --mode) echo 'exclusive shared' ;;
         --policy) echo 'optimistic exclusive-write exclusive-read read-write' ;;
         --role) echo 'use observe manage admin' ;;
-        --ttl | --max-ttl | --idle | --interval | --expires) echo '30s 5m 30m 2h 1d' ;;
+        --ttl | --max-ttl | --hold | --grace | --idle | --interval | --expires) echo '30s 5m 30m 2h 1d' ;;
+        --wait) echo '5s 1m 10m forever' ;;
         --replaces) echo 'remembered' ;;
         --listen) echo '127.0.0.1:7420 unix:' ;;
         --log) echo 'text json' ;;
@@ -123,12 +125,12 @@ _holdfast() {
     else
         case $verb in
             '') words='session acquire release renew downgrade holds who list request hand-over force-release type
-                token sweep events watch top backup restore install uninstall advise plan serve help' ;;
+                token run sweep events watch top backup restore install uninstall advise plan serve help' ;;
             session) words='open beat close list' ;;
             type) words='set get list' ;;
             token) words='create list revoke' ;;
             help) words='session acquire release renew downgrade holds who list request hand-over force-release type
-                token sweep events watch top backup restore install uninstall advise plan serve' ;;
+                token run sweep events watch top backup restore install uninstall advise plan serve' ;;
             install | uninstall) words='sqlite: postgres:// mysql://' ;;
             plan | backup | restore) _holdfast_files -f && return ;;
         esac

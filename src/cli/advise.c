@@ -92,7 +92,7 @@ static hf_status advise_review_compare(cli_call *call, bool json, const advise_r
         status = advise_review_make(record, &sources->answers, sources->refusals, &review, err);
     if (status != HF_OK)
         return status;
-    call->findings = review.crossed;
+    call->exit_code = review.crossed ? CLI_EXIT_FINDINGS : 0;
     if (json)
         advise_review_json(record, &review, &out);
     else

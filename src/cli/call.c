@@ -77,19 +77,27 @@ static hf_status store_url(const cli_call *call, char standard[CLI_URL_SIZE], co
     return cli_default_store(standard, err);
 }
 
+hf_status cli_store_url(const cli_call *call, char room[CLI_URL_SIZE], const char **out, hf_error *err)
+{
+    char standard[CLI_URL_SIZE];
+    const char *file = cli_value(&call->arguments, "token-file");
+    hf_status status = store_url(call, file == NULL ? room : standard, out, err);
+    if (status != HF_OK || file == NULL)
+        return status;
+    status = cli_url_with_token(*out, file, room, err);
+    *out = room;
+    return status;
+}
+
 static hf_status open_store(cli_call *call, hf_status (*open)(const char *url, hf_store **out, hf_error *err),
                             hf_error *err)
 {
     hf_store *store = NULL;
-    char standard[CLI_URL_SIZE], with_token[CLI_URL_SIZE];
+    char room[CLI_URL_SIZE];
     const char *url;
     if (call->manager != NULL)
         return HF_OK;
-    hf_status status = store_url(call, standard, &url, err);
-    if (status == HF_OK && cli_has(&call->arguments, "token-file")) {
-        status = cli_url_with_token(url, cli_value(&call->arguments, "token-file"), with_token, err);
-        url = with_token;
-    }
+    hf_status status = cli_store_url(call, room, &url, err);
     if (status == HF_OK)
         status = open(url, &store, err);
     if (status == HF_OK || status == HF_NOT_FOUND)

@@ -16,7 +16,6 @@ typedef enum cli_origin { CLI_NO_SESSION, CLI_FROM_OPTION, CLI_FROM_ENVIRONMENT,
 struct cli_call {
     cli_arguments arguments;
     bool json;
-    bool findings;            /* it found what it looked for: exit code 9 */
     bool in_list;             /* what is printed is a list in JSON that has no end yet */
     char store[CLI_URL_SIZE]; /* the store's name, as cli_store_name makes it; "" until it is open */
     hf_manager *manager;
@@ -31,6 +30,7 @@ struct cli_call {
     /* Who stands in the way, among the rows of the batch or the result. Empty: a refusal names err->holder alone. */
     const hf_lock *holders;
     size_t holders_count;
+    int exit_code; /* instead of the status' own; 0: that */
 };
 
 /* Releases all that the call holds; the session's secret is wiped. */
@@ -38,6 +38,10 @@ void cli_call_done(cli_call *call);
 
 /* The operands as resources, in the order given, each named once: call->resources. */
 hf_status cli_resources(cli_call *call, hf_error *err);
+
+/* The store's URL with the token of --token-file, where one is given: *out, for which there may be room
+ * in `room`. It may hold secrets. */
+hf_status cli_store_url(const cli_call *call, char room[CLI_URL_SIZE], const char **out, hf_error *err);
 
 /* Opens the store: --store, HOLDFAST_STORE, or the default one. */
 hf_status cli_open(cli_call *call, hf_error *err);

@@ -35,6 +35,7 @@ const cli_verb *const cli_verbs[] = {
     &cli_token_create,
     &cli_token_list,
     &cli_token_revoke,
+    &cli_run,
     &cli_sweep,
     &cli_events,
     &cli_watch,
@@ -198,8 +199,8 @@ int main(int argc, char **argv)
     hf_status status = run(&call, argc, argv, &err);
     if (status != HF_OK)
         cli_print_refusal(&call, status, &err);
-    bool findings = call.findings;
+    int exit_code = call.exit_code != 0 ? call.exit_code : hf_status_exit(status);
     cli_call_done(&call);
     cli_hide_done(words);
-    return cli_finish(status == HF_OK && findings ? CLI_EXIT_FINDINGS : hf_status_exit(status));
+    return cli_finish(exit_code);
 }

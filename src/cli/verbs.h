@@ -11,6 +11,7 @@ extern const cli_verb cli_who, cli_list, cli_request, cli_hand_over, cli_force_r
 extern const cli_verb cli_type_set, cli_type_get, cli_type_list;
 extern const cli_verb cli_token_create, cli_token_list, cli_token_revoke;
 extern const cli_verb cli_sweep, cli_events, cli_watch, cli_top, cli_backup, cli_restore, cli_help;
+extern const cli_verb cli_run;
 extern const cli_verb cli_install, cli_uninstall, cli_serve, cli_advise, cli_plan;
 
 /* The table in main.c, ended by NULL. */

@@ -20,7 +20,7 @@
 #define ROWS_TYPE "lease"
 
 enum {
-    ROWS_IDLE_PULSES = 10, /* a session dies when it was silent for so many pulses */
+    ROWS_IDLE_PULSES = 6, /* a session dies when it was silent for so many pulses */
     ROWS_LOOK_MIN_MS = 10,
     ROWS_LOOK_MAX_MS = 250,
     ROWS_LOOK_SHARE = 4, /* looking takes a quarter of the time at most */
@@ -118,7 +118,7 @@ static bool rows_is_lost(const hf_lease_grant *grant, void *context)
     return strcmp(grant->key, notice->resource.id) == 0;
 }
 
-/* From the keeper's thread. */
+/* From the keeper's thread. That the lock's own bound has come is the watchdog's to say. */
 static void rows_hear(void *context, const hf_notice *notice)
 {
     rows_backend *rows = context;
@@ -133,7 +133,7 @@ static void rows_hear(void *context, const hf_notice *notice)
     if (notice->kind == HF_NOTICE_ENDED) {
         rows_session_ended(
             rows, it, "The session that held it has ended: the store did not hear of it in time.");
-    } else if (notice->kind == HF_NOTICE_LOST &&
+    } else if (notice->kind == HF_NOTICE_LOST && strcmp(notice->why, "expired") != 0 &&
                !hf_session_is_held(it->session, &notice->resource)) {
         snprintf(why, sizeof why, "The lock on " ROWS_TYPE "/%s was lost (%s)%s%s%s%s.",
                  notice->resource.id, notice->why, notice->by[0] != '\0' ? ", by " : "", notice->by,
