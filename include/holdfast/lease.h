@@ -45,7 +45,7 @@ typedef struct hf_lease_notice {
     const char *text; /* one sentence */
 } hf_lease_notice;
 
-/* Called from a thread of the provider's, with no lock of the library held. It may call the
+/* Called from whichever thread has noticed, with no lock of the library held. It may call the
  * library, but not stop or close the provider. */
 typedef void hf_lease_listener(void *context, const hf_lease_notice *notice);
 

@@ -2,6 +2,7 @@
 -- installing made it (its comment says so) and it is empty.
 DROP FUNCTION IF EXISTS {ns}."check"(text, text, text, bigint);
 DROP VIEW IF EXISTS {ns}.locks;
+DROP SEQUENCE IF EXISTS {ns}.lease_fence;
 -- Version 1 had no tokens: a table of that name is someone else's then.
 DO $holdfast$ BEGIN
 IF to_regclass('{ns}.meta') IS NOT NULL THEN

@@ -47,6 +47,16 @@ bool hf_db_fresh(hf_db *db)
     return db->driver->fresh == NULL || db->driver->fresh(db);
 }
 
+int hf_db_socket(hf_db *db)
+{
+    return db->driver->socket == NULL ? -1 : db->driver->socket(db);
+}
+
+int64_t hf_db_number(hf_db *db)
+{
+    return db->driver->number == NULL ? 0 : db->driver->number(db);
+}
+
 bool hf_db_in_transaction(hf_db *db)
 {
     return db->driver->in_transaction(db);

@@ -69,6 +69,11 @@ bool hf_db_alive(hf_db *db);
 /* Whether an idle connection still looks usable, asked without a round trip. */
 bool hf_db_fresh(hf_db *db);
 
+/* Its socket, for poll(2): -1 when it has none. And the server's number for it, as the server told it
+ * on connecting: behind a pooler it is not the one that a statement is told. 0: it has none. */
+int hf_db_socket(hf_db *db);
+int64_t hf_db_number(hf_db *db);
+
 /* Whether a transaction is open on the connection; whether it is one that has failed and can only be rolled back. */
 bool hf_db_in_transaction(hf_db *db);
 bool hf_db_transaction_failed(hf_db *db);

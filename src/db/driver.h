@@ -13,6 +13,8 @@ struct hf_db_driver {
     const char *(*path)(hf_db *db);
     bool (*alive)(hf_db *db);
     bool (*fresh)(hf_db *db); /* NULL: true */
+    int (*socket)(hf_db *db);      /* NULL: it has none */
+    int64_t (*number)(hf_db *db); /* the same */
     bool (*in_transaction)(hf_db *db);
     bool (*transaction_failed)(hf_db *db);
     void (*patience)(hf_db *db, int64_t us); /* NULL: nothing to do */

@@ -183,6 +183,16 @@ static bool fresh(hf_db *db)
     return alive(db) && my_is_quiet(my_of(db)->conn);
 }
 
+static int my_fd_of(hf_db *db)
+{
+    return (int)mysql_get_socket(my_of(db)->conn);
+}
+
+static int64_t my_number(hf_db *db)
+{
+    return (int64_t)mysql_thread_id(my_of(db)->conn);
+}
+
 /* ---- transactions ---- */
 
 static bool transaction_failed(hf_db *base)
@@ -361,6 +371,8 @@ const hf_db_driver hf_db_mysql = {
     .path = path_of,
     .alive = alive,
     .fresh = fresh,
+    .socket = my_fd_of,
+    .number = my_number,
     .in_transaction = in_transaction,
     .transaction_failed = transaction_failed,
     .run = run,

@@ -32,6 +32,11 @@ static bool fresh(hf_db *db)
     return alive(db) && poll(&socket, 1, 0) == 0;
 }
 
+static int64_t pg_number(hf_db *db)
+{
+    return PQbackendPID(pg_of(db)->conn);
+}
+
 static bool in_transaction(hf_db *db)
 {
     PGTransactionStatusType status = PQtransactionStatus(pg_of(db)->conn);
@@ -281,6 +286,8 @@ const hf_db_driver hf_db_postgres = {
     .path = path,
     .alive = alive,
     .fresh = fresh,
+    .socket = hf_db_postgres_socket,
+    .number = pg_number,
     .in_transaction = in_transaction,
     .transaction_failed = transaction_failed,
     .run = run,

@@ -27,4 +27,8 @@ hf_status hf_db_postgres_refuse_standby(hf_db *db, hf_error *err);
 int hf_db_postgres_socket(hf_db *db);
 hf_status hf_db_postgres_heard(hf_db *db, bool *out, hf_error *err);
 
+/* The same, but tells each: the payload, borrowed for the call. */
+hf_status hf_db_postgres_hear(hf_db *db, void (*tell)(void *context, const char *payload), void *context,
+                              hf_error *err);
+
 #endif

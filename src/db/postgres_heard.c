@@ -14,13 +14,26 @@ static bool read_all(PGconn *conn)
     return PQconsumeInput(conn) && (!encrypted || PQconsumeInput(conn));
 }
 
+static void note_heard(void *context, const char *payload)
+{
+    (void)payload;
+    *(bool *)context = true;
+}
+
 hf_status hf_db_postgres_heard(hf_db *base, bool *out, hf_error *err)
 {
-    pg_db *db = pg_of(base);
     *out = false;
+    return hf_db_postgres_hear(base, note_heard, out, err);
+}
+
+hf_status hf_db_postgres_hear(hf_db *base, void (*tell)(void *context, const char *payload), void *context,
+                              hf_error *err)
+{
+    pg_db *db = pg_of(base);
     bool good = !db->dead && read_all(db->conn) && PQstatus(db->conn) == CONNECTION_OK;
     for (PGnotify *it; (it = PQnotifies(db->conn)) != NULL; PQfreemem(it))
-        *out |= it->be_pid != PQbackendPID(db->conn);
+        if (it->be_pid != PQbackendPID(db->conn))
+            tell(context, it->extra);
     if (good)
         return HF_OK;
     db->dead = true;

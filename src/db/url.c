@@ -203,9 +203,11 @@ static hf_status take(hf_url *out, own it, const char *value, hf_error *err)
         return HF_OK;
     case OWN_POOLER:
         out->pooler = strcmp(value, "transaction") == 0;
-        return out->pooler ? HF_OK
-                           : hf_fail(err, HF_INVALID,
-                                     "The parameter pooler of the URL is \"transaction\" or is left out.");
+        out->pooler_session = strcmp(value, "session") == 0;
+        return out->pooler || out->pooler_session
+                   ? HF_OK
+                   : hf_fail(err, HF_INVALID,
+                             "The parameter pooler of the URL is \"transaction\", \"session\" or is left out.");
     case OWN_PASSWORD_FILE:
         return hf_url_secret("password", value, &out->password, err);
     default:

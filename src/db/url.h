@@ -14,6 +14,7 @@ typedef struct hf_url {
     char *url;                 /* without holdfast's own parameters */
     char names[HF_NAMES_SIZE]; /* namespace=NAME; "holdfast" when not given */
     bool pooler;               /* pooler=transaction */
+    bool pooler_session;       /* pooler=session */
     char *durability;          /* durability=WORD; NULL when not given */
     char *password;            /* the first line of password_file=PATH; NULL when not given */
 } hf_url;

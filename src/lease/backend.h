@@ -34,6 +34,7 @@ struct hf_ask {
     hf_lease_grant *grant;
     /* Of the backend, from wait to its answer (desk.h). */
     hf_ask *next, **whence; /* whence is NULL: it has its answer */
+    bool due;               /* to be tried */
     bool trying;
     bool marked; /* those who give the key back know that someone waits */
 };

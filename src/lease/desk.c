@@ -78,6 +78,7 @@ void hf_desk_wait(hf_desk *desk, hf_ask *ask)
     ask->next = NULL;
     ask->whence = desk->asks_end;
     ask->trying = ask->marked = false;
+    ask->due = true;
     *desk->asks_end = ask;
     desk->asks_end = &ask->next;
     desk->asks_count++;
@@ -108,18 +109,27 @@ bool hf_desk_unwait(hf_desk *desk, hf_ask *ask)
     return waits;
 }
 
-size_t hf_desk_pick(hf_desk *desk, bool unmarked, hf_ask **out, size_t max)
+size_t hf_desk_pick(hf_desk *desk, hf_ask **out, size_t max)
 {
     size_t count = 0;
     pthread_mutex_lock(&desk->mutex);
     for (hf_ask *ask = desk->asks; ask != NULL && count < max; ask = ask->next) {
-        if (unmarked && ask->marked)
+        if (!ask->due)
             continue;
+        ask->due = false;
         ask->trying = true;
         out[count++] = ask;
     }
     pthread_mutex_unlock(&desk->mutex);
     return count;
+}
+
+void hf_desk_due(hf_desk *desk, bool (*match)(hf_ask *ask, void *context), void *context)
+{
+    pthread_mutex_lock(&desk->mutex);
+    for (hf_ask *ask = desk->asks; ask != NULL; ask = ask->next)
+        ask->due = ask->due || match == NULL || match(ask, context);
+    pthread_mutex_unlock(&desk->mutex);
 }
 
 void hf_desk_settle(hf_desk *desk, hf_ask *ask, hf_status status, const hf_error *err)

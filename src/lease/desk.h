@@ -40,9 +40,10 @@ void hf_desk_ring(hf_desk *desk);
 void hf_desk_wait(hf_desk *desk, hf_ask *ask);
 bool hf_desk_unwait(hf_desk *desk, hf_ask *ask);
 
-/* The ear: up to `max` that wait, from the oldest on; with `unmarked` only those that are not
- * marked. Each is to be settled. */
-size_t hf_desk_pick(hf_desk *desk, bool unmarked, hf_ask **out, size_t max);
+/* The ear: up to `max` that are due, from the oldest on. Each is to be settled. A new one is due;
+ * when others are is for the ear to say: `match` is called with the mutex (NULL: all are). */
+size_t hf_desk_pick(hf_desk *desk, hf_ask **out, size_t max);
+void hf_desk_due(hf_desk *desk, bool (*match)(hf_ask *ask, void *context), void *context);
 /* HF_TIMEOUT: it waits on. Anything else is its answer. */
 void hf_desk_settle(hf_desk *desk, hf_ask *ask, hf_status status, const hf_error *err);
 size_t hf_desk_waiting(hf_desk *desk);

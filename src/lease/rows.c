@@ -243,12 +243,12 @@ static const char *rows_grade(const hf_lease_backend *it)
 
 /* ---- the ear ---- */
 
-/* Looks once at all that wait, a batch at a time. */
-static void rows_look(rows_backend *rows)
+/* Looks at a batch of those that wait; false: none was due. */
+static bool rows_look(rows_backend *rows)
 {
     hf_error err;
     hf_result *result = NULL;
-    size_t count = hf_desk_pick(&rows->desk, false, rows->picked, HF_BATCH_OPS_MAX);
+    size_t count = hf_desk_pick(&rows->desk, rows->picked, HF_BATCH_OPS_MAX);
     hf_error_none(&err);
     for (size_t i = 0; i < count; i++)
         rows_resource(rows->picked[i]->grant, &rows->wanted[i]);
@@ -265,6 +265,7 @@ static void rows_look(rows_backend *rows)
         hf_desk_settle(&rows->desk, rows->picked[i], answer, &err);
     }
     hf_result_free(result);
+    return count > 0;
 }
 
 static void *rows_run(void *context)
@@ -278,7 +279,9 @@ static void *rows_run(void *context)
         ssize_t got = read(rows->desk.bell, &rung, sizeof rung);
         (void)got;
         int64_t began_us = hf_seam.boot_us();
-        rows_look(rows);
+        hf_desk_due(&rows->desk, NULL, NULL);
+        while (rows_look(rows))
+            ;
         int64_t took_ms = (hf_seam.boot_us() - began_us) / 1000 * ROWS_LOOK_SHARE;
         pause_ms = took_ms < ROWS_LOOK_MIN_MS   ? ROWS_LOOK_MIN_MS
                    : took_ms > ROWS_LOOK_MAX_MS ? ROWS_LOOK_MAX_MS

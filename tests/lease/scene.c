@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <support/place.h>
+#include <support/servers.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -74,6 +75,62 @@ void scene_close(scene *it)
         hf_leases_close(it->b);
     hf_leases_close(it->a);
     free(it);
+}
+
+/* ---- a server ---- */
+
+static instance *own_server;
+static instance_kind own_kind;
+
+/* One number, asked by the programs that come with the servers: the test has no connection of its
+ * own. */
+static long scene_ask(const char *sql)
+{
+    char command[2 * HF_URL_MAX], answer[64] = "";
+    const char *url = instance_url(own_server), *socket = strstr(url, "socket=");
+    if (own_kind == INSTANCE_POSTGRES)
+        snprintf(command, sizeof command, "psql -XAtq '%s' -c \"%s\"", url, sql);
+    else
+        snprintf(command, sizeof command, "mariadb -N -u root --socket=%s -e \"%s\"", socket + 7,
+                 sql);
+    FILE *pipe = popen(command, "r");
+    assert_non_null(pipe);
+    char *line = fgets(answer, sizeof answer, pipe);
+    expect_int(pclose(pipe), 0);
+    return line == NULL ? 0 : strtol(answer, NULL, 10);
+}
+
+void scene_server(const char *name, const char **url)
+{
+    *url = "sqlite:";
+    if (name == NULL)
+        return;
+    own_kind = strcmp(name, "postgres") == 0  ? INSTANCE_POSTGRES
+               : strcmp(name, "mariadb") == 0 ? INSTANCE_MARIADB
+                                              : INSTANCE_MYSQL;
+    own_server = instance_start(own_kind);
+    if (own_kind == INSTANCE_POSTGRES) {
+        scene_ask("ALTER SYSTEM SET max_locks_per_transaction = 256");
+        instance_restart(own_server, INSTANCE_FAST);
+    }
+    *url = instance_url(own_server);
+}
+
+void scene_server_end(void)
+{
+    instance_stop(own_server);
+}
+
+void scene_connections(scene *it, int max)
+{
+    (void)it;
+    long count =
+        scene_ask(own_kind == INSTANCE_POSTGRES
+                      ? "SELECT count(*) FROM pg_stat_activity WHERE backend_type = "
+                        "'client backend' AND pid <> pg_backend_pid()"
+                      : "SELECT COUNT(*) FROM information_schema.processlist WHERE command "
+                        "<> 'Daemon' AND id <> CONNECTION_ID()");
+    expect_true(count > 0 && count <= max);
 }
 
 /* ---- people ---- */

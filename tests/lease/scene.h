@@ -35,6 +35,13 @@ scene *scene_open(const char *base);
 scene *scene_open_with(const char *base, hf_leases_options *options);
 void scene_close(scene *it);
 
+/* A server of the program's own, by its name (NULL: none, *url is "sqlite:"), on which a thousand
+ * locks more fit than by default; its URL. And its end. */
+void scene_server(const char *name, const char **url);
+void scene_server_end(void);
+/* That server has at most so many connections of the scene's. */
+void scene_connections(scene *it, int max);
+
 /* What comes to pass when another thread tries; granted, it closes the lease at once. */
 hf_status elsewhere(hf_leases *leases, const char *key, int64_t wait_us, hf_error *err);
 

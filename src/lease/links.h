@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/* Leases that are locks of a database session (PostgreSQL, MariaDB and MySQL), many of them on few
+ * connections. A connection is called a link. Nothing is ever asked that waits in the server, so a
+ * link is in use for a round trip at a time, and any thread can have any link.
+ *
+ * K1  A lock is given back on the link that took it. A link that is lost has given all its locks
+ * back. K2  A link is used by one thread at a time; it is dead when a round trip failed. K3  Link 0
+ * is the ear's where the dialect has marks: it hears, and tries for those that wait. K4  The grants
+ * of a link that has died point to `grave` before its place is used again. */
+#ifndef HF_LEASE_LINKS_H
+#define HF_LEASE_LINKS_H
+
+#include "db/db.h"
+#include "db/url.h"
+#include "lease/desk.h"
+
+#include <stdatomic.h>
+
+typedef struct hf_links hf_links;
+
+enum { HF_LINK_STMTS = 8 };
+
+typedef struct hf_link {
+    hf_links *links;
+    bool ear;  /* K3 */
+    hf_db *db; /* of whoever uses it; NULL: closed */
+    hf_stmt *stmts[HF_LINK_STMTS];
+    char told[128]; /* what others can read of it just now */
+    /* Under the mutex of the links. */
+    bool used, opening;
+    size_t held;
+    int64_t idle_us; /* since when nothing is held on it */
+    int socket;      /* -1: closed */
+    /* From any thread. */
+    atomic_bool dead;
+    atomic_int_least64_t proof_us; /* boot_us before the last round trip that was answered */
+    /* Under the mutex of the desk. */
+    hf_lease_grant *grants;
+} hf_link;
+
+/* What differs from server to server. All are called by whoever uses the link. */
+typedef struct hf_link_dialect {
+    const hf_db_driver *driver;
+    size_t link_max; /* locks of one link */
+    int look_ms;     /* how often those that wait are tried; 0: an eighth of a pulse */
+
+    /* A new connection; `first`: the first of all, which also looks whether the server will do. */
+    hf_status (*ready)(hf_link *link, bool first, hf_error *err);
+    /* Tries all in one round trip; got[i]: it was granted, with its fence. */
+    hf_status (*try)(hf_link *link, hf_ask **asks, size_t count, bool *got, hf_error *err);
+    hf_status (*release)(hf_link *link, const hf_lease_grant *grant, hf_error *err);
+    /* A round trip that shows that it lives; may tell others who holds what. */
+    hf_status (*ping)(hf_link *link, hf_error *err);
+    void (*release_all)(hf_link *link);
+    void (*who)(hf_link *link, const hf_ask *ask, char *out, size_t size);
+    /* NULL where there is none. On the ear's link: tries those that wait, marking them; takes a
+     * mark away; takes in what was told, and makes those due whose key it was. */
+    hf_status (*try_marked)(hf_link *link, hf_ask **asks, size_t count, bool *got, hf_error *err);
+    void (*unmark)(hf_link *link, const hf_ask *ask);
+    hf_status (*hear)(hf_link *link, hf_error *err);
+} hf_link_dialect;
+
+struct hf_links {
+    hf_lease_backend base;
+    hf_desk desk;
+    const hf_link_dialect *dialect;
+    hf_url url;
+    hf_db_options db;
+    char name[HF_TEXT_SIZE];
+    char grade[HF_TEXT_SIZE];
+    int64_t pool_idle_us, pulse_us;
+    pthread_mutex_t mutex; /* never held with the desk's */
+    pthread_cond_t freed;
+    size_t count; /* of the places below */
+    size_t held, held_max;
+    int64_t wakes_us; /* when the ear looks by itself */
+    bool fenced;
+    hf_link grave; /* of the grants of links that have died */
+    hf_link all[HF_LEASE_POOL_MAX];
+};
+
+/* The backend, but for its table: `it` has base, dialect and, when it returns, the rest. */
+hf_status hf_links_open(hf_links *links, const hf_lease_setup *setup, hf_error *err);
+void hf_links_close(hf_lease_backend *it);
+
+/* Slots of hf_lease_ops. */
+hf_status hf_links_take(hf_lease_backend *it, hf_ask *ask, hf_error *err);
+void hf_links_wait(hf_lease_backend *it, hf_ask *ask);
+bool hf_links_unwait(hf_lease_backend *it, hf_ask *ask);
+void hf_links_give(hf_lease_backend *it, hf_lease_grant *grant);
+bool hf_links_sure(hf_lease_backend *it, const hf_lease_grant *grant);
+void hf_links_who(hf_lease_backend *it, const hf_ask *ask, char *out, size_t size);
+const char *hf_links_grade(const hf_lease_backend *it);
+
+/* For dialects: the statement number `at` of the link, prepared when first used. */
+hf_status hf_link_stmt(hf_link *link, int at, const char *sql, hf_stmt **out, hf_error *err);
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* What links.c and its ear share. */
+#ifndef HF_LEASE_LINKS_EAR_H
+#define HF_LEASE_LINKS_EAR_H
+
+#include "lease/links.h"
+
+/* A link is used between use and leave. hf_links_use opens one with room, hf_link_use waits for
+ * this very one, which may be closed: hf_link_ready opens it. */
+hf_status hf_links_use(hf_links *links, hf_link **out, hf_error *err);
+void hf_link_use(hf_link *link);
+hf_status hf_link_ready(hf_link *link, hf_error *err);
+void hf_link_leave(hf_link *link);
+
+/* So many more locks are held on it. And: this one is. */
+void hf_link_count(hf_link *link, int more);
+void hf_link_note(hf_link *link, hf_lease_grant *grant);
+
+/* The ear's thread. */
+void *hf_links_ear(void *links);
+
+#endif

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: MIT */
+/* Leases on MariaDB and MySQL: GET_LOCK of the session. Neither tells when one is given back, so
+ * those that wait are tried again and again, all in one statement. GET_LOCK never waits in the
+ * server: a session that waits while it holds others could deadlock with another such, though no
+ * thread does. MariaDB looks through all locks of a session for each new one, so a connection has
+ * 500 at most. */
+#include "db/mysql.h"
+#include "base/buffer.h"
+#include "base/error.h"
+#include "base/seams.h"
+#include "base/time.h"
+#include "lease/links.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A client whose machine has vanished is ended by the server when it was silent for that long;
+ * links that hold something are never silent for longer than a pulse. */
+#define MY_SETUP "SET SESSION wait_timeout = %lld"
+
+enum {
+    MY_LINK_MAX = 500,
+    MY_LOOK_MS = 10,
+    MY_WAIT_PULSES = 15,
+    MY_WAIT_MIN_S = 30,
+    MY_NAME_HEX =
+        60, /* of the digest; with "hf" it has 62 of the 64 characters that a name may have */
+};
+
+/* ---- names ---- */
+
+typedef struct my_lock_name {
+    char text[2 + MY_NAME_HEX + 5];
+} my_lock_name;
+
+static const char *my_name(const hf_lease_grant *grant, my_lock_name *out)
+{
+    memcpy(out->text, "hf", 2);
+    hf_hex(grant->digest, MY_NAME_HEX / 2, out->text + 2);
+    return out->text;
+}
+
+/* ---- taking and giving ---- */
+
+/* One column a key: its fence, 0 when someone else has it. */
+static hf_status my_try(hf_link *link, hf_ask **asks, size_t count, bool *got, hf_error *err)
+{
+    hf_buffer text = {0};
+    hf_stmt *stmt = NULL;
+    bool row = false;
+    for (size_t i = 0; i < count; i++) {
+        my_lock_name name;
+        hf_buffer_print(&text, "%s IF(GET_LOCK('%s', 0) = 1, UUID_SHORT() & 0x7FFFFFFFFFFFFFFF, 0)",
+                        i == 0 ? "SELECT" : ",", my_name(asks[i]->grant, &name));
+    }
+    hf_status status =
+        text.failed ? hf_fail_memory(err) : hf_stmt_new(link->db, text.text, &stmt, err);
+    if (status == HF_OK)
+        status = hf_stmt_step(stmt, &row, err);
+    if (status == HF_OK && !row)
+        status = hf_fail(err, HF_INTERNAL, "GET_LOCK was not answered.");
+    for (size_t i = 0; i < count && status == HF_OK; i++) {
+        asks[i]->grant->fence = hf_stmt_column_int(stmt, (int)i);
+        got[i] = asks[i]->grant->fence != 0;
+    }
+    if (stmt != NULL)
+        hf_stmt_free(stmt);
+    hf_buffer_done(&text);
+    return status;
+}
+
+static hf_status my_release(hf_link *link, const hf_lease_grant *grant, hf_error *err)
+{
+    my_lock_name name;
+    char text[128], answer[8];
+    snprintf(text, sizeof text, "SELECT RELEASE_LOCK('%s')", my_name(grant, &name));
+    hf_status status = hf_db_ask(link->db, text, answer, sizeof answer, err);
+    return status != HF_OK || strcmp(answer, "1") == 0
+               ? status
+               : hf_fail(err, HF_NOT_HELD, "The lock was not held.");
+}
+
+static void my_release_all(hf_link *link)
+{
+    char ignored[24];
+    hf_status status =
+        hf_db_ask(link->db, "SELECT RELEASE_ALL_LOCKS()", ignored, sizeof ignored, NULL);
+    (void)status; /* closing it does the same */
+}
+
+/* ---- who has it ---- */
+
+/* What others read, where the performance schema is on: the name, and since when if it is one
+ * lease. */
+static void my_describe(hf_link *link, char *out, size_t size)
+{
+    hf_desk *desk = &link->links->desk;
+    char since[HF_TIME_TEXT] = "";
+    pthread_mutex_lock(&desk->mutex);
+    const hf_lease_grant *only =
+        link->grants != NULL && link->grants->next == NULL ? link->grants : NULL;
+    int64_t asked_us = only == NULL ? 0 : only->asked_us;
+    pthread_mutex_unlock(&desk->mutex);
+    if (only != NULL)
+        hf_time_write(hf_seam.wall_us() - (hf_seam.boot_us() - asked_us), since);
+    snprintf(out, size, "%.80s%s%.16s", link->links->name, only != NULL ? " since " : "", since);
+}
+
+static hf_status my_ping(hf_link *link, hf_error *err)
+{
+    char told[sizeof link->told], text[2 * sizeof told + 40], hex[2 * sizeof told];
+    my_describe(link, told, sizeof told);
+    if (strcmp(told, link->told) == 0)
+        return hf_db_run(link->db, "DO 0", err);
+    hf_hex(told, strlen(told), hex);
+    snprintf(text, sizeof text, "SET @holdfast_lease = x'%s'", hex);
+    hf_status status = hf_db_run(link->db, text, err);
+    if (status == HF_OK)
+        memcpy(link->told, told, sizeof told);
+    return status;
+}
+
+static void my_who(hf_link *link, const hf_ask *ask, char *out, size_t size)
+{
+    my_lock_name name;
+    char text[400], id[24] = "", who[256] = "";
+    snprintf(text, sizeof text, "SELECT IS_USED_LOCK('%s')", my_name(ask->grant, &name));
+    if (hf_db_ask(link->db, text, id, sizeof id, NULL) != HF_OK || id[0] == '\0')
+        return;
+    snprintf(text, sizeof text,
+             "SELECT v.variable_value FROM performance_schema.user_variables_by_thread v"
+             " JOIN performance_schema.threads t USING (thread_id)"
+             " WHERE t.processlist_id = %s AND v.variable_name = 'holdfast_lease'",
+             id);
+    if (hf_db_ask(link->db, text, who, sizeof who, NULL) == HF_OK && who[0] != '\0') {
+        snprintf(out, size, "held by %s", who);
+        return;
+    }
+    snprintf(text, sizeof text,
+             "SELECT CONCAT(user, '@', host) FROM information_schema.processlist WHERE id = %s",
+             id);
+    if (hf_db_ask(link->db, text, who, sizeof who, NULL) == HF_OK && who[0] != '\0')
+        snprintf(out, size, "held by %s (connection %s)", who, id);
+    else
+        snprintf(out, size, "held by connection %s", id);
+}
+
+/* ---- open ---- */
+
+/* What can't keep them: each member of a cluster has locks of its own, and so has a replica. */
+static hf_status my_refuse_cluster(hf_link *link, hf_error *err)
+{
+    static const struct {
+        const char *sql, *what;
+    } facts[] = {
+        {"SHOW GLOBAL VARIABLES WHERE Variable_name = 'wsrep_on' AND Value = 'ON'",
+         "a Galera cluster"},
+        {"SHOW GLOBAL VARIABLES WHERE Variable_name = 'group_replication_group_name' AND Value <> "
+         "''",
+         "a group replication"},
+        {"SHOW GLOBAL STATUS WHERE Variable_name = 'Slave_running' AND Value = 'ON'", "a replica"},
+    };
+    char found[64];
+    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
+        hf_status status = hf_db_ask(link->db, facts[i].sql, found, sizeof found, err);
+        if (status != HF_OK)
+            return status;
+        if (found[0] != '\0')
+            return hf_fail(
+                err, HF_INVALID,
+                "%s is %s: GET_LOCK is known to one server only, so it can't keep leases. "
+                "Use a server of its own, or a store on this one (holdfast run --lock).",
+                hf_db_path(link->db), facts[i].what);
+    }
+    return HF_OK;
+}
+
+static hf_status my_refuse_pooler(hf_link *link, hf_error *err)
+{
+    char own[24];
+    hf_status status = hf_db_ask(link->db, "SELECT CONNECTION_ID()", own, sizeof own, err);
+    if (status == HF_OK && !link->links->url.pooler_session &&
+        strtoll(own, NULL, 10) != hf_db_number(link->db))
+        return hf_fail(
+            err, HF_INVALID,
+            "A pooler stands before %s: a lease is a lock of a server's session, which it "
+            "may hand to others. Connect to the server itself, or, if it keeps a session "
+            "for each client, add pooler=session to the URL.",
+            hf_db_path(link->db));
+    return status;
+}
+
+/* Before these a session has one lock only, or can't give all back. */
+static hf_status my_refuse_old(hf_link *link, hf_error *err)
+{
+    bool mariadb = hf_db_kind_of(link->db) == HF_DB_MARIADB;
+    if (hf_db_version(link->db) >= (mariadb ? 100600 : 80000))
+        return HF_OK;
+    return hf_fail(err, HF_UNAVAILABLE,
+                   "%s is older than %s, from which on it can keep leases; upgrade it.",
+                   hf_db_path(link->db), mariadb ? "MariaDB 10.6" : "MySQL 8.0");
+}
+
+static hf_status my_ready(hf_link *link, bool first, hf_error *err)
+{
+    hf_links *links = link->links;
+    bool mariadb = hf_db_kind_of(link->db) == HF_DB_MARIADB;
+    int version = hf_db_version(link->db);
+    char text[64];
+    int64_t wait_s = links->pulse_us / 1000000 * MY_WAIT_PULSES;
+    hf_status status = first ? my_refuse_old(link, err) : HF_OK;
+    if (status == HF_OK && first)
+        status = my_refuse_cluster(link, err);
+    if (status == HF_OK)
+        status = my_refuse_pooler(link, err);
+    snprintf(text, sizeof text, MY_SETUP,
+             (long long)(wait_s < MY_WAIT_MIN_S ? MY_WAIT_MIN_S : wait_s));
+    if (status == HF_OK)
+        status = hf_db_run(link->db, text, err);
+    if (status == HF_OK && first)
+        snprintf(links->grade, sizeof links->grade,
+                 "%s %d.%d, GET_LOCK of its sessions: gone with a restart or a failover",
+                 mariadb ? "MariaDB" : "MySQL", version / 10000, version / 100 % 100);
+    return status;
+}
+
+static const hf_link_dialect my_dialect = {
+    .driver = &hf_db_mysql,
+    .link_max = MY_LINK_MAX,
+    .look_ms = MY_LOOK_MS,
+    .ready = my_ready,
+    .try = my_try,
+    .release = my_release,
+    .ping = my_ping,
+    .release_all = my_release_all,
+    .who = my_who,
+};
+
+static const hf_lease_ops my_ops;
+
+static hf_status my_open_leases(const hf_lease_setup *setup, hf_lease_backend **out, hf_error *err)
+{
+    hf_links *links = hf_alloc(sizeof *links);
+    if (links == NULL)
+        return hf_fail_memory(err);
+    links->base.ops = &my_ops;
+    links->dialect = &my_dialect;
+    hf_status status = hf_links_open(links, setup, err);
+    if (status != HF_OK)
+        hf_links_close(&links->base);
+    else
+        *out = &links->base;
+    return status;
+}
+
+static const hf_lease_ops my_ops = {
+    .open = my_open_leases,
+    .take = hf_links_take,
+    .wait = hf_links_wait,
+    .unwait = hf_links_unwait,
+    .give = hf_links_give,
+    .sure = hf_links_sure,
+    .who = hf_links_who,
+    .grade = hf_links_grade,
+    .close = hf_links_close,
+};
+
+__attribute__((visibility("default"))) extern const hf_lease_module_info hf_lease_module;
+const hf_lease_module_info hf_lease_module = {HF_VERSION, &my_ops};
