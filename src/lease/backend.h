@@ -23,8 +23,11 @@ struct hf_lease_grant {
     void *link;                     /* what it is held by: a connection, a row */
     hf_lease_grant *next, **whence; /* in a list of desk.h; whence is NULL: in none */
     bool losing;                    /* its loss is just being told */
-    int64_t sure_us;                /* Redis: it is held until then for certain */
-    uint64_t token;                 /* Redis: which grant it is */
+    /* Of Redis, under the desk's mutex. */
+    uint64_t token;   /* which grant it is; never used again */
+    int64_t since_us; /* when it was taken, by the wall clock */
+    int64_t sure_us,
+        ends_us; /* boot_us until which it is held for certain; at which max_hold is over */
 };
 
 /* One key that is asked for; at most one at a time of a key. Filled by the caller but for the

@@ -107,6 +107,7 @@ void scene_server(const char *name, const char **url)
         return;
     own_kind = strcmp(name, "postgres") == 0  ? INSTANCE_POSTGRES
                : strcmp(name, "mariadb") == 0 ? INSTANCE_MARIADB
+               : strcmp(name, "redis") == 0   ? INSTANCE_REDIS
                                               : INSTANCE_MYSQL;
     own_server = instance_start(own_kind);
     if (own_kind == INSTANCE_POSTGRES) {
@@ -124,6 +125,8 @@ void scene_server_end(void)
 void scene_connections(scene *it, int max)
 {
     (void)it;
+    if (own_kind == INSTANCE_REDIS)
+        return;
     long count =
         scene_ask(own_kind == INSTANCE_POSTGRES
                       ? "SELECT count(*) FROM pg_stat_activity WHERE backend_type = "

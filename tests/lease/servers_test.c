@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <support/certificate.h>
+#include <support/place.h>
 #include <support/proxy.h>
 #include <support/servers.h>
 #include <sys/wait.h>
@@ -26,7 +28,8 @@ static void a_killed_holder_leaves_its_key_to_the_next(void **state)
         hf_leases *leases = NULL;
         hf_lease lease;
         hf_error err;
-        if (hf_leases_open(s->url, NULL, &leases, &err) != HF_OK ||
+        hf_leases_options quick = {.pulse_us = 200 * MS};
+        if (hf_leases_open(s->url, &quick, &leases, &err) != HF_OK ||
             hf_lease_try_acquire(leases, "k", 0, 60 * SEC, &lease, &err) != HF_OK)
             _exit(1);
         ssize_t written = write(told[1], "x", 1);
@@ -116,7 +119,194 @@ static void a_server_that_goes_away_is_unavailable_and_no_timeout(void **state)
     scene_close(s);
 }
 
-/* ---- what is refused, and what is bounded ---- */
+/* ---- Redis, where a lease belongs to no connection ---- */
+
+static void a_lost_connection_is_replaced_and_the_leases_stand(void **state)
+{
+    (void)state;
+    char url[HF_URL_MAX];
+    proxy *p = proxy_start("127.0.0.1", instance_port(server));
+    instance_url_through(server, proxy_port(p), url);
+    scene *s = scene_open(url);
+    hf_lease lease;
+    expect(HF_OK, hf_lease_acquire(s->a, "k", 60 * SEC, &lease, &s->err), s->err);
+    for (int i = 0; i < 3; i++) {
+        proxy_cut(p);
+        nap(500 * MS);
+        expect_true(hf_lease_is_held(&lease));
+        expect(HF_TIMEOUT, elsewhere(s->b, "k", 20 * MS, &s->err), s->err);
+    }
+    nap(1200 * MS); /* longer than its key lives by itself */
+    expect_true(hf_lease_is_held(&lease));
+    person waits = {.leases = s->b, .key = "k", .wait_us = 30 * SEC};
+    person_start(&waits);
+    nap(50 * MS);
+    proxy_cut(p); /* who waits hears of it all the same */
+    hf_lease_close(&lease);
+    person_join(&waits);
+    expect(HF_OK, waits.status, waits.err);
+    expect_int(atomic_load(&s->lost), 0);
+    scene_close(s);
+    proxy_stop(p);
+}
+
+static void a_silent_server_is_not_believed_for_long(void **state)
+{
+    (void)state;
+    char url[HF_URL_MAX];
+    proxy *p = proxy_start("127.0.0.1", instance_port(server));
+    instance_url_through(server, proxy_port(p), url);
+    scene *s = scene_open(url);
+    hf_lease lease;
+    expect(HF_OK, hf_lease_acquire(s->a, "k", 60 * SEC, &lease, &s->err), s->err);
+    proxy_hold(p, PROXY_BOTH);
+    expect_true(eventually(!hf_lease_is_held(&lease)));
+    nap(1500 * MS); /* until its key has run out there too */
+    proxy_go_on(p);
+    expect_true(eventually(atomic_load(&s->lost) == 1));
+    hf_lease_close(&lease);
+    scene_close(s);
+    proxy_stop(p);
+}
+
+/* With the client that comes with the server. */
+static void redis_cli(const char *command)
+{
+    char line[HF_URL_MAX + 100];
+    snprintf(line, sizeof line, "redis-cli -s %s %s >/dev/null",
+             instance_url(server) + strlen("redis+unix://"), command);
+    expect_int(system(line), 0);
+}
+
+static void a_key_that_was_deleted_is_a_lost_lease(void **state)
+{
+    (void)state;
+    scene *s = scene_open(instance_url(server));
+    hf_lease lease;
+    expect(HF_OK, hf_lease_acquire(s->a, "k", 60 * SEC, &lease, &s->err), s->err);
+    redis_cli("flushall");
+    redis_cli("script flush"); /* and the scripts are brought again */
+    expect_true(eventually(atomic_load(&s->lost) == 1));
+    expect(HF_OK, hf_lease_acquire(s->a, "k", 60 * SEC, &lease, &s->err), s->err);
+    hf_lease_close(&lease);
+    scene_close(s);
+}
+
+static void a_redis_that_may_forget_is_refused_with_what_to_set(void **state)
+{
+    (void)state;
+    hf_leases *leases = NULL;
+    hf_error err;
+    char url[HF_URL_MAX];
+    snprintf(url, sizeof url, "%s?durability=relaxed", instance_url(server));
+    redis_cli("config set maxmemory-policy allkeys-lru");
+    expect(HF_INVALID, hf_leases_open(instance_url(server), NULL, &leases, &err), err);
+    expect_contains(err.message, "noeviction");
+    expect(HF_OK, hf_leases_open(url, NULL, &leases, &err), err);
+    hf_leases_close(leases);
+    redis_cli("config set maxmemory-policy noeviction");
+    redis_cli("config set appendonly no");
+    expect(HF_INVALID, hf_leases_open(instance_url(server), NULL, &leases, &err), err);
+    expect_contains(err.message, "appendonly");
+    redis_cli("config set appendonly yes");
+    redis_cli("config set appendfsync everysec");
+    expect(HF_OK, hf_leases_open(instance_url(server), NULL, &leases, &err), err);
+    expect_contains(hf_leases_grade(leases), "every second");
+    hf_leases_close(leases);
+    redis_cli("replicaof 127.0.0.1 1");
+    expect(HF_INVALID, hf_leases_open(instance_url(server), NULL, &leases, &err), err);
+    expect_contains(err.message, "replica");
+    redis_cli("replicaof no one");
+    snprintf(url, sizeof url, "%s?durability=none", instance_url(server));
+    expect(HF_INVALID, hf_leases_open(url, NULL, &leases, &err), err);
+}
+
+/* A server of its own, which speaks TLS only and wants a password. */
+static void tls_and_passwords_are_checked(void **state)
+{
+    (void)state;
+    enum { PORT_TRIES = 5 };
+    hf_leases *leases = NULL;
+    hf_lease lease;
+    hf_error err = {0};
+    char certificate[HF_URL_MAX], key[HF_URL_MAX], port[16], url[3 * HF_URL_MAX];
+    scratch_path(".crt", certificate);
+    scratch_path(".key", key);
+    certificate_write("IP:127.0.0.1", 1, certificate, key);
+    int number = 0;
+    pid_t pid = 0;
+    hf_status status = HF_UNAVAILABLE;
+    for (int i = 0; i < PORT_TRIES && status != HF_OK; i++) {
+        number = 20000 + (int)((unsigned)now_us() % 12000);
+        snprintf(port, sizeof port, "%d", number);
+        pid = fork();
+        if (pid == 0) {
+            execlp("redis-server", "redis-server", "--port", "0", "--tls-port", port,
+                   "--tls-cert-file", certificate, "--tls-key-file", key, "--tls-auth-clients",
+                   "no", "--requirepass", "se%cret", "--appendonly", "no", "--save", "", "--bind",
+                   "127.0.0.1", "--daemonize", "no", "--logfile", "/dev/null", NULL);
+            _exit(1);
+        }
+        snprintf(url, sizeof url,
+                 "rediss://:se%%25cret@127.0.0.1:%d/0?durability=relaxed&ssl_ca=%s", number,
+                 certificate);
+        int64_t until_us = now_us() + 5 * SEC;
+        while ((status = hf_leases_open(url, NULL, &leases, &err)) == HF_UNAVAILABLE &&
+               now_us() < until_us && waitpid(pid, NULL, WNOHANG) == 0)
+            nap(20 * MS);
+    }
+    expect(HF_OK, status, err);
+    expect(HF_OK, hf_lease_acquire(leases, "k", 60 * SEC, &lease, &err), err);
+    expect_true(hf_lease_is_held(&lease));
+    hf_lease_close(&lease);
+    hf_leases_close(leases);
+    snprintf(url, sizeof url, "rediss://:se%%25cret@127.0.0.1:%d/0?durability=relaxed", number);
+    expect(HF_UNAVAILABLE, hf_leases_open(url, NULL, &leases, &err),
+           err); /* nobody knows who signed it */
+    expect_contains(err.message, "certificate");
+    snprintf(url, sizeof url, "rediss://:wrong@127.0.0.1:%d/0?ssl_verify=0", number);
+    expect(HF_UNAVAILABLE, hf_leases_open(url, NULL, &leases, &err), err);
+    expect_contains(err.message, "refused the password");
+    expect_lacks(err.message, "wrong@");
+    snprintf(url, sizeof url, "redis://:se%%25cret@127.0.0.1:%d/0", number);
+    expect(HF_UNAVAILABLE, hf_leases_open(url, NULL, &leases, &err), err); /* without TLS */
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+}
+
+static void redis_urls_that_make_no_sense_get_a_sentence(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"redis://",         "redis:///0",      "redis://h:99999",
+                                      "redis://h:x",      "redis://h/x",     "redis://h?a=1",
+                                      "redis+unix://",    "redis:h",         "redis://h?ssl_ca=x",
+                                      "redis://u:p%zz@h", "redis://h/0?db=1"};
+    hf_leases *leases = NULL;
+    hf_error err;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        expect(HF_INVALID, hf_leases_open(bad[i], NULL, &leases, &err), err);
+}
+
+/* ---- PostgreSQL ---- */
+
+/* A quarter of its table of locks, 64 * 200 here, and not one more. */
+static void the_servers_lock_table_is_left_to_others(void **state)
+{
+    (void)state;
+    enum { QUARTER = 64 * 200 / 4 };
+    scene *s = scene_open(instance_url(server));
+    hf_lease *leases = calloc(QUARTER + 1, sizeof *leases);
+    char key[24];
+    for (int i = 0; i <= QUARTER; i++) {
+        snprintf(key, sizeof key, "key %d", i);
+        expect(i < QUARTER ? HF_OK : HF_TOO_MANY,
+               hf_lease_try_acquire(s->a, key, 0, 60 * SEC, &leases[i], &s->err), s->err);
+    }
+    hf_lease_close(&leases[0]);
+    expect(HF_OK, hf_lease_try_acquire(s->a, key, 0, 60 * SEC, &leases[QUARTER], &s->err), s->err);
+    free(leases);
+    scene_close(s);
+}
 
 static void a_pooler_is_refused_unless_it_is_in_session_mode(void **state)
 {
@@ -147,14 +337,28 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_silent_connection_is_not_believed),
         cmocka_unit_test(a_server_that_goes_away_is_unavailable_and_no_timeout),
     };
+    const struct CMUnitTest redis[] = {
+        cmocka_unit_test(a_killed_holder_leaves_its_key_to_the_next),
+        cmocka_unit_test(a_lost_connection_is_replaced_and_the_leases_stand),
+        cmocka_unit_test(a_silent_server_is_not_believed_for_long),
+        cmocka_unit_test(a_server_that_goes_away_is_unavailable_and_no_timeout),
+        cmocka_unit_test(a_key_that_was_deleted_is_a_lost_lease),
+        cmocka_unit_test(a_redis_that_may_forget_is_refused_with_what_to_set),
+        cmocka_unit_test(tls_and_passwords_are_checked),
+        cmocka_unit_test(redis_urls_that_make_no_sense_get_a_sentence),
+    };
     const struct CMUnitTest postgres[] = {
+        cmocka_unit_test(the_servers_lock_table_is_left_to_others),
         cmocka_unit_test(a_pooler_is_refused_unless_it_is_in_session_mode),
     };
     const char *kind = argc > 1 ? argv[1] : "postgres";
     server = instance_start(strcmp(kind, "postgres") == 0  ? INSTANCE_POSTGRES
                             : strcmp(kind, "mariadb") == 0 ? INSTANCE_MARIADB
+                            : strcmp(kind, "redis") == 0   ? INSTANCE_REDIS
                                                            : INSTANCE_MYSQL);
-    int failed = cmocka_run_group_tests_name("leases on servers", tests, NULL, NULL);
+    int failed = strcmp(kind, "redis") == 0
+                     ? cmocka_run_group_tests_name("leases on Redis", redis, NULL, NULL)
+                     : cmocka_run_group_tests_name("leases on servers", tests, NULL, NULL);
     if (strcmp(kind, "postgres") == 0)
         failed += cmocka_run_group_tests_name("leases on PostgreSQL", postgres, NULL, NULL);
     instance_stop(server);

@@ -24,6 +24,7 @@ static const struct {
     [INSTANCE_MARIADB] = {"mariadb", "HF_TEST_MARIADB", SIGTERM, SIGKILL},
     [INSTANCE_MYSQL] = {"mysql", "HF_TEST_MYSQL", SIGTERM, SIGKILL},
     [INSTANCE_PGBOUNCER] = {"pgbouncer", "HF_TEST_PGBOUNCER", SIGTERM, SIGKILL},
+    [INSTANCE_REDIS] = {"redis", "HF_TEST_REDIS", SIGTERM, SIGKILL},
 };
 
 struct instance {
@@ -185,7 +186,7 @@ const char *instance_url_tcp(const instance *it)
 /* Where the digits of the port are in the TCP URL. */
 static const char *port_in(const instance *it)
 {
-    static const char host[] = "@127.0.0.1:";
+    static const char host[] = "127.0.0.1:";
     const char *found = strstr(it->url_tcp, host);
     if (!found)
         FAIL("%s has no TCP URL.", kinds[it->kind].name);

@@ -11,7 +11,8 @@ typedef enum instance_kind {
     INSTANCE_POSTGRES,
     INSTANCE_MARIADB,
     INSTANCE_MYSQL,
-    INSTANCE_PGBOUNCER /* with a PostgreSQL behind it */
+    INSTANCE_PGBOUNCER, /* with a PostgreSQL behind it */
+    INSTANCE_REDIS
 } instance_kind;
 
 typedef enum instance_end {
