@@ -38,8 +38,9 @@ static void give_up(const char *what)
 
 static int remove_one(const char *path, const struct stat *info, int flag, struct FTW *ftw)
 {
-    (void)info, (void)flag, (void)ftw;
-    chmod(path, 0700);
+    (void)info, (void)ftw;
+    if (flag != FTW_SL && flag != FTW_SLN) /* chmod would follow it, wherever it leads */
+        chmod(path, 0700);
     return remove(path);
 }
 
