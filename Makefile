@@ -38,7 +38,7 @@ test-long:              ## the same, with the long tests
 	@tools/run-tests --long
 
 bench: build            ## print a table of speeds, write build/bench.json
-	@tools/install-deps build test
+	@tools/install-deps build test bench
 	@ninja -C $(BUILD) bench/hf-bench bench/hf-evhttp-base bench/hf-http-base
 	@urls=$$(tools/servers start $(BUILD)/bench-servers --large --while $$$$ postgres mariadb redis etcd); \
 	env $$urls $(BUILD)/bench/hf-bench --json $(BUILD)/bench.json; code=$$?; \

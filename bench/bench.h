@@ -101,5 +101,6 @@ void bench_commit(bench *b);
 void bench_wire(bench *b);
 void bench_servers(bench *b);
 void bench_http(bench *b);
+void bench_leases(bench *b);
 
 #endif

@@ -273,6 +273,7 @@ int main(int argc, char **argv)
     bench_wire(&run);
     bench_servers(&run);
     bench_http(&run);
+    bench_leases(&run);
 
     if (bench_stopped())
         bench_die("stopped");

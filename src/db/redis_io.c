@@ -56,6 +56,8 @@ static hf_status redis_get(hf_redis *redis, char *out, size_t room, int64_t dead
                            size_t *got, hf_error *err)
 {
     *got = 0;
+    if (deadline_us > 0 && !redis_wait(redis, POLLIN, deadline_us)) /* it is rarely there already */
+        return HF_OK;
     for (;;) {
         ssize_t came = recv(redis->fd, out, room, 0);
         if (came > 0) {

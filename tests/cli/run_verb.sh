@@ -90,7 +90,8 @@ expect "one that is lost ends the command" 8 '*policy/7 was lost*The command was
 
 run run nightly -- no-such-command
 expect "a command that is not there is 127" 127 "*no-such-command*can't be run*"
-run run nightly -- /etc/passwd
+echo text >"$scratch/plain"
+run run nightly -- "$scratch/plain"
 expect "one that can't be run is 126" 126 "*can't be run*"
 run run nightly
 expect "no command" 2 '*holdfast run KEY -- COMMAND*'

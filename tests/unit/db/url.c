@@ -75,7 +75,10 @@ static void what_is_holdfasts_is_taken_out(void **state)
     hf_url url = good("postgres://a@h/d?pooler=transaction&durability=relaxed%21");
     expect_text(url.url, "postgres://a@h/d");
     expect_text(url.durability, "relaxed!");
-    expect_true(url.pooler);
+    expect_true(url.pooler && !url.pooler_session);
+    hf_url_done(&url);
+    url = good("postgres://a@h/d?pooler=session");
+    expect_true(!url.pooler && url.pooler_session);
     hf_url_done(&url);
     hf_url_done(&url);
     hf_url_done(NULL);
@@ -84,7 +87,7 @@ static void what_is_holdfasts_is_taken_out(void **state)
 static void what_makes_no_sense_is_refused_with_a_sentence(void **state)
 {
     (void)state;
-    expect_contains(bad(HF_INVALID, "postgres://a:s3cret@h/d?pooler=session"), "pooler");
+    expect_contains(bad(HF_INVALID, "postgres://a:s3cret@h/d?pooler=statement"), "pooler");
     expect_contains(bad(HF_INVALID, "postgres://a:s3cret@h/d?pooler"), "pooler");
     expect_contains(bad(HF_INVALID, "postgres://a:s3cret@h/d?durability="), "durability");
     expect_contains(bad(HF_INVALID, "postgres://a:s3cret@h/d?namespace=x&namespace=x"), "twice");
