@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/seams.h"
+#include "base/time.h"
 #include "lease/links_ear.h"
 
 #include <netinet/in.h>
@@ -23,6 +24,22 @@ hf_status hf_link_stmt(hf_link *link, int at, const char *sql, hf_stmt **out, hf
         status = hf_stmt_new(link->db, sql, &link->stmts[at], err);
     *out = link->stmts[at];
     return status;
+}
+
+void hf_link_say(hf_link *link, char *out, size_t size)
+{
+    hf_desk *desk = &link->links->desk;
+    char when[HF_TIME_TEXT], since[40] = "";
+    pthread_mutex_lock(&desk->mutex);
+    const hf_lease_grant *only =
+        link->grants != NULL && link->grants->next == NULL ? link->grants : NULL;
+    int64_t asked_us = only == NULL ? 0 : only->asked_us;
+    pthread_mutex_unlock(&desk->mutex);
+    if (only != NULL) {
+        hf_time_write(hf_seam.wall_us() - (hf_seam.boot_us() - asked_us), when);
+        snprintf(since, sizeof since, " since %.10s %.5s UTC", when, when + 11);
+    }
+    snprintf(out, size, "%.*s%s", (int)(size - 1 - strlen(since)), link->links->name, since);
 }
 
 static void link_shut(hf_link *link)
@@ -338,20 +355,18 @@ static void links_init(hf_links *links, const hf_lease_setup *setup)
     }
 }
 
-hf_status hf_links_open(hf_links *links, const hf_lease_setup *setup, hf_error *err)
+static hf_status links_connect(hf_links *links, const hf_lease_setup *setup, hf_error *err)
 {
     hf_link *first = &links->all[0];
-    links_init(links, setup);
     hf_status status = hf_url_read(setup->url, &links->url, err);
     if (status == HF_OK && links->url.durability != NULL)
         status =
             hf_fail(err, HF_INVALID, "durability= is not for a database server; leave it out.");
     if (status == HF_OK && links->url.pooler)
-        status =
-            hf_fail(err, HF_INVALID,
-                    "A lease is a lock of a database session, which a pooler in transaction mode "
-                    "hands round: connect to the server itself, or use a pool in session mode "
-                    "with pooler=session.");
+        status = hf_fail(err, HF_INVALID,
+                         "A lease is a lock of a database session, which a pooler in transaction "
+                         "mode hands round: connect to the server itself, or use a pool in session "
+                         "mode with pooler=session.");
     links->db.password = links->url.password;
     if (status == HF_OK)
         status = hf_desk_init(&links->desk, setup->host, err);
@@ -362,6 +377,24 @@ hf_status hf_links_open(hf_links *links, const hf_lease_setup *setup, hf_error *
         first->idle_us = hf_seam.boot_us();
         status = hf_desk_start(&links->desk, hf_links_ear, links, err);
     }
+    return status;
+}
+
+hf_status hf_links_open(const hf_link_dialect *dialect, const hf_lease_ops *ops,
+                        const hf_lease_setup *setup, hf_lease_backend **out, hf_error *err)
+{
+    hf_links *links = hf_alloc(sizeof *links);
+    if (links == NULL)
+        return hf_fail_memory(err);
+    links->base.ops = ops;
+    links->dialect = dialect;
+    links->db.setup = dialect->setup;
+    links_init(links, setup);
+    hf_status status = links_connect(links, setup, err);
+    if (status != HF_OK)
+        hf_links_close(&links->base);
+    else
+        *out = &links->base;
     return status;
 }
 

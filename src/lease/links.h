@@ -41,8 +41,9 @@ typedef struct hf_link {
 /* What differs from server to server. All are called by whoever uses the link. */
 typedef struct hf_link_dialect {
     const hf_db_driver *driver;
-    size_t link_max; /* locks of one link */
-    int look_ms;     /* how often those that wait are tried; 0: an eighth of a pulse */
+    const char *setup; /* statements for each new connection; NULL: none */
+    size_t link_max;   /* locks of one link */
+    int look_ms;       /* how often those that wait are tried; 0: an eighth of a pulse */
 
     /* A new connection; `first`: the first of all, which also looks whether the server will do. */
     hf_status (*ready)(hf_link *link, bool first, hf_error *err);
@@ -79,11 +80,10 @@ struct hf_links {
     hf_link all[HF_LEASE_POOL_MAX];
 };
 
-/* The backend, but for its table: `it` has base, dialect and, when it returns, the rest. */
-hf_status hf_links_open(hf_links *links, const hf_lease_setup *setup, hf_error *err);
+/* The slots of hf_lease_ops; opening one also needs its dialect and its table. */
+hf_status hf_links_open(const hf_link_dialect *dialect, const hf_lease_ops *ops,
+                        const hf_lease_setup *setup, hf_lease_backend **out, hf_error *err);
 void hf_links_close(hf_lease_backend *it);
-
-/* Slots of hf_lease_ops. */
 hf_status hf_links_take(hf_lease_backend *it, hf_ask *ask, hf_error *err);
 void hf_links_wait(hf_lease_backend *it, hf_ask *ask);
 bool hf_links_unwait(hf_lease_backend *it, hf_ask *ask);
@@ -91,6 +91,10 @@ void hf_links_give(hf_lease_backend *it, hf_lease_grant *grant);
 bool hf_links_sure(hf_lease_backend *it, const hf_lease_grant *grant);
 void hf_links_who(hf_lease_backend *it, const hf_ask *ask, char *out, size_t size);
 const char *hf_links_grade(const hf_lease_backend *it);
+
+/* For dialects: what others are to read of a link, the provider's name and, if it holds a single
+ * lease, since when. The name is cut where there is no room. */
+void hf_link_say(hf_link *link, char *out, size_t size);
 
 /* For dialects: the statement number `at` of the link, prepared when first used. */
 hf_status hf_link_stmt(hf_link *link, int at, const char *sql, hf_stmt **out, hf_error *err);

@@ -7,8 +7,6 @@
 #include "db/mysql.h"
 #include "base/buffer.h"
 #include "base/error.h"
-#include "base/seams.h"
-#include "base/time.h"
 #include "lease/links.h"
 
 #include <stdio.h>
@@ -91,26 +89,11 @@ static void my_release_all(hf_link *link)
 
 /* ---- who has it ---- */
 
-/* What others read, where the performance schema is on: the name, and since when if it is one
- * lease. */
-static void my_describe(hf_link *link, char *out, size_t size)
-{
-    hf_desk *desk = &link->links->desk;
-    char since[HF_TIME_TEXT] = "";
-    pthread_mutex_lock(&desk->mutex);
-    const hf_lease_grant *only =
-        link->grants != NULL && link->grants->next == NULL ? link->grants : NULL;
-    int64_t asked_us = only == NULL ? 0 : only->asked_us;
-    pthread_mutex_unlock(&desk->mutex);
-    if (only != NULL)
-        hf_time_write(hf_seam.wall_us() - (hf_seam.boot_us() - asked_us), since);
-    snprintf(out, size, "%.80s%s%.16s", link->links->name, only != NULL ? " since " : "", since);
-}
-
+/* What others read, where the performance schema is on. */
 static hf_status my_ping(hf_link *link, hf_error *err)
 {
     char told[sizeof link->told], text[2 * sizeof told + 40], hex[2 * sizeof told];
-    my_describe(link, told, sizeof told);
+    hf_link_say(link, told, sizeof told);
     if (strcmp(told, link->told) == 0)
         return hf_db_run(link->db, "DO 0", err);
     hf_hex(told, strlen(told), hex);
@@ -241,17 +224,7 @@ static const hf_lease_ops my_ops;
 
 static hf_status my_open_leases(const hf_lease_setup *setup, hf_lease_backend **out, hf_error *err)
 {
-    hf_links *links = hf_alloc(sizeof *links);
-    if (links == NULL)
-        return hf_fail_memory(err);
-    links->base.ops = &my_ops;
-    links->dialect = &my_dialect;
-    hf_status status = hf_links_open(links, setup, err);
-    if (status != HF_OK)
-        hf_links_close(&links->base);
-    else
-        *out = &links->base;
-    return status;
+    return hf_links_open(&my_dialect, &my_ops, setup, out, err);
 }
 
 static const hf_lease_ops my_ops = {

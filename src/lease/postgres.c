@@ -6,8 +6,6 @@
  * times a second. */
 #include "db/postgres.h"
 #include "base/error.h"
-#include "base/seams.h"
-#include "base/time.h"
 #include "lease/links.h"
 
 #include <stdio.h>
@@ -24,7 +22,6 @@
 enum {
     PG_SHARE = 4,     /* of the server's lock table: a quarter */
     PG_NAME_MAX = 63, /* of an application_name */
-    PG_SINCE = 27,    /* " since 2026-11-18 10:47 UTC" */
 };
 
 enum { PG_TRY, PG_TRY_MARKED, PG_RELEASE, PG_UNMARK, PG_PING, PG_WHO };
@@ -227,25 +224,7 @@ static hf_status pg_hear(hf_link *link, hf_error *err)
 
 /* ---- who has it ---- */
 
-/* What others read in pg_stat_activity, of at most 63 bytes: the name, and since when if it is one
- * lease. */
-static void pg_describe(hf_link *link, char out[PG_NAME_MAX + 1])
-{
-    hf_desk *desk = &link->links->desk;
-    char since[HF_TIME_TEXT] = "";
-    pthread_mutex_lock(&desk->mutex);
-    const hf_lease_grant *only =
-        link->grants != NULL && link->grants->next == NULL ? link->grants : NULL;
-    int64_t asked_us = only == NULL ? 0 : only->asked_us;
-    pthread_mutex_unlock(&desk->mutex);
-    if (only != NULL)
-        hf_time_write(hf_seam.wall_us() - (hf_seam.boot_us() - asked_us), since);
-    since[10] = ' '; /* instead of its T */
-    int room = PG_NAME_MAX - (only != NULL ? PG_SINCE : 0);
-    snprintf(out, PG_NAME_MAX + 1, "%.*s%s%.16s%s", room, link->links->name,
-             only != NULL ? " since " : "", only != NULL ? since : "", only != NULL ? " UTC" : "");
-}
-
+/* What others read in pg_stat_activity. */
 static hf_status pg_ping(hf_link *link, hf_error *err)
 {
     char name[PG_NAME_MAX + 1];
@@ -254,7 +233,7 @@ static hf_status pg_ping(hf_link *link, hf_error *err)
         hf_link_stmt(link, PG_PING, "SELECT set_config('application_name', $1, false)", &stmt, err);
     if (status != HF_OK)
         return status;
-    pg_describe(link, name);
+    hf_link_say(link, name, sizeof name);
     hf_stmt_text(stmt, 1, hf_slice_of(name));
     return hf_stmt_run(stmt, err);
 }
@@ -338,6 +317,7 @@ static hf_status pg_ready(hf_link *link, bool first, hf_error *err)
 
 static const hf_link_dialect pg_dialect = {
     .driver = &hf_db_postgres,
+    .setup = PG_SETUP,
     .link_max = SIZE_MAX,
     .ready = pg_ready,
     .try = pg_try,
@@ -354,18 +334,7 @@ static const hf_lease_ops pg_ops;
 
 static hf_status pg_open(const hf_lease_setup *setup, hf_lease_backend **out, hf_error *err)
 {
-    hf_links *links = hf_alloc(sizeof *links);
-    if (links == NULL)
-        return hf_fail_memory(err);
-    links->base.ops = &pg_ops;
-    links->dialect = &pg_dialect;
-    links->db.setup = PG_SETUP;
-    hf_status status = hf_links_open(links, setup, err);
-    if (status != HF_OK)
-        hf_links_close(&links->base);
-    else
-        *out = &links->base;
-    return status;
+    return hf_links_open(&pg_dialect, &pg_ops, setup, out, err);
 }
 
 static const hf_lease_ops pg_ops = {

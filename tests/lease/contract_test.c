@@ -32,6 +32,25 @@ static void a_held_key_is_refused_and_the_holder_is_named(void **state)
     scene_close(s);
 }
 
+/* At the latest after a pulse. MariaDB can't tell, unless its performance schema is on. */
+static bool since_is_told(scene *s)
+{
+    hf_error err = {0};
+    expect(HF_TIMEOUT, elsewhere(s->b, "k", 0, &err), err);
+    return strstr(err.message, " since ") != NULL && strstr(err.message, " UTC") != NULL;
+}
+
+static void a_refusal_says_since_when(void **state)
+{
+    (void)state;
+    scene *s = scene_open(base);
+    hf_lease lease = take(s, "k", 60 * SEC);
+    if (strncmp(base, "mysql", 5) != 0)
+        expect_true(eventually(since_is_told(s)));
+    hf_lease_close(&lease);
+    scene_close(s);
+}
+
 static void a_wait_ends_when_the_lease_is_given_back(void **state)
 {
     (void)state;
@@ -347,6 +366,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_held_key_is_refused_and_the_holder_is_named),
+        cmocka_unit_test(a_refusal_says_since_when),
         cmocka_unit_test(a_wait_ends_when_the_lease_is_given_back),
         cmocka_unit_test(a_wait_that_is_over_is_a_timeout),
         cmocka_unit_test(a_thread_reenters_and_only_the_last_close_releases),

@@ -329,6 +329,28 @@ static void a_pooler_is_refused_unless_it_is_in_session_mode(void **state)
     instance_stop(pool);
 }
 
+static void a_fence_grows_where_holdfast_is_installed(void **state)
+{
+    (void)state;
+    hf_leases *leases = NULL;
+    hf_lease lease;
+    hf_error err;
+    int64_t last = 0;
+    expect(HF_OK, hf_leases_open(instance_url(server), NULL, &leases, &err), err);
+    expect(HF_OK, hf_lease_acquire(leases, "k", SEC, &lease, &err), err);
+    expect_int(hf_lease_fence(&lease), 0);
+    expect_contains(hf_leases_grade(leases), "no fences");
+    hf_leases_close(leases);
+    expect(HF_OK, hf_store_install(instance_url(server), NULL, &err), err);
+    for (int i = 0; i < 3; i++) {
+        expect(HF_OK, hf_leases_open(instance_url(server), NULL, &leases, &err), err);
+        expect(HF_OK, hf_lease_acquire(leases, "k", SEC, &lease, &err), err);
+        expect_true(hf_lease_fence(&lease) > last);
+        last = hf_lease_fence(&lease);
+        hf_leases_close(leases);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -348,6 +370,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(redis_urls_that_make_no_sense_get_a_sentence),
     };
     const struct CMUnitTest postgres[] = {
+        cmocka_unit_test(a_fence_grows_where_holdfast_is_installed),
         cmocka_unit_test(the_servers_lock_table_is_left_to_others),
         cmocka_unit_test(a_pooler_is_refused_unless_it_is_in_session_mode),
     };
