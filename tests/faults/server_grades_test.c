@@ -93,6 +93,17 @@ static void expect_refused(const char *at, const char *const parts[])
 }
 #define EXPECT_REFUSED(at, ...) expect_refused((at), (const char *const[]){__VA_ARGS__, NULL})
 
+/* Leases are refused there too. */
+static void expect_no_leases(const char *at, const char *part)
+{
+    hf_error err = {0};
+    hf_leases *leases = NULL;
+    hf_status status = hf_leases_open(at, NULL, &leases, &err);
+    expect_true(status == HF_INVALID || status == HF_UNAVAILABLE);
+    expect_contains(err.message, part);
+    expect_lacks(err.message, SECRET);
+}
+
 /* A setting of the whole server; NULL puts it back. On PostgreSQL it counts when it has been read. */
 static void note(const char *name, const char *value)
 {
@@ -256,6 +267,7 @@ static void a_server_that_takes_no_writes_is_refused(void **state)
         set("read_only", "1");
         EXPECT_REFUSED(url, "read-only", "the database test", "primary");
         EXPECT_REFUSED(server->url, "read-only", "the database test");
+        expect_no_leases(url, "primary");
         set("read_only", "0");
         const char *setting = server->kind == INSTANCE_MYSQL ? "transaction_read_only" : "tx_read_only";
         set(setting, "1");
@@ -425,6 +437,7 @@ static void a_hot_standby_is_refused(void **state)
         expect_true(status != HF_OK);
         rest_ms(50);
     }
+    expect_no_leases(at, "standby");
     target_end(&standby);
     char *const remove[] = {(char[]){"/bin/rm"}, (char[]){"-rf"}, folder, NULL};
     run_to_end(remove, "/dev/null");
@@ -512,6 +525,7 @@ static void a_galera_cluster_is_told_as_such(void **state)
     wait_until_in_cluster();
     expect_grade(url, HF_GRADE_PROCESS, "in a cluster (Galera):");
     expect_grade(url, HF_GRADE_PROCESS, "use one primary server");
+    expect_no_leases(url, "Galera");
     expect_works(url);
     leave();
     target_back(server);
