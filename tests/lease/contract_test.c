@@ -103,6 +103,11 @@ static void a_thread_reenters_and_only_the_last_close_releases(void **state)
     expect(HF_TIMEOUT, elsewhere(s->b, "k", 0, &s->err), s->err);
     hf_lease_close(&third);
     expect(HF_OK, elsewhere(s->b, "k", 0, &s->err), s->err);
+    hf_lease fresh = take(s, "k", 60 * SEC); /* whatever it uses again of the old ones */
+    hf_lease_close(&third);
+    hf_lease_close(&inner);
+    expect_true(hf_lease_is_held(&fresh) && !hf_lease_is_held(&third));
+    hf_lease_close(&fresh);
     scene_close(s);
 }
 
