@@ -12,6 +12,7 @@
 #include <holdfast/status.h>
 #include <holdfast/token.h>
 #include <holdfast/type.h>
+#include <holdfast/version.h>
 
 HF_BEGIN_DECLS
 
@@ -21,7 +22,7 @@ typedef enum hf_op_kind {
     HF_OP_SESSION_OPEN, /* session (the new id and key), user, (name), (idle_us), (replaces), (caller) → sessions */
     HF_OP_BEAT,         /* session → sessions, locks_count, lost, requests */
     HF_OP_CLOSE,   /* session → locks_count released. Closing an ended session is ok */
-    HF_OP_ACQUIRE, /* session, type, id, (mode), (ttl_us), (purpose) → locks[0], outcome */
+    HF_OP_ACQUIRE, /* session, type, id, (mode), (ttl_us), (purpose) → locks[0], outcome, versions[0] if it was ever saved */
     HF_OP_RENEW, /* session, type, id, (ttl_us: 0 gives the type's default, else its longest, else none), (purpose), (fence) →
                     locks[0] */
     HF_OP_DOWNGRADE,   /* session, type, id, (fence) → locks[0] */
@@ -35,6 +36,14 @@ typedef enum hf_op_kind {
     HF_OP_TYPE_GET,      /* type → types[0], or HF_NOT_FOUND */
     HF_OP_NOTE, /* event: denied or unauthenticated, text: reason, (actor), (user), (type, (id)): writes that event */
     HF_OP_SESSION_FIND, /* session → sessions[0] while it lives; nothing is extended or written */
+    /* type, id, (version or absent) → versions[0]. HF_NOT_FOUND: never saved, and nothing expected; HF_STALE: it is not as expected.
+     * Linked with a save it is a premise: what it found stays so until the commit. */
+    HF_OP_VERSION,
+    /* session or user, type, id, (version or absent), (gone), (fence), (name: of the user), (text: reason) → versions[0]: the new one.
+     * HF_STALE: another was expected; versions[0], if there is one, is the present one. HF_LOCKED: locks are in the way. HF_NOT_HELD:
+     * the type's policy wants a lock to edit, or the fence is of another grant. Without version and absent only the holder of an
+     * exclusive lock saves. */
+    HF_OP_SAVE,
     /* The rest stand alone: each is a batch of its own. */
     HF_OP_TYPE_SET, /* type, policy, (ttl_us), (ttl_max_us), (actor) */
     HF_OP_TYPES,    /* → types */
@@ -97,6 +106,8 @@ typedef struct hf_answer {
     size_t requests_count;
     const hf_lost *lost;
     size_t lost_count;
+    const hf_version *versions;
+    size_t versions_count;
     const hf_session_info *sessions;
     size_t sessions_count;
     const hf_type *types;
@@ -133,8 +144,11 @@ typedef struct hf_op {
     int64_t ttl_max_us;
     int64_t idle_us;
     int64_t fence; /* 0: whichever is live */
+    int64_t version; /* the one that was read; 0: not given */
+    bool absent;     /* it was not there: never saved, or gone */
+    bool gone;       /* the save marks it as deleted */
     const char *purpose;
-    const char *text;   /* message of a request, reason of a forced release or a note */
+    const char *text;   /* message of a request, reason of a forced release, a save or a note */
     const char *actor;  /* who forces, where it isn't the session's user */
     const char *caller; /* id of the token that opens the session, or whose sessions are counted */
     const char *target; /* a session's public id */

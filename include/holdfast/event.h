@@ -21,6 +21,8 @@ HF_BEGIN_DECLS
     X(HF_EVENT_FORCED, "forced")                                                                             \
     X(HF_EVENT_HANDED_OVER, "handed_over")                                                                   \
     X(HF_EVENT_REQUESTED, "requested")                                                                       \
+    X(HF_EVENT_SAVED, "saved")                                                                               \
+    X(HF_EVENT_DELETED, "deleted")                                                                           \
     X(HF_EVENT_TYPE_SET, "type_set")                                                                         \
     X(HF_EVENT_RESTORED, "restored")                                                                         \
     X(HF_EVENT_TOKEN_CREATED, "token_created")                                                               \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* holdfast: keeps people's work from being lost when an edit takes longer than a transaction. All of the API.
- * Reading order: lock.h, status.h, names.h, type.h, event.h, token.h, manager.h, session.h; lease.h; batch.h, store.h
- * and watch.h below them. */
+ * Reading order: lock.h, status.h, names.h, type.h, event.h, version.h, token.h, manager.h, session.h; lease.h; batch.h,
+ * store.h and watch.h below them. */
 #ifndef HOLDFAST_H
 #define HOLDFAST_H
 
@@ -22,12 +22,13 @@
 #include <holdfast/store.h>
 #include <holdfast/token.h>
 #include <holdfast/type.h>
+#include <holdfast/version.h>
 #include <holdfast/watch.h>
 
 HF_BEGIN_DECLS
 
 /* The version of the library in use, as HF_VERSION was for the headers. */
-HF_API const char *hf_version(void);
+HF_API const char *hf_library_version(void);
 
 HF_END_DECLS
 

@@ -39,7 +39,8 @@
 #define HF_DURATION_MIN_US INT64_C(1000)                /* 1 ms */
 #define HF_DURATION_MAX_US (INT64_C(366) * 86400000000) /* a year: ttl and idle bound */
 #define HF_IDLE_DEFAULT_US (INT64_C(300) * 1000000)     /* 5 minutes */
-#define HF_KEEP_US         (INT64_C(86400) * 1000000)   /* ended sessions and free anchors are kept a day */
+#define HF_KEEP_US         (INT64_C(86400) * 1000000)   /* ended sessions, free anchors and covered saves: a day */
+#define HF_KEEP_GONE_US    (INT64_C(365) * HF_KEEP_US)  /* versions of what was deleted are kept a year */
 
 /* Counts. */
 #define HF_BATCH_OPS_MAX         1024  /* ops in a batch, resources in one acquire or look-up */

@@ -8,5 +8,6 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON {ns}_request TO {role};
 GRANT SELECT, INSERT, UPDATE, DELETE ON {ns}_lost TO {role};
 GRANT SELECT, INSERT, UPDATE, DELETE ON {ns}_event TO {role};
 GRANT SELECT, INSERT, UPDATE, DELETE ON {ns}_token TO {role};
+GRANT SELECT, INSERT, UPDATE, DELETE ON {ns}_save TO {role};
 GRANT SELECT ON {ns}_locks TO {role};
 GRANT EXECUTE ON PROCEDURE {ns}_check TO {role};

@@ -32,13 +32,13 @@ SELECT value FROM {ns}_meta WHERE name = 'schema'
 SELECT table_name, table_type, table_comment FROM information_schema.tables
  WHERE table_schema = DATABASE() AND table_type <> 'VIEW'
    AND table_name IN ('{ns}_meta', '{ns}_type', '{ns}_session', '{ns}_resource', '{ns}_lock', '{ns}_request', '{ns}_lost',
-       '{ns}_event', '{ns}_token', '{ns}_locks')
+       '{ns}_event', '{ns}_token', '{ns}_save', '{ns}_locks')
  UNION ALL
 SELECT table_name, 'VIEW', IF(view_definition LIKE '%{ns}%session%', 'holdfast', IF(view_definition > '', '', '?'))
   FROM information_schema.views
  WHERE table_schema = DATABASE()
    AND table_name IN ('{ns}_meta', '{ns}_type', '{ns}_session', '{ns}_resource', '{ns}_lock', '{ns}_request', '{ns}_lost',
-       '{ns}_event', '{ns}_token', '{ns}_locks')
+       '{ns}_event', '{ns}_token', '{ns}_save', '{ns}_locks')
  UNION ALL
 SELECT routine_name, routine_type, routine_comment FROM information_schema.routines
  WHERE routine_schema = DATABASE() AND routine_name = '{ns}_check'
@@ -58,7 +58,7 @@ SELECT CURRENT_USER()
 -- Before removing: nobody takes a lock meanwhile.
 -- name: hold
 LOCK TABLES {ns}_meta WRITE, {ns}_type WRITE, {ns}_session WRITE, {ns}_resource WRITE, {ns}_lock WRITE, {ns}_request WRITE,
-       {ns}_lost WRITE, {ns}_event WRITE
+       {ns}_lost WRITE, {ns}_event WRITE, {ns}_token WRITE, {ns}_save WRITE
 -- name: live
 SELECT COUNT(*) FROM {ns}_lock JOIN {ns}_session ON {ns}_session.id = {ns}_lock.session
  WHERE {ns}_session.ended_us IS NULL AND {ns}_session.expires_us > UNIX_TIMESTAMP() * 1000000 + MICROSECOND(NOW(6))

@@ -1,4 +1,4 @@
--- Version 1: the tables. Times and durations are microseconds; names are bytes of UTF-8. The comment of a table says whose it is.
+-- The tables, version 1. Times and durations are microseconds; names are bytes of UTF-8. The comment of a table says whose it is.
 -- COMPACT is there on every version, and keys stay under its 767 bytes.
 CREATE TABLE IF NOT EXISTS {ns}_meta (
     name VARBINARY(64) NOT NULL,
@@ -33,8 +33,8 @@ CREATE TABLE IF NOT EXISTS {ns}_session (
     KEY session_by_end (ended_us, expires_us)
 ) ENGINE=InnoDB ROW_FORMAT=COMPACT COMMENT='holdfast 1';
 
--- The anchor: one row a resource, written by every change of its locks. ended_request: "id", "id actor" when it was
--- forced, "id session" when it was handed over.
+-- The anchor: one row a resource, written by every change of its locks and by every save. Version 0: never saved.
+-- ended_request: "id", "id actor" when it was forced, "id session" when it was handed over.
 CREATE TABLE IF NOT EXISTS {ns}_resource (
     type VARBINARY(64) NOT NULL,
     id VARBINARY(255) NOT NULL,
@@ -44,7 +44,29 @@ CREATE TABLE IF NOT EXISTS {ns}_resource (
     ended_fence BIGINT,
     ended_request VARBINARY(320),
     ended_us BIGINT,
+    version BIGINT NOT NULL DEFAULT 0,
+    saved_fence BIGINT,
+    saved_us BIGINT,
+    saved_session VARBINARY(32),
+    saved_user VARBINARY(255),
+    saved_name VARBINARY(255),
+    saved_request VARBINARY(321),
+    gone TINYINT NOT NULL DEFAULT 0,
     PRIMARY KEY (type, id)
+) ENGINE=InnoDB ROW_FORMAT=COMPACT COMMENT='holdfast 1';
+
+-- Saves that later ones have covered, for a day, so that asking again with the same request id finds them. request: "id session",
+-- or "id  user".
+CREATE TABLE IF NOT EXISTS {ns}_save (
+    type VARBINARY(64) NOT NULL,
+    id VARBINARY(255) NOT NULL,
+    request VARBINARY(321) NOT NULL,
+    version BIGINT NOT NULL,
+    fence BIGINT NOT NULL,
+    saved_us BIGINT NOT NULL,
+    gone TINYINT NOT NULL,
+    PRIMARY KEY (type, id, request),
+    KEY save_by_age (saved_us)
 ) ENGINE=InnoDB ROW_FORMAT=COMPACT COMMENT='holdfast 1';
 
 -- A lock is live while its session has not ended, session.expires_us is to come, and so is ends_us (or it is null).
@@ -106,3 +128,19 @@ CREATE TABLE IF NOT EXISTS {ns}_event (
 
 -- Until where events have a number; a number that moves when types change.
 INSERT IGNORE INTO {ns}_meta (name, value) VALUES ('types', '1'), ('events_to', '0');
+
+-- Callers' tokens. The secret is not here, only its hash. request: "id actor".
+CREATE TABLE IF NOT EXISTS {ns}_token (
+    id VARBINARY(32) NOT NULL,
+    sha256 BINARY(32) NOT NULL,
+    name VARBINARY(200) NOT NULL,
+    roles VARBINARY(1167) NOT NULL,
+    users VARBINARY(255),
+    created_us BIGINT NOT NULL,
+    expires_us BIGINT,
+    revoked_us BIGINT,
+    request VARBINARY(320),
+    PRIMARY KEY (id),
+    UNIQUE KEY token_by_sha256 (sha256),
+    UNIQUE KEY token_by_request (request)
+) ENGINE=InnoDB ROW_FORMAT=COMPACT COMMENT='holdfast 1';

@@ -1,7 +1,7 @@
 -- Lets an account use the store: its rows, not its shape.
 GRANT USAGE ON SCHEMA {ns} TO {role};
 GRANT SELECT, INSERT, UPDATE, DELETE ON {ns}.meta, {ns}.type, {ns}.session, {ns}.resource, {ns}.lock, {ns}.request, {ns}.lost,
-    {ns}.event, {ns}.token TO {role};
+    {ns}.event, {ns}.token, {ns}.save TO {role};
 GRANT SELECT ON {ns}.locks TO {role};
 GRANT USAGE ON SEQUENCE {ns}.lease_fence TO {role};
 GRANT EXECUTE ON FUNCTION {ns}."check"(text, text, text, bigint) TO {role};

@@ -3,13 +3,7 @@
 DROP FUNCTION IF EXISTS {ns}."check"(text, text, text, bigint);
 DROP VIEW IF EXISTS {ns}.locks;
 DROP SEQUENCE IF EXISTS {ns}.lease_fence;
--- Version 1 had no tokens: a table of that name is someone else's then.
-DO $holdfast$ BEGIN
-IF to_regclass('{ns}.meta') IS NOT NULL THEN
-    IF (SELECT value FROM {ns}.meta WHERE name = 'schema') IS DISTINCT FROM '1' THEN DROP TABLE IF EXISTS {ns}.token; END IF;
-END IF;
-END $holdfast$;
-DROP TABLE IF EXISTS {ns}.event, {ns}.lost, {ns}.request, {ns}.lock, {ns}.resource, {ns}.session, {ns}.type, {ns}.meta;
+DROP TABLE IF EXISTS {ns}.token, {ns}.save, {ns}.event, {ns}.lost, {ns}.request, {ns}.lock, {ns}.resource, {ns}.session, {ns}.type, {ns}.meta;
 DO $holdfast$
 BEGIN
     IF EXISTS (SELECT FROM pg_catalog.pg_namespace

@@ -1,4 +1,4 @@
--- Version 1: the tables. Times and durations are microseconds; names compare as bytes; "user" is quoted because it is a word of SQL.
+-- The tables, version 1. Times and durations are microseconds; names compare as bytes; "user" is quoted because it is a word of SQL.
 -- Rows that are written again and again have room beside them, so that their new version lands on the same page.
 CREATE TABLE {ns}.meta (
     name text COLLATE "C" PRIMARY KEY,
@@ -29,7 +29,7 @@ CREATE TABLE {ns}.session (
 CREATE INDEX session_by_user ON {ns}.session ("user");
 CREATE INDEX session_by_end ON {ns}.session (ended_us, expires_us);
 
--- The anchor: one row a resource, written by every change of its locks.
+-- The anchor: one row a resource, written by every change of its locks and by every save. Version 0: never saved.
 CREATE TABLE {ns}.resource (
     type text COLLATE "C" NOT NULL,
     id text COLLATE "C" NOT NULL,
@@ -39,8 +39,29 @@ CREATE TABLE {ns}.resource (
     ended_fence bigint,
     ended_request text COLLATE "C",
     ended_us bigint,
+    version bigint NOT NULL DEFAULT 0,
+    saved_fence bigint,
+    saved_us bigint,
+    saved_session text COLLATE "C",
+    saved_user text COLLATE "C",
+    saved_name text COLLATE "C",
+    saved_request text COLLATE "C",
+    gone boolean NOT NULL DEFAULT false,
     PRIMARY KEY (type, id)
 ) WITH (fillfactor = 70, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_scale_factor = 0.05);
+
+-- Saves that later ones have covered, for a day, so that asking again with the same request id finds them.
+CREATE TABLE {ns}.save (
+    type text COLLATE "C" NOT NULL,
+    id text COLLATE "C" NOT NULL,
+    request text COLLATE "C" NOT NULL,
+    version bigint NOT NULL,
+    fence bigint NOT NULL,
+    saved_us bigint NOT NULL,
+    gone boolean NOT NULL,
+    PRIMARY KEY (type, id, request)
+) WITH (autovacuum_vacuum_threshold = 500, autovacuum_vacuum_scale_factor = 0.05, vacuum_truncate = false);
+CREATE INDEX save_by_age ON {ns}.save (saved_us);
 
 -- A lock is live while its session has not ended, session.expires_us is to come, and so is ends_us (or it is null). Rows come and
 -- go all day: they are vacuumed early, and the file is not cut short, which would stop everybody for a moment.
@@ -102,3 +123,16 @@ CREATE INDEX event_by_unnumbered ON {ns}.event (id) WHERE seq IS NULL;
 
 -- Until where events have a number; a number that moves when types change.
 INSERT INTO {ns}.meta (name, value) VALUES ('types', '1'), ('events_to', '0');
+
+-- Callers' tokens. The secret is not here, only its hash.
+CREATE TABLE {ns}.token (
+    id text COLLATE "C" PRIMARY KEY,
+    sha256 bytea NOT NULL UNIQUE,
+    name text COLLATE "C" NOT NULL,
+    roles text COLLATE "C" NOT NULL,
+    users text COLLATE "C",
+    created_us bigint NOT NULL,
+    expires_us bigint,
+    revoked_us bigint,
+    request text COLLATE "C" UNIQUE
+);

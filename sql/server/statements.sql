@@ -65,20 +65,24 @@ SELECT u.type, u.id,
             WHEN pg_try_advisory_xact_lock(hashtextextended(u.type || '/' || u.id, hashtext('{ns}'))) THEN 1
             ELSE 2 END,
        r.fence, r.rev, r.ended_session, r.ended_fence, r.ended_request, r.ended_us,
-       (SELECT pg_try_advisory_xact_lock_shared(hashtextextended('types', hashtext('{ns}')))), r.ctid::text
+       (SELECT pg_try_advisory_xact_lock_shared(hashtextextended('types', hashtext('{ns}')))), r.ctid::text,
+       r.version, r.saved_fence, r.saved_us, r.saved_session, r.saved_user, r.saved_name, r.saved_request, r.gone::int::bigint
   FROM unnest($1, $2) u (type, id)
-  LEFT JOIN LATERAL (SELECT fence, rev, ended_session, ended_fence, ended_request, ended_us, ctid FROM {ns}.resource
+  LEFT JOIN LATERAL (SELECT *, ctid FROM {ns}.resource
                       WHERE type = u.type AND id = u.id FOR UPDATE SKIP LOCKED) r ON true
 -- mysql:
-SELECT type, id, 0, fence, rev, ended_session, ended_fence, ended_request, ended_us, 1, NULL
+SELECT type, id, 0, fence, rev, ended_session, ended_fence, ended_request, ended_us, 1, NULL,
+       version, saved_fence, saved_us, saved_session, saved_user, saved_name, saved_request, gone
   FROM {ns}_resource FORCE INDEX (PRIMARY) WHERE $1(type, id) FOR UPDATE {skip}
 -- One that is there and nobody has, for who takes nothing; it does not tell why there is none.
 -- name: anchor_held
 -- postgres:
-SELECT u.type, u.id, 0, r.fence, r.rev, r.ended_session, r.ended_fence, r.ended_request, r.ended_us, 1, r.ctid::text
+SELECT u.type, u.id, 0, r.fence, r.rev, r.ended_session, r.ended_fence, r.ended_request, r.ended_us, 1, r.ctid::text,
+       r.version, r.saved_fence, r.saved_us, r.saved_session, r.saved_user, r.saved_name, r.saved_request, r.gone::int::bigint
   FROM unnest($1, $2) u (type, id) JOIN {ns}.resource r ON r.type = u.type AND r.id = u.id FOR UPDATE OF r SKIP LOCKED
 -- mysql:
-SELECT type, id, 0, fence, rev, ended_session, ended_fence, ended_request, ended_us, 1, NULL
+SELECT type, id, 0, fence, rev, ended_session, ended_fence, ended_request, ended_us, 1, NULL,
+       version, saved_fence, saved_us, saved_session, saved_user, saved_name, saved_request, gone
   FROM {ns}_resource FORCE INDEX (PRIMARY) WHERE $1(type, id) FOR UPDATE {skip}
 -- name: anchors_there
 -- mysql:
@@ -94,6 +98,22 @@ SET TRANSACTION ISOLATION LEVEL READ UNCOMMITTED
 -- name: making
 -- mysql:
 SELECT type, id FROM {ns}_resource FORCE INDEX (PRIMARY) WHERE $1(type, id)
+
+-- The versions of resources, for who only looks; and saves that later ones have covered, by their request ids.
+-- name: versions
+-- postgres:
+SELECT r.type, r.id,
+       r.version, r.saved_fence, r.saved_us, r.saved_session, r.saved_user, r.saved_name, r.saved_request, r.gone::int::bigint
+  FROM unnest($1, $2) u (type, id) CROSS JOIN LATERAL (SELECT * FROM {ns}.resource WHERE type = u.type AND id = u.id OFFSET 0) r
+-- mysql:
+{calm}SELECT type, id, version, saved_fence, saved_us, saved_session, saved_user, saved_name, saved_request, gone
+  FROM {ns}_resource FORCE INDEX (PRIMARY) WHERE $1(type, id)
+-- name: past
+-- postgres:
+SELECT s.type, s.id, s.request, s.version, s.fence, s.saved_us, s.gone::int::bigint FROM unnest($1, $2, $3) u (type, id, request)
+ CROSS JOIN LATERAL (SELECT * FROM {ns}.save WHERE type = u.type AND id = u.id AND request = u.request OFFSET 0) s
+-- mysql:
+{calm}SELECT type, id, request, version, fence, saved_us, gone FROM {ns}_save FORCE INDEX (PRIMARY) WHERE $1(type, id, request)
 
 -- Nobody else opens a session with that request id.
 -- name: opens_try
@@ -411,6 +431,43 @@ UPDATE {ns}.resource r
 {soon}INSERT INTO {ns}_resource (type, id, fence, rev, ended_session, ended_fence, ended_request, ended_us) VALUES $1*
 ON DUPLICATE KEY UPDATE fence = VALUES(fence), rev = VALUES(rev), ended_session = VALUES(ended_session),
    ended_fence = VALUES(ended_fence), ended_request = VALUES(ended_request), ended_us = VALUES(ended_us)
+-- The same with the version, by a save. The last column of the second: where PostgreSQL keeps it.
+-- name: saved_insert
+-- postgres:
+INSERT INTO {ns}.resource (type, id, fence, rev, ended_session, ended_fence, ended_request, ended_us,
+       version, saved_fence, saved_us, saved_session, saved_user, saved_name, saved_request, gone)
+SELECT u.a, u.b, u.c, u.d, u.e, u.f, u.g, u.h, u.i, u.j, u.k, u.l, u.m, u.n, u.o, u.p <> 0
+  FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16) u (a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p)
+-- mysql:
+{now}INSERT INTO {ns}_resource (type, id, fence, rev, ended_session, ended_fence, ended_request, ended_us,
+       version, saved_fence, saved_us, saved_session, saved_user, saved_name, saved_request, gone) VALUES $1*
+-- name: saved_update
+-- postgres:
+UPDATE {ns}.resource r
+   SET fence = u.fence, rev = u.rev, ended_session = u.ended_session, ended_fence = u.ended_fence,
+       ended_request = u.ended_request, ended_us = u.ended_us, version = u.version, saved_fence = u.saved_fence,
+       saved_us = u.saved_us, saved_session = u.saved_session, saved_user = u.saved_user, saved_name = u.saved_name,
+       saved_request = u.saved_request, gone = u.gone <> 0
+  FROM unnest($3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
+       u (fence, rev, ended_session, ended_fence, ended_request, ended_us,
+          version, saved_fence, saved_us, saved_session, saved_user, saved_name, saved_request, gone, place)
+ WHERE r.ctid = u.place::tid
+-- mysql:
+{soon}INSERT INTO {ns}_resource (type, id, fence, rev, ended_session, ended_fence, ended_request, ended_us,
+       version, saved_fence, saved_us, saved_session, saved_user, saved_name, saved_request, gone) VALUES $1*
+ON DUPLICATE KEY UPDATE fence = VALUES(fence), rev = VALUES(rev), ended_session = VALUES(ended_session),
+   ended_fence = VALUES(ended_fence), ended_request = VALUES(ended_request), ended_us = VALUES(ended_us),
+   version = VALUES(version), saved_fence = VALUES(saved_fence), saved_us = VALUES(saved_us),
+   saved_session = VALUES(saved_session), saved_user = VALUES(saved_user), saved_name = VALUES(saved_name),
+   saved_request = VALUES(saved_request), gone = VALUES(gone)
+-- name: past_save
+-- postgres:
+INSERT INTO {ns}.save (type, id, request, version, fence, saved_us, gone)
+SELECT u.a, u.b, u.c, u.d, u.e, u.f, u.g <> 0 FROM unnest($1, $2, $3, $4, $5, $6, $7) u (a, b, c, d, e, f, g)
+ON CONFLICT (type, id, request) DO UPDATE
+   SET version = excluded.version, fence = excluded.fence, saved_us = excluded.saved_us, gone = excluded.gone
+-- mysql:
+{now}REPLACE INTO {ns}_save (type, id, request, version, fence, saved_us, gone) VALUES $1*
 -- name: locks_insert
 -- postgres:
 INSERT INTO {ns}.lock (type, id, session, mode, fence, since_us, ends_us, purpose, request)
@@ -797,16 +854,24 @@ DELETE FROM {ns}.request WHERE session = ANY ($1)
 -- mysql:
 {soon}DELETE q FROM $1[session] u STRAIGHT_JOIN {ns}_request q FORCE INDEX (request_by_session)
     ON q.session = u.session
+-- Saves that were covered, the oldest first.
+-- name: sweep_past
+-- postgres:
+DELETE FROM {ns}.save s USING (SELECT ctid FROM {ns}.save WHERE saved_us <= $1
+                                 ORDER BY saved_us, type, id, request LIMIT $2 FOR UPDATE SKIP LOCKED) x WHERE s.ctid = x.ctid
+-- mysql:
+{soon}DELETE FROM {ns}_save WHERE saved_us <= $1 ORDER BY saved_us, type, id, request LIMIT $2
+-- What was saved stays, but for what was deleted before $5.
 -- name: sweep_anchors
 -- postgres:
 SELECT type, id,
-       (fence <= $1 AND coalesce(ended_us, 0) <= $1
+       (fence <= $1 AND coalesce(ended_us, 0) <= $1 AND (version = 0 OR (gone AND saved_us <= $5))
         AND (SELECT true FROM {ns}.lock l WHERE l.type = r.type AND l.id = r.id LIMIT 1) IS NULL
         AND (SELECT true FROM {ns}.request q WHERE q.type = r.type AND q.id = r.id LIMIT 1) IS NULL)::int
   FROM {ns}.resource r WHERE (type, id) > ($2, $3) ORDER BY type, id LIMIT $4
 -- mysql:
 SELECT type, id,
-       fence <= $1 AND coalesce(ended_us, 0) <= $1
+       fence <= $1 AND coalesce(ended_us, 0) <= $1 AND (version = 0 OR (gone AND saved_us <= $5))
        AND (SELECT 1 FROM {ns}_lock l FORCE INDEX (PRIMARY) WHERE l.type = r.type AND l.id = r.id LIMIT 1) IS NULL
        AND (SELECT 1 FROM {ns}_request q FORCE INDEX (PRIMARY) WHERE q.type = r.type AND q.id = r.id LIMIT 1) IS NULL
   FROM {ns}_resource r FORCE INDEX (PRIMARY)
@@ -816,12 +881,12 @@ SELECT type, id,
 -- postgres:
 SELECT r.type, r.id, r.fence FROM unnest($1, $2) u (type, id)
  CROSS JOIN LATERAL (SELECT * FROM {ns}.resource WHERE type = u.type AND id = u.id OFFSET 0) r
- WHERE r.fence <= $3 AND coalesce(r.ended_us, 0) <= $3
+ WHERE r.fence <= $3 AND coalesce(r.ended_us, 0) <= $3 AND (r.version = 0 OR (r.gone AND r.saved_us <= $4))
    AND (SELECT true FROM {ns}.lock l WHERE l.type = r.type AND l.id = r.id LIMIT 1) IS NULL
    AND (SELECT true FROM {ns}.request q WHERE q.type = r.type AND q.id = r.id LIMIT 1) IS NULL
 -- mysql:
 SELECT r.type, r.id, r.fence FROM {ns}_resource r FORCE INDEX (PRIMARY)
- WHERE $1(r.type, r.id) AND r.fence <= $3 AND coalesce(r.ended_us, 0) <= $3
+ WHERE $1(r.type, r.id) AND r.fence <= $3 AND coalesce(r.ended_us, 0) <= $3 AND (r.version = 0 OR (r.gone AND r.saved_us <= $4))
    AND (SELECT 1 FROM {ns}_lock l FORCE INDEX (PRIMARY) WHERE l.type = r.type AND l.id = r.id LIMIT 1) IS NULL
    AND (SELECT 1 FROM {ns}_request q FORCE INDEX (PRIMARY) WHERE q.type = r.type AND q.id = r.id LIMIT 1) IS NULL
 -- name: anchors_delete

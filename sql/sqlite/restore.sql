@@ -7,8 +7,14 @@ DELETE FROM main.{ns}_session;
 INSERT INTO main.{ns}_session (id, key_sha256, user, name, idle_us, opened_us, expires_us, ended_us, token, request, rev)
 SELECT id, key_sha256, user, name, idle_us, opened_us, expires_us, ended_us, token, request, rev FROM hf_from.{ns}_session;
 DELETE FROM main.{ns}_resource;
-INSERT INTO main.{ns}_resource (type, id, fence, rev, ended_session, ended_fence, ended_request, ended_us)
-SELECT type, id, fence, rev, ended_session, ended_fence, ended_request, ended_us FROM hf_from.{ns}_resource;
+INSERT INTO main.{ns}_resource (type, id, fence, rev, ended_session, ended_fence, ended_request, ended_us,
+       version, saved_fence, saved_us, saved_session, saved_user, saved_name, saved_request, gone)
+SELECT type, id, fence, rev, ended_session, ended_fence, ended_request, ended_us,
+       version, saved_fence, saved_us, saved_session, saved_user, saved_name, saved_request, gone
+  FROM hf_from.{ns}_resource;
+DELETE FROM main.{ns}_save;
+INSERT INTO main.{ns}_save (type, id, request, version, fence, saved_us, gone)
+SELECT type, id, request, version, fence, saved_us, gone FROM hf_from.{ns}_save;
 DELETE FROM main.{ns}_lock;
 INSERT INTO main.{ns}_lock (type, id, session, mode, fence, since_us, ends_us, purpose, request)
 SELECT type, id, session, mode, fence, since_us, ends_us, purpose, request FROM hf_from.{ns}_lock;

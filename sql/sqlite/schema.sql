@@ -28,7 +28,7 @@ CREATE TABLE {ns}_session (
 CREATE INDEX {ns}__session_by_user ON {ns}_session (user);
 CREATE INDEX {ns}__session_by_end ON {ns}_session (ended_us, expires_us);
 
--- The anchor: one row a resource, written by every change of its locks.
+-- The anchor: one row a resource, written by every change of its locks and by every save. Version 0: never saved.
 CREATE TABLE {ns}_resource (
     type TEXT NOT NULL,
     id TEXT NOT NULL,
@@ -38,8 +38,29 @@ CREATE TABLE {ns}_resource (
     ended_fence INTEGER,
     ended_request TEXT,
     ended_us INTEGER,
+    version INTEGER NOT NULL DEFAULT 0,
+    saved_fence INTEGER,
+    saved_us INTEGER,
+    saved_session TEXT,
+    saved_user TEXT,
+    saved_name TEXT,
+    saved_request TEXT,
+    gone INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (type, id)
 ) STRICT, WITHOUT ROWID;
+
+-- Saves that later ones have covered, for a day, so that asking again with the same request id finds them.
+CREATE TABLE {ns}_save (
+    type TEXT NOT NULL,
+    id TEXT NOT NULL,
+    request TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    fence INTEGER NOT NULL,
+    saved_us INTEGER NOT NULL,
+    gone INTEGER NOT NULL,
+    PRIMARY KEY (type, id, request)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX {ns}__save_by_age ON {ns}_save (saved_us);
 
 -- A lock is live while its session has not ended, session.expires_us is to come, and so is ends_us (or it is null).
 CREATE TABLE {ns}_lock (
@@ -94,3 +115,16 @@ CREATE TABLE {ns}_event (
     fence INTEGER,
     reason TEXT
 ) STRICT;
+
+-- Callers' tokens. The secret is not here, only its hash.
+CREATE TABLE {ns}_token (
+    id TEXT PRIMARY KEY,
+    sha256 BLOB NOT NULL UNIQUE,
+    name TEXT NOT NULL,
+    roles TEXT NOT NULL,
+    users TEXT,
+    created_us INTEGER NOT NULL,
+    expires_us INTEGER,
+    revoked_us INTEGER,
+    request TEXT UNIQUE
+) STRICT, WITHOUT ROWID;

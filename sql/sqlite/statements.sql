@@ -32,7 +32,11 @@ SELECT key_sha256, user, name, idle_us, opened_us, expires_us, ended_us, rev, to
 -- name: session_by_request
 SELECT id FROM {ns}_session WHERE request = ?1
 -- name: resource_load
-SELECT fence, rev, ended_session, ended_fence, ended_request, ended_us FROM {ns}_resource WHERE type = ?1 AND id = ?2
+SELECT fence, rev, ended_session, ended_fence, ended_request, ended_us,
+       version, saved_fence, saved_us, saved_session, saved_user, saved_name, saved_request, gone
+  FROM {ns}_resource WHERE type = ?1 AND id = ?2
+-- name: past_load
+SELECT version, fence, saved_us, gone FROM {ns}_save WHERE type = ?1 AND id = ?2 AND request = ?3
 -- name: locks_load
 SELECT session, mode, fence, since_us, ends_us, purpose, request FROM {ns}_lock WHERE type = ?1 AND id = ?2
 -- name: session_locks_load
@@ -60,11 +64,19 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
 -- name: session_update
 UPDATE {ns}_session SET expires_us = ?2, ended_us = ?3, rev = ?4 WHERE id = ?1
 -- name: resource_insert
-INSERT INTO {ns}_resource (type, id, fence, rev, ended_session, ended_fence, ended_request, ended_us)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+INSERT INTO {ns}_resource (type, id, fence, rev, ended_session, ended_fence, ended_request, ended_us,
+       version, saved_fence, saved_us, saved_session, saved_user, saved_name, saved_request, gone)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)
 -- name: resource_update
 UPDATE {ns}_resource SET fence = ?3, rev = ?4, ended_session = ?5, ended_fence = ?6, ended_request = ?7, ended_us = ?8
  WHERE type = ?1 AND id = ?2
+-- name: resource_save
+UPDATE {ns}_resource SET fence = ?3, rev = ?4, ended_session = ?5, ended_fence = ?6, ended_request = ?7, ended_us = ?8,
+       version = ?9, saved_fence = ?10, saved_us = ?11, saved_session = ?12, saved_user = ?13, saved_name = ?14,
+       saved_request = ?15, gone = ?16
+ WHERE type = ?1 AND id = ?2
+-- name: past_save
+INSERT OR REPLACE INTO {ns}_save (type, id, request, version, fence, saved_us, gone) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
 -- name: lock_insert
 INSERT INTO {ns}_lock (type, id, session, mode, fence, since_us, ends_us, purpose, request)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
@@ -185,9 +197,13 @@ DELETE FROM {ns}_session WHERE id = ?1
 DELETE FROM {ns}_lost WHERE session = ?1
 -- name: session_requests_delete
 DELETE FROM {ns}_request WHERE session = ?1
+-- name: sweep_past
+DELETE FROM {ns}_save WHERE (type, id, request) IN
+       (SELECT type, id, request FROM {ns}_save WHERE saved_us <= ?1 ORDER BY saved_us, type, id, request LIMIT ?2)
+-- What was saved stays, but for what was deleted before ?5.
 -- name: sweep_anchors
 SELECT type, id, fence,
-       fence <= ?1 AND ifnull(ended_us, 0) <= ?1
+       fence <= ?1 AND ifnull(ended_us, 0) <= ?1 AND (version = 0 OR (gone AND saved_us <= ?5))
        AND NOT EXISTS (SELECT 1 FROM {ns}_lock l WHERE l.type = r.type AND l.id = r.id)
        AND NOT EXISTS (SELECT 1 FROM {ns}_request q WHERE q.type = r.type AND q.id = r.id)
   FROM {ns}_resource r WHERE (type, id) > (?2, ?3) ORDER BY type, id LIMIT ?4

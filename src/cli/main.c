@@ -132,7 +132,7 @@ static hf_status find_verb(int *argc, char **argv, const cli_verb **out, hf_erro
     bool help = asks(*argc, argv, "--help") || asks(*argc, argv, "-h");
     const char *first = take_word(argc, argv);
     if (first == NULL && asks(*argc, argv, "--version")) {
-        printf("holdfast %s\n", hf_version());
+        printf("holdfast %s\n", hf_library_version());
         return HF_OK;
     }
     if (first == NULL && help) {

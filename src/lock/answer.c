@@ -44,6 +44,25 @@ void hf_answer_lock(hf_step *step, const hf_lock_row *row)
     step->op->answer.locks_count = 1;
 }
 
+void hf_answer_version(hf_step *step)
+{
+    const hf_resource_row *row = step->of->resource;
+    hf_version *version = row->version == 0 ? NULL : values(step, 1, sizeof *version);
+    if (version == NULL)
+        return;
+    hf_slice_copy(version->resource.type, sizeof version->resource.type, row->type);
+    hf_slice_copy(version->resource.id, sizeof version->resource.id, row->id);
+    version->number = row->version;
+    version->fence = row->saved_fence;
+    version->saved_us = row->saved_us;
+    version->gone = row->gone;
+    memcpy(version->session, row->saved_session, sizeof version->session);
+    hf_slice_copy(version->user, sizeof version->user, row->saved_user);
+    hf_slice_copy(version->name, sizeof version->name, row->saved_name);
+    step->op->answer.versions = version;
+    step->op->answer.versions_count = 1;
+}
+
 static int by_fence(const void *a, const void *b)
 {
     const hf_lock *x = a, *y = b;
@@ -272,4 +291,30 @@ bool hf_refuse_not_held(hf_step *step, const hf_lock_row *mine)
     return hf_refuse(step, HF_NOT_HELD, "The session does not hold %s/%s; %s.", op->type, op->id,
                      op->kind == HF_OP_RELEASE ? "it was never acquired, or released or lost before"
                                                : "acquire it first");
+}
+
+/* customer/42 was changed by Alice Chen at 14:02 UTC (you read version 7, it is now 9). */
+void hf_refuse_stale(hf_step *step)
+{
+    const hf_op *op = step->op;
+    const hf_version *now = op->answer.versions;
+    char when[HF_TIME_TEXT], read[48] = "";
+    if (now == NULL && step->of->resource->version != 0) /* memory ran out while it was copied */
+        return;
+    if (now == NULL) {
+        hf_refuse(step, HF_STALE, "%s/%s was never saved (you read version %lld).", op->type, op->id,
+                  (long long)op->version);
+        return;
+    }
+    hf_time_say(now->saved_us, step->now_us, when);
+    if (op->version != 0)
+        snprintf(read, sizeof read, " (you read version %lld)", (long long)op->version);
+    if (now->gone)
+        hf_refuse(step, HF_STALE, "%s/%s was deleted by %s at %s%s.", op->type, op->id, now->name, when, read);
+    else if (op->version == 0)
+        hf_refuse(step, HF_STALE, "%s/%s is there already: %s saved it at %s, and it is now version %lld.",
+                  op->type, op->id, now->name, when, (long long)now->number);
+    else
+        hf_refuse(step, HF_STALE, "%s/%s was changed by %s at %s (you read version %lld, it is now %lld).",
+                  op->type, op->id, now->name, when, (long long)op->version, (long long)now->number);
 }

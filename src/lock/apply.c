@@ -303,10 +303,22 @@ static doer *const doers[HF_OP_KINDS] = {
     [HF_OP_TYPE_GET] = hf_do_type_get,
     [HF_OP_NOTE] = hf_do_note,
     [HF_OP_SESSION_FIND] = hf_do_session_find,
+    [HF_OP_VERSION] = hf_do_version,
+    [HF_OP_SAVE] = hf_do_save,
 };
 
-/* Whether a linked run was done before: it is asked again when a lock it took carries its request id. What this very run has granted
- * carries it too, also in a row that was stored before, and says nothing. */
+/* Whether a save of the run was done before; by this very run says nothing. */
+static bool saved_before(const hf_op_rows *of, const hf_op *first)
+{
+    const hf_resource_row *resource = of->resource;
+    if (of->past == NULL)
+        return false;
+    return of->past->present || ((resource->saved_by == NULL || resource->saved_by < first) &&
+                                 hf_slice_equal(resource->saved_request, of->past->request));
+}
+
+/* Whether a linked run was done before: it is asked again when a lock it took, or a save, carries its request id. What this very run has
+ * granted carries it too, also in a row that was stored before, and says nothing. */
 bool hf_run_done(const hf_step *step)
 {
     const hf_op *first = step->op, *last = step->op;
@@ -318,6 +330,8 @@ bool hf_run_done(const hf_step *step)
         last++;
     for (const hf_op *op = first; op <= last; op++) {
         const hf_op_rows *of = &step->rows->of_op[op - step->batch->ops];
+        if (op->kind == HF_OP_SAVE && saved_before(of, first))
+            return true;
         if (op->kind != HF_OP_ACQUIRE || of->resource == NULL)
             continue;
         for (const hf_lock_row *lock = of->resource->locks; lock != NULL; lock = lock->next)

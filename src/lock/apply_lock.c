@@ -5,17 +5,9 @@
 
 #include <string.h>
 
-/* How the resource looks to the session that asks. */
-typedef struct sight {
-    hf_view view;
-    hf_lock_row *mine; /* live, or NULL */
-    size_t others;
-    bool dead; /* there are locks whose time is over */
-} sight;
-
-static sight look(const hf_step *step)
+hf_sight hf_step_look(const hf_step *step)
 {
-    sight seen = {.mine = NULL};
+    hf_sight seen = {.mine = NULL};
     hf_mode others_mode = HF_SHARED;
     for (hf_lock_row *lock = step->of->resource->locks; lock != NULL; lock = lock->next) {
         if (!hf_lock_lives(lock, step->now_us)) {
@@ -37,7 +29,7 @@ static hf_lock_row *held(hf_step *step, hf_ask ask, hf_verdict *verdict)
 {
     if (!hf_step_session(step))
         return NULL;
-    sight seen = look(step);
+    hf_sight seen = hf_step_look(step);
     *verdict = hf_rules_judge(ask, seen.view);
     if (seen.mine == NULL || *verdict == HF_VERDICT_NOT_HELD ||
         (step->op->fence != 0 && seen.mine->fence != step->op->fence)) {
@@ -64,7 +56,7 @@ static bool ended_before(hf_step *step)
     const hf_resource_row *resource = step->of->resource;
     return hf_asked_before(step) &&
            memcmp(resource->ended_session, step->of->session->id, HF_SESSION_ID_MAX) == 0 &&
-           !granted_with(step, look(step).mine);
+           !granted_with(step, hf_step_look(step).mine);
 }
 
 /* Whether an op ends the hold that the step is about. */
@@ -131,15 +123,14 @@ static hf_lock_row *grant(hf_step *step, hf_session_row *session)
     return lock;
 }
 
-/* Whoever takes a lock clears away those whose time is over. */
-static void clear_dead(hf_step *step, const hf_session_row *taker)
+void hf_clear_dead(hf_step *step, const hf_session_row *taker)
 {
     for (hf_lock_row *lock = step->of->resource->locks; lock != NULL; lock = lock->next)
         if (lock->present && !hf_lock_lives(lock, step->now_us))
             hf_expire_lock(step, lock, taker);
 }
 
-static void grant_new(hf_step *step, const sight *seen, int64_t ends_us)
+static void grant_new(hf_step *step, const hf_sight *seen, int64_t ends_us)
 {
     if (seen->others >= HF_RESOURCE_HOLDERS_MAX) {
         hf_refuse(step, HF_TOO_MANY,
@@ -148,7 +139,7 @@ static void grant_new(hf_step *step, const sight *seen, int64_t ends_us)
         return;
     }
     if (seen->dead)
-        clear_dead(step, step->of->session);
+        hf_clear_dead(step, step->of->session);
     hf_lock_row *lock = grant(step, step->of->session);
     if (lock == NULL)
         return;
@@ -159,11 +150,12 @@ static void grant_new(hf_step *step, const sight *seen, int64_t ends_us)
     hf_lock_event(step, HF_EVENT_ACQUIRED, lock, HF_NOTHING, lock->purpose);
     step->op->answer.outcome = HF_GRANTED;
     hf_answer_lock(step, lock);
+    hf_answer_version(step);
 }
 
 static void upgrade(hf_step *step)
 {
-    clear_dead(step, step->of->session);
+    hf_clear_dead(step, step->of->session);
     hf_lock_row *lock = grant(step, step->of->session);
     if (lock == NULL)
         return;
@@ -171,6 +163,7 @@ static void upgrade(hf_step *step)
     hf_lock_event(step, HF_EVENT_UPGRADED, lock, HF_NOTHING, lock->purpose);
     step->op->answer.outcome = HF_UPGRADED;
     hf_answer_lock(step, lock);
+    hf_answer_version(step);
 }
 
 /* A linked run may name a resource only once for each session: taking it twice is a mistake worth hearing of. */
@@ -228,7 +221,7 @@ void hf_do_acquire(hf_step *step)
     }
     if (run_ended(step))
         return;
-    sight seen = look(step);
+    hf_sight seen = hf_step_look(step);
     switch (hf_rules_judge(step->op->mode == HF_SHARED ? HF_ASK_SHARED : HF_ASK_EXCLUSIVE, seen.view)) {
     case HF_VERDICT_GRANT:
         grant_new(step, &seen, ends_us);
@@ -239,6 +232,7 @@ void hf_do_acquire(hf_step *step)
     case HF_VERDICT_KEEP:
         step->op->answer.outcome = HF_ALREADY_YOURS;
         hf_answer_lock(step, seen.mine);
+        hf_answer_version(step);
         break;
     default:
         hf_answer_holders(step, step->of->session);
@@ -299,11 +293,11 @@ void hf_do_release(hf_step *step)
     hf_verdict verdict;
     if (!hf_step_session(step) || ended_before(step))
         return;
-    if (look(step).mine == NULL && hf_run_done(step))
+    if (hf_step_look(step).mine == NULL && hf_run_done(step))
         return; /* the run was done; what came after it has covered its trace in the anchor */
     hf_lock_row *lock = held(step, HF_ASK_RELEASE, &verdict);
     if (lock == NULL) {
-        if (look(step).mine == NULL)
+        if (hf_step_look(step).mine == NULL)
             forget_lost(step);
         return;
     }
@@ -341,7 +335,7 @@ void hf_do_request(hf_step *step)
     hf_resource_row *resource = step->of->resource;
     if (!hf_step_session(step))
         return;
-    if (hf_rules_judge(HF_ASK_REQUEST, look(step).view) != HF_VERDICT_ASK) {
+    if (hf_rules_judge(HF_ASK_REQUEST, hf_step_look(step).view) != HF_VERDICT_ASK) {
         hf_refuse(step, HF_NOT_HELD, "Nobody else holds %s/%s; acquire it.", step->op->type, step->op->id);
         return;
     }
@@ -402,12 +396,12 @@ void hf_do_hand_over(hf_step *step)
     step->scope = hf_slice_of(step->op->target);
     if (!hf_step_session(step) || handed_before(step))
         return;
-    if (look(step).mine == NULL && hf_run_done(step))
+    if (hf_step_look(step).mine == NULL && hf_run_done(step))
         return;
     hf_lock_row *mine = held(step, HF_ASK_HAND_OVER, &verdict);
     if (mine == NULL || !target_fits(step))
         return;
-    clear_dead(step, step->of->target);
+    hf_clear_dead(step, step->of->target);
     hf_lock_row given = *mine;
     hf_end_lock(step, mine, HF_EVENT_RELEASED, HF_NOTHING, hf_slice_of("handed over"));
     hf_lock_row *theirs = hf_rows_lock(step->rows, step->of->resource, step->of->target);

@@ -25,6 +25,8 @@ enum {
     ROLES = 4096,  /* needs a name and roles */
     NOTE = 8192,   /* needs a kind of event and a text */
     FOUND = 16384, /* needs a token's id or the hash of its secret, not both */
+    VERSION = 32768, /* takes an expected version, or absent */
+    SAVER = 65536, /* needs a session or a user, not both */
 };
 
 static const struct {
@@ -47,6 +49,8 @@ static const struct {
     [HF_OP_TYPE_GET] = {"type-get", TYPE | READS},
     [HF_OP_NOTE] = {"note", NOTE | GROWS},
     [HF_OP_SESSION_FIND] = {"session-find", SESSION | READS},
+    [HF_OP_VERSION] = {"version", RESOURCE | VERSION | READS},
+    [HF_OP_SAVE] = {"save", RESOURCE | VERSION | SAVER | GROWS},
     [HF_OP_TYPE_SET] = {"type-set", TYPE | POLICY | ALONE | GROWS},
     [HF_OP_TYPES] = {"types", ALONE | READS},
     [HF_OP_LIST] = {"list", ALONE | READS},
@@ -188,6 +192,25 @@ static const char *count_flaw(const hf_op *op, const char **what)
                : NULL;
 }
 
+static const char *version_flaw(const hf_op *op, unsigned traits, const char **what)
+{
+    *what = "version";
+    if (!(traits & VERSION))
+        return NULL;
+    if (op->version < 0)
+        return "is negative: they count from 1";
+    if (op->version != 0 && op->absent)
+        return "is given, and absent too: a record is there or it isn't";
+    *what = "save";
+    if (op->absent && op->gone)
+        return "is of something absent, which can't be deleted";
+    if ((traits & SAVER) && (op->session == NULL) == (op->user == NULL))
+        return "is by a session or by a user: name one of both";
+    return op->kind == HF_OP_SAVE && op->fence != 0 && op->session == NULL
+               ? "names a fence, which only a session has: name the session too"
+               : NULL;
+}
+
 static const char *resource_flaw(const hf_op *op, unsigned traits, const char **what)
 {
     const char *flaw = NULL;
@@ -214,7 +237,7 @@ static const char *texts_flaw(const hf_op *op, unsigned traits, const char **wha
         {"user", op->user, (traits & USER) != 0, "is empty: leave it out, or name one"},
         {"name", op->name, (traits & ROLES) != 0, NULL},
         {"purpose", op->purpose, false, NULL},
-        {traits & (REASON | NOTE) ? "reason" : "message", op->text, (traits & (REASON | NOTE)) != 0, NULL},
+        {traits & (REASON | NOTE | SAVER) ? "reason" : "message", op->text, (traits & (REASON | NOTE)) != 0, NULL},
         {"actor", op->actor, (traits & REASON) && op->session == NULL, NULL},
         {"caller", op->caller, false, NULL},
         {"pattern of users", op->users, false, "is empty: leave it out for all users, or name one"},
@@ -316,7 +339,7 @@ const char *hf_op_flaw(const hf_op *op, const hf_credentials *checked, hf_arena 
     *ok = true;
     if ((flaw = session_flaw(op, checked, traits, &what)) == NULL &&
         (flaw = resource_flaw(op, traits, &what)) == NULL && (flaw = texts_flaw(op, traits, &what)) == NULL &&
-        (flaw = token_flaw(op, traits, &what)) == NULL && (flaw = count_flaw(op, &what)) == NULL &&
+        (flaw = token_flaw(op, traits, &what)) == NULL && (flaw = version_flaw(op, traits, &what)) == NULL && (flaw = count_flaw(op, &what)) == NULL &&
         (flaw = keep_flaw(op, &what)) == NULL && (flaw = numbers_flaw(op, traits, &what)) == NULL)
         return NULL;
     char sentence[256];

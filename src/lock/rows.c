@@ -214,6 +214,39 @@ hf_lost_row *hf_rows_lost_new(hf_rows *rows, hf_session_row *session, hf_slice t
     return row;
 }
 
+hf_past_row *hf_rows_past(hf_rows *rows, hf_resource_row *resource, hf_slice request)
+{
+    for (hf_past_row *row = resource->past; row != NULL; row = row->next)
+        if (hf_slice_equal(row->request, request))
+            return row;
+    hf_past_row *row = take(rows, sizeof *row);
+    if (row == NULL)
+        return NULL;
+    hf_rows_keep(rows, resource, sizeof *resource, &resource->run);
+    row->request = request;
+    row->next = resource->past;
+    resource->past = row;
+    return row;
+}
+
+bool hf_rows_save_request(hf_rows *rows, const hf_op *op, hf_slice *out)
+{
+    hf_slice id = hf_slice_of(op->request_id);
+    hf_slice who = op->session != NULL ? (hf_slice){op->session->id, HF_SESSION_ID_MAX} : hf_slice_of(op->user);
+    size_t spaces = op->session != NULL ? 1 : 2;
+    *out = HF_NOTHING;
+    if (id.size == 0)
+        return true;
+    char *text = take(rows, id.size + spaces + who.size);
+    if (text == NULL)
+        return false;
+    memcpy(text, id.at, id.size);
+    memset(text + id.size, ' ', spaces);
+    memcpy(text + id.size + spaces, who.at, who.size);
+    *out = (hf_slice){text, id.size + spaces + who.size};
+    return true;
+}
+
 bool hf_rows_want_taker(hf_rows *rows, hf_lost_row *lost)
 {
     if (!lost->session->wants_requests || lost->by.size > 0)
@@ -334,7 +367,7 @@ static bool want_resource(hf_rows *rows, const hf_op *op, hf_op_rows *of)
         return true;
     hf_slice type = hf_slice_of(op->type);
     bool needs_type = op->kind == HF_OP_ACQUIRE || op->kind == HF_OP_RENEW || op->kind == HF_OP_DOWNGRADE ||
-                      op->kind == HF_OP_TYPE_GET;
+                      op->kind == HF_OP_TYPE_GET || op->kind == HF_OP_SAVE;
     if (needs_type && (of->type = hf_rows_type(rows, type)) == NULL)
         return false;
     if (op->id == NULL)
@@ -343,6 +376,7 @@ static bool want_resource(hf_rows *rows, const hf_op *op, hf_op_rows *of)
     if (of->resource == NULL)
         return false;
     of->resource->wanted = true;
+    of->resource->wants_version |= op->kind == HF_OP_VERSION;
     of->resource->wants_requests |= op->kind == HF_OP_WHO || op->kind == HF_OP_REQUEST ||
                                     op->kind == HF_OP_ACQUIRE || op->kind == HF_OP_HAND_OVER;
     return true;
@@ -362,6 +396,18 @@ static bool want_loss(hf_rows *rows, const hf_op *op, const hf_op_rows *of)
     return true;
 }
 
+/* Whether this very save was done before is told by the resource's row, or by one of those that it has covered. */
+static bool want_past(hf_rows *rows, const hf_op *op, hf_op_rows *of)
+{
+    hf_slice request;
+    if (op->kind != HF_OP_SAVE || op->request_id == NULL)
+        return true;
+    if (!hf_rows_save_request(rows, op, &request))
+        return false;
+    of->past = hf_rows_past(rows, of->resource, request);
+    return of->past != NULL;
+}
+
 bool hf_rows_want(hf_rows *rows, hf_batch *batch)
 {
     const hf_credentials *checked = NULL;
@@ -379,7 +425,8 @@ bool hf_rows_want(hf_rows *rows, hf_batch *batch)
         }
         checked = op->session;
         hf_op_rows *of = &rows->of_op[i];
-        if (!want_sessions(rows, op, of) || !want_resource(rows, op, of) || !want_loss(rows, op, of))
+        if (!want_sessions(rows, op, of) || !want_resource(rows, op, of) || !want_loss(rows, op, of) ||
+            !want_past(rows, op, of))
             return false;
         if (op->kind == HF_OP_SESSION_OPEN && !want_open(rows, op, of))
             return false;

@@ -49,6 +49,17 @@ struct hf_session_row {
     unsigned run;                    /* the linked run that saved a copy of it */
 };
 
+/* A save that a later one has covered, kept for a day so that whoever asks for it again finds it. */
+typedef struct hf_past_row {
+    struct hf_past_row *next; /* of the resource */
+    hf_slice request;         /* scoped to who saved (hf_rows_save_request) */
+    int64_t version, fence, saved_us;
+    bool gone;
+    bool stored, present, changed;
+    void *origin, *fresh;
+    unsigned run;
+} hf_past_row;
+
 struct hf_resource_row {
     hf_resource_row *chain;
     hf_resource_row *next;
@@ -59,16 +70,25 @@ struct hf_resource_row {
     char ended_session[HF_SESSION_ID_SIZE];
     int64_t ended_fence, ended_us;
     hf_slice ended_request;
+    int64_t version; /* 0: never saved; then the rest is nothing */
+    int64_t saved_fence, saved_us;
+    char saved_session[HF_SESSION_ID_SIZE]; /* "": by a user without one */
+    hf_slice saved_user, saved_name;
+    hf_slice saved_request; /* scoped to who saved (hf_rows_save_request) */
+    bool gone;
+    const hf_op *saved_by; /* of this batch; NULL: it was saved before */
+    hf_past_row *past;     /* those that were asked for, and new ones */
     bool stored, present, changed;
     bool
         wanted; /* to be loaded in full: the anchor and all its locks, dead ones too. Else it is known only as where a
                     session's lock stands, and is not changed */
     bool loaded;
     bool wants_requests;
+    bool wants_version; /* by who only looks: who changes something gets it with the anchor */
     bool locked, busy; /* the store's own: what it could lock */
     hf_lock_row *locks;
     hf_request_row *requests;
-    void *origin, *fresh, *fresh_text;
+    void *origin, *fresh, *fresh_text, *fresh_saved;
     unsigned run;
     unsigned acquired_run; /* the linked run in which it was last acquired */
 };
@@ -138,6 +158,7 @@ typedef struct hf_op_rows {
     hf_resource_row *resource;
     hf_type_row *type;
     hf_open_row *open;
+    hf_past_row *past; /* of a save with a request id: to be loaded; present if that id has saved before */
 } hf_op_rows;
 
 /* A copy of a row as it was before the linked run, to be put back when the run is refused. */
@@ -193,6 +214,12 @@ hf_lost_row *hf_rows_lost(hf_rows *rows, hf_session_row *session, hf_slice type,
 /* For loading all a session lost: none of it is in the set yet. */
 hf_lost_row *hf_rows_lost_new(hf_rows *rows, hf_session_row *session, hf_slice type, hf_slice id);
 hf_event_row *hf_rows_event(hf_rows *rows);
+
+/* The save with that request id that a later one has covered. */
+hf_past_row *hf_rows_past(hf_rows *rows, hf_resource_row *resource, hf_slice request);
+
+/* The request id of a save with its scope: "ID SESSION", or "ID  USER" for a user without a session. */
+bool hf_rows_save_request(hf_rows *rows, const hf_op *op, hf_slice *out);
 
 /* After a loss was loaded: if the session beats, whoever holds the resource now is to be loaded too. */
 bool hf_rows_want_taker(hf_rows *rows, hf_lost_row *lost);

@@ -7,7 +7,9 @@
  *   R3  Shared becomes exclusive only for a sole reader, with a new fence.
  *   R4  Only the holder renews, downgrades, releases or hands over; a lost lock is never revived.
  *   R5  A lock is live while its session is and its own bound is to come; at the bound it is dead.
- *   R6  Fences of a resource grow strictly. */
+ *   R6  Fences of a resource grow strictly.
+ *   R7  A save needs the resource free or one's own exclusive lock, and the version that was read. Versions grow by one with every
+ *       save, over deletion too; every save gets a fence. */
 #include "lock/rules.h"
 
 #define GRANT    HF_VERDICT_GRANT
@@ -18,6 +20,7 @@
 #define END      HF_VERDICT_END
 #define PASS     HF_VERDICT_PASS
 #define ASK      HF_VERDICT_ASK
+#define SAVE     HF_VERDICT_SAVE
 #define LOCKED   HF_VERDICT_LOCKED
 #define NOT_HELD HF_VERDICT_NOT_HELD
 #define NOBODY   HF_VERDICT_NOBODY
@@ -34,6 +37,7 @@ static const unsigned char law[HF_ASKS][HF_VIEWS] = {
     [HF_ASK_HAND_OVER] = { NOT_HELD, PASS,        PASS,     PASS,      NOT_HELD,      NOT_HELD },
     [HF_ASK_REQUEST]   = { NOBODY,   NOBODY,      ASK,      NOBODY,    ASK,           ASK      },
     [HF_ASK_FORCE]     = { NOBODY,   END,         END,      END,       END,           END      },
+    [HF_ASK_SAVE]      = { SAVE,     NOT_HELD,    NOT_HELD, SAVE,      LOCKED,        LOCKED   }, /* free: if the policy needs no lock */
 };
 
 static const bool allows[HF_POLICY_COUNT][HF_MODE_COUNT] = {
@@ -43,6 +47,10 @@ static const bool allows[HF_POLICY_COUNT][HF_MODE_COUNT] = {
     [HF_POLICY_EXCLUSIVE_WRITE] = { [HF_EXCLUSIVE] = true,  [HF_SHARED] = false },
     [HF_POLICY_EXCLUSIVE_READ]  = { [HF_EXCLUSIVE] = true,  [HF_SHARED] = false },
     [HF_POLICY_READ_WRITE]      = { [HF_EXCLUSIVE] = true,  [HF_SHARED] = true  },
+};
+
+static const bool needs_lock[HF_POLICY_COUNT] = {
+    [HF_POLICY_EXCLUSIVE_WRITE] = true, [HF_POLICY_EXCLUSIVE_READ] = true, [HF_POLICY_READ_WRITE] = true,
 };
 /* clang-format on */
 
@@ -54,6 +62,17 @@ hf_verdict hf_rules_judge(hf_ask ask, hf_view view)
 bool hf_rules_allows(hf_policy policy, hf_mode mode)
 {
     return allows[policy][mode];
+}
+
+bool hf_rules_needs_lock(hf_policy policy)
+{
+    return needs_lock[policy];
+}
+
+bool hf_rules_is_current(int64_t version, bool gone, int64_t expected, bool absent)
+{
+    bool there = version != 0 && !gone;
+    return absent ? !there : there && version == expected;
 }
 
 hf_view hf_rules_view(bool mine, hf_mode mine_mode, size_t others, hf_mode others_mode)

@@ -16,6 +16,7 @@ typedef enum hf_ask {
     HF_ASK_HAND_OVER,
     HF_ASK_REQUEST,
     HF_ASK_FORCE,
+    HF_ASK_SAVE,
     HF_ASKS
 } hf_ask;
 
@@ -39,6 +40,7 @@ typedef enum hf_verdict {
     HF_VERDICT_END,      /* the lock is given back */
     HF_VERDICT_PASS,     /* the lock becomes the target's, a new fence */
     HF_VERDICT_ASK,      /* a request is left for the holders */
+    HF_VERDICT_SAVE,     /* the version is compared and counted up */
     HF_VERDICT_LOCKED,   /* refused: someone else stands in the way */
     HF_VERDICT_NOT_HELD, /* refused: the session doesn't hold it */
     HF_VERDICT_NOBODY    /* refused: nobody (else) holds it */
@@ -56,6 +58,12 @@ bool hf_rules_live(int64_t session_ended_us, int64_t session_expires_us, int64_t
 
 /* Whether a type with that policy takes locks of that mode. */
 bool hf_rules_allows(hf_policy policy, hf_mode mode);
+
+/* Whether a type with that policy wants an exclusive lock of whoever edits. */
+bool hf_rules_needs_lock(hf_policy policy);
+
+/* Whether a resource is as it was read: `expected` is its version, or it is to be absent: never saved (0), or gone. */
+bool hf_rules_is_current(int64_t version, bool gone, int64_t expected, bool absent);
 
 /* The fence of the next grant: grows strictly, and with time, so that it doesn't go back after a restore. */
 int64_t hf_rules_next_fence(int64_t last_fence, int64_t now_us);

@@ -31,6 +31,18 @@ bool hf_key_matches(const hf_credentials *credentials, const hf_session_row *row
 bool hf_session_lives(const hf_session_row *row, int64_t now_us);
 bool hf_lock_lives(const hf_lock_row *row, int64_t now_us);
 
+/* How the op's resource looks to the session that asks; to whoever has none, all locks are others'. */
+typedef struct hf_sight {
+    hf_view view;
+    hf_lock_row *mine; /* live, or NULL */
+    size_t others;
+    bool dead; /* there are locks whose time is over */
+} hf_sight;
+hf_sight hf_step_look(const hf_step *step);
+
+/* Whoever takes or saves a resource clears away the locks whose time is over. taker: NULL: a user without a session. */
+void hf_clear_dead(hf_step *step, const hf_session_row *taker);
+
 /* Whether this very request ended the last hold: same id, same scope, and the grant that it names. */
 bool hf_asked_before(const hf_step *step);
 bool hf_run_done(const hf_step *step);
@@ -64,9 +76,13 @@ void hf_do_force_release(hf_step *step);
 void hf_do_type_get(hf_step *step);
 void hf_do_note(hf_step *step);
 void hf_do_session_find(hf_step *step);
+void hf_do_version(hf_step *step);
+void hf_do_save(hf_step *step);
 
 /* Answers. A failure of memory sticks in the set. */
 void hf_answer_lock(hf_step *step, const hf_lock_row *lock);
+/* The version of the op's resource, if it was ever saved. */
+void hf_answer_version(hf_step *step);
 /* All live locks of the op's resource but those of `but` (may be NULL), in order of grant; how many. */
 size_t hf_answer_holders(hf_step *step, const hf_session_row *but);
 void hf_answer_requests(hf_step *step, hf_lock_row *const *locks, size_t count);
@@ -77,5 +93,8 @@ void hf_answer_session(hf_step *step, const hf_session_row *session);
 /* Refusals that say who stands in the way. The holders have been answered. */
 void hf_refuse_locked(hf_step *step);
 bool hf_refuse_not_held(hf_step *step, const hf_lock_row *mine);
+
+/* Says what it is instead of what was expected, by whom and since when; the version has been answered. */
+void hf_refuse_stale(hf_step *step);
 
 #endif

@@ -10,7 +10,7 @@
 #include <holdfast/holdfast.h>
 #include <string.h>
 
-const char *hf_version(void)
+const char *hf_library_version(void)
 {
     return HF_VERSION;
 }

@@ -314,7 +314,7 @@ static void add_process(hf_buffer *out, const metrics *m)
 hf_status metrics_write(metrics *m, const metrics_look *look, hf_buffer *out, hf_error *err)
 {
     begin(out, BUILD);
-    add_count(out, BUILD, "", LABELS({"version", hf_version()}), 1);
+    add_count(out, BUILD, "", LABELS({"version", hf_library_version()}), 1);
     add_ops(out, m);
     add_refusals(out, m);
     add_http(out, m, look);

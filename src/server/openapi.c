@@ -505,7 +505,7 @@ char *openapi_json(void)
     hf_json_name(&json, "info");
     hf_json_begin(&json, '{');
     field(&json, "title", "holdfast");
-    field(&json, "version", hf_version());
+    field(&json, "version", hf_library_version());
     field(&json, "summary", "Locks for work that takes longer than a database transaction.");
     hf_json_name(&json, "license");
     hf_json_begin(&json, '{');

@@ -52,6 +52,8 @@ static const struct {
     [HF_OP_TYPE_GET]      = {ANYONE,  HF_ROLE_USE,     false},
     [HF_OP_NOTE]          = {OF_ALL,  HF_ROLE_ADMIN,   false},
     [HF_OP_SESSION_FIND]  = {KEY,     HF_ROLE_USE,     false},
+    [HF_OP_VERSION]       = {LOOK,    HF_ROLE_OBSERVE, false},
+    [HF_OP_SAVE]          = {WORK,    HF_ROLE_USE,     false},
     [HF_OP_TYPE_SET]      = {OF_TYPE, HF_ROLE_ADMIN,   true},
     [HF_OP_TYPES]         = {ANYONE,  HF_ROLE_USE,     false},
     [HF_OP_LIST]          = {OF_TYPE, HF_ROLE_OBSERVE, false},
@@ -65,7 +67,7 @@ static const struct {
     [HF_OP_COUNT]         = {OF_ALL,  HF_ROLE_OBSERVE, false},
 };
 /* clang-format on */
-_Static_assert(HF_OP_KINDS == 27, "a new kind of op needs a row here, or is denied to everyone");
+_Static_assert(HF_OP_KINDS == 29, "a new kind of op needs a row here, or is denied to everyone");
 
 static rule rule_of(hf_op_kind kind)
 {

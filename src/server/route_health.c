@@ -49,7 +49,7 @@ static void ready_json(hf_json *json, const hf_grade *grade, bool ready, bool mo
     hf_json_name(json, "ready");
     hf_json_bool(json, ready);
     hf_json_name(json, "version");
-    hf_json_text(json, hf_version());
+    hf_json_text(json, hf_library_version());
     hf_json_name(json, "grade");
     hf_json_text(json, hf_grade_level_name(grade->level));
     if (more) {

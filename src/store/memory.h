@@ -21,6 +21,26 @@ struct mem_type {
     hf_type type; /* policy none: only its name is kept here */
 };
 
+/* The last save of a resource. */
+typedef struct mem_saved {
+    int64_t version, fence, at_us;
+    char session[HF_SESSION_ID_SIZE];
+    bool gone;
+    unsigned char user_size, name_size;
+    unsigned short request_size;
+    char text[]; /* user, name, request */
+} mem_saved;
+
+/* One that a later save has covered. */
+typedef struct mem_past {
+    struct mem_past *next;
+    mem_anchor *anchor;
+    int64_t version, fence, at_us;
+    bool gone;
+    unsigned short size;
+    char request[];
+} mem_past;
+
 struct mem_anchor {
     mem_anchor *chain;
     uint64_t hash;
@@ -28,6 +48,8 @@ struct mem_anchor {
     mem_lock *locks;
     mem_request *requests;
     int64_t fence, rev, ended_fence, ended_us;
+    mem_saved *saved;    /* NULL: never saved */
+    mem_past *past;
     char *ended_request; /* or NULL */
     char ended_session[HF_SESSION_ID_SIZE];
     unsigned short ended_request_size;
@@ -102,6 +124,7 @@ typedef struct mem_store {
     mem_events events;
     int64_t fence_floor; /* of anchors that were swept */
     hf_cursor swept_to;
+    size_t past_count;
     const void **dead; /* while a sweep runs: the sessions it is to end */
     size_t dead_count;
 } mem_store;
@@ -123,6 +146,7 @@ hf_slice mem_session_request(const mem_session *session);
 bool mem_save(mem_store *store, hf_rows *rows, int64_t now_us);
 void mem_session_remove(mem_store *store, mem_session *session);
 void mem_anchor_remove(mem_store *store, mem_anchor *anchor);
+void mem_past_remove(mem_store *store, mem_past *past);
 bool mem_tables_init(mem_store *store);
 void mem_tables_done(mem_store *store);
 

@@ -126,6 +126,15 @@ static int session_by_end(const void *a, const void *b)
     return order != 0 ? order : session_by_id(a, b);
 }
 
+static int past_by_age(const void *a, const void *b)
+{
+    const mem_past *x = a, *y = b;
+    int order = by_number(x->at_us, y->at_us);
+    if (order == 0)
+        order = by_name(x->anchor, y->anchor);
+    return order != 0 ? order : hf_slice_compare((hf_slice){x->request, x->size}, (hf_slice){y->request, y->size});
+}
+
 /* After the cursor, in canonical order. */
 static bool after(const hf_cursor *cursor, const mem_anchor *anchor, const char *session)
 {
@@ -387,6 +396,34 @@ static hf_status drop_sessions(void *context, int64_t before_us, size_t limit, s
     return HF_OK;
 }
 
+static hf_status drop_past(void *context, int64_t before_us, size_t limit, size_t *dropped, hf_error *err)
+{
+    mem_store *store = (mem_store *)context;
+    hf_cleanup(picks_done) picks p = {0};
+    if (store->past_count == 0)
+        return HF_OK;
+    if (!picks_init(&p, limit, past_by_age))
+        return hf_fail_memory(err);
+    for (size_t i = 0; i < store->anchors_size; i++)
+        for (mem_anchor *anchor = store->anchors[i]; anchor != NULL; anchor = anchor->chain)
+            for (mem_past *past = anchor->past; past != NULL; past = past->next)
+                if (past->at_us <= before_us)
+                    pick(&p, past);
+    for (size_t i = 0; i < p.count; i++)
+        mem_past_remove(store, (mem_past *)p.items[i]);
+    *dropped = p.count;
+    return HF_OK;
+}
+
+/* What was saved stays, but for what was deleted long ago. */
+static bool is_kept(const mem_anchor *anchor, int64_t before_us)
+{
+    const mem_saved *saved = anchor->saved;
+    return anchor->locks != NULL || anchor->requests != NULL || anchor->fence > before_us ||
+           anchor->ended_us > before_us ||
+           (saved != NULL && (!saved->gone || saved->at_us > before_us + HF_KEEP_US - HF_KEEP_GONE_US));
+}
+
 static hf_status drop_anchors(void *context, int64_t before_us, size_t limit, size_t *dropped, bool *end,
                               hf_error *err)
 {
@@ -411,8 +448,7 @@ static hf_status drop_anchors(void *context, int64_t before_us, size_t limit, si
     }
     for (size_t i = 0; i < p.count; i++) {
         mem_anchor *anchor = (mem_anchor *)p.items[i];
-        if (anchor->locks != NULL || anchor->requests != NULL || anchor->fence > before_us ||
-            anchor->ended_us > before_us)
+        if (is_kept(anchor, before_us))
             continue;
         store->fence_floor = anchor->fence > store->fence_floor ? anchor->fence : store->fence_floor;
         mem_anchor_remove(store, anchor);
@@ -455,7 +491,7 @@ static hf_status drop_events(void *context, const hf_old_event *gone, size_t cou
     return HF_OK;
 }
 
-static const hf_sweep_ops sweep_ops = {load_dead,    load_spent,  save,        drop_sessions,
+static const hf_sweep_ops sweep_ops = {load_dead,    load_spent,  save,        drop_sessions, drop_past,
                                        drop_anchors, event_marks, read_events, drop_events};
 
 static bool do_sweep(mem_store *store, hf_op *op, int64_t now_us, hf_status *status, hf_error *err)

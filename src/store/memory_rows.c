@@ -143,6 +143,32 @@ static bool load_requests(mem_store *store, hf_rows *rows, hf_resource_row *row,
     return true;
 }
 
+static void load_saved(hf_resource_row *row, const mem_anchor *anchor)
+{
+    const mem_saved *saved = anchor->saved;
+    if (saved != NULL) {
+        const char *at = saved->text;
+        row->version = saved->version;
+        row->saved_fence = saved->fence;
+        row->saved_us = saved->at_us;
+        row->gone = saved->gone;
+        memcpy(row->saved_session, saved->session, sizeof row->saved_session);
+        row->saved_user = next_text(&at, saved->user_size);
+        row->saved_name = next_text(&at, saved->name_size);
+        row->saved_request = next_text(&at, saved->request_size);
+    }
+    for (hf_past_row *past = row->past; past != NULL; past = past->next)
+        for (mem_past *from = anchor->past; from != NULL && !past->stored; from = from->next)
+            if (hf_slice_equal(past->request, (hf_slice){from->request, from->size})) {
+                past->version = from->version;
+                past->fence = from->fence;
+                past->saved_us = from->at_us;
+                past->gone = from->gone;
+                past->stored = past->present = true;
+                past->origin = from;
+            }
+}
+
 static bool load_resource(mem_store *store, hf_rows *rows, hf_resource_row *row)
 {
     mem_anchor *anchor = mem_anchor_find(store, row->type, row->id, row->hash);
@@ -157,6 +183,7 @@ static bool load_resource(mem_store *store, hf_rows *rows, hf_resource_row *row)
     row->ended_us = anchor->ended_us;
     row->ended_request = (hf_slice){anchor->ended_request, anchor->ended_request_size};
     memcpy(row->ended_session, anchor->ended_session, sizeof row->ended_session);
+    load_saved(row, anchor);
     for (mem_lock *lock = row->wanted ? anchor->locks : NULL; lock != NULL; lock = lock->next)
         if (mem_load_lock(store, rows, lock) == NULL)
             return false;

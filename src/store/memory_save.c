@@ -83,6 +83,38 @@ static mem_lost *make_lost(const hf_lost_row *row)
     return lost;
 }
 
+static mem_saved *make_saved(const hf_resource_row *row)
+{
+    mem_saved *saved =
+        hf_alloc(sizeof *saved + row->saved_user.size + row->saved_name.size + row->saved_request.size);
+    if (saved == NULL)
+        return NULL;
+    saved->version = row->version;
+    saved->fence = row->saved_fence;
+    saved->at_us = row->saved_us;
+    saved->gone = row->gone;
+    memcpy(saved->session, row->saved_session, sizeof saved->session);
+    saved->user_size = (unsigned char)row->saved_user.size;
+    saved->name_size = (unsigned char)row->saved_name.size;
+    saved->request_size = (unsigned short)row->saved_request.size;
+    put(put(put(saved->text, row->saved_user), row->saved_name), row->saved_request);
+    return saved;
+}
+
+static mem_past *make_past(const hf_past_row *row)
+{
+    mem_past *past = hf_alloc(sizeof *past + row->request.size);
+    if (past == NULL)
+        return NULL;
+    past->version = row->version;
+    past->fence = row->fence;
+    past->at_us = row->saved_us;
+    past->gone = row->gone;
+    past->size = (unsigned short)row->request.size;
+    put(past->request, row->request);
+    return past;
+}
+
 /* Whether a lock's text still stands in its record. */
 static bool same_text(const hf_lock_row *row)
 {
@@ -109,6 +141,11 @@ static bool prepare_resource(mem_store *store, hf_resource_row *row)
         put(text, row->ended_request);
         row->fresh_text = text;
     }
+    if (row->changed && row->saved_by != NULL && (row->fresh_saved = make_saved(row)) == NULL)
+        return false;
+    for (hf_past_row *past = row->past; past != NULL; past = past->next)
+        if (past->changed && past->present && (past->fresh = make_past(past)) == NULL)
+            return false;
     for (hf_lock_row *lock = row->locks; lock != NULL; lock = lock->next)
         if (lock->changed && lock->present && (!lock->stored || !same_text(lock)) &&
             (lock->fresh = make_lock(lock)) == NULL)
@@ -145,6 +182,9 @@ static void forget(hf_rows *rows)
     for (hf_resource_row *row = rows->resources; row != NULL; row = row->next) {
         hf_free(row->fresh);
         hf_free(row->fresh_text);
+        hf_free(row->fresh_saved);
+        for (hf_past_row *past = row->past; past != NULL; past = past->next)
+            hf_free(past->fresh);
         for (hf_lock_row *lock = row->locks; lock != NULL; lock = lock->next)
             hf_free(lock->fresh);
         for (hf_request_row *request = row->requests; request != NULL; request = request->next)
@@ -263,6 +303,16 @@ static void remove_lost(mem_session *session, const mem_lost *lost)
     hf_free(gone);
 }
 
+void mem_past_remove(mem_store *store, mem_past *past)
+{
+    mem_past **at = &past->anchor->past;
+    while (*at != past)
+        at = &(*at)->next;
+    *at = past->next;
+    store->past_count--;
+    hf_free(past);
+}
+
 /* ---- linking in: can't fail ---- */
 
 static void save_session(mem_store *store, hf_session_row *row)
@@ -331,6 +381,25 @@ static void save_requests(mem_store *store, const hf_resource_row *row)
     }
 }
 
+static void save_saved(mem_store *store, hf_resource_row *row, mem_anchor *anchor)
+{
+    if (row->fresh_saved != NULL) {
+        hf_free(anchor->saved);
+        anchor->saved = row->fresh_saved;
+    }
+    for (hf_past_row *past = row->past; past != NULL; past = past->next) {
+        mem_past *fresh = past->fresh;
+        if (fresh == NULL)
+            continue;
+        if (past->origin != NULL)
+            mem_past_remove(store, past->origin);
+        fresh->anchor = anchor;
+        fresh->next = anchor->past;
+        anchor->past = fresh;
+        store->past_count++;
+    }
+}
+
 static void save_resource(mem_store *store, hf_resource_row *row)
 {
     if (row->fresh != NULL) {
@@ -356,6 +425,7 @@ static void save_resource(mem_store *store, hf_resource_row *row)
             anchor->ended_request_size = (unsigned short)row->ended_request.size;
         }
     }
+    save_saved(store, row, anchor);
     for (hf_lock_row *lock = row->locks; lock != NULL; lock = lock->next)
         save_lock(lock);
     save_requests(store, row);
@@ -427,12 +497,20 @@ void mem_anchor_remove(mem_store *store, mem_anchor *anchor)
         at = &(*at)->chain;
     *at = anchor->chain;
     store->anchors_count--;
+    while (anchor->past != NULL)
+        mem_past_remove(store, anchor->past);
+    hf_free(anchor->saved);
     hf_free(anchor->ended_request);
     hf_free(anchor);
 }
 
 static void free_anchor_rows(mem_anchor *anchor)
 {
+    for (mem_past *past = anchor->past, *next; past != NULL; past = next) {
+        next = past->next;
+        hf_free(past);
+    }
+    hf_free(anchor->saved);
     for (mem_lock *lock = anchor->locks, *next; lock != NULL; lock = next) {
         next = lock->next;
         hf_free(lock);

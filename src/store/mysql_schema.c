@@ -10,7 +10,6 @@
 #include "sql/mysql_grant.h"
 #include "sql/mysql_install.h"
 #include "sql/mysql_remove.h"
-#include "sql/mysql_schema_2.h"
 #include "sql/mysql_surface.h"
 #include "store/sql_schema.h"
 
@@ -18,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const steps[] = {mysql_schema_1, mysql_schema_2};
+static const char *const steps[] = {mysql_schema_1};
 static const sql_schema schema = {steps, sizeof steps / sizeof steps[0]};
 
 /* ---- looking ---- */

@@ -8,7 +8,6 @@
 #include "sql/postgres_grant.h"
 #include "sql/postgres_install.h"
 #include "sql/postgres_remove.h"
-#include "sql/postgres_schema_2.h"
 #include "sql/postgres_surface.h"
 #include "store/sql_schema.h"
 
@@ -17,7 +16,7 @@
 
 enum { ROLE_MAX = 63 }; /* the server cuts longer names */
 
-static const char *const steps[] = {postgres_schema_1, postgres_schema_2};
+static const char *const steps[] = {postgres_schema_1};
 static const sql_schema schema = {steps, sizeof steps / sizeof steps[0]};
 
 /* ---- looking ---- */

@@ -109,6 +109,8 @@ static bool is_whole(const hf_op *op)
     case HF_OP_DOWNGRADE:
     case HF_OP_HOLDS:
         return answer->locks_count > 0 || is_ended_later(op);
+    case HF_OP_SAVE:
+        return answer->versions_count > 0;
     case HF_OP_TYPE_GET:
         return answer->types_count > 0;
     case HF_OP_TOKEN_CREATE:

@@ -67,6 +67,44 @@ void server_stale(server_work *work, const hf_resource_row *row)
                     (int)row->type.size, row->type.at, (int)row->id.size, row->id.at);
 }
 
+/* The columns version, saved_fence ... gone. */
+static void fill_version(server_work *work, hf_resource_row *row, hf_stmt *stmt, int at)
+{
+    sql_conn *conn = work->conn;
+    row->version = hf_stmt_column_int(stmt, at);
+    if (row->version == 0)
+        return;
+    row->saved_fence = hf_stmt_column_int(stmt, at + 1);
+    row->saved_us = hf_stmt_column_int(stmt, at + 2);
+    sql_text(stmt, at + 3, row->saved_session, sizeof row->saved_session);
+    row->saved_user = sql_keep(conn, &conn->rows, stmt, at + 4);
+    row->saved_name = sql_keep(conn, &conn->rows, stmt, at + 5);
+    row->saved_request = sql_keep(conn, &conn->rows, stmt, at + 6);
+    row->gone = hf_stmt_column_int(stmt, at + 7) != 0;
+}
+
+static void read_version(server_work *work, hf_stmt *stmt, int at)
+{
+    hf_resource_row *row = resource_at(work, stmt, at);
+    if (row != NULL)
+        fill_version(work, row, stmt, at + 2);
+}
+
+static void read_past(server_work *work, hf_stmt *stmt, int at)
+{
+    hf_resource_row *row = resource_at(work, stmt, at);
+    hf_slice request = hf_stmt_column_text(stmt, at + 2);
+    for (hf_past_row *past = row == NULL ? NULL : row->past; past != NULL; past = past->next) {
+        if (!hf_slice_equal(past->request, request))
+            continue;
+        past->version = hf_stmt_column_int(stmt, at + 3);
+        past->fence = hf_stmt_column_int(stmt, at + 4);
+        past->saved_us = hf_stmt_column_int(stmt, at + 5);
+        past->gone = hf_stmt_column_int(stmt, at + 6) != 0;
+        past->stored = past->present = true;
+    }
+}
+
 /* One that was swept and made again may have been changed as often as before; its fence is higher. */
 static void read_anchor(server_work *work, hf_stmt *stmt, int at)
 {
@@ -89,6 +127,7 @@ static void read_anchor(server_work *work, hf_stmt *stmt, int at)
     row->ended_request = sql_keep(work->conn, &work->conn->rows, stmt, at + 7);
     row->ended_us = hf_stmt_column_int(stmt, at + 8);
     row->place = sql_keep(work->conn, &work->conn->rows, stmt, at + 10);
+    fill_version(work, row, stmt, at + 11);
     if (looked && (row->rev != rev || row->fence != fence))
         server_stale(work, row);
 }
@@ -363,6 +402,8 @@ static reader *const readers[SQL_DO_COUNT] = {
     [SQL_DO_ANCHOR_HELD] = read_anchor,
     [SQL_DO_ANCHORS_THERE] = read_anchor_there,
     [SQL_DO_MAKING] = read_making,
+    [SQL_DO_VERSIONS] = read_version,
+    [SQL_DO_PAST] = read_past,
     [SQL_DO_OPENS_TRY] = read_open_try,
     [SQL_DO_OPENS] = read_open,
     [SQL_DO_SESSIONS_LOCK] = read_locked_session,

@@ -94,6 +94,32 @@ static hf_list *losses(server_work *work)
     return list;
 }
 
+/* Saves that may have been done before, and covered since. */
+static hf_list *past_saves(server_work *work)
+{
+    hf_list *list = server_list(work, "ttt");
+    for (hf_resource_row *row = work->conn->rows.resources; list != NULL && row != NULL; row = row->next)
+        for (hf_past_row *past = row->past; past != NULL; past = past->next) {
+            hf_value *value = hf_list_add(list);
+            if (value == NULL)
+                break;
+            hf_set_text(&value[0], row->type);
+            hf_set_text(&value[1], row->id);
+            hf_set_text(&value[2], past->request);
+        }
+    return list;
+}
+
+/* Those whose versions are looked at. */
+static hf_list *versions(server_work *work)
+{
+    hf_list *list = server_list(work, "tt");
+    for (hf_resource_row *row = work->conn->rows.resources; list != NULL && row != NULL; row = row->next)
+        if (row->wants_version)
+            server_add_name(list, row->type, row->id);
+    return list;
+}
+
 static hf_list *opens(server_work *work)
 {
     hf_list *list = server_list(work, "t");
@@ -318,6 +344,9 @@ static void queue_rows(server_work *work, const hf_list *resources)
     server_queue(work, session_locks(work), sessions(work, NEED_LOCKS));
     server_queue(work, SQL_DO_SESSION_REQUESTS, sessions(work, NEED_REQUESTS));
     server_queue(work, SQL_DO_LOST_OF, sessions(work, NEED_LOST));
+    server_queue(work, SQL_DO_PAST, past_saves(work));
+    if (work->reads && !work->nested)
+        server_queue(work, SQL_DO_VERSIONS, versions(work));
     if (!work->long_names) {
         queue_at_once(work, resources);
         return;

@@ -9,7 +9,7 @@
 typedef struct saves {
     hf_list *sessions_insert, *sessions_update, *anchors_insert, *anchors_update, *locks_insert,
         *locks_update, *locks_delete, *locks_drop, *requests_save, *requests_delete, *lost_save, *lost_delete,
-        *events;
+        *events, *saved_insert, *saved_update, *past_save;
     size_t rows;   /* of all of them */
     bool by_place; /* anchors are changed where they were found */
     bool drops;    /* ... and locks are deleted there */
@@ -72,7 +72,10 @@ static void add_anchor(saves *to, const hf_resource_row *row)
     if (!row->changed)
         return;
     assert(!row->stored || !to->by_place || row->place.size > 0);
-    hf_value *value = add_row(to, row->stored ? to->anchors_update : to->anchors_insert);
+    bool saved = row->saved_by != NULL;
+    hf_list *list = saved ? (row->stored ? to->saved_update : to->saved_insert)
+                          : (row->stored ? to->anchors_update : to->anchors_insert);
+    hf_value *value = add_row(to, list);
     if (value == NULL)
         return;
     hf_set_text(&value[0], row->type);
@@ -84,8 +87,32 @@ static void add_anchor(saves *to, const hf_resource_row *row)
     hf_set_int_or_null(&value[5], row->ended_fence);
     hf_set_text(&value[6], row->ended_request);
     hf_set_int_or_null(&value[7], row->ended_us);
+    if (saved) {
+        hf_set_int(&value[8], row->version);
+        hf_set_int(&value[9], row->saved_fence);
+        hf_set_int(&value[10], row->saved_us);
+        hf_set_text(&value[11], hf_slice_of(row->saved_session));
+        hf_set_text(&value[12], row->saved_user);
+        hf_set_text(&value[13], row->saved_name);
+        hf_set_text(&value[14], row->saved_request);
+        hf_set_int(&value[15], row->gone);
+    }
     if (row->stored && to->by_place)
-        hf_set_text(&value[8], row->place);
+        hf_set_text(&value[saved ? 16 : 8], row->place);
+}
+
+static void add_past(saves *to, const hf_resource_row *resource, const hf_past_row *row)
+{
+    hf_value *value = row->changed && row->present ? add_row(to, to->past_save) : NULL;
+    if (value == NULL)
+        return;
+    hf_set_text(&value[0], resource->type);
+    hf_set_text(&value[1], resource->id);
+    hf_set_text(&value[2], row->request);
+    hf_set_int(&value[3], row->version);
+    hf_set_int(&value[4], row->fence);
+    hf_set_int(&value[5], row->saved_us);
+    hf_set_int(&value[6], row->gone);
 }
 
 /* A row of lock or request: they have the same key. */
@@ -171,6 +198,9 @@ static void gather(server_work *work, saves *to)
         .lost_save = server_list(work, "tttiittt"),
         .lost_delete = server_list(work, "ttt"),
         .events = server_list(work, "ittttttit"),
+        .saved_insert = server_list(work, "ttiititiiiitttti"),
+        .saved_update = server_list(work, by_place ? "ttiititiiiittttit" : "ttiititiiiitttti"),
+        .past_save = server_list(work, "tttiiii"),
     };
     if (work->conn->status != HF_OK)
         return;
@@ -181,6 +211,8 @@ static void gather(server_work *work, saves *to)
     }
     for (hf_resource_row *row = rows->resources; row != NULL; row = row->next) {
         add_anchor(to, row);
+        for (hf_past_row *past = row->past; past != NULL; past = past->next)
+            add_past(to, row, past);
         for (hf_lock_row *lock = row->locks; lock != NULL; lock = lock->next)
             add_lock(to, lock);
         for (hf_request_row *request = row->requests; request != NULL; request = request->next)
@@ -217,7 +249,10 @@ void server_queue_saves(server_work *work)
     if (work->conn->status != HF_OK || queue_one(work, &to))
         return;
     server_queue(work, SQL_DO_ANCHORS_INSERT, to.anchors_insert);
+    server_queue(work, SQL_DO_SAVED_INSERT, to.saved_insert);
     server_queue(work, SQL_DO_ANCHORS_UPDATE, to.anchors_update);
+    server_queue(work, SQL_DO_SAVED_UPDATE, to.saved_update);
+    server_queue(work, SQL_DO_PAST_SAVE, to.past_save);
     server_queue(work, SQL_DO_SESSIONS_INSERT, to.sessions_insert);
     server_queue(work, SQL_DO_SESSIONS_UPDATE, to.sessions_update);
     server_queue(work, SQL_DO_LOCKS_DELETE, to.locks_delete);

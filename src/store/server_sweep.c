@@ -261,6 +261,24 @@ static hf_status drop_sessions(void *context, int64_t before_us, size_t limit, s
     return failed(s);
 }
 
+static hf_status drop_past(void *context, int64_t before_us, size_t limit, size_t *dropped, hf_error *err)
+{
+    sweep *s = context;
+    server_work *work = s->work;
+    hf_stmt *stmt = sql_stmt(work->conn, SQL_DO_SWEEP_PAST);
+    (void)err;
+    if (stmt == NULL)
+        return failed(s);
+    hf_stmt_int(stmt, 1, before_us);
+    hf_stmt_int(stmt, 2, (int64_t)limit);
+    server_queue_begin(work);
+    server_queue(work, SQL_DO_SWEEP_PAST, NULL);
+    server_queue_end(work);
+    server_fly(work);
+    *dropped = work->conn->status == HF_OK ? (size_t)hf_stmt_changed(stmt) : 0;
+    return failed(s);
+}
+
 static void read_meta(sql_conn *conn, const char *name, char *out, size_t size)
 {
     hf_stmt *stmt = sql_stmt(conn, SQL_DO_META_GET);
@@ -322,6 +340,7 @@ static hf_list *look_at_anchors(server_work *work, int64_t before_us, size_t lim
     sql_bind_from(stmt, 2, at->type);
     sql_bind_from(stmt, 3, at->id);
     hf_stmt_int(stmt, 4, (int64_t)limit + 1);
+    hf_stmt_int(stmt, 5, before_us + HF_KEEP_US - HF_KEEP_GONE_US);
     hf_resource last = *at;
     *end = true;
     while (sql_next(conn, stmt)) {
@@ -349,6 +368,7 @@ static void find_free(server_work *work, const hf_list *list, int64_t before_us,
         return;
     hf_stmt_list(stmt, 1, list);
     hf_stmt_int(stmt, 3, before_us);
+    hf_stmt_int(stmt, 4, before_us + HF_KEEP_US - HF_KEEP_GONE_US);
     while (sql_next(conn, stmt)) {
         hf_resource_row *row =
             hf_rows_resource(&conn->rows, hf_stmt_column_text(stmt, 0), hf_stmt_column_text(stmt, 1), true);
@@ -469,7 +489,7 @@ static hf_status drop_events(void *context, const hf_old_event *gone, size_t cou
     return failed(s);
 }
 
-static const hf_sweep_ops sweep_ops = {load_dead,    load_spent,  save,        drop_sessions,
+static const hf_sweep_ops sweep_ops = {load_dead,    load_spent,  save,        drop_sessions, drop_past,
                                        drop_anchors, event_marks, read_events, drop_events};
 
 /* The time is read once: what dies meanwhile is for the next sweep. In an application's transaction an old snapshot may show as dead

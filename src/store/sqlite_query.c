@@ -141,6 +141,20 @@ static hf_status drop_sessions(void *context, int64_t before_us, size_t limit, s
     return conn->status;
 }
 
+static hf_status drop_past(void *context, int64_t before_us, size_t limit, size_t *dropped, hf_error *err)
+{
+    sql_conn *conn = &((sqlite_store *)context)->writer;
+    hf_stmt *stmt = sql_stmt(conn, SQLITE_DO_SWEEP_PAST);
+    (void)err;
+    if (stmt == NULL)
+        return conn->status;
+    hf_stmt_int(stmt, 1, before_us);
+    hf_stmt_int(stmt, 2, (int64_t)limit);
+    sql_run(conn, stmt);
+    *dropped = conn->status == HF_OK ? (size_t)hf_stmt_changed(stmt) : 0;
+    return conn->status;
+}
+
 static void read_swept_to(sql_conn *conn, hf_resource *out)
 {
     hf_stmt *stmt = sql_stmt(conn, SQLITE_DO_META_GET);
@@ -196,6 +210,7 @@ static hf_status drop_anchors(void *context, int64_t before_us, size_t limit, si
         sql_bind_from(stmt, 2, at.type);
         sql_bind_from(stmt, 3, at.id);
         hf_stmt_int(stmt, 4, 1);
+        hf_stmt_int(stmt, 5, before_us + HF_KEEP_US - HF_KEEP_GONE_US);
         *end = !sql_next(conn, stmt);
         if (*end || looked == limit) {
             hf_stmt_reset(stmt);
@@ -268,7 +283,7 @@ static hf_status drop_events(void *context, const hf_old_event *gone, size_t cou
     return conn->status;
 }
 
-static const hf_sweep_ops sweep_ops = {load_dead,    load_spent,  save,        drop_sessions,
+static const hf_sweep_ops sweep_ops = {load_dead,    load_spent,  save,        drop_sessions, drop_past,
                                        drop_anchors, event_marks, read_events, drop_events};
 
 void sqlite_do_alone(sqlite_store *store, sql_conn *conn, hf_batch *batch, int64_t now_us)

@@ -134,6 +134,16 @@ static void load_anchor(sql_conn *conn, hf_rows *rows, hf_resource_row *row)
     row->ended_fence = hf_stmt_column_int(stmt, 3);
     row->ended_request = sql_keep(conn, rows, stmt, 4);
     row->ended_us = hf_stmt_column_int(stmt, 5);
+    row->version = hf_stmt_column_int(stmt, 6);
+    if (row->version != 0) {
+        row->saved_fence = hf_stmt_column_int(stmt, 7);
+        row->saved_us = hf_stmt_column_int(stmt, 8);
+        hf_slice_copy(row->saved_session, sizeof row->saved_session, hf_stmt_column_text(stmt, 9));
+        row->saved_user = sql_keep(conn, rows, stmt, 10);
+        row->saved_name = sql_keep(conn, rows, stmt, 11);
+        row->saved_request = sql_keep(conn, rows, stmt, 12);
+        row->gone = hf_stmt_column_int(stmt, 13) != 0;
+    }
     hf_stmt_reset(stmt);
 }
 
@@ -240,6 +250,26 @@ void sqlite_raise_floor(sql_conn *conn, int64_t floor)
     sql_run(conn, stmt);
 }
 
+static void load_past(sql_conn *conn, const hf_resource_row *row)
+{
+    for (hf_past_row *past = row->past; past != NULL; past = past->next) {
+        hf_stmt *stmt = sql_stmt(conn, SQLITE_DO_PAST_LOAD);
+        if (stmt == NULL)
+            return;
+        hf_stmt_text(stmt, 1, row->type);
+        hf_stmt_text(stmt, 2, row->id);
+        hf_stmt_text(stmt, 3, past->request);
+        if (!sql_next(conn, stmt))
+            continue;
+        past->version = hf_stmt_column_int(stmt, 0);
+        past->fence = hf_stmt_column_int(stmt, 1);
+        past->saved_us = hf_stmt_column_int(stmt, 2);
+        past->gone = hf_stmt_column_int(stmt, 3) != 0;
+        past->stored = past->present = true;
+        hf_stmt_reset(stmt);
+    }
+}
+
 /* Requests are rare: whether there are any at all is asked once a batch. */
 static bool any_requests(sql_conn *conn)
 {
@@ -267,6 +297,8 @@ void sqlite_load(sql_conn *conn, hf_rows *rows)
             load_anchor(conn, rows, row);
             load_locks(conn, rows, row);
         }
+        if (row->past != NULL && row->version != 0)
+            load_past(conn, row);
         if (requests && row->wants_requests)
             load_requests(conn, rows, row);
         row->loaded = true;
@@ -325,7 +357,10 @@ static void save_anchor(sql_conn *conn, const hf_resource_row *row)
 {
     if (!row->changed || !row->present)
         return;
-    hf_stmt *stmt = sql_stmt(conn, row->stored ? SQLITE_DO_RESOURCE_UPDATE : SQLITE_DO_RESOURCE_INSERT);
+    bool saved = row->saved_by != NULL || !row->stored;
+    hf_stmt *stmt = sql_stmt(conn, !row->stored ? SQLITE_DO_RESOURCE_INSERT
+                                   : saved      ? SQLITE_DO_RESOURCE_SAVE
+                                                : SQLITE_DO_RESOURCE_UPDATE);
     if (stmt == NULL)
         return;
     hf_stmt_text(stmt, 1, row->type);
@@ -338,6 +373,31 @@ static void save_anchor(sql_conn *conn, const hf_resource_row *row)
     hf_stmt_int_or_null(stmt, 6, row->ended_fence);
     hf_stmt_text(stmt, 7, row->ended_request);
     hf_stmt_int_or_null(stmt, 8, row->ended_us);
+    if (saved) {
+        hf_stmt_int(stmt, 9, row->version);
+        hf_stmt_int_or_null(stmt, 10, row->saved_fence);
+        hf_stmt_int_or_null(stmt, 11, row->saved_us);
+        hf_stmt_text(stmt, 12, hf_slice_of(row->saved_session));
+        hf_stmt_text(stmt, 13, row->saved_user);
+        hf_stmt_text(stmt, 14, row->saved_name);
+        hf_stmt_text(stmt, 15, row->saved_request);
+        hf_stmt_int(stmt, 16, row->gone);
+    }
+    sql_run(conn, stmt);
+}
+
+static void save_past(sql_conn *conn, const hf_resource_row *resource, const hf_past_row *row)
+{
+    hf_stmt *stmt = row->changed && row->present ? sql_stmt(conn, SQLITE_DO_PAST_SAVE) : NULL;
+    if (stmt == NULL)
+        return;
+    hf_stmt_text(stmt, 1, resource->type);
+    hf_stmt_text(stmt, 2, resource->id);
+    hf_stmt_text(stmt, 3, row->request);
+    hf_stmt_int(stmt, 4, row->version);
+    hf_stmt_int(stmt, 5, row->fence);
+    hf_stmt_int(stmt, 6, row->saved_us);
+    hf_stmt_int(stmt, 7, row->gone);
     sql_run(conn, stmt);
 }
 
@@ -434,6 +494,9 @@ void sqlite_save(sql_conn *conn, hf_rows *rows, int64_t now_us)
     }
     for (size_t i = 0; i < count; i++)
         save_anchor(conn, resources[i]);
+    for (size_t i = 0; i < count; i++)
+        for (hf_past_row *past = resources[i]->past; past != NULL; past = past->next)
+            save_past(conn, resources[i], past);
     for (size_t i = 0; i < count; i++) {
         for (hf_lock_row *lock = resources[i]->locks; lock != NULL; lock = lock->next)
             save_lock(conn, lock);

@@ -7,9 +7,7 @@
 #include "base/error.h"
 #include "db/url.h"
 #include "sql/sqlite_remove.h"
-#include "sql/sqlite_remove_2.h"
 #include "sql/sqlite_restore.h"
-#include "sql/sqlite_schema_2.h"
 #include "store/registry.h"
 #include "store/sqlite.h"
 
@@ -20,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *const steps[] = {sqlite_schema_1, sqlite_schema_2};
+static const char *const steps[] = {sqlite_schema_1};
 static const sqlite_schema schema = {steps, sizeof steps / sizeof steps[0]};
 
 #define NEWEST_KNOWN (schema.count + 1)
@@ -358,9 +356,9 @@ static hf_status print_sql(const hf_install_order *order, const char *names, hf_
     hf_buffer_print(
         &text, "-- holdfast in SQLite, tables %s_... . Run it with: sqlite3 FILE < THIS\nBEGIN IMMEDIATE;\n",
         names);
-    const char *const removes[] = {sqlite_remove_2, sqlite_remove_sql};
+    const char *const removes[] = {sqlite_remove_sql};
     const char *const *parts = order->remove ? removes : schema.steps;
-    int count = order->remove ? (int)(sizeof removes / sizeof removes[0]) : schema.count;
+    int count = order->remove ? 1 : schema.count;
     for (int i = 0; i < count; i++) {
         char *sql = sql_name(parts[i], &(sql_words){.ns = names});
         hf_buffer_print(&text, "%s", sql == NULL ? "" : sql);
@@ -398,16 +396,6 @@ static hf_status check_unused(hf_db *db, const char *path, const char *names, hf
                    live, strcmp(live, "1") == 0 ? "lock lives" : "locks live", path);
 }
 
-/* What each version made. */
-static hf_status drop_tables(hf_db *db, const char *names, hf_error *err)
-{
-    int version;
-    hf_status status = version_of(db, names, &version, err);
-    if (status == HF_OK && version >= 2)
-        status = run_named(db, names, sqlite_remove_2, err);
-    return status == HF_OK ? run_named(db, names, sqlite_remove_sql, err) : status;
-}
-
 static hf_status remove_tables(hf_db *db, const char *path, const char *names, bool force, hf_error *err)
 {
     char left[32] = "";
@@ -415,7 +403,7 @@ static hf_status remove_tables(hf_db *db, const char *path, const char *names, b
     if (status == HF_OK && !force)
         status = check_unused(db, path, names, err);
     if (status == HF_OK)
-        status = drop_tables(db, names, err);
+        status = run_named(db, names, sqlite_remove_sql, err);
     if (status == HF_OK)
         status = hf_db_ask(db, "SELECT count(*) FROM sqlite_master", left, sizeof left, err);
     if (status == HF_OK)

@@ -69,6 +69,14 @@ static hf_status drop_old(sweeper *s, hf_error *err)
         s->swept += dropped;
         s->budget -= dropped;
     }
+    dropped = 0;
+    if (s->budget > 0) {
+        hf_status status = s->ops->drop_past(s->context, before_us, s->budget, &dropped, err);
+        if (status != HF_OK)
+            return status;
+        s->swept += dropped;
+        s->budget -= dropped;
+    }
     return HF_OK;
 }
 

@@ -46,8 +46,12 @@ typedef struct hf_sweep_ops {
     hf_status (*drop_sessions)(void *context, int64_t before_us, size_t limit, size_t *dropped,
                                hf_error *err);
 
+    /* Deletes at most `limit` covered saves of before_us or earlier (by saved_us, type, id, request id). */
+    hf_status (*drop_past)(void *context, int64_t before_us, size_t limit, size_t *dropped, hf_error *err);
+
     /* Looks at the next `limit` anchors in canonical order from where it stopped, and deletes those without lock or
-     * request whose fence and last end are at or before `before_us`. *end: it came to the last one. */
+     * request whose fence and last end are at or before `before_us`, and that were never saved, or are gone for
+     * HF_KEEP_GONE_US (before_us is HF_KEEP_US ago). *end: it came to the last one. */
     hf_status (*drop_anchors)(void *context, int64_t before_us, size_t limit, size_t *dropped, bool *end,
                               hf_error *err);
 

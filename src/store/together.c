@@ -74,7 +74,8 @@ bool hf_together_may(const hf_batch *batch)
         return false;
     for (size_t i = 0; i < batch->count; i++) {
         hf_op_kind kind = batch->ops[i].kind;
-        if (kind != HF_OP_ACQUIRE && kind != HF_OP_RELEASE && kind != HF_OP_RENEW && kind != HF_OP_DOWNGRADE)
+        if (kind != HF_OP_ACQUIRE && kind != HF_OP_RELEASE && kind != HF_OP_RENEW && kind != HF_OP_DOWNGRADE &&
+            kind != HF_OP_SAVE)
             return false;
         if (batch->ops[i].linked != (i + 1 < batch->count))
             return false;
@@ -241,20 +242,22 @@ static bool copy_rows(hf_arena *arena, const void **rows, size_t count, size_t s
     return copy != NULL;
 }
 
-/* The ops of T1 answer locks, requests and losses, which are plain values. */
+/* The ops of T1 answer locks, requests, losses and versions, which are plain values. */
 static bool copy_answer(hf_arena *arena, const hf_answer *from, hf_answer *to)
 {
-    const void *locks = from->locks, *requests = from->requests, *lost = from->lost;
+    const void *locks = from->locks, *requests = from->requests, *lost = from->lost, *versions = from->versions;
     *to = *from;
     if (!copy_rows(arena, &locks, from->locks_count, sizeof *from->locks) ||
         !copy_rows(arena, &requests, from->requests_count, sizeof *from->requests) ||
-        !copy_rows(arena, &lost, from->lost_count, sizeof *from->lost))
+        !copy_rows(arena, &lost, from->lost_count, sizeof *from->lost) ||
+        !copy_rows(arena, &versions, from->versions_count, sizeof *from->versions))
         return false;
     if (from->message != NULL && (to->message = hf_arena_text(arena, hf_slice_of(from->message))) == NULL)
         return false;
     to->locks = locks;
     to->requests = requests;
     to->lost = lost;
+    to->versions = versions;
     return true;
 }
 

@@ -105,6 +105,19 @@ static const wire_field lost_rows[] = {
 };
 static const wire_table lost_table = {"lost lock", lost_rows, COUNT(lost_rows), sizeof(hf_lost)};
 
+static const wire_field version_rows[] = {
+    CHARS("type", hf_version, resource.type, MUST),
+    CHARS("id", hf_version, resource.id, MUST),
+    INT("version", hf_version, number, MUST),
+    INT("fence", hf_version, fence, MUST, .about = "of that save"),
+    INT("saved_us", hf_version, saved_us, MUST),
+    {"gone", WIRE_FLAG, offsetof(hf_version, gone), MAYBE, .about = "that save marked it as deleted"},
+    CHARS("session", hf_version, session, MAYBE, .about = "left out: a user without one saved"),
+    CHARS("user", hf_version, user, MUST),
+    CHARS("name", hf_version, name, MAYBE),
+};
+static const wire_table version_table = {"version", version_rows, COUNT(version_rows), sizeof(hf_version)};
+
 static const wire_field session_rows[] = {
     CHARS("id", hf_session_info, id, MUST),
     CHARS("user", hf_session_info, user, MUST),
@@ -158,7 +171,7 @@ static const wire_field count_rows[] = {
 static const wire_table count_table = {"count", count_rows, COUNT(count_rows), sizeof(hf_count)};
 
 const wire_table *const wire_nested_tables[] = {
-    &lock_table,  &request_table, &lost_table,  &session_table, &type_table,
+    &lock_table,  &request_table, &lost_table,  &version_table, &session_table, &type_table,
     &event_table, &token_table,   &count_table, &cursor_table,  NULL};
 
 /* ---- answers ---- */
@@ -175,6 +188,7 @@ static const wire_field answer_rows[] = {
      .about = "how many locks, where they are only counted"},
     LIST("requests", requests, request_table),
     LIST("lost", lost, lost_table),
+    LIST("versions", versions, version_table),
     LIST("sessions", sessions, session_table),
     LIST("types", types, type_table),
     LIST("events", events, event_table),
@@ -199,10 +213,10 @@ const wire_table wire_answer_table = {"answer", answer_rows, COUNT(answer_rows),
 #define K(kind) (UINT64_C(1) << HF_OP_##kind)
 #define HELD    (K(ACQUIRE) | K(RENEW) | K(DOWNGRADE) | K(RELEASE) | K(HOLDS) | K(REQUEST) | K(HAND_OVER))
 #define OWNED   (HELD | K(SESSION_OPEN) | K(BEAT) | K(CLOSE) | K(RELEASE_ALL) | K(SESSION_FIND))
-#define ON_ONE  (HELD | K(WHO) | K(FORCE_RELEASE))
+#define ON_ONE  (HELD | K(WHO) | K(FORCE_RELEASE) | K(VERSION) | K(SAVE))
 #define PAGED   (K(LIST) | K(SESSIONS) | K(TOKENS))
 #define ALONE   (K(TYPE_SET) | K(TYPES) | K(EVENTS) | K(SWEEP) | K(TOKEN_CREATE) | K(TOKEN_FIND) | K(TOKEN_REVOKE) | K(COUNT) | PAGED)
-#define READING (K(HOLDS) | K(WHO) | K(TYPE_GET) | K(TYPES) | K(EVENTS) | K(TOKEN_FIND) | K(SESSION_FIND) | K(COUNT) | PAGED)
+#define READING (K(HOLDS) | K(WHO) | K(VERSION) | K(TYPE_GET) | K(TYPES) | K(EVENTS) | K(TOKEN_FIND) | K(SESSION_FIND) | K(COUNT) | PAGED)
 #define ALL     ((UINT64_C(1) << HF_OP_KINDS) - 1)
 
 #define STRING(name, member, ...) {name, WIRE_STRING, offsetof(hf_op, member), __VA_ARGS__}
@@ -210,7 +224,7 @@ const wire_table wire_answer_table = {"answer", answer_rows, COUNT(answer_rows),
 #define LOGIN(name, member, ...)  {name, WIRE_LOGIN, offsetof(hf_op, member), __VA_ARGS__}
 
 static const wire_field op_rows[] = {
-    LOGIN("session", session,    .needs = OWNED, .takes = K(FORCE_RELEASE),
+    LOGIN("session", session,    .needs = OWNED, .takes = K(FORCE_RELEASE) | K(SAVE),
           .about = "`ID.KEY`; of a session-open: the new one's, drawn by the caller"),
     LOGIN("replaces", replaces,  .takes = K(SESSION_OPEN), .about = "`ID.KEY` of older work, ended in the same step"),
     STRING("type", type,         .needs = ON_ONE | K(TYPE_GET) | K(TYPE_SET), .takes = K(LIST) | K(NOTE)),
@@ -220,17 +234,20 @@ static const wire_field op_rows[] = {
     INT("ttl_us", hf_op, ttl_us, .takes = K(ACQUIRE) | K(RENEW) | K(TYPE_SET) | K(TOKEN_CREATE)),
     INT("ttl_max_us", hf_op, ttl_max_us, .takes = K(TYPE_SET)),
     INT("idle_us", hf_op, idle_us, .takes = K(SESSION_OPEN)),
-    {"fence", WIRE_FENCE, offsetof(hf_op, fence), .takes = K(RENEW) | K(DOWNGRADE) | K(RELEASE) | K(HOLDS) | K(HAND_OVER) | K(FORCE_RELEASE),
+    {"fence", WIRE_FENCE, offsetof(hf_op, fence), .takes = K(RENEW) | K(DOWNGRADE) | K(RELEASE) | K(HOLDS) | K(HAND_OVER) | K(FORCE_RELEASE) | K(SAVE),
      .about = "only that grant"},
+    {"version", WIRE_FENCE, offsetof(hf_op, version), .takes = K(VERSION) | K(SAVE), .about = "the one that was read"},
+    {"absent", WIRE_FLAG, offsetof(hf_op, absent), .takes = K(VERSION) | K(SAVE), .about = "it was not there: never saved, or gone"},
+    {"gone", WIRE_FLAG, offsetof(hf_op, gone), .takes = K(SAVE), .about = "the save marks it as deleted"},
     STRING("purpose", purpose,   .takes = K(ACQUIRE) | K(RENEW)),
     STRING("message", text,      .takes = K(REQUEST)),
-    STRING("reason", text,       .needs = K(FORCE_RELEASE) | K(NOTE)),
+    STRING("reason", text,       .needs = K(FORCE_RELEASE) | K(NOTE), .takes = K(SAVE)),
     NAME("event", hf_op, event, events, .needs = K(NOTE), .about = "what a note is of: `denied` or `unauthenticated`"),
     STRING("actor", actor,       .takes = K(FORCE_RELEASE) | K(TYPE_SET) | K(NOTE) | K(TOKEN_CREATE) | K(TOKEN_REVOKE), .about = "who does it, where that isn't the session's user"),
     STRING("caller", caller,     .takes = K(SESSION_OPEN) | K(COUNT), .about = "id of the token that opens the session; of a count: whose sessions alone are counted"),
     STRING("target", target,     .needs = K(HAND_OVER), .takes = K(LIST) | K(COUNT), .about = "a session's public id; of a count: whose locks alone are counted"),
-    STRING("user", user,         .needs = K(SESSION_OPEN), .takes = K(LIST) | K(SESSIONS) | K(NOTE)),
-    STRING("name", name,         .needs = K(TOKEN_CREATE), .takes = K(SESSION_OPEN)),
+    STRING("user", user,         .needs = K(SESSION_OPEN), .takes = K(LIST) | K(SESSIONS) | K(NOTE) | K(SAVE)),
+    STRING("name", name,         .needs = K(TOKEN_CREATE), .takes = K(SESSION_OPEN) | K(SAVE)),
     STRING("token", token,       .needs = K(TOKEN_CREATE) | K(TOKEN_REVOKE), .takes = K(TOKEN_FIND), .about = "a token's public id"),
     DIGEST("sha256", sha256,     .needs = K(TOKEN_CREATE), .takes = K(TOKEN_FIND), .about = "of the token's secret; a token-find has this or `token`"),
     STRING("roles", roles,       .needs = K(TOKEN_CREATE)),

@@ -287,92 +287,6 @@ static void expect_row(sqlite3 *db, const char *query, const char *expected)
     sqlite3_finalize(stmt);
 }
 
-/* A text of sql/sqlite/ with the usual namespace in it. */
-static char *sql_text_of(const char *file)
-{
-    char path[4096];
-    const char *root = getenv("HF_SOURCE_ROOT");
-    snprintf(path, sizeof path, "%s/sql/sqlite/%s", root ? root : ".", file);
-    content it = content_of(path);
-    expect_true(it.bytes != NULL);
-    it.bytes[it.size] = '\0';
-    char *out = calloc(1, 2 * it.size + 1);
-    for (size_t i = 0, at = 0; i < it.size; i++)
-        if (strncmp(it.bytes + i, "{ns}", 4) == 0) {
-            at += (size_t)snprintf(out + at, 2 * it.size + 1 - at, "holdfast");
-            i += 3;
-        } else {
-            out[at++] = it.bytes[i];
-        }
-    free(it.bytes);
-    return out;
-}
-
-/* A file as the first version made it, with a lock in it, is upgraded when it is opened; nothing of it is lost. */
-static void a_file_of_version_1_is_upgraded_with_all_that_is_in_it(world *w)
-{
-    static const unsigned char hash[32] = {1, 2, 3};
-    hf_credentials alice = draw(w);
-    char path[HF_URL_MAX], url[HF_URL_MAX + 8], sql[2048], key[65];
-    char *version_1 = sql_text_of("schema.sql");
-    scratch_path(".db", path);
-    alter(path, version_1);
-    free(version_1);
-    for (int i = 0; i < 32; i++)
-        snprintf(key + 2 * i, 3, "%02x", alice.key_sha256[i]);
-    snprintf(sql, sizeof sql,
-             "INSERT INTO holdfast_meta VALUES ('schema', '1');"
-             "INSERT INTO holdfast_session VALUES ('%s', x'%s', 'alice', 'Alice Chen', %lld, %lld, %lld, "
-             "NULL, NULL, NULL, 1);"
-             "INSERT INTO holdfast_resource (type, id, fence, rev) VALUES ('policy', '1', 77, 1);"
-             "INSERT INTO holdfast_lock VALUES ('policy', '1', '%s', 'exclusive', 77, %lld, NULL, 'renewal', "
-             "NULL);"
-             "INSERT INTO holdfast_event (at_us, kind) VALUES (%lld, 'acquired')",
-             alice.id, key, (long long)HOUR, (long long)w->now_us, (long long)(w->now_us + HOUR), alice.id,
-             (long long)w->now_us, (long long)w->now_us);
-    alter(path, sql);
-    snprintf(url, sizeof url, "sqlite:%s", path);
-    hf_store_close(w->store);
-    hf_error err = {0};
-    expect(HF_OK, hf_store_open(url, &w->store, &err), err);
-    hf_store_clock_freeze(w->store, w->now_us);
-    const hf_answer *who = done(w, WHO, ON("policy", "1"));
-    expect_int(who->locks_count, 1);
-    expect_int(who->locks[0].fence, 77);
-    expect_text(who->locks[0].purpose, "renewal");
-    expect_int(done(w, EVENTS)->events_count, 1);
-    done(w, BEAT, BY(alice));
-    done(w, TOKEN_CREATE, .token = alice.id, .sha256 = hash, .name = "n", .roles = "use");
-    done(w, TOKEN_FIND, .sha256 = hash);
-    done(w, RELEASE, BY(alice), ON("policy", "1"));
-    sqlite3 *db = NULL;
-    expect_int(sqlite3_open(path, &db), SQLITE_OK);
-    expect_row(db, "SELECT value FROM holdfast_meta WHERE name = 'schema'", "2");
-    expect_int(sqlite3_close(db), SQLITE_OK);
-    open_comes_to(path, HF_OK);
-}
-
-/* Version 1 had no tokens: a table of that name is someone else's then. */
-static void removing_version_1_does_not_take_someone_elses_table(world *w)
-{
-    (void)w;
-    char path[HF_URL_MAX], url[HF_URL_MAX + 8];
-    char *version_1 = sql_text_of("schema.sql");
-    hf_error err = {0};
-    scratch_path(".db", path);
-    alter(path, version_1);
-    free(version_1);
-    alter(path, "INSERT INTO holdfast_meta VALUES ('schema', '1'); CREATE TABLE holdfast_token (a INT);"
-                "INSERT INTO holdfast_token VALUES (7)");
-    snprintf(url, sizeof url, "sqlite:%s", path);
-    expect(HF_OK, hf_store_uninstall(url, false, &err), err);
-    sqlite3 *db = NULL;
-    expect_int(sqlite3_open(path, &db), SQLITE_OK);
-    expect_row(db, "SELECT a FROM holdfast_token", "7");
-    expect_row(db, "SELECT count(*) FROM sqlite_master", "1");
-    expect_int(sqlite3_close(db), SQLITE_OK);
-}
-
 static void a_schema_version_that_makes_no_sense_is_refused(world *w)
 {
     hf_credentials alice;
@@ -734,8 +648,6 @@ static const suite_test sqlite_file_tests[] = {
     TEST_FILE(where_only_an_existing_store_is_wanted_none_is_made),
     TEST_FILE(a_schema_two_versions_newer_is_refused_and_left_alone),
     TEST_FILE(a_schema_one_version_newer_works),
-    TEST_FILE(a_file_of_version_1_is_upgraded_with_all_that_is_in_it),
-    TEST_FILE(removing_version_1_does_not_take_someone_elses_table),
     TEST_FILE(a_schema_version_that_makes_no_sense_is_refused),
     TEST_FILE(a_network_filesystem_is_refused_pointing_to_serve),
     TEST_FILE(locks_are_found_again_after_closing_and_opening),
