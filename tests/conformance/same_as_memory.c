@@ -39,6 +39,7 @@ typedef struct game {
     int number;                 /* of the batch */
     int64_t fences[TYPES][IDS]; /* the last granted, to see them grow */
     int64_t recent_fence;       /* one seen lately, of any resource */
+    int64_t versions[TYPES][IDS]; /* the last seen */
     grant recent[RECENT];       /* the last grants, so that they can be given back */
     unsigned grants;
     bool gone[PEOPLE];          /* was told that the session is not there */
@@ -135,7 +136,7 @@ static void aim(game *g, hf_op *op)
 {
     unsigned known = g->grants < RECENT ? g->grants : RECENT;
     bool owners = op->kind == HF_OP_RENEW || op->kind == HF_OP_DOWNGRADE || op->kind == HF_OP_RELEASE ||
-                  op->kind == HF_OP_HOLDS || op->kind == HF_OP_HAND_OVER;
+                  op->kind == HF_OP_HOLDS || op->kind == HF_OP_HAND_OVER || (op->kind == HF_OP_SAVE && chance(g, 40));
     bool others = op->kind == HF_OP_REQUEST || op->kind == HF_OP_FORCE_RELEASE;
     if (!known || !(owners || others) || chance(g, 30))
         return;
@@ -146,12 +147,36 @@ static void aim(game *g, hf_op *op)
         op->session = &g->people[it->person];
 }
 
+/* Mostly by the version that is there. */
+static void fill_version(game *g, hf_op *op)
+{
+    int64_t seen = 0;
+    for (int t = 0; t < TYPES; t++)
+        for (int i = 0; i < IDS; i++)
+            if (strcmp(op->type, types[t]) == 0 && strcmp(op->id, ids[i]) == 0)
+                seen = g->versions[t][i];
+    if (chance(g, 60))
+        op->version = seen;
+    else if (chance(g, 50))
+        op->version = chance(g, 5) ? -1 : (int64_t)below(g, 6);
+    op->absent = chance(g, op->version == 0 ? 70 : 2);
+    if (op->kind != HF_OP_SAVE)
+        return;
+    op->gone = !op->absent && chance(g, 20);
+    op->text = PICK(g, texts);
+    if (chance(g, 50)) {
+        op->user = PICK(g, users);
+        op->name = chance(g, 50) ? PICK(g, texts) : NULL;
+        op->session = chance(g, 97) ? NULL : op->session;
+    }
+}
+
 static void fill_op(game *g, hf_op *op)
 {
     bool about_session = op->kind == HF_OP_SESSION_OPEN || op->kind == HF_OP_BEAT ||
                          op->kind == HF_OP_CLOSE || op->kind == HF_OP_RELEASE_ALL ||
                          op->kind == HF_OP_SESSION_FIND;
-    op->session = op->kind == HF_OP_WHO ? NULL : someone(g);
+    op->session = op->kind == HF_OP_WHO || op->kind == HF_OP_VERSION ? NULL : someone(g);
     if (op->kind == HF_OP_NOTE) {
         op->event = chance(g, 50) ? HF_EVENT_DENIED : HF_EVENT_UNAUTHENTICATED;
         op->actor = chance(g, 50) ? "root" : NULL;
@@ -163,6 +188,8 @@ static void fill_op(game *g, hf_op *op)
     else if (!about_session)
         name_resource(g, op);
     aim(g, op);
+    if (op->kind == HF_OP_VERSION || op->kind == HF_OP_SAVE)
+        fill_version(g, op);
     if (op->kind == HF_OP_SESSION_OPEN)
         fill_open(g, op);
     if (op->kind == HF_OP_ACQUIRE)
@@ -175,7 +202,7 @@ static void fill_op(game *g, hf_op *op)
         op->target = g->people[below(g, PEOPLE)].id;
     if (op->kind == HF_OP_REQUEST || op->kind == HF_OP_FORCE_RELEASE)
         fill_text(g, op);
-    if (!about_session && chance(g, 12))
+    if (!about_session && op->kind != HF_OP_VERSION && chance(g, op->kind == HF_OP_SAVE ? 3 : 12))
         op->fence = g->recent_fence;
     if (chance(g, 40))
         op->request_id = PICK(g, request_ids);
@@ -190,6 +217,8 @@ static const hf_op_kind together[] = {
     HF_OP_RELEASE,      HF_OP_RELEASE,       HF_OP_RELEASE,  HF_OP_RELEASE_ALL, HF_OP_HOLDS,
     HF_OP_WHO,          HF_OP_WHO,           HF_OP_REQUEST,  HF_OP_REQUEST,     HF_OP_HAND_OVER,
     HF_OP_HAND_OVER,    HF_OP_FORCE_RELEASE, HF_OP_TYPE_GET, HF_OP_NOTE,        HF_OP_SESSION_FIND,
+    HF_OP_SAVE,         HF_OP_SAVE,          HF_OP_SAVE,     HF_OP_SAVE,        HF_OP_SAVE,
+    HF_OP_VERSION,      HF_OP_VERSION,
 };
 static const hf_op_kind apart[] = {
     HF_OP_TYPE_SET,     HF_OP_TYPES,        HF_OP_LIST,         HF_OP_LIST,         HF_OP_LIST,
@@ -399,6 +428,10 @@ static void look_at(game *g, const hf_op *op)
             g->last_seq = answer->events[i].seq;
     if (answer->locks && answer->locks_count)
         g->recent_fence = answer->locks[below(g, (unsigned)answer->locks_count)].fence;
+    for (int t = 0; answer->versions_count && t < TYPES; t++)
+        for (int i = 0; i < IDS; i++)
+            if (strcmp(op->type, types[t]) == 0 && strcmp(op->id, ids[i]) == 0)
+                g->versions[t][i] = answer->versions[0].number;
     int person = person_of(g, op->session);
     if (person >= 0 && (answer->status == HF_EXPIRED || answer->status == HF_NOT_FOUND) &&
         op->kind != HF_OP_HAND_OVER)

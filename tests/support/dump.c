@@ -28,6 +28,7 @@ void dump_op(FILE *out, const hf_op *op)
     dump_names(out, op);
     fprintf(out, " mode=%d policy=%d ttl=%lld max=%lld idle=%lld fence=%lld", (int)op->mode, (int)op->policy,
             (long long)op->ttl_us, (long long)op->ttl_max_us, (long long)op->idle_us, (long long)op->fence);
+    fprintf(out, " version=%lld%s%s", (long long)op->version, op->absent ? " absent" : "", op->gone ? " gone" : "");
     fprintf(out, " token=%s roles=%s users=%s event=%d keep=%lld/%lld", or_dash(op->token),
             or_dash(op->roles), or_dash(op->users), (int)op->event, (long long)op->keep_events_us,
             (long long)op->keep_forced_us);
@@ -53,6 +54,13 @@ static void dump_lost(FILE *out, const hf_lost *it)
 {
     fprintf(out, "  lost %s/%s fence=%lld %s by \"%s\" \"%s\" at=%lld\n", it->resource.type, it->resource.id,
             (long long)it->fence, it->why, it->by, it->reason, (long long)it->at_us);
+}
+
+static void dump_version(FILE *out, const hf_version *it)
+{
+    fprintf(out, "  version %s/%s %lld fence=%lld at=%lld%s by %s %s \"%s\"\n", it->resource.type, it->resource.id,
+            (long long)it->number, (long long)it->fence, (long long)it->saved_us, it->gone ? " gone" : "",
+            it->session, it->user, it->name);
 }
 
 /* A server names the token it was called with where no caller was named: that is no difference. */
@@ -99,6 +107,8 @@ void dump_answer(FILE *out, const hf_op *op)
         dump_request(out, &it->requests[i]);
     for (size_t i = 0; i < it->lost_count; i++)
         dump_lost(out, &it->lost[i]);
+    for (size_t i = 0; i < it->versions_count; i++)
+        dump_version(out, &it->versions[i]);
     for (size_t i = 0; i < it->sessions_count; i++)
         dump_session(out, &it->sessions[i]);
     for (size_t i = 0; i < it->types_count; i++)
@@ -295,6 +305,13 @@ static const char *rows_flaw(const hf_op *op)
         if (strcmp(row->why, "forced") != 0 && strcmp(row->why, "expired") != 0)
             return "a lock was lost for no known reason";
     }
+    for (size_t i = 0; i < it->versions_count; i++) {
+        const hf_version *row = &it->versions[i];
+        if (!clean_resource(&row->resource) || !CLEAN(row->session) || !CLEAN(row->user) || !CLEAN(row->name))
+            return "a version has bytes after the end of a text";
+        if (row->number <= 0 || row->fence <= 0 || row->saved_us <= 0 || !row->user[0] || !row->name[0])
+            return "a version lacks its number, fence, time or who saved it";
+    }
     for (size_t i = 0; i < it->sessions_count; i++) {
         const hf_session_info *row = &it->sessions[i];
         if (!CLEAN(row->id) || !CLEAN(row->user) || !CLEAN(row->name) || !CLEAN(row->token))
@@ -335,6 +352,7 @@ static bool tells(const hf_answer *it, const char *secret)
            has(it->locks, it->locks_count * sizeof *it->locks, secret) ||
            has(it->requests, it->requests_count * sizeof *it->requests, secret) ||
            has(it->lost, it->lost_count * sizeof *it->lost, secret) ||
+           has(it->versions, it->versions_count * sizeof *it->versions, secret) ||
            has(it->sessions, it->sessions_count * sizeof *it->sessions, secret) ||
            has(it->tokens, it->tokens_count * sizeof *it->tokens, secret) ||
            has(it->events, it->events_count * sizeof *it->events, secret) ||

@@ -72,6 +72,12 @@ static const cell cells[] = {
     {HF_ASK_FORCE,     HF_VIEW_MINE_EXCLUSIVE,   HF_VERDICT_END},
     {HF_ASK_FORCE,     HF_VIEW_THEIRS_SHARED,    HF_VERDICT_END},
     {HF_ASK_FORCE,     HF_VIEW_THEIRS_EXCLUSIVE, HF_VERDICT_END},
+    {HF_ASK_SAVE,      HF_VIEW_FREE,             HF_VERDICT_SAVE},     /* where the policy needs no lock */
+    {HF_ASK_SAVE,      HF_VIEW_MINE_SHARED,      HF_VERDICT_NOT_HELD},
+    {HF_ASK_SAVE,      HF_VIEW_MINE_AMONG,       HF_VERDICT_NOT_HELD},
+    {HF_ASK_SAVE,      HF_VIEW_MINE_EXCLUSIVE,   HF_VERDICT_SAVE},
+    {HF_ASK_SAVE,      HF_VIEW_THEIRS_SHARED,    HF_VERDICT_LOCKED},
+    {HF_ASK_SAVE,      HF_VIEW_THEIRS_EXCLUSIVE, HF_VERDICT_LOCKED},
 };
 /* clang-format on */
 
@@ -126,6 +132,30 @@ static void a_lock_is_dead_at_its_bound_and_live_just_before(void **state)
     assert_false(hf_rules_live(50, 100, 0, 99));
     assert_true(hf_rules_live(0, 100, 60, 59));
     assert_false(hf_rules_live(0, 100, 60, 60));
+}
+
+/* R7 */
+static void a_version_is_current_if_it_is_the_one_that_was_read(void **state)
+{
+    (void)state;
+    assert_true(hf_rules_is_current(7, false, 7, false));
+    assert_false(hf_rules_is_current(8, false, 7, false));
+    assert_false(hf_rules_is_current(6, false, 7, false)); /* after a restore */
+    assert_false(hf_rules_is_current(7, true, 7, false));
+    assert_false(hf_rules_is_current(0, false, 7, false));
+    assert_true(hf_rules_is_current(0, false, 0, true));
+    assert_true(hf_rules_is_current(7, true, 0, true));
+    assert_false(hf_rules_is_current(7, false, 0, true));
+}
+
+static void the_policies_with_locks_want_one_of_who_edits(void **state)
+{
+    (void)state;
+    assert_false(hf_rules_needs_lock(HF_POLICY_NONE));
+    assert_false(hf_rules_needs_lock(HF_POLICY_OPTIMISTIC));
+    assert_true(hf_rules_needs_lock(HF_POLICY_EXCLUSIVE_WRITE));
+    assert_true(hf_rules_needs_lock(HF_POLICY_EXCLUSIVE_READ));
+    assert_true(hf_rules_needs_lock(HF_POLICY_READ_WRITE));
 }
 
 static void each_policy_takes_the_modes_written_here(void **state)
@@ -188,6 +218,8 @@ int main(void)
         cmocka_unit_test(no_verdict_lets_an_exclusive_lock_stand_beside_another),
         cmocka_unit_test(the_view_follows_from_who_holds_what),
         cmocka_unit_test(a_lock_is_dead_at_its_bound_and_live_just_before),
+        cmocka_unit_test(a_version_is_current_if_it_is_the_one_that_was_read),
+        cmocka_unit_test(the_policies_with_locks_want_one_of_who_edits),
         cmocka_unit_test(each_policy_takes_the_modes_written_here),
         cmocka_unit_test(fences_grow_strictly_and_with_time),
         cmocka_unit_test(a_bound_follows_from_what_is_asked_and_the_type),

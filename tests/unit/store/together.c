@@ -311,7 +311,8 @@ static void as_many_as_there_are_places_go_at_the_same_time(void **state)
 static void only_a_short_run_of_simple_changes_goes_with_others(void **state)
 {
     (void)state;
-    static const hf_op_kind all[] = {HF_OP_ACQUIRE, HF_OP_RELEASE, HF_OP_RENEW, HF_OP_DOWNGRADE};
+    static const hf_op_kind all[] = {HF_OP_ACQUIRE, HF_OP_RELEASE, HF_OP_RENEW, HF_OP_DOWNGRADE,
+                                     HF_OP_SAVE};
     caller c = {0};
     for (hf_op_kind kind = 0; kind < HF_OP_KINDS; kind++) {
         bool simple = false;

@@ -167,6 +167,8 @@ static const char *const reads[HF_OP_KINDS] = {
     [HF_OP_TOKENS] = "after limit",
     [HF_OP_TOKEN_REVOKE] = "!token actor request_id",
     [HF_OP_SESSION_FIND] = "!session linked",
+    [HF_OP_VERSION] = "!type !id version absent linked",
+    [HF_OP_SAVE] = "!type !id session user name version absent gone fence text request_id linked",
     [HF_OP_COUNT] = "limit target caller",
 };
 
@@ -221,6 +223,12 @@ static void set_member(dice *d, hf_arena *arena, hf_op *op, const char *name)
         op->after = random_cursor(d, arena);
     else if (strcmp(name, "fence") == 0)
         op->fence = random_int(d) & INT64_MAX; /* 0 is left out, and less than that refused */
+    else if (strcmp(name, "version") == 0)
+        op->version = random_int(d) & INT64_MAX;
+    else if (strcmp(name, "absent") == 0)
+        op->absent = true;
+    else if (strcmp(name, "gone") == 0)
+        op->gone = true;
     else if (strcmp(name, "limit") == 0)
         op->limit = (size_t)random_int(d) & INT64_MAX;
     else if (strcmp(name, "linked") == 0)
@@ -280,6 +288,9 @@ void expect_same_op(const hf_op *actual, const hf_op *expected)
     expect_int(actual->ttl_max_us, expected->ttl_max_us);
     expect_int(actual->idle_us, expected->idle_us);
     expect_int(actual->fence, expected->fence);
+    expect_int(actual->version, expected->version);
+    expect_int(actual->absent, expected->absent);
+    expect_int(actual->gone, expected->gone);
     SAME_TEXT(purpose);
     SAME_TEXT(text);
     SAME_TEXT(actor);
@@ -350,6 +361,18 @@ static void fill_session(dice *d, hf_arena *arena, hf_session_info *out)
     FILL(out->token);
 }
 
+static void fill_version(dice *d, hf_arena *arena, hf_version *out)
+{
+    fill_resource(d, arena, &out->resource);
+    out->number = random_int(d);
+    out->fence = random_int(d);
+    out->saved_us = random_int(d);
+    out->gone = dice_below(d, 2);
+    FILL(out->session);
+    FILL(out->user);
+    FILL(out->name);
+}
+
 static void fill_type(dice *d, hf_arena *arena, hf_type *out)
 {
     FILL(out->type);
@@ -410,6 +433,7 @@ static void random_answer(dice *d, hf_arena *arena, hf_answer *out)
         out->locks_count = dice_below(d, 2) ? 0 : dice_below(d, 1000000);
     SOME(requests, hf_request, fill_request);
     SOME(lost, hf_lost, fill_lost);
+    SOME(versions, hf_version, fill_version);
     SOME(sessions, hf_session_info, fill_session);
     SOME(types, hf_type, fill_type);
     SOME(events, hf_event, fill_event);
@@ -450,6 +474,7 @@ void expect_same_answer(const hf_answer *actual, const hf_answer *expected)
     SAME_LIST(locks);
     SAME_LIST(requests);
     SAME_LIST(lost);
+    SAME_LIST(versions);
     SAME_LIST(sessions);
     SAME_LIST(types);
     SAME_LIST(events);
