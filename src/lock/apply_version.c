@@ -92,6 +92,7 @@ static void answer_past(hf_step *step)
 /* A save that was done before, asked again with its request id. True: it has been answered. */
 static bool repeated_save(hf_step *step)
 {
+    const hf_op *op = step->op;
     const hf_past_row *past = step->of->past;
     if (past == NULL)
         return false;
@@ -101,6 +102,10 @@ static bool repeated_save(hf_step *step)
         hf_answer_version(step);
     else
         return false;
+    const hf_version *saved = op->answer.versions;
+    if (saved != NULL && ((op->version != 0 && saved->number != op->version + 1) || saved->gone != op->gone))
+        hf_refuse(step, HF_INVALID, "This request id has saved %s/%s as version %lld%s; save with a new request id.",
+                  op->type, op->id, (long long)saved->number, saved->gone ? ", deleted" : "");
     return true;
 }
 

@@ -141,7 +141,7 @@ static void name_resource(const hf_op *op, char out[HF_RESOURCE_SIZE])
 static int exchange_refusal_code(const hf_op *op)
 {
     const hf_answer *answer = &op->answer;
-    return answer->status == HF_INVALID && answer->sessions_count + answer->tokens_count > 0 ? 422 : 0;
+    return answer->status == HF_INVALID && answer->sessions_count + answer->tokens_count + answer->versions_count > 0 ? 422 : 0;
 }
 
 void exchange_refuse(exchange *x, const hf_op *op)

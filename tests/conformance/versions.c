@@ -255,6 +255,9 @@ static void a_save_asked_again_answers_what_it_was(world *w)
     const hf_version *again =
         version_of(done(w, SAVE, ALICE, ON("policy", "1"), .absent = true, .request_id = "one"));
     expect_true(memcmp(first, again, sizeof *first) == 0);
+    expect_contains(refused(w, HF_INVALID, SAVE, ALICE, ON("policy", "1"), .version = 1, .request_id = "one")->message,
+                    "has saved policy/1 as version 1");
+    refused(w, HF_INVALID, SAVE, ALICE, ON("policy", "1"), .version = 1, .gone = true, .request_id = "one");
     /* The same id of someone else's is another one. */
     refused(w, HF_STALE, SAVE, BOB, ON("policy", "1"), .absent = true, .request_id = "one");
     refused(w, HF_STALE, SAVE, BY(bob), ON("policy", "1"), .absent = true, .request_id = "one");
