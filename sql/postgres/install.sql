@@ -40,7 +40,7 @@ SELECT current_setting('server_encoding'), count(t.oid), min(t.relname::text COL
   LEFT JOIN pg_catalog.pg_namespace n ON n.nspname = '{ns}'
   LEFT JOIN pg_catalog.pg_class m ON m.relnamespace = n.oid AND m.relname = 'meta'
   LEFT JOIN pg_catalog.pg_class t ON t.relnamespace = n.oid
-        AND t.relname IN ('meta', 'type', 'session', 'resource', 'lock', 'request', 'lost', 'event', 'token', 'locks')
+        AND t.relname IN ('meta', 'type', 'session', 'resource', 'lock', 'request', 'lost', 'event', 'token', 'save', 'locks')
  GROUP BY n.oid, m.oid
 -- name: version
 SELECT value FROM {ns}.meta WHERE name = 'schema'

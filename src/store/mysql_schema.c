@@ -125,12 +125,11 @@ static hf_status look_into(hf_db *db, const char *names, const char *table, bool
 /* With a version all its tables have been there. Without one no store has been opened on them, and there are rows in meta alone. */
 static hf_status look_whether_whole(hf_db *db, const char *names, int version, bool *whole, hf_error *err)
 {
-    static const char *const tables[] = {"meta",    "type", "session", "resource", "lock",
-                                         "request", "lost", "event",   "token"};
-    int count = schema_tables(version > 0 ? version : schema.count);
+    static const char *const tables[SCHEMA_TABLES] = {"meta",    "type", "session", "resource", "lock",
+                                                      "request", "lost", "event",   "token",    "save"};
     hf_status status = HF_OK;
     *whole = true;
-    for (int i = 0; status == HF_OK && i < count; i++) {
+    for (int i = 0; status == HF_OK && i < SCHEMA_TABLES; i++) {
         bool there, row;
         status = look_into(db, names, tables[i], &there, &row, err);
         *whole = *whole && (version > 0 ? there : i == 0 || !row);

@@ -56,12 +56,6 @@ hf_status schema_ask(hf_db *db, const char *sql, const schema_words *words, char
     return status;
 }
 
-int schema_tables(int version)
-{
-    enum { FIRST = 8, WITH_TOKENS = 9 };
-    return version >= 2 ? WITH_TOKENS : FIRST;
-}
-
 bool schema_version(const char *text, int *out)
 {
     char *end;

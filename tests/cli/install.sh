@@ -106,26 +106,26 @@ everywhere() {
     expect "$server: a role is checked" 2 "*role is the name of an account*"
 
     # Versions
-    sql "$first" "UPDATE ${meta} SET value = '3' WHERE name = 'schema'"
+    sql "$first" "UPDATE ${meta} SET value = '2' WHERE name = 'schema'"
     run list --store "$store"
     expect "$server: a program one version behind works" 0 "*policy/12345*"
     run install "$store"
     expect "$server: ... and installs nothing over it" 0 "Installed*"
-    check "$server: ... the version stays" test "$(sql "$first" "SELECT value FROM $meta WHERE name = 'schema'")" = 3
+    check "$server: ... the version stays" test "$(sql "$first" "SELECT value FROM $meta WHERE name = 'schema'")" = 2
     run uninstall "$store" --force
     expect "$server: ... and removes nothing of it" 6 "*Upgrade holdfast.*"
-    sql "$first" "UPDATE ${meta} SET value = '4' WHERE name = 'schema'"
+    sql "$first" "UPDATE ${meta} SET value = '3' WHERE name = 'schema'"
     for verb in install uninstall; do
         run $verb "$store"
-        expect "$server: $verb leaves tables of a much newer version" 6 "*of version 4*left as it is. Upgrade holdfast.*"
+        expect "$server: $verb leaves tables of a much newer version" 6 "*of version 3*left as it is. Upgrade holdfast.*"
     done
     run list --store "$store"
-    expect "$server: a store of a much newer version is not opened" 6 "*of version 4*left as it is. Upgrade holdfast.*"
+    expect "$server: a store of a much newer version is not opened" 6 "*of version 3*left as it is. Upgrade holdfast.*"
     sql "$first" "UPDATE ${meta} SET value = 'two' WHERE name = 'schema'"
     run install "$store"
     expect "$server: a version that makes no sense" 6 "*names no version that makes sense*"
     check "$server: none of these changed anything" test "$(objects "$first")" = "$before"
-    sql "$first" "UPDATE ${meta} SET value = '2' WHERE name = 'schema'"
+    sql "$first" "UPDATE ${meta} SET value = '1' WHERE name = 'schema'"
     run uninstall "$store" --force
     expect "$server: uninstall --force" 0 "Removed holdfast*"
     check "$server: ... leaves nothing" test -z "$(objects "$first")"
@@ -261,7 +261,7 @@ in_mysql() {
         DROP PROCEDURE holdfast_check"
     run list --store "$store"
     expect "$server: an interrupted installation is completed" 0 "No locks are held."
-    check "$server: ... with all that belongs to it" test "$(objects "$first" | wc -l)" = 11
+    check "$server: ... with all that belongs to it" test "$(objects "$first" | wc -l)" = 12
     sql "$first" "DELETE FROM holdfast_meta WHERE name = 'schema'; DROP TABLE holdfast_lost"
     run uninstall "$store"
     expect "$server: ... or removed" 0 "Removed*"

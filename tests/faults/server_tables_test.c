@@ -3,7 +3,7 @@
  * half of an installation, nonsense in meta. Either it works, or it is refused with a sentence and nothing was changed. The argument
  * names the server. */
 #include "faults/server_input.h"
-#include "faults/server_old.h"
+#include "faults/server_input.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -107,6 +107,15 @@ static void a_database_in_another_encoding_is_refused_where_names_would_suffer(v
 
 /* ---- versions ---- */
 
+/* Which version the tables of a place say they are. */
+static int64_t tables_version(const char *url)
+{
+    app *a = app_connect(url);
+    int64_t version = app_number(a, "SELECT value FROM {meta} WHERE name = 'schema'");
+    app_close(a);
+    return version;
+}
+
 static void tables_two_versions_ahead_are_left_alone_and_one_ahead_work(void **state)
 {
     (void)state;
@@ -114,11 +123,11 @@ static void tables_two_versions_ahead_are_left_alone_and_one_ahead_work(void **s
     hf_error err = {0};
     input_place(url);
     install(url);
-    int64_t version = old_version(url);
+    int64_t version = tables_version(url);
     snprintf(much_newer, sizeof much_newer, "version %lld", (long long)version + 2);
     input_do(url, "UPDATE {meta} SET value = '%lld' WHERE name = 'schema'", (long long)version + 2);
     left_alone(url, much_newer, "Upgrade holdfast");
-    expect_int(old_version(url), version + 2);
+    expect_int(tables_version(url), version + 2);
     input_do(url, "UPDATE {meta} SET value = '%lld' WHERE name = 'schema'", (long long)version + 1);
     char *before = input_picture(url);
     expect_works(url);
@@ -126,93 +135,9 @@ static void tables_two_versions_ahead_are_left_alone_and_one_ahead_work(void **s
     expect(HF_UNAVAILABLE, hf_store_uninstall(url, true, &err), err); /* there may be more than we know of */
     char *after = input_picture(url);
     expect_text(after, before);
-    expect_int(old_version(url), version + 1);
+    expect_int(tables_version(url), version + 1);
     free(before);
     free(after);
-}
-
-static void all_is_there(const char *url, int64_t fence, const hf_credentials *alice)
-{
-    static const unsigned char hash[32] = {1, 2, 3};
-    hf_store *store = input_open(url);
-    said who = must(HF_OK, store, WHO, ON("policy", "1"));
-    expect_int(who.locks_count, 1);
-    expect_int(who.lock.fence, fence);
-    expect_text(who.lock.purpose, "renewal");
-    must(HF_OK, store, BEAT, .session = alice);
-    must(HF_OK, store, TYPE_GET, .type = "claim");
-    expect_int(must(HF_OK, store, EVENTS, .limit = 100).events_count, 3);
-    must(HF_OK, store, TOKEN_CREATE, .token = "0123456789abcdef0123456789abcdef", .sha256 = hash, .name = "n",
-         .roles = "use");
-    must(HF_OK, store, TOKEN_FIND, .sha256 = hash);
-    must(HF_OK, store, TOKEN_REVOKE, .token = "0123456789abcdef0123456789abcdef");
-    must(HF_OK, store, RELEASE, .session = alice, ON("policy", "1"));
-    hf_store_close(store);
-}
-
-/* By installing, or by opening with an account that may. */
-static void tables_of_version_1_are_upgraded_with_all_that_is_in_them(void **state)
-{
-    (void)state;
-    char url[HF_URL_MAX], fresh[HF_URL_MAX];
-    int64_t fence = 0;
-    hf_credentials alice;
-    for (int i = 0; i < 2; i++) {
-        old_make(url, &fence, &alice);
-        if (i == 0)
-            install(url);
-        all_is_there(url, fence, &alice);
-        expect_int(old_version(url), 2);
-        install(url);
-        expect_works(url);
-    }
-    input_place(fresh);
-    install(fresh);
-    expect_int(old_version(fresh), 2);
-    hf_error err = {0};
-    old_make(url, &fence, &alice);
-    expect(HF_LOCKED, hf_store_uninstall(url, false, &err), err);
-    expect(HF_OK, hf_store_uninstall(url, true, &err), err);
-    expect_works(url);
-}
-
-/* The step makes a table: one of that name that is someone else's is in its way. */
-static void an_upgrade_does_not_take_someone_elses_table(void **state)
-{
-    (void)state;
-    char url[HF_URL_MAX];
-    int64_t fence = 0;
-    hf_credentials alice;
-    hf_store *store = NULL;
-    hf_error err = {0};
-    old_make(url, &fence, &alice);
-    input_do(url, "CREATE TABLE {token} (a int)");
-    expect_true(hf_store_open(url, &store, &err) != HF_OK);
-    expect_contains(err.message, "token");
-    expect_true(hf_store_install(url, NULL, &err) != HF_OK);
-    expect_int(old_version(url), 1);
-    if (!postgres()) {
-        expect(HF_UNAVAILABLE, hf_store_uninstall(url, true, &err), err);
-        expect_contains(err.message, "holdfast did not make");
-    }
-    input_do(url, "DROP TABLE {token}"); /* it is there */
-    all_is_there(url, fence, &alice);
-}
-
-/* PostgreSQL. Version 1 has no such table. */
-static void removing_an_older_version_does_not_take_someone_elses_table(void **state)
-{
-    (void)state;
-    char url[HF_URL_MAX];
-    int64_t fence = 0;
-    hf_credentials alice;
-    hf_error err = {0};
-    if (!postgres())
-        return;
-    old_make(url, &fence, &alice);
-    input_do(url, "CREATE TABLE {token} (a int)");
-    expect(HF_OK, hf_store_uninstall(url, true, &err), err);
-    input_do(url, "INSERT INTO {token} (a) VALUES (1)");
 }
 
 /* ---- what others have made ---- */
@@ -530,7 +455,7 @@ static void a_version_that_makes_no_sense_is_refused(void **state)
     char url[HF_URL_MAX], table[64];
     snprintf(table, sizeof table, "%s%cmeta", input_place(url), postgres() ? '.' : '_');
     install(url);
-    int64_t version = old_version(url);
+    int64_t version = tables_version(url);
     for (size_t i = 0; i < sizeof nonsense / sizeof *nonsense; i++) {
         if (!postgres() && !nonsense[i][0])
             continue; /* there it reads as an installation that was not completed */
@@ -630,9 +555,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(opening_an_empty_database_leaves_no_error_behind),
         cmocka_unit_test(a_database_in_another_encoding_is_refused_where_names_would_suffer),
         cmocka_unit_test(tables_two_versions_ahead_are_left_alone_and_one_ahead_work),
-        cmocka_unit_test(tables_of_version_1_are_upgraded_with_all_that_is_in_them),
-        cmocka_unit_test(an_upgrade_does_not_take_someone_elses_table),
-        cmocka_unit_test(removing_an_older_version_does_not_take_someone_elses_table),
         cmocka_unit_test(a_table_that_someone_else_made_is_named_and_left_alone),
         cmocka_unit_test(a_table_that_the_account_may_not_see_is_not_called_gone),
         cmocka_unit_test(a_half_made_installation_is_completed_or_refused),
