@@ -28,7 +28,7 @@ static bool session_in_way(const hf_op *op, const hf_op_rows *of)
 
 /* Closing a session writes the anchors of what it holds, so who held something before the snapshot is known to live when its anchor is
  * as the snapshot shows it. What a closed session takes since is dead by itself, and no harm, as long as it is not handed over: so who
- * hands over is looked at too. */
+ * hands over is looked at too, and who saves, which needs no lock. */
 hf_session_row *server_relied_on(const server_work *work, size_t i, int n)
 {
     const hf_op_rows *of = &work->conn->rows.of_op[i];
@@ -44,6 +44,7 @@ hf_session_row *server_relied_on(const server_work *work, size_t i, int n)
     case HF_OP_FORCE_RELEASE:
     case HF_OP_RELEASE_ALL:
     case HF_OP_SESSION_FIND:
+    case HF_OP_SAVE:
         return of->session;
     default:
         return NULL;
