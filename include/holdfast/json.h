@@ -13,10 +13,22 @@ HF_API void hf_json_free(char *json);
 /* {"resource","mode","fence","since","expires","purpose","session","user","name"} */
 HF_API char *hf_lock_json(const hf_lock *lock);
 
+/* The lock that an acquire was answered, the same with "version", and "gone" where it is true, if
+ * the resource was ever saved. */
+HF_API char *hf_acquired_json(const hf_answer *answer);
+
+/* {"resource","version","fence","saved","session","user","name","gone"}; never saved: "version" is
+ * 0 and the rest null or false */
+HF_API char *hf_version_json(const hf_version *version);
+
+/* {"versions":[...]} */
+HF_API char *hf_versions_json(const hf_version *versions, size_t count);
+
 /* {"id","key","user","name","idle_seconds","expires"}; key only when not NULL: shown once, on opening. */
 HF_API char *hf_session_json(const hf_session_info *session, const char *key);
 
-/* {"locks":[...]}, with "next" when `more` */
+/* {"locks":[...]}, with "next" when `more`. Versions, which stand in the order of the locks, are
+ * told as by hf_acquired_json. */
 HF_API char *hf_locks_json(const hf_answer *answer);
 
 /* {"resource","holders":[...],"requests":[...]} */
@@ -25,13 +37,31 @@ HF_API char *hf_who_json(const hf_resource *resource, const hf_answer *answer);
 /* {"expires","locks":N,"lost":[...],"requests":[...]} */
 HF_API char *hf_beat_json(const hf_answer *answer);
 
-/* {"code","message","resource","holders":[...]}: a refusal. resource may be NULL. */
-HF_API char *hf_refusal_json(hf_status status, const char *message, const char *resource,
-                             const hf_lock *holders, size_t holders_count);
+/* What was in the way of a set, one resource of it. */
+typedef struct hf_conflict {
+    hf_resource resource;
+    int64_t expected; /* the version that was read; 0: none */
+    const hf_answer *answer;
+} hf_conflict;
+
+/* What is told of a refusal; what is NULL or 0 is left out, but for the holders. */
+typedef struct hf_refusal {
+    hf_status status;
+    const char *message;
+    const char *resource; /* "type/id" */
+    const hf_lock *holders;
+    size_t holders_count;
+    const hf_version *present; /* what it is now, of a save that was stale */
+    const hf_conflict *conflicts;
+    size_t conflicts_count;
+} hf_refusal;
+
+/* {"code","message","resource","holders":[...],"present":{...},"conflicts":[...]}; a conflict is
+ * {"resource","code","message","expected","present"}, present null if nothing was ever saved. */
+HF_API char *hf_refusal_json(const hf_refusal *refusal);
 
 /* The same as problem details (RFC 9457): with "type", "title", "status" and "detail". http 0: that of the status. */
-HF_API char *hf_problem_json(int http, hf_status status, const char *message, const char *resource,
-                             const hf_lock *holders, size_t holders_count);
+HF_API char *hf_problem_json(int http, const hf_refusal *refusal);
 
 /* {"sessions":[...]}, {"tokens":[...]}, {"events":[...]}; the first two with "next" when `more` */
 HF_API char *hf_sessions_json(const hf_answer *answer);

@@ -44,6 +44,7 @@
 
 /* Counts. */
 #define HF_BATCH_OPS_MAX         1024  /* ops in a batch, resources in one acquire or look-up */
+#define HF_SET_MAX               512   /* resources in one set of saves and premises */
 #define HF_RESOURCE_HOLDERS_MAX  1000  /* sessions that share one resource */
 #define HF_RESOURCE_REQUESTS_MAX 100   /* requests that wait on one resource */
 #define HF_SESSION_LOST_MAX      10000 /* lost locks a session is told of; of more, the newest */

@@ -27,7 +27,7 @@ HF_API hf_store *hf_manager_store(hf_manager *manager);
 /* Rows that a call answers: freed with hf_result_free, which accepts NULL. Arrays as in hf_answer. */
 typedef struct hf_result hf_result;
 HF_API const hf_answer *hf_result_answer(const hf_result *result);
-/* Of several answers (look-up): how many, and each, in the order asked. */
+/* Of several answers (look-up, set): how many, and each, in the order asked. */
 HF_API size_t hf_result_count(const hf_result *result);
 HF_API const hf_answer *hf_result_at(const hf_result *result, size_t index);
 HF_API void hf_result_free(hf_result *result);
@@ -39,6 +39,34 @@ HF_API HF_MUST_USE hf_status hf_manager_who(hf_manager *manager, const hf_resour
 /* The same for up to HF_BATCH_OPS_MAX resources in one go. */
 HF_API HF_MUST_USE hf_status hf_manager_lookup(hf_manager *manager, const hf_resource *resources,
                                                size_t count, hf_result **out, hf_error *err);
+
+/* The version of a resource. HF_NOT_FOUND: it was never saved. One that was deleted is HF_OK, with
+ * `gone`. */
+HF_API HF_MUST_USE hf_status hf_manager_version(hf_manager *manager, const hf_resource *resource,
+                                                hf_version *out, hf_error *err);
+
+/* The same for up to HF_BATCH_OPS_MAX resources in one go. Each answer has its own status: HF_OK
+ * with versions[0], or HF_NOT_FOUND. */
+HF_API HF_MUST_USE hf_status hf_manager_versions(hf_manager *manager, const hf_resource *resources,
+                                                 size_t count, hf_result **out, hf_error *err);
+
+/* Saves in the name of options->user, who has no session (hf_session_save is for one that has). The
+ * call settles an unsure answer as those of session.h do. HF_OK: *out is the new version. HF_STALE:
+ * it is not as it was read; *out is the present version, its number 0 if it was never saved.
+ * HF_LOCKED: err->holder says who has it. HF_NOT_HELD: the type's policy wants a lock to edit. out
+ * may be NULL. */
+HF_API HF_MUST_USE hf_status hf_manager_save(hf_manager *manager, const hf_save *save,
+                                             const hf_save_options *options, hf_version *out,
+                                             hf_error *err);
+
+/* Saves all of a set or none. *out gets an answer for each save and then for each premise, in the
+ * order given, also when the set is refused: then every one that is stale says so by its status,
+ * message and versions[0], whatever else was in the way of the set; HF_NOT_APPLIED: this one was
+ * not in the way. Of locks in the way the first is told. err is about the first refusal in that
+ * order. *out is NULL if nothing was answered; out may be NULL. */
+HF_API HF_MUST_USE hf_status hf_manager_save_all(hf_manager *manager, const hf_set *set,
+                                                 const hf_save_options *options, hf_result **out,
+                                                 hf_error *err);
 
 typedef struct hf_list_options {
     const char *type;    /* only this type */

@@ -93,6 +93,15 @@ HF_API HF_MUST_USE hf_status hf_session_holds(hf_session *session, const hf_reso
  * granted inside the application's own transaction is never believed: the handle can't see whether it committed. */
 HF_API bool hf_session_is_held(hf_session *session, const hf_resource *resource);
 
+/* Saves for the session's user; a lock that the session holds stays, with its fence. Answers as
+ * hf_manager_save and hf_manager_save_all do. options may be NULL. */
+HF_API HF_MUST_USE hf_status hf_session_save(hf_session *session, const hf_save *save,
+                                             const hf_save_options *options, hf_version *out,
+                                             hf_error *err);
+HF_API HF_MUST_USE hf_status hf_session_save_all(hf_session *session, const hf_set *set,
+                                                 const hf_save_options *options, hf_result **out,
+                                                 hf_error *err);
+
 /* Asks whoever holds it to let go; they see it on their next beat. message may be NULL. HF_NOT_HELD: nobody else
  * holds it. */
 HF_API HF_MUST_USE hf_status hf_session_request(hf_session *session, const hf_resource *resource,

@@ -25,6 +25,39 @@ typedef struct hf_version {
     char name[HF_TEXT_SIZE]; /* display name */
 } hf_version;
 
+/* What was read of a resource that is to be saved now. Without `version` and `absent` only the
+ * holder of an exclusive lock saves. */
+typedef struct hf_save {
+    hf_resource resource;
+    int64_t version; /* the one that was read; 0: not given */
+    bool absent;     /* it was not there: never saved, or gone */
+    bool gone;       /* it is deleted */
+    int64_t fence;   /* only if that grant is the session's live lock; 0: whichever is */
+} hf_save;
+
+/* What was read of a resource that is only relied on: one of both. */
+typedef struct hf_premise {
+    hf_resource resource;
+    int64_t version;
+    bool absent;
+} hf_premise;
+
+/* Saves that stand or fall together, with what they rely on: up to HF_SET_MAX resources, each named
+ * once. Without saves it is a question: is all still as it was read? */
+typedef struct hf_set {
+    const hf_save *saves;
+    size_t saves_count;
+    const hf_premise *premises;
+    size_t premises_count;
+} hf_set;
+
+typedef struct hf_save_options {
+    const char *user;   /* who saves, of a save without a session; a session has its own */
+    const char *name;   /* display name of that user; the user when NULL */
+    const char *reason; /* kept with the event */
+    const char *request_id;
+} hf_save_options;
+
 HF_END_DECLS
 
 #endif

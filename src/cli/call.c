@@ -293,8 +293,12 @@ void cli_print_refusal(const cli_call *call, hf_status status, hf_error *err)
     clean(err->message);
     const char *message = err->message[0] != '\0' ? err->message : hf_status_sentence(status);
     if (call->json) {
-        const char *resource = err->resource[0] != '\0' ? err->resource : NULL;
-        print_refusal_json(call, hf_refusal_json(status, message, resource, holders, count));
+        hf_refusal refusal = {.status = status,
+                              .message = message,
+                              .resource = err->resource,
+                              .holders = holders,
+                              .holders_count = count};
+        print_refusal_json(call, hf_refusal_json(&refusal));
         return;
     }
     fflush(stdout);

@@ -37,7 +37,20 @@ static void time_field(hf_json *json, const char *name, int64_t us)
     hf_json_time(json, us);
 }
 
-static void lock_value(hf_json *json, const hf_lock *lock)
+static void json_int_field(hf_json *json, const char *name, int64_t value)
+{
+    hf_json_name(json, name);
+    hf_json_int(json, value);
+}
+
+static void json_bool_field(hf_json *json, const char *name, bool value)
+{
+    hf_json_name(json, name);
+    hf_json_bool(json, value);
+}
+
+/* version NULL: it was never saved, or nothing is known of that. */
+static void lock_value(hf_json *json, const hf_lock *lock, const hf_version *version)
 {
     hf_json_begin(json, '{');
     hf_json_name(json, "resource");
@@ -51,16 +64,46 @@ static void lock_value(hf_json *json, const hf_lock *lock)
     text_field(json, "session", lock->session);
     text_field(json, "user", lock->user);
     text_field(json, "name", lock->name);
+    if (version != NULL)
+        json_int_field(json, "version", version->number);
+    if (version != NULL && version->gone)
+        json_bool_field(json, "gone", true);
     hf_json_end(json, '}');
 }
 
-static void locks_field(hf_json *json, const char *name, const hf_lock *locks, size_t count)
+/* versions: of those locks that have one, in the same order. */
+static void locks_field(hf_json *json, const char *name, const hf_lock *locks, size_t count,
+                        const hf_version *versions, size_t versions_count)
 {
+    size_t next = 0;
     hf_json_name(json, name);
     hf_json_begin(json, '[');
-    for (size_t i = 0; i < count; i++)
-        lock_value(json, &locks[i]);
+    for (size_t i = 0; i < count; i++) {
+        bool saved = next < versions_count &&
+                     hf_resource_compare(&versions[next].resource, &locks[i].resource) == 0;
+        lock_value(json, &locks[i], saved ? &versions[next] : NULL);
+        next += saved;
+    }
     hf_json_end(json, ']');
+}
+
+static void json_version(hf_json *json, const hf_version *version)
+{
+    hf_json_begin(json, '{');
+    hf_json_name(json, "resource");
+    resource_value(json, &version->resource);
+    json_int_field(json, "version", version->number);
+    hf_json_name(json, "fence");
+    if (version->fence == 0)
+        hf_json_text(json, NULL);
+    else
+        hf_json_int(json, version->fence);
+    time_field(json, "saved", version->saved_us);
+    maybe_field(json, "session", version->session);
+    maybe_field(json, "user", version->user);
+    maybe_field(json, "name", version->name);
+    json_bool_field(json, "gone", version->gone);
+    hf_json_end(json, '}');
 }
 
 static void requests_field(hf_json *json, const hf_answer *answer)
@@ -84,7 +127,34 @@ static void requests_field(hf_json *json, const hf_answer *answer)
 char *hf_lock_json(const hf_lock *lock)
 {
     hf_json json = {0};
-    lock_value(&json, lock);
+    lock_value(&json, lock, NULL);
+    return hf_buffer_take(&json.out);
+}
+
+char *hf_acquired_json(const hf_answer *answer)
+{
+    hf_json json = {0};
+    lock_value(&json, &answer->locks[0], answer->versions_count > 0 ? &answer->versions[0] : NULL);
+    return hf_buffer_take(&json.out);
+}
+
+char *hf_version_json(const hf_version *version)
+{
+    hf_json json = {0};
+    json_version(&json, version);
+    return hf_buffer_take(&json.out);
+}
+
+char *hf_versions_json(const hf_version *versions, size_t count)
+{
+    hf_json json = {0};
+    hf_json_begin(&json, '{');
+    hf_json_name(&json, "versions");
+    hf_json_begin(&json, '[');
+    for (size_t i = 0; i < count; i++)
+        json_version(&json, &versions[i]);
+    hf_json_end(&json, ']');
+    hf_json_end(&json, '}');
     return hf_buffer_take(&json.out);
 }
 
@@ -123,7 +193,8 @@ char *hf_locks_json(const hf_answer *answer)
 {
     hf_json json = {0};
     hf_json_begin(&json, '{');
-    locks_field(&json, "locks", answer->locks, answer->locks_count);
+    locks_field(&json, "locks", answer->locks, answer->locks_count, answer->versions,
+                answer->versions_count);
     next_field(&json, answer);
     hf_json_end(&json, '}');
     return hf_buffer_take(&json.out);
@@ -149,7 +220,7 @@ char *hf_who_json(const hf_resource *resource, const hf_answer *answer)
     hf_json_begin(&json, '{');
     hf_json_name(&json, "resource");
     resource_value(&json, resource);
-    locks_field(&json, "holders", answer->locks, answer->locks_count);
+    locks_field(&json, "holders", answer->locks, answer->locks_count, NULL, 0);
     requests_field(&json, answer);
     hf_json_end(&json, '}');
     return hf_buffer_take(&json.out);
@@ -179,39 +250,68 @@ char *hf_beat_json(const hf_answer *answer)
     return hf_buffer_take(&json.out);
 }
 
-static void refusal_fields(hf_json *json, hf_status status, const char *message, const char *resource,
-                           const hf_lock *holders, size_t holders_count)
+static void json_conflict(hf_json *json, const hf_conflict *conflict)
 {
-    text_field(json, "code", hf_status_wire(status));
-    text_field(json, "message", message);
-    if (resource != NULL && resource[0] != '\0')
-        text_field(json, "resource", resource);
-    locks_field(json, "holders", holders, holders_count);
+    const hf_answer *answer = conflict->answer;
+    hf_json_begin(json, '{');
+    hf_json_name(json, "resource");
+    resource_value(json, &conflict->resource);
+    text_field(json, "code", hf_status_wire(answer->status));
+    text_field(json, "message",
+               answer->message != NULL ? answer->message : hf_status_sentence(answer->status));
+    hf_json_name(json, "expected");
+    if (conflict->expected == 0)
+        hf_json_text(json, NULL);
+    else
+        hf_json_int(json, conflict->expected);
+    hf_json_name(json, "present");
+    if (answer->versions_count == 0)
+        hf_json_text(json, NULL);
+    else
+        json_version(json, &answer->versions[0]);
+    hf_json_end(json, '}');
 }
 
-char *hf_refusal_json(hf_status status, const char *message, const char *resource, const hf_lock *holders,
-                      size_t holders_count)
+static void refusal_fields(hf_json *json, const hf_refusal *refusal)
+{
+    text_field(json, "code", hf_status_wire(refusal->status));
+    text_field(json, "message", refusal->message);
+    if (refusal->resource != NULL && refusal->resource[0] != '\0')
+        text_field(json, "resource", refusal->resource);
+    locks_field(json, "holders", refusal->holders, refusal->holders_count, NULL, 0);
+    if (refusal->present != NULL) {
+        hf_json_name(json, "present");
+        json_version(json, refusal->present);
+    }
+    if (refusal->conflicts_count == 0)
+        return;
+    hf_json_name(json, "conflicts");
+    hf_json_begin(json, '[');
+    for (size_t i = 0; i < refusal->conflicts_count; i++)
+        json_conflict(json, &refusal->conflicts[i]);
+    hf_json_end(json, ']');
+}
+
+char *hf_refusal_json(const hf_refusal *refusal)
 {
     hf_json json = {0};
     hf_json_begin(&json, '{');
-    refusal_fields(&json, status, message, resource, holders, holders_count);
+    refusal_fields(&json, refusal);
     hf_json_end(&json, '}');
     return hf_buffer_take(&json.out);
 }
 
-char *hf_problem_json(int http, hf_status status, const char *message, const char *resource,
-                      const hf_lock *holders, size_t holders_count)
+char *hf_problem_json(int http, const hf_refusal *refusal)
 {
     hf_json json = {0};
     char type[64];
-    snprintf(type, sizeof type, "urn:holdfast:problem:%s", hf_status_wire(status));
+    snprintf(type, sizeof type, "urn:holdfast:problem:%s", hf_status_wire(refusal->status));
     hf_json_begin(&json, '{');
     text_field(&json, "type", type);
-    text_field(&json, "title", hf_status_sentence(status));
-    hf_json_name(&json, "status");
-    hf_json_int(&json, http != 0 ? http : hf_status_http(status));
-    text_field(&json, "detail", message);
-    refusal_fields(&json, status, message, resource, holders, holders_count);
+    text_field(&json, "title", hf_status_sentence(refusal->status));
+    json_int_field(&json, "status", http != 0 ? http : hf_status_http(refusal->status));
+    text_field(&json, "detail", refusal->message);
+    refusal_fields(&json, refusal);
     hf_json_end(&json, '}');
     return hf_buffer_take(&json.out);
 }

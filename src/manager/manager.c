@@ -18,7 +18,7 @@ const hf_answer *hf_result_answer(const hf_result *result)
 
 size_t hf_result_count(const hf_result *result)
 {
-    return hf_batch_count(result->batch);
+    return result->count != 0 ? result->count : hf_batch_count(result->batch);
 }
 
 const hf_answer *hf_result_at(const hf_result *result, size_t index)
@@ -26,6 +26,18 @@ const hf_answer *hf_result_at(const hf_result *result, size_t index)
     if (index >= hf_result_count(result))
         return NULL;
     return &hf_batch_op(result->batch, result->order == NULL ? index : result->order[index])->answer;
+}
+
+hf_result *hf_result_new(hf_batch *batch, hf_error *err)
+{
+    hf_result *result = hf_alloc(sizeof *result);
+    if (result != NULL) {
+        result->batch = batch;
+        return result;
+    }
+    hf_batch_free(batch);
+    (void)hf_fail_memory(err);
+    return NULL;
 }
 
 void hf_result_free(hf_result *result)
@@ -107,12 +119,9 @@ hf_status hf_execute(hf_manager *manager, hf_batch *batch, hf_error *err)
 hf_status hf_finish_for(hf_manager *manager, hf_batch *batch, hf_result **out, bool *over, hf_error *err)
 {
     *over = false;
-    hf_result *result = hf_alloc(sizeof *result);
-    if (result == NULL) {
-        hf_batch_free(batch);
-        return hf_fail_memory(err);
-    }
-    result->batch = batch;
+    hf_result *result = hf_result_new(batch, err);
+    if (result == NULL)
+        return HF_NO_MEMORY;
     hf_status status = hf_execute(manager, batch, err);
     status = hf_settle(status, refused(batch), err);
     *over = hf_is_over(status, &refused(batch)->answer);

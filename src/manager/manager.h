@@ -18,6 +18,7 @@
 struct hf_result {
     hf_batch *batch;
     size_t *order; /* where the op of the n-th resource asked for stands; NULL: in the order asked */
+    size_t count;  /* of the ops only the first so many are shown; 0: all */
 };
 
 struct hf_manager {
@@ -102,6 +103,18 @@ struct hf_session {
     size_t told_count, told_room;
     uint64_t told_call; /* the newest beat of which they are */
 };
+
+/* A result that owns the batch, which is freed if there is no memory: then NULL, and err says so. */
+hf_result *hf_result_new(hf_batch *batch, hf_error *err);
+
+/* A resource, and which of those given it is. */
+typedef struct hf_numbered {
+    const hf_resource *resource;
+    size_t index;
+} hf_numbered;
+
+/* taking.c: puts them into canonical order. HF_INVALID: one is named twice. */
+hf_status hf_numbered_sort(hf_numbered *all, size_t count, hf_error *err);
 
 /* A refusal of the first op becomes the caller's error; HF_OK when there is none. */
 hf_status hf_settle(hf_status status, const hf_op *op, hf_error *err);

@@ -416,12 +416,9 @@ hf_status hf_session_beat(hf_session *session, hf_result **out, hf_error *err)
     hf_status status = hf_call_begin(&c, session, HF_OP_BEAT, NULL, err);
     if (status != HF_OK)
         return status;
-    hf_result *result = hf_alloc(sizeof *result);
-    if (result == NULL) {
-        hf_batch_free(c.batch);
-        return hf_fail_memory(err);
-    }
-    result->batch = c.batch;
+    hf_result *result = hf_result_new(c.batch, err);
+    if (result == NULL)
+        return HF_NO_MEMORY;
     int64_t due_boot_us = hf_note_tried(session);
     status = hf_call_run(&c, err);
     if (status == HF_OK)

@@ -42,33 +42,34 @@ hf_status hf_session_acquire(hf_session *session, const hf_resource *resource,
     return status;
 }
 
-typedef struct numbered {
-    const hf_resource *resource;
-    size_t index;
-} numbered;
-
-static int canonical(const void *a, const void *b)
+static int taking_compare(const void *a, const void *b)
 {
-    const numbered *x = a, *y = b;
+    const hf_numbered *x = a, *y = b;
     int order = hf_resource_compare(x->resource, y->resource);
     return order != 0 ? order : (x->index > y->index) - (x->index < y->index);
+}
+
+hf_status hf_numbered_sort(hf_numbered *all, size_t count, hf_error *err)
+{
+    qsort(all, count, sizeof *all, taking_compare);
+    for (size_t i = 1; i < count; i++)
+        if (hf_resource_compare(all[i - 1].resource, all[i].resource) == 0)
+            return hf_fail(err, HF_INVALID, "%s/%s is named twice; name each resource once.",
+                           all[i].resource->type, all[i].resource->id);
+    return HF_OK;
 }
 
 /* The ops of one acquire: linked, in canonical order. order[i] is where the i-th resource given stands. */
 static hf_status link_ops(hf_session *session, hf_batch *batch, const hf_resource *resources, size_t count,
                           const hf_acquire_options *options, size_t *order, hf_error *err)
 {
-    numbered *sorted = hf_alloc(count * sizeof *sorted);
+    hf_numbered *sorted = hf_alloc(count * sizeof *sorted);
     if (sorted == NULL)
         return hf_fail_memory(err);
     for (size_t i = 0; i < count; i++)
-        sorted[i] = (numbered){&resources[i], i};
-    qsort(sorted, count, sizeof *sorted, canonical);
-    hf_status status = HF_OK;
+        sorted[i] = (hf_numbered){&resources[i], i};
+    hf_status status = hf_numbered_sort(sorted, count, err);
     for (size_t i = 0; i < count && status == HF_OK; i++) {
-        if (i > 0 && hf_resource_compare(sorted[i - 1].resource, sorted[i].resource) == 0)
-            status = hf_fail(err, HF_INVALID, "%s/%s is named twice; name each resource once.",
-                             sorted[i].resource->type, sorted[i].resource->id);
         hf_op *op = hf_batch_add(batch, HF_OP_ACQUIRE);
         op->session = &session->credentials;
         op->linked = i + 1 < count;

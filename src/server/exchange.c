@@ -96,10 +96,14 @@ static void reply_problem(exchange *x, int code, hf_status status, char *json)
 
 void exchange_problem(exchange *x, int code, hf_status status, const hf_error *err)
 {
-    const char *resource = err->resource[0] != '\0' ? err->resource : NULL;
-    bool holder = err->holder.session[0] != '\0';
-    const char *message = err->message[0] != '\0' ? err->message : hf_status_sentence(status);
-    reply_problem(x, code, status, hf_problem_json(code, status, message, resource, &err->holder, holder));
+    hf_refusal refusal = {
+        .status = status,
+        .message = err->message[0] != '\0' ? err->message : hf_status_sentence(status),
+        .resource = err->resource,
+        .holders = &err->holder,
+        .holders_count = err->holder.session[0] != '\0',
+    };
+    reply_problem(x, code, status, hf_problem_json(code, &refusal));
 }
 
 void exchange_json(exchange *x, int status, char *json)
@@ -149,11 +153,15 @@ void exchange_refuse(exchange *x, const hf_op *op)
     const hf_answer *answer = &op->answer;
     char resource[HF_RESOURCE_SIZE];
     name_resource(op, resource);
-    const char *message = answer->message != NULL ? answer->message : hf_status_sentence(answer->status);
-    size_t holders = names_holders(answer->status) ? answer->locks_count : 0;
+    hf_refusal refusal = {
+        .status = answer->status,
+        .message = answer->message != NULL ? answer->message : hf_status_sentence(answer->status),
+        .resource = resource,
+        .holders = answer->locks,
+        .holders_count = names_holders(answer->status) ? answer->locks_count : 0,
+    };
     int code = exchange_refusal_code(op);
-    reply_problem(x, code, answer->status,
-                  hf_problem_json(code, answer->status, message, resource, answer->locks, holders));
+    reply_problem(x, code, answer->status, hf_problem_json(code, &refusal));
 }
 
 /* ---- done and told ---- */

@@ -101,7 +101,8 @@ static hf_status status_of(int code)
 
 static const char *problem(void *context, int code, const char *sentence, hf_buffer *body)
 {
-    char *json = hf_problem_json(code, status_of(code), sentence, NULL, NULL, 0);
+    char *json =
+        hf_problem_json(code, &(hf_refusal){.status = status_of(code), .message = sentence});
     (void)context;
     if (json != NULL)
         hf_buffer_add(body, json, strlen(json));

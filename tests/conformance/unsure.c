@@ -53,6 +53,8 @@ CHANGE(hand_over, HAND_OVER, BY(c->alice), ON("policy", "mine"), .target = c->bo
 CHANGE(force, FORCE_RELEASE, ON("policy", "mine"), .actor = "root", .text = "why")
 CHANGE(force_by_session, FORCE_RELEASE, BY(c->bob), ON("policy", "mine"), .text = "why")
 CHANGE(type_set, TYPE_SET, .type = "claim", .policy = HF_POLICY_READ_WRITE, .ttl_us = MINUTE)
+CHANGE(save, SAVE, .user = "carol", ON("policy", "saved"), .absent = true)
+CHANGE(save_held, SAVE, BY(c->alice), ON("policy", "mine"))
 
 static void fill_run(hf_batch *batch, const cast *c)
 {
@@ -70,6 +72,7 @@ static const change changes[] = {
     {"request", true, fill_request},   {"hand_over", false, fill_hand_over},
     {"force", false, fill_force},      {"force_by_session", false, fill_force_by_session},
     {"type_set", true, fill_type_set}, {"run", false, fill_run},
+    {"save", false, fill_save},        {"save_held", false, fill_save_held},
 };
 enum { CHANGES = sizeof changes / sizeof *changes };
 

@@ -130,7 +130,7 @@ static void answer(hf_buffer *out, int http, const char *type, const hf_buffer *
 
 static void answer_problem(hf_buffer *out, hf_status status, const char *message)
 {
-    char *json = hf_problem_json(0, status, message, NULL, NULL, 0);
+    char *json = hf_problem_json(0, &(hf_refusal){.status = status, .message = message});
     hf_buffer body = {0};
     hf_buffer_print(&body, "%s", json);
     answer(out, hf_status_http(status), "application/problem+json", &body);

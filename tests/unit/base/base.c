@@ -203,15 +203,62 @@ static void a_place_in_a_list_is_written_and_read_back(void **state)
 static void a_problem_is_a_refusal_with_what_rfc_9457_wants(void **state)
 {
     (void)state;
-    char *json = hf_problem_json(0, HF_NOT_HELD, "It is gone.", "policy/1", NULL, 0);
+    char *json = hf_problem_json(
+        0, &(hf_refusal){.status = HF_NOT_HELD, .message = "It is gone.", .resource = "policy/1"});
     assert_string_equal(
         json, "{\"type\":\"urn:holdfast:problem:not_held\",\"title\":\"the session does not hold it\","
               "\"status\":409,\"detail\":\"It is gone.\",\"code\":\"not_held\","
               "\"message\":\"It is gone.\",\"resource\":\"policy/1\",\"holders\":[]}");
     hf_json_free(json);
-    json = hf_problem_json(405, HF_DENIED, "No.", NULL, NULL, 0);
+    json = hf_problem_json(405, &(hf_refusal){.status = HF_DENIED, .message = "No."});
     assert_non_null(strstr(json, "\"status\":405,"));
     assert_null(strstr(json, "resource"));
+    hf_json_free(json);
+}
+
+static void a_version_and_the_conflicts_of_a_set_are_told(void **state)
+{
+    (void)state;
+    hf_version version = {.resource = {"tax", "DE"},
+                          .number = 9,
+                          .fence = 12,
+                          .saved_us = INT64_C(1794739623123456),
+                          .user = "bob",
+                          .name = "Bob Smith",
+                          .gone = true};
+    static const char expected[] =
+        "{\"resource\":\"tax/DE\",\"version\":9,\"fence\":12,"
+        "\"saved\":\"2026-11-15T10:47:03.123456Z\",\"session\":null,\"user\":\"bob\","
+        "\"name\":\"Bob Smith\",\"gone\":true}";
+    char *json = hf_version_json(&version), text[2048];
+    assert_string_equal(json, expected);
+    hf_json_free(json);
+    hf_version never = {.resource = {"tax", "FR"}};
+    json = hf_versions_json(&never, 1);
+    assert_string_equal(
+        json, "{\"versions\":[{\"resource\":\"tax/FR\",\"version\":0,\"fence\":null,\"saved\":null,"
+              "\"session\":null,\"user\":null,\"name\":null,\"gone\":false}]}");
+    hf_json_free(json);
+    hf_answer stale = {.status = HF_STALE,
+                       .message = "It was deleted.",
+                       .versions = &version,
+                       .versions_count = 1};
+    hf_answer denied = {.status = HF_NOT_HELD};
+    hf_conflict conflicts[] = {{{"tax", "DE"}, 7, &stale}, {{"tax", "FR"}, 0, &denied}};
+    hf_refusal refusal = {.status = HF_STALE,
+                          .message = "No.",
+                          .present = &version,
+                          .conflicts = conflicts,
+                          .conflicts_count = 2};
+    json = hf_refusal_json(&refusal);
+    snprintf(text, sizeof text,
+             "{\"code\":\"stale\",\"message\":\"No.\",\"holders\":[],\"present\":%s,\"conflicts\":["
+             "{\"resource\":\"tax/DE\",\"code\":\"stale\",\"message\":\"It was "
+             "deleted.\",\"expected\":7,"
+             "\"present\":%s},{\"resource\":\"tax/FR\",\"code\":\"not_held\","
+             "\"message\":\"the session does not hold it\",\"expected\":null,\"present\":null}]}",
+             expected, expected);
+    assert_string_equal(json, text);
     hf_json_free(json);
 }
 
@@ -376,6 +423,7 @@ int main(void)
         cmocka_unit_test(a_resource_splits_at_the_first_slash),
         cmocka_unit_test(a_place_in_a_list_is_written_and_read_back),
         cmocka_unit_test(a_problem_is_a_refusal_with_what_rfc_9457_wants),
+        cmocka_unit_test(a_version_and_the_conflicts_of_a_set_are_told),
         cmocka_unit_test(credentials_are_read_and_drawn_and_never_repeated),
         cmocka_unit_test(json_is_escaped_and_its_commas_are_right),
         cmocka_unit_test(every_status_has_its_place_on_the_wire),

@@ -36,12 +36,24 @@ static int exec_beside_another(sqlite3 *db, const char *sql,
 
 int first(int argc, char **argv);
 int own_transaction(int argc, char **argv);
+int optimistic(int argc, char **argv);
+int aggregate(int argc, char **argv);
 #define main         first
 #define sqlite3_exec exec_beside_another
 #include "../../../examples/first.c"
 #undef main
 #define main own_transaction
 #include "../../../examples/own_transaction.c"
+#undef main
+#define main aggregate
+#include "../../../examples/aggregate.c"
+#undef main
+#define main optimistic
+#define run  optimistic_run
+#define save optimistic_save
+#include "../../../examples/optimistic.c"
+#undef save
+#undef run
 #undef main
 #undef sqlite3_exec
 
@@ -85,6 +97,42 @@ static void an_own_transaction_runs_again_on_the_same_file(void **state)
         expect_int(play(own_transaction, path), 0);
         expect_text(said, "after rollback: not_held\nafter commit: ok\n");
     }
+}
+
+static void the_optimistic_example_runs_again_on_the_same_file(void **state)
+{
+    char path[HF_URL_MAX];
+    (void)state;
+    scratch_path(".db", path);
+    expect_int(play(optimistic, path), 0);
+    expect_contains(
+        said, "alice: saved, version 1\nbob: customer/42 is there already: alice saved it at ");
+    expect_int(play(optimistic, path), 0);
+    expect_contains(said, "alice: saved, version 2\nbob: customer/42 was changed by alice at ");
+    expect_contains(said, " (you read version 1, it is now 2).\n");
+}
+
+/* P9: what can't be committed leaves neither record nor version. */
+static void a_version_counts_when_the_application_commits(void **state)
+{
+    char path[HF_URL_MAX];
+    (void)state;
+    scratch_path(".db", path);
+    expect_int(sqlite3_open(path, &other.db), SQLITE_OK);
+    do_beside("CREATE TABLE customer (id INTEGER PRIMARY KEY, name TEXT CHECK (name <> 'Chen'))");
+    expect_int(play(optimistic, path), 1);
+    expect_text(said, "bob: saved, version 1\n");
+    expect_int(sqlite3_close(other.db), SQLITE_OK);
+}
+
+static void the_aggregate_example_tells_every_conflict(void **state)
+{
+    char memory[] = "memory:";
+    (void)state;
+    expect_int(play(aggregate, memory), 0);
+    expect_contains(said, "bob: order/7 was changed by alice at ");
+    expect_contains(said, "billing: order/7 was changed by alice at ");
+    expect_contains(said, "billing: address/alice was changed by alice at ");
 }
 
 /* Someone else gets in the way where `when` is said, after it was said `left` times. */
@@ -138,6 +186,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_example_runs_again_on_the_same_file),
         cmocka_unit_test(an_own_transaction_runs_again_on_the_same_file),
+        cmocka_unit_test(the_optimistic_example_runs_again_on_the_same_file),
+        cmocka_unit_test(a_version_counts_when_the_application_commits),
+        cmocka_unit_test(the_aggregate_example_tells_every_conflict),
         cmocka_unit_test(a_reader_who_keeps_an_own_transaction_from_its_commit_is_told),
         cmocka_unit_test(a_writer_who_keeps_an_own_transaction_from_beginning_is_told),
         cmocka_unit_test(a_record_that_cannot_be_written_is_told),

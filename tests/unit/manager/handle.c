@@ -238,6 +238,54 @@ static void a_refused_lock_is_not_held(void **state)
     world_close(w);
 }
 
+static void a_save_that_finds_the_lock_lost_ends_the_belief(void **state)
+{
+    (void)state;
+    world *w = begin();
+    hf_error err = {0};
+    hf_session *alice = work_idle(w, "alice", MINUTE), *bob = work_idle(w, "bob", MINUTE);
+    hf_save one = {.resource = resource_of("policy/1")},
+            two = {.resource = resource_of("policy/2"), .fence = 1};
+    take(alice, "policy/1", 0);
+    take(alice, "policy/2", 0);
+    expect(HF_NOT_HELD, hf_session_save(alice, &two, NULL, NULL, &err), err);
+    expect_true(held(alice, "policy/2")); /* that was another grant */
+    force(w, "policy/1", "root", "why");
+    take(bob, "policy/1", 0);
+    expect_true(held(alice, "policy/1"));
+    expect(HF_LOCKED, hf_session_save(alice, &one, NULL, NULL, &err), err);
+    expect_true(!held(alice, "policy/1"));
+    hf_session_free(alice);
+    hf_session_free(bob);
+    world_close(w);
+}
+
+/* P12 */
+static void a_save_whose_answer_was_lost_settles_itself(void **state)
+{
+    (void)state;
+    slow_store *slow = NULL;
+    hf_manager *manager = slow_manager(&slow);
+    hf_error err = {0};
+    hf_save saves[] = {{.resource = resource_of("bill/1"), .absent = true},
+                       {.resource = resource_of("bill/2"), .absent = true}};
+    hf_set set = {.saves = saves, .saves_count = 2};
+    hf_version now = {0};
+    slow->lost_us = SECOND;
+    expect(HF_OK,
+           hf_manager_save_all(manager, &set, &(hf_save_options){.user = "alice"}, NULL, &err),
+           err);
+    expect_int(slow->calls, 2);
+    saves[0] = (hf_save){.resource = saves[0].resource, .version = 1};
+    slow->lost_us = 2 * SECOND;
+    expect(HF_OK, hf_manager_save(manager, saves, &(hf_save_options){.user = "alice"}, &now, &err),
+           err);
+    expect_int(slow->calls, 4);
+    expect_int(now.number, 2);
+    expect_int(now.saved_us, WORLD_BEGINS_US + SECOND);
+    hf_manager_close(manager);
+}
+
 /* P7: no later than the store lets it die. */
 static void nothing_is_held_from_the_idle_bound_on(void **state)
 {
@@ -1660,6 +1708,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_lock_is_held_from_its_grant_to_its_release),
         cmocka_unit_test(a_refused_lock_is_not_held),
+        cmocka_unit_test(a_save_that_finds_the_lock_lost_ends_the_belief),
+        cmocka_unit_test(a_save_whose_answer_was_lost_settles_itself),
         cmocka_unit_test(nothing_is_held_from_the_idle_bound_on),
         cmocka_unit_test(a_lock_taken_late_is_held_no_longer_than_its_session),
         cmocka_unit_test(a_beat_moves_what_is_held),
@@ -1708,7 +1758,8 @@ int main(void)
         cmocka_unit_test(a_beat_that_failed_is_tried_again_while_there_is_time),
         cmocka_unit_test(the_next_poll_is_no_later_than_the_idle_bound),
         cmocka_unit_test(a_store_that_is_away_is_not_asked_for_each_session),
-        cmocka_unit_test(a_store_that_goes_away_in_the_middle_of_a_batch_is_not_asked_for_each_session),
+        cmocka_unit_test(
+            a_store_that_goes_away_in_the_middle_of_a_batch_is_not_asked_for_each_session),
         cmocka_unit_test(a_freed_handle_is_beaten_no_more),
         cmocka_unit_test(losing_a_later_grant_is_told_to_a_handle_that_believed_in_an_earlier_one),
         cmocka_unit_test(after_an_unsure_close_nothing_is_held),

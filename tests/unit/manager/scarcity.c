@@ -296,6 +296,29 @@ CALL(refused_run)
     return status == HF_LOCKED ? HF_OK : status == HF_OK ? HF_INTERNAL : status;
 }
 
+CALL(save)
+{
+    hf_save it = {.resource = s->held};
+    return hf_session_save(s->alice, &it, NULL, NULL, err);
+}
+
+CALL(version)
+{
+    return hf_manager_versions(M, s->set, 3, &s->result, err);
+}
+
+/* Every conflict is told. */
+CALL(refused_set)
+{
+    hf_save saves[] = {{.resource = s->set[0], .absent = true},
+                       {.resource = s->set[1], .version = 3}};
+    hf_premise premises[] = {{.resource = s->set[2], .version = 7}};
+    hf_result_free(s->result);
+    hf_status status = hf_manager_save_all(M, &(hf_set){saves, 2, premises, 1},
+                                           &(hf_save_options){.user = "bob"}, &s->result, err);
+    return status == HF_STALE ? HF_OK : status == HF_OK ? HF_INTERNAL : status;
+}
+
 typedef struct call {
     const char *name;
     hf_status (*make)(scene *s, hf_error *err);
@@ -343,6 +366,9 @@ static const call calls[] = {
     ROW(poll, 0),
     ROW(refused, 0),
     ROW(refused_run, 0),
+    ROW(save, 0),
+    ROW(version, 0),
+    ROW(refused_set, 0),
 };
 
 /* ---- making each of them fail ---- */
