@@ -23,6 +23,7 @@ typedef enum rule {
     BEAT, /* the living token that opened the session, or a presented one with `use` for some type that may name its user */
     WORK, /* the role for the op's type, by the token that opened the session or by a presented one that may name its user */
     GIVE, /* the same for the op's session, and for the one that gets the lock */
+    SAVE, /* as WORK; without a session by a presented token with the role that may name the user */
     LOOK, /* `use` or `observe` for the op's type, by a presented token or one that opened a presented session */
     ANYONE,  /* a token that lives, or a session */
     OF_TYPE, /* the role for the op's type (none: for all types), by a presented token */
@@ -53,7 +54,7 @@ static const struct {
     [HF_OP_NOTE]          = {OF_ALL,  HF_ROLE_ADMIN,   false},
     [HF_OP_SESSION_FIND]  = {KEY,     HF_ROLE_USE,     false},
     [HF_OP_VERSION]       = {LOOK,    HF_ROLE_OBSERVE, false},
-    [HF_OP_SAVE]          = {WORK,    HF_ROLE_USE,     false},
+    [HF_OP_SAVE]          = {SAVE,    HF_ROLE_USE,     false},
     [HF_OP_TYPE_SET]      = {OF_TYPE, HF_ROLE_ADMIN,   true},
     [HF_OP_TYPES]         = {ANYONE,  HF_ROLE_USE,     false},
     [HF_OP_LIST]          = {OF_TYPE, HF_ROLE_OBSERVE, false},
@@ -172,7 +173,8 @@ static int by_name(const void *a, const void *b)
 static bool needs_session(const hf_op *op)
 {
     rule needs = rule_of(op->kind);
-    return op->session != NULL && (needs == BEAT || needs == WORK || needs == GIVE || needs == FORCE);
+    return op->session != NULL && (needs == BEAT || needs == WORK || needs == SAVE || needs == GIVE ||
+                                   needs == FORCE);
 }
 
 bool caller_sessions(const hf_op *ops, size_t count, const hf_credentials *presented, hf_arena *arena,
@@ -365,6 +367,22 @@ static hf_status rights_judge_give(const caller *who, const hf_op *op, hf_error 
                    type, id, to->id, to->token->name, hf_role_name(role), type);
 }
 
+/* Whether a session or a user saves is one of both: the store refuses what names both or neither. */
+static hf_status judge_save(const caller *who, const hf_op *op, hf_error *err)
+{
+    const caller_token *token = who->token;
+    if (op->session != NULL)
+        return judge_work(who, op, err);
+    if (token == NULL)
+        return hf_fail(
+            err, HF_UNAUTHENTICATED,
+            "Say who is calling: present the session that saves as 'Holdfast-Session: ID.KEY', or "
+            "save in a user's name with a token, presented as 'Authorization: Bearer SECRET'.");
+    if (!allows(token, table[op->kind].role, op->type))
+        return lacks(token, table[op->kind].role, op->type, false, err);
+    return op->user == NULL || fits(token, op->user) ? HF_OK : may_not_name(token, op->user, err);
+}
+
 static hf_status judge_beat(const caller *who, const hf_op *op, hf_error *err)
 {
     hf_status status;
@@ -463,6 +481,8 @@ static hf_status judge(caller *who, hf_op *op, hf_error *err)
         return judge_work(who, op, err);
     case GIVE:
         return rights_judge_give(who, op, err);
+    case SAVE:
+        return judge_save(who, op, err);
     case LOOK:
         return judge_look(who, op, err);
     case ANYONE:

@@ -21,7 +21,7 @@
  *   s:none        the op has no session */
 static const struct {
     const char *kind, *needs;
-    bool by_session; /* the op names one, and can't do without it */
+    bool by_session; /* the op names one, and can't do without it (a save in a user's name can) */
 } expected[] = {
     {"session-open", "p:use:? p:fits", false},
     {"beat", "s:opener | s:lives p:use:? p:fits", true},
@@ -33,6 +33,8 @@ static const struct {
     {"release-all", "key", false},
     {"holds", "s:use:T | s:lives p:use:T p:fits", true},
     {"who", "p:use:T | p:observe:T | s:use:T | s:observe:T", false},
+    {"version", "p:use:T | p:observe:T | s:use:T | s:observe:T", false},
+    {"save", "s:use:T | s:lives p:use:T p:fits | s:none p:use:T p:fits", true},
     {"request", "s:use:T | s:lives p:use:T p:fits", true},
     {"hand-over", "s:use:T | s:lives p:use:T p:fits", true},
     {"force-release", "s:lives p:manage:T | s:none p:manage:T", false},
@@ -198,8 +200,10 @@ static size_t row_of(hf_op_kind kind)
 static hf_status wanted(const scene *it, hf_op_kind kind)
 {
     const char *needs = expected[row_of(kind)].needs;
-    bool names_session = expected[row_of(kind)].by_session;
-    bool any_session = kind == HF_OP_WHO || kind == HF_OP_TYPE_GET || kind == HF_OP_TYPES;
+    bool names_session =
+        expected[row_of(kind)].by_session && !(kind == HF_OP_SAVE && it->session == NO_SESSION);
+    bool any_session =
+        kind == HF_OP_WHO || kind == HF_OP_VERSION || kind == HF_OP_TYPE_GET || kind == HF_OP_TYPES;
     bool says_what_became = names_session || (it->presented == NULL && any_session) ||
                             (kind == HF_OP_FORCE_RELEASE && holds(it, "p:manage:T"));
     if (strcmp(needs, "key") == 0)
@@ -344,6 +348,27 @@ static void a_session_is_opened_in_the_name_of_the_token(void **state)
     op = (hf_op){.kind = HF_OP_SESSION_OPEN, .session = &login, .user = "bob"};
     expect(HF_DENIED, caller_judge(&who, &op, &err), err);
     expect_contains(err.message, "may not name the user 'bob', only those that fit 'a*'");
+    hf_arena_done(&arena);
+}
+
+static void a_user_who_saves_without_a_session_must_fit_the_token(void **state)
+{
+    (void)state;
+    hf_arena arena = {0};
+    hf_error err;
+    caller_token token = token_of("shop", "use:policy", "a*");
+    caller who = by_token(&token, &arena), stranger = {.arena = &arena};
+    hf_op op = {.kind = HF_OP_SAVE, .type = "policy", .id = "1", .user = "alice", .version = 1};
+    expect(HF_OK, caller_judge(&who, &op, &err), err);
+    expect(HF_UNAUTHENTICATED, caller_judge(&stranger, &op, &err), err);
+    op.user = "bob";
+    expect(HF_DENIED, caller_judge(&who, &op, &err), err);
+    expect_contains(err.message, "may not name the user 'bob', only those that fit 'a*'");
+    op.user = NULL; /* the store says that it is missing */
+    expect(HF_OK, caller_judge(&who, &op, &err), err);
+    op.type = "claim";
+    expect(HF_DENIED, caller_judge(&who, &op, &err), err);
+    expect_contains(err.message, "no role 'use' for type 'claim'");
     hf_arena_done(&arena);
 }
 
@@ -573,6 +598,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kind_of_op_by_every_kind_of_caller_is_judged_as_the_table_says),
         cmocka_unit_test(a_session_is_opened_in_the_name_of_the_token),
+        cmocka_unit_test(a_user_who_saves_without_a_session_must_fit_the_token),
         cmocka_unit_test(the_actor_is_the_token_unless_it_may_name_another),
         cmocka_unit_test(forcing_takes_a_token_and_a_session_that_comes_along_is_the_actor),
         cmocka_unit_test(a_batch_may_use_the_session_it_opens),
