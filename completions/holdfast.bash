@@ -1,7 +1,7 @@
 # Bash completion for holdfast: verbs, options, modes, policies, and what a store can tell.
 
 # The options that take no value.
-_holdfast_switches='--json --help --all --follow --replace --no-remember --print --force
+_holdfast_switches='--json --help --all --follow --replace --no-remember --new --gone --print --force
     --allow-plain --metrics-public --any-port --hints --print-token --print-config --ask'
 _holdfast_switches=${_holdfast_switches//$'\n'/ }
 
@@ -20,6 +20,7 @@ _holdfast_options() {
         request) echo "--message= $session" ;;
         hand-over) echo "--to= --fence= $session" ;;
         force-release) echo "--reason= --fence= $session" ;;
+        save) echo "--version= --new --gone --rely= --user= --name= --reason= --fence= $session" ;;
         'type set') echo '--policy= --ttl= --max-ttl=' ;;
         'token create') echo '--name= --role= --user= --expires=' ;;
         events) echo '--after= --type= --follow --interval= --count=' ;;
@@ -124,12 +125,12 @@ _holdfast() {
         words=$options
     else
         case $verb in
-            '') words='session acquire release renew downgrade holds who list request hand-over force-release type
+            '') words='session acquire release renew downgrade holds who list request hand-over force-release version save type
                 token run sweep events watch top backup restore install uninstall advise plan serve help' ;;
             session) words='open beat close list' ;;
             type) words='set get list' ;;
             token) words='create list revoke' ;;
-            help) words='session acquire release renew downgrade holds who list request hand-over force-release type
+            help) words='session acquire release renew downgrade holds who list request hand-over force-release version save type
                 token run sweep events watch top backup restore install uninstall advise plan serve' ;;
             install | uninstall) words='sqlite: postgres:// mysql://' ;;
             plan | backup | restore) _holdfast_files -f && return ;;

@@ -54,7 +54,7 @@ static hf_status print_json(cli_call *call, const hf_result *result, hf_error *e
     hf_status status = HF_OK;
     cli_list_begin(call, "locks");
     for (size_t i = 0; i < hf_result_count(result) && status == HF_OK; i++)
-        status = cli_json_item(i, hf_lock_json(&hf_result_at(result, i)->locks[0]), err);
+        status = cli_json_item(i, hf_acquired_json(hf_result_at(result, i)), err);
     cli_list_end(call, status);
     return status;
 }

@@ -20,13 +20,13 @@ void cli_call_done(cli_call *call)
     hf_result_free(call->result);
     hf_batch_free(call->batch);
     free(call->resources);
+    free(call->conflicts);
     hf_manager_close(call->manager);
     hf_credentials_clear(&call->credentials);
     explicit_bzero(call, sizeof *call);
 }
 
-/* One operand as a resource. A session pasted here by mistake must not be repeated in a message. */
-static hf_status read_resource(const char *text, hf_resource *out, hf_error *err)
+hf_status cli_resource(const char *text, hf_resource *out, hf_error *err)
 {
     hf_credentials pasted;
     if (hf_credentials_parse(text, &pasted, NULL) != HF_OK)
@@ -53,7 +53,7 @@ hf_status cli_resources(cli_call *call, hf_error *err)
     if (call->resources == NULL)
         return hf_fail_memory(err);
     for (int i = 0; i < arguments->operands_count; i++) {
-        hf_status status = read_resource(arguments->operands[i], &call->resources[i], &flaw);
+        hf_status status = cli_resource(arguments->operands[i], &call->resources[i], &flaw);
         if (status != HF_OK && arguments->operands_count > 1)
             return hf_fail(err, status, "Resource %d of %d: %s", i + 1, arguments->operands_count,
                            flaw.message);
@@ -282,6 +282,15 @@ static void clean(char *text)
             *at = '?';
 }
 
+static void say_further_conflicts(const cli_call *call, const char *said)
+{
+    for (size_t i = 0; i < call->conflicts_count; i++) {
+        const char *message = call->conflicts[i].answer->message;
+        if (message != NULL && strcmp(message, said) != 0)
+            cli_say("%s", message);
+    }
+}
+
 void cli_print_refusal(const cli_call *call, hf_status status, hf_error *err)
 {
     const hf_lock *holders = call->holders;
@@ -297,12 +306,15 @@ void cli_print_refusal(const cli_call *call, hf_status status, hf_error *err)
                               .message = message,
                               .resource = err->resource,
                               .holders = holders,
-                              .holders_count = count};
+                              .holders_count = count,
+                              .conflicts = call->conflicts,
+                              .conflicts_count = call->conflicts_count};
         print_refusal_json(call, hf_refusal_json(&refusal));
         return;
     }
     fflush(stdout);
     cli_say("%s", message);
+    say_further_conflicts(call, message);
     if (status == HF_EXPIRED && !cli_has(&call->arguments, "to")) /* that could be the other session */
         cli_say("A new session is opened with 'holdfast session open --user NAME'.");
     if (status == HF_UNAUTHENTICATED && !call->sessionless && cli_is_server(call->store))

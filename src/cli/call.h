@@ -31,10 +31,16 @@ struct cli_call {
     const hf_lock *holders;
     size_t holders_count;
     int exit_code; /* instead of the status' own; 0: that */
+    hf_conflict *conflicts; /* of a save that was refused; allocated */
+    size_t conflicts_count;
 };
 
 /* Releases all that the call holds; the session's secret is wiped. */
 void cli_call_done(cli_call *call);
+
+/* One text as a resource. A session that was pasted there by mistake is not repeated in the
+ * sentence. */
+hf_status cli_resource(const char *text, hf_resource *out, hf_error *err);
 
 /* The operands as resources, in the order given, each named once: call->resources. */
 hf_status cli_resources(cli_call *call, hf_error *err);

@@ -29,6 +29,8 @@ const cli_verb *const cli_verbs[] = {
     &cli_request,
     &cli_hand_over,
     &cli_force_release,
+    &cli_version,
+    &cli_save,
     &cli_type_set,
     &cli_type_get,
     &cli_type_list,

@@ -84,6 +84,27 @@ bad "a fence beyond 64 bits" release policy/1 --fence 9223372036854775808
 bad "hand-over to nobody" hand-over policy/1
 bad "hand-over to what is no session" hand-over policy/1 --to bob
 bad "hand-over to oneself" hand-over policy/1 --to "${alice%%.*}"
+bad "a save of a version 0" save paper/1 --version 0 --user u
+bad "a save of a negative version" save paper/1 --version -1 --user u
+bad "a save of a version that is no number" save paper/1 --version seven --user u
+bad "a save of a version beyond 64 bits" save paper/1 --version 9223372036854775808 --user u
+bad "a save that is new and has a version" save paper/1 --version 1 --new --user u
+bad "a save that is new and gone" save paper/1 --new --gone --user u
+bad "a save that says nothing of what was read" save paper/1 --user u
+bad "a save by a user and a session" save paper/1 --new --user u --session "$alice"
+bad "a save by a user with a fence" save paper/1 --new --user u --fence 3
+bad "a save with a name and no user" save paper/1 --new --name u
+bad "a save by an empty user" save paper/1 --new --user ''
+bad "a save of nothing" save
+bad "a save of two" save paper/1 paper/2 --new --user u
+bad "a save that relies on itself" save paper/1 --new --rely paper/1=3 --user u
+bad "a save that relies on one twice" save paper/1 --new --rely paper/2=3 --rely paper/2=3 --user u
+for premise in paper/2 paper/2= paper/2=0 paper/2=-1 paper/2=new paper/2=9223372036854775808 paper=3 =3 "$alice=3"; do
+    bad "a save that relies on ${premise/$alice/a session}" save paper/1 --new --rely "$premise" --user u
+done
+bad "the version of nothing" version
+bad "the version of one named twice" version paper/1 paper/1
+bad "the version of what is no resource" version paper
 bad "force-release without a reason" force-release policy/1
 bad "force-release with an empty reason" force-release policy/1 --reason ''
 bad "type set without a policy" type set policy
@@ -141,6 +162,9 @@ expect "an unknown type is not found" 1 'holdfast: *unheard-of*'
 run hand-over policy/1 --to 0123456789abcdef0123456789abcdef
 expect "hand-over to an unknown session is not found" 1 'holdfast: *0123456789abcdef0123456789abcdef*'
 
+run version paper/1
+expect "nothing was saved by any of that" 0 'paper/1 was never saved.'
+
 # Exit 5
 
 as nobody
@@ -152,7 +176,7 @@ last_digit=${alice: -1}
 wrong=${alice%?}$(printf %x $((16#$last_digit ^ 1)))
 echo "${wrong#*.}" >>"$scratch/keys"
 for verb in 'acquire policy/2' 'release policy/1' 'release --all' 'renew policy/1' 'downgrade policy/1' 'holds policy/1' \
-    'request policy/1' "hand-over policy/1 --to ${alice%%.*}" 'force-release policy/1 --reason x' 'session beat' 'session close'; do
+    'request policy/1' 'save policy/1' "hand-over policy/1 --to ${alice%%.*}" 'force-release policy/1 --reason x' 'session beat' 'session close'; do
     # shellcheck disable=SC2086
     run $verb --session "$wrong"
     expect "a key wrong by one bit is denied: ${verb%% --to*}" 5 "holdfast: *key*${alice%%.*}*"

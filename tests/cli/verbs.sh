@@ -334,6 +334,58 @@ as bob
 run session close --json
 expect_json "session close answers how many" 0 'd == {"released": 0}'
 
+# Versions
+
+VERSION='{"resource", "version", "fence", "saved", "session", "user", "name", "gone"}'
+as carol
+run version paper/1
+expect "version says that a resource was never saved" 0 'paper/1 was never saved.'
+run save paper/1 --new --user alice --name "Alice Chen" --reason typo
+expect "save counts the version up, without a session" 0 'Saved paper/1: version 1 (fence [0-9]*).'
+run version paper/1
+expect "version says who saved it and when" 0 'paper/1 is at version 1; Alice Chen saved it at * UTC (fence [0-9]*).'
+run save paper/1 --version 1 --json
+expect_json "a session saves too, and the answer is the version" 0 \
+    "set(d) == $VERSION and d['version'] == 2 and d['user'] == 'carol' and len(d['session']) == 32 and $(time_of "d['saved']")"
+run save paper/1 --version 1 --user bob
+expect "a stale save says who was faster" 4 'holdfast: paper/1 was changed by carol at * UTC (you read version 1, it is now 2).'
+run save paper/1 --new --user bob
+expect "what is there already is not new" 4 'holdfast: paper/1 is there already: carol saved it at *'
+run save tax/D=E --new --user bob
+run save paper/2 --new --rely tax/D=E=1 --rely paper/3=absent
+expect "a save relies on other versions" 0 'Saved paper/2: version 1 *'
+run save paper/2 --version 7 --rely tax/D=E=2 --rely paper/1=2 --rely paper/2x=absent
+expect "of a refused save every conflict is told" 4 \
+    'holdfast: paper/2 was changed by carol at * (you read version 7, it is now 1).*holdfast: tax/D=E was changed by bob at * (you read version 2, it is now 1).'
+run save paper/2 --version 7 --rely tax/D=E=absent --rely paper/1=2 --json
+expect_json "in JSON too" 4 "d['code'] == 'stale' and d['resource'] == 'paper/2' and
+    [(c['resource'], c['code'], c['expected'], c['present']['version']) for c in d['conflicts']] ==
+    [('paper/2', 'stale', 7, 1), ('tax/D=E', 'stale', None, 1)] and set(d['conflicts'][0]['present']) == $VERSION"
+run acquire paper/2 paper/9 --json
+expect_json "acquire tells the version of what was ever saved" 0 "d['locks'][0]['version'] == 1 and set(d['locks'][1]) == $LOCK"
+paper_fence=$(field 'd["locks"][0]["fence"]')
+run save paper/2 --fence "$paper_fence"
+expect "the holder of the lock saves without a version" 0 'Saved paper/2: version 2 *'
+run save paper/2 --fence 1
+expect "but not with another fence" 8 'holdfast: *'
+run save paper/2 --version 2 --rely tax/D=E=9 --user bob --json
+expect_json "a lock in the way is told, and what is stale beside it" 3 \
+    "d['code'] == 'locked' and [h['user'] for h in d['holders']] == ['carol'] and [c['code'] for c in d['conflicts']] == ['locked', 'stale']"
+run save paper/2 --version 2 --gone --json
+expect_json "a deletion is a save" 0 "d['version'] == 3 and d['gone'] is True"
+run release paper/2 paper/9
+run version paper/2
+expect "what is gone says so" 0 'paper/2 was deleted by carol at * UTC (version 3, fence [0-9]*).'
+run version paper/1 paper/2 paper/3 --json
+expect_json "several versions, in the order given" 0 "set(d) == {'versions'} and all(set(v) == $VERSION for v in d['versions']) and
+    [(v['resource'], v['version'], v['gone']) for v in d['versions']] == [('paper/1', 2, False), ('paper/2', 3, True), ('paper/3', 0, False)]"
+run events --type paper --json
+expect_json "saves leave events" 0 "[(e['kind'], e['user'], e['reason']) for e in d['events'] if e['resource'] == 'paper/1'][:2] ==
+    [('saved', 'alice', 'typo'), ('saved', 'carol', None)] and any(e['kind'] == 'deleted' and e['resource'] == 'paper/2' for e in d['events'])"
+run type set sealed --policy exclusive-write
+run save sealed/1 --new --user bob
+expect "where the policy wants a lock to edit a save needs it" 8 'holdfast: The policy of sealed is exclusive-write: *'
+
 # Help
 
 for verb in $(run help --json && field '" ".join(v["name"].replace(" ", "_") for v in d["verbs"])'); do
