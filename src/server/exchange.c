@@ -94,6 +94,13 @@ static void reply_problem(exchange *x, int code, hf_status status, char *json)
     hf_json_free(json);
 }
 
+void exchange_refusal(exchange *x, int code, const hf_refusal *refusal)
+{
+    if (code == 0 && refusal->status == HF_INVALID)
+        code = x->invalid;
+    reply_problem(x, code, refusal->status, hf_problem_json(code, refusal));
+}
+
 void exchange_problem(exchange *x, int code, hf_status status, const hf_error *err)
 {
     hf_refusal refusal = {
@@ -103,7 +110,7 @@ void exchange_problem(exchange *x, int code, hf_status status, const hf_error *e
         .holders = &err->holder,
         .holders_count = err->holder.session[0] != '\0',
     };
-    reply_problem(x, code, status, hf_problem_json(code, &refusal));
+    exchange_refusal(x, code, &refusal);
 }
 
 void exchange_json(exchange *x, int status, char *json)
@@ -118,7 +125,7 @@ void exchange_json(exchange *x, int status, char *json)
 const hf_op *exchange_refused(const exchange *x)
 {
     const hf_op *refused = NULL;
-    for (size_t i = 0; i < x->count; i++) {
+    for (size_t i = 0; i < x->count - x->looks; i++) {
         hf_status status = x->ops[i].answer.status;
         if (status != HF_OK && (refused == NULL || refused->answer.status == HF_NOT_APPLIED))
             refused = &x->ops[i];
@@ -148,7 +155,7 @@ static int exchange_refusal_code(const hf_op *op)
     return answer->status == HF_INVALID && answer->sessions_count + answer->tokens_count + answer->versions_count > 0 ? 422 : 0;
 }
 
-void exchange_refuse(exchange *x, const hf_op *op)
+void exchange_refuse_set(exchange *x, const hf_op *op, const hf_conflict *conflicts, size_t count)
 {
     const hf_answer *answer = &op->answer;
     char resource[HF_RESOURCE_SIZE];
@@ -159,9 +166,17 @@ void exchange_refuse(exchange *x, const hf_op *op)
         .resource = resource,
         .holders = answer->locks,
         .holders_count = names_holders(answer->status) ? answer->locks_count : 0,
+        .present =
+            answer->status == HF_STALE && answer->versions_count > 0 ? answer->versions : NULL,
+        .conflicts = conflicts,
+        .conflicts_count = count,
     };
-    int code = exchange_refusal_code(op);
-    reply_problem(x, code, answer->status, hf_problem_json(code, &refusal));
+    exchange_refusal(x, exchange_refusal_code(op), &refusal);
+}
+
+void exchange_refuse(exchange *x, const hf_op *op)
+{
+    exchange_refuse_set(x, op, NULL, 0);
 }
 
 /* ---- done and told ---- */
@@ -189,7 +204,7 @@ static void finish(loop_job *job)
         exchange_problem(x, 0, status, &err);
     } else if (refused != NULL) {
         exchange_note(x, refused);
-        exchange_refuse(x, refused);
+        (x->route->refuse != NULL ? x->route->refuse : exchange_refuse)(x, refused);
     } else {
         x->route->tell(x);
     }

@@ -27,6 +27,8 @@ struct exchange {
     inputs in;
     hf_op *ops;
     size_t count, room;
+    size_t looks; /* the last so many ops only look: their refusals are the route's to judge */
+    int invalid;  /* the HTTP code of HF_INVALID if a condition is missing; 0: the usual one */
     caller who;
     claims claims;
     loop_job job;
@@ -62,8 +64,12 @@ void exchange_json(exchange *x, int status, char *json);
 void exchange_stream(exchange *x, const char *type);
 /* Problem details. code 0: what the status has. */
 void exchange_problem(exchange *x, int code, hf_status status, const hf_error *err);
-/* The refusal of an op, with whoever stands in the way. */
+/* The same, told as it is given. */
+void exchange_refusal(exchange *x, int code, const hf_refusal *refusal);
+/* The refusal of an op, with whoever stands in the way, and the present version if it was stale. */
 void exchange_refuse(exchange *x, const hf_op *op);
+/* The same with what was in the way of a set. */
+void exchange_refuse_set(exchange *x, const hf_op *op, const hf_conflict *conflicts, size_t count);
 /* Writes down what the store said of an op, if that was because of who asks (a wrong key). */
 void exchange_note(exchange *x, const hf_op *op);
 /* The op that was refused for a reason of its own, or NULL: all went well. */

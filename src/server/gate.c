@@ -180,7 +180,8 @@ void gate_headers(exchange *x)
     if (x->origin == NULL)
         return;
     exchange_header(x, "Access-Control-Allow-Origin", x->origin);
-    exchange_header(x, "Access-Control-Expose-Headers", "Retry-After, WWW-Authenticate");
+    exchange_header(x, "Access-Control-Expose-Headers",
+                    "ETag, Holdfast-Fence, Retry-After, WWW-Authenticate");
 }
 
 void gate_options(exchange *x, const char *allow)
@@ -188,9 +189,10 @@ void gate_options(exchange *x, const char *allow)
     exchange_header(x, "Allow", allow);
     if (x->origin != NULL) {
         exchange_header(x, "Access-Control-Allow-Methods", allow);
-        exchange_header(
-            x, "Access-Control-Allow-Headers",
-            "Authorization, Content-Type, Holdfast-Session, Holdfast-Fence, Idempotency-Key, Last-Event-ID");
+        exchange_header(x, "Access-Control-Allow-Headers",
+                        "Authorization, Content-Type, Holdfast-Session, Holdfast-Fence, "
+                        "Idempotency-Key, If-Match, "
+                        "If-None-Match, Last-Event-ID");
         exchange_header(x, "Access-Control-Max-Age", "600");
     }
     exchange_reply(x, 204, NULL, HF_NOTHING);

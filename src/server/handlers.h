@@ -9,6 +9,8 @@
 
 /* A page of a list: `after` and `limit`. */
 hf_status ask_page(exchange *x, hf_op *op, hf_error *err);
+/* Asks that kind of op of each of `resources`; x->own are those. */
+hf_status ask_each(exchange *x, hf_op_kind kind, hf_error *err);
 /* {"locks":[...]} of the first op; its one lock. */
 void tell_locks(exchange *x);
 void tell_lock(exchange *x);
@@ -41,6 +43,19 @@ void tell_who(exchange *x);
 hf_status ask_lookup(exchange *x, hf_error *err);
 void tell_lookup(exchange *x);
 hf_status ask_list(exchange *x, hf_error *err);
+
+/* ---- route_versions.c ---- */
+
+hf_status ask_version(exchange *x, hf_error *err);
+void tell_version(exchange *x);
+hf_status ask_save(exchange *x, hf_error *err);
+hf_status ask_delete(exchange *x, hf_error *err);
+void tell_save(exchange *x);
+hf_status ask_commit(exchange *x, hf_error *err);
+void tell_commit(exchange *x);
+void refuse_commit(exchange *x, const hf_op *op);
+hf_status ask_versions(exchange *x, hf_error *err);
+void tell_versions(exchange *x);
 
 /* ---- route_admin.c ---- */
 

@@ -61,6 +61,7 @@ static const char *status_line(int status)
         {417, "HTTP/1.1 417 Expectation Failed\r\n"},
         {421, "HTTP/1.1 421 Misdirected Request\r\n"},
         {422, "HTTP/1.1 422 Unprocessable Content\r\n"},
+        {428, "HTTP/1.1 428 Precondition Required\r\n"},
         {429, "HTTP/1.1 429 Too Many Requests\r\n"},
         {431, "HTTP/1.1 431 Request Header Fields Too Large\r\n"},
         {500, "HTTP/1.1 500 Internal Server Error\r\n"},

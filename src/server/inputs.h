@@ -14,6 +14,7 @@ typedef struct inputs {
     int64_t fence;               /* 0: not given */
     const char *request_id;      /* Idempotency-Key */
     int64_t last_event;          /* Last-Event-ID; -1: not given */
+    const char *if_match, *if_none_match;
     const char *user, *name, *key, *replaces;
     const char *mode, *purpose, *message, *reason, *policy, *actor;
     const char *roles, *users, *secret;
@@ -21,7 +22,7 @@ typedef struct inputs {
     int64_t idle_us, ttl_us, ttl_max_us, expires_us;
     int64_t limit, after_seq; /* -1: not given */
     wire_texts resources;
-    wire_objects locks;
+    wire_objects locks, saves, premises;
 } inputs;
 
 /* clang-format off */
@@ -36,6 +37,8 @@ typedef struct inputs {
     X(FENCE_FIELD,     "fence",               FENCE,   fence,       "Only that grant (1 or more); without it all holders.") \
     X(REQUEST_ID,      "Idempotency-Key",     TEXT,    request_id,  "Asking again with the same key answers what became of the first try; up to 64 characters of printable ASCII without spaces.") \
     X(LAST_EVENT,      "Last-Event-ID",       WHOLE,   last_event,  "The last event seen: the stream goes on after it.") \
+    X(IF_MATCH,        "If-Match",            TEXT,    if_match,    "Only if it is at this version: the ETag that was read, as \"7\".") \
+    X(IF_NONE_MATCH,   "If-None-Match",       TEXT,    if_none_match, "Of a save: * for a record that was not there. Of a look: the ETag that is known already, as \"7\".") \
     X(USER,            "user",                TEXT,    user,        "Who works: an account's name, up to 255 bytes.") \
     X(NAME,            "name",                TEXT,    name,        "A name to show, up to 255 bytes (a token's: 200).") \
     X(KEY,             "key",                 TEXT,    key,         "The session's secret: 32 to 128 hex digits in lower case.") \
@@ -58,7 +61,9 @@ typedef struct inputs {
     X(LIMIT,           "limit",               WHOLE,   limit,       "How many at most: 1 to 1000, 100 when not given.") \
     X(RESOURCE,        "resource",            TEXT,    resource,    "Only this record: TYPE/ID.") \
     X(RESOURCES,       "resources",           TEXTS,   resources,   "Up to 1000 records, each TYPE/ID.") \
-    X(LOCKS,           "locks",               OBJECTS, locks,       "What to lock, all or none: objects with resource, and mode and purpose if need be.")
+    X(LOCKS,           "locks",               OBJECTS, locks,       "What to lock, all or none: objects with resource, and mode and purpose if need be.") \
+    X(SAVE,            "save",                OBJECTS, saves,       "What to save, all or none: objects with resource, and version or absent (it was not there); gone, if it is deleted; fence, if only that lock of the session counts.") \
+    X(RELY,            "rely",                OBJECTS, premises,    "What the saves rely on: objects with resource, and version or absent.")
 /* clang-format on */
 
 typedef enum input_form {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Counting. Each call is a look-up in a small fixed table and an addition; only a refused acquire looks for the label of its type. */
+/* Counting. Each call is a look-up in a small fixed table and an addition; only a refusal and a
+ * save look for the label of their type. */
 #include "server/metrics.h"
 
 #include "base/error.h"
@@ -48,6 +49,37 @@ static type_counts *label_of(metrics *m, const char *type)
     return NULL;
 }
 
+static void metrics_add_label(metrics *m, const char *type)
+{
+    type_counts *label = &m->types[m->types_count++];
+    snprintf(label->name, sizeof label->name, "%s", type);
+}
+
+/* Types that are saved without locks are in no census: they get their label here. */
+static void metrics_note_saved(metrics *m, const char *type)
+{
+    if (m->types_count < METRICS_TYPES_MAX && strcmp(type, METRICS_OTHER) != 0 &&
+        label_of(m, type) == NULL)
+        metrics_add_label(m, type);
+}
+
+/* Whether the op was refused because of what someone else has done, or is doing, to the resource. A
+ * version that is looked at by itself is a question; in a linked run it is what the others rely on. */
+static bool metrics_is_refusal(const hf_op *op, bool in_run)
+{
+    hf_status status = op->answer.status;
+    switch (op->kind) {
+    case HF_OP_ACQUIRE:
+        return status == HF_LOCKED || status == HF_BUSY;
+    case HF_OP_SAVE:
+        return status == HF_LOCKED || status == HF_BUSY || status == HF_STALE;
+    case HF_OP_VERSION:
+        return in_run && status == HF_STALE;
+    default:
+        return false;
+    }
+}
+
 static void count_refused(metrics *m, const char *type)
 {
     type_counts *label = type == NULL ? NULL : label_of(m, type);
@@ -62,7 +94,9 @@ void metrics_ops(metrics *m, const hf_op *ops, size_t count)
         if ((unsigned)op->kind >= HF_OP_KINDS || (unsigned)status >= HF_STATUS_COUNT)
             continue;
         m->ops[op->kind][status]++;
-        if (op->kind == HF_OP_ACQUIRE && (status == HF_LOCKED || status == HF_BUSY))
+        if (op->kind == HF_OP_SAVE && status == HF_OK)
+            metrics_note_saved(m, op->type);
+        if (metrics_is_refusal(op, op->linked || (i > 0 && ops[i - 1].linked)))
             count_refused(m, op->type);
     }
 }
@@ -136,10 +170,8 @@ static const hf_count *most_used(metrics *m, const hf_answer *census)
 static void give_labels(metrics *m, const hf_answer *census)
 {
     const hf_count *next;
-    while (m->types_count < METRICS_TYPES_MAX && (next = most_used(m, census)) != NULL) {
-        type_counts *label = &m->types[m->types_count++];
-        snprintf(label->name, sizeof label->name, "%s", next->type);
-    }
+    while (m->types_count < METRICS_TYPES_MAX && (next = most_used(m, census)) != NULL)
+        metrics_add_label(m, next->type);
 }
 
 void metrics_count(metrics *m, const hf_answer *census)

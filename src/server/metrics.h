@@ -5,8 +5,8 @@
  *   M1  Everything here runs on the loop's thread.
  *   M2  How many series there are has an end whatever is asked: kinds, statuses and methods come from fixed tables, routes from the table
  *       of routes, types of records get METRICS_TYPES_MAX labels and the rest counts as "other".
- *   M3  A type that has a label keeps it, so a series never changes its meaning. Labels are given when the store is counted, most locks first:
- *       to types of which locks live, not to whatever name comes in. */
+ *   M3  A type that has a label keeps it, so a series never changes its meaning. Labels are given when the store is counted, most locks first,
+ *       and to what was saved: to types that are in use, not to whatever name comes in. */
 #ifndef HF_SERVER_METRICS_H
 #define HF_SERVER_METRICS_H
 

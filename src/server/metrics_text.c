@@ -15,7 +15,7 @@
 #define FAMILIES(X) \
     X(BUILD,       "holdfast_build_info",               "gauge",     "version",             "Always 1; the version of the program.") \
     X(OPS,         "holdfast_ops_total",                "counter",   "op, status",          "Ops answered, by kind and outcome.") \
-    X(REFUSED,     "holdfast_refusals_total",           "counter",   "type",                "Acquires refused because someone else holds the resource, or is in the middle of changing it.") \
+    X(REFUSED,     "holdfast_refusals_total",           "counter",   "type",                "Acquires and saves refused because someone else holds the resource, has changed it, or is in the middle of that.") \
     X(TURNED_AWAY, "holdfast_callers_refused_total",    "counter",   "reason",              "Callers turned away: not known (401), not allowed (403), too fast or over a quota (429).") \
     X(REQUESTS,    "holdfast_http_requests_total",      "counter",   "route, method, code", "HTTP requests answered, by class of status code.") \
     X(TIMES,       "holdfast_http_request_seconds",     "histogram", "route",               "Time from a request's first byte to its answer; of a stream, to its beginning.") \

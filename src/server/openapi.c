@@ -122,7 +122,9 @@ static void schema_of(hf_json *json, const route *r, const input *row)
     openapi_choices(json, r, row);
     if (row->form == FORM_OBJECTS) {
         hf_json_name(json, "items");
-        reference(json, "Wanted");
+        reference(json, row == &input_table[INPUT_SAVE]   ? "Save"
+                        : row == &input_table[INPUT_RELY] ? "Premise"
+                                                          : "Wanted");
     }
     if (row->form == FORM_TEXTS) {
         hf_json_name(json, "items");

@@ -63,6 +63,8 @@ typedef struct route {
     hf_status (*fit)(exchange *x, hf_error *err);
     /* Every op was carried out (raw: or refused); x->ops have their answers. */
     void (*tell)(exchange *x);
+    /* An op was refused, not raw's. NULL: exchange_refuse. */
+    void (*refuse)(exchange *x, const hf_op *op);
     /* Gives back what `ask` got, whatever became of it; may be NULL. */
     void (*done)(exchange *x);
 } route;

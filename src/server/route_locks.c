@@ -159,14 +159,20 @@ void tell_acquire_all(exchange *x)
 {
     const wanted *all = x->own;
     hf_lock *locks = hf_arena_alloc(&x->request->arena, x->count * sizeof *locks);
+    hf_version *versions =
+        locks == NULL ? NULL : hf_arena_alloc(&x->request->arena, x->count * sizeof *versions);
+    size_t saved = 0;
     int status = 200;
-    for (size_t i = 0; locks != NULL && i < x->count; i++) {
+    for (size_t i = 0; versions != NULL && i < x->count; i++) {
         locks[i] = all[i].op->answer.locks[0];
+        if (all[i].op->answer.versions_count > 0)
+            versions[saved++] = all[i].op->answer.versions[0];
         if (created(&all[i].op->answer) == 201)
             status = 201;
     }
-    hf_answer answer = {.locks = locks, .locks_count = x->count};
-    exchange_json(x, status, locks == NULL ? NULL : hf_locks_json(&answer));
+    hf_answer answer = {
+        .locks = locks, .locks_count = x->count, .versions = versions, .versions_count = saved};
+    exchange_json(x, status, versions == NULL ? NULL : hf_locks_json(&answer));
 }
 
 /* ---- changing and giving back ---- */
@@ -248,7 +254,7 @@ void tell_who(exchange *x)
 
 enum { LOOKUP_MAX = 1000 };
 
-hf_status ask_lookup(exchange *x, hf_error *err)
+hf_status ask_each(exchange *x, hf_op_kind kind, hf_error *err)
 {
     size_t count = x->in.resources.count;
     if (count == 0 || count > LOOKUP_MAX)
@@ -258,13 +264,18 @@ hf_status ask_lookup(exchange *x, hf_error *err)
     hf_status status = resources == NULL ? HF_NO_MEMORY : exchange_room(x, count, err);
     for (size_t i = 0; i < count && status == HF_OK; i++) {
         status = hf_resource_parse(x->in.resources.items[i], &resources[i], err);
-        hf_op *op = exchange_add(x, HF_OP_WHO);
+        hf_op *op = exchange_add(x, kind);
         op->session = NULL;
         op->type = resources[i].type;
         op->id = resources[i].id;
     }
     x->own = resources;
     return status;
+}
+
+hf_status ask_lookup(exchange *x, hf_error *err)
+{
+    return ask_each(x, HF_OP_WHO, err);
 }
 
 void tell_lookup(exchange *x)

@@ -83,9 +83,11 @@ static const char *allowed(hf_slice path, hf_arena *arena)
 
 static hf_status no_such_path(hf_slice path, hf_error *err)
 {
-    bool locks = path.size > 10 && memcmp(path.at, "/v1/locks/", 10) == 0;
-    return hf_fail(err, HF_NOT_FOUND, "There is nothing at this path; /openapi.json lists what there is.%s",
-                   locks ? " A slash in an id is written %2F." : "");
+    bool names = (path.size > 10 && memcmp(path.at, "/v1/locks/", 10) == 0) ||
+                 (path.size > 13 && memcmp(path.at, "/v1/versions/", 13) == 0);
+    return hf_fail(err, HF_NOT_FOUND,
+                   "There is nothing at this path; /openapi.json lists what there is.%s",
+                   names ? " A slash in an id is written %2F." : "");
 }
 
 hf_status route_find(http_method method, hf_slice path, hf_arena *arena, inputs *in, const route **out,

@@ -205,6 +205,8 @@ hf_status wire_fence_read(const wire_reader *reader, const char *name, const hf_
 {
     if (value->type != HF_JSON_WHOLE)
         return wire_fail_type(reader, name, "a whole number");
+    if (value->whole < 1 && strcmp(name, "version") == 0)
+        return wire_fail(reader, WIRE_NO_VERSION, value->whole);
     if (value->whole < 1)
         return wire_fail(reader, WIRE_NO_FENCE, value->whole, name);
     *out = value->whole;

@@ -83,6 +83,10 @@ typedef enum wire_form {
 
 /* What is said of a fence below 1: the fence, and where it stands. */
 #define WIRE_NO_FENCE "No grant has the fence %" PRId64 "; leave \"%s\" out where any grant is meant."
+/* The same of a version. */
+#define WIRE_NO_VERSION                                                                            \
+    "There is no version %" PRId64                                                                 \
+    ": they count from 1; \"absent\" says that a record was not there."
 
 /* A field that a body may have. `out` is left as it is when the field isn't there, or is null. */
 typedef struct wire_member {

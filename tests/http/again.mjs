@@ -48,6 +48,12 @@ await test("making it shared", 1, ["PATCH", "/v1/locks/doc/2", asAlice({ mode: "
 await test("asking for it", 2, ["POST", "/v1/locks/doc/1/request", { session: bob, body: { message: "please" } }], nothing);
 await test("handing over", 2, ["POST", "/v1/locks/doc/1/hand-over", asAlice({ session: bob.id })], fence);
 
+const version = (answer) => (answer.json?.versions ?? [answer.json]).map((one) => `${one.version}/${one.fence}`).join();
+await test("saving", 1, ["PUT", "/v1/versions/note/1", { token, body: { user: "alice" }, headers: { "If-None-Match": "*" } }], version);
+await test("saving a set", 2, ["POST", "/v1/versions/commit", { token, body: { user: "alice",
+  save: [{ resource: "note/1", version: 1 }, { resource: "note/7", absent: true }], rely: [{ resource: "note/8", absent: true }] } }], version);
+await test("deleting", 1, ["DELETE", "/v1/versions/note/1?user=alice", { token, headers: { "If-Match": '"2"' } }], version);
+
 const released = await test("giving back", 1, ["DELETE", "/v1/locks/doc/3", { session: alice }], nothing);
 check(released[0].status === 200 && released[0].json.resource === "doc/3", "giving back shows what was released");
 check(released[1].status === 204 && released[1].text === "", "and asked again that there is no more to show", released[1].text);

@@ -297,6 +297,39 @@ static void a_type_keeps_its_label_when_others_are_used_more(void **state)
     metrics_free(m);
 }
 
+/* Types that are only saved hold no locks, so no census tells of them. */
+static void what_was_saved_has_a_label_and_its_stale_saves_are_refusals(void **state)
+{
+    (void)state;
+    metrics *m = fresh();
+    static const struct {
+        hf_op_kind kind;
+        bool linked;
+        const char *type;
+        hf_status status;
+    } asked[] = {
+        {HF_OP_SAVE, false, "never", HF_STALE},    {HF_OP_SAVE, false, "paper", HF_OK},
+        {HF_OP_SAVE, false, "paper", HF_STALE},    {HF_OP_SAVE, false, "paper", HF_LOCKED},
+        {HF_OP_SAVE, false, "paper", HF_NOT_HELD}, {HF_OP_VERSION, true, "paper", HF_STALE},
+        {HF_OP_VERSION, false, "paper", HF_STALE}, {HF_OP_VERSION, false, "paper", HF_STALE},
+    };
+    hf_op ops[sizeof asked / sizeof *asked] = {0};
+    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++)
+        ops[i] = (hf_op){.kind = asked[i].kind,
+                         .linked = asked[i].linked,
+                         .type = asked[i].type,
+                         .id = "1",
+                         .answer = {.status = asked[i].status}};
+    metrics_ops(m, ops, sizeof asked / sizeof *asked);
+    char *text = text_of(m, &(metrics_look){0});
+    expect_true(good(text));
+    /* Two saves, and the two of the linked run; the last is a question. */
+    expect_contains(text, "\nholdfast_refusals_total{type=\"paper\"} 4\n");
+    expect_contains(text, "\nholdfast_refusals_total{type=\"other\"} 1\n");
+    hf_free(text);
+    metrics_free(m);
+}
+
 static void labels_that_are_free_go_to_new_types(void **state)
 {
     (void)state;
@@ -520,6 +553,7 @@ int main(void)
         cmocka_unit_test(a_broken_store_is_not_up),
         cmocka_unit_test(a_thousand_types_have_64_labels_and_the_rest_is_other),
         cmocka_unit_test(a_type_keeps_its_label_when_others_are_used_more),
+        cmocka_unit_test(what_was_saved_has_a_label_and_its_stale_saves_are_refusals),
         cmocka_unit_test(labels_that_are_free_go_to_new_types),
         cmocka_unit_test(what_a_cut_count_does_not_say_is_not_told_as_zero),
         cmocka_unit_test(a_type_named_other_counts_as_other),
