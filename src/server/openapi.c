@@ -81,6 +81,10 @@ static const char *const input_examples[INPUT_COUNT] = {
     [INPUT_LIMIT] = "100",
     [INPUT_RESOURCE] = "\"policy/12345\"",
     [INPUT_RESOURCES] = "[\"policy/12345\",\"customer/42\"]",
+    [INPUT_IF_MATCH] = "\"\\\"7\\\"\"",
+    [INPUT_IF_NONE_MATCH] = "\"*\"",
+    [INPUT_SAVE] = "[{\"resource\":\"order/9\",\"version\":7},{\"resource\":\"order/10\",\"absent\":true}]",
+    [INPUT_RELY] = "[{\"resource\":\"tax/DE\",\"version\":12}]",
     [INPUT_LOCKS] = "[{\"resource\":\"policy/12345\"},{\"resource\":\"customer/42\",\"mode\":\"shared\"}]",
 };
 
@@ -273,13 +277,15 @@ static const struct {
     {404, "The session, the record's type or the token is not known here: not_found."},
     {408, "The request took too long to come: timeout."},
     {409, "The session does not hold it: not_held."},
-    {410, "The session has ended: expired."},
+    {410, "The session has ended (expired), or the record was deleted (not_found)."},
+    {412, "It is not as it was read: stale. `present` or `conflicts` say what it is now, by whom and since when."},
     {413, "Request or answer are over a limit: too_large."},
     {414, "The request's target is too long: invalid."},
     {415, "The body is not sent as application/json: invalid."},
     {417, "An expectation other than 100-continue: invalid."},
     {422, "The Idempotency-Key has made something else: invalid."},
     {423, "Someone else holds it (locked), or is in the middle of a change (busy, with Retry-After)."},
+    {428, "Nothing says what was read: send If-Match or If-None-Match. invalid."},
     {429, "Asked too often, too much waits, or as much is held as may be: too_many."},
     {431, "The request's headers are too long or too many: invalid."},
     {500, "The server itself failed: internal or no_memory."},
@@ -304,8 +310,12 @@ static bool openapi_may_refuse(const route *r, int status)
         return r->refuses & ROUTE_EXPIRED;
     case 415:
         return !r->beacon;
+    case 412:
+        return r->refuses & ROUTE_STALE;
     case 422:
         return r->refuses & ROUTE_REUSED;
+    case 428:
+        return r->refuses & ROUTE_BLIND;
     case 423:
     case 429:
     case 504:

@@ -28,6 +28,8 @@ enum {
     ROUTE_NOT_HELD = 2,  /* 409 */
     ROUTE_EXPIRED = 4,   /* 410 */
     ROUTE_REUSED = 8,    /* 422 */
+    ROUTE_STALE = 16,    /* 412 */
+    ROUTE_BLIND = 32,    /* 428 */
 };
 
 /* A reply when all went well. */

@@ -173,6 +173,7 @@ const route routes[] = {
         .access = ROUTE_EITHER,
         .role = "use or observe",
         .headers = INPUT(LOGIN) | INPUT(IF_MATCH) | INPUT(IF_NONE_MATCH),
+        .refuses = OF_SESSION | ROUTE_STALE,
         .summary = "How often a record was saved, by whom and when.",
         .about = "The version is in the ETag too, as \"7\", and the fence of that save in "
                  "Holdfast-Fence. 404: it was never saved; 410: it was deleted, and `present` says "
@@ -191,6 +192,7 @@ const route routes[] = {
         .role = "use",
         .takes = INPUT(USER) | INPUT(NAME) | INPUT(REASON),
         .headers = CHANGE_OF | INPUT(IF_MATCH) | INPUT(IF_NONE_MATCH),
+        .refuses = OF_SESSION | ROUTE_NOT_HELD | ROUTE_STALE | ROUTE_REUSED | ROUTE_BLIND,
         .summary = "Saves a record: counts its version up, if it is still as it was read.",
         .about =
             "By a session, or with a token in the name of \"user\". If-Match has the ETag that "
@@ -214,6 +216,7 @@ const route routes[] = {
         .role = "use",
         .query = INPUT(USER) | INPUT(NAME) | INPUT(REASON),
         .headers = CHANGE_OF | INPUT(IF_MATCH) | INPUT(IF_NONE_MATCH),
+        .refuses = OF_SESSION | ROUTE_NOT_HELD | ROUTE_STALE | ROUTE_REUSED | ROUTE_BLIND,
         .summary = "Saves that a record is deleted, if it is still as it was read.",
         .about = "A save like PUT, with its conditions and refusals. The number, who and when are "
                  "kept for a year, and the next save goes on from that number.",
@@ -230,6 +233,7 @@ const route routes[] = {
         .takes = INPUT(SAVE) | INPUT(RELY) | INPUT(USER) | INPUT(NAME) | INPUT(REASON),
         .needs = INPUT(SAVE),
         .headers = CHANGE,
+        .refuses = OF_SESSION | ROUTE_NOT_HELD | ROUTE_STALE | ROUTE_REUSED,
         .summary = "Saves several records, all or none, if all that they rely on is still so.",
         .about = "Up to 512 records in both lists, each named once. Refused, `conflicts` tells "
                  "every record that is not as it was read; of locks in the way the first.",
