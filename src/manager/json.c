@@ -43,6 +43,16 @@ static void json_int_field(hf_json *json, const char *name, int64_t value)
     hf_json_int(json, value);
 }
 
+/* 0 reads as null: there is none. */
+static void json_maybe_int_field(hf_json *json, const char *name, int64_t value)
+{
+    hf_json_name(json, name);
+    if (value == 0)
+        hf_json_text(json, NULL);
+    else
+        hf_json_int(json, value);
+}
+
 static void json_bool_field(hf_json *json, const char *name, bool value)
 {
     hf_json_name(json, name);
@@ -93,11 +103,7 @@ static void json_version(hf_json *json, const hf_version *version)
     hf_json_name(json, "resource");
     resource_value(json, &version->resource);
     json_int_field(json, "version", version->number);
-    hf_json_name(json, "fence");
-    if (version->fence == 0)
-        hf_json_text(json, NULL);
-    else
-        hf_json_int(json, version->fence);
+    json_maybe_int_field(json, "fence", version->fence);
     time_field(json, "saved", version->saved_us);
     maybe_field(json, "session", version->session);
     maybe_field(json, "user", version->user);
@@ -259,11 +265,7 @@ static void json_conflict(hf_json *json, const hf_conflict *conflict)
     text_field(json, "code", hf_status_wire(answer->status));
     text_field(json, "message",
                answer->message != NULL ? answer->message : hf_status_sentence(answer->status));
-    hf_json_name(json, "expected");
-    if (conflict->expected == 0)
-        hf_json_text(json, NULL);
-    else
-        hf_json_int(json, conflict->expected);
+    json_maybe_int_field(json, "expected", conflict->expected);
     hf_json_name(json, "present");
     if (answer->versions_count == 0)
         hf_json_text(json, NULL);
@@ -370,11 +372,7 @@ static void event_value(hf_json *json, const hf_event *event)
     maybe_field(json, "session", event->session);
     maybe_field(json, "user", event->user);
     maybe_field(json, "actor", event->actor);
-    hf_json_name(json, "fence");
-    if (event->fence == 0)
-        hf_json_text(json, NULL);
-    else
-        hf_json_int(json, event->fence);
+    json_maybe_int_field(json, "fence", event->fence);
     maybe_field(json, "reason", event->reason);
     hf_json_end(json, '}');
 }
