@@ -126,7 +126,7 @@ static void *share(void *context)
         hf_result *result = NULL;
         fits(o, hf_session_acquire(o->shared_session, resource, NULL, NULL, NULL), HF_OK);
         hf_session_is_held(o->shared_session, resource);
-        switch (turn % 7) {
+        switch (turn % 8) {
         case 0:
             fits(o, hf_session_beat(o->shared_session, &result, NULL), HF_OK);
             break;
@@ -146,6 +146,10 @@ static void *share(void *context)
             break;
         case 5:
             fits(o, hf_manager_poll(o->manager, NULL, NULL), HF_OK);
+            break;
+        case 6: /* another thread may have released it: then nothing says what was read */
+            fits(o, hf_session_save(o->shared_session, &(hf_save){.resource = *resource}, NULL, NULL, NULL),
+                 HF_INVALID);
             break;
         default:
             fits(o, hf_manager_list(o->manager, NULL, &result, NULL), HF_OK);
