@@ -317,12 +317,13 @@ static bool saved_before(const hf_op_rows *of, const hf_op *first)
                                  hf_slice_equal(resource->saved_request, of->past->request));
 }
 
-/* Whether a linked run was done before: it is asked again when a lock it took, or a save, carries its request id. What this very run has
- * granted carries it too, also in a row that was stored before, and says nothing. */
+/* Whether a linked run was done before: it is asked again when a lock it took, or a save, carries
+ * the request id of its op. The op that asks need not have one: reads have none on the wire. What
+ * this very run has granted carries it too, also in a row that was stored before, and says nothing. */
 bool hf_run_done(const hf_step *step)
 {
     const hf_op *first = step->op, *last = step->op;
-    if (step->rows->run == 0 || step->request.size == 0)
+    if (step->rows->run == 0)
         return false;
     while (first > step->batch->ops && first[-1].linked)
         first--;
@@ -332,11 +333,13 @@ bool hf_run_done(const hf_step *step)
         const hf_op_rows *of = &step->rows->of_op[op - step->batch->ops];
         if (op->kind == HF_OP_SAVE && saved_before(of, first))
             return true;
-        if (op->kind != HF_OP_ACQUIRE || of->resource == NULL)
+        hf_slice request = hf_slice_of(op->request_id);
+        if (op->kind != HF_OP_ACQUIRE || of->resource == NULL || request.size == 0)
             continue;
         for (const hf_lock_row *lock = of->resource->locks; lock != NULL; lock = lock->next)
-            if (lock->session == of->session && (lock->granted_by == NULL || lock->granted_by < first) &&
-                hf_lock_lives(lock, step->now_us) && hf_slice_equal(lock->request, step->request))
+            if (lock->session == of->session &&
+                (lock->granted_by == NULL || lock->granted_by < first) &&
+                hf_lock_lives(lock, step->now_us) && hf_slice_equal(lock->request, request))
                 return true;
     }
     return false;
