@@ -10,4 +10,8 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON {ns}_event TO {role};
 GRANT SELECT, INSERT, UPDATE, DELETE ON {ns}_token TO {role};
 GRANT SELECT, INSERT, UPDATE, DELETE ON {ns}_save TO {role};
 GRANT SELECT ON {ns}_locks TO {role};
+GRANT SELECT ON {ns}_versions TO {role};
 GRANT EXECUTE ON PROCEDURE {ns}_check TO {role};
+GRANT EXECUTE ON PROCEDURE {ns}_save TO {role};
+GRANT EXECUTE ON PROCEDURE {ns}_remove TO {role};
+GRANT EXECUTE ON PROCEDURE {ns}_expect TO {role};

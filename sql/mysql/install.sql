@@ -32,26 +32,34 @@ SELECT value FROM {ns}_meta WHERE name = 'schema'
 SELECT table_name, table_type, table_comment FROM information_schema.tables
  WHERE table_schema = DATABASE() AND table_type <> 'VIEW'
    AND table_name IN ('{ns}_meta', '{ns}_type', '{ns}_session', '{ns}_resource', '{ns}_lock', '{ns}_request', '{ns}_lost',
-       '{ns}_event', '{ns}_token', '{ns}_save', '{ns}_locks')
+       '{ns}_event', '{ns}_token', '{ns}_save', '{ns}_locks', '{ns}_versions')
  UNION ALL
-SELECT table_name, 'VIEW', IF(view_definition LIKE '%{ns}%session%', 'holdfast', IF(view_definition > '', '', '?'))
+SELECT table_name, 'VIEW',
+       IF(view_definition LIKE '%{ns}%session%' OR view_definition LIKE '%{ns}_resource%', 'holdfast',
+          IF(view_definition > '', '', '?'))
   FROM information_schema.views
  WHERE table_schema = DATABASE()
    AND table_name IN ('{ns}_meta', '{ns}_type', '{ns}_session', '{ns}_resource', '{ns}_lock', '{ns}_request', '{ns}_lost',
-       '{ns}_event', '{ns}_token', '{ns}_save', '{ns}_locks')
+       '{ns}_event', '{ns}_token', '{ns}_save', '{ns}_locks', '{ns}_versions')
  UNION ALL
 SELECT routine_name, routine_type, routine_comment FROM information_schema.routines
- WHERE routine_schema = DATABASE() AND routine_name = '{ns}_check'
+ WHERE routine_schema = DATABASE()
+   AND routine_name IN ('{ns}_check', '{ns}_save', '{ns}_remove', '{ns}_expect', '{ns}_write', '{ns}_check_names',
+       '{ns}_refuse_stale', '{ns}_say_holders', '{ns}_refuse', '{ns}_clock')
  ORDER BY 1
 
 -- {ns} is the name of one table here.
 -- name: row
 SELECT 1 FROM {ns} LIMIT 1
 
--- Another's procedure is as good as none: it runs with the rights of an account that may be gone.
+-- Empty unless all procedures are there and of one text. Another's is as good as none: it runs with
+-- the rights of an account that may be gone.
 -- name: surface_version
-SELECT routine_comment FROM information_schema.routines
- WHERE routine_schema = DATABASE() AND routine_name = '{ns}_check' AND definer = CURRENT_USER()
+SELECT IF(COUNT(*) = 10 AND COUNT(DISTINCT routine_comment) = 1, MIN(routine_comment), '')
+  FROM information_schema.routines
+ WHERE routine_schema = DATABASE() AND definer = CURRENT_USER()
+   AND routine_name IN ('{ns}_check', '{ns}_save', '{ns}_remove', '{ns}_expect', '{ns}_write', '{ns}_check_names',
+       '{ns}_refuse_stale', '{ns}_say_holders', '{ns}_refuse', '{ns}_clock')
 -- name: who
 SELECT CURRENT_USER()
 

@@ -2,6 +2,8 @@
 GRANT USAGE ON SCHEMA {ns} TO {role};
 GRANT SELECT, INSERT, UPDATE, DELETE ON {ns}.meta, {ns}.type, {ns}.session, {ns}.resource, {ns}.lock, {ns}.request, {ns}.lost,
     {ns}.event, {ns}.token, {ns}.save TO {role};
-GRANT SELECT ON {ns}.locks TO {role};
 GRANT USAGE ON SEQUENCE {ns}.lease_fence TO {role};
-GRANT EXECUTE ON FUNCTION {ns}."check"(text, text, text, bigint) TO {role};
+GRANT SELECT ON {ns}.locks, {ns}.versions TO {role};
+GRANT EXECUTE ON FUNCTION {ns}."check"(text, text, text, bigint),
+    {ns}.save(text, text, bigint, text, text, bigint),
+    {ns}.remove(text, text, bigint, text, text, bigint), {ns}.expect(text, text, bigint) TO {role};

@@ -25,8 +25,8 @@ INSERT INTO {ns}.meta (name, value) VALUES ('schema', '{version}') ON CONFLICT (
 END IF; END $holdfast$
 
 -- The encoding; how many tables there are with names of ours, and one of them; whether meta looks like ours, and may be read; who
--- asks; whether SQL keeps the name of the schema for itself; whether there is a function with the name of ours; how
--- many of the tables are there, without the view. From the catalog, which anyone may read, and without failing: it may
+-- asks; whether SQL keeps the name of the schema for itself; a function with a name of ours, if there is one; how
+-- many of the tables are there, without the views. From the catalog, which anyone may read, and without failing: it may
 -- run in an application's transaction.
 -- name: look
 SELECT current_setting('server_encoding'), count(t.oid), min(t.relname::text COLLATE "C"),
@@ -34,13 +34,16 @@ SELECT current_setting('server_encoding'), count(t.oid), min(t.relname::text COL
          WHERE a.attrelid = m.oid AND a.attname IN ('name', 'value') AND NOT a.attisdropped),
        coalesce(has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(m.oid, 'SELECT'), false), current_user::text,
        EXISTS (SELECT FROM pg_catalog.pg_get_keywords() WHERE word = '{ns}' AND catcode IN ('R', 'T')),
-       EXISTS (SELECT FROM pg_catalog.pg_proc p WHERE p.pronamespace = n.oid AND p.proname = 'check'),
-       count(t.oid) FILTER (WHERE t.relname <> 'locks')
+       (SELECT min(p.proname::text COLLATE "C") FROM pg_catalog.pg_proc p
+         WHERE p.pronamespace = n.oid
+           AND p.proname IN ('check', 'save', 'remove', 'expect', 'write', 'end_dead', 'refuse_stale',
+               'lock_anchor', 'say_holders', 'say_time')),
+       count(t.oid) FILTER (WHERE t.relname NOT IN ('locks', 'versions'))
   FROM (SELECT 1) AS one
   LEFT JOIN pg_catalog.pg_namespace n ON n.nspname = '{ns}'
   LEFT JOIN pg_catalog.pg_class m ON m.relnamespace = n.oid AND m.relname = 'meta'
   LEFT JOIN pg_catalog.pg_class t ON t.relnamespace = n.oid
-        AND t.relname IN ('meta', 'type', 'session', 'resource', 'lock', 'request', 'lost', 'event', 'token', 'save', 'locks')
+        AND t.relname IN ('meta', 'type', 'session', 'resource', 'lock', 'request', 'lost', 'event', 'token', 'save', 'locks', 'versions')
  GROUP BY n.oid, m.oid
 -- name: version
 SELECT value FROM {ns}.meta WHERE name = 'schema'

@@ -1,7 +1,13 @@
 -- Removes what holdfast has made and nothing else; what others have built on it stands in the way. The schema goes when
 -- installing made it (its comment says so) and it is empty.
-DROP FUNCTION IF EXISTS {ns}."check"(text, text, text, bigint);
-DROP VIEW IF EXISTS {ns}.locks;
+DROP FUNCTION IF EXISTS {ns}."check"(text, text, text, bigint),
+    {ns}.save(text, text, bigint, text, text, bigint),
+    {ns}.remove(text, text, bigint, text, text, bigint), {ns}.expect(text, text, bigint),
+    {ns}.write(text, text, bigint, text, text, bigint, boolean),
+    {ns}.end_dead({ns}.resource, text, text, bigint),
+    {ns}.refuse_stale({ns}.resource, bigint, bigint), {ns}.lock_anchor(text, text, boolean),
+    {ns}.say_holders(text, text, text, bigint), {ns}.say_time(bigint, bigint);
+DROP VIEW IF EXISTS {ns}.locks, {ns}.versions;
 DROP SEQUENCE IF EXISTS {ns}.lease_fence;
 DROP TABLE IF EXISTS {ns}.token, {ns}.save, {ns}.event, {ns}.lost, {ns}.request, {ns}.lock, {ns}.resource, {ns}.session, {ns}.type, {ns}.meta;
 DO $holdfast$

@@ -30,10 +30,10 @@ static hf_status look_at(hf_db *db, const char *names, hf_stmt *stmt, bool besid
     hf_slice_copy(name, sizeof name, hf_stmt_column_text(stmt, 0));
     hf_slice_copy(kind, sizeof kind, hf_stmt_column_text(stmt, 1));
     hf_slice_copy(comment, sizeof comment, hf_stmt_column_text(stmt, 2));
-    if (strcmp(name + strlen(names), "_locks") == 0)
+    if (strcmp(kind, "PROCEDURE") == 0 || strcmp(kind, "FUNCTION") == 0)
+        wanted = "PROCEDURE"; /* a table may have the same name */
+    else if (strcmp(name + strlen(names), "_locks") == 0 || strcmp(name + strlen(names), "_versions") == 0)
         wanted = "VIEW";
-    else if (strcmp(name + strlen(names), "_check") == 0)
-        wanted = "PROCEDURE";
     bool hidden = beside && strcmp(comment, "?") == 0;
     bool ours = strcmp(kind, wanted) == 0 && (hidden || strncmp(comment, "holdfast", 8) == 0);
     return ours ? HF_OK : schema_refuse_foreign(db, name, err);
@@ -163,9 +163,9 @@ static char *next_statement(const char **at, char delimiter[8])
     return hf_buffer_take(&out);
 }
 
-/* `but`: statements that begin so are passed over; NULL: none. */
-static hf_status run_text(hf_db *db, const char *sql, const schema_words *words, const char *but,
-                          hf_error *err)
+/* `but`: statements that begin so are passed over; NULL: none. `only`: the others are; NULL: none. */
+static hf_status run_text_some(hf_db *db, const char *sql, const schema_words *words, const char *but,
+                               const char *only, hf_error *err)
 {
     hf_buffer text = {0};
     char delimiter[8] = ";";
@@ -175,12 +175,18 @@ static hf_status run_text(hf_db *db, const char *sql, const schema_words *words,
     const char *at = filled;
     while (status == HF_OK && *at != '\0') {
         char *statement = next_statement(&at, delimiter);
-        if (statement != NULL && (but == NULL || strncmp(statement, but, strlen(but)) != 0))
+        if (statement != NULL && (but == NULL || strncmp(statement, but, strlen(but)) != 0) &&
+            (only == NULL || strncmp(statement, only, strlen(only)) == 0))
             status = hf_db_run(db, statement, err);
         hf_free(statement);
     }
     hf_free(filled);
     return status;
+}
+
+static hf_status run_text(hf_db *db, const char *sql, const schema_words *words, hf_error *err)
+{
+    return run_text_some(db, sql, words, NULL, NULL, err);
 }
 
 /* One installation at a time. */
@@ -219,33 +225,27 @@ static hf_status digest_surface(char out[17], hf_error *err)
     return HF_OK;
 }
 
-/* Grants on a procedure go when it is dropped. MariaDB replaces it without; on MySQL one that is the
- * same, and this account's, is left alone. */
+/* Grants on a procedure go when it is dropped. MariaDB replaces them without; on MySQL they are left alone
+ * when all are the same, and this account's, and only the views are made anew. */
 static hf_status make_surface(hf_db *db, const schema_words *words, hf_error *err)
 {
     char there[64], wanted[64];
     snprintf(wanted, sizeof wanted, "holdfast %s", words->digest);
     if (hf_db_kind_of(db) == HF_DB_MARIADB)
-        return run_text(db, mysql_surface_sql, words, "DROP PROCEDURE", err);
+        return run_text_some(db, mysql_surface_sql, words, "DROP PROCEDURE", NULL, err);
     hf_status status =
         schema_ask(db, mysql_install_sql[MYSQL_INSTALL_SURFACE_VERSION], words, there, sizeof there, err);
     bool same = strcmp(there, wanted) == 0;
-    if (status == HF_OK && !same)
-        return run_text(db, mysql_surface_sql, words, NULL, err);
-    /* The view comes before the procedure; nothing is made of what comes after. */
-    const char *at = mysql_surface_sql;
-    char delimiter[8] = ";", *view = status == HF_OK ? next_statement(&at, delimiter) : NULL;
-    if (status == HF_OK)
-        status = view == NULL ? hf_fail_memory(err) : schema_run(db, view, words, err);
-    hf_free(view);
-    return status;
+    return status != HF_OK ? status
+                           : run_text_some(db, mysql_surface_sql, words, NULL,
+                                           same ? "CREATE OR REPLACE SQL SECURITY DEFINER VIEW" : NULL, err);
 }
 
 /* What was made before stays when this fails. */
 static hf_status allow(hf_db *db, const schema_words *words, hf_error *err)
 {
     hf_error why = {0};
-    hf_status status = run_text(db, mysql_grant_sql, words, NULL, &why);
+    hf_status status = run_text(db, mysql_grant_sql, words, &why);
     return status == HF_OK ? HF_OK
                            : hf_fail(err, HF_UNAVAILABLE,
                                      "The tables are there, but %s could not be allowed to use them; create "
@@ -257,7 +257,7 @@ static hf_status allow(hf_db *db, const schema_words *words, hf_error *err)
 static void clear_away(hf_db *db, const schema_words *words)
 {
     if (hf_db_alive(db))
-        (void)run_text(db, mysql_remove_sql, words, NULL, NULL);
+        (void)run_text(db, mysql_remove_sql, words, NULL);
 }
 
 /* The tables of a program that is one version ahead are left alone, with their surface. */
@@ -276,7 +276,7 @@ static hf_status make(hf_db *db, const char *names, const sql_schema *to, const 
         status = digest_surface(digest, err);
     bool looked = status == HF_OK;
     for (words.version = version + 1; status == HF_OK && words.version <= to->count; words.version++) {
-        status = run_text(db, to->steps[words.version - 1], &words, NULL, err);
+        status = run_text(db, to->steps[words.version - 1], &words, err);
         if (status == HF_OK && words.version == to->count)
             status = make_surface(db, &words, err);
         if (status == HF_OK)
@@ -343,7 +343,7 @@ static hf_status take_away(hf_db *db, const char *names, bool force, hf_error *e
     if (status == HF_OK && version > 0 && whole)
         status = check_unused(db, &words, force, err);
     if (status == HF_OK)
-        status = run_text(db, mysql_remove_sql, &words, NULL, err);
+        status = run_text(db, mysql_remove_sql, &words, err);
     if (status != HF_OK && hf_db_alive(db)) {
         hf_failure failure = hf_db_failure(db);
         (void)hf_db_run(db, "UNLOCK TABLES", NULL);

@@ -29,7 +29,7 @@ typedef struct sight {
     bool meta;         /* ... and meta looks like ours */
     bool readable;     /* ... and may be read */
     bool reserved;     /* SQL keeps the name of the schema for itself */
-    bool function;     /* there is one named check */
+    char function[64]; /* one with a name of ours; "": there is none */
     int tables;        /* how many of ours are there */
 } sight;
 
@@ -52,7 +52,7 @@ static hf_status see(hf_db *db, const schema_words *words, sight *out, hf_error 
         out->readable = hf_stmt_column_int(stmt, 4) != 0;
         hf_slice_copy(out->account, sizeof out->account, hf_stmt_column_text(stmt, 5));
         out->reserved = hf_stmt_column_int(stmt, 6) != 0;
-        out->function = hf_stmt_column_int(stmt, 7) != 0;
+        hf_slice_copy(out->function, sizeof out->function, hf_stmt_column_text(stmt, 7));
         out->tables = (int)hf_stmt_column_int(stmt, 8);
     }
     if (stmt != NULL)
@@ -82,10 +82,10 @@ static hf_status look(hf_db *db, const char *names, const sql_schema *to, int *v
                        "Text is kept as %s in %s; holdfast compares names as UTF-8. Use a database with "
                        "ENCODING 'UTF8'; nothing was changed.",
                        it.encoding, hf_db_path(db));
-    if (!it.any && !it.function)
+    if (!it.any && it.function[0] == '\0')
         return HF_OK;
     if (!it.meta) {
-        snprintf(table, sizeof table, "%s.%s", names, it.any ? it.table : "check");
+        snprintf(table, sizeof table, "%s.%s", names, it.any ? it.table : it.function);
         return schema_refuse_foreign(db, table, err);
     }
     if (!it.readable)

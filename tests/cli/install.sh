@@ -261,7 +261,7 @@ in_mysql() {
         DROP PROCEDURE holdfast_check"
     run list --store "$store"
     expect "$server: an interrupted installation is completed" 0 "No locks are held."
-    check "$server: ... with all that belongs to it" test "$(objects "$first" | wc -l)" = 12
+    check "$server: ... with all that belongs to it" test "$(objects "$first" | wc -l)" = 22
     sql "$first" "DELETE FROM holdfast_meta WHERE name = 'schema'; DROP TABLE holdfast_lost"
     run uninstall "$store"
     expect "$server: ... or removed" 0 "Removed*"

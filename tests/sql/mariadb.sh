@@ -18,6 +18,17 @@ levels=("READ COMMITTED" "REPEATABLE READ" "SERIALIZABLE")
 old_snapshot=23H01
 begin_sql() { echo "SET TRANSACTION ISOLATION LEVEL $1; BEGIN;"; }
 check_sql() { echo "CALL ${names}_check('$1', '$2', '$3', $4);"; }
+versions=${names}_versions kept=${names}_save settings=${names}_meta
+# A word of SQL, or a text.
+word() { if [[ $1 == NULL || $1 == \'* ]]; then echo "$1"; else echo "'$1'"; fi; }
+# A refused call leaves the fence of the one before.
+save_sql() { echo "SET @fence = ''; CALL ${names}_save('$1', '$2', $3, $(word "$4"), $5, $6, @fence); SELECT @fence;"; }
+remove_sql() { echo "SET @fence = ''; CALL ${names}_remove('$1', '$2', $3, $(word "$4"), $5, $6, @fence); SELECT @fence;"; }
+expect_sql() { echo "CALL ${names}_expect('$1', '$2', $3);"; }
+allow_saves() {
+    echo "GRANT EXECUTE ON PROCEDURE ${names}_save TO only_$names@localhost;
+        GRANT EXECUTE ON PROCEDURE ${names}_expect TO only_$names@localhost;"
+}
 allow_only_check() { echo "CREATE USER only_$names@localhost; GRANT EXECUTE ON PROCEDURE ${names}_check TO only_$names@localhost;"; }
 forget_only_check() { echo "DROP USER only_$names@localhost;"; }
 
