@@ -13,15 +13,15 @@ from django.db import IntegrityError, connections, models, transaction  # noqa: 
 
 sys.dont_write_bytecode = True
 from django_database import database  # noqa: E402
-from surface import LEVELS, main, surface  # noqa: E402
+from surface import LEVELS, STATES, main, surface, versions  # noqa: E402
 
 
 def refusal(problem):
-    """(SQLSTATE, sentence) of the driver's error; mysqlclient tells only the number, 1216 (docs/sql.md)."""
+    """(SQLSTATE, sentence) of the driver's error."""
     cause = problem.__cause__
     if hasattr(cause, "pgcode"):
         return cause.pgcode, cause.diag.message_primary
-    return "23H01" if cause.args[0] == 1216 else cause.args[0], cause.args[1]
+    return STATES.get(cause.args[0], cause.args[0]), cause.args[1]
 
 
 def model(server):
@@ -56,8 +56,18 @@ def run(server):
             except IntegrityError as problem:
                 return refusal(problem)
 
+        def call(sql, *arguments):
+            try:
+                with transaction.atomic(using=alias), connections[alias].cursor() as cursor:
+                    cursor.execute(sql, ["doc", *arguments])
+            except IntegrityError as problem:
+                return refusal(problem)
+
         try:
             surface(server, level, save, lambda: docs.get(id="1").body, open_transaction)
+            if level == LEVELS[0]:
+                versions(server, lambda *what: call(server.save_sql(*["%s"] * 4), *what),
+                         lambda *what: call(server.expect_sql(*["%s"] * 3), *what))
         finally:
             with connections[alias].schema_editor() as editor:
                 editor.delete_model(doc)

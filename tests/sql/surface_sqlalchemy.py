@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
 
 sys.dont_write_bytecode = True
-from surface import LEVELS, main, surface  # noqa: E402
+from surface import LEVELS, STATES, main, passed, surface, versions  # noqa: E402
 
 
 def engine(server, level):
@@ -22,11 +22,54 @@ def engine(server, level):
 
 
 def refusal(problem):
-    """(SQLSTATE, sentence); PyMySQL tells only the number, 1216 (docs/sql.md)."""
+    """(SQLSTATE, sentence)"""
     cause = problem.orig
     if hasattr(cause, "pgcode"):
         return cause.pgcode, cause.diag.message_primary
-    return "23H01" if cause.args[0] == 1216 else cause.args[0], cause.args[1]
+    return STATES.get(cause.args[0], cause.args[0]), cause.args[1]
+
+
+def billing(server, database):
+    """A tax is computed from an address, which changes before the bill is saved: with a premise that is refused, and without it goes
+    unnoticed."""
+    tables = sa.MetaData()
+    address = sa.Table(f"address_{server.names}", tables, sa.Column("id", sa.Integer, primary_key=True), sa.Column("town", sa.String(40)))
+    bill = sa.Table(f"bill_{server.names}", tables, sa.Column("id", sa.Integer, primary_key=True), sa.Column("tax", sa.String(40)))
+    save, expect = sa.text(server.save_sql(":type", ":id", ":version", ":user")), sa.text(server.expect_sql(":type", ":id", ":version"))
+
+    def save_address(town, version):
+        with database.begin() as connection:
+            connection.execute(save, {"type": "address", "id": "7", "version": version, "user": "alice"})
+            change = address.insert().values(id=7, town=town) if version is None else address.update().values(town=town)
+            connection.execute(change)
+
+    def save_bill(tax, premise):
+        try:
+            with database.begin() as connection:
+                if premise:
+                    connection.execute(expect, {"type": "address", "id": "7", "version": premise})
+                connection.execute(save, {"type": "bill", "id": "1", "version": None, "user": "bob"})
+                connection.execute(bill.insert().values(id=1, tax=tax))
+        except IntegrityError as problem:
+            return refusal(problem)
+
+    def bills():
+        with database.begin() as connection:
+            return connection.execute(sa.select(bill.c.tax)).scalars().all()
+
+    name = server.name + ": billing: "
+    tables.create_all(database)
+    try:
+        save_address("Bern", None)
+        with database.begin() as connection:
+            tax = "8.1 % of " + connection.execute(sa.select(address.c.town)).scalar()
+        save_address("Munich", 1)
+        told = save_bill(tax, 1)
+        passed(name + "with a premise the change of the address is noticed",
+               told and told[0] == "23H02" and told[1].startswith("address/7 was changed by alice at ") and bills() == [], told)
+        passed(name + "without one it goes unnoticed", save_bill(tax, None) is None and bills() == ["8.1 % of Bern"])
+    finally:
+        tables.drop_all(database)
 
 
 def run(server):
@@ -56,10 +99,22 @@ def run(server):
             with database.begin() as connection:
                 return connection.execute(sa.select(doc.c.body)).scalar()
 
+        def call(sql, **arguments):
+            try:
+                with database.begin() as connection:
+                    connection.execute(sa.text(sql), {"type": "doc", **arguments})
+            except IntegrityError as problem:
+                return refusal(problem)
+
         try:
             with database.begin() as connection:
                 connection.execute(doc.insert().values(id="1", body=""))
             surface(server, level, save, read, open_transaction)
+            if level == LEVELS[0]:
+                versions(server, lambda id, version, user: call(server.save_sql(":type", ":id", ":version", ":user"),
+                                                                id=id, version=version, user=user),
+                         lambda id, version: call(server.expect_sql(":type", ":id", ":version"), id=id, version=version))
+                billing(server, database)
         finally:
             tables.drop_all(database)
             database.dispose()
