@@ -22,8 +22,7 @@ enum {
     MY_LOOK_MS = 10,
     MY_WAIT_PULSES = 15,
     MY_WAIT_MIN_S = 30,
-    MY_NAME_HEX =
-        60, /* of the digest; with "hf" it has 62 of the 64 characters that a name may have */
+    MY_NAME_HEX = 32, /* of the digest: 128 bits */
 };
 
 /* ---- names ---- */
@@ -49,7 +48,7 @@ static hf_status my_try(hf_link *link, hf_ask **asks, size_t count, bool *got, h
     bool row = false;
     for (size_t i = 0; i < count; i++) {
         my_lock_name name;
-        hf_buffer_print(&text, "%s IF(GET_LOCK('%s', 0) = 1, UUID_SHORT() & 0x7FFFFFFFFFFFFFFF, 0)",
+        hf_buffer_print(&text, "%s IF(GET_LOCK('%s',0),UUID_SHORT()&9223372036854775807,0)a",
                         i == 0 ? "SELECT" : ",", my_name(asks[i]->grant, &name));
     }
     hf_status status =
@@ -71,12 +70,9 @@ static hf_status my_try(hf_link *link, hf_ask **asks, size_t count, bool *got, h
 static hf_status my_release(hf_link *link, const hf_lease_grant *grant, hf_error *err)
 {
     my_lock_name name;
-    char text[128], answer[8];
-    snprintf(text, sizeof text, "SELECT RELEASE_LOCK('%s')", my_name(grant, &name));
-    hf_status status = hf_db_ask(link->db, text, answer, sizeof answer, err);
-    return status != HF_OK || strcmp(answer, "1") == 0
-               ? status
-               : hf_fail(err, HF_NOT_HELD, "The lock was not held.");
+    char text[80];
+    snprintf(text, sizeof text, "DO RELEASE_LOCK('%s')", my_name(grant, &name));
+    return hf_db_run(link->db, text, err);
 }
 
 static void my_release_all(hf_link *link)

@@ -40,7 +40,7 @@ static int64_t pg_key(const hf_lease_grant *grant, int part)
 
 static void pg_payload(const hf_lease_grant *grant, char out[17])
 {
-    snprintf(out, 17, "%016llx", (unsigned long long)pg_key(grant, 0));
+    snprintf(out, 17, "%llx", (unsigned long long)pg_key(grant, 0));
 }
 
 /* ---- statements ---- */
@@ -175,19 +175,17 @@ static void pg_unmark(hf_link *link, const hf_ask *ask)
 /* First the key, then the mark: who marks after that finds the key free. */
 static hf_status pg_release(hf_link *link, const hf_lease_grant *grant, hf_error *err)
 {
-    static const char text[] = "SELECT CASE WHEN NOT pg_advisory_unlock($1) THEN 0"
-                               " WHEN pg_try_advisory_xact_lock($2) THEN 1"
-                               " WHEN pg_notify('" PG_CHANNEL "', $3) IS NULL THEN 2 ELSE 2 END";
-    char payload[17];
+    static const char text[] =
+        "SELECT CASE WHEN NOT pg_advisory_unlock($1) THEN 0"
+        " WHEN pg_try_advisory_xact_lock($2) THEN 1"
+        " WHEN pg_notify('" PG_CHANNEL "', to_hex($1)) IS NULL THEN 2 ELSE 2 END";
     hf_stmt *stmt = NULL;
     int64_t number = 0;
     hf_status status = hf_link_stmt(link, PG_RELEASE, text, &stmt, err);
     if (status != HF_OK)
         return status;
-    pg_payload(grant, payload);
     hf_stmt_int(stmt, 1, pg_key(grant, 0));
     hf_stmt_int(stmt, 2, pg_key(grant, 1));
-    hf_stmt_text(stmt, 3, hf_slice_of(payload));
     status = pg_number_of(stmt, &number, err);
     return status != HF_OK || number > 0 ? status
                                          : hf_fail(err, HF_NOT_HELD, "The lock was not held.");

@@ -23,7 +23,7 @@
 void redis_key(const redis_backend *it, const hf_lease_grant *grant, char out[REDIS_KEY_SIZE])
 {
     int size = snprintf(out, REDIS_KEY_SIZE, "%s:lease:", it->url.names);
-    hf_hex(grant->digest, HF_DIGEST_SIZE, out + size);
+    hf_hex(grant->digest, REDIS_DIGEST, out + size);
 }
 
 void redis_channel(const redis_backend *it, unsigned shard, char out[REDIS_KEY_SIZE])
@@ -120,7 +120,7 @@ static void redis_queue_give(redis_backend *it, hf_redis *redis, const hf_lease_
     redis_value(it, grant, value);
     redis_channel(it, grant->digest[0], channel);
     hf_redis_queue(redis, "EVALSHA %s 1 %s %s %s %s", it->scripts[REDIS_GIVE], key, value, channel,
-                   key + strlen(key) - 2 * HF_DIGEST_SIZE);
+                   key + strlen(key) - 2 * REDIS_DIGEST);
 }
 
 void redis_queue_keep(redis_backend *it, hf_redis *redis, const hf_lease_grant *grant, int64_t ms)

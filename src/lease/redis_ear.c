@@ -37,8 +37,8 @@ static bool redis_note_need(hf_ask *ask, void *context)
 
 static bool redis_is_told(hf_ask *ask, void *context)
 {
-    char hex[2 * HF_DIGEST_SIZE + 1];
-    hf_hex(ask->grant->digest, HF_DIGEST_SIZE, hex);
+    char hex[2 * REDIS_DIGEST + 1];
+    hf_hex(ask->grant->digest, REDIS_DIGEST, hex);
     return strcmp(hex, context) == 0;
 }
 

@@ -8,6 +8,7 @@
 #include "lease/desk.h"
 
 enum {
+    REDIS_DIGEST = 16, /* bytes of the digest in a key: 128 bits */
     REDIS_KEY_SIZE = 128,
     REDIS_TOKEN_HEX = 32, /* at the beginning of a value */
     REDIS_VALUE_SIZE = HF_TEXT_SIZE + 80,
