@@ -70,8 +70,8 @@ typedef struct hf_leases_options {
  * namespace=NAME in the URL keeps keys apart (default "holdfast"). options may be NULL.
  *
  * HF_INVALID: the URL or an option makes no sense, or the server can't keep leases: a pooler
- * (unless pooler=session), a cluster, a replica. HF_UNAVAILABLE: no connection. Threads are started,
- * with all signals blocked. */
+ * (unless pooler=session), a cluster, a replica. HF_UNAVAILABLE: no connection. HF_BUSY:
+ * others keep a SQLite file busy; try again. Threads are started, with all signals blocked. */
 HF_API HF_MUST_USE hf_status hf_leases_open(const char *url, const hf_leases_options *options,
                                             hf_leases **out, hf_error *err);
 
