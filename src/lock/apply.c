@@ -319,7 +319,8 @@ static bool saved_before(const hf_op_rows *of, const hf_op *first)
 
 /* Whether a linked run was done before: it is asked again when a lock it took, or a save, carries
  * the request id of its op. The op that asks need not have one: reads have none on the wire. What
- * this very run has granted carries it too, also in a row that was stored before, and says nothing. */
+ * this very run has granted carries it too, also in a row that was stored before, and says
+ * nothing. */
 bool hf_run_done(const hf_step *step)
 {
     const hf_op *first = step->op, *last = step->op;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Versions: looked at, saved, deleted; alone, or as a set with what it relies on. An ETag is the
- * version in quotes; conditions are those of RFC 9110, as far as they say which version was read. */
+ * version in quotes; conditions are those of RFC 9110, as far as they say what was read. */
 #include "base/error.h"
 #include "base/time.h"
 #include "server/handlers.h"
