@@ -161,6 +161,22 @@ static void the_anchor_is_swept_and_made_again(shop *s)
     expect_int(app_number(s->other, rev), before);
 }
 
+static void bob_saves(shop *s)
+{
+    must(HF_OK, s->plain, SAVE, .user = "bob", ON("policy", "1"), .absent = true);
+}
+
+static void bob_saves_again(shop *s)
+{
+    must(HF_OK, s->plain, SAVE, .user = "bob", ON("policy", "1"), .version = 1);
+}
+
+static void bob_saves_and_takes(shop *s)
+{
+    bob_saves(s);
+    bob_takes(s);
+}
+
 static void readers_are_forbidden(shop *s)
 {
     must(HF_OK, s->plain, TYPE_SET, .type = "policy", .policy = HF_POLICY_EXCLUSIVE_READ);
@@ -271,6 +287,58 @@ static said forbid_readers(shop *s, hf_store *store)
     return ASK(store, TYPE_SET, .type = "policy", .policy = HF_POLICY_EXCLUSIVE_READ);
 }
 
+static said save(shop *s, hf_store *store)
+{
+    (void)s;
+    return ASK(store, SAVE, .user = "alice", ON("policy", "1"), .version = 1);
+}
+
+static said save_new(shop *s, hf_store *store)
+{
+    (void)s;
+    return ASK(store, SAVE, .user = "alice", ON("policy", "1"), .absent = true);
+}
+
+static said version(shop *s, hf_store *store)
+{
+    (void)s;
+    return ASK(store, VERSION, ON("policy", "1"), .version = 1);
+}
+
+static said version_absent(shop *s, hf_store *store)
+{
+    (void)s;
+    return ASK(store, VERSION, ON("policy", "1"), .absent = true);
+}
+
+/* Saves something else, and relies on policy/1; what came of the premise. */
+static said rely_and_save(hf_store *store, int64_t number)
+{
+    hf_error err = {0};
+    said out = {0};
+    hf_batch *batch = batch_new(2);
+    add(batch, VERSION, ON("policy", "1"), .version = number, .absent = number == 0,
+        .linked = true);
+    add(batch, SAVE, .user = "alice", ON("policy", "2"), .absent = true);
+    out.status = hf_store_execute(store, batch, &err);
+    if (out.status == HF_OK)
+        out.status = hf_batch_op(batch, 0)->answer.status;
+    hf_batch_free(batch);
+    return out;
+}
+
+static said rely(shop *s, hf_store *store)
+{
+    (void)s;
+    return rely_and_save(store, 1);
+}
+
+static said rely_on_absence(shop *s, hf_store *store)
+{
+    (void)s;
+    return rely_and_save(store, 0);
+}
+
 /* As a status, so that it can stand in the table: HF_OK: nobody; HF_LOCKED: somebody. */
 static said who(shop *s, hf_store *store)
 {
@@ -351,6 +419,22 @@ static const story stories[] = {
     {"type-set: taken", bob_came_and_went, bob_takes, forbid_readers, HF_INVALID, NULL, 1, false},
     {"type-set: taken, a new anchor", nothing, bob_takes, forbid_readers, HF_INVALID, NULL, 1, false},
     {"type-set: released", bob_takes, bob_releases, forbid_readers, HF_OK, NULL, 0, false},
+    {"save: saved", bob_saves, bob_saves_again, save, HF_STALE, NULL, 0, false},
+    {"save: saved, a new anchor", nothing, bob_saves, save_new, HF_STALE, NULL, 0, false},
+    {"save: taken", bob_saves, bob_takes, save, HF_LOCKED, "bob", 1, false},
+    {"save: released", bob_saves_and_takes, bob_releases, save, HF_OK, NULL, 0, false},
+    {"save: came and went, a new anchor", nothing, bob_came_and_went, save_new, HF_OK, NULL, 0,
+     false},
+    {"version: saved", bob_saves, bob_saves_again, version, HF_STALE, NULL, 0, false},
+    {"version: saved, a new anchor", nothing, bob_saves, version_absent, HF_STALE, NULL, 0, false},
+    {"premise: saved", bob_saves, bob_saves_again, rely, HF_STALE, NULL, 0, false},
+    {"premise: saved, a new anchor", nothing, bob_saves, rely_on_absence, HF_STALE, NULL, 0, false},
+    {"undisturbed: save", bob_saves, nothing, save, HF_OK, NULL, 0, false},
+    {"undisturbed: save, new", nothing, nothing, save_new, HF_OK, NULL, 0, false},
+    {"undisturbed: save, taken", bob_saves_and_takes, nothing, save, HF_LOCKED, "bob", 1, false},
+    {"undisturbed: version", bob_saves, nothing, version, HF_OK, NULL, 0, false},
+    {"undisturbed: premise", bob_saves, nothing, rely, HF_OK, NULL, 0, false},
+    {"undisturbed: premise of absence", nothing, nothing, rely_on_absence, HF_OK, NULL, 0, false},
     {"undisturbed: type-set", bob_came_and_went, nothing, forbid_readers, HF_OK, NULL, 0, false},
     {"undisturbed: type-set, taken", bob_takes, nothing, forbid_readers, HF_INVALID, NULL, 1, false},
     {"undisturbed, a new anchor", nothing, nothing, acquire, HF_OK, NULL, 1, false},
@@ -608,6 +692,112 @@ static void without_the_write_of_the_anchor_it_would_be_granted_twice(shop *s)
     }
 }
 
+/* ---- a lock with an old record ---- */
+
+typedef enum save_way { BY_STORE, BY_CHECK, BY_SAVE, SAVE_WAYS } save_way;
+typedef enum loaded { LOADED_NOTHING, LOADED_NEW, LOADED_OLD } loaded;
+
+#define DYING_US (300 * MILLISECOND)
+
+/* Alice's save, in a transaction with her record. False: her session was over before. */
+static bool alice_saves_and_dies(shop *s, save_way way)
+{
+    bool postgres = s->engine == ON_POSTGRES, good;
+    const char *verb = postgres ? "SELECT" : "CALL";
+    long long fence = must(HF_OK, s->plain, WHO, ON("policy", "1")).lock.fence;
+    app_begin(s->other, READ_COMMITTED);
+    if (way == BY_STORE)
+        good = ASK(s->others, SAVE, A("1")).status == HF_OK;
+    else if (way == BY_CHECK)
+        good = app_try(s->other, "%s {check}('policy', '1', '%s', %lld)", verb, s->alice.id, fence);
+    else
+        good = app_try(s->other, "%s {save}('policy', '1', 0, NULL, '%s', %lld%s)", verb,
+                       s->alice.id, fence, postgres ? "" : ", @fence");
+    if (good)
+        app_do(s->other, "UPDATE {app} SET holder = 'new' WHERE id = 1");
+    good = good && app_commit(s->other);
+    if (!good)
+        app_rollback(s->other);
+    rest_ms(DYING_US / MILLISECOND + 20);
+    return good;
+}
+
+/* Bob's transaction has its snapshot; Alice, who holds the lock, saves and goes away; her session
+ * dies; Bob acquires, and loads. */
+static loaded load_under_lock(shop *s, save_way way, void (*before)(shop *s))
+{
+    bool good = false;
+    for (int play = 0; play < PLAYS && !good; play++) {
+        if (app_in_transaction(s->app))
+            app_rollback(s->app);
+        sweep_up(s);
+        app_do(s->other, "DELETE FROM {app}");
+        app_do(s->other, "INSERT INTO {app} VALUES (1, 'old')");
+        s->alice = brief_holder(s->plain, "alice", DYING_US, "1");
+        before(s);
+        app_begin(s->app, s->level);
+        expect_int(app_number(s->app, "SELECT count(*) FROM {app} WHERE id = 2"), 0);
+        good = alice_saves_and_dies(s, way);
+    }
+    expect_true(good);
+    said got = ASK(s->store, ACQUIRE, B("1"));
+    loaded out = LOADED_NOTHING;
+    if (got.status != HF_RETRY) {
+        expect_status(HF_OK, got.status, got.message);
+        bool is_new = app_number(s->app, "SELECT count(*) FROM {app} WHERE holder = 'new'") == 1;
+        out = is_new ? LOADED_NEW : LOADED_OLD;
+    }
+    app_rollback(s->app);
+    return out;
+}
+
+/* At SERIALIZABLE MariaDB and MySQL read what is committed now. */
+static bool reads_snapshots(const shop *s)
+{
+    return s->level == REPEATABLE_READ || (s->level == SERIALIZABLE && s->engine == ON_POSTGRES);
+}
+
+static void who_gets_a_lock_loads_what_was_saved_last(shop *s)
+{
+    for (save_way way = 0; way < SAVE_WAYS; way++)
+        expect_int(load_under_lock(s, way, nothing),
+                   reads_snapshots(s) ? LOADED_NOTHING : LOADED_NEW);
+}
+
+static const char *write_again(const shop *s)
+{
+    return s->engine == ON_POSTGRES ? "DROP TRIGGER IF EXISTS shop_unwritten ON {resource}"
+                                    : "DROP TRIGGER IF EXISTS {shop_unwritten}";
+}
+
+static void anchors_are_not_written(shop *s)
+{
+    app_do(s->other, "%s", write_again(s));
+    if (s->engine == ON_POSTGRES)
+        app_do(s->other, "CREATE TRIGGER shop_unwritten BEFORE UPDATE ON {resource} FOR EACH ROW "
+                         "EXECUTE FUNCTION {shop_unwritten}()");
+    else
+        app_do(s->other, "CREATE TRIGGER {shop_unwritten} BEFORE UPDATE ON {resource} FOR EACH ROW "
+                         "SET NEW.rev = OLD.rev, NEW.fence = OLD.fence");
+}
+
+/* ... and that it is the write of the anchor by the save which does it, so that the test above can
+ * fail. */
+static void without_the_write_of_the_anchor_an_old_record_would_be_loaded(shop *s)
+{
+    if (s->engine == ON_POSTGRES)
+        meddle(s,
+               "CREATE FUNCTION {shop_unwritten}() RETURNS trigger LANGUAGE plpgsql "
+               "AS 'BEGIN RETURN NULL; END'",
+               "DROP FUNCTION {shop_unwritten}()");
+    meddle(s, write_again(s), write_again(s));
+    for (save_way way = 0; way < SAVE_WAYS; way++) {
+        expect_int(load_under_lock(s, way, anchors_are_not_written),
+                   reads_snapshots(s) ? LOADED_OLD : LOADED_NEW);
+        app_do(s->other, "%s", write_again(s));
+    }
+}
+
 /* Both in transactions of their own, neither of which has seen the other's. */
 static void of_two_transactions_only_one_is_granted(shop *s)
 {
@@ -641,6 +831,8 @@ int main(int argc, char **argv)
         AT_EVERY_LEVEL(a_default_level_of_the_connection_changes_nothing),
         AT_EVERY_LEVEL(an_older_snapshot_grants_nothing_twice),
         AT_EVERY_LEVEL(without_the_write_of_the_anchor_it_would_be_granted_twice),
+        AT_EVERY_LEVEL(who_gets_a_lock_loads_what_was_saved_last),
+        AT_EVERY_LEVEL(without_the_write_of_the_anchor_an_old_record_would_be_loaded),
         AT_EVERY_LEVEL(of_two_transactions_only_one_is_granted),
     };
     return SHOP_MAIN("isolation", tests, argc, argv);
