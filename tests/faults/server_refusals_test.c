@@ -246,7 +246,7 @@ static const oddity common[] = {
     {"namespace=pg_x", HF_INVALID, "namespace"},
     {"namespace=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", HF_INVALID, "namespace"},
     {"namespace=a&namespace=b", HF_INVALID, "namespace"},
-    {"pooler=session", HF_INVALID, "pooler"},
+    {"pooler=statement", HF_INVALID, "pooler"},
     {"pooler=", HF_INVALID, "pooler"},
     {"pooler=transaction&pooler=transaction", HF_INVALID, "pooler"},
     {"password_file=", HF_INVALID, "password_file"},
