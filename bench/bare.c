@@ -138,15 +138,16 @@ static void commit(bare *b)
     b->wal_pages = 0;
 }
 
-static void write_event(bare *b, const bench_pick *pick, const char *kind, const char *reason)
+static void write_event(bare *b, const bench_pick *pick, const char *kind, const char *session,
+                        const char *reason)
 {
     sqlite3_stmt *statement = b->statement[BARE_EVENT_INSERT];
     sqlite3_bind_int64(statement, 1, pick->fence);
     bind_word(statement, 2, kind);
     bind_text(statement, 3, BENCH_TYPE, sizeof BENCH_TYPE - 1);
     bind_text(statement, 4, pick->id, pick->id_size);
-    bind_word(statement, 5, b->session);
-    bind_word(statement, 6, "bench");
+    bind_word(statement, 5, session);
+    bind_word(statement, 6, BENCH_USER);
     sqlite3_bind_int64(statement, 7, pick->fence);
     bind_word(statement, 8, reason);
     step(b, BARE_EVENT_INSERT);
@@ -167,7 +168,7 @@ static void acquire(bare *b, bench_pick *pick)
     bind_word(lock, 5, BENCH_PURPOSE);
     bind_word(lock, 6, pick->request);
     step(b, BARE_LOCK_INSERT);
-    write_event(b, pick, "acquired", BENCH_PURPOSE);
+    write_event(b, pick, "acquired", b->session, BENCH_PURPOSE);
 }
 
 static void release(bare *b, bench_pick *pick)
@@ -183,7 +184,27 @@ static void release(bare *b, bench_pick *pick)
     bind_resource(lock, pick->id, pick->id_size);
     bind_word(lock, 3, b->session);
     step(b, BARE_LOCK_DELETE);
-    write_event(b, pick, "released", NULL);
+    write_event(b, pick, "released", b->session, NULL);
+}
+
+static void bare_save(bare *b, bench_pick *pick)
+{
+    sqlite3_stmt *cover = b->statement[BARE_SAVE_COVER];
+    bind_resource(cover, pick->id, pick->id_size);
+    step(b, BARE_SAVE_COVER);
+
+    pick->fence = ++b->fence;
+    sqlite3_stmt *anchor = b->statement[BARE_ANCHOR_SAVE];
+    bind_resource(anchor, pick->id, pick->id_size);
+    sqlite3_bind_int64(anchor, 3, pick->fence);
+    sqlite3_bind_int64(anchor, 4, pick->version);
+    bind_word(anchor, 5, BENCH_USER);
+    bind_word(anchor, 6, BENCH_USER_NAME);
+    bind_word(anchor, 7, pick->request);
+    step(b, BARE_ANCHOR_SAVE);
+    if (sqlite3_changes(b->db) != 1)
+        bench_die("the bare loop: %s is not at version %lld", pick->id, (long long)pick->version);
+    write_event(b, pick, "saved", NULL, NULL);
 }
 
 static void insert_one(bare *b, bench_pick *pick)
@@ -239,6 +260,23 @@ double bare_pairs(void *context, double seconds)
 double bare_one_row(void *context, double seconds)
 {
     return pairs_of(context, insert_one, delete_one, seconds);
+}
+
+double bare_saves(void *context, double seconds)
+{
+    bare *b = context;
+    size_t saves = 0;
+    double start = bench_now();
+    double end;
+    do {
+        bench_picker_fill(b->picker, b->picks, b->batch_size);
+        qsort(b->picks, b->batch_size, sizeof b->picks[0], by_id);
+        write_batch(b, bare_save);
+        bench_picker_saved(b->picker, b->picks, b->batch_size);
+        saves += b->batch_size;
+        end = bench_now();
+    } while (end - start < seconds && !bench_stopped());
+    return (double)saves / (end - start);
 }
 
 double bare_beats(void *context, double seconds)

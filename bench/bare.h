@@ -20,6 +20,8 @@ void bare_batch_size(bare *b, size_t size);
 /* bench_work: pairs per second, writing the rows that ours writes; and with one inserted and deleted row each. */
 double bare_pairs(void *context, double seconds);
 double bare_one_row(void *context, double seconds);
+/* The same of saves, on a file in which all working names were saved once. */
+double bare_saves(void *context, double seconds);
 
 /* bench_work: beats per second: one row, not synced, as beats aren't. */
 double bare_beats(void *context, double seconds);

@@ -1,5 +1,5 @@
--- What the bare loops do: the rows that an acquire, a release, a beat and the reads touch, and nothing else. No rules,
--- no session check, no look before the write. The tables are the store's own.
+-- What the bare loops do: the rows that an acquire, a release, a save, a beat and the reads touch, and nothing else. No
+-- rules, no session check, no look before the write. The tables are the store's own.
 
 -- name: begin
 BEGIN IMMEDIATE
@@ -32,6 +32,18 @@ WHERE type = ?1 AND id = ?2
 
 -- name: lock_delete
 DELETE FROM holdfast_lock WHERE type = ?1 AND id = ?2 AND session = ?3
+
+-- Save: the save that it covers, the anchor if it is as it was read, the event.
+
+-- name: save_cover
+INSERT OR REPLACE INTO holdfast_save (type, id, request, version, fence, saved_us, gone)
+SELECT type, id, saved_request, version, saved_fence, saved_us, gone FROM holdfast_resource WHERE type = ?1 AND id = ?2
+
+-- name: anchor_save
+UPDATE holdfast_resource
+SET fence = ?3, rev = rev + 1, version = version + 1, saved_fence = ?3, saved_us = ?3, saved_session = NULL,
+    saved_user = ?5, saved_name = ?6, saved_request = ?7, gone = 0
+WHERE type = ?1 AND id = ?2 AND version = ?4
 
 -- A single row, inserted and deleted: the least that a lock could be.
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Acquire and release by hand: two round trips each, and a look at what comes back, for one resource at a time. */
+/* Acquire, release and save by hand: two round trips each, and a look at what comes back, for one resource at a time. */
 #include "hand.h"
 
 #include "hand_sql.h"
@@ -100,6 +100,37 @@ static void release(hand *h, bench_pick *pick)
     finish(h, steps);
 }
 
+/* The version is compared here, where the anchor is locked, as a refusal would say who changed it. */
+static void hand_save(hand *h, bench_pick *pick)
+{
+    char fence[NUMBER_SIZE], rev[NUMBER_SIZE], version[NUMBER_SIZE];
+    char past_version[NUMBER_SIZE], past_fence[NUMBER_SIZE], past_us[NUMBER_SIZE];
+    hand_step looks[] = {
+        {.which = HAND_BEGIN},
+        {.which = HAND_ANCHOR_SAVED, .params = {BENCH_TYPE, pick->id}},
+        {.which = HAND_HOLDERS, .params = {BENCH_TYPE, pick->id}},
+        {.which = HAND_PAST, .params = {BENCH_TYPE, pick->id, pick->request}},
+    };
+    h->kind->fly(h->link, looks, 4);
+    const hand_step *anchor = &looks[1];
+    if (anchor->rows != 1 || anchor->column[2] != pick->version || looks[2].rows != 0 || looks[3].rows != 0)
+        bench_die("%s by hand: %s is at version %lld, not %lld, or held, or saved already", h->kind->name,
+                  pick->id, anchor->column[2], (long long)pick->version);
+    number(fence, ++h->clock);
+    number(rev, anchor->column[1] + 1);
+    number(version, pick->version + 1);
+    number(past_version, pick->version);
+    number(past_fence, anchor->column[3]);
+    number(past_us, anchor->column[4]);
+    hand_step steps[4] = {
+        {.which = HAND_ANCHOR_SAVE, .params = {BENCH_TYPE, pick->id, fence, rev, version, pick->request}},
+        {.which = HAND_PAST_SAVE,
+         .params = {BENCH_TYPE, pick->id, anchor->last, past_version, past_fence, past_us}},
+        {.which = HAND_EVENT, .params = {fence, "saved", BENCH_TYPE, pick->id, NULL, fence}},
+    };
+    finish(h, steps);
+}
+
 static void insert_one(hand *h, bench_pick *pick)
 {
     char since[NUMBER_SIZE];
@@ -144,4 +175,21 @@ double hand_pairs(void *context, double seconds)
 double hand_one_row(void *context, double seconds)
 {
     return pairs_of(context, insert_one, delete_one, seconds);
+}
+
+double hand_saves(void *context, double seconds)
+{
+    hand *h = context;
+    size_t saves = 0;
+    double start = bench_now();
+    double end;
+    do {
+        bench_pick pick;
+        bench_picker_fill(h->picker, &pick, 1);
+        hand_save(h, &pick);
+        bench_picker_saved(h->picker, &pick, 1);
+        saves++;
+        end = bench_now();
+    } while (end - start < seconds && !bench_stopped());
+    return (double)saves / (end - start);
 }

@@ -10,12 +10,13 @@
 typedef struct hand_link hand_link; /* a kind's own connection */
 
 /* A statement of hand.sql and its parameters: words; NULL is null. */
-enum { HAND_PARAMS_MAX = 7, HAND_STEPS_MAX = 4, HAND_COLUMNS_MAX = 4 };
+enum { HAND_PARAMS_MAX = 7, HAND_STEPS_MAX = 4, HAND_COLUMNS_MAX = 5, HAND_LAST_SIZE = 24 };
 typedef struct hand_step {
     int which;
     const char *params[HAND_PARAMS_MAX];
     long rows;                          /* how many it gave, or found */
     long long column[HAND_COLUMNS_MAX]; /* of the first row, where they are numbers */
+    char last[HAND_LAST_SIZE];          /* its last column, as text */
 } hand_step;
 
 /* Everything dies on failure. */
@@ -50,5 +51,7 @@ void hand_close(hand *h);
 /* bench_work: pairs per second, over the rows that ours reads and writes; and with one inserted and deleted row each. */
 double hand_pairs(void *context, double seconds);
 double hand_one_row(void *context, double seconds);
+/* The same of saves, where all working names were saved once. */
+double hand_saves(void *context, double seconds);
 
 #endif

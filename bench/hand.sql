@@ -79,6 +79,37 @@ VALUES ($1, $2, $3, $4, $5, 'bench', $6, $7)
 INSERT INTO {ns}_event (at_us, kind, type, resource_id, session, user, fence, reason)
 VALUES ($1, $2, $3, $4, $5, 'bench', $6, $7)
 
+-- A save, two round trips as well. The first: begin, anchor_saved, holders, past (was it done before?); the second: anchor_save,
+-- past_save (the save that it covers), event, commit.
+
+-- name: anchor_saved
+-- postgres:
+SELECT fence, rev, version, saved_fence, saved_us, gone, saved_session, saved_user, saved_name, saved_request
+FROM {ns}.resource WHERE type = $1 AND id = $2 FOR UPDATE
+-- mysql:
+SELECT fence, rev, version, saved_fence, saved_us, gone, saved_session, saved_user, saved_name, saved_request
+FROM {ns}_resource WHERE type = $1 AND id = $2 FOR UPDATE
+
+-- name: past
+-- postgres:
+SELECT version, fence, saved_us, gone FROM {ns}.save WHERE type = $1 AND id = $2 AND request = $3
+-- mysql:
+SELECT version, fence, saved_us, gone FROM {ns}_save WHERE type = $1 AND id = $2 AND request = $3
+
+-- name: anchor_save
+-- postgres:
+UPDATE {ns}.resource SET fence = $3, rev = $4, version = $5, saved_fence = $3, saved_us = $3, saved_session = NULL,
+saved_user = 'bench', saved_name = 'Bench Mark', saved_request = $6, gone = false WHERE type = $1 AND id = $2
+-- mysql:
+UPDATE {ns}_resource SET fence = $3, rev = $4, version = $5, saved_fence = $3, saved_us = $3, saved_session = NULL,
+saved_user = 'bench', saved_name = 'Bench Mark', saved_request = $6, gone = 0 WHERE type = $1 AND id = $2
+
+-- name: past_save
+-- postgres:
+INSERT INTO {ns}.save (type, id, request, version, fence, saved_us, gone) VALUES ($1, $2, $3, $4, $5, $6, false)
+-- mysql:
+INSERT INTO {ns}_save (type, id, request, version, fence, saved_us, gone) VALUES ($1, $2, $3, $4, $5, $6, 0)
+
 -- One row, inserted and deleted, each committed by itself: the least that a lock in this database could be.
 
 -- name: one_insert
@@ -157,6 +188,15 @@ SELECT 'record', (1000000 + (n * 1540483477 & 2097151))::text, md5((n / 250)::te
 INSERT INTO {ns}_lock (type, id, session, mode, fence, since_us, purpose, request)
 SELECT 'record', 1000000 + (seq * 1540483477 & 2097151), MD5(seq DIV 250), 'exclusive', 1, 1, 'edit', HEX(seq * 7919)
   FROM seq_0_to_1000000 WHERE seq < $1 ORDER BY 2
+
+-- All that are there were saved once, just now.
+-- name: fill_saves
+-- postgres:
+UPDATE {ns}.resource SET version = 1, saved_fence = 1, saved_user = 'bench', saved_name = 'Bench Mark',
+saved_us = (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, saved_request = left(md5(id), 16)
+-- mysql:
+UPDATE {ns}_resource SET version = 1, saved_fence = 1, saved_user = 'bench', saved_name = 'Bench Mark',
+saved_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), saved_request = LEFT(MD5(id), 16)
 
 -- name: settle_lock
 -- postgres:

@@ -153,7 +153,7 @@ static void usage(FILE *out)
         "                [--postgres URL] [--mariadb URL] [--redis URL] [--etcd URL]\n"
         "  --quick      a smoke run of under a minute\n"
         "  --seconds N  per comparison, all sides together (default %g)\n"
-        "  --only NAME  figures with NAME in their name: pairs scale memory beat read call wire http, "
+        "  --only NAME  figures with NAME in their name: pairs scale memory beat read call wire saves http, "
         "pairs/256,\n"
         "               postgres mariadb, postgres/32-clients ...\n"
         "  --json FILE  write every round there\n"
@@ -272,6 +272,7 @@ int main(int argc, char **argv)
     bench_scale(&run);
     bench_wire(&run);
     bench_servers(&run);
+    bench_saves(&run);
     bench_http(&run);
     bench_leases(&run);
 

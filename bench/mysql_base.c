@@ -162,6 +162,9 @@ static void read_step(hand_link *link, hand_step *step)
     MYSQL_ROW row = result == NULL ? NULL : mysql_fetch_row(result);
     for (unsigned i = 0; row != NULL && i < HAND_COLUMNS_MAX && i < mysql_num_fields(result); i++)
         step->column[i] = row[i] == NULL ? 0 : strtoll(row[i], NULL, 10);
+    const char *last = row == NULL ? NULL : row[mysql_num_fields(result) - 1];
+    if (last != NULL)
+        snprintf(step->last, sizeof step->last, "%s", last);
     mysql_free_result(result);
 }
 

@@ -63,11 +63,18 @@ void bench_picker_request(bench_picker *picker, char out[BENCH_REQUEST_SIZE])
     out[BENCH_REQUEST_SIZE - 1] = '\0';
 }
 
-static void pick(bench_picker *picker, bench_pick *out, const char *name)
+static void pick(bench_picker *picker, bench_pick *out, const char *id)
 {
-    out->id = name;
-    out->id_size = strlen(name);
+    out->id = id;
+    out->id_size = strlen(id);
     bench_picker_request(picker, out->request);
+}
+
+static void pick_working(bench_picker *picker, bench_pick *out, uint32_t name)
+{
+    pick(picker, out, names[name]);
+    out->name = name;
+    out->version = 1 + picker->saves[name];
 }
 
 /* "n" and a number from all over 32 bits; an odd factor permutes those too. */
@@ -92,12 +99,18 @@ void bench_picker_fill(bench_picker *picker, bench_pick *picks, size_t count)
             n = bench_picker_below(picker, picker->working);
         while (picker->taken[n] == picker->round);
         picker->taken[n] = picker->round;
-        pick(picker, &picks[i], names[picker->first + n]);
+        pick_working(picker, &picks[i], picker->first + n);
     }
 }
 
 void bench_picker_run(bench_picker *picker, bench_pick *picks, size_t first, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        pick(picker, &picks[i], names[picker->first + first + i]);
+        pick_working(picker, &picks[i], picker->first + (uint32_t)(first + i));
+}
+
+void bench_picker_saved(bench_picker *picker, const bench_pick *picks, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        picker->saves[picks[i].name]++;
 }

@@ -8,8 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define BENCH_TYPE    "record"
-#define BENCH_PURPOSE "edit"
+#define BENCH_TYPE      "record"
+#define BENCH_PURPOSE   "edit"
+#define BENCH_USER      "bench"
+#define BENCH_USER_NAME "Bench Mark"
 
 enum {
     BENCH_HELD_MAX = 1000000,
@@ -27,6 +29,8 @@ void bench_name(uint32_t n, char out[BENCH_ID_SIZE]);
 typedef struct bench_pick {
     const char *id; /* lives as long as the program; a fresh one until the next are picked */
     size_t id_size;
+    uint32_t name;   /* which of the working names; a fresh one is none of them */
+    int64_t version; /* as bench_picker_saved knows it */
     char request[BENCH_REQUEST_SIZE];
     int64_t fence; /* room for the answer */
 } bench_pick;
@@ -42,6 +46,7 @@ typedef struct bench_picker {
     uint32_t step;                              /* ... so many, as others pick those between */
     char names[BENCH_BATCH_MAX][BENCH_ID_SIZE]; /* the last of them */
     uint32_t taken[BENCH_WORKING_MAX];          /* the round that took it last */
+    uint32_t saves[BENCH_WORKING_MAX];          /* of each name, after the first */
 } bench_picker;
 
 /* To be freed with free(). The same seed picks the same names. */
@@ -53,6 +58,8 @@ void bench_picker_share(bench_picker *picker, uint32_t at, uint32_t of);
 void bench_picker_fill(bench_picker *picker, bench_pick *picks, size_t count);
 /* Working names first, first + 1 ... in the order of n: to visit each once. */
 void bench_picker_run(bench_picker *picker, bench_pick *picks, size_t first, size_t count);
+/* These were saved: the next picks of them have the next version. Version 1 is there from the start. */
+void bench_picker_saved(bench_picker *picker, const bench_pick *picks, size_t count);
 void bench_picker_request(bench_picker *picker, char out[BENCH_REQUEST_SIZE]);
 
 #endif

@@ -8,7 +8,7 @@
 
 /* Long enough that nothing expires while a slow machine works. */
 #define IDLE_US (INT64_C(86400) * 1000000)
-enum { SESSION_LOCKS = 10000, BUSY_TRIES = 20 };
+enum { SESSION_LOCKS = 10000, BUSY_TRIES = 20, FIRST_SAVES_SEED = 4 };
 
 void ours_execute(ours *o)
 {
@@ -34,8 +34,8 @@ void ours_session(ours *o, hf_credentials *out)
     hf_batch_clear(o->batch);
     hf_op *op = hf_batch_add(o->batch, HF_OP_SESSION_OPEN);
     op->session = out;
-    op->user = "bench";
-    op->name = "Bench Mark";
+    op->user = BENCH_USER;
+    op->name = BENCH_USER_NAME;
     op->idle_us = IDLE_US;
     ours_execute(o);
 }
@@ -109,6 +109,37 @@ void ours_release(ours *o, const hf_credentials *session, size_t count)
     ours_execute(o);
 }
 
+/* Saves the first `count` picks in one batch. */
+static void ours_save(ours *o, size_t count, bool first)
+{
+    hf_batch_clear(o->batch);
+    for (size_t i = 0; i < count; i++) {
+        hf_op *op = hf_batch_add(o->batch, HF_OP_SAVE);
+        op->type = BENCH_TYPE;
+        op->id = o->picks[i].id;
+        op->user = BENCH_USER;
+        op->name = BENCH_USER_NAME;
+        op->version = first ? 0 : o->picks[i].version;
+        op->absent = first;
+        op->request_id = o->picks[i].request;
+        op->linked = o->linked && i + 1 < count;
+    }
+    ours_execute(o);
+}
+
+/* With a picker of its own: a request id that comes again for the same name would be refused. */
+void ours_save_all(ours *o)
+{
+    bench_picker *picker = bench_picker_new(FIRST_SAVES_SEED, o->picker->all);
+    for (size_t first = 0; first < picker->working && !bench_stopped(); first += BENCH_BATCH_MAX) {
+        size_t left = picker->working - first;
+        size_t count = left < BENCH_BATCH_MAX ? left : BENCH_BATCH_MAX;
+        bench_picker_run(picker, o->picks, first, count);
+        ours_save(o, count, true);
+    }
+    free(picker);
+}
+
 void ours_visit_all(ours *o)
 {
     for (size_t first = 0; first < o->picker->working && !bench_stopped(); first += BENCH_BATCH_MAX) {
@@ -157,4 +188,20 @@ double ours_pairs(void *context, double seconds)
         end = bench_now();
     } while (end - start < seconds && !bench_stopped());
     return (double)pairs / (end - start);
+}
+
+double ours_saves(void *context, double seconds)
+{
+    ours *o = context;
+    size_t saves = 0;
+    double start = bench_now();
+    double end;
+    do {
+        bench_picker_fill(o->picker, o->picks, o->batch_size);
+        ours_save(o, o->batch_size, false);
+        bench_picker_saved(o->picker, o->picks, o->batch_size);
+        saves += o->batch_size;
+        end = bench_now();
+    } while (end - start < seconds && !bench_stopped());
+    return (double)saves / (end - start);
 }

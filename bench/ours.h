@@ -15,6 +15,7 @@ typedef struct ours {
     hf_batch *batch;
     bench_picker *picker;
     size_t batch_size; /* ops in a batch */
+    bool linked;       /* saves of a batch are one set */
     bench_pick picks[BENCH_BATCH_MAX];
 } ours;
 
@@ -37,8 +38,12 @@ void ours_visit_all(ours *o);
 /* Has sessions of 10,000 locks each hold the first `count` names. */
 void ours_hold(ours *o, size_t count);
 
-/* bench_work: pairs per second at o->batch_size. */
+/* Saves all working names for the first time. */
+void ours_save_all(ours *o);
+
+/* bench_work: pairs per second at o->batch_size; and saves by a user, of names that have all been saved before. */
 double ours_pairs(void *context, double seconds);
+double ours_saves(void *context, double seconds);
 
 /* Runs the batch and insists on HF_OK for it and for every op. */
 void ours_execute(ours *o);

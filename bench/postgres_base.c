@@ -104,6 +104,8 @@ static void read_step(hand_link *link, hand_step *step)
         step->rows = PQntuples(result);
     for (int i = 0; i < HAND_COLUMNS_MAX && i < PQnfields(result) && PQntuples(result) > 0; i++)
         step->column[i] = strtoll(PQgetvalue(result, 0, i), NULL, 10);
+    if (PQntuples(result) > 0)
+        snprintf(step->last, sizeof step->last, "%s", PQgetvalue(result, 0, PQnfields(result) - 1));
     PQclear(result);
     PQclear(PQgetResult(link->conn)); /* the end of it */
 }

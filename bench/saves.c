@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+/* Saves of versions: on SQLite and on database servers beside the same rows written by hand, and a
+ * set of 64 beside 64 single ones. Every name was saved once before, so each save compares a
+ * version, covers the save before it and leaves an event: three rows. */
+#include "bare.h"
+#include "hand_sql.h"
+#include "ours.h"
+#include "servers.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { SAVES_SET = 64 };
+
+/* ---- SQLite ---- */
+
+typedef struct saves_sqlite {
+    ours *ours;
+    bare *bare;
+} saves_sqlite;
+
+static void saves_open_sqlite(const bench *b, saves_sqlite *out)
+{
+    char path[BENCH_PATH_SIZE + 32], copy[BENCH_PATH_SIZE + 32], url[BENCH_PATH_SIZE + 48];
+    snprintf(path, sizeof path, "%s/saves.db", b->dir);
+    snprintf(copy, sizeof copy, "%s/saves-bare.db", b->dir);
+    snprintf(url, sizeof url, "sqlite:%s", path);
+    ours *filler = ours_open(b, url);
+    ours_save_all(filler);
+    ours_close(filler); /* so that the file is whole */
+    bare_copy(path, copy);
+    out->ours = ours_open(b, url);
+    out->bare = bare_open(b, copy, out->ours->session.id);
+}
+
+static void saves_measure_sqlite(bench *b, const saves_sqlite *s, size_t size)
+{
+    bench_figure figure = {
+        .unit = "saves/s", .against = "bare loop, same rows", .judge = BENCH_RATIO_AT_LEAST, .target = 0.8};
+    snprintf(figure.name, sizeof figure.name, "saves/sqlite/%zu", size);
+    if (!bench_wants(b, figure.name))
+        return;
+    s->ours->batch_size = size;
+    bare_batch_size(s->bare, size);
+    bench_side sides[] = {{ours_saves, s->ours}, {bare_saves, s->bare}};
+    bench_series series[2];
+    bench_interleave(b, sides, 2, series);
+    bench_report(b, &figure, &series[0], &series[1]);
+}
+
+static void saves_on_sqlite(bench *b)
+{
+    if (!bench_wants(b, "saves/sqlite/"))
+        return;
+    saves_sqlite s;
+    saves_open_sqlite(b, &s);
+    saves_measure_sqlite(b, &s, 1);
+    saves_measure_sqlite(b, &s, SAVES_SET);
+    ours_close(s.ours);
+    bare_close(s.bare);
+}
+
+/* A linked set beside as many single saves, by one client on one store; each side has half of the
+ * names. */
+static void saves_in_sets(bench *b)
+{
+    bench_figure figure = {.name = "saves/set-64",
+                           .unit = "saves/s",
+                           .against = "single saves, one client",
+                           .judge = BENCH_RATIO_AT_LEAST,
+                           .target = 5};
+    char url[BENCH_PATH_SIZE + 48];
+    if (!bench_wants(b, figure.name))
+        return;
+    snprintf(url, sizeof url, "sqlite:%s/saves-set.db", b->dir);
+    ours *single = ours_open(b, url);
+    ours *set = ours_on(b, single->store);
+    ours_save_all(single);
+    bench_picker_share(single->picker, 0, 2);
+    bench_picker_share(set->picker, 1, 2);
+    set->batch_size = SAVES_SET;
+    set->linked = true;
+    bench_side sides[] = {{ours_saves, set}, {ours_saves, single}};
+    bench_series series[2];
+    bench_interleave(b, sides, 2, series);
+    bench_report(b, &figure, &series[0], &series[1]);
+    ours_close(set);
+    ours_close(single);
+}
+
+/* ---- database servers ---- */
+
+static void saves_fill_space(const bench_server *server, const char *names, bench_space *out)
+{
+    bench_space_open(server, names, 0, out);
+    bench_space_run(out, HAND_FILL_SAVES);
+    bench_space_run(out, HAND_SETTLE_RESOURCE);
+    bench_space_run(out, HAND_SETTLE_DISK);
+}
+
+static void saves_on_server(bench *b, const hand_kind *kind, const char *name, const char *url,
+                            double target)
+{
+    bench_figure figure = {.unit = "saves/s", .against = "by hand, same rows", .target = target};
+    figure.judge = target > 0 ? BENCH_RATIO_AT_LEAST : BENCH_PRINT_ONLY;
+    snprintf(figure.name, sizeof figure.name, "saves/%s", name);
+    if (!bench_wants(b, figure.name))
+        return;
+    if (url == NULL || kind == NULL) {
+        printf("%-31s left out: %s\n", figure.name,
+               kind == NULL ? "its client library was not there when hf-bench was built"
+                            : "no server was named");
+        return;
+    }
+    bench_server server = {b, kind, url};
+    bench_space own, other;
+    saves_fill_space(&server, "bench_saves", &own);
+    saves_fill_space(&server, "bench_saves_hand", &other);
+    bench_side sides[] = {{ours_saves, own.ours}, {hand_saves, other.hand}};
+    bench_series series[2];
+    bench_interleave(b, sides, 2, series);
+    bench_report(b, &figure, &series[0], &series[1]);
+    bench_space_close(&own);
+    bench_space_close(&other);
+}
+
+void bench_saves(bench *b)
+{
+    const hand_kind *postgres = NULL, *mariadb = NULL;
+#ifdef BENCH_POSTGRES
+    postgres = &hand_kind_postgres;
+#endif
+#ifdef BENCH_MYSQL
+    mariadb = &hand_kind_mariadb;
+#endif
+    saves_on_sqlite(b);
+    saves_in_sets(b);
+    saves_on_server(b, postgres, "postgres", b->postgres, 0.8);
+    saves_on_server(b, mariadb, "mariadb", b->mariadb, 0);
+}
