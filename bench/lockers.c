@@ -22,17 +22,22 @@ static char *put_headers(char *out, const lockers *all, size_t connection, const
     return talk_put(out, pick->request, BENCH_REQUEST_SIZE - 1);
 }
 
+size_t lockers_put_acquire(const lockers *all, size_t connection, const bench_pick *pick, char *out)
+{
+    char *end = talk_put(talk_say(out, "PUT /v1/locks/" BENCH_TYPE "/"), pick->id, pick->id_size);
+    end = put_headers(end, all, connection, pick);
+    end = talk_say(end, "\r\nContent-Type: application/json\r\nContent-Length: 18\r\n\r\n" PURPOSE_BODY);
+    return (size_t)(end - out);
+}
+
 static size_t ask_pair(void *context, size_t connection, size_t step, char *out)
 {
     lockers *all = context;
     const bench_pick *pick = talk_names_at(&all->names, connection, step);
-    char *end = step == 0 ? talk_say(out, "PUT /v1/locks/" BENCH_TYPE "/")
-                          : talk_say(out, "DELETE /v1/locks/" BENCH_TYPE "/");
-    end = put_headers(talk_put(end, pick->id, pick->id_size), all, connection, pick);
     if (step == 0)
-        end = talk_say(end, "\r\nContent-Type: application/json\r\nContent-Length: 18\r\n\r\n" PURPOSE_BODY);
-    else
-        end = talk_say(end, "\r\n\r\n");
+        return lockers_put_acquire(all, connection, pick, out);
+    char *end = talk_put(talk_say(out, "DELETE /v1/locks/" BENCH_TYPE "/"), pick->id, pick->id_size);
+    end = talk_say(put_headers(end, all, connection, pick), "\r\n\r\n");
     return (size_t)(end - out);
 }
 

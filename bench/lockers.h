@@ -20,6 +20,9 @@ lockers *lockers_new(const bench *b);
 void lockers_open_sessions(lockers *all, const char *address, const char *token);
 void lockers_free(lockers *all);
 
+/* Writes an acquire into `out`, LOAD_ROOM bytes; its size. */
+size_t lockers_put_acquire(const lockers *all, size_t connection, const bench_pick *pick, char *out);
+
 /* Contexts are lockers. A pair; 64 acquires, then 64 releases. */
 extern const load_talk lockers_pair;
 extern const load_talk lockers_batch;

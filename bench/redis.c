@@ -111,3 +111,78 @@ rival *rival_redis(const bench *b, const char *url)
     rival_connect(r, "Redis", &talk);
     return r;
 }
+
+/* ---- reads ---- */
+
+/* About what is told of a version. */
+#define REDIS_VALUE                                                                                          \
+    "{\"version\":1,\"fence\":1794739623123456,\"saved_us\":1794739623123456,\"user\":\"bench\"}"
+enum { REDIS_AT_ONCE = 500 };
+
+static char *redis_put_version_key(char *out, const bench_pick *pick)
+{
+    char key[sizeof "version/" + BENCH_ID_SIZE];
+    char *end = talk_put(talk_say(key, "version/"), pick->id, pick->id_size);
+    return put_text(out, key, (size_t)(end - key));
+}
+
+static size_t redis_ask_get(void *context, size_t connection, size_t step, char *out)
+{
+    rival *r = context;
+    const bench_pick *pick = talk_names_at(&r->names, connection, step);
+    return (size_t)(redis_put_version_key(talk_say(out, "*2\r\n$3\r\nGET\r\n"), pick) - out);
+}
+
+static load_heard redis_hear_get(void *context, size_t connection, size_t step, const char *answer,
+                                 size_t size)
+{
+    (void)context;
+    (void)connection;
+    (void)step;
+    size_t head = strcspn(answer, "\n") + 1;
+    if (size < head + sizeof REDIS_VALUE - 1 + 2)
+        return answer[0] == '$' && answer[1] != '-' ? LOAD_MORE : LOAD_BAD;
+    return memcmp(answer + head, REDIS_VALUE, sizeof REDIS_VALUE - 1) == 0 ? LOAD_GOOD : LOAD_BAD;
+}
+
+/* Sets the values of all working names, or removes them. */
+static void redis_fill(const rival *r, bool set)
+{
+    static char request[LOAD_ROOM];
+    char answer[256];
+    uint32_t working = r->names.pickers[0]->all;
+    bench_picker *picker = bench_picker_new(1, working);
+    for (uint32_t first = 0; first < working && !bench_stopped(); first += REDIS_AT_ONCE) {
+        uint32_t count = working - first < REDIS_AT_ONCE ? working - first : REDIS_AT_ONCE;
+        int head = snprintf(request, sizeof request, set ? "*%u\r\n$4\r\nMSET\r\n" : "*%u\r\n$3\r\nDEL\r\n",
+                            1 + (set ? 2 : 1) * count);
+        char *end = request + head;
+        for (uint32_t i = 0; i < count; i++) {
+            bench_pick pick;
+            bench_picker_run(picker, &pick, first + i, 1);
+            end = redis_put_version_key(end, &pick);
+            if (set)
+                end = put_text(end, REDIS_VALUE, sizeof REDIS_VALUE - 1);
+        }
+        *end = '\0';
+        call(r, request, answer, sizeof answer);
+        if (answer[0] == '-')
+            bench_die("Redis does not take the values: %s", answer);
+    }
+    free(picker);
+}
+
+static void redis_remove(rival *r)
+{
+    redis_fill(r, false);
+}
+
+rival *rival_redis_get(const bench *b, const char *url)
+{
+    static const load_talk talk = {.steps = 1, .ask = redis_ask_get, .hear = redis_hear_get};
+    rival *r = rival_new(b, url, "redis://", "redis+unix://");
+    redis_fill(r, true);
+    r->undo = redis_remove;
+    rival_connect(r, "Redis", &talk);
+    return r;
+}

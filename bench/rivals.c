@@ -43,6 +43,8 @@ void rival_close(rival *r)
     if (r == NULL)
         return;
     load_close(r->load);
+    if (r->undo != NULL)
+        r->undo(r);
     talk_names_close(&r->names);
     free(r);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Others who keep locks, with what a programmer would write on them, as loads of LOAD_CONNECTIONS connections: pairs. */
+/* Others who keep locks, with what a programmer would write on them, as loads of LOAD_CONNECTIONS connections: pairs, or
+ * reads of one value. */
 #ifndef BENCH_RIVALS_H
 #define BENCH_RIVALS_H
 
@@ -9,6 +10,9 @@ typedef struct rival rival;
 
 /* Redis: SET NX, then a script that compares and deletes. redis://HOST:PORT or redis+unix://PATH. */
 rival *rival_redis(const bench *b, const char *url);
+
+/* Redis: GET of values that are set beforehand, and removed by rival_close. */
+rival *rival_redis_get(const bench *b, const char *url);
 
 /* etcd by its JSON gateway: a transaction that creates if there is none, then one that compares and deletes. etcd://HOST:PORT. */
 rival *rival_etcd(const bench *b, const char *url);
@@ -22,8 +26,9 @@ struct rival {
     talk_names names;
     load *load;
     char address[128];
-    pid_t server;    /* 0: not known */
-    char script[41]; /* Redis: the hash of its script */
+    pid_t server;           /* 0: not known */
+    char script[41];        /* Redis: the hash of its script */
+    void (*undo)(rival *r); /* before it is closed; NULL: there is nothing to undo */
 };
 
 /* Names, and the address behind the URL's scheme. Dies if the URL has none of these schemes. */

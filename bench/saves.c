@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* Saves of versions: on SQLite and on database servers beside the same rows written by hand, and a
- * set of 64 beside 64 single ones. Every name was saved once before, so each save compares a
- * version, covers the save before it and leaves an event: three rows. */
+/* Saves of versions: on SQLite and on database servers beside the same rows written by hand, a set
+ * of 64 beside 64 single ones, and over HTTP beside acquires. Every name was saved once before, so
+ * each save compares a version, covers the save before it and leaves an event: three rows. */
 #include "bare.h"
 #include "hand_sql.h"
 #include "ours.h"
+#include "rivals.h"
+#include "savers.h"
+#include "served.h"
 #include "servers.h"
 
 #include <stdio.h>
 #include <string.h>
 
 enum { SAVES_SET = 64 };
+#define SAVES_TURN 0.4 /* seconds of acquires before they are given back */
 
 /* ---- SQLite ---- */
 
@@ -98,8 +102,7 @@ static void saves_fill_space(const bench_server *server, const char *names, benc
     bench_space_run(out, HAND_SETTLE_DISK);
 }
 
-static void saves_on_server(bench *b, const hand_kind *kind, const char *name, const char *url,
-                            double target)
+static void saves_on_server(bench *b, const hand_kind *kind, const char *name, const char *url, double target)
 {
     bench_figure figure = {.unit = "saves/s", .against = "by hand, same rows", .target = target};
     figure.judge = target > 0 ? BENCH_RATIO_AT_LEAST : BENCH_PRINT_ONLY;
@@ -124,6 +127,103 @@ static void saves_on_server(bench *b, const hand_kind *kind, const char *name, c
     bench_space_close(&other);
 }
 
+/* ---- over HTTP ---- */
+
+typedef struct saves_served {
+    served *server;
+    savers clients;
+    load *acquires, *saves, *versions;
+} saves_served;
+
+static void saves_serve(bench *b, saves_served *out)
+{
+    char url[BENCH_PATH_SIZE + 48];
+    snprintf(url, sizeof url, "sqlite:%s/saves-http.db", b->dir);
+    ours *filler = ours_open(b, url);
+    ours_save_all(filler);
+    ours_close(filler);
+    *out = (saves_served){.server = served_start(b, "saves-http", url)};
+    out->clients = (savers){.clients = out->server->clients, .token = out->server->token};
+    load_settings settings = {.name = "holdfast serve",
+                              .address = out->server->program->address,
+                              .context = &out->clients,
+                              .connections = LOAD_CONNECTIONS,
+                              .units = 1};
+    settings.talk = &savers_acquire;
+    out->acquires = load_open(&settings);
+    settings.talk = &savers_save;
+    out->saves = load_open(&settings);
+    settings.talk = &savers_version;
+    out->versions = load_open(&settings);
+}
+
+static void saves_stop(saves_served *s)
+{
+    load_close(s->acquires);
+    load_close(s->saves);
+    load_close(s->versions);
+    served_stop(s->server);
+}
+
+/* bench_work: acquires alone. What was acquired is released outside the measured time, in turns
+ * that are short enough for nobody to run out of names. */
+static double saves_acquire(void *context, double seconds)
+{
+    saves_served *s = context;
+    double sum = 0, left = seconds;
+    while (left > 0 && !bench_stopped()) {
+        double turn = left < SAVES_TURN ? left : SAVES_TURN;
+        sum += load_work(s->acquires, turn) * turn;
+        savers_give_back(&s->clients, s->server->program->address);
+        left -= turn;
+    }
+    return sum / seconds;
+}
+
+static void saves_beside_acquires(bench *b, saves_served *s)
+{
+    bench_figure figure = {.name = "saves/http",
+                           .unit = "req/s",
+                           .against = "acquires, 64 connections",
+                           .judge = BENCH_RATIO_AT_LEAST,
+                           .target = 0.9};
+    if (!bench_wants(b, figure.name))
+        return;
+    bench_side sides[] = {{load_work, s->saves}, {saves_acquire, s}};
+    bench_series series[2];
+    bench_interleave(b, sides, 2, series);
+    bench_report(b, &figure, &series[0], &series[1]);
+}
+
+static void saves_beside_redis(bench *b, saves_served *s)
+{
+    bench_figure figure = {
+        .name = "saves/versions", .unit = "req/s", .against = "Redis, GET, 64 connections"};
+    if (!bench_wants(b, figure.name))
+        return;
+    if (b->redis == NULL) {
+        printf("%-31s left out: no Redis was named\n", figure.name);
+        return;
+    }
+    rival *redis = rival_redis_get(b, b->redis);
+    bench_side sides[] = {{load_work, s->versions}, {load_work, rival_load(redis)}};
+    bench_series series[2];
+    bench_interleave(b, sides, 2, series);
+    bench_report(b, &figure, &series[0], &series[1]);
+    rival_close(redis);
+}
+
+static void saves_over_http(bench *b)
+{
+    if (!bench_wants(b, "saves/http") && !bench_wants(b, "saves/versions"))
+        return;
+    saves_served s;
+    saves_serve(b, &s);
+    saves_beside_acquires(b, &s);
+    saves_beside_redis(b, &s);
+    saves_stop(&s);
+}
+
 void bench_saves(bench *b)
 {
     const hand_kind *postgres = NULL, *mariadb = NULL;
@@ -137,4 +237,5 @@ void bench_saves(bench *b)
     saves_in_sets(b);
     saves_on_server(b, postgres, "postgres", b->postgres, 0.8);
     saves_on_server(b, mariadb, "mariadb", b->mariadb, 0);
+    saves_over_http(b);
 }

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/* Saves, looks at versions, and acquires without releases: single requests, not pairs. */
+#include "savers.h"
+
+#include <stdio.h>
+
+#define SAVERS_OK "\"status\":\"ok\""
+
+/* ---- acquires ---- */
+
+static size_t savers_ask_acquire(void *context, size_t connection, size_t step, char *out)
+{
+    savers *s = context;
+    bench_picker *picker = s->clients->names.pickers[connection];
+    bench_pick *pick = &s->clients->names.picks[connection];
+    (void)step;
+    if (s->taken[connection] == picker->working)
+        bench_die("a connection has acquired all of its %u names", picker->working);
+    bench_picker_run(picker, pick, s->taken[connection]++, 1);
+    return lockers_put_acquire(s->clients, connection, pick, out);
+}
+
+static load_heard savers_hear_acquire(void *context, size_t connection, size_t step, const char *answer,
+                                      size_t size)
+{
+    const savers *s = context;
+    return lockers_pair.hear(s->clients, connection, step, answer, size);
+}
+
+const load_talk savers_acquire = {.steps = 1, .ask = savers_ask_acquire, .hear = savers_hear_acquire};
+
+void savers_give_back(savers *s, const char *address)
+{
+    char body[LOCKERS_SESSION_SIZE + 64], answer[1024];
+    for (size_t i = 0; i < LOAD_CONNECTIONS; i++) {
+        if (s->taken[i] == 0)
+            continue;
+        snprintf(body, sizeof body, "{\"ops\":[{\"op\":\"release-all\",\"session\":\"%s\"}]}",
+                 s->clients->sessions[i]);
+        talk_http_call(address, "POST /v1/batch HTTP/1.1\r\nContent-Type: application/json\r\n", body, 200,
+                       answer, sizeof answer);
+        if (strstr(answer, SAVERS_OK) == NULL)
+            bench_die("what was acquired is not given back: %s", answer);
+        s->taken[i] = 0;
+    }
+}
+
+/* ---- versions: batches of one ---- */
+
+static size_t savers_put_batch(const char *token, const char *body, size_t size, char *out)
+{
+    return (size_t)snprintf(out, LOAD_ROOM,
+                            "POST /v1/batch HTTP/1.1\r\nHost: localhost\r\n%s%s%s"
+                            "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
+                            token == NULL ? "" : "Authorization: Bearer ", token == NULL ? "" : token,
+                            token == NULL ? "" : "\r\n", size, body);
+}
+
+static load_heard savers_hear_batch(const char *answer, size_t size)
+{
+    talk_http heard;
+    load_heard complete = talk_http_read(answer, size, &heard);
+    if (complete != LOAD_GOOD)
+        return complete;
+    bool done =
+        heard.status == 200 && memmem(heard.body, heard.body_size, SAVERS_OK, sizeof SAVERS_OK - 1) != NULL;
+    return done ? LOAD_GOOD : LOAD_BAD;
+}
+
+static size_t savers_ask_save(void *context, size_t connection, size_t step, char *out)
+{
+    savers *s = context;
+    const bench_pick *pick = talk_names_at(&s->clients->names, connection, step);
+    const char *session = s->clients->sessions[connection];
+    char body[512];
+    int size = snprintf(body, sizeof body,
+                        "{\"ops\":[{\"op\":\"save\",\"session\":\"%s\",\"type\":\"" BENCH_TYPE
+                        "\",\"id\":\"%s\",\"version\":%lld,\"request_id\":\"%s\"}]}",
+                        session, pick->id, (long long)pick->version, pick->request);
+    return savers_put_batch(NULL, body, (size_t)size, out);
+}
+
+static load_heard savers_hear_save(void *context, size_t connection, size_t step, const char *answer,
+                                   size_t size)
+{
+    const savers *s = context;
+    talk_names *names = &s->clients->names;
+    (void)step;
+    load_heard heard = savers_hear_batch(answer, size);
+    if (heard == LOAD_GOOD)
+        bench_picker_saved(names->pickers[connection], &names->picks[connection], 1);
+    return heard;
+}
+
+const load_talk savers_save = {.steps = 1, .ask = savers_ask_save, .hear = savers_hear_save};
+
+static size_t savers_ask_version(void *context, size_t connection, size_t step, char *out)
+{
+    savers *s = context;
+    const bench_pick *pick = talk_names_at(&s->clients->names, connection, step);
+    char body[256];
+    int size =
+        snprintf(body, sizeof body,
+                 "{\"ops\":[{\"op\":\"version\",\"type\":\"" BENCH_TYPE "\",\"id\":\"%s\"}]}", pick->id);
+    return savers_put_batch(s->token, body, (size_t)size, out);
+}
+
+static load_heard savers_hear_version(void *context, size_t connection, size_t step, const char *answer,
+                                      size_t size)
+{
+    (void)context;
+    (void)connection;
+    (void)step;
+    return savers_hear_batch(answer, size);
+}
+
+const load_talk savers_version = {.steps = 1, .ask = savers_ask_version, .hear = savers_hear_version};
