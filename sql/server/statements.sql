@@ -258,6 +258,16 @@ SELECT s.id, s.key_sha256, s."user", s.name, s.idle_us, s.opened_us, s.expires_u
        EXISTS (SELECT FROM {ns}.request WHERE type = u.type AND id = u.id), t.type, t.policy, t.ttl_us, t.ttl_max_us
   FROM unnest($1, $2, $3, $4, $5, $6, $7) u (type, id, session, of_type, loser, lost_type, lost_id)
   LEFT JOIN {ns}.session s ON s.id = u.session LEFT JOIN {ns}.type t ON t.type = u.of_type
+-- The same for who saves: no requests and no losses, but whether this save was done before.
+-- name: rest_save
+-- postgres:
+SELECT s.id, s.key_sha256, s."user", s.name, s.idle_us, s.opened_us, s.expires_us, s.ended_us, s.rev, s.token, s.request,
+       (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
+       EXISTS (SELECT FROM {ns}.save WHERE type = u.type AND id = u.id AND request = u.past),
+       (SELECT value::bigint FROM {ns}.meta WHERE name = 'fence_floor'),
+       NULL, t.type, t.policy, t.ttl_us, t.ttl_max_us
+  FROM unnest($1, $2, $3, $4, $5) u (type, id, past, session, of_type)
+  LEFT JOIN {ns}.session s ON s.id = u.session LEFT JOIN {ns}.type t ON t.type = u.of_type
 -- For who takes nothing, the time alone: its session comes with the lock it holds. If it holds none, it and what it lost are asked for.
 -- name: time_one
 -- postgres:
@@ -530,6 +540,27 @@ lock AS (
      WHERE l.type = u.type AND l.id = u.id AND l.session || '' = u.session)
 INSERT INTO {ns}.event (at_us, kind, type, resource_id, session, "user", actor, fence, reason)
 SELECT * FROM unnest($13, $14, $15, $16, $17, $18, $19, $20, $21)
+-- The same of a save. $1 the anchor, $18 the save that it covers, if there is one, and then the event.
+-- name: save_one
+-- postgres:
+WITH anchor AS (
+    UPDATE {ns}.resource r
+       SET fence = u.fence, rev = u.rev, ended_session = u.ended_session, ended_fence = u.ended_fence,
+           ended_request = u.ended_request, ended_us = u.ended_us, version = u.version, saved_fence = u.saved_fence,
+           saved_us = u.saved_us, saved_session = u.saved_session, saved_user = u.saved_user, saved_name = u.saved_name,
+           saved_request = u.saved_request, gone = u.gone <> 0
+      FROM unnest($3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
+           u (fence, rev, ended_session, ended_fence, ended_request, ended_us,
+              version, saved_fence, saved_us, saved_session, saved_user, saved_name, saved_request, gone, place)
+     WHERE r.ctid = u.place::tid),
+past AS (
+    INSERT INTO {ns}.save (type, id, request, version, fence, saved_us, gone)
+    SELECT u.a, u.b, u.c, u.d, u.e, u.f, u.g <> 0 FROM unnest($18, $19, $20, $21, $22, $23, $24) u (a, b, c, d, e, f, g)
+     WHERE u.c IS NOT NULL
+    ON CONFLICT (type, id, request) DO UPDATE
+       SET version = excluded.version, fence = excluded.fence, saved_us = excluded.saved_us, gone = excluded.gone)
+INSERT INTO {ns}.event (at_us, kind, type, resource_id, session, "user", actor, fence, reason)
+SELECT * FROM unnest($25, $26, $27, $28, $29, $30, $31, $32, $33)
 -- The same for one row: MySQL is much faster so.
 -- name: anchors_update_one
 -- mysql:

@@ -67,7 +67,8 @@ struct server_work {
     bool crowded;          /* others who only read are in the way of the application's transaction */
     bool asked_patience;   /* it is known whether to try again in the application's transaction */
     bool more_sessions;    /* there may be sessions, ... */
-    bool more_requests;    /* ... there are requests for these resources, and ... */
+    bool more_requests;    /* ... there are requests for these resources, ... */
+    bool more_past;        /* ... past saves of them, and ... */
     bool more_lost;        /* ... losses of these sessions, which were not loaded */
     bool snapshot;         /* it shows only what was there when it began (PostgreSQL) */
     bool numbers;          /* nobody else gives events their numbers now */

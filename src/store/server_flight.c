@@ -342,6 +342,14 @@ static void read_rest(server_work *work, hf_stmt *stmt, int at)
         sql_out_of_memory(work->conn);
 }
 
+/* The same of one who saves, which has lost nothing by it. */
+static void read_rest_save(server_work *work, hf_stmt *stmt, int at)
+{
+    read_rest(work, stmt, at);
+    work->more_past = work->more_lost;
+    work->more_lost = false;
+}
+
 static void read_time(server_work *work, hf_stmt *stmt, int at)
 {
     work->now_us = hf_store_now(&work->store->base, hf_stmt_column_int(stmt, at));
@@ -414,6 +422,7 @@ static reader *const readers[SQL_DO_COUNT] = {
     [SQL_DO_LOCKS] = read_lock,
     [SQL_DO_LOCKS_ONE] = read_lock,
     [SQL_DO_REST_ONE] = read_rest,
+    [SQL_DO_REST_SAVE] = read_rest_save,
     [SQL_DO_TIME_ONE] = read_time,
     [SQL_DO_REQUESTS] = read_request,
     [SQL_DO_SESSION_LOCKS] = read_session_lock,

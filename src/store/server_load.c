@@ -298,11 +298,29 @@ static bool is_one(const server_work *work, const hf_list *resources, const hf_l
            ids->count <= 1 && types != NULL && types->count <= 1 && lost != NULL && lost->count <= 1;
 }
 
+/* One save and nothing else: it needs neither requests nor losses. */
+static bool queue_save(server_work *work, const hf_list *resources, const hf_list *past, const hf_list *ids,
+                       const hf_list *types)
+{
+    hf_stmt *stmt =
+        past != NULL && past->count == 1 && work->part.count == 1 && work->conn->sql[SQL_DO_REST_SAVE] != NULL
+            ? sql_stmt(work->conn, SQL_DO_REST_SAVE)
+            : NULL;
+    if (stmt == NULL)
+        return false;
+    server_queue(work, SQL_DO_LOCKS_ONE, resources);
+    hf_stmt_list(stmt, 1 + (int)past->columns, ids);
+    hf_stmt_list(stmt, 1 + (int)past->columns + (int)ids->columns, types);
+    server_queue(work, SQL_DO_REST_SAVE, past);
+    return true;
+}
+
 /* All at once. In an application's transaction on MySQL the policies are read by themselves: as they are, not as its snapshot shows
  * them. */
 static void queue_at_once(server_work *work, const hf_list *resources)
 {
     hf_list *ids = sessions(work, NEED_ROW), *type_names = types(work), *lost = losses(work);
+    hf_list *past = past_saves(work);
     const char *const *sql = work->conn->sql;
     bool apart = work->nested && sql[SQL_DO_TYPES_NOW] != NULL;
     hf_list *shown = apart ? server_list(work, "t") : type_names;
@@ -319,6 +337,9 @@ static void queue_at_once(server_work *work, const hf_list *resources)
             server_queue(work, SQL_DO_TIME_ONE, NULL);
         return;
     }
+    if (one && queue_save(work, resources, past, ids, type_names))
+        return;
+    server_queue(work, SQL_DO_PAST, past);
     one = one && all && sql[SQL_DO_REST_ONE] != NULL;
     int which = one ? SQL_DO_REST_ONE : all ? SQL_DO_ROWS : SQL_DO_ROWS_HELD;
     if (one)
@@ -344,13 +365,13 @@ static void queue_rows(server_work *work, const hf_list *resources)
     server_queue(work, session_locks(work), sessions(work, NEED_LOCKS));
     server_queue(work, SQL_DO_SESSION_REQUESTS, sessions(work, NEED_REQUESTS));
     server_queue(work, SQL_DO_LOST_OF, sessions(work, NEED_LOST));
-    server_queue(work, SQL_DO_PAST, past_saves(work));
     if (work->reads && !work->nested)
         server_queue(work, SQL_DO_VERSIONS, versions(work));
     if (!work->long_names) {
         queue_at_once(work, resources);
         return;
     }
+    server_queue(work, SQL_DO_PAST, past_saves(work));
     server_queue(work, SQL_DO_SESSIONS_LOAD, sessions(work, NEED_ROW));
     server_queue(work, SQL_DO_LOCKS, resources);
     server_queue(work, SQL_DO_REQUESTS, asked);
@@ -384,7 +405,9 @@ static void load_more(server_work *work, const hf_list *resources)
         server_queue(work, SQL_DO_REQUESTS, resources);
     if (work->more_lost)
         server_queue(work, SQL_DO_LOST_ONE, losses(work));
-    work->more_sessions = work->more_requests = work->more_lost = false;
+    if (work->more_past)
+        server_queue(work, SQL_DO_PAST, past_saves(work));
+    work->more_sessions = work->more_requests = work->more_lost = work->more_past = false;
     server_fly(work);
 }
 
@@ -537,7 +560,7 @@ bool server_load(server_work *work, hf_error *err)
     sql_conn *conn = work->conn;
     sql_use(conn, err);
     work->types_busy = work->stale = work->held = work->missed = work->only_locks = false;
-    work->more_sessions = work->more_requests = work->more_lost = false;
+    work->more_sessions = work->more_requests = work->more_lost = work->more_past = false;
     work->now_us = 0;
     forget_answers(&work->part);
     if (!hf_rows_reset(&conn->rows, work->part.count) || !hf_rows_want(&conn->rows, &work->part))

@@ -222,22 +222,25 @@ static void gather(server_work *work, saves *to)
         add_event(to, &rows->events[i], work->now_us);
 }
 
-/* One anchor, one lock and one event go in one statement, where the server has one for it. */
+/* One anchor, one event, and one lock or at most one past save between them go in one statement, where
+ * the server has one for it. */
 static bool queue_one(server_work *work, const saves *to)
 {
-    bool takes = to->locks_insert->count > 0;
-    int which = takes ? SQL_DO_TAKE_ONE : SQL_DO_GIVE_ONE;
-    const hf_list *locks = takes ? to->locks_insert : to->locks_delete;
-    if (work->conn->sql[which] == NULL || to->rows != 3 || to->anchors_update->count != 1 ||
-        locks->count != 1 || to->events->count != 1)
+    bool save = to->saved_update->count > 0, takes = to->locks_insert->count > 0;
+    int which = save ? SQL_DO_SAVE_ONE : takes ? SQL_DO_TAKE_ONE : SQL_DO_GIVE_ONE;
+    const hf_list *anchors = save ? to->saved_update : to->anchors_update;
+    const hf_list *between = save ? to->past_save : takes ? to->locks_insert : to->locks_delete;
+    bool fits = between->count == 1 || (save && between->count == 0);
+    if (work->conn->sql[which] == NULL || !fits || anchors->count != 1 || to->events->count != 1 ||
+        to->rows != 2 + between->count)
         return false;
     hf_stmt *stmt = sql_stmt(work->conn, which);
     if (stmt == NULL)
         return true; /* failed, and known to have */
-    int at = 1 + (int)to->anchors_update->columns;
-    hf_stmt_list(stmt, at, locks);
-    hf_stmt_list(stmt, at + (int)locks->columns, to->events);
-    server_queue(work, which, to->anchors_update);
+    int at = 1 + (int)anchors->columns;
+    hf_stmt_list(stmt, at, between);
+    hf_stmt_list(stmt, at + (int)between->columns, to->events);
+    server_queue(work, which, anchors);
     return true;
 }
 

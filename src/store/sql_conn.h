@@ -15,7 +15,7 @@
 
 #define SQL_NAMES_SIZE 33 /* of a namespace */
 
-enum { SQL_STMTS_MAX = 112 };
+enum { SQL_STMTS_MAX = 120 };
 
 /* What stands for {ns}, {skip} ... in the texts; NULL: nothing. */
 typedef struct sql_words {
