@@ -116,7 +116,8 @@ BEGIN
                '%H:%i UTC', '%Y-%m-%d %H:%i UTC'));
         IF gone THEN
             SET who = CONCAT(resource, ' was deleted by ', saved_name, ' at ', who);
-            SET sentence = CONCAT(who, ' (you read version ', expected, ').');
+            SET sentence = CONCAT(
+                who, ' (you read version ', expected, ', it is now ', version, ').');
         ELSEIF expected IS NULL THEN
             SET who = CONCAT(resource, ' is there already: ', saved_name, ' saved it at ', who);
             SET sentence = CONCAT(who, ', and it is now version ', version, '.');

@@ -97,8 +97,8 @@ BEGIN
         MESSAGE = CASE
             WHEN anchor.version = 0 THEN format(
                 '%s was never saved (you read version %s).', resource, expected)
-            WHEN anchor.gone THEN format('%s was deleted by %s at %s (you read version %s).',
-                resource, anchor.saved_name, saved, expected)
+            WHEN anchor.gone THEN format('%s was deleted by %s at %s (you read version %s, it is now %s).',
+                resource, anchor.saved_name, saved, expected, anchor.version)
             WHEN expected IS NULL THEN format(
                 '%s is there already: %s saved it at %s, and it is now version %s.', resource,
                 anchor.saved_name, saved, anchor.version)

@@ -298,7 +298,7 @@ void hf_refuse_stale(hf_step *step)
 {
     const hf_op *op = step->op;
     const hf_version *now = op->answer.versions;
-    char when[HF_TIME_TEXT], read[48] = "";
+    char when[HF_TIME_TEXT], read[96] = "";
     if (now == NULL && step->of->resource->version != 0) /* memory ran out while it was copied */
         return;
     if (now == NULL) {
@@ -308,7 +308,8 @@ void hf_refuse_stale(hf_step *step)
     }
     hf_time_say(now->saved_us, step->now_us, when);
     if (op->version != 0)
-        snprintf(read, sizeof read, " (you read version %lld)", (long long)op->version);
+        snprintf(read, sizeof read, " (you read version %lld, it is now %lld)", (long long)op->version,
+                 (long long)now->number);
     if (now->gone)
         hf_refuse(step, HF_STALE, "%s/%s was deleted by %s at %s%s.", op->type, op->id, now->name, when, read);
     else if (op->version == 0)

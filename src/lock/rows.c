@@ -400,7 +400,7 @@ static bool want_loss(hf_rows *rows, const hf_op *op, const hf_op_rows *of)
 static bool want_past(hf_rows *rows, const hf_op *op, hf_op_rows *of)
 {
     hf_slice request;
-    if (op->kind != HF_OP_SAVE || op->request_id == NULL)
+    if (op->kind != HF_OP_SAVE || op->request_id == NULL || op->request_id[0] == '\0')
         return true;
     if (!hf_rows_save_request(rows, op, &request))
         return false;

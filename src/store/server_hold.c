@@ -66,7 +66,7 @@ static bool in_way(const server_work *work, size_t i)
 {
     const hf_op *op = &work->part.ops[i];
     const hf_op_rows *of = &work->conn->rows.of_op[i];
-    if (hf_op_reads(op->kind) && !work->nested)
+    if (hf_op_reads(op->kind) && op->kind != HF_OP_VERSION && !work->nested) /* a version stands in the anchor */
         return false;
     bool made = work->making != NULL && work->making[work->index[i]];
     return relied_on_in_way(work, i) ||

@@ -86,7 +86,7 @@ static void numbers_go_on_over_a_deletion(world *w)
     expect_true(gone->gone);
     expect_int(news(w, 1)->kind, HF_EVENT_DELETED);
     const hf_answer *no = refused(w, HF_STALE, SAVE, BOB, ON("policy", "1"), .version = 1);
-    expect_text(no->message, "policy/1 was deleted by Alice Chen at 10:47 UTC (you read version 1).");
+    expect_text(no->message, "policy/1 was deleted by Alice Chen at 10:47 UTC (you read version 1, it is now 2).");
     refused(w, HF_STALE, SAVE, BOB, ON("policy", "1"), .version = 2);
     expect_true(version_of(done(w, VERSION, ON("policy", "1")))->gone);
     done(w, VERSION, ON("policy", "1"), .absent = true);
@@ -265,6 +265,20 @@ static void a_save_asked_again_answers_what_it_was(world *w)
     refused(w, HF_STALE, SAVE, .user = bob.id, ON("policy", "1"), .absent = true, .request_id = "one");
 }
 
+/* An empty request id is none. */
+static void a_save_with_an_empty_request_id_is_done(world *w)
+{
+    for (int64_t i = 1; i <= 3; i++)
+        expect_int(version_of(done(w, SAVE, ALICE, ON("policy", "1"), .version = i - 1, .absent = i == 1,
+                                   .request_id = ""))->number,
+                   i);
+    hf_batch *set = batch_of(w, 2);
+    add(set, VERSION, ON("policy", "1"), .version = 1, .request_id = "", .linked = true);
+    add(set, SAVE, ALICE, ON("policy", "2"), .absent = true, .request_id = "");
+    run(w, set);
+    answer(set, 0, HF_STALE);
+}
+
 /* P12: also after others' saves have covered it, for a day. */
 static void a_save_asked_again_is_found_though_others_have_saved_since(world *w)
 {
@@ -382,6 +396,7 @@ static const suite_test versions_tests[] = {
     TEST(a_resource_is_saved_once_in_a_set),
     TEST(ops_of_a_batch_see_the_saves_before_them),
     TEST(a_save_asked_again_answers_what_it_was),
+    TEST(a_save_with_an_empty_request_id_is_done),
     TEST(a_save_asked_again_is_found_though_others_have_saved_since),
     TEST(a_set_asked_again_is_found_done_though_its_premise_has_changed),
     TEST(what_was_saved_outlives_a_sweep_and_a_tombstone_a_year),

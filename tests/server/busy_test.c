@@ -695,6 +695,27 @@ static void what_ends_several_locks_is_busy_in_time(shop *s)
     expect_int(holders(s->plain, "1") + holders(s->plain, "2"), 0);
 }
 
+/* P9: what is not known is not told as changed. */
+static void a_premise_someone_is_in_the_middle_of_is_busy_and_not_stale(shop *s)
+{
+    must(HF_OK, s->plain, SAVE, .user = "alice", ON("policy", "1"), .absent = true);
+    for (int i = 0; i < 2; i++) {
+        if (i == 0) {
+            app_begin(s->other, READ_COMMITTED);
+            app_number(s->other, "SELECT fence FROM {resource} WHERE type = 'policy' AND id = '1' FOR UPDATE");
+        }
+        hf_batch *set = batch_new(2);
+        add(set, VERSION, ON("policy", "1"), .version = 1, .linked = true);
+        add(set, SAVE, .user = "bob", ON("policy", "2"), .absent = true);
+        execute(s->plain, set);
+        answer(set, 0, i == 0 ? HF_BUSY : HF_OK);
+        hf_batch_free(set);
+        if (i == 0)
+            app_rollback(s->other);
+    }
+    must(HF_OK, s->plain, VERSION, ON("policy", "2"), .version = 1);
+}
+
 int main(int argc, char **argv)
 {
     static const shop_test tests[] = {
@@ -718,6 +739,7 @@ int main(int argc, char **argv)
         AT_EVERY_LEVEL(in_a_transaction_what_others_are_just_making_is_busy_in_time),
         ON_ANY(a_beat_that_meets_another_is_busy_in_time),
         ON_ANY(what_ends_several_locks_is_busy_in_time),
+        ON_ANY(a_premise_someone_is_in_the_middle_of_is_busy_and_not_stale),
     };
     return SHOP_MAIN("busy", tests, argc, argv);
 }

@@ -237,7 +237,7 @@ ROWS
     tell app "$(remove_sql doc 10 2 carol NULL NULL)"
     version_is "what is deleted keeps its number, and by whom" 10 "3[|	]@(t|1)[|	]carol*"
     tell app "$(save_sql doc 10 3 dora NULL NULL)"
-    heard "... and is a conflict" "*23H02*doc/10 was deleted by carol at ??:?? UTC (you read version 3).*"
+    heard "... and is a conflict" "*23H02*doc/10 was deleted by carol at ??:?? UTC (you read version 3, it is now 3).*"
     tell app "$(save_sql doc 10 NULL dora NULL NULL)"
     version_is "... and can be made anew, with the next number" 10 "4[|	]@(f|0)[|	]dora*"
     run events --json
