@@ -569,33 +569,6 @@ bool server_load(server_work *work, hf_error *err)
     return true;
 }
 
-/* MySQL does not tell whose row was in the way of one that was to be made. The rows of the attempt that failed are still there; of the
- * connection nothing is left open. */
-bool server_look(server_work *work)
-{
-    sql_conn *conn = work->conn;
-    hf_failure failure = work->failure;
-    if (work->nested || conn->sql[SQL_DO_MAKING] == NULL)
-        return false;
-    sql_use(conn, NULL);
-    hf_list *list = server_list(work, "tt");
-    for (hf_resource_row *row = conn->rows.resources; list != NULL && row != NULL; row = row->next) {
-        row->busy = false;
-        if (!row->stored)
-            server_add_name(list, row->type, row->id);
-    }
-    server_queue(work, SQL_DO_MAKING_LEVEL, NULL);
-    server_queue(work, SQL_DO_BEGIN, NULL);
-    server_queue(work, SQL_DO_MAKING, list);
-    server_queue(work, SQL_DO_COMMIT, NULL);
-    server_fly(work);
-    bool told = conn->status == HF_OK;
-    if (!told)
-        server_undo(work);
-    work->failure = failure;
-    return told;
-}
-
 void server_read_clock(server_work *work)
 {
     server_queue(work, SQL_DO_CLOCK, NULL);

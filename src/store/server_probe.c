@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Stores on a database server, in an application's transaction at REPEATABLE READ or SERIALIZABLE: whether its snapshot is too old to be
  * answered right. An anchor that the snapshot shows is locked, which tells; this is about what it does not show, and about sessions
- * and types. */
+ * and types. And on MySQL, which anchors others are just making. */
 #include "store/server.h"
 
 #include "base/error.h"
@@ -83,4 +83,33 @@ void server_probe(server_work *work)
     conn->status =
         hf_fail(conn->err, HF_RETRY,
                 "The transaction began before what it asks for was made; roll it back and run it again.");
+}
+
+/* ---- what others are just making ---- */
+
+/* MySQL does not tell whose row was in the way of one that was to be made. The rows of the attempt that failed are still there; of the
+ * connection nothing is left open. */
+bool server_look(server_work *work)
+{
+    sql_conn *conn = work->conn;
+    hf_failure failure = work->failure;
+    if (work->nested || conn->sql[SQL_DO_MAKING] == NULL)
+        return false;
+    sql_use(conn, NULL);
+    hf_list *list = server_list(work, "tt");
+    for (hf_resource_row *row = conn->rows.resources; list != NULL && row != NULL; row = row->next) {
+        row->busy = false;
+        if (!row->stored)
+            server_add_name(list, row->type, row->id);
+    }
+    server_queue(work, SQL_DO_MAKING_LEVEL, NULL);
+    server_queue(work, SQL_DO_BEGIN, NULL);
+    server_queue(work, SQL_DO_MAKING, list);
+    server_queue(work, SQL_DO_COMMIT, NULL);
+    server_fly(work);
+    bool told = conn->status == HF_OK;
+    if (!told)
+        server_undo(work);
+    work->failure = failure;
+    return told;
 }
