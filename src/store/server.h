@@ -74,7 +74,7 @@ struct server_work {
     bool numbers;          /* nobody else gives events their numbers now */
     int64_t numbered_to;   /* the last number that was given, and ... */
     hf_list *unnumbered;   /* ... the committed events that have none */
-    int64_t probed;        /* rows that were made to find out whether they are there */
+    int64_t changed;       /* rows that were made to find out whether they are there, or swept */
     size_t next;           /* with split: the run whose turn it is begins here */
     size_t chunk;          /* with split: runs tried together */
     size_t turns;          /* with split: runs whose turn is still to come in this round */

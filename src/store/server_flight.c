@@ -550,8 +550,9 @@ static void note_state(server_work *work, int which, hf_stmt *stmt)
 {
     if (work->conn->status != HF_OK)
         return;
-    if (which == SQL_DO_PROBE_ANCHORS || which == SQL_DO_PROBE_SESSIONS || which == SQL_DO_PROBE_TYPES)
-        work->probed += hf_stmt_changed(stmt);
+    if (which == SQL_DO_PROBE_ANCHORS || which == SQL_DO_PROBE_SESSIONS || which == SQL_DO_PROBE_TYPES ||
+        which == SQL_DO_SWEEP_PAST)
+        work->changed += hf_stmt_changed(stmt);
     if (which == SQL_DO_BEGIN || which == SQL_DO_SAVEPOINT)
         work->begun = true;
     else if (which == SQL_DO_COMMIT || which == SQL_DO_SAVEPOINT_RELEASE)

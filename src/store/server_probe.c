@@ -67,7 +67,7 @@ void server_probe(server_work *work)
         return; /* memory is out, and known to be */
     bool probes_types = conn->sql[SQL_DO_PROBE_TYPES] != NULL;
     size_t expected = anchors->count + sessions->count + (probes_types ? types->count : 0);
-    work->probed = 0;
+    work->changed = 0;
     server_queue(work, SQL_DO_PROBE, NULL);
     server_queue(work, SQL_DO_PROBE_PATIENCE, NULL);
     server_queue(work, SQL_DO_PROBE_SESSIONS_SEEN, seen);
@@ -77,7 +77,7 @@ void server_probe(server_work *work)
     server_queue(work, SQL_DO_PROBE_TYPES, types);
     server_queue(work, SQL_DO_PROBE_END, NULL);
     server_fly(work);
-    if (conn->status != HF_OK || (size_t)work->probed == expected)
+    if (conn->status != HF_OK || (size_t)work->changed == expected)
         return;
     work->stale = true;
     conn->status =

@@ -271,11 +271,12 @@ static hf_status drop_past(void *context, int64_t before_us, size_t limit, size_
         return failed(s);
     hf_stmt_int(stmt, 1, before_us);
     hf_stmt_int(stmt, 2, (int64_t)limit);
+    work->changed = 0;
     server_queue_begin(work);
     server_queue(work, SQL_DO_SWEEP_PAST, NULL);
     server_queue_end(work);
     server_fly(work);
-    *dropped = work->conn->status == HF_OK ? (size_t)hf_stmt_changed(stmt) : 0;
+    *dropped = work->conn->status == HF_OK ? (size_t)work->changed : 0;
     return failed(s);
 }
 

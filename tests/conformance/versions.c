@@ -295,7 +295,7 @@ static void a_save_asked_again_is_found_though_others_have_saved_since(world *w)
     expect_int(version_of(done(w, SAVE, ALICE, ON("policy", "1"), .absent = true, .request_id = "one"))->number, 1);
     expect_int(version_of(done(w, VERSION, ON("policy", "1")))->number, 4);
     clock_forward(w, DAY);
-    sweep_all(w, 0);
+    expect_int(sweep_all(w, 0), 3);
     refused(w, HF_STALE, SAVE, BY(bob), ON("policy", "1"), .version = 1, .request_id = "two");
 }
 
