@@ -177,7 +177,8 @@ static void leave_event(hf_step *step)
     event->kind = row->gone ? HF_EVENT_DELETED : HF_EVENT_SAVED;
     event->type = row->type;
     event->id = row->id;
-    event->session = hf_slice_of(row->saved_session);
+    if (step->of->session != NULL) /* not the row's copy, which the next save of the batch writes over */
+        event->session = (hf_slice){step->of->session->id, HF_SESSION_ID_MAX};
     event->user = row->saved_user;
     event->fence = row->saved_fence;
     event->reason = hf_slice_of(step->op->text);

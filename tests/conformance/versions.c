@@ -235,13 +235,18 @@ static void a_resource_is_saved_once_in_a_set(world *w)
 
 static void ops_of_a_batch_see_the_saves_before_them(world *w)
 {
+    hf_credentials alice = person(w, "alice", "Alice Chen");
+    news_skip(w);
     hf_batch *batch = batch_of(w, 3);
-    add(batch, SAVE, ALICE, ON("bill", "1"), .absent = true);
+    add(batch, SAVE, BY(alice), ON("bill", "1"), .absent = true);
     add(batch, SAVE, BOB, ON("bill", "1"), .version = 1);
     add(batch, SAVE, ALICE, ON("bill", "1"), .version = 1);
     run(w, batch);
     expect_int(version_of(answer(batch, 1, HF_OK))->number, 2);
     expect_contains(answer(batch, 2, HF_STALE)->message, "changed by Bob Smith");
+    const hf_event *both = news(w, 2);
+    expect_text(both[0].session, alice.id);
+    expect_text(both[1].session, "");
 }
 
 /* ---- asking again ---- */
