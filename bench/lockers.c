@@ -13,7 +13,7 @@ _Static_assert(sizeof PURPOSE_BODY - 1 == 18, "Content-Length below");
 
 /* ---- pairs ---- */
 
-static char *put_headers(char *out, const lockers *all, size_t connection, const bench_pick *pick)
+char *lockers_put_headers(char *out, const lockers *all, size_t connection, const bench_pick *pick)
 {
     const char *session = all->sessions[connection];
     out = talk_say(out, " HTTP/1.1\r\nHost: localhost\r\nHoldfast-Session: ");
@@ -25,7 +25,7 @@ static char *put_headers(char *out, const lockers *all, size_t connection, const
 size_t lockers_put_acquire(const lockers *all, size_t connection, const bench_pick *pick, char *out)
 {
     char *end = talk_put(talk_say(out, "PUT /v1/locks/" BENCH_TYPE "/"), pick->id, pick->id_size);
-    end = put_headers(end, all, connection, pick);
+    end = lockers_put_headers(end, all, connection, pick);
     end = talk_say(end, "\r\nContent-Type: application/json\r\nContent-Length: 18\r\n\r\n" PURPOSE_BODY);
     return (size_t)(end - out);
 }
@@ -37,7 +37,7 @@ static size_t ask_pair(void *context, size_t connection, size_t step, char *out)
     if (step == 0)
         return lockers_put_acquire(all, connection, pick, out);
     char *end = talk_put(talk_say(out, "DELETE /v1/locks/" BENCH_TYPE "/"), pick->id, pick->id_size);
-    end = talk_say(put_headers(end, all, connection, pick), "\r\n\r\n");
+    end = talk_say(lockers_put_headers(end, all, connection, pick), "\r\n\r\n");
     return (size_t)(end - out);
 }
 

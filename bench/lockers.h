@@ -20,6 +20,8 @@ lockers *lockers_new(const bench *b);
 void lockers_open_sessions(lockers *all, const char *address, const char *token);
 void lockers_free(lockers *all);
 
+/* Ends the request line that `out` is at the end of, and adds who asks and a fresh key; no CR LF behind. */
+char *lockers_put_headers(char *out, const lockers *all, size_t connection, const bench_pick *pick);
 /* Writes an acquire into `out`, LOAD_ROOM bytes; its size. */
 size_t lockers_put_acquire(const lockers *all, size_t connection, const bench_pick *pick, char *out);
 

@@ -4,7 +4,11 @@
 
 #include <stdio.h>
 
-#define SAVERS_OK "\"status\":\"ok\""
+#define SAVERS_OK   "\"status\":\"ok\""
+#define SAVERS_PATH "/v1/versions/" BENCH_TYPE "/"
+#define SAVERS_BODY "{\"reason\":\"" BENCH_PURPOSE "\"}"
+
+_Static_assert(sizeof SAVERS_BODY - 1 == 17, "Content-Length below");
 
 /* ---- acquires ---- */
 
@@ -45,39 +49,25 @@ void savers_give_back(savers *s, const char *address)
     }
 }
 
-/* ---- versions: batches of one ---- */
+/* ---- versions ---- */
 
-static size_t savers_put_batch(const char *token, const char *body, size_t size, char *out)
-{
-    return (size_t)snprintf(out, LOAD_ROOM,
-                            "POST /v1/batch HTTP/1.1\r\nHost: localhost\r\n%s%s%s"
-                            "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
-                            token == NULL ? "" : "Authorization: Bearer ", token == NULL ? "" : token,
-                            token == NULL ? "" : "\r\n", size, body);
-}
-
-static load_heard savers_hear_batch(const char *answer, size_t size)
+static load_heard savers_hear(const char *answer, size_t size)
 {
     talk_http heard;
     load_heard complete = talk_http_read(answer, size, &heard);
-    if (complete != LOAD_GOOD)
-        return complete;
-    bool done =
-        heard.status == 200 && memmem(heard.body, heard.body_size, SAVERS_OK, sizeof SAVERS_OK - 1) != NULL;
-    return done ? LOAD_GOOD : LOAD_BAD;
+    return complete == LOAD_GOOD && heard.status != 200 ? LOAD_BAD : complete;
 }
 
 static size_t savers_ask_save(void *context, size_t connection, size_t step, char *out)
 {
     savers *s = context;
     const bench_pick *pick = talk_names_at(&s->clients->names, connection, step);
-    const char *session = s->clients->sessions[connection];
-    char body[512];
-    int size = snprintf(body, sizeof body,
-                        "{\"ops\":[{\"op\":\"save\",\"session\":\"%s\",\"type\":\"" BENCH_TYPE
-                        "\",\"id\":\"%s\",\"version\":%lld,\"request_id\":\"%s\"}]}",
-                        session, pick->id, (long long)pick->version, pick->request);
-    return savers_put_batch(NULL, body, (size_t)size, out);
+    char match[32];
+    int size = snprintf(match, sizeof match, "\r\nIf-Match: \"%lld\"", (long long)pick->version);
+    char *end = talk_put(talk_say(out, "PUT " SAVERS_PATH), pick->id, pick->id_size);
+    end = talk_put(lockers_put_headers(end, s->clients, connection, pick), match, (size_t)size);
+    end = talk_say(end, "\r\nContent-Type: application/json\r\nContent-Length: 17\r\n\r\n" SAVERS_BODY);
+    return (size_t)(end - out);
 }
 
 static load_heard savers_hear_save(void *context, size_t connection, size_t step, const char *answer,
@@ -86,7 +76,7 @@ static load_heard savers_hear_save(void *context, size_t connection, size_t step
     const savers *s = context;
     talk_names *names = &s->clients->names;
     (void)step;
-    load_heard heard = savers_hear_batch(answer, size);
+    load_heard heard = savers_hear(answer, size);
     if (heard == LOAD_GOOD)
         bench_picker_saved(names->pickers[connection], &names->picks[connection], 1);
     return heard;
@@ -98,11 +88,10 @@ static size_t savers_ask_version(void *context, size_t connection, size_t step, 
 {
     savers *s = context;
     const bench_pick *pick = talk_names_at(&s->clients->names, connection, step);
-    char body[256];
-    int size =
-        snprintf(body, sizeof body,
-                 "{\"ops\":[{\"op\":\"version\",\"type\":\"" BENCH_TYPE "\",\"id\":\"%s\"}]}", pick->id);
-    return savers_put_batch(s->token, body, (size_t)size, out);
+    char *end = talk_put(talk_say(out, "GET " SAVERS_PATH), pick->id, pick->id_size);
+    end = talk_say(end, " HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ");
+    end = talk_say(talk_put(end, s->token, strlen(s->token)), "\r\n\r\n");
+    return (size_t)(end - out);
 }
 
 static load_heard savers_hear_version(void *context, size_t connection, size_t step, const char *answer,
@@ -111,7 +100,7 @@ static load_heard savers_hear_version(void *context, size_t connection, size_t s
     (void)context;
     (void)connection;
     (void)step;
-    return savers_hear_batch(answer, size);
+    return savers_hear(answer, size);
 }
 
 const load_talk savers_version = {.steps = 1, .ask = savers_ask_version, .hear = savers_hear_version};
