@@ -202,7 +202,7 @@ const route routes[] = {
             "412: it was changed or deleted meanwhile, `message` and `present` say by whom "
             "and when; 423: someone else holds it; 409: the type's policy wants a lock to "
             "edit. The answer has the new ETag and Holdfast-Fence. Save first, then write the "
-            "record with the fence beside it, and refuse a lower one there.",
+            "record with the fence beside it, if the fence there is still the one that was read.",
         .replies = {{200, "Version", "The new version."},
                     {201, "Version", "The new version of a record that was not there."}},
         .ask = ask_save,
