@@ -506,13 +506,13 @@ static void begin(exchange *x)
     hf_error err;
     hf_error_none(&err);
     const char *allow = NULL;
-    hf_status status = gate_enter(x, &err);
-    if (status != HF_OK) {
-        deny(x, status, NULL, &err);
+    hf_error gate = {0};
+    hf_status status =
+        route_find(x->request->method, x->request->path, &x->request->arena, &x->in, &x->route, &allow, &err);
+    if (gate_enter(x, &gate) != HF_OK) {
+        deny(x, gate.status, NULL, &gate);
         return;
     }
-    status =
-        route_find(x->request->method, x->request->path, &x->request->arena, &x->in, &x->route, &allow, &err);
     if (x->route == NULL) {
         no_route(x, status, allow, &err);
         return;

@@ -103,6 +103,10 @@ void tell_ready(exchange *x);
 hf_status judge_metrics(exchange *x, hf_error *err);
 void tell_metrics(exchange *x);
 void tell_openapi(exchange *x);
-void tell_front(exchange *x);
+
+/* ---- route_pages.c ---- */
+
+void tell_page(exchange *x);
+void tell_api(exchange *x);
 
 #endif

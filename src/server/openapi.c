@@ -5,7 +5,7 @@
 #include "base/json.h"
 #include "server/gate.h"
 #include "server/route.h"
-#include "web/front.h"
+#include "web/api.h"
 #include "web/schemas.h"
 
 #include <ctype.h>
@@ -562,10 +562,10 @@ static void page_rows(hf_buffer *out)
 }
 
 /* Puts what stands for each @NAME@ in its place. */
-char *front_html(const char *base)
+char *api_html(const char *base)
 {
     hf_buffer out = {0};
-    const char *text = web_front;
+    const char *text = web_api;
     while (*text != '\0') {
         size_t plain = strcspn(text, "@");
         hf_buffer_add(&out, text, plain);

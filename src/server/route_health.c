@@ -118,10 +118,3 @@ void tell_openapi(exchange *x)
 {
     exchange_reply(x, 200, "application/json", hf_slice_of(x->service->openapi));
 }
-
-void tell_front(exchange *x)
-{
-    exchange_header(x, "Content-Security-Policy",
-                    "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'");
-    exchange_reply(x, 200, "text/html; charset=utf-8", hf_slice_of(x->service->front));
-}

@@ -9,6 +9,10 @@
 #define CHANGE_OF  (INPUT(LOGIN) | INPUT(REQUEST_ID) | INPUT(FENCE))
 #define PAGE       (INPUT(AFTER) | INPUT(LIMIT))
 #define OF_SESSION (ROUTE_NOT_FOUND | ROUTE_EXPIRED) /* of the session that is presented, or the record */
+/* A file that is compiled in; the row of its content is in route_pages.c. */
+#define PAGE_FILE(what, at, is, kind)                                                                    \
+    .name = what, .method = HTTP_GET, .path = at, .headers = INPUT(IF_NONE_MATCH), .summary = is,         \
+    .replies = {{200, NULL, kind}, {304, NULL, "As it is known already."}}, .tell = tell_page
 
 const route routes[] = {
     /* ---- locks ---- */
@@ -530,14 +534,22 @@ const route routes[] = {
         .replies = {{200, NULL, "OpenAPI 3.1"}},
         .tell = tell_openapi,
     },
+    /* ---- pages ---- */
     {
-        .name = "front",
+        .name = "api",
         .method = HTTP_GET,
-        .path = "/",
-        .summary = "What this is, for a person.",
+        .path = "/api",
+        .summary = "What can be asked, for a person.",
         .replies = {{200, NULL, "text/html"}},
-        .tell = tell_front,
+        .tell = tell_api,
     },
+    {PAGE_FILE("front", "/", "The dashboard: who holds what, live.", "text/html")},
+    {PAGE_FILE("dashboard-script", "/dashboard.js", "What makes it work.", "text/javascript")},
+    {PAGE_FILE("style", "/style.css", "How the pages look.", "text/css")},
+    {PAGE_FILE("icon", "/icon.svg", "Their icon.", "image/svg+xml")},
+    {PAGE_FILE("edit-lock", "/edit-lock.js", "The elements <edit-lock> and <lock-badge>, for pages of any origin.",
+               "text/javascript"),
+     .public = true},
 };
 
 const size_t routes_count = sizeof routes / sizeof routes[0];

@@ -197,8 +197,8 @@ static hf_status new_documents(service *s, const listeners *listening, hf_error 
     const listener *first = &listening->all[0];
     snprintf(base, sizeof base, "%s://%s", first->tls ? "https" : "http", first->name);
     s->openapi = openapi_json();
-    s->front = front_html(base);
-    return s->openapi == NULL || s->front == NULL ? hf_fail_memory(err) : HF_OK;
+    s->api = api_html(base);
+    return s->openapi == NULL || s->api == NULL ? hf_fail_memory(err) : HF_OK;
 }
 
 enum { STREAMS_LOOK_US = 250000 };
@@ -341,6 +341,6 @@ void service_free(service *s)
     jobs_free(s->jobs);
     hf_free(s->route_names);
     hf_json_free(s->openapi);
-    hf_json_free(s->front);
+    hf_json_free(s->api);
     hf_free(s);
 }

@@ -44,7 +44,7 @@ typedef struct service {
     outage *outage;
     sweeper *sweeper;
     const char **route_names;
-    char *openapi, *front;
+    char *openapi, *api;
     bool beyond_loopback; /* it listens where other machines can reach it */
     bool stopping;
 } service;
