@@ -229,6 +229,14 @@ static void carry_out(exchange *x)
         exchange_problem(x, 0, status, &err);
 }
 
+void exchange_again(exchange *x)
+{
+    jobs_release(&x->job);
+    x->carried = false;
+    x->job = (loop_job){.job = {.ops = x->ops, .count = x->count}};
+    carry_out(x);
+}
+
 /* ---- fitted ---- */
 
 static void fitted(claims *c)
@@ -546,6 +554,7 @@ void exchange_begin(service *s, http_request *request)
     x->request = request;
     x->in.last_event = -1;
     x->in.after_seq = -1;
+    x->in.before_seq = -1;
     x->in.limit = -1;
     request->context = x;
     begin(x);

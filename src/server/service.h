@@ -9,6 +9,7 @@
 #include "server/callers.h"
 #include "server/census.h"
 #include "server/feed.h"
+#include "server/history.h"
 #include "server/http.h"
 #include "server/limits.h"
 #include "server/listeners.h"
@@ -41,6 +42,7 @@ typedef struct service {
     struct event *streams_timer; /* looks whether their tokens still count */
     metrics *metrics;
     census *census;
+    history *history;
     outage *outage;
     sweeper *sweeper;
     const char **route_names;

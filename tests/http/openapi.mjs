@@ -139,6 +139,8 @@ const made = (await call("token-create", { token, body: { name: "kiosk", roles: 
 const listed = await call("tokens", { token }, 200);
 check(!listed.text.includes(made.token) && listed.text.includes(made.id), "a list of tokens shows no secret");
 await call("login", { body: { secret: made.token } }, 204);
+await call("login-show", { token: made.token }, 200);
+await call("history", { token, query: { span: "day" } }, 200);
 await call("logout", {}, 204);
 await call("token-revoke", { path: { token: made.id }, token }, 200);
 await call("audit-log", { token, query: { limit: "1000" } }, 200);

@@ -218,6 +218,8 @@ const routes = [
   { name: "tokens", rule: withoutSession(rules.token("admin")), done: 200 },
   { name: "token-revoke", rule: withoutSession(rules.token("admin")), done: 200 },
   { name: "login", rule: withoutSession((who) => (who?.lives ? done : 401)), how: login, done: 204 },
+  { name: "login-show", rule: withoutSession((who) => (who?.lives ? done : 401)), done: 200 },
+  { name: "history", rule: withoutSession(rules.token("observe")), done: 200 },
   { name: "logout", rule: rules.open, done: 204 },
   { name: "events", rule: withoutSession(rules.token("observe")), stream: true, done: 200 },
   { name: "events of a type", as: "events", query: "?type=policy", rule: withoutSession(rules.token("observe", "policy")), stream: true, done: 200 },
