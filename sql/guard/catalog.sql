@@ -40,7 +40,7 @@ SELECT '', name, type, '', NOT wr FROM pragma_table_list
 -- name: columns
 -- postgres:
 SELECT a.attname::text, pg_catalog.format_type(a.atttypid, a.atttypmod),
-       coalesce(pg_catalog.array_position(i.indkey::int2[], a.attnum), 0)::bigint, a.attgenerated <> '' OR a.attidentity = 'a'
+       coalesce(pg_catalog.array_position(i.indkey::int2[], a.attnum) + 1, 0)::bigint, a.attgenerated <> '' OR a.attidentity = 'a'
   FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
   JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
   LEFT JOIN pg_catalog.pg_index i ON i.indrelid = c.oid AND i.indisprimary

@@ -11,9 +11,12 @@ BEGIN
     ELSEIF NEW.holdfast <=> IFNULL(OLD.{version}, 0) THEN
         SET NEW.{version} = IFNULL(OLD.{version}, 0) + 1;
     ELSEIF NOT (NEW.holdfast <=> -CAST(OLD.{version} AS SIGNED) AND {same_rest}) OR NEW.holdfast IS NULL THEN
-        IF NEW.holdfast IS NULL OR NEW.holdfast < 0 OR NEW.holdfast <=> OLD.holdfast THEN
+        IF NEW.holdfast IS NULL OR NEW.holdfast < 0 THEN
             CALL {ns}_guard_refuse({name}, 'update', 1217,
                 CONCAT({type}, '/', {id_old}, ' is guarded; SET holdfast to the version that was read.'));
+        ELSEIF NEW.holdfast <=> OLD.holdfast THEN -- it was carried again, or it stood there
+            CALL {ns}_guard_refuse({name}, 'update', 1217, CONCAT({type}, '/', {id_old},
+                ' was changed since it was read, or holdfast is not set; it is now version ', IFNULL(OLD.{version}, 0), '.'));
         ELSE
             CALL {ns}_guard_refuse({name}, 'update', 1217, CONCAT({type}, '/', {id_old},
                 ' was changed since it was read (you read version ', NEW.holdfast, ', it is now ', IFNULL(OLD.{version}, 0), ').'));

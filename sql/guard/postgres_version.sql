@@ -30,7 +30,12 @@
         PERFORM {ns}.guard_refuse({name}, 'update', '23H02',
             format('The key of %s is guarded and stays as it is.', {type} || '/' || {id_old}),
             'Insert a new row and delete this one.');
-    ELSIF NEW.holdfast IS DISTINCT FROM OLD.holdfast AND NEW.holdfast >= 0 THEN
+    ELSIF NEW.holdfast >= 0 AND NEW.holdfast = OLD.holdfast THEN -- it was carried again, or it stood there
+        PERFORM {ns}.guard_refuse({name}, 'update', '23H02',
+            format('%s was changed since it was read, or the statement does not say which version was read; it is now version %s.',
+                {type} || '/' || {id_old}, OLD.{version}),
+            'Roll back. Load it anew, and SET holdfast to the version that it has then.');
+    ELSIF NEW.holdfast >= 0 THEN
         PERFORM {ns}.guard_refuse({name}, 'update', '23H02',
             format('%s was changed since it was read (you read version %s, it is now %s).',
                 {type} || '/' || {id_old}, NEW.holdfast, OLD.{version}),
