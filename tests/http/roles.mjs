@@ -162,6 +162,8 @@ const rules = {
   // A user without a session saves by a token that may name them.
   naming: (user) => (who) => (!who?.lives ? 401 : has(who, "use", "policy") && mayName(who, user) ? done : 403),
   opening: (user) => (who) => (!who?.lives ? 401 : hasForSome(who, "use") && mayName(who, user) ? done : 403),
+  // A ticket is for a session, whatever token comes along.
+  looking: (who, session) => (dead(who) || session === null ? 401 : rules.look(null, session)),
   // Without a token a session follows the records that it may look at.
   following: (byToken, bySession) => (who, session) => (who === null && session !== null ? bySession(who, session) : byToken(who)),
   openingFor: (who) => (!who?.lives ? 401 : hasForSome(who, "use") && has(who, "admin") ? done : 403),
@@ -229,6 +231,8 @@ const routes = [
   { name: "events", rule: alike(rules.following(rules.token("observe"), () => 400)), stream: true, done: 200 },
   { name: "events of a type", as: "events", query: "?type=policy", rule: alike(rules.following(rules.token("observe", "policy"), () => 400)), stream: true, done: 200 },
   { name: "events of records", as: "events", query: "?resource=policy/1&resource=policy/2", rule: rules.following(rules.token("observe", "policy"), rules.look), stream: true, done: 200 },
+  { name: "events-of-many", rule: rules.following(rules.token("observe", "policy"), rules.look), body: { resources: ["policy/1", "policy/2"] }, stream: true, done: 200 },
+  { name: "event-ticket", rule: rules.looking, body: { resources: ["policy/1"] }, done: 201 },
   { name: "audit-log", rule: withoutSession(rules.token("observe")), done: 200 },
   { name: "batch", rule: rules.open, body: { ops: [{ op: "types" }] }, done: 200 },
   { name: "health", rule: rules.open, done: 200 },
@@ -298,7 +302,8 @@ let cells = 0;
 async function askStream(path, how) {
   const stop = new AbortController();
   const headers = { ...(how.token ? { Authorization: `Bearer ${how.token}` } : {}), ...(how.session ? { "Holdfast-Session": `${how.session.id}.${how.session.key}` } : {}) };
-  const response = await fetch(server.url + path, { headers, signal: stop.signal });
+  if (how.body) headers["Content-Type"] = "application/json";
+  const response = await fetch(server.url + path, { method: how.body ? "POST" : "GET", headers, body: how.body && JSON.stringify(how.body), signal: stop.signal });
   const text = response.status === 200 ? "" : await response.text();
   stop.abort();
   return { status: response.status, text };
