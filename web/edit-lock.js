@@ -13,204 +13,132 @@
 
   // ---- texts: {name} and the like are filled in; a page replaces them by the property `texts`, or adds a language to EditLock.texts ----
 
-  const TEXTS = {
-    en: {
-      connecting: "Opening…",
-      held: "You are editing this",
-      heldMore: "Since {since}. Others see that you have it.",
-      handed: "{name} has handed this over to you",
-      editing: "You are editing this",
-      editingMore: "Others can edit it too; you are told when someone saves.",
-      reading: "You are reading this",
-      readingMore: "Nobody changes it while you do.",
-      refused: "{name} is editing this",
-      refusedReading: "{name} is reading this",
-      also: "Also here: {name}, since {since}.",
-      since: "Since {since}.",
-      sinceFor: "Since {since}, for “{purpose}”.",
-      until: "It frees when {name} finishes, or at {until} if that page goes silent.",
-      own: "You have this open somewhere else",
-      ownTab: "You have this open in another tab",
-      ownMore: "Open there since {since}. One of your pages at a time can edit it.",
-      here: "Continue here",
-      retry: "Try again",
-      ask: "Ask to release",
-      askLabel: "Message to {name} (optional)",
-      takeOver: "Take over",
-      reasonLabel: "Why? {name} is told, and it is kept",
-      send: "Send",
-      cancel: "Cancel",
-      asked: "You asked {name} at {at}",
-      askedMore: "You are told here as soon as it is free.",
-      declined: "{name} keeps it for now",
-      quote: "“{text}”",
-      freed: "This is free now",
-      freedMore: "{name} has finished. The newest state is loaded before you begin.",
-      enter: "Edit it now",
-      edit: "Edit",
-      stop: "Stop editing",
-      expired: "Your lock has expired",
-      expiredBy: "Your lock expired, and {name} has the record now",
-      forced: "{name} has taken this over",
-      ended: "Your editing session has ended",
-      moved: "You went on in another place",
-      handedOver: "You handed this over to {name}",
-      released: "You are not editing this",
-      saved: "Saved at {at}",
-      kept: "What you typed is still here, and is kept in this browser until {until}.",
-      still: "What you typed is still here. Copy what you need before you leave.",
-      again: "Edit again",
-      offline: "No connection since {at}",
-      offlineMore: "Go on typing. Your lock lasts until {until}; it is renewed when the connection is back.",
-      silent: "No connection, and your time is up",
-      silentMore: "Nothing can be changed until it is known whether the record is still yours.",
-      ending: "Your lock ends at {until}",
-      endingMore: "Save before that, or keep it longer.",
-      longer: "Keep it longer",
-      back: "Welcome back",
-      backMore: "You were away from {from} to {to}. The record is still yours.",
-      ok: "OK",
-      request: "{name} asks for this",
-      requestMore: "Asked at {at}.",
-      handOver: "Hand over",
-      release: "Release",
-      decline: "Decline",
-      declineLabel: "Message to {name} (optional)",
-      draft: "You have unsaved text from {at}",
-      draftMore: "It was kept in this browser when you lost the record or the page.",
-      restore: "Put it back",
-      discard: "Discard",
-      restored: "Your unsaved text is back",
-      changed: "{name} has just saved this",
-      deleted: "{name} has deleted this",
-      changedMore: "At {at}. Your text is untouched; compare before you save.",
-      compare: "Compare",
-      stale: "{name} saved this before you",
-      staleMore: "Nothing is lost. Choose what to keep, field by field, then save again.",
-      draftStale: "The record has changed since you typed",
-      someone: "Someone else",
-      mine: "Mine",
-      theirs: "Theirs",
-      merged: "Both, merged",
-      allMine: "All mine",
-      allTheirs: "All theirs",
-      use: "Use these",
-      choose: "Choose for every field first",
-      empty: "(empty)",
-      yes: "yes",
-      no: "no",
-      same: "Yours and theirs are the same now",
-      unavailable: "The lock service does not answer",
-      unavailableMore: "Nothing can be edited for the moment; this page tries again by itself.",
-      signedOut: "You are signed out",
-      signedOutMore: "Sign in again, in another tab if you like, and try again here.",
-      failed: "This can't be edited",
-      noRecord: "The record could not be loaded",
-      notSaved: "Not saved",
-      notSavedMore: "The server did not take it. Your text is untouched; try again.",
-      badge: "{name} since {since}",
-      badgeOwn: "You since {since}",
-      badgeMore: "{name} and {count} more since {since}",
-    },
-    de: {
-      connecting: "Wird geöffnet …",
-      held: "Sie bearbeiten diesen Datensatz",
-      heldMore: "Seit {since}. Andere sehen, dass Sie ihn haben.",
-      handed: "{name} hat Ihnen den Datensatz übergeben",
-      editing: "Sie bearbeiten diesen Datensatz",
-      editingMore: "Andere können das auch; Sie erfahren, wenn jemand speichert.",
-      reading: "Sie lesen diesen Datensatz",
-      readingMore: "Solange ändert ihn niemand.",
-      refused: "{name} bearbeitet diesen Datensatz",
-      refusedReading: "{name} liest diesen Datensatz",
-      also: "Auch hier: {name}, seit {since}.",
-      since: "Seit {since}.",
-      sinceFor: "Seit {since}, für „{purpose}“.",
-      until: "Er wird frei, wenn {name} fertig ist, oder um {until}, wenn sich die Seite dort nicht mehr meldet.",
-      own: "Sie haben diesen Datensatz woanders offen",
-      ownTab: "Sie haben diesen Datensatz in einem anderen Tab offen",
-      ownMore: "Dort offen seit {since}. Nur eine Ihrer Seiten kann ihn bearbeiten.",
-      here: "Hier weitermachen",
-      retry: "Noch einmal versuchen",
-      ask: "Um Freigabe bitten",
-      askLabel: "Nachricht an {name} (freiwillig)",
-      takeOver: "Übernehmen",
-      reasonLabel: "Warum? {name} erfährt es, und es wird festgehalten",
-      send: "Senden",
-      cancel: "Abbrechen",
-      asked: "Sie haben {name} um {at} gebeten",
-      askedMore: "Sie erfahren hier, sobald er frei ist.",
-      declined: "{name} behält ihn vorerst",
-      quote: "„{text}“",
-      freed: "Der Datensatz ist frei",
-      freedMore: "{name} ist fertig. Vor dem Bearbeiten wird der neueste Stand geladen.",
-      enter: "Jetzt bearbeiten",
-      edit: "Bearbeiten",
-      stop: "Bearbeiten beenden",
-      expired: "Ihre Sperre ist abgelaufen",
-      expiredBy: "Ihre Sperre ist abgelaufen; {name} hat den Datensatz jetzt",
-      forced: "{name} hat den Datensatz übernommen",
-      ended: "Ihre Bearbeitung ist beendet",
-      moved: "Sie haben woanders weitergemacht",
-      handedOver: "Sie haben den Datensatz an {name} übergeben",
-      released: "Sie bearbeiten diesen Datensatz nicht",
-      saved: "Gespeichert um {at}",
-      kept: "Ihr Text steht noch hier und bleibt bis {until} in diesem Browser.",
-      still: "Ihr Text steht noch hier. Kopieren Sie, was Sie brauchen, bevor Sie gehen.",
-      again: "Wieder bearbeiten",
-      offline: "Keine Verbindung seit {at}",
-      offlineMore: "Schreiben Sie weiter. Ihre Sperre gilt bis {until} und wird verlängert, sobald die Verbindung zurück ist.",
-      silent: "Keine Verbindung, und Ihre Zeit ist um",
-      silentMore: "Nichts lässt sich ändern, bis feststeht, ob der Datensatz noch Ihrer ist.",
-      ending: "Ihre Sperre endet um {until}",
-      endingMore: "Speichern Sie vorher, oder behalten Sie ihn länger.",
-      longer: "Länger behalten",
-      back: "Willkommen zurück",
-      backMore: "Sie waren von {from} bis {to} weg. Der Datensatz ist noch Ihrer.",
-      ok: "OK",
-      request: "{name} bittet um diesen Datensatz",
-      requestMore: "Um {at}.",
-      handOver: "Übergeben",
-      release: "Freigeben",
-      decline: "Ablehnen",
-      declineLabel: "Nachricht an {name} (freiwillig)",
-      draft: "Sie haben nicht gespeicherten Text von {at}",
-      draftMore: "Er blieb in diesem Browser, als Sie den Datensatz oder die Seite verloren.",
-      restore: "Zurückholen",
-      discard: "Verwerfen",
-      restored: "Ihr nicht gespeicherter Text ist wieder da",
-      changed: "{name} hat gerade gespeichert",
-      deleted: "{name} hat den Datensatz gelöscht",
-      changedMore: "Um {at}. Ihr Text ist unverändert; vergleichen Sie vor dem Speichern.",
-      compare: "Vergleichen",
-      stale: "{name} hat vor Ihnen gespeichert",
-      staleMore: "Nichts ist verloren. Wählen Sie Feld für Feld, was bleibt, und speichern Sie dann noch einmal.",
-      draftStale: "Der Datensatz hat sich seitdem geändert",
-      someone: "Jemand anders",
-      mine: "Meins",
-      theirs: "Das andere",
-      merged: "Beides, vereint",
-      allMine: "Alles meins",
-      allTheirs: "Alles das andere",
-      use: "So übernehmen",
-      choose: "Wählen Sie zuerst für jedes Feld",
-      empty: "(leer)",
-      yes: "ja",
-      no: "nein",
-      same: "Beide Stände sind jetzt gleich",
-      unavailable: "Der Sperrdienst antwortet nicht",
-      unavailableMore: "Im Moment lässt sich nichts bearbeiten; diese Seite versucht es von selbst wieder.",
-      signedOut: "Sie sind abgemeldet",
-      signedOutMore: "Melden Sie sich wieder an, gern in einem anderen Tab, und versuchen Sie es hier noch einmal.",
-      failed: "Das lässt sich nicht bearbeiten",
-      noRecord: "Der Datensatz ließ sich nicht laden",
-      notSaved: "Nicht gespeichert",
-      notSavedMore: "Der Server hat es nicht angenommen. Ihr Text ist unverändert; versuchen Sie es noch einmal.",
-      badge: "{name} seit {since}",
-      badgeOwn: "Sie seit {since}",
-      badgeMore: "{name} und {count} weitere seit {since}",
-    },
+  const ROWS = {
+    connecting: ["Opening…", "Wird geöffnet …"],
+    held: ["You are editing this", "Sie bearbeiten diesen Datensatz"],
+    heldMore: ["Since {since}. Others see that you have it.", "Seit {since}. Andere sehen, dass Sie ihn haben."],
+    handed: ["{name} has handed this over to you", "{name} hat Ihnen den Datensatz übergeben"],
+    editingMore: [
+      "So can others; you are told when someone saves.",
+      "Andere können das auch; Sie erfahren, wenn jemand speichert.",
+    ],
+    reading: ["You are reading this", "Sie lesen diesen Datensatz"],
+    readingMore: ["Nobody can change it meanwhile.", "Niemand kann ihn solange ändern."],
+    refused: ["{name} is editing this", "{name} bearbeitet diesen Datensatz"],
+    refusedReading: ["{name} is reading this", "{name} liest diesen Datensatz"],
+    refusedOwn: ["You have this open in another tab", "Sie haben diesen Datensatz in einem anderen Tab offen"],
+    refusedElsewhere: ["You have this open somewhere else", "Sie haben diesen Datensatz woanders offen"],
+    since: ["Since {since}.", "Seit {since}."],
+    purpose: ["Since {since}, for “{purpose}”.", "Seit {since}, für „{purpose}“."],
+    also: ["{name}, since {since}.", "{name}, seit {since}."],
+    until: [
+      "It frees when {name} finishes, or at {until} if that page goes silent.",
+      "Er wird frei, wenn {name} fertig ist, oder um {until}, wenn sich die Seite dort nicht mehr meldet.",
+    ],
+    here: ["Continue here", "Hier weitermachen"],
+    retry: ["Try again", "Noch einmal versuchen"],
+    ask: ["Ask to release", "Um Freigabe bitten"],
+    askLabel: ["Message to {name} (optional)", "Nachricht an {name} (freiwillig)"],
+    takeOver: ["Take over", "Übernehmen"],
+    takeOverLabel: ["Why? {name} is told, and it is kept", "Warum? {name} erfährt es, und es wird festgehalten"],
+    send: ["Send", "Senden"],
+    cancel: ["Cancel", "Abbrechen"],
+    asked: ["You asked {name} at {at}", "Sie haben {name} um {at} gebeten"],
+    askedMore: ["You are told here when it is free.", "Sie erfahren hier, wenn er frei ist."],
+    declined: ["{name} keeps it for now", "{name} behält ihn vorerst"],
+    quote: ["“{text}”", "„{text}“"],
+    freed: ["This is free now", "Der Datensatz ist frei"],
+    freedMore: ["The newest state is loaded before you begin.", "Vor dem Bearbeiten wird der neueste Stand geladen."],
+    enter: ["Edit it now", "Jetzt bearbeiten"],
+    edit: ["Edit", "Bearbeiten"],
+    stop: ["Stop editing", "Bearbeiten beenden"],
+    expired: ["Your lock has expired", "Ihre Sperre ist abgelaufen"],
+    expiredBy: [
+      "Your lock expired, and {name} has the record now",
+      "Ihre Sperre ist abgelaufen; {name} hat den Datensatz jetzt",
+    ],
+    forced: ["{name} has taken this over", "{name} hat den Datensatz übernommen"],
+    ended: ["Your editing session has ended", "Ihre Bearbeitung ist beendet"],
+    moved: ["You went on in another tab", "Sie haben in einem anderen Tab weitergemacht"],
+    handedOver: ["You handed this over to {name}", "Sie haben den Datensatz an {name} übergeben"],
+    released: ["You are not editing this", "Sie bearbeiten diesen Datensatz nicht"],
+    saved: ["Saved at {at}", "Gespeichert um {at}"],
+    kept: [
+      "What you typed is still here, and kept in this browser until {until}.",
+      "Ihr Text steht noch hier und bleibt bis {until} in diesem Browser.",
+    ],
+    still: ["What you typed is still here. Copy what you need.", "Ihr Text steht noch hier. Kopieren Sie, was Sie brauchen."],
+    again: ["Edit again", "Wieder bearbeiten"],
+    offline: ["No connection since {at}", "Keine Verbindung seit {at}"],
+    offlineMore: [
+      "Go on typing. Your lock lasts until {until}, and longer once the connection is back.",
+      "Schreiben Sie weiter. Ihre Sperre gilt bis {until}, und länger, sobald die Verbindung zurück ist.",
+    ],
+    silent: ["No connection, and your time is up", "Keine Verbindung, und Ihre Zeit ist um"],
+    silentMore: [
+      "Nothing can be changed until it is known whether the record is still yours.",
+      "Nichts lässt sich ändern, bis feststeht, ob der Datensatz noch Ihrer ist.",
+    ],
+    ending: ["Your lock ends at {until}", "Ihre Sperre endet um {until}"],
+    endingMore: ["Save before that, or keep it longer.", "Speichern Sie vorher, oder behalten Sie ihn länger."],
+    longer: ["Keep it longer", "Länger behalten"],
+    back: ["Welcome back", "Willkommen zurück"],
+    backMore: [
+      "You were away from {from} to {to}. The record is still yours.",
+      "Sie waren von {from} bis {to} weg. Der Datensatz ist noch Ihrer.",
+    ],
+    ok: ["OK", "OK"],
+    request: ["{name} asks for this", "{name} bittet um diesen Datensatz"],
+    requestMore: ["Since {since}.", "Seit {since}."],
+    handOver: ["Hand over", "Übergeben"],
+    release: ["Release", "Freigeben"],
+    decline: ["Decline", "Ablehnen"],
+    declineLabel: ["Message to {name} (optional)", "Nachricht an {name} (freiwillig)"],
+    draft: ["You have unsaved text from {at}", "Sie haben nicht gespeicherten Text von {at}"],
+    draftMore: ["It was kept in this browser.", "Er blieb in diesem Browser."],
+    draftStale: ["The record has changed since you typed", "Der Datensatz hat sich seitdem geändert"],
+    restore: ["Put it back", "Zurückholen"],
+    discard: ["Discard", "Verwerfen"],
+    restored: ["Your unsaved text is back", "Ihr nicht gespeicherter Text ist wieder da"],
+    changed: ["{name} has just saved this", "{name} hat gerade gespeichert"],
+    deleted: ["{name} has deleted this", "{name} hat den Datensatz gelöscht"],
+    changedMore: [
+      "At {at}. Your text is untouched; compare before you save.",
+      "Um {at}. Ihr Text ist unverändert; vergleichen Sie vor dem Speichern.",
+    ],
+    compare: ["Compare", "Vergleichen"],
+    stale: ["{name} saved this before you", "{name} hat vor Ihnen gespeichert"],
+    staleMore: [
+      "Nothing is lost. Choose what to keep, field by field, then save again.",
+      "Nichts ist verloren. Wählen Sie Feld für Feld, was bleibt, und speichern Sie noch einmal.",
+    ],
+    someone: ["Someone else", "Jemand anders"],
+    mine: ["Mine", "Meins"],
+    theirs: ["Theirs", "Das andere"],
+    merged: ["Both, merged", "Beides, vereint"],
+    use: ["Use these", "So übernehmen"],
+    empty: ["(empty)", "(leer)"],
+    same: ["Yours and theirs are the same now", "Beide Stände sind jetzt gleich"],
+    unavailable: ["The lock service does not answer", "Der Sperrdienst antwortet nicht"],
+    unavailableMore: [
+      "Nothing can be edited for now. This page tries again by itself.",
+      "Im Moment lässt sich nichts bearbeiten. Diese Seite versucht es von selbst wieder.",
+    ],
+    signedOut: ["You are signed out", "Sie sind abgemeldet"],
+    signedOutMore: [
+      "Sign in again, in another tab if you like, then try again.",
+      "Melden Sie sich wieder an, gern in einem anderen Tab, und versuchen Sie es noch einmal.",
+    ],
+    failed: ["This can't be edited", "Das lässt sich nicht bearbeiten"],
+    noRecord: ["The record could not be loaded", "Der Datensatz ließ sich nicht laden"],
+    notSaved: ["Not saved", "Nicht gespeichert"],
+    notSavedMore: ["Your text is untouched. Try again.", "Ihr Text ist unverändert. Versuchen Sie es noch einmal."],
+    badge: ["{name} since {since}", "{name} seit {since}"],
+    badgeOwn: ["You since {since}", "Sie seit {since}"],
+    badgeMore: ["{name} and {count} more since {since}", "{name} und {count} weitere seit {since}"],
   };
+  const column = (at) => Object.fromEntries(Object.entries(ROWS).map(([key, row]) => [key, row[at]]));
+  const TEXTS = { en: column(0), de: column(1) };
 
   // ---- the look: as a constructed sheet, which a Content-Security-Policy without inline styles allows ----
 
@@ -220,83 +148,72 @@
     return it;
   };
 
-  const COLOURS = `
-    --ink: light-dark(#1c2330, #e8ebf0); --soft: light-dark(#525c6c, #aab3c2);
-    --quiet: light-dark(#f6f7f9, #20252d); --quiet-line: light-dark(#e0e4ea, #353d49); --quiet-tone: light-dark(#1f7a4d, #5fd39b);
-    --wait: light-dark(#fff8ea, #2c2616); --wait-line: light-dark(#f0dcae, #57481f); --wait-tone: light-dark(#8a5a00, #f2bf5e);
-    --good: light-dark(#eefaf3, #15291f); --good-line: light-dark(#bfe6cf, #2a5a40); --good-tone: light-dark(#17693f, #6bdca4);
-    --bad: light-dark(#fef2f1, #301c1c); --bad-line: light-dark(#f4cfcb, #6a3330); --bad-tone: light-dark(#b3261e, #ff9d94);
-    --info: light-dark(#eff5ff, #18243a); --info-line: light-dark(#c9dcfb, #2c4672); --info-tone: light-dark(#1d55c4, #8db8ff);`;
+  // A tone is one colour for light and dark; grounds and lines are mixed from it.
+  const TONES = `--ink: light-dark(#1c2330, #e8ebf0); --soft: light-dark(#4d5766, #b0b9c7); --paper: light-dark(#fff, #14181e);
+    --line: light-dark(#c4cbd6, #4b5666); --info: light-dark(#1d55c4, #8db8ff); --wait: light-dark(#855600, #f2bf5e);
+    --good: light-dark(#17693f, #6bdca4); --bad: light-dark(#b3261e, #ff9d94);
+    --font: var(--edit-lock-font, system-ui, sans-serif);`;
+  const TINTED = `background: color-mix(in srgb, var(--tone) 7%, var(--paper)); border: 1px solid color-mix(in srgb, var(--tone) 28%, var(--paper));`;
 
   const LOOK = sheet(`
-    :host { ${COLOURS} display: block; font: 400 .9375rem/1.45 var(--edit-lock-font, system-ui, sans-serif); color: var(--ink); }
-    :host([hidden]) { display: none; }
-    .form { font: initial; color: initial; display: contents; }
-    .cards { display: grid; gap: .5rem; margin-block-end: 1rem; }
-    .card { --tone: var(--info-tone); display: grid; grid-template-columns: auto 1fr auto; gap: .25rem .75rem; align-items: center;
-      padding: .75rem .875rem; border: 1px solid var(--info-line); border-radius: var(--edit-lock-radius, 12px); background: var(--info); }
-    .quiet { --tone: var(--quiet-tone); background: var(--quiet); border-color: var(--quiet-line); padding-block: .4375rem; }
-    .wait { --tone: var(--wait-tone); background: var(--wait); border-color: var(--wait-line); }
-    .good { --tone: var(--good-tone); background: var(--good); border-color: var(--good-line); }
-    .bad { --tone: var(--bad-tone); background: var(--bad); border-color: var(--bad-line); }
+    :host { display: block; }
+    .cards { ${TONES} display: grid; gap: .5rem; margin-block-end: 1rem; font: .9375rem/1.45 var(--font); color: var(--ink); }
+    .card { --tone: var(--info); --act: var(--tone); display: grid; grid-template-columns: auto 1fr auto; gap: 0 .75rem; align-items: center;
+      padding: .75rem .875rem; border-radius: var(--edit-lock-radius, 12px); ${TINTED} }
+    .quiet { --tone: var(--soft); padding-block: .4375rem; }
+    .wait { --tone: var(--wait); --act: var(--info); }
+    .good { --tone: var(--good); }
+    .bad { --tone: var(--bad); }
     svg { inline-size: 1.25rem; block-size: 1.25rem; color: var(--tone); fill: none; stroke: currentColor; stroke-width: 1.75;
       stroke-linecap: round; stroke-linejoin: round; align-self: start; margin-block-start: .0625rem; }
+    .quiet svg { color: var(--good); align-self: center; }
     p { margin: 0; overflow-wrap: anywhere; }
     .text { min-inline-size: 0; }
     .title { font-weight: 600; outline: 0; }
-    .detail { color: var(--soft); font-size: .875rem; }
+    .detail, label { color: var(--soft); font-size: .875rem; }
     .quiet .text { display: flex; flex-wrap: wrap; gap: 0 .625rem; align-items: baseline; }
     .actions { display: flex; flex-wrap: wrap; gap: .5rem; justify-content: end; }
-    button { font: inherit; font-size: .875rem; font-weight: 550; min-block-size: 2.125rem; padding: .25rem .8125rem; cursor: pointer;
-      color: var(--ink); background: light-dark(#fff, #2b323d); border: 1px solid light-dark(#c4cbd6, #4b5666); border-radius: 8px; }
-    button:hover { border-color: var(--tone); }
-    button.primary { color: light-dark(#fff, #10151c); background: var(--tone); border-color: transparent; }
-    button.primary:hover { filter: brightness(1.08); }
-    .quiet button { min-block-size: 1.875rem; background: none; border-color: transparent; color: var(--soft); }
-    .quiet button:hover { color: var(--ink); border-color: var(--quiet-line); }
-    :focus-visible { outline: 2px solid var(--info-tone); outline-offset: 2px; }
+    button { font: inherit; font-size: .875rem; font-weight: 500; min-block-size: 2.125rem; padding: .25rem .8125rem; cursor: pointer;
+      color: var(--ink); background: var(--paper); border: 1px solid var(--line); border-radius: 8px; }
+    button:hover { border-color: var(--act); }
+    button:first-child:not([part~=ok]) { color: var(--paper); background: var(--act); border-color: transparent; }
+    .quiet button:first-child { background: none; color: var(--soft); }
+    .quiet button:hover { color: var(--ink); border-color: var(--line); }
+    :focus-visible { outline: 2px solid var(--info); outline-offset: 2px; }
     .body { grid-column: 1 / -1; }
-    .prompt { display: grid; gap: .5rem; padding-block-start: .625rem; }
-    label { font-size: .875rem; color: var(--soft); }
+    .body > form { display: grid; gap: .625rem; padding-block-start: .75rem; }
     .prompt input { font: inherit; display: block; box-sizing: border-box; inline-size: 100%; margin-block-start: .25rem; padding: .4375rem .625rem;
-      color: var(--ink); background: light-dark(#fff, #14181e); border: 1px solid light-dark(#8993a3, #6b7789); border-radius: 8px; }
-    .sr { position: absolute; inline-size: 1px; block-size: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
-    .merge { display: grid; gap: .75rem; padding-block-start: .75rem; }
+      color: var(--ink); background: var(--paper); border: 1px solid var(--soft); border-radius: 8px; }
+    .sr { position: absolute; inline-size: 1px; block-size: 1px; overflow: hidden; clip-path: inset(50%); }
     fieldset { margin: 0; padding: 0; border: 0; min-inline-size: 0; }
-    legend { padding: 0; font-weight: 600; font-size: .875rem; margin-block-end: .3125rem; }
-    .choices { display: grid; gap: .375rem; grid-template-columns: repeat(auto-fit, minmax(min(13rem, 100%), 1fr)); }
-    .choice { display: grid; grid-template-columns: auto 1fr; gap: .0625rem .5rem; align-items: start; padding: .5rem .625rem; cursor: pointer;
-      background: light-dark(#fff, #14181e); border: 1px solid light-dark(#d5dae2, #414b59); border-radius: 8px; min-inline-size: 0; }
-    .choice:has(:checked) { border-color: var(--tone); box-shadow: inset 0 0 0 1px var(--tone); }
-    .choice input { accent-color: var(--tone); margin: .1875rem 0 0; }
-    .choice .value { grid-column: 2; color: var(--ink); white-space: pre-wrap; overflow-wrap: anywhere; max-block-size: 12rem; overflow: auto; }
-    mark { color: inherit; background: light-dark(#ffe9a8, #5c4a12); border-radius: 3px; }
-    .row { display: flex; flex-wrap: wrap; gap: .5rem; }
+    legend { padding: 0; font-weight: 600; font-size: .875rem; margin-block-end: .25rem; }
+    .choices { display: grid; gap: .375rem; grid-template-columns: repeat(auto-fit, minmax(min(12rem, 100%), 1fr)); }
+    .choice { display: grid; grid-template-columns: auto 1fr; gap: 0 .5rem; align-content: start; padding: .5rem .625rem; cursor: pointer;
+      background: var(--paper); border: 1px solid var(--line); border-radius: 8px; min-inline-size: 0; }
+    .choice:has(:checked) { border-color: var(--act); box-shadow: inset 0 0 0 1px var(--act); }
+    .choice input { accent-color: var(--act); margin: .1875rem 0 0; }
+    .choice bdi { grid-column: 2; color: var(--ink); white-space: pre-wrap; overflow-wrap: anywhere; max-block-size: 12rem; overflow: auto; }
+    mark { color: inherit; background: color-mix(in srgb, var(--wait) 25%, var(--paper)); border-radius: 3px; }
     @media (max-width: 34rem) {
-      .card { grid-template-columns: auto 1fr; }
-      .actions { grid-column: 1 / -1; justify-content: start; padding-block-start: .375rem; }
-      .actions:not(:has(*)) { display: none; }
-      .quiet { grid-template-columns: auto 1fr auto; }
-      .quiet .actions { grid-column: auto; padding: 0; }
-      .card:not(.quiet) .actions button { flex: 1 1 auto; min-block-size: 2.5rem; }
+      .card:not(.quiet) { grid-template-columns: auto 1fr; }
+      .card:not(.quiet) .actions { grid-column: 1 / -1; }
+      .card:not(.quiet) button { flex: 1; min-block-size: 2.5rem; margin-block-start: .5rem; }
     }
     @media (prefers-reduced-motion: no-preference) {
-      .card { animation: in .18s ease-out; }
+      .card { animation: in .18s; }
       @keyframes in { from { opacity: 0; translate: 0 -4px; } }
-    }
-    @media (forced-colors: active) { .card, button { border-color: CanvasText; } }`);
+    }`);
 
   const BADGE = sheet(`
-    :host { ${COLOURS} display: inline-block; max-inline-size: 100%; vertical-align: middle; }
-    :host([hidden]), :host([state="free"]) { display: none; }
-    .badge { display: inline-flex; align-items: center; gap: .375rem; max-inline-size: 100%; box-sizing: border-box; padding: .0625rem .5625rem;
-      font: 500 .8125rem/1.5 var(--edit-lock-font, system-ui, sans-serif); color: var(--wait-tone); background: var(--wait);
-      border: 1px solid var(--wait-line); border-radius: 99px; }
-    .badge.own { color: var(--good-tone); background: var(--good); border-color: var(--good-line); }
+    :host { display: inline-block; max-inline-size: 100%; vertical-align: middle; }
+    :host([state="free"]) { display: none; }
+    .badge { ${TONES} --tone: var(--wait); display: inline-flex; align-items: center; gap: .375rem; max-inline-size: 100%; box-sizing: border-box;
+      padding: .0625rem .5625rem; font: 500 .8125rem/1.5 var(--font); color: var(--tone); border-radius: 99px; ${TINTED} }
+    .own { --tone: var(--good); }
     .badge::before { content: ""; flex: none; inline-size: .4375rem; block-size: .4375rem; border-radius: 50%; background: currentColor; }
     .badge span { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }`);
 
-  // By tone: a pencil, an hourglass, a tick, a sign of warning, an i.
+  // By tone: a pencil, a lock, a tick, a sign of warning, an i.
   const ICONS = {
     quiet: "M4 20h4L19 9a2.8 2.8 0 0 0-4-4L4 16zM13 7l4 4",
     wait: "M6 11h12v9H6zM9 11V8a3 3 0 0 1 6 0v3",
@@ -307,57 +224,42 @@
 
   // ---- helpers ----
 
-  const SVG = "http://www.w3.org/2000/svg";
-  const HOUR = 3600e3;
   const script = document.currentScript;
+  const SVG = "http://www.w3.org/2000/svg";
 
+  // A function is a listener; false and undefined are no attribute.
   function h(tag, attributes, ...children) {
-    const it = document.createElement(tag);
-    for (const [name, value] of Object.entries(attributes ?? {}))
+    const it = tag === "svg" || tag === "path" ? document.createElementNS(SVG, tag) : document.createElement(tag);
+    for (const [name, value] of Object.entries(attributes))
       if (typeof value === "function") it.addEventListener(name, value);
-      else if (value !== undefined && value !== false) it.setAttribute(name, value === true ? "" : value);
+      else if (value !== undefined && value !== false) it.setAttribute(name, value);
     it.append(...children);
     return it;
   }
 
-  function icon(tone) {
-    const it = document.createElementNS(SVG, "svg");
-    it.setAttribute("viewBox", "0 0 24 24");
-    it.setAttribute("aria-hidden", "true");
-    const path = document.createElementNS(SVG, "path");
-    path.setAttribute("d", ICONS[tone]);
-    it.append(path);
-    return it;
+  const language = (element) => element.closest("[lang]")?.lang || navigator.language;
+
+  function textOf(element, key) {
+    const lang = language(element);
+    return { ...TEXTS.en, ...TEXTS[lang.split("-")[0]], ...TEXTS[lang], ...element.texts }[key] ?? key;
   }
 
-  const language = (element) => element.lang || element.closest("[lang]")?.lang || navigator.language || "en";
-
-  function texts(element) {
-    const own = language(element);
-    return { ...TEXTS.en, ...TEXTS[own.split("-")[0]], ...TEXTS[own], ...element.texts };
-  }
-
-  // The text as nodes. What is filled in is isolated, so that no name turns the sentence around.
-  function sentence(template, values = {}) {
-    return template.split(/(\{\w+\})/).map((piece) => {
-      const value = values[piece.slice(1, -1)];
-      return piece[0] === "{" && value !== undefined ? h("bdi", null, String(value)) : piece;
-    });
-  }
-
-  // The time of day where the person is, with the day if that is another than today.
+  // The time of day where the person is, with the day if that is not today.
   function clock(element, when) {
     const time = new Date(when);
-    const own = language(element);
-    const locale = navigator.language?.startsWith(own) ? navigator.language : own;
-    const today = time.toDateString() === new Date().toDateString();
-    const format = { hour: "numeric", minute: "2-digit", ...(!today && { weekday: "short", day: "numeric", month: "short" }) };
-    try {
-      return time.toLocaleString(locale, format);
-    } catch {
-      return time.toLocaleString(undefined, format); // lang is not a language
-    }
+    const lang = language(element);
+    const locale = navigator.language.startsWith(lang) ? navigator.language : lang;
+    const day = time.toDateString() === new Date().toDateString() ? {} : { weekday: "short", day: "numeric", month: "short" };
+    return time.toLocaleString(locale, { hour: "numeric", minute: "2-digit", ...day });
   }
+
+  // A text as nodes. What is filled in is isolated, so that no name turns the sentence around.
+  const sentence = (element, template, values = {}) =>
+    template.split(/(\{\w+\})/).map((piece) => {
+      const name = piece.slice(1, -1);
+      if (piece[0] !== "{" || values[name] === undefined) return piece;
+      return h("bdi", {}, /^(at|since|until|from|to)$/.test(name) ? clock(element, values[name]) : values[name]);
+    });
 
   // Servers take 255 bytes.
   function cut(text) {
@@ -371,32 +273,36 @@
     try {
       const answer = await fetch(url, {
         method,
-        headers: { ...(body && { "Content-Type": "application/json" }), ...headers },
+        headers: body ? { "Content-Type": "application/json", ...headers } : headers,
         body: body && JSON.stringify(body),
-        signal: AbortSignal.timeout(10000),
+        signal: AbortSignal.timeout(10e3),
         ...more,
       });
-      return { status: answer.status, data: (await answer.json().catch(() => null)) ?? {} };
+      return { status: answer.status, data: (await answer.json().catch(() => 0)) || {} };
     } catch {
       return { status: 0, data: {} };
     }
   }
 
   // Whether the same question may be answered otherwise soon.
-  const undecided = ({ status, data }) =>
-    status === 0 || status >= 500 || status === 408 || status === 429 || (status === 423 && data.code !== "locked");
+  const undecided = ({ status, data }) => !status || status >= 500 || [408, 429].includes(status) || data.code === "busy";
 
-  const lockPath = (resource) => {
-    const [, type, id] = /^([^/]*)\/([^]*)$/.exec(resource) ?? [null, resource, ""];
-    return `/v1/locks/${type}/${encodeURIComponent(id)}`;
+  const pathOf = (resource) => {
+    const [type, ...id] = resource.split("/");
+    return `${type}/${encodeURIComponent(id.join("/"))}`;
   };
 
-  // Is a page of this browser at work with that session? null: can't be told.
-  async function isOpenHere(session) {
-    if (!navigator.locks) return null;
-    const { held } = await navigator.locks.query();
-    return held.some(({ name }) => name === `holdfast ${session}`);
-  }
+  // What the browser can't or won't store is not stored.
+  const stored = (call) => {
+    try {
+      return call();
+    } catch {
+      return undefined;
+    }
+  };
+
+  // Is a page of this browser at work with that session? undefined: can't be told.
+  const isOpenHere = async (session) => (await navigator.locks?.query())?.held.some(({ name }) => name === `holdfast ${session}`);
 
   // ---- three-way merge ----
 
@@ -407,7 +313,7 @@
   // Where `text` differs from `base`, in words: [from, to) of the base is replaced by `words`.
   function change(base, text) {
     const [old, now] = [base, text].map((whole) => whole.split(/(\s+)/));
-    let from = 0, end = 0;
+    let [from, end] = [0, 0];
     while (from < old.length && from < now.length && old[from] === now[from]) from++;
     while (end < old.length - from && end < now.length - from && old.at(-1 - end) === now.at(-1 - end)) end++;
     return { old, now, from, to: old.length - end, words: now.slice(from, now.length - end) };
@@ -415,228 +321,169 @@
 
   // Both changes in one text; undefined if they touch.
   function merge(base, mine, theirs) {
-    if ([base, mine, theirs].some((value) => typeof value !== "string")) return undefined;
-    const [first, second] = [change(base, mine), change(base, theirs)].sort((a, b) => a.from - b.from || a.to - b.to);
-    if (first.to >= second.from) return undefined;
-    const { old } = first;
-    return [...old.slice(0, first.from), ...first.words, ...old.slice(first.to, second.from), ...second.words, ...old.slice(second.to)].join("");
+    if (typeof base !== "string" || typeof mine !== "string") return undefined;
+    const [one, two] = [change(base, mine), change(base, theirs)].sort((a, b) => a.from - b.from || a.to - b.to);
+    if (one.to >= two.from) return undefined;
+    return [...one.old.slice(0, one.from), ...one.words, ...one.old.slice(one.to, two.from), ...two.words, ...one.old.slice(two.to)].join("");
   }
 
-  // What differs between mine and theirs, with what is to be proposed.
+  // The fields that differ, with what is proposed: whoever changed it; both, where that can be merged.
   function compare(base, mine, theirs) {
     return Object.keys(theirs).filter((name) => name in mine && !same(mine[name], theirs[name])).map((name) => {
       const [was, my, their] = [base[name], mine[name], theirs[name]].map(plain);
-      const merged = same(was, my) || same(was, their) ? undefined : merge(was, my, their);
-      const proposed = same(was, my) ? "theirs" : same(was, their) ? "mine" : merged !== undefined ? "merged" : undefined;
-      return { name, was, values: { mine: my, theirs: their, ...(merged !== undefined && { merged }) }, proposed };
+      if (same(was, my)) return { name, was, values: { mine: my, theirs: their }, proposed: "theirs" };
+      if (same(was, their)) return { name, was, values: { mine: my, theirs: their }, proposed: "mine" };
+      const merged = merge(was, my, their);
+      return merged === undefined ? { name, was, values: { mine: my, theirs: their } }
+        : { name, was, values: { mine: my, theirs: their, merged }, proposed: "merged" };
     });
   }
 
-  // ---- drafts: what was typed and not saved, in this browser, for this person and record, until it ends ----
-
-  const DRAFT = "holdfast-draft ";
-  const storage = (call) => {
-    try {
-      return call(localStorage);
-    } catch {
-      return undefined; // switched off, or full
-    }
-  };
-
-  const drafts = {
-    sweep: () => storage((all) => {
-      for (const key of Object.keys(all).filter((name) => name.startsWith(DRAFT)))
-        if (!(drafts.read(key)?.until > Date.now())) all.removeItem(key);
-    }),
-    read: (key) => storage((all) => JSON.parse(all.getItem(key))),
-    write: (key, draft) => storage((all) => (all.setItem(key, JSON.stringify(draft)), true)) ?? false,
-    remove: (key) => storage((all) => all.removeItem(key)),
-  };
-
-  // Passwords, files, hidden fields, numbers of cards and one-time codes are never kept, nor what the page excludes.
-  const keepable = (control) =>
-    !["password", "file", "hidden"].includes(control.type) && !/\b(cc-|one-time|\w+-password)/.test(control.autocomplete ?? "") &&
-    !control.closest("[data-no-draft]");
-
   // ---- events: one stream for all tabs of a browser, which opens six connections to a server at most. The tab that has the Web Lock reads
-  //      it and tells the others by a BroadcastChannel; where either is missing, each page has a stream of its own while it is visible ----
+  //      it and tells the others by a BroadcastChannel. Without Web Locks, in pages that are not secure, each page reads its own ----
 
   const RESOURCES_MAX = 1000;
 
   class Hub {
-    static #all = new Map();
-
-    static at(server) {
-      if (!Hub.#all.has(server)) Hub.#all.set(server, new Hub(server));
-      return Hub.#all.get(server);
-    }
+    static #all = {};
+    static at = (server) => (Hub.#all[server] ??= new Hub(server));
 
     #server;
-    #tab = crypto.getRandomValues(new Uint32Array(2)).join();
-    #follows = new Set(); // {work, resources(), hear(event), look(), tick(), give(to)}
-    #others = new Map(); // what other tabs follow, by tab
     #channel;
-    #shared;
-    #leading;
-    #resign; // ends the leadership
-    #stop; // of the stream that is read
-    #open = new Set(); // the resources of the stream
+    #tab = Math.random();
+    #followers = new Set(); // {work, resources(), hear(event), look(), tick(), give(to)}
+    #others = {}; // of other tabs: {wants, login}
+    #leading = false;
+    #stream; // ends what is read now
+    #open = []; // the resources of the stream
     #heard = 0;
     #ticked = 0;
-    #wait = 500;
-    #timer;
+    #wait = 1000;
+    #next = 0; // when to connect
 
     constructor(server) {
       this.#server = server;
-      this.#shared = Boolean(navigator.locks && globalThis.BroadcastChannel);
-      if (!this.#shared) return;
       this.#channel = new BroadcastChannel(`holdfast ${server}`);
       this.#channel.onmessage = ({ data }) => this.#hear(data);
+      const lead = () => new Promise(() => {
+        this.#leading = true;
+        this.#channel.postMessage({ who: true });
+        this.#plan();
+      });
+      if (navigator.locks) navigator.locks.request(`holdfast events ${server}`, lead);
+      else lead();
     }
 
     add(follower) {
-      this.#follows.add(follower);
+      this.#followers.add(follower);
       this.changed();
-      if (this.#follows.size === 1 && !this.#resign) this.#apply();
     }
 
     remove(follower) {
-      if (this.#follows.delete(follower)) this.changed();
+      this.#followers.delete(follower);
+      this.changed();
     }
 
     // What is followed is another now.
     changed() {
-      this.#channel?.postMessage({ tab: this.#tab, wants: this.#mine() });
+      this.#channel.postMessage({ tab: this.#tab, ...this.#own() });
       this.#plan();
     }
 
     // Asks the page of that session to give its record to another.
     give(session, to) {
-      this.#channel?.postMessage({ give: session, to });
+      this.#channel.postMessage({ give: session, to });
     }
 
-    // Called every second: a stream from which nothing comes is dead, the server sends something every 15 seconds.
-    check() {
-      if (this.#leading && this.#stop && Date.now() - this.#heard > 40e3) this.#stop.abort();
+    // Every second. The server sends something every 15 seconds: a stream from which nothing comes is dead.
+    tick(retry) {
+      const now = Date.now();
+      if (this.#stream && now - this.#heard > 40e3) this.#stream.abort();
+      if (this.#leading && (now >= this.#next || (retry && !this.#stream))) this.#connect(now);
     }
 
-    // The network is back, or the page.
-    retry() {
-      if (this.#leading && !this.#open.size) this.#connect();
+    #plan() {
+      this.#next = 0;
+      setTimeout(() => this.tick(), 100);
     }
 
-    leave() {
-      this.#channel?.postMessage({ tab: this.#tab, wants: [] });
-    }
-
-    #mine() {
-      return [...new Set([...this.#follows].flatMap((one) => one.resources()))];
-    }
-
-    #wanted() {
-      return [...new Set([this.#mine(), ...this.#others.values()].flat())].slice(0, RESOURCES_MAX);
-    }
-
-    #apply() {
-      this.#resign = () => {};
-      const lead = () => new Promise((resolve) => {
-        this.#resign = resolve;
-        this.#leading = true;
-        this.#channel?.postMessage({ who: true });
-        this.#plan();
-      });
-      const over = () => {
-        this.#leading = false;
-        this.#resign = undefined;
-        if (this.#follows.size) this.#apply();
-      };
-      (this.#shared ? navigator.locks.request(`holdfast events ${this.#server}`, lead) : lead()).then(over, over);
-    }
-
-    #plan(wait = 100) {
-      clearTimeout(this.#timer);
-      if (this.#leading) this.#timer = setTimeout(() => this.#connect(), wait);
+    #own() {
+      const all = [...this.#followers];
+      return { wants: all.flatMap((one) => one.resources()), login: all.find((one) => one.work.id)?.work.login };
     }
 
     // Opens a stream of what is wanted now. The one before is read until the new one is open: nothing is missed.
-    async #connect() {
-      clearTimeout(this.#timer);
-      const work = [...this.#follows].find((one) => one.work.id)?.work;
-      if (!work) {
-        this.#stop?.abort();
-        if (!this.#follows.size) this.#resign?.();
-        return;
-      }
-      const wanted = this.#wanted();
-      if (wanted.length === this.#open.size && wanted.every((one) => this.#open.has(one))) return;
+    async #connect(now) {
+      const all = [this.#own(), ...Object.values(this.#others)];
+      const logins = all.flatMap(({ login }) => login ?? []);
+      const resources = [...new Set(all.flatMap(({ wants }) => wants))].sort().slice(0, RESOURCES_MAX);
+      this.#next = Infinity;
+      if (!logins.length || !resources.length || same(resources, this.#open)) return;
       const stop = new AbortController();
+      this.#next = now + this.#wait * (0.5 + Math.random());
+      this.#wait = Math.min(this.#wait * 2, 30e3);
       try {
         const answer = await fetch(`${this.#server}/v1/events`, {
           method: "POST",
-          headers: { "Content-Type": "application/json", "Holdfast-Session": work.login },
-          body: JSON.stringify({ resources: wanted }),
+          headers: { "Content-Type": "application/json", "Holdfast-Session": logins[Math.floor(Math.random() * logins.length)] },
+          body: JSON.stringify({ resources }),
           signal: stop.signal,
         });
-        if (answer.ok) await this.#read(answer.body, stop, wanted);
+        if (answer.ok) await this.#read(answer.body.pipeThrough(new TextDecoderStream()).getReader(), stop, resources);
       } catch {
-        // The end of a stream is the end of a stream.
+        // The same as its end.
       }
-      if (this.#stop && this.#stop !== stop) return; // replaced by a newer one
-      this.#stop = undefined;
-      this.#open = new Set();
-      this.#wait = Math.min(this.#wait * 2, 30e3);
-      this.#plan(this.#wait * (0.5 + Math.random()));
+      if (this.#stream !== stop) return; // it never opened, or a newer one has taken its place
+      this.#stream = undefined;
+      this.#open = [];
+      this.#next = Date.now() + this.#wait * Math.random();
     }
 
-    async #read(body, stop, wanted) {
-      const more = wanted.filter((one) => !this.#open.has(one));
-      const before = this.#stop;
-      this.#stop = stop;
-      this.#open = new Set(wanted);
-      this.#wait = 250;
+    async #read(reader, stop, resources) {
+      const opened = resources.filter((one) => !this.#open.includes(one));
+      this.#stream?.abort();
+      this.#stream = stop;
+      this.#open = resources;
+      this.#wait = 1000;
+      this.#next = Infinity;
       this.#heard = Date.now();
-      before?.abort();
-      this.#tell({ opened: more });
-      let rest = "";
-      for (const reader = body.pipeThrough(new TextDecoderStream()).getReader(); ; ) {
+      this.#plan(); // something else may be wanted by now
+      this.#tell({ opened });
+      for (let rest = ""; ; ) {
         const { done, value } = await reader.read();
         if (done) return;
         this.#heard = Date.now();
         const blocks = (rest + value).split("\n\n");
         rest = blocks.pop();
-        for (const block of blocks) this.#block(block);
+        blocks.forEach((block) => this.#block(block));
         // Timers of hidden pages are slow, what comes from the network is not: it is their clock.
-        if (this.#heard - this.#ticked > 5000) {
-          this.#ticked = this.#heard;
-          this.#tell({ tick: true });
-        }
+        if (this.#heard - this.#ticked > 5000) this.#tell({ tick: (this.#ticked = this.#heard) });
       }
     }
 
     #block(block) {
       const data = /^data: ?(.*)$/m.exec(block)?.[1];
-      if (/^event: ?(resync|restored)$/m.test(block)) this.#tell({ opened: [...this.#open] });
+      if (/^event: ?(resync|restored)$/m.test(block)) this.#tell({ opened: this.#open });
       else if (data) this.#tell({ event: JSON.parse(data) });
     }
 
     #tell(message) {
-      this.#channel?.postMessage(message);
+      this.#channel.postMessage(message);
       this.#hear(message);
     }
 
-    #hear({ tab, wants, who, opened, event, tick, give, to }) {
-      if (who) this.#channel.postMessage({ tab: this.#tab, wants: this.#mine() });
+    #hear({ tab, wants, login, who, opened = [], event, tick, give, to }) {
+      if (who) this.changed();
       if (wants) {
-        if (wants.length) this.#others.set(tab, wants);
-        else this.#others.delete(tab);
+        this.#others[tab] = { wants, login };
         this.#plan();
       }
-      for (const one of [...this.#follows]) {
+      for (const one of [...this.#followers]) {
         const mine = one.resources();
-        if (opened?.some((resource) => mine.includes(resource))) one.look();
-        if (event && (mine.includes(event.resource) || (!event.resource && event.session === one.work.id))) one.hear(event);
+        if (opened.some((resource) => mine.includes(resource))) one.look();
+        if (event && (event.resource ? mine.includes(event.resource) : event.session === one.work.id)) one.hear(event);
         if (tick) one.tick();
-        if (give && give === one.work.id) one.give?.(to);
+        if (give && give === one.work.id) one.give(to);
       }
     }
   }
@@ -644,31 +491,30 @@
   // ---- a session with the server: opened by the application, kept alive by beats, closed with the page ----
 
   class Work {
-    idle = 60;
     skew = 0; // the server's clock minus ours
     beaten = 0; // when the last beat that was answered was sent
 
     // element: has the attributes server, session-src and csrf
     constructor(element) {
-      const server = element.getAttribute("server") ?? (script?.src ? new URL(script.src).origin : location.origin);
-      this.server = server.replace(/\/+$/, "");
-      this.source = element.getAttribute("session-src");
+      const server = element.getAttribute("server") ?? (script?.src || location.href);
       const csrf = element.getAttribute("csrf");
-      this.csrf = csrf ? { "X-CSRF-Token": csrf, "X-CSRFToken": csrf } : {};
+      this.server = new URL(server, location.href).origin;
+      this.source = element.getAttribute("session-src");
+      this.csrf = { Accept: "application/json", ...(csrf && { "X-CSRF-Token": csrf, "X-CSRFToken": csrf }) };
       this.hub = Hub.at(this.server);
     }
 
     // Asks the application, with its cookie.
     own(url, method, body) {
-      return ask(url, method, body, { Accept: "application/json", ...this.csrf }, { credentials: "same-origin", cache: "no-store" });
+      return ask(url, method, body, this.csrf, { cache: "no-store" });
     }
 
     async open(resource) {
       const answer = await this.own(this.source, "POST", { resource });
-      const [, id, key] = /^(\w+)\.(\w+)$/.exec(answer.data.session ?? "") ?? [];
-      if (answer.status !== 200 || !id) return answer;
-      const { session, name, user, idle_seconds: idle, may_take_over: mayTakeOver } = answer.data;
-      Object.assign(this, { id, key, login: session, name, user, idle: idle || 60, mayTakeOver: Boolean(mayTakeOver), beaten: Date.now() });
+      const { session, name, user, idle_seconds: idle = 60, may_take_over: mayTakeOver } = answer.data;
+      if (answer.status !== 200 || !session) return answer;
+      const [id, key] = session.split(".");
+      Object.assign(this, { id, key, login: session, name, user, idle: idle * 1000, mayTakeOver, beaten: Date.now() });
       navigator.locks?.request(`holdfast ${id}`, () => new Promise((resolve) => (this.leave = resolve)));
       return answer;
     }
@@ -679,74 +525,74 @@
 
     async beat() {
       const sent = Date.now();
-      const answer = await this.api("POST", `/v1/sessions/${this.id}/beat`, undefined, undefined, { keepalive: true });
+      const answer = await this.api("POST", `/v1/sessions/${this.id}/beat`);
       if (answer.status === 200) {
         this.beaten = sent;
-        this.skew = Date.parse(answer.data.expires) - this.idle * 1000 - Date.now();
+        this.skew = Date.parse(answer.data.expires) - this.idle - Date.now();
       }
       return answer;
     }
 
-    // beacon: the page goes
-    close(beacon) {
-      this.leave?.();
+    // going: the page goes
+    close(going) {
+      const path = `/v1/sessions/${this.id}`;
       if (!this.id) return undefined;
-      const { id, login, key } = this;
       this.id = undefined;
-      if (beacon) return navigator.sendBeacon(`${this.server}/v1/sessions/${id}/close`, JSON.stringify({ key }));
-      return ask(`${this.server}/v1/sessions/${id}`, "DELETE", undefined, { "Holdfast-Session": login }, { keepalive: true });
+      this.leave?.();
+      if (going) return navigator.sendBeacon(`${this.server}${path}/close`, JSON.stringify({ key: this.key }));
+      return this.api("DELETE", path, undefined, {}, { keepalive: true });
     }
   }
 
   // ---- <edit-lock> ----
 
-  const TEXT_TYPES = new Set(
-    "text search url tel email password date month week time datetime-local number textarea".split(" "));
-  const CAN_EDIT = new Set(["held", "editing"]);
-  const WAITING = new Set(["refused", "freed"]);
+  const DRAFT = "holdfast-draft ";
+  const STATES = { exclusive: "held", shared: "reading" };
+  const CAN_EDIT = ["held", "editing"];
+  const WAITING = ["refused", "freed"];
+  const TEXT_TYPES = "text search url tel email password date month week time datetime-local number textarea".split(" ");
+  const NO_FIELD = /^(hidden|file|submit|button|reset|image|fieldset|output|object)$/;
+
+  // Passwords, numbers of cards and one-time codes are never kept, nor what the page excludes; hidden fields and files are no fields here.
+  const keepable = (control) =>
+    control.type !== "password" && !/cc-|one-time|password/.test(control.autocomplete) && !control.closest("[data-no-draft]");
 
   class EditLock extends HTMLElement {
     static observedAttributes = ["resource"];
     static texts = TEXTS;
 
     #work;
+    #follower;
+    #run = 0; // grows with every start and end: answers to what was asked before are dropped
     #lock; // what we hold
-    #holders = [];
-    #base = { version: 0, fields: {} }; // the record as it was loaded
+    #holders = []; // who stands in the way
+    #requests = [];
+    #base = { fields: {} }; // the record as it was loaded, with its version
     #form;
-    #locked = new Map(); // control → [property, what it was]
-    #hidden = {};
+    #frozen = new Map(); // control → [property, what it was]
     #cards = new Map();
-    #run = 0; // grows with every start: answers to older ones are dropped
-    #seen = Date.now(); // when the person was here last
+    #polite = h("div", { class: "sr", role: "status" });
+    #urgent = h("div", { class: "sr", role: "alert" });
+    #list = h("div", { class: "cards", part: "cards" });
+    #seen = 0; // when the person was here last
     #away;
     #beating = false;
     #failing = 0; // since when beats are not answered
-    #nextTry = 0;
-    #looking = false;
-    #lookAgain = false;
+    #tried = 0; // when something was tried last
+    #looks = 0;
+    #lookTimer;
     #expiry;
-    #requests = [];
-    #filling = false;
-    #saving = false;
-    #submitting = false;
-    #follower;
-    #observer;
-    #interval;
-    #abort;
-    #typed;
-    #dom;
+    #keepTimer;
+    #kept; // until when the draft is
+    #busy = false; // fields are put in, or saved
+    #submitted = false;
+    #ending; // of all listeners
 
     constructor() {
       super();
       const root = this.attachShadow({ mode: "open" });
       root.adoptedStyleSheets = [LOOK];
-      this.#dom = {
-        cards: h("div", { class: "cards", part: "cards" }),
-        polite: h("div", { class: "sr", role: "status" }),
-        urgent: h("div", { class: "sr", role: "alert" }),
-      };
-      root.append(this.#dom.polite, this.#dom.urgent, this.#dom.cards, h("div", { class: "form", part: "form" }, h("slot")));
+      root.append(this.#polite, this.#urgent, this.#list, h("slot", {}));
     }
 
     // ---- for scripts ----
@@ -769,8 +615,7 @@
 
     // Has something been typed that is not saved?
     get dirty() {
-      const now = this.#values();
-      return CAN_EDIT.has(this.state) && Object.keys(now).some((name) => !same(now[name], this.#base.fields[name]));
+      return CAN_EDIT.includes(this.state) && Object.keys(this.#changes()).length > 0;
     }
 
     // Takes the record, or tries again.
@@ -778,28 +623,31 @@
       return this.#start();
     }
 
-    // Gives the record back. The text stays as a draft; with discard it is dropped and the record shown as it was.
-    release({ discard = false } = {}) {
-      if (discard) this.#drop();
-      return this.#leave("released", { discard });
+    // Gives the record back. What was typed stays as a draft; with discard it is dropped, and the record is shown as it was.
+    release({ discard } = {}) {
+      this.#keep();
+      if (discard) this.#fill(this.#base.fields, this.#drop());
+      this.#over("released", "quiet", { lines: this.#kept ? ["kept"] : [] });
     }
 
-    // The page has saved by itself.
-    saved(version) {
+    // The record was saved, by the element or by the page itself.
+    saved(version = this.version) {
       this.#drop();
-      if (version !== undefined) this.#base.version = version;
-      this.#base.fields = this.#values();
-      this.#emit("saved", { version: this.#base.version });
-      if (this.#mode === "optimistic") {
-        this.#carry();
-        return this.#note("saved", { tone: "good", title: ["saved", { at: this.#time(Date.now()) }], brief: true });
-      }
-      return this.#leave("saved");
+      this.#base = { version, fields: this.#values() };
+      this.#emit("saved", { version });
+      if (this.#lock) return this.#over("saved", "good");
+      this.#carry();
+      return this.#note("saved", "good", "saved", { values: { at: Date.now() }, actions: [["ok"]] });
     }
 
-    // The page's own save was refused: shows mine, theirs and merged. problem: what the server said.
-    stale(problem = {}) {
-      return this.#stale(problem);
+    // A save was refused because the record is another by now: shows mine, theirs and merged. problem: what the server said.
+    async stale({ present } = {}) {
+      const theirs = await this.#record();
+      if (!theirs) return this.#problem("noRecord");
+      const mine = this.#values();
+      this.#clear("changed");
+      this.#emit("stale", { base: this.#base, mine, theirs, present });
+      return this.#choose(this.#base.fields, mine, theirs, "stale", { name: present?.name || present?.user || textOf(this, "someone") });
     }
 
     // ---- life ----
@@ -809,46 +657,41 @@
     }
 
     get #resource() {
-      return this.getAttribute("resource") ?? "";
+      return this.getAttribute("resource");
     }
 
     connectedCallback() {
-      this.#abort = new AbortController();
-      const { signal } = this.#abort;
-      const on = (target, event, call, more) => target.addEventListener(event, call, { signal, ...more });
-      on(this, "submit", (event) => this.#guardSubmit(event), { capture: true });
+      if (this.#ending) return; // moved by a framework
+      this.#ending = new AbortController();
+      const on = (target, events, call, capture) =>
+        events.split(" ").forEach((event) => target.addEventListener(event, call, { capture, signal: this.#ending.signal }));
+      on(this, "submit", (event) => this.#guard(event), true);
       on(this, "submit", (event) => this.#submit(event));
-      on(this, "input", () => this.#keep());
-      on(this, "change", () => this.#keep());
-      on(this, "click", (event) => event.target.closest?.("[data-holdfast=cancel]") && this.release({ discard: true }));
-      on(document, "visibilitychange", () => this.#visible());
-      on(document, "resume", () => this.#tick());
-      on(window, "online", () => this.#retry());
+      on(this, "input change", () => (this.#keepTimer ??= setTimeout(() => this.#keep(), 300)));
+      on(this, "click", ({ target }) => target.closest("[data-holdfast=cancel]") && this.release({ discard: true }));
+      on(document, "visibilitychange resume", () => this.#comes());
+      on(window, "online", () => this.#comes());
       on(window, "pagehide", () => this.#goes());
       on(window, "pageshow", ({ persisted }) => persisted && this.#start());
-      this.#observer = new MutationObserver(() => this.#adopt());
-      this.#observer.observe(this, { childList: true, subtree: true });
-      this.#interval = setInterval(() => this.#tick(), 1000);
+      const observer = new MutationObserver(() => this.#adopt());
+      observer.observe(this, { childList: true, subtree: true });
+      const timer = setInterval(() => this.#tick(), 1000);
+      this.#ending.signal.onabort = () => (observer.disconnect(), clearInterval(timer));
       this.#start();
     }
 
-    // A framework may move the element: only one that stays away gives back.
     disconnectedCallback() {
       queueMicrotask(() => {
         if (this.isConnected) return;
-        this.#keep(true);
-        this.#abort.abort();
-        this.#observer.disconnect();
-        clearInterval(this.#interval);
+        this.#keep();
         this.#close();
+        this.#ending.abort();
+        this.#ending = undefined;
       });
     }
 
-    attributeChangedCallback(name, before, now) {
-      if (before !== null && before !== now && this.isConnected) {
-        this.#keep(true);
-        this.#start();
-      }
+    attributeChangedCallback(name, before) {
+      if (before && this.#ending) this.#start();
     }
 
     // ---- begin ----
@@ -856,239 +699,196 @@
     async #start() {
       this.#close();
       const run = this.#run;
-      this.#cards.forEach((card, key) => this.#note(key));
-      this.#state("connecting", { tone: "quiet" });
+      this.#clear();
+      this.#state("connecting", "quiet");
       this.#adopt();
-      if (!this.getAttribute("session-src") || (this.#mode !== "optimistic" && !this.getAttribute("record-src")))
-        return this.#fail("failed", "edit-lock needs the attributes session-src and record-src.");
-      drafts.sweep();
+      const optimistic = this.#mode === "optimistic";
+      if (!this.getAttribute("session-src") || !this.getAttribute(optimistic ? "resource" : "record-src"))
+        return this.#fail("failed", "edit-lock needs resource, session-src and record-src");
+      this.#sweep();
       const work = new Work(this);
       await this.#closeOlder(work);
       const answer = await work.open(this.#resource);
-      if (run !== this.#run || !this.isConnected) return work.close();
-      if (!work.id) return this.#noSession(answer);
+      if (run !== this.#run) return work.close();
+      if (!work.id) {
+        if (undecided(answer)) return this.#unavailable();
+        return answer.status === 200 || answer.status === 401 ? this.#fail("signedOut") : this.#fail("failed", answer.data.message);
+      }
       this.#work = work;
-      this.#remember({});
-      this.#failing = 0;
       this.#seen = Date.now();
+      this.#failing = 0;
+      this.#remember();
       this.#follower = {
         work,
         resources: () => [this.#resource],
         hear: (event) => this.#hear(event),
         look: () => this.#look(),
         tick: () => this.#tick(),
-        give: (to) => this.#handOver({ session: to }, "moved"),
+        give: (session) => this.#handOver(session, "moved"),
       };
       work.hub.add(this.#follower);
-      return this.#acquire(run);
-    }
-
-    #noSession(answer) {
-      if (undecided(answer)) return this.#unavailable();
-      if (answer.status === 200 || answer.status === 401) return this.#fail("signedOut");
-      return this.#fail("failed", answer.data.message);
+      return optimistic ? this.#granted() : this.#acquire();
     }
 
     #unavailable() {
-      this.#nextTry = Date.now() + 5000 + Math.random() * 5000;
-      this.#state("unavailable", { tone: "bad", lines: [["unavailableMore"]], actions: [["retry", () => this.#start()]] });
+      this.#tried = Date.now();
+      this.#state("unavailable", "bad", { lines: ["unavailableMore"], actions: [["retry", () => this.#start()]] });
     }
 
-    // message: of a server, else our own text
-    #fail(title, message) {
-      const lines = message ? [["quote", { text: message }]] : TEXTS.en[`${title}More`] ? [[`${title}More`]] : [];
-      this.#state("failed", { tone: "bad", title: [title], lines, actions: [["retry", () => this.#start()]], urgent: true });
+    // message: what a server said
+    #fail(title, text) {
+      const lines = text ? ["quote"] : title === "signedOut" ? ["signedOutMore"] : [];
+      this.#state("failed", "bad", { title, values: { text }, lines, actions: [["retry", () => this.#start()]] });
     }
 
-    async #acquire(run, mode = this.#mode) {
-      const work = this.#work;
-      if (mode === "optimistic") return this.#granted(run);
-      const purpose = this.getAttribute("purpose") ?? "";
-      const answer = await work.api("PUT", lockPath(this.#resource), { mode, ...(purpose && { purpose: cut(purpose) }) });
+    async #acquire(mode = this.#mode) {
+      const run = this.#run;
+      const purpose = cut(this.getAttribute("purpose") ?? "");
+      const answer = await this.#work.api("PUT", this.#path, { mode, ...(purpose && { purpose }) });
       if (run !== this.#run) return undefined;
-      if (answer.status === 200 || answer.status === 201) return this.#granted(run, answer.data.locks[0]);
-      if (answer.data.code === "locked") return this.#refused(answer.data.holders);
+      const { code, holders, locks, message } = answer.data;
+      if (locks) return this.#granted(locks[0]);
+      if (code === "locked") return this.#refused(holders.filter(({ session }) => session !== this.session));
       if (undecided(answer)) return this.#unavailable();
-      return this.#fail(answer.status === 401 || answer.status === 410 ? "ended" : "failed", answer.data.message);
+      return this.#fail("failed", message);
     }
 
-    // Ours: but the form is opened only with what is read now.
-    async #granted(run, lock, from) {
+    get #path() {
+      return `/v1/locks/${pathOf(this.#resource)}`;
+    }
+
+    // Ours; but the form is opened only with what is read from now on. from: who handed it over
+    async #granted(lock, from) {
+      const run = this.#run;
       this.#lock = lock;
       this.#holders = [];
       clearTimeout(this.#expiry);
+      this.#clear("asked", "declined");
       const loaded = await this.#load();
-      if (run !== this.#run || this.#lock !== lock) return;
-      if (!loaded) {
-        this.#state("failed", { tone: "bad", title: ["noRecord"], actions: [["retry", () => this.#granted(run, lock, from)]], urgent: true });
-        return;
-      }
-      const mode = lock?.mode ?? "optimistic";
-      const state = { optimistic: "editing", shared: "reading", exclusive: "held" }[mode];
-      ["asked", "declined"].forEach((key) => this.#note(key));
-      this.#show(state, from);
-      this.#emit("held", { mode, fence: lock?.fence, version: this.#base.version, session: this.#work.id, state });
-      if (CAN_EDIT.has(state)) this.#offerDraft();
-      if (this.shadowRoot.activeElement) this.#focusForm();
-      this.#look();
+      if (run !== this.#run || lock !== this.#lock) return undefined;
+      if (!loaded) return this.#state("failed", "bad", { title: "noRecord", actions: [["retry", () => this.#granted(lock, from)]] });
+      const asked = this.shadowRoot.activeElement;
+      this.#open(from);
+      this.#emit("held", { mode: lock?.mode ?? "optimistic", fence: lock?.fence, version: this.version, session: this.session });
+      if (CAN_EDIT.includes(this.state)) this.#offerDraft();
+      if (asked) this.#focusForm();
+      return this.#look();
     }
 
-    #show(state, from) {
-      const stop = ["stop", () => this.release()];
-      this.#state(state, {
-        held: () => ({
-          tone: from ? "good" : "quiet", urgent: Boolean(from), title: from ? ["handed", { name: from }] : ["held"],
-          lines: [["heldMore", { since: this.#time(this.#lock.since) }]], actions: [stop],
-        }),
-        reading: () => ({ tone: "quiet", lines: [["readingMore"]], actions: [["edit", () => this.#acquire(this.#run, "exclusive")]] }),
-        editing: () => ({ tone: "quiet", lines: [["editingMore"]], actions: [stop] }),
-      }[state]());
+    #open(from) {
+      const state = this.#lock ? STATES[this.#lock.mode] : "editing";
+      this.#state(state, from ? "good" : "quiet", {
+        title: from ? "handed" : state === "editing" ? "held" : state,
+        values: { name: from, since: this.#lock?.since },
+        lines: [`${state}More`],
+        actions: [state === "reading" ? ["edit", () => this.#acquire("exclusive")] : ["stop", () => this.release()]],
+      });
     }
 
-    // The newest fields, into the form. False: they could not be had.
+    // The newest fields, into the form. An optimistic page that says its version is as new as that says.
     async #load() {
-      const source = this.getAttribute("record-src");
-      if (this.#mode === "optimistic" && this.hasAttribute("version") && !this.#base.loaded) {
-        this.#base = { version: Number(this.getAttribute("version")), fields: this.#values(), loaded: true };
-        this.#carry();
-        return true;
-      }
-      const record = source && (await this.#record());
+      const version = this.getAttribute("version");
+      const given = !this.#lock && version && !this.version;
+      const record = given ? { version: Number(version), fields: {} } : await this.#record();
       if (!record) return false;
       this.#fill(record.fields);
-      this.#base = { version: record.version, fields: this.#values(), loaded: true };
+      this.#base = { version: record.version, fields: this.#values() };
       this.#carry();
       return true;
     }
 
     async #record() {
-      const { status, data } = await this.#work.own(this.getAttribute("record-src"), "GET");
-      return status === 200 && data.fields ? { version: data.version ?? 0, fields: data.fields } : null;
+      const { data } = await this.#work.own(this.getAttribute("record-src"), "GET");
+      return data.fields && { version: data.version ?? 0, fields: data.fields };
     }
 
     // ---- others have it ----
 
     async #refused(holders) {
-      const first = !WAITING.has(this.state);
-      const changed = holders.map(({ session }) => session).join() !== this.#holders.map(({ session }) => session).join();
-      const was = this.#holders[0]?.session;
+      const run = this.#run;
+      const [{ session, user, name, since, expires: until, purpose, mode }, ...rest] = holders;
+      const here = await isOpenHere(session);
+      if (run !== this.#run) return;
+      const before = this.#holders[0]?.session;
+      if (before !== session) this.#clear("asked", "declined");
       this.#holders = holders;
       this.#lock = undefined;
-      const [holder, ...rest] = holders;
-      const here = await isOpenHere(holder.session);
-      const own = here || (this.#work.user !== undefined && holder.user === this.#work.user);
-      const { name } = holder;
-      const since = { since: this.#time(holder.since), purpose: holder.purpose };
-      const lines = own ? [["ownMore", since]] : [
-        [holder.purpose ? "sinceFor" : "since", since],
-        ...rest.map((other) => ["also", { name: other.name, since: this.#time(other.since) }]),
-        ["until", { name, until: this.#time(holder.expires) }],
-      ];
-      const takeOver = this.getAttribute("take-over-src") && this.#work.mayTakeOver;
-      if (was && was !== holder.session) ["asked", "declined"].forEach((key) => this.#note(key));
-      this.#state("refused", {
-        tone: "wait", urgent: first || changed,
-        title: own ? [here ? "ownTab" : "own"] : [holder.mode === "shared" ? "refusedReading" : "refused", { name }],
-        lines,
+      const own = here ? "Own" : user === this.#work.user ? "Elsewhere" : mode === "shared" ? "Reading" : "";
+      this.#state("refused", "wait", {
+        title: `refused${own}`,
+        values: { name, since, until, purpose },
+        lines: [purpose ? "purpose" : "since", ...rest.map((other) => ["also", other]), ...(here ? [] : ["until"])],
         actions: [
-          here && ["here", () => this.#work.hub.give(holder.session, this.#work.id), { primary: true }],
-          ["retry", () => this.#acquire(this.#run, this.#lastMode)],
-          !own && ["ask", (text) => this.#ask(text), { primary: true, prompt: ["askLabel", { name }] }],
-          takeOver && ["takeOver", (text) => this.#takeOver(text), { prompt: ["reasonLabel", { name }], needed: true }],
+          here ? ["here", () => this.#work.hub.give(session, this.session)] : ["ask", (text) => this.#ask(text)],
+          ["retry", () => this.#acquire()],
+          ...(this.#work.mayTakeOver && this.getAttribute("take-over-src") ? [["takeOver", (text) => this.#takeOver(text)]] : []),
         ],
       });
-      if (first || changed) this.#emit("refused", { holders });
-      this.#awaitExpiry();
-    }
-
-    get #lastMode() {
-      return this.#mode === "optimistic" ? "exclusive" : this.#mode;
-    }
-
-    // Nobody is told when a session dies by itself: whoever waits looks then.
-    #awaitExpiry() {
+      if (before !== session) this.#emit("refused", { holders });
+      // Nobody is told when a session dies by itself: whoever waits looks then.
       clearTimeout(this.#expiry);
-      const ends = Math.min(...this.#holders.map(({ expires }) => Date.parse(expires))) - this.#work.skew - Date.now();
-      this.#expiry = setTimeout(() => this.#look(), Math.min(Math.max(ends, 0) + 300, 2 ** 31 - 1));
+      const ends = Math.min(...holders.map(({ expires }) => Date.parse(expires))) - this.#work.skew - Date.now();
+      this.#expiry = setTimeout(() => this.#look(), Math.min(Math.max(ends, 0) + 300, 1e9));
     }
 
     #freed() {
-      const name = this.#holders[0]?.name;
-      this.#holders = [];
       clearTimeout(this.#expiry);
-      ["asked", "declined"].forEach((key) => this.#note(key));
-      this.#state("freed", {
-        tone: "good", urgent: true, lines: name ? [["freedMore", { name }]] : [],
-        actions: [["enter", () => this.#acquire(this.#run, this.#lastMode), { primary: true }]],
-      });
-      this.#emit("freed", {});
+      this.#clear("asked", "declined");
+      this.#holders = [];
+      this.#state("freed", "good", { lines: ["freedMore"], actions: [["enter", () => this.#acquire()]] });
+      this.#emit("freed");
     }
 
     async #ask(message) {
-      const answer = await this.#work.api("POST", `${lockPath(this.#resource)}/request`, message ? { message: cut(message) } : {});
-      if (answer.status !== 200) return this.#look();
-      const name = this.#holders[0]?.name ?? "";
-      this.#note("declined");
-      return this.#note("asked", { tone: "info", title: ["asked", { name, at: this.#time(Date.now()) }], lines: [["askedMore"]] });
+      const { status } = await this.#work.api("POST", `${this.#path}/request`, { message: cut(message) });
+      this.#clear("declined");
+      if (status === 200) this.#note("asked", "info", "asked", { values: { name: this.#holders[0]?.name, at: Date.now() }, lines: ["askedMore"] });
+      else this.#look();
     }
 
     async #takeOver(reason) {
       const fence = this.#holders.length === 1 ? this.#holders[0].fence : undefined;
       const { status, data } = await this.#work.own(this.getAttribute("take-over-src"), "POST", { resource: this.#resource, reason: cut(reason), fence });
-      if (status === 200) return this.#acquire(this.#run, this.#lastMode);
-      return this.#note("problem", { tone: "bad", title: ["failed"], lines: data.message ? [["quote", { text: data.message }]] : [], brief: true, urgent: true });
+      if (status === 200) this.#acquire();
+      else this.#problem("failed", data.message);
     }
 
     // ---- what happens meanwhile ----
 
-    #hear(event) {
-      const mine = event.session === this.#work?.id;
-      if (event.kind === "declined") {
-        if (mine) this.#declined(event.reason);
-        else this.#look();
-      } else if (event.kind === "saved" || event.kind === "deleted") {
-        if (this.state === "editing" && !mine && !this.#saving) this.#changed();
-      } else this.#look();
+    #hear({ kind, session, reason }) {
+      const mine = session === this.session;
+      if (kind === "declined" && mine && this.state === "refused") {
+        const { name } = this.#holders[0];
+        this.#clear("asked");
+        this.#note("declined", "wait", "declined", { values: { name, text: reason }, lines: reason ? ["quote"] : [], actions: [["ok"]] });
+        this.#emit("declined", { name, message: reason });
+      } else if (!mine || !/^(saved|deleted)$/.test(kind)) this.#look();
     }
 
-    #declined(message) {
-      if (this.state !== "refused") return;
-      const name = this.#holders[0]?.name ?? "";
-      this.#note("asked");
-      this.#note("declined", {
-        tone: "wait", title: ["declined", { name }], lines: message ? [["quote", { text: message }]] : [], brief: true, urgent: true,
-      });
-      this.#emit("declined", { name, message });
-    }
-
-    // Reads who has it, once at a time.
-    async #look() {
-      if (this.#looking) return void (this.#lookAgain = true);
-      if (!this.#work?.id || this.#mode === "optimistic") return this.state === "editing" ? this.#changed() : undefined;
-      this.#looking = true;
-      const run = this.#run;
-      const { status, data } = await this.#work.api("GET", lockPath(this.#resource));
-      this.#looking = false;
-      if (run === this.#run && status === 200) this.#seenHolders(data);
-      else if (run === this.#run && [401, 403, 410].includes(status)) this.#beat();
-      if (this.#lookAgain) {
-        this.#lookAgain = false;
-        this.#look();
-      }
-      return undefined;
+    // Reads who has it, or without a lock whether it was saved; once for all that happens in a moment.
+    #look() {
+      this.#lookTimer ??= setTimeout(async () => {
+        this.#lookTimer = undefined;
+        if (!this.session) return;
+        const [run, look] = [this.#run, ++this.#looks];
+        const editing = this.state === "editing";
+        const answer = await this.#work.api("GET", editing ? `/v1/versions/${pathOf(this.#resource)}` : this.#path);
+        if (run !== this.#run || look !== this.#looks) return;
+        if (editing) this.#seenVersion(answer.data.present ?? answer.data);
+        else if (answer.status === 200) this.#seenHolders(answer.data);
+        else this.#beat();
+      }, 30);
     }
 
     #seenHolders({ holders, requests }) {
-      const mine = holders.find(({ session }) => session === this.#work.id);
-      if (this.#lock) {
-        if (!mine) this.#beat(); // tells how it went
-        else {
-          this.#lock = Object.assign(this.#lock, { expires: mine.expires });
-          this.#asked(requests);
-        }
-      } else if (WAITING.has(this.state)) {
-        const others = holders.filter((holder) => this.#mode !== "shared" || holder.mode === "exclusive");
-        if (mine) this.#granted(this.#run, mine, this.#holders[0]?.name ?? "");
+      const mine = holders.find(({ session }) => session === this.session);
+      const others = holders.filter(({ session, mode }) => session !== this.session && (this.#mode !== "shared" || mode === "exclusive"));
+      if (this.#lock && !mine) this.#beat(); // tells how it went
+      else if (this.#lock) {
+        this.#lock.expires = mine.expires;
+        this.#asked(requests);
+      } else if (WAITING.includes(this.state)) {
+        if (mine) this.#granted(mine, this.#holders[0]?.name);
         else if (others.length) this.#refused(others);
         else if (this.state !== "freed") this.#freed();
       }
@@ -1096,35 +896,33 @@
 
     // Who asks for what we hold.
     #asked(requests) {
-      const others = requests.filter(({ resource, session }) => resource === this.#resource && session !== this.#work.id);
-      const fresh = others.filter(({ session, at }) => !this.#requests.some((old) => old.session === session && old.at === at));
-      for (const { session } of this.#requests) if (!others.some((one) => one.session === session)) this.#note(`request ${session}`);
-      this.#requests = others;
-      for (const request of others) {
-        const { session, name, message, at } = request;
-        this.#note(`request ${session}`, {
-          tone: "info", title: ["request", { name }], urgent: fresh.includes(request),
-          lines: [message ? ["quote", { text: message }] : ["requestMore", { at: this.#time(at) }]],
+      const now = requests.filter(({ resource, session }) => resource === this.#resource && session !== this.session);
+      const fresh = now.filter(({ session, at }) => !this.#requests.some((old) => old.session === session && old.at === at));
+      this.#clear(...this.#requests.map(({ session }) => session).filter((old) => !now.some(({ session }) => session === old)));
+      this.#requests = now;
+      for (const { session, name, message, at } of now)
+        this.#note(session, "info", "request", {
+          values: { name, text: message, since: at },
+          lines: [message ? "quote" : "requestMore"],
           actions: [
-            ["handOver", () => this.#handOver(request), { primary: true }],
+            ["handOver", () => this.#handOver(session, "handedOver", name)],
             ["release", () => this.release()],
-            ["decline", (text) => this.#decline(request, text), { prompt: ["declineLabel", { name }] }],
+            ["decline", (text) => this.#decline(session, text)],
           ],
         });
-      }
-      if (fresh.length) this.#emit("requested", { requests: others });
+      if (fresh.length) this.#emit("requested", { requests: now });
     }
 
-    async #handOver({ session, name }, why = "handedOver") {
+    async #handOver(session, why, by) {
       if (!this.#lock) return;
-      this.#keep(true);
-      const answer = await this.#work.api("POST", `${lockPath(this.#resource)}/hand-over`, { session }, { "Holdfast-Fence": this.#lock.fence });
-      if (answer.status < 300 && answer.status) this.#lost(why, { by: name });
+      this.#keep();
+      const { status } = await this.#work.api("POST", `${this.#path}/hand-over`, { session }, { "Holdfast-Fence": this.fence });
+      if (status === 200 || status === 204) this.#lost(why, { by });
       else this.#look();
     }
 
-    async #decline({ session }, message) {
-      await this.#work.api("POST", `${lockPath(this.#resource)}/decline`, { session, ...(message && { message: cut(message) }) });
+    async #decline(session, message) {
+      await this.#work.api("POST", `${this.#path}/decline`, { session, message: cut(message) });
       this.#look();
     }
 
@@ -1134,187 +932,149 @@
     #tick() {
       const now = Date.now();
       const work = this.#work;
-      if (!work?.id) {
-        if (this.state === "unavailable" && now > this.#nextTry) this.#start();
+      if (!work) {
+        if (this.state === "unavailable" && now > this.#tried + 5000) this.#start();
         return;
       }
-      work.hub.check();
+      work.hub.tick();
       if (!document.hidden) {
-        if (now - this.#seen > Math.max(work.idle * 1000, 20e3)) this.#away = { from: this.#seen, to: now };
+        if (now - this.#seen > Math.max(work.idle, 20e3)) this.#away = { from: this.#seen, to: now };
         this.#seen = now;
       }
-      const due = this.#failing ? 2000 : (work.idle * 1000) / 3;
-      if (now - Math.max(work.beaten, this.#nextTry) >= due) this.#beat();
-      if (this.#lock || this.state === "editing") this.#warn(now);
+      if (now - Math.max(work.beaten, this.#tried) >= (this.#failing ? 2000 : work.idle / 3)) this.#beat();
+      this.#warn(now);
     }
 
     async #beat() {
-      if (this.#beating || !this.#work?.id) return;
+      if (this.#beating || !this.session) return;
       this.#beating = true;
-      this.#nextTry = Date.now();
-      const [run, work] = [this.#run, this.#work];
-      const answer = await work.beat();
+      this.#tried = Date.now();
+      const run = this.#run;
+      const answer = await this.#work.beat();
       this.#beating = false;
-      if (run !== this.#run || work !== this.#work || !work.id) return;
+      if (run !== this.#run) return;
       if (answer.status === 200) this.#beaten(answer.data);
-      else if (undecided(answer)) {
-        this.#failing ||= Date.now();
-        this.#warn(Date.now());
-      } else this.#lost("expired");
+      else if (undecided(answer)) this.#warn((this.#failing ||= Date.now()));
+      else this.#lost("expired");
     }
 
     #beaten({ locks, lost, requests }) {
-      const was = this.#failing;
       this.#failing = 0;
-      this.#note("offline");
-      if (this.#lock && locks === 0) {
-        const { why, by, reason } = lost.find(({ resource }) => resource === this.#resource) ?? { why: "ended" };
-        return this.#lost(why, { by, reason });
+      this.#clear("offline");
+      const away = this.#away;
+      this.#away = undefined;
+      if (!this.#lock) {
+        if (this.state === "silent") this.#open();
+        return this.#look();
       }
-      if (this.#lock) this.#asked(requests);
-      else if (WAITING.has(this.state)) this.#look();
-      else if (this.state === "editing") this.#changed();
-      if (this.state === "silent") this.#show({ exclusive: "held", shared: "reading" }[this.#lock?.mode] ?? "editing");
-      if (was) this.#work.hub.retry();
-      if (this.#away) {
-        const { from, to } = this.#away;
-        this.#away = undefined;
-        if (this.#lock) this.#note("back", {
-          tone: "good", title: ["back"], lines: [["backMore", { from: this.#time(from), to: this.#time(to) }]], brief: true,
-        });
+      if (!locks) {
+        const { why = "ended", by, reason } = lost.find(({ resource }) => resource === this.#resource) ?? {};
+        return this.#lost(why, { by: by ?? undefined, reason });
       }
-      return undefined;
+      if (this.state === "silent") this.#open();
+      if (away) this.#note("back", "good", "back", { values: away, lines: ["backMore"], actions: [["ok"]] });
+      return this.#asked(requests);
     }
 
-    // Before a lock ends, and when nothing is known of it any more.
+    // When nothing is known of the lock any more, and before it ends.
     #warn(now) {
-      const ends = this.#work.beaten + this.#work.idle * 1000;
-      if (this.#lock && now > ends && this.state !== "silent") {
-        this.#keep(true);
-        this.#note("offline");
-        this.#state("silent", { tone: "bad", lines: [["silentMore"], this.#keptLine()], urgent: true });
-      } else if (this.#failing && this.state !== "silent") {
-        const more = this.#lock ? [["offlineMore", { until: this.#time(ends) }]] : [];
-        this.#note("offline", { tone: "wait", title: ["offline", { at: this.#time(this.#failing) }], lines: more, urgent: true });
-      }
+      const { beaten, idle, skew } = this.#work;
+      const until = beaten + idle;
+      const mine = this.#lock || this.state === "editing";
+      if (mine && this.state !== "silent" && now > until) {
+        this.#keep();
+        this.#clear("offline");
+        this.#state("silent", "bad", { lines: ["silentMore", this.#kept ? "kept" : "still"] });
+      } else if (mine && this.state !== "silent" && this.#failing)
+        this.#note("offline", "wait", "offline", { values: { at: this.#failing, until }, lines: ["offlineMore"] });
       if (!this.#lock) return;
-      // Its own bound: not moved by beats.
-      const left = Date.parse(this.#lock.expires) - this.#work.skew - now;
-      const bound = Date.parse(this.#lock.expires) < this.#work.beaten + this.#work.skew + this.#work.idle * 1000 - 1500;
-      if (left <= 0) this.#beat();
-      if (!bound || left > 60e3 || this.state === "silent") return this.#note("ending");
-      return this.#note("ending", {
-        tone: "wait", title: ["ending", { until: this.#time(now + left) }], lines: [["endingMore"]], urgent: true,
-        actions: [["longer", () => this.#renew()]],
-      });
+      const ends = Date.parse(this.#lock.expires) - skew;
+      if (now > ends) this.#look();
+      // Only a bound of the lock's own comes nearer; that of the session is moved by beats.
+      if (ends < until - 2000 && ends < now + 60e3 && this.state !== "silent")
+        this.#note("ending", "wait", "ending", { values: { until: ends }, lines: ["endingMore"], actions: [["longer", () => this.#renew()]] });
+      else this.#clear("ending");
     }
 
     async #renew() {
-      const { status, data } = await this.#work.api("PATCH", lockPath(this.#resource), {}, { "Holdfast-Fence": this.#lock.fence });
-      if (status === 200) this.#lock.expires = data.expires;
-      else this.#look();
+      const { data } = await this.#work.api("PATCH", this.#path, {}, { "Holdfast-Fence": this.fence });
+      if (data.expires) this.#lock.expires = data.expires;
+      else this.#problem("failed", data.message);
     }
 
-    #visible() {
-      if (document.hidden) this.#keep(true);
+    // The person or the network is back, or goes.
+    #comes() {
+      if (document.hidden) this.#keep();
+      this.#tried = 0;
       this.#tick();
       this.#beat();
-      if (!document.hidden) this.#work?.hub.retry();
-    }
-
-    #retry() {
-      this.#work?.hub.retry();
-      if (this.state === "unavailable") this.#start();
-      else this.#beat();
+      this.#work?.hub.tick(true);
     }
 
     // ---- ends ----
 
-    #lost(why, { by, reason } = {}) {
-      const title = { forced: ["forced", { name: by }], expired: by ? ["expiredBy", { name: by }] : ["expired"], handedOver: ["handedOver", { name: by }] }[why];
-      const had = Boolean(this.#lock) || this.state === "editing" || this.state === "silent";
-      this.#keep(true);
-      const lines = [reason && ["quote", { text: reason }], had && this.#keptLine()].filter(Boolean);
+    // tone: how bad it is
+    #over(state, tone, { title = state, values, lines } = {}) {
       this.#close();
-      this.#cards.forEach((card, key) => this.#note(key));
-      this.#state("lost", { tone: why === "handedOver" || why === "moved" ? "info" : "bad", title: title ?? [why], lines, urgent: true,
-        actions: [["again", () => this.#start(), { primary: true }]] });
+      this.#clear();
+      this.#state(state, tone, { title, values: { at: Date.now(), until: this.#kept, ...values }, lines, actions: [["again", () => this.#start()]] });
+    }
+
+    #lost(why, { by, reason } = {}) {
+      const had = this.#lock || CAN_EDIT.includes(this.state) || this.state === "silent";
+      this.#keep();
+      this.#over("lost", by || why === "moved" ? "wait" : "bad", {
+        title: why === "expired" && by ? "expiredBy" : why,
+        values: { name: by, text: reason },
+        lines: [...(reason ? ["quote"] : []), ...(had ? [this.#kept ? "kept" : "still"] : [])],
+      });
       this.#emit("lost", { why, by, reason });
     }
 
-    #keptLine() {
-      return this.#typed ? ["kept", { until: this.#time(this.#typed) }] : ["still"];
-    }
-
-    // Given back by the person: state is released or saved.
-    async #leave(state, { discard } = {}) {
-      const { fields } = this.#base;
-      this.#keep(true);
-      const ended = this.#close();
-      this.#cards.forEach((card, key) => this.#note(key));
-      const lines = state === "released" && this.#typed && !discard ? [this.#keptLine()] : [];
-      this.#state(state, { tone: state === "saved" ? "good" : "quiet", title: [state, { at: this.#time(Date.now()) }], lines,
-        actions: [["again", () => this.#start()]] });
-      if (discard) this.#fill(fields);
-      await ended;
-    }
-
-    // beacon: the page goes
-    #close(beacon) {
-      clearTimeout(this.#expiry);
+    // going: the page goes
+    #close(going) {
       const work = this.#work;
+      clearTimeout(this.#expiry);
       this.#work = this.#lock = undefined;
       this.#requests = [];
       this.#holders = [];
       this.#run++;
-      if (!work) return undefined;
-      work.hub.remove(this.#follower);
-      if (!beacon) this.#remember(null);
-      return work.close(beacon);
+      work?.close(going);
+      work?.hub.remove(this.#follower);
+      if (work && !going) this.#remember();
     }
 
     #goes() {
-      if (!this.#work) return;
-      this.#keep(true);
-      this.#remember({ left: true, submitted: this.#submitting });
-      this.#work.hub.leave();
+      if (!this.session) return;
+      this.#keep();
+      this.#remember({ left: true, submitted: this.#submitted });
       this.#close(true);
     }
 
     // What this tab has open, so that a reload, or a tab restored after a crash, is not in its own way.
     #remember(more) {
-      try {
-        const key = `holdfast ${this.#resource}`;
-        if (more) sessionStorage.setItem(key, JSON.stringify({ login: this.#work.login, ...more }));
-        else sessionStorage.removeItem(key);
-      } catch {
-        // Storage is switched off.
-      }
+      const key = `holdfast ${this.#resource}`;
+      const it = JSON.stringify({ login: this.#work?.login, ...more });
+      stored(() => (this.#work ? sessionStorage.setItem(key, it) : sessionStorage.removeItem(key)));
     }
 
     async #closeOlder(work) {
-      try {
-        const { login, left, submitted } = JSON.parse(sessionStorage.getItem(`holdfast ${this.#resource}`)) ?? {};
-        sessionStorage.removeItem(`holdfast ${this.#resource}`);
-        this.#submitting = Boolean(submitted);
-        if (!login) return;
-        const [id] = login.split(".");
-        // A copy of a tab has its storage too; the one it was copied from is still at work.
-        if (left || (await isOpenHere(id)) === false)
-          await ask(`${work.server}/v1/sessions/${id}`, "DELETE", undefined, { "Holdfast-Session": login }, { signal: AbortSignal.timeout(3000) });
-      } catch {
-        // Storage is switched off.
-      }
+      const { login, left, submitted } = stored(() => JSON.parse(sessionStorage.getItem(`holdfast ${this.#resource}`))) ?? {};
+      this.#submitted = submitted;
+      if (!login) return;
+      const [id] = login.split(".");
+      // A copy of a tab has its storage too, and the tab that it was copied from is still at work.
+      if (left || (await isOpenHere(id)) === false) await ask(`${work.server}/v1/sessions/${id}`, "DELETE", undefined, { "Holdfast-Session": login });
     }
 
     // ---- saving ----
 
-    #guardSubmit(event) {
-      if (event.target !== this.#form) return;
-      if (CAN_EDIT.has(this.state) && !this.#saving && !this.#cards.has("merge")) return;
+    #guard(event) {
+      const card = this.#cards.get("merge") ?? this.#cards.get("state");
+      if (event.target !== this.#form || (CAN_EDIT.includes(this.state) && !this.#busy && !this.#cards.has("merge"))) return;
       event.preventDefault();
       event.stopImmediatePropagation();
-      this.#announce(this.#cards.get(this.#cards.has("merge") ? "merge" : "state").title, true);
+      this.#announce(card.nodes, true);
     }
 
     #submit(event) {
@@ -1324,440 +1084,385 @@
         this.#save(event.submitter);
         return;
       }
-      this.#keep(true, true);
-      this.#submitting = true;
+      this.#submitted = true;
+      this.#keep();
       // A framework may prevent it after us.
-      setTimeout(() => event.defaultPrevented && (this.#submitting = false));
+      setTimeout(() => (this.#submitted &&= !event.defaultPrevented));
     }
 
     async #save(submitter) {
-      this.#saving = true;
-      this.#note("problem");
+      const run = this.#run;
       const form = this.#form;
       const data = new FormData(form, submitter);
-      const multipart = form.enctype === "multipart/form-data";
-      const url = submitter?.getAttribute("formaction") ?? form.getAttribute("action") ?? location.href;
-      const answer = await fetch(url, {
-        method: "POST", body: multipart ? data : new URLSearchParams(data), credentials: "same-origin",
-        headers: { Accept: "application/json", ...this.#work.csrf },
-      }).catch(() => ({ status: 0 }));
-      const said = (await answer.json?.().catch(() => null)) ?? {};
-      this.#saving = false;
-      if (answer.ok) {
-        this.saved(said.version);
-        if (answer.redirected) location.assign(answer.url);
-      } else if (answer.status === 412 || said.code === "stale") await this.#stale(said);
-      else if (answer.status === 409 || answer.status === 423) this.#lost("expired", { by: said.holders?.[0]?.name });
-      else
-        this.#note("problem", {
-          tone: "bad", title: ["notSaved"], lines: [said.message ? ["quote", { text: said.message }] : ["notSavedMore"]], brief: true, urgent: true,
-        });
+      this.#busy = true;
+      this.#clear("problem");
+      const answer = await fetch(submitter?.getAttribute("formaction") ?? form.getAttribute("action") ?? "", {
+        method: "POST",
+        body: form.enctype === "multipart/form-data" ? data : new URLSearchParams(data),
+        headers: this.#work.csrf,
+      }).catch(() => ({}));
+      const { version, message, code, holders, present } = (await answer.json?.().catch(() => 0)) || {};
+      this.#busy = false;
+      if (answer.redirected) location.assign(answer.url);
+      if (run !== this.#run) return;
+      if (answer.ok) this.saved(version);
+      else if (answer.status === 412 || code === "stale") await this.stale({ present });
+      else if (answer.status === 409 || answer.status === 423) this.#lost("expired", { by: holders?.[0]?.name });
+      else this.#problem("notSaved", message);
     }
 
     // ---- someone else has saved ----
 
-    // While someone edits without a lock: is it still the version that was loaded?
-    async #changed() {
-      const [, type, id] = /^([^/]*)\/([^]*)$/.exec(this.#resource);
-      const { status, data } = await this.#work.api("GET", `/v1/versions/${type}/${encodeURIComponent(id)}`);
-      const now = status === 410 ? data.present : status === 200 ? data : null;
-      if (this.state !== "editing" || !now || now.version <= this.#base.version || this.#cards.has("merge")) return;
-      const name = now.name || now.user || this.#text("someone");
-      this.#note("changed", {
-        tone: "wait", title: [now.gone ? "deleted" : "changed", { name }], lines: [["changedMore", { at: this.#time(now.saved) }]], urgent: true,
-        actions: now.gone ? [] : [["compare", () => this.#stale({ present: now }), { primary: true }]],
+    // While someone edits without a lock.
+    #seenVersion(present) {
+      const { version, gone, saved: at, session } = present;
+      if (this.state !== "editing" || !(version > this.version) || session === this.session || this.#cards.has("merge")) return;
+      const first = !this.#cards.has("changed");
+      this.#note("changed", "wait", gone ? "deleted" : "changed", {
+        values: { name: present.name || present.user || textOf(this, "someone"), at },
+        lines: ["changedMore"],
+        actions: gone ? [] : [["compare", () => this.stale({ present })]],
       });
-      this.#emit("stale", { saving: false, present: now });
-    }
-
-    async #stale(problem) {
-      const theirs = await this.#record();
-      if (!theirs) return this.#note("problem", { tone: "bad", title: ["noRecord"], brief: true, urgent: true });
-      const name = problem.present?.name || problem.present?.user || this.#text("someone");
-      const mine = this.#values();
-      this.#note("changed");
-      this.#emit("stale", { saving: true, base: this.#base, mine, theirs, present: problem.present });
-      return this.#choose(this.#base.fields, mine, theirs, ["stale", { name }]);
+      if (first) this.#emit("stale", { base: this.#base, present });
     }
 
     // Mine, theirs and merged, field by field; what is chosen goes into the form, on top of theirs.
-    #choose(base, mine, theirs, title) {
+    #choose(base, mine, theirs, title, values) {
       const rows = compare(base, mine, theirs.fields);
-      const done = (fields) => {
-        this.#fill({ ...theirs.fields, ...fields });
-        this.#base = { version: theirs.version, fields: { ...this.#values(), ...this.#only(theirs.fields) }, loaded: true };
+      const done = (chosen) => {
+        this.#clear("merge");
+        this.#fill(theirs.fields);
+        this.#base = { version: theirs.version, fields: this.#values() };
+        this.#fill(chosen);
         this.#carry();
-        this.#note("merge");
         this.#keep();
         this.#focusForm();
       };
-      if (!rows.length) {
-        done({});
-        return this.#note("same", { tone: "good", title: ["same"], brief: true });
-      }
-      return this.#note("merge", { tone: "wait", title, lines: [["staleMore"]], body: () => this.#table(rows, done), urgent: true });
-    }
-
-    #only(fields) {
-      return Object.fromEntries(Object.keys(this.#values()).filter((name) => name in fields).map((name) => [name, plain(fields[name])]));
+      if (rows.length) return this.#note("merge", "wait", title, { values, lines: ["staleMore"], body: this.#table(rows, done) });
+      done({});
+      return this.#note("same", "good", "same", { actions: [["ok"]] });
     }
 
     #table(rows, done) {
-      const form = h("form", { class: "merge", part: "merge", submit: (event) => {
-        event.preventDefault();
-        const chosen = new FormData(form);
-        if (rows.some((row, at) => !chosen.has(`${at}`))) this.#announce(this.#text("choose"), true);
-        else done(Object.fromEntries(rows.map((row, at) => [row.name, row.values[chosen.get(`${at}`)]])));
-      } });
-      const all = (which) => () => form.querySelectorAll(`[value=${which}]`).forEach((radio) => (radio.checked = true));
-      const button = (text, call, primary) =>
-        h("button", { type: call ? "button" : "submit", part: "button", class: primary && "primary", click: call ?? (() => {}) }, this.#text(text));
-      form.append(
-        ...rows.map((row, at) => h("fieldset", null, h("legend", null, this.#label(row.name)),
-          h("div", { class: "choices" }, ...Object.entries(row.values).map(([which, value]) => this.#choice(row, at, which, value))))),
-        h("div", { class: "row" }, button("use", undefined, true), button("allMine", all("mine")), button("allTheirs", all("theirs"))));
+      const form = h("form", {
+        part: "merge",
+        submit: (event) => {
+          event.preventDefault();
+          const chosen = new FormData(form);
+          done(Object.fromEntries(rows.map(({ name, values }, at) => [name, values[chosen.get(`${at}`)]])));
+        },
+      },
+      ...rows.map((row, at) => h("fieldset", {}, h("legend", {}, this.#label(row.name)),
+        h("div", { class: "choices" }, ...Object.entries(row.values).map(([which, value]) =>
+          h("label", { class: "choice", part: which },
+            h("input", { type: "radio", name: at, value: which, required: "", checked: row.proposed === which && "" }),
+            h("span", {}, textOf(this, which)), h("bdi", {}, ...this.#marked(row, value))))))),
+      h("div", {}, h("button", { part: "button use" }, textOf(this, "use"))));
       return form;
-    }
-
-    #choice(row, at, which, value) {
-      const radio = h("input", { type: "radio", name: at, value: which, required: true, checked: row.proposed === which });
-      return h("label", { class: "choice", part: `choice choice-${which}` }, radio, h("span", null, this.#text(which)),
-        h("bdi", { class: "value" }, ...this.#marked(row, value)));
     }
 
     // What a person reads of a value, with what differs from the base marked.
     #marked({ name, was }, value) {
-      const words = (it) => (it === true ? this.#text("yes") : it === false ? this.#text("no") : Array.isArray(it) ? it.join(", ") : it);
-      const options = [...(this.#controls(name)[0]?.options ?? [])];
-      const shown = options.find((option) => option.value === value)?.label ?? words(value);
-      if (shown === "") return [this.#text("empty")];
-      if (typeof value !== "string" || options.length || same(was, value)) return [shown];
-      const { now, from, words: fresh } = change(was, shown);
-      const [head, tail] = [now.slice(0, from).join(""), now.slice(from + fresh.length).join("")];
-      return [head, fresh.length ? h("mark", null, fresh.join("")) : "", tail];
+      const options = [...(this.#controls(name)[0].options ?? [])].filter((option) => [value].flat().includes(option.value));
+      if (options.length) return [options.map(({ label }) => label).join(", ")];
+      if (typeof value !== "string") return [value === true ? "✓" : value === false ? "✗" : value.join(", ")];
+      if (value === "") return [textOf(this, "empty")];
+      const { now, from, words } = change(was, value);
+      return [now.slice(0, from).join(""), h("mark", {}, words.join("")), now.slice(from + words.length).join("")];
     }
 
-    // ---- drafts ----
+    // ---- drafts: what was typed and not saved, in this browser, for this person and record, until it ends ----
 
-    get #draftKey() {
-      const { user, name } = this.#work ?? {};
-      return `${DRAFT}${user ?? name ?? ""} ${this.#resource}`;
+    get #draft() {
+      const { user, name } = this.#work;
+      return `${DRAFT}${user ?? name} ${this.#resource}`;
     }
 
-    // Hours that a draft is kept; 0: none.
-    get #draftHours() {
+    // How long drafts are kept, in milliseconds.
+    get #draftTime() {
       const said = this.getAttribute("drafts");
-      return said === "off" ? 0 : Number(said) || 72;
+      return said === "off" ? 0 : (Number(said) || 72) * 3600e3;
     }
 
-    // at once: the page may go
-    #keep(atOnce = false, submitted = false) {
-      if (this.#filling || !this.#work?.id || !CAN_EDIT.has(this.state)) return;
-      if (!atOnce) {
-        this.#keepTimer ||= setTimeout(() => this.#keep(true), 300);
-        return;
-      }
+    #sweep() {
+      stored(() => {
+        for (const key of Object.keys(localStorage))
+          if (key.startsWith(DRAFT) && !(JSON.parse(localStorage[key]).until > Date.now())) localStorage.removeItem(key);
+      });
+    }
+
+    // What was typed, as far as `wanted` goes.
+    #changes(wanted) {
+      return Object.fromEntries(Object.entries(this.#values(wanted)).filter(([name, value]) => !same(value, this.#base.fields[name])));
+    }
+
+    #keep() {
       clearTimeout(this.#keepTimer);
       this.#keepTimer = undefined;
-      const now = this.#values(keepable);
-      const fields = Object.fromEntries(Object.entries(now).filter(([name, value]) => !same(value, this.#base.fields[name])));
-      this.#typed = undefined;
-      if (this.#cards.has("draft")) return; // an older one waits for its answer
-      if (!this.#draftHours || !Object.keys(fields).length) return void drafts.remove(this.#draftKey);
-      const until = Date.now() + this.#draftHours * HOUR;
-      const base = Object.fromEntries(Object.keys(fields).map((name) => [name, this.#base.fields[name]]));
-      if (drafts.write(this.#draftKey, { at: Date.now(), until, submitted, base, fields })) this.#typed = until;
+      // An older draft waits for its answer, or the fields are not the person's.
+      if (this.#busy || !this.session || !CAN_EDIT.includes(this.state) || this.#cards.has("draft")) return;
+      const fields = this.#changes(keepable);
+      const names = Object.keys(fields);
+      if (!names.length || !this.#draftTime) return void this.#drop();
+      const at = Date.now();
+      const until = at + this.#draftTime;
+      const base = Object.fromEntries(names.map((name) => [name, this.#base.fields[name]]));
+      const draft = JSON.stringify({ at, until, submitted: this.#submitted, base, fields });
+      this.#kept = stored(() => (localStorage.setItem(this.#draft, draft), until));
     }
-
-    #keepTimer;
 
     #drop() {
       clearTimeout(this.#keepTimer);
-      this.#keepTimer = this.#typed = undefined;
-      if (this.#work) drafts.remove(this.#draftKey);
+      this.#keepTimer = this.#kept = undefined;
+      stored(() => localStorage.removeItem(this.#draft));
     }
 
-    // A draft is offered, never put in by itself; but for the page that a refused submit shows again.
+    // A draft is offered, not put in; but for the page that shows a refused form again.
     #offerDraft() {
-      const [draft, again] = [this.#draftHours ? drafts.read(this.#draftKey) : null, this.#submitting];
-      this.#submitting = false;
-      if (!draft) return;
+      const again = this.#submitted;
+      this.#submitted = false;
+      const draft = this.#draftTime && stored(() => JSON.parse(localStorage.getItem(this.#draft)));
+      if (!draft) return undefined;
       const now = this.#base.fields;
       const names = Object.keys(draft.fields).filter((name) => name in now);
       const untouched = names.every((name) => same(draft.base[name], now[name]));
-      // It was sent, and the record is another since: it was saved.
-      const over = draft.submitted && !again && !untouched;
-      if (over || names.every((name) => same(draft.fields[name], now[name]))) return this.#drop();
-      const mine = { ...now, ...Object.fromEntries(names.map((name) => [name, draft.fields[name]])) };
+      // Sent, and the record is another since: it was saved.
+      const saved = draft.submitted && !again && !untouched;
+      if (saved || names.every((name) => same(draft.fields[name], now[name]))) return this.#drop();
       const restore = () => {
-        this.#note("draft");
-        if (untouched) this.#fill(mine);
-        else this.#choose({ ...now, ...draft.base }, mine, { version: this.#base.version, fields: now }, ["draftStale"]);
+        this.#clear("draft");
+        if (!untouched) return this.#choose({ ...now, ...draft.base }, { ...now, ...draft.fields }, { version: this.version, fields: now }, "draftStale");
+        this.#fill(draft.fields);
         this.#keep();
-        if (untouched) this.#focusForm();
+        return this.#focusForm();
       };
       if (again && untouched) {
         restore();
-        return this.#note("restored", { tone: "info", title: ["restored"], brief: true });
+        return this.#note("restored", "info", "restored", { actions: [["ok"]] });
       }
-      return this.#note("draft", {
-        tone: "info", title: ["draft", { at: this.#time(draft.at) }], lines: [["draftMore"]], urgent: true,
-        actions: [["restore", restore, { primary: true }], ["discard", () => (this.#note("draft"), this.#drop())]],
-      });
+      const discard = () => this.#clear("draft", this.#drop());
+      return this.#note("draft", "info", "draft", { values: draft, lines: ["draftMore"], actions: [["restore", restore], ["discard", discard]] });
     }
 
     // ---- the form ----
 
-    // The form may come, and grow, after the element.
+    // It may come, and grow, after the element.
     #adopt() {
-      this.#form = this.querySelector("form") ?? undefined;
-      if (this.#form && this.#work) this.#carry();
-      this.#freeze(!CAN_EDIT.has(this.state));
+      this.#form = this.querySelector("form");
+      if (this.#work) this.#carry();
+      this.#freeze(!CAN_EDIT.includes(this.state));
     }
 
-    // Read-only: text stays readable and can be copied; what knows no read-only is disabled.
+    // Read-only: text can still be read and copied; what can't be read-only is disabled.
     #freeze(frozen) {
       if (!frozen) {
-        for (const [control, [property, was]] of this.#locked) control[property] = was;
-        this.#locked.clear();
+        for (const [control, [property, was]] of this.#frozen) control[property] = was;
+        this.#frozen.clear();
         return;
       }
-      if (!this.#form) return;
-      for (const control of [...this.#form.elements, ...this.#form.querySelectorAll("[contenteditable]")]) {
-        if (this.#locked.has(control) || control.type === "hidden" || /^(fieldset|output|object)$/.test(control.type)) continue;
-        if (control.closest("[data-holdfast=cancel]")) continue;
-        const property = control.hasAttribute("contenteditable") ? "contentEditable" : TEXT_TYPES.has(control.type) ? "readOnly" : "disabled";
-        this.#locked.set(control, [property, control[property]]);
-        control[property] = property === "contentEditable" ? "false" : true;
+      for (const control of this.#form?.querySelectorAll("input, textarea, select, button, [contenteditable]") ?? []) {
+        if (this.#frozen.has(control) || control.type === "hidden" || control.closest("[data-holdfast=cancel]")) continue;
+        const property = !control.type ? "contentEditable" : TEXT_TYPES.includes(control.type) ? "readOnly" : "disabled";
+        this.#frozen.set(control, [property, control[property]]);
+        control[property] = control.type ? true : "false";
       }
     }
 
     // What the save carries: who, and what proves that nobody came in between.
     #carry() {
-      const values = { session: this.#work?.id ?? "", fence: this.#lock?.fence ?? "", version: this.#base.version ?? "" };
-      if (!this.#form) return;
-      for (const [name, value] of Object.entries(values)) {
+      const values = { session: this.session, fence: this.fence, version: this.version };
+      for (const [name, value = ""] of Object.entries(values)) {
         const full = `holdfast_${name}`;
-        const input = this.#form.querySelector(`input[name=${full}]`) ?? h("input", { type: "hidden", name: full });
-        if (!input.isConnected) this.#form.append(input);
-        if (input.value !== String(value)) input.value = value;
+        const input = this.#form?.querySelector(`[name=${full}]`) ?? h("input", { type: "hidden", name: full });
+        input.value = value;
+        if (!input.isConnected) this.#form?.append(input);
       }
     }
 
     #controls(name) {
-      return [...(this.#form?.elements ?? [])].filter((control) => control.name === name && control.type !== "file");
+      return [...(this.#form?.elements ?? [])].filter((control) => control.name && !NO_FIELD.test(control.type) && (!name || control.name === name));
     }
 
     // What is in the form, by name.
-    #values(wanted = (control) => !["hidden", "file"].includes(control.type)) {
+    #values(wanted = () => true) {
       const values = {};
-      for (const control of this.#form?.elements ?? []) {
-        const { name, type } = control;
-        if (!name || /^(submit|button|reset|image|fieldset|output|object)$/.test(type) || !wanted(control)) continue;
-        if (type === "checkbox" && this.#controls(name).length === 1) values[name] = control.checked;
-        else if (type === "checkbox") values[name] = [...(values[name] ?? []), ...(control.checked ? [control.value] : [])];
-        else if (type === "radio") values[name] = control.checked ? control.value : values[name] ?? "";
+      for (const control of this.#controls().filter(wanted)) {
+        const { name, type, checked, value } = control;
+        if (type === "checkbox" && this.#controls(name).length === 1) values[name] = checked;
+        else if (type === "checkbox") values[name] = [...(values[name] ?? []), ...(checked ? [value] : [])];
+        else if (type === "radio") values[name] = checked ? value : values[name] ?? "";
         else if (type === "select-multiple") values[name] = [...control.selectedOptions].map((option) => option.value);
-        else values[name] = plain(control.value);
+        else values[name] = plain(value);
       }
       return values;
     }
 
     // Puts fields into the form, so that frameworks notice.
     #fill(fields) {
-      this.#filling = true;
-      const frozen = this.#locked.size > 0;
+      this.#busy = true;
       this.#freeze(false);
-      for (const [name, value] of Object.entries(fields)) for (const control of this.#controls(name)) this.#put(control, plain(value));
-      if (frozen) this.#freeze(true);
-      this.#filling = false;
+      for (const [name, value] of Object.entries(fields)) this.#controls(name).forEach((control) => this.#put(control, plain(value)));
+      this.#freeze(!CAN_EDIT.includes(this.state));
+      this.#busy = false;
     }
 
     #put(control, value) {
       const { type } = control;
+      const has = (one) => (typeof value === "boolean" ? value : [value].flat().includes(one));
       if (type === "checkbox" || type === "radio") {
-        const on = typeof value === "boolean" ? value : [value].flat().includes(control.value);
-        if (control.checked !== on && (on || type === "checkbox")) control.click();
+        if (control.checked !== has(control.value) && (type === "checkbox" || !control.checked)) control.click();
         return;
       }
-      if (type === "select-multiple") for (const option of control.options) option.selected = [value].flat().includes(option.value);
-      else {
-        if (control.value === value) return;
-        // React replaces the setter of the control itself to tell its own changes from a person's.
-        Object.getOwnPropertyDescriptor(Object.getPrototypeOf(control), "value").set.call(control, value);
-      }
-      for (const event of ["input", "change"]) control.dispatchEvent(new Event(event, { bubbles: true }));
+      if (type === "select-multiple") [...control.options].forEach((option) => (option.selected = has(option.value)));
+      else if (plain(control.value) === value) return;
+      // React replaces the setter of the control itself, to tell its own changes from a person's.
+      else Object.getOwnPropertyDescriptor(Object.getPrototypeOf(control), "value").set.call(control, value);
+      ["input", "change"].forEach((event) => control.dispatchEvent(new Event(event, { bubbles: true })));
     }
 
     #label(name) {
       const [control] = this.#controls(name);
-      const label = control?.type === "radio" ? control.closest("fieldset")?.querySelector("legend") : control?.labels?.[0];
-      return (label?.textContent ?? control?.getAttribute("aria-label") ?? name).trim() || name;
+      const label = control.type === "radio" ? control.closest("fieldset")?.querySelector("legend") : control.labels[0];
+      const own = [...(label?.childNodes ?? [])].filter((node) => !node.matches?.("input, select, textarea")).map((node) => node.textContent);
+      return own.join("").trim() || control.ariaLabel || name;
     }
 
     #focusForm() {
-      [...(this.#form?.elements ?? [])].find((control) => !control.disabled && !["hidden", "fieldset", "output", "object"].includes(control.type))?.focus();
+      this.#controls().find((control) => !control.disabled)?.focus();
     }
 
     // ---- what is shown ----
-
-    #text(key) {
-      return texts(this)[key] ?? key;
-    }
-
-    #time(when) {
-      return clock(this, when);
-    }
 
     #emit(kind, detail) {
       this.dispatchEvent(new CustomEvent(kind, { bubbles: true, composed: true, detail: { resource: this.#resource, ...detail } }));
     }
 
-    #state(state, card) {
-      this.setAttribute("state", state);
-      this.#freeze(!CAN_EDIT.has(state));
-      this.#note("state", { title: [state], ...card, slot: state });
-    }
-
-    // Polite or urgent, for those who hear the page.
+    // For those who hear the page.
     #announce(nodes, urgent) {
-      const { polite, urgent: loud } = this.#dom;
-      const region = urgent ? loud : polite;
-      (urgent ? polite : loud).replaceChildren();
-      region.replaceChildren(...[nodes].flat().map((node) => node.cloneNode?.(true) ?? node));
+      this.#polite.replaceChildren();
+      this.#urgent.replaceChildren();
+      (urgent ? this.#urgent : this.#polite).append(...nodes.map((node) => node.cloneNode(true)));
     }
 
-    // Shows a card, or another text on it; without one, removes it. The state's comes first.
-    // card: {tone, title: [text, values], lines, actions: [[text, call, {primary, prompt, needed}]], body, urgent, brief: can be put away}
-    #note(key, card) {
-      const old = this.#cards.get(key);
-      if (!card) {
-        if (old) this.#remove(key, old);
-        return;
+    #state(state, tone, card) {
+      this.setAttribute("state", state);
+      this.#freeze(!CAN_EDIT.includes(state));
+      this.#note("state", tone, state, { ...card, slot: state });
+    }
+
+    // title: a text, or what a server said about it
+    #problem(title, text) {
+      this.#note("problem", "bad", title, { values: { text }, lines: text ? ["quote"] : title === "notSaved" ? ["notSavedMore"] : [], actions: [["ok"]] });
+    }
+
+    // Without names: all but the state's.
+    #clear(...names) {
+      for (const name of names.length ? names : [...this.#cards.keys()].filter((one) => one !== "state")) {
+        const card = this.#cards.get(name);
+        const focused = card?.box.contains(this.shadowRoot.activeElement);
+        card?.box.remove();
+        this.#cards.delete(name);
+        if (focused) this.#cards.get("state")?.text.querySelector(".title")?.focus();
       }
-      const it = old ?? this.#make(key);
-      it.box.className = `card ${card.tone}`;
-      it.box.setAttribute("part", `card ${card.tone} ${key.split(" ")[0]}`);
-      const said = JSON.stringify([card.slot, card.title, card.lines]);
-      if (said !== it.said) this.#say(it, card, said);
-      const actions = [...(card.actions ?? []), card.brief && ["ok", () => this.#note(key)]].filter(Boolean);
-      const offered = JSON.stringify(actions);
-      if (offered !== it.offered) this.#offer(it, actions, offered);
-      if (it.tone !== card.tone) {
-        it.tone = card.tone;
-        it.box.querySelector("svg")?.remove();
-        it.box.prepend(icon(card.tone));
+    }
+
+    // Shows a card, or something else on it. lines: texts, or [text, values]; actions: [text, call], with a line to type where the text has a
+    // label; without a call it puts the card away. The parts are made anew only when they change, so that nobody loses focus or a message.
+    #note(name, tone, key, { title = key, values = {}, lines = [], actions = [], body, slot } = {}) {
+      const card = this.#cards.get(name) ?? this.#make(name);
+      const said = JSON.stringify([slot, title, lines, values, language(this)]);
+      const offered = JSON.stringify([actions.map(([text]) => text), language(this)]);
+      card.calls = Object.fromEntries(actions);
+      card.values = values;
+      if (tone !== card.tone) {
+        card.tone = tone;
+        card.box.className = `card ${tone}`;
+        card.box.setAttribute("part", `card ${tone}`);
+        card.box.querySelector("svg")?.remove();
+        card.box.prepend(h("svg", { viewBox: "0 0 24 24", "aria-hidden": "true" }, h("path", { d: ICONS[tone] })));
       }
-      if (card.body) it.body.replaceChildren(card.body());
+      if (said !== card.said) {
+        card.said = said;
+        const line = (kind, text, own, more) => h("p", { class: kind, part: kind, ...more }, ...sentence(this, textOf(this, text), { ...values, ...own }));
+        card.nodes = [line("title", title, {}, { id: name, tabindex: "-1" }), ...lines.map((one) => line("detail", ...[one].flat()))];
+        card.text.replaceChildren(...(slot ? [h("slot", { name: slot }, ...card.nodes)] : card.nodes));
+        if (card.told !== title + values.name) this.#announce(card.nodes, tone !== "quiet");
+        card.told = title + values.name;
+      }
+      if (offered !== card.offered) this.#offer(card, name, actions, offered);
+      if (body) card.body.replaceChildren(body);
     }
 
-    #make(key) {
-      const title = `title-${key.replace(/\W/g, "-")}`;
-      const it = {
-        text: h("div", { class: "text", part: "text" }),
-        actions: h("div", { class: "actions", part: "actions" }),
-        body: h("div", { class: "body" }),
-        id: title,
-      };
-      it.box = h("div", { role: "group", "aria-labelledby": title }, it.text, it.actions, it.body);
-      if (key === "state") this.#dom.cards.prepend(it.box);
-      else this.#dom.cards.append(it.box);
-      this.#cards.set(key, it);
-      return it;
+    #make(name) {
+      const card = { text: h("div", { class: "text" }), actions: h("div", { class: "actions", part: "actions" }), body: h("div", { class: "body" }) };
+      card.box = h("div", { role: "group", "aria-labelledby": name }, card.text, card.actions, card.body);
+      this.#cards.set(name, card);
+      this.#list[name === "state" ? "prepend" : "append"](card.box);
+      return card;
     }
 
-    #say(it, card, said) {
-      const [key, values] = card.title;
-      const nodes = [h("p", { id: it.id, class: "title", part: "title", tabindex: "-1" }, ...sentence(this.#text(key), values)),
-        ...(card.lines ?? []).map(([line, more]) => h("p", { class: "detail", part: "detail" }, ...sentence(this.#text(line), more)))];
-      const first = it.key !== `${card.slot}${key}${JSON.stringify(values)}`;
-      Object.assign(it, { said, key: `${card.slot}${key}${JSON.stringify(values)}`, title: [...nodes[0].childNodes] });
-      it.text.replaceChildren(...(card.slot ? [h("slot", { name: card.slot }, ...nodes)] : nodes));
-      if (first) this.#announce(nodes.flatMap((node) => [...node.childNodes, " "]), card.urgent);
+    #offer(card, name, actions, offered) {
+      const focused = card.box.contains(this.shadowRoot.activeElement);
+      card.offered = offered;
+      card.body.replaceChildren();
+      card.actions.replaceChildren(...actions.map(([text]) => {
+        const call = (typed) => (card.calls[text] ?? (() => this.#clear(name)))(typed);
+        const label = textOf(this, `${text}Label`);
+        const click = ({ target }) => (label === `${text}Label` ? call() : this.#prompt(card, text, label, call, target));
+        return h("button", { type: "button", part: `button ${text}`, click }, textOf(this, text));
+      }), ...(name === "state" ? [h("slot", { name: "actions" })] : []));
+      if (focused) (card.actions.querySelector("button") ?? card.text.querySelector(".title")).focus();
     }
 
-    #offer(it, actions, offered) {
-      const focused = it.box.contains(this.shadowRoot.activeElement);
-      it.offered = offered;
-      it.body.replaceChildren();
-      it.actions.replaceChildren(...actions.map(([text, call, { primary, prompt, needed } = {}]) => {
-        const click = () => (prompt ? this.#prompt(it, button, prompt, needed, call) : call());
-        const button = h("button", { type: "button", part: `button ${text}`, class: primary && "primary", click }, this.#text(text));
-        return button;
-      }));
-      if (it.said.startsWith('["')) it.actions.append(h("slot", { name: "actions" }));
-      if (focused) (it.actions.querySelector("button") ?? it.text.querySelector(".title"))?.focus();
-    }
-
-    // Asks for a line of text below the buttons.
-    #prompt(it, button, label, needed, call) {
-      const input = h("input", { maxlength: "255", required: needed, autocomplete: "off", part: "input" });
+    // Asks for a line of text below the buttons; why someone takes over must be said.
+    #prompt(card, text, label, call, button) {
+      const needed = text === "takeOver";
+      const input = h("input", { maxlength: "255", required: needed && "", part: "input" });
       const close = () => {
-        it.body.replaceChildren();
+        card.body.replaceChildren();
         button.focus();
       };
       const submit = (event) => {
         event.preventDefault();
         close();
-        call(input.value.trim());
+        call(input.value);
       };
-      it.body.replaceChildren(h("form", { class: "prompt", submit, keydown: ({ key }) => key === "Escape" && close() },
-        h("label", null, ...sentence(this.#text(label[0]), label[1]), input),
-        h("div", { class: "row" }, h("button", { part: "button", class: "primary" }, this.#text(needed ? button.part[1] ?? "send" : "send")),
-          h("button", { type: "button", part: "button", click: close }, this.#text("cancel")))));
+      card.body.replaceChildren(h("form", { class: "prompt", submit, keydown: ({ key }) => key === "Escape" && close() },
+        h("label", {}, ...sentence(this, label, card.values), input),
+        h("div", { class: "actions" }, h("button", { part: "button send" }, textOf(this, needed ? text : "send")),
+          h("button", { type: "button", part: "button cancel", click: close }, textOf(this, "cancel")))));
       input.focus();
-    }
-
-    #remove(key, old) {
-      const focused = old.box.contains(this.shadowRoot.activeElement);
-      old.box.remove();
-      this.#cards.delete(key);
-      if (focused) this.#cards.get("state")?.text.querySelector(".title")?.focus();
     }
   }
 
   // ---- <lock-badge>: one session, one look-up and one subscription for all of a page ----
 
   class Board {
-    static #all = new Map();
+    static #all = {};
 
     // settings: the badge, or what is around it, with session-src and server
     static of(settings) {
       const work = new Work(settings);
-      const name = `${work.server} ${work.source}`;
-      if (!Board.#all.has(name)) Board.#all.set(name, new Board(work));
-      return Board.#all.get(name);
+      return (Board.#all[`${work.server} ${work.source}`] ??= new Board(work));
     }
 
     #work;
     #badges = new Map(); // resource → badges
     #asked = new Set(); // to look up
-    #timer;
     #ends = new Map(); // resource → when its lock ends by itself
+    #timer;
     #opening;
+    #follower;
 
     constructor(work) {
       this.#work = work;
-      this.follower = {
-        work,
-        resources: () => [...this.#badges.keys()],
-        hear: ({ resource }) => resource && this.#ask([resource]),
-        look: () => this.#ask(this.#badges.keys()),
-        tick: () => this.#tick(),
-      };
-      setInterval(() => this.#tick(), 1000);
-      document.addEventListener("visibilitychange", () => this.#tick());
-      window.addEventListener("pagehide", () => {
-        work.hub.leave();
-        work.hub.remove(this.follower);
-        work.close(true);
-        this.#opening = undefined;
-      });
-      window.addEventListener("pageshow", ({ persisted }) => persisted && this.#ask(this.#badges.keys()));
-    }
-
-    get user() {
-      return this.#work.user;
+      const tick = () => this.#tick();
+      const all = () => this.#ask(this.#badges.keys());
+      this.#follower = { work, resources: () => [...this.#badges.keys()], hear: ({ resource }) => resource && this.#ask([resource]), look: all, tick };
+      setInterval(tick, 1000);
+      document.addEventListener("visibilitychange", tick);
+      addEventListener("pagehide", () => this.#close(true));
+      addEventListener("pageshow", ({ persisted }) => persisted && all());
     }
 
     add(resource, badge) {
@@ -1767,33 +1472,32 @@
     }
 
     remove(resource, badge) {
-      const badges = this.#badges.get(resource);
-      badges?.delete(badge);
-      if (badges?.size === 0) {
-        this.#badges.delete(resource);
-        this.#ends.delete(resource);
-      }
+      this.#badges.get(resource).delete(badge);
+      if (this.#badges.get(resource).size) return;
+      this.#badges.delete(resource);
+      this.#ends.delete(resource);
     }
 
-    // Everything that is asked for within a moment is one question.
+    #close(going) {
+      this.#opening = undefined;
+      this.#work.close(going);
+      this.#work.hub.remove(this.#follower);
+    }
+
+    // All that is asked for within a moment is one question.
     #ask(resources) {
       for (const resource of resources) this.#asked.add(resource);
       this.#timer ??= setTimeout(() => this.#lookUp(), 60);
     }
 
-    async #open() {
-      const { status } = await this.#work.open([...this.#badges.keys()][0]);
-      if (this.#work.id) this.#work.hub.add(this.follower);
-      else this.#opening = undefined;
-      return status;
-    }
-
     async #lookUp() {
-      const resources = [...this.#asked].filter((one) => this.#badges.has(one)).slice(0, RESOURCES_MAX);
-      await (this.#opening ??= resources.length ? this.#open() : undefined);
+      const [first] = this.#badges.keys();
+      if (first) await (this.#opening ??= this.#work.open(first).then(() => this.#work.hub.add(this.#follower)));
       this.#timer = undefined;
+      const resources = [...this.#asked].filter((one) => this.#badges.has(one)).slice(0, RESOURCES_MAX);
+      if (!this.#work.id) this.#opening = undefined;
       if (!this.#work.id || !resources.length) return;
-      resources.forEach((one) => this.#asked.delete(one));
+      this.#asked.clear();
       this.#work.hub.changed();
       const { status, data } = await this.#work.api("POST", "/v1/locks/lookup", { resources });
       if (status === 200) data.resources.forEach((one) => this.#show(one));
@@ -1801,25 +1505,21 @@
     }
 
     #show({ resource, holders }) {
-      const ends = Math.min(...holders.map(({ expires }) => Date.parse(expires)));
-      if (holders.length) this.#ends.set(resource, ends - this.#work.skew + 300);
-      else this.#ends.delete(resource);
+      this.#ends.set(resource, Math.min(...holders.map(({ expires }) => Date.parse(expires))) - this.#work.skew + 300);
       this.#badges.get(resource)?.forEach((badge) => badge.show(holders, this.#work.user));
     }
 
     async #tick() {
       const now = Date.now();
-      this.#work.hub.check();
+      const work = this.#work;
+      work.hub.tick();
       const over = [...this.#ends].filter(([, ends]) => now > ends).map(([resource]) => resource);
-      over.forEach((resource) => this.#ends.set(resource, now + 5000));
-      if (over.length || (this.#asked.size && this.#badges.size)) this.#ask(over);
-      if (!this.#work.id || now - this.#work.beaten < (this.#work.idle * 1000) / 3) return;
-      this.#work.beaten = now;
-      const answer = await this.#work.beat();
+      if (over.length || this.#asked.size) this.#ask(over);
+      if (!work.id || now - work.beaten < work.idle / 3) return;
+      work.beaten = now;
+      const answer = await work.beat();
       if (answer.status === 200 || undecided(answer)) return;
-      this.#work.hub.remove(this.follower); // it has ended: another
-      this.#work.close();
-      this.#opening = undefined;
+      this.#close();
       this.#ask(this.#badges.keys());
     }
   }
@@ -1829,22 +1529,17 @@
 
     #board;
     #resource;
-    #holders = [];
 
     constructor() {
       super();
       this.attachShadow({ mode: "open" }).adoptedStyleSheets = [BADGE];
     }
 
-    get holders() {
-      return this.#holders;
-    }
-
     connectedCallback() {
-      const settings = this.closest("[session-src]") ?? document.querySelector("edit-lock[session-src]");
+      const settings = this.closest("[session-src]") ?? document.querySelector("[session-src]");
       this.#resource = this.getAttribute("resource");
+      this.show([]);
       if (!settings || !this.#resource) return;
-      this.setAttribute("state", "free");
       this.#board = Board.of(settings);
       this.#board.add(this.#resource, this);
     }
@@ -1854,25 +1549,21 @@
       this.#board = undefined;
     }
 
-    attributeChangedCallback(name, before, now) {
-      if (before === null || before === now || !this.isConnected) return;
+    attributeChangedCallback() {
+      if (!this.#board) return;
       this.disconnectedCallback();
       this.connectedCallback();
     }
 
     // Called by the board.
     show(holders, user) {
-      this.#holders = holders;
       const [first] = holders;
-      const own = first && user !== undefined && first.user === user;
-      this.setAttribute("state", first ? (own ? "own" : "held") : "free");
+      const own = first && first.user === user;
+      this.setAttribute("state", own ? "own" : first ? "held" : "free");
       if (!first) return this.shadowRoot.replaceChildren();
-      const all = texts(this);
-      const kind = own ? "badgeOwn" : holders.length > 1 ? "badgeMore" : "badge";
-      const template = (kind === "badge" && this.getAttribute("text")) || all[kind];
-      const values = { name: first.name, since: clock(this, first.since), count: holders.length - 1, purpose: first.purpose };
-      return this.shadowRoot.replaceChildren(
-        h("span", { class: `badge ${own ? "own" : ""}`, part: "badge" }, h("span", null, ...sentence(template, values))));
+      const template = own ? textOf(this, "badgeOwn") : holders.length > 1 ? textOf(this, "badgeMore") : this.getAttribute("text") ?? textOf(this, "badge");
+      return this.shadowRoot.replaceChildren(h("span", { class: own ? "badge own" : "badge", part: "badge" },
+        h("span", {}, ...sentence(this, template, { ...first, count: holders.length - 1 }))));
     }
   }
 
