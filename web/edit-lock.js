@@ -319,11 +319,11 @@
     return { old, now, from, to: old.length - end, words: now.slice(from, now.length - end) };
   }
 
-  // Both changes in one text; undefined if they touch.
+  // Both changes in one text; undefined if no word stands between them.
   function merge(base, mine, theirs) {
     if (typeof base !== "string" || typeof mine !== "string") return undefined;
     const [one, two] = [change(base, mine), change(base, theirs)].sort((a, b) => a.from - b.from || a.to - b.to);
-    if (one.to >= two.from) return undefined;
+    if (one.to + 1 >= two.from) return undefined;
     return [...one.old.slice(0, one.from), ...one.words, ...one.old.slice(one.to, two.from), ...two.words, ...one.old.slice(two.to)].join("");
   }
 
@@ -423,10 +423,8 @@
       this.#next = now + this.#wait * (0.5 + Math.random());
       this.#wait = Math.min(this.#wait * 2, 30e3);
       try {
-        const answer = await fetch(`${this.#server}/v1/events`, {
-          method: "POST",
-          headers: { "Content-Type": "application/json", "Holdfast-Session": logins[Math.floor(Math.random() * logins.length)] },
-          body: JSON.stringify({ resources }),
+        const answer = await fetch(`${this.#server}/v1/events?${resources.slice(0, 100).map((one) => `resource=${encodeURIComponent(one)}`).join("&")}`, {
+          headers: { "Holdfast-Session": logins[Math.floor(Math.random() * logins.length)] },
           signal: stop.signal,
         });
         if (answer.ok) await this.#read(answer.body.pipeThrough(new TextDecoderStream()).getReader(), stop, resources);
@@ -547,6 +545,7 @@
   // ---- <edit-lock> ----
 
   const DRAFT = "holdfast-draft ";
+  const OPEN = "holdfast-open ";
   const STATES = { exclusive: "held", shared: "reading" };
   const CAN_EDIT = ["held", "editing"];
   const WAITING = ["refused", "freed"];
@@ -565,6 +564,7 @@
     #follower;
     #run = 0; // grows with every start and end: answers to what was asked before are dropped
     #lock; // what we hold
+    #wanted; // the mode that was asked for last
     #holders = []; // who stands in the way
     #requests = [];
     #base = { fields: {} }; // the record as it was loaded, with its version
@@ -699,7 +699,7 @@
     async #start() {
       this.#close();
       const run = this.#run;
-      this.#clear();
+      this.#clear(...[...this.#cards.keys()].slice(1)); // all but the state's
       this.#state("connecting", "quiet");
       this.#adopt();
       const optimistic = this.#mode === "optimistic";
@@ -707,7 +707,6 @@
         return this.#fail("failed", "edit-lock needs resource, session-src and record-src");
       this.#sweep();
       const work = new Work(this);
-      await this.#closeOlder(work);
       const answer = await work.open(this.#resource);
       if (run !== this.#run) return work.close();
       if (!work.id) {
@@ -717,7 +716,6 @@
       this.#work = work;
       this.#seen = Date.now();
       this.#failing = 0;
-      this.#remember();
       this.#follower = {
         work,
         resources: () => [this.#resource],
@@ -727,7 +725,7 @@
         give: (session) => this.#handOver(session, "moved"),
       };
       work.hub.add(this.#follower);
-      return optimistic ? this.#granted() : this.#acquire();
+      return optimistic ? this.#granted() : this.#acquire(this.#mode);
     }
 
     #unavailable() {
@@ -741,13 +739,15 @@
       this.#state("failed", "bad", { title, values: { text }, lines, actions: [["retry", () => this.#start()]] });
     }
 
-    async #acquire(mode = this.#mode) {
+    async #acquire(mode = this.#wanted) {
       const run = this.#run;
+      this.#wanted = mode;
       const purpose = cut(this.getAttribute("purpose") ?? "");
       const answer = await this.#work.api("PUT", this.#path, { mode, ...(purpose && { purpose }) });
       if (run !== this.#run) return undefined;
       const { code, holders, locks, message } = answer.data;
       if (locks) return this.#granted(locks[0]);
+      if (code === "locked" && (await this.#closeOlder(holders))) return run === this.#run && this.#acquire(mode);
       if (code === "locked") return this.#refused(holders.filter(({ session }) => session !== this.session));
       if (undecided(answer)) return this.#unavailable();
       return this.#fail("failed", message);
@@ -762,6 +762,7 @@
       const run = this.#run;
       this.#lock = lock;
       this.#holders = [];
+      this.#remember();
       clearTimeout(this.#expiry);
       this.#clear("asked", "declined");
       const loaded = await this.#load();
@@ -882,13 +883,13 @@
 
     #seenHolders({ holders, requests }) {
       const mine = holders.find(({ session }) => session === this.session);
-      const others = holders.filter(({ session, mode }) => session !== this.session && (this.#mode !== "shared" || mode === "exclusive"));
+      const others = holders.filter(({ session, mode }) => session !== this.session && (this.#wanted !== "shared" || mode === "exclusive"));
       if (this.#lock && !mine) this.#beat(); // tells how it went
       else if (this.#lock) {
         this.#lock.expires = mine.expires;
         this.#asked(requests);
       } else if (WAITING.includes(this.state)) {
-        if (mine) this.#granted(mine, this.#holders[0]?.name);
+        if (mine?.mode === this.#wanted) this.#granted(mine, this.#holders[0]?.name);
         else if (others.length) this.#refused(others);
         else if (this.state !== "freed") this.#freed();
       }
@@ -1016,7 +1017,7 @@
     // tone: how bad it is
     #over(state, tone, { title = state, values, lines } = {}) {
       this.#close();
-      this.#clear();
+      this.#clear(...[...this.#cards.keys()].slice(1)); // all but the state's
       this.#state(state, tone, { title, values: { at: Date.now(), until: this.#kept, ...values }, lines, actions: [["again", () => this.#start()]] });
     }
 
@@ -1038,33 +1039,33 @@
       this.#work = this.#lock = undefined;
       this.#requests = [];
       this.#holders = [];
+      this.#submitted = false;
       this.#run++;
       work?.close(going);
       work?.hub.remove(this.#follower);
-      if (work && !going) this.#remember();
     }
 
     #goes() {
       if (!this.session) return;
       this.#keep();
-      this.#remember({ left: true, submitted: this.#submitted });
+      this.#remember(true);
       this.#close(true);
     }
 
-    // What this tab has open, so that a reload, or a tab restored after a crash, is not in its own way.
-    #remember(more) {
-      const key = `holdfast ${this.#resource}`;
-      const it = JSON.stringify({ login: this.#work?.login, ...more });
-      stored(() => (this.#work ? sessionStorage.setItem(key, it) : sessionStorage.removeItem(key)));
+    // The session that has the record, so that a reload, or a tab opened after a crash, is not in its own way.
+    #remember(left) {
+      const it = JSON.stringify({ login: this.#work.login, left, until: Date.now() + 864e5 });
+      stored(() => this.#lock && localStorage.setItem(OPEN + this.#resource, it));
     }
 
-    async #closeOlder(work) {
-      const { login, left, submitted } = stored(() => JSON.parse(sessionStorage.getItem(`holdfast ${this.#resource}`))) ?? {};
-      this.#submitted = submitted;
-      if (!login) return;
-      const [id] = login.split(".");
-      // A copy of a tab has its storage too, and the tab that it was copied from is still at work.
-      if (left || (await isOpenHere(id)) === false) await ask(`${work.server}/v1/sessions/${id}`, "DELETE", undefined, { "Holdfast-Session": login });
+    // Closes a session of this browser whose page is gone. False: there is none.
+    async #closeOlder(holders) {
+      const { login, left } = stored(() => JSON.parse(localStorage.getItem(OPEN + this.#resource))) ?? {};
+      const older = holders.find(({ session }) => login?.startsWith(session));
+      if (!older || !(left || (await isOpenHere(older.session)) === false)) return false;
+      stored(() => localStorage.removeItem(OPEN + this.#resource));
+      const { status } = await ask(`${this.#work.server}/v1/sessions/${older.session}`, "DELETE", undefined, { "Holdfast-Session": login });
+      return status > 0;
     }
 
     // ---- saving ----
@@ -1187,7 +1188,7 @@
     #sweep() {
       stored(() => {
         for (const key of Object.keys(localStorage))
-          if (key.startsWith(DRAFT) && !(JSON.parse(localStorage[key]).until > Date.now())) localStorage.removeItem(key);
+          if (key.startsWith("holdfast-") && !(JSON.parse(localStorage[key]).until > Date.now())) localStorage.removeItem(key);
       });
     }
 
@@ -1219,14 +1220,13 @@
 
     // A draft is offered, not put in; but for the page that shows a refused form again.
     #offerDraft() {
-      const again = this.#submitted;
-      this.#submitted = false;
       const draft = this.#draftTime && stored(() => JSON.parse(localStorage.getItem(this.#draft)));
       if (!draft) return undefined;
       const now = this.#base.fields;
       const names = Object.keys(draft.fields).filter((name) => name in now);
       const untouched = names.every((name) => same(draft.base[name], now[name]));
-      // Sent, and the record is another since: it was saved.
+      // Sent a while ago, and the record is another since: it was saved. Sent just now: this page shows a refused form again.
+      const again = draft.submitted && Date.now() - draft.at < 60e3;
       const saved = draft.submitted && !again && !untouched;
       if (saved || names.every((name) => same(draft.fields[name], now[name]))) return this.#drop();
       const restore = () => {
@@ -1355,9 +1355,8 @@
       this.#note("problem", "bad", title, { values: { text }, lines: text ? ["quote"] : title === "notSaved" ? ["notSavedMore"] : [], actions: [["ok"]] });
     }
 
-    // Without names: all but the state's.
     #clear(...names) {
-      for (const name of names.length ? names : [...this.#cards.keys()].filter((one) => one !== "state")) {
+      for (const name of names) {
         const card = this.#cards.get(name);
         const focused = card?.box.contains(this.shadowRoot.activeElement);
         card?.box.remove();

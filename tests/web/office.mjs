@@ -14,7 +14,7 @@ const STYLE = `
   input:not([type=checkbox], [type=radio]), textarea, select { display: block; width: 100%; box-sizing: border-box; font: inherit; padding: .5rem .625rem;
     border: 1px solid #8792a2; border-radius: 8px; background: light-dark(#fff, #1b2027); color: inherit; }
   textarea { min-height: 6rem; }
-  :read-only:not(button, select) { background: light-dark(#f3f4f6, #20252d) !important; }
+  edit-lock form :read-only:is(input, textarea) { background: light-dark(#f3f4f6, #20252d) !important; }
   .buttons { display: flex; gap: .5rem; }
   .buttons button { font: inherit; padding: .5rem 1rem; border-radius: 8px; border: 1px solid #8792a2; background: none; color: inherit; }
   .buttons button:enabled[type=submit] { background: #1d55c4; border-color: #1d55c4; color: #fff; }
