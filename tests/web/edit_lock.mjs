@@ -27,7 +27,7 @@ for (const [type, policy] of [["note", "optimistic"], ["policy", "exclusive-writ
   await admin("PUT", `/v1/types/${type}`, { policy });
 
 async function person(user, options) {
-  const context = await chrome.person({ viewport: { width: 900, height: 760 }, ...options });
+  const context = await chrome.person({ viewport: { width: 900, height: 760 }, reducedMotion: "reduce", ...options });
   await context.addCookies([{ name: "user", value: user, url: office.origin }]);
   return context;
 }
