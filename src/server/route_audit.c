@@ -47,10 +47,13 @@ static hf_status audit_read_time(const char *text, const char *name, int64_t *ou
 
 static hf_status audit_read_resource(exchange *x, audit_walk *walk, hf_error *err)
 {
-    if (x->in.resource != NULL && x->in.type != NULL)
+    const wire_texts *names = &x->in.resources;
+    if (names->count > 0 && x->in.type != NULL)
         return hf_fail(err, HF_INVALID, "Either give \"type\" or \"resource\", which names its type.");
-    if (x->in.resource != NULL)
-        return hf_resource_parse(x->in.resource, &walk->resource, err);
+    if (names->count > 1)
+        return hf_fail(err, HF_INVALID, "Give one \"resource\": the log is read for one at a time.");
+    if (names->count == 1)
+        return hf_resource_parse(names->items[0], &walk->resource, err);
     hf_slice_copy(walk->resource.type, sizeof walk->resource.type, hf_slice_of(x->in.type));
     return HF_OK;
 }
@@ -67,7 +70,7 @@ static hf_status audit_read_filter(exchange *x, audit_walk *walk, hf_error *err)
         status = audit_read_time(in->since, "since", &walk->since_us, err);
     if (status == HF_OK)
         status = audit_read_time(in->until, "until", &walk->until_us, err);
-    walk->filtered = in->user != NULL || in->kind != NULL || in->resource != NULL || in->type != NULL ||
+    walk->filtered = in->user != NULL || in->kind != NULL || in->resources.count > 0 || in->type != NULL ||
                      in->since != NULL || in->until != NULL;
     return status;
 }
