@@ -39,7 +39,7 @@ function make({ series, gauge }, element, data) {
     fill: `${colour(name)}1c`, paths: gauge ? undefined : uPlot.paths.stepped({ align: -1 }),
   }));
   return new uPlot({ width: element.clientWidth, height: 210, cursor: { y: false, drag: { x: false, y: false } }, legend: { show: false },
-    padding: [8, 8, 0, 0], scales: { y: { range: (plot, low, high) => [0, Math.max(4, Math.ceil((high ?? 0) * 1.1))] } }, series: [{}, ...lines], axes: axes() }, data, element);
+    padding: [8, 8, 0, 0], scales: { x: { range: (plot, low, high) => [Math.min(low, high - (span === "hour" ? 600 : 7200)), high] }, y: { range: (plot, low, high) => [0, Math.max(4, Math.ceil((high ?? 0) * 1.1))] } }, series: [{}, ...lines], axes: axes() }, data, element);
 }
 
 function draw(kind, samples) {
