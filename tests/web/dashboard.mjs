@@ -215,6 +215,8 @@ check((await shows(page.locator("input[name=token]"))) && (await office.cookies(
 check((await page.locator("body").innerText()).includes("Alice") === false, "and leaves nothing on the page");
 await signIn(page, admin);
 await shows(page.locator(".live.live"));
+await page.getByRole("button", { name: "Show all" }).click(); // of no type but orders, so far
+check(await shows(rows(), 6), "signed in again, all is shown when asked for");
 const { address, data } = server;
 server.own = false;
 await server.stop();
