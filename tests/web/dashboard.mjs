@@ -197,7 +197,12 @@ for (const [roles, resources, pages] of [["observe", 6, 4], ["observe:sheet", 1,
   check(await shows(rows(view), resources), `${roles} sees ${resources} locks`);
   check((await view.getByRole("button", { name: /Release/ }).count()) === 0, `${roles} is offered no release`);
   check((await view.locator("nav a").count()) === pages, `${roles} is offered ${pages} pages`);
-  await viewer.close();
+  if (pages > 1) continue;
+  // A token that no longer counts.
+  const { id } = (await ask("GET", "/v1/tokens")).json.tokens.find(({ name }) => name === `viewer ${roles}`);
+  await ask("DELETE", `/v1/tokens/${id}`);
+  check((await until(async () => (await view.locator("input[name=token]").count()) === 1, 30)) && (await shows(view.locator(".problem", { hasText: "signed out" }))), "a token that is revoked ends the page");
+  check((await rows(view).count()) === 0, "and nothing of it stays");
 }
 
 // ---- the routes ----
