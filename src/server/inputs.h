@@ -18,7 +18,7 @@ typedef struct inputs {
     const char *user, *name, *key, *replaces;
     const char *mode, *purpose, *message, *reason, *policy, *actor;
     const char *roles, *users, *secret;
-    const char *after, *resource;
+    const char *after;
     int64_t idle_us, ttl_us, ttl_max_us, expires_us;
     int64_t limit, after_seq; /* -1: not given */
     wire_texts resources;
@@ -59,7 +59,7 @@ typedef struct inputs {
     X(AFTER,           "after",               TEXT,    after,       "\"next\" of the page before.") \
     X(AFTER_SEQ,       "after_seq",           WHOLE,   after_seq,   "The number of the last event seen.") \
     X(LIMIT,           "limit",               WHOLE,   limit,       "How many at most: 1 to 1000, 100 when not given.") \
-    X(RESOURCE,        "resource",            TEXT,    resource,    "Only this record: TYPE/ID.") \
+    X(RESOURCE,        "resource",            TEXTS,   resources,   "Only this record: TYPE/ID. May be given up to 100 times, for several.") \
     X(RESOURCES,       "resources",           TEXTS,   resources,   "Up to 1000 records, each TYPE/ID.") \
     X(LOCKS,           "locks",               OBJECTS, locks,       "What to lock, all or none: objects with resource, and mode and purpose if need be.") \
     X(SAVE,            "save",                OBJECTS, saves,       "What to save, all or none: objects with resource, and version or absent (it was not there); gone, if it is deleted; fence, if only that lock of the session counts.") \
@@ -71,7 +71,7 @@ typedef enum input_form {
     FORM_WHOLE,
     FORM_FENCE, /* 1 or more */
     FORM_SECONDS,
-    FORM_TEXTS,
+    FORM_TEXTS, /* in a query: a parameter that may be given several times */
     FORM_OBJECTS,
     FORM_LOGIN
 } input_form;

@@ -202,7 +202,7 @@ const route routes[] = {
             "412: it was changed or deleted meanwhile, `message` and `present` say by whom "
             "and when; 423: someone else holds it; 409: the type's policy wants a lock to "
             "edit. The answer has the new ETag and Holdfast-Fence. Save first, then write the "
-            "record with the fence beside it, and refuse a lower one there.",
+            "record with the fence beside it, if the fence there is still the one that was read.",
         .replies = {{200, "Version", "The new version."},
                     {201, "Version", "The new version of a record that was not there."}},
         .ask = ask_save,
@@ -444,16 +444,20 @@ const route routes[] = {
         .name = "events",
         .method = HTTP_GET,
         .path = "/v1/events",
-        .access = ROUTE_TOKEN,
-        .role = "observe",
+        .access = ROUTE_EITHER,
+        .role = "observe; use or observe for a session's own token",
         .query = INPUT(TYPE) | INPUT(RESOURCE) | INPUT(USER) | INPUT(AFTER_SEQ),
-        .headers = INPUT(LAST_EVENT),
+        .headers = INPUT(LOGIN) | INPUT(LAST_EVENT),
         .stream = true,
         .summary = "What happens, as it happens: server-sent events.",
         .about = "With Last-Event-ID (or after_seq) the stream goes on after that event, without a gap; "
                  "otherwise it begins now. An event called "
-                 "resync says that some were missed: read the lists anew.",
+                 "resync says that some were missed: read the lists anew. A session without a "
+                 "token follows the records that it names, and hears what happens to itself "
+                 "besides; what is no longer in the server's memory (some thousand events) is a "
+                 "resync. Its stream ends when it ends, or when the token that opened it does.",
         .replies = {{200, NULL, "text/event-stream; the data of each event is an Event."}},
+        .refuses = OF_SESSION,
         .ask = ask_events,
         .judge = judge_events,
         .tell = tell_events,

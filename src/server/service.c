@@ -161,7 +161,7 @@ static hf_status new_limits(service *s, hf_error *err)
     const settings *set = s->settings;
     limits_rule rules[LIMITS_KINDS] = {
         [LIMITS_TOKEN] = rule(set->rate_token, set->burst_token, set->requests_token, set->streams_token),
-        [LIMITS_SESSION] = rule(set->rate_session, set->burst_session, 0, 0),
+        [LIMITS_SESSION] = rule(set->rate_session, set->burst_session, 0, set->streams_session),
         [LIMITS_PEER] = rule(set->rate_address, set->burst_address, 0, 0),
     };
     s->limits = limits_new(rules, 0);

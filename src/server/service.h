@@ -38,7 +38,8 @@ typedef struct service {
     notes *notes;
     feed *feed;
     struct stream *streams;      /* that are open, of route_events.c */
-    struct event *streams_timer; /* looks whether their tokens still count */
+    size_t streams_looks;        /* for their sessions, under way */
+    struct event *streams_timer; /* looks whether their tokens and sessions still count */
     metrics *metrics;
     census *census;
     outage *outage;

@@ -162,6 +162,8 @@ const rules = {
   // A user without a session saves by a token that may name them.
   naming: (user) => (who) => (!who?.lives ? 401 : has(who, "use", "policy") && mayName(who, user) ? done : 403),
   opening: (user) => (who) => (!who?.lives ? 401 : hasForSome(who, "use") && mayName(who, user) ? done : 403),
+  // Without a token a session follows the records that it may look at.
+  following: (byToken, bySession) => (who, session) => (who === null && session !== null ? bySession(who, session) : byToken(who)),
   openingFor: (who) => (!who?.lives ? 401 : hasForSome(who, "use") && has(who, "admin") ? done : 403),
 };
 // The same where the Holdfast-Session header is not read: a few sessions are enough to show that.
@@ -219,9 +221,9 @@ const routes = [
   { name: "token-revoke", rule: withoutSession(rules.token("admin")), done: 200 },
   { name: "login", rule: withoutSession((who) => (who?.lives ? done : 401)), how: login, done: 204 },
   { name: "logout", rule: rules.open, done: 204 },
-  { name: "events", rule: withoutSession(rules.token("observe")), stream: true, done: 200 },
-  { name: "events of a type", as: "events", query: "?type=policy", rule: withoutSession(rules.token("observe", "policy")), stream: true, done: 200 },
-  { name: "events of a record", as: "events", query: "?resource=policy/1", rule: withoutSession(rules.token("observe", "policy")), stream: true, done: 200 },
+  { name: "events", rule: alike(rules.following(rules.token("observe"), () => 400)), stream: true, done: 200 },
+  { name: "events of a type", as: "events", query: "?type=policy", rule: alike(rules.following(rules.token("observe", "policy"), () => 400)), stream: true, done: 200 },
+  { name: "events of records", as: "events", query: "?resource=policy/1&resource=policy/2", rule: rules.following(rules.token("observe", "policy"), rules.look), stream: true, done: 200 },
   { name: "audit-log", rule: withoutSession(rules.token("observe")), done: 200 },
   { name: "batch", rule: rules.open, body: { ops: [{ op: "types" }] }, done: 200 },
   { name: "health", rule: rules.open, done: 200 },
