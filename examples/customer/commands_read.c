@@ -112,6 +112,7 @@ static void read_show(request *r, const customer *it, const hf_version *saved, h
                     {"addresses", NULL, addresses}, {"version", version, NULL}, {"by", saved->name, NULL},
                     {"when", when, NULL}, {"lock", NULL, lock}, {"end", lock != NULL ? "edit-lock" : "div", NULL},
                     {"notice", NULL, notice}, {"hidden", notice != NULL ? "hidden" : "", NULL},
+                    {"unread", notice != NULL ? "" : "hidden", NULL},
                     {"policy", hf_policy_name(policy), NULL}, {"about", policy_about(policy), NULL},
                     {"server", r->app->server, NULL}, {"csrf", r->session->csrf, NULL}));
     request_page(r, notice != NULL ? 423 : 200, "Customer", main);

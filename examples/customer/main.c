@@ -165,6 +165,8 @@ static bool main_listen(app *it, struct evhttp *http, const options *o)
 {
     struct sockaddr_in address;
     socklen_t size = sizeof address;
+    if (o->listen_fd >= 0 && evutil_make_socket_nonblocking(o->listen_fd) != 0)
+        return false;
     struct evhttp_bound_socket *bound =
         o->listen_fd >= 0 ? evhttp_accept_socket_with_handle(http, o->listen_fd)
                           : evhttp_bind_socket_with_handle(http, "127.0.0.1", (ev_uint16_t)o->port);

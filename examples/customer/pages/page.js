@@ -12,6 +12,6 @@ for (const lock of document.querySelectorAll("edit-lock")) {
   lock.addEventListener("held", () => {
     // It was refused when the page was made: what may be seen now is asked for anew.
     if (lock.dataset.reload === "yes") location.reload();
-    lock.querySelectorAll("fieldset.plain").forEach((fields) => (fields.disabled = false));
+    lock.querySelectorAll(".when-held").forEach((it) => (it.disabled = false));
   });
 }
