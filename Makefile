@@ -6,7 +6,7 @@ DESTDIR ?=
 BUILD   := build
 RUN     := $(CURDIR)/$(BUILD)/run
 
-.PHONY: all build run story check test test-long bench install uninstall format lint clean help
+.PHONY: all build web run story check test test-long bench install uninstall format lint clean help
 .DEFAULT_GOAL := all
 
 all: build
@@ -43,6 +43,10 @@ bench: build            ## print a table of speeds, write build/bench.json
 	@urls=$$(tools/servers start $(BUILD)/bench-servers --large --while $$$$ postgres mariadb redis etcd); \
 	env $$urls $(BUILD)/bench/hf-bench --json $(BUILD)/bench.json; code=$$?; \
 	tools/servers stop $(BUILD)/bench-servers; exit $$code
+
+web:                    ## make web/dashboard.js anew of web/dashboard/; the file is committed
+	@tools/install-deps test
+	@tools/bundle-web
 
 install: build          ## install below PREFIX (/usr/local), staged under DESTDIR if given
 	@meson configure $(BUILD) -Dprefix="$(abspath $(PREFIX))"

@@ -340,9 +340,10 @@ BEGIN
     END IF;
     -- The request id of the save that this one covers is kept for a day.
     IF at_saved_request <> '' AND at_saved_us + 86400000000 > now_us THEN
-        REPLACE INTO {ns}_save (type, id, request, version, fence, saved_us, gone)
+        REPLACE INTO {ns}_save (type, id, request, version, fence, saved_us, gone,
+            covered_us)
         VALUES (the_type, the_id, at_saved_request, at_version, at_saved_fence, at_saved_us,
-            at_gone);
+            at_gone, now_us);
     END IF;
     -- Dead locks go as acquire ends them: each with an event, and a live session is told on beats.
     -- They are named by their fences: without a transaction the session may have acquired anew.

@@ -236,6 +236,14 @@ static void carry_out(exchange *x)
         exchange_problem(x, 0, status, &err);
 }
 
+void exchange_again(exchange *x)
+{
+    jobs_release(&x->job);
+    x->carried = false;
+    x->job = (loop_job){.job = {.ops = x->ops, .count = x->count}};
+    carry_out(x);
+}
+
 /* ---- fitted ---- */
 
 static void fitted(claims *c)
@@ -526,13 +534,13 @@ static void begin(exchange *x)
     hf_error err;
     hf_error_none(&err);
     const char *allow = NULL;
-    hf_status status = gate_enter(x, &err);
-    if (status != HF_OK) {
-        deny(x, status, NULL, &err);
+    hf_error gate = {0};
+    hf_status status =
+        route_find(x->request->method, x->request->path, &x->request->arena, &x->in, &x->route, &allow, &err);
+    if (gate_enter(x, &gate) != HF_OK) {
+        deny(x, gate.status, NULL, &gate);
         return;
     }
-    status =
-        route_find(x->request->method, x->request->path, &x->request->arena, &x->in, &x->route, &allow, &err);
     if (x->route == NULL) {
         no_route(x, status, allow, &err);
         return;
@@ -566,6 +574,7 @@ void exchange_begin(service *s, http_request *request)
     x->request = request;
     x->in.last_event = -1;
     x->in.after_seq = -1;
+    x->in.before_seq = -1;
     x->in.limit = -1;
     request->context = x;
     begin(x);

@@ -56,6 +56,9 @@ void *exchange_alloc(exchange *x, size_t size, hf_error *err);
 /* A header of the reply to come; the texts must live until then. */
 void exchange_header(exchange *x, const char *name, const char *value);
 
+/* For `tell`: asks the store once more, with the ops as they are now; `tell` is called again. */
+void exchange_again(exchange *x);
+
 /* For `tell`: the reply, after which the exchange is gone. type NULL: no body. json is freed; NULL is memory that is out. A body over
  * HTTP_BODY_MAX can't be sent and becomes a 413. */
 void exchange_reply(exchange *x, int status, const char *type, hf_slice body);

@@ -74,9 +74,14 @@ void tell_token(exchange *x);
 hf_status ask_login(exchange *x, hf_error *err);
 hf_status judge_login(exchange *x, hf_error *err);
 void tell_login(exchange *x);
+void tell_login_show(exchange *x);
 void tell_logout(exchange *x);
+
+/* ---- route_audit.c ---- */
+
 hf_status ask_audit_log(exchange *x, hf_error *err);
 void tell_audit_log(exchange *x);
+void done_audit_log(exchange *x);
 
 /* ---- route_batch.c ---- */
 
@@ -102,7 +107,13 @@ hf_status judge_ready(exchange *x, hf_error *err);
 void tell_ready(exchange *x);
 hf_status judge_metrics(exchange *x, hf_error *err);
 void tell_metrics(exchange *x);
+hf_status ask_history(exchange *x, hf_error *err);
+void tell_history(exchange *x);
 void tell_openapi(exchange *x);
-void tell_front(exchange *x);
+
+/* ---- route_pages.c ---- */
+
+void tell_page(exchange *x);
+void tell_api(exchange *x);
 
 #endif

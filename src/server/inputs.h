@@ -20,7 +20,8 @@ typedef struct inputs {
     const char *roles, *users, *secret;
     const char *after;
     int64_t idle_us, ttl_us, ttl_max_us, expires_us;
-    int64_t limit, after_seq; /* -1: not given */
+    const char *kind, *since, *until, *span;
+    int64_t limit, after_seq, before_seq; /* -1: not given */
     wire_texts resources;
     wire_objects locks, saves, premises;
 } inputs;
@@ -58,6 +59,11 @@ typedef struct inputs {
     X(SECRET,          "secret",              TEXT,    secret,      "A token's secret: 64 hex digits.") \
     X(AFTER,           "after",               TEXT,    after,       "\"next\" of the page before.") \
     X(AFTER_SEQ,       "after_seq",           WHOLE,   after_seq,   "The number of the last event seen.") \
+    X(BEFORE_SEQ,      "before_seq",          WHOLE,   before_seq,  "Newest first: those before the event of this number; 0: from the newest.") \
+    X(KIND,            "kind",                TEXT,    kind,        "Only events of this kind, as acquired.") \
+    X(SINCE,           "since",               TEXT,    since,       "Only from this time on, in UTC: 2026-11-15T10:47:03Z, or a day.") \
+    X(UNTIL,           "until",               TEXT,    until,       "Only before this time.") \
+    X(SPAN,            "span",                TEXT,    span,        "hour or day; hour when not given.") \
     X(LIMIT,           "limit",               WHOLE,   limit,       "How many at most: 1 to 1000, 100 when not given.") \
     X(RESOURCE,        "resource",            TEXTS,   resources,   "Only this record: TYPE/ID. May be given up to 100 times, for several.") \
     X(RESOURCES,       "resources",           TEXTS,   resources,   "Up to 1000 records, each TYPE/ID.") \

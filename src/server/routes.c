@@ -9,6 +9,10 @@
 #define CHANGE_OF  (INPUT(LOGIN) | INPUT(REQUEST_ID) | INPUT(FENCE))
 #define PAGE       (INPUT(AFTER) | INPUT(LIMIT))
 #define OF_SESSION (ROUTE_NOT_FOUND | ROUTE_EXPIRED) /* of the session that is presented, or the record */
+/* A file that is compiled in; the row of its content is in route_pages.c. */
+#define PAGE_FILE(what, at, is, kind)                                                                    \
+    .name = what, .method = HTTP_GET, .path = at, .headers = INPUT(IF_NONE_MATCH), .summary = is,         \
+    .replies = {{200, NULL, kind}, {304, NULL, "As it is known already."}}, .tell = tell_page
 
 const route routes[] = {
     /* ---- locks ---- */
@@ -431,6 +435,16 @@ const route routes[] = {
         .tell = tell_login,
     },
     {
+        .name = "login-show",
+        .method = HTTP_GET,
+        .path = "/v1/login",
+        .access = ROUTE_TOKEN,
+        .summary = "The token that is presented, by the cookie or in the header: its name and roles.",
+        .replies = {{200, "Caller", "Without its secret."}},
+        .judge = judge_login,
+        .tell = tell_login_show,
+    },
+    {
         .name = "logout",
         .method = HTTP_DELETE,
         .path = "/v1/login",
@@ -468,11 +482,30 @@ const route routes[] = {
         .path = "/v1/audit-log",
         .access = ROUTE_TOKEN,
         .role = "observe",
-        .query = INPUT(AFTER_SEQ) | INPUT(LIMIT),
+        .query = INPUT(AFTER_SEQ) | INPUT(BEFORE_SEQ) | INPUT(LIMIT) | INPUT(TYPE) | INPUT(RESOURCE) |
+                 INPUT(USER) | INPUT(KIND) | INPUT(SINCE) | INPUT(UNTIL),
         .summary = "What happened, page by page: who, what, when, why.",
-        .replies = {{200, "Events", "Go on with after_seq, the seq of the last."}},
+        .about = "The log is walked, some 50,000 events for a request at most: `next` is where to go on, as "
+                 "after_seq or before_seq, also when none was found so far. \"user\" is whose it is, or who did it.",
+        .replies = {{200, "Events", "Go on with `next`; null: there is nothing further."}},
         .ask = ask_audit_log,
         .tell = tell_audit_log,
+        .done = done_audit_log,
+    },
+    {
+        .name = "history",
+        .method = HTTP_GET,
+        .path = "/v1/history",
+        .access = ROUTE_TOKEN,
+        .role = "observe",
+        .query = INPUT(SPAN),
+        .summary = "Locks, sessions, grants, refusals, requests and saves of the last hour or day.",
+        .about = "In columns. Locks and sessions are the store's, null before they were counted; the rest "
+                 "is what this server answered in each step. It begins anew when the server does.",
+        .replies = {{200, "History", "The oldest first."}},
+        .ask = ask_history,
+        .judge = judge_metrics,
+        .tell = tell_history,
     },
     /* ---- batches ---- */
     {
@@ -534,14 +567,22 @@ const route routes[] = {
         .replies = {{200, NULL, "OpenAPI 3.1"}},
         .tell = tell_openapi,
     },
+    /* ---- pages ---- */
     {
-        .name = "front",
+        .name = "api",
         .method = HTTP_GET,
-        .path = "/",
-        .summary = "What this is, for a person.",
+        .path = "/api",
+        .summary = "What can be asked, for a person.",
         .replies = {{200, NULL, "text/html"}},
-        .tell = tell_front,
+        .tell = tell_api,
     },
+    {PAGE_FILE("front", "/", "The dashboard: who holds what, live.", "text/html")},
+    {PAGE_FILE("dashboard-script", "/dashboard.js", "What makes it work.", "text/javascript")},
+    {PAGE_FILE("style", "/style.css", "How the pages look.", "text/css")},
+    {PAGE_FILE("icon", "/icon.svg", "Their icon.", "image/svg+xml")},
+    {PAGE_FILE("edit-lock", "/edit-lock.js", "The elements edit-lock and lock-badge, for pages of any origin.",
+               "text/javascript"),
+     .public = true},
 };
 
 const size_t routes_count = sizeof routes / sizeof routes[0];

@@ -9,6 +9,7 @@
 #include "server/callers.h"
 #include "server/census.h"
 #include "server/feed.h"
+#include "server/history.h"
 #include "server/http.h"
 #include "server/limits.h"
 #include "server/listeners.h"
@@ -42,10 +43,11 @@ typedef struct service {
     struct event *streams_timer; /* looks whether their tokens and sessions still count */
     metrics *metrics;
     census *census;
+    history *history;
     outage *outage;
     sweeper *sweeper;
     const char **route_names;
-    char *openapi, *front;
+    char *openapi, *api;
     bool beyond_loopback; /* it listens where other machines can reach it */
     bool stopping;
 } service;

@@ -1,8 +1,10 @@
 #!/usr/bin/env node
 // The document at /openapi.json is valid, and what it says is so: every route in it is asked, every answer fits its schema, and what it does not
 // take is refused.
+import { existsSync } from "node:fs";
 import { request } from "node:http";
 import { createRequire } from "node:module";
+import { join } from "node:path";
 import { exchange } from "./raw.mjs";
 import { check, finish, Server } from "./server.mjs";
 
@@ -137,6 +139,8 @@ const made = (await call("token-create", { token, body: { name: "kiosk", roles: 
 const listed = await call("tokens", { token }, 200);
 check(!listed.text.includes(made.token) && listed.text.includes(made.id), "a list of tokens shows no secret");
 await call("login", { body: { secret: made.token } }, 204);
+await call("login-show", { token: made.token }, 200);
+await call("history", { token, query: { span: "day" } }, 200);
 await call("logout", {}, 204);
 await call("token-revoke", { path: { token: made.id }, token }, 200);
 await call("audit-log", { token, query: { limit: "1000" } }, 200);
@@ -150,7 +154,10 @@ await call("ready", {}, 200);
 await call("ready", { token }, 200);
 await call("metrics", {}, 200);
 await call("openapi", {}, 200);
-await call("front", {}, 200);
+for (const page of ["api", "front", "dashboard-script", "style", "icon"]) await call(page, {}, 200);
+const elements = existsSync(join(process.env.HF_SOURCE_ROOT, "web/edit-lock.js"));
+if (elements) await call("edit-lock", {}, 200);
+else delete operations["edit-lock"];
 await stream();
 
 // The stream is the one answer that does not end.

@@ -2,7 +2,7 @@
 // Every route by every kind of token with every kind of session: what comes of it is worked out here from the rules as the issue and
 // docs/http.md put them, and compared. Then: a token that is revoked is refused by every server of the store within a second.
 import { randomBytes } from "node:crypto";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { check, finish, Server } from "./server.mjs";
 
@@ -220,6 +220,8 @@ const routes = [
   { name: "tokens", rule: withoutSession(rules.token("admin")), done: 200 },
   { name: "token-revoke", rule: withoutSession(rules.token("admin")), done: 200 },
   { name: "login", rule: withoutSession((who) => (who?.lives ? done : 401)), how: login, done: 204 },
+  { name: "login-show", rule: withoutSession((who) => (who?.lives ? done : 401)), done: 200 },
+  { name: "history", rule: withoutSession(rules.token("observe")), done: 200 },
   { name: "logout", rule: rules.open, done: 204 },
   { name: "events", rule: alike(rules.following(rules.token("observe"), () => 400)), stream: true, done: 200 },
   { name: "events of a type", as: "events", query: "?type=policy", rule: alike(rules.following(rules.token("observe", "policy"), () => 400)), stream: true, done: 200 },
@@ -231,7 +233,9 @@ const routes = [
   { name: "metrics", rule: rules.open, on: second, done: 200 },
   { name: "metrics from elsewhere", as: "metrics", headers: { "X-Forwarded-For": "192.0.2.7" }, rule: withoutSession(rules.token("observe")), done: 200 },
   { name: "openapi", rule: rules.open, done: 200 },
-  { name: "front", rule: rules.open, done: 200 },
+  { name: "api", rule: rules.open, done: 200 },
+  ...["front", "dashboard-script", "style", "icon"].map((name) => ({ name, rule: rules.open, done: 200 })),
+  { name: "edit-lock", rule: rules.open, done: existsSync(join(process.env.HF_SOURCE_ROOT, "web/edit-lock.js")) ? 200 : 404 },
 ];
 
 // The ops of a batch, by the same rules; here sessions stand in the op.
