@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The table address: members of the aggregate, up to one of a kind. They have no lock and no version of their own:
- * whoever changes one saves the customer. */
+/* The table address: members of the aggregate, up to one of a kind. They have no lock and no
+ * version of their own: whoever changes one saves the customer. */
 #include "mapper.h"
 
 #include <string.h>
@@ -23,7 +23,8 @@ static hf_status members_load(sqlite3 *db, customer *it, hf_error *err)
     sqlite3_bind_int64(stmt, 1, it->id);
     int found;
     while (status == HF_OK && (found = sqlite3_step(stmt)) != SQLITE_DONE) {
-        int kind = found == SQLITE_ROW ? member_kind((const char *)sqlite3_column_text(stmt, 0)) : -1;
+        int kind =
+            found == SQLITE_ROW ? member_kind((const char *)sqlite3_column_text(stmt, 0)) : -1;
         if (found != SQLITE_ROW)
             status = database_failed(db, err);
         for (int part = 0; kind >= 0 && part < ADDRESS_PARTS; part++)
@@ -47,8 +48,9 @@ static hf_status members_remove(sqlite3 *db, int64_t id, hf_error *err)
 static hf_status member_store(sqlite3 *db, const customer *it, int kind, hf_error *err)
 {
     sqlite3_stmt *stmt =
-        database_prepare(db, "INSERT INTO address (customer, kind, street, postcode, city, country)"
-                             " VALUES (?, ?, ?, ?, ?, ?)",
+        database_prepare(db,
+                         "INSERT INTO address (customer, kind, street, postcode, city, country)"
+                         " VALUES (?, ?, ?, ?, ?, ?)",
                          err);
     if (stmt == NULL)
         return err->status;
@@ -69,9 +71,10 @@ static hf_status members_store(sqlite3 *db, const customer *it, hf_error *err)
 }
 
 const mapper address_mapper = {
-    .schema = "CREATE TABLE IF NOT EXISTS address (customer INTEGER NOT NULL REFERENCES customer (id),"
-              " kind TEXT NOT NULL, street TEXT NOT NULL, postcode TEXT NOT NULL, city TEXT NOT NULL,"
-              " country TEXT NOT NULL, PRIMARY KEY (customer, kind)) WITHOUT ROWID",
+    .schema =
+        "CREATE TABLE IF NOT EXISTS address (customer INTEGER NOT NULL REFERENCES customer (id),"
+        " kind TEXT NOT NULL, street TEXT NOT NULL, postcode TEXT NOT NULL, city TEXT NOT NULL,"
+        " country TEXT NOT NULL, PRIMARY KEY (customer, kind)) WITHOUT ROWID",
     .load = members_load,
     .store = members_store,
     .remove = members_remove,

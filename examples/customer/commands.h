@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The commands: what can be asked of the application, one function each. A command answers by filling the request. HF_OK:
- * its transaction is committed; anything else: it is rolled back, and if the command has not answered the front
- * controller tells err. */
+/* The commands: what can be asked of the application, one function each. A command answers by
+ * filling the request. HF_OK: its transaction is committed; anything else: it is rolled back, and
+ * if the command has not answered the front controller tells err. */
 #ifndef COMMANDS_H
 #define COMMANDS_H
 
@@ -12,7 +12,8 @@ typedef hf_status command_process(request *r, hf_error *err);
 /* commands_read.c */
 command_process command_home, command_list, command_show, command_record;
 /* commands_edit.c */
-command_process command_new, command_edit, command_create, command_save, command_delete, command_cancel;
+command_process command_new, command_edit, command_create, command_save, command_delete,
+    command_cancel;
 /* commands_lock.c */
 command_process command_session, command_take_over, command_ask, command_take_over_form;
 /* commands_sign.c */
@@ -28,10 +29,15 @@ hf_status begin_work(request *r, int64_t number, work **out, hf_error *err);
 /* Ends a work, with the transaction. */
 hf_status end_work(request *r, work *it, hf_error *err);
 
-/* The opening tag of <edit-lock> for a work that a page shows, up to its attributes: its slots are in lock.html. */
+/* The opening tag of <edit-lock> for a work that a page shows, up to its attributes: its slots are
+ * in lock.html. */
 struct evbuffer *lock_tag(request *r, const work *it, hf_policy policy, bool edit, bool refused);
 
-/* Who has it, since when, until when, for what; and what can be done about it, for pages without a script. */
+/* The same for a page that has no lock. */
+struct evbuffer *plain_tag(void);
+
+/* Who has it, since when, until when, for what; and what can be done about it, for pages without a
+ * script. */
 struct evbuffer *refusal_notice(request *r, const hf_error *err, bool edit);
 
 /* The text of a policy for people. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The first page, with two people side by side and the switch of the policy; and the files that pages load. */
+/* The first page, with two people side by side and the switch of the policy; and the files that
+ * pages load. */
 #include "commands.h"
 #include "pages/demo.h"
 #include "pages/demo_switch.h"
@@ -12,11 +13,15 @@ const char *policy_about(hf_policy policy)
 {
     static const char *const about[HF_POLICY_COUNT] = {
         [HF_POLICY_NONE] = "No policy is set: a save compares versions.",
-        [HF_POLICY_OPTIMISTIC] = "Everyone may edit at once. Whoever saves second is shown both versions and merges "
-                                 "them.",
-        [HF_POLICY_EXCLUSIVE_WRITE] = "One person edits; everyone may read. Whoever comes second is told at once.",
-        [HF_POLICY_EXCLUSIVE_READ] = "One person at a time, even to read: what you see is certain to be current.",
-        [HF_POLICY_READ_WRITE] = "Many may read together, or one may edit. Nobody edits what another relies on.",
+        [HF_POLICY_OPTIMISTIC] =
+            "Everyone may edit at once. Whoever saves second is shown both versions and merges "
+            "them.",
+        [HF_POLICY_EXCLUSIVE_WRITE] =
+            "One person edits; everyone may read. Whoever comes second is told at once.",
+        [HF_POLICY_EXCLUSIVE_READ] =
+            "One person at a time, even to read: what you see is certain to be current.",
+        [HF_POLICY_READ_WRITE] =
+            "Many may read together, or one may edit. Nobody edits what another relies on.",
     };
     return about[policy];
 }
@@ -25,14 +30,18 @@ const char *policy_about(hf_policy policy)
 static const char *demo_try(hf_policy policy)
 {
     static const char *const lines[HF_POLICY_COUNT] = {
-        [HF_POLICY_OPTIMISTIC] = "Press Edit on both sides, change something on each, save Alice, then save Bob: "
-                                 "Bob sees both versions, merged field by field.",
-        [HF_POLICY_EXCLUSIVE_WRITE] = "Press Edit for Alice, then for Bob: Bob is told who has it and can ask for it. "
-                                      "Let Alice hand it over.",
-        [HF_POLICY_EXCLUSIVE_READ] = "Only one side can even see the customer. Press Customers on that side: the "
-                                     "other one is let in.",
-        [HF_POLICY_READ_WRITE] = "Both sides read. Press Edit on one: it is refused while the other reads. Press "
-                                 "Customers there, and try again.",
+        [HF_POLICY_OPTIMISTIC] =
+            "Press Edit on both sides, change something on each, save Alice, then save Bob: "
+            "Bob sees both versions, merged field by field.",
+        [HF_POLICY_EXCLUSIVE_WRITE] =
+            "Press Edit for Alice, then for Bob: Bob is told who has it and can ask for it. "
+            "Let Alice hand it over.",
+        [HF_POLICY_EXCLUSIVE_READ] =
+            "Only one side can even see the customer. Press Customers on that side: the "
+            "other one is let in.",
+        [HF_POLICY_READ_WRITE] =
+            "Both sides read. Press Edit on one: it is refused while the other reads. Press "
+            "Customers there, and try again.",
     };
     return lines[policy] != NULL ? lines[policy] : lines[HF_POLICY_OPTIMISTIC];
 }
@@ -51,11 +60,13 @@ hf_status command_demo(request *r, hf_error *err)
     struct evbuffer *switches = evbuffer_new();
     for (hf_policy policy = HF_POLICY_OPTIMISTIC; policy < HF_POLICY_COUNT; policy++)
         page_fill(switches, pages_demo_switch,
-                  SLOTS({"policy", hf_policy_name(policy), NULL}, {"pressed", policy == now ? "true" : "false", NULL}));
+                  SLOTS({"policy", hf_policy_name(policy), NULL},
+                        {"pressed", policy == now ? "true" : "false", NULL}));
     const person *people = r->app->people;
     page_fill(r->answer, pages_demo,
-              SLOTS({"csrf", r->app->csrf, NULL}, {"switches", NULL, switches}, {"about", policy_about(now), NULL},
-                    {"try", demo_try(now), NULL}, {"left", people[0].user, NULL}, {"left_name", people[0].name, NULL},
+              SLOTS({"csrf", r->app->csrf, NULL}, {"switches", NULL, switches},
+                    {"about", policy_about(now), NULL}, {"try", demo_try(now), NULL},
+                    {"left", people[0].user, NULL}, {"left_name", people[0].name, NULL},
                     {"left_role", people[0].may_take_over ? "supervisor" : "clerk", NULL},
                     {"right", people[1].user, NULL}, {"right_name", people[1].name, NULL},
                     {"right_role", people[1].may_take_over ? "supervisor" : "clerk", NULL},
@@ -66,8 +77,8 @@ hf_status command_demo(request *r, hf_error *err)
     return HF_OK;
 }
 
-/* A type's policy can't change while locks of it live, so all works of this application end first. If another program
- * holds a lock it is told, and nothing has changed. */
+/* A type's policy can't change while locks of it live, so all works of this application end first.
+ * If another program holds a lock it is told, and nothing has changed. */
 hf_status command_policy(request *r, hf_error *err)
 {
     const char *name = request_field(r, "policy");
@@ -78,7 +89,8 @@ hf_status command_policy(request *r, hf_error *err)
         for (work *it = session->works; it != NULL; it = it->next)
             if (hf_session_close(it->session, err) != HF_OK)
                 return err->status;
-    hf_status status = hf_manager_type_set(r->app->records.manager, &type, "customer application", err);
+    hf_status status =
+        hf_manager_type_set(r->app->records.manager, &type, "customer application", err);
     if (status == HF_OK)
         request_redirect(r, "%s", "");
     return status;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Commands that change a customer: the form, the save, the conflict. A save that is refused loses nothing: the work begins
- * anew, with what was typed, what others have saved, and both merged. */
+/* Commands that change a customer: the form, the save, the conflict. A save that is refused loses
+ * nothing: the work begins anew, with what was typed, what others have saved, and both merged. */
 #include "commands.h"
 #include "merge.h"
 #include "pages/conflict.h"
@@ -52,20 +52,29 @@ static void edit_page(request *r, const work *its_work, const customer *it, stru
     }
     snprintf(id, sizeof id, "%lld", (long long)it->id);
     edit_numbers(its_work, it->version, numbers);
-    snprintf(action, sizeof action, "/%s/customers%s%s", r->person->user, fresh ? "" : "/", fresh ? "" : id);
+    snprintf(action, sizeof action, "/%s/customers%s%s", r->person->user, fresh ? "" : "/",
+             fresh ? "" : id);
     page_fill(main, pages_edit,
-              SLOTS({"title", fresh ? "New customer" : it->text[0][0] != '\0' ? it->text[0] : "Customer", NULL},
+              SLOTS({"title",
+                     fresh                    ? "New customer"
+                     : it->text[0][0] != '\0' ? it->text[0]
+                                              : "Customer",
+                     NULL},
                     {"action", action, NULL}, {"csrf", r->session->csrf, NULL},
                     {"work", fresh ? "" : its_work->name, NULL},
                     {"session", fresh ? "" : hf_session_id(its_work->session), NULL},
-                    {"version", numbers[0], NULL}, {"fence", numbers[1], NULL}, {"root", NULL, root},
-                    {"billing", NULL, addresses[0]}, {"delivery", NULL, addresses[1]},
-                    {"visit", NULL, addresses[2]}, {"lock", NULL, lock},
-                    {"end", fresh ? "div" : "edit-lock", NULL}, {"notice", NULL, notice},
-                    {"disabled", notice != NULL ? "disabled" : "", NULL},
+                    {"version", numbers[0], NULL}, {"fence", numbers[1], NULL},
+                    {"root", NULL, root}, {"billing", NULL, addresses[0]},
+                    {"delivery", NULL, addresses[1]}, {"visit", NULL, addresses[2]},
+                    {"lock", NULL, lock}, {"end", fresh ? "div" : "edit-lock", NULL},
+                    {"notice", NULL, notice}, {"disabled", notice != NULL ? "disabled" : "", NULL},
                     {"why", why, NULL}, {"hidden", why != NULL ? "" : "hidden", NULL},
                     {"fresh", fresh ? "hidden" : "", NULL}));
-    request_page(r, why != NULL ? 422 : notice != NULL ? 423 : 200, fresh ? "New customer" : "Edit customer", main);
+    request_page(r,
+                 why != NULL      ? 422
+                 : notice != NULL ? 423
+                                  : 200,
+                 fresh ? "New customer" : "Edit customer", main);
     evbuffer_free(main);
     evbuffer_free(root);
     for (int kind = 0; kind < ADDRESS_KINDS; kind++)
@@ -86,15 +95,14 @@ static void edit_show(request *r, const work *its_work, const customer *it, hf_p
 hf_status command_new(request *r, hf_error *err)
 {
     (void)err;
-    struct evbuffer *lock = evbuffer_new();
-    evbuffer_add_printf(lock, "<div>");
+    struct evbuffer *lock = plain_tag();
     edit_page(r, NULL, &(customer){0}, lock, NULL, NULL);
     evbuffer_free(lock);
     return HF_OK;
 }
 
-/* Refused, the work stays: its page can ask for the customer, and go on when it is free. Until then it shows what may be
- * read without a lock. */
+/* Refused, the work stays: its page can ask for the customer, and go on when it is free. Until then
+ * it shows what may be read without a lock. */
 hf_status command_edit(request *r, hf_error *err)
 {
     work *its_work = NULL;
@@ -110,15 +118,16 @@ hf_status command_edit(request *r, hf_error *err)
         return status;
     if (status == HF_OK)
         shown = *found;
-    else if (registry_wants(policy, false) == HF_MODE_COUNT)
-        (void)registry_look(&r->app->records, r->customer, &shown, NULL);
+    else
+        (void)registry_read(&r->app->records, r->customer, &shown, NULL);
     edit_show(r, its_work, &shown, policy, status == HF_LOCKED ? err : NULL, NULL);
     return HF_OK;
 }
 
 /* ---- what was typed ---- */
 
-/* One field: of the form; or, from the conflict page, the side that was picked. NULL: the form does not have it. */
+/* One field: of the form; or, from the conflict page, the side that was picked. NULL: the form does
+ * not have it. */
 static const char *typed_field(const request *r, int i)
 {
     char name[64];
@@ -131,7 +140,8 @@ static const char *typed_field(const request *r, int i)
     return request_field(r, customer_fields[i].name);
 }
 
-/* Takes what was typed over `into`; what the form does not have stays. *why: what is wrong with it, or NULL. */
+/* Takes what was typed over `into`; what the form does not have stays. *why: what is wrong with it,
+ * or NULL. */
 static void typed_take(const request *r, customer *into, const char **why)
 {
     int missing;
@@ -139,7 +149,8 @@ static void typed_take(const request *r, customer *into, const char **why)
     for (int i = 0; i < FIELD_COUNT; i++) {
         const char *text = typed_field(r, i);
         if (text != NULL && !customer_set(into, i, text))
-            *why = "A field is too long or has characters that can't be shown; it was left as it was.";
+            *why =
+                "A field is too long or has characters that can't be shown; it was left as it was.";
     }
     if (*why == NULL && !customer_complete(into, &missing))
         *why = "Please give the customer a name.";
@@ -150,11 +161,13 @@ static struct evbuffer *typed_list(const customer *mine, bool hidden)
     struct evbuffer *out = evbuffer_new();
     for (int i = 0; i < FIELD_COUNT; i++)
         if (hidden)
-            page_fill(out, pages_conflict_same,
-                      SLOTS({"name", customer_fields[i].name, NULL}, {"value", mine->text[i], NULL}));
+            page_fill(
+                out, pages_conflict_same,
+                SLOTS({"name", customer_fields[i].name, NULL}, {"value", mine->text[i], NULL}));
         else if (mine->text[i][0] != '\0')
-            page_fill(out, "<dt>{{label}}</dt><dd><bdi>{{value}}</bdi></dd>",
-                      SLOTS({"label", customer_fields[i].label, NULL}, {"value", mine->text[i], NULL}));
+            page_fill(
+                out, "<dt>{{label}}</dt><dd><bdi>{{value}}</bdi></dd>",
+                SLOTS({"label", customer_fields[i].label, NULL}, {"value", mine->text[i], NULL}));
     return out;
 }
 
@@ -163,14 +176,16 @@ static struct evbuffer *typed_list(const customer *mine, bool hidden)
 static void conflict_row(struct evbuffer *out, const merge *both, int i, const customer *read,
                          const customer *mine, const customer *theirs, const char *name)
 {
-    static const char *const says[] = {"", "Only you changed this", "Only the other person changed this",
+    static const char *const says[] = {"", "Only you changed this",
+                                       "Only the other person changed this",
                                        "You both changed this: please choose"};
     static const char *const classes[] = {"", "mine", "theirs", "both"};
     merge_kind kind = both->kind[i];
     const field *about = &customer_fields[i];
     page_fill(out, pages_conflict_row,
-              SLOTS({"name", about->name, NULL}, {"label", about->label, NULL}, {"says", says[kind], NULL},
-                    {"class", classes[kind], NULL}, {"mine", mine->text[i], NULL}, {"theirs", theirs->text[i], NULL},
+              SLOTS({"name", about->name, NULL}, {"label", about->label, NULL},
+                    {"says", says[kind], NULL}, {"class", classes[kind], NULL},
+                    {"mine", mine->text[i], NULL}, {"theirs", theirs->text[i], NULL},
                     {"merged", both->merged.text[i], NULL}, {"who", name, NULL},
                     {"before", read != NULL ? read->text[i] : NULL, NULL},
                     {"known", read != NULL && read->text[i][0] != '\0' ? "" : "hidden", NULL},
@@ -184,14 +199,17 @@ static void conflict_summary(const merge *both, char *out, size_t size)
     for (int i = 0; i < FIELD_COUNT; i++)
         alone += both->kind[i] == MERGE_MINE || both->kind[i] == MERGE_THEIRS;
     if (both->both == 0)
-        snprintf(out, size, "Nothing is in the way of anything else: all of it was merged. Look it over and save.");
+        snprintf(
+            out, size,
+            "Nothing is in the way of anything else: all of it was merged. Look it over and save.");
     else
-        snprintf(out, size, "%d %s merged; %d %s you.", alone, alone == 1 ? "field was" : "fields were", both->both,
+        snprintf(out, size, "%d %s merged; %d %s you.", alone,
+                 alone == 1 ? "field was" : "fields were", both->both,
                  both->both == 1 ? "field needs" : "fields need");
 }
 
-static void conflict_page(request *r, const work *its_work, const customer *read, const customer *mine,
-                          const char *sentence)
+static void conflict_page(request *r, const work *its_work, const customer *read,
+                          const customer *mine, const char *sentence)
 {
     merge both;
     char id[32], numbers[2][32], summary[128];
@@ -203,16 +221,18 @@ static void conflict_page(request *r, const work *its_work, const customer *read
     merge_make(&both, read, mine, theirs);
     for (int i = 0; i < FIELD_COUNT; i++)
         if (both.kind[i] == MERGE_SAME)
-            page_fill(same, pages_conflict_same,
-                      SLOTS({"name", customer_fields[i].name, NULL}, {"value", mine->text[i], NULL}));
+            page_fill(
+                same, pages_conflict_same,
+                SLOTS({"name", customer_fields[i].name, NULL}, {"value", mine->text[i], NULL}));
         else
             conflict_row(rows, &both, i, read, mine, theirs, saved.name);
     snprintf(id, sizeof id, "%lld", (long long)its_work->customer);
     edit_numbers(its_work, theirs->version, numbers);
     conflict_summary(&both, summary, sizeof summary);
     page_fill(main, pages_conflict,
-              SLOTS({"user", r->person->user, NULL}, {"id", id, NULL}, {"csrf", r->session->csrf, NULL},
-                    {"work", its_work->name, NULL}, {"version", numbers[0], NULL}, {"fence", numbers[1], NULL},
+              SLOTS({"user", r->person->user, NULL}, {"id", id, NULL},
+                    {"csrf", r->session->csrf, NULL}, {"work", its_work->name, NULL},
+                    {"version", numbers[0], NULL}, {"fence", numbers[1], NULL},
                     {"sentence", sentence, NULL}, {"summary", summary, NULL}, {"rows", NULL, rows},
                     {"same", NULL, same}));
     request_page(r, 409, "Your changes and theirs", main);
@@ -226,12 +246,14 @@ static void conflict_kept(request *r, const customer *mine, const work *its_work
                           const char *sentence, bool again)
 {
     char id[32], numbers[2][32];
-    struct evbuffer *main = evbuffer_new(), *list = typed_list(mine, false), *same = typed_list(mine, true);
+    struct evbuffer *main = evbuffer_new(), *list = typed_list(mine, false),
+                    *same = typed_list(mine, true);
     snprintf(id, sizeof id, "%lld", (long long)its_work->customer);
     edit_numbers(its_work, mine->version, numbers);
     page_fill(main, pages_typed,
-              SLOTS({"user", r->person->user, NULL}, {"id", id, NULL}, {"csrf", r->session->csrf, NULL},
-                    {"work", its_work->name, NULL}, {"version", numbers[0], NULL}, {"title", title, NULL},
+              SLOTS({"user", r->person->user, NULL}, {"id", id, NULL},
+                    {"csrf", r->session->csrf, NULL}, {"work", its_work->name, NULL},
+                    {"version", numbers[0], NULL}, {"title", title, NULL},
                     {"sentence", sentence, NULL}, {"list", NULL, list}, {"same", NULL, same},
                     {"again", again ? "" : "hidden", NULL}));
     request_page(r, 409, title, main);
@@ -240,9 +262,10 @@ static void conflict_kept(request *r, const customer *mine, const work *its_work
     evbuffer_free(same);
 }
 
-/* The work begins anew: under a pessimistic policy with the lock, so that nobody gets in between again. */
-static hf_status conflict_begin(request *r, work *its_work, const customer *mine, const hf_error *refused,
-                                hf_error *err)
+/* The work begins anew: under a pessimistic policy with the lock, so that nobody gets in between
+ * again. */
+static hf_status conflict_begin(request *r, work *its_work, const customer *mine,
+                                const hf_error *refused, hf_error *err)
 {
     customer before = its_work->read;
     bool known = its_work->loaded && before.version == mine->version;
@@ -256,8 +279,8 @@ static hf_status conflict_begin(request *r, work *its_work, const customer *mine
     if (status == HF_OK)
         conflict_page(r, its_work, known ? &before : NULL, mine, refused->message);
     else if (status == HF_LOCKED || status == HF_NOT_FOUND)
-        conflict_kept(r, mine, its_work, status == HF_LOCKED ? "Not saved yet" : "It was deleted", why.message,
-                      status == HF_LOCKED);
+        conflict_kept(r, mine, its_work, status == HF_LOCKED ? "Not saved yet" : "It was deleted",
+                      why.message, status == HF_LOCKED);
     else
         *err = why;
     if (status == HF_LOCKED) { /* what both began with is still what counts */
@@ -269,7 +292,8 @@ static hf_status conflict_begin(request *r, work *its_work, const customer *mine
 
 /* ---- saving ---- */
 
-/* The work that the form belongs to; one that the application does not know any more begins anew, without a lock. */
+/* The work that the form belongs to; one that the application does not know any more begins anew,
+ * without a lock. */
 static hf_status save_work(request *r, work **out, hf_error *err)
 {
     *out = session_work(r->session, request_field(r, "work"));
@@ -280,7 +304,8 @@ static hf_status save_work(request *r, work **out, hf_error *err)
 
 static bool save_is_refused(hf_status status)
 {
-    return status == HF_STALE || status == HF_NOT_HELD || status == HF_EXPIRED || status == HF_LOCKED;
+    return status == HF_STALE || status == HF_NOT_HELD || status == HF_EXPIRED ||
+           status == HF_LOCKED;
 }
 
 hf_status command_save(request *r, hf_error *err)
@@ -323,8 +348,7 @@ hf_status command_create(request *r, hf_error *err)
     customer mine = {0};
     typed_take(r, &mine, &why);
     if (why != NULL) {
-        struct evbuffer *tag = evbuffer_new();
-        evbuffer_add_printf(tag, "<div>");
+        struct evbuffer *tag = plain_tag();
         edit_page(r, NULL, &mine, tag, NULL, why);
         evbuffer_free(tag);
         return HF_OK;
@@ -346,7 +370,8 @@ hf_status command_delete(request *r, hf_error *err)
     work *its_work = NULL;
     hf_status status = save_work(r, &its_work, err);
     if (status == HF_OK)
-        status = registry_remove(&r->app->records, its_work, request_number(request_field(r, "holdfast_version")),
+        status = registry_remove(&r->app->records, its_work,
+                                 request_number(request_field(r, "holdfast_version")),
                                  request_number(request_field(r, "holdfast_fence")), NULL, err);
     if (status == HF_OK)
         status = end_work(r, its_work, err);

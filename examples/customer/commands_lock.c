@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What pages need of the locks: the routes that <edit-lock> asks, the same by plain forms, and the pieces of pages that
- * tell who has a customer. */
+/* What pages need of the locks: the routes that <edit-lock> asks, the same by plain forms, and the
+ * pieces of pages that tell who has a customer. */
 #include "commands.h"
 #include "pages/lock.h"
 #include "pages/refusal.h"
@@ -42,11 +42,19 @@ struct evbuffer *lock_tag(request *r, const work *it, hf_policy policy, bool edi
     if (r->person->may_take_over)
         snprintf(take_over, sizeof take_over, "/%s/holdfast/take-over", r->person->user);
     page_fill(out, pages_lock,
-              SLOTS({"id", id, NULL}, {"server", r->app->server, NULL}, {"user", r->person->user, NULL},
-                    {"work", it->name, NULL}, {"csrf", r->session->csrf, NULL}, {"version", version, NULL},
+              SLOTS({"id", id, NULL}, {"server", r->app->server, NULL},
+                    {"user", r->person->user, NULL}, {"work", it->name, NULL},
+                    {"csrf", r->session->csrf, NULL}, {"version", version, NULL},
                     {"mode", mode == HF_MODE_COUNT ? "optimistic" : hf_mode_name(mode), NULL},
                     {"purpose", edit ? "editing" : "reading", NULL}, {"take_over", take_over, NULL},
                     {"reload", refused && !edit ? "yes" : "no", NULL}));
+    return out;
+}
+
+struct evbuffer *plain_tag(void)
+{
+    struct evbuffer *out = evbuffer_new();
+    evbuffer_add_printf(out, "<div>");
     return out;
 }
 
@@ -59,13 +67,14 @@ struct evbuffer *refusal_notice(request *r, const hf_error *err, bool edit)
     snprintf(fence, sizeof fence, "%lld", (long long)holder->fence);
     page_time(holder->since_us, since);
     page_time(holder->expires_us, until);
-    page_fill(out, pages_refusal,
-              SLOTS({"user", r->person->user, NULL}, {"id", id, NULL}, {"csrf", r->session->csrf, NULL},
-                    {"holder", holder->name, NULL}, {"since", since, NULL}, {"until", until, NULL},
-                    {"purpose", holder->purpose[0] != '\0' ? holder->purpose : "working on it", NULL},
-                    {"fence", fence, NULL}, {"again", edit ? "/edit" : "", NULL},
-                    {"work", r->begun != NULL ? r->begun->name : "", NULL},
-                    {"take_over", r->person->may_take_over ? "" : "hidden", NULL}));
+    page_fill(
+        out, pages_refusal,
+        SLOTS({"user", r->person->user, NULL}, {"id", id, NULL}, {"csrf", r->session->csrf, NULL},
+              {"holder", holder->name, NULL}, {"since", since, NULL}, {"until", until, NULL},
+              {"purpose", holder->purpose[0] != '\0' ? holder->purpose : "working on it", NULL},
+              {"fence", fence, NULL}, {"again", edit ? "/edit" : "", NULL},
+              {"work", r->begun != NULL ? r->begun->name : "", NULL},
+              {"take_over", r->person->may_take_over ? "" : "hidden", NULL}));
     return out;
 }
 
@@ -100,8 +109,10 @@ static void session_answer(request *r, const work *it)
     work_secret(it, secret);
     r->status = 200;
     r->type = "application/json";
-    evbuffer_add_printf(r->answer, "{\"session\":\"%s\",\"idle_seconds\":%lld,\"may_take_over\":%s,\"user\":", secret,
-                        (long long)(r->app->office.idle_us / 1000000), r->person->may_take_over ? "true" : "false");
+    evbuffer_add_printf(
+        r->answer,
+        "{\"session\":\"%s\",\"idle_seconds\":%lld,\"may_take_over\":%s,\"user\":", secret,
+        (long long)(r->app->office.idle_us / 1000000), r->person->may_take_over ? "true" : "false");
     page_json(r->answer, r->person->user);
     evbuffer_add_printf(r->answer, ",\"name\":");
     page_json(r->answer, r->person->name);
@@ -109,8 +120,9 @@ static void session_answer(request *r, const work *it)
     explicit_bzero(secret, sizeof secret);
 }
 
-/* ID.KEY for a page. A page that the application knows gets the session of its work, anew if that has ended. Any other
- * (a list that watches, a page from before a restart) gets a work of its own, which replaces nothing. */
+/* ID.KEY for a page. A page that the application knows gets the session of its work, anew if that
+ * has ended. Any other (a list that watches, a page from before a restart) gets a work of its own,
+ * which replaces nothing. */
 hf_status command_session(request *r, hf_error *err)
 {
     const char *name = request_query(r, "work");
@@ -136,17 +148,19 @@ hf_status command_session(request *r, hf_error *err)
     return status;
 }
 
-static hf_status take_over(request *r, int64_t number, const char *reason, int64_t fence, hf_error *err)
+static hf_status take_over(request *r, int64_t number, const char *reason, int64_t fence,
+                           hf_error *err)
 {
     hf_result *ended = NULL;
     hf_resource resource = {.type = "customer"};
     if (!r->person->may_take_over)
         return fail(err, HF_DENIED, "You may not take a customer over; please ask for it.");
     if (reason == NULL || reason[strspn(reason, " ")] == '\0')
-        return fail(err, HF_INVALID, "Please say why you take it over: the person who loses it is told.");
+        return fail(err, HF_INVALID,
+                    "Please say why you take it over: the person who loses it is told.");
     snprintf(resource.id, sizeof resource.id, "%lld", (long long)number);
-    hf_status status = hf_manager_force_release(r->app->records.manager, &resource, r->person->user, reason, fence,
-                                                &ended, err);
+    hf_status status = hf_manager_force_release(r->app->records.manager, &resource, r->person->user,
+                                                reason, fence, &ended, err);
     hf_result_free(ended);
     return status == HF_NOT_HELD ? HF_OK : status; /* it is free, which was the aim */
 }
@@ -169,8 +183,8 @@ hf_status command_take_over(request *r, hf_error *err)
 
 hf_status command_take_over_form(request *r, hf_error *err)
 {
-    hf_status status = take_over(r, r->customer, request_field(r, "reason"), request_number(request_field(r, "fence")),
-                                 err);
+    hf_status status = take_over(r, r->customer, request_field(r, "reason"),
+                                 request_number(request_field(r, "fence")), err);
     if (status == HF_OK)
         request_redirect(r, "/customers/%lld/edit", (long long)r->customer);
     return status;
@@ -183,7 +197,9 @@ hf_status command_ask(request *r, hf_error *err)
     if (status == HF_OK)
         status = hf_session_request(it->session, &it->resource, request_field(r, "message"), err);
     if (status == HF_OK)
-        request_message(r, 200, "Asked", "Your question is shown on the other person's page. Try again in a moment.");
+        request_message(
+            r, 200, "Asked",
+            "Your question is shown on the other person's page. Try again in a moment.");
     else if (status == HF_NOT_HELD) {
         request_redirect(r, "/customers/%lld/edit", (long long)r->customer);
         return HF_OK;

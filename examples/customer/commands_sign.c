@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Signing in and out. This application asks for no password: it stands for whatever yours does. A person's pages, and the
- * cookie, are below the person's own path, so that one browser can be two people, side by side. */
+/* Signing in and out. This application asks for no password: it stands for whatever yours does. A
+ * person's pages, and the cookie, are below the person's own path, so that one browser can be two
+ * people, side by side. */
 #include "commands.h"
 #include "pages/sign_in.h"
 
@@ -14,8 +15,8 @@ static hf_status sign_in(request *r, hf_error *err)
     r->session = session_begin(&r->app->sessions, r->person);
     if (r->session == NULL)
         return fail(err, HF_TOO_MANY, "Too many people are signed in; please try again later.");
-    snprintf(r->cookie, sizeof r->cookie, "desk=%s; Path=/%s; HttpOnly; SameSite=Lax", r->session->id,
-             r->person->user);
+    snprintf(r->cookie, sizeof r->cookie, "desk=%s; Path=/%s; HttpOnly; SameSite=Lax",
+             r->session->id, r->person->user);
     return HF_OK;
 }
 
@@ -28,7 +29,8 @@ hf_status command_sign_in_page(request *r, hf_error *err)
     }
     struct evbuffer *main = evbuffer_new();
     page_fill(main, pages_sign_in,
-              SLOTS({"user", r->person->user, NULL}, {"name", r->person->name, NULL}, {"csrf", r->app->csrf, NULL}));
+              SLOTS({"user", r->person->user, NULL}, {"name", r->person->name, NULL},
+                    {"csrf", r->app->csrf, NULL}));
     request_page(r, 200, "Sign in", main);
     evbuffer_free(main);
     return HF_OK;
@@ -48,7 +50,8 @@ hf_status command_sign_out(request *r, hf_error *err)
     (void)err;
     session_end(&r->app->sessions, r->session);
     r->session = NULL;
-    snprintf(r->cookie, sizeof r->cookie, "desk=; Path=/%s; Max-Age=0; HttpOnly; SameSite=Lax", r->person->user);
+    snprintf(r->cookie, sizeof r->cookie, "desk=; Path=/%s; Max-Age=0; HttpOnly; SameSite=Lax",
+             r->person->user);
     request_redirect(r, "/sign-in");
     return HF_OK;
 }
@@ -57,7 +60,8 @@ hf_status command_sign_out(request *r, hf_error *err)
 hf_status command_enter(request *r, hf_error *err)
 {
     const char *to = request_query(r, "to");
-    bool own = to != NULL && to[0] == '/' && strspn(to, "abcdefghijklmnopqrstuvwxyz0123456789/") == strlen(to);
+    bool own = to != NULL && to[0] == '/' &&
+               strspn(to, "abcdefghijklmnopqrstuvwxyz0123456789/") == strlen(to);
     if (!r->app->demo)
         return fail(err, HF_NOT_FOUND, "There is no such page.");
     hf_status status = r->session != NULL ? HF_OK : sign_in(r, err);

@@ -8,8 +8,10 @@
 
 /* clang-format off */
 #define ADDRESS(kind, label) \
-    {kind "_street", label ": street", "text", false}, {kind "_postcode", label ": postcode", "text", false}, \
-    {kind "_city", label ": city", "text", false}, {kind "_country", label ": country", "text", false}
+    {kind "_street", label ": street", "text", false}, \
+    {kind "_postcode", label ": postcode", "text", false}, \
+    {kind "_city", label ": city", "text", false}, \
+    {kind "_country", label ": country", "text", false}
 
 const field customer_fields[FIELD_COUNT] = {
     {"name", "Name", "text", true},
@@ -41,7 +43,11 @@ bool address_exists(const customer *it, int kind)
 static size_t customer_character(const unsigned char *at, bool lines)
 {
     static const unsigned least[] = {0, 0, 0x80, 0x800, 0x10000};
-    size_t size = at[0] < 0x80 ? 1 : at[0] >> 5 == 6 ? 2 : at[0] >> 4 == 14 ? 3 : at[0] >> 3 == 30 ? 4 : 0;
+    size_t size = at[0] < 0x80       ? 1
+                  : at[0] >> 5 == 6  ? 2
+                  : at[0] >> 4 == 14 ? 3
+                  : at[0] >> 3 == 30 ? 4
+                                     : 0;
     unsigned code = size < 2 ? at[0] : at[0] & (0x7fu >> size);
     if (size == 1)
         return (code >= ' ' && code != 0x7f) || (lines && (code == '\n' || code == '\t')) ? 1 : 0;
@@ -50,7 +56,8 @@ static size_t customer_character(const unsigned char *at, bool lines)
             return 0;
         code = code << 6 | (at[i] & 0x3fu);
     }
-    bool good = code >= least[size] && code <= 0x10ffff && code >> 11 != 0x1b && (code < 0x80 || code > 0x9f);
+    bool good = code >= least[size] && code <= 0x10ffff && code >> 11 != 0x1b &&
+                (code < 0x80 || code > 0x9f);
     return good ? size : 0;
 }
 
@@ -61,7 +68,8 @@ bool customer_set(customer *it, int at, const char *text)
     for (const char *from = text; *from != '\0';) {
         if (from[0] == '\r' && from[1] == '\n') /* how browsers send a line end */
             from++;
-        size_t size = customer_character((const unsigned char *)from, customer_fields[at].type == NULL);
+        size_t size =
+            customer_character((const unsigned char *)from, customer_fields[at].type == NULL);
         if (size == 0 || used + size >= FIELD_SIZE)
             return false;
         memcpy(out + used, from, size);
@@ -75,7 +83,8 @@ bool customer_set(customer *it, int at, const char *text)
 bool customer_complete(const customer *it, int *missing)
 {
     for (*missing = 0; *missing < FIELD_COUNT; ++*missing)
-        if (customer_fields[*missing].needed && it->text[*missing][strspn(it->text[*missing], " ")] == '\0')
+        if (customer_fields[*missing].needed &&
+            it->text[*missing][strspn(it->text[*missing], " ")] == '\0')
             return false;
     return true;
 }

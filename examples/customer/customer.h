@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A customer with its addresses: one aggregate, under one name (`customer/42`) and one version. It is a plain value:
- * a text for each field of the form, copied with =. An address whose parts are all empty is not there. */
+/* A customer with its addresses: one aggregate, under one name (`customer/42`) and one version. It
+ * is a plain value: a text for each field of the form, copied with =. An address whose parts are
+ * all empty is not there. */
 #ifndef CUSTOMER_H
 #define CUSTOMER_H
 
@@ -37,8 +38,8 @@ int address_begin(int kind);
 /* Whether an address is there. */
 bool address_exists(const customer *it, int kind);
 
-/* Takes a text into a field: line ends become \n, and only a field of several lines may have them. False: it is too
- * long, or not UTF-8 that can be shown. */
+/* Takes a text into a field: line ends become \n, and only a field of several lines may have them.
+ * False: it is too long, or not UTF-8 that can be shown. */
 bool customer_set(customer *it, int at, const char *text);
 
 /* Whether all that is needed is there. *missing is the first that is missing. */

@@ -22,12 +22,12 @@ static hf_status root_load(sqlite3 *db, customer *it, hf_error *err)
 
 static hf_status root_store(sqlite3 *db, const customer *it, hf_error *err)
 {
-    sqlite3_stmt *stmt =
-        database_prepare(db,
-                         "INSERT INTO customer (id, name, email, phone, note) VALUES (?, ?, ?, ?, ?)"
-                         " ON CONFLICT (id) DO UPDATE SET name = excluded.name, email = excluded.email,"
-                         " phone = excluded.phone, note = excluded.note",
-                         err);
+    sqlite3_stmt *stmt = database_prepare(
+        db,
+        "INSERT INTO customer (id, name, email, phone, note) VALUES (?, ?, ?, ?, ?)"
+        " ON CONFLICT (id) DO UPDATE SET name = excluded.name, email = excluded.email,"
+        " phone = excluded.phone, note = excluded.note",
+        err);
     if (stmt == NULL)
         return err->status;
     sqlite3_bind_int64(stmt, 1, it->id);

@@ -16,8 +16,8 @@ hf_status database_run(sqlite3 *db, const char *sql, hf_error *err)
     return sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK ? HF_OK : database_failed(db, err);
 }
 
-/* Nobody but the server copies the log into the file: in SQLite before 3.51.3 a checkpoint and a write of two
- * processes may damage it. */
+/* Nobody but the server copies the log into the file: in SQLite before 3.51.3 a checkpoint and a
+ * write of two processes may damage it. */
 hf_status database_open(const char *path, sqlite3 **out, hf_error *err)
 {
     hf_status status = HF_OK;
@@ -55,7 +55,8 @@ hf_status database_finish(sqlite3 *db, sqlite3_stmt *stmt, hf_error *err)
     return status;
 }
 
-/* IMMEDIATE: two that begin at once are served one after the other, and none has to be run again. */
+/* IMMEDIATE: two that begin at once are served one after the other, and none has to be run again.
+ */
 hf_status transaction_begin(sqlite3 *db, hf_error *err)
 {
     return database_run(db, "BEGIN IMMEDIATE", err);

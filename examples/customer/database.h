@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The application's own SQLite handle: statements, and the system transaction that a business transaction saves in.
- * The locks are in the same file, so that a lock, a version and a record are changed together or not at all. */
+/* The application's own SQLite handle: statements, and the system transaction that a business
+ * transaction saves in. The locks are in the same file, so that a lock, a version and a record are
+ * changed together or not at all. */
 #ifndef DATABASE_H
 #define DATABASE_H
 

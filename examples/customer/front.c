@@ -108,7 +108,8 @@ static const char *front_header(const request *r, const char *name)
     return value != NULL ? value : "";
 }
 
-/* Only by the names of this machine: a page of somebody else's whose name was pointed here gets nothing. */
+/* Only by the names of this machine: a page of somebody else's whose name was pointed here gets
+ * nothing. */
 static bool front_knows_host(const request *r)
 {
     char name[64];
@@ -149,7 +150,8 @@ static const char *front_cookie(const request *r, char out[SECRET_SIZE])
     return out;
 }
 
-/* Splits /alice/customers/42 into the person and the rest; the path stays whole when it is nobody's. */
+/* Splits /alice/customers/42 into the person and the rest; the path stays whole when it is
+ * nobody's. */
 static const char *front_person(request *r, const char *path)
 {
     for (size_t i = 0; i < r->app->people_count; i++) {
@@ -211,7 +213,8 @@ void request_message(request *r, int status, const char *title, const char *sent
 void request_redirect(request *r, const char *format, ...)
 {
     va_list arguments;
-    int size = snprintf(r->location, sizeof r->location, "/%s", r->person != NULL ? r->person->user : "");
+    int size =
+        snprintf(r->location, sizeof r->location, "/%s", r->person != NULL ? r->person->user : "");
     va_start(arguments, format);
     vsnprintf(r->location + size, sizeof r->location - (size_t)size, format, arguments);
     va_end(arguments);
@@ -228,13 +231,15 @@ void request_problem(request *r, hf_status status, const char *message)
     hf_json_free(json);
 }
 
-/* Pages run the element's script and nothing else of other people's, and nobody else may frame them. */
+/* Pages run the element's script and nothing else of other people's, and nobody else may frame
+ * them. */
 static void front_send(request *r)
 {
     char policy[3 * LINE_MAX_SIZE];
     struct evkeyvalq *headers = evhttp_request_get_output_headers(r->raw);
     snprintf(policy, sizeof policy,
-             "default-src 'none'; style-src 'self'; img-src 'self' data:; frame-src 'self'; form-action 'self'; "
+             "default-src 'none'; style-src 'self'; img-src 'self' data:; frame-src 'self'; "
+             "form-action 'self'; "
              "base-uri 'none'; frame-ancestors 'self'; script-src 'self' %s; connect-src 'self' %s",
              r->app->server, r->app->server);
     evhttp_add_header(headers, "Content-Type", r->type);
@@ -258,11 +263,12 @@ static void front_refuse(request *r, unsigned flags, const hf_error *err)
         request_problem(r, err->status, err->message);
     else
         request_message(r, hf_status_http(err->status),
-                        err->status == HF_NOT_FOUND ? "Not found" : "That did not work", err->message);
+                        err->status == HF_NOT_FOUND ? "Not found" : "That did not work",
+                        err->message);
 }
 
-/* The transactional command: what it does to locks, versions and records is committed together, and only then is it
- * answered. */
+/* The transactional command: what it does to locks, versions and records is committed together, and
+ * only then is it answered. */
 static hf_status front_transact(request *r, command_process *process, hf_error *err)
 {
     sqlite3 *db = r->app->records.db;
@@ -285,12 +291,14 @@ static void front_run(request *r, int index)
     if (!(flags & OPEN) && r->session == NULL && (flags & JSON))
         fail(&err, HF_UNAUTHENTICATED, "You are not signed in any more.");
     else if (!(flags & OPEN) && r->session == NULL && posts)
-        fail(&err, HF_UNAUTHENTICATED, "You are not signed in any more, so nothing was saved. Go back to your text, "
-                                       "sign in on another page, and try again.");
+        fail(&err, HF_UNAUTHENTICATED,
+             "You are not signed in any more, so nothing was saved. Go back to your text, "
+             "sign in on another page, and try again.");
     else if (!(flags & OPEN) && r->session == NULL)
         request_redirect(r, "/sign-in");
     else if (posts && (!front_knows_origin(r) || !front_has_csrf(r)))
-        fail(&err, HF_DENIED, "This form was not made by this application, or is too old; load the page again.");
+        fail(&err, HF_DENIED,
+             "This form was not made by this application, or is too old; load the page again.");
     else if (((flags & TRANSACTION) ? front_transact(r, commands[index].process, &err)
                                     : commands[index].process(r, &err)) == HF_OK)
         err.status = HF_OK;
@@ -308,7 +316,8 @@ static void front_dispatch(request *r)
         return;
     }
     for (int i = 0; i < COMMANDS; i++)
-        if ((commands[i].method == method || (method == EVHTTP_REQ_HEAD && commands[i].method == EVHTTP_REQ_GET)) &&
+        if ((commands[i].method == method ||
+             (method == EVHTTP_REQ_HEAD && commands[i].method == EVHTTP_REQ_GET)) &&
             !(commands[i].flags & PUBLIC) == (r->person != NULL) &&
             front_matches(commands[i].path, path, &r->customer)) {
             front_run(r, i);

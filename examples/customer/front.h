@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The front controller: every request comes in here, is given to the one command that its method and path name, and is
- * answered when the command's transaction has been committed. */
+/* The front controller: every request comes in here, is given to the one command that its method
+ * and path name, and is answered when the command's transaction has been committed. */
 #ifndef FRONT_H
 #define FRONT_H
 
@@ -19,7 +19,8 @@ typedef struct app {
     app_sessions sessions;
     person people[PEOPLE_MAX];
     size_t people_count;
-    char server[LINE_MAX_SIZE]; /* URL of the holdfast server, as browsers reach it; "": none, pages do without */
+    char server[LINE_MAX_SIZE]; /* URL of the holdfast server, as browsers reach it; "": none, pages
+                                   do without */
     char csrf[SECRET_SIZE];     /* of pages that nobody is signed in on */
     unsigned port;
     bool demo; /* the page with two people, who are signed in without being asked */
@@ -49,7 +50,8 @@ void front_open(app *it, struct evhttp *http);
 
 /* ---- for commands ---- */
 
-/* The last value of that name: what a script adds to a form stands behind what was there. NULL: none. */
+/* The last value of that name: what a script adds to a form stands behind what was there. NULL:
+ * none. */
 const char *request_field(const request *r, const char *name);
 const char *request_query(const request *r, const char *name);
 int64_t request_number(const char *text);

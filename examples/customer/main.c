@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A small web application in which people look after customers, on libholdfast. README.md tells how it is built. */
+/* A small web application in which people look after customers, on libholdfast. README.md tells how
+ * it is built. */
 #include "front.h"
 #include "samples.h"
 
@@ -24,18 +25,23 @@ typedef struct options {
 
 static const char usage[] =
     "Usage: customer --store FILE [option...]\n"
-    "  --store FILE        the SQLite file, with the customers and the locks; a holdfast server may have it open too\n"
-    "  --server URL        that server, as browsers reach it; without it pages work by plain forms\n"
+    "  --store FILE        the SQLite file, with the customers and the locks; a holdfast server "
+    "may have it open too\n"
+    "  --server URL        that server, as browsers reach it; without it pages work by plain "
+    "forms\n"
     "  --port N            listen on 127.0.0.1, port N (7421; 0: any free one)\n"
     "  --listen-fd N       listen on this socket, which is open already\n"
-    "  --policy NAME       policy of customers where none was set: optimistic, exclusive-write (when not given),\n"
+    "  --policy NAME       policy of customers where none was set: optimistic, exclusive-write "
+    "(when not given),\n"
     "                      exclusive-read, read-write\n"
-    "  --person USER=NAME  who can sign in; may be given again (alice=Alice Chen, bob=Bob Smith when not given)\n"
+    "  --person USER=NAME  who can sign in; may be given again (alice=Alice Chen, bob=Bob Smith "
+    "when not given)\n"
     "  --supervisor USER   may take customers over (the first person when not given)\n"
     "  --idle DURATION     how long a page keeps its lock without a beat (5m)\n"
     "  --sign-in DURATION  how long a person stays signed in without a request (30m)\n"
     "  --samples           make some customers, if there are none\n"
-    "  --demo              the first page shows two people, who are signed in without being asked\n";
+    "  --demo              the first page shows two people, who are signed in without being "
+    "asked\n";
 
 /* ---- the command line ---- */
 
@@ -43,8 +49,8 @@ static const char usage[] =
 static bool main_add_person(app *it, const char *text)
 {
     size_t size = strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789");
-    if (it->people_count == PEOPLE_MAX || size == 0 || size > 32 || text[size] != '=' || text[size + 1] == '\0' ||
-        strlen(text + size + 1) > HF_TEXT_MAX)
+    if (it->people_count == PEOPLE_MAX || size == 0 || size > 32 || text[size] != '=' ||
+        text[size + 1] == '\0' || strlen(text + size + 1) > HF_TEXT_MAX)
         return false;
     person *one = &it->people[it->people_count++];
     snprintf(one->user, sizeof one->user, "%.*s", (int)size, text);
@@ -107,9 +113,10 @@ static bool main_set(app *it, options *o, int option, const char *value, const c
 static bool main_read(app *it, options *o, int argc, char **argv)
 {
     static const struct option all[] = {
-        {"store", 1, NULL, 's'},      {"server", 1, NULL, 'u'}, {"port", 1, NULL, 'p'},    {"listen-fd", 1, NULL, 'f'},
-        {"policy", 1, NULL, 'o'},     {"person", 1, NULL, 'n'}, {"supervisor", 1, NULL, 'v'}, {"idle", 1, NULL, 'i'},
-        {"sign-in", 1, NULL, 't'},    {"samples", 0, NULL, 'm'}, {"demo", 0, NULL, 'd'},    {NULL, 0, NULL, 0},
+        {"store", 1, NULL, 's'},      {"server", 1, NULL, 'u'}, {"port", 1, NULL, 'p'},
+        {"listen-fd", 1, NULL, 'f'},  {"policy", 1, NULL, 'o'}, {"person", 1, NULL, 'n'},
+        {"supervisor", 1, NULL, 'v'}, {"idle", 1, NULL, 'i'},   {"sign-in", 1, NULL, 't'},
+        {"samples", 0, NULL, 'm'},    {"demo", 0, NULL, 'd'},   {NULL, 0, NULL, 0},
     };
     int option;
     const char *supervisor = NULL;
@@ -193,14 +200,16 @@ static void main_sweep(evutil_socket_t fd, short what, void *sessions)
     session_expire(sessions);
 }
 
-/* Until SIGINT or SIGTERM; then all works end, so that nobody waits for people who can't save any more. */
+/* Until SIGINT or SIGTERM; then all works end, so that nobody waits for people who can't save any
+ * more. */
 static int main_serve(app *it, const options *o)
 {
     struct event_base *base = event_base_new();
     struct evhttp *http = base != NULL ? evhttp_new(base) : NULL;
     if (http == NULL || !main_listen(it, http, o))
         return fprintf(stderr, "customer: can't listen on port %u.\n", o->port), 6;
-    struct event *events[] = {evsignal_new(base, SIGINT, main_stop, base), evsignal_new(base, SIGTERM, main_stop, base),
+    struct event *events[] = {evsignal_new(base, SIGINT, main_stop, base),
+                              evsignal_new(base, SIGTERM, main_stop, base),
                               event_new(base, -1, EV_PERSIST, main_sweep, &it->sessions)};
     event_add(events[0], NULL);
     event_add(events[1], NULL);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What knows the SQL of one table. A mapper knows nothing of locks, and only the registry (registry.c) calls one: so
- * nobody reads or writes a customer without the lock and the version that its policy asks for. */
+/* What knows the SQL of one table. A mapper knows nothing of locks, and only the registry
+ * (registry.c) calls one: so nobody reads or writes a customer without the lock and the version
+ * that its policy asks for. */
 #ifndef MAPPER_H
 #define MAPPER_H
 
@@ -8,7 +9,8 @@
 
 typedef struct mapper {
     const char *schema;
-    /* Reads its rows of the aggregate into `it`, whose id is set. HF_NOT_FOUND: there is no such root. */
+    /* Reads its rows of the aggregate into `it`, whose id is set. HF_NOT_FOUND: there is no such
+     * root. */
     hf_status (*load)(sqlite3 *db, customer *it, hf_error *err);
     /* Writes them as they are in `it`; rows that are not there yet are made. */
     hf_status (*store)(sqlite3 *db, const customer *it, hf_error *err);

@@ -20,7 +20,8 @@ void merge_make(merge *out, const customer *read, const customer *mine, const cu
     out->merged = *theirs;
     out->both = 0;
     for (int i = 0; i < FIELD_COUNT; i++) {
-        out->kind[i] = merge_judge(read != NULL ? read->text[i] : NULL, mine->text[i], theirs->text[i]);
+        out->kind[i] =
+            merge_judge(read != NULL ? read->text[i] : NULL, mine->text[i], theirs->text[i]);
         out->both += out->kind[i] == MERGE_BOTH;
         if (out->kind[i] == MERGE_MINE || out->kind[i] == MERGE_BOTH)
             memcpy(out->merged.text[i], mine->text[i], FIELD_SIZE);

@@ -14,11 +14,12 @@ typedef enum merge_kind {
 
 typedef struct merge {
     merge_kind kind[FIELD_COUNT];
-    int both; /* how many have to be chosen */
+    int both;        /* how many have to be chosen */
     customer merged; /* with mine where a person has to choose; its version is theirs */
 } merge;
 
-/* read: what both began with; NULL: not known any more, then every difference is for a person to choose. */
+/* read: what both began with; NULL: not known any more, then every difference is for a person to
+ * choose. */
 void merge_make(merge *out, const customer *read, const customer *mine, const customer *theirs);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* HTML from templates (pages/). A template has slots: {{name}} is a text, escaped; {{{name}}} is HTML that was made from
- * another template. Nothing else gets into a page. */
+/* HTML from templates (pages/). A template has slots: {{name}} is a text, escaped; {{{name}}} is
+ * HTML that was made from another template. Nothing else gets into a page. */
 #ifndef PAGE_H
 #define PAGE_H
 

@@ -35,11 +35,11 @@ hf_mode registry_wants(hf_policy policy, bool edit)
 {
     static const hf_mode wants[HF_POLICY_COUNT][2] = {
         /*                               to read         to edit */
-        [HF_POLICY_NONE]            = {HF_MODE_COUNT, HF_MODE_COUNT},
-        [HF_POLICY_OPTIMISTIC]      = {HF_MODE_COUNT, HF_MODE_COUNT},
+        [HF_POLICY_NONE] = {HF_MODE_COUNT, HF_MODE_COUNT},
+        [HF_POLICY_OPTIMISTIC] = {HF_MODE_COUNT, HF_MODE_COUNT},
         [HF_POLICY_EXCLUSIVE_WRITE] = {HF_MODE_COUNT, HF_EXCLUSIVE},
-        [HF_POLICY_EXCLUSIVE_READ]  = {HF_EXCLUSIVE, HF_EXCLUSIVE},
-        [HF_POLICY_READ_WRITE]      = {HF_SHARED, HF_EXCLUSIVE},
+        [HF_POLICY_EXCLUSIVE_READ] = {HF_EXCLUSIVE, HF_EXCLUSIVE},
+        [HF_POLICY_READ_WRITE] = {HF_SHARED, HF_EXCLUSIVE},
     };
     return wants[policy][edit];
 }
@@ -48,13 +48,14 @@ hf_mode registry_wants(hf_policy policy, bool edit)
 static hf_status registry_begin(const registry *in, hf_policy *policy, hf_error *err)
 {
     if (!transaction_is_open(in->db))
-        return fail(err, HF_INTERNAL, "A customer is read and saved in a transaction; none is open.");
+        return fail(err, HF_INTERNAL,
+                    "A customer is read and saved in a transaction; none is open.");
     return registry_policy(in, policy, err);
 }
 
 /* ---- reading ---- */
 
-hf_status registry_look(const registry *in, int64_t id, customer *out, hf_error *err)
+static hf_status registry_load(const registry *in, int64_t id, customer *out, hf_error *err)
 {
     hf_version version = {0};
     hf_resource resource = {.type = "customer"};
@@ -69,14 +70,14 @@ hf_status registry_look(const registry *in, int64_t id, customer *out, hf_error 
     if (status == HF_NOT_FOUND && version.gone) {
         char when[HF_TIME_SIZE];
         hf_time_format(version.saved_us, when);
-        fail(err, HF_NOT_FOUND, "Customer %lld was deleted by %s at %.5s UTC.", (long long)id, version.name,
-             when + 11);
+        fail(err, HF_NOT_FOUND, "Customer %lld was deleted by %s at %.5s UTC.", (long long)id,
+             version.name, when + 11);
     }
     return status;
 }
 
-/* Acquiring what is held is harmless, so it is asked every time; but a new grant makes what was loaded before it
- * worthless: another may have saved until then. */
+/* Acquiring what is held is harmless, so it is asked every time; but a new grant makes what was
+ * loaded before it worthless: another may have saved until then. */
 static hf_status registry_acquire(const registry *in, work *for_work, bool edit, hf_error *err)
 {
     hf_policy policy;
@@ -86,7 +87,8 @@ static hf_status registry_acquire(const registry *in, work *for_work, bool edit,
         return status;
     hf_acquire_options options = {.mode = mode, .purpose = edit ? "editing" : "reading"};
     int64_t before = for_work->lock.fence;
-    status = hf_session_acquire(for_work->session, &for_work->resource, &options, &for_work->lock, err);
+    status =
+        hf_session_acquire(for_work->session, &for_work->resource, &options, &for_work->lock, err);
     for_work->loaded = for_work->loaded && for_work->lock.fence == before;
     return status;
 }
@@ -96,7 +98,7 @@ static hf_status registry_take(const registry *in, work *for_work, bool edit, co
 {
     hf_status status = registry_acquire(in, for_work, edit, err);
     if (status == HF_OK && !for_work->loaded)
-        status = registry_look(in, for_work->customer, &for_work->read, err);
+        status = registry_load(in, for_work->customer, &for_work->read, err);
     if (status != HF_OK)
         return status;
     for_work->loaded = true;
@@ -114,13 +116,36 @@ hf_status registry_edit(const registry *in, work *for_work, const customer **out
     return registry_take(in, for_work, true, out, err);
 }
 
+hf_status registry_read(const registry *in, int64_t id, customer *out, hf_error *err)
+{
+    hf_policy policy;
+    hf_status status = registry_begin(in, &policy, err);
+    if (status == HF_OK && registry_wants(policy, false) != HF_MODE_COUNT)
+        return fail(err, HF_NOT_HELD, "Customer %lld can't be read without its lock.",
+                    (long long)id);
+    return status != HF_OK ? status : registry_load(in, id, out, err);
+}
+
+hf_status registry_refresh(const registry *in, work *for_work, const customer **out, hf_error *err)
+{
+    hf_policy policy;
+    hf_status status = registry_begin(in, &policy, err);
+    if (status == HF_OK && registry_wants(policy, false) != HF_MODE_COUNT)
+        status = hf_session_holds(for_work->session, &for_work->resource, 0, NULL, err);
+    if (status == HF_OK)
+        status = registry_load(in, for_work->customer, &for_work->read, err);
+    for_work->loaded = status == HF_OK;
+    *out = &for_work->read;
+    return status;
+}
+
 hf_status registry_list(const registry *in, listed out[LIST_MAX], size_t *count, hf_error *err)
 {
-    sqlite3_stmt *stmt =
-        database_prepare(in->db,
-                         "SELECT c.id, c.name, coalesce(a.city, '') FROM customer c LEFT JOIN address a"
-                         " ON a.customer = c.id AND a.kind = 'billing' ORDER BY c.id LIMIT ?",
-                         err);
+    sqlite3_stmt *stmt = database_prepare(
+        in->db,
+        "SELECT c.id, c.name, coalesce(a.city, '') FROM customer c LEFT JOIN address a"
+        " ON a.customer = c.id AND a.kind = 'billing' ORDER BY c.id LIMIT ?",
+        err);
     if (stmt == NULL)
         return err->status;
     int found;
@@ -139,13 +164,14 @@ hf_status registry_list(const registry *in, listed out[LIST_MAX], size_t *count,
 
 /* ---- saving ---- */
 
-/* The check. Where a lock is wanted the session proves it. Where none is, the version alone decides, and the person may
- * save even if the session has ended meanwhile. */
-static hf_status registry_claim(const registry *in, const work *for_work, int64_t version, int64_t fence,
-                                bool gone, hf_version *now, hf_error *err)
+/* The check. Where a lock is wanted the session proves it. Where none is, the version alone
+ * decides, and the person may save even if the session has ended meanwhile. */
+static hf_status registry_claim(const registry *in, const work *for_work, int64_t version,
+                                int64_t fence, bool gone, hf_version *now, hf_error *err)
 {
     hf_policy policy;
-    hf_save save = {.resource = for_work->resource, .version = version, .absent = version == 0, .gone = gone};
+    hf_save save = {
+        .resource = for_work->resource, .version = version, .absent = version == 0, .gone = gone};
     hf_status status = registry_begin(in, &policy, err);
     bool locks = status == HF_OK && registry_wants(policy, true) != HF_MODE_COUNT;
     save.fence = locks ? fence : 0;
@@ -172,8 +198,8 @@ hf_status registry_add(const registry *in, work *for_work, const customer *it, h
     return status != HF_OK ? status : registry_save(in, for_work, it, 0, NULL, err);
 }
 
-hf_status registry_remove(const registry *in, work *for_work, int64_t version, int64_t fence, hf_version *now,
-                          hf_error *err)
+hf_status registry_remove(const registry *in, work *for_work, int64_t version, int64_t fence,
+                          hf_version *now, hf_error *err)
 {
     hf_status status = registry_claim(in, for_work, version, fence, true, now, err);
     for (int i = MAPPERS - 1; status == HF_OK && i >= 0; i--)
@@ -183,7 +209,8 @@ hf_status registry_remove(const registry *in, work *for_work, int64_t version, i
 
 hf_status registry_next_id(const registry *in, int64_t *out, hf_error *err)
 {
-    sqlite3_stmt *stmt = database_prepare(in->db, "SELECT coalesce(max(id), 40) + 1 FROM customer", err);
+    sqlite3_stmt *stmt =
+        database_prepare(in->db, "SELECT coalesce(max(id), 40) + 1 FROM customer", err);
     if (stmt == NULL)
         return err->status;
     hf_status status = sqlite3_step(stmt) == SQLITE_ROW ? HF_OK : database_failed(in->db, err);

@@ -78,8 +78,8 @@ void session_end_all(app_sessions *all)
         session_end(all, all->first);
 }
 
-/* Does one of its pages still hold something? Pages beat at holdfast's server, so the application does not hear them. When
- * the store can't be asked nothing is ended. */
+/* Does one of its pages still hold something? Pages beat at holdfast's server, so the application
+ * does not hear them. When the store can't be asked nothing is ended. */
 static bool session_at_work(const app_sessions *all, const app_session *it)
 {
     for (const work *one = it->works; one != NULL; one = one->next) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The application session: a person who is signed in, with the works of all their pages. However it ends, by a sign-out,
- * by time or with the program, what its works hold is given back. */
+/* The application session: a person who is signed in, with the works of all their pages. However it
+ * ends, by a sign-out, by time or with the program, what its works hold is given back. */
 #ifndef SESSION_H
 #define SESSION_H
 

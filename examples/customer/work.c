@@ -15,8 +15,8 @@ static bool office_owns(const hf_token *token)
     return strcmp(token->name, TOKEN_NAME) == 0 && token->revoked_us == 0 && token->expires_us == 0;
 }
 
-/* A session acts at the server by the rights of the token that opened it. This one lets pages work with customers and
- * nothing else. Nobody needs its secret, so it is forgotten at once. */
+/* A session acts at the server by the rights of the token that opened it. This one lets pages work
+ * with customers and nothing else. Nobody needs its secret, so it is forgotten at once. */
 hf_status office_open(office *it, hf_error *err)
 {
     hf_result *page = NULL;
@@ -51,8 +51,8 @@ hf_status office_open(office *it, hf_error *err)
 
 /* ---- beginning ---- */
 
-/* hf_session_open would do, but for the token: a session that no token opened has no rights at a server, and pages
- * talk to it. In the application's transaction this is part of it. */
+/* hf_session_open would do, but for the token: a session that no token opened has no rights at a
+ * server, and pages talk to it. In the application's transaction this is part of it. */
 static hf_status work_open_session(const office *in, const person *who, const work *replaces,
                                    hf_credentials *key, hf_error *err)
 {
@@ -76,8 +76,8 @@ static hf_status work_open_session(const office *in, const person *who, const wo
     return status;
 }
 
-static hf_status work_attach(const office *in, const person *who, const work *replaces, hf_session **out,
-                             hf_error *err)
+static hf_status work_attach(const office *in, const person *who, const work *replaces,
+                             hf_session **out, hf_error *err)
 {
     hf_credentials key;
     char secret[WORK_SECRET_SIZE];
@@ -91,8 +91,8 @@ static hf_status work_attach(const office *in, const person *who, const work *re
     return status;
 }
 
-hf_status work_begin(const office *in, const person *who, int64_t number, const work *replaces, work **out,
-                     hf_error *err)
+hf_status work_begin(const office *in, const person *who, int64_t number, const work *replaces,
+                     work **out, hf_error *err)
 {
     work *it = calloc(1, sizeof *it);
     if (it == NULL)

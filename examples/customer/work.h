@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A business transaction: one person's work on one customer, from the page that opens it to the save, over several
- * requests. Its locks belong to its holdfast session. What it read first is kept (an identity map of one aggregate): it
- * is what the person's changes are compared with. */
+/* A business transaction: one person's work on one customer, from the page that opens it to the
+ * save, over several requests. Its locks belong to its holdfast session. What it read first is kept
+ * (an identity map of one aggregate): it is what the person's changes are compared with. */
 #ifndef WORK_H
 #define WORK_H
 
@@ -35,10 +35,10 @@ typedef struct office {
 /* Makes sure that there is a token for this application's sessions, and finds its id. */
 hf_status office_open(office *it, hf_error *err);
 
-/* Begins a work. In the same step the session of `replaces` (may be NULL) ends and its locks are given back: of two
- * pages of one person the newer counts. */
-hf_status work_begin(const office *in, const person *who, int64_t number, const work *replaces, work **out,
-                     hf_error *err);
+/* Begins a work. In the same step the session of `replaces` (may be NULL) ends and its locks are
+ * given back: of two pages of one person the newer counts. */
+hf_status work_begin(const office *in, const person *who, int64_t number, const work *replaces,
+                     work **out, hf_error *err);
 
 /* Gives a work a new session, when the old one has lost its lock or ended. What was read stays. */
 hf_status work_renew(const office *in, work *it, hf_error *err);
