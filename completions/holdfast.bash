@@ -19,6 +19,7 @@ _holdfast_options() {
         list) echo '--type= --user= --session=' ;;
         request) echo "--message= $session" ;;
         hand-over) echo "--to= --fence= $session" ;;
+        decline) echo "--to= --message= --fence= $session" ;;
         force-release) echo "--reason= --fence= $session" ;;
         save) echo "--version= --new --gone --rely= --user= --name= --reason= --fence= $session" ;;
         'type set') echo '--policy= --ttl= --max-ttl=' ;;
@@ -125,12 +126,12 @@ _holdfast() {
         words=$options
     else
         case $verb in
-            '') words='session acquire release renew downgrade holds who list request hand-over force-release version save type
+            '') words='session acquire release renew downgrade holds who list request hand-over decline force-release version save type
                 token run sweep events watch top backup restore install uninstall advise plan serve help' ;;
             session) words='open beat close list' ;;
             type) words='set get list' ;;
             token) words='create list revoke' ;;
-            help) words='session acquire release renew downgrade holds who list request hand-over force-release version save type
+            help) words='session acquire release renew downgrade holds who list request hand-over decline force-release version save type
                 token run sweep events watch top backup restore install uninstall advise plan serve' ;;
             install | uninstall) words='sqlite: postgres:// mysql://' ;;
             plan | backup | restore) _holdfast_files -f && return ;;

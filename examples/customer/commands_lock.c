@@ -18,7 +18,7 @@ hf_status begin_work(request *r, int64_t number, work **out, hf_error *err)
         return status;
     session_keep(r->session, *out);
     r->begun = *out;
-    r->ended = before;
+    r->ended[0] = before;
     return HF_OK;
 }
 
@@ -26,7 +26,7 @@ hf_status end_work(request *r, work *it, hf_error *err)
 {
     hf_status status = hf_session_close(it->session, err);
     if (status == HF_OK)
-        r->ended = it;
+        r->ended[1] = it;
     return status;
 }
 

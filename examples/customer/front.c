@@ -267,6 +267,13 @@ static void front_refuse(request *r, unsigned flags, const hf_error *err)
                         err->message);
 }
 
+static void front_forget(request *r, work *gone)
+{
+    if (gone != NULL)
+        session_forget(r->session, gone);
+    work_free(gone);
+}
+
 /* The transactional command: what it does to locks, versions and records is committed together, and
  * only then is it answered. */
 static hf_status front_transact(request *r, command_process *process, hf_error *err)
@@ -275,11 +282,10 @@ static hf_status front_transact(request *r, command_process *process, hf_error *
     hf_status status = transaction_begin(db, err);
     if (status == HF_OK)
         status = transaction_end(db, process(r, err), err);
-    work *gone = status == HF_OK ? r->ended : r->begun;
-    if (gone != NULL) {
-        session_forget(r->session, gone);
-        work_free(gone);
-    }
+    if (status != HF_OK)
+        front_forget(r, r->begun);
+    for (size_t i = 0; status == HF_OK && i < sizeof r->ended / sizeof *r->ended; i++)
+        front_forget(r, r->ended[i]);
     return status;
 }
 

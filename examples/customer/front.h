@@ -42,7 +42,7 @@ typedef struct request {
     char location[LINE_MAX_SIZE];
     char cookie[LINE_MAX_SIZE];
     work *begun; /* by this request: forgotten if its transaction is rolled back */
-    work *ended; /* by this request: forgotten when its transaction is committed */
+    work *ended[2]; /* by this request: forgotten when its transaction is committed */
 } request;
 
 /* Gives every request of the server to the application. */

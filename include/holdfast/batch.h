@@ -32,6 +32,10 @@ typedef enum hf_op_kind {
     HF_OP_WHO,         /* type, id → locks (holders), requests */
     HF_OP_REQUEST,     /* session, type, id, (text: message) → locks (holders) */
     HF_OP_HAND_OVER,   /* session, type, id, target, (fence) → locks[0]: the new holder's */
+    /* session, type, id, target: who asks, (text: message), (fence) → locks[0]: the session's
+     * own, which stays. HF_NOT_FOUND: the target does not ask for it. Any of several readers may
+     * decline. */
+    HF_OP_DECLINE,
     HF_OP_FORCE_RELEASE, /* type, id, text: reason, actor or session, (fence: only that grant) → locks ended */
     HF_OP_TYPE_GET,      /* type → types[0], or HF_NOT_FOUND */
     HF_OP_NOTE, /* event: denied or unauthenticated, text: reason, (actor), (user), (type, (id)): writes that event */
@@ -148,7 +152,7 @@ typedef struct hf_op {
     bool absent;     /* it was not there: never saved, or gone */
     bool gone;       /* the save marks it as deleted */
     const char *purpose;
-    const char *text;   /* message of a request, reason of a forced release, a save or a note */
+    const char *text;   /* message of a request or a decline, reason of a forced release, a save or a note */
     const char *actor;  /* who forces, where it isn't the session's user */
     const char *caller; /* id of the token that opens the session, or whose sessions are counted */
     const char *target; /* a session's public id */

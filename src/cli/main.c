@@ -28,6 +28,7 @@ const cli_verb *const cli_verbs[] = {
     &cli_list,
     &cli_request,
     &cli_hand_over,
+    &cli_decline,
     &cli_force_release,
     &cli_version,
     &cli_save,

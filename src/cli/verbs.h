@@ -7,7 +7,7 @@
 
 extern const cli_verb cli_session_open, cli_session_beat, cli_session_close, cli_session_list;
 extern const cli_verb cli_acquire, cli_release, cli_renew, cli_downgrade, cli_holds;
-extern const cli_verb cli_who, cli_list, cli_request, cli_hand_over, cli_force_release;
+extern const cli_verb cli_who, cli_list, cli_request, cli_hand_over, cli_decline, cli_force_release;
 extern const cli_verb cli_version, cli_save;
 extern const cli_verb cli_type_set, cli_type_get, cli_type_list;
 extern const cli_verb cli_token_create, cli_token_list, cli_token_revoke;

@@ -45,6 +45,7 @@ static const struct {
     [HF_OP_WHO] = {"who", RESOURCE | READS},
     [HF_OP_REQUEST] = {"request", SESSION | RESOURCE | GROWS},
     [HF_OP_HAND_OVER] = {"hand-over", SESSION | RESOURCE | TARGET},
+    [HF_OP_DECLINE] = {"decline", SESSION | RESOURCE | TARGET},
     [HF_OP_FORCE_RELEASE] = {"force-release", RESOURCE | REASON},
     [HF_OP_TYPE_GET] = {"type-get", TYPE | READS},
     [HF_OP_NOTE] = {"note", NOTE | GROWS},

@@ -49,7 +49,7 @@ typedef struct inputs {
     X(TTL,             "ttl_seconds",         SECONDS, ttl_us,      "The lock frees by itself after that long; when not given, the type's default, else its longest, else no bound of its own.") \
     X(TTL_MAX,         "max_ttl_seconds",     SECONDS, ttl_max_us,  "The longest bound a lock of the type may have.") \
     X(PURPOSE,         "purpose",             TEXT,    purpose,     "What for: shown to whoever is refused.") \
-    X(MESSAGE,         "message",             TEXT,    message,     "What the holder is told.") \
+    X(MESSAGE,         "message",             TEXT,    message,     "What the other one gets to read: who holds it, or who asked for it.") \
     X(REASON,          "reason",              TEXT,    reason,      "Why: kept in the audit log and told to who lost the lock.") \
     X(ACTOR,           "actor",               TEXT,    actor,       "Who does it, where that is a person behind the token; the token's name when not given.") \
     X(POLICY,          "policy",              TEXT,    policy,      "optimistic, exclusive-write, exclusive-read or read-write.") \

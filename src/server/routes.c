@@ -129,7 +129,9 @@ const route routes[] = {
         .role = "use",
         .takes = INPUT(MESSAGE),
         .headers = CHANGE,
-        .summary = "Asks whoever holds it to let go; they hear of it on their next beat.",
+        .summary = "Asks whoever holds it to let go.",
+        .about = "They hear of it by the event `requested`, if they follow the record, and on "
+                 "their next beat.",
         .replies = {{200, "Locks", "Those who hold it."}},
         .refuses = OF_SESSION | ROUTE_NOT_HELD,
         .ask = ask_request,
@@ -152,6 +154,27 @@ const route routes[] = {
               "go since."}},
         .refuses = OF_SESSION | ROUTE_NOT_HELD,
         .ask = ask_hand_over,
+        .tell = tell_lock,
+    },
+    {
+        .name = "decline",
+        .method = HTTP_POST,
+        .path = "/v1/locks/{type}/{id}/decline",
+        .access = ROUTE_SESSION,
+        .role = "use",
+        .takes = INPUT(SESSION) | INPUT(MESSAGE),
+        .needs = INPUT(SESSION),
+        .headers = CHANGE_OF,
+        .summary = "Declines the request of another session; the lock stays.",
+        .about = "Whoever asked hears of it by the event `declined`, if it follows the record, and "
+                 "is no longer among the requests. 404: that session does not ask for it. Any of "
+                 "several readers may decline.",
+        .replies = {{200, "Lock", "The session's lock, as it was."},
+                    {204, NULL,
+                     "Asked again: the request with this key has declined it, and the lock is gone "
+                     "since."}},
+        .refuses = OF_SESSION | ROUTE_NOT_HELD,
+        .ask = ask_decline,
         .tell = tell_lock,
     },
     {

@@ -211,7 +211,7 @@ const wire_table wire_answer_table = {"answer", answer_rows, COUNT(answer_rows),
 
 /* clang-format off */
 #define K(kind) (UINT64_C(1) << HF_OP_##kind)
-#define HELD    (K(ACQUIRE) | K(RENEW) | K(DOWNGRADE) | K(RELEASE) | K(HOLDS) | K(REQUEST) | K(HAND_OVER))
+#define HELD    (K(ACQUIRE) | K(RENEW) | K(DOWNGRADE) | K(RELEASE) | K(HOLDS) | K(REQUEST) | K(HAND_OVER) | K(DECLINE))
 #define OWNED   (HELD | K(SESSION_OPEN) | K(BEAT) | K(CLOSE) | K(RELEASE_ALL) | K(SESSION_FIND))
 #define ON_ONE  (HELD | K(WHO) | K(FORCE_RELEASE) | K(VERSION) | K(SAVE))
 #define PAGED   (K(LIST) | K(SESSIONS) | K(TOKENS))
@@ -234,18 +234,18 @@ static const wire_field op_rows[] = {
     INT("ttl_us", hf_op, ttl_us, .takes = K(ACQUIRE) | K(RENEW) | K(TYPE_SET) | K(TOKEN_CREATE)),
     INT("ttl_max_us", hf_op, ttl_max_us, .takes = K(TYPE_SET)),
     INT("idle_us", hf_op, idle_us, .takes = K(SESSION_OPEN)),
-    {"fence", WIRE_FENCE, offsetof(hf_op, fence), .takes = K(RENEW) | K(DOWNGRADE) | K(RELEASE) | K(HOLDS) | K(HAND_OVER) | K(FORCE_RELEASE) | K(SAVE),
+    {"fence", WIRE_FENCE, offsetof(hf_op, fence), .takes = K(RENEW) | K(DOWNGRADE) | K(RELEASE) | K(HOLDS) | K(HAND_OVER) | K(DECLINE) | K(FORCE_RELEASE) | K(SAVE),
      .about = "only that grant"},
     {"version", WIRE_FENCE, offsetof(hf_op, version), .takes = K(VERSION) | K(SAVE), .about = "the one that was read"},
     {"absent", WIRE_FLAG, offsetof(hf_op, absent), .takes = K(VERSION) | K(SAVE), .about = "it was not there: never saved, or gone"},
     {"gone", WIRE_FLAG, offsetof(hf_op, gone), .takes = K(SAVE), .about = "the save marks it as deleted"},
     STRING("purpose", purpose,   .takes = K(ACQUIRE) | K(RENEW)),
-    STRING("message", text,      .takes = K(REQUEST)),
+    STRING("message", text,      .takes = K(REQUEST) | K(DECLINE)),
     STRING("reason", text,       .needs = K(FORCE_RELEASE) | K(NOTE), .takes = K(SAVE)),
     NAME("event", hf_op, event, events, .needs = K(NOTE), .about = "what a note is of: `denied` or `unauthenticated`"),
     STRING("actor", actor,       .takes = K(FORCE_RELEASE) | K(TYPE_SET) | K(NOTE) | K(TOKEN_CREATE) | K(TOKEN_REVOKE), .about = "who does it, where that isn't the session's user"),
     STRING("caller", caller,     .takes = K(SESSION_OPEN) | K(COUNT), .about = "id of the token that opens the session; of a count: whose sessions alone are counted"),
-    STRING("target", target,     .needs = K(HAND_OVER), .takes = K(LIST) | K(COUNT), .about = "a session's public id; of a count: whose locks alone are counted"),
+    STRING("target", target,     .needs = K(HAND_OVER) | K(DECLINE), .takes = K(LIST) | K(COUNT), .about = "a session's public id; of a count: whose locks alone are counted"),
     STRING("user", user,         .needs = K(SESSION_OPEN), .takes = K(LIST) | K(SESSIONS) | K(NOTE) | K(SAVE)),
     STRING("name", name,         .needs = K(TOKEN_CREATE), .takes = K(SESSION_OPEN) | K(SAVE)),
     STRING("token", token,       .needs = K(TOKEN_CREATE) | K(TOKEN_REVOKE), .takes = K(TOKEN_FIND), .about = "a token's public id"),

@@ -81,6 +81,10 @@ await must("POST", "/v1/locks/policy/1/request", { session: bob, body: { message
 const request = await holder.hears("requested", "policy/1");
 const took = Date.now() - asked;
 check(request?.session === bob.id && request.user === "bob" && request.reason === "Are you done?", `the holder is told of a request, here after ${took} ms`, holder.text);
+await must("POST", "/v1/locks/policy/1/decline", { session: alice, body: { session: bob.id, message: "Not before noon" } }, 200);
+const declined = await waiter.hears("declined", "policy/1");
+check(declined?.session === bob.id && declined.user === "bob" && declined.actor === "alice" && declined.reason === "Not before noon", "the waiter is told that it was declined", waiter.text);
+check((await must("GET", "/v1/locks/policy/1", { session: bob }, 200)).requests.length === 0, "and its request is gone");
 await must("DELETE", "/v1/locks/policy/1", { session: alice }, 200);
 check((await waiter.hears("released", "policy/1"))?.session === alice.id, "the waiter is told that it was released", waiter.text);
 await take(alice, "policy/2");

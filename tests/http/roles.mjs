@@ -181,6 +181,8 @@ const hold = (cell, session) => must("PUT", `/v1/locks/policy/${cell.id}`, { tok
 // The session holds the record, if it can; or someone else does.
 const heldByIt = async (cell) => cell.kind?.good && (await hold(cell, cell.session));
 const heldByAnother = (cell) => hold(cell, bystander);
+const askedOfIt = async (cell) =>
+  (await heldByIt(cell)) && must("POST", `/v1/locks/policy/${cell.id}/request`, { token: everything.secret, session: bystander, body: {} }, 200);
 const login = (cell) => ({ body: { secret: cell.who?.secret ?? "0".repeat(64) }, token: undefined });
 
 // By operationId, or a name of its own with `as`: how it is asked, the rule, what it comes to when all is well.
@@ -195,6 +197,7 @@ const routes = [
   { name: "lookup", rule: rules.look, body: (cell) => ({ resources: [`policy/${cell.id}`] }), done: 200 },
   { name: "request-lock", rule: rules.work, before: heldByAnother, body: {}, done: 200 },
   { name: "hand-over", rule: rules.work, before: heldByIt, body: { session: bystander.id }, done: 200 },
+  { name: "decline", rule: rules.work, before: askedOfIt, body: { session: bystander.id }, done: 200 },
   { name: "force-release", rule: rules.force, before: heldByAnother, body: { reason: "table" }, done: 200 },
   { name: "version-get", rule: alike(rules.look), done: 404 }, // never saved, but they may know
   { name: "version-save", rule: rules.work, before: heldByIt, headers: { "If-None-Match": "*" }, body: {}, needed: true, done: 201 },
@@ -257,6 +260,7 @@ const ops = [
   { op: "save", rule: rules.work, before: heldByIt, of: record, needs: true },
   { op: "request", rule: rules.work, before: heldByAnother, of: record, needs: true },
   { op: "hand-over", rule: rules.work, before: heldByIt, of: (cell) => ({ ...record(cell), target: bystander.id }), needs: true },
+  { op: "decline", rule: rules.work, before: askedOfIt, of: (cell) => ({ ...record(cell), target: bystander.id }), needs: true },
   { op: "force-release", rule: rules.force, before: heldByAnother, of: (cell) => ({ ...record(cell), reason: "table" }) },
   { op: "type-get", rule: withoutSession(rules.known), of: () => ({ type: "policy" }), alone: true },
   { op: "note", rule: rules.token("admin"), of: () => ({ reason: "table", event: "denied" }), alone: true },

@@ -110,7 +110,7 @@ async function live(server, book, store) {
   const document = (await server.ask("GET", "/openapi.json")).json;
   const bodies = {
     acquire: { purpose: "p" }, change: { ttl_seconds: 60 }, "acquire-all": { locks: [{ resource: "policy/2" }] }, lookup: { resources: ["policy/1"] }, request: { message: "m" },
-    "hand-over": { session: derived.id }, "force-release": { reason: "r" }, "session-open": { user: "u-more" }, "type-set": { policy: "read-write" },
+    "hand-over": { session: derived.id }, decline: { session: derived.id }, "force-release": { reason: "r" }, "session-open": { user: "u-more" }, "type-set": { policy: "read-write" },
     "token-create": { name: "more", roles: "use" }, batch: { ops: [{ op: "tokens" }, { op: "sessions" }].slice(0, 1) },
   };
   for (const [path, methods] of Object.entries(document.paths)) {

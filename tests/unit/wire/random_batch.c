@@ -153,6 +153,7 @@ static const char *const reads[HF_OP_KINDS] = {
     [HF_OP_WHO] = "!type !id linked",
     [HF_OP_REQUEST] = "!session !type !id text request_id linked",
     [HF_OP_HAND_OVER] = "!session !type !id !target fence request_id linked",
+    [HF_OP_DECLINE] = "!session !type !id !target text fence request_id linked",
     [HF_OP_FORCE_RELEASE] = "!type !id !text actor session fence request_id linked",
     [HF_OP_TYPE_GET] = "!type linked",
     [HF_OP_TYPE_SET] = "!type !policy ttl_us ttl_max_us actor request_id",
