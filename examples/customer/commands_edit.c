@@ -174,7 +174,7 @@ static struct evbuffer *typed_list(const customer *mine, bool hidden)
 /* ---- the conflict ---- */
 
 static void conflict_row(struct evbuffer *out, const merge *both, int i, const customer *read,
-                         const customer *mine, const customer *theirs, const char *name)
+                         const customer *mine, const customer *theirs)
 {
     static const char *const says[] = {"", "Only you changed this",
                                        "Only the other person changed this",
@@ -186,7 +186,7 @@ static void conflict_row(struct evbuffer *out, const merge *both, int i, const c
               SLOTS({"name", about->name, NULL}, {"label", about->label, NULL},
                     {"says", says[kind], NULL}, {"class", classes[kind], NULL},
                     {"mine", mine->text[i], NULL}, {"theirs", theirs->text[i], NULL},
-                    {"merged", both->merged.text[i], NULL}, {"who", name, NULL},
+                    {"merged", both->merged.text[i], NULL},
                     {"before", read != NULL ? read->text[i] : NULL, NULL},
                     {"known", read != NULL && read->text[i][0] != '\0' ? "" : "hidden", NULL},
                     {"pick_mine", kind == MERGE_MINE ? "checked" : "", NULL},
@@ -212,12 +212,12 @@ static void conflict_page(request *r, const work *its_work, const customer *read
                           const customer *mine, const char *sentence)
 {
     merge both;
-    char id[32], numbers[2][32], summary[128];
-    const customer *theirs = &its_work->read;
+    char id[32], numbers[2][32], summary[128], when[PAGE_TIME_SIZE] = "";
     hf_version saved = {0};
+    const customer *theirs = &its_work->read;
     struct evbuffer *main = evbuffer_new(), *rows = evbuffer_new(), *same = evbuffer_new();
-    if (hf_manager_version(r->app->records.manager, &its_work->resource, &saved, NULL) != HF_OK)
-        snprintf(saved.name, sizeof saved.name, "Someone");
+    if (hf_manager_version(r->app->records.manager, &its_work->resource, &saved, NULL) == HF_OK)
+        page_time(saved.saved_us, when);
     merge_make(&both, read, mine, theirs);
     for (int i = 0; i < FIELD_COUNT; i++)
         if (both.kind[i] == MERGE_SAME)
@@ -225,7 +225,7 @@ static void conflict_page(request *r, const work *its_work, const customer *read
                 same, pages_conflict_same,
                 SLOTS({"name", customer_fields[i].name, NULL}, {"value", mine->text[i], NULL}));
         else
-            conflict_row(rows, &both, i, read, mine, theirs, saved.name);
+            conflict_row(rows, &both, i, read, mine, theirs);
     snprintf(id, sizeof id, "%lld", (long long)its_work->customer);
     edit_numbers(its_work, theirs->version, numbers);
     conflict_summary(&both, summary, sizeof summary);
@@ -233,7 +233,8 @@ static void conflict_page(request *r, const work *its_work, const customer *read
               SLOTS({"user", r->person->user, NULL}, {"id", id, NULL},
                     {"csrf", r->session->csrf, NULL}, {"work", its_work->name, NULL},
                     {"version", numbers[0], NULL}, {"fence", numbers[1], NULL},
-                    {"sentence", sentence, NULL}, {"summary", summary, NULL}, {"rows", NULL, rows},
+                    {"sentence", sentence, NULL}, {"summary", summary, NULL},
+                    {"by", saved.name, NULL}, {"when", when, NULL}, {"rows", NULL, rows},
                     {"same", NULL, same}));
     request_page(r, 409, "Your changes and theirs", main);
     evbuffer_free(main);

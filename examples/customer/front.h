@@ -41,7 +41,7 @@ typedef struct request {
     struct evbuffer *answer;
     char location[LINE_MAX_SIZE];
     char cookie[LINE_MAX_SIZE];
-    work *begun; /* by this request: forgotten if its transaction is rolled back */
+    work *begun;    /* by this request: forgotten if its transaction is rolled back */
     work *ended[2]; /* by this request: forgotten when its transaction is committed */
 } request;
 

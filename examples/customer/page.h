@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* HTML from templates (pages/). A template has slots: {{name}} is a text, escaped; {{{name}}} is
- * HTML that was made from another template. Nothing else gets into a page. */
+/* HTML from templates (pages/). A template has slots: {{name}} is a text to be read, {{=name}} one
+ * that a form sends back, both escaped; {{{name}}} is HTML that was made from another template.
+ * Nothing else gets into a page. */
 #ifndef PAGE_H
 #define PAGE_H
 

@@ -255,7 +255,8 @@ async function hostile(alice) {
   await alice.go(`/customers/${id}/edit`);
   await state(alice.page, "refused");
   await clean(alice.page, "a refusal by a hostile name");
-  check((await alice.page.locator("bdi", { hasText: "<script>" }).count()) > 0, "a hostile name is text");
+  check((await alice.page.locator("bdi", { hasText: "\\u202e<script>alert(1)</script>" }).count()) > 0, "a hostile name is text, and turns nothing around");
+  check((await alice.field("name").inputValue()) === EVIL, "but in a form it is as it was typed");
   check((await alice.page.locator("main script").count()) === 0, "and no script");
   const cookie = (await alice.context.cookies()).map(({ name, value }) => `${name}=${value}`).join("; ");
   const post = (path, body, headers = {}) =>
@@ -297,7 +298,7 @@ async function firstPage() {
   await context.close();
 }
 
-demo = await Demo.start(["--person", "alice=Alice Chen", "--person", "bob=Bob Smith", "--person", `eve=${EVIL}`, "--idle", "60s"]);
+demo = await Demo.start(["--person", "alice=Alice Chen", "--person", "bob=Bob Smith", "--person", `eve=${EVIL}`, "--idle", "120s"]);
 chromium = await Chromium.start();
 try {
   const alice = await person("alice"), bob = await person("bob");

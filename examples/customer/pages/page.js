@@ -4,6 +4,7 @@ for (const lock of document.querySelectorAll("edit-lock")) {
   if (lock.dataset.purpose === "reading")
     lock.texts = {
       held: "You have this open",
+      refused: "{name} has this open",
       heldMore: "Nobody else can read it meanwhile.",
       enter: "Open it now",
       freedMore: "{name} has finished.",
