@@ -39,7 +39,7 @@ static const struct {
     {EVHTTP_REQ_POST, "/sign-out", 0, command_sign_out},
 
     {EVHTTP_REQ_GET, "/", 0, command_home},
-    {EVHTTP_REQ_GET, "/customers", TRANSACTION, command_list},
+    {EVHTTP_REQ_GET, "/customers", 0, command_list},
     {EVHTTP_REQ_POST, "/customers", TRANSACTION, command_create},
     {EVHTTP_REQ_GET, "/customers/new", 0, command_new},
     {EVHTTP_REQ_GET, "/customers/#", TRANSACTION, command_show},
