@@ -13,37 +13,30 @@ const char *policy_about(hf_policy policy)
 {
     static const char *const about[HF_POLICY_COUNT] = {
         [HF_POLICY_NONE] = "No policy is set: a save compares versions.",
-        [HF_POLICY_OPTIMISTIC] =
-            "Everyone may edit at once. Whoever saves second is shown both versions and merges "
-            "them.",
-        [HF_POLICY_EXCLUSIVE_WRITE] =
-            "One person edits; everyone may read. Whoever comes second is told at once.",
-        [HF_POLICY_EXCLUSIVE_READ] =
-            "One person at a time, even to read: what you see is certain to be current.",
-        [HF_POLICY_READ_WRITE] =
-            "Many may read together, or one may edit. Nobody edits what another relies on.",
+        [HF_POLICY_OPTIMISTIC] = "Everyone may edit at once. Whoever saves second merges both.",
+        [HF_POLICY_EXCLUSIVE_WRITE] = "One person edits, all may read. The second is told at once.",
+        [HF_POLICY_EXCLUSIVE_READ] = "One person at a time, even to read: what one sees is current.",
+        [HF_POLICY_READ_WRITE] = "Many may read, or one may edit: nobody edits what others rely on.",
     };
     return about[policy];
 }
 
-/* What to try, by policy. */
 static const char *demo_try(hf_policy policy)
 {
-    static const char *const lines[HF_POLICY_COUNT] = {
-        [HF_POLICY_OPTIMISTIC] =
-            "Press Edit on both sides, change something on each, save Alice, then save Bob: "
-            "Bob sees both versions, merged field by field.",
-        [HF_POLICY_EXCLUSIVE_WRITE] =
-            "Press Edit for Alice, then for Bob: Bob is told who has it and can ask for it. "
-            "Let Alice hand it over.",
-        [HF_POLICY_EXCLUSIVE_READ] =
-            "Only one side can even see the customer. Press Customers on that side: the "
-            "other one is let in.",
-        [HF_POLICY_READ_WRITE] =
-            "Both sides read. Press Edit on one: it is refused while the other reads. Press "
-            "Customers there, and try again.",
-    };
-    return lines[policy] != NULL ? lines[policy] : lines[HF_POLICY_OPTIMISTIC];
+    switch (policy) {
+    case HF_POLICY_EXCLUSIVE_WRITE:
+        return "Press Edit for Alice, then for Bob: Bob is told who has it and can ask for it. Let "
+               "Alice hand it over.";
+    case HF_POLICY_EXCLUSIVE_READ:
+        return "Only one side can even see the customer. Press Customers on that side: the other "
+               "one is let in.";
+    case HF_POLICY_READ_WRITE:
+        return "Both sides read. Press Edit on one: it has to wait while the other reads. Press "
+               "Customers there, and go on.";
+    default:
+        return "Press Edit on both sides, change something on each, save Alice, then Bob: Bob sees "
+               "both versions, merged field by field.";
+    }
 }
 
 hf_status command_demo(request *r, hf_error *err)
