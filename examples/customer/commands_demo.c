@@ -15,8 +15,10 @@ const char *policy_about(hf_policy policy)
         [HF_POLICY_NONE] = "No policy is set: a save compares versions.",
         [HF_POLICY_OPTIMISTIC] = "Everyone may edit at once. Whoever saves second merges both.",
         [HF_POLICY_EXCLUSIVE_WRITE] = "One person edits, all may read. The second is told at once.",
-        [HF_POLICY_EXCLUSIVE_READ] = "One person at a time, even to read: what one sees is current.",
-        [HF_POLICY_READ_WRITE] = "Many may read, or one may edit: nobody edits what others rely on.",
+        [HF_POLICY_EXCLUSIVE_READ] =
+            "One person at a time, even to read: what one sees is current.",
+        [HF_POLICY_READ_WRITE] =
+            "Many may read, or one may edit: nobody edits what others rely on.",
     };
     return about[policy];
 }

@@ -209,7 +209,7 @@ static void conflict_summary(const merge *both, char *out, size_t size)
 }
 
 static void conflict_page(request *r, const work *its_work, const customer *read,
-                          const customer *mine, const char *sentence)
+                          const customer *mine, const hf_error *refused)
 {
     merge both;
     char id[32], numbers[2][32], summary[128], when[PAGE_TIME_SIZE] = "";
@@ -233,9 +233,10 @@ static void conflict_page(request *r, const work *its_work, const customer *read
               SLOTS({"user", r->person->user, NULL}, {"id", id, NULL},
                     {"csrf", r->session->csrf, NULL}, {"work", its_work->name, NULL},
                     {"version", numbers[0], NULL}, {"fence", numbers[1], NULL},
-                    {"sentence", sentence, NULL}, {"summary", summary, NULL},
-                    {"by", saved.name, NULL}, {"when", when, NULL}, {"rows", NULL, rows},
-                    {"same", NULL, same}));
+                    {"sentence", refused->message, NULL},
+                    {"told", refused->status == HF_STALE ? "hidden" : "", NULL},
+                    {"summary", summary, NULL}, {"by", saved.name, NULL}, {"when", when, NULL},
+                    {"rows", NULL, rows}, {"same", NULL, same}));
     request_page(r, 409, "Your changes and theirs", main);
     evbuffer_free(main);
     evbuffer_free(rows);
@@ -278,7 +279,7 @@ static hf_status conflict_begin(request *r, work *its_work, const customer *mine
     its_work->loaded = false;
     status = registry_edit(&r->app->records, its_work, &theirs, &why);
     if (status == HF_OK)
-        conflict_page(r, its_work, known ? &before : NULL, mine, refused->message);
+        conflict_page(r, its_work, known ? &before : NULL, mine, refused);
     else if (status == HF_LOCKED || status == HF_NOT_FOUND)
         conflict_kept(r, mine, its_work, status == HF_LOCKED ? "Not saved yet" : "It was deleted",
                       why.message, status == HF_LOCKED);
