@@ -38,6 +38,9 @@ expect "on one sample record, with the element of this server" 0 "*$url/edit-loc
 out=$(curl -si -H "Origin: ${first%/}" "$url/v1/locks/customer/42" -H "Authorization: Bearer $(cat "$scratch/run/admin-token")")
 code=$?
 expect "whose pages may ask the server" 0 "*Access-Control-Allow-Origin: ${first%/}*\"resource\":\"customer/42\"*"
+out=$(curl -s -o "$scratch/page" -w '%{http_code}' -b "$scratch/jar" -H 'Host: evil.example' "${first}alice/customers/42")
+code=$?
+expect "a name that is not its own is refused" 0 421
 out=$(curl -s -b "$scratch/jar" "${first}alice/customers/42/edit" && curl -s "$url/v1/locks/customer/42" -H "Authorization: Bearer $(cat "$scratch/run/admin-token")")
 code=$?
 expect "and whose locks are the server's" 0 '*"name":"Alice Chen"*'
