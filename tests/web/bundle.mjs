@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The committed web/dashboard.js is what `make web` makes of web/dashboard/, and small enough.
+// The committed web/dashboard.js and web/edit-lock.js are what `make web` makes of web/dashboard/ and web/element/, and small enough.
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,11 +9,15 @@ import { check, finish } from "../http/server.mjs";
 
 const root = process.env.HF_SOURCE_ROOT;
 const place = mkdtempSync(join(tmpdir(), "holdfast-bundle-"));
-execFileSync(join(root, "tools/bundle-web"), [join(place, "dashboard.js")], { stdio: "ignore" });
-const committed = readFileSync(join(root, "web/dashboard.js"));
-check(committed.equals(readFileSync(join(place, "dashboard.js"))), "web/dashboard.js is made of web/dashboard/",
-  "It is out of date: run `make web` and commit what it makes.");
-const size = ["index.html", "style.css", "icon.svg", "dashboard.js"].reduce((all, name) => all + gzipSync(readFileSync(join(root, "web", name)), { level: 9 }).length, 0);
+execFileSync(join(root, "tools/bundle-web"), [place], { stdio: "ignore" });
+for (const [name, source] of Object.entries({ "dashboard.js": "web/dashboard/", "edit-lock.js": "web/element/" }))
+  check(readFileSync(join(root, "web", name)).equals(readFileSync(join(place, name))), `web/${name} is made of ${source}`,
+    "It is out of date: run `make web` and commit what it makes.");
+const compressed = (name) => gzipSync(readFileSync(join(root, "web", name)), { level: 9 }).length;
+const element = compressed("edit-lock.js");
+console.log(`# the element is ${element} bytes, compressed`);
+check(element < 16000, "the element is under 16 kB, compressed");
+const size = ["index.html", "style.css", "icon.svg", "dashboard.js"].reduce((all, name) => all + compressed(name), 0);
 console.log(`# the dashboard is ${size} bytes, compressed`);
 check(size < 130000, "the dashboard is under 130 kB, compressed");
 rmSync(place, { recursive: true });
