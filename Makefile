@@ -43,7 +43,7 @@ bench: build            ## print a table of speeds, write build/bench.json
 	env $$urls $(BUILD)/bench/hf-bench --json $(BUILD)/bench.json; code=$$?; \
 	tools/servers stop $(BUILD)/bench-servers; exit $$code
 
-web:                    ## make web/dashboard.js anew of web/dashboard/; the file is committed
+web:                    ## make web/dashboard.js and web/edit-lock.js anew of their folders; both are committed
 	@tools/install-deps test
 	@tools/bundle-web
 
