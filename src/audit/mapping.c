@@ -28,6 +28,17 @@ static bool mapping_marked(hf_slice marks, const char *mark)
     return !((next | 32) >= 'a' && (next | 32) <= 'z');
 }
 
+/* Whether a text has the name as a word of its own. */
+static bool mapping_names(hf_slice text, hf_slice name)
+{
+    char word[128];
+    if (name.size == 0 || name.size >= sizeof word)
+        return false;
+    memcpy(word, name.at, name.size);
+    word[name.size] = '\0';
+    return mapping_marked(text, word);
+}
+
 /* The quoted text after `name=`, `name:` or `name =>` behind a mark. */
 static hf_slice mapping_named(hf_slice marks, const char *mark, const char *name)
 {
@@ -82,17 +93,10 @@ static void mapping_python_field(mapping_class *class, const audit_fact *field)
     hf_slice value = field->text[4], name = field->text[1];
     if (audit_word_is(name, "__mapper_args__")) {
         const char *at = audit_text_find(value, "version_id_col");
-        hf_slice rest = at == NULL ? HF_NOTHING
-                                   : (hf_slice){at, value.size - (size_t)(at - value.at)};
+        size_t past = at == NULL ? 0 : (size_t)(at - value.at) + strlen("version_id_col");
+        hf_slice rest = {value.at + past, value.size - past};
         for (audit_column *it = class->table->columns; at != NULL && it != NULL; it = it->next)
-            if (audit_name_has(rest, "version_id_col") && audit_text_find(rest, ":") != NULL) {
-                hf_slice last = {rest.at + 14, rest.size - 14};
-                char word[128];
-                size_t size = it->name.size < sizeof word - 1 ? it->name.size : sizeof word - 1;
-                memcpy(word, it->name.at, size);
-                word[size] = '\0';
-                it->version = it->version || mapping_marked(last, word);
-            }
+            it->version = it->version || mapping_names(rest, it->name);
         return;
     }
     if (!mapping_has(value, "Field(") && !mapping_has(value, "Column(") &&
@@ -205,16 +209,20 @@ static hf_slice mapping_plural_table(const mapping_class *class)
                          : audit_name_snake(&class->run->arena, class->facts[0].text[0], true);
 }
 
+#define MAPPING_IN(language) (1u << (language))
+
 static const struct mapping {
+    unsigned languages;
     bool (*is)(const audit_fact *class);
     hf_slice (*table)(const mapping_class *class);
     void (*field)(mapping_class *class, const audit_fact *field);
     bool whole; /* its members are all columns there are */
 } mappings[] = {
-    {mapping_is_jpa, mapping_jpa_table, mapping_marked_field, false},
-    {mapping_is_python, mapping_python_table, mapping_python_field, true},
-    {mapping_is_record, mapping_plural_table, mapping_ruby_field, false},
-    {mapping_is_eloquent, mapping_plural_table, NULL, false},
+    {MAPPING_IN(AUDIT_JAVA) | MAPPING_IN(AUDIT_PHP) | MAPPING_IN(AUDIT_TYPESCRIPT), mapping_is_jpa,
+     mapping_jpa_table, mapping_marked_field, false},
+    {MAPPING_IN(AUDIT_PYTHON), mapping_is_python, mapping_python_table, mapping_python_field, true},
+    {MAPPING_IN(AUDIT_RUBY), mapping_is_record, mapping_plural_table, mapping_ruby_field, false},
+    {MAPPING_IN(AUDIT_PHP), mapping_is_eloquent, mapping_plural_table, NULL, false},
 };
 
 /* The members of a class, and of those it extends: a version often stands in a base class. */
@@ -233,13 +241,8 @@ static void mapping_fields(mapping_class *class, const struct mapping *mapping,
         return;
     for (size_t i = 0; i < facts->count; i++) {
         const audit_fact *base = &facts->items[i];
-        if (base->kind == AUDIT_CLASS && base != from && base->text[0].size > 2 &&
-            audit_name_has(base->text[0], "") == false) {
-            char name[128];
-            size_t size = base->text[0].size < sizeof name - 1 ? base->text[0].size : 0;
-            memcpy(name, base->text[0].at, size);
-            name[size] = '\0';
-            if (size > 0 && mapping_marked(from->text[1], name) && !mapping_is_jpa(base))
+        if (base->kind == AUDIT_CLASS && base != from && base->text[0].size > 2) {
+            if (mapping_names(from->text[1], base->text[0]) && !mapping_is_jpa(base))
                 mapping_fields(class, mapping, base, depth + 1);
         }
     }
@@ -256,7 +259,8 @@ void audit_map_classes(audit_run *run)
             while (i + class.count < run->facts.count &&
                    run->facts.items[i + class.count].file == fact->file)
                 class.count++;
-            if (!mappings[k].is(fact))
+            audit_language language = run->files.items[fact->file].language;
+            if ((mappings[k].languages & MAPPING_IN(language)) == 0 || !mappings[k].is(fact))
                 continue;
             class.table = audit_schema_table(&run->schema, mappings[k].table(&class),
                                              (audit_place){fact->file, fact->line});

@@ -178,6 +178,18 @@ static hf_slice walk_clip(hf_slice text)
     "setLockMode create_table add_column add_index add_foreign_key create table change_table "    \
     "define_table Table merge find createQueryBuilder relation"
 
+/* new X() { ... }: a class without a name. */
+static void walk_body(syntax_walk *walk, TSNode node)
+{
+    uint32_t count = ts_node_named_child_count(node);
+    for (uint32_t i = count > 3 ? count - 3 : 0; i < count; i++) {
+        TSNode child = ts_node_named_child(node, i);
+        const char *type = ts_node_type(child);
+        if (strcmp(type, "class_body") == 0 || strcmp(type, "anonymous_class") == 0)
+            walk_children(walk, child);
+    }
+}
+
 static void walk_call(syntax_walk *walk, TSNode node)
 {
     hf_slice name = syntax_call_name(walk, node), outer = walk->table;
@@ -204,6 +216,7 @@ static void walk_call(syntax_walk *walk, TSNode node)
     TSNode block = syntax_field_either(node, "block", "body");
     if (!ts_node_is_null(block))
         walk_children(walk, block);
+    walk_body(walk, node);
     walk->table = outer;
 }
 
