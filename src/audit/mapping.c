@@ -28,17 +28,6 @@ static bool mapping_marked(hf_slice marks, const char *mark)
     return !((next | 32) >= 'a' && (next | 32) <= 'z');
 }
 
-/* Whether a text has the name as a word of its own. */
-static bool mapping_names(hf_slice text, hf_slice name)
-{
-    char word[128];
-    if (name.size == 0 || name.size >= sizeof word)
-        return false;
-    memcpy(word, name.at, name.size);
-    word[name.size] = '\0';
-    return mapping_marked(text, word);
-}
-
 /* The quoted text after `name=`, `name:` or `name =>` behind a mark. */
 static hf_slice mapping_named(hf_slice marks, const char *mark, const char *name)
 {
@@ -96,7 +85,7 @@ static void mapping_python_field(mapping_class *class, const audit_fact *field)
         size_t past = at == NULL ? 0 : (size_t)(at - value.at) + strlen("version_id_col");
         hf_slice rest = {value.at + past, value.size - past};
         for (audit_column *it = class->table->columns; at != NULL && it != NULL; it = it->next)
-            it->version = it->version || mapping_names(rest, it->name);
+            it->version = it->version || audit_text_names(rest, it->name);
         return;
     }
     if (!mapping_has(value, "Field(") && !mapping_has(value, "Column(") &&
@@ -242,7 +231,7 @@ static void mapping_fields(mapping_class *class, const struct mapping *mapping,
     for (size_t i = 0; i < facts->count; i++) {
         const audit_fact *base = &facts->items[i];
         if (base->kind == AUDIT_CLASS && base != from && base->text[0].size > 2) {
-            if (mapping_names(from->text[1], base->text[0]) && !mapping_is_jpa(base))
+            if (audit_text_names(from->text[1], base->text[0]) && !mapping_is_jpa(base))
                 mapping_fields(class, mapping, base, depth + 1);
         }
     }

@@ -69,9 +69,13 @@ static void calls_column(audit_run *run, const audit_fact *call)
     audit_place place = {call->file, call->line};
     audit_table *table =
         audit_schema_table(&run->schema, calls_first(call->text[4]), place);
-    hf_slice method = call->text[1], arguments = call->text[2], name = calls_first(arguments);
+    hf_slice method = call->text[1], arguments = call->text[2], left = arguments, name, type;
+    if (!calls_next(&left, &name))
+        name = HF_NOTHING;
     if (table == NULL)
         return;
+    if (audit_name_among(method, "column") && calls_next(&left, &type)) /* t.column :name, :type */
+        method = type;
     if (audit_name_among(method, "id bigIncrements increments")) {
         calls_id(run, table, place);
     } else if (audit_name_among(method, "timestamps")) {

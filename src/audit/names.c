@@ -85,6 +85,21 @@ const char *audit_text_find(hf_slice text, const char *part)
     return NULL;
 }
 
+static bool names_continues(char c)
+{
+    return names_alnum(c) || c == '_';
+}
+
+bool audit_text_names(hf_slice text, hf_slice name)
+{
+    for (size_t i = 0; name.size > 0 && i + name.size <= text.size; i++)
+        if (strncasecmp(text.at + i, name.at, name.size) == 0 &&
+            (i == 0 || !names_continues(text.at[i - 1])) &&
+            (i + name.size == text.size || !names_continues(text.at[i + name.size])))
+            return true;
+    return false;
+}
+
 hf_slice audit_name_last(hf_slice name)
 {
     size_t start = name.size;

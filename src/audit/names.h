@@ -23,6 +23,9 @@ bool audit_name_among(hf_slice name, const char *words);
 /* Whether `part` stands in the text, whatever the case; and where (NULL: nowhere). */
 const char *audit_text_find(hf_slice text, const char *part);
 
+/* Whether the name stands there as a word of its own. */
+bool audit_text_names(hf_slice text, hf_slice name);
+
 /* The last part of a dotted or namespaced name ("a.b.C", "A\\B\\C", "A::C"). */
 hf_slice audit_name_last(hf_slice name);
 

@@ -41,8 +41,7 @@ static void bulk_judge(audit_run *run, const audit_rule *rule)
             continue;
         const audit_table *table = audit_schema_find(&run->schema, bulk_entity(fact));
         const audit_column *version = table == NULL ? NULL : audit_table_version(table);
-        if (version == NULL || audit_name_has(fact->text[2], "version lock_version") ||
-            audit_text_find(fact->text[2], "version") != NULL)
+        if (version == NULL || audit_text_names(fact->text[2], version->name))
             continue;
         audit_found(run, rule,
                     &(audit_finding){.place = {fact->file, fact->line},
