@@ -6,7 +6,7 @@ DESTDIR ?=
 BUILD   := build
 RUN     := $(CURDIR)/$(BUILD)/run
 
-.PHONY: all build run story check test test-long bench install uninstall format lint clean help
+.PHONY: all build run audit-module story check test test-long bench install uninstall format lint clean help
 .DEFAULT_GOAL := all
 
 all: build
@@ -21,6 +21,10 @@ run: build              ## start the server on 127.0.0.1:7420; its data stays in
 	@tools/end-with-make $$$$ $$PPID >/dev/null 2>&1 </dev/null & \
 	exec env $$(env | sed -n 's/^\(HOLDFAST_[A-Z_]*\)=.*/-u \1/p') \
 	    "$(CURDIR)/$(BUILD)/holdfast" serve --config /dev/null --data "$(RUN)" --any-port --hints --print-token
+
+audit-module:           ## build holdfast-audit.so, which reads programs; installs npm for its grammars
+	@tools/install-deps build audit
+	@$(MAKE) --no-print-directory build
 
 story: build            ## play a short two-person story in the terminal
 	@HOLDFAST="$(CURDIR)/$(BUILD)/holdfast" examples/story.sh

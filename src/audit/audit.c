@@ -275,7 +275,9 @@ static hf_status audit_read_files(audit_run *run, const audit_options *options, 
     if (status != HF_OK)
         return status;
     if (sources && hf_module_load("audit", AUDIT_MODULE_SYMBOL, &module, &missing) != HF_OK)
-        audit_note(run, "Programs were not read, only SQL and schemas. %s", missing.message);
+        audit_note(run, "Programs were not read, only SQL and schemas; `make audit-module` builds what "
+                        "reads them. %s",
+                   missing.message);
     return audit_workers_run(&run->files, module, &run->facts, options->progress, err);
 }
 

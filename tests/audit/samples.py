@@ -2,11 +2,14 @@
 """Every rule on its samples: the bad ones are found, line by line, and the good ones are silent under all rules."""
 import json
 
-from check import SAMPLES, audit, check, finish, places, run
+from check import ROOT, SAMPLES, audit, check, finish, places, run
 
 rules = [rule["id"] for rule in json.loads(run(SAMPLES, "--format", "sarif").stdout)["runs"][0]["tool"]["driver"]["rules"]]
 have = sorted(folder.name for folder in SAMPLES.iterdir() if folder.is_dir() and folder.name != "mappings")
 check("every rule that judges code has samples", sorted(set(rules) - {"idle-in-transaction"}) == have, (rules, have))
+
+page = (ROOT / "docs" / "audit.md").read_text()
+check("docs/audit.md has every rule", all(f"| `{rule}` |" in page for rule in rules), rules)
 
 for rule in have:
     bad = audit(".", cwd=SAMPLES / rule / "bad")
