@@ -49,7 +49,8 @@ static void *audit_push(audit_run *run, void **items, size_t *count, size_t *roo
     return place;
 }
 
-static const char *audit_format(audit_run *run, const char *format, va_list arguments)
+__attribute__((format(printf, 2, 0))) static const char *
+audit_format(audit_run *run, const char *format, va_list arguments)
 {
     char text[1024];
     vsnprintf(text, sizeof text, format, arguments);
@@ -203,11 +204,34 @@ static void audit_declare(audit_run *run)
     audit_map_classes(run);
 }
 
+/* A column that one statement compares with a value and counts up is a version, whatever its name;
+ * so is one with a usual name that is compared and replaced. */
+static void audit_learn_version(const audit_statement *statement)
+{
+    const sql_statement *sql = &statement->sql;
+    for (size_t i = 0; sql->verb == SQL_UPDATE && i < sql->writes_count; i++) {
+        const sql_use *write = &sql->writes[i];
+        const sql_use *where = audit_use_of(sql->wheres, sql->wheres_count, write->column);
+        bool named = audit_name_among(write->column, "version rev revision version_no "
+                                                     "version_number version_id lock_version");
+        audit_column *column = audit_table_column(statement->table, write->column);
+        if (column != NULL && where != NULL && where->equal && where->value == SQL_BOUND &&
+            audit_type_is_whole(column->type) &&
+            (write->value == SQL_MOVED || (named && write->value == SQL_BOUND)))
+            column->version = true;
+    }
+}
+
 static void audit_join(audit_run *run)
 {
     for (size_t i = 0; i < run->statements_count; i++) {
         audit_statement *statement = &run->statements[i];
         statement->table = audit_schema_find(&run->schema, statement->sql.table);
+        if (statement->table != NULL)
+            audit_learn_version(statement);
+    }
+    for (size_t i = 0; i < run->statements_count; i++) {
+        audit_statement *statement = &run->statements[i];
         const audit_column *version =
             statement->table == NULL ? NULL : audit_table_version(statement->table);
         if (version != NULL && statement->sql.verb == SQL_UPDATE &&
@@ -289,7 +313,8 @@ hf_status audit_run_all(const audit_options *options, audit_run *run, hf_error *
         return status;
     audit_declare(run);
     for (size_t i = 0; i < run->facts.count; i++)
-        if (run->facts.items[i].kind == AUDIT_SQL)
+        if (run->facts.items[i].kind == AUDIT_SQL &&
+            !run->files.items[run->facts.items[i].file].migration)
             audit_add_sql(run, &run->facts.items[i], NULL);
     if (options->db != NULL)
         status = audit_live(run, options, err);

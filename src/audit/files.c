@@ -84,6 +84,8 @@ static hf_status files_add_file(audit_files *files, const char *path, const stru
     size_t max = language == AUDIT_SQL_FILE ? AUDIT_SQL_FILE_MAX : AUDIT_FILE_MAX;
     file->language = language;
     file->size = (size_t)info->st_size;
+    file->migration = audit_name_has(hf_slice_of(path), "migrate migration migrations changelog "
+                                                        "changelogs upgrade upgrades seeds");
     if (!S_ISREG(info->st_mode))
         file->skipped = "it is no regular file";
     else if (file->size > max)

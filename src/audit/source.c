@@ -225,6 +225,39 @@ static void source_xml_tag(hf_slice tag, hf_buffer *sql, uint32_t line, uint32_t
     }
 }
 
+/* One statement of a mapper, up to the tag that closes it. <set> and <where> are the words; what is
+ * included from elsewhere is a hole; of what is optional all is taken. */
+static void source_mapper(hf_slice text, hf_slice closing, uint32_t line, audit_emit_fn emit,
+                          void *context)
+{
+    hf_buffer sql = {0};
+    char hole = AUDIT_HOLE;
+    for (size_t at = 0; at < text.size; at++) {
+        const char *end = text.at[at] != '<' ? NULL : memchr(text.at + at, '>', text.size - at);
+        if (end == NULL) {
+            hf_buffer_add(&sql, text.at + at, 1);
+            continue;
+        }
+        hf_slice tag = {text.at + at + 1, (size_t)(end - text.at) - at - 1};
+        hf_slice left = tag, word = source_next_word(&left);
+        if (word.size == closing.size + 1 && word.at[0] == '/' &&
+            strncmp(word.at + 1, closing.at, closing.size) == 0)
+            break;
+        if (audit_word_is(word, "include") || audit_word_is(word, "foreach"))
+            hf_buffer_add(&sql, &hole, 1);
+        else if (audit_word_is(word, "set") || audit_word_is(word, "where"))
+            hf_buffer_print(&sql, " %.*s ", (int)word.size, word.at);
+        for (size_t i = at; text.at + i < end; i++)
+            if (text.at[i] == '\n')
+                hf_buffer_add(&sql, "\n", 1);
+        at = (size_t)(end - text.at);
+    }
+    if (!sql.failed && sql.size > 0)
+        emit(context, &(audit_fact){.kind = AUDIT_SQL, .line = line, .scope = line,
+                                    .text = {{sql.text, sql.size}}});
+    hf_buffer_done(&sql);
+}
+
 /* Liquibase's change sets; and the statements of MyBatis mappers. */
 void audit_source_xml(hf_slice text, audit_emit_fn emit, void *context)
 {
@@ -243,14 +276,8 @@ void audit_source_xml(hf_slice text, audit_emit_fn emit, void *context)
         if (!mapper) {
             source_xml_tag(tag, &sql, line, &first, emit, context);
         } else if (audit_name_among(word, "update delete insert select")) {
-            hf_slice rest = {end + 1, text.size - (size_t)(end + 1 - text.at)};
-            const char *close = audit_text_find(rest, "</");
-            /* Tags inside make it dynamic: they are holes. */
-            size_t size = close == NULL ? rest.size : (size_t)(close - rest.at);
-            const char *tags = memchr(rest.at, '<', size);
-            if (tags == NULL)
-                emit(context, &(audit_fact){.kind = AUDIT_SQL, .line = line, .scope = line,
-                                            .text = {audit_trim((hf_slice){rest.at, size})}});
+            source_mapper((hf_slice){end + 1, text.size - (size_t)(end + 1 - text.at)}, word, line,
+                          emit, context);
         }
     }
     hf_buffer_done(&sql);

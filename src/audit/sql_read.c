@@ -264,7 +264,8 @@ static void read_tail(sql_reader *reader, size_t at)
                    audit_sql_word(reader->tokens, at, "duplicate") ||
                    audit_sql_word(reader->tokens, at, "exists")) {
             out->upsert = true;
-        } else if (audit_sql_word(reader->tokens, at, "join")) {
+        } else if (audit_sql_word(reader->tokens, at, "join") ||
+                   (out->verb == SQL_UPDATE && audit_sql_word(reader->tokens, at, "from"))) {
             out->joined = true;
         }
     }

@@ -41,7 +41,8 @@ static void bulk_judge(audit_run *run, const audit_rule *rule)
             continue;
         const audit_table *table = audit_schema_find(&run->schema, bulk_entity(fact));
         const audit_column *version = table == NULL ? NULL : audit_table_version(table);
-        if (version == NULL || audit_text_names(fact->text[2], version->name))
+        if (version == NULL || !audit_version_certain(table, version) ||
+            run->files.items[fact->file].migration || audit_text_names(fact->text[2], version->name))
             continue;
         audit_found(run, rule,
                     &(audit_finding){.place = {fact->file, fact->line},

@@ -207,9 +207,9 @@ static void walk_call(syntax_walk *walk, TSNode node)
     if (!ts_node_is_null(arguments) && syntax_kind_of(walk, arguments) == SYNTAX_STRING)
         walk_text(walk, arguments, flags);
     uint32_t count = ts_node_is_null(arguments) ? 0 : ts_node_named_child_count(arguments);
-    if (audit_name_among(name, "create_table change_table") ||
-        (audit_name_among(name, "create table") && audit_text_find(syntax_text(walk, object),
-                                                                   "schema") != NULL))
+    bool laravel = audit_name_among(name, "create table") &&
+                   audit_text_find(syntax_text(walk, object), "schema") != NULL;
+    if (count > 0 && (laravel || audit_name_among(name, "create_table change_table")))
         walk->table = syntax_text(walk, ts_node_named_child(arguments, 0));
     for (uint32_t i = 0; i < count && syntax_kind_of(walk, arguments) != SYNTAX_STRING; i++)
         walk_argument(walk, ts_node_named_child(arguments, i), flags);
