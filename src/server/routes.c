@@ -508,8 +508,9 @@ const route routes[] = {
         .query = INPUT(AFTER_SEQ) | INPUT(BEFORE_SEQ) | INPUT(LIMIT) | INPUT(TYPE) | INPUT(RESOURCE) |
                  INPUT(USER) | INPUT(KIND) | INPUT(SINCE) | INPUT(UNTIL),
         .summary = "What happened, page by page: who, what, when, why.",
-        .about = "The log is walked, some 50,000 events for a request at most: `next` is where to go on, as "
-                 "after_seq or before_seq, also when none was found so far. \"user\" is whose it is, or who did it.",
+        .about = "The log is walked, some 50,000 events for a request at most: `next` is where to go "
+                 "on, as after_seq or before_seq, also when none was found so far. \"user\" is whose "
+                 "it is, or who did it.",
         .replies = {{200, "Events", "Go on with `next`; null: there is nothing further."}},
         .ask = ask_audit_log,
         .tell = tell_audit_log,
@@ -603,8 +604,8 @@ const route routes[] = {
     {PAGE_FILE("dashboard-script", "/dashboard.js", "What makes it work.", "text/javascript")},
     {PAGE_FILE("style", "/style.css", "How the pages look.", "text/css")},
     {PAGE_FILE("icon", "/icon.svg", "Their icon.", "image/svg+xml")},
-    {PAGE_FILE("edit-lock", "/edit-lock.js", "The elements edit-lock and lock-badge, for pages of any origin.",
-               "text/javascript"),
+    {PAGE_FILE("edit-lock", "/edit-lock.js",
+               "The elements edit-lock and lock-badge, for pages of any origin.", "text/javascript"),
      .public = true},
 };
 
