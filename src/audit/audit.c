@@ -173,7 +173,8 @@ static void audit_read_text(audit_run *run, const audit_fact *fact, hf_slice tex
     if (!audit_sql_scan(&arena, text, &tokens)) {
         run->failed = true;
     } else if (declare) {
-        audit_schema_apply(&run->schema, &tokens, (audit_place){fact->file, line});
+        audit_schema_apply(&run->schema, &tokens, (audit_place){fact->file, line},
+                           run->files.items[fact->file].migration);
     } else {
         audit_sql_read(&arena, &tokens, audit_keep_statement, &reading);
         for (size_t i = 0; i < tokens.count; i++)

@@ -72,8 +72,10 @@ void audit_schema_key(audit_schema *schema, audit_table *table, const audit_key 
 void audit_schema_reference(audit_schema *schema, audit_table *table, hf_slice column,
                             hf_slice to, bool cascade);
 
-/* Applies CREATE TABLE, ALTER TABLE, CREATE UNIQUE INDEX, DROP TABLE. */
-void audit_schema_apply(audit_schema *schema, const sql_tokens *tokens, audit_place place);
+/* Applies CREATE TABLE, ALTER TABLE, CREATE UNIQUE INDEX; DROP TABLE only with `drops`: a script that
+ * drops everything lies beside many schemas, and is no part of their history. */
+void audit_schema_apply(audit_schema *schema, const sql_tokens *tokens, audit_place place,
+                        bool drops);
 
 /* ---- questions ---- */
 
