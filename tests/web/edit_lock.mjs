@@ -167,6 +167,12 @@ async function optimistic() {
   const { fields, version } = office.record("note/1");
   check(JSON.stringify(fields) === JSON.stringify({ name: "Carla Diaz-Lopez", tariff: "full", notes: "Now covers fire and water. Signed.", active: false }) && version === 3,
     "what was chosen, merged with Bob's", office.record("note/1"));
+  // The session ends: without a lock nothing is lost with it.
+  const before = await alice.evaluate(() => document.querySelector("edit-lock").session);
+  await server.ask("DELETE", `/v1/sessions/${before}`, { session: { id: before, key: office.keys.get(before) } });
+  const now = () => alice.evaluate(() => [document.querySelector("edit-lock").session, document.querySelector("[name=holdfast_session]").value]);
+  check(await until(async () => (await now())[0] && (await now())[0] !== before, 40) && (await now())[0] === (await now())[1] && await sees(alice, "editing"),
+    "a session that ends is replaced by another, and the work goes on", [before, await now()]);
 }
 
 // ---- asking, handing over, declining, taking over ----
@@ -207,6 +213,7 @@ async function takeOver() {
   await sees(alice, "held");
   await alice.evaluate(() => document.addEventListener("lost", ({ detail }) => (window.lost = detail)));
   await alice.fill("[name=notes]", "Typed by Alice.");
+  await alice.focus("[name=tariff]");
   const eve = await visit("eve", "policy/3");
   await sees(eve, "refused");
   check(!(await shown(eve)).includes("Take over"), "who may not take over is not offered it");
@@ -224,6 +231,8 @@ async function takeOver() {
   const detail = await alice.evaluate(() => window.lost);
   check(detail.why === "forced" && detail.by === "Bob Smith" && detail.reason === "Alice is on holiday", "so is her page's script", detail);
   check((await text(alice)) === "Typed by Alice." && (await readOnly(alice)), "her text stays, read-only");
+  check((await alice.evaluate(() => document.activeElement.shadowRoot?.activeElement?.textContent)) === "Bob Smith has taken this over",
+    "a select that had the focus is disabled: the sentence has it now");
   check(await sees(eve, "refused", "Bob Smith is editing this"), "Eve, who waits, sees who has it now");
   await press(alice, "Edit again");
   check(await sees(alice, "refused", "Bob Smith is editing this"), "Alice asks for it again, and waits");
