@@ -25,6 +25,8 @@ enum {
     MY_NAME_HEX = 32, /* of the digest: 128 bits */
 };
 
+enum { MY_TRY, MY_RELEASE };
+
 /* ---- names ---- */
 
 typedef struct my_lock_name {
@@ -40,39 +42,67 @@ static const char *my_name(const hf_lease_grant *grant, my_lock_name *out)
 
 /* ---- taking and giving ---- */
 
-/* One column a key: its fence, 0 when someone else has it. */
-static hf_status my_try(hf_link *link, hf_ask **asks, size_t count, bool *got, hf_error *err)
+/* A column for each key: its fence, or 0 when someone else has it. */
+#define MY_TRY_OF(name) "IF(GET_LOCK(" name ",0),UUID_SHORT()&9223372036854775807,0)a"
+
+static hf_status my_read_tries(hf_stmt *stmt, hf_ask **asks, size_t count, bool *got, hf_error *err)
 {
-    hf_buffer text = {0};
-    hf_stmt *stmt = NULL;
     bool row = false;
-    for (size_t i = 0; i < count; i++) {
-        my_lock_name name;
-        hf_buffer_print(&text, "%s IF(GET_LOCK('%s',0),UUID_SHORT()&9223372036854775807,0)a",
-                        i == 0 ? "SELECT" : ",", my_name(asks[i]->grant, &name));
-    }
-    hf_status status =
-        text.failed ? hf_fail_memory(err) : hf_stmt_new(link->db, text.text, &stmt, err);
-    if (status == HF_OK)
-        status = hf_stmt_step(stmt, &row, err);
+    hf_status status = hf_stmt_step(stmt, &row, err);
     if (status == HF_OK && !row)
         status = hf_fail(err, HF_INTERNAL, "GET_LOCK was not answered.");
     for (size_t i = 0; i < count && status == HF_OK; i++) {
         asks[i]->grant->fence = hf_stmt_column_int(stmt, (int)i);
         got[i] = asks[i]->grant->fence != 0;
     }
+    return status;
+}
+
+/* Those that wait: as many columns. */
+static hf_status my_try_many(hf_link *link, hf_ask **asks, size_t count, bool *got, hf_error *err)
+{
+    hf_buffer text = {0};
+    hf_stmt *stmt = NULL;
+    for (size_t i = 0; i < count; i++) {
+        my_lock_name name;
+        hf_buffer_print(&text, "%s" MY_TRY_OF("'%s'"), i == 0 ? "SELECT " : ",",
+                        my_name(asks[i]->grant, &name));
+    }
+    hf_status status =
+        text.failed ? hf_fail_memory(err) : hf_stmt_new(link->db, text.text, &stmt, err);
+    if (status == HF_OK)
+        status = my_read_tries(stmt, asks, count, got, err);
     if (stmt != NULL)
         hf_stmt_free(stmt);
     hf_buffer_done(&text);
     return status;
 }
 
+/* One key, by a statement that is kept. */
+static hf_status my_try(hf_link *link, hf_ask **asks, size_t count, bool *got, hf_error *err)
+{
+    my_lock_name name;
+    hf_stmt *stmt = NULL;
+    if (count > 1)
+        return my_try_many(link, asks, count, got, err);
+    hf_status status = hf_link_stmt(link, MY_TRY, "SELECT " MY_TRY_OF("$1"), &stmt, err);
+    if (status != HF_OK)
+        return status;
+    hf_stmt_text(stmt, 1, hf_slice_of(my_name(asks[0]->grant, &name)));
+    status = my_read_tries(stmt, asks, count, got, err);
+    hf_stmt_reset(stmt);
+    return status;
+}
+
 static hf_status my_release(hf_link *link, const hf_lease_grant *grant, hf_error *err)
 {
     my_lock_name name;
-    char text[80];
-    snprintf(text, sizeof text, "DO RELEASE_LOCK('%s')", my_name(grant, &name));
-    return hf_db_run(link->db, text, err);
+    hf_stmt *stmt = NULL;
+    hf_status status = hf_link_stmt(link, MY_RELEASE, "DO RELEASE_LOCK($1)", &stmt, err);
+    if (status != HF_OK)
+        return status;
+    hf_stmt_text(stmt, 1, hf_slice_of(my_name(grant, &name)));
+    return hf_stmt_run(stmt, err);
 }
 
 static void my_release_all(hf_link *link)

@@ -73,10 +73,12 @@ static const char *pg_try_text(const hf_links *links, char *out, size_t size)
 static hf_status pg_try_one(hf_link *link, hf_ask *ask, bool *got, hf_error *err)
 {
     char text[160];
-    hf_stmt *stmt = NULL;
+    hf_stmt *stmt = link->stmts[PG_TRY];
     int64_t number = 0;
-    hf_status status =
-        hf_link_stmt(link, PG_TRY, pg_try_text(link->links, text, sizeof text), &stmt, err);
+    hf_status status = HF_OK;
+    if (stmt == NULL)
+        status =
+            hf_link_stmt(link, PG_TRY, pg_try_text(link->links, text, sizeof text), &stmt, err);
     if (status != HF_OK)
         return status;
     hf_stmt_int(stmt, 1, pg_key(ask->grant, 0));

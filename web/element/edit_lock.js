@@ -276,7 +276,7 @@ export class EditLock extends HTMLElement {
   async #refused(holders) {
     const run = this.#run;
     const [{ session, user, name, since, expires: until, purpose, mode }, ...rest] = holders;
-    const here = await isOpenHere(session);
+    const here = user === (this.#work.user ?? user) && (await isOpenHere(session)); // two people may share a browser
     if (run !== this.#run) return;
     const before = this.#holders[0]?.session;
     if (before !== session) this.#cards.clear("asked", "declined");
