@@ -39,7 +39,10 @@ typedef enum hf_op_kind {
     HF_OP_FORCE_RELEASE, /* type, id, text: reason, actor or session, (fence: only that grant) → locks ended */
     HF_OP_TYPE_GET,      /* type → types[0], or HF_NOT_FOUND */
     HF_OP_NOTE, /* event: denied or unauthenticated, text: reason, (actor), (user), (type, (id)): writes that event */
-    HF_OP_SESSION_FIND, /* session → sessions[0] while it lives; nothing is extended or written */
+    /* session → sessions[0] while it lives; nothing is extended or written. Instead of its key a
+     * proof will do: target, text, and sha256: the HMAC-SHA-256 of the text by the key's hash
+     * (key_sha256). */
+    HF_OP_SESSION_FIND,
     /* type, id, (version or absent) → versions[0]. HF_NOT_FOUND: never saved, and nothing expected; HF_STALE: it is not as expected.
      * Linked with a save it is a premise: what it found stays so until the commit. */
     HF_OP_VERSION,
@@ -159,7 +162,7 @@ typedef struct hf_op {
     const char *user;
     const char *name;
     const char *token;           /* a token's public id */
-    const unsigned char *sha256; /* of a token's secret: 32 bytes */
+    const unsigned char *sha256; /* of a token's secret, or a proof: 32 bytes */
     const char *roles;           /* as hf_roles_parse reads them */
     const char *users;           /* pattern, see hf_users_match; NULL: any, "" is refused */
     hf_event_kind event;         /* what a note is of */

@@ -49,6 +49,7 @@ const cli_verb *const cli_verbs[] = {
     &cli_uninstall,
     &cli_advise,
     &cli_plan,
+    &cli_audit,
     &cli_serve,
     &cli_help,
     NULL,

@@ -13,7 +13,7 @@ extern const cli_verb cli_type_set, cli_type_get, cli_type_list;
 extern const cli_verb cli_token_create, cli_token_list, cli_token_revoke;
 extern const cli_verb cli_sweep, cli_events, cli_watch, cli_top, cli_backup, cli_restore, cli_help;
 extern const cli_verb cli_run;
-extern const cli_verb cli_install, cli_uninstall, cli_serve, cli_advise, cli_plan;
+extern const cli_verb cli_install, cli_uninstall, cli_serve, cli_advise, cli_plan, cli_audit;
 
 /* The table in main.c, ended by NULL. */
 extern const cli_verb *const cli_verbs[];

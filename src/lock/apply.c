@@ -55,13 +55,16 @@ bool hf_step_key(hf_step *step)
     return true;
 }
 
+bool hf_step_expired(hf_step *step)
+{
+    return hf_refuse(step, HF_EXPIRED, "Your editing session has expired; reload the record.");
+}
+
 bool hf_step_session(hf_step *step)
 {
     if (!hf_step_key(step))
         return false;
-    if (!hf_session_lives(step->of->session, step->now_us))
-        return hf_refuse(step, HF_EXPIRED, "Your editing session has expired; reload the record.");
-    return true;
+    return hf_session_lives(step->of->session, step->now_us) || hf_step_expired(step);
 }
 
 void hf_lock_event(hf_step *step, hf_event_kind kind, const hf_lock_row *lock, hf_slice actor,

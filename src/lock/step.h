@@ -26,6 +26,8 @@ bool hf_refuse(hf_step *step, hf_status status, const char *format, ...)
 /* The session that asks: known, with the right key; and alive. False: the op has been refused. */
 bool hf_step_key(hf_step *step);
 bool hf_step_session(hf_step *step);
+/* Refuses it, since it is not alive; false. */
+bool hf_step_expired(hf_step *step);
 
 /* Whether its key is that of the row, in constant time. */
 bool hf_key_matches(const hf_credentials *credentials, const hf_session_row *row);

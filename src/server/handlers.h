@@ -97,6 +97,8 @@ void done_batch(exchange *x);
 hf_status ask_events(exchange *x, hf_error *err);
 hf_status judge_events(exchange *x, hf_error *err);
 void tell_events(exchange *x);
+hf_status ask_ticket(exchange *x, hf_error *err);
+void tell_ticket(exchange *x);
 /* Ends the streams whose token no longer counts. */
 void streams_check(service *s);
 

@@ -164,6 +164,16 @@ static hf_status lacks_work(const caller *who, const caller_session *session, hf
 
 /* ---- sessions ---- */
 
+hf_op caller_find_session(const hf_credentials *session, const caller_proof *proof)
+{
+    if (proof == NULL)
+        return (hf_op){.kind = HF_OP_SESSION_FIND, .session = session};
+    return (hf_op){.kind = HF_OP_SESSION_FIND,
+                   .target = session->id,
+                   .text = proof->text,
+                   .sha256 = proof->sha256};
+}
+
 static int by_name(const void *a, const void *b)
 {
     const hf_credentials *x = *(const hf_credentials *const *)a, *y = *(const hf_credentials *const *)b;

@@ -43,7 +43,7 @@ const shop = await token("shop", "use");
 const alice = await open(shop.token, "alice");
 const bodies = {
   acquire: {}, change: {}, "acquire-all": { locks: [{ resource: "policy/1" }] }, lookup: { resources: ["policy/1"] }, "version-save": {}, "version-lookup": { resources: ["policy/1"] },
-  "version-commit": { save: [{ resource: "policy/1", version: 1 }] }, request: {}, "hand-over": { session: alice.id }, decline: { session: alice.id },
+  "version-commit": { save: [{ resource: "policy/1", version: 1 }] }, request: {}, "hand-over": { session: alice.id }, decline: { session: alice.id }, "events-of-many": { resources: ["policy/1"] }, "event-ticket": { resources: ["policy/1"] },
   "force-release": { reason: "no" }, "session-open": { user: "eve" }, "session-close-beacon": { key: "0".repeat(64) }, "type-set": { policy: "optimistic" },
   "token-create": { name: "n", roles: "use" }, login: { secret: "0".repeat(64) }, batch: { ops: [{ op: "tokens" }] },
 };

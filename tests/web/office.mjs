@@ -35,7 +35,7 @@ export class Office {
   // script: the element's source; people: {user: name}
   static async start({ script, people }) {
     const it = Object.assign(new Office(), {
-      script, people, records: new Map(), keys: new Map(), idle: 60, managers: new Set(), pages: new Map(), asked: [], saves: [],
+      script, people, records: new Map(), keys: new Map(), idles: new Map(), managers: new Set(), pages: new Map(), asked: [], saves: [],
     });
     it.http = createServer((request, response) => it.#answer(request, response).catch((problem) => response.writeHead(500).end(String(problem))));
     await once(it.http.listen(0, "127.0.0.1"), "listening");
@@ -79,7 +79,7 @@ export class Office {
       response.writeHead(status, { "Content-Type": "application/json", "Cache-Control": "no-store" }).end(JSON.stringify(data));
     const page = (text, status = 200) => response.writeHead(status, {
       "Content-Type": "text/html; charset=utf-8",
-      "Content-Security-Policy": `default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self' ${this.holdfast?.url}; form-action 'self'`,
+      "Content-Security-Policy": `default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self' ${this.holdfast?.url}; form-action 'self'; frame-src 'self'`,
     }).end(text);
     const path = url.pathname;
     if (path === "/edit-lock.js" || this.pages.has(`script ${path}`))
@@ -100,11 +100,15 @@ export class Office {
     this.asked.push(resource);
     if (!user) return json(401, { message: "Sign in." });
     const { status, json: session } = await this.holdfast.ask("POST", "/v1/sessions", {
-      token: this.holdfast.token, body: { user, name: this.people[user], idle_seconds: this.idle },
+      token: this.holdfast.token, body: { user, name: this.people[user], idle_seconds: this.#idle(resource) },
     });
     if (status !== 201) return json(503, { message: "Try later." });
     this.keys.set(session.id, session.key);
-    return json(200, { session: `${session.id}.${session.key}`, name: session.name, user, idle_seconds: this.idle, may_take_over: this.managers.has(user) });
+    return json(200, { session: `${session.id}.${session.key}`, name: session.name, user, idle_seconds: this.#idle(resource), may_take_over: this.managers.has(user) });
+  }
+
+  #idle(resource) {
+    return this.idles.get(resource) ?? 60;
   }
 
   async #takeOver(user, { resource, reason, fence }, json) {
@@ -118,7 +122,7 @@ export class Office {
   async #save(user, resource, fields, request, { json, page, response }) {
     const record = this.record(resource);
     const { holdfast_session: id, holdfast_fence: fence, holdfast_version: version, ...rest } = Object.fromEntries(fields);
-    this.saves.push({ user, id, fence, version, ...rest });
+    this.saves.push({ user, resource, id, fence, version, ...rest });
     const fetched = request.headers.accept?.includes("json");
     if (rest.name === "") return fetched ? json(422, { message: "A name is needed." }) : page(this.edit(resource, new URLSearchParams(), rest), 422);
     const { status, json: said } = await this.holdfast.ask("PUT", `/v1/versions/${resource}`, {

@@ -1,7 +1,7 @@
 // The dashboard: what is at the address is drawn anew, at most once a frame, whenever something changes.
 import { html, nothing, render, svg } from "lit";
 import { isolated, text } from "./format.js";
-import { messages, releaseDialog } from "./parts.js";
+import { closeRelease, messages, releaseDialog } from "./parts.js";
 import { activityPage } from "./page_activity.js";
 import { auditPage, leaveAudit } from "./page_audit.js";
 import { locksPage } from "./page_locks.js";
@@ -118,7 +118,8 @@ function draw() {
   render(state.caller === undefined ? starting() : state.caller === null ? signInPage() : shell(), root);
   document.querySelector("dialog:not([open])")?.showModal();
 }
-onChange(() => {
+onChange((atOnce) => {
+  if (atOnce) return draw();
   if (due) return;
   due = true;
   requestAnimationFrame(draw);
@@ -126,6 +127,7 @@ onChange(() => {
 
 addEventListener("hashchange", () => {
   const { page } = address();
+  closeRelease();
   if (page !== "audit") leaveAudit();
   if (!["person", "resource"].includes(page)) leavePages();
   show([]);

@@ -29,7 +29,7 @@ function axes() {
     const days = ticks.length > 1 && ticks.at(-1) - ticks[0] > 86400;
     return ticks.map((tick) => (days ? dayTime : ticks[1] - ticks[0] < 60 ? secondTime : minuteTime).format(tick * 1000));
   };
-  return [{ ...common, space: 80, values: times }, { ...common, size: 46, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 2e5, 5e5, 1e6, 1e7],
+  return [{ ...common, space: 80, size: 30, values: times }, { ...common, size: 46, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 2e5, 5e5, 1e6, 1e7],
     values: (plot, ticks) => ticks.map((tick) => (tick >= 10000 ? `${count(tick / 1000)}k` : count(tick))) }];
 }
 
@@ -39,7 +39,7 @@ function make({ series, gauge }, element, data) {
     fill: `${colour(name)}1c`, paths: gauge ? undefined : uPlot.paths.stepped({ align: -1 }),
   }));
   return new uPlot({ width: element.clientWidth, height: 210, cursor: { y: false, drag: { x: false, y: false } }, legend: { show: false },
-    padding: [8, 8, 0, 0], scales: { y: { range: (plot, low, high) => [0, Math.max(4, Math.ceil((high ?? 0) * 1.1))] } }, series: [{}, ...lines], axes: axes() }, data, element);
+    padding: [8, 8, 0, 0], scales: { x: { range: (plot, low, high) => [Math.min(low, high - (span === "hour" ? 600 : 7200)), high] }, y: { range: (plot, low, high) => [0, Math.max(4, Math.ceil((high ?? 0) * 1.1))] } }, series: [{}, ...lines], axes: axes() }, data, element);
 }
 
 function draw(kind, samples) {

@@ -5,7 +5,8 @@ import { history, wantHistory } from "./history.js";
 import { cell, empty, isNarrow, longList, releaseButton } from "./parts.js";
 import { changed, mayEverywhere, mayManageAny, searchText, show, state } from "./store.js";
 
-const wanted = { q: "", type: "", mode: "", waiting: false };
+const NOTHING = { q: "", type: "", mode: "", waiting: false };
+const wanted = { ...NOTHING };
 const sort = { by: "resource", down: false, set: (by, down) => { Object.assign(sort, { by, down }); changed(); } };
 
 // Numbers in names by their size: policy/2 is before policy/10.
@@ -124,12 +125,13 @@ function toolbar({ types, rows: found }) {
     wanted[name] = event.target.type === "checkbox" ? event.target.checked : event.target.value;
     changed();
   };
+  const listed = !wanted.type || types.some(([type]) => type === wanted.type) ? types : [...types, [wanted.type, 0]];
   const narrowed = wanted.q || wanted.type || wanted.mode || wanted.waiting;
   return html`<form class="toolbar" role="search" @submit=${(event) => event.preventDefault()}>
     <label class="search"><span class="unseen">Search locks</span><svg viewBox="0 0 16 16" aria-hidden="true"><circle cx="7" cy="7" r="4.5" /><path d="m10.5 10.5 3.5 3.5" /></svg>
       <input type="search" id="search" placeholder="Search record, person or purpose" autocomplete="off" spellcheck="false" .value=${wanted.q} @input=${set("q")}><kbd aria-hidden="true">/</kbd></label>
-    <label><span class="unseen">Type</span><select @change=${set("type")}><option value="">All types</option>${types.map(([type, many]) => html`<option value=${type} ?selected=${type === wanted.type}>${type} (${count(many)})</option>`)}</select></label>
-    <label><span class="unseen">Mode</span><select @change=${set("mode")}><option value="">Any mode</option><option value="exclusive" ?selected=${wanted.mode === "exclusive"}>exclusive</option><option value="shared" ?selected=${wanted.mode === "shared"}>shared</option></select></label>
+    <label><span class="unseen">Type</span><select @change=${set("type")}><option value="" ?selected=${!wanted.type}>All types</option>${listed.map(([type, many]) => html`<option value=${type} ?selected=${type === wanted.type}>${type} (${count(many)})</option>`)}</select></label>
+    <label><span class="unseen">Mode</span><select @change=${set("mode")}><option value="" ?selected=${!wanted.mode}>Any mode</option><option value="exclusive" ?selected=${wanted.mode === "exclusive"}>exclusive</option><option value="shared" ?selected=${wanted.mode === "shared"}>shared</option></select></label>
     <label class="check"><input type="checkbox" .checked=${wanted.waiting} @change=${set("waiting")}>Someone waits</label>
     ${isNarrow() ? html`<label><span class="unseen">Order</span><select @change=${(event) => sort.set(event.target.value, ["since", "waiting"].includes(event.target.value))}>
       ${COLUMNS.filter(({ hidden }) => !hidden).map(({ id, name }) => html`<option value=${id} ?selected=${id === sort.by}>by ${name.toLowerCase()}</option>`)}</select></label>` : nothing}
@@ -139,7 +141,7 @@ function toolbar({ types, rows: found }) {
 
 function nothingThere() {
   if (state.loading || state.live === "opening") return html`<div class="empty"><p>Reading…</p></div>`;
-  if (state.locks.size) return empty("No lock fits", "Search for something else, or show all types and modes.");
+  if (state.locks.size) return empty("No lock fits", html`<button class="button" @click=${() => { Object.assign(wanted, NOTHING); changed(); }}>Show all</button>`);
   return empty("Nothing is locked", "Whoever opens a record shows up here at once.");
 }
 

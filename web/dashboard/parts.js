@@ -10,9 +10,9 @@ import { changed, failed, may, touch } from "./store.js";
 
 const narrow = matchMedia("(max-width: 719px)");
 export const isNarrow = () => narrow.matches;
-narrow.addEventListener("change", changed);
-addEventListener("scroll", changed, { passive: true });
-addEventListener("resize", changed);
+narrow.addEventListener("change", () => changed());
+addEventListener("scroll", () => changed(), { passive: true });
+addEventListener("resize", () => changed());
 
 const places = new Map(); // label → the element of the rows
 
@@ -66,7 +66,7 @@ let asking = null; // {locks, reason, busy, done, problem}
 
 export function askRelease(locks) {
   asking = { locks, reason: "", busy: false, done: 0, problem: "" };
-  changed();
+  changed({ atOnce: true });
 }
 
 export const releaseButton = (locks, words = "Release…", kind = "quiet") => {
@@ -77,7 +77,7 @@ export const releaseButton = (locks, words = "Release…", kind = "quiet") => {
 };
 
 // Closed before it is gone: so the focus goes back to where it was.
-function close() {
+export function closeRelease() {
   document.querySelector("dialog[open]")?.close();
   asking = null;
   changed();
@@ -101,7 +101,7 @@ async function release(event) {
     touch(it.locks.map(({ resource }) => resource));
     if (wrong.length) throw new Error(`${several(wrong.length, "lock")} could not be released: ${wrong[0].message}`);
     const gone = answers.filter(({ status }) => status === "not_held").length;
-    close();
+    closeRelease();
     say(`${several(it.locks.length - gone, "lock")} released.${gone ? ` ${several(gone, "lock")} had been given back meanwhile.` : ""}`);
   } catch (error) {
     Object.assign(it, { busy: false, problem: error.message });
@@ -115,7 +115,7 @@ export function releaseDialog() {
   const { locks, busy, done, problem } = asking;
   const one = locks.length === 1 ? locks[0] : null;
   const people = new Set(locks.map(({ user }) => user));
-  return html`<dialog class="dialog" aria-labelledby="release-title" @close=${close} @cancel=${(event) => busy && event.preventDefault()}>
+  return html`<dialog class="dialog" aria-labelledby="release-title" @close=${closeRelease} @cancel=${(event) => busy && event.preventDefault()}>
     <form @submit=${release}>
       <h2 id="release-title">${one ? "Release this lock?" : `Release ${several(locks.length, "lock")}?`}</h2>
       <div class="dialog-what">${one
@@ -126,7 +126,7 @@ export function releaseDialog() {
       <label class="field">Reason<textarea name="reason" rows="2" maxlength="255" required ?disabled=${busy} autofocus placeholder="Left for the day"></textarea></label>
       <p class="problem" role="alert">${problem}</p>
       <div class="dialog-buttons">
-        <button type="button" class="button" ?disabled=${busy} @click=${close}>Cancel</button>
+        <button type="button" class="button" ?disabled=${busy} @click=${closeRelease}>Cancel</button>
         <button class="button danger" ?disabled=${busy}>${busy ? `Releasing ${done} of ${locks.length}…` : one ? "Release" : `Release ${locks.length}`}</button>
       </div>
     </form>

@@ -25,8 +25,9 @@ export const state = {
 
 const listeners = new Set();
 export const onChange = (listener) => listeners.add(listener);
-export function changed() {
-  for (const listener of listeners) listener();
+// at once: before whatever is typed next, not with the next frame
+export function changed({ atOnce = false } = {}) {
+  for (const listener of listeners) listener(atOnce);
 }
 
 const eventListeners = new Set();
@@ -207,11 +208,15 @@ function take(type, event) {
   for (const listener of eventListeners) listener({ ...it, at: Date.parse(it.at) });
 }
 
+let missed = false; // while there was no stream
 function setLive(live) {
   if (state.live === live) return;
-  const back = live === "live" && state.live === "gone";
+  missed ||= live === "gone";
   state.live = live;
-  if (back) readAll();
+  if (missed && live === "live") {
+    missed = false;
+    readAll();
+  }
   changed();
 }
 
@@ -244,8 +249,28 @@ function again() {
 }
 
 function open() {
-  for (const source of streams) source.close();
+  close();
   streams = scopes().map(follow);
+}
+
+// A browser keeps six connections to one server, over all tabs. So a tab that nobody has looked at for a while gives its stream back.
+const HIDDEN_MS = 20000;
+let hiddenTimer = null;
+document.addEventListener("visibilitychange", () => {
+  clearTimeout(hiddenTimer);
+  if (!state.caller) return;
+  if (document.hidden) {
+    hiddenTimer = setTimeout(close, HIDDEN_MS);
+  } else if (!streams.length && scopes().length) {
+    open();
+    readAll();
+  }
+});
+
+function close() {
+  for (const source of streams) source.close();
+  streams = [];
+  setLive("opening");
 }
 
 // ---- signing in and out ----
@@ -264,8 +289,7 @@ export function failed(error) {
 }
 
 function forget(problem = "") {
-  for (const source of streams) source.close();
-  streams = [];
+  close();
   reading++;
   localStorage.removeItem("holdfast-signed-in");
   for (const map of [state.locks, state.byResource, state.waiting, state.beats]) map.clear();

@@ -7,7 +7,7 @@ import { Cards } from "./cards.js";
 import { choices } from "./choices.js";
 import look from "./edit_lock.css";
 import { Fields } from "./fields.js";
-import { ask, cut, h, isOpenHere, pathOf, sheet, stored, textOf, undecided } from "./helpers.js";
+import { ask, attempt, cut, h, isOpenHere, pathOf, sheet, textOf, undecided } from "./helpers.js";
 import { compare, same } from "./merge.js";
 import { TEXTS } from "./texts.js";
 import tones from "./tones.css";
@@ -523,15 +523,15 @@ export class EditLock extends HTMLElement {
   // The session that has the record, so that a reload, or a tab opened after a crash, is not in its own way.
   #remember(left) {
     const it = JSON.stringify({ login: this.#work.login, left, until: Date.now() + 864e5 });
-    stored(() => this.#lock && localStorage.setItem(OPEN + this.#resource, it));
+    attempt(() => this.#lock && localStorage.setItem(OPEN + this.#resource, it));
   }
 
   // Closes a session of this browser whose page is gone. False: there is none.
   async #closeOlder(holders) {
-    const { login, left } = stored(() => JSON.parse(localStorage.getItem(OPEN + this.#resource))) ?? {};
+    const { login, left } = attempt(() => JSON.parse(localStorage.getItem(OPEN + this.#resource))) ?? {};
     const older = holders.find(({ session }) => login?.startsWith(session));
     if (!older || !(left || (await isOpenHere(older.session)) === false)) return false;
-    stored(() => localStorage.removeItem(OPEN + this.#resource));
+    attempt(() => localStorage.removeItem(OPEN + this.#resource));
     const { status } = await ask(`${this.#work.server}/v1/sessions/${older.session}`, "DELETE", undefined, { "Holdfast-Session": login });
     return status > 0;
   }
@@ -625,7 +625,7 @@ export class EditLock extends HTMLElement {
   }
 
   #sweep() {
-    stored(() => {
+    attempt(() => {
       for (const key of Object.keys(localStorage))
         if (key.startsWith("holdfast-") && !(JSON.parse(localStorage[key]).until > Date.now())) localStorage.removeItem(key);
     });
@@ -648,18 +648,18 @@ export class EditLock extends HTMLElement {
     const until = at + this.#draftTime;
     const base = Object.fromEntries(names.map((name) => [name, this.#base.fields[name]]));
     const draft = JSON.stringify({ at, until, submitted: this.#submitted, base, fields });
-    this.#kept = stored(() => (localStorage.setItem(this.#draft, draft), until));
+    this.#kept = attempt(() => (localStorage.setItem(this.#draft, draft), until));
   }
 
   #drop() {
     clearTimeout(this.#keepTimer);
     this.#keepTimer = this.#kept = undefined;
-    stored(() => localStorage.removeItem(this.#draft));
+    attempt(() => localStorage.removeItem(this.#draft));
   }
 
   // A draft is offered, not put in; but for the page that shows a refused form again.
   #offerDraft() {
-    const draft = this.#draftTime && stored(() => JSON.parse(localStorage.getItem(this.#draft)));
+    const draft = this.#draftTime && attempt(() => JSON.parse(localStorage.getItem(this.#draft)));
     if (!draft) return undefined;
     const now = this.#base.fields;
     const names = Object.keys(draft.fields).filter((name) => name in now);

@@ -53,7 +53,7 @@ export function cut(text) {
   return letters.join("");
 }
 
-// Status 0: no answer. The data is {} if there is none.
+// Status 0: no answer, or not all of it. The data is {} where it is not JSON: a page to sign in, or of a gateway.
 export async function ask(url, method, body, headers, more) {
   try {
     const answer = await fetch(url, {
@@ -63,7 +63,8 @@ export async function ask(url, method, body, headers, more) {
       signal: AbortSignal.timeout(10e3),
       ...more,
     });
-    return { status: answer.status, data: (await answer.json().catch(() => 0)) || {} };
+    const text = await answer.text();
+    return { status: answer.status, data: attempt(() => JSON.parse(text)) ?? {} };
   } catch {
     return { status: 0, data: {} };
   }
@@ -77,8 +78,8 @@ export const pathOf = (resource) => {
   return `${type}/${encodeURIComponent(id.join("/"))}`;
 };
 
-// What the browser can't or won't store is not stored.
-export const stored = (call) => {
+// What throws is nothing: a browser that stores nothing, a text that is not JSON.
+export const attempt = (call) => {
   try {
     return call();
   } catch {

@@ -60,7 +60,7 @@ export class Hub {
   tick(retry) {
     const now = Date.now();
     if (this.#stream && now - this.#heard > 40e3) this.#stream.abort();
-    if (this.#leading && (now >= this.#next || (retry && !this.#stream))) this.#connect(now);
+    if (this.#leading && (now >= this.#next || (retry && !this.#stream))) this.#connect();
   }
 
   #plan() {
@@ -74,28 +74,30 @@ export class Hub {
   }
 
   // Opens a stream of what is wanted now. The one before is read until the new one is open: nothing is missed.
-  async #connect(now) {
+  async #connect() {
     const all = [this.#own(), ...Object.values(this.#others)];
     const logins = all.flatMap(({ login }) => login ?? []);
     const resources = [...new Set(all.flatMap(({ wants }) => wants))].sort().slice(0, RESOURCES_MAX);
     this.#next = Infinity;
     if (!logins.length || !resources.length || same(resources, this.#open)) return;
     const stop = new AbortController();
-    this.#next = now + this.#wait * (0.5 + Math.random());
-    this.#wait = Math.min(this.#wait * 2, 30e3);
+    const tooLate = setTimeout(() => stop.abort(), 15e3);
     try {
       const answer = await fetch(`${this.#server}/v1/events?${resources.slice(0, 100).map((one) => `resource=${encodeURIComponent(one)}`).join("&")}`, {
         headers: { "Holdfast-Session": logins[Math.floor(Math.random() * logins.length)] },
         signal: stop.signal,
       });
+      clearTimeout(tooLate);
       if (answer.ok) await this.#read(answer.body.pipeThrough(new TextDecoderStream()).getReader(), stop, resources);
     } catch {
       // The same as its end.
     }
-    if (this.#stream !== stop) return; // it never opened, or a newer one has taken its place
-    this.#stream = undefined;
-    this.#open = [];
+    if (this.#stream === stop) {
+      this.#stream = undefined;
+      this.#open = [];
+    } else if (this.#stream) return; // another has taken its place
     this.#next = Date.now() + this.#wait * Math.random();
+    this.#wait = Math.min(this.#wait * 2, 30e3);
   }
 
   async #read(reader, stop, resources) {
