@@ -36,6 +36,11 @@ export class Cards {
     (tone === "quiet" ? this.#polite : this.#urgent).append(...nodes.map((node) => node.cloneNode(true)));
   }
 
+  // On what the state is.
+  focus() {
+    this.#all.get("state").text.querySelector(".title").focus();
+  }
+
   // All but the state's, which is the first.
   clearAll() {
     this.clear(...[...this.#all.keys()].slice(1));
@@ -47,7 +52,7 @@ export class Cards {
       const focused = card?.box.contains(this.#host.shadowRoot.activeElement);
       card?.box.remove();
       this.#all.delete(name);
-      if (focused) this.#all.get("state")?.text.querySelector(".title")?.focus();
+      if (focused) this.focus();
     }
   }
 

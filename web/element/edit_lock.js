@@ -343,9 +343,9 @@ export class EditLock extends HTMLElement {
       const editing = this.state === "editing";
       const answer = await this.#work.api("GET", editing ? `/v1/versions/${pathOf(this.#resource)}` : this.#path);
       if (run !== this.#run || look !== this.#looks) return;
-      if (editing) this.#seenVersion(answer.data.present ?? answer.data);
+      if ([401, 403].includes(answer.status) || answer.data.code === "expired") this.#beat(); // the session has ended
+      else if (editing) this.#seenVersion(answer.data.present ?? answer.data);
       else if (answer.status === 200) this.#seenHolders(answer.data);
-      else this.#beat();
     }, 30);
   }
 
@@ -424,7 +424,22 @@ export class EditLock extends HTMLElement {
     if (run !== this.#run) return;
     if (answer.status === 200) this.#beaten(answer.data);
     else if (undecided(answer)) this.#warn((this.#failing ||= Date.now()));
+    else if (this.state === "editing") this.#reopen();
     else this.#lost("expired");
+  }
+
+  // Without a lock nothing is lost with a session: the work goes on with another.
+  async #reopen() {
+    const run = this.#run;
+    const work = new Work(this);
+    const answer = await work.open(this.#resource);
+    if (run !== this.#run) return work.close();
+    if (!work.id) return undecided(answer) ? undefined : this.#lost("ended");
+    this.#work.leave?.();
+    this.#work = this.#follower.work = work;
+    work.hub.changed();
+    this.#fields.carry();
+    return this.#beat();
   }
 
   #beaten({ locks, lost, requests }) {
@@ -432,10 +447,7 @@ export class EditLock extends HTMLElement {
     this.#cards.clear("offline");
     const away = this.#away;
     this.#away = undefined;
-    if (!this.#lock) {
-      if (this.state === "silent") this.#open();
-      return this.#look();
-    }
+    if (!this.#lock) return this.#look();
     if (!locks) {
       const { why = "ended", by, reason } = lost.find(({ resource }) => resource === this.#resource) ?? {};
       return this.#lost(why, { by: by ?? undefined, reason });
@@ -449,13 +461,12 @@ export class EditLock extends HTMLElement {
   #warn(now) {
     const { beaten, idle, skew } = this.#work;
     const until = beaten + idle;
-    const mine = this.#lock || this.state === "editing";
-    if (mine && this.state !== "silent" && now > until) {
+    if (this.#lock && this.state !== "silent" && now > until) {
       this.#keep();
       this.#cards.clear("offline");
       this.#state("silent", "bad", { lines: ["silentMore", this.#kept ? "kept" : "still"] });
-    } else if (mine && this.state !== "silent" && this.#failing)
-      this.#cards.note("offline", "wait", "offline", { values: { at: this.#failing, until }, lines: ["offlineMore"] });
+    } else if (this.#failing && this.state !== "silent")
+      this.#cards.note("offline", "wait", "offline", { values: { at: this.#failing, until }, lines: this.#lock ? ["offlineMore"] : [] });
     if (!this.#lock) return;
     const ends = Date.parse(this.#lock.expires) - skew;
     if (now > ends) this.#look();
@@ -690,9 +701,11 @@ export class EditLock extends HTMLElement {
   }
 
   #state(state, tone, card) {
+    const focused = document.activeElement;
     this.setAttribute("state", state);
     this.#fields.freeze();
     this.#cards.note("state", tone, state, { ...card, slot: state });
+    if (focused?.disabled && this.contains(focused)) this.#cards.focus();
   }
 
   // title: a text, or what a server said about it

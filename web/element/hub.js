@@ -83,8 +83,10 @@ export class Hub {
     const stop = new AbortController();
     const tooLate = setTimeout(() => stop.abort(), 15e3);
     try {
-      const answer = await fetch(`${this.#server}/v1/events?${resources.slice(0, 100).map((one) => `resource=${encodeURIComponent(one)}`).join("&")}`, {
-        headers: { "Holdfast-Session": logins[Math.floor(Math.random() * logins.length)] },
+      const answer = await fetch(`${this.#server}/v1/events`, {
+        method: "POST",
+        headers: { "Content-Type": "application/json", "Holdfast-Session": logins[Math.floor(Math.random() * logins.length)] },
+        body: JSON.stringify({ resources }),
         signal: stop.signal,
       });
       clearTimeout(tooLate);
