@@ -27,7 +27,7 @@ enum {
     MY_LOOK_MS = 10,
     MY_WAIT_PULSES = 15,
     MY_WAIT_MIN_S = 30,
-    MY_NAME_HEX = 32, /* of the digest: 128 bits */
+    MY_NAME_HEX = 32,   /* of the digest: 128 bits */
     MY_MARKED_MAX = 64, /* keys that are marked in one statement */
 };
 
@@ -245,6 +245,23 @@ static void my_who(hf_link *link, const hf_ask *ask, char *out, size_t size)
 
 /* ---- open ---- */
 
+/* Not every account may look: then the server's status tells of those that are connected just now, on
+ * MariaDB. Where replication was set up and stands still, as after a failover, it is no replica. */
+static hf_status my_is_replica(hf_link *link, bool *out, hf_error *err)
+{
+    bool mariadb = hf_db_kind_of(link->db) == HF_DB_MARIADB, row = true;
+    hf_stmt *stmt = NULL;
+    const char *sql = mariadb                            ? "SHOW ALL SLAVES STATUS"
+                      : hf_db_version(link->db) >= 80022 ? "SHOW REPLICA STATUS"
+                                                         : "SHOW SLAVE STATUS";
+    hf_status status = hf_stmt_new(link->db, sql, &stmt, err);
+    while (status == HF_OK && !*out && (status = hf_stmt_step(stmt, &row, err)) == HF_OK && row)
+        *out = hf_stmt_column_text(stmt, mariadb ? 2 : 0).size > 0; /* what its I/O thread does */
+    if (stmt != NULL)
+        hf_stmt_free(stmt);
+    return hf_db_alive(link->db) ? HF_OK : status;
+}
+
 /* What can't keep them: each member of a cluster has locks of its own, and so has a replica. */
 static hf_status my_refuse_cluster(hf_link *link, hf_error *err)
 {
@@ -252,25 +269,29 @@ static hf_status my_refuse_cluster(hf_link *link, hf_error *err)
         const char *sql, *what;
     } facts[] = {
         {"SHOW GLOBAL VARIABLES WHERE Variable_name = 'wsrep_on' AND Value = 'ON'",
-         "a Galera cluster"},
+         "part of a Galera cluster"},
         {"SHOW GLOBAL VARIABLES WHERE Variable_name = 'group_replication_group_name' AND Value <> "
          "''",
-         "a group replication"},
+         "part of a group replication"},
         {"SHOW GLOBAL STATUS WHERE Variable_name = 'Slave_running' AND Value = 'ON'", "a replica"},
     };
     char found[64];
-    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
-        hf_status status = hf_db_ask(link->db, facts[i].sql, found, sizeof found, err);
-        if (status != HF_OK)
-            return status;
-        if (found[0] != '\0')
-            return hf_fail(
-                err, HF_INVALID,
-                "%s is %s: GET_LOCK is known to one server only, so it can't keep leases. "
-                "Use a server of its own, or a store on this one (holdfast run --lock).",
-                hf_db_path(link->db), facts[i].what);
+    bool replica = false;
+    const char *what = NULL;
+    hf_status status = HF_OK;
+    for (size_t i = 0; i < sizeof facts / sizeof *facts && status == HF_OK && what == NULL; i++) {
+        status = hf_db_ask(link->db, facts[i].sql, found, sizeof found, err);
+        what = found[0] != '\0' ? facts[i].what : NULL;
     }
-    return HF_OK;
+    if (status == HF_OK && what == NULL)
+        status = my_is_replica(link, &replica, err);
+    what = replica ? "a replica" : what;
+    if (status != HF_OK || what == NULL)
+        return status;
+    return hf_fail(err, HF_INVALID,
+                   "%s is %s: GET_LOCK is known to one server only, so it can't keep leases. Use a "
+                   "server of its own, or a store on this one (holdfast run --lock).",
+                   hf_db_path(link->db), what);
 }
 
 /* And sets the link's clock. */
