@@ -19,6 +19,7 @@ _holdfast_options() {
         list) echo '--type= --user= --session=' ;;
         request) echo "--message= $session" ;;
         hand-over) echo "--to= --fence= $session" ;;
+        decline) echo "--to= --message= --fence= $session" ;;
         force-release) echo "--reason= --fence= $session" ;;
         save) echo "--version= --new --gone --rely= --user= --name= --reason= --fence= $session" ;;
         'type set') echo '--policy= --ttl= --max-ttl=' ;;
@@ -36,7 +37,7 @@ _holdfast_options() {
         serve)
             echo '--listen= --data= --config= --tls-certificate= --tls-key= --allow-plain --allow-origin= --host= --trust-proxy=
                 --connections-max= --body-max= --head-timeout= --body-timeout= --idle-timeout= --write-timeout= --log=
-                --log-level= --rate-token= --burst-token= --rate-session= --burst-session= --rate-address= --burst-address= --requests-token= --streams-token= --locks-session= --sessions-token=
+                --log-level= --rate-token= --burst-token= --rate-session= --burst-session= --rate-address= --burst-address= --requests-token= --streams-token= --streams-session= --locks-session= --sessions-token=
                 --keep-events= --keep-forced= --sweep-interval= --writers= --readers= --stop-timeout= --metrics-public
                 --any-port --hints --print-token --print-config'
             ;;
@@ -126,12 +127,12 @@ _holdfast() {
         words=$options
     else
         case $verb in
-            '') words='session acquire release renew downgrade holds who list request hand-over force-release version save type
+            '') words='session acquire release renew downgrade holds who list request hand-over decline force-release version save type
                 token run sweep events watch top backup restore install uninstall advise plan audit serve help' ;;
             session) words='open beat close list' ;;
             type) words='set get list' ;;
             token) words='create list revoke' ;;
-            help) words='session acquire release renew downgrade holds who list request hand-over force-release version save type
+            help) words='session acquire release renew downgrade holds who list request hand-over decline force-release version save type
                 token run sweep events watch top backup restore install uninstall advise plan audit serve' ;;
             install | uninstall) words='sqlite: postgres:// mysql://' ;;
             plan | audit | backup | restore) _holdfast_files -f && return ;;
