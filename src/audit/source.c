@@ -226,12 +226,13 @@ static void source_xml_tag(hf_slice tag, hf_buffer *sql, uint32_t line, uint32_t
 }
 
 /* One statement of a mapper, up to the tag that closes it. <set> and <where> are the words; what is
- * included from elsewhere is a hole; of what is optional all is taken. */
+ * included from elsewhere is a hole; of what is optional in SET all is taken. */
 static void source_mapper(hf_slice text, hf_slice closing, uint32_t line, audit_emit_fn emit,
                           void *context)
 {
     hf_buffer sql = {0};
     char hole = AUDIT_HOLE;
+    bool where = false;
     for (size_t at = 0; at < text.size; at++) {
         const char *end = text.at[at] != '<' ? NULL : memchr(text.at + at, '>', text.size - at);
         if (end == NULL) {
@@ -243,7 +244,11 @@ static void source_mapper(hf_slice text, hf_slice closing, uint32_t line, audit_
         if (word.size == closing.size + 1 && word.at[0] == '/' &&
             strncmp(word.at + 1, closing.at, closing.size) == 0)
             break;
-        if (audit_word_is(word, "include") || audit_word_is(word, "foreach"))
+        where = where || audit_word_is(word, "where") ||
+                audit_text_find((hf_slice){sql.text, sql.size}, "where") != NULL;
+        /* An optional condition hides others. */
+        if (audit_name_among(word, "include foreach") ||
+            (where && audit_name_among(word, "if choose trim")))
             hf_buffer_add(&sql, &hole, 1);
         else if (audit_word_is(word, "set") || audit_word_is(word, "where"))
             hf_buffer_print(&sql, " %.*s ", (int)word.size, word.at);

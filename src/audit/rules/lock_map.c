@@ -19,6 +19,14 @@ static bool map_is_map(const audit_fact *fact)
     return false;
 }
 
+/* Map<String, ReentrantLock>: mutexes of threads, which nobody takes for locks of records. */
+static bool map_is_of_mutexes(hf_slice type)
+{
+    const char *comma = type.size == 0 ? NULL : memchr(type.at, ',', type.size);
+    hf_slice value = {comma, comma == NULL ? 0 : type.size - (size_t)(comma - type.at)};
+    return audit_name_has(value, "lock locks mutex semaphore object monitor latch future");
+}
+
 /* A file's own variable, or a static or final field of a class. */
 static bool map_is_shared(const audit_fact *fact)
 {
@@ -39,7 +47,7 @@ static void map_judge(audit_run *run, const audit_rule *rule)
     for (size_t i = 0; i < run->facts.count; i++) {
         const audit_fact *fact = &run->facts.items[i];
         if (fact->kind != AUDIT_FIELD || !map_is_of_records(fact->text[1]) ||
-            !map_is_shared(fact) || !map_is_map(fact))
+            !map_is_shared(fact) || !map_is_map(fact) || map_is_of_mutexes(fact->text[2]))
             continue;
         audit_found(run, rule,
                     &(audit_finding){.place = {fact->file, fact->line},

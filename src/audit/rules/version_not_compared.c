@@ -9,6 +9,15 @@ static bool compared_locks_row(const audit_statement *other, const audit_stateme
     return other->sql.locks && other->table == one->table;
 }
 
+/* SET locked_at = ? WHERE id = ? AND locked_at IS NULL: it looks at what it overwrites. */
+static bool compared_itself(const sql_statement *sql)
+{
+    for (size_t i = 0; i < sql->writes_count; i++)
+        if (audit_use_of(sql->wheres, sql->wheres_count, sql->writes[i].column) != NULL)
+            return true;
+    return false;
+}
+
 static void compared_judge(audit_run *run, const audit_rule *rule)
 {
     for (size_t i = 0; i < run->statements_count; i++) {
@@ -22,7 +31,8 @@ static void compared_judge(audit_run *run, const audit_rule *rule)
             continue;
         hf_slice column = audit_bound_write(statement);
         /* Read and written under a row lock of one transaction: that is another rule's. */
-        if (column.size == 0 || audit_beside(run, statement, compared_locks_row))
+        if (column.size == 0 || compared_itself(sql) ||
+            audit_beside(run, statement, compared_locks_row))
             continue;
         const sql_use *moved = audit_use_of(sql->writes, sql->writes_count, version->name);
         audit_level confidence =

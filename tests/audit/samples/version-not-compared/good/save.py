@@ -29,3 +29,7 @@ def more(cursor, account, condition):
 
 def other_table(cursor, name):
     cursor.execute("UPDATE customer SET name = %s WHERE id = 1", (name,))
+
+
+def claim(cursor, account, owner):
+    cursor.execute("UPDATE account SET owner = %s WHERE id = %s AND (owner IS NULL OR owner = 'nobody')", (owner, account.id))
