@@ -19,6 +19,7 @@ _holdfast_options() {
         list) echo '--type= --user= --session=' ;;
         request) echo "--message= $session" ;;
         hand-over) echo "--to= --fence= $session" ;;
+        decline) echo "--to= --message= --fence= $session" ;;
         force-release) echo "--reason= --fence= $session" ;;
         save) echo "--version= --new --gone --rely= --user= --name= --reason= --fence= $session" ;;
         'type set') echo '--policy= --ttl= --max-ttl=' ;;
@@ -32,6 +33,7 @@ _holdfast_options() {
         uninstall) echo '--print --force' ;;
         advise) echo '--answers= --access-log= --open= --save= --db= --table= --metrics= --audit= --review= --ask --format= --out= --plot= --seed=' ;;
         plan) echo '--script= --format= --out=' ;;
+        audit) echo '--db= --idle= --format= --baseline= --fail-on= --out=' ;;
         serve)
             echo '--listen= --data= --config= --tls-certificate= --tls-key= --allow-plain --allow-origin= --host= --trust-proxy=
                 --connections-max= --body-max= --head-timeout= --body-timeout= --idle-timeout= --write-timeout= --log=
@@ -125,15 +127,15 @@ _holdfast() {
         words=$options
     else
         case $verb in
-            '') words='session acquire release renew downgrade holds who list request hand-over force-release version save type
-                token run sweep events watch top backup restore install uninstall advise plan serve help' ;;
+            '') words='session acquire release renew downgrade holds who list request hand-over decline force-release version save type
+                token run sweep events watch top backup restore install uninstall advise plan audit serve help' ;;
             session) words='open beat close list' ;;
             type) words='set get list' ;;
             token) words='create list revoke' ;;
-            help) words='session acquire release renew downgrade holds who list request hand-over force-release version save type
-                token run sweep events watch top backup restore install uninstall advise plan serve' ;;
+            help) words='session acquire release renew downgrade holds who list request hand-over decline force-release version save type
+                token run sweep events watch top backup restore install uninstall advise plan audit serve' ;;
             install | uninstall) words='sqlite: postgres:// mysql://' ;;
-            plan | backup | restore) _holdfast_files -f && return ;;
+            plan | audit | backup | restore) _holdfast_files -f && return ;;
         esac
     fi
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")

@@ -4,6 +4,7 @@
 
 #include "advise/facts.h"
 #include "templates/columns.h"
+#include "templates/lease.h"
 #include "templates/plan.h"
 #include "templates/saves.h"
 #include "templates/script.h"
@@ -18,11 +19,6 @@ static bool plan_has_versions_script(const advise_record *record)
     return record->strategy == ADVISE_BE_OPTIMISTIC &&
            record->answers.numbers[ADVISE_SCHEMA_MAY_CHANGE] != 0 &&
            record->answers.numbers[ADVISE_DATABASE] != ADVISE_OTHER_DATABASE;
-}
-
-static bool plan_has_locks_script(const advise_record *record)
-{
-    return advise_uses_locks(record) || record->strategy == ADVISE_BE_LEASE;
 }
 
 /* ---- section 2 ---- */
@@ -181,8 +177,10 @@ static void plan_scripts(const advise_record *record, advise_facts *facts)
             "[ $# -gt 0 ] || \"$HOLDFAST\" type set %s --policy %s >/dev/null || exit 1",
             advise_fact_get(facts, "type"), advise_lock_type_name(record->lock_type));
     advise_fact_set(facts, "script", "");
-    if (plan_has_locks_script(record))
+    if (advise_uses_locks(record))
         advise_fact_fill(facts, "script", template_script);
+    else if (record->strategy == ADVISE_BE_LEASE)
+        advise_fact_fill(facts, "script", template_lease);
     else if (plan_has_versions_script(record))
         advise_fact_fill(facts, "script", template_versions);
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* SHA-256 and secrets, by libcrypto. */
+#define OPENSSL_SUPPRESS_DEPRECATED /* for hf_sha256_quick */
 #include "base/digest.h"
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
+#include <openssl/sha.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -21,6 +23,12 @@ bool hf_sha256(const void *bytes, size_t size, unsigned char out[32])
 {
     pthread_once(&fetched, fetch);
     return EVP_Digest(bytes, size, out, NULL, sha256 == NULL ? EVP_sha256() : sha256, NULL) == 1;
+}
+
+bool hf_sha256_quick(const void *bytes, size_t size, unsigned char out[32])
+{
+    SHA256_CTX sha;
+    return SHA256_Init(&sha) && SHA256_Update(&sha, bytes, size) && SHA256_Final(out, &sha);
 }
 
 bool hf_hmac_sha256(const void *key, size_t key_size, const void *bytes, size_t size, unsigned char out[32])

@@ -26,6 +26,7 @@ typedef struct pg_flight {
     int64_t deadline_us;
     pg_stmt *at;    /* whose answer is next; NULL: that of the sync, or of SQL text */
     bool text;      /* SQL text and not statements */
+    bool alone;     /* one statement, without pipeline mode */
     bool commit;    /* SQL text that ends in COMMIT */
     bool preparing; /* the next answer is that of preparing it */
     bool undone;    /* and was answered ROLLBACK last */
@@ -174,6 +175,7 @@ static void take_end(pg_flight *flight)
     else if (flight->at != NULL) {
         flight->at = flight->at->next;
         flight->preparing = flight->at != NULL && flight->at->preparing;
+        flight->landed = flight->alone;
     } else
         flight->lost = true; /* never seen: the sync is not answered in that way */
 }
@@ -284,15 +286,20 @@ static bool same_types(const pg_form *form, const pg_values *values)
 }
 
 /* What is used a second time gets a name: most statements of one use are gone after it. */
+static void choose_form(const pg_db *db, pg_stmt *stmt)
+{
+    bool single = stmt->forms[1].sql != NULL && pg_is_single(&stmt->params);
+    stmt->form = &stmt->forms[single];
+    stmt->named = stmt->form->used && !db->unnamed;
+    stmt->preparing = stmt->named && !stmt->form->prepared;
+}
+
 static bool hand_over(pg_db *db, pg_stmt *stmt)
 {
     pg_values values;
-    bool single = stmt->forms[1].sql != NULL && pg_is_single(&stmt->params);
-    pg_form *form = stmt->form = &stmt->forms[single];
-    pg_encode(db, &stmt->params, single, &values);
-    bool name = form->used && !db->unnamed;
+    pg_form *form = stmt->form;
+    pg_encode(db, &stmt->params, form == &stmt->forms[1], &values);
     form->used = stmt->handed = true;
-    stmt->preparing = name && !form->prepared;
     if (stmt->preparing) {
         if (form->name[0] == '\0')
             snprintf(form->name, sizeof form->name, "hf_%u", ++db->names);
@@ -301,26 +308,30 @@ static bool hand_over(pg_db *db, pg_stmt *stmt)
         if (!PQsendPrepare(db->conn, form->name, form->sql, values.count, values.types))
             return false;
     }
-    if (name && same_types(form, &values))
+    if (stmt->named && same_types(form, &values))
         return PQsendQueryPrepared(db->conn, form->name, values.count, values.at, values.sizes,
                                    values.formats, 1);
     return PQsendQueryParams(db->conn, form->sql, values.count, values.types, values.at, values.sizes,
                              values.formats, 1);
 }
 
+/* One statement that is not to be prepared brings its sync along: libpq has less to do for it without pipeline mode. */
 static void fly(pg_flight *flight, pg_stmt *first)
 {
     PGconn *conn = flight->db->conn;
-    bool handed = PQenterPipelineMode(conn);
+    for (pg_stmt *it = first; it != NULL; it = it->next)
+        choose_form(flight->db, it);
+    flight->preparing = first->preparing;
+    flight->alone = first->next == NULL && !first->preparing;
+    bool handed = flight->alone || PQenterPipelineMode(conn);
     for (pg_stmt *it = first; handed && it != NULL; it = it->next)
         handed = hand_over(flight->db, it);
-    flight->preparing = first->preparing;
-    if (handed && PQpipelineSync(conn))
+    if (handed && (flight->alone || PQpipelineSync(conn)))
         take_answers(flight);
     else
         flight->lost = true;
     settle(flight);
-    if (flight->landed)
+    if (flight->landed && !flight->alone)
         PQexitPipelineMode(conn);
 }
 

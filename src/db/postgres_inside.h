@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What the files of the PostgreSQL driver share. Statements are sent in flights: all that was queued, then one sync, in libpq's
- * pipeline mode. A flight is read to its end before the call returns, so that nothing is ever left over on the connection; the
+ * pipeline mode (a single one without it). A flight is read to its end before the call returns, so that nothing is ever left over on the connection; the
  * results wait in their statements. */
 #ifndef HF_DB_POSTGRES_INSIDE_H
 #define HF_DB_POSTGRES_INSIDE_H
@@ -55,6 +55,7 @@ struct pg_stmt {
     char *sql;
     pg_state state;
     bool commit;      /* it is COMMIT */
+    bool named;       /* in this flight: it is called by its name */
     bool preparing;   /* in this flight */
     bool handed;      /* to libpq, in this flight; the server may have seen it */
     pg_form *form;    /* the one in use */

@@ -9,6 +9,7 @@
 
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 enum { REDIS_PIECE_SIZE = 16384 };
@@ -46,19 +47,37 @@ const char *hf_redis_path(const hf_redis *redis)
 
 /* ---- commands ---- */
 
-void hf_redis_queue(hf_redis *redis, const char *format, ...)
+/* "*2\r\n" before the words of a command, "$5\r\n" before each. */
+static void redis_add_count(hf_buffer *out, char kind, size_t count)
 {
-    char *text = NULL;
-    va_list args;
-    va_start(args, format);
-    int size = redisvFormatCommand(&text, format, args);
-    va_end(args);
-    if (size < 0)
-        redis->out.failed = true;
-    else
-        hf_buffer_add(&redis->out, text, (size_t)size);
-    if (size >= 0)
-        redisFreeCommand(text);
+    char line[24], *at = line + sizeof line;
+    *--at = '\n';
+    *--at = '\r';
+    do
+        *--at = (char)('0' + count % 10);
+    while ((count /= 10) > 0);
+    *--at = kind;
+    hf_buffer_add(out, at, (size_t)(line + sizeof line - at));
+}
+
+/* Written here: hiredis allocates, copies and prints for every word. */
+void hf_redis_queue(hf_redis *redis, const char *word, ...)
+{
+    va_list words, again;
+    size_t count = 1;
+    va_start(words, word);
+    va_copy(again, words);
+    while (va_arg(again, const char *) != NULL)
+        count++;
+    va_end(again);
+    redis_add_count(&redis->out, '*', count);
+    for (const char *at = word; at != NULL; at = va_arg(words, const char *)) {
+        size_t size = strlen(at);
+        redis_add_count(&redis->out, '$', size);
+        hf_buffer_add(&redis->out, at, size);
+        hf_buffer_add(&redis->out, "\r\n", 2);
+    }
+    va_end(words);
 }
 
 hf_status hf_redis_send(hf_redis *redis, hf_error *err)
@@ -119,9 +138,9 @@ static hf_status redis_read_by(hf_redis *redis, int64_t deadline_us, bool *there
     char piece[REDIS_PIECE_SIZE];
     hf_status status =
         redis->lost ? redis_lost(redis, "it was lost before", err) : redis_next(redis, there, err);
-    while (status == HF_OK && !*there) {
+    for (bool first = true; status == HF_OK && !*there; first = false) {
         size_t got = 0;
-        status = redis_receive(redis, piece, sizeof piece, deadline_us, &got, err);
+        status = redis_receive(redis, piece, sizeof piece, deadline_us, first, &got, err);
         if (status != HF_OK || got == 0)
             break;
         if (redisReaderFeed(redis->reader, piece, got) != REDIS_OK)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A small client of Redis: a socket of its own with deadlines, TLS if asked for; hiredis writes
- * commands and reads replies. Commands are queued, sent together, and answered in order. A
+/* A small client of Redis: a socket of its own with deadlines, TLS if asked for; hiredis reads the
+ * replies. Commands are queued, sent together, and answered in order. A
  * connection is one thread's at a time. */
 #ifndef HF_DB_REDIS_H
 #define HF_DB_REDIS_H
@@ -30,8 +30,8 @@ int hf_redis_socket(const hf_redis *redis);
 /* "Redis on HOST:PORT"; borrowed. */
 const char *hf_redis_path(const hf_redis *redis);
 
-/* Queues a command, as hiredis' redisCommand takes it: %s a string, %b a pointer and a size_t. */
-void hf_redis_queue(hf_redis *redis, const char *format, ...);
+/* Queues a command: its words, and NULL after the last. */
+void hf_redis_queue(hf_redis *redis, const char *word, ...) __attribute__((sentinel));
 hf_status hf_redis_send(hf_redis *redis, hf_error *err);
 
 typedef enum hf_redis_kind {

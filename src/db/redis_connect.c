@@ -276,13 +276,13 @@ static hf_status redis_log_in(hf_redis *redis, const redis_target *target, const
     else if (password == NULL)
         password = getenv("REDISCLI_AUTH");
     if (password != NULL && target->user != NULL)
-        hf_redis_queue(redis, "AUTH %s %s", target->user, password);
+        hf_redis_queue(redis, "AUTH", target->user, password, NULL);
     else if (password != NULL)
-        hf_redis_queue(redis, "AUTH %s", password);
+        hf_redis_queue(redis, "AUTH", password, NULL);
     if (password != NULL)
         status = redis_log_in_by(redis, "the password", err);
     if (status == HF_OK && target->db != NULL) {
-        hf_redis_queue(redis, "SELECT %s", target->db);
+        hf_redis_queue(redis, "SELECT", target->db, NULL);
         status = redis_log_in_by(redis, "the database", err);
     }
     return status;
@@ -302,6 +302,8 @@ static hf_status redis_connect_to(hf_redis *redis, const redis_target *target, c
         status = redis_make_tls(redis, target, err);
     if (status == HF_OK && target->tls)
         status = redis_handshake(redis, deadline_us, err);
+    if (status == HF_OK)
+        redis_let_wait(redis);
     return status == HF_OK ? redis_log_in(redis, target, password, err) : status;
 }
 

@@ -31,12 +31,15 @@ bool redis_wait(const hf_redis *redis, short events, int64_t deadline_us);
 /* The handshake, after tls was made. */
 hf_status redis_handshake(hf_redis *redis, int64_t deadline_us, hf_error *err);
 
+/* The socket waits by itself from now on, for as long as a reply may take. */
+void redis_let_wait(const hf_redis *redis);
+
 /* Sends all; reads some (0: nothing came by the deadline, which is an error only for the caller).
- */
+ * `fresh`: the deadline is as far away as a reply may take. */
 hf_status redis_write(hf_redis *redis, const char *bytes, size_t size, int64_t deadline_us,
                       hf_error *err);
-hf_status redis_receive(hf_redis *redis, char *out, size_t room, int64_t deadline_us, size_t *got,
-                        hf_error *err);
+hf_status redis_receive(hf_redis *redis, char *out, size_t room, int64_t deadline_us, bool fresh,
+                        size_t *got, hf_error *err);
 
 /* The connection is lost: the sentence, and what is known of it from now on. */
 hf_status redis_lost(hf_redis *redis, const char *why, hf_error *err);

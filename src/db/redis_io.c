@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Bytes to and from Redis: a socket that never blocks, poll(2) against a deadline, TLS between. */
+/* Bytes to and from Redis: a socket that never blocks for longer than a reply may take, poll(2)
+ * against a deadline, TLS between. */
 #include "base/error.h"
 #include "base/seams.h"
 #include "db/redis_inside.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <openssl/err.h>
 #include <poll.h>
 #include <string.h>
@@ -33,11 +35,18 @@ bool redis_wait(const hf_redis *redis, short events, int64_t deadline_us)
 
 /* ---- the socket ---- */
 
+void redis_let_wait(const hf_redis *redis)
+{
+    struct timeval most = {redis->timeout_us / 1000000, redis->timeout_us % 1000000};
+    if (setsockopt(redis->fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof most) == 0)
+        fcntl(redis->fd, F_SETFL, fcntl(redis->fd, F_GETFL) & ~O_NONBLOCK);
+}
+
 static hf_status redis_put(hf_redis *redis, const char *bytes, size_t size, int64_t deadline_us,
                            hf_error *err)
 {
     while (size > 0) {
-        ssize_t sent = send(redis->fd, bytes, size, MSG_NOSIGNAL);
+        ssize_t sent = send(redis->fd, bytes, size, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (sent > 0) {
             bytes += sent;
             size -= (size_t)sent;
@@ -51,15 +60,14 @@ static hf_status redis_put(hf_redis *redis, const char *bytes, size_t size, int6
     return HF_OK;
 }
 
-/* *got is 0 when nothing came by the deadline. */
-static hf_status redis_get(hf_redis *redis, char *out, size_t room, int64_t deadline_us,
+/* *got is 0 when nothing came by the deadline. A fresh wait is left to the socket: one system call
+ * and not two. */
+static hf_status redis_get(hf_redis *redis, char *out, size_t room, int64_t deadline_us, bool fresh,
                            size_t *got, hf_error *err)
 {
     *got = 0;
-    if (deadline_us > 0 && !redis_wait(redis, POLLIN, deadline_us)) /* it is rarely there already */
-        return HF_OK;
-    for (;;) {
-        ssize_t came = recv(redis->fd, out, room, 0);
+    for (int how = fresh ? 0 : MSG_DONTWAIT;; how = MSG_DONTWAIT) {
+        ssize_t came = recv(redis->fd, out, room, how);
         if (came > 0) {
             *got = (size_t)came;
             return HF_OK;
@@ -95,7 +103,7 @@ static hf_status redis_feed_tls(hf_redis *redis, int64_t deadline_us, bool *any,
 {
     char piece[REDIS_PIECE];
     size_t got = 0;
-    hf_status status = redis_get(redis, piece, sizeof piece, deadline_us, &got, err);
+    hf_status status = redis_get(redis, piece, sizeof piece, deadline_us, false, &got, err);
     *any = got > 0;
     if (status == HF_OK && got > 0 && BIO_write(redis->from_net, piece, (int)got) != (int)got)
         status = hf_fail_memory(err);
@@ -146,11 +154,11 @@ hf_status redis_write(hf_redis *redis, const char *bytes, size_t size, int64_t d
     return redis_flush_tls(redis, deadline_us, err);
 }
 
-hf_status redis_receive(hf_redis *redis, char *out, size_t room, int64_t deadline_us, size_t *got,
-                        hf_error *err)
+hf_status redis_receive(hf_redis *redis, char *out, size_t room, int64_t deadline_us, bool fresh,
+                        size_t *got, hf_error *err)
 {
     if (redis->tls == NULL)
-        return redis_get(redis, out, room, deadline_us, got, err);
+        return redis_get(redis, out, room, deadline_us, fresh && deadline_us > 0, got, err);
     *got = 0;
     for (;;) {
         bool any = false;

@@ -48,6 +48,7 @@ static hf_status status_of(int code)
     case SQLITE_BUSY:
         return code == SQLITE_BUSY_SNAPSHOT ? HF_RETRY : HF_BUSY;
     case SQLITE_LOCKED:
+    case SQLITE_PROTOCOL: /* too many are at the log at once: SQLite gives up after a while */
         return HF_BUSY;
     case SQLITE_NOMEM:
         return HF_NO_MEMORY;
@@ -77,6 +78,7 @@ static hf_status say(sqlite_db *db, int code, hf_error *err)
     switch (code & 0xff) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
+    case SQLITE_PROTOCOL:
         if (code == SQLITE_BUSY_SNAPSHOT)
             return hf_fail(err, HF_RETRY,
                            "Someone else wrote to %s since this transaction began; run it again.", path);
@@ -104,6 +106,7 @@ static hf_failure failure_of(int code)
     case SQLITE_BUSY:
         return code == SQLITE_BUSY_SNAPSHOT ? HF_FAILURE_CONFLICT : HF_FAILURE_BUSY;
     case SQLITE_LOCKED:
+    case SQLITE_PROTOCOL:
         return HF_FAILURE_BUSY;
     case SQLITE_CONSTRAINT:
         return code == SQLITE_CONSTRAINT_PRIMARYKEY || code == SQLITE_CONSTRAINT_UNIQUE ? HF_FAILURE_DUPLICATE

@@ -14,28 +14,51 @@
 #include "db/url.h"
 #include "lease/redis_inside.h"
 
+#include <endian.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- names ---- */
 
+/* "holdfast:lease:" and bytes in hex. A pair needs six of these, so nothing is printed. */
+static void redis_name(const redis_backend *it, const void *bytes, size_t size,
+                       char out[REDIS_KEY_SIZE])
+{
+    memcpy(out, it->prefix, it->prefix_size);
+    hf_hex(bytes, size, out + it->prefix_size);
+}
+
 void redis_key(const redis_backend *it, const hf_lease_grant *grant, char out[REDIS_KEY_SIZE])
 {
-    int size = snprintf(out, REDIS_KEY_SIZE, "%s:lease:", it->url.names);
-    hf_hex(grant->digest, REDIS_DIGEST, out + size);
+    redis_name(it, grant->digest, REDIS_DIGEST, out);
 }
 
-void redis_channel(const redis_backend *it, unsigned shard, char out[REDIS_KEY_SIZE])
+void redis_channel(const redis_backend *it, unsigned char shard, char out[REDIS_KEY_SIZE])
 {
-    snprintf(out, REDIS_KEY_SIZE, "%s:lease:%02x", it->url.names, shard);
+    redis_name(it, &shard, 1, out);
 }
 
+/* Decimal digits, and no NUL; where they end. */
+static char *redis_digits(char *out, int64_t number)
+{
+    char digits[24], *at = digits + sizeof digits;
+    do
+        *--at = (char)('0' + number % 10);
+    while ((number /= 10) > 0);
+    return mempcpy(out, at, (size_t)(digits + sizeof digits - at));
+}
+
+/* The token (the provider's number and the grant's, in hex), since when, and who. */
 static void redis_value(const redis_backend *it, const hf_lease_grant *grant,
                         char out[REDIS_VALUE_SIZE])
 {
-    snprintf(out, REDIS_VALUE_SIZE, "%016llx%016llx %lld %s", (unsigned long long)it->self,
-             (unsigned long long)grant->token, (long long)grant->since_us, it->name);
+    uint64_t token[2] = {htobe64(it->self), htobe64(grant->token)};
+    hf_hex(token, sizeof token, out);
+    out[REDIS_TOKEN_HEX] = ' ';
+    char *at = redis_digits(out + REDIS_TOKEN_HEX + 1, grant->since_us);
+    *at++ = ' ';
+    memcpy(at, it->name, strlen(it->name) + 1);
 }
 
 /* How long the key is to live from now on: never longer than max_hold, rounded up to milliseconds.
@@ -95,7 +118,7 @@ void redis_leave(redis_backend *it, hf_redis *redis)
 
 void redis_queue_take(redis_backend *it, hf_redis *redis, hf_ask *ask)
 {
-    char key[REDIS_KEY_SIZE], value[REDIS_VALUE_SIZE], fences[REDIS_KEY_SIZE], life[24];
+    char key[REDIS_KEY_SIZE], value[REDIS_VALUE_SIZE], life[24];
     hf_lease_grant *grant = ask->grant;
     int64_t ms = redis_life_ms(it, ask->max_hold_us);
     pthread_mutex_lock(&it->desk.mutex);
@@ -107,10 +130,9 @@ void redis_queue_take(redis_backend *it, hf_redis *redis, hf_ask *ask)
     pthread_mutex_unlock(&it->desk.mutex);
     redis_key(it, grant, key);
     redis_value(it, grant, value);
-    snprintf(fences, sizeof fences, "%s:lease:fence", it->url.names);
-    snprintf(life, sizeof life, "%lld", (long long)ms);
-    hf_redis_queue(redis, "EVALSHA %s 2 %s %s %s %s", it->scripts[REDIS_TAKE], key, fences, value,
-                   life);
+    *redis_digits(life, ms) = '\0';
+    hf_redis_queue(redis, "EVALSHA", it->scripts[REDIS_TAKE], "2", key, it->fences, value, life,
+                   NULL);
 }
 
 static void redis_queue_give(redis_backend *it, hf_redis *redis, const hf_lease_grant *grant)
@@ -119,8 +141,8 @@ static void redis_queue_give(redis_backend *it, hf_redis *redis, const hf_lease_
     redis_key(it, grant, key);
     redis_value(it, grant, value);
     redis_channel(it, grant->digest[0], channel);
-    hf_redis_queue(redis, "EVALSHA %s 1 %s %s %s %s", it->scripts[REDIS_GIVE], key, value, channel,
-                   key + strlen(key) - 2 * REDIS_DIGEST);
+    hf_redis_queue(redis, "EVALSHA", it->scripts[REDIS_GIVE], "1", key, value, channel,
+                   key + it->prefix_size, NULL);
 }
 
 void redis_queue_keep(redis_backend *it, hf_redis *redis, const hf_lease_grant *grant, int64_t ms)
@@ -128,8 +150,8 @@ void redis_queue_keep(redis_backend *it, hf_redis *redis, const hf_lease_grant *
     char key[REDIS_KEY_SIZE], value[REDIS_VALUE_SIZE], life[24];
     redis_key(it, grant, key);
     redis_value(it, grant, value);
-    snprintf(life, sizeof life, "%lld", (long long)ms);
-    hf_redis_queue(redis, "EVALSHA %s 1 %s %s %s", it->scripts[REDIS_KEEP], key, value, life);
+    *redis_digits(life, ms) = '\0';
+    hf_redis_queue(redis, "EVALSHA", it->scripts[REDIS_KEEP], "1", key, value, life, NULL);
 }
 
 /* The number a script answers. A server that was restarted or flushed has forgotten the scripts:
@@ -244,7 +266,7 @@ static void redis_who(hf_lease_backend *base, const hf_ask *ask, char *out, size
     if (redis_use(it, &redis, NULL) != HF_OK)
         return;
     redis_key(it, ask->grant, key);
-    hf_redis_queue(redis, "GET %s", key);
+    hf_redis_queue(redis, "GET", key, NULL);
     if (hf_redis_send(redis, NULL) == HF_OK && hf_redis_read(redis, &reply, NULL) == HF_OK &&
         reply.kind == HF_REDIS_TEXT && reply.text.size > REDIS_TOKEN_HEX) {
         char *name = NULL;
@@ -293,6 +315,11 @@ static hf_status redis_open(const hf_lease_setup *setup, hf_lease_backend **out,
     hf_status status = hf_desk_init(&it->desk, setup->host, err);
     if (status == HF_OK)
         status = hf_url_read(setup->url, &it->url, err);
+    if (status == HF_OK) {
+        it->prefix_size =
+            (size_t)snprintf(it->prefix, sizeof it->prefix, "%s:lease:", it->url.names);
+        snprintf(it->fences, sizeof it->fences, "%s:lease:fence", it->url.names);
+    }
     if (status == HF_OK && !hf_seam.random(&it->self, sizeof it->self))
         status = hf_fail(err, HF_INTERNAL, "Reading random bytes failed.");
     if (status == HF_OK)

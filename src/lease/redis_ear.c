@@ -92,8 +92,8 @@ static hf_status redis_subscribe(redis_ears *e, hf_error *err)
             status = hf_redis_connect(it->url.url, it->url.password, 0, &e->link, err);
         if (status != HF_OK)
             break;
-        redis_channel(it, i, channel);
-        hf_redis_queue(e->link, e->needed[i] ? "SUBSCRIBE %s" : "UNSUBSCRIBE %s", channel);
+        redis_channel(it, (unsigned char)i, channel);
+        hf_redis_queue(e->link, e->needed[i] ? "SUBSCRIBE" : "UNSUBSCRIBE", channel, NULL);
         e->subscribed[i] = e->needed[i];
         answers++;
     }

@@ -29,6 +29,8 @@ typedef struct redis_backend {
     hf_desk desk;
     hf_url url;
     char name[HF_TEXT_SIZE], grade[HF_TEXT_SIZE];
+    char prefix[REDIS_KEY_SIZE], fences[REDIS_KEY_SIZE]; /* of all keys; the counter of fences */
+    size_t prefix_size;
     int64_t pool_idle_us, pulse_us, life_us;
     uint64_t self;   /* random: this provider */
     uint64_t tokens; /* the last one; under the desk's mutex */
@@ -48,7 +50,7 @@ extern const hf_lease_ops hf_lease_redis;
 /* ---- redis.c ---- */
 
 void redis_key(const redis_backend *it, const hf_lease_grant *grant, char out[REDIS_KEY_SIZE]);
-void redis_channel(const redis_backend *it, unsigned shard, char out[REDIS_KEY_SIZE]);
+void redis_channel(const redis_backend *it, unsigned char shard, char out[REDIS_KEY_SIZE]);
 
 /* A connection for the caller alone, until it is left. One that is lost is closed then. */
 hf_status redis_use(redis_backend *it, hf_redis **out, hf_error *err);

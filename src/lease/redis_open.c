@@ -20,7 +20,7 @@ hf_status redis_load_scripts(redis_backend *it, hf_redis *redis, hf_error *err)
 {
     hf_redis_reply reply;
     for (int i = 0; i < REDIS_SCRIPTS; i++)
-        hf_redis_queue(redis, "SCRIPT LOAD %s", redis_texts[i]);
+        hf_redis_queue(redis, "SCRIPT", "LOAD", redis_texts[i], NULL);
     hf_status status = hf_redis_send(redis, err);
     for (int i = 0; i < REDIS_SCRIPTS && status == HF_OK; i++) {
         status = hf_redis_read(redis, &reply, err);
@@ -63,10 +63,9 @@ static void redis_fact(hf_slice info, const char *name, char *out, size_t size)
     }
 }
 
-static hf_status redis_ask_text(hf_redis *redis, const char *command, hf_redis_reply *out,
-                                hf_error *err)
+/* Answers one command that was queued. */
+static hf_status redis_ask_one(hf_redis *redis, hf_redis_reply *out, hf_error *err)
 {
-    hf_redis_queue(redis, command);
     hf_status status = hf_redis_send(redis, err);
     return status == HF_OK ? hf_redis_read(redis, out, err) : status;
 }
@@ -78,7 +77,8 @@ typedef struct redis_facts {
 static hf_status redis_learn(hf_redis *redis, redis_facts *out, hf_error *err)
 {
     hf_redis_reply reply, value;
-    hf_status status = redis_ask_text(redis, "INFO", &reply, err);
+    hf_redis_queue(redis, "INFO", NULL);
+    hf_status status = redis_ask_one(redis, &reply, err);
     if (status != HF_OK)
         return status;
     if (reply.kind != HF_REDIS_TEXT)
@@ -90,7 +90,8 @@ static hf_status redis_learn(hf_redis *redis, redis_facts *out, hf_error *err)
     redis_fact(reply.text, "aof_enabled", out->aof, sizeof out->aof);
     redis_fact(reply.text, "maxmemory_policy", out->policy, sizeof out->policy);
     out->sync[0] = '\0'; /* CONFIG may be forbidden */
-    status = redis_ask_text(redis, "CONFIG GET appendfsync", &reply, err);
+    hf_redis_queue(redis, "CONFIG", "GET", "appendfsync", NULL);
+    status = redis_ask_one(redis, &reply, err);
     if (status == HF_OK && reply.kind == HF_REDIS_LIST && reply.count == 2) {
         hf_redis_at(&reply, 1, &value);
         snprintf(out->sync, sizeof out->sync, "%s", value.text.at);

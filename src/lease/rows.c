@@ -2,7 +2,11 @@
 /* Leases on any store: a provider is a session, a lease an exclusive lock on lease/KEY, whose own
  * bound is max_hold. So they work wherever holdfast does, and `holdfast who lease/KEY` tells who
  * has one. A session that has died is replaced; its leases are lost. The ear looks again and again:
- * all asks that wait are looked up in one call, and those whose key is free are tried. */
+ * all asks that wait are looked up in one call, and those whose key is free are tried.
+ *
+ * A lock that could not be given back, since others kept the store busy or it was away, is a debt:
+ * its session lives on, so nothing else would end it before max_hold. The ear pays it as soon as it
+ * can. Nobody of this process takes the key before: the session would only get back what it has. */
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/seams.h"
@@ -25,6 +29,7 @@ enum {
     ROWS_LOOK_MAX_MS = 250,
     ROWS_LOOK_SHARE = 4, /* looking takes a quarter of the time at most */
     ROWS_TRIES = 2,      /* the first may find that the session is dead */
+    ROWS_CLOSES = 4,     /* a session that is not closed keeps its leases until it dies */
 };
 
 typedef struct rows_session rows_session;
@@ -37,12 +42,22 @@ struct rows_session {
     rows_session *older;
 };
 
+/* Under the desk's mutex. */
+typedef struct rows_debt {
+    hf_session *session;
+    hf_resource resource;
+    int64_t fence; /* 0: that of whatever grant there is */
+    bool paying;   /* a thread is at it; desk.settled tells of the end */
+    struct rows_debt *next;
+} rows_debt;
+
 typedef struct rows_backend {
     hf_lease_backend base;
     hf_desk desk;
     hf_manager *manager;
     pthread_mutex_t opening; /* one thread opens a session at a time */
     rows_session *newest;    /* under the desk's mutex */
+    rows_debt *debts;        /* the same */
     char user[HF_TEXT_SIZE], name[HF_TEXT_SIZE];
     int64_t idle_us;
     hf_grade grade;
@@ -142,6 +157,88 @@ static void rows_hear(void *context, const hf_notice *notice)
     }
 }
 
+/* ---- debts ---- */
+
+/* The answer will not come out otherwise if it is asked again. */
+static bool rows_is_final(hf_status status)
+{
+    return status != HF_BUSY && status != HF_RETRY && status != HF_UNAVAILABLE &&
+           status != HF_UNSURE;
+}
+
+/* Without memory it stays until its bound. */
+static void rows_owe(rows_backend *rows, const rows_session *by, const hf_resource *resource,
+                     int64_t fence)
+{
+    rows_debt *debt = hf_alloc(sizeof *debt);
+    if (debt == NULL)
+        return;
+    *debt = (rows_debt){.session = by->session, .resource = *resource, .fence = fence};
+    pthread_mutex_lock(&rows->desk.mutex);
+    debt->next = rows->debts;
+    rows->debts = debt;
+    pthread_mutex_unlock(&rows->desk.mutex);
+    hf_desk_ring(&rows->desk);
+}
+
+/* With the mutex, which is let go meanwhile. HF_OK: it is paid, and gone. */
+static hf_status rows_pay(rows_backend *rows, rows_debt *debt, hf_error *err)
+{
+    debt->paying = true;
+    pthread_mutex_unlock(&rows->desk.mutex);
+    hf_status status = hf_session_release(debt->session, &debt->resource, debt->fence, err);
+    pthread_mutex_lock(&rows->desk.mutex);
+    debt->paying = false;
+    if (rows_is_final(status)) {
+        rows_debt **at = &rows->debts;
+        while (*at != debt)
+            at = &(*at)->next;
+        *at = debt->next;
+        hf_free(debt);
+        status = HF_OK;
+    }
+    pthread_cond_broadcast(&rows->desk.settled);
+    return status;
+}
+
+static rows_debt *rows_find_debt(const rows_backend *rows, const char *key)
+{
+    rows_debt *debt = rows->debts;
+    while (debt != NULL && strcmp(debt->resource.id, key) != 0)
+        debt = debt->next;
+    return debt;
+}
+
+/* Before a key is taken. */
+static hf_status rows_pay_for(rows_backend *rows, const char *key, hf_error *err)
+{
+    hf_status status = HF_OK;
+    rows_debt *debt;
+    pthread_mutex_lock(&rows->desk.mutex);
+    while ((debt = rows_find_debt(rows, key)) != NULL && debt->paying)
+        pthread_cond_wait(&rows->desk.settled, &rows->desk.mutex);
+    if (debt != NULL)
+        status = rows_pay(rows, debt, err);
+    pthread_mutex_unlock(&rows->desk.mutex);
+    return status;
+}
+
+/* The ear: the first that can't be paid ends it. False: something is owed. */
+static bool rows_pay_all(rows_backend *rows)
+{
+    hf_status status = HF_OK;
+    pthread_mutex_lock(&rows->desk.mutex);
+    while (status == HF_OK && rows->debts != NULL) {
+        if (rows->debts->paying)
+            pthread_cond_wait(&rows->desk.settled, &rows->desk.mutex);
+        else
+            status = rows_pay(rows, rows->debts, NULL);
+    }
+    bool none = rows->debts == NULL;
+    pthread_mutex_unlock(&rows->desk.mutex);
+    return none;
+}
+
 /* ---- taking and giving ---- */
 
 /* One try with one session. HF_EXPIRED: it is dead. */
@@ -161,14 +258,13 @@ static hf_status rows_try(rows_backend *rows, rows_session *by, hf_ask *ask, hf_
         grant->link = by;
         hf_desk_link(&rows->desk, &by->held, grant);
     }
-    if (status == HF_UNSURE) { /* it may be held now: the bound frees it, if this does not */
-        hf_status given = hf_session_release(by->session, &resource, 0, NULL);
-        (void)given;
+    if (status == HF_UNSURE) { /* it may be held now */
+        rows_owe(rows, by, &resource, 0);
         err->status = status = HF_UNAVAILABLE;
     }
     if (status == HF_NOT_FOUND) /* the session is gone even from the store's memory */
         status = HF_EXPIRED;
-    return status == HF_LOCKED || status == HF_BUSY ? HF_TIMEOUT : status;
+    return status;
 }
 
 static hf_status rows_take(hf_lease_backend *it, hf_ask *ask, hf_error *err)
@@ -176,16 +272,21 @@ static hf_status rows_take(hf_lease_backend *it, hf_ask *ask, hf_error *err)
     rows_backend *rows = rows_of(it);
     rows_session *by = NULL;
     hf_error inner;
-    hf_status status = HF_EXPIRED;
     hf_error_none(&inner);
-    for (int i = 0; i < ROWS_TRIES && status == HF_EXPIRED; i++) {
+    hf_status owed = rows_pay_for(rows, ask->grant->key, &inner), status = HF_EXPIRED;
+    for (int i = 0; i < ROWS_TRIES && owed == HF_OK && status == HF_EXPIRED; i++) {
         status = rows_get_session(rows, &by, &inner);
         if (status == HF_OK)
             status = rows_try(rows, by, ask, &inner);
         if (status == HF_EXPIRED)
             rows_session_ended(rows, by, "The session that held it has ended.");
     }
-    if (status != HF_OK && status != HF_TIMEOUT && err != NULL)
+    status = owed != HF_OK ? owed : status;
+    if (status == HF_LOCKED || status == HF_BUSY || status == HF_RETRY)
+        return HF_TIMEOUT;
+    if (status == HF_UNSURE)
+        inner.status = status = HF_UNAVAILABLE;
+    if (status != HF_OK && err != NULL)
         *err = inner;
     return status;
 }
@@ -200,7 +301,6 @@ static bool rows_unwait(hf_lease_backend *it, hf_ask *ask)
     return hf_desk_unwait(&rows_of(it)->desk, ask);
 }
 
-/* What can't be given back now is freed by its bound, or with its session. */
 static void rows_give(hf_lease_backend *it, hf_lease_grant *grant)
 {
     hf_resource resource;
@@ -208,8 +308,8 @@ static void rows_give(hf_lease_backend *it, hf_lease_grant *grant)
     if (!hf_desk_unlink(&rows_of(it)->desk, grant))
         return;
     rows_resource(grant, &resource);
-    hf_status status = hf_session_release(by->session, &resource, grant->fence, NULL);
-    (void)status;
+    if (!rows_is_final(hf_session_release(by->session, &resource, grant->fence, NULL)))
+        rows_owe(rows_of(it), by, &resource, grant->fence);
 }
 
 static bool rows_sure(hf_lease_backend *it, const hf_lease_grant *grant)
@@ -228,6 +328,7 @@ static void rows_who(hf_lease_backend *it, const hf_ask *ask, char *out, size_t 
     rows_resource(ask->grant, &resource);
     if (hf_manager_who(rows_of(it)->manager, &resource, &result, NULL) == HF_OK) {
         const hf_answer *answer = hf_result_answer(result);
+        snprintf(out, size, "not to be had just now: others keep the store busy, or had it until now");
         if (answer->locks_count > 0) {
             hf_time_say(answer->locks[0].since_us, answer->now_us, when);
             snprintf(out, size, "held by %s since %s", answer->locks[0].name, when);
@@ -273,12 +374,14 @@ static void *rows_run(void *context)
     rows_backend *rows = context;
     uint64_t rung;
     int pause_ms = ROWS_LOOK_MIN_MS;
+    bool paid = true;
     while (!hf_desk_ending(&rows->desk)) {
-        bool idle = hf_desk_waiting(&rows->desk) == 0;
+        bool idle = paid && hf_desk_waiting(&rows->desk) == 0;
         poll(&(struct pollfd){.fd = rows->desk.bell, .events = POLLIN}, 1, idle ? -1 : pause_ms);
         ssize_t got = read(rows->desk.bell, &rung, sizeof rung);
         (void)got;
         int64_t began_us = hf_seam.boot_us();
+        paid = rows_pay_all(rows);
         hf_desk_due(&rows->desk, NULL, NULL);
         while (rows_look(rows))
             ;
@@ -292,19 +395,29 @@ static void *rows_run(void *context)
 
 /* ---- open and close ---- */
 
+/* What is left of it dies at its bound. */
+static void rows_session_close(rows_session *it)
+{
+    hf_status status = it->dead ? HF_OK : HF_BUSY;
+    for (int i = 0; i < ROWS_CLOSES && (status == HF_BUSY || status == HF_RETRY); i++)
+        status = hf_session_close(it->session, NULL);
+    hf_session_free(it->session);
+    hf_free(it);
+}
+
 static void rows_close(hf_lease_backend *it)
 {
     rows_backend *rows = rows_of(it);
     hf_desk_stop(&rows->desk);
     if (rows->manager != NULL)
         hf_manager_keeper_stop(rows->manager);
+    for (rows_debt *next; rows->debts != NULL; rows->debts = next) {
+        next = rows->debts->next;
+        hf_free(rows->debts);
+    }
     for (rows_session *older; rows->newest != NULL; rows->newest = older) {
         older = rows->newest->older;
-        hf_status status =
-            rows->newest->dead ? HF_OK : hf_session_close(rows->newest->session, NULL);
-        (void)status; /* it dies at its bound */
-        hf_session_free(rows->newest->session);
-        hf_free(rows->newest);
+        rows_session_close(rows->newest);
     }
     hf_manager_close(rows->manager);
     hf_desk_done(&rows->desk);

@@ -37,6 +37,7 @@ hf_status ask_change(exchange *x, hf_error *err);
 hf_status ask_release(exchange *x, hf_error *err);
 hf_status ask_request(exchange *x, hf_error *err);
 hf_status ask_hand_over(exchange *x, hf_error *err);
+hf_status ask_decline(exchange *x, hf_error *err);
 hf_status ask_force_release(exchange *x, hf_error *err);
 hf_status ask_who(exchange *x, hf_error *err);
 void tell_who(exchange *x);
@@ -96,6 +97,8 @@ void done_batch(exchange *x);
 hf_status ask_events(exchange *x, hf_error *err);
 hf_status judge_events(exchange *x, hf_error *err);
 void tell_events(exchange *x);
+hf_status ask_ticket(exchange *x, hf_error *err);
+void tell_ticket(exchange *x);
 /* Ends the streams whose token no longer counts. */
 void streams_check(service *s);
 

@@ -85,6 +85,7 @@ static const char *const input_examples[INPUT_COUNT] = {
     [INPUT_SPAN] = "\"hour\"",
     [INPUT_LIMIT] = "100",
     [INPUT_RESOURCE] = "[\"policy/12345\"]",
+    [INPUT_TICKET] = "\"" AN_ID "." A_HASH "\"",
     [INPUT_RESOURCES] = "[\"policy/12345\",\"customer/42\"]",
     [INPUT_IF_MATCH] = "\"\\\"7\\\"\"",
     [INPUT_IF_NONE_MATCH] = "\"*\"",

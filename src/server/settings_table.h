@@ -70,7 +70,7 @@
       "requests of one token that wait for their answers at a time") \
     X(NUMBER, streams_token, "streams-token", "N", "16000", 0, 1000000, \
       "event streams of one token and of the sessions it opened at a time; 0: no limit") \
-    X(NUMBER, streams_session, "streams-session", "N", "16", 0, 1000000, \
+    X(NUMBER, streams_session, "streams-session", "N", "8", 0, 1000000, \
       "event streams of one session at a time; 0: no limit") \
     X(NUMBER, locks_session, "locks-session", "N", "10000", 0, 10000000, \
       "locks that one session may hold at a time; 0: no limit") \

@@ -54,7 +54,7 @@ expect "both: the lock and the version under it" 0 '*one holdfast session a run*
 make_plan picking transaction '{"spans_requests": false, "edit_minutes": 0.1}'
 expect "one transaction: its isolation level" 0 '*SERIALIZABLE*'
 make_plan picking lease '{"work": "single-flight"}'
-expect "a lease: where to take it" 0 '*Around the whole transaction*--ttl 30m*longest hold*'
+expect "a lease: where to take it, and with what" 0 '*Around the whole transaction*holdfast run order/nightly --hold 30m -- *longest hold*'
 for stack in 'Ruby on Rails:before_logout' 'PHP, Laravel:Auth?Events?Logout' 'C#, ASP.NET Core:OnSigningOut' 'Go:wherever your framework'; do
     make_plan picking stack "{\"stack\": \"${stack%%:*}\"}"
     expect "${stack%%:*} has its hook" 0 "*${stack##*:}*"

@@ -533,6 +533,93 @@ static void a_galera_cluster_is_told_as_such(void **state)
     expect_grade(url, HF_GRADE_DISK, "one server");
 }
 
+/* A real one, of one member. It is not one before the plugin has started, but is going to be. */
+static void a_group_replication_is_told_as_such(void **state)
+{
+    (void)state;
+    char at[96];
+    snprintf(at, sizeof at, "--loose-group-replication-local-address=127.0.0.1:%d", free_port());
+    leave();
+    TARGET_RESTART_WITH(server, "--plugin-load-add=group_replication.so", "--server-id=1", "--gtid-mode=ON",
+                        "--enforce-gtid-consistency=ON", "--loose-group-replication-start-on-boot=OFF",
+                        "--loose-group-replication-group-name=aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee", at);
+    come_back();
+    expect_no_leases(url, "group replication");
+    app_do(admin, "SET GLOBAL group_replication_bootstrap_group = ON");
+    app_do(admin, "START GROUP_REPLICATION");
+    expect_no_leases(url, "group replication");
+    expect_grade(url, HF_GRADE_PROCESS, "in a cluster (group replication):");
+    app_do(admin, "STOP GROUP_REPLICATION");
+    leave();
+    target_back(server);
+    come_back();
+}
+
+/* One that takes writes, of which its primary would never hear. Its primary is away, so it is not connected: known by what replication
+ * says of itself, to an account that may ask. */
+static void a_replica_that_takes_writes_keeps_no_leases(void **state)
+{
+    (void)state;
+    hf_error err = {0};
+    hf_leases *leases = NULL;
+    bool mariadb = strcmp(server_name, "mariadb") == 0;
+    leave();
+    TARGET_RESTART_WITH(server, "--server-id=2");
+    come_back();
+    app_do(admin,
+           mariadb ? "CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = %d, MASTER_USER = 'nobody'"
+                   : "CHANGE REPLICATION SOURCE TO SOURCE_HOST = '127.0.0.1', SOURCE_PORT = %d, SOURCE_USER "
+                     "= 'nobody'",
+           free_port());
+    expect(HF_OK, hf_leases_open(server->url, NULL, &leases, &err), err); /* it stands still */
+    hf_leases_close(leases);
+    app_do(admin, mariadb ? "START SLAVE" : "START REPLICA");
+    expect_no_leases(server->url, "a replica");
+    expect_no_leases(server->url, "holdfast run --lock");
+    app_do(admin, mariadb ? "STOP SLAVE" : "STOP REPLICA");
+    expect(HF_OK, hf_leases_open(server->url, NULL, &leases, &err), err); /* as after a failover */
+    hf_leases_close(leases);
+    app_do(admin, mariadb ? "RESET SLAVE ALL" : "RESET REPLICA ALL");
+    leave();
+    target_back(server);
+    come_back();
+}
+
+/* A connected one is known to every account. */
+static void a_replica_with_its_primary_keeps_no_leases(void **state)
+{
+    (void)state;
+    target *primary = target_start(server_name);
+    TARGET_RESTART_WITH(primary, "--server-id=1", "--log-bin=hf-log");
+    app *there = app_connect(primary->url_admin);
+    app_do(there, "CREATE USER follower@'127.0.0.1' IDENTIFIED BY '" SECRET "'");
+    app_do(there, "GRANT REPLICATION SLAVE ON *.* TO follower@'127.0.0.1'");
+    leave();
+    TARGET_RESTART_WITH(server, "--server-id=2");
+    come_back();
+    app_do(admin,
+           "CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = %d, MASTER_USER = 'follower',"
+           " MASTER_PASSWORD = '" SECRET "'",
+           target_port(primary));
+    app_do(admin, "START SLAVE");
+    bool on = false;
+    for (int64_t until_us = now_us() + 30 * SECOND; now_us() < until_us && !on; rest_ms(50)) {
+        char *running = app_text(admin, "SHOW STATUS LIKE 'Slave_running'");
+        on = strstr(running, "=ON") != NULL;
+        free(running);
+    }
+    expect_true(on);
+    expect_no_leases(url, "a replica");
+    expect_grade(url, HF_GRADE_PROCESS, "a replica that can be written to");
+    app_do(admin, "STOP SLAVE");
+    app_do(admin, "RESET SLAVE ALL");
+    leave();
+    target_back(server);
+    come_back();
+    app_close(there);
+    target_stop(primary);
+}
+
 /* A lock wait must not end an application's transaction; a store with connections of its own does not mind. */
 static void rollback_on_timeout_is_refused_on_an_applications_connection(void **state)
 {
@@ -562,9 +649,12 @@ int main(int argc, char **argv)
 #define OF_MYSQLS                                                                                            \
     OF_ALL, cmocka_unit_test(a_binary_log_by_statement_is_refused),                                          \
         cmocka_unit_test(a_binary_log_that_is_not_synced_lowers_the_grade),                                  \
+        cmocka_unit_test(a_replica_that_takes_writes_keeps_no_leases),                                       \
         cmocka_unit_test(rollback_on_timeout_is_refused_on_an_applications_connection)
-    const struct CMUnitTest of_mysqls[] = {OF_MYSQLS};
-    const struct CMUnitTest of_mariadbs[] = {OF_MYSQLS, cmocka_unit_test(a_galera_cluster_is_told_as_such)};
+    const struct CMUnitTest of_mysqls[] = {OF_MYSQLS, cmocka_unit_test(a_group_replication_is_told_as_such)};
+    const struct CMUnitTest of_mariadbs[] = {OF_MYSQLS,
+                                             cmocka_unit_test(a_replica_with_its_primary_keeps_no_leases),
+                                             cmocka_unit_test(a_galera_cluster_is_told_as_such)};
     const struct CMUnitTest of_postgreses[] = {
         OF_ALL,
         cmocka_unit_test(synchronous_commit_is_on_even_if_the_account_has_it_off),

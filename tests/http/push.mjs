@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 // Push for people: a session follows the records that it names, without a token. What it is told, and how soon; what it may not
 // follow; when its stream ends.
+import { createHash, createHmac } from "node:crypto";
 import { check, finish, Server, statuses } from "./server.mjs";
 import { until } from "./raw.mjs";
 
@@ -81,6 +82,10 @@ await must("POST", "/v1/locks/policy/1/request", { session: bob, body: { message
 const request = await holder.hears("requested", "policy/1");
 const took = Date.now() - asked;
 check(request?.session === bob.id && request.user === "bob" && request.reason === "Are you done?", `the holder is told of a request, here after ${took} ms`, holder.text);
+await must("POST", "/v1/locks/policy/1/decline", { session: alice, body: { session: bob.id, message: "Not before noon" } }, 200);
+const declined = await waiter.hears("declined", "policy/1");
+check(declined?.session === bob.id && declined.user === "bob" && declined.actor === "alice" && declined.reason === "Not before noon", "the waiter is told that it was declined", waiter.text);
+check((await must("GET", "/v1/locks/policy/1", { session: bob }, 200)).requests.length === 0, "and its request is gone");
 await must("DELETE", "/v1/locks/policy/1", { session: alice }, 200);
 check((await waiter.hears("released", "policy/1"))?.session === alice.id, "the waiter is told that it was released", waiter.text);
 await take(alice, "policy/2");
@@ -172,6 +177,90 @@ const crossed = await Stream.open(["policy/1"], alice, { headers: { Origin: page
 check(crossed.status === 200 && crossed.headers.get("access-control-allow-origin") === page, "and so is what it asks");
 crossed.close();
 check((await refused(["policy/1"], alice, { headers: { Origin: "https://evil.example.org" } })).status === 403, "other pages are refused");
+
+// ---- many records, and tickets ----
+
+const many2 = Array.from({ length: 1000 }, (_, i) => `policy/list-${i}`);
+const post = (resources, session, more = {}) => Stream.open(null, session, { path: "/v1/events", method: "POST", body: { resources }, ...more });
+const list = await post(many2, alice);
+await take(bob, "policy/list-999");
+await take(bob, "policy/list-1000");
+await take(bob, "policy/list-0");
+check((await list.hears("acquired", "policy/list-0")) && (await list.hears("acquired", "policy/list-999")) && list.events.length === 2, "a body names a thousand records", list.kinds());
+list.close();
+const posted = [await post([...many2, "policy/x"], alice), await post([], alice), await post(["policy/1", "claim/1"], alice), await post(["policy"], alice), await post(["policy/1"]),
+  await post(["policy/1"], { id: alice.id, key: bob.key }), await post([], null, { headers: { Authorization: `Bearer ${admin}` } })];
+check(statuses(posted) === "413 400 403 400 401 403 400", "and not one more, nor what the session may not look at", statuses(posted));
+const asToken = await post(["policy/1"], null, { headers: { Authorization: `Bearer ${admin}` } });
+check(asToken.status === 200, "a token follows a list too", asToken.text);
+asToken.close();
+const asked2 = await server.ask("OPTIONS", "/v1/events", { headers: { Origin: page, "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "holdfast-session, content-type" } });
+check(/POST/.test(asked2.headers.get("access-control-allow-methods")) && /Content-Type/.test(asked2.headers.get("access-control-allow-headers")), "a page may post it");
+
+const ask = (resources, session, more = {}) => server.ask("POST", "/v1/events/tickets", { session, body: { resources }, ...more });
+const byTicket = (ticket, more = {}) => Stream.open(null, null, { path: `/v1/events?ticket=${ticket}`, ...more });
+const given = await ask(["policy/t", "policy/ü x"], alice, { headers: { Origin: page } });
+const lasts = Date.parse(given.json.expires) - Date.now();
+check(given.status === 201 && lasts > 0 && lasts < 120000, "a session is given a ticket", given.text);
+check(given.headers.get("access-control-allow-origin") === page && given.headers.get("cache-control") === "no-store", "which a page of another origin can read, and nobody keeps");
+const second = await Server.start(["--allow-origin", page], { data: server.data });
+const seats = [await byTicket(given.json.ticket), await byTicket(given.json.ticket, { on: second, headers: { Origin: page } })];
+check(statuses(seats) === "200 200" && seats[1].headers.get("access-control-allow-origin") === page, "it opens streams, on any server of the store", seats[1].text);
+await take(bob, "policy/t");
+await take(bob, "policy/other");
+await take(bob, "policy/%C3%BC%20x");
+for (const [i, seat] of seats.entries())
+  check((await seat.hears("acquired", "policy/ü x")) && seat.events.filter((event) => event.session === bob.id).length === 2, `stream ${i + 1} has the records that the ticket names`, seat.kinds());
+const goneOn = await byTicket(`${given.json.ticket}&after_seq=${seats[0].events.at(-2).seq}`);
+check((await goneOn.hears("acquired", "policy/ü x")) !== undefined, "the next one goes on where the last one ended", goneOn.text);
+goneOn.close();
+
+// What it says is made here anew, as whoever holds the session's key could.
+const made = (id, key, expires, names) => {
+  const lines = Buffer.from([`${id} ${expires * 1000}`, ...names].join("\n"));
+  const sentence = `holdfast events ticket ${createHash("sha256").update(lines).digest("hex")}`;
+  const mac = createHmac("sha256", createHash("sha256").update(key).digest()).update(sentence).digest("hex");
+  return `${lines.toString("hex")}.${mac}`;
+};
+const soon = Date.now() + 30000;
+const twin = await byTicket(made(alice.id, alice.key, soon, ["policy/t"]));
+check(twin.status === 200, "a ticket is what is written here", twin.text);
+twin.close();
+const [front, mac] = given.json.ticket.split(".");
+const forged = Buffer.from(front, "hex").toString().replace(alice.id, bob.id);
+const bent = [
+  ["past its end", made(alice.id, alice.key, Date.now() - 1000, ["policy/t"]), 410],
+  ["that lasts too long", made(alice.id, alice.key, Date.now() + 3600000, ["policy/t"]), 410],
+  ["of another session", `${Buffer.from(forged).toString("hex")}.${mac}`, 403],
+  ["by another's key", made(alice.id, bob.key, soon, ["policy/t"]), 403],
+  ["for more records", `${front}${Buffer.from("\npolicy/more").toString("hex")}.${mac}`, 403],
+  ["with a digit changed", `${front}.${mac.slice(0, -1)}${mac.endsWith("0") ? "1" : "0"}`, 403],
+  ["for a type without the right", made(alice.id, alice.key, soon, ["claim/1"]), 403],
+  ["for what is no record", made(alice.id, alice.key, soon, ["claim"]), 400],
+  ["for nothing", made(alice.id, alice.key, soon, []), 400],
+  ["of a session that never was", made("0".repeat(32), alice.key, soon, ["policy/t"]), 404],
+  ["without a proof", front, 400], ["cut short", given.json.ticket.slice(0, -1), 400], ["that is none", "ticket", 400], ["that is empty", ".", 400],
+  ["with a record beside it", `${given.json.ticket}&resource=policy/1`, 400],
+];
+for (const on of [server, second])
+  for (const [what, ticket, status] of bent) {
+    const stream = await byTicket(ticket, { on });
+    stream.close();
+    check(stream.status === status && !stream.text.includes(mac), `a ticket ${what} is a ${status}`, `${stream.status} ${stream.text}`);
+  }
+const refusedTickets = [await ask(["policy/1"], undefined), await ask(["claim/1"], alice), await ask([], alice), await ask(["policy/1"], { id: alice.id, key: bob.key }),
+  await ask(Array.from({ length: 300 }, (_, i) => `policy/a-long-name-${i}`), alice)];
+check(statuses(refusedTickets) === "401 403 400 403 413", "nobody is given one for what they may not follow, or for too much", refusedTickets.map((answer) => answer.text).join("\n#"));
+
+// It lives no longer than the session.
+const brief = await opened(office, "brief", { idle_seconds: 1 });
+const short = (await ask(["policy/t"], brief)).json.ticket;
+const cutShort = await byTicket(short, { on: second });
+await until(() => cutShort.ended, SOON);
+check(cutShort.status === 200 && cutShort.ended, "its stream ends with the session", cutShort.text);
+check((await byTicket(short)).status === 410, "and it opens no other");
+seats.forEach((seat) => seat.close());
+check((await second.stop()).code === 0, "the other server stops cleanly");
 
 // ---- when it ends ----
 

@@ -28,7 +28,7 @@ export class Chromium {
   async person(options = {}) {
     const context = await this.browser.newContext({ locale: "en-GB", timezoneId: "UTC", ...options });
     context.setDefaultTimeout(20000);
-    context.on("weberror", ({ error }) => this.errors.push(String(error())));
+    context.on("weberror", (web) => this.errors.push(String(web.error())));
     return context;
   }
 
