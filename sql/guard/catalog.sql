@@ -40,7 +40,7 @@ SELECT '', name, type, '', NOT wr FROM pragma_table_list
 -- name: columns
 -- postgres:
 SELECT a.attname::text, pg_catalog.format_type(a.atttypid, a.atttypmod),
-       coalesce(pg_catalog.array_position(i.indkey::int2[], a.attnum) + 1, 0)::bigint, a.attgenerated <> '' OR a.attidentity = 'a'
+       coalesce(pg_catalog.array_position(i.indkey::int2[], a.attnum) + 1, 0)::bigint, a.attgenerated <> ''
   FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
   JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
   LEFT JOIN pg_catalog.pg_index i ON i.indrelid = c.oid AND i.indisprimary
@@ -166,5 +166,15 @@ SELECT 0 WHERE $1::text IS NULL
 SELECT COUNT(*) FROM information_schema.routines
  WHERE routine_schema = DATABASE() AND routine_name IN ('{ns}_guard_refuse', '{ns}_guard_lock', '{ns}_guard_save')
    AND routine_comment = CONVERT($1 USING utf8mb4)
+-- sqlite:
+SELECT 0 WHERE ?1 IS NULL
+
+-- Tables that refer to this one, which keep TRUNCATE away. MySQL.
+-- name: referred
+-- postgres:
+SELECT 0 WHERE $1::text IS NULL
+-- mysql:
+SELECT r.table_name FROM information_schema.referential_constraints r
+ WHERE r.unique_constraint_schema = DATABASE() AND r.referenced_table_name = CONVERT($1 USING utf8mb4) AND r.table_name <> r.referenced_table_name
 -- sqlite:
 SELECT 0 WHERE ?1 IS NULL

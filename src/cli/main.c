@@ -52,6 +52,7 @@ const cli_verb *const cli_verbs[] = {
     &cli_guard_mode,
     &cli_guard_report,
     &cli_guard_remove,
+    &cli_probe,
     &cli_advise,
     &cli_plan,
     &cli_audit,
