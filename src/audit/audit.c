@@ -173,7 +173,8 @@ static void audit_read_text(audit_run *run, const audit_fact *fact, hf_slice tex
     if (!audit_sql_scan(&arena, text, &tokens)) {
         run->failed = true;
     } else if (declare) {
-        audit_schema_apply(&run->schema, &tokens, (audit_place){fact->file, line});
+        audit_schema_apply(&run->schema, &tokens, (audit_place){fact->file, line},
+                           run->files.items[fact->file].migration);
     } else {
         audit_sql_read(&arena, &tokens, audit_keep_statement, &reading);
         for (size_t i = 0; i < tokens.count; i++)
@@ -204,20 +205,23 @@ static void audit_declare(audit_run *run)
     audit_map_classes(run);
 }
 
-/* A column that one statement compares with a value and counts up is a version, whatever its name;
- * so is one with a usual name that is compared and replaced. */
+/* A column that a statement compares with a value and counts up is a version, whatever its name; so
+ * is one with a usual name that is compared and replaced, or compared before a deletion. */
 static void audit_learn_version(const audit_statement *statement)
 {
     const sql_statement *sql = &statement->sql;
-    for (size_t i = 0; sql->verb == SQL_UPDATE && i < sql->writes_count; i++) {
-        const sql_use *write = &sql->writes[i];
-        const sql_use *where = audit_use_of(sql->wheres, sql->wheres_count, write->column);
-        bool named = audit_name_among(write->column, "version rev revision version_no "
+    if (sql->verb != SQL_UPDATE && (sql->verb != SQL_DELETE || !audit_by_key(statement)))
+        return;
+    for (size_t i = 0; i < sql->wheres_count; i++) {
+        const sql_use *where = &sql->wheres[i];
+        const sql_use *write = audit_use_of(sql->writes, sql->writes_count, where->column);
+        bool named = audit_name_among(where->column, "version rev revision version_no "
                                                      "version_number version_id lock_version");
-        audit_column *column = audit_table_column(statement->table, write->column);
-        if (column != NULL && where != NULL && where->equal && where->value == SQL_BOUND &&
-            audit_type_is_whole(column->type) &&
-            (write->value == SQL_MOVED || (named && write->value == SQL_BOUND)))
+        bool replaced = sql->verb == SQL_DELETE || (write != NULL && write->value == SQL_BOUND);
+        bool moved = write != NULL && write->value == SQL_MOVED;
+        audit_column *column = audit_table_column(statement->table, where->column);
+        if (column != NULL && where->equal && where->value == SQL_BOUND &&
+            audit_type_is_whole(column->type) && (moved || (named && replaced)))
             column->version = true;
     }
 }
@@ -227,6 +231,8 @@ static void audit_join(audit_run *run)
     for (size_t i = 0; i < run->statements_count; i++) {
         audit_statement *statement = &run->statements[i];
         statement->table = audit_schema_find(&run->schema, statement->sql.table);
+        if (statement->table == NULL && statement->sql.prefixed)
+            statement->table = audit_schema_find_ending(&run->schema, statement->sql.table);
         if (statement->table != NULL)
             audit_learn_version(statement);
     }

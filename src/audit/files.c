@@ -55,6 +55,12 @@ static bool files_is_minified(const char *name)
     return strstr(name, ".min.") != NULL || strstr(name, ".bundle.") != NULL;
 }
 
+static bool files_undoes(const char *path)
+{
+    const char *name = strrchr(path, '/');
+    return audit_name_has(hf_slice_of(name == NULL ? path : name), "down undo rollback");
+}
+
 static audit_file *files_push(audit_files *files, const char *path)
 {
     if (files->count == files->room) {
@@ -93,6 +99,8 @@ static hf_status files_add_file(audit_files *files, const char *path, const stru
                                                    : "it is larger than 2 MB";
     else if (files_is_minified(path))
         file->skipped = "it is minified";
+    else if (language == AUDIT_SQL_FILE && files_undoes(path))
+        file->skipped = "it undoes a migration";
     return HF_OK;
 }
 

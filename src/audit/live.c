@@ -78,7 +78,7 @@ static void live_column(live_look *look, hf_stmt *stmt)
         sql_tokens tokens;
         if (audit_sql_scan(&look->run->arena, live_keep(look, hf_stmt_column_text(stmt, 0)),
                            &tokens))
-            audit_schema_apply(&look->run->schema, &tokens, live_place);
+            audit_schema_apply(&look->run->schema, &tokens, live_place, false);
         return;
     }
     audit_table *table = live_table(look, hf_stmt_column_text(stmt, 0));

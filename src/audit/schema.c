@@ -18,6 +18,21 @@ audit_table *audit_schema_find(const audit_schema *schema, hf_slice name)
     return found;
 }
 
+audit_table *audit_schema_find_ending(const audit_schema *schema, hf_slice name)
+{
+    audit_table *found = NULL;
+    for (audit_table *table = schema->tables; table != NULL; table = table->next) {
+        size_t more = table->name.size > name.size ? table->name.size - name.size : 0;
+        if (table->dropped || more == 0 || table->name.at[more - 1] != '_' ||
+            !audit_name_same((hf_slice){table->name.at + more, name.size}, name))
+            continue;
+        if (found != NULL)
+            return NULL;
+        found = table;
+    }
+    return found;
+}
+
 audit_table *audit_schema_table(audit_schema *schema, hf_slice name, audit_place place)
 {
     audit_table *table = audit_schema_find(schema, name);

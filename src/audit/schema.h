@@ -59,7 +59,10 @@ typedef struct audit_schema {
 /* By table or entity name, loosely compared; NULL: none. */
 audit_table *audit_schema_find(const audit_schema *schema, hf_slice name);
 
-/* The same, made if there is none. NULL only when memory is out. */
+/* The one table whose name ends so, after an underscore; NULL: none, or several. */
+audit_table *audit_schema_find_ending(const audit_schema *schema, hf_slice name);
+
+/* By name, made if there is none. NULL only when memory is out. */
 audit_table *audit_schema_table(audit_schema *schema, hf_slice name, audit_place place);
 
 audit_column *audit_table_column(const audit_table *table, hf_slice name);
@@ -69,8 +72,10 @@ void audit_schema_key(audit_schema *schema, audit_table *table, const audit_key 
 void audit_schema_reference(audit_schema *schema, audit_table *table, hf_slice column,
                             hf_slice to, bool cascade);
 
-/* Applies CREATE TABLE, ALTER TABLE, CREATE UNIQUE INDEX, DROP TABLE. */
-void audit_schema_apply(audit_schema *schema, const sql_tokens *tokens, audit_place place);
+/* Applies CREATE TABLE, ALTER TABLE, CREATE UNIQUE INDEX; DROP TABLE only with `drops`: a script that
+ * drops everything lies beside many schemas, and is no part of their history. */
+void audit_schema_apply(audit_schema *schema, const sql_tokens *tokens, audit_place place,
+                        bool drops);
 
 /* ---- questions ---- */
 

@@ -274,6 +274,7 @@ static void read_tail(sql_reader *reader, size_t at)
 /* The table and its alias. */
 static size_t read_table(sql_reader *reader, size_t at)
 {
+    reader->out.prefixed = read_token(reader, at)->kind == SQL_PARAM;
     reader->out.table = audit_sql_name(reader->tokens, &at);
     audit_sql_accept(reader->tokens, &at, "as");
     if (read_is_name(read_token(reader, at)) && !read_ends_clause(reader, at) &&

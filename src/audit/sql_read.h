@@ -37,6 +37,7 @@ typedef struct sql_statement {
     bool unknown_set;   /* the list of columns has a hole */
     bool unknown_where; /* a condition is a hole */
     bool unknown_name;  /* a column's name has a hole */
+    bool prefixed;      /* the table's name has a part before it that is put in */
     bool joined;        /* more tables than one */
     bool locks;         /* FOR UPDATE and the like */
     bool bounded;       /* ... NOWAIT, SKIP LOCKED, WAIT n */

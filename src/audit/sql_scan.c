@@ -100,10 +100,14 @@ static size_t scan_name(const sql_scanner *scan, size_t from)
     return i;
 }
 
-/* $1 is a parameter; $$ and $tag$ begin a body; $name is PHP's, or a name. */
+/* $1 is a parameter, so is ${name}; $$ and $tag$ begin a body; $name is PHP's, or a name. */
 static void scan_dollar(sql_scanner *scan)
 {
     size_t size = 1;
+    if (scan_peek(scan, 1) == '{' && scan_until(scan, "}") <= 80) {
+        scan_take(scan, SQL_PARAM, scan_until(scan, "}"), 0);
+        return;
+    }
     while (isalnum((unsigned char)scan_peek(scan, size)) || scan_peek(scan, size) == '_')
         size++;
     if (scan_peek(scan, size) != '$') {
@@ -125,10 +129,15 @@ static void scan_dollar(sql_scanner *scan)
     scan_pass(scan, closed ? size + 1 : 0);
 }
 
-/* %s %d %(name)s %1$s: a placeholder; otherwise the operator. */
+/* %s %d %(name)s %1$s %NAME%: a placeholder; otherwise the operator. */
 static void scan_percent(sql_scanner *scan)
 {
-    size_t i = 1;
+    size_t i = scan_name(scan, 1);
+    if (i > 1 && scan_peek(scan, i) == '%') {
+        scan_take(scan, SQL_PARAM, i + 1, 0);
+        return;
+    }
+    i = 1;
     if (scan_peek(scan, 1) == '(') {
         size_t end = scan_until(scan, ")");
         if (scan_peek(scan, end) != '\0' && strchr("sd", scan_peek(scan, end)) != NULL) {

@@ -217,7 +217,8 @@ static void ddl_drop_table(ddl_reader *ddl, size_t at)
         table->dropped = true;
 }
 
-void audit_schema_apply(audit_schema *schema, const sql_tokens *tokens, audit_place place)
+void audit_schema_apply(audit_schema *schema, const sql_tokens *tokens, audit_place place,
+                        bool drops)
 {
     ddl_reader ddl = {.schema = schema, .tokens = tokens, .place = place};
     for (size_t at = 0; at < tokens->count; at++) {
@@ -225,7 +226,8 @@ void audit_schema_apply(audit_schema *schema, const sql_tokens *tokens, audit_pl
             ddl_create(&ddl, at + 1);
         else if (audit_sql_word(tokens, at, "alter") && audit_sql_word(tokens, at + 1, "table"))
             ddl_alter_table(&ddl, at + 2);
-        else if (audit_sql_word(tokens, at, "drop") && audit_sql_word(tokens, at + 1, "table"))
+        else if (drops && audit_sql_word(tokens, at, "drop") &&
+                 audit_sql_word(tokens, at + 1, "table"))
             ddl_drop_table(&ddl, at + 2);
     }
 }

@@ -23,6 +23,7 @@ struct hf_lease_grant {
     void *link;                     /* what it is held by: a connection, a row */
     hf_lease_grant *next, **whence; /* in a list of desk.h; whence is NULL: in none */
     bool losing;                    /* its loss is just being told */
+    int64_t mark; /* of MySQL: what others can read of since when it is held; -1: nothing yet */
     /* Of Redis, under the desk's mutex. */
     uint64_t token;   /* which grant it is; never used again */
     int64_t since_us; /* when it was taken, by the wall clock */

@@ -13,6 +13,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#define LINK_JOB_US INT64_C(60000000) /* who asks for so long a max_hold has a job to run */
+
 enum { LINK_IDLE_S = 10, LINK_INTERVAL_S = 5, LINK_PROBES = 3 }; /* keepalives of this end */
 
 /* ---- one link ---- */
@@ -24,22 +26,6 @@ hf_status hf_link_stmt(hf_link *link, int at, const char *sql, hf_stmt **out, hf
         status = hf_stmt_new(link->db, sql, &link->stmts[at], err);
     *out = link->stmts[at];
     return status;
-}
-
-void hf_link_say(hf_link *link, char *out, size_t size)
-{
-    hf_desk *desk = &link->links->desk;
-    char when[HF_TIME_TEXT], since[40] = "";
-    pthread_mutex_lock(&desk->mutex);
-    const hf_lease_grant *only =
-        link->grants != NULL && link->grants->next == NULL ? link->grants : NULL;
-    int64_t asked_us = only == NULL ? 0 : only->asked_us;
-    pthread_mutex_unlock(&desk->mutex);
-    if (only != NULL) {
-        hf_time_write(hf_seam.wall_us() - (hf_seam.boot_us() - asked_us), when);
-        snprintf(since, sizeof since, " since %.10s %.5s UTC", when, when + 11);
-    }
-    snprintf(out, size, "%.*s%s", (int)(size - 1 - strlen(since)), link->links->name, since);
 }
 
 static void link_shut(hf_link *link)
@@ -79,7 +65,6 @@ static hf_status link_open(hf_link *link, bool first, hf_error *err)
     link_keep_alive(hf_db_socket(link->db));
     atomic_store(&link->proof_us, now_us);
     atomic_store(&link->dead, false);
-    link->told[0] = '\0';
     return HF_OK;
 }
 
@@ -213,15 +198,17 @@ hf_status hf_links_use(hf_links *links, hf_link **out, hf_error *err)
 void hf_link_count(hf_link *link, int more)
 {
     hf_links *links = link->links;
-    int64_t pulse_us = atomic_load(&link->proof_us) + links->pulse_us;
+    int64_t now_us = hf_seam.boot_us();
     links_lock(links);
+    if (link->held == 0)
+        link->pulsed_us = now_us;
     link->held += (size_t)more;
     links->held += (size_t)more;
     if (link->held == 0)
-        link->idle_us = hf_seam.boot_us();
-    bool early = link->held > 0 && links->wakes_us > pulse_us;
+        link->idle_us = now_us;
+    bool early = link->held > 0 && links->wakes_us > link->pulsed_us + links->pulse_us;
     if (early)
-        links->wakes_us = pulse_us;
+        links->wakes_us = link->pulsed_us + links->pulse_us;
     links_unlock(links);
     if (early)
         hf_desk_ring(&links->desk);
@@ -233,6 +220,14 @@ void hf_link_note(hf_link *link, hf_lease_grant *grant)
     grant->link = link;
     hf_desk_link(&link->links->desk, &link->grants, grant);
     hf_link_count(link, 1);
+}
+
+/* Whoever is refused the key of a job wants to know who runs it since when, also in its first
+ * seconds: the pulse is not waited for. Short leases are spared the round trip. */
+void hf_link_tell(hf_link *link, const hf_ask *ask)
+{
+    if (ask->max_hold_us >= LINK_JOB_US && link->links->dialect->ping(link, NULL) != HF_OK)
+        atomic_store(&link->dead, true);
 }
 
 /* ---- the backend ---- */
@@ -267,8 +262,10 @@ hf_status hf_links_take(hf_lease_backend *it, hf_ask *ask, hf_error *err)
     if (status != HF_OK)
         return status;
     atomic_store(&link->proof_us, ask->grant->asked_us);
-    if (got)
+    if (got) {
         hf_link_note(link, ask->grant);
+        hf_link_tell(link, ask);
+    }
     hf_link_leave(link);
     return got ? HF_OK : HF_TIMEOUT;
 }

@@ -25,11 +25,12 @@ typedef struct hf_link {
     bool ear;  /* K3 */
     hf_db *db; /* of whoever uses it; NULL: closed */
     hf_stmt *stmts[HF_LINK_STMTS];
-    char told[128]; /* what others can read of it just now */
+    int64_t clock_us; /* of MySQL: the server's time, in us of 1970, less boot_us */
     /* Under the mutex of the links. */
     bool used, opening;
     size_t held;
-    int64_t idle_us; /* since when nothing is held on it */
+    int64_t idle_us;   /* since when nothing is held on it */
+    int64_t pulsed_us; /* boot_us of its last ping, or since when something is held on it */
     int socket;      /* -1: closed */
     /* From any thread. */
     atomic_bool dead;
@@ -50,7 +51,8 @@ typedef struct hf_link_dialect {
     /* Tries all in one round trip; got[i]: it was granted, with its fence. */
     hf_status (*try)(hf_link *link, hf_ask **asks, size_t count, bool *got, hf_error *err);
     hf_status (*release)(hf_link *link, const hf_lease_grant *grant, hf_error *err);
-    /* A round trip that shows that it lives; may tell others who holds what. */
+    /* A round trip that shows that it lives, once a pulse while it holds something; may tell others
+     * who holds what since when. */
     hf_status (*ping)(hf_link *link, hf_error *err);
     void (*release_all)(hf_link *link);
     void (*who)(hf_link *link, const hf_ask *ask, char *out, size_t size);
@@ -91,10 +93,6 @@ void hf_links_give(hf_lease_backend *it, hf_lease_grant *grant);
 bool hf_links_sure(hf_lease_backend *it, const hf_lease_grant *grant);
 void hf_links_who(hf_lease_backend *it, const hf_ask *ask, char *out, size_t size);
 const char *hf_links_grade(const hf_lease_backend *it);
-
-/* For dialects: what others are to read of a link, the provider's name and, if it holds a single
- * lease, since when. The name is cut where there is no room. */
-void hf_link_say(hf_link *link, char *out, size_t size);
 
 /* For dialects: the statement number `at` of the link, prepared when first used. */
 hf_status hf_link_stmt(hf_link *link, int at, const char *sql, hf_stmt **out, hf_error *err);

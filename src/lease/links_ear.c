@@ -103,8 +103,10 @@ static bool ear_try(ear *e)
     for (size_t i = 0; i < count; i++) {
         bool got = status == HF_OK && e->got[i];
         soon = soon || (marks && status == HF_OK && !got && !e->asks[i]->marked);
-        if (got)
+        if (got) {
             hf_link_note(link, e->asks[i]->grant);
+            hf_link_tell(link, e->asks[i]);
+        }
         hf_desk_settle(&links->desk, e->asks[i],
                        status != HF_OK ? status
                        : got           ? HF_OK
@@ -141,18 +143,20 @@ static void ear_look(ear *e)
 
 /* ---- the links ---- */
 
-/* Asks a link for a sign of life, if it needs one: it holds something, and was silent for a pulse;
- * or it was hung up on. One that is used by another is left to that one. */
+/* Asks a link for a sign of life, if it needs one: it holds something, and was not asked for a
+ * pulse; or it was hung up on. One that is used by another is left to that one. */
 static void ear_ping(hf_link *link, bool hung_up)
 {
     hf_links *links = link->links;
     int64_t now_us = hf_seam.boot_us();
     pthread_mutex_lock(&links->mutex);
     bool open = link->socket >= 0 && !link->used;
-    bool silent = now_us - atomic_load(&link->proof_us) >= links->pulse_us;
+    bool pulse = link->held > 0 && now_us - link->pulsed_us >= links->pulse_us;
     bool idle = link->held == 0 && !link->ear && now_us - link->idle_us >= links->pool_idle_us;
-    bool needed = open && (hung_up || idle || (silent && link->held > 0));
+    bool needed = open && (hung_up || idle || pulse);
     link->used = link->used || needed;
+    if (needed)
+        link->pulsed_us = now_us;
     pthread_mutex_unlock(&links->mutex);
     if (!needed)
         return;
@@ -175,9 +179,8 @@ static int ear_timeout(ear *e)
         hf_link *link = &links->all[i];
         if (link->socket < 0)
             continue;
-        int64_t proof_us = atomic_load(&link->proof_us) + links->pulse_us;
-        if (link->held > 0 && proof_us < due_us)
-            due_us = proof_us;
+        if (link->held > 0 && link->pulsed_us + links->pulse_us < due_us)
+            due_us = link->pulsed_us + links->pulse_us;
         if (link->used && now_us + links->pulse_us < due_us)
             due_us = now_us + links->pulse_us;
     }

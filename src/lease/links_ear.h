@@ -15,6 +15,8 @@ void hf_link_leave(hf_link *link);
 /* So many more locks are held on it. And: this one is. */
 void hf_link_count(hf_link *link, int more);
 void hf_link_note(hf_link *link, hf_lease_grant *grant);
+/* If it is for long, others are told at once who has it since when. */
+void hf_link_tell(hf_link *link, const hf_ask *ask);
 
 /* The ear's thread. */
 void *hf_links_ear(void *links);

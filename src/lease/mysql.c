@@ -7,15 +7,20 @@
 #include "db/mysql.h"
 #include "base/buffer.h"
 #include "base/error.h"
+#include "base/seams.h"
+#include "base/time.h"
 #include "lease/links.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A client whose machine has vanished is ended by the server when it was silent for that long;
- * links that hold something are never silent for longer than a pulse. */
-#define MY_SETUP "SET SESSION wait_timeout = %lld"
+/* A client whose machine has vanished is ended by the server when it was silent for that long; links
+ * that hold something are never silent for longer than a pulse. The name is for those who may read
+ * the performance schema. */
+#define MY_SETUP "SET SESSION wait_timeout = %lld, @holdfast_lease = x'%s'"
+
+#define MY_MINUTE_US INT64_C(60000000)
 
 enum {
     MY_LINK_MAX = 500,
@@ -23,6 +28,16 @@ enum {
     MY_WAIT_PULSES = 15,
     MY_WAIT_MIN_S = 30,
     MY_NAME_HEX = 32, /* of the digest: 128 bits */
+    MY_MARKED_MAX = 64, /* keys that are marked in one statement */
+};
+
+/* A mark is the minute in which a key was taken, by the server's clock, modulo two years: four digits
+ * to the base of 32. */
+enum {
+    MY_DIGITS = 4,
+    MY_DIGIT_BITS = 5,
+    MY_DIGIT_MAX = (1 << MY_DIGIT_BITS) - 1,
+    MY_MARK_MAX = (1 << MY_DIGITS * MY_DIGIT_BITS) - 1
 };
 
 enum { MY_TRY, MY_RELEASE };
@@ -30,7 +45,7 @@ enum { MY_TRY, MY_RELEASE };
 /* ---- names ---- */
 
 typedef struct my_lock_name {
-    char text[2 + MY_NAME_HEX + 5];
+    char text[2 + MY_NAME_HEX + 16];
 } my_lock_name;
 
 static const char *my_name(const hf_lease_grant *grant, my_lock_name *out)
@@ -38,6 +53,19 @@ static const char *my_name(const hf_lease_grant *grant, my_lock_name *out)
     memcpy(out->text, "hf", 2);
     hf_hex(grant->digest, MY_NAME_HEX / 2, out->text + 2);
     return out->text;
+}
+
+/* "GET_LOCK('hf...@37',0)" for each digit of the mark. */
+static void my_put_marks(hf_buffer *out, const hf_lease_grant *grant, const char *call,
+                         const char *more)
+{
+    my_lock_name name;
+    my_name(grant, &name);
+    for (int i = 0; i < MY_DIGITS; i++) {
+        int64_t digit = grant->mark >> i * MY_DIGIT_BITS & MY_DIGIT_MAX;
+        hf_buffer_print(out, ",%s('%s@%d'%s)", call, name.text, i * (MY_DIGIT_MAX + 1) + (int)digit,
+                        more);
+    }
 }
 
 /* ---- taking and giving ---- */
@@ -52,6 +80,7 @@ static hf_status my_read_tries(hf_stmt *stmt, hf_ask **asks, size_t count, bool 
     if (status == HF_OK && !row)
         status = hf_fail(err, HF_INTERNAL, "GET_LOCK was not answered.");
     for (size_t i = 0; i < count && status == HF_OK; i++) {
+        asks[i]->grant->mark = -1;
         asks[i]->grant->fence = hf_stmt_column_int(stmt, (int)i);
         got[i] = asks[i]->grant->fence != 0;
     }
@@ -94,10 +123,23 @@ static hf_status my_try(hf_link *link, hf_ask **asks, size_t count, bool *got, h
     return status;
 }
 
+static hf_status my_release_marked(hf_link *link, const hf_lease_grant *grant, hf_error *err)
+{
+    hf_buffer text = {0};
+    my_lock_name name;
+    hf_buffer_print(&text, "DO RELEASE_LOCK('%s')", my_name(grant, &name));
+    my_put_marks(&text, grant, "RELEASE_LOCK", "");
+    hf_status status = text.failed ? hf_fail_memory(err) : hf_db_run(link->db, text.text, err);
+    hf_buffer_done(&text);
+    return status;
+}
+
 static hf_status my_release(hf_link *link, const hf_lease_grant *grant, hf_error *err)
 {
     my_lock_name name;
     hf_stmt *stmt = NULL;
+    if (grant->mark >= 0)
+        return my_release_marked(link, grant, err);
     hf_status status = hf_link_stmt(link, MY_RELEASE, "DO RELEASE_LOCK($1)", &stmt, err);
     if (status != HF_OK)
         return status;
@@ -115,44 +157,90 @@ static void my_release_all(hf_link *link)
 
 /* ---- who has it ---- */
 
-/* What others read, where the performance schema is on. */
+/* Neither server tells an ordinary account since when a lock is held, but everyone may ask whether a
+ * lock of a given name is, and on which connection. So a key that is held for longer than a
+ * moment gets four more locks, whose names are its own and the digits of its mark; who wants to know
+ * since when asks for all the digits there are, 128, in one statement. */
+
+/* The grants of a link stay where they are while it is used. */
 static hf_status my_ping(hf_link *link, hf_error *err)
 {
-    char told[sizeof link->told], text[2 * sizeof told + 40], hex[2 * sizeof told];
-    hf_link_say(link, told, sizeof told);
-    if (strcmp(told, link->told) == 0)
-        return hf_db_run(link->db, "DO 0", err);
-    hf_hex(told, strlen(told), hex);
-    snprintf(text, sizeof text, "SET @holdfast_lease = x'%s'", hex);
-    hf_status status = hf_db_run(link->db, text, err);
-    if (status == HF_OK)
-        memcpy(link->told, told, sizeof told);
+    hf_buffer text = {0};
+    int count = 0;
+    hf_buffer_print(&text, "DO 0");
+    pthread_mutex_lock(&link->links->desk.mutex);
+    for (hf_lease_grant *it = link->grants; it != NULL && count < MY_MARKED_MAX; it = it->next) {
+        if (it->mark >= 0)
+            continue;
+        it->mark = (link->clock_us + it->asked_us) / MY_MINUTE_US & MY_MARK_MAX;
+        my_put_marks(&text, it, "GET_LOCK", ",0");
+        count++;
+    }
+    pthread_mutex_unlock(&link->links->desk.mutex);
+    hf_status status = text.failed ? hf_fail_memory(err) : hf_db_run(link->db, text.text, err);
+    hf_buffer_done(&text);
     return status;
 }
 
-static void my_who(hf_link *link, const hf_ask *ask, char *out, size_t size)
+/* Since when a connection has the key, by the server's clock; 0: it has not said so, or not yet. */
+static int64_t my_since_us(hf_link *link, const hf_ask *ask, const char *id)
 {
+    static const char query[] =
+        "SELECT GROUP_CONCAT(n.d ORDER BY n.d) FROM (SELECT a.d+4*b.d+16*c.d+64*e.d d FROM"
+        " (SELECT 0 d UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3) a,"
+        " (SELECT 0 d UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3) b,"
+        " (SELECT 0 d UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3) c,"
+        " (SELECT 0 d UNION ALL SELECT 1) e) n WHERE IS_USED_LOCK(CONCAT('%s@',n.d))=%s";
     my_lock_name name;
-    char text[400], id[24] = "", who[256] = "";
-    snprintf(text, sizeof text, "SELECT IS_USED_LOCK('%s')", my_name(ask->grant, &name));
-    if (hf_db_ask(link->db, text, id, sizeof id, NULL) != HF_OK || id[0] == '\0')
-        return;
+    char text[sizeof query + sizeof name.text + 24], found[64] = "", *at = found;
+    int64_t mark = 0, now = (link->clock_us + hf_seam.boot_us()) / MY_MINUTE_US;
+    snprintf(text, sizeof text, query, my_name(ask->grant, &name), id);
+    if (hf_db_ask(link->db, text, found, sizeof found, NULL) != HF_OK)
+        return 0;
+    for (int i = 0; i < MY_DIGITS; i++) {
+        int64_t digit = *at == '\0' ? -1 : strtoll(at, &at, 10) - i * (MY_DIGIT_MAX + 1);
+        if (digit < 0 || digit > MY_DIGIT_MAX)
+            return 0;
+        mark |= digit << i * MY_DIGIT_BITS;
+        at += *at == ',';
+    }
+    int64_t age = (now - mark) & MY_MARK_MAX;
+    return (age > HF_DURATION_MAX_US / MY_MINUTE_US ? now : now - age) * MY_MINUTE_US;
+}
+
+static void my_find_name(hf_link *link, const char *id, char *out, size_t size)
+{
+    char text[300], name[256] = "";
     snprintf(text, sizeof text,
              "SELECT v.variable_value FROM performance_schema.user_variables_by_thread v"
              " JOIN performance_schema.threads t USING (thread_id)"
              " WHERE t.processlist_id = %s AND v.variable_name = 'holdfast_lease'",
              id);
-    if (hf_db_ask(link->db, text, who, sizeof who, NULL) == HF_OK && who[0] != '\0') {
-        snprintf(out, size, "held by %s", who);
+    if (hf_db_ask(link->db, text, name, sizeof name, NULL) == HF_OK && name[0] != '\0') {
+        snprintf(out, size, "%s", name);
         return;
     }
     snprintf(text, sizeof text,
              "SELECT CONCAT(user, '@', host) FROM information_schema.processlist WHERE id = %s",
              id);
-    if (hf_db_ask(link->db, text, who, sizeof who, NULL) == HF_OK && who[0] != '\0')
-        snprintf(out, size, "held by %s (connection %s)", who, id);
+    if (hf_db_ask(link->db, text, name, sizeof name, NULL) == HF_OK && name[0] != '\0')
+        snprintf(out, size, "%s (connection %s)", name, id);
     else
-        snprintf(out, size, "held by connection %s", id);
+        snprintf(out, size, "connection %s", id);
+}
+
+static void my_who(hf_link *link, const hf_ask *ask, char *out, size_t size)
+{
+    my_lock_name key;
+    char text[80], id[24] = "", name[320], when[HF_TIME_TEXT];
+    snprintf(text, sizeof text, "SELECT IS_USED_LOCK('%s')", my_name(ask->grant, &key));
+    if (hf_db_ask(link->db, text, id, sizeof id, NULL) != HF_OK || id[0] == '\0')
+        return;
+    my_find_name(link, id, name, sizeof name);
+    int64_t since_us = my_since_us(link, ask, id);
+    hf_time_say(since_us, link->clock_us + hf_seam.boot_us(), when);
+    snprintf(out, size, "held by %s%s%s", name, since_us == 0 ? "" : " since ",
+             since_us == 0 ? "" : when);
 }
 
 /* ---- open ---- */
@@ -185,12 +273,15 @@ static hf_status my_refuse_cluster(hf_link *link, hf_error *err)
     return HF_OK;
 }
 
+/* And sets the link's clock. */
 static hf_status my_refuse_pooler(hf_link *link, hf_error *err)
 {
-    char own[24];
-    hf_status status = hf_db_ask(link->db, "SELECT CONNECTION_ID()", own, sizeof own, err);
-    if (status == HF_OK && !link->links->url.pooler_session &&
-        strtoll(own, NULL, 10) != hf_db_number(link->db))
+    char own[64], *clock = own;
+    hf_status status = hf_db_ask(link->db, "SELECT CONCAT(CONNECTION_ID(), ' ', UNIX_TIMESTAMP())",
+                                 own, sizeof own, err);
+    int64_t number = strtoll(own, &clock, 10);
+    link->clock_us = strtoll(clock, NULL, 10) * 1000000 - hf_seam.boot_us();
+    if (status == HF_OK && !link->links->url.pooler_session && number != hf_db_number(link->db))
         return hf_fail(
             err, HF_INVALID,
             "A pooler stands before %s: a lease is a lock of a server's session, which it "
@@ -216,15 +307,16 @@ static hf_status my_ready(hf_link *link, bool first, hf_error *err)
     hf_links *links = link->links;
     bool mariadb = hf_db_kind_of(link->db) == HF_DB_MARIADB;
     int version = hf_db_version(link->db);
-    char text[64];
+    char text[2 * HF_TEXT_SIZE + 80], name[2 * HF_TEXT_SIZE];
     int64_t wait_s = links->pulse_us / 1000000 * MY_WAIT_PULSES;
     hf_status status = first ? my_refuse_old(link, err) : HF_OK;
     if (status == HF_OK && first)
         status = my_refuse_cluster(link, err);
     if (status == HF_OK)
         status = my_refuse_pooler(link, err);
+    hf_hex(links->name, strlen(links->name), name);
     snprintf(text, sizeof text, MY_SETUP,
-             (long long)(wait_s < MY_WAIT_MIN_S ? MY_WAIT_MIN_S : wait_s));
+             (long long)(wait_s < MY_WAIT_MIN_S ? MY_WAIT_MIN_S : wait_s), name);
     if (status == HF_OK)
         status = hf_db_run(link->db, text, err);
     if (status == HF_OK && first)

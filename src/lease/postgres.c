@@ -6,6 +6,8 @@
  * times a second. */
 #include "db/postgres.h"
 #include "base/error.h"
+#include "base/seams.h"
+#include "base/time.h"
 #include "lease/links.h"
 
 #include <stdio.h>
@@ -224,6 +226,25 @@ static hf_status pg_hear(hf_link *link, hf_error *err)
 
 /* ---- who has it ---- */
 
+/* The provider's name and, if the link holds a single lease, since when. The name is cut where there
+ * is no room. */
+static void pg_say(hf_link *link, char out[PG_NAME_MAX + 1])
+{
+    hf_desk *desk = &link->links->desk;
+    char when[HF_TIME_TEXT], since[40] = "";
+    pthread_mutex_lock(&desk->mutex);
+    const hf_lease_grant *only =
+        link->grants != NULL && link->grants->next == NULL ? link->grants : NULL;
+    int64_t asked_us = only == NULL ? 0 : only->asked_us;
+    pthread_mutex_unlock(&desk->mutex);
+    if (only != NULL) {
+        hf_time_write(hf_seam.wall_us() - (hf_seam.boot_us() - asked_us), when);
+        snprintf(since, sizeof since, " since %.10s %.5s UTC", when, when + 11);
+    }
+    snprintf(out, PG_NAME_MAX + 1, "%.*s%s", PG_NAME_MAX - (int)strlen(since), link->links->name,
+             since);
+}
+
 /* What others read in pg_stat_activity. */
 static hf_status pg_ping(hf_link *link, hf_error *err)
 {
@@ -233,7 +254,7 @@ static hf_status pg_ping(hf_link *link, hf_error *err)
         hf_link_stmt(link, PG_PING, "SELECT set_config('application_name', $1, false)", &stmt, err);
     if (status != HF_OK)
         return status;
-    hf_link_say(link, name, sizeof name);
+    pg_say(link, name);
     hf_stmt_text(stmt, 1, hf_slice_of(name));
     return hf_stmt_run(stmt, err);
 }

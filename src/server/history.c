@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Two rings of samples and a timer. What is counted since the start is kept as it was at the last sample,
- * so that a sample has what came since. */
+/* Two rings of samples and a timer. What is counted since the start is kept as it was at the
+ * last sample, so that a sample has what came since. */
 #include "server/history.h"
 
 #include "base/error.h"
@@ -24,7 +24,7 @@ typedef struct history_ring {
 struct history {
     history_settings settings;
     struct event *timer;
-    metrics_totals last; /* of the counters, at the last sample */
+    metrics_totals last;   /* of the counters, at the last sample */
     history_sample minute; /* the one that is being gathered */
     unsigned gathered;
     history_ring rings[HISTORY_SPANS];
@@ -81,7 +81,8 @@ hf_status history_new(const history_settings *settings, history **out, hf_error 
     if (h == NULL)
         return hf_fail_memory(err);
     h->settings = *settings;
-    h->settings.interval_us = settings->interval_us == 0 ? HISTORY_INTERVAL_US : settings->interval_us;
+    h->settings.interval_us =
+        settings->interval_us == 0 ? HISTORY_INTERVAL_US : settings->interval_us;
     h->rings[HISTORY_HOUR].most = 60 * HISTORY_PER_MINUTE;
     h->rings[HISTORY_DAY].most = HISTORY_SAMPLES;
     h->timer = event_new(settings->base, -1, EV_PERSIST, history_tick, h);
@@ -150,7 +151,8 @@ static void history_write_column(hf_json *json, const history_ring *ring, const 
     hf_json_name(json, name);
     hf_json_begin(json, '[');
     for (size_t i = 0; i < ring->count; i++) {
-        int64_t it = value(&ring->samples[(ring->next + ring->most - ring->count + i) % ring->most]);
+        int64_t it =
+            value(&ring->samples[(ring->next + ring->most - ring->count + i) % ring->most]);
         if (it < 0)
             hf_json_text(json, NULL);
         else
@@ -165,7 +167,8 @@ void history_write(const history *h, history_span span, hf_buffer *out)
     const history_ring *ring = &h->rings[span];
     hf_json_begin(&json, '{');
     hf_json_name(&json, "step_seconds");
-    hf_json_seconds(&json, h->settings.interval_us * (span == HISTORY_DAY ? HISTORY_PER_MINUTE : 1));
+    hf_json_seconds(&json,
+                    h->settings.interval_us * (span == HISTORY_DAY ? HISTORY_PER_MINUTE : 1));
     history_write_column(&json, ring, "at", history_at);
     history_write_column(&json, ring, "locks", history_locks);
     history_write_column(&json, ring, "sessions", history_sessions);

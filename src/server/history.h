@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What the dashboard plots: how many locks and sessions there were, and how much was granted, refused,
- * asked for and saved, over the last hour and the last day. A sample every few seconds and one a minute,
- * in memory, within bounds; a server that starts anew begins anew. Counts are of this server; locks and
- * sessions are the store's. Runs on the loop. */
+/* What the dashboard plots: how many locks and sessions there were, and how much was granted,
+ * refused, asked for and saved, over the last hour and the last day. A sample every few seconds
+ * and one a minute, in memory, within bounds; a server that starts anew begins anew. Counts are
+ * of this server; locks and sessions are the store's. Runs on the loop. */
 #ifndef HF_SERVER_HISTORY_H
 #define HF_SERVER_HISTORY_H
 
@@ -17,8 +17,8 @@ typedef enum history_span { HISTORY_HOUR, HISTORY_DAY, HISTORY_SPANS } history_s
 typedef struct history_settings {
     struct event_base *base;
     metrics *metrics;
-    census *census;       /* asked for a count once a minute, whoever looks */
-    int64_t interval_us;  /* 0: HISTORY_INTERVAL_US */
+    census *census;      /* asked for a count once a minute, whoever looks */
+    int64_t interval_us; /* 0: HISTORY_INTERVAL_US */
 } history_settings;
 
 #define HISTORY_INTERVAL_US INT64_C(5000000)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* GET /v1/audit-log: what happened, forwards (after_seq) or from the newest backwards (before_seq), with
- * filters.
+/* GET /v1/audit-log: what happened, forwards (after_seq) or from the newest backwards
+ * (before_seq), with filters.
  *
- * The table of events has no index but its number: one would cost every change. So the log is walked in
- * pieces, on the threads that only read, and what does not pass the filter is left out here, the same for
- * every store. A request walks a bounded way; then it answers what it has found, and in `next` where to go
- * on. Backwards a piece is a span of numbers. Where most events of old were removed a span has few, so it
- * grows while it has room, and shrinks when it has more than one look can read. */
+ * The table of events has no index but its number: one would cost every change. So the log is
+ * walked in pieces, on the threads that only read, and what does not pass the filter is left out
+ * here, the same for every store. A request walks a bounded way; then it answers what it has
+ * found, and in `next` where to go on. Backwards a piece is a span of numbers. Where most events
+ * of old were removed a span has few, so it grows while it has room, and shrinks when it has
+ * more than one look can read. */
 #include "base/error.h"
-#include "base/json.h"
 #include "base/time.h"
 #include "server/handlers.h"
 
@@ -20,18 +20,19 @@ enum { AUDIT_LOOKS_MAX = 50, AUDIT_SPAN_MAX = 1 << 20 };
 #define AUDIT_SLACK_US INT64_C(60000000)
 
 typedef struct audit_walk {
-    hf_resource resource; /* type "": any; id "": any of the type */
-    const char *user;     /* whose it is, or who did it; NULL: anyone */
-    hf_event_kind kind;   /* HF_EVENT_KINDS: any */
+    hf_resource resource;       /* type "": any; id "": any of the type */
+    const char *user;           /* whose it is, or who did it; NULL: anyone */
+    hf_event_kind kind;         /* HF_EVENT_KINDS: any */
     int64_t since_us, until_us; /* 0: no bound */
     bool filtered;
     bool backwards;
-    int64_t at;   /* forwards: the last looked at; backwards: the next to look at is below; 0: the newest */
+    /* Forwards: the last looked at. Backwards: the next to look at is below; 0: the newest. */
+    int64_t at;
     int64_t span; /* backwards: how many numbers the next look is to cover */
     size_t limit, found;
     unsigned looks;
     bool ended; /* there is nothing further */
-    hf_json out;
+    hf_buffer out;
 } audit_walk;
 
 /* ---- what is asked ---- */
@@ -40,18 +41,21 @@ static hf_status audit_read_time(const char *text, const char *name, int64_t *ou
 {
     if (text == NULL || hf_time_read(text, out))
         return HF_OK;
-    return hf_fail(err, HF_INVALID,
-                   "The parameter %s must be a time in UTC, as 2026-11-15T10:47:03Z, or a day, as 2026-11-15.",
-                   name);
+    return hf_fail(
+        err, HF_INVALID,
+        "The parameter %s must be a time in UTC, as 2026-11-15T10:47:03Z, or a day, as 2026-11-15.",
+        name);
 }
 
 static hf_status audit_read_resource(exchange *x, audit_walk *walk, hf_error *err)
 {
     const wire_texts *names = &x->in.resources;
     if (names->count > 0 && x->in.type != NULL)
-        return hf_fail(err, HF_INVALID, "Either give \"type\" or \"resource\", which names its type.");
+        return hf_fail(err, HF_INVALID,
+                       "Either give \"type\" or \"resource\", which names its type.");
     if (names->count > 1)
-        return hf_fail(err, HF_INVALID, "Give one \"resource\": the log is read for one at a time.");
+        return hf_fail(err, HF_INVALID,
+                       "Give one \"resource\": the log is read for one at a time.");
     if (names->count == 1)
         return hf_resource_parse(names->items[0], &walk->resource, err);
     hf_slice_copy(walk->resource.type, sizeof walk->resource.type, hf_slice_of(x->in.type));
@@ -64,14 +68,15 @@ static hf_status audit_read_filter(exchange *x, audit_walk *walk, hf_error *err)
     walk->user = in->user;
     walk->kind = in->kind == NULL ? HF_EVENT_KINDS : hf_event_kind_from_name(in->kind);
     if (in->kind != NULL && walk->kind == HF_EVENT_KINDS)
-        return hf_fail(err, HF_INVALID, "There is no \"kind\" of event of that name; docs/events.md lists them.");
+        return hf_fail(err, HF_INVALID,
+                       "There is no \"kind\" of event of that name; docs/events.md lists them.");
     hf_status status = audit_read_resource(x, walk, err);
     if (status == HF_OK)
         status = audit_read_time(in->since, "since", &walk->since_us, err);
     if (status == HF_OK)
         status = audit_read_time(in->until, "until", &walk->until_us, err);
-    walk->filtered = in->user != NULL || in->kind != NULL || in->resources.count > 0 || in->type != NULL ||
-                     in->since != NULL || in->until != NULL;
+    walk->filtered = in->user != NULL || in->kind != NULL || in->resources.count > 0 ||
+                     in->type != NULL || in->since != NULL || in->until != NULL;
     return status;
 }
 
@@ -134,16 +139,17 @@ static bool audit_take(audit_walk *walk, const hf_event *event)
     if (audit_passes(walk, event)) {
         char *json = hf_event_json(event);
         if (walk->found++ > 0)
-            hf_buffer_add(&walk->out.out, ",", 1);
+            hf_buffer_add(&walk->out, ",", 1);
         if (json != NULL)
-            hf_buffer_add(&walk->out.out, json, strlen(json));
-        walk->out.out.failed |= json == NULL;
+            hf_buffer_add(&walk->out, json, strlen(json));
+        walk->out.failed |= json == NULL;
         hf_json_free(json);
     }
-    bool past = walk->backwards ? walk->since_us != 0 && event->at_us < walk->since_us - AUDIT_SLACK_US
-                                : walk->until_us != 0 && event->at_us > walk->until_us + AUDIT_SLACK_US;
+    bool past = walk->backwards
+                    ? walk->since_us != 0 && event->at_us < walk->since_us - AUDIT_SLACK_US
+                    : walk->until_us != 0 && event->at_us > walk->until_us + AUDIT_SLACK_US;
     walk->ended = walk->ended || past;
-    return walk->found < walk->limit && !walk->ended && !walk->out.out.failed;
+    return walk->found < walk->limit && !walk->ended && !walk->out.failed;
 }
 
 /* False: enough. */
@@ -184,23 +190,24 @@ void tell_audit_log(exchange *x)
 {
     audit_walk *walk = x->own;
     if (walk->looks++ == 0)
-        hf_buffer_print(&walk->out.out, "{\"events\":[");
-    bool on = walk->backwards ? audit_backwards(walk, &x->ops[0]) : audit_forwards(walk, &x->ops[0]);
+        hf_buffer_print(&walk->out, "{\"events\":[");
+    bool on =
+        walk->backwards ? audit_backwards(walk, &x->ops[0]) : audit_forwards(walk, &x->ops[0]);
     if (on && walk->looks < AUDIT_LOOKS_MAX) {
         audit_aim(x, walk);
         exchange_again(x);
         return;
     }
     if (walk->ended || (walk->backwards && walk->at <= 1))
-        hf_buffer_print(&walk->out.out, "],\"next\":null}");
+        hf_buffer_print(&walk->out, "],\"next\":null}");
     else
-        hf_buffer_print(&walk->out.out, "],\"next\":%lld}", (long long)walk->at);
-    exchange_json(x, 200, hf_buffer_take(&walk->out.out));
+        hf_buffer_print(&walk->out, "],\"next\":%lld}", (long long)walk->at);
+    exchange_json(x, 200, hf_buffer_take(&walk->out));
 }
 
 void done_audit_log(exchange *x)
 {
     audit_walk *walk = x->own;
     if (walk != NULL)
-        hf_buffer_done(&walk->out.out);
+        hf_buffer_done(&walk->out);
 }

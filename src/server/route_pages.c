@@ -18,7 +18,8 @@ typedef struct embedded_file {
 
 /* What a page of ours may do: load what stands beside it, ask this server, and nothing else. */
 #define PAGE_POLICY                                                                                \
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " \
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src "        \
+    "'self'; "                                                                                     \
     "form-action 'none'; frame-ancestors 'none'; base-uri 'none'; "                                \
     "require-trusted-types-for 'script'; trusted-types lit-html"
 

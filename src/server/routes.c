@@ -4,39 +4,39 @@
 
 #include "server/handlers.h"
 
-#define LOGIN      (INPUT(LOGIN))
-#define CHANGE     (INPUT(LOGIN) | INPUT(REQUEST_ID))
-#define CHANGE_OF  (INPUT(LOGIN) | INPUT(REQUEST_ID) | INPUT(FENCE))
-#define PAGE       (INPUT(AFTER) | INPUT(LIMIT))
-#define OF_SESSION (ROUTE_NOT_FOUND | ROUTE_EXPIRED) /* of the session that is presented, or the record */
+#define LOGIN     (INPUT(LOGIN))
+#define CHANGE    (INPUT(LOGIN) | INPUT(REQUEST_ID))
+#define CHANGE_OF (INPUT(LOGIN) | INPUT(REQUEST_ID) | INPUT(FENCE))
+#define PAGE      (INPUT(AFTER) | INPUT(LIMIT))
+#define OF_SESSION                                                                                 \
+    (ROUTE_NOT_FOUND | ROUTE_EXPIRED) /* of the session that is presented, or the record */
+#define AT(what, how, where) .name = what, .method = HTTP_##how, .path = where
 /* A file that is compiled in; the row of its content is in route_pages.c. */
-#define PAGE_FILE(what, at, is, kind)                                                                    \
-    .name = what, .method = HTTP_GET, .path = at, .headers = INPUT(IF_NONE_MATCH), .summary = is,         \
+#define PAGE_FILE(what, where, is, kind)                                                           \
+    AT(what, GET, where), .headers = INPUT(IF_NONE_MATCH), .summary = is,                          \
     .replies = {{200, NULL, kind}, {304, NULL, "As it is known already."}}, .tell = tell_page
 
 const route routes[] = {
     /* ---- locks ---- */
     {
-        .name = "acquire",
-        .method = HTTP_PUT,
-        .path = "/v1/locks/{type}/{id}",
+        AT("acquire", PUT, "/v1/locks/{type}/{id}"),
         .access = ROUTE_SESSION,
         .role = "use",
         .takes = INPUT(MODE) | INPUT(TTL) | INPUT(PURPOSE),
         .headers = CHANGE,
         .summary = "Takes a lock, or says who has it.",
-        .about = "Never waits for a holder. Taking what the session holds is harmless: same fence, same "
-                 "bound. Shared becomes exclusive "
-                 "when the session is the only reader.",
-        .replies = {{201, "Locks", "Granted, or upgraded."}, {200, "Locks", "It was the session's already."}},
+        .about =
+            "Never waits for a holder. Taking what the session holds is harmless: same fence, same "
+            "bound. Shared becomes exclusive "
+            "when the session is the only reader.",
+        .replies = {{201, "Locks", "Granted, or upgraded."},
+                    {200, "Locks", "It was the session's already."}},
         .refuses = OF_SESSION,
         .ask = ask_acquire,
         .tell = tell_acquire,
     },
     {
-        .name = "release",
-        .method = HTTP_DELETE,
-        .path = "/v1/locks/{type}/{id}",
+        AT("release", DELETE, "/v1/locks/{type}/{id}"),
         .access = ROUTE_SESSION,
         .headers = CHANGE_OF,
         .summary = "Gives a lock back.",
@@ -47,26 +47,22 @@ const route routes[] = {
         .tell = tell_lock,
     },
     {
-        .name = "change",
-        .method = HTTP_PATCH,
-        .path = "/v1/locks/{type}/{id}",
+        AT("change", PATCH, "/v1/locks/{type}/{id}"),
         .access = ROUTE_SESSION,
         .role = "use",
         .takes = INPUT(MODE) | INPUT(TTL) | INPUT(PURPOSE),
         .headers = CHANGE_OF,
         .summary = "Renews a lock, or makes it shared.",
-        .about =
-            "With \"mode\":\"shared\" and nothing else an exclusive lock becomes shared; otherwise its own "
-            "bound is set anew, from now. Exclusive is asked for by PUT.",
+        .about = "With \"mode\":\"shared\" and nothing else an exclusive lock becomes shared; "
+                 "otherwise its own "
+                 "bound is set anew, from now. Exclusive is asked for by PUT.",
         .replies = {{200, "Lock", "The lock as it is now."}},
         .refuses = OF_SESSION | ROUTE_NOT_HELD,
         .ask = ask_change,
         .tell = tell_lock,
     },
     {
-        .name = "who",
-        .method = HTTP_GET,
-        .path = "/v1/locks/{type}/{id}",
+        AT("who", GET, "/v1/locks/{type}/{id}"),
         .access = ROUTE_EITHER,
         .role = "use or observe",
         .headers = LOGIN,
@@ -77,16 +73,15 @@ const route routes[] = {
         .tell = tell_who,
     },
     {
-        .name = "acquire-all",
-        .method = HTTP_POST,
-        .path = "/v1/locks",
+        AT("acquire-all", POST, "/v1/locks"),
         .access = ROUTE_SESSION,
         .role = "use",
         .takes = INPUT(LOCKS) | INPUT(TTL),
         .needs = INPUT(LOCKS),
         .headers = CHANGE,
         .summary = "Takes several locks, all or none.",
-        .about = "Refused, the answer is about the first that is blocked, in order of type and id. An id "
+        .about = "Refused, the answer is about the first that is blocked, in order of type and id. "
+                 "An id "
                  "that is . or .. is taken this way too.",
         .replies = {{201, "Locks", "At least one was granted; in the order given."},
                     {200, "Locks", "All were the session's already."}},
@@ -95,9 +90,7 @@ const route routes[] = {
         .tell = tell_acquire_all,
     },
     {
-        .name = "list",
-        .method = HTTP_GET,
-        .path = "/v1/locks",
+        AT("list", GET, "/v1/locks"),
         .access = ROUTE_TOKEN,
         .role = "observe",
         .query = INPUT(TYPE) | INPUT(USER) | INPUT(SESSION) | PAGE,
@@ -107,9 +100,7 @@ const route routes[] = {
         .tell = tell_locks,
     },
     {
-        .name = "lookup",
-        .method = HTTP_POST,
-        .path = "/v1/locks/lookup",
+        AT("lookup", POST, "/v1/locks/lookup"),
         .access = ROUTE_EITHER,
         .role = "use or observe",
         .takes = INPUT(RESOURCES),
@@ -122,9 +113,7 @@ const route routes[] = {
         .tell = tell_lookup,
     },
     {
-        .name = "request-lock",
-        .method = HTTP_POST,
-        .path = "/v1/locks/{type}/{id}/request",
+        AT("request-lock", POST, "/v1/locks/{type}/{id}/request"),
         .access = ROUTE_SESSION,
         .role = "use",
         .takes = INPUT(MESSAGE),
@@ -138,28 +127,24 @@ const route routes[] = {
         .tell = tell_locks,
     },
     {
-        .name = "hand-over",
-        .method = HTTP_POST,
-        .path = "/v1/locks/{type}/{id}/hand-over",
+        AT("hand-over", POST, "/v1/locks/{type}/{id}/hand-over"),
         .access = ROUTE_SESSION,
         .role = "use",
         .takes = INPUT(SESSION),
         .needs = INPUT(SESSION),
         .headers = CHANGE_OF,
         .summary = "Gives a lock to another session in one step, with a new fence.",
-        .replies =
-            {{200, "Lock", "The new holder's lock."},
-             {204, NULL,
-              "Asked again: the request with this key has handed it over, and the new holder has let it "
-              "go since."}},
+        .replies = {{200, "Lock", "The new holder's lock."},
+                    {204, NULL,
+                     "Asked again: the request with this key has handed it over, and the new "
+                     "holder has let it "
+                     "go since."}},
         .refuses = OF_SESSION | ROUTE_NOT_HELD,
         .ask = ask_hand_over,
         .tell = tell_lock,
     },
     {
-        .name = "decline",
-        .method = HTTP_POST,
-        .path = "/v1/locks/{type}/{id}/decline",
+        AT("decline", POST, "/v1/locks/{type}/{id}/decline"),
         .access = ROUTE_SESSION,
         .role = "use",
         .takes = INPUT(SESSION) | INPUT(MESSAGE),
@@ -178,9 +163,7 @@ const route routes[] = {
         .tell = tell_lock,
     },
     {
-        .name = "force-release",
-        .method = HTTP_POST,
-        .path = "/v1/locks/{type}/{id}/force-release",
+        AT("force-release", POST, "/v1/locks/{type}/{id}/force-release"),
         .access = ROUTE_TOKEN,
         .role = "manage",
         .takes = INPUT(REASON) | INPUT(FENCE_FIELD) | INPUT(ACTOR),
@@ -196,16 +179,15 @@ const route routes[] = {
 #include "server/routes_versions.h"
     /* ---- sessions ---- */
     {
-        .name = "session-open",
-        .method = HTTP_POST,
-        .path = "/v1/sessions",
+        AT("session-open", POST, "/v1/sessions"),
         .access = ROUTE_TOKEN,
         .role = "use",
         .takes = INPUT(USER) | INPUT(NAME) | INPUT(IDLE) | INPUT(REPLACES) | INPUT(KEY),
         .needs = INPUT(USER),
         .headers = INPUT(REQUEST_ID),
         .summary = "Opens a session: one person's piece of work, which owns locks.",
-        .about = "The key is shown once; the server draws it when it is not given. From then on the session "
+        .about = "The key is shown once; the server draws it when it is not given. From then on "
+                 "the session "
                  "alone, as 'Holdfast-Session: ID.KEY', is "
                  "enough for its own work, so that a "
                  "browser needs no token.",
@@ -215,9 +197,7 @@ const route routes[] = {
         .tell = tell_session_open,
     },
     {
-        .name = "beat",
-        .method = HTTP_POST,
-        .path = "/v1/sessions/{session}/beat",
+        AT("beat", POST, "/v1/sessions/{session}/beat"),
         .access = ROUTE_SESSION,
         .headers = LOGIN,
         .summary = "Says that the work goes on.",
@@ -228,9 +208,7 @@ const route routes[] = {
         .tell = tell_beat,
     },
     {
-        .name = "session-close",
-        .method = HTTP_DELETE,
-        .path = "/v1/sessions/{session}",
+        AT("session-close", DELETE, "/v1/sessions/{session}"),
         .access = ROUTE_SESSION,
         .headers = CHANGE,
         .summary = "Ends a session and releases all it holds.",
@@ -240,9 +218,7 @@ const route routes[] = {
         .tell = tell_closed,
     },
     {
-        .name = "session-close-beacon",
-        .method = HTTP_POST,
-        .path = "/v1/sessions/{session}/close",
+        AT("session-close-beacon", POST, "/v1/sessions/{session}/close"),
         .access = ROUTE_SESSION,
         .takes = INPUT(KEY),
         .needs = INPUT(KEY),
@@ -255,9 +231,7 @@ const route routes[] = {
         .tell = tell_closed,
     },
     {
-        .name = "sessions",
-        .method = HTTP_GET,
-        .path = "/v1/sessions",
+        AT("sessions", GET, "/v1/sessions"),
         .access = ROUTE_TOKEN,
         .role = "observe",
         .query = INPUT(USER) | PAGE,
@@ -268,9 +242,7 @@ const route routes[] = {
     },
     /* ---- types ---- */
     {
-        .name = "type-get",
-        .method = HTTP_GET,
-        .path = "/v1/types/{type}",
+        AT("type-get", GET, "/v1/types/{type}"),
         .access = ROUTE_EITHER,
         .headers = LOGIN,
         .summary = "What a type of records demands.",
@@ -280,26 +252,22 @@ const route routes[] = {
         .tell = tell_type,
     },
     {
-        .name = "type-set",
-        .method = HTTP_PUT,
-        .path = "/v1/types/{type}",
+        AT("type-set", PUT, "/v1/types/{type}"),
         .access = ROUTE_TOKEN,
         .role = "admin",
         .takes = INPUT(POLICY) | INPUT(TTL) | INPUT(TTL_MAX) | INPUT(ACTOR),
         .needs = INPUT(POLICY),
         .headers = INPUT(REQUEST_ID),
         .summary = "Registers a type, or sets it anew.",
-        .about =
-            "Here \"ttl_seconds\" is the bound that a lock gets when none is asked for. The policy can't be "
-            "changed while locks of the type live.",
+        .about = "Here \"ttl_seconds\" is the bound that a lock gets when none is asked for. The "
+                 "policy can't be "
+                 "changed while locks of the type live.",
         .replies = {{200, "Type", "As it is now."}},
         .ask = ask_type_set,
         .tell = tell_type_set,
     },
     {
-        .name = "types",
-        .method = HTTP_GET,
-        .path = "/v1/types",
+        AT("types", GET, "/v1/types"),
         .access = ROUTE_EITHER,
         .headers = LOGIN,
         .summary = "All types that were registered.",
@@ -310,9 +278,7 @@ const route routes[] = {
     },
     /* ---- tokens ---- */
     {
-        .name = "token-create",
-        .method = HTTP_POST,
-        .path = "/v1/tokens",
+        AT("token-create", POST, "/v1/tokens"),
         .access = ROUTE_TOKEN,
         .role = "admin",
         .takes = INPUT(NAME) | INPUT(ROLES) | INPUT(USERS) | INPUT(EXPIRES) | INPUT(ACTOR),
@@ -325,9 +291,7 @@ const route routes[] = {
         .tell = tell_token_create,
     },
     {
-        .name = "tokens",
-        .method = HTTP_GET,
-        .path = "/v1/tokens",
+        AT("tokens", GET, "/v1/tokens"),
         .access = ROUTE_TOKEN,
         .role = "admin",
         .query = PAGE,
@@ -337,9 +301,7 @@ const route routes[] = {
         .tell = tell_tokens,
     },
     {
-        .name = "token-revoke",
-        .method = HTTP_DELETE,
-        .path = "/v1/tokens/{token}",
+        AT("token-revoke", DELETE, "/v1/tokens/{token}"),
         .access = ROUTE_TOKEN,
         .role = "admin",
         .headers = INPUT(REQUEST_ID),
@@ -350,9 +312,7 @@ const route routes[] = {
         .tell = tell_token,
     },
     {
-        .name = "login",
-        .method = HTTP_POST,
-        .path = "/v1/login",
+        AT("login", POST, "/v1/login"),
         .access = ROUTE_TOKEN,
         .takes = INPUT(SECRET),
         .needs = INPUT(SECRET),
@@ -360,7 +320,8 @@ const route routes[] = {
         .summary = "Hands a page a cookie that stands for a token.",
         .about = "The cookie is "
                  "__Host-holdfast"
-                 ": for this server alone, out of the reach of scripts, never sent by other sites. A change "
+                 ": for this server alone, out of the reach of scripts, never sent by other sites. "
+                 "A change "
                  "that it authorises needs the header Holdfast-CSRF with any value.",
         .replies = {{204, NULL, "The cookie is set."}},
         .ask = ask_login,
@@ -368,19 +329,16 @@ const route routes[] = {
         .tell = tell_login,
     },
     {
-        .name = "login-show",
-        .method = HTTP_GET,
-        .path = "/v1/login",
+        AT("login-show", GET, "/v1/login"),
         .access = ROUTE_TOKEN,
-        .summary = "The token that is presented, by the cookie or in the header: its name and roles.",
+        .summary =
+            "The token that is presented, by the cookie or in the header: its name and roles.",
         .replies = {{200, "Caller", "Without its secret."}},
         .judge = judge_login,
         .tell = tell_login_show,
     },
     {
-        .name = "logout",
-        .method = HTTP_DELETE,
-        .path = "/v1/login",
+        AT("logout", DELETE, "/v1/login"),
         .access = ROUTE_OPEN,
         .summary = "Takes the cookie back.",
         .replies = {{204, NULL, "The cookie is gone."}},
@@ -388,9 +346,7 @@ const route routes[] = {
     },
     /* ---- what happened ---- */
     {
-        .name = "events",
-        .method = HTTP_GET,
-        .path = "/v1/events",
+        AT("events", GET, "/v1/events"),
         .access = ROUTE_EITHER,
         .role = "observe; use or observe for a session's own token",
         .query =
@@ -455,25 +411,26 @@ const route routes[] = {
         .path = "/v1/audit-log",
         .access = ROUTE_TOKEN,
         .role = "observe",
-        .query = INPUT(AFTER_SEQ) | INPUT(BEFORE_SEQ) | INPUT(LIMIT) | INPUT(TYPE) | INPUT(RESOURCE) |
-                 INPUT(USER) | INPUT(KIND) | INPUT(SINCE) | INPUT(UNTIL),
+        .query = INPUT(AFTER_SEQ) | INPUT(BEFORE_SEQ) | INPUT(LIMIT) | INPUT(TYPE) |
+                 INPUT(RESOURCE) | INPUT(USER) | INPUT(KIND) | INPUT(SINCE) | INPUT(UNTIL),
         .summary = "What happened, page by page: who, what, when, why.",
-        .about = "The log is walked, some 50,000 events for a request at most: `next` is where to go on, as "
-                 "after_seq or before_seq, also when none was found so far. \"user\" is whose it is, or who did it.",
+        .about =
+            "The log is walked, some 50,000 events for a request at most: `next` is where to go "
+            "on, as after_seq or before_seq, also when none was found so far. \"user\" is whose "
+            "it is, or who did it.",
         .replies = {{200, "Events", "Go on with `next`; null: there is nothing further."}},
         .ask = ask_audit_log,
         .tell = tell_audit_log,
         .done = done_audit_log,
     },
     {
-        .name = "history",
-        .method = HTTP_GET,
-        .path = "/v1/history",
+        AT("history", GET, "/v1/history"),
         .access = ROUTE_TOKEN,
         .role = "observe",
         .query = INPUT(SPAN),
         .summary = "Locks, sessions, grants, refusals, requests and saves of the last hour or day.",
-        .about = "In columns. Locks and sessions are the store's, null before they were counted; the rest "
+        .about = "In columns. Locks and sessions are the store's, null before they were counted; "
+                 "the rest "
                  "is what this server answered in each step. It begins anew when the server does.",
         .replies = {{200, "History", "The oldest first."}},
         .ask = ask_history,
@@ -482,14 +439,14 @@ const route routes[] = {
     },
     /* ---- batches ---- */
     {
-        .name = "batch",
-        .method = HTTP_POST,
-        .path = "/v1/batch",
+        AT("batch", POST, "/v1/batch"),
         .access = ROUTE_EITHER,
         .role = "what each op needs",
         .raw = true,
-        .summary = "Any ops, in order, each with its own answer; linked ones stand or fall together.",
-        .about = "What the remote store speaks; docs/wire.md has the ops. Sessions and request ids stand in "
+        .summary =
+            "Any ops, in order, each with its own answer; linked ones stand or fall together.",
+        .about = "What the remote store speaks; docs/wire.md has the ops. Sessions and request ids "
+                 "stand in "
                  "the ops.",
         .replies = {{200, "Answers",
                      "An answer for each op: one that was refused does not fail the others."}},
@@ -502,17 +459,13 @@ const route routes[] = {
     },
     /* ---- the server itself ---- */
     {
-        .name = "health",
-        .method = HTTP_GET,
-        .path = "/healthz",
+        AT("health", GET, "/healthz"),
         .summary = "Is the process there?",
         .replies = {{200, "Health", "It is."}},
         .tell = tell_health,
     },
     {
-        .name = "ready",
-        .method = HTTP_GET,
-        .path = "/readyz",
+        AT("ready", GET, "/readyz"),
         .access = ROUTE_MORE,
         .summary = "Can the store be used, and what durability does it stand on?",
         .about = "With a token it also tells in words what that durability is.",
@@ -522,9 +475,7 @@ const route routes[] = {
         .tell = tell_ready,
     },
     {
-        .name = "metrics",
-        .method = HTTP_GET,
-        .path = "/metrics",
+        AT("metrics", GET, "/metrics"),
         .access = ROUTE_NEARBY,
         .role = "observe, unless asked from the same machine",
         .summary = "What is counted, for Prometheus.",
@@ -533,18 +484,14 @@ const route routes[] = {
         .tell = tell_metrics,
     },
     {
-        .name = "openapi",
-        .method = HTTP_GET,
-        .path = "/openapi.json",
+        AT("openapi", GET, "/openapi.json"),
         .summary = "This document.",
         .replies = {{200, NULL, "OpenAPI 3.1"}},
         .tell = tell_openapi,
     },
     /* ---- pages ---- */
     {
-        .name = "api",
-        .method = HTTP_GET,
-        .path = "/api",
+        AT("api", GET, "/api"),
         .summary = "What can be asked, for a person.",
         .replies = {{200, NULL, "text/html"}},
         .tell = tell_api,
@@ -553,7 +500,8 @@ const route routes[] = {
     {PAGE_FILE("dashboard-script", "/dashboard.js", "What makes it work.", "text/javascript")},
     {PAGE_FILE("style", "/style.css", "How the pages look.", "text/css")},
     {PAGE_FILE("icon", "/icon.svg", "Their icon.", "image/svg+xml")},
-    {PAGE_FILE("edit-lock", "/edit-lock.js", "The elements edit-lock and lock-badge, for pages of any origin.",
+    {PAGE_FILE("edit-lock", "/edit-lock.js",
+               "The elements edit-lock and lock-badge, for pages of any origin.",
                "text/javascript"),
      .public = true},
 };

@@ -255,8 +255,10 @@ static hf_status new_rooms(service *s, committer *access, hf_error *err)
         status = census_new(&(census_settings){.base = s->base, .jobs = s->jobs, .metrics = s->metrics},
                             &s->census, err);
     if (status == HF_OK)
-        status = history_new(
-            &(history_settings){.base = s->base, .metrics = s->metrics, .census = s->census}, &s->history, err);
+        status = history_new(&(history_settings){.base = s->base,
+                                                 .metrics = s->metrics,
+                                                 .census = s->census},
+                             &s->history, err);
     if (status == HF_OK)
         status = sweeper_new(&(sweeper_settings){.base = s->base,
                                                  .jobs = s->jobs,

@@ -340,6 +340,9 @@ static hf_status take_away(hf_db *db, const char *names, bool force, hf_error *e
         status = look_whether_whole(db, names, version, &whole, err);
     if (status == HF_OK && !whole && !force)
         return schema_refuse_broken(db, names, err);
+    if (status == HF_OK)
+        status = schema_refuse_guarded(db, mysql_install_sql[MYSQL_INSTALL_GUARDS_THERE],
+                                       mysql_install_sql[MYSQL_INSTALL_GUARDED], &words, err);
     if (status == HF_OK && version > 0 && whole)
         status = check_unused(db, &words, force, err);
     if (status == HF_OK)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The samples behind the plots of the dashboard: what each has, and that there are never too many. */
+/* The samples behind the plots of the dashboard: what each has, and that there are never too
+ * many. */
 #include "unit/server/loop.h"
 
 #include <server/history.h>
@@ -24,7 +25,8 @@ static void history_scene_open(scene *s)
     hf_error err = {0};
     *s = (scene){0};
     loop_open(&s->loop, loop_store("memory:"));
-    expect(HF_OK, metrics_new(&(metrics_settings){.routes = routes, .store = "memory"}, &s->metrics, &err),
+    expect(HF_OK,
+           metrics_new(&(metrics_settings){.routes = routes, .store = "memory"}, &s->metrics, &err),
            err);
     expect(HF_OK,
            census_new(&(census_settings){.base = s->loop.base,

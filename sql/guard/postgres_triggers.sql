@@ -1,0 +1,9 @@
+DROP TRIGGER IF EXISTS "0_holdfast_row" ON {table};
+DROP TRIGGER IF EXISTS "0_holdfast_log" ON {table};
+DROP TRIGGER IF EXISTS "0_holdfast_truncate" ON {table};
+CREATE TRIGGER "0_holdfast_row" BEFORE INSERT OR UPDATE OR DELETE ON {table} FOR EACH ROW EXECUTE FUNCTION {function}();
+CREATE TRIGGER "0_holdfast_log" AFTER INSERT OR UPDATE OR DELETE ON {table} FOR EACH STATEMENT EXECUTE FUNCTION {function}();
+CREATE TRIGGER "0_holdfast_truncate" BEFORE TRUNCATE ON {table} FOR EACH STATEMENT EXECUTE FUNCTION {function}();
+ALTER TABLE {table} ENABLE ALWAYS TRIGGER "0_holdfast_row";
+ALTER TABLE {table} ENABLE ALWAYS TRIGGER "0_holdfast_log";
+ALTER TABLE {table} ENABLE ALWAYS TRIGGER "0_holdfast_truncate";
