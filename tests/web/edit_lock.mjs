@@ -457,7 +457,8 @@ async function manyTabs() {
     const page = await chrome.open(context, `${office.origin}/frames/${at}`);
     pages.push(...page.frames().slice(1));
   }
-  const held = async () => (await admin("GET", "/v1/locks?type=policy&user=alice&limit=1000")).json.locks.filter(({ resource }) => resource.includes("tab-")).length;
+  const states = () => Promise.all(pages.map((page) => page.evaluate(() => document.querySelector("edit-lock")?.getAttribute("state"))));
+  const held = async () => (await states()).filter((state) => state === "held").length;
   check(await until(async () => (await held()) === count, 90), `${count} tabs hold ${count} records`, await held());
   check(await until(() => streams.size === 1), "and share one stream of events", streams.size);
   const last = pages.at(-1);
