@@ -19,6 +19,6 @@ const [dashboard, element] = [compressed("index.html", "style.css", "icon.svg", 
 console.log(`# the dashboard is ${dashboard} bytes, compressed, edit-lock.js ${element}`);
 check(dashboard < 130000, "the dashboard is under 130 kB, compressed");
 // Two languages are 2.6 kB of it, the look 1.4, the stream that all tabs share 1.2, the badge 1.0, mine, theirs and merged 0.8.
-check(element < 15600, "edit-lock.js is under 15.6 kB, compressed");
+check(element < 16000, "edit-lock.js is under 16 kB, compressed");
 rmSync(place, { recursive: true });
 finish();
