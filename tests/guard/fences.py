@@ -162,6 +162,13 @@ def saves(db):
         check(f"{db.kind}: ... and not after it", db.refused(told, "23H02"), told)
 
 
+def probed(db):
+    found = db.json("probe", db.url)
+    bad = [(a["table"], a["shape"], a["why"]) for a in found["attacks"] if a["outcome"] != "refused"]
+    members = {a["table"].rpartition(".")[2] for a in found["attacks"] if a["shape"] == "insert_member"}
+    check(f"{db.kind}: the prober gets nothing through any of the tables", db.code == 0 and not bad and {COVER, CLAUSE} <= members, (bad, members))
+
+
 def uninstall(db):
     db.run("install", db.url)
     check(f"{db.kind}: installing again leaves guards in place", db.code == 0 and db.refused(db.sql(f"UPDATE {POLICY} SET premium = 1;")), db.out)
@@ -182,5 +189,6 @@ for database in databases():
     install(database)
     locks(database)
     saves(database)
+    probed(database)
     uninstall(database)
 finish()
