@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Guards from the stock clients: what is refused, what passes, modes, and what can't be guarded (P10). docs/guards.md."""
-from lib import OWN, check, databases, finish
+from lib import OWN, check, databases, finish, scratch
 
 T = f"policy_{OWN}"
 
@@ -85,6 +85,11 @@ def versions(db):
         answer = db.sql(f"TRUNCATE {T};")
         check(f"{db.kind}: refused: TRUNCATE", "1701" in answer, answer)
         check(f"{db.kind}: ... and no row is gone", len(db.rows(f"SELECT * FROM {T};")) == 3)
+    if db.kind == "mariadb":  # MySQL takes no local files unless its administrator allows it
+        with open(f"{scratch.name}/rows", "w", encoding="ascii") as f:
+            f.write("1\t1\tx\t1\n")
+        answer = db.sql(f"LOAD DATA LOCAL INFILE '{scratch.name}/rows' REPLACE INTO TABLE {T} (id, premium, holder, version);")
+        check(f"{db.kind}: refused: LOAD DATA ... REPLACE", db.refused(answer, "23H02"), answer)
 
     def row(key):
         return db.rows(f"SELECT premium, version, holdfast FROM {T} WHERE id = {key};")

@@ -47,7 +47,8 @@ class Database:
                     self.bare.replace("&pooler=transaction", "")]
         url = urllib.parse.urlsplit(self.bare)
         more = dict(urllib.parse.parse_qsl(url.query))
-        return ["mariadb", "--no-defaults", "-u" + url.username, "-D" + url.path[1:], "-S" + more["socket"], "-N", "-B"]
+        return ["mariadb", "--no-defaults", "-u" + url.username, "-D" + url.path[1:], "-S" + more["socket"], "--local-infile=1",
+                "-N", "-B"]
 
     def sql(self, text):
         """What the stock client answers; the first error ends it, and an open transaction is rolled back."""
