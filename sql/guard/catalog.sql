@@ -36,7 +36,7 @@ SELECT '', t.table_name,
 SELECT '', name, type, '', NOT wr FROM pragma_table_list
  WHERE schema = 'main' AND lower(name) = lower(?1) AND name NOT LIKE 'sqlite\_%' ESCAPE '\'
 
--- Name, type, place in the primary key, whether it is generated.
+-- Name, type, place in the primary key, whether the database sets it itself (MySQL: on update too).
 -- name: columns
 -- postgres:
 SELECT a.attname::text, pg_catalog.format_type(a.atttypid, a.atttypmod),
@@ -46,7 +46,7 @@ SELECT a.attname::text, pg_catalog.format_type(a.atttypid, a.atttypmod),
   LEFT JOIN pg_catalog.pg_index i ON i.indrelid = c.oid AND i.indisprimary
  WHERE n.nspname = $1 AND c.relname = $2 ORDER BY a.attnum
 -- mysql:
-SELECT c.column_name, c.column_type, COALESCE(k.ordinal_position, 0), c.extra LIKE '%GENERATED%' AND c.extra NOT LIKE '%DEFAULT_GENERATED%'
+SELECT c.column_name, c.column_type, COALESCE(k.ordinal_position, 0), c.extra LIKE '% GENERATED%' OR c.extra LIKE '%on update%'
   FROM information_schema.columns c
   LEFT JOIN information_schema.key_column_usage k ON k.table_schema = c.table_schema AND k.table_name = c.table_name
        AND k.column_name = c.column_name AND k.constraint_name = 'PRIMARY'
