@@ -13,7 +13,7 @@ UPDATE {table} SET {plain} = {plain}, {version} = {version} + 1 WHERE {row}
 -- name: update_old_number
 UPDATE {table} SET {plain} = {plain}, {holdfast} = 1 + {version} - 2 WHERE {row}
 -- name: update_no_number
-UPDATE {table} SET {plain} = {plain}, {holdfast} = NULL WHERE {row}
+UPDATE {table} SET {version} = {version} + 1, {holdfast} = NULL WHERE {row}
 -- name: update_wrong_fence
 UPDATE {table} SET {plain} = {plain}, {fence_column} = 1 WHERE {row}
 -- name: update_all

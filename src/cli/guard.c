@@ -18,14 +18,18 @@
 static hf_status guard_check_call(const cli_call *call, hf_error *err)
 {
     if (cli_has(&call->arguments, "store") || cli_has(&call->arguments, "token-file"))
-        return hf_fail(err, HF_INVALID, "'%s' takes the database's URL as its operand; leave --store and --token-file out.",
-                       call->arguments.verb->name);
-    if (call->json && cli_option_find(call->arguments.verb, "print", 5) != NULL && cli_has(&call->arguments, "print"))
+        return hf_fail(
+            err, HF_INVALID,
+            "'%s' takes the database's URL as its operand; leave --store and --token-file out.",
+            call->arguments.verb->name);
+    if (call->json && cli_option_find(call->arguments.verb, "print", 5) != NULL &&
+        cli_has(&call->arguments, "print"))
         return hf_fail(err, HF_INVALID, "--print writes SQL; leave --json out.");
     return HF_OK;
 }
 
-static hf_status guard_take_name(const cli_call *call, const char *option, char *out, size_t size, hf_error *err)
+static hf_status guard_take_name(const cli_call *call, const char *option, char *out, size_t size,
+                                 hf_error *err)
 {
     const char *value = cli_value(&call->arguments, option);
     if (value != NULL && (value[0] == '\0' || strlen(value) >= size))
@@ -47,7 +51,8 @@ static hf_status guard_print_sql(hf_buffer *sql, hf_error *err)
 
 static hf_status guard_read_add(const cli_call *call, guard *out, bool *step, hf_error *err)
 {
-    const char *check = cli_value(&call->arguments, "check"), *mode = cli_value(&call->arguments, "mode");
+    const char *check = cli_value(&call->arguments, "check"),
+               *mode = cli_value(&call->arguments, "mode");
     const char *table = call->arguments.operands[1];
     if (strlen(table) >= sizeof out->table)
         return hf_fail(err, HF_INVALID, "The table's name is too long.");
@@ -55,7 +60,8 @@ static hf_status guard_read_add(const cli_call *call, guard *out, bool *step, hf
     *step = check != NULL && strcmp(check, "step") == 0;
     if (check != NULL && !*step && strcmp(check, "carry") != 0)
         return hf_fail(err, HF_INVALID, "--check is carry (the default) or step.");
-    if (mode != NULL && strcmp(mode, "off") != 0 && strcmp(mode, "log") != 0 && strcmp(mode, "fail") != 0)
+    if (mode != NULL && strcmp(mode, "off") != 0 && strcmp(mode, "log") != 0 &&
+        strcmp(mode, "fail") != 0)
         return hf_fail(err, HF_INVALID, "--mode is off, log or fail (the default).");
     if (mode != NULL)
         snprintf(out->mode, sizeof out->mode, "%s", mode);
@@ -66,7 +72,8 @@ static hf_status guard_read_add(const cli_call *call, guard *out, bool *step, hf
         status = guard_take_name(call, "version", out->version, sizeof out->version, err);
     if (status == HF_OK)
         status = guard_take_name(call, "parent", out->parent, sizeof out->parent, err);
-    return status != HF_OK ? status : guard_take_name(call, "link", out->link, sizeof out->link, err);
+    return status != HF_OK ? status
+                           : guard_take_name(call, "link", out->link, sizeof out->link, err);
 }
 
 static const char *guard_carried(guard_check check)
@@ -124,8 +131,8 @@ static hf_status guard_run_add(cli_call *call, hf_error *err)
         hf_json_end(&json, '}');
         status = cli_print_json(hf_buffer_take(&json.out), err);
     } else if (status == HF_OK)
-        cli_print("Guarded %s as %s/... (mode %s). A statement that changes a row carries %s.\n", it.table, it.type,
-                  it.mode, guard_carried(it.check));
+        cli_print("Guarded %s as %s/... (mode %s). A statement that changes a row carries %s.\n",
+                  it.table, it.type, it.mode, guard_carried(it.check));
     hf_buffer_done(&sql);
     return status;
 }
@@ -169,7 +176,8 @@ static hf_status guard_show_json(const guard *all, size_t count, hf_error *err)
 
 static hf_status guard_show_table(const guard *all, size_t count, hf_error *err)
 {
-    static const char *const titles[] = {"TABLE", "RESOURCE", "POLICY", "CARRIES", "MEMBER OF", "MODE", "TRIGGERS"};
+    static const char *const titles[] = {"TABLE",     "RESOURCE", "POLICY",  "CARRIES",
+                                         "MEMBER OF", "MODE",     "TRIGGERS"};
     cli_table table;
     bool fits = true;
     cli_table_init(&table, titles, 7);
@@ -211,11 +219,13 @@ static hf_status guard_run_show(cli_call *call, hf_error *err)
     else if (status == HF_OK && (status = guard_show_table(all, count, err)) == HF_OK) {
         for (size_t i = 0; i < count; i++)
             if (all[i].check == GUARD_STEP)
-                cli_print("%s: '--check step' lets through whoever counts up without having looked, and every DELETE.\n",
+                cli_print("%s: '--check step' lets through whoever counts up without having "
+                          "looked, and every DELETE.\n",
                           all[i].table);
-        cli_print("Nothing stops: %s.\n", strncmp(url, "sqlite:", 7) == 0
-                                              ? "DDL, disabled triggers, blob writes (sqlite3_blob_write)"
-                                              : "DDL by the owner or an administrator, triggers that they drop or disable");
+        cli_print("Nothing stops: %s.\n",
+                  strncmp(url, "sqlite:", 7) == 0
+                      ? "DDL, disabled triggers, blob writes (sqlite3_blob_write)"
+                      : "DDL by the owner or an administrator, triggers that they drop or disable");
     }
     hf_free(all);
     return status;
@@ -229,14 +239,18 @@ static hf_status guard_run_mode(cli_call *call, hf_error *err)
     const char *mode = operands[2], *until = cli_value(&call->arguments, "until");
     int64_t until_us = 0;
     hf_status status = guard_check_call(call, err);
-    if (status == HF_OK && strcmp(mode, "off") != 0 && strcmp(mode, "log") != 0 && strcmp(mode, "fail") != 0)
+    if (status == HF_OK && strcmp(mode, "off") != 0 && strcmp(mode, "log") != 0 &&
+        strcmp(mode, "fail") != 0)
         return hf_fail(err, HF_INVALID, "The mode is off, log or fail.");
     if (status == HF_OK && until != NULL && strcmp(mode, "fail") != 0)
-        return hf_fail(err, HF_INVALID, "--until is for fail: until then bypasses are logged, not refused.");
+        return hf_fail(err, HF_INVALID,
+                       "--until is for fail: until then bypasses are logged, not refused.");
     if (status == HF_OK && until != NULL && !hf_time_read(until, &until_us))
-        return hf_fail(err, HF_INVALID, "--until is a day or a time in UTC: 2026-12-01, 2026-12-01T06:00:00Z.");
+        return hf_fail(err, HF_INVALID,
+                       "--until is a day or a time in UTC: 2026-12-01, 2026-12-01T06:00:00Z.");
     if (status == HF_OK && until != NULL && until_us <= hf_seam.wall_us())
-        return hf_fail(err, HF_INVALID, "--until is in the past; leave it out to refuse from now on.");
+        return hf_fail(err, HF_INVALID,
+                       "--until is in the past; leave it out to refuse from now on.");
     if (status == HF_OK)
         status = guard_mode(operands[0], operands[1], mode, until_us, err);
     if (status != HF_OK)
@@ -298,7 +312,8 @@ static hf_status guard_report_json(const guard_bypass *all, size_t count, hf_err
 
 static hf_status guard_report_table(const guard_bypass *all, size_t count, hf_error *err)
 {
-    static const char *const titles[] = {"TABLE", "KIND", "ACCOUNT", "PROGRAM", "STATEMENTS", "ROWS", "LAST"};
+    static const char *const titles[] = {"TABLE",      "KIND", "ACCOUNT", "PROGRAM",
+                                         "STATEMENTS", "ROWS", "LAST"};
     cli_table table;
     bool fits = true;
     cli_table_init(&table, titles, 7);
@@ -329,7 +344,8 @@ static hf_status guard_run_report(cli_call *call, hf_error *err)
     char **operands = call->arguments.operands;
     hf_status status = guard_check_call(call, err);
     if (status == HF_OK)
-        status = guard_report(operands[0], call->arguments.operands_count > 1 ? operands[1] : NULL, &all, &count, err);
+        status = guard_report(operands[0], call->arguments.operands_count > 1 ? operands[1] : NULL,
+                              &all, &count, err);
     if (status == HF_OK && call->json)
         status = guard_report_json(all, count, err);
     else if (status == HF_OK && count == 0)
@@ -368,7 +384,8 @@ static hf_status guard_run_remove(cli_call *call, hf_error *err)
 static const cli_option guard_add_options[] = {
     {"type", "TYPE", "what its rows are called as resources: policy makes policy/1"},
     {"version", "COLUMN", "its version column; a statement carries the version that was read"},
-    {"policy", "POLICY", "instead: a lock (exclusive-write ...) or a save (optimistic) in this database's store"},
+    {"policy", "POLICY",
+     "instead: a lock (exclusive-write ...) or a save (optimistic) in this database's store"},
     {"parent", "TABLE", "it is a member of that guarded table's aggregate"},
     {"link", "COLUMN", "... by this column, which holds the parent's key"},
     {"check", "WHAT", "carry (the default), or step: nothing is carried, the version moves by one"},
@@ -393,7 +410,8 @@ const cli_verb cli_guard_add = {
     .operands_min = 2,
     .operands_max = 2,
     .summary = "Has the database refuse changes of a table by whoever has not looked.",
-    .about = "Adds a column 'holdfast' and triggers. Can be run again. docs/guards.md says how statements then look.",
+    .about = "Adds a column 'holdfast' and triggers. Can be run again. docs/guards.md says how "
+             "statements then look.",
     .options = guard_add_options,
     .run = guard_run_add,
 };

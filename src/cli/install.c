@@ -136,7 +136,8 @@ const cli_verb cli_install = {
     .operands_min = 1,
     .operands_max = 1,
     .summary = "Makes or upgrades holdfast's tables in a database.",
-    .about = "What is there stays, so it can be run again; in one transaction where the database allows. "
+    .about = "What is there stays, so it can be run again; in one transaction where the database "
+             "allows. "
              "The triggers of guards are made anew.",
     .options = install_options,
     .run = run_install,

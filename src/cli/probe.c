@@ -56,11 +56,13 @@ static hf_status probe_print_json(const probe_result *all, size_t count, hf_erro
 static void probe_print_table(const probe_result *all, size_t count)
 {
     size_t through = probe_tally(all, count, PROBE_THROUGH);
-    cli_print("%s (%s%s): %zu of %zu attacks refused\n", all->table, all->guarded ? "guarded, mode " : "not guarded",
-              all->mode, probe_tally(all, count, PROBE_REFUSED), count);
+    cli_print("%s (%s%s): %zu of %zu attacks refused\n", all->table,
+              all->guarded ? "guarded, mode " : "not guarded", all->mode,
+              probe_tally(all, count, PROBE_REFUSED), count);
     for (size_t i = 0; i < count; i++)
         if (all[i].outcome == PROBE_THROUGH)
-            cli_print("  GOT THROUGH  %s%s%s\n", all[i].what, all[i].why[0] == '\0' ? "" : ": ", all[i].why);
+            cli_print("  GOT THROUGH  %s%s%s\n", all[i].what, all[i].why[0] == '\0' ? "" : ": ",
+                      all[i].why);
     for (size_t i = 0; i < count; i++)
         if (all[i].outcome == PROBE_NOT_TRIED)
             cli_print("  not tried    %s: %s\n", all[i].what, all[i].why);
@@ -74,9 +76,11 @@ static hf_status probe_verb_run(cli_call *call, hf_error *err)
     size_t count = 0;
     const cli_arguments *arguments = &call->arguments;
     if (cli_has(arguments, "store") || cli_has(arguments, "token-file"))
-        return hf_fail(err, HF_INVALID, "'probe' takes the database's URL as its operand; leave --store and --token-file out.");
-    hf_status status = probe_run(arguments->operands[0], arguments->operands + 1, (size_t)arguments->operands_count - 1,
-                                 &all, &count, err);
+        return hf_fail(
+            err, HF_INVALID,
+            "'probe' takes the database's URL as its operand; leave --store and --token-file out.");
+    hf_status status = probe_run(arguments->operands[0], arguments->operands + 1,
+                                 (size_t)arguments->operands_count - 1, &all, &count, err);
     if (status == HF_OK && call->json)
         status = probe_print_json(all, count, err);
     else if (status == HF_OK && count == 0)
@@ -99,7 +103,9 @@ const cli_verb cli_probe = {
     .operands_min = 1,
     .operands_max = 1000,
     .summary = "Attacks tables as forgetful programs would, and tells what got through.",
-    .about = "Without TABLE the guarded ones, or all where none is. Everything is rolled back, with short "
-             "timeouts; what would commit by itself is judged from the catalog. Exit code 9: something got through.",
+    .about = "Without TABLE the guarded ones, or all where none is. Everything is rolled back, "
+             "with short "
+             "timeouts; what would commit by itself is judged from the catalog. Exit code 9: "
+             "something got through.",
     .run = probe_verb_run,
 };

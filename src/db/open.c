@@ -23,7 +23,8 @@ static hf_status open_connect(const char *module, const hf_url *url, hf_db **out
     hf_db_options options = {.pooler = url->pooler, .password = url->password};
     hf_status status = hf_module_load(module, HF_DB_MODULE_SYMBOL, &symbol, err);
     return status != HF_OK ? status
-                           : hf_db_connect(((const hf_db_module_info *)symbol)->driver, url->url, &options, out, err);
+                           : hf_db_connect(((const hf_db_module_info *)symbol)->driver, url->url,
+                                           &options, out, err);
 }
 
 /* The row of the table above; -1: none. */
@@ -68,7 +69,8 @@ static hf_status open_file(const char *path, hf_db **out, hf_error *err)
     return hf_db_open(path, 0, out, err);
 }
 
-hf_status hf_db_open_to_change(const char *url, char names[HF_NAMES_SIZE], hf_db **out, hf_error *err)
+hf_status hf_db_open_to_change(const char *url, char names[HF_NAMES_SIZE], hf_db **out,
+                               hf_error *err)
 {
     int which = open_which(url);
     hf_url parts = {0};

@@ -21,7 +21,8 @@ typedef struct hf_db_module_info {
 hf_status hf_db_open_url(const char *url, hf_db **out, hf_error *err);
 
 /* The same to change it; `names` is the URL's namespace. HF_NOT_FOUND: there is no such file. */
-hf_status hf_db_open_to_change(const char *url, char names[HF_NAMES_SIZE], hf_db **out, hf_error *err);
+hf_status hf_db_open_to_change(const char *url, char names[HF_NAMES_SIZE], hf_db **out,
+                               hf_error *err);
 
 /* Whether it begins as the URL of a database does. */
 bool hf_db_is_url(const char *url);

@@ -98,7 +98,8 @@ static hf_status table_find(guard_db *db, const char *name, guard_table *out, hf
     hf_stmt *stmt = NULL;
     bool row = false;
     if (name[0] == '\0' || strlen(name) >= GUARD_NAME_SIZE || !hf_text_is_clean(name, strlen(name)))
-        return hf_fail(err, HF_INVALID, "A table's name is 1 to %d bytes of UTF-8 without control characters.",
+        return hf_fail(err, HF_INVALID,
+                       "A table's name is 1 to %d bytes of UTF-8 without control characters.",
                        GUARD_NAME_SIZE - 1);
     hf_status status = guard_statement(db, GUARD_CATALOG_FIND, &stmt, err);
     if (status == HF_OK) {
@@ -111,20 +112,21 @@ static hf_status table_find(guard_db *db, const char *name, guard_table *out, hf
         catalog_copy(stmt, 2, out->kind, sizeof out->kind);
         catalog_copy(stmt, 3, out->engine, sizeof out->engine);
         out->rowid = hf_stmt_column_int(stmt, 4) != 0;
-        snprintf(out->full, sizeof out->full, "%s%s%s", out->schema, out->schema[0] == '\0' ? "" : ".",
-                 out->name);
+        snprintf(out->full, sizeof out->full, "%s%s%s", out->schema,
+                 out->schema[0] == '\0' ? "" : ".", out->name);
     }
     hf_stmt_free(stmt);
     if (status == HF_OK && !row)
-        status = hf_fail(err, HF_NOT_FOUND, "There is no table %s in %s.", name, hf_db_path(db->db));
+        status =
+            hf_fail(err, HF_NOT_FOUND, "There is no table %s in %s.", name, hf_db_path(db->db));
     if (status == HF_OK && strlen(out->full) >= GUARD_NAME_SIZE)
         status = hf_fail(err, HF_INVALID, "The name %s is too long to be guarded.", out->full);
     return status;
 }
 
 /* Begins a statement that is about the table: schema and name are its parameters. */
-static hf_status table_ask(guard_db *db, const guard_table *table, enum guard_catalog_id id, hf_stmt **out,
-                           hf_error *err)
+static hf_status table_ask(guard_db *db, const guard_table *table, enum guard_catalog_id id,
+                           hf_stmt **out, hf_error *err)
 {
     hf_status status = guard_statement(db, id, out, err);
     if (status == HF_OK) {
@@ -139,11 +141,12 @@ static hf_status table_columns(guard_db *db, hf_arena *arena, guard_table *out, 
     hf_stmt *stmt = NULL;
     bool row = true;
     out->columns = hf_arena_alloc(arena, GUARD_COLUMNS_MAX * sizeof *out->columns);
-    hf_status status =
-        out->columns == NULL ? hf_fail_memory(err) : table_ask(db, out, GUARD_CATALOG_COLUMNS, &stmt, err);
+    hf_status status = out->columns == NULL ? hf_fail_memory(err)
+                                            : table_ask(db, out, GUARD_CATALOG_COLUMNS, &stmt, err);
     while (status == HF_OK && (status = hf_stmt_step(stmt, &row, err)) == HF_OK && row) {
         if (out->columns_count == GUARD_COLUMNS_MAX) {
-            status = hf_fail(err, HF_INVALID, "%s has more than %d columns.", out->name, GUARD_COLUMNS_MAX);
+            status = hf_fail(err, HF_INVALID, "%s has more than %d columns.", out->name,
+                             GUARD_COLUMNS_MAX);
             break;
         }
         guard_column *column = &out->columns[out->columns_count++];
@@ -176,8 +179,8 @@ static hf_status table_uniques(guard_db *db, hf_arena *arena, guard_table *out, 
     hf_stmt *stmt = NULL;
     bool row = true;
     out->uniques = hf_arena_alloc(arena, UNIQUES_MAX * sizeof *out->uniques);
-    hf_status status =
-        out->uniques == NULL ? hf_fail_memory(err) : table_ask(db, out, GUARD_CATALOG_UNIQUES, &stmt, err);
+    hf_status status = out->uniques == NULL ? hf_fail_memory(err)
+                                            : table_ask(db, out, GUARD_CATALOG_UNIQUES, &stmt, err);
     while (status == HF_OK && (status = hf_stmt_step(stmt, &row, err)) == HF_OK && row) {
         if (out->uniques_count == UNIQUES_MAX) {
             status = hf_fail(err, HF_INVALID, "%s has too many unique indexes.", out->name);
@@ -196,7 +199,8 @@ static hf_status table_uniques(guard_db *db, hf_arena *arena, guard_table *out, 
     return status;
 }
 
-hf_status guard_table_read(guard_db *db, const char *name, hf_arena *arena, guard_table *out, hf_error *err)
+hf_status guard_table_read(guard_db *db, const char *name, hf_arena *arena, guard_table *out,
+                           hf_error *err)
 {
     *out = (guard_table){0};
     hf_status status = table_find(db, name, out, err);
@@ -248,7 +252,8 @@ hf_status guard_rows(guard_db *db, guard **out, size_t *count, hf_error *err)
     *out = NULL;
     *count = 0;
     hf_status status = db->table ? guard_statement(db, GUARD_CATALOG_GUARDS, &stmt, err) : HF_OK;
-    while (db->table && status == HF_OK && (status = hf_stmt_step(stmt, &row, err)) == HF_OK && row) {
+    while (db->table && status == HF_OK && (status = hf_stmt_step(stmt, &row, err)) == HF_OK &&
+           row) {
         guard *more = hf_realloc(*out, (*count + 1) * sizeof **out);
         if (more == NULL) {
             status = hf_fail_memory(err);
@@ -286,32 +291,38 @@ hf_status guard_find(guard_db *db, const char *full, guard *out, bool *found, hf
 static bool column_is_whole(const guard_column *column)
 {
     return strcasestr(column->type, "int") != NULL || strcasestr(column->type, "serial") != NULL ||
-           strncasecmp(column->type, "numeric", 7) == 0 || strncasecmp(column->type, "decimal", 7) == 0;
+           strncasecmp(column->type, "numeric", 7) == 0 ||
+           strncasecmp(column->type, "decimal", 7) == 0;
 }
 
 static hf_status fit_columns(const guard *it, const guard_table *table, hf_error *err)
 {
     if (table->key_count == 0)
-        return hf_fail(err, HF_INVALID,
-                       "%s has no primary key, so its rows have no name; give it one, then guard it.",
-                       table->name);
+        return hf_fail(
+            err, HF_INVALID,
+            "%s has no primary key, so its rows have no name; give it one, then guard it.",
+            table->name);
     for (size_t i = 0; i < table->key_count; i++)
         if (table->key[i] == NULL)
-            return hf_fail(err, HF_INVALID, "The primary key of %s has too many columns.", table->name);
+            return hf_fail(err, HF_INVALID, "The primary key of %s has too many columns.",
+                           table->name);
     if (it->version[0] != '\0') {
         const guard_column *column = guard_table_column(table, it->version);
         if (column == NULL)
-            return hf_fail(err, HF_NOT_FOUND, "%s has no column %s; --version names the column that counts its saves.",
+            return hf_fail(err, HF_NOT_FOUND,
+                           "%s has no column %s; --version names the column that counts its saves.",
                            table->name, it->version);
         if (!column_is_whole(column) || column->key != 0 || column->generated)
             return hf_fail(err, HF_INVALID,
-                           "The column %s of %s (%s) can't count saves; --version wants a whole number that is "
+                           "The column %s of %s (%s) can't count saves; --version wants a whole "
+                           "number that is "
                            "neither generated nor part of the key.",
                            it->version, table->name, column->type);
     }
     if (it->link[0] != '\0' && guard_table_column(table, it->link) == NULL)
-        return hf_fail(err, HF_NOT_FOUND, "%s has no column %s; --link names the one that refers to %s.",
-                       table->name, it->link, it->parent);
+        return hf_fail(err, HF_NOT_FOUND,
+                       "%s has no column %s; --link names the one that refers to %s.", table->name,
+                       it->link, it->parent);
     return HF_OK;
 }
 
@@ -319,15 +330,19 @@ static hf_status fit_uniques(const guard_table *table, hf_error *err)
 {
     for (size_t i = 0; i < table->uniques_count; i++)
         if (table->uniques[i].partial || table->uniques[i].column == NULL)
-            return hf_fail(err, HF_INVALID,
-                           "The unique index %s of %s is partial or over an expression: REPLACE deletes rows by "
-                           "it that no trigger sees. Make it an index over columns, then guard the table.",
-                           table->uniques[i].index, table->name);
+            return hf_fail(
+                err, HF_INVALID,
+                "The unique index %s of %s is partial or over an expression: REPLACE deletes rows "
+                "by "
+                "it that no trigger sees. Make it an index over columns, then guard the table.",
+                table->uniques[i].index, table->name);
     return HF_OK;
 }
 
-/* Is `name` the guarded parent that `guard` names, so that what it cascades stays inside the aggregate? */
-static hf_status fit_cascades(guard_db *db, const guard *it, const guard_table *table, hf_error *err)
+/* Is `name` the guarded parent that `guard` names, so that what it cascades stays inside the
+ * aggregate? */
+static hf_status fit_cascades(guard_db *db, const guard *it, const guard_table *table,
+                              hf_error *err)
 {
     hf_stmt *stmt = NULL;
     bool row = true;
@@ -338,10 +353,11 @@ static hf_status fit_cascades(guard_db *db, const guard *it, const guard_table *
         catalog_copy(stmt, 1, from, sizeof from);
         if (strcmp(from, it->parent) == 0)
             continue;
-        status = hf_fail(err, HF_INVALID,
-                         "The foreign key %s lets %s change rows of %s, and no trigger fires for that. Make it "
-                         "ON DELETE RESTRICT ON UPDATE RESTRICT, or guard %s as a member: --parent %s.",
-                         constraint, from, table->name, table->name, from);
+        status = hf_fail(
+            err, HF_INVALID,
+            "The foreign key %s lets %s change rows of %s, and no trigger fires for that. Make it "
+            "ON DELETE RESTRICT ON UPDATE RESTRICT, or guard %s as a member: --parent %s.",
+            constraint, from, table->name, table->name, from);
     }
     hf_stmt_free(stmt);
     return status;
@@ -363,9 +379,10 @@ static hf_status fit_children(guard_db *db, const guard_table *table, hf_error *
         return status;
     status = guard_find(db, child, &it, &found, err);
     if (status == HF_OK && !found)
-        status = hf_fail(err, HF_INVALID,
-                         "Rows of %s are rows of %s too, and its triggers do not fire for them; guard %s first.",
-                         child, table->name, child);
+        status = hf_fail(
+            err, HF_INVALID,
+            "Rows of %s are rows of %s too, and its triggers do not fire for them; guard %s first.",
+            child, table->name, child);
     return status;
 }
 
@@ -373,12 +390,14 @@ hf_status guard_table_fit(guard_db *db, const guard *it, const guard_table *tabl
 {
     hf_db_kind kind = hf_db_kind_of(db->db);
     if (strcmp(table->kind, "table") != 0)
-        return hf_fail(err, HF_INVALID, "%s is a %s%s; guards are for tables%s.", table->full, table->kind,
-                       strncmp(table->kind, "partitioned", 11) == 0 ? " table" : "",
-                       strstr(table->kind, "view") != NULL ? ": guard those below it" : " in one piece");
+        return hf_fail(err, HF_INVALID, "%s is a %s%s; guards are for tables%s.", table->full,
+                       table->kind, strncmp(table->kind, "partitioned", 11) == 0 ? " table" : "",
+                       strstr(table->kind, "view") != NULL ? ": guard those below it"
+                                                           : " in one piece");
     if (table->engine[0] != '\0' && strcasecmp(table->engine, "InnoDB") != 0)
         return hf_fail(err, HF_INVALID,
-                       "%s is of the engine %s, which has no transactions; ALTER TABLE %s ENGINE = InnoDB first.",
+                       "%s is of the engine %s, which has no transactions; ALTER TABLE %s ENGINE = "
+                       "InnoDB first.",
                        table->name, table->engine, table->name);
     hf_status status = fit_columns(it, table, err);
     if (status == HF_OK && kind == HF_DB_SQLITE)

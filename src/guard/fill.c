@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Filling in templates. What is filled in is not looked at again, so a name with braces in it does no harm. */
+/* Filling in templates. What is filled in is not looked at again, so a name with braces in it does
+ * no harm. */
 #include "guard/fill.h"
 
 #include "base/seams.h"

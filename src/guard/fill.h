@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Templates of SQL: {word} is replaced by what the word stands for. A brace that opens no known word stays. */
+/* Templates of SQL: {word} is replaced by what the word stands for. A brace that opens no known
+ * word stays. */
 #ifndef HF_GUARD_FILL_H
 #define HF_GUARD_FILL_H
 

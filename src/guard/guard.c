@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What is done to guards: add, remove, switch, list, make anew. Where the database allows it a change is one transaction; on
- * MariaDB and MySQL a first guard that can't be completed is taken away again. */
+/* What is done to guards: add, remove, switch, list, make anew. Where the database allows it a
+ * change is one transaction; on MariaDB and MySQL a first guard that can't be completed is taken
+ * away again. */
 #include "guard/guard.h"
 
 #include "base/error.h"
@@ -14,8 +15,7 @@
 
 static bool db_is_mysql(const guard_db *db)
 {
-    hf_db_kind kind = hf_db_kind_of(db->db);
-    return kind == HF_DB_MARIADB || kind == HF_DB_MYSQL;
+    return guard_is_mysql(hf_db_kind_of(db->db));
 }
 
 /* ---- transactions ---- */
@@ -29,7 +29,9 @@ static hf_status change_begin(guard_db *db, hf_error *err)
     hf_status status = hf_db_begin(db->db, HF_READ_COMMITTED, false, err);
     return status != HF_OK
                ? status
-               : hf_db_run(db->db, "SET LOCAL lock_timeout = '8s'; SET LOCAL client_min_messages = warning", err);
+               : hf_db_run(db->db,
+                           "SET LOCAL lock_timeout = '8s'; SET LOCAL client_min_messages = warning",
+                           err);
 }
 
 static hf_status change_end(guard_db *db, hf_status status, bool keep, hf_error *err)
@@ -50,11 +52,12 @@ static hf_status change_failed(guard_db *db, const char *table, hf_status status
         return status;
     if (err != NULL)
         snprintf(said, sizeof said, "%.590s", err->message);
-    return hf_fail(err, HF_UNAVAILABLE,
-                   "This account may not guard %s; %s. --print writes the SQL for one that may. (%s)", table,
-                   db_is_mysql(db) ? "it needs ALTER, TRIGGER, REFERENCES, CREATE and CREATE ROUTINE"
-                                   : "its owner may, with the right to create in holdfast's schema",
-                   said);
+    return hf_fail(
+        err, HF_UNAVAILABLE,
+        "This account may not guard %s; %s. --print writes the SQL for one that may. (%s)", table,
+        db_is_mysql(db) ? "it needs ALTER, TRIGGER, REFERENCES, CREATE and CREATE ROUTINE"
+                        : "its owner may, with the right to create in holdfast's schema",
+        said);
 }
 
 /* ---- what is asked ---- */
@@ -89,26 +92,32 @@ static hf_status settle_policy(guard_db *db, guard *asked, hf_error *err)
 {
     char known[32];
     if (!type_is_good(asked->type))
-        return hf_fail(err, HF_INVALID,
-                       asked->type[0] == '\0'
-                           ? "Say with --type what the rows are called as resources: policy makes policy/1."
-                           : "The type may only hold a-z, 0-9, _, . and -, begins with a letter, and has up to 64 bytes.");
+        return hf_fail(
+            err, HF_INVALID,
+            asked->type[0] == '\0'
+                ? "Say with --type what the rows are called as resources: policy makes policy/1."
+                : "The type may only hold a-z, 0-9, _, . and -, begins with a letter, and has up "
+                  "to 64 bytes.");
     if (asked->policy[0] != '\0' && hf_policy_from_name(asked->policy) == HF_POLICY_COUNT)
         return hf_fail(err, HF_INVALID,
-                       "There is no policy '%s'; --policy is optimistic, exclusive-write, exclusive-read or read-write.",
+                       "There is no policy '%s'; --policy is optimistic, exclusive-write, "
+                       "exclusive-read or read-write.",
                        asked->policy);
     hf_status status = ask_policy(db, asked->type, known, err);
-    if (status == HF_OK && known[0] != '\0' && asked->policy[0] != '\0' && strcmp(known, asked->policy) != 0)
-        return hf_fail(err, HF_INVALID, "The policy of %s is %s, not %s; 'holdfast type set' changes it.",
+    if (status == HF_OK && known[0] != '\0' && asked->policy[0] != '\0' &&
+        strcmp(known, asked->policy) != 0)
+        return hf_fail(err, HF_INVALID,
+                       "The policy of %s is %s, not %s; 'holdfast type set' changes it.",
                        asked->type, known, asked->policy);
     if (status == HF_OK && asked->policy[0] == '\0')
         snprintf(asked->policy, sizeof asked->policy, "%s",
-                 known[0] != '\0'              ? known
+                 known[0] != '\0'            ? known
                  : asked->version[0] != '\0' ? "optimistic"
                                              : "");
     if (status == HF_OK && asked->policy[0] == '\0')
         return hf_fail(err, HF_INVALID,
-                       "Say what a change of %s needs: --version COLUMN, the version that was read; or --policy, a "
+                       "Say what a change of %s needs: --version COLUMN, the version that was "
+                       "read; or --policy, a "
                        "lock (exclusive-write, exclusive-read, read-write) or a save (optimistic).",
                        asked->table);
     return status;
@@ -119,19 +128,23 @@ static hf_status settle_check(guard_db *db, guard *asked, bool step, hf_error *e
 {
     bool locks = strcmp(asked->policy, "optimistic") != 0;
     if (step && asked->version[0] == '\0')
-        return hf_fail(err, HF_INVALID, "--check step needs --version COLUMN, the column that moves by one.");
+        return hf_fail(err, HF_INVALID,
+                       "--check step needs --version COLUMN, the column that moves by one.");
     if (asked->version[0] != '\0' && locks)
         return hf_fail(err, HF_INVALID,
-                       "A row carries one number: with the policy %s it is the fence of a lock. Leave --version out.",
+                       "A row carries one number: with the policy %s it is the fence of a lock. "
+                       "Leave --version out.",
                        asked->policy);
-    asked->check = step                         ? GUARD_STEP
+    asked->check = step                        ? GUARD_STEP
                    : asked->version[0] != '\0' ? GUARD_VERSION
-                   : locks                      ? GUARD_LOCK
-                                                : GUARD_SAVE;
+                   : locks                     ? GUARD_LOCK
+                                               : GUARD_SAVE;
     if (asked->check >= GUARD_LOCK && !db->store)
         return hf_fail(err, HF_INVALID,
-                       "There are no tables of holdfast in %s, and a trigger sees only its own database: install them "
-                       "there ('holdfast install URL'; for another program's SQLite file 'holdfast install URL --print "
+                       "There are no tables of holdfast in %s, and a trigger sees only its own "
+                       "database: install them "
+                       "there ('holdfast install URL'; for another program's SQLite file 'holdfast "
+                       "install URL --print "
                        "| sqlite3 FILE'), and use that store for the locks and saves of %s.",
                        hf_db_path(db->db), asked->type);
     return HF_OK;
@@ -144,8 +157,10 @@ static hf_status path_step(guard_db *db, guard_path *path, hf_arena *arena, hf_e
     bool found = false;
     const guard *below = &path->steps[path->count - 1];
     if (path->count == GUARD_DEPTH_MAX)
-        return hf_fail(err, HF_INVALID, "%s is more than %d tables away from its root, or its parents lead in a circle.",
-                       path->steps[0].table, GUARD_DEPTH_MAX - 1);
+        return hf_fail(
+            err, HF_INVALID,
+            "%s is more than %d tables away from its root, or its parents lead in a circle.",
+            path->steps[0].table, GUARD_DEPTH_MAX - 1);
     guard_table *table = &path->tables[path->count];
     guard *it = &path->steps[path->count];
     hf_status status = guard_table_read(db, below->parent, arena, table, err);
@@ -154,15 +169,18 @@ static hf_status path_step(guard_db *db, guard_path *path, hf_arena *arena, hf_e
     if (status != HF_OK)
         return status;
     if (!found)
-        return hf_fail(err, HF_INVALID, "The parent %s is not guarded; guard it first, from the root downwards.",
+        return hf_fail(err, HF_INVALID,
+                       "The parent %s is not guarded; guard it first, from the root downwards.",
                        below->parent);
     if (it->check < GUARD_LOCK)
         return hf_fail(err, HF_INVALID,
-                       "%s is guarded by its own version column, which its members can't see; guard it by locks or "
+                       "%s is guarded by its own version column, which its members can't see; "
+                       "guard it by locks or "
                        "saves first: --policy without --version.",
                        below->parent);
     if (table->key_count != 1)
-        return hf_fail(err, HF_INVALID, "The key of %s has %zu columns; one column can't link to it.", below->parent,
+        return hf_fail(err, HF_INVALID,
+                       "The key of %s has %zu columns; one column can't link to it.", below->parent,
                        table->key_count);
     path->count++;
     return HF_OK;
@@ -176,10 +194,12 @@ static hf_status path_build(guard_db *db, guard_path *path, hf_arena *arena, hf_
     if (status == HF_OK && path->count > 1) {
         guard *member = &path->steps[0];
         const guard *root = &path->steps[path->count - 1];
-        if (member->version[0] != '\0' || (member->type[0] != '\0' && strcmp(member->type, root->type) != 0) ||
+        if (member->version[0] != '\0' ||
+            (member->type[0] != '\0' && strcmp(member->type, root->type) != 0) ||
             (member->policy[0] != '\0' && strcmp(member->policy, root->policy) != 0))
             return hf_fail(err, HF_INVALID,
-                           "%s is a member of %s and is guarded as that: leave --type, --policy and --version out.",
+                           "%s is a member of %s and is guarded as that: leave --type, --policy "
+                           "and --version out.",
                            member->table, root->table);
         snprintf(member->type, sizeof member->type, "%s", root->type);
         snprintf(member->policy, sizeof member->policy, "%s", root->policy);
@@ -190,7 +210,8 @@ static hf_status path_build(guard_db *db, guard_path *path, hf_arena *arena, hf_
 
 /* ---- add ---- */
 
-static hf_status add_settle(guard_db *db, guard_path *path, bool step, hf_arena *arena, hf_error *err)
+static hf_status add_settle(guard_db *db, guard_path *path, bool step, hf_arena *arena,
+                            hf_error *err)
 {
     guard *asked = &path->steps[0];
     guard_table *table = &path->tables[0];
@@ -202,7 +223,9 @@ static hf_status add_settle(guard_db *db, guard_path *path, bool step, hf_arena 
     if ((asked->parent[0] == '\0') != (asked->link[0] == '\0'))
         return hf_fail(err, HF_INVALID, "--parent TABLE and --link COLUMN belong together.");
     if (asked->parent[0] != '\0' && step)
-        return hf_fail(err, HF_INVALID, "--check step is for tables with a version of their own; leave --parent out.");
+        return hf_fail(
+            err, HF_INVALID,
+            "--check step is for tables with a version of their own; leave --parent out.");
     if (asked->parent[0] != '\0')
         status = path_build(db, path, arena, err);
     else if ((status = settle_policy(db, asked, err)) == HF_OK)
@@ -213,7 +236,8 @@ static hf_status add_settle(guard_db *db, guard_path *path, bool step, hf_arena 
 }
 
 /* The mode that was asked for, else the one it has, else fail. */
-static hf_status add_compare(guard_db *db, guard *asked, const guard_table *table, bool *there, hf_error *err)
+static hf_status add_compare(guard_db *db, guard *asked, const guard_table *table, bool *there,
+                             hf_error *err)
 {
     guard old = {0};
     hf_status status = guard_find(db, asked->table, &old, there, err);
@@ -223,12 +247,15 @@ static hf_status add_compare(guard_db *db, guard *asked, const guard_table *tabl
         snprintf(asked->mode, sizeof asked->mode, "%s", *there ? old.mode : "fail");
     bool column = guard_table_column(table, "holdfast") != NULL;
     if (column && (!*there || old.check == GUARD_STEP) && asked->check != GUARD_STEP)
-        return hf_fail(err, HF_INVALID,
-                       "%s has a column holdfast that no guard made; rename it, then guard the table.", table->name);
+        return hf_fail(
+            err, HF_INVALID,
+            "%s has a column holdfast that no guard made; rename it, then guard the table.",
+            table->name);
     return HF_OK;
 }
 
-static hf_status keeper_settle(guard_db *db, const guard *it, const guard_table *table, bool keep, hf_error *err)
+static hf_status keeper_settle(guard_db *db, const guard *it, const guard_table *table, bool keep,
+                               hf_error *err)
 {
     hf_buffer sql = {0};
     hf_arena arena = {0};
@@ -237,7 +264,8 @@ static hf_status keeper_settle(guard_db *db, const guard *it, const guard_table 
     hf_status status = guard_write_keeper(db, it, table, false, &sql, err);
     /* "DROP TABLE IF EXISTS `NAME`": the name is ours, without quotes in it */
     const char *from = sql.text == NULL ? NULL : strchr(sql.text, '`');
-    snprintf(name, sizeof name, "%.*s", from == NULL ? 0 : (int)strcspn(from + 1, "`"), from == NULL ? "" : from + 1);
+    snprintf(name, sizeof name, "%.*s", from == NULL ? 0 : (int)strcspn(from + 1, "`"),
+             from == NULL ? "" : from + 1);
     bool there = status == HF_OK && guard_table_read(db, name, &arena, &found, NULL) == HF_OK;
     hf_arena_done(&arena);
     if (status == HF_OK && keep && !there) {
@@ -254,14 +282,16 @@ static hf_status keeper_settle(guard_db *db, const guard *it, const guard_table 
 static void print_frame(guard_db *db, hf_buffer *out, const hf_buffer *sql)
 {
     bool mysql = db_is_mysql(db);
-    hf_buffer_print(out, "%s", mysql ? "DELIMITER //\n"
-                               : hf_db_kind_of(db->db) == HF_DB_SQLITE ? "BEGIN IMMEDIATE;\n"
-                                                                       : "BEGIN;\n");
+    hf_buffer_print(out, "%s",
+                    mysql                                   ? "DELIMITER //\n"
+                    : hf_db_kind_of(db->db) == HF_DB_SQLITE ? "BEGIN IMMEDIATE;\n"
+                                                            : "BEGIN;\n");
     hf_buffer_add(out, sql->text == NULL ? "" : sql->text, sql->size);
     hf_buffer_print(out, "%s", mysql ? "DELIMITER ;\n" : "COMMIT;\n");
 }
 
-/* Undoes what a first guard has made before it failed; only where there are no transactions for it. */
+/* Undoes what a first guard has made before it failed; only where there are no transactions for it.
+ */
 static void add_undo(guard_db *db, const guard *it, const guard_table *table)
 {
     hf_buffer sql = {0};
@@ -271,7 +301,8 @@ static void add_undo(guard_db *db, const guard *it, const guard_table *table)
     hf_buffer_done(&sql);
 }
 
-static hf_status add_write(guard_db *db, guard_path *path, bool there, hf_buffer *print, hf_error *err)
+static hf_status add_write(guard_db *db, guard_path *path, bool there, hf_buffer *print,
+                           hf_error *err)
 {
     hf_buffer sql = {0};
     const guard *it = &path->steps[0];
@@ -334,8 +365,8 @@ hf_status guard_add(const char *url, guard *asked, bool step, hf_buffer *print, 
 /* ---- the others ---- */
 
 /* The guard of the table that was named; HF_NOT_FOUND: it has none. */
-static hf_status find_named(guard_db *db, const char *name, hf_arena *arena, guard *out, guard_table *table,
-                            hf_error *err)
+static hf_status find_named(guard_db *db, const char *name, hf_arena *arena, guard *out,
+                            guard_table *table, hf_error *err)
 {
     bool found = false;
     hf_status status = guard_table_read(db, name, arena, table, err);
@@ -354,7 +385,8 @@ static hf_status remove_check(guard_db *db, const guard *it, hf_error *err)
     hf_status status = guard_rows(db, &all, &count, err);
     for (size_t i = 0; status == HF_OK && i < count; i++)
         if (strcmp(all[i].parent, it->table) == 0)
-            status = hf_fail(err, HF_INVALID, "%s is guarded as a member of %s; remove that guard first.",
+            status = hf_fail(err, HF_INVALID,
+                             "%s is guarded as a member of %s; remove that guard first.",
                              all[i].table, it->table);
     hf_free(all);
     return status;
@@ -388,7 +420,8 @@ hf_status guard_remove(const char *url, const char *name, hf_buffer *print, hf_e
     return status;
 }
 
-static hf_status mode_write(guard_db *db, const guard *it, const char *mode, int64_t until_us, hf_error *err)
+static hf_status mode_write(guard_db *db, const guard *it, const char *mode, int64_t until_us,
+                            hf_error *err)
 {
     hf_stmt *stmt = NULL;
     hf_status status = guard_statement(db, GUARD_CATALOG_SET_MODE, &stmt, err);
@@ -402,7 +435,8 @@ static hf_status mode_write(guard_db *db, const guard *it, const char *mode, int
     return status;
 }
 
-hf_status guard_mode(const char *url, const char *name, const char *mode, int64_t until_us, hf_error *err)
+hf_status guard_mode(const char *url, const char *name, const char *mode, int64_t until_us,
+                     hf_error *err)
 {
     guard_db db;
     guard it;
@@ -439,7 +473,8 @@ hf_status guard_list(const char *url, guard **out, size_t *count, hf_error *err)
     return status;
 }
 
-static hf_status report_rows(guard_db *db, const char *full, guard_bypass **out, size_t *count, hf_error *err)
+static hf_status report_rows(guard_db *db, const char *full, guard_bypass **out, size_t *count,
+                             hf_error *err)
 {
     hf_stmt *stmt = NULL;
     bool row = true;
@@ -468,7 +503,8 @@ static hf_status report_rows(guard_db *db, const char *full, guard_bypass **out,
     return status;
 }
 
-hf_status guard_report(const char *url, const char *name, guard_bypass **out, size_t *count, hf_error *err)
+hf_status guard_report(const char *url, const char *name, guard_bypass **out, size_t *count,
+                       hf_error *err)
 {
     guard_db db;
     guard_table table = {0};

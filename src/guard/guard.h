@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Guards: triggers by which a database itself refuses a write that carries no proof of having looked. A guarded table has a
- * column `holdfast`; a statement that changes a row writes into it the version that was read, or the fence that was granted
- * (docs/guards.md). What is asked of a table is kept in holdfast's table `guard`; the triggers are made from it. */
+/* Guards: triggers by which a database itself refuses a write that carries no proof of having
+ * looked. A guarded table has a column `holdfast`; a statement that changes a row writes into it
+ * the version that was read, or the fence that was granted (docs/guards.md). What is asked of a
+ * table is kept in holdfast's table `guard`; the triggers are made from it. */
 #ifndef HF_GUARD_GUARD_H
 #define HF_GUARD_GUARD_H
 
@@ -36,15 +37,17 @@ typedef struct guard {
     int triggers_wanted;
 } guard;
 
-/* Guards a table, or guards it anew; with `print` only writes the SQL. `asked` is completed: the table as the database names it,
- * type and policy of a member's root. HF_INVALID, HF_NOT_FOUND: a sentence with the remedy, and nothing was changed. */
+/* Guards a table, or guards it anew; with `print` only writes the SQL. `asked` is completed: the
+ * table as the database names it, type and policy of a member's root. HF_INVALID, HF_NOT_FOUND: a
+ * sentence with the remedy, and nothing was changed. */
 hf_status guard_add(const char *url, guard *asked, bool step, hf_buffer *print, hf_error *err);
 
 /* Takes the triggers and the column away; with `print` only writes the SQL. */
 hf_status guard_remove(const char *url, const char *table, hf_buffer *print, hf_error *err);
 
 /* Switches the mode. One row of the table `guard` is written: there is no moment in between. */
-hf_status guard_mode(const char *url, const char *table, const char *mode, int64_t until_us, hf_error *err);
+hf_status guard_mode(const char *url, const char *table, const char *mode, int64_t until_us,
+                     hf_error *err);
 
 /* All guards, by table; hf_free the list. None is HF_OK. */
 hf_status guard_list(const char *url, guard **out, size_t *count, hf_error *err);
@@ -57,9 +60,11 @@ typedef struct guard_bypass {
     char kind[16];
     int64_t statements, rows, first_us, last_us;
 } guard_bypass;
-hf_status guard_report(const char *url, const char *table, guard_bypass **out, size_t *count, hf_error *err);
+hf_status guard_report(const char *url, const char *table, guard_bypass **out, size_t *count,
+                       hf_error *err);
 
-/* Makes the triggers of every guard anew: after an upgrade. Does nothing where there are none, or no SQL database. */
+/* Makes the triggers of every guard anew: after an upgrade. Does nothing where there are none, or
+ * no SQL database. */
 hf_status guard_renew(const char *url, hf_error *err);
 
 #endif

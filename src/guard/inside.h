@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of this folder share: a connection with its namespace, a table as its database describes it, SQL made from a
- * template. */
+/* What the files of this folder share: a connection with its namespace, a table as its database
+ * describes it, SQL made from a template. */
 #ifndef HF_GUARD_INSIDE_H
 #define HF_GUARD_INSIDE_H
 
@@ -17,7 +17,8 @@ typedef struct guard_db {
     bool table;                /* ... and so is the table `guard` */
 } guard_db;
 
-/* Connects to change; looks which of holdfast's tables are there. guard_close accepts a failed one. */
+/* Connects to change; looks which of holdfast's tables are there. guard_close accepts a failed one.
+ */
 hf_status guard_open(const char *url, guard_db *out, hf_error *err);
 void guard_close(guard_db *db);
 
@@ -50,9 +51,9 @@ typedef struct guard_table {
     char schema[GUARD_NAME_SIZE];
     char name[GUARD_NAME_SIZE];
     char full[2 * GUARD_NAME_SIZE]; /* as the table `guard` names it */
-    char kind[32];              /* "table", "view", "partitioned", ... */
-    char engine[64];            /* MySQL */
-    bool rowid;                 /* SQLite: it has one */
+    char kind[32];                  /* "table", "view", "partitioned", ... */
+    char engine[64];                /* MySQL */
+    bool rowid;                     /* SQLite: it has one */
     guard_column *columns;
     size_t columns_count;
     const guard_column *key[GUARD_KEY_MAX]; /* in order */
@@ -61,8 +62,10 @@ typedef struct guard_table {
     size_t uniques_count;
 } guard_table;
 
-/* Reads it from the catalog; what it holds lives in the arena. HF_NOT_FOUND: there is no such table. */
-hf_status guard_table_read(guard_db *db, const char *name, hf_arena *arena, guard_table *out, hf_error *err);
+/* Reads it from the catalog; what it holds lives in the arena. HF_NOT_FOUND: there is no such
+ * table. */
+hf_status guard_table_read(guard_db *db, const char *name, hf_arena *arena, guard_table *out,
+                           hf_error *err);
 const guard_column *guard_table_column(const guard_table *table, const char *name);
 
 /* All guards, by table; hf_free the list. */
@@ -75,6 +78,8 @@ hf_status guard_find(guard_db *db, const char *full, guard *out, bool *found, hf
 hf_status guard_table_fit(guard_db *db, const guard *it, const guard_table *table, hf_error *err);
 
 /* ---- SQL ---- */
+
+bool guard_is_mysql(hf_db_kind kind); /* or MariaDB */
 
 /* A name of SQL, or a text, in quotes for this database. */
 void guard_add_name(hf_buffer *out, hf_db_kind kind, const char *name);
@@ -89,12 +94,14 @@ typedef struct guard_path {
     size_t count; /* 1: the table is a root */
 } guard_path;
 
-/* The SQL that guards the table, and the one that takes the guard away. `column`: the column is there already. */
-hf_status guard_write_add(guard_db *db, const guard_path *path, bool column, hf_buffer *out, hf_error *err);
+/* The SQL that guards the table, and the one that takes the guard away. `column`: the column is
+ * there already. */
+hf_status guard_write_add(guard_db *db, const guard_path *path, bool column, hf_buffer *out,
+                          hf_error *err);
 /* MariaDB and MySQL: the empty table that keeps TRUNCATE away, made (keep) or dropped. */
-hf_status guard_write_keeper(guard_db *db, const guard *it, const guard_table *table, bool keep, hf_buffer *out,
-                             hf_error *err);
-hf_status guard_write_remove(guard_db *db, const guard *it, const guard_table *table, hf_buffer *out,
-                             hf_error *err);
+hf_status guard_write_keeper(guard_db *db, const guard *it, const guard_table *table, bool keep,
+                             hf_buffer *out, hf_error *err);
+hf_status guard_write_remove(guard_db *db, const guard *it, const guard_table *table,
+                             hf_buffer *out, hf_error *err);
 
 #endif

@@ -58,17 +58,18 @@ typedef struct probe {
 
 static const char *probe_sql(const probe *p, int id)
 {
-    return p->kind == HF_DB_SQLITE ? guard_probe_sqlite[id]
+    return p->kind == HF_DB_SQLITE     ? guard_probe_sqlite[id]
            : p->kind == HF_DB_POSTGRES ? guard_probe_postgres[id]
                                        : guard_probe_mysql[id];
 }
 
 static bool probe_is_mysql(const probe *p)
 {
-    return p->kind == HF_DB_MARIADB || p->kind == HF_DB_MYSQL;
+    return guard_is_mysql(p->kind);
 }
 
-static void probe_note(probe *p, const char *shape, const char *what, probe_outcome outcome, const char *why)
+static void probe_note(probe *p, const char *shape, const char *what, probe_outcome outcome,
+                       const char *why)
 {
     probe_result *more = hf_realloc(p->results, (p->count + 1) * sizeof *more);
     if (more == NULL) {
@@ -77,7 +78,8 @@ static void probe_note(probe *p, const char *shape, const char *what, probe_outc
     }
     p->results = more;
     probe_result *it = &more[p->count++];
-    *it = (probe_result){.guarded = p->it != NULL, .shape = shape, .what = what, .outcome = outcome};
+    *it =
+        (probe_result){.guarded = p->it != NULL, .shape = shape, .what = what, .outcome = outcome};
     snprintf(it->table, sizeof it->table, "%.255s", p->table.full);
     snprintf(it->mode, sizeof it->mode, "%s", p->it == NULL ? "" : p->it->mode);
     snprintf(it->why, sizeof it->why, "%.250s", why);
@@ -100,7 +102,8 @@ static bool column_is_whole_number(const guard_column *column)
 /* The guard's, else one that is called as version columns are. */
 static const char *probe_version(const probe *p)
 {
-    static const char *const usual[] = {"version", "lock_version", "row_version", "revision", "version_id"};
+    static const char *const usual[] = {"version", "lock_version", "row_version", "revision",
+                                        "version_id"};
     if (p->it != NULL)
         return p->it->version[0] == '\0' ? NULL : p->it->version;
     for (size_t i = 0; i < sizeof usual / sizeof *usual; i++) {
@@ -116,14 +119,16 @@ static const char *probe_plain(const probe *p, const char *version)
     for (size_t i = 0; i < p->table.columns_count; i++) {
         const guard_column *column = &p->table.columns[i];
         bool link = p->it != NULL && strcmp(p->it->link, column->name) == 0;
-        if (column->key == 0 && !column->generated && !link && strcasecmp(column->name, "holdfast") != 0 &&
+        if (column->key == 0 && !column->generated && !link &&
+            strcasecmp(column->name, "holdfast") != 0 &&
             (version == NULL || strcasecmp(column->name, version) != 0))
             return column->name;
     }
     return version;
 }
 
-/* All columns that can be written but the number; the same with the first of the key moved; the key; q is the same row. */
+/* All columns that can be written but the number; the same with the first of the key moved; the
+ * key; q is the same row. */
 static void probe_word_lists(probe *p)
 {
     hf_buffer columns = {0}, moved = {0}, keys = {0}, joined = {0}, row = {0};
@@ -154,7 +159,10 @@ static void probe_word_lists(probe *p)
     guard_word_take(&p->words, "keys", &keys);
     guard_word_take(&p->words, "joined", &joined);
     /* A table that is changed may be read in a derived table only (MySQL). */
-    guard_fill(&row, "({keys}) = (SELECT {keys} FROM (SELECT {keys} FROM {table} ORDER BY {keys} LIMIT 1) probed)", &p->words);
+    guard_fill(&row,
+               "({keys}) = (SELECT {keys} FROM (SELECT {keys} FROM {table} ORDER BY {keys} LIMIT "
+               "1) probed)",
+               &p->words);
     guard_word_take(&p->words, "row", &row);
 }
 
@@ -208,7 +216,8 @@ static void probe_words_unique(probe *p, const char *unique)
         if (column->generated || strcasecmp(column->name, "holdfast") == 0)
             continue;
         hf_buffer_print(&moved, moved.size == 0 ? "" : ", ");
-        if (column->key == 0 && strcasecmp(column->name, unique) != 0 && column_is_unique(&p->table, column->name)) {
+        if (column->key == 0 && strcasecmp(column->name, unique) != 0 &&
+            column_is_unique(&p->table, column->name)) {
             hf_buffer_print(&moved, "NULL");
             continue;
         }
@@ -220,12 +229,14 @@ static void probe_words_unique(probe *p, const char *unique)
     probe_word(p, "unique", unique);
 }
 
-/* Whether a word was left that the table can't fill. A name may hold braces, so it is the template that is looked at. */
+/* Whether a word was left that the table can't fill. A name may hold braces, so it is the template
+ * that is looked at. */
 static bool probe_can_fill(const probe *p, const char *template)
 {
     for (const char *at = strchr(template, '{'); at != NULL; at = strchr(at + 1, '{')) {
         size_t size = strcspn(at + 1, "}"), i = 0;
-        while (i < p->words.count && (strncmp(p->words.all[i].word, at + 1, size) != 0 || p->words.all[i].word[size] != '\0'))
+        while (i < p->words.count && (strncmp(p->words.all[i].word, at + 1, size) != 0 ||
+                                      p->words.all[i].word[size] != '\0'))
             i++;
         if (i == p->words.count)
             return false;
@@ -275,18 +286,22 @@ static hf_status probe_try(probe *p, int id, hf_error *err)
     if (!probe_can_fill(p, template))
         return HF_OK;
     guard_fill(&sql, template, &p->words);
-    hf_status status = sql.failed ? hf_fail_memory(err) : hf_db_run(p->db.db, "SAVEPOINT probe", err);
+    hf_status status =
+        sql.failed ? hf_fail_memory(err) : hf_db_run(p->db.db, "SAVEPOINT probe", err);
     if (status == HF_OK) {
-        hf_status tried = id == GUARD_PROBE_REPLICA_ROLE
-                              ? hf_db_run(p->db.db, "SET LOCAL session_replication_role = replica", &said)
-                              : HF_OK;
+        hf_status tried =
+            id == GUARD_PROBE_REPLICA_ROLE
+                ? hf_db_run(p->db.db, "SET LOCAL session_replication_role = replica", &said)
+                : HF_OK;
         if (tried == HF_OK)
             tried = probe_attack(p, sql.text, &changed, &said);
         if (tried == HF_OK)
-            probe_note(p, guard_probe_names[id], probe_what[id], changed > 0 ? PROBE_THROUGH : PROBE_REFUSED,
+            probe_note(p, guard_probe_names[id], probe_what[id],
+                       changed > 0 ? PROBE_THROUGH : PROBE_REFUSED,
                        changed > 0 ? "" : "no row was changed");
         else
-            probe_note(p, guard_probe_names[id], probe_what[id], probe_judge_error(p, said.message), said.message);
+            probe_note(p, guard_probe_names[id], probe_what[id], probe_judge_error(p, said.message),
+                       said.message);
         status = hf_db_run(p->db.db, "ROLLBACK TO SAVEPOINT probe", err);
     }
     hf_buffer_done(&sql);
@@ -312,14 +327,16 @@ static hf_status probe_try_all(probe *p, int id, hf_error *err)
 /* ---- what is judged from the catalog ---- */
 
 /* Counts the rows that a statement about the table answers. */
-static hf_status probe_count(probe *p, enum guard_catalog_id id, bool with_schema, int64_t *out, hf_error *err)
+static hf_status probe_count(probe *p, enum guard_catalog_id id, bool with_schema, int64_t *out,
+                             hf_error *err)
 {
     hf_stmt *stmt = NULL;
     bool row = true;
     *out = 0;
     hf_status status = guard_statement(&p->db, id, &stmt, err);
     if (status == HF_OK) {
-        hf_stmt_text(stmt, 1, with_schema ? hf_slice_of(p->table.schema) : hf_slice_of(p->table.name));
+        hf_stmt_text(stmt, 1,
+                     with_schema ? hf_slice_of(p->table.schema) : hf_slice_of(p->table.name));
         if (with_schema)
             hf_stmt_text(stmt, 2, hf_slice_of(p->table.name));
     }
@@ -333,21 +350,26 @@ static hf_status probe_judge(probe *p, hf_error *err)
 {
     int64_t count = 0;
     hf_status status = HF_OK;
-    if (p->it != NULL && (p->it->check == GUARD_STEP ? p->it->triggers == 0 : p->it->triggers < p->it->triggers_wanted))
+    if (p->it != NULL && (p->it->check == GUARD_STEP ? p->it->triggers == 0
+                                                     : p->it->triggers < p->it->triggers_wanted))
         probe_note(p, "triggers", "triggers of the guard are missing or disabled", PROBE_THROUGH,
                    "'holdfast guard add' makes them anew");
-    if (p->it != NULL && (strcmp(p->it->mode, "fail") != 0 || p->it->suppressed_us > hf_seam.wall_us()))
-        probe_note(p, "mode", "the guard does not refuse in this mode", PROBE_THROUGH, "'holdfast guard mode' switches it");
+    if (p->it != NULL &&
+        (strcmp(p->it->mode, "fail") != 0 || p->it->suppressed_us > hf_seam.wall_us()))
+        probe_note(p, "mode", "the guard does not refuse in this mode", PROBE_THROUGH,
+                   "'holdfast guard mode' switches it");
     if (!probe_is_mysql(p))
         return HF_OK;
     status = probe_count(p, GUARD_CATALOG_REFERRED, false, &count, err);
     if (status == HF_OK)
-        probe_note(p, "truncate", "TRUNCATE (from the catalog)", count > 0 ? PROBE_REFUSED : PROBE_THROUGH,
+        probe_note(p, "truncate", "TRUNCATE (from the catalog)",
+                   count > 0 ? PROBE_REFUSED : PROBE_THROUGH,
                    count > 0 ? "" : "no other table refers to this one");
     if (status == HF_OK)
         status = probe_count(p, GUARD_CATALOG_CASCADES, true, &count, err);
     if (status == HF_OK && (p->it == NULL || p->it->parent[0] == '\0' || count > 1))
-        probe_note(p, "cascade", "a foreign key that changes rows here without triggers (from the catalog)",
+        probe_note(p, "cascade",
+                   "a foreign key that changes rows here without triggers (from the catalog)",
                    count > 0 ? PROBE_THROUGH : PROBE_REFUSED, "");
     return status;
 }
@@ -367,8 +389,11 @@ static hf_status probe_begin(probe *p, hf_error *err)
         return status != HF_OK ? status : hf_db_run(p->db.db, "START TRANSACTION", err);
     }
     hf_status status = hf_db_begin(p->db.db, HF_READ_COMMITTED, false, err);
-    return status != HF_OK ? status
-                           : hf_db_run(p->db.db, "SET LOCAL lock_timeout = '2s'; SET LOCAL statement_timeout = '8s'", err);
+    return status != HF_OK
+               ? status
+               : hf_db_run(p->db.db,
+                           "SET LOCAL lock_timeout = '2s'; SET LOCAL statement_timeout = '8s'",
+                           err);
 }
 
 static hf_status probe_is_empty(probe *p, bool *out, hf_error *err)
@@ -376,7 +401,8 @@ static hf_status probe_is_empty(probe *p, bool *out, hf_error *err)
     hf_buffer sql = {0};
     char any[32] = "";
     guard_fill(&sql, "SELECT count(*) FROM (SELECT 1 FROM {table} LIMIT 1) q", &p->words);
-    hf_status status = sql.failed ? hf_fail_memory(err) : hf_db_ask(p->db.db, sql.text, any, sizeof any, err);
+    hf_status status =
+        sql.failed ? hf_fail_memory(err) : hf_db_ask(p->db.db, sql.text, any, sizeof any, err);
     *out = strcmp(any, "0") == 0;
     hf_buffer_done(&sql);
     return status;
@@ -402,7 +428,8 @@ static hf_status probe_table(probe *p, const char *name, hf_error *err)
     for (size_t i = 0; status == HF_OK && i < p->guards_count; i++)
         if (strcmp(p->guards[i].table, p->table.full) == 0)
             p->it = &p->guards[i];
-    if (status == HF_OK && (strcmp(p->table.kind, "table") != 0 || p->table.key_count == 0 || p->table.key[0] == NULL))
+    if (status == HF_OK &&
+        (strcmp(p->table.kind, "table") != 0 || p->table.key_count == 0 || p->table.key[0] == NULL))
         probe_note(p, "table", "attacks on rows", PROBE_NOT_TRIED,
                    p->table.key_count == 0 ? "it has no primary key" : "it is no plain table");
     else if (status == HF_OK) {
@@ -442,8 +469,8 @@ static hf_status probe_all(probe *p, hf_error *err)
     return status;
 }
 
-hf_status probe_run(const char *url, char *const *tables, size_t tables_count, probe_result **out, size_t *count,
-                    hf_error *err)
+hf_status probe_run(const char *url, char *const *tables, size_t tables_count, probe_result **out,
+                    size_t *count, hf_error *err)
 {
     probe p = {0};
     hf_status status = guard_open(url, &p.db, err);

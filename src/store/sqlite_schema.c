@@ -401,10 +401,13 @@ static hf_status check_unguarded(hf_db *db, const char *names, hf_error *err)
 {
     char there[32], table[256] = "";
     hf_status status =
-        ask(db, names, "SELECT count(*) FROM sqlite_master WHERE name = '{ns}_guard'", there, sizeof there, err);
+        ask(db, names, "SELECT count(*) FROM sqlite_master WHERE name = '{ns}_guard'", there,
+            sizeof there, err);
     if (status == HF_OK && strcmp(there, "0") != 0)
         status = ask(db, names, "SELECT min(table_name) FROM {ns}_guard", table, sizeof table, err);
-    return status == HF_OK && table[0] != '\0' ? hf_fail(err, HF_INVALID, SCHEMA_GUARDED, table, table) : status;
+    return status == HF_OK && table[0] != '\0'
+               ? hf_fail(err, HF_INVALID, SCHEMA_GUARDED, table, table)
+               : status;
 }
 
 static hf_status remove_tables(hf_db *db, const char *path, const char *names, bool force, hf_error *err)

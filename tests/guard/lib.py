@@ -43,7 +43,8 @@ class Database:
         if self.kind == "sqlite":
             return ["sqlite3", "-batch", "-bail", self.bare.removeprefix("sqlite:")]
         if self.kind == "postgres":
-            return ["psql", "-X", "-q", "-At", "-v", "VERBOSITY=verbose", "-v", "ON_ERROR_STOP=1", self.bare]
+            return ["psql", "-X", "-q", "-At", "-v", "VERBOSITY=verbose", "-v", "ON_ERROR_STOP=1",
+                    self.bare.replace("&pooler=transaction", "")]
         url = urllib.parse.urlsplit(self.bare)
         more = dict(urllib.parse.parse_qsl(url.query))
         return ["mariadb", "--no-defaults", "-u" + url.username, "-D" + url.path[1:], "-S" + more["socket"], "-N", "-B"]

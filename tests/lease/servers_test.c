@@ -10,6 +10,7 @@
 #include <support/place.h>
 #include <support/proxy.h>
 #include <support/servers.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -221,40 +222,69 @@ static void a_redis_that_may_forget_is_refused_with_what_to_set(void **state)
     expect(HF_INVALID, hf_leases_open(url, NULL, &leases, &err), err);
 }
 
-/* A server of its own, which speaks TLS only and wants a password. */
-static void tls_and_passwords_are_checked(void **state)
+/* A Redis of a test's own, whose first option is the one for its port. Opens leases there, by a URL
+ * of what stands before the port and after it, until it answers, whatever it answers then. */
+static pid_t redis_own(const char *const more[], const char *before, const char *after, int *port,
+                       hf_leases **leases, hf_status *status, hf_error *err)
 {
-    (void)state;
-    enum { PORT_TRIES = 5 };
-    hf_leases *leases = NULL;
-    hf_lease lease;
-    hf_error err = {0};
-    char certificate[HF_URL_MAX], key[HF_URL_MAX], port[16], url[3 * HF_URL_MAX];
-    scratch_path(".crt", certificate);
-    scratch_path(".key", key);
-    certificate_write("IP:127.0.0.1", 1, certificate, key);
-    int number = 0;
+    enum { PORT_TRIES = 5, WORDS_MAX = 32 };
     pid_t pid = 0;
-    hf_status status = HF_UNAVAILABLE;
-    for (int i = 0; i < PORT_TRIES && status != HF_OK; i++) {
-        number = 20000 + (int)((unsigned)now_us() % 12000);
-        snprintf(port, sizeof port, "%d", number);
+    *status = HF_UNAVAILABLE;
+    for (int i = 0; i < PORT_TRIES && *status == HF_UNAVAILABLE; i++) {
+        char number[16], at[3 * HF_URL_MAX], folder[HF_URL_MAX];
+        const char *words[WORDS_MAX] = {"redis-server", more[0], number};
+        int count = 3;
+        *port = 20000 + (int)((unsigned)now_us() % 12000);
+        snprintf(number, sizeof number, "%d", *port);
+        snprintf(at, sizeof at, "%s%d%s", before, *port, after);
+        scratch_path(".redis", folder);
+        assert_int_equal(mkdir(folder, 0700), 0);
+        for (int word = 1; more[word] != NULL; word++)
+            words[count++] = more[word];
+        static const char *const common[] = {"--save", "",      "--bind",    "127.0.0.1",
+                                             "--daemonize", "no", "--logfile", "/dev/null"};
+        for (size_t word = 0; word < sizeof common / sizeof *common; word++)
+            words[count++] = common[word];
+        words[count++] = "--dir";
+        words[count++] = folder;
         pid = fork();
         if (pid == 0) {
-            execlp("redis-server", "redis-server", "--port", "0", "--tls-port", port,
-                   "--tls-cert-file", certificate, "--tls-key-file", key, "--tls-auth-clients",
-                   "no", "--requirepass", "se%cret", "--appendonly", "no", "--save", "", "--bind",
-                   "127.0.0.1", "--daemonize", "no", "--logfile", "/dev/null", NULL);
+            execvp(words[0], (char *const *)words);
             _exit(1);
         }
-        snprintf(url, sizeof url,
-                 "rediss://:se%%25cret@127.0.0.1:%d/0?durability=relaxed&ssl_ca=%s", number,
-                 certificate);
         int64_t until_us = now_us() + 5 * SEC;
-        while ((status = hf_leases_open(url, NULL, &leases, &err)) == HF_UNAVAILABLE &&
+        while ((*status = hf_leases_open(at, NULL, leases, err)) == HF_UNAVAILABLE &&
                now_us() < until_us && waitpid(pid, NULL, WNOHANG) == 0)
             nap(20 * MS);
     }
+    return pid;
+}
+
+static void redis_end(pid_t pid)
+{
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+}
+
+/* It speaks TLS only, and wants a password. */
+static void tls_and_passwords_are_checked(void **state)
+{
+    (void)state;
+    hf_leases *leases = NULL;
+    hf_lease lease;
+    hf_error err = {0};
+    char certificate[HF_URL_MAX], key[HF_URL_MAX], url[3 * HF_URL_MAX];
+    scratch_path(".crt", certificate);
+    scratch_path(".key", key);
+    certificate_write("IP:127.0.0.1", 1, certificate, key);
+    snprintf(url, sizeof url, "/0?durability=relaxed&ssl_ca=%s", certificate);
+    int number = 0;
+    hf_status status;
+    pid_t pid = redis_own((const char *const[]){"--tls-port", "--port", "0", "--tls-cert-file",
+                                                certificate, "--tls-key-file", key,
+                                                "--tls-auth-clients", "no", "--requirepass",
+                                                "se%cret", "--appendonly", "no", NULL},
+                          "rediss://:se%25cret@127.0.0.1:", url, &number, &leases, &status, &err);
     expect(HF_OK, status, err);
     expect(HF_OK, hf_lease_acquire(leases, "k", 60 * SEC, &lease, &err), err);
     expect_true(hf_lease_is_held(&lease));
@@ -270,8 +300,24 @@ static void tls_and_passwords_are_checked(void **state)
     expect_lacks(err.message, "wrong@");
     snprintf(url, sizeof url, "redis://:se%%25cret@127.0.0.1:%d/0", number);
     expect(HF_UNAVAILABLE, hf_leases_open(url, NULL, &leases, &err), err); /* without TLS */
-    kill(pid, SIGKILL);
-    waitpid(pid, NULL, 0);
+    redis_end(pid);
+}
+
+/* A node of one, whether it is durable or not: a failover there forgets what was acknowledged. */
+static void a_cluster_of_redis_is_refused(void **state)
+{
+    (void)state;
+    hf_leases *leases = NULL;
+    hf_error err = {0};
+    int port = 0;
+    hf_status status;
+    pid_t pid = redis_own(
+        (const char *const[]){"--port", "--cluster-enabled", "yes", "--appendonly", "yes", NULL},
+        "redis://127.0.0.1:", "/0?durability=relaxed", &port, &leases, &status, &err);
+    redis_end(pid);
+    expect(HF_INVALID, status, err);
+    expect_contains(err.message, "is part of a cluster");
+    expect_contains(err.message, "one master");
 }
 
 static void redis_urls_that_make_no_sense_get_a_sentence(void **state)
@@ -285,6 +331,46 @@ static void redis_urls_that_make_no_sense_get_a_sentence(void **state)
     hf_error err;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         expect(HF_INVALID, hf_leases_open(bad[i], NULL, &leases, &err), err);
+}
+
+/* ---- MariaDB and MySQL ---- */
+
+/* With the client that comes with the servers. */
+static void mysql_do(const char *sql)
+{
+    char line[HF_URL_MAX + 400];
+    snprintf(line, sizeof line, "mariadb --no-defaults -u root --socket=%s -e \"%s\"",
+             strstr(instance_url(server), "socket=") + strlen("socket="), sql);
+    expect_int(system(line), 0);
+}
+
+/* It sees neither the performance schema nor the connections of others. */
+static void an_account_without_rights_is_told_who_and_since_when(void **state)
+{
+    (void)state;
+    hf_leases *plain = NULL;
+    hf_lease lease;
+    hf_error err = {0};
+    char url[HF_URL_MAX];
+    const char *at = strchr(instance_url(server), '@');
+    assert_non_null(at);
+    mysql_do("CREATE USER plain@localhost; GRANT SELECT ON test.* TO plain@localhost");
+    snprintf(url, sizeof url, "mysql://plain%.4000s", at);
+    scene *s = scene_open(instance_url(server));
+    snprintf(url + strlen(url), sizeof url - strlen(url), "%s", strstr(s->url, "&namespace="));
+    expect(HF_OK, hf_leases_open(url, NULL, &plain, &err), err);
+    expect(HF_OK, hf_lease_acquire(s->a, "k", 3600 * SEC, &lease, &err), err);
+    expect(HF_TIMEOUT, elsewhere(plain, "k", 0, &err), err);
+    expect_contains(err.message, "held by connection ");
+    expect_contains(err.message, " since ");
+    hf_lease_close(&lease);
+    expect(HF_OK, hf_lease_acquire(plain, "k", 3600 * SEC, &lease, &err), err);
+    expect(HF_TIMEOUT, elsewhere(s->a, "k", 0, &err), err);
+    expect_contains(err.message, "held by plain@localhost (connection ");
+    expect_contains(err.message, " since ");
+    hf_leases_close(plain);
+    scene_close(s);
+    mysql_do("DROP USER plain@localhost");
 }
 
 /* ---- PostgreSQL ---- */
@@ -367,12 +453,16 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_key_that_was_deleted_is_a_lost_lease),
         cmocka_unit_test(a_redis_that_may_forget_is_refused_with_what_to_set),
         cmocka_unit_test(tls_and_passwords_are_checked),
+        cmocka_unit_test(a_cluster_of_redis_is_refused),
         cmocka_unit_test(redis_urls_that_make_no_sense_get_a_sentence),
     };
     const struct CMUnitTest postgres[] = {
         cmocka_unit_test(a_fence_grows_where_holdfast_is_installed),
         cmocka_unit_test(the_servers_lock_table_is_left_to_others),
         cmocka_unit_test(a_pooler_is_refused_unless_it_is_in_session_mode),
+    };
+    const struct CMUnitTest mysql[] = {
+        cmocka_unit_test(an_account_without_rights_is_told_who_and_since_when),
     };
     const char *kind = argc > 1 ? argv[1] : "postgres";
     server = instance_start(strcmp(kind, "postgres") == 0  ? INSTANCE_POSTGRES
@@ -382,6 +472,8 @@ int main(int argc, char **argv)
     int failed = strcmp(kind, "redis") == 0
                      ? cmocka_run_group_tests_name("leases on Redis", redis, NULL, NULL)
                      : cmocka_run_group_tests_name("leases on servers", tests, NULL, NULL);
+    if (strcmp(kind, "mariadb") == 0 || strcmp(kind, "mysql") == 0)
+        failed += cmocka_run_group_tests_name("leases on MariaDB and MySQL", mysql, NULL, NULL);
     if (strcmp(kind, "postgres") == 0)
         failed += cmocka_run_group_tests_name("leases on PostgreSQL", postgres, NULL, NULL);
     instance_stop(server);

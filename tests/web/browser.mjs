@@ -1,4 +1,4 @@
-// Real Chromium for the tests of the pages, by playwright-core. A person is a browser context of their own: own cookies, own storage.
+// Real Chromium for the tests of the pages, without its own windows, by playwright-core. A person is a browser context of their own: own cookies, own storage.
 // Whoever imports this prints lines "ok - ..." or "not ok - ...", by `check` of ../http/server.mjs.
 import { createRequire } from "node:module";
 import { mkdirSync, readFileSync } from "node:fs";
@@ -19,7 +19,7 @@ const ARGS = [
 export class Chromium {
   static async start() {
     const it = new Chromium();
-    it.browser = await chromium.launch({ executablePath: process.env.HF_CHROMIUM ?? "/usr/bin/chromium", args: ARGS });
+    it.browser = await chromium.launch({ executablePath: process.env.HF_CHROMIUM ?? "/usr/bin/chromium-headless-shell", args: ARGS });
     it.errors = []; // what pages threw, or logged as an error
     return it;
   }

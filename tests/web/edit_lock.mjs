@@ -480,7 +480,8 @@ async function hostile() {
   await bob.evaluate(() => (window.alert = () => (window.fooled = true)));
   check(await sees(bob, "refused"), "a hostile name refuses like any other");
   const isolated = await bob.evaluate(() => [...document.querySelector("edit-lock").shadowRoot.querySelectorAll(".cards bdi")].map((it) => it.textContent));
-  check(isolated.includes(name) && isolated.some((it) => it.includes("<b>bold</b>")), "names and purposes are text, each isolated from the sentence", isolated);
+  const escaped = name.replace("\u202E", "\\u202e").replace("\u202C", "\\u202c");
+  check(isolated.includes(escaped) && isolated.some((it) => it.includes("<b>bold</b>\\u202edlob")), "names and purposes are text, each isolated from the sentence", isolated);
   check(await bob.evaluate(() => !window.fooled && !document.querySelector("edit-lock").shadowRoot.querySelector("script, img, b")), "and nothing of them is markup");
   await looks(bob, "a hostile name");
   await press(bob, "Ask to release");

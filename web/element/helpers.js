@@ -38,12 +38,17 @@ function clock(element, when) {
   return time.toLocaleString(locale, { hour: "numeric", minute: "2-digit", ...day });
 }
 
+// Characters that turn the direction of text are shown as \u202e, as the server's sentences show them: one that is left open gets out of
+// a <bdi>.
+const visible = (text) =>
+  String(text).replace(/[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, (it) => `\\u${it.charCodeAt().toString(16).padStart(4, 0)}`);
+
 // A text as nodes. What is filled in is isolated, so that no name turns the sentence around.
 export const sentence = (element, template, values = {}) =>
   template.split(/(\{\w+\})/).map((piece) => {
     const name = piece.slice(1, -1);
     if (piece[0] !== "{" || values[name] === undefined) return piece;
-    return h("bdi", {}, /^(at|since|until|from|to)$/.test(name) ? clock(element, values[name]) : values[name]);
+    return h("bdi", {}, /^(at|since|until|from|to)$/.test(name) ? clock(element, values[name]) : visible(values[name]));
   });
 
 // Servers take 255 bytes.
