@@ -31,6 +31,9 @@ _holdfast_options() {
         restore) echo '--replace' ;;
         install) echo '--print --role=' ;;
         uninstall) echo '--print --force' ;;
+        'guard add') echo '--type= --version= --policy= --parent= --link= --check= --mode= --print' ;;
+        'guard mode') echo '--until=' ;;
+        'guard remove') echo '--print' ;;
         advise) echo '--answers= --access-log= --open= --save= --db= --table= --metrics= --audit= --review= --ask --format= --out= --plot= --seed=' ;;
         plan) echo '--script= --format= --out=' ;;
         audit) echo '--db= --idle= --format= --baseline= --fail-on= --out=' ;;
@@ -93,7 +96,7 @@ _holdfast_verb() {
         fi
     done < <(_holdfast_words)
     case ${words[0]-} in
-        session | type | token) echo "${words[0]}${words[1]:+ ${words[1]}}" ;;
+        session | type | token | guard) echo "${words[0]}${words[1]:+ ${words[1]}}" ;;
         *) echo "${words[0]-}" ;;
     esac
 }
@@ -128,12 +131,14 @@ _holdfast() {
     else
         case $verb in
             '') words='session acquire release renew downgrade holds who list request hand-over decline force-release version save type
-                token run sweep events watch top backup restore install uninstall advise plan audit serve help' ;;
+                token run sweep events watch top backup restore install uninstall guard probe advise plan audit serve help' ;;
             session) words='open beat close list' ;;
             type) words='set get list' ;;
             token) words='create list revoke' ;;
+            guard) words='add show mode report remove' ;;
+            'guard '* | probe) words='sqlite: postgres:// mysql://' ;;
             help) words='session acquire release renew downgrade holds who list request hand-over decline force-release version save type
-                token run sweep events watch top backup restore install uninstall advise plan audit serve' ;;
+                token run sweep events watch top backup restore install uninstall guard probe advise plan audit serve' ;;
             install | uninstall) words='sqlite: postgres:// mysql://' ;;
             plan | audit | backup | restore) _holdfast_files -f && return ;;
         esac

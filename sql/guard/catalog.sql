@@ -102,8 +102,8 @@ SELECT t.policy FROM {ns}_type t WHERE t.type = ?1
 -- postgres:
 SELECT g.table_name, g.type, g.policy, g.checks, g.version_column, g.parent, g.link, g.mode, g.suppressed_us,
        (SELECT count(*) FROM pg_catalog.pg_trigger t
-         WHERE t.tgrelid = pg_catalog.to_regclass(g.quoted) AND t.tgname IN ('0_holdfast_row', '0_holdfast_truncate', '0_holdfast_log')
-           AND t.tgenabled = 'A'), 3::bigint
+         WHERE t.tgrelid = pg_catalog.to_regclass(g.quoted) AND t.tgname LIKE '0\_holdfast\_%' AND t.tgenabled = 'A'),
+       CASE g.checks WHEN 'version' THEN 6 ELSE 5 END::bigint
   FROM {ns}.guard g ORDER BY g.table_name
 -- mysql:
 SELECT g.table_name, g.type, g.policy, g.checks, g.version_column, g.parent, g.link, g.mode, g.suppressed_us,

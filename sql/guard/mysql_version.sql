@@ -5,11 +5,11 @@ END
 //
 CREATE TRIGGER {trigger_update} BEFORE UPDATE ON {table} FOR EACH ROW
 BEGIN
-    IF NOT ({same_key}) THEN
+    IF NEW.holdfast = IFNULL(OLD.{version}, 0) AND {same_key} THEN
+        SET NEW.{version} = IFNULL(OLD.{version}, 0) + 1;
+    ELSEIF NOT ({same_key}) THEN
         CALL {ns}_guard_refuse({name}, 'update', 1217, CONCAT('The key of ', {type}, '/', {id_old}, ' is guarded and stays as it is.'));
         SET NEW.holdfast = NULL;
-    ELSEIF NEW.holdfast <=> IFNULL(OLD.{version}, 0) THEN
-        SET NEW.{version} = IFNULL(OLD.{version}, 0) + 1;
     ELSEIF NOT (NEW.holdfast <=> -CAST(OLD.{version} AS SIGNED) AND {same_rest}) OR NEW.holdfast IS NULL THEN
         IF NEW.holdfast IS NULL OR NEW.holdfast < 0 THEN
             CALL {ns}_guard_refuse({name}, 'update', 1217,

@@ -2,10 +2,7 @@
         NEW.holdfast := NULL;
         RETURN NEW;
     ELSIF TG_OP = 'UPDATE' AND {same_key} THEN
-        IF NEW.holdfast = coalesce(OLD.{version}, 0) THEN
-            NEW.{version} := coalesce(OLD.{version}, 0) + 1;
-            RETURN NEW;
-        ELSIF {ns}.guard_is_mine(OLD.xmin) THEN
+        IF {ns}.guard_is_mine(OLD.xmin) THEN
             NEW.{version} := greatest(NEW.{version}, OLD.{version});
             RETURN NEW;
         ELSIF NEW.holdfast = -OLD.{version} THEN

@@ -5,6 +5,6 @@ BEGIN
 {refuse_insert}END;
 CREATE TRIGGER {trigger_update} BEFORE UPDATE ON {table}
 WHEN NOT (NEW.{version} IS coalesce(OLD.{version}, 0) + 1 AND {same_key})
-     OR EXISTS (SELECT 1 FROM {table} AS g WHERE ({taken}) AND NOT ({is_old}))
+     OR NOT ({same_unique}) AND EXISTS (SELECT 1 FROM {table} AS g WHERE ({taken}) AND NOT ({is_old}))
 BEGIN
 {refuse_update}END;

@@ -12,7 +12,7 @@ CREATE TRIGGER {trigger_update} BEFORE UPDATE ON {table}
 WHEN NOT (NEW.holdfast IS coalesce(OLD.{version}, 0) AND {same_key}
           AND coalesce(NEW.{version}, 0) - coalesce(OLD.{version}, 0) IN (0, 1)
        OR (NEW.holdfast IS -coalesce(OLD.{version}, 0) OR NEW.holdfast IS NULL AND OLD.holdfast IS NOT NULL) AND {same_rest})
-     OR EXISTS (SELECT 1 FROM {table} AS g WHERE ({taken}) AND NOT ({is_old}))
+     OR NOT ({same_unique}) AND EXISTS (SELECT 1 FROM {table} AS g WHERE ({taken}) AND NOT ({is_old}))
 BEGIN
 {refuse_update}END;
 CREATE TRIGGER {trigger_updated} AFTER UPDATE ON {table}

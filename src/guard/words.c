@@ -78,11 +78,11 @@ void guard_word_text(guard_writer *w, const char *word, const char *text)
 
 /* ---- pieces of conditions ---- */
 
-/* NEW.column and OLD.column are the same, byte by byte. */
-static void add_same(hf_buffer *out, hf_db_kind kind, const char *column)
+/* NEW.column and OLD.column are the same, byte by byte. Numbers need not be compared so on MySQL. */
+static void add_same(hf_buffer *out, hf_db_kind kind, const guard_column *column)
 {
     hf_buffer name = {0};
-    guard_add_name(&name, kind, column);
+    guard_add_name(&name, kind, column->name);
     const char *n = name.text == NULL ? "" : name.text;
     hf_buffer_print(out, out->size == 0 ? "" : " AND ");
     if (kind == HF_DB_SQLITE)
@@ -90,9 +90,9 @@ static void add_same(hf_buffer *out, hf_db_kind kind, const char *column)
     else if (kind == HF_DB_POSTGRES)
         hf_buffer_print(out, "NEW.%s IS NOT DISTINCT FROM OLD.%s", n, n);
     else
-        hf_buffer_print(out,
-                        "NEW.%s <=> OLD.%s AND CAST(NEW.%s AS BINARY) <=> CAST(OLD.%s AS BINARY)",
-                        n, n, n, n);
+        hf_buffer_print(out, "NEW.%s <=> OLD.%s", n, n);
+    if (guard_is_mysql(kind) && strcasestr(column->type, "int") == NULL)
+        hf_buffer_print(out, " AND CAST(NEW.%s AS BINARY) <=> CAST(OLD.%s AS BINARY)", n, n);
     out->failed |= name.failed;
     hf_buffer_done(&name);
 }
@@ -104,9 +104,9 @@ static void word_same(guard_writer *w)
         const guard_column *column = &w->table->columns[i];
         bool link = w->it->link[0] != '\0' && guard_table_column(w->table, w->it->link) == column;
         if (column->key != 0 || link)
-            add_same(&key, w->kind, column->name);
+            add_same(&key, w->kind, column);
         if (!column->generated && strcasecmp(column->name, "holdfast") != 0)
-            add_same(&rest, w->kind, column->name);
+            add_same(&rest, w->kind, column);
         if (column->generated && column->key == 0 && w->kind == HF_DB_POSTGRES) {
             hf_buffer name = {0};
             guard_add_name(&name, w->kind, column->name);
@@ -159,19 +159,26 @@ static const char *row_number(const guard_table *table)
 /* Another row has what the new one has in a unique index, so that REPLACE would delete it. */
 void guard_word_taken(guard_writer *w)
 {
-    hf_buffer out = {0};
+    hf_buffer out = {0}, same = {0};
     const char *number = row_number(w->table);
     for (size_t i = 0; i < w->table->key_count; i++)
         add_taken(&out, w->kind, w->table->key[i]->name, "", i == 0);
     for (size_t i = 0; i < w->table->uniques_count; i++) {
         const guard_unique *it = &w->table->uniques[i];
-        if (it->column != NULL)
-            add_taken(&out, w->kind, it->column, it->collation,
-                      i == 0 || strcmp(it->index, w->table->uniques[i - 1].index) != 0);
+        if (it->column == NULL)
+            continue;
+        add_taken(&out, w->kind, it->column, it->collation,
+                  i == 0 || strcmp(it->index, w->table->uniques[i - 1].index) != 0);
+        add_same(&same, w->kind, guard_table_column(w->table, it->column));
     }
     if (w->table->rowid && number != NULL)
         hf_buffer_print(&out, " OR g.%s = NEW.%s", number, number);
+    if (w->table->rowid && number != NULL)
+        hf_buffer_print(&same, "%sNEW.%s IS OLD.%s", same.size == 0 ? "" : " AND ", number, number);
+    if (same.size == 0)
+        hf_buffer_print(&same, "1");
     guard_word_take(&w->words, "taken", &out);
+    guard_word_take(&w->words, "same_unique", &same);
 }
 
 /* ---- the name of the resource ---- */

@@ -11,9 +11,10 @@
 #include "sql/guard_mysql_tables.h"
 #include "sql/guard_mysql_truncate.h"
 #include "sql/guard_mysql_version.h"
+#include "sql/guard_postgres_drop.h"
 #include "sql/guard_postgres_fence.h"
 #include "sql/guard_postgres_frame.h"
-#include "sql/guard_postgres_remove.h"
+#include "sql/guard_postgres_pass.h"
 #include "sql/guard_postgres_row.h"
 #include "sql/guard_postgres_step.h"
 #include "sql/guard_postgres_tables.h"
@@ -129,7 +130,12 @@ static void words_postgres(guard_writer *w)
     guard_add_table(&quoted, w->kind, w->table);
     guard_word_text(w, "quoted_text", quoted.text == NULL ? "" : quoted.text);
     hf_buffer_done(&quoted);
+    bool version = w->it->check == GUARD_VERSION, member = w->it->parent[0] != '\0';
     guard_word_set(&w->words, "version_plain", "its version");
+    guard_word_filled(w, "passes", "NEW.holdfast = coalesce(OLD.{version}, 0) AND {same_key}");
+    guard_word_filled(w, "update_when", version ? " WHEN (({passes}) IS NOT TRUE)" : "");
+    guard_word_set(&w->words, "insert_when",
+                   w->it->check == GUARD_STEP || member ? "" : " WHEN (NEW.holdfast IS NOT NULL)");
     guard_word_filled(w, "function", "{ns}.guard_{hash}");
     guard_word_filled(w, "granted", lock ? "{ns}.guard_lock" : "{ns}.guard_save");
     guard_word_filled(
@@ -167,7 +173,10 @@ static void write_postgres(guard_writer *w, bool column, hf_buffer *out)
                    "COMMENT ON COLUMN {table}.holdfast IS 'holdfast';\n",
                    &w->words);
     guard_fill(out, guard_postgres_frame_sql, &w->words);
+    guard_fill(out, guard_postgres_drop_sql, &w->words);
     guard_fill(out, guard_postgres_triggers_sql, &w->words);
+    if (w->it->check == GUARD_VERSION)
+        guard_fill(out, guard_postgres_pass_sql, &w->words);
     guard_fill(out, guard_postgres_row_sql, &w->words);
 }
 
@@ -305,8 +314,10 @@ hf_status guard_write_remove(guard_db *db, const guard *it, const guard_table *t
     guard_fill(out,
                mysql                    ? guard_mysql_remove_sql
                : w.kind == HF_DB_SQLITE ? guard_sqlite_remove_sql
-                                        : guard_postgres_remove_sql,
+                                        : guard_postgres_drop_sql,
                &w.words);
+    if (w.kind == HF_DB_POSTGRES)
+        guard_fill(out, "DROP FUNCTION IF EXISTS {function}(), {function}_pass();\n", &w.words);
     if (it->check != GUARD_STEP && guard_table_column(table, "holdfast") != NULL)
         guard_fill(out,
                    mysql ? "ALTER TABLE {table} DROP COLUMN holdfast\n//\n"

@@ -159,6 +159,20 @@ def step(db):
     db.guard("remove", T)
 
 
+def printed(db):
+    """--print: the stock client runs it, and nothing was done before."""
+    make(db)
+    sql = db.guard("add", T, "--type", "policy", "--version", "version", "--print")
+    check(f"{db.kind}: --print changes nothing", db.code == 0 and db.sql(f"UPDATE {T} SET premium = 1;") == "", db.out)
+    told = db.sql(sql)
+    db.run("probe", db.url)
+    check(f"{db.kind}: what add --print writes guards the table", "rror" not in told and "ERROR" not in told and db.code == 0
+          and "in place" in db.guard("show"), told + db.out)
+    told = db.sql(db.guard("remove", T, "--print"))
+    check(f"{db.kind}: what remove --print writes takes the guard away", "No table is guarded." == db.guard("show")
+          and db.sql(f"UPDATE {T} SET premium = 1;") == "", told + db.out)
+
+
 def refusals(db):
     """Bad input: a sentence, and nothing changed."""
     make(db)
@@ -246,6 +260,7 @@ for database in databases():
     versions(database)
     modes(database)
     step(database)
+    printed(database)
     refusals(database)
     names(database)
 finish()

@@ -28,11 +28,12 @@ def trigger(db, kind):
 def holes(db):
     """What is taken away, how, and which attacks must then get through. The first that is named is enough to be found."""
     if db.kind == "postgres":
-        on = f'ALTER TABLE {T} DISABLE TRIGGER "0_holdfast_row";'
-        yield "a disabled trigger", on, {"triggers", "update_blind", "update_all", "update_join", "update_with", "upsert", "merge",
-                                         "delete", "delete_all", "delete_join", "delete_with", "key_change", "update_no_number",
-                                         "mark_and_change", "replica_role", "update_same_version", "update_next_version"}
-        yield "a trigger that replication does not fire", f'ALTER TABLE {T} ENABLE TRIGGER "0_holdfast_row";', {"triggers", "replica_role"}
+        yield "a disabled trigger for UPDATE", f'ALTER TABLE {T} DISABLE TRIGGER "0_holdfast_update";', \
+            {"triggers", "update_blind", "update_all", "update_join", "update_with", "upsert", "merge", "key_change", "update_no_number",
+             "mark_and_change", "replica_role", "update_same_version", "update_next_version"}
+        yield "no trigger for DELETE", f'DROP TRIGGER "0_holdfast_delete" ON {T};', \
+            {"triggers", "delete", "delete_all", "delete_join", "delete_with"}
+        yield "a trigger that replication does not fire", f'ALTER TABLE {T} ENABLE TRIGGER "0_holdfast_update";', {"triggers", "replica_role"}
         yield "no trigger for TRUNCATE", f'DROP TRIGGER "0_holdfast_truncate" ON {T};', {"triggers", "truncate"}
         return
     yield "no trigger for UPDATE", f"DROP TRIGGER {trigger(db, 'update')};", \

@@ -2,34 +2,17 @@
 """Guarded writers beside raw ones, at every isolation level: no acknowledged change is lost, no raw one passes. Then what a guard is worth
 to an account without rights, and after a dump and a restore."""
 import os
-import sqlite3
 import subprocess
 import sys
 import threading
 import time
-import urllib.parse
 
 sys.dont_write_bytecode = True
+from connecting import connect  # noqa: E402
 from lib import OWN, check, databases, finish, scratch  # noqa: E402
 
 T = f"race_{OWN}"
 SECONDS = float(os.environ.get("HF_TEST_SECONDS", "4"))
-
-
-def connect(db, level, user=None):
-    if db.kind == "sqlite":
-        connection = sqlite3.connect(db.bare.removeprefix("sqlite:"), timeout=10, isolation_level=None)
-        return connection, ["BEGIN" if level == "DEFERRED" else "BEGIN IMMEDIATE"]
-    parts = urllib.parse.urlsplit(db.bare)
-    more = dict(urllib.parse.parse_qsl(parts.query))
-    if db.kind == "postgres":
-        import psycopg2
-        connection = psycopg2.connect(host=more["host"], port=more["port"], user=user or parts.username, dbname=parts.path[1:])
-        connection.autocommit = True
-        return connection, [f"BEGIN ISOLATION LEVEL {level}"]
-    import pymysql
-    connection = pymysql.connect(unix_socket=more["socket"], user=user or parts.username, database=parts.path[1:], autocommit=True)
-    return connection, [f"SET TRANSACTION ISOLATION LEVEL {level}", "START TRANSACTION"]
 
 
 class Race:
