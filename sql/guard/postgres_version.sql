@@ -3,7 +3,8 @@
         RETURN NEW;
     ELSIF TG_OP = 'UPDATE' AND {same_key} THEN
         IF {ns}.guard_is_mine(OLD.xmin) THEN
-            NEW.{version} := greatest(NEW.{version}, OLD.{version});
+            -- After a mark for deletion that is a change like the first one.
+            NEW.{version} := greatest(NEW.{version}, OLD.{version} + (coalesce(OLD.holdfast, 0) < 0)::integer);
             RETURN NEW;
         ELSIF NEW.holdfast = -OLD.{version} THEN
             was := OLD;

@@ -115,7 +115,7 @@ static void write_sqlite(guard_writer *w, bool column, hf_buffer *out)
                                             [GUARD_SAVE] = guard_sqlite_fence_sql};
     guard_fill(out, guard_sqlite_tables_sql, &w->words);
     if (!column)
-        guard_fill(out, "ALTER TABLE {table} ADD COLUMN holdfast BIGINT;\n", &w->words);
+        guard_fill(out, "ALTER TABLE {table} ADD COLUMN holdfast INTEGER;\n", &w->words);
     guard_fill(out, guard_sqlite_remove_sql, &w->words);
     guard_fill(out, templates[w->it->check], &w->words);
     guard_fill(out, guard_sqlite_row_sql, &w->words);

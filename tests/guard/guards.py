@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Guards from the stock clients: what is refused, what passes, modes, and what can't be guarded. docs/guards.md."""
+"""Guards from the stock clients: what is refused, what passes, modes, and what can't be guarded (P10). docs/guards.md."""
 from lib import OWN, check, databases, finish
 
 T = f"policy_{OWN}"
@@ -112,6 +112,8 @@ def versions(db):
         answer = db.sql(f"BEGIN; SAVEPOINT s; UPDATE {T} SET premium = 4, holdfast = 5 WHERE id = 2; ROLLBACK TO s;"
                         f"UPDATE {T} SET premium = 5 WHERE id = 2;")
         check("postgres: ... not after that was rolled back", db.refused(answer), answer)
+        db.sql(f"BEGIN; UPDATE {T} SET holdfast = -5 WHERE id = 2; UPDATE {T} SET premium = 6 WHERE id = 2; COMMIT;")
+        check("postgres: a change after a mark moves the version too", row(2)[0].startswith("6|6|"), row(2))
 
 
 def modes(db):
@@ -254,6 +256,14 @@ def names(db):
     db.guard("remove", table)
     check(f"{db.kind}: ... and goes", db.code == 0, db.out)
     db.drop(quoted)
+    if db.kind == "sqlite":
+        db.sql(f"CREATE TABLE {T} (a TEXT NOT NULL, b INTEGER, rowid INTEGER, version INTEGER, PRIMARY KEY (a, b)) STRICT, WITHOUT ROWID;"
+               f"INSERT INTO {T} VALUES ('x', 1, 1, 1), ('x', 2, 2, 1);")
+        db.guard("add", T, "--type", "policy", "--version", "version")
+        found = db.json("probe", db.url)
+        check("sqlite: a strict table without row numbers is guarded", db.code == 0 and found["refused"] > 15, db.out)
+        db.guard("remove", T)
+        db.drop(T)
 
 
 for database in databases():
