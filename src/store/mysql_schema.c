@@ -305,7 +305,10 @@ hf_status mysql_schema_ready(hf_db *db, const char *names, bool may_install, hf_
 {
     int version, found;
     hf_status status = look(db, names, &schema, &version, &found, err);
-    if (status != HF_OK || version >= schema.count)
+    /* A table that someone is just making can look like a stranger's: it is judged again when
+     * nobody installs. */
+    bool judged = status != HF_UNAVAILABLE || !may_install || !hf_db_alive(db);
+    if (judged && (status != HF_OK || version >= schema.count))
         return status;
     if (may_install)
         return mysql_schema_upgrade(db, names, &schema, NULL, err);

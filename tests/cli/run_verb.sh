@@ -15,6 +15,12 @@ hold() {
 }
 let_go() { kill -TERM "$holder"; wait "$holder"; }
 
+# Its session is to beat while all of the rest is played.
+"$HOLDFAST" run --lock policy/beats -- sleep 60 >"$scratch/beats.out" 2>&1 &
+beats=$!
+until_expires() { "$HOLDFAST" who policy/beats --json 2>/dev/null | sed -n 's/.*"expires":"\([^"]*\)".*/\1/p'; }
+for _ in $(seq 500); do first_expires=$(until_expires); [[ -n $first_expires ]] && break; sleep 0.02; done
+
 run run nightly -- sh -c 'echo "fence $HOLDFAST_FENCE"; echo err >&2; exit 7'
 expect "the command's output and exit code are those of run, and it knows its fence" 7 'fence [0-9]*err'
 first=${out#fence }
@@ -87,6 +93,11 @@ run force-release policy/7 --reason test
 wait "$holder"
 code=$? out=$(cat "$scratch/held.out") err=
 expect "one that is lost ends the command" 8 '*policy/7 was lost*The command was ended.'
+
+last_expires=$(until_expires)
+check "the session of --lock beats while the command runs" test "$first_expires" '<' "$last_expires"
+kill -TERM "$beats"
+wait "$beats"
 
 run run nightly -- no-such-command
 expect "a command that is not there is 127" 127 "*no-such-command*can't be run*"

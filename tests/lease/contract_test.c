@@ -140,6 +140,51 @@ static void the_watchdog_ends_a_lease_and_closing_it_is_harmless(void **state)
     scene_close(s);
 }
 
+typedef struct brief {
+    hf_leases *leases;
+    int64_t hold_us;
+    hf_lease lease;
+    hf_status status;
+    hf_error err;
+    atomic_bool taken;
+} brief;
+
+static void *brief_run(void *context)
+{
+    brief *it = context;
+    it->status =
+        hf_lease_try_acquire(it->leases, "k", 10 * SEC, it->hold_us, &it->lease, &it->err);
+    atomic_store(&it->taken, true);
+    nap(2 * MS);
+    hf_lease_close(&it->lease);
+    return NULL;
+}
+
+/* Both come at about the same time; whoever comes second must not give back what is taken next. */
+static void of_the_watchdog_and_a_close_one_gives_it_back(void **state)
+{
+    (void)state;
+    enum { TIMES = 40 };
+    scene *s = scene_open(base);
+    for (int i = 0; i < TIMES; i++) {
+        brief first = {.leases = s->a, .hold_us = 2 * MS + i % 5 * 200};
+        hf_lease next;
+        pthread_t thread;
+        pthread_create(&thread, NULL, brief_run, &first);
+        expect_true(eventually(atomic_load(&first.taken)));
+        expect(HF_OK, hf_lease_try_acquire(s->b, "k", 10 * SEC, 60 * SEC, &next, &s->err), s->err);
+        pthread_join(thread, NULL);
+        expect(HF_OK, first.status, first.err);
+        expect_true(hf_lease_is_held(&next) && !hf_lease_is_held(&first.lease));
+        expect(HF_TIMEOUT, elsewhere(s->a, "k", 0, &s->err), s->err);
+        hf_lease_close(&next);
+        hf_lease_close(&first.lease);
+    }
+    expect_true(atomic_load(&s->expired) <= TIMES);
+    expect_int(atomic_load(&s->lost), 0);
+    scene_close(s);
+}
+
 static void a_forgotten_lease_is_told_of_once(void **state)
 {
     (void)state;
@@ -193,6 +238,48 @@ static void waiters_of_a_process_are_served_in_the_order_they_came(void **state)
         expect(HF_OK, line[i].status, line[i].err);
         expect_int(line[i].place, i);
     }
+    scene_close(s);
+}
+
+/* Two providers with two connections each: in one a thread waits for what the other holds, and the
+ * other way round. If a wait took the connection that holds something, nothing could be given back. */
+static void a_wait_keeps_no_other_lease_from_being_given_back(void **state)
+{
+    (void)state;
+    scene *s = scene_open_with(base, &(hf_leases_options){.pool_max = 2, .pulse_us = 200 * MS});
+    hf_lease one = take(s, "one", 60 * SEC), two;
+    expect(HF_OK, hf_lease_acquire(s->b, "two", 60 * SEC, &two, &s->err), s->err);
+    person waits[] = {{.leases = s->a, .key = "two", .wait_us = 30 * SEC},
+                      {.leases = s->b, .key = "one", .wait_us = 30 * SEC}};
+    person_start(&waits[0]);
+    person_start(&waits[1]);
+    nap(50 * MS);
+    expect_true(!atomic_load(&waits[0].done) && !atomic_load(&waits[1].done));
+    hf_lease_close(&one);
+    person_join(&waits[1]);
+    expect(HF_OK, waits[1].status, waits[1].err);
+    expect_true(!atomic_load(&waits[0].done));
+    hf_lease_close(&two);
+    person_join(&waits[0]);
+    expect(HF_OK, waits[0].status, waits[0].err);
+    scene_close(s);
+}
+
+/* Of the rows of a store they are tables of their own. */
+static void a_namespace_keeps_keys_apart(void **state)
+{
+    (void)state;
+    if (strncmp(base, "memory:", 7) == 0 || strncmp(base, "sqlite:", 7) == 0)
+        return;
+    scene *s = scene_open(base), *apart = scene_open(base);
+    expect_true(strcmp(s->url, apart->url) != 0);
+    hf_lease lease = take(s, "k", 60 * SEC), other = take(apart, "k", 60 * SEC);
+    expect(HF_TIMEOUT, elsewhere(s->b, "k", 0, &s->err), s->err);
+    hf_lease_close(&lease);
+    expect_true(hf_lease_is_held(&other));
+    expect(HF_TIMEOUT, elsewhere(apart->b, "k", 0, &s->err), s->err);
+    hf_lease_close(&other);
+    scene_close(apart);
     scene_close(s);
 }
 
@@ -382,9 +469,12 @@ int main(void)
         cmocka_unit_test(a_wait_that_is_over_is_a_timeout),
         cmocka_unit_test(a_thread_reenters_and_only_the_last_close_releases),
         cmocka_unit_test(the_watchdog_ends_a_lease_and_closing_it_is_harmless),
+        cmocka_unit_test(of_the_watchdog_and_a_close_one_gives_it_back),
         cmocka_unit_test(a_forgotten_lease_is_told_of_once),
         cmocka_unit_test(a_wait_can_be_cancelled_from_another_thread),
         cmocka_unit_test(waiters_of_a_process_are_served_in_the_order_they_came),
+        cmocka_unit_test(a_wait_keeps_no_other_lease_from_being_given_back),
+        cmocka_unit_test(a_namespace_keeps_keys_apart),
         cmocka_unit_test(a_fence_grows_with_every_grant),
         cmocka_unit_test(bad_input_gets_a_sentence_and_takes_nothing),
         cmocka_unit_test(another_thread_may_close_a_lease),

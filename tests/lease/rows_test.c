@@ -9,8 +9,8 @@
 static sqlite3 *rival_begin(const scene *s)
 {
     sqlite3 *db = NULL;
-    assert_int_equal(
-        sqlite3_open_v2(s->url + strlen("sqlite:"), &db, SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_open_v2(s->url + strlen("sqlite:"), &db, SQLITE_OPEN_READWRITE, NULL),
+                     SQLITE_OK);
     sqlite3_busy_timeout(db, 10000);
     assert_int_equal(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
     return db;

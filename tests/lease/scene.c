@@ -90,6 +90,9 @@ static long scene_ask(const char *sql)
     const char *url = instance_url(own_server), *socket = strstr(url, "socket=");
     if (own_kind == INSTANCE_POSTGRES)
         snprintf(command, sizeof command, "psql -XAtq '%s' -c \"%s\"", url, sql);
+    else if (own_kind == INSTANCE_REDIS)
+        snprintf(command, sizeof command, "redis-cli -s %s %s | grep -cv 'cmd=client'",
+                 url + strlen("redis+unix://"), sql);
     else
         snprintf(command, sizeof command, "mariadb -N -u root --socket=%s -e \"%s\"", socket + 7,
                  sql);
@@ -125,10 +128,9 @@ void scene_server_end(void)
 void scene_connections(scene *it, int max)
 {
     (void)it;
-    if (own_kind == INSTANCE_REDIS)
-        return;
     long count =
-        scene_ask(own_kind == INSTANCE_POSTGRES
+        scene_ask(own_kind == INSTANCE_REDIS ? "client list"
+                  : own_kind == INSTANCE_POSTGRES
                       ? "SELECT count(*) FROM pg_stat_activity WHERE backend_type = "
                         "'client backend' AND pid <> pg_backend_pid()"
                       : "SELECT COUNT(*) FROM information_schema.processlist WHERE command "

@@ -120,6 +120,103 @@ static void a_server_that_goes_away_is_unavailable_and_no_timeout(void **state)
     scene_close(s);
 }
 
+/* ---- connections ---- */
+
+/* An uncontended pair costs two, one for each call, on whatever server. */
+static void a_pair_takes_two_round_trips(void **state)
+{
+    (void)state;
+    enum { PAIRS = 50 };
+    char url[HF_URL_MAX];
+    proxy *p = proxy_start("127.0.0.1", instance_port(server));
+    instance_url_through(server, proxy_port(p), url);
+    hf_leases *leases = NULL;
+    hf_lease lease;
+    hf_error err;
+    size_t before = 0;
+    expect(HF_OK, hf_leases_open(url, &(hf_leases_options){.pulse_us = 60 * SEC}, &leases, &err),
+           err);
+    for (int i = 0; i < PAIRS + 3; i++) { /* the first ones connect and prepare */
+        if (i == 3)
+            before = proxy_trips(p);
+        expect(HF_OK, hf_lease_acquire(leases, "k", 10 * SEC, &lease, &err), err);
+        hf_lease_close(&lease);
+    }
+    expect_int((int)(proxy_trips(p) - before), 2 * PAIRS);
+    hf_leases_close(leases);
+    proxy_stop(p);
+}
+
+/* pool_max bounds them, and those that hold nothing are closed after pool_idle, but for one or two. */
+static void connections_are_bounded_and_idle_ones_closed(void **state)
+{
+    (void)state;
+    enum { PEOPLE = 12, POOL = 4 };
+    char url[HF_URL_MAX];
+    proxy *p = proxy_start("127.0.0.1", instance_port(server));
+    instance_url_through(server, proxy_port(p), url);
+    hf_leases *leases = NULL;
+    hf_error err;
+    hf_leases_options options = {.pool_max = POOL, .pool_idle_us = 300 * MS, .pulse_us = 200 * MS};
+    expect(HF_OK, hf_leases_open(url, &options, &leases, &err), err);
+    person people[PEOPLE] = {0};
+    char keys[PEOPLE][16];
+    proxy_hold(p, PROXY_DOWN); /* so that all of them are under way at once */
+    for (int i = 0; i < PEOPLE; i++) {
+        snprintf(keys[i], sizeof keys[i], "key %d", i);
+        people[i] = (person){.leases = leases, .key = keys[i], .wait_us = 20 * SEC};
+        person_start(&people[i]);
+    }
+    nap(200 * MS);
+    proxy_go_on(p);
+    for (int i = 0; i < PEOPLE; i++) {
+        person_join(&people[i]);
+        expect(HF_OK, people[i].status, people[i].err);
+    }
+    expect_true(proxy_accepted(p) > 1 && proxy_open(p) <= POOL);
+    expect_true(eventually(proxy_open(p) <= 2));
+    expect(HF_OK, elsewhere(leases, "k", 0, &err), err);
+    hf_leases_close(leases);
+    proxy_stop(p);
+}
+
+/* Whether every established connection from or to a port has a timer that runs out within ten
+ * seconds: that of keepalives, since nothing is on its way. */
+static bool keepalives_run(int local, int remote)
+{
+    FILE *file = fopen("/proc/net/tcp", "re");
+    char line[512];
+    int all = 0, good = 0;
+    assert_non_null(file);
+    while (fgets(line, sizeof line, file) != NULL) {
+        unsigned from, to, state, timer, when;
+        if (sscanf(line, " %*d: %*x:%x %*x:%x %x %*x:%*x %x:%x", &from, &to, &state, &timer,
+                   &when) != 5 ||
+            state != 1 || (local != 0 && (int)from != local) || (remote != 0 && (int)to != remote))
+            continue;
+        all++;
+        good += timer == 2 && when <= 10 * (unsigned)sysconf(_SC_CLK_TCK);
+    }
+    fclose(file);
+    return all > 0 && good == all;
+}
+
+/* On PostgreSQL the session sets those of the server too; MariaDB and MySQL end a silent session. */
+static void a_machine_that_vanishes_is_noticed(void **state)
+{
+    (void)state;
+    hf_leases *leases = NULL;
+    hf_lease lease;
+    hf_error err;
+    expect(HF_OK, hf_leases_open(instance_url_tcp(server), NULL, &leases, &err), err);
+    expect(HF_OK, hf_lease_acquire(leases, "k", 60 * SEC, &lease, &err), err);
+    int port = instance_port(server);
+    expect_true(eventually(keepalives_run(0, port)));
+    if (strncmp(instance_url(server), "postgres", 8) == 0)
+        expect_true(eventually(keepalives_run(port, 0)));
+    hf_leases_close(leases);
+}
+
 /* ---- Redis, where a lease belongs to no connection ---- */
 
 static void a_lost_connection_is_replaced_and_the_leases_stand(void **state)
@@ -193,6 +290,24 @@ static void a_key_that_was_deleted_is_a_lost_lease(void **state)
     scene_close(s);
 }
 
+/* The holder has not noticed yet that it lost the key, which someone else has by now. */
+static void a_late_close_leaves_the_key_of_another_alone(void **state)
+{
+    (void)state;
+    scene *s = scene_open_with(instance_url(server), &(hf_leases_options){.pulse_us = 30 * SEC});
+    hf_lease lease, other;
+    expect(HF_OK, hf_lease_acquire(s->a, "k", 60 * SEC, &lease, &s->err), s->err);
+    redis_cli("flushall");
+    expect(HF_OK, hf_lease_try_acquire(s->b, "k", 0, 60 * SEC, &other, &s->err), s->err);
+    expect_int(atomic_load(&s->lost), 0);
+    hf_lease_close(&lease);
+    expect(HF_TIMEOUT, elsewhere(s->a, "k", 0, &s->err), s->err);
+    expect_true(hf_lease_is_held(&other));
+    hf_lease_close(&other);
+    expect(HF_OK, elsewhere(s->a, "k", 0, &s->err), s->err);
+    scene_close(s);
+}
+
 static void a_redis_that_may_forget_is_refused_with_what_to_set(void **state)
 {
     (void)state;
@@ -241,7 +356,7 @@ static pid_t redis_own(const char *const more[], const char *before, const char 
         assert_int_equal(mkdir(folder, 0700), 0);
         for (int word = 1; more[word] != NULL; word++)
             words[count++] = more[word];
-        static const char *const common[] = {"--save", "",      "--bind",    "127.0.0.1",
+        static const char *const common[] = {"--save",      "",   "--bind",    "127.0.0.1",
                                              "--daemonize", "no", "--logfile", "/dev/null"};
         for (size_t word = 0; word < sizeof common / sizeof *common; word++)
             words[count++] = common[word];
@@ -280,11 +395,11 @@ static void tls_and_passwords_are_checked(void **state)
     snprintf(url, sizeof url, "/0?durability=relaxed&ssl_ca=%s", certificate);
     int number = 0;
     hf_status status;
-    pid_t pid = redis_own((const char *const[]){"--tls-port", "--port", "0", "--tls-cert-file",
-                                                certificate, "--tls-key-file", key,
-                                                "--tls-auth-clients", "no", "--requirepass",
-                                                "se%cret", "--appendonly", "no", NULL},
-                          "rediss://:se%25cret@127.0.0.1:", url, &number, &leases, &status, &err);
+    pid_t pid =
+        redis_own((const char *const[]){"--tls-port", "--port", "0", "--tls-cert-file", certificate,
+                                        "--tls-key-file", key, "--tls-auth-clients", "no",
+                                        "--requirepass", "se%cret", "--appendonly", "no", NULL},
+                  "rediss://:se%25cret@127.0.0.1:", url, &number, &leases, &status, &err);
     expect(HF_OK, status, err);
     expect(HF_OK, hf_lease_acquire(leases, "k", 60 * SEC, &lease, &err), err);
     expect_true(hf_lease_is_held(&lease));
@@ -373,7 +488,79 @@ static void an_account_without_rights_is_told_who_and_since_when(void **state)
     mysql_do("DROP USER plain@localhost");
 }
 
+/* Five hundred on each of two connections. */
+static void a_connection_keeps_five_hundred(void **state)
+{
+    (void)state;
+    enum { MOST = 1000 };
+    hf_leases *leases = NULL;
+    hf_lease lease[MOST + 1];
+    hf_error err;
+    char key[24];
+    expect(HF_OK,
+           hf_leases_open(instance_url(server),
+                          &(hf_leases_options){.pool_max = 2, .pulse_us = 60 * SEC}, &leases, &err),
+           err);
+    for (int i = 0; i <= MOST; i++) {
+        snprintf(key, sizeof key, "key %d", i);
+        expect(i < MOST ? HF_OK : HF_TOO_MANY,
+               hf_lease_try_acquire(leases, key, 0, 50 * SEC, &lease[i], &err), err);
+    }
+    expect_contains(err.message, "1000");
+    hf_lease_close(&lease[7]);
+    expect(HF_OK, hf_lease_try_acquire(leases, key, 0, 50 * SEC, &lease[MOST], &err), err);
+    hf_leases_close(leases);
+}
+
 /* ---- PostgreSQL ---- */
+
+/* Listens for a second and a half with the client that comes with the server; how often it was told. */
+static int postgres_listen(FILE **pipe)
+{
+    char line[HF_URL_MAX + 200];
+    int count = 0;
+    if (*pipe == NULL) {
+        snprintf(line, sizeof line,
+                 "psql -XAtq '%s' -c 'LISTEN holdfast_lease' -c 'SELECT 1' -c 'SELECT "
+                 "pg_sleep(1.5)' -c 'SELECT 2'",
+                 instance_url(server));
+        *pipe = popen(line, "r");
+        assert_non_null(*pipe);
+        while (fgets(line, sizeof line, *pipe) != NULL && line[0] != '1')
+            continue; /* it listens from here on */
+        return 0;
+    }
+    while (fgets(line, sizeof line, *pipe) != NULL)
+        count += strstr(line, "holdfast_lease") != NULL;
+    expect_int(pclose(*pipe), 0);
+    *pipe = NULL;
+    return count;
+}
+
+static void nobody_is_told_of_a_key_that_nobody_waits_for(void **state)
+{
+    (void)state;
+    scene *s = scene_open_with(instance_url(server), &(hf_leases_options){.pulse_us = 60 * SEC});
+    FILE *pipe = NULL;
+    hf_lease lease;
+    postgres_listen(&pipe);
+    for (int i = 0; i < 20; i++) {
+        expect(HF_OK, hf_lease_acquire(s->a, "k", SEC, &lease, &s->err), s->err);
+        expect(HF_TIMEOUT, elsewhere(s->b, "k", 0, &s->err), s->err); /* who does not wait */
+        hf_lease_close(&lease);
+    }
+    expect_int(postgres_listen(&pipe), 0);
+    postgres_listen(&pipe);
+    expect(HF_OK, hf_lease_acquire(s->a, "k", 20 * SEC, &lease, &s->err), s->err);
+    person waits = {.leases = s->b, .key = "k", .wait_us = 20 * SEC};
+    person_start(&waits);
+    nap(300 * MS);
+    hf_lease_close(&lease);
+    person_join(&waits);
+    expect(HF_OK, waits.status, waits.err);
+    expect_int(postgres_listen(&pipe), 1);
+    scene_close(s);
+}
 
 /* A quarter of its table of locks, 64 * 200 here, and not one more. */
 static void the_servers_lock_table_is_left_to_others(void **state)
@@ -439,18 +626,25 @@ static void a_fence_grows_where_holdfast_is_installed(void **state)
 
 int main(int argc, char **argv)
 {
+#define CONNECTIONS                                                                                \
+    cmocka_unit_test(a_pair_takes_two_round_trips),                                                \
+        cmocka_unit_test(connections_are_bounded_and_idle_ones_closed),                            \
+        cmocka_unit_test(a_machine_that_vanishes_is_noticed)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_killed_holder_leaves_its_key_to_the_next),
         cmocka_unit_test(a_lost_connection_ends_its_leases_at_once_and_says_so),
         cmocka_unit_test(a_silent_connection_is_not_believed),
         cmocka_unit_test(a_server_that_goes_away_is_unavailable_and_no_timeout),
+        CONNECTIONS,
     };
     const struct CMUnitTest redis[] = {
         cmocka_unit_test(a_killed_holder_leaves_its_key_to_the_next),
         cmocka_unit_test(a_lost_connection_is_replaced_and_the_leases_stand),
         cmocka_unit_test(a_silent_server_is_not_believed_for_long),
         cmocka_unit_test(a_server_that_goes_away_is_unavailable_and_no_timeout),
+        CONNECTIONS,
         cmocka_unit_test(a_key_that_was_deleted_is_a_lost_lease),
+        cmocka_unit_test(a_late_close_leaves_the_key_of_another_alone),
         cmocka_unit_test(a_redis_that_may_forget_is_refused_with_what_to_set),
         cmocka_unit_test(tls_and_passwords_are_checked),
         cmocka_unit_test(a_cluster_of_redis_is_refused),
@@ -459,10 +653,12 @@ int main(int argc, char **argv)
     const struct CMUnitTest postgres[] = {
         cmocka_unit_test(a_fence_grows_where_holdfast_is_installed),
         cmocka_unit_test(the_servers_lock_table_is_left_to_others),
+        cmocka_unit_test(nobody_is_told_of_a_key_that_nobody_waits_for),
         cmocka_unit_test(a_pooler_is_refused_unless_it_is_in_session_mode),
     };
     const struct CMUnitTest mysql[] = {
         cmocka_unit_test(an_account_without_rights_is_told_who_and_since_when),
+        cmocka_unit_test(a_connection_keeps_five_hundred),
     };
     const char *kind = argc > 1 ? argv[1] : "postgres";
     server = instance_start(strcmp(kind, "postgres") == 0  ? INSTANCE_POSTGRES

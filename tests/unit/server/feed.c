@@ -342,6 +342,7 @@ static void who_follows_what_is_recent_is_told_when_it_is_not(void **state)
     expect_int(behind.resyncs, 1);
     expect_int(behind.count, 0);
     expect_int(behind.newest, newest);
+    ear_free(&near);
     near = (ear){0};
     ear_listen(&near, h.feeds[0], &recent, newest - 3);
     hall_until(&h, near.count == 3);
