@@ -6,7 +6,7 @@ DESTDIR ?=
 BUILD   := build
 RUN     := $(CURDIR)/$(BUILD)/run
 
-.PHONY: all build run story check test test-long bench install uninstall format lint clean help
+.PHONY: all build web run audit-module story check test test-long bench install uninstall format lint clean help
 .DEFAULT_GOAL := all
 
 all: build
@@ -17,10 +17,13 @@ build:                  ## build/holdfast, build/libholdfast.so and build/libhol
 	@ninja -C $(BUILD)
 
 # No setting of the environment's or of a file's counts here.
-run: build              ## start the server on 127.0.0.1:7420; its data stays in build/run; Ctrl-C stops it
+run: build              ## start the server and a web application to try it with; data stays in build/run; Ctrl-C stops both
 	@tools/end-with-make $$$$ $$PPID >/dev/null 2>&1 </dev/null & \
-	exec env $$(env | sed -n 's/^\(HOLDFAST_[A-Z_]*\)=.*/-u \1/p') \
-	    "$(CURDIR)/$(BUILD)/holdfast" serve --config /dev/null --data "$(RUN)" --any-port --hints --print-token
+	exec tools/run-demo "$(CURDIR)/$(BUILD)" "$(RUN)"
+
+audit-module:           ## build holdfast-audit.so, which reads programs; installs npm for its grammars
+	@tools/install-deps build audit
+	@$(MAKE) --no-print-directory build
 
 story: build            ## play a short two-person story in the terminal
 	@HOLDFAST="$(CURDIR)/$(BUILD)/holdfast" examples/story.sh
@@ -43,6 +46,10 @@ bench: build            ## print a table of speeds, write build/bench.json
 	@urls=$$(tools/servers start $(BUILD)/bench-servers --large --while $$$$ postgres mariadb redis etcd); \
 	env $$urls $(BUILD)/bench/hf-bench --json $(BUILD)/bench.json; code=$$?; \
 	tools/servers stop $(BUILD)/bench-servers; exit $$code
+
+web:                    ## make web/dashboard.js and web/edit-lock.js anew of their folders; both are committed
+	@tools/install-deps test
+	@tools/bundle-web
 
 install: build          ## install below PREFIX (/usr/local), staged under DESTDIR if given
 	@meson configure $(BUILD) -Dprefix="$(abspath $(PREFIX))"

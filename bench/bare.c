@@ -190,10 +190,11 @@ static void release(bare *b, bench_pick *pick)
 static void bare_save(bare *b, bench_pick *pick)
 {
     sqlite3_stmt *cover = b->statement[BARE_SAVE_COVER];
+    pick->fence = ++b->fence;
     bind_resource(cover, pick->id, pick->id_size);
+    sqlite3_bind_int64(cover, 3, pick->fence);
     step(b, BARE_SAVE_COVER);
 
-    pick->fence = ++b->fence;
     sqlite3_stmt *anchor = b->statement[BARE_ANCHOR_SAVE];
     bind_resource(anchor, pick->id, pick->id_size);
     sqlite3_bind_int64(anchor, 3, pick->fence);

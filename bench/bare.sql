@@ -36,8 +36,8 @@ DELETE FROM holdfast_lock WHERE type = ?1 AND id = ?2 AND session = ?3
 -- Save: the save that it covers, the anchor if it is as it was read, the event.
 
 -- name: save_cover
-INSERT OR REPLACE INTO holdfast_save (type, id, request, version, fence, saved_us, gone)
-SELECT type, id, saved_request, version, saved_fence, saved_us, gone FROM holdfast_resource WHERE type = ?1 AND id = ?2
+INSERT OR REPLACE INTO holdfast_save (type, id, request, version, fence, saved_us, gone, covered_us)
+SELECT type, id, saved_request, version, saved_fence, saved_us, gone, ?3 FROM holdfast_resource WHERE type = ?1 AND id = ?2
 
 -- name: anchor_save
 UPDATE holdfast_resource

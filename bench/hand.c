@@ -125,7 +125,7 @@ static void hand_save(hand *h, bench_pick *pick)
     hand_step steps[4] = {
         {.which = HAND_ANCHOR_SAVE, .params = {BENCH_TYPE, pick->id, fence, rev, version, pick->request}},
         {.which = HAND_PAST_SAVE,
-         .params = {BENCH_TYPE, pick->id, anchor->last, past_version, past_fence, past_us}},
+         .params = {BENCH_TYPE, pick->id, anchor->last, past_version, past_fence, past_us, fence}},
         {.which = HAND_EVENT, .params = {fence, "saved", BENCH_TYPE, pick->id, NULL, fence}},
     };
     finish(h, steps);

@@ -106,9 +106,11 @@ saved_user = 'bench', saved_name = 'Bench Mark', saved_request = $6, gone = 0 WH
 
 -- name: past_save
 -- postgres:
-INSERT INTO {ns}.save (type, id, request, version, fence, saved_us, gone) VALUES ($1, $2, $3, $4, $5, $6, false)
+INSERT INTO {ns}.save (type, id, request, version, fence, saved_us, gone, covered_us)
+VALUES ($1, $2, $3, $4, $5, $6, false, $7)
 -- mysql:
-INSERT INTO {ns}_save (type, id, request, version, fence, saved_us, gone) VALUES ($1, $2, $3, $4, $5, $6, 0)
+INSERT INTO {ns}_save (type, id, request, version, fence, saved_us, gone, covered_us)
+VALUES ($1, $2, $3, $4, $5, $6, 0, $7)
 
 -- One row, inserted and deleted, each committed by itself: the least that a lock in this database could be.
 

@@ -19,6 +19,7 @@ _holdfast_options() {
         list) echo '--type= --user= --session=' ;;
         request) echo "--message= $session" ;;
         hand-over) echo "--to= --fence= $session" ;;
+        decline) echo "--to= --message= --fence= $session" ;;
         force-release) echo "--reason= --fence= $session" ;;
         save) echo "--version= --new --gone --rely= --user= --name= --reason= --fence= $session" ;;
         'type set') echo '--policy= --ttl= --max-ttl=' ;;
@@ -30,12 +31,16 @@ _holdfast_options() {
         restore) echo '--replace' ;;
         install) echo '--print --role=' ;;
         uninstall) echo '--print --force' ;;
+        'guard add') echo '--type= --version= --policy= --parent= --link= --check= --mode= --print' ;;
+        'guard mode') echo '--until=' ;;
+        'guard remove') echo '--print' ;;
         advise) echo '--answers= --access-log= --open= --save= --db= --table= --metrics= --audit= --review= --ask --format= --out= --plot= --seed=' ;;
         plan) echo '--script= --format= --out=' ;;
+        audit) echo '--db= --idle= --format= --baseline= --fail-on= --out=' ;;
         serve)
             echo '--listen= --data= --config= --tls-certificate= --tls-key= --allow-plain --allow-origin= --host= --trust-proxy=
                 --connections-max= --body-max= --head-timeout= --body-timeout= --idle-timeout= --write-timeout= --log=
-                --log-level= --rate-token= --burst-token= --rate-session= --burst-session= --rate-address= --burst-address= --requests-token= --streams-token= --locks-session= --sessions-token=
+                --log-level= --rate-token= --burst-token= --rate-session= --burst-session= --rate-address= --burst-address= --requests-token= --streams-token= --streams-session= --locks-session= --sessions-token=
                 --keep-events= --keep-forced= --sweep-interval= --writers= --readers= --stop-timeout= --metrics-public
                 --any-port --hints --print-token --print-config'
             ;;
@@ -91,7 +96,7 @@ _holdfast_verb() {
         fi
     done < <(_holdfast_words)
     case ${words[0]-} in
-        session | type | token) echo "${words[0]}${words[1]:+ ${words[1]}}" ;;
+        session | type | token | guard) echo "${words[0]}${words[1]:+ ${words[1]}}" ;;
         *) echo "${words[0]-}" ;;
     esac
 }
@@ -125,15 +130,17 @@ _holdfast() {
         words=$options
     else
         case $verb in
-            '') words='session acquire release renew downgrade holds who list request hand-over force-release version save type
-                token run sweep events watch top backup restore install uninstall advise plan serve help' ;;
+            '') words='session acquire release renew downgrade holds who list request hand-over decline force-release version save type
+                token run sweep events watch top backup restore install uninstall guard probe advise plan audit serve help' ;;
             session) words='open beat close list' ;;
             type) words='set get list' ;;
             token) words='create list revoke' ;;
-            help) words='session acquire release renew downgrade holds who list request hand-over force-release version save type
-                token run sweep events watch top backup restore install uninstall advise plan serve' ;;
+            guard) words='add show mode report remove' ;;
+            'guard '* | probe) words='sqlite: postgres:// mysql://' ;;
+            help) words='session acquire release renew downgrade holds who list request hand-over decline force-release version save type
+                token run sweep events watch top backup restore install uninstall guard probe advise plan audit serve' ;;
             install | uninstall) words='sqlite: postgres:// mysql://' ;;
-            plan | backup | restore) _holdfast_files -f && return ;;
+            plan | audit | backup | restore) _holdfast_files -f && return ;;
         esac
     fi
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")

@@ -10,7 +10,7 @@ const policies = require("./policies");
 const webSessions = require("./websessions");
 
 // A real application asks for passwords too.
-const people = { alice: { user: "alice", name: "Alice Chen" }, bob: { user: "bob", name: "Bob Smith" } };
+const people = { alice: { user: "alice", name: "Alice Chen" }, bob: { user: "bob", name: "Bob Smith", manager: true } };
 
 // ---- work: one for each edit page, kept in the web session by its record ----
 
@@ -50,15 +50,18 @@ async function lost(work) {
   return new holdfast.Refused(409, `${names.join(" and ") || "Someone else"} has opened the record since you did, so your changes were not saved.`);
 }
 
+// What its pages have open: those that work.js goes with, and those with <edit-lock>.
+const worksOf = (web) => [...web.work.values(), ...web.sessions.values()];
+
 // Does one of its pages still hold its record?
 async function atWork(web) {
-  const works = [...web.work.values()];
+  const works = worksOf(web);
   const holders = (await Promise.all(works.map(holdfast.who))).flat();
   return works.some((work) => holders.some((holder) => holder.session === work.id));
 }
 
 // However a web session ends, what its pages hold is given back.
-const ended = (web) => Promise.all([...web.work.values()].map((work) => close(web, work)));
+const ended = (web) => Promise.all(worksOf(web).map((work) => close(web, work)));
 const sessions = webSessions({ atWork, ended });
 
 // ---- pages ----
@@ -114,6 +117,42 @@ app.post("/policies/:id/save", mustLogIn, handle(async ({ webSession: web, param
   if (!policies.save(id, work.fence, text))
     throw await lost(work);
   await close(web, work);
+  response.redirect(303, "/");
+}));
+
+// ---- the same with <edit-lock>: its page, the three routes that it asks, and the save ----
+
+app.get("/policies/:id/open", mustLogIn, (request, response) => response.send(pages.open(request.webSession.user, policies.find(request.params.id))));
+
+app.post("/holdfast/session", mustLogIn, express.json(), handle(async ({ webSession: web, body: { resource } }, response) => {
+  const { id, key } = await holdfast.open(web.user);
+  const [type, record] = resource.split("/");
+  web.sessions.set(id, { type, record, id, key }); // for the save: the form has the public id only
+  const { user, name, manager = false } = web.user;
+  response.json({ session: `${id}.${key}`, user, name, idle_seconds: holdfast.idleSeconds, may_take_over: manager });
+}));
+
+app.get("/policies/:id/record", mustLogIn, ({ params: { id } }, response) => {
+  const { version, text } = policies.find(id);
+  response.set("Cache-Control", "no-store").json({ version, fields: { text } });
+});
+
+app.post("/holdfast/take-over", mustLogIn, express.json(), handle(async ({ webSession: { user }, body }, response) => {
+  if (!user.manager)
+    return response.status(403).json({ message: "Only managers may take a record over." });
+  const [type, record] = body.resource.split("/");
+  await holdfast.forceRelease({ type, record }, { reason: body.reason, fence: body.fence, actor: user.name });
+  response.json({});
+}));
+
+app.post("/policies/:id/open", mustLogIn, handle(async ({ webSession: web, params: { id }, body }, response) => {
+  const work = web.sessions.get(body.holdfast_session);
+  const version = Number(body.holdfast_version);
+  if (work?.type !== "policy" || work.record !== id)
+    throw new holdfast.Refused(409, "Your editing session has ended; reload the record.");
+  const saved = await holdfast.save({ ...work, fence: body.holdfast_fence }, version);
+  if (!policies.write(id, version, saved, String(body.text)))
+    throw await lost(work);
   response.redirect(303, "/");
 }));
 

@@ -19,8 +19,9 @@ function unavailable(why) {
   return new Refused(503, "The lock service does not answer. Nothing was changed; please try again in a minute.");
 }
 
-async function ask(method, path, { body, login } = {}) {
+async function ask(method, path, { body, login, headers: more } = {}) {
   const headers = login ? { "Holdfast-Session": login } : { Authorization: `Bearer ${token}` };
+  Object.assign(headers, more);
   if (body !== undefined)
     headers["Content-Type"] = "application/json";
   let status, said;
@@ -33,7 +34,7 @@ async function ask(method, path, { body, login } = {}) {
   }
   if (status < 300)
     return said;
-  throw [404, 409, 410, 423].includes(status) ? new Refused(status, said.message) : unavailable(`${status} ${said.message}`);
+  throw [404, 409, 410, 412, 423].includes(status) ? new Refused(status, said.message) : unavailable(`${status} ${said.message}`);
 }
 
 const login = (work) => `${work.id}.${work.key}`;
@@ -49,5 +50,11 @@ module.exports = {
     ask("POST", "/v1/sessions", { body: { user, name, idle_seconds: idleSeconds, ...(older && { replaces: login(older) }) } }),
   acquire: async (work, purpose) => (await ask("PUT", lockPath(work), { login: login(work), body: { purpose } })).locks[0].fence,
   who: async (work) => (await ask("GET", lockPath(work))).holders,
+  // Counts a save, if the work still holds the record and nobody has saved since `version` was read. The new version and its fence.
+  save: (work, version) => ask("PUT", `/v1/versions/${work.type}/${encodeURIComponent(work.record)}`, {
+    login: login(work), body: {}, headers: { "Holdfast-Fence": work.fence, ...(version ? { "If-Match": `"${version}"` } : { "If-None-Match": "*" }) },
+  }),
+  // Ends the locks of others, or the one with that fence. The token needs the role manage.
+  forceRelease: (work, { reason, fence, actor }) => ask("POST", `${lockPath(work)}/force-release`, { body: { reason, fence, actor } }),
   close: (work) => ask("DELETE", `/v1/sessions/${work.id}`, { login: login(work) }),
 };

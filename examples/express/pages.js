@@ -1,5 +1,6 @@
 // The pages, as text. html`...` escapes what is put in.
 "use strict";
+const { url } = require("./holdfast");
 
 const CODES = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;" };
 class Html {
@@ -28,7 +29,8 @@ ${user
 }
 
 const list = (user, policies) => page("Policies", user, html`<ul>${policies.map((policy) => html`
-<li>${policy.holder}: <span id="policy-${policy.id}">${policy.text}</span> <a href="/policies/${policy.id}/edit">Edit</a></li>`)}
+<li>${policy.holder}: <span id="policy-${policy.id}">${policy.text}</span> <a href="/policies/${policy.id}/edit">Edit</a>
+  <a href="/policies/${policy.id}/open">Edit with edit-lock</a></li>`)}
 </ul>`);
 
 const login = () => page("Log in", null, html`
@@ -45,9 +47,20 @@ const edit = (user, policy, work, { beat, close, session, idle, note }) => page(
 </form>
 <script src="/static/work.js" defer></script>`);
 
+// With <edit-lock>: the page itself is not under a lock; what is edited is loaded when it is granted.
+const open = (user, policy) => page(`Policy of ${policy.holder}`, user, html`
+<script src="${url}/edit-lock.js" defer></script>
+<edit-lock resource="policy/${policy.id}" purpose="editing" session-src="/holdfast/session"
+           record-src="/policies/${policy.id}/record" take-over-src="/holdfast/take-over">
+  <form method="post">
+    <label>Covers <textarea name="text">${policy.text}</textarea></label>
+    <button>Save</button>
+  </form>
+</edit-lock>`);
+
 const TITLES = { 404: "There is no such page", 423: "Someone else is editing this", 503: "Editing is not possible at the moment" };
 const refused = (user, status, sentence, typed) => page(TITLES[status] ?? "You no longer hold this record", user, html`
 <p>${sentence}</p>
 ${typed === undefined ? "" : html`<p>What you had typed:</p><textarea readonly>${typed}</textarea>`}`);
 
-module.exports = { list, login, edit, refused };
+module.exports = { list, login, edit, open, refused };

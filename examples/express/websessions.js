@@ -33,7 +33,7 @@ module.exports = function webSessions({ atWork, ended }) {
   }
 
   function begin(response, user) {
-    const session = { id: randomBytes(32).toString("hex"), user, work: new Map() };
+    const session = { id: randomBytes(32).toString("hex"), user, work: new Map(), sessions: new Map() };
     wait(session, seconds);
     all.set(session.id, session);
     response.cookie("session", session.id, { httpOnly: true, sameSite: "lax", path: "/" });

@@ -20,6 +20,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Map;
+import java.util.StringJoiner;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -76,6 +77,40 @@ public final class HoldfastSessions implements HttpSessionListener {
                 close(web, asking);
             throw refused;
         }
+    }
+
+    /** What session-src of <edit-lock> answers: a session without a lock, kept in the web session for the save. */
+    public static String open(HttpSession web, String user, String name, String type, String record, boolean mayTakeOver) throws Refused {
+        String session = ask("POST", "/v1/sessions", null, "{\"user\":" + quoted(user) + ",\"name\":" + quoted(name) + ",\"idle_seconds\":" + IDLE_SECONDS + "}");
+        Work work = new Work(type, record, text(session, "id"), text(session, "key"), 0);
+        works(web).put(work.id, work);
+        return "{\"session\":" + quoted(work.login()) + ",\"user\":" + quoted(user) + ",\"name\":" + quoted(name)
+            + ",\"idle_seconds\":" + IDLE_SECONDS + ",\"may_take_over\":" + mayTakeOver + "}";
+    }
+
+    /** For take-over-src of <edit-lock>; asked is its JSON. Ask first whether that person may. The token needs the role manage. */
+    public static void takeOver(String actor, String asked) throws Refused {
+        String[] resource = text(asked, "resource").split("/", 2);
+        String fence = text(asked, "fence");
+        ask("POST", lockPath(resource[0], resource[1]) + "/force-release", null, "{\"reason\":" + quoted(text(asked, "reason"))
+            + (fence.isEmpty() ? "" : ",\"fence\":" + fence) + ",\"actor\":" + quoted(actor) + "}");
+    }
+
+    /** What record-src of <edit-lock> answers; send it with Cache-Control: no-store. version is the one that was written with the record. */
+    public static String record(long version, Map<String, String> fields) {
+        StringJoiner all = new StringJoiner(",", "{", "}");
+        fields.forEach((name, value) -> all.add(quoted(name) + ":" + quoted(value)));
+        return "{\"version\":" + version + ",\"fields\":" + all + "}";
+    }
+
+    /** Counts the save of a form of <edit-lock>, by its holdfast_session, holdfast_fence and holdfast_version: write the record with the
+        version that this answers, if it still is at the one that was read. */
+    public static long save(HttpSession web, String type, String record, String id, String fence, long version) throws Refused {
+        Work work = works(web).values().stream().filter(one -> one.id.equals(id) && one.type.equals(type) && one.record.equals(record)).findAny()
+            .orElseThrow(() -> new Refused(409, "Your editing session has ended; reload the record."));
+        String[] read = version > 0 ? new String[] {"If-Match", "\"" + version + "\""} : new String[] {"If-None-Match", "*"};
+        String path = lockPath(type, record).replaceFirst("locks", "versions");
+        return Long.parseLong(text(ask("PUT", path, work, "{}", "Holdfast-Fence", fence, read[0], read[1]), "version"));
     }
 
     /** The work that a page names, for a beat or a save; refused if another page took its place, or it has ended. */
@@ -140,10 +175,12 @@ public final class HoldfastSessions implements HttpSessionListener {
     }
 
     /** With work a session asks, without it the application. */
-    private static String ask(String method, String path, Work work, String body) throws Refused {
+    private static String ask(String method, String path, Work work, String body, String... headers) throws Refused {
         HttpRequest.Builder request = HttpRequest.newBuilder(URI.create(URL + path)).timeout(Duration.ofSeconds(5))
             .method(method, body == null ? BodyPublishers.noBody() : BodyPublishers.ofString(body))
             .header("Content-Type", "application/json");
+        if (headers.length > 0)
+            request.headers(headers);
         if (work == null)
             request.header("Authorization", "Bearer " + token());
         else

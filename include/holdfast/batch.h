@@ -32,10 +32,17 @@ typedef enum hf_op_kind {
     HF_OP_WHO,         /* type, id → locks (holders), requests */
     HF_OP_REQUEST,     /* session, type, id, (text: message) → locks (holders) */
     HF_OP_HAND_OVER,   /* session, type, id, target, (fence) → locks[0]: the new holder's */
+    /* session, type, id, target: who asks, (text: message), (fence) → locks[0]: the session's
+     * own, which stays. HF_NOT_FOUND: the target does not ask for it. Any of several readers may
+     * decline. */
+    HF_OP_DECLINE,
     HF_OP_FORCE_RELEASE, /* type, id, text: reason, actor or session, (fence: only that grant) → locks ended */
     HF_OP_TYPE_GET,      /* type → types[0], or HF_NOT_FOUND */
     HF_OP_NOTE, /* event: denied or unauthenticated, text: reason, (actor), (user), (type, (id)): writes that event */
-    HF_OP_SESSION_FIND, /* session → sessions[0] while it lives; nothing is extended or written */
+    /* session → sessions[0] while it lives; nothing is extended or written. Instead of its key a
+     * proof will do: target, text, and sha256: the HMAC-SHA-256 of the text by the key's hash
+     * (key_sha256). */
+    HF_OP_SESSION_FIND,
     /* type, id, (version or absent) → versions[0]. HF_NOT_FOUND: never saved, and nothing expected; HF_STALE: it is not as expected.
      * Linked with a save it is a premise: what it found stays so until the commit. */
     HF_OP_VERSION,
@@ -148,14 +155,14 @@ typedef struct hf_op {
     bool absent;     /* it was not there: never saved, or gone */
     bool gone;       /* the save marks it as deleted */
     const char *purpose;
-    const char *text;   /* message of a request, reason of a forced release, a save or a note */
+    const char *text;   /* message of a request or a decline, reason of a forced release, a save or a note */
     const char *actor;  /* who forces, where it isn't the session's user */
     const char *caller; /* id of the token that opens the session, or whose sessions are counted */
     const char *target; /* a session's public id */
     const char *user;
     const char *name;
     const char *token;           /* a token's public id */
-    const unsigned char *sha256; /* of a token's secret: 32 bytes */
+    const unsigned char *sha256; /* of a token's secret, or a proof: 32 bytes */
     const char *roles;           /* as hf_roles_parse reads them */
     const char *users;           /* pattern, see hf_users_match; NULL: any, "" is refused */
     hf_event_kind event;         /* what a note is of */

@@ -21,6 +21,7 @@ HF_BEGIN_DECLS
     X(HF_EVENT_FORCED, "forced")                                                                             \
     X(HF_EVENT_HANDED_OVER, "handed_over")                                                                   \
     X(HF_EVENT_REQUESTED, "requested")                                                                       \
+    X(HF_EVENT_DECLINED, "declined")                                                                         \
     X(HF_EVENT_SAVED, "saved")                                                                               \
     X(HF_EVENT_DELETED, "deleted")                                                                           \
     X(HF_EVENT_TYPE_SET, "type_set")                                                                         \
@@ -44,7 +45,8 @@ typedef struct hf_event {
     int64_t at_us;
     hf_event_kind kind;
     hf_resource resource;             /* id "" for events of a session, a type or a token */
-    char session[HF_SESSION_ID_SIZE]; /* whose lock or session it is; hand-over: who gets it */
+    /* Whose lock or session it is; of a hand-over: who gets it; declined: who asked. */
+    char session[HF_SESSION_ID_SIZE];
     char user[HF_TEXT_SIZE];
     char actor[HF_TEXT_SIZE]; /* who did it, where that is not the session's own user */
     int64_t fence;

@@ -107,6 +107,13 @@ HF_API HF_MUST_USE hf_status hf_session_save_all(hf_session *session, const hf_s
 HF_API HF_MUST_USE hf_status hf_session_request(hf_session *session, const hf_resource *resource,
                                                 const char *message, hf_error *err);
 
+/* Declines the request of another session for what this one holds; the lock stays. The request
+ * is no longer shown, and the event says why not. message may be NULL. HF_NOT_HELD: this session
+ * does not hold it; HF_NOT_FOUND: that session does not ask for it. */
+HF_API HF_MUST_USE hf_status hf_session_decline(hf_session *session, const hf_resource *resource,
+                                                const char *asking_session, const char *message,
+                                                hf_error *err);
+
 /* Gives a lock to another live session in one step, with a new fence. The receiver isn't told; it acquires, which is harmless,
  * to learn of it and to believe in it. out (may be NULL): the new holder's lock; all zero when it was done, its answer lost, and the new
  * holder's lock gone by the time it was asked again. */

@@ -63,6 +63,12 @@ SELECT IF(COUNT(*) = 10 AND COUNT(DISTINCT routine_comment) = 1, MIN(routine_com
 -- name: who
 SELECT CURRENT_USER()
 
+-- Guards, whose triggers would fail without the tables: whether there can be any; one of them.
+-- name: guards_there
+SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = '{ns}_guard'
+-- name: guarded
+SELECT MIN(table_name) FROM {ns}_guard
+
 -- Before removing: nobody takes a lock meanwhile.
 -- name: hold
 LOCK TABLES {ns}_meta WRITE, {ns}_type WRITE, {ns}_session WRITE, {ns}_resource WRITE, {ns}_lock WRITE, {ns}_request WRITE,

@@ -65,8 +65,9 @@ CREATE TABLE IF NOT EXISTS {ns}_save (
     fence BIGINT NOT NULL,
     saved_us BIGINT NOT NULL,
     gone TINYINT NOT NULL,
+    covered_us BIGINT NOT NULL,
     PRIMARY KEY (type, id, request),
-    KEY save_by_age (saved_us)
+    KEY save_by_age (covered_us)
 ) ENGINE=InnoDB ROW_FORMAT=COMPACT COMMENT='holdfast 1';
 
 -- A lock is live while its session has not ended, session.expires_us is to come, and so is ends_us (or it is null).

@@ -277,16 +277,16 @@ BEGIN
             SET until_us = GREATEST(IFNULL(until_us, 0),
                 LEAST(IFNULL(l_ends_us, s_expires_us), s_expires_us));
         ELSE
-            SET dead = CONCAT_WS(',', dead, l_session), dead_count = dead_count + 1,
+            SET dead = CONCAT_WS(',', dead, l_fence), dead_count = dead_count + 1,
                 dead_session = l_session, dead_fence = l_fence;
             IF s_ended_us IS NULL AND s_expires_us > now_us THEN
-                SET losers = CONCAT_WS(',', losers, l_session);
+                SET losers = CONCAT_WS(',', losers, l_fence);
             END IF;
         END IF;
     END LOOP;
     CLOSE held;
     IF my_fence IS NOT NULL AND my_ends_us <= now_us THEN
-        SET dead = CONCAT_WS(',', dead, the_session), dead_count = dead_count + 1,
+        SET dead = CONCAT_WS(',', dead, my_fence), dead_count = dead_count + 1,
             dead_session = the_session, dead_fence = my_fence, my_fence = NULL, my_mode = NULL;
     END IF;
 
@@ -340,27 +340,29 @@ BEGIN
     END IF;
     -- The request id of the save that this one covers is kept for a day.
     IF at_saved_request <> '' AND at_saved_us + 86400000000 > now_us THEN
-        REPLACE INTO {ns}_save (type, id, request, version, fence, saved_us, gone)
+        REPLACE INTO {ns}_save (type, id, request, version, fence, saved_us, gone,
+            covered_us)
         VALUES (the_type, the_id, at_saved_request, at_version, at_saved_fence, at_saved_us,
-            at_gone);
+            at_gone, now_us);
     END IF;
     -- Dead locks go as acquire ends them: each with an event, and a live session is told on beats.
+    -- They are named by their fences: without a transaction the session may have acquired anew.
     IF dead_count > 0 THEN
         INSERT INTO {ns}_event (at_us, kind, type, resource_id, session, user, fence)
         SELECT now_us, 'expired', l.type, l.id, l.session, s.user, l.fence
           FROM {ns}_lock l LEFT JOIN {ns}_session s ON s.id = l.session
-         WHERE l.type = the_type AND l.id = the_id AND FIND_IN_SET(l.session, dead)
+         WHERE l.type = the_type AND l.id = the_id AND FIND_IN_SET(l.fence, dead)
          ORDER BY l.fence;
         INSERT INTO {ns}_lost (session, type, id, fence, at_us, why, by_name)
         SELECT l.session, l.type, l.id, l.fence, l.ends_us, 'expired',
                IF(the_session IS NULL, NULL, saver_name)
           FROM {ns}_lock l
-         WHERE l.type = the_type AND l.id = the_id AND FIND_IN_SET(l.session, losers)
+         WHERE l.type = the_type AND l.id = the_id AND FIND_IN_SET(l.fence, losers)
             ON DUPLICATE KEY UPDATE fence = VALUES(fence), at_us = VALUES(at_us), why = VALUES(why),
                by_name = VALUES(by_name), reason = NULL;
         DELETE FROM {ns}_lock
          WHERE {ns}_lock.type = the_type AND {ns}_lock.id = the_id
-           AND FIND_IN_SET({ns}_lock.session, dead);
+           AND FIND_IN_SET({ns}_lock.fence, dead);
     END IF;
     INSERT INTO {ns}_event (at_us, kind, type, resource_id, session, user, fence)
     VALUES (now_us, IF(gone, 'deleted', 'saved'), the_type, the_id, the_session, saver_user,

@@ -48,6 +48,12 @@ SELECT current_setting('server_encoding'), count(t.oid), min(t.relname::text COL
 -- name: version
 SELECT value FROM {ns}.meta WHERE name = 'schema'
 
+-- Guards, whose triggers would fail without the tables: whether there can be any; one of them.
+-- name: guards_there
+SELECT CASE WHEN pg_catalog.to_regclass('{ns}.guard') IS NULL THEN '' ELSE 'yes' END
+-- name: guarded
+SELECT min(table_name) FROM {ns}.guard
+
 -- Before removing: nobody takes a lock meanwhile.
 -- name: hold
 LOCK TABLE {ns}.meta, {ns}.resource, {ns}.session, {ns}.lock IN ACCESS EXCLUSIVE MODE

@@ -59,9 +59,10 @@ CREATE TABLE {ns}.save (
     fence bigint NOT NULL,
     saved_us bigint NOT NULL,
     gone boolean NOT NULL,
+    covered_us bigint NOT NULL,
     PRIMARY KEY (type, id, request)
 ) WITH (autovacuum_vacuum_threshold = 500, autovacuum_vacuum_scale_factor = 0.05, vacuum_truncate = false);
-CREATE INDEX save_by_age ON {ns}.save (saved_us);
+CREATE INDEX save_by_age ON {ns}.save (covered_us);
 
 -- A lock is live while its session has not ended, session.expires_us is to come, and so is ends_us (or it is null). Rows come and
 -- go all day: they are vacuumed early, and the file is not cut short, which would stop everybody for a moment.

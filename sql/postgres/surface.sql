@@ -289,13 +289,13 @@ BEGIN
     anchor := {ns}.end_dead(anchor, session, CASE WHEN session IS NOT NULL THEN saver_name END,
         now_us);
     -- The request id of the save that this one covers is kept for a day.
-    INSERT INTO {ns}.save (type, id, request, version, fence, saved_us, gone)
+    INSERT INTO {ns}.save (type, id, request, version, fence, saved_us, gone, covered_us)
     SELECT anchor.type, anchor.id, anchor.saved_request, anchor.version, anchor.saved_fence,
-           anchor.saved_us, anchor.gone
+           anchor.saved_us, anchor.gone, now_us
      WHERE anchor.saved_request <> '' AND anchor.saved_us + 86400000000 > now_us
     ON CONFLICT ON CONSTRAINT save_pkey DO UPDATE
        SET version = excluded.version, fence = excluded.fence, saved_us = excluded.saved_us,
-           gone = excluded.gone;
+           gone = excluded.gone, covered_us = excluded.covered_us;
     anchor.fence := greatest(now_us, 1 + greatest(anchor.fence,
         (SELECT m.value::bigint FROM {ns}.meta m WHERE m.name = 'fence_floor')));
     UPDATE {ns}.resource r

@@ -472,12 +472,13 @@ ON DUPLICATE KEY UPDATE fence = VALUES(fence), rev = VALUES(rev), ended_session 
    saved_request = VALUES(saved_request), gone = VALUES(gone)
 -- name: past_save
 -- postgres:
-INSERT INTO {ns}.save (type, id, request, version, fence, saved_us, gone)
-SELECT u.a, u.b, u.c, u.d, u.e, u.f, u.g <> 0 FROM unnest($1, $2, $3, $4, $5, $6, $7) u (a, b, c, d, e, f, g)
+INSERT INTO {ns}.save (type, id, request, version, fence, saved_us, gone, covered_us)
+SELECT u.a, u.b, u.c, u.d, u.e, u.f, u.g <> 0, u.h FROM unnest($1, $2, $3, $4, $5, $6, $7, $8) u (a, b, c, d, e, f, g, h)
 ON CONFLICT (type, id, request) DO UPDATE
-   SET version = excluded.version, fence = excluded.fence, saved_us = excluded.saved_us, gone = excluded.gone
+   SET version = excluded.version, fence = excluded.fence, saved_us = excluded.saved_us, gone = excluded.gone,
+       covered_us = excluded.covered_us
 -- mysql:
-{now}REPLACE INTO {ns}_save (type, id, request, version, fence, saved_us, gone) VALUES $1*
+{now}REPLACE INTO {ns}_save (type, id, request, version, fence, saved_us, gone, covered_us) VALUES $1*
 -- name: locks_insert
 -- postgres:
 INSERT INTO {ns}.lock (type, id, session, mode, fence, since_us, ends_us, purpose, request)
@@ -554,13 +555,15 @@ WITH anchor AS (
               version, saved_fence, saved_us, saved_session, saved_user, saved_name, saved_request, gone, place)
      WHERE r.ctid = u.place::tid),
 past AS (
-    INSERT INTO {ns}.save (type, id, request, version, fence, saved_us, gone)
-    SELECT u.a, u.b, u.c, u.d, u.e, u.f, u.g <> 0 FROM unnest($18, $19, $20, $21, $22, $23, $24) u (a, b, c, d, e, f, g)
+    INSERT INTO {ns}.save (type, id, request, version, fence, saved_us, gone, covered_us)
+    SELECT u.a, u.b, u.c, u.d, u.e, u.f, u.g <> 0, u.h
+      FROM unnest($18, $19, $20, $21, $22, $23, $24, $25) u (a, b, c, d, e, f, g, h)
      WHERE u.c IS NOT NULL
     ON CONFLICT (type, id, request) DO UPDATE
-       SET version = excluded.version, fence = excluded.fence, saved_us = excluded.saved_us, gone = excluded.gone)
+       SET version = excluded.version, fence = excluded.fence, saved_us = excluded.saved_us, gone = excluded.gone,
+           covered_us = excluded.covered_us)
 INSERT INTO {ns}.event (at_us, kind, type, resource_id, session, "user", actor, fence, reason)
-SELECT * FROM unnest($25, $26, $27, $28, $29, $30, $31, $32, $33)
+SELECT * FROM unnest($26, $27, $28, $29, $30, $31, $32, $33, $34)
 -- The same for one row: MySQL is much faster so.
 -- name: anchors_update_one
 -- mysql:
@@ -888,10 +891,10 @@ DELETE FROM {ns}.request WHERE session = ANY ($1)
 -- Saves that were covered, the oldest first.
 -- name: sweep_past
 -- postgres:
-DELETE FROM {ns}.save s USING (SELECT ctid FROM {ns}.save WHERE saved_us <= $1
-                                 ORDER BY saved_us, type, id, request LIMIT $2 FOR UPDATE SKIP LOCKED) x WHERE s.ctid = x.ctid
+DELETE FROM {ns}.save s USING (SELECT ctid FROM {ns}.save WHERE covered_us <= $1
+                                 ORDER BY covered_us, type, id, request LIMIT $2 FOR UPDATE SKIP LOCKED) x WHERE s.ctid = x.ctid
 -- mysql:
-{soon}DELETE FROM {ns}_save WHERE saved_us <= $1 ORDER BY saved_us, type, id, request LIMIT $2
+{soon}DELETE FROM {ns}_save WHERE covered_us <= $1 ORDER BY covered_us, type, id, request LIMIT $2
 -- What was saved stays, but for what was deleted before $5.
 -- name: sweep_anchors
 -- postgres:

@@ -1,4 +1,6 @@
 -- Removes holdfast's tables from a SQLite file. Other tables in it are left alone.
+DROP TABLE IF EXISTS {ns}_guard;
+DROP TABLE IF EXISTS {ns}_guard_log;
 DROP TABLE IF EXISTS {ns}_token;
 DROP TABLE IF EXISTS {ns}_event;
 DROP TABLE IF EXISTS {ns}_lost;

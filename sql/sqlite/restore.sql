@@ -13,8 +13,8 @@ SELECT type, id, fence, rev, ended_session, ended_fence, ended_request, ended_us
        version, saved_fence, saved_us, saved_session, saved_user, saved_name, saved_request, gone
   FROM hf_from.{ns}_resource;
 DELETE FROM main.{ns}_save;
-INSERT INTO main.{ns}_save (type, id, request, version, fence, saved_us, gone)
-SELECT type, id, request, version, fence, saved_us, gone FROM hf_from.{ns}_save;
+INSERT INTO main.{ns}_save (type, id, request, version, fence, saved_us, gone, covered_us)
+SELECT type, id, request, version, fence, saved_us, gone, covered_us FROM hf_from.{ns}_save;
 DELETE FROM main.{ns}_lock;
 INSERT INTO main.{ns}_lock (type, id, session, mode, fence, since_us, ends_us, purpose, request)
 SELECT type, id, session, mode, fence, since_us, ends_us, purpose, request FROM hf_from.{ns}_lock;

@@ -58,9 +58,10 @@ CREATE TABLE {ns}_save (
     fence INTEGER NOT NULL,
     saved_us INTEGER NOT NULL,
     gone INTEGER NOT NULL,
+    covered_us INTEGER NOT NULL,
     PRIMARY KEY (type, id, request)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX {ns}__save_by_age ON {ns}_save (saved_us);
+CREATE INDEX {ns}__save_by_age ON {ns}_save (covered_us);
 
 -- A lock is live while its session has not ended, session.expires_us is to come, and so is ends_us (or it is null).
 CREATE TABLE {ns}_lock (

@@ -76,7 +76,8 @@ UPDATE {ns}_resource SET fence = ?3, rev = ?4, ended_session = ?5, ended_fence =
        saved_request = ?15, gone = ?16
  WHERE type = ?1 AND id = ?2
 -- name: past_save
-INSERT OR REPLACE INTO {ns}_save (type, id, request, version, fence, saved_us, gone) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+INSERT OR REPLACE INTO {ns}_save (type, id, request, version, fence, saved_us, gone, covered_us)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
 -- name: lock_insert
 INSERT INTO {ns}_lock (type, id, session, mode, fence, since_us, ends_us, purpose, request)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
@@ -199,7 +200,7 @@ DELETE FROM {ns}_lost WHERE session = ?1
 DELETE FROM {ns}_request WHERE session = ?1
 -- name: sweep_past
 DELETE FROM {ns}_save WHERE (type, id, request) IN
-       (SELECT type, id, request FROM {ns}_save WHERE saved_us <= ?1 ORDER BY saved_us, type, id, request LIMIT ?2)
+       (SELECT type, id, request FROM {ns}_save WHERE covered_us <= ?1 ORDER BY covered_us, type, id, request LIMIT ?2)
 -- What was saved stays, but for what was deleted before ?5.
 -- name: sweep_anchors
 SELECT type, id, fence,

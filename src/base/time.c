@@ -104,3 +104,69 @@ bool hf_time_add(int64_t a, int64_t b, int64_t *sum)
     *sum = total;
     return true;
 }
+
+/* ---- reading ---- */
+
+/* So many digits; false: something else stands there, or the number is not within its bounds. */
+static bool time_digits(const char **text, unsigned count, unsigned low, unsigned high, unsigned *out)
+{
+    unsigned number = 0;
+    for (unsigned i = 0; i < count; i++, (*text)++) {
+        if (**text < '0' || **text > '9')
+            return false;
+        number = number * 10 + (unsigned)(**text - '0');
+    }
+    *out = number;
+    return number >= low && number <= high;
+}
+
+static bool time_sign(const char **text, char sign)
+{
+    return **text == sign && (*text)++ != NULL;
+}
+
+static bool time_day(const char **text, civil *t)
+{
+    static const unsigned char days[] = {31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    unsigned year;
+    bool reads = time_digits(text, 4, 1970, 9999, &year) && time_sign(text, '-') &&
+                 time_digits(text, 2, 1, 12, &t->month) && time_sign(text, '-') &&
+                 time_digits(text, 2, 1, days[t->month - 1], &t->day);
+    t->year = year;
+    bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    return reads && (leap || t->month != 2 || t->day < 29);
+}
+
+static bool time_fraction(const char **text, civil *t)
+{
+    unsigned worth = 100000;
+    if (!time_sign(text, '.'))
+        return true;
+    if (**text < '0' || **text > '9')
+        return false;
+    for (; **text >= '0' && **text <= '9'; (*text)++, worth /= 10)
+        t->us += (unsigned)(**text - '0') * worth;
+    return true;
+}
+
+static int64_t us_of(const civil *t)
+{
+    int64_t year = t->year - (t->month <= 2);
+    int64_t era = year / 400, yoe = year % 400;
+    int64_t doy = (153 * (int64_t)(t->month > 2 ? t->month - 3 : t->month + 9) + 2) / 5 + t->day - 1;
+    int64_t days = era * 146097 + yoe * 365 + yoe / 4 - yoe / 100 + doy - 719468;
+    return ((days * 24 + t->hour) * 60 + t->minute) * 60000000 + (int64_t)t->second * 1000000 + t->us;
+}
+
+bool hf_time_read(const char *text, int64_t *out_us)
+{
+    civil t = {0};
+    bool reads = time_day(&text, &t);
+    if (reads && *text != '\0')
+        reads = time_sign(&text, 'T') && time_digits(&text, 2, 0, 23, &t.hour) && time_sign(&text, ':') &&
+                time_digits(&text, 2, 0, 59, &t.minute) && time_sign(&text, ':') &&
+                time_digits(&text, 2, 0, 59, &t.second) && time_fraction(&text, &t) &&
+                time_sign(&text, 'Z') && *text == '\0';
+    *out_us = reads ? us_of(&t) : 0;
+    return reads;
+}

@@ -202,6 +202,17 @@ hf_status cli_session_op(cli_call *call, hf_op_kind kind, hf_op **out, hf_error 
     return HF_OK;
 }
 
+hf_status cli_target(const cli_call *call, char out[CLI_TARGET_SIZE], hf_error *err)
+{
+    const char *to = cli_value(&call->arguments, "to");
+    if (to == NULL)
+        return hf_fail(err, HF_INVALID,
+                       "Name the other session by --to SESSION-ID; 'holdfast who RESOURCE' shows who "
+                       "asks.");
+    snprintf(out, CLI_TARGET_SIZE, "%.*s", (int)strcspn(to, "."), to);
+    return HF_OK;
+}
+
 hf_status cli_op_error(const hf_op *op, hf_error *err)
 {
     const hf_answer *answer = &op->answer;

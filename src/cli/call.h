@@ -70,6 +70,10 @@ hf_op *cli_op(cli_call *call, hf_op_kind kind);
 /* The usual op: store, session, the first operand as the resource, --fence where it was given. */
 hf_status cli_session_op(cli_call *call, hf_op_kind kind, hf_op **out, hf_error *err);
 
+/* The session of --to, which must be given: its public id, also where its key came along. */
+enum { CLI_TARGET_SIZE = HF_SESSION_ID_SIZE + 1 }; /* so that one too long stays too long */
+hf_status cli_target(const cli_call *call, char out[CLI_TARGET_SIZE], hf_error *err);
+
 /* Runs the batch; the ops have their answers. */
 hf_status cli_execute(cli_call *call, hf_error *err);
 

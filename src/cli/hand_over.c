@@ -4,19 +4,13 @@
 #include "cli/call.h"
 #include "cli/verbs.h"
 
-#include <stdio.h>
-#include <string.h>
-
 static hf_status run(cli_call *call, hf_error *err)
 {
-    char target[HF_SESSION_ID_SIZE + 1];
+    char target[CLI_TARGET_SIZE];
     hf_op *op = NULL;
-    const char *to = cli_value(&call->arguments, "to");
-    if (to == NULL)
-        return hf_fail(err, HF_INVALID,
-                       "'hand-over' needs --to SESSION-ID; 'holdfast who RESOURCE' shows who asks.");
-    snprintf(target, sizeof target, "%.*s", (int)strcspn(to, "."), to); /* the public part alone */
-    hf_status status = cli_session_op(call, HF_OP_HAND_OVER, &op, err);
+    hf_status status = cli_target(call, target, err);
+    if (status == HF_OK)
+        status = cli_session_op(call, HF_OP_HAND_OVER, &op, err);
     if (status != HF_OK)
         return status;
     op->target = target;

@@ -98,8 +98,11 @@ void cli_print_hints(const settings *s, const server_ready *what)
 {
     target t;
     name_target(&what->listening->all[0], &t);
-    printf("holdfast serves on %s%s%s. Ctrl-C stops it.\nThe store: %s.\n", t.url,
-           t.options[0] != '\0' ? ", by" : "", t.options, what->grade->text);
+    bool by_path = t.options[0] != '\0';
+    printf("holdfast serves on %s%s%s. Ctrl-C stops it.\n", t.url, by_path ? ", by" : "", t.options);
+    if (!by_path)
+        printf("The dashboard: %s/ (sign in with the admin token).\n", t.url);
+    printf("The store: %s.\n", what->grade->text);
     print_token(s, what->token);
     print_lines(&t, what->token);
     print_create(s, &t, what->token);

@@ -5,6 +5,7 @@
 #include "cli/call.h"
 #include "cli/output.h"
 #include "cli/verbs.h"
+#include "guard/guard.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -101,6 +102,8 @@ static hf_status run_install(cli_call *call, hf_error *err)
         return hf_store_install_sql(url, false, role, write_piece, NULL, err);
     if (status == HF_OK)
         status = hf_store_install(url, role, err);
+    if (status == HF_OK)
+        status = guard_renew(url, err);
     return status != HF_OK ? status : tell(call, url, false, role, err);
 }
 
@@ -133,7 +136,9 @@ const cli_verb cli_install = {
     .operands_min = 1,
     .operands_max = 1,
     .summary = "Makes or upgrades holdfast's tables in a database.",
-    .about = "What is there stays, so it can be run again; in one transaction where the database allows.",
+    .about = "What is there stays, so it can be run again; in one transaction where the database "
+             "allows. "
+             "The triggers of guards are made anew.",
     .options = install_options,
     .run = run_install,
 };

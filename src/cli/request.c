@@ -44,7 +44,8 @@ const cli_verb cli_request = {
     .operands_min = 1,
     .operands_max = 1,
     .summary = "Asks whoever holds a resource to let go.",
-    .about = "The holder sees it on the next 'session beat' and may 'release' or 'hand-over'.",
+    .about = "The holder sees it on the next 'session beat' and may 'release', 'hand-over' or "
+             "'decline'.",
     .options = options,
     .run = run,
 };

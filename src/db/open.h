@@ -5,6 +5,7 @@
 #define HF_DB_OPEN_H
 
 #include "db/db.h"
+#include "db/url.h"
 
 /* What a module with a driver exports besides its store. */
 typedef struct hf_db_module_info {
@@ -18,5 +19,12 @@ typedef struct hf_db_module_info {
  * parameters that are holdfast's own, pooler and password_file count. HF_INVALID: the URL makes
  * no sense, or is of no database. HF_UNAVAILABLE: no connection, no file, or no module for it. */
 hf_status hf_db_open_url(const char *url, hf_db **out, hf_error *err);
+
+/* The same to change it; `names` is the URL's namespace. HF_NOT_FOUND: there is no such file. */
+hf_status hf_db_open_to_change(const char *url, char names[HF_NAMES_SIZE], hf_db **out,
+                               hf_error *err);
+
+/* Whether it begins as the URL of a database does. */
+bool hf_db_is_url(const char *url);
 
 #endif

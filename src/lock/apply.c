@@ -55,13 +55,16 @@ bool hf_step_key(hf_step *step)
     return true;
 }
 
+bool hf_step_expired(hf_step *step)
+{
+    return hf_refuse(step, HF_EXPIRED, "Your editing session has expired; reload the record.");
+}
+
 bool hf_step_session(hf_step *step)
 {
     if (!hf_step_key(step))
         return false;
-    if (!hf_session_lives(step->of->session, step->now_us))
-        return hf_refuse(step, HF_EXPIRED, "Your editing session has expired; reload the record.");
-    return true;
+    return hf_session_lives(step->of->session, step->now_us) || hf_step_expired(step);
 }
 
 void hf_lock_event(hf_step *step, hf_event_kind kind, const hf_lock_row *lock, hf_slice actor,
@@ -98,6 +101,15 @@ static hf_slice apply_end_request(hf_step *step)
     return (hf_slice){text, size};
 }
 
+void hf_trace_request(hf_step *step, const hf_lock_row *lock)
+{
+    hf_resource_row *resource = lock->resource;
+    memcpy(resource->ended_session, lock->session->id, sizeof resource->ended_session);
+    resource->ended_fence = lock->fence;
+    resource->ended_us = step->now_us;
+    resource->ended_request = apply_end_request(step);
+}
+
 /* Takes the lock row away and writes its end into the anchor, with the request that asked for it. */
 void hf_end_lock(hf_step *step, hf_lock_row *lock, hf_event_kind kind, hf_slice actor, hf_slice reason)
 {
@@ -107,10 +119,9 @@ void hf_end_lock(hf_step *step, hf_lock_row *lock, hf_event_kind kind, hf_slice 
     lock->present = false;
     hf_touch(step->rows, resource);
     resource->rev++;
-    memcpy(resource->ended_session, lock->session->id, sizeof resource->ended_session);
-    resource->ended_fence = lock->fence;
-    resource->ended_us = step->now_us;
-    resource->ended_request = kind == HF_EVENT_EXPIRED ? HF_NOTHING : apply_end_request(step);
+    hf_trace_request(step, lock);
+    if (kind == HF_EVENT_EXPIRED)
+        resource->ended_request = HF_NOTHING;
 }
 
 bool hf_asked_before(const hf_step *step)
@@ -299,6 +310,7 @@ static doer *const doers[HF_OP_KINDS] = {
     [HF_OP_WHO] = hf_do_who,
     [HF_OP_REQUEST] = hf_do_request,
     [HF_OP_HAND_OVER] = hf_do_hand_over,
+    [HF_OP_DECLINE] = hf_do_decline,
     [HF_OP_FORCE_RELEASE] = hf_do_force_release,
     [HF_OP_TYPE_GET] = hf_do_type_get,
     [HF_OP_NOTE] = hf_do_note,

@@ -67,9 +67,27 @@ static bool ends_hold(const hf_step *step, const hf_op *op, const hf_op_rows *of
                                               of->resource == step->of->resource));
 }
 
-/* True when the linked run was done before, and a later op of it ended the hold: then this op was done too, and asking again answers so,
- * with no lock to show. An end that this very run has made is no sign of it: the anchor was touched by then. */
-static bool run_ended(const hf_step *step)
+/* What stands behind the request id of an op that asks something of a hold. */
+static hf_slice lock_scope(hf_step *step)
+{
+    static const char word[] = "declined ";
+    if (step->op->kind != HF_OP_DECLINE)
+        return step->op->kind == HF_OP_HAND_OVER ? hf_slice_of(step->op->target) : HF_NOTHING;
+    char *text = hf_arena_alloc(&step->rows->arena, sizeof word - 1 + HF_SESSION_ID_MAX);
+    if (text == NULL) {
+        step->rows->failed = true;
+        return HF_NOTHING;
+    }
+    memcpy(text, word, sizeof word - 1);
+    memcpy(text + sizeof word - 1, step->op->target, HF_SESSION_ID_MAX);
+    return (hf_slice){text, sizeof word - 1 + HF_SESSION_ID_MAX};
+}
+
+typedef bool lock_match(const hf_step *step, const hf_op *op, const hf_op_rows *of);
+
+/* True when the linked run was done before: a later op of it that `counts` has left its trace.
+ * What this very run has left is no sign of it: the anchor was touched by then. */
+static bool run_left_trace(const hf_step *step, lock_match *counts)
 {
     if (step->rows->run == 0 || step->of->resource->run == step->rows->run)
         return false;
@@ -78,11 +96,20 @@ static bool run_ended(const hf_step *step)
         later.op++;
         of++;
         later.request = hf_slice_of(later.op->request_id);
-        later.scope = later.op->kind == HF_OP_HAND_OVER ? hf_slice_of(later.op->target) : HF_NOTHING;
-        if (ends_hold(step, later.op, of) && ended_before(&later))
+        if (!counts(step, later.op, of))
+            continue;
+        later.scope = lock_scope(&later);
+        if (ended_before(&later))
             return true;
     }
     return false;
+}
+
+/* A later op of the run ended the hold: then this op was done too, and asking again answers so,
+ * with no lock to show. */
+static bool run_ended(const hf_step *step)
+{
+    return run_left_trace(step, ends_hold);
 }
 
 /* fence: of the grant that was lost; 0: whichever it was. */
@@ -393,7 +420,7 @@ static bool handed_before(hf_step *step)
 void hf_do_hand_over(hf_step *step)
 {
     hf_verdict verdict;
-    step->scope = hf_slice_of(step->op->target);
+    step->scope = lock_scope(step);
     if (!hf_step_session(step) || handed_before(step))
         return;
     if (hf_step_look(step).mine == NULL && hf_run_done(step))
@@ -417,6 +444,76 @@ void hf_do_hand_over(hf_step *step)
         theirs->purpose = given.purpose;
     hf_lock_event(step, HF_EVENT_HANDED_OVER, theirs, step->of->session->user, theirs->purpose);
     hf_answer_lock(step, theirs);
+}
+
+static bool declines(const hf_step *step, const hf_op *op, const hf_op_rows *of)
+{
+    return op->kind == HF_OP_DECLINE && of->session == step->of->session &&
+           of->resource == step->of->resource;
+}
+
+/* A request that was declined before, asked again with its request id, alone or in a run: the
+ * last one of a run has left the trace. */
+static bool declined_before(hf_step *step)
+{
+    const hf_lock_row *mine = hf_step_look(step).mine;
+    if (!ended_before(step) && !run_left_trace(step, declines))
+        return false;
+    if (mine != NULL)
+        hf_answer_lock(step, mine);
+    return true;
+}
+
+/* The request of the op's target; NULL: refused. */
+static hf_request_row *request_of_target(hf_step *step)
+{
+    const hf_session_row *target = step->of->target;
+    if (target == step->of->session) {
+        hf_refuse(step, HF_INVALID, "Session %s holds %s/%s itself; name the one that asks for it.",
+                  target->id, step->op->type, step->op->id);
+        return NULL;
+    }
+    for (hf_request_row *row = step->of->resource->requests; row != NULL; row = row->next)
+        if (row->present && row->session == target && hf_session_lives(target, step->now_us))
+            return row;
+    hf_refuse(step, HF_NOT_FOUND, "Session %s does not ask for %s/%s, or no longer.", target->id,
+              step->op->type, step->op->id);
+    return NULL;
+}
+
+static void decline(hf_step *step, const hf_lock_row *mine, hf_request_row *request)
+{
+    hf_resource_row *resource = step->of->resource;
+    hf_event_row *event = hf_rows_event(step->rows);
+    if (event == NULL)
+        return;
+    hf_touch(step->rows, request);
+    hf_touch(step->rows, resource);
+    resource->rev++;
+    request->present = false;
+    if (step->request.size > 0)
+        hf_trace_request(step, mine);
+    event->kind = HF_EVENT_DECLINED;
+    event->type = resource->type;
+    event->id = resource->id;
+    event->session = (hf_slice){request->session->id, HF_SESSION_ID_MAX};
+    event->user = request->session->user;
+    event->actor = step->of->session->user;
+    event->reason = hf_slice_of(step->op->text);
+}
+
+void hf_do_decline(hf_step *step)
+{
+    hf_verdict verdict;
+    step->scope = lock_scope(step);
+    if (!hf_step_session(step) || declined_before(step) || run_ended(step))
+        return;
+    hf_lock_row *mine = held(step, HF_ASK_DECLINE, &verdict);
+    hf_request_row *request = mine == NULL ? NULL : request_of_target(step);
+    if (request == NULL)
+        return;
+    decline(step, mine, request);
+    hf_answer_lock(step, mine);
 }
 
 void hf_do_type_get(hf_step *step)

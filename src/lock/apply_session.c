@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Carrying out what is asked for a session as a whole: open, find, beat, close, release all. */
+#include "base/digest.h"
 #include "lock/step.h"
 
 #include "base/time.h"
@@ -163,9 +164,31 @@ void hf_do_beat(hf_step *step)
     step->op->answer.locks_count = live;
 }
 
+/* By its key, or by a proof of it. */
+static bool session_is_proved(hf_step *step)
+{
+    hf_session_row *row = step->of->target;
+    hf_slice text = hf_slice_of(step->op->text);
+    unsigned char proof[32];
+    if (step->op->session != NULL)
+        return hf_step_session(step);
+    step->of->session = row;
+    if (!row->present)
+        return hf_step_key(step);
+    if (!hf_hmac_sha256(row->key_sha256, sizeof row->key_sha256, text.at, text.size, proof)) {
+        step->rows->failed = true;
+        return false;
+    }
+    bool same = hf_secret_equal(proof, step->op->sha256, sizeof proof);
+    hf_secret_wipe(proof, sizeof proof);
+    if (!same)
+        return hf_refuse(step, HF_DENIED, "That does not prove the key of session %s.", row->id);
+    return hf_session_lives(row, step->now_us) || hf_step_expired(step);
+}
+
 void hf_do_session_find(hf_step *step)
 {
-    if (hf_step_session(step))
+    if (session_is_proved(step))
         hf_answer_session(step, step->of->session);
 }
 

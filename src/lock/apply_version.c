@@ -166,6 +166,7 @@ static void cover(hf_step *step)
     past->fence = row->saved_fence;
     past->saved_us = row->saved_us;
     past->gone = row->gone;
+    past->covered_us = step->now_us;
 }
 
 static void leave_event(hf_step *step)

@@ -26,6 +26,7 @@ enum {
     NOTE = 8192,   /* needs a kind of event and a text */
     FOUND = 16384, /* needs a token's id or the hash of its secret, not both */
     VERSION = 32768, /* takes an expected version, or absent */
+    PROVED = 131072, /* needs a session's id and key, or a target with a proof, not both */
     SAVER = 65536, /* needs a session or a user, not both */
 };
 
@@ -45,10 +46,11 @@ static const struct {
     [HF_OP_WHO] = {"who", RESOURCE | READS},
     [HF_OP_REQUEST] = {"request", SESSION | RESOURCE | GROWS},
     [HF_OP_HAND_OVER] = {"hand-over", SESSION | RESOURCE | TARGET},
+    [HF_OP_DECLINE] = {"decline", SESSION | RESOURCE | TARGET},
     [HF_OP_FORCE_RELEASE] = {"force-release", RESOURCE | REASON},
     [HF_OP_TYPE_GET] = {"type-get", TYPE | READS},
     [HF_OP_NOTE] = {"note", NOTE | GROWS},
-    [HF_OP_SESSION_FIND] = {"session-find", SESSION | READS},
+    [HF_OP_SESSION_FIND] = {"session-find", PROVED | READS},
     [HF_OP_VERSION] = {"version", RESOURCE | VERSION | READS},
     [HF_OP_SAVE] = {"save", RESOURCE | VERSION | SAVER | GROWS},
     [HF_OP_TYPE_SET] = {"type-set", TYPE | POLICY | ALONE | GROWS},
@@ -172,6 +174,8 @@ static const char *session_flaw(const hf_op *op, const hf_credentials *checked, 
     *what = "session";
     if ((traits & SESSION) && op->session == NULL)
         return "is missing: present its id and key";
+    if ((traits & PROVED) && (op->session == NULL) == (op->target == NULL))
+        return "to find is named by its id and key, or by its id and a proof: give one of both";
     if (op->session != NULL && op->session != checked &&
         hf_session_id_flaw(hf_slice_of(op->session->id)) != NULL)
         return "has an id that is not 32 hex digits in lower case";
@@ -181,7 +185,12 @@ static const char *session_flaw(const hf_op *op, const hf_credentials *checked, 
     *what = "target session";
     if ((traits & TARGET) && op->target == NULL)
         return "is missing: give the public id of who is to get the lock";
-    return op->target == NULL ? NULL : hf_session_id_flaw(hf_slice_of(op->target));
+    const char *flaw = op->target == NULL ? NULL : hf_session_id_flaw(hf_slice_of(op->target));
+    if (flaw != NULL || !(traits & PROVED) || op->target == NULL)
+        return flaw;
+    *what = "proof";
+    bool given = op->sha256 != NULL && hf_slice_of(op->text).size > 0;
+    return given ? NULL : "is missing: give text and sha256";
 }
 
 static const char *count_flaw(const hf_op *op, const char **what)

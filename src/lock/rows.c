@@ -378,7 +378,8 @@ static bool want_resource(hf_rows *rows, const hf_op *op, hf_op_rows *of)
     of->resource->wanted = true;
     of->resource->wants_version |= op->kind == HF_OP_VERSION;
     of->resource->wants_requests |= op->kind == HF_OP_WHO || op->kind == HF_OP_REQUEST ||
-                                    op->kind == HF_OP_ACQUIRE || op->kind == HF_OP_HAND_OVER;
+                                    op->kind == HF_OP_ACQUIRE || op->kind == HF_OP_HAND_OVER ||
+                                    op->kind == HF_OP_DECLINE;
     return true;
 }
 

@@ -49,11 +49,12 @@ struct hf_session_row {
     unsigned run;                    /* the linked run that saved a copy of it */
 };
 
-/* A save that a later one has covered, kept for a day so that whoever asks for it again finds it. */
+/* A save that a later one has covered, kept for a day from then so that whoever asks for it again finds it. */
 typedef struct hf_past_row {
     struct hf_past_row *next; /* of the resource */
     hf_slice request;         /* scoped to who saved (hf_rows_save_request) */
     int64_t version, fence, saved_us;
+    int64_t covered_us; /* set when it is covered; not loaded */
     bool gone;
     bool stored, present, changed;
     void *origin, *fresh;

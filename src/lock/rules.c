@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* The law on one screen. Everything that decides who may hold what stands in the two tables and the few functions
- * below; stores move rows, and apply.c carries out what is decided here.
+/* The law on one screen. Everything that decides who may hold what stands in the two tables and
+ * the few functions below; stores move rows, and apply.c carries out what is decided here.
  *
  *   R1  Exclusive stands alone; shared stands with shared.
  *   R2  What you hold is kept: asking again never weakens it, never changes its fence.
  *   R3  Shared becomes exclusive only for a sole reader, with a new fence.
- *   R4  Only the holder renews, downgrades, releases or hands over; a lost lock is never revived.
- *   R5  A lock is live while its session is and its own bound is to come; at the bound it is dead.
+ *   R4  Only the holder renews, downgrades, releases, hands over or declines; a lost lock is
+ *       never revived.
+ *   R5  A lock is live while its session is and its own bound is to come; at the bound it is
+ *       dead.
  *   R6  Fences of a resource grow strictly.
- *   R7  A save needs the resource free or one's own exclusive lock, and the version that was read. Versions grow by one with every
- *       save, over deletion too; every save gets a fence. */
+ *   R7  A save needs the resource free or one's own exclusive lock, and the version that was
+ *       read. Versions grow by one with every save, over deletion too; every save gets a fence. */
 #include "lock/rules.h"
 
 #define GRANT    HF_VERDICT_GRANT
@@ -20,6 +22,7 @@
 #define END      HF_VERDICT_END
 #define PASS     HF_VERDICT_PASS
 #define ASK      HF_VERDICT_ASK
+#define DECLINE  HF_VERDICT_DECLINE
 #define SAVE     HF_VERDICT_SAVE
 #define LOCKED   HF_VERDICT_LOCKED
 #define NOT_HELD HF_VERDICT_NOT_HELD
@@ -36,6 +39,7 @@ static const unsigned char law[HF_ASKS][HF_VIEWS] = {
     [HF_ASK_HOLDS]     = { NOT_HELD, KEEP,        KEEP,     KEEP,      NOT_HELD,      NOT_HELD },
     [HF_ASK_HAND_OVER] = { NOT_HELD, PASS,        PASS,     PASS,      NOT_HELD,      NOT_HELD },
     [HF_ASK_REQUEST]   = { NOBODY,   NOBODY,      ASK,      NOBODY,    ASK,           ASK      },
+    [HF_ASK_DECLINE]   = { NOT_HELD, DECLINE,     DECLINE,  DECLINE,   NOT_HELD,      NOT_HELD },
     [HF_ASK_FORCE]     = { NOBODY,   END,         END,      END,       END,           END      },
     [HF_ASK_SAVE]      = { SAVE,     NOT_HELD,    NOT_HELD, SAVE,      LOCKED,        LOCKED   }, /* free: if the policy needs no lock */
 };

@@ -15,6 +15,7 @@ typedef enum hf_ask {
     HF_ASK_HOLDS,
     HF_ASK_HAND_OVER,
     HF_ASK_REQUEST,
+    HF_ASK_DECLINE,
     HF_ASK_FORCE,
     HF_ASK_SAVE,
     HF_ASKS
@@ -40,6 +41,7 @@ typedef enum hf_verdict {
     HF_VERDICT_END,      /* the lock is given back */
     HF_VERDICT_PASS,     /* the lock becomes the target's, a new fence */
     HF_VERDICT_ASK,      /* a request is left for the holders */
+    HF_VERDICT_DECLINE,  /* a request of someone else's is taken away */
     HF_VERDICT_SAVE,     /* the version is compared and counted up */
     HF_VERDICT_LOCKED,   /* refused: someone else stands in the way */
     HF_VERDICT_NOT_HELD, /* refused: the session doesn't hold it */

@@ -15,7 +15,8 @@ typedef struct hf_step {
     int64_t now_us;
     hf_slice request; /* the op's request id, as it is kept in the rows it changes */
     hf_batch *batch;
-    hf_slice scope; /* of an end: who forced it, or to whom it was handed; at is NULL: it has none */
+    /* Of an end: who forced it, to whom it was handed or declined; at is NULL: it has none. */
+    hf_slice scope;
 } hf_step;
 
 /* Refuses the op with a sentence; returns false so that checks chain. */
@@ -25,6 +26,8 @@ bool hf_refuse(hf_step *step, hf_status status, const char *format, ...)
 /* The session that asks: known, with the right key; and alive. False: the op has been refused. */
 bool hf_step_key(hf_step *step);
 bool hf_step_session(hf_step *step);
+/* Refuses it, since it is not alive; false. */
+bool hf_step_expired(hf_step *step);
 
 /* Whether its key is that of the row, in constant time. */
 bool hf_key_matches(const hf_credentials *credentials, const hf_session_row *row);
@@ -51,6 +54,9 @@ bool hf_run_done(const hf_step *step);
 void hf_lock_event(hf_step *step, hf_event_kind kind, const hf_lock_row *lock, hf_slice actor,
                    hf_slice reason);
 void hf_session_event(hf_step *step, hf_event_kind kind, const hf_session_row *session, const char *reason);
+/* Writes into the anchor that this request did something to that hold, so that asking again is
+ * known. */
+void hf_trace_request(hf_step *step, const hf_lock_row *lock);
 void hf_end_lock(hf_step *step, hf_lock_row *lock, hf_event_kind kind, hf_slice actor, hf_slice reason);
 void hf_expire_lock(hf_step *step, hf_lock_row *lock, const hf_session_row *taken_by);
 size_t hf_end_locks(hf_step *step, hf_session_row *session, const char *reason);
@@ -72,6 +78,7 @@ void hf_do_holds(hf_step *step);
 void hf_do_who(hf_step *step);
 void hf_do_request(hf_step *step);
 void hf_do_hand_over(hf_step *step);
+void hf_do_decline(hf_step *step);
 void hf_do_force_release(hf_step *step);
 void hf_do_type_get(hf_step *step);
 void hf_do_note(hf_step *step);

@@ -263,7 +263,9 @@ hf_status hf_call_run(hf_call *c, hf_error *err)
     c->sent_boot_us = hf_seam.boot_us();
     hf_status status = hf_execute(manager, c->batch, err);
     status = hf_settle(status, c->op, err);
-    if (hf_is_over(status, &c->op->answer) && c->op->kind != HF_OP_HAND_OVER)
+    /* These may be about the other session. */
+    bool names_another = c->op->kind == HF_OP_HAND_OVER || c->op->kind == HF_OP_DECLINE;
+    if (hf_is_over(status, &c->op->answer) && !names_another)
         hf_note_over(c->session, false);
     return status;
 }

@@ -240,6 +240,22 @@ hf_status hf_session_request(hf_session *session, const hf_resource *resource, c
     return status;
 }
 
+hf_status hf_session_decline(hf_session *session, const hf_resource *resource,
+                             const char *asking_session, const char *message, hf_error *err)
+{
+    hf_call c;
+    hf_status status = hf_call_begin(&c, session, HF_OP_DECLINE, resource, err);
+    if (status != HF_OK)
+        return status;
+    c.op->target = asking_session;
+    c.op->text = message;
+    status = hf_call_run(&c, err);
+    if (status == HF_NOT_HELD)
+        hf_forget_lock(session, resource);
+    hf_call_end(&c);
+    return status;
+}
+
 hf_status hf_session_hand_over(hf_session *session, const hf_resource *resource, const char *to_session,
                                hf_lock *out, hf_error *err)
 {

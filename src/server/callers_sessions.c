@@ -30,7 +30,8 @@ static void read_session(callers *all, session_look *it, const hf_op *op, caller
     const hf_answer *answer = &op->answer;
     if (answer->status == HF_OK && answer->sessions_count == 1) {
         fill_session(out, answer->sessions[0].user, answer->sessions[0].token);
-        known_session_keep(&all->known, op->session, &answer->sessions[0], it->asked_us);
+        if (op->session != NULL) /* by a proof its key is not known */
+            known_session_keep(&all->known, op->session, &answer->sessions[0], it->asked_us);
         return;
     }
     out->status = answer->status == HF_OK ? HF_INTERNAL : answer->status;
@@ -46,21 +47,35 @@ static void session_look_finish(loop_job *job)
         caller_fail(who, job->job.status, jobs_told(job->job.status));
     size_t at = 0;
     for (size_t i = 0; i < it->count && job->job.status == HF_OK; i++) {
-        while (who->sessions[at] != it->ops[i].session)
+        while (who->known[at].status == HF_OK) /* known before */
             at++;
-        read_session(who->of, it, &it->ops[i], &who->known[at]);
+        read_session(who->of, it, &it->ops[i], &who->known[at++]);
     }
     jobs_release(job);
     hf_free(it);
     caller_settle(who);
 }
 
+/* Whether that is the hash of the key that was presented, or proved. */
+static bool callers_key_fits(const caller *who, const hf_credentials *session,
+                             const unsigned char key_sha256[32])
+{
+    unsigned char proof[32];
+    if (who->proof == NULL)
+        return hf_secret_equal(key_sha256, session->key_sha256, 32);
+    bool fits = hf_hmac_sha256(key_sha256, 32, who->proof->text, strlen(who->proof->text), proof) &&
+                hf_secret_equal(proof, who->proof->sha256, sizeof proof);
+    hf_secret_wipe(proof, sizeof proof);
+    return fits;
+}
+
 /* True: it is known, and who asks has its key. */
-static bool recall_session(callers *all, const hf_credentials *session, caller_session *out)
+static bool recall_session(callers *all, const caller *who, const hf_credentials *session,
+                           caller_session *out)
 {
     const known_session *known = known_session_find(&all->known, session->id);
     if (known == NULL || hf_seam.boot_us() - known->asked_us >= CALLERS_SESSION_US ||
-        !hf_secret_equal(known->key_sha256, session->key_sha256, sizeof known->key_sha256))
+        !callers_key_fits(who, session, known->key_sha256))
         return false;
     all->stats.hits++;
     fill_session(out, known->user, known->opener);
@@ -81,7 +96,7 @@ static void ask_store_for_sessions(callers *all, caller *who, size_t count)
         (loop_job){.job = {.ops = it->ops, .count = count, .look = true}, .finish = session_look_finish};
     for (size_t i = 0; i < who->sessions_count; i++)
         if (who->known[i].status != HF_OK)
-            it->ops[it->count++] = (hf_op){.kind = HF_OP_SESSION_FIND, .session = who->sessions[i]};
+            it->ops[it->count++] = caller_find_session(who->sessions[i], who->proof);
     if (jobs_submit(all->jobs, &it->job, &err) != HF_OK) {
         hf_free(it);
         caller_fail(who, err.status, err.message);
@@ -119,7 +134,7 @@ void callers_ask_sessions(callers *all, caller *who)
     for (size_t i = 0; i < who->sessions_count; i++) {
         memcpy(who->known[i].id, who->sessions[i]->id, sizeof who->known[i].id);
         who->known[i].status = HF_UNAVAILABLE; /* until it is known */
-        missing += !recall_session(all, who->sessions[i], &who->known[i]);
+        missing += !recall_session(all, who, who->sessions[i], &who->known[i]);
     }
     if (missing > 0 && may_look(who, missing))
         ask_store_for_sessions(all, who, missing);

@@ -75,6 +75,12 @@ void census_wanted(census *c)
         wait_for(c, 0);
 }
 
+void census_count(census *c)
+{
+    if (!c->stopped && !c->asking && !evtimer_pending(c->timer, NULL))
+        event_active(c->timer, EV_TIMEOUT, 1);
+}
+
 void census_stop(census *c)
 {
     c->stopped = true;

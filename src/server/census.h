@@ -25,6 +25,9 @@ hf_status census_new(const census_settings *settings, census **out, hf_error *er
 /* Someone looks at the metrics. */
 void census_wanted(census *c);
 
+/* Counts once, unless that is under way or about to be, though nobody looks. */
+void census_count(census *c);
+
 /* As those of the sweeper: no count is begun any more; one that is with the committer must be answered before census_free. */
 void census_stop(census *c);
 bool census_idle(const census *c);

@@ -36,14 +36,21 @@ void exchange_header(exchange *x, const char *name, const char *value)
         x->headers[x->headers_count++] = (http_field){name, value};
 }
 
+void exchange_release(exchange *x)
+{
+    if (x->carried)
+        jobs_release(&x->job);
+    x->carried = false;
+}
+
 /* Gives back what the exchange has got, before the request in whose memory it is. */
 static void finish_with(exchange *x)
 {
-    if (x->entered)
-        limits_leave(x->service->limits, LIMITS_TOKEN, x->who.token->id,
-                     x->route->stream ? LIMITS_STREAM : LIMITS_REQUEST);
-    if (x->carried)
-        jobs_release(&x->job);
+    for (limits_kind i = LIMITS_TOKEN; i < LIMITS_KINDS; i++)
+        if (x->entered[i] != NULL)
+            limits_leave(x->service->limits, i, x->entered[i],
+                         x->route->stream ? LIMITS_STREAM : LIMITS_REQUEST);
+    exchange_release(x);
     claims_leave(&x->claims);
     if (x->route != NULL && x->route->done != NULL)
         x->route->done(x);
@@ -229,6 +236,14 @@ static void carry_out(exchange *x)
         exchange_problem(x, 0, status, &err);
 }
 
+void exchange_again(exchange *x)
+{
+    jobs_release(&x->job);
+    x->carried = false;
+    x->job = (loop_job){.job = {.ops = x->ops, .count = x->count}};
+    carry_out(x);
+}
+
 /* ---- fitted ---- */
 
 static void fitted(claims *c)
@@ -269,30 +284,33 @@ static void deny(exchange *x, hf_status status, const hf_op *op, hf_error *err)
     exchange_problem(x, 0, status, err);
 }
 
+const caller_session *exchange_session(const exchange *x)
+{
+    const caller *who = &x->who;
+    for (size_t i = 0; who->known != NULL && i < who->sessions_count; i++)
+        if (who->known[i].status == HF_OK)
+            return &who->known[i];
+    return NULL;
+}
+
 /* Whose bucket is taken from: the token's, that of a session whose key is right, or the address's. What a stranger names is not theirs. */
 static limits_kind limited(const exchange *x, const char **id)
 {
     const caller *who = &x->who;
-    *id = who->token != NULL ? who->token->id : x->request->peer;
-    if (who->token != NULL)
-        return LIMITS_TOKEN;
-    for (size_t i = 0; who->known != NULL && i < who->sessions_count; i++) {
-        if (who->known[i].status == HF_OK) {
-            *id = who->known[i].id;
-            return LIMITS_SESSION;
-        }
-    }
-    return LIMITS_PEER;
+    const caller_session *session = exchange_session(x);
+    *id = who->token != NULL ? who->token->id : session != NULL ? session->id : x->request->peer;
+    return who->token != NULL ? LIMITS_TOKEN : session != NULL ? LIMITS_SESSION : LIMITS_PEER;
 }
+
+static const char *const limited_names[] = {
+    [LIMITS_TOKEN] = "token", [LIMITS_SESSION] = "session", [LIMITS_PEER] = "address"};
 
 static hf_status charge(exchange *x, limits_kind kind, const char *id, size_t count, hf_error *err)
 {
-    static const char *const names[] = {
-        [LIMITS_TOKEN] = "token", [LIMITS_SESSION] = "session", [LIMITS_PEER] = "address"};
     if (limits_take(x->service->limits, kind, id, count, hf_seam.boot_us(), &x->wait_us))
         return HF_OK;
-    return hf_fail(err, HF_TOO_MANY, "This %s asks more often than it may; wait %.1f seconds.", names[kind],
-                   (double)x->wait_us / 1e6);
+    return hf_fail(err, HF_TOO_MANY, "This %s asks more often than it may; wait %.1f seconds.",
+                   limited_names[kind], (double)x->wait_us / 1e6);
 }
 
 static hf_status may_look(caller *who, size_t count, hf_error *err)
@@ -324,18 +342,28 @@ static hf_status judge_rate(exchange *x, hf_error *err)
     return count == 0 ? HF_OK : charge(x, kind, id, count, err);
 }
 
-/* One of so many that may be under way. */
-static hf_status judge_quota(exchange *x, hf_error *err)
+static hf_status exchange_enter(exchange *x, limits_kind kind, const char *id, hf_error *err)
 {
     limits_use use = x->route->stream ? LIMITS_STREAM : LIMITS_REQUEST;
-    if (x->who.token == NULL)
-        return HF_OK;
-    if (!limits_enter(x->service->limits, LIMITS_TOKEN, x->who.token->id, use))
+    if (!limits_enter(x->service->limits, kind, id, use))
         return hf_fail(err, HF_TOO_MANY,
-                       "This token has as many %s under way as it may; wait for one to end.",
-                       x->route->stream ? "streams" : "requests");
-    x->entered = true;
+                       "This %s has as many %s under way as it may; wait for one to end.",
+                       limited_names[kind], x->route->stream ? "streams" : "requests");
+    x->entered[kind] = id;
     return HF_OK;
+}
+
+/* One of so many that may be under way. A session's stream counts for the token that opened the
+ * session, too. */
+static hf_status judge_quota(exchange *x, hf_error *err)
+{
+    const caller_session *session = exchange_session(x);
+    if (x->who.token != NULL)
+        return exchange_enter(x, LIMITS_TOKEN, x->who.token->id, err);
+    if (!x->route->stream || session == NULL || session->token == NULL)
+        return HF_OK;
+    hf_status status = exchange_enter(x, LIMITS_SESSION, session->id, err);
+    return status == HF_OK ? exchange_enter(x, LIMITS_TOKEN, session->token->id, err) : status;
 }
 
 /* A wrong key is refused before the store loads, and a database locks, what the session holds: its id is no secret. */
@@ -506,13 +534,13 @@ static void begin(exchange *x)
     hf_error err;
     hf_error_none(&err);
     const char *allow = NULL;
-    hf_status status = gate_enter(x, &err);
-    if (status != HF_OK) {
-        deny(x, status, NULL, &err);
+    hf_error gate = {0};
+    hf_status status =
+        route_find(x->request->method, x->request->path, &x->request->arena, &x->in, &x->route, &allow, &err);
+    if (gate_enter(x, &gate) != HF_OK) {
+        deny(x, gate.status, NULL, &gate);
         return;
     }
-    status =
-        route_find(x->request->method, x->request->path, &x->request->arena, &x->in, &x->route, &allow, &err);
     if (x->route == NULL) {
         no_route(x, status, allow, &err);
         return;
@@ -546,6 +574,7 @@ void exchange_begin(service *s, http_request *request)
     x->request = request;
     x->in.last_event = -1;
     x->in.after_seq = -1;
+    x->in.before_seq = -1;
     x->in.limit = -1;
     request->context = x;
     begin(x);

@@ -34,8 +34,8 @@ struct exchange {
     loop_job job;
     http_field headers[EXCHANGE_HEADERS_MAX + 1]; /* of the reply */
     size_t headers_count;
+    const char *entered[LIMITS_KINDS]; /* for whom it counts as under way (limits.h) */
     bool carried;       /* the job has been accepted: its answers are to be given back */
-    bool entered;       /* it counts as under way (limits.h) */
     bool cookie;        /* the token came as a cookie */
     size_t paid;        /* what the address has paid for looks, before it was known who asks */
     int64_t wait_us;    /* it was asked too often: after so long there is room again; 0: it was not */
@@ -56,12 +56,20 @@ void *exchange_alloc(exchange *x, size_t size, hf_error *err);
 /* A header of the reply to come; the texts must live until then. */
 void exchange_header(exchange *x, const char *name, const char *value);
 
+/* For `tell`: asks the store once more, with the ops as they are now; `tell` is called again. */
+void exchange_again(exchange *x);
+
 /* For `tell`: the reply, after which the exchange is gone. type NULL: no body. json is freed; NULL is memory that is out. A body over
  * HTTP_BODY_MAX can't be sent and becomes a 413. */
 void exchange_reply(exchange *x, int status, const char *type, hf_slice body);
 void exchange_json(exchange *x, int status, char *json);
-/* The head of a stream, for which nothing was carried out. Whoever ends it says limits_leave of LIMITS_STREAM, and http_stream_end. */
+/* The head of a stream, for which nothing is carried out any more (exchange_release). Whoever
+ * ends it says limits_leave of LIMITS_STREAM for all of `entered`, and http_stream_end. */
 void exchange_stream(exchange *x, const char *type);
+/* The answers of the ops have been read; they are gone then. */
+void exchange_release(exchange *x);
+/* The session that asks, if its key is right and it lives; else NULL. */
+const caller_session *exchange_session(const exchange *x);
 /* Problem details. code 0: what the status has. */
 void exchange_problem(exchange *x, int code, hf_status status, const hf_error *err);
 /* The same, told as it is given. */

@@ -135,17 +135,30 @@ static size_t size_of(const char *text)
     return text == NULL ? 0 : strlen(text) + 1;
 }
 
+static void follower_free(feed_follower *l)
+{
+    if (l != NULL)
+        feed_names_free(l->names);
+    hf_free(l);
+}
+
 static feed_follower *follower_new(const feed_filter *filter)
 {
-    feed_follower *l =
-        hf_alloc(sizeof *l + size_of(filter->type) + size_of(filter->id) + size_of(filter->user));
+    size_t texts = size_of(filter->type) + size_of(filter->user) + size_of(filter->session);
+    feed_follower *l = hf_alloc(sizeof *l + texts);
     if (l == NULL)
         return NULL;
     char *at = l->text;
     l->filter = *filter;
     l->filter.type = keep_text(&at, filter->type);
-    l->filter.id = keep_text(&at, filter->id);
     l->filter.user = keep_text(&at, filter->user);
+    l->filter.session = keep_text(&at, filter->session);
+    l->filter.resources = NULL;
+    if (filter->resources_count > 0 &&
+        (l->names = feed_names_new(filter->resources, filter->resources_count)) == NULL) {
+        follower_free(l);
+        return NULL;
+    }
     return l;
 }
 
@@ -186,7 +199,7 @@ hf_status feed_follow(feed *f, const feed_filter *filter, int64_t after, const f
 
 void feed_forget(feed *f, feed_follower *l)
 {
-    hf_free(l);
+    follower_free(l);
     if (--f->count > 0)
         return;
     f->current = false;

@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* The events of the store, delivered to the followers of this server as server-sent events: all of them, in order, none twice,
- * whichever server or program they came from.
+/* The events of the store, delivered to the followers of this server as server-sent events: all
+ * of them, in order, none twice, whichever server or program they came from.
  *
- *   L1  One thread follows the event table, while anyone follows. What it reads is kept in a ring of the newest events, each written out
- *       once; followers are given it from there.
- *   L2  Who is behind the ring reads the table, page by page; one page at a time is read for all of them together, and those who are at the
- *       same place share it. Then they go on with the ring, without a gap or a duplicate.
- *   L3  Whoever takes nothing any more, for so long that the ring has passed them, is told to resync and ended. Nobody else waits for them, and
- *       what waits for them is FEED_WAITING_MAX and one record more at most.
+ *   L1  One thread follows the event table, while anyone follows. What it reads is kept in a
+ *       ring of the newest events, each written out once; followers are given it from there.
+ *   L2  Who is behind the ring reads the table, page by page; one page at a time is read for all
+ *       of them together, and those who are at the same place share it. Then they go on with the
+ *       ring, without a gap or a duplicate.
+ *   L3  Whoever takes nothing any more, for so long that the ring has passed them, is told to
+ *       resync and ended. Nobody else waits for them, and what waits for them is
+ *       FEED_WAITING_MAX and one record more at most.
  *   L4  The loop is never held for longer than a few milliseconds at a time.
- *   L5  When the store is away, followers get beats and nothing else; when it is back, all that happened meanwhile.
+ *   L5  When the store is away, followers get beats and nothing else; when it is back, all that
+ *       happened meanwhile.
+ *   L6  A follower for a session is ended by the event that its session has ended, which is the
+ *       last it is given.
  *
  * What a follower is sent:
  *
@@ -25,7 +30,8 @@
  *   data: {"newest":12,            reads the locks again. The stream, or the next one with this id, goes on after `newest`. Whoever wants each event
  *          "first":5,"last":3}     that is left asks again with Last-Event-ID: the larger of last and first - 1
  *
- * Everything here is called on the loop's thread, and so are the functions of a sink; feed_nudge may be called from any. */
+ * Everything here is called on the loop's thread, and so are the functions of a sink; feed_nudge
+ * may be called from any. */
 #ifndef HF_SERVER_FEED_H
 #define HF_SERVER_FEED_H
 
@@ -48,8 +54,13 @@ enum {
 /* What a follower wants and may see. NULL: all. HF_EVENT_RESTORED passes every filter. */
 typedef struct feed_filter {
     const char *type;
-    const char *id;   /* of that type */
+    const hf_resource *resources; /* these records alone; count 0: all */
+    size_t resources_count;
     const char *user; /* whose lock or session it is */
+    /* A session's id: what happens to it is wanted besides all that, and when it has ended, so
+     * does the follower. */
+    const char *session;
+    bool recent; /* what is older than the ring is not given: the follower is told to resync */
     bool (*may_see)(void *context, const hf_event *event);
     void *context; /* borrowed until the follower is gone */
 } feed_filter;
@@ -78,7 +89,8 @@ typedef struct feed_settings {
 
 hf_status feed_new(const feed_settings *settings, feed **out, hf_error *err);
 
-/* after: the last event the follower has seen; -1: only what comes from now on. The filter's strings are copied. */
+/* after: the last event the follower has seen; -1: only what comes from now on. What the filter
+ * points to is copied. */
 hf_status feed_follow(feed *f, const feed_filter *filter, int64_t after, const feed_sink *sink,
                       feed_follower **out, hf_error *err);
 

@@ -10,6 +10,7 @@
 #define HF_SERVER_FEED_INSIDE_H
 
 #include "server/feed.h"
+#include "server/feed_names.h"
 #include "server/feed_pages.h"
 #include "server/feed_reader.h"
 #include "server/feed_ring.h"
@@ -34,6 +35,7 @@ struct feed_follower {
     feed *feed;
     feed_sink sink;
     feed_filter filter; /* its strings are in `text` */
+    feed_names *names;  /* its records; NULL: all */
     int64_t seq;        /* all up to here it has been given, or does not want; -1: not known yet */
     int64_t told;       /* the last id it was sent */
     int64_t wrote_us, since_us;
@@ -42,6 +44,7 @@ struct feed_follower {
     bool blocked;   /* in that list */
     bool drained;   /* since then */
     bool left;      /* while it was visited */
+    bool over;      /* its session has ended */
     int64_t wanted; /* it wants the page after that number, -1: none, ... */
     uint64_t since; /* ... since so many pages were asked for */
     char text[];

@@ -5,6 +5,7 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "base/seams.h"
+#include "server/feed_names.h"
 
 #include <holdfast/json.h>
 #include <inttypes.h>
@@ -28,11 +29,15 @@ static void write_record(hf_buffer *text, const hf_event *event)
 static feed_piece *piece_new(const hf_answer *answer, int64_t after)
 {
     size_t count = answer->events_count;
-    feed_piece *piece = hf_alloc(sizeof *piece + count * (sizeof *piece->events + sizeof *piece->ends));
+    size_t each = sizeof(hf_event) + sizeof(uint64_t) + sizeof(uint32_t);
+    size_t bytes = sizeof(feed_piece) + count * each;
+    feed_piece *piece = hf_alloc(bytes);
     if (piece == NULL)
         return NULL;
+    piece->bytes = bytes;
     piece->events = (hf_event *)(void *)(piece + 1);
-    piece->ends = (uint32_t *)(void *)(piece->events + count);
+    piece->hashes = (uint64_t *)(void *)(piece->events + count);
+    piece->ends = (uint32_t *)(void *)(piece->hashes + count);
     piece->after = piece->upto = after;
     piece->first = answer->first_seq;
     piece->last = answer->last_seq;
@@ -51,11 +56,11 @@ static feed_piece *make(const hf_answer *answer, int64_t after)
     feed_piece *piece = piece_new(answer, after);
     for (size_t i = 0; piece != NULL && i < piece->count; i++) {
         write_record(&text, &piece->events[i]);
+        piece->hashes[i] = feed_names_hash(&piece->events[i].resource);
         piece->ends[i] = (uint32_t)text.size;
     }
     if (piece != NULL && !text.failed) {
-        piece->bytes =
-            sizeof *piece + piece->count * (sizeof *piece->events + sizeof *piece->ends) + text.room;
+        piece->bytes += text.room;
         piece->text = hf_buffer_take(&text);
         return piece;
     }

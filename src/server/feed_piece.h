@@ -20,6 +20,7 @@ typedef struct feed_piece {
     size_t count;
     size_t bytes; /* of memory */
     hf_event *events;
+    uint64_t *hashes; /* of the record of each, see feed_names.h */
     uint32_t *ends; /* where the record of each ends in the text */
     char *text;
 } feed_piece;

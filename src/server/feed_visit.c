@@ -43,26 +43,39 @@ static void send_resync(feed *f, feed_follower *l, int64_t newest)
     send_bytes(l, text, (size_t)size);
 }
 
+static bool feed_is_own(const feed_follower *l, const hf_event *event)
+{
+    return l->filter.session != NULL && strcmp(l->filter.session, event->session) == 0;
+}
+
 /* A restore is of no type, record or user, and changes all of them. */
-static bool wants(const feed_follower *l, const hf_event *event)
+static bool wants(const feed_follower *l, const hf_event *event, uint64_t hash)
 {
     const feed_filter *filter = &l->filter;
-    return event->kind == HF_EVENT_RESTORED ||
+    return event->kind == HF_EVENT_RESTORED || feed_is_own(l, event) ||
            ((filter->type == NULL || strcmp(filter->type, event->resource.type) == 0) &&
-            (filter->id == NULL || strcmp(filter->id, event->resource.id) == 0) &&
+            (l->names == NULL || feed_names_have(l->names, hash, &event->resource)) &&
             (filter->user == NULL || strcmp(filter->user, event->user) == 0) &&
             (filter->may_see == NULL || filter->may_see(filter->context, event)));
 }
 
-/* Copies what the follower wants of a piece. It ends with the piece, or before the first record for which there is no room; one is
- * always copied. *index moves on. */
+/* L6. */
+static bool ends_session(const feed_follower *l, const hf_event *event)
+{
+    return (event->kind == HF_EVENT_SESSION_CLOSED || event->kind == HF_EVENT_SESSION_EXPIRED) &&
+           feed_is_own(l, event);
+}
+
+/* Copies what the follower wants of a piece. It ends with the piece, before the first record for
+ * which there is no room, or behind the end of the follower's session; one is always copied.
+ * *index moves on. */
 static void gather(feed *f, feed_follower *l, const feed_piece *piece, size_t *index, size_t room)
 {
-    for (; *index < piece->count; ++*index) {
+    for (; *index < piece->count && !l->over; ++*index) {
         const hf_event *event = &piece->events[*index];
         if (event->seq <= l->seq)
             continue;
-        if (wants(l, event)) {
+        if (wants(l, event, piece->hashes[*index])) {
             size_t begin = *index == 0 ? 0 : piece->ends[*index - 1], size = piece->ends[*index] - begin;
             assert(size <= sizeof f->scratch);
             if (f->gathered > 0 && f->gathered + size > room)
@@ -70,6 +83,7 @@ static void gather(feed *f, feed_follower *l, const feed_piece *piece, size_t *i
             memcpy(f->scratch + f->gathered, piece->text + begin, size);
             f->gathered += size;
             l->told = event->seq;
+            l->over = ends_session(l, event);
         }
         l->seq = event->seq;
     }
@@ -81,7 +95,7 @@ static void send_gathered(feed *f, feed_follower *l)
     f->gathered = 0;
     if (size > 0)
         send_bytes(l, f->scratch, size);
-    if (!l->left && l->seq - l->told >= UNTOLD_MAX)
+    if (!l->left && !l->over && l->seq - l->told >= UNTOLD_MAX)
         send_beat(l);
 }
 
@@ -121,8 +135,14 @@ static void join(feed *f, feed_follower *l, bool at_end)
     }
 }
 
+/* Who has seen what is not in the ring yet needs a page all the same, to know whether there is
+ * such an event. */
 static feed_list want_page(feed *f, feed_follower *l, size_t waiting)
 {
+    if (l->filter.recent && l->seq < f->ring.newest) {
+        send_resync(f, l, f->ring.newest);
+        return FEED_READY;
+    }
     if (waiting > PAGE_WAITING && l->wanted != l->seq && !l->drained)
         return FEED_BLOCKED;
     if (l->wanted != l->seq)
@@ -179,6 +199,11 @@ void feed_visit_next(feed *f)
     feed_list next = visit(f, l);
     f->visited = NULL;
     if (l->left) {
+        feed_forget(f, l);
+        return;
+    }
+    if (l->over) {
+        l->sink.end(l->sink.context);
         feed_forget(f, l);
         return;
     }

@@ -115,6 +115,8 @@ hf_status gate_enter(exchange *x, hf_error *err)
             "The Host header names a server that this one does not answer for; name it with --host.");
     if (origin == NULL || is_own_origin(x, origin, host))
         return HF_OK;
+    if (x->route != NULL && x->route->public)
+        return HF_OK;
     if (!is_allowed_origin(x, origin))
         return hf_fail(err, HF_DENIED,
                        "Pages of that origin may not ask here; --allow-origin lists those that may.");
@@ -175,6 +177,11 @@ hf_status gate_secret(exchange *x, const char **out, hf_error *err)
 
 void gate_headers(exchange *x)
 {
+    if (x->route != NULL && x->route->public) {
+        exchange_header(x, "Access-Control-Allow-Origin", "*");
+        exchange_header(x, "Cross-Origin-Resource-Policy", "cross-origin");
+        return;
+    }
     if (x->service->settings->allow_origin[0] != NULL)
         exchange_header(x, "Vary", "Origin");
     if (x->origin == NULL)

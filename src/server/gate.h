@@ -11,7 +11,8 @@ typedef struct exchange exchange;
 #define GATE_COOKIE      "__Host-holdfast"
 #define GATE_CSRF_HEADER "holdfast-csrf"
 
-/* HF_DENIED: not for us, or from a page that is not ours nor allowed. Fills x->origin. */
+/* HF_DENIED: not for us, or from a page that is not ours nor allowed, and the route is not public.
+ * Fills x->origin. */
 hf_status gate_enter(exchange *x, hf_error *err);
 
 /* The secret that the request presents as a token, in the arena, or NULL; x->cookie says whether it came as a cookie, which counts unless

@@ -37,6 +37,7 @@ hf_status ask_change(exchange *x, hf_error *err);
 hf_status ask_release(exchange *x, hf_error *err);
 hf_status ask_request(exchange *x, hf_error *err);
 hf_status ask_hand_over(exchange *x, hf_error *err);
+hf_status ask_decline(exchange *x, hf_error *err);
 hf_status ask_force_release(exchange *x, hf_error *err);
 hf_status ask_who(exchange *x, hf_error *err);
 void tell_who(exchange *x);
@@ -74,9 +75,14 @@ void tell_token(exchange *x);
 hf_status ask_login(exchange *x, hf_error *err);
 hf_status judge_login(exchange *x, hf_error *err);
 void tell_login(exchange *x);
+void tell_login_show(exchange *x);
 void tell_logout(exchange *x);
+
+/* ---- route_audit.c ---- */
+
 hf_status ask_audit_log(exchange *x, hf_error *err);
 void tell_audit_log(exchange *x);
+void done_audit_log(exchange *x);
 
 /* ---- route_batch.c ---- */
 
@@ -91,6 +97,8 @@ void done_batch(exchange *x);
 hf_status ask_events(exchange *x, hf_error *err);
 hf_status judge_events(exchange *x, hf_error *err);
 void tell_events(exchange *x);
+hf_status ask_ticket(exchange *x, hf_error *err);
+void tell_ticket(exchange *x);
 /* Ends the streams whose token no longer counts. */
 void streams_check(service *s);
 
@@ -102,7 +110,13 @@ hf_status judge_ready(exchange *x, hf_error *err);
 void tell_ready(exchange *x);
 hf_status judge_metrics(exchange *x, hf_error *err);
 void tell_metrics(exchange *x);
+hf_status ask_history(exchange *x, hf_error *err);
+void tell_history(exchange *x);
 void tell_openapi(exchange *x);
-void tell_front(exchange *x);
+
+/* ---- route_pages.c ---- */
+
+void tell_page(exchange *x);
+void tell_api(exchange *x);
 
 #endif

@@ -93,6 +93,24 @@ static hf_status read_login(const char *text, const hf_credentials **out, hf_are
     return hf_credentials_parse(text, login, err);
 }
 
+/* One more of them. The room is doubled when it is used up, which the count itself tells. */
+static hf_status inputs_add_text(wire_texts *texts, const char *text, hf_arena *arena,
+                                 hf_error *err)
+{
+    const char **items = (const char **)texts->items;
+    if ((texts->count & (texts->count - 1)) == 0) {
+        size_t room = texts->count == 0 ? 1 : 2 * texts->count;
+        items = hf_arena_alloc(arena, room * sizeof *items);
+        if (items == NULL)
+            return hf_fail_memory(err);
+        if (texts->count > 0)
+            memcpy(items, texts->items, texts->count * sizeof *items);
+    }
+    items[texts->count] = text;
+    *texts = (wire_texts){items, texts->count + 1};
+    return HF_OK;
+}
+
 /* text is in the arena. */
 static hf_status read_text(inputs *in, unsigned which, const char *text, const char *what, hf_arena *arena,
                            hf_error *err)
@@ -106,6 +124,8 @@ static hf_status read_text(inputs *in, unsigned which, const char *text, const c
         return read_fence(text, what, row->name, member, err);
     case FORM_LOGIN:
         return read_login(text, member, arena, err);
+    case FORM_TEXTS:
+        return inputs_add_text(member, text, arena, err);
     default:
         *(const char **)member = text;
         return HF_OK;
@@ -147,7 +167,7 @@ static hf_status read_parameter(inputs *in, hf_slice pair, input_set taken, inpu
     unsigned which = find_parameter(taken, name);
     if (which == INPUT_COUNT)
         return unknown_parameter(name, taken, err);
-    if (*seen >> which & 1)
+    if ((*seen >> which & 1) && input_table[which].form != FORM_TEXTS)
         return hf_fail(err, HF_INVALID, "The query has the parameter \"%s\" twice; give it once.",
                        input_table[which].name);
     *seen |= UINT64_C(1) << which;

@@ -18,9 +18,10 @@ typedef struct inputs {
     const char *user, *name, *key, *replaces;
     const char *mode, *purpose, *message, *reason, *policy, *actor;
     const char *roles, *users, *secret;
-    const char *after, *resource;
+    const char *after;
     int64_t idle_us, ttl_us, ttl_max_us, expires_us;
-    int64_t limit, after_seq; /* -1: not given */
+    const char *kind, *since, *until, *span, *ticket;
+    int64_t limit, after_seq, before_seq; /* -1: not given */
     wire_texts resources;
     wire_objects locks, saves, premises;
 } inputs;
@@ -48,7 +49,7 @@ typedef struct inputs {
     X(TTL,             "ttl_seconds",         SECONDS, ttl_us,      "The lock frees by itself after that long; when not given, the type's default, else its longest, else no bound of its own.") \
     X(TTL_MAX,         "max_ttl_seconds",     SECONDS, ttl_max_us,  "The longest bound a lock of the type may have.") \
     X(PURPOSE,         "purpose",             TEXT,    purpose,     "What for: shown to whoever is refused.") \
-    X(MESSAGE,         "message",             TEXT,    message,     "What the holder is told.") \
+    X(MESSAGE,         "message",             TEXT,    message,     "What the other one gets to read: who holds it, or who asked for it.") \
     X(REASON,          "reason",              TEXT,    reason,      "Why: kept in the audit log and told to who lost the lock.") \
     X(ACTOR,           "actor",               TEXT,    actor,       "Who does it, where that is a person behind the token; the token's name when not given.") \
     X(POLICY,          "policy",              TEXT,    policy,      "optimistic, exclusive-write, exclusive-read or read-write.") \
@@ -58,8 +59,14 @@ typedef struct inputs {
     X(SECRET,          "secret",              TEXT,    secret,      "A token's secret: 64 hex digits.") \
     X(AFTER,           "after",               TEXT,    after,       "\"next\" of the page before.") \
     X(AFTER_SEQ,       "after_seq",           WHOLE,   after_seq,   "The number of the last event seen.") \
+    X(BEFORE_SEQ,      "before_seq",          WHOLE,   before_seq,  "Newest first: those before the event of this number; 0: from the newest.") \
+    X(KIND,            "kind",                TEXT,    kind,        "Only events of this kind, as acquired.") \
+    X(SINCE,           "since",               TEXT,    since,       "Only from this time on, in UTC: 2026-11-15T10:47:03Z, or a day.") \
+    X(UNTIL,           "until",               TEXT,    until,       "Only before this time.") \
+    X(SPAN,            "span",                TEXT,    span,        "hour or day; hour when not given.") \
     X(LIMIT,           "limit",               WHOLE,   limit,       "How many at most: 1 to 1000, 100 when not given.") \
-    X(RESOURCE,        "resource",            TEXT,    resource,    "Only this record: TYPE/ID.") \
+    X(RESOURCE,        "resource",            TEXTS,   resources,   "Only this record: TYPE/ID. May be given up to 100 times, for several.") \
+    X(TICKET,          "ticket",              TEXT,    ticket,      "A ticket of POST /v1/events/tickets, which names a session and its records.") \
     X(RESOURCES,       "resources",           TEXTS,   resources,   "Up to 1000 records, each TYPE/ID.") \
     X(LOCKS,           "locks",               OBJECTS, locks,       "What to lock, all or none: objects with resource, and mode and purpose if need be.") \
     X(SAVE,            "save",                OBJECTS, saves,       "What to save, all or none: objects with resource, and version or absent (it was not there); gone, if it is deleted; fence, if only that lock of the session counts.") \
@@ -71,7 +78,7 @@ typedef enum input_form {
     FORM_WHOLE,
     FORM_FENCE, /* 1 or more */
     FORM_SECONDS,
-    FORM_TEXTS,
+    FORM_TEXTS, /* in a query: a parameter that may be given several times */
     FORM_OBJECTS,
     FORM_LOGIN
 } input_form;

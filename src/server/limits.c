@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A bucket is one number: when it will be full again. Taking some moves that by the time they need to come back; it may not be further away
- * than a whole burst needs. So a full bucket is like none, and can be forgotten; what is under way can't. */
+/* A bucket is one number: when it will be full again. Taking some moves that by the time they
+ * need to come back; it may not be further away than a whole burst needs. So a full bucket is
+ * like none, and can be forgotten; what is under way can't: whoever has something under way is
+ * in a table of its own, which is as large as it has to be. */
 #include "server/limits.h"
 
 #include "base/seams.h"
@@ -18,7 +20,7 @@ typedef struct bucket {
 struct limits {
     limits_rule rules[LIMITS_KINDS];
     size_t most;
-    recent table;
+    recent idle, busy; /* callers with nothing and with something under way */
 };
 
 limits *limits_new(const limits_rule rules[LIMITS_KINDS], size_t callers_max)
@@ -28,71 +30,80 @@ limits *limits_new(const limits_rule rules[LIMITS_KINDS], size_t callers_max)
         return NULL;
     memcpy(all->rules, rules, sizeof all->rules);
     all->most = callers_max == 0 ? LIMITS_MAX : callers_max;
-    if (!recent_init(&all->table, all->most)) {
+    if (!recent_init(&all->idle, all->most) || !recent_init(&all->busy, all->most)) {
         limits_free(all);
         return NULL;
     }
     return all;
 }
 
-static void drop(limits *all, bucket *it)
+static void limits_drop_oldest(recent *from)
 {
-    recent_remove(&all->table, &it->entry);
-    hf_free(it);
+    recent_entry *oldest = from->oldest;
+    recent_remove(from, oldest);
+    hf_free(oldest);
 }
 
 void limits_free(limits *all)
 {
     if (all == NULL)
         return;
-    while (all->table.oldest != NULL)
-        drop(all, (bucket *)all->table.oldest);
-    recent_done(&all->table);
+    recent *tables[] = {&all->idle, &all->busy};
+    for (size_t i = 0; i < 2; i++) {
+        while (tables[i]->oldest != NULL)
+            limits_drop_oldest(tables[i]);
+        recent_done(tables[i]);
+    }
     hf_free(all);
 }
 
-static bucket *find(const limits *all, limits_kind kind, const char *id)
-{
-    return (bucket *)recent_find(&all->table, (unsigned char)kind, id, strlen(id));
-}
-
-static bool is_pinned(const bucket *it)
+static bool is_busy(const bucket *it)
 {
     return it->under_way[LIMITS_REQUEST] > 0 || it->under_way[LIMITS_STREAM] > 0;
 }
 
-enum { LOOK_BACK = 16 };
-
-/* Makes room by forgetting who was here longest ago; those with something under way are passed over, a few at a time. */
-static bool make_room(limits *all)
+static bucket *find(const limits *all, limits_kind kind, const char *id)
 {
-    if (all->table.count < all->most)
-        return true;
-    recent_entry *entry = all->table.oldest, *newer;
-    for (int i = 0; i < LOOK_BACK && entry != NULL; i++, entry = newer) {
-        newer = entry->newer;
-        if (!is_pinned((bucket *)entry)) {
-            drop(all, (bucket *)entry);
-            return true;
-        }
-        recent_use(&all->table, entry);
-    }
-    return false;
+    recent_entry *entry = recent_find(&all->busy, (unsigned char)kind, id, strlen(id));
+    if (entry == NULL)
+        entry = recent_find(&all->idle, (unsigned char)kind, id, strlen(id));
+    return (bucket *)entry;
 }
 
-/* The caller's bucket, made if need be; NULL: there is no room. */
+/* As the newest of its table; of the idle ones whoever was here longest ago makes room. */
+static void limits_put(limits *all, bucket *it, limits_kind kind, const char *id)
+{
+    recent *to = is_busy(it) ? &all->busy : &all->idle;
+    while (to == &all->idle && to->count >= all->most)
+        limits_drop_oldest(to);
+    recent_add(to, &it->entry, (unsigned char)kind, id, strlen(id));
+}
+
+/* The caller's bucket, made if need be; NULL: out of memory. */
 static bucket *bucket_of(limits *all, limits_kind kind, const char *id)
 {
     bucket *it = find(all, kind, id);
     if (it != NULL) {
-        recent_use(&all->table, &it->entry);
+        recent_use(is_busy(it) ? &all->busy : &all->idle, &it->entry);
         return it;
     }
-    if (!make_room(all) || (it = hf_alloc(sizeof *it)) == NULL)
+    if ((it = hf_alloc(sizeof *it)) == NULL)
         return NULL;
     it->full_us = INT64_MIN;
-    recent_add(&all->table, &it->entry, (unsigned char)kind, id, strlen(id));
+    limits_put(all, it, kind, id);
     return it;
+}
+
+/* One more or one less is under way. */
+static void limits_count_use(limits *all, bucket *it, limits_kind kind, const char *id,
+                             limits_use use, bool more)
+{
+    bool was_busy = is_busy(it);
+    it->under_way[use] += more ? 1 : -1u;
+    if (is_busy(it) == was_busy)
+        return;
+    recent_remove(was_busy ? &all->busy : &all->idle, &it->entry);
+    limits_put(all, it, kind, id);
 }
 
 bool limits_take(limits *all, limits_kind kind, const char *id, size_t count, int64_t now_us,
@@ -137,7 +148,7 @@ bool limits_enter(limits *all, limits_kind kind, const char *id, limits_use use)
     bucket *it = bucket_of(all, kind, id);
     if (it == NULL || it->under_way[use] >= most)
         return false;
-    it->under_way[use]++;
+    limits_count_use(all, it, kind, id, use, true);
     return true;
 }
 
@@ -145,10 +156,10 @@ void limits_leave(limits *all, limits_kind kind, const char *id, limits_use use)
 {
     bucket *it = all->rules[kind].at_once[use] == 0 ? NULL : find(all, kind, id);
     if (it != NULL && it->under_way[use] > 0)
-        it->under_way[use]--;
+        limits_count_use(all, it, kind, id, use, false);
 }
 
 size_t limits_count(const limits *all)
 {
-    return all->table.count;
+    return all->idle.count + all->busy.count;
 }

@@ -23,16 +23,16 @@ typedef struct limits_rule {
     unsigned at_once[LIMITS_USES]; /* under way */
 } limits_rule;
 
-enum { LIMITS_MAX = 16384 }; /* callers that are remembered */
+enum { LIMITS_MAX = 16384 }; /* callers with nothing under way that are remembered */
 
 /* callers_max 0: LIMITS_MAX. NULL: memory or randomness is out. */
 limits *limits_new(const limits_rule rules[LIMITS_KINDS], size_t callers_max);
 /* Accepts NULL. */
 void limits_free(limits *all);
 
-/* Takes `count` from the caller's bucket, all or none; 0 counts as 1, and more than the burst as the whole burst, so that a full bucket lets
- * everyone through once. False: there are not so many in it, or there are too many callers to remember; try again in *retry_after_us
- * (never NULL). */
+/* Takes `count` from the caller's bucket, all or none; 0 counts as 1, and more than the burst as
+ * the whole burst, so that a full bucket lets everyone through once. False: there are not so
+ * many in it, or memory is out; try again in *retry_after_us (never NULL). */
 bool limits_take(limits *all, limits_kind kind, const char *id, size_t count, int64_t now_us,
                  int64_t *retry_after_us);
 

@@ -194,3 +194,33 @@ void metrics_count(metrics *m, const hf_answer *census)
     m->census_at_us = census->now_us;
     m->has_census = true;
 }
+
+/* ---- all together ---- */
+
+metrics_totals metrics_totals_read(const metrics *m)
+{
+    metrics_totals all = {
+        .counted = m->has_census,
+        .locks = m->other.locks,
+        .sessions = m->total_sessions,
+        .granted = m->ops[HF_OP_ACQUIRE][HF_OK],
+        .refused = m->other.refused,
+        .requested = m->ops[HF_OP_REQUEST][HF_OK],
+        .saved = m->ops[HF_OP_SAVE][HF_OK],
+    };
+    for (size_t i = 0; i < m->types_count; i++) {
+        all.locks += m->types[i].locks;
+        all.refused += m->types[i].refused;
+    }
+    return all;
+}
+
+const char *metrics_store(const metrics *m)
+{
+    return m->store;
+}
+
+int64_t metrics_started_us(const metrics *m)
+{
+    return m->started_us;
+}

@@ -69,6 +69,17 @@ void metrics_incident(metrics *m, const char *what);
 /* The locks and sessions that live: the answer to an HF_OP_COUNT. census.h asks for it. */
 void metrics_count(metrics *m, const hf_answer *answer);
 
+/* All types together, since the server started; locks and sessions as they were last counted. */
+typedef struct metrics_totals {
+    bool counted; /* locks and sessions are known */
+    uint64_t locks, sessions;
+    uint64_t granted, refused, requested, saved;
+} metrics_totals;
+
+metrics_totals metrics_totals_read(const metrics *m);
+const char *metrics_store(const metrics *m); /* "sqlite" */
+int64_t metrics_started_us(const metrics *m);
+
 /* What is true at the moment someone looks, from wherever it is known. */
 typedef struct metrics_look {
     committer_stats committer;

@@ -5,7 +5,7 @@
 #include "base/json.h"
 #include "server/gate.h"
 #include "server/route.h"
-#include "web/front.h"
+#include "web/api.h"
 #include "web/schemas.h"
 
 #include <ctype.h>
@@ -78,8 +78,14 @@ static const char *const input_examples[INPUT_COUNT] = {
     [INPUT_SECRET] = "\"" A_HASH "\"",
     [INPUT_AFTER] = "\"policy/12345 " AN_ID "\"",
     [INPUT_AFTER_SEQ] = "4711",
+    [INPUT_BEFORE_SEQ] = "4711",
+    [INPUT_KIND] = "\"acquired\"",
+    [INPUT_SINCE] = "\"2026-11-15T10:47:03Z\"",
+    [INPUT_UNTIL] = "\"2026-11-16\"",
+    [INPUT_SPAN] = "\"hour\"",
     [INPUT_LIMIT] = "100",
-    [INPUT_RESOURCE] = "\"policy/12345\"",
+    [INPUT_RESOURCE] = "[\"policy/12345\"]",
+    [INPUT_TICKET] = "\"" AN_ID "." A_HASH "\"",
     [INPUT_RESOURCES] = "[\"policy/12345\",\"customer/42\"]",
     [INPUT_IF_MATCH] = "\"\\\"7\\\"\"",
     [INPUT_IF_NONE_MATCH] = "\"*\"",
@@ -562,10 +568,10 @@ static void page_rows(hf_buffer *out)
 }
 
 /* Puts what stands for each @NAME@ in its place. */
-char *front_html(const char *base)
+char *api_html(const char *base)
 {
     hf_buffer out = {0};
-    const char *text = web_front;
+    const char *text = web_api;
     while (*text != '\0') {
         size_t plain = strcspn(text, "@");
         hf_buffer_add(&out, text, plain);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the table of routes says, for programs (OpenAPI 3.1) and for people (the front page). Each answers a new text to be freed with
+/* What the table of routes says, for programs (OpenAPI 3.1) and for people (/api). Each answers a new text to be freed with
  * hf_json_free, or NULL when memory is out. */
 #ifndef HF_SERVER_OPENAPI_H
 #define HF_SERVER_OPENAPI_H
@@ -7,6 +7,6 @@
 char *openapi_json(void);
 
 /* base: "http://127.0.0.1:7420", for the examples. */
-char *front_html(const char *base);
+char *api_html(const char *base);
 
 #endif

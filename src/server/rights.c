@@ -49,6 +49,7 @@ static const struct {
     [HF_OP_WHO]           = {LOOK,    HF_ROLE_OBSERVE, false},
     [HF_OP_REQUEST]       = {WORK,    HF_ROLE_USE,     false},
     [HF_OP_HAND_OVER]     = {GIVE,    HF_ROLE_USE,     false},
+    [HF_OP_DECLINE]       = {WORK,    HF_ROLE_USE,     false},
     [HF_OP_FORCE_RELEASE] = {FORCE,   HF_ROLE_MANAGE,  true},
     [HF_OP_TYPE_GET]      = {ANYONE,  HF_ROLE_USE,     false},
     [HF_OP_NOTE]          = {OF_ALL,  HF_ROLE_ADMIN,   false},
@@ -68,7 +69,7 @@ static const struct {
     [HF_OP_COUNT]         = {OF_ALL,  HF_ROLE_OBSERVE, false},
 };
 /* clang-format on */
-_Static_assert(HF_OP_KINDS == 29, "a new kind of op needs a row here, or is denied to everyone");
+_Static_assert(HF_OP_KINDS == 30, "a new kind of op needs a row here, or is denied to everyone");
 
 static rule rule_of(hf_op_kind kind)
 {
@@ -162,6 +163,16 @@ static hf_status lacks_work(const caller *who, const caller_session *session, hf
 }
 
 /* ---- sessions ---- */
+
+hf_op caller_find_session(const hf_credentials *session, const caller_proof *proof)
+{
+    if (proof == NULL)
+        return (hf_op){.kind = HF_OP_SESSION_FIND, .session = session};
+    return (hf_op){.kind = HF_OP_SESSION_FIND,
+                   .target = session->id,
+                   .text = proof->text,
+                   .sha256 = proof->sha256};
+}
 
 static int by_name(const void *a, const void *b)
 {

@@ -32,6 +32,13 @@ typedef struct caller_session {
         *token; /* that token, while it lives; NULL: there is none, or it was revoked or is past its end */
 } caller_session;
 
+/* That whoever made it knew a session's key, see HF_OP_SESSION_FIND. */
+enum { CALLER_PROOF_SIZE = 96 };
+typedef struct caller_proof {
+    char text[CALLER_PROOF_SIZE];
+    unsigned char sha256[32];
+} caller_proof;
+
 typedef struct caller caller;
 typedef struct caller_opened caller_opened;
 struct callers;
@@ -43,6 +50,7 @@ struct caller {
     const hf_credentials *const
         *sessions; /* from caller_sessions, or just one; borrowed until the caller is done with */
     size_t sessions_count;
+    const caller_proof *proof; /* in place of the key of the only session; NULL: none */
     const char *const *targets; /* from caller_targets; may be none */
     size_t targets_count;
     hf_arena *arena;
@@ -66,6 +74,9 @@ struct caller {
     size_t waits;
     unsigned step; /* the one to come */
 };
+
+/* The op that finds a session, by its key or by a proof (NULL: by its key); both are borrowed. */
+hf_op caller_find_session(const hf_credentials *session, const caller_proof *proof);
 
 /* The sessions that must be known before these ops can be judged: `presented` (may be NULL) and those of ops that need more than the key,
  * each once, in order; if there is none, the first that an op names, so that it is known who asks. False: memory is out. */

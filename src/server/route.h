@@ -52,6 +52,7 @@ typedef struct route {
     bool raw; /* the body is not an object of fields: `ask` reads it, and `tell` tells of refused ops too */
     bool stream; /* what it answers does not end by itself */
     bool beacon; /* takes a body of any content type: what a page sends as it closes */
+    bool public; /* pages of any origin may load it: no one's rights or secrets are in it */
     bool proved; /* its body holds the secret that it is judged by: a cookie that came along does not count */
     const char *summary;
     const char *about; /* more, for the documents; may be NULL */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What administrators do: types, tokens, the audit log; and the cookie that lets a page act for a token. */
+/* What administrators do: types, tokens; and the cookie that lets a page act for a token. */
 #include "base/error.h"
 #include "base/json.h"
 #include "server/draw.h"
@@ -149,24 +149,19 @@ void tell_login(exchange *x)
     gate_cookie(x, x->who.bearer);
 }
 
+/* Who the page acts for, so that it offers only what they may. */
+void tell_login_show(exchange *x)
+{
+    const caller_token *token = x->who.token;
+    hf_token shown = {0};
+    memcpy(shown.id, token->id, sizeof shown.id);
+    hf_slice_copy(shown.name, sizeof shown.name, hf_slice_of(token->name));
+    hf_slice_copy(shown.users, sizeof shown.users, hf_slice_of(token->users));
+    hf_roles_format(&token->roles, shown.roles);
+    exchange_json(x, 200, hf_token_json(&shown));
+}
+
 void tell_logout(exchange *x)
 {
     gate_cookie(x, NULL);
-}
-
-/* ---- the audit log ---- */
-
-hf_status ask_audit_log(exchange *x, hf_error *err)
-{
-    hf_op *op;
-    hf_status status = ask_one(x, HF_OP_EVENTS, &op, err);
-    if (status != HF_OK)
-        return status;
-    op->after_seq = x->in.after_seq < 0 ? 0 : x->in.after_seq;
-    return ask_page(x, op, err);
-}
-
-void tell_audit_log(exchange *x)
-{
-    exchange_json(x, 200, hf_events_json(&x->ops[0].answer));
 }

@@ -6,6 +6,7 @@
 #include "server/openapi.h"
 
 #include <holdfast/holdfast.h>
+#include <string.h>
 
 void tell_health(exchange *x)
 {
@@ -43,11 +44,11 @@ hf_status judge_ready(exchange *x, hf_error *err)
 }
 
 /* What the store is and where is told only to those with a token. */
-static void ready_json(hf_json *json, const hf_grade *grade, bool ready, bool more)
+static void ready_json(hf_json *json, const service *s, const hf_grade *grade, bool more)
 {
     hf_json_begin(json, '{');
     hf_json_name(json, "ready");
-    hf_json_bool(json, ready);
+    hf_json_bool(json, !grade->broken);
     hf_json_name(json, "version");
     hf_json_text(json, hf_library_version());
     hf_json_name(json, "grade");
@@ -55,6 +56,10 @@ static void ready_json(hf_json *json, const hf_grade *grade, bool ready, bool mo
     if (more) {
         hf_json_name(json, "text");
         hf_json_text(json, grade->text);
+        hf_json_name(json, "store");
+        hf_json_text(json, metrics_store(s->metrics));
+        hf_json_name(json, "started");
+        hf_json_time(json, metrics_started_us(s->metrics));
     }
     hf_json_name(json, "broken");
     hf_json_bool(json, grade->broken);
@@ -66,7 +71,7 @@ void tell_ready(exchange *x)
     hf_json json = {0};
     hf_grade grade = {0};
     committer_grade(x->service->committer, &grade);
-    ready_json(&json, &grade, !grade.broken, x->who.token != NULL);
+    ready_json(&json, x->service, &grade, x->who.token != NULL);
     exchange_json(x, grade.broken ? 503 : 200, hf_buffer_take(&json.out));
 }
 
@@ -112,16 +117,28 @@ void tell_metrics(exchange *x)
     hf_buffer_done(&out);
 }
 
+/* ---- /v1/history ---- */
+
+hf_status ask_history(exchange *x, hf_error *err)
+{
+    const char *span = x->in.span;
+    if (span == NULL || strcmp(span, "hour") == 0 || strcmp(span, "day") == 0)
+        return HF_OK;
+    return hf_fail(err, HF_INVALID, "\"span\" must be hour or day.");
+}
+
+void tell_history(exchange *x)
+{
+    hf_buffer out = {0};
+    bool day = x->in.span != NULL && strcmp(x->in.span, "day") == 0;
+    census_wanted(x->service->census);
+    history_write(x->service->history, day ? HISTORY_DAY : HISTORY_HOUR, &out);
+    exchange_json(x, 200, hf_buffer_take(&out));
+}
+
 /* ---- documents ---- */
 
 void tell_openapi(exchange *x)
 {
     exchange_reply(x, 200, "application/json", hf_slice_of(x->service->openapi));
-}
-
-void tell_front(exchange *x)
-{
-    exchange_header(x, "Content-Security-Policy",
-                    "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'");
-    exchange_reply(x, 200, "text/html; charset=utf-8", hf_slice_of(x->service->front));
 }

@@ -222,6 +222,17 @@ hf_status ask_hand_over(exchange *x, hf_error *err)
     return status;
 }
 
+hf_status ask_decline(exchange *x, hf_error *err)
+{
+    hf_op *op;
+    hf_status status = ask_own(x, HF_OP_DECLINE, &op, err);
+    if (status == HF_OK) {
+        op->target = x->in.session;
+        op->text = x->in.message;
+    }
+    return status;
+}
+
 hf_status ask_force_release(exchange *x, hf_error *err)
 {
     hf_status status = exchange_room(x, 1, err);

@@ -4,35 +4,39 @@
 
 #include "server/handlers.h"
 
-#define LOGIN      (INPUT(LOGIN))
-#define CHANGE     (INPUT(LOGIN) | INPUT(REQUEST_ID))
-#define CHANGE_OF  (INPUT(LOGIN) | INPUT(REQUEST_ID) | INPUT(FENCE))
-#define PAGE       (INPUT(AFTER) | INPUT(LIMIT))
-#define OF_SESSION (ROUTE_NOT_FOUND | ROUTE_EXPIRED) /* of the session that is presented, or the record */
+#define LOGIN     (INPUT(LOGIN))
+#define CHANGE    (INPUT(LOGIN) | INPUT(REQUEST_ID))
+#define CHANGE_OF (INPUT(LOGIN) | INPUT(REQUEST_ID) | INPUT(FENCE))
+#define PAGE      (INPUT(AFTER) | INPUT(LIMIT))
+#define OF_SESSION                                                                                 \
+    (ROUTE_NOT_FOUND | ROUTE_EXPIRED) /* of the session that is presented, or the record */
+#define AT(what, how, where) .name = what, .method = HTTP_##how, .path = where
+/* A file that is compiled in; the row of its content is in route_pages.c. */
+#define PAGE_FILE(what, where, is, kind)                                                           \
+    AT(what, GET, where), .headers = INPUT(IF_NONE_MATCH), .summary = is,                          \
+    .replies = {{200, NULL, kind}, {304, NULL, "As it is known already."}}, .tell = tell_page
 
 const route routes[] = {
     /* ---- locks ---- */
     {
-        .name = "acquire",
-        .method = HTTP_PUT,
-        .path = "/v1/locks/{type}/{id}",
+        AT("acquire", PUT, "/v1/locks/{type}/{id}"),
         .access = ROUTE_SESSION,
         .role = "use",
         .takes = INPUT(MODE) | INPUT(TTL) | INPUT(PURPOSE),
         .headers = CHANGE,
         .summary = "Takes a lock, or says who has it.",
-        .about = "Never waits for a holder. Taking what the session holds is harmless: same fence, same "
-                 "bound. Shared becomes exclusive "
-                 "when the session is the only reader.",
-        .replies = {{201, "Locks", "Granted, or upgraded."}, {200, "Locks", "It was the session's already."}},
+        .about =
+            "Never waits for a holder. Taking what the session holds is harmless: same fence, same "
+            "bound. Shared becomes exclusive "
+            "when the session is the only reader.",
+        .replies = {{201, "Locks", "Granted, or upgraded."},
+                    {200, "Locks", "It was the session's already."}},
         .refuses = OF_SESSION,
         .ask = ask_acquire,
         .tell = tell_acquire,
     },
     {
-        .name = "release",
-        .method = HTTP_DELETE,
-        .path = "/v1/locks/{type}/{id}",
+        AT("release", DELETE, "/v1/locks/{type}/{id}"),
         .access = ROUTE_SESSION,
         .headers = CHANGE_OF,
         .summary = "Gives a lock back.",
@@ -43,26 +47,22 @@ const route routes[] = {
         .tell = tell_lock,
     },
     {
-        .name = "change",
-        .method = HTTP_PATCH,
-        .path = "/v1/locks/{type}/{id}",
+        AT("change", PATCH, "/v1/locks/{type}/{id}"),
         .access = ROUTE_SESSION,
         .role = "use",
         .takes = INPUT(MODE) | INPUT(TTL) | INPUT(PURPOSE),
         .headers = CHANGE_OF,
         .summary = "Renews a lock, or makes it shared.",
-        .about =
-            "With \"mode\":\"shared\" and nothing else an exclusive lock becomes shared; otherwise its own "
-            "bound is set anew, from now. Exclusive is asked for by PUT.",
+        .about = "With \"mode\":\"shared\" and nothing else an exclusive lock becomes shared; "
+                 "otherwise its own "
+                 "bound is set anew, from now. Exclusive is asked for by PUT.",
         .replies = {{200, "Lock", "The lock as it is now."}},
         .refuses = OF_SESSION | ROUTE_NOT_HELD,
         .ask = ask_change,
         .tell = tell_lock,
     },
     {
-        .name = "who",
-        .method = HTTP_GET,
-        .path = "/v1/locks/{type}/{id}",
+        AT("who", GET, "/v1/locks/{type}/{id}"),
         .access = ROUTE_EITHER,
         .role = "use or observe",
         .headers = LOGIN,
@@ -73,16 +73,15 @@ const route routes[] = {
         .tell = tell_who,
     },
     {
-        .name = "acquire-all",
-        .method = HTTP_POST,
-        .path = "/v1/locks",
+        AT("acquire-all", POST, "/v1/locks"),
         .access = ROUTE_SESSION,
         .role = "use",
         .takes = INPUT(LOCKS) | INPUT(TTL),
         .needs = INPUT(LOCKS),
         .headers = CHANGE,
         .summary = "Takes several locks, all or none.",
-        .about = "Refused, the answer is about the first that is blocked, in order of type and id. An id "
+        .about = "Refused, the answer is about the first that is blocked, in order of type and id. "
+                 "An id "
                  "that is . or .. is taken this way too.",
         .replies = {{201, "Locks", "At least one was granted; in the order given."},
                     {200, "Locks", "All were the session's already."}},
@@ -91,9 +90,7 @@ const route routes[] = {
         .tell = tell_acquire_all,
     },
     {
-        .name = "list",
-        .method = HTTP_GET,
-        .path = "/v1/locks",
+        AT("list", GET, "/v1/locks"),
         .access = ROUTE_TOKEN,
         .role = "observe",
         .query = INPUT(TYPE) | INPUT(USER) | INPUT(SESSION) | PAGE,
@@ -103,9 +100,7 @@ const route routes[] = {
         .tell = tell_locks,
     },
     {
-        .name = "lookup",
-        .method = HTTP_POST,
-        .path = "/v1/locks/lookup",
+        AT("lookup", POST, "/v1/locks/lookup"),
         .access = ROUTE_EITHER,
         .role = "use or observe",
         .takes = INPUT(RESOURCES),
@@ -118,42 +113,57 @@ const route routes[] = {
         .tell = tell_lookup,
     },
     {
-        .name = "request-lock",
-        .method = HTTP_POST,
-        .path = "/v1/locks/{type}/{id}/request",
+        AT("request-lock", POST, "/v1/locks/{type}/{id}/request"),
         .access = ROUTE_SESSION,
         .role = "use",
         .takes = INPUT(MESSAGE),
         .headers = CHANGE,
-        .summary = "Asks whoever holds it to let go; they hear of it on their next beat.",
+        .summary = "Asks whoever holds it to let go.",
+        .about = "They hear of it by the event `requested`, if they follow the record, and on "
+                 "their next beat.",
         .replies = {{200, "Locks", "Those who hold it."}},
         .refuses = OF_SESSION | ROUTE_NOT_HELD,
         .ask = ask_request,
         .tell = tell_locks,
     },
     {
-        .name = "hand-over",
-        .method = HTTP_POST,
-        .path = "/v1/locks/{type}/{id}/hand-over",
+        AT("hand-over", POST, "/v1/locks/{type}/{id}/hand-over"),
         .access = ROUTE_SESSION,
         .role = "use",
         .takes = INPUT(SESSION),
         .needs = INPUT(SESSION),
         .headers = CHANGE_OF,
         .summary = "Gives a lock to another session in one step, with a new fence.",
-        .replies =
-            {{200, "Lock", "The new holder's lock."},
-             {204, NULL,
-              "Asked again: the request with this key has handed it over, and the new holder has let it "
-              "go since."}},
+        .replies = {{200, "Lock", "The new holder's lock."},
+                    {204, NULL,
+                     "Asked again: the request with this key has handed it over, and the new "
+                     "holder has let it "
+                     "go since."}},
         .refuses = OF_SESSION | ROUTE_NOT_HELD,
         .ask = ask_hand_over,
         .tell = tell_lock,
     },
     {
-        .name = "force-release",
-        .method = HTTP_POST,
-        .path = "/v1/locks/{type}/{id}/force-release",
+        AT("decline", POST, "/v1/locks/{type}/{id}/decline"),
+        .access = ROUTE_SESSION,
+        .role = "use",
+        .takes = INPUT(SESSION) | INPUT(MESSAGE),
+        .needs = INPUT(SESSION),
+        .headers = CHANGE_OF,
+        .summary = "Declines the request of another session; the lock stays.",
+        .about = "Whoever asked hears of it by the event `declined`, if it follows the record, and "
+                 "is no longer among the requests. 404: that session does not ask for it. Any of "
+                 "several readers may decline.",
+        .replies = {{200, "Lock", "The session's lock, as it was."},
+                    {204, NULL,
+                     "Asked again: the request with this key has declined it, and the lock is gone "
+                     "since."}},
+        .refuses = OF_SESSION | ROUTE_NOT_HELD,
+        .ask = ask_decline,
+        .tell = tell_lock,
+    },
+    {
+        AT("force-release", POST, "/v1/locks/{type}/{id}/force-release"),
         .access = ROUTE_TOKEN,
         .role = "manage",
         .takes = INPUT(REASON) | INPUT(FENCE_FIELD) | INPUT(ACTOR),
@@ -166,109 +176,18 @@ const route routes[] = {
         .tell = tell_locks,
     },
     /* ---- versions ---- */
-    {
-        .name = "version-get",
-        .method = HTTP_GET,
-        .path = "/v1/versions/{type}/{id}",
-        .access = ROUTE_EITHER,
-        .role = "use or observe",
-        .headers = INPUT(LOGIN) | INPUT(IF_MATCH) | INPUT(IF_NONE_MATCH),
-        .refuses = OF_SESSION | ROUTE_STALE,
-        .summary = "How often a record was saved, by whom and when.",
-        .about = "The version is in the ETag too, as \"7\", and the fence of that save in "
-                 "Holdfast-Fence. 404: it was never saved; 410: it was deleted, and `present` says "
-                 "by whom and when; 412: it is not at the version in If-Match. Read the version "
-                 "before the record.",
-        .replies = {{200, "Version", "What the last save was."},
-                    {304, NULL, "It is still at the version in If-None-Match."}},
-        .ask = ask_version,
-        .tell = tell_version,
-    },
-    {
-        .name = "version-save",
-        .method = HTTP_PUT,
-        .path = "/v1/versions/{type}/{id}",
-        .access = ROUTE_EITHER,
-        .role = "use",
-        .takes = INPUT(USER) | INPUT(NAME) | INPUT(REASON),
-        .headers = CHANGE_OF | INPUT(IF_MATCH) | INPUT(IF_NONE_MATCH),
-        .refuses = OF_SESSION | ROUTE_NOT_HELD | ROUTE_STALE | ROUTE_REUSED | ROUTE_BLIND,
-        .summary = "Saves a record: counts its version up, if it is still as it was read.",
-        .about =
-            "By a session, or with a token in the name of \"user\". If-Match has the ETag that "
-            "was read; If-None-Match: * says that the record was not there, never saved or "
-            "deleted. Without either only a session that holds an exclusive lock saves: "
-            "otherwise 428, and so it is for If-Match: *, which does not say what was read. "
-            "412: it was changed or deleted meanwhile, `message` and `present` say by whom "
-            "and when; 423: someone else holds it; 409: the type's policy wants a lock to "
-            "edit. The answer has the new ETag and Holdfast-Fence. Save first, then write the "
-            "record with the fence beside it, and refuse a lower one there.",
-        .replies = {{200, "Version", "The new version."},
-                    {201, "Version", "The new version of a record that was not there."}},
-        .ask = ask_save,
-        .tell = tell_save,
-    },
-    {
-        .name = "version-delete",
-        .method = HTTP_DELETE,
-        .path = "/v1/versions/{type}/{id}",
-        .access = ROUTE_EITHER,
-        .role = "use",
-        .query = INPUT(USER) | INPUT(NAME) | INPUT(REASON),
-        .headers = CHANGE_OF | INPUT(IF_MATCH) | INPUT(IF_NONE_MATCH),
-        .refuses = OF_SESSION | ROUTE_NOT_HELD | ROUTE_STALE | ROUTE_REUSED | ROUTE_BLIND,
-        .summary = "Saves that a record is deleted, if it is still as it was read.",
-        .about = "A save like PUT, with its conditions and refusals. The number, who and when are "
-                 "kept for a year, and the next save goes on from that number.",
-        .replies = {{200, "Version", "The version of the deletion."}},
-        .ask = ask_delete,
-        .tell = tell_save,
-    },
-    {
-        .name = "version-commit",
-        .method = HTTP_POST,
-        .path = "/v1/versions/commit",
-        .access = ROUTE_EITHER,
-        .role = "use for what is saved, use or observe for what is relied on",
-        .takes = INPUT(SAVE) | INPUT(RELY) | INPUT(USER) | INPUT(NAME) | INPUT(REASON),
-        .needs = INPUT(SAVE),
-        .headers = CHANGE,
-        .refuses = OF_SESSION | ROUTE_NOT_HELD | ROUTE_STALE | ROUTE_REUSED,
-        .summary = "Saves several records, all or none, if all that they rely on is still so.",
-        .about = "Up to 512 records in both lists, each named once. Refused, `conflicts` tells "
-                 "every record that is not as it was read; of locks in the way the first.",
-        .replies = {{200, "Versions", "The new versions, in the order of \"save\"."}},
-        .ask = ask_commit,
-        .tell = tell_commit,
-        .refuse = refuse_commit,
-    },
-    {
-        .name = "version-lookup",
-        .method = HTTP_POST,
-        .path = "/v1/versions/lookup",
-        .access = ROUTE_EITHER,
-        .role = "use or observe",
-        .takes = INPUT(RESOURCES),
-        .needs = INPUT(RESOURCES),
-        .headers = LOGIN,
-        .summary = "The versions of up to 1,000 records.",
-        .replies = {{200, "Versions",
-                     "In the order given; the version of what was never saved is 0."}},
-        .ask = ask_versions,
-        .tell = tell_versions,
-    },
+#include "server/routes_versions.h"
     /* ---- sessions ---- */
     {
-        .name = "session-open",
-        .method = HTTP_POST,
-        .path = "/v1/sessions",
+        AT("session-open", POST, "/v1/sessions"),
         .access = ROUTE_TOKEN,
         .role = "use",
         .takes = INPUT(USER) | INPUT(NAME) | INPUT(IDLE) | INPUT(REPLACES) | INPUT(KEY),
         .needs = INPUT(USER),
         .headers = INPUT(REQUEST_ID),
         .summary = "Opens a session: one person's piece of work, which owns locks.",
-        .about = "The key is shown once; the server draws it when it is not given. From then on the session "
+        .about = "The key is shown once; the server draws it when it is not given. From then on "
+                 "the session "
                  "alone, as 'Holdfast-Session: ID.KEY', is "
                  "enough for its own work, so that a "
                  "browser needs no token.",
@@ -278,9 +197,7 @@ const route routes[] = {
         .tell = tell_session_open,
     },
     {
-        .name = "beat",
-        .method = HTTP_POST,
-        .path = "/v1/sessions/{session}/beat",
+        AT("beat", POST, "/v1/sessions/{session}/beat"),
         .access = ROUTE_SESSION,
         .headers = LOGIN,
         .summary = "Says that the work goes on.",
@@ -291,9 +208,7 @@ const route routes[] = {
         .tell = tell_beat,
     },
     {
-        .name = "session-close",
-        .method = HTTP_DELETE,
-        .path = "/v1/sessions/{session}",
+        AT("session-close", DELETE, "/v1/sessions/{session}"),
         .access = ROUTE_SESSION,
         .headers = CHANGE,
         .summary = "Ends a session and releases all it holds.",
@@ -303,9 +218,7 @@ const route routes[] = {
         .tell = tell_closed,
     },
     {
-        .name = "session-close-beacon",
-        .method = HTTP_POST,
-        .path = "/v1/sessions/{session}/close",
+        AT("session-close-beacon", POST, "/v1/sessions/{session}/close"),
         .access = ROUTE_SESSION,
         .takes = INPUT(KEY),
         .needs = INPUT(KEY),
@@ -318,9 +231,7 @@ const route routes[] = {
         .tell = tell_closed,
     },
     {
-        .name = "sessions",
-        .method = HTTP_GET,
-        .path = "/v1/sessions",
+        AT("sessions", GET, "/v1/sessions"),
         .access = ROUTE_TOKEN,
         .role = "observe",
         .query = INPUT(USER) | PAGE,
@@ -331,9 +242,7 @@ const route routes[] = {
     },
     /* ---- types ---- */
     {
-        .name = "type-get",
-        .method = HTTP_GET,
-        .path = "/v1/types/{type}",
+        AT("type-get", GET, "/v1/types/{type}"),
         .access = ROUTE_EITHER,
         .headers = LOGIN,
         .summary = "What a type of records demands.",
@@ -343,26 +252,22 @@ const route routes[] = {
         .tell = tell_type,
     },
     {
-        .name = "type-set",
-        .method = HTTP_PUT,
-        .path = "/v1/types/{type}",
+        AT("type-set", PUT, "/v1/types/{type}"),
         .access = ROUTE_TOKEN,
         .role = "admin",
         .takes = INPUT(POLICY) | INPUT(TTL) | INPUT(TTL_MAX) | INPUT(ACTOR),
         .needs = INPUT(POLICY),
         .headers = INPUT(REQUEST_ID),
         .summary = "Registers a type, or sets it anew.",
-        .about =
-            "Here \"ttl_seconds\" is the bound that a lock gets when none is asked for. The policy can't be "
-            "changed while locks of the type live.",
+        .about = "Here \"ttl_seconds\" is the bound that a lock gets when none is asked for. The "
+                 "policy can't be "
+                 "changed while locks of the type live.",
         .replies = {{200, "Type", "As it is now."}},
         .ask = ask_type_set,
         .tell = tell_type_set,
     },
     {
-        .name = "types",
-        .method = HTTP_GET,
-        .path = "/v1/types",
+        AT("types", GET, "/v1/types"),
         .access = ROUTE_EITHER,
         .headers = LOGIN,
         .summary = "All types that were registered.",
@@ -373,9 +278,7 @@ const route routes[] = {
     },
     /* ---- tokens ---- */
     {
-        .name = "token-create",
-        .method = HTTP_POST,
-        .path = "/v1/tokens",
+        AT("token-create", POST, "/v1/tokens"),
         .access = ROUTE_TOKEN,
         .role = "admin",
         .takes = INPUT(NAME) | INPUT(ROLES) | INPUT(USERS) | INPUT(EXPIRES) | INPUT(ACTOR),
@@ -388,9 +291,7 @@ const route routes[] = {
         .tell = tell_token_create,
     },
     {
-        .name = "tokens",
-        .method = HTTP_GET,
-        .path = "/v1/tokens",
+        AT("tokens", GET, "/v1/tokens"),
         .access = ROUTE_TOKEN,
         .role = "admin",
         .query = PAGE,
@@ -400,9 +301,7 @@ const route routes[] = {
         .tell = tell_tokens,
     },
     {
-        .name = "token-revoke",
-        .method = HTTP_DELETE,
-        .path = "/v1/tokens/{token}",
+        AT("token-revoke", DELETE, "/v1/tokens/{token}"),
         .access = ROUTE_TOKEN,
         .role = "admin",
         .headers = INPUT(REQUEST_ID),
@@ -413,9 +312,7 @@ const route routes[] = {
         .tell = tell_token,
     },
     {
-        .name = "login",
-        .method = HTTP_POST,
-        .path = "/v1/login",
+        AT("login", POST, "/v1/login"),
         .access = ROUTE_TOKEN,
         .takes = INPUT(SECRET),
         .needs = INPUT(SECRET),
@@ -423,7 +320,8 @@ const route routes[] = {
         .summary = "Hands a page a cookie that stands for a token.",
         .about = "The cookie is "
                  "__Host-holdfast"
-                 ": for this server alone, out of the reach of scripts, never sent by other sites. A change "
+                 ": for this server alone, out of the reach of scripts, never sent by other sites. "
+                 "A change "
                  "that it authorises needs the header Holdfast-CSRF with any value.",
         .replies = {{204, NULL, "The cookie is set."}},
         .ask = ask_login,
@@ -431,9 +329,16 @@ const route routes[] = {
         .tell = tell_login,
     },
     {
-        .name = "logout",
-        .method = HTTP_DELETE,
-        .path = "/v1/login",
+        AT("login-show", GET, "/v1/login"),
+        .access = ROUTE_TOKEN,
+        .summary =
+            "The token that is presented, by the cookie or in the header: its name and roles.",
+        .replies = {{200, "Caller", "Without its secret."}},
+        .judge = judge_login,
+        .tell = tell_login_show,
+    },
+    {
+        AT("logout", DELETE, "/v1/login"),
         .access = ROUTE_OPEN,
         .summary = "Takes the cookie back.",
         .replies = {{204, NULL, "The cookie is gone."}},
@@ -441,22 +346,64 @@ const route routes[] = {
     },
     /* ---- what happened ---- */
     {
-        .name = "events",
-        .method = HTTP_GET,
-        .path = "/v1/events",
-        .access = ROUTE_TOKEN,
-        .role = "observe",
-        .query = INPUT(TYPE) | INPUT(RESOURCE) | INPUT(USER) | INPUT(AFTER_SEQ),
-        .headers = INPUT(LAST_EVENT),
+        AT("events", GET, "/v1/events"),
+        .access = ROUTE_EITHER,
+        .role = "observe; use or observe for a session's own token",
+        .query =
+            INPUT(TYPE) | INPUT(RESOURCE) | INPUT(USER) | INPUT(AFTER_SEQ) | INPUT(TICKET),
+        .headers = INPUT(LOGIN) | INPUT(LAST_EVENT),
         .stream = true,
         .summary = "What happens, as it happens: server-sent events.",
         .about = "With Last-Event-ID (or after_seq) the stream goes on after that event, without a gap; "
                  "otherwise it begins now. An event called "
-                 "resync says that some were missed: read the lists anew.",
+                 "resync says that some were missed: read the lists anew. A session without a "
+                 "token follows the records that it names, and hears what happens to itself "
+                 "besides; what is no longer in the server's memory (some thousand events) is a "
+                 "resync. Its stream ends when it ends, or when the token that opened it does. "
+                 "EventSource can't send a session and opens the stream with a ticket; 410: it "
+                 "has expired.",
         .replies = {{200, NULL, "text/event-stream; the data of each event is an Event."}},
+        .refuses = OF_SESSION,
         .ask = ask_events,
         .judge = judge_events,
         .tell = tell_events,
+    },
+    {
+        .name = "events-of-many",
+        .method = HTTP_POST,
+        .path = "/v1/events",
+        .access = ROUTE_EITHER,
+        .role = "observe; use or observe for a session's own token",
+        .takes = INPUT(RESOURCES) | INPUT(USER) | INPUT(AFTER_SEQ),
+        .needs = INPUT(RESOURCES),
+        .headers = INPUT(LOGIN) | INPUT(LAST_EVENT),
+        .stream = true,
+        .summary = "The same stream for up to 1,000 records, read by fetch.",
+        .replies = {{200, NULL, "text/event-stream; the data of each event is an Event."}},
+        .refuses = OF_SESSION,
+        .ask = ask_events,
+        .judge = judge_events,
+        .tell = tell_events,
+    },
+    {
+        .name = "event-ticket",
+        .method = HTTP_POST,
+        .path = "/v1/events/tickets",
+        .access = ROUTE_SESSION,
+        .role = "use or observe",
+        .takes = INPUT(RESOURCES),
+        .needs = INPUT(RESOURCES),
+        .headers = LOGIN,
+        .summary = "Gives a session a ticket that opens its stream of these records for a minute.",
+        .about = "For EventSource, which can't send headers: GET /v1/events?ticket=... on any "
+                 "server of the same store. It is a secret, and may be used again until it "
+                 "expires; the streams that it opened go on. The names of the records may be "
+                 "3,500 bytes long together.",
+        .replies = {{201, "Ticket", "The ticket, and when it expires."}},
+        .refuses = OF_SESSION,
+        .ask = ask_ticket,
+        .judge = judge_events,
+        .tell = tell_ticket,
     },
     {
         .name = "audit-log",
@@ -464,22 +411,42 @@ const route routes[] = {
         .path = "/v1/audit-log",
         .access = ROUTE_TOKEN,
         .role = "observe",
-        .query = INPUT(AFTER_SEQ) | INPUT(LIMIT),
+        .query = INPUT(AFTER_SEQ) | INPUT(BEFORE_SEQ) | INPUT(LIMIT) | INPUT(TYPE) |
+                 INPUT(RESOURCE) | INPUT(USER) | INPUT(KIND) | INPUT(SINCE) | INPUT(UNTIL),
         .summary = "What happened, page by page: who, what, when, why.",
-        .replies = {{200, "Events", "Go on with after_seq, the seq of the last."}},
+        .about =
+            "The log is walked, some 50,000 events for a request at most: `next` is where to go "
+            "on, as after_seq or before_seq, also when none was found so far. \"user\" is whose "
+            "it is, or who did it.",
+        .replies = {{200, "Events", "Go on with `next`; null: there is nothing further."}},
         .ask = ask_audit_log,
         .tell = tell_audit_log,
+        .done = done_audit_log,
+    },
+    {
+        AT("history", GET, "/v1/history"),
+        .access = ROUTE_TOKEN,
+        .role = "observe",
+        .query = INPUT(SPAN),
+        .summary = "Locks, sessions, grants, refusals, requests and saves of the last hour or day.",
+        .about = "In columns. Locks and sessions are the store's, null before they were counted; "
+                 "the rest "
+                 "is what this server answered in each step. It begins anew when the server does.",
+        .replies = {{200, "History", "The oldest first."}},
+        .ask = ask_history,
+        .judge = judge_metrics,
+        .tell = tell_history,
     },
     /* ---- batches ---- */
     {
-        .name = "batch",
-        .method = HTTP_POST,
-        .path = "/v1/batch",
+        AT("batch", POST, "/v1/batch"),
         .access = ROUTE_EITHER,
         .role = "what each op needs",
         .raw = true,
-        .summary = "Any ops, in order, each with its own answer; linked ones stand or fall together.",
-        .about = "What the remote store speaks; docs/wire.md has the ops. Sessions and request ids stand in "
+        .summary =
+            "Any ops, in order, each with its own answer; linked ones stand or fall together.",
+        .about = "What the remote store speaks; docs/wire.md has the ops. Sessions and request ids "
+                 "stand in "
                  "the ops.",
         .replies = {{200, "Answers",
                      "An answer for each op: one that was refused does not fail the others."}},
@@ -492,17 +459,13 @@ const route routes[] = {
     },
     /* ---- the server itself ---- */
     {
-        .name = "health",
-        .method = HTTP_GET,
-        .path = "/healthz",
+        AT("health", GET, "/healthz"),
         .summary = "Is the process there?",
         .replies = {{200, "Health", "It is."}},
         .tell = tell_health,
     },
     {
-        .name = "ready",
-        .method = HTTP_GET,
-        .path = "/readyz",
+        AT("ready", GET, "/readyz"),
         .access = ROUTE_MORE,
         .summary = "Can the store be used, and what durability does it stand on?",
         .about = "With a token it also tells in words what that durability is.",
@@ -512,9 +475,7 @@ const route routes[] = {
         .tell = tell_ready,
     },
     {
-        .name = "metrics",
-        .method = HTTP_GET,
-        .path = "/metrics",
+        AT("metrics", GET, "/metrics"),
         .access = ROUTE_NEARBY,
         .role = "observe, unless asked from the same machine",
         .summary = "What is counted, for Prometheus.",
@@ -523,21 +484,26 @@ const route routes[] = {
         .tell = tell_metrics,
     },
     {
-        .name = "openapi",
-        .method = HTTP_GET,
-        .path = "/openapi.json",
+        AT("openapi", GET, "/openapi.json"),
         .summary = "This document.",
         .replies = {{200, NULL, "OpenAPI 3.1"}},
         .tell = tell_openapi,
     },
+    /* ---- pages ---- */
     {
-        .name = "front",
-        .method = HTTP_GET,
-        .path = "/",
-        .summary = "What this is, for a person.",
+        AT("api", GET, "/api"),
+        .summary = "What can be asked, for a person.",
         .replies = {{200, NULL, "text/html"}},
-        .tell = tell_front,
+        .tell = tell_api,
     },
+    {PAGE_FILE("front", "/", "The dashboard: who holds what, live.", "text/html")},
+    {PAGE_FILE("dashboard-script", "/dashboard.js", "What makes it work.", "text/javascript")},
+    {PAGE_FILE("style", "/style.css", "How the pages look.", "text/css")},
+    {PAGE_FILE("icon", "/icon.svg", "Their icon.", "image/svg+xml")},
+    {PAGE_FILE("edit-lock", "/edit-lock.js",
+               "The elements edit-lock and lock-badge, for pages of any origin.",
+               "text/javascript"),
+     .public = true},
 };
 
 const size_t routes_count = sizeof routes / sizeof routes[0];

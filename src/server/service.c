@@ -161,7 +161,7 @@ static hf_status new_limits(service *s, hf_error *err)
     const settings *set = s->settings;
     limits_rule rules[LIMITS_KINDS] = {
         [LIMITS_TOKEN] = rule(set->rate_token, set->burst_token, set->requests_token, set->streams_token),
-        [LIMITS_SESSION] = rule(set->rate_session, set->burst_session, 0, 0),
+        [LIMITS_SESSION] = rule(set->rate_session, set->burst_session, 0, set->streams_session),
         [LIMITS_PEER] = rule(set->rate_address, set->burst_address, 0, 0),
     };
     s->limits = limits_new(rules, 0);
@@ -197,8 +197,8 @@ static hf_status new_documents(service *s, const listeners *listening, hf_error 
     const listener *first = &listening->all[0];
     snprintf(base, sizeof base, "%s://%s", first->tls ? "https" : "http", first->name);
     s->openapi = openapi_json();
-    s->front = front_html(base);
-    return s->openapi == NULL || s->front == NULL ? hf_fail_memory(err) : HF_OK;
+    s->api = api_html(base);
+    return s->openapi == NULL || s->api == NULL ? hf_fail_memory(err) : HF_OK;
 }
 
 enum { STREAMS_LOOK_US = 250000 };
@@ -255,6 +255,11 @@ static hf_status new_rooms(service *s, committer *access, hf_error *err)
         status = census_new(&(census_settings){.base = s->base, .jobs = s->jobs, .metrics = s->metrics},
                             &s->census, err);
     if (status == HF_OK)
+        status = history_new(&(history_settings){.base = s->base,
+                                                 .metrics = s->metrics,
+                                                 .census = s->census},
+                             &s->history, err);
+    if (status == HF_OK)
         status = sweeper_new(&(sweeper_settings){.base = s->base,
                                                  .jobs = s->jobs,
                                                  .interval_us = set->sweep_interval_us,
@@ -303,6 +308,8 @@ void service_stop(service *s)
         http_stop(s->http);
     if (s->feed != NULL)
         feed_stop(s->feed);
+    if (s->history != NULL)
+        history_stop(s->history);
     if (s->census != NULL)
         census_stop(s->census);
     if (s->sweeper != NULL)
@@ -329,6 +336,7 @@ void service_free(service *s)
         event_free(s->streams_timer);
     http_free(s->http);
     sweeper_free(s->sweeper);
+    history_free(s->history);
     census_free(s->census);
     outage_free(s->outage);
     feed_free(s->feed);
@@ -341,6 +349,6 @@ void service_free(service *s)
     jobs_free(s->jobs);
     hf_free(s->route_names);
     hf_json_free(s->openapi);
-    hf_json_free(s->front);
+    hf_json_free(s->api);
     hf_free(s);
 }

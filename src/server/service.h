@@ -9,6 +9,7 @@
 #include "server/callers.h"
 #include "server/census.h"
 #include "server/feed.h"
+#include "server/history.h"
 #include "server/http.h"
 #include "server/limits.h"
 #include "server/listeners.h"
@@ -38,13 +39,15 @@ typedef struct service {
     notes *notes;
     feed *feed;
     struct stream *streams;      /* that are open, of route_events.c */
-    struct event *streams_timer; /* looks whether their tokens still count */
+    size_t streams_looks;        /* for their sessions, under way */
+    struct event *streams_timer; /* looks whether their tokens and sessions still count */
     metrics *metrics;
     census *census;
+    history *history;
     outage *outage;
     sweeper *sweeper;
     const char **route_names;
-    char *openapi, *front;
+    char *openapi, *api;
     bool beyond_loopback; /* it listens where other machines can reach it */
     bool stopping;
 } service;

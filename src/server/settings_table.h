@@ -69,7 +69,9 @@
     X(NUMBER, requests_token, "requests-token", "N", "4096", 1, 1000000, \
       "requests of one token that wait for their answers at a time") \
     X(NUMBER, streams_token, "streams-token", "N", "16000", 0, 1000000, \
-      "event streams of one token at a time; 0: no limit") \
+      "event streams of one token and of the sessions it opened at a time; 0: no limit") \
+    X(NUMBER, streams_session, "streams-session", "N", "8", 0, 1000000, \
+      "event streams of one session at a time; 0: no limit") \
     X(NUMBER, locks_session, "locks-session", "N", "10000", 0, 10000000, \
       "locks that one session may hold at a time; 0: no limit") \
     X(NUMBER, sessions_token, "sessions-token", "N", "100000", 0, 10000000, \

@@ -35,7 +35,7 @@ typedef struct mem_saved {
 typedef struct mem_past {
     struct mem_past *next;
     mem_anchor *anchor;
-    int64_t version, fence, at_us;
+    int64_t version, fence, at_us, covered_us;
     bool gone;
     unsigned short size;
     char request[];

@@ -129,7 +129,7 @@ static int session_by_end(const void *a, const void *b)
 static int past_by_age(const void *a, const void *b)
 {
     const mem_past *x = a, *y = b;
-    int order = by_number(x->at_us, y->at_us);
+    int order = by_number(x->covered_us, y->covered_us);
     if (order == 0)
         order = by_name(x->anchor, y->anchor);
     return order != 0 ? order : hf_slice_compare((hf_slice){x->request, x->size}, (hf_slice){y->request, y->size});
@@ -407,7 +407,7 @@ static hf_status drop_past(void *context, int64_t before_us, size_t limit, size_
     for (size_t i = 0; i < store->anchors_size; i++)
         for (mem_anchor *anchor = store->anchors[i]; anchor != NULL; anchor = anchor->chain)
             for (mem_past *past = anchor->past; past != NULL; past = past->next)
-                if (past->at_us <= before_us)
+                if (past->covered_us <= before_us)
                     pick(&p, past);
     for (size_t i = 0; i < p.count; i++)
         mem_past_remove(store, (mem_past *)p.items[i]);

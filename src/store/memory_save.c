@@ -109,6 +109,7 @@ static mem_past *make_past(const hf_past_row *row)
     past->version = row->version;
     past->fence = row->fence;
     past->at_us = row->saved_us;
+    past->covered_us = row->covered_us;
     past->gone = row->gone;
     past->size = (unsigned short)row->request.size;
     put(past->request, row->request);

@@ -305,7 +305,10 @@ hf_status mysql_schema_ready(hf_db *db, const char *names, bool may_install, hf_
 {
     int version, found;
     hf_status status = look(db, names, &schema, &version, &found, err);
-    if (status != HF_OK || version >= schema.count)
+    /* A table that someone is just making can look like a stranger's: it is judged again when
+     * nobody installs. */
+    bool judged = status != HF_UNAVAILABLE || !may_install || !hf_db_alive(db);
+    if (judged && (status != HF_OK || version >= schema.count))
         return status;
     if (may_install)
         return mysql_schema_upgrade(db, names, &schema, NULL, err);
@@ -340,6 +343,9 @@ static hf_status take_away(hf_db *db, const char *names, bool force, hf_error *e
         status = look_whether_whole(db, names, version, &whole, err);
     if (status == HF_OK && !whole && !force)
         return schema_refuse_broken(db, names, err);
+    if (status == HF_OK)
+        status = schema_refuse_guarded(db, mysql_install_sql[MYSQL_INSTALL_GUARDS_THERE],
+                                       mysql_install_sql[MYSQL_INSTALL_GUARDED], &words, err);
     if (status == HF_OK && version > 0 && whole)
         status = check_unused(db, &words, force, err);
     if (status == HF_OK)

@@ -206,6 +206,9 @@ static hf_status take_away(hf_db *db, const char *names, bool force, hf_error *e
         return schema_refuse_broken(db, names, err);
     if (status == HF_OK && whole)
         status = schema_run(db, postgres_install_sql[POSTGRES_INSTALL_HOLD], &words, err);
+    if (status == HF_OK)
+        status = schema_refuse_guarded(db, postgres_install_sql[POSTGRES_INSTALL_GUARDS_THERE],
+                                       postgres_install_sql[POSTGRES_INSTALL_GUARDED], &words, err);
     if (status == HF_OK && !force)
         status = schema_ask(db, postgres_install_sql[POSTGRES_INSTALL_LIVE], &words, live, sizeof live, err);
     if (status == HF_OK && strcmp(live, "0") != 0)

@@ -40,12 +40,14 @@ hf_session_row *server_relied_on(const server_work *work, size_t i, int n)
     case HF_OP_SESSION_OPEN:
         return of->open == NULL ? NULL : of->open->session;
     case HF_OP_HAND_OVER:
+    case HF_OP_DECLINE:
     case HF_OP_REQUEST:
     case HF_OP_FORCE_RELEASE:
     case HF_OP_RELEASE_ALL:
-    case HF_OP_SESSION_FIND:
     case HF_OP_SAVE:
         return of->session;
+    case HF_OP_SESSION_FIND:
+        return of->session != NULL ? of->session : of->target;
     default:
         return NULL;
     }

@@ -113,6 +113,7 @@ static void add_past(saves *to, const hf_resource_row *resource, const hf_past_r
     hf_set_int(&value[4], row->fence);
     hf_set_int(&value[5], row->saved_us);
     hf_set_int(&value[6], row->gone);
+    hf_set_int(&value[7], row->covered_us);
 }
 
 /* A row of lock or request: they have the same key. */
@@ -200,7 +201,7 @@ static void gather(server_work *work, saves *to)
         .events = server_list(work, "ittttttit"),
         .saved_insert = server_list(work, "ttiititiiiitttti"),
         .saved_update = server_list(work, by_place ? "ttiititiiiittttit" : "ttiititiiiitttti"),
-        .past_save = server_list(work, "tttiiii"),
+        .past_save = server_list(work, "tttiiiii"),
     };
     if (work->conn->status != HF_OK)
         return;

@@ -178,6 +178,18 @@ hf_status schema_refuse_live(hf_db *db, const char *count, hf_error *err)
                    count, one ? "lock lives" : "locks live", hf_db_path(db));
 }
 
+hf_status schema_refuse_guarded(hf_db *db, const char *there_sql, const char *guarded_sql,
+                                const schema_words *words, hf_error *err)
+{
+    char there[128] = "", table[256] = "";
+    hf_status status = schema_ask(db, there_sql, words, there, sizeof there, err);
+    if (status == HF_OK && there[0] != '\0')
+        status = schema_ask(db, guarded_sql, words, table, sizeof table, err);
+    return status == HF_OK && table[0] != '\0'
+               ? hf_fail(err, HF_INVALID, SCHEMA_GUARDED, table, table)
+               : status;
+}
+
 hf_status schema_refuse_none(hf_db *db, const char *names, hf_error *err)
 {
     char where[PLACE_SIZE];

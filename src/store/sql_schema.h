@@ -51,6 +51,11 @@ hf_status schema_run(hf_db *db, const char *sql, const schema_words *words, hf_e
 hf_status schema_ask(hf_db *db, const char *sql, const schema_words *words, char *out, size_t size,
                      hf_error *err);
 
+/* The sentence about a guarded table, which it names twice. */
+#define SCHEMA_GUARDED                                                                             \
+    "%s is guarded, and its triggers need holdfast's tables; take the guard away first: "          \
+    "'holdfast guard remove URL %s'."
+
 /* How many tables there are; a newer version has no fewer. */
 enum { SCHEMA_TABLES = 10 };
 
@@ -75,6 +80,11 @@ hf_status schema_refuse_broken(hf_db *db, const char *names, hf_error *err);
 hf_status schema_refuse_missing(hf_db *db, const char *names, hf_error *err);
 hf_status schema_refuse_account(hf_db *db, const char *names, const char *account, hf_error *err);
 hf_status schema_refuse_live(hf_db *db, const char *count, hf_error *err);
+
+/* Refuses while tables are guarded: their triggers need what would go. The texts ask whether there
+ * is a table of guards ("": no), and for the name of a guarded one. */
+hf_status schema_refuse_guarded(hf_db *db, const char *there_sql, const char *guarded_sql,
+                                const schema_words *words, hf_error *err);
 hf_status schema_refuse_none(hf_db *db, const char *names, hf_error *err);
 
 /* A failure while the tables were being made or removed: told better when it was for want of a right. */

@@ -398,6 +398,7 @@ static void save_past(sql_conn *conn, const hf_resource_row *resource, const hf_
     hf_stmt_int(stmt, 5, row->fence);
     hf_stmt_int(stmt, 6, row->saved_us);
     hf_stmt_int(stmt, 7, row->gone);
+    hf_stmt_int(stmt, 8, row->covered_us);
     sql_run(conn, stmt);
 }
 

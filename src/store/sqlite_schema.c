@@ -9,6 +9,7 @@
 #include "sql/sqlite_remove.h"
 #include "sql/sqlite_restore.h"
 #include "store/registry.h"
+#include "store/sql_schema.h"
 #include "store/sqlite.h"
 
 #include <errno.h>
@@ -396,10 +397,25 @@ static hf_status check_unused(hf_db *db, const char *path, const char *names, hf
                    live, strcmp(live, "1") == 0 ? "lock lives" : "locks live", path);
 }
 
+static hf_status check_unguarded(hf_db *db, const char *names, hf_error *err)
+{
+    char there[32], table[256] = "";
+    hf_status status =
+        ask(db, names, "SELECT count(*) FROM sqlite_master WHERE name = '{ns}_guard'", there,
+            sizeof there, err);
+    if (status == HF_OK && strcmp(there, "0") != 0)
+        status = ask(db, names, "SELECT min(table_name) FROM {ns}_guard", table, sizeof table, err);
+    return status == HF_OK && table[0] != '\0'
+               ? hf_fail(err, HF_INVALID, SCHEMA_GUARDED, table, table)
+               : status;
+}
+
 static hf_status remove_tables(hf_db *db, const char *path, const char *names, bool force, hf_error *err)
 {
     char left[32] = "";
     hf_status status = hf_db_run(db, "BEGIN IMMEDIATE", err);
+    if (status == HF_OK)
+        status = check_unguarded(db, names, err);
     if (status == HF_OK && !force)
         status = check_unused(db, path, names, err);
     if (status == HF_OK)

@@ -46,7 +46,7 @@ typedef struct hf_sweep_ops {
     hf_status (*drop_sessions)(void *context, int64_t before_us, size_t limit, size_t *dropped,
                                hf_error *err);
 
-    /* Deletes at most `limit` covered saves of before_us or earlier (by saved_us, type, id, request id). */
+    /* Deletes at most `limit` covered saves of before_us or earlier (by covered_us, type, id, request id). */
     hf_status (*drop_past)(void *context, int64_t before_us, size_t limit, size_t *dropped, hf_error *err);
 
     /* Looks at the next `limit` anchors in canonical order from where it stopped, and deletes those without lock or

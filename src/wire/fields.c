@@ -211,8 +211,8 @@ const wire_table wire_answer_table = {"answer", answer_rows, COUNT(answer_rows),
 
 /* clang-format off */
 #define K(kind) (UINT64_C(1) << HF_OP_##kind)
-#define HELD    (K(ACQUIRE) | K(RENEW) | K(DOWNGRADE) | K(RELEASE) | K(HOLDS) | K(REQUEST) | K(HAND_OVER))
-#define OWNED   (HELD | K(SESSION_OPEN) | K(BEAT) | K(CLOSE) | K(RELEASE_ALL) | K(SESSION_FIND))
+#define HELD    (K(ACQUIRE) | K(RENEW) | K(DOWNGRADE) | K(RELEASE) | K(HOLDS) | K(REQUEST) | K(HAND_OVER) | K(DECLINE))
+#define OWNED   (HELD | K(SESSION_OPEN) | K(BEAT) | K(CLOSE) | K(RELEASE_ALL))
 #define ON_ONE  (HELD | K(WHO) | K(FORCE_RELEASE) | K(VERSION) | K(SAVE))
 #define PAGED   (K(LIST) | K(SESSIONS) | K(TOKENS))
 #define ALONE   (K(TYPE_SET) | K(TYPES) | K(EVENTS) | K(SWEEP) | K(TOKEN_CREATE) | K(TOKEN_FIND) | K(TOKEN_REVOKE) | K(COUNT) | PAGED)
@@ -224,7 +224,7 @@ const wire_table wire_answer_table = {"answer", answer_rows, COUNT(answer_rows),
 #define LOGIN(name, member, ...)  {name, WIRE_LOGIN, offsetof(hf_op, member), __VA_ARGS__}
 
 static const wire_field op_rows[] = {
-    LOGIN("session", session,    .needs = OWNED, .takes = K(FORCE_RELEASE) | K(SAVE),
+    LOGIN("session", session,    .needs = OWNED, .takes = K(FORCE_RELEASE) | K(SAVE) | K(SESSION_FIND),
           .about = "`ID.KEY`; of a session-open: the new one's, drawn by the caller"),
     LOGIN("replaces", replaces,  .takes = K(SESSION_OPEN), .about = "`ID.KEY` of older work, ended in the same step"),
     STRING("type", type,         .needs = ON_ONE | K(TYPE_GET) | K(TYPE_SET), .takes = K(LIST) | K(NOTE)),
@@ -234,22 +234,25 @@ static const wire_field op_rows[] = {
     INT("ttl_us", hf_op, ttl_us, .takes = K(ACQUIRE) | K(RENEW) | K(TYPE_SET) | K(TOKEN_CREATE)),
     INT("ttl_max_us", hf_op, ttl_max_us, .takes = K(TYPE_SET)),
     INT("idle_us", hf_op, idle_us, .takes = K(SESSION_OPEN)),
-    {"fence", WIRE_FENCE, offsetof(hf_op, fence), .takes = K(RENEW) | K(DOWNGRADE) | K(RELEASE) | K(HOLDS) | K(HAND_OVER) | K(FORCE_RELEASE) | K(SAVE),
+    {"fence", WIRE_FENCE, offsetof(hf_op, fence), .takes = K(RENEW) | K(DOWNGRADE) | K(RELEASE) | K(HOLDS) | K(HAND_OVER) | K(DECLINE) | K(FORCE_RELEASE) | K(SAVE),
      .about = "only that grant"},
     {"version", WIRE_FENCE, offsetof(hf_op, version), .takes = K(VERSION) | K(SAVE), .about = "the one that was read"},
     {"absent", WIRE_FLAG, offsetof(hf_op, absent), .takes = K(VERSION) | K(SAVE), .about = "it was not there: never saved, or gone"},
     {"gone", WIRE_FLAG, offsetof(hf_op, gone), .takes = K(SAVE), .about = "the save marks it as deleted"},
     STRING("purpose", purpose,   .takes = K(ACQUIRE) | K(RENEW)),
-    STRING("message", text,      .takes = K(REQUEST)),
+    STRING("message", text,      .takes = K(REQUEST) | K(DECLINE) | K(SESSION_FIND),
+           .about = "what who holds it, or who asked, gets to read; of a session-find: what was proved"),
     STRING("reason", text,       .needs = K(FORCE_RELEASE) | K(NOTE), .takes = K(SAVE)),
     NAME("event", hf_op, event, events, .needs = K(NOTE), .about = "what a note is of: `denied` or `unauthenticated`"),
     STRING("actor", actor,       .takes = K(FORCE_RELEASE) | K(TYPE_SET) | K(NOTE) | K(TOKEN_CREATE) | K(TOKEN_REVOKE), .about = "who does it, where that isn't the session's user"),
     STRING("caller", caller,     .takes = K(SESSION_OPEN) | K(COUNT), .about = "id of the token that opens the session; of a count: whose sessions alone are counted"),
-    STRING("target", target,     .needs = K(HAND_OVER), .takes = K(LIST) | K(COUNT), .about = "a session's public id; of a count: whose locks alone are counted"),
+    STRING("target", target,     .needs = K(HAND_OVER) | K(DECLINE), .takes = K(LIST) | K(COUNT) | K(SESSION_FIND),
+           .about = "a session's public id; of a count: whose locks alone are counted; of a session-find: in place of `session`, with `message` and `sha256`"),
     STRING("user", user,         .needs = K(SESSION_OPEN), .takes = K(LIST) | K(SESSIONS) | K(NOTE) | K(SAVE)),
     STRING("name", name,         .needs = K(TOKEN_CREATE), .takes = K(SESSION_OPEN) | K(SAVE)),
     STRING("token", token,       .needs = K(TOKEN_CREATE) | K(TOKEN_REVOKE), .takes = K(TOKEN_FIND), .about = "a token's public id"),
-    DIGEST("sha256", sha256,     .needs = K(TOKEN_CREATE), .takes = K(TOKEN_FIND), .about = "of the token's secret; a token-find has this or `token`"),
+    DIGEST("sha256", sha256,     .needs = K(TOKEN_CREATE), .takes = K(TOKEN_FIND) | K(SESSION_FIND),
+           .about = "of the token's secret; a token-find has this or `token`; of a session-find: the HMAC of `message` by the hash of the session's key"),
     STRING("roles", roles,       .needs = K(TOKEN_CREATE)),
     STRING("users", users,       .takes = K(TOKEN_CREATE), .about = "pattern of the users it may name"),
     STRING("request_id", request_id, .takes = ALL & ~READING, .about = "asking again with the same id settles an unsure answer"),

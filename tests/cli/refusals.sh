@@ -84,6 +84,8 @@ bad "a fence beyond 64 bits" release policy/1 --fence 9223372036854775808
 bad "hand-over to nobody" hand-over policy/1
 bad "hand-over to what is no session" hand-over policy/1 --to bob
 bad "hand-over to oneself" hand-over policy/1 --to "${alice%%.*}"
+bad "decline to nobody" decline policy/1
+bad "decline to oneself" decline policy/1 --to "${alice%%.*}"
 bad "a save of a version 0" save paper/1 --version 0 --user u
 bad "a save of a negative version" save paper/1 --version -1 --user u
 bad "a save of a version that is no number" save paper/1 --version seven --user u
@@ -176,7 +178,7 @@ last_digit=${alice: -1}
 wrong=${alice%?}$(printf %x $((16#$last_digit ^ 1)))
 echo "${wrong#*.}" >>"$scratch/keys"
 for verb in 'acquire policy/2' 'release policy/1' 'release --all' 'renew policy/1' 'downgrade policy/1' 'holds policy/1' \
-    'request policy/1' 'save policy/1' "hand-over policy/1 --to ${alice%%.*}" 'force-release policy/1 --reason x' 'session beat' 'session close'; do
+    'request policy/1' 'save policy/1' "hand-over policy/1 --to ${alice%%.*}" "decline policy/1 --to ${alice%%.*}" 'force-release policy/1 --reason x' 'session beat' 'session close'; do
     # shellcheck disable=SC2086
     run $verb --session "$wrong"
     expect "a key wrong by one bit is denied: ${verb%% --to*}" 5 "holdfast: *key*${alice%%.*}*"

@@ -139,6 +139,20 @@ run session beat --json
 expect_json "beat answers its bound, locks, what was lost and requests" 0 \
     "set(d) == {'expires', 'locks', 'lost', 'requests'} and d['locks'] == 1 and d['lost'] == []
      and d['requests'][0]['session'] == '$bob' and set(d['requests'][0]) >= {'resource', 'session', 'name', 'message'}"
+run decline policy/12345 --to "$bob" --message "Not before noon"
+expect "decline in words" 0 'Declined the request for policy/12345: Alice Chen holds it (exclusive, fence *'
+run decline policy/12345 --to "$bob"
+expect "who does not ask is not declined" 1 "holdfast: Session $bob does not ask for policy/12345, or no longer."
+run events --json
+expect_json "the event says why, and to whom" 0 \
+    "[(e['session'], e['user'], e['actor'], e['reason']) for e in d['events'] if e['kind'] == 'declined'] == [('$bob', 'bob', 'alice', 'Not before noon')]"
+as bob
+run request policy/12345
+run who policy/12345
+expect "whoever was declined may ask again" 0 '*ASKED BY*Bob Smith*'
+as alice
+run decline policy/12345 --to "$bob" --json
+expect_json "decline answers the lock, which stays" 0 "set(d) == $LOCK and d['user'] == 'alice' and d['fence'] == $fence"
 run hand-over policy/12345 --to "$bob" --json
 expect_json "hand-over answers the new holder's lock with a new fence" 0 "set(d) == $LOCK and d['user'] == 'bob' and d['fence'] > $fence"
 as bob

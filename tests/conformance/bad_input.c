@@ -87,6 +87,8 @@ static void what_is_missing_is_said(world *w)
     refused(w, HF_INVALID, WHO, .type = "policy");
     refused(w, HF_INVALID, REQUEST, ON("policy", "1"));
     refused(w, HF_INVALID, HAND_OVER, BY(alice), ON("policy", "1"));
+    refused(w, HF_INVALID, DECLINE, BY(alice), ON("policy", "1"));
+    refused(w, HF_INVALID, DECLINE, BY(alice), ON("policy", "1"), .target = "not a session id");
     refused(w, HF_INVALID, HAND_OVER, BY(alice), ON("policy", "1"), .target = "");
     refused(w, HF_INVALID, HAND_OVER, BY(alice), ON("policy", "1"), .target = "not a session id");
     refused(w, HF_INVALID, TYPE_GET);
@@ -103,6 +105,7 @@ static void a_negative_fence_is_refused(world *w)
     refused(w, HF_INVALID, HOLDS, BY(alice), ON("policy", "1"), .fence = INT64_MIN);
     refused(w, HF_INVALID, RENEW, BY(alice), ON("policy", "1"), .fence = -1);
     refused(w, HF_INVALID, HAND_OVER, BY(alice), ON("policy", "1"), .fence = -1, .target = bob.id);
+    refused(w, HF_INVALID, DECLINE, BY(alice), ON("policy", "1"), .fence = -1, .target = bob.id);
     refused(w, HF_INVALID, FORCE_RELEASE, ON("policy", "1"), .fence = -1, .actor = "root", .text = "why");
 }
 

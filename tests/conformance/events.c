@@ -12,6 +12,7 @@ static void events_come_in_the_order_of_what_happened(world *w)
     done(w, DOWNGRADE, BY(alice), ON("policy", "1"));
     done(w, RENEW, BY(alice), ON("policy", "1"), .ttl_us = MINUTE);
     done(w, REQUEST, BY(bob), ON("policy", "1"));
+    done(w, DECLINE, BY(alice), ON("policy", "1"), .target = bob.id);
     done(w, FORCE_RELEASE, ON("policy", "1"), .actor = "root", .text = "why");
     done(w, ACQUIRE, BY(bob), ON("policy", "1"));
     done(w, RELEASE, BY(bob), ON("policy", "1"));
@@ -19,8 +20,9 @@ static void events_come_in_the_order_of_what_happened(world *w)
     done(w, TYPE_SET, .type = "claim", .policy = HF_POLICY_OPTIMISTIC);
     static const hf_event_kind expected[] = {
         HF_EVENT_SESSION_OPENED, HF_EVENT_SESSION_OPENED, HF_EVENT_ACQUIRED,       HF_EVENT_UPGRADED,
-        HF_EVENT_DOWNGRADED,     HF_EVENT_RENEWED,        HF_EVENT_REQUESTED,      HF_EVENT_FORCED,
-        HF_EVENT_ACQUIRED,       HF_EVENT_RELEASED,       HF_EVENT_SESSION_CLOSED, HF_EVENT_TYPE_SET,
+        HF_EVENT_DOWNGRADED, HF_EVENT_RENEWED, HF_EVENT_REQUESTED, HF_EVENT_DECLINED,
+        HF_EVENT_FORCED, HF_EVENT_ACQUIRED, HF_EVENT_RELEASED, HF_EVENT_SESSION_CLOSED,
+        HF_EVENT_TYPE_SET,
     };
     const hf_answer *all = done(w, EVENTS);
     expect_int(all->events_count, sizeof expected / sizeof *expected);

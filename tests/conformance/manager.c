@@ -324,6 +324,29 @@ static void a_lock_is_handed_over_to_another_session(world *w)
     hf_session_free(bob);
 }
 
+static void a_request_is_declined_and_the_handle_goes_on(world *w)
+{
+    hf_error err = {0};
+    hf_session *alice = work(w, "alice", "Alice Chen"), *bob = work(w, "bob", "Bob Smith");
+    hf_resource policy = resource_of("policy/1");
+    hf_result *seen = NULL;
+    expect(HF_OK, hf_session_acquire(alice, &policy, NULL, NULL, &err), err);
+    expect(HF_INVALID, hf_session_decline(alice, &policy, NULL, NULL, &err), err);
+    expect(HF_INVALID, hf_session_decline(alice, &policy, "nonsense", NULL, &err), err);
+    /* That nobody asks says nothing of the session. */
+    expect(HF_NOT_FOUND, hf_session_decline(alice, &policy, hf_session_id(bob), NULL, &err), err);
+    expect_true(hf_session_is_held(alice, &policy));
+    expect(HF_OK, hf_session_request(bob, &policy, "please", &err), err);
+    expect(HF_OK, hf_session_decline(alice, &policy, hf_session_id(bob), "no", &err), err);
+    expect_true(hf_session_is_held(alice, &policy));
+    expect(HF_OK, hf_manager_who(world_manager(w), &policy, &seen, &err), err);
+    expect_int(hf_result_answer(seen)->requests_count, 0);
+    hf_result_free(seen);
+    expect(HF_NOT_HELD, hf_session_decline(bob, &policy, hf_session_id(alice), NULL, &err), err);
+    hf_session_free(alice);
+    hf_session_free(bob);
+}
+
 static void who_and_look_up_answer_in_the_order_asked(world *w)
 {
     hf_error err = {0};
@@ -510,6 +533,7 @@ static const suite_test manager_tests[] = {
     TEST(a_session_replaces_another_by_its_id_and_key),
     TEST(a_beat_answers_what_the_store_says),
     TEST(a_lock_is_handed_over_to_another_session),
+    TEST(a_request_is_declined_and_the_handle_goes_on),
     TEST(who_and_look_up_answer_in_the_order_asked),
     TEST(lists_are_paged_and_filtered),
     TEST(types_are_set_read_and_listed),

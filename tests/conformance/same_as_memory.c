@@ -42,6 +42,9 @@ typedef struct game {
     int64_t versions[TYPES][IDS]; /* the last seen */
     grant recent[RECENT];       /* the last grants, so that they can be given back */
     unsigned grants;
+    /* The last request: who asks whom for what. */
+    const hf_credentials *asker, *asked;
+    const char *asked_type, *asked_id;
     bool gone[PEOPLE];          /* was told that the session is not there */
     char opened_by[PEOPLE][16]; /* the request id each was opened with */
     int64_t last_seq;
@@ -136,7 +139,8 @@ static void aim(game *g, hf_op *op)
 {
     unsigned known = g->grants < RECENT ? g->grants : RECENT;
     bool owners = op->kind == HF_OP_RENEW || op->kind == HF_OP_DOWNGRADE || op->kind == HF_OP_RELEASE ||
-                  op->kind == HF_OP_HOLDS || op->kind == HF_OP_HAND_OVER || (op->kind == HF_OP_SAVE && chance(g, 40));
+                  op->kind == HF_OP_HOLDS || op->kind == HF_OP_HAND_OVER ||
+                  op->kind == HF_OP_DECLINE || (op->kind == HF_OP_SAVE && chance(g, 40));
     bool others = op->kind == HF_OP_REQUEST || op->kind == HF_OP_FORCE_RELEASE;
     if (!known || !(owners || others) || chance(g, 30))
         return;
@@ -145,6 +149,18 @@ static void aim(game *g, hf_op *op)
     op->id = ids[it->id];
     if (owners)
         op->session = &g->people[it->person];
+}
+
+/* Mostly of the last request, by whoever was asked. */
+static void fill_decline(game *g, hf_op *op)
+{
+    op->target = g->people[below(g, PEOPLE)].id;
+    if (g->asker == NULL || chance(g, 20))
+        return;
+    op->session = chance(g, 90) ? g->asked : op->session;
+    op->target = g->asker->id;
+    op->type = g->asked_type;
+    op->id = g->asked_id;
 }
 
 /* Mostly by the version that is there. */
@@ -200,7 +216,9 @@ static void fill_op(game *g, hf_op *op)
     }
     if (op->kind == HF_OP_HAND_OVER)
         op->target = g->people[below(g, PEOPLE)].id;
-    if (op->kind == HF_OP_REQUEST || op->kind == HF_OP_FORCE_RELEASE)
+    if (op->kind == HF_OP_DECLINE)
+        fill_decline(g, op);
+    if (op->kind == HF_OP_REQUEST || op->kind == HF_OP_DECLINE || op->kind == HF_OP_FORCE_RELEASE)
         fill_text(g, op);
     if (!about_session && op->kind != HF_OP_VERSION && chance(g, op->kind == HF_OP_SAVE ? 3 : 12))
         op->fence = g->recent_fence;
@@ -218,7 +236,7 @@ static const hf_op_kind together[] = {
     HF_OP_WHO,          HF_OP_WHO,           HF_OP_REQUEST,  HF_OP_REQUEST,     HF_OP_HAND_OVER,
     HF_OP_HAND_OVER,    HF_OP_FORCE_RELEASE, HF_OP_TYPE_GET, HF_OP_NOTE,        HF_OP_SESSION_FIND,
     HF_OP_SAVE,         HF_OP_SAVE,          HF_OP_SAVE,     HF_OP_SAVE,        HF_OP_SAVE,
-    HF_OP_VERSION,      HF_OP_VERSION,
+    HF_OP_VERSION,      HF_OP_VERSION,       HF_OP_DECLINE,  HF_OP_DECLINE,     HF_OP_DECLINE,
 };
 static const hf_op_kind apart[] = {
     HF_OP_TYPE_SET,     HF_OP_TYPES,        HF_OP_LIST,         HF_OP_LIST,         HF_OP_LIST,
@@ -411,6 +429,16 @@ static void remember_grant(game *g, int person, int type, int id)
         g->recent[g->grants++ % RECENT] = (grant){person, type, id};
 }
 
+static void remember_request(game *g, const hf_op *op)
+{
+    for (int i = 0; i < PEOPLE; i++)
+        if (strcmp(g->people[i].id, op->answer.locks[0].session) == 0)
+            g->asked = &g->people[i];
+    g->asker = op->session;
+    g->asked_type = op->type;
+    g->asked_id = op->id;
+}
+
 static void look_at(game *g, const hf_op *op)
 {
     const hf_answer *answer = &op->answer;
@@ -433,8 +461,10 @@ static void look_at(game *g, const hf_op *op)
             if (strcmp(op->type, types[t]) == 0 && strcmp(op->id, ids[i]) == 0)
                 g->versions[t][i] = answer->versions[0].number;
     int person = person_of(g, op->session);
+    if (op->kind == HF_OP_REQUEST && answer->status == HF_OK && person >= 0)
+        remember_request(g, op);
     if (person >= 0 && (answer->status == HF_EXPIRED || answer->status == HF_NOT_FOUND) &&
-        op->kind != HF_OP_HAND_OVER)
+        op->kind != HF_OP_HAND_OVER && op->kind != HF_OP_DECLINE)
         g->gone[person] = true;
     if (answer->outcome != HF_GRANTED && answer->outcome != HF_UPGRADED)
         return;

@@ -2,6 +2,7 @@
 /* Sessions: opening, beating, closing, replacing; who may speak for one. */
 #include "suite.h"
 
+#include <base/digest.h>
 #include <string.h>
 
 /* The same session with a key that is wrong by one bit. */
@@ -361,6 +362,35 @@ static void a_session_is_found_by_its_key_and_nothing_is_extended(world *w)
     expect_text(late->message, refused(w, HF_EXPIRED, BEAT, BY(alice))->message);
 }
 
+/* The hash of the key is in the store, and whoever can prove that they know it has the key. */
+static void a_session_is_found_by_a_proof_of_its_key(world *w)
+{
+    hf_credentials alice = person_idle(w, "alice", "Alice Chen", MINUTE),
+                   bob = person(w, "bob", "Bob Smith"), nobody = draw(w);
+    unsigned char proof[32], other[32], empty[32];
+    expect_true(hf_hmac_sha256(alice.key_sha256, 32, "a ticket", 8, proof));
+    expect_true(hf_hmac_sha256(bob.key_sha256, 32, "a ticket", 8, other));
+    expect_true(hf_hmac_sha256(alice.key_sha256, 32, "", 0, empty));
+    const hf_answer *found =
+        done(w, SESSION_FIND, .target = alice.id, .text = "a ticket", .sha256 = proof);
+    expect_int(found->sessions_count, 1);
+    expect_text(found->sessions[0].id, alice.id);
+    expect_text(found->sessions[0].user, "alice");
+    refused(w, HF_DENIED, SESSION_FIND, .target = alice.id, .text = "a ticket", .sha256 = other);
+    refused(w, HF_DENIED, SESSION_FIND, .target = alice.id, .text = "another ticket",
+            .sha256 = proof);
+    refused(w, HF_DENIED, SESSION_FIND, .target = bob.id, .text = "a ticket", .sha256 = proof);
+    refused(w, HF_NOT_FOUND, SESSION_FIND, .target = nobody.id, .text = "a ticket",
+            .sha256 = proof);
+    refused(w, HF_INVALID, SESSION_FIND, .target = alice.id);
+    refused(w, HF_INVALID, SESSION_FIND, .target = alice.id, .text = "a ticket");
+    refused(w, HF_INVALID, SESSION_FIND, .target = alice.id, .text = "", .sha256 = empty);
+    refused(w, HF_INVALID, SESSION_FIND, BY(alice), .target = alice.id, .text = "a ticket",
+            .sha256 = proof);
+    clock_forward(w, MINUTE);
+    refused(w, HF_EXPIRED, SESSION_FIND, .target = alice.id, .text = "a ticket", .sha256 = proof);
+}
+
 static void a_session_that_is_not_there_is_not_found(world *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), nobody = draw(w);
@@ -424,6 +454,7 @@ static const suite_test sessions_tests[] = {
     TEST(live_sessions_are_listed_by_id_without_secrets),
     TEST(pages_of_sessions_cover_all_exactly_once),
     TEST(a_session_is_found_by_its_key_and_nothing_is_extended),
+    TEST(a_session_is_found_by_a_proof_of_its_key),
     TEST(a_session_that_is_not_there_is_not_found),
     TEST(finding_stands_beside_other_ops_and_sees_what_they_did),
     TEST(who_opened_a_session_is_in_every_answer_about_it),

@@ -21,6 +21,7 @@ static void prepare(world *w, cast *c)
     done(w, ACQUIRE, BY(c->alice), ON("policy", "mine"), .ttl_us = MINUTE);
     done(w, ACQUIRE, BY(c->alice), ON("policy", "read"), .mode = HF_SHARED);
     done(w, ACQUIRE, BY(c->bob), ON("policy", "theirs"));
+    done(w, REQUEST, BY(c->bob), ON("policy", "mine"), .text = "now");
     clock_forward(w, SECOND);
 }
 
@@ -50,6 +51,7 @@ CHANGE(release, RELEASE, BY(c->alice), ON("policy", "mine"))
 CHANGE(release_all, RELEASE_ALL, BY(c->alice))
 CHANGE(request, REQUEST, BY(c->bob), ON("policy", "mine"), .text = "please")
 CHANGE(hand_over, HAND_OVER, BY(c->alice), ON("policy", "mine"), .target = c->bob.id)
+CHANGE(decline, DECLINE, BY(c->alice), ON("policy", "mine"), .target = c->bob.id, .text = "no")
 CHANGE(force, FORCE_RELEASE, ON("policy", "mine"), .actor = "root", .text = "why")
 CHANGE(force_by_session, FORCE_RELEASE, BY(c->bob), ON("policy", "mine"), .text = "why")
 CHANGE(type_set, TYPE_SET, .type = "claim", .policy = HF_POLICY_READ_WRITE, .ttl_us = MINUTE)
@@ -70,6 +72,7 @@ static const change changes[] = {
     {"renew", true, fill_renew},       {"downgrade", false, fill_downgrade},
     {"release", false, fill_release},  {"release_all", false, fill_release_all},
     {"request", true, fill_request},   {"hand_over", false, fill_hand_over},
+    {"decline", false, fill_decline},
     {"force", false, fill_force},      {"force_by_session", false, fill_force_by_session},
     {"type_set", true, fill_type_set}, {"run", false, fill_run},
     {"save", false, fill_save},        {"save_held", false, fill_save_held},

@@ -6,6 +6,7 @@
  * The first byte says how the rest is sent: 1 raw, 2 in pieces, 4 the administrator's token counts too. Unless raw, the input is requests
  * with a line "--" between them: a head with plain line ends, an empty line, a body; Host and Content-Length are put in. */
 #include <base/buffer.h>
+#include <base/digest.h>
 #include <event2/event.h>
 #include <event2/thread.h>
 #include <holdfast/store.h>
@@ -308,7 +309,10 @@ static world *world_ready(bool admin)
 {
     world *w = &worlds[admin];
     if (set == NULL) {
+        unsigned char digest[32];
         start_once();
+        /* libcrypto is to be cleaned up after our threads have ended, so it is to be begun before. */
+        must(hf_sha256("", 0, digest), "there is libcrypto");
         atexit(at_the_end);
     }
     if (!w->there || w->inputs++ == INPUTS_MAX || !restore(w->store, admin)) {

@@ -46,6 +46,7 @@ await test("taking several", 2, ["POST", "/v1/locks", asAlice({ locks: [{ resour
 await test("renewing", 2, ["PATCH", "/v1/locks/doc/1", asAlice({ ttl_seconds: 600 })], fence);
 await test("making it shared", 1, ["PATCH", "/v1/locks/doc/2", asAlice({ mode: "shared" })], fence);
 await test("asking for it", 2, ["POST", "/v1/locks/doc/1/request", { session: bob, body: { message: "please" } }], nothing);
+await test("declining", 1, ["POST", "/v1/locks/doc/1/decline", asAlice({ session: bob.id, message: "no" })], fence);
 await test("handing over", 2, ["POST", "/v1/locks/doc/1/hand-over", asAlice({ session: bob.id })], fence);
 
 const version = (answer) => (answer.json?.versions ?? [answer.json]).map((one) => `${one.version}/${one.fence}`).join();

@@ -187,7 +187,7 @@ filesBefore = files(spoken);
     }
   };
   const names = ["a/%e2%82", "%ff/x", "a/%ff", `a/${"%C3%A9".repeat(200)}`, `a/x${"%C3%A9".repeat(200)}`, `${"a".repeat(200)}/x`, "a/%1b", "A/1", "a/%ed%a0%80"];
-  const routes = [["GET", ""], ["PUT", ""], ["PATCH", "", { ttl_seconds: 5 }], ["DELETE", ""], ["POST", "/request", {}], ["POST", "/hand-over", { session: carol.id }],
+  const routes = [["GET", ""], ["PUT", ""], ["PATCH", "", { ttl_seconds: 5 }], ["DELETE", ""], ["POST", "/request", {}], ["POST", "/decline", { session: "0".repeat(32) }], ["POST", "/hand-over", { session: carol.id }],
     ["POST", "/force-release", { reason: "r" }]];
   const callers = [{ Authorization: `Bearer ${spoken.token}` }, { "Holdfast-Session": `${carol.id}.${carol.key}` }, { "Holdfast-Session": `${carol.id}.${"0".repeat(64)}` }, {}];
   const paths = names.flatMap((name) => routes.map(([method, tail, body]) => [method, `/v1/locks/${name}${tail}`, body]));

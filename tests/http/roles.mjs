@@ -162,6 +162,10 @@ const rules = {
   // A user without a session saves by a token that may name them.
   naming: (user) => (who) => (!who?.lives ? 401 : has(who, "use", "policy") && mayName(who, user) ? done : 403),
   opening: (user) => (who) => (!who?.lives ? 401 : hasForSome(who, "use") && mayName(who, user) ? done : 403),
+  // A ticket is for a session, whatever token comes along.
+  looking: (who, session) => (dead(who) || session === null ? 401 : rules.look(null, session)),
+  // Without a token a session follows the records that it may look at.
+  following: (byToken, bySession) => (who, session) => (who === null && session !== null ? bySession(who, session) : byToken(who)),
   openingFor: (who) => (!who?.lives ? 401 : hasForSome(who, "use") && has(who, "admin") ? done : 403),
 };
 // The same where the Holdfast-Session header is not read: a few sessions are enough to show that.
@@ -179,6 +183,8 @@ const hold = (cell, session) => must("PUT", `/v1/locks/policy/${cell.id}`, { tok
 // The session holds the record, if it can; or someone else does.
 const heldByIt = async (cell) => cell.kind?.good && (await hold(cell, cell.session));
 const heldByAnother = (cell) => hold(cell, bystander);
+const askedOfIt = async (cell) =>
+  (await heldByIt(cell)) && must("POST", `/v1/locks/policy/${cell.id}/request`, { token: everything.secret, session: bystander, body: {} }, 200);
 const login = (cell) => ({ body: { secret: cell.who?.secret ?? "0".repeat(64) }, token: undefined });
 
 // By operationId, or a name of its own with `as`: how it is asked, the rule, what it comes to when all is well.
@@ -193,6 +199,7 @@ const routes = [
   { name: "lookup", rule: rules.look, body: (cell) => ({ resources: [`policy/${cell.id}`] }), done: 200 },
   { name: "request-lock", rule: rules.work, before: heldByAnother, body: {}, done: 200 },
   { name: "hand-over", rule: rules.work, before: heldByIt, body: { session: bystander.id }, done: 200 },
+  { name: "decline", rule: rules.work, before: askedOfIt, body: { session: bystander.id }, done: 200 },
   { name: "force-release", rule: rules.force, before: heldByAnother, body: { reason: "table" }, done: 200 },
   { name: "version-get", rule: alike(rules.look), done: 404 }, // never saved, but they may know
   { name: "version-save", rule: rules.work, before: heldByIt, headers: { "If-None-Match": "*" }, body: {}, needed: true, done: 201 },
@@ -218,10 +225,14 @@ const routes = [
   { name: "tokens", rule: withoutSession(rules.token("admin")), done: 200 },
   { name: "token-revoke", rule: withoutSession(rules.token("admin")), done: 200 },
   { name: "login", rule: withoutSession((who) => (who?.lives ? done : 401)), how: login, done: 204 },
+  { name: "login-show", rule: withoutSession((who) => (who?.lives ? done : 401)), done: 200 },
+  { name: "history", rule: withoutSession(rules.token("observe")), done: 200 },
   { name: "logout", rule: rules.open, done: 204 },
-  { name: "events", rule: withoutSession(rules.token("observe")), stream: true, done: 200 },
-  { name: "events of a type", as: "events", query: "?type=policy", rule: withoutSession(rules.token("observe", "policy")), stream: true, done: 200 },
-  { name: "events of a record", as: "events", query: "?resource=policy/1", rule: withoutSession(rules.token("observe", "policy")), stream: true, done: 200 },
+  { name: "events", rule: alike(rules.following(rules.token("observe"), () => 400)), stream: true, done: 200 },
+  { name: "events of a type", as: "events", query: "?type=policy", rule: alike(rules.following(rules.token("observe", "policy"), () => 400)), stream: true, done: 200 },
+  { name: "events of records", as: "events", query: "?resource=policy/1&resource=policy/2", rule: rules.following(rules.token("observe", "policy"), rules.look), stream: true, done: 200 },
+  { name: "events-of-many", rule: rules.following(rules.token("observe", "policy"), rules.look), body: { resources: ["policy/1", "policy/2"] }, stream: true, done: 200 },
+  { name: "event-ticket", rule: rules.looking, body: { resources: ["policy/1"] }, done: 201 },
   { name: "audit-log", rule: withoutSession(rules.token("observe")), done: 200 },
   { name: "batch", rule: rules.open, body: { ops: [{ op: "types" }] }, done: 200 },
   { name: "health", rule: rules.open, done: 200 },
@@ -229,7 +240,8 @@ const routes = [
   { name: "metrics", rule: rules.open, on: second, done: 200 },
   { name: "metrics from elsewhere", as: "metrics", headers: { "X-Forwarded-For": "192.0.2.7" }, rule: withoutSession(rules.token("observe")), done: 200 },
   { name: "openapi", rule: rules.open, done: 200 },
-  { name: "front", rule: rules.open, done: 200 },
+  { name: "api", rule: rules.open, done: 200 },
+  ...["front", "dashboard-script", "style", "icon", "edit-lock"].map((name) => ({ name, rule: rules.open, done: 200 })),
 ];
 
 // The ops of a batch, by the same rules; here sessions stand in the op.
@@ -251,6 +263,7 @@ const ops = [
   { op: "save", rule: rules.work, before: heldByIt, of: record, needs: true },
   { op: "request", rule: rules.work, before: heldByAnother, of: record, needs: true },
   { op: "hand-over", rule: rules.work, before: heldByIt, of: (cell) => ({ ...record(cell), target: bystander.id }), needs: true },
+  { op: "decline", rule: rules.work, before: askedOfIt, of: (cell) => ({ ...record(cell), target: bystander.id }), needs: true },
   { op: "force-release", rule: rules.force, before: heldByAnother, of: (cell) => ({ ...record(cell), reason: "table" }) },
   { op: "type-get", rule: withoutSession(rules.known), of: () => ({ type: "policy" }), alone: true },
   { op: "note", rule: rules.token("admin"), of: () => ({ reason: "table", event: "denied" }), alone: true },
@@ -288,7 +301,8 @@ let cells = 0;
 async function askStream(path, how) {
   const stop = new AbortController();
   const headers = { ...(how.token ? { Authorization: `Bearer ${how.token}` } : {}), ...(how.session ? { "Holdfast-Session": `${how.session.id}.${how.session.key}` } : {}) };
-  const response = await fetch(server.url + path, { headers, signal: stop.signal });
+  if (how.body) headers["Content-Type"] = "application/json";
+  const response = await fetch(server.url + path, { method: how.body ? "POST" : "GET", headers, body: how.body && JSON.stringify(how.body), signal: stop.signal });
   const text = response.status === 200 ? "" : await response.text();
   stop.abort();
   return { status: response.status, text };

@@ -5,6 +5,7 @@ import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { freePort, playElement } from "./element.mjs";
 import { startExample } from "./example.mjs";
 import { Play } from "./play.mjs";
 import { check, finish, Server } from "../http/server.mjs";
@@ -23,11 +24,13 @@ function ownDatabase(server) {
 
 const own = (postgres ?? mariadb) && ownDatabase(postgres ?? mariadb);
 const folder = mkdtempSync(join(tmpdir(), "holdfast-django-"));
-const server = await Server.start(own ? ["--store", own.url] : []);
-const { token } = (await server.ask("POST", "/v1/tokens", { token: server.token, body: { name: "office", roles: "use:policy" } })).json;
+const port = await freePort();
+const server = await Server.start(["--allow-origin", `http://127.0.0.1:${port}`, ...(own ? ["--store", own.url] : [])]);
+const { token } = (await server.ask("POST", "/v1/tokens", { token: server.token, body: { name: "office", roles: "use:policy manage:policy" } })).json;
 writeFileSync(join(folder, "token"), token, { mode: 0o600 });
 const app = await startExample("/usr/bin/python3", [join(root, "tests/recipes/django_app.py"), ...(own ? [own.url] : [])],
-  { HOLDFAST_URL: server.url, HOLDFAST_TOKEN_FILE: join(folder, "token") });
+  { HOLDFAST_URL: server.url, HOLDFAST_TOKEN_FILE: join(folder, "token"), PORT: `${port}` });
+if (!own) await playElement(app.address, server.url);
 const play = await Play.begin(server, token, app);
 await play.all({ inDatabase: Boolean(own) });
 const known = new Set(play.opened);

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Serves the Django example for its test: on a free port, which it prints, and with `URL` on a database of its own on that server, where
+"""Serves the Django example for its test: on the port PORT, or a free one, which it prints, and with `URL` on a database of its own on that server, where
 it expects holdfast's locks too.
 
   django_app.py [URL]
@@ -43,7 +43,7 @@ def main():
         from django.core.management import call_command
         from django.core.wsgi import get_wsgi_application
         call_command("demo")
-        server = wsgiref.simple_server.make_server("127.0.0.1", 0, StaticFilesHandler(get_wsgi_application()), Server, Handler)
+        server = wsgiref.simple_server.make_server("127.0.0.1", int(os.environ.get("PORT", 0)), StaticFilesHandler(get_wsgi_application()), Server, Handler)
         print(f"http://127.0.0.1:{server.server_port}", flush=True)
         server.serve_forever()
 

@@ -4,14 +4,16 @@ import { rmSync, writeFileSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Browser } from "./browser.mjs";
+import { freePort, playElement } from "./element.mjs";
 import { startExample } from "./example.mjs";
 import { Play } from "./play.mjs";
 import { check, finish, Server } from "../http/server.mjs";
 
 const origin = "http://office.example.org";
 const folder = mkdtempSync(join(tmpdir(), "holdfast-express-"));
-const server = await Server.start(["--allow-origin", origin]);
-const { token } = (await server.ask("POST", "/v1/tokens", { token: server.token, body: { name: "office", roles: "use:policy" } })).json;
+const port = await freePort();
+const server = await Server.start(["--allow-origin", origin, "--allow-origin", `http://127.0.0.1:${port}`]);
+const { token } = (await server.ask("POST", "/v1/tokens", { token: server.token, body: { name: "office", roles: "use:policy manage:policy" } })).json;
 writeFileSync(join(folder, "token"), token, { mode: 0o600 });
 const start = async (env = {}) => ({
   origin,
@@ -62,7 +64,8 @@ async function longOutage() {
 
 await longWork();
 await longOutage();
-const app = await start();
+const app = await start({ PORT: `${port}` });
+await playElement(app.address, server.url);
 const play = await Play.begin(server, token, app);
 await play.all();
 await app.stop();

@@ -8,7 +8,7 @@ serving=$!
 trap 'kill "$serving"; wait "$serving"; rm -rf "$scratch"' EXIT
 read -r url token <&"$answer"
 
-(umask 077 && HOLDFAST_TOKEN=$token "$HOLDFAST" token create --store "$url" --name office --role use:policy --json |
+(umask 077 && HOLDFAST_TOKEN=$token "$HOLDFAST" token create --store "$url" --name office --role use:policy --role manage:policy --json |
     grep -oP '"token":"\K[^"]+' >"$scratch/token")
 javac -Xlint:all -Werror --release 17 -encoding UTF-8 -d "$scratch/classes" -sourcepath "$here" "$HF_SOURCE_ROOT/examples/servlet/HoldfastSessions.java" "$here/Play.java" ||
     { echo "not ok - it compiles"; exit 1; }

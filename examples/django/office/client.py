@@ -43,7 +43,7 @@ class Unavailable(Refused):
 def refusal(status, problem):
     if status == 423:
         return Locked(problem["message"], problem["holders"])
-    if status in (404, 409, 410):
+    if status in (404, 409, 410, 412):
         return Lost(problem["message"])
     return Unavailable(status, problem["message"])
 
@@ -56,10 +56,10 @@ def send(request):
         return refused
 
 
-def ask(method, path, body=None, login=None):
+def ask(method, path, body=None, login=None, **more):
     """The answer as a dict; else Locked, Lost or Unavailable. With `login` a session asks, else the application by its token."""
     headers = {"Holdfast-Session": login} if login else {"Authorization": f"Bearer {settings.HOLDFAST_TOKEN}"}
-    headers["Content-Type"] = "application/json"
+    headers |= {"Content-Type": "application/json", **more}
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(settings.HOLDFAST_URL + path, data, headers, method=method)
     status = None
@@ -96,6 +96,18 @@ def acquire(work, purpose):
 def who(work):
     """Those who hold the record, whatever became of the work."""
     return ask("GET", lock_path(work.type, work.record))["holders"]
+
+
+def save(work, fence, version):
+    """Counts a save, if the work still holds the record and nobody has saved since `version` was read. The new version and its fence."""
+    read = {"If-Match": f'"{version}"'} if version else {"If-None-Match": "*"}
+    path = f"/v1/versions/{work.type}/{urllib.parse.quote(work.record, safe='')}"
+    return ask("PUT", path, {}, work.login, **{"Holdfast-Fence": str(fence)}, **read)
+
+
+def force_release(type, record, reason, fence, actor):
+    """Ends the locks of others, or the one with that fence. The token needs the role manage."""
+    return ask("POST", f"{lock_path(type, record)}/force-release", {"reason": reason, "fence": fence, "actor": actor})
 
 
 def beat(work):

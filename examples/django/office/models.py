@@ -7,6 +7,8 @@ class Policy(models.Model):
     text = models.TextField()
     # The newest fence with which it was opened for editing. Not needed where HOLDFAST_IN_DATABASE is true.
     fence = models.BigIntegerField(default=0)
+    # The version that holdfast counts, written with the text: pages with <edit-lock> save by it.
+    version = models.BigIntegerField(default=0)
 
 
 class Work(models.Model):

@@ -10,7 +10,7 @@ from django.utils import timezone
 from office import client
 from office.models import Work
 
-NOT_TYPED = {"csrfmiddlewaretoken", "work"}
+NOT_TYPED = {"csrfmiddlewaretoken", "work", "holdfast_session", "holdfast_fence", "holdfast_version"}
 
 
 class Desk:
@@ -28,12 +28,10 @@ class Desk:
         """Takes the lock, or raises Locked, which names who has it."""
         Work.objects.filter(seen__lt=timezone.now() - datetime.timedelta(days=1)).delete()
         older = self.all().filter(type=type, record=record).first()
-        session = client.open_session(self.request.user, replaces=older and older.login)
+        # Kept before the lock is asked for: if no answer comes, the next try replaces this one.
+        work = self.open(type, record, replaces=older and older.login)
         if older:
             older.delete()
-        # Kept before the lock is asked for: if no answer comes, the next try replaces this one.
-        work = Work.objects.create(web_session=self.request.session.session_key, type=type, record=record,
-                                   session=session["id"], key=session["key"])
         try:
             work.fence = client.acquire(work, purpose)
         except client.Locked:
@@ -41,6 +39,12 @@ class Desk:
             raise
         work.save()
         return work
+
+    def open(self, type, record, replaces=None):
+        """A session without a lock."""
+        session = client.open_session(self.request.user, replaces)
+        return Work.objects.create(web_session=self.request.session.session_key, type=type, record=record,
+                                   session=session["id"], key=session["key"])
 
     def find(self, session, **what):
         """The work by its public id, if it is this web session's, and on that record."""

@@ -66,6 +66,20 @@ public final class Play {
         HoldfastSessions.close(alices, again);
         HoldfastSessions.Work his = bobs.take("bob", "Bob Smith", "1");
         check(his.fence() > again.fence(), "after her save it is Bob's, with a newer fence", his);
+        String opened = HoldfastSessions.open(bobs, "bob", "Bob Smith", "policy", "2", true);
+        check(opened.matches("\\{\"session\":\"[0-9a-f]+\\.[0-9a-f]+\",\"user\":\"bob\",\"name\":\"Bob Smith\",\"idle_seconds\":300,\"may_take_over\":true}"),
+            "session-src answers what edit-lock expects", opened);
+        HoldfastSessions.Work hers = alices.take("alice", "Alice Chen", "2");
+        HoldfastSessions.takeOver("Bob Smith", "{\"resource\":\"policy/2\",\"reason\":\"on \\\"holiday\\\"\",\"fence\":" + hers.fence() + "}");
+        String beat = HoldfastSessions.beat(hers);
+        check(beat.contains("\"by\":\"Bob Smith\"") && beat.contains("on \\\"holiday\\\""), "a record is taken over with a reason", beat);
+        String record = HoldfastSessions.record(7, Map.of("text", "a \"b\"\n"));
+        check(record.equals("{\"version\":7,\"fields\":{\"text\":\"a \\\"b\\\"\\u000a\"}}"), "record-src answers the fields", record);
+        String session = opened.replaceFirst(".*?\"session\":\"([0-9a-f]+)\\..*", "$1");
+        HoldfastSessions.Refused late = refusal(() -> HoldfastSessions.save(bobs, "policy", "2", session, "1", 0));
+        check(late.status == 409, "a save without the lock is refused", late.getMessage());
+        HoldfastSessions.Work mine = bobs.take("bob", "Bob Smith", "3");
+        check(HoldfastSessions.save(bobs, "policy", "3", mine.id(), "" + mine.fence(), 0) == 1, "with the lock it is counted", mine);
         alices.end();
         check(bobs.take("bob", "Bob Smith", "a/b ü").fence() > 0, "when her web session ends, all she held is free", "");
         bobs.end();

@@ -81,6 +81,26 @@ static void what_misleads_is_shown(void **state)
     }
 }
 
+static void times_are_read_as_they_are_written(void **state)
+{
+    (void)state;
+    static const int64_t good[] = {0, 1, 951782400000000, 1794739623123456, 4102444799999999, 5097600000000};
+    static const char *const bad[] = {"", "now", "2026-13-01", "2026-02-29", "1969-12-31", "2026-11-15T10:47Z",
+                                      "2026-11-15T24:00:00Z", "2026-11-15T10:47:03", "2026-11-15T10:47:03.Z",
+                                      "2026-11-15T10:47:03+01:00", "2026-11-15T10:47:03Z ", "2026-11-15 "};
+    char text[HF_TIME_TEXT];
+    int64_t us;
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        hf_time_write(good[i], text);
+        assert_true(hf_time_read(text, &us));
+        assert_int_equal(us, good[i]);
+    }
+    assert_true(hf_time_read("2000-02-29", &us));
+    assert_int_equal(us, 951782400000000);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        assert_false(hf_time_read(bad[i], &us));
+}
+
 static void times_are_written_in_utc_by_the_calendar(void **state)
 {
     (void)state;
@@ -419,6 +439,7 @@ int main(void)
         cmocka_unit_test(clean_text_is_utf8_without_control_characters),
         cmocka_unit_test(what_misleads_is_shown),
         cmocka_unit_test(times_are_written_in_utc_by_the_calendar),
+        cmocka_unit_test(times_are_read_as_they_are_written),
         cmocka_unit_test(durations_are_a_number_and_a_unit),
         cmocka_unit_test(a_resource_splits_at_the_first_slash),
         cmocka_unit_test(a_place_in_a_list_is_written_and_read_back),

@@ -71,6 +71,7 @@ static void every_call(family *f)
     REFUSED(hf_session_holds(f->session, &f->held, 0, &lock, &err));
     REFUSED(hf_session_request(f->session, &f->held, NULL, &err));
     REFUSED(hf_session_hand_over(f->session, &f->held, hf_session_id(f->session), &lock, &err));
+    REFUSED(hf_session_decline(f->session, &f->held, hf_session_id(f->session), NULL, &err));
     REFUSED(hf_session_release(f->session, &f->held, 0, &err));
     REFUSED(hf_session_release_all(f->session, NULL, &err));
     REFUSED(hf_session_close(f->session, &err));

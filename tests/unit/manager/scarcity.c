@@ -178,6 +178,11 @@ CALL(hand_over)
     return hf_session_hand_over(s->alice, &s->held, hf_session_id(s->bob), NULL, err);
 }
 
+CALL(decline)
+{
+    return hf_session_decline(s->alice, &s->held, hf_session_id(s->bob), "no", err);
+}
+
 CALL(force_release)
 {
     return hf_manager_force_release(M, &s->held, "root", "why", 0, &s->result, err);
@@ -346,6 +351,7 @@ static const call calls[] = {
     ROW(holds, 0),
     ROW(request, 0),
     ROW(hand_over, 0),
+    ROW(decline, 0),
     ROW(force_release, 0),
     ROW(who, 0),
     ROW(lookup, 0),

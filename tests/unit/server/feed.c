@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* The feed: every follower gets every event it wants, in order and once, whatever happens to it, to the store, or to others. L1 to L5
- * stand in server/feed.h. Made for the thread sanitizer too. */
+/* The feed: every follower gets every event it wants, in order and once, whatever happens to it,
+ * to the store, or to others. L1 to L6 stand in server/feed.h. Made for the thread sanitizer
+ * too. */
 #include "unit/server/ears.h"
 
 #include <base/seams.h>
 #include <holdfast/json.h>
 #include <inttypes.h>
 #include <lock/batch.h>
+#include <server/feed_names.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <store/store.h>
@@ -238,15 +240,19 @@ ON_EVERY_PLACE(filters_let_through_what_is_wanted)
 {
     hall h;
     size_t asked = 0;
+    const hf_resource seven = {.type = "policy", .id = "7"};
+    const hf_resource three[] = {{"policy", "7"}, {"claim", "8"}, {"x", "y"}};
     const feed_filter filters[] = {
         {.type = "policy"},
-        {.type = "policy", .id = "7"},
+        {.resources = &seven, .resources_count = 1},
+        {.resources = three, .resources_count = 3},
+        {.resources = three, .resources_count = 3, .user = "bob"},
         {.user = "bob"},
         {.type = "claim", .user = "alice"},
         {.may_see = even_only, .context = &asked},
         {.type = "none"},
     };
-    const size_t expected[] = {4, 2, 5, 2, 5, 0};
+    const size_t expected[] = {4, 2, 4, 2, 5, 2, 5, 0};
     enum { FILTERS = sizeof filters / sizeof filters[0] };
     ear live[FILTERS] = {0}, late[FILTERS] = {0};
     hall_open(&h, at, 1, (feed_settings){.poll_us = 20000, .keep = 4, .beat_us = 200000});
@@ -273,6 +279,100 @@ ON_EVERY_PLACE(filters_let_through_what_is_wanted)
     }
     expect_true(asked >= 20);
     hall_close(&h);
+}
+
+static void close_of(hf_store *store, const hf_credentials *who)
+{
+    hf_error err = {0};
+    hf_batch *batch = NULL;
+    expect(HF_OK, hf_batch_new(1, &batch, &err), err);
+    hf_batch_add(batch, HF_OP_CLOSE)->session = who;
+    expect(HF_OK, hf_store_execute(store, batch, &err), err);
+    hf_batch_free(batch);
+}
+
+/* Its own events pass whatever else is wanted; the last of them ends it, live or from the table. */
+ON_EVERY_PLACE(a_session_that_ends_takes_its_followers_along)
+{
+    hall h;
+    ear own = {0}, other = {0}, late = {0};
+    const hf_resource seven = {.type = "policy", .id = "7"};
+    hall_open(&h, at, 1, (feed_settings){.poll_us = 20000, .keep = 4, .beat_us = 200000});
+    hf_credentials alice = person_on(h.stores[0], "alice"), bob = person_on(h.stores[0], "bob");
+    const feed_filter filters[] = {
+        {.resources = &seven, .resources_count = 1, .session = alice.id},
+        {.resources = &seven, .resources_count = 1, .session = bob.id, .recent = true}};
+    ear_listen(&own, h.feeds[0], &filters[0], 0);
+    ear_listen(&other, h.feeds[0], &filters[1], -1);
+    hall_until(&h, other.beats > 0);
+    work_on(h.stores[0], &bob, "policy", "7");
+    work_on(h.stores[0], &bob, "policy", "8");
+    work_on(h.stores[0], &alice, "claim", "1");
+    close_of(h.stores[0], &alice);
+    work_on(h.stores[0], &bob, "policy", "7");
+    hall_until(&h, own.ended && other.count == 6);
+    expect_int(own.count, 6); /* opened, twice policy/7, twice claim/1, closed */
+    expect_int(own.seqs[5], 9);
+    expect_true(!other.ended);
+    ear_listen(&late, h.feeds[0], &filters[0], 0);
+    hall_until(&h, late.ended);
+    expect_int(late.count, 6);
+    ear_free(&own);
+    ear_free(&other);
+    ear_free(&late);
+    hall_close(&h);
+}
+
+/* What is older than the ring is not read for them, but where they are is known. */
+static void who_follows_what_is_recent_is_told_when_it_is_not(void **state)
+{
+    (void)state;
+    ear behind = {0}, near = {0};
+    const feed_filter recent = {.recent = true};
+    hall h = open_memory((feed_settings){.keep = 300});
+    hf_credentials alice = person_on(h.stores[0], "alice");
+    ear_listen(&near, h.feeds[0], NULL, -1);
+    hall_until(&h, near.beats > 0);
+    make_events(h.stores[0], &alice, 5000);
+    hall_until(&h, near.id >= 5000);
+    ear_leave(&near);
+    int64_t newest = hall_newest(&h);
+    ear_listen(&behind, h.feeds[0], &recent, 5);
+    hall_until(&h, behind.id == newest);
+    expect_int(behind.resyncs, 1);
+    expect_int(behind.count, 0);
+    expect_int(behind.newest, newest);
+    ear_free(&near);
+    near = (ear){0};
+    ear_listen(&near, h.feeds[0], &recent, newest - 3);
+    hall_until(&h, near.count == 3);
+    expect_int(near.resyncs, 0);
+    work_on(h.stores[0], &alice, "policy", "7");
+    hall_until(&h, near.count == 5 && behind.count == 2);
+    expect_int(stats_of(h.feeds[0]).replays, 0);
+    ear_free(&behind);
+    ear_free(&near);
+    hall_close(&h);
+}
+
+static void a_thousand_names_are_told_apart(void **state)
+{
+    (void)state;
+    enum { NAMES = 1000 };
+    hf_resource *all = calloc(2 * NAMES, sizeof *all);
+    for (int i = 0; i < 2 * NAMES; i++) {
+        snprintf(all[i].type, sizeof all[i].type, "t%d", i % 7);
+        snprintf(all[i].id, sizeof all[i].id, "%d/%d", i, i % 3);
+    }
+    feed_names *names = feed_names_new(all, NAMES);
+    for (int i = 0; i < 2 * NAMES; i++) {
+        expect_int(feed_names_have(names, feed_names_hash(&all[i]), &all[i]), i < NAMES);
+        hf_resource near = all[i]; /* the same hash is not enough */
+        near.id[0] = 'x';
+        expect_true(!feed_names_have(names, feed_names_hash(&all[i]), &near));
+    }
+    feed_names_free(names);
+    free(all);
 }
 
 /* So a connection that breaks in the middle does not begin at the front again. */
@@ -550,8 +650,11 @@ static void those_who_listen_are_told_when_the_table_is_another(void **state)
 static void a_restore_is_heard_through_every_filter(void **state)
 {
     (void)state;
-    const feed_filter filters[] = {
-        {.type = "policy"}, {.type = "policy", .id = "7"}, {.user = "bob"}, {.type = "claim", .user = "bob"}};
+    const hf_resource seven = {.type = "policy", .id = "7"};
+    const feed_filter filters[] = {{.type = "policy"},
+                                   {.resources = &seven, .resources_count = 1},
+                                   {.user = "bob"},
+                                   {.type = "claim", .user = "bob"}};
     enum { FILTERS = sizeof filters / sizeof filters[0] };
     ear live[FILTERS] = {0}, late[FILTERS] = {0};
     hall h;
@@ -899,6 +1002,9 @@ int main(void)
         cmocka_unit_test(many_listen_at_once),
         cmocka_unit_test(an_event_is_sent_as_its_json),
         cmocka_unit_test(filters_let_through_what_is_wanted),
+        cmocka_unit_test(a_session_that_ends_takes_its_followers_along),
+        cmocka_unit_test(who_follows_what_is_recent_is_told_when_it_is_not),
+        cmocka_unit_test(a_thousand_names_are_told_apart),
         cmocka_unit_test(ids_move_on_while_much_is_passed_over),
         cmocka_unit_test(quiet_followers_get_beats),
         cmocka_unit_test(who_takes_nothing_is_told_to_resync_and_ended),

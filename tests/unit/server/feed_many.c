@@ -164,11 +164,52 @@ static void five_thousand_come_back_at_once_and_read_the_table(void **state)
     }
 }
 
+/* Pages that show lists: each hears of one of its thousand records, and is not held up by the others. */
+static void two_thousand_followers_name_a_thousand_records_each(void **state)
+{
+    (void)state;
+    enum { PAGES = 2000, NAMES = 1000 };
+    hall h;
+    held loop;
+    place memory = place_memory();
+    hf_resource *names = calloc(NAMES, sizeof *names);
+    hall_open(&h, &memory, 1, (feed_settings){.beat_us = 3600000000});
+    hf_credentials alice = person_on(h.stores[0], "alice");
+    for (int i = 0; i < NAMES; i++)
+        snprintf(names[i].type, sizeof names[i].type, "list");
+    long before_kb = resident_kb();
+    int64_t began_us = hall_now();
+    for (int i = 0; i < PAGES; i++) {
+        for (int k = 0; k < NAMES; k++)
+            snprintf(names[k].id, sizeof names[k].id, "%d", k == 0 ? 0 : i * NAMES + k);
+        const feed_filter filter = {.resources = names, .resources_count = NAMES};
+        ear_listen(&ears[i], h.feeds[0], &filter, 1);
+    }
+    begin_to_look(&loop, &h);
+    for (int i = 0; i < PAGES; i++)
+        hall_until(&h, ears[i].beats > 0);
+    report("2,000 followers with 1,000 names", began_us, &loop, before_kb, h.feeds[0]);
+    loop.most_us = 0;
+    began_us = hall_now();
+    make_events(h.stores[0], &alice, EVENTS);
+    work_on(h.stores[0], &alice, "list", "0");
+    feed_nudge(h.feeds[0]);
+    for (int i = 0; i < PAGES; i++)
+        hall_until(&h, ears[i].count == 2);
+    report("two events of 1,002 to each", began_us, &loop, before_kb, h.feeds[0]);
+    expect_true(loop.most_us < INT64_C(50000));
+    event_free(loop.timer);
+    leave_all();
+    free(names);
+    hall_close(&h);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(five_thousand_live_followers_get_a_thousand_events_each),
         cmocka_unit_test(five_thousand_come_back_at_once_and_read_the_table),
+        cmocka_unit_test(two_thousand_followers_name_a_thousand_records_each),
     };
     return cmocka_run_group_tests_name("feed, many", tests, NULL, NULL);
 }

@@ -37,6 +37,7 @@ static const struct {
     {"save", "s:use:T | s:lives p:use:T p:fits | s:none p:use:T p:fits", true},
     {"request", "s:use:T | s:lives p:use:T p:fits", true},
     {"hand-over", "s:use:T | s:lives p:use:T p:fits", true},
+    {"decline", "s:use:T | s:lives p:use:T p:fits", true},
     {"force-release", "s:lives p:manage:T | s:none p:manage:T", false},
     {"type-get", "p:lives | s:lives", false},
     {"types", "p:lives | s:lives", false},

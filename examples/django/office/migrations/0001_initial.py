@@ -18,6 +18,7 @@ class Migration(migrations.Migration):
                 ('holder', models.CharField(max_length=100)),
                 ('text', models.TextField()),
                 ('fence', models.BigIntegerField(default=0)),
+                ('version', models.BigIntegerField(default=0)),
             ],
         ),
         migrations.CreateModel(

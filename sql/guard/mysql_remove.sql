@@ -1,0 +1,6 @@
+DROP TRIGGER IF EXISTS {trigger_insert}
+//
+DROP TRIGGER IF EXISTS {trigger_update}
+//
+DROP TRIGGER IF EXISTS {trigger_delete}
+//

@@ -1,0 +1,8 @@
+CREATE OR REPLACE FUNCTION {function}_pass() RETURNS trigger LANGUAGE plpgsql AS $holdfast$
+BEGIN
+    NEW.{version} := coalesce(OLD.{version}, 0) + 1;
+    RETURN NEW;
+END
+$holdfast$;
+CREATE TRIGGER "0_holdfast_pass" BEFORE UPDATE ON {table} FOR EACH ROW WHEN ({passes}) EXECUTE FUNCTION {function}_pass();
+ALTER TABLE {table} ENABLE ALWAYS TRIGGER "0_holdfast_pass";

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/* The report for people. */
+#include "audit/report.h"
+#include "audit/suppress.h"
+
+#include <ctype.h>
+
+typedef struct text_report {
+    const audit_run *run;
+    hf_buffer *out;
+    bool color;
+    uint32_t line; /* of the finding whose frame is drawn */
+} text_report;
+
+static const char *report_paint(const text_report *report, const char *code)
+{
+    return report->color ? code : "";
+}
+
+#define REPORT_BOLD  "\033[1m"
+#define REPORT_RED   "\033[31m"
+#define REPORT_AMBER "\033[33m"
+#define REPORT_DIM   "\033[2m"
+#define REPORT_PLAIN "\033[0m"
+
+/* A line of someone's code is shown without what could move the cursor. */
+static void report_frame_line(void *context, uint32_t number, hf_slice line)
+{
+    text_report *report = context;
+    bool here = number == report->line;
+    size_t shown = line.size < 160 ? line.size : 160;
+    hf_buffer_print(report->out, "  %s%s%5u | ", report_paint(report, here ? REPORT_BOLD : REPORT_DIM),
+                    here ? ">" : " ", number);
+    for (size_t i = 0; i < shown; i++) {
+        char c = line.at[i] == '\t' ? ' ' : line.at[i];
+        if (!iscntrl((unsigned char)c))
+            hf_buffer_add(report->out, &c, 1);
+    }
+    hf_buffer_print(report->out, "%s%s\n", line.size > shown ? " ..." : "",
+                    report_paint(report, REPORT_PLAIN));
+}
+
+static void report_place(const text_report *report, audit_place place)
+{
+    if (place.file < report->run->files.count)
+        hf_buffer_print(report->out, "%s:%u", report->run->files.items[place.file].path,
+                        place.line);
+    else
+        hf_buffer_print(report->out, "%s",
+                        report->run->database != NULL ? report->run->database : "the database");
+}
+
+static void report_finding(text_report *report, const audit_finding *finding)
+{
+    const char *color = finding->severity == AUDIT_HIGH ? REPORT_RED : REPORT_AMBER;
+    hf_buffer_print(report->out, "%s", report_paint(report, REPORT_BOLD));
+    report_place(report, finding->place);
+    hf_buffer_print(report->out, "%s: %s%s%s: %s [%s]\n", report_paint(report, REPORT_PLAIN),
+                    report_paint(report, color), audit_level_name(finding->severity),
+                    report_paint(report, REPORT_PLAIN), finding->text, finding->rule->name);
+    if (finding->confidence < AUDIT_HIGH)
+        hf_buffer_print(report->out, "  (confidence: %s)\n",
+                        audit_level_name(finding->confidence));
+    report->line = finding->place.line;
+    audit_lines(report->run, finding->place, 1, 2, report_frame_line, report);
+    if (finding->statement != NULL)
+        hf_buffer_print(report->out, "  %s\n", finding->statement);
+    if (finding->declared.line > 0) {
+        hf_buffer_print(report->out, "  declared in ");
+        report_place(report, finding->declared);
+        hf_buffer_print(report->out, "\n");
+    }
+}
+
+static void report_advice(const text_report *report, const audit_rule *rule)
+{
+    hf_buffer_print(report->out, "  Why it matters: %s\n  With holdfast:  %s\n  Without:        %s\n\n",
+                    rule->why, rule->holdfast, rule->without);
+}
+
+static bool report_is_new(const audit_finding *finding)
+{
+    return finding->reason == NULL && !finding->known;
+}
+
+size_t audit_report_count(const audit_run *run, audit_level least)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < run->findings_count; i++)
+        count += report_is_new(&run->findings[i]) && run->findings[i].severity >= least;
+    return count;
+}
+
+static void report_summary(const text_report *report)
+{
+    const audit_run *run = report->run;
+    size_t read = 0, suppressed = 0, known = 0, count = audit_report_count(run, AUDIT_LOW);
+    for (size_t i = 0; i < run->files.count; i++) {
+        read += run->files.items[i].skipped == NULL;
+        if (run->files.items[i].skipped != NULL)
+            hf_buffer_print(report->out, "Not read: %s: %s.\n", run->files.items[i].path,
+                            run->files.items[i].skipped);
+    }
+    for (size_t i = 0; i < run->findings_count; i++) {
+        suppressed += run->findings[i].reason != NULL;
+        known += run->findings[i].known && run->findings[i].reason == NULL;
+    }
+    for (size_t i = 0; i < run->notes_count; i++)
+        hf_buffer_print(report->out, "Note: %s\n", run->notes[i]);
+    hf_buffer_print(report->out, "%zu %s in %zu %s (%zu tables known, %zu statements)", count,
+                    count == 1 ? "finding" : "findings", read, read == 1 ? "file" : "files",
+                    run->schema.count, run->statements_count);
+    if (suppressed > 0)
+        hf_buffer_print(report->out, "; %zu suppressed with a reason", suppressed);
+    if (known > 0)
+        hf_buffer_print(report->out, "; %zu in the baseline", known);
+    if (run->files.tests > 0)
+        hf_buffer_print(report->out, "; %zu files of tests not judged", run->files.tests);
+    hf_buffer_print(report->out, ".\n");
+}
+
+void audit_report_text(const audit_run *run, bool color, hf_buffer *out)
+{
+    text_report report = {.run = run, .out = out, .color = color};
+    const audit_rule *rule = NULL;
+    for (size_t i = 0; i < run->findings_count; i++) {
+        const audit_finding *finding = &run->findings[i];
+        if (!report_is_new(finding))
+            continue;
+        if (rule != NULL && rule != finding->rule)
+            report_advice(&report, rule);
+        rule = finding->rule;
+        report_finding(&report, finding);
+    }
+    if (rule != NULL)
+        report_advice(&report, rule);
+    report_summary(&report);
+}

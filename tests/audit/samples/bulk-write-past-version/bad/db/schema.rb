@@ -1,0 +1,6 @@
+ActiveRecord::Schema.define do
+  create_table "issues" do |t|
+    t.string "subject"
+    t.integer "lock_version", default: 0
+  end
+end

@@ -1,0 +1,6 @@
+CREATE TABLE page_lock (
+    id serial PRIMARY KEY,
+    page int NOT NULL UNIQUE,
+    user_id int NOT NULL,
+    expires_at timestamp NOT NULL
+);

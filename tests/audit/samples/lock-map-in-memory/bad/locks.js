@@ -1,0 +1,1 @@
+const documentLocks = new Map();

@@ -1,0 +1,4 @@
+public class Mutexes {
+    private final ConcurrentMap<Object, ReentrantLock> locks = new ConcurrentHashMap<>();
+    // locks = of threads
+}

@@ -1,0 +1,3 @@
+export async function save(prisma, id, balance) {
+  await prisma.$executeRaw`UPDATE accounts SET balance = ${balance} WHERE id = ${id}`;
+}

@@ -1,0 +1,4 @@
+CREATE TABLE letter (
+    id bigint PRIMARY KEY,
+    version timestamp with time zone NOT NULL
+);

@@ -1,0 +1,10 @@
+@Entity
+public class Account {
+    @Id
+    private Long id;
+
+    @Version
+    private long version;
+
+    private Timestamp changed;
+}

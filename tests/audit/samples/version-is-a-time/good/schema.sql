@@ -1,0 +1,5 @@
+CREATE TABLE letter (
+    id bigint PRIMARY KEY,
+    version rowversion,
+    changed timestamp
+);

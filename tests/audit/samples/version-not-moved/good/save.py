@@ -1,0 +1,3 @@
+def save(cursor, account):
+    cursor.execute("UPDATE account SET balance = %s, version = %s WHERE id = %s AND version = %s", account.row())
+    return cursor.rowcount == 1
