@@ -95,8 +95,8 @@ static void link_bury(hf_link *link, hf_lease_grant **lost)
     link_shut(link);
 }
 
-/* Counts what is held on it now; with the mutex. The ear sleeps long while nothing is: true when it is
- * to be woken by the first. */
+/* Counts what is held on it now; with the mutex. The ear sleeps long while nothing is: true when it
+ * is to be woken by the first. */
 static bool link_count(hf_link *link)
 {
     hf_links *links = link->links;
