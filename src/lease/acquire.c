@@ -57,15 +57,10 @@ static hf_status lease_say_timeout(const lease_order *order, const char *who, bo
 static void lease_waiter_begin(lease_waiter *waiter, const lease_order *order, lease_key *key)
 {
     hf_leases *leases = order->leases;
-    pthread_condattr_t monotonic;
-    memset(waiter, 0, sizeof *waiter);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&waiter->woken, &monotonic);
-    pthread_condattr_destroy(&monotonic);
-    waiter->key = key;
-    waiter->out = order->out;
-    waiter->err = order->err;
+    *waiter = (lease_waiter){.woken = PTHREAD_COND_INITIALIZER,
+                             .key = key,
+                             .out = order->out,
+                             .err = order->err};
     waiter->also = leases->waiters;
     waiter->also_whence = &leases->waiters;
     if (leases->waiters != NULL)
@@ -112,7 +107,7 @@ static bool lease_waiter_sleep(lease_waiter *waiter, const lease_order *order)
     left_us += until.tv_nsec / 1000 + 1;
     until.tv_sec += left_us / 1000000;
     until.tv_nsec = left_us % 1000000 * 1000;
-    pthread_cond_timedwait(&waiter->woken, &order->leases->mutex, &until);
+    pthread_cond_clockwait(&waiter->woken, &order->leases->mutex, CLOCK_MONOTONIC, &until);
     return true;
 }
 

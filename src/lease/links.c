@@ -95,26 +95,50 @@ static void link_bury(hf_link *link, hf_lease_grant **lost)
     link_shut(link);
 }
 
+/* Counts what is held on it now; with the mutex. The ear sleeps long while nothing is: true when it
+ * is to be woken by the first. */
+static bool link_count(hf_link *link)
+{
+    hf_links *links = link->links;
+    size_t before = link->held;
+    if (link->db == NULL) {
+        link->more = -(int)before;
+        link->socket = -1;
+    }
+    link->held += (size_t)link->more;
+    links->held += (size_t)link->more;
+    link->more = 0;
+    if ((before == 0) == (link->held == 0))
+        return false;
+    if (link->held == 0) {
+        link->idle_us = hf_seam.boot_us();
+        return false;
+    }
+    link->pulsed_us = hf_seam.boot_us();
+    bool early = links->wakes_us > link->pulsed_us + links->pulse_us;
+    if (early)
+        links->wakes_us = link->pulsed_us + links->pulse_us;
+    return early;
+}
+
 /* A dead link is closed, and what it held is lost; told when nothing is in use any more. */
 void hf_link_leave(hf_link *link)
 {
     hf_links *links = link->links;
     hf_lease_grant *lost = NULL;
-    char why[640] = "";
+    char why[640];
     if (link->db != NULL && (!hf_db_alive(link->db) || atomic_load(&link->dead))) {
         snprintf(why, sizeof why, "The connection to %.500s is lost, and with it the lease.",
                  hf_db_path(link->db));
         link_bury(link, &lost);
     }
     links_lock(links);
-    if (link->db == NULL) {
-        links->held -= link->held;
-        link->held = 0;
-        link->socket = -1;
-    }
+    bool early = link_count(link);
     link->used = false;
     pthread_cond_broadcast(&links->freed);
     links_unlock(links);
+    if (early)
+        hf_desk_ring(&links->desk);
     if (lost != NULL)
         hf_desk_lose(&links->desk, &lost, NULL, NULL, why);
 }
@@ -194,32 +218,12 @@ hf_status hf_links_use(hf_links *links, hf_link **out, hf_error *err)
     return status;
 }
 
-/* The ear sleeps long while nothing is held: it is woken by the first that is. */
-void hf_link_count(hf_link *link, int more)
-{
-    hf_links *links = link->links;
-    int64_t now_us = hf_seam.boot_us();
-    links_lock(links);
-    if (link->held == 0)
-        link->pulsed_us = now_us;
-    link->held += (size_t)more;
-    links->held += (size_t)more;
-    if (link->held == 0)
-        link->idle_us = now_us;
-    bool early = link->held > 0 && links->wakes_us > link->pulsed_us + links->pulse_us;
-    if (early)
-        links->wakes_us = link->pulsed_us + links->pulse_us;
-    links_unlock(links);
-    if (early)
-        hf_desk_ring(&links->desk);
-}
-
 /* One that was granted on a link that the caller uses. */
 void hf_link_note(hf_link *link, hf_lease_grant *grant)
 {
     grant->link = link;
     hf_desk_link(&link->links->desk, &link->grants, grant);
-    hf_link_count(link, 1);
+    link->more++;
 }
 
 /* Whoever is refused the key of a job wants to know who runs it since when, also in its first
@@ -301,7 +305,7 @@ void hf_links_give(hf_lease_backend *it, hf_lease_grant *grant)
             atomic_store(&link->proof_us, now_us);
         else
             atomic_store(&link->dead, true); /* so that the server gives it back */
-        hf_link_count(link, -1);
+        link->more--;
     }
     bool ear = link->ear;
     hf_link_leave(link);

@@ -25,6 +25,7 @@ typedef struct hf_link {
     bool ear;  /* K3 */
     hf_db *db; /* of whoever uses it; NULL: closed */
     hf_stmt *stmts[HF_LINK_STMTS];
+    int more; /* locks taken on it, less those given back, that `held` does not count yet */
     int64_t clock_us; /* of MySQL: the server's time, in us of 1970, less boot_us */
     /* Under the mutex of the links. */
     bool used, opening;

@@ -12,8 +12,7 @@ void hf_link_use(hf_link *link);
 hf_status hf_link_ready(hf_link *link, hf_error *err);
 void hf_link_leave(hf_link *link);
 
-/* So many more locks are held on it. And: this one is. */
-void hf_link_count(hf_link *link, int more);
+/* A lock that was granted on it. */
 void hf_link_note(hf_link *link, hf_lease_grant *grant);
 /* If it is for long, others are told at once who has it since when. */
 void hf_link_tell(hf_link *link, const hf_ask *ask);

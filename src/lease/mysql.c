@@ -15,9 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A client whose machine has vanished is ended by the server when it was silent for that long; links
- * that hold something are never silent for longer than a pulse. The name is for those who may read
- * the performance schema. */
+/* A client whose machine has vanished is ended by the server when it was silent for that long;
+ * links that hold something are never silent for longer than a pulse. The name is for those who may
+ * read the performance schema. */
 #define MY_SETUP "SET SESSION wait_timeout = %lld, @holdfast_lease = x'%s'"
 
 #define MY_MINUTE_US INT64_C(60000000)
@@ -31,8 +31,8 @@ enum {
     MY_MARKED_MAX = 64, /* keys that are marked in one statement */
 };
 
-/* A mark is the minute in which a key was taken, by the server's clock, modulo two years: four digits
- * to the base of 32. */
+/* A mark is the minute in which a key was taken, by the server's clock, modulo two years: four
+ * digits to the base of 32. */
 enum {
     MY_DIGITS = 4,
     MY_DIGIT_BITS = 5,
@@ -157,10 +157,10 @@ static void my_release_all(hf_link *link)
 
 /* ---- who has it ---- */
 
-/* Neither server tells an ordinary account since when a lock is held, but everyone may ask whether a
- * lock of a given name is, and on which connection. So a key that is held for longer than a
- * moment gets four more locks, whose names are its own and the digits of its mark; who wants to know
- * since when asks for all the digits there are, 128, in one statement. */
+/* Neither server tells an ordinary account since when a lock is held, but everyone may ask whether
+ * a lock of a given name is, and on which connection. So a key that is held for longer than a
+ * moment gets four more locks, whose names are its own and the digits of its mark; who wants to
+ * know since when asks for all the digits there are, 128, in one statement. */
 
 /* The grants of a link stay where they are while it is used. */
 static hf_status my_ping(hf_link *link, hf_error *err)
@@ -245,8 +245,9 @@ static void my_who(hf_link *link, const hf_ask *ask, char *out, size_t size)
 
 /* ---- open ---- */
 
-/* Not every account may look: then the server's status tells of those that are connected just now, on
- * MariaDB. Where replication was set up and stands still, as after a failover, it is no replica. */
+/* Not every account may look: then the server's status tells of those that are connected just now,
+ * on MariaDB. Where replication was set up and stands still, as after a failover, it is no replica.
+ */
 static hf_status my_is_replica(hf_link *link, bool *out, hf_error *err)
 {
     bool mariadb = hf_db_kind_of(link->db) == HF_DB_MARIADB, row = true;

@@ -226,8 +226,8 @@ static hf_status pg_hear(hf_link *link, hf_error *err)
 
 /* ---- who has it ---- */
 
-/* The provider's name and, if the link holds a single lease, since when. The name is cut where there
- * is no room. */
+/* The provider's name and, if the link holds a single lease, since when. The name is cut where
+ * there is no room. */
 static void pg_say(hf_link *link, char out[PG_NAME_MAX + 1])
 {
     hf_desk *desk = &link->links->desk;

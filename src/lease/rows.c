@@ -328,7 +328,8 @@ static void rows_who(hf_lease_backend *it, const hf_ask *ask, char *out, size_t 
     rows_resource(ask->grant, &resource);
     if (hf_manager_who(rows_of(it)->manager, &resource, &result, NULL) == HF_OK) {
         const hf_answer *answer = hf_result_answer(result);
-        snprintf(out, size, "not to be had just now: others keep the store busy, or had it until now");
+        snprintf(out, size,
+                 "not to be had just now: others keep the store busy, or had it until now");
         if (answer->locks_count > 0) {
             hf_time_say(answer->locks[0].since_us, answer->now_us, when);
             snprintf(out, size, "held by %s since %s", answer->locks[0].name, when);

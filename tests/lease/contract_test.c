@@ -152,8 +152,7 @@ typedef struct brief {
 static void *brief_run(void *context)
 {
     brief *it = context;
-    it->status =
-        hf_lease_try_acquire(it->leases, "k", 10 * SEC, it->hold_us, &it->lease, &it->err);
+    it->status = hf_lease_try_acquire(it->leases, "k", 10 * SEC, it->hold_us, &it->lease, &it->err);
     atomic_store(&it->taken, true);
     nap(2 * MS);
     hf_lease_close(&it->lease);
@@ -242,7 +241,8 @@ static void waiters_of_a_process_are_served_in_the_order_they_came(void **state)
 }
 
 /* Two providers with two connections each: in one a thread waits for what the other holds, and the
- * other way round. If a wait took the connection that holds something, nothing could be given back. */
+ * other way round. If a wait took the connection that holds something, nothing could be given back.
+ */
 static void a_wait_keeps_no_other_lease_from_being_given_back(void **state)
 {
     (void)state;

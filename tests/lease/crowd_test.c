@@ -16,8 +16,8 @@ static int64_t pause_us; /* between two rounds of a process */
 
 /* ---- processes ---- */
 
-/* Between processes there is no order: the last of them may wait for as long as all of it takes, which
- * on a machine with much else to do is more than a minute. */
+/* Between processes there is no order: the last of them may wait for as long as all of it takes,
+ * which on a machine with much else to do is more than a minute. */
 enum { PROCESSES = 16, DEPOSITS = 1000, PATIENCE_S = 250 };
 
 typedef struct result {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Leases in the rows of a store while someone else keeps its file busy: nothing is refused for it, and
- * what was given back meanwhile is free soon after. */
+/* Leases in the rows of a store while someone else keeps its file busy: nothing is refused for it,
+ * and what was given back meanwhile is free soon after. */
 #include <lease/scene.h>
 #include <sqlite3.h>
 #include <string.h>

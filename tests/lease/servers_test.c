@@ -147,7 +147,8 @@ static void a_pair_takes_two_round_trips(void **state)
     proxy_stop(p);
 }
 
-/* pool_max bounds them, and those that hold nothing are closed after pool_idle, but for one or two. */
+/* pool_max bounds them, and those that hold nothing are closed after pool_idle, but for one or two.
+ */
 static void connections_are_bounded_and_idle_ones_closed(void **state)
 {
     (void)state;
@@ -201,7 +202,8 @@ static bool keepalives_run(int local, int remote)
     return all > 0 && good == all;
 }
 
-/* On PostgreSQL the session sets those of the server too; MariaDB and MySQL end a silent session. */
+/* On PostgreSQL the session sets those of the server too; MariaDB and MySQL end a silent session.
+ */
 static void a_machine_that_vanishes_is_noticed(void **state)
 {
     (void)state;
@@ -514,7 +516,8 @@ static void a_connection_keeps_five_hundred(void **state)
 
 /* ---- PostgreSQL ---- */
 
-/* Listens for a second and a half with the client that comes with the server; how often it was told. */
+/* Listens for a second and a half with the client that comes with the server; how often it was
+ * told. */
 static int postgres_listen(FILE **pipe)
 {
     char line[HF_URL_MAX + 200];
