@@ -110,12 +110,15 @@ async function release(event) {
   }
 }
 
+// The event comes a moment after the closing: the dialog may have been opened again since.
+const releaseClosed = ({ target }) => target.open || closeRelease();
+
 export function releaseDialog() {
   if (!asking) return nothing;
   const { locks, busy, done, problem } = asking;
   const one = locks.length === 1 ? locks[0] : null;
   const people = new Set(locks.map(({ user }) => user));
-  return html`<dialog class="dialog" aria-labelledby="release-title" @close=${closeRelease} @cancel=${(event) => busy && event.preventDefault()}>
+  return html`<dialog class="dialog" aria-labelledby="release-title" @close=${releaseClosed} @cancel=${(event) => busy && event.preventDefault()}>
     <form @submit=${release}>
       <h2 id="release-title">${one ? "Release this lock?" : `Release ${several(locks.length, "lock")}?`}</h2>
       <div class="dialog-what">${one
