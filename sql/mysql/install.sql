@@ -16,7 +16,7 @@ SET lock_wait_timeout = DEFAULT
 
 -- One installation at a time.
 -- name: own
-SELECT GET_LOCK(CONCAT('holdfast ', LEFT(SHA2(CONCAT(DATABASE(), '/{ns}'), 256), 40)), 8)
+SELECT GET_LOCK(CONCAT('holdfast ', LEFT(SHA2(CONCAT(DATABASE(), '/{ns}'), 256), 40)), 20)
 -- name: disown
 SELECT RELEASE_LOCK(CONCAT('holdfast ', LEFT(SHA2(CONCAT(DATABASE(), '/{ns}'), 256), 40)))
 
