@@ -61,7 +61,9 @@ static int64_t append_read_version(append_client *c, const char *id)
                           id);
     hf_resource resource = {.type = "list"};
     snprintf(resource.id, sizeof resource.id, "%s", id);
-    hf_status status = hf_manager_version(c->manager, &resource, &version, &err);
+    hf_status status = HF_BUSY;
+    for (int i = 0; i < 20 && status == HF_BUSY; i++)
+        status = hf_manager_version(c->manager, &resource, &version, &err);
     if (status != HF_NOT_FOUND)
         expect_status(HF_OK, status, err.message);
     return version.number;
@@ -80,11 +82,14 @@ static int64_t append_save_by_sql(append_client *c, const append_read *read)
                  postgres ? "SELECT" : "CALL", read->id, version, c->number,
                  postgres ? "" : ", NULL, NULL, @fence"))
         return 0;
-    return postgres ? app_number(c->app,
-                                 "SELECT saved_fence FROM {resource}"
-                                 " WHERE type = 'list' AND id = '%s'",
-                                 read->id)
-                    : app_number(c->app, "SELECT @fence");
+    int64_t fence = 0;
+    if (postgres)
+        app_try_number(c->app, &fence,
+                       "SELECT saved_fence FROM {resource} WHERE type = 'list' AND id = '%s'",
+                       read->id);
+    else
+        app_try_number(c->app, &fence, "SELECT @fence");
+    return fence;
 }
 
 static int64_t append_save_by_manager(append_client *c, const append_read *read)
@@ -104,13 +109,16 @@ static int64_t append_save_by_manager(append_client *c, const append_read *read)
 
 static bool append_write_row(append_client *c, const append_read *read, int64_t fence, int round)
 {
+    int64_t written = 0;
     return app_try(c->app,
                    "UPDATE {app} SET items = '%s%d.%d,', fence = %lld"
                    " WHERE id = %s AND fence = %lld",
                    read->items, c->number, round, (long long)fence, read->id,
                    (long long)read->fence) &&
-           app_number(c->app, "SELECT count(*) FROM {app} WHERE id = %s AND fence = %lld", read->id,
-                      (long long)fence) == 1;
+           app_try_number(c->app, &written,
+                          "SELECT count(*) FROM {app} WHERE id = %s AND fence = %lld", read->id,
+                          (long long)fence) &&
+           written == 1;
 }
 
 static bool append_one(append_client *c, int round, unsigned *seed)

@@ -287,6 +287,19 @@ int64_t app_number(app *a, const char *format, ...)
     return number;
 }
 
+bool app_try_number(app *a, int64_t *out, const char *format, ...)
+{
+    char sql[SQL_MAX], *rows = NULL;
+    va_list args;
+    va_start(args, format);
+    compose(a, format, args, sql);
+    va_end(args);
+    bool found = run_sql(a, sql, &rows) && rows && *rows;
+    *out = found ? strtoll(rows, NULL, 10) : 0;
+    free(rows);
+    return found;
+}
+
 /* What moves by itself is left out. */
 char *app_settings(app *a)
 {

@@ -47,6 +47,8 @@ const char *app_error(app *a);
 
 /* The first column of the first row, which must be there. */
 int64_t app_number(app *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The same; false: it failed, or there was no row, and *out is 0. */
+bool app_try_number(app *a, int64_t *out, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* All rows as one text, columns separated by "=", rows by newlines; to be freed. */
 char *app_text(app *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

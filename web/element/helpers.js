@@ -92,5 +92,8 @@ export const attempt = (call) => {
   }
 };
 
-// Is a page of this browser at work with that session? undefined: can't be told.
-export const isOpenHere = async (session) => (await navigator.locks?.query())?.held.some(({ name }) => name === `holdfast ${session}`);
+// Is a page of this browser at work with that session? undefined: can't be told, or the page is being left.
+export const isOpenHere = async (session) => {
+  const locks = await navigator.locks?.query().catch(() => undefined);
+  return locks?.held.some(({ name }) => name === `holdfast ${session}`);
+};

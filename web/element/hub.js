@@ -31,7 +31,7 @@ export class Hub {
       this.#channel.postMessage({ who: true });
       this.#plan();
     });
-    if (navigator.locks) navigator.locks.request(`holdfast events ${server}`, lead);
+    if (navigator.locks) navigator.locks.request(`holdfast events ${server}`, lead).catch(() => {});
     else lead();
   }
 

@@ -28,7 +28,7 @@ export class Work {
     if (answer.status !== 200 || !session) return answer;
     const [id, key] = session.split(".");
     Object.assign(this, { id, key, login: session, name, user, idle: idle * 1000, mayTakeOver, beaten: Date.now() });
-    navigator.locks?.request(`holdfast ${id}`, () => new Promise((resolve) => (this.leave = resolve)));
+    navigator.locks?.request(`holdfast ${id}`, () => new Promise((resolve) => (this.leave = resolve))).catch(() => {});
     return answer;
   }
 
