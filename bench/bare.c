@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The bare loops: prepared statements, one transaction a batch, WAL, synchronous FULL, checkpoints by the store's own
- * rule (none automatic; a second connection runs a PASSIVE one while the first holds the write lock, when a commit
- * leaves more than so many pages). bare.sql has the statements. */
+/* The bare loops: prepared statements, one transaction a batch, WAL, synchronous FULL, checkpoints
+ * by the store's own rule (none automatic; a second connection runs a PASSIVE one while the first
+ * holds the write lock, when a commit leaves more than so many pages). bare.sql has the statements.
+ * */
 #include "bare.h"
 
 #include "bare_sql.h"
@@ -16,8 +17,8 @@
 #include <unistd.h>
 
 /* The store's settings (src/store/sqlite.c), to be the same on both sides. */
-#define SETTINGS                                                                                             \
-    "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0;"                   \
+#define SETTINGS                                                                                   \
+    "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0;"         \
     "PRAGMA secure_delete = OFF; PRAGMA cache_size = -16384"
 enum { CHECKPOINT_PAGES = 4000 };
 
@@ -34,18 +35,18 @@ struct bare {
     bench_pick picks[BENCH_BATCH_MAX];
 };
 
-static void run_sql(sqlite3 *db, const char *sql)
+static void bare_run_sql(sqlite3 *db, const char *sql)
 {
     if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK)
         bench_die("the bare loop: %s: %s", sql, sqlite3_errmsg(db));
 }
 
-static sqlite3 *connect_to(const char *path)
+static sqlite3 *bare_connect_to(const char *path)
 {
     sqlite3 *db;
     if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)
         bench_die("the bare loop can't open %s: %s", path, sqlite3_errmsg(db));
-    run_sql(db, SETTINGS);
+    bare_run_sql(db, SETTINGS);
     return db;
 }
 
@@ -63,14 +64,14 @@ bare *bare_open(const bench *run, const char *path, const char *session)
     bare *b = calloc(1, sizeof *b);
     if (b == NULL)
         bench_die("out of memory");
-    b->db = connect_to(path);
-    b->checkpointer = connect_to(path);
+    b->db = bare_connect_to(path);
+    b->checkpointer = bare_connect_to(path);
     sqlite3_wal_hook(b->db, on_commit, b);
-    run_sql(b->db,
-            "CREATE TABLE IF NOT EXISTS bench_one (id TEXT PRIMARY KEY, session TEXT) STRICT, WITHOUT ROWID");
+    bare_run_sql(b->db, "CREATE TABLE IF NOT EXISTS bench_one (id TEXT PRIMARY KEY, session TEXT) "
+                        "STRICT, WITHOUT ROWID");
     for (int i = 0; i < BARE_COUNT; i++)
-        if (sqlite3_prepare_v3(b->db, bare_sql[i], -1, SQLITE_PREPARE_PERSISTENT, &b->statement[i], NULL) !=
-            SQLITE_OK)
+        if (sqlite3_prepare_v3(b->db, bare_sql[i], -1, SQLITE_PREPARE_PERSISTENT, &b->statement[i],
+                               NULL) != SQLITE_OK)
             bench_die("the bare loop's %s: %s", bare_names[i], sqlite3_errmsg(b->db));
     b->picker = bench_picker_new(2, run->working);
     b->batch_size = 1;
@@ -101,7 +102,7 @@ void bare_held(bare *b, uint32_t held)
     b->held = held;
 }
 
-static void step(bare *b, enum bare_id id)
+static void bare_step(bare *b, enum bare_id id)
 {
     sqlite3_stmt *statement = b->statement[id];
     if (sqlite3_step(statement) != SQLITE_DONE)
@@ -126,15 +127,16 @@ static void bind_resource(sqlite3_stmt *statement, const char *id, size_t size)
     bind_text(statement, 2, id, size);
 }
 
-static void commit(bare *b)
+static void bare_commit(bare *b)
 {
-    step(b, BARE_COMMIT);
+    bare_step(b, BARE_COMMIT);
     if (b->wal_pages <= CHECKPOINT_PAGES)
         return;
-    step(b, BARE_BEGIN);
-    if (sqlite3_wal_checkpoint_v2(b->checkpointer, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL) != SQLITE_OK)
+    bare_step(b, BARE_BEGIN);
+    if (sqlite3_wal_checkpoint_v2(b->checkpointer, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL) !=
+        SQLITE_OK)
         bench_die("the bare loop's checkpoint: %s", sqlite3_errmsg(b->checkpointer));
-    step(b, BARE_COMMIT);
+    bare_step(b, BARE_COMMIT);
     b->wal_pages = 0;
 }
 
@@ -150,16 +152,16 @@ static void write_event(bare *b, const bench_pick *pick, const char *kind, const
     bind_word(statement, 6, BENCH_USER);
     sqlite3_bind_int64(statement, 7, pick->fence);
     bind_word(statement, 8, reason);
-    step(b, BARE_EVENT_INSERT);
+    bare_step(b, BARE_EVENT_INSERT);
 }
 
-static void acquire(bare *b, bench_pick *pick)
+static void bare_acquire(bare *b, bench_pick *pick)
 {
     pick->fence = ++b->fence;
     sqlite3_stmt *anchor = b->statement[BARE_ANCHOR_GRANT];
     bind_resource(anchor, pick->id, pick->id_size);
     sqlite3_bind_int64(anchor, 3, pick->fence);
-    step(b, BARE_ANCHOR_GRANT);
+    bare_step(b, BARE_ANCHOR_GRANT);
 
     sqlite3_stmt *lock = b->statement[BARE_LOCK_INSERT];
     bind_resource(lock, pick->id, pick->id_size);
@@ -167,23 +169,23 @@ static void acquire(bare *b, bench_pick *pick)
     sqlite3_bind_int64(lock, 4, pick->fence);
     bind_word(lock, 5, BENCH_PURPOSE);
     bind_word(lock, 6, pick->request);
-    step(b, BARE_LOCK_INSERT);
+    bare_step(b, BARE_LOCK_INSERT);
     write_event(b, pick, "acquired", b->session, BENCH_PURPOSE);
 }
 
-static void release(bare *b, bench_pick *pick)
+static void bare_release(bare *b, bench_pick *pick)
 {
     sqlite3_stmt *anchor = b->statement[BARE_ANCHOR_END];
     bind_resource(anchor, pick->id, pick->id_size);
     bind_word(anchor, 3, b->session);
     sqlite3_bind_int64(anchor, 4, pick->fence);
     bind_word(anchor, 5, pick->request);
-    step(b, BARE_ANCHOR_END);
+    bare_step(b, BARE_ANCHOR_END);
 
     sqlite3_stmt *lock = b->statement[BARE_LOCK_DELETE];
     bind_resource(lock, pick->id, pick->id_size);
     bind_word(lock, 3, b->session);
-    step(b, BARE_LOCK_DELETE);
+    bare_step(b, BARE_LOCK_DELETE);
     write_event(b, pick, "released", b->session, NULL);
 }
 
@@ -193,7 +195,7 @@ static void bare_save(bare *b, bench_pick *pick)
     pick->fence = ++b->fence;
     bind_resource(cover, pick->id, pick->id_size);
     sqlite3_bind_int64(cover, 3, pick->fence);
-    step(b, BARE_SAVE_COVER);
+    bare_step(b, BARE_SAVE_COVER);
 
     sqlite3_stmt *anchor = b->statement[BARE_ANCHOR_SAVE];
     bind_resource(anchor, pick->id, pick->id_size);
@@ -202,51 +204,51 @@ static void bare_save(bare *b, bench_pick *pick)
     bind_word(anchor, 5, BENCH_USER);
     bind_word(anchor, 6, BENCH_USER_NAME);
     bind_word(anchor, 7, pick->request);
-    step(b, BARE_ANCHOR_SAVE);
+    bare_step(b, BARE_ANCHOR_SAVE);
     if (sqlite3_changes(b->db) != 1)
         bench_die("the bare loop: %s is not at version %lld", pick->id, (long long)pick->version);
     write_event(b, pick, "saved", NULL, NULL);
 }
 
-static void insert_one(bare *b, bench_pick *pick)
+static void bare_insert_one(bare *b, bench_pick *pick)
 {
     bind_text(b->statement[BARE_ONE_INSERT], 1, pick->id, pick->id_size);
     bind_word(b->statement[BARE_ONE_INSERT], 2, b->session);
-    step(b, BARE_ONE_INSERT);
+    bare_step(b, BARE_ONE_INSERT);
 }
 
-static void delete_one(bare *b, bench_pick *pick)
+static void bare_delete_one(bare *b, bench_pick *pick)
 {
     bind_text(b->statement[BARE_ONE_DELETE], 1, pick->id, pick->id_size);
-    step(b, BARE_ONE_DELETE);
+    bare_step(b, BARE_ONE_DELETE);
 }
 
 typedef void write_rows(bare *b, bench_pick *pick);
 
-static void write_batch(bare *b, write_rows *write)
+static void bare_write_batch(bare *b, write_rows *write)
 {
-    step(b, BARE_BEGIN);
+    bare_step(b, BARE_BEGIN);
     for (size_t i = 0; i < b->batch_size; i++)
         write(b, &b->picks[i]);
-    commit(b);
+    bare_commit(b);
 }
 
 /* In the order of the keys: rows that share a page are written together. */
-static int by_id(const void *x, const void *y)
+static int bare_by_id(const void *x, const void *y)
 {
     return strcmp(((const bench_pick *)x)->id, ((const bench_pick *)y)->id);
 }
 
-static double pairs_of(bare *b, write_rows *first, write_rows *second, double seconds)
+static double bare_pairs_of(bare *b, write_rows *first, write_rows *second, double seconds)
 {
     size_t pairs = 0;
     double start = bench_now();
     double end;
     do {
         bench_picker_fill(b->picker, b->picks, b->batch_size);
-        qsort(b->picks, b->batch_size, sizeof b->picks[0], by_id);
-        write_batch(b, first);
-        write_batch(b, second);
+        qsort(b->picks, b->batch_size, sizeof b->picks[0], bare_by_id);
+        bare_write_batch(b, first);
+        bare_write_batch(b, second);
         pairs += b->batch_size;
         end = bench_now();
     } while (end - start < seconds && !bench_stopped());
@@ -255,12 +257,12 @@ static double pairs_of(bare *b, write_rows *first, write_rows *second, double se
 
 double bare_pairs(void *context, double seconds)
 {
-    return pairs_of(context, acquire, release, seconds);
+    return bare_pairs_of(context, bare_acquire, bare_release, seconds);
 }
 
 double bare_one_row(void *context, double seconds)
 {
-    return pairs_of(context, insert_one, delete_one, seconds);
+    return bare_pairs_of(context, bare_insert_one, bare_delete_one, seconds);
 }
 
 double bare_saves(void *context, double seconds)
@@ -271,8 +273,8 @@ double bare_saves(void *context, double seconds)
     double end;
     do {
         bench_picker_fill(b->picker, b->picks, b->batch_size);
-        qsort(b->picks, b->batch_size, sizeof b->picks[0], by_id);
-        write_batch(b, bare_save);
+        qsort(b->picks, b->batch_size, sizeof b->picks[0], bare_by_id);
+        bare_write_batch(b, bare_save);
         bench_picker_saved(b->picker, b->picks, b->batch_size);
         saves += b->batch_size;
         end = bench_now();
@@ -284,19 +286,19 @@ double bare_beats(void *context, double seconds)
 {
     bare *b = context;
     size_t beats = 0;
-    run_sql(b->db, "PRAGMA synchronous = NORMAL");
+    bare_run_sql(b->db, "PRAGMA synchronous = NORMAL");
     double start = bench_now();
     double end;
     do {
-        step(b, BARE_BEGIN);
+        bare_step(b, BARE_BEGIN);
         bind_word(b->statement[BARE_BEAT], 1, b->session);
         sqlite3_bind_int64(b->statement[BARE_BEAT], 2, ++b->fence);
-        step(b, BARE_BEAT);
-        commit(b);
+        bare_step(b, BARE_BEAT);
+        bare_commit(b);
         beats++;
         end = bench_now();
     } while (end - start < seconds && !bench_stopped());
-    run_sql(b->db, "PRAGMA synchronous = FULL");
+    bare_run_sql(b->db, "PRAGMA synchronous = FULL");
     return (double)beats / (end - start);
 }
 
@@ -326,7 +328,7 @@ static double reads(bare *b, bool holds, double seconds)
     double start = bench_now();
     double end;
     do {
-        step(b, BARE_BEGIN_READ);
+        bare_step(b, BARE_BEGIN_READ);
         for (size_t i = 0; i < b->batch_size; i++) {
             bench_name(bench_picker_below(b->picker, b->held), id);
             if (read_rows(b, holds ? BARE_HOLDS : BARE_WHO, id, holds ? b->session : NULL) != 1)
@@ -334,7 +336,7 @@ static double reads(bare *b, bool holds, double seconds)
             if (!holds)
                 read_rows(b, BARE_WHO_WAITS, id, NULL);
         }
-        step(b, BARE_COMMIT);
+        bare_step(b, BARE_COMMIT);
         count += b->batch_size;
         end = bench_now();
     } while (end - start < seconds && !bench_stopped());
@@ -351,14 +353,15 @@ double bare_holds(void *context, double seconds)
     return reads(context, true, seconds);
 }
 
-static void copy_file(const char *from, const char *to)
+static void bare_copy_file(const char *from, const char *to)
 {
     int in = open(from, O_RDONLY | O_CLOEXEC);
     int out = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     static char buffer[1 << 20];
     ssize_t got = -1;
     if (in >= 0 && out >= 0)
-        while ((got = read(in, buffer, sizeof buffer)) > 0 && write(out, buffer, (size_t)got) == got)
+        while ((got = read(in, buffer, sizeof buffer)) > 0 &&
+               write(out, buffer, (size_t)got) == got)
             continue;
     if (got != 0 || fsync(out) != 0)
         bench_die("%s can't be copied to %s: %s", from, to, strerror(errno));
@@ -371,9 +374,9 @@ void bare_copy(const char *from, const char *to)
     char wal_from[BENCH_PATH_SIZE + 8];
     char wal_to[BENCH_PATH_SIZE + 8];
     struct stat status;
-    copy_file(from, to);
+    bare_copy_file(from, to);
     snprintf(wal_from, sizeof wal_from, "%s-wal", from);
     snprintf(wal_to, sizeof wal_to, "%s-wal", to);
     if (stat(wal_from, &status) == 0)
-        copy_file(wal_from, wal_to);
+        bare_copy_file(wal_from, wal_to);
 }

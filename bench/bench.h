@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of the bench share. A figure is a ratio: our side and a baseline take turns in the same run (ABBA...,
- * several short rounds), and the median of the ratios of the rounds counts, so that a noisy machine or a slow disk
- * weighs on both alike. */
+/* What the files of the bench share. A figure is a ratio: our side and a baseline take turns in the
+ * same run (ABBA..., several short rounds), and the median of the ratios of the rounds counts, so
+ * that a noisy machine or a slow disk weighs on both alike. */
 #ifndef BENCH_BENCH_H
 #define BENCH_BENCH_H
 
@@ -15,7 +15,8 @@ enum {
     BENCH_PATH_SIZE = 1024,
 };
 
-/* One side of a comparison: works for about that long and answers how many units it did per second. */
+/* One side of a comparison: works for about that long and answers how many units it did per second.
+ * */
 typedef double bench_work(void *context, double seconds);
 
 typedef struct bench_side {
@@ -47,13 +48,15 @@ typedef struct bench_figure {
 } bench_figure;
 
 typedef struct bench {
-    bool quick; /* a smoke run: short rounds, a tenth of the held locks, no verdict where the size counts */
+    /* a smoke run: short rounds, a tenth of the held locks, no verdict where the size counts */
+    bool quick;
     uint32_t working; /* resources that pairs run on */
     double seconds;   /* per comparison, all sides together */
     size_t rounds;
     const char *postgres, *mariadb, *redis, *etcd; /* URLs of servers; NULL: there is none */
-    const char *only;                              /* figures whose name has this in it; NULL: all */
-    char dir[BENCH_PATH_SIZE];                     /* private, removed at the end */
+    /* figures whose name has this in it; NULL: all */
+    const char *only;
+    char dir[BENCH_PATH_SIZE]; /* private, removed at the end */
     const char *fs_kind;
     bench_figure figures[BENCH_FIGURES_MAX];
     size_t figures_count;

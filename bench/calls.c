@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What an application sees: hf_session_acquire and hf_session_release, each a call, each synced, beside batches of one
- * on the same store. The difference is the price of the easy calls. */
+/* What an application sees: hf_session_acquire and hf_session_release, each a call, each synced,
+ * beside batches of one on the same store. The difference is the price of the easy calls. */
 #include "bench.h"
 #include "ours.h"
 
@@ -61,7 +61,7 @@ static double easy_pairs(void *context, double seconds)
 }
 
 /* On SQLite and in memory: beside a sync the calls cost nothing, beside nothing they show. */
-static void measure(bench *b, const char *name, const char *url)
+static void calls_measure(bench *b, const char *name, const char *url)
 {
     if (!bench_wants(b, name))
         return;
@@ -83,6 +83,6 @@ void bench_calls(bench *b)
 {
     char url[BENCH_PATH_SIZE + 48];
     snprintf(url, sizeof url, "sqlite:%s/calls.db", b->dir);
-    measure(b, "call/sqlite", url);
-    measure(b, "call/memory", "memory:");
+    calls_measure(b, "call/sqlite", url);
+    calls_measure(b, "call/memory", "memory:");
 }

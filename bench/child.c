@@ -22,7 +22,7 @@ enum { CHILDREN_MAX = 8, WORDS_MAX = 32, READY_S = 30, STOP_MS = 20000, LAST_MS 
 
 static child *children[CHILDREN_MAX]; /* those that run */
 
-static bool is_gone(pid_t pid, int wait_ms)
+static bool child_is_gone(pid_t pid, int wait_ms)
 {
     int fd = pidfd_open(pid, 0);
     bool gone = fd < 0 || poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, wait_ms) > 0;
@@ -30,14 +30,15 @@ static bool is_gone(pid_t pid, int wait_ms)
     return gone;
 }
 
-/* At our end: whoever still runs is ended; whoever ended before us is quoted, since that is why we end. */
-static void end_all(void)
+/* At our end: whoever still runs is ended; whoever ended before us is quoted, since that is why we
+ * end. */
+static void child_end_all(void)
 {
     for (size_t i = 0; i < CHILDREN_MAX; i++) {
         child *c = children[i];
         if (c == NULL)
             continue;
-        if (is_gone(c->pid, LAST_MS)) {
+        if (child_is_gone(c->pid, LAST_MS)) {
             char last[CHILD_SAID];
             ssize_t got = read(c->hears, last, sizeof last);
             fprintf(stderr, "hf-bench: %s has ended by itself; it said: %s%.*s\n", c->name, c->said,
@@ -49,11 +50,11 @@ static void end_all(void)
     }
 }
 
-static void keep(child *c)
+static void child_keep(child *c)
 {
     static bool first = true;
     if (first)
-        atexit(end_all);
+        atexit(child_end_all);
     first = false;
     for (size_t i = 0; i < CHILDREN_MAX; i++)
         if (children[i] == NULL) {
@@ -149,7 +150,7 @@ child *child_start(const char *name, const char *const *words)
     close(hears[1]);
     c->says = says[1];
     c->hears = hears[0];
-    keep(c);
+    child_keep(c);
     wait_for_address(c);
     return c;
 }
@@ -162,7 +163,7 @@ void child_stop(child *c)
         if (children[i] == c)
             children[i] = NULL;
     kill(c->pid, SIGTERM);
-    if (!is_gone(c->pid, STOP_MS))
+    if (!child_is_gone(c->pid, STOP_MS))
         kill(c->pid, SIGKILL);
     waitpid(c->pid, NULL, 0);
     close(c->says);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Programs that are measured: started for the run, ended with it, and watched by their process id. */
+/* Programs that are measured: started for the run, ended with it, and watched by their process id.
+ * */
 #ifndef BENCH_CHILD_H
 #define BENCH_CHILD_H
 
@@ -17,9 +18,9 @@ typedef struct child {
     char said[CHILD_SAID]; /* the beginning of what it wrote */
 } child;
 
-/* Starts a program of the build directory, and waits until it has said where it listens: a line that is a port, or JSON with
- * "address":"...". `words` ends with NULL; the first is the program's path below the build directory. Dies on failure, with what the
- * program said. */
+/* Starts a program of the build directory, and waits until it has said where it listens: a line
+ * that is a port, or JSON with "address":"...". `words` ends with NULL; the first is the program's
+ * path below the build directory. Dies on failure, with what the program said. */
 child *child_start(const char *name, const char *const *words);
 /* SIGTERM, and waits. */
 void child_stop(child *c);

@@ -28,7 +28,8 @@ double bench_clients_work(void *context, double seconds)
     pthread_barrier_t start;
     pthread_barrier_init(&start, NULL, (unsigned)all->count);
     for (size_t i = 0; i < all->count; i++) {
-        clients[i] = (client){.all = all, .context = all->contexts[i], .seconds = seconds, .start = &start};
+        clients[i] =
+            (client){.all = all, .context = all->contexts[i], .seconds = seconds, .start = &start};
         if (pthread_create(&threads[i], NULL, run_client, &clients[i]) != 0)
             bench_die("no thread can be started");
     }

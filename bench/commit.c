@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What group commit is worth: 64 callers on one loop, each with a session of its own, acquire and release by the committer, every
- * change synced; beside one client that executes batches of one on the same SQLite store. The callers are what connections are to
- * a server, without the network. */
+/* What group commit is worth: 64 callers on one loop, each with a session of its own, acquire and
+ * release by the committer, every change synced; beside one client that executes batches of one on
+ * the same SQLite store. The callers are what connections are to a server, without the network. */
 #include "bench.h"
 #include "ours.h"
 
@@ -32,7 +32,7 @@ struct loop {
     caller callers[CALLERS];
 };
 
-static void pass_on(committer_job *job)
+static void commit_pass_on(committer_job *job)
 {
     completions_add(&((caller *)job->context)->on->completions, job);
 }
@@ -43,7 +43,7 @@ static void wake_loop(void *context)
         bench_die("the loop can't be woken");
 }
 
-static void ask(caller *c, hf_op_kind kind)
+static void commit_ask(caller *c, hf_op_kind kind)
 {
     hf_error err;
     c->op = (hf_op){.kind = kind, .session = &c->session, .type = BENCH_TYPE, .id = c->pick.id};
@@ -52,7 +52,7 @@ static void ask(caller *c, hf_op_kind kind)
         c->op.fence = c->pick.fence;
     else
         c->op.purpose = BENCH_PURPOSE;
-    c->job = (committer_job){.ops = &c->op, .count = 1, .done = pass_on, .context = c};
+    c->job = (committer_job){.ops = &c->op, .count = 1, .done = commit_pass_on, .context = c};
     if (committer_submit(c->on->committer, &c->job, &err) != HF_OK)
         bench_die("a job was refused: %s", err.message);
 }
@@ -60,11 +60,11 @@ static void ask(caller *c, hf_op_kind kind)
 static void begin_pair(caller *c)
 {
     bench_picker_fill(c->picker, &c->pick, 1);
-    ask(c, HF_OP_ACQUIRE);
+    commit_ask(c, HF_OP_ACQUIRE);
 }
 
 /* True: a pair is complete. */
-static bool go_on(caller *c)
+static bool commit_go_on(caller *c)
 {
     hf_op_kind kind = c->op.kind;
     if (c->op.answer.status != HF_OK)
@@ -73,7 +73,7 @@ static bool go_on(caller *c)
         c->pick.fence = c->op.answer.locks[0].fence;
     committer_release(c->on->committer, &c->job);
     if (kind == HF_OP_ACQUIRE)
-        ask(c, HF_OP_RELEASE);
+        commit_ask(c, HF_OP_RELEASE);
     return kind == HF_OP_RELEASE;
 }
 
@@ -88,9 +88,10 @@ static double commit_pairs(void *context, double seconds)
         eventfd_t count;
         if (eventfd_read(l->wake, &count) != 0)
             continue; /* a signal */
-        for (committer_job *job = completions_take(&l->completions), *next; job != NULL; job = next) {
+        for (committer_job *job = completions_take(&l->completions), *next; job != NULL;
+             job = next) {
             next = job->next;
-            if (!go_on(job->context))
+            if (!commit_go_on(job->context))
                 continue;
             pairs++;
             if (bench_now() - start < seconds && !bench_stopped())
@@ -125,7 +126,8 @@ static void close_loop(loop *l)
 {
     committer_stats stats;
     committer_stats_read(l->committer, &stats);
-    printf("  %-24s %.1f ops a batch\n", "", (double)stats.writes.ops / (double)stats.writes.batches);
+    printf("  %-24s %.1f ops a batch\n", "",
+           (double)stats.writes.ops / (double)stats.writes.batches);
     committer_free(l->committer);
     completions_done(&l->completions);
     close(l->wake);

@@ -23,7 +23,7 @@ struct disk {
     load_figures seen;
 };
 
-static void write_piece(disk *d)
+static void disk_write_piece(disk *d)
 {
     ssize_t wrote = pwrite(d->fd, d->piece, PIECE, (off_t)(d->at * PIECE));
     if (wrote != PIECE)
@@ -32,7 +32,7 @@ static void write_piece(disk *d)
     d->at = (d->at + 1) % PIECES;
 }
 
-static void sync_file(disk *d)
+static void disk_sync_file(disk *d)
 {
     if (fdatasync(d->fd) != 0)
         bench_die("a file of the bench could not be synced: %s", strerror(errno));
@@ -50,8 +50,8 @@ disk *disk_open(const bench *b)
         bench_die("%s could not be made: %s", path, strerror(errno));
     memset(d->piece, 'x', PIECE);
     for (size_t i = 0; i < PIECES; i++)
-        write_piece(d);
-    sync_file(d);
+        disk_write_piece(d);
+    disk_sync_file(d);
     return d;
 }
 
@@ -64,13 +64,13 @@ void disk_close(disk *d)
     free(d);
 }
 
-static int by_size(const void *a, const void *b)
+static int disk_by_size(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
-static void note(disk *d, size_t count)
+static void disk_note(disk *d, size_t count)
 {
     load_figures *f = &d->seen;
     size_t i = f->p50.count;
@@ -78,7 +78,7 @@ static void note(disk *d, size_t count)
         d->warm = true;
         return;
     }
-    qsort(d->us, count, sizeof *d->us, by_size);
+    qsort(d->us, count, sizeof *d->us, disk_by_size);
     f->p50.value[i] = d->us[count / 2];
     f->p99.value[i] = d->us[count * 99 / 100];
     f->p50.count = f->p99.count = i + 1;
@@ -91,13 +91,13 @@ double disk_work(void *context, double seconds)
     double began = bench_now(), now = began;
     while (now - began < seconds && !bench_stopped()) {
         double before = now;
-        write_piece(d);
-        sync_file(d);
+        disk_write_piece(d);
+        disk_sync_file(d);
         now = bench_now();
         if (count < MOST)
             d->us[count++] = (now - before) * 1e6;
     }
-    note(d, count);
+    disk_note(d, count);
     return (double)count / seconds;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the disk itself does: a file of full size is written in pieces, one after another, each synced. No store that syncs its changes
- * can be steadier than this. */
+/* What the disk itself does: a file of full size is written in pieces, one after another, each
+ * synced. No store that syncs its changes can be steadier than this. */
 #ifndef BENCH_DISK_H
 #define BENCH_DISK_H
 

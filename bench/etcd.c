@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* etcd through the JSON gateway that it brings along; keys and values travel in base64. It syncs every change by itself. */
+/* etcd through the JSON gateway that it brings along; keys and values travel in base64. It syncs
+ * every change by itself. */
 #include "rivals.h"
 
 #include <stdint.h>
@@ -30,10 +31,11 @@ typedef struct coded {
 
 static int write_create(const coded *c, char *out, size_t size)
 {
-    return snprintf(out, size,
-                    "{\"compare\":[{\"key\":\"%.*s\",\"target\":\"CREATE\",\"create_revision\":\"0\"}],"
-                    "\"success\":[{\"requestPut\":{\"key\":\"%.*s\",\"value\":\"%.*s\"}}]}",
-                    c->key_size, c->key, c->key_size, c->key, c->value_size, c->value);
+    return snprintf(
+        out, size,
+        "{\"compare\":[{\"key\":\"%.*s\",\"target\":\"CREATE\",\"create_revision\":\"0\"}],"
+        "\"success\":[{\"requestPut\":{\"key\":\"%.*s\",\"value\":\"%.*s\"}}]}",
+        c->key_size, c->key, c->key_size, c->key, c->value_size, c->value);
 }
 
 static int write_delete(const coded *c, char *out, size_t size)
@@ -44,7 +46,7 @@ static int write_delete(const coded *c, char *out, size_t size)
                     c->key_size, c->key, c->value_size, c->value, c->key_size, c->key);
 }
 
-static size_t ask(void *context, size_t connection, size_t step, char *out)
+static size_t etcd_ask(void *context, size_t connection, size_t step, char *out)
 {
     rival *r = context;
     const bench_pick *pick = talk_names_at(&r->names, connection, step);
@@ -53,14 +55,17 @@ static size_t ask(void *context, size_t connection, size_t step, char *out)
     char *end = talk_put(talk_say(key, BENCH_TYPE "/"), pick->id, pick->id_size);
     c.key_size = (int)encode(key, (size_t)(end - key), c.key);
     c.value_size = (int)encode(pick->request, BENCH_REQUEST_SIZE - 1, c.value);
-    int size = step == 0 ? write_create(&c, body, sizeof body) : write_delete(&c, body, sizeof body);
-    return (size_t)snprintf(out, LOAD_ROOM,
-                            "POST /v3/kv/txn HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\n"
-                            "Content-Length: %d\r\n\r\n%s",
-                            r->address, size, body);
+    int size =
+        step == 0 ? write_create(&c, body, sizeof body) : write_delete(&c, body, sizeof body);
+    return (size_t)snprintf(
+        out, LOAD_ROOM,
+        "POST /v3/kv/txn HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\n"
+        "Content-Length: %d\r\n\r\n%s",
+        r->address, size, body);
 }
 
-static load_heard hear(void *context, size_t connection, size_t step, const char *answer, size_t size)
+static load_heard etcd_hear(void *context, size_t connection, size_t step, const char *answer,
+                            size_t size)
 {
     (void)context;
     (void)connection;
@@ -70,13 +75,14 @@ static load_heard hear(void *context, size_t connection, size_t step, const char
     load_heard complete = talk_http_read(answer, size, &heard);
     if (complete != LOAD_GOOD)
         return complete;
-    bool done = heard.status == 200 && memmem(heard.body, heard.body_size, good, sizeof good - 1) != NULL;
+    bool done =
+        heard.status == 200 && memmem(heard.body, heard.body_size, good, sizeof good - 1) != NULL;
     return done ? LOAD_GOOD : LOAD_BAD;
 }
 
 rival *rival_etcd(const bench *b, const char *url)
 {
-    static const load_talk talk = {.steps = 2, .ask = ask, .hear = hear};
+    static const load_talk talk = {.steps = 2, .ask = etcd_ask, .hear = etcd_hear};
     rival *r = rival_new(b, url, "etcd://", NULL);
     rival_connect(r, "etcd", &talk);
     return r;

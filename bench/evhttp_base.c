@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* hf-evhttp-base: the baseline of the server's requests per second: libevent's own HTTP server, tuned as far as it goes, which parks every
- * request with another thread and answers the JSON of a granted lock, without looking at anything. Listens on 127.0.0.1, at a port that it
- * prints, until its standard input ends.
+/* hf-evhttp-base: the baseline of the server's requests per second: libevent's own HTTP server,
+ * tuned as far as it goes, which parks every request with another thread and answers the JSON of a
+ * granted lock, without looking at anything. Listens on 127.0.0.1, at a port that it prints, until
+ * its standard input ends.
  *
  *   hf-evhttp-base [--inline]     --inline: answers at once, without the other thread */
 #include "park.h"
@@ -17,7 +18,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static void answer(void *request)
+static void evhttp_base_answer(void *request)
 {
     struct evhttp_request *r = request;
     struct evbuffer *body = evbuffer_new();
@@ -27,15 +28,15 @@ static void answer(void *request)
     evbuffer_free(body);
 }
 
-static void on_request(struct evhttp_request *r, void *context)
+static void evhttp_base_on_request(struct evhttp_request *r, void *context)
 {
     if (context == NULL)
-        answer(r);
+        evhttp_base_answer(r);
     else
         park_add(context, r);
 }
 
-static void on_input(evutil_socket_t fd, short what, void *context)
+static void evhttp_base_on_input(evutil_socket_t fd, short what, void *context)
 {
     char byte;
     (void)what;
@@ -64,8 +65,10 @@ int main(int argc, char **argv)
     event_config_set_flag(config, EVENT_BASE_FLAG_EPOLL_USE_CHANGELIST | EVENT_BASE_FLAG_NOLOCK);
     struct event_base *base = event_base_new_with_config(config);
     struct evhttp *http = evhttp_new(base);
-    struct event *input = event_new(base, STDIN_FILENO, EV_READ | EV_PERSIST, on_input, base);
-    evhttp_set_gencb(http, on_request, at_once ? NULL : park_new(base, answer));
+    struct event *input =
+        event_new(base, STDIN_FILENO, EV_READ | EV_PERSIST, evhttp_base_on_input, base);
+    evhttp_set_gencb(http, evhttp_base_on_request,
+                     at_once ? NULL : park_new(base, evhttp_base_answer));
     if (evhttp_accept_socket(http, listening(&port)) != 0)
         return 2;
     event_add(input, NULL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Acquire, release and save by hand: two round trips each, and a look at what comes back, for one resource at a time. */
+/* Acquire, release and save by hand: two round trips each, and a look at what comes back, for one
+ * resource at a time. */
 #include "hand.h"
 
 #include "hand_sql.h"
@@ -36,13 +37,14 @@ void hand_close(hand *h)
     free(h);
 }
 
-static void number(char out[NUMBER_SIZE], long long value)
+static void hand_number(char out[NUMBER_SIZE], long long value)
 {
     snprintf(out, NUMBER_SIZE, "%lld", value);
 }
 
-/* Begins, locks the anchor and looks at who holds it; *rev gets the anchor's next revision, 1 if there is none yet. */
-static void look(hand *h, const bench_pick *pick, long holders, long long *rev)
+/* Begins, locks the anchor and looks at who holds it; *rev gets the anchor's next revision, 1 if
+ * there is none yet. */
+static void hand_look(hand *h, const bench_pick *pick, long holders, long long *rev)
 {
     hand_step steps[] = {
         {.which = HAND_BEGIN},
@@ -52,27 +54,29 @@ static void look(hand *h, const bench_pick *pick, long holders, long long *rev)
     };
     h->kind->fly(h->link, steps, 4);
     if (steps[2].rows != holders || steps[3].rows != 1)
-        bench_die("%s by hand: %s has %ld holders, not %ld", h->kind->name, pick->id, steps[2].rows, holders);
+        bench_die("%s by hand: %s has %ld holders, not %ld", h->kind->name, pick->id, steps[2].rows,
+                  holders);
     *rev = steps[1].rows > 0 ? steps[1].column[1] + 1 : 1;
 }
 
-static void finish(hand *h, hand_step *steps)
+static void hand_finish(hand *h, hand_step *steps)
 {
     steps[3].which = HAND_COMMIT;
     h->kind->fly(h->link, steps, 4);
     for (int i = 0; i < 3; i++)
         if (steps[i].rows != 1)
-            bench_die("%s by hand: a statement found %ld rows, not 1", h->kind->name, steps[i].rows);
+            bench_die("%s by hand: a statement found %ld rows, not 1", h->kind->name,
+                      steps[i].rows);
 }
 
-static void acquire(hand *h, bench_pick *pick)
+static void hand_acquire(hand *h, bench_pick *pick)
 {
     long long rev;
     char fence[NUMBER_SIZE], next[NUMBER_SIZE];
-    look(h, pick, 0, &rev);
+    hand_look(h, pick, 0, &rev);
     pick->fence = ++h->clock;
-    number(fence, pick->fence);
-    number(next, rev);
+    hand_number(fence, pick->fence);
+    hand_number(next, rev);
     hand_step steps[4] = {
         {.which = rev > 1 ? HAND_ANCHOR_GRANT : HAND_ANCHOR_MAKE,
          .params = {BENCH_TYPE, pick->id, fence, next}},
@@ -81,26 +85,28 @@ static void acquire(hand *h, bench_pick *pick)
         {.which = HAND_EVENT,
          .params = {fence, "acquired", BENCH_TYPE, pick->id, h->session, fence, BENCH_PURPOSE}},
     };
-    finish(h, steps);
+    hand_finish(h, steps);
 }
 
-static void release(hand *h, bench_pick *pick)
+static void hand_release(hand *h, bench_pick *pick)
 {
     long long rev;
     char fence[NUMBER_SIZE], next[NUMBER_SIZE];
-    look(h, pick, 1, &rev);
-    number(fence, pick->fence);
-    number(next, rev);
+    hand_look(h, pick, 1, &rev);
+    hand_number(fence, pick->fence);
+    hand_number(next, rev);
     hand_step steps[4] = {
         {.which = HAND_ANCHOR_END,
          .params = {BENCH_TYPE, pick->id, next, h->session, fence, pick->request, fence}},
         {.which = HAND_LOCK_DELETE, .params = {BENCH_TYPE, pick->id, h->session}},
-        {.which = HAND_EVENT, .params = {fence, "released", BENCH_TYPE, pick->id, h->session, fence}},
+        {.which = HAND_EVENT,
+         .params = {fence, "released", BENCH_TYPE, pick->id, h->session, fence}},
     };
-    finish(h, steps);
+    hand_finish(h, steps);
 }
 
-/* The version is compared here, where the anchor is locked, as a refusal would say who changed it. */
+/* The version is compared here, where the anchor is locked, as a refusal would say who changed it.
+ * */
 static void hand_save(hand *h, bench_pick *pick)
 {
     char fence[NUMBER_SIZE], rev[NUMBER_SIZE], version[NUMBER_SIZE];
@@ -113,35 +119,38 @@ static void hand_save(hand *h, bench_pick *pick)
     };
     h->kind->fly(h->link, looks, 4);
     const hand_step *anchor = &looks[1];
-    if (anchor->rows != 1 || anchor->column[2] != pick->version || looks[2].rows != 0 || looks[3].rows != 0)
-        bench_die("%s by hand: %s is at version %lld, not %lld, or held, or saved already", h->kind->name,
-                  pick->id, anchor->column[2], (long long)pick->version);
-    number(fence, ++h->clock);
-    number(rev, anchor->column[1] + 1);
-    number(version, pick->version + 1);
-    number(past_version, pick->version);
-    number(past_fence, anchor->column[3]);
-    number(past_us, anchor->column[4]);
+    if (anchor->rows != 1 || anchor->column[2] != pick->version || looks[2].rows != 0 ||
+        looks[3].rows != 0)
+        bench_die("%s by hand: %s is at version %lld, not %lld, or held, or saved already",
+                  h->kind->name, pick->id, anchor->column[2], (long long)pick->version);
+    hand_number(fence, ++h->clock);
+    hand_number(rev, anchor->column[1] + 1);
+    hand_number(version, pick->version + 1);
+    hand_number(past_version, pick->version);
+    hand_number(past_fence, anchor->column[3]);
+    hand_number(past_us, anchor->column[4]);
     hand_step steps[4] = {
-        {.which = HAND_ANCHOR_SAVE, .params = {BENCH_TYPE, pick->id, fence, rev, version, pick->request}},
+        {.which = HAND_ANCHOR_SAVE,
+         .params = {BENCH_TYPE, pick->id, fence, rev, version, pick->request}},
         {.which = HAND_PAST_SAVE,
          .params = {BENCH_TYPE, pick->id, anchor->last, past_version, past_fence, past_us, fence}},
         {.which = HAND_EVENT, .params = {fence, "saved", BENCH_TYPE, pick->id, NULL, fence}},
     };
-    finish(h, steps);
+    hand_finish(h, steps);
 }
 
-static void insert_one(hand *h, bench_pick *pick)
+static void hand_insert_one(hand *h, bench_pick *pick)
 {
     char since[NUMBER_SIZE];
-    number(since, ++h->clock);
-    hand_step step = {.which = HAND_ONE_INSERT, .params = {BENCH_TYPE, pick->id, h->session, since}};
+    hand_number(since, ++h->clock);
+    hand_step step = {.which = HAND_ONE_INSERT,
+                      .params = {BENCH_TYPE, pick->id, h->session, since}};
     h->kind->fly(h->link, &step, 1);
     if (step.rows != 1)
         bench_die("%s by hand: %s is there already", h->kind->name, pick->id);
 }
 
-static void delete_one(hand *h, bench_pick *pick)
+static void hand_delete_one(hand *h, bench_pick *pick)
 {
     hand_step step = {.which = HAND_ONE_DELETE, .params = {BENCH_TYPE, pick->id}};
     h->kind->fly(h->link, &step, 1);
@@ -151,7 +160,7 @@ static void delete_one(hand *h, bench_pick *pick)
 
 typedef void write_rows(hand *h, bench_pick *pick);
 
-static double pairs_of(hand *h, write_rows *first, write_rows *second, double seconds)
+static double hand_pairs_of(hand *h, write_rows *first, write_rows *second, double seconds)
 {
     size_t pairs = 0;
     double start = bench_now();
@@ -169,12 +178,12 @@ static double pairs_of(hand *h, write_rows *first, write_rows *second, double se
 
 double hand_pairs(void *context, double seconds)
 {
-    return pairs_of(context, acquire, release, seconds);
+    return hand_pairs_of(context, hand_acquire, hand_release, seconds);
 }
 
 double hand_one_row(void *context, double seconds)
 {
-    return pairs_of(context, insert_one, delete_one, seconds);
+    return hand_pairs_of(context, hand_insert_one, hand_delete_one, seconds);
 }
 
 double hand_saves(void *context, double seconds)

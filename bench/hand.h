@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The other side on a database server: acquire and release written by hand, on tables that a store has made, one connection each.
- * What differs between servers is a hand_kind; hand.sql has the statements. */
+/* The other side on a database server: acquire and release written by hand, on tables that a store
+ * has made, one connection each. What differs between servers is a hand_kind; hand.sql has the
+ * statements. */
 #ifndef BENCH_HAND_H
 #define BENCH_HAND_H
 
@@ -26,9 +27,11 @@ typedef struct hand_kind {
     void (*close)(hand_link *link);
     /* Statements in one round trip. */
     void (*fly)(hand_link *link, hand_step *steps, size_t count);
-    /* Any SQL of hand.sql that stands alone; the number it gives, if it does. Passed over where the kind has no such statement. */
+    /* Any SQL of hand.sql that stands alone; the number it gives, if it does. Passed over where the
+     * kind has no such statement. */
     double (*run)(hand_link *link, int which, const char *const *params, int count);
-    /* Parameters of the URL: the unix socket, or its folder where the file's name is made of a port. */
+    /* Parameters of the URL: the unix socket, or its folder where the file's name is made of a
+     * port. */
     const char *socket_key, *port_key;
 } hand_kind;
 
@@ -48,7 +51,8 @@ hand *hand_open(const bench *b, const hand_kind *kind, const char *url, const ch
                 const char *session);
 void hand_close(hand *h);
 
-/* bench_work: pairs per second, over the rows that ours reads and writes; and with one inserted and deleted row each. */
+/* bench_work: pairs per second, over the rows that ours reads and writes; and with one inserted and
+ * deleted row each. */
 double hand_pairs(void *context, double seconds);
 double hand_one_row(void *context, double seconds);
 /* The same of saves, where all working names were saved once. */

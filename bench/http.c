@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The whole server: 64 connections over HTTP, every change synced, beside what others reach with as many clients. All sides take turns in
- * the same rounds, so that one table can compare any two. A side that isn't there leaves out its figures. */
+/* The whole server: 64 connections over HTTP, every change synced, beside what others reach with as
+ * many clients. All sides take turns in the same rounds, so that one table can compare any two. A
+ * side that isn't there leaves out its figures. */
 #include "clients.h"
 #include "disk.h"
 #include "rivals.h"
@@ -74,7 +75,7 @@ static const char *be_served(contest *c, side_name side, const load_talk *talk, 
     return NULL;
 }
 
-static const char *open_sqlite(contest *c)
+static const char *http_open_sqlite(contest *c)
 {
     return be_served(c, SQLITE, &lockers_pair, 1, LOAD_CONNECTIONS);
 }
@@ -110,14 +111,15 @@ static const char *no_database(const contest *c)
                                     : "no PostgreSQL was named";
 }
 
-static const char *open_postgres(contest *c)
+static const char *http_open_postgres(contest *c)
 {
     if (c->database.url == NULL)
         return no_database(c);
     bench_space_open(&c->database, "bench_http", 0, &c->store);
     c->on_postgres = served_start(c->b, "http-postgres", c->store.url);
     be_load(c, POSTGRES,
-            served_load(c->on_postgres, "holdfast serve on PostgreSQL", &lockers_pair, 1, LOAD_CONNECTIONS));
+            served_load(c->on_postgres, "holdfast serve on PostgreSQL", &lockers_pair, 1,
+                        LOAD_CONNECTIONS));
     return NULL;
 }
 
@@ -141,13 +143,15 @@ static const char *open_etcd(contest *c)
     return NULL;
 }
 
-static void open_by_hand(contest *c, side_name side, by_hand *h, const char *names, bench_work *work)
+static void open_by_hand(contest *c, side_name side, by_hand *h, const char *names,
+                         bench_work *work)
 {
     bench_space_open(&c->database, names, 0, &h->space);
     bench_space_run(&h->space, HAND_ONE_TABLE);
     h->clients = (bench_clients){.work = work, .count = LOAD_CONNECTIONS};
     for (uint32_t i = 0; i < LOAD_CONNECTIONS; i++) {
-        hand *one = hand_open(c->b, c->database.kind, c->database.url, names, h->space.ours->session.id);
+        hand *one =
+            hand_open(c->b, c->database.kind, c->database.url, names, h->space.ours->session.id);
         bench_picker_share(one->picker, i, LOAD_CONNECTIONS);
         h->clients.contexts[i] = one;
     }
@@ -196,7 +200,7 @@ static const char *open_layer(contest *c)
     return NULL;
 }
 
-static const char *open_disk(contest *c)
+static const char *http_open_disk(contest *c)
 {
     c->file = disk_open(c->b);
     disk_forget(c->file);
@@ -205,11 +209,11 @@ static const char *open_disk(contest *c)
 }
 
 static const char *(*const open_side[SIDES])(contest *) = {
-    [SQLITE] = open_sqlite,       [BATCH] = open_batch,           [POSTGRES] = open_postgres,
+    [SQLITE] = http_open_sqlite,  [BATCH] = open_batch,           [POSTGRES] = http_open_postgres,
     [LONE] = open_lone,           [LONE_BATCH] = open_lone_batch, [REDIS] = open_redis,
     [ETCD] = open_etcd,           [ONE_ROW] = open_one_row,       [LIBRARY] = open_library,
     [SAME_ROWS] = open_same_rows, [EVHTTP] = open_evhttp,         [LAYER] = open_layer,
-    [DISK] = open_disk,
+    [DISK] = http_open_disk,
 };
 
 static void close_by_hand(by_hand *h)
@@ -227,7 +231,7 @@ static void close_parking(parking *p)
     lockers_free(p->clients);
 }
 
-static void close_contest(contest *c)
+static void http_close_contest(contest *c)
 {
     for (size_t i = 0; i < SIDES; i++)
         if (i != REDIS && i != ETCD)
@@ -261,29 +265,30 @@ typedef struct row {
 } row;
 
 static const row rows[] = {
-    {"http/pairs/sqlite/redis", "pairs/s", "Redis, appendfsync always", SQLITE, REDIS, RATE, RATE, 1,
-     BENCH_RATIO_AT_LEAST, 0.5},
-    {"http/pairs/sqlite/one-row", "pairs/s", "by hand on PostgreSQL, one row, 64 clients", SQLITE, ONE_ROW,
-     RATE, RATE, 1, BENCH_RATIO_AT_LEAST, 1.2},
+    {"http/pairs/sqlite/redis", "pairs/s", "Redis, appendfsync always", SQLITE, REDIS, RATE, RATE,
+     1, BENCH_RATIO_AT_LEAST, 0.5},
+    {"http/pairs/sqlite/one-row", "pairs/s", "by hand on PostgreSQL, one row, 64 clients", SQLITE,
+     ONE_ROW, RATE, RATE, 1, BENCH_RATIO_AT_LEAST, 1.2},
     {"http/pairs/sqlite/etcd", "pairs/s", "etcd, by its gateway", SQLITE, ETCD, RATE, RATE, 1,
      BENCH_RATIO_AT_LEAST, 5},
-    {"http/pairs/sqlite/library", "pairs/s", "one client of the library", SQLITE, LIBRARY, RATE, RATE, 1,
-     BENCH_RATIO_AT_LEAST, 4},
-    {"http/pairs/postgres", "pairs/s", "by hand, same rows, 64 clients", POSTGRES, SAME_ROWS, RATE, RATE, 1,
-     BENCH_RATIO_AT_LEAST, 1},
-    {"http/pairs/postgres/one-row", "pairs/s", "by hand, one row, 64 clients", POSTGRES, ONE_ROW, RATE, RATE,
-     1, BENCH_PRINT_ONLY, 0},
+    {"http/pairs/sqlite/library", "pairs/s", "one client of the library", SQLITE, LIBRARY, RATE,
+     RATE, 1, BENCH_RATIO_AT_LEAST, 4},
+    {"http/pairs/postgres", "pairs/s", "by hand, same rows, 64 clients", POSTGRES, SAME_ROWS, RATE,
+     RATE, 1, BENCH_RATIO_AT_LEAST, 1},
+    {"http/pairs/postgres/one-row", "pairs/s", "by hand, one row, 64 clients", POSTGRES, ONE_ROW,
+     RATE, RATE, 1, BENCH_PRINT_ONLY, 0},
     {"http/requests", "req/s", "evhttp that parks, without a store", SQLITE, EVHTTP, RATE, RATE, 2,
      BENCH_RATIO_AT_LEAST, 0.65},
     {"http/layer", "req/s", "the same; ours is the HTTP layer alone", LAYER, EVHTTP, RATE, RATE, 2,
      BENCH_PRINT_ONLY, 0},
-    {"http/batch-64", "ops/s", "one op a request", BATCH, SQLITE, RATE, RATE, 2, BENCH_RATIO_AT_LEAST, 3},
-    {"http/batch-64/one", "ops/s", "one op a request; one connection on both sides", LONE_BATCH, LONE, RATE,
-     RATE, 2, BENCH_PRINT_ONLY, 0},
+    {"http/batch-64", "ops/s", "one op a request", BATCH, SQLITE, RATE, RATE, 2,
+     BENCH_RATIO_AT_LEAST, 3},
+    {"http/batch-64/one", "ops/s", "one op a request; one connection on both sides", LONE_BATCH,
+     LONE, RATE, RATE, 2, BENCH_PRINT_ONLY, 0},
     {"http/p99", "us", "p50", SQLITE, SQLITE, P99, P50, 1, BENCH_RATIO_AT_MOST, 3},
     {"http/p99/redis", "us", "p99 of Redis", SQLITE, REDIS, P99, P99, 1, BENCH_PRINT_ONLY, 0},
-    {"http/p99/disk", "p99/p50", "the same of synced writes to a file", SQLITE, DISK, P99_TO_P50, P99_TO_P50,
-     1, BENCH_PRINT_ONLY, 0},
+    {"http/p99/disk", "p99/p50", "the same of synced writes to a file", SQLITE, DISK, P99_TO_P50,
+     P99_TO_P50, 1, BENCH_PRINT_ONLY, 0},
     {"http/cpu", "us/req", "evhttp that parks, without a store", SQLITE, EVHTTP, CPU, CPU, 1,
      BENCH_PRINT_ONLY, 0},
     {"http/cpu/redis", "us/req", "Redis", SQLITE, REDIS, CPU, CPU, 1, BENCH_PRINT_ONLY, 0},
@@ -304,10 +309,12 @@ static bench_series series_of(const contest *c, side_name side, look at, double 
     return out;
 }
 
-static void report(contest *c, const row *r)
+static void http_report(contest *c, const row *r)
 {
-    bench_figure figure = {.unit = r->unit, .against = r->against, .judge = r->judge, .target = r->target};
-    const char *missing = c->missing[r->ours] != NULL ? c->missing[r->ours] : c->missing[r->baseline];
+    bench_figure figure = {
+        .unit = r->unit, .against = r->against, .judge = r->judge, .target = r->target};
+    const char *missing =
+        c->missing[r->ours] != NULL ? c->missing[r->ours] : c->missing[r->baseline];
     snprintf(figure.name, sizeof figure.name, "%s", r->name);
     if (missing != NULL) {
         printf("%-31s left out: %s\n", r->name, missing);
@@ -318,8 +325,9 @@ static void report(contest *c, const row *r)
     bench_report(c->b, &figure, &our, &their);
 }
 
-/* Opens what the wanted figures need, and lets all of them take turns; each for as long as if there were two. */
-static void measure(contest *c, const bool needed[SIDES])
+/* Opens what the wanted figures need, and lets all of them take turns; each for as long as if there
+ * were two. */
+static void http_measure(contest *c, const bool needed[SIDES])
 {
     bench_side sides[SIDES];
     bench_series series[SIDES];
@@ -355,11 +363,11 @@ void bench_http(bench *b)
     c.database.url = NULL;
 #endif
     if (any) {
-        measure(&c, needed);
+        http_measure(&c, needed);
         for (size_t i = 0; i < ROWS; i++)
             if (bench_wants(b, rows[i].name))
-                report(&c, &rows[i]);
-        close_contest(&c);
+                http_report(&c, &rows[i]);
+        http_close_contest(&c);
     }
     bench_streams(b);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* hf-http-base: the server's HTTP layer alone, beside hf-evhttp-base: the same parking, the same JSON.
+/* hf-http-base: the server's HTTP layer alone, beside hf-evhttp-base: the same parking, the same
+ * JSON.
  *
  *   hf-http-base [--inline] [--tls CERTIFICATE KEY] [ADDRESS] */
 #include "park.h"
@@ -11,29 +12,30 @@
 #include <string.h>
 #include <unistd.h>
 
-static void answer(void *request)
+static void http_base_answer(void *request)
 {
-    http_answer(
-        request,
-        &(http_reply){.status = 200, .type = "application/json", .body = {park_json, strlen(park_json)}});
+    http_answer(request, &(http_reply){.status = 200,
+                                       .type = "application/json",
+                                       .body = {park_json, strlen(park_json)}});
 }
 
-static void on_request(void *context, http_request *r)
+static void http_base_on_request(void *context, http_request *r)
 {
     if (context == NULL)
-        answer(r);
+        http_base_answer(r);
     else
         park_add(context, r);
 }
 
-static const char *problem(void *context, int status, const char *sentence, hf_buffer *body)
+static const char *http_base_problem(void *context, int status, const char *sentence,
+                                     hf_buffer *body)
 {
     (void)context, (void)status;
     hf_buffer_add(body, sentence, strlen(sentence));
     return "text/plain";
 }
 
-static void on_input(evutil_socket_t fd, short what, void *context)
+static void http_base_on_input(evutil_socket_t fd, short what, void *context)
 {
     char byte;
     (void)what;
@@ -57,13 +59,14 @@ int main(int argc, char **argv)
     struct event_config *config = event_config_new();
     event_config_set_flag(config, EVENT_BASE_FLAG_EPOLL_USE_CHANGELIST | EVENT_BASE_FLAG_NOLOCK);
     struct event_base *base = event_base_new_with_config(config);
-    struct event *input = event_new(base, STDIN_FILENO, EV_READ | EV_PERSIST, on_input, base);
+    struct event *input =
+        event_new(base, STDIN_FILENO, EV_READ | EV_PERSIST, http_base_on_input, base);
     http_settings settings = {
         .base = base,
         .limits = &framing_usual,
-        .handle = on_request,
-        .problem = problem,
-        .context = at_once ? NULL : park_new(base, answer),
+        .handle = http_base_on_request,
+        .problem = http_base_problem,
+        .context = at_once ? NULL : park_new(base, http_base_answer),
         .connections_max = 20000,
         .head_timeout_us = 10000000,
         .body_timeout_us = 10000000,

@@ -49,7 +49,7 @@ static bool postgres_pair(lease_base *base, int64_t key)
     return postgres_one(base->postgres, "take", key) && postgres_one(base->postgres, "give", key);
 }
 
-static void postgres_open(lease_base *base, const char *url)
+static void lease_base_postgres_open(lease_base *base, const char *url)
 {
     base->pair = postgres_pair;
     base->postgres = PQconnectdb(url);
@@ -104,7 +104,7 @@ static bool redis_pair(lease_base *base, int64_t key)
     return good;
 }
 
-static void redis_open(lease_base *base, const char *url)
+static void lease_base_redis_open(lease_base *base, const char *url)
 {
     char host[64] = "";
     int port = 6379;
@@ -127,7 +127,7 @@ lease_base *lease_base_open(const char *url)
         bench_die("out of memory");
 #ifdef BENCH_POSTGRES
     if (strncmp(url, "postgres", 8) == 0)
-        postgres_open(base, url);
+        lease_base_postgres_open(base, url);
 #endif
 #ifdef BENCH_MYSQL
     if (strncmp(url, "mysql", 5) == 0)
@@ -135,7 +135,7 @@ lease_base *lease_base_open(const char *url)
 #endif
 #ifdef BENCH_HIREDIS
     if (strncmp(url, "redis", 5) == 0)
-        redis_open(base, url);
+        lease_base_redis_open(base, url);
 #endif
     if (base->pair == NULL) {
         free(base);

@@ -28,7 +28,7 @@ static hf_leases *lease_open(const char *url)
     return leases;
 }
 
-static void lease_acquire(hf_leases *leases, const char *key, hf_lease *out)
+static void leases_lease_acquire(hf_leases *leases, const char *key, hf_lease *out)
 {
     hf_error err;
     if (hf_lease_acquire(leases, key, 10000000, out, &err) != HF_OK)
@@ -44,7 +44,7 @@ static double lease_pairs(void *context, double seconds)
             hf_lease lease;
             char key[32];
             snprintf(key, sizeof key, "wallet:%lld", (long long)(pairs % LEASE_KEYS));
-            lease_acquire(context, key, &lease);
+            leases_lease_acquire(context, key, &lease);
             hf_lease_close(&lease);
         }
         end = bench_now();
@@ -149,7 +149,7 @@ static void lease_interleave(bench *b, const bench_side *sides, bench_series *ou
     b->rounds = rounds;
 }
 
-static void measure_pairs(bench *b, const char *name, const char *url)
+static void leases_measure_pairs(bench *b, const char *name, const char *url)
 {
     bench_figure figure = {
         .unit = "pairs/s", .against = "by hand", .judge = BENCH_RATIO_AT_LEAST, .target = 0.85};
@@ -229,7 +229,7 @@ static void hand_on(hand_off *shared, const char *url)
     hf_leases *leases = lease_open(url);
     while (!shared->stop) {
         hf_lease lease;
-        lease_acquire(leases, "hand-off", &lease);
+        leases_lease_acquire(leases, "hand-off", &lease);
         int64_t given_ns = shared->given_ns, now_ns = clock_ns();
         bool turn = shared->by != getpid();
         shared->by = 0;
@@ -247,7 +247,7 @@ static void hand_on(hand_off *shared, const char *url)
     hf_leases_close(leases);
 }
 
-static int by_size(const void *a, const void *b)
+static int leases_by_size(const void *a, const void *b)
 {
     int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
     return x < y ? -1 : x > y;
@@ -270,7 +270,7 @@ static double hand_off_median_us(const char *url, double seconds)
     for (int i = 0; i < 2; i++)
         waitpid(pids[i], NULL, 0);
     int count = shared->count < (1 << 16) ? shared->count : (1 << 16);
-    qsort(shared->took_ns, (size_t)count, sizeof(int64_t), by_size);
+    qsort(shared->took_ns, (size_t)count, sizeof(int64_t), leases_by_size);
     double median = count == 0 ? 0 : (double)shared->took_ns[count / 2] / 1000;
     munmap(shared, sizeof *shared);
     return median;
@@ -302,17 +302,17 @@ void bench_leases(bench *b)
                       node[] = "node bench/lease_rivals.mjs";
     measure_process(b);
     if (b->postgres != NULL) {
-        measure_pairs(b, "postgres", b->postgres);
+        leases_measure_pairs(b, "postgres", b->postgres);
         measure_rival(b, "postgres", b->postgres, (lease_rival){python, "tooz", b->postgres}, 3);
         measure_hand_off(b, "postgres", b->postgres, 1000);
     }
     if (b->mariadb != NULL) {
-        measure_pairs(b, "mariadb", b->mariadb);
+        leases_measure_pairs(b, "mariadb", b->mariadb);
         measure_rival(b, "mariadb", b->mariadb, (lease_rival){python, "tooz", b->mariadb}, 3);
         measure_hand_off(b, "mariadb", b->mariadb, 25000);
     }
     if (b->redis != NULL) {
-        measure_pairs(b, "redis", b->redis);
+        leases_measure_pairs(b, "redis", b->redis);
         measure_rival(b, "redis", b->redis, (lease_rival){python, "redis-py", b->redis}, 1.5);
         measure_rival(b, "redis", b->redis, (lease_rival){node, "redlock", b->redis}, 1.5);
         measure_hand_off(b, "redis", b->redis, 1000);

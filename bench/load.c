@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The loop: what has come is read, the next is asked, and times are taken per request. It must cost little, since it shares the
- * processors with what it measures: a read and a write a request, no memory asked for. */
+/* The loop: what has come is read, the next is asked, and times are taken per request. It must cost
+ * little, since it shares the processors with what it measures: a read and a write a request, no
+ * memory asked for. */
 #include "load.h"
 
 #include "child.h"
@@ -71,7 +72,8 @@ static double slot_us(size_t slot)
 {
     size_t shift = slot >> FINE_BITS;
     double fine = (double)(slot & ((1 << FINE_BITS) - 1));
-    return shift == 0 ? fine / 1000 : ldexp((double)(1 << FINE_BITS) + fine + 0.5, (int)shift - 1) / 1000;
+    return shift == 0 ? fine / 1000
+                      : ldexp((double)(1 << FINE_BITS) + fine + 0.5, (int)shift - 1) / 1000;
 }
 
 /* What so large a part of the requests took at most. */
@@ -86,7 +88,7 @@ static double quantile_us(const load *l, double part)
 
 /* ---- connections ---- */
 
-static socklen_t read_address(const char *text, struct sockaddr_storage *out)
+static socklen_t load_read_address(const char *text, struct sockaddr_storage *out)
 {
     memset(out, 0, sizeof *out);
     if (strncmp(text, "unix:", 5) == 0) {
@@ -112,7 +114,7 @@ static socklen_t read_address(const char *text, struct sockaddr_storage *out)
 int load_connect(const char *address)
 {
     struct sockaddr_storage at;
-    socklen_t size = read_address(address, &at);
+    socklen_t size = load_read_address(address, &at);
     int one = 1;
     int fd = socket(at.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0 || connect(fd, (struct sockaddr *)&at, size) != 0)
@@ -173,7 +175,7 @@ static void send_all(const load *l, int fd, const char *bytes, size_t size)
     }
 }
 
-static void ask(load *l, size_t at, size_t step)
+static void load_ask(load *l, size_t at, size_t step)
 {
     connection *c = l->connections[at];
     size_t size = l->is.talk->ask(l->is.context, at, step, l->request);
@@ -183,7 +185,7 @@ static void ask(load *l, size_t at, size_t step)
     send_all(l, c->fd, l->request, size);
 }
 
-static void answered(load *l, size_t at)
+static void load_answered(load *l, size_t at)
 {
     connection *c = l->connections[at];
     uint64_t now = now_ns();
@@ -193,24 +195,25 @@ static void answered(load *l, size_t at)
     l->in_time += !l->over;
     bool last = c->step + 1 == l->is.talk->steps;
     if (!last || !l->over)
-        ask(l, at, last ? 0 : c->step + 1);
+        load_ask(l, at, last ? 0 : c->step + 1);
     else
         l->busy--;
 }
 
-static void hear(load *l, size_t at)
+static void load_hear(load *l, size_t at)
 {
     connection *c = l->connections[at];
     ssize_t got = recv(c->fd, c->answer + c->got, LOAD_ROOM - c->got, MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (got <= 0)
-        bench_die("%s has ended a connection: %s", l->is.name, got < 0 ? strerror(errno) : "end of file");
+        bench_die("%s has ended a connection: %s", l->is.name,
+                  got < 0 ? strerror(errno) : "end of file");
     c->got += (size_t)got;
     c->answer[c->got] = '\0';
     load_heard heard = l->is.talk->hear(l->is.context, at, c->step, c->answer, c->got);
     if (heard == LOAD_GOOD)
-        answered(l, at);
+        load_answered(l, at);
     else if (heard == LOAD_BAD || c->got == LOAD_ROOM)
         bench_die("%s has answered request %zu of a script with: %.*s", l->is.name, c->step, SHOWN,
                   c->answer);
@@ -221,18 +224,18 @@ static void run_scripts(load *l)
     struct epoll_event events[LOAD_CONNECTIONS];
     l->busy = l->is.connections;
     for (size_t i = 0; i < l->is.connections; i++)
-        ask(l, i, 0);
+        load_ask(l, i, 0);
     while (l->busy > 0) {
         int count = epoll_wait(l->epoll, events, LOAD_CONNECTIONS, PATIENCE_MS);
         if (count == 0)
             bench_die("%s has not answered for %d seconds", l->is.name, PATIENCE_MS / 1000);
         l->over |= bench_stopped();
         for (int i = 0; i < count; i++)
-            hear(l, events[i].data.u64);
+            load_hear(l, events[i].data.u64);
     }
 }
 
-static void note(load *l, double cpu)
+static void load_note(load *l, double cpu)
 {
     load_figures *f = &l->seen;
     size_t i = f->p50.count;
@@ -255,7 +258,7 @@ double load_work(void *context, double seconds)
     l->over = false;
     l->ends_ns = now_ns() + (uint64_t)(seconds * 1e9);
     run_scripts(l);
-    note(l, l->is.server > 0 ? child_cpu(l->is.server) - cpu : 0);
+    load_note(l, l->is.server > 0 ? child_cpu(l->is.server) - cpu : 0);
     return (double)l->in_time / (double)l->is.talk->steps * (double)l->is.units / seconds;
 }
 

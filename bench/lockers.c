@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Requests put together from pieces: what is said here is paid for by both sides of a comparison. */
+/* Requests put together from pieces: what is said here is paid for by both sides of a comparison.
+ * */
 #include "lockers.h"
 
 #include <stdio.h>
@@ -26,7 +27,8 @@ size_t lockers_put_acquire(const lockers *all, size_t connection, const bench_pi
 {
     char *end = talk_put(talk_say(out, "PUT /v1/locks/" BENCH_TYPE "/"), pick->id, pick->id_size);
     end = lockers_put_headers(end, all, connection, pick);
-    end = talk_say(end, "\r\nContent-Type: application/json\r\nContent-Length: 18\r\n\r\n" PURPOSE_BODY);
+    end = talk_say(end,
+                   "\r\nContent-Type: application/json\r\nContent-Length: 18\r\n\r\n" PURPOSE_BODY);
     return (size_t)(end - out);
 }
 
@@ -36,12 +38,14 @@ static size_t ask_pair(void *context, size_t connection, size_t step, char *out)
     const bench_pick *pick = talk_names_at(&all->names, connection, step);
     if (step == 0)
         return lockers_put_acquire(all, connection, pick, out);
-    char *end = talk_put(talk_say(out, "DELETE /v1/locks/" BENCH_TYPE "/"), pick->id, pick->id_size);
+    char *end =
+        talk_put(talk_say(out, "DELETE /v1/locks/" BENCH_TYPE "/"), pick->id, pick->id_size);
     end = talk_say(lockers_put_headers(end, all, connection, pick), "\r\n\r\n");
     return (size_t)(end - out);
 }
 
-static load_heard hear_pair(void *context, size_t connection, size_t step, const char *answer, size_t size)
+static load_heard hear_pair(void *context, size_t connection, size_t step, const char *answer,
+                            size_t size)
 {
     (void)context;
     (void)connection;
@@ -55,7 +59,8 @@ static load_heard hear_pair(void *context, size_t connection, size_t step, const
 
 const load_talk lockers_pair = {.steps = 2, .ask = ask_pair, .hear = hear_pair};
 
-static load_heard hear_parked(void *context, size_t connection, size_t step, const char *answer, size_t size)
+static load_heard hear_parked(void *context, size_t connection, size_t step, const char *answer,
+                              size_t size)
 {
     (void)context;
     (void)connection;
@@ -69,19 +74,22 @@ const load_talk lockers_parked = {.steps = 2, .ask = ask_pair, .hear = hear_park
 
 /* ---- batches ---- */
 
-static char *put_op(char *out, const lockers *all, size_t connection, size_t step, const bench_pick *pick)
+static char *put_op(char *out, const lockers *all, size_t connection, size_t step,
+                    const bench_pick *pick)
 {
     const char *session = all->sessions[connection];
-    out = step == 0 ? talk_say(out, "{\"op\":\"acquire\",\"purpose\":\"" BENCH_PURPOSE "\",\"session\":\"")
+    out = step == 0 ? talk_say(out, "{\"op\":\"acquire\",\"purpose\":\"" BENCH_PURPOSE
+                                    "\",\"session\":\"")
                     : talk_say(out, "{\"op\":\"release\",\"session\":\"");
     out = talk_put(out, session, strlen(session));
-    out = talk_put(talk_say(out, "\",\"type\":\"" BENCH_TYPE "\",\"id\":\""), pick->id, pick->id_size);
+    out = talk_put(talk_say(out, "\",\"type\":\"" BENCH_TYPE "\",\"id\":\""), pick->id,
+                   pick->id_size);
     out = talk_put(talk_say(out, "\",\"request_id\":\""), pick->request, BENCH_REQUEST_SIZE - 1);
     return talk_say(out, "\"}");
 }
 
 /* The length of the body is filled in afterwards. */
-static size_t ask_batch(void *context, size_t connection, size_t step, char *out)
+static size_t lockers_ask_batch(void *context, size_t connection, size_t step, char *out)
 {
     static const char head[] =
         "POST /v1/batch HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
@@ -105,7 +113,8 @@ static size_t ask_batch(void *context, size_t connection, size_t step, char *out
     return (size_t)(end - out);
 }
 
-static load_heard hear_batch(void *context, size_t connection, size_t step, const char *answer, size_t size)
+static load_heard hear_batch(void *context, size_t connection, size_t step, const char *answer,
+                             size_t size)
 {
     (void)context;
     (void)connection;
@@ -122,7 +131,7 @@ static load_heard hear_batch(void *context, size_t connection, size_t step, cons
     return heard.status == 200 && good == LOCKERS_BATCH ? LOAD_GOOD : LOAD_BAD;
 }
 
-const load_talk lockers_batch = {.steps = 2, .ask = ask_batch, .hear = hear_batch};
+const load_talk lockers_batch = {.steps = 2, .ask = lockers_ask_batch, .hear = hear_batch};
 
 /* ---- sessions ---- */
 
@@ -162,12 +171,14 @@ void lockers_open_sessions(lockers *all, const char *address, const char *token)
 {
     char head[512], answer[4096], id[64], key[80];
     snprintf(head, sizeof head,
-             "POST /v1/sessions HTTP/1.1\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n",
+             "POST /v1/sessions HTTP/1.1\r\nAuthorization: Bearer %s\r\nContent-Type: "
+             "application/json\r\n",
              token);
     for (size_t i = 0; i < LOAD_CONNECTIONS; i++) {
         talk_http_call(address, head,
-                       "{\"user\":\"bench\",\"name\":\"Bench Mark\",\"idle_seconds\":" IDLE_SECONDS "}", 201,
-                       answer, sizeof answer);
+                       "{\"user\":\"bench\",\"name\":\"Bench Mark\",\"idle_seconds\":" IDLE_SECONDS
+                       "}",
+                       201, answer, sizeof answer);
         member(answer, "id", id, sizeof id);
         member(answer, "key", key, sizeof key);
         snprintf(all->sessions[i], sizeof all->sessions[i], "%s.%s", id, key);

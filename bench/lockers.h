@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What clients of a holdfast server say: PUT and DELETE of /v1/locks/{type}/{id}, and batches of 64; each connection with a session of
- * its own, a purpose, and a fresh Idempotency-Key for every request. */
+/* What clients of a holdfast server say: PUT and DELETE of /v1/locks/{type}/{id}, and batches of
+ * 64; each connection with a session of its own, a purpose, and a fresh Idempotency-Key for every
+ * request. */
 #ifndef BENCH_LOCKERS_H
 #define BENCH_LOCKERS_H
 
@@ -20,10 +21,12 @@ lockers *lockers_new(const bench *b);
 void lockers_open_sessions(lockers *all, const char *address, const char *token);
 void lockers_free(lockers *all);
 
-/* Ends the request line that `out` is at the end of, and adds who asks and a fresh key; no CR LF behind. */
+/* Ends the request line that `out` is at the end of, and adds who asks and a fresh key; no CR LF
+ * behind. */
 char *lockers_put_headers(char *out, const lockers *all, size_t connection, const bench_pick *pick);
 /* Writes an acquire into `out`, LOAD_ROOM bytes; its size. */
-size_t lockers_put_acquire(const lockers *all, size_t connection, const bench_pick *pick, char *out);
+size_t lockers_put_acquire(const lockers *all, size_t connection, const bench_pick *pick,
+                           char *out);
 
 /* Contexts are lockers. A pair; 64 acquires, then 64 releases. */
 extern const load_talk lockers_pair;

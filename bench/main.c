@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* hf-bench: what holdfast costs, as ratios beside a baseline measured in the same run (README.md says how to read
- * it). Here: the arguments, the private directory, the order of the groups. */
+/* hf-bench: what holdfast costs, as ratios beside a baseline measured in the same run (README.md
+ * says how to read it). Here: the arguments, the private directory, the order of the groups. */
 #include "bench.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@ enum { ROUNDS = 9, ROUNDS_QUICK = 3, WORKING = 100000, WORKING_QUICK = 20000 };
 static bench run;
 static volatile sig_atomic_t stopped;
 
-static void on_signal(int number)
+static void main_on_signal(int number)
 {
     stopped = number;
 }
@@ -93,7 +93,8 @@ static void find_modules(void)
     setenv("HOLDFAST_MODULES", own, 0);
 }
 
-/* --dir, else $TMPDIR, else the program's own folder; one in memory only when there is no other, or by --dir. */
+/* --dir, else $TMPDIR, else the program's own folder; one in memory only when there is no other, or
+ * by --dir. */
 static void choose_folder(const char *asked, char *out, size_t size)
 {
     char own[BENCH_PATH_SIZE];
@@ -113,7 +114,7 @@ static void choose_folder(const char *asked, char *out, size_t size)
     snprintf(out, size, "%s", chosen);
 }
 
-static int remove_one(const char *path, const struct stat *status, int flag, struct FTW *where)
+static int main_remove_one(const char *path, const struct stat *status, int flag, struct FTW *where)
 {
     (void)status;
     (void)flag;
@@ -124,7 +125,7 @@ static int remove_one(const char *path, const struct stat *status, int flag, str
 static void remove_dir(void)
 {
     if (run.dir[0] != '\0')
-        nftw(run.dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+        nftw(run.dir, main_remove_one, 16, FTW_DEPTH | FTW_PHYS);
     run.dir[0] = '\0';
 }
 
@@ -141,28 +142,33 @@ static void make_dir(const char *asked)
     atexit(remove_dir);
     if (in_memory(run.fs_kind))
         fprintf(stderr,
-                "hf-bench: %s is %s: nothing is synced to a disk there, the SQLite figures mean little\n",
+                "hf-bench: %s is %s: nothing is synced to a disk there, the SQLite figures mean "
+                "little\n",
                 folder, run.fs_kind);
 }
 
 static void usage(FILE *out)
 {
-    fprintf(
-        out,
-        "usage: hf-bench [--quick] [--seconds N] [--only NAME] [--json FILE] [--dir DIR] [--check]\n"
-        "                [--postgres URL] [--mariadb URL] [--redis URL] [--etcd URL]\n"
-        "  --quick      a smoke run of under a minute\n"
-        "  --seconds N  per comparison, all sides together (default %g)\n"
-        "  --only NAME  figures with NAME in their name: pairs scale memory beat read call wire saves http, "
-        "pairs/256,\n"
-        "               postgres mariadb, postgres/32-clients ...\n"
-        "  --json FILE  write every round there\n"
-        "  --dir DIR    a private folder is made in it and removed at the end ($TMPDIR, else beside "
-        "hf-bench)\n"
-        "  --check      exit 1 when a figure is below its target\n"
-        "  --postgres URL, --mariadb URL  servers to measure on ($HF_TEST_POSTGRES, $HF_TEST_MARIADB)\n"
-        "  --redis URL, --etcd URL        servers to measure against ($HF_TEST_REDIS_TCP, $HF_TEST_ETCD)\n",
-        SECONDS);
+    fprintf(out,
+            "usage: hf-bench [--quick] [--seconds N] [--only NAME] [--json FILE] [--dir DIR] "
+            "[--check]\n"
+            "                [--postgres URL] [--mariadb URL] [--redis URL] [--etcd URL]\n"
+            "  --quick      a smoke run of under a minute\n"
+            "  --seconds N  per comparison, all sides together (default %g)\n"
+            "  --only NAME  figures with NAME in their name: pairs scale memory beat read call "
+            "wire saves http, "
+            "pairs/256,\n"
+            "               postgres mariadb, postgres/32-clients ...\n"
+            "  --json FILE  write every round there\n"
+            "  --dir DIR    a private folder is made in it and removed at the end ($TMPDIR, else "
+            "beside "
+            "hf-bench)\n"
+            "  --check      exit 1 when a figure is below its target\n"
+            "  --postgres URL, --mariadb URL  servers to measure on ($HF_TEST_POSTGRES, "
+            "$HF_TEST_MARIADB)\n"
+            "  --redis URL, --etcd URL        servers to measure against ($HF_TEST_REDIS_TCP, "
+            "$HF_TEST_ETCD)\n",
+            SECONDS);
 }
 
 static double parse_seconds(const char *text)
@@ -179,7 +185,7 @@ typedef struct arguments {
     bool check;
 } arguments;
 
-static void parse(int argc, char **argv, arguments *out)
+static void main_parse(int argc, char **argv, arguments *out)
 {
     static const struct option options[] = {
         {"quick", no_argument, NULL, 'q'},         {"seconds", required_argument, NULL, 's'},
@@ -251,13 +257,13 @@ int main(int argc, char **argv)
     run.mariadb = getenv("HF_TEST_MARIADB");
     run.redis = getenv("HF_TEST_REDIS_TCP");
     run.etcd = getenv("HF_TEST_ETCD");
-    parse(argc, argv, &given);
+    main_parse(argc, argv, &given);
     find_modules();
     run.rounds = run.quick ? ROUNDS_QUICK : ROUNDS;
     run.working = run.quick ? WORKING_QUICK : WORKING;
     if (run.seconds <= 0)
         run.seconds = run.quick ? SECONDS_QUICK : SECONDS;
-    struct sigaction stop = {.sa_handler = on_signal, .sa_flags = SA_RESETHAND};
+    struct sigaction stop = {.sa_handler = main_on_signal, .sa_flags = SA_RESETHAND};
     sigaction(SIGINT, &stop, NULL);
     sigaction(SIGTERM, &stop, NULL);
     make_dir(given.dir);

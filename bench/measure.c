@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Taking turns and taking medians. Short rounds side by side, in alternating order, cancel what changes slowly (other
- * work on the machine, a disk's mood, a growing file); the median of the rounds' ratios cancels what hits one round. */
+/* Taking turns and taking medians. Short rounds side by side, in alternating order, cancel what
+ * changes slowly (other work on the machine, a disk's mood, a growing file); the median of the
+ * rounds' ratios cancels what hits one round. */
 #include "bench.h"
 
 #include <stdlib.h>
@@ -18,7 +19,8 @@ bool bench_wants(const bench *b, const char *name)
 {
     if (bench_stopped())
         return false;
-    return b->only == NULL || strstr(name, b->only) != NULL || strncmp(name, b->only, strlen(name)) == 0;
+    return b->only == NULL || strstr(name, b->only) != NULL ||
+           strncmp(name, b->only, strlen(name)) == 0;
 }
 
 void bench_interleave(const bench *b, const bench_side *sides, size_t count, bench_series *out)
@@ -46,7 +48,7 @@ bench_series bench_cost_us(const bench_series *rate)
     return cost;
 }
 
-static int compare(const void *a, const void *b)
+static int measure_compare(const void *a, const void *b)
 {
     double x = *(const double *)a;
     double y = *(const double *)b;
@@ -59,7 +61,7 @@ static double at(const bench_series *series, size_t half)
     if (series->count == 0)
         return 0;
     bench_series sorted = *series;
-    qsort(sorted.value, sorted.count, sizeof sorted.value[0], compare);
+    qsort(sorted.value, sorted.count, sizeof sorted.value[0], measure_compare);
     return sorted.value[(sorted.count - 1) * half / 2];
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The memory store: what a held lock takes (all that malloc has given out, so anchors, sessions and kept events count
- * too), and how fast pairs go at batch 64, beside the plainest table that could hold locks in memory: one mutex around
- * an open-addressing hash table, name to session and fence, without rules, events or answers. */
+/* The memory store: what a held lock takes (all that malloc has given out, so anchors, sessions and
+ * kept events count too), and how fast pairs go at batch 64, beside the plainest table that could
+ * hold locks in memory: one mutex around an open-addressing hash table, name to session and fence,
+ * without rules, events or answers. */
 #include "bench.h"
 #include "ours.h"
 
@@ -38,7 +39,8 @@ static void measure_bytes(bench *b)
     ours_close(o);
 }
 
-/* The plainest table. Linear probing; a deletion moves later ones up, so there are no tombstones. */
+/* The plainest table. Linear probing; a deletion moves later ones up, so there are no tombstones.
+ * */
 
 typedef struct slot {
     uint64_t hash; /* 0: free */
@@ -56,7 +58,7 @@ typedef struct table {
 } table;
 
 /* FNV-1a. */
-static uint64_t hash_of(const char *name, size_t size)
+static uint64_t memory_hash_of(const char *name, size_t size)
 {
     uint64_t hash = UINT64_C(14695981039346656037);
     for (size_t i = 0; i < size; i++)
@@ -70,7 +72,7 @@ static size_t home_of(uint64_t hash)
 }
 
 /* The slot that has the name, or the free one where it belongs. */
-static size_t find(const table *t, uint64_t hash, const char *name, size_t size)
+static size_t memory_find(const table *t, uint64_t hash, const char *name, size_t size)
 {
     size_t at = home_of(hash);
     while (t->slots[at].hash != 0 &&
@@ -81,9 +83,9 @@ static size_t find(const table *t, uint64_t hash, const char *name, size_t size)
 
 static bool table_acquire(table *t, bench_pick *pick, const char *session)
 {
-    uint64_t hash = hash_of(pick->id, pick->id_size);
+    uint64_t hash = memory_hash_of(pick->id, pick->id_size);
     pthread_mutex_lock(&t->mutex);
-    slot *s = &t->slots[find(t, hash, pick->id, pick->id_size)];
+    slot *s = &t->slots[memory_find(t, hash, pick->id, pick->id_size)];
     bool free_before = s->hash == 0;
     if (free_before) {
         s->hash = hash;
@@ -109,9 +111,9 @@ static void close_gap(table *t, size_t gap)
 
 static bool table_release(table *t, const bench_pick *pick, const char *session)
 {
-    uint64_t hash = hash_of(pick->id, pick->id_size);
+    uint64_t hash = memory_hash_of(pick->id, pick->id_size);
     pthread_mutex_lock(&t->mutex);
-    size_t at = find(t, hash, pick->id, pick->id_size);
+    size_t at = memory_find(t, hash, pick->id, pick->id_size);
     const slot *s = &t->slots[at];
     bool held = s->hash != 0 && s->fence == pick->fence && memcmp(s->session, session, 32) == 0;
     if (held)
@@ -142,7 +144,7 @@ static double table_pairs(void *context, double seconds)
     return (double)pairs / (end - start);
 }
 
-static void measure_pairs(bench *b)
+static void memory_measure_pairs(bench *b)
 {
     if (!bench_wants(b, "memory/pairs/64"))
         return;
@@ -172,5 +174,5 @@ static void measure_pairs(bench *b)
 void bench_memory(bench *b)
 {
     measure_bytes(b);
-    measure_pairs(b);
+    memory_measure_pairs(b);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Ids in scrambled order and picks without repetition. Random ids matter: neighbours would share pages, and the figures
- * would flatter every store. */
+/* Ids in scrambled order and picks without repetition. Random ids matter: neighbours would share
+ * pages, and the figures would flatter every store. */
 #include "names.h"
 
 #include "bench.h"
@@ -63,7 +63,7 @@ void bench_picker_request(bench_picker *picker, char out[BENCH_REQUEST_SIZE])
     out[BENCH_REQUEST_SIZE - 1] = '\0';
 }
 
-static void pick(bench_picker *picker, bench_pick *out, const char *id)
+static void names_pick(bench_picker *picker, bench_pick *out, const char *id)
 {
     out->id = id;
     out->id_size = strlen(id);
@@ -72,7 +72,7 @@ static void pick(bench_picker *picker, bench_pick *out, const char *id)
 
 static void pick_working(bench_picker *picker, bench_pick *out, uint32_t name)
 {
-    pick(picker, out, names[name]);
+    names_pick(picker, out, names[name]);
     out->name = name;
     out->version = 1 + picker->saves[name];
 }
@@ -82,7 +82,7 @@ static void pick_fresh(bench_picker *picker, bench_pick *picks, size_t count)
 {
     for (size_t i = 0; i < count; i++, picker->made += picker->step) {
         snprintf(picker->names[i], BENCH_ID_SIZE, "n%u", (uint32_t)picker->made * SCRAMBLE);
-        pick(picker, &picks[i], picker->names[i]);
+        names_pick(picker, &picks[i], picker->names[i]);
     }
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The names a bench works on: an id space of about two million in scrambled order, of which some are held all the
- * time and 100,000 others are acquired and released at random. Made beforehand, so that no side pays for making them. */
+/* The names a bench works on: an id space of about two million in scrambled order, of which some
+ * are held all the time and 100,000 others are acquired and released at random. Made beforehand, so
+ * that no side pays for making them. */
 #ifndef BENCH_NAMES_H
 #define BENCH_NAMES_H
 
@@ -21,8 +22,8 @@ enum {
     BENCH_BATCH_MAX = 1024,
 };
 
-/* The id of the n-th name of the space. Below BENCH_HELD_MAX: those held; from there on: the working ones. Neighbours
- * in n are far apart in the order of ids. */
+/* The id of the n-th name of the space. Below BENCH_HELD_MAX: those held; from there on: the
+ * working ones. Neighbours in n are far apart in the order of ids. */
 void bench_name(uint32_t n, char out[BENCH_ID_SIZE]);
 
 /* What one batch of pairs works on: distinct, random. */
@@ -41,7 +42,8 @@ typedef struct bench_picker {
     uint32_t first;   /* those it picks from: from this one on ... */
     uint32_t working; /* ... so many */
     uint32_t round;
-    bool fresh;                                 /* picks names that were never used before instead ... */
+    /* picks names that were never used before instead ... */
+    bool fresh;
     uint64_t made;                              /* ... so many until now, in steps of ... */
     uint32_t step;                              /* ... so many, as others pick those between */
     char names[BENCH_BATCH_MAX][BENCH_ID_SIZE]; /* the last of them */
@@ -58,7 +60,8 @@ void bench_picker_share(bench_picker *picker, uint32_t at, uint32_t of);
 void bench_picker_fill(bench_picker *picker, bench_pick *picks, size_t count);
 /* Working names first, first + 1 ... in the order of n: to visit each once. */
 void bench_picker_run(bench_picker *picker, bench_pick *picks, size_t first, size_t count);
-/* These were saved: the next picks of them have the next version. Version 1 is there from the start. */
+/* These were saved: the next picks of them have the next version. Version 1 is there from the
+ * start. */
 void bench_picker_saved(bench_picker *picker, const bench_pick *picks, size_t count);
 void bench_picker_request(bench_picker *picker, char out[BENCH_REQUEST_SIZE]);
 

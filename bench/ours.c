@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Drives a store through hf_batch and hf_store_execute, as a program of some size would: with request ids, fences and a
- * purpose, and looking at every answer. */
+/* Drives a store through hf_batch and hf_store_execute, as a program of some size would: with
+ * request ids, fences and a purpose, and looking at every answer. */
 #include "ours.h"
 
 #include <stdlib.h>
@@ -142,7 +142,8 @@ void ours_save_all(ours *o)
 
 void ours_visit_all(ours *o)
 {
-    for (size_t first = 0; first < o->picker->working && !bench_stopped(); first += BENCH_BATCH_MAX) {
+    for (size_t first = 0; first < o->picker->working && !bench_stopped();
+         first += BENCH_BATCH_MAX) {
         size_t left = o->picker->working - first;
         size_t count = left < BENCH_BATCH_MAX ? left : BENCH_BATCH_MAX;
         bench_picker_run(o->picker, o->picks, first, count);
@@ -159,8 +160,8 @@ void ours_hold(ours *o, size_t count)
         size_t in_session = done % SESSION_LOCKS;
         if (in_session == 0)
             ours_session(o, &session);
-        size_t more =
-            SESSION_LOCKS - in_session < BENCH_BATCH_MAX ? SESSION_LOCKS - in_session : BENCH_BATCH_MAX;
+        size_t more = SESSION_LOCKS - in_session < BENCH_BATCH_MAX ? SESSION_LOCKS - in_session
+                                                                   : BENCH_BATCH_MAX;
         if (more > count - done)
             more = count - done;
         for (size_t i = 0; i < more; i++) {

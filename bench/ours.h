@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Our side of the comparisons: a store, a session and batches of acquires and releases through the public API. */
+/* Our side of the comparisons: a store, a session and batches of acquires and releases through the
+ * public API. */
 #ifndef BENCH_OURS_H
 #define BENCH_OURS_H
 
@@ -19,7 +20,8 @@ typedef struct ours {
     bench_pick picks[BENCH_BATCH_MAX];
 } ours;
 
-/* Opens the store and a session in it that outlives the run. Dies on failure, as everything here. */
+/* Opens the store and a session in it that outlives the run. Dies on failure, as everything here.
+ * */
 ours *ours_open(const bench *b, const char *url);
 /* The same on a store that is open, and stays so. */
 ours *ours_on(const bench *b, hf_store *store);
@@ -32,7 +34,8 @@ void ours_session(ours *o, hf_credentials *out);
 void ours_acquire(ours *o, const hf_credentials *session, size_t count);
 void ours_release(ours *o, const hf_credentials *session, size_t count);
 
-/* Acquires and releases each working resource once, so that its anchor exists: how a store looks after a while. */
+/* Acquires and releases each working resource once, so that its anchor exists: how a store looks
+ * after a while. */
 void ours_visit_all(ours *o);
 
 /* Has sessions of 10,000 locks each hold the first `count` names. */
@@ -41,7 +44,8 @@ void ours_hold(ours *o, size_t count);
 /* Saves all working names for the first time. */
 void ours_save_all(ours *o);
 
-/* bench_work: pairs per second at o->batch_size; and saves by a user, of names that have all been saved before. */
+/* bench_work: pairs per second at o->batch_size; and saves by a user, of names that have all been
+ * saved before. */
 double ours_pairs(void *context, double seconds);
 double ours_saves(void *context, double seconds);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Acquire-and-release pairs on SQLite: N acquires of N distinct random resources in one batch, then N releases in
- * another, both synced to disk. Beside it, on copies of the same file, (i) sqlite3 alone writing the same rows and (ii)
- * sqlite3 inserting and deleting one row. (i) says what the rules, the answers and the looking-before-writing cost; (ii)
- * what anchors and the audit log cost on top. */
+/* Acquire-and-release pairs on SQLite: N acquires of N distinct random resources in one batch, then
+ * N releases in another, both synced to disk. Beside it, on copies of the same file, (i) sqlite3
+ * alone writing the same rows and (ii) sqlite3 inserting and deleting one row. (i) says what the
+ * rules, the answers and the looking-before-writing cost; (ii) what anchors and the audit log cost
+ * on top. */
 #include "bare.h"
 #include "bench.h"
 #include "ours.h"
@@ -56,17 +57,19 @@ static void close_trio(trio *t)
     bare_close(t->one_row);
 }
 
-static void measure(bench *b, trio *t, size_t at)
+static void pairs_measure(bench *b, trio *t, size_t at)
 {
     size_t size = batches[at].size;
-    bench_figure figure = {.unit = "pairs/s", .judge = batches[at].judge, .target = batches[at].target};
+    bench_figure figure = {
+        .unit = "pairs/s", .judge = batches[at].judge, .target = batches[at].target};
     snprintf(figure.name, sizeof figure.name, "pairs/%zu", size);
     if (!bench_wants(b, figure.name))
         return;
     t->ours->batch_size = size;
     bare_batch_size(t->same_rows, size);
     bare_batch_size(t->one_row, size);
-    bench_side sides[] = {{ours_pairs, t->ours}, {bare_pairs, t->same_rows}, {bare_one_row, t->one_row}};
+    bench_side sides[] = {
+        {ours_pairs, t->ours}, {bare_pairs, t->same_rows}, {bare_one_row, t->one_row}};
     bench_series series[3];
     bench_interleave(b, sides, 3, series);
     figure.against = "bare loop, same rows";
@@ -85,6 +88,6 @@ void bench_pairs(bench *b)
     trio t;
     open_trio(b, &t);
     for (size_t i = 0; i < sizeof batches / sizeof batches[0]; i++)
-        measure(b, &t, i);
+        pairs_measure(b, &t, i);
     close_trio(&t);
 }

@@ -12,11 +12,13 @@
 
 enum { PARKED_MAX = 65536 };
 
-const char park_json[] =
-    "{\"locks\":[{\"resource\":\"record/1234567\",\"mode\":\"exclusive\",\"fence\":1794739623123456,"
-    "\"since\":\"2026-11-15T10:47:03.123456Z\",\"expires\":\"2026-11-16T10:47:03.123456Z\",\"purpose\":"
-    "\"edit\","
-    "\"session\":\"0123456789abcdef0123456789abcdef\",\"user\":\"bench\",\"name\":\"Bench Mark\"}]}";
+const char park_json[] = "{\"locks\":[{\"resource\":\"record/"
+                         "1234567\",\"mode\":\"exclusive\",\"fence\":1794739623123456,"
+                         "\"since\":\"2026-11-15T10:47:03.123456Z\",\"expires\":\"2026-11-16T10:47:"
+                         "03.123456Z\",\"purpose\":"
+                         "\"edit\","
+                         "\"session\":\"0123456789abcdef0123456789abcdef\",\"user\":\"bench\","
+                         "\"name\":\"Bench Mark\"}]}";
 
 struct park {
     pthread_mutex_t mutex;
@@ -53,7 +55,7 @@ static void *carry(void *context)
     return NULL;
 }
 
-static void on_wake(evutil_socket_t fd, short what, void *context)
+static void park_on_wake(evutil_socket_t fd, short what, void *context)
 {
     park *p = context;
     uint64_t count;
@@ -71,7 +73,7 @@ static void on_wake(evutil_socket_t fd, short what, void *context)
         p->answer(taken[i]);
 }
 
-static void *must(void *pointer)
+static void *park_must(void *pointer)
 {
     if (pointer == NULL) {
         fputs("memory is out\n", stderr);
@@ -83,19 +85,20 @@ static void *must(void *pointer)
 park *park_new(struct event_base *base, void (*answer)(void *request))
 {
     pthread_t thread;
-    park *p = must(calloc(1, sizeof *p));
+    park *p = park_must(calloc(1, sizeof *p));
     pthread_mutex_init(&p->mutex, NULL);
     pthread_cond_init(&p->came, NULL);
-    p->in = must(calloc(PARKED_MAX, sizeof *p->in));
-    p->out = must(calloc(PARKED_MAX, sizeof *p->out));
-    p->work = must(calloc(PARKED_MAX, sizeof *p->work));
-    p->answering = must(calloc(PARKED_MAX, sizeof *p->answering));
+    p->in = park_must(calloc(PARKED_MAX, sizeof *p->in));
+    p->out = park_must(calloc(PARKED_MAX, sizeof *p->out));
+    p->work = park_must(calloc(PARKED_MAX, sizeof *p->work));
+    p->answering = park_must(calloc(PARKED_MAX, sizeof *p->answering));
     p->answer = answer;
     p->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    struct event *woken = must(event_new(base, p->wake, EV_READ | EV_PERSIST, on_wake, p));
+    struct event *woken =
+        park_must(event_new(base, p->wake, EV_READ | EV_PERSIST, park_on_wake, p));
     event_add(woken, NULL);
     if (p->wake < 0 || pthread_create(&thread, NULL, carry, p) != 0)
-        must(NULL);
+        park_must(NULL);
     pthread_detach(thread);
     return p;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Requests that are parked: handed to another thread, which does nothing but hand them back to the loop; what a server does around its store,
- * without the store. */
+/* Requests that are parked: handed to another thread, which does nothing but hand them back to the
+ * loop; what a server does around its store, without the store. */
 #ifndef HF_BENCH_PARK_H
 #define HF_BENCH_PARK_H
 

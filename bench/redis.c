@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Bare Redis: what its own documents say for a lock on one server. Every change must be synced before it is answered, as ours is. */
+/* Bare Redis: what its own documents say for a lock on one server. Every change must be synced
+ * before it is answered, as ours is. */
 #include "rivals.h"
 
 #include "redis_release.h"
@@ -29,7 +30,7 @@ static char *put_key(char *out, const bench_pick *pick)
     return put_text(out, key, (size_t)(end - key));
 }
 
-static size_t ask(void *context, size_t connection, size_t step, char *out)
+static size_t redis_ask(void *context, size_t connection, size_t step, char *out)
 {
     rival *r = context;
     const bench_pick *pick = talk_names_at(&r->names, connection, step);
@@ -46,7 +47,8 @@ static size_t ask(void *context, size_t connection, size_t step, char *out)
     return (size_t)(end - out);
 }
 
-static load_heard hear(void *context, size_t connection, size_t step, const char *answer, size_t size)
+static load_heard bench_redis_hear(void *context, size_t connection, size_t step,
+                                   const char *answer, size_t size)
 {
     (void)context;
     (void)connection;
@@ -86,8 +88,8 @@ static void insist_on_durability(const rival *r)
     call(r, "*3\r\n$6\r\nCONFIG\r\n$3\r\nGET\r\n$7\r\nappend*\r\n", answer, sizeof answer);
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
         if (strstr(answer, wanted[i]) == NULL)
-            bench_die(
-                "this Redis does not sync every change; it needs appendonly yes and appendfsync always");
+            bench_die("this Redis does not sync every change; it needs appendonly yes and "
+                      "appendfsync always");
 }
 
 /* Its process, as long as it is on this machine: nobody names one elsewhere by the loopback. */
@@ -103,7 +105,7 @@ static void find_process(rival *r)
 
 rival *rival_redis(const bench *b, const char *url)
 {
-    static const load_talk talk = {.steps = 2, .ask = ask, .hear = hear};
+    static const load_talk talk = {.steps = 2, .ask = redis_ask, .hear = bench_redis_hear};
     rival *r = rival_new(b, url, "redis://", "redis+unix://");
     insist_on_durability(r);
     load_script(r);
@@ -115,7 +117,7 @@ rival *rival_redis(const bench *b, const char *url)
 /* ---- reads ---- */
 
 /* About what is told of a version. */
-#define REDIS_VALUE                                                                                          \
+#define REDIS_VALUE                                                                                \
     "{\"version\":1,\"fence\":1794739623123456,\"saved_us\":1794739623123456,\"user\":\"bench\"}"
 enum { REDIS_AT_ONCE = 500 };
 
@@ -154,7 +156,8 @@ static void redis_fill(const rival *r, bool set)
     bench_picker *picker = bench_picker_new(1, working);
     for (uint32_t first = 0; first < working && !bench_stopped(); first += REDIS_AT_ONCE) {
         uint32_t count = working - first < REDIS_AT_ONCE ? working - first : REDIS_AT_ONCE;
-        int head = snprintf(request, sizeof request, set ? "*%u\r\n$4\r\nMSET\r\n" : "*%u\r\n$3\r\nDEL\r\n",
+        int head = snprintf(request, sizeof request,
+                            set ? "*%u\r\n$4\r\nMSET\r\n" : "*%u\r\n$3\r\nDEL\r\n",
                             1 + (set ? 2 : 1) * count);
         char *end = request + head;
         for (uint32_t i = 0; i < count; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a person reads (one aligned line a figure, as soon as it is known) and what a program reads (JSON with every
- * round). */
+/* What a person reads (one aligned line a figure, as soon as it is known) and what a program reads
+ * (JSON with every round). */
 #include "bench.h"
 
 #include <math.h>
@@ -83,11 +83,11 @@ void bench_print_head(const bench *b)
     printf("hf-bench: SQLite %s, %ld cores, %s, files on %s%s\n", sqlite3_libversion(),
            sysconf(_SC_NPROCESSORS_ONLN), known ? host.machine : "?", b->fs_kind,
            b->quick ? ", quick (a smoke run: read no figure off it)" : "");
-    printf(
-        "%.3g seconds a comparison, the median of %zu rounds side by side (least and greatest beside it)\n\n",
-        b->seconds, b->rounds);
-    printf("%-31s %-9s %12s %12s  %6s %-13s  %-17s %-5s  %s\n", "figure", "unit", "ours", "baseline", "ratio",
-           "", "target", "", "the baseline");
+    printf("%.3g seconds a comparison, the median of %zu rounds side by side (least and greatest "
+           "beside it)\n\n",
+           b->seconds, b->rounds);
+    printf("%-31s %-9s %12s %12s  %6s %-13s  %-17s %-5s  %s\n", "figure", "unit", "ours",
+           "baseline", "ratio", "", "target", "", "the baseline");
 }
 
 void bench_report(bench *b, const bench_figure *figure, const bench_series *ours,
@@ -110,12 +110,13 @@ void bench_report(bench *b, const bench_figure *figure, const bench_series *ours
             kept->ratio.value[i] = ours->value[i] / baseline->value[i];
         format_value(bench_median(baseline), them, sizeof them);
         snprintf(ratio, sizeof ratio, "%.2f", bench_median(&kept->ratio));
-        snprintf(spread, sizeof spread, "%.2f-%.2f", bench_min(&kept->ratio), bench_max(&kept->ratio));
+        snprintf(spread, sizeof spread, "%.2f-%.2f", bench_min(&kept->ratio),
+                 bench_max(&kept->ratio));
     }
     format_value(bench_median(ours), us, sizeof us);
     format_target(kept, target, sizeof target);
-    printf("%-31s %-9s %12s %12s  %6s %-13s  %-17s %-5s  %s\n", kept->name, kept->unit, us, them, ratio,
-           spread, target, verdict(kept), kept->against);
+    printf("%-31s %-9s %12s %12s  %6s %-13s  %-17s %-5s  %s\n", kept->name, kept->unit, us, them,
+           ratio, spread, target, verdict(kept), kept->against);
     fflush(stdout);
 }
 
@@ -124,7 +125,8 @@ static void json_series(FILE *out, const char *name, const bench_series *series)
     fprintf(out, ", \"%s\": {\"median\": %.6g, \"min\": %.6g, \"max\": %.6g, \"rounds\": [", name,
             bench_median(series), bench_min(series), bench_max(series));
     for (size_t i = 0; i < series->count; i++)
-        fprintf(out, "%s%.6g", i > 0 ? ", " : "", isfinite(series->value[i]) ? series->value[i] : 0);
+        fprintf(out, "%s%.6g", i > 0 ? ", " : "",
+                isfinite(series->value[i]) ? series->value[i] : 0);
     fprintf(out, "]}");
 }
 
@@ -132,10 +134,11 @@ static void json_figure(FILE *out, const bench_figure *figure)
 {
     char target[48];
     format_target(figure, target, sizeof target);
-    fprintf(out, "    {\"name\": \"%s\", \"unit\": \"%s\", \"against\": \"%s\"", figure->name, figure->unit,
-            figure->against);
+    fprintf(out, "    {\"name\": \"%s\", \"unit\": \"%s\", \"against\": \"%s\"", figure->name,
+            figure->unit, figure->against);
     if (figure->judge != BENCH_PRINT_ONLY)
-        fprintf(out, ", \"target\": \"%s\", \"ok\": %s", target, bench_reached(figure) ? "true" : "false");
+        fprintf(out, ", \"target\": \"%s\", \"ok\": %s", target,
+                bench_reached(figure) ? "true" : "false");
     json_series(out, "ours", &figure->ours);
     if (figure->ratio.count > 0) {
         json_series(out, "baseline", &figure->baseline);
@@ -149,9 +152,12 @@ bool bench_write_json(const bench *b, const char *path)
     FILE *out = fopen(path, "w");
     if (out == NULL)
         return false;
-    fprintf(out, "{\n  \"sqlite\": \"%s\", \"cores\": %ld, \"filesystem\": \"%s\", \"quick\": %s,\n",
-            sqlite3_libversion(), sysconf(_SC_NPROCESSORS_ONLN), b->fs_kind, b->quick ? "true" : "false");
-    fprintf(out, "  \"seconds\": %.6g, \"rounds\": %zu,\n  \"figures\": [\n", b->seconds, b->rounds);
+    fprintf(out,
+            "{\n  \"sqlite\": \"%s\", \"cores\": %ld, \"filesystem\": \"%s\", \"quick\": %s,\n",
+            sqlite3_libversion(), sysconf(_SC_NPROCESSORS_ONLN), b->fs_kind,
+            b->quick ? "true" : "false");
+    fprintf(out, "  \"seconds\": %.6g, \"rounds\": %zu,\n  \"figures\": [\n", b->seconds,
+            b->rounds);
     for (size_t i = 0; i < b->figures_count; i++) {
         json_figure(out, &b->figures[i]);
         fprintf(out, "%s\n", i + 1 < b->figures_count ? "," : "");

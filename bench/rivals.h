@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Others who keep locks, with what a programmer would write on them, as loads of LOAD_CONNECTIONS connections: pairs, or
- * reads of one value. */
+/* Others who keep locks, with what a programmer would write on them, as loads of LOAD_CONNECTIONS
+ * connections: pairs, or reads of one value. */
 #ifndef BENCH_RIVALS_H
 #define BENCH_RIVALS_H
 
@@ -8,13 +8,15 @@
 
 typedef struct rival rival;
 
-/* Redis: SET NX, then a script that compares and deletes. redis://HOST:PORT or redis+unix://PATH. */
+/* Redis: SET NX, then a script that compares and deletes. redis://HOST:PORT or redis+unix://PATH.
+ * */
 rival *rival_redis(const bench *b, const char *url);
 
 /* Redis: GET of values that are set beforehand, and removed by rival_close. */
 rival *rival_redis_get(const bench *b, const char *url);
 
-/* etcd by its JSON gateway: a transaction that creates if there is none, then one that compares and deletes. etcd://HOST:PORT. */
+/* etcd by its JSON gateway: a transaction that creates if there is none, then one that compares and
+ * deletes. etcd://HOST:PORT. */
 rival *rival_etcd(const bench *b, const char *url);
 
 load *rival_load(rival *r);

@@ -24,14 +24,15 @@ static size_t savers_ask_acquire(void *context, size_t connection, size_t step, 
     return lockers_put_acquire(s->clients, connection, pick, out);
 }
 
-static load_heard savers_hear_acquire(void *context, size_t connection, size_t step, const char *answer,
-                                      size_t size)
+static load_heard savers_hear_acquire(void *context, size_t connection, size_t step,
+                                      const char *answer, size_t size)
 {
     const savers *s = context;
     return lockers_pair.hear(s->clients, connection, step, answer, size);
 }
 
-const load_talk savers_acquire = {.steps = 1, .ask = savers_ask_acquire, .hear = savers_hear_acquire};
+const load_talk savers_acquire = {
+    .steps = 1, .ask = savers_ask_acquire, .hear = savers_hear_acquire};
 
 void savers_give_back(savers *s, const char *address)
 {
@@ -41,8 +42,8 @@ void savers_give_back(savers *s, const char *address)
             continue;
         snprintf(body, sizeof body, "{\"ops\":[{\"op\":\"release-all\",\"session\":\"%s\"}]}",
                  s->clients->sessions[i]);
-        talk_http_call(address, "POST /v1/batch HTTP/1.1\r\nContent-Type: application/json\r\n", body, 200,
-                       answer, sizeof answer);
+        talk_http_call(address, "POST /v1/batch HTTP/1.1\r\nContent-Type: application/json\r\n",
+                       body, 200, answer, sizeof answer);
         if (strstr(answer, SAVERS_OK) == NULL)
             bench_die("what was acquired is not given back: %s", answer);
         s->taken[i] = 0;
@@ -66,12 +67,13 @@ static size_t savers_ask_save(void *context, size_t connection, size_t step, cha
     int size = snprintf(match, sizeof match, "\r\nIf-Match: \"%lld\"", (long long)pick->version);
     char *end = talk_put(talk_say(out, "PUT " SAVERS_PATH), pick->id, pick->id_size);
     end = talk_put(lockers_put_headers(end, s->clients, connection, pick), match, (size_t)size);
-    end = talk_say(end, "\r\nContent-Type: application/json\r\nContent-Length: 17\r\n\r\n" SAVERS_BODY);
+    end = talk_say(end,
+                   "\r\nContent-Type: application/json\r\nContent-Length: 17\r\n\r\n" SAVERS_BODY);
     return (size_t)(end - out);
 }
 
-static load_heard savers_hear_save(void *context, size_t connection, size_t step, const char *answer,
-                                   size_t size)
+static load_heard savers_hear_save(void *context, size_t connection, size_t step,
+                                   const char *answer, size_t size)
 {
     const savers *s = context;
     talk_names *names = &s->clients->names;
@@ -94,8 +96,8 @@ static size_t savers_ask_version(void *context, size_t connection, size_t step, 
     return (size_t)(end - out);
 }
 
-static load_heard savers_hear_version(void *context, size_t connection, size_t step, const char *answer,
-                                      size_t size)
+static load_heard savers_hear_version(void *context, size_t connection, size_t step,
+                                      const char *answer, size_t size)
 {
     (void)context;
     (void)connection;
@@ -103,4 +105,5 @@ static load_heard savers_hear_version(void *context, size_t connection, size_t s
     return savers_hear(answer, size);
 }
 
-const load_talk savers_version = {.steps = 1, .ask = savers_ask_version, .hear = savers_hear_version};
+const load_talk savers_version = {
+    .steps = 1, .ask = savers_ask_version, .hear = savers_hear_version};

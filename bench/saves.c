@@ -39,8 +39,10 @@ static void saves_open_sqlite(const bench *b, saves_sqlite *out)
 
 static void saves_measure_sqlite(bench *b, const saves_sqlite *s, size_t size)
 {
-    bench_figure figure = {
-        .unit = "saves/s", .against = "bare loop, same rows", .judge = BENCH_RATIO_AT_LEAST, .target = 0.8};
+    bench_figure figure = {.unit = "saves/s",
+                           .against = "bare loop, same rows",
+                           .judge = BENCH_RATIO_AT_LEAST,
+                           .target = 0.8};
     snprintf(figure.name, sizeof figure.name, "saves/sqlite/%zu", size);
     if (!bench_wants(b, figure.name))
         return;
@@ -102,7 +104,8 @@ static void saves_fill_space(const bench_server *server, const char *names, benc
     bench_space_run(out, HAND_SETTLE_DISK);
 }
 
-static void saves_on_server(bench *b, const hand_kind *kind, const char *name, const char *url, double target)
+static void saves_on_server(bench *b, const hand_kind *kind, const char *name, const char *url,
+                            double target)
 {
     bench_figure figure = {.unit = "saves/s", .against = "by hand, same rows", .target = target};
     figure.judge = target > 0 ? BENCH_RATIO_AT_LEAST : BENCH_PRINT_ONLY;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Does a lock get dearer when many are held? Pairs on SQLite with 1,000,000 locks held against 1,000, by 10,000 a
- * session, on other ids of the same space, so that every row lands in a random place. Beside it what sqlite3 alone makes
- * of copies of the two files: whatever that loses, the page cache and the write-ahead log lose. */
+/* Does a lock get dearer when many are held? Pairs on SQLite with 1,000,000 locks held against
+ * 1,000, by 10,000 a session, on other ids of the same space, so that every row lands in a random
+ * place. Beside it what sqlite3 alone makes of copies of the two files: whatever that loses, the
+ * page cache and the write-ahead log lose. */
 #include "bare.h"
 #include "bench.h"
 #include "ours.h"
@@ -35,13 +36,14 @@ static void open_filled(const bench *b, const char *name, size_t held, filled *o
     out->ours = ours_open(b, url);
 }
 
-static void measure(bench *b, filled *many, filled *few, size_t batch_size, double target)
+static void scale_measure(bench *b, filled *many, filled *few, size_t batch_size, double target)
 {
     bench_figure figure = {.unit = "us/pair", .judge = BENCH_RATIO_AT_MOST, .target = target};
     snprintf(figure.name, sizeof figure.name, "scale/%zu", batch_size);
     if (!bench_wants(b, figure.name))
         return;
-    figure.against = b->quick ? "50,000 held against 1,000 held" : "1,000,000 held against 1,000 held";
+    figure.against =
+        b->quick ? "50,000 held against 1,000 held" : "1,000,000 held against 1,000 held";
     if (b->quick)
         figure.judge = BENCH_PRINT_ONLY; /* the target is about a million */
     many->ours->batch_size = few->ours->batch_size = batch_size;
@@ -71,8 +73,8 @@ void bench_scale(bench *b)
     filled many;
     open_filled(b, "few", FEW, &few);
     open_filled(b, "many", b->quick ? MANY_QUICK : MANY, &many);
-    measure(b, &many, &few, 1, 1.3);
-    measure(b, &many, &few, 256, 2.5);
+    scale_measure(b, &many, &few, 1, 1.3);
+    scale_measure(b, &many, &few, 256, 2.5);
     ours_close(many.ours);
     ours_close(few.ours);
     bare_close(many.bare);

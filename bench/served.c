@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Starting holdfast serve. The rates that it allows are set so high that they are judged, but never met. */
+/* Starting holdfast serve. The rates that it allows are set so high that they are judged, but never
+ * met. */
 #include "served.h"
 
 #include "ours.h"
@@ -21,7 +22,7 @@ static void fill_store(const bench *b, const char *data)
     ours_close(filler);
 }
 
-static void read_token(served *s, const char *data)
+static void served_read_token(served *s, const char *data)
 {
     char path[BENCH_PATH_SIZE + 64];
     snprintf(path, sizeof path, "%s/admin-token", data);
@@ -60,7 +61,7 @@ served *served_start(const bench *b, const char *name, const char *store)
                            store,
                            NULL};
     s->program = child_start("holdfast serve", words);
-    read_token(s, data);
+    served_read_token(s, data);
     s->clients = lockers_new(b);
     lockers_open_sessions(s->clients, s->program->address, s->token);
     return s;
@@ -76,7 +77,8 @@ void served_stop(served *s)
     free(s);
 }
 
-load *served_load(const served *s, const char *name, const load_talk *talk, size_t units, size_t connections)
+load *served_load(const served *s, const char *name, const load_talk *talk, size_t units,
+                  size_t connections)
 {
     return load_open(&(load_settings){.name = name,
                                       .address = s->program->address,

@@ -12,17 +12,18 @@ typedef struct served {
     lockers *clients;
 } served;
 
-/* What it serves: SQLite in the data directory, new; the same after a day's work, in which all names have been locked before; a store that
- * is named. */
+/* What it serves: SQLite in the data directory, new; the same after a day's work, in which all
+ * names have been locked before; a store that is named. */
 #define SERVED_NEW    ""
 #define SERVED_WORKED NULL
 
-/* `name` is that of the data directory, below the bench's own. store: one of the above, or a URL. Opens a session for each connection. Dies
- * on failure, as everything here. */
+/* `name` is that of the data directory, below the bench's own. store: one of the above, or a URL.
+ * Opens a session for each connection. Dies on failure, as everything here. */
 served *served_start(const bench *b, const char *name, const char *store);
 void served_stop(served *s);
 
-load *served_load(const served *s, const char *name, const load_talk *talk, size_t units, size_t connections);
+load *served_load(const served *s, const char *name, const load_talk *talk, size_t units,
+                  size_t connections);
 
 /* http/idle-streams */
 void bench_streams(bench *b);

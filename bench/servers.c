@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* PostgreSQL and MariaDB: acquire-and-release pairs with one client and with many, beside what a good programmer would write by hand
- * over the same rows, and beside one row inserted and deleted; how much batches gain; whether a million locks make it dearer.
- * Each side has tables of its own, all on the same server. */
+/* PostgreSQL and MariaDB: acquire-and-release pairs with one client and with many, beside what a
+ * good programmer would write by hand over the same rows, and beside one row inserted and deleted;
+ * how much batches gain; whether a million locks make it dearer. Each side has tables of its own,
+ * all on the same server. */
 #include "servers.h"
 
 #include "clients.h"
@@ -25,7 +26,7 @@ double bench_space_run(bench_space *space, int which)
     return space->hand->kind->run(space->hand->link, which, NULL, 0);
 }
 
-static void fill(bench_space *space, size_t held)
+static void servers_fill(bench_space *space, size_t held)
 {
     char held_text[24], first[24], working[24];
     const char *params[] = {held_text, first, working};
@@ -55,7 +56,7 @@ void bench_space_open(const bench_server *server, const char *names, size_t held
         bench_die("%s can't be removed from an earlier run: %s", names, err.message);
     out->ours = ours_open(server->b, out->url);
     out->hand = hand_open(server->b, server->kind, server->url, names, out->ours->session.id);
-    fill(out, held);
+    servers_fill(out, held);
 }
 
 void bench_space_close(bench_space *space)
@@ -109,7 +110,7 @@ static void open_contest(const bench_server *server, contest *c)
         add_client(c, server, i);
 }
 
-static void close_contest(contest *c)
+static void servers_close_contest(contest *c)
 {
     for (uint32_t i = 0; i < CLIENTS; i++) {
         ours_close(c->own.contexts[i]);
@@ -150,8 +151,9 @@ static const pairs_row pairs_rows[] = {
     {"32-clients/new", CLIENTS, true, 0, 0},
 };
 
-static void report(const bench_server *server, const char *name, const char *suffix, const char *against,
-                   double target, const bench_series *our, const bench_series *baseline)
+static void servers_report(const bench_server *server, const char *name, const char *suffix,
+                           const char *against, double target, const bench_series *our,
+                           const bench_series *baseline)
 {
     bench_figure figure = {.unit = "pairs/s", .against = against, .target = target};
     figure.judge = target > 0 ? BENCH_RATIO_AT_LEAST : BENCH_PRINT_ONLY;
@@ -159,7 +161,7 @@ static void report(const bench_server *server, const char *name, const char *suf
     bench_report(server->b, &figure, our, baseline);
 }
 
-static void measure_pairs(const bench_server *server, contest *c, const pairs_row *row)
+static void servers_measure_pairs(const bench_server *server, contest *c, const pairs_row *row)
 {
     bench_figure wanted;
     if (!bench_server_wants(server, row->name, &wanted))
@@ -171,14 +173,17 @@ static void measure_pairs(const bench_server *server, contest *c, const pairs_ro
                           {bench_clients_work, &c->shared}};
     bench_series series[4];
     bench_interleave(server->b, sides, row->clients > 1 ? 4 : 3, series);
-    report(server, row->name, "", "by hand, same rows", row->same_rows, &series[0], &series[1]);
-    report(server, row->name, "/one-row", "by hand, one row", row->one_row, &series[0], &series[2]);
+    servers_report(server, row->name, "", "by hand, same rows", row->same_rows, &series[0],
+                   &series[1]);
+    servers_report(server, row->name, "/one-row", "by hand, one row", row->one_row, &series[0],
+                   &series[2]);
     if (row->clients == 1)
         return;
-    report(server, row->name, "/shared", "by hand, same rows; ours is one store for all", row->same_rows,
-           &series[3], &series[1]);
-    report(server, row->name, "/shared/one-row", "by hand, one row; ours is one store for all", row->one_row,
-           &series[3], &series[2]);
+    servers_report(server, row->name, "/shared", "by hand, same rows; ours is one store for all",
+                   row->same_rows, &series[3], &series[1]);
+    servers_report(server, row->name, "/shared/one-row",
+                   "by hand, one row; ours is one store for all", row->one_row, &series[3],
+                   &series[2]);
 }
 
 static void measure_batch(const bench_server *server, contest *c)
@@ -208,9 +213,9 @@ static void bench_contest(const bench_server *server)
     contest c = {0};
     open_contest(server, &c);
     for (size_t i = 0; i < sizeof pairs_rows / sizeof pairs_rows[0]; i++)
-        measure_pairs(server, &c, &pairs_rows[i]);
+        servers_measure_pairs(server, &c, &pairs_rows[i]);
     measure_batch(server, &c);
-    close_contest(&c);
+    servers_close_contest(&c);
 }
 
 /* ---- a million locks ---- */
@@ -235,9 +240,11 @@ static void bench_server_scale(const bench_server *server)
 {
     bench_figure figure;
     bench_space few, many;
-    if (!bench_server_wants(server, "scale", &figure) && !bench_server_wants(server, "scale/", &figure))
+    if (!bench_server_wants(server, "scale", &figure) &&
+        !bench_server_wants(server, "scale/", &figure))
         return;
-    const char *against = server->b->quick ? "50,000 held against 1,000" : "1,000,000 held against 1,000";
+    const char *against =
+        server->b->quick ? "50,000 held against 1,000" : "1,000,000 held against 1,000";
     bench_space_open(server, "bench_few", FEW, &few);
     bench_space_open(server, "bench_many", server->b->quick ? MANY_QUICK : MANY, &many);
     bench_side by_us[] = {{ours_pairs, many.ours}, {ours_pairs, few.ours}};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the figures on database servers share: namespaces that are made for the run and removed after it. */
+/* What the figures on database servers share: namespaces that are made for the run and removed
+ * after it. */
 #ifndef BENCH_SERVERS_H
 #define BENCH_SERVERS_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What goes on while people work, on SQLite: beats, which write one row however many locks the session holds, and reads
- * (who holds it, do I hold it). Beside each the same rows by sqlite3 alone. */
+/* What goes on while people work, on SQLite: beats, which write one row however many locks the
+ * session holds, and reads (who holds it, do I hold it). Beside each the same rows by sqlite3
+ * alone. */
 #include "bare.h"
 #include "bench.h"
 #include "ours.h"
@@ -18,7 +19,7 @@ typedef struct pair {
     uint32_t held;
 } pair;
 
-static void hold(pair *p, uint32_t count)
+static void sessions_hold(pair *p, uint32_t count)
 {
     static char ids[BENCH_BATCH_MAX][BENCH_ID_SIZE];
     for (uint32_t i = 0; i < count; i++) {
@@ -39,7 +40,7 @@ static void open_pair(const bench *b, const char *name, uint32_t held, pair *out
     snprintf(url, sizeof url, "sqlite:%s", path);
     out->ours = ours_open(b, url);
     ours_session(out->ours, &out->holder);
-    hold(out, held);
+    sessions_hold(out, held);
     ours_close(out->ours);
     bare_copy(path, copy);
     out->bare = bare_open(b, copy, out->holder.id);
@@ -73,7 +74,8 @@ static double our_beats(void *context, double seconds)
     return (double)beats / (end - start);
 }
 
-/* What a beat costs, and what a thousand locks add to it: it reads them, to tell what was lost and who waits. */
+/* What a beat costs, and what a thousand locks add to it: it reads them, to tell what was lost and
+ * who waits. */
 void bench_beats(bench *b)
 {
     if (!bench_wants(b, "beat/"))
@@ -85,11 +87,13 @@ void bench_beats(bench *b)
     bench_side sides[] = {{our_beats, &one}, {bare_beats, one.bare}, {our_beats, &many}};
     bench_series series[3];
     bench_interleave(b, sides, 3, series);
-    bench_figure figure = {.name = "beat/1-lock", .unit = "beats/s", .against = "bare update of one row"};
+    bench_figure figure = {
+        .name = "beat/1-lock", .unit = "beats/s", .against = "bare update of one row"};
     bench_report(b, &figure, &series[0], &series[1]);
 
     bench_series cost[2] = {bench_cost_us(&series[2]), bench_cost_us(&series[0])};
-    figure = (bench_figure){.name = "beat/1000-locks", .unit = "us/beat", .against = "a session with 1 lock"};
+    figure = (bench_figure){
+        .name = "beat/1000-locks", .unit = "us/beat", .against = "a session with 1 lock"};
     bench_report(b, &figure, &cost[0], &cost[1]);
     close_pair(&one);
     close_pair(&many);
@@ -137,7 +141,8 @@ static void measure_reads(bench *b, pair *p, const char *name, size_t batch_size
         return;
     p->ours->batch_size = batch_size;
     bare_batch_size(p->bare, batch_size);
-    bench_side sides[] = {{holds ? our_holds : our_who, p}, {holds ? bare_holds : bare_who, p->bare}};
+    bench_side sides[] = {{holds ? our_holds : our_who, p},
+                          {holds ? bare_holds : bare_who, p->bare}};
     bench_series series[2];
     bench_interleave(b, sides, 2, series);
     bench_figure figure = {.unit = "reads/s", .against = "bare SELECT of the same rows"};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What it costs our server to keep event streams open on which nothing happens: pages that someone left open. */
+/* What it costs our server to keep event streams open on which nothing happens: pages that someone
+ * left open. */
 #include "served.h"
 
 #include <errno.h>
@@ -34,7 +35,8 @@ static int open_stream(const served *s)
                         "text/event-stream\r\nAuthorization: Bearer %s\r\n\r\n",
                         s->token);
     int fd = load_connect(s->program->address);
-    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &(struct timeval){.tv_sec = PATIENCE_S}, sizeof(struct timeval));
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &(struct timeval){.tv_sec = PATIENCE_S},
+               sizeof(struct timeval));
     if (send(fd, text, (size_t)size, MSG_NOSIGNAL) != size)
         bench_die("a stream can't be asked for: %s", strerror(errno));
     do {

@@ -31,7 +31,8 @@ load_heard talk_http_read(const char *answer, size_t size, talk_http *out)
         return LOAD_MORE;
     if (strncmp(answer, version, sizeof version - 1) != 0)
         return LOAD_BAD;
-    *out = (talk_http){.status = (int)strtol(answer + sizeof version - 1, NULL, 10), .body = end + 4};
+    *out =
+        (talk_http){.status = (int)strtol(answer + sizeof version - 1, NULL, 10), .body = end + 4};
     long length = out->status == 204 ? 0 : length_of(answer, end);
     if (length < 0)
         return LOAD_BAD;
@@ -46,8 +47,8 @@ void talk_http_call(const char *address, const char *head, const char *body, int
     char *text = malloc(LOAD_ROOM + 1);
     if (text == NULL)
         bench_die("out of memory");
-    int length = snprintf(text, LOAD_ROOM, "%sHost: localhost\r\nContent-Length: %zu\r\n\r\n%s", head,
-                          strlen(body), body);
+    int length = snprintf(text, LOAD_ROOM, "%sHost: localhost\r\nContent-Length: %zu\r\n\r\n%s",
+                          head, strlen(body), body);
     int fd = load_connect(address);
     talk_http heard;
     size_t got = 0;
@@ -63,8 +64,8 @@ void talk_http_call(const char *address, const char *head, const char *body, int
         complete = talk_http_read(text, got, &heard);
     }
     if (complete != LOAD_GOOD || heard.status != status)
-        bench_die("%s was asked %.*s and answered: %.*s", address, (int)strcspn(head, "\r"), head, (int)got,
-                  text);
+        bench_die("%s was asked %.*s and answered: %.*s", address, (int)strcspn(head, "\r"), head,
+                  (int)got, text);
     snprintf(out, size, "%.*s", (int)heard.body_size, heard.body);
     close(fd);
     explicit_bzero(text, LOAD_ROOM);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What clients say to the servers that are measured, and what they want to hear: scripts for the load generator. */
+/* What clients say to the servers that are measured, and what they want to hear: scripts for the
+ * load generator. */
 #ifndef BENCH_TALK_H
 #define BENCH_TALK_H
 
@@ -19,8 +20,8 @@ typedef struct talk_http {
 /* Is the answer complete? LOAD_BAD: it is none, or it doesn't say how long it is. */
 load_heard talk_http_read(const char *answer, size_t size, talk_http *out);
 
-/* Asks and waits. `head` is the request's line and headers, each with CR LF; the rest is put behind it. Copies the body; dies when the
- * answer has another status, or on anything else. */
+/* Asks and waits. `head` is the request's line and headers, each with CR LF; the rest is put behind
+ * it. Copies the body; dies when the answer has another status, or on anything else. */
 void talk_http_call(const char *address, const char *head, const char *body, int status, char *out,
                     size_t size);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Round trips and syncs of one acquire and one release. The round trips are counted by standing in between: a small proxy on a unix
- * socket that notes how often the client speaks after the server has. The syncs are the server's own count, by difference. */
+/* Round trips and syncs of one acquire and one release. The round trips are counted by standing in
+ * between: a small proxy on a unix socket that notes how often the client speaks after the server
+ * has. The syncs are the server's own count, by difference. */
 #include "servers.h"
 
 #include "hand_sql.h"
@@ -71,7 +72,7 @@ static bool write_all(int fd, const char *at, size_t size)
 }
 
 /* Passes on what one side has said. */
-static void pass_on(proxy *p, proxy_link *link, bool from_server)
+static void trips_pass_on(proxy *p, proxy_link *link, bool from_server)
 {
     char bytes[65536];
     ssize_t got = recv(from_server ? link->server : link->client, bytes, sizeof bytes, 0);
@@ -104,12 +105,12 @@ static void *run_proxy(void *argument)
         for (size_t i = 0; i < LINKS_MAX; i++)
             for (size_t side = 0; side < 2; side++)
                 if (fds[2 + 2 * i + side].revents != 0 && p->links[i].client >= 0)
-                    pass_on(p, &p->links[i], side == 1);
+                    trips_pass_on(p, &p->links[i], side == 1);
     }
 }
 
 /* Where a parameter's value stands in the URL. */
-static const char *find(const char *url, const char *key, size_t *size)
+static const char *trips_find(const char *url, const char *key, size_t *size)
 {
     char word[32];
     snprintf(word, sizeof word, "%s=", key);
@@ -122,21 +123,23 @@ static const char *find(const char *url, const char *key, size_t *size)
     return at;
 }
 
-/* Begins to listen; `url` becomes one that leads through the proxy. False: the URL names no unix socket. */
+/* Begins to listen; `url` becomes one that leads through the proxy. False: the URL names no unix
+ * socket. */
 static bool start_proxy(proxy *p, const bench_server *server, char *url, size_t url_size)
 {
     size_t size, port_size = 0;
     struct sockaddr_un at;
-    const char *named = find(server->url, server->kind->socket_key, &size), *port = "";
+    const char *named = trips_find(server->url, server->kind->socket_key, &size), *port = "";
     if (server->kind->port_key != NULL)
-        port = find(server->url, server->kind->port_key, &port_size);
+        port = trips_find(server->url, server->kind->port_key, &port_size);
     if (named == NULL || port == NULL || *named != '/')
         return false;
     const char *file = server->kind->port_key != NULL ? "/.s.PGSQL." : "";
     snprintf(p->folder, sizeof p->folder, "/tmp/hf-bench-XXXXXX");
     if (mkdtemp(p->folder) == NULL || pipe(p->wake) != 0)
         bench_die("no folder can be made in /tmp: %s", strerror(errno));
-    snprintf(p->target, sizeof p->target, "%.*s%s%.*s", (int)size, named, file, (int)port_size, port);
+    snprintf(p->target, sizeof p->target, "%.*s%s%.*s", (int)size, named, file, (int)port_size,
+             port);
     if (server->kind->port_key != NULL)
         snprintf(p->path, sizeof p->path, "%s%s%.*s", p->folder, file, (int)port_size, port);
     else
@@ -146,8 +149,8 @@ static bool start_proxy(proxy *p, const bench_server *server, char *url, size_t 
     for (size_t i = 0; i < LINKS_MAX; i++)
         p->links[i].client = p->links[i].server = -1;
     p->listening = unix_socket(p->path, &at);
-    if (bind(p->listening, (struct sockaddr *)&at, sizeof at) != 0 || listen(p->listening, LINKS_MAX) != 0 ||
-        pthread_create(&p->thread, NULL, run_proxy, p) != 0)
+    if (bind(p->listening, (struct sockaddr *)&at, sizeof at) != 0 ||
+        listen(p->listening, LINKS_MAX) != 0 || pthread_create(&p->thread, NULL, run_proxy, p) != 0)
         bench_die("the proxy can't be started: %s", strerror(errno));
     return true;
 }
@@ -198,7 +201,8 @@ static counts count_trips(proxy *p, ours *o, size_t batch)
 static void report_one(const bench_server *server, const char *name, const char *unit, double value,
                        double target, const char *what)
 {
-    bench_figure figure = {.unit = unit, .judge = BENCH_OURS_AT_MOST, .target = target, .against = what};
+    bench_figure figure = {
+        .unit = unit, .judge = BENCH_OURS_AT_MOST, .target = target, .against = what};
     bench_series series = {.value = {value}, .count = 1};
     bench_server_wants(server, name, &figure);
     bench_report(server->b, &figure, &series, NULL);
@@ -223,7 +227,8 @@ void bench_trips(const bench_server *server)
 {
     bench_figure figure;
     bench_space space;
-    if (!bench_server_wants(server, "round-trips", &figure) && !bench_server_wants(server, "syncs", &figure))
+    if (!bench_server_wants(server, "round-trips", &figure) &&
+        !bench_server_wants(server, "syncs", &figure))
         return;
     bench_space_open(server, "bench_trips", 0, &space);
     proxy p = {0};
@@ -234,7 +239,8 @@ void bench_trips(const bench_server *server)
         counts one = count_trips(&p, o, 1), many = count_trips(&p, o, 256);
         report_one(server, "round-trips/acquire", "trips", one.acquire, 2, "an acquire");
         report_one(server, "round-trips/release", "trips", one.release, 2, "a release");
-        report_one(server, "round-trips/acquire-256", "trips", many.acquire, 3, "256 acquires in one batch");
+        report_one(server, "round-trips/acquire-256", "trips", many.acquire, 3,
+                   "256 acquires in one batch");
         ours_close(o);
         stop_proxy(&p);
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What the wire costs: an acquire written as JSON and read, and its answer written and read, beside jansson doing
- * the same with the same two texts (into and out of its own values, so it does not even look at the fields). */
+/* What the wire costs: an acquire written as JSON and read, and its answer written and read, beside
+ * jansson doing the same with the same two texts (into and out of its own values, so it does not
+ * even look at the fields). */
 #include "bench.h"
 
 #include <base/buffer.h>
@@ -22,7 +23,7 @@ typedef struct parcel {
     hf_buffer op_text, answer_text;
 } parcel;
 
-static void must(hf_status status, const hf_error *err)
+static void wire_must(hf_status status, const hf_error *err)
 {
     if (status != HF_OK)
         bench_die("%s", err->message);
@@ -32,13 +33,13 @@ static void there_and_back(parcel *p)
 {
     hf_error err;
     hf_buffer text = {0};
-    must(wire_ops_write(p->batch, &text, &err), &err);
-    must(wire_ops_read(&p->ops, text.text, text.size, &err), &err);
+    wire_must(wire_ops_write(p->batch, &text, &err), &err);
+    wire_must(wire_ops_read(&p->ops, text.text, text.size, &err), &err);
     hf_buffer_done(&text);
     hf_arena_reset(&p->arena);
     hf_batch_op(p->batch, 0)->answer.locks = &p->lock;
-    must(wire_answers_write(hf_batch_op(p->batch, 0), 1, &text, &err), &err);
-    must(wire_answers_read(p->batch, text.text, text.size, &p->arena, &err), &err);
+    wire_must(wire_answers_write(hf_batch_op(p->batch, 0), 1, &text, &err), &err);
+    wire_must(wire_answers_read(p->batch, text.text, text.size, &p->arena, &err), &err);
     hf_buffer_done(&text);
 }
 
@@ -82,8 +83,8 @@ static double by_jansson(void *context, double seconds)
 static void pack(parcel *p)
 {
     hf_error err;
-    must(hf_credentials_new(NULL, &p->login, &err), &err);
-    must(hf_batch_new(1, &p->batch, &err), &err);
+    wire_must(hf_credentials_new(NULL, &p->login, &err), &err);
+    wire_must(hf_batch_new(1, &p->batch, &err), &err);
     hf_op *op = hf_batch_add(p->batch, HF_OP_ACQUIRE);
     op->session = &p->login;
     op->type = "policy";
@@ -98,9 +99,10 @@ static void pack(parcel *p)
                         .user = "alice",
                         .name = "Alice Chen"};
     memcpy(p->lock.session, p->login.id, sizeof p->lock.session);
-    op->answer = (hf_answer){.outcome = HF_GRANTED, .locks = &p->lock, .locks_count = 1, .now_us = 1};
-    must(wire_ops_write(p->batch, &p->op_text, &err), &err);
-    must(wire_answers_write(hf_batch_op(p->batch, 0), 1, &p->answer_text, &err), &err);
+    op->answer =
+        (hf_answer){.outcome = HF_GRANTED, .locks = &p->lock, .locks_count = 1, .now_us = 1};
+    wire_must(wire_ops_write(p->batch, &p->op_text, &err), &err);
+    wire_must(wire_answers_write(hf_batch_op(p->batch, 0), 1, &p->answer_text, &err), &err);
 }
 
 void bench_wire(bench *b)

@@ -8,8 +8,8 @@
 static const hf_resource order = {"order", "7"}, address = {"address", "alice"},
                          bill = {"bill", "7"};
 
-static hf_status save(hf_manager *manager, const hf_resource *root, int64_t version,
-                      const char *user)
+static hf_status aggregate_save(hf_manager *manager, const hf_resource *root, int64_t version,
+                                const char *user)
 {
     hf_error err;
     hf_save it = {.resource = *root, .version = version, .absent = version == 0};
@@ -42,12 +42,13 @@ int main(int argc, char **argv)
     hf_error err;
     if (hf_manager_open(argc > 1 ? argv[1] : "memory:", &manager, &err) != HF_OK)
         return fprintf(stderr, "%s\n", err.message), 1;
-    bool good =
-        save(manager, &order, 0, "alice") == HF_OK && save(manager, &address, 0, "alice") == HF_OK;
-    good = good && save(manager, &order, 1, "alice") == HF_OK; /* a line of the order */
-    good =
-        good && save(manager, &order, 1, "bob") == HF_STALE; /* another line, but the same order */
-    good = good && save(manager, &address, 1, "alice") == HF_OK; /* while the bill is computed */
+    bool good = aggregate_save(manager, &order, 0, "alice") == HF_OK &&
+                aggregate_save(manager, &address, 0, "alice") == HF_OK;
+    good = good && aggregate_save(manager, &order, 1, "alice") == HF_OK; /* a line of the order */
+    /* another line, but the same order */
+    good = good && aggregate_save(manager, &order, 1, "bob") == HF_STALE;
+    /* while the bill is computed */
+    good = good && aggregate_save(manager, &address, 1, "alice") == HF_OK;
     good = good && write_bill(manager, 1, 1) == HF_STALE && write_bill(manager, 2, 2) == HF_OK;
     hf_manager_close(manager);
     return good ? 0 : 1;

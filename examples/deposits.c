@@ -19,12 +19,12 @@ static bool around; /* the lease is closed after the commit */
 static atomic_int committed, refused;
 
 /* What a thread does between reading and writing, and again before its commit. */
-static void work(void)
+static void deposits_work(void)
 {
     usleep(WORK_US);
 }
 
-static int number(sqlite3 *db, const char *sql)
+static int deposits_number(sqlite3 *db, const char *sql)
 {
     sqlite3_stmt *stmt = NULL;
     int value = -1;
@@ -36,7 +36,7 @@ static int number(sqlite3 *db, const char *sql)
 }
 
 /* The commit of this application: one statement that compares the version. */
-static bool commit(sqlite3 *db, int balance, int version)
+static bool deposits_commit(sqlite3 *db, int balance, int version)
 {
     char sql[160];
     snprintf(sql, sizeof sql,
@@ -50,7 +50,7 @@ static bool commit(sqlite3 *db, int balance, int version)
     return sqlite3_changes(db) == 1;
 }
 
-static void *deposit(void *unused)
+static void *deposits_deposit(void *unused)
 {
     sqlite3 *db = NULL;
     hf_lease lease;
@@ -62,29 +62,29 @@ static void *deposit(void *unused)
         sqlite3_close(db);
         return NULL;
     }
-    int balance = number(db, "SELECT balance FROM wallet WHERE id = 7");
-    int version = number(db, "SELECT version FROM wallet WHERE id = 7");
-    work();
+    int balance = deposits_number(db, "SELECT balance FROM wallet WHERE id = 7");
+    int version = deposits_number(db, "SELECT version FROM wallet WHERE id = 7");
+    deposits_work();
     if (!around)
         hf_lease_close(&lease); /* too early */
-    work();
-    atomic_fetch_add(commit(db, balance + 1, version) ? &committed : &refused, 1);
+    deposits_work();
+    atomic_fetch_add(deposits_commit(db, balance + 1, version) ? &committed : &refused, 1);
     hf_lease_close(&lease); /* after the commit; harmless when it was closed before */
     sqlite3_close(db);
     return NULL;
 }
 
-static void play(sqlite3 *db, const char *what)
+static void deposits_play(sqlite3 *db, const char *what)
 {
     pthread_t threads[DEPOSITS];
     committed = refused = 0;
     sqlite3_exec(db, "DELETE FROM wallet; INSERT INTO wallet VALUES (7, 0, 1)", NULL, NULL, NULL);
     for (int i = 0; i < DEPOSITS; i++)
-        pthread_create(&threads[i], NULL, deposit, NULL);
+        pthread_create(&threads[i], NULL, deposits_deposit, NULL);
     for (int i = 0; i < DEPOSITS; i++)
         pthread_join(threads[i], NULL);
     printf("%s: %d of %d committed, %d refused, the wallet holds %d\n", what, committed, DEPOSITS,
-           refused, number(db, "SELECT balance FROM wallet WHERE id = 7"));
+           refused, deposits_number(db, "SELECT balance FROM wallet WHERE id = 7"));
 }
 
 int main(int argc, char **argv)
@@ -102,10 +102,10 @@ int main(int argc, char **argv)
     if (hf_leases_open("memory:", NULL, &leases, &err) != HF_OK)
         return fprintf(stderr, "%s\n", err.message), 1;
     around = false;
-    play(db, "closed before the commit");
+    deposits_play(db, "closed before the commit");
     bool wrong_costs = refused > 0;
     around = true;
-    play(db, "closed after the commit ");
+    deposits_play(db, "closed after the commit ");
     hf_leases_close(leases);
     sqlite3_close(db);
     return wrong_costs && committed == DEPOSITS && refused == 0 ? 0 : 1;

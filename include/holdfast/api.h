@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What every public header needs: the export mark, C++ linkage, and the compiler checks that help callers. */
+/* What every public header needs: the export mark, C++ linkage, and the compiler checks that help
+ * callers. */
 #ifndef HOLDFAST_API_H
 #define HOLDFAST_API_H
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What can be asked of a store. Everything done to a store is a batch of ops: they run in order, each sees those
- * before it, and each gets its own answer. A refused op changes nothing (but that a release of what was lost makes the loss
- * known, so that it isn't told any more) and does not fail its neighbours. Ops marked `linked` stand or fall with the next one: a linked run is atomic.
+/* What can be asked of a store. Everything done to a store is a batch of ops: they run in order,
+ * each sees those before it, and each gets its own answer. A refused op changes nothing (but that a
+ * release of what was lost makes the loss known, so that it isn't told any more) and does not fail
+ * its neighbours. Ops marked `linked` stand or fall with the next one: a linked run is atomic.
  *
  * Most programs use the easy calls of session.h and manager.h, each of which is a batch. */
 #ifndef HOLDFAST_BATCH_H
@@ -17,14 +18,18 @@
 HF_BEGIN_DECLS
 
 typedef enum hf_op_kind {
-    /* What each reads of hf_op stands beside it; (x) is optional. Every changing op also takes (request_id); a
-     * sweep and a note have no use for it. */
-    HF_OP_SESSION_OPEN, /* session (the new id and key), user, (name), (idle_us), (replaces), (caller) → sessions */
-    HF_OP_BEAT,         /* session → sessions, locks_count, lost, requests */
-    HF_OP_CLOSE,   /* session → locks_count released. Closing an ended session is ok */
-    HF_OP_ACQUIRE, /* session, type, id, (mode), (ttl_us), (purpose) → locks[0], outcome, versions[0] if it was ever saved */
-    HF_OP_RENEW, /* session, type, id, (ttl_us: 0 gives the type's default, else its longest, else none), (purpose), (fence) →
-                    locks[0] */
+    /* What each reads of hf_op stands beside it; (x) is optional. Every changing op also takes
+     * (request_id); a sweep and a note have no use for it. */
+    /* session (the new id and key), user, (name), (idle_us), (replaces), (caller) → sessions */
+    HF_OP_SESSION_OPEN,
+    HF_OP_BEAT,  /* session → sessions, locks_count, lost, requests */
+    HF_OP_CLOSE, /* session → locks_count released. Closing an ended session is ok */
+    /* session, type, id, (mode), (ttl_us), (purpose) → locks[0], outcome, versions[0] if it was
+     * ever saved */
+    HF_OP_ACQUIRE,
+    /* session, type, id, (ttl_us: 0 gives the type's default, else its longest, else none),
+     * (purpose), (fence) → locks[0] */
+    HF_OP_RENEW,
     HF_OP_DOWNGRADE,   /* session, type, id, (fence) → locks[0] */
     HF_OP_RELEASE,     /* session, type, id, (fence) → locks[0]: what was released */
     HF_OP_RELEASE_ALL, /* session → locks_count released */
@@ -36,20 +41,25 @@ typedef enum hf_op_kind {
      * own, which stays. HF_NOT_FOUND: the target does not ask for it. Any of several readers may
      * decline. */
     HF_OP_DECLINE,
-    HF_OP_FORCE_RELEASE, /* type, id, text: reason, actor or session, (fence: only that grant) → locks ended */
-    HF_OP_TYPE_GET,      /* type → types[0], or HF_NOT_FOUND */
-    HF_OP_NOTE, /* event: denied or unauthenticated, text: reason, (actor), (user), (type, (id)): writes that event */
+    /* type, id, text: reason, actor or session, (fence: only that grant) → locks ended */
+    HF_OP_FORCE_RELEASE,
+    HF_OP_TYPE_GET, /* type → types[0], or HF_NOT_FOUND */
+    /* event: denied or unauthenticated, text: reason, (actor), (user), (type, (id)): writes that
+     * event */
+    HF_OP_NOTE,
     /* session → sessions[0] while it lives; nothing is extended or written. Instead of its key a
      * proof will do: target, text, and sha256: the HMAC-SHA-256 of the text by the key's hash
      * (key_sha256). */
     HF_OP_SESSION_FIND,
-    /* type, id, (version or absent) → versions[0]. HF_NOT_FOUND: never saved, and nothing expected; HF_STALE: it is not as expected.
-     * Linked with a save it is a premise: what it found stays so until the commit. */
+    /* type, id, (version or absent) → versions[0]. HF_NOT_FOUND: never saved, and nothing expected;
+     * HF_STALE: it is not as expected. Linked with a save it is a premise: what it found stays so
+     * until the commit. */
     HF_OP_VERSION,
-    /* session or user, type, id, (version or absent), (gone), (fence), (name: of the user), (text: reason) → versions[0]: the new one.
-     * HF_STALE: another was expected; versions[0], if there is one, is the present one. HF_LOCKED: locks are in the way. HF_NOT_HELD:
-     * the type's policy wants a lock to edit, or the fence is of another grant. Without version and absent only the holder of an
-     * exclusive lock saves. */
+    /* session or user, type, id, (version or absent), (gone), (fence), (name: of the user), (text:
+     * reason) → versions[0]: the new one. HF_STALE: another was expected; versions[0], if there is
+     * one, is the present one. HF_LOCKED: locks are in the way. HF_NOT_HELD: the type's policy
+     * wants a lock to edit, or the fence is of another grant. Without version and absent only the
+     * holder of an exclusive lock saves. */
     HF_OP_SAVE,
     /* The rest stand alone: each is a batch of its own. */
     HF_OP_TYPE_SET, /* type, policy, (ttl_us), (ttl_max_us), (actor) */
@@ -57,14 +67,20 @@ typedef enum hf_op_kind {
     HF_OP_LIST,     /* (type), (user), (target: a session id), (after), (limit) → locks, next */
     HF_OP_SESSIONS, /* (user), (after), (limit) → sessions that live, next */
     HF_OP_EVENTS,   /* (after_seq), (limit) → events, first_seq, last_seq */
-    HF_OP_SWEEP, /* (limit), (keep_events_us), (keep_forced_us) → swept, more. On a server not in the caller's own transaction */
-    HF_OP_TOKEN_CREATE, /* token, sha256, name, roles, (users), (ttl_us: how long it lives), (actor) → tokens[0] */
-    HF_OP_TOKEN_FIND, /* sha256 or token, one of both → tokens[0], dead ones too (hf_token_lives), or HF_NOT_FOUND */
-    HF_OP_TOKENS, /* (after: a token's id in `session`), (limit) → tokens, dead ones too, by id, next */
+    /* (limit), (keep_events_us), (keep_forced_us) → swept, more. On a server not in the caller's
+     * own transaction */
+    HF_OP_SWEEP,
+    /* token, sha256, name, roles, (users), (ttl_us: how long it lives), (actor) → tokens[0] */
+    HF_OP_TOKEN_CREATE,
+    /* sha256 or token, one of both → tokens[0], dead ones too (hf_token_lives), or HF_NOT_FOUND */
+    HF_OP_TOKEN_FIND,
+    /* (after: a token's id in `session`), (limit) → tokens, dead ones too, by id, next */
+    HF_OP_TOKENS,
     HF_OP_TOKEN_REVOKE, /* token, (actor) → tokens[0]. Revoking twice is ok */
-    /* (limit: types) → counts of live locks, in order of type, more; total_locks, total_sessions. Of one session alone (target): total_locks
-     * are its live locks, total_sessions is 1 while it lives. Of one token alone (caller): total_sessions are the live sessions that it
-     * opened. These two have no counts, and exclude each other. */
+    /* (limit: types) → counts of live locks, in order of type, more; total_locks, total_sessions.
+     * Of one session alone (target): total_locks are its live locks, total_sessions is 1 while it
+     * lives. Of one token alone (caller): total_sessions are the live sessions that it opened.
+     * These two have no counts, and exclude each other. */
     HF_OP_COUNT,
     HF_OP_KINDS
 } hf_op_kind;
@@ -96,7 +112,8 @@ typedef struct hf_cursor {
     char session[HF_SESSION_ID_SIZE];
 } hf_cursor;
 
-/* As one text, to be passed on as it is: "type/id session", or "session" alone. out holds HF_CURSOR_SIZE bytes. */
+/* As one text, to be passed on as it is: "type/id session", or "session" alone. out holds
+ * HF_CURSOR_SIZE bytes. */
 #define HF_CURSOR_SIZE (HF_RESOURCE_SIZE + HF_SESSION_ID_SIZE)
 HF_API void hf_cursor_format(const hf_cursor *cursor, char *out);
 HF_API HF_MUST_USE hf_status hf_cursor_parse(const char *text, hf_cursor *out, hf_error *err);
@@ -105,7 +122,8 @@ HF_API HF_MUST_USE hf_status hf_cursor_parse(const char *text, hf_cursor *out, h
 typedef struct hf_answer {
     hf_status status;
     hf_outcome outcome;
-    bool pending;         /* given inside the caller's own transaction: it counts when the caller commits */
+    /* given inside the caller's own transaction: it counts when the caller commits */
+    bool pending;
     const char *message;  /* one sentence when status is not HF_OK, else NULL */
     const hf_lock *locks; /* yours, or whoever stands in the way */
     size_t locks_count;
@@ -126,18 +144,20 @@ typedef struct hf_answer {
     const hf_count *counts;
     size_t counts_count;
     size_t total_locks, total_sessions; /* HF_OP_COUNT: those that live, of all types */
-    int64_t
-        first_seq; /* HF_OP_EVENTS: from this one on all are kept; a reader before it has missed some. What is kept
-                          longer may be answered from before it */
+    /* HF_OP_EVENTS: from this one on all are kept; a reader before it has missed some. What is kept
+     * longer may be answered from before it */
+    int64_t first_seq;
     int64_t last_seq; /* HF_OP_EVENTS: the newest there is; 0: none yet */
     int64_t now_us;   /* the store's time this op was judged at */
     size_t swept;     /* HF_OP_SWEEP: rows removed or ended */
-    /* HF_OP_LIST, HF_OP_SESSIONS, HF_OP_TOKENS: `next` goes on; HF_OP_SWEEP: call again; HF_OP_COUNT: there are further types. */
+    /* HF_OP_LIST, HF_OP_SESSIONS, HF_OP_TOKENS: `next` goes on; HF_OP_SWEEP: call again;
+     * HF_OP_COUNT: there are further types. */
     bool more;
     hf_cursor next;
 } hf_answer;
 
-/* One thing to ask. Strings are borrowed until the batch has been executed; NULL counts as not given. */
+/* One thing to ask. Strings are borrowed until the batch has been executed; NULL counts as not
+ * given. */
 typedef struct hf_op {
     hf_op_kind kind;
     bool linked; /* stands or falls with the next op */
@@ -150,12 +170,13 @@ typedef struct hf_op {
     int64_t ttl_us;
     int64_t ttl_max_us;
     int64_t idle_us;
-    int64_t fence; /* 0: whichever is live */
+    int64_t fence;   /* 0: whichever is live */
     int64_t version; /* the one that was read; 0: not given */
     bool absent;     /* it was not there: never saved, or gone */
     bool gone;       /* the save marks it as deleted */
     const char *purpose;
-    const char *text;   /* message of a request or a decline, reason of a forced release, a save or a note */
+    /* message of a request or a decline, reason of a forced release, a save or a note */
+    const char *text;
     const char *actor;  /* who forces, where it isn't the session's user */
     const char *caller; /* id of the token that opens the session, or whose sessions are counted */
     const char *target; /* a session's public id */
@@ -175,14 +196,16 @@ typedef struct hf_op {
     hf_cursor after;
     int64_t after_seq;
     int64_t keep_events_us; /* HF_OP_SWEEP: events older than this are removed; 0: none are */
-    int64_t keep_forced_us; /* ... those of which hf_event_is_audit older than this, not less; 0: none are */
-    size_t limit;           /* 0: HF_LIST_DEFAULT or HF_SWEEP_DEFAULT */
+    /* ... those of which hf_event_is_audit older than this, not less; 0: none are */
+    int64_t keep_forced_us;
+    size_t limit; /* 0: HF_LIST_DEFAULT or HF_SWEEP_DEFAULT */
     hf_answer answer;
 } hf_op;
 
 typedef struct hf_batch hf_batch;
 
-/* A batch with room for `capacity` ops (1 to HF_BATCH_OPS_MAX; 0: HF_INVALID, more: HF_TOO_LARGE). */
+/* A batch with room for `capacity` ops (1 to HF_BATCH_OPS_MAX; 0: HF_INVALID, more: HF_TOO_LARGE).
+ * */
 HF_API HF_MUST_USE hf_status hf_batch_new(size_t capacity, hf_batch **out, hf_error *err);
 HF_API void hf_batch_free(hf_batch *batch);
 
@@ -198,7 +221,8 @@ HF_API void hf_batch_clear(hf_batch *batch);
 /* "acquire", "session-open" ...: the kind as it is written in traces and on the wire. */
 HF_API const char *hf_op_kind_name(hf_op_kind kind);
 
-/* Which kinds stand alone, which change nothing, and which need room on disk (the others give some back or only move a bound). */
+/* Which kinds stand alone, which change nothing, and which need room on disk (the others give some
+ * back or only move a bound). */
 HF_API bool hf_op_alone(hf_op_kind kind);
 HF_API bool hf_op_reads(hf_op_kind kind);
 HF_API bool hf_op_grows(hf_op_kind kind);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What happened: every change but a beat leaves an event, written in the same transaction. The events are the
- * audit log too. */
+/* What happened: every change but a beat leaves an event, written in the same transaction. The
+ * events are the audit log too. */
 #ifndef HOLDFAST_EVENT_H
 #define HOLDFAST_EVENT_H
 
@@ -8,27 +8,27 @@
 
 HF_BEGIN_DECLS
 
-#define HF_EVENT_TABLE(X)                                                                                    \
-    X(HF_EVENT_SESSION_OPENED, "session_opened")                                                             \
-    X(HF_EVENT_SESSION_CLOSED, "session_closed")                                                             \
-    X(HF_EVENT_SESSION_EXPIRED, "session_expired")                                                           \
-    X(HF_EVENT_ACQUIRED, "acquired")                                                                         \
-    X(HF_EVENT_UPGRADED, "upgraded")                                                                         \
-    X(HF_EVENT_DOWNGRADED, "downgraded")                                                                     \
-    X(HF_EVENT_RENEWED, "renewed")                                                                           \
-    X(HF_EVENT_RELEASED, "released")                                                                         \
-    X(HF_EVENT_EXPIRED, "expired")                                                                           \
-    X(HF_EVENT_FORCED, "forced")                                                                             \
-    X(HF_EVENT_HANDED_OVER, "handed_over")                                                                   \
-    X(HF_EVENT_REQUESTED, "requested")                                                                       \
-    X(HF_EVENT_DECLINED, "declined")                                                                         \
-    X(HF_EVENT_SAVED, "saved")                                                                               \
-    X(HF_EVENT_DELETED, "deleted")                                                                           \
-    X(HF_EVENT_TYPE_SET, "type_set")                                                                         \
-    X(HF_EVENT_RESTORED, "restored")                                                                         \
-    X(HF_EVENT_TOKEN_CREATED, "token_created")                                                               \
-    X(HF_EVENT_TOKEN_REVOKED, "token_revoked")                                                               \
-    X(HF_EVENT_DENIED, "denied")                                                                             \
+#define HF_EVENT_TABLE(X)                                                                          \
+    X(HF_EVENT_SESSION_OPENED, "session_opened")                                                   \
+    X(HF_EVENT_SESSION_CLOSED, "session_closed")                                                   \
+    X(HF_EVENT_SESSION_EXPIRED, "session_expired")                                                 \
+    X(HF_EVENT_ACQUIRED, "acquired")                                                               \
+    X(HF_EVENT_UPGRADED, "upgraded")                                                               \
+    X(HF_EVENT_DOWNGRADED, "downgraded")                                                           \
+    X(HF_EVENT_RENEWED, "renewed")                                                                 \
+    X(HF_EVENT_RELEASED, "released")                                                               \
+    X(HF_EVENT_EXPIRED, "expired")                                                                 \
+    X(HF_EVENT_FORCED, "forced")                                                                   \
+    X(HF_EVENT_HANDED_OVER, "handed_over")                                                         \
+    X(HF_EVENT_REQUESTED, "requested")                                                             \
+    X(HF_EVENT_DECLINED, "declined")                                                               \
+    X(HF_EVENT_SAVED, "saved")                                                                     \
+    X(HF_EVENT_DELETED, "deleted")                                                                 \
+    X(HF_EVENT_TYPE_SET, "type_set")                                                               \
+    X(HF_EVENT_RESTORED, "restored")                                                               \
+    X(HF_EVENT_TOKEN_CREATED, "token_created")                                                     \
+    X(HF_EVENT_TOKEN_REVOKED, "token_revoked")                                                     \
+    X(HF_EVENT_DENIED, "denied")                                                                   \
     X(HF_EVENT_UNAUTHENTICATED, "unauthenticated")
 
 /* clang-format off */
@@ -44,7 +44,7 @@ typedef struct hf_event {
     int64_t seq; /* grows in the order of commits, without a gap a reader could fall into */
     int64_t at_us;
     hf_event_kind kind;
-    hf_resource resource;             /* id "" for events of a session, a type or a token */
+    hf_resource resource; /* id "" for events of a session, a type or a token */
     /* Whose lock or session it is; of a hand-over: who gets it; declined: who asked. */
     char session[HF_SESSION_ID_SIZE];
     char user[HF_TEXT_SIZE];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* holdfast: keeps people's work from being lost when an edit takes longer than a transaction. All of the API.
- * Reading order: lock.h, status.h, names.h, type.h, event.h, version.h, token.h, manager.h, session.h; lease.h; batch.h,
- * store.h and watch.h below them. */
+/* holdfast: keeps people's work from being lost when an edit takes longer than a transaction. All
+ * of the API. Reading order: lock.h, status.h, names.h, type.h, event.h, version.h, token.h,
+ * manager.h, session.h; lease.h; batch.h, store.h and watch.h below them. */
 #ifndef HOLDFAST_H
 #define HOLDFAST_H
 

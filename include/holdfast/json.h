@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The JSON of the command line and of HTTP, for programs that pass it on. Each returns a new string to be freed with
- * hf_json_free, or NULL when memory is out. Times are RFC 3339 UTC, durations numbers of seconds. */
+/* The JSON of the command line and of HTTP, for programs that pass it on. Each returns a new string
+ * to be freed with hf_json_free, or NULL when memory is out. Times are RFC 3339 UTC, durations
+ * numbers of seconds. */
 #ifndef HOLDFAST_JSON_H
 #define HOLDFAST_JSON_H
 
@@ -24,7 +25,8 @@ HF_API char *hf_version_json(const hf_version *version);
 /* {"versions":[...]} */
 HF_API char *hf_versions_json(const hf_version *versions, size_t count);
 
-/* {"id","key","user","name","idle_seconds","expires"}; key only when not NULL: shown once, on opening. */
+/* {"id","key","user","name","idle_seconds","expires"}; key only when not NULL: shown once, on
+ * opening. */
 HF_API char *hf_session_json(const hf_session_info *session, const char *key);
 
 /* {"locks":[...]}, with "next" when `more`. Versions, which stand in the order of the locks, are
@@ -60,7 +62,8 @@ typedef struct hf_refusal {
  * {"resource","code","message","expected","present"}, present null if nothing was ever saved. */
 HF_API char *hf_refusal_json(const hf_refusal *refusal);
 
-/* The same as problem details (RFC 9457): with "type", "title", "status" and "detail". http 0: that of the status. */
+/* The same as problem details (RFC 9457): with "type", "title", "status" and "detail". http 0: that
+ * of the status. */
 HF_API char *hf_problem_json(int http, const hf_refusal *refusal);
 
 /* {"sessions":[...]}, {"tokens":[...]}, {"events":[...]}; the first two with "next" when `more` */
@@ -75,7 +78,8 @@ HF_API char *hf_types_json(const hf_answer *answer);
 /* {"seq","at","kind","resource","session","user","actor","fence","reason"} */
 HF_API char *hf_event_json(const hf_event *event);
 
-/* {"id","name","roles","users","created","expires","revoked"}: roles as text, users null when it may name any */
+/* {"id","name","roles","users","created","expires","revoked"}: roles as text, users null when it
+ * may name any */
 HF_API char *hf_token_json(const hf_token *token);
 
 /* {"id","token"}: the one time a secret is shown. */

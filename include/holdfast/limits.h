@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Every limit of holdfast, in one place. At a limit a call answers with a clear error and nothing is lost. */
+/* Every limit of holdfast, in one place. At a limit a call answers with a clear error and nothing
+ * is lost. */
 #ifndef HOLDFAST_LIMITS_H
 #define HOLDFAST_LIMITS_H
 
@@ -32,15 +33,17 @@
 #define HF_ROLES_SIZE        (HF_ROLES_MAX + 1)
 #define HF_LEASE_KEY_SIZE    (HF_LEASE_KEY_MAX + 1)
 #define HF_KEY_SIZE          (HF_KEY_MAX + 1)
-#define HF_MESSAGE_SIZE                                                                                      \
+#define HF_MESSAGE_SIZE                                                                            \
     1536 /* the longest sentence: a resource, two names, a purpose and the words between */
 
 /* Durations, in microseconds. */
 #define HF_DURATION_MIN_US INT64_C(1000)                /* 1 ms */
 #define HF_DURATION_MAX_US (INT64_C(366) * 86400000000) /* a year: ttl and idle bound */
 #define HF_IDLE_DEFAULT_US (INT64_C(300) * 1000000)     /* 5 minutes */
-#define HF_KEEP_US         (INT64_C(86400) * 1000000)   /* ended sessions, free anchors and covered saves: a day */
-#define HF_KEEP_GONE_US    (INT64_C(365) * HF_KEEP_US)  /* versions of what was deleted are kept a year */
+#define HF_KEEP_US                                                                                 \
+    (INT64_C(86400) * 1000000) /* ended sessions, free anchors and covered saves: a day */
+#define HF_KEEP_GONE_US                                                                            \
+    (INT64_C(365) * HF_KEEP_US) /* versions of what was deleted are kept a year */
 
 /* Counts. */
 #define HF_BATCH_OPS_MAX         1024  /* ops in a batch, resources in one acquire or look-up */
@@ -49,7 +52,7 @@
 #define HF_RESOURCE_REQUESTS_MAX 100   /* requests that wait on one resource */
 #define HF_SESSION_LOST_MAX      10000 /* lost locks a session is told of; of more, the newest */
 #define HF_GRANTS_MAX            16    /* roles of one token */
-#define HF_LIST_MAX              1000  /* rows a list, an event read or a session list answers at once */
+#define HF_LIST_MAX              1000  /* rows that a list or a read answers at once */
 #define HF_LIST_DEFAULT          100
 #define HF_SWEEP_MAX             10000 /* rows a sweep looks at in one call */
 #define HF_SWEEP_DEFAULT         1000

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The nouns: a resource, a mode, a lock, a request. All are plain values: copied with =, no free, unused bytes
- * zero. Times are microseconds since 1970 UTC by the store's clock; 0 means none. */
+/* The nouns: a resource, a mode, a lock, a request. All are plain values: copied with =, no free,
+ * unused bytes zero. Times are microseconds since 1970 UTC by the store's clock; 0 means none. */
 #ifndef HOLDFAST_LOCK_H
 #define HOLDFAST_LOCK_H
 
@@ -30,10 +30,11 @@ typedef enum hf_mode {
 typedef struct hf_lock {
     hf_resource resource;
     hf_mode mode;
-    int64_t fence;      /* grows with every grant of this resource */
-    int64_t since_us;   /* when it was first granted: an upgrade keeps it */
-    int64_t expires_us; /* when it frees unless renewed: the earlier of the session's bound and its own */
-    int64_t ends_us;    /* its own, absolute bound; 0: none */
+    int64_t fence;    /* grows with every grant of this resource */
+    int64_t since_us; /* when it was first granted: an upgrade keeps it */
+    /* when it frees unless renewed: the earlier of the session's bound and its own */
+    int64_t expires_us;
+    int64_t ends_us; /* its own, absolute bound; 0: none */
     char purpose[HF_TEXT_SIZE];
     char session[HF_SESSION_ID_SIZE]; /* public id of the holder's session */
     char user[HF_TEXT_SIZE];
@@ -50,14 +51,15 @@ typedef struct hf_request {
     int64_t at_us;
 } hf_request;
 
-/* A lock that a live session lost without releasing it: told on every beat until the session holds the resource again,
- * releases it (which answers not_held and forgets it) or all it holds, or ends; of more than HF_SESSION_LOST_MAX that were
- * noted only the newest. */
+/* A lock that a live session lost without releasing it: told on every beat until the session holds
+ * the resource again, releases it (which answers not_held and forgets it) or all it holds, or ends;
+ * of more than HF_SESSION_LOST_MAX that were noted only the newest. */
 typedef struct hf_lost {
     hf_resource resource;
-    int64_t fence;             /* of the grant that was lost */
-    char why[16];              /* "forced" or "expired" */
-    char by[HF_TEXT_SIZE];     /* who forced it, or the name of who took it since; "" when nobody did */
+    int64_t fence; /* of the grant that was lost */
+    char why[16];  /* "forced" or "expired" */
+    /* who forced it, or the name of who took it since; "" when nobody did */
+    char by[HF_TEXT_SIZE];
     char reason[HF_TEXT_SIZE]; /* of a forced release */
     int64_t at_us;
 } hf_lost;
@@ -68,7 +70,8 @@ HF_API const char *hf_mode_name(hf_mode mode);
 /* The mode with that name; HF_MODE_COUNT when there is none. */
 HF_API hf_mode hf_mode_from_name(const char *name);
 
-/* Canonical order, in which several resources are locked: bytes of type, then bytes of id. As strcmp. */
+/* Canonical order, in which several resources are locked: bytes of type, then bytes of id. As
+ * strcmp. */
 HF_API int hf_resource_compare(const hf_resource *a, const hf_resource *b);
 
 /* Writes "type/id". out holds HF_RESOURCE_SIZE bytes. */

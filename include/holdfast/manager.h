@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The lock manager: the calls that need no session of their own, over any store. Threads may share a manager. After
- * fork() a child's calls are refused: it opens its own. The library never logs, installs no signal handler, never
- * exits, and starts no thread unless hf_manager_keeper_start asks for it. */
+/* The lock manager: the calls that need no session of their own, over any store. Threads may share
+ * a manager. After fork() a child's calls are refused: it opens its own. The library never logs,
+ * installs no signal handler, never exits, and starts no thread unless hf_manager_keeper_start asks
+ * for it. */
 #ifndef HOLDFAST_MANAGER_H
 #define HOLDFAST_MANAGER_H
 
@@ -15,7 +16,8 @@ typedef struct hf_session hf_session;
 /* Opens the store the URL names and a manager on it. */
 HF_API HF_MUST_USE hf_status hf_manager_open(const char *url, hf_manager **out, hf_error *err);
 
-/* A manager on a store that is open already; it closes the store with itself, also when this call fails. */
+/* A manager on a store that is open already; it closes the store with itself, also when this call
+ * fails. */
 HF_API HF_MUST_USE hf_status hf_manager_on(hf_store *store, hf_manager **out, hf_error *err);
 
 /* Stops the keeper and closes the store. Session handles must be freed before. Accepts NULL. */
@@ -24,7 +26,8 @@ HF_API void hf_manager_close(hf_manager *manager);
 /* The store below, for batches of one's own. Borrowed. */
 HF_API hf_store *hf_manager_store(hf_manager *manager);
 
-/* Rows that a call answers: freed with hf_result_free, which accepts NULL. Arrays as in hf_answer. */
+/* Rows that a call answers: freed with hf_result_free, which accepts NULL. Arrays as in hf_answer.
+ * */
 typedef struct hf_result hf_result;
 HF_API const hf_answer *hf_result_answer(const hf_result *result);
 /* Of several answers (look-up, set): how many, and each, in the order asked. */
@@ -32,9 +35,10 @@ HF_API size_t hf_result_count(const hf_result *result);
 HF_API const hf_answer *hf_result_at(const hf_result *result, size_t index);
 HF_API void hf_result_free(hf_result *result);
 
-/* Who holds it and who waits for it: answer.locks and answer.requests, both empty when it is free. */
-HF_API HF_MUST_USE hf_status hf_manager_who(hf_manager *manager, const hf_resource *resource, hf_result **out,
-                                            hf_error *err);
+/* Who holds it and who waits for it: answer.locks and answer.requests, both empty when it is free.
+ * */
+HF_API HF_MUST_USE hf_status hf_manager_who(hf_manager *manager, const hf_resource *resource,
+                                            hf_result **out, hf_error *err);
 
 /* The same for up to HF_BATCH_OPS_MAX resources in one go. */
 HF_API HF_MUST_USE hf_status hf_manager_lookup(hf_manager *manager, const hf_resource *resources,
@@ -81,21 +85,25 @@ HF_API HF_MUST_USE hf_status hf_manager_list(hf_manager *manager, const hf_list_
                                              hf_result **out, hf_error *err);
 
 /* Live sessions by id, a page at a time; options->user and ->after.session and ->limit count. */
-HF_API HF_MUST_USE hf_status hf_manager_sessions(hf_manager *manager, const hf_list_options *options,
-                                                 hf_result **out, hf_error *err);
-
-/* Ends locks that are someone else's and records who did it and why. fence 0: all holders; else only that grant.
- * HF_NOT_HELD: nobody holds it (or not with that fence). Answers the locks that were ended. */
-HF_API HF_MUST_USE hf_status hf_manager_force_release(hf_manager *manager, const hf_resource *resource,
-                                                      const char *actor, const char *reason, int64_t fence,
-                                                      hf_result **out, hf_error *err);
-
-/* Registers what a type demands. Changing the policy of a type while locks of it live: HF_INVALID. actor (may be
- * NULL) is recorded with the event. */
-HF_API HF_MUST_USE hf_status hf_manager_type_set(hf_manager *manager, const hf_type *type, const char *actor,
+HF_API HF_MUST_USE hf_status hf_manager_sessions(hf_manager *manager,
+                                                 const hf_list_options *options, hf_result **out,
                                                  hf_error *err);
-HF_API HF_MUST_USE hf_status hf_manager_type_get(hf_manager *manager, const char *type, hf_type *out,
-                                                 hf_error *err);
+
+/* Ends locks that are someone else's and records who did it and why. fence 0: all holders; else
+ * only that grant. HF_NOT_HELD: nobody holds it (or not with that fence). Answers the locks that
+ * were ended. */
+HF_API HF_MUST_USE hf_status hf_manager_force_release(hf_manager *manager,
+                                                      const hf_resource *resource,
+                                                      const char *actor, const char *reason,
+                                                      int64_t fence, hf_result **out,
+                                                      hf_error *err);
+
+/* Registers what a type demands. Changing the policy of a type while locks of it live: HF_INVALID.
+ * actor (may be NULL) is recorded with the event. */
+HF_API HF_MUST_USE hf_status hf_manager_type_set(hf_manager *manager, const hf_type *type,
+                                                 const char *actor, hf_error *err);
+HF_API HF_MUST_USE hf_status hf_manager_type_get(hf_manager *manager, const char *type,
+                                                 hf_type *out, hf_error *err);
 HF_API HF_MUST_USE hf_status hf_manager_types(hf_manager *manager, hf_result **out, hf_error *err);
 
 typedef struct hf_token_options {
@@ -106,37 +114,45 @@ typedef struct hf_token_options {
     const char *actor; /* recorded with the event; may be NULL */
 } hf_token_options;
 
-/* Makes a token. *out has its secret, which nothing can show again: clear it with hf_token_clear. token may be NULL. */
-HF_API HF_MUST_USE hf_status hf_manager_token_create(hf_manager *manager, const hf_token_options *options,
-                                                     hf_token_key *out, hf_token *token, hf_error *err);
+/* Makes a token. *out has its secret, which nothing can show again: clear it with hf_token_clear.
+ * token may be NULL. */
+HF_API HF_MUST_USE hf_status hf_manager_token_create(hf_manager *manager,
+                                                     const hf_token_options *options,
+                                                     hf_token_key *out, hf_token *token,
+                                                     hf_error *err);
 
-/* The token of a secret that was presented. *lives (may be NULL): it is neither revoked nor past its end, by the store's clock.
- * HF_NOT_FOUND: there is none; HF_INVALID: that can't be one. */
-HF_API HF_MUST_USE hf_status hf_manager_token_find(hf_manager *manager, const char *secret, hf_token *out,
-                                                   bool *lives, hf_error *err);
+/* The token of a secret that was presented. *lives (may be NULL): it is neither revoked nor past
+ * its end, by the store's clock. HF_NOT_FOUND: there is none; HF_INVALID: that can't be one. */
+HF_API HF_MUST_USE hf_status hf_manager_token_find(hf_manager *manager, const char *secret,
+                                                   hf_token *out, bool *lives, hf_error *err);
 
-/* All tokens by id, dead ones too, a page at a time; options->after and ->limit count. Never a secret. */
+/* All tokens by id, dead ones too, a page at a time; options->after and ->limit count. Never a
+ * secret. */
 HF_API HF_MUST_USE hf_status hf_manager_tokens(hf_manager *manager, const hf_list_options *options,
                                                hf_result **out, hf_error *err);
 
 /* Ends a token for good, by its public id; again is ok. out may be NULL. */
-HF_API HF_MUST_USE hf_status hf_manager_token_revoke(hf_manager *manager, const char *id, const char *actor,
-                                                     hf_token *out, hf_error *err);
+HF_API HF_MUST_USE hf_status hf_manager_token_revoke(hf_manager *manager, const char *id,
+                                                     const char *actor, hf_token *out,
+                                                     hf_error *err);
 
-/* Events after a sequence number (0: from the oldest kept), at most `limit` (0: HF_LIST_DEFAULT). */
+/* Events after a sequence number (0: from the oldest kept), at most `limit` (0: HF_LIST_DEFAULT).
+ * */
 HF_API HF_MUST_USE hf_status hf_manager_events(hf_manager *manager, int64_t after_seq, size_t limit,
                                                hf_result **out, hf_error *err);
 
-/* Removes what is dead. Looks at `limit` rows at most (0: HF_SWEEP_DEFAULT); *more says to call again. Nothing
- * depends on it but space: expiry is judged whenever a lock is read. swept and more may be NULL. */
-HF_API HF_MUST_USE hf_status hf_manager_sweep(hf_manager *manager, size_t limit, size_t *swept, bool *more,
-                                              hf_error *err);
+/* Removes what is dead. Looks at `limit` rows at most (0: HF_SWEEP_DEFAULT); *more says to call
+ * again. Nothing depends on it but space: expiry is judged whenever a lock is read. swept and more
+ * may be NULL. */
+HF_API HF_MUST_USE hf_status hf_manager_sweep(hf_manager *manager, size_t limit, size_t *swept,
+                                              bool *more, hf_error *err);
 
-/* What listeners hear of this manager's own sessions. What a beat sees in a transaction of the caller's may be undone with it: of that they
- * hear when a beat outside sees it. */
+/* What listeners hear of this manager's own sessions. What a beat sees in a transaction of the
+ * caller's may be undone with it: of that they hear when a beat outside sees it. */
 typedef enum hf_notice_kind {
     HF_NOTICE_LOST, /* a lock was lost: forced, or its own bound has come */
-    HF_NOTICE_ENDED, /* the session has ended: closed here, or dead at its idle bound; all its locks are gone */
+    /* the session has ended: closed here, or dead at its idle bound; all its locks are gone */
+    HF_NOTICE_ENDED,
     HF_NOTICE_REQUESTED /* someone asks for a lock this session holds */
 } hf_notice_kind;
 
@@ -149,21 +165,24 @@ typedef struct hf_notice {
     const char *text;     /* LOST: the reason given; REQUESTED: the message */
 } hf_notice;
 
-/* Called from whichever thread calls hf_session_beat, hf_session_close or hf_manager_poll, or from the keeper, with
- * no lock of the library held. It may call the library, but not free the session or close the manager. */
+/* Called from whichever thread calls hf_session_beat, hf_session_close or hf_manager_poll, or from
+ * the keeper, with no lock of the library held. It may call the library, but not free the session
+ * or close the manager. */
 typedef void hf_listener(void *context, const hf_notice *notice);
 
 /* Adds a listener for all sessions of this manager. At most 16 (HF_TOO_MANY). */
-HF_API HF_MUST_USE hf_status hf_manager_listen(hf_manager *manager, hf_listener *listener, void *context,
-                                               hf_error *err);
+HF_API HF_MUST_USE hf_status hf_manager_listen(hf_manager *manager, hf_listener *listener,
+                                               void *context, hf_error *err);
 
-/* Beats every session handle that is due (a third of its idle bound has passed; after a beat that failed a quarter of what is left of
- * it, but not less than a second, or a third of the bound if that is shorter), many in a batch, judges bounds, tells the listeners.
- * next_us (may be NULL) gets how long until it should be called again. A session that can't be reached is not an error here: it ends when
- * its bound comes. */
+/* Beats every session handle that is due (a third of its idle bound has passed; after a beat that
+ * failed a quarter of what is left of it, but not less than a second, or a third of the bound if
+ * that is shorter), many in a batch, judges bounds, tells the listeners. next_us (may be NULL) gets
+ * how long until it should be called again. A session that can't be reached is not an error here:
+ * it ends when its bound comes. */
 HF_API HF_MUST_USE hf_status hf_manager_poll(hf_manager *manager, int64_t *next_us, hf_error *err);
 
-/* Starts a thread that polls. It blocks all signals. Stopping twice or without a start is harmless. */
+/* Starts a thread that polls. It blocks all signals. Stopping twice or without a start is harmless.
+ * */
 HF_API HF_MUST_USE hf_status hf_manager_keeper_start(hf_manager *manager, hf_error *err);
 HF_API void hf_manager_keeper_stop(hf_manager *manager);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* holdfast on an application's own SQLite handle: take the lock in the same transaction that loads the record. */
+/* holdfast on an application's own SQLite handle: take the lock in the same transaction that loads
+ * the record. */
 #ifndef HOLDFAST_SQLITE_H
 #define HOLDFAST_SQLITE_H
 
@@ -13,13 +14,13 @@ enum {
     HF_SQLITE_INSTALL = 1 /* create or upgrade holdfast's tables in this database */
 };
 
-/* A store on the application's handle. Inside an open transaction a batch joins it: a grant counts when the
- * application commits, and a failure undoes the batch alone. But when the disk is full, reading or writing
- * fails, memory is out or a statement was interrupted, SQLite may roll back the whole transaction: the sentence
- * says so, and sqlite3_get_autocommit tells. Outside a transaction, each batch is its own.
- * The handle stays the application's: it must outlive the store, and calls follow its threading rules.
- * `names` is the prefix of the tables ("holdfast" when NULL). Its grade says what can't be promised: the
- * application's own settings decide what survives a crash. */
+/* A store on the application's handle. Inside an open transaction a batch joins it: a grant counts
+ * when the application commits, and a failure undoes the batch alone. But when the disk is full,
+ * reading or writing fails, memory is out or a statement was interrupted, SQLite may roll back the
+ * whole transaction: the sentence says so, and sqlite3_get_autocommit tells. Outside a transaction,
+ * each batch is its own. The handle stays the application's: it must outlive the store, and calls
+ * follow its threading rules. `names` is the prefix of the tables ("holdfast" when NULL). Its grade
+ * says what can't be promised: the application's own settings decide what survives a crash. */
 HF_API HF_MUST_USE hf_status hf_sqlite_wrap(struct sqlite3 *db, const char *names, unsigned flags,
                                             hf_store **out, hf_error *err);
 

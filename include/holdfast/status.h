@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* How a call ends: one table gives each status its C name, wire name, HTTP code, exit code and sentence.
- * A refusal (locked, not_held, stale ...) is an answer that programs branch on; a failure is passed up. */
+/* How a call ends: one table gives each status its C name, wire name, HTTP code, exit code and
+ * sentence. A refusal (locked, not_held, stale ...) is an answer that programs branch on; a failure
+ * is passed up. */
 #ifndef HOLDFAST_STATUS_H
 #define HOLDFAST_STATUS_H
 
@@ -43,9 +44,11 @@ typedef enum hf_status {
 /* Filled only when a call does not return HF_OK. The caller owns it; NULL is welcome everywhere. */
 typedef struct hf_error {
     hf_status status;
-    hf_lock holder;                  /* HF_LOCKED: the first who stands in the way; otherwise empty */
+    /* HF_LOCKED: the first who stands in the way; otherwise empty */
+    hf_lock holder;
     char resource[HF_RESOURCE_SIZE]; /* "type/id" the sentence is about, or "" */
-    char message[HF_MESSAGE_SIZE];   /* one sentence, for a person: what happened, then what to do */
+    /* one sentence, for a person: what happened, then what to do */
+    char message[HF_MESSAGE_SIZE];
 } hf_error;
 
 /* The columns of the table. All pointers are static. An unknown status reads as HF_INTERNAL. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Who may call a server: a token is a secret that is shown once, with a name, the roles it gives and the users it may act for. A store
- * keeps a hash of the secret, so nobody can read it back. */
+/* Who may call a server: a token is a secret that is shown once, with a name, the roles it gives
+ * and the users it may act for. A store keeps a hash of the secret, so nobody can read it back. */
 #ifndef HOLDFAST_TOKEN_H
 #define HOLDFAST_TOKEN_H
 
@@ -32,7 +32,8 @@ typedef struct hf_token_key {
 /* Draws a new id and a secret of 256 bits from the system's randomness. */
 HF_API HF_MUST_USE hf_status hf_token_new(hf_token_key *out, hf_error *err);
 
-/* Reads a secret that is presented: 64 hex digits in lower case. The id stays empty. No sentence repeats the secret. */
+/* Reads a secret that is presented: 64 hex digits in lower case. The id stays empty. No sentence
+ * repeats the secret. */
 HF_API HF_MUST_USE hf_status hf_token_read(const char *secret, hf_token_key *out, hf_error *err);
 
 HF_API void hf_token_clear(hf_token_key *key);
@@ -52,14 +53,16 @@ typedef struct hf_grant {
     char type[HF_TYPE_SIZE]; /* "": all types */
 } hf_grant;
 
-/* What a token gives, in order (role, type), nothing twice and nothing that another grant covers. */
+/* What a token gives, in order (role, type), nothing twice and nothing that another grant covers.
+ * */
 typedef struct hf_roles {
     hf_grant grants[HF_GRANTS_MAX];
     size_t count;
 } hf_roles;
 
-/* Reads grants with spaces between them: "ROLE" and "ROLE:*" are for all types, "ROLE:TYPE" is for one; a role is use, observe, manage or
- * admin. "use manage:policy". HF_INVALID says what is wrong. */
+/* Reads grants with spaces between them: "ROLE" and "ROLE:*" are for all types, "ROLE:TYPE" is for
+ * one; a role is use, observe, manage or admin. "use manage:policy". HF_INVALID says what is wrong.
+ * */
 HF_API HF_MUST_USE hf_status hf_roles_parse(const char *text, hf_roles *out, hf_error *err);
 
 /* Writes them so that the same roles always read the same. out holds HF_ROLES_SIZE bytes. */
@@ -71,7 +74,8 @@ HF_API bool hf_roles_allow(const hf_roles *roles, hf_role role, const char *type
 /* "use", "observe", "manage", "admin". */
 HF_API const char *hf_role_name(hf_role role);
 
-/* Whether a user fits a pattern, in which each * stands for any text, none too. An empty pattern fits every user. Bytes are compared. */
+/* Whether a user fits a pattern, in which each * stands for any text, none too. An empty pattern
+ * fits every user. Bytes are compared. */
 HF_API bool hf_users_match(const char *pattern, const char *user);
 
 HF_END_DECLS

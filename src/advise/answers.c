@@ -485,8 +485,7 @@ void advise_answers_write(const advise_answers *answers, hf_json *json)
         hf_json_begin(json, '{');
         hf_json_name(json, "value");
         answers_write_value(answers, (advise_id)id, json);
-        hf_json_name(json, "mark");
-        hf_json_text(json, advise_mark_name(answers->marks[id]));
+        hf_json_put_text(json, "mark", advise_mark_name(answers->marks[id]));
         hf_json_end(json, '}');
     }
     hf_json_end(json, '}');

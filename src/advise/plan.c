@@ -239,14 +239,12 @@ void advise_plan_json(const advise_record *record, hf_buffer *out)
     plan_facts(record, &facts);
     advise_fill(template_plan, &facts, &page);
     hf_json_begin(&json, '{');
-    hf_json_name(&json, "holdfast_plan");
-    hf_json_int(&json, 1);
+    hf_json_put_int(&json, "holdfast_plan", 1);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         hf_json_name(&json, names[i]);
         hf_json_text(&json, advise_fact_get(&facts, names[i]));
     }
-    hf_json_name(&json, "aggregate");
-    hf_json_text(&json, advise_group_name(record->group));
+    hf_json_put_text(&json, "aggregate", advise_group_name(record->group));
     hf_json_name(&json, "lock_minutes");
     hf_json_number(&json, record->lock_minutes);
     hf_json_name(&json, "idle_minutes");
@@ -255,8 +253,7 @@ void advise_plan_json(const advise_record *record, hf_buffer *out)
     hf_json_number(&json, record->beat_seconds);
     hf_json_name(&json, "commands");
     plan_put_lines(&json, advise_fact_get(&facts, "install_commands"));
-    hf_json_name(&json, "markdown");
-    hf_json_text(&json, page.text == NULL ? "" : page.text);
+    hf_json_put_text(&json, "markdown", page.text == NULL ? "" : page.text);
     hf_json_end(&json, '}');
     out->failed = out->failed || json.out.failed || page.failed || facts.failed;
     if (json.out.text != NULL)

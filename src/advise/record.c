@@ -67,22 +67,10 @@ const char *advise_certainty_name(advise_certainty certainty)
 
 /* ---- writing ---- */
 
-static void record_put_text(hf_json *json, const char *name, const char *text)
-{
-    hf_json_name(json, name);
-    hf_json_text(json, text);
-}
-
 static void record_put_number(hf_json *json, const char *name, double value)
 {
     hf_json_name(json, name);
     hf_json_number(json, value);
-}
-
-static void record_put_flag(hf_json *json, const char *name, bool value)
-{
-    hf_json_name(json, name);
-    hf_json_bool(json, value);
 }
 
 static void record_put_sentences(hf_json *json, const char *name, const advise_sentences *list)
@@ -104,7 +92,7 @@ static void record_write_group(const advise_record *record, hf_json *json)
 {
     hf_json_name(json, "aggregate");
     hf_json_begin(json, '{');
-    record_put_flag(json, "required", record->group_required);
+    hf_json_put_bool(json, "required", record->group_required);
     hf_json_name(json, "scope");
     hf_json_begin(json, '[');
     if (record->group_required) {
@@ -112,12 +100,12 @@ static void record_write_group(const advise_record *record, hf_json *json)
         record_put_names(json, &record->answers.grouped_with);
     }
     hf_json_end(json, ']');
-    record_put_text(json, "implementation", advise_group_name(record->group));
+    hf_json_put_text(json, "implementation", advise_group_name(record->group));
     hf_json_end(json, '}');
     hf_json_name(json, "implicit");
     hf_json_begin(json, '{');
-    record_put_flag(json, "required", record->implicit_required);
-    record_put_text(json, "integration", advise_point_name(record->point));
+    hf_json_put_bool(json, "required", record->implicit_required);
+    hf_json_put_text(json, "integration", advise_point_name(record->point));
     hf_json_end(json, '}');
 }
 
@@ -134,8 +122,7 @@ static void record_write_policies(hf_json *json, const char *name, const double 
 static void record_write_bills(const advise_record *record, hf_json *json)
 {
     if (!record->billed) {
-        hf_json_name(json, "bills");
-        hf_json_text(json, NULL);
+        hf_json_put_text(json, "bills", NULL);
         return;
     }
     record_write_policies(json, "bills", record->bills.hours);
@@ -153,9 +140,9 @@ static void record_write_thresholds(const advise_record *record, hf_json *json)
     for (size_t i = 0; i < record->thresholds_count; i++) {
         const advise_threshold *t = &record->thresholds[i];
         hf_json_begin(json, '{');
-        record_put_text(json, "measure", t->measure);
+        hf_json_put_text(json, "measure", t->measure);
         record_put_number(json, t->above ? "above" : "below", t->value);
-        record_put_text(json, "instead", advise_strategy_name(t->instead));
+        hf_json_put_text(json, "instead", advise_strategy_name(t->instead));
         hf_json_end(json, '}');
     }
     hf_json_end(json, ']');
@@ -180,7 +167,7 @@ static void record_write_replay(const advise_replay *replay, hf_json *json)
     hf_json_begin(json, '[');
     for (size_t i = 0; i < replay->top_count; i++) {
         hf_json_begin(json, '{');
-        record_put_text(json, "record", replay->top[i].record);
+        hf_json_put_text(json, "record", replay->top[i].record);
         record_put_number(json, "opens", replay->top[i].opens);
         record_put_number(json, "refused", replay->top[i].refused);
         record_put_number(json, "conflicts", replay->top[i].conflicts);
@@ -215,20 +202,19 @@ void advise_record_json(const advise_record *record, hf_buffer *out)
     hf_json json = {0};
     hf_json_begin(&json, '{');
     record_put_number(&json, "holdfast_record", ADVISE_RECORD_VERSION);
-    record_put_text(&json, "date", record->date);
-    hf_json_name(&json, "seed");
-    hf_json_int(&json, (int64_t)record->seed);
+    hf_json_put_text(&json, "date", record->date);
+    hf_json_put_int(&json, "seed", (int64_t)record->seed);
     hf_json_name(&json, "entities");
     hf_json_begin(&json, '[');
     record_put_names(&json, &record->answers.entities);
     hf_json_end(&json, ']');
-    record_put_text(&json, "strategy", advise_strategy_name(record->strategy));
-    record_put_text(&json, "lock_type",
-                    record->lock_type == ADVISE_NO_LOCK ? NULL
-                                                        : advise_lock_type_name(record->lock_type));
+    hf_json_put_text(&json, "strategy", advise_strategy_name(record->strategy));
+    hf_json_put_text(
+        &json, "lock_type",
+        record->lock_type == ADVISE_NO_LOCK ? NULL : advise_lock_type_name(record->lock_type));
     record_write_group(record, &json);
-    record_put_text(&json, "storage", advise_storage_name(record->storage));
-    record_put_text(
+    hf_json_put_text(&json, "storage", advise_storage_name(record->storage));
+    hf_json_put_text(
         &json, "isolation",
         record->isolation == ADVISE_NO_ISOLATION ? NULL : advise_isolation_name(record->isolation));
     hf_json_name(&json, "timeouts");
@@ -238,8 +224,8 @@ void advise_record_json(const advise_record *record, hf_buffer *out)
     record_put_number(&json, "beat_seconds", record->beat_seconds);
     hf_json_end(&json, '}');
     record_write_bills(record, &json);
-    record_put_text(&json, "certainty", advise_certainty_name(record->certainty));
-    record_put_flag(&json, "by_heuristic", record->by_heuristic);
+    hf_json_put_text(&json, "certainty", advise_certainty_name(record->certainty));
+    hf_json_put_bool(&json, "by_heuristic", record->by_heuristic);
     record_put_sentences(&json, "reasons", &record->reasons);
     record_put_sentences(&json, "doubts", &record->doubts);
     record_write_thresholds(record, &json);

@@ -105,19 +105,15 @@ void advise_review_json(const advise_record *record, const advise_review *review
 {
     hf_json json = {0};
     hf_json_begin(&json, '{');
-    hf_json_name(&json, "crossed");
-    hf_json_bool(&json, review->crossed);
-    hf_json_name(&json, "strategy");
-    hf_json_text(&json, advise_strategy_name(record->strategy));
-    hf_json_name(&json, "now");
-    hf_json_text(&json, advise_strategy_name(review->strategy));
+    hf_json_put_bool(&json, "crossed", review->crossed);
+    hf_json_put_text(&json, "strategy", advise_strategy_name(record->strategy));
+    hf_json_put_text(&json, "now", advise_strategy_name(review->strategy));
     hf_json_name(&json, "thresholds");
     hf_json_begin(&json, '[');
     for (size_t i = 0; i < review->count; i++) {
         const advise_finding *f = &review->findings[i];
         hf_json_begin(&json, '{');
-        hf_json_name(&json, "measure");
-        hf_json_text(&json, f->threshold.measure);
+        hf_json_put_text(&json, "measure", f->threshold.measure);
         hf_json_name(&json, f->threshold.above ? "above" : "below");
         hf_json_number(&json, f->threshold.value);
         hf_json_name(&json, "value");
@@ -125,8 +121,7 @@ void advise_review_json(const advise_record *record, const advise_review *review
             hf_json_number(&json, f->value);
         else
             hf_json_text(&json, NULL);
-        hf_json_name(&json, "crossed");
-        hf_json_bool(&json, f->crossed);
+        hf_json_put_bool(&json, "crossed", f->crossed);
         hf_json_end(&json, '}');
     }
     hf_json_end(&json, ']');

@@ -49,8 +49,9 @@ static void *audit_push(audit_run *run, void **items, size_t *count, size_t *roo
     return place;
 }
 
-__attribute__((format(printf, 2, 0))) static const char *
-audit_format(audit_run *run, const char *format, va_list arguments)
+__attribute__((format(printf, 2, 0))) static const char *audit_format(audit_run *run,
+                                                                      const char *format,
+                                                                      va_list arguments)
 {
     char text[1024];
     vsnprintf(text, sizeof text, format, arguments);
@@ -305,8 +306,9 @@ static hf_status audit_read_files(audit_run *run, const audit_options *options, 
     if (status != HF_OK)
         return status;
     if (sources && hf_module_load("audit", AUDIT_MODULE_SYMBOL, &module, &missing) != HF_OK)
-        audit_note(run, "Programs were not read, only SQL and schemas; `make audit-module` builds what "
-                        "reads them. %s",
+        audit_note(run,
+                   "Programs were not read, only SQL and schemas; `make audit-module` builds what "
+                   "reads them. %s",
                    missing.message);
     return audit_workers_run(&run->files, module, &run->facts, options->progress, err);
 }

@@ -46,10 +46,10 @@ typedef struct audit_finding {
     audit_place place;
     audit_place declared; /* what it is held against; line 0: nothing */
     hf_slice table;
-    const char *text; /* what is wrong here, in a sentence */
+    const char *text;      /* what is wrong here, in a sentence */
     const char *statement; /* where it is in no file: what the database ran; may be NULL */
-    const char *reason; /* it is suppressed, because of this; NULL: it is not */
-    bool known;         /* in the baseline */
+    const char *reason;    /* it is suppressed, because of this; NULL: it is not */
+    bool known;            /* in the baseline */
     char fingerprint[33];
 } audit_finding;
 
@@ -71,8 +71,8 @@ struct audit_run {
 typedef struct audit_options {
     char *const *paths;
     int paths_count;
-    const char *db; /* URL; NULL: none */
-    int64_t idle_us;  /* transactions that sit idle for longer are told */
+    const char *db;       /* URL; NULL: none */
+    int64_t idle_us;      /* transactions that sit idle for longer are told */
     const char *baseline; /* its text; NULL: none */
     void (*progress)(size_t done, size_t of);
 } audit_options;

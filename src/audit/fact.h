@@ -38,8 +38,8 @@ enum { AUDIT_TEXTS = 5 };
 
 typedef struct audit_fact {
     audit_fact_kind kind;
-    uint32_t file; /* in the list of files */
-    uint32_t line; /* from 1 */
+    uint32_t file;  /* in the list of files */
+    uint32_t line;  /* from 1 */
     uint32_t scope; /* the function it is in: where it starts in the file; 0: in none */
     uint32_t flags;
     hf_slice text[AUDIT_TEXTS];

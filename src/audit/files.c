@@ -95,8 +95,8 @@ static hf_status files_add_file(audit_files *files, const char *path, const stru
     if (!S_ISREG(info->st_mode))
         file->skipped = "it is no regular file";
     else if (file->size > max)
-        file->skipped = language == AUDIT_SQL_FILE ? "it is larger than 32 MB"
-                                                   : "it is larger than 2 MB";
+        file->skipped =
+            language == AUDIT_SQL_FILE ? "it is larger than 32 MB" : "it is larger than 2 MB";
     else if (files_is_minified(path))
         file->skipped = "it is minified";
     else if (language == AUDIT_SQL_FILE && files_undoes(path))
@@ -114,8 +114,8 @@ static hf_status files_walk(audit_files *files, const char *folder, int depth, h
         if (file == NULL)
             return hf_fail_memory(err);
         file->language = AUDIT_NO_LANGUAGE;
-        file->skipped = depth > FILES_DEPTH_MAX ? "the folder is too deep"
-                                                : "the folder can't be opened";
+        file->skipped =
+            depth > FILES_DEPTH_MAX ? "the folder is too deep" : "the folder can't be opened";
         return HF_OK;
     }
     for (int i = 0; i < count; i++) {

@@ -14,7 +14,7 @@ typedef struct audit_file {
     const char *path; /* as it is shown: the operand and what is below it */
     audit_language language;
     size_t size;
-    bool migration; /* runs once, alone: it declares, and is not judged */
+    bool migration;      /* runs once, alone: it declares, and is not judged */
     const char *skipped; /* why it was not read; NULL: it was */
 } audit_file;
 

@@ -146,12 +146,14 @@ static void live_statement(live_look *look, hf_stmt *stmt)
         look->run->failed = true;
         return;
     }
-    *fact = (audit_fact){.kind = AUDIT_SQL, .file = AUDIT_NO_FILE, .flags = AUDIT_MEASURED,
+    *fact = (audit_fact){.kind = AUDIT_SQL,
+                         .file = AUDIT_NO_FILE,
+                         .flags = AUDIT_MEASURED,
                          .line = (uint32_t)look->run->statements_count + 1,
                          .text = {live_keep(look, hf_stmt_column_text(stmt, 0))}};
     int shown = fact->text[0].size < 200 ? (int)fact->text[0].size : 200;
-    snprintf(seen, sizeof seen, "executed %lld times: %.*s",
-             (long long)hf_stmt_column_int(stmt, 1), shown, fact->text[0].at);
+    snprintf(seen, sizeof seen, "executed %lld times: %.*s", (long long)hf_stmt_column_int(stmt, 1),
+             shown, fact->text[0].at);
     audit_add_sql(look->run, fact, hf_arena_text(&look->run->arena, hf_slice_of(seen)));
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What classes declare: JPA, Doctrine, TypeORM, Django, SQLAlchemy, Rails, Eloquent. Each is a
  * row of the table at the end: how its classes are known, how they name tables and columns. */
-#include "audit/audit.h"
 #include "audit/mapping.h"
+#include "audit/audit.h"
 #include "audit/names.h"
 
 typedef struct mapping_class {
@@ -46,9 +46,8 @@ static hf_slice mapping_named(hf_slice marks, const char *mark, const char *name
 
 static audit_column *mapping_column(mapping_class *class, const audit_fact *field, hf_slice name)
 {
-    hf_slice column = name.size > 0
-                          ? name
-                          : audit_name_snake(&class->run->arena, field->text[1], false);
+    hf_slice column =
+        name.size > 0 ? name : audit_name_snake(&class->run->arena, field->text[1], false);
     return audit_schema_column(&class->run->schema, class->table, column, field->text[2],
                                (audit_place){field->file, field->line});
 }

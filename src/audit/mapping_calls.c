@@ -59,16 +59,15 @@ static void calls_key(audit_run *run, audit_table *table, hf_slice arguments, bo
 static void calls_id(audit_run *run, audit_table *table, audit_place place)
 {
     audit_schema_column(&run->schema, table, hf_slice_of("id"), hf_slice_of("bigint"), place);
-    audit_schema_key(&run->schema, table, &(audit_key){.columns = {hf_slice_of("id")}, .count = 1,
-                                                       .primary = true});
+    audit_schema_key(&run->schema, table,
+                     &(audit_key){.columns = {hf_slice_of("id")}, .count = 1, .primary = true});
 }
 
 /* A line inside the block. */
 static void calls_column(audit_run *run, const audit_fact *call)
 {
     audit_place place = {call->file, call->line};
-    audit_table *table =
-        audit_schema_table(&run->schema, calls_first(call->text[4]), place);
+    audit_table *table = audit_schema_table(&run->schema, calls_first(call->text[4]), place);
     hf_slice method = call->text[1], arguments = call->text[2], left = arguments, name, type;
     if (!calls_next(&left, &name))
         name = HF_NOTHING;
@@ -79,8 +78,8 @@ static void calls_column(audit_run *run, const audit_fact *call)
     if (audit_name_among(method, "id bigIncrements increments")) {
         calls_id(run, table, place);
     } else if (audit_name_among(method, "timestamps")) {
-        audit_schema_column(&run->schema, table, hf_slice_of("updated_at"),
-                            hf_slice_of("datetime"), place);
+        audit_schema_column(&run->schema, table, hf_slice_of("updated_at"), hf_slice_of("datetime"),
+                            place);
     } else if (audit_name_among(method, "index")) {
         if (audit_text_find(arguments, "unique: true") != NULL)
             calls_key(run, table, arguments, false);
@@ -88,8 +87,8 @@ static void calls_column(audit_run *run, const audit_fact *call)
         calls_key(run, table, arguments, audit_name_among(method, "primary"));
     } else if (audit_name_among(method, "references belongs_to foreignId") && name.size > 0) {
         bool cascade = audit_text_find(arguments, ":cascade") != NULL;
-        audit_schema_reference(&run->schema, table, name,
-                               audit_name_snake(&run->arena, name, true), cascade);
+        audit_schema_reference(&run->schema, table, name, audit_name_snake(&run->arena, name, true),
+                               cascade);
     } else if (name.size > 0 && call->text[0].size > 0 &&
                !audit_name_among(method, "foreign on default comment after dropColumn onDelete "
                                          "remove drop rename constrained")) {

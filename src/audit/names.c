@@ -161,6 +161,5 @@ hf_slice audit_quoted(hf_slice text, const char *from)
     if (i >= text.size)
         return HF_NOTHING;
     const char *end = memchr(text.at + i + 1, text.at[i], text.size - i - 1);
-    return end == NULL ? HF_NOTHING
-                       : (hf_slice){text.at + i + 1, (size_t)(end - text.at) - i - 1};
+    return end == NULL ? HF_NOTHING : (hf_slice){text.at + i + 1, (size_t)(end - text.at) - i - 1};
 }

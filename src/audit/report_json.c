@@ -5,18 +5,12 @@
 
 #include <stdio.h>
 
-static void json_field(hf_json *json, const char *name, const char *text)
-{
-    hf_json_name(json, name);
-    hf_json_text(json, text);
-}
-
 /* A slice as a text; what is no UTF-8 is replaced. */
 static void json_slice(hf_json *json, const char *name, hf_slice slice)
 {
     char text[256];
     snprintf(text, sizeof text, "%.*s", (int)slice.size, slice.at == NULL ? "" : slice.at);
-    json_field(json, name, hf_text_is_utf8(text, strlen(text)) ? text : "?");
+    hf_json_put_text(json, name, hf_text_is_utf8(text, strlen(text)) ? text : "?");
 }
 
 static const char *json_path(const audit_run *run, audit_place place)
@@ -33,30 +27,28 @@ static void json_place(const audit_run *run, hf_json *json, const char *name, au
         return;
     }
     hf_json_begin(json, '{');
-    json_field(json, "file", json_path(run, place));
-    hf_json_name(json, "line");
-    hf_json_int(json, place.line);
+    hf_json_put_text(json, "file", json_path(run, place));
+    hf_json_put_int(json, "line", place.line);
     hf_json_end(json, '}');
 }
 
 static void json_finding(const audit_run *run, hf_json *json, const audit_finding *finding)
 {
     hf_json_begin(json, '{');
-    json_field(json, "rule", finding->rule->name);
-    json_field(json, "severity", audit_level_name(finding->severity));
-    json_field(json, "confidence", audit_level_name(finding->confidence));
-    json_field(json, "message", finding->text);
+    hf_json_put_text(json, "rule", finding->rule->name);
+    hf_json_put_text(json, "severity", audit_level_name(finding->severity));
+    hf_json_put_text(json, "confidence", audit_level_name(finding->confidence));
+    hf_json_put_text(json, "message", finding->text);
     json_place(run, json, "at", finding->place);
     json_place(run, json, "declared", finding->declared);
     json_slice(json, "table", finding->table);
-    json_field(json, "statement", finding->statement);
-    json_field(json, "why", finding->rule->why);
-    json_field(json, "fix_with_holdfast", finding->rule->holdfast);
-    json_field(json, "fix_without", finding->rule->without);
-    json_field(json, "suppressed", finding->reason);
-    hf_json_name(json, "known");
-    hf_json_bool(json, finding->known);
-    json_field(json, "fingerprint", finding->fingerprint);
+    hf_json_put_text(json, "statement", finding->statement);
+    hf_json_put_text(json, "why", finding->rule->why);
+    hf_json_put_text(json, "fix_with_holdfast", finding->rule->holdfast);
+    hf_json_put_text(json, "fix_without", finding->rule->without);
+    hf_json_put_text(json, "suppressed", finding->reason);
+    hf_json_put_bool(json, "known", finding->known);
+    hf_json_put_text(json, "fingerprint", finding->fingerprint);
     hf_json_end(json, '}');
 }
 
@@ -74,8 +66,8 @@ void audit_report_json(const audit_run *run, hf_buffer *out)
     for (size_t i = 0; i < run->files.count; i++)
         if (run->files.items[i].skipped != NULL) {
             hf_json_begin(&json, '{');
-            json_field(&json, "file", json_path(run, (audit_place){(uint32_t)i, 0}));
-            json_field(&json, "why", run->files.items[i].skipped);
+            hf_json_put_text(&json, "file", json_path(run, (audit_place){(uint32_t)i, 0}));
+            hf_json_put_text(&json, "why", run->files.items[i].skipped);
             hf_json_end(&json, '}');
         }
     hf_json_end(&json, ']');
@@ -84,12 +76,9 @@ void audit_report_json(const audit_run *run, hf_buffer *out)
     for (size_t i = 0; i < run->notes_count; i++)
         hf_json_text(&json, run->notes[i]);
     hf_json_end(&json, ']');
-    hf_json_name(&json, "files");
-    hf_json_int(&json, (int64_t)run->files.count);
-    hf_json_name(&json, "tables");
-    hf_json_int(&json, (int64_t)run->schema.count);
-    hf_json_name(&json, "statements");
-    hf_json_int(&json, (int64_t)run->statements_count);
+    hf_json_put_int(&json, "files", (int64_t)run->files.count);
+    hf_json_put_int(&json, "tables", (int64_t)run->schema.count);
+    hf_json_put_int(&json, "statements", (int64_t)run->statements_count);
     hf_json_end(&json, '}');
     *out = json.out;
 }
@@ -100,7 +89,7 @@ static void sarif_text(hf_json *json, const char *name, const char *text)
 {
     hf_json_name(json, name);
     hf_json_begin(json, '{');
-    json_field(json, "text", text);
+    hf_json_put_text(json, "text", text);
     hf_json_end(json, '}');
 }
 
@@ -115,13 +104,13 @@ static void sarif_rule(hf_json *json, const audit_rule *rule)
     snprintf(help, sizeof help, "%s With holdfast: %s Without: %s", rule->why, rule->holdfast,
              rule->without);
     hf_json_begin(json, '{');
-    json_field(json, "id", rule->name);
+    hf_json_put_text(json, "id", rule->name);
     sarif_text(json, "shortDescription", rule->sentence);
     sarif_text(json, "fullDescription", rule->why);
     sarif_text(json, "help", help);
     hf_json_name(json, "defaultConfiguration");
     hf_json_begin(json, '{');
-    json_field(json, "level", sarif_level(rule->severity));
+    hf_json_put_text(json, "level", sarif_level(rule->severity));
     hf_json_end(json, '}');
     hf_json_end(json, '}');
 }
@@ -136,7 +125,7 @@ static void sarif_uri(hf_json *json, const char *path)
             hf_buffer_print(&uri, "%%%02X", (unsigned char)*at);
         else
             hf_buffer_add(&uri, at, 1);
-    json_field(json, "uri", uri.text == NULL ? "" : uri.text);
+    hf_json_put_text(json, "uri", uri.text == NULL ? "" : uri.text);
     hf_buffer_done(&uri);
 }
 
@@ -152,8 +141,7 @@ static void sarif_location(const audit_run *run, hf_json *json, audit_place plac
         hf_json_end(json, '}');
         hf_json_name(json, "region");
         hf_json_begin(json, '{');
-        hf_json_name(json, "startLine");
-        hf_json_int(json, place.line > 0 ? place.line : 1);
+        hf_json_put_int(json, "startLine", place.line > 0 ? place.line : 1);
         hf_json_end(json, '}');
         hf_json_end(json, '}');
     } else {
@@ -165,8 +153,8 @@ static void sarif_location(const audit_run *run, hf_json *json, audit_place plac
 static void sarif_result(const audit_run *run, hf_json *json, const audit_finding *finding)
 {
     hf_json_begin(json, '{');
-    json_field(json, "ruleId", finding->rule->name);
-    json_field(json, "level", sarif_level(finding->severity));
+    hf_json_put_text(json, "ruleId", finding->rule->name);
+    hf_json_put_text(json, "level", sarif_level(finding->severity));
     sarif_text(json, "message", finding->text);
     hf_json_name(json, "locations");
     hf_json_begin(json, '[');
@@ -174,21 +162,21 @@ static void sarif_result(const audit_run *run, hf_json *json, const audit_findin
     hf_json_end(json, ']');
     hf_json_name(json, "partialFingerprints");
     hf_json_begin(json, '{');
-    json_field(json, "holdfastAudit/v1", finding->fingerprint);
+    hf_json_put_text(json, "holdfastAudit/v1", finding->fingerprint);
     hf_json_end(json, '}');
-    json_field(json, "baselineState", finding->known ? "unchanged" : "new");
+    hf_json_put_text(json, "baselineState", finding->known ? "unchanged" : "new");
     if (finding->reason != NULL) {
         hf_json_name(json, "suppressions");
         hf_json_begin(json, '[');
         hf_json_begin(json, '{');
-        json_field(json, "kind", "inSource");
-        json_field(json, "justification", finding->reason);
+        hf_json_put_text(json, "kind", "inSource");
+        hf_json_put_text(json, "justification", finding->reason);
         hf_json_end(json, '}');
         hf_json_end(json, ']');
     }
     hf_json_name(json, "properties");
     hf_json_begin(json, '{');
-    json_field(json, "confidence", audit_level_name(finding->confidence));
+    hf_json_put_text(json, "confidence", audit_level_name(finding->confidence));
     hf_json_end(json, '}');
     hf_json_end(json, '}');
 }
@@ -199,8 +187,7 @@ static void sarif_invocation(const audit_run *run, hf_json *json)
     hf_json_name(json, "invocations");
     hf_json_begin(json, '[');
     hf_json_begin(json, '{');
-    hf_json_name(json, "executionSuccessful");
-    hf_json_bool(json, true);
+    hf_json_put_bool(json, "executionSuccessful", true);
     hf_json_name(json, "toolExecutionNotifications");
     hf_json_begin(json, '[');
     for (size_t i = 0; i < run->files.count; i++)
@@ -210,7 +197,7 @@ static void sarif_invocation(const audit_run *run, hf_json *json)
             snprintf(text, sizeof text, "Not read: %s: %s.", path == NULL ? "?" : path,
                      run->files.items[i].skipped);
             hf_json_begin(json, '{');
-            json_field(json, "level", "warning");
+            hf_json_put_text(json, "level", "warning");
             sarif_text(json, "message", text);
             hf_json_end(json, '}');
         }
@@ -223,8 +210,8 @@ void audit_report_sarif(const audit_run *run, hf_buffer *out)
 {
     hf_json json = {0};
     hf_json_begin(&json, '{');
-    json_field(&json, "$schema", "https://json.schemastore.org/sarif-2.1.0.json");
-    json_field(&json, "version", "2.1.0");
+    hf_json_put_text(&json, "$schema", "https://json.schemastore.org/sarif-2.1.0.json");
+    hf_json_put_text(&json, "version", "2.1.0");
     hf_json_name(&json, "runs");
     hf_json_begin(&json, '[');
     hf_json_begin(&json, '{');
@@ -232,8 +219,8 @@ void audit_report_sarif(const audit_run *run, hf_buffer *out)
     hf_json_begin(&json, '{');
     hf_json_name(&json, "driver");
     hf_json_begin(&json, '{');
-    json_field(&json, "name", "holdfast audit");
-    json_field(&json, "version", HF_VERSION);
+    hf_json_put_text(&json, "name", "holdfast audit");
+    hf_json_put_text(&json, "version", HF_VERSION);
     hf_json_name(&json, "rules");
     hf_json_begin(&json, '[');
     for (const audit_rule *const *rule = audit_rules; *rule != NULL; rule++)

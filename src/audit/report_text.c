@@ -29,8 +29,9 @@ static void report_frame_line(void *context, uint32_t number, hf_slice line)
     text_report *report = context;
     bool here = number == report->line;
     size_t shown = line.size < 160 ? line.size : 160;
-    hf_buffer_print(report->out, "  %s%s%5u | ", report_paint(report, here ? REPORT_BOLD : REPORT_DIM),
-                    here ? ">" : " ", number);
+    hf_buffer_print(report->out, "  %s%s%5u | ",
+                    report_paint(report, here ? REPORT_BOLD : REPORT_DIM), here ? ">" : " ",
+                    number);
     for (size_t i = 0; i < shown; i++) {
         char c = line.at[i] == '\t' ? ' ' : line.at[i];
         if (!iscntrl((unsigned char)c))
@@ -59,8 +60,7 @@ static void report_finding(text_report *report, const audit_finding *finding)
                     report_paint(report, color), audit_level_name(finding->severity),
                     report_paint(report, REPORT_PLAIN), finding->text, finding->rule->name);
     if (finding->confidence < AUDIT_HIGH)
-        hf_buffer_print(report->out, "  (confidence: %s)\n",
-                        audit_level_name(finding->confidence));
+        hf_buffer_print(report->out, "  (confidence: %s)\n", audit_level_name(finding->confidence));
     report->line = finding->place.line;
     audit_lines(report->run, finding->place, 1, 2, report_frame_line, report);
     if (finding->statement != NULL)
@@ -74,7 +74,8 @@ static void report_finding(text_report *report, const audit_finding *finding)
 
 static void report_advice(const text_report *report, const audit_rule *rule)
 {
-    hf_buffer_print(report->out, "  Why it matters: %s\n  With holdfast:  %s\n  Without:        %s\n\n",
+    hf_buffer_print(report->out,
+                    "  Why it matters: %s\n  With holdfast:  %s\n  Without:        %s\n\n",
                     rule->why, rule->holdfast, rule->without);
 }
 

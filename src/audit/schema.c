@@ -95,8 +95,8 @@ void audit_schema_key(audit_schema *schema, audit_table *table, const audit_key 
     table->keys = copy;
 }
 
-void audit_schema_reference(audit_schema *schema, audit_table *table, hf_slice column,
-                            hf_slice to, bool cascade)
+void audit_schema_reference(audit_schema *schema, audit_table *table, hf_slice column, hf_slice to,
+                            bool cascade)
 {
     audit_reference *reference = hf_arena_alloc(schema->arena, sizeof *reference);
     if (reference == NULL)
@@ -112,8 +112,8 @@ void audit_schema_reference(audit_schema *schema, audit_table *table, hf_slice c
 
 bool audit_type_is_temporal(hf_slice type)
 {
-    static const char *const parts[] = {"timestamp", "datetime", "instant", "localdate",
-                                        "calendar", "zoneddate", "offsetdate"};
+    static const char *const parts[] = {"timestamp", "datetime",  "instant",   "localdate",
+                                        "calendar",  "zoneddate", "offsetdate"};
     if (audit_text_find(type, "rowversion") != NULL)
         return false;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
@@ -134,7 +134,7 @@ bool audit_type_is_whole(hf_slice type)
 
 #define SCHEMA_PLAIN "version"
 #define SCHEMA_SURE                                                                                \
-    "lock_version optlock opt_lock row_version record_version object_version version_lock "       \
+    "lock_version optlock opt_lock row_version record_version object_version version_lock "        \
     "optimistic_lock lockversion"
 
 /* Part of a key: it tells versions of a thing apart, and counts nothing. */
@@ -168,10 +168,10 @@ bool audit_version_certain(const audit_table *table, const audit_column *version
 /* ---- tables of locks ---- */
 
 #define SCHEMA_OWNER                                                                               \
-    "owner user session holder by worker host process pid client token instance account person "  \
+    "owner user session holder by worker host process pid client token instance account person "   \
     "locker acquirer node server editor thread member"
 #define SCHEMA_TIME                                                                                \
-    "expires expiry expire expiration until ttl timeout heartbeat beat renewed at time date "     \
+    "expires expiry expire expiration until ttl timeout heartbeat beat renewed at time date "      \
     "timestamp tstamp since acquired created deadline lease granted"
 
 bool audit_column_is_owner(const audit_column *column)

@@ -42,7 +42,7 @@ typedef struct audit_table {
     audit_key *keys;
     audit_reference *references;
     audit_place place;
-    bool whole;   /* all its columns are known: CREATE TABLE or the catalog, not a mapping alone */
+    bool whole; /* all its columns are known: CREATE TABLE or the catalog, not a mapping alone */
     bool dropped;
     bool compared; /* somewhere a statement compares its version */
     bool guarded;  /* the database has a trigger of holdfast's on it */
@@ -69,11 +69,11 @@ audit_column *audit_table_column(const audit_table *table, hf_slice name);
 audit_column *audit_schema_column(audit_schema *schema, audit_table *table, hf_slice name,
                                   hf_slice type, audit_place place);
 void audit_schema_key(audit_schema *schema, audit_table *table, const audit_key *key);
-void audit_schema_reference(audit_schema *schema, audit_table *table, hf_slice column,
-                            hf_slice to, bool cascade);
+void audit_schema_reference(audit_schema *schema, audit_table *table, hf_slice column, hf_slice to,
+                            bool cascade);
 
-/* Applies CREATE TABLE, ALTER TABLE, CREATE UNIQUE INDEX; DROP TABLE only with `drops`: a script that
- * drops everything lies beside many schemas, and is no part of their history. */
+/* Applies CREATE TABLE, ALTER TABLE, CREATE UNIQUE INDEX; DROP TABLE only with `drops`: a script
+ * that drops everything lies beside many schemas, and is no part of their history. */
 void audit_schema_apply(audit_schema *schema, const sql_tokens *tokens, audit_place place,
                         bool drops);
 

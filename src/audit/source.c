@@ -12,12 +12,13 @@
 bool audit_source_worth(hf_slice text)
 {
     static const char *const words[] = {
-        "update ",    "delete from",   "insert into",  "for update",   "@version",
-        "lock_version", "version_id_col", "versioncolumn", "orm\\version", "create table",
-        "create_table", "schema::create", "schema::table", "update_all", "updatemany",
-        "advisory_lock", "get_lock(",  "lockforupdate", "select_for_update", "updated_at",
-        "updatedat",  "last_modified", "lastmodified", "with_lock", "setlockmode",
-        "locks = ",   "locks: ",       "lockmap",      "add_column",   "update\n", "models.model",
+        "update ",       "delete from",    "insert into",   "for update",        "@version",
+        "lock_version",  "version_id_col", "versioncolumn", "orm\\version",      "create table",
+        "create_table",  "schema::create", "schema::table", "update_all",        "updatemany",
+        "advisory_lock", "get_lock(",      "lockforupdate", "select_for_update", "updated_at",
+        "updatedat",     "last_modified",  "lastmodified",  "with_lock",         "setlockmode",
+        "locks = ",      "locks: ",        "lockmap",       "add_column",        "update\n",
+        "models.model",
     };
     hf_cleanup(hf_freep) char *lower = hf_alloc(text.size + 1);
     if (lower == NULL)
@@ -145,8 +146,8 @@ static void source_emit_table(hf_buffer *sql, uint32_t line, audit_emit_fn emit,
 {
     hf_buffer_print(sql, ")");
     if (!sql->failed)
-        emit(context, &(audit_fact){.kind = AUDIT_SQL, .line = line,
-                                    .text = {{sql->text, sql->size}}});
+        emit(context,
+             &(audit_fact){.kind = AUDIT_SQL, .line = line, .text = {{sql->text, sql->size}}});
     hf_buffer_done(sql);
 }
 
@@ -176,9 +177,11 @@ void audit_source_prisma(hf_slice text, audit_emit_fn emit, void *context)
             source_emit_table(&sql, first, emit, context);
             inside = false;
         } else if (inside && word.size > 2 && word.at[0] == '@') {
-            const char *open = memchr(rest.at, '[', rest.size), *end = memchr(rest.at, ']', rest.size);
-            if (open != NULL && end != NULL && (audit_text_find(word, "@@id") != NULL ||
-                                                audit_text_find(word, "@@unique") != NULL))
+            const char *open = memchr(rest.at, '[', rest.size),
+                       *end = memchr(rest.at, ']', rest.size);
+            if (open != NULL && end != NULL &&
+                (audit_text_find(word, "@@id") != NULL ||
+                 audit_text_find(word, "@@unique") != NULL))
                 hf_buffer_print(&sql, "UNIQUE (%.*s),", (int)(end - open) - 1, open + 1);
         } else if (inside && type.size > 0 && word.at[0] != '/') {
             hf_buffer_print(&sql, "%.*s %.*s%s,", (int)word.size, word.at, (int)type.size, type.at,
@@ -258,8 +261,9 @@ static void source_mapper(hf_slice text, hf_slice closing, uint32_t line, audit_
         at = (size_t)(end - text.at);
     }
     if (!sql.failed && sql.size > 0)
-        emit(context, &(audit_fact){.kind = AUDIT_SQL, .line = line, .scope = line,
-                                    .text = {{sql.text, sql.size}}});
+        emit(context,
+             &(audit_fact){
+                 .kind = AUDIT_SQL, .line = line, .scope = line, .text = {{sql.text, sql.size}}});
     hf_buffer_done(&sql);
 }
 

@@ -77,7 +77,7 @@ typedef struct sql_reader {
     sql_statement out;
 } sql_reader;
 
-static const sql_token *read_token(const sql_reader *reader, size_t at)
+static const sql_token *sql_read_token(const sql_reader *reader, size_t at)
 {
     return &reader->tokens->items[at < reader->end ? at : reader->tokens->count - 1];
 }
@@ -102,8 +102,8 @@ static size_t read_expression_end(const sql_reader *reader, size_t at, bool cond
         if (audit_sql_punct(reader->tokens, at, ')') || audit_sql_punct(reader->tokens, at, ',') ||
             read_ends_clause(reader, at))
             return at;
-        if (conditions && (audit_sql_word(reader->tokens, at, "and") ||
-                           audit_sql_word(reader->tokens, at, "or")))
+        if (conditions &&
+            (audit_sql_word(reader->tokens, at, "and") || audit_sql_word(reader->tokens, at, "or")))
             return at;
         at++;
     }
@@ -140,7 +140,7 @@ static size_t read_set(sql_reader *reader, size_t at)
 {
     sql_statement *out = &reader->out;
     while (at < reader->end && !read_ends_clause(reader, at)) {
-        const sql_token *token = read_token(reader, at);
+        const sql_token *token = sql_read_token(reader, at);
         size_t name_at = at;
         hf_slice column = audit_sql_name(reader->tokens, &at);
         if (column.size > 0 && audit_sql_punct(reader->tokens, at, '=')) {
@@ -183,7 +183,7 @@ static void read_condition(sql_reader *reader, size_t from, size_t to, bool ande
 {
     sql_statement *out = &reader->out;
     size_t at = from;
-    const sql_token *first = read_token(reader, from);
+    const sql_token *first = sql_read_token(reader, from);
     if (from >= to)
         return;
     if (first->kind == SQL_PARAM && to == from + 1) {
@@ -193,8 +193,8 @@ static void read_condition(sql_reader *reader, size_t from, size_t to, bool ande
     hf_slice column = audit_sql_name(reader->tokens, &at);
     if (column.size > 0 && audit_sql_punct(reader->tokens, at, '=')) {
         sql_use *use = read_use(out->wheres, &out->wheres_count);
-        *use = (sql_use){.column = column, .equal = anded,
-                         .value = read_value(reader, at + 1, to, column)};
+        *use = (sql_use){
+            .column = column, .equal = anded, .value = read_value(reader, at + 1, to, column)};
         return;
     }
     if (column.size > 0 && audit_sql_word(reader->tokens, at, "in")) {
@@ -274,10 +274,10 @@ static void read_tail(sql_reader *reader, size_t at)
 /* The table and its alias. */
 static size_t read_table(sql_reader *reader, size_t at)
 {
-    reader->out.prefixed = read_token(reader, at)->kind == SQL_PARAM;
+    reader->out.prefixed = sql_read_token(reader, at)->kind == SQL_PARAM;
     reader->out.table = audit_sql_name(reader->tokens, &at);
     audit_sql_accept(reader->tokens, &at, "as");
-    if (read_is_name(read_token(reader, at)) && !read_ends_clause(reader, at) &&
+    if (read_is_name(sql_read_token(reader, at)) && !read_ends_clause(reader, at) &&
         !audit_sql_word(reader->tokens, at, "set") && !audit_sql_word(reader->tokens, at, "join") &&
         !audit_sql_word(reader->tokens, at, "values"))
         at++;
@@ -366,8 +366,7 @@ static bool read_begins(const sql_tokens *tokens, size_t at)
     return !audit_name_among(before->text, not_after);
 }
 
-void audit_sql_read(hf_arena *arena, const sql_tokens *tokens, sql_statement_fn each,
-                    void *context)
+void audit_sql_read(hf_arena *arena, const sql_tokens *tokens, sql_statement_fn each, void *context)
 {
     static const struct {
         const char *word;

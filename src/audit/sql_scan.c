@@ -24,7 +24,8 @@ static char scan_peek(const sql_scanner *scan, size_t ahead)
 
 static bool scan_is_name(char c)
 {
-    return isalnum((unsigned char)c) || c == '_' || c == '$' || c == '#' || (unsigned char)c >= 0x80;
+    return isalnum((unsigned char)c) || c == '_' || c == '$' || c == '#' ||
+           (unsigned char)c >= 0x80;
 }
 
 static void scan_put(sql_scanner *scan, sql_token token)
@@ -242,7 +243,7 @@ bool audit_sql_scan(hf_arena *arena, hf_slice text, sql_tokens *out)
 
 bool audit_sql_looks_like(hf_slice text)
 {
-    static const char *const first[] = {"update", "insert", "delete", "select", "create", "alter",
+    static const char *const first[] = {"update", "insert", "delete", "select", "create",  "alter",
                                         "with",   "merge",  "lock",   "call",   "replace", "drop"};
     size_t at = 0;
     while (at < text.size && (isspace((unsigned char)text.at[at]) || text.at[at] == '('))

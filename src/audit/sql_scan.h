@@ -19,8 +19,8 @@ typedef enum sql_kind {
 
 typedef struct sql_token {
     sql_kind kind;
-    bool hole;   /* a parameter that is a hole: nothing is known, not even that it is a value */
-    bool glued;  /* no blank before it */
+    bool hole;  /* a parameter that is a hole: nothing is known, not even that it is a value */
+    bool glued; /* no blank before it */
     hf_slice text;
     uint32_t line; /* from 0, within the text */
 } sql_token;

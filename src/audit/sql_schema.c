@@ -60,8 +60,7 @@ static bool ddl_constraint(ddl_reader *ddl, size_t at, size_t end)
             audit_schema_key(ddl->schema, ddl->table, &key);
         if (foreign && audit_sql_accept(ddl->tokens, &at, "references") && ddl->table != NULL)
             audit_schema_reference(ddl->schema, ddl->table, key.columns[0],
-                                   audit_sql_name(ddl->tokens, &at),
-                                   ddl_cascades(ddl, at, end));
+                                   audit_sql_name(ddl->tokens, &at), ddl_cascades(ddl, at, end));
         return true;
     }
     static const char others[] = "key index check exclude fulltext spatial period like";

@@ -82,8 +82,8 @@ static void workers_limit_time(void)
     struct rusage used;
     struct rlimit time = {0, RLIM_INFINITY};
     if (getrusage(RUSAGE_SELF, &used) == 0) {
-        time.rlim_cur = (rlim_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
-                        AUDIT_WORKER_SECONDS + 1;
+        time.rlim_cur =
+            (rlim_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) + AUDIT_WORKER_SECONDS + 1;
         setrlimit(RLIMIT_CPU, &time);
     }
 }
@@ -312,7 +312,7 @@ hf_status audit_workers_run(audit_files *files, const audit_module *module, audi
     pool.answers = hf_alloc((files->count + 1) * sizeof *pool.answers);
     pool.sizes = hf_alloc((files->count + 1) * sizeof *pool.sizes);
     hf_status status = pool.answers == NULL || pool.sizes == NULL ? hf_fail_memory(err) : HF_OK;
-    pool.count = processors < 1 ? 1
+    pool.count = processors < 1                   ? 1
                  : processors > AUDIT_WORKERS_MAX ? AUDIT_WORKERS_MAX
                                                   : (size_t)processors;
     for (size_t i = 0; i < pool.count; i++)

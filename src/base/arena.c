@@ -35,7 +35,7 @@ static hf_arena_block *block_new(hf_arena *arena, size_t size)
 }
 
 /* Goes on to the next block that has room, making one where there is none. */
-static bool advance(hf_arena *arena, size_t size)
+static bool arena_advance(hf_arena *arena, size_t size)
 {
     for (hf_arena_block *next = arena->current == NULL ? NULL : arena->current->next; next != NULL;
          next = next->next) {
@@ -61,7 +61,8 @@ void *hf_arena_alloc(hf_arena *arena, size_t size)
     if (size > HF_ARENA_MAX)
         return NULL;
     size = (size + ALIGN - 1) & ~(size_t)(ALIGN - 1);
-    if ((arena->current == NULL || arena->current->size - arena->used < size) && !advance(arena, size))
+    if ((arena->current == NULL || arena->current->size - arena->used < size) &&
+        !arena_advance(arena, size))
         return NULL;
     void *out = arena->current->bytes + arena->used;
     arena->used += size;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* An arena: many small things allocated together and forgotten together. Memory is zeroed. It keeps its first blocks when
- * it is reset, so a store that works batch after batch stops asking for memory; what one large batch needed beyond that is given back. */
+/* An arena: many small things allocated together and forgotten together. Memory is zeroed. It keeps
+ * its first blocks when it is reset, so a store that works batch after batch stops asking for
+ * memory; what one large batch needed beyond that is given back. */
 #ifndef HF_BASE_ARENA_H
 #define HF_BASE_ARENA_H
 
@@ -9,7 +10,7 @@
 #include <stddef.h>
 
 #define HF_ARENA_MAX ((size_t)1 << 30) /* ceiling of what one arena may hold */
-#define HF_ARENA_KEPT                                                                                        \
+#define HF_ARENA_KEPT                                                                              \
     ((size_t)1 << 22) /* ... and keeps when it is reset: what a full batch of usual ops needs */
 
 typedef struct hf_arena_block hf_arena_block;

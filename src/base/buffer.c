@@ -14,7 +14,7 @@ static size_t next_room(size_t room, size_t needed)
     return wanted < HF_BUFFER_MAX ? wanted : HF_BUFFER_MAX;
 }
 
-static bool make_room(hf_buffer *buffer, size_t more)
+static bool buffer_make_room(hf_buffer *buffer, size_t more)
 {
     if (buffer->failed)
         return false;
@@ -35,7 +35,7 @@ static bool make_room(hf_buffer *buffer, size_t more)
 
 void hf_buffer_add(hf_buffer *buffer, const char *bytes, size_t size)
 {
-    if (!make_room(buffer, size))
+    if (!buffer_make_room(buffer, size))
         return;
     if (size > 0)
         memcpy(buffer->text + buffer->size, bytes, size);
@@ -58,7 +58,7 @@ void hf_buffer_print(hf_buffer *buffer, const char *format, ...)
         hf_buffer_add(buffer, small, (size_t)size);
         return;
     }
-    if (!make_room(buffer, (size_t)size))
+    if (!buffer_make_room(buffer, (size_t)size))
         return;
     va_start(args, format);
     vsnprintf(buffer->text + buffer->size, (size_t)size + 1, format, args);

@@ -18,7 +18,8 @@ typedef struct hf_buffer {
 } hf_buffer;
 
 void hf_buffer_add(hf_buffer *buffer, const char *bytes, size_t size);
-void hf_buffer_print(hf_buffer *buffer, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void hf_buffer_print(hf_buffer *buffer, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* Gives the text away (hf_free it), or frees it and answers NULL when it failed. */
 char *hf_buffer_take(hf_buffer *buffer);

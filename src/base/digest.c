@@ -10,18 +10,19 @@
 #include <pthread.h>
 #include <string.h>
 
-/* Looked up once: OpenSSL 3 does it for every EVP_sha256() that is used, with locks and by name. Never freed. */
+/* Looked up once: OpenSSL 3 does it for every EVP_sha256() that is used, with locks and by name.
+ * Never freed. */
 static EVP_MD *sha256;
 static pthread_once_t fetched = PTHREAD_ONCE_INIT;
 
-static void fetch(void)
+static void digest_fetch(void)
 {
     sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);
 }
 
 bool hf_sha256(const void *bytes, size_t size, unsigned char out[32])
 {
-    pthread_once(&fetched, fetch);
+    pthread_once(&fetched, digest_fetch);
     return EVP_Digest(bytes, size, out, NULL, sha256 == NULL ? EVP_sha256() : sha256, NULL) == 1;
 }
 
@@ -31,7 +32,8 @@ bool hf_sha256_quick(const void *bytes, size_t size, unsigned char out[32])
     return SHA256_Init(&sha) && SHA256_Update(&sha, bytes, size) && SHA256_Final(out, &sha);
 }
 
-bool hf_hmac_sha256(const void *key, size_t key_size, const void *bytes, size_t size, unsigned char out[32])
+bool hf_hmac_sha256(const void *key, size_t key_size, const void *bytes, size_t size,
+                    unsigned char out[32])
 {
     return HMAC(EVP_sha256(), key, (int)key_size, bytes, size, out, NULL) != NULL;
 }
@@ -45,5 +47,6 @@ void hf_secret_wipe(void *secret, size_t size)
 {
     if (size == 0)
         return;
-    explicit_bzero(secret, size); /* as sure, and by whole words: OPENSSL_cleanse goes byte by byte */
+    /* as sure, and by whole words: OPENSSL_cleanse goes byte by byte */
+    explicit_bzero(secret, size);
 }

@@ -21,26 +21,26 @@ static const status_row table[HF_STATUS_COUNT] = {
 #undef ROW
 };
 
-static const status_row *row_of(hf_status status)
+static const status_row *error_row_of(hf_status status)
 {
     return &table[(unsigned)status < HF_STATUS_COUNT ? status : HF_INTERNAL];
 }
 
 const char *hf_status_wire(hf_status status)
 {
-    return row_of(status)->wire;
+    return error_row_of(status)->wire;
 }
 int hf_status_http(hf_status status)
 {
-    return row_of(status)->http;
+    return error_row_of(status)->http;
 }
 int hf_status_exit(hf_status status)
 {
-    return row_of(status)->exit_code;
+    return error_row_of(status)->exit_code;
 }
 const char *hf_status_sentence(hf_status status)
 {
-    return row_of(status)->sentence;
+    return error_row_of(status)->sentence;
 }
 
 hf_status hf_status_from_wire(const char *wire)

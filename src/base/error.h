@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Filling an hf_error: the caller's, last parameter, NULL welcome, first cause wins nothing: the last set stands. */
+/* Filling an hf_error: the caller's, last parameter, NULL welcome, first cause wins nothing: the
+ * last set stands. */
 #ifndef HF_BASE_ERROR_H
 #define HF_BASE_ERROR_H
 
@@ -16,9 +17,10 @@ static inline void hf_error_none(hf_error *out)
 void hf_error_set(hf_error *err, hf_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The same as an expression that is the status: return hf_fail(err, HF_INVALID, "..."). A macro, so that compilers and
- * analyzers see that it isn't HF_OK. */
-#define hf_fail(err, status, ...) (hf_error_set((err), (status), __VA_ARGS__), hf_same_status(status))
+/* The same as an expression that is the status: return hf_fail(err, HF_INVALID, "..."). A macro, so
+ * that compilers and analyzers see that it isn't HF_OK. */
+#define hf_fail(err, status, ...)                                                                  \
+    (hf_error_set((err), (status), __VA_ARGS__), hf_same_status(status))
 
 static inline hf_status hf_same_status(hf_status status)
 {

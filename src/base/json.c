@@ -27,7 +27,7 @@ void hf_json_end(hf_json *json, char bracket)
     json->comma = true;
 }
 
-static void quoted(hf_json *json, const char *text)
+static void json_quoted(hf_json *json, const char *text)
 {
     hf_buffer_add(&json->out, "\"", 1);
     const char *from = text; /* what needs no escape is added in one go */
@@ -49,7 +49,7 @@ static void quoted(hf_json *json, const char *text)
 void hf_json_name(hf_json *json, const char *name)
 {
     before_value(json);
-    quoted(json, name);
+    json_quoted(json, name);
     hf_buffer_add(&json->out, ":", 1);
     json->comma = false;
 }
@@ -60,7 +60,7 @@ void hf_json_text(hf_json *json, const char *text)
     if (text == NULL)
         hf_buffer_add(&json->out, "null", 4);
     else
-        quoted(json, text);
+        json_quoted(json, text);
 }
 
 void hf_json_int(hf_json *json, int64_t value)
@@ -110,4 +110,28 @@ void hf_json_time(hf_json *json, int64_t us)
     char text[HF_TIME_TEXT];
     hf_time_write(us, text);
     hf_json_text(json, us == 0 ? NULL : text);
+}
+
+void hf_json_put_text(hf_json *json, const char *name, const char *text)
+{
+    hf_json_name(json, name);
+    hf_json_text(json, text);
+}
+
+void hf_json_put_int(hf_json *json, const char *name, int64_t value)
+{
+    hf_json_name(json, name);
+    hf_json_int(json, value);
+}
+
+void hf_json_put_bool(hf_json *json, const char *name, bool value)
+{
+    hf_json_name(json, name);
+    hf_json_bool(json, value);
+}
+
+void hf_json_put_time(hf_json *json, const char *name, int64_t us)
+{
+    hf_json_name(json, name);
+    hf_json_time(json, us);
 }

@@ -23,4 +23,10 @@ void hf_json_bool(hf_json *json, bool value);
 void hf_json_seconds(hf_json *json, int64_t us); /* 1.5 for 1,500,000 */
 void hf_json_time(hf_json *json, int64_t us);    /* RFC 3339; 0 writes null */
 
+/* A name and its value. */
+void hf_json_put_text(hf_json *json, const char *name, const char *text);
+void hf_json_put_int(hf_json *json, const char *name, int64_t value);
+void hf_json_put_bool(hf_json *json, const char *name, bool value);
+void hf_json_put_time(hf_json *json, const char *name, int64_t us);
+
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Taking passwords out of a URL. In doubt too much is taken out: a password may hold a '?' or an '@' that nobody escaped. */
+/* Taking passwords out of a URL. In doubt too much is taken out: a password may hold a '?' or an
+ * '@' that nobody escaped. */
 #include "base/redact.h"
 
 #include <stdio.h>
@@ -26,13 +27,16 @@ bool hf_url_drop(char *url, const char *name)
     return dropped;
 }
 
-/* What stands before the last '@' of the part with user and host. That ends with the first '/', unless there would be a port then that
- * is no number: so it is a password, with a '/' that nobody escaped. */
+/* What stands before the last '@' of the part with user and host. That ends with the first '/',
+ * unless there would be a port then that is no number: so it is a password, with a '/' that nobody
+ * escaped. */
 static const char *end_of_password(const char *host, const char *colon)
 {
     const char *end = host + strcspn(host, "/"), *at = NULL;
-    bool port = colon != NULL && colon < end && strspn(colon + 1, "0123456789") == (size_t)(end - colon - 1);
-    bool open = colon != NULL && colon < end && memchr(host, '@', (size_t)(end - host)) == NULL && !port;
+    bool port = colon != NULL && colon < end &&
+                strspn(colon + 1, "0123456789") == (size_t)(end - colon - 1);
+    bool open =
+        colon != NULL && colon < end && memchr(host, '@', (size_t)(end - host)) == NULL && !port;
     for (const char *c = host; *c != '\0' && (open || c < end); c++)
         if (*c == '@')
             at = c;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The seams as they are in life: the C library's memory, the kernel's randomness and clocks, the real files. */
+/* The seams as they are in life: the C library's memory, the kernel's randomness and clocks, the
+ * real files. */
 #include "base/seams.h"
 
 #include <limits.h>
@@ -22,7 +23,7 @@ static bool system_random(void *out, size_t size)
     return true;
 }
 
-static int64_t read_clock(clockid_t clock)
+static int64_t seams_read_clock(clockid_t clock)
 {
     struct timespec now;
     clock_gettime(clock, &now);
@@ -31,11 +32,11 @@ static int64_t read_clock(clockid_t clock)
 
 static int64_t system_wall_us(void)
 {
-    return read_clock(CLOCK_REALTIME);
+    return seams_read_clock(CLOCK_REALTIME);
 }
 static int64_t system_boot_us(void)
 {
-    return read_clock(CLOCK_BOOTTIME);
+    return seams_read_clock(CLOCK_BOOTTIME);
 }
 
 /* The file may not be there yet: then its folder is asked. */

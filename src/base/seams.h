@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The seams: allocation, randomness, clocks, files. Everything that can fail or surprise goes through here, so that
- * tests can make it. The one mutable global of the library; only tests write to it, before they start threads. */
+/* The seams: allocation, randomness, clocks, files. Everything that can fail or surprise goes
+ * through here, so that tests can make it. The one mutable global of the library; only tests write
+ * to it, before they start threads. */
 #ifndef HF_BASE_SEAMS_H
 #define HF_BASE_SEAMS_H
 
@@ -14,9 +15,11 @@ typedef struct hf_seams {
     bool (*random)(void *out, size_t size);     /* false: no randomness to be had */
     int64_t (*wall_us)(void);                   /* CLOCK_REALTIME */
     int64_t (*boot_us)(void);                   /* CLOCK_BOOTTIME: counts suspend, never steps */
-    const char *sqlite_vfs;                     /* name of a registered VFS; NULL: the default one */
-    int sqlite_log_pages;                       /* of its log, before it is copied into the file */
-    int64_t (*fs_kind)(const char *path);       /* f_type of statfs(2) for the file's folder; -1: unknown */
+    /* name of a registered VFS; NULL: the default one */
+    const char *sqlite_vfs;
+    int sqlite_log_pages; /* of its log, before it is copied into the file */
+    /* f_type of statfs(2) for the file's folder; -1: unknown */
+    int64_t (*fs_kind)(const char *path);
 } hf_seams;
 
 extern hf_seams hf_seam;

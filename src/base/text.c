@@ -78,7 +78,8 @@ bool hf_text_is_utf8(const char *text, size_t size)
 bool hf_character_misleads(uint32_t character)
 {
     return character == 0x061c || character == 0x200e || character == 0x200f ||
-           (character >= 0x2028 && character <= 0x202e) || (character >= 0x2066 && character <= 0x2069);
+           (character >= 0x2028 && character <= 0x202e) ||
+           (character >= 0x2066 && character <= 0x2069);
 }
 
 /* Puts `with` in the place of n bytes at `at`. False: there is no room for all of it. */
@@ -103,7 +104,8 @@ static bool text_replace(char *text, size_t size, size_t at, size_t n, const cha
 /* All of them begin with one of two bytes, which hardly any text has. */
 void hf_text_show(char *text, size_t size)
 {
-    for (size_t at = strcspn(text, "\xd8\xe2"); text[at] != '\0'; at += strcspn(text + at, "\xd8\xe2")) {
+    for (size_t at = strcspn(text, "\xd8\xe2"); text[at] != '\0';
+         at += strcspn(text + at, "\xd8\xe2")) {
         uint32_t character = 0;
         char shown[8];
         size_t n = hf_utf8_decode(text + at, strnlen(text + at, 4), &character);

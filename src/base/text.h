@@ -29,11 +29,12 @@ static inline bool hf_slice_equal(hf_slice a, hf_slice b)
 /* As memcmp over the bytes, then by length: canonical order. */
 int hf_slice_compare(hf_slice a, hf_slice b);
 
-/* Copies into a zeroed field of `size` bytes, cut if need be (names are checked at the door, so it never is). */
+/* Copies into a zeroed field of `size` bytes, cut if need be (names are checked at the door, so it
+ * never is). */
 void hf_slice_copy(char *out, size_t size, hf_slice from);
 
-/* Decodes the character at the beginning of `left` bytes (at least 1); its length, or 0 when they are not UTF-8.
- * Overlong forms and surrogates are not. */
+/* Decodes the character at the beginning of `left` bytes (at least 1); its length, or 0 when they
+ * are not UTF-8. Overlong forms and surrogates are not. */
 size_t hf_utf8_decode(const char *text, size_t left, uint32_t *out);
 
 bool hf_text_is_utf8(const char *text, size_t size);
@@ -41,12 +42,12 @@ bool hf_text_is_utf8(const char *text, size_t size);
 /* Valid UTF-8 without control characters (C0, DEL, C1), overlong forms or surrogates. */
 bool hf_text_is_clean(const char *text, size_t size);
 
-/* Characters by which a text could make the sentence around it read as another one: those that turn the
- * direction of what follows (marks, embeddings, overrides, isolates), and line separators. */
+/* Characters by which a text could make the sentence around it read as another one: those that turn
+ * the direction of what follows (marks, embeddings, overrides, isolates), and line separators. */
 bool hf_character_misleads(uint32_t character);
 
-/* Makes them visible in a text for people, which has room for `size` bytes: each becomes \uXXXX. What has
- * no room any more is cut. Data is passed on as it is. */
+/* Makes them visible in a text for people, which has room for `size` bytes: each becomes \uXXXX.
+ * What has no room any more is cut. Data is passed on as it is. */
 void hf_text_show(char *text, size_t size);
 
 /* Writes 2 * size hex digits and a NUL. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Times as text, by the proleptic Gregorian calendar; no zone tables, no locale, no hidden state. */
+/* Times as text, by the proleptic Gregorian calendar; no zone tables, no locale, no hidden state.
+ * */
 #include "base/time.h"
 
 #include <inttypes.h>
@@ -40,7 +41,7 @@ static civil civil_of(int64_t us)
 }
 
 /* Writes a number with so many digits, and answers where it ends. */
-static char *digits(char *out, unsigned number, unsigned count)
+static char *base_time_digits(char *out, unsigned number, unsigned count)
 {
     for (unsigned i = count; i-- > 0; number /= 10)
         out[i] = (char)('0' + number % 10);
@@ -49,7 +50,7 @@ static char *digits(char *out, unsigned number, unsigned count)
 
 static char *digits_and(char *out, unsigned number, unsigned count, char after)
 {
-    out = digits(out, number, count);
+    out = base_time_digits(out, number, count);
     *out++ = after;
     return out;
 }
@@ -74,8 +75,8 @@ void hf_time_write(int64_t us, char out[HF_TIME_TEXT])
         write_usual(&t, out);
         return;
     }
-    snprintf(out, HF_TIME_TEXT, "%04" PRId64 "-%02u-%02uT%02u:%02u:%02u.%06uZ", t.year, t.month, t.day,
-             t.hour, t.minute, t.second, t.us);
+    snprintf(out, HF_TIME_TEXT, "%04" PRId64 "-%02u-%02uT%02u:%02u:%02u.%06uZ", t.year, t.month,
+             t.day, t.hour, t.minute, t.second, t.us);
 }
 
 void hf_time_say(int64_t us, int64_t now_us, char out[HF_TIME_TEXT])
@@ -84,8 +85,8 @@ void hf_time_say(int64_t us, int64_t now_us, char out[HF_TIME_TEXT])
     if (t.year == now.year && t.month == now.month && t.day == now.day)
         snprintf(out, HF_TIME_TEXT, "%02u:%02u UTC", t.hour, t.minute);
     else
-        snprintf(out, HF_TIME_TEXT, "%04" PRId64 "-%02u-%02u %02u:%02u UTC", t.year, t.month, t.day, t.hour,
-                 t.minute);
+        snprintf(out, HF_TIME_TEXT, "%04" PRId64 "-%02u-%02u %02u:%02u UTC", t.year, t.month, t.day,
+                 t.hour, t.minute);
 }
 
 int hf_time_fraction(int64_t us, char *out)
@@ -108,7 +109,8 @@ bool hf_time_add(int64_t a, int64_t b, int64_t *sum)
 /* ---- reading ---- */
 
 /* So many digits; false: something else stands there, or the number is not within its bounds. */
-static bool time_digits(const char **text, unsigned count, unsigned low, unsigned high, unsigned *out)
+static bool time_digits(const char **text, unsigned count, unsigned low, unsigned high,
+                        unsigned *out)
 {
     unsigned number = 0;
     for (unsigned i = 0; i < count; i++, (*text)++) {
@@ -153,9 +155,11 @@ static int64_t us_of(const civil *t)
 {
     int64_t year = t->year - (t->month <= 2);
     int64_t era = year / 400, yoe = year % 400;
-    int64_t doy = (153 * (int64_t)(t->month > 2 ? t->month - 3 : t->month + 9) + 2) / 5 + t->day - 1;
+    int64_t doy =
+        (153 * (int64_t)(t->month > 2 ? t->month - 3 : t->month + 9) + 2) / 5 + t->day - 1;
     int64_t days = era * 146097 + yoe * 365 + yoe / 4 - yoe / 100 + doy - 719468;
-    return ((days * 24 + t->hour) * 60 + t->minute) * 60000000 + (int64_t)t->second * 1000000 + t->us;
+    return ((days * 24 + t->hour) * 60 + t->minute) * 60000000 + (int64_t)t->second * 1000000 +
+           t->us;
 }
 
 bool hf_time_read(const char *text, int64_t *out_us)
@@ -163,10 +167,10 @@ bool hf_time_read(const char *text, int64_t *out_us)
     civil t = {0};
     bool reads = time_day(&text, &t);
     if (reads && *text != '\0')
-        reads = time_sign(&text, 'T') && time_digits(&text, 2, 0, 23, &t.hour) && time_sign(&text, ':') &&
-                time_digits(&text, 2, 0, 59, &t.minute) && time_sign(&text, ':') &&
-                time_digits(&text, 2, 0, 59, &t.second) && time_fraction(&text, &t) &&
-                time_sign(&text, 'Z') && *text == '\0';
+        reads = time_sign(&text, 'T') && time_digits(&text, 2, 0, 23, &t.hour) &&
+                time_sign(&text, ':') && time_digits(&text, 2, 0, 59, &t.minute) &&
+                time_sign(&text, ':') && time_digits(&text, 2, 0, 59, &t.second) &&
+                time_fraction(&text, &t) && time_sign(&text, 'Z') && *text == '\0';
     *out_us = reads ? us_of(&t) : 0;
     return reads;
 }

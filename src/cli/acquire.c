@@ -7,19 +7,21 @@
 
 #include <string.h>
 
-static hf_status read_options(const cli_arguments *arguments, hf_acquire_options *out, hf_error *err)
+static hf_status read_options(const cli_arguments *arguments, hf_acquire_options *out,
+                              hf_error *err)
 {
     const char *mode = cli_value(arguments, "mode");
     *out = (hf_acquire_options){.mode = HF_EXCLUSIVE, .purpose = cli_value(arguments, "purpose")};
     if (mode != NULL)
         out->mode = hf_mode_from_name(mode);
     if (out->mode == HF_MODE_COUNT)
-        return hf_fail(err, HF_INVALID, "There is no mode '%.40s'; --mode is exclusive or shared.", mode);
+        return hf_fail(err, HF_INVALID, "There is no mode '%.40s'; --mode is exclusive or shared.",
+                       mode);
     return cli_value_duration(arguments, "ttl", &out->ttl_us, err);
 }
 
-/* All who stand in the way, where the error names the first: asked after the refusal, so only believed when the first
- * is still among them. */
+/* All who stand in the way, where the error names the first: asked after the refusal, so only
+ * believed when the first is still among them. */
 static void find_holders(cli_call *call, const hf_error *err, hf_result **out)
 {
     hf_resource resource;
@@ -49,7 +51,7 @@ static void print_sentences(const hf_result *result)
     }
 }
 
-static hf_status print_json(cli_call *call, const hf_result *result, hf_error *err)
+static hf_status acquire_print_json(cli_call *call, const hf_result *result, hf_error *err)
 {
     hf_status status = HF_OK;
     cli_list_begin(call, "locks");
@@ -59,26 +61,26 @@ static hf_status print_json(cli_call *call, const hf_result *result, hf_error *e
     return status;
 }
 
-static hf_status acquire(cli_call *call, hf_session *session, const hf_acquire_options *options,
-                         hf_error *err)
+static hf_status acquire_acquire(cli_call *call, hf_session *session,
+                                 const hf_acquire_options *options, hf_error *err)
 {
     hf_result *result = NULL;
-    hf_status status = hf_session_acquire_all(session, call->resources,
-                                              (size_t)call->arguments.operands_count, options, &result, err);
+    hf_status status = hf_session_acquire_all(
+        session, call->resources, (size_t)call->arguments.operands_count, options, &result, err);
     if (status == HF_LOCKED && call->json) {
         hf_result_free(result);
         find_holders(call, err, &call->result);
         return status;
     }
     if (status == HF_OK && call->json)
-        status = print_json(call, result, err);
+        status = acquire_print_json(call, result, err);
     else if (status == HF_OK)
         print_sentences(result);
     hf_result_free(result);
     return status;
 }
 
-static hf_status run(cli_call *call, hf_error *err)
+static hf_status acquire_run(cli_call *call, hf_error *err)
 {
     hf_acquire_options options;
     hf_session *session = NULL;
@@ -92,14 +94,15 @@ static hf_status run(cli_call *call, hf_error *err)
     if (status == HF_OK)
         status = hf_session_attach(call->manager, call->session, &session, err);
     if (status == HF_OK)
-        status = acquire(call, session, &options, err);
+        status = acquire_acquire(call, session, &options, err);
     hf_session_free(session);
     return status;
 }
 
 static const cli_option options[] = {
     {"mode", "MODE", "exclusive (the default) or shared"},
-    {"ttl", "DURATION", "frees by itself after that long; else the type's default, its longest, or none"},
+    {"ttl", "DURATION",
+     "frees by itself after that long; else the type's default, its longest, or none"},
     {"purpose", "TEXT", "what for; shown to whoever is refused"},
     CLI_SESSION_OPTION,
     CLI_END_OF_OPTIONS,
@@ -111,9 +114,11 @@ const cli_verb cli_acquire = {
     .operands_min = 1,
     .operands_max = HF_BATCH_OPS_MAX,
     .summary = "Takes locks: all of those named, or none.",
-    .about = "A resource is TYPE/ID, as policy/12345. It never waits: when someone stands in the way it "
-             "says who, since when and until when, and exits with 3. Acquiring what you hold is harmless: "
-             "same fence, same bound. A shared lock becomes exclusive when you are the only reader.",
+    .about =
+        "A resource is TYPE/ID, as policy/12345. It never waits: when someone stands in the way it "
+        "says who, since when and until when, and exits with 3. Acquiring what you hold is "
+        "harmless: "
+        "same fence, same bound. A shared lock becomes exclusive when you are the only reader.",
     .options = options,
-    .run = run,
+    .run = acquire_run,
 };

@@ -113,8 +113,10 @@ static const cli_option audit_option_table[] = {
     {"db", "URL", "read a live database too: sqlite:PATH, postgres://..., mysql://...; only reads"},
     {"idle", "DURATION", "with --db: transactions idle for longer are told (60s)"},
     {"format", "FORMAT", "text (the default), json or sarif"},
-    {"baseline", "FILE", "an earlier report, json or sarif: what is in it is known, and fails no more"},
-    {"fail-on", "LEVEL", "exit with 9 from this severity on: high, medium, low (the default) or never"},
+    {"baseline", "FILE",
+     "an earlier report, json or sarif: what is in it is known, and fails no more"},
+    {"fail-on", "LEVEL",
+     "exit with 9 from this severity on: high, medium, low (the default) or never"},
     {"out", "FILE", "write the report there instead of to standard output"},
     CLI_END_OF_OPTIONS,
 };
@@ -125,9 +127,10 @@ const cli_verb cli_audit = {
     .operands_min = 0,
     .operands_max = 1000,
     .summary = "Finds saves that can lose work, in code, schemas and a live database.",
-    .about = "Joins what is declared (versions, lock tables, keys) with what is executed. A finding "
-             "is ignored by a comment 'holdfast-audit: ignore RULE REASON' in its line or the one "
-             "above. Exits with 9 if there are findings.",
+    .about =
+        "Joins what is declared (versions, lock tables, keys) with what is executed. A finding "
+        "is ignored by a comment 'holdfast-audit: ignore RULE REASON' in its line or the one "
+        "above. Exits with 9 if there are findings.",
     .options = audit_option_table,
     .run = audit_verb,
 };

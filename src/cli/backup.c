@@ -12,17 +12,18 @@ static hf_status open_kept(cli_call *call, hf_error *err)
 {
     hf_status status = cli_open_existing(call, err);
     return status == HF_NOT_FOUND
-               ? hf_fail(err, HF_INVALID, "There is no store %s; nothing was backed up.", call->store)
+               ? hf_fail(err, HF_INVALID, "There is no store %s; nothing was backed up.",
+                         call->store)
                : status;
 }
 
-static hf_status run(cli_call *call, hf_error *err)
+static hf_status backup_run(cli_call *call, hf_error *err)
 {
     const char *path = call->arguments.operands[0];
     struct stat file;
     if (lstat(path, &file) == 0)
-        return hf_fail(err, HF_INVALID, "%s exists already and is left as it is; name a file that does not.",
-                       path);
+        return hf_fail(err, HF_INVALID,
+                       "%s exists already and is left as it is; name a file that does not.", path);
     hf_status status = open_kept(call, err);
     umask(077);
     if (status == HF_OK)
@@ -43,7 +44,8 @@ const cli_verb cli_backup = {
     .operands_min = 1,
     .operands_max = 1,
     .summary = "Writes a consistent copy of the store to a new file.",
-    .about = "Others may go on working meanwhile. An existing file is never overwritten, and a store "
-             "that is not there is not made.",
-    .run = run,
+    .about =
+        "Others may go on working meanwhile. An existing file is never overwritten, and a store "
+        "that is not there is not made.",
+    .run = backup_run,
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One call of the program, from its arguments to the answer of the store. Operands are read before the store is opened:
- * bad input opens and changes nothing. */
+/* One call of the program, from its arguments to the answer of the store. Operands are read before
+ * the store is opened: bad input opens and changes nothing. */
 #include "cli/call.h"
 
 #include "base/error.h"
@@ -32,7 +32,8 @@ hf_status cli_resource(const char *text, hf_resource *out, hf_error *err)
     if (hf_credentials_parse(text, &pasted, NULL) != HF_OK)
         return hf_resource_parse(text, out, err);
     hf_credentials_clear(&pasted);
-    return hf_fail(err, HF_INVALID, "A session stands where a resource should; give it with --session.");
+    return hf_fail(err, HF_INVALID,
+                   "A session stands where a resource should; give it with --session.");
 }
 
 /* Is the last of them among those before it? What is said twice would be counted twice. */
@@ -65,8 +66,10 @@ hf_status cli_resources(cli_call *call, hf_error *err)
     return HF_OK;
 }
 
-/* The URL: --store, HOLDFAST_STORE, or the default store's, for which there is room in `standard`. */
-static hf_status store_url(const cli_call *call, char standard[CLI_URL_SIZE], const char **out, hf_error *err)
+/* The URL: --store, HOLDFAST_STORE, or the default store's, for which there is room in `standard`.
+ * */
+static hf_status store_url(const cli_call *call, char standard[CLI_URL_SIZE], const char **out,
+                           hf_error *err)
 {
     *out = cli_value(&call->arguments, "store");
     if (*out == NULL)
@@ -77,7 +80,8 @@ static hf_status store_url(const cli_call *call, char standard[CLI_URL_SIZE], co
     return cli_default_store(standard, err);
 }
 
-hf_status cli_store_url(const cli_call *call, char room[CLI_URL_SIZE], const char **out, hf_error *err)
+hf_status cli_store_url(const cli_call *call, char room[CLI_URL_SIZE], const char **out,
+                        hf_error *err)
 {
     char standard[CLI_URL_SIZE];
     const char *file = cli_value(&call->arguments, "token-file");
@@ -89,8 +93,9 @@ hf_status cli_store_url(const cli_call *call, char room[CLI_URL_SIZE], const cha
     return status;
 }
 
-static hf_status open_store(cli_call *call, hf_status (*open)(const char *url, hf_store **out, hf_error *err),
-                            hf_error *err)
+static hf_status call_open_store(cli_call *call,
+                                 hf_status (*open)(const char *url, hf_store **out, hf_error *err),
+                                 hf_error *err)
 {
     hf_store *store = NULL;
     char room[CLI_URL_SIZE];
@@ -107,12 +112,12 @@ static hf_status open_store(cli_call *call, hf_status (*open)(const char *url, h
 
 hf_status cli_open(cli_call *call, hf_error *err)
 {
-    return open_store(call, hf_store_open, err);
+    return call_open_store(call, hf_store_open, err);
 }
 
 hf_status cli_open_existing(cli_call *call, hf_error *err)
 {
-    return open_store(call, hf_store_open_existing, err);
+    return call_open_store(call, hf_store_open_existing, err);
 }
 
 hf_status cli_session_remembered(cli_call *call, hf_error *err)
@@ -121,11 +126,11 @@ hf_status cli_session_remembered(cli_call *call, hf_error *err)
     if (status != HF_NOT_FOUND)
         return status;
     call->sessionless = true;
-    return hf_fail(
-        err, HF_UNAUTHENTICATED,
-        "No session is given or remembered for %s; open one with 'holdfast session open --user NAME', or "
-        "give one in HOLDFAST_SESSION or with --session ID.KEY.",
-        call->store);
+    return hf_fail(err, HF_UNAUTHENTICATED,
+                   "No session is given or remembered for %s; open one with 'holdfast session open "
+                   "--user NAME', or "
+                   "give one in HOLDFAST_SESSION or with --session ID.KEY.",
+                   call->store);
 }
 
 hf_status cli_session(cli_call *call, hf_error *err)
@@ -150,7 +155,8 @@ hf_status cli_session(cli_call *call, hf_error *err)
         call->origin = CLI_NO_SESSION;
         return status;
     }
-    snprintf(call->session, sizeof call->session, "%s.%s", call->credentials.id, call->credentials.key);
+    snprintf(call->session, sizeof call->session, "%s.%s", call->credentials.id,
+             call->credentials.key);
     return HF_OK;
 }
 
@@ -206,9 +212,10 @@ hf_status cli_target(const cli_call *call, char out[CLI_TARGET_SIZE], hf_error *
 {
     const char *to = cli_value(&call->arguments, "to");
     if (to == NULL)
-        return hf_fail(err, HF_INVALID,
-                       "Name the other session by --to SESSION-ID; 'holdfast who RESOURCE' shows who "
-                       "asks.");
+        return hf_fail(
+            err, HF_INVALID,
+            "Name the other session by --to SESSION-ID; 'holdfast who RESOURCE' shows who "
+            "asks.");
     snprintf(out, CLI_TARGET_SIZE, "%.*s", (int)strcspn(to, "."), to);
     return HF_OK;
 }
@@ -286,7 +293,7 @@ static void print_refusal_json(const cli_call *call, char *json)
 }
 
 /* What the user typed may be in the sentence; on its way out it must be clean text. */
-static void clean(char *text)
+static void call_clean(char *text)
 {
     for (char *at = text; !hf_text_is_clean(text, strlen(text)) && *at != '\0'; at++)
         if ((unsigned char)*at < 0x20 || (unsigned char)*at >= 0x7f)
@@ -310,7 +317,7 @@ void cli_print_refusal(const cli_call *call, hf_status status, hf_error *err)
         holders = &err->holder;
         count = 1;
     }
-    clean(err->message);
+    call_clean(err->message);
     const char *message = err->message[0] != '\0' ? err->message : hf_status_sentence(status);
     if (call->json) {
         hf_refusal refusal = {.status = status,
@@ -326,12 +333,13 @@ void cli_print_refusal(const cli_call *call, hf_status status, hf_error *err)
     fflush(stdout);
     cli_say("%s", message);
     say_further_conflicts(call, message);
-    if (status == HF_EXPIRED && !cli_has(&call->arguments, "to")) /* that could be the other session */
+    /* that could be the other session */
+    if (status == HF_EXPIRED && !cli_has(&call->arguments, "to"))
         cli_say("A new session is opened with 'holdfast session open --user NAME'.");
     if (status == HF_UNAUTHENTICATED && !call->sessionless && cli_is_server(call->store))
-        cli_say("A token is given with %s or in HOLDFAST_TOKEN.", call->arguments.verb == &cli_serve
-                                                                      ? "token_file=PATH in the store's URL"
-                                                                      : "--token-file FILE");
+        cli_say("A token is given with %s or in HOLDFAST_TOKEN.",
+                call->arguments.verb == &cli_serve ? "token_file=PATH in the store's URL"
+                                                   : "--token-file FILE");
 }
 
 void cli_system_user(char out[HF_TEXT_SIZE])

@@ -4,7 +4,7 @@
 #include "cli/call.h"
 #include "cli/verbs.h"
 
-static hf_status run(cli_call *call, hf_error *err)
+static hf_status decline_run(cli_call *call, hf_error *err)
 {
     char target[CLI_TARGET_SIZE];
     hf_op *op = NULL;
@@ -33,5 +33,5 @@ const cli_verb cli_decline = {
     .operands_max = 1,
     .summary = "Declines another session's request for what is held.",
     .options = options,
-    .run = run,
+    .run = decline_run,
 };

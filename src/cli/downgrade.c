@@ -3,7 +3,7 @@
 #include "cli/call.h"
 #include "cli/verbs.h"
 
-static hf_status run(cli_call *call, hf_error *err)
+static hf_status downgrade_run(cli_call *call, hf_error *err)
 {
     hf_op *op = NULL;
     hf_status status = cli_session_op(call, HF_OP_DOWNGRADE, &op, err);
@@ -22,8 +22,9 @@ const cli_verb cli_downgrade = {
     .operands_min = 1,
     .operands_max = 1,
     .summary = "Turns an exclusive lock into a shared one.",
-    .about = "The fence stays. Others can read along from then on; the lock becomes exclusive again by "
-             "'acquire' when nobody else reads.",
+    .about =
+        "The fence stays. Others can read along from then on; the lock becomes exclusive again by "
+        "'acquire' when nobody else reads.",
     .options = options,
-    .run = run,
+    .run = downgrade_run,
 };

@@ -17,7 +17,7 @@ static hf_status print_all(cli_reader *reader, hf_error *err)
     return status;
 }
 
-static hf_status run(cli_call *call, hf_error *err)
+static hf_status events_run(cli_call *call, hf_error *err)
 {
     cli_reader reader = {.call = call};
     hf_status status = cli_reader_options(&reader, err);
@@ -48,5 +48,5 @@ const cli_verb cli_events = {
     .summary = "Lists what happened: who, what, when, why.",
     .about = "Every change leaves an event, in the same transaction; a beat leaves none.",
     .options = options,
-    .run = run,
+    .run = events_run,
 };

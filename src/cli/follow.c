@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Following events. What a page has printed is flushed before the next is asked for: a signal may end the program there. */
+/* Following events. What a page has printed is flushed before the next is asked for: a signal may
+ * end the program there. */
 #include "cli/follow.h"
 
 #include "cli/output.h"
@@ -32,12 +33,13 @@ hf_status cli_events_end(hf_manager *manager, int64_t *out_seq, hf_error *err)
     return status;
 }
 
-static bool is_done(const cli_reader *reader)
+static bool follow_is_done(const cli_reader *reader)
 {
     return cli_is_ending() || (reader->max > 0 && reader->printed >= reader->max);
 }
 
-static hf_status print_event(cli_reader *reader, const hf_event *event, int64_t now_us, hf_error *err)
+static hf_status print_event(cli_reader *reader, const hf_event *event, int64_t now_us,
+                             hf_error *err)
 {
     size_t index = (size_t)reader->printed++;
     if (reader->as_items)
@@ -48,7 +50,8 @@ static hf_status print_event(cli_reader *reader, const hf_event *event, int64_t 
     return HF_OK;
 }
 
-/* A reader who was further than the store is goes on from where that is. The last number there can be is nobody's: it asks for nothing. */
+/* A reader who was further than the store is goes on from where that is. The last number there can
+ * be is nobody's: it asks for nothing. */
 static void go_back(cli_reader *reader, int64_t last_seq)
 {
     if (reader->seq <= last_seq || reader->seq == INT64_MAX)
@@ -60,17 +63,19 @@ static void go_back(cli_reader *reader, int64_t last_seq)
     reader->told = 0;
 }
 
-static hf_status print_page(cli_reader *reader, const hf_answer *answer, hf_error *err)
+static hf_status follow_print_page(cli_reader *reader, const hf_answer *answer, hf_error *err)
 {
     hf_status status = HF_OK;
     if (reader->as_items && !reader->call->in_list)
         cli_list_begin(reader->call, "events");
-    if (reader->seq > 0 && answer->first_seq - 1 > reader->seq && answer->first_seq > reader->told) {
+    if (reader->seq > 0 && answer->first_seq - 1 > reader->seq &&
+        answer->first_seq > reader->told) {
         cli_say("Events before number %" PRId64 " are no longer kept.", answer->first_seq);
         reader->told = answer->first_seq;
     }
     go_back(reader, answer->last_seq);
-    for (size_t i = 0; i < answer->events_count && status == HF_OK && !is_done(reader); i++) {
+    for (size_t i = 0; i < answer->events_count && status == HF_OK && !follow_is_done(reader);
+         i++) {
         const hf_event *event = &answer->events[i];
         if (reader->type == NULL || strcmp(reader->type, event->resource.type) == 0)
             status = print_event(reader, event, answer->now_us, err);
@@ -83,14 +88,14 @@ hf_status cli_print_events(cli_reader *reader, hf_error *err)
 {
     hf_status status = HF_OK;
     bool more = true;
-    while (status == HF_OK && more && !is_done(reader)) {
+    while (status == HF_OK && more && !follow_is_done(reader)) {
         hf_result *result = NULL;
         cli_asking();
         status = hf_manager_events(reader->call->manager, reader->seq, HF_LIST_MAX, &result, err);
         cli_printing();
         if (status == HF_OK) {
             more = hf_result_answer(result)->events_count > 0;
-            status = print_page(reader, hf_result_answer(result), err);
+            status = follow_print_page(reader, hf_result_answer(result), err);
         }
         hf_result_free(result);
         more = more && cli_flush();
@@ -105,7 +110,7 @@ hf_status cli_follow(cli_reader *reader, hf_error *err)
         hf_status status = cli_print_events(reader, err);
         if (status != HF_OK && status != HF_BUSY && status != HF_RETRY)
             return status;
-        if (is_done(reader))
+        if (follow_is_done(reader))
             return HF_OK;
         signal = cli_wait(reader->interval_us);
         if (signal == SIGTSTP)

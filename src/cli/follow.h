@@ -23,11 +23,12 @@ hf_status cli_reader_options(cli_reader *reader, hf_error *err);
 /* The number of the newest event; 0 when there is none. */
 hf_status cli_events_end(hf_manager *manager, int64_t *out_seq, hf_error *err);
 
-/* Prints the events there are after reader->seq. Says so when some are no longer kept, or when their numbers are lower: then it goes on from
- * the newest. */
+/* Prints the events there are after reader->seq. Says so when some are no longer kept, or when
+ * their numbers are lower: then it goes on from the newest. */
 hf_status cli_print_events(cli_reader *reader, hf_error *err);
 
-/* The same, and goes on as new ones come, until reader->max were printed or a signal ends it, for which cli_take_signals was called. */
+/* The same, and goes on as new ones come, until reader->max were printed or a signal ends it, for
+ * which cli_take_signals was called. */
 hf_status cli_follow(cli_reader *reader, hf_error *err);
 
 #endif

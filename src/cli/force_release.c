@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* force-release: ends locks that are someone else's, and records who did it and why. The actor is the session's user,
- * else the operating system's. A remembered session that has ended is no obstacle: it was not asked for. */
+/* force-release: ends locks that are someone else's, and records who did it and why. The actor is
+ * the session's user, else the operating system's. A remembered session that has ended is no
+ * obstacle: it was not asked for. */
 #include "base/error.h"
 #include "cli/call.h"
 #include "cli/output.h"
@@ -15,8 +16,9 @@ static bool session_is_named(const cli_call *call)
     return cli_has(&call->arguments, "session") || (variable != NULL && variable[0] != '\0');
 }
 
-/* A remembered session that has ended, or whose key is another, is left out. It is looked at first: a refusal of the op itself does not
- * tell the session from a right that the token lacks, and to ask twice would be noted twice. */
+/* A remembered session that has ended, or whose key is another, is left out. It is looked at first:
+ * a refusal of the op itself does not tell the session from a right that the token lacks, and to
+ * ask twice would be noted twice. */
 static hf_status settle_session(cli_call *call, hf_error *err)
 {
     if (call->origin != CLI_FROM_MEMORY)
@@ -35,7 +37,8 @@ static hf_status settle_session(cli_call *call, hf_error *err)
 }
 
 /* Readies the op; the actor, where there is no session to be it, is written to `actor`. */
-static hf_status prepare(cli_call *call, char actor[HF_TEXT_SIZE], hf_op **out, hf_error *err)
+static hf_status force_release_prepare(cli_call *call, char actor[HF_TEXT_SIZE], hf_op **out,
+                                       hf_error *err)
 {
     int64_t fence = 0;
     hf_status status = cli_resources(call, err);
@@ -60,20 +63,22 @@ static hf_status prepare(cli_call *call, char actor[HF_TEXT_SIZE], hf_op **out, 
     return HF_OK;
 }
 
-static hf_status run(cli_call *call, hf_error *err)
+static hf_status force_release_run(cli_call *call, hf_error *err)
 {
     char actor[HF_TEXT_SIZE];
     hf_op *op = NULL;
     if (cli_value(&call->arguments, "reason") == NULL)
-        return hf_fail(err, HF_INVALID,
-                       "'force-release' needs --reason TEXT: it is recorded, and shown to the holder.");
-    hf_status status = prepare(call, actor, &op, err);
+        return hf_fail(
+            err, HF_INVALID,
+            "'force-release' needs --reason TEXT: it is recorded, and shown to the holder.");
+    hf_status status = force_release_prepare(call, actor, &op, err);
     if (status == HF_OK)
         status = cli_ask(call, err);
     if (status == HF_OK && call->json)
         return cli_print_json(hf_locks_json(&op->answer), err);
     for (size_t i = 0; status == HF_OK && i < op->answer.locks_count; i++)
-        cli_print("Ended the lock of %s on %s.\n", op->answer.locks[i].name, call->arguments.operands[0]);
+        cli_print("Ended the lock of %s on %s.\n", op->answer.locks[i].name,
+                  call->arguments.operands[0]);
     return status;
 }
 
@@ -90,7 +95,8 @@ const cli_verb cli_force_release = {
     .operands_min = 1,
     .operands_max = 1,
     .summary = "Ends locks that are someone else's, and records who and why.",
-    .about = "Who did it is the user of the session given or remembered, else the operating system's user.",
+    .about = "Who did it is the user of the session given or remembered, else the operating "
+             "system's user.",
     .options = options,
-    .run = run,
+    .run = force_release_run,
 };

@@ -93,24 +93,15 @@ static const char *guard_carried(guard_check check)
 static void guard_put_json(hf_json *json, const guard *it)
 {
     hf_json_begin(json, '{');
-    hf_json_name(json, "table");
-    hf_json_text(json, it->table);
-    hf_json_name(json, "type");
-    hf_json_text(json, it->type);
-    hf_json_name(json, "policy");
-    hf_json_text(json, it->policy);
-    hf_json_name(json, "check");
-    hf_json_text(json, guard_check_names[it->check]);
-    hf_json_name(json, "version");
-    hf_json_text(json, it->version[0] == '\0' ? NULL : it->version);
-    hf_json_name(json, "parent");
-    hf_json_text(json, it->parent[0] == '\0' ? NULL : it->parent);
-    hf_json_name(json, "link");
-    hf_json_text(json, it->link[0] == '\0' ? NULL : it->link);
-    hf_json_name(json, "mode");
-    hf_json_text(json, it->mode);
-    hf_json_name(json, "suppressed_until");
-    hf_json_time(json, it->suppressed_us);
+    hf_json_put_text(json, "table", it->table);
+    hf_json_put_text(json, "type", it->type);
+    hf_json_put_text(json, "policy", it->policy);
+    hf_json_put_text(json, "check", guard_check_names[it->check]);
+    hf_json_put_text(json, "version", it->version[0] == '\0' ? NULL : it->version);
+    hf_json_put_text(json, "parent", it->parent[0] == '\0' ? NULL : it->parent);
+    hf_json_put_text(json, "link", it->link[0] == '\0' ? NULL : it->link);
+    hf_json_put_text(json, "mode", it->mode);
+    hf_json_put_time(json, "suppressed_until", it->suppressed_us);
 }
 
 static hf_status guard_run_add(cli_call *call, hf_error *err)
@@ -165,8 +156,7 @@ static hf_status guard_show_json(const guard *all, size_t count, hf_error *err)
     hf_json_begin(&json, '[');
     for (size_t i = 0; i < count; i++) {
         guard_put_json(&json, &all[i]);
-        hf_json_name(&json, "in_place");
-        hf_json_bool(&json, strcmp(guard_state(&all[i]), "in place") == 0);
+        hf_json_put_bool(&json, "in_place", strcmp(guard_state(&all[i]), "in place") == 0);
         hf_json_end(&json, '}');
     }
     hf_json_end(&json, ']');
@@ -258,12 +248,9 @@ static hf_status guard_run_mode(cli_call *call, hf_error *err)
     if (call->json) {
         hf_json json = {0};
         hf_json_begin(&json, '{');
-        hf_json_name(&json, "table");
-        hf_json_text(&json, operands[1]);
-        hf_json_name(&json, "mode");
-        hf_json_text(&json, mode);
-        hf_json_name(&json, "suppressed_until");
-        hf_json_time(&json, until_us);
+        hf_json_put_text(&json, "table", operands[1]);
+        hf_json_put_text(&json, "mode", mode);
+        hf_json_put_time(&json, "suppressed_until", until_us);
         hf_json_end(&json, '}');
         return cli_print_json(hf_buffer_take(&json.out), err);
     }
@@ -295,14 +282,10 @@ static hf_status guard_report_json(const guard_bypass *all, size_t count, hf_err
             hf_json_name(&json, texts[t].name);
             hf_json_text(&json, texts[t].text);
         }
-        hf_json_name(&json, "statements");
-        hf_json_int(&json, all[i].statements);
-        hf_json_name(&json, "rows");
-        hf_json_int(&json, all[i].rows);
-        hf_json_name(&json, "first");
-        hf_json_time(&json, all[i].first_us);
-        hf_json_name(&json, "last");
-        hf_json_time(&json, all[i].last_us);
+        hf_json_put_int(&json, "statements", all[i].statements);
+        hf_json_put_int(&json, "rows", all[i].rows);
+        hf_json_put_time(&json, "first", all[i].first_us);
+        hf_json_put_time(&json, "last", all[i].last_us);
         hf_json_end(&json, '}');
     }
     hf_json_end(&json, ']');
@@ -371,8 +354,7 @@ static hf_status guard_run_remove(cli_call *call, hf_error *err)
     else if (status == HF_OK && call->json) {
         hf_json json = {0};
         hf_json_begin(&json, '{');
-        hf_json_name(&json, "removed");
-        hf_json_text(&json, operands[1]);
+        hf_json_put_text(&json, "removed", operands[1]);
         hf_json_end(&json, '}');
         status = cli_print_json(hf_buffer_take(&json.out), err);
     } else if (status == HF_OK)

@@ -4,7 +4,7 @@
 #include "cli/call.h"
 #include "cli/verbs.h"
 
-static hf_status run(cli_call *call, hf_error *err)
+static hf_status hand_over_run(cli_call *call, hf_error *err)
 {
     char target[CLI_TARGET_SIZE];
     hf_op *op = NULL;
@@ -31,5 +31,5 @@ const cli_verb cli_hand_over = {
     .operands_max = 1,
     .summary = "Gives a lock to another session, with a new fence.",
     .options = options,
-    .run = run,
+    .run = hand_over_run,
 };

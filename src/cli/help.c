@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* help: all of it is read from the verbs' own tables. With --json the tables themselves, for those who check the
- * completions against them. */
+/* help: all of it is read from the verbs' own tables. With --json the tables themselves, for those
+ * who check the completions against them. */
 #include "base/error.h"
 #include "cli/call.h"
 #include "cli/verbs.h"
@@ -10,7 +10,8 @@
 
 enum { LINE = 90 };
 
-/* Prints text broken at blanks, each line after `indent` blanks; the first starts at the present column. */
+/* Prints text broken at blanks, each line after `indent` blanks; the first starts at the present
+ * column. */
 static void print_wrapped(const char *text, int indent)
 {
     int column = indent;
@@ -83,7 +84,8 @@ void cli_print_noun_help(const char *noun)
 
 void cli_print_overview(void)
 {
-    printf("holdfast keeps people's work from being lost when an edit takes longer than a transaction.\n\n"
+    printf("holdfast keeps people's work from being lost when an edit takes longer than a "
+           "transaction.\n\n"
            "Usage: holdfast VERB [OPERAND...] [OPTION...]\n\n");
     for (const cli_verb *const *verb = cli_verbs; *verb != NULL; verb++) {
         printf("  %-14s ", (*verb)->name);
@@ -123,7 +125,7 @@ static void print_tables_json(void)
     printf("]}\n");
 }
 
-static hf_status run(cli_call *call, hf_error *err)
+static hf_status help_run(cli_call *call, hf_error *err)
 {
     const cli_arguments *arguments = &call->arguments;
     char name[64];
@@ -136,12 +138,13 @@ static hf_status run(cli_call *call, hf_error *err)
         return HF_OK;
     }
     bool noun = arguments->operands_count == 1 && cli_verb_is_noun(arguments->operands[0]);
-    snprintf(name, sizeof name, "%s%s%s", arguments->operands[0], arguments->operands_count > 1 ? " " : "",
+    snprintf(name, sizeof name, "%s%s%s", arguments->operands[0],
+             arguments->operands_count > 1 ? " " : "",
              arguments->operands_count > 1 ? arguments->operands[1] : "");
     const cli_verb *verb = cli_verb_find(name);
     if (verb == NULL && !noun)
-        return hf_fail(err, HF_INVALID, "There is no verb '%.20s'; 'holdfast help' lists those there are.",
-                       name);
+        return hf_fail(err, HF_INVALID,
+                       "There is no verb '%.20s'; 'holdfast help' lists those there are.", name);
     if (noun)
         cli_print_noun_help(arguments->operands[0]);
     else
@@ -154,5 +157,5 @@ const cli_verb cli_help = {
     .operands = "[VERB]",
     .operands_max = 2,
     .summary = "Shows what the verbs do and take.",
-    .run = run,
+    .run = help_run,
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Blotting out what a command line should not have had: a file or the environment is the place for it, but people type it all the same. */
+/* Blotting out what a command line should not have had: a file or the environment is the place for
+ * it, but people type it all the same. */
 #include "cli/hide.h"
 
 #include "base/redact.h"

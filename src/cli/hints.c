@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Lines to try, with the addresses and files of the server that has just started, so that they can be pasted as they are. */
+/* Lines to try, with the addresses and files of the server that has just started, so that they can
+ * be pasted as they are. */
 #include "cli/hints.h"
 
 #include "base/redact.h"
@@ -10,7 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* How curl reaches the first address: the words before the URL, and the URL; and the URL of the same as a store. */
+/* How curl reaches the first address: the words before the URL, and the URL; and the URL of the
+ * same as a store. */
 typedef struct target {
     char options[ADDRESS_NAME_SIZE + 32];
     char url[ADDRESS_NAME_SIZE + 16];
@@ -49,7 +51,8 @@ static void print_token(const settings *s, const first_token *token)
         return;
     }
     if (s->print_token && isatty(STDOUT_FILENO) && first_secret(token->path, &key, NULL) == HF_OK) {
-        printf("The admin token, which may do everything: %s\nIt is also in %s.\n", key.secret, token->path);
+        printf("The admin token, which may do everything: %s\nIt is also in %s.\n", key.secret,
+               token->path);
         hf_token_clear(&key);
         return;
     }
@@ -73,10 +76,12 @@ static void print_lines(const target *t, const first_token *token)
            url, o);
     printf("  call -X PUT $url/v1/locks/policy/12345 -H \"Holdfast-Session: $alice\" --json "
            "'{\"purpose\":\"renewal\"}'\n"
-           "  call -X PUT $url/v1/locks/policy/12345 -H \"Holdfast-Session: $bob\" --json '{}'   # who has "
+           "  call -X PUT $url/v1/locks/policy/12345 -H \"Holdfast-Session: $bob\" --json '{}'   # "
+           "who has "
            "it, since when\n"
            "  call -X DELETE $url/v1/locks/policy/12345 -H \"Holdfast-Session: $alice\"\n"
-           "  call -N $url/v1/events -H \"Authorization: Bearer $token\" -H 'Last-Event-ID: 0'   # all that "
+           "  call -N $url/v1/events -H \"Authorization: Bearer $token\" -H 'Last-Event-ID: 0'   # "
+           "all that "
            "happened\n\n");
 }
 
@@ -84,7 +89,8 @@ static void print_lines(const target *t, const first_token *token)
 static void print_create(const settings *s, const target *t, const first_token *token)
 {
     char store[HF_URL_MAX + 1];
-    printf("A token for a program of yours:\n\n  '%s' token create --name shop --role use --role observe",
+    printf("A token for a program of yours:\n\n  '%s' token create --name shop --role use --role "
+           "observe",
            program_invocation_name);
     if (has_file(token)) {
         printf(" --store '%s' --token-file '%s'\n\n", t->store, token->path);
@@ -99,7 +105,8 @@ void cli_print_hints(const settings *s, const server_ready *what)
     target t;
     name_target(&what->listening->all[0], &t);
     bool by_path = t.options[0] != '\0';
-    printf("holdfast serves on %s%s%s. Ctrl-C stops it.\n", t.url, by_path ? ", by" : "", t.options);
+    printf("holdfast serves on %s%s%s. Ctrl-C stops it.\n", t.url, by_path ? ", by" : "",
+           t.options);
     if (!by_path)
         printf("The dashboard: %s/ (sign in with the admin token).\n", t.url);
     printf("The store: %s.\n", what->grade->text);

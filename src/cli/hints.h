@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What serve prints with --hints when it is ready: where it is, where its token is, and a few lines to try. */
+/* What serve prints with --hints when it is ready: where it is, where its token is, and a few lines
+ * to try. */
 #ifndef HF_CLI_HINTS_H
 #define HF_CLI_HINTS_H
 

@@ -3,7 +3,7 @@
 #include "cli/call.h"
 #include "cli/verbs.h"
 
-static hf_status run(cli_call *call, hf_error *err)
+static hf_status holds_run(cli_call *call, hf_error *err)
 {
     hf_op *op = NULL;
     hf_status status = cli_session_op(call, HF_OP_HOLDS, &op, err);
@@ -24,5 +24,5 @@ const cli_verb cli_holds = {
     .summary = "Tells whether the session holds a lock, and with what fence.",
     .about = "Exits with 0 when it does and 8 when it does not.",
     .options = options,
-    .run = run,
+    .run = holds_run,
 };

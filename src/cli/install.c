@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* install and uninstall: holdfast's tables in a database, or the SQL for it, for an administrator to read and run. */
+/* install and uninstall: holdfast's tables in a database, or the SQL for it, for an administrator
+ * to read and run. */
 #include "base/error.h"
 #include "base/json.h"
 #include "cli/call.h"
@@ -11,7 +12,7 @@
 #include <string.h>
 
 /* The URL without what stands for user, password and settings: any of it may be a secret. */
-static void name_place(const char *url, char out[CLI_URL_SIZE])
+static void install_name_place(const char *url, char out[CLI_URL_SIZE])
 {
     const char *host = strstr(url, "://");
     if (strncmp(url, "sqlite:", 7) == 0 || host == NULL) {
@@ -35,20 +36,21 @@ static void name_namespace(const char *url, char out[64])
         snprintf(out, 64, "%.*s", (int)strcspn(given + 10, "&"), given + 10);
 }
 
-static void write_piece(void *context, const char *text)
+static void install_write_piece(void *context, const char *text)
 {
     (void)context;
     fputs(text, stdout);
 }
 
-static hf_status check(const cli_call *call, const char **url, hf_error *err)
+static hf_status install_check(const cli_call *call, const char **url, hf_error *err)
 {
     *url = call->arguments.operands[0];
     if (cli_has(&call->arguments, "store"))
         return hf_fail(err, HF_INVALID, "'%s' takes the URL as its operand; leave --store out.",
                        call->arguments.verb->name);
     if (cli_has(&call->arguments, "token-file"))
-        return hf_fail(err, HF_INVALID, "'%s' works on a database, not on a server; leave --token-file out.",
+        return hf_fail(err, HF_INVALID,
+                       "'%s' works on a database, not on a server; leave --token-file out.",
                        call->arguments.verb->name);
     if (cli_has(&call->arguments, "print") && call->json)
         return hf_fail(err, HF_INVALID, "--print writes SQL; leave --json out.");
@@ -56,39 +58,36 @@ static hf_status check(const cli_call *call, const char **url, hf_error *err)
 }
 
 /* "Installed holdfast in schema NAMESPACE of PLACE. The account ROLE may use it." */
-static void say(bool removed, const char *place, const char *names, const char *role)
+static void install_say(bool removed, const char *place, const char *names, const char *role)
 {
     if (strncmp(place, "postgres", 8) == 0)
-        printf("%s schema %s of %s.", removed ? "Removed holdfast from" : "Installed holdfast in", names,
-               place);
+        printf("%s schema %s of %s.", removed ? "Removed holdfast from" : "Installed holdfast in",
+               names, place);
     else
-        printf("%s %s_... %s %s.", removed ? "Removed holdfast's tables" : "Installed holdfast as", names,
-               removed ? "from" : "in", place);
+        printf("%s %s_... %s %s.", removed ? "Removed holdfast's tables" : "Installed holdfast as",
+               names, removed ? "from" : "in", place);
     if (role != NULL)
         printf(" The account %s may use it.", role);
     putchar('\n');
 }
 
-static hf_status tell(const cli_call *call, const char *url, bool removed, const char *role, hf_error *err)
+static hf_status install_tell(const cli_call *call, const char *url, bool removed, const char *role,
+                              hf_error *err)
 {
     char place[CLI_URL_SIZE], names[64];
     hf_json json = {0};
-    name_place(url, place);
+    install_name_place(url, place);
     name_namespace(url, names);
     if (!call->json) {
-        say(removed, place, names, role);
+        install_say(removed, place, names, role);
         return HF_OK;
     }
     hf_json_begin(&json, '{');
-    hf_json_name(&json, "done");
-    hf_json_text(&json, removed ? "uninstalled" : "installed");
-    hf_json_name(&json, "store");
-    hf_json_text(&json, place);
-    hf_json_name(&json, "namespace");
-    hf_json_text(&json, names);
+    hf_json_put_text(&json, "done", removed ? "uninstalled" : "installed");
+    hf_json_put_text(&json, "store", place);
+    hf_json_put_text(&json, "namespace", names);
     if (role != NULL) {
-        hf_json_name(&json, "role");
-        hf_json_text(&json, role);
+        hf_json_put_text(&json, "role", role);
     }
     hf_json_end(&json, '}');
     return cli_print_json(hf_buffer_take(&json.out), err);
@@ -97,25 +96,25 @@ static hf_status tell(const cli_call *call, const char *url, bool removed, const
 static hf_status run_install(cli_call *call, hf_error *err)
 {
     const char *url, *role = cli_value(&call->arguments, "role");
-    hf_status status = check(call, &url, err);
+    hf_status status = install_check(call, &url, err);
     if (status == HF_OK && cli_has(&call->arguments, "print"))
-        return hf_store_install_sql(url, false, role, write_piece, NULL, err);
+        return hf_store_install_sql(url, false, role, install_write_piece, NULL, err);
     if (status == HF_OK)
         status = hf_store_install(url, role, err);
     if (status == HF_OK)
         status = guard_renew(url, err);
-    return status != HF_OK ? status : tell(call, url, false, role, err);
+    return status != HF_OK ? status : install_tell(call, url, false, role, err);
 }
 
 static hf_status run_uninstall(cli_call *call, hf_error *err)
 {
     const char *url;
-    hf_status status = check(call, &url, err);
+    hf_status status = install_check(call, &url, err);
     if (status == HF_OK && cli_has(&call->arguments, "print"))
-        return hf_store_install_sql(url, true, NULL, write_piece, NULL, err);
+        return hf_store_install_sql(url, true, NULL, install_write_piece, NULL, err);
     if (status == HF_OK)
         status = hf_store_uninstall(url, cli_has(&call->arguments, "force"), err);
-    return status != HF_OK ? status : tell(call, url, true, NULL, err);
+    return status != HF_OK ? status : install_tell(call, url, true, NULL, err);
 }
 
 static const cli_option install_options[] = {

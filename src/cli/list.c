@@ -17,12 +17,12 @@ static const char *public_id(const char *session, char out[HF_SESSION_ID_SIZE + 
     return out;
 }
 
-static size_t count(const hf_answer *answer)
+static size_t list_count(const hf_answer *answer)
 {
     return answer->locks_count;
 }
 
-static char *json(const hf_answer *answer, size_t index)
+static char *list_json(const hf_answer *answer, size_t index)
 {
     return hf_lock_json(&answer->locks[index]);
 }
@@ -33,11 +33,11 @@ static const cli_listing locks = {
     .fetch = hf_manager_list,
     .table = cli_lock_table,
     .add = cli_add_locks,
-    .count = count,
-    .json = json,
+    .count = list_count,
+    .json = list_json,
 };
 
-static hf_status run(cli_call *call, hf_error *err)
+static hf_status list_run(cli_call *call, hf_error *err)
 {
     char session[HF_SESSION_ID_SIZE + 1];
     hf_list_options filter = {
@@ -59,5 +59,5 @@ const cli_verb cli_list = {
     .name = "list",
     .summary = "Lists the locks that are held.",
     .options = options,
-    .run = run,
+    .run = list_run,
 };

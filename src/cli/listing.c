@@ -13,14 +13,15 @@ typedef struct page_printer {
     size_t count; /* rows before this page */
 } page_printer;
 
-static hf_status print_page(page_printer *printer, const hf_answer *answer, hf_error *err)
+static hf_status listing_print_page(page_printer *printer, const hf_answer *answer, hf_error *err)
 {
     const cli_listing *listing = printer->listing;
     size_t count = listing->count(answer);
     hf_status status = HF_OK;
     bool json = printer->call->json;
     if (json &&
-        !printer->call->in_list) /* before the first page is there, a refusal is all there is to print */
+        /* before the first page is there, a refusal is all there is to print */
+        !printer->call->in_list)
         cli_list_begin(printer->call, listing->name);
     if (!json)
         status = listing->add(&printer->table, answer, err);
@@ -43,7 +44,7 @@ static hf_status print_pages(page_printer *printer, hf_manager *manager, hf_list
         status = printer->listing->fetch(manager, &options, &result, err);
         if (status == HF_OK) {
             const hf_answer *answer = hf_result_answer(result);
-            status = print_page(printer, answer, err);
+            status = listing_print_page(printer, answer, err);
             more = answer->more;
             options.after = answer->next;
         }
@@ -52,8 +53,8 @@ static hf_status print_pages(page_printer *printer, hf_manager *manager, hf_list
     return status;
 }
 
-hf_status cli_print_listing(cli_call *call, const cli_listing *listing, const hf_list_options *filter,
-                            hf_error *err)
+hf_status cli_print_listing(cli_call *call, const cli_listing *listing,
+                            const hf_list_options *filter, hf_error *err)
 {
     page_printer printer = {.call = call, .listing = listing};
     hf_list_options options = *filter;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* holdfast, the program: finds the verb, parses its arguments by its table, runs it, and turns the status into the exit
- * code. All verbs are in the table below. */
+/* holdfast, the program: finds the verb, parses its arguments by its table, runs it, and turns the
+ * status into the exit code. All verbs are in the table below. */
 #include "base/error.h"
 #include "cli/call.h"
 #include "cli/hide.h"
@@ -15,50 +15,17 @@
 #include <unistd.h>
 
 const cli_verb *const cli_verbs[] = {
-    &cli_session_open,
-    &cli_session_beat,
-    &cli_session_close,
-    &cli_session_list,
-    &cli_acquire,
-    &cli_release,
-    &cli_renew,
-    &cli_downgrade,
-    &cli_holds,
-    &cli_who,
-    &cli_list,
-    &cli_request,
-    &cli_hand_over,
-    &cli_decline,
-    &cli_force_release,
-    &cli_version,
-    &cli_save,
-    &cli_type_set,
-    &cli_type_get,
-    &cli_type_list,
-    &cli_token_create,
-    &cli_token_list,
-    &cli_token_revoke,
-    &cli_run,
-    &cli_sweep,
-    &cli_events,
-    &cli_watch,
-    &cli_top,
-    &cli_backup,
-    &cli_restore,
-    &cli_install,
-    &cli_uninstall,
-    &cli_guard_add,
-    &cli_guard_show,
-    &cli_guard_mode,
-    &cli_guard_report,
-    &cli_guard_remove,
-    &cli_probe,
-    &cli_advise,
-    &cli_plan,
-    &cli_audit,
-    &cli_serve,
-    &cli_help,
-    NULL,
+    &cli_session_open, &cli_session_beat, &cli_session_close, &cli_session_list,
+    &cli_acquire,      &cli_release,      &cli_renew,         &cli_downgrade,
+    &cli_holds,        &cli_who,          &cli_list,          &cli_request,
+    &cli_hand_over,    &cli_decline,      &cli_force_release, &cli_version,
+    &cli_save,         &cli_type_set,     &cli_type_get,      &cli_type_list,
+    &cli_token_create, &cli_token_list,   &cli_token_revoke,  &cli_run,
+    &cli_sweep,        &cli_events,       &cli_watch,         &cli_top,
+    &cli_backup,       &cli_restore,      &cli_install,       &cli_uninstall,
+    &cli_guard_add,    &cli_guard_show,   &cli_guard_mode,    &cli_guard_report,
+    &cli_guard_remove, &cli_probe,        &cli_advise,        &cli_plan,
+    &cli_audit,        &cli_serve,        &cli_help,          NULL,
 };
 
 const cli_verb *cli_verb_find(const char *name)
@@ -92,7 +59,8 @@ static bool takes_next(const char *text)
     return false;
 }
 
-/* Takes the next word that is neither an option nor its value out of argv; NULL when there is none. */
+/* Takes the next word that is neither an option nor its value out of argv; NULL when there is none.
+ * */
 static char *take_word(int *argc, char **argv)
 {
     for (int i = 0; i < *argc; i++) {
@@ -107,7 +75,7 @@ static char *take_word(int *argc, char **argv)
     return NULL;
 }
 
-static bool asks(int argc, char *const *argv, const char *option)
+static bool main_asks(int argc, char *const *argv, const char *option)
 {
     for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++)
         if (strcmp(argv[i], option) == 0)
@@ -128,20 +96,20 @@ static hf_status noun_alone(const char *noun, bool help, hf_error *err)
     for (const cli_verb *const *verb = cli_verbs; *verb != NULL; verb++) {
         const char *name = (*verb)->name;
         if (strncmp(name, noun, length) == 0 && name[length] == ' ' && used < sizeof words)
-            used += (size_t)snprintf(words + used, sizeof words - used, "%s%s", used > 0 ? ", " : "",
-                                     name + length + 1);
+            used += (size_t)snprintf(words + used, sizeof words - used, "%s%s",
+                                     used > 0 ? ", " : "", name + length + 1);
     }
-    return hf_fail(err, HF_INVALID, "'%s' needs one more word, one of %s; see 'holdfast help %s'.", noun,
-                   words, noun);
+    return hf_fail(err, HF_INVALID, "'%s' needs one more word, one of %s; see 'holdfast help %s'.",
+                   noun, words, noun);
 }
 
 /* Finds the verb. HF_OK with *out NULL: the answer was printed and nothing is left to do. */
 static hf_status find_verb(int *argc, char **argv, const cli_verb **out, hf_error *err)
 {
     char name[64];
-    bool help = asks(*argc, argv, "--help") || asks(*argc, argv, "-h");
+    bool help = main_asks(*argc, argv, "--help") || main_asks(*argc, argv, "-h");
     const char *first = take_word(argc, argv);
-    if (first == NULL && asks(*argc, argv, "--version")) {
+    if (first == NULL && main_asks(*argc, argv, "--version")) {
         printf("holdfast %s\n", hf_library_version());
         return HF_OK;
     }
@@ -160,12 +128,13 @@ static hf_status find_verb(int *argc, char **argv, const cli_verb **out, hf_erro
         snprintf(name, sizeof name, "%s %s", first, second);
     }
     *out = cli_verb_find(name);
-    return *out != NULL ? HF_OK
-                        : hf_fail(err, HF_INVALID,
-                                  "There is no verb '%.20s'; 'holdfast help' lists those there are.", name);
+    return *out != NULL
+               ? HF_OK
+               : hf_fail(err, HF_INVALID,
+                         "There is no verb '%.20s'; 'holdfast help' lists those there are.", name);
 }
 
-static hf_status run(cli_call *call, int argc, char **argv, hf_error *err)
+static hf_status main_run(cli_call *call, int argc, char **argv, hf_error *err)
 {
     const cli_verb *verb = NULL;
     hf_status status = find_verb(&argc, argv, &verb, err);
@@ -181,7 +150,8 @@ static hf_status run(cli_call *call, int argc, char **argv, hf_error *err)
     return status == HF_OK ? verb->run(call, err) : status;
 }
 
-/* So that no file opened later gets the number of a closed stdout, and what is printed ends up inside it. */
+/* So that no file opened later gets the number of a closed stdout, and what is printed ends up
+ * inside it. */
 static void fill_standard_files(void)
 {
     int fd = 0;
@@ -199,14 +169,15 @@ int main(int argc, char **argv)
     fill_standard_files();
     setlocale(
         LC_CTYPE,
-        "C.UTF-8"); /* names are UTF-8 whatever the user's language; table.c wants to know how wide they are */
+        /* names are UTF-8 whatever the user's language; table.c wants to know how wide they are */
+        "C.UTF-8");
     signal(SIGPIPE, SIG_IGN); /* a reader that goes away shows as a failed write */
     argv += argc > 0;
     argc -= argc > 0;
     char **words = cli_hide(argc, argv);
     argv = words != NULL ? words : argv;
-    call.json = asks(argc, argv, "--json");
-    hf_status status = run(&call, argc, argv, &err);
+    call.json = main_asks(argc, argv, "--json");
+    hf_status status = main_run(&call, argc, argv, &err);
     if (status != HF_OK)
         cli_print_refusal(&call, status, &err);
     int exit_code = call.exit_code != 0 ? call.exit_code : hf_status_exit(status);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The one option parser. Its sentences name options but never repeat their values or surplus operands: either may
- * hold a session's key. */
+/* The one option parser. Its sentences name options but never repeat their values or surplus
+ * operands: either may hold a session's key. */
 #include "cli/options.h"
 
 #include "base/error.h"
@@ -11,7 +11,8 @@
 #include <string.h>
 
 const cli_option cli_common_options[] = {
-    {"store", "URL", "where the locks live; else HOLDFAST_STORE, else SQLite in the data directory"},
+    {"store", "URL",
+     "where the locks live; else HOLDFAST_STORE, else SQLite in the data directory"},
     {"token-file", "FILE",
      "of a server: the caller's token, in a file only its owner may read; else HOLDFAST_TOKEN"},
     {"json", NULL, "answer in JSON"},
@@ -48,7 +49,8 @@ static bool may_repeat(const cli_option *option)
 }
 
 /* Takes one option. *next is the argument after it and moves on when that is its value. */
-static hf_status take_option(cli_arguments *out, const char *text, char **end, char ***next, hf_error *err)
+static hf_status take_option(cli_arguments *out, const char *text, char **end, char ***next,
+                             hf_error *err)
 {
     const char *verb = out->verb->name;
     const char *name = text + 2;
@@ -56,18 +58,21 @@ static hf_status take_option(cli_arguments *out, const char *text, char **end, c
     const char *value = name[length] == '=' ? name + length + 1 : NULL;
     const cli_option *option = cli_option_find(out->verb, name, length);
     if (option == NULL)
-        return hf_fail(err, HF_INVALID, "'%s' has no option --%.*s; 'holdfast help %s' lists those it has.",
-                       verb, (int)(length > 64 ? 64 : length), name, verb);
+        return hf_fail(err, HF_INVALID,
+                       "'%s' has no option --%.*s; 'holdfast help %s' lists those it has.", verb,
+                       (int)(length > 64 ? 64 : length), name, verb);
     if (out->given_count == CLI_GIVEN_MAX)
-        return hf_fail(err, HF_INVALID, "There are more than %d options; give fewer.", CLI_GIVEN_MAX);
+        return hf_fail(err, HF_INVALID, "There are more than %d options; give fewer.",
+                       CLI_GIVEN_MAX);
     if (find_given(out, option->name) != NULL && !may_repeat(option))
         return hf_fail(err, HF_INVALID, "--%s is given twice; give it once.", option->name);
     if (option->value == NULL && value != NULL)
-        return hf_fail(err, HF_INVALID, "--%s takes no value; leave out what follows the '='.", option->name);
+        return hf_fail(err, HF_INVALID, "--%s takes no value; leave out what follows the '='.",
+                       option->name);
     if (option->value != NULL && value == NULL) {
         if (*next == end || strncmp(**next, "--", 2) == 0) {
-            return hf_fail(err, HF_INVALID, "--%s needs a value: --%s %s.", option->name, option->name,
-                           option->value);
+            return hf_fail(err, HF_INVALID, "--%s needs a value: --%s %s.", option->name,
+                           option->name, option->value);
         }
         value = *(*next)++;
     }
@@ -93,11 +98,11 @@ hf_status cli_parse(const cli_verb *verb, int argc, char **argv, cli_arguments *
             char long_form[] = "--help";
             status = take_option(out, long_form, end, &next, err);
         } else {
-            status =
-                hf_fail(err, HF_INVALID,
-                        "Options begin with two dashes; 'holdfast help %s' lists those '%s' has. An operand "
-                        "that begins with a dash goes after '--'.",
-                        verb->name, verb->name);
+            status = hf_fail(err, HF_INVALID,
+                             "Options begin with two dashes; 'holdfast help %s' lists those '%s' "
+                             "has. An operand "
+                             "that begins with a dash goes after '--'.",
+                             verb->name, verb->name);
         }
         if (status != HF_OK)
             return status;
@@ -109,17 +114,18 @@ hf_status cli_check_operands(const cli_arguments *arguments, hf_error *err)
 {
     const cli_verb *verb = arguments->verb;
     if (arguments->operands_count < verb->operands_min)
-        return hf_fail(err, HF_INVALID, "'%s' lacks its operand; write 'holdfast %s %s'.", verb->name,
-                       verb->name, verb->operands);
+        return hf_fail(err, HF_INVALID, "'%s' lacks its operand; write 'holdfast %s %s'.",
+                       verb->name, verb->name, verb->operands);
     if (arguments->operands_count > verb->operands_max && verb->operands == NULL)
-        return hf_fail(err, HF_INVALID, "'%s' takes options only, no operands; see 'holdfast help %s'.",
-                       verb->name, verb->name);
+        return hf_fail(err, HF_INVALID,
+                       "'%s' takes options only, no operands; see 'holdfast help %s'.", verb->name,
+                       verb->name);
     if (arguments->operands_count > verb->operands_max)
-        return hf_fail(
-            err, HF_INVALID,
-            "'%s' takes at most %d operand%s (%s), but %d were given; put quotes around a value with spaces.",
-            verb->name, verb->operands_max, verb->operands_max == 1 ? "" : "s", verb->operands,
-            arguments->operands_count);
+        return hf_fail(err, HF_INVALID,
+                       "'%s' takes at most %d operand%s (%s), but %d were given; put quotes around "
+                       "a value with spaces.",
+                       verb->name, verb->operands_max, verb->operands_max == 1 ? "" : "s",
+                       verb->operands, arguments->operands_count);
     return HF_OK;
 }
 
@@ -134,7 +140,8 @@ const char *cli_value(const cli_arguments *arguments, const char *name)
     return given != NULL ? given->value : NULL;
 }
 
-hf_status cli_value_duration(const cli_arguments *arguments, const char *name, int64_t *out_us, hf_error *err)
+hf_status cli_value_duration(const cli_arguments *arguments, const char *name, int64_t *out_us,
+                             hf_error *err)
 {
     const char *text = cli_value(arguments, name);
     hf_error inner = {0};
@@ -144,8 +151,8 @@ hf_status cli_value_duration(const cli_arguments *arguments, const char *name, i
     return status == HF_OK ? HF_OK : hf_fail(err, status, "--%s: %s", name, inner.message);
 }
 
-hf_status cli_value_number(const cli_arguments *arguments, const char *name, int64_t min, int64_t *out,
-                           hf_error *err)
+hf_status cli_value_number(const cli_arguments *arguments, const char *name, int64_t min,
+                           int64_t *out, hf_error *err)
 {
     const char *text = cli_value(arguments, name);
     if (text == NULL)
@@ -154,13 +161,14 @@ hf_status cli_value_number(const cli_arguments *arguments, const char *name, int
     errno = 0;
     long long number = strtoll(text, &rest, 10);
     if (text[0] < '0' || text[0] > '9' || *rest != '\0' || errno != 0 || number < min)
-        return hf_fail(err, HF_INVALID, "--%s needs a whole number from %lld to %lld.", name, (long long)min,
-                       (long long)INT64_MAX);
+        return hf_fail(err, HF_INVALID, "--%s needs a whole number from %lld to %lld.", name,
+                       (long long)min, (long long)INT64_MAX);
     *out = number;
     return HF_OK;
 }
 
-/* A store is not always asked for one type, so it does not always see this: what is wrong with it is found as in a resource. */
+/* A store is not always asked for one type, so it does not always see this: what is wrong with it
+ * is found as in a resource. */
 hf_status cli_value_type(const cli_arguments *arguments, const char **out, hf_error *err)
 {
     char text[HF_TYPE_MAX + 4];
@@ -171,7 +179,8 @@ hf_status cli_value_type(const cli_arguments *arguments, const char **out, hf_er
     if (type == NULL)
         return HF_OK;
     if (type[0] == '\0')
-        return hf_fail(err, HF_INVALID, "--type is empty: leave it out for all types, or name one.");
+        return hf_fail(err, HF_INVALID,
+                       "--type is empty: leave it out for all types, or name one.");
     int size = snprintf(text, sizeof text, "%.*s/x", HF_TYPE_MAX + 1, type);
     for (int i = 0; i < size - 2; i++)
         text[i] = text[i] == '/' ? ' ' : text[i]; /* which splits a resource, and is in no type */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What a verb of the command line takes, declared once as a table: parsing, usage, help and the shell completions'
- * check all read it. Options may stand anywhere, as `--name value` or `--name=value`; `--` ends them. */
+/* What a verb of the command line takes, declared once as a table: parsing, usage, help and the
+ * shell completions' check all read it. Options may stand anywhere, as `--name value` or
+ * `--name=value`; `--` ends them. */
 #ifndef HF_CLI_OPTIONS_H
 #define HF_CLI_OPTIONS_H
 
@@ -10,8 +11,8 @@ typedef struct cli_call cli_call;
 
 typedef struct cli_option {
     const char *name; /* without the dashes; NULL ends a table */
-    const char
-        *value; /* what the value is called, "DURATION"; NULL: a switch; "ROLE...": may be given again */
+    /* what the value is called, "DURATION"; NULL: a switch; "ROLE...": may be given again */
+    const char *value;
     const char *help;
 } cli_option;
 
@@ -30,7 +31,7 @@ typedef struct cli_verb {
 extern const cli_option cli_common_options[];
 
 /* Rows that several tables have. */
-#define CLI_SESSION_HELP                                                                                     \
+#define CLI_SESSION_HELP                                                                           \
     "the session; process lists show it, so prefer HOLDFAST_SESSION or the remembered one"
 /* clang-format off */
 #define CLI_SESSION_OPTION {"session", "ID.KEY", CLI_SESSION_HELP}
@@ -58,7 +59,8 @@ typedef struct cli_arguments {
 /* The option called by the first `length` bytes of name, or NULL. */
 const cli_option *cli_option_find(const cli_verb *verb, const char *name, size_t length);
 
-/* Sorts argv (without the verb's own words) into options and operands; argv is rearranged and borrowed. */
+/* Sorts argv (without the verb's own words) into options and operands; argv is rearranged and
+ * borrowed. */
 hf_status cli_parse(const cli_verb *verb, int argc, char **argv, cli_arguments *out, hf_error *err);
 
 /* Are there as many operands as the verb takes? Apart from cli_parse, so that --help needs none. */
@@ -68,11 +70,12 @@ hf_status cli_check_operands(const cli_arguments *arguments, hf_error *err);
 bool cli_has(const cli_arguments *arguments, const char *name);
 const char *cli_value(const cli_arguments *arguments, const char *name);
 
-/* The value as what it stands for; a number is at least `min`. When it was not given, *out stays as it is. */
+/* The value as what it stands for; a number is at least `min`. When it was not given, *out stays as
+ * it is. */
 hf_status cli_value_duration(const cli_arguments *arguments, const char *name, int64_t *out_us,
                              hf_error *err);
-hf_status cli_value_number(const cli_arguments *arguments, const char *name, int64_t min, int64_t *out,
-                           hf_error *err);
+hf_status cli_value_number(const cli_arguments *arguments, const char *name, int64_t min,
+                           int64_t *out, hf_error *err);
 
 /* --type, which leaves out what is of other types; NULL when it was not given. */
 hf_status cli_value_type(const cli_arguments *arguments, const char **out, hf_error *err);

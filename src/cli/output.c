@@ -95,8 +95,8 @@ void cli_print_lock(const char *word, const hf_lock *lock, int64_t now_us)
     cli_time_format(lock->ends_us, now_us, ends);
     bool by_own_bound = lock->ends_us != 0 && lock->ends_us <= lock->expires_us;
     bool later_bound = lock->ends_us > lock->expires_us;
-    cli_print("%s %s: %s holds it (%s, fence %" PRId64 "); it frees at %s unless %s%s%s.\n", word, resource,
-              lock->name, hf_mode_name(lock->mode), lock->fence, expires,
+    cli_print("%s %s: %s holds it (%s, fence %" PRId64 "); it frees at %s unless %s%s%s.\n", word,
+              resource, lock->name, hf_mode_name(lock->mode), lock->fence, expires,
               by_own_bound ? "it is renewed" : "the session beats",
               later_bound ? ", and in any case at " : "", later_bound ? ends : "");
 }
@@ -145,10 +145,11 @@ static bool reader_is_gone(void)
     return poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
 }
 
-/* Why stdout took no more: of the first flush that failed, since the stream only remembers that one did. */
+/* Why stdout took no more: of the first flush that failed, since the stream only remembers that one
+ * did. */
 static int first_errno;
 
-static bool flush(void)
+static bool output_flush(void)
 {
     errno = 0;
     if (fflush(stdout) == 0 && ferror(stdout) == 0)
@@ -160,12 +161,12 @@ static bool flush(void)
 
 bool cli_flush(void)
 {
-    return flush() && !reader_is_gone();
+    return output_flush() && !reader_is_gone();
 }
 
 int cli_finish(int exit_code)
 {
-    bool flushed = flush();
+    bool flushed = output_flush();
     bool gone = !flushed && (first_errno == EPIPE || reader_is_gone());
     if (fclose(stdout) != 0 && flushed) {
         flushed = false;

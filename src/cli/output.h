@@ -8,7 +8,8 @@
 /* A line on stderr: "holdfast: SENTENCE". */
 void cli_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* printf for text that people read on stdout: characters that could mislead them are made visible. */
+/* printf for text that people read on stdout: characters that could mislead them are made visible.
+ * */
 void cli_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* A copy in which they are, to be freed; NULL: out of memory. */
@@ -22,7 +23,8 @@ void cli_time_format(int64_t time_us, int64_t now_us, char out[CLI_TIME_SIZE]);
 #define CLI_DURATION_SIZE 32
 void cli_duration_format(int64_t us, char out[CLI_DURATION_SIZE]);
 
-/* "WORD policy/12345: Alice Chen holds it (exclusive, fence 7); it frees at 10:47:03 UTC unless ..." */
+/* "WORD policy/12345: Alice Chen holds it (exclusive, fence 7); it frees at 10:47:03 UTC unless
+ * ..." */
 void cli_print_lock(const char *word, const hf_lock *lock, int64_t now_us);
 
 /* One line: number, time, kind, resource, who, why. */
@@ -37,8 +39,8 @@ hf_status cli_json_item(size_t index, char *json, hf_error *err);
 /* Sends out what was printed so far. False: stdout takes no more, or its reader has gone away. */
 bool cli_flush(void);
 
-/* Closes stdout and returns the exit code: the one given, or 1 and a sentence when the answer could not be written.
- * Quiet when its reader has gone away. */
+/* Closes stdout and returns the exit code: the one given, or 1 and a sentence when the answer could
+ * not be written. Quiet when its reader has gone away. */
 int cli_finish(int exit_code);
 
 #endif

@@ -22,15 +22,15 @@ static const struct {
     [CLI_STATE] = {"HOLDFAST_STATE", "XDG_STATE_HOME", ".local/state"},
 };
 
-static const char *variable(const char *name)
+static const char *paths_variable(const char *name)
 {
     const char *value = getenv(name);
     return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
-static const char *home(void)
+static const char *paths_home(void)
 {
-    const char *value = variable("HOME");
+    const char *value = paths_variable("HOME");
     if (value != NULL)
         return value;
     const struct passwd *user = getpwuid(getuid());
@@ -39,22 +39,25 @@ static const char *home(void)
 
 static hf_status name_folder(cli_folder folder, char out[PATH_MAX], hf_error *err)
 {
-    const char *own = variable(folders[folder].own);
-    const char *xdg = variable(folders[folder].xdg);
+    const char *own = paths_variable(folders[folder].own);
+    const char *xdg = paths_variable(folders[folder].xdg);
     int length = 0;
     if (own != NULL) {
         length = snprintf(out, PATH_MAX, "%s", own);
-    } else if (xdg != NULL && xdg[0] == '/') { /* a relative one is to be ignored, says the standard */
+    } else if (xdg != NULL &&
+               xdg[0] == '/') { /* a relative one is to be ignored, says the standard */
         length = snprintf(out, PATH_MAX, "%s/holdfast", xdg);
-    } else if (home() != NULL) {
-        length = snprintf(out, PATH_MAX, "%s/%s/holdfast", home(), folders[folder].below_home);
+    } else if (paths_home() != NULL) {
+        length =
+            snprintf(out, PATH_MAX, "%s/%s/holdfast", paths_home(), folders[folder].below_home);
     } else {
         return hf_fail(err, HF_UNAVAILABLE,
                        "There is no home directory to keep files in; set %s to a folder.",
                        folders[folder].own);
     }
     if (length >= PATH_MAX)
-        return hf_fail(err, HF_UNAVAILABLE, "The folder that %s, %s or HOME leads to has too long a name.",
+        return hf_fail(err, HF_UNAVAILABLE,
+                       "The folder that %s, %s or HOME leads to has too long a name.",
                        folders[folder].own, folders[folder].xdg);
     return HF_OK;
 }
@@ -71,7 +74,8 @@ static hf_status make_folder(const char *path, hf_error *err)
         *slash = '/';
     }
     if (mkdir(path, 0700) != 0 && errno != EEXIST)
-        return hf_fail(err, HF_UNAVAILABLE, "The folder %s could not be made: %s.", path, strerror(errno));
+        return hf_fail(err, HF_UNAVAILABLE, "The folder %s could not be made: %s.", path,
+                       strerror(errno));
     if (stat(path, &there) != 0 || !S_ISDIR(there.st_mode))
         return hf_fail(err, HF_UNAVAILABLE, "%s is in the way: it should be a folder.", path);
     return HF_OK;
@@ -87,13 +91,15 @@ hf_status cli_default_store(char out[CLI_URL_SIZE], hf_error *err)
 {
     char folder[PATH_MAX];
     hf_status status = cli_folder_path(CLI_DATA, true, folder, err);
-    if (status == HF_OK && snprintf(out, CLI_URL_SIZE, "sqlite:%s/holdfast.db", folder) >= CLI_URL_SIZE)
+    if (status == HF_OK &&
+        snprintf(out, CLI_URL_SIZE, "sqlite:%s/holdfast.db", folder) >= CLI_URL_SIZE)
         status = hf_fail(err, HF_UNAVAILABLE, "The data directory %s has too long a name.", folder);
     return status;
 }
 
-/* The file's own path where it exists, else its folder's path and its name. False: neither could be told. */
-static bool absolute(const char *path, char out[PATH_MAX])
+/* The file's own path where it exists, else its folder's path and its name. False: neither could be
+ * told. */
+static bool paths_absolute(const char *path, char out[PATH_MAX])
 {
     char folder[PATH_MAX];
     char real[PATH_MAX];
@@ -115,7 +121,7 @@ static bool name_sqlite(const char *url, char out[CLI_URL_SIZE])
     const char *start = url + sizeof scheme - 1;
     size_t length = strcspn(start, "?");
     return length < sizeof path && snprintf(path, sizeof path, "%.*s", (int)length, start) > 0 &&
-           absolute(path, whole) &&
+           paths_absolute(path, whole) &&
            snprintf(out, CLI_URL_SIZE, "%s%s%s", scheme, whole, start + length) < CLI_URL_SIZE;
 }
 
@@ -132,14 +138,17 @@ bool cli_is_server(const char *url)
     return strncmp(url, "http://", 7) == 0 || strncmp(url, "https://", 8) == 0;
 }
 
-hf_status cli_url_with_token(const char *url, const char *file, char out[CLI_URL_SIZE], hf_error *err)
+hf_status cli_url_with_token(const char *url, const char *file, char out[CLI_URL_SIZE],
+                             hf_error *err)
 {
-    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/";
+    static const char plain[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/";
     if (!cli_is_server(url))
-        return hf_fail(
-            err, HF_INVALID,
-            "--token-file is for a server, http://... or https://...; leave it out for other stores.");
-    int used = snprintf(out, CLI_URL_SIZE, "%s%ctoken_file=", url, strchr(url, '?') == NULL ? '?' : '&');
+        return hf_fail(err, HF_INVALID,
+                       "--token-file is for a server, http://... or https://...; leave it out for "
+                       "other stores.");
+    int used =
+        snprintf(out, CLI_URL_SIZE, "%s%ctoken_file=", url, strchr(url, '?') == NULL ? '?' : '&');
     for (; used < CLI_URL_SIZE && *file != '\0'; file++) {
         bool stays = strchr(plain, *file) != NULL;
         used += snprintf(out + used, (size_t)(CLI_URL_SIZE - used), stays ? "%c" : "%%%02X",
@@ -147,7 +156,8 @@ hf_status cli_url_with_token(const char *url, const char *file, char out[CLI_URL
     }
     return used < CLI_URL_SIZE
                ? HF_OK
-               : hf_fail(err, HF_INVALID, "The store's URL and the name of the token's file are too long.");
+               : hf_fail(err, HF_INVALID,
+                         "The store's URL and the name of the token's file are too long.");
 }
 
 /* A server is the same however it is called. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the program keeps things: the data directory with the default store, the state directory with the
- * remembered sessions, and what a store is called in messages and in that memory. */
+/* Where the program keeps things: the data directory with the default store, the state directory
+ * with the remembered sessions, and what a store is called in messages and in that memory. */
 #ifndef HF_CLI_PATHS_H
 #define HF_CLI_PATHS_H
 
@@ -24,9 +24,11 @@ hf_status cli_default_store(char out[CLI_URL_SIZE], hf_error *err);
 bool cli_is_server(const char *url);
 
 /* The URL of a server with token_file=FILE in it. HF_INVALID: it is another store's. */
-hf_status cli_url_with_token(const char *url, const char *file, char out[CLI_URL_SIZE], hf_error *err);
+hf_status cli_url_with_token(const char *url, const char *file, char out[CLI_URL_SIZE],
+                             hf_error *err);
 
-/* One name for one store, however it was written, without a password or where a token is: a SQLite path becomes absolute. */
+/* One name for one store, however it was written, without a password or where a token is: a SQLite
+ * path becomes absolute. */
 void cli_store_name(const char *url, char out[CLI_URL_SIZE]);
 
 #endif

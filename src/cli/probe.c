@@ -29,18 +29,12 @@ static hf_status probe_print_json(const probe_result *all, size_t count, hf_erro
     hf_json_begin(&json, '[');
     for (size_t i = 0; i < count; i++) {
         hf_json_begin(&json, '{');
-        hf_json_name(&json, "table");
-        hf_json_text(&json, all[i].table);
-        hf_json_name(&json, "guarded");
-        hf_json_bool(&json, all[i].guarded);
-        hf_json_name(&json, "shape");
-        hf_json_text(&json, all[i].shape);
-        hf_json_name(&json, "what");
-        hf_json_text(&json, all[i].what);
-        hf_json_name(&json, "outcome");
-        hf_json_text(&json, probe_outcomes[all[i].outcome]);
-        hf_json_name(&json, "why");
-        hf_json_text(&json, all[i].why);
+        hf_json_put_text(&json, "table", all[i].table);
+        hf_json_put_bool(&json, "guarded", all[i].guarded);
+        hf_json_put_text(&json, "shape", all[i].shape);
+        hf_json_put_text(&json, "what", all[i].what);
+        hf_json_put_text(&json, "outcome", probe_outcomes[all[i].outcome]);
+        hf_json_put_text(&json, "why", all[i].why);
         hf_json_end(&json, '}');
     }
     hf_json_end(&json, ']');

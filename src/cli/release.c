@@ -8,17 +8,19 @@
 
 #include <stdio.h>
 
-static hf_status check(const cli_call *call, hf_error *err)
+static hf_status release_check(const cli_call *call, hf_error *err)
 {
     int count = call->arguments.operands_count;
     bool all = cli_has(&call->arguments, "all");
     bool fence = cli_has(&call->arguments, "fence");
     if (all && (count > 0 || fence))
-        return hf_fail(err, HF_INVALID, "--all releases everything: leave out the resources and --fence.");
+        return hf_fail(err, HF_INVALID,
+                       "--all releases everything: leave out the resources and --fence.");
     if (!all && count == 0)
         return hf_fail(err, HF_INVALID, "'release' needs what to release: RESOURCE..., or --all.");
     if (fence && count > 1)
-        return hf_fail(err, HF_INVALID, "--fence belongs to one resource; release them one by one.");
+        return hf_fail(err, HF_INVALID,
+                       "--fence belongs to one resource; release them one by one.");
     return HF_OK;
 }
 
@@ -28,7 +30,8 @@ static bool about_session(hf_status status)
     return status == HF_EXPIRED || status == HF_DENIED || status == HF_NOT_FOUND;
 }
 
-/* Those that were released, in the object of the refusal: what became of the others must be known. */
+/* Those that were released, in the object of the refusal: what became of the others must be known.
+ * */
 static hf_status begin_refusal(cli_call *call, hf_error *err)
 {
     hf_status status = HF_OK;
@@ -45,8 +48,9 @@ static hf_status begin_refusal(cli_call *call, hf_error *err)
     return status;
 }
 
-/* Tells of each. The first refusal is the answer of the whole; err holds one that is still to be told. */
-static hf_status report(cli_call *call, hf_error *err)
+/* Tells of each. The first refusal is the answer of the whole; err holds one that is still to be
+ * told. */
+static hf_status release_report(cli_call *call, hf_error *err)
 {
     hf_status worst = HF_OK;
     size_t released = 0;
@@ -93,10 +97,10 @@ static hf_status release_named(cli_call *call, hf_error *err)
         op->fence = fence;
     }
     status = cli_execute(call, err);
-    return status == HF_OK ? report(call, err) : status;
+    return status == HF_OK ? release_report(call, err) : status;
 }
 
-static hf_status release_all(cli_call *call, hf_error *err)
+static hf_status cli_release_all(cli_call *call, hf_error *err)
 {
     hf_status status = cli_batch(call, 1, err);
     if (status == HF_OK)
@@ -108,16 +112,17 @@ static hf_status release_all(cli_call *call, hf_error *err)
     if (status == HF_OK && call->json)
         printf("{\"released\":%zu}\n", op->answer.locks_count);
     else if (status == HF_OK)
-        printf("Released %zu lock%s.\n", op->answer.locks_count, op->answer.locks_count == 1 ? "" : "s");
+        printf("Released %zu lock%s.\n", op->answer.locks_count,
+               op->answer.locks_count == 1 ? "" : "s");
     return status;
 }
 
-static hf_status run(cli_call *call, hf_error *err)
+static hf_status release_run(cli_call *call, hf_error *err)
 {
-    hf_status status = check(call, err);
+    hf_status status = release_check(call, err);
     if (status != HF_OK)
         return status;
-    return cli_has(&call->arguments, "all") ? release_all(call, err) : release_named(call, err);
+    return cli_has(&call->arguments, "all") ? cli_release_all(call, err) : release_named(call, err);
 }
 
 static const cli_option options[] = {
@@ -132,8 +137,9 @@ const cli_verb cli_release = {
     .operands = "RESOURCE... | --all",
     .operands_max = HF_BATCH_OPS_MAX,
     .summary = "Gives locks back.",
-    .about = "Each is released on its own; when one was lost before, the others are released all the same "
+    .about = "Each is released on its own; when one was lost before, the others are released all "
+             "the same "
              "and the first refusal decides the exit code.",
     .options = options,
-    .run = run,
+    .run = release_run,
 };

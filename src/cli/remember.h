@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The sessions that were opened here, one for each store, so that the next command finds its own: the file `sessions`
- * in the state directory, mode 0600, a line `STORE<TAB>ID.KEY` each. */
+/* The sessions that were opened here, one for each store, so that the next command finds its own:
+ * the file `sessions` in the state directory, mode 0600, a line `STORE<TAB>ID.KEY` each. */
 #ifndef HF_CLI_REMEMBER_H
 #define HF_CLI_REMEMBER_H
 
@@ -10,7 +10,8 @@
 
 /* `store` is a name as cli_store_name makes it. */
 
-/* The session remembered for the store. HF_NOT_FOUND: there is none. HF_DENIED: others can read the file. */
+/* The session remembered for the store. HF_NOT_FOUND: there is none. HF_DENIED: others can read the
+ * file. */
 hf_status cli_remembered(const char *store, char out[CLI_SESSION_SIZE], hf_error *err);
 
 /* Remembers it in place of the one before. */

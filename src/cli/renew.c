@@ -3,7 +3,7 @@
 #include "cli/call.h"
 #include "cli/verbs.h"
 
-static hf_status run(cli_call *call, hf_error *err)
+static hf_status renew_run(cli_call *call, hf_error *err)
 {
     int64_t ttl_us = 0;
     hf_op *op = NULL;
@@ -32,8 +32,9 @@ const cli_verb cli_renew = {
     .operands_min = 1,
     .operands_max = 1,
     .summary = "Sets a lock's own bound anew, from now.",
-    .about = "A lock that was lost is not taken again by this: that exits with 8. To keep a whole session "
+    .about = "A lock that was lost is not taken again by this: that exits with 8. To keep a whole "
+             "session "
              "and all its locks alive, use 'session beat'.",
     .options = options,
-    .run = run,
+    .run = renew_run,
 };

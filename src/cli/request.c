@@ -17,7 +17,7 @@ static void print_sentence(const char *resource, const hf_answer *answer)
               answer->locks_count == 1 ? "that session" : "each session");
 }
 
-static hf_status run(cli_call *call, hf_error *err)
+static hf_status request_run(cli_call *call, hf_error *err)
 {
     hf_op *op = NULL;
     hf_status status = cli_session_op(call, HF_OP_REQUEST, &op, err);
@@ -47,5 +47,5 @@ const cli_verb cli_request = {
     .about = "The holder sees it on the next 'session beat' and may 'release', 'hand-over' or "
              "'decline'.",
     .options = options,
-    .run = run,
+    .run = request_run,
 };

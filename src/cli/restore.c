@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* restore: replaces everything in the store by a backup. People who hold locks would lose them, so the store refuses
- * while there are any, unless it is told to. */
+/* restore: replaces everything in the store by a backup. People who hold locks would lose them, so
+ * the store refuses while there are any, unless it is told to. */
 #include "base/error.h"
 #include "cli/call.h"
 #include "cli/verbs.h"
@@ -8,17 +8,18 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-static hf_status run(cli_call *call, hf_error *err)
+static hf_status restore_run(cli_call *call, hf_error *err)
 {
     const char *path = call->arguments.operands[0];
     struct stat info;
     if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
         return hf_fail(err, HF_INVALID,
-                       "%s is a directory; name the file that 'holdfast backup' has written.", path);
+                       "%s is a directory; name the file that 'holdfast backup' has written.",
+                       path);
     hf_status status = cli_open(call, err);
     if (status == HF_OK)
-        status = hf_store_restore(hf_manager_store(call->manager), path, cli_has(&call->arguments, "replace"),
-                                  err);
+        status = hf_store_restore(hf_manager_store(call->manager), path,
+                                  cli_has(&call->arguments, "replace"), err);
     if (status == HF_OK && call->json)
         puts("{\"restored\":true}");
     else if (status == HF_OK)
@@ -39,5 +40,5 @@ const cli_verb cli_restore = {
     .summary = "Replaces everything in the store by a backup.",
     .about = "In one step or not at all. Fences still never go back.",
     .options = options,
-    .run = run,
+    .run = restore_run,
 };

@@ -13,7 +13,8 @@
 static const char *const lock_titles[] = {"RESOURCE", "MODE",  "HOLDER", "SINCE",
                                           "EXPIRES",  "FENCE", "PURPOSE"};
 static const char *const request_titles[] = {"ASKED BY", "AT", "SESSION", "MESSAGE"};
-static const char *const session_titles[] = {"SESSION", "USER", "NAME", "IDLE", "OPENED", "EXPIRES"};
+static const char *const session_titles[] = {"SESSION", "USER",   "NAME",
+                                             "IDLE",    "OPENED", "EXPIRES"};
 static const char *const type_titles[] = {"TYPE", "POLICY", "TTL", "LONGEST TTL"};
 static const char *const token_titles[] = {"TOKEN", "NAME", "ROLES", "USERS", "CREATED", "STATE"};
 
@@ -42,7 +43,7 @@ void cli_token_table(cli_table *table)
     cli_table_init(table, token_titles, COUNT_OF(token_titles));
 }
 
-static bool add_lock(cli_table *table, const hf_lock *lock, int64_t now_us)
+static bool rows_add_lock(cli_table *table, const hf_lock *lock, int64_t now_us)
 {
     char resource[HF_RESOURCE_SIZE];
     char since[CLI_TIME_SIZE];
@@ -52,14 +53,15 @@ static bool add_lock(cli_table *table, const hf_lock *lock, int64_t now_us)
     cli_time_format(lock->since_us, now_us, since);
     cli_time_format(lock->expires_us, now_us, expires);
     snprintf(fence, sizeof fence, "%" PRId64, lock->fence);
-    return cli_table_add(table, (const char *const[]){resource, hf_mode_name(lock->mode), lock->name, since,
-                                                      expires, fence, lock->purpose});
+    return cli_table_add(table,
+                         (const char *const[]){resource, hf_mode_name(lock->mode), lock->name,
+                                               since, expires, fence, lock->purpose});
 }
 
 hf_status cli_add_locks(cli_table *table, const hf_answer *answer, hf_error *err)
 {
     for (size_t i = 0; i < answer->locks_count; i++)
-        if (!add_lock(table, &answer->locks[i], answer->now_us))
+        if (!rows_add_lock(table, &answer->locks[i], answer->now_us))
             return hf_fail_memory(err);
     return HF_OK;
 }
@@ -70,8 +72,8 @@ hf_status cli_add_requests(cli_table *table, const hf_answer *answer, hf_error *
         const hf_request *request = &answer->requests[i];
         char at[CLI_TIME_SIZE];
         cli_time_format(request->at_us, answer->now_us, at);
-        if (!cli_table_add(table,
-                           (const char *const[]){request->name, at, request->session, request->message}))
+        if (!cli_table_add(table, (const char *const[]){request->name, at, request->session,
+                                                        request->message}))
             return hf_fail_memory(err);
     }
     return HF_OK;
@@ -87,8 +89,8 @@ hf_status cli_add_sessions(cli_table *table, const hf_answer *answer, hf_error *
         cli_duration_format(session->idle_us, idle);
         cli_time_format(session->opened_us, answer->now_us, opened);
         cli_time_format(session->expires_us, answer->now_us, expires);
-        if (!cli_table_add(table, (const char *const[]){session->id, session->user, session->name, idle,
-                                                        opened, expires}))
+        if (!cli_table_add(table, (const char *const[]){session->id, session->user, session->name,
+                                                        idle, opened, expires}))
             return hf_fail_memory(err);
     }
     return HF_OK;
@@ -102,8 +104,8 @@ hf_status cli_add_types(cli_table *table, const hf_answer *answer, hf_error *err
         char longest[CLI_DURATION_SIZE];
         cli_duration_format(type->ttl_us, ttl);
         cli_duration_format(type->ttl_max_us, longest);
-        if (!cli_table_add(table,
-                           (const char *const[]){type->type, hf_policy_name(type->policy), ttl, longest}))
+        if (!cli_table_add(table, (const char *const[]){type->type, hf_policy_name(type->policy),
+                                                        ttl, longest}))
             return hf_fail_memory(err);
     }
     return HF_OK;
@@ -131,9 +133,10 @@ hf_status cli_add_tokens(cli_table *table, const hf_answer *answer, hf_error *er
         char created[CLI_TIME_SIZE], state[CLI_TIME_SIZE + 16];
         cli_time_format(token->created_us, answer->now_us, created);
         token_state(token, answer->now_us, state, sizeof state);
-        if (!cli_table_add(table, (const char *const[]){token->id, token->name, token->roles,
-                                                        token->users[0] == '\0' ? "*" : token->users, created,
-                                                        state}))
+        if (!cli_table_add(table,
+                           (const char *const[]){token->id, token->name, token->roles,
+                                                 token->users[0] == '\0' ? "*" : token->users,
+                                                 created, state}))
             return hf_fail_memory(err);
     }
     return HF_OK;

@@ -93,7 +93,7 @@ static void run_hear_session(void *context, const hf_notice *notice)
     run_lose(job, why);
 }
 
-static hf_status run_open(run_job *job, hf_error *err)
+static hf_status cli_run_open(run_job *job, hf_error *err)
 {
     cli_call *call = job->call;
     char user[HF_TEXT_SIZE], standard[CLI_URL_SIZE];
@@ -314,7 +314,7 @@ static hf_status run_carry_out(run_job *job, hf_error *err)
     pid_t pid = 0;
     hf_status status = run_listen(job, err);
     if (status == HF_OK)
-        status = run_open(job, err);
+        status = cli_run_open(job, err);
     if (status == HF_OK)
         status = run_acquire(job, err);
     if (status == HF_OK)

@@ -18,7 +18,7 @@
 #define NO_WRAP     "\033[?7l"
 #define WRAP        "\033[?7h"
 
-static cli_screen measure(void)
+static cli_screen screen_measure(void)
 {
     struct winsize size = {0};
     if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_row == 0 || size.ws_col == 0)
@@ -28,7 +28,7 @@ static cli_screen measure(void)
 
 static hf_status look_once(const cli_view *view, bool redraw, hf_error *err)
 {
-    cli_screen screen = redraw ? measure() : (cli_screen){0, 0};
+    cli_screen screen = redraw ? screen_measure() : (cli_screen){0, 0};
     cli_asking();
     hf_status status = view->look(view->context, screen, err);
     if (!redraw)
@@ -52,7 +52,7 @@ static void set_cursor(bool redraw, const char *how)
 }
 
 /* Stopping gives the terminal back as it was and takes it again afterwards. */
-static void stop(bool redraw)
+static void screen_stop(bool redraw)
 {
     set_cursor(redraw, SHOW_CURSOR);
     fflush(stdout);
@@ -67,14 +67,15 @@ hf_status cli_look_on(const cli_view *view, bool redraw, hf_error *err)
     if (redraw)
         cli_last_words(WRAP SHOW_CURSOR);
     set_cursor(redraw, HIDE_CURSOR);
-    for (int64_t looks = 1; status == HF_OK && !cli_signal_ends(signal) && !cli_is_ending(); looks++) {
+    for (int64_t looks = 1; status == HF_OK && !cli_signal_ends(signal) && !cli_is_ending();
+         looks++) {
         status = look_once(view, redraw, err);
         if (!cli_flush() || (view->count > 0 && looks >= view->count))
             break;
         if (status == HF_OK && !cli_is_ending())
             signal = cli_wait(view->interval_us);
         if (signal == SIGTSTP)
-            stop(redraw);
+            screen_stop(redraw);
     }
     set_cursor(redraw, SHOW_CURSOR);
     fflush(stdout);

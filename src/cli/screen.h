@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Looking again and again: what was seen is drawn over the last time on a terminal, and printed below it elsewhere. */
+/* Looking again and again: what was seen is drawn over the last time on a terminal, and printed
+ * below it elsewhere. */
 #ifndef HF_CLI_SCREEN_H
 #define HF_CLI_SCREEN_H
 
@@ -12,15 +13,17 @@ typedef struct cli_screen {
 
 /* What one verb has of its own. Both get the context. */
 typedef struct cli_view {
-    hf_status (*look)(void *context, cli_screen screen, hf_error *err); /* asks the store; prints nothing */
+    /* asks the store; prints nothing */
+    hf_status (*look)(void *context, cli_screen screen, hf_error *err);
     hf_status (*draw)(void *context, cli_screen screen, hf_error *err); /* prints what it saw */
     void *context;
     int64_t interval_us;
     int64_t count; /* how often; 0: no end */
 } cli_view;
 
-/* Looks until it has done so `count` times, a signal says to end (cli_take_signals was called), nobody reads on, or a look fails; a store
- * that is busy is looked at the next time. `redraw`: on a terminal, whose cursor is hidden meanwhile. */
+/* Looks until it has done so `count` times, a signal says to end (cli_take_signals was called),
+ * nobody reads on, or a look fails; a store that is busy is looked at the next time. `redraw`: on a
+ * terminal, whose cursor is hidden meanwhile. */
 hf_status cli_look_on(const cli_view *view, bool redraw, hf_error *err);
 
 #endif

@@ -13,16 +13,17 @@
 #define ETC_FILE "/etc/holdfast/holdfast.ini"
 
 /* A variable of the environment that is not empty. */
-static const char *variable(const char *name)
+static const char *serve_variable(const char *name)
 {
     const char *value = getenv(name);
     return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
-/* $XDG_CONFIG_HOME/holdfast/holdfast.ini, else that below the home directory; "" when there is neither. */
+/* $XDG_CONFIG_HOME/holdfast/holdfast.ini, else that below the home directory; "" when there is
+ * neither. */
 static void name_own_file(char out[PATH_MAX])
 {
-    const char *xdg = variable("XDG_CONFIG_HOME"), *home = variable("HOME");
+    const char *xdg = serve_variable("XDG_CONFIG_HOME"), *home = serve_variable("HOME");
     out[0] = '\0';
     if (xdg != NULL && xdg[0] == '/')
         snprintf(out, PATH_MAX, "%s/holdfast/holdfast.ini", xdg);
@@ -35,13 +36,14 @@ static size_t gather_flags(const cli_arguments *arguments, settings_flag out[CLI
     size_t count = 0;
     for (size_t i = 0; i < arguments->given_count; i++) {
         const cli_given *given = &arguments->given[i];
-        if (strcmp(given->option->name, "json") != 0 && strcmp(given->option->name, "print-config") != 0)
+        if (strcmp(given->option->name, "json") != 0 &&
+            strcmp(given->option->name, "print-config") != 0)
             out[count++] = (settings_flag){given->option->name, given->value};
     }
     return count;
 }
 
-static hf_status read_settings(const cli_call *call, settings **out, hf_error *err)
+static hf_status serve_read_settings(const cli_call *call, settings **out, hf_error *err)
 {
     char own[PATH_MAX], data[PATH_MAX];
     settings_flag flags[CLI_GIVEN_MAX];
@@ -50,7 +52,7 @@ static hf_status read_settings(const cli_call *call, settings **out, hf_error *e
     settings_sources from = {
         .flags = flags,
         .flags_count = gather_flags(&call->arguments, flags),
-        .variable = variable,
+        .variable = serve_variable,
         .files = files,
         .data = cli_folder_path(CLI_DATA, false, data, NULL) == HF_OK ? data : NULL,
     };
@@ -75,14 +77,15 @@ static void on_ready(void *context, const server_ready *what)
         cli_print_hints(s, what);
 }
 
-static hf_status run(cli_call *call, hf_error *err)
+static hf_status serve_run(cli_call *call, hf_error *err)
 {
     settings *s = NULL;
     if (cli_has(&call->arguments, "token-file"))
-        return hf_fail(err, HF_INVALID,
-                       "'serve' takes no --token-file: its own tokens are in its store. A store that is a "
-                       "server gets its token by token_file=PATH in its URL or in HOLDFAST_TOKEN.");
-    hf_status status = read_settings(call, &s, err);
+        return hf_fail(
+            err, HF_INVALID,
+            "'serve' takes no --token-file: its own tokens are in its store. A store that is a "
+            "server gets its token by token_file=PATH in its URL or in HOLDFAST_TOKEN.");
+    hf_status status = serve_read_settings(call, &s, err);
     if (status != HF_OK)
         return status;
     cli_store_name(s->store, call->store);
@@ -119,13 +122,16 @@ static const cli_option options[] = {
 const cli_verb cli_serve = {
     .name = "serve",
     .summary = "Serves the locks of a store over HTTP, until it is stopped.",
-    .about = "Each option is also a variable (HOLDFAST_BODY_MAX for --body-max) and a key of the file "
-             "(body-max = 1M, in [server]); "
-             "an option is stronger than the variable, and that than the file. The first start makes a token "
-             "that may do everything and "
-             "puts it into the file admin-token of the data directory. SIGTERM and SIGINT stop it, SIGHUP "
-             "makes it read its "
-             "certificates again.",
+    .about =
+        "Each option is also a variable (HOLDFAST_BODY_MAX for --body-max) and a key of the file "
+        "(body-max = 1M, in [server]); "
+        "an option is stronger than the variable, and that than the file. The first start makes a "
+        "token "
+        "that may do everything and "
+        "puts it into the file admin-token of the data directory. SIGTERM and SIGINT stop it, "
+        "SIGHUP "
+        "makes it read its "
+        "certificates again.",
     .options = options,
-    .run = run,
+    .run = serve_run,
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* session open, beat, close, list. What is opened is remembered for the store before it is shown, so that the next
- * command finds it; this is the only place that ever prints a session's key. */
+/* session open, beat, close, list. What is opened is remembered for the store before it is shown,
+ * so that the next command finds it; this is the only place that ever prints a session's key. */
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/call.h"
@@ -33,8 +33,9 @@ static hf_status read_open_options(cli_call *call, hf_session_options *out, hf_e
     return status;
 }
 
-/* Keeps the session for the next command. Not being able to is told, but the session is open all the same. */
-static bool keep(const cli_call *call, const hf_credentials *credentials)
+/* Keeps the session for the next command. Not being able to is told, but the session is open all
+ * the same. */
+static bool cli_session_keep(const cli_call *call, const hf_credentials *credentials)
 {
     char text[CLI_SESSION_SIZE];
     hf_error err = {0};
@@ -49,20 +50,23 @@ static bool keep(const cli_call *call, const hf_credentials *credentials)
     return status == HF_OK;
 }
 
-/* On a terminal a sentence more; otherwise the line alone, for HOLDFAST_SESSION=$(holdfast session open ...). */
+/* On a terminal a sentence more; otherwise the line alone, for HOLDFAST_SESSION=$(holdfast session
+ * open ...). */
 static void print_opened(const hf_session_info *info, const char *key, bool kept)
 {
     char idle[CLI_DURATION_SIZE];
     cli_duration_format(info->idle_us, idle);
     if (isatty(STDOUT_FILENO)) {
-        cli_print("Opened a session for %s; it ends when it has not beaten for %s.\n", info->name, idle);
-        puts(kept ? "It is remembered for this store. Elsewhere, put this in HOLDFAST_SESSION (it is secret):"
+        cli_print("Opened a session for %s; it ends when it has not beaten for %s.\n", info->name,
+                  idle);
+        puts(kept ? "It is remembered for this store. Elsewhere, put this in HOLDFAST_SESSION (it "
+                    "is secret):"
                   : "Put this in HOLDFAST_SESSION (it is secret):");
     }
     printf("%s.%s\n", info->id, key);
 }
 
-static hf_status run_open(cli_call *call, hf_error *err)
+static hf_status session_run_open(cli_call *call, hf_error *err)
 {
     hf_session_options options;
     hf_session_info info;
@@ -73,7 +77,7 @@ static hf_status run_open(cli_call *call, hf_error *err)
     if (status != HF_OK)
         return status;
     const hf_credentials *credentials = hf_session_credentials(session);
-    bool kept = keep(call, credentials);
+    bool kept = cli_session_keep(call, credentials);
     hf_session_describe(session, &info);
     if (call->json)
         status = cli_print_json(hf_session_json(&info, credentials->key), err);
@@ -106,11 +110,12 @@ static bool session_text_misleads(const char *text)
     return false;
 }
 
-/* As a shell reads it back: quoted when it holds more than these; what misleads a reader as an escape,
- * which bash, zsh and ksh know. */
+/* As a shell reads it back: quoted when it holds more than these; what misleads a reader as an
+ * escape, which bash, zsh and ksh know. */
 static void print_for_shell(const char *text)
 {
-    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._/-";
+    static const char plain[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._/-";
     if (text[strspn(text, plain)] == '\0') {
         fputs(text, stdout);
         return;
@@ -196,12 +201,12 @@ static hf_status run_close(cli_call *call, hf_error *err)
     return status;
 }
 
-static size_t count(const hf_answer *answer)
+static size_t session_count(const hf_answer *answer)
 {
     return answer->sessions_count;
 }
 
-static char *json(const hf_answer *answer, size_t index)
+static char *session_json(const hf_answer *answer, size_t index)
 {
     return hf_session_json(&answer->sessions[index], NULL);
 }
@@ -212,11 +217,11 @@ static const cli_listing sessions = {
     .fetch = hf_manager_sessions,
     .table = cli_session_table,
     .add = cli_add_sessions,
-    .count = count,
-    .json = json,
+    .count = session_count,
+    .json = session_json,
 };
 
-static hf_status run_list(cli_call *call, hf_error *err)
+static hf_status session_run_list(cli_call *call, hf_error *err)
 {
     hf_list_options filter = {.user = cli_value(&call->arguments, "user")};
     return cli_print_listing(call, &sessions, &filter, err);
@@ -237,11 +242,13 @@ static const cli_option list_options[] = {{"user", "USER", "only this user's"}, 
 const cli_verb cli_session_open = {
     .name = "session open",
     .summary = "Opens a session, the owner of locks, and shows its ID.KEY once.",
-    .about = "It is remembered for this store, in a file that only you can read, so that the next command "
-             "finds it. To use it elsewhere: export HOLDFAST_SESSION=$(holdfast session open --user NAME "
+    .about = "It is remembered for this store, in a file that only you can read, so that the next "
+             "command "
+             "finds it. To use it elsewhere: export HOLDFAST_SESSION=$(holdfast session open "
+             "--user NAME "
              "--no-remember).",
     .options = open_options,
-    .run = run_open,
+    .run = session_run_open,
 };
 
 const cli_verb cli_session_beat = {
@@ -262,5 +269,5 @@ const cli_verb cli_session_list = {
     .name = "session list",
     .summary = "Lists the sessions that live.",
     .options = list_options,
-    .run = run_list,
+    .run = session_run_list,
 };

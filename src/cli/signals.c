@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A handler may come at any moment, so it does nothing but write a constant and leave, or note that it came. While the program waits, the
- * signals are blocked and waited for together with the time. */
+/* A handler may come at any moment, so it does nothing but write a constant and leave, or note that
+ * it came. While the program waits, the signals are blocked and waited for together with the time.
+ * */
 #include "cli/signals.h"
 
 #include <fcntl.h>
@@ -32,7 +33,7 @@ static sigset_t ending_set(void)
     return set;
 }
 
-static sigset_t awaited(void)
+static sigset_t signals_awaited(void)
 {
     sigset_t set = ending_set();
     sigaddset(&set, SIGTSTP);
@@ -41,7 +42,7 @@ static sigset_t awaited(void)
 }
 
 /* A terminal that takes nothing is not waited for. */
-static void leave(void)
+static void signals_leave(void)
 {
     const char *text = last_words;
     if (text != NULL) {
@@ -55,19 +56,20 @@ static void leave(void)
 }
 
 /* The second signal, and the alarm, find that the first had no patience left. */
-static void on_signal(int signal)
+static void signals_on_signal(int signal)
 {
     (void)signal;
     if (!printing || ending)
-        leave();
+        signals_leave();
     ending = 1;
     alarm(PATIENCE_SECONDS);
 }
 
 void cli_take_signals(void)
 {
-    sigset_t set = awaited();
-    struct sigaction action = {.sa_handler = on_signal, .sa_mask = set, .sa_flags = SA_RESTART};
+    sigset_t set = signals_awaited();
+    struct sigaction action = {
+        .sa_handler = signals_on_signal, .sa_mask = set, .sa_flags = SA_RESTART};
     sigaddset(&action.sa_mask, SIGALRM);
     sigprocmask(SIG_BLOCK, &set, NULL);
     sigaction(SIGALRM, &action, NULL);
@@ -77,7 +79,7 @@ void cli_take_signals(void)
     cli_asking();
 }
 
-static void let_in(bool whole_lines)
+static void signals_let_in(bool whole_lines)
 {
     sigset_t set = ending_set();
     printing = whole_lines;
@@ -86,12 +88,12 @@ static void let_in(bool whole_lines)
 
 void cli_asking(void)
 {
-    let_in(false);
+    signals_let_in(false);
 }
 
 void cli_printing(void)
 {
-    let_in(true);
+    signals_let_in(true);
 }
 
 bool cli_is_ending(void)
@@ -106,7 +108,7 @@ void cli_last_words(const char *text)
 
 int cli_wait(int64_t us)
 {
-    sigset_t set = awaited();
+    sigset_t set = signals_awaited();
     struct timespec time = {.tv_sec = us / SECOND_US, .tv_nsec = us % SECOND_US * 1000};
     sigprocmask(SIG_BLOCK, &set, NULL);
     int signal = sigtimedwait(&set, NULL, &time);

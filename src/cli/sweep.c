@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-static hf_status run(cli_call *call, hf_error *err)
+static hf_status sweep_run(cli_call *call, hf_error *err)
 {
     size_t total = 0;
     bool more = true;
@@ -28,5 +28,5 @@ const cli_verb cli_sweep = {
     .name = "sweep",
     .summary = "Removes what is dead: ended sessions, expired locks, resources long free.",
     .about = "Only space depends on it. Whether a lock still holds is judged whenever it is read.",
-    .run = run,
+    .run = sweep_run,
 };

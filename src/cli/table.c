@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Aligned columns, counted in the places that characters take on a terminal: two for a Chinese one, none for an accent that joins the
- * letter before it. wcwidth knows, once main.c has said that text is UTF-8. */
+/* Aligned columns, counted in the places that characters take on a terminal: two for a Chinese one,
+ * none for an accent that joins the letter before it. wcwidth knows, once main.c has said that text
+ * is UTF-8. */
 #include "cli/table.h"
 
 #include "base/text.h"
@@ -14,7 +15,7 @@
 enum { GAP = 2 };
 
 /* How many places the character takes on a terminal, and in *size how many bytes it has. */
-static size_t places(const char *text, size_t *size)
+static size_t table_places(const char *text, size_t *size)
 {
     uint32_t character = 0;
     size_t left = strnlen(text, 4);
@@ -31,7 +32,7 @@ size_t cli_width(const char *text)
 {
     size_t wide = 0, size = 0;
     for (; *text != '\0'; text += size)
-        wide += places(text, &size);
+        wide += table_places(text, &size);
     return wide;
 }
 
@@ -39,7 +40,7 @@ size_t cli_cut(const char *text, size_t room, size_t *wide)
 {
     size_t bytes = 0, used = 0;
     while (text[bytes] != '\0') {
-        size_t size = 0, more = places(text + bytes, &size);
+        size_t size = 0, more = table_places(text + bytes, &size);
         if (used + more > room)
             break;
         used += more;
@@ -49,7 +50,7 @@ size_t cli_cut(const char *text, size_t room, size_t *wide)
     return bytes;
 }
 
-static void widen(cli_table *table, const char *const *cells)
+static void table_widen(cli_table *table, const char *const *cells)
 {
     for (size_t i = 0; i < table->columns; i++) {
         size_t width = cli_width(cells[i]);
@@ -61,10 +62,10 @@ static void widen(cli_table *table, const char *const *cells)
 void cli_table_init(cli_table *table, const char *const *titles, size_t columns)
 {
     *table = (cli_table){.titles = titles, .columns = columns};
-    widen(table, titles);
+    table_widen(table, titles);
 }
 
-static bool make_room(cli_table *table)
+static bool table_make_room(cli_table *table)
 {
     if (table->cells_count + table->columns <= table->cells_capacity)
         return true;
@@ -86,7 +87,7 @@ static void forget_rows(cli_table *table, size_t keep)
 bool cli_table_add(cli_table *table, const char *const *cells)
 {
     size_t before = table->cells_count;
-    if (!make_room(table))
+    if (!table_make_room(table))
         return false;
     for (size_t i = 0; i < table->columns; i++) {
         char *copy = cli_shown(cells[i]);
@@ -96,7 +97,7 @@ bool cli_table_add(cli_table *table, const char *const *cells)
         }
         table->cells[table->cells_count++] = copy;
     }
-    widen(table, (const char *const *)&table->cells[before]);
+    table_widen(table, (const char *const *)&table->cells[before]);
     return true;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* token create, list, revoke: who may call a server, and what they may do there. A secret is printed once, here, when it is made. */
+/* token create, list, revoke: who may call a server, and what they may do there. A secret is
+ * printed once, here, when it is made. */
 #include "base/error.h"
 #include "cli/call.h"
 #include "cli/listing.h"
@@ -24,7 +25,8 @@ static hf_status read_roles(const cli_arguments *arguments, char out[HF_ROLES_SI
             used += (size_t)snprintf(text + used, sizeof text - used, "%s ", given->value);
     }
     if (used == 0)
-        return hf_fail(err, HF_INVALID, "'token create' needs --role ROLE or ROLE:TYPE: what it allows.");
+        return hf_fail(err, HF_INVALID,
+                       "'token create' needs --role ROLE or ROLE:TYPE: what it allows.");
     if (used >= sizeof text)
         return hf_fail(err, HF_INVALID, "--role: The roles are too long.");
     hf_status status = hf_roles_parse(text, &roles, &inner);
@@ -34,12 +36,13 @@ static hf_status read_roles(const cli_arguments *arguments, char out[HF_ROLES_SI
     return HF_OK;
 }
 
-/* On a terminal a sentence more; otherwise the line alone, for TOKEN=$(holdfast token create ...). */
+/* On a terminal a sentence more; otherwise the line alone, for TOKEN=$(holdfast token create ...).
+ * */
 static void print_created(const hf_token *token, const char *secret)
 {
     if (isatty(STDOUT_FILENO))
-        cli_print("Made token %s for %s (%s). This is its secret; it is shown only now:\n", token->id,
-                  token->name, token->roles);
+        cli_print("Made token %s for %s (%s). This is its secret; it is shown only now:\n",
+                  token->id, token->name, token->roles);
     puts(secret);
 }
 
@@ -83,7 +86,7 @@ static char *token_json(const hf_answer *answer, size_t index)
     return hf_token_json(&answer->tokens[index]);
 }
 
-static hf_status run_list(cli_call *call, hf_error *err)
+static hf_status token_run_list(cli_call *call, hf_error *err)
 {
     static const cli_listing tokens = {
         .name = "tokens",
@@ -104,7 +107,8 @@ static hf_status run_revoke(cli_call *call, hf_error *err)
     hf_status status = cli_open(call, err);
     cli_system_user(actor);
     if (status == HF_OK)
-        status = hf_manager_token_revoke(call->manager, call->arguments.operands[0], actor, &token, err);
+        status =
+            hf_manager_token_revoke(call->manager, call->arguments.operands[0], actor, &token, err);
     if (status != HF_OK)
         return status;
     if (call->json)
@@ -115,7 +119,8 @@ static hf_status run_revoke(cli_call *call, hf_error *err)
 
 static const cli_option create_options[] = {
     {"name", "NAME", "what the token is for"},
-    {"role", "ROLE[:TYPE]...", "what it allows: use, observe, manage or admin, for all types or for one"},
+    {"role", "ROLE[:TYPE]...",
+     "what it allows: use, observe, manage or admin, for all types or for one"},
     {"user", "PATTERN", "the users it may name, with * for any text; any when not given"},
     {"expires", "DURATION", "how long it lives; for ever when not given"},
     CLI_END_OF_OPTIONS,
@@ -124,9 +129,12 @@ static const cli_option create_options[] = {
 const cli_verb cli_token_create = {
     .name = "token create",
     .summary = "Makes a token with which a program calls a server.",
-    .about = "--role may be given several times. use: open sessions and work with locks. observe: see locks, "
-             "sessions and events. manage: end locks that are someone else's. admin: set types, make and "
-             "revoke tokens. None gives another. The secret is printed once and kept nowhere; with --json "
+    .about = "--role may be given several times. use: open sessions and work with locks. observe: "
+             "see locks, "
+             "sessions and events. manage: end locks that are someone else's. admin: set types, "
+             "make and "
+             "revoke tokens. None gives another. The secret is printed once and kept nowhere; with "
+             "--json "
              "the answer has the public id too.",
     .options = create_options,
     .run = run_create,
@@ -135,7 +143,7 @@ const cli_verb cli_token_create = {
 const cli_verb cli_token_list = {
     .name = "token list",
     .summary = "Lists the tokens, those that have ended too.",
-    .run = run_list,
+    .run = token_run_list,
 };
 
 const cli_verb cli_token_revoke = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* top: a store at a glance, for whoever looks after it: what it stands on, how much is held, what happens, who has held something for
- * longest and who waits. */
+/* top: a store at a glance, for whoever looks after it: what it stands on, how much is held, what
+ * happens, who has held something for longest and who waits. */
 #include "cli/top.h"
 
 #include "base/buffer.h"
@@ -28,7 +28,7 @@ enum {
 /* ---- lines ---- */
 
 /* Prints the line, cut where the screen ends, and empties it. */
-static hf_status print_line(hf_buffer *line, cli_screen screen, hf_error *err)
+static hf_status top_print_line(hf_buffer *line, cli_screen screen, hf_error *err)
 {
     size_t wide = 0;
     if (line->failed) {
@@ -45,7 +45,7 @@ static hf_status print_line(hf_buffer *line, cli_screen screen, hf_error *err)
     return HF_OK;
 }
 
-static const char *plural(size_t count)
+static const char *top_plural(size_t count)
 {
     return count == 1 ? "" : "s";
 }
@@ -56,7 +56,7 @@ static hf_status draw_heading(const top_view *view, cli_screen screen, hf_error 
     char now[CLI_TIME_SIZE];
     cli_time_format(view->now_us, view->now_us, now);
     hf_buffer_print(&line, "holdfast top  %s  %s", now, view->call->store);
-    return print_line(&line, screen, err);
+    return top_print_line(&line, screen, err);
 }
 
 static hf_status draw_grade(const top_view *view, cli_screen screen, hf_error *err)
@@ -64,18 +64,19 @@ static hf_status draw_grade(const top_view *view, cli_screen screen, hf_error *e
     hf_buffer line = {0};
     hf_buffer_print(&line, "Grade       %s%s: %s", hf_grade_level_name(view->grade.level),
                     view->grade.broken ? ", BROKEN" : "", view->grade.text);
-    return print_line(&line, screen, err);
+    return top_print_line(&line, screen, err);
 }
 
 static hf_status draw_live(const top_view *view, cli_screen screen, hf_error *err)
 {
     hf_buffer line = {0};
-    hf_buffer_print(&line, "Live        %zu lock%s of %zu%s type%s, %zu session%s, %zu request%s waiting%s",
-                    view->total_locks, plural(view->total_locks), view->types_count,
-                    view->more_types ? " or more" : "", plural(view->types_count), view->total_sessions,
-                    plural(view->total_sessions), view->waiting, plural(view->waiting),
-                    view->looked > TOP_KEPT_MAX ? " (for the longest held)" : "");
-    return print_line(&line, screen, err);
+    hf_buffer_print(
+        &line, "Live        %zu lock%s of %zu%s type%s, %zu session%s, %zu request%s waiting%s",
+        view->total_locks, top_plural(view->total_locks), view->types_count,
+        view->more_types ? " or more" : "", top_plural(view->types_count), view->total_sessions,
+        top_plural(view->total_sessions), view->waiting, top_plural(view->waiting),
+        view->looked > TOP_KEPT_MAX ? " (for the longest held)" : "");
+    return top_print_line(&line, screen, err);
 }
 
 /* Seconds as people read them: "1.2ms", "3.4s". */
@@ -96,10 +97,11 @@ static hf_status draw_server(const top_view *view, cli_screen screen, hf_error *
         hf_buffer_print(&line, "%.1f requests/s, ", it->requests_per_second);
     if (it->known)
         hf_buffer_print(&line, "%.0f connection%s, %.0f follower%s", it->connections,
-                        plural((size_t)it->connections), it->followers, plural((size_t)it->followers));
+                        top_plural((size_t)it->connections), it->followers,
+                        top_plural((size_t)it->followers));
     if (it->known && it->followers > 0)
         add_span(&line, ", lag ", it->lag_seconds);
-    return print_line(&line, screen, err);
+    return top_print_line(&line, screen, err);
 }
 
 static hf_status draw_commits(const top_view *view, cli_screen screen, hf_error *err)
@@ -117,7 +119,7 @@ static hf_status draw_commits(const top_view *view, cli_screen screen, hf_error 
     }
     if (it->known)
         hf_buffer_print(&line, "%.0f ops waiting", it->waiting);
-    return print_line(&line, screen, err);
+    return top_print_line(&line, screen, err);
 }
 
 /* What happens most, and what an administrator wants to see. */
@@ -149,7 +151,7 @@ static hf_status draw_changes(const top_view *view, cli_screen screen, hf_error 
         if (i < 4 || view->events[told[i].kind] > 0)
             hf_buffer_print(&line, "%s%.1f %s", i == 0 ? "" : ", ", per_second(view, told[i].kind),
                             told[i].word);
-    return print_line(&line, screen, err);
+    return top_print_line(&line, screen, err);
 }
 
 /* Names with numbers, as many as fit, then how many there are besides. */
@@ -160,12 +162,13 @@ typedef struct name_list {
     bool full;
 } name_list;
 
-static void add_name(name_list *list, const char *name, size_t number)
+static void top_add_name(name_list *list, const char *name, size_t number)
 {
     char text[HF_RESOURCE_SIZE + 32], rest[48];
     snprintf(text, sizeof text, "%s%s (%zu)", list->line.size > 12 ? ", " : "", name, number);
     snprintf(rest, sizeof rest, ", and %zu more", list->left - 1);
-    size_t wide = cli_width(list->line.text) + cli_width(text) + (list->left > 1 ? strlen(rest) : 0);
+    size_t wide =
+        cli_width(list->line.text) + cli_width(text) + (list->left > 1 ? strlen(rest) : 0);
     list->full |= wide > list->room && list->line.size > 12;
     if (list->full)
         return;
@@ -177,7 +180,7 @@ static hf_status print_names(name_list *list, cli_screen screen, hf_error *err)
 {
     if (list->left > 0)
         hf_buffer_print(&list->line, ", and %zu more", list->left);
-    return print_line(&list->line, screen, err);
+    return top_print_line(&list->line, screen, err);
 }
 
 static name_list names_begin(const char *title, size_t count, cli_screen screen)
@@ -193,7 +196,7 @@ static hf_status draw_types(const top_view *view, cli_screen screen, hf_error *e
     if (view->types_count == 0)
         hf_buffer_print(&list.line, "none");
     for (size_t i = 0; i < view->types_count && !list.line.failed; i++)
-        add_name(&list, view->types[i].type, view->types[i].locks);
+        top_add_name(&list, view->types[i].type, view->types[i].locks);
     return print_names(&list, screen, err);
 }
 
@@ -214,12 +217,13 @@ static hf_status draw_waiting(const top_view *view, cli_screen screen, hf_error 
     name_list list = names_begin("Waited for", count, screen);
     if (count == 0)
         hf_buffer_print(&list.line, "nothing");
-    for (size_t i = 0; i < view->locks_count && list.left > 0 && !list.full && !list.line.failed; i++) {
+    for (size_t i = 0; i < view->locks_count && list.left > 0 && !list.full && !list.line.failed;
+         i++) {
         char resource[HF_RESOURCE_SIZE];
         if (view->locks[i].waiting == 0 || !first_of_its_kind(view, i))
             continue;
         hf_resource_format(&view->locks[i].lock.resource, resource);
-        add_name(&list, resource, view->locks[i].waiting);
+        top_add_name(&list, resource, view->locks[i].waiting);
     }
     return print_names(&list, screen, err);
 }
@@ -252,7 +256,7 @@ static void span_format(int64_t us, char *out, size_t size)
 }
 
 /* No name may push the others off the screen: cut to a share of it, with a sign that it was. */
-static void shorten(const char *text, cli_screen screen, size_t share, char *out, size_t size)
+static void top_shorten(const char *text, cli_screen screen, size_t share, char *out, size_t size)
 {
     size_t wide = 0, room = screen.columns / share;
     snprintf(out, size, "%s", text);
@@ -262,13 +266,14 @@ static void shorten(const char *text, cli_screen screen, size_t share, char *out
     snprintf(out, size, "%.*s\xe2\x80\xa6", (int)bytes, text);
 }
 
-static bool add_lock(cli_table *table, const top_view *view, const top_lock *it, cli_screen screen)
+static bool top_add_lock(cli_table *table, const top_view *view, const top_lock *it,
+                         cli_screen screen)
 {
     char resource[HF_RESOURCE_SIZE], short_resource[HF_RESOURCE_SIZE + 4], holder[HF_TEXT_SIZE + 4];
     char since[CLI_TIME_SIZE], held[32], frees[32], waiting[24];
     hf_resource_format(&it->lock.resource, resource);
-    shorten(resource, screen, 4, short_resource, sizeof short_resource);
-    shorten(it->lock.name, screen, 5, holder, sizeof holder);
+    top_shorten(resource, screen, 4, short_resource, sizeof short_resource);
+    top_shorten(it->lock.name, screen, 5, holder, sizeof holder);
     span_format(view->now_us - it->lock.since_us, held, sizeof held);
     span_format(it->lock.expires_us - view->now_us, frees, sizeof frees);
     cli_time_format(it->lock.since_us, view->now_us, since);
@@ -293,7 +298,7 @@ static size_t rows_shown(const top_view *view, cli_screen screen)
     return view->locks_count < room ? view->locks_count : room;
 }
 
-static hf_status draw_locks(const top_view *view, cli_screen screen, hf_error *err)
+static hf_status top_draw_locks(const top_view *view, cli_screen screen, hf_error *err)
 {
     cli_table table;
     size_t count = rows_shown(view, screen);
@@ -307,7 +312,7 @@ static hf_status draw_locks(const top_view *view, cli_screen screen, hf_error *e
     else
         cli_table_init(&table, titles, sizeof titles / sizeof *titles);
     for (size_t i = 0; i < count && status == HF_OK; i++)
-        if (!add_lock(&table, view, &view->locks[i], screen))
+        if (!top_add_lock(&table, view, &view->locks[i], screen))
             status = hf_fail_memory(err);
     if (status == HF_OK)
         cli_table_print(&table, screen.columns);
@@ -318,7 +323,7 @@ static hf_status draw_locks(const top_view *view, cli_screen screen, hf_error *e
 }
 
 /* A screen that is too small for all gets the first lines. */
-static hf_status draw(void *context, cli_screen screen, hf_error *err)
+static hf_status top_draw(void *context, cli_screen screen, hf_error *err)
 {
     static hf_status (*const lines[])(const top_view *view, cli_screen screen, hf_error *err) = {
         draw_heading, draw_grade,   draw_live,   draw_changes,
@@ -331,30 +336,30 @@ static hf_status draw(void *context, cli_screen screen, hf_error *err)
             status = lines[i](view, screen, err);
     if (status == HF_OK && (screen.rows == 0 || screen.rows > lines_other(view))) {
         putchar('\n');
-        status = draw_locks(view, screen, err);
+        status = top_draw_locks(view, screen, err);
     }
     if (status == HF_OK && screen.rows == 0)
         putchar('\n');
     return status;
 }
 
-static hf_status print_json(void *context, cli_screen screen, hf_error *err)
+static hf_status top_print_json(void *context, cli_screen screen, hf_error *err)
 {
     return cli_print_json(top_json(context, rows_shown(context, screen)), err);
 }
 
 /* ---- the verb ---- */
 
-static hf_status look(void *context, cli_screen screen, hf_error *err)
+static hf_status cli_top_look(void *context, cli_screen screen, hf_error *err)
 {
     (void)screen;
     return top_look(context, err);
 }
 
-static hf_status run(cli_call *call, hf_error *err)
+static hf_status top_run(cli_call *call, hf_error *err)
 {
     top_view view = {.call = call};
-    cli_view shown = {look, call->json ? print_json : draw, &view, INTERVAL_US, 0};
+    cli_view shown = {cli_top_look, call->json ? top_print_json : top_draw, &view, INTERVAL_US, 0};
     hf_status status = cli_value_duration(&call->arguments, "interval", &shown.interval_us, err);
     if (status == HF_OK)
         status = cli_value_number(&call->arguments, "count", 1, &shown.count, err);
@@ -377,11 +382,12 @@ static const cli_option options[] = {
 const cli_verb cli_top = {
     .name = "top",
     .summary = "Shows a store at a glance: what lives, what happens, who waits.",
-    .about =
-        "On a terminal it redraws; otherwise a block for every look, with --json an object a line. Rates "
-        "are those since the last look. Of a server also what its /metrics tell. Of more than 10,000 locks "
-        "it "
-        "looks at the first.",
+    .about = "On a terminal it redraws; otherwise a block for every look, with --json an object a "
+             "line. Rates "
+             "are those since the last look. Of a server also what its /metrics tell. Of more than "
+             "10,000 locks "
+             "it "
+             "looks at the first.",
     .options = options,
-    .run = run,
+    .run = top_run,
 };

@@ -50,7 +50,8 @@ typedef struct top_view {
 hf_status top_look(top_view *view, hf_error *err);
 void top_done(top_view *view);
 
-/* The view as one JSON object, to be freed with hf_json_free; NULL: no memory. With the first `rows` of the longest held. */
+/* The view as one JSON object, to be freed with hf_json_free; NULL: no memory. With the first
+ * `rows` of the longest held. */
 char *top_json(const top_view *view, size_t rows);
 
 #endif

@@ -15,30 +15,27 @@ static void add_raw(hf_json *json, char *text)
     hf_json_free(text);
 }
 
-static void add_number(hf_json *json, const char *name, size_t value)
+static void top_json_add_number(hf_json *json, const char *name, size_t value)
 {
-    hf_json_name(json, name);
-    hf_json_int(json, (int64_t)value);
+    hf_json_put_int(json, name, (int64_t)value);
 }
 
-static void add_types(hf_json *json, const top_view *view)
+static void top_json_add_types(hf_json *json, const top_view *view)
 {
     hf_json_name(json, "types");
     hf_json_begin(json, '[');
     for (size_t i = 0; i < view->types_count; i++) {
         hf_json_begin(json, '{');
-        hf_json_name(json, "type");
-        hf_json_text(json, view->types[i].type);
-        add_number(json, "locks", view->types[i].locks);
+        hf_json_put_text(json, "type", view->types[i].type);
+        top_json_add_number(json, "locks", view->types[i].locks);
         hf_json_end(json, '}');
     }
     hf_json_end(json, ']');
-    hf_json_name(json, "more_types");
-    hf_json_bool(json, view->more_types);
+    hf_json_put_bool(json, "more_types", view->more_types);
 }
 
 /* Of the first look neither is known. */
-static void add_events(hf_json *json, const top_view *view)
+static void top_json_add_events(hf_json *json, const top_view *view)
 {
     hf_json_name(json, "since_seconds");
     if (view->passed_us == 0)
@@ -51,11 +48,10 @@ static void add_events(hf_json *json, const top_view *view)
     } else {
         hf_json_begin(json, '{');
         for (unsigned kind = 0; kind < HF_EVENT_KINDS; kind++)
-            add_number(json, hf_event_kind_name((hf_event_kind)kind), view->events[kind]);
+            top_json_add_number(json, hf_event_kind_name((hf_event_kind)kind), view->events[kind]);
         hf_json_end(json, '}');
     }
-    hf_json_name(json, "more_events");
-    hf_json_bool(json, view->missed);
+    hf_json_put_bool(json, "more_events", view->missed);
 }
 
 static void add_longest(hf_json *json, const top_view *view, size_t rows)
@@ -66,14 +62,14 @@ static void add_longest(hf_json *json, const top_view *view, size_t rows)
         hf_json_begin(json, '{');
         hf_json_name(json, "held_seconds");
         hf_json_seconds(json, view->now_us - view->locks[i].lock.since_us);
-        add_number(json, "waiting", view->locks[i].waiting);
+        top_json_add_number(json, "waiting", view->locks[i].waiting);
         hf_json_name(json, "lock");
         json->comma = false;
         add_raw(json, hf_lock_json(&view->locks[i].lock));
         hf_json_end(json, '}');
     }
     hf_json_end(json, ']');
-    add_number(json, "looked_at", view->looked);
+    top_json_add_number(json, "looked_at", view->looked);
 }
 
 /* A number with a fraction. */
@@ -94,8 +90,7 @@ static void add_server(hf_json *json, const top_view *view)
     }
     hf_json_begin(json, '{');
     if (!it->known) {
-        hf_json_name(json, "error");
-        hf_json_text(json, view->server_flaw);
+        hf_json_put_text(json, "error", view->server_flaw);
     } else {
         if (it->requests_per_second >= 0)
             add_real(json, "requests_per_second", it->requests_per_second);
@@ -114,21 +109,16 @@ char *top_json(const top_view *view, size_t rows)
 {
     hf_json json = {0};
     hf_json_begin(&json, '{');
-    hf_json_name(&json, "at");
-    hf_json_time(&json, view->now_us);
-    hf_json_name(&json, "store");
-    hf_json_text(&json, view->call->store);
-    hf_json_name(&json, "grade");
-    hf_json_text(&json, hf_grade_level_name(view->grade.level));
-    hf_json_name(&json, "grade_text");
-    hf_json_text(&json, view->grade.text);
-    hf_json_name(&json, "broken");
-    hf_json_bool(&json, view->grade.broken);
-    add_number(&json, "locks", view->total_locks);
-    add_number(&json, "sessions", view->total_sessions);
-    add_number(&json, "waiting", view->waiting);
-    add_types(&json, view);
-    add_events(&json, view);
+    hf_json_put_time(&json, "at", view->now_us);
+    hf_json_put_text(&json, "store", view->call->store);
+    hf_json_put_text(&json, "grade", hf_grade_level_name(view->grade.level));
+    hf_json_put_text(&json, "grade_text", view->grade.text);
+    hf_json_put_bool(&json, "broken", view->grade.broken);
+    top_json_add_number(&json, "locks", view->total_locks);
+    top_json_add_number(&json, "sessions", view->total_sessions);
+    top_json_add_number(&json, "waiting", view->waiting);
+    top_json_add_types(&json, view);
+    top_json_add_events(&json, view);
     add_server(&json, view);
     add_longest(&json, view, rows);
     hf_json_end(&json, '}');

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Looking at a whole store with the ops there are, and with bounded work however much there is: a count, a few pages of locks, who waits
- * for those held longest, and what happened since the last look. */
+/* Looking at a whole store with the ops there are, and with bounded work however much there is: a
+ * count, a few pages of locks, who waits for those held longest, and what happened since the last
+ * look. */
 #include "cli/top.h"
 
 #include "base/error.h"
@@ -45,7 +46,7 @@ static hf_status keep_counts(top_view *view, const hf_answer *answer, hf_error *
     return HF_OK;
 }
 
-static hf_status count(top_view *view, hf_error *err)
+static hf_status top_look_count(top_view *view, hf_error *err)
 {
     hf_batch *batch = NULL;
     hf_status status = hf_batch_new(1, &batch, err);
@@ -116,8 +117,8 @@ static void keep_waiting(top_view *view, const hf_result *result)
     for (size_t i = 0; i < view->locks_count; i++) {
         const hf_answer *answer = hf_result_at(result, i);
         view->locks[i].waiting = answer->requests_count;
-        bool first =
-            answer->locks_count == 0 || strcmp(answer->locks[0].session, view->locks[i].lock.session) == 0;
+        bool first = answer->locks_count == 0 ||
+                     strcmp(answer->locks[0].session, view->locks[i].lock.session) == 0;
         view->waiting += first ? answer->requests_count : 0;
     }
 }
@@ -158,7 +159,7 @@ static void keep_events(top_view *view, const hf_answer *answer)
     }
 }
 
-static hf_status read_events(top_view *view, hf_error *err)
+static hf_status top_look_read_events(top_view *view, hf_error *err)
 {
     hf_status status = HF_OK;
     bool more = true;
@@ -169,8 +170,8 @@ static hf_status read_events(top_view *view, hf_error *err)
         status = hf_manager_events(view->call->manager, view->seq, HF_LIST_MAX, &result, err);
         if (status == HF_OK) {
             keep_events(view, hf_result_answer(result));
-            more =
-                view->seq < hf_result_answer(result)->last_seq && hf_result_answer(result)->events_count > 0;
+            more = view->seq < hf_result_answer(result)->last_seq &&
+                   hf_result_answer(result)->events_count > 0;
         }
         hf_result_free(result);
     }
@@ -183,11 +184,12 @@ static hf_status read_events(top_view *view, hf_error *err)
 
 static hf_status read_changes(top_view *view, hf_error *err)
 {
-    hf_status status =
-        view->has_before ? read_events(view, err) : cli_events_end(view->call->manager, &view->seq, err);
+    hf_status status = view->has_before ? top_look_read_events(view, err)
+                                        : cli_events_end(view->call->manager, &view->seq, err);
     if (status != HF_OK)
         return status;
-    view->passed_us = view->has_before && view->now_us > view->before_us ? view->now_us - view->before_us : 0;
+    view->passed_us =
+        view->has_before && view->now_us > view->before_us ? view->now_us - view->before_us : 0;
     view->before_us = view->now_us;
     view->has_before = true;
     return HF_OK;
@@ -201,8 +203,8 @@ static void read_server(top_view *view)
     hf_error flaw = {0};
     char *text = NULL;
     top_told now;
-    view->is_server =
-        strncmp(view->call->store, "http://", 7) == 0 || strncmp(view->call->store, "https://", 8) == 0;
+    view->is_server = strncmp(view->call->store, "http://", 7) == 0 ||
+                      strncmp(view->call->store, "https://", 8) == 0;
     view->server = (top_server){0};
     if (!view->is_server)
         return;
@@ -211,7 +213,8 @@ static void read_server(top_view *view)
     if (status != HF_OK)
         return;
     top_told_read(text, &now);
-    top_server_judge(view->has_told ? &view->told : NULL, &now, (double)view->passed_us / 1e6, &view->server);
+    top_server_judge(view->has_told ? &view->told : NULL, &now, (double)view->passed_us / 1e6,
+                     &view->server);
     view->told = now;
     view->has_told = true;
     hf_json_free(text);
@@ -219,7 +222,7 @@ static void read_server(top_view *view)
 
 hf_status top_look(top_view *view, hf_error *err)
 {
-    hf_status status = count(view, err);
+    hf_status status = top_look_count(view, err);
     if (status == HF_OK)
         status = read_locks(view, err);
     if (status == HF_OK)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading metrics line by line, as far as top needs them: NAME{LABELS} VALUE. What is not known is passed over, so a newer server
- * may tell more. */
+/* Reading metrics line by line, as far as top needs them: NAME{LABELS} VALUE. What is not known is
+ * passed over, so a newer server may tell more. */
 #include "cli/top_server.h"
 
 #include <stdlib.h>
@@ -21,17 +21,18 @@ static bool read_sample(const char *line, size_t size, sample *out)
         return false;
     size_t before = (size_t)(space - line);
     const char *brace = memchr(line, '{', before);
-    *out = (sample){line, brace == NULL ? before : (size_t)(brace - line), 0, strtod(space + 1, NULL)};
+    *out =
+        (sample){line, brace == NULL ? before : (size_t)(brace - line), 0, strtod(space + 1, NULL)};
     out->labels = before - out->name;
     return true;
 }
 
-static bool is(const sample *s, const char *name)
+static bool top_server_is(const sample *s, const char *name)
 {
     return s->name == strlen(name) && memcmp(s->text, name, s->name) == 0;
 }
 
-static bool has(const sample *s, const char *label)
+static bool top_server_has(const sample *s, const char *label)
 {
     return memmem(s->text + s->name, s->labels, label, strlen(label)) != NULL;
 }
@@ -45,7 +46,7 @@ static void add_bucket(top_told *out, const sample *s)
     out->below[out->buckets++] = s->value;
 }
 
-static void take(top_told *out, const sample *s)
+static void top_server_take(top_told *out, const sample *s)
 {
     const struct {
         const char *name;
@@ -62,9 +63,10 @@ static void take(top_told *out, const sample *s)
         {"process_start_time_seconds", NULL, &out->started},
     };
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
-        if (is(s, wanted[i].name) && (wanted[i].label == NULL || has(s, wanted[i].label)))
+        if (top_server_is(s, wanted[i].name) &&
+            (wanted[i].label == NULL || top_server_has(s, wanted[i].label)))
             *wanted[i].sum += s->value;
-    if (is(s, "holdfast_batch_seconds_bucket") && has(s, "work=\"write\""))
+    if (top_server_is(s, "holdfast_batch_seconds_bucket") && top_server_has(s, "work=\"write\""))
         add_bucket(out, s);
 }
 
@@ -75,13 +77,14 @@ void top_told_read(const char *text, top_told *out)
         size_t size = strcspn(text, "\n");
         sample s;
         if (read_sample(text, size, &s))
-            take(out, &s);
+            top_server_take(out, &s);
         text += size + (text[size] == '\n');
     }
 }
 
-/* The time below which that share of the batches was, as Prometheus estimates it: evenly spread within a bucket. */
-static double quantile(const top_told *before, const top_told *now, double share)
+/* The time below which that share of the batches was, as Prometheus estimates it: evenly spread
+ * within a bucket. */
+static double top_server_quantile(const top_told *before, const top_told *now, double share)
 {
     double wanted = share * (now->batches - before->batches), least = 0, count = 0;
     if (wanted <= 0)
@@ -96,10 +99,12 @@ static double quantile(const top_told *before, const top_told *now, double share
     return least; /* beyond every bound */
 }
 
-void top_server_judge(const top_told *before, const top_told *now, double passed_seconds, top_server *out)
+void top_server_judge(const top_told *before, const top_told *now, double passed_seconds,
+                      top_server *out)
 {
     static const top_told nothing;
-    bool fresh = before == NULL || before->started < now->started || before->requests > now->requests;
+    bool fresh =
+        before == NULL || before->started < now->started || before->requests > now->requests;
     const top_told *from = fresh ? &nothing : before;
     double batches = now->batches - from->batches;
     *out = (top_server){
@@ -111,7 +116,7 @@ void top_server_judge(const top_told *before, const top_told *now, double passed
         .lag_seconds = now->lag_seconds,
         .waiting = now->waiting,
         .batch_ops = batches > 0 ? (now->ops - from->ops) / batches : 0,
-        .commit_median = quantile(from, now, 0.5),
-        .commit_99th = quantile(from, now, 0.99),
+        .commit_median = top_server_quantile(from, now, 0.5),
+        .commit_99th = top_server_quantile(from, now, 0.99),
     };
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a server tells of itself, read from its metrics: totals since it started, and what they come to between two looks. */
+/* What a server tells of itself, read from its metrics: totals since it started, and what they come
+ * to between two looks. */
 #ifndef HF_CLI_TOP_SERVER_H
 #define HF_CLI_TOP_SERVER_H
 
@@ -25,13 +26,15 @@ typedef struct top_server {
     bool known;
     double requests_per_second; /* below 0: not known, it is the first look */
     double connections, followers, lag_seconds, waiting;
-    double batch_ops;                  /* ops that shared a batch, in the mean; 0: there were none */
+    /* ops that shared a batch, in the mean; 0: there were none */
+    double batch_ops;
     double commit_median, commit_99th; /* seconds; 0: there were none */
 } top_server;
 
 void top_told_read(const char *text, top_told *out);
 
 /* `before` may be NULL; one from before the server started anew counts as none. */
-void top_server_judge(const top_told *before, const top_told *now, double passed_seconds, top_server *out);
+void top_server_judge(const top_told *before, const top_told *now, double passed_seconds,
+                      top_server *out);
 
 #endif

@@ -27,11 +27,12 @@ static hf_status print_type(const cli_call *call, const hf_type *type, hf_error 
 }
 
 /* The operand as a type's name; but for its length the library says what is wrong with it. */
-static hf_status read_type(const cli_arguments *arguments, hf_type *out, hf_error *err)
+static hf_status type_read(const cli_arguments *arguments, hf_type *out, hf_error *err)
 {
     int length = snprintf(out->type, sizeof out->type, "%s", arguments->operands[0]);
     if (length == 0 || length > HF_TYPE_MAX)
-        return hf_fail(err, HF_INVALID, "A type has 1 to %d bytes; that one has %d.", HF_TYPE_MAX, length);
+        return hf_fail(err, HF_INVALID, "A type has 1 to %d bytes; that one has %d.", HF_TYPE_MAX,
+                       length);
     return HF_OK;
 }
 
@@ -43,7 +44,8 @@ static hf_status read_policy(const cli_arguments *arguments, hf_policy *out, hf_
         return hf_fail(err, HF_INVALID, "'type set' needs --policy: %s.", known);
     *out = hf_policy_from_name(policy);
     if (*out == HF_POLICY_COUNT)
-        return hf_fail(err, HF_INVALID, "There is no policy '%.40s'; --policy is %s.", policy, known);
+        return hf_fail(err, HF_INVALID, "There is no policy '%.40s'; --policy is %s.", policy,
+                       known);
     return HF_OK;
 }
 
@@ -52,7 +54,7 @@ static hf_status run_set(cli_call *call, hf_error *err)
     const cli_arguments *arguments = &call->arguments;
     char actor[HF_TEXT_SIZE];
     hf_type type = {0};
-    hf_status status = read_type(arguments, &type, err);
+    hf_status status = type_read(arguments, &type, err);
     if (status == HF_OK)
         status = read_policy(arguments, &type.policy, err);
     if (status == HF_OK)
@@ -70,7 +72,7 @@ static hf_status run_set(cli_call *call, hf_error *err)
 static hf_status run_get(cli_call *call, hf_error *err)
 {
     hf_type type = {0};
-    hf_status status = read_type(&call->arguments, &type, err);
+    hf_status status = type_read(&call->arguments, &type, err);
     if (status == HF_OK)
         status = cli_open(call, err);
     if (status == HF_OK)
@@ -78,7 +80,7 @@ static hf_status run_get(cli_call *call, hf_error *err)
     return status == HF_OK ? print_type(call, &type, err) : status;
 }
 
-static hf_status run_list(cli_call *call, hf_error *err)
+static hf_status type_run_list(cli_call *call, hf_error *err)
 {
     hf_status status = cli_open(call, err);
     if (status == HF_OK)
@@ -107,10 +109,11 @@ const cli_verb cli_type_set = {
     .operands_min = 1,
     .operands_max = 1,
     .summary = "Registers what a type of record demands.",
-    .about =
-        "optimistic: no locks, saves compare versions. exclusive-write: exclusive to edit, nothing to read. "
-        "exclusive-read: exclusive to read or edit. read-write: shared to read, exclusive to edit. A type "
-        "has one policy; it can't be changed while locks of the type are held.",
+    .about = "optimistic: no locks, saves compare versions. exclusive-write: exclusive to edit, "
+             "nothing to read. "
+             "exclusive-read: exclusive to read or edit. read-write: shared to read, exclusive to "
+             "edit. A type "
+             "has one policy; it can't be changed while locks of the type are held.",
     .options = set_options,
     .run = run_set,
 };
@@ -127,5 +130,5 @@ const cli_verb cli_type_get = {
 const cli_verb cli_type_list = {
     .name = "type list",
     .summary = "Lists the types that are registered.",
-    .run = run_list,
+    .run = type_run_list,
 };

@@ -14,7 +14,8 @@ extern const cli_verb cli_token_create, cli_token_list, cli_token_revoke;
 extern const cli_verb cli_sweep, cli_events, cli_watch, cli_top, cli_backup, cli_restore, cli_help;
 extern const cli_verb cli_run;
 extern const cli_verb cli_install, cli_uninstall, cli_serve, cli_advise, cli_plan, cli_audit;
-extern const cli_verb cli_guard_add, cli_guard_show, cli_guard_mode, cli_guard_report, cli_guard_remove, cli_probe;
+extern const cli_verb cli_guard_add, cli_guard_show, cli_guard_mode, cli_guard_report,
+    cli_guard_remove, cli_probe;
 
 /* The table in main.c, ended by NULL. */
 extern const cli_verb *const cli_verbs[];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* watch: on a terminal a live table of the locks that redraws; elsewhere, and with --json, a line for every event as it
- * comes. */
+/* watch: on a terminal a live table of the locks that redraws; elsewhere, and with --json, a line
+ * for every event as it comes. */
 #include "cli/follow.h"
 #include "cli/output.h"
 #include "cli/rows.h"
@@ -19,7 +19,7 @@ static size_t rows_wanted(cli_screen screen)
     return rows < HF_LIST_MAX ? rows : HF_LIST_MAX;
 }
 
-static hf_status draw_locks(const hf_answer *answer, size_t columns, hf_error *err)
+static hf_status watch_draw_locks(const hf_answer *answer, size_t columns, hf_error *err)
 {
     cli_table table;
     cli_lock_table(&table);
@@ -32,16 +32,17 @@ static hf_status draw_locks(const hf_answer *answer, size_t columns, hf_error *e
     return status;
 }
 
-static hf_status look(void *context, cli_screen screen, hf_error *err)
+static hf_status watch_look(void *context, cli_screen screen, hf_error *err)
 {
     cli_call *call = context;
-    hf_list_options filter = {.type = cli_value(&call->arguments, "type"), .limit = rows_wanted(screen)};
+    hf_list_options filter = {.type = cli_value(&call->arguments, "type"),
+                              .limit = rows_wanted(screen)};
     hf_result_free(call->result);
     call->result = NULL;
     return hf_manager_list(call->manager, &filter, &call->result, err);
 }
 
-static hf_status draw(void *context, cli_screen screen, hf_error *err)
+static hf_status watch_draw(void *context, cli_screen screen, hf_error *err)
 {
     const cli_call *call = context;
     const hf_answer *answer = hf_result_answer(call->result);
@@ -49,10 +50,10 @@ static hf_status draw(void *context, cli_screen screen, hf_error *err)
     cli_time_format(answer->now_us, answer->now_us, now);
     printf("%zu%s lock%s at %s in %s\n\n", answer->locks_count, answer->more ? " of more" : "",
            answer->locks_count == 1 ? "" : "s", now, call->store);
-    return draw_locks(answer, screen.columns, err);
+    return watch_draw_locks(answer, screen.columns, err);
 }
 
-static hf_status run(cli_call *call, hf_error *err)
+static hf_status watch_run(cli_call *call, hf_error *err)
 {
     cli_reader reader = {.call = call};
     hf_status status = cli_reader_options(&reader, err);
@@ -61,7 +62,8 @@ static hf_status run(cli_call *call, hf_error *err)
     cli_take_signals();
     status = cli_open(call, err);
     if (status == HF_OK && !call->json && isatty(STDOUT_FILENO))
-        return cli_look_on(&(cli_view){look, draw, call, reader.interval_us, reader.max}, true, err);
+        return cli_look_on(
+            &(cli_view){watch_look, watch_draw, call, reader.interval_us, reader.max}, true, err);
     if (status == HF_OK)
         status = cli_events_end(call->manager, &reader.seq, err);
     return status == HF_OK ? cli_follow(&reader, err) : status;
@@ -77,8 +79,9 @@ static const cli_option options[] = {
 const cli_verb cli_watch = {
     .name = "watch",
     .summary = "Shows the locks as they come and go, until it is interrupted.",
-    .about = "On a terminal a table that redraws; otherwise a line for every event as it comes, in JSON "
-             "with --json.",
+    .about =
+        "On a terminal a table that redraws; otherwise a line for every event as it comes, in JSON "
+        "with --json.",
     .options = options,
-    .run = run,
+    .run = watch_run,
 };

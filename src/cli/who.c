@@ -43,7 +43,7 @@ static hf_status print_answer(const char *resource, const hf_answer *answer, hf_
     return status;
 }
 
-static hf_status run(cli_call *call, hf_error *err)
+static hf_status who_run(cli_call *call, hf_error *err)
 {
     hf_status status = cli_resources(call, err);
     if (status == HF_OK)
@@ -52,7 +52,8 @@ static hf_status run(cli_call *call, hf_error *err)
         return status;
     if (cli_is_server(call->store) && cli_session(call, NULL) == HF_OK)
         cli_op(call,
-               HF_OP_SESSION_FIND); /* who has a session may look too; what becomes of it is no matter */
+               /* who has a session may look too; what becomes of it is no matter */
+               HF_OP_SESSION_FIND);
     hf_op *op = hf_batch_add(call->batch, HF_OP_WHO);
     op->type = call->resources[0].type;
     op->id = call->resources[0].id;
@@ -73,5 +74,5 @@ const cli_verb cli_who = {
     .operands_max = 1,
     .summary = "Tells who holds a resource, and who asks for it.",
     .about = "A server tells it to a token, and to the session in HOLDFAST_SESSION or remembered.",
-    .run = run,
+    .run = who_run,
 };

@@ -137,12 +137,14 @@ void hf_stmt_int(hf_stmt *stmt, int at, int64_t number)
 
 void hf_stmt_int_or_null(hf_stmt *stmt, int at, int64_t number)
 {
-    stmt->db->driver->bind(stmt, at, HF_VALUE_INT, &(hf_value){.null = number == 0, .number = number});
+    stmt->db->driver->bind(stmt, at, HF_VALUE_INT,
+                           &(hf_value){.null = number == 0, .number = number});
 }
 
 void hf_stmt_text(hf_stmt *stmt, int at, hf_slice text)
 {
-    stmt->db->driver->bind(stmt, at, HF_VALUE_TEXT, &(hf_value){.null = text.size == 0, .bytes = text});
+    stmt->db->driver->bind(stmt, at, HF_VALUE_TEXT,
+                           &(hf_value){.null = text.size == 0, .bytes = text});
 }
 
 void hf_stmt_blob(hf_stmt *stmt, int at, const void *bytes, size_t size)

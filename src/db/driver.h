@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a database is, seen from inside: a const table of functions, and what every connection and statement begins with. Private
- * to src/db. */
+/* What a database is, seen from inside: a const table of functions, and what every connection and
+ * statement begins with. Private to src/db. */
 #ifndef HF_DB_DRIVER_H
 #define HF_DB_DRIVER_H
 
@@ -12,8 +12,8 @@ struct hf_db_driver {
     void (*close)(hf_db *db);
     const char *(*path)(hf_db *db);
     bool (*alive)(hf_db *db);
-    bool (*fresh)(hf_db *db); /* NULL: true */
-    int (*socket)(hf_db *db);      /* NULL: it has none */
+    bool (*fresh)(hf_db *db);     /* NULL: true */
+    int (*socket)(hf_db *db);     /* NULL: it has none */
     int64_t (*number)(hf_db *db); /* the same */
     bool (*in_transaction)(hf_db *db);
     bool (*transaction_failed)(hf_db *db);

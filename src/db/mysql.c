@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* The face over MariaDB and MySQL: connections and statements; the rest is in mysql_*.c (mysql_inside.h). */
+/* The face over MariaDB and MySQL: connections and statements; the rest is in mysql_*.c
+ * (mysql_inside.h). */
 #include "db/mysql.h"
 
 #include "db/mysql_inside.h"
 
-
 /* ---- connections ---- */
 
 /* "10.11.19-MariaDB-0+deb12u1", "5.5.5-10.5.0-MariaDB" (so that old replicas take it), "8.0.36". */
-static void read_version(my_db *db)
+static void mysql_read_version(my_db *db)
 {
     const char *text = mysql_get_server_info(db->conn);
     text = text == NULL ? "" : text;
@@ -25,7 +25,8 @@ static void read_version(my_db *db)
     db->base.version = parts[0] * 10000 + parts[1] * 100 + parts[2];
 }
 
-/* That it was rolled back is known by the library's last error (my_is_rolled_back), which another statement wipes out. */
+/* That it was rolled back is known by the library's last error (my_is_rolled_back), which another
+ * statement wipes out. */
 void hf_db_mysql_put_back(hf_db *base, const char *sql)
 {
     my_db *db = my_of(base);
@@ -44,7 +45,7 @@ void hf_db_mysql_put_back(hf_db *base, const char *sql)
     db->conn->server_status = status;
 }
 
-static my_db *db_new(MYSQL *conn, my_target *target, const char *path)
+static my_db *mysql_db_new(MYSQL *conn, my_target *target, const char *path)
 {
     my_db *db = hf_alloc(sizeof *db);
     if (db != NULL) {
@@ -53,12 +54,12 @@ static my_db *db_new(MYSQL *conn, my_target *target, const char *path)
         db->target = target;
         db->end = &db->queued;
         hf_slice_copy(db->path, sizeof db->path, hf_slice_of(path));
-        read_version(db);
+        mysql_read_version(db);
     }
     return db;
 }
 
-static void close_db(hf_db *base)
+static void mysql_close_db(hf_db *base)
 {
     my_db *db = my_of(base);
     if (db->target != NULL) {
@@ -70,42 +71,44 @@ static void close_db(hf_db *base)
 }
 
 /* What db->error says, for the caller. */
-static hf_status give(const my_db *db, hf_error *err)
+static hf_status mysql_give(const my_db *db, hf_error *err)
 {
     if (err != NULL)
         *err = db->error;
     return db->error.status;
 }
 
-static hf_status run(hf_db *db, const char *sql, hf_error *err)
+static hf_status db_mysql_run(hf_db *db, const char *sql, hf_error *err)
 {
-    return my_run(my_of(db), sql) == HF_OK ? HF_OK : give(my_of(db), err);
+    return my_run(my_of(db), sql) == HF_OK ? HF_OK : mysql_give(my_of(db), err);
 }
 
-static hf_status set_up(my_db *db, const char *setup, hf_error *err)
+static hf_status mysql_set_up(my_db *db, const char *setup, hf_error *err)
 {
     hf_buffer text = {0};
     hf_buffer_print(&text, "SET SESSION " HF_DB_MYSQL_UNLIMITED ";%s", setup == NULL ? "" : setup);
-    hf_status status = text.failed ? hf_fail_memory(err) : run(&db->base, text.text, err);
+    hf_status status = text.failed ? hf_fail_memory(err) : db_mysql_run(&db->base, text.text, err);
     hf_buffer_done(&text);
     return status;
 }
 
-/* An account that may write all the same is refused too: it would write to a replica. (A variable that is on may be 1, ON, or another
- * word for how far.) */
+/* An account that may write all the same is refused too: it would write to a replica. (A variable
+ * that is on may be 1, ON, or another word for how far.) */
 hf_status hf_db_mysql_refuse_read_only(hf_db *db, hf_error *err)
 {
     char why[32];
-    hf_status status = hf_db_ask(
-        db,
-        "SELECT CASE WHEN CONCAT(@@global.read_only) NOT IN ('0', 'OFF') THEN 'read_only'"
-        " WHEN CONCAT(@@global.innodb_read_only) NOT IN ('0', 'OFF') THEN 'innodb_read_only' ELSE '' END",
-        why, sizeof why, err);
+    hf_status status =
+        hf_db_ask(db,
+                  "SELECT CASE WHEN CONCAT(@@global.read_only) NOT IN ('0', 'OFF') THEN 'read_only'"
+                  " WHEN CONCAT(@@global.innodb_read_only) NOT IN ('0', 'OFF') THEN "
+                  "'innodb_read_only' ELSE '' END",
+                  why, sizeof why, err);
     if (status != HF_OK || why[0] == '\0')
         return status;
-    return hf_fail(err, HF_UNAVAILABLE,
-                   "%s is read-only (%s is on), as a replica is; name the primary server in the URL.",
-                   hf_db_path(db), why);
+    return hf_fail(
+        err, HF_UNAVAILABLE,
+        "%s is read-only (%s is on), as a replica is; name the primary server in the URL.",
+        hf_db_path(db), why);
 }
 
 /* The first releases with SELECT ... FOR UPDATE SKIP LOCKED, on which the stores stand. */
@@ -115,12 +118,14 @@ static hf_status refuse_old(const my_db *db, hf_error *err)
     int version = db->base.version;
     if (version >= (mariadb ? 100600 : 80000))
         return HF_OK;
-    return hf_fail(err, HF_UNAVAILABLE, "%s runs on %s %d.%d.%d, which is too old; upgrade it to %s or later.", db->path,
-                   mariadb ? "MariaDB" : "MySQL", version / 10000, version / 100 % 100, version % 100,
-                   mariadb ? "MariaDB 10.6" : "MySQL 8.0");
+    return hf_fail(err, HF_UNAVAILABLE,
+                   "%s runs on %s %d.%d.%d, which is too old; upgrade it to %s or later.", db->path,
+                   mariadb ? "MariaDB" : "MySQL", version / 10000, version / 100 % 100,
+                   version % 100, mariadb ? "MariaDB 10.6" : "MySQL 8.0");
 }
 
-static hf_status connect_db(const char *url, const hf_db_options *options, hf_db **out, hf_error *err)
+static hf_status connect_db(const char *url, const hf_db_options *options, hf_db **out,
+                            hf_error *err)
 {
     my_target *target = NULL;
     MYSQL *conn = NULL;
@@ -132,7 +137,7 @@ static hf_status connect_db(const char *url, const hf_db_options *options, hf_db
         my_target_free(target);
         return status;
     }
-    my_db *db = db_new(conn, target, target->path);
+    my_db *db = mysql_db_new(conn, target, target->path);
     if (db == NULL) {
         my_shut(conn);
         my_target_free(target);
@@ -140,11 +145,11 @@ static hf_status connect_db(const char *url, const hf_db_options *options, hf_db
     }
     status = refuse_old(db, err);
     if (status == HF_OK)
-        status = set_up(db, options == NULL ? NULL : options->setup, err);
+        status = mysql_set_up(db, options == NULL ? NULL : options->setup, err);
     if (status == HF_OK)
         status = hf_db_mysql_refuse_read_only(&db->base, err);
     if (status != HF_OK)
-        close_db(&db->base);
+        mysql_close_db(&db->base);
     else
         *out = &db->base;
     return status;
@@ -154,33 +159,34 @@ hf_status hf_db_mysql_wrap(struct st_mysql *conn, hf_db **out, hf_error *err)
 {
     *out = NULL;
     if (conn == NULL || conn->net.pvio == NULL)
-        return hf_fail(err, HF_INVALID,
-                       "The application's connection is not connected; connect it before it is wrapped.");
-    my_db *db = db_new(conn, NULL, "the application's database");
+        return hf_fail(
+            err, HF_INVALID,
+            "The application's connection is not connected; connect it before it is wrapped.");
+    my_db *db = mysql_db_new(conn, NULL, "the application's database");
     if (db == NULL)
         return hf_fail_memory(err);
     hf_status status = refuse_old(db, err);
     if (status != HF_OK)
-        close_db(&db->base);
+        mysql_close_db(&db->base);
     else
         *out = &db->base;
     return status;
 }
 
-static const char *path_of(hf_db *db)
+static const char *mysql_path_of(hf_db *db)
 {
     return my_of(db)->path;
 }
 
-static bool alive(hf_db *base)
+static bool mysql_alive(hf_db *base)
 {
     const my_db *db = my_of(base);
     return !db->lost && db->conn->net.pvio != NULL;
 }
 
-static bool fresh(hf_db *db)
+static bool mysql_fresh(hf_db *db)
 {
-    return alive(db) && my_is_quiet(my_of(db)->conn);
+    return mysql_alive(db) && my_is_quiet(my_of(db)->conn);
 }
 
 static int my_fd_of(hf_db *db)
@@ -195,18 +201,18 @@ static int64_t my_number(hf_db *db)
 
 /* ---- transactions ---- */
 
-static bool transaction_failed(hf_db *base)
+static bool mysql_transaction_failed(hf_db *base)
 {
-    return alive(base) && my_is_rolled_back(my_of(base));
+    return mysql_alive(base) && my_is_rolled_back(my_of(base));
 }
 
 /* Without autocommit an application is always in one. */
-static bool in_transaction(hf_db *base)
+static bool mysql_in_transaction(hf_db *base)
 {
     const my_db *db = my_of(base);
     unsigned status = db->conn->server_status;
-    return alive(base) && ((status & SERVER_STATUS_IN_TRANS) != 0 ||
-                           (db->target == NULL && (status & SERVER_STATUS_AUTOCOMMIT) == 0));
+    return mysql_alive(base) && ((status & SERVER_STATUS_IN_TRANS) != 0 ||
+                                 (db->target == NULL && (status & SERVER_STATUS_AUTOCOMMIT) == 0));
 }
 
 static void empty_queue(my_db *db)
@@ -218,10 +224,11 @@ static void empty_queue(my_db *db)
 }
 
 /* With a lost connection goes its transaction. */
-static hf_status rollback(hf_db *base, hf_error *err)
+static hf_status db_mysql_rollback(hf_db *base, hf_error *err)
 {
     empty_queue(my_of(base));
-    return alive(base) && in_transaction(base) ? run(base, "ROLLBACK", err) : HF_OK;
+    return mysql_alive(base) && mysql_in_transaction(base) ? db_mysql_run(base, "ROLLBACK", err)
+                                                           : HF_OK;
 }
 
 /* ---- statements ---- */
@@ -236,10 +243,10 @@ static hf_status send_queued(hf_db *base, hf_error *err)
     if (first == NULL)
         return HF_OK;
     my_fly(db, first);
-    return first->unsent ? give(db, err) : HF_OK;
+    return first->unsent ? mysql_give(db, err) : HF_OK;
 }
 
-static hf_status stmt_new(hf_db *db, const char *sql, hf_stmt **out, hf_error *err)
+static hf_status mysql_stmt_new(hf_db *db, const char *sql, hf_stmt **out, hf_error *err)
 {
     *out = NULL;
     my_stmt *stmt = hf_alloc(sizeof *stmt);
@@ -258,7 +265,7 @@ static hf_status stmt_new(hf_db *db, const char *sql, hf_stmt **out, hf_error *e
 }
 
 /* Out of the queue, if it is in it. */
-static void unqueue(my_stmt *stmt)
+static void mysql_unqueue(my_stmt *stmt)
 {
     my_db *db = my_of(stmt->base.db);
     if (stmt->state != MY_STMT_QUEUED)
@@ -271,45 +278,45 @@ static void unqueue(my_stmt *stmt)
         db->end = link;
 }
 
-static void reset(hf_stmt *base)
+static void mysql_reset(hf_stmt *base)
 {
     my_stmt *stmt = my_stmt_of(base);
-    unqueue(stmt);
+    mysql_unqueue(stmt);
     my_drop_result(stmt);
     stmt->state = MY_STMT_READY;
 }
 
-static void stmt_free(hf_stmt *base)
+static void mysql_stmt_free(hf_stmt *base)
 {
-    reset(base);
+    mysql_reset(base);
     my_parsed_done(&my_stmt_of(base)->parsed);
     hf_free(base);
 }
 
-static void bind(hf_stmt *stmt, int at, hf_value_kind kind, const hf_value *value)
+static void mysql_bind(hf_stmt *stmt, int at, hf_value_kind kind, const hf_value *value)
 {
     hf_params_bind(&my_stmt_of(stmt)->params, at, kind, value);
 }
 
-static void bind_list(hf_stmt *stmt, int at, const hf_list *list)
+static void mysql_bind_list(hf_stmt *stmt, int at, const hf_list *list)
 {
     hf_params_list(&my_stmt_of(stmt)->params, at, list);
 }
 
-static void queue(hf_stmt *base)
+static void mysql_queue(hf_stmt *base)
 {
     my_stmt *stmt = my_stmt_of(base);
     my_db *db = my_of(base->db);
     if (stmt->state == MY_STMT_QUEUED)
         return;
-    reset(base);
+    mysql_reset(base);
     stmt->state = MY_STMT_QUEUED;
     stmt->next = NULL;
     *db->end = stmt;
     db->end = &stmt->next;
 }
 
-static hf_status step(hf_stmt *base, bool *row, hf_error *err)
+static hf_status mysql_step(hf_stmt *base, bool *row, hf_error *err)
 {
     my_stmt *stmt = my_stmt_of(base);
     my_db *db = my_of(base->db);
@@ -322,7 +329,7 @@ static hf_status step(hf_stmt *base, bool *row, hf_error *err)
     }
     if (stmt->state == MY_STMT_FAILED) {
         db->base.failure = stmt->failure;
-        return give(db, err);
+        return mysql_give(db, err);
     }
     stmt->row = stmt->result == NULL ? NULL : mysql_fetch_row(stmt->result);
     stmt->lengths = stmt->row == NULL ? NULL : mysql_fetch_lengths(stmt->result);
@@ -330,12 +337,12 @@ static hf_status step(hf_stmt *base, bool *row, hf_error *err)
     return HF_OK;
 }
 
-static int64_t changed(hf_stmt *stmt)
+static int64_t mysql_changed(hf_stmt *stmt)
 {
     return my_stmt_of(stmt)->changed;
 }
 
-static hf_slice column_text(hf_stmt *base, int at)
+static hf_slice mysql_column_text(hf_stmt *base, int at)
 {
     const my_stmt *stmt = my_stmt_of(base);
     if (stmt->row == NULL || at < 0 || (unsigned)at >= stmt->columns || stmt->row[at] == NULL)
@@ -343,9 +350,9 @@ static hf_slice column_text(hf_stmt *base, int at)
     return (hf_slice){stmt->row[at], stmt->lengths[at]};
 }
 
-static int64_t column_int(hf_stmt *stmt, int at)
+static int64_t mysql_column_int(hf_stmt *stmt, int at)
 {
-    hf_slice text = column_text(stmt, at);
+    hf_slice text = mysql_column_text(stmt, at);
     bool negative = text.size > 0 && text.at[0] == '-';
     uint64_t number = 0;
     for (size_t i = negative; i < text.size && text.at[i] >= '0' && text.at[i] <= '9'; i++)
@@ -367,27 +374,27 @@ static const char *const begins[] = {
 
 const hf_db_driver hf_db_mysql = {
     .connect = connect_db,
-    .close = close_db,
-    .path = path_of,
-    .alive = alive,
-    .fresh = fresh,
+    .close = mysql_close_db,
+    .path = mysql_path_of,
+    .alive = mysql_alive,
+    .fresh = mysql_fresh,
     .socket = my_fd_of,
     .number = my_number,
-    .in_transaction = in_transaction,
-    .transaction_failed = transaction_failed,
-    .run = run,
-    .rollback = rollback,
+    .in_transaction = mysql_in_transaction,
+    .transaction_failed = mysql_transaction_failed,
+    .run = db_mysql_run,
+    .rollback = db_mysql_rollback,
     .send = send_queued,
     .begin = begins,
-    .stmt_new = stmt_new,
-    .stmt_free = stmt_free,
-    .bind = bind,
-    .bind_list = bind_list,
-    .queue = queue,
-    .step = step,
-    .reset = reset,
-    .changed = changed,
-    .column_int = column_int,
-    .column_text = column_text,
-    .column_blob = column_text,
+    .stmt_new = mysql_stmt_new,
+    .stmt_free = mysql_stmt_free,
+    .bind = mysql_bind,
+    .bind_list = mysql_bind_list,
+    .queue = mysql_queue,
+    .step = mysql_step,
+    .reset = mysql_reset,
+    .changed = mysql_changed,
+    .column_int = mysql_column_int,
+    .column_text = mysql_column_text,
+    .column_blob = mysql_column_text,
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What errors mean. The numbers of the client library and the server become statuses and sentences here and nowhere else. */
+/* What errors mean. The numbers of the client library and the server become statuses and sentences
+ * here and nowhere else. */
 #include "db/mysql_inside.h"
 
 typedef struct meaning {
@@ -8,31 +9,32 @@ typedef struct meaning {
     hf_failure failure;
 } meaning;
 
-/* By number. What is not here is HF_INTERNAL with the server's words; from 2000 to 2999 it is the client library's, and the connection
- * is of no more use. */
+/* By number. What is not here is HF_INTERNAL with the server's words; from 2000 to 2999 it is the
+ * client library's, and the connection is of no more use. */
 static const meaning meanings[] = {
-    {1020, HF_RETRY, HF_FAILURE_CONFLICT},        /* record has changed since last read */
-    {1021, HF_UNAVAILABLE, HF_FAILURE_LIMIT},     /* disk full */
-    {1037, HF_UNAVAILABLE, HF_FAILURE_LIMIT},     /* out of memory */
-    {1038, HF_UNAVAILABLE, HF_FAILURE_LIMIT},     /* out of sort memory */
-    {1040, HF_UNAVAILABLE, HF_FAILURE_LIMIT},     /* too many connections */
-    {1041, HF_UNAVAILABLE, HF_FAILURE_LIMIT},     /* out of resources */
-    {1044, HF_UNAVAILABLE, HF_FAILURE_DENIED},    /* to the database */
-    {1045, HF_UNAVAILABLE, HF_FAILURE_DENIED},    /* wrong password */
-    {1047, HF_UNAVAILABLE, HF_FAILURE_OTHER},     /* a Galera node that is not ready */
-    {1049, HF_UNAVAILABLE, HF_FAILURE_MISSING},   /* no such database */
-    {1053, HF_UNAVAILABLE, HF_FAILURE_LOST},      /* shutting down */
-    {1062, HF_RETRY, HF_FAILURE_DUPLICATE},       /* duplicate key */
-    {1077, HF_UNAVAILABLE, HF_FAILURE_LOST},      /* shutting down */
-    {1078, HF_UNAVAILABLE, HF_FAILURE_LOST},      /* ended by a signal */
-    {1079, HF_UNAVAILABLE, HF_FAILURE_LOST},      /* shut down */
-    {1114, HF_UNAVAILABLE, HF_FAILURE_LIMIT},     /* table full */
-    {1129, HF_UNAVAILABLE, HF_FAILURE_DENIED},    /* host blocked */
-    {1130, HF_UNAVAILABLE, HF_FAILURE_DENIED},    /* host not allowed */
-    {1142, HF_UNAVAILABLE, HF_FAILURE_DENIED},    /* to the table */
-    {1143, HF_UNAVAILABLE, HF_FAILURE_DENIED},    /* to the column */
-    {1146, HF_UNAVAILABLE, HF_FAILURE_MISSING},   /* no such table */
-    {1153, HF_UNAVAILABLE, HF_FAILURE_LOST},      /* more than max_allowed_packet: the server hangs up */
+    {1020, HF_RETRY, HF_FAILURE_CONFLICT},      /* record has changed since last read */
+    {1021, HF_UNAVAILABLE, HF_FAILURE_LIMIT},   /* disk full */
+    {1037, HF_UNAVAILABLE, HF_FAILURE_LIMIT},   /* out of memory */
+    {1038, HF_UNAVAILABLE, HF_FAILURE_LIMIT},   /* out of sort memory */
+    {1040, HF_UNAVAILABLE, HF_FAILURE_LIMIT},   /* too many connections */
+    {1041, HF_UNAVAILABLE, HF_FAILURE_LIMIT},   /* out of resources */
+    {1044, HF_UNAVAILABLE, HF_FAILURE_DENIED},  /* to the database */
+    {1045, HF_UNAVAILABLE, HF_FAILURE_DENIED},  /* wrong password */
+    {1047, HF_UNAVAILABLE, HF_FAILURE_OTHER},   /* a Galera node that is not ready */
+    {1049, HF_UNAVAILABLE, HF_FAILURE_MISSING}, /* no such database */
+    {1053, HF_UNAVAILABLE, HF_FAILURE_LOST},    /* shutting down */
+    {1062, HF_RETRY, HF_FAILURE_DUPLICATE},     /* duplicate key */
+    {1077, HF_UNAVAILABLE, HF_FAILURE_LOST},    /* shutting down */
+    {1078, HF_UNAVAILABLE, HF_FAILURE_LOST},    /* ended by a signal */
+    {1079, HF_UNAVAILABLE, HF_FAILURE_LOST},    /* shut down */
+    {1114, HF_UNAVAILABLE, HF_FAILURE_LIMIT},   /* table full */
+    {1129, HF_UNAVAILABLE, HF_FAILURE_DENIED},  /* host blocked */
+    {1130, HF_UNAVAILABLE, HF_FAILURE_DENIED},  /* host not allowed */
+    {1142, HF_UNAVAILABLE, HF_FAILURE_DENIED},  /* to the table */
+    {1143, HF_UNAVAILABLE, HF_FAILURE_DENIED},  /* to the column */
+    {1146, HF_UNAVAILABLE, HF_FAILURE_MISSING}, /* no such table */
+    /* more than max_allowed_packet: the server hangs up */
+    {1153, HF_UNAVAILABLE, HF_FAILURE_LOST},
     {1158, HF_UNAVAILABLE, HF_FAILURE_LOST},      /* reading failed */
     {1159, HF_UNAVAILABLE, HF_FAILURE_LOST},      /* reading took too long */
     {1160, HF_UNAVAILABLE, HF_FAILURE_LOST},      /* writing failed */
@@ -81,7 +83,7 @@ enum {
 };
 
 /* The library closes what it has found to be lost. */
-static meaning meaning_of(MYSQL *conn)
+static meaning mysql_errors_meaning_of(MYSQL *conn)
 {
     unsigned code = mysql_errno(conn);
     if (conn->net.pvio == NULL || (code >= CLIENT_FIRST && code <= CLIENT_LAST))
@@ -96,7 +98,7 @@ static meaning meaning_of(MYSQL *conn)
 
 bool my_is_lost(MYSQL *conn)
 {
-    return meaning_of(conn).failure == HF_FAILURE_LOST;
+    return mysql_errors_meaning_of(conn).failure == HF_FAILURE_LOST;
 }
 
 bool my_is_unsent(MYSQL *conn)
@@ -105,8 +107,9 @@ bool my_is_unsent(MYSQL *conn)
     return code == SERVER_GONE || code == WRITE_FAILED || code == WRITE_INTERRUPTED;
 }
 
-/* The library keeps an error until the next statement, so an application that still has one has run none since. What the library knows
- * of a transaction is what the server said last, before that error. */
+/* The library keeps an error until the next statement, so an application that still has one has run
+ * none since. What the library knows of a transaction is what the server said last, before that
+ * error. */
 bool my_is_rolled_back(const my_db *db)
 {
     unsigned code = mysql_errno(db->conn), status = db->conn->server_status;
@@ -131,7 +134,8 @@ static const char *const sentences[][2] = {
     [HF_FAILURE_LIMIT] = {"A limit is reached in ", "; make room or raise it"},
 };
 
-/* The words of the server or the library, without a full stop; a message of the server may be in any language. */
+/* The words of the server or the library, without a full stop; a message of the server may be in
+ * any language. */
 static void words_of(MYSQL *conn, char *out, size_t size)
 {
     hf_slice_copy(out, size, hf_slice_of(mysql_error(conn)));
@@ -139,16 +143,18 @@ static void words_of(MYSQL *conn, char *out, size_t size)
         out[end - 1] = '\0';
 }
 
-/* The server's words for a duplicate repeat the key, for someone who is busy they say nothing more. */
-static void say(my_db *db, const meaning *it)
+/* The server's words for a duplicate repeat the key, for someone who is busy they say nothing more.
+ * */
+static void mysql_errors_say(my_db *db, const meaning *it)
 {
     char words[MYSQL_ERRMSG_SIZE] = "";
     bool large = it->failure == HF_FAILURE_LOST && db->text.size > LARGE;
     if (it->failure != HF_FAILURE_DUPLICATE && it->failure != HF_FAILURE_BUSY)
         words_of(db->conn, words, sizeof words);
-    hf_error_set(&db->error, it->status, "%s%s%s%s%s (error %u%s).", sentences[it->failure][0], db->path,
-                 sentences[it->failure][1], words[0] == '\0' ? "" : ": ", words, it->code,
-                 large ? "; it was sent more than 1 MiB at once, look at its max_allowed_packet" : "");
+    hf_error_set(&db->error, it->status, "%s%s%s%s%s (error %u%s).", sentences[it->failure][0],
+                 db->path, sentences[it->failure][1], words[0] == '\0' ? "" : ": ", words, it->code,
+                 large ? "; it was sent more than 1 MiB at once, look at its max_allowed_packet"
+                       : "");
 }
 
 /* ---- failures ---- */
@@ -156,27 +162,28 @@ static void say(my_db *db, const meaning *it)
 hf_status my_failed(my_db *db, bool commits, bool coming)
 {
     unsigned code = mysql_errno(db->conn);
-    meaning it = meaning_of(db->conn);
+    meaning it = mysql_errors_meaning_of(db->conn);
     if (code == OUT_OF_SYNC && db->target == NULL && !db->lost) {
         db->base.failure = HF_FAILURE_OTHER;
-        return hf_fail(
-            &db->error, HF_INVALID,
-            "The connection still has a result that was not read; read it to its end before the next call.");
+        return hf_fail(&db->error, HF_INVALID,
+                       "The connection still has a result that was not read; read it to its end "
+                       "before the next call.");
     }
     db->lost = db->lost || it.failure == HF_FAILURE_LOST;
     db->base.failure = it.failure;
-    say(db, &it);
-    bool open_end = it.failure == HF_FAILURE_OTHER || it.failure == HF_FAILURE_LIMIT || code == INTERRUPTED ||
-                    code == COMMIT_FAILED;
+    mysql_errors_say(db, &it);
+    bool open_end = it.failure == HF_FAILURE_OTHER || it.failure == HF_FAILURE_LIMIT ||
+                    code == INTERRUPTED || code == COMMIT_FAILED;
     if ((it.failure == HF_FAILURE_LOST && !my_is_unsent(db->conn) && (commits || coming)) ||
         (commits && open_end)) {
         char words[MYSQL_ERRMSG_SIZE];
         words_of(db->conn, words, sizeof words);
-        hf_error_set(&db->error, HF_UNSURE,
-                     "No good answer came to the commit in %s, so it is not known whether it was carried "
-                     "out; look before "
-                     "doing it again: %s (error %u).",
-                     db->path, words, code);
+        hf_error_set(
+            &db->error, HF_UNSURE,
+            "No good answer came to the commit in %s, so it is not known whether it was carried "
+            "out; look before "
+            "doing it again: %s (error %u).",
+            db->path, words, code);
     }
     return db->error.status;
 }
@@ -186,6 +193,6 @@ hf_status my_unconnected(const my_target *target, MYSQL *conn, hf_error *err)
     char words[MYSQL_ERRMSG_SIZE];
     unsigned code = mysql_errno(conn);
     words_of(conn, words, sizeof words);
-    return hf_fail(err, HF_UNAVAILABLE, "The user %s can't connect to %s: %s (error %u).", target->user,
-                   target->path, words, code);
+    return hf_fail(err, HF_UNAVAILABLE, "The user %s can't connect to %s: %s (error %u).",
+                   target->user, target->path, words, code);
 }

@@ -1,29 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 /* Flights: sending statements and taking what they come to.
  *
- * F1  When a call returns, everything that was sent has been answered and read, or the connection is lost.
- * F2  One fails, and none after it is carried out: the server stops there, and on an application's connection we do. All after it fail
- *     alike.
- * F3  Once a COMMIT was sent and may have arrived, a connection lost before its answer makes everything unanswered HF_UNSURE. */
+ * F1  When a call returns, everything that was sent has been answered and read, or the connection
+ *     is lost.
+ * F2  One fails, and none after it is carried out: the server stops there, and on an application's
+ *     connection we do. All after it fail alike.
+ * F3  Once a COMMIT was sent and may have arrived, a connection lost before its answer makes
+ *     everything unanswered HF_UNSURE. */
 #include "db/mysql_inside.h"
 
 /* ---- sending ---- */
 
 /* What keeps anything from being sent; in db->error. */
-static bool is_usable(my_db *db, bool rolls_back)
+static bool mysql_flight_is_usable(my_db *db, bool rolls_back)
 {
     if (db->lost) {
         db->base.failure = HF_FAILURE_LOST;
-        hf_error_set(&db->error, HF_UNAVAILABLE, "The connection to %s was lost before; open another.",
-                     db->path);
+        hf_error_set(&db->error, HF_UNAVAILABLE,
+                     "The connection to %s was lost before; open another.", db->path);
         return false;
     }
     if (my_is_rolled_back(db) && !rolls_back) {
         db->base.failure = HF_FAILURE_CONFLICT;
-        hf_error_set(
-            &db->error, HF_RETRY,
-            "The server has rolled back the transaction in %s (error %u: %s); roll it back and run it again.",
-            db->path, mysql_errno(db->conn), mysql_error(db->conn));
+        hf_error_set(&db->error, HF_RETRY,
+                     "The server has rolled back the transaction in %s (error %u: %s); roll it "
+                     "back and run it again.",
+                     db->path, mysql_errno(db->conn), mysql_error(db->conn));
         return false;
     }
     if (db->text.failed) {
@@ -43,10 +45,10 @@ typedef struct flight {
 } flight;
 
 /* Sends db->text. False: nothing was sent. */
-static bool begin(flight *it, my_db *db, bool rolls_back)
+static bool mysql_flight_begin(flight *it, my_db *db, bool rolls_back)
 {
     *it = (flight){.db = db, .at_hand = true};
-    if (!is_usable(db, rolls_back))
+    if (!mysql_flight_is_usable(db, rolls_back))
         return false;
     my_hush_begin(db->conn, &it->hush);
     it->failed = mysql_real_query(db->conn, db->text.text, (unsigned long)db->text.size) != 0;
@@ -54,7 +56,7 @@ static bool begin(flight *it, my_db *db, bool rolls_back)
 }
 
 /* Goes on to the next answer. False: it is an error. */
-static bool go_on(flight *it)
+static bool mysql_flight_go_on(flight *it)
 {
     if (!it->at_hand && !it->failed)
         it->failed = mysql_next_result(it->db->conn) != 0;
@@ -63,7 +65,7 @@ static bool go_on(flight *it)
 }
 
 /* The rows of the answer at hand; NULL when it has none, or failed. */
-static MYSQL_RES *rows_of(flight *it)
+static MYSQL_RES *mysql_flight_rows_of(flight *it)
 {
     MYSQL_RES *rows = mysql_store_result(it->db->conn);
     it->failed = rows == NULL && mysql_field_count(it->db->conn) > 0;
@@ -72,7 +74,8 @@ static MYSQL_RES *rows_of(flight *it)
 
 /* ---- statements ---- */
 
-/* The first number an UPDATE is said to have come to, in whatever language, is of the rows it found. */
+/* The first number an UPDATE is said to have come to, in whatever language, is of the rows it
+ * found. */
 static int64_t found_rows(MYSQL *conn)
 {
     const char *info = mysql_info(conn);
@@ -84,10 +87,10 @@ static int64_t found_rows(MYSQL *conn)
 }
 
 /* Keeps the answer at hand, if it is the first with rows. */
-static bool keep(flight *it, my_stmt *stmt)
+static bool mysql_flight_keep(flight *it, my_stmt *stmt)
 {
     MYSQL *conn = it->db->conn;
-    MYSQL_RES *rows = rows_of(it);
+    MYSQL_RES *rows = mysql_flight_rows_of(it);
     if (it->failed)
         return false;
     stmt->changed = (int64_t)mysql_affected_rows(conn);
@@ -102,12 +105,13 @@ static bool keep(flight *it, my_stmt *stmt)
     return true;
 }
 
-/* Takes all that a statement comes to: one answer; of a CALL the rows of its statements, then an answer without any. */
-static bool take(flight *it, my_stmt *stmt, bool last)
+/* Takes all that a statement comes to: one answer; of a CALL the rows of its statements, then an
+ * answer without any. */
+static bool mysql_flight_take(flight *it, my_stmt *stmt, bool last)
 {
     MYSQL *conn = it->db->conn;
     do {
-        if (!go_on(it) || !keep(it, stmt))
+        if (!mysql_flight_go_on(it) || !mysql_flight_keep(it, stmt))
             return false;
     } while (mysql_more_results(conn) &&
              (last || (stmt->parsed.verb == MY_CALL && mysql_field_count(conn) > 0)));
@@ -148,9 +152,10 @@ static void fail_all(my_db *db, my_stmt *stmt, bool unsent)
 static bool take_all(flight *it, my_stmt *stmt, const my_stmt *until)
 {
     for (; stmt != until; stmt = stmt->next) {
-        if (take(it, stmt, stmt->next == until))
+        if (mysql_flight_take(it, stmt, stmt->next == until))
             continue;
-        my_failed(it->db, stmt->parsed.verb == MY_COMMIT, stmt->next != until && has_commit(stmt->next));
+        my_failed(it->db, stmt->parsed.verb == MY_COMMIT,
+                  stmt->next != until && has_commit(stmt->next));
         fail_all(it->db, stmt, false);
         return false;
     }
@@ -168,7 +173,7 @@ static bool fly_up_to(my_db *db, my_stmt *first, const my_stmt *until)
             my_add_text(&db->text, (hf_slice){";", 1});
         my_write(&db->text, &stmt->parsed, &stmt->params);
     }
-    if (!begin(&it, db, rolls_back)) {
+    if (!mysql_flight_begin(&it, db, rolls_back)) {
         fail_all(db, first, true);
         return false;
     }
@@ -189,15 +194,16 @@ void my_fly(my_db *db, my_stmt *first)
 
 /* ---- text ---- */
 
-/* Passes over the answers to db->text, of which the one to a COMMIT is number `commit` (from 0; -1: none). False: it failed. */
-static bool run_text(my_db *db, bool rolls_back, int commit)
+/* Passes over the answers to db->text, of which the one to a COMMIT is number `commit` (from 0; -1:
+ * none). False: it failed. */
+static bool mysql_flight_run_text(my_db *db, bool rolls_back, int commit)
 {
     flight it;
-    if (!begin(&it, db, rolls_back))
+    if (!mysql_flight_begin(&it, db, rolls_back))
         return false;
     int answered = 0;
-    for (bool more = true; more && go_on(&it);) {
-        mysql_free_result(rows_of(&it));
+    for (bool more = true; more && mysql_flight_go_on(&it);) {
+        mysql_free_result(mysql_flight_rows_of(&it));
         answered += !it.failed;
         more = !it.failed && mysql_more_results(db->conn);
     }
@@ -223,12 +229,12 @@ hf_status my_run(my_db *db, const char *sql)
         my_add_text(&db->text, statement);
         if (db->target != NULL)
             continue;
-        good = run_text(db, rolls_back, commit);
+        good = mysql_flight_run_text(db, rolls_back, commit);
         my_begin_text(&db->text);
         count = 0;
         commit = -1;
     }
     if (count > 0)
-        good = run_text(db, rolls_back, commit);
+        good = mysql_flight_run_text(db, rolls_back, commit);
     return good ? HF_OK : db->error.status;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of the MySQL driver share. Statements are text with literals in it. They are sent in flights: all that was queued in
- * one query (on an application's connection: one after the other). A flight is read to its end before the call returns, so that nothing
- * is ever left over on the connection; the results wait in their statements. */
+/* What the files of the MySQL driver share. Statements are text with literals in it. They are sent
+ * in flights: all that was queued in one query (on an application's connection: one after the
+ * other). A flight is read to its end before the call returns, so that nothing is ever left over on
+ * the connection; the results wait in their statements. */
 #ifndef HF_DB_MYSQL_INSIDE_H
 #define HF_DB_MYSQL_INSIDE_H
 
@@ -19,8 +20,10 @@ typedef struct my_db my_db;
 
 /* Where to connect to, and as whom. */
 typedef struct my_target {
-    char *user, *password, *host, *database, *socket, *ssl_ca, *ssl_cert, *ssl_key; /* NULL: not given */
-    unsigned port;                                                                  /* 0: the usual */
+    /* NULL: not given */
+    char *user, *password, *host, *database, *socket, *ssl_ca, *ssl_cert, *ssl_key;
+    /* 0: the usual */
+    unsigned port;
     bool tls, tls_verify;
     unsigned connect_s, timeout_s;
     char path[512]; /* "the database NAME on HOST" */
@@ -29,12 +32,12 @@ typedef struct my_target {
 struct my_db {
     hf_db base;
     MYSQL *conn;
-    my_target *target;           /* NULL: the connection is the application's */
+    my_target *target; /* NULL: the connection is the application's */
     bool lost;
-    my_stmt *queued;     /* to be sent ... */
-    my_stmt **end;       /* ... and where the next one goes */
-    hf_buffer text;      /* what is sent */
-    hf_error error;      /* what the last flight that failed has come to */
+    my_stmt *queued; /* to be sent ... */
+    my_stmt **end;   /* ... and where the next one goes */
+    hf_buffer text;  /* what is sent */
+    hf_error error;  /* what the last flight that failed has come to */
     char path[512];
 };
 
@@ -78,14 +81,16 @@ void my_add_text(hf_buffer *out, hf_slice text);
 /* Adds the statement with its parameters. */
 void my_write(hf_buffer *out, const my_parsed *parsed, const hf_params *params);
 
-/* The next statement of several that are joined by ";", without comments around it; false at the end. */
+/* The next statement of several that are joined by ";", without comments around it; false at the
+ * end. */
 bool my_split(const char **at, hf_slice *statement);
 my_verb my_verb_of(hf_slice statement);
 bool my_rolls_back(hf_slice statement);
 
 /* ---- mysql_target.c: reading the URL, connecting ---- */
 
-hf_status my_target_read(const char *url, const hf_db_options *options, my_target **out, hf_error *err);
+hf_status my_target_read(const char *url, const hf_db_options *options, my_target **out,
+                         hf_error *err);
 void my_target_free(my_target *target); /* accepts NULL */
 
 /* Connects. */
@@ -137,16 +142,18 @@ hf_status my_run(my_db *db, const char *sql);
 
 /* ---- mysql_errors.c ---- */
 
-/* Whether the last error means that the connection is gone; and, if so, that the server has not got all of what was sent last, and
- * carried out nothing of it. */
+/* Whether the last error means that the connection is gone; and, if so, that the server has not got
+ * all of what was sent last, and carried out nothing of it. */
 bool my_is_lost(MYSQL *conn);
 bool my_is_unsent(MYSQL *conn);
 
-/* Whether the server has rolled back the application's transaction, and the application has run nothing since. */
+/* Whether the server has rolled back the application's transaction, and the application has run
+ * nothing since. */
 bool my_is_rolled_back(const my_db *db);
 
-/* What the connection's last error comes to: its status; with a sentence, in db->error; and what is known of the connection from now
- * on. `commits`: the statement that failed is a COMMIT; `coming`: or one after it in the same flight. */
+/* What the connection's last error comes to: its status; with a sentence, in db->error; and what is
+ * known of the connection from now on. `commits`: the statement that failed is a COMMIT; `coming`:
+ * or one after it in the same flight. */
 hf_status my_failed(my_db *db, bool commits, bool coming);
 
 /* The connection could not be made. */

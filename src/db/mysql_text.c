@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Statements as text: taken apart once, then written again and again with literals where parameters stand. Text and bytes are written
- * in hex, so that no quoting and no character set can go wrong. Batches of hundreds of rows come through here: writing asks for room
- * once a value and allocates only when the text is longer than any before. */
+/* Statements as text: taken apart once, then written again and again with literals where parameters
+ * stand. Text and bytes are written in hex, so that no quoting and no character set can go wrong.
+ * Batches of hundreds of rows come through here: writing asks for room once a value and allocates
+ * only when the text is longer than any before. */
 #include "db/mysql_inside.h"
 
 #include <strings.h>
@@ -19,7 +20,8 @@ static bool is_word(char c)
            c == '$' || (c & 0x80) != 0;
 }
 
-/* The end of the quoted text that begins here; the same place when there is none. A doubled quote reads as two quoted texts. */
+/* The end of the quoted text that begins here; the same place when there is none. A doubled quote
+ * reads as two quoted texts. */
 static const char *skip_quoted(const char *at)
 {
     char quote = *at;
@@ -57,23 +59,23 @@ static hf_slice word_at(const char *at)
     return (hf_slice){at, size};
 }
 
-static bool word_is(hf_slice word, const char *name)
+static bool mysql_text_word_is(hf_slice word, const char *name)
 {
     return word.size == strlen(name) && strncasecmp(word.at, name, word.size) == 0;
 }
 
-/* What a word in a CREATE does to how deep we are in its body, whose ";" end nothing: BEGIN and CASE have an END of their own; so have
- * IF and the loops, but with a word after it. */
-static int deeper(hf_slice word)
+/* What a word in a CREATE does to how deep we are in its body, whose ";" end nothing: BEGIN and
+ * CASE have an END of their own; so have IF and the loops, but with a word after it. */
+static int mysql_text_deeper(hf_slice word)
 {
-    if (word_is(word, "BEGIN") || word_is(word, "CASE"))
+    if (mysql_text_word_is(word, "BEGIN") || mysql_text_word_is(word, "CASE"))
         return 1;
-    if (!word_is(word, "END"))
+    if (!mysql_text_word_is(word, "END"))
         return 0;
     static const char *const others[] = {"IF", "LOOP", "REPEAT", "WHILE", "FOR"};
     hf_slice next = word_at(skip_blank(word.at + word.size));
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (word_is(next, others[i]))
+        if (mysql_text_word_is(next, others[i]))
             return 0;
     return -1;
 }
@@ -83,15 +85,17 @@ bool my_split(const char **at, hf_slice *statement)
     const char *from = skip_blank(*at), *end;
     while (*from == ';')
         from = skip_blank(from + 1);
-    bool creates = word_is(word_at(from), "CREATE");
+    bool creates = mysql_text_word_is(word_at(from), "CREATE");
     int depth = 0;
     const char *next = end = from;
     while (*next != '\0' && (*next != ';' || depth > 0)) {
         hf_slice word = word_at(next);
         const char *rest = word.size > 0 ? next + word.size : skip_quoted(next);
         if (creates && word.size > 0) {
-            depth += deeper(word);
-            if (word_is(word, "END") && word_is(word_at(skip_blank(rest)), "CASE")) /* which begins nothing */
+            depth += mysql_text_deeper(word);
+            /* which begins nothing */
+            if (mysql_text_word_is(word, "END") &&
+                mysql_text_word_is(word_at(skip_blank(rest)), "CASE"))
                 rest = skip_blank(rest) + 4;
         }
         end = rest == next ? next + 1 : rest;
@@ -104,8 +108,10 @@ bool my_split(const char **at, hf_slice *statement)
 
 my_verb my_verb_of(hf_slice statement)
 {
-    static const char *const verbs[] = {
-        [MY_COMMIT] = "COMMIT", [MY_ROLLBACK] = "ROLLBACK", [MY_CALL] = "CALL", [MY_UPDATE] = "UPDATE"};
+    static const char *const verbs[] = {[MY_COMMIT] = "COMMIT",
+                                        [MY_ROLLBACK] = "ROLLBACK",
+                                        [MY_CALL] = "CALL",
+                                        [MY_UPDATE] = "UPDATE"};
     for (my_verb verb = MY_COMMIT; verb <= MY_UPDATE; verb++) {
         size_t size = strlen(verbs[verb]);
         if (statement.size >= size && strncasecmp(statement.at, verbs[verb], size) == 0 &&
@@ -117,12 +123,12 @@ my_verb my_verb_of(hf_slice statement)
 
 bool my_rolls_back(hf_slice statement)
 {
-    return word_is(statement, "ROLLBACK");
+    return mysql_text_word_is(statement, "ROLLBACK");
 }
 
 /* ---- taking a statement apart ---- */
 
-static bool add(my_parsed *parsed, my_piece piece)
+static bool mysql_text_add(my_parsed *parsed, my_piece piece)
 {
     if ((parsed->count & (parsed->count - 1)) == 0) { /* room is a power of two, at least 1 */
         size_t room = parsed->count == 0 ? 1 : parsed->count * 2;
@@ -135,12 +141,14 @@ static bool add(my_parsed *parsed, my_piece piece)
     return true;
 }
 
-/* The names of $1(type, id) or $1[type, id]; `at` is at the bracket. The end, after the closing one; NULL when they make no sense. */
-static const char *add_names(my_parsed *parsed, int param, const char *at, bool *memory)
+/* The names of $1(type, id) or $1[type, id]; `at` is at the bracket. The end, after the closing
+ * one; NULL when they make no sense. */
+static const char *mysql_text_add_names(my_parsed *parsed, int param, const char *at, bool *memory)
 {
     size_t match = parsed->count;
     char close = *at == '(' ? ')' : ']';
-    *memory = add(parsed, (my_piece){.kind = *at++ == '(' ? MY_MATCH : MY_TABLE, .param = param});
+    *memory = mysql_text_add(
+        parsed, (my_piece){.kind = *at++ == '(' ? MY_MATCH : MY_TABLE, .param = param});
     for (bool more = true; *memory && more; at++) {
         at = skip_blank(at);
         const char *from = at;
@@ -153,7 +161,7 @@ static const char *add_names(my_parsed *parsed, int param, const char *at, bool 
         if (name.size == 0 || (*at != ',' && *at != close))
             return NULL;
         more = *at == ',';
-        *memory = add(parsed, (my_piece){.kind = MY_NAME, .text = name});
+        *memory = mysql_text_add(parsed, (my_piece){.kind = MY_NAME, .text = name});
         parsed->pieces[match].names++;
     }
     return at;
@@ -168,8 +176,9 @@ static const char *add_param(my_parsed *parsed, const char *at, bool *memory)
     if (number < 1 || number > HF_PARAMS_MAX)
         return NULL;
     if (*at == '(' || *at == '[')
-        return add_names(parsed, number, at, memory);
-    *memory = add(parsed, (my_piece){.kind = *at == '*' ? MY_ROWS : MY_VALUE, .param = number});
+        return mysql_text_add_names(parsed, number, at, memory);
+    *memory = mysql_text_add(parsed,
+                             (my_piece){.kind = *at == '*' ? MY_ROWS : MY_VALUE, .param = number});
     return *at == '*' ? at + 1 : at;
 }
 
@@ -185,7 +194,8 @@ static hf_status take_apart(my_parsed *parsed, hf_error *err)
             continue;
         }
         if (at > from)
-            memory = add(parsed, (my_piece){.kind = MY_TEXT, .text = {from, (size_t)(at - from)}});
+            memory = mysql_text_add(
+                parsed, (my_piece){.kind = MY_TEXT, .text = {from, (size_t)(at - from)}});
         at = memory ? add_param(parsed, at, &memory) : at;
         if (!memory)
             return hf_fail_memory(err);
@@ -194,7 +204,8 @@ static hf_status take_apart(my_parsed *parsed, hf_error *err)
                            parsed->sql);
         from = at;
     }
-    if (at > from && !add(parsed, (my_piece){.kind = MY_TEXT, .text = {from, (size_t)(at - from)}}))
+    if (at > from &&
+        !mysql_text_add(parsed, (my_piece){.kind = MY_TEXT, .text = {from, (size_t)(at - from)}}))
         return hf_fail_memory(err);
     return HF_OK;
 }
@@ -204,7 +215,8 @@ hf_status my_parse(const char *sql, my_parsed *out, hf_error *err)
     hf_slice statement, another;
     *out = (my_parsed){0};
     if (!my_split(&sql, &statement) || my_split(&sql, &another))
-        return hf_fail(err, HF_INTERNAL, "A statement is one statement: run several with hf_db_run.");
+        return hf_fail(err, HF_INTERNAL,
+                       "A statement is one statement: run several with hf_db_run.");
     out->sql = hf_alloc(statement.size + 1);
     if (out->sql == NULL)
         return hf_fail_memory(err);
@@ -226,8 +238,9 @@ void my_parsed_done(my_parsed *parsed)
 
 /* ---- writing ---- */
 
-/* Room for so many bytes at the end of the text; NULL when there is none. Who writes adds to its size. */
-static char *reserve(hf_buffer *out, size_t more)
+/* Room for so many bytes at the end of the text; NULL when there is none. Who writes adds to its
+ * size. */
+static char *mysql_text_reserve(hf_buffer *out, size_t more)
 {
     if (out->failed || more > HF_BUFFER_MAX - out->size) {
         out->failed = true;
@@ -252,9 +265,9 @@ void my_begin_text(hf_buffer *out)
     out->failed = false;
 }
 
-static void put(hf_buffer *out, const char *bytes, size_t size)
+static void mysql_text_put(hf_buffer *out, const char *bytes, size_t size)
 {
-    char *at = reserve(out, size);
+    char *at = mysql_text_reserve(out, size);
     if (at != NULL) {
         memcpy(at, bytes, size);
         out->size += size;
@@ -263,7 +276,7 @@ static void put(hf_buffer *out, const char *bytes, size_t size)
 
 void my_add_text(hf_buffer *out, hf_slice text)
 {
-    put(out, text.at, text.size);
+    mysql_text_put(out, text.at, text.size);
 }
 
 static void put_int(hf_buffer *out, int64_t number)
@@ -275,13 +288,13 @@ static void put_int(hf_buffer *out, int64_t number)
     while ((left /= 10) > 0);
     if (number < 0)
         *--at = '-';
-    put(out, at, (size_t)(digits + sizeof digits - at));
+    mysql_text_put(out, at, (size_t)(digits + sizeof digits - at));
 }
 
 static void put_bytes(hf_buffer *out, hf_slice bytes)
 {
     static const char hex[] = "0123456789abcdef";
-    char *at = bytes.size > HF_BUFFER_MAX / 2 ? NULL : reserve(out, 2 * bytes.size + 3);
+    char *at = bytes.size > HF_BUFFER_MAX / 2 ? NULL : mysql_text_reserve(out, 2 * bytes.size + 3);
     if (at == NULL) {
         out->failed = true;
         return;
@@ -298,10 +311,10 @@ static void put_bytes(hf_buffer *out, hf_slice bytes)
     out->size = (size_t)(at - out->text);
 }
 
-static void put_value(hf_buffer *out, hf_value_kind kind, const hf_value *value)
+static void mysql_text_put_value(hf_buffer *out, hf_value_kind kind, const hf_value *value)
 {
     if (value->null || kind == HF_VALUE_LIST)
-        put(out, "NULL", 4);
+        mysql_text_put(out, "NULL", 4);
     else if (kind == HF_VALUE_INT)
         put_int(out, value->number);
     else
@@ -313,16 +326,17 @@ static void put_rows(hf_buffer *out, const hf_list *list)
     const hf_value *value = list->values;
     for (size_t row = 0; row < list->count; row++) {
         for (size_t i = 0; i < list->columns; i++) {
-            put(out, i > 0 ? "," : row > 0 ? ",(" : "(", i == 0 && row > 0 ? 2 : 1);
-            put_value(out, hf_kind_of_letter(list->kinds[i]), value++);
+            mysql_text_put(out, i > 0 ? "," : row > 0 ? ",(" : "(", i == 0 && row > 0 ? 2 : 1);
+            mysql_text_put_value(out, hf_kind_of_letter(list->kinds[i]), value++);
         }
-        put(out, ")", 1);
+        mysql_text_put(out, ")", 1);
     }
 }
 
 /* ---- conditions ---- */
 
-/* Servers work out a long row of ORs in time that grows with its square, so rows with the same first value are put together:
+/* Servers work out a long row of ORs in time that grows with its square, so rows with the same
+ * first value are put together:
  *
  *   one name      session IN (x'61',x'62')
  *   two           (type=x'61' AND id IN (x'62',x'63') OR type=...)
@@ -339,14 +353,15 @@ typedef struct match {
     size_t count; /* of names */
 } match;
 
-static const hf_value *cell(const match *m, size_t row, size_t column)
+static const hf_value *mysql_text_cell(const match *m, size_t row, size_t column)
 {
     return &m->list->values[row * m->list->columns + column];
 }
 
 static void put_cell(const match *m, size_t row, size_t column)
 {
-    put_value(m->out, hf_kind_of_letter(m->list->kinds[column]), cell(m, row, column));
+    mysql_text_put_value(m->out, hf_kind_of_letter(m->list->kinds[column]),
+                         mysql_text_cell(m, row, column));
 }
 
 static void put_name(const match *m, size_t column)
@@ -354,17 +369,17 @@ static void put_name(const match *m, size_t column)
     hf_slice name = m->names[column].text;
     if (name.size > 0 && name.at[0] == '+')
         name = (hf_slice){name.at + 1, name.size - 1};
-    put(m->out, name.at, name.size);
+    mysql_text_put(m->out, name.at, name.size);
 }
 
 static void put_word(const match *m, const char *word)
 {
-    put(m->out, word, strlen(word));
+    mysql_text_put(m->out, word, strlen(word));
 }
 
-static bool same(const match *m, size_t row, size_t other)
+static bool mysql_text_same(const match *m, size_t row, size_t other)
 {
-    const hf_value *a = cell(m, row, 0), *b = cell(m, other, 0);
+    const hf_value *a = mysql_text_cell(m, row, 0), *b = mysql_text_cell(m, other, 0);
     return a->null == b->null && a->number == b->number && hf_slice_equal(a->bytes, b->bytes);
 }
 
@@ -379,8 +394,8 @@ static void put_row(const match *m, size_t row)
     }
 }
 
-/* "id IN (...)" or "(id,session) IN ((...),(...))": the columns from `from` to before `to`, of the rows whose first value is that of
- * `first` (of all with SIZE_MAX). */
+/* "id IN (...)" or "(id,session) IN ((...),(...))": the columns from `from` to before `to`, of the
+ * rows whose first value is that of `first` (of all with SIZE_MAX). */
 static void put_in(const match *m, size_t from, size_t to, size_t first)
 {
     bool several = to - from > 1;
@@ -392,7 +407,7 @@ static void put_in(const match *m, size_t from, size_t to, size_t first)
     }
     put_word(m, several ? ") IN (" : " IN (");
     for (size_t row = 0; row < m->list->count; row++) {
-        if (first != SIZE_MAX && !same(m, row, first))
+        if (first != SIZE_MAX && !mysql_text_same(m, row, first))
             continue;
         put_word(m, written++ > 0 ? "," : "");
         for (size_t i = from; i < to; i++) {
@@ -410,7 +425,7 @@ static size_t find_groups(const match *m, size_t *firsts)
     size_t groups = 0;
     for (size_t row = 0; row < m->list->count; row++) {
         size_t i = 0;
-        while (i < groups && !same(m, row, firsts[i]))
+        while (i < groups && !mysql_text_same(m, row, firsts[i]))
             i++;
         if (i < groups)
             continue;
@@ -465,7 +480,8 @@ static void put_match(hf_buffer *out, const hf_list *list, const my_piece *names
     put_word(&m, ")");
 }
 
-/* "(SELECT x'61' AS type,x'62' AS id UNION ALL SELECT x'61',x'63')": a table, for a join that no statistics can turn into a scan. */
+/* "(SELECT x'61' AS type,x'62' AS id UNION ALL SELECT x'61',x'63')": a table, for a join that no
+ * statistics can turn into a scan. */
 static void put_table(hf_buffer *out, const hf_list *list, const my_piece *names, size_t count)
 {
     match m = {out, list, names, count};
@@ -487,29 +503,31 @@ static void put_table(hf_buffer *out, const hf_list *list, const my_piece *names
     put_word(&m, rows == 0 ? " FROM DUAL WHERE 1=0)" : ")");
 }
 
-/* A plain parameter: a value, or a column of the first row of a list that was bound there or before. */
+/* A plain parameter: a value, or a column of the first row of a list that was bound there or
+ * before. */
 static void put_plain(hf_buffer *out, const hf_params *params, int at)
 {
     for (int from = at; from > 0; from--) {
         const hf_list *list = params->at[from].kind == HF_VALUE_LIST ? params->at[from].list : NULL;
         size_t column = (size_t)(at - from);
         if (list != NULL && column < list->columns && list->count > 0) {
-            put_value(out, hf_kind_of_letter(list->kinds[column]), &list->values[column]);
+            mysql_text_put_value(out, hf_kind_of_letter(list->kinds[column]),
+                                 &list->values[column]);
             return;
         }
     }
-    put_value(out, params->at[at].kind, &params->at[at].value);
+    mysql_text_put_value(out, params->at[at].kind, &params->at[at].value);
 }
 
 /* A * after a parameter that is no list is a multiplication. */
-static void put_piece(hf_buffer *out, const my_piece *piece, const hf_params *params)
+static void mysql_text_put_piece(hf_buffer *out, const my_piece *piece, const hf_params *params)
 {
     const hf_param *param = &params->at[piece->param];
     bool listed = param->kind == HF_VALUE_LIST;
     if (listed && param->list->failed)
         out->failed = true;
     else if (piece->kind == MY_TEXT)
-        put(out, piece->text.at, piece->text.size);
+        mysql_text_put(out, piece->text.at, piece->text.size);
     else if (piece->kind == MY_ROWS && listed)
         put_rows(out, param->list);
     else if (piece->kind == MY_MATCH && listed)
@@ -519,11 +537,11 @@ static void put_piece(hf_buffer *out, const my_piece *piece, const hf_params *pa
     else
         put_plain(out, params, piece->param);
     if (piece->kind == MY_ROWS && !listed)
-        put(out, "*", 1);
+        mysql_text_put(out, "*", 1);
 }
 
 void my_write(hf_buffer *out, const my_parsed *parsed, const hf_params *params)
 {
     for (size_t i = 0; i < parsed->count && !out->failed; i += 1 + parsed->pieces[i].names)
-        put_piece(out, &parsed->pieces[i], params);
+        mysql_text_put_piece(out, &parsed->pieces[i], params);
 }

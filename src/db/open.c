@@ -62,7 +62,7 @@ hf_status hf_db_open_url(const char *url, hf_db **out, hf_error *err)
     return status;
 }
 
-static hf_status open_file(const char *path, hf_db **out, hf_error *err)
+static hf_status db_open_file(const char *path, hf_db **out, hf_error *err)
 {
     if (access(path, F_OK) != 0)
         return hf_fail(err, HF_NOT_FOUND, "There is no database at %s.", path);
@@ -80,7 +80,7 @@ hf_status hf_db_open_to_change(const char *url, char names[HF_NAMES_SIZE], hf_db
     if (status == HF_OK) {
         memcpy(names, parts.names, HF_NAMES_SIZE);
         status = open_databases[which].module == NULL
-                     ? open_file(parts.url + strlen(open_databases[which].scheme), out, err)
+                     ? db_open_file(parts.url + strlen(open_databases[which].scheme), out, err)
                      : open_connect(open_databases[which].module, &parts, out, err);
     }
     hf_url_done(&parts);

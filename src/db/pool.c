@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The pool. A *place* is the right to have one connection open; there are `max` of them. The one mutex guards the counts and lists
- * and is never held over the network: connections are opened, looked at and closed outside of it.
+/* The pool. A *place* is the right to have one connection open; there are `max` of them. The one
+ * mutex guards the counts and lists and is never held over the network: connections are opened,
+ * looked at and closed outside of it.
  *
- * Who waits is served first: while there are waiters no connection is idle and no place is free, since what comes back goes to the
- * first of them. */
+ * Who waits is served first: while there are waiters no connection is idle and no place is free,
+ * since what comes back goes to the first of them. */
 #include "db/pool.h"
 
 #include "base/error.h"
@@ -50,7 +51,7 @@ static void free_secret(char *text)
     hf_free(text);
 }
 
-static bool copy(const char *from, char **out)
+static bool pool_copy(const char *from, char **out)
 {
     size_t size = from == NULL ? 0 : strlen(from) + 1;
     *out = from == NULL ? NULL : hf_alloc(size);
@@ -70,8 +71,8 @@ static void pool_free(hf_pool *pool)
     hf_free(pool);
 }
 
-hf_status hf_pool_new(const hf_db_driver *driver, const char *url, const hf_db_options *options, size_t max,
-                      void (*drop)(void *extra), hf_pool **out, hf_error *err)
+hf_status hf_pool_new(const hf_db_driver *driver, const char *url, const hf_db_options *options,
+                      size_t max, void (*drop)(void *extra), hf_pool **out, hf_error *err)
 {
     *out = NULL;
     hf_pool *pool = hf_alloc(sizeof *pool);
@@ -83,8 +84,9 @@ hf_status hf_pool_new(const hf_db_driver *driver, const char *url, const hf_db_o
     pool->driver = driver;
     pool->max = max > 0 ? max : 1;
     pool->drop = drop;
-    if (!copy(url, &pool->url) || !copy(options->setup, &pool->setup) ||
-        !copy(options->settings, &pool->settings) || !copy(options->password, &pool->password)) {
+    if (!pool_copy(url, &pool->url) || !pool_copy(options->setup, &pool->setup) ||
+        !pool_copy(options->settings, &pool->settings) ||
+        !pool_copy(options->password, &pool->password)) {
         pool_free(pool);
         return hf_fail_memory(err);
     }
@@ -121,7 +123,7 @@ void hf_pool_close(hf_pool *pool)
 /* ---- places and waiting; with the mutex ---- */
 
 /* A place, with a connection or without, goes to who waits longest. False: nobody waits. */
-static bool serve(hf_pool *pool, hf_pooled *given)
+static bool pool_serve(hf_pool *pool, hf_pooled *given)
 {
     waiter *first = pool->waiters;
     if (first == NULL)
@@ -135,7 +137,7 @@ static bool serve(hf_pool *pool, hf_pooled *given)
 
 static void leave_place(hf_pool *pool)
 {
-    if (!serve(pool, NULL))
+    if (!pool_serve(pool, NULL))
         pool->places--;
 }
 
@@ -182,7 +184,7 @@ static void leave_line(hf_pool *pool, const waiter *me)
 }
 
 /* Waits in line for a place. False: not in time. */
-static bool wait_in_line(hf_pool *pool, int64_t wait_us, hf_pooled **out)
+static bool pool_wait_in_line(hf_pool *pool, int64_t wait_us, hf_pooled **out)
 {
     waiter me = {0}, **last = &pool->waiters;
     struct timespec until = monotonic_in(wait_us < WAIT_MAX_US ? wait_us : WAIT_MAX_US);
@@ -209,20 +211,22 @@ static bool take_place(hf_pool *pool, int64_t wait_us, hf_pooled **out)
     if (*out != NULL)
         return true;
     if (pool->places == pool->max)
-        return wait_in_line(pool, wait_us, out);
+        return pool_wait_in_line(pool, wait_us, out);
     pool->places++;
     return true;
 }
 
 /* ---- taking and giving ---- */
 
-static hf_status open_one(hf_pool *pool, hf_pooled **out, hf_error *err)
+static hf_status pool_open_one(hf_pool *pool, hf_pooled **out, hf_error *err)
 {
     hf_pooled *it = hf_alloc(sizeof *it);
     if (it != NULL)
-        *it = (hf_pooled){.opened_us = hf_seam.boot_us(), .generation = atomic_load(&pool->generation)};
-    hf_status status = it == NULL ? hf_fail_memory(err)
-                                  : hf_db_connect(pool->driver, pool->url, &pool->options, &it->db, err);
+        *it = (hf_pooled){.opened_us = hf_seam.boot_us(),
+                          .generation = atomic_load(&pool->generation)};
+    hf_status status = it == NULL
+                           ? hf_fail_memory(err)
+                           : hf_db_connect(pool->driver, pool->url, &pool->options, &it->db, err);
     if (status == HF_OK) {
         *out = it;
         return HF_OK;
@@ -249,16 +253,16 @@ void hf_pool_renew(hf_pool *pool)
     atomic_fetch_add(&pool->generation, 1);
 }
 
-static bool is_usable(hf_pool *pool, const hf_pooled *it)
+static bool pool_is_usable(hf_pool *pool, const hf_pooled *it)
 {
     return it->generation == atomic_load(&pool->generation) &&
            (pool->age_max_us == 0 || hf_seam.boot_us() - it->opened_us < pool->age_max_us) &&
            hf_db_fresh(it->db);
 }
 
-/* The connection went bad while it was idle, or is too old, and it is seldom the only one. The caller keeps its place or moves to that
- * of another idle one. */
-static hf_pooled *replace(hf_pool *pool, hf_pooled *bad)
+/* The connection went bad while it was idle, or is too old, and it is seldom the only one. The
+ * caller keeps its place or moves to that of another idle one. */
+static hf_pooled *pool_replace(hf_pool *pool, hf_pooled *bad)
 {
     close_all(pool, bad);
     pthread_mutex_lock(&pool->mutex);
@@ -279,16 +283,18 @@ hf_status hf_pool_take(hf_pool *pool, int64_t wait_us, hf_pooled **out, hf_error
     pthread_mutex_unlock(&pool->mutex);
     close_all(pool, old);
     if (!placed)
-        return hf_fail(err, HF_BUSY, "All %zu connections to the database are in use; try again.", pool->max);
-    while (it != NULL && !is_usable(pool, it))
-        it = replace(pool, it);
+        return hf_fail(err, HF_BUSY, "All %zu connections to the database are in use; try again.",
+                       pool->max);
+    while (it != NULL && !pool_is_usable(pool, it))
+        it = pool_replace(pool, it);
     if (it == NULL)
-        return open_one(pool, out, err);
+        return pool_open_one(pool, out, err);
     *out = it;
     return HF_OK;
 }
 
-/* A server that has come to take no writes is one that another has taken the place of: what is opened anew finds that one. */
+/* A server that has come to take no writes is one that another has taken the place of: what is
+ * opened anew finds that one. */
 void hf_pool_give(hf_pool *pool, hf_pooled *it)
 {
     bool writes = hf_db_failure(it->db) != HF_FAILURE_READ_ONLY;
@@ -300,7 +306,7 @@ void hf_pool_give(hf_pool *pool, hf_pooled *it)
     pthread_mutex_lock(&pool->mutex);
     if (!good)
         leave_place(pool);
-    else if (!serve(pool, it)) {
+    else if (!pool_serve(pool, it)) {
         it->since_us = hf_seam.boot_us();
         it->older = pool->idle;
         pool->idle = it;

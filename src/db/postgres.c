@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The face over PostgreSQL: statements and their results. Beside it: postgres_connect.c, postgres_flight.c (sending and waiting),
- * postgres_values.c, postgres_errors.c. */
+/* The face over PostgreSQL: statements and their results. Beside it: postgres_connect.c,
+ * postgres_flight.c (sending and waiting), postgres_values.c, postgres_errors.c. */
 #include "db/postgres.h"
 
 #include "base/seams.h"
@@ -15,21 +15,22 @@ enum { OID_TEXT = 25, OID_OID = 26, OID_UNKNOWN = 705, OID_VARCHAR = 1043 };
 
 /* ---- connections ---- */
 
-static const char *path(hf_db *db)
+static const char *postgres_path(hf_db *db)
 {
     return pg_of(db)->path;
 }
 
-static bool alive(hf_db *db)
+static bool postgres_alive(hf_db *db)
 {
     return !pg_of(db)->dead && PQstatus(pg_of(db)->conn) == CONNECTION_OK;
 }
 
-/* On an idle connection the server says nothing before it closes it, but for a change of its settings. */
-static bool fresh(hf_db *db)
+/* On an idle connection the server says nothing before it closes it, but for a change of its
+ * settings. */
+static bool postgres_fresh(hf_db *db)
 {
     struct pollfd socket = {.fd = PQsocket(pg_of(db)->conn), .events = POLLIN};
-    return alive(db) && poll(&socket, 1, 0) == 0;
+    return postgres_alive(db) && poll(&socket, 1, 0) == 0;
 }
 
 static int64_t pg_number(hf_db *db)
@@ -37,18 +38,18 @@ static int64_t pg_number(hf_db *db)
     return PQbackendPID(pg_of(db)->conn);
 }
 
-static bool in_transaction(hf_db *db)
+static bool postgres_in_transaction(hf_db *db)
 {
     PGTransactionStatusType status = PQtransactionStatus(pg_of(db)->conn);
-    return alive(db) && status != PQTRANS_IDLE && status != PQTRANS_UNKNOWN;
+    return postgres_alive(db) && status != PQTRANS_IDLE && status != PQTRANS_UNKNOWN;
 }
 
-static bool transaction_failed(hf_db *db)
+static bool postgres_transaction_failed(hf_db *db)
 {
-    return alive(db) && PQtransactionStatus(pg_of(db)->conn) == PQTRANS_INERROR;
+    return postgres_alive(db) && PQtransactionStatus(pg_of(db)->conn) == PQTRANS_INERROR;
 }
 
-static hf_status run(hf_db *db, const char *sql, hf_error *err)
+static hf_status db_postgres_run(hf_db *db, const char *sql, hf_error *err)
 {
     return pg_run(pg_of(db), sql, pg_deadline(pg_of(db)->timeout_us), err);
 }
@@ -61,7 +62,7 @@ static bool is_commit(const char *sql)
     return strncasecmp(sql, "COMMIT", 6) == 0 && sql[6 + strspn(sql + 6, "; \t\r\n")] == '\0';
 }
 
-static hf_status stmt_new(hf_db *base, const char *sql, hf_stmt **out, hf_error *err)
+static hf_status postgres_stmt_new(hf_db *base, const char *sql, hf_stmt **out, hf_error *err)
 {
     pg_db *db = pg_of(base);
     size_t size = strlen(sql) + 1;
@@ -97,7 +98,7 @@ static void leave_queue(pg_db *db, pg_stmt *stmt)
         db->end = at;
 }
 
-static void drop(pg_db *db, pg_stmt *stmt)
+static void postgres_drop(pg_db *db, pg_stmt *stmt)
 {
     if (stmt->state == PG_QUEUED)
         leave_queue(db, stmt);
@@ -106,10 +107,10 @@ static void drop(pg_db *db, pg_stmt *stmt)
     stmt->state = PG_READY;
 }
 
-static void stmt_free(hf_stmt *base)
+static void postgres_stmt_free(hf_stmt *base)
 {
     pg_stmt *stmt = pg_stmt_of(base);
-    drop(pg_of(base->db), stmt);
+    postgres_drop(pg_of(base->db), stmt);
     *stmt->whence = stmt->following;
     if (stmt->following != NULL)
         stmt->following->whence = stmt->whence;
@@ -117,36 +118,36 @@ static void stmt_free(hf_stmt *base)
     hf_free(stmt);
 }
 
-static hf_status rollback(hf_db *base, hf_error *err)
+static hf_status postgres_rollback(hf_db *base, hf_error *err)
 {
     pg_db *db = pg_of(base);
     for (pg_stmt *it = db->stmts; it != NULL; it = it->following)
-        drop(db, it);
-    return in_transaction(base) ? run(base, "ROLLBACK", err) : HF_OK;
+        postgres_drop(db, it);
+    return postgres_in_transaction(base) ? db_postgres_run(base, "ROLLBACK", err) : HF_OK;
 }
 
-static void bind(hf_stmt *stmt, int at, hf_value_kind kind, const hf_value *value)
+static void postgres_bind(hf_stmt *stmt, int at, hf_value_kind kind, const hf_value *value)
 {
     hf_params_bind(&pg_stmt_of(stmt)->params, at, kind, value);
 }
 
-static void bind_list(hf_stmt *stmt, int at, const hf_list *list)
+static void postgres_bind_list(hf_stmt *stmt, int at, const hf_list *list)
 {
     hf_params_list(&pg_stmt_of(stmt)->params, at, list);
 }
 
-static void queue(hf_stmt *base)
+static void postgres_queue(hf_stmt *base)
 {
     pg_stmt *stmt = pg_stmt_of(base);
     pg_db *db = pg_of(base->db);
-    drop(db, stmt);
+    postgres_drop(db, stmt);
     stmt->next = NULL;
     stmt->state = PG_QUEUED;
     *db->end = stmt;
     db->end = &stmt->next;
 }
 
-static hf_status send(hf_db *base, hf_error *err)
+static hf_status postgres_send(hf_db *base, hf_error *err)
 {
     pg_db *db = pg_of(base);
     pg_stmt *first = db->queued;
@@ -155,14 +156,14 @@ static hf_status send(hf_db *base, hf_error *err)
     return first == NULL ? HF_OK : pg_fly(db, first, err);
 }
 
-static hf_status step(hf_stmt *base, bool *row, hf_error *err)
+static hf_status postgres_step(hf_stmt *base, bool *row, hf_error *err)
 {
     pg_stmt *stmt = pg_stmt_of(base);
     pg_db *db = pg_of(base->db);
     hf_status status = HF_OK;
     *row = false;
     if (stmt->state == PG_QUEUED)
-        status = send(base->db, err);
+        status = postgres_send(base->db, err);
     else if (stmt->state == PG_READY) {
         stmt->next = NULL;
         status = pg_fly(db, stmt, err);
@@ -180,20 +181,20 @@ static hf_status step(hf_stmt *base, bool *row, hf_error *err)
     return HF_OK;
 }
 
-static int64_t changed(hf_stmt *stmt)
+static int64_t postgres_changed(hf_stmt *stmt)
 {
     return pg_stmt_of(stmt)->changed;
 }
 
-static void reset(hf_stmt *stmt)
+static void postgres_reset(hf_stmt *stmt)
 {
-    drop(pg_of(stmt->db), pg_stmt_of(stmt));
+    postgres_drop(pg_of(stmt->db), pg_stmt_of(stmt));
 }
 
 /* ---- columns ---- */
 
 /* Integers of the server's width, in its order of bytes. */
-static int64_t decode(const char *at, int size)
+static int64_t postgres_decode(const char *at, int size)
 {
     uint16_t two;
     uint32_t four;
@@ -215,7 +216,7 @@ static int64_t decode(const char *at, int size)
     }
 }
 
-static int64_t parse(const char *at, int size)
+static int64_t postgres_parse(const char *at, int size)
 {
     bool negative = size > 0 && at[0] == '-';
     uint64_t number = 0;
@@ -224,7 +225,7 @@ static int64_t parse(const char *at, int size)
     return (int64_t)(negative ? 0 - number : number);
 }
 
-static int64_t column_int(hf_stmt *base, int at)
+static int64_t postgres_column_int(hf_stmt *base, int at)
 {
     pg_stmt *stmt = pg_stmt_of(base);
     const char *bytes = PQgetvalue(stmt->result, stmt->row, at);
@@ -235,15 +236,15 @@ static int64_t column_int(hf_stmt *base, int at)
     case OID_NAME:
     case OID_CHAR:
     case OID_UNKNOWN:
-        return parse(bytes, size);
+        return postgres_parse(bytes, size);
     case OID_OID:
-        return (uint32_t)decode(bytes, size);
+        return (uint32_t)postgres_decode(bytes, size);
     default:
-        return decode(bytes, size);
+        return postgres_decode(bytes, size);
     }
 }
 
-static hf_slice column_blob(hf_stmt *base, int at)
+static hf_slice postgres_column_blob(hf_stmt *base, int at)
 {
     pg_stmt *stmt = pg_stmt_of(base);
     if (PQgetisnull(stmt->result, stmt->row, at))
@@ -252,11 +253,12 @@ static hf_slice column_blob(hf_stmt *base, int at)
                       (size_t)PQgetlength(stmt->result, stmt->row, at)};
 }
 
-/* Whole numbers and truth read as decimal digits. Any other type that is not text comes as the server's bytes: cast it. */
-static hf_slice column_text(hf_stmt *base, int at)
+/* Whole numbers and truth read as decimal digits. Any other type that is not text comes as the
+ * server's bytes: cast it. */
+static hf_slice postgres_column_text(hf_stmt *base, int at)
 {
     pg_stmt *stmt = pg_stmt_of(base);
-    hf_slice bytes = column_blob(base, at);
+    hf_slice bytes = postgres_column_blob(base, at);
     if (bytes.size == 0)
         return bytes;
     switch (PQftype(stmt->result, at)) {
@@ -266,7 +268,8 @@ static hf_slice column_text(hf_stmt *base, int at)
     case OID_INT8:
     case OID_OID: {
         char *digits = stmt->digits[at % 4];
-        int size = snprintf(digits, sizeof stmt->digits[0], "%lld", (long long)column_int(base, at));
+        int size = snprintf(digits, sizeof stmt->digits[0], "%lld",
+                            (long long)postgres_column_int(base, at));
         return (hf_slice){digits, (size_t)size};
     }
     default:
@@ -275,34 +278,37 @@ static hf_slice column_text(hf_stmt *base, int at)
 }
 
 static const char *const begins[] = {
-    "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE", "BEGIN ISOLATION LEVEL REPEATABLE READ READ WRITE",
-    "BEGIN ISOLATION LEVEL SERIALIZABLE READ WRITE",   "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY",
-    "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", "BEGIN ISOLATION LEVEL SERIALIZABLE READ ONLY",
+    "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
+    "BEGIN ISOLATION LEVEL REPEATABLE READ READ WRITE",
+    "BEGIN ISOLATION LEVEL SERIALIZABLE READ WRITE",
+    "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY",
+    "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+    "BEGIN ISOLATION LEVEL SERIALIZABLE READ ONLY",
 };
 
 const hf_db_driver hf_db_postgres = {
     .connect = pg_connect,
     .close = pg_close,
-    .path = path,
-    .alive = alive,
-    .fresh = fresh,
+    .path = postgres_path,
+    .alive = postgres_alive,
+    .fresh = postgres_fresh,
     .socket = hf_db_postgres_socket,
     .number = pg_number,
-    .in_transaction = in_transaction,
-    .transaction_failed = transaction_failed,
-    .run = run,
-    .rollback = rollback,
-    .send = send,
+    .in_transaction = postgres_in_transaction,
+    .transaction_failed = postgres_transaction_failed,
+    .run = db_postgres_run,
+    .rollback = postgres_rollback,
+    .send = postgres_send,
     .begin = begins,
-    .stmt_new = stmt_new,
-    .stmt_free = stmt_free,
-    .bind = bind,
-    .bind_list = bind_list,
-    .queue = queue,
-    .step = step,
-    .reset = reset,
-    .changed = changed,
-    .column_int = column_int,
-    .column_text = column_text,
-    .column_blob = column_blob,
+    .stmt_new = postgres_stmt_new,
+    .stmt_free = postgres_stmt_free,
+    .bind = postgres_bind,
+    .bind_list = postgres_bind_list,
+    .queue = postgres_queue,
+    .step = postgres_step,
+    .reset = postgres_reset,
+    .changed = postgres_changed,
+    .column_int = postgres_column_int,
+    .column_text = postgres_column_text,
+    .column_blob = postgres_column_blob,
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Connecting to PostgreSQL by URL, and taking an application's connection. Looking up a host's name is the one thing here that may
- * block for longer than the timeout: libpq does it by itself. */
+/* Connecting to PostgreSQL by URL, and taking an application's connection. Looking up a host's name
+ * is the one thing here that may block for longer than the timeout: libpq does it by itself. */
 #include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/seams.h"
@@ -65,7 +65,8 @@ static hf_slice unknown_param(const char *url)
     return found;
 }
 
-/* libpq's message may quote the URL, password and all: it is passed on only where no password can be. */
+/* libpq's message may quote the URL, password and all: it is passed on only where no password can
+ * be. */
 static hf_status check_url(const char *url, PQconninfoOption **out, hf_error *err)
 {
     char *problem = NULL;
@@ -73,8 +74,8 @@ static hf_status check_url(const char *url, PQconninfoOption **out, hf_error *er
     *out = known ? PQconninfoParse(url, &problem) : NULL;
     const char *port = *out == NULL ? NULL : find_word(*out, "port");
     if (port != NULL && !good_ports(port))
-        return hf_fail(err, HF_INVALID, "The URL makes no sense: a port is between 1 and 65535, not %s.",
-                       port);
+        return hf_fail(err, HF_INVALID,
+                       "The URL makes no sense: a port is between 1 and 65535, not %s.", port);
     if (*out != NULL)
         return HF_OK;
     hf_slice unknown = known ? unknown_param(url) : HF_NOTHING;
@@ -82,21 +83,23 @@ static hf_status check_url(const char *url, PQconninfoOption **out, hf_error *er
                                             NULL; /* else it may be a mistyped password=... */
     if (unknown.size > 0 && telling && hf_text_is_clean(unknown.at, unknown.size)) {
         PQfreemem(problem);
-        return hf_fail(err, HF_INVALID,
-                       "The URL makes no sense: its parameter %.*s is not known to PostgreSQL's client "
-                       "library; leave it out.",
-                       (int)(unknown.size < 64 ? unknown.size : 64), unknown.at);
+        return hf_fail(
+            err, HF_INVALID,
+            "The URL makes no sense: its parameter %.*s is not known to PostgreSQL's client "
+            "library; leave it out.",
+            (int)(unknown.size < 64 ? unknown.size : 64), unknown.at);
     }
     bool secret = problem == NULL || strchr(url, '@') != NULL || strstr(url, "pass") != NULL;
-    hf_status status =
-        hf_fail(err, HF_INVALID, "The URL makes no sense as postgres://USER@HOST:PORT/DATABASE%s%.*s%s",
-                secret ? "." : ": ", secret ? 0 : (int)strcspn(problem, "\n"), secret ? "" : problem,
-                secret ? "" : ".");
+    hf_status status = hf_fail(
+        err, HF_INVALID, "The URL makes no sense as postgres://USER@HOST:PORT/DATABASE%s%.*s%s",
+        secret ? "." : ": ", secret ? 0 : (int)strcspn(problem, "\n"), secret ? "" : problem,
+        secret ? "" : ".");
     PQfreemem(problem);
     return status;
 }
 
-/* "name=value name=value" as command line options of the server, after those of the URL or the environment; hf_free it. */
+/* "name=value name=value" as command line options of the server, after those of the URL or the
+ * environment; hf_free it. */
 static char *server_options(const PQconninfoOption *given, const char *settings)
 {
     hf_buffer text = {0};
@@ -116,7 +119,8 @@ static char *server_options(const PQconninfoOption *given, const char *settings)
 
 /* ---- several hosts ---- */
 
-/* libpq goes on to the next host by time only in calls that block, so each is tried alone, with its share of the time. */
+/* libpq goes on to the next host by time only in calls that block, so each is tried alone, with its
+ * share of the time. */
 
 static const char *const places[] = {"host", "hostaddr", "port"};
 enum { PLACES = 3, PART_MAX = 256 };
@@ -135,11 +139,13 @@ static bool list_part(const char *list, int at, const char *usual, char out[PART
     for (; at > 0; at--)
         list += strcspn(list, ",") + 1;
     int size = (int)strcspn(list, ",");
-    int written = snprintf(out, PART_MAX, "%.*s", size == 0 ? PART_MAX : size, size == 0 ? usual : list);
+    int written =
+        snprintf(out, PART_MAX, "%.*s", size == 0 ? PART_MAX : size, size == 0 ? usual : list);
     return written > 0 && written < PART_MAX;
 }
 
-/* How many there are to be tried alone. 1: libpq takes them as they are, be it to say why it can't. */
+/* How many there are to be tried alone. 1: libpq takes them as they are, be it to say why it can't.
+ * */
 static int count_hosts(const PQconninfoOption *given)
 {
     char part[PART_MAX];
@@ -159,21 +165,22 @@ static int count_hosts(const PQconninfoOption *given)
 
 /* ---- connecting ---- */
 
-static void silence(void *context, const char *message)
+static void postgres_connect_silence(void *context, const char *message)
 {
     (void)context;
     (void)message;
 }
 
-/* Whether libpq refused the parameters themselves, which it tells in words only, in any language. Asked when connecting failed at
- * once, so that this does too. */
+/* Whether libpq refused the parameters themselves, which it tells in words only, in any language.
+ * Asked when connecting failed at once, so that this does too. */
 static bool makes_no_sense(pg_words *words)
 {
     add_word(words, "connect_timeout", "2");
     return PQpingParams(words->keys, words->values, 1) == PQPING_NO_ATTEMPT;
 }
 
-static hf_status wait_for_connection(PGconn *conn, int64_t deadline_us, int64_t timeout_us, hf_error *err)
+static hf_status wait_for_connection(PGconn *conn, int64_t deadline_us, int64_t timeout_us,
+                                     hf_error *err)
 {
     PostgresPollingStatusType state = PGRES_POLLING_WRITING;
     while (state != PGRES_POLLING_OK) {
@@ -187,12 +194,13 @@ static hf_status wait_for_connection(PGconn *conn, int64_t deadline_us, int64_t 
 }
 
 /* The connection is given even when it failed, to be closed. */
-static hf_status start(pg_words *words, int64_t deadline_us, int64_t timeout_us, PGconn **out, hf_error *err)
+static hf_status postgres_connect_start(pg_words *words, int64_t deadline_us, int64_t timeout_us,
+                                        PGconn **out, hf_error *err)
 {
     PGconn *conn = *out = PQconnectStartParams(words->keys, words->values, 1);
     if (conn == NULL)
         return hf_fail_memory(err);
-    PQsetNoticeProcessor(conn, silence, NULL);
+    PQsetNoticeProcessor(conn, postgres_connect_silence, NULL);
     PQsetErrorVerbosity(conn, PQERRORS_VERBOSE); /* for pg_unconnected */
     if (PQstatus(conn) != CONNECTION_BAD) {
         hf_status status = wait_for_connection(conn, deadline_us, timeout_us, err);
@@ -217,7 +225,8 @@ typedef struct pg_order {
 } pg_order;
 
 /* To one of its hosts, or to all as libpq does it (-1), for so long. */
-static hf_status connect_to(const pg_order *order, int host, int64_t share_us, PGconn **out, hf_error *err)
+static hf_status postgres_connect_to(const pg_order *order, int host, int64_t share_us,
+                                     PGconn **out, hf_error *err)
 {
     char patience[24], parts[PLACES][PART_MAX];
     pg_words words = {0};
@@ -239,10 +248,11 @@ static hf_status connect_to(const pg_order *order, int host, int64_t share_us, P
         if (list_size(list) > 1 && list_part(list, host, i == 2 ? "5432" : "", parts[i]))
             add_word(&words, places[i], parts[i]);
     }
-    return start(&words, pg_deadline(share_us), share_us, out, err);
+    return postgres_connect_start(&words, pg_deadline(share_us), share_us, out, err);
 }
 
-/* The first that answers and is of the kind that is wanted. The connection is given even when it failed, to be closed. */
+/* The first that answers and is of the kind that is wanted. The connection is given even when it
+ * failed, to be closed. */
 static hf_status connect_in_turn(const pg_order *order, PGconn **out, hf_error *err)
 {
     int count = count_hosts(order->given);
@@ -250,16 +260,17 @@ static hf_status connect_in_turn(const pg_order *order, PGconn **out, hf_error *
     for (int i = 0; i < count; i++) {
         int64_t left_us = order->deadline_us - hf_seam.boot_us();
         PQfinish(*out);
-        status =
-            connect_to(order, count == 1 ? -1 : i,
-                       count == 1 ? order->timeout_us : (left_us > 0 ? left_us : 0) / (count - i), out, err);
+        status = postgres_connect_to(
+            order, count == 1 ? -1 : i,
+            count == 1 ? order->timeout_us : (left_us > 0 ? left_us : 0) / (count - i), out, err);
         if (status != HF_UNAVAILABLE || !pg_next_may_do(*out))
             break;
     }
     return status;
 }
 
-static hf_status db_new(PGconn *conn, int64_t timeout_us, pg_db **out, hf_error *err)
+static hf_status postgres_connect_db_new(PGconn *conn, int64_t timeout_us, pg_db **out,
+                                         hf_error *err)
 {
     pg_db *db = *out = hf_alloc(sizeof *db);
     if (db == NULL)
@@ -281,8 +292,9 @@ void pg_close(hf_db *base)
     hf_free(db);
 }
 
-/* Of all warnings one matters. Its text is in the server's language, the place it comes from is not. */
-static void hear(void *context, const PGresult *notice)
+/* Of all warnings one matters. Its text is in the server's language, the place it comes from is
+ * not. */
+static void postgres_connect_hear(void *context, const PGresult *notice)
 {
     pg_db *db = context;
     const char *source = PQresultErrorField(notice, PG_DIAG_SOURCE_FUNCTION);
@@ -290,9 +302,10 @@ static void hear(void *context, const PGresult *notice)
         db->unreplicated = true;
 }
 
-static hf_status set_up(pg_db *db, const hf_db_options *options, int64_t deadline_us, hf_error *err)
+static hf_status postgres_connect_set_up(pg_db *db, const hf_db_options *options,
+                                         int64_t deadline_us, hf_error *err)
 {
-    PQsetNoticeReceiver(db->conn, hear, db);
+    PQsetNoticeReceiver(db->conn, postgres_connect_hear, db);
     db->unnamed = options->pooler;
     PQsetnonblocking(db->conn, 1);
     if (options->setup == NULL || options->pooler)
@@ -300,16 +313,17 @@ static hf_status set_up(pg_db *db, const hf_db_options *options, int64_t deadlin
     return pg_run(db, options->setup, deadline_us, err);
 }
 
-/* Servers before 14 don't report it, and poolers may keep to themselves what theirs did, or repeat what it once was: so only "off"
- * is taken at its word. */
+/* Servers before 14 don't report it, and poolers may keep to themselves what theirs did, or repeat
+ * what it once was: so only "off" is taken at its word. */
 hf_status hf_db_postgres_refuse_standby(hf_db *base, hf_error *err)
 {
     char standby[8] = "";
     const char *told = PQparameterStatus(pg_of(base)->conn, "in_hot_standby");
     if (told != NULL && strcmp(told, "off") == 0)
         return HF_OK;
-    hf_status status = hf_db_ask(base, "SELECT CASE WHEN pg_is_in_recovery() THEN 'yes' ELSE 'no' END",
-                                 standby, sizeof standby, err);
+    hf_status status =
+        hf_db_ask(base, "SELECT CASE WHEN pg_is_in_recovery() THEN 'yes' ELSE 'no' END", standby,
+                  sizeof standby, err);
     if (status != HF_OK || strcmp(standby, "yes") != 0)
         return status;
     return hf_fail(err, HF_UNAVAILABLE,
@@ -338,9 +352,9 @@ hf_status pg_connect(const char *url, const hf_db_options *options, hf_db **out,
     status = settings && server == NULL ? hf_fail_memory(err) : connect_in_turn(&order, &conn, err);
     PQconninfoFree(given);
     if (status == HF_OK)
-        status = db_new(conn, timeout_us, &db, err);
+        status = postgres_connect_db_new(conn, timeout_us, &db, err);
     if (status == HF_OK && db != NULL)
-        status = set_up(db, options, deadline_us, err);
+        status = postgres_connect_set_up(db, options, deadline_us, err);
     if (status == HF_OK && db != NULL)
         status = hf_db_postgres_refuse_standby(&db->base, err);
     if (status == HF_OK && db != NULL)
@@ -357,19 +371,22 @@ hf_status pg_connect(const char *url, const hf_db_options *options, hf_db **out,
 hf_status pg_check_borrowed(PGconn *conn, bool rolling_back, hf_error *err)
 {
     if (conn == NULL || PQstatus(conn) != CONNECTION_OK)
-        return hf_fail(err, HF_INVALID, "The application's PostgreSQL connection is not connected.");
-    if (PQpipelineStatus(conn) != PQ_PIPELINE_OFF)
         return hf_fail(err, HF_INVALID,
-                       "The application's PostgreSQL connection is in pipeline mode; leave it first.");
-    PGTransactionStatusType transaction = PQtransactionStatus(conn);
-    if (transaction == PQTRANS_ACTIVE)
+                       "The application's PostgreSQL connection is not connected.");
+    if (PQpipelineStatus(conn) != PQ_PIPELINE_OFF)
         return hf_fail(
             err, HF_INVALID,
-            "The application's PostgreSQL connection is busy with a statement; take its results first.");
-    if (strcmp(pg_encoding_to_char(PQclientEncoding(conn)), "UTF8") != 0)
+            "The application's PostgreSQL connection is in pipeline mode; leave it first.");
+    PGTransactionStatusType transaction = PQtransactionStatus(conn);
+    if (transaction == PQTRANS_ACTIVE)
         return hf_fail(err, HF_INVALID,
-                       "The application's PostgreSQL connection has the client encoding %s; it must be UTF8.",
-                       pg_encoding_to_char(PQclientEncoding(conn)));
+                       "The application's PostgreSQL connection is busy with a statement; take its "
+                       "results first.");
+    if (strcmp(pg_encoding_to_char(PQclientEncoding(conn)), "UTF8") != 0)
+        return hf_fail(
+            err, HF_INVALID,
+            "The application's PostgreSQL connection has the client encoding %s; it must be UTF8.",
+            pg_encoding_to_char(PQclientEncoding(conn)));
     if (transaction == PQTRANS_INERROR && !rolling_back)
         return hf_fail(err, HF_INVALID, "The transaction has failed; roll it back first.");
     return HF_OK;
@@ -381,7 +398,7 @@ hf_status hf_db_postgres_wrap(struct pg_conn *conn, hf_db **out, hf_error *err)
     *out = NULL;
     hf_status status = pg_check_borrowed(conn, true, err);
     if (status == HF_OK)
-        status = db_new(conn, HF_DB_TIMEOUT_US, &db, err);
+        status = postgres_connect_db_new(conn, HF_DB_TIMEOUT_US, &db, err);
     if (status != HF_OK || db == NULL)
         return status;
     db->borrowed = db->unnamed = true;

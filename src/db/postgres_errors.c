@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What PostgreSQL's errors come to: SQLSTATEs become a status, a failure and a sentence for a person, here and nowhere else. */
+/* What PostgreSQL's errors come to: SQLSTATEs become a status, a failure and a sentence for a
+ * person, here and nowhere else. */
 #include "db/postgres_inside.h"
 
 #include <ctype.h>
@@ -15,11 +16,14 @@ typedef struct meaning {
 
 /* The first that fits. */
 static const meaning meanings[] = {
-    {"40001", HF_RETRY, HF_FAILURE_CONFLICT, "Another transaction got in between in", "Run this one again."},
+    {"40001", HF_RETRY, HF_FAILURE_CONFLICT, "Another transaction got in between in",
+     "Run this one again."},
     {"40P01", HF_RETRY, HF_FAILURE_CONFLICT, "Two transactions waited for each other in",
      "Run this one again."},
-    {"55P03", HF_BUSY, HF_FAILURE_BUSY, "Another transaction holds what is needed in", "Try again."},
-    {"57014", HF_BUSY, HF_FAILURE_BUSY, "A statement took too long or was cancelled in", "Try again."},
+    {"55P03", HF_BUSY, HF_FAILURE_BUSY, "Another transaction holds what is needed in",
+     "Try again."},
+    {"57014", HF_BUSY, HF_FAILURE_BUSY, "A statement took too long or was cancelled in",
+     "Try again."},
     {"23505", HF_RETRY, HF_FAILURE_DUPLICATE, "A row with that key is there already in",
      "Run the transaction again."},
     {"42P01", HF_UNAVAILABLE, HF_FAILURE_MISSING, "A table is missing in", "Create it first."},
@@ -39,12 +43,14 @@ static const meaning meanings[] = {
      "Raise max_locks_per_transaction on the server, or send fewer at once."},
     {"53300", HF_UNAVAILABLE, HF_FAILURE_LIMIT, "No connection is left to",
      "Raise max_connections there, or use fewer connections."},
-    {"53", HF_UNAVAILABLE, HF_FAILURE_LIMIT, "A limit was reached in", "Give it more, or ask for less."},
+    {"53", HF_UNAVAILABLE, HF_FAILURE_LIMIT, "A limit was reached in",
+     "Give it more, or ask for less."},
     {"08P01", HF_UNAVAILABLE, HF_FAILURE_OTHER, "The server does not speak as PostgreSQL does:",
      "If a pooler stands between, add pooler=transaction to the URL."},
     {"08", HF_UNAVAILABLE, HF_FAILURE_LOST, "The connection was lost to", "Try again."},
     {"57P", HF_UNAVAILABLE, HF_FAILURE_LOST, "The server closed the connection to", "Try again."},
-    /* Someone threw our prepared statements away, or a pooler hands us one server connection after another. */
+    /* Someone threw our prepared statements away, or a pooler hands us one server connection after
+     * another. */
     {"26000", HF_UNAVAILABLE, HF_FAILURE_OTHER, "A prepared statement is gone from",
      "If a pooler stands between, add pooler=transaction to the URL."},
     {"42P05", HF_UNAVAILABLE, HF_FAILURE_OTHER, "A prepared statement is somebody else's in",
@@ -53,9 +59,10 @@ static const meaning meanings[] = {
 };
 
 static const meaning changed_tables = {"0A000", HF_RETRY, HF_FAILURE_CONFLICT,
-                                       "A table was altered meanwhile in", "Run the transaction again."};
+                                       "A table was altered meanwhile in",
+                                       "Run the transaction again."};
 
-static const meaning *meaning_of(const char *state)
+static const meaning *postgres_errors_meaning_of(const char *state)
 {
     const meaning *it = meanings;
     while (strncmp(it->state, state, strlen(it->state)) != 0)
@@ -72,7 +79,7 @@ static int line_size(const char *text)
     return (int)(size < 700 ? size : 700);
 }
 
-static const char *field(const PGresult *result, int code)
+static const char *postgres_errors_field(const PGresult *result, int code)
 {
     const char *text = PQresultErrorField(result, code);
     return text == NULL ? "" : text;
@@ -82,7 +89,7 @@ bool pg_is_fatal(const PGresult *result)
 {
     const char *severity = PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED);
     if (severity == NULL)
-        severity = field(result, PG_DIAG_SEVERITY);
+        severity = postgres_errors_field(result, PG_DIAG_SEVERITY);
     return strcmp(severity, "FATAL") == 0 || strcmp(severity, "PANIC") == 0;
 }
 
@@ -99,15 +106,16 @@ hf_status pg_roll_back_first(pg_db *db, hf_error *err)
 
 hf_status pg_refused(pg_db *db, const PGresult *result, bool named, hf_error *err)
 {
-    const char *state = field(result, PG_DIAG_SQLSTATE);
-    const char *message = field(result, PG_DIAG_MESSAGE_PRIMARY);
+    const char *state = postgres_errors_field(result, PG_DIAG_SQLSTATE);
+    const char *message = postgres_errors_field(result, PG_DIAG_MESSAGE_PRIMARY);
     if (strcmp(state, "25P02") == 0)
         return pg_roll_back_first(db, err);
     bool altered = named && strcmp(state, changed_tables.state) == 0;
-    const meaning *it = altered ? &changed_tables : meaning_of(pg_is_fatal(result) ? "57P" : state);
+    const meaning *it =
+        altered ? &changed_tables : postgres_errors_meaning_of(pg_is_fatal(result) ? "57P" : state);
     db->base.failure = it->failure;
-    return hf_fail(err, it->status, "%s %s: %.*s (%s).%s%s", it->what, db->path, line_size(message), message,
-                   state, it->advice[0] == '\0' ? "" : " ", it->advice);
+    return hf_fail(err, it->status, "%s %s: %.*s (%s).%s%s", it->what, db->path, line_size(message),
+                   message, state, it->advice[0] == '\0' ? "" : " ", it->advice);
 }
 
 hf_status pg_lost(pg_db *db, bool late, bool unsure, hf_error *err)
@@ -127,14 +135,16 @@ hf_status pg_lost(pg_db *db, bool late, bool unsure, hf_error *err)
             "The connection to %s was lost during a commit (%s): whether it was done is not known. "
             "Ask again to find out.",
             db->path, reason);
-    return hf_fail(err, HF_UNAVAILABLE, "The connection to %s was lost: %s. Try again.", db->path, reason);
+    return hf_fail(err, HF_UNAVAILABLE, "The connection to %s was lost: %s. Try again.", db->path,
+                   reason);
 }
 
 hf_status pg_unreplicated(pg_db *db, hf_error *err)
 {
     db->base.failure = HF_FAILURE_OTHER;
     return hf_fail(err, HF_UNSURE,
-                   "It was committed in %s, but the wait for its synchronous standby was cancelled: a failover may "
+                   "It was committed in %s, but the wait for its synchronous standby was "
+                   "cancelled: a failover may "
                    "lose it. Ask again once a standby is connected.",
                    db->path);
 }
@@ -150,8 +160,9 @@ void pg_describe(PGconn *conn, char *out, size_t size)
              port == NULL ? "" : port);
 }
 
-/* libpq tells no SQLSTATE of a failed connection, but writes it in front of the message when asked to be verbose: "FATAL:  3D000:
- * database ...". Matching words would not do: they come in the server's language. */
+/* libpq tells no SQLSTATE of a failed connection, but writes it in front of the message when asked
+ * to be verbose: "FATAL:  3D000: database ...". Matching words would not do: they come in the
+ * server's language. */
 static const char *find_state(const char *text, char state[6])
 {
     for (const char *at = strstr(text, ":  "); at != NULL; at = strstr(at + 1, ":  ")) {
@@ -181,15 +192,18 @@ hf_status pg_unconnected(PGconn *conn, bool late, int64_t timeout_us, hf_error *
     if (user == NULL)
         user = "";
     if (late)
-        return hf_fail(err, HF_UNAVAILABLE,
-                       "No connection to %s as %s: no answer within %.1f s. Check that the server runs.",
-                       path, user, (double)timeout_us / 1e6);
+        return hf_fail(
+            err, HF_UNAVAILABLE,
+            "No connection to %s as %s: no answer within %.1f s. Check that the server runs.", path,
+            user, (double)timeout_us / 1e6);
     const char *message = find_state(text, state);
     if (message != NULL)
         return hf_fail(err, HF_UNAVAILABLE, "No connection to %s as %s: %.*s (%s). %s", path, user,
-                       line_size(message), message, state, meaning_of(state)->advice);
-    const char *advice = PQconnectionNeedsPassword(conn) ? "Give the user's password."
-                                                         : "Check that the server runs and can be reached.";
-    return hf_fail(err, HF_UNAVAILABLE, "No connection to %s as %s: %.*s. %s", path, user, line_size(text),
-                   text, advice);
+                       line_size(message), message, state,
+                       postgres_errors_meaning_of(state)->advice);
+    const char *advice = PQconnectionNeedsPassword(conn)
+                             ? "Give the user's password."
+                             : "Check that the server runs and can be reached.";
+    return hf_fail(err, HF_UNAVAILABLE, "No connection to %s as %s: %.*s. %s", path, user,
+                   line_size(text), text, advice);
 }

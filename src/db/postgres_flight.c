@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* Sending and taking answers, never longer than the connection's timeout. What it keeps to:
  *
- *   F1  libpq is never asked to block: it writes into its own memory, and while that drains to the server answers are read, so that
- *       two full sockets never wait for each other.
- *   F2  A flight is read up to its sync, whatever fails in it: the next statement finds the connection clean, or dead.
- *   F3  When answers are missing and a COMMIT that may have been seen is among what was not answered, the flight is unsure; otherwise
- *       it was not done. An error of the server, even the one with which it closes the connection, is the answer of the
- *       statement it comes for: nothing after that statement was carried out. A pooler's message is no such answer, as it may
- *       hide those of the server. What was sent outside a transaction and is not answered is told as not done, though it may
- *       have been: whoever must know puts it into a transaction.
- *   F4  A COMMIT for which the server has stopped waiting for its synchronous standby comes with a warning and no error; it is
- *       unsure. On an application's connection the application hears the warning. */
+ *   F1  libpq is never asked to block: it writes into its own memory, and while that drains to the
+ *       server answers are read, so that two full sockets never wait for each other.
+ *   F2  A flight is read up to its sync, whatever fails in it: the next statement finds the
+ *       connection clean, or dead.
+ *   F3  When answers are missing and a COMMIT that may have been seen is among what was not
+ *       answered, the flight is unsure; otherwise it was not done. An error of the server, even the
+ *       one with which it closes the connection, is the answer of the statement it comes for:
+ *       nothing after that statement was carried out. A pooler's message is no such answer, as it
+ *       may hide those of the server. What was sent outside a transaction and is not answered is
+ *       told as not done, though it may have been: whoever must know puts it into a transaction.
+ *   F4  A COMMIT for which the server has stopped waiting for its synchronous standby comes with a
+ *       warning and no error; it is unsure. On an application's connection the application hears
+ *       the warning. */
 #include "base/seams.h"
 #include "db/postgres_inside.h"
 
@@ -51,11 +54,12 @@ bool pg_wait(PGconn *conn, short events, int64_t deadline_us)
         return false;
     int64_t left_ms = (left_us + 999) / 1000;
     int got = poll(&socket, 1, left_ms < INT32_MAX ? (int)left_ms : INT32_MAX);
-    return got > 0 || (got < 0 && errno == EINTR); /* interrupted: who waits looks, and waits again */
+    /* interrupted: who waits looks, and waits again */
+    return got > 0 || (got < 0 && errno == EINTR);
 }
 
-/* Under encryption libpq may hold back what it has read from the socket already, and poll would never tell: it is asked once more
- * than needed, and again every now and then. */
+/* Under encryption libpq may hold back what it has read from the socket already, and poll would
+ * never tell: it is asked once more than needed, and again every now and then. */
 static bool wait_and_read(pg_flight *flight, short events)
 {
     PGconn *conn = flight->db->conn;
@@ -68,12 +72,14 @@ static bool wait_and_read(pg_flight *flight, short events)
         return false;
     }
     bool read = PQconsumeInput(conn) && (!encrypted || PQconsumeInput(conn));
-    return read || PQstatus(conn) == CONNECTION_BAD; /* bad: PQgetResult tells what came before the end */
+    /* bad: PQgetResult tells what came before the end */
+    return read || PQstatus(conn) == CONNECTION_BAD;
 }
 
 /* ---- answers ---- */
 
-/* The server has thrown prepared statements away, or can't use them any more: all are prepared anew when next used. */
+/* The server has thrown prepared statements away, or can't use them any more: all are prepared anew
+ * when next used. */
 static void forget_names(pg_db *db)
 {
     for (pg_stmt *it = db->stmts; it != NULL; it = it->following) {
@@ -85,7 +91,7 @@ static void forget_names(pg_db *db)
 }
 
 /* A statement's answer is an error. */
-static void refuse(pg_flight *flight, const PGresult *result)
+static void postgres_flight_refuse(pg_flight *flight, const PGresult *result)
 {
     pg_db *db = flight->db;
     pg_stmt *stmt = flight->at;
@@ -130,7 +136,7 @@ static bool is_unreplicated(pg_flight *flight, bool commit)
     return true;
 }
 
-static int64_t rows_of(PGresult *result)
+static int64_t postgres_flight_rows_of(PGresult *result)
 {
     int64_t rows = 0;
     for (const char *at = PQcmdTuples(result); *at >= '0' && *at <= '9'; at++)
@@ -139,7 +145,7 @@ static int64_t rows_of(PGresult *result)
 }
 
 /* True: the result is the statement's now. */
-static bool keep(pg_flight *flight, PGresult *result)
+static bool postgres_flight_keep(pg_flight *flight, PGresult *result)
 {
     pg_stmt *stmt = flight->at;
     if (stmt == NULL) {
@@ -157,7 +163,7 @@ static bool keep(pg_flight *flight, PGresult *result)
     }
     if (is_unreplicated(flight, stmt->commit))
         return false;
-    stmt->changed = rows_of(result);
+    stmt->changed = postgres_flight_rows_of(result);
     stmt->result = result;
     stmt->row = -1;
     return true;
@@ -180,7 +186,7 @@ static void take_end(pg_flight *flight)
         flight->lost = true; /* never seen: the sync is not answered in that way */
 }
 
-static void take(pg_flight *flight, PGresult *result)
+static void postgres_flight_take(pg_flight *flight, PGresult *result)
 {
     if (result == NULL) {
         take_end(flight);
@@ -195,7 +201,7 @@ static void take(pg_flight *flight, PGresult *result)
     case PGRES_COMMAND_OK:
     case PGRES_TUPLES_OK:
     case PGRES_EMPTY_QUERY:
-        if (keep(flight, result))
+        if (postgres_flight_keep(flight, result))
             return;
         break;
     case PGRES_COPY_IN:
@@ -205,20 +211,20 @@ static void take(pg_flight *flight, PGresult *result)
         break;
     default:
         if (!flight->failed)
-            refuse(flight, result);
+            postgres_flight_refuse(flight, result);
         else if (PQstatus(flight->db->conn) == CONNECTION_BAD)
             flight->lost = true;
     }
     PQclear(result);
 }
 
-static void take_answers(pg_flight *flight)
+static void postgres_flight_take_answers(pg_flight *flight)
 {
     PGconn *conn = flight->db->conn;
     for (;;) {
         bool writing = PQflush(conn) == 1; /* a failure shows when the answers are read */
         while (!flight->landed && !flight->lost && !PQisBusy(conn))
-            take(flight, PQgetResult(conn));
+            postgres_flight_take(flight, PQgetResult(conn));
         if (flight->landed || flight->lost)
             return;
         if (!wait_and_read(flight, writing ? POLLIN | POLLOUT : POLLIN)) {
@@ -239,7 +245,7 @@ static bool is_unsure(const pg_flight *flight)
     return false;
 }
 
-static void settle(pg_flight *flight)
+static void postgres_flight_settle(pg_flight *flight)
 {
     pg_db *db = flight->db;
     if (!flight->lost)
@@ -257,7 +263,8 @@ static void settle(pg_flight *flight)
 
 /* ---- statements ---- */
 
-/* Whether the connection can take something now; of an application's own, whether it is as it was promised to be. */
+/* Whether the connection can take something now; of an application's own, whether it is as it was
+ * promised to be. */
 static hf_status check_connection(pg_db *db, bool rolling_back, hf_error *err)
 {
     if (db->dead || PQstatus(db->conn) != CONNECTION_OK) {
@@ -294,7 +301,7 @@ static void choose_form(const pg_db *db, pg_stmt *stmt)
     stmt->preparing = stmt->named && !stmt->form->prepared;
 }
 
-static bool hand_over(pg_db *db, pg_stmt *stmt)
+static bool postgres_flight_hand_over(pg_db *db, pg_stmt *stmt)
 {
     pg_values values;
     pg_form *form = stmt->form;
@@ -311,12 +318,13 @@ static bool hand_over(pg_db *db, pg_stmt *stmt)
     if (stmt->named && same_types(form, &values))
         return PQsendQueryPrepared(db->conn, form->name, values.count, values.at, values.sizes,
                                    values.formats, 1);
-    return PQsendQueryParams(db->conn, form->sql, values.count, values.types, values.at, values.sizes,
-                             values.formats, 1);
+    return PQsendQueryParams(db->conn, form->sql, values.count, values.types, values.at,
+                             values.sizes, values.formats, 1);
 }
 
-/* One statement that is not to be prepared brings its sync along: libpq has less to do for it without pipeline mode. */
-static void fly(pg_flight *flight, pg_stmt *first)
+/* One statement that is not to be prepared brings its sync along: libpq has less to do for it
+ * without pipeline mode. */
+static void postgres_flight_fly(pg_flight *flight, pg_stmt *first)
 {
     PGconn *conn = flight->db->conn;
     for (pg_stmt *it = first; it != NULL; it = it->next)
@@ -325,12 +333,12 @@ static void fly(pg_flight *flight, pg_stmt *first)
     flight->alone = first->next == NULL && !first->preparing;
     bool handed = flight->alone || PQenterPipelineMode(conn);
     for (pg_stmt *it = first; handed && it != NULL; it = it->next)
-        handed = hand_over(flight->db, it);
+        handed = postgres_flight_hand_over(flight->db, it);
     if (handed && (flight->alone || PQpipelineSync(conn)))
-        take_answers(flight);
+        postgres_flight_take_answers(flight);
     else
         flight->lost = true;
-    settle(flight);
+    postgres_flight_settle(flight);
     if (flight->landed && !flight->alone)
         PQexitPipelineMode(conn);
 }
@@ -353,7 +361,7 @@ hf_status pg_fly(pg_db *db, pg_stmt *first, hf_error *err)
     bool blocking = !PQisnonblocking(db->conn);
     if (blocking)
         PQsetnonblocking(db->conn, 1);
-    fly(&flight, first);
+    postgres_flight_fly(&flight, first);
     if (blocking)
         PQsetnonblocking(db->conn, 0);
     for (pg_stmt *it = first; it != NULL; it = it->next)
@@ -382,16 +390,17 @@ hf_status pg_run(pg_db *db, const char *sql, int64_t deadline_us, hf_error *err)
     hf_status status = check_connection(db, true, err);
     if (status != HF_OK)
         return status;
-    pg_flight flight = {.db = db, .deadline_us = deadline_us, .text = true, .commit = ends_in_commit(sql)};
+    pg_flight flight = {
+        .db = db, .deadline_us = deadline_us, .text = true, .commit = ends_in_commit(sql)};
     db->unreplicated = false;
     bool blocking = !PQisnonblocking(db->conn);
     if (blocking)
         PQsetnonblocking(db->conn, 1);
     if (PQsendQuery(db->conn, sql))
-        take_answers(&flight);
+        postgres_flight_take_answers(&flight);
     else
         flight.lost = true;
-    settle(&flight);
+    postgres_flight_settle(&flight);
     if (blocking)
         PQsetnonblocking(db->conn, 0);
     if (!flight.failed)

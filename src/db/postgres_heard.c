@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Notifications of PostgreSQL. libpq keeps them when they come, whatever it was waiting for; here they are taken out. */
+/* Notifications of PostgreSQL. libpq keeps them when they come, whatever it was waiting for; here
+ * they are taken out. */
 #include "db/postgres_inside.h"
 
 int hf_db_postgres_socket(hf_db *db)
@@ -7,14 +8,15 @@ int hf_db_postgres_socket(hf_db *db)
     return PQsocket(pg_of(db)->conn);
 }
 
-/* Under encryption a part of what has come may be held back until libpq is asked once more; see postgres_flight.c. */
-static bool read_all(PGconn *conn)
+/* Under encryption a part of what has come may be held back until libpq is asked once more; see
+ * postgres_flight.c. */
+static bool postgres_heard_read_all(PGconn *conn)
 {
     bool encrypted = PQsslInUse(conn) || PQgssEncInUse(conn);
     return PQconsumeInput(conn) && (!encrypted || PQconsumeInput(conn));
 }
 
-static void note_heard(void *context, const char *payload)
+static void postgres_heard_note(void *context, const char *payload)
 {
     (void)payload;
     *(bool *)context = true;
@@ -23,14 +25,15 @@ static void note_heard(void *context, const char *payload)
 hf_status hf_db_postgres_heard(hf_db *base, bool *out, hf_error *err)
 {
     *out = false;
-    return hf_db_postgres_hear(base, note_heard, out, err);
+    return hf_db_postgres_hear(base, postgres_heard_note, out, err);
 }
 
-hf_status hf_db_postgres_hear(hf_db *base, void (*tell)(void *context, const char *payload), void *context,
-                              hf_error *err)
+hf_status hf_db_postgres_hear(hf_db *base, void (*tell)(void *context, const char *payload),
+                              void *context, hf_error *err)
 {
     pg_db *db = pg_of(base);
-    bool good = !db->dead && read_all(db->conn) && PQstatus(db->conn) == CONNECTION_OK;
+    bool good =
+        !db->dead && postgres_heard_read_all(db->conn) && PQstatus(db->conn) == CONNECTION_OK;
     for (PGnotify *it; (it = PQnotifies(db->conn)) != NULL; PQfreemem(it))
         if (it->be_pid != PQbackendPID(db->conn))
             tell(context, it->extra);

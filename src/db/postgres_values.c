@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Parameters in PostgreSQL's binary form: numbers as int8, a list as one array a column. Written into one buffer that the connection
- * keeps: nothing is allocated for a value. */
+/* Parameters in PostgreSQL's binary form: numbers as int8, a list as one array a column. Written
+ * into one buffer that the connection keeps: nothing is allocated for a value. */
 #include "base/buffer.h"
 #include "base/seams.h"
 #include "db/postgres_inside.h"
@@ -55,7 +55,8 @@ hf_status pg_make_room(pg_db *db, const hf_params *params, hf_error *err)
             borrowed += param->value.bytes.size;
     }
     if (needed > ROOM_MAX || borrowed > ROOM_MAX)
-        return hf_fail(err, HF_TOO_LARGE, "A statement's values take more than %zu MB; send fewer at once.",
+        return hf_fail(err, HF_TOO_LARGE,
+                       "A statement's values take more than %zu MB; send fewer at once.",
                        ROOM_MAX >> 20);
     if (needed <= db->room)
         return HF_OK;
@@ -165,7 +166,8 @@ bool pg_single_text(const char *sql, char **out)
     return *out != NULL;
 }
 
-static char *put_value(char *at, const hf_value *value, hf_value_kind kind, int i, pg_values *out)
+static char *postgres_values_put_value(char *at, const hf_value *value, hf_value_kind kind, int i,
+                                       pg_values *out)
 {
     bool number = kind == HF_VALUE_INT;
     out->types[i] = type_of(kind);
@@ -180,8 +182,9 @@ static char *put_single(char *at, const hf_list *list, int first, pg_values *out
 {
     static const hf_value null = {.null = true};
     for (size_t column = 0; column < list->columns; column++)
-        at = put_value(at, list->count == 0 ? &null : &list->values[column],
-                       hf_kind_of_letter(list->kinds[column]), first + (int)column, out);
+        at = postgres_values_put_value(at, list->count == 0 ? &null : &list->values[column],
+                                       hf_kind_of_letter(list->kinds[column]), first + (int)column,
+                                       out);
     return at;
 }
 
@@ -198,6 +201,6 @@ void pg_encode(pg_db *db, const hf_params *params, bool single, pg_values *out)
             i += (int)param->list->columns - 1;
             continue;
         }
-        at = put_value(at, &param->value, param->kind, i, out);
+        at = postgres_values_put_value(at, &param->value, param->kind, i, out);
     }
 }

@@ -30,7 +30,7 @@ typedef struct sqlite_stmt {
 
 static const hf_db_driver driver;
 
-static sqlite_db *of(hf_db *db)
+static sqlite_db *sqlite_of(hf_db *db)
 {
     return (sqlite_db *)db;
 }
@@ -42,7 +42,7 @@ static sqlite3_stmt *handle_of(hf_stmt *stmt)
 
 /* ---- errors ---- */
 
-static hf_status status_of(int code)
+static hf_status sqlite_status_of(int code)
 {
     switch (code & 0xff) {
     case SQLITE_BUSY:
@@ -66,36 +66,38 @@ static hf_status status_of(int code)
     }
 }
 
-static const char *path_of(hf_db *db)
+static const char *sqlite_path_of(hf_db *db)
 {
-    const char *path = sqlite3_db_filename(of(db)->handle, "main");
+    const char *path = sqlite3_db_filename(sqlite_of(db)->handle, "main");
     return path == NULL || path[0] == '\0' ? "the database" : path;
 }
 
-static hf_status say(sqlite_db *db, int code, hf_error *err)
+static hf_status sqlite_say(sqlite_db *db, int code, hf_error *err)
 {
-    const char *path = path_of(&db->base);
+    const char *path = sqlite_path_of(&db->base);
     switch (code & 0xff) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
     case SQLITE_PROTOCOL:
         if (code == SQLITE_BUSY_SNAPSHOT)
             return hf_fail(err, HF_RETRY,
-                           "Someone else wrote to %s since this transaction began; run it again.", path);
-        return hf_fail(err, HF_BUSY, "Another connection is in the middle of a change of %s; try again.",
-                       path);
+                           "Someone else wrote to %s since this transaction began; run it again.",
+                           path);
+        return hf_fail(err, HF_BUSY,
+                       "Another connection is in the middle of a change of %s; try again.", path);
     case SQLITE_NOMEM:
         return hf_fail_memory(err);
     case SQLITE_FULL:
         return hf_fail(err, HF_UNAVAILABLE, "The disk that holds %s is full; make room.", path);
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
-        return hf_fail(err, HF_UNAVAILABLE,
-                       "%s is not a SQLite database, or is damaged; it was left as it is. Name another file, "
-                       "or restore a backup.",
-                       path);
+        return hf_fail(
+            err, HF_UNAVAILABLE,
+            "%s is not a SQLite database, or is damaged; it was left as it is. Name another file, "
+            "or restore a backup.",
+            path);
     default:
-        return hf_fail(err, status_of(code), "%s can't be used: %s (code %d).", path,
+        return hf_fail(err, sqlite_status_of(code), "%s can't be used: %s (code %d).", path,
                        sqlite3_errmsg(db->handle), code);
     }
 }
@@ -109,8 +111,9 @@ static hf_failure failure_of(int code)
     case SQLITE_PROTOCOL:
         return HF_FAILURE_BUSY;
     case SQLITE_CONSTRAINT:
-        return code == SQLITE_CONSTRAINT_PRIMARYKEY || code == SQLITE_CONSTRAINT_UNIQUE ? HF_FAILURE_DUPLICATE
-                                                                                        : HF_FAILURE_OTHER;
+        return code == SQLITE_CONSTRAINT_PRIMARYKEY || code == SQLITE_CONSTRAINT_UNIQUE
+                   ? HF_FAILURE_DUPLICATE
+                   : HF_FAILURE_OTHER;
     case SQLITE_READONLY:
         return HF_FAILURE_READ_ONLY;
     case SQLITE_FULL:
@@ -120,7 +123,7 @@ static hf_failure failure_of(int code)
     }
 }
 
-static hf_status fail(sqlite_db *db, hf_error *err)
+static hf_status sqlite_fail(sqlite_db *db, hf_error *err)
 {
     int code = sqlite3_extended_errcode(db->handle);
     int reason = sqlite3_system_errno(db->handle);
@@ -131,30 +134,31 @@ static hf_status fail(sqlite_db *db, hf_error *err)
     db->failed_sync = code == SQLITE_IOERR_FSYNC || code == SQLITE_IOERR_DIR_FSYNC;
     db->failed_full = (code & 0xff) == SQLITE_FULL ||
                       (db->failed_io && !db->failed_sync && (reason == ENOSPC || reason == EDQUOT));
-    return say(db, db->failed_full ? SQLITE_FULL : code, err);
+    return sqlite_say(db, db->failed_full ? SQLITE_FULL : code, err);
 }
 
 bool hf_db_disk_full(hf_db *db)
 {
-    return of(db)->failed_full;
+    return sqlite_of(db)->failed_full;
 }
 bool hf_db_io_failed(hf_db *db)
 {
-    return of(db)->failed_io;
+    return sqlite_of(db)->failed_io;
 }
 bool hf_db_sync_failed(hf_db *db)
 {
-    return of(db)->failed_sync;
+    return sqlite_of(db)->failed_sync;
 }
 
-static void patience(hf_db *db, int64_t us)
+static void sqlite_patience(hf_db *db, int64_t us)
 {
-    of(db)->patience_us = us;
+    sqlite_of(db)->patience_us = us;
 }
 
 /* ---- connections ---- */
 
-/* Short sleeps of random length: SQLite's own handler sleeps longer each time, and starves whoever waits longest. */
+/* Short sleeps of random length: SQLite's own handler sleeps longer each time, and starves whoever
+ * waits longest. */
 static int wait_for_others(void *context, int times)
 {
     (void)times;
@@ -177,7 +181,7 @@ static int note_log(void *context, sqlite3 *handle, const char *name, int pages)
     return SQLITE_OK;
 }
 
-static sqlite_db *db_new(sqlite3 *handle)
+static sqlite_db *sqlite_db_new(sqlite3 *handle)
 {
     sqlite_db *db = hf_alloc(sizeof *db);
     if (db != NULL) {
@@ -189,9 +193,10 @@ static sqlite_db *db_new(sqlite3 *handle)
     return db;
 }
 
-/* "file:PATH?immutable=1" with what means something in a URI escaped; hf_free it. A path from the root comes after an empty host: of one
- * that begins with two slashes the first name would be taken for it. */
-static char *untouched(const char *path)
+/* "file:PATH?immutable=1" with what means something in a URI escaped; hf_free it. A path from the
+ * root comes after an empty host: of one that begins with two slashes the first name would be taken
+ * for it. */
+static char *sqlite_untouched(const char *path)
 {
     hf_buffer uri = {0};
     hf_buffer_print(&uri, path[0] == '/' ? "file://" : "file:");
@@ -207,43 +212,46 @@ static char *untouched(const char *path)
 
 static int open_handle(sqlite_db *db, const char *path, unsigned flags)
 {
-    int mode = flags & HF_DB_READ_ONLY ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+    int mode =
+        flags & HF_DB_READ_ONLY ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
     mode |= SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
     if (!(flags & HF_DB_NO_TRACE))
         return sqlite3_open_v2(path, &db->handle, mode, hf_seam.sqlite_vfs);
-    char *uri = untouched(path);
-    int code = uri == NULL ? SQLITE_NOMEM
-                           : sqlite3_open_v2(uri, &db->handle, mode | SQLITE_OPEN_URI, hf_seam.sqlite_vfs);
+    char *uri = sqlite_untouched(path);
+    int code = uri == NULL
+                   ? SQLITE_NOMEM
+                   : sqlite3_open_v2(uri, &db->handle, mode | SQLITE_OPEN_URI, hf_seam.sqlite_vfs);
     hf_free(uri);
     return code;
 }
 
-static void close_db(hf_db *db)
+static void sqlite_close_db(hf_db *db)
 {
-    if (!of(db)->borrowed)
-        sqlite3_close_v2(of(db)->handle);
+    if (!sqlite_of(db)->borrowed)
+        sqlite3_close_v2(sqlite_of(db)->handle);
     hf_free(db);
 }
 
 /* The system's reason, where it has one: SQLite's own words don't tell it. */
 static const char *why_not(sqlite3 *handle)
 {
-    int reason = sqlite3_extended_errcode(handle) == SQLITE_CANTOPEN ? sqlite3_system_errno(handle) : 0;
+    int reason =
+        sqlite3_extended_errcode(handle) == SQLITE_CANTOPEN ? sqlite3_system_errno(handle) : 0;
     return reason != 0 ? strerror(reason) : sqlite3_errmsg(handle);
 }
 
 hf_status hf_db_open(const char *path, unsigned flags, hf_db **out, hf_error *err)
 {
-    sqlite_db *db = db_new(NULL);
+    sqlite_db *db = sqlite_db_new(NULL);
     if (db == NULL)
         return hf_fail_memory(err);
     int code = open_handle(db, path, flags);
     if (code != SQLITE_OK) {
-        hf_status status =
-            code == SQLITE_NOMEM || db->handle == NULL
-                ? hf_fail_memory(err)
-                : hf_fail(err, status_of(code), "%s can't be opened: %s.", path, why_not(db->handle));
-        close_db(&db->base);
+        hf_status status = code == SQLITE_NOMEM || db->handle == NULL
+                               ? hf_fail_memory(err)
+                               : hf_fail(err, sqlite_status_of(code), "%s can't be opened: %s.",
+                                         path, why_not(db->handle));
+        sqlite_close_db(&db->base);
         return status;
     }
     sqlite3_busy_handler(db->handle, wait_for_others, db);
@@ -255,7 +263,7 @@ hf_status hf_db_open(const char *path, unsigned flags, hf_db **out, hf_error *er
 
 hf_status hf_db_wrap(sqlite3 *handle, hf_db **out, hf_error *err)
 {
-    sqlite_db *db = db_new(handle);
+    sqlite_db *db = sqlite_db_new(handle);
     if (db == NULL)
         return hf_fail_memory(err);
     db->borrowed = true;
@@ -263,135 +271,143 @@ hf_status hf_db_wrap(sqlite3 *handle, hf_db **out, hf_error *err)
     return HF_OK;
 }
 
-static hf_status run(hf_db *db, const char *sql, hf_error *err)
+static hf_status sqlite_run(hf_db *db, const char *sql, hf_error *err)
 {
-    return sqlite3_exec(of(db)->handle, sql, NULL, NULL, NULL) == SQLITE_OK ? HF_OK : fail(of(db), err);
+    return sqlite3_exec(sqlite_of(db)->handle, sql, NULL, NULL, NULL) == SQLITE_OK
+               ? HF_OK
+               : sqlite_fail(sqlite_of(db), err);
 }
 
-static hf_status rollback(hf_db *db, hf_error *err)
+static hf_status sqlite_rollback(hf_db *db, hf_error *err)
 {
-    return sqlite3_get_autocommit(of(db)->handle) ? HF_OK : run(db, "ROLLBACK", err);
+    return sqlite3_get_autocommit(sqlite_of(db)->handle) ? HF_OK : sqlite_run(db, "ROLLBACK", err);
 }
 
-static hf_status send(hf_db *db, hf_error *err)
+static hf_status sqlite_send(hf_db *db, hf_error *err)
 {
     (void)db; /* each statement runs when it is stepped */
     (void)err;
     return HF_OK;
 }
 
-static bool alive(hf_db *db)
+static bool sqlite_alive(hf_db *db)
 {
     (void)db;
     return true;
 }
 
-static bool transaction_failed(hf_db *db)
+static bool sqlite_transaction_failed(hf_db *db)
 {
     (void)db; /* SQLite ends a transaction that can't go on */
     return false;
 }
 
-static bool in_transaction(hf_db *db)
+static bool sqlite_in_transaction(hf_db *db)
 {
-    return sqlite3_get_autocommit(of(db)->handle) == 0;
+    return sqlite3_get_autocommit(sqlite_of(db)->handle) == 0;
 }
 
 void hf_db_gather(hf_db *db, bool on)
 {
-    hf_sqlite_log_gather(of(db)->handle, on);
+    hf_sqlite_log_gather(sqlite_of(db)->handle, on);
 }
 
 int hf_db_log_pages(hf_db *db)
 {
-    return of(db)->log_pages;
+    return sqlite_of(db)->log_pages;
 }
 
 hf_status hf_db_checkpoint(hf_db *db, hf_error *err)
 {
-    int code = sqlite3_wal_checkpoint_v2(of(db)->handle, "main", SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
-    return code == SQLITE_OK || (code & 0xff) == SQLITE_BUSY ? HF_OK : fail(of(db), err);
+    int code = sqlite3_wal_checkpoint_v2(sqlite_of(db)->handle, "main", SQLITE_CHECKPOINT_PASSIVE,
+                                         NULL, NULL);
+    return code == SQLITE_OK || (code & 0xff) == SQLITE_BUSY ? HF_OK
+                                                             : sqlite_fail(sqlite_of(db), err);
 }
 
 hf_status hf_db_copy(hf_db *from, hf_db *to, hf_error *err)
 {
-    sqlite3_backup *backup = sqlite3_backup_init(of(to)->handle, "main", of(from)->handle, "main");
+    sqlite3_backup *backup =
+        sqlite3_backup_init(sqlite_of(to)->handle, "main", sqlite_of(from)->handle, "main");
     if (backup == NULL)
-        return fail(of(to), err);
+        return sqlite_fail(sqlite_of(to), err);
     sqlite3_backup_step(backup, -1);
-    return sqlite3_backup_finish(backup) == SQLITE_OK ? HF_OK : fail(of(to), err);
+    return sqlite3_backup_finish(backup) == SQLITE_OK ? HF_OK : sqlite_fail(sqlite_of(to), err);
 }
 
 /* ---- statements ---- */
 
-static hf_status stmt_new(hf_db *db, const char *sql, hf_stmt **out, hf_error *err)
+static hf_status sqlite_stmt_new(hf_db *db, const char *sql, hf_stmt **out, hf_error *err)
 {
     sqlite_stmt *stmt = hf_alloc(sizeof *stmt);
     if (stmt == NULL)
         return hf_fail_memory(err);
     stmt->base.db = db;
-    if (sqlite3_prepare_v3(of(db)->handle, sql, -1, SQLITE_PREPARE_PERSISTENT, &stmt->handle, NULL) !=
-        SQLITE_OK) {
+    if (sqlite3_prepare_v3(sqlite_of(db)->handle, sql, -1, SQLITE_PREPARE_PERSISTENT, &stmt->handle,
+                           NULL) != SQLITE_OK) {
         hf_free(stmt);
-        return fail(of(db), err);
+        return sqlite_fail(sqlite_of(db), err);
     }
     *out = &stmt->base;
     return HF_OK;
 }
 
-static void stmt_free(hf_stmt *stmt)
+static void sqlite_stmt_free(hf_stmt *stmt)
 {
     sqlite3_finalize(handle_of(stmt));
     hf_free(stmt);
 }
 
-static void bind(hf_stmt *stmt, int at, hf_value_kind kind, const hf_value *value)
+static void sqlite_bind(hf_stmt *stmt, int at, hf_value_kind kind, const hf_value *value)
 {
     if (value->null)
         sqlite3_bind_null(handle_of(stmt), at);
     else if (kind == HF_VALUE_INT)
         sqlite3_bind_int64(handle_of(stmt), at, value->number);
     else if (kind == HF_VALUE_TEXT)
-        sqlite3_bind_text(handle_of(stmt), at, value->bytes.at, (int)value->bytes.size, SQLITE_STATIC);
+        sqlite3_bind_text(handle_of(stmt), at, value->bytes.at, (int)value->bytes.size,
+                          SQLITE_STATIC);
     else
-        sqlite3_bind_blob(handle_of(stmt), at, value->bytes.at, (int)value->bytes.size, SQLITE_STATIC);
+        sqlite3_bind_blob(handle_of(stmt), at, value->bytes.at, (int)value->bytes.size,
+                          SQLITE_STATIC);
 }
 
-static void queue(hf_stmt *stmt)
+static void sqlite_queue(hf_stmt *stmt)
 {
     (void)stmt;
 }
 
-static hf_status step(hf_stmt *stmt, bool *row, hf_error *err)
+static hf_status sqlite_step(hf_stmt *stmt, bool *row, hf_error *err)
 {
     int code = sqlite3_step(handle_of(stmt));
     *row = code == SQLITE_ROW;
-    return code == SQLITE_ROW || code == SQLITE_DONE ? HF_OK : fail(of(stmt->db), err);
+    return code == SQLITE_ROW || code == SQLITE_DONE ? HF_OK
+                                                     : sqlite_fail(sqlite_of(stmt->db), err);
 }
 
-static int64_t changed(hf_stmt *stmt)
+static int64_t sqlite_changed(hf_stmt *stmt)
 {
-    return sqlite3_changes64(of(stmt->db)->handle);
+    return sqlite3_changes64(sqlite_of(stmt->db)->handle);
 }
 
-static int64_t column_int(hf_stmt *stmt, int at)
+static int64_t sqlite_column_int(hf_stmt *stmt, int at)
 {
     return sqlite3_column_int64(handle_of(stmt), at);
 }
 
-static hf_slice column_text(hf_stmt *stmt, int at)
+static hf_slice sqlite_column_text(hf_stmt *stmt, int at)
 {
     const char *text = (const char *)sqlite3_column_text(handle_of(stmt), at);
     return (hf_slice){text, text == NULL ? 0 : (size_t)sqlite3_column_bytes(handle_of(stmt), at)};
 }
 
-static hf_slice column_blob(hf_stmt *stmt, int at)
+static hf_slice sqlite_column_blob(hf_stmt *stmt, int at)
 {
     const char *bytes = sqlite3_column_blob(handle_of(stmt), at);
     return (hf_slice){bytes, bytes == NULL ? 0 : (size_t)sqlite3_column_bytes(handle_of(stmt), at)};
 }
 
-static void reset(hf_stmt *stmt)
+static void sqlite_reset(hf_stmt *stmt)
 {
     sqlite3_reset(handle_of(stmt));
 }
@@ -401,25 +417,25 @@ static const char *const begins[] = {"BEGIN IMMEDIATE", "BEGIN IMMEDIATE", "BEGI
                                      "BEGIN",           "BEGIN",           "BEGIN"};
 
 static const hf_db_driver driver = {
-    .close = close_db,
-    .path = path_of,
-    .alive = alive,
-    .fresh = alive,
-    .in_transaction = in_transaction,
-    .transaction_failed = transaction_failed,
-    .patience = patience,
-    .run = run,
-    .rollback = rollback,
-    .send = send,
+    .close = sqlite_close_db,
+    .path = sqlite_path_of,
+    .alive = sqlite_alive,
+    .fresh = sqlite_alive,
+    .in_transaction = sqlite_in_transaction,
+    .transaction_failed = sqlite_transaction_failed,
+    .patience = sqlite_patience,
+    .run = sqlite_run,
+    .rollback = sqlite_rollback,
+    .send = sqlite_send,
     .begin = begins,
-    .stmt_new = stmt_new,
-    .stmt_free = stmt_free,
-    .bind = bind,
-    .queue = queue,
-    .step = step,
-    .reset = reset,
-    .changed = changed,
-    .column_int = column_int,
-    .column_text = column_text,
-    .column_blob = column_blob,
+    .stmt_new = sqlite_stmt_new,
+    .stmt_free = sqlite_stmt_free,
+    .bind = sqlite_bind,
+    .queue = sqlite_queue,
+    .step = sqlite_step,
+    .reset = sqlite_reset,
+    .changed = sqlite_changed,
+    .column_int = sqlite_column_int,
+    .column_text = sqlite_column_text,
+    .column_blob = sqlite_column_blob,
 };

@@ -9,17 +9,19 @@ struct sqlite3;
 
 enum {
     HF_DB_READ_ONLY = 1, /* changes nothing, not even a leftover of another program */
-    HF_DB_NO_TRACE = 2,  /* with it: takes no locks and leaves no log beside the file, which must have none */
+    /* with it: takes no locks and leaves no log beside the file, which must have none */
+    HF_DB_NO_TRACE = 2,
 };
 
-/* Opens a database file. The file must exist unless it may be created empty (not HF_DB_READ_ONLY). */
+/* Opens a database file. The file must exist unless it may be created empty (not HF_DB_READ_ONLY).
+ * */
 hf_status hf_db_open(const char *path, unsigned flags, hf_db **out, hf_error *err);
 
 /* Borrows an application's own handle: nothing about it is changed, and closing leaves it open. */
 hf_status hf_db_wrap(struct sqlite3 *handle, hf_db **out, hf_error *err);
 
-/* Of the last failure: it was for want of room on the disk; reading or writing failed; a sync failed, after which nothing the
- * operating system said about earlier writes can be believed. */
+/* Of the last failure: it was for want of room on the disk; reading or writing failed; a sync
+ * failed, after which nothing the operating system said about earlier writes can be believed. */
 bool hf_db_disk_full(hf_db *db);
 bool hf_db_io_failed(hf_db *db);
 bool hf_db_sync_failed(hf_db *db);
@@ -27,8 +29,8 @@ bool hf_db_sync_failed(hf_db *db);
 /* Pages in the write-ahead log after the last commit of this connection. */
 int hf_db_log_pages(hf_db *db);
 
-/* Whether the pages of a transaction may be put together before they are written to the log. Only for transactions that sync
- * (sqlite_log.h), and not of a borrowed handle. Between transactions. */
+/* Whether the pages of a transaction may be put together before they are written to the log. Only
+ * for transactions that sync (sqlite_log.h), and not of a borrowed handle. Between transactions. */
 void hf_db_gather(hf_db *db, bool on);
 
 /* Copies what the log holds into the database file without waiting for anyone. */

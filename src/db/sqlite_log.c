@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Gathering what SQLite writes to its write-ahead log; see sqlite_log.h.
  *
- * The log's sqlite3_file keeps its memory and gets other methods: those of its VFS with ours in front. The table of methods is one of its
- * own for each file, and what was gathered stands behind it. */
+ * The log's sqlite3_file keeps its memory and gets other methods: those of its VFS with ours in
+ * front. The table of methods is one of its own for each file, and what was gathered stands behind
+ * it. */
 #include "db/sqlite_log.h"
 
 #include "base/seams.h"
@@ -21,14 +22,14 @@ typedef struct gatherer {
     unsigned char bytes[ROOM];
 } gatherer;
 
-static gatherer *of(sqlite3_file *file)
+static gatherer *sqlite_log_of(sqlite3_file *file)
 {
     return (gatherer *)file->pMethods;
 }
 
 static int write_gathered(sqlite3_file *file)
 {
-    gatherer *g = of(file);
+    gatherer *g = sqlite_log_of(file);
     int size = g->size;
     g->size = 0;
     return size == 0 ? SQLITE_OK : g->below->xWrite(file, g->bytes, size, g->at);
@@ -36,7 +37,7 @@ static int write_gathered(sqlite3_file *file)
 
 static int write_log(sqlite3_file *file, const void *bytes, int size, sqlite3_int64 at)
 {
-    gatherer *g = of(file);
+    gatherer *g = sqlite_log_of(file);
     bool follows = g->size > 0 && at == g->at + g->size && size <= ROOM - g->size;
     int code = follows ? SQLITE_OK : write_gathered(file);
     if (code != SQLITE_OK)
@@ -53,36 +54,36 @@ static int write_log(sqlite3_file *file, const void *bytes, int size, sqlite3_in
 static int read_log(sqlite3_file *file, void *bytes, int size, sqlite3_int64 at)
 {
     int code = write_gathered(file);
-    return code != SQLITE_OK ? code : of(file)->below->xRead(file, bytes, size, at);
+    return code != SQLITE_OK ? code : sqlite_log_of(file)->below->xRead(file, bytes, size, at);
 }
 
 static int truncate_log(sqlite3_file *file, sqlite3_int64 size)
 {
     int code = write_gathered(file);
-    return code != SQLITE_OK ? code : of(file)->below->xTruncate(file, size);
+    return code != SQLITE_OK ? code : sqlite_log_of(file)->below->xTruncate(file, size);
 }
 
 static int sync_log(sqlite3_file *file, int flags)
 {
     int code = write_gathered(file);
-    return code != SQLITE_OK ? code : of(file)->below->xSync(file, flags);
+    return code != SQLITE_OK ? code : sqlite_log_of(file)->below->xSync(file, flags);
 }
 
 static int measure_log(sqlite3_file *file, sqlite3_int64 *size)
 {
     int code = write_gathered(file);
-    return code != SQLITE_OK ? code : of(file)->below->xFileSize(file, size);
+    return code != SQLITE_OK ? code : sqlite_log_of(file)->below->xFileSize(file, size);
 }
 
 static int control_log(sqlite3_file *file, int op, void *arg)
 {
     int code = write_gathered(file);
-    return code != SQLITE_OK ? code : of(file)->below->xFileControl(file, op, arg);
+    return code != SQLITE_OK ? code : sqlite_log_of(file)->below->xFileControl(file, op, arg);
 }
 
 static int close_log(sqlite3_file *file)
 {
-    gatherer *g = of(file); /* what was committed has been written: G1 */
+    gatherer *g = sqlite_log_of(file); /* what was committed has been written: G1 */
     file->pMethods = g->below;
     hf_free(g);
     return file->pMethods->xClose(file);
@@ -128,5 +129,5 @@ void hf_sqlite_log_gather(sqlite3 *handle, bool on)
     if (file->pMethods->xWrite != write_log)
         return;
     const char *spill = on ? "PRAGMA cache_spill = OFF" : "PRAGMA cache_spill = ON"; /* G4 */
-    of(file)->on = sqlite3_exec(handle, spill, NULL, NULL, NULL) == SQLITE_OK && on;
+    sqlite_log_of(file)->on = sqlite3_exec(handle, spill, NULL, NULL, NULL) == SQLITE_OK && on;
 }

@@ -19,7 +19,8 @@ enum {
 
 /* ---- parts ---- */
 
-/* As libpq does, up to the last '@' before a '/' all is user and password: a '?' there begins no query. */
+/* As libpq does, up to the last '@' before a '/' all is user and password: a '?' there begins no
+ * query. */
 const char *hf_url_query(const char *url)
 {
     const char *at = strstr(url, "://");
@@ -56,9 +57,10 @@ static int digit_of(char c)
 }
 
 /* The byte that %XX stands for at the beginning of the text; 0 when it is none, or may not be. */
-static char unescape(hf_slice text)
+static char url_unescape(hf_slice text)
 {
-    int high = text.size < 3 ? -1 : digit_of(text.at[1]), low = text.size < 3 ? -1 : digit_of(text.at[2]);
+    int high = text.size < 3 ? -1 : digit_of(text.at[1]),
+        low = text.size < 3 ? -1 : digit_of(text.at[2]);
     return high < 0 || low < 0 ? '\0' : (char)(high * 16 + low);
 }
 
@@ -70,14 +72,14 @@ hf_status hf_url_decode(hf_slice text, const char *what, char **out, hf_error *e
         return hf_fail_memory(err);
     for (size_t i = 0; i < text.size; i++) {
         bool escaped = text.at[i] == '%';
-        *end = escaped ? unescape((hf_slice){text.at + i, text.size - i}) : text.at[i];
+        *end = escaped ? url_unescape((hf_slice){text.at + i, text.size - i}) : text.at[i];
         if (*end++ == '\0') {
             hf_url_wipe(plain);
-            return hf_fail(
-                err, HF_INVALID,
-                "The %s in the URL has a %% without two hex digits after it, or a zero byte; a plain %% is "
-                "written %%25.",
-                what);
+            return hf_fail(err, HF_INVALID,
+                           "The %s in the URL has a %% without two hex digits after it, or a zero "
+                           "byte; a plain %% is "
+                           "written %%25.",
+                           what);
         }
         i += escaped ? 2 : 0;
     }
@@ -104,7 +106,8 @@ bool hf_url_names_ok(const char *names, hf_error *err)
         good = strncmp(names, taken[i], strlen(taken[i])) != 0;
     if (!good)
         hf_error_set(err, HF_INVALID,
-                     "A namespace is 1 to %d characters of a-z, 0-9 and single _ between them, begins with a "
+                     "A namespace is 1 to %d characters of a-z, 0-9 and single _ between them, "
+                     "begins with a "
                      "letter, and "
                      "not with sqlite, pg_ or mysql.",
                      NAMES_MAX);
@@ -114,7 +117,7 @@ bool hf_url_names_ok(const char *names, hf_error *err)
 /* ---- a secret's file ---- */
 
 /* Up to `size` bytes of the file; -1 with errno. */
-static ssize_t read_all(int file, char *out, size_t size)
+static ssize_t url_read_all(int file, char *out, size_t size)
 {
     size_t got = 0;
     while (got < size) {
@@ -128,20 +131,21 @@ static ssize_t read_all(int file, char *out, size_t size)
     return (ssize_t)got;
 }
 
-static hf_status keep_line(const char *what, const char *path, const char *bytes, size_t size, char **out,
-                           hf_error *err)
+static hf_status url_keep_line(const char *what, const char *path, const char *bytes, size_t size,
+                               char **out, hf_error *err)
 {
     const char *end = memchr(bytes, '\n', size);
     size_t line = end == NULL ? size : (size_t)(end - bytes);
     if (line > 0 && bytes[line - 1] == '\r')
         line--;
     if (line > SECRET_MAX)
-        return hf_fail(err, HF_INVALID, "The first line of the %s file %s has more than %d bytes.", what,
-                       path, SECRET_MAX);
+        return hf_fail(err, HF_INVALID, "The first line of the %s file %s has more than %d bytes.",
+                       what, path, SECRET_MAX);
     if (line == 0 || memchr(bytes, '\0', line) != NULL)
-        return hf_fail(err, HF_INVALID,
-                       "The %s file %s has no %s on its first line; write it there, and nothing else.", what,
-                       path, what);
+        return hf_fail(
+            err, HF_INVALID,
+            "The %s file %s has no %s on its first line; write it there, and nothing else.", what,
+            path, what);
     *out = hf_alloc(line + 1);
     if (*out == NULL)
         return hf_fail_memory(err);
@@ -166,14 +170,14 @@ hf_status hf_url_secret(const char *what, const char *path, char **out, hf_error
     if (!S_ISREG(it.st_mode))
         status = hf_fail(err, HF_INVALID, "The %s file %s is not a plain file.", what, path);
     else if (it.st_mode & 077)
-        status =
-            hf_fail(err, HF_INVALID,
-                    "The %s file %s may be read or changed by others; make it its owner's alone: chmod 600.",
-                    what, path);
-    else if ((size = read_all(file, bytes, sizeof bytes)) < 0)
+        status = hf_fail(err, HF_INVALID,
+                         "The %s file %s may be read or changed by others; make it its owner's "
+                         "alone: chmod 600.",
+                         what, path);
+    else if ((size = url_read_all(file, bytes, sizeof bytes)) < 0)
         status = hf_fail(err, HF_UNAVAILABLE, "The %s file %s can't be read: %m.", what, path);
     else
-        status = keep_line(what, path, bytes, (size_t)size, out, err);
+        status = url_keep_line(what, path, bytes, (size_t)size, out, err);
     explicit_bzero(bytes, sizeof bytes);
     close(file);
     return status;
@@ -193,7 +197,7 @@ static own own_of(hf_slice name)
     return it;
 }
 
-static hf_status take(hf_url *out, own it, const char *value, hf_error *err)
+static hf_status url_take(hf_url *out, own it, const char *value, hf_error *err)
 {
     switch (it) {
     case OWN_NAMESPACE:
@@ -207,7 +211,8 @@ static hf_status take(hf_url *out, own it, const char *value, hf_error *err)
         return out->pooler || out->pooler_session
                    ? HF_OK
                    : hf_fail(err, HF_INVALID,
-                             "The parameter pooler of the URL is \"transaction\", \"session\" or is left out.");
+                             "The parameter pooler of the URL is \"transaction\", \"session\" or "
+                             "is left out.");
     case OWN_PASSWORD_FILE:
         return hf_url_secret("password", value, &out->password, err);
     default:
@@ -228,7 +233,7 @@ static hf_status take_own(hf_url *out, own it, hf_slice value, hf_error *err)
     if (it == OWN_DURABILITY)
         out->durability = plain;
     else {
-        status = take(out, it, plain, err);
+        status = url_take(out, it, plain, err);
         hf_free(plain);
     }
     return status;
@@ -248,7 +253,8 @@ static hf_status read_query(const char *query, hf_url *out, hf_buffer *rest, hf_
             continue;
         }
         if (seen[it])
-            return hf_fail(err, HF_INVALID, "The parameter %s is in the URL twice; keep one of them.",
+            return hf_fail(err, HF_INVALID,
+                           "The parameter %s is in the URL twice; keep one of them.",
                            own_names[it]);
         seen[it] = true;
         hf_status status = take_own(out, it, value, err);
@@ -258,8 +264,8 @@ static hf_status read_query(const char *query, hf_url *out, hf_buffer *rest, hf_
     return HF_OK;
 }
 
-/* A password with a plain @ or / in it would be taken apart in the wrong place, and its parts for a host or a database, which are
- * named in sentences. */
+/* A password with a plain @ or / in it would be taken apart in the wrong place, and its parts for a
+ * host or a database, which are named in sentences. */
 static bool is_torn(const char *url)
 {
     const char *host = strstr(url, "://"), *query = hf_url_query(url);
@@ -269,7 +275,8 @@ static bool is_torn(const char *url)
     while (path < end && *path != '/')
         path++;
     const char *first = memchr(host + 3, '@', (size_t)(end - host - 3));
-    return first != NULL && (first > path || memchr(first + 1, '@', (size_t)(end - first - 1)) != NULL);
+    return first != NULL &&
+           (first > path || memchr(first + 1, '@', (size_t)(end - first - 1)) != NULL);
 }
 
 hf_status hf_url_read(const char *url, hf_url *out, hf_error *err)
@@ -277,9 +284,10 @@ hf_status hf_url_read(const char *url, hf_url *out, hf_error *err)
     hf_buffer rest = {0};
     if (is_torn(url)) {
         *out = (hf_url){.names = "holdfast"};
-        return hf_fail(err, HF_INVALID,
-                       "The URL can't be taken apart: in a user's name or a password write %%40 for @, %%2F "
-                       "for / and %%3F for ?.");
+        return hf_fail(
+            err, HF_INVALID,
+            "The URL can't be taken apart: in a user's name or a password write %%40 for @, %%2F "
+            "for / and %%3F for ?.");
     }
     const char *query = hf_url_query(url);
     *out = (hf_url){.names = "holdfast"};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Values on their way into a statement: lists that grow in an arena, parameters kept until they are sent. */
+/* Values on their way into a statement: lists that grow in an arena, parameters kept until they are
+ * sent. */
 #include "db/value.h"
 
 #include "db/driver.h"

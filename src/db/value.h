@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Values on their way into a statement: one, or a table of them that becomes arrays or rows of literals. */
+/* Values on their way into a statement: one, or a table of them that becomes arrays or rows of
+ * literals. */
 #ifndef HF_DB_VALUE_H
 #define HF_DB_VALUE_H
 
@@ -8,7 +9,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-typedef enum hf_value_kind { HF_VALUE_INT, HF_VALUE_TEXT, HF_VALUE_BYTES, HF_VALUE_LIST } hf_value_kind;
+typedef enum hf_value_kind {
+    HF_VALUE_INT,
+    HF_VALUE_TEXT,
+    HF_VALUE_BYTES,
+    HF_VALUE_LIST
+} hf_value_kind;
 
 typedef struct hf_value {
     bool null;
@@ -16,7 +22,8 @@ typedef struct hf_value {
     hf_slice bytes; /* text and bytes; borrowed */
 } hf_value;
 
-/* Rows of values, all with the same columns. Begin with hf_list_init; a failed hf_list_add sticks in `failed`. */
+/* Rows of values, all with the same columns. Begin with hf_list_init; a failed hf_list_add sticks
+ * in `failed`. */
 typedef struct hf_list {
     const char *kinds; /* a letter a column: 'i' int, 't' text, 'b' bytes */
     size_t columns;

@@ -78,7 +78,8 @@ void guard_word_text(guard_writer *w, const char *word, const char *text)
 
 /* ---- pieces of conditions ---- */
 
-/* NEW.column and OLD.column are the same, byte by byte. Numbers need not be compared so on MySQL. */
+/* NEW.column and OLD.column are the same, byte by byte. Numbers need not be compared so on MySQL.
+ * */
 static void add_same(hf_buffer *out, hf_db_kind kind, const guard_column *column)
 {
     hf_buffer name = {0};

@@ -57,10 +57,8 @@ static hf_status lease_say_timeout(const lease_order *order, const char *who, bo
 static void lease_waiter_begin(lease_waiter *waiter, const lease_order *order, lease_key *key)
 {
     hf_leases *leases = order->leases;
-    *waiter = (lease_waiter){.woken = PTHREAD_COND_INITIALIZER,
-                             .key = key,
-                             .out = order->out,
-                             .err = order->err};
+    *waiter = (lease_waiter){
+        .woken = PTHREAD_COND_INITIALIZER, .key = key, .out = order->out, .err = order->err};
     waiter->also = leases->waiters;
     waiter->also_whence = &leases->waiters;
     if (leases->waiters != NULL)
@@ -330,7 +328,7 @@ static hf_status lease_check(const lease_order *order, int64_t max_wait_us)
     return HF_OK;
 }
 
-static hf_status lease_acquire(lease_order *order, int64_t max_wait_us)
+static hf_status acquire_lease(lease_order *order, int64_t max_wait_us)
 {
     hf_status status = lease_check(order, max_wait_us);
     if (status != HF_OK)
@@ -350,7 +348,7 @@ hf_status hf_lease_acquire(hf_leases *leases, const char *key, int64_t max_hold_
 {
     lease_order order = {
         .leases = leases, .key = key, .max_hold_us = max_hold_us, .out = lease, .err = err};
-    return lease_acquire(&order, LEASE_FOR_EVER);
+    return acquire_lease(&order, LEASE_FOR_EVER);
 }
 
 hf_status hf_lease_try_acquire(hf_leases *leases, const char *key, int64_t max_wait_us,
@@ -358,7 +356,7 @@ hf_status hf_lease_try_acquire(hf_leases *leases, const char *key, int64_t max_w
 {
     lease_order order = {
         .leases = leases, .key = key, .max_hold_us = max_hold_us, .out = lease, .err = err};
-    return lease_acquire(&order, max_wait_us == LEASE_FOR_EVER ? -1 : max_wait_us);
+    return acquire_lease(&order, max_wait_us == LEASE_FOR_EVER ? -1 : max_wait_us);
 }
 
 bool hf_lease_cancel(hf_leases *leases, const hf_lease *lease)

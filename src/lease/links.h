@@ -25,14 +25,14 @@ typedef struct hf_link {
     bool ear;  /* K3 */
     hf_db *db; /* of whoever uses it; NULL: closed */
     hf_stmt *stmts[HF_LINK_STMTS];
-    int more; /* locks taken on it, less those given back, that `held` does not count yet */
+    int more;         /* locks taken on it, less those given back, that `held` does not count yet */
     int64_t clock_us; /* of MySQL: the server's time, in us of 1970, less boot_us */
     /* Under the mutex of the links. */
     bool used, opening;
     size_t held;
     int64_t idle_us;   /* since when nothing is held on it */
     int64_t pulsed_us; /* boot_us of its last ping, or since when something is held on it */
-    int socket;      /* -1: closed */
+    int socket;        /* -1: closed */
     /* From any thread. */
     atomic_bool dead;
     atomic_int_least64_t proof_us; /* boot_us before the last round trip that was answered */

@@ -297,7 +297,8 @@ static void redis_close(hf_lease_backend *base)
     hf_free(it);
 }
 
-static hf_status redis_open(const hf_lease_setup *setup, hf_lease_backend **out, hf_error *err)
+static hf_status lease_redis_open(const hf_lease_setup *setup, hf_lease_backend **out,
+                                  hf_error *err)
 {
     redis_backend *it = hf_alloc(sizeof *it);
     hf_redis *first = NULL;
@@ -338,7 +339,7 @@ static hf_status redis_open(const hf_lease_setup *setup, hf_lease_backend **out,
 }
 
 const hf_lease_ops hf_lease_redis = {
-    .open = redis_open,
+    .open = lease_redis_open,
     .take = redis_take,
     .wait = redis_wait_for,
     .unwait = redis_unwait,

@@ -65,7 +65,7 @@ typedef struct rows_backend {
     hf_resource wanted[HF_BATCH_OPS_MAX];
 } rows_backend;
 
-static rows_backend *rows_of(hf_lease_backend *it)
+static rows_backend *lease_rows_of(hf_lease_backend *it)
 {
     return (rows_backend *)it;
 }
@@ -269,7 +269,7 @@ static hf_status rows_try(rows_backend *rows, rows_session *by, hf_ask *ask, hf_
 
 static hf_status rows_take(hf_lease_backend *it, hf_ask *ask, hf_error *err)
 {
-    rows_backend *rows = rows_of(it);
+    rows_backend *rows = lease_rows_of(it);
     rows_session *by = NULL;
     hf_error inner;
     hf_error_none(&inner);
@@ -293,23 +293,23 @@ static hf_status rows_take(hf_lease_backend *it, hf_ask *ask, hf_error *err)
 
 static void rows_wait(hf_lease_backend *it, hf_ask *ask)
 {
-    hf_desk_wait(&rows_of(it)->desk, ask);
+    hf_desk_wait(&lease_rows_of(it)->desk, ask);
 }
 
 static bool rows_unwait(hf_lease_backend *it, hf_ask *ask)
 {
-    return hf_desk_unwait(&rows_of(it)->desk, ask);
+    return hf_desk_unwait(&lease_rows_of(it)->desk, ask);
 }
 
 static void rows_give(hf_lease_backend *it, hf_lease_grant *grant)
 {
     hf_resource resource;
     rows_session *by = grant->link;
-    if (!hf_desk_unlink(&rows_of(it)->desk, grant))
+    if (!hf_desk_unlink(&lease_rows_of(it)->desk, grant))
         return;
     rows_resource(grant, &resource);
     if (!rows_is_final(hf_session_release(by->session, &resource, grant->fence, NULL)))
-        rows_owe(rows_of(it), by, &resource, grant->fence);
+        rows_owe(lease_rows_of(it), by, &resource, grant->fence);
 }
 
 static bool rows_sure(hf_lease_backend *it, const hf_lease_grant *grant)
@@ -326,7 +326,7 @@ static void rows_who(hf_lease_backend *it, const hf_ask *ask, char *out, size_t 
     hf_resource resource;
     char when[HF_TIME_TEXT];
     rows_resource(ask->grant, &resource);
-    if (hf_manager_who(rows_of(it)->manager, &resource, &result, NULL) == HF_OK) {
+    if (hf_manager_who(lease_rows_of(it)->manager, &resource, &result, NULL) == HF_OK) {
         const hf_answer *answer = hf_result_answer(result);
         snprintf(out, size,
                  "not to be had just now: others keep the store busy, or had it until now");
@@ -408,7 +408,7 @@ static void rows_session_close(rows_session *it)
 
 static void rows_close(hf_lease_backend *it)
 {
-    rows_backend *rows = rows_of(it);
+    rows_backend *rows = lease_rows_of(it);
     hf_desk_stop(&rows->desk);
     if (rows->manager != NULL)
         hf_manager_keeper_stop(rows->manager);

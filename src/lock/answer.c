@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Answers: rows of the working set as the plain values callers get, in an order that doesn't depend on the store, and
- * the sentences that name who stands in the way. */
+/* Answers: rows of the working set as the plain values callers get, in an order that doesn't depend
+ * on the store, and the sentences that name who stands in the way. */
 #include "lock/step.h"
 
 #include "base/time.h"
@@ -9,8 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* `count` zeroed values in the batch's arena; NULL for none, or when memory is out (which sticks). */
-static void *values(hf_step *step, size_t count, size_t size)
+/* `count` zeroed values in the batch's arena; NULL for none, or when memory is out (which sticks).
+ * */
+static void *answer_values(hf_step *step, size_t count, size_t size)
 {
     void *out = count == 0 ? NULL : hf_arena_alloc(step->arena, count * size);
     if (count > 0 && out == NULL)
@@ -18,7 +19,7 @@ static void *values(hf_step *step, size_t count, size_t size)
     return out;
 }
 
-static void fill_lock(const hf_lock_row *row, hf_lock *out)
+static void answer_fill_lock(const hf_lock_row *row, hf_lock *out)
 {
     int64_t expires_us = row->session->expires_us;
     hf_slice_copy(out->resource.type, sizeof out->resource.type, row->resource->type);
@@ -36,10 +37,10 @@ static void fill_lock(const hf_lock_row *row, hf_lock *out)
 
 void hf_answer_lock(hf_step *step, const hf_lock_row *row)
 {
-    hf_lock *lock = values(step, 1, sizeof *lock);
+    hf_lock *lock = answer_values(step, 1, sizeof *lock);
     if (lock == NULL)
         return;
-    fill_lock(row, lock);
+    answer_fill_lock(row, lock);
     step->op->answer.locks = lock;
     step->op->answer.locks_count = 1;
 }
@@ -47,7 +48,7 @@ void hf_answer_lock(hf_step *step, const hf_lock_row *row)
 void hf_answer_version(hf_step *step)
 {
     const hf_resource_row *row = step->of->resource;
-    hf_version *version = row->version == 0 ? NULL : values(step, 1, sizeof *version);
+    hf_version *version = row->version == 0 ? NULL : answer_values(step, 1, sizeof *version);
     if (version == NULL)
         return;
     hf_slice_copy(version->resource.type, sizeof version->resource.type, row->type);
@@ -63,7 +64,7 @@ void hf_answer_version(hf_step *step)
     step->op->answer.versions_count = 1;
 }
 
-static int by_fence(const void *a, const void *b)
+static int answer_by_fence(const void *a, const void *b)
 {
     const hf_lock *x = a, *y = b;
     return x->fence < y->fence ? -1 : x->fence > y->fence;
@@ -74,20 +75,20 @@ size_t hf_answer_holders(hf_step *step, const hf_session_row *but)
     size_t count = 0;
     for (hf_lock_row *row = step->of->resource->locks; row != NULL; row = row->next)
         count += row->session != but && hf_lock_lives(row, step->now_us);
-    hf_lock *locks = values(step, count, sizeof *locks);
+    hf_lock *locks = answer_values(step, count, sizeof *locks);
     if (locks == NULL)
         return 0;
     hf_lock *at = locks;
     for (hf_lock_row *row = step->of->resource->locks; row != NULL; row = row->next)
         if (row->session != but && hf_lock_lives(row, step->now_us))
-            fill_lock(row, at++);
-    qsort(locks, count, sizeof *locks, by_fence);
+            answer_fill_lock(row, at++);
+    qsort(locks, count, sizeof *locks, answer_by_fence);
     step->op->answer.locks = locks;
     step->op->answer.locks_count = count;
     return count;
 }
 
-static void fill_request(const hf_request_row *row, hf_request *out)
+static void answer_fill_request(const hf_request_row *row, hf_request *out)
 {
     hf_slice_copy(out->resource.type, sizeof out->resource.type, row->resource->type);
     hf_slice_copy(out->resource.id, sizeof out->resource.id, row->resource->id);
@@ -107,7 +108,8 @@ static int by_age(const void *a, const void *b)
     return x->at_us != y->at_us ? (x->at_us < y->at_us ? -1 : 1) : strcmp(x->session, y->session);
 }
 
-static bool request_counts(const hf_step *step, const hf_request_row *row, const hf_session_row *holder)
+static bool request_counts(const hf_step *step, const hf_request_row *row,
+                           const hf_session_row *holder)
 {
     return row->present && row->session != holder && hf_session_lives(row->session, step->now_us);
 }
@@ -126,7 +128,7 @@ static hf_request *add_requests(const hf_step *step, const hf_resource_row *reso
 {
     for (hf_request_row *row = resource->requests; row != NULL; row = row->next)
         if (request_counts(step, row, holder))
-            fill_request(row, at++);
+            answer_fill_request(row, at++);
     return at;
 }
 
@@ -140,7 +142,7 @@ static void answer_requests(hf_step *step, hf_request *requests, size_t count)
 void hf_answer_resource_requests(hf_step *step)
 {
     size_t count = count_requests(step, step->of->resource, NULL);
-    hf_request *requests = values(step, count, sizeof *requests);
+    hf_request *requests = answer_values(step, count, sizeof *requests);
     if (requests == NULL)
         return;
     add_requests(step, step->of->resource, NULL, requests);
@@ -152,7 +154,7 @@ void hf_answer_requests(hf_step *step, hf_lock_row *const *locks, size_t locks_c
     size_t count = 0;
     for (size_t i = 0; i < locks_count; i++)
         count += count_requests(step, locks[i]->resource, locks[i]->session);
-    hf_request *requests = values(step, count, sizeof *requests), *at = requests;
+    hf_request *requests = answer_values(step, count, sizeof *requests), *at = requests;
     if (requests == NULL)
         return;
     for (size_t i = 0; i < locks_count; i++)
@@ -160,7 +162,7 @@ void hf_answer_requests(hf_step *step, hf_lock_row *const *locks, size_t locks_c
     answer_requests(step, requests, count);
 }
 
-static int by_resource(const void *a, const void *b)
+static int answer_by_resource(const void *a, const void *b)
 {
     const hf_lost *x = a, *y = b;
     return hf_resource_compare(&x->resource, &y->resource);
@@ -177,7 +179,8 @@ static hf_slice taken_by(const hf_step *step, const hf_lost_row *row)
     return HF_NOTHING;
 }
 
-/* What a session lost: what was noted, and its own locks whose bound has come and that nobody has cleared away yet. */
+/* What a session lost: what was noted, and its own locks whose bound has come and that nobody has
+ * cleared away yet. */
 void hf_answer_lost(hf_step *step)
 {
     const hf_session_row *session = step->of->session;
@@ -186,7 +189,7 @@ void hf_answer_lost(hf_step *step)
         count += row->present;
     for (hf_lock_row *row = session->locks; row != NULL; row = row->session_next)
         count += row->present && !hf_lock_lives(row, step->now_us);
-    hf_lost *lost = values(step, count, sizeof *lost), *at = lost;
+    hf_lost *lost = answer_values(step, count, sizeof *lost), *at = lost;
     if (lost == NULL)
         return;
     for (hf_lost_row *row = session->lost; row != NULL; row = row->next) {
@@ -209,14 +212,14 @@ void hf_answer_lost(hf_step *step)
         at->fence = row->fence;
         at++->at_us = row->ends_us;
     }
-    qsort(lost, count, sizeof *lost, by_resource);
+    qsort(lost, count, sizeof *lost, answer_by_resource);
     step->op->answer.lost = lost;
     step->op->answer.lost_count = count;
 }
 
 void hf_answer_session(hf_step *step, const hf_session_row *row)
 {
-    hf_session_info *info = values(step, 1, sizeof *info);
+    hf_session_info *info = answer_values(step, 1, sizeof *info);
     if (info == NULL)
         return;
     memcpy(info->id, row->id, sizeof info->id);
@@ -231,8 +234,9 @@ void hf_answer_session(hf_step *step, const hf_session_row *row)
     step->op->answer.sessions_count = 1;
 }
 
-/* "it frees at 12:47 UTC or when Bob Smith closes it"; of several readers the first to go frees nothing: "it frees at 12:47 UTC or when all
- * of them have closed it". Both as it stands: beats move the time. */
+/* "it frees at 12:47 UTC or when Bob Smith closes it"; of several readers the first to go frees
+ * nothing: "it frees at 12:47 UTC or when all of them have closed it". Both as it stands: beats
+ * move the time. */
 static void say_when_free(const hf_step *step, char *out, size_t size)
 {
     const hf_lock *locks = step->op->answer.locks;
@@ -248,8 +252,8 @@ static void say_when_free(const hf_step *step, char *out, size_t size)
         snprintf(out, size, "at %s or when %s closes it", until, locks[0].name);
 }
 
-/* policy/12345 is being edited by Bob Smith since 10:47 UTC ("renewal"); it frees at 12:47 UTC or when Bob Smith closes
- * it. */
+/* policy/12345 is being edited by Bob Smith since 10:47 UTC ("renewal"); it frees at 12:47 UTC or
+ * when Bob Smith closes it. */
 void hf_refuse_locked(hf_step *step)
 {
     const hf_lock *holder = step->op->answer.locks;
@@ -265,8 +269,8 @@ void hf_refuse_locked(hf_step *step)
     if (count > 1)
         snprintf(others, sizeof others, " and %zu other%s", count - 1, count > 2 ? "s" : "");
     hf_refuse(step, HF_LOCKED, "%s/%s is being %s by %s%s since %s%s; it frees %s.", step->op->type,
-              step->op->id, holder->mode == HF_SHARED ? "read" : "edited", holder->name, others, since,
-              purpose, when);
+              step->op->id, holder->mode == HF_SHARED ? "read" : "edited", holder->name, others,
+              since, purpose, when);
 }
 
 bool hf_refuse_not_held(hf_step *step, const hf_lock_row *mine)
@@ -279,15 +283,15 @@ bool hf_refuse_not_held(hf_step *step, const hf_lock_row *mine)
     hf_answer_holders(step, NULL);
     const hf_lock *holder = op->answer.locks;
     if (op->kind == HF_OP_FORCE_RELEASE && op->answer.locks_count > 0)
-        return hf_refuse(step, HF_NOT_HELD,
-                         "Nobody holds %s/%s with fence %lld; %s holds it with fence %lld.", op->type, op->id,
-                         (long long)op->fence, holder->name, (long long)holder->fence);
+        return hf_refuse(
+            step, HF_NOT_HELD, "Nobody holds %s/%s with fence %lld; %s holds it with fence %lld.",
+            op->type, op->id, (long long)op->fence, holder->name, (long long)holder->fence);
     if (op->kind == HF_OP_FORCE_RELEASE)
-        return hf_refuse(step, HF_NOT_HELD, "Nobody holds %s/%s; there is nothing to release.", op->type,
-                         op->id);
+        return hf_refuse(step, HF_NOT_HELD, "Nobody holds %s/%s; there is nothing to release.",
+                         op->type, op->id);
     if (op->answer.locks_count > 0)
-        return hf_refuse(step, HF_NOT_HELD, "The session does not hold %s/%s; %s does.", op->type, op->id,
-                         holder->name);
+        return hf_refuse(step, HF_NOT_HELD, "The session does not hold %s/%s; %s does.", op->type,
+                         op->id, holder->name);
     return hf_refuse(step, HF_NOT_HELD, "The session does not hold %s/%s; %s.", op->type, op->id,
                      op->kind == HF_OP_RELEASE ? "it was never acquired, or released or lost before"
                                                : "acquire it first");
@@ -302,20 +306,24 @@ void hf_refuse_stale(hf_step *step)
     if (now == NULL && step->of->resource->version != 0) /* memory ran out while it was copied */
         return;
     if (now == NULL) {
-        hf_refuse(step, HF_STALE, "%s/%s was never saved (you read version %lld).", op->type, op->id,
-                  (long long)op->version);
+        hf_refuse(step, HF_STALE, "%s/%s was never saved (you read version %lld).", op->type,
+                  op->id, (long long)op->version);
         return;
     }
     hf_time_say(now->saved_us, step->now_us, when);
     if (op->version != 0)
-        snprintf(read, sizeof read, " (you read version %lld, it is now %lld)", (long long)op->version,
-                 (long long)now->number);
+        snprintf(read, sizeof read, " (you read version %lld, it is now %lld)",
+                 (long long)op->version, (long long)now->number);
     if (now->gone)
-        hf_refuse(step, HF_STALE, "%s/%s was deleted by %s at %s%s.", op->type, op->id, now->name, when, read);
+        hf_refuse(step, HF_STALE, "%s/%s was deleted by %s at %s%s.", op->type, op->id, now->name,
+                  when, read);
     else if (op->version == 0)
-        hf_refuse(step, HF_STALE, "%s/%s is there already: %s saved it at %s, and it is now version %lld.",
+        hf_refuse(step, HF_STALE,
+                  "%s/%s is there already: %s saved it at %s, and it is now version %lld.",
                   op->type, op->id, now->name, when, (long long)now->number);
     else
-        hf_refuse(step, HF_STALE, "%s/%s was changed by %s at %s (you read version %lld, it is now %lld).",
-                  op->type, op->id, now->name, when, (long long)op->version, (long long)now->number);
+        hf_refuse(step, HF_STALE,
+                  "%s/%s was changed by %s at %s (you read version %lld, it is now %lld).",
+                  op->type, op->id, now->name, when, (long long)op->version,
+                  (long long)now->number);
 }

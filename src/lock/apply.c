@@ -47,10 +47,12 @@ bool hf_step_key(hf_step *step)
 {
     hf_session_row *row = step->of->session;
     if (!row->present)
-        return hf_refuse(step, HF_NOT_FOUND, "Session %s is not known here; open a new one.", row->id);
+        return hf_refuse(step, HF_NOT_FOUND, "Session %s is not known here; open a new one.",
+                         row->id);
     if (row->verified != step->op->session && !hf_key_matches(step->op->session, row))
         return hf_refuse(step, HF_DENIED,
-                         "The key is not that of session %s; present the key it was opened with.", row->id);
+                         "The key is not that of session %s; present the key it was opened with.",
+                         row->id);
     row->verified = step->op->session;
     return true;
 }
@@ -110,8 +112,10 @@ void hf_trace_request(hf_step *step, const hf_lock_row *lock)
     resource->ended_request = apply_end_request(step);
 }
 
-/* Takes the lock row away and writes its end into the anchor, with the request that asked for it. */
-void hf_end_lock(hf_step *step, hf_lock_row *lock, hf_event_kind kind, hf_slice actor, hf_slice reason)
+/* Takes the lock row away and writes its end into the anchor, with the request that asked for it.
+ * */
+void hf_end_lock(hf_step *step, hf_lock_row *lock, hf_event_kind kind, hf_slice actor,
+                 hf_slice reason)
 {
     hf_resource_row *resource = lock->resource;
     hf_lock_event(step, kind, lock, actor, reason);
@@ -133,13 +137,15 @@ bool hf_asked_before(const hf_step *step)
     if (scope.at == NULL)
         return hf_slice_equal(by, id);
     return by.size == id.size + 1 + scope.size && memcmp(by.at, id.at, id.size) == 0 &&
-           by.at[id.size] == ' ' && hf_slice_equal((hf_slice){by.at + id.size + 1, scope.size}, scope);
+           by.at[id.size] == ' ' &&
+           hf_slice_equal((hf_slice){by.at + id.size + 1, scope.size}, scope);
 }
 
-static void note_lost(hf_step *step, const hf_lock_row *lock, int64_t at_us, const char *why, hf_slice by,
-                      hf_slice reason)
+static void note_lost(hf_step *step, const hf_lock_row *lock, int64_t at_us, const char *why,
+                      hf_slice by, hf_slice reason)
 {
-    hf_lost_row *lost = hf_rows_lost(step->rows, lock->session, lock->resource->type, lock->resource->id);
+    hf_lost_row *lost =
+        hf_rows_lost(step->rows, lock->session, lock->resource->type, lock->resource->id);
     if (lost == NULL)
         return;
     hf_touch(step->rows, lost);
@@ -155,8 +161,8 @@ void hf_expire_lock(hf_step *step, hf_lock_row *lock, const hf_session_row *take
 {
     hf_end_lock(step, lock, HF_EVENT_EXPIRED, HF_NOTHING, HF_NOTHING);
     if (hf_session_lives(lock->session, step->now_us) && taken_by != lock->session)
-        note_lost(step, lock, lock->ends_us, "expired", taken_by == NULL ? HF_NOTHING : taken_by->name,
-                  HF_NOTHING);
+        note_lost(step, lock, lock->ends_us, "expired",
+                  taken_by == NULL ? HF_NOTHING : taken_by->name, HF_NOTHING);
 }
 
 void hf_do_force_release(hf_step *step)
@@ -164,8 +170,8 @@ void hf_do_force_release(hf_step *step)
     hf_op *op = step->op;
     if (op->session != NULL && !hf_step_session(step))
         return;
-    hf_slice actor =
-        op->actor != NULL && op->actor[0] != '\0' ? hf_slice_of(op->actor) : step->of->session->user;
+    hf_slice actor = op->actor != NULL && op->actor[0] != '\0' ? hf_slice_of(op->actor)
+                                                               : step->of->session->user;
     hf_resource_row *resource = step->of->resource;
     step->scope = actor.at == NULL ? hf_slice_of("") : actor;
     if (hf_asked_before(step))
@@ -213,7 +219,8 @@ hf_lock_row **hf_session_locks(hf_rows *rows, const hf_session_row *session, siz
     return out;
 }
 
-void hf_session_event(hf_step *step, hf_event_kind kind, const hf_session_row *session, const char *reason)
+void hf_session_event(hf_step *step, hf_event_kind kind, const hf_session_row *session,
+                      const char *reason)
 {
     hf_event_row *event = hf_rows_event(step->rows);
     if (event == NULL)
@@ -224,7 +231,8 @@ void hf_session_event(hf_step *step, hf_event_kind kind, const hf_session_row *s
     event->reason = hf_slice_of(reason);
 }
 
-/* Ends all a session holds; those whose time is over have expired. How many live ones there were. */
+/* Ends all a session holds; those whose time is over have expired. How many live ones there were.
+ * */
 size_t hf_end_locks(hf_step *step, hf_session_row *session, const char *reason)
 {
     size_t count, released = 0;
@@ -238,12 +246,14 @@ size_t hf_end_locks(hf_step *step, hf_session_row *session, const char *reason)
     return released;
 }
 
-/* Ends a session and what it holds; a dead one is recorded as having expired. How many live locks were released. */
+/* Ends a session and what it holds; a dead one is recorded as having expired. How many live locks
+ * were released. */
 size_t hf_end_session(hf_step *step, hf_session_row *session, const char *reason)
 {
     bool lived = hf_session_lives(session, step->now_us);
     size_t released = hf_end_locks(step, session, reason);
-    hf_session_event(step, lived ? HF_EVENT_SESSION_CLOSED : HF_EVENT_SESSION_EXPIRED, session, reason);
+    hf_session_event(step, lived ? HF_EVENT_SESSION_CLOSED : HF_EVENT_SESSION_EXPIRED, session,
+                     reason);
     hf_touch(step->rows, session);
     session->ended_us = step->now_us;
     session->rev++;
@@ -252,7 +262,8 @@ size_t hf_end_session(hf_step *step, hf_session_row *session, const char *reason
 
 /* ---- sweeping and types ---- */
 
-bool hf_sweep_session(hf_rows *rows, hf_session_row *session, int64_t now_us, size_t budget, size_t *swept)
+bool hf_sweep_session(hf_rows *rows, hf_session_row *session, int64_t now_us, size_t budget,
+                      size_t *swept)
 {
     hf_step step = {.rows = rows, .now_us = now_us};
     size_t count;
@@ -275,13 +286,15 @@ void hf_sweep_lock(hf_rows *rows, hf_lock_row *lock, int64_t now_us)
     hf_expire_lock(&step, lock, NULL);
 }
 
-void hf_apply_type_set(hf_rows *rows, hf_op *op, hf_arena *arena, const hf_type *present, bool live_locks)
+void hf_apply_type_set(hf_rows *rows, hf_op *op, hf_arena *arena, const hf_type *present,
+                       bool live_locks)
 {
     hf_step step = {.rows = rows, .arena = arena, .op = op};
     if (!hf_rules_type_may_change(present->policy, op->policy, live_locks)) {
-        hf_refuse(&step, HF_INVALID,
-                  "The policy of %s can't become %s while locks of that type live; release them first.",
-                  op->type, hf_policy_name(op->policy));
+        hf_refuse(
+            &step, HF_INVALID,
+            "The policy of %s can't become %s while locks of that type live; release them first.",
+            op->type, hf_policy_name(op->policy));
         return;
     }
     hf_event_row *event = hf_rows_event(rows);
@@ -361,8 +374,9 @@ bool hf_run_done(const hf_step *step)
 static bool run_op(hf_rows *rows, hf_batch *batch, size_t index, int64_t now_us)
 {
     hf_op *op = &batch->ops[index];
-    hf_step step = {rows,  &batch->arena, op, &rows->of_op[index], now_us, hf_slice_of(op->request_id),
-                    batch, HF_NOTHING};
+    hf_step step = {
+        rows,  &batch->arena, op, &rows->of_op[index], now_us, hf_slice_of(op->request_id),
+        batch, HF_NOTHING};
     op->answer.now_us = now_us;
     if (op->answer.status != HF_OK)
         return false;
@@ -374,9 +388,10 @@ static bool run_op(hf_rows *rows, hf_batch *batch, size_t index, int64_t now_us)
 
 static void not_applied(hf_op *op, int64_t now_us)
 {
-    op->answer = (hf_answer){.status = HF_NOT_APPLIED,
-                             .now_us = now_us,
-                             .message = "Undone, because an operation it is linked to was refused."};
+    op->answer =
+        (hf_answer){.status = HF_NOT_APPLIED,
+                    .now_us = now_us,
+                    .message = "Undone, because an operation it is linked to was refused."};
 }
 
 /* Runs ops `from` to `to`, which stand or fall together. */

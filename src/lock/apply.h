@@ -1,26 +1,31 @@
 /* SPDX-License-Identifier: MIT */
-/* Carrying out a batch on a loaded working set. Pure, like the law it asks: the time is handed in. */
+/* Carrying out a batch on a loaded working set. Pure, like the law it asks: the time is handed in.
+ * */
 #ifndef HF_LOCK_APPLY_H
 #define HF_LOCK_APPLY_H
 
 #include "lock/rows.h"
 
 /* What an op that needs room is told when there is none. */
-#define HF_DISK_FULL                                                                                         \
-    "The disk is full: nothing new can be taken until there is room. Releasing and beating still work."
+#define HF_DISK_FULL                                                                               \
+    "The disk is full: nothing new can be taken until there is room. Releasing and beating still " \
+    "work."
 
-/* Runs the ops in order and answers each. The set must hold, loaded, what hf_rows_want put there. False when memory is
- * out: then nothing of the set may be saved. */
+/* Runs the ops in order and answers each. The set must hold, loaded, what hf_rows_want put there.
+ * False when memory is out: then nothing of the set may be saved. */
 bool hf_rows_apply(hf_rows *rows, hf_batch *batch, int64_t now_us);
 
-/* Sweeping, for the stores: ends a dead session and its locks (which must be loaded, with their anchors), at most
- * `budget` rows; true when it is all done. */
-bool hf_sweep_session(hf_rows *rows, hf_session_row *session, int64_t now_us, size_t budget, size_t *swept);
+/* Sweeping, for the stores: ends a dead session and its locks (which must be loaded, with their
+ * anchors), at most `budget` rows; true when it is all done. */
+bool hf_sweep_session(hf_rows *rows, hf_session_row *session, int64_t now_us, size_t budget,
+                      size_t *swept);
 
 /* Ends a lock of a live session whose own bound has come. */
 void hf_sweep_lock(hf_rows *rows, hf_lock_row *lock, int64_t now_us);
 
-/* Sets a type: what stands alone, decided here. `present` is what is registered (policy none: nothing). */
-void hf_apply_type_set(hf_rows *rows, hf_op *op, hf_arena *arena, const hf_type *present, bool live_locks);
+/* Sets a type: what stands alone, decided here. `present` is what is registered (policy none:
+ * nothing). */
+void hf_apply_type_set(hf_rows *rows, hf_op *op, hf_arena *arena, const hf_type *present,
+                       bool live_locks);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Carrying out what is asked of one resource: acquire, renew, downgrade, release, holds, who, request, hand over. Each
- * looks at the live locks, asks the law, and does what it says. */
+/* Carrying out what is asked of one resource: acquire, renew, downgrade, release, holds, who,
+ * request, hand over. Each looks at the live locks, asks the law, and does what it says. */
 #include "lock/step.h"
 
 #include <string.h>
@@ -19,13 +19,14 @@ hf_sight hf_step_look(const hf_step *step)
             others_mode = lock->mode;
         }
     }
-    seen.view = hf_rules_view(seen.mine != NULL, seen.mine != NULL ? seen.mine->mode : HF_SHARED, seen.others,
-                              others_mode);
+    seen.view = hf_rules_view(seen.mine != NULL, seen.mine != NULL ? seen.mine->mode : HF_SHARED,
+                              seen.others, others_mode);
     return seen;
 }
 
-/* What only the holder may do: the session lives, holds it, and by the grant it names. NULL: refused. */
-static hf_lock_row *held(hf_step *step, hf_ask ask, hf_verdict *verdict)
+/* What only the holder may do: the session lives, holds it, and by the grant it names. NULL:
+ * refused. */
+static hf_lock_row *apply_lock_held(hf_step *step, hf_ask ask, hf_verdict *verdict)
 {
     if (!hf_step_session(step))
         return NULL;
@@ -39,7 +40,8 @@ static hf_lock_row *held(hf_step *step, hf_ask ask, hf_verdict *verdict)
     return seen.mine;
 }
 
-/* Whether what is held was granted by the same request, or by the same linked run: it was all asked again, and so is its end. */
+/* Whether what is held was granted by the same request, or by the same linked run: it was all asked
+ * again, and so is its end. */
 static bool granted_with(const hf_step *step, const hf_lock_row *mine)
 {
     const hf_op *by = mine == NULL ? NULL : mine->granted_by;
@@ -63,8 +65,9 @@ static bool ended_before(hf_step *step)
 static bool ends_hold(const hf_step *step, const hf_op *op, const hf_op_rows *of)
 {
     return of->session == step->of->session &&
-           (op->kind == HF_OP_RELEASE_ALL || ((op->kind == HF_OP_RELEASE || op->kind == HF_OP_HAND_OVER) &&
-                                              of->resource == step->of->resource));
+           (op->kind == HF_OP_RELEASE_ALL ||
+            ((op->kind == HF_OP_RELEASE || op->kind == HF_OP_HAND_OVER) &&
+             of->resource == step->of->resource));
 }
 
 /* What stands behind the request id of an op that asks something of a hold. */
@@ -117,15 +120,16 @@ static void drop_lost(hf_step *step, hf_session_row *session, int64_t fence)
 {
     const hf_resource_row *resource = step->of->resource;
     for (hf_lost_row *lost = session->lost; lost != NULL; lost = lost->next)
-        if (lost->present && (fence == 0 || fence == lost->fence) && hf_slice_equal(lost->id, resource->id) &&
-            hf_slice_equal(lost->type, resource->type)) {
+        if (lost->present && (fence == 0 || fence == lost->fence) &&
+            hf_slice_equal(lost->id, resource->id) && hf_slice_equal(lost->type, resource->type)) {
             hf_touch(step->rows, lost);
             lost->present = false;
         }
 }
 
-/* A row for a new grant to `session`, with the next fence; what it lost of this resource and asked for is settled. */
-static hf_lock_row *grant(hf_step *step, hf_session_row *session)
+/* A row for a new grant to `session`, with the next fence; what it lost of this resource and asked
+ * for is settled. */
+static hf_lock_row *apply_lock_grant(hf_step *step, hf_session_row *session)
 {
     hf_resource_row *resource = step->of->resource;
     hf_lock_row *lock = hf_rows_lock(step->rows, resource, session);
@@ -135,7 +139,8 @@ static hf_lock_row *grant(hf_step *step, hf_session_row *session)
     hf_touch(step->rows, lock);
     resource->present = true;
     resource->rev++;
-    int64_t last = resource->fence > step->rows->fence_floor ? resource->fence : step->rows->fence_floor;
+    int64_t last =
+        resource->fence > step->rows->fence_floor ? resource->fence : step->rows->fence_floor;
     resource->fence = hf_rules_next_fence(last, step->now_us);
     lock->present = true;
     lock->fence = resource->fence;
@@ -161,13 +166,13 @@ static void grant_new(hf_step *step, const hf_sight *seen, int64_t ends_us)
 {
     if (seen->others >= HF_RESOURCE_HOLDERS_MAX) {
         hf_refuse(step, HF_TOO_MANY,
-                  "%s/%s is read by %d sessions already, which is the most; try again later.", step->op->type,
-                  step->op->id, HF_RESOURCE_HOLDERS_MAX);
+                  "%s/%s is read by %d sessions already, which is the most; try again later.",
+                  step->op->type, step->op->id, HF_RESOURCE_HOLDERS_MAX);
         return;
     }
     if (seen->dead)
         hf_clear_dead(step, step->of->session);
-    hf_lock_row *lock = grant(step, step->of->session);
+    hf_lock_row *lock = apply_lock_grant(step, step->of->session);
     if (lock == NULL)
         return;
     lock->mode = step->op->mode;
@@ -180,10 +185,10 @@ static void grant_new(hf_step *step, const hf_sight *seen, int64_t ends_us)
     hf_answer_version(step);
 }
 
-static void upgrade(hf_step *step)
+static void apply_lock_upgrade(hf_step *step)
 {
     hf_clear_dead(step, step->of->session);
-    hf_lock_row *lock = grant(step, step->of->session);
+    hf_lock_row *lock = apply_lock_grant(step, step->of->session);
     if (lock == NULL)
         return;
     lock->mode = HF_EXCLUSIVE;
@@ -193,7 +198,8 @@ static void upgrade(hf_step *step)
     hf_answer_version(step);
 }
 
-/* A linked run may name a resource only once for each session: taking it twice is a mistake worth hearing of. */
+/* A linked run may name a resource only once for each session: taking it twice is a mistake worth
+ * hearing of. */
 static bool named_twice(hf_step *step)
 {
     hf_resource_row *resource = step->of->resource;
@@ -201,7 +207,8 @@ static bool named_twice(hf_step *step)
     resource->acquired_run = step->rows->run;
     for (const hf_op *op = step->op; seen && op > step->batch->ops && op[-1].linked; op--) {
         const hf_op_rows *of = &step->rows->of_op[op - 1 - step->batch->ops];
-        if (op[-1].kind == HF_OP_ACQUIRE && of->resource == resource && of->session == step->of->session)
+        if (op[-1].kind == HF_OP_ACQUIRE && of->resource == resource &&
+            of->session == step->of->session)
             return true;
     }
     return false;
@@ -213,23 +220,26 @@ static bool policy_allows(hf_step *step, hf_mode mode)
     if (hf_rules_allows(type->policy, mode))
         return true;
     if (type->policy == HF_POLICY_OPTIMISTIC)
-        return hf_refuse(step, HF_INVALID,
-                         "The policy of %s is optimistic: it takes no locks; its saves compare versions.",
-                         type->type);
+        return hf_refuse(
+            step, HF_INVALID,
+            "The policy of %s is optimistic: it takes no locks; its saves compare versions.",
+            type->type);
     return hf_refuse(step, HF_INVALID,
-                     "The policy of %s is %s, which takes no %s locks; ask for an exclusive one.", type->type,
-                     hf_policy_name(type->policy), hf_mode_name(mode));
+                     "The policy of %s is %s, which takes no %s locks; ask for an exclusive one.",
+                     type->type, hf_policy_name(type->policy), hf_mode_name(mode));
 }
 
-static bool bound(hf_step *step, int64_t *ends_us)
+static bool apply_lock_bound(hf_step *step, int64_t *ends_us)
 {
     const hf_type *type = &step->of->type->type;
     switch (hf_rules_ends(type, step->op->ttl_us, step->now_us, ends_us)) {
     case HF_TTL_OVER_MAX:
-        return hf_refuse(step, HF_INVALID, "The ttl is longer than the longest of %s, which is %lld seconds.",
+        return hf_refuse(step, HF_INVALID,
+                         "The ttl is longer than the longest of %s, which is %lld seconds.",
                          type->type, (long long)(type->ttl_max_us / 1000000));
     case HF_TTL_OVERFLOW:
-        return hf_refuse(step, HF_INVALID, "The ttl reaches beyond the end of time; give a shorter one.");
+        return hf_refuse(step, HF_INVALID,
+                         "The ttl reaches beyond the end of time; give a shorter one.");
     case HF_TTL_OK:
         break;
     }
@@ -239,22 +249,24 @@ static bool bound(hf_step *step, int64_t *ends_us)
 void hf_do_acquire(hf_step *step)
 {
     int64_t ends_us;
-    if (!hf_step_session(step) || !policy_allows(step, step->op->mode) || !bound(step, &ends_us))
+    if (!hf_step_session(step) || !policy_allows(step, step->op->mode) ||
+        !apply_lock_bound(step, &ends_us))
         return;
     if (named_twice(step)) {
-        hf_refuse(step, HF_INVALID, "%s/%s is named twice; name each resource once.", step->op->type,
-                  step->op->id);
+        hf_refuse(step, HF_INVALID, "%s/%s is named twice; name each resource once.",
+                  step->op->type, step->op->id);
         return;
     }
     if (run_ended(step))
         return;
     hf_sight seen = hf_step_look(step);
-    switch (hf_rules_judge(step->op->mode == HF_SHARED ? HF_ASK_SHARED : HF_ASK_EXCLUSIVE, seen.view)) {
+    switch (
+        hf_rules_judge(step->op->mode == HF_SHARED ? HF_ASK_SHARED : HF_ASK_EXCLUSIVE, seen.view)) {
     case HF_VERDICT_GRANT:
         grant_new(step, &seen, ends_us);
         break;
     case HF_VERDICT_UPGRADE:
-        upgrade(step);
+        apply_lock_upgrade(step);
         break;
     case HF_VERDICT_KEEP:
         step->op->answer.outcome = HF_ALREADY_YOURS;
@@ -273,8 +285,8 @@ void hf_do_renew(hf_step *step)
     int64_t ends_us;
     if (!hf_step_session(step) || run_ended(step))
         return;
-    hf_lock_row *lock = held(step, HF_ASK_RENEW, &verdict);
-    if (lock == NULL || !bound(step, &ends_us))
+    hf_lock_row *lock = apply_lock_held(step, HF_ASK_RENEW, &verdict);
+    if (lock == NULL || !apply_lock_bound(step, &ends_us))
         return;
     hf_touch(step->rows, lock);
     hf_touch(step->rows, lock->resource);
@@ -291,7 +303,7 @@ void hf_do_downgrade(hf_step *step)
     hf_verdict verdict;
     if (!hf_step_session(step) || run_ended(step))
         return;
-    hf_lock_row *lock = held(step, HF_ASK_DOWNGRADE, &verdict);
+    hf_lock_row *lock = apply_lock_held(step, HF_ASK_DOWNGRADE, &verdict);
     if (lock == NULL || !policy_allows(step, HF_SHARED))
         return;
     if (verdict == HF_VERDICT_WEAKEN) {
@@ -304,13 +316,14 @@ void hf_do_downgrade(hf_step *step)
     hf_answer_lock(step, lock);
 }
 
-/* What is gone already is no longer told on beats: the session has shown that it knows. By a fence it shows that of no other grant. */
-static void forget_lost(hf_step *step)
+/* What is gone already is no longer told on beats: the session has shown that it knows. By a fence
+ * it shows that of no other grant. */
+static void apply_lock_forget_lost(hf_step *step)
 {
     int64_t fence = step->op->fence;
     for (hf_lock_row *lock = step->of->resource->locks; lock != NULL; lock = lock->next)
-        if (lock->session == step->of->session && lock->present && !hf_lock_lives(lock, step->now_us) &&
-            (fence == 0 || fence == lock->fence))
+        if (lock->session == step->of->session && lock->present &&
+            !hf_lock_lives(lock, step->now_us) && (fence == 0 || fence == lock->fence))
             hf_expire_lock(step, lock, lock->session);
     drop_lost(step, step->of->session, fence);
 }
@@ -322,10 +335,10 @@ void hf_do_release(hf_step *step)
         return;
     if (hf_step_look(step).mine == NULL && hf_run_done(step))
         return; /* the run was done; what came after it has covered its trace in the anchor */
-    hf_lock_row *lock = held(step, HF_ASK_RELEASE, &verdict);
+    hf_lock_row *lock = apply_lock_held(step, HF_ASK_RELEASE, &verdict);
     if (lock == NULL) {
         if (hf_step_look(step).mine == NULL)
-            forget_lost(step);
+            apply_lock_forget_lost(step);
         return;
     }
     hf_answer_lock(step, lock);
@@ -337,7 +350,7 @@ void hf_do_holds(hf_step *step)
     hf_verdict verdict;
     if (!hf_step_session(step) || run_ended(step))
         return;
-    hf_lock_row *lock = held(step, HF_ASK_HOLDS, &verdict);
+    hf_lock_row *lock = apply_lock_held(step, HF_ASK_HOLDS, &verdict);
     if (lock != NULL)
         hf_answer_lock(step, lock);
 }
@@ -352,8 +365,8 @@ static size_t others_waiting(const hf_step *step)
 {
     size_t count = 0;
     for (hf_request_row *row = step->of->resource->requests; row != NULL; row = row->next)
-        count +=
-            row->present && row->session != step->of->session && hf_session_lives(row->session, step->now_us);
+        count += row->present && row->session != step->of->session &&
+                 hf_session_lives(row->session, step->now_us);
     return count;
 }
 
@@ -363,7 +376,8 @@ void hf_do_request(hf_step *step)
     if (!hf_step_session(step))
         return;
     if (hf_rules_judge(HF_ASK_REQUEST, hf_step_look(step).view) != HF_VERDICT_ASK) {
-        hf_refuse(step, HF_NOT_HELD, "Nobody else holds %s/%s; acquire it.", step->op->type, step->op->id);
+        hf_refuse(step, HF_NOT_HELD, "Nobody else holds %s/%s; acquire it.", step->op->type,
+                  step->op->id);
         return;
     }
     if (others_waiting(step) >= HF_RESOURCE_REQUESTS_MAX) {
@@ -395,13 +409,16 @@ static bool target_fits(hf_step *step)
 {
     const hf_session_row *target = step->of->target;
     if (target == step->of->session)
-        return hf_refuse(step, HF_INVALID, "%s/%s can't be handed over to the session that holds it.",
-                         step->op->type, step->op->id);
+        return hf_refuse(step, HF_INVALID,
+                         "%s/%s can't be handed over to the session that holds it.", step->op->type,
+                         step->op->id);
     if (!target->present)
-        return hf_refuse(step, HF_NOT_FOUND, "Session %s, which was to get %s/%s, is not known here.",
-                         target->id, step->op->type, step->op->id);
+        return hf_refuse(step, HF_NOT_FOUND,
+                         "Session %s, which was to get %s/%s, is not known here.", target->id,
+                         step->op->type, step->op->id);
     if (!hf_session_lives(target, step->now_us))
-        return hf_refuse(step, HF_EXPIRED, "The session of %.*s, which was to get %s/%s, has ended.",
+        return hf_refuse(step, HF_EXPIRED,
+                         "The session of %.*s, which was to get %s/%s, has ended.",
                          (int)target->name.size, target->name.at, step->op->type, step->op->id);
     return true;
 }
@@ -425,7 +442,7 @@ void hf_do_hand_over(hf_step *step)
         return;
     if (hf_step_look(step).mine == NULL && hf_run_done(step))
         return;
-    hf_lock_row *mine = held(step, HF_ASK_HAND_OVER, &verdict);
+    hf_lock_row *mine = apply_lock_held(step, HF_ASK_HAND_OVER, &verdict);
     if (mine == NULL || !target_fits(step))
         return;
     hf_clear_dead(step, step->of->target);
@@ -433,7 +450,7 @@ void hf_do_hand_over(hf_step *step)
     hf_end_lock(step, mine, HF_EVENT_RELEASED, HF_NOTHING, hf_slice_of("handed over"));
     hf_lock_row *theirs = hf_rows_lock(step->rows, step->of->resource, step->of->target);
     bool had = theirs != NULL && theirs->present; /* shared, as the giver's */
-    theirs = grant(step, step->of->target);
+    theirs = apply_lock_grant(step, step->of->target);
     if (theirs == NULL)
         return;
     theirs->mode = given.mode;
@@ -446,7 +463,7 @@ void hf_do_hand_over(hf_step *step)
     hf_answer_lock(step, theirs);
 }
 
-static bool declines(const hf_step *step, const hf_op *op, const hf_op_rows *of)
+static bool apply_lock_declines(const hf_step *step, const hf_op *op, const hf_op_rows *of)
 {
     return op->kind == HF_OP_DECLINE && of->session == step->of->session &&
            of->resource == step->of->resource;
@@ -457,7 +474,7 @@ static bool declines(const hf_step *step, const hf_op *op, const hf_op_rows *of)
 static bool declined_before(hf_step *step)
 {
     const hf_lock_row *mine = hf_step_look(step).mine;
-    if (!ended_before(step) && !run_left_trace(step, declines))
+    if (!ended_before(step) && !run_left_trace(step, apply_lock_declines))
         return false;
     if (mine != NULL)
         hf_answer_lock(step, mine);
@@ -481,7 +498,7 @@ static hf_request_row *request_of_target(hf_step *step)
     return NULL;
 }
 
-static void decline(hf_step *step, const hf_lock_row *mine, hf_request_row *request)
+static void apply_lock_decline(hf_step *step, const hf_lock_row *mine, hf_request_row *request)
 {
     hf_resource_row *resource = step->of->resource;
     hf_event_row *event = hf_rows_event(step->rows);
@@ -508,11 +525,11 @@ void hf_do_decline(hf_step *step)
     step->scope = lock_scope(step);
     if (!hf_step_session(step) || declined_before(step) || run_ended(step))
         return;
-    hf_lock_row *mine = held(step, HF_ASK_DECLINE, &verdict);
+    hf_lock_row *mine = apply_lock_held(step, HF_ASK_DECLINE, &verdict);
     hf_request_row *request = mine == NULL ? NULL : request_of_target(step);
     if (request == NULL)
         return;
-    decline(step, mine, request);
+    apply_lock_decline(step, mine, request);
     hf_answer_lock(step, mine);
 }
 
@@ -520,7 +537,8 @@ void hf_do_type_get(hf_step *step)
 {
     const hf_type *type = &step->of->type->type;
     if (type->policy == HF_POLICY_NONE) {
-        hf_refuse(step, HF_NOT_FOUND, "The type %s is not registered; it accepts both modes.", type->type);
+        hf_refuse(step, HF_NOT_FOUND, "The type %s is not registered; it accepts both modes.",
+                  type->type);
         return;
     }
     hf_type *copy = hf_arena_alloc(step->arena, sizeof *copy);

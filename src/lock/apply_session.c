@@ -35,7 +35,8 @@ static const char *session_open_difference(const hf_step *step, const hf_session
     return NULL;
 }
 
-/* A repeated open answers the session the first one made, to whoever has its key. True: it has been answered. */
+/* A repeated open answers the session the first one made, to whoever has its key. True: it has been
+ * answered. */
 static bool repeated_open(hf_step *step)
 {
     hf_session_row *before = step->of->open == NULL ? NULL : step->of->open->session;
@@ -44,12 +45,14 @@ static bool repeated_open(hf_step *step)
     const char *difference = session_open_difference(step, before);
     if (!hf_key_matches(step->op->session, before))
         hf_refuse(step, HF_DENIED,
-                  "This request id has opened session %s with another key; repeat it with that key, or open "
+                  "This request id has opened session %s with another key; repeat it with that "
+                  "key, or open "
                   "with a new request id.",
                   before->id);
     else if (difference != NULL) {
         hf_answer_session(step, before);
-        hf_refuse(step, HF_INVALID, "This request id has opened session %s %s; open with a new request id.",
+        hf_refuse(step, HF_INVALID,
+                  "This request id has opened session %s %s; open with a new request id.",
                   before->id, difference);
     } else if (!hf_session_lives(before, step->now_us))
         hf_refuse(step, HF_EXPIRED, "Your editing session has expired; reload the record.");
@@ -64,8 +67,8 @@ static bool replace_session(hf_step *step)
     if (old == NULL || !old->present)
         return true;
     if (!hf_key_matches(step->op->replaces, old))
-        return hf_refuse(step, HF_DENIED, "The key is not that of session %s, which was to be replaced.",
-                         old->id);
+        return hf_refuse(step, HF_DENIED,
+                         "The key is not that of session %s, which was to be replaced.", old->id);
     if (old->ended_us == 0)
         hf_end_session(step, old, "replaced");
     return true;
@@ -83,7 +86,8 @@ void hf_do_session_open(hf_step *step)
         return;
     }
     if (!hf_time_add(step->now_us, idle_us, &expires_us)) {
-        hf_refuse(step, HF_INVALID, "The idle bound reaches beyond the end of time; give a shorter one.");
+        hf_refuse(step, HF_INVALID,
+                  "The idle bound reaches beyond the end of time; give a shorter one.");
         return;
     }
     if (!replace_session(step))

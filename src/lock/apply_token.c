@@ -40,7 +40,8 @@ void hf_token_request(const hf_op *op, char out[HF_TOKEN_REQUEST_SIZE])
     bool given = op->request_id != NULL && op->request_id[0] != '\0';
     memset(out, 0, HF_TOKEN_REQUEST_SIZE);
     if (given)
-        snprintf(out, HF_TOKEN_REQUEST_SIZE, "%s %s", op->request_id, op->actor == NULL ? "" : op->actor);
+        snprintf(out, HF_TOKEN_REQUEST_SIZE, "%s %s", op->request_id,
+                 op->actor == NULL ? "" : op->actor);
 }
 
 /* How the token that this request id made before differs from what is asked for now; NULL: it does
@@ -62,17 +63,19 @@ static const char *token_difference(const hf_op *op, const hf_token *before)
     return NULL;
 }
 
-/* A repeated request answers the token the first one made, to whoever has its secret. True: it has been answered. */
-static bool repeated(hf_step *step, const hf_token_row *same, const char *request)
+/* A repeated request answers the token the first one made, to whoever has its secret. True: it has
+ * been answered. */
+static bool apply_token_repeated(hf_step *step, const hf_token_row *same, const char *request)
 {
     if (request[0] == '\0' || strcmp(same->request, request) != 0)
         return false;
     const char *difference = token_difference(step->op, &same->token);
     if (!hf_secret_equal(same->sha256, step->op->sha256, sizeof same->sha256))
-        hf_refuse(step, HF_DENIED,
-                  "This request id has made token %s with another secret; repeat it with that secret, or "
-                  "make one with a new request id.",
-                  same->token.id);
+        hf_refuse(
+            step, HF_DENIED,
+            "This request id has made token %s with another secret; repeat it with that secret, or "
+            "make one with a new request id.",
+            same->token.id);
     else {
         answer_token(step, &same->token);
         if (difference != NULL)
@@ -84,28 +87,29 @@ static bool repeated(hf_step *step, const hf_token_row *same, const char *reques
 }
 
 /* In an order of its own, not in that of the rows. */
-static bool taken(hf_step *step, const hf_token_row *same, size_t count)
+static bool apply_token_taken(hf_step *step, const hf_token_row *same, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         if (strcmp(same[i].token.id, step->op->token) == 0)
-            return !hf_refuse(step, HF_INVALID, "Token id %s is taken; draw another.", same[i].token.id);
+            return !hf_refuse(step, HF_INVALID, "Token id %s is taken; draw another.",
+                              same[i].token.id);
     for (size_t i = 0; i < count; i++)
         if (hf_secret_equal(same[i].sha256, step->op->sha256, sizeof same[i].sha256))
             return !hf_refuse(step, HF_INVALID, "That secret is another token's; draw a new one.");
     return false;
 }
 
-bool hf_apply_token_create(hf_rows *rows, hf_op *op, hf_arena *arena, const hf_token_row *same, size_t count,
-                           int64_t now_us, hf_token_row *out)
+bool hf_apply_token_create(hf_rows *rows, hf_op *op, hf_arena *arena, const hf_token_row *same,
+                           size_t count, int64_t now_us, hf_token_row *out)
 {
     hf_step step = {.rows = rows, .arena = arena, .op = op};
     hf_roles roles;
     memset(out, 0, sizeof *out);
     hf_token_request(op, out->request);
     for (size_t i = 0; i < count; i++)
-        if (repeated(&step, &same[i], out->request))
+        if (apply_token_repeated(&step, &same[i], out->request))
             return false;
-    if (taken(&step, same, count))
+    if (apply_token_taken(&step, same, count))
         return false;
     hf_token *token = &out->token;
     if (op->ttl_us != 0 && !hf_time_add(now_us, op->ttl_us, &token->expires_us))
@@ -124,12 +128,13 @@ bool hf_apply_token_create(hf_rows *rows, hf_op *op, hf_arena *arena, const hf_t
     return !rows->failed;
 }
 
-bool hf_apply_token_revoke(hf_rows *rows, hf_op *op, hf_arena *arena, hf_token *token, int64_t now_us)
+bool hf_apply_token_revoke(hf_rows *rows, hf_op *op, hf_arena *arena, hf_token *token,
+                           int64_t now_us)
 {
     hf_step step = {.rows = rows, .arena = arena, .op = op};
     if (token == NULL)
-        return hf_refuse(&step, HF_NOT_FOUND, "There is no token %s; 'token list' shows those there are.",
-                         op->token);
+        return hf_refuse(&step, HF_NOT_FOUND,
+                         "There is no token %s; 'token list' shows those there are.", op->token);
     bool live = token->revoked_us == 0;
     if (live) {
         token->revoked_us = now_us;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Carrying out what is asked of a resource's version: looking at it, and saving. A save is a grant that lasts as long as its
- * transaction: the law decides who may, the version is compared, and the anchor is written. */
+/* Carrying out what is asked of a resource's version: looking at it, and saving. A save is a grant
+ * that lasts as long as its transaction: the law decides who may, the version is compared, and the
+ * anchor is written. */
 #include "lock/step.h"
 
 #include <string.h>
 
-static bool expects(const hf_op *op)
+static bool apply_version_expects(const hf_op *op)
 {
     return op->version != 0 || op->absent;
 }
@@ -30,7 +31,8 @@ static bool run_changes(const hf_step *step)
     return true;
 }
 
-/* What is relied on must not come to be before the run is committed: an anchor that is not there can't be locked, so it is made. */
+/* What is relied on must not come to be before the run is committed: an anchor that is not there
+ * can't be locked, so it is made. */
 static void pin_absence(hf_step *step)
 {
     hf_resource_row *row = step->of->resource;
@@ -47,11 +49,11 @@ void hf_do_version(hf_step *step)
     hf_answer_version(step);
     if (hf_run_done(step))
         return; /* asked again: it was so when the run was done */
-    if (expects(op) && !is_current(step))
+    if (apply_version_expects(op) && !is_current(step))
         hf_refuse_stale(step);
     else if (op->absent)
         pin_absence(step);
-    else if (!expects(op) && step->of->resource->version == 0)
+    else if (!apply_version_expects(op) && step->of->resource->version == 0)
         hf_refuse(step, HF_NOT_FOUND, "%s/%s was never saved.", op->type, op->id);
 }
 
@@ -103,8 +105,10 @@ static bool repeated_save(hf_step *step)
     else
         return false;
     const hf_version *saved = op->answer.versions;
-    if (saved != NULL && ((op->version != 0 && saved->number != op->version + 1) || saved->gone != op->gone))
-        hf_refuse(step, HF_INVALID, "This request id has saved %s/%s as version %lld%s; save with a new request id.",
+    if (saved != NULL &&
+        ((op->version != 0 && saved->number != op->version + 1) || saved->gone != op->gone))
+        hf_refuse(step, HF_INVALID,
+                  "This request id has saved %s/%s as version %lld%s; save with a new request id.",
                   op->type, op->id, (long long)saved->number, saved->gone ? ", deleted" : "");
     return true;
 }
@@ -112,7 +116,8 @@ static bool repeated_save(hf_step *step)
 /* A linked run saves a resource once: to save it twice is a mistake worth hearing of. */
 static bool saved_twice(hf_step *step)
 {
-    for (const hf_op *op = step->op; step->rows->run != 0 && op > step->batch->ops && op[-1].linked; op--)
+    for (const hf_op *op = step->op; step->rows->run != 0 && op > step->batch->ops && op[-1].linked;
+         op--)
         if (op[-1].kind == HF_OP_SAVE &&
             step->rows->of_op[op - 1 - step->batch->ops].resource == step->of->resource)
             return !hf_refuse(step, HF_INVALID, "%s/%s is named twice; name each resource once.",
@@ -131,28 +136,32 @@ static bool may_save(hf_step *step, const hf_sight *seen)
         hf_refuse_locked(step);
         return false;
     }
-    if (verdict == HF_VERDICT_SAVE && seen->mine == NULL && (hf_rules_needs_lock(policy) || op->fence != 0))
+    if (verdict == HF_VERDICT_SAVE && seen->mine == NULL &&
+        (hf_rules_needs_lock(policy) || op->fence != 0))
         verdict = HF_VERDICT_NOT_HELD;
     if (verdict == HF_VERDICT_NOT_HELD && seen->mine != NULL)
-        return hf_refuse(step, HF_NOT_HELD, "The session holds %s/%s only to read; acquire it exclusively to save.",
+        return hf_refuse(step, HF_NOT_HELD,
+                         "The session holds %s/%s only to read; acquire it exclusively to save.",
                          op->type, op->id);
     if (verdict == HF_VERDICT_NOT_HELD && op->session == NULL)
-        return hf_refuse(step, HF_NOT_HELD,
-                         "The policy of %s is %s: whoever saves needs an exclusive lock; acquire %s/%s in a "
-                         "session, and save by it.",
-                         op->type, hf_policy_name(policy), op->type, op->id);
+        return hf_refuse(
+            step, HF_NOT_HELD,
+            "The policy of %s is %s: whoever saves needs an exclusive lock; acquire %s/%s in a "
+            "session, and save by it.",
+            op->type, hf_policy_name(policy), op->type, op->id);
     if (verdict == HF_VERDICT_NOT_HELD || (op->fence != 0 && seen->mine->fence != op->fence))
         return hf_refuse_not_held(step, seen->mine);
-    if (!expects(op) && seen->mine == NULL)
-        return hf_refuse(step, HF_INVALID,
-                         "Nothing says what %s/%s was when it was read: name its version, or that it was "
-                         "absent, or hold its lock.",
-                         op->type, op->id);
+    if (!apply_version_expects(op) && seen->mine == NULL)
+        return hf_refuse(
+            step, HF_INVALID,
+            "Nothing says what %s/%s was when it was read: name its version, or that it was "
+            "absent, or hold its lock.",
+            op->type, op->id);
     return true;
 }
 
 /* Keeps the request id of the save that this one covers. */
-static void cover(hf_step *step)
+static void apply_version_cover(hf_step *step)
 {
     hf_resource_row *row = step->of->resource;
     if (row->saved_request.size == 0 || row->saved_us + HF_KEEP_US <= step->now_us)
@@ -178,7 +187,8 @@ static void leave_event(hf_step *step)
     event->kind = row->gone ? HF_EVENT_DELETED : HF_EVENT_SAVED;
     event->type = row->type;
     event->id = row->id;
-    if (step->of->session != NULL) /* not the row's copy, which the next save of the batch writes over */
+    /* not the row's copy, which the next save of the batch writes over */
+    if (step->of->session != NULL)
         event->session = (hf_slice){step->of->session->id, HF_SESSION_ID_MAX};
     event->user = row->saved_user;
     event->fence = row->saved_fence;
@@ -195,14 +205,14 @@ void hf_do_save(hf_step *step)
     hf_sight seen = hf_step_look(step);
     if (!may_save(step, &seen))
         return;
-    if (expects(step->op) && !is_current(step)) {
+    if (apply_version_expects(step->op) && !is_current(step)) {
         hf_answer_version(step);
         hf_refuse_stale(step);
         return;
     }
     if (seen.dead)
         hf_clear_dead(step, step->of->session);
-    cover(step);
+    apply_version_cover(step);
     hf_touch(step->rows, row);
     int64_t last = row->fence > step->rows->fence_floor ? row->fence : step->rows->fence_floor;
     row->present = true;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Batches: making them, and checking every op at the door. One table says what each kind is called, needs and does. */
+/* Batches: making them, and checking every op at the door. One table says what each kind is called,
+ * needs and does. */
 #include "lock/batch.h"
 
 #include "base/cleanup.h"
@@ -10,24 +11,24 @@
 #include <string.h>
 
 enum {
-    SESSION = 1,   /* needs a session's id and key */
-    RESOURCE = 2,  /* needs type and id */
-    TYPE = 4,      /* needs a type */
-    USER = 8,      /* needs a user */
-    TARGET = 16,   /* needs a target session */
-    REASON = 32,   /* needs a text, and an actor or a session */
-    POLICY = 64,   /* needs a policy */
-    ALONE = 128,   /* a batch of its own */
-    READS = 256,   /* changes nothing */
-    GROWS = 512,   /* needs room on disk */
-    TOKEN = 1024,  /* needs a token's id */
-    SECRET = 2048, /* needs the hash of a token's secret */
-    ROLES = 4096,  /* needs a name and roles */
-    NOTE = 8192,   /* needs a kind of event and a text */
-    FOUND = 16384, /* needs a token's id or the hash of its secret, not both */
+    SESSION = 1,     /* needs a session's id and key */
+    RESOURCE = 2,    /* needs type and id */
+    TYPE = 4,        /* needs a type */
+    USER = 8,        /* needs a user */
+    TARGET = 16,     /* needs a target session */
+    REASON = 32,     /* needs a text, and an actor or a session */
+    POLICY = 64,     /* needs a policy */
+    ALONE = 128,     /* a batch of its own */
+    READS = 256,     /* changes nothing */
+    GROWS = 512,     /* needs room on disk */
+    TOKEN = 1024,    /* needs a token's id */
+    SECRET = 2048,   /* needs the hash of a token's secret */
+    ROLES = 4096,    /* needs a name and roles */
+    NOTE = 8192,     /* needs a kind of event and a text */
+    FOUND = 16384,   /* needs a token's id or the hash of its secret, not both */
     VERSION = 32768, /* takes an expected version, or absent */
     PROVED = 131072, /* needs a session's id and key, or a target with a proof, not both */
-    SAVER = 65536, /* needs a session or a user, not both */
+    SAVER = 65536,   /* needs a session or a user, not both */
 };
 
 static const struct {
@@ -93,7 +94,8 @@ hf_status hf_batch_new(size_t capacity, hf_batch **out, hf_error *err)
     if (capacity == 0)
         return hf_fail(err, HF_INVALID, "Nothing was asked for: name at least one.");
     if (capacity > HF_BATCH_OPS_MAX)
-        return hf_fail(err, HF_TOO_LARGE, "A batch holds 1 to %d operations; %zu were asked for. Split it.",
+        return hf_fail(err, HF_TOO_LARGE,
+                       "A batch holds 1 to %d operations; %zu were asked for. Split it.",
                        HF_BATCH_OPS_MAX, capacity);
     hf_batch *batch = hf_alloc(sizeof *batch);
     hf_op *ops = hf_alloc(capacity * sizeof *ops);
@@ -156,13 +158,15 @@ hf_status hf_batch_check(hf_batch *batch, hf_error *err)
         return hf_fail(err, HF_INVALID, "The batch is empty: add an operation first.");
     for (size_t i = 0; i < batch->count; i++) {
         if ((unsigned)batch->ops[i].kind >= HF_OP_KINDS)
-            return hf_fail(err, HF_INVALID, "Operation %zu of the batch is of no known kind.", i + 1);
+            return hf_fail(err, HF_INVALID, "Operation %zu of the batch is of no known kind.",
+                           i + 1);
         if (hf_op_alone(batch->ops[i].kind) && batch->count > 1)
             return hf_fail(err, HF_INVALID, "\"%s\" stands alone: give it a batch of its own.",
                            hf_op_kind_name(batch->ops[i].kind));
     }
     if (batch->ops[batch->count - 1].linked)
-        return hf_fail(err, HF_INVALID, "The last operation of a batch can't be linked: nothing follows it.");
+        return hf_fail(err, HF_INVALID,
+                       "The last operation of a batch can't be linked: nothing follows it.");
     return HF_OK;
 }
 
@@ -231,8 +235,9 @@ static const char *resource_flaw(const hf_op *op, unsigned traits, const char **
     *what = "id";
     if ((traits & NOTE) && op->id != NULL && op->type == NULL)
         return "is given without a type";
-    return (traits & RESOURCE) || ((traits & NOTE) && op->id != NULL) ? hf_id_flaw(hf_slice_of(op->id))
-                                                                      : NULL;
+    return (traits & RESOURCE) || ((traits & NOTE) && op->id != NULL)
+               ? hf_id_flaw(hf_slice_of(op->id))
+               : NULL;
 }
 
 static const char *texts_flaw(const hf_op *op, unsigned traits, const char **what)
@@ -246,7 +251,8 @@ static const char *texts_flaw(const hf_op *op, unsigned traits, const char **wha
         {"user", op->user, (traits & USER) != 0, "is empty: leave it out, or name one"},
         {"name", op->name, (traits & ROLES) != 0, NULL},
         {"purpose", op->purpose, false, NULL},
-        {traits & (REASON | NOTE | SAVER) ? "reason" : "message", op->text, (traits & (REASON | NOTE)) != 0, NULL},
+        {traits & (REASON | NOTE | SAVER) ? "reason" : "message", op->text,
+         (traits & (REASON | NOTE)) != 0, NULL},
         {"actor", op->actor, (traits & REASON) && op->session == NULL, NULL},
         {"caller", op->caller, false, NULL},
         {"pattern of users", op->users, false, "is empty: leave it out for all users, or name one"},
@@ -298,7 +304,7 @@ static const char *token_flaw(const hf_op *op, unsigned traits, const char **wha
     return NULL;
 }
 
-static const char *keep_flaw(const hf_op *op, const char **what)
+static const char *batch_keep_flaw(const hf_op *op, const char **what)
 {
     *what = "time to keep events";
     if (op->keep_events_us < 0)
@@ -306,7 +312,8 @@ static const char *keep_flaw(const hf_op *op, const char **what)
     *what = "time to keep forced acts";
     if (op->keep_forced_us < 0)
         return "is negative";
-    return op->keep_forced_us != 0 && (op->keep_events_us == 0 || op->keep_forced_us < op->keep_events_us)
+    return op->keep_forced_us != 0 &&
+                   (op->keep_events_us == 0 || op->keep_forced_us < op->keep_events_us)
                ? "is shorter than that of other events"
                : NULL;
 }
@@ -347,9 +354,12 @@ const char *hf_op_flaw(const hf_op *op, const hf_credentials *checked, hf_arena 
     const char *what, *flaw;
     *ok = true;
     if ((flaw = session_flaw(op, checked, traits, &what)) == NULL &&
-        (flaw = resource_flaw(op, traits, &what)) == NULL && (flaw = texts_flaw(op, traits, &what)) == NULL &&
-        (flaw = token_flaw(op, traits, &what)) == NULL && (flaw = version_flaw(op, traits, &what)) == NULL && (flaw = count_flaw(op, &what)) == NULL &&
-        (flaw = keep_flaw(op, &what)) == NULL && (flaw = numbers_flaw(op, traits, &what)) == NULL)
+        (flaw = resource_flaw(op, traits, &what)) == NULL &&
+        (flaw = texts_flaw(op, traits, &what)) == NULL &&
+        (flaw = token_flaw(op, traits, &what)) == NULL &&
+        (flaw = version_flaw(op, traits, &what)) == NULL &&
+        (flaw = count_flaw(op, &what)) == NULL && (flaw = batch_keep_flaw(op, &what)) == NULL &&
+        (flaw = numbers_flaw(op, traits, &what)) == NULL)
         return NULL;
     char sentence[256];
     int size = snprintf(sentence, sizeof sentence, "The %s %s.", what, flaw);

@@ -12,18 +12,21 @@ struct hf_batch {
     size_t count;
     size_t capacity;
     hf_arena arena; /* of the answers */
-    /* Others wait for it (store/together.h): what is busy at the first try is answered so at once. */
+    /* Others wait for it (store/together.h): what is busy at the first try is answered so at once.
+     * */
     bool together;
     int64_t since_us; /* when it came, by boot_us: its time counts from then; 0: just now */
     bool tried;       /* by itself, and it was busy: if its time is over there is no other try */
 };
 
-/* Checks every op at the door: names, durations, modes, what each kind needs, standing alone. An op with a flaw is answered
- * HF_INVALID by apply, so only what concerns the batch as a whole fails here. */
+/* Checks every op at the door: names, durations, modes, what each kind needs, standing alone. An op
+ * with a flaw is answered HF_INVALID by apply, so only what concerns the batch as a whole fails
+ * here. */
 hf_status hf_batch_check(hf_batch *batch, hf_error *err);
 
-/* The flaw of a single op as a sentence in the arena: NULL when it has none. *ok is false when memory is out. `checked` is
- * the session of an op before, found good (or NULL): the ops of a batch are often one session's. */
+/* The flaw of a single op as a sentence in the arena: NULL when it has none. *ok is false when
+ * memory is out. `checked` is the session of an op before, found good (or NULL): the ops of a batch
+ * are often one session's. */
 const char *hf_op_flaw(const hf_op *op, const hf_credentials *checked, hf_arena *arena, bool *ok);
 
 /* Forgets the answers before a batch is (re-)run. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Names: what they may look like, canonical order, and reading resources and durations as people write them. */
+/* Names: what they may look like, canonical order, and reading resources and durations as people
+ * write them. */
 #include "lock/names.h"
 
 #include "base/error.h"
@@ -44,8 +45,9 @@ const char *hf_text_flaw(hf_slice text)
 
 const char *hf_session_id_flaw(hf_slice id)
 {
-    return id.size == HF_SESSION_ID_MAX && hf_is_hex(id.at, id.size) ? NULL
-                                                                     : "is not 32 hex digits in lower case";
+    return id.size == HF_SESSION_ID_MAX && hf_is_hex(id.at, id.size)
+               ? NULL
+               : "is not 32 hex digits in lower case";
 }
 
 const char *hf_token_id_flaw(hf_slice id)
@@ -82,7 +84,8 @@ const char *hf_duration_flaw(int64_t us)
 hf_status hf_resource_parse(const char *text, hf_resource *out, hf_error *err)
 {
     if (text == NULL)
-        return hf_fail(err, HF_INVALID, "No resource was given: write TYPE/ID, for example policy/12345.");
+        return hf_fail(err, HF_INVALID,
+                       "No resource was given: write TYPE/ID, for example policy/12345.");
     const char *slash = strchr(text, '/');
     if (slash == NULL)
         return hf_fail(err, HF_INVALID,
@@ -125,8 +128,9 @@ hf_status hf_cursor_parse(const char *text, hf_cursor *out, hf_error *err)
         good = hf_resource_parse(resource, &cursor.resource, NULL) == HF_OK;
     }
     if (!good)
-        return hf_fail(err, HF_INVALID,
-                       "That is no place to go on from: pass \"next\" of the page before as it is.");
+        return hf_fail(
+            err, HF_INVALID,
+            "That is no place to go on from: pass \"next\" of the page before as it is.");
     hf_slice_copy(cursor.session, sizeof cursor.session, hf_slice_of(session));
     *out = cursor;
     return HF_OK;
@@ -137,7 +141,8 @@ static int64_t unit_us(const char *unit)
     static const struct {
         const char *name;
         int64_t us;
-    } units[] = {{"ms", 1000}, {"s", 1000000}, {"m", 60000000}, {"h", 3600000000}, {"d", 86400000000}};
+    } units[] = {
+        {"ms", 1000}, {"s", 1000000}, {"m", 60000000}, {"h", 3600000000}, {"d", 86400000000}};
     for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
         if (strcmp(units[i].name, unit) == 0)
             return units[i].us;
@@ -150,7 +155,8 @@ hf_status hf_duration_parse(const char *text, int64_t *out_us, hf_error *err)
     int64_t number = 0;
     const char *at = text == NULL ? "" : text;
     for (; *at >= '0' && *at <= '9'; at++)
-        if (__builtin_mul_overflow(number, 10, &number) || __builtin_add_overflow(number, *at - '0', &number))
+        if (__builtin_mul_overflow(number, 10, &number) ||
+            __builtin_add_overflow(number, *at - '0', &number))
             return hf_fail(err, HF_INVALID, "The duration is too long: %s.", how);
     int64_t unit = unit_us(at), us;
     if (at == text || unit == 0)
@@ -228,8 +234,9 @@ const char *hf_event_kind_name(hf_event_kind kind)
 
 bool hf_event_is_audit(hf_event_kind kind)
 {
-    return kind == HF_EVENT_FORCED || kind == HF_EVENT_TOKEN_CREATED || kind == HF_EVENT_TOKEN_REVOKED ||
-           kind == HF_EVENT_DENIED || kind == HF_EVENT_UNAUTHENTICATED;
+    return kind == HF_EVENT_FORCED || kind == HF_EVENT_TOKEN_CREATED ||
+           kind == HF_EVENT_TOKEN_REVOKED || kind == HF_EVENT_DENIED ||
+           kind == HF_EVENT_UNAUTHENTICATED;
 }
 
 hf_event_kind hf_event_kind_from_name(const char *name)

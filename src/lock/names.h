@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Checking names at the door. Each answers NULL when the name is good, else what is wrong with it, as the end of a
- * sentence: "the type " "is empty". */
+/* Checking names at the door. Each answers NULL when the name is good, else what is wrong with it,
+ * as the end of a sentence: "the type " "is empty". */
 #ifndef HF_LOCK_NAMES_H
 #define HF_LOCK_NAMES_H
 

@@ -40,13 +40,14 @@ static const char *read_grant(hf_slice text, hf_grant *out)
     if (hf_slice_equal(type, hf_slice_of("*")))
         return NULL;
     if (hf_type_flaw(type) != NULL)
-        return "have a type that is none: after the colon comes a type (a-z, 0-9, _, . and -, a letter "
+        return "have a type that is none: after the colon comes a type (a-z, 0-9, _, . and -, a "
+               "letter "
                "first, at most 64), or *";
     hf_slice_copy(out->type, sizeof out->type, type);
     return NULL;
 }
 
-static bool covers(const hf_grant *a, const hf_grant *b)
+static bool roles_covers(const hf_grant *a, const hf_grant *b)
 {
     return a->role == b->role && (a->type[0] == '\0' || strcmp(a->type, b->type) == 0);
 }
@@ -56,10 +57,10 @@ static bool add_grant(hf_roles *roles, const hf_grant *grant)
 {
     size_t kept = 0;
     for (size_t i = 0; i < roles->count; i++)
-        if (covers(&roles->grants[i], grant))
+        if (roles_covers(&roles->grants[i], grant))
             return true;
     for (size_t i = 0; i < roles->count; i++)
-        if (!covers(grant, &roles->grants[i]))
+        if (!roles_covers(grant, &roles->grants[i]))
             roles->grants[kept++] = roles->grants[i];
     roles->count = kept;
     if (kept == HF_GRANTS_MAX)
@@ -110,7 +111,8 @@ void hf_roles_format(const hf_roles *roles, char *out)
     for (size_t i = 0; i < roles->count && i < HF_GRANTS_MAX; i++) {
         const hf_grant *grant = &roles->grants[i];
         used += (size_t)snprintf(out + used, HF_ROLES_SIZE - used, "%s%s%s%s", i == 0 ? "" : " ",
-                                 hf_role_name(grant->role), grant->type[0] == '\0' ? "" : ":", grant->type);
+                                 hf_role_name(grant->role), grant->type[0] == '\0' ? "" : ":",
+                                 grant->type);
     }
 }
 
@@ -120,13 +122,14 @@ bool hf_roles_allow(const hf_roles *roles, hf_role role, const char *type)
 {
     for (size_t i = 0; i < roles->count; i++)
         if (roles->grants[i].role == role &&
-            (roles->grants[i].type[0] == '\0' || (type != NULL && strcmp(roles->grants[i].type, type) == 0)))
+            (roles->grants[i].type[0] == '\0' ||
+             (type != NULL && strcmp(roles->grants[i].type, type) == 0)))
             return true;
     return false;
 }
 
-/* Each * first takes nothing, and one byte more whenever what follows doesn't fit; only the last one is gone back to, so the work is
- * bounded by the product of the lengths. */
+/* Each * first takes nothing, and one byte more whenever what follows doesn't fit; only the last
+ * one is gone back to, so the work is bounded by the product of the lengths. */
 bool hf_users_match(const char *pattern, const char *user)
 {
     const char *star = NULL, *taken = NULL;

@@ -9,7 +9,7 @@
 
 /* ---- the hash ---- */
 
-static uint64_t mix(uint64_t a, uint64_t b)
+static uint64_t rows_mix(uint64_t a, uint64_t b)
 {
     __extension__ typedef unsigned __int128 wide;
     wide product = (wide)a * b;
@@ -21,12 +21,12 @@ static uint64_t hash_bytes(uint64_t seed, const char *at, size_t size)
     uint64_t hash = seed ^ UINT64_C(0x9e3779b97f4a7c15), word;
     for (; size >= 8; at += 8, size -= 8) {
         memcpy(&word, at, 8);
-        hash = mix(hash ^ word, UINT64_C(0xe7037ed1a0b428db));
+        hash = rows_mix(hash ^ word, UINT64_C(0xe7037ed1a0b428db));
     }
     word = 0;
     if (size > 0)
         memcpy(&word, at, size);
-    return mix(hash ^ word, UINT64_C(0x8ebc6af09c88c6e3) ^ size);
+    return rows_mix(hash ^ word, UINT64_C(0x8ebc6af09c88c6e3) ^ size);
 }
 
 uint64_t hf_resource_hash(uint64_t seed, hf_slice type, hf_slice id)
@@ -51,7 +51,8 @@ bool hf_rows_reset(hf_rows *rows, size_t ops)
         rows->hash_size *= 2;
     rows->of_op = hf_arena_alloc(&rows->arena, (ops == 0 ? 1 : ops) * sizeof *rows->of_op);
     rows->session_hash = hf_arena_alloc(&rows->arena, rows->hash_size * sizeof *rows->session_hash);
-    rows->resource_hash = hf_arena_alloc(&rows->arena, rows->hash_size * sizeof *rows->resource_hash);
+    rows->resource_hash =
+        hf_arena_alloc(&rows->arena, rows->hash_size * sizeof *rows->resource_hash);
     return rows->of_op != NULL && rows->session_hash != NULL && rows->resource_hash != NULL;
 }
 
@@ -62,7 +63,7 @@ void hf_rows_done(hf_rows *rows)
 }
 
 /* Memory from the set's arena; a failure sticks. */
-static void *take(hf_rows *rows, size_t size)
+static void *lock_rows_take(hf_rows *rows, size_t size)
 {
     void *out = hf_arena_alloc(&rows->arena, size);
     if (out == NULL)
@@ -77,7 +78,7 @@ hf_session_row *hf_rows_session(hf_rows *rows, const char *id)
     for (; *at != NULL; at = &(*at)->chain)
         if (memcmp((*at)->id, id, HF_SESSION_ID_MAX) == 0)
             return *at;
-    hf_session_row *row = take(rows, sizeof *row);
+    hf_session_row *row = lock_rows_take(rows, sizeof *row);
     if (row == NULL)
         return NULL;
     memcpy(row->id, id, HF_SESSION_ID_MAX);
@@ -93,7 +94,7 @@ hf_type_row *hf_rows_type(hf_rows *rows, hf_slice type)
     for (hf_type_row *row = rows->types; row != NULL; row = row->next)
         if (hf_slice_equal((hf_slice){row->type.type, row->size}, type))
             return row;
-    hf_type_row *row = take(rows, sizeof *row);
+    hf_type_row *row = lock_rows_take(rows, sizeof *row);
     if (row == NULL)
         return NULL;
     row->size = type.size;
@@ -103,12 +104,13 @@ hf_type_row *hf_rows_type(hf_rows *rows, hf_slice type)
     return row;
 }
 
-/* A session may bring more resources into the set than the batch has ops: the hash grows with them. */
+/* A session may bring more resources into the set than the batch has ops: the hash grows with them.
+ * */
 static void grow_hash(hf_rows *rows)
 {
     size_t size = rows->hash_size * 4;
-    hf_resource_row **resources = take(rows, size * sizeof *resources);
-    hf_session_row **sessions = take(rows, size * sizeof *sessions);
+    hf_resource_row **resources = lock_rows_take(rows, size * sizeof *resources);
+    hf_session_row **sessions = lock_rows_take(rows, size * sizeof *sessions);
     if (resources == NULL || sessions == NULL)
         return;
     for (hf_resource_row *row = rows->resources; row != NULL; row = row->next) {
@@ -116,7 +118,8 @@ static void grow_hash(hf_rows *rows)
         resources[row->hash & (size - 1)] = row;
     }
     for (hf_session_row *row = rows->sessions; row != NULL; row = row->next) {
-        hf_session_row **at = &sessions[hash_bytes(rows->seed, row->id, HF_SESSION_ID_MAX) & (size - 1)];
+        hf_session_row **at =
+            &sessions[hash_bytes(rows->seed, row->id, HF_SESSION_ID_MAX) & (size - 1)];
         row->chain = *at;
         *at = row;
     }
@@ -132,15 +135,16 @@ hf_resource_row *hf_rows_resource(hf_rows *rows, hf_slice type, hf_slice id, boo
         grow_hash(rows);
     hf_resource_row **at = &rows->resource_hash[hash & (rows->hash_size - 1)];
     for (; *at != NULL; at = &(*at)->chain)
-        if ((*at)->hash == hash && hf_slice_equal((*at)->id, id) && hf_slice_equal((*at)->type, type))
+        if ((*at)->hash == hash && hf_slice_equal((*at)->id, id) &&
+            hf_slice_equal((*at)->type, type))
             return *at;
-    hf_resource_row *row = take(rows, sizeof *row);
+    hf_resource_row *row = lock_rows_take(rows, sizeof *row);
     if (row == NULL)
         return NULL;
     row->type = type;
     row->id = id;
-    if (copy &&
-        (!hf_arena_copy(&rows->arena, type, &row->type) || !hf_arena_copy(&rows->arena, id, &row->id))) {
+    if (copy && (!hf_arena_copy(&rows->arena, type, &row->type) ||
+                 !hf_arena_copy(&rows->arena, id, &row->id))) {
         rows->failed = true;
         return NULL;
     }
@@ -158,7 +162,7 @@ hf_lock_row *hf_rows_lock(hf_rows *rows, hf_resource_row *resource, hf_session_r
     for (hf_lock_row *row = resource->locks; row != NULL; last = row, row = row->next)
         if (row->session == session)
             return row;
-    hf_lock_row *row = take(rows, sizeof *row);
+    hf_lock_row *row = lock_rows_take(rows, sizeof *row);
     if (row == NULL)
         return NULL;
     hf_rows_keep(rows, resource, sizeof *resource, &resource->run);
@@ -181,7 +185,7 @@ hf_request_row *hf_rows_request(hf_rows *rows, hf_resource_row *resource, hf_ses
     for (hf_request_row *row = resource->requests; row != NULL; row = row->next)
         if (row->session == session)
             return row;
-    hf_request_row *row = take(rows, sizeof *row);
+    hf_request_row *row = lock_rows_take(rows, sizeof *row);
     if (row == NULL)
         return NULL;
     hf_rows_keep(rows, resource, sizeof *resource, &resource->run);
@@ -202,7 +206,7 @@ hf_lost_row *hf_rows_lost(hf_rows *rows, hf_session_row *session, hf_slice type,
 
 hf_lost_row *hf_rows_lost_new(hf_rows *rows, hf_session_row *session, hf_slice type, hf_slice id)
 {
-    hf_lost_row *row = take(rows, sizeof *row);
+    hf_lost_row *row = lock_rows_take(rows, sizeof *row);
     if (row == NULL)
         return NULL;
     hf_rows_keep(rows, session, sizeof *session, &session->run);
@@ -219,7 +223,7 @@ hf_past_row *hf_rows_past(hf_rows *rows, hf_resource_row *resource, hf_slice req
     for (hf_past_row *row = resource->past; row != NULL; row = row->next)
         if (hf_slice_equal(row->request, request))
             return row;
-    hf_past_row *row = take(rows, sizeof *row);
+    hf_past_row *row = lock_rows_take(rows, sizeof *row);
     if (row == NULL)
         return NULL;
     hf_rows_keep(rows, resource, sizeof *resource, &resource->run);
@@ -232,12 +236,13 @@ hf_past_row *hf_rows_past(hf_rows *rows, hf_resource_row *resource, hf_slice req
 bool hf_rows_save_request(hf_rows *rows, const hf_op *op, hf_slice *out)
 {
     hf_slice id = hf_slice_of(op->request_id);
-    hf_slice who = op->session != NULL ? (hf_slice){op->session->id, HF_SESSION_ID_MAX} : hf_slice_of(op->user);
+    hf_slice who = op->session != NULL ? (hf_slice){op->session->id, HF_SESSION_ID_MAX}
+                                       : hf_slice_of(op->user);
     size_t spaces = op->session != NULL ? 1 : 2;
     *out = HF_NOTHING;
     if (id.size == 0)
         return true;
-    char *text = take(rows, id.size + spaces + who.size);
+    char *text = lock_rows_take(rows, id.size + spaces + who.size);
     if (text == NULL)
         return false;
     memcpy(text, id.at, id.size);
@@ -261,7 +266,7 @@ hf_event_row *hf_rows_event(hf_rows *rows)
 {
     if (rows->events_count == rows->events_room) {
         size_t room = rows->events_room == 0 ? 16 : rows->events_room * 2;
-        hf_event_row *events = take(rows, room * sizeof *events);
+        hf_event_row *events = lock_rows_take(rows, room * sizeof *events);
         if (events == NULL)
             return NULL;
         if (rows->events_count > 0)
@@ -274,23 +279,24 @@ hf_event_row *hf_rows_event(hf_rows *rows)
     return event;
 }
 
-static int by_fence(const void *a, const void *b)
+static int rows_by_fence(const void *a, const void *b)
 {
     const hf_lock_row *x = *(hf_lock_row *const *)a, *y = *(hf_lock_row *const *)b;
     return x->fence < y->fence ? -1 : x->fence > y->fence;
 }
 
-static void settle(hf_rows *rows, hf_resource_row *resource)
+static void rows_settle(hf_rows *rows, hf_resource_row *resource)
 {
     size_t count = 0;
     for (hf_lock_row *row = resource->locks; row != NULL; row = row->next)
         count++;
-    hf_lock_row **sorted = count < 2 ? NULL : take(rows, count * sizeof *sorted), **at = sorted;
+    hf_lock_row **sorted = count < 2 ? NULL : lock_rows_take(rows, count * sizeof *sorted),
+                **at = sorted;
     if (sorted == NULL)
         return;
     for (hf_lock_row *row = resource->locks; row != NULL; row = row->next)
         *at++ = row;
-    qsort(sorted, count, sizeof *sorted, by_fence);
+    qsort(sorted, count, sizeof *sorted, rows_by_fence);
     for (size_t i = 0; i < count; i++)
         sorted[i]->next = i + 1 < count ? sorted[i + 1] : NULL;
     resource->locks = sorted[0];
@@ -300,7 +306,7 @@ void hf_rows_settle(hf_rows *rows)
 {
     for (hf_resource_row *row = rows->resources; row != NULL; row = row->next)
         if (row->locks != NULL && row->locks->next != NULL)
-            settle(rows, row);
+            rows_settle(rows, row);
 }
 
 /* ---- what a batch names ---- */
@@ -312,7 +318,7 @@ static bool want_open(hf_rows *rows, const hf_op *op, hf_op_rows *of)
     /* A request id is scoped to its caller, since two may choose the same: "id caller". */
     hf_slice caller = hf_slice_of(op->caller), id = hf_slice_of(op->request_id);
     size_t size = id.size + (caller.size > 0 ? 1 + caller.size : 0);
-    char *key = take(rows, size);
+    char *key = lock_rows_take(rows, size);
     if (key == NULL)
         return false;
     memcpy(key, id.at, id.size);
@@ -324,7 +330,7 @@ static bool want_open(hf_rows *rows, const hf_op *op, hf_op_rows *of)
     for (of->open = rows->opens; of->open != NULL; of->open = of->open->next)
         if (hf_slice_equal(of->open->request, request))
             return true;
-    hf_open_row *open = take(rows, sizeof *open);
+    hf_open_row *open = lock_rows_take(rows, sizeof *open);
     if (open == NULL)
         return false;
     open->request = request;
@@ -366,8 +372,9 @@ static bool want_resource(hf_rows *rows, const hf_op *op, hf_op_rows *of)
     if (op->type == NULL || op->kind == HF_OP_NOTE) /* which only names it */
         return true;
     hf_slice type = hf_slice_of(op->type);
-    bool needs_type = op->kind == HF_OP_ACQUIRE || op->kind == HF_OP_RENEW || op->kind == HF_OP_DOWNGRADE ||
-                      op->kind == HF_OP_TYPE_GET || op->kind == HF_OP_SAVE;
+    bool needs_type = op->kind == HF_OP_ACQUIRE || op->kind == HF_OP_RENEW ||
+                      op->kind == HF_OP_DOWNGRADE || op->kind == HF_OP_TYPE_GET ||
+                      op->kind == HF_OP_SAVE;
     if (needs_type && (of->type = hf_rows_type(rows, type)) == NULL)
         return false;
     if (op->id == NULL)
@@ -383,13 +390,14 @@ static bool want_resource(hf_rows *rows, const hf_op *op, hf_op_rows *of)
     return true;
 }
 
-/* Who takes or releases a resource settles what it lost of it: only that is needed, not all it lost. */
+/* Who takes or releases a resource settles what it lost of it: only that is needed, not all it
+ * lost. */
 static bool want_loss(hf_rows *rows, const hf_op *op, const hf_op_rows *of)
 {
     hf_session_row *session = op->kind == HF_OP_HAND_OVER ? of->target : of->session;
     if (op->kind != HF_OP_ACQUIRE && op->kind != HF_OP_RELEASE && op->kind != HF_OP_HAND_OVER)
         return true;
-    hf_loss_row *loss = take(rows, sizeof *loss);
+    hf_loss_row *loss = lock_rows_take(rows, sizeof *loss);
     if (loss == NULL)
         return false;
     *loss = (hf_loss_row){rows->losses, session, of->resource};
@@ -397,7 +405,8 @@ static bool want_loss(hf_rows *rows, const hf_op *op, const hf_op_rows *of)
     return true;
 }
 
-/* Whether this very save was done before is told by the resource's row, or by one of those that it has covered. */
+/* Whether this very save was done before is told by the resource's row, or by one of those that it
+ * has covered. */
 static bool want_past(hf_rows *rows, const hf_op *op, hf_op_rows *of)
 {
     hf_slice request;
@@ -426,8 +435,8 @@ bool hf_rows_want(hf_rows *rows, hf_batch *batch)
         }
         checked = op->session;
         hf_op_rows *of = &rows->of_op[i];
-        if (!want_sessions(rows, op, of) || !want_resource(rows, op, of) || !want_loss(rows, op, of) ||
-            !want_past(rows, op, of))
+        if (!want_sessions(rows, op, of) || !want_resource(rows, op, of) ||
+            !want_loss(rows, op, of) || !want_past(rows, op, of))
             return false;
         if (op->kind == HF_OP_SESSION_OPEN && !want_open(rows, op, of))
             return false;
@@ -441,8 +450,8 @@ void hf_rows_keep(hf_rows *rows, void *row, size_t size, unsigned *row_run)
 {
     if (rows->run == 0 || *row_run == rows->run)
         return;
-    hf_saved_row *saved = take(rows, sizeof *saved);
-    void *copy = take(rows, size);
+    hf_saved_row *saved = lock_rows_take(rows, sizeof *saved);
+    void *copy = lock_rows_take(rows, size);
     if (saved == NULL || copy == NULL)
         return;
     memcpy(copy, row, size);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* The working set: the rows a batch works on. A store fills it (hf_rows_want says with what), apply.c carries out the
- * ops on it, and the store saves what changed. Rows live in the set's arena; slices in them are borrowed from the ops,
- * the arena or the store, and live until the set is reset.
+/* The working set: the rows a batch works on. A store fills it (hf_rows_want says with what),
+ * apply.c carries out the ops on it, and the store saves what changed. Rows live in the set's
+ * arena; slices in them are borrowed from the ops, the arena or the store, and live until the set
+ * is reset.
  *
  * The state of a row is three flags:   stored   it was there when it was loaded
  *                                      present  it is there now
  *                                      changed  it differs from what was loaded
- * Saving: present & !stored → insert; present & stored & changed → update; !present & stored → delete. */
+ * Saving: present & !stored → insert; present & stored & changed → update; !present & stored →
+ * delete. */
 #ifndef HF_LOCK_ROWS_H
 #define HF_LOCK_ROWS_H
 
@@ -34,9 +36,10 @@ struct hf_session_row {
     hf_slice user, name, caller, request;
     int64_t idle_us, opened_us, expires_us, ended_us, rev;
     bool stored, present, changed;
-    bool loaded;                     /* the store has looked for it */
-    bool wants_locks;                /* its locks are to be loaded */
-    bool wants_anchors;              /* ... and the resources they stand on, in full: they will be released */
+    bool loaded;      /* the store has looked for it */
+    bool wants_locks; /* its locks are to be loaded */
+    /* ... and the resources they stand on, in full: they will be released */
+    bool wants_anchors;
     bool wants_requests;             /* ... and who waits for them */
     bool wants_lost;                 /* what it lost is to be loaded */
     bool writes;                     /* its row will be written: a store that locks rows locks it */
@@ -49,7 +52,8 @@ struct hf_session_row {
     unsigned run;                    /* the linked run that saved a copy of it */
 };
 
-/* A save that a later one has covered, kept for a day from then so that whoever asks for it again finds it. */
+/* A save that a later one has covered, kept for a day from then so that whoever asks for it again
+ * finds it. */
 typedef struct hf_past_row {
     struct hf_past_row *next; /* of the resource */
     hf_slice request;         /* scoped to who saved (hf_rows_save_request) */
@@ -80,13 +84,13 @@ struct hf_resource_row {
     const hf_op *saved_by; /* of this batch; NULL: it was saved before */
     hf_past_row *past;     /* those that were asked for, and new ones */
     bool stored, present, changed;
-    bool
-        wanted; /* to be loaded in full: the anchor and all its locks, dead ones too. Else it is known only as where a
-                    session's lock stands, and is not changed */
+    /* to be loaded in full: the anchor and all its locks, dead ones too. Else it is known only as
+     * where a session's lock stands, and is not changed */
+    bool wanted;
     bool loaded;
     bool wants_requests;
     bool wants_version; /* by who only looks: who changes something gets it with the anchor */
-    bool locked, busy; /* the store's own: what it could lock */
+    bool locked, busy;  /* the store's own: what it could lock */
     hf_lock_row *locks;
     hf_request_row *requests;
     void *origin, *fresh, *fresh_text, *fresh_saved;
@@ -126,7 +130,8 @@ struct hf_lost_row {
     hf_slice type, id;
     int64_t fence, at_us;
     hf_slice why, by, reason;
-    hf_resource_row *resource; /* in the set when the session beats and nobody is known to have taken it */
+    /* in the set when the session beats and nobody is known to have taken it */
+    hf_resource_row *resource;
     bool stored, present, changed;
     void *origin, *fresh;
     unsigned run;
@@ -159,7 +164,8 @@ typedef struct hf_op_rows {
     hf_resource_row *resource;
     hf_type_row *type;
     hf_open_row *open;
-    hf_past_row *past; /* of a save with a request id: to be loaded; present if that id has saved before */
+    /* of a save with a request id: to be loaded; present if that id has saved before */
+    hf_past_row *past;
 } hf_op_rows;
 
 /* A copy of a row as it was before the linked run, to be put back when the run is refused. */
@@ -183,7 +189,8 @@ typedef struct hf_rows {
     hf_resource_row **resource_hash;
     size_t hash_size; /* a power of two, for both */
     size_t sessions_count, resources_count;
-    int64_t fence_floor; /* no fence of the store has been higher that isn't in an anchor any more */
+    /* no fence of the store has been higher that isn't in an anchor any more */
+    int64_t fence_floor;
     hf_event_row *events;
     size_t events_count, events_room;
     hf_saved_row *saved;
@@ -197,17 +204,18 @@ typedef struct hf_rows {
 bool hf_rows_reset(hf_rows *rows, size_t ops);
 void hf_rows_done(hf_rows *rows);
 
-/* Puts in the set what the batch names, not loaded yet: sessions, resources, types, opens. Ops with a flaw are answered
- * HF_INVALID here and passed over. False when memory is out. */
+/* Puts in the set what the batch names, not loaded yet: sessions, resources, types, opens. Ops with
+ * a flaw are answered HF_INVALID here and passed over. False when memory is out. */
 bool hf_rows_want(hf_rows *rows, hf_batch *batch);
 
-/* The row with that name, made if it isn't in the set; NULL when memory is out. The slices are borrowed when `copy` is
- * false, else copied into the arena. */
+/* The row with that name, made if it isn't in the set; NULL when memory is out. The slices are
+ * borrowed when `copy` is false, else copied into the arena. */
 hf_session_row *hf_rows_session(hf_rows *rows, const char *id);
 hf_resource_row *hf_rows_resource(hf_rows *rows, hf_slice type, hf_slice id, bool copy);
 hf_type_row *hf_rows_type(hf_rows *rows, hf_slice type);
 
-/* Adds a lock row to its resource and session. Loading twice (by resource, by session) answers the first. */
+/* Adds a lock row to its resource and session. Loading twice (by resource, by session) answers the
+ * first. */
 hf_lock_row *hf_rows_lock(hf_rows *rows, hf_resource_row *resource, hf_session_row *session);
 
 hf_request_row *hf_rows_request(hf_rows *rows, hf_resource_row *resource, hf_session_row *session);
@@ -219,14 +227,16 @@ hf_event_row *hf_rows_event(hf_rows *rows);
 /* The save with that request id that a later one has covered. */
 hf_past_row *hf_rows_past(hf_rows *rows, hf_resource_row *resource, hf_slice request);
 
-/* The request id of a save with its scope: "ID SESSION", or "ID  USER" for a user without a session. */
+/* The request id of a save with its scope: "ID SESSION", or "ID  USER" for a user without a
+ * session. */
 bool hf_rows_save_request(hf_rows *rows, const hf_op *op, hf_slice *out);
 
-/* After a loss was loaded: if the session beats, whoever holds the resource now is to be loaded too. */
+/* After a loss was loaded: if the session beats, whoever holds the resource now is to be loaded
+ * too. */
 bool hf_rows_want_taker(hf_rows *rows, hf_lost_row *lost);
 
-/* Once all is loaded: puts the locks of each resource in the order of their grants, so that what follows doesn't depend on the
- * order in which a store found them. */
+/* Once all is loaded: puts the locks of each resource in the order of their grants, so that what
+ * follows doesn't depend on the order in which a store found them. */
 void hf_rows_settle(hf_rows *rows);
 
 /* A linked run: what is touched in between can be put back. */
@@ -237,7 +247,7 @@ void hf_rows_run_end(hf_rows *rows, bool keep, size_t events_before);
 void hf_rows_keep(hf_rows *rows, void *row, size_t size, unsigned *row_run);
 
 /* Says that a row, of whatever kind, is about to change. */
-#define hf_touch(rows, row)                                                                                  \
+#define hf_touch(rows, row)                                                                        \
     (hf_rows_keep((rows), (row), sizeof *(row), &(row)->run), (void)((row)->changed = true))
 
 /* The hash the set uses, for stores that keep rows by it too. */

@@ -90,9 +90,11 @@ hf_view hf_rules_view(bool mine, hf_mode mine_mode, size_t others, hf_mode other
     return others_mode == HF_EXCLUSIVE ? HF_VIEW_THEIRS_EXCLUSIVE : HF_VIEW_THEIRS_SHARED;
 }
 
-bool hf_rules_live(int64_t session_ended_us, int64_t session_expires_us, int64_t ends_us, int64_t now_us)
+bool hf_rules_live(int64_t session_ended_us, int64_t session_expires_us, int64_t ends_us,
+                   int64_t now_us)
 {
-    return session_ended_us == 0 && session_expires_us > now_us && (ends_us == 0 || ends_us > now_us);
+    return session_ended_us == 0 && session_expires_us > now_us &&
+           (ends_us == 0 || ends_us > now_us);
 }
 
 int64_t hf_rules_next_fence(int64_t last_fence, int64_t now_us)
@@ -100,7 +102,8 @@ int64_t hf_rules_next_fence(int64_t last_fence, int64_t now_us)
     return last_fence + 1 > now_us ? last_fence + 1 : now_us;
 }
 
-hf_ttl_verdict hf_rules_ends(const hf_type *type, int64_t asked_us, int64_t now_us, int64_t *out_ends_us)
+hf_ttl_verdict hf_rules_ends(const hf_type *type, int64_t asked_us, int64_t now_us,
+                             int64_t *out_ends_us)
 {
     int64_t ttl_us = asked_us != 0 ? asked_us : type->ttl_us != 0 ? type->ttl_us : type->ttl_max_us;
     if (type->ttl_max_us != 0 && ttl_us > type->ttl_max_us)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files that carry out ops share: one op at work, its refusals, its answers. Private to this folder. */
+/* What the files that carry out ops share: one op at work, its refusals, its answers. Private to
+ * this folder. */
 #ifndef HF_LOCK_STEP_H
 #define HF_LOCK_STEP_H
 
@@ -34,7 +35,8 @@ bool hf_key_matches(const hf_credentials *credentials, const hf_session_row *row
 bool hf_session_lives(const hf_session_row *row, int64_t now_us);
 bool hf_lock_lives(const hf_lock_row *row, int64_t now_us);
 
-/* How the op's resource looks to the session that asks; to whoever has none, all locks are others'. */
+/* How the op's resource looks to the session that asks; to whoever has none, all locks are others'.
+ * */
 typedef struct hf_sight {
     hf_view view;
     hf_lock_row *mine; /* live, or NULL */
@@ -43,26 +45,31 @@ typedef struct hf_sight {
 } hf_sight;
 hf_sight hf_step_look(const hf_step *step);
 
-/* Whoever takes or saves a resource clears away the locks whose time is over. taker: NULL: a user without a session. */
+/* Whoever takes or saves a resource clears away the locks whose time is over. taker: NULL: a user
+ * without a session. */
 void hf_clear_dead(hf_step *step, const hf_session_row *taker);
 
-/* Whether this very request ended the last hold: same id, same scope, and the grant that it names. */
+/* Whether this very request ended the last hold: same id, same scope, and the grant that it names.
+ * */
 bool hf_asked_before(const hf_step *step);
 bool hf_run_done(const hf_step *step);
 
 /* Changing rows, each with its event. */
 void hf_lock_event(hf_step *step, hf_event_kind kind, const hf_lock_row *lock, hf_slice actor,
                    hf_slice reason);
-void hf_session_event(hf_step *step, hf_event_kind kind, const hf_session_row *session, const char *reason);
+void hf_session_event(hf_step *step, hf_event_kind kind, const hf_session_row *session,
+                      const char *reason);
 /* Writes into the anchor that this request did something to that hold, so that asking again is
  * known. */
 void hf_trace_request(hf_step *step, const hf_lock_row *lock);
-void hf_end_lock(hf_step *step, hf_lock_row *lock, hf_event_kind kind, hf_slice actor, hf_slice reason);
+void hf_end_lock(hf_step *step, hf_lock_row *lock, hf_event_kind kind, hf_slice actor,
+                 hf_slice reason);
 void hf_expire_lock(hf_step *step, hf_lock_row *lock, const hf_session_row *taken_by);
 size_t hf_end_locks(hf_step *step, hf_session_row *session, const char *reason);
 size_t hf_end_session(hf_step *step, hf_session_row *session, const char *reason);
 
-/* Lock rows of a session or resource in an array of the set's arena, in canonical order; NULL when there are none. */
+/* Lock rows of a session or resource in an array of the set's arena, in canonical order; NULL when
+ * there are none. */
 hf_lock_row **hf_session_locks(hf_rows *rows, const hf_session_row *session, size_t *count);
 
 /* The ops, by kind. Each answers op->answer; refused ops have changed nothing. */
@@ -90,7 +97,8 @@ void hf_do_save(hf_step *step);
 void hf_answer_lock(hf_step *step, const hf_lock_row *lock);
 /* The version of the op's resource, if it was ever saved. */
 void hf_answer_version(hf_step *step);
-/* All live locks of the op's resource but those of `but` (may be NULL), in order of grant; how many. */
+/* All live locks of the op's resource but those of `but` (may be NULL), in order of grant; how
+ * many. */
 size_t hf_answer_holders(hf_step *step, const hf_session_row *but);
 void hf_answer_requests(hf_step *step, hf_lock_row *const *locks, size_t count);
 void hf_answer_resource_requests(hf_step *step);
@@ -101,7 +109,8 @@ void hf_answer_session(hf_step *step, const hf_session_row *session);
 void hf_refuse_locked(hf_step *step);
 bool hf_refuse_not_held(hf_step *step, const hf_lock_row *mine);
 
-/* Says what it is instead of what was expected, by whom and since when; the version has been answered. */
+/* Says what it is instead of what was expected, by whom and since when; the version has been
+ * answered. */
 void hf_refuse_stale(hf_step *step);
 
 #endif

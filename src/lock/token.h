@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Tokens, decided here for every store: what making and revoking one comes to. Pure, like the rest: the store finds the rows, and saves
- * what is to be saved, with the event that is in the set then. */
+/* Tokens, decided here for every store: what making and revoking one comes to. Pure, like the rest:
+ * the store finds the rows, and saves what is to be saved, with the event that is in the set then.
+ * */
 #ifndef HF_LOCK_TOKEN_H
 #define HF_LOCK_TOKEN_H
 
@@ -16,18 +17,23 @@ typedef struct hf_token_row {
     char request[HF_TOKEN_REQUEST_SIZE]; /* "": none */
 } hf_token_row;
 
-/* What stands in the way of a new token, or is the answer: at most one row has its id, one its hash and one its request. */
+/* What stands in the way of a new token, or is the answer: at most one row has its id, one its hash
+ * and one its request. */
 #define HF_TOKEN_SAME_MAX 3
 
-/* The request as it is kept: scoped to who asks, since two may choose the same. "": none was given. */
+/* The request as it is kept: scoped to who asks, since two may choose the same. "": none was given.
+ * */
 void hf_token_request(const hf_op *op, char out[HF_TOKEN_REQUEST_SIZE]);
 
-/* True: *out is to be saved as a new row. Otherwise the op is answered: refused, or asked before. Memory out sticks in the set. */
-bool hf_apply_token_create(hf_rows *rows, hf_op *op, hf_arena *arena, const hf_token_row *same, size_t count,
-                           int64_t now_us, hf_token_row *out);
+/* True: *out is to be saved as a new row. Otherwise the op is answered: refused, or asked before.
+ * Memory out sticks in the set. */
+bool hf_apply_token_create(hf_rows *rows, hf_op *op, hf_arena *arena, const hf_token_row *same,
+                           size_t count, int64_t now_us, hf_token_row *out);
 
-/* True: the token's revoked_us has been set and is to be saved. `token` NULL: there is none with that id. */
-bool hf_apply_token_revoke(hf_rows *rows, hf_op *op, hf_arena *arena, hf_token *token, int64_t now_us);
+/* True: the token's revoked_us has been set and is to be saved. `token` NULL: there is none with
+ * that id. */
+bool hf_apply_token_revoke(hf_rows *rows, hf_op *op, hf_arena *arena, hf_token *token,
+                           int64_t now_us);
 
 /* Answers HF_OP_TOKEN_FIND. NULL: there is none. */
 void hf_apply_token_find(hf_rows *rows, hf_op *op, hf_arena *arena, const hf_token *token);

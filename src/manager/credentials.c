@@ -20,7 +20,7 @@ void hf_time_format(int64_t time_us, char *out)
     hf_time_write(time_us, out);
 }
 
-static hf_status set(hf_credentials *out, hf_slice id, hf_slice key, hf_error *err)
+static hf_status credentials_set(hf_credentials *out, hf_slice id, hf_slice key, hf_error *err)
 {
     const char *flaw = hf_session_id_flaw(id);
     if (flaw != NULL)
@@ -40,16 +40,17 @@ static hf_status set(hf_credentials *out, hf_slice id, hf_slice key, hf_error *e
 
 hf_status hf_credentials_set(hf_credentials *out, const char *id, const char *key, hf_error *err)
 {
-    return set(out, hf_slice_of(id), hf_slice_of(key), err);
+    return credentials_set(out, hf_slice_of(id), hf_slice_of(key), err);
 }
 
 hf_status hf_credentials_parse(const char *text, hf_credentials *out, hf_error *err)
 {
     const char *dot = text == NULL ? NULL : strchr(text, '.');
     if (dot == NULL)
-        return hf_fail(err, HF_INVALID,
-                       "A session is presented as ID.KEY, the way it was printed when it was opened.");
-    return set(out, (hf_slice){text, (size_t)(dot - text)}, hf_slice_of(dot + 1), err);
+        return hf_fail(
+            err, HF_INVALID,
+            "A session is presented as ID.KEY, the way it was printed when it was opened.");
+    return credentials_set(out, (hf_slice){text, (size_t)(dot - text)}, hf_slice_of(dot + 1), err);
 }
 
 hf_status hf_credentials_new(const char *key, hf_credentials *out, hf_error *err)
@@ -62,7 +63,8 @@ hf_status hf_credentials_new(const char *key, hf_credentials *out, hf_error *err
     if (key == NULL && !hf_seam.random(random, sizeof random))
         return hf_fail(err, HF_UNAVAILABLE, "The system gives no random bytes.");
     hf_hex(random, sizeof random, drawn);
-    hf_status status = set(out, hf_slice_of(id), hf_slice_of(key == NULL ? drawn : key), err);
+    hf_status status =
+        credentials_set(out, hf_slice_of(id), hf_slice_of(key == NULL ? drawn : key), err);
     hf_secret_wipe(drawn, sizeof drawn);
     hf_secret_wipe(random, sizeof random);
     return status;

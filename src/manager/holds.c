@@ -4,20 +4,21 @@
 #include "lock/rows.h"
 #include "manager/manager.h"
 
-static uint64_t hash_of(const hf_resource *resource)
+static uint64_t holds_hash_of(const hf_resource *resource)
 {
     return hf_resource_hash(0, hf_slice_of(resource->type), hf_slice_of(resource->id));
 }
 
-static hf_hold **place(const hf_holds *holds, uint64_t hash, const hf_resource *resource)
+static hf_hold **holds_place(const hf_holds *holds, uint64_t hash, const hf_resource *resource)
 {
     hf_hold **at = &holds->table[hash & (holds->size - 1)];
-    while (*at != NULL && ((*at)->hash != hash || hf_resource_compare(&(*at)->resource, resource) != 0))
+    while (*at != NULL &&
+           ((*at)->hash != hash || hf_resource_compare(&(*at)->resource, resource) != 0))
         at = &(*at)->chain;
     return at;
 }
 
-static bool grow(hf_holds *holds)
+static bool holds_grow(hf_holds *holds)
 {
     size_t size = holds->size == 0 ? 16 : holds->size * 2;
     hf_hold **table = hf_alloc(size * sizeof *table);
@@ -35,12 +36,13 @@ static bool grow(hf_holds *holds)
     return true;
 }
 
-void hf_holds_note(hf_holds *holds, const hf_resource *resource, int64_t fence, int64_t until_boot_us)
+void hf_holds_note(hf_holds *holds, const hf_resource *resource, int64_t fence,
+                   int64_t until_boot_us)
 {
-    if (holds->count >= holds->size && !grow(holds))
+    if (holds->count >= holds->size && !holds_grow(holds))
         return;
-    uint64_t hash = hash_of(resource);
-    hf_hold **at = place(holds, hash, resource);
+    uint64_t hash = holds_hash_of(resource);
+    hf_hold **at = holds_place(holds, hash, resource);
     if (*at == NULL) {
         *at = hf_alloc(sizeof **at);
         if (*at == NULL)
@@ -56,10 +58,10 @@ void hf_holds_note(hf_holds *holds, const hf_resource *resource, int64_t fence, 
 
 hf_hold *hf_holds_find(const hf_holds *holds, const hf_resource *resource)
 {
-    return holds->size == 0 ? NULL : *place(holds, hash_of(resource), resource);
+    return holds->size == 0 ? NULL : *holds_place(holds, holds_hash_of(resource), resource);
 }
 
-static void take_out(hf_holds *holds, hf_hold **at)
+static void holds_take_out(hf_holds *holds, hf_hold **at)
 {
     hf_hold *hold = *at;
     *at = hold->chain;
@@ -69,10 +71,10 @@ static void take_out(hf_holds *holds, hf_hold **at)
 
 bool hf_holds_drop(hf_holds *holds, const hf_resource *resource)
 {
-    hf_hold **at = holds->size == 0 ? NULL : place(holds, hash_of(resource), resource);
+    hf_hold **at = holds->size == 0 ? NULL : holds_place(holds, holds_hash_of(resource), resource);
     if (at == NULL || *at == NULL)
         return false;
-    take_out(holds, at);
+    holds_take_out(holds, at);
     return true;
 }
 
@@ -80,12 +82,13 @@ void hf_holds_clear(hf_holds *holds)
 {
     for (size_t i = 0; i < holds->size; i++)
         while (holds->table[i] != NULL)
-            take_out(holds, &holds->table[i]);
+            holds_take_out(holds, &holds->table[i]);
     hf_free(holds->table);
     *holds = (hf_holds){0};
 }
 
-bool hf_holds_take_spent(hf_holds *holds, int64_t now_boot_us, hf_told *out, bool *perhaps, int64_t *next_us)
+bool hf_holds_take_spent(hf_holds *holds, int64_t now_boot_us, hf_told *out, bool *perhaps,
+                         int64_t *next_us)
 {
     for (size_t i = 0; i < holds->size; i++)
         for (hf_hold **at = &holds->table[i]; *at != NULL; at = &(*at)->chain) {
@@ -95,7 +98,7 @@ bool hf_holds_take_spent(hf_holds *holds, int64_t now_boot_us, hf_told *out, boo
             if (left_us <= 0) {
                 *out = (hf_told){(*at)->resource, (*at)->fence, 0};
                 *perhaps = (*at)->perhaps;
-                take_out(holds, at);
+                holds_take_out(holds, at);
                 return true;
             }
             if (left_us < *next_us)

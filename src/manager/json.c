@@ -19,28 +19,10 @@ static void resource_value(hf_json *json, const hf_resource *resource)
     hf_json_text(json, text);
 }
 
-static void text_field(hf_json *json, const char *name, const char *text)
-{
-    hf_json_name(json, name);
-    hf_json_text(json, text);
-}
-
 /* "" reads as null: there is none. */
 static void maybe_field(hf_json *json, const char *name, const char *text)
 {
-    text_field(json, name, text[0] == '\0' ? NULL : text);
-}
-
-static void time_field(hf_json *json, const char *name, int64_t us)
-{
-    hf_json_name(json, name);
-    hf_json_time(json, us);
-}
-
-static void json_int_field(hf_json *json, const char *name, int64_t value)
-{
-    hf_json_name(json, name);
-    hf_json_int(json, value);
+    hf_json_put_text(json, name, text[0] == '\0' ? NULL : text);
 }
 
 /* 0 reads as null: there is none. */
@@ -53,31 +35,24 @@ static void json_maybe_int_field(hf_json *json, const char *name, int64_t value)
         hf_json_int(json, value);
 }
 
-static void json_bool_field(hf_json *json, const char *name, bool value)
-{
-    hf_json_name(json, name);
-    hf_json_bool(json, value);
-}
-
 /* version NULL: it was never saved, or nothing is known of that. */
 static void lock_value(hf_json *json, const hf_lock *lock, const hf_version *version)
 {
     hf_json_begin(json, '{');
     hf_json_name(json, "resource");
     resource_value(json, &lock->resource);
-    text_field(json, "mode", hf_mode_name(lock->mode));
-    hf_json_name(json, "fence");
-    hf_json_int(json, lock->fence);
-    time_field(json, "since", lock->since_us);
-    time_field(json, "expires", lock->expires_us);
-    text_field(json, "purpose", lock->purpose);
-    text_field(json, "session", lock->session);
-    text_field(json, "user", lock->user);
-    text_field(json, "name", lock->name);
+    hf_json_put_text(json, "mode", hf_mode_name(lock->mode));
+    hf_json_put_int(json, "fence", lock->fence);
+    hf_json_put_time(json, "since", lock->since_us);
+    hf_json_put_time(json, "expires", lock->expires_us);
+    hf_json_put_text(json, "purpose", lock->purpose);
+    hf_json_put_text(json, "session", lock->session);
+    hf_json_put_text(json, "user", lock->user);
+    hf_json_put_text(json, "name", lock->name);
     if (version != NULL)
-        json_int_field(json, "version", version->number);
+        hf_json_put_int(json, "version", version->number);
     if (version != NULL && version->gone)
-        json_bool_field(json, "gone", true);
+        hf_json_put_bool(json, "gone", true);
     hf_json_end(json, '}');
 }
 
@@ -102,13 +77,13 @@ static void json_version(hf_json *json, const hf_version *version)
     hf_json_begin(json, '{');
     hf_json_name(json, "resource");
     resource_value(json, &version->resource);
-    json_int_field(json, "version", version->number);
+    hf_json_put_int(json, "version", version->number);
     json_maybe_int_field(json, "fence", version->fence);
-    time_field(json, "saved", version->saved_us);
+    hf_json_put_time(json, "saved", version->saved_us);
     maybe_field(json, "session", version->session);
     maybe_field(json, "user", version->user);
     maybe_field(json, "name", version->name);
-    json_bool_field(json, "gone", version->gone);
+    hf_json_put_bool(json, "gone", version->gone);
     hf_json_end(json, '}');
 }
 
@@ -121,10 +96,10 @@ static void requests_field(hf_json *json, const hf_answer *answer)
         hf_json_begin(json, '{');
         hf_json_name(json, "resource");
         resource_value(json, &request->resource);
-        text_field(json, "session", request->session);
-        text_field(json, "name", request->name);
-        text_field(json, "message", request->message);
-        time_field(json, "at", request->at_us);
+        hf_json_put_text(json, "session", request->session);
+        hf_json_put_text(json, "name", request->name);
+        hf_json_put_text(json, "message", request->message);
+        hf_json_put_time(json, "at", request->at_us);
         hf_json_end(json, '}');
     }
     hf_json_end(json, ']');
@@ -167,14 +142,14 @@ char *hf_versions_json(const hf_version *versions, size_t count)
 static void session_value(hf_json *json, const hf_session_info *session, const char *key)
 {
     hf_json_begin(json, '{');
-    text_field(json, "id", session->id);
+    hf_json_put_text(json, "id", session->id);
     if (key != NULL)
-        text_field(json, "key", key);
-    text_field(json, "user", session->user);
-    text_field(json, "name", session->name);
+        hf_json_put_text(json, "key", key);
+    hf_json_put_text(json, "user", session->user);
+    hf_json_put_text(json, "name", session->name);
     hf_json_name(json, "idle_seconds");
     hf_json_seconds(json, session->idle_us);
-    time_field(json, "expires", session->expires_us);
+    hf_json_put_time(json, "expires", session->expires_us);
     hf_json_end(json, '}');
 }
 
@@ -192,7 +167,7 @@ static void next_field(hf_json *json, const hf_answer *answer)
     if (!answer->more)
         return;
     hf_cursor_format(&answer->next, text);
-    text_field(json, "next", text);
+    hf_json_put_text(json, "next", text);
 }
 
 char *hf_locks_json(const hf_answer *answer)
@@ -236,16 +211,16 @@ char *hf_beat_json(const hf_answer *answer)
 {
     hf_json json = {0};
     hf_json_begin(&json, '{');
-    time_field(&json, "expires", answer->sessions_count == 0 ? 0 : answer->sessions[0].expires_us);
-    hf_json_name(&json, "locks");
-    hf_json_int(&json, (int64_t)answer->locks_count);
+    hf_json_put_time(&json, "expires",
+                     answer->sessions_count == 0 ? 0 : answer->sessions[0].expires_us);
+    hf_json_put_int(&json, "locks", (int64_t)answer->locks_count);
     hf_json_name(&json, "lost");
     hf_json_begin(&json, '[');
     for (size_t i = 0; i < answer->lost_count; i++) {
         hf_json_begin(&json, '{');
         hf_json_name(&json, "resource");
         resource_value(&json, &answer->lost[i].resource);
-        text_field(&json, "why", answer->lost[i].why);
+        hf_json_put_text(&json, "why", answer->lost[i].why);
         maybe_field(&json, "by", answer->lost[i].by);
         maybe_field(&json, "reason", answer->lost[i].reason);
         hf_json_end(&json, '}');
@@ -262,9 +237,10 @@ static void json_conflict(hf_json *json, const hf_conflict *conflict)
     hf_json_begin(json, '{');
     hf_json_name(json, "resource");
     resource_value(json, &conflict->resource);
-    text_field(json, "code", hf_status_wire(answer->status));
-    text_field(json, "message",
-               answer->message != NULL ? answer->message : hf_status_sentence(answer->status));
+    hf_json_put_text(json, "code", hf_status_wire(answer->status));
+    hf_json_put_text(json, "message",
+                     answer->message != NULL ? answer->message
+                                             : hf_status_sentence(answer->status));
     json_maybe_int_field(json, "expected", conflict->expected);
     hf_json_name(json, "present");
     if (answer->versions_count == 0)
@@ -276,10 +252,10 @@ static void json_conflict(hf_json *json, const hf_conflict *conflict)
 
 static void refusal_fields(hf_json *json, const hf_refusal *refusal)
 {
-    text_field(json, "code", hf_status_wire(refusal->status));
-    text_field(json, "message", refusal->message);
+    hf_json_put_text(json, "code", hf_status_wire(refusal->status));
+    hf_json_put_text(json, "message", refusal->message);
     if (refusal->resource != NULL && refusal->resource[0] != '\0')
-        text_field(json, "resource", refusal->resource);
+        hf_json_put_text(json, "resource", refusal->resource);
     locks_field(json, "holders", refusal->holders, refusal->holders_count, NULL, 0);
     if (refusal->present != NULL) {
         hf_json_name(json, "present");
@@ -309,10 +285,10 @@ char *hf_problem_json(int http, const hf_refusal *refusal)
     char type[64];
     snprintf(type, sizeof type, "urn:holdfast:problem:%s", hf_status_wire(refusal->status));
     hf_json_begin(&json, '{');
-    text_field(&json, "type", type);
-    text_field(&json, "title", hf_status_sentence(refusal->status));
-    json_int_field(&json, "status", http != 0 ? http : hf_status_http(refusal->status));
-    text_field(&json, "detail", refusal->message);
+    hf_json_put_text(&json, "type", type);
+    hf_json_put_text(&json, "title", hf_status_sentence(refusal->status));
+    hf_json_put_int(&json, "status", http != 0 ? http : hf_status_http(refusal->status));
+    hf_json_put_text(&json, "detail", refusal->message);
     refusal_fields(&json, refusal);
     hf_json_end(&json, '}');
     return hf_buffer_take(&json.out);
@@ -330,8 +306,8 @@ static void ttl_field(hf_json *json, const char *name, int64_t us)
 static void type_value(hf_json *json, const hf_type *type)
 {
     hf_json_begin(json, '{');
-    text_field(json, "type", type->type);
-    text_field(json, "policy", hf_policy_name(type->policy));
+    hf_json_put_text(json, "type", type->type);
+    hf_json_put_text(json, "policy", hf_policy_name(type->policy));
     ttl_field(json, "ttl_seconds", type->ttl_us);
     ttl_field(json, "max_ttl_seconds", type->ttl_max_us);
     hf_json_end(json, '}');
@@ -360,10 +336,9 @@ char *hf_types_json(const hf_answer *answer)
 static void event_value(hf_json *json, const hf_event *event)
 {
     hf_json_begin(json, '{');
-    hf_json_name(json, "seq");
-    hf_json_int(json, event->seq);
-    time_field(json, "at", event->at_us);
-    text_field(json, "kind", hf_event_kind_name(event->kind));
+    hf_json_put_int(json, "seq", event->seq);
+    hf_json_put_time(json, "at", event->at_us);
+    hf_json_put_text(json, "kind", hf_event_kind_name(event->kind));
     hf_json_name(json, "resource");
     if (event->resource.id[0] != '\0')
         resource_value(json, &event->resource);
@@ -400,13 +375,13 @@ char *hf_events_json(const hf_answer *answer)
 static void token_value(hf_json *json, const hf_token *token)
 {
     hf_json_begin(json, '{');
-    text_field(json, "id", token->id);
-    text_field(json, "name", token->name);
-    text_field(json, "roles", token->roles);
+    hf_json_put_text(json, "id", token->id);
+    hf_json_put_text(json, "name", token->name);
+    hf_json_put_text(json, "roles", token->roles);
     maybe_field(json, "users", token->users);
-    time_field(json, "created", token->created_us);
-    time_field(json, "expires", token->expires_us);
-    time_field(json, "revoked", token->revoked_us);
+    hf_json_put_time(json, "created", token->created_us);
+    hf_json_put_time(json, "expires", token->expires_us);
+    hf_json_put_time(json, "revoked", token->revoked_us);
     hf_json_end(json, '}');
 }
 
@@ -435,8 +410,8 @@ char *hf_token_key_json(const hf_token_key *key)
 {
     hf_json json = {0};
     hf_json_begin(&json, '{');
-    text_field(&json, "id", key->id);
-    text_field(&json, "token", key->secret);
+    hf_json_put_text(&json, "id", key->id);
+    hf_json_put_text(&json, "token", key->secret);
     hf_json_end(&json, '}');
     return hf_buffer_take(&json.out);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Looking after session handles: beating those that are due and judging their bounds; by hand with hf_manager_poll, or in a thread that does
- * nothing else. */
+/* Looking after session handles: beating those that are due and judging their bounds; by hand with
+ * hf_manager_poll, or in a thread that does nothing else. */
 #include "base/error.h"
 #include "base/seams.h"
 #include "lock/batch.h"
@@ -34,7 +34,7 @@ typedef struct outlook {
     uint64_t in_vain; /* as in the handle */
 } outlook;
 
-static outlook look_at(hf_session *session, int64_t now_us)
+static outlook keeper_look_at(hf_session *session, int64_t now_us)
 {
     pthread_mutex_lock(&session->mutex);
     outlook seen = {session->due_boot_us - now_us, INT64_MAX, session->ended, session->in_vain};
@@ -44,15 +44,17 @@ static outlook look_at(hf_session *session, int64_t now_us)
     return seen;
 }
 
-/* Of busy and too large the neighbours in a batch may be the cause; of these they are not, and the next session would hear the same. */
-static bool is_for_all(hf_status status)
+/* Of busy and too large the neighbours in a batch may be the cause; of these they are not, and the
+ * next session would hear the same. */
+static bool keeper_is_for_all(hf_status status)
 {
     return status == HF_UNAVAILABLE || status == HF_UNSURE || status == HF_TOO_MANY ||
            status == HF_UNAUTHENTICATED;
 }
 
-/* Where a batch of beats came to nothing each is tried by itself, until one of them shows that the others were not in its way: a store that
- * is away, or a proxy before it that says so, is not asked by a thousand sessions in a row. Those that were in no batch beat in any case. */
+/* Where a batch of beats came to nothing each is tried by itself, until one of them shows that the
+ * others were not in its way: a store that is away, or a proxy before it that says so, is not asked
+ * by a thousand sessions in a row. Those that were in no batch beat in any case. */
 static void beat_alone(hf_session *session, polling *it, bool in_vain)
 {
     if (in_vain && it->away) {
@@ -60,21 +62,22 @@ static void beat_alone(hf_session *session, polling *it, bool in_vain)
         return;
     }
     hf_result *result = NULL;
-    hf_status status = hf_session_beat(session, &result, NULL); /* a store out of reach: the bound decides */
-    it->away |= in_vain && is_for_all(status);
+    /* a store out of reach: the bound decides */
+    hf_status status = hf_session_beat(session, &result, NULL);
+    it->away |= in_vain && keeper_is_for_all(status);
     if (status == HF_OK && hf_result_answer(result)->pending)
         hf_note_soon(session);
     hf_result_free(result);
 }
 
-static void look_after(hf_session *session, polling *it)
+static void keeper_look_after(hf_session *session, polling *it)
 {
     int64_t now_us = hf_seam.boot_us();
-    outlook seen = look_at(session, now_us);
+    outlook seen = keeper_look_at(session, now_us);
     if (!seen.ended && seen.due_us <= 0) {
         beat_alone(session, it, seen.in_vain == it->number);
         now_us = hf_seam.boot_us();
-        seen = look_at(session, now_us);
+        seen = keeper_look_at(session, now_us);
     }
     if (seen.ended || seen.left_us <= 0) { /* perhaps found out by another call; told once */
         hf_tell_ended(session);
@@ -85,7 +88,8 @@ static void look_after(hf_session *session, polling *it)
     come_back_in(it, seen.left_us);
 }
 
-/* The handle after `last` (NULL: the first), kept from being freed. Those opened meanwhile may be missed until next time. */
+/* The handle after `last` (NULL: the first), kept from being freed. Those opened meanwhile may be
+ * missed until next time. */
 static hf_session *pin_next(hf_manager *manager, hf_session *last)
 {
     pthread_mutex_lock(&manager->mutex);
@@ -100,8 +104,8 @@ static hf_session *pin_next(hf_manager *manager, hf_session *last)
 
 /* ---- beating many at once ---- */
 
-/* One by one, the beats of a thousand sessions would take a thousand times as long as the store is away. Those that are due and whose
- * handle nobody is using go in batches. */
+/* One by one, the beats of a thousand sessions would take a thousand times as long as the store is
+ * away. Those that are due and whose handle nobody is using go in batches. */
 
 enum { TOGETHER = 64 };
 #define AWAY_US 1000000 /* a store that takes longer to fail is away */
@@ -116,7 +120,7 @@ typedef struct beating {
     hf_status status;
 } beating;
 
-static void unpin(hf_session *session)
+static void keeper_unpin(hf_session *session)
 {
     hf_manager *manager = session->manager;
     pthread_mutex_lock(&manager->mutex);
@@ -125,12 +129,14 @@ static void unpin(hf_session *session)
     pthread_mutex_unlock(&manager->mutex);
 }
 
-/* Pins it, if it is still there. Another may have come to its place in memory, perhaps one on the same session. */
+/* Pins it, if it is still there. Another may have come to its place in memory, perhaps one on the
+ * same session. */
 static bool pin_again(hf_manager *manager, const beating *it)
 {
     pthread_mutex_lock(&manager->mutex);
     hf_session *session = manager->sessions;
-    while (session != NULL && (session != it->session || strcmp(session->request_prefix, it->prefix) != 0))
+    while (session != NULL &&
+           (session != it->session || strcmp(session->request_prefix, it->prefix) != 0))
         session = session->next;
     if (session != NULL)
         session->pins++;
@@ -138,8 +144,9 @@ static bool pin_again(hf_manager *manager, const beating *it)
     return session != NULL;
 }
 
-/* Takes up to TOGETHER sessions that are due and nobody is using, each with a pin and its `work`. Each is looked at once in a poll: one
- * whose bound is shorter than a batch takes would be due for ever. */
+/* Takes up to TOGETHER sessions that are due and nobody is using, each with a pin and its `work`.
+ * Each is looked at once in a poll: one whose bound is shorter than a batch takes would be due for
+ * ever. */
 static size_t take_due(hf_manager *manager, uint64_t poll, beating *out)
 {
     size_t count = 0;
@@ -150,7 +157,7 @@ static size_t take_due(hf_manager *manager, uint64_t poll, beating *out)
         if (session->polled >= poll)
             continue;
         session->polled = poll;
-        outlook seen = look_at(session, now_us);
+        outlook seen = keeper_look_at(session, now_us);
         if (seen.due_us > 0 || seen.ended || !hf_turns_try(&session->work))
             continue;
         session->pins++;
@@ -178,9 +185,11 @@ static void note_in_vain(hf_session *session, uint64_t poll)
     pthread_mutex_unlock(&session->mutex);
 }
 
-/* What could not be beaten stays due, and beats by itself: perhaps its neighbours were in the way, or all of them were too much at once.
- * But not when the store is away, where one after the other would wait for it. */
-static void send_beats(hf_manager *manager, polling *it, hf_batch *batch, beating *all, size_t count)
+/* What could not be beaten stays due, and beats by itself: perhaps its neighbours were in the way,
+ * or all of them were too much at once. But not when the store is away, where one after the other
+ * would wait for it. */
+static void send_beats(hf_manager *manager, polling *it, hf_batch *batch, beating *all,
+                       size_t count)
 {
     int64_t sent_boot_us;
     batch->together = count > 1; /* for one that is busy the others are not kept waiting */
@@ -209,7 +218,8 @@ static void send_beats(hf_manager *manager, polling *it, hf_batch *batch, beatin
     }
 }
 
-/* The listeners are called when no handle is kept but the one it is about: they may free the others. */
+/* The listeners are called when no handle is kept but the one it is about: they may free the
+ * others. */
 static void beat_all(hf_manager *manager, polling *it, beating *all, size_t count)
 {
     hf_batch *batch = NULL;
@@ -217,17 +227,19 @@ static void beat_all(hf_manager *manager, polling *it, beating *all, size_t coun
         send_beats(manager, it, batch, all, count);
     for (size_t i = 0; i < count; i++) {
         hf_turns_give(&all[i].session->work);
-        unpin(all[i].session);
+        keeper_unpin(all[i].session);
     }
     for (size_t i = 0; batch != NULL && i < count; i++)
         if (pin_again(manager, &all[i])) {
-            hf_tell_beat(all[i].session, all[i].status, &hf_batch_op(batch, i)->answer, all[i].call);
-            unpin(all[i].session);
+            hf_tell_beat(all[i].session, all[i].status, &hf_batch_op(batch, i)->answer,
+                         all[i].call);
+            keeper_unpin(all[i].session);
         }
     hf_batch_free(batch);
 }
 
-/* Those that are left beat by themselves: those that someone is using, and those with which the batch did not come to anything. */
+/* Those that are left beat by themselves: those that someone is using, and those with which the
+ * batch did not come to anything. */
 static void beat_those_due(hf_manager *manager, polling *it)
 {
     beating all[TOGETHER];
@@ -242,11 +254,13 @@ hf_status hf_manager_poll(hf_manager *manager, int64_t *next_us, hf_error *err)
 {
     polling it = {.next_us = 60 * INT64_C(1000000)};
     if (manager->pid != getpid())
-        return hf_fail(err, HF_INVALID,
-                       "This manager was opened before fork(); open a new one in the child process.");
+        return hf_fail(
+            err, HF_INVALID,
+            "This manager was opened before fork(); open a new one in the child process.");
     beat_those_due(manager, &it);
-    for (hf_session *session = pin_next(manager, NULL); session != NULL; session = pin_next(manager, session))
-        look_after(session, &it);
+    for (hf_session *session = pin_next(manager, NULL); session != NULL;
+         session = pin_next(manager, session))
+        keeper_look_after(session, &it);
     if (next_us != NULL)
         *next_us = it.next_us;
     return HF_OK;
@@ -254,17 +268,18 @@ hf_status hf_manager_poll(hf_manager *manager, int64_t *next_us, hf_error *err)
 
 /* ---- the keeper ---- */
 
-/* Each keeper has a turn; it ends when the manager's has moved on. So one that is still in a slow call when it is stopped ends
- * after it, whoever has started another meanwhile. */
+/* Each keeper has a turn; it ends when the manager's has moved on. So one that is still in a slow
+ * call when it is stopped ends after it, whoever has started another meanwhile. */
 typedef struct keeper {
     hf_manager *manager;
     uint64_t turn;
 } keeper;
 
-/* It sleeps by a clock that stands still while the machine is suspended, and beats by one that does not: so it never sleeps for long. */
+/* It sleeps by a clock that stands still while the machine is suspended, and beats by one that does
+ * not: so it never sleeps for long. */
 #define NAP_US 3000000
 
-static struct timespec after(int64_t us)
+static struct timespec keeper_after(int64_t us)
 {
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
@@ -277,7 +292,7 @@ static struct timespec after(int64_t us)
     return time;
 }
 
-static void *keep(void *context)
+static void *keeper_keep(void *context)
 {
     keeper self = *(keeper *)context;
     hf_manager *manager = self.manager;
@@ -288,7 +303,7 @@ static void *keep(void *context)
         pthread_mutex_unlock(&manager->mutex);
         hf_status polled = hf_manager_poll(manager, &next_us, NULL);
         (void)polled;
-        struct timespec until = after(next_us < NAP_US ? next_us : NAP_US);
+        struct timespec until = keeper_after(next_us < NAP_US ? next_us : NAP_US);
         pthread_mutex_lock(&manager->mutex);
         while (manager->keeper_turn == self.turn && !manager->keeper_woken &&
                pthread_cond_timedwait(&manager->keeper_wakes, &manager->mutex, &until) == 0)
@@ -315,7 +330,7 @@ static int start_thread(hf_manager *manager, keeper *self)
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int failed = pthread_create(&manager->keeper, NULL, keep, self);
+    int failed = pthread_create(&manager->keeper, NULL, keeper_keep, self);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return failed;
 }
@@ -324,8 +339,9 @@ hf_status hf_manager_keeper_start(hf_manager *manager, hf_error *err)
 {
     int failed = 0;
     if (manager->pid != getpid())
-        return hf_fail(err, HF_INVALID,
-                       "This manager was opened before fork(); open a new one in the child process.");
+        return hf_fail(
+            err, HF_INVALID,
+            "This manager was opened before fork(); open a new one in the child process.");
     keeper *self = hf_alloc(sizeof *self);
     if (self == NULL)
         return hf_fail_memory(err);
@@ -342,10 +358,12 @@ hf_status hf_manager_keeper_start(hf_manager *manager, hf_error *err)
     hf_free(self);
     if (failed == 0)
         return HF_OK;
-    return hf_fail(err, HF_NO_MEMORY, "The keeper's thread can't be started: %s.", strerror(failed));
+    return hf_fail(err, HF_NO_MEMORY, "The keeper's thread can't be started: %s.",
+                   strerror(failed));
 }
 
-/* A listener may stop the keeper it is called from: that thread then ends by itself, and closing waits for it. */
+/* A listener may stop the keeper it is called from: that thread then ends by itself, and closing
+ * waits for it. */
 void hf_manager_keeper_stop(hf_manager *manager)
 {
     if (manager->pid != getpid())

@@ -25,7 +25,8 @@ const hf_answer *hf_result_at(const hf_result *result, size_t index)
 {
     if (index >= hf_result_count(result))
         return NULL;
-    return &hf_batch_op(result->batch, result->order == NULL ? index : result->order[index])->answer;
+    return &hf_batch_op(result->batch, result->order == NULL ? index : result->order[index])
+                ->answer;
 }
 
 hf_result *hf_result_new(hf_batch *batch, hf_error *err)
@@ -54,7 +55,8 @@ hf_status hf_settle(hf_status status, const hf_op *op, hf_error *err)
     if (status != HF_OK || op->answer.status == HF_OK)
         return status;
     hf_error_set(err, op->answer.status, "%s",
-                 op->answer.message == NULL ? hf_status_sentence(op->answer.status) : op->answer.message);
+                 op->answer.message == NULL ? hf_status_sentence(op->answer.status)
+                                            : op->answer.message);
     if (err != NULL && op->type != NULL && op->id != NULL) {
         hf_resource resource = {"", ""};
         hf_slice_copy(resource.type, sizeof resource.type, hf_slice_of(op->type));
@@ -67,7 +69,7 @@ hf_status hf_settle(hf_status status, const hf_op *op, hf_error *err)
 }
 
 /* The op whose refusal tells why a run failed: the first that wasn't merely undone. */
-static const hf_op *refused(hf_batch *batch)
+static const hf_op *manager_refused(hf_batch *batch)
 {
     for (size_t i = 0; i < hf_batch_count(batch); i++) {
         const hf_op *op = hf_batch_op(batch, i);
@@ -86,12 +88,14 @@ static bool may_ask_again(hf_batch *batch)
     return true;
 }
 
-/* The first answer that is not about what was asked, but about the store: then nothing is known of what was done before. */
+/* The first answer that is not about what was asked, but about the store: then nothing is known of
+ * what was done before. */
 static hf_status store_trouble(hf_batch *batch)
 {
     for (size_t i = 0; i < hf_batch_count(batch); i++) {
         hf_status status = hf_batch_op(batch, i)->answer.status;
-        if (status == HF_UNSURE || status == HF_BUSY || status == HF_RETRY || status == HF_UNAVAILABLE)
+        if (status == HF_UNSURE || status == HF_BUSY || status == HF_RETRY ||
+            status == HF_UNAVAILABLE)
             return status;
     }
     return HF_OK;
@@ -104,8 +108,9 @@ hf_status hf_execute(hf_manager *manager, hf_batch *batch, hf_error *err)
     int64_t began_us = hf_seam.boot_us();
     hf_status status = hf_store_execute(manager->store, batch, err);
     if (status == HF_OK && store_trouble(batch) == HF_UNSURE) {
-        const hf_op *op = refused(batch);
-        status = hf_fail(err, HF_UNSURE, "%s", op->answer.message == NULL ? "" : op->answer.message);
+        const hf_op *op = manager_refused(batch);
+        status =
+            hf_fail(err, HF_UNSURE, "%s", op->answer.message == NULL ? "" : op->answer.message);
     }
     if (status != HF_UNSURE || !may_ask_again(batch) || hf_seam.boot_us() - began_us > ASK_AGAIN_US)
         return status;
@@ -116,15 +121,16 @@ hf_status hf_execute(hf_manager *manager, hf_batch *batch, hf_error *err)
 }
 
 /* The result is made first: once the store has committed, nothing may fail for want of memory. */
-hf_status hf_finish_for(hf_manager *manager, hf_batch *batch, hf_result **out, bool *over, hf_error *err)
+hf_status hf_finish_for(hf_manager *manager, hf_batch *batch, hf_result **out, bool *over,
+                        hf_error *err)
 {
     *over = false;
     hf_result *result = hf_result_new(batch, err);
     if (result == NULL)
         return HF_NO_MEMORY;
     hf_status status = hf_execute(manager, batch, err);
-    status = hf_settle(status, refused(batch), err);
-    *over = hf_is_over(status, &refused(batch)->answer);
+    status = hf_settle(status, manager_refused(batch), err);
+    *over = hf_is_over(status, &manager_refused(batch)->answer);
     if (status == HF_OK && out != NULL)
         *out = result;
     else
@@ -197,7 +203,7 @@ hf_store *hf_manager_store(hf_manager *manager)
 /* ---- the calls ---- */
 
 /* A batch of one op, ready to be filled in. */
-static hf_status ask(hf_op_kind kind, hf_batch **batch, hf_op **op, hf_error *err)
+static hf_status manager_ask(hf_op_kind kind, hf_batch **batch, hf_op **op, hf_error *err)
 {
     hf_status status = hf_batch_new(1, batch, err);
     if (status == HF_OK)
@@ -205,19 +211,20 @@ static hf_status ask(hf_op_kind kind, hf_batch **batch, hf_op **op, hf_error *er
     return status;
 }
 
-hf_status hf_manager_who(hf_manager *manager, const hf_resource *resource, hf_result **out, hf_error *err)
+hf_status hf_manager_who(hf_manager *manager, const hf_resource *resource, hf_result **out,
+                         hf_error *err)
 {
     hf_batch *batch = NULL;
     hf_op *op = NULL;
-    hf_status status = ask(HF_OP_WHO, &batch, &op, err);
+    hf_status status = manager_ask(HF_OP_WHO, &batch, &op, err);
     if (status != HF_OK)
         return status;
     hf_op_set_resource(op, resource);
     return hf_finish(manager, batch, out, err);
 }
 
-hf_status hf_manager_lookup(hf_manager *manager, const hf_resource *resources, size_t count, hf_result **out,
-                            hf_error *err)
+hf_status hf_manager_lookup(hf_manager *manager, const hf_resource *resources, size_t count,
+                            hf_result **out, hf_error *err)
 {
     hf_batch *batch = NULL;
     hf_status status = hf_batch_new(count, &batch, err);
@@ -228,12 +235,12 @@ hf_status hf_manager_lookup(hf_manager *manager, const hf_resource *resources, s
     return hf_finish(manager, batch, out, err);
 }
 
-static hf_status list(hf_manager *manager, hf_op_kind kind, const hf_list_options *options, hf_result **out,
-                      hf_error *err)
+static hf_status manager_list(hf_manager *manager, hf_op_kind kind, const hf_list_options *options,
+                              hf_result **out, hf_error *err)
 {
     hf_batch *batch = NULL;
     hf_op *op = NULL;
-    hf_status status = ask(kind, &batch, &op, err);
+    hf_status status = manager_ask(kind, &batch, &op, err);
     if (status != HF_OK)
         return status;
     if (options != NULL) {
@@ -246,23 +253,25 @@ static hf_status list(hf_manager *manager, hf_op_kind kind, const hf_list_option
     return hf_finish(manager, batch, out, err);
 }
 
-hf_status hf_manager_list(hf_manager *manager, const hf_list_options *options, hf_result **out, hf_error *err)
+hf_status hf_manager_list(hf_manager *manager, const hf_list_options *options, hf_result **out,
+                          hf_error *err)
 {
-    return list(manager, HF_OP_LIST, options, out, err);
+    return manager_list(manager, HF_OP_LIST, options, out, err);
 }
 
 hf_status hf_manager_sessions(hf_manager *manager, const hf_list_options *options, hf_result **out,
                               hf_error *err)
 {
-    return list(manager, HF_OP_SESSIONS, options, out, err);
+    return manager_list(manager, HF_OP_SESSIONS, options, out, err);
 }
 
-hf_status hf_manager_force_release(hf_manager *manager, const hf_resource *resource, const char *actor,
-                                   const char *reason, int64_t fence, hf_result **out, hf_error *err)
+hf_status hf_manager_force_release(hf_manager *manager, const hf_resource *resource,
+                                   const char *actor, const char *reason, int64_t fence,
+                                   hf_result **out, hf_error *err)
 {
     hf_batch *batch = NULL;
     hf_op *op = NULL;
-    hf_status status = ask(HF_OP_FORCE_RELEASE, &batch, &op, err);
+    hf_status status = manager_ask(HF_OP_FORCE_RELEASE, &batch, &op, err);
     if (status != HF_OK)
         return status;
     char request[HF_REQUEST_ID_SIZE];
@@ -278,13 +287,14 @@ hf_status hf_manager_force_release(hf_manager *manager, const hf_resource *resou
     return hf_finish(manager, batch, out, err);
 }
 
-hf_status hf_manager_type_set(hf_manager *manager, const hf_type *type, const char *actor, hf_error *err)
+hf_status hf_manager_type_set(hf_manager *manager, const hf_type *type, const char *actor,
+                              hf_error *err)
 {
     hf_batch *batch = NULL;
     hf_op *op = NULL;
     if (type == NULL)
         return hf_fail(err, HF_INVALID, "No type was given.");
-    hf_status status = ask(HF_OP_TYPE_SET, &batch, &op, err);
+    hf_status status = manager_ask(HF_OP_TYPE_SET, &batch, &op, err);
     if (status != HF_OK)
         return status;
     op->type = type->type;
@@ -300,7 +310,7 @@ hf_status hf_manager_type_get(hf_manager *manager, const char *type, hf_type *ou
     hf_batch *batch = NULL;
     hf_op *op = NULL;
     hf_result *result = NULL;
-    hf_status status = ask(HF_OP_TYPE_GET, &batch, &op, err);
+    hf_status status = manager_ask(HF_OP_TYPE_GET, &batch, &op, err);
     if (status != HF_OK)
         return status;
     op->type = type;
@@ -314,7 +324,7 @@ hf_status hf_manager_type_get(hf_manager *manager, const char *type, hf_type *ou
 
 hf_status hf_manager_types(hf_manager *manager, hf_result **out, hf_error *err)
 {
-    return list(manager, HF_OP_TYPES, NULL, out, err);
+    return manager_list(manager, HF_OP_TYPES, NULL, out, err);
 }
 
 hf_status hf_manager_events(hf_manager *manager, int64_t after_seq, size_t limit, hf_result **out,
@@ -322,7 +332,7 @@ hf_status hf_manager_events(hf_manager *manager, int64_t after_seq, size_t limit
 {
     hf_batch *batch = NULL;
     hf_op *op = NULL;
-    hf_status status = ask(HF_OP_EVENTS, &batch, &op, err);
+    hf_status status = manager_ask(HF_OP_EVENTS, &batch, &op, err);
     if (status != HF_OK)
         return status;
     op->after_seq = after_seq;
@@ -330,12 +340,13 @@ hf_status hf_manager_events(hf_manager *manager, int64_t after_seq, size_t limit
     return hf_finish(manager, batch, out, err);
 }
 
-hf_status hf_manager_sweep(hf_manager *manager, size_t limit, size_t *swept, bool *more, hf_error *err)
+hf_status hf_manager_sweep(hf_manager *manager, size_t limit, size_t *swept, bool *more,
+                           hf_error *err)
 {
     hf_batch *batch = NULL;
     hf_op *op = NULL;
     hf_result *result = NULL;
-    hf_status status = ask(HF_OP_SWEEP, &batch, &op, err);
+    hf_status status = manager_ask(HF_OP_SWEEP, &batch, &op, err);
     if (status != HF_OK)
         return status;
     op->limit = limit;

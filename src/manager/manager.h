@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The manager from inside: its session handles, what they believe to hold, its listeners and keeper. Private to this folder.
+/* The manager from inside: its session handles, what they believe to hold, its listeners and
+ * keeper. Private to this folder.
  *
- * Locks of the library: session->work lets one call of a session at a time into the store, in the order they came, so that what the
- * handle believes follows the order of the answers; session->mutex guards that belief and is never held over a call. Order: work,
- * then the manager's mutex, then the session's. No listener is called with one held. */
+ * Locks of the library: session->work lets one call of a session at a time into the store, in the
+ * order they came, so that what the handle believes follows the order of the answers;
+ * session->mutex guards that belief and is never held over a call. Order: work, then the manager's
+ * mutex, then the session's. No listener is called with one held. */
 #ifndef HF_MANAGER_MANAGER_H
 #define HF_MANAGER_MANAGER_H
 
@@ -17,15 +19,17 @@
 
 struct hf_result {
     hf_batch *batch;
-    size_t *order; /* where the op of the n-th resource asked for stands; NULL: in the order asked */
-    size_t count;  /* of the ops only the first so many are shown; 0: all */
+    /* where the op of the n-th resource asked for stands; NULL: in the order asked */
+    size_t *order;
+    size_t count; /* of the ops only the first so many are shown; 0: all */
 };
 
 struct hf_manager {
     hf_store *store;
     pid_t pid;
     pthread_mutex_t mutex;
-    pthread_cond_t unpinned; /* a session handle is no longer in use by poll, or a keeper has left */
+    /* a session handle is no longer in use by poll, or a keeper has left */
+    pthread_cond_t unpinned;
     hf_session *sessions;
     uint64_t polls; /* begun so far */
     struct {
@@ -46,7 +50,8 @@ typedef struct hf_hold {
     uint64_t hash;
     int64_t fence;
     int64_t until_boot_us; /* its own bound on this machine's clock; 0: none */
-    bool perhaps;          /* that it is so short is not known for sure: when it comes nothing is told */
+    /* that it is so short is not known for sure: when it comes nothing is told */
+    bool perhaps;
     hf_resource resource;
 } hf_hold;
 
@@ -66,12 +71,13 @@ typedef struct hf_heard {
 typedef struct hf_told {
     hf_resource resource;
     int64_t fence;
-    int64_t
-        until_boot_us; /* not 0: it ran out by this machine's clock; the store tells of it later, until then */
+    /* not 0: it ran out by this machine's clock; the store tells of it later, until then */
+    int64_t until_boot_us;
 } hf_told;
 
-/* One at a time, in the order they came. A mutex would let a thread that comes again at once pass those who wait: beside a busy thread the
- * keeper would not come to beat, neither this session nor any other. */
+/* One at a time, in the order they came. A mutex would let a thread that comes again at once pass
+ * those who wait: beside a busy thread the keeper would not come to beat, neither this session nor
+ * any other. */
 typedef struct hf_turns {
     pthread_mutex_t mutex;
     pthread_cond_t moved;
@@ -92,7 +98,8 @@ struct hf_session {
     hf_session_info info;
     int64_t sent_boot_us; /* when the last acknowledged beat was sent; 0: none was yet */
     int64_t due_boot_us;  /* when poll is to beat */
-    uint64_t in_vain; /* the poll that last asked for it together with others, when the store was of no use */
+    /* the poll that last asked for it together with others, when the store was of no use */
+    uint64_t in_vain;
     bool ended, closed, told_ended; /* closed: by this handle */
     bool closing;                   /* by this handle, in a transaction of the caller's */
     hf_holds holds;
@@ -104,7 +111,8 @@ struct hf_session {
     uint64_t told_call; /* the newest beat of which they are */
 };
 
-/* A result that owns the batch, which is freed if there is no memory: then NULL, and err says so. */
+/* A result that owns the batch, which is freed if there is no memory: then NULL, and err says so.
+ * */
 hf_result *hf_result_new(hf_batch *batch, hf_error *err);
 
 /* A resource, and which of those given it is. */
@@ -119,13 +127,15 @@ hf_status hf_numbered_sort(hf_numbered *all, size_t count, hf_error *err);
 /* A refusal of the first op becomes the caller's error; HF_OK when there is none. */
 hf_status hf_settle(hf_status status, const hf_op *op, hf_error *err);
 
-/* Executes a batch; when the answer is unsure, once more: with the same request ids that settles it. */
+/* Executes a batch; when the answer is unsure, once more: with the same request ids that settles
+ * it. */
 hf_status hf_execute(hf_manager *manager, hf_batch *batch, hf_error *err);
 
 /* Executes a batch and hands it over as a result, or frees it. out may be NULL. */
 hf_status hf_finish(hf_manager *manager, hf_batch *batch, hf_result **out, hf_error *err);
 /* The same; *over: the refusal says that a session is over, for good. */
-hf_status hf_finish_for(hf_manager *manager, hf_batch *batch, hf_result **out, bool *over, hf_error *err);
+hf_status hf_finish_for(hf_manager *manager, hf_batch *batch, hf_result **out, bool *over,
+                        hf_error *err);
 
 /* A random request id of 16 digits; false: there is no randomness. out holds HF_REQUEST_ID_SIZE. */
 bool hf_draw_request(char *out);
@@ -148,9 +158,10 @@ typedef struct hf_call {
     char request[HF_REQUEST_ID_SIZE]; /* drawn, unless the caller gives one */
 } hf_call;
 
-/* session.c. Between run and end the session's `work` is held. A session that is over in the store is over here. */
-hf_status hf_call_begin(hf_call *c, hf_session *session, hf_op_kind kind, const hf_resource *resource,
-                        hf_error *err);
+/* session.c. Between run and end the session's `work` is held. A session that is over in the store
+ * is over here. */
+hf_status hf_call_begin(hf_call *c, hf_session *session, hf_op_kind kind,
+                        const hf_resource *resource, hf_error *err);
 hf_status hf_call_run(hf_call *c, hf_error *err);
 void hf_call_end(hf_call *c);
 uint64_t hf_number_request(hf_session *session, char *out);
@@ -159,7 +170,8 @@ uint64_t hf_number_request(hf_session *session, char *out);
 void hf_note_alive(hf_session *session, const hf_answer *answer, int64_t sent_boot_us);
 int64_t hf_note_tried(hf_session *session); /* a beat is on its way; when the next one was due */
 void hf_note_due(hf_session *session, int64_t due_boot_us);
-void hf_note_soon(hf_session *session);   /* it counts when the caller commits: then another is due */
+/* it counts when the caller commits: then another is due */
+void hf_note_soon(hf_session *session);
 void hf_note_missed(hf_session *session); /* it came to nothing */
 void hf_note_lock(hf_session *session, const hf_answer *answer, int64_t sent_boot_us);
 void hf_forget_lock(hf_session *session, const hf_resource *resource);
@@ -169,16 +181,21 @@ void hf_forget_grant(hf_session *session, const hf_resource *resource,
 void hf_note_shorter(hf_session *session, const hf_resource *resource, int64_t until_boot_us);
 void hf_forget_all(hf_session *session);
 void hf_note_over(hf_session *session, bool closed);
-/* That the session is over, for good: what is seen in a transaction of the caller's may be undone with it. */
+/* That the session is over, for good: what is seen in a transaction of the caller's may be undone
+ * with it. */
 bool hf_is_over(hf_status status, const hf_answer *answer);
 
-/* holds.c. Noting one may fail for want of memory: then it isn't believed to be held, which is safe. */
-void hf_holds_note(hf_holds *holds, const hf_resource *resource, int64_t fence, int64_t until_boot_us);
+/* holds.c. Noting one may fail for want of memory: then it isn't believed to be held, which is
+ * safe. */
+void hf_holds_note(hf_holds *holds, const hf_resource *resource, int64_t fence,
+                   int64_t until_boot_us);
 hf_hold *hf_holds_find(const hf_holds *holds, const hf_resource *resource);
 bool hf_holds_drop(hf_holds *holds, const hf_resource *resource);
 void hf_holds_clear(hf_holds *holds);
-/* Takes out one whose bound has come; false: none. *perhaps: as in the hold. next_us is lowered to the earliest bound to come. */
-bool hf_holds_take_spent(hf_holds *holds, int64_t now_boot_us, hf_told *out, bool *perhaps, int64_t *next_us);
+/* Takes out one whose bound has come; false: none. *perhaps: as in the hold. next_us is lowered to
+ * the earliest bound to come. */
+bool hf_holds_take_spent(hf_holds *holds, int64_t now_boot_us, hf_told *out, bool *perhaps,
+                         int64_t *next_us);
 
 /* telling.c */
 void hf_tell_ended(hf_session *session);

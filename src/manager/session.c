@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Session handles: opening, beating, closing, and the calls that take and give locks. Each is a batch; afterwards the handle
- * notes what it may believe. */
+/* Session handles: opening, beating, closing, and the calls that take and give locks. Each is a
+ * batch; afterwards the handle notes what it may believe. */
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "manager/manager.h"
@@ -67,7 +67,8 @@ static hf_status handle_new(hf_manager *manager, hf_session **out, hf_error *err
     return HF_OK;
 }
 
-/* A forked child has copies of locks that threads of the parent may be waiting at: destroying one would wait for them. */
+/* A forked child has copies of locks that threads of the parent may be waiting at: destroying one
+ * would wait for them. */
 static void handle_free(hf_session *session)
 {
     hf_credentials_clear(&session->credentials);
@@ -98,8 +99,8 @@ void hf_session_free(hf_session *session)
     if (session == NULL)
         return;
     hf_manager *manager = session->manager;
-    if (manager->pid ==
-        getpid()) { /* in a forked child the list is a copy nobody walks, its mutex perhaps taken for ever */
+    /* in a forked child the list is a copy nobody walks, its mutex perhaps taken for ever */
+    if (manager->pid == getpid()) {
         pthread_mutex_lock(&manager->mutex);
         while (session->pins > 0)
             pthread_cond_wait(&manager->unpinned, &manager->mutex);
@@ -138,8 +139,10 @@ void hf_session_describe(hf_session *session, hf_session_info *out)
 void hf_note_alive(hf_session *session, const hf_answer *answer, int64_t sent_boot_us)
 {
     pthread_mutex_lock(&session->mutex);
-    /* A beat gives the whole idle bound from when it was sent; a repeated open only what is left of it. */
-    int64_t left_us = answer->sessions[0].expires_us - answer->now_us, idle_us = answer->sessions[0].idle_us;
+    /* A beat gives the whole idle bound from when it was sent; a repeated open only what is left of
+     * it. */
+    int64_t left_us = answer->sessions[0].expires_us - answer->now_us,
+            idle_us = answer->sessions[0].idle_us;
     session->info = answer->sessions[0];
     session->closing = false;
     session->sent_boot_us = sent_boot_us - (left_us < idle_us ? idle_us - left_us : 0);
@@ -219,7 +222,8 @@ bool hf_session_is_held(hf_session *session, const hf_resource *resource)
     int64_t now_us = hf_seam.boot_us();
     pthread_mutex_lock(&session->mutex);
     const hf_hold *hold = hf_holds_find(&session->holds, resource);
-    bool held = hold != NULL && !session->ended && now_us < session->sent_boot_us + session->info.idle_us &&
+    bool held = hold != NULL && !session->ended &&
+                now_us < session->sent_boot_us + session->info.idle_us &&
                 (hold->until_boot_us == 0 || now_us < hold->until_boot_us);
     pthread_mutex_unlock(&session->mutex);
     return held;
@@ -227,8 +231,8 @@ bool hf_session_is_held(hf_session *session, const hf_resource *resource)
 
 /* ---- one op for a session ---- */
 
-hf_status hf_call_begin(hf_call *c, hf_session *session, hf_op_kind kind, const hf_resource *resource,
-                        hf_error *err)
+hf_status hf_call_begin(hf_call *c, hf_session *session, hf_op_kind kind,
+                        const hf_resource *resource, hf_error *err)
 {
     hf_status status = hf_batch_new(1, &c->batch, err);
     if (status != HF_OK)
@@ -241,7 +245,8 @@ hf_status hf_call_begin(hf_call *c, hf_session *session, hf_op_kind kind, const 
     return HF_OK;
 }
 
-/* A request id that this session has not used: what is asked once more with it is not done twice. */
+/* A request id that this session has not used: what is asked once more with it is not done twice.
+ * */
 uint64_t hf_number_request(hf_session *session, char *out)
 {
     snprintf(out, HF_REQUEST_ID_SIZE, "%s-%llu", session->request_prefix,
@@ -249,13 +254,15 @@ uint64_t hf_number_request(hf_session *session, char *out)
     return session->calls;
 }
 
-/* Goes to the store. A session that is over there is over here. `work` is held from here to call_end. */
+/* Goes to the store. A session that is over there is over here. `work` is held from here to
+ * call_end. */
 hf_status hf_call_run(hf_call *c, hf_error *err)
 {
     hf_manager *manager = c->session->manager;
     if (manager->pid != getpid()) /* the mutex may be a copy of one in use */
-        return hf_fail(err, HF_INVALID,
-                       "This session was opened before fork(); open a new manager in the child process.");
+        return hf_fail(
+            err, HF_INVALID,
+            "This session was opened before fork(); open a new manager in the child process.");
     hf_turns_take(&c->session->work);
     c->number = hf_number_request(c->session, c->request);
     if (c->op->request_id == NULL)
@@ -279,7 +286,8 @@ void hf_call_end(hf_call *c)
 
 /* ---- open, attach, beat, close ---- */
 
-static void fill_open(hf_op *op, const hf_session_options *options, const hf_credentials *replaces)
+static void session_fill_open(hf_op *op, const hf_session_options *options,
+                              const hf_credentials *replaces)
 {
     op->user = options->user;
     op->name = options->name;
@@ -288,24 +296,28 @@ static void fill_open(hf_op *op, const hf_session_options *options, const hf_cre
     op->replaces = options->replaces == NULL ? NULL : replaces;
 }
 
-static hf_status open_in_store(hf_session *session, const hf_session_options *options, hf_error *err)
+static hf_status open_in_store(hf_session *session, const hf_session_options *options,
+                               hf_error *err)
 {
     hf_credentials replaces;
     hf_call c;
     hf_status status = hf_call_begin(&c, session, HF_OP_SESSION_OPEN, NULL, err);
     if (status != HF_OK)
         return status;
-    status = options->replaces == NULL ? HF_OK : hf_credentials_parse(options->replaces, &replaces, err);
+    status =
+        options->replaces == NULL ? HF_OK : hf_credentials_parse(options->replaces, &replaces, err);
     if (status != HF_OK) {
         hf_batch_free(c.batch);
         return status;
     }
-    fill_open(c.op, options, &replaces);
+    session_fill_open(c.op, options, &replaces);
     status = hf_call_run(&c, err);
     if (status == HF_OK) {
         hf_note_alive(session, &c.op->answer, c.sent_boot_us);
-        /* A repeated open answers the session made first: its id, with the key that was shown to be its. */
-        memcpy(session->credentials.id, c.op->answer.sessions[0].id, sizeof session->credentials.id);
+        /* A repeated open answers the session made first: its id, with the key that was shown to be
+         * its. */
+        memcpy(session->credentials.id, c.op->answer.sessions[0].id,
+               sizeof session->credentials.id);
     }
     hf_call_end(&c);
     if (options->replaces != NULL)
@@ -334,7 +346,8 @@ hf_status hf_session_open(hf_manager *manager, const hf_session_options *options
     return HF_OK;
 }
 
-hf_status hf_session_attach(hf_manager *manager, const char *id_and_key, hf_session **out, hf_error *err)
+hf_status hf_session_attach(hf_manager *manager, const char *id_and_key, hf_session **out,
+                            hf_error *err)
 {
     hf_session *session = NULL;
     hf_status status = handle_new(manager, &session, err);
@@ -370,11 +383,12 @@ void hf_note_due(hf_session *session, int64_t due_boot_us)
     pthread_mutex_unlock(&session->mutex);
 }
 
-#define AGAIN_US                                                                                             \
-    1000000 /* the least between two tries, where the idle bound is not shorter than three of them */
+/* The least between two tries, where the idle bound is not shorter than three of them. */
+#define AGAIN_US 1000000
 
-/* It is tried again while there is time: after a quarter of what is left, so that a short disturbance costs nothing, and a store that is
- * away for long is asked seldom at first and more often as the bound comes near. */
+/* It is tried again while there is time: after a quarter of what is left, so that a short
+ * disturbance costs nothing, and a store that is away for long is asked seldom at first and more
+ * often as the bound comes near. */
 void hf_note_missed(hf_session *session)
 {
     if (session->manager->pid != getpid())
@@ -382,7 +396,8 @@ void hf_note_missed(hf_session *session)
     int64_t now_us = hf_seam.boot_us();
     pthread_mutex_lock(&session->mutex);
     int64_t idle_us = session->info.idle_us;
-    int64_t left_us = session->sent_boot_us == 0 ? idle_us : session->sent_boot_us + idle_us - now_us;
+    int64_t left_us =
+        session->sent_boot_us == 0 ? idle_us : session->sent_boot_us + idle_us - now_us;
     int64_t wait_us = left_us / 4 < AGAIN_US ? AGAIN_US : left_us / 4;
     session->due_boot_us = now_us + (wait_us < idle_us / 3 ? wait_us : idle_us / 3);
     pthread_mutex_unlock(&session->mutex);
@@ -397,9 +412,10 @@ void hf_note_soon(hf_session *session)
     pthread_mutex_unlock(&session->mutex);
 }
 
-/* What a beat in the caller's transaction says of the session may be undone with it: the bound is not moved, and poll's own beat is due
- * when it was. But an attached handle knows nothing else. */
-static void note_beat(hf_session *session, const hf_answer *answer, int64_t sent_boot_us, int64_t due_boot_us)
+/* What a beat in the caller's transaction says of the session may be undone with it: the bound is
+ * not moved, and poll's own beat is due when it was. But an attached handle knows nothing else. */
+static void note_beat(hf_session *session, const hf_answer *answer, int64_t sent_boot_us,
+                      int64_t due_boot_us)
 {
     if (!answer->pending) {
         hf_note_alive(session, answer, sent_boot_us);

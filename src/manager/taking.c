@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Session handles: the calls that take and give locks. Each is a batch; afterwards the handle notes what it may
- * believe. */
+/* Session handles: the calls that take and give locks. Each is a batch; afterwards the handle notes
+ * what it may believe. */
 #include "base/error.h"
 #include "base/seams.h"
 #include "manager/manager.h"
@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Copies the lock answered, if the caller wants it. There is none where it was done before and asked again, and the lock is gone since. */
+/* Copies the lock answered, if the caller wants it. There is none where it was done before and
+ * asked again, and the lock is gone since. */
 static void give_lock(const hf_call *c, hf_lock *out)
 {
     if (out != NULL)
@@ -59,9 +60,11 @@ hf_status hf_numbered_sort(hf_numbered *all, size_t count, hf_error *err)
     return HF_OK;
 }
 
-/* The ops of one acquire: linked, in canonical order. order[i] is where the i-th resource given stands. */
-static hf_status link_ops(hf_session *session, hf_batch *batch, const hf_resource *resources, size_t count,
-                          const hf_acquire_options *options, size_t *order, hf_error *err)
+/* The ops of one acquire: linked, in canonical order. order[i] is where the i-th resource given
+ * stands. */
+static hf_status link_ops(hf_session *session, hf_batch *batch, const hf_resource *resources,
+                          size_t count, const hf_acquire_options *options, size_t *order,
+                          hf_error *err)
 {
     hf_numbered *sorted = hf_alloc(count * sizeof *sorted);
     if (sorted == NULL)
@@ -111,8 +114,8 @@ hf_status hf_session_acquire_all(hf_session *session, const hf_resource *resourc
     if (status != HF_OK)
         return status;
     size_t *order = hf_alloc(count * sizeof *order);
-    status =
-        order == NULL ? hf_fail_memory(err) : link_ops(session, batch, resources, count, options, order, err);
+    status = order == NULL ? hf_fail_memory(err)
+                           : link_ops(session, batch, resources, count, options, order, err);
     if (status != HF_OK) {
         hf_batch_free(batch);
         hf_free(order);
@@ -131,14 +134,16 @@ hf_status hf_session_acquire_all(hf_session *session, const hf_resource *resourc
     return HF_OK;
 }
 
-/* In the caller's transaction the bound may come down with its commit; that it goes up is not believed before. */
+/* In the caller's transaction the bound may come down with its commit; that it goes up is not
+ * believed before. */
 static void note_renewed(const hf_call *c, const hf_resource *resource)
 {
     const hf_answer *answer = &c->op->answer;
     if (!answer->pending)
         hf_note_lock(c->session, answer, c->sent_boot_us);
     else if (answer->locks_count > 0 && answer->locks[0].ends_us != 0)
-        hf_note_shorter(c->session, resource, c->sent_boot_us + (answer->locks[0].ends_us - answer->now_us));
+        hf_note_shorter(c->session, resource,
+                        c->sent_boot_us + (answer->locks[0].ends_us - answer->now_us));
 }
 
 hf_status hf_session_renew(hf_session *session, const hf_resource *resource, int64_t ttl_us,
@@ -163,7 +168,8 @@ hf_status hf_session_renew(hf_session *session, const hf_resource *resource, int
     return status;
 }
 
-hf_status hf_session_downgrade(hf_session *session, const hf_resource *resource, hf_lock *out, hf_error *err)
+hf_status hf_session_downgrade(hf_session *session, const hf_resource *resource, hf_lock *out,
+                               hf_error *err)
 {
     hf_call c;
     hf_status status = hf_call_begin(&c, session, HF_OP_DOWNGRADE, resource, err);
@@ -178,7 +184,8 @@ hf_status hf_session_downgrade(hf_session *session, const hf_resource *resource,
     return status;
 }
 
-hf_status hf_session_release(hf_session *session, const hf_resource *resource, int64_t fence, hf_error *err)
+hf_status hf_session_release(hf_session *session, const hf_resource *resource, int64_t fence,
+                             hf_error *err)
 {
     hf_call c;
     hf_status status = hf_call_begin(&c, session, HF_OP_RELEASE, resource, err);
@@ -210,8 +217,8 @@ hf_status hf_session_release_all(hf_session *session, size_t *count, hf_error *e
     return status;
 }
 
-hf_status hf_session_holds(hf_session *session, const hf_resource *resource, int64_t fence, hf_lock *out,
-                           hf_error *err)
+hf_status hf_session_holds(hf_session *session, const hf_resource *resource, int64_t fence,
+                           hf_lock *out, hf_error *err)
 {
     hf_call c;
     hf_status status = hf_call_begin(&c, session, HF_OP_HOLDS, resource, err);
@@ -256,8 +263,8 @@ hf_status hf_session_decline(hf_session *session, const hf_resource *resource,
     return status;
 }
 
-hf_status hf_session_hand_over(hf_session *session, const hf_resource *resource, const char *to_session,
-                               hf_lock *out, hf_error *err)
+hf_status hf_session_hand_over(hf_session *session, const hf_resource *resource,
+                               const char *to_session, hf_lock *out, hf_error *err)
 {
     hf_call c;
     hf_status status = hf_call_begin(&c, session, HF_OP_HAND_OVER, resource, err);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What listeners hear of session handles, and what they have heard before: each loss, each request and the end once. */
+/* What listeners hear of session handles, and what they have heard before: each loss, each request
+ * and the end once. */
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/seams.h"
@@ -10,15 +11,18 @@
 
 /* ---- the listeners ---- */
 
-hf_status hf_manager_listen(hf_manager *manager, hf_listener *listener, void *context, hf_error *err)
+hf_status hf_manager_listen(hf_manager *manager, hf_listener *listener, void *context,
+                            hf_error *err)
 {
     hf_status status = HF_OK;
     if (manager->pid != getpid())
-        return hf_fail(err, HF_INVALID,
-                       "This manager was opened before fork(); open a new one in the child process.");
+        return hf_fail(
+            err, HF_INVALID,
+            "This manager was opened before fork(); open a new one in the child process.");
     pthread_mutex_lock(&manager->mutex);
     if (manager->listeners_count == MANAGER_LISTENERS) {
-        status = hf_fail(err, HF_TOO_MANY, "A manager has at most %d listeners.", MANAGER_LISTENERS);
+        status =
+            hf_fail(err, HF_TOO_MANY, "A manager has at most %d listeners.", MANAGER_LISTENERS);
     } else {
         manager->listeners[manager->listeners_count].call = listener;
         manager->listeners[manager->listeners_count++].context = context;
@@ -28,7 +32,7 @@ hf_status hf_manager_listen(hf_manager *manager, hf_listener *listener, void *co
 }
 
 /* Listeners are only ever added, so those counted can be called without the mutex. */
-static void tell(hf_manager *manager, const hf_notice *notice)
+static void telling_tell(hf_manager *manager, const hf_notice *notice)
 {
     pthread_mutex_lock(&manager->mutex);
     size_t count = manager->listeners_count;
@@ -46,16 +50,18 @@ void hf_tell_ended(hf_session *session)
     const char *why = session->closed ? "closed" : "expired";
     pthread_mutex_unlock(&session->mutex);
     if (!told)
-        tell(session->manager,
-             &(hf_notice){.kind = HF_NOTICE_ENDED, .session = session, .why = why, .by = "", .text = ""});
+        telling_tell(
+            session->manager,
+            &(hf_notice){
+                .kind = HF_NOTICE_ENDED, .session = session, .why = why, .by = "", .text = ""});
 }
 
 /* ---- losses ---- */
 
-#define AHEAD_US                                                                                             \
+#define AHEAD_US                                                                                   \
     60000000 /* how far this machine may be ahead of the store in telling that a bound has come */
 
-static bool tells(const hf_answer *answer, const hf_told *told)
+static bool telling_tells(const hf_answer *answer, const hf_told *told)
 {
     for (size_t i = 0; i < answer->lost_count; i++)
         if (answer->lost[i].fence == told->fence &&
@@ -64,12 +70,14 @@ static bool tells(const hf_answer *answer, const hf_told *told)
     return false;
 }
 
-/* The store tells them in the same order every time: the one behind the last that was found is looked at first. */
+/* The store tells them in the same order every time: the one behind the last that was found is
+ * looked at first. */
 static bool told_before(const hf_session *session, const hf_lost *lost, size_t *next)
 {
     for (size_t i = 0; i < session->told_count; i++) {
         const hf_told *told = &session->told[(*next + i) % session->told_count];
-        if (told->fence == lost->fence && hf_resource_compare(&told->resource, &lost->resource) == 0) {
+        if (told->fence == lost->fence &&
+            hf_resource_compare(&told->resource, &lost->resource) == 0) {
             *next += i + 1;
             return true;
         }
@@ -78,7 +86,7 @@ static bool told_before(const hf_session *session, const hf_lost *lost, size_t *
 }
 
 /* Makes room for so many; false: memory is out. */
-static bool make_room(hf_session *session, size_t count)
+static bool telling_make_room(hf_session *session, size_t count)
 {
     size_t room = session->told_room == 0 ? 8 : session->told_room;
     while (room < count)
@@ -96,25 +104,28 @@ static bool make_room(hf_session *session, size_t count)
     return true;
 }
 
-/* Remembers what the answer tells, and for a while what was told here before the store did. Without memory some are told again. */
+/* Remembers what the answer tells, and for a while what was told here before the store did. Without
+ * memory some are told again. */
 static void remember_told(hf_session *session, const hf_answer *answer)
 {
     int64_t now_us = hf_seam.boot_us();
     size_t kept = 0;
     for (size_t i = 0; i < session->told_count; i++)
-        if (session->told[i].until_boot_us > now_us && !tells(answer, &session->told[i]))
+        if (session->told[i].until_boot_us > now_us && !telling_tells(answer, &session->told[i]))
             session->told[kept++] = session->told[i];
     session->told_count = kept;
-    if (!make_room(session, kept + answer->lost_count))
+    if (!telling_make_room(session, kept + answer->lost_count))
         return;
     for (size_t i = 0; i < answer->lost_count; i++)
-        session->told[session->told_count++] = (hf_told){answer->lost[i].resource, answer->lost[i].fence, 0};
+        session->told[session->told_count++] =
+            (hf_told){answer->lost[i].resource, answer->lost[i].fence, 0};
 }
 
-/* The store tells of a loss on every beat; the listeners hear of it once. A handle need not have believed to hold it: what was granted
- * in a transaction of the caller's, or through another handle, is lost all the same. Answers may be told in another order than they
- * came: for one that is older than another nothing is forgotten, and what it has beyond that is settled meanwhile, unless the handle still
- * believes in it. */
+/* The store tells of a loss on every beat; the listeners hear of it once. A handle need not have
+ * believed to hold it: what was granted in a transaction of the caller's, or through another
+ * handle, is lost all the same. Answers may be told in another order than they came: for one that
+ * is older than another nothing is forgotten, and what it has beyond that is settled meanwhile,
+ * unless the handle still believes in it. */
 static void note_told(hf_session *session, const hf_answer *answer, uint64_t call, bool *news)
 {
     size_t next = 0;
@@ -123,7 +134,8 @@ static void note_told(hf_session *session, const hf_answer *answer, uint64_t cal
     for (size_t i = 0; i < answer->lost_count; i++) {
         const hf_lost *lost = &answer->lost[i];
         const hf_hold *hold = hf_holds_find(&session->holds, &lost->resource);
-        news[i] = hold != NULL ? hold->fence <= lost->fence : newest && !told_before(session, lost, &next);
+        news[i] = hold != NULL ? hold->fence <= lost->fence
+                               : newest && !told_before(session, lost, &next);
         if (hold != NULL && news[i])
             hf_holds_drop(&session->holds, &lost->resource);
     }
@@ -144,12 +156,12 @@ static void tell_losses(hf_session *session, const hf_answer *answer, uint64_t c
     note_told(session, answer, call, news);
     for (size_t i = 0; session->linked && i < count; i++)
         if (news[i])
-            tell(session->manager, &(hf_notice){.kind = HF_NOTICE_LOST,
-                                                .session = session,
-                                                .resource = answer->lost[i].resource,
-                                                .why = answer->lost[i].why,
-                                                .by = answer->lost[i].by,
-                                                .text = answer->lost[i].reason});
+            telling_tell(session->manager, &(hf_notice){.kind = HF_NOTICE_LOST,
+                                                        .session = session,
+                                                        .resource = answer->lost[i].resource,
+                                                        .why = answer->lost[i].why,
+                                                        .by = answer->lost[i].by,
+                                                        .text = answer->lost[i].reason});
     hf_free(news);
 }
 
@@ -157,11 +169,12 @@ static void tell_losses(hf_session *session, const hf_answer *answer, uint64_t c
 static void add_told(hf_session *session, hf_told *spent, int64_t now_us)
 {
     spent->until_boot_us = now_us + AHEAD_US;
-    if (make_room(session, session->told_count + 1))
+    if (telling_make_room(session, session->told_count + 1))
         session->told[session->told_count++] = *spent;
 }
 
-/* Where nobody knows whether the bound is really that short it is only believed no more: if it was lost the next beat tells. */
+/* Where nobody knows whether the bound is really that short it is only believed no more: if it was
+ * lost the next beat tells. */
 void hf_tell_spent(hf_session *session, int64_t now_us, int64_t *next_us)
 {
     hf_told spent;
@@ -172,12 +185,12 @@ void hf_tell_spent(hf_session *session, int64_t now_us, int64_t *next_us)
             add_told(session, &spent, now_us);
         pthread_mutex_unlock(&session->mutex);
         if (more && !perhaps)
-            tell(session->manager, &(hf_notice){.kind = HF_NOTICE_LOST,
-                                                .session = session,
-                                                .resource = spent.resource,
-                                                .why = "expired",
-                                                .by = "",
-                                                .text = ""});
+            telling_tell(session->manager, &(hf_notice){.kind = HF_NOTICE_LOST,
+                                                        .session = session,
+                                                        .resource = spent.resource,
+                                                        .why = "expired",
+                                                        .by = "",
+                                                        .text = ""});
     }
 }
 
@@ -193,9 +206,10 @@ static bool heard_before(const hf_session *session, const hf_request *request)
     return false;
 }
 
-/* Finds the requests that are new, and remembers those that wait now, as the newest answer has it: one that an older answer has beyond that
- * waits no more. news[i] answers for request i. */
-static void note_heard(hf_session *session, const hf_answer *answer, uint64_t call, bool *news)
+/* Finds the requests that are new, and remembers those that wait now, as the newest answer has it:
+ * one that an older answer has beyond that waits no more. news[i] answers for request i. */
+static void telling_note_heard(hf_session *session, const hf_answer *answer, uint64_t call,
+                               bool *news)
 {
     size_t count = answer->requests_count;
     hf_heard *heard = count == 0 ? NULL : hf_alloc(count * sizeof *heard);
@@ -226,21 +240,21 @@ static void tell_requests(hf_session *session, const hf_answer *answer, uint64_t
     bool *news = hf_alloc(count + 1);
     if (news == NULL)
         return; /* they will be told on the next beat */
-    note_heard(session, answer, call, news);
+    telling_note_heard(session, answer, call, news);
     for (size_t i = 0; i < count; i++)
         if (news[i])
-            tell(session->manager, &(hf_notice){.kind = HF_NOTICE_REQUESTED,
-                                                .session = session,
-                                                .resource = answer->requests[i].resource,
-                                                .why = "",
-                                                .by = answer->requests[i].name,
-                                                .text = answer->requests[i].message});
+            telling_tell(session->manager, &(hf_notice){.kind = HF_NOTICE_REQUESTED,
+                                                        .session = session,
+                                                        .resource = answer->requests[i].resource,
+                                                        .why = "",
+                                                        .by = answer->requests[i].name,
+                                                        .text = answer->requests[i].message});
     hf_free(news);
 }
 
 /* ---- what a beat brought ---- */
 
-static void forget_lost(hf_session *session, const hf_answer *answer)
+static void telling_forget_lost(hf_session *session, const hf_answer *answer)
 {
     pthread_mutex_lock(&session->mutex);
     for (size_t i = 0; i < answer->lost_count; i++) {
@@ -251,8 +265,9 @@ static void forget_lost(hf_session *session, const hf_answer *answer)
     pthread_mutex_unlock(&session->mutex);
 }
 
-/* Tells what a beat brought to light. The answer is read after `work` was let go, so that listeners may call. What it saw in a transaction
- * of the caller's may be undone with it: what was lost there is believed no more, and a beat outside tells. */
+/* Tells what a beat brought to light. The answer is read after `work` was let go, so that listeners
+ * may call. What it saw in a transaction of the caller's may be undone with it: what was lost there
+ * is believed no more, and a beat outside tells. */
 void hf_tell_beat(hf_session *session, hf_status status, const hf_answer *answer, uint64_t call)
 {
     if (hf_is_over(status, answer) && session->linked)
@@ -260,7 +275,7 @@ void hf_tell_beat(hf_session *session, hf_status status, const hf_answer *answer
     if (status != HF_OK)
         return;
     if (answer->pending && session->linked) {
-        forget_lost(session, answer);
+        telling_forget_lost(session, answer);
         return;
     }
     tell_losses(session, answer, call);

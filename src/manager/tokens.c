@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Callers' tokens: drawing and reading secrets, and the manager's calls. No sentence repeats a secret. */
+/* Callers' tokens: drawing and reading secrets, and the manager's calls. No sentence repeats a
+ * secret. */
 #include "base/digest.h"
 #include "base/error.h"
 #include "base/seams.h"
@@ -16,7 +17,8 @@ hf_status hf_token_read(const char *secret, hf_token_key *out, hf_error *err)
     hf_slice text = hf_slice_of(secret);
     hf_token_key made = {0};
     if (text.size != HF_TOKEN_SECRET || !hf_is_hex(text.at, text.size))
-        return hf_fail(err, HF_INVALID, "A token is %d hex digits in lower case, as it was printed once.",
+        return hf_fail(err, HF_INVALID,
+                       "A token is %d hex digits in lower case, as it was printed once.",
                        HF_TOKEN_SECRET);
     hf_slice_copy(made.secret, sizeof made.secret, text);
     if (!hf_sha256(text.at, text.size, made.sha256))
@@ -51,7 +53,7 @@ void hf_token_clear(hf_token_key *key)
 
 /* ---- calls ---- */
 
-static hf_status ask(hf_op_kind kind, hf_batch **batch, hf_op **op, hf_error *err)
+static hf_status tokens_ask(hf_op_kind kind, hf_batch **batch, hf_op **op, hf_error *err)
 {
     hf_status status = hf_batch_new(1, batch, err);
     if (status == HF_OK)
@@ -60,7 +62,8 @@ static hf_status ask(hf_op_kind kind, hf_batch **batch, hf_op **op, hf_error *er
 }
 
 /* Runs a batch whose one op answers a token. */
-static hf_status finish(hf_manager *manager, hf_batch *batch, hf_token *out, bool *lives, hf_error *err)
+static hf_status tokens_finish(hf_manager *manager, hf_batch *batch, hf_token *out, bool *lives,
+                               hf_error *err)
 {
     hf_result *result = NULL;
     hf_status status = hf_finish(manager, batch, &result, err);
@@ -75,8 +78,8 @@ static hf_status finish(hf_manager *manager, hf_batch *batch, hf_token *out, boo
     return HF_OK;
 }
 
-hf_status hf_manager_token_create(hf_manager *manager, const hf_token_options *options, hf_token_key *out,
-                                  hf_token *token, hf_error *err)
+hf_status hf_manager_token_create(hf_manager *manager, const hf_token_options *options,
+                                  hf_token_key *out, hf_token *token, hf_error *err)
 {
     hf_batch *batch = NULL;
     hf_op *op = NULL;
@@ -88,7 +91,7 @@ hf_status hf_manager_token_create(hf_manager *manager, const hf_token_options *o
     if (status == HF_OK && !hf_draw_request(request))
         status = hf_fail(err, HF_UNAVAILABLE, "The system gives no random bytes.");
     if (status == HF_OK)
-        status = ask(HF_OP_TOKEN_CREATE, &batch, &op, err);
+        status = tokens_ask(HF_OP_TOKEN_CREATE, &batch, &op, err);
     if (status != HF_OK) {
         hf_token_clear(&key);
         return status;
@@ -101,7 +104,7 @@ hf_status hf_manager_token_create(hf_manager *manager, const hf_token_options *o
     op->ttl_us = options->ttl_us;
     op->actor = options->actor;
     op->request_id = request;
-    status = finish(manager, batch, token, NULL, err);
+    status = tokens_finish(manager, batch, token, NULL, err);
     if (status == HF_OK)
         *out = key;
     hf_token_clear(&key);
@@ -116,11 +119,11 @@ hf_status hf_manager_token_find(hf_manager *manager, const char *secret, hf_toke
     hf_token_key key;
     hf_status status = hf_token_read(secret, &key, err);
     if (status == HF_OK)
-        status = ask(HF_OP_TOKEN_FIND, &batch, &op, err);
+        status = tokens_ask(HF_OP_TOKEN_FIND, &batch, &op, err);
     if (status != HF_OK)
         return status;
     op->sha256 = key.sha256;
-    status = finish(manager, batch, out, lives, err);
+    status = tokens_finish(manager, batch, out, lives, err);
     hf_token_clear(&key);
     return status;
 }
@@ -130,7 +133,7 @@ hf_status hf_manager_tokens(hf_manager *manager, const hf_list_options *options,
 {
     hf_batch *batch = NULL;
     hf_op *op = NULL;
-    hf_status status = ask(HF_OP_TOKENS, &batch, &op, err);
+    hf_status status = tokens_ask(HF_OP_TOKENS, &batch, &op, err);
     if (status != HF_OK)
         return status;
     if (options != NULL) {
@@ -140,15 +143,15 @@ hf_status hf_manager_tokens(hf_manager *manager, const hf_list_options *options,
     return hf_finish(manager, batch, out, err);
 }
 
-hf_status hf_manager_token_revoke(hf_manager *manager, const char *id, const char *actor, hf_token *out,
-                                  hf_error *err)
+hf_status hf_manager_token_revoke(hf_manager *manager, const char *id, const char *actor,
+                                  hf_token *out, hf_error *err)
 {
     hf_batch *batch = NULL;
     hf_op *op = NULL;
-    hf_status status = ask(HF_OP_TOKEN_REVOKE, &batch, &op, err);
+    hf_status status = tokens_ask(HF_OP_TOKEN_REVOKE, &batch, &op, err);
     if (status != HF_OK)
         return status;
     op->token = id;
     op->actor = actor;
-    return finish(manager, batch, out, NULL, err);
+    return tokens_finish(manager, batch, out, NULL, err);
 }

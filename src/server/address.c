@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading and writing addresses, and listening on them. Ports are digits alone, an IPv6 address stands in brackets. */
+/* Reading and writing addresses, and listening on them. Ports are digits alone, an IPv6 address
+ * stands in brackets. */
 #include "server/address.h"
 
 #include "base/error.h"
@@ -61,7 +62,8 @@ bool address_read(const char *text, address *out)
     if (strncmp(text, "unix:", 5) == 0)
         return read_unix(text + 5, out);
     const char *colon = strrchr(text, ':');
-    if (colon == NULL || (size_t)(colon - text) >= sizeof host || !read_number(colon + 1, UINT16_MAX, &port))
+    if (colon == NULL || (size_t)(colon - text) >= sizeof host ||
+        !read_number(colon + 1, UINT16_MAX, &port))
         return false;
     size_t length = (size_t)(colon - text);
     bool six = length > 2 && text[0] == '[' && colon[-1] == ']';
@@ -146,7 +148,8 @@ bool address_is_network(const char *text)
 
 /* ---- sockets ---- */
 
-/* Removes the file of a socket that nobody listens on. Anything else stays, and is in the way of bind. */
+/* Removes the file of a socket that nobody listens on. Anything else stays, and is in the way of
+ * bind. */
 static bool remove_stale(const address *a)
 {
     struct stat file;
@@ -155,17 +158,20 @@ static bool remove_stale(const address *a)
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return false;
-    bool stale = connect(fd, (const struct sockaddr *)&a->at, a->size) != 0 && errno == ECONNREFUSED;
+    bool stale =
+        connect(fd, (const struct sockaddr *)&a->at, a->size) != 0 && errno == ECONNREFUSED;
     close(fd);
     return !stale || unlink(address_path(a)) == 0 || errno == ENOENT;
 }
 
-/* Nobody else slips in between: the mode of the socket and the umask limit what bind makes, and the umask of the process, which is for all
- * its threads, is left alone. What the umask has taken is then given back. */
+/* Nobody else slips in between: the mode of the socket and the umask limit what bind makes, and the
+ * umask of the process, which is for all its threads, is left alone. What the umask has taken is
+ * then given back. */
 static bool listen_unix(int fd, const address *a)
 {
     const char *path = address_path(a);
-    if (!remove_stale(a) || fchmod(fd, 0660) != 0 || bind(fd, (const struct sockaddr *)&a->at, a->size) != 0)
+    if (!remove_stale(a) || fchmod(fd, 0660) != 0 ||
+        bind(fd, (const struct sockaddr *)&a->at, a->size) != 0)
         return false;
     if (fchmodat(AT_FDCWD, path, 0660, AT_SYMLINK_NOFOLLOW) == 0 && listen(fd, SOMAXCONN) == 0)
         return true;
@@ -185,7 +191,7 @@ static bool listen_tcp(int fd, const address *a)
 }
 
 /* -1 and errno when it can't be. */
-static int open_socket(const address *a)
+static int address_open_socket(const address *a)
 {
     int fd = socket(a->at.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0 || (address_is_unix(a) ? listen_unix(fd, a) : listen_tcp(fd, a)))
@@ -207,17 +213,19 @@ static hf_status tell_why(const address *a, int why, hf_error *err)
                        "%s is in the way: it is no socket. Choose another path with --listen.",
                        address_path(a));
     if (why == EADDRINUSE)
-        return hf_fail(err, HF_UNAVAILABLE,
-                       "%s is taken: another program listens there. Stop that one, or choose another address "
-                       "with --listen "
-                       "(port 0 is any free one).",
-                       name);
+        return hf_fail(
+            err, HF_UNAVAILABLE,
+            "%s is taken: another program listens there. Stop that one, or choose another address "
+            "with --listen "
+            "(port 0 is any free one).",
+            name);
     if (why == EADDRNOTAVAIL)
-        return hf_fail(err, HF_UNAVAILABLE, "%s is not an address of this machine; choose one with --listen.",
-                       name);
+        return hf_fail(err, HF_UNAVAILABLE,
+                       "%s is not an address of this machine; choose one with --listen.", name);
     if (why == EACCES || why == EPERM)
         return hf_fail(err, HF_UNAVAILABLE,
-                       "%s may not be used by this user; choose another address with --listen.", name);
+                       "%s may not be used by this user; choose another address with --listen.",
+                       name);
     return hf_fail(err, HF_UNAVAILABLE, "Listening on %s failed: %s.", name, strerror(why));
 }
 
@@ -225,11 +233,11 @@ hf_status address_listen(address *a, unsigned ports, int *out_fd, hf_error *err)
 {
     address near = *a;
     unsigned port = address_port(a);
-    int fd = open_socket(a);
-    for (unsigned i = 1; fd < 0 && errno == EADDRINUSE && port != 0 && i <= ports && port + i <= UINT16_MAX;
-         i++) {
+    int fd = address_open_socket(a);
+    for (unsigned i = 1;
+         fd < 0 && errno == EADDRINUSE && port != 0 && i <= ports && port + i <= UINT16_MAX; i++) {
         address_set_port(&near, port + i);
-        fd = open_socket(&near);
+        fd = address_open_socket(&near);
     }
     if (fd < 0)
         return tell_why(a, errno, err);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Growing bytes: room is made by doubling, in new memory, so that no copy of what was there stays behind. */
+/* Growing bytes: room is made by doubling, in new memory, so that no copy of what was there stays
+ * behind. */
 #include "server/bytes.h"
 
 #include "base/digest.h"
@@ -10,7 +11,7 @@
 enum { ROOM_MIN = 1024 };
 
 /* Moves what is left to the front of memory that has room for it and `more`. */
-static bool move(bytes *b, size_t more)
+static bool bytes_move(bytes *b, size_t more)
 {
     size_t left = bytes_left(b), room = b->room > 0 ? b->room : ROOM_MIN;
     if (more > SIZE_MAX / 4 - left)
@@ -29,7 +30,7 @@ static bool move(bytes *b, size_t more)
 
 bool bytes_add(bytes *b, const void *more, size_t size)
 {
-    if (b->room - b->size <= size && !move(b, size))
+    if (b->room - b->size <= size && !bytes_move(b, size))
         return false;
     if (size > 0)
         memcpy(b->at + b->size, more, size);

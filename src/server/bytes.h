@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Bytes that come at one end and go at the other: what was read of a request, what a socket has not taken yet. They may hold secrets, so
- * they are wiped wherever they leave memory. */
+/* Bytes that come at one end and go at the other: what was read of a request, what a socket has not
+ * taken yet. They may hold secrets, so they are wiped wherever they leave memory. */
 #ifndef HF_SERVER_BYTES_H
 #define HF_SERVER_BYTES_H
 
@@ -18,7 +18,8 @@ static inline size_t bytes_left(const bytes *b)
     return b->size - b->from;
 }
 
-/* Adds some at the end; a NUL stands behind it, uncounted. False: memory is out, nothing was added. */
+/* Adds some at the end; a NUL stands behind it, uncounted. False: memory is out, nothing was added.
+ * */
 bool bytes_add(bytes *b, const void *more, size_t size);
 
 /* The first `count` have been used. The memory is kept. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What is known is in known.c, sessions are looked up in callers_sessions.c; here are the tokens that
- * are being looked up, with those who wait for each. Finding out takes four steps: the token that is
- * presented, the sessions, those that get a lock, the tokens that opened all these sessions. */
+/* What is known is in known.c, sessions are looked up in callers_sessions.c; here are the tokens
+ * that are being looked up, with those who wait for each. Finding out takes four steps: the token
+ * that is presented, the sessions, those that get a lock, the tokens that opened all these
+ * sessions. */
 #include "server/callers_inside.h"
 
 #include "base/digest.h"
@@ -12,11 +13,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#define UNKNOWN_TOKEN                                                                                        \
-    "The token that was presented is not known here: it was mistyped, or made for another server; ask an "   \
+#define UNKNOWN_TOKEN                                                                              \
+    "The token that was presented is not known here: it was mistyped, or made for another "        \
+    "server; ask an "                                                                              \
     "administrator for one."
 
-/* Who waits for a token: as the one presented (session NULL), or as the one that opened the session. */
+/* Who waits for a token: as the one presented (session NULL), or as the one that opened the
+ * session. */
 typedef struct waiter {
     struct waiter *next;
     caller *who;
@@ -32,8 +35,9 @@ typedef struct look {
     known_name by;
     unsigned char name[KNOWN_NAME_SIZE + 1];
     int64_t asked_us;
-    bool
-        stale; /* the token may have been changed since: no longer in the table, and the answer is not to be kept */
+    /* the token may have been changed since: no longer in the table, and the answer is not to be
+     * kept */
+    bool stale;
     waiter *waiters, **waiters_end;
 } look;
 
@@ -51,7 +55,7 @@ void caller_fail(caller *who, hf_status status, const char *message)
 }
 
 /* By the store's time now, as late as it can be. */
-static bool lives(const known_token *it, int64_t now_us)
+static bool callers_lives(const known_token *it, int64_t now_us)
 {
     const hf_token as = {.expires_us = it->expires_us, .revoked_us = it->revoked_us};
     return hf_token_lives(&as, it->store_us + (now_us - it->asked_us));
@@ -60,16 +64,18 @@ static bool lives(const known_token *it, int64_t now_us)
 static const char *dead_flaw(caller *who, const known_token *it)
 {
     char sentence[HF_TOKEN_NAME_SIZE + 128];
-    int size = snprintf(sentence, sizeof sentence, "The token '%s' %s; ask an administrator for a new one.",
-                        it->token.name, it->revoked_us != 0 ? "was revoked" : "is past its end");
+    int size = snprintf(sentence, sizeof sentence,
+                        "The token '%s' %s; ask an administrator for a new one.", it->token.name,
+                        it->revoked_us != 0 ? "was revoked" : "is past its end");
     const char *copy = hf_arena_text(who->arena, (hf_slice){sentence, (size_t)size});
     return copy == NULL ? UNKNOWN_TOKEN : copy;
 }
 
 /* NULL: there is no such token. */
-static void tell(caller *who, caller_session *session, const known_token *it, int64_t now_us)
+static void callers_tell(caller *who, caller_session *session, const known_token *it,
+                         int64_t now_us)
 {
-    bool alive = it != NULL && lives(it, now_us);
+    bool alive = it != NULL && callers_lives(it, now_us);
     caller_token *copy = alive ? hf_arena_alloc(who->arena, sizeof *copy) : NULL;
     if (alive && copy == NULL) {
         caller_fail(who, HF_NO_MEMORY, NULL);
@@ -99,7 +105,7 @@ static void tell_waiters(look *it, const known_token *read)
     int64_t now_us = hf_seam.boot_us();
     for (waiter *w = it->waiters, *next; w != NULL; w = next) {
         next = w->next;
-        tell(w->who, w->session, read, now_us);
+        callers_tell(w->who, w->session, read, now_us);
         caller_settle(w->who);
     }
 }
@@ -113,7 +119,7 @@ static void look_free(look *it)
     hf_free(it);
 }
 
-static void read_token(const look *it, known_token *out)
+static void callers_read_token(const look *it, known_token *out)
 {
     const hf_answer *answer = &it->op.answer;
     const hf_token *token = &answer->tokens[0];
@@ -129,7 +135,7 @@ static void read_token(const look *it, known_token *out)
     out->answered_us = hf_seam.boot_us();
 }
 
-static void keep(look *it, const known_token *read)
+static void callers_keep(look *it, const known_token *read)
 {
     if (it->stale)
         return;
@@ -148,11 +154,11 @@ static void look_finish(loop_job *job)
     if (!it->stale)
         recent_remove(&it->of->looks, &it->entry);
     if (status == HF_OK && answer->tokens_count == 1) {
-        read_token(it, &read);
-        keep(it, &read);
+        callers_read_token(it, &read);
+        callers_keep(it, &read);
         tell_waiters(it, &read);
     } else if (status == HF_NOT_FOUND) {
-        keep(it, NULL);
+        callers_keep(it, NULL);
         tell_waiters(it, NULL);
     } else
         tell_failure(it, status == HF_OK ? HF_INTERNAL : status);
@@ -160,7 +166,8 @@ static void look_finish(loop_job *job)
     look_free(it);
 }
 
-/* The look-up that is under way for that name, begun if need be; NULL: *err says why there is none. */
+/* The look-up that is under way for that name, begun if need be; NULL: *err says why there is none.
+ * */
 static look *look_for(callers *all, known_name by, const void *name, hf_error *err)
 {
     recent_entry *entry = recent_find(&all->looks, (unsigned char)by, name, KNOWN_NAME_SIZE);
@@ -208,19 +215,21 @@ static void wait_for_token(callers *all, caller *who, caller_session *session, k
 }
 
 /* W1, W3. */
-static void ask_token(callers *all, caller *who, caller_session *session, known_name by, const void *name)
+static void ask_token(callers *all, caller *who, caller_session *session, known_name by,
+                      const void *name)
 {
     int64_t now_us = hf_seam.boot_us();
     const known_token *known = known_token_find(&all->known, by, name);
     const known_nothing *nothing = known_nothing_find(&all->known, by, name);
     if (known != NULL && now_us - known->asked_us < CALLERS_FRESH_US) {
         all->stats.hits++;
-        tell(who, session, known, now_us);
+        callers_tell(who, session, known, now_us);
         if (now_us - known->asked_us >= CALLERS_FRESH_US / 2)
-            look_for(all, by, name, NULL); /* ahead; if it can't be done now, who comes next does it */
+            /* ahead; if it can't be done now, who comes next does it */
+            look_for(all, by, name, NULL);
     } else if (nothing != NULL && now_us - nothing->asked_us < CALLERS_FRESH_US) {
         all->stats.hits++;
-        tell(who, session, NULL, now_us);
+        callers_tell(who, session, NULL, now_us);
     } else
         wait_for_token(all, who, session, by, name);
 }
@@ -277,7 +286,8 @@ static void share_openers(caller *who)
 {
     for (size_t i = 0; i < who->sessions_count + who->targets_count && who->status == HF_OK; i++)
         if (has_opener(callers_session_at(who, i)))
-            callers_session_at(who, i)->token = first_of_opener(who, callers_session_at(who, i))->token;
+            callers_session_at(who, i)->token =
+                first_of_opener(who, callers_session_at(who, i))->token;
 }
 
 /* One thing less to wait for; after the last, the next step. */
@@ -344,8 +354,9 @@ void callers_forget_token(callers *all, const char *id)
     distrust_looks(all);
 }
 
-/* That there is no such token, or that it was revoked, is looked at again: the store may have been put back under us. It counts from when
- * the answer came: counted from when it was asked for, it would be too old at once where a look takes that long, and nobody be cut. */
+/* That there is no such token, or that it was revoked, is looked at again: the store may have been
+ * put back under us. It counts from when the answer came: counted from when it was asked for, it
+ * would be too old at once where a look takes that long, and nobody be cut. */
 bool callers_token_lives(callers *all, const char *id)
 {
     int64_t now_us = hf_seam.boot_us();
@@ -355,7 +366,7 @@ bool callers_token_lives(callers *all, const char *id)
         return false;
     if (known != NULL && known->revoked_us != 0 && now_us - known->answered_us >= CALLERS_FRESH_US)
         known = NULL;
-    bool lived = known == NULL || lives(known, now_us);
+    bool lived = known == NULL || callers_lives(known, now_us);
     if (lived && (known == NULL || now_us - known->asked_us >= CALLERS_FRESH_US / 2))
         look_for(all, KNOWN_BY_ID, id, NULL);
     return lived;
@@ -384,12 +395,14 @@ hf_status callers_new(const callers_settings *settings, callers **out, hf_error 
     all->jobs = settings->jobs;
     all->tokens_jobs = settings->tokens_jobs != NULL ? settings->tokens_jobs : settings->jobs;
     /* A token may stand there twice, by its secret and by its id. */
-    size_t tokens_max = or_usual(settings->tokens_max, CALLERS_TOKENS_MAX) + 2 * settings->streams_max;
+    size_t tokens_max =
+        or_usual(settings->tokens_max, CALLERS_TOKENS_MAX) + 2 * settings->streams_max;
     if (!known_init(&all->known, tokens_max, or_usual(settings->unknown_max, CALLERS_UNKNOWN_MAX),
                     or_usual(settings->sessions_max, CALLERS_SESSIONS_MAX)) ||
         !recent_init(&all->looks, CALLERS_UNKNOWN_MAX)) {
         callers_free(all);
-        return hf_fail(err, HF_NO_MEMORY, "Memory or randomness is out; the server can't know its callers.");
+        return hf_fail(err, HF_NO_MEMORY,
+                       "Memory or randomness is out; the server can't know its callers.");
     }
     *out = all;
     return HF_OK;

@@ -18,7 +18,8 @@ struct callers {
 /* The struct that a member is part of. */
 #define WHOLE(type, member, at) ((type *)(void *)((char *)(at)-offsetof(type, member)))
 
-/* What the caller comes to; the first of several stands. message is copied; NULL: the status's own. */
+/* What the caller comes to; the first of several stands. message is copied; NULL: the status's own.
+ * */
 void caller_fail(caller *who, hf_status status, const char *message);
 
 /* One thing less to wait for; after the last, the next step. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Looking sessions up: those who ask, by their keys, and those who get a lock, by their public ids. */
+/* Looking sessions up: those who ask, by their keys, and those who get a lock, by their public ids.
+ * */
 #include "base/digest.h"
 #include "base/error.h"
 #include "base/seams.h"
@@ -18,25 +19,27 @@ typedef struct session_look {
 
 /* ---- looking sessions up ---- */
 
-static void fill_session(caller_session *out, const char *user, const char *opener)
+static void callers_sessions_fill_session(caller_session *out, const char *user, const char *opener)
 {
     out->status = HF_OK;
     hf_slice_copy(out->user, sizeof out->user, hf_slice_of(user));
     hf_slice_copy(out->opener, sizeof out->opener, hf_slice_of(opener));
 }
 
-static void read_session(callers *all, session_look *it, const hf_op *op, caller_session *out)
+static void callers_sessions_read_session(callers *all, session_look *it, const hf_op *op,
+                                          caller_session *out)
 {
     const hf_answer *answer = &op->answer;
     if (answer->status == HF_OK && answer->sessions_count == 1) {
-        fill_session(out, answer->sessions[0].user, answer->sessions[0].token);
+        callers_sessions_fill_session(out, answer->sessions[0].user, answer->sessions[0].token);
         if (op->session != NULL) /* by a proof its key is not known */
             known_session_keep(&all->known, op->session, &answer->sessions[0], it->asked_us);
         return;
     }
     out->status = answer->status == HF_OK ? HF_INTERNAL : answer->status;
-    out->message =
-        answer->message == NULL ? NULL : hf_arena_text(it->who->arena, hf_slice_of(answer->message));
+    out->message = answer->message == NULL
+                       ? NULL
+                       : hf_arena_text(it->who->arena, hf_slice_of(answer->message));
 }
 
 static void session_look_finish(loop_job *job)
@@ -49,7 +52,7 @@ static void session_look_finish(loop_job *job)
     for (size_t i = 0; i < it->count && job->job.status == HF_OK; i++) {
         while (who->known[at].status == HF_OK) /* known before */
             at++;
-        read_session(who->of, it, &it->ops[i], &who->known[at++]);
+        callers_sessions_read_session(who->of, it, &it->ops[i], &who->known[at++]);
     }
     jobs_release(job);
     hf_free(it);
@@ -78,7 +81,7 @@ static bool recall_session(callers *all, const caller *who, const hf_credentials
         !callers_key_fits(who, session, known->key_sha256))
         return false;
     all->stats.hits++;
-    fill_session(out, known->user, known->opener);
+    callers_sessions_fill_session(out, known->user, known->opener);
     return true;
 }
 
@@ -92,8 +95,8 @@ static void ask_store_for_sessions(callers *all, caller *who, size_t count)
     }
     it->who = who;
     it->asked_us = hf_seam.boot_us();
-    it->job =
-        (loop_job){.job = {.ops = it->ops, .count = count, .look = true}, .finish = session_look_finish};
+    it->job = (loop_job){.job = {.ops = it->ops, .count = count, .look = true},
+                         .finish = session_look_finish};
     for (size_t i = 0; i < who->sessions_count; i++)
         if (who->known[i].status != HF_OK)
             it->ops[it->count++] = caller_find_session(who->sessions[i], who->proof);
@@ -107,7 +110,7 @@ static void ask_store_for_sessions(callers *all, caller *who, size_t count)
 }
 
 /* W6. When it is known already that nobody can be known, they need not be asked for. */
-static bool may_look(caller *who, size_t count)
+static bool callers_sessions_may_look(caller *who, size_t count)
 {
     hf_error err;
     if (count < 2 || who->token != NULL || who->may_look == NULL)
@@ -136,14 +139,14 @@ void callers_ask_sessions(callers *all, caller *who)
         who->known[i].status = HF_UNAVAILABLE; /* until it is known */
         missing += !recall_session(all, who, who->sessions[i], &who->known[i]);
     }
-    if (missing > 0 && may_look(who, missing))
+    if (missing > 0 && callers_sessions_may_look(who, missing))
         ask_store_for_sessions(all, who, missing);
 }
 
 /* ---- looking up who gets a lock ---- */
 
-/* Of these only the public id is known, so they are found in the list of sessions: the first behind the
- * id before. */
+/* Of these only the public id is known, so they are found in the list of sessions: the first behind
+ * the id before. */
 typedef struct target_look {
     loop_job job;
     hf_op op;
@@ -157,12 +160,13 @@ static void callers_target_finish(loop_job *job)
     caller *who = it->who;
     const hf_answer *answer = &it->op.answer;
     hf_status status = job->job.status != HF_OK ? job->job.status : answer->status;
-    bool left_to_store = status == HF_DENIED || status == HF_UNAUTHENTICATED; /* a server behind us */
+    /* a server behind us */
+    bool left_to_store = status == HF_DENIED || status == HF_UNAUTHENTICATED;
     if (status != HF_OK && !left_to_store)
         caller_fail(who, status, jobs_told(status));
     else if (status == HF_OK && answer->sessions_count == 1 &&
              strcmp(answer->sessions[0].id, it->out->id) == 0)
-        fill_session(it->out, answer->sessions[0].user, answer->sessions[0].token);
+        callers_sessions_fill_session(it->out, answer->sessions[0].user, answer->sessions[0].token);
     jobs_release(job);
     hf_free(it);
     caller_settle(who);
@@ -193,7 +197,8 @@ static void callers_look_for_target(callers *all, caller *who, caller_session *o
     it->out = out;
     it->op = (hf_op){.kind = HF_OP_SESSIONS, .limit = 1};
     callers_id_before(out->id, it->op.after.session);
-    it->job = (loop_job){.job = {.ops = &it->op, .count = 1, .look = true}, .finish = callers_target_finish};
+    it->job = (loop_job){.job = {.ops = &it->op, .count = 1, .look = true},
+                         .finish = callers_target_finish};
     if (jobs_submit(all->jobs, &it->job, &err) != HF_OK) {
         hf_free(it);
         caller_fail(who, err.status, err.message);
@@ -231,9 +236,9 @@ void callers_ask_targets(callers *all, caller *who)
         out->status = HF_NOT_FOUND;
         missing += known == NULL;
         if (known != NULL) /* who opened it does not change */
-            fill_session(out, known->user, known->opener);
+            callers_sessions_fill_session(out, known->user, known->opener);
     }
-    bool looks = missing > 0 && callers_is_known(who) && may_look(who, missing);
+    bool looks = missing > 0 && callers_is_known(who) && callers_sessions_may_look(who, missing);
     for (size_t i = 0; i < who->targets_count && looks; i++)
         if (who->receivers[i].status != HF_OK && hf_is_hex(who->receivers[i].id, HF_SESSION_ID_MAX))
             callers_look_for_target(all, who, &who->receivers[i]);

@@ -20,34 +20,35 @@ struct census {
 };
 
 /* The next count, if anyone is still interested. */
-static void wait_for(census *c, int64_t us)
+static void census_wait_for(census *c, int64_t us)
 {
     struct timeval time = {.tv_sec = us / SECOND_US, .tv_usec = us % SECOND_US};
     if (!c->stopped && hf_seam.boot_us() - c->wanted_us < CENSUS_WANTED_US)
         event_add(c->timer, &time);
 }
 
-static void answered(loop_job *job)
+static void census_answered(loop_job *job)
 {
     census *c = (census *)job;
     c->asking = false;
     if (c->op.answer.status == HF_OK)
         metrics_count(c->settings.metrics, &c->op.answer);
     jobs_release(job);
-    wait_for(c, c->settings.interval_us);
+    census_wait_for(c, c->settings.interval_us);
 }
 
-/* A count that is refused or fails is tried again when the next is due: until then the last one stands, with its time. */
-static void ask(evutil_socket_t fd, short what, void *context)
+/* A count that is refused or fails is tried again when the next is due: until then the last one
+ * stands, with its time. */
+static void census_ask(evutil_socket_t fd, short what, void *context)
 {
     census *c = context;
     hf_error err = {0};
     (void)fd, (void)what;
     c->op = (hf_op){.kind = HF_OP_COUNT, .limit = HF_LIST_MAX};
-    c->job = (loop_job){.job = {.ops = &c->op, .count = 1}, .finish = answered};
+    c->job = (loop_job){.job = {.ops = &c->op, .count = 1}, .finish = census_answered};
     c->asking = jobs_submit(c->settings.jobs, &c->job, &err) == HF_OK;
     if (!c->asking)
-        wait_for(c, c->settings.interval_us);
+        census_wait_for(c, c->settings.interval_us);
 }
 
 hf_status census_new(const census_settings *settings, census **out, hf_error *err)
@@ -56,14 +57,15 @@ hf_status census_new(const census_settings *settings, census **out, hf_error *er
     if (c == NULL)
         return hf_fail_memory(err);
     c->settings = *settings;
-    c->settings.interval_us = settings->interval_us == 0 ? CENSUS_INTERVAL_US : settings->interval_us;
+    c->settings.interval_us =
+        settings->interval_us == 0 ? CENSUS_INTERVAL_US : settings->interval_us;
     c->wanted_us = hf_seam.boot_us();
-    c->timer = evtimer_new(settings->base, ask, c);
+    c->timer = evtimer_new(settings->base, census_ask, c);
     if (c->timer == NULL) {
         hf_free(c);
         return hf_fail_memory(err);
     }
-    wait_for(c, 0);
+    census_wait_for(c, 0);
     *out = c;
     return HF_OK;
 }
@@ -72,7 +74,7 @@ void census_wanted(census *c)
 {
     c->wanted_us = hf_seam.boot_us();
     if (!c->asking && !evtimer_pending(c->timer, NULL)) /* it had gone to sleep */
-        wait_for(c, 0);
+        census_wait_for(c, 0);
 }
 
 void census_count(census *c)

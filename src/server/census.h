@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* How many locks and sessions live, counted for the metrics by a read in the background: every CENSUS_INTERVAL_US while someone looks at the metrics,
- * and not at all when nobody has for CENSUS_WANTED_US. A look is answered with the last count; it waits for nothing. Runs on the loop. */
+/* How many locks and sessions live, counted for the metrics by a read in the background: every
+ * CENSUS_INTERVAL_US while someone looks at the metrics, and not at all when nobody has for
+ * CENSUS_WANTED_US. A look is answered with the last count; it waits for nothing. Runs on the loop.
+ * */
 #ifndef HF_SERVER_CENSUS_H
 #define HF_SERVER_CENSUS_H
 
@@ -28,7 +30,8 @@ void census_wanted(census *c);
 /* Counts once, unless that is under way or about to be, though nobody looks. */
 void census_count(census *c);
 
-/* As those of the sweeper: no count is begun any more; one that is with the committer must be answered before census_free. */
+/* As those of the sweeper: no count is begun any more; one that is with the committer must be
+ * answered before census_free. */
 void census_stop(census *c);
 bool census_idle(const census *c);
 void census_free(census *c);

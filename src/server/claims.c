@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Ops are grouped by key, claimed key by key in order; where that falls short, one job asks which ops make nothing new. */
+/* Ops are grouped by key, claimed key by key in order; where that falls short, one job asks which
+ * ops make nothing new. */
 #include "server/claims.h"
 
 #include "base/error.h"
@@ -19,7 +20,7 @@ struct claims_look {
 /* ---- grouping ---- */
 
 /* The key that the op wants one more of; false: none. */
-static bool wants(const claims *c, const hf_op *op, quotas_kind *kind, const char **id)
+static bool claims_wants(const claims *c, const hf_op *op, quotas_kind *kind, const char **id)
 {
     bool acquires = op->kind == HF_OP_ACQUIRE && op->session != NULL;
     bool opens = op->kind == HF_OP_SESSION_OPEN && op->caller != NULL && op->caller[0] != '\0' &&
@@ -40,7 +41,7 @@ static int by_key(const void *a, const void *b)
 }
 
 /* One for each key. */
-static void merge(claims *c)
+static void claims_merge(claims *c)
 {
     size_t kept = 0;
     qsort(c->all, c->all_count, sizeof *c->all, by_key);
@@ -53,16 +54,16 @@ static void merge(claims *c)
     c->all_count = kept + 1;
 }
 
-static void settled(quotas_claim *claim);
+static void claims_settled(quotas_claim *claim);
 
 /* False: memory is out. Most requests are of one key, and need none. */
-static bool gather(claims *c)
+static bool claims_gather(claims *c)
 {
     quotas_kind kind;
     const char *id;
     c->all = &c->first;
     for (size_t i = 0; i < c->count; i++) {
-        if (!wants(c, &c->ops[i], &kind, &id))
+        if (!claims_wants(c, &c->ops[i], &kind, &id))
             continue;
         if (c->all_count > 0 && is_of(&c->all[c->all_count - 1], kind, id)) {
             c->all[c->all_count - 1].wanted++;
@@ -74,25 +75,25 @@ static bool gather(claims *c)
                 return false;
             c->all[0] = c->first;
         }
-        c->all[c->all_count++] =
-            (quotas_claim){.kind = kind, .id = id, .wanted = 1, .done = settled, .context = c};
+        c->all[c->all_count++] = (quotas_claim){
+            .kind = kind, .id = id, .wanted = 1, .done = claims_settled, .context = c};
     }
     if (c->all_count > 1)
-        merge(c);
+        claims_merge(c);
     return true;
 }
 
 static quotas_claim *claim_of(const claims *c, const hf_op *op)
 {
     quotas_claim key = {0};
-    if (!wants(c, op, &key.kind, &key.id))
+    if (!claims_wants(c, op, &key.kind, &key.id))
         return NULL;
     return bsearch(&key, c->all, c->all_count, sizeof *c->all, by_key);
 }
 
 /* ---- what makes nothing new ---- */
 
-static void looked(loop_job *job)
+static void claims_looked(loop_job *job)
 {
     struct claims_look *it = (struct claims_look *)job;
     claims *c = it->of;
@@ -105,7 +106,7 @@ static void looked(loop_job *job)
     c->done(c);
 }
 
-static void ask_about(struct claims_look *it, size_t place, const hf_op *op)
+static void claims_ask_about(struct claims_look *it, size_t place, const hf_op *op)
 {
     hf_op *asked = &it->ops[it->count];
     it->places[it->count++] = place;
@@ -115,8 +116,8 @@ static void ask_about(struct claims_look *it, size_t place, const hf_op *op)
     asked->id = op->kind == HF_OP_ACQUIRE ? op->id : NULL;
 }
 
-/* HF_OK: `looked` goes on. */
-static hf_status begin_look(claims *c, hf_error *err)
+/* HF_OK: `claims_looked` goes on. */
+static hf_status claims_begin_look(claims *c, hf_error *err)
 {
     struct claims_look *it = hf_arena_alloc(c->arena, sizeof *it + c->count * sizeof it->ops[0]);
     size_t *places = it == NULL ? NULL : hf_arena_alloc(c->arena, c->count * sizeof *places);
@@ -128,15 +129,15 @@ static hf_status begin_look(claims *c, hf_error *err)
     for (size_t i = 0; i < c->count; i++) {
         const quotas_claim *claim = claim_of(c, &c->ops[i]);
         if (claim != NULL && claim->granted < claim->wanted && c->ops[i].session != NULL)
-            ask_about(it, i, &c->ops[i]);
+            claims_ask_about(it, i, &c->ops[i]);
     }
-    it->job = (loop_job){.job = {.ops = it->ops, .count = it->count}, .finish = looked};
+    it->job = (loop_job){.job = {.ops = it->ops, .count = it->count}, .finish = claims_looked};
     return it->count == 0 ? HF_NOT_FOUND : jobs_submit(c->jobs, &it->job, err);
 }
 
 /* ---- claiming ---- */
 
-static void fail(claims *c, hf_status status, const char *message)
+static void claims_fail(claims *c, hf_status status, const char *message)
 {
     const char *copy = message == NULL ? NULL : hf_arena_text(c->arena, hf_slice_of(message));
     c->status = status;
@@ -146,12 +147,12 @@ static void fail(claims *c, hf_status status, const char *message)
 static void note_settled(claims *c, const quotas_claim *claim)
 {
     if (claim->status != HF_OK)
-        fail(c, claim->status, claim->message);
+        claims_fail(c, claim->status, claim->message);
     c->all_fit = c->all_fit && claim->status == HF_OK && claim->granted == claim->wanted;
     c->at++;
 }
 
-static void go_on(claims *c)
+static void claims_go_on(claims *c)
 {
     hf_error err;
     while (c->at < c->all_count && c->status == HF_OK) {
@@ -159,30 +160,30 @@ static void go_on(claims *c)
             return;
         note_settled(c, &c->all[c->at]);
     }
-    hf_status status = c->all_fit || c->status != HF_OK ? HF_NOT_FOUND : begin_look(c, &err);
+    hf_status status = c->all_fit || c->status != HF_OK ? HF_NOT_FOUND : claims_begin_look(c, &err);
     if (status == HF_OK)
         return;
     if (status != HF_NOT_FOUND)
-        fail(c, status, err.message);
+        claims_fail(c, status, err.message);
     c->done(c);
 }
 
-static void settled(quotas_claim *claim)
+static void claims_settled(quotas_claim *claim)
 {
     claims *c = claim->context;
     note_settled(c, claim);
-    go_on(c);
+    claims_go_on(c);
 }
 
 void claims_take(claims *c)
 {
     c->all_fit = true;
-    if (!gather(c)) {
+    if (!claims_gather(c)) {
         c->all_count = 0;
         c->all_fit = false;
-        fail(c, HF_NO_MEMORY, NULL);
+        claims_fail(c, HF_NO_MEMORY, NULL);
     }
-    go_on(c);
+    claims_go_on(c);
 }
 
 void claims_leave(claims *c)
@@ -198,26 +199,29 @@ static const struct words {
     const char *who, *has, *what, *have, *setting, *remedy;
 } words[QUOTAS_KINDS] = {
     [QUOTAS_LOCKS] = {"session", "holds", "locks", "hold", "locks-session", "release some first"},
-    [QUOTAS_SESSIONS] = {"token", "has", "live sessions", "have", "sessions-token", "close some first"},
+    [QUOTAS_SESSIONS] = {"token", "has", "live sessions", "have", "sessions-token",
+                         "close some first"},
 };
 
-static hf_status refuse(claims *c, const quotas_claim *claim, hf_error *err)
+static hf_status claims_refuse(claims *c, const quotas_claim *claim, hf_error *err)
 {
     const struct words *w = &words[claim->kind];
     size_t limit = quotas_limit(c->of, claim->kind);
     c->full = true;
     if (claim->held >= limit)
-        return hf_fail(err, HF_TOO_MANY, "The %s %s %zu %s, as many as one %s may on this server (%s): %s.",
-                       w->who, w->has, claim->held, w->what, w->who, w->setting, w->remedy);
-    return hf_fail(
-        err, HF_TOO_MANY,
-        "The %s %s %zu %s; with what is asked for it would have more than the %zu that one %s may %s on "
-        "this server (%s): %s.",
-        w->who, w->has, claim->held, w->what, limit, w->who, w->have, w->setting, w->remedy);
+        return hf_fail(err, HF_TOO_MANY,
+                       "The %s %s %zu %s, as many as one %s may on this server (%s): %s.", w->who,
+                       w->has, claim->held, w->what, w->who, w->setting, w->remedy);
+    return hf_fail(err, HF_TOO_MANY,
+                   "The %s %s %zu %s; with what is asked for it would have more than the %zu that "
+                   "one %s may %s on "
+                   "this server (%s): %s.",
+                   w->who, w->has, claim->held, w->what, limit, w->who, w->have, w->setting,
+                   w->remedy);
 }
 
 /* Gives back what the ops before it have taken. */
-static void undo(claims *c, size_t first, size_t end)
+static void claims_undo(claims *c, size_t first, size_t end)
 {
     for (size_t i = first; i < end; i++) {
         quotas_claim *claim = claim_of(c, &c->ops[i]);
@@ -232,15 +236,15 @@ hf_status claims_fit(claims *c, size_t first, size_t end, size_t *which, hf_erro
     const char *id;
     for (size_t i = first; i < end && !c->all_fit; i++) {
         *which = i;
-        if (c->status != HF_OK && wants(c, &c->ops[i], &kind, &id))
+        if (c->status != HF_OK && claims_wants(c, &c->ops[i], &kind, &id))
             return hf_fail(err, c->status, "%s",
                            c->message != NULL ? c->message : hf_status_sentence(c->status));
         quotas_claim *claim = claim_of(c, &c->ops[i]);
         if (claim == NULL || (c->there != NULL && c->there[i]))
             continue;
         if (claim->granted == 0) {
-            undo(c, first, i);
-            return refuse(c, claim, err);
+            claims_undo(c, first, i);
+            return claims_refuse(c, claim, err);
         }
         claim->granted--;
     }
@@ -260,7 +264,7 @@ static void note_open(quotas *of, const hf_op *op)
     quotas_returned(of, QUOTAS_SESSIONS, NULL);
 }
 
-static void note(quotas *of, const hf_op *op)
+static void server_claims_note(quotas *of, const hf_op *op)
 {
     switch (op->kind) {
     case HF_OP_SESSION_OPEN:
@@ -291,5 +295,5 @@ void claims_note(quotas *of, const hf_op *ops, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         if (ops[i].answer.status == HF_OK)
-            note(of, &ops[i]);
+            server_claims_note(of, &ops[i]);
 }

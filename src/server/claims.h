@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* What the ops of one request want of the quotas (quotas.h), key by key, and which of them fit.
  *
- * An acquire wants a lock of its session, a session-open a session of its token. When not all fit, the store is asked which of the ops
- * make no new one: an acquire of what the session holds, an open of a session that is there (asked again). Those always fit. What
- * was released or closed since is new: at the limit, asking again for it is refused. Nor does a session that replaces another of the same
- * token fit where that is full. */
+ * An acquire wants a lock of its session, a session-open a session of its token. When not all fit,
+ * the store is asked which of the ops make no new one: an acquire of what the session holds, an
+ * open of a session that is there (asked again). Those always fit. What was released or closed
+ * since is new: at the limit, asking again for it is refused. Nor does a session that replaces
+ * another of the same token fit where that is full. */
 #ifndef HF_SERVER_CLAIMS_H
 #define HF_SERVER_CLAIMS_H
 
@@ -16,8 +17,8 @@ typedef struct claims claims;
 struct claims {
     quotas *of;
     jobs *jobs;
-    const hf_op
-        *ops; /* judged; where they are until claims_leave, but those that claims_fit has been asked about */
+    /* judged; where they are until claims_leave, but those that claims_fit has been asked about */
+    const hf_op *ops;
     size_t count;
     hf_arena *arena;
     void (*done)(claims *c); /* on the loop; perhaps before claims_take returns */
@@ -35,15 +36,17 @@ struct claims {
     bool *there; /* of each op: it makes no new one; NULL: nobody asked */
 };
 
-/* Claims what they want and calls `done`. A claims_take is followed by one claims_leave; fine on zeroes. */
+/* Claims what they want and calls `done`. A claims_take is followed by one claims_leave; fine on
+ * zeroes. */
 void claims_take(claims *c);
 void claims_leave(claims *c);
 
-/* Whether the ops from `first` to before `end` fit, all or none; each is to be asked about once, in order. HF_TOO_MANY: the limit of
- * *which is reached; another status: what the store said. */
+/* Whether the ops from `first` to before `end` fit, all or none; each is to be asked about once, in
+ * order. HF_TOO_MANY: the limit of *which is reached; another status: what the store said. */
 HF_MUST_USE hf_status claims_fit(claims *c, size_t first, size_t end, size_t *which, hf_error *err);
 
-/* Ops that have been carried out: what they did to sessions and locks counts in the quotas at once. */
+/* Ops that have been carried out: what they did to sessions and locks counts in the quotas at once.
+ * */
 void claims_note(quotas *of, const hf_op *ops, size_t count);
 
 #endif

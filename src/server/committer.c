@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The committer: executors, each a thread that fills a batch from its lanes, runs it, answers its jobs, and begins anew.
+/* The committer: executors, each a thread that fills a batch from its lanes, runs it, answers its
+ * jobs, and begins anew.
  *
- * Jobs are spread over executors by their resource, so that executors rarely meet in the store; a job of a session with unanswered
- * jobs goes where those are (turns.h). One mutex guards lanes, turns and counts; it is never held while the store works or `done` is
- * called. Answers point into the batch's memory, so a batch stays in its slot until all its jobs have been released. */
+ * Jobs are spread over executors by their resource, so that executors rarely meet in the store; a
+ * job of a session with unanswered jobs goes where those are (turns.h). One mutex guards lanes,
+ * turns and counts; it is never held while the store works or `done` is called. Answers point into
+ * the batch's memory, so a batch stays in its slot until all its jobs have been released. */
 #include "server/committer.h"
 
 #include "base/error.h"
@@ -23,7 +25,8 @@ enum {
 };
 
 #define SENTENCE_MEMORY "Memory is out; nothing was done."
-#define SENTENCE_BROKEN "Writing to the store has failed; the server ends and begins anew. Nothing was done."
+#define SENTENCE_BROKEN                                                                            \
+    "Writing to the store has failed; the server ends and begins anew. Nothing was done."
 
 typedef struct executor {
     committer *of;
@@ -31,7 +34,8 @@ typedef struct executor {
     pthread_cond_t work;
     bool started, idle, reads;
     job_list lanes[COMMITTER_LANES];
-    bool owed; /* the next job of the lane that does not go first found no room: it begins the next batch */
+    /* the next job of the lane that does not go first found no room: it begins the next batch */
+    bool owed;
 
     /* The batch that fills, and then runs. */
     job_list jobs;
@@ -70,7 +74,7 @@ void committer_release(committer *c, committer_job *job)
 
 /* ---- filling a batch; under the mutex ---- */
 
-static void enqueue(committer *c, job_list *ready)
+static void committer_enqueue(committer *c, job_list *ready)
 {
     for (committer_job *job; (job = job_list_take(ready)) != NULL;) {
         executor *e = &c->executors[job->executor];
@@ -80,7 +84,8 @@ static void enqueue(committer *c, job_list *ready)
     }
 }
 
-/* Where the key of an op is among those of the batch, or where it would be; NULL: the op has none. */
+/* Where the key of an op is among those of the batch, or where it would be; NULL: the op has none.
+ * */
 static uint64_t *find_key(executor *e, const hf_op *op, uint64_t *key)
 {
     if (op->request_id == NULL || op->request_id[0] == '\0' || op->session == NULL)
@@ -94,7 +99,7 @@ static uint64_t *find_key(executor *e, const hf_op *op, uint64_t *key)
 }
 
 /* C6. */
-static bool repeats(executor *e, const committer_job *job)
+static bool committer_repeats(executor *e, const committer_job *job)
 {
     uint64_t key;
     for (size_t i = 0; i < job->count; i++) {
@@ -105,7 +110,7 @@ static bool repeats(executor *e, const committer_job *job)
     return false;
 }
 
-static void take(executor *e, committer_job *job)
+static void committer_take(executor *e, committer_job *job)
 {
     job_list ready = {NULL, NULL};
     uint64_t key;
@@ -121,7 +126,7 @@ static void take(executor *e, committer_job *job)
     e->closed |= job->alone;
     e->of->stats.waiting[job->lane] -= job->count;
     turns_taken(job, &ready);
-    enqueue(e->of, &ready);
+    committer_enqueue(e->of, &ready);
 }
 
 /* Takes jobs of a lane until the batch has so many ops, or the next one does not fit. */
@@ -133,17 +138,19 @@ static void take_from(executor *e, committer_lane lane, size_t until)
         if (job->count > HF_BATCH_OPS_MAX - e->ops || (job->alone && e->ops > 0))
             break;
         job_list_take(from);
-        if (repeats(e, job))
-            job_list_add(&aside, job); /* one for each session at most, since those behind it wait for it */
+        if (committer_repeats(e, job))
+            /* one for each session at most, since those behind it wait for it */
+            job_list_add(&aside, job);
         else
-            take(e, job);
+            committer_take(e, job);
     }
     job_list_prepend(from, &aside);
 }
 
-/* C4, C7: the lane that goes first, up to its share; then the other; what room is left is the first one's again. Every second batch at
- * most begins with a job of the other that found no room. False: there is nothing to do. */
-static bool fill(executor *e)
+/* C4, C7: the lane that goes first, up to its share; then the other; what room is left is the first
+ * one's again. Every second batch at most begins with a job of the other that found no room. False:
+ * there is nothing to do. */
+static bool committer_fill(executor *e)
 {
     committer_lane first = e->reads ? COMMITTER_LOOKS : COMMITTER_RESERVE;
     committer_lane other = e->reads ? COMMITTER_READS : COMMITTER_ORDINARY;
@@ -175,7 +182,8 @@ static unsigned log2_below(uint64_t value, unsigned buckets)
 }
 
 /* Runs that job, or all from it on, as one batch. */
-static hf_status execute(executor *e, committer_slot *slot, const committer_job *job, bool single)
+static hf_status committer_execute(executor *e, committer_slot *slot, const committer_job *job,
+                                   bool single)
 {
     hf_batch_clear(slot->batch);
     for (; job != NULL; job = single ? NULL : job->next)
@@ -197,7 +205,8 @@ static hf_status execute(executor *e, committer_slot *slot, const committer_job 
 }
 
 /* Gives a job what it came to. HF_OK: its answers stand in the slot from `at` on. */
-static void answer(committer_job *job, committer_slot *slot, hf_status status, const char *message, size_t at)
+static void committer_answer(committer_job *job, committer_slot *slot, hf_status status,
+                             const char *message, size_t at)
 {
     job->status = status;
     for (size_t i = 0; i < job->count; i++)
@@ -209,10 +218,11 @@ static void answer(committer_job *job, committer_slot *slot, hf_status status, c
 }
 
 /* All jobs from `job` on. */
-static void answer_all(committer_job *job, committer_slot *slot, hf_status status, const char *message)
+static void answer_all(committer_job *job, committer_slot *slot, hf_status status,
+                       const char *message)
 {
     for (size_t at = 0; job != NULL; job = job->next) {
-        answer(job, slot, status, message, at);
+        committer_answer(job, slot, status, message, at);
         at += job->count;
     }
 }
@@ -254,9 +264,9 @@ static void look_if_broken(executor *e, hf_status status, const hf_error *why)
     e->why = *why;
 }
 
-/* C3: the batch as a whole came to `status`, nothing of it was done. Each job is tried alone; when that takes too long or the store is
- * away, the rest get what the batch came to. */
-static void isolate(executor *e, committer_slot *failed, hf_status status)
+/* C3: the batch as a whole came to `status`, nothing of it was done. Each job is tried alone; when
+ * that takes too long or the store is away, the rest get what the batch came to. */
+static void committer_isolate(executor *e, committer_slot *failed, hf_status status)
 {
     int64_t began_us = hf_seam.boot_us();
     committer_job *job = e->jobs.first;
@@ -264,15 +274,16 @@ static void isolate(executor *e, committer_slot *failed, hf_status status)
     for (; job != NULL && hf_seam.boot_us() - began_us < ISOLATE_US; job = job->next) {
         committer_slot *slot = slot_new(&e->of->slots, job->count);
         if (slot == NULL) {
-            answer(job, NULL, HF_NO_MEMORY, SENTENCE_MEMORY, 0);
+            committer_answer(job, NULL, HF_NO_MEMORY, SENTENCE_MEMORY, 0);
             continue;
         }
-        hf_status own = execute(e, slot, job, true);
-        answer(job, slot, own, slot->err.message, 0);
+        hf_status own = committer_execute(e, slot, job, true);
+        committer_answer(job, slot, own, slot->err.message, 0);
         slot_unpin(&e->of->slots, slot);
         look_if_broken(e, own, &slot->err);
         if (own == HF_UNAVAILABLE || e->of->broken) {
-            answer_all(job->next, slot, HF_UNAVAILABLE, e->of->broken ? SENTENCE_BROKEN : slot->err.message);
+            answer_all(job->next, slot, HF_UNAVAILABLE,
+                       e->of->broken ? SENTENCE_BROKEN : slot->err.message);
             return;
         }
     }
@@ -280,7 +291,7 @@ static void isolate(executor *e, committer_slot *failed, hf_status status)
 }
 
 /* Answers every job of the batch. */
-static void run(executor *e)
+static void committer_run(executor *e)
 {
     committer *c = e->of;
     if (c->broken) {
@@ -292,7 +303,7 @@ static void run(executor *e)
         answer_all(e->jobs.first, NULL, HF_NO_MEMORY, SENTENCE_MEMORY);
         return;
     }
-    hf_status status = execute(e, slot, e->jobs.first, false);
+    hf_status status = committer_execute(e, slot, e->jobs.first, false);
     look_if_broken(e, status, &slot->err);
     if (e->reads && status == HF_OK)
         keep_grade_fresh(c);
@@ -300,7 +311,7 @@ static void run(executor *e)
     if (known || e->jobs.first->next == NULL)
         answer_all(e->jobs.first, slot, status, slot->err.message);
     else
-        isolate(e, slot, status);
+        committer_isolate(e, slot, status);
     slot_unpin(&c->slots, slot);
 }
 
@@ -318,7 +329,7 @@ static void add_counts(committer_counts *to, committer_counts *from)
 }
 
 /* Lets those go that waited, then hands the jobs back. */
-static void finish(executor *e)
+static void committer_finish(executor *e)
 {
     committer *c = e->of;
     job_list ready = {NULL, NULL};
@@ -327,7 +338,7 @@ static void finish(executor *e)
         turns_answered(&c->turns, job, &ready);
         c->unanswered--;
     }
-    enqueue(c, &ready);
+    committer_enqueue(c, &ready);
     add_counts(e->reads ? &c->stats.reads : &c->stats.writes, &e->counts);
     for (unsigned i = 0; c->stopping && c->unanswered == 0 && i < c->count; i++)
         pthread_cond_signal(&c->executors[i].work);
@@ -336,14 +347,14 @@ static void finish(executor *e)
         job->done(job);
 }
 
-static void *work(void *context)
+static void *committer_work(void *context)
 {
     executor *e = context;
     committer *c = e->of;
     for (;;) {
         pthread_mutex_lock(&c->mutex);
         bool more;
-        while (!(more = fill(e)) && !(c->stopping && c->unanswered == 0)) {
+        while (!(more = committer_fill(e)) && !(c->stopping && c->unanswered == 0)) {
             e->idle = true;
             pthread_cond_wait(&e->work, &c->mutex);
             e->idle = false;
@@ -351,8 +362,8 @@ static void *work(void *context)
         pthread_mutex_unlock(&c->mutex);
         if (!more)
             return NULL;
-        run(e);
-        finish(e);
+        committer_run(e);
+        committer_finish(e);
         if (e->tells && c->settings.fatal != NULL)
             c->settings.fatal(c->settings.context, &e->why);
         e->tells = false;
@@ -361,19 +372,20 @@ static void *work(void *context)
 
 /* ---- submitting ---- */
 
-static hf_status check(const committer_job *job, hf_error *err)
+static hf_status committer_check(const committer_job *job, hf_error *err)
 {
     if (job->count == 0)
         return hf_fail(err, HF_INVALID, "Nothing was asked for: name at least one operation.");
     if (job->count > HF_BATCH_OPS_MAX)
-        return hf_fail(err, HF_TOO_LARGE, "At most %d operations can be asked for at once, not %zu.",
-                       HF_BATCH_OPS_MAX, job->count);
+        return hf_fail(err, HF_TOO_LARGE,
+                       "At most %d operations can be asked for at once, not %zu.", HF_BATCH_OPS_MAX,
+                       job->count);
     if (job->ops[job->count - 1].linked)
         return hf_fail(err, HF_INVALID, "The last operation can't be linked: nothing follows it.");
     return HF_OK;
 }
 
-static void classify(committer_job *job)
+static void committer_classify(committer_job *job)
 {
     bool reads = true, grows = false;
     job->alone = job->taken = false;
@@ -390,7 +402,7 @@ static void classify(committer_job *job)
 }
 
 /* Where the session's unanswered jobs are, or the resource's part; what names none goes to any. */
-static unsigned choose(committer *c, const committer_job *job)
+static unsigned committer_choose(committer *c, const committer_job *job)
 {
     bool reads = job->lane == COMMITTER_LOOKS || job->lane == COMMITTER_READS;
     unsigned first = reads ? c->settings.writers : 0, before;
@@ -404,7 +416,7 @@ static unsigned choose(committer *c, const committer_job *job)
     return first + (unsigned)(turns_hash(hash, op->id, HF_ID_SIZE) % count);
 }
 
-static hf_status admit(committer *c, const committer_job *job, hf_error *err)
+static hf_status committer_admit(committer *c, const committer_job *job, hf_error *err)
 {
     const size_t most[COMMITTER_LANES] = {c->settings.reserve_max, c->settings.ordinary_max,
                                           c->settings.looks_max, c->settings.reads_max};
@@ -412,35 +424,36 @@ static hf_status admit(committer *c, const committer_job *job, hf_error *err)
         return hf_fail(err, HF_UNAVAILABLE, SENTENCE_BROKEN);
     if (c->stopping)
         return hf_fail(err, HF_UNAVAILABLE, "The server is being stopped; nothing was done.");
-    if (job->count > most[job->lane] || c->stats.waiting[job->lane] > most[job->lane] - job->count) {
+    if (job->count > most[job->lane] ||
+        c->stats.waiting[job->lane] > most[job->lane] - job->count) {
         c->stats.refused[job->lane]++;
-        return hf_fail(
-            err, HF_TOO_MANY,
-            "%zu operations wait for the store already, and %zu is the most; try again in a moment.",
-            c->stats.waiting[job->lane], most[job->lane]);
+        return hf_fail(err, HF_TOO_MANY,
+                       "%zu operations wait for the store already, and %zu is the most; try again "
+                       "in a moment.",
+                       c->stats.waiting[job->lane], most[job->lane]);
     }
     return HF_OK;
 }
 
 hf_status committer_submit(committer *c, committer_job *job, hf_error *err)
 {
-    hf_status status = check(job, err);
+    hf_status status = committer_check(job, err);
     if (status != HF_OK)
         return status;
-    classify(job);
+    committer_classify(job);
     job->slot = NULL;
     if (!turns_prepare(&c->turns, job))
         return hf_fail_memory(err);
     pthread_mutex_lock(&c->mutex);
-    status = admit(c, job, err);
+    status = committer_admit(c, job, err);
     if (status == HF_OK) {
         job_list ready = {NULL, NULL};
-        job->executor = choose(c, job);
+        job->executor = committer_choose(c, job);
         c->stats.waiting[job->lane] += job->count;
         c->unanswered++;
         if (turns_enter(&c->turns, job))
             job_list_add(&ready, job);
-        enqueue(c, &ready);
+        committer_enqueue(c, &ready);
     }
     pthread_mutex_unlock(&c->mutex);
     if (status != HF_OK)
@@ -462,7 +475,7 @@ static unsigned threads_of(unsigned asked)
     return asked == 0 ? 1 : asked < COMMITTER_THREADS_MAX ? asked : COMMITTER_THREADS_MAX;
 }
 
-static size_t limit_of(size_t asked, size_t otherwise)
+static size_t committer_limit_of(size_t asked, size_t otherwise)
 {
     return asked == 0 ? otherwise : asked;
 }
@@ -477,10 +490,10 @@ hf_status committer_new(const committer_settings *settings, committer **out, hf_
     c->settings = *settings;
     c->settings.writers = threads_of(settings->writers);
     c->settings.readers = threads_of(settings->readers);
-    c->settings.ordinary_max = limit_of(settings->ordinary_max, COMMITTER_ORDINARY_MAX);
-    c->settings.reserve_max = limit_of(settings->reserve_max, COMMITTER_RESERVE_MAX);
-    c->settings.looks_max = limit_of(settings->looks_max, COMMITTER_LOOKS_MAX);
-    c->settings.reads_max = limit_of(settings->reads_max, COMMITTER_READS_MAX);
+    c->settings.ordinary_max = committer_limit_of(settings->ordinary_max, COMMITTER_ORDINARY_MAX);
+    c->settings.reserve_max = committer_limit_of(settings->reserve_max, COMMITTER_RESERVE_MAX);
+    c->settings.looks_max = committer_limit_of(settings->looks_max, COMMITTER_LOOKS_MAX);
+    c->settings.reads_max = committer_limit_of(settings->reads_max, COMMITTER_READS_MAX);
     c->count = c->settings.writers + c->settings.readers;
     bool random = hf_seam.random(&c->turns.seed, sizeof c->turns.seed);
     c->executors = hf_alloc(c->count * sizeof *c->executors);
@@ -496,7 +509,7 @@ hf_status committer_new(const committer_settings *settings, committer **out, hf_
     c->graded_us = hf_seam.boot_us();
     for (unsigned i = 0; started && i < c->count; i++)
         started = c->executors[i].started =
-            pthread_create(&c->executors[i].thread, NULL, work, &c->executors[i]) == 0;
+            pthread_create(&c->executors[i].thread, NULL, committer_work, &c->executors[i]) == 0;
     if (started) {
         *out = c;
         return HF_OK;

@@ -1,17 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/* Group commit: many callers share the syncs of one store. A job is what one caller asks; while one batch of jobs is in the
- * store, the next fills. No timer, nothing to tune. Answers are true when `done` is called: their batch has been committed.
+/* Group commit: many callers share the syncs of one store. A job is what one caller asks; while one
+ * batch of jobs is in the store, the next fills. No timer, nothing to tune. Answers are true when
+ * `done` is called: their batch has been committed.
  *
  *   C1  A job's ops stay together and in order; a linked run is as atomic as in a batch of its own.
- *   C2  Jobs of one session are carried out in the order they were submitted, whatever lanes and threads they go by.
- *   C3  A job that fails does not fail its neighbours, unless nobody knows what became of them all (`unsure`) or the store is away.
- *   C4  What gives room back (beats, releases ...) has a lane of its own, taken first: acquires neither crowd it out nor hold it up
- *       for longer than the batch that is in the store and one more.
- *   C5  Every job that was accepted is answered once; after a failed sync, with `unavailable` and without asking the store.
- *   C6  No job shares a batch with one of the same session and request id: to the store the second must look like asked again.
- *   C7  Looks, by which it is found out who asks, have a lane of their own beside other reads, as C4's is beside other changes: a beat
- *       whose session is not known is held up by a flood of reads for no longer. In both pairs the others do not starve either: of two
- *       batches one begins with them, while they find no room. */
+ *   C2  Jobs of one session are carried out in the order they were submitted, whatever lanes and
+ *       threads they go by.
+ *   C3  A job that fails does not fail its neighbours, unless nobody knows what became of them all
+ *       (`unsure`) or the store is away.
+ *   C4  What gives room back (beats, releases ...) has a lane of its own, taken first: acquires
+ *       neither crowd it out nor hold it up for longer than the batch that is in the store and one
+ *       more.
+ *   C5  Every job that was accepted is answered once; after a failed sync, with `unavailable` and
+ *       without asking the store.
+ *   C6  No job shares a batch with one of the same session and request id: to the store the second
+ *       must look like asked again.
+ *   C7  Looks, by which it is found out who asks, have a lane of their own beside other reads, as
+ *       C4's is beside other changes: a beat whose session is not known is held up by a flood of
+ *       reads for no longer. In both pairs the others do not starve either: of two batches one
+ *       begins with them, while they find no room. */
 #ifndef HF_SERVER_COMMITTER_H
 #define HF_SERVER_COMMITTER_H
 
@@ -38,13 +45,15 @@ enum { COMMITTER_OWN_LINKS = 2 };
 struct committer_job {
     hf_op *ops; /* 1 to HF_BATCH_OPS_MAX; their answers are put into them */
     size_t count;
-    /* On a thread of the committer: pass it on, do not work there. A read and a write of one session are carried out in order but may
-     * be handed back in the other, by their two threads. */
+    /* On a thread of the committer: pass it on, do not work there. A read and a write of one
+     * session are carried out in order but may be handed back in the other, by their two threads.
+     * */
     void (*done)(committer_job *job);
     void *context;
     bool look; /* it finds out who asks: COMMITTER_LOOKS. All its ops read */
 
-    /* HF_OK: every op has its answer. Else the job as a whole came to that, and each of its ops says so. */
+    /* HF_OK: every op has its answer. Else the job as a whole came to that, and each of its ops
+     * says so. */
     hf_status status;
 
     committer_job *next; /* for whoever has the job: a queue of the committer, or completions.h */
@@ -72,12 +81,14 @@ typedef enum committer_lane {
 
 typedef struct committer_settings {
     hf_store *store; /* borrowed until committer_free */
-    unsigned
-        writers; /* threads; 0 is 1, as for SQLite and memory, where more would only wait for each other */
-    unsigned readers;                                       /* threads; 0 is 1 */
-    size_t ordinary_max, reserve_max, looks_max, reads_max; /* ops that may wait; 0: COMMITTER_..._MAX */
-    /* The store is broken (a sync failed) and answers no more: the process should end, and begin anew from what is on disk. Called
-     * once, by a thread of the committer, when the jobs that saw it have been answered. */
+    /* threads; 0 is 1, as for SQLite and memory, where more would only wait for each other */
+    unsigned writers;
+    unsigned readers; /* threads; 0 is 1 */
+    /* ops that may wait; 0: COMMITTER_..._MAX */
+    size_t ordinary_max, reserve_max, looks_max, reads_max;
+    /* The store is broken (a sync failed) and answers no more: the process should end, and begin
+     * anew from what is on disk. Called once, by a thread of the committer, when the jobs that saw
+     * it have been answered. */
     void (*fatal)(void *context, const hf_error *why);
     void *context;
 } committer_settings;
@@ -110,17 +121,19 @@ typedef struct committer_stats {
 
 hf_status committer_new(const committer_settings *settings, committer **out, hf_error *err);
 
-/* Any thread; never waits for the store. Not HF_OK: refused, `done` is not called. HF_TOO_MANY: too much waits already.
- * HF_UNAVAILABLE: it has been stopped, or the store is broken. */
+/* Any thread; never waits for the store. Not HF_OK: refused, `done` is not called. HF_TOO_MANY: too
+ * much waits already. HF_UNAVAILABLE: it has been stopped, or the store is broken. */
 hf_status committer_submit(committer *c, committer_job *job, hf_error *err);
 
-/* Whoever has finished with the answers of a job says so; then what they point to may be used again. Any thread, once, after done. */
+/* Whoever has finished with the answers of a job says so; then what they point to may be used
+ * again. Any thread, once, after done. */
 void committer_release(committer *c, committer_job *job);
 
 void committer_stats_read(committer *c, committer_stats *out);
 
-/* The store's grade as it was last looked up; waits for nothing, though the store may be a server that has to be asked. A thread of the
- * committer looks it up anew before a read is answered (at most once in COMMITTER_GRADE_US) and when something has failed. */
+/* The store's grade as it was last looked up; waits for nothing, though the store may be a server
+ * that has to be asked. A thread of the committer looks it up anew before a read is answered (at
+ * most once in COMMITTER_GRADE_US) and when something has failed. */
 void committer_grade(committer *c, hf_grade *out);
 
 /* Refuses new jobs, answers those that were accepted, ends the threads. Not by `done`. */

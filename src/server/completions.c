@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A list under a mutex that is held for a few instructions. The wake is sent after it has been let go, so that the loop does not run
- * into it at once. */
+/* A list under a mutex that is held for a few instructions. The wake is sent after it has been let
+ * go, so that the loop does not run into it at once. */
 #include "server/completions.h"
 
 #include <assert.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Jobs that are done, on their way to the thread of the loop that submitted them. The loop is woken only when there was nothing for it
- * before. */
+/* Jobs that are done, on their way to the thread of the loop that submitted them. The loop is woken
+ * only when there was nothing for it before. */
 #ifndef HF_SERVER_COMPLETIONS_H
 #define HF_SERVER_COMPLETIONS_H
 
@@ -17,13 +17,15 @@ typedef struct completions {
 
 void completions_init(completions *queue, void (*wake)(void *context), void *context);
 
-/* Nothing may be left in it, and the committer must have been stopped: its threads are no longer in completions_add. */
+/* Nothing may be left in it, and the committer must have been stopped: its threads are no longer in
+ * completions_add. */
 void completions_done(completions *queue);
 
 /* Any thread: what a job's `done` does. */
 void completions_add(completions *queue, committer_job *job);
 
-/* All there is, in order, linked by `next`; NULL: nothing. Wakes that are left over find nothing, which is harmless. */
+/* All there is, in order, linked by `next`; NULL: nothing. Wakes that are left over find nothing,
+ * which is harmless. */
 committer_job *completions_take(completions *queue);
 
 #endif

@@ -10,8 +10,8 @@
 #include <string.h>
 
 /* 64 hex digits that follow from the caller's secret, what they are for and the request id. */
-static hf_status derive(const char *bearer, const char *what, const char *request_id, char out[65],
-                        hf_error *err)
+static hf_status draw_derive(const char *bearer, const char *what, const char *request_id,
+                             char out[65], hf_error *err)
 {
     unsigned char digest[32];
     char text[128];
@@ -32,16 +32,16 @@ static bool is_repeatable(const char *bearer, const char *request_id)
     return bearer != NULL && request_id != NULL && request_id[0] != '\0';
 }
 
-hf_status draw_session(const char *bearer, const char *request_id, const char *key, hf_credentials *out,
-                       hf_error *err)
+hf_status draw_session(const char *bearer, const char *request_id, const char *key,
+                       hf_credentials *out, hf_error *err)
 {
     char id[65], made[65];
     if (!is_repeatable(bearer, request_id))
         return hf_credentials_new(key, out, err);
-    hf_status status = derive(bearer, "session id", request_id, id, err);
+    hf_status status = draw_derive(bearer, "session id", request_id, id, err);
     id[HF_SESSION_ID_MAX] = '\0';
     if (status == HF_OK && key == NULL)
-        status = derive(bearer, "session key", request_id, made, err);
+        status = draw_derive(bearer, "session key", request_id, made, err);
     if (status == HF_OK)
         status = hf_credentials_set(out, id, key != NULL ? key : made, err);
     hf_secret_wipe(made, sizeof made);
@@ -53,9 +53,9 @@ hf_status draw_token(const char *bearer, const char *request_id, hf_token_key *o
     char id[65], secret[65];
     if (!is_repeatable(bearer, request_id))
         return hf_token_new(out, err);
-    hf_status status = derive(bearer, "token id", request_id, id, err);
+    hf_status status = draw_derive(bearer, "token id", request_id, id, err);
     if (status == HF_OK)
-        status = derive(bearer, "token secret", request_id, secret, err);
+        status = draw_derive(bearer, "token secret", request_id, secret, err);
     if (status == HF_OK)
         status = hf_token_read(secret, out, err);
     if (status == HF_OK)

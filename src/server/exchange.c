@@ -81,7 +81,8 @@ void exchange_stream(exchange *x, const char *type)
 {
     gate_headers(x);
     service_replied(x, 200);
-    http_stream_begin(x->request, &(http_reply){.status = 200, .type = type, .headers = x->headers});
+    http_stream_begin(x->request,
+                      &(http_reply){.status = 200, .type = type, .headers = x->headers});
 }
 
 static void reply_problem(exchange *x, int code, hf_status status, char *json)
@@ -145,28 +146,34 @@ static bool names_holders(hf_status status)
     return status == HF_LOCKED || status == HF_BUSY;
 }
 
-/* The record that an op is about; "" when what was given is no name: it need not even be text, and might be cut anywhere. */
-static void name_resource(const hf_op *op, char out[HF_RESOURCE_SIZE])
+/* The record that an op is about; "" when what was given is no name: it need not even be text, and
+ * might be cut anywhere. */
+static void exchange_name_resource(const hf_op *op, char out[HF_RESOURCE_SIZE])
 {
     hf_resource it;
     bool given = op->type != NULL && op->id != NULL;
-    bool whole = given && snprintf(out, HF_RESOURCE_SIZE, "%s/%s", op->type, op->id) < HF_RESOURCE_SIZE;
+    bool whole =
+        given && snprintf(out, HF_RESOURCE_SIZE, "%s/%s", op->type, op->id) < HF_RESOURCE_SIZE;
     if (!whole || hf_resource_parse(out, &it, NULL) != HF_OK || strcmp(it.type, op->type) != 0)
         out[0] = '\0';
 }
 
-/* 422 where the Idempotency-Key has made something else, which the answer shows; 0: the status's own. */
+/* 422 where the Idempotency-Key has made something else, which the answer shows; 0: the status's
+ * own. */
 static int exchange_refusal_code(const hf_op *op)
 {
     const hf_answer *answer = &op->answer;
-    return answer->status == HF_INVALID && answer->sessions_count + answer->tokens_count + answer->versions_count > 0 ? 422 : 0;
+    return answer->status == HF_INVALID &&
+                   answer->sessions_count + answer->tokens_count + answer->versions_count > 0
+               ? 422
+               : 0;
 }
 
 void exchange_refuse_set(exchange *x, const hf_op *op, const hf_conflict *conflicts, size_t count)
 {
     const hf_answer *answer = &op->answer;
     char resource[HF_RESOURCE_SIZE];
-    name_resource(op, resource);
+    exchange_name_resource(op, resource);
     hf_refusal refusal = {
         .status = answer->status,
         .message = answer->message != NULL ? answer->message : hf_status_sentence(answer->status),
@@ -197,7 +204,7 @@ void exchange_note(exchange *x, const hf_op *op)
     notes_refusal(x->service->notes, &x->who, x->request->peer, op, &why);
 }
 
-static void finish(loop_job *job)
+static void exchange_finish(loop_job *job)
 {
     exchange *x = (exchange *)((char *)job - offsetof(exchange, job));
     hf_error err;
@@ -217,7 +224,7 @@ static void finish(loop_job *job)
     }
 }
 
-static void carry_out(exchange *x)
+static void exchange_carry_out(exchange *x)
 {
     hf_error err;
     hf_error_none(&err);
@@ -229,7 +236,7 @@ static void carry_out(exchange *x)
         x->route->tell(x);
         return;
     }
-    x->job.finish = finish;
+    x->job.finish = exchange_finish;
     hf_status status = jobs_submit(x->service->jobs, &x->job, &err);
     x->carried = status == HF_OK;
     if (status != HF_OK)
@@ -241,12 +248,12 @@ void exchange_again(exchange *x)
     jobs_release(&x->job);
     x->carried = false;
     x->job = (loop_job){.job = {.ops = x->ops, .count = x->count}};
-    carry_out(x);
+    exchange_carry_out(x);
 }
 
 /* ---- fitted ---- */
 
-static void fitted(claims *c)
+static void exchange_fitted(claims *c)
 {
     exchange *x = c->context;
     hf_error err;
@@ -258,7 +265,7 @@ static void fitted(claims *c)
     if (status != HF_OK)
         exchange_problem(x, 0, status, &err);
     else
-        carry_out(x);
+        exchange_carry_out(x);
 }
 
 static void look_whether_it_fits(exchange *x)
@@ -269,7 +276,7 @@ static void look_whether_it_fits(exchange *x)
     x->claims.arena = &x->request->arena;
     x->claims.ops = chosen ? x->job.job.ops : x->ops;
     x->claims.count = chosen ? x->job.job.count : x->count;
-    x->claims.done = fitted;
+    x->claims.done = exchange_fitted;
     x->claims.context = x;
     claims_take(&x->claims);
 }
@@ -277,7 +284,7 @@ static void look_whether_it_fits(exchange *x)
 /* ---- known and judged ---- */
 
 /* Every 401 and 403 is written down. */
-static void deny(exchange *x, hf_status status, const hf_op *op, hf_error *err)
+static void exchange_deny(exchange *x, hf_status status, const hf_op *op, hf_error *err)
 {
     err->status = status;
     notes_refusal(x->service->notes, &x->who, x->request->peer, op, err);
@@ -293,8 +300,9 @@ const caller_session *exchange_session(const exchange *x)
     return NULL;
 }
 
-/* Whose bucket is taken from: the token's, that of a session whose key is right, or the address's. What a stranger names is not theirs. */
-static limits_kind limited(const exchange *x, const char **id)
+/* Whose bucket is taken from: the token's, that of a session whose key is right, or the address's.
+ * What a stranger names is not theirs. */
+static limits_kind exchange_limited(const exchange *x, const char **id)
 {
     const caller *who = &x->who;
     const caller_session *session = exchange_session(x);
@@ -305,7 +313,8 @@ static limits_kind limited(const exchange *x, const char **id)
 static const char *const limited_names[] = {
     [LIMITS_TOKEN] = "token", [LIMITS_SESSION] = "session", [LIMITS_PEER] = "address"};
 
-static hf_status charge(exchange *x, limits_kind kind, const char *id, size_t count, hf_error *err)
+static hf_status exchange_charge(exchange *x, limits_kind kind, const char *id, size_t count,
+                                 hf_error *err)
 {
     if (limits_take(x->service->limits, kind, id, count, hf_seam.boot_us(), &x->wait_us))
         return HF_OK;
@@ -313,17 +322,18 @@ static hf_status charge(exchange *x, limits_kind kind, const char *id, size_t co
                    limited_names[kind], (double)x->wait_us / 1e6);
 }
 
-static hf_status may_look(caller *who, size_t count, hf_error *err)
+static hf_status exchange_may_look(caller *who, size_t count, hf_error *err)
 {
     exchange *x = who->context;
-    hf_status status = charge(x, LIMITS_PEER, x->request->peer, count, err);
+    hf_status status = exchange_charge(x, LIMITS_PEER, x->request->peer, count, err);
     x->paid = status == HF_OK ? count : 0;
     return status;
 }
 
-/* What a stranger owes: one for each op, since each is work for the store and in no one's name, less what was paid for looks; together a
- * whole burst at most. Whether it is one is not known while the store can't say: then one. */
-static size_t price(const exchange *x)
+/* What a stranger owes: one for each op, since each is work for the store and in no one's name,
+ * less what was paid for looks; together a whole burst at most. Whether it is one is not known
+ * while the store can't say: then one. */
+static size_t exchange_price(const exchange *x)
 {
     if (x->who.status != HF_OK)
         return 1;
@@ -335,11 +345,11 @@ static size_t price(const exchange *x)
 static hf_status judge_rate(exchange *x, hf_error *err)
 {
     const char *id;
-    limits_kind kind = limited(x, &id);
+    limits_kind kind = exchange_limited(x, &id);
     if (x->wait_us > 0) /* it could not be found out who asks */
         return hf_fail(err, HF_TOO_MANY, "%s", x->who.message);
-    size_t count = kind == LIMITS_PEER ? price(x) : 1;
-    return count == 0 ? HF_OK : charge(x, kind, id, count, err);
+    size_t count = kind == LIMITS_PEER ? exchange_price(x) : 1;
+    return count == 0 ? HF_OK : exchange_charge(x, kind, id, count, err);
 }
 
 static hf_status exchange_enter(exchange *x, limits_kind kind, const char *id, hf_error *err)
@@ -366,13 +376,14 @@ static hf_status judge_quota(exchange *x, hf_error *err)
     return status == HF_OK ? exchange_enter(x, LIMITS_TOKEN, session->token->id, err) : status;
 }
 
-/* A wrong key is refused before the store loads, and a database locks, what the session holds: its id is no secret. */
+/* A wrong key is refused before the store loads, and a database locks, what the session holds: its
+ * id is no secret. */
 static hf_status judge_key(exchange *x, hf_error *err)
 {
     const hf_op *op = &x->ops[0];
     hf_status status = caller_judge_key(&x->who, op, err);
     if (status != HF_OK)
-        name_resource(op, err->resource);
+        exchange_name_resource(op, err->resource);
     return status;
 }
 
@@ -388,7 +399,7 @@ static hf_status judge_ops(exchange *x, const hf_op **op, hf_error *err)
     return status == HF_OK && x->count == 1 ? judge_key(x, err) : status;
 }
 
-static void judge(exchange *x)
+static void exchange_judge(exchange *x)
 {
     hf_error err;
     hf_error_none(&err);
@@ -399,14 +410,14 @@ static void judge(exchange *x)
     if (status == HF_OK)
         status = judge_quota(x, &err);
     if (status != HF_OK)
-        deny(x, status, op, &err);
+        exchange_deny(x, status, op, &err);
     else
         look_whether_it_fits(x);
 }
 
-static void known(caller *who)
+static void exchange_known(caller *who)
 {
-    judge(who->context);
+    exchange_judge(who->context);
 }
 
 static void look_who(exchange *x)
@@ -414,10 +425,11 @@ static void look_who(exchange *x)
     hf_error err;
     hf_arena *arena = &x->request->arena;
     x->who.arena = arena;
-    x->who.done = known;
-    x->who.may_look = may_look;
+    x->who.done = exchange_known;
+    x->who.may_look = exchange_may_look;
     x->who.context = x;
-    if (caller_sessions(x->ops, x->count, x->in.login, arena, &x->who.sessions, &x->who.sessions_count) &&
+    if (caller_sessions(x->ops, x->count, x->in.login, arena, &x->who.sessions,
+                        &x->who.sessions_count) &&
         caller_targets(x->ops, x->count, arena, &x->who.targets, &x->who.targets_count)) {
         callers_resolve(x->service->callers, &x->who);
     } else {
@@ -454,7 +466,7 @@ hf_op *exchange_add(exchange *x, hf_op_kind kind)
     return op;
 }
 
-static const char *header(exchange *x, const char *name)
+static const char *server_exchange_header(exchange *x, const char *name)
 {
     char lower[32] = "";
     for (size_t i = 0; i + 1 < sizeof lower && name[i] != '\0'; i++)
@@ -466,14 +478,16 @@ static hf_status read_headers(exchange *x, hf_error *err)
 {
     hf_status status = HF_OK;
     for (unsigned i = 0; i < INPUT_COUNT && status == HF_OK; i++) {
-        const char *text = x->route->headers >> i & 1 ? header(x, input_table[i].name) : NULL;
+        const char *text =
+            x->route->headers >> i & 1 ? server_exchange_header(x, input_table[i].name) : NULL;
         if (text != NULL)
             status = inputs_read_header(&x->in, i, text, &x->request->arena, err);
     }
     return status;
 }
 
-/* A browser sends other types without asking first, so they count only where nothing depends on it. */
+/* A browser sends other types without asking first, so they count only where nothing depends on it.
+ * */
 static bool is_json(const char *type)
 {
     return type == NULL ||
@@ -481,7 +495,7 @@ static bool is_json(const char *type)
 }
 
 /* An empty object counts as no body, also where none is taken: some clients always send JSON. */
-static hf_status read_body(exchange *x, hf_error *err)
+static hf_status exchange_read_body(exchange *x, hf_error *err)
 {
     const route *r = x->route;
     hf_slice body = x->request->body;
@@ -490,13 +504,14 @@ static hf_status read_body(exchange *x, hf_error *err)
     return inputs_read_body(&x->in, body, r->takes, r->needs, &x->request->arena, err);
 }
 
-static hf_status read_request(exchange *x, hf_error *err)
+static hf_status exchange_read_request(exchange *x, hf_error *err)
 {
-    hf_status status = inputs_read_query(&x->in, x->request->query, x->route->query, &x->request->arena, err);
+    hf_status status =
+        inputs_read_query(&x->in, x->request->query, x->route->query, &x->request->arena, err);
     if (status == HF_OK)
         status = read_headers(x, err);
     if (status == HF_OK)
-        status = read_body(x, err);
+        status = exchange_read_body(x, err);
     if (status == HF_OK)
         status = x->route->ask == NULL ? HF_OK : x->route->ask(x, err);
     return status;
@@ -529,16 +544,16 @@ static void no_route(exchange *x, hf_status status, const char *allow, const hf_
     }
 }
 
-static void begin(exchange *x)
+static void server_exchange_begin(exchange *x)
 {
     hf_error err;
     hf_error_none(&err);
     const char *allow = NULL;
     hf_error gate = {0};
-    hf_status status =
-        route_find(x->request->method, x->request->path, &x->request->arena, &x->in, &x->route, &allow, &err);
+    hf_status status = route_find(x->request->method, x->request->path, &x->request->arena, &x->in,
+                                  &x->route, &allow, &err);
     if (gate_enter(x, &gate) != HF_OK) {
-        deny(x, gate.status, NULL, &gate);
+        exchange_deny(x, gate.status, NULL, &gate);
         return;
     }
     if (x->route == NULL) {
@@ -549,18 +564,19 @@ static void begin(exchange *x)
         status = gate_secret(x, &x->who.bearer, &err);
     if (status == HF_OK && x->request->body.size > 0 && !x->route->beacon &&
         !is_json(http_header(x->request, "content-type"))) {
-        hf_error_set(&err, HF_INVALID, "The body must be JSON: send 'Content-Type: application/json'.");
+        hf_error_set(&err, HF_INVALID,
+                     "The body must be JSON: send 'Content-Type: application/json'.");
         exchange_problem(x, 415, HF_INVALID, &err);
         return;
     }
     if (status == HF_OK)
-        status = read_request(x, &err);
+        status = exchange_read_request(x, &err);
     if (status != HF_OK)
-        deny(x, status, NULL, &err);
+        exchange_deny(x, status, NULL, &err);
     else if (needs_caller(x))
         look_who(x);
     else
-        carry_out(x);
+        exchange_carry_out(x);
 }
 
 void exchange_begin(service *s, http_request *request)
@@ -577,5 +593,5 @@ void exchange_begin(service *s, http_request *request)
     x->in.before_seq = -1;
     x->in.limit = -1;
     request->context = x;
-    begin(x);
+    server_exchange_begin(x);
 }

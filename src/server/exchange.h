@@ -35,10 +35,11 @@ struct exchange {
     http_field headers[EXCHANGE_HEADERS_MAX + 1]; /* of the reply */
     size_t headers_count;
     const char *entered[LIMITS_KINDS]; /* for whom it counts as under way (limits.h) */
-    bool carried;       /* the job has been accepted: its answers are to be given back */
-    bool cookie;        /* the token came as a cookie */
-    size_t paid;        /* what the address has paid for looks, before it was known who asks */
-    int64_t wait_us;    /* it was asked too often: after so long there is room again; 0: it was not */
+    bool carried; /* the job has been accepted: its answers are to be given back */
+    bool cookie;  /* the token came as a cookie */
+    size_t paid;  /* what the address has paid for looks, before it was known who asks */
+    /* it was asked too often: after so long there is room again; 0: it was not */
+    int64_t wait_us;
     const char *origin; /* the page that asks, where that is allowed; NULL */
     void *own;          /* the route's */
 };
@@ -46,7 +47,8 @@ struct exchange {
 /* Answers the request; all of its life from here on is this module's. */
 void exchange_begin(service *s, http_request *request);
 
-/* For `ask`: room for so many ops; then each, with the session, the request id and the resource that the request names. */
+/* For `ask`: room for so many ops; then each, with the session, the request id and the resource
+ * that the request names. */
 hf_status exchange_room(exchange *x, size_t count, hf_error *err);
 hf_op *exchange_add(exchange *x, hf_op_kind kind);
 
@@ -59,8 +61,8 @@ void exchange_header(exchange *x, const char *name, const char *value);
 /* For `tell`: asks the store once more, with the ops as they are now; `tell` is called again. */
 void exchange_again(exchange *x);
 
-/* For `tell`: the reply, after which the exchange is gone. type NULL: no body. json is freed; NULL is memory that is out. A body over
- * HTTP_BODY_MAX can't be sent and becomes a 413. */
+/* For `tell`: the reply, after which the exchange is gone. type NULL: no body. json is freed; NULL
+ * is memory that is out. A body over HTTP_BODY_MAX can't be sent and becomes a 413. */
 void exchange_reply(exchange *x, int status, const char *type, hf_slice body);
 void exchange_json(exchange *x, int status, char *json);
 /* The head of a stream, for which nothing is carried out any more (exchange_release). Whoever

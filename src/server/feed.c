@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The feed, on the loop: whose turn it is, and coming and going. A turn visits for TURN_US at most; what is left waits for the next turn
- * of the loop. New pieces go into the ring when nobody is ready any more, or nothing is thrown out for them: so the ring passes only those
- * who are blocked. */
+/* The feed, on the loop: whose turn it is, and coming and going. A turn visits for TURN_US at most;
+ * what is left waits for the next turn of the loop. New pieces go into the ring when nobody is
+ * ready any more, or nothing is thrown out for them: so the ring passes only those who are blocked.
+ * */
 #include "base/error.h"
 #include "base/seams.h"
 #include "server/feed_inside.h"
@@ -60,14 +61,15 @@ static void take_pieces(feed *f)
     }
 }
 
-/* Not before all who have a page, or the ring, have been given of it: it would be forgotten before they come to it. */
+/* Not before all who have a page, or the ring, have been given of it: it would be forgotten before
+ * they come to it. */
 static void ask_for_page(feed *f)
 {
     if (feed_is_empty(&f->lists[FEED_READY]) && !feed_is_empty(&f->lists[FEED_WANTING]))
         feed_pages_ask(f->pages, ((feed_follower *)f->lists[FEED_WANTING].next)->seq);
 }
 
-static void take_turn(evutil_socket_t fd, short what, void *context)
+static void feed_take_turn(evutil_socket_t fd, short what, void *context)
 {
     feed *f = context;
     int64_t until_us = hf_seam.boot_us() + TURN_US;
@@ -88,14 +90,14 @@ static void take_turn(evutil_socket_t fd, short what, void *context)
         turn_soon(f);
 }
 
-static void on_wake(evutil_socket_t fd, short what, void *context)
+static void feed_on_wake(evutil_socket_t fd, short what, void *context)
 {
     eventfd_t count;
     eventfd_read(fd, &count);
-    take_turn(fd, what, context);
+    feed_take_turn(fd, what, context);
 }
 
-static void wake(void *context)
+static void feed_wake(void *context)
 {
     eventfd_write(((feed *)context)->wake, 1);
 }
@@ -106,7 +108,8 @@ static void on_tick(evutil_socket_t fd, short what, void *context)
     int64_t now_us = hf_seam.boot_us();
     (void)fd;
     (void)what;
-    for (feed_link *at = f->lists[FEED_STARTING].next, *next; at != &f->lists[FEED_STARTING]; at = next) {
+    for (feed_link *at = f->lists[FEED_STARTING].next, *next; at != &f->lists[FEED_STARTING];
+         at = next) {
         feed_follower *l = (feed_follower *)at;
         next = at->next;
         if (l->seq < 0 && now_us - l->since_us > f->settings.start_us)
@@ -130,7 +133,7 @@ static const char *keep_text(char **at, const char *text)
     return kept;
 }
 
-static size_t size_of(const char *text)
+static size_t feed_size_of(const char *text)
 {
     return text == NULL ? 0 : strlen(text) + 1;
 }
@@ -144,7 +147,8 @@ static void follower_free(feed_follower *l)
 
 static feed_follower *follower_new(const feed_filter *filter)
 {
-    size_t texts = size_of(filter->type) + size_of(filter->user) + size_of(filter->session);
+    size_t texts =
+        feed_size_of(filter->type) + feed_size_of(filter->user) + feed_size_of(filter->session);
     feed_follower *l = hf_alloc(sizeof *l + texts);
     if (l == NULL)
         return NULL;
@@ -173,7 +177,8 @@ hf_status feed_follow(feed *f, const feed_filter *filter, int64_t after, const f
 {
     static const feed_filter all = {0};
     if (f->stopped)
-        return hf_fail(err, HF_UNAVAILABLE, "The server is being stopped; listen again in a moment.");
+        return hf_fail(err, HF_UNAVAILABLE,
+                       "The server is being stopped; listen again in a moment.");
     feed_follower *l = follower_new(filter == NULL ? &all : filter);
     if (l == NULL)
         return hf_fail_memory(err);
@@ -271,21 +276,22 @@ static hf_status make_threads(feed *f, hf_error *err)
                                    .poll_us = f->settings.poll_us,
                                    .keep = f->settings.keep,
                                    .poll_only = f->settings.poll_only,
-                                   .wake = wake,
+                                   .wake = feed_wake,
                                    .context = f};
-    hf_status status = feed_pages_new(f->settings.store, wake, f, &f->pages, err);
+    hf_status status = feed_pages_new(f->settings.store, feed_wake, f, &f->pages, err);
     return status != HF_OK ? status : feed_reader_new(&reader, &f->reader, err);
 }
 
-static hf_status make_events(feed *f, hf_error *err)
+static hf_status feed_make_events(feed *f, hf_error *err)
 {
     f->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (f->wake < 0)
         return hf_fail(err, HF_UNAVAILABLE, "The system gives no more descriptors.");
-    f->woken = event_new(f->settings.base, f->wake, EV_READ | EV_PERSIST, on_wake, f);
-    f->turn = evtimer_new(f->settings.base, take_turn, f);
+    f->woken = event_new(f->settings.base, f->wake, EV_READ | EV_PERSIST, feed_on_wake, f);
+    f->turn = evtimer_new(f->settings.base, feed_take_turn, f);
     f->tick = event_new(f->settings.base, -1, EV_PERSIST, on_tick, f);
-    bool good = f->woken != NULL && f->turn != NULL && f->tick != NULL && event_add(f->woken, NULL) == 0;
+    bool good =
+        f->woken != NULL && f->turn != NULL && f->tick != NULL && event_add(f->woken, NULL) == 0;
     return good ? HF_OK : hf_fail_memory(err);
 }
 
@@ -307,8 +313,9 @@ hf_status feed_new(const feed_settings *settings, feed **out, hf_error *err)
         feed_empty(&f->lists[i]);
     f->wake = -1;
     f->stats.delivered = -1;
-    hf_status status = feed_ring_init(&f->ring, f->settings.keep, FEED_KEEP_BYTES) ? make_events(f, err)
-                                                                                   : hf_fail_memory(err);
+    hf_status status = feed_ring_init(&f->ring, f->settings.keep, FEED_KEEP_BYTES)
+                           ? feed_make_events(f, err)
+                           : hf_fail_memory(err);
     if (status == HF_OK)
         status = make_threads(f, err);
     if (status == HF_OK)

@@ -22,13 +22,17 @@
  *   event: acquired
  *   data: {"seq":7, ...}
  *
- *   : beat                         nothing happened; comes first of all, and when it was quiet for beat_us. The id, where there is one,
- *   id: 9                          says up to where was looked: events that the follower does not want are passed over in silence
+ *   : beat                         nothing happened; comes first of all, and when it was quiet for
+ *   beat_us. The id, where there is one, id: 9                          says up to where was
+ *   looked: events that the follower does not want are passed over in silence
  *
- *   id: 12                         events are missing here: some after `last` are no longer kept (those from `first` on are), the numbers
- *   event: resync                  began anew, or the follower was too slow and the stream ends now. What the follower knows is old: it
- *   data: {"newest":12,            reads the locks again. The stream, or the next one with this id, goes on after `newest`. Whoever wants each event
- *          "first":5,"last":3}     that is left asks again with Last-Event-ID: the larger of last and first - 1
+ *   id: 12                         events are missing here: some after `last` are no longer kept
+ *   (those from `first` on are), the numbers event: resync                  began anew, or the
+ *   follower was too slow and the stream ends now. What the follower knows is old: it data:
+ *   {"newest":12,            reads the locks again. The stream, or the next one with this id, goes
+ *   on after `newest`. Whoever wants each event
+ *          "first":5,"last":3}     that is left asks again with Last-Event-ID: the larger of last
+ *          and first - 1
  *
  * Everything here is called on the loop's thread, and so are the functions of a sink; feed_nudge
  * may be called from any. */
@@ -43,9 +47,10 @@ typedef struct feed feed;
 typedef struct feed_follower feed_follower;
 
 enum {
-    FEED_WAITING_MAX = 64 * 1024, /* bytes a follower has not taken yet, beyond which it is given nothing */
-    FEED_KEEP = 4096,             /* events in the ring */
-    FEED_KEEP_BYTES = 16 << 20,   /* ... and what they may take up at most */
+    /* bytes a follower has not taken yet, beyond which it is given nothing */
+    FEED_WAITING_MAX = 64 * 1024,
+    FEED_KEEP = 4096,           /* events in the ring */
+    FEED_KEEP_BYTES = 16 << 20, /* ... and what they may take up at most */
     FEED_POLL_US = 500000,
     FEED_BEAT_US = 15000000,
     FEED_START_US = 5000000,
@@ -65,10 +70,12 @@ typedef struct feed_filter {
     void *context; /* borrowed until the follower is gone */
 } feed_filter;
 
-/* Where a follower's records go. In these, feed_leave of this very follower is allowed, and nothing else of the feed. */
+/* Where a follower's records go. In these, feed_leave of this very follower is allowed, and nothing
+ * else of the feed. */
 typedef struct feed_sink {
-    /* Takes whole records, ready to be sent. The first one comes when it is known where the follower begins: who answers the HTTP request
-     * only then can promise that nothing after the answer's head is missed. */
+    /* Takes whole records, ready to be sent. The first one comes when it is known where the
+     * follower begins: who answers the HTTP request only then can promise that nothing after the
+     * answer's head is missed. */
     void (*write)(void *context, const char *bytes, size_t size);
     size_t (*waiting)(void *context); /* bytes that have been written and not been taken yet */
     void (*end)(void *context);       /* no more will come; the follower is gone */
@@ -78,11 +85,13 @@ typedef struct feed_sink {
 typedef struct feed_settings {
     struct event_base *base;
     hf_store *store; /* borrowed until feed_free */
-    int64_t
-        poll_us; /* how often the table is looked at when nothing is heard of; more often while something happens. 0: FEED_POLL_US */
+    /* how often the table is looked at when nothing is heard of; more often while something
+     * happens. 0: FEED_POLL_US */
+    int64_t poll_us;
     int64_t beat_us; /* 0: FEED_BEAT_US */
-    int64_t
-        start_us; /* a follower of what comes from now on is ended when it could not begin for so long. 0: FEED_START_US */
+    /* a follower of what comes from now on is ended when it could not begin for so long. 0:
+     * FEED_START_US */
+    int64_t start_us;
     size_t keep;    /* events in the ring; 0: FEED_KEEP */
     bool poll_only; /* does without the store's own way to tell */
 } feed_settings;
@@ -100,7 +109,8 @@ void feed_drained(feed_follower *follower);
 /* The follower goes away. Not after `end`. */
 void feed_leave(feed_follower *follower);
 
-/* This server has just committed something: look now, and tell the other servers. Costs next to nothing; any thread. */
+/* This server has just committed something: look now, and tell the other servers. Costs next to
+ * nothing; any thread. */
 void feed_nudge(feed *f);
 
 typedef struct feed_stats {
@@ -108,8 +118,8 @@ typedef struct feed_stats {
     size_t replaying;  /* of them: who reads the table */
     int64_t newest;    /* the newest event in the ring; -1: not known, nobody has followed yet */
     int64_t delivered; /* up to here all who keep up have been given everything */
-    int64_t
-        lag_us; /* how old the oldest of the events that were read last was by then, on the store's clock */
+    /* how old the oldest of the events that were read last was by then, on the store's clock */
+    int64_t lag_us;
     int64_t silent_us; /* since the table was last read; 0 while nobody follows */
     uint64_t events;   /* read by the reader, since the start; and so on: */
     uint64_t reads;    /* of the table by the reader ... */

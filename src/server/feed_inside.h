@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The feed from inside. Private to feed.c and feed_visit.c. Every follower is in one of five lists:
  *
- *   ready     may have something to do: is visited in its turn, and comes to one of the others, or to the end of this one
+ *   ready     may have something to do: is visited in its turn, and comes to one of the others, or
+ *             to the end of this one
  *   idle      has been given all there is
  *   wanting   needs a page of the table
  *   blocked   has not taken what it was given
@@ -105,7 +106,8 @@ static inline void feed_link_all(feed_link *to, feed_link *from)
     feed_empty(from);
 }
 
-/* feed_visit.c: visits the next follower that is ready: gives it what there is, and puts it into the list where it belongs. */
+/* feed_visit.c: visits the next follower that is ready: gives it what there is, and puts it into
+ * the list where it belongs. */
 void feed_visit_next(feed *f);
 
 /* Ends and frees a follower. */

@@ -55,7 +55,7 @@ static void pause_for(feed_pages *p, int ms)
 }
 
 /* With the mutex, which it lets go while it reads. */
-static void carry_out(feed_pages *p)
+static void feed_pages_carry_out(feed_pages *p)
 {
     feed_piece *piece = NULL;
     for (int ms = BACKOFF_MS; !p->stopping && piece == NULL;
@@ -83,7 +83,7 @@ static void *read_pages(void *context)
             pthread_cond_wait(&p->changed, &p->mutex);
             continue;
         }
-        carry_out(p);
+        feed_pages_carry_out(p);
         pthread_mutex_unlock(&p->mutex);
         p->wake(p->context);
         pthread_mutex_lock(&p->mutex);
@@ -99,8 +99,10 @@ uint64_t feed_pages_asked(const feed_pages *p)
     return p->asked;
 }
 
-/* Numbers of events differ, so a full page that begins at the same multiple goes beyond the one asked for. */
-static bool answers(const feed_piece *page, uint64_t number, int64_t after, uint64_t since)
+/* Numbers of events differ, so a full page that begins at the same multiple goes beyond the one
+ * asked for. */
+static bool feed_pages_answers(const feed_piece *page, uint64_t number, int64_t after,
+                               uint64_t since)
 {
     if (page == NULL || after < page->after)
         return false;
@@ -112,7 +114,7 @@ const feed_piece *feed_pages_find(feed_pages *p, int64_t after, uint64_t since)
     p->looked = true;
     for (unsigned i = 1; i <= PAGES; i++) { /* the newest first */
         unsigned at = (p->next + PAGES - i) % PAGES;
-        if (answers(p->kept[at], p->numbers[at], after, since))
+        if (feed_pages_answers(p->kept[at], p->numbers[at], after, since))
             return p->kept[at];
     }
     return NULL;
@@ -171,8 +173,8 @@ void feed_pages_stats_read(feed_pages *p, feed_pages_stats *out)
 
 /* ---- beginning and ending ---- */
 
-hf_status feed_pages_new(hf_store *store, void (*wake)(void *context), void *context, feed_pages **out,
-                         hf_error *err)
+hf_status feed_pages_new(hf_store *store, void (*wake)(void *context), void *context,
+                         feed_pages **out, hf_error *err)
 {
     feed_pages *p = hf_alloc(sizeof *p);
     pthread_condattr_t monotonic;

@@ -25,7 +25,8 @@ static void write_record(hf_buffer *text, const hf_event *event)
     hf_json_free(json);
 }
 
-/* The piece with room for its events; the text is its own block, as its size is not known before. */
+/* The piece with room for its events; the text is its own block, as its size is not known before.
+ * */
 static feed_piece *piece_new(const hf_answer *answer, int64_t after)
 {
     size_t count = answer->events_count;
@@ -50,7 +51,7 @@ static feed_piece *piece_new(const hf_answer *answer, int64_t after)
     return piece;
 }
 
-static feed_piece *make(const hf_answer *answer, int64_t after)
+static feed_piece *feed_piece_make(const hf_answer *answer, int64_t after)
 {
     hf_buffer text = {0};
     feed_piece *piece = piece_new(answer, after);
@@ -69,7 +70,8 @@ static feed_piece *make(const hf_answer *answer, int64_t after)
     return NULL;
 }
 
-hf_status feed_piece_read(hf_store *store, hf_batch *batch, int64_t after, feed_piece **out, hf_error *err)
+hf_status feed_piece_read(hf_store *store, hf_batch *batch, int64_t after, feed_piece **out,
+                          hf_error *err)
 {
     hf_batch_clear(batch);
     hf_op *op = hf_batch_add(batch, HF_OP_EVENTS);
@@ -78,7 +80,7 @@ hf_status feed_piece_read(hf_store *store, hf_batch *batch, int64_t after, feed_
     hf_status status = hf_store_execute(store, batch, err);
     if (status == HF_OK && op->answer.status != HF_OK)
         status = hf_fail(err, op->answer.status, "%s", op->answer.message);
-    if (status == HF_OK && (*out = make(&op->answer, after)) == NULL)
+    if (status == HF_OK && (*out = feed_piece_make(&op->answer, after)) == NULL)
         status = hf_fail_memory(err);
     return status;
 }
@@ -103,7 +105,8 @@ size_t feed_piece_find(const feed_piece *piece, int64_t after)
     return low;
 }
 
-/* `first` may have been raised between the two reads of one answer: numbers without a hole say that nothing was removed before. */
+/* `first` may have been raised between the two reads of one answer: numbers without a hole say that
+ * nothing was removed before. */
 bool feed_piece_misses(const feed_piece *piece, int64_t after)
 {
     int64_t expected = after + 1;

@@ -21,12 +21,14 @@ typedef struct feed_piece {
     size_t bytes; /* of memory */
     hf_event *events;
     uint64_t *hashes; /* of the record of each, see feed_names.h */
-    uint32_t *ends; /* where the record of each ends in the text */
+    uint32_t *ends;   /* where the record of each ends in the text */
     char *text;
 } feed_piece;
 
-/* Reads what is there after `after`. The batch is for one op, and used for nothing else. Not HF_OK: try again later. */
-hf_status feed_piece_read(hf_store *store, hf_batch *batch, int64_t after, feed_piece **out, hf_error *err);
+/* Reads what is there after `after`. The batch is for one op, and used for nothing else. Not HF_OK:
+ * try again later. */
+hf_status feed_piece_read(hf_store *store, hf_batch *batch, int64_t after, feed_piece **out,
+                          hf_error *err);
 
 /* Accepts NULL. */
 void feed_piece_free(feed_piece *piece);

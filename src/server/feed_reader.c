@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* The reader. Its thread sleeps in poll(2) until there is something to do:
  *
- *   reading   at once after a full page; PACE_US after the last read when it was nudged or something was heard of, so that many
- *             commits are read together (on a database server each read numbers what it finds, which is a commit of its own); else after
- *             an interval that grows from POLL_MIN_US to poll_us while nothing happens; after a failure later and later
- *   telling   other servers that this one has committed something: TELL_US after the last time at the soonest
- *   hearing   where the store has a watch; when its connection is lost, again after a while. Polling goes on beside it
+ *   reading   at once after a full page; PACE_US after the last read when it was nudged or
+ *             something was heard of, so that many commits are read together (on a database server
+ *             each read numbers what it finds, which is a commit of its own); else after an
+ *             interval that grows from POLL_MIN_US to poll_us while nothing happens; after a
+ *             failure later and later
+ *   telling   other servers that this one has committed something: TELL_US after the last time at
+ *             the soonest
+ *   hearing   where the store has a watch; when its connection is lost, again after a while.
+ *             Polling goes on beside it
  *
  * A position is moved by what was read and by nothing else, so a failure leaves no gap. */
 #include "server/feed_reader.h"
@@ -36,8 +40,9 @@ struct feed_reader {
     bool started;
     int kick; /* an eventfd */
     atomic_bool stopping, following;
-    atomic_bool
-        nudged; /* until what was nudged for has been done: whoever comes meanwhile needs not wake the thread again */
+    /* until what was nudged for has been done: whoever comes meanwhile needs not wake the thread
+     * again */
+    atomic_bool nudged;
     atomic_bool deaf;   /* the store can't tell */
     atomic_uint begun;  /* how often it was told to follow */
     atomic_size_t held; /* pieces that wait; changed with the mutex */
@@ -58,7 +63,7 @@ struct feed_reader {
 
 /* ---- what the loop takes ---- */
 
-static void give(feed_reader *f, feed_piece *piece)
+static void feed_reader_give(feed_reader *f, feed_piece *piece)
 {
     piece->next = NULL;
     pthread_mutex_lock(&f->mutex);
@@ -80,7 +85,7 @@ const feed_piece *feed_reader_next(feed_reader *f)
     return piece;
 }
 
-static void kick(feed_reader *f)
+static void feed_reader_kick(feed_reader *f)
 {
     eventfd_write(f->kick, 1);
 }
@@ -96,7 +101,7 @@ feed_piece *feed_reader_take(feed_reader *f)
     }
     pthread_mutex_unlock(&f->mutex);
     if (was_full)
-        kick(f);
+        feed_reader_kick(f);
     return piece;
 }
 
@@ -112,7 +117,7 @@ void feed_reader_run(feed_reader *f, bool on)
     if (on)
         atomic_fetch_add(&f->begun, 1);
     atomic_store(&f->following, on);
-    kick(f);
+    feed_reader_kick(f);
 }
 
 void feed_reader_nudge(feed_reader *f)
@@ -120,7 +125,7 @@ void feed_reader_nudge(feed_reader *f)
     if (!atomic_load(&f->following) && atomic_load(&f->deaf))
         return; /* nobody to read for, nobody to tell */
     if (!atomic_load(&f->nudged) && !atomic_exchange(&f->nudged, true))
-        kick(f);
+        feed_reader_kick(f);
 }
 
 /* ---- reading ---- */
@@ -138,7 +143,7 @@ static void note_read(feed_reader *f, const feed_piece *piece)
     pthread_mutex_unlock(&f->mutex);
 }
 
-static int64_t shorter(int64_t a, int64_t b)
+static int64_t feed_reader_shorter(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
@@ -151,47 +156,48 @@ static bool must_jump(const feed_reader *f, const feed_piece *piece)
     return f->resuming && piece->last - f->at > (int64_t)f->settings.keep;
 }
 
-static void jump(feed_reader *f, feed_piece *piece)
+static void feed_reader_jump(feed_reader *f, feed_piece *piece)
 {
     piece->jump = true;
     piece->count = 0;
     f->at = piece->upto = piece->last;
     f->more = true;
-    give(f, piece);
+    feed_reader_give(f, piece);
 }
 
-static void pass_on(feed_reader *f, feed_piece *piece)
+static void feed_reader_pass_on(feed_reader *f, feed_piece *piece)
 {
     bool at_end = piece->count<FEED_PIECE_EVENTS, found = piece->count> 0;
     f->at = piece->upto;
     f->more = !at_end;
-    f->interval_us =
-        found ? shorter(POLL_MIN_US, f->settings.poll_us) : shorter(2 * f->interval_us, f->settings.poll_us);
+    f->interval_us = found ? feed_reader_shorter(POLL_MIN_US, f->settings.poll_us)
+                           : feed_reader_shorter(2 * f->interval_us, f->settings.poll_us);
     if (found || (f->resuming && at_end))
-        give(f, piece);
+        feed_reader_give(f, piece);
     else
         feed_piece_free(piece);
     f->resuming &= !at_end;
 }
 
-static void look(feed_reader *f)
+static void feed_reader_look(feed_reader *f)
 {
     feed_piece *piece = NULL;
     atomic_store(&f->nudged, false);
     f->wants = f->more = false;
-    hf_status status =
-        feed_piece_read(f->settings.store, f->batch, f->at < 0 ? INT64_MAX - 1 : f->at, &piece, NULL);
+    hf_status status = feed_piece_read(f->settings.store, f->batch,
+                                       f->at < 0 ? INT64_MAX - 1 : f->at, &piece, NULL);
     f->read_us = hf_seam.boot_us();
     note_read(f, piece);
     if (status != HF_OK) {
-        f->backoff_us = f->backoff_us == 0 ? BACKOFF_US : shorter(2 * f->backoff_us, BACKOFF_MAX_US);
+        f->backoff_us = f->backoff_us == 0 ? BACKOFF_US
+                                           : feed_reader_shorter(2 * f->backoff_us, BACKOFF_MAX_US);
         return;
     }
     f->backoff_us = 0;
     if (must_jump(f, piece))
-        jump(f, piece);
+        feed_reader_jump(f, piece);
     else
-        pass_on(f, piece);
+        feed_reader_pass_on(f, piece);
 }
 
 /* ---- hearing and telling ---- */
@@ -230,7 +236,7 @@ static bool may_watch(const feed_reader *f)
     return !f->deaf && f->watch == NULL && (atomic_load(&f->following) || f->tells);
 }
 
-static void hear(feed_reader *f)
+static void feed_reader_hear(feed_reader *f)
 {
     bool heard = false;
     if (may_watch(f) && hf_seam.boot_us() >= f->watch_us)
@@ -240,7 +246,7 @@ static void hear(feed_reader *f)
     f->wants |= heard;
 }
 
-static void tell(feed_reader *f)
+static void feed_reader_tell(feed_reader *f)
 {
     if (f->deaf)
         f->tells = false;
@@ -252,7 +258,7 @@ static void tell(feed_reader *f)
     if (hf_watch_tell(f->watch, NULL) != HF_OK)
         lose_watch(f);
     f->told_us = hf_seam.boot_us();
-    hear(f);
+    feed_reader_hear(f);
 }
 
 /* ---- the thread ---- */
@@ -272,7 +278,9 @@ static void sleep_until(feed_reader *f, int64_t us)
     int64_t left_us = us == NEVER ? NEVER : us - hf_seam.boot_us();
     if (f->watch != NULL)
         fds[1].fd = hf_watch_fd(f->watch);
-    int timeout = left_us == NEVER ? -1 : left_us <= 0 ? 0 : (int)shorter((left_us + 999) / 1000, 60000);
+    int timeout = left_us == NEVER ? -1
+                  : left_us <= 0   ? 0
+                                   : (int)feed_reader_shorter((left_us + 999) / 1000, 60000);
     poll(fds, 2, timeout);
     eventfd_t kicks;
     if (fds[0].revents != 0)
@@ -283,9 +291,9 @@ static int64_t wake_at_us(const feed_reader *f)
 {
     int64_t us = look_at_us(f);
     if (f->tells && f->watch != NULL)
-        us = shorter(us, f->told_us + TELL_US);
+        us = feed_reader_shorter(us, f->told_us + TELL_US);
     if (may_watch(f))
-        us = shorter(us, f->watch_us);
+        us = feed_reader_shorter(us, f->watch_us);
     return us;
 }
 
@@ -299,16 +307,16 @@ static void take_orders(feed_reader *f)
     f->begun_seen = begun;
 }
 
-static void *follow(void *context)
+static void *feed_reader_follow(void *context)
 {
     feed_reader *f = context;
     while (!atomic_load(&f->stopping)) {
         sleep_until(f, wake_at_us(f));
         take_orders(f);
-        hear(f);
-        tell(f);
+        feed_reader_hear(f);
+        feed_reader_tell(f);
         if (!atomic_load(&f->stopping) && hf_seam.boot_us() >= look_at_us(f))
-            look(f);
+            feed_reader_look(f);
     }
     return NULL;
 }
@@ -326,9 +334,11 @@ hf_status feed_reader_new(const feed_reader_settings *settings, feed_reader **ou
     f->interval_us = settings->poll_us;
     pthread_mutex_init(&f->mutex, NULL);
     f->kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    hf_status status = f->kick >= 0 ? hf_batch_new(1, &f->batch, err)
-                                    : hf_fail(err, HF_UNAVAILABLE, "The system gives no more descriptors.");
-    if (status == HF_OK && !(f->started = pthread_create(&f->thread, NULL, follow, f) == 0))
+    hf_status status = f->kick >= 0
+                           ? hf_batch_new(1, &f->batch, err)
+                           : hf_fail(err, HF_UNAVAILABLE, "The system gives no more descriptors.");
+    if (status == HF_OK &&
+        !(f->started = pthread_create(&f->thread, NULL, feed_reader_follow, f) == 0))
         status = hf_fail(err, HF_UNAVAILABLE, "The system starts no more threads.");
     if (status == HF_OK)
         *out = f;
@@ -343,7 +353,7 @@ void feed_reader_free(feed_reader *f)
         return;
     atomic_store(&f->stopping, true);
     if (f->started) {
-        kick(f);
+        feed_reader_kick(f);
         pthread_join(f->thread, NULL);
     }
     for (feed_piece *piece; (piece = f->first) != NULL;) {

@@ -8,20 +8,21 @@
 
 bool feed_ring_init(feed_ring *ring, size_t keep, size_t bytes_max)
 {
-    *ring = (feed_ring){.size = keep + 1, .keep = keep, .bytes_max = bytes_max, .after = -1, .newest = -1};
+    *ring = (feed_ring){
+        .size = keep + 1, .keep = keep, .bytes_max = bytes_max, .after = -1, .newest = -1};
     ring->pieces = hf_alloc(ring->size * sizeof *ring->pieces);
     ring->places = hf_alloc(ring->size * sizeof *ring->places);
     return ring->pieces != NULL && ring->places != NULL;
 }
 
-static feed_piece *oldest(const feed_ring *ring)
+static feed_piece *feed_ring_oldest(const feed_ring *ring)
 {
     return ring->pieces[ring->oldest];
 }
 
 static void throw_out(feed_ring *ring)
 {
-    feed_piece *piece = oldest(ring);
+    feed_piece *piece = feed_ring_oldest(ring);
     ring->after = piece->upto;
     ring->first += piece->count;
     ring->bytes -= piece->bytes;

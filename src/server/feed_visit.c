@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a follower is given when it is its turn, from the ring or from a page of the table, and what it is sent besides. */
+/* What a follower is given when it is its turn, from the ring or from a page of the table, and what
+ * it is sent besides. */
 #include "base/seams.h"
 #include "server/feed_inside.h"
 
@@ -23,8 +24,9 @@ static void send_bytes(feed_follower *l, const char *bytes, size_t size)
 static void send_beat(feed_follower *l)
 {
     char text[FEED_RECORD_MAX];
-    int size = l->told == l->seq ? snprintf(text, sizeof text, ": beat\n\n")
-                                 : snprintf(text, sizeof text, ": beat\nid: %" PRId64 "\n\n", l->seq);
+    int size = l->told == l->seq
+                   ? snprintf(text, sizeof text, ": beat\n\n")
+                   : snprintf(text, sizeof text, ": beat\nid: %" PRId64 "\n\n", l->seq);
     l->told = l->seq;
     send_bytes(l, text, (size_t)size);
 }
@@ -34,8 +36,8 @@ static void send_resync(feed *f, feed_follower *l, int64_t newest)
 {
     char text[FEED_RECORD_MAX + 64];
     int size = snprintf(text, sizeof text,
-                        "id: %" PRId64 "\nevent: resync\ndata: {\"newest\":%" PRId64 ",\"first\":%" PRId64
-                        ",\"last\":%" PRId64 "}\n\n",
+                        "id: %" PRId64 "\nevent: resync\ndata: {\"newest\":%" PRId64
+                        ",\"first\":%" PRId64 ",\"last\":%" PRId64 "}\n\n",
                         newest, newest, f->first, l->seq);
     l->seq = l->told = newest;
     l->live = false;
@@ -49,7 +51,7 @@ static bool feed_is_own(const feed_follower *l, const hf_event *event)
 }
 
 /* A restore is of no type, record or user, and changes all of them. */
-static bool wants(const feed_follower *l, const hf_event *event, uint64_t hash)
+static bool feed_visit_wants(const feed_follower *l, const hf_event *event, uint64_t hash)
 {
     const feed_filter *filter = &l->filter;
     return event->kind == HF_EVENT_RESTORED || feed_is_own(l, event) ||
@@ -69,14 +71,16 @@ static bool ends_session(const feed_follower *l, const hf_event *event)
 /* Copies what the follower wants of a piece. It ends with the piece, before the first record for
  * which there is no room, or behind the end of the follower's session; one is always copied.
  * *index moves on. */
-static void gather(feed *f, feed_follower *l, const feed_piece *piece, size_t *index, size_t room)
+static void feed_visit_gather(feed *f, feed_follower *l, const feed_piece *piece, size_t *index,
+                              size_t room)
 {
     for (; *index < piece->count && !l->over; ++*index) {
         const hf_event *event = &piece->events[*index];
         if (event->seq <= l->seq)
             continue;
-        if (wants(l, event, piece->hashes[*index])) {
-            size_t begin = *index == 0 ? 0 : piece->ends[*index - 1], size = piece->ends[*index] - begin;
+        if (feed_visit_wants(l, event, piece->hashes[*index])) {
+            size_t begin = *index == 0 ? 0 : piece->ends[*index - 1],
+                   size = piece->ends[*index] - begin;
             assert(size <= sizeof f->scratch);
             if (f->gathered > 0 && f->gathered + size > room)
                 return;
@@ -114,7 +118,7 @@ static feed_list give_from_ring(feed *f, feed_follower *l, size_t room)
         size_t index, before;
         const feed_piece *piece = feed_ring_at(&f->ring, l->place, &index);
         before = index;
-        gather(f, l, piece, &index, room);
+        feed_visit_gather(f, l, piece, &index, room);
         l->place += index - before;
         if (index < piece->count)
             break;
@@ -123,8 +127,9 @@ static feed_list give_from_ring(feed *f, feed_follower *l, size_t room)
     return l->place == f->ring.head ? FEED_IDLE : FEED_READY;
 }
 
-/* Someone who has seen what the reader has not read yet (by another server) waits for it at the head. */
-static void join(feed *f, feed_follower *l, bool at_end)
+/* Someone who has seen what the reader has not read yet (by another server) waits for it at the
+ * head. */
+static void feed_visit_join(feed *f, feed_follower *l, bool at_end)
 {
     if (feed_ring_covers(&f->ring, l->seq)) {
         l->place = feed_ring_find(&f->ring, l->seq);
@@ -160,14 +165,14 @@ static feed_list give_from_page(feed *f, feed_follower *l, const feed_piece *pag
         send_resync(f, l, page->last);
         return FEED_READY;
     }
-    gather(f, l, page, &index, room);
+    feed_visit_gather(f, l, page, &index, room);
     send_gathered(f, l);
     if (index == page->count)
-        join(f, l, page->count < FEED_PIECE_EVENTS);
+        feed_visit_join(f, l, page->count < FEED_PIECE_EVENTS);
     return FEED_READY;
 }
 
-static feed_list visit(feed *f, feed_follower *l)
+static feed_list feed_visit_visit(feed *f, feed_follower *l)
 {
     size_t waiting = l->sink.waiting(l->sink.context);
     if (waiting >= FEED_WAITING_MAX && !l->drained)
@@ -181,9 +186,10 @@ static feed_list visit(feed *f, feed_follower *l)
     if (l->live && l->place < f->ring.first)
         l->live = false;
     if (!l->live)
-        join(f, l, false);
+        feed_visit_join(f, l, false);
     const feed_piece *page =
-        l->live ? NULL : feed_pages_find(f->pages, l->seq, l->wanted == l->seq ? l->since : UINT64_MAX);
+        l->live ? NULL
+                : feed_pages_find(f->pages, l->seq, l->wanted == l->seq ? l->since : UINT64_MAX);
     feed_list next = l->live        ? give_from_ring(f, l, room_of(waiting))
                      : page != NULL ? give_from_page(f, l, page, room_of(waiting))
                                     : want_page(f, l, waiting);
@@ -196,7 +202,7 @@ void feed_visit_next(feed *f)
     feed_follower *l = (feed_follower *)f->lists[FEED_READY].next;
     feed_unlink(&l->link);
     f->visited = l;
-    feed_list next = visit(f, l);
+    feed_list next = feed_visit_visit(f, l);
     f->visited = NULL;
     if (l->left) {
         feed_forget(f, l);
@@ -220,7 +226,8 @@ void feed_end(feed *f, feed_follower *l)
 
 void feed_end_passed(feed *f)
 {
-    for (feed_link *at = f->lists[FEED_BLOCKED].next, *next; at != &f->lists[FEED_BLOCKED]; at = next) {
+    for (feed_link *at = f->lists[FEED_BLOCKED].next, *next; at != &f->lists[FEED_BLOCKED];
+         at = next) {
         feed_follower *l = (feed_follower *)at;
         next = at->next;
         if (!l->live || l->place >= f->ring.first)

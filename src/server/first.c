@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Making the first token. The file appears under its name when it is complete (written beside, then linked), so that a second server
- * that starts at the same time reads all of it or none. */
+/* Making the first token. The file appears under its name when it is complete (written beside, then
+ * linked), so that a second server that starts at the same time reads all of it or none. */
 #include "server/first.h"
 
 #include "base/digest.h"
@@ -35,7 +35,8 @@ hf_status first_folder(const char *data, hf_error *err)
         return hf_fail(err, HF_UNAVAILABLE, "The data directory %s could not be made: %s.", data,
                        strerror(errno));
     if (stat(data, &there) != 0 || !S_ISDIR(there.st_mode))
-        return hf_fail(err, HF_UNAVAILABLE, "%s is in the way: it should be the data directory.", data);
+        return hf_fail(err, HF_UNAVAILABLE, "%s is in the way: it should be the data directory.",
+                       data);
     return HF_OK;
 }
 
@@ -64,10 +65,10 @@ hf_status first_secret(const char *path, hf_token_key *out, hf_error *err)
     ssize_t size = ours ? read(fd, text, sizeof text) : 0;
     close(fd);
     if (!ours)
-        return hf_fail(
-            err, HF_DENIED,
-            "%.512s could be read or written by others; give it mode 0600 and its owner, or remove it.",
-            path);
+        return hf_fail(err, HF_DENIED,
+                       "%.512s could be read or written by others; give it mode 0600 and its "
+                       "owner, or remove it.",
+                       path);
     bool whole = size == HF_TOKEN_SECRET + 1 && text[HF_TOKEN_SECRET] == '\n';
     text[HF_TOKEN_SECRET] = '\0';
     hf_status status = whole ? hf_token_read(text, out, NULL) : HF_INVALID;
@@ -77,7 +78,7 @@ hf_status first_secret(const char *path, hf_token_key *out, hf_error *err)
     return status == HF_OK ? HF_OK : hf_fail_memory(err);
 }
 
-static hf_status sync_folder(const char *data, hf_error *err)
+static hf_status first_sync_folder(const char *data, hf_error *err)
 {
     int fd = open(data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0 || fsync(fd) != 0) {
@@ -105,7 +106,8 @@ static hf_status write_secret(const char *path, const char *secret, hf_error *er
 }
 
 /* HF_LOCKED: somebody else has just made it. */
-static hf_status make_file(const char *data, const char *path, const hf_token_key *key, hf_error *err)
+static hf_status first_make_file(const char *data, const char *path, const hf_token_key *key,
+                                 hf_error *err)
 {
     char beside[PATH_MAX];
     snprintf(beside, sizeof beside, "%s/" FILE_NAME ".%.8s", data, key->id);
@@ -113,13 +115,13 @@ static hf_status make_file(const char *data, const char *path, const hf_token_ke
     if (status == HF_OK && link(beside, path) != 0)
         status = errno == EEXIST ? HF_LOCKED : fail_file(path, "made", err);
     unlink(beside);
-    return status == HF_OK ? sync_folder(data, err) : status;
+    return status == HF_OK ? first_sync_folder(data, err) : status;
 }
 
 /* ---- the store ---- */
 
 /* Runs a batch of one, again with the same request id when it is not sure. */
-static hf_status ask(hf_store *store, hf_batch *batch, hf_error *err)
+static hf_status first_ask(hf_store *store, hf_batch *batch, hf_error *err)
 {
     hf_status status = hf_store_execute(store, batch, err);
     if (status == HF_UNSURE || status == HF_RETRY)
@@ -127,7 +129,8 @@ static hf_status ask(hf_store *store, hf_batch *batch, hf_error *err)
     if (status != HF_OK)
         return status;
     const hf_answer *answer = &hf_batch_op(batch, 0)->answer;
-    const char *message = answer->message != NULL ? answer->message : hf_status_sentence(answer->status);
+    const char *message =
+        answer->message != NULL ? answer->message : hf_status_sentence(answer->status);
     return answer->status == HF_OK ? HF_OK : hf_fail(err, answer->status, "%s", message);
 }
 
@@ -135,18 +138,19 @@ static hf_status any_tokens(hf_store *store, hf_batch *batch, bool *out, hf_erro
 {
     hf_batch_clear(batch);
     hf_batch_add(batch, HF_OP_TOKENS)->limit = 1;
-    hf_status status = ask(store, batch, err);
+    hf_status status = first_ask(store, batch, err);
     if (status == HF_OK)
         *out = hf_batch_op(batch, 0)->answer.tokens_count > 0;
     return status;
 }
 
 /* HF_NOT_FOUND: the store does not know it. HF_EXPIRED: it was revoked, or is past its end. */
-static hf_status find_token(hf_store *store, hf_batch *batch, const hf_token_key *key, hf_error *err)
+static hf_status find_token(hf_store *store, hf_batch *batch, const hf_token_key *key,
+                            hf_error *err)
 {
     hf_batch_clear(batch);
     hf_batch_add(batch, HF_OP_TOKEN_FIND)->sha256 = key->sha256;
-    hf_status status = ask(store, batch, err);
+    hf_status status = first_ask(store, batch, err);
     if (status != HF_OK)
         return status;
     const hf_answer *answer = &hf_batch_op(batch, 0)->answer;
@@ -154,7 +158,8 @@ static hf_status find_token(hf_store *store, hf_batch *batch, const hf_token_key
 }
 
 /* The request id is drawn from the token's: the same token asked for again is the same request. */
-static hf_status create_token(hf_store *store, hf_batch *batch, const hf_token_key *key, hf_error *err)
+static hf_status create_token(hf_store *store, hf_batch *batch, const hf_token_key *key,
+                              hf_error *err)
 {
     hf_batch_clear(batch);
     hf_op *op = hf_batch_add(batch, HF_OP_TOKEN_CREATE);
@@ -164,7 +169,7 @@ static hf_status create_token(hf_store *store, hf_batch *batch, const hf_token_k
     op->roles = "use observe manage admin";
     op->actor = ACTOR;
     op->request_id = key->id;
-    hf_status status = ask(store, batch, err);
+    hf_status status = first_ask(store, batch, err);
     if (status == HF_INVALID) /* another server may have made it meanwhile */
         return find_token(store, batch, key, NULL) == HF_OK ? HF_OK : status;
     return status;
@@ -172,15 +177,16 @@ static hf_status create_token(hf_store *store, hf_batch *batch, const hf_token_k
 
 /* ---- both ---- */
 
-/* A store without tokens, and no file: a new secret. Once the file is there it stays, whatever comes: another server may have taken it up
- * already, and the next start does. */
-static hf_status begin(hf_store *store, hf_batch *batch, const char *data, first_token *out, hf_error *err)
+/* A store without tokens, and no file: a new secret. Once the file is there it stays, whatever
+ * comes: another server may have taken it up already, and the next start does. */
+static hf_status first_begin(hf_store *store, hf_batch *batch, const char *data, first_token *out,
+                             hf_error *err)
 {
     hf_token_key key;
     hf_status status = hf_token_new(&key, err);
     if (status != HF_OK)
         return status;
-    status = make_file(data, out->path, &key, err);
+    status = first_make_file(data, out->path, &key, err);
     if (status == HF_OK)
         status = create_token(store, batch, &key, err);
     hf_token_clear(&key);
@@ -188,9 +194,10 @@ static hf_status begin(hf_store *store, hf_batch *batch, const char *data, first
     return status;
 }
 
-/* A store without tokens, but a file: what was begun before a crash, or for a store that is gone, goes on with the same secret. */
-static hf_status complete(hf_store *store, hf_batch *batch, first_token *out, hf_token_key *key,
-                          hf_error *err)
+/* A store without tokens, but a file: what was begun before a crash, or for a store that is gone,
+ * goes on with the same secret. */
+static hf_status first_complete(hf_store *store, hf_batch *batch, first_token *out,
+                                hf_token_key *key, hf_error *err)
 {
     hf_token_key drawn;
     hf_status status = hf_token_new(&drawn, err);
@@ -203,23 +210,25 @@ static hf_status complete(hf_store *store, hf_batch *batch, first_token *out, hf
 }
 
 /* A store with tokens, and a file. */
-static hf_status compare(hf_store *store, hf_batch *batch, first_token *out, const hf_token_key *key,
-                         hf_error *err)
+static hf_status first_compare(hf_store *store, hf_batch *batch, first_token *out,
+                               const hf_token_key *key, hf_error *err)
 {
     hf_status status = find_token(store, batch, key, err);
     out->outcome = status == HF_OK ? FIRST_KNOWN : FIRST_USELESS;
     if (status != HF_NOT_FOUND && status != HF_EXPIRED)
         return status;
-    snprintf(
-        out->why, sizeof out->why,
-        "The token in %.512s %s; remove the file, and if you need a token, make one with 'holdfast token "
-        "create --store URL' and the URL that this server has as its store.",
-        out->path,
-        status == HF_EXPIRED ? "has been revoked or is past its end" : "is not one of this store's");
+    snprintf(out->why, sizeof out->why,
+             "The token in %.512s %s; remove the file, and if you need a token, make one with "
+             "'holdfast token "
+             "create --store URL' and the URL that this server has as its store.",
+             out->path,
+             status == HF_EXPIRED ? "has been revoked or is past its end"
+                                  : "is not one of this store's");
     return HF_OK;
 }
 
-static hf_status ready(hf_store *store, hf_batch *batch, const char *data, first_token *out, hf_error *err)
+static hf_status first_ready(hf_store *store, hf_batch *batch, const char *data, first_token *out,
+                             hf_error *err)
 {
     bool any = false;
     hf_token_key key;
@@ -228,7 +237,7 @@ static hf_status ready(hf_store *store, hf_batch *batch, const char *data, first
         return status;
     status = first_secret(out->path, &key, err);
     if (status == HF_NOT_FOUND)
-        return any ? HF_OK : begin(store, batch, data, out, err);
+        return any ? HF_OK : first_begin(store, batch, data, out, err);
     if (status == HF_INVALID && any) {
         out->outcome = FIRST_USELESS;
         snprintf(out->why, sizeof out->why, "%.512s holds no token; remove it.", out->path);
@@ -236,7 +245,8 @@ static hf_status ready(hf_store *store, hf_batch *batch, const char *data, first
     }
     if (status != HF_OK)
         return status;
-    status = any ? compare(store, batch, out, &key, err) : complete(store, batch, out, &key, err);
+    status = any ? first_compare(store, batch, out, &key, err)
+                 : first_complete(store, batch, out, &key, err);
     hf_token_clear(&key);
     return status;
 }
@@ -249,9 +259,10 @@ hf_status first_token_ready(hf_store *store, const char *data, first_token *out,
         return hf_fail(err, HF_UNAVAILABLE, "The data directory has too long a name.");
     hf_status status = hf_batch_new(1, &batch, err);
     if (status == HF_OK)
-        status = ready(store, batch, data, out, err);
-    if (status == HF_LOCKED) /* a server that starts at the same time was quicker: its file is there now */
-        status = ready(store, batch, data, out, err);
+        status = first_ready(store, batch, data, out, err);
+    /* a server that starts at the same time was quicker: its file is there now */
+    if (status == HF_LOCKED)
+        status = first_ready(store, batch, data, out, err);
     hf_batch_free(batch);
     return status;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The first start: a store without any token gets one that may do everything, and its secret goes into the file `admin-token` of the data
- * directory, which its owner alone can read.
+/* The first start: a store without any token gets one that may do everything, and its secret goes
+ * into the file `admin-token` of the data directory, which its owner alone can read.
  *
- * The file comes first, whole and synced, then the row: after a crash or a failure in between the next start finds a file that the store does not know
- * and completes what was begun, with the same secret. So there is never a row whose secret nobody has. */
+ * The file comes first, whole and synced, then the row: after a crash or a failure in between the
+ * next start finds a file that the store does not know and completes what was begun, with the same
+ * secret. So there is never a row whose secret nobody has. */
 #ifndef HF_SERVER_FIRST_H
 #define HF_SERVER_FIRST_H
 
@@ -14,7 +15,9 @@ typedef enum first_outcome {
     FIRST_NOTHING, /* the store has tokens, and there is no file */
     FIRST_MADE,    /* the token was made now */
     FIRST_KNOWN,   /* the file holds a token that lives */
-    FIRST_USELESS, /* the store has tokens, but that of the file is not among them or has ended; `why` says what to do */
+    /* the store has tokens, but that of the file is not among them or has ended; `why` says what to
+     * do */
+    FIRST_USELESS,
 } first_outcome;
 
 typedef struct first_token {

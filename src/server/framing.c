@@ -8,7 +8,8 @@
  *         LINE_START ... HEAD_LF                                       the trailers
  *   and START again.
  *
- * Each state is a function of one byte; bodies, and the plain bytes of targets, names and values, are passed over at once. */
+ * Each state is a function of one byte; bodies, and the plain bytes of targets, names and values,
+ * are passed over at once. */
 #include "server/framing.h"
 
 #include <string.h>
@@ -50,14 +51,14 @@ enum { OTHER, CONTENT_LENGTH, TRANSFER_ENCODING, HOST };
 
 #define LENGTH_MAX ((uint64_t)INT64_MAX)
 
-static bool refuse(framing *f, int status, const char *reason)
+static bool framing_refuse(framing *f, int status, const char *reason)
 {
     f->status = status;
     f->reason = reason;
     return false;
 }
 
-static bool go(framing *f, unsigned state)
+static bool framing_go(framing *f, unsigned state)
 {
     f->state = state;
     f->part = 0;
@@ -71,7 +72,8 @@ static const bool is_token[256] = {
     ['0' ... '9'] = true, ['A' ... 'Z'] = true,  ['^' ... 'z'] = true,
 };
 
-/* What may stand in a value: anything but control characters; bytes above 127 have no meaning here. */
+/* What may stand in a value: anything but control characters; bytes above 127 have no meaning here.
+ * */
 static bool is_text(unsigned char c)
 {
     return c == '\t' || (c >= 0x20 && c != 0x7f);
@@ -79,24 +81,25 @@ static bool is_text(unsigned char c)
 
 /* ---- the request line ---- */
 
-static void begin(framing *f)
+static void framing_begin(framing *f)
 {
     f->header = OTHER;
     f->seen = 0;
     f->http_1_0 = f->trailing = false;
     f->used = f->headers = 0;
     f->length = f->body = 0;
-    go(f, START);
+    framing_go(f, START);
 }
 
 static bool on_method(framing *f, unsigned char c)
 {
     if (c == ' ' && f->part > 0)
-        return go(f, TARGET);
+        return framing_go(f, TARGET);
     if (c < 'A' || c > 'Z')
-        return refuse(f, 400, "The request does not begin with a method in capital letters and one space.");
+        return framing_refuse(
+            f, 400, "The request does not begin with a method in capital letters and one space.");
     if (++f->part > FRAMING_METHOD_MAX)
-        return refuse(f, 501, "The method is not known.");
+        return framing_refuse(f, 501, "The method is not known.");
     f->state = METHOD;
     return true;
 }
@@ -109,11 +112,12 @@ static bool is_target(unsigned char c)
 static bool on_target(framing *f, unsigned char c)
 {
     if (c == ' ' && f->part > 0)
-        return go(f, VERSION);
+        return framing_go(f, VERSION);
     if (!is_target(c))
-        return refuse(f, 400, "The request's target has a byte in it that must be encoded with %.");
+        return framing_refuse(f, 400,
+                              "The request's target has a byte in it that must be encoded with %.");
     if (++f->part > f->limits->target_max)
-        return refuse(f, 414, "The request's target is too long.");
+        return framing_refuse(f, 414, "The request's target is too long.");
     return true;
 }
 
@@ -125,43 +129,46 @@ static bool on_version(framing *f, unsigned char c)
         if (c == (unsigned char)version[at])
             return true;
         bool other = at == 5 && c >= '0' && c <= '9';
-        return other ? refuse(f, 505, "Only HTTP/1.0 and HTTP/1.1 are spoken here.")
-                     : refuse(f, 400, "The request line is not METHOD TARGET HTTP/1.1.");
+        return other ? framing_refuse(f, 505, "Only HTTP/1.0 and HTTP/1.1 are spoken here.")
+                     : framing_refuse(f, 400, "The request line is not METHOD TARGET HTTP/1.1.");
     }
     if (at == sizeof version - 1 && (c == '0' || c == '1')) {
         f->http_1_0 = c == '0';
         return true;
     }
     if (at == sizeof version && c == '\r')
-        return go(f, LINE_LF);
-    return refuse(f, at == sizeof version - 1 && c >= '2' && c <= '9' ? 505 : 400,
-                  "The request line does not end with HTTP/1.0 or HTTP/1.1 and CR LF.");
+        return framing_go(f, LINE_LF);
+    return framing_refuse(f, at == sizeof version - 1 && c >= '2' && c <= '9' ? 505 : 400,
+                          "The request line does not end with HTTP/1.0 or HTTP/1.1 and CR LF.");
 }
 
 /* ---- headers, and trailers ---- */
 
 static bool on_line_lf(framing *f, unsigned char c)
 {
-    return c == '\n' ? go(f, LINE_START) : refuse(f, 400, "A CR stands alone; lines end with CR LF.");
+    return c == '\n' ? framing_go(f, LINE_START)
+                     : framing_refuse(f, 400, "A CR stands alone; lines end with CR LF.");
 }
 
 static bool on_name(framing *f, unsigned char c)
 {
-    static const char *const names[] = {
-        [CONTENT_LENGTH] = "content-length", [TRANSFER_ENCODING] = "transfer-encoding", [HOST] = "host"};
+    static const char *const names[] = {[CONTENT_LENGTH] = "content-length",
+                                        [TRANSFER_ENCODING] = "transfer-encoding",
+                                        [HOST] = "host"};
     if (c == ':' && f->part > 0) {
         f->header = OTHER;
         for (unsigned i = CONTENT_LENGTH; i <= HOST && f->part < FRAMING_NAME_SIZE; i++)
             if (strlen(names[i]) == f->part && strncasecmp(names[i], f->name, f->part) == 0)
                 f->header = i;
-        return go(f, BEFORE_VALUE);
+        return framing_go(f, BEFORE_VALUE);
     }
     if (c == ':')
-        return refuse(f, 400, "A header has no name.");
+        return framing_refuse(f, 400, "A header has no name.");
     if (c == ' ' || c == '\t')
-        return refuse(f, 400, "There is a space before the colon of a header.");
+        return framing_refuse(f, 400, "There is a space before the colon of a header.");
     if (!is_token[c])
-        return refuse(f, 400, "A header's name has a byte in it that does not belong there.");
+        return framing_refuse(f, 400,
+                              "A header's name has a byte in it that does not belong there.");
     if (f->part < FRAMING_NAME_SIZE)
         f->name[f->part] = (char)c;
     f->part++;
@@ -173,19 +180,19 @@ static bool begin_header(framing *f)
     if (f->trailing)
         return true;
     if (++f->headers > f->limits->headers_max)
-        return refuse(f, 431, "The request has too many headers.");
+        return framing_refuse(f, 431, "The request has too many headers.");
     return true;
 }
 
 static bool on_line_start(framing *f, unsigned char c)
 {
     if (c == '\r')
-        return go(f, HEAD_LF);
+        return framing_go(f, HEAD_LF);
     if (c == ' ' || c == '\t')
-        return refuse(f, 400, "A header is folded over two lines.");
+        return framing_refuse(f, 400, "A header is folded over two lines.");
     if (!begin_header(f))
         return false;
-    go(f, NAME);
+    framing_go(f, NAME);
     return on_name(f, c);
 }
 
@@ -198,26 +205,27 @@ static bool begin_value(framing *f)
     if (f->header == OTHER)
         return true;
     if (f->trailing)
-        return refuse(f, 400, "A trailer may not say where a request ends or for whom it is.");
+        return framing_refuse(f, 400,
+                              "A trailer may not say where a request ends or for whom it is.");
     if (f->header == HOST)
-        return again ? refuse(f, 400, "The request has several Host headers.") : true;
+        return again ? framing_refuse(f, 400, "The request has several Host headers.") : true;
     if (again)
-        return refuse(f, 400, "The request says more than once how long its body is.");
+        return framing_refuse(f, 400, "The request says more than once how long its body is.");
     if ((f->seen & SEEN(CONTENT_LENGTH)) && (f->seen & SEEN(TRANSFER_ENCODING)))
-        return refuse(f, 400, "The request has both Content-Length and Transfer-Encoding.");
+        return framing_refuse(f, 400, "The request has both Content-Length and Transfer-Encoding.");
     if (f->header == TRANSFER_ENCODING && f->http_1_0)
-        return refuse(f, 400, "HTTP/1.0 knows no Transfer-Encoding.");
+        return framing_refuse(f, 400, "HTTP/1.0 knows no Transfer-Encoding.");
     return true;
 }
 
 static bool on_length(framing *f, unsigned char c)
 {
     if (c < '0' || c > '9')
-        return refuse(f, 400, "Content-Length is not a plain number.");
+        return framing_refuse(f, 400, "Content-Length is not a plain number.");
     if (f->part > 0 && f->length == 0)
-        return refuse(f, 400, "Content-Length begins with a zero.");
+        return framing_refuse(f, 400, "Content-Length begins with a zero.");
     if (f->length > (LENGTH_MAX - (c - '0')) / 10)
-        return refuse(f, 413, "Content-Length is too large.");
+        return framing_refuse(f, 413, "Content-Length is too large.");
     f->length = f->length * 10 + (c - '0');
     f->part++;
     return true;
@@ -230,16 +238,18 @@ static bool on_encoding(framing *f, unsigned char c)
         f->part++;
         return true;
     }
-    return refuse(f, 501, "Transfer-Encoding is not chunked, which is the only one known here.");
+    return framing_refuse(f, 501,
+                          "Transfer-Encoding is not chunked, which is the only one known here.");
 }
 
 static bool end_value(framing *f)
 {
     if (f->header == CONTENT_LENGTH && f->part == 0)
-        return refuse(f, 400, "Content-Length is empty.");
+        return framing_refuse(f, 400, "Content-Length is empty.");
     if (f->header == TRANSFER_ENCODING && f->part != strlen("chunked"))
-        return refuse(f, 501, "Transfer-Encoding is not chunked, which is the only one known here.");
-    return go(f, LINE_LF);
+        return framing_refuse(
+            f, 501, "Transfer-Encoding is not chunked, which is the only one known here.");
+    return framing_go(f, LINE_LF);
 }
 
 static bool on_value(framing *f, unsigned char c)
@@ -247,9 +257,9 @@ static bool on_value(framing *f, unsigned char c)
     if (c == '\r')
         return end_value(f);
     if (c == '\n')
-        return refuse(f, 400, "An LF stands alone; lines end with CR LF.");
+        return framing_refuse(f, 400, "An LF stands alone; lines end with CR LF.");
     if (!is_text(c))
-        return refuse(f, 400, "A header's value has a control character in it.");
+        return framing_refuse(f, 400, "A header's value has a control character in it.");
     if (f->header == CONTENT_LENGTH)
         return on_length(f, c);
     if (f->header == TRANSFER_ENCODING)
@@ -264,36 +274,36 @@ static bool on_before_value(framing *f, unsigned char c)
     f->part++;
     if (c == ' ')
         return true;
-    go(f, VALUE);
+    framing_go(f, VALUE);
     return on_value(f, c);
 }
 
 static void end_request(framing *f)
 {
     f->requests++;
-    begin(f);
+    framing_begin(f);
 }
 
 static bool on_head_lf(framing *f, unsigned char c)
 {
     if (c != '\n')
-        return refuse(f, 400, "A CR stands alone; lines end with CR LF.");
+        return framing_refuse(f, 400, "A CR stands alone; lines end with CR LF.");
     if (!f->trailing && !f->http_1_0 && !(f->seen & SEEN(HOST)))
-        return refuse(f, 400, "The request has no Host header.");
+        return framing_refuse(f, 400, "The request has no Host header.");
     if (!f->trailing && f->length > f->limits->body_max)
-        return refuse(f, 413, "The request's body is too large.");
+        return framing_refuse(f, 413, "The request's body is too large.");
     f->used = 0;
     if (!f->trailing && (f->seen & SEEN(TRANSFER_ENCODING)))
-        return go(f, SIZE);
+        return framing_go(f, SIZE);
     if (!f->trailing && f->length > 0)
-        return go(f, BODY);
+        return framing_go(f, BODY);
     end_request(f);
     return true;
 }
 
 /* ---- chunks ---- */
 
-static int hex(unsigned char c)
+static int framing_hex(unsigned char c)
 {
     return c >= '0' && c <= '9'                     ? c - '0'
            : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10
@@ -302,47 +312,51 @@ static int hex(unsigned char c)
 
 static bool on_size(framing *f, unsigned char c)
 {
-    int digit = hex(c);
+    int digit = framing_hex(c);
     if (f->part == 0)
         f->length = 0;
     if (digit < 0 && f->part > 0 && (c == ';' || c == '\r'))
-        return go(f, c == ';' ? EXTENSION : SIZE_LF);
+        return framing_go(f, c == ';' ? EXTENSION : SIZE_LF);
     if (digit < 0)
-        return refuse(f, 400, "The size of a chunk is not a number in hexadecimal.");
+        return framing_refuse(f, 400, "The size of a chunk is not a number in hexadecimal.");
     if (++f->part > 16)
-        return refuse(f, 400, "The size of a chunk has too many digits.");
+        return framing_refuse(f, 400, "The size of a chunk has too many digits.");
     f->length = f->length * 16 + (unsigned)digit;
     if (f->length > f->limits->body_max - f->body)
-        return refuse(f, 413, "The request's body is too large.");
+        return framing_refuse(f, 413, "The request's body is too large.");
     return true;
 }
 
 static bool on_extension(framing *f, unsigned char c)
 {
     if (c == '\r')
-        return go(f, SIZE_LF);
-    return is_text(c) ? true : refuse(f, 400, "The extension of a chunk has a control character in it.");
+        return framing_go(f, SIZE_LF);
+    return is_text(c)
+               ? true
+               : framing_refuse(f, 400, "The extension of a chunk has a control character in it.");
 }
 
 static bool on_size_lf(framing *f, unsigned char c)
 {
     if (c != '\n')
-        return refuse(f, 400, "A CR stands alone; lines end with CR LF.");
+        return framing_refuse(f, 400, "A CR stands alone; lines end with CR LF.");
     f->used = 0;
     f->trailing = f->length == 0;
     f->body += f->length;
-    return go(f, f->trailing ? LINE_START : CHUNK);
+    return framing_go(f, f->trailing ? LINE_START : CHUNK);
 }
 
 static bool on_chunk_cr(framing *f, unsigned char c)
 {
-    return c == '\r' ? go(f, CHUNK_LF) : refuse(f, 400, "A chunk is longer than it says.");
+    return c == '\r' ? framing_go(f, CHUNK_LF)
+                     : framing_refuse(f, 400, "A chunk is longer than it says.");
 }
 
 static bool on_chunk_lf(framing *f, unsigned char c)
 {
     f->used = 0;
-    return c == '\n' ? go(f, SIZE) : refuse(f, 400, "A chunk is longer than it says.");
+    return c == '\n' ? framing_go(f, SIZE)
+                     : framing_refuse(f, 400, "A chunk is longer than it says.");
 }
 
 /* ---- all of it ---- */
@@ -364,7 +378,7 @@ static bool in_chunk_line(const framing *f)
 }
 
 /* How many bytes of a head, of a chunk's line or of trailers may still come. */
-static size_t room(const framing *f)
+static size_t framing_room(const framing *f)
 {
     size_t most = f->trailing        ? f->limits->trailers_max
                   : in_chunk_line(f) ? f->limits->chunk_max
@@ -373,36 +387,37 @@ static size_t room(const framing *f)
 }
 
 /* Counts one of them. */
-static bool count(framing *f)
+static bool framing_count(framing *f)
 {
-    if (room(f) > 0) {
+    if (framing_room(f) > 0) {
         f->used++;
         return true;
     }
     if (f->trailing)
-        return refuse(f, 431, "What follows the last chunk is too long.");
-    return in_chunk_line(f) ? refuse(f, 400, "The first line of a chunk is too long.")
-                            : refuse(f, 431, "The request's headers are too long.");
+        return framing_refuse(f, 431, "What follows the last chunk is too long.");
+    return in_chunk_line(f) ? framing_refuse(f, 400, "The first line of a chunk is too long.")
+                            : framing_refuse(f, 431, "The request's headers are too long.");
 }
 
 /* Passes over what is there of a body or a chunk. */
-static size_t pass(framing *f, size_t size)
+static size_t framing_pass(framing *f, size_t size)
 {
     size_t now = f->length < size ? (size_t)f->length : size;
     f->length -= now;
     if (f->length > 0)
         return now;
     if (f->state == CHUNK)
-        go(f, CHUNK_CR);
+        framing_go(f, CHUNK_CR);
     else
         end_request(f);
     return now;
 }
 
-/* Passes over bytes that leave the state as it is; 0 when the next one has to be looked at by itself. */
-static size_t skim(framing *f, const unsigned char *at, size_t size)
+/* Passes over bytes that leave the state as it is; 0 when the next one has to be looked at by
+ * itself. */
+static size_t framing_skim(framing *f, const unsigned char *at, size_t size)
 {
-    size_t now = 0, most = room(f) < size ? room(f) : size;
+    size_t now = 0, most = framing_room(f) < size ? framing_room(f) : size;
     if (f->state == VALUE && (f->header == OTHER || f->header == HOST)) {
         while (now < most && is_text(at[now]))
             now++;
@@ -420,14 +435,14 @@ static size_t skim(framing *f, const unsigned char *at, size_t size)
     return now;
 }
 
-static size_t step(framing *f, const unsigned char *at, size_t size)
+static size_t framing_step(framing *f, const unsigned char *at, size_t size)
 {
     if (f->state == BODY || f->state == CHUNK)
-        return pass(f, size);
-    size_t now = skim(f, at, size);
+        return framing_pass(f, size);
+    size_t now = framing_skim(f, at, size);
     if (now > 0)
         return now;
-    return count(f) && on[f->state](f, *at) ? 1 : 0;
+    return framing_count(f) && on[f->state](f, *at) ? 1 : 0;
 }
 
 static framing_part part_of(const framing *f)
@@ -440,7 +455,7 @@ static framing_part part_of(const framing *f)
 void framing_init(framing *f, const framing_limits *limits)
 {
     *f = (framing){.limits = limits};
-    begin(f);
+    framing_begin(f);
 }
 
 framing_piece framing_next(framing *f, const void *bytes, size_t size)
@@ -449,7 +464,7 @@ framing_piece framing_next(framing *f, const void *bytes, size_t size)
     framing_piece piece = {.part = part_of(f)};
     uint64_t requests = f->requests;
     while (piece.size < size && f->status == 0 && !piece.ends && part_of(f) == piece.part) {
-        piece.size += step(f, at + piece.size, size - piece.size);
+        piece.size += framing_step(f, at + piece.size, size - piece.size);
         piece.ends = f->requests != requests;
     }
     piece.head_ends = piece.part == FRAMING_HEAD && (piece.ends || part_of(f) != FRAMING_HEAD);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the requests of an HTTP/1.x connection begin and end, and which of their bytes are head and which body: the only judge of it. What
- * two parsers could understand differently is refused, so that nobody can hide a request in another. A pure state machine: no
- * allocation, no I/O; what it says does not depend on how the bytes are cut. */
+/* Where the requests of an HTTP/1.x connection begin and end, and which of their bytes are head and
+ * which body: the only judge of it. What two parsers could understand differently is refused, so
+ * that nobody can hide a request in another. A pure state machine: no allocation, no I/O; what it
+ * says does not depend on how the bytes are cut. */
 #ifndef HF_SERVER_FRAMING_H
 #define HF_SERVER_FRAMING_H
 
@@ -64,11 +65,13 @@ typedef struct framing_piece {
     bool ends;      /* the request, with its last byte */
 } framing_piece;
 
-/* Looks at the next bytes, as far as they are of one kind. A size of 0: refused (`status` says with what), unless there were no bytes. The
- * byte that completes a bad head is never good, so a reader sees no whole head that is refused here. */
+/* Looks at the next bytes, as far as they are of one kind. A size of 0: refused (`status` says with
+ * what), unless there were no bytes. The byte that completes a bad head is never good, so a reader
+ * sees no whole head that is refused here. */
 framing_piece framing_next(framing *f, const void *bytes, size_t size);
 
-/* The same without stopping; how many bytes are good. Fewer than `size`: refused, and nothing more is good. */
+/* The same without stopping; how many bytes are good. Fewer than `size`: refused, and nothing more
+ * is good. */
 size_t framing_feed(framing *f, const void *bytes, size_t size);
 
 /* Between requests: nothing of the next one has come. */

@@ -32,7 +32,8 @@ static bool same_name(hf_slice a, const char *b)
 static bool is_loopback_name(hf_slice name)
 {
     return same_name(name, "localhost") || same_name(name, "::1") ||
-           (name.size >= 7 && memcmp(name.at, "127.", 4) == 0 && strspn(name.at, "0123456789.") >= name.size);
+           (name.size >= 7 && memcmp(name.at, "127.", 4) == 0 &&
+            strspn(name.at, "0123456789.") >= name.size);
 }
 
 /* Names in any case; addresses however they are written. */
@@ -45,8 +46,8 @@ static bool same_host(hf_slice a, hf_slice b)
            net_address_same(&x, &y);
 }
 
-/* A name that someone else's DNS points at a loopback address must not get in (rebinding). Beyond loopback the names are the
- * administrator's to say; until they are said, any will do. */
+/* A name that someone else's DNS points at a loopback address must not get in (rebinding). Beyond
+ * loopback the names are the administrator's to say; until they are said, any will do. */
 bool gate_host_is_ours(const char *host, const char *const *hosts, bool beyond_loopback)
 {
     hf_slice name = host_name(host);
@@ -59,24 +60,26 @@ bool gate_host_is_ours(const char *host, const char *const *hosts, bool beyond_l
     return is_loopback_name(name) || (beyond_loopback && !named);
 }
 
-/* The address that the client has connected to is ours without being named: no DNS stands behind a number, so a page can't make it mean
- * another machine, and one that another port of this machine has sent is told apart by its Origin. Other numbers can't be rebound either,
- * but are no names of ours: by 0.0.0.0 browsers have let pages of anyone's get at loopback. (Where something passes the port on,
- * clients use a number that we don't see; then --host has it.) */
+/* The address that the client has connected to is ours without being named: no DNS stands behind a
+ * number, so a page can't make it mean another machine, and one that another port of this machine
+ * has sent is told apart by its Origin. Other numbers can't be rebound either, but are no names of
+ * ours: by 0.0.0.0 browsers have let pages of anyone's get at loopback. (Where something passes the
+ * port on, clients use a number that we don't see; then --host has it.) */
 static bool is_for_us(exchange *x, const char *host)
 {
     return gate_host_is_ours(host, x->service->settings->host, x->service->beyond_loopback) ||
            http_reached_at(x->request, host_name(host));
 }
 
-/* No page comes straight to a Unix socket, and programs that do put anything into Host. What a proxy brings by one may be a page's. */
+/* No page comes straight to a Unix socket, and programs that do put anything into Host. What a
+ * proxy brings by one may be a page's. */
 static bool by_own_socket(const exchange *x)
 {
     return x->request->local && strcmp(x->request->peer, "unix") == 0;
 }
 
-/* A load balancer's check, by HTTP/1.0 without a Host at all: no browser sends that, so nobody's page
- * gets in by it, and what it is told is no secret. */
+/* A load balancer's check, by HTTP/1.0 without a Host at all: no browser sends that, so nobody's
+ * page gets in by it, and what it is told is no secret. */
 static bool gate_is_hostless_check(const exchange *x)
 {
     hf_slice path = x->request->path;
@@ -110,16 +113,17 @@ hf_status gate_enter(exchange *x, hf_error *err)
     if (host == NULL)
         host = "";
     if (!by_own_socket(x) && !gate_is_hostless_check(x) && !is_for_us(x, host))
-        return hf_fail(
-            err, HF_DENIED,
-            "The Host header names a server that this one does not answer for; name it with --host.");
+        return hf_fail(err, HF_DENIED,
+                       "The Host header names a server that this one does not answer for; name it "
+                       "with --host.");
     if (origin == NULL || is_own_origin(x, origin, host))
         return HF_OK;
     if (x->route != NULL && x->route->public)
         return HF_OK;
     if (!is_allowed_origin(x, origin))
-        return hf_fail(err, HF_DENIED,
-                       "Pages of that origin may not ask here; --allow-origin lists those that may.");
+        return hf_fail(
+            err, HF_DENIED,
+            "Pages of that origin may not ask here; --allow-origin lists those that may.");
     x->origin = origin;
     return HF_OK;
 }
@@ -144,13 +148,15 @@ static bool is_safe(http_method method)
     return method == HTTP_GET || method == HTTP_HEAD || method == HTTP_OPTIONS;
 }
 
-/* The cookie of a visitor comes along with whatever a page of the same site sends, also where it is not needed: with a beacon, which can't
- * have a header of its own, and with a new login. Not looking at it there gives nobody a right: who knows the key in the body may close
- * the session, and who knows the secret may have its cookie. That a page of someone else's logs a visitor in as itself is
- * prevented by its Origin, here as without an old cookie. */
+/* The cookie of a visitor comes along with whatever a page of the same site sends, also where it is
+ * not needed: with a beacon, which can't have a header of its own, and with a new login. Not
+ * looking at it there gives nobody a right: who knows the key in the body may close the session,
+ * and who knows the secret may have its cookie. That a page of someone else's logs a visitor in as
+ * itself is prevented by its Origin, here as without an old cookie. */
 static hf_slice cookie_of(exchange *x)
 {
-    return x->route->proved ? HF_NOTHING : cookie_value(http_header(x->request, "cookie"), GATE_COOKIE);
+    return x->route->proved ? HF_NOTHING
+                            : cookie_value(http_header(x->request, "cookie"), GATE_COOKIE);
 }
 
 hf_status gate_secret(exchange *x, const char **out, hf_error *err)
@@ -158,7 +164,8 @@ hf_status gate_secret(exchange *x, const char **out, hf_error *err)
     const char *text = http_header(x->request, "authorization");
     if (text != NULL) {
         if (strncasecmp(text, "Bearer ", 7) != 0)
-            return hf_fail(err, HF_UNAUTHENTICATED, "The Authorization header must be 'Bearer TOKEN'.");
+            return hf_fail(err, HF_UNAUTHENTICATED,
+                           "The Authorization header must be 'Bearer TOKEN'.");
         *out = text + 7 + strspn(text + 7, " ");
         return HF_OK;
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What is judged of a request before anyone looks at what it asks: whom it was meant for (Host), which page sent it (Origin), and
- * whether a cookie that came with it may count. So a page of someone else's can neither read answers nor act in a visitor's name. */
+/* What is judged of a request before anyone looks at what it asks: whom it was meant for (Host),
+ * which page sent it (Origin), and whether a cookie that came with it may count. So a page of
+ * someone else's can neither read answers nor act in a visitor's name. */
 #ifndef HF_SERVER_GATE_H
 #define HF_SERVER_GATE_H
 
@@ -15,9 +16,10 @@ typedef struct exchange exchange;
  * Fills x->origin. */
 hf_status gate_enter(exchange *x, hf_error *err);
 
-/* The secret that the request presents as a token, in the arena, or NULL; x->cookie says whether it came as a cookie, which counts unless
- * the route is `proved`. HF_UNAUTHENTICATED: an Authorization header that isn't understood. HF_DENIED: a cookie without the header that
- * shows that the page itself asks. */
+/* The secret that the request presents as a token, in the arena, or NULL; x->cookie says whether it
+ * came as a cookie, which counts unless the route is `proved`. HF_UNAUTHENTICATED: an Authorization
+ * header that isn't understood. HF_DENIED: a cookie without the header that shows that the page
+ * itself asks. */
 hf_status gate_secret(exchange *x, const char **out, hf_error *err);
 
 /* The answer to a page's question before it asks (a CORS preflight, or a plain OPTIONS). */
@@ -29,7 +31,8 @@ void gate_headers(exchange *x);
 /* Hands the secret over as a cookie, or takes it back (NULL), and replies. */
 void gate_cookie(exchange *x, const char *secret);
 
-/* Whether a Host header's name is one of this server's. `hosts` ends with NULL. Pure; for gate_enter and its test. */
+/* Whether a Host header's name is one of this server's. `hosts` ends with NULL. Pure; for
+ * gate_enter and its test. */
 bool gate_host_is_ours(const char *host, const char *const *hosts, bool beyond_loopback);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the routes do: for each an `ask`, which turns what was read into ops, and a `tell`, which turns the answers into the reply. */
+/* What the routes do: for each an `ask`, which turns what was read into ops, and a `tell`, which
+ * turns the answers into the reply. */
 #ifndef HF_SERVER_HANDLERS_H
 #define HF_SERVER_HANDLERS_H
 

@@ -12,8 +12,9 @@ static hf_status check_settings(const http_settings *s, hf_error *err)
 {
     if (s->head_timeout_us <= 0 || s->body_timeout_us <= 0 || s->idle_timeout_us <= 0 ||
         s->write_timeout_us <= 0)
-        return hf_fail(err, HF_INVALID,
-                       "A timeout of the HTTP server is not positive; every wait must have an end.");
+        return hf_fail(
+            err, HF_INVALID,
+            "A timeout of the HTTP server is not positive; every wait must have an end.");
     int needed = EV_FEATURE_ET | EV_FEATURE_EARLY_CLOSE;
     if ((event_base_get_features(s->base) & needed) != needed)
         return hf_fail(err, HF_INVALID, "The event loop uses %s; the HTTP server needs epoll.",
@@ -52,9 +53,10 @@ static void stop_listening(http *h)
     }
 }
 
-/* A client that is told by an answer that the connection ends does not send another request on it. One that has not heard of it may just
- * have sent one: closing then would be a reset instead of an answer. So who is idle is waited for, and so is who has connected and was
- * not accepted yet, or has not finished their handshake: whoever connects has something to ask. */
+/* A client that is told by an answer that the connection ends does not send another request on it.
+ * One that has not heard of it may just have sent one: closing then would be a reset instead of an
+ * answer. So who is idle is waited for, and so is who has connected and was not accepted yet, or
+ * has not finished their handshake: whoever connects has something to ask. */
 void http_stop(http *h)
 {
     h->stopping = true;

@@ -12,7 +12,7 @@
 
 enum { OUTPUT_KEPT = 256 << 10 };
 
-static void put(hf_buffer *out, const char *text)
+static void http_answer_put(hf_buffer *out, const char *text)
 {
     hf_buffer_add(out, text, strlen(text));
 }
@@ -29,9 +29,9 @@ static void put_number(hf_buffer *out, size_t number, unsigned base)
 
 static void put_field(hf_buffer *out, const char *name, const char *value)
 {
-    put(out, name);
+    http_answer_put(out, name);
     hf_buffer_add(out, ": ", 2);
-    put(out, value);
+    http_answer_put(out, value);
     hf_buffer_add(out, "\r\n", 2);
 }
 
@@ -80,16 +80,16 @@ static void put_status(hf_buffer *out, int status)
 {
     const char *line = status_line(status);
     if (line != NULL) {
-        put(out, line);
+        http_answer_put(out, line);
         return;
     }
-    put(out, "HTTP/1.1 ");
+    http_answer_put(out, "HTTP/1.1 ");
     put_number(out, (size_t)status, 10);
-    put(out, " \r\n");
+    http_answer_put(out, " \r\n");
 }
 
 /* "Sun, 06 Nov 1994 08:49:37 GMT", made once a second. */
-static const char *date(http *h)
+static const char *http_answer_date(http *h)
 {
     static const char *const days[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
     static const char *const months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
@@ -99,8 +99,9 @@ static const char *date(http *h)
     if (now == h->date_second || gmtime_r(&now, &t) == NULL)
         return h->date;
     h->date_second = now;
-    snprintf(h->date, sizeof h->date, "%s, %02d %s %04d %02d:%02d:%02d GMT", days[t.tm_wday], t.tm_mday,
-             months[t.tm_mon], (t.tm_year + 1900) % 10000, t.tm_hour, t.tm_min, t.tm_sec);
+    snprintf(h->date, sizeof h->date, "%s, %02d %s %04d %02d:%02d:%02d GMT", days[t.tm_wday],
+             t.tm_mday, months[t.tm_mon], (t.tm_year + 1900) % 10000, t.tm_hour, t.tm_min,
+             t.tm_sec);
     return h->date;
 }
 
@@ -129,7 +130,7 @@ static bool all_good(const http_reply *reply)
     return reply->type == NULL || is_value(reply->type);
 }
 
-static bool has(const http_reply *reply, const char *name)
+static bool http_answer_has(const http_reply *reply, const char *name)
 {
     for (const http_field *f = reply->headers; f != NULL && f->name != NULL; f++)
         if (strcasecmp(f->name, name) == 0)
@@ -145,32 +146,32 @@ static void put_length(hf_buffer *out, const http_held *r, const http_reply *rep
         return;
     if (stream) {
         if (r->chunked)
-            put(out, "Transfer-Encoding: chunked\r\n");
+            http_answer_put(out, "Transfer-Encoding: chunked\r\n");
         return;
     }
-    put(out, "Content-Length: ");
+    http_answer_put(out, "Content-Length: ");
     put_number(out, reply->type == NULL ? 0 : reply->body.size, 10);
-    put(out, "\r\n");
+    http_answer_put(out, "\r\n");
 }
 
 void answer_compose(http *h, const http_held *r, const http_reply *reply, bool stream, bool close)
 {
     hf_buffer *out = &h->output;
     put_status(out, reply->status);
-    put_field(out, "Date", date(h));
+    put_field(out, "Date", http_answer_date(h));
     if (reply->type != NULL)
         put_field(out, "Content-Type", reply->type);
     put_length(out, r, reply, stream);
     if (close)
-        put(out, "Connection: close\r\n");
+        http_answer_put(out, "Connection: close\r\n");
     else if (r != NULL && r->head.http_1_0)
-        put(out, "Connection: keep-alive\r\n");
-    put(out, "X-Content-Type-Options: nosniff\r\n");
-    if (!has(reply, "Cache-Control"))
-        put(out, "Cache-Control: no-store\r\n");
+        http_answer_put(out, "Connection: keep-alive\r\n");
+    http_answer_put(out, "X-Content-Type-Options: nosniff\r\n");
+    if (!http_answer_has(reply, "Cache-Control"))
+        http_answer_put(out, "Cache-Control: no-store\r\n");
     for (const http_field *f = reply->headers; f != NULL && f->name != NULL; f++)
         put_field(out, f->name, f->value);
-    put(out, "\r\n");
+    http_answer_put(out, "\r\n");
     bool bodiless =
         (r != NULL && r->head.method == HTTP_HEAD) || reply->status == 204 || reply->status == 304;
     if (!stream && !bodiless && reply->type != NULL)
@@ -203,11 +204,11 @@ static bool must_close(const http_held *r, const http_reply *reply)
 }
 
 /* What goes out instead of an answer that can't; its body is in `body`. */
-static http_reply unsendable(http *h, hf_buffer *body)
+static http_reply http_answer_unsendable(http *h, hf_buffer *body)
 {
     http_reply reply = {.status = 500};
-    reply.type =
-        h->settings.problem(h->settings.context, 500, "The server made an answer that can't be sent.", body);
+    reply.type = h->settings.problem(h->settings.context, 500,
+                                     "The server made an answer that can't be sent.", body);
     reply.body = (hf_slice){body->text, body->failed ? 0 : body->size};
     return reply;
 }
@@ -217,7 +218,7 @@ static void answer_bad_header(http_held *r)
 {
     hf_buffer body = {0};
     http_count(r->http, "bad_header");
-    http_reply reply = unsendable(r->http, &body);
+    http_reply reply = http_answer_unsendable(r->http, &body);
     http_answer(&r->request, &reply);
     hf_buffer_done(&body);
 }
@@ -228,14 +229,14 @@ static void compose_unsendable(http_held *r)
     hf_buffer body = {0};
     http_count(r->http, "answer_failed");
     answer_wipe(r->http);
-    http_reply reply = unsendable(r->http, &body);
+    http_reply reply = http_answer_unsendable(r->http, &body);
     r->conn->closing = true;
     answer_compose(r->http, r, &reply, false, true);
     hf_buffer_done(&body);
 }
 
 /* The request is over. */
-static void let_go(http_held *r)
+static void http_answer_let_go(http_held *r)
 {
     http_conn *c = r->conn;
     r->http->requests_count--;
@@ -260,12 +261,12 @@ void http_answer(http_request *request, const http_reply *reply)
             compose_unsendable(r);
         send_output(c);
     }
-    let_go(r);
+    http_answer_let_go(r);
 }
 
 /* ---- streams ---- */
 
-static void put_piece(http_held *r, const char *from, size_t size)
+static void http_answer_put_piece(http_held *r, const char *from, size_t size)
 {
     hf_buffer *out = &r->http->output;
     if (size == 0 || r->bodiless)
@@ -300,7 +301,7 @@ void http_stream_begin(http_request *request, const http_reply *reply)
     if (c != NULL && !c->broken) {
         c->closing = !good || must_close(r, reply) || !r->chunked;
         answer_compose(r->http, r, good ? reply : &bad, true, c->closing);
-        put_piece(r, reply->body.at, reply->body.size);
+        http_answer_put_piece(r, reply->body.at, reply->body.size);
         c->phase = STREAMING;
         send_output(c);
         conn_streams(c);
@@ -315,7 +316,7 @@ void http_stream_write(http_request *request, const char *from, size_t size)
     assert(c == NULL || c->broken || c->phase == STREAMING);
     if (c == NULL || c->broken || size == 0 || r->bodiless)
         return;
-    put_piece(r, from, size);
+    http_answer_put_piece(r, from, size);
     send_output(c);
     if (bytes_left(&c->out) > HTTP_STREAM_WAITING_MAX)
         conn_break(c);
@@ -333,5 +334,5 @@ void http_stream_end(http_request *request)
     http_conn *c = r->conn;
     if (c != NULL && !c->broken && r->chunked && !r->bodiless)
         conn_send(c, "0\r\n\r\n", 5);
-    let_go(r);
+    http_answer_let_go(r);
 }

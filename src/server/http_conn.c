@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A connection's life, from accept to close: what the loop does when its socket speaks. All work on a connection is done in run(), one phase
- * after the other, until there is nothing to do; whoever answers from elsewhere writes, and leaves the rest to a later run(). */
+/* A connection's life, from accept to close: what the loop does when its socket speaks. All work on
+ * a connection is done in http_conn_run(), one phase after the other, until there is nothing to do;
+ * whoever answers from elsewhere writes, and leaves the rest to a later http_conn_run(). */
 #include "base/digest.h"
 #include "base/seams.h"
 #include "server/http_inside.h"
@@ -12,14 +13,15 @@
 enum {
     TURNS = 64,                  /* steps before others get their turn */
     LINGER_BYTES_MAX = 16 << 20, /* thrown away after the last answer */
-    SURPLUS_MAX = 64,            /* connections above the limit that are told so; more are closed at once */
+    /* connections above the limit that are told so; more are closed at once */
+    SURPLUS_MAX = 64,
 };
 
 /* ---- writing ---- */
 
-/* Calls run() in the loop's next turn, after it has looked at all sockets: event_active would come before them, and a client that
- * sends without end would have the loop for itself. */
-static void schedule(http_conn *c)
+/* Calls http_conn_run() in the loop's next turn, after it has looked at all sockets: event_active
+ * would come before them, and a client that sends without end would have the loop for itself. */
+static void http_conn_schedule(http_conn *c)
 {
     static const struct timeval at_once = {0};
     http *h = c->http;
@@ -34,7 +36,7 @@ static void schedule(http_conn *c)
     h->later = c;
 }
 
-static void unschedule(http_conn *c)
+static void http_conn_unschedule(http_conn *c)
 {
     if (c->later_link == NULL)
         return;
@@ -49,7 +51,7 @@ void conn_break(http_conn *c)
 {
     c->broken = true;
     if (!c->running)
-        schedule(c);
+        http_conn_schedule(c);
 }
 
 static void watch_writing(http_conn *c)
@@ -76,7 +78,7 @@ void conn_send(http_conn *c, const char *from, size_t size)
 }
 
 /* Writes what waited; whoever streams may then write more. */
-static void flush(http_conn *c)
+static void http_conn_flush(http_conn *c)
 {
     io_end end = IO_OK;
     size_t taken = 0, before = bytes_left(&c->out);
@@ -102,7 +104,7 @@ static void flush(http_conn *c)
 
 /* ---- between requests, and the end ---- */
 
-static void linger(http_conn *c)
+static void http_conn_linger(http_conn *c)
 {
     io_finish(&c->io);
     bytes_clear(&c->in, 0);
@@ -112,10 +114,10 @@ static void linger(http_conn *c)
 }
 
 /* All has been written. */
-static void go_on(http_conn *c)
+static void http_conn_go_on(http_conn *c)
 {
     if (c->closing) {
-        linger(c);
+        http_conn_linger(c);
         return;
     }
     c->phase = IDLE;
@@ -128,17 +130,18 @@ void conn_answered(http_conn *c)
     c->phase = WRITING;
     if (c->running || c->broken || bytes_left(&c->out) > 0)
         return;
-    go_on(c);
+    http_conn_go_on(c);
     if (c->phase == LINGERING || c->io.more || bytes_left(&c->in) > 0)
-        schedule(c);
+        http_conn_schedule(c);
 }
 
-/* The client of a stream is watched more closely: its leaving may have been told while its request was handled. */
+/* The client of a stream is watched more closely: its leaving may have been told while its request
+ * was handled. */
 void conn_streams(http_conn *c)
 {
     c->io.more = true;
     if (!c->running)
-        schedule(c);
+        http_conn_schedule(c);
 }
 
 void conn_free(http_conn *c)
@@ -146,7 +149,7 @@ void conn_free(http_conn *c)
     http *h = c->http;
     assert(!c->running && c->held == NULL);
     wait_for(c, WAIT_NOTHING);
-    unschedule(c);
+    http_conn_unschedule(c);
     event_del(&c->reading);
     event_del(&c->writing);
     io_close(&c->io);
@@ -160,7 +163,7 @@ void conn_free(http_conn *c)
 }
 
 /* Closes it, and tells whoever has its request. */
-static void end(http_conn *c)
+static void http_conn_end(http_conn *c)
 {
     http *h = c->http;
     http_held *r = c->held;
@@ -180,7 +183,7 @@ static void end(http_conn *c)
 
 /* ---- the steps: each says whether there may be more to do ---- */
 
-static bool shake_hands(http_conn *c)
+static bool http_conn_shake_hands(http_conn *c)
 {
     io_end result = io_handshake(&c->io);
     if (result == IO_OK) {
@@ -197,13 +200,14 @@ static bool shake_hands(http_conn *c)
     return false;
 }
 
-static void feed_new(http_conn *c, size_t got)
+static void http_conn_feed_new(http_conn *c, size_t got)
 {
     http *h = c->http;
     size_t used = conn_feed(c, h->input, got);
     if (used < got && !c->closing && !bytes_add(&c->in, h->input + used, got - used))
         c->broken = true;
-    /* A part of a request, then a reset: libevent tells of both at once, and only as something to read. */
+    /* A part of a request, then a reset: libevent tells of both at once, and only as something to
+     * read. */
     c->io.more |= c->phase == READING;
     hf_secret_wipe(h->input, got);
 }
@@ -222,7 +226,7 @@ static bool take_input(http_conn *c)
     size_t got = 0;
     io_end result = io_read(&c->io, c->http->input, HTTP_INPUT_SIZE, &got);
     if (result == IO_OK)
-        feed_new(c, got);
+        http_conn_feed_new(c, got);
     else if (result != IO_LATER)
         c->broken = true;
     else if (c->io.waits_for_write)
@@ -230,7 +234,7 @@ static bool take_input(http_conn *c)
     return result == IO_OK;
 }
 
-static bool drain(http_conn *c)
+static bool http_conn_drain(http_conn *c)
 {
     size_t got = 0;
     io_end result = io_drain(&c->io, c->http->input, HTTP_INPUT_SIZE, &got);
@@ -242,21 +246,21 @@ static bool drain(http_conn *c)
     return true;
 }
 
-static bool step(http_conn *c)
+static bool http_conn_step(http_conn *c)
 {
     switch (c->phase) {
     case HANDSHAKE:
-        return shake_hands(c);
+        return http_conn_shake_hands(c);
     case IDLE:
     case READING:
         return take_input(c);
     case WRITING:
         if (bytes_left(&c->out) > 0)
             return false;
-        go_on(c);
+        http_conn_go_on(c);
         return true;
     case LINGERING:
-        return drain(c);
+        return http_conn_drain(c);
     case HANDLING:
     case STREAMING:
         return false;
@@ -264,21 +268,21 @@ static bool step(http_conn *c)
     return false;
 }
 
-static void run(http_conn *c)
+static void http_conn_run(http_conn *c)
 {
     unsigned turns = 0;
     c->running = true;
-    flush(c);
-    while (!c->broken && turns < TURNS && step(c))
+    http_conn_flush(c);
+    while (!c->broken && turns < TURNS && http_conn_step(c))
         turns++;
     if (turns == TURNS)
-        schedule(c);
+        http_conn_schedule(c);
     if ((c->phase == HANDLING || c->phase == STREAMING) && c->io.more &&
         io_left(&c->io, c->phase == STREAMING))
         c->broken = true;
     c->running = false;
     if (c->broken)
-        end(c);
+        http_conn_end(c);
 }
 
 static void on_socket(evutil_socket_t fd, short what, void *context)
@@ -286,8 +290,9 @@ static void on_socket(evutil_socket_t fd, short what, void *context)
     http_conn *c = context;
     (void)fd;
     c->io.closed |= (what & EV_CLOSED) != 0;
-    c->io.more |= (what & (EV_READ | EV_CLOSED)) != 0 || ((what & EV_WRITE) != 0 && c->io.waits_for_write);
-    run(c);
+    c->io.more |=
+        (what & (EV_READ | EV_CLOSED)) != 0 || ((what & EV_WRITE) != 0 && c->io.waits_for_write);
+    http_conn_run(c);
 }
 
 /* Those that are scheduled meanwhile are for the turn after. */
@@ -301,8 +306,8 @@ static void on_later(evutil_socket_t fd, short what, void *context)
         now->later_link = &now;
     while (now != NULL) {
         http_conn *c = now;
-        unschedule(c);
-        run(c);
+        http_conn_unschedule(c);
+        http_conn_run(c);
     }
 }
 
@@ -316,26 +321,26 @@ void conns_done(http *h)
     event_del(&h->later_timer);
 }
 
-static void late(http_conn *c, const char *what, const char *sentence)
+static void http_conn_late(http_conn *c, const char *what, const char *sentence)
 {
     http_count(c->http, what);
     c->running = true;
     conn_refuse(c, 408, sentence);
-    run(c);
+    http_conn_run(c);
 }
 
 void conn_overdue(http_conn *c)
 {
     if (c->phase == READING && framing_in_head(&c->framing)) {
-        late(c, "timeout_head", "The head of the request did not come in time.");
+        http_conn_late(c, "timeout_head", "The head of the request did not come in time.");
     } else if (c->phase == READING) {
-        late(c, "timeout_body", "The body of the request did not come in time.");
+        http_conn_late(c, "timeout_body", "The body of the request did not come in time.");
     } else {
         if (c->phase != LINGERING && !c->http->stopping)
             http_count(c->http, c->phase == HANDSHAKE ? "timeout_handshake"
                                 : c->phase == IDLE    ? "timeout_idle"
                                                       : "timeout_write");
-        end(c);
+        http_conn_end(c);
     }
 }
 
@@ -357,7 +362,7 @@ static bool open_io(http_conn *c, http_listener *from, int fd)
     return false;
 }
 
-static void enter(http_conn *c)
+static void http_conn_enter(http_conn *c)
 {
     http *h = c->http;
     c->next = h->connections;
@@ -390,10 +395,11 @@ void conn_open(http *h, http_listener *from, int fd, const struct sockaddr *peer
     c->trusted = proxies_trust(h->proxies, &c->address);
     framing_init(&c->framing, h->settings.limits);
     c->phase = from->context != NULL ? HANDSHAKE : IDLE;
-    enter(c);
+    http_conn_enter(c);
     wait_for(c, c->phase == HANDSHAKE ? WAIT_HANDSHAKE : WAIT_IDLE);
     if (surplus) {
-        conn_refuse(c, 503, "The server has as many connections as it may have; try again in a moment.");
-        schedule(c);
+        conn_refuse(c, 503,
+                    "The server has as many connections as it may have; try again in a moment.");
+        http_conn_schedule(c);
     }
 }

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Splitting a head. The form is known: METHOD SP TARGET SP HTTP/1.x CR LF, then NAME ":" VALUE CR LF each, then CR LF; so every search ends
- * within the text. */
+/* Splitting a head. The form is known: METHOD SP TARGET SP HTTP/1.x CR LF, then NAME ":" VALUE CR
+ * LF each, then CR LF; so every search ends within the text. */
 #include "server/http_head.h"
 
 #include <string.h>
 #include <strings.h>
 
-static http_method method_of(const char *text, size_t size)
+static http_method http_head_method_of(const char *text, size_t size)
 {
     static const char *const names[] = {
-        [HTTP_GET] = "GET",     [HTTP_HEAD] = "HEAD",     [HTTP_POST] = "POST",       [HTTP_PUT] = "PUT",
-        [HTTP_PATCH] = "PATCH", [HTTP_DELETE] = "DELETE", [HTTP_OPTIONS] = "OPTIONS",
+        [HTTP_GET] = "GET",         [HTTP_HEAD] = "HEAD",   [HTTP_POST] = "POST",
+        [HTTP_PUT] = "PUT",         [HTTP_PATCH] = "PATCH", [HTTP_DELETE] = "DELETE",
+        [HTTP_OPTIONS] = "OPTIONS",
     };
     for (unsigned i = 0; i < HTTP_OTHER; i++)
         if (strlen(names[i]) == size && memcmp(names[i], text, size) == 0)
@@ -46,7 +47,7 @@ static bool is_of_proxies(const char *name)
 }
 
 /* What the layer itself wants to know. */
-static void note(http_head *head, const char *name, const char *value)
+static void http_head_note(http_head *head, const char *name, const char *value)
 {
     if (strcmp(name, "connection") == 0) {
         if (http_list_has(value, "close"))
@@ -75,11 +76,11 @@ static char *pack_line(http_head *head, char *to, char *line, char *end)
     value = to;
     memmove(value, line, (size_t)(end - line));
     value[end - line] = '\0';
-    note(head, name, value);
+    http_head_note(head, name, value);
     return value;
 }
 
-static void reverse(char *from, char *to)
+static void http_head_reverse(char *from, char *to)
 {
     for (; to - from > 1; from++, to--) {
         char c = *from;
@@ -88,24 +89,26 @@ static void reverse(char *from, char *to)
     }
 }
 
-/* Moves a later value of the same name behind the first one: [first][NUL, what is between][name NUL value NUL] becomes
- * [first][", " value][NUL, what is between], which is never longer, since a name has at least a byte. Where that ends. */
-static char *join(char *first_end, char *name, const char *value)
+/* Moves a later value of the same name behind the first one: [first][NUL, what is between][name NUL
+ * value NUL] becomes [first][", " value][NUL, what is between], which is never longer, since a name
+ * has at least a byte. Where that ends. */
+static char *http_head_join(char *first_end, char *name, const char *value)
 {
     size_t size = strlen(value);
-    /* Behind it comes the NUL of what is between. NOLINTNEXTLINE(bugprone-not-null-terminated-result) */
+    /* Behind it comes the NUL of what is between.
+     * NOLINTNEXTLINE(bugprone-not-null-terminated-result) */
     memmove(name + 2, value, size);
     name[0] = ',';
     name[1] = ' ';
     char *end = name + 2 + size;
-    reverse(first_end, name);
-    reverse(name, end);
-    reverse(first_end, end);
+    http_head_reverse(first_end, name);
+    http_head_reverse(name, end);
+    http_head_reverse(first_end, end);
     return end;
 }
 
 /* The value of that name among the headers in [at, end). */
-static const char *find(const char *at, const char *end, const char *name)
+static const char *server_http_head_find(const char *at, const char *end, const char *name)
 {
     while (at < end) {
         const char *value = at + strlen(at) + 1;
@@ -118,16 +121,16 @@ static const char *find(const char *at, const char *end, const char *name)
 
 const char *http_head_find(const char *text, const http_head *head, const char *name)
 {
-    return find(text + head->fields, text + head->fields_end, name);
+    return server_http_head_find(text + head->fields, text + head->fields_end, name);
 }
 
 /* Takes a header in; behind it the next goes. */
-static char *take_line(http_head *head, char *fields, char *to, char *line, char *end)
+static char *http_head_take_line(http_head *head, char *fields, char *to, char *line, char *end)
 {
     char *value = pack_line(head, to, line, end);
-    const char *first = find(fields, to, to);
+    const char *first = server_http_head_find(fields, to, to);
     return first == NULL ? value + strlen(value) + 1
-                         : join(fields + (first - fields) + strlen(first), to, value);
+                         : http_head_join(fields + (first - fields) + strlen(first), to, value);
 }
 
 static void split_target(const char *text, size_t target, size_t size, http_head *out)
@@ -145,14 +148,15 @@ bool http_head_split(char *text, size_t size, http_head *out)
     size_t target = (size_t)(space + 1 - text);
     char *version = memchr(space + 1, ' ', size - target);
     bool http_1_0 = line_end[-1] == '0';
-    *out = (http_head){
-        .method = method_of(text, (size_t)(space - text)), .http_1_0 = http_1_0, .keep_alive = !http_1_0};
+    *out = (http_head){.method = http_head_method_of(text, (size_t)(space - text)),
+                       .http_1_0 = http_1_0,
+                       .keep_alive = !http_1_0};
     split_target(text, target, (size_t)(version - space - 1), out);
     char *to = line_end, *line = line_end + 2;
     out->fields = (size_t)(to - text);
     while (*line != '\r') {
         char *end = memchr(line, '\r', size - (size_t)(line - text));
-        to = take_line(out, line_end, to, line, end);
+        to = http_head_take_line(out, line_end, to, line, end);
         line = end + 2;
     }
     out->fields_end = (size_t)(to - text);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A head that framing.c has accepted, split in place: where the path and the query are, and the headers by name. It judges nothing that
- * says where a request ends. */
+/* A head that framing.c has accepted, split in place: where the path and the query are, and the
+ * headers by name. It judges nothing that says where a request ends. */
 #ifndef HF_SERVER_HTTP_HEAD_H
 #define HF_SERVER_HTTP_HEAD_H
 
@@ -20,7 +20,8 @@ typedef struct http_head {
     size_t fields, fields_end; /* name, NUL, value, NUL ...; names in lower case */
 } http_head;
 
-/* Rewrites the headers within `text`; the values of one that was given more than once are joined. False: the target is not a path. */
+/* Rewrites the headers within `text`; the values of one that was given more than once are joined.
+ * False: the target is not a path. */
 bool http_head_split(char *text, size_t size, http_head *out);
 
 /* The value of a header, in the text; NULL: not there. */

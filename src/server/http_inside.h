@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* What the files of the HTTP layer share; nobody else includes it.
  *
- * A connection goes through these phases; each arrow but the first is taken by the loop, or by whoever answers:
+ * A connection goes through these phases; each arrow but the first is taken by the loop, or by
+ * whoever answers:
  *
  *   HANDSHAKE -> IDLE -> READING -> HANDLING -> WRITING -> IDLE ...
  *                           |           `-> STREAMING -^ `-> LINGERING -> closed
  *                           `-- refused ---------------^
  *
- * IDLE: nothing of a request has come. READING: its bytes come in. HANDLING, STREAMING: it belongs to its handler. WRITING: answered, but
- * the socket has not taken all. LINGERING: we have said that no more comes, and throw away what the client still sends, so that it can
- * read our last answer before a reset would destroy it. */
+ * IDLE: nothing of a request has come. READING: its bytes come in. HANDLING, STREAMING: it belongs
+ * to its handler. WRITING: answered, but the socket has not taken all. LINGERING: we have said that
+ * no more comes, and throw away what the client still sends, so that it can read our last answer
+ * before a reset would destroy it. */
 #ifndef HF_SERVER_HTTP_INSIDE_H
 #define HF_SERVER_HTTP_INSIDE_H
 
@@ -26,7 +28,15 @@ typedef struct http_conn http_conn;
 typedef struct http_held http_held;
 typedef struct http_listener http_listener;
 
-typedef enum http_phase { HANDSHAKE, IDLE, READING, HANDLING, STREAMING, WRITING, LINGERING } http_phase;
+typedef enum http_phase {
+    HANDSHAKE,
+    IDLE,
+    READING,
+    HANDLING,
+    STREAMING,
+    WRITING,
+    LINGERING
+} http_phase;
 
 /* What a connection waits for, at most so long. */
 typedef enum http_wait {
@@ -93,7 +103,8 @@ struct http_listener {
     char *certificate, *key;
 };
 
-/* Connections that wait for the same thing wait for the same time: the first of a list is the first to be due. */
+/* Connections that wait for the same thing wait for the same time: the first of a list is the first
+ * to be due. */
 typedef struct http_waits {
     http_conn *first[WAITS], *last[WAITS];
     int64_t spans_us[WAITS];
@@ -133,7 +144,8 @@ void waits_init(http *h);
 void waits_done(http *h);
 /* From now on; WAIT_NOTHING: as long as it takes. */
 void wait_for(http_conn *c, http_wait what);
-/* From now on connections stay for a moment only when they are idle or shake hands; who does now must be told by wait_for. */
+/* From now on connections stay for a moment only when they are idle or shake hands; who does now
+ * must be told by wait_for. */
 void waits_part(http *h);
 
 /* http_conn.c */
@@ -166,7 +178,8 @@ bool held_add(http_held *r, const char *from, size_t size);
 void held_forget(http_held *r, size_t most);
 void held_free_spare(http *h);
 
-/* http_answer.c: puts an answer together in h->output. held NULL: to what was refused before it was a request. */
+/* http_answer.c: puts an answer together in h->output. held NULL: to what was refused before it was
+ * a request. */
 void answer_compose(http *h, const http_held *r, const http_reply *reply, bool stream, bool close);
 void answer_wipe(http *h);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading and writing of a socket that is edge-triggered: `more` remembers what the loop said once. A short read means that all was read;
- * whatever comes later makes the loop speak again. */
+/* Reading and writing of a socket that is edge-triggered: `more` remembers what the loop said once.
+ * A short read means that all was read; whatever comes later makes the loop speak again. */
 #include "server/http_io.h"
 
 #include "server/http_tls.h"
@@ -29,7 +29,7 @@ io_end io_handshake(http_io *io)
     return tls_handshake(io);
 }
 
-static io_end received(http_io *io, ssize_t got, size_t room, size_t *out)
+static io_end http_io_received(http_io *io, ssize_t got, size_t room, size_t *out)
 {
     if (got < 0 && errno == EINTR)
         return IO_LATER;
@@ -45,7 +45,7 @@ io_end io_read(http_io *io, void *out, size_t room, size_t *got)
     io->waits_for_write = false;
     if (io->tls != NULL)
         return tls_read(io, out, room, got);
-    return received(io, recv(io->fd, out, room, 0), room, got);
+    return http_io_received(io, recv(io->fd, out, room, 0), room, got);
 }
 
 io_end io_write(http_io *io, const void *from, size_t size, size_t *taken)
@@ -70,7 +70,7 @@ void io_finish(http_io *io)
 
 io_end io_drain(http_io *io, void *scratch, size_t room, size_t *got)
 {
-    return received(io, recv(io->fd, scratch, room, 0), room, got);
+    return http_io_received(io, recv(io->fd, scratch, room, 0), room, got);
 }
 
 bool io_left(const http_io *io, bool half)

@@ -16,7 +16,7 @@ enum { ACCEPTS = 64, PAUSE_US = 200000 };
 
 /* ---- accepting ---- */
 
-static void resume(evutil_socket_t fd, short what, void *context)
+static void http_listen_resume(evutil_socket_t fd, short what, void *context)
 {
     http_listener *l = context;
     (void)fd, (void)what;
@@ -78,7 +78,7 @@ void listener_free(http_listener *l)
     hf_free(l);
 }
 
-static char *copy_of(const char *text)
+static char *http_listen_copy_of(const char *text)
 {
     size_t size = strlen(text) + 1;
     char *copy = hf_alloc(size);
@@ -94,8 +94,8 @@ static hf_status listener_new(http *h, const http_tls *tls, http_listener **out,
     l->http = h;
     l->fd = -1;
     hf_status status = HF_OK;
-    if (tls != NULL &&
-        ((l->certificate = copy_of(tls->certificate)) == NULL || (l->key = copy_of(tls->key)) == NULL))
+    if (tls != NULL && ((l->certificate = http_listen_copy_of(tls->certificate)) == NULL ||
+                        (l->key = http_listen_copy_of(tls->key)) == NULL))
         status = hf_fail_memory(err);
     else if (tls != NULL)
         status = tls_context_new(tls, &l->context, err);
@@ -117,7 +117,7 @@ hf_status http_listen(http *h, int fd, const http_tls *tls, hf_error *err)
     /* Accepted sockets inherit it. On a Unix socket it fails, which is fine. */
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
     event_assign(&l->accepting, h->settings.base, fd, EV_READ | EV_PERSIST, on_accept, l);
-    evtimer_assign(&l->resuming, h->settings.base, resume, l);
+    evtimer_assign(&l->resuming, h->settings.base, http_listen_resume, l);
     if (event_add(&l->accepting, NULL) != 0) {
         listener_free(l);
         return hf_fail_memory(err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* From bytes to a request: framing says what they are, the head is split, and the whole request handed to whoever handles it; or it is
- * refused. */
+/* From bytes to a request: framing says what they are, the head is split, and the whole request
+ * handed to whoever handles it; or it is refused. */
 #include "base/digest.h"
 #include "base/seams.h"
 #include "server/http_inside.h"
@@ -21,8 +21,9 @@ void conn_refuse(http_conn *c, int status, const char *sentence)
     drop_request(c);
     const char *type = h->settings.problem(h->settings.context, status, sentence, &body);
     static const http_field again[] = {{"Retry-After", "1"}, {NULL, NULL}};
-    http_reply reply = {
-        .status = status, .type = body.failed ? NULL : type, .headers = status == 503 ? again : NULL};
+    http_reply reply = {.status = status,
+                        .type = body.failed ? NULL : type,
+                        .headers = status == 503 ? again : NULL};
     if (!body.failed)
         reply.body = (hf_slice){body.text, body.size};
     c->closing = true;
@@ -39,7 +40,7 @@ static void refuse_memory(http_conn *c)
     conn_refuse(c, 503, "The server is out of memory; nothing was done. Try again in a moment.");
 }
 
-static bool begin(http_conn *c)
+static bool http_read_begin(http_conn *c)
 {
     c->held = held_take(c->http);
     if (c->held == NULL) {
@@ -53,7 +54,7 @@ static bool begin(http_conn *c)
 }
 
 /* A head is whole. `more`: something comes behind it at once, or nothing needs to. */
-static bool take_head(http_conn *c, bool more)
+static bool http_read_take_head(http_conn *c, bool more)
 {
     http_held *r = c->held;
     r->head_size = r->text.size;
@@ -62,7 +63,8 @@ static bool take_head(http_conn *c, bool more)
         http_count(c->http, "refused_framing");
         if (path)
             conn_refuse(c, 417,
-                        "The request expects something other than 100-continue, the only thing known here.");
+                        "The request expects something other than 100-continue, the only thing "
+                        "known here.");
         else
             conn_refuse(c, 400, "The request's target is not a path; it must begin with /.");
         return false;
@@ -121,7 +123,7 @@ static size_t take_piece(http_conn *c, const char *from, size_t size)
         conn_refuse(c, c->framing.status, c->framing.reason);
         return piece.size;
     }
-    if (piece.head_ends && !take_head(c, piece.ends || piece.size < size))
+    if (piece.head_ends && !http_read_take_head(c, piece.ends || piece.size < size))
         return piece.size;
     if (piece.ends)
         hand_out(c);
@@ -131,7 +133,7 @@ static size_t take_piece(http_conn *c, const char *from, size_t size)
 size_t conn_feed(http_conn *c, const char *from, size_t size)
 {
     size_t used = 0;
-    while (used < size && (c->phase == READING || (c->phase == IDLE && begin(c))))
+    while (used < size && (c->phase == READING || (c->phase == IDLE && http_read_begin(c))))
         used += take_piece(c, from + used, size - used);
     if (c->phase != READING)
         return used;

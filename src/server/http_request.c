@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Requests and the memory they use: a few are kept for those to come, wiped, so that a busy server asks for no memory and an idle one
- * has little. */
+/* Requests and the memory they use: a few are kept for those to come, wiped, so that a busy server
+ * asks for no memory and an idle one has little. */
 #include "server/http_inside.h"
 
 #include "base/seams.h"
@@ -37,7 +37,8 @@ bool held_add(http_held *r, const char *from, size_t size)
     http *h = r->http;
     size_t before = r->text.room;
     bool grows = before - r->text.size <= size;
-    if ((grows && h->text_size + size > h->settings.reading_max) || !bytes_add(&r->text, from, size))
+    if ((grows && h->text_size + size > h->settings.reading_max) ||
+        !bytes_add(&r->text, from, size))
         return false;
     h->text_size += r->text.room - before;
     return true;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* OpenSSL over our sockets. A BIO of our own sends without SIGPIPE, and sees when a socket has been read empty, so that nobody asks it once
- * more in vain. */
+/* OpenSSL over our sockets. A BIO of our own sends without SIGPIPE, and sees when a socket has been
+ * read empty, so that nobody asks it once more in vain. */
 #include "server/http_tls.h"
 
 #include "base/error.h"
@@ -51,8 +51,8 @@ static long bio_control(BIO *bio, int command, long number, void *pointer)
 static BIO_METHOD *bio_method(void)
 {
     static BIO_METHOD *method;
-    if (method == NULL &&
-        (method = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "holdfast socket")) != NULL) {
+    if (method == NULL && (method = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK,
+                                                 "holdfast socket")) != NULL) {
         BIO_meth_set_read_ex(method, bio_read);
         BIO_meth_set_write_ex(method, bio_write);
         BIO_meth_set_ctrl(method, bio_control);
@@ -77,50 +77,54 @@ static const char *own_words(void)
     return words == NULL ? "it can't be read" : words;
 }
 
-static hf_status open_file(const char *what, const char *path, FILE **out, hf_error *err)
+static hf_status http_tls_open_file(const char *what, const char *path, FILE **out, hf_error *err)
 {
     *out = fopen(path, "re");
     if (*out != NULL)
         return HF_OK;
-    return hf_fail(err, HF_INVALID, "The %s %.200s can't be read: %s.", what, path, strerror(errno));
+    return hf_fail(err, HF_INVALID, "The %s %.200s can't be read: %s.", what, path,
+                   strerror(errno));
 }
 
 /* The certificate itself, then those that vouch for it. */
 static hf_status use_certificate(SSL_CTX *context, const char *path, hf_error *err)
 {
     FILE *file;
-    hf_status status = open_file("certificate", path, &file, err);
+    hf_status status = http_tls_open_file("certificate", path, &file, err);
     if (status != HF_OK)
         return status;
     fclose(file);
     if (SSL_CTX_use_certificate_chain_file(context, path) == 1)
         return HF_OK;
     return hf_fail(err, HF_INVALID,
-                   "The file %.200s holds no certificate that can be used (%s); it must be PEM.", path,
-                   own_words());
+                   "The file %.200s holds no certificate that can be used (%s); it must be PEM.",
+                   path, own_words());
 }
 
 static hf_status use_key(SSL_CTX *context, const http_tls *files, hf_error *err)
 {
     FILE *file;
     bool passphrase = false;
-    hf_status status = open_file("key", files->key, &file, err);
+    hf_status status = http_tls_open_file("key", files->key, &file, err);
     if (status != HF_OK)
         return status;
     EVP_PKEY *key = PEM_read_PrivateKey(file, NULL, no_passphrase, &passphrase);
     fclose(file);
     if (key == NULL && passphrase)
-        return hf_fail(err, HF_INVALID, "The key %.200s has a passphrase; give one without.", files->key);
+        return hf_fail(err, HF_INVALID, "The key %.200s has a passphrase; give one without.",
+                       files->key);
     if (key == NULL)
-        return hf_fail(err, HF_INVALID,
-                       "The file %.200s holds no private key that can be read (%s); it must be PEM.",
-                       files->key, own_words());
-    bool fits = SSL_CTX_use_PrivateKey(context, key) == 1 && SSL_CTX_check_private_key(context) == 1;
+        return hf_fail(
+            err, HF_INVALID,
+            "The file %.200s holds no private key that can be read (%s); it must be PEM.",
+            files->key, own_words());
+    bool fits =
+        SSL_CTX_use_PrivateKey(context, key) == 1 && SSL_CTX_check_private_key(context) == 1;
     EVP_PKEY_free(key);
     if (fits)
         return HF_OK;
-    return hf_fail(err, HF_INVALID, "The key %.200s does not belong to the certificate %.200s.", files->key,
-                   files->certificate);
+    return hf_fail(err, HF_INVALID, "The key %.200s does not belong to the certificate %.200s.",
+                   files->key, files->certificate);
 }
 
 static int choose_protocol(SSL *tls, const unsigned char **out, unsigned char *size,
@@ -134,13 +138,13 @@ static int choose_protocol(SSL *tls, const unsigned char **out, unsigned char *s
     return met == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
-static void set_up(SSL_CTX *context)
+static void http_tls_set_up(SSL_CTX *context)
 {
     SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
     /* Of TLS 1.2 what is forward secret and AEAD; all suites of TLS 1.3 are. */
     SSL_CTX_set_cipher_list(context, "ECDHE+AESGCM:ECDHE+CHACHA20");
-    SSL_CTX_set_options(context,
-                        SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE);
+    SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
+                                     SSL_OP_CIPHER_SERVER_PREFERENCE);
     SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                                   SSL_MODE_RELEASE_BUFFERS);
     /* Who comes back does so by tickets; nothing is kept here. */
@@ -156,7 +160,7 @@ hf_status tls_context_new(const http_tls *files, SSL_CTX **out, hf_error *err)
     SSL_CTX *context = SSL_CTX_new(TLS_server_method());
     if (context == NULL)
         return hf_fail_memory(err);
-    set_up(context);
+    http_tls_set_up(context);
     hf_status status = use_certificate(context, files->certificate, err);
     if (status == HF_OK)
         status = use_key(context, files, err);
@@ -178,7 +182,8 @@ void tls_context_free(SSL_CTX *context)
 
 enum {
     DAY_S = 86400,
-    SOON_S = 14 * DAY_S, /* ... and less than a third of its time, for those that are renewed often */
+    /* ... and less than a third of its time, for those that are renewed often */
+    SOON_S = 14 * DAY_S,
 };
 
 /* Seconds from `from` to `to`. */
@@ -208,7 +213,8 @@ static void tls_check_time(const X509 *it, const char *path, const ASN1_TIME *no
                  tls_date(from, date));
     else if (left_s <= 0)
         snprintf(sentence, sizeof sentence,
-                 "The certificate %.200s has expired: it was good until %s. Clients refuse it; renew it.",
+                 "The certificate %.200s has expired: it was good until %s. Clients refuse it; "
+                 "renew it.",
                  path, tls_date(to, date));
     else if (left_s < SOON_S && left_s < tls_seconds(from, to) / 3)
         snprintf(sentence, sizeof sentence, "The certificate %.200s expires on %s; renew it.", path,
@@ -219,12 +225,13 @@ static void tls_check_time(const X509 *it, const char *path, const ASN1_TIME *no
 }
 
 /* All that the file holds: one that vouches for it may expire as well. */
-static void tls_check_certificates(const char *path, void (*tell)(void *context, const char *sentence),
-                                   void *context)
+static void tls_check_certificates(const char *path,
+                                   void (*tell)(void *context, const char *sentence), void *context)
 {
     ASN1_TIME *now = ASN1_TIME_set(NULL, (time_t)(hf_seam.wall_us() / 1000000));
     FILE *file = fopen(path, "re");
-    for (X509 *it; now != NULL && file != NULL && (it = PEM_read_X509(file, NULL, NULL, NULL)) != NULL;) {
+    for (X509 *it;
+         now != NULL && file != NULL && (it = PEM_read_X509(file, NULL, NULL, NULL)) != NULL;) {
         tls_check_time(it, path, now, tell, context);
         X509_free(it);
     }
@@ -234,7 +241,8 @@ static void tls_check_certificates(const char *path, void (*tell)(void *context,
     ERR_clear_error();
 }
 
-void http_tls_check(const http_tls *files, void (*tell)(void *context, const char *sentence), void *context)
+void http_tls_check(const http_tls *files, void (*tell)(void *context, const char *sentence),
+                    void *context)
 {
     struct stat info;
     char sentence[512];
@@ -242,9 +250,11 @@ void http_tls_check(const http_tls *files, void (*tell)(void *context, const cha
     if (stat(files->key, &info) != 0 || (info.st_mode & (S_IROTH | S_IWOTH)) == 0)
         return;
     snprintf(sentence, sizeof sentence,
-             "The key %.200s can be %s by everyone on this machine (mode %04o); take that right away: chmod "
+             "The key %.200s can be %s by everyone on this machine (mode %04o); take that right "
+             "away: chmod "
              "o-rwx.",
-             files->key, info.st_mode & S_IROTH ? "read" : "written", (unsigned)info.st_mode & 07777);
+             files->key, info.st_mode & S_IROTH ? "read" : "written",
+             (unsigned)info.st_mode & 07777);
     tell(context, sentence);
 }
 
@@ -274,7 +284,7 @@ void tls_close(http_io *io)
 }
 
 /* What a call of OpenSSL came to that did not go through. */
-static io_end outcome(http_io *io, int result)
+static io_end http_tls_outcome(http_io *io, int result)
 {
     int error = SSL_get_error(io->tls, result);
     ERR_clear_error();
@@ -289,7 +299,7 @@ io_end tls_handshake(http_io *io)
     ERR_clear_error();
     int result = SSL_do_handshake(io->tls);
     io->more |= result == 1;
-    return result == 1 ? IO_OK : outcome(io, result);
+    return result == 1 ? IO_OK : http_tls_outcome(io, result);
 }
 
 io_end tls_read(http_io *io, void *out, size_t room, size_t *got)
@@ -298,7 +308,7 @@ io_end tls_read(http_io *io, void *out, size_t room, size_t *got)
     int result = SSL_read_ex(io->tls, out, room, got);
     if (result != 1) {
         io->more = false;
-        return outcome(io, result);
+        return http_tls_outcome(io, result);
     }
     io->more |= SSL_has_pending(io->tls) == 1;
     return IO_OK;
@@ -308,7 +318,7 @@ io_end tls_write(http_io *io, const void *from, size_t size, size_t *taken)
 {
     ERR_clear_error();
     int result = SSL_write_ex(io->tls, from, size, taken);
-    return result == 1 ? IO_OK : outcome(io, result);
+    return result == 1 ? IO_OK : http_tls_outcome(io, result);
 }
 
 void tls_finish(http_io *io)

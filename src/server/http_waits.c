@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* Timeouts without a timer for each connection: a list for each kind, in order, and one timer for the first that is due. Moving a connection
- * to the end of a list costs nothing that grows with their number. */
+/* Timeouts without a timer for each connection: a list for each kind, in order, and one timer for
+ * the first that is due. Moving a connection to the end of a list costs nothing that grows with
+ * their number. */
 #include "base/seams.h"
 #include "server/http_inside.h"
 
 enum {
     LINGER_US = 2000000,
-    PARTING_US = 200000,            /* once the server stops: as long as a request may be on its way */
-    PARTING_HANDSHAKE_US = 1000000, /* ... and a handshake may take, before which no request is sent */
+    /* once the server stops: as long as a request may be on its way */
+    PARTING_US = 200000,
+    /* ... and a handshake may take, before which no request is sent */
+    PARTING_HANDSHAKE_US = 1000000,
 };
 
-static void arm(http *h, int64_t now_us, int64_t until_us)
+static void http_waits_arm(http *h, int64_t now_us, int64_t until_us)
 {
     http_waits *w = &h->waits;
     int64_t span_us = until_us > now_us ? until_us - now_us : 0;
@@ -26,7 +29,7 @@ static void arm_for_first(http *h, int64_t now_us)
         if (h->waits.first[i] != NULL && h->waits.first[i]->wait_until_us < until_us)
             until_us = h->waits.first[i]->wait_until_us;
     if (until_us < INT64_MAX)
-        arm(h, now_us, until_us);
+        http_waits_arm(h, now_us, until_us);
 }
 
 static void on_timer(evutil_socket_t fd, short what, void *context)
@@ -67,7 +70,7 @@ void wait_for(http_conn *c, http_wait what)
     *(w->last[what] != NULL ? &w->last[what]->wait_next : &w->first[what]) = c;
     w->last[what] = c;
     if (c->wait_until_us < w->armed_us)
-        arm(c->http, now_us, c->wait_until_us);
+        http_waits_arm(c->http, now_us, c->wait_until_us);
 }
 
 void waits_init(http *h)

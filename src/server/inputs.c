@@ -9,13 +9,13 @@
 #include <string.h>
 
 const input input_table[INPUT_COUNT] = {
-#define INPUT_ROW(name, text, form, member, about)                                                           \
+#define INPUT_ROW(name, text, form, member, about)                                                 \
     [INPUT_##name] = {text, FORM_##form, offsetof(inputs, member), about},
     INPUT_TABLE(INPUT_ROW)
 #undef INPUT_ROW
 };
 
-static int hex_digit(char c)
+static int inputs_hex_digit(char c)
 {
     if (c >= '0' && c <= '9')
         return c - '0';
@@ -31,8 +31,8 @@ char *url_decode(hf_slice text, bool plus, hf_arena *arena)
     for (size_t i = 0; out != NULL && i < text.size; i++) {
         char c = text.at[i];
         if (c == '%') {
-            int high = i + 2 < text.size ? hex_digit(text.at[i + 1]) : -1;
-            int low = high >= 0 ? hex_digit(text.at[i + 2]) : -1;
+            int high = i + 2 < text.size ? inputs_hex_digit(text.at[i + 1]) : -1;
+            int low = high >= 0 ? inputs_hex_digit(text.at[i + 2]) : -1;
             if (low < 0 || (high | low) == 0)
                 return NULL;
             c = (char)(high << 4 | low);
@@ -53,8 +53,8 @@ static const wire_form forms[] = {
     [FORM_LOGIN] = WIRE_A_TEXT,
 };
 
-hf_status inputs_read_body(inputs *in, hf_slice body, input_set taken, input_set needed, hf_arena *arena,
-                           hf_error *err)
+hf_status inputs_read_body(inputs *in, hf_slice body, input_set taken, input_set needed,
+                           hf_arena *arena, hf_error *err)
 {
     wire_member members[INPUT_COUNT];
     size_t count = 0;
@@ -67,7 +67,8 @@ hf_status inputs_read_body(inputs *in, hf_slice body, input_set taken, input_set
 
 /* ---- queries and headers ---- */
 
-static hf_status read_whole(const char *text, const char *what, const char *name, int64_t *out, hf_error *err)
+static hf_status inputs_read_whole(const char *text, const char *what, const char *name,
+                                   int64_t *out, hf_error *err)
 {
     char *end;
     long long value = strtoll(text, &end, 10);
@@ -78,13 +79,16 @@ static hf_status read_whole(const char *text, const char *what, const char *name
     return HF_OK;
 }
 
-static hf_status read_fence(const char *text, const char *what, const char *name, int64_t *out, hf_error *err)
+static hf_status read_fence(const char *text, const char *what, const char *name, int64_t *out,
+                            hf_error *err)
 {
-    hf_status status = read_whole(text, what, name, out, err);
-    return status != HF_OK || *out > 0 ? status : hf_fail(err, HF_INVALID, WIRE_NO_FENCE, *out, name);
+    hf_status status = inputs_read_whole(text, what, name, out, err);
+    return status != HF_OK || *out > 0 ? status
+                                       : hf_fail(err, HF_INVALID, WIRE_NO_FENCE, *out, name);
 }
 
-static hf_status read_login(const char *text, const hf_credentials **out, hf_arena *arena, hf_error *err)
+static hf_status inputs_read_login(const char *text, const hf_credentials **out, hf_arena *arena,
+                                   hf_error *err)
 {
     hf_credentials *login = hf_arena_alloc(arena, sizeof *login);
     if (login == NULL)
@@ -112,18 +116,18 @@ static hf_status inputs_add_text(wire_texts *texts, const char *text, hf_arena *
 }
 
 /* text is in the arena. */
-static hf_status read_text(inputs *in, unsigned which, const char *text, const char *what, hf_arena *arena,
-                           hf_error *err)
+static hf_status inputs_read_text(inputs *in, unsigned which, const char *text, const char *what,
+                                  hf_arena *arena, hf_error *err)
 {
     const input *row = &input_table[which];
     void *member = (char *)in + row->at;
     switch (row->form) {
     case FORM_WHOLE:
-        return read_whole(text, what, row->name, member, err);
+        return inputs_read_whole(text, what, row->name, member, err);
     case FORM_FENCE:
         return read_fence(text, what, row->name, member, err);
     case FORM_LOGIN:
-        return read_login(text, member, arena, err);
+        return inputs_read_login(text, member, arena, err);
     case FORM_TEXTS:
         return inputs_add_text(member, text, arena, err);
     default:
@@ -132,16 +136,18 @@ static hf_status read_text(inputs *in, unsigned which, const char *text, const c
     }
 }
 
-hf_status inputs_read_header(inputs *in, unsigned which, const char *text, hf_arena *arena, hf_error *err)
+hf_status inputs_read_header(inputs *in, unsigned which, const char *text, hf_arena *arena,
+                             hf_error *err)
 {
     bool none = text[0] == '\0' && input_table[which].form == FORM_TEXT;
-    return none ? HF_OK : read_text(in, which, text, "header", arena, err);
+    return none ? HF_OK : inputs_read_text(in, which, text, "header", arena, err);
 }
 
 static unsigned find_parameter(input_set taken, hf_slice name)
 {
     unsigned i = 0;
-    while (i < INPUT_COUNT && !((taken >> i & 1) && hf_slice_equal(hf_slice_of(input_table[i].name), name)))
+    while (i < INPUT_COUNT &&
+           !((taken >> i & 1) && hf_slice_equal(hf_slice_of(input_table[i].name), name)))
         i++;
     return i;
 }
@@ -154,16 +160,17 @@ static hf_status unknown_parameter(hf_slice name, input_set taken, hf_error *err
             wire_list_add(known, sizeof known, input_table[i].name);
     bool plain = wire_name_is_plain(name);
     return hf_fail(err, HF_INVALID, "The query has an unknown parameter%s%.*s%s; it takes %s.",
-                   plain ? " \"" : "", plain ? (int)name.size : 0, plain ? name.at : "", plain ? "\"" : "",
-                   known[0] == '\0' ? "none" : known);
+                   plain ? " \"" : "", plain ? (int)name.size : 0, plain ? name.at : "",
+                   plain ? "\"" : "", known[0] == '\0' ? "none" : known);
 }
 
-static hf_status read_parameter(inputs *in, hf_slice pair, input_set taken, input_set *seen, hf_arena *arena,
-                                hf_error *err)
+static hf_status read_parameter(inputs *in, hf_slice pair, input_set taken, input_set *seen,
+                                hf_arena *arena, hf_error *err)
 {
     const char *equals = memchr(pair.at, '=', pair.size);
     hf_slice name = {pair.at, equals == NULL ? pair.size : (size_t)(equals - pair.at)};
-    hf_slice value = equals == NULL ? HF_NOTHING : (hf_slice){equals + 1, pair.size - name.size - 1};
+    hf_slice value =
+        equals == NULL ? HF_NOTHING : (hf_slice){equals + 1, pair.size - name.size - 1};
     unsigned which = find_parameter(taken, name);
     if (which == INPUT_COUNT)
         return unknown_parameter(name, taken, err);
@@ -173,14 +180,16 @@ static hf_status read_parameter(inputs *in, hf_slice pair, input_set taken, inpu
     *seen |= UINT64_C(1) << which;
     const char *text = url_decode(value, true, arena);
     if (text == NULL)
-        return hf_fail(err, HF_INVALID,
-                       "The value of the parameter \"%s\" can't be decoded: a percent sign is followed by "
-                       "two hex digits.",
-                       input_table[which].name);
-    return text[0] == '\0' ? HF_OK : read_text(in, which, text, "parameter", arena, err);
+        return hf_fail(
+            err, HF_INVALID,
+            "The value of the parameter \"%s\" can't be decoded: a percent sign is followed by "
+            "two hex digits.",
+            input_table[which].name);
+    return text[0] == '\0' ? HF_OK : inputs_read_text(in, which, text, "parameter", arena, err);
 }
 
-hf_status inputs_read_query(inputs *in, hf_slice query, input_set taken, hf_arena *arena, hf_error *err)
+hf_status inputs_read_query(inputs *in, hf_slice query, input_set taken, hf_arena *arena,
+                            hf_error *err)
 {
     input_set seen = 0;
     hf_status status = HF_OK;

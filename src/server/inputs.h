@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a request says: every field of a body, parameter of a query, part of a path and header that a route may take, in one table. It
- * reads them and describes them to openapi.json. */
+/* What a request says: every field of a body, parameter of a query, part of a path and header that
+ * a route may take, in one table. It reads them and describes them to openapi.json. */
 #ifndef HF_SERVER_INPUTS_H
 #define HF_SERVER_INPUTS_H
 
@@ -102,17 +102,19 @@ typedef struct input {
 
 extern const input input_table[INPUT_COUNT];
 
-/* Each says which of those `taken` is wrong, and never repeats what may be a secret. All texts are in the arena. */
+/* Each says which of those `taken` is wrong, and never repeats what may be a secret. All texts are
+ * in the arena. */
 HF_MUST_USE hf_status inputs_read_body(inputs *in, hf_slice body, input_set taken, input_set needed,
                                        hf_arena *arena, hf_error *err);
-HF_MUST_USE hf_status inputs_read_query(inputs *in, hf_slice query, input_set taken, hf_arena *arena,
-                                        hf_error *err);
-/* A header that was given: `which` is one of INPUT_.... An empty text counts as not given; an empty number or session is refused. */
-HF_MUST_USE hf_status inputs_read_header(inputs *in, unsigned which, const char *text, hf_arena *arena,
-                                         hf_error *err);
+HF_MUST_USE hf_status inputs_read_query(inputs *in, hf_slice query, input_set taken,
+                                        hf_arena *arena, hf_error *err);
+/* A header that was given: `which` is one of INPUT_.... An empty text counts as not given; an empty
+ * number or session is refused. */
+HF_MUST_USE hf_status inputs_read_header(inputs *in, unsigned which, const char *text,
+                                         hf_arena *arena, hf_error *err);
 
-/* A part of a URL as it was meant, %2F and all; NULL: a percent sign is not followed by two hex digits, or memory is out. `plus`: a '+'
- * stands for a space, as in a query. */
+/* A part of a URL as it was meant, %2F and all; NULL: a percent sign is not followed by two hex
+ * digits, or memory is out. `plus`: a '+' stands for a space, as in a query. */
 char *url_decode(hf_slice text, bool plus, hf_arena *arena);
 
 #endif

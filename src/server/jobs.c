@@ -21,7 +21,7 @@ struct jobs {
     struct event *woken;
 };
 
-static void wake(void *context)
+static void jobs_wake(void *context)
 {
     const jobs *all = context;
     uint64_t one = 1;
@@ -29,7 +29,7 @@ static void wake(void *context)
     (void)written; /* it can only be full: then the loop has been woken already */
 }
 
-static void pass_on(committer_job *job)
+static void jobs_pass_on(committer_job *job)
 {
     loop_job *it = job->context;
     completions_add(&it->of->done, job);
@@ -48,7 +48,7 @@ void jobs_drain(jobs *all)
     }
 }
 
-static void on_wake(evutil_socket_t fd, short what, void *context)
+static void jobs_on_wake(evutil_socket_t fd, short what, void *context)
 {
     uint64_t times;
     ssize_t got = read(fd, &times, sizeof times);
@@ -63,12 +63,14 @@ hf_status jobs_new(struct event_base *base, committer *c, jobs **out, hf_error *
     if (all == NULL)
         return hf_fail_memory(err);
     all->committer = c;
-    completions_init(&all->done, wake, all);
+    completions_init(&all->done, jobs_wake, all);
     all->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    all->woken = all->wake < 0 ? NULL : event_new(base, all->wake, EV_READ | EV_PERSIST, on_wake, all);
+    all->woken =
+        all->wake < 0 ? NULL : event_new(base, all->wake, EV_READ | EV_PERSIST, jobs_on_wake, all);
     if (all->woken == NULL || event_add(all->woken, NULL) != 0) {
         jobs_free(all);
-        return hf_fail(err, HF_INTERNAL, "The loop can't be woken: no eventfd or event is to be had.");
+        return hf_fail(err, HF_INTERNAL,
+                       "The loop can't be woken: no eventfd or event is to be had.");
     }
     *out = all;
     return HF_OK;
@@ -77,7 +79,7 @@ hf_status jobs_new(struct event_base *base, committer *c, jobs **out, hf_error *
 hf_status jobs_submit(jobs *all, loop_job *job, hf_error *err)
 {
     job->of = all;
-    job->job.done = pass_on;
+    job->job.done = jobs_pass_on;
     job->job.context = job;
     hf_status status = committer_submit(all->committer, &job->job, err);
     all->under_way += status == HF_OK;

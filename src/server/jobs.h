@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Jobs of the committer, asked by the loop and finished on the loop. One of these stands between them: what a thread of the committer
- * has done is queued here, the loop is woken, and calls each job's `finish`, in the order they were done. */
+/* Jobs of the committer, asked by the loop and finished on the loop. One of these stands between
+ * them: what a thread of the committer has done is queued here, the loop is woken, and calls each
+ * job's `finish`, in the order they were done. */
 #ifndef HF_SERVER_JOBS_H
 #define HF_SERVER_JOBS_H
 
@@ -14,8 +15,8 @@ typedef struct loop_job loop_job;
 /* What is asked stands in job.ops and job.count; job.done and job.context belong to jobs.c. */
 struct loop_job {
     committer_job job;
-    /* On the loop, once, with the answers in job.ops and job.status. Whoever is called says jobs_release when it has read them, now or
-     * later, and may free the job then. */
+    /* On the loop, once, with the answers in job.ops and job.status. Whoever is called says
+     * jobs_release when it has read them, now or later, and may free the job then. */
     void (*finish)(loop_job *job);
     jobs *of; /* set by jobs_submit */
 };
@@ -23,7 +24,8 @@ struct loop_job {
 /* Both are borrowed until jobs_free. */
 hf_status jobs_new(struct event_base *base, committer *c, jobs **out, hf_error *err);
 
-/* Asks. Not HF_OK: refused, as committer_submit says, and `finish` is not called. On the loop only. */
+/* Asks. Not HF_OK: refused, as committer_submit says, and `finish` is not called. On the loop only.
+ * */
 HF_MUST_USE hf_status jobs_submit(jobs *all, loop_job *job, hf_error *err);
 
 /* Whoever wants to see what every job came to, on the loop, before its `finish`. */

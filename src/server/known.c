@@ -11,7 +11,7 @@ _Static_assert(KNOWN_NAME_SIZE == HF_TOKEN_ID_MAX && KNOWN_NAME_SIZE == HF_SESSI
                "all names are as long");
 
 /* An entry is the first member of each. */
-static void drop(recent *table, recent_entry *entry, size_t size)
+static void known_drop(recent *table, recent_entry *entry, size_t size)
 {
     if (entry == NULL)
         return;
@@ -20,30 +20,31 @@ static void drop(recent *table, recent_entry *entry, size_t size)
     hf_free(entry);
 }
 
-static void bound(recent *table, size_t most, size_t size)
+static void known_bound(recent *table, size_t most, size_t size)
 {
     while (table->count > most)
-        drop(table, table->oldest, size);
+        known_drop(table, table->oldest, size);
 }
 
 bool known_init(known_tables *k, size_t tokens_max, size_t nothing_max, size_t sessions_max)
 {
-    *k = (known_tables){.tokens_max = tokens_max, .nothing_max = nothing_max, .sessions_max = sessions_max};
+    *k = (known_tables){
+        .tokens_max = tokens_max, .nothing_max = nothing_max, .sessions_max = sessions_max};
     return recent_init(&k->tokens, tokens_max) && recent_init(&k->nothing, nothing_max) &&
            recent_init(&k->sessions, sessions_max);
 }
 
 void known_done(known_tables *k)
 {
-    bound(&k->tokens, 0, sizeof(known_token));
-    bound(&k->nothing, 0, sizeof(known_nothing));
-    bound(&k->sessions, 0, sizeof(known_session));
+    known_bound(&k->tokens, 0, sizeof(known_token));
+    known_bound(&k->nothing, 0, sizeof(known_nothing));
+    known_bound(&k->sessions, 0, sizeof(known_session));
     recent_done(&k->tokens);
     recent_done(&k->nothing);
     recent_done(&k->sessions);
 }
 
-static void *find(recent *table, unsigned char kind, const void *name)
+static void *known_find(recent *table, unsigned char kind, const void *name)
 {
     recent_entry *entry = recent_find(table, kind, name, KNOWN_NAME_SIZE);
     if (entry != NULL)
@@ -53,28 +54,29 @@ static void *find(recent *table, unsigned char kind, const void *name)
 
 known_token *known_token_find(known_tables *k, known_name by, const void *name)
 {
-    return find(&k->tokens, (unsigned char)by, name);
+    return known_find(&k->tokens, (unsigned char)by, name);
 }
 
 known_nothing *known_nothing_find(known_tables *k, known_name by, const void *name)
 {
-    return find(&k->nothing, (unsigned char)by, name);
+    return known_find(&k->nothing, (unsigned char)by, name);
 }
 
 known_session *known_session_find(known_tables *k, const char *id)
 {
-    return find(&k->sessions, 0, id);
+    return known_find(&k->sessions, 0, id);
 }
 
 void known_token_forget(known_tables *k, known_name by, const void *name)
 {
-    drop(&k->tokens, find(&k->tokens, (unsigned char)by, name), sizeof(known_token));
-    drop(&k->nothing, find(&k->nothing, (unsigned char)by, name), sizeof(known_nothing));
+    known_drop(&k->tokens, known_find(&k->tokens, (unsigned char)by, name), sizeof(known_token));
+    known_drop(&k->nothing, known_find(&k->nothing, (unsigned char)by, name),
+               sizeof(known_nothing));
 }
 
 void known_session_forget(known_tables *k, const char *id)
 {
-    drop(&k->sessions, find(&k->sessions, 0, id), sizeof(known_session));
+    known_drop(&k->sessions, known_find(&k->sessions, 0, id), sizeof(known_session));
 }
 
 void known_token_forget_all(known_tables *k, const char *id)
@@ -82,7 +84,7 @@ void known_token_forget_all(known_tables *k, const char *id)
     for (recent_entry *entry = k->tokens.newest, *older; entry != NULL; entry = older) {
         older = entry->older;
         if (strcmp(((known_token *)entry)->token.id, id) == 0)
-            drop(&k->tokens, entry, sizeof(known_token));
+            known_drop(&k->tokens, entry, sizeof(known_token));
     }
 }
 
@@ -94,7 +96,7 @@ void known_token_keep(known_tables *k, known_name by, const void *name, const kn
         return;
     *fresh = *token;
     recent_add(&k->tokens, &fresh->entry, (unsigned char)by, name, KNOWN_NAME_SIZE);
-    bound(&k->tokens, k->tokens_max, sizeof *fresh);
+    known_bound(&k->tokens, k->tokens_max, sizeof *fresh);
 }
 
 void known_nothing_keep(known_tables *k, known_name by, const void *name, int64_t asked_us,
@@ -107,7 +109,7 @@ void known_nothing_keep(known_tables *k, known_name by, const void *name, int64_
     fresh->asked_us = asked_us;
     fresh->answered_us = answered_us;
     recent_add(&k->nothing, &fresh->entry, (unsigned char)by, name, KNOWN_NAME_SIZE);
-    bound(&k->nothing, k->nothing_max, sizeof *fresh);
+    known_bound(&k->nothing, k->nothing_max, sizeof *fresh);
 }
 
 void known_session_keep(known_tables *k, const hf_credentials *session, const hf_session_info *info,
@@ -123,5 +125,5 @@ void known_session_keep(known_tables *k, const hf_credentials *session, const hf
     memcpy(fresh->opener, info->token, sizeof fresh->opener);
     memcpy(fresh->user, info->user, size);
     recent_add(&k->sessions, &fresh->entry, 0, session->id, KNOWN_NAME_SIZE);
-    bound(&k->sessions, k->sessions_max, sizeof *fresh);
+    known_bound(&k->sessions, k->sessions_max, sizeof *fresh);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What is known of tokens and sessions, each in a table of its own that forgets what was used longest ago: tokens by the hash of their
- * secret and by their id, names that no token has, sessions. How long to believe it is for whoever asks (callers.c). Only hashes of
- * secrets are here, and they are wiped. */
+/* What is known of tokens and sessions, each in a table of its own that forgets what was used
+ * longest ago: tokens by the hash of their secret and by their id, names that no token has,
+ * sessions. How long to believe it is for whoever asks (callers.c). Only hashes of secrets are
+ * here, and they are wiped. */
 #ifndef HF_SERVER_KNOWN_H
 #define HF_SERVER_KNOWN_H
 

@@ -62,7 +62,7 @@ static bool is_busy(const bucket *it)
     return it->under_way[LIMITS_REQUEST] > 0 || it->under_way[LIMITS_STREAM] > 0;
 }
 
-static bucket *find(const limits *all, limits_kind kind, const char *id)
+static bucket *limits_find(const limits *all, limits_kind kind, const char *id)
 {
     recent_entry *entry = recent_find(&all->busy, (unsigned char)kind, id, strlen(id));
     if (entry == NULL)
@@ -82,7 +82,7 @@ static void limits_put(limits *all, bucket *it, limits_kind kind, const char *id
 /* The caller's bucket, made if need be; NULL: out of memory. */
 static bucket *bucket_of(limits *all, limits_kind kind, const char *id)
 {
-    bucket *it = find(all, kind, id);
+    bucket *it = limits_find(all, kind, id);
     if (it != NULL) {
         recent_use(is_busy(it) ? &all->busy : &all->idle, &it->entry);
         return it;
@@ -133,7 +133,7 @@ bool limits_take(limits *all, limits_kind kind, const char *id, size_t count, in
 
 uint64_t limits_refused(limits *all, limits_kind kind, const char *id)
 {
-    bucket *it = find(all, kind, id);
+    bucket *it = limits_find(all, kind, id);
     uint64_t refused = it == NULL ? 0 : it->refused;
     if (it != NULL)
         it->refused = 0;
@@ -154,7 +154,7 @@ bool limits_enter(limits *all, limits_kind kind, const char *id, limits_use use)
 
 void limits_leave(limits *all, limits_kind kind, const char *id, limits_use use)
 {
-    bucket *it = all->rules[kind].at_once[use] == 0 ? NULL : find(all, kind, id);
+    bucket *it = all->rules[kind].at_once[use] == 0 ? NULL : limits_find(all, kind, id);
     if (it != NULL && it->under_way[use] > 0)
         limits_count_use(all, it, kind, id, use, false);
 }

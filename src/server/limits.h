@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* How much one caller may ask for: a rate with a burst, and how many requests and streams at once, for each token, session and address
- * by itself. Pure but for memory: the time is handed in, in microseconds of any clock that does not step. Not thread-safe. */
+/* How much one caller may ask for: a rate with a burst, and how many requests and streams at once,
+ * for each token, session and address by itself. Pure but for memory: the time is handed in, in
+ * microseconds of any clock that does not step. Not thread-safe. */
 #ifndef HF_SERVER_LIMITS_H
 #define HF_SERVER_LIMITS_H
 
@@ -39,7 +40,8 @@ bool limits_take(limits *all, limits_kind kind, const char *id, size_t count, in
 /* How often the caller was refused by limits_take since this was last asked. */
 uint64_t limits_refused(limits *all, limits_kind kind, const char *id);
 
-/* Something begins; every true is followed by one limits_leave. False: as many as may be are under way. */
+/* Something begins; every true is followed by one limits_leave. False: as many as may be are under
+ * way. */
 bool limits_enter(limits *all, limits_kind kind, const char *id, limits_use use);
 void limits_leave(limits *all, limits_kind kind, const char *id, limits_use use);
 

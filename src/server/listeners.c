@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Which sockets they are, who may reach them, whether a URL leads to them, and whose file is removed in the end. address.c binds. */
+/* Which sockets they are, who may reach them, whether a URL leads to them, and whose file is
+ * removed in the end. address.c binds. */
 #include "server/listeners.h"
 
 #include "base/error.h"
@@ -24,11 +25,12 @@ static hf_status check_reach(const settings *s, const address *a, hf_error *err)
     address_write(a, name);
     if (address_is_local(a) || s->tls_certificate != NULL || s->allow_plain)
         return HF_OK;
-    return hf_fail(err, HF_INVALID,
-                   "%s can be reached from other machines, and without TLS tokens and keys could be read on "
-                   "the way; set "
-                   "tls-certificate and tls-key, or --allow-plain if something else protects it.",
-                   name);
+    return hf_fail(
+        err, HF_INVALID,
+        "%s can be reached from other machines, and without TLS tokens and keys could be read on "
+        "the way; set "
+        "tls-certificate and tls-key, or --allow-plain if something else protects it.",
+        name);
 }
 
 /* ---- one of them ---- */
@@ -46,20 +48,21 @@ static void remove_file(const listener *one)
     struct stat ours, there;
     if (one->path[0] == '\0')
         return;
-    if (fstat(one->file, &ours) == 0 && lstat(one->path, &there) == 0 && ours.st_dev == there.st_dev &&
-        ours.st_ino == there.st_ino)
+    if (fstat(one->file, &ours) == 0 && lstat(one->path, &there) == 0 &&
+        ours.st_dev == there.st_dev && ours.st_ino == there.st_ino)
         unlink(one->path);
     close(one->file);
 }
 
-static void describe(const settings *s, const address *a, listener *out)
+static void listeners_describe(const settings *s, const address *a, listener *out)
 {
     address_write(a, out->name);
     out->local = address_is_local(a);
     out->tls = s->tls_certificate != NULL && !address_is_unix(a);
 }
 
-static hf_status open_one(const settings *s, const char *text, listener *out, hf_error *err)
+static hf_status listeners_open_one(const settings *s, const char *text, listener *out,
+                                    hf_error *err)
 {
     address a;
     out->fd = -1;
@@ -73,7 +76,7 @@ static hf_status open_one(const settings *s, const char *text, listener *out, hf
         return status;
     out->moved = port != 0 && address_port(&a) != port;
     hold_file(&a, out);
-    describe(s, &a, out);
+    listeners_describe(s, &a, out);
     return HF_OK;
 }
 
@@ -82,11 +85,11 @@ static hf_status inherit_one(const settings *s, int fd, listener *out, hf_error 
     address a;
     out->fd = fd;
     if (!address_of_socket(fd, &a))
-        return hf_fail(
-            err, HF_INVALID,
-            "File %d, handed over by systemd, is no listening stream socket; see ListenStream= in its unit.",
-            fd);
-    describe(s, &a, out);
+        return hf_fail(err, HF_INVALID,
+                       "File %d, handed over by systemd, is no listening stream socket; see "
+                       "ListenStream= in its unit.",
+                       fd);
+    listeners_describe(s, &a, out);
     return check_reach(s, &a, err);
 }
 
@@ -104,8 +107,9 @@ hf_status listeners_open(const settings *s, listeners *out, hf_error *err)
     if (out->all == NULL)
         return hf_fail_memory(err);
     for (; out->count < count && status == HF_OK; out->count++)
-        status = given > 0 ? inherit_one(s, first + (int)out->count, &out->all[out->count], err)
-                           : open_one(s, s->listen[out->count], &out->all[out->count], err);
+        status = given > 0
+                     ? inherit_one(s, first + (int)out->count, &out->all[out->count], err)
+                     : listeners_open_one(s, s->listen[out->count], &out->all[out->count], err);
     if (status != HF_OK)
         listeners_close(out);
     return status;
@@ -125,7 +129,7 @@ void listeners_close(listeners *l)
 /* ---- is it us? ---- */
 
 /* What follows "socket=" in the URL of a server; NULL: it is none, or has none. */
-static char *socket_of(const char *url, hf_arena *arena)
+static char *listeners_socket_of(const char *url, hf_arena *arena)
 {
     for (const char *at = strchr(url, '?'); at != NULL; at = strchr(at, '&')) {
         size_t size = strcspn(++at, "&");
@@ -142,15 +146,15 @@ static bool has_socket(const listeners *l, const char *path)
         return false;
     for (size_t i = 0; i < l->count; i++) {
         const char *name = l->all[i].name;
-        if (strncmp(name, "unix:", 5) == 0 && stat(name + 5, &own) == 0 && own.st_dev == named.st_dev &&
-            own.st_ino == named.st_ino)
+        if (strncmp(name, "unix:", 5) == 0 && stat(name + 5, &own) == 0 &&
+            own.st_dev == named.st_dev && own.st_ino == named.st_ino)
             return true;
     }
     return false;
 }
 
 /* "http://HOST:PORT..." in its parts. */
-static bool split(const char *url, char host[HF_URL_MAX], char port[16])
+static bool listeners_split(const char *url, char host[HF_URL_MAX], char port[16])
 {
     bool tls = strncmp(url, "https://", 8) == 0;
     if (!tls && strncmp(url, "http://", 7) != 0)
@@ -201,12 +205,14 @@ static bool leads_to(const struct addrinfo *there, const listener *one)
         return true;
     bool everywhere = there->ai_family == AF_INET6 ? strncmp(one->name, "[::]:", 5) == 0
                                                    : strncmp(one->name, "0.0.0.0:", 8) == 0;
-    return everywhere && strcmp(strrchr(name, ':'), strrchr(one->name, ':')) == 0 && is_of_this_machine(&to);
+    return everywhere && strcmp(strrchr(name, ':'), strrchr(one->name, ':')) == 0 &&
+           is_of_this_machine(&to);
 }
 
 static bool any_is_at(const listeners *l, const char *host, const char *port)
 {
-    struct addrinfo *found = NULL, wanted = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
+    struct addrinfo *found = NULL,
+                    wanted = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
     bool ours = false;
     if (getaddrinfo(host, port, &wanted, &found) != 0)
         return false;
@@ -221,9 +227,9 @@ bool listeners_are_at(const listeners *l, const char *url)
 {
     hf_arena arena = {0};
     char host[HF_URL_MAX], port[16];
-    if (!split(url, host, port))
+    if (!listeners_split(url, host, port))
         return false;
-    const char *path = socket_of(url, &arena);
+    const char *path = listeners_socket_of(url, &arena);
     bool ours = path != NULL ? has_socket(l, path) : any_is_at(l, host, port);
     hf_arena_done(&arena);
     return ours;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Lines of the log. A line is put together on the stack, then written in one piece, if there is room for it. */
+/* Lines of the log. A line is put together on the stack, then written in one piece, if there is
+ * room for it. */
 #include "server/log.h"
 
 #include "base/seams.h"
@@ -39,7 +40,7 @@ typedef struct line {
     bool json;
 } line;
 
-static void add(line *l, const char *bytes, size_t size)
+static void log_add(line *l, const char *bytes, size_t size)
 {
     if (size <= sizeof l->text - l->used) {
         memcpy(l->text + l->used, bytes, size);
@@ -47,17 +48,18 @@ static void add(line *l, const char *bytes, size_t size)
     }
 }
 
-static void add_text(line *l, const char *text)
+static void log_add_text(line *l, const char *text)
 {
-    add(l, text, strlen(text));
+    log_add(l, text, strlen(text));
 }
 
-static size_t room(const line *l)
+static size_t log_room(const line *l)
 {
     return l->used + ENDING < sizeof l->text ? sizeof l->text - ENDING - l->used : 0;
 }
 
-/* The next character as it may stand in a line: itself, or its escape. How many bytes of the text it was. */
+/* The next character as it may stand in a line: itself, or its escape. How many bytes of the text
+ * it was. */
 static size_t next_character(const char *text, char out[8])
 {
     uint32_t value = 0;
@@ -76,58 +78,59 @@ static size_t next_character(const char *text, char out[8])
 }
 
 /* As much of it as there is room for. A plain sentence keeps its quotes. */
-static void add_escaped(line *l, const char *text, bool sentence)
+static void log_add_escaped(line *l, const char *text, bool sentence)
 {
     char character[8];
     while (*text != '\0') {
         size_t size = next_character(text, character);
         if (sentence && (*text == '"' || *text == '\\'))
             snprintf(character, sizeof character, "%c", *text);
-        if (strlen(character) + 3 > room(l)) {
-            add_text(l, "...");
+        if (strlen(character) + 3 > log_room(l)) {
+            log_add_text(l, "...");
             return;
         }
-        add_text(l, character);
+        log_add_text(l, character);
         text += size;
     }
 }
 
-static void add_quoted(line *l, const char *text)
+static void log_add_quoted(line *l, const char *text)
 {
-    add_text(l, "\"");
-    add_escaped(l, text, false);
-    add_text(l, "\"");
+    log_add_text(l, "\"");
+    log_add_escaped(l, text, false);
+    log_add_text(l, "\"");
 }
 
 static bool needs_quotes(const char *text)
 {
-    return text[0] == '\0' || strpbrk(text, " =\"\\") != NULL || !hf_text_is_clean(text, strlen(text));
+    return text[0] == '\0' || strpbrk(text, " =\"\\") != NULL ||
+           !hf_text_is_clean(text, strlen(text));
 }
 
 static void add_field(line *l, const log_field *field)
 {
     char number[24];
-    if (room(l) < strlen(field->key) + LEAST + sizeof number)
+    if (log_room(l) < strlen(field->key) + LEAST + sizeof number)
         return;
     snprintf(number, sizeof number, "%" PRId64, field->number);
     if (l->json) {
-        add_text(l, ",");
-        add_quoted(l, field->key);
-        add_text(l, ":");
+        log_add_text(l, ",");
+        log_add_quoted(l, field->key);
+        log_add_text(l, ":");
     } else {
-        add_text(l, " ");
-        add_text(l, field->key);
-        add_text(l, "=");
+        log_add_text(l, " ");
+        log_add_text(l, field->key);
+        log_add_text(l, "=");
     }
     if (field->text == NULL)
-        add_text(l, number);
+        log_add_text(l, number);
     else if (l->json || needs_quotes(field->text))
-        add_quoted(l, field->text);
+        log_add_quoted(l, field->text);
     else
-        add_escaped(l, field->text, false);
+        log_add_escaped(l, field->text, false);
 }
 
-static void begin(line *l, const log_sink *to, log_level level)
+static void log_begin(line *l, const log_sink *to, log_level level)
 {
     char prefix[HF_TIME_TEXT + 32], time[HF_TIME_TEXT];
     hf_time_write(hf_seam.wall_us(), time);
@@ -137,25 +140,26 @@ static void begin(line *l, const log_sink *to, log_level level)
         snprintf(prefix, sizeof prefix, "{\"time\":\"%s\",", time);
     else
         snprintf(prefix, sizeof prefix, "%s %s: ", time, levels[level].name);
-    add_text(l, prefix);
+    log_add_text(l, prefix);
 }
 
-static void make(line *l, const log_sink *to, log_level level, const char *sentence, const log_field *fields)
+static void log_make(line *l, const log_sink *to, log_level level, const char *sentence,
+                     const log_field *fields)
 {
     l->used = 0;
     l->json = to->json;
-    begin(l, to, level);
+    log_begin(l, to, level);
     if (l->json) {
-        add_text(l, "\"level\":");
-        add_quoted(l, levels[level].name);
-        add_text(l, ",\"message\":");
-        add_quoted(l, sentence);
+        log_add_text(l, "\"level\":");
+        log_add_quoted(l, levels[level].name);
+        log_add_text(l, ",\"message\":");
+        log_add_quoted(l, sentence);
     } else {
-        add_escaped(l, sentence, true);
+        log_add_escaped(l, sentence, true);
     }
     for (; fields->key != NULL; fields++)
         add_field(l, fields);
-    add_text(l, l->json ? "}\n" : "\n");
+    log_add_text(l, l->json ? "}\n" : "\n");
 }
 
 /* ---- writing it ---- */
@@ -170,15 +174,16 @@ static bool has_room(log_sink *to)
     return ready > 0 && (one.revents & POLLOUT);
 }
 
-/* False: nothing was written. What was begun on a socket and could not be ended is left; the next line begins on a line of its own. */
-static bool write_bytes(log_sink *to, const char *bytes, size_t size)
+/* False: nothing was written. What was begun on a socket and could not be ended is left; the next
+ * line begins on a line of its own. */
+static bool log_write_bytes(log_sink *to, const char *bytes, size_t size)
 {
     ssize_t done;
     if (!has_room(to))
         return false;
     do
-        done =
-            to->socket ? send(to->fd, bytes, size, MSG_DONTWAIT | MSG_NOSIGNAL) : write(to->fd, bytes, size);
+        done = to->socket ? send(to->fd, bytes, size, MSG_DONTWAIT | MSG_NOSIGNAL)
+                          : write(to->fd, bytes, size);
     while (done < 0 && errno == EINTR);
     if (done > 0)
         to->broken_off = (size_t)done < size;
@@ -189,9 +194,10 @@ static bool tell_dropped(log_sink *to)
 {
     line l;
     uint64_t count = to->untold;
-    make(&l, to, LOG_LEVEL_WARNING, "Lines of this log were dropped, because nobody read them in time.",
-         (const log_field[]){LOG_NUMBER("lines", (int64_t)count), {NULL, NULL, 0}});
-    if (!write_bytes(to, l.text, l.used))
+    log_make(&l, to, LOG_LEVEL_WARNING,
+             "Lines of this log were dropped, because nobody read them in time.",
+             (const log_field[]){LOG_NUMBER("lines", (int64_t)count), {NULL, NULL, 0}});
+    if (!log_write_bytes(to, l.text, l.used))
         return false;
     to->untold = 0;
     return true;
@@ -202,12 +208,12 @@ void log_write(log_sink *to, log_level level, const char *sentence, const log_fi
     line l;
     if (!log_wants(to, level))
         return;
-    make(&l, to, level, sentence, fields);
+    log_make(&l, to, level, sentence, fields);
     pthread_mutex_lock(&to->mutex);
-    bool ready = !to->broken_off || write_bytes(to, "\n", 1);
+    bool ready = !to->broken_off || log_write_bytes(to, "\n", 1);
     if (ready && to->untold > 0)
         ready = tell_dropped(to);
-    to->stuck = !ready || !write_bytes(to, l.text, l.used);
+    to->stuck = !ready || !log_write_bytes(to, l.text, l.used);
     to->dropped += to->stuck;
     to->untold += to->stuck;
     pthread_mutex_unlock(&to->mutex);
@@ -215,7 +221,8 @@ void log_write(log_sink *to, log_level level, const char *sentence, const log_fi
 
 /* ---- beginning and end ---- */
 
-/* JOURNAL_STREAM is "DEVICE:INODE" of what journald reads; it may be inherited by a program whose stderr leads elsewhere. */
+/* JOURNAL_STREAM is "DEVICE:INODE" of what journald reads; it may be inherited by a program whose
+ * stderr leads elsewhere. */
 static bool is_journal(const struct stat *file, const char *stream)
 {
     char own[48];

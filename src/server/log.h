@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What the server says about itself, to stderr: a line each, as text or JSON. Any thread; needs no memory; a reader that takes nothing
- * holds nobody up: then lines are dropped and counted, and the count is told as soon as there is room again. For journald a line begins
- * with its level, <6>, and has no time. */
+/* What the server says about itself, to stderr: a line each, as text or JSON. Any thread; needs no
+ * memory; a reader that takes nothing holds nobody up: then lines are dropped and counted, and the
+ * count is told as soon as there is room again. For journald a line begins with its level, <6>, and
+ * has no time. */
 #ifndef HF_SERVER_LOG_H
 #define HF_SERVER_LOG_H
 
@@ -11,7 +12,12 @@
 #include <stdint.h>
 
 /* As the setting log-level counts them. */
-typedef enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG } log_level;
+typedef enum log_level {
+    LOG_LEVEL_ERROR,
+    LOG_LEVEL_WARNING,
+    LOG_LEVEL_INFO,
+    LOG_LEVEL_DEBUG
+} log_level;
 
 typedef struct log_sink {
     int fd;
@@ -56,10 +62,11 @@ static inline bool log_wants(const log_sink *to, log_level level)
     return level <= to->least;
 }
 
-/* log_line(to, LOG_LEVEL_INFO, "Listening.", LOG_TEXT("address", name), LOG_NUMBER("connections", 3)): the fields after the sentence may be
- * none. No value may be a secret. */
-#define log_line(to, level, sentence, ...)                                                                   \
-    log_write((to), (level), (sentence), (const log_field[]){__VA_ARGS__ __VA_OPT__(, ){NULL, NULL, 0}})
+/* log_line(to, LOG_LEVEL_INFO, "Listening.", LOG_TEXT("address", name), LOG_NUMBER("connections",
+ * 3)): the fields after the sentence may be none. No value may be a secret. */
+#define log_line(to, level, sentence, ...)                                                         \
+    log_write((to), (level), (sentence),                                                           \
+              (const log_field[]){__VA_ARGS__ __VA_OPT__(, ){NULL, NULL, 0}})
 void log_write(log_sink *to, log_level level, const char *sentence, const log_field *fields);
 
 uint64_t log_dropped(log_sink *to);

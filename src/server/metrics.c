@@ -12,9 +12,10 @@
 
 const char *const metrics_methods[METHODS] = {"GET",   "HEAD",   "POST",    "PUT",
                                               "PATCH", "DELETE", "OPTIONS", METRICS_OTHER};
-const char *const metrics_refusals[METRICS_REFUSALS] = {"unauthenticated", "denied", "rate_limited"};
-const int64_t metrics_times_us[METRICS_TIMES] = {500,    1000,   2500,   5000,    10000,   25000,   50000,
-                                                 100000, 250000, 500000, 1000000, 2500000, 10000000};
+const char *const metrics_refusals[METRICS_REFUSALS] = {"unauthenticated", "denied",
+                                                        "rate_limited"};
+const int64_t metrics_times_us[METRICS_TIMES] = {
+    500, 1000, 2500, 5000, 10000, 25000, 50000, 100000, 250000, 500000, 1000000, 2500000, 10000000};
 
 hf_status metrics_new(const metrics_settings *settings, metrics **out, hf_error *err)
 {
@@ -64,7 +65,8 @@ static void metrics_note_saved(metrics *m, const char *type)
 }
 
 /* Whether the op was refused because of what someone else has done, or is doing, to the resource. A
- * version that is looked at by itself is a question; in a linked run it is what the others rely on. */
+ * version that is looked at by itself is a question; in a linked run it is what the others rely on.
+ * */
 static bool metrics_is_refusal(const hf_op *op, bool in_run)
 {
     hf_status status = op->answer.status;
@@ -148,10 +150,10 @@ void metrics_incident(metrics *m, const char *what)
 
 /* ---- what lives ---- */
 
-static bool knows(const hf_answer *census, const char *type)
+static bool metrics_knows(const hf_answer *census, const char *type)
 {
-    return !census->more ||
-           (census->counts_count > 0 && strcmp(type, census->counts[census->counts_count - 1].type) <= 0);
+    return !census->more || (census->counts_count > 0 &&
+                             strcmp(type, census->counts[census->counts_count - 1].type) <= 0);
 }
 
 /* The type without a label of which most locks live; the first of several. */
@@ -180,7 +182,7 @@ void metrics_count(metrics *m, const hf_answer *census)
     give_labels(m, census);
     for (size_t i = 0; i < m->types_count; i++) {
         m->types[i].locks = 0;
-        m->types[i].counted = knows(census, m->types[i].name);
+        m->types[i].counted = metrics_knows(census, m->types[i].name);
     }
     for (size_t i = 0; i < census->counts_count; i++) {
         type_counts *label = label_of(m, census->counts[i].type);

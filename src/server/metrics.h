@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* What the server counts, and how Prometheus reads it (text format 0.0.4). Counting is a few additions on the loop's thread; what other
- * threads know (the committer, the store) is handed in when someone looks.
+/* What the server counts, and how Prometheus reads it (text format 0.0.4). Counting is a few
+ * additions on the loop's thread; what other threads know (the committer, the store) is handed in
+ * when someone looks.
  *
  *   M1  Everything here runs on the loop's thread.
- *   M2  How many series there are has an end whatever is asked: kinds, statuses and methods come from fixed tables, routes from the table
- *       of routes, types of records get METRICS_TYPES_MAX labels and the rest counts as "other".
- *   M3  A type that has a label keeps it, so a series never changes its meaning. Labels are given when the store is counted, most locks first,
- *       and to what was saved: to types that are in use, not to whatever name comes in. */
+ *   M2  How many series there are has an end whatever is asked: kinds, statuses and methods come
+ *       from fixed tables, routes from the table of routes, types of records get METRICS_TYPES_MAX
+ *       labels and the rest counts as "other".
+ *   M3  A type that has a label keeps it, so a series never changes its meaning. Labels are given
+ *       when the store is counted, most locks first, and to what was saved: to types that are in
+ *       use, not to whatever name comes in. */
 #ifndef HF_SERVER_METRICS_H
 #define HF_SERVER_METRICS_H
 
@@ -15,8 +18,9 @@
 #include "server/sweeper.h"
 
 #define METRICS_CONTENT_TYPE "text/plain; version=0.0.4; charset=utf-8"
-#define METRICS_OTHER        "other" /* the label of the rest; a type of that name never has one of its own */
-#define METRICS_ROUTE_NONE   SIZE_MAX /* the request has no route: "unknown" */
+#define METRICS_OTHER                                                                              \
+    "other" /* the label of the rest; a type of that name never has one of its own */
+#define METRICS_ROUTE_NONE SIZE_MAX /* the request has no route: "unknown" */
 
 enum {
     METRICS_TYPES_MAX = 64,
@@ -38,8 +42,9 @@ extern const metrics_family metrics_families[];
 extern const size_t metrics_families_count;
 
 typedef struct metrics_settings {
-    const char *const *routes; /* "/v1/locks/{type}/{id}" ..., ends with NULL; borrowed until metrics_free */
-    const char *store;         /* the scheme of its URL, "sqlite"; copied */
+    /* "/v1/locks/{type}/{id}" ..., ends with NULL; borrowed until metrics_free */
+    const char *const *routes;
+    const char *store; /* the scheme of its URL, "sqlite"; copied */
 } metrics_settings;
 
 hf_status metrics_new(const metrics_settings *settings, metrics **out, hf_error *err);
@@ -49,8 +54,8 @@ void metrics_free(metrics *m);
 /* Ops that have been answered, whatever the answer. */
 void metrics_ops(metrics *m, const hf_op *ops, size_t count);
 
-/* A request that has been answered. route: its place in settings.routes, or METRICS_ROUTE_NONE. took_us: until its answer was ready, of a
- * stream until it began. */
+/* A request that has been answered. route: its place in settings.routes, or METRICS_ROUTE_NONE.
+ * took_us: until its answer was ready, of a stream until it began. */
 void metrics_http(metrics *m, size_t route, const char *method, int code, int64_t took_us);
 
 /* Why a caller was turned away before an op was asked. */
@@ -63,7 +68,8 @@ typedef enum metrics_refusal {
 
 void metrics_refused(metrics *m, metrics_refusal why);
 
-/* What happened to a connection, as http_settings.count tells it: "refused_framing" ... A static text, not from outside. */
+/* What happened to a connection, as http_settings.count tells it: "refused_framing" ... A static
+ * text, not from outside. */
 void metrics_incident(metrics *m, const char *what);
 
 /* The locks and sessions that live: the answer to an HF_OP_COUNT. census.h asks for it. */
@@ -88,8 +94,9 @@ typedef struct metrics_look {
     bool up; /* the store answers */
     size_t connections, requests;
     /* The feed, as feed_stats has it. */
-    int64_t events_newest;    /* number of the newest event read; below 0: not known */
-    int64_t events_delivered; /* up to here all who keep up have been given everything; below 0: not known */
+    int64_t events_newest; /* number of the newest event read; below 0: not known */
+    /* up to here all who keep up have been given everything; below 0: not known */
+    int64_t events_delivered;
     int64_t events_lag_us;    /* how old the oldest of the events read last was by then */
     int64_t events_silent_us; /* since the events were last read; 0 while nobody listens */
     uint64_t events_failures; /* reads that failed */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What was counted as Prometheus reads it: every family once, with its help and its series together. Series that are known beforehand are
- * there from the start with 0; those of kinds, routes and methods come when there is something to tell. */
+/* What was counted as Prometheus reads it: every family once, with its help and its series
+ * together. Series that are known beforehand are there from the start with 0; those of kinds,
+ * routes and methods come when there is something to tell. */
 #include "server/metrics_inside.h"
 
 #include "base/error.h"
@@ -66,8 +67,9 @@ const size_t metrics_families_count = FAMILIES_COUNT;
 
 /* ---- one line ---- */
 
-/* Backslash, line end and, in the value of a label, the quote are written with a backslash before them. */
-static void add_escaped(hf_buffer *out, const char *text, bool quoted)
+/* Backslash, line end and, in the value of a label, the quote are written with a backslash before
+ * them. */
+static void metrics_text_add_escaped(hf_buffer *out, const char *text, bool quoted)
 {
     for (; *text != '\0'; text++) {
         bool escape = *text == '\\' || *text == '\n' || (quoted && *text == '"');
@@ -78,10 +80,10 @@ static void add_escaped(hf_buffer *out, const char *text, bool quoted)
     }
 }
 
-static void begin(hf_buffer *out, enum family f)
+static void metrics_text_begin(hf_buffer *out, enum family f)
 {
     hf_buffer_print(out, "# HELP %s ", metrics_families[f].name);
-    add_escaped(out, metrics_families[f].help, false);
+    metrics_text_add_escaped(out, metrics_families[f].help, false);
     hf_buffer_print(out, "\n# TYPE %s %s\n", metrics_families[f].name, metrics_families[f].kind);
 }
 
@@ -92,20 +94,22 @@ typedef struct label {
 
 #define LABELS(...) ((const label[]){__VA_ARGS__, {NULL, NULL}})
 
-static void add_name(hf_buffer *out, enum family f, const char *suffix, const label *labels)
+static void metrics_text_add_name(hf_buffer *out, enum family f, const char *suffix,
+                                  const label *labels)
 {
     hf_buffer_print(out, "%s%s", metrics_families[f].name, suffix);
     for (const label *at = labels; at != NULL && at->name != NULL; at++) {
         hf_buffer_print(out, "%s%s=\"", at == labels ? "{" : ",", at->name);
-        add_escaped(out, at->value, true);
+        metrics_text_add_escaped(out, at->value, true);
         hf_buffer_add(out, "\"", 1);
     }
     hf_buffer_print(out, "%s ", labels != NULL ? "}" : "");
 }
 
-static void add_count(hf_buffer *out, enum family f, const char *suffix, const label *labels, uint64_t value)
+static void add_count(hf_buffer *out, enum family f, const char *suffix, const label *labels,
+                      uint64_t value)
 {
-    add_name(out, f, suffix, labels);
+    metrics_text_add_name(out, f, suffix, labels);
     hf_buffer_print(out, "%" PRIu64 "\n", value);
 }
 
@@ -114,24 +118,25 @@ static void write_seconds(uint64_t us, char out[32])
     snprintf(out, 32, "%" PRIu64 ".%06" PRIu64, us / 1000000, us % 1000000);
 }
 
-static void add_seconds(hf_buffer *out, enum family f, const char *suffix, const label *labels, uint64_t us)
+static void add_seconds(hf_buffer *out, enum family f, const char *suffix, const label *labels,
+                        uint64_t us)
 {
     char text[32];
     write_seconds(us, text);
-    add_name(out, f, suffix, labels);
+    metrics_text_add_name(out, f, suffix, labels);
     hf_buffer_print(out, "%s\n", text);
 }
 
 /* A family of one series without labels. */
 static void add_single(hf_buffer *out, enum family f, uint64_t value)
 {
-    begin(out, f);
+    metrics_text_begin(out, f);
     add_count(out, f, "", NULL, value);
 }
 
 static void add_single_time(hf_buffer *out, enum family f, int64_t us)
 {
-    begin(out, f);
+    metrics_text_begin(out, f);
     add_seconds(out, f, "", NULL, us > 0 ? (uint64_t)us : 0);
 }
 
@@ -139,7 +144,7 @@ static void add_single_time(hf_buffer *out, enum family f, int64_t us)
 
 static void add_ops(hf_buffer *out, const metrics *m)
 {
-    begin(out, OPS);
+    metrics_text_begin(out, OPS);
     for (unsigned kind = 0; kind < HF_OP_KINDS; kind++)
         for (unsigned status = 0; status < HF_STATUS_COUNT; status++)
             if (m->ops[kind][status] > 0 || status == HF_OK)
@@ -151,11 +156,11 @@ static void add_ops(hf_buffer *out, const metrics *m)
 
 static void add_refusals(hf_buffer *out, const metrics *m)
 {
-    begin(out, REFUSED);
+    metrics_text_begin(out, REFUSED);
     for (size_t i = 0; i < m->types_count; i++)
         add_count(out, REFUSED, "", LABELS({"type", m->types[i].name}), m->types[i].refused);
     add_count(out, REFUSED, "", LABELS({"type", METRICS_OTHER}), m->other.refused);
-    begin(out, TURNED_AWAY);
+    metrics_text_begin(out, TURNED_AWAY);
     for (unsigned i = 0; i < METRICS_REFUSALS; i++)
         add_count(out, TURNED_AWAY, "", LABELS({"reason", metrics_refusals[i]}), m->refused[i]);
 }
@@ -168,10 +173,10 @@ static void add_answers(hf_buffer *out, const route_counts *route)
     for (unsigned i = 0; i < METHODS; i++)
         for (unsigned j = 0; j < CLASSES; j++)
             if (route->answers[i][j] > 0)
-                add_count(
-                    out, REQUESTS, "",
-                    LABELS({"route", route->name}, {"method", metrics_methods[i]}, {"code", classes[j]}),
-                    route->answers[i][j]);
+                add_count(out, REQUESTS, "",
+                          LABELS({"route", route->name}, {"method", metrics_methods[i]},
+                                 {"code", classes[j]}),
+                          route->answers[i][j]);
 }
 
 static void add_times(hf_buffer *out, const route_counts *route)
@@ -190,18 +195,19 @@ static void add_times(hf_buffer *out, const route_counts *route)
 
 static void add_http(hf_buffer *out, const metrics *m, const metrics_look *look)
 {
-    begin(out, REQUESTS);
+    metrics_text_begin(out, REQUESTS);
     for (size_t i = 0; i <= m->routes_count; i++)
         add_answers(out, &m->routes[i]);
-    begin(out, TIMES);
+    metrics_text_begin(out, TIMES);
     for (size_t i = 0; i <= m->routes_count; i++)
         if (m->routes[i].count > 0)
             add_times(out, &m->routes[i]);
     add_single(out, CONNECTIONS, look->connections);
     add_single(out, OPEN, look->requests);
-    begin(out, INCIDENTS);
+    metrics_text_begin(out, INCIDENTS);
     for (size_t i = 0; i < m->incidents_count; i++)
-        add_count(out, INCIDENTS, "", LABELS({"what", m->incidents[i].what}), m->incidents[i].count);
+        add_count(out, INCIDENTS, "", LABELS({"what", m->incidents[i].what}),
+                  m->incidents[i].count);
     add_count(out, INCIDENTS, "", LABELS({"what", METRICS_OTHER}), m->incidents_other);
 }
 
@@ -242,19 +248,19 @@ static void add_durations(hf_buffer *out, const char *work, const committer_coun
 static void add_committer(hf_buffer *out, const committer_stats *stats)
 {
     static const char *const lanes[COMMITTER_LANES] = {"reserve", "ordinary", "looks", "reads"};
-    begin(out, BATCH_OPS);
+    metrics_text_begin(out, BATCH_OPS);
     add_sizes(out, "write", &stats->writes);
     add_sizes(out, "read", &stats->reads);
-    begin(out, BATCH_TIME);
+    metrics_text_begin(out, BATCH_TIME);
     add_durations(out, "write", &stats->writes);
     add_durations(out, "read", &stats->reads);
-    begin(out, ISOLATED);
+    metrics_text_begin(out, ISOLATED);
     add_count(out, ISOLATED, "", LABELS({"work", "write"}), stats->writes.isolated);
     add_count(out, ISOLATED, "", LABELS({"work", "read"}), stats->reads.isolated);
-    begin(out, WAITING);
+    metrics_text_begin(out, WAITING);
     for (unsigned i = 0; i < COMMITTER_LANES; i++)
         add_count(out, WAITING, "", LABELS({"lane", lanes[i]}), stats->waiting[i]);
-    begin(out, FULL);
+    metrics_text_begin(out, FULL);
     for (unsigned i = 0; i < COMMITTER_LANES; i++)
         add_count(out, FULL, "", LABELS({"lane", lanes[i]}), stats->refused[i]);
 }
@@ -265,7 +271,7 @@ static void add_census(hf_buffer *out, const metrics *m)
 {
     if (!m->has_census)
         return;
-    begin(out, LOCKS);
+    metrics_text_begin(out, LOCKS);
     for (size_t i = 0; i < m->types_count; i++)
         if (m->types[i].counted)
             add_count(out, LOCKS, "", LABELS({"type", m->types[i].name}), m->types[i].locks);
@@ -274,7 +280,7 @@ static void add_census(hf_buffer *out, const metrics *m)
     add_single_time(out, COUNTED, m->census_at_us);
 }
 
-static void add_events(hf_buffer *out, const metrics_look *look)
+static void metrics_text_add_events(hf_buffer *out, const metrics_look *look)
 {
     if (look->events_newest >= 0)
         add_single(out, NEWEST, (uint64_t)look->events_newest);
@@ -291,9 +297,9 @@ static void add_store(hf_buffer *out, const metrics *m, const metrics_look *look
 {
     add_single(out, UP, look->up && !look->grade.broken);
     add_single(out, BROKEN, look->grade.broken);
-    begin(out, STORE);
-    add_count(out, STORE, "", LABELS({"store", m->store}, {"grade", hf_grade_level_name(look->grade.level)}),
-              1);
+    metrics_text_begin(out, STORE);
+    add_count(out, STORE, "",
+              LABELS({"store", m->store}, {"grade", hf_grade_level_name(look->grade.level)}), 1);
     add_single(out, SWEEPS, look->sweeper.sweeps);
     add_single(out, SWEPT, look->sweeper.rows);
     add_single(out, SWEEP_FAILS, look->sweeper.failures);
@@ -313,14 +319,14 @@ static void add_process(hf_buffer *out, const metrics *m)
 
 hf_status metrics_write(metrics *m, const metrics_look *look, hf_buffer *out, hf_error *err)
 {
-    begin(out, BUILD);
+    metrics_text_begin(out, BUILD);
     add_count(out, BUILD, "", LABELS({"version", hf_library_version()}), 1);
     add_ops(out, m);
     add_refusals(out, m);
     add_http(out, m, look);
     add_committer(out, &look->committer);
     add_census(out, m);
-    add_events(out, look);
+    metrics_text_add_events(out, look);
     add_store(out, m, look);
     add_process(out, m);
     return out->failed ? hf_fail_memory(err) : HF_OK;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Notes are told apart by who is known to be calling: a token or a session that lives, else the address alone, since what a stranger
- * claims to be must not use up the notes of those who are it. */
+/* Notes are told apart by who is known to be calling: a token or a session that lives, else the
+ * address alone, since what a stranger claims to be must not use up the notes of those who are it.
+ * */
 #include "server/notes.h"
 
 #include "base/error.h"
@@ -31,8 +32,10 @@ typedef struct note {
 
 hf_status notes_new(jobs *by, notes **out, hf_error *err)
 {
-    const limits_rule each = {.every_us = INT64_C(60000000) / NOTES_CALLER_MAX, .burst = NOTES_CALLER_MAX};
-    const limits_rule all_rule = {.every_us = INT64_C(60000000) / NOTES_ALL_MAX, .burst = NOTES_ALL_MAX};
+    const limits_rule each = {.every_us = INT64_C(60000000) / NOTES_CALLER_MAX,
+                              .burst = NOTES_CALLER_MAX};
+    const limits_rule all_rule = {.every_us = INT64_C(60000000) / NOTES_ALL_MAX,
+                                  .burst = NOTES_ALL_MAX};
     notes *all = hf_alloc(sizeof *all);
     if (all == NULL)
         return hf_fail_memory(err);
@@ -58,7 +61,7 @@ void notes_free(notes *all)
 }
 
 /* The session that speaks: the op's, else the first that lives. NULL: none that is known. */
-static const caller_session *speaker(const caller *who, const hf_op *op)
+static const caller_session *notes_speaker(const caller *who, const hf_op *op)
 {
     const caller_session *first = NULL;
     for (size_t i = 0; who->status == HF_OK && i < who->sessions_count; i++) {
@@ -72,8 +75,9 @@ static const caller_session *speaker(const caller *who, const hf_op *op)
     return first;
 }
 
-/* Whether it may be written, by both limits; *left_out: how many were not since this caller's last. */
-static bool admit(notes *all, limits_kind kind, const char *id, uint64_t *left_out)
+/* Whether it may be written, by both limits; *left_out: how many were not since this caller's last.
+ * */
+static bool notes_admit(notes *all, limits_kind kind, const char *id, uint64_t *left_out)
 {
     int64_t now_us = hf_seam.boot_us(), later_us;
     if (!limits_take(all->callers, kind, id, 1, now_us, &later_us))
@@ -87,7 +91,8 @@ static bool admit(notes *all, limits_kind kind, const char *id, uint64_t *left_o
     return true;
 }
 
-/* Copies as much as fits, whole characters only; what may not stand in a text becomes a question mark. */
+/* Copies as much as fits, whole characters only; what may not stand in a text becomes a question
+ * mark. */
 static void copy_text(char *out, size_t size, const char *text)
 {
     size_t used = 0, left = strlen(text);
@@ -109,7 +114,8 @@ static void copy_text(char *out, size_t size, const char *text)
     out[used] = '\0';
 }
 
-static void write_reason(note *it, const char *peer, const char *sentence, uint64_t left_out, uint64_t untold)
+static void write_reason(note *it, const char *peer, const char *sentence, uint64_t left_out,
+                         uint64_t untold)
 {
     char text[HF_MESSAGE_SIZE + 256], more[128] = "";
     if (left_out > 0 || untold > 0)
@@ -120,7 +126,7 @@ static void write_reason(note *it, const char *peer, const char *sentence, uint6
 }
 
 /* Names that are none would make the store refuse the note. */
-static void name_resource(note *it, const hf_op *op)
+static void notes_name_resource(note *it, const hf_op *op)
 {
     char text[HF_RESOURCE_SIZE];
     if (op == NULL || op->type == NULL || strlen(op->type) > HF_TYPE_MAX)
@@ -133,7 +139,7 @@ static void name_resource(note *it, const hf_op *op)
     it->op.id = has_id ? it->resource.id : NULL;
 }
 
-static void finish(loop_job *job)
+static void notes_finish(loop_job *job)
 {
     note *it = (note *)(void *)((char *)job - offsetof(note, job));
     bool written = job->job.status == HF_OK && it->op.answer.status == HF_OK;
@@ -146,7 +152,9 @@ static void finish(loop_job *job)
 
 static void name_people(note *it, const caller *who, const caller_session *session, const hf_op *op)
 {
-    const char *user = session != NULL ? session->user : op != NULL && op->user != NULL ? op->user : "";
+    const char *user = session != NULL                  ? session->user
+                       : op != NULL && op->user != NULL ? op->user
+                                                        : "";
     if (who->token != NULL)
         copy_text(it->actor, sizeof it->actor, who->token->name);
     copy_text(it->user, sizeof it->user, user);
@@ -154,15 +162,18 @@ static void name_people(note *it, const caller *who, const caller_session *sessi
     it->op.user = it->user[0] == '\0' ? NULL : it->user;
 }
 
-void notes_refusal(notes *all, const caller *who, const char *peer, const hf_op *op, const hf_error *why)
+void notes_refusal(notes *all, const caller *who, const char *peer, const hf_op *op,
+                   const hf_error *why)
 {
     uint64_t left_out = 0;
     if (why->status != HF_UNAUTHENTICATED && why->status != HF_DENIED)
         return;
-    const caller_session *session = speaker(who, op);
-    limits_kind kind = who->token != NULL ? LIMITS_TOKEN : session != NULL ? LIMITS_SESSION : LIMITS_PEER;
+    const caller_session *session = notes_speaker(who, op);
+    limits_kind kind = who->token != NULL ? LIMITS_TOKEN
+                       : session != NULL  ? LIMITS_SESSION
+                                          : LIMITS_PEER;
     const char *id = who->token != NULL ? who->token->id : session != NULL ? session->id : peer;
-    bool may = admit(all, kind, id, &left_out);
+    bool may = notes_admit(all, kind, id, &left_out);
     note *it = may ? hf_alloc(sizeof *it) : NULL;
     if (it == NULL) {
         all->untold += may ? 1 + left_out : 0;
@@ -173,9 +184,9 @@ void notes_refusal(notes *all, const caller *who, const char *peer, const hf_op 
     it->op.kind = HF_OP_NOTE;
     it->op.event = why->status == HF_DENIED ? HF_EVENT_DENIED : HF_EVENT_UNAUTHENTICATED;
     it->op.text = it->reason;
-    it->job = (loop_job){.job = {.ops = &it->op, .count = 1}, .finish = finish};
+    it->job = (loop_job){.job = {.ops = &it->op, .count = 1}, .finish = notes_finish};
     write_reason(it, peer, why->message, left_out, all->untold);
-    name_resource(it, op);
+    notes_name_resource(it, op);
     name_people(it, who, session, op);
     if (jobs_submit(all->jobs, &it->job, NULL) != HF_OK) {
         all->untold += 1 + left_out;

@@ -69,7 +69,8 @@ size_t notify_sockets(int *first)
     return count > 0 ? (size_t)count : 0;
 }
 
-bool notify_progresses(notify_progress *p, uint64_t done, bool waits, int64_t now_us, int64_t patience_us)
+bool notify_progresses(notify_progress *p, uint64_t done, bool waits, int64_t now_us,
+                       int64_t patience_us)
 {
     if (!waits || done != p->done || p->since_us == 0)
         p->since_us = now_us;

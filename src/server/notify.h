@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Talking to systemd, where there is one: ready, reloading, stopping, alive, and the sockets it hands over. Without libsystemd, or when
- * nobody listens, all of it does nothing. */
+/* Talking to systemd, where there is one: ready, reloading, stopping, alive, and the sockets it
+ * hands over. Without libsystemd, or when nobody listens, all of it does nothing. */
 #ifndef HF_SERVER_NOTIFY_H
 #define HF_SERVER_NOTIFY_H
 
@@ -17,15 +17,18 @@ void notify_stopping(void);
 int64_t notify_watchdog_us(void);
 void notify_alive(void);
 
-/* How many sockets were handed over, and the number of the first; the others follow. To be asked once. */
+/* How many sockets were handed over, and the number of the first; the others follow. To be asked
+ * once. */
 size_t notify_sockets(int *first);
 
-/* Is work getting done? Something was done since the last look, or nothing waits; and if not, for less than patience_us. */
+/* Is work getting done? Something was done since the last look, or nothing waits; and if not, for
+ * less than patience_us. */
 typedef struct notify_progress {
     uint64_t done;
     int64_t since_us; /* of the last look at which there was progress; 0: none yet */
 } notify_progress;
 
-bool notify_progresses(notify_progress *p, uint64_t done, bool waits, int64_t now_us, int64_t patience_us);
+bool notify_progresses(notify_progress *p, uint64_t done, bool waits, int64_t now_us,
+                       int64_t patience_us);
 
 #endif

@@ -13,24 +13,17 @@
 #include <stdio.h>
 #include <string.h>
 
-static void field(hf_json *json, const char *name, const char *text)
+static void openapi_yes(hf_json *json, const char *name)
 {
-    hf_json_name(json, name);
-    hf_json_text(json, text);
+    hf_json_put_bool(json, name, true);
 }
 
-static void yes(hf_json *json, const char *name)
-{
-    hf_json_name(json, name);
-    hf_json_bool(json, true);
-}
-
-static void reference(hf_json *json, const char *schema)
+static void openapi_reference(hf_json *json, const char *schema)
 {
     char text[96] = "#/components/schemas/";
     strncat(text, schema, sizeof text - strlen(text) - 1);
     hf_json_begin(json, '{');
-    field(json, "$ref", text);
+    hf_json_put_text(json, "$ref", text);
     hf_json_end(json, '}');
 }
 
@@ -89,9 +82,11 @@ static const char *const input_examples[INPUT_COUNT] = {
     [INPUT_RESOURCES] = "[\"policy/12345\",\"customer/42\"]",
     [INPUT_IF_MATCH] = "\"\\\"7\\\"\"",
     [INPUT_IF_NONE_MATCH] = "\"*\"",
-    [INPUT_SAVE] = "[{\"resource\":\"order/9\",\"version\":7},{\"resource\":\"order/10\",\"absent\":true}]",
+    [INPUT_SAVE] =
+        "[{\"resource\":\"order/9\",\"version\":7},{\"resource\":\"order/10\",\"absent\":true}]",
     [INPUT_RELY] = "[{\"resource\":\"tax/DE\",\"version\":12}]",
-    [INPUT_LOCKS] = "[{\"resource\":\"policy/12345\"},{\"resource\":\"customer/42\",\"mode\":\"shared\"}]",
+    [INPUT_LOCKS] =
+        "[{\"resource\":\"policy/12345\"},{\"resource\":\"customer/42\",\"mode\":\"shared\"}]",
 };
 
 /* A lock is made shared by PATCH, and exclusive by PUT alone. */
@@ -118,41 +113,41 @@ static void openapi_choices(hf_json *json, const route *r, const input *row)
 static void schema_of(hf_json *json, const route *r, const input *row)
 {
     static const char *const types[] = {
-        [FORM_TEXT] = "string", [FORM_WHOLE] = "integer", [FORM_FENCE] = "integer", [FORM_SECONDS] = "number",
-        [FORM_TEXTS] = "array", [FORM_OBJECTS] = "array", [FORM_LOGIN] = "string",
+        [FORM_TEXT] = "string",    [FORM_WHOLE] = "integer", [FORM_FENCE] = "integer",
+        [FORM_SECONDS] = "number", [FORM_TEXTS] = "array",   [FORM_OBJECTS] = "array",
+        [FORM_LOGIN] = "string",
     };
     hf_json_begin(json, '{');
-    field(json, "type", types[row->form]);
+    hf_json_put_text(json, "type", types[row->form]);
     if (row->form == FORM_WHOLE || row->form == FORM_FENCE)
-        field(json, "format", "int64");
+        hf_json_put_text(json, "format", "int64");
     if (row->form == FORM_FENCE) {
-        hf_json_name(json, "minimum");
-        hf_json_int(json, 1);
+        hf_json_put_int(json, "minimum", 1);
     }
     openapi_choices(json, r, row);
     if (row->form == FORM_OBJECTS) {
         hf_json_name(json, "items");
-        reference(json, row == &input_table[INPUT_SAVE]   ? "Save"
-                        : row == &input_table[INPUT_RELY] ? "Premise"
-                                                          : "Wanted");
+        openapi_reference(json, row == &input_table[INPUT_SAVE]   ? "Save"
+                                : row == &input_table[INPUT_RELY] ? "Premise"
+                                                                  : "Wanted");
     }
     if (row->form == FORM_TEXTS) {
         hf_json_name(json, "items");
         hf_json_begin(json, '{');
-        field(json, "type", "string");
+        hf_json_put_text(json, "type", "string");
         hf_json_end(json, '}');
     }
     hf_json_end(json, '}');
 }
 
-static void parameter(hf_json *json, const route *r, const input *row, const char *where)
+static void openapi_parameter(hf_json *json, const route *r, const input *row, const char *where)
 {
     hf_json_begin(json, '{');
-    field(json, "name", row->name);
-    field(json, "in", where);
+    hf_json_put_text(json, "name", row->name);
+    hf_json_put_text(json, "in", where);
     if (strcmp(where, "path") == 0)
-        yes(json, "required");
-    field(json, "description", row->about);
+        openapi_yes(json, "required");
+    hf_json_put_text(json, "description", row->about);
     hf_json_name(json, "schema");
     schema_of(json, r, row);
     openapi_literal(json, "example", input_examples[row - input_table]);
@@ -168,32 +163,31 @@ static bool in_path(const route *r, const char *name)
     return brace != NULL;
 }
 
-static void parameters(hf_json *json, const route *r)
+static void openapi_parameters(hf_json *json, const route *r)
 {
     hf_json_name(json, "parameters");
     hf_json_begin(json, '[');
     for (unsigned i = INPUT_TYPE; i <= INPUT_TOKEN; i++)
         if (in_path(r, input_table[i].name))
-            parameter(json, r, &input_table[i], "path");
+            openapi_parameter(json, r, &input_table[i], "path");
     for (unsigned i = 0; i < INPUT_COUNT; i++)
         if (r->query >> i & 1)
-            parameter(json, r, &input_table[i], "query");
+            openapi_parameter(json, r, &input_table[i], "query");
     for (unsigned i = 0; i < INPUT_COUNT; i++)
         if ((r->headers & ~INPUT(LOGIN)) >> i & 1) /* the session is security, below */
-            parameter(json, r, &input_table[i], "header");
+            openapi_parameter(json, r, &input_table[i], "header");
     hf_json_end(json, ']');
 }
 
 static void body_schema(hf_json *json, const route *r)
 {
     if (r->raw) {
-        reference(json, "Ops");
+        openapi_reference(json, "Ops");
         return;
     }
     hf_json_begin(json, '{');
-    field(json, "type", "object");
-    hf_json_name(json, "additionalProperties");
-    hf_json_bool(json, false);
+    hf_json_put_text(json, "type", "object");
+    hf_json_put_bool(json, "additionalProperties", false);
     hf_json_name(json, "required");
     hf_json_begin(json, '[');
     for (unsigned i = 0; i < INPUT_COUNT; i++)
@@ -207,7 +201,7 @@ static void body_schema(hf_json *json, const route *r)
             continue;
         hf_json_name(json, input_table[i].name);
         hf_json_begin(json, '{');
-        field(json, "description", input_table[i].about);
+        hf_json_put_text(json, "description", input_table[i].about);
         hf_json_name(json, "allOf");
         hf_json_begin(json, '[');
         schema_of(json, r, &input_table[i]);
@@ -222,7 +216,8 @@ static void body_schema(hf_json *json, const route *r)
 static void openapi_body_example(hf_json *json, const route *r)
 {
     if (r->raw) {
-        openapi_literal(json, "example", "{\"ops\":[{\"op\":\"who\",\"type\":\"policy\",\"id\":\"12345\"}]}");
+        openapi_literal(json, "example",
+                        "{\"ops\":[{\"op\":\"who\",\"type\":\"policy\",\"id\":\"12345\"}]}");
         return;
     }
     hf_json_name(json, "example");
@@ -240,8 +235,8 @@ static void openapi_beacon(hf_json *json, const route *r)
     hf_json_begin(json, '{');
     hf_json_name(json, "schema");
     hf_json_begin(json, '{');
-    field(json, "type", "string");
-    field(json, "contentMediaType", "application/json");
+    hf_json_put_text(json, "type", "string");
+    hf_json_put_text(json, "contentMediaType", "application/json");
     hf_json_name(json, "contentSchema");
     body_schema(json, r);
     hf_json_end(json, '}');
@@ -254,8 +249,7 @@ static void request_body(hf_json *json, const route *r)
         return;
     hf_json_name(json, "requestBody");
     hf_json_begin(json, '{');
-    hf_json_name(json, "required");
-    hf_json_bool(json, r->raw || r->needs != 0);
+    hf_json_put_bool(json, "required", r->raw || r->needs != 0);
     hf_json_name(json, "content");
     hf_json_begin(json, '{');
     hf_json_name(json, "application/json");
@@ -279,25 +273,29 @@ static const struct {
 } refusals[] = {
     {400, "The request makes no sense as it stands: invalid."},
     {401, "No token, or one that is unknown, revoked or past its end: unauthenticated."},
-    {403, "The key is wrong, the right is missing, or Host or Origin are not this server's: denied."},
+    {403,
+     "The key is wrong, the right is missing, or Host or Origin are not this server's: denied."},
     {404, "The session, the record's type or the token is not known here: not_found."},
     {408, "The request took too long to come: timeout."},
     {409, "The session does not hold it: not_held."},
     {410, "The session has ended (expired), or the record was deleted (not_found)."},
-    {412, "It is not as it was read: stale. `present` or `conflicts` say what it is now, by whom and since when."},
+    {412, "It is not as it was read: stale. `present` or `conflicts` say what it is now, by whom "
+          "and since when."},
     {413, "Request or answer are over a limit: too_large."},
     {414, "The request's target is too long: invalid."},
     {415, "The body is not sent as application/json: invalid."},
     {417, "An expectation other than 100-continue: invalid."},
     {422, "The Idempotency-Key has made something else: invalid."},
-    {423, "Someone else holds it (locked), or is in the middle of a change (busy, with Retry-After)."},
+    {423,
+     "Someone else holds it (locked), or is in the middle of a change (busy, with Retry-After)."},
     {428, "Nothing says what was read: send If-Match or If-None-Match. invalid."},
     {429, "Asked too often, too much waits, or as much is held as may be: too_many."},
     {431, "The request's headers are too long or too many: invalid."},
     {500, "The server itself failed: internal or no_memory."},
     {501, "A method or a Transfer-Encoding that is not known: invalid."},
     {503, "The store can't be used (unavailable), or another transaction got in between (retry)."},
-    {504, "The store did not say whether it was done: unsure. Ask again with the same Idempotency-Key."},
+    {504,
+     "The store did not say whether it was done: unsure. Ask again with the same Idempotency-Key."},
     {505, "A version of HTTP other than 1.0 and 1.1: invalid."},
 };
 enum { REFUSALS = sizeof refusals / sizeof *refusals };
@@ -336,19 +334,19 @@ static bool openapi_says_when(int status)
     return status == 423 || status == 429 || status == 503 || status == 504;
 }
 
-static void content(hf_json *json, const char *type, const char *schema)
+static void openapi_content(hf_json *json, const char *type, const char *schema)
 {
     hf_json_name(json, "content");
     hf_json_begin(json, '{');
     hf_json_name(json, type);
     hf_json_begin(json, '{');
     hf_json_name(json, "schema");
-    reference(json, schema);
+    openapi_reference(json, schema);
     hf_json_end(json, '}');
     hf_json_end(json, '}');
 }
 
-static void responses(hf_json *json, const route *r)
+static void openapi_responses(hf_json *json, const route *r)
 {
     hf_json_name(json, "responses");
     hf_json_begin(json, '{');
@@ -356,9 +354,9 @@ static void responses(hf_json *json, const route *r)
         char code[16];
         hf_json_name(json, (snprintf(code, sizeof code, "%d", r->replies[i].status), code));
         hf_json_begin(json, '{');
-        field(json, "description", r->replies[i].about);
+        hf_json_put_text(json, "description", r->replies[i].about);
         if (r->replies[i].schema != NULL)
-            content(json, "application/json", r->replies[i].schema);
+            openapi_content(json, "application/json", r->replies[i].schema);
         hf_json_end(json, '}');
     }
     for (size_t i = 0; i < REFUSALS; i++) {
@@ -367,7 +365,8 @@ static void responses(hf_json *json, const route *r)
             continue;
         hf_json_name(json, (snprintf(code, sizeof code, "%d", refusals[i].status), code));
         hf_json_begin(json, '{');
-        field(json, "$ref", (snprintf(at, sizeof at, "#/components/responses/Status%s", code), at));
+        hf_json_put_text(json, "$ref",
+                         (snprintf(at, sizeof at, "#/components/responses/Status%s", code), at));
         hf_json_end(json, '}');
     }
     hf_json_end(json, '}');
@@ -382,12 +381,13 @@ static void openapi_refusals(hf_json *json)
         char name[32];
         hf_json_name(json, (snprintf(name, sizeof name, "Status%d", refusals[i].status), name));
         hf_json_begin(json, '{');
-        field(json, "description", refusals[i].about);
+        hf_json_put_text(json, "description", refusals[i].about);
         if (openapi_says_when(refusals[i].status))
-            openapi_literal(json, "headers",
-                            "{\"Retry-After\":{\"description\":\"Seconds, where trying again makes sense.\","
-                            "\"schema\":{\"type\":\"integer\"}}}");
-        content(json, "application/problem+json", "Problem");
+            openapi_literal(
+                json, "headers",
+                "{\"Retry-After\":{\"description\":\"Seconds, where trying again makes sense.\","
+                "\"schema\":{\"type\":\"integer\"}}}");
+        openapi_content(json, "application/problem+json", "Problem");
         hf_json_end(json, '}');
     }
     hf_json_end(json, '}');
@@ -401,7 +401,7 @@ static void openapi_scheme_wanted(hf_json *json, const char *name)
 }
 
 /* Both together; NULL: none. */
-static void requirement(hf_json *json, const char *name, const char *other)
+static void openapi_requirement(hf_json *json, const char *name, const char *other)
 {
     hf_json_begin(json, '{');
     if (name != NULL)
@@ -412,24 +412,24 @@ static void requirement(hf_json *json, const char *name, const char *other)
 }
 
 /* One of these is enough. Where the body proves who asks (a beacon, a login) none is needed. */
-static void security(hf_json *json, const route *r)
+static void openapi_security(hf_json *json, const route *r)
 {
-    bool token = r->access == ROUTE_TOKEN || r->access == ROUTE_EITHER || r->access == ROUTE_NEARBY ||
-                 r->access == ROUTE_MORE;
+    bool token = r->access == ROUTE_TOKEN || r->access == ROUTE_EITHER ||
+                 r->access == ROUTE_NEARBY || r->access == ROUTE_MORE;
     hf_json_name(json, "security");
     hf_json_begin(json, '[');
     if (!r->proved && (r->access == ROUTE_SESSION || r->access == ROUTE_EITHER))
-        requirement(json, "session", NULL);
+        openapi_requirement(json, "session", NULL);
     if (!r->proved && token) {
-        requirement(json, "token", NULL);
-        requirement(json, "cookie", r->method == HTTP_GET ? NULL : "csrf");
+        openapi_requirement(json, "token", NULL);
+        openapi_requirement(json, "cookie", r->method == HTTP_GET ? NULL : "csrf");
     }
     if (r->access == ROUTE_NEARBY || r->access == ROUTE_MORE)
-        requirement(json, NULL, NULL);
+        openapi_requirement(json, NULL, NULL);
     hf_json_end(json, ']');
 }
 
-static void description(hf_json *json, const route *r)
+static void openapi_description(hf_json *json, const route *r)
 {
     hf_buffer text = {0};
     if (r->about != NULL)
@@ -437,12 +437,12 @@ static void description(hf_json *json, const route *r)
     if (r->role != NULL)
         hf_buffer_print(&text, "%sRole: %s.", r->about != NULL ? " " : "", r->role);
     if (text.size > 0)
-        field(json, "description", text.text);
+        hf_json_put_text(json, "description", text.text);
     json->out.failed |= text.failed;
     hf_buffer_done(&text);
 }
 
-static void operation(hf_json *json, const route *r)
+static void openapi_operation(hf_json *json, const route *r)
 {
     char method[16] = "";
     const char *name = http_method_name(r->method);
@@ -450,13 +450,13 @@ static void operation(hf_json *json, const route *r)
         method[i] = (char)tolower((unsigned char)name[i]);
     hf_json_name(json, method);
     hf_json_begin(json, '{');
-    field(json, "operationId", r->name);
-    field(json, "summary", r->summary);
-    description(json, r);
-    parameters(json, r);
+    hf_json_put_text(json, "operationId", r->name);
+    hf_json_put_text(json, "summary", r->summary);
+    openapi_description(json, r);
+    openapi_parameters(json, r);
     request_body(json, r);
-    responses(json, r);
-    security(json, r);
+    openapi_responses(json, r);
+    openapi_security(json, r);
     hf_json_end(json, '}');
 }
 
@@ -468,7 +468,7 @@ static bool is_first_of_path(const route *r)
     return true;
 }
 
-static void paths(hf_json *json)
+static void openapi_paths(hf_json *json)
 {
     hf_json_name(json, "paths");
     hf_json_begin(json, '{');
@@ -479,7 +479,7 @@ static void paths(hf_json *json)
         hf_json_begin(json, '{');
         for (const route *same = r; same < routes + routes_count; same++)
             if (strcmp(same->path, r->path) == 0)
-                operation(json, same);
+                openapi_operation(json, same);
         hf_json_end(json, '}');
     }
     hf_json_end(json, '}');
@@ -490,24 +490,25 @@ static void openapi_api_key(hf_json *json, const char *scheme, const char *in, c
 {
     hf_json_name(json, scheme);
     hf_json_begin(json, '{');
-    field(json, "type", "apiKey");
-    field(json, "in", in);
-    field(json, "name", name);
-    field(json, "description", about);
+    hf_json_put_text(json, "type", "apiKey");
+    hf_json_put_text(json, "in", in);
+    hf_json_put_text(json, "name", name);
+    hf_json_put_text(json, "description", about);
     hf_json_end(json, '}');
 }
 
-static void schemes(hf_json *json)
+static void openapi_schemes(hf_json *json)
 {
     hf_json_name(json, "securitySchemes");
     hf_json_begin(json, '{');
     hf_json_name(json, "token");
     hf_json_begin(json, '{');
-    field(json, "type", "http");
-    field(json, "scheme", "bearer");
-    field(json, "description", "A caller's token, made by 'holdfast token create'.");
+    hf_json_put_text(json, "type", "http");
+    hf_json_put_text(json, "scheme", "bearer");
+    hf_json_put_text(json, "description", "A caller's token, made by 'holdfast token create'.");
     hf_json_end(json, '}');
-    openapi_api_key(json, "session", "header", input_table[INPUT_LOGIN].name, input_table[INPUT_LOGIN].about);
+    openapi_api_key(json, "session", "header", input_table[INPUT_LOGIN].name,
+                    input_table[INPUT_LOGIN].about);
     openapi_api_key(json, "cookie", "cookie", GATE_COOKIE,
                     "A token in a page's cookie, set by POST /v1/login.");
     openapi_api_key(json, "csrf", "header", "Holdfast-CSRF",
@@ -519,28 +520,29 @@ char *openapi_json(void)
 {
     hf_json json = {0};
     hf_json_begin(&json, '{');
-    field(&json, "openapi", "3.1.0");
+    hf_json_put_text(&json, "openapi", "3.1.0");
     hf_json_name(&json, "info");
     hf_json_begin(&json, '{');
-    field(&json, "title", "holdfast");
-    field(&json, "version", hf_library_version());
-    field(&json, "summary", "Locks for work that takes longer than a database transaction.");
+    hf_json_put_text(&json, "title", "holdfast");
+    hf_json_put_text(&json, "version", hf_library_version());
+    hf_json_put_text(&json, "summary",
+                     "Locks for work that takes longer than a database transaction.");
     hf_json_name(&json, "license");
     hf_json_begin(&json, '{');
-    field(&json, "name", "MIT");
-    field(&json, "identifier", "MIT");
+    hf_json_put_text(&json, "name", "MIT");
+    hf_json_put_text(&json, "identifier", "MIT");
     hf_json_end(&json, '}');
     hf_json_end(&json, '}');
     hf_json_name(&json, "servers");
     hf_json_begin(&json, '[');
     hf_json_begin(&json, '{');
-    field(&json, "url", "/");
+    hf_json_put_text(&json, "url", "/");
     hf_json_end(&json, '}');
     hf_json_end(&json, ']');
-    paths(&json);
+    openapi_paths(&json);
     hf_json_name(&json, "components");
     hf_json_begin(&json, '{');
-    schemes(&json);
+    openapi_schemes(&json);
     openapi_refusals(&json);
     hf_buffer_print(&json.out, ",\"schemas\":%s", web_schemas);
     hf_json_end(&json, '}');

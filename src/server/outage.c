@@ -7,11 +7,12 @@
 
 #include <event2/event.h>
 
-#define SECOND_US  INT64_C(1000000)
-#define LEAST_US   INT64_C(50000)   /* between two probes, ... */
-#define MOST_US    INT64_C(500000)  /* ... more each time, up to this */
-#define SETTLED_US (10 * SECOND_US) /* an outage that begins sooner after the last is the same one */
-#define FLAPS_US   (5 * SECOND_US)  /* ... and then this is the most before its first probe */
+#define SECOND_US INT64_C(1000000)
+#define LEAST_US  INT64_C(50000)  /* between two probes, ... */
+#define MOST_US   INT64_C(500000) /* ... more each time, up to this */
+#define SETTLED_US                                                                                 \
+    (10 * SECOND_US)             /* an outage that begins sooner after the last is the same one */
+#define FLAPS_US (5 * SECOND_US) /* ... and then this is the most before its first probe */
 
 struct outage {
     loop_job job; /* first: what finishes is the outage */
@@ -123,7 +124,8 @@ static void outage_probe(evutil_socket_t fd, short what, void *context)
     (void)fd, (void)what;
     if (o->asking)
         return; /* of the outage before this one; its answer decides */
-    o->op = (hf_op){.kind = HF_OP_ACQUIRE, .session = &o->nobody, .type = "holdfast.ready", .id = "?"};
+    o->op =
+        (hf_op){.kind = HF_OP_ACQUIRE, .session = &o->nobody, .type = "holdfast.ready", .id = "?"};
     o->job = (loop_job){.job = {.ops = &o->op, .count = 1}, .finish = outage_answered};
     o->asking = jobs_submit(o->settings.jobs, &o->job, &err) == HF_OK;
     if (!o->asking)

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether the store can be used: what /readyz, the metrics and the log say of it. The first job that
- * finds the store away, or its disk full, begins an outage; a probe that finds it back ends the
- * outage, so that no client has to ask for that.
+/* Whether the store can be used: what /readyz, the metrics and the log say of it. The first job
+ * that finds the store away, or its disk full, begins an outage; a probe that finds it back ends
+ * the outage, so that no client has to ask for that.
  *
  *   O1  Everything here runs on the loop's thread.
  *   O2  While there is no outage nothing is asked.
- *   O3  The probe takes the path of a change and changes nothing: an acquire by a session that nobody
- *       has. A disk with too little room refuses it as it refuses every acquire. A database server
- *       whose disk is full may still let it pass; then the next change begins another outage, and
- *       outages that follow each other quickly are probed, and told of, less and less often. */
+ *   O3  The probe takes the path of a change and changes nothing: an acquire by a session that
+ *       nobody has. A disk with too little room refuses it as it refuses every acquire. A database
+ *       server whose disk is full may still let it pass; then the next change begins another
+ *       outage, and outages that follow each other quickly are probed, and told of, less and less
+ *       often. */
 #ifndef HF_SERVER_OUTAGE_H
 #define HF_SERVER_OUTAGE_H
 

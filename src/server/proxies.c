@@ -136,11 +136,11 @@ hf_status proxies_new(const char *const *texts, proxies **out, hf_error *err)
         if (parse_range(text, &all->ranges[all->count]))
             continue;
         proxies_free(all);
-        return hf_fail(
-            err, HF_INVALID,
-            "'%.80s' is not the address of a proxy; give one such as 10.1.2.3, a range such as 10.0.0.0/8 or "
-            "fd00::/8, or the word unix.",
-            text);
+        return hf_fail(err, HF_INVALID,
+                       "'%.80s' is not the address of a proxy; give one such as 10.1.2.3, a range "
+                       "such as 10.0.0.0/8 or "
+                       "fd00::/8, or the word unix.",
+                       text);
     }
     *out = all;
     return HF_OK;
@@ -171,7 +171,7 @@ bool proxies_trust(const proxies *all, const net_address *address)
 
 /* ---- what they say ---- */
 
-static hf_slice trim(hf_slice s)
+static hf_slice proxies_trim(hf_slice s)
 {
     while (s.size > 0 && (*s.at == ' ' || *s.at == '\t'))
         s = (hf_slice){s.at + 1, s.size - 1};
@@ -194,13 +194,13 @@ static bool take_last(hf_slice *list, char separator, hf_slice *item)
         else if (c == separator && !quoted)
             break;
     }
-    *item = trim((hf_slice){list->at + at, list->size - at});
+    *item = proxies_trim((hf_slice){list->at + at, list->size - at});
     *list = at == 0 ? HF_NOTHING : (hf_slice){list->at, at - 1};
     return true;
 }
 
 /* The value of "for" or "proto" in an element of Forwarded, without its quotes. */
-static hf_slice parameter(hf_slice element, const char *name)
+static hf_slice proxies_parameter(hf_slice element, const char *name)
 {
     hf_slice pair;
     size_t size = strlen(name);
@@ -227,12 +227,12 @@ typedef struct origin {
     hf_slice element; /* the last of them */
 } origin;
 
-static origin walk(const proxies *all, const char *text, bool forwarded, net_address peer)
+static origin proxies_walk(const proxies *all, const char *text, bool forwarded, net_address peer)
 {
     origin at = {.client = peer};
     hf_slice list = hf_slice_of(text), item;
     while (proxies_trust(all, &at.client) && take_last(&list, ',', &item)) {
-        hf_slice name = forwarded ? parameter(item, "for") : item;
+        hf_slice name = forwarded ? proxies_parameter(item, "for") : item;
         net_address next;
         if (name.size == 0 || !net_address_parse(name.at, name.size, &next))
             break;
@@ -241,8 +241,9 @@ static origin walk(const proxies *all, const char *text, bool forwarded, net_add
     return at;
 }
 
-/* The protocol that was said together with the client's address; proxies that do not add but replace say only one. */
-static hf_slice protocol(const char *list_text, size_t steps)
+/* The protocol that was said together with the client's address; proxies that do not add but
+ * replace say only one. */
+static hf_slice proxies_protocol(const char *list_text, size_t steps)
 {
     hf_slice list = hf_slice_of(list_text), item = HF_NOTHING;
     for (size_t i = 0; i < (steps == 0 ? 1 : steps) && take_last(&list, ',', &item); i++)
@@ -250,18 +251,19 @@ static hf_slice protocol(const char *list_text, size_t steps)
     return item;
 }
 
-void proxies_resolve(const proxies *all, const proxies_said *said, net_address *client, bool *secure)
+void proxies_resolve(const proxies *all, const proxies_said *said, net_address *client,
+                     bool *secure)
 {
-    origin new_way = walk(all, said->forwarded, true, *client);
-    origin old_way = walk(all, said->x_forwarded_for, false, *client);
+    origin new_way = proxies_walk(all, said->forwarded, true, *client);
+    origin old_way = proxies_walk(all, said->x_forwarded_for, false, *client);
     if (said->forwarded != NULL && said->x_forwarded_for != NULL &&
         !net_address_same(&new_way.client, &old_way.client)) {
         *secure = false;
         return;
     }
     bool by_new = said->forwarded != NULL;
-    hf_slice proto =
-        by_new ? parameter(new_way.element, "proto") : protocol(said->x_forwarded_proto, old_way.steps);
+    hf_slice proto = by_new ? proxies_parameter(new_way.element, "proto")
+                            : proxies_protocol(said->x_forwarded_proto, old_way.steps);
     if (proto.size > 0)
         *secure = is_https(proto);
     *client = by_new ? new_way.client : old_way.client;

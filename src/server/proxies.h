@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Who may speak for someone else: the proxies we were told of, and the address of a client that they passed on. Headers such as
- * X-Forwarded-For count only when they come from one of them: anybody can write one. */
+/* Who may speak for someone else: the proxies we were told of, and the address of a client that
+ * they passed on. Headers such as X-Forwarded-For count only when they come from one of them:
+ * anybody can write one. */
 #ifndef HF_SERVER_PROXIES_H
 #define HF_SERVER_PROXIES_H
 
@@ -22,7 +23,8 @@ enum { NET_ADDRESS_TEXT = 48 };
 net_address net_address_of(const struct sockaddr *from);
 /* "10.1.2.3", "::1"; with a port too: "10.1.2.3:80", "[::1]:80", and "[::1]". False: it is none. */
 bool net_address_parse(const char *text, size_t size, net_address *out);
-void net_address_print(const net_address *address, char out[NET_ADDRESS_TEXT]); /* "unix" for a Unix socket */
+/* "unix" for a Unix socket */
+void net_address_print(const net_address *address, char out[NET_ADDRESS_TEXT]);
 bool net_address_is_loopback(const net_address *address);
 bool net_address_same(const net_address *a, const net_address *b);
 
@@ -38,9 +40,11 @@ typedef struct proxies_said {
     const char *forwarded, *x_forwarded_for, *x_forwarded_proto;
 } proxies_said;
 
-/* For whom a trusted peer speaks: from the right past trusted proxies, so that what the client wrote itself does not count. What can't
- * be read ends the walk at the proxy that said it. When Forwarded and X-Forwarded-For name different clients, one of them may come
- * from the client: then the peer speaks for itself. `client` and `secure` come with what holds for the peer. */
-void proxies_resolve(const proxies *all, const proxies_said *said, net_address *client, bool *secure);
+/* For whom a trusted peer speaks: from the right past trusted proxies, so that what the client
+ * wrote itself does not count. What can't be read ends the walk at the proxy that said it. When
+ * Forwarded and X-Forwarded-For name different clients, one of them may come from the client: then
+ * the peer speaks for itself. `client` and `secure` come with what holds for the peer. */
+void proxies_resolve(const proxies *all, const proxies_said *said, net_address *client,
+                     bool *secure);
 
 #endif

@@ -5,8 +5,9 @@
  *   draining    someone waits, something is under way: the last quotas_leave begins the look
  *   looking     someone waits, the count is with the store
  *
- * Whoever is told of anything may come back here at once, so all is settled before the first is told; and who is told because someone was
- * told waits for that to end, so that no chain of requests that wait for each other is a chain of calls. */
+ * Whoever is told of anything may come back here at once, so all is settled before the first is
+ * told; and who is told because someone was told waits for that to end, so that no chain of
+ * requests that wait for each other is a chain of calls. */
 #include "server/quotas.h"
 
 #include "base/error.h"
@@ -52,7 +53,7 @@ struct quotas {
 
 /* ---- keys ---- */
 
-static quota *find(const quotas *all, quotas_kind kind, const char *id)
+static quota *quotas_find(const quotas *all, quotas_kind kind, const char *id)
 {
     return (quota *)recent_find(&all->table, (unsigned char)kind, id, strlen(id));
 }
@@ -62,7 +63,7 @@ static bool is_pinned(const quota *it)
     return it->under_way > 0 || it->waiting != NULL;
 }
 
-static void drop(quotas *all, quota *it)
+static void quotas_drop(quotas *all, quota *it)
 {
     recent_remove(&all->table, &it->entry);
     hf_free(it);
@@ -70,8 +71,9 @@ static void drop(quotas *all, quota *it)
 
 enum { LOOK_BACK = 16 };
 
-/* Q7. Those that are pinned belong to requests, of which there are only so many: they are passed over. */
-static void make_room(quotas *all)
+/* Q7. Those that are pinned belong to requests, of which there are only so many: they are passed
+ *     over. */
+static void quotas_make_room(quotas *all)
 {
     recent_entry *entry = all->table.oldest, *newer;
     for (int i = 0; all->table.count >= all->settings.keys_max && i < LOOK_BACK && entry != NULL;
@@ -80,14 +82,14 @@ static void make_room(quotas *all)
         if (is_pinned((quota *)entry))
             recent_use(&all->table, entry);
         else
-            drop(all, (quota *)entry);
+            quotas_drop(all, (quota *)entry);
     }
 }
 
 /* NULL: memory is out. */
-static quota *add(quotas *all, quotas_kind kind, const char *id)
+static quota *quotas_add(quotas *all, quotas_kind kind, const char *id)
 {
-    make_room(all);
+    quotas_make_room(all);
     quota *it = hf_alloc(sizeof *it);
     if (it != NULL)
         recent_add(&all->table, &it->entry, (unsigned char)kind, id, strlen(id));
@@ -96,13 +98,14 @@ static quota *add(quotas *all, quotas_kind kind, const char *id)
 
 /* ---- settling ---- */
 
-static size_t limit_of(const quotas *all, const quota *it)
+static size_t quotas_limit_of(const quotas *all, const quota *it)
 {
     return all->settings.limits[it->entry.kind];
 }
 
-/* Q1: all that is claimed is under way, also what does not fit and may turn out to be no new one. */
-static void settle(quota *it, quotas_claim *claim, size_t granted)
+/* Q1: all that is claimed is under way, also what does not fit and may turn out to be no new one.
+ * */
+static void quotas_settle(quota *it, quotas_claim *claim, size_t granted)
 {
     claim->status = HF_OK;
     claim->granted = granted;
@@ -110,7 +113,7 @@ static void settle(quota *it, quotas_claim *claim, size_t granted)
     it->under_way += claim->wanted;
 }
 
-static void fail(quotas_claim *claim, hf_status status, const char *message)
+static void quotas_fail(quotas_claim *claim, hf_status status, const char *message)
 {
     claim->status = status;
     claim->message = message;
@@ -128,7 +131,7 @@ static void move_first(quotas *all, quota *it)
     all->to_tell_end = &claim->next;
 }
 
-static void tell(quotas *all)
+static void quotas_tell(quotas *all)
 {
     if (all->telling)
         return;
@@ -147,32 +150,34 @@ static void fail_waiting(quotas *all, quota *it, hf_status status, const char *m
     it->look = NULL;
     it->full_us = 0;
     while (it->waiting != NULL) {
-        fail(it->waiting, status, message);
+        quotas_fail(it->waiting, status, message);
         move_first(all, it);
     }
-    tell(all);
+    quotas_tell(all);
 }
 
-/* Q3, Q6. What is given to one may turn out to make nothing new: so who would have fit without those before waits for another look. */
-static void share(quotas *all, quota *it, size_t held)
+/* Q3, Q6. What is given to one may turn out to make nothing new: so who would have fit without
+ * those before waits for another look. */
+static void quotas_share(quotas *all, quota *it, size_t held)
 {
-    size_t limit = limit_of(all, it), room = held < limit ? limit - held : 0, left = room;
+    size_t limit = quotas_limit_of(all, it), room = held < limit ? limit - held : 0, left = room;
     bool more = true;
     it->look = NULL;
     while (it->waiting != NULL && more) {
         quotas_claim *claim = it->waiting;
         size_t granted = claim->wanted < left ? claim->wanted : left;
         claim->held = held;
-        settle(it, claim, granted);
+        quotas_settle(it, claim, granted);
         left -= granted;
         move_first(all, it);
-        more = room == 0 || (granted == claim->wanted && it->waiting != NULL && it->waiting->wanted <= left);
+        more = room == 0 ||
+               (granted == claim->wanted && it->waiting != NULL && it->waiting->wanted <= left);
     }
     bool all_shared = it->waiting == NULL;
     it->allowance = all_shared && room / 2 > room - left ? room / 2 - (room - left) : 0;
     it->full_us = room == 0 && !it->given_back ? hf_seam.boot_us() : 0;
     it->full_held = held;
-    tell(all);
+    quotas_tell(all);
 }
 
 static bool is_full(const quotas *all, const quota *it)
@@ -183,13 +188,14 @@ static bool is_full(const quotas *all, const quota *it)
 
 /* ---- looking ---- */
 
-static void looked(loop_job *job)
+static void quotas_looked(loop_job *job)
 {
     look *of = (look *)job;
     const hf_answer *answer = &of->op.answer;
     hf_status status = job->job.status != HF_OK ? job->job.status : answer->status;
     if (status == HF_OK)
-        share(of->of, of->it, of->op.target != NULL ? answer->total_locks : answer->total_sessions);
+        quotas_share(of->of, of->it,
+                     of->op.target != NULL ? answer->total_locks : answer->total_sessions);
     else
         fail_waiting(of->of, of->it, status, jobs_told(status));
     jobs_release(job);
@@ -197,7 +203,7 @@ static void looked(loop_job *job)
 }
 
 /* Q2: nothing is under way. */
-static hf_status begin_look(quotas *all, quota *it, hf_error *err)
+static hf_status quotas_begin_look(quotas *all, quota *it, hf_error *err)
 {
     look *of = hf_alloc(sizeof *of);
     if (of == NULL)
@@ -207,7 +213,7 @@ static hf_status begin_look(quotas *all, quota *it, hf_error *err)
     of->it = it;
     of->op.kind = HF_OP_COUNT;
     *(it->entry.kind == QUOTAS_LOCKS ? &of->op.target : &of->op.caller) = of->id;
-    of->job = (loop_job){.job = {.ops = &of->op, .count = 1}, .finish = looked};
+    of->job = (loop_job){.job = {.ops = &of->op, .count = 1}, .finish = quotas_looked};
     hf_status status = jobs_submit(all->settings.jobs, &of->job, err);
     if (status != HF_OK) {
         hf_free(of);
@@ -222,7 +228,8 @@ static hf_status begin_look(quotas *all, quota *it, hf_error *err)
 
 /* ---- claims ---- */
 
-/* Waits for the look, which is begun if nothing is in its way. True: it can't be, and nobody else waits for it. */
+/* Waits for the look, which is begun if nothing is in its way. True: it can't be, and nobody else
+ * waits for it. */
 static bool wait_for_look(quotas *all, quota *it, quotas_claim *claim)
 {
     claim->next = NULL;
@@ -230,12 +237,12 @@ static bool wait_for_look(quotas *all, quota *it, quotas_claim *claim)
     it->end = &claim->next;
     if (it->under_way > 0 || it->look != NULL)
         return false;
-    hf_status status = begin_look(all, it, &all->why);
+    hf_status status = quotas_begin_look(all, it, &all->why);
     if (status == HF_OK)
         return false;
     assert(it->waiting == claim && claim->next == NULL);
     it->waiting = NULL;
-    fail(claim, status, all->why.message);
+    quotas_fail(claim, status, all->why.message);
     return true;
 }
 
@@ -245,21 +252,21 @@ bool quotas_take(quotas *all, quotas_claim *claim)
         claim->granted = claim->wanted;
         return true;
     }
-    quota *it = find(all, claim->kind, claim->id);
+    quota *it = quotas_find(all, claim->kind, claim->id);
     if (it != NULL)
         recent_use(&all->table, &it->entry);
-    else if ((it = add(all, claim->kind, claim->id)) == NULL) {
-        fail(claim, HF_NO_MEMORY, hf_status_sentence(HF_NO_MEMORY));
+    else if ((it = quotas_add(all, claim->kind, claim->id)) == NULL) {
+        quotas_fail(claim, HF_NO_MEMORY, hf_status_sentence(HF_NO_MEMORY));
         return true;
     }
     if (it->waiting == NULL && it->allowance >= claim->wanted) {
         it->allowance -= claim->wanted;
-        settle(it, claim, claim->wanted);
+        quotas_settle(it, claim, claim->wanted);
         return true;
     }
     if (it->waiting == NULL && is_full(all, it)) {
         claim->held = it->full_held;
-        settle(it, claim, 0);
+        quotas_settle(it, claim, 0);
         return true;
     }
     return wait_for_look(all, it, claim);
@@ -274,7 +281,7 @@ void quotas_leave(quotas *all, quotas_claim *claim)
     it->under_way -= claim->wanted;
     if (it->under_way > 0 || it->waiting == NULL)
         return;
-    hf_status status = begin_look(all, it, &all->why);
+    hf_status status = quotas_begin_look(all, it, &all->why);
     if (status != HF_OK)
         fail_waiting(all, it, status, hf_status_sentence(status));
 }
@@ -289,16 +296,16 @@ int quotas_compare(const quotas_claim *a, const quotas_claim *b)
 void quotas_opened(quotas *all, const char *session)
 {
     size_t limit = all->settings.limits[QUOTAS_LOCKS];
-    if (limit == 0 || find(all, QUOTAS_LOCKS, session) != NULL)
+    if (limit == 0 || quotas_find(all, QUOTAS_LOCKS, session) != NULL)
         return;
-    quota *it = add(all, QUOTAS_LOCKS, session);
+    quota *it = quotas_add(all, QUOTAS_LOCKS, session);
     if (it != NULL)
         it->allowance = limit / 2;
 }
 
 void quotas_returned(quotas *all, quotas_kind kind, const char *id)
 {
-    quota *it = id == NULL || all->settings.limits[kind] == 0 ? NULL : find(all, kind, id);
+    quota *it = id == NULL || all->settings.limits[kind] == 0 ? NULL : quotas_find(all, kind, id);
     if (it != NULL) {
         it->full_us = 0;
         it->given_back = true;
@@ -309,13 +316,13 @@ void quotas_returned(quotas *all, quotas_kind kind, const char *id)
 
 void quotas_forget(quotas *all, quotas_kind kind, const char *id)
 {
-    quota *it = all->settings.limits[kind] == 0 ? NULL : find(all, kind, id);
+    quota *it = all->settings.limits[kind] == 0 ? NULL : quotas_find(all, kind, id);
     if (it == NULL)
         return;
     it->allowance = 0;
     it->full_us = 0;
     if (!is_pinned(it))
-        drop(all, it);
+        quotas_drop(all, it);
 }
 
 /* ---- making and freeing ---- */
@@ -358,7 +365,7 @@ void quotas_free(quotas *all)
         return;
     while (all->table.oldest != NULL) {
         assert(!is_pinned((quota *)all->table.oldest));
-        drop(all, (quota *)all->table.oldest);
+        quotas_drop(all, (quota *)all->table.oldest);
     }
     recent_done(&all->table);
     hf_free(all);

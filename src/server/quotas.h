@@ -1,25 +1,33 @@
 /* SPDX-License-Identifier: MIT */
-/* How much may be held at a time: locks by one session, live sessions by the token that opened them. What is held stands in the store and
- * nowhere else; here is remembered how many more may go before the store has to be asked again, so that most requests need no look. Runs on
- * the loop; looks by jobs, and never waits for them.
+/* How much may be held at a time: locks by one session, live sessions by the token that opened
+ * them. What is held stands in the store and nowhere else; here is remembered how many more may go
+ * before the store has to be asked again, so that most requests need no look. Runs on the loop;
+ * looks by jobs, and never waits for them.
  *
- *   Q1  Every op that could make one more (an acquire, a session-open) is claimed before it is submitted and counts as under way until it
- *       has been answered. It takes one from the allowance of its key, whatever it comes to.
- *   Q2  What the allowance does not cover waits for a look: a count in the store, made when nothing of the key is under way, while nothing of
- *       it is let through. So it is exact, and with one server the limit is never passed (but by what was answered `unsure` and was done
- *       after all). However many wait, the look is one.
- *   Q3  Those who waited get what the look found free, in the order they came. Who does not fit beside those before waits for another look,
- *       with all behind: what was claimed may turn out to make nothing new. If all fit, half of what was free, less what they got, is the
- *       new allowance: so a server looks again before it has used up what others on the same store may have used too. Each further server may pass the
- *       limit by what was free at its own last look: by half of that with an allowance it kept, by all of it only for requests that were
+ *   Q1  Every op that could make one more (an acquire, a session-open) is claimed before it is
+ *       submitted and counts as under way until it has been answered. It takes one from the
+ *       allowance of its key, whatever it comes to.
+ *   Q2  What the allowance does not cover waits for a look: a count in the store, made when nothing
+ *       of the key is under way, while nothing of it is let through. So it is exact, and with one
+ *       server the limit is never passed (but by what was answered `unsure` and was done after
+ *       all). However many wait, the look is one.
+ *   Q3  Those who waited get what the look found free, in the order they came. Who does not fit
+ *       beside those before waits for another look, with all behind: what was claimed may turn out
+ *       to make nothing new. If all fit, half of what was free, less what they got, is the new
+ *       allowance: so a server looks again before it has used up what others on the same store may
+ *       have used too. Each further server may pass the limit by what was free at its own last
+ *       look: by half of that with an allowance it kept, by all of it only for requests that were
  *       waiting for a look made at the same moment as another's.
- *   Q4  A session that this server opened holds nothing: no look at first. Of whom nothing is known, a look is made.
- *   Q5  A look that can't be made or fails is the answer to those who waited for it; nothing is let through unseen.
- *   Q6  That a key is full is believed for QUOTAS_FULL_US, unless something of it was given back by this server: whoever asks on and
- *       on does not make the store count on and on.
+ *   Q4  A session that this server opened holds nothing: no look at first. Of whom nothing is
+ *       known, a look is made.
+ *   Q5  A look that can't be made or fails is the answer to those who waited for it; nothing is let
+ *       through unseen.
+ *   Q6  That a key is full is believed for QUOTAS_FULL_US, unless something of it was given back by
+ *       this server: whoever asks on and on does not make the store count on and on.
  *   Q7  Who has asked longest ago is forgotten when there are too many; then Q4.
  *
- * A lock that is handed over to a session is not claimed by it: it may get over its limit so, and is counted at the next look. */
+ * A lock that is handed over to a session is not claimed by it: it may get over its limit so, and
+ * is counted at the next look. */
 #ifndef HF_SERVER_QUOTAS_H
 #define HF_SERVER_QUOTAS_H
 
@@ -36,7 +44,8 @@ typedef enum quotas_kind {
 } quotas_kind;
 
 enum {
-    QUOTAS_MAX = 65536, /* keys that are remembered; more only while something of each is under way */
+    /* keys that are remembered; more only while something of each is under way */
+    QUOTAS_MAX = 65536,
     QUOTAS_FULL_US = 500000,
 };
 
@@ -57,8 +66,9 @@ struct quotas_claim {
     /* Settled. Not HF_OK: the look failed, nothing is claimed. */
     hf_status status;
     const char *message; /* why not; until anything else is asked here */
-    size_t granted;      /* how many of them fit; the others must not go, unless they make no new one */
-    size_t held;         /* where not all fit: how many the look found */
+    /* how many of them fit; the others must not go, unless they make no new one */
+    size_t granted;
+    size_t held; /* where not all fit: how many the look found */
 
     /* Private to quotas.c. */
     struct quota *of;
@@ -71,9 +81,10 @@ void quotas_free(quotas *all);
 
 size_t quotas_limit(const quotas *all, quotas_kind kind);
 
-/* True: settled at once. False: `done` is called later, and the claim stays where it is until then. A settled claim is followed by one
- * quotas_leave, when its ops have been answered or are not asked after all (harmless where nothing is claimed). Whoever claims of several
- * keys does it one after the other in the order of quotas_compare: they never wait for each other in a ring then. */
+/* True: settled at once. False: `done` is called later, and the claim stays where it is until then.
+ * A settled claim is followed by one quotas_leave, when its ops have been answered or are not asked
+ * after all (harmless where nothing is claimed). Whoever claims of several keys does it one after
+ * the other in the order of quotas_compare: they never wait for each other in a ring then. */
 bool quotas_take(quotas *all, quotas_claim *claim);
 void quotas_leave(quotas *all, quotas_claim *claim);
 int quotas_compare(const quotas_claim *a, const quotas_claim *b);

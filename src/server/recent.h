@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A table that knows which of its entries was used longest ago, so that whoever fills it can keep it within bounds. Entries live in
- * structs of the caller's, who allocates and frees them. Names may come from strangers: the hash has a seed. */
+/* A table that knows which of its entries was used longest ago, so that whoever fills it can keep
+ * it within bounds. Entries live in structs of the caller's, who allocates and frees them. Names
+ * may come from strangers: the hash has a seed. */
 #ifndef HF_SERVER_RECENT_H
 #define HF_SERVER_RECENT_H
 
@@ -34,8 +35,10 @@ void recent_done(recent *table);
 /* The entry with that name, or NULL. A name of more than RECENT_KEY_MAX bytes is cut. */
 recent_entry *recent_find(const recent *table, unsigned char kind, const void *key, size_t size);
 
-/* Names the entry, which must not be in the table, and puts it in as the newest; no entry of that name may be there. */
-void recent_add(recent *table, recent_entry *entry, unsigned char kind, const void *key, size_t size);
+/* Names the entry, which must not be in the table, and puts it in as the newest; no entry of that
+ * name may be there. */
+void recent_add(recent *table, recent_entry *entry, unsigned char kind, const void *key,
+                size_t size);
 void recent_remove(recent *table, recent_entry *entry);
 
 /* It has been used: it is the newest. */

@@ -20,15 +20,23 @@ typedef enum rule {
     DENY, /* what is not in the table */
     KEY,  /* the session's key, which the store checks */
     OPEN, /* a presented token with `use` for some type, that may name the user */
-    BEAT, /* the living token that opened the session, or a presented one with `use` for some type that may name its user */
-    WORK, /* the role for the op's type, by the token that opened the session or by a presented one that may name its user */
+    /* the living token that opened the session, or a presented one with `use` for some type that
+     * may name its user */
+    BEAT,
+    /* the role for the op's type, by the token that opened the session or by a presented one that
+     * may name its user */
+    WORK,
     GIVE, /* the same for the op's session, and for the one that gets the lock */
     SAVE, /* as WORK; without a session by a presented token with the role that may name the user */
-    LOOK, /* `use` or `observe` for the op's type, by a presented token or one that opened a presented session */
+    /* `use` or `observe` for the op's type, by a presented token or one that opened a presented
+     * session */
+    LOOK,
     ANYONE,  /* a token that lives, or a session */
     OF_TYPE, /* the role for the op's type (none: for all types), by a presented token */
     OF_ALL,  /* the role for all types, by a presented token */
-    FORCE, /* the role for the op's type, by a presented token: no session gives this power; if the op has one, it must be good */
+    /* the role for the op's type, by a presented token: no session gives this power; if the op has
+     * one, it must be good */
+    FORCE,
 } rule;
 
 /* clang-format off */
@@ -78,7 +86,7 @@ static rule rule_of(hf_op_kind kind)
 
 /* ---- what a token gives ---- */
 
-static bool allows(const caller_token *token, hf_role role, const char *type)
+static bool rights_allows(const caller_token *token, hf_role role, const char *type)
 {
     return token != NULL && hf_roles_allow(&token->roles, role, type);
 }
@@ -92,7 +100,7 @@ static bool allows_some(const caller_token *token, hf_role role)
     return false;
 }
 
-static bool fits(const caller_token *token, const char *user)
+static bool rights_fits(const caller_token *token, const char *user)
 {
     return token != NULL && hf_users_match(token->users, user == NULL ? "" : user);
 }
@@ -100,7 +108,7 @@ static bool fits(const caller_token *token, const char *user)
 /* ---- sentences ---- */
 
 /* A name from outside in a sentence: only if it looks like one. */
-static const char *plain(const char *name, size_t most, const char *otherwise)
+static const char *rights_plain(const char *name, size_t most, const char *otherwise)
 {
     size_t size = name == NULL ? 0 : strnlen(name, most + 1);
     return size > 0 && size <= most && hf_text_is_clean(name, size) ? name : otherwise;
@@ -108,27 +116,29 @@ static const char *plain(const char *name, size_t most, const char *otherwise)
 
 static hf_status who_is_it(hf_error *err)
 {
-    return hf_fail(err, HF_UNAUTHENTICATED,
-                   "Say who is calling: present a token as 'Authorization: Bearer SECRET', or a session as "
-                   "'Holdfast-Session: ID.KEY'.");
+    return hf_fail(
+        err, HF_UNAUTHENTICATED,
+        "Say who is calling: present a token as 'Authorization: Bearer SECRET', or a session as "
+        "'Holdfast-Session: ID.KEY'.");
 }
 
 /* What the token lacks. `type` NULL: for all types; `some`: for any. */
-static hf_status lacks(const caller_token *token, hf_role role, const char *type, bool some, hf_error *err)
+static hf_status rights_lacks(const caller_token *token, hf_role role, const char *type, bool some,
+                              hf_error *err)
 {
     const char *name = hf_role_name(role);
     if (type == NULL || type[0] == '\0')
-        return hf_fail(
-            err, HF_DENIED,
-            "The token '%s' has no role '%s' for %s; an administrator can make a new token that has it "
-            "with 'holdfast token create --name NAME --role %s'.",
-            token->name, name, some ? "any type" : "all types", name);
-    type = plain(type, HF_TYPE_MAX, "TYPE");
-    return hf_fail(
-        err, HF_DENIED,
-        "The token '%s' has no role '%s' for type '%s'; an administrator can make a new token that has it "
-        "with 'holdfast token create --name NAME --role %s:%s'.",
-        token->name, name, type, name, type);
+        return hf_fail(err, HF_DENIED,
+                       "The token '%s' has no role '%s' for %s; an administrator can make a new "
+                       "token that has it "
+                       "with 'holdfast token create --name NAME --role %s'.",
+                       token->name, name, some ? "any type" : "all types", name);
+    type = rights_plain(type, HF_TYPE_MAX, "TYPE");
+    return hf_fail(err, HF_DENIED,
+                   "The token '%s' has no role '%s' for type '%s'; an administrator can make a new "
+                   "token that has it "
+                   "with 'holdfast token create --name NAME --role %s:%s'.",
+                   token->name, name, type, name, type);
 }
 
 static hf_status may_not_name(const caller_token *token, const char *user, hf_error *err)
@@ -136,30 +146,32 @@ static hf_status may_not_name(const caller_token *token, const char *user, hf_er
     return hf_fail(
         err, HF_DENIED,
         "The token '%s' may not name the user '%s', only those that fit '%s'; an administrator can "
-        "make a new token that may with 'holdfast token create --name NAME --role ROLE --user PATTERN'.",
-        token->name, plain(user, HF_TEXT_MAX, "?"), token->users);
+        "make a new token that may with 'holdfast token create --name NAME --role ROLE --user "
+        "PATTERN'.",
+        token->name, rights_plain(user, HF_TEXT_MAX, "?"), token->users);
 }
 
 /* Nobody who was presented may work for the session. */
-static hf_status lacks_work(const caller *who, const caller_session *session, hf_role role, const char *type,
-                            bool some, hf_error *err)
+static hf_status lacks_work(const caller *who, const caller_session *session, hf_role role,
+                            const char *type, bool some, hf_error *err)
 {
-    bool may = some ? allows_some(who->token, role) : allows(who->token, role, type);
+    bool may = some ? allows_some(who->token, role) : rights_allows(who->token, role, type);
     if (may)
         return may_not_name(who->token, session->user, err);
     if (who->token != NULL)
-        return lacks(who->token, role, type, some, err);
+        return rights_lacks(who->token, role, type, some, err);
     if (session->token != NULL)
-        return lacks(session->token, role, type, some, err);
+        return rights_lacks(session->token, role, type, some, err);
     if (session->opener[0] == '\0')
         return hf_fail(
             err, HF_UNAUTHENTICATED,
             "Session %s was opened without a token; present one as 'Authorization: Bearer SECRET'.",
             session->id);
-    return hf_fail(err, HF_UNAUTHENTICATED,
-                   "The token that opened session %s was revoked or is past its end; open a new session with "
-                   "one that lives.",
-                   session->id);
+    return hf_fail(
+        err, HF_UNAUTHENTICATED,
+        "The token that opened session %s was revoked or is past its end; open a new session with "
+        "one that lives.",
+        session->id);
 }
 
 /* ---- sessions ---- */
@@ -174,9 +186,10 @@ hf_op caller_find_session(const hf_credentials *session, const caller_proof *pro
                    .sha256 = proof->sha256};
 }
 
-static int by_name(const void *a, const void *b)
+static int rights_by_name(const void *a, const void *b)
 {
-    const hf_credentials *x = *(const hf_credentials *const *)a, *y = *(const hf_credentials *const *)b;
+    const hf_credentials *x = *(const hf_credentials *const *)a,
+                         *y = *(const hf_credentials *const *)b;
     int order = memcmp(x->id, y->id, sizeof x->id);
     return order != 0 ? order : memcmp(x->key_sha256, y->key_sha256, sizeof x->key_sha256);
 }
@@ -184,12 +197,12 @@ static int by_name(const void *a, const void *b)
 static bool needs_session(const hf_op *op)
 {
     rule needs = rule_of(op->kind);
-    return op->session != NULL && (needs == BEAT || needs == WORK || needs == SAVE || needs == GIVE ||
-                                   needs == FORCE);
+    return op->session != NULL &&
+           (needs == BEAT || needs == WORK || needs == SAVE || needs == GIVE || needs == FORCE);
 }
 
-bool caller_sessions(const hf_op *ops, size_t count, const hf_credentials *presented, hf_arena *arena,
-                     const hf_credentials *const **out, size_t *out_count)
+bool caller_sessions(const hf_op *ops, size_t count, const hf_credentials *presented,
+                     hf_arena *arena, const hf_credentials *const **out, size_t *out_count)
 {
     const hf_credentials **all = hf_arena_alloc(arena, (count + 1) * sizeof *all);
     size_t found = 0, kept = 0;
@@ -205,9 +218,9 @@ bool caller_sessions(const hf_op *ops, size_t count, const hf_credentials *prese
     for (size_t i = 0; i < count && found == 0; i++)
         if (ops[i].session != NULL && ops[i].kind != HF_OP_SESSION_OPEN)
             all[found++] = ops[i].session;
-    qsort(all, found, sizeof *all, by_name);
+    qsort(all, found, sizeof *all, rights_by_name);
     for (size_t i = 0; i < found; i++)
-        if (kept == 0 || by_name(&all[kept - 1], &all[i]) != 0)
+        if (kept == 0 || rights_by_name(&all[kept - 1], &all[i]) != 0)
             all[kept++] = all[i];
     *out_count = kept;
     return true;
@@ -223,7 +236,8 @@ bool caller_targets(const hf_op *ops, size_t count, hf_arena *arena, const char 
 {
     size_t found = 0, kept = 0;
     for (size_t i = 0; i < count; i++)
-        found += rule_of(ops[i].kind) == GIVE && hf_slice_of(ops[i].target).size == HF_SESSION_ID_MAX;
+        found +=
+            rule_of(ops[i].kind) == GIVE && hf_slice_of(ops[i].target).size == HF_SESSION_ID_MAX;
     const char **all = found == 0 ? NULL : hf_arena_alloc(arena, found * sizeof *all);
     *out = all;
     *out_count = 0;
@@ -249,10 +263,10 @@ static bool same_login(const hf_credentials *a, const hf_credentials *b)
 
 static const caller_session *known_session(const caller *who, const hf_credentials *session)
 {
-    const hf_credentials *const *at =
-        who->sessions_count == 0
-            ? NULL
-            : bsearch(&session, who->sessions, who->sessions_count, sizeof *who->sessions, by_name);
+    const hf_credentials *const *at = who->sessions_count == 0
+                                          ? NULL
+                                          : bsearch(&session, who->sessions, who->sessions_count,
+                                                    sizeof *who->sessions, rights_by_name);
     const caller_session *known = at == NULL ? NULL : &who->known[at - who->sessions];
     if (known == NULL || known->status != HF_NOT_FOUND)
         return known;
@@ -266,11 +280,13 @@ static const caller_session *known_session(const caller *who, const hf_credentia
 static hf_status not_good(const caller_session *session, hf_error *err)
 {
     return hf_fail(err, session->status, "%s",
-                   session->message == NULL ? hf_status_sentence(session->status) : session->message);
+                   session->message == NULL ? hf_status_sentence(session->status)
+                                            : session->message);
 }
 
 /* The op's session, known and alive; NULL: *status says why not. */
-static const caller_session *session_of(const caller *who, const hf_op *op, hf_status *status, hf_error *err)
+static const caller_session *rights_session_of(const caller *who, const hf_op *op,
+                                               hf_status *status, hf_error *err)
 {
     const caller_session *session = op->session == NULL ? NULL : known_session(who, op->session);
     if (session != NULL && session->status == HF_OK)
@@ -278,12 +294,14 @@ static const caller_session *session_of(const caller *who, const hf_op *op, hf_s
     if (session != NULL)
         *status = not_good(session, err);
     else
-        *status = hf_fail(err, HF_UNAUTHENTICATED,
-                          "Say whose work it is: present the session as 'Holdfast-Session: ID.KEY'.");
+        *status =
+            hf_fail(err, HF_UNAUTHENTICATED,
+                    "Say whose work it is: present the session as 'Holdfast-Session: ID.KEY'.");
     return NULL;
 }
 
-/* What follows in the batch may work for a session that is opened here. If it is not opened after all, the store knows. */
+/* What follows in the batch may work for a session that is opened here. If it is not opened after
+ * all, the store knows. */
 static hf_status note_opened(caller *who, const hf_op *op, hf_error *err)
 {
     caller_opened *it = op->session == NULL ? NULL : hf_arena_alloc(who->arena, sizeof *it);
@@ -307,35 +325,38 @@ static hf_status judge_open(caller *who, hf_op *op, hf_error *err)
 {
     const caller_token *token = who->token;
     if (token == NULL)
-        return hf_fail(err, HF_UNAUTHENTICATED,
-                       "Say who is calling: a session is opened with a token, presented as 'Authorization: "
-                       "Bearer SECRET'.");
+        return hf_fail(
+            err, HF_UNAUTHENTICATED,
+            "Say who is calling: a session is opened with a token, presented as 'Authorization: "
+            "Bearer SECRET'.");
     if (!allows_some(token, HF_ROLE_USE))
-        return lacks(token, HF_ROLE_USE, NULL, true, err);
-    if (!fits(token, op->user))
+        return rights_lacks(token, HF_ROLE_USE, NULL, true, err);
+    if (!rights_fits(token, op->user))
         return may_not_name(token, op->user, err);
     bool named = op->caller != NULL && op->caller[0] != '\0' && strcmp(op->caller, token->id) != 0;
-    if (named && !allows(token, HF_ROLE_ADMIN, NULL))
-        return hf_fail(err, HF_DENIED,
-                       "The token '%s' may not open a session in another token's name: leave \"caller\" out.",
-                       token->name);
+    if (named && !rights_allows(token, HF_ROLE_ADMIN, NULL))
+        return hf_fail(
+            err, HF_DENIED,
+            "The token '%s' may not open a session in another token's name: leave \"caller\" out.",
+            token->name);
     if (!named)
         op->caller = token->id;
     return note_opened(who, op, err);
 }
 
 /* By the token that opened the session, or by the one that is presented. */
-static bool rights_may_work(const caller *who, const caller_session *session, hf_role role, const char *type)
+static bool rights_may_work(const caller *who, const caller_session *session, hf_role role,
+                            const char *type)
 {
-    return allows(session->token, role, type) ||
-           (allows(who->token, role, type) && fits(who->token, session->user));
+    return rights_allows(session->token, role, type) ||
+           (rights_allows(who->token, role, type) && rights_fits(who->token, session->user));
 }
 
 static hf_status judge_work(const caller *who, const hf_op *op, hf_error *err)
 {
     hf_role role = table[op->kind].role;
     hf_status status;
-    const caller_session *session = session_of(who, op, &status, err);
+    const caller_session *session = rights_session_of(who, op, &status, err);
     if (session == NULL)
         return status;
     return rights_may_work(who, session, role, op->type)
@@ -349,15 +370,16 @@ static const caller_session *rights_receiver(const caller *who, const char *id)
     for (const caller_opened *it = who->opened; it != NULL; it = it->next)
         if (strcmp(it->as.id, id) == 0)
             return &it->as;
-    const char *const *at = who->targets_count == 0 ? NULL
-                                                    : bsearch(&id, who->targets, who->targets_count,
-                                                              sizeof *who->targets, rights_by_target);
+    const char *const *at = who->targets_count == 0
+                                ? NULL
+                                : bsearch(&id, who->targets, who->targets_count,
+                                          sizeof *who->targets, rights_by_target);
     const caller_session *found = at == NULL ? NULL : &who->receivers[at - who->targets];
     return found != NULL && found->status == HF_OK ? found : NULL;
 }
 
-/* Whoever gets a lock must be one who could have taken it. A session that no token opened is not one
- * of ours to judge: it was opened in the store itself. */
+/* Whoever gets a lock must be one who could have taken it. A session that no token opened is not
+ * one of ours to judge: it was opened in the store itself. */
 static hf_status rights_judge_give(const caller *who, const hf_op *op, hf_error *err)
 {
     hf_role role = table[op->kind].role;
@@ -366,19 +388,23 @@ static hf_status rights_judge_give(const caller *who, const hf_op *op, hf_error 
         status != HF_OK || op->target == NULL ? NULL : rights_receiver(who, op->target);
     if (to == NULL || to->opener[0] == '\0' || rights_may_work(who, to, role, op->type))
         return status;
-    const char *type = plain(op->type, HF_TYPE_MAX, "TYPE"), *id = plain(op->id, HF_ID_MAX, "ID");
+    const char *type = rights_plain(op->type, HF_TYPE_MAX, "TYPE"),
+               *id = rights_plain(op->id, HF_ID_MAX, "ID");
     if (to->token == NULL)
-        return hf_fail(err, HF_DENIED,
-                       "%s/%s can't be handed over to session %s: the token that opened it was revoked or "
-                       "is past its end, so it has no role '%s' for type '%s' any more.",
-                       type, id, to->id, hf_role_name(role), type);
-    return hf_fail(err, HF_DENIED,
-                   "%s/%s can't be handed over to session %s: the token '%s' that opened it has no role "
-                   "'%s' for type '%s'. Hand it to someone who may, or release it.",
-                   type, id, to->id, to->token->name, hf_role_name(role), type);
+        return hf_fail(
+            err, HF_DENIED,
+            "%s/%s can't be handed over to session %s: the token that opened it was revoked or "
+            "is past its end, so it has no role '%s' for type '%s' any more.",
+            type, id, to->id, hf_role_name(role), type);
+    return hf_fail(
+        err, HF_DENIED,
+        "%s/%s can't be handed over to session %s: the token '%s' that opened it has no role "
+        "'%s' for type '%s'. Hand it to someone who may, or release it.",
+        type, id, to->id, to->token->name, hf_role_name(role), type);
 }
 
-/* Whether a session or a user saves is one of both: the store refuses what names both or neither. */
+/* Whether a session or a user saves is one of both: the store refuses what names both or neither.
+ * */
 static hf_status judge_save(const caller *who, const hf_op *op, hf_error *err)
 {
     const caller_token *token = who->token;
@@ -389,35 +415,39 @@ static hf_status judge_save(const caller *who, const hf_op *op, hf_error *err)
             err, HF_UNAUTHENTICATED,
             "Say who is calling: present the session that saves as 'Holdfast-Session: ID.KEY', or "
             "save in a user's name with a token, presented as 'Authorization: Bearer SECRET'.");
-    if (!allows(token, table[op->kind].role, op->type))
-        return lacks(token, table[op->kind].role, op->type, false, err);
-    return op->user == NULL || fits(token, op->user) ? HF_OK : may_not_name(token, op->user, err);
+    if (!rights_allows(token, table[op->kind].role, op->type))
+        return rights_lacks(token, table[op->kind].role, op->type, false, err);
+    return op->user == NULL || rights_fits(token, op->user) ? HF_OK
+                                                            : may_not_name(token, op->user, err);
 }
 
 static hf_status judge_beat(const caller *who, const hf_op *op, hf_error *err)
 {
     hf_status status;
-    const caller_session *session = session_of(who, op, &status, err);
+    const caller_session *session = rights_session_of(who, op, &status, err);
     if (session == NULL)
         return status;
-    if (session->token != NULL || (allows_some(who->token, HF_ROLE_USE) && fits(who->token, session->user)))
+    if (session->token != NULL ||
+        (allows_some(who->token, HF_ROLE_USE) && rights_fits(who->token, session->user)))
         return HF_OK;
     return lacks_work(who, session, HF_ROLE_USE, NULL, true, err);
 }
 
-static bool may_look(const caller_token *token, const char *type)
+static bool rights_may_look(const caller_token *token, const char *type)
 {
-    return allows(token, HF_ROLE_USE, type) || allows(token, HF_ROLE_OBSERVE, type);
+    return rights_allows(token, HF_ROLE_USE, type) || rights_allows(token, HF_ROLE_OBSERVE, type);
 }
 
-/* The session that comes nearest to being known: one whose token lives, else one that lives, else any. NULL: there is none. */
-static const caller_session *nearest(const caller *who)
+/* The session that comes nearest to being known: one whose token lives, else one that lives, else
+ * any. NULL: there is none. */
+static const caller_session *rights_nearest(const caller *who)
 {
     const caller_session *best = NULL;
     for (size_t i = 0; i < who->sessions_count; i++) {
         const caller_session *it = &who->known[i];
-        bool better = it->token != NULL ? best == NULL || best->token == NULL
-                                        : best == NULL || (it->status == HF_OK && best->status != HF_OK);
+        bool better = it->token != NULL
+                          ? best == NULL || best->token == NULL
+                          : best == NULL || (it->status == HF_OK && best->status != HF_OK);
         best = better ? it : best;
     }
     return best;
@@ -425,23 +455,24 @@ static const caller_session *nearest(const caller *who)
 
 static hf_status judge_look(const caller *who, const hf_op *op, hf_error *err)
 {
-    const caller_session *session = nearest(who);
-    if (may_look(who->token, op->type))
+    const caller_session *session = rights_nearest(who);
+    if (rights_may_look(who->token, op->type))
         return HF_OK;
     for (size_t i = 0; i < who->sessions_count; i++)
-        if (may_look(who->known[i].token, op->type))
+        if (rights_may_look(who->known[i].token, op->type))
             return HF_OK;
     if (who->token != NULL)
-        return lacks(who->token, HF_ROLE_OBSERVE, op->type, false, err);
+        return rights_lacks(who->token, HF_ROLE_OBSERVE, op->type, false, err);
     if (session == NULL)
         return who_is_it(err);
-    return session->status != HF_OK ? not_good(session, err)
-                                    : lacks_work(who, session, HF_ROLE_OBSERVE, op->type, false, err);
+    return session->status != HF_OK
+               ? not_good(session, err)
+               : lacks_work(who, session, HF_ROLE_OBSERVE, op->type, false, err);
 }
 
 static hf_status judge_anyone(const caller *who, hf_error *err)
 {
-    const caller_session *session = nearest(who);
+    const caller_session *session = rights_nearest(who);
     if (who->token != NULL || (session != NULL && session->status == HF_OK))
         return HF_OK;
     return session == NULL ? who_is_it(err) : not_good(session, err);
@@ -454,7 +485,8 @@ static hf_status judge_token(const caller *who, const hf_op *op, const char *typ
         return hf_fail(
             err, HF_UNAUTHENTICATED,
             "Say who is calling: this needs a token, presented as 'Authorization: Bearer SECRET'.");
-    return allows(who->token, role, type) ? HF_OK : lacks(who->token, role, type, false, err);
+    return rights_allows(who->token, role, type) ? HF_OK
+                                                 : rights_lacks(who->token, role, type, false, err);
 }
 
 /* The actor is the token's name, unless the caller names a user that the token may name. */
@@ -462,7 +494,7 @@ static hf_status settle_actor(const caller_token *token, hf_op *op, hf_error *er
 {
     if (op->actor == NULL || op->actor[0] == '\0')
         op->actor = token->name;
-    else if (!fits(token, op->actor))
+    else if (!rights_fits(token, op->actor))
         return may_not_name(token, op->actor, err);
     return HF_OK;
 }
@@ -473,13 +505,13 @@ static hf_status judge_force(const caller *who, hf_op *op, hf_error *err)
     bool named = op->actor != NULL && op->actor[0] != '\0';
     hf_status status = judge_token(who, op, op->type, err);
     if (status == HF_OK && op->session != NULL)
-        (void)session_of(who, op, &status, err);
+        (void)rights_session_of(who, op, &status, err);
     if (status != HF_OK || (op->session != NULL && !named))
         return status;
     return settle_actor(who->token, op, err);
 }
 
-static hf_status judge(caller *who, hf_op *op, hf_error *err)
+static hf_status rights_judge(caller *who, hf_op *op, hf_error *err)
 {
     switch (rule_of(op->kind)) {
     case KEY:
@@ -524,7 +556,7 @@ hf_status caller_judge(caller *who, hf_op *op, hf_error *err)
         return hf_fail(err, who->status, "%s", who->message);
     if (needs != KEY && who->flaw != NULL)
         return hf_fail(err, HF_UNAUTHENTICATED, "%s", who->flaw);
-    hf_status status = judge(who, op, err);
+    hf_status status = rights_judge(who, op, err);
     if (status == HF_OK && needs != FORCE && needs != KEY && table[op->kind].actor)
         status = settle_actor(who->token, op, err);
     return status;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The routes of the server. One table (routes.c) says of each how it is called, what it takes, who may ask and what it answers: the
- * router, the reading of requests, /openapi.json and docs/http.md all go by it, so that they can't differ. A new route is a row there and
- * two functions: `ask` turns what was read into ops, `tell` turns their answers into the reply. */
+/* The routes of the server. One table (routes.c) says of each how it is called, what it takes, who
+ * may ask and what it answers: the router, the reading of requests, /openapi.json and docs/http.md
+ * all go by it, so that they can't differ. A new route is a row there and two functions: `ask`
+ * turns what was read into ops, `tell` turns their answers into the reply. */
 #ifndef HF_SERVER_ROUTE_H
 #define HF_SERVER_ROUTE_H
 
@@ -40,7 +41,8 @@ typedef struct route_reply {
 } route_reply;
 
 typedef struct route {
-    const char *name; /* one word with dashes: the label in metrics and logs, the operation in openapi.json */
+    /* one word with dashes: the label in metrics and logs, the operation in openapi.json */
+    const char *name;
     http_method method;
     const char *path; /* a part in braces is an input of that name */
     route_access access;
@@ -49,11 +51,13 @@ typedef struct route {
     input_set needs;   /* ... those that must be there */
     input_set query;   /* parameters after the '?' */
     input_set headers; /* headers it looks at, besides Authorization */
-    bool raw; /* the body is not an object of fields: `ask` reads it, and `tell` tells of refused ops too */
+    /* the body is not an object of fields: `ask` reads it, and `tell` tells of refused ops too */
+    bool raw;
     bool stream; /* what it answers does not end by itself */
     bool beacon; /* takes a body of any content type: what a page sends as it closes */
     bool public; /* pages of any origin may load it: no one's rights or secrets are in it */
-    bool proved; /* its body holds the secret that it is judged by: a cookie that came along does not count */
+    /* its body holds the secret that it is judged by: a cookie that came along does not count */
+    bool proved;
     const char *summary;
     const char *about; /* more, for the documents; may be NULL */
     route_reply replies[ROUTE_REPLIES_MAX];
@@ -75,10 +79,11 @@ typedef struct route {
 extern const route routes[];
 extern const size_t routes_count;
 
-/* The route of a request, with the parts of its path read into *in (their texts in the arena). HF_NOT_FOUND: no such path; HF_INVALID: a
- * part can't be read; HF_DENIED: the path is there, but not by that method: *allow (in the arena) lists those there are. */
-hf_status route_find(http_method method, hf_slice path, hf_arena *arena, inputs *in, const route **out,
-                     const char **allow, hf_error *err);
+/* The route of a request, with the parts of its path read into *in (their texts in the arena).
+ * HF_NOT_FOUND: no such path; HF_INVALID: a part can't be read; HF_DENIED: the path is there, but
+ * not by that method: *allow (in the arena) lists those there are. */
+hf_status route_find(http_method method, hf_slice path, hf_arena *arena, inputs *in,
+                     const route **out, const char **allow, hf_error *err);
 
 /* The methods of a path, as for an Allow header, or NULL. */
 const char *http_method_name(http_method method);

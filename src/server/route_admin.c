@@ -53,8 +53,9 @@ hf_status ask_type_set(exchange *x, hf_error *err)
     op->ttl_max_us = x->in.ttl_max_us;
     op->actor = x->in.actor;
     if (op->policy == HF_POLICY_COUNT)
-        return hf_fail(err, HF_INVALID,
-                       "\"policy\" must be optimistic, exclusive-write, exclusive-read or read-write.");
+        return hf_fail(
+            err, HF_INVALID,
+            "\"policy\" must be optimistic, exclusive-write, exclusive-read or read-write.");
     return HF_OK;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* POST /v1/batch: any ops, each with its own answer; what the remote store speaks. An op that its caller may not ask, or that wants more than they may
- * hold, is answered so and left out, with the linked run it stands in; the others are carried out. */
+/* POST /v1/batch: any ops, each with its own answer; what the remote store speaks. An op that its
+ * caller may not ask, or that wants more than they may hold, is answered so and left out, with the
+ * linked run it stands in; the others are carried out. */
 #include "base/error.h"
 #include "server/handlers.h"
 
@@ -21,7 +22,8 @@ hf_status ask_batch(exchange *x, hf_error *err)
     return status;
 }
 
-static hf_status refuse_op(exchange *x, hf_op *op, hf_status status, const char *sentence, hf_error *err)
+static hf_status refuse_op(exchange *x, hf_op *op, hf_status status, const char *sentence,
+                           hf_error *err)
 {
     char *message = hf_arena_text(&x->request->arena, hf_slice_of(sentence));
     if (message == NULL)
@@ -31,15 +33,15 @@ static hf_status refuse_op(exchange *x, hf_op *op, hf_status status, const char 
 }
 
 /* Every op of the run is answered: one with why, the others as not applied. */
-static hf_status refuse_run(exchange *x, size_t first, size_t end, size_t which, const hf_error *why,
-                            hf_error *err)
+static hf_status refuse_run(exchange *x, size_t first, size_t end, size_t which,
+                            const hf_error *why, hf_error *err)
 {
     hf_status status = HF_OK;
     notes_refusal(x->service->notes, &x->who, x->request->peer, &x->ops[which], why);
     for (size_t i = first; i < end && status == HF_OK; i++)
-        status = i == which
-                     ? refuse_op(x, &x->ops[i], why->status, why->message, err)
-                     : refuse_op(x, &x->ops[i], HF_NOT_APPLIED, hf_status_sentence(HF_NOT_APPLIED), err);
+        status = i == which ? refuse_op(x, &x->ops[i], why->status, why->message, err)
+                            : refuse_op(x, &x->ops[i], HF_NOT_APPLIED,
+                                        hf_status_sentence(HF_NOT_APPLIED), err);
     service_refused(x->service, hf_status_http(why->status));
     metrics_ops(x->service->metrics, &x->ops[first], end - first);
     return status;
@@ -102,7 +104,8 @@ hf_status fit_batch(exchange *x, hf_error *err)
         bool fits = claims_fit(&x->claims, first, end, &which, &why) == HF_OK;
         size_t place = own->places[first];
         if (!fits)
-            status = refuse_run(x, place, place + (end - first), place + (which - first), &why, err);
+            status =
+                refuse_run(x, place, place + (end - first), place + (which - first), &why, err);
         for (size_t i = first; fits && i < end; i++) {
             own->places[kept] = own->places[i];
             ops[kept++] = ops[i];
@@ -113,7 +116,7 @@ hf_status fit_batch(exchange *x, hf_error *err)
 }
 
 /* What the ops did to tokens and sessions counts here at once. */
-static void note(callers *all, const hf_op *op)
+static void route_batch_note(callers *all, const hf_op *op)
 {
     if (op->answer.status != HF_OK)
         return;
@@ -127,7 +130,8 @@ static void note(callers *all, const hf_op *op)
         callers_forget_token(all, op->token);
 }
 
-/* Where something was changed nobody may take it for refused: the changes are done, only what came of them can't be told. */
+/* Where something was changed nobody may take it for refused: the changes are done, only what came
+ * of them can't be told. */
 static void cannot_tell(exchange *x, const hf_error *why)
 {
     hf_error err = *why;
@@ -135,7 +139,8 @@ static void cannot_tell(exchange *x, const hf_error *why)
     for (size_t i = 0; i < x->count; i++)
         changed |= !hf_op_reads(x->ops[i].kind) && x->ops[i].answer.status == HF_OK;
     if (changed)
-        hf_error_set(&err, HF_UNSURE, "The batch was carried out, but what came of it can't be told: %s",
+        hf_error_set(&err, HF_UNSURE,
+                     "The batch was carried out, but what came of it can't be told: %s",
                      why->message);
     exchange_problem(x, 0, changed ? HF_UNSURE : why->status, &err);
 }
@@ -151,10 +156,11 @@ void tell_batch(exchange *x)
             exchange_note(x, &x->ops[own->places[i]]);
     }
     for (size_t i = 0; i < x->count; i++)
-        note(x->service->callers, &x->ops[i]);
+        route_batch_note(x->service->callers, &x->ops[i]);
     hf_status status = wire_answers_write(x->ops, x->count, &out, &err);
     if (status == HF_OK && out.size > HTTP_BODY_MAX)
-        status = hf_fail(&err, HF_TOO_LARGE, "The answers are too long to be sent. Ask for less at once.");
+        status = hf_fail(&err, HF_TOO_LARGE,
+                         "The answers are too long to be sent. Ask for less at once.");
     if (status == HF_OK)
         exchange_json(x, 200, hf_buffer_take(&out));
     else

@@ -22,9 +22,9 @@
 #include <string.h>
 
 enum {
-    EVENTS_QUERY_MAX = 100, /* records named in a query */
-    EVENTS_BODY_MAX = 1000, /* ... in a body */
-    STREAM_LOOKS_MAX = 64,  /* under way at a time */
+    EVENTS_QUERY_MAX = 100,         /* records named in a query */
+    EVENTS_BODY_MAX = 1000,         /* ... in a body */
+    STREAM_LOOKS_MAX = 64,          /* under way at a time */
     STREAM_LOOK_AGAIN_US = 1000000, /* when the store did not answer */
 };
 
@@ -50,8 +50,8 @@ struct stream {
     hf_credentials session;       /* id "": it is not a session's */
     bool proved;                  /* by a ticket: the key is not known */
     caller_proof proof;
-    int64_t look_us;              /* when the session is looked up again */
-    stream_look *look;            /* under way */
+    int64_t look_us;   /* when the session is looked up again */
+    stream_look *look; /* under way */
 };
 
 /* What is asked for. */
@@ -69,8 +69,8 @@ static hf_status events_read_names(exchange *x, events_wanted *wanted, hf_error 
     size_t most = in_body ? EVENTS_BODY_MAX : EVENTS_QUERY_MAX;
     hf_status status = HF_OK;
     if (names->count > most)
-        return hf_fail(err, HF_TOO_LARGE,
-                       "Up to %zu records can be followed this way, not %zu.%s", most, names->count,
+        return hf_fail(err, HF_TOO_LARGE, "Up to %zu records can be followed this way, not %zu.%s",
+                       most, names->count,
                        in_body ? " Open a second stream for the others."
                                : " POST /v1/events takes more of them.");
     wanted->resources = exchange_alloc(x, names->count * sizeof *wanted->resources, err);
@@ -140,8 +140,8 @@ hf_status ask_events(exchange *x, hf_error *err)
     events_wanted *wanted = x->own;
     if (status != HF_OK)
         return status;
-    wanted->by_session = wanted->ticket != NULL ||
-                         (x->in.login != NULL && (x->who.bearer == NULL || x->cookie));
+    wanted->by_session =
+        wanted->ticket != NULL || (x->in.login != NULL && (x->who.bearer == NULL || x->cookie));
     if (!wanted->by_session && wanted->count == 0 && x->request->method == HTTP_POST)
         return hf_fail(err, HF_INVALID, "\"resources\" must have 1 to %d texts.", EVENTS_BODY_MAX);
     return wanted->by_session ? events_ask_session(x, err) : HF_OK;
@@ -168,7 +168,7 @@ hf_status judge_events(exchange *x, hf_error *err)
 
 /* ---- which there are ---- */
 
-static void enlist(stream *s)
+static void route_events_enlist(stream *s)
 {
     s->next = s->service->streams;
     if (s->next != NULL)
@@ -176,7 +176,7 @@ static void enlist(stream *s)
     s->service->streams = s;
 }
 
-static void delist(stream *s)
+static void route_events_delist(stream *s)
 {
     if (s->next != NULL)
         s->next->before = s->before;
@@ -190,7 +190,7 @@ static void delist(stream *s)
 
 static void stream_free(stream *s)
 {
-    delist(s);
+    route_events_delist(s);
     if (s->look != NULL)
         s->look->of = NULL;
     hf_credentials_clear(&s->session);
@@ -199,7 +199,7 @@ static void stream_free(stream *s)
 }
 
 /* It is over; the feed knows. */
-static void end(stream *s)
+static void route_events_end(stream *s)
 {
     hf_error err = {0};
     s->request->left = NULL;
@@ -215,14 +215,14 @@ static void end(stream *s)
     stream_free(s);
 }
 
-static void leave(stream *s)
+static void route_events_leave(stream *s)
 {
     feed_leave(s->follower);
-    end(s);
+    route_events_end(s);
 }
 
 /* The head is sent, and the exchange is over: its memory is given back. */
-static void begin(stream *s)
+static void route_events_begin(stream *s)
 {
     exchange *x = s->x;
     s->x = NULL;
@@ -236,7 +236,7 @@ static void sink_write(void *context, const char *bytes, size_t size)
 {
     stream *s = context;
     if (s->x != NULL)
-        begin(s);
+        route_events_begin(s);
     http_stream_write(s->request, bytes, size);
 }
 
@@ -248,7 +248,7 @@ static size_t sink_waiting(void *context)
 
 static void sink_end(void *context)
 {
-    end(context);
+    route_events_end(context);
 }
 
 static stream *stream_of(http_request *request)
@@ -256,12 +256,12 @@ static stream *stream_of(http_request *request)
     return request->context;
 }
 
-static void left(http_request *request)
+static void route_events_left(http_request *request)
 {
-    leave(stream_of(request));
+    route_events_leave(stream_of(request));
 }
 
-static void drained(http_request *request)
+static void route_events_drained(http_request *request)
 {
     feed_drained(stream_of(request)->follower);
 }
@@ -293,7 +293,7 @@ static void stream_look_finish(loop_job *job)
     if (s != NULL && status == HF_OK && answer->sessions_count == 1)
         stream_note_session(s, answer);
     else if (s != NULL && (status == HF_EXPIRED || status == HF_NOT_FOUND || status == HF_DENIED))
-        leave(s);
+        route_events_leave(s);
     else if (s != NULL)
         s->look_us = hf_seam.boot_us() + STREAM_LOOK_AGAIN_US;
     jobs_release(job);
@@ -328,7 +328,7 @@ void streams_check(service *all)
     for (stream *s = all->streams, *next; s != NULL; s = next) {
         next = s->next;
         if (!callers_token_lives(all->callers, s->token))
-            leave(s);
+            route_events_leave(s);
         else if (s->session.id[0] != '\0' && s->look == NULL && s->look_us <= now_us)
             stream_look_for_session(s);
     }
@@ -366,9 +366,9 @@ static stream *stream_new(exchange *x)
     else
         memcpy(s->token, x->who.token->id, sizeof s->token);
     x->request->context = s;
-    x->request->left = left;
-    x->request->drained = drained;
-    enlist(s);
+    x->request->left = route_events_left;
+    x->request->drained = route_events_drained;
+    route_events_enlist(s);
     return s;
 }
 
@@ -398,8 +398,8 @@ void tell_events(exchange *x)
                           .session = wanted->by_session ? x->in.login->id : NULL,
                           .recent = wanted->by_session,
                           .may_see = wanted->by_session ? stream_session_may_see : NULL};
-    /* A stream without a body would never end. Nor would one whose client left while it was looked up who asks: `left` was not set then,
-     * and is not called again. */
+    /* A stream without a body would never end. Nor would one whose client left while it was looked
+     * up who asks: `route_events_left` was not set then, and is not called again. */
     if (x->request->method == HTTP_HEAD || x->request->gone) {
         exchange_reply(x, 200, "text/event-stream", HF_NOTHING);
         return;
@@ -441,17 +441,15 @@ void tell_ticket(exchange *x)
     hf_json json = {0};
     const char *text = NULL;
     int64_t expires_us = x->ops[0].answer.now_us + TICKET_LIFE_US;
-    hf_status status = ticket_write(x->in.login, expires_us, &x->in.resources, &x->request->arena,
-                                    &text, &err);
+    hf_status status =
+        ticket_write(x->in.login, expires_us, &x->in.resources, &x->request->arena, &text, &err);
     if (status != HF_OK) {
         exchange_problem(x, 0, status, &err);
         return;
     }
     hf_json_begin(&json, '{');
-    hf_json_name(&json, "ticket");
-    hf_json_text(&json, text);
-    hf_json_name(&json, "expires");
-    hf_json_time(&json, expires_us);
+    hf_json_put_text(&json, "ticket", text);
+    hf_json_put_time(&json, "expires", expires_us);
     hf_json_end(&json, '}');
     exchange_json(x, 201, hf_buffer_take(&json.out));
 }

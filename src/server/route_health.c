@@ -12,8 +12,7 @@ void tell_health(exchange *x)
 {
     hf_json json = {0};
     hf_json_begin(&json, '{');
-    hf_json_name(&json, "status");
-    hf_json_text(&json, "ok");
+    hf_json_put_text(&json, "status", "ok");
     hf_json_end(&json, '}');
     exchange_json(x, 200, hf_buffer_take(&json.out));
 }
@@ -47,22 +46,15 @@ hf_status judge_ready(exchange *x, hf_error *err)
 static void ready_json(hf_json *json, const service *s, const hf_grade *grade, bool more)
 {
     hf_json_begin(json, '{');
-    hf_json_name(json, "ready");
-    hf_json_bool(json, !grade->broken);
-    hf_json_name(json, "version");
-    hf_json_text(json, hf_library_version());
-    hf_json_name(json, "grade");
-    hf_json_text(json, hf_grade_level_name(grade->level));
+    hf_json_put_bool(json, "ready", !grade->broken);
+    hf_json_put_text(json, "version", hf_library_version());
+    hf_json_put_text(json, "grade", hf_grade_level_name(grade->level));
     if (more) {
-        hf_json_name(json, "text");
-        hf_json_text(json, grade->text);
-        hf_json_name(json, "store");
-        hf_json_text(json, metrics_store(s->metrics));
-        hf_json_name(json, "started");
-        hf_json_time(json, metrics_started_us(s->metrics));
+        hf_json_put_text(json, "text", grade->text);
+        hf_json_put_text(json, "store", metrics_store(s->metrics));
+        hf_json_put_time(json, "started", metrics_started_us(s->metrics));
     }
-    hf_json_name(json, "broken");
-    hf_json_bool(json, grade->broken);
+    hf_json_put_bool(json, "broken", grade->broken);
     hf_json_end(json, '}');
 }
 
@@ -83,7 +75,7 @@ hf_status judge_metrics(exchange *x, hf_error *err)
     return x->service->settings->metrics_public ? HF_OK : caller_judge(&x->who, &op, err);
 }
 
-static void look(service *s, metrics_look *out)
+static void route_health_look(service *s, metrics_look *out)
 {
     feed_stats events;
     feed_stats_read(s->feed, &events);
@@ -107,7 +99,7 @@ void tell_metrics(exchange *x)
     metrics_look now = {0};
     hf_buffer out = {0};
     hf_error err = {0};
-    look(x->service, &now);
+    route_health_look(x->service, &now);
     census_wanted(x->service->census);
     hf_status status = metrics_write(x->service->metrics, &now, &out, &err);
     if (status != HF_OK)

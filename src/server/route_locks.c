@@ -18,7 +18,7 @@ static hf_status need_session(const exchange *x, hf_error *err)
     return HF_OK;
 }
 
-static hf_status ask_own(exchange *x, hf_op_kind kind, hf_op **out, hf_error *err)
+static hf_status route_locks_ask_own(exchange *x, hf_op_kind kind, hf_op **out, hf_error *err)
 {
     hf_status status = need_session(x, err);
     if (status == HF_OK)
@@ -35,7 +35,8 @@ static hf_status read_mode(const char *text, hf_mode *out, hf_error *err)
     if (text == NULL)
         return HF_OK;
     *out = hf_mode_from_name(text);
-    return *out < HF_MODE_COUNT ? HF_OK : hf_fail(err, HF_INVALID, "\"mode\" must be exclusive or shared.");
+    return *out < HF_MODE_COUNT ? HF_OK
+                                : hf_fail(err, HF_INVALID, "\"mode\" must be exclusive or shared.");
 }
 
 hf_status ask_page(exchange *x, hf_op *op, hf_error *err)
@@ -52,7 +53,8 @@ void tell_locks(exchange *x)
     exchange_json(x, 200, hf_locks_json(&x->ops[0].answer));
 }
 
-/* Asked again, what was done before may have no lock to show any more: it was released, or the one who got it has let it go. */
+/* Asked again, what was done before may have no lock to show any more: it was released, or the one
+ * who got it has let it go. */
 void tell_lock(exchange *x)
 {
     const hf_answer *answer = &x->ops[0].answer;
@@ -67,7 +69,7 @@ void tell_lock(exchange *x)
 hf_status ask_acquire(exchange *x, hf_error *err)
 {
     hf_op *op;
-    hf_status status = ask_own(x, HF_OP_ACQUIRE, &op, err);
+    hf_status status = route_locks_ask_own(x, HF_OP_ACQUIRE, &op, err);
     if (status != HF_OK)
         return status;
     op->ttl_us = x->in.ttl_us;
@@ -75,14 +77,14 @@ hf_status ask_acquire(exchange *x, hf_error *err)
     return read_mode(x->in.mode, &op->mode, err);
 }
 
-static int created(const hf_answer *answer)
+static int route_locks_created(const hf_answer *answer)
 {
     return answer->outcome == HF_ALREADY_YOURS ? 200 : 201;
 }
 
 void tell_acquire(exchange *x)
 {
-    exchange_json(x, created(&x->ops[0].answer), hf_locks_json(&x->ops[0].answer));
+    exchange_json(x, route_locks_created(&x->ops[0].answer), hf_locks_json(&x->ops[0].answer));
 }
 
 /* One of several, as it was given. */
@@ -101,13 +103,14 @@ static hf_status read_wanted(exchange *x, size_t index, wanted *out, hf_error *e
         {"mode", WIRE_A_TEXT, &mode, false},
         {"purpose", WIRE_A_TEXT, &out->purpose, false},
     };
-    hf_status status = wire_object_at(&x->in.locks, index, "locks", members, 3, &x->request->arena, err);
+    hf_status status =
+        wire_object_at(&x->in.locks, index, "locks", members, 3, &x->request->arena, err);
     if (status == HF_OK)
         status = hf_resource_parse(resource, &out->resource, err);
     return status == HF_OK ? read_mode(mode, &out->mode, err) : status;
 }
 
-static int by_resource(const void *a, const void *b)
+static int route_locks_by_resource(const void *a, const void *b)
 {
     const wanted *const *left = a, *const *right = b;
     return hf_resource_compare(&(*left)->resource, &(*right)->resource);
@@ -118,7 +121,7 @@ static hf_status add_wanted(exchange *x, wanted *all, wanted **order, size_t cou
 {
     for (size_t i = 0; i < count; i++)
         order[i] = &all[i];
-    qsort(order, count, sizeof *order, by_resource);
+    qsort(order, count, sizeof *order, route_locks_by_resource);
     for (size_t i = 0; i < count; i++) {
         hf_op *op = exchange_add(x, HF_OP_ACQUIRE);
         op->type = order[i]->resource.type;
@@ -129,7 +132,8 @@ static hf_status add_wanted(exchange *x, wanted *all, wanted **order, size_t cou
         op->linked = i + 1 < count;
         order[i]->op = op;
         if (i > 0 && hf_resource_compare(&order[i - 1]->resource, &order[i]->resource) == 0)
-            return hf_fail(err, HF_INVALID, "\"locks\" names %s/%s twice; name it once.", op->type, op->id);
+            return hf_fail(err, HF_INVALID, "\"locks\" names %s/%s twice; name it once.", op->type,
+                           op->id);
     }
     return HF_OK;
 }
@@ -141,8 +145,8 @@ hf_status ask_acquire_all(exchange *x, hf_error *err)
     if (status != HF_OK)
         return status;
     if (count == 0 || count > HF_BATCH_OPS_MAX)
-        return hf_fail(err, count == 0 ? HF_INVALID : HF_TOO_LARGE, "\"locks\" must have 1 to %d objects.",
-                       HF_BATCH_OPS_MAX);
+        return hf_fail(err, count == 0 ? HF_INVALID : HF_TOO_LARGE,
+                       "\"locks\" must have 1 to %d objects.", HF_BATCH_OPS_MAX);
     wanted *all = exchange_alloc(x, count * sizeof *all, err);
     wanted **order = all == NULL ? NULL : exchange_alloc(x, count * sizeof *order, err);
     if (order == NULL)
@@ -167,7 +171,7 @@ void tell_acquire_all(exchange *x)
         locks[i] = all[i].op->answer.locks[0];
         if (all[i].op->answer.versions_count > 0)
             versions[saved++] = all[i].op->answer.versions[0];
-        if (created(&all[i].op->answer) == 201)
+        if (route_locks_created(&all[i].op->answer) == 201)
             status = 201;
     }
     hf_answer answer = {
@@ -183,14 +187,16 @@ hf_status ask_change(exchange *x, hf_error *err)
     hf_mode mode = HF_MODE_COUNT;
     hf_status status = read_mode(x->in.mode, &mode, err);
     if (status == HF_OK && mode == HF_EXCLUSIVE)
+        return hf_fail(err, HF_INVALID,
+                       "A shared lock is made exclusive by PUT, which may be refused; PATCH takes "
+                       "\"mode\":\"shared\".");
+    if (status == HF_OK && mode == HF_SHARED && (x->in.ttl_us != 0 || x->in.purpose != NULL))
         return hf_fail(
             err, HF_INVALID,
-            "A shared lock is made exclusive by PUT, which may be refused; PATCH takes \"mode\":\"shared\".");
-    if (status == HF_OK && mode == HF_SHARED && (x->in.ttl_us != 0 || x->in.purpose != NULL))
-        return hf_fail(err, HF_INVALID,
-                       "Either give \"mode\", or \"ttl_seconds\" and \"purpose\": one change at a time.");
+            "Either give \"mode\", or \"ttl_seconds\" and \"purpose\": one change at a time.");
     if (status == HF_OK)
-        status = ask_own(x, mode == HF_SHARED ? HF_OP_DOWNGRADE : HF_OP_RENEW, &op, err);
+        status =
+            route_locks_ask_own(x, mode == HF_SHARED ? HF_OP_DOWNGRADE : HF_OP_RENEW, &op, err);
     if (status != HF_OK)
         return status;
     op->ttl_us = x->in.ttl_us;
@@ -201,13 +207,13 @@ hf_status ask_change(exchange *x, hf_error *err)
 hf_status ask_release(exchange *x, hf_error *err)
 {
     hf_op *op;
-    return ask_own(x, HF_OP_RELEASE, &op, err);
+    return route_locks_ask_own(x, HF_OP_RELEASE, &op, err);
 }
 
 hf_status ask_request(exchange *x, hf_error *err)
 {
     hf_op *op;
-    hf_status status = ask_own(x, HF_OP_REQUEST, &op, err);
+    hf_status status = route_locks_ask_own(x, HF_OP_REQUEST, &op, err);
     if (status == HF_OK)
         op->text = x->in.message;
     return status;
@@ -216,7 +222,7 @@ hf_status ask_request(exchange *x, hf_error *err)
 hf_status ask_hand_over(exchange *x, hf_error *err)
 {
     hf_op *op;
-    hf_status status = ask_own(x, HF_OP_HAND_OVER, &op, err);
+    hf_status status = route_locks_ask_own(x, HF_OP_HAND_OVER, &op, err);
     if (status == HF_OK)
         op->target = x->in.session;
     return status;
@@ -225,7 +231,7 @@ hf_status ask_hand_over(exchange *x, hf_error *err)
 hf_status ask_decline(exchange *x, hf_error *err)
 {
     hf_op *op;
-    hf_status status = ask_own(x, HF_OP_DECLINE, &op, err);
+    hf_status status = route_locks_ask_own(x, HF_OP_DECLINE, &op, err);
     if (status == HF_OK) {
         op->target = x->in.session;
         op->text = x->in.message;
@@ -269,8 +275,8 @@ hf_status ask_each(exchange *x, hf_op_kind kind, hf_error *err)
 {
     size_t count = x->in.resources.count;
     if (count == 0 || count > LOOKUP_MAX)
-        return hf_fail(err, count == 0 ? HF_INVALID : HF_TOO_LARGE, "\"resources\" must have 1 to %d texts.",
-                       LOOKUP_MAX);
+        return hf_fail(err, count == 0 ? HF_INVALID : HF_TOO_LARGE,
+                       "\"resources\" must have 1 to %d texts.", LOOKUP_MAX);
     hf_resource *resources = exchange_alloc(x, count * sizeof *resources, err);
     hf_status status = resources == NULL ? HF_NO_MEMORY : exchange_room(x, count, err);
     for (size_t i = 0; i < count && status == HF_OK; i++) {

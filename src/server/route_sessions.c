@@ -7,7 +7,8 @@
 
 #include <string.h>
 
-static hf_status read_login(exchange *x, const char *text, const hf_credentials **out, hf_error *err)
+static hf_status route_sessions_read_login(exchange *x, const char *text,
+                                           const hf_credentials **out, hf_error *err)
 {
     hf_credentials *login = exchange_alloc(x, sizeof *login, err);
     if (login == NULL)
@@ -27,7 +28,7 @@ hf_status ask_session_open(exchange *x, hf_error *err)
     hf_op *op = exchange_add(x, HF_OP_SESSION_OPEN);
     status = draw_session(x->who.bearer, x->in.request_id, x->in.key, made, err);
     if (status == HF_OK && x->in.replaces != NULL)
-        status = read_login(x, x->in.replaces, &op->replaces, err);
+        status = route_sessions_read_login(x, x->in.replaces, &op->replaces, err);
     op->session = made;
     op->user = x->in.user;
     op->name = x->in.name;
@@ -51,11 +52,12 @@ static hf_status own_session(exchange *x, hf_error *err)
         return hf_fail(err, HF_UNAUTHENTICATED,
                        "Say which session asks: send the header 'Holdfast-Session: ID.KEY'.");
     if (strcmp(x->in.login->id, x->in.session) != 0)
-        return hf_fail(err, HF_INVALID, "The path names another session than the header Holdfast-Session.");
+        return hf_fail(err, HF_INVALID,
+                       "The path names another session than the header Holdfast-Session.");
     return HF_OK;
 }
 
-static hf_status ask_own(exchange *x, hf_op_kind kind, hf_error *err)
+static hf_status route_sessions_ask_own(exchange *x, hf_op_kind kind, hf_error *err)
 {
     hf_status status = own_session(x, err);
     if (status == HF_OK)
@@ -67,7 +69,7 @@ static hf_status ask_own(exchange *x, hf_op_kind kind, hf_error *err)
 
 hf_status ask_beat(exchange *x, hf_error *err)
 {
-    return ask_own(x, HF_OP_BEAT, err);
+    return route_sessions_ask_own(x, HF_OP_BEAT, err);
 }
 
 void tell_beat(exchange *x)
@@ -77,7 +79,7 @@ void tell_beat(exchange *x)
 
 hf_status ask_close(exchange *x, hf_error *err)
 {
-    return ask_own(x, HF_OP_CLOSE, err);
+    return route_sessions_ask_own(x, HF_OP_CLOSE, err);
 }
 
 /* A page that closes can send no header of its own, so the key is in the body. */
@@ -88,7 +90,7 @@ hf_status ask_close_beacon(exchange *x, hf_error *err)
         return HF_NO_MEMORY;
     hf_status status = hf_credentials_set(login, x->in.session, x->in.key, err);
     x->in.login = login;
-    return status == HF_OK ? ask_own(x, HF_OP_CLOSE, err) : status;
+    return status == HF_OK ? route_sessions_ask_own(x, HF_OP_CLOSE, err) : status;
 }
 
 void tell_closed(exchange *x)
@@ -96,8 +98,7 @@ void tell_closed(exchange *x)
     callers_forget_session(x->service->callers, x->ops[0].session->id);
     hf_json json = {0};
     hf_json_begin(&json, '{');
-    hf_json_name(&json, "released");
-    hf_json_int(&json, (int64_t)x->ops[0].answer.locks_count);
+    hf_json_put_int(&json, "released", (int64_t)x->ops[0].answer.locks_count);
     hf_json_end(&json, '}');
     exchange_json(x, 200, hf_buffer_take(&json.out));
 }

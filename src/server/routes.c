@@ -14,7 +14,8 @@
 /* A file that is compiled in; the row of its content is in route_pages.c. */
 #define PAGE_FILE(what, where, is, kind)                                                           \
     AT(what, GET, where), .headers = INPUT(IF_NONE_MATCH), .summary = is,                          \
-    .replies = {{200, NULL, kind}, {304, NULL, "As it is known already."}}, .tell = tell_page
+                          .replies = {{200, NULL, kind}, {304, NULL, "As it is known already."}},  \
+                          .tell = tell_page
 
 const route routes[] = {
     /* ---- locks ---- */
@@ -175,7 +176,7 @@ const route routes[] = {
         .ask = ask_force_release,
         .tell = tell_locks,
     },
-    /* ---- versions ---- */
+/* ---- versions ---- */
 #include "server/routes_versions.h"
     /* ---- sessions ---- */
     {
@@ -349,19 +350,19 @@ const route routes[] = {
         AT("events", GET, "/v1/events"),
         .access = ROUTE_EITHER,
         .role = "observe; use or observe for a session's own token",
-        .query =
-            INPUT(TYPE) | INPUT(RESOURCE) | INPUT(USER) | INPUT(AFTER_SEQ) | INPUT(TICKET),
+        .query = INPUT(TYPE) | INPUT(RESOURCE) | INPUT(USER) | INPUT(AFTER_SEQ) | INPUT(TICKET),
         .headers = INPUT(LOGIN) | INPUT(LAST_EVENT),
         .stream = true,
         .summary = "What happens, as it happens: server-sent events.",
-        .about = "With Last-Event-ID (or after_seq) the stream goes on after that event, without a gap; "
-                 "otherwise it begins now. An event called "
-                 "resync says that some were missed: read the lists anew. A session without a "
-                 "token follows the records that it names, and hears what happens to itself "
-                 "besides; what is no longer in the server's memory (some thousand events) is a "
-                 "resync. Its stream ends when it ends, or when the token that opened it does. "
-                 "EventSource can't send a session and opens the stream with a ticket; 410: it "
-                 "has expired.",
+        .about =
+            "With Last-Event-ID (or after_seq) the stream goes on after that event, without a gap; "
+            "otherwise it begins now. An event called "
+            "resync says that some were missed: read the lists anew. A session without a "
+            "token follows the records that it names, and hears what happens to itself "
+            "besides; what is no longer in the server's memory (some thousand events) is a "
+            "resync. Its stream ends when it ends, or when the token that opened it does. "
+            "EventSource can't send a session and opens the stream with a ticket; 410: it "
+            "has expired.",
         .replies = {{200, NULL, "text/event-stream; the data of each event is an Event."}},
         .refuses = OF_SESSION,
         .ask = ask_events,

@@ -92,4 +92,4 @@
         .ask = ask_versions,
         .tell = tell_versions,
     },
-/* clang-format on */
+    /* clang-format on */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* From the settings to a server that runs, and back: each step of `start` has its counterpart in `finish`. The loop belongs to this
- * thread; signals, the watchdog and a store that broke come to it as events. */
+/* From the settings to a server that runs, and back: each step of `server_start` has its
+ * counterpart in `server_finish`. The loop belongs to this thread; signals, the watchdog and a
+ * store that broke come to it as events. */
 #include "server/server.h"
 
 #include "base/error.h"
@@ -53,35 +54,36 @@ typedef struct server {
 
 /* ---- stopping ---- */
 
-static struct timeval interval(int64_t us)
+static struct timeval server_interval(int64_t us)
 {
     return (struct timeval){.tv_sec = us / 1000000, .tv_usec = us % 1000000};
 }
 
 /* Is anything left that was accepted and not answered? */
-static bool busy(const server *run)
+static bool server_busy(const server *run)
 {
     return run->service != NULL && !service_idle(run->service);
 }
 
 /* While it stops: has the last been answered? */
-static void on_idle(evutil_socket_t fd, short what, void *context)
+static void server_on_idle(evutil_socket_t fd, short what, void *context)
 {
     server *run = context;
     (void)fd;
     (void)what;
-    if (!busy(run))
+    if (!server_busy(run))
         event_base_loopbreak(run->base);
 }
 
-static void stop(server *run)
+static void server_stop(server *run)
 {
-    struct timeval patience = interval(run->s->stop_timeout_us);
+    struct timeval patience = server_interval(run->s->stop_timeout_us);
     if (run->stopping)
         return;
     run->stopping = true;
     notify_stopping();
-    log_line(&run->log, LOG_LEVEL_INFO, "Stopping: nothing new is taken, what was accepted is answered.");
+    log_line(&run->log, LOG_LEVEL_INFO,
+             "Stopping: nothing new is taken, what was accepted is answered.");
     service_stop(run->service);
     event_add(run->deadline, &patience);
     event_add(run->idle, &(struct timeval){.tv_usec = IDLE_LOOK_US});
@@ -93,7 +95,8 @@ static void on_deadline(evutil_socket_t fd, short what, void *context)
     (void)fd;
     (void)what;
     run->cut = true;
-    log_line(&run->log, LOG_LEVEL_WARNING, "Stopping took longer than stop-timeout; who is left is cut off.");
+    log_line(&run->log, LOG_LEVEL_WARNING,
+             "Stopping took longer than stop-timeout; who is left is cut off.");
     event_base_loopbreak(run->base);
 }
 
@@ -109,7 +112,7 @@ static void server_check_certificate(server *run)
         http_tls_check(&(http_tls){run->s->tls_certificate, run->s->tls_key}, server_warn, run);
 }
 
-static void reload(server *run)
+static void server_reload(server *run)
 {
     hf_error err = {0};
     notify_reloading();
@@ -118,19 +121,20 @@ static void reload(server *run)
                  "Reloaded: certificates were read again; other settings need a restart.");
         server_check_certificate(run);
     } else
-        log_line(&run->log, LOG_LEVEL_ERROR, "The certificates could not be read again; the old ones stay.",
+        log_line(&run->log, LOG_LEVEL_ERROR,
+                 "The certificates could not be read again; the old ones stay.",
                  LOG_TEXT("why", err.message));
     notify_ready("Serving.");
 }
 
-static void on_signal(evutil_socket_t number, short what, void *context)
+static void server_on_signal(evutil_socket_t number, short what, void *context)
 {
     server *run = context;
     (void)what;
     if (number == SIGHUP) {
-        reload(run);
+        server_reload(run);
     } else if (!run->stopping) {
-        stop(run);
+        server_stop(run);
     } else {
         run->cut = true;
         log_line(&run->log, LOG_LEVEL_WARNING, "Told to stop again: who is left is cut off.");
@@ -143,10 +147,11 @@ static void on_broken(evutil_socket_t fd, short what, void *context)
     server *run = context;
     (void)fd;
     (void)what;
-    log_line(&run->log, LOG_LEVEL_ERROR,
-             "The store is broken; the server ends, so that it can begin anew from what is on disk.",
-             LOG_TEXT("why", run->fatal.message));
-    stop(run);
+    log_line(
+        &run->log, LOG_LEVEL_ERROR,
+        "The store is broken; the server ends, so that it can begin anew from what is on disk.",
+        LOG_TEXT("why", run->fatal.message));
+    server_stop(run);
 }
 
 /* On a thread of the committer. */
@@ -159,7 +164,8 @@ static void on_fatal(void *context, const hf_error *why)
 
 /* ---- the watchdog ---- */
 
-/* That this runs shows that the loop does. The committer does if batches end, or nothing waits for one. */
+/* That this runs shows that the loop does. The committer does if batches end, or nothing waits for
+ * one. */
 static void on_watchdog(evutil_socket_t fd, short what, void *context)
 {
     server *run = context;
@@ -177,7 +183,7 @@ static void on_watchdog(evutil_socket_t fd, short what, void *context)
 
 /* ---- starting ---- */
 
-static void raise_files(server *run)
+static void server_raise_files(server *run)
 {
     struct rlimit limit;
     rlim_t wanted = (rlim_t)run->s->connections_max + SPARE_FILES;
@@ -187,21 +193,23 @@ static void raise_files(server *run)
     setrlimit(RLIMIT_NOFILE, &limit);
     if (limit.rlim_cur < wanted)
         log_line(&run->log, LOG_LEVEL_WARNING,
-                 "The system allows fewer open files than connections-max needs; connections beyond that "
+                 "The system allows fewer open files than connections-max needs; connections "
+                 "beyond that "
                  "will fail.",
-                 LOG_NUMBER("allowed", (int64_t)limit.rlim_cur), LOG_NUMBER("needed", (int64_t)wanted));
+                 LOG_NUMBER("allowed", (int64_t)limit.rlim_cur),
+                 LOG_NUMBER("needed", (int64_t)wanted));
 }
 
-static hf_status open_store(server *run, hf_error *err)
+static hf_status server_open_store(server *run, hf_error *err)
 {
     char name[HF_URL_MAX + 1];
     hf_url_redact(run->s->store, name, sizeof name);
     if (listeners_are_at(&run->listening, run->s->store))
-        return hf_fail(
-            err, HF_INVALID,
-            "%.512s is this server itself, so it can't be its store; name the one that the locks live in "
-            "('holdfast serve --print-config' says where this came from).",
-            name);
+        return hf_fail(err, HF_INVALID,
+                       "%.512s is this server itself, so it can't be its store; name the one that "
+                       "the locks live in "
+                       "('holdfast serve --print-config' says where this came from).",
+                       name);
     hf_status status = hf_store_open(run->s->store, &run->store, err);
     if (status != HF_OK)
         return status;
@@ -225,8 +233,8 @@ static hf_status ready_token(server *run, hf_error *err)
     return HF_OK;
 }
 
-/* A database server has several connections' worth of work to do at a time: while one writer waits for its sync, others
- * prepare theirs. The other stores have one writer at a time anyway. */
+/* A database server has several connections' worth of work to do at a time: while one writer waits
+ * for its sync, others prepare theirs. The other stores have one writer at a time anyway. */
 static bool shares_work(const char *store)
 {
     return strncmp(store, "postgres", 8) == 0 || strncmp(store, "mysql:", 6) == 0;
@@ -274,15 +282,16 @@ static hf_status start_loop(server *run, hf_error *err)
     if (run->base == NULL)
         return hf_fail(err, HF_INTERNAL, "The event loop could not be made.");
     for (int i = 0; i < SIGNALS; i++) {
-        run->signals[i] = evsignal_new(run->base, signals[i], on_signal, run);
+        run->signals[i] = evsignal_new(run->base, signals[i], server_on_signal, run);
         if (run->signals[i] == NULL || event_add(run->signals[i], NULL) != 0)
             return hf_fail_memory(err);
     }
     run->deadline = evtimer_new(run->base, on_deadline, run);
     run->broken = event_new(run->base, -1, 0, on_broken, run);
     run->watchdog = event_new(run->base, -1, EV_PERSIST, on_watchdog, run);
-    run->idle = event_new(run->base, -1, EV_PERSIST, on_idle, run);
-    bool made = run->deadline != NULL && run->broken != NULL && run->watchdog != NULL && run->idle != NULL;
+    run->idle = event_new(run->base, -1, EV_PERSIST, server_on_idle, run);
+    bool made =
+        run->deadline != NULL && run->broken != NULL && run->watchdog != NULL && run->idle != NULL;
     return made ? HF_OK : hf_fail_memory(err);
 }
 
@@ -290,22 +299,22 @@ static hf_status start_watchdog(server *run, hf_error *err)
 {
     run->watchdog_us = notify_watchdog_us();
     int64_t often_us = run->watchdog_us / PINGS;
-    struct timeval often = interval(often_us < LEAST_PING_US ? LEAST_PING_US : often_us);
+    struct timeval often = server_interval(often_us < LEAST_PING_US ? LEAST_PING_US : often_us);
     if (run->watchdog_us > 0 && event_add(run->watchdog, &often) != 0)
         return hf_fail_memory(err);
     return HF_OK;
 }
 
-static hf_status start(server *run, hf_error *err)
+static hf_status server_start(server *run, hf_error *err)
 {
-    raise_files(run);
+    server_raise_files(run);
     hf_status status = first_folder(run->s->data, err);
     if (status == HF_OK)
         status = start_loop(run, err);
     if (status == HF_OK)
         status = listeners_open(run->s, &run->listening, err);
     if (status == HF_OK)
-        status = open_store(run, err);
+        status = server_open_store(run, err);
     if (status == HF_OK)
         status = ready_token(run, err);
     if (status == HF_OK)
@@ -319,7 +328,7 @@ static hf_status start(server *run, hf_error *err)
 
 /* ---- serving ---- */
 
-static void tell_ready(server *run, const server_hooks *hooks)
+static void server_tell_ready(server *run, const server_hooks *hooks)
 {
     char status[ADDRESS_NAME_SIZE + 64] = "Serving.";
     for (size_t i = 0; i < run->listening.count; i++) {
@@ -342,7 +351,7 @@ static void free_event(struct event *event)
         event_free(event);
 }
 
-static void finish(server *run)
+static void server_finish(server *run)
 {
     if (run->service != NULL)
         service_stop(run->service);
@@ -362,12 +371,12 @@ static void finish(server *run)
         event_base_free(run->base);
 }
 
-static hf_status outcome(const server *run, hf_error *err)
+static hf_status server_outcome(const server *run, hf_error *err)
 {
     if (run->fatal.message[0] != '\0')
         return hf_fail(err, HF_UNAVAILABLE, "The store is broken, so the server has ended: %.1024s",
                        run->fatal.message);
-    if (run->cut && busy(run))
+    if (run->cut && server_busy(run))
         return hf_fail(err, HF_TIMEOUT, "Some requests were cut off before they were answered.");
     return HF_OK;
 }
@@ -377,13 +386,13 @@ hf_status server_main(const settings *s, const server_hooks *hooks, hf_error *er
     server run = {.s = s};
     log_init(&run.log, STDERR_FILENO, s->log == SETTINGS_LOG_JSON, (log_level)s->log_level,
              getenv("JOURNAL_STREAM"));
-    hf_status status = start(&run, err);
+    hf_status status = server_start(&run, err);
     if (status == HF_OK) {
-        tell_ready(&run, hooks);
+        server_tell_ready(&run, hooks);
         event_base_dispatch(run.base);
-        status = outcome(&run, err);
+        status = server_outcome(&run, err);
     }
-    finish(&run);
+    server_finish(&run);
     if (status == HF_OK)
         log_line(&run.log, LOG_LEVEL_INFO, "Stopped.");
     log_done(&run.log);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The server as a whole: opens the store, listens, answers until it is told to stop, and closes everything. */
+/* The server as a whole: opens the store, listens, answers until it is told to stop, and closes
+ * everything. */
 #ifndef HF_SERVER_SERVER_H
 #define HF_SERVER_SERVER_H
 
@@ -20,8 +21,9 @@ typedef struct server_hooks {
     void *context;
 } server_hooks;
 
-/* Serves until SIGTERM or SIGINT (the second one, or stop-timeout, cuts off who is left), reads certificates again on SIGHUP. Logs to
- * stderr. HF_OK: it was stopped. Anything else: it could not start, or had to end; the sentence says why. One at a time in a process. */
+/* Serves until SIGTERM or SIGINT (the second one, or stop-timeout, cuts off who is left), reads
+ * certificates again on SIGHUP. Logs to stderr. HF_OK: it was stopped. Anything else: it could not
+ * start, or had to end; the sentence says why. One at a time in a process. */
 hf_status server_main(const settings *s, const server_hooks *hooks, hf_error *err);
 
 #endif

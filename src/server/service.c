@@ -70,7 +70,8 @@ static void service_look_at_job(void *context, const committer_job *job)
     service *s = context;
     outage_look(s->outage, job);
     if (job->status == HF_INTERNAL)
-        log_line(s->log, LOG_LEVEL_ERROR, "The store failed.", LOG_TEXT("why", job->ops[0].answer.message));
+        log_line(s->log, LOG_LEVEL_ERROR, "The store failed.",
+                 LOG_TEXT("why", job->ops[0].answer.message));
 }
 
 static void service_outage_changed(void *context, bool down, const char *why, int64_t lasted_us)
@@ -85,12 +86,12 @@ static void service_outage_changed(void *context, bool down, const char *why, in
 
 /* ---- http ---- */
 
-static void handle(void *context, http_request *request)
+static void service_handle(void *context, http_request *request)
 {
     exchange_begin(context, request);
 }
 
-static hf_status status_of(int code)
+static hf_status service_status_of(int code)
 {
     return code == 413   ? HF_TOO_LARGE
            : code == 408 ? HF_TIMEOUT
@@ -99,10 +100,10 @@ static hf_status status_of(int code)
                          : HF_INVALID;
 }
 
-static const char *problem(void *context, int code, const char *sentence, hf_buffer *body)
+static const char *service_problem(void *context, int code, const char *sentence, hf_buffer *body)
 {
-    char *json =
-        hf_problem_json(code, &(hf_refusal){.status = status_of(code), .message = sentence});
+    char *json = hf_problem_json(
+        code, &(hf_refusal){.status = service_status_of(code), .message = sentence});
     (void)context;
     if (json != NULL)
         hf_buffer_add(body, json, strlen(json));
@@ -132,8 +133,8 @@ static hf_status new_http(service *s, hf_error *err)
     http_settings wanted = {
         .base = s->base,
         .limits = &s->framing,
-        .handle = handle,
-        .problem = problem,
+        .handle = service_handle,
+        .problem = service_problem,
         .count = count_incident,
         .context = s,
         .connections_max = (size_t)set->connections_max,
@@ -148,7 +149,7 @@ static hf_status new_http(service *s, hf_error *err)
 
 /* ---- the other rooms ---- */
 
-static limits_rule rule(int64_t rate, int64_t burst, int64_t requests, int64_t streams)
+static limits_rule service_rule(int64_t rate, int64_t burst, int64_t requests, int64_t streams)
 {
     return (limits_rule){
         .every_us = rate == 0 ? 0 : 1000000 / rate,
@@ -160,9 +161,11 @@ static hf_status new_limits(service *s, hf_error *err)
 {
     const settings *set = s->settings;
     limits_rule rules[LIMITS_KINDS] = {
-        [LIMITS_TOKEN] = rule(set->rate_token, set->burst_token, set->requests_token, set->streams_token),
-        [LIMITS_SESSION] = rule(set->rate_session, set->burst_session, 0, set->streams_session),
-        [LIMITS_PEER] = rule(set->rate_address, set->burst_address, 0, 0),
+        [LIMITS_TOKEN] = service_rule(set->rate_token, set->burst_token, set->requests_token,
+                                      set->streams_token),
+        [LIMITS_SESSION] =
+            service_rule(set->rate_session, set->burst_session, 0, set->streams_session),
+        [LIMITS_PEER] = service_rule(set->rate_address, set->burst_address, 0, 0),
     };
     s->limits = limits_new(rules, 0);
     return s->limits == NULL ? hf_fail_memory(err) : HF_OK;
@@ -187,8 +190,10 @@ static hf_status new_metrics(service *s, hf_error *err)
         return hf_fail_memory(err);
     for (size_t i = 0; i < routes_count; i++)
         s->route_names[i] = routes[i].name;
-    snprintf(scheme, sizeof scheme, "%.*s", (int)strcspn(s->settings->store, ":"), s->settings->store);
-    return metrics_new(&(metrics_settings){.routes = s->route_names, .store = scheme}, &s->metrics, err);
+    snprintf(scheme, sizeof scheme, "%.*s", (int)strcspn(s->settings->store, ":"),
+             s->settings->store);
+    return metrics_new(&(metrics_settings){.routes = s->route_names, .store = scheme}, &s->metrics,
+                       err);
 }
 
 static hf_status new_documents(service *s, const listeners *listening, hf_error *err)
@@ -213,7 +218,9 @@ static hf_status new_streams(service *s, hf_error *err)
 {
     struct timeval often = {.tv_usec = STREAMS_LOOK_US};
     s->streams_timer = event_new(s->base, -1, EV_PERSIST, on_streams, s);
-    return s->streams_timer != NULL && event_add(s->streams_timer, &often) == 0 ? HF_OK : hf_fail_memory(err);
+    return s->streams_timer != NULL && event_add(s->streams_timer, &often) == 0
+               ? HF_OK
+               : hf_fail_memory(err);
 }
 
 static hf_status new_outage(service *s, hf_error *err)
@@ -252,13 +259,13 @@ static hf_status new_rooms(service *s, committer *access, hf_error *err)
     if (status == HF_OK)
         status = new_streams(s, err);
     if (status == HF_OK)
-        status = census_new(&(census_settings){.base = s->base, .jobs = s->jobs, .metrics = s->metrics},
-                            &s->census, err);
+        status =
+            census_new(&(census_settings){.base = s->base, .jobs = s->jobs, .metrics = s->metrics},
+                       &s->census, err);
     if (status == HF_OK)
-        status = history_new(&(history_settings){.base = s->base,
-                                                 .metrics = s->metrics,
-                                                 .census = s->census},
-                             &s->history, err);
+        status = history_new(
+            &(history_settings){.base = s->base, .metrics = s->metrics, .census = s->census},
+            &s->history, err);
     if (status == HF_OK)
         status = sweeper_new(&(sweeper_settings){.base = s->base,
                                                  .jobs = s->jobs,
@@ -320,8 +327,8 @@ void service_stop(service *s)
 
 bool service_idle(const service *s)
 {
-    return http_requests(s->http) == 0 && http_connections(s->http) == 0 && jobs_under_way(s->jobs) == 0 &&
-           (s->access == NULL || jobs_under_way(s->access) == 0);
+    return http_requests(s->http) == 0 && http_connections(s->http) == 0 &&
+           jobs_under_way(s->jobs) == 0 && (s->access == NULL || jobs_under_way(s->access) == 0);
 }
 
 void service_free(service *s)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* What answers requests: all rooms of the server that the loop owns, put together over a store and its committer. server.c starts and stops
- * it; exchanges work with it.
+/* What answers requests: all rooms of the server that the loop owns, put together over a store and
+ * its committer. server.c starts and stops it; exchanges work with it.
  *
- * Stopping: service_stop, then the loop runs until service_idle, then the committer is stopped, then service_free. */
+ * Stopping: service_stop, then the loop runs until service_idle, then the committer is stopped,
+ * then service_free. */
 #ifndef HF_SERVER_SERVICE_H
 #define HF_SERVER_SERVICE_H
 
@@ -59,11 +60,13 @@ typedef struct service_settings {
     committer *committer;
     log_sink *log;
     listeners *listening; /* their sockets are taken over */
-    /* Of another store that has the tokens and the notes of who was refused. For tests, which want the first store as they left it; NULL. */
+    /* Of another store that has the tokens and the notes of who was refused. For tests, which want
+     * the first store as they left it; NULL. */
     committer *access;
 } service_settings;
 
-/* *out is set also when it fails, unless memory is out: what is half built is for service_stop and service_free. */
+/* *out is set also when it fails, unless memory is out: what is half built is for service_stop and
+ * service_free. */
 hf_status service_new(const service_settings *settings, service **out, hf_error *err);
 /* Reads the certificates again. */
 hf_status service_reload(service *s, hf_error *err);

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SETTINGS_ROW(kind, field, name, value, standard, min, max, about)                                    \
+#define SETTINGS_ROW(kind, field, name, value, standard, min, max, about)                          \
     {SETTING_##kind, offsetof(settings, field), name, value, standard, min, max, about},
 const setting settings_table[SETTINGS_COUNT] = {SETTINGS_TABLE(SETTINGS_ROW)};
 #undef SETTINGS_ROW
@@ -34,7 +34,7 @@ const setting *settings_find(const char *name)
 }
 
 /* How many letters have to be changed, added or left out; '_' is as good as '-'. */
-static size_t distance(const char *a, const char *b)
+static size_t settings_distance(const char *a, const char *b)
 {
     enum { MAX = 32 };
     size_t row[MAX + 1], long_a = strlen(a), long_b = strlen(b);
@@ -61,7 +61,7 @@ const char *settings_nearest(const char *name)
     const char *found = NULL;
     size_t least = 3;
     for (size_t i = 0; i < SETTINGS_COUNT; i++) {
-        size_t far = distance(name, settings_table[i].name);
+        size_t far = settings_distance(name, settings_table[i].name);
         if (far < least && far < strlen(name)) {
             least = far;
             found = settings_table[i].name;
@@ -72,7 +72,7 @@ const char *settings_nearest(const char *name)
 
 /* ---- one value ---- */
 
-static void name_place(const setting *row, settings_origin origin, char *out, size_t size)
+static void settings_name_place(const setting *row, settings_origin origin, char *out, size_t size)
 {
     char variable[SETTING_TEXT_SIZE];
     switch (origin.from) {
@@ -100,7 +100,7 @@ hf_status settings_put(settings *s, const setting *row, const char *text, settin
     void *field = settings_field(s, row);
     if (origin.from < old->from)
         return HF_OK;
-    name_place(row, origin, place, sizeof place);
+    settings_name_place(row, origin, place, sizeof place);
     bool again = origin.from == old->from && origin.from != SETTINGS_FROM_DEFAULT;
     if (again && !setting_is_list(row))
         return hf_fail(err, HF_INVALID, "%s is set twice; say it once.", place);
@@ -128,8 +128,8 @@ static hf_status put_defaults(settings *s, hf_error *err)
     for (size_t i = 0; i < SETTINGS_COUNT && status == HF_OK; i++) {
         const setting *row = &settings_table[i];
         if (row->standard != NULL || setting_is_list(row))
-            status =
-                settings_put(s, row, row->standard != NULL ? row->standard : "", (settings_origin){0}, err);
+            status = settings_put(s, row, row->standard != NULL ? row->standard : "",
+                                  (settings_origin){0}, err);
     }
     return status;
 }
@@ -142,15 +142,17 @@ static const char *variable_of(const settings_sources *from, const setting *row)
     return text != NULL && text[0] != '\0' ? text : NULL;
 }
 
-static hf_status put_variable(settings *s, const settings_sources *from, const setting *row, hf_error *err)
+static hf_status put_variable(settings *s, const settings_sources *from, const setting *row,
+                              hf_error *err)
 {
     const char *text = variable_of(from, row);
-    return text == NULL
-               ? HF_OK
-               : settings_put(s, row, text, (settings_origin){.from = SETTINGS_FROM_ENVIRONMENT}, err);
+    return text == NULL ? HF_OK
+                        : settings_put(s, row, text,
+                                       (settings_origin){.from = SETTINGS_FROM_ENVIRONMENT}, err);
 }
 
-static hf_status put_flags(settings *s, const settings_sources *from, const setting *only, hf_error *err)
+static hf_status put_flags(settings *s, const settings_sources *from, const setting *only,
+                           hf_error *err)
 {
     hf_status status = HF_OK;
     for (size_t i = 0; i < from->flags_count && status == HF_OK; i++) {
@@ -196,7 +198,8 @@ static hf_status work_out_data(settings *s, const settings_sources *from, hf_err
     if (path == NULL)
         return hf_fail(err, HF_INVALID,
                        "There is no home directory to keep files in; name a folder with --data.");
-    snprintf(first, sizeof first, "%.*s", path == unit ? (int)strcspn(path, ":") : (int)strlen(path), path);
+    snprintf(first, sizeof first, "%.*s",
+             path == unit ? (int)strcspn(path, ":") : (int)strlen(path), path);
     return settings_put(s, &settings_table[SETTINGS_ID_data], first, (settings_origin){0}, err);
 }
 
@@ -206,9 +209,9 @@ static hf_status work_out_store(settings *s, hf_error *err)
     if (s->store != NULL)
         return HF_OK;
     hf_buffer_print(&url, "sqlite:%s/holdfast.db", s->data);
-    hf_status status =
-        url.failed ? hf_fail_memory(err)
-                   : settings_put(s, &settings_table[SETTINGS_ID_store], url.text, (settings_origin){0}, err);
+    hf_status status = url.failed ? hf_fail_memory(err)
+                                  : settings_put(s, &settings_table[SETTINGS_ID_store], url.text,
+                                                 (settings_origin){0}, err);
     hf_buffer_done(&url);
     return status;
 }
@@ -216,7 +219,8 @@ static hf_status work_out_store(settings *s, hf_error *err)
 /* 0 is for ever. */
 static bool forced_go_first(const settings *s)
 {
-    return s->keep_forced_us != 0 && (s->keep_events_us == 0 || s->keep_forced_us < s->keep_events_us);
+    return s->keep_forced_us != 0 &&
+           (s->keep_events_us == 0 || s->keep_forced_us < s->keep_events_us);
 }
 
 static void work_out_forced(settings *s)
@@ -235,7 +239,8 @@ static hf_status check_together(const settings *s, hf_error *err)
         return hf_fail(
             err, HF_INVALID,
             "keep-forced is shorter than keep-events, but forced acts are kept at least as long as "
-            "other events; make it as long (0: for ever), leave it out, or make keep-events shorter.");
+            "other events; make it as long (0: for ever), leave it out, or make keep-events "
+            "shorter.");
     return HF_OK;
 }
 

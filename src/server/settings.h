@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The settings of a server: what each is stands in settings_table.h. Strength: flag, environment, file, default. In the environment and in
- * the file a list has commas between its items; a flag may be given again, and so may the key of a list in the file. An empty variable
- * counts as not set. */
+/* The settings of a server: what each is stands in settings_table.h. Strength: flag, environment,
+ * file, default. In the environment and in the file a list has commas between its items; a flag may
+ * be given again, and so may the key of a list in the file. An empty variable counts as not set. */
 #ifndef HF_SERVER_SETTINGS_H
 #define HF_SERVER_SETTINGS_H
 
@@ -30,8 +30,8 @@ typedef struct setting {
     setting_kind kind;
     size_t offset; /* of its field in settings */
     const char *name;
-    const char
-        *value; /* what a value is called, "DURATION"; "...": a list; "a|b": a choice; NULL: a switch */
+    /* what a value is called, "DURATION"; "...": a list; "a|b": a choice; NULL: a switch */
+    const char *value;
     const char *standard; /* the default, as text; NULL: none, or worked out */
     int64_t min, max;
     const char *about;
@@ -56,8 +56,8 @@ typedef struct settings_origin {
     int line;
 } settings_origin;
 
-/* The field of each kind. A list ends with NULL and is never NULL itself; a path that is not set is NULL; a choice is the number of its
- * word, from 0. */
+/* The field of each kind. A list ends with NULL and is never NULL itself; a path that is not set is
+ * NULL; a choice is the number of its word, from 0. */
 #define SETTINGS_TYPE_ADDRESSES const char *const *
 #define SETTINGS_TYPE_ORIGINS   const char *const *
 #define SETTINGS_TYPE_HOSTS     const char *const *
@@ -92,21 +92,24 @@ typedef struct settings_sources {
     const settings_flag *flags;
     size_t flags_count;
     const char *(*variable)(const char *name); /* as getenv */
-    const char *const *files; /* the first that is there is read, when `config` names none; ends with NULL */
-    const char *data;         /* the data directory when nothing names one; NULL: there is none */
+    /* the first that is there is read, when `config` names none; ends with NULL */
+    const char *const *files;
+    const char *data; /* the data directory when nothing names one; NULL: there is none */
 } settings_sources;
 
-/* Reads them all. HF_INVALID names the setting, where it was set and what it takes; HF_UNAVAILABLE: a file can't be read. Changes
- * nothing on disk. */
+/* Reads them all. HF_INVALID names the setting, where it was set and what it takes; HF_UNAVAILABLE:
+ * a file can't be read. Changes nothing on disk. */
 hf_status settings_read(const settings_sources *from, settings **out, hf_error *err);
 
 /* Accepts NULL. */
 void settings_free(settings *s);
 
-/* All of them and where each came from, as a file that can be read again, or as JSON. No password shows. Look at out->failed. */
+/* All of them and where each came from, as a file that can be read again, or as JSON. No password
+ * shows. Look at out->failed. */
 void settings_print(const settings *s, bool json, hf_buffer *out);
 
-/* Of a row: "HOLDFAST_BODY_MAX"; and what a value may be, "a size like 64K or 1M, from 1K to 64M". */
+/* Of a row: "HOLDFAST_BODY_MAX"; and what a value may be, "a size like 64K or 1M, from 1K to 64M".
+ * */
 enum { SETTING_TEXT_SIZE = 160 };
 void setting_variable(const setting *row, char out[SETTING_TEXT_SIZE]);
 void setting_takes(const setting *row, char out[SETTING_TEXT_SIZE]);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The file of settings, by libinih. It gets its lines from here, so that their numbers are known, indentation means nothing (inih would
- * take an indented line for more of the one before) and no line is cut in silence. */
+/* The file of settings, by libinih. It gets its lines from here, so that their numbers are known,
+ * indentation means nothing (inih would take an indented line for more of the one before) and no
+ * line is cut in silence. */
 #include "base/error.h"
 #include "base/seams.h"
 #include "server/settings_inside.h"
@@ -26,7 +27,7 @@ typedef struct file {
 } file;
 
 /* Gives inih the next line, as fgets does. */
-static char *next_line(char *out, int size, void *context)
+static char *settings_file_next_line(char *out, int size, void *context)
 {
     file *f = context;
     if (f->rest[0] == '\0' || f->status != HF_OK || f->cut)
@@ -47,7 +48,8 @@ static char *next_line(char *out, int size, void *context)
 }
 
 /* Takes one setting; 0 tells inih that it was wrong. */
-static int take(void *context, const char *section, const char *name, const char *value)
+static int settings_file_take(void *context, const char *section, const char *name,
+                              const char *value)
 {
     file *f = context;
     const setting *row = settings_find(name);
@@ -56,44 +58,46 @@ static int take(void *context, const char *section, const char *name, const char
     if (f->status != HF_OK)
         return 0;
     if (section[0] != '\0' && strcmp(section, "server") != 0)
-        f->status = hf_fail(f->err, HF_INVALID,
-                            "%.512s, line %d: there is no section [%.50s]; the settings stand in [server].",
-                            f->path, f->line, section);
-    else if (row == NULL && near != NULL)
         f->status =
-            hf_fail(f->err, HF_INVALID, "%.512s, line %d: there is no setting '%.64s'; did you mean '%s'?",
-                    f->path, f->line, name, near);
+            hf_fail(f->err, HF_INVALID,
+                    "%.512s, line %d: there is no section [%.50s]; the settings stand in [server].",
+                    f->path, f->line, section);
+    else if (row == NULL && near != NULL)
+        f->status = hf_fail(f->err, HF_INVALID,
+                            "%.512s, line %d: there is no setting '%.64s'; did you mean '%s'?",
+                            f->path, f->line, name, near);
     else if (row == NULL)
-        f->status = hf_fail(
-            f->err, HF_INVALID,
-            "%.512s, line %d: there is no setting '%.64s'; 'holdfast help serve' lists those there are.",
-            f->path, f->line, name);
+        f->status = hf_fail(f->err, HF_INVALID,
+                            "%.512s, line %d: there is no setting '%.64s'; 'holdfast help serve' "
+                            "lists those there are.",
+                            f->path, f->line, name);
     else if (row == &settings_table[SETTINGS_ID_config])
-        f->status = hf_fail(f->err, HF_INVALID, "%.512s, line %d: a file can't name another; give --config.",
-                            f->path, f->line);
+        f->status =
+            hf_fail(f->err, HF_INVALID,
+                    "%.512s, line %d: a file can't name another; give --config.", f->path, f->line);
     else
         f->status = settings_put(f->s, row, value, origin, f->err);
     return f->status == HF_OK;
 }
 
-static hf_status parse(file *f, const char *text)
+static hf_status settings_file_parse(file *f, const char *text)
 {
     f->rest = text;
 #ifdef HF_INI_MAX_LINE
     ini_max_line = LINE_MAX_SIZE;
 #endif
-    int wrong = ini_parse_stream(next_line, f, take, f);
+    int wrong = ini_parse_stream(settings_file_next_line, f, settings_file_take, f);
     if (wrong < 0)
         return hf_fail_memory(f->err);
     if (wrong > 0 && (f->status == HF_OK || wrong < f->line))
-        return hf_fail(
-            f->err, HF_INVALID,
-            "%.512s, line %d is no setting: write NAME = VALUE, [server] or a comment that begins with '#'.",
-            f->path, wrong);
+        return hf_fail(f->err, HF_INVALID,
+                       "%.512s, line %d is no setting: write NAME = VALUE, [server] or a comment "
+                       "that begins with '#'.",
+                       f->path, wrong);
     if (f->cut)
         return hf_fail(f->err, HF_INVALID,
-                       "%.512s, line %d is too long; give that setting by flag or environment.", f->path,
-                       f->line);
+                       "%.512s, line %d is too long; give that setting by flag or environment.",
+                       f->path, f->line);
     return f->status;
 }
 
@@ -109,8 +113,9 @@ static hf_status read_bytes(int fd, hf_buffer *out, const char *path, hf_error *
     if (out->failed)
         return hf_fail_memory(err);
     if (out->size > FILE_MAX_SIZE)
-        return hf_fail(err, HF_TOO_LARGE, "%.512s is too large for a file of settings; it may have %d bytes.",
-                       path, FILE_MAX_SIZE);
+        return hf_fail(err, HF_TOO_LARGE,
+                       "%.512s is too large for a file of settings; it may have %d bytes.", path,
+                       FILE_MAX_SIZE);
     if (strlen(out->text) != out->size)
         return hf_fail(err, HF_INVALID, "%.512s is no text: it holds a zero byte.", path);
     return HF_OK;
@@ -126,12 +131,12 @@ hf_status settings_read_file(settings *s, const char *path, bool must, hf_error 
     if (fd < 0 && !must && (errno == ENOENT || errno == ENOTDIR))
         return HF_NOT_FOUND;
     if (fd < 0)
-        return hf_fail(err, HF_UNAVAILABLE, "The file of settings %.512s can't be opened: %s.", path,
-                       strerror(errno));
+        return hf_fail(err, HF_UNAVAILABLE, "The file of settings %.512s can't be opened: %s.",
+                       path, strerror(errno));
     hf_status status = read_bytes(fd, &text, path, err);
     close(fd);
     if (status == HF_OK)
-        status = parse(&f, text.text);
+        status = settings_file_parse(&f, text.text);
     if (text.text != NULL)
         explicit_bzero(text.text, text.size);
     hf_buffer_done(&text);

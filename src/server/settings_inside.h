@@ -8,7 +8,8 @@
 void *settings_field(settings *s, const setting *row);
 const settings_origin *settings_origin_of(const settings *s, const setting *row);
 
-/* The row of that name, or NULL; and the name that is nearest to a wrong one, or NULL when none is near. */
+/* The row of that name, or NULL; and the name that is nearest to a wrong one, or NULL when none is
+ * near. */
 const setting *settings_find(const char *name);
 const char *settings_nearest(const char *name);
 
@@ -16,7 +17,8 @@ const char *settings_nearest(const char *name);
 hf_status settings_put(settings *s, const setting *row, const char *text, settings_origin origin,
                        hf_error *err);
 
-/* Reads a file. `must`: it has been named, so that its absence is a failure; else HF_NOT_FOUND, without a sentence. */
+/* Reads a file. `must`: it has been named, so that its absence is a failure; else HF_NOT_FOUND,
+ * without a sentence. */
 hf_status settings_read_file(settings *s, const char *path, bool must, hf_error *err);
 
 #endif

@@ -17,8 +17,9 @@ typedef struct unit {
     int64_t worth;
 } unit;
 
-static const unit durations[] = {{"d", SETTINGS_DAY}, {"h", 3600 * SETTINGS_S}, {"m", 60 * SETTINGS_S},
-                                 {"s", SETTINGS_S},   {"ms", SETTINGS_MS},      {NULL, 0}};
+static const unit durations[] = {{"d", SETTINGS_DAY},    {"h", 3600 * SETTINGS_S},
+                                 {"m", 60 * SETTINGS_S}, {"s", SETTINGS_S},
+                                 {"ms", SETTINGS_MS},    {NULL, 0}};
 static const unit sizes[] = {
     {"G", 1024 * SETTINGS_MIB}, {"M", SETTINGS_MIB}, {"K", SETTINGS_KIB}, {"", 1}, {NULL, 0}};
 static const unit ones[] = {{"", 1}, {NULL, 0}};
@@ -79,7 +80,8 @@ static bool write_amount(const setting *row, const void *field, hf_buffer *out)
 
 static hf_status read_switch(const setting *row, const char *text, hf_arena *arena, void *field)
 {
-    static const char *const words[][2] = {{"no", "yes"}, {"off", "on"}, {"false", "true"}, {"0", "1"}};
+    static const char *const words[][2] = {
+        {"no", "yes"}, {"off", "on"}, {"false", "true"}, {"0", "1"}};
     (void)row;
     (void)arena;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
@@ -124,15 +126,17 @@ static bool write_choice(const setting *row, const void *field, hf_buffer *out)
 
 /* ---- texts ---- */
 
-/* Can it stand in a file as it is? inih takes blanks off both ends, and a ';' after a blank begins a comment. */
+/* Can it stand in a file as it is? inih takes blanks off both ends, and a ';' after a blank begins
+ * a comment. */
 static bool fits_file(const char *text)
 {
     size_t size = strlen(text);
-    return hf_text_is_clean(text, size) && text[0] != ';' && text[0] != ' ' && strstr(text, " ;") == NULL &&
-           (size == 0 || text[size - 1] != ' ');
+    return hf_text_is_clean(text, size) && text[0] != ';' && text[0] != ' ' &&
+           strstr(text, " ;") == NULL && (size == 0 || text[size - 1] != ' ');
 }
 
-static hf_status read_text(const setting *row, const char *text, hf_arena *arena, void *field)
+static hf_status settings_kinds_read_text(const setting *row, const char *text, hf_arena *arena,
+                                          void *field)
 {
     size_t size = strlen(text);
     const char *copy = NULL;
@@ -144,7 +148,7 @@ static hf_status read_text(const setting *row, const char *text, hf_arena *arena
     return HF_OK;
 }
 
-static bool write_text(const setting *row, const void *field, hf_buffer *out)
+static bool settings_kinds_write_text(const setting *row, const void *field, hf_buffer *out)
 {
     (void)row;
     const char *text = *(const char *const *)field;
@@ -172,7 +176,7 @@ static bool is_address(const char *text)
 }
 
 /* The name or address of a machine, without a port. */
-static bool is_host(const char *text)
+static bool settings_kinds_is_host(const char *text)
 {
     size_t size = strlen(text);
     if (size > 2 && text[0] == '[' && text[size - 1] == ']')
@@ -181,11 +185,14 @@ static bool is_host(const char *text)
            strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789.-_") == size;
 }
 
-/* As browsers write it: scheme, host in lower case, a port that is not the usual one; nothing behind. */
+/* As browsers write it: scheme, host in lower case, a port that is not the usual one; nothing
+ * behind. */
 static bool is_origin(const char *text)
 {
     char host[256];
-    size_t scheme = strncmp(text, "https://", 8) == 0 ? 8 : strncmp(text, "http://", 7) == 0 ? 7 : 0;
+    size_t scheme = strncmp(text, "https://", 8) == 0  ? 8
+                    : strncmp(text, "http://", 7) == 0 ? 7
+                                                       : 0;
     const char *name = text + scheme;
     const char *port = name + (name[0] == '[' ? strcspn(name, "]") : 0);
     port += strcspn(port, ":");
@@ -193,7 +200,8 @@ static bool is_origin(const char *text)
         return false;
     snprintf(host, sizeof host, "%.*s", (int)(port - name), name);
     size_t digits = *port == ':' ? strspn(port + 1, "0123456789") : 0;
-    return is_host(host) && (*port == '\0' || (digits > 0 && digits <= 5 && port[1 + digits] == '\0'));
+    return settings_kinds_is_host(host) &&
+           (*port == '\0' || (digits > 0 && digits <= 5 && port[1 + digits] == '\0'));
 }
 
 static bool is_item(setting_kind kind, const char *text)
@@ -204,7 +212,7 @@ static bool is_item(setting_kind kind, const char *text)
     case SETTING_ORIGINS:
         return is_origin(text);
     case SETTING_HOSTS:
-        return is_host(text);
+        return settings_kinds_is_host(text);
     default:
         return strcmp(text, "unix") == 0 || address_is_network(text);
     }
@@ -230,7 +238,8 @@ static hf_slice next_item(const char **text)
     return (hf_slice){from, (size_t)(end - from)};
 }
 
-static hf_status read_list(const setting *row, const char *text, hf_arena *arena, void *field)
+static hf_status settings_kinds_read_list(const setting *row, const char *text, hf_arena *arena,
+                                          void *field)
 {
     const char *const *old = *(const char *const *const *)field;
     size_t count = count_items(old), room = count + 2;
@@ -256,7 +265,7 @@ static hf_status read_list(const setting *row, const char *text, hf_arena *arena
     return HF_OK;
 }
 
-static bool write_list(const setting *row, const void *field, hf_buffer *out)
+static bool settings_kinds_write_list(const setting *row, const void *field, hf_buffer *out)
 {
     (void)row;
     const char *const *list = *(const char *const *const *)field;
@@ -272,17 +281,20 @@ static const struct {
     bool (*write)(const setting *row, const void *field, hf_buffer *out);
     const char *takes;
 } kinds[] = {
-    [SETTING_ADDRESSES] = {read_list, write_list,
+    [SETTING_ADDRESSES] = {settings_kinds_read_list, settings_kinds_write_list,
                            "addresses like 127.0.0.1:7420, [::1]:7420 or unix:/run/holdfast.sock"},
-    [SETTING_ORIGINS] = {read_list, write_list,
+    [SETTING_ORIGINS] = {settings_kinds_read_list, settings_kinds_write_list,
                          "origins like https://app.example.org, in lower case, nothing behind"},
     [SETTING_HOSTS] =
-        {read_list, write_list,
+        {settings_kinds_read_list, settings_kinds_write_list,
          "names like locks.example.org or addresses like [fd00::3], in lower case, without a port"},
-    [SETTING_NETWORKS] = {read_list, write_list, "addresses like 10.0.0.7, ranges like 10.0.0.0/8, or unix"},
-    [SETTING_STORE] = {read_text, write_store, "a URL like sqlite:PATH or postgres://user@host/database"},
-    [SETTING_PATH] = {read_text, write_text,
-                      "a path without control characters, blanks at its ends or a ';' after a blank"},
+    [SETTING_NETWORKS] = {settings_kinds_read_list, settings_kinds_write_list,
+                          "addresses like 10.0.0.7, ranges like 10.0.0.0/8, or unix"},
+    [SETTING_STORE] = {settings_kinds_read_text, write_store,
+                       "a URL like sqlite:PATH or postgres://user@host/database"},
+    [SETTING_PATH] =
+        {settings_kinds_read_text, settings_kinds_write_text,
+         "a path without control characters, blanks at its ends or a ';' after a blank"},
     [SETTING_DURATION] = {read_amount, write_amount, "a duration like 30s, 5m or 7d"},
     [SETTING_NUMBER] = {read_amount, write_amount, "a whole number"},
     [SETTING_SIZE] = {read_amount, write_amount, "a size like 64K or 1M"},
@@ -292,7 +304,7 @@ static const struct {
 
 bool setting_is_list(const setting *row)
 {
-    return kinds[row->kind].read == read_list;
+    return kinds[row->kind].read == settings_kinds_read_list;
 }
 
 hf_status setting_read(const setting *row, const char *text, hf_arena *arena, void *field)

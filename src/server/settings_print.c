@@ -19,10 +19,11 @@ static const void *field_of(const settings *s, const setting *row)
 }
 
 /* A line of the file; that of the file itself is a comment. */
-static void print_line(const settings *s, const setting *row, hf_buffer *out)
+static void settings_print_line(const settings *s, const setting *row, hf_buffer *out)
 {
     const settings_origin *origin = settings_origin_of(s, row);
-    hf_buffer_print(out, "%s%s = ", row == &settings_table[SETTINGS_ID_config] ? "# " : "", row->name);
+    hf_buffer_print(out, "%s%s = ", row == &settings_table[SETTINGS_ID_config] ? "# " : "",
+                    row->name);
     bool redacted = setting_write(row, field_of(s, row), out);
     hf_buffer_print(out, " ; %s", froms[origin->from]);
     if (origin->from == SETTINGS_FROM_FILE)
@@ -39,7 +40,7 @@ static void add_list(hf_json *json, const char *const *list)
 }
 
 /* A value as --print-config writes it, in quotes; a list as an array; null when there is none. */
-static void add_value(const settings *s, const setting *row, hf_json *json)
+static void settings_print_add_value(const settings *s, const setting *row, hf_json *json)
 {
     hf_buffer text = {0};
     if (setting_is_list(row)) {
@@ -56,22 +57,18 @@ static void add_setting(const settings *s, const setting *row, hf_json *json)
 {
     const settings_origin *origin = settings_origin_of(s, row);
     hf_json_begin(json, '{');
-    hf_json_name(json, "name");
-    hf_json_text(json, row->name);
+    hf_json_put_text(json, "name", row->name);
     hf_json_name(json, "value");
-    add_value(s, row, json);
-    hf_json_name(json, "from");
-    hf_json_text(json, froms[origin->from]);
+    settings_print_add_value(s, row, json);
+    hf_json_put_text(json, "from", froms[origin->from]);
     if (origin->from == SETTINGS_FROM_FILE) {
-        hf_json_name(json, "file");
-        hf_json_text(json, origin->file);
-        hf_json_name(json, "line");
-        hf_json_int(json, origin->line);
+        hf_json_put_text(json, "file", origin->file);
+        hf_json_put_int(json, "line", origin->line);
     }
     hf_json_end(json, '}');
 }
 
-static void print_json(const settings *s, hf_buffer *out)
+static void settings_print_json(const settings *s, hf_buffer *out)
 {
     hf_json json = {0};
     hf_json_begin(&json, '{');
@@ -90,10 +87,10 @@ static void print_json(const settings *s, hf_buffer *out)
 void settings_print(const settings *s, bool json, hf_buffer *out)
 {
     if (json) {
-        print_json(s, out);
+        settings_print_json(s, out);
         return;
     }
     hf_buffer_print(out, "[server]\n");
     for (size_t i = 0; i < SETTINGS_COUNT; i++)
-        print_line(s, &settings_table[i], out);
+        settings_print_line(s, &settings_table[i], out);
 }

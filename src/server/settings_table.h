@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The settings of a server, a row each. From a row come the field of `settings`, the flag (--listen), the environment variable
- * (HOLDFAST_LISTEN), the key of the file (listen), the help, what --print-config prints, and the table in docs/serve.md.
+/* The settings of a server, a row each. From a row come the field of `settings`, the flag
+ * (--listen), the environment variable (HOLDFAST_LISTEN), the key of the file (listen), the help,
+ * what --print-config prints, and the table in docs/serve.md.
  *
- * Kinds: ADDRESSES, ORIGINS, HOSTS, NETWORKS are lists (min and max count their items); STORE, PATH text (min 1: may not be empty);
- * DURATION in microseconds; NUMBER; SIZE in bytes; SWITCH yes or no; CHOICE one of the words of the column value.
- * The default is read as if someone had written it; NULL: nothing, or settings.c works it out. */
+ * Kinds: ADDRESSES, ORIGINS, HOSTS, NETWORKS are lists (min and max count their items); STORE, PATH
+ * text (min 1: may not be empty); DURATION in microseconds; NUMBER; SIZE in bytes; SWITCH yes or
+ * no; CHOICE one of the words of the column value. The default is read as if someone had written
+ * it; NULL: nothing, or settings.c works it out. */
 #ifndef HF_SERVER_SETTINGS_TABLE_H
 #define HF_SERVER_SETTINGS_TABLE_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Slots come back when their last pin is taken out; a few of full size are kept for the next batches, with as much memory as an
- * arena keeps. */
+/* Slots come back when their last pin is taken out; a few of full size are kept for the next
+ * batches, with as much memory as an arena keeps. */
 #include "server/slots.h"
 
 #include "base/seams.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Batches that outlive their run: answers point into a batch's memory, so it stays until the last job that looks at it has been
- * released. Threads may share them. */
+/* Batches that outlive their run: answers point into a batch's memory, so it stays until the last
+ * job that looks at it has been released. Threads may share them. */
 #ifndef HF_SERVER_SLOTS_H
 #define HF_SERVER_SLOTS_H
 

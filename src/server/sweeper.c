@@ -26,8 +26,9 @@ struct sweeper {
     sweeper_stats stats;
 };
 
-/* Somewhere from three quarters of it to five quarters, so that servers that started together do not stay together. */
-static int64_t jittered(int64_t us)
+/* Somewhere from three quarters of it to five quarters, so that servers that started together do
+ * not stay together. */
+static int64_t sweeper_jittered(int64_t us)
 {
     uint16_t drawn = 0;
     if (!hf_seam.random(&drawn, sizeof drawn))
@@ -35,7 +36,7 @@ static int64_t jittered(int64_t us)
     return us - us / 4 + us / 2 / UINT16_MAX * drawn;
 }
 
-static void wait_for(sweeper *s, int64_t us)
+static void sweeper_wait_for(sweeper *s, int64_t us)
 {
     struct timeval time = {.tv_sec = us / SECOND_US, .tv_usec = us % SECOND_US};
     if (!s->stopped)
@@ -47,9 +48,10 @@ enum { FIRST_PAUSES = 50 };
 
 static void wait_longer(sweeper *s)
 {
-    int64_t next_us = s->patience_us == 0 ? FIRST_PAUSES * s->settings.pause_us : 2 * s->patience_us;
+    int64_t next_us =
+        s->patience_us == 0 ? FIRST_PAUSES * s->settings.pause_us : 2 * s->patience_us;
     s->patience_us = next_us < s->settings.interval_us ? next_us : s->settings.interval_us;
-    wait_for(s, jittered(s->patience_us));
+    sweeper_wait_for(s, sweeper_jittered(s->patience_us));
 }
 
 static void note_failure(sweeper *s, const char *sentence)
@@ -66,15 +68,15 @@ static void note_success(sweeper *s, const hf_answer *answer)
     s->stats.rows += answer->swept;
     s->stats.behind = answer->more;
     if (answer->more) {
-        wait_for(s, s->settings.pause_us);
+        sweeper_wait_for(s, s->settings.pause_us);
         return;
     }
     s->stats.sweeps++;
     s->stats.last_us = hf_seam.wall_us();
-    wait_for(s, jittered(s->settings.interval_us));
+    sweeper_wait_for(s, sweeper_jittered(s->settings.interval_us));
 }
 
-static void answered(loop_job *job)
+static void sweeper_answered(loop_job *job)
 {
     sweeper *s = (sweeper *)job;
     const hf_answer *answer = &s->op.answer;
@@ -83,12 +85,14 @@ static void answered(loop_job *job)
     if (answer->status == HF_OK)
         note_success(s, answer);
     else
-        note_failure(s, answer->message != NULL ? answer->message : hf_status_sentence(answer->status));
+        note_failure(s, answer->message != NULL ? answer->message
+                                                : hf_status_sentence(answer->status));
     jobs_release(job);
 }
 
-/* Begins a turn. The committer refuses when it is full or stops: then it is not the moment for a sweep. */
-static void ask(evutil_socket_t fd, short what, void *context)
+/* Begins a turn. The committer refuses when it is full or stops: then it is not the moment for a
+ * sweep. */
+static void sweeper_ask(evutil_socket_t fd, short what, void *context)
 {
     sweeper *s = context;
     hf_error err = {0};
@@ -99,7 +103,7 @@ static void ask(evutil_socket_t fd, short what, void *context)
         .keep_events_us = s->settings.keep_events_us,
         .keep_forced_us = s->settings.keep_forced_us,
     };
-    s->job = (loop_job){.job = {.ops = &s->op, .count = 1}, .finish = answered};
+    s->job = (loop_job){.job = {.ops = &s->op, .count = 1}, .finish = sweeper_answered};
     s->asking = jobs_submit(s->settings.jobs, &s->job, &err) == HF_OK;
     if (!s->asking)
         wait_longer(s);
@@ -111,22 +115,22 @@ hf_status sweeper_new(const sweeper_settings *settings, sweeper **out, hf_error 
     if (settings->keep_events_us < 0 || settings->keep_forced_us < 0 ||
         (settings->keep_forced_us != 0 &&
          (settings->keep_events_us == 0 || settings->keep_forced_us < settings->keep_events_us)))
-        return hf_fail(
-            err, HF_INVALID,
-            "Forced acts can't be kept for a shorter time than other events; make it longer, or 0 to "
-            "keep them for ever.");
+        return hf_fail(err, HF_INVALID,
+                       "Forced acts can't be kept for a shorter time than other events; make it "
+                       "longer, or 0 to "
+                       "keep them for ever.");
     sweeper *s = hf_alloc(sizeof *s);
     if (s == NULL)
         return hf_fail_memory(err);
     s->settings = *settings;
     s->settings.pause_us = settings->pause_us == 0 ? SWEEPER_PAUSE_US : settings->pause_us;
     s->settings.limit = settings->limit == 0 ? SWEEPER_LIMIT : settings->limit;
-    s->timer = evtimer_new(settings->base, ask, s);
+    s->timer = evtimer_new(settings->base, sweeper_ask, s);
     if (s->timer == NULL) {
         hf_free(s);
         return hf_fail_memory(err);
     }
-    wait_for(s, jittered(s->settings.interval_us) / 2);
+    sweeper_wait_for(s, sweeper_jittered(s->settings.interval_us) / 2);
     *out = s;
     return HF_OK;
 }

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* The background sweep: now and then it asks the store to remove what is dead, and events that are older than they are to be kept. A turn
- * is one HF_OP_SWEEP of bounded work; while there is more the next follows after a short pause, in which what people ask goes first.
+/* The background sweep: now and then it asks the store to remove what is dead, and events that are
+ * older than they are to be kept. A turn is one HF_OP_SWEEP of bounded work; while there is more
+ * the next follows after a short pause, in which what people ask goes first.
  *
  *   W1  Everything here runs on the loop's thread; the store is asked by jobs of the committer.
  *   W2  At most one turn is with the committer.
- *   W3  Nothing but space depends on it. A turn that fails is tried again, later each time, at last once an interval.
- *   W4  Several servers on one store may all sweep: the intervals are jittered, and what one has removed the other does not find. */
+ *   W3  Nothing but space depends on it. A turn that fails is tried again, later each time, at last
+ *       once an interval.
+ *   W4  Several servers on one store may all sweep: the intervals are jittered, and what one has
+ *       removed the other does not find. */
 #ifndef HF_SERVER_SWEEPER_H
 #define HF_SERVER_SWEEPER_H
 
@@ -43,13 +46,14 @@ typedef struct sweeper_stats {
     bool behind;       /* one is under way */
 } sweeper_stats;
 
-/* The first sweep begins within an interval. HF_INVALID: forced acts would be kept shorter than the rest. */
+/* The first sweep begins within an interval. HF_INVALID: forced acts would be kept shorter than the
+ * rest. */
 hf_status sweeper_new(const sweeper_settings *settings, sweeper **out, hf_error *err);
 
 void sweeper_stats_read(const sweeper *s, sweeper_stats *out);
 
-/* No turn is begun from now on. One that is with the committer is still answered; sweeper_free waits for nothing, so stop the committer and run what it
- * answered before. */
+/* No turn is begun from now on. One that is with the committer is still answered; sweeper_free
+ * waits for nothing, so stop the committer and run what it answered before. */
 void sweeper_stop(sweeper *s);
 bool sweeper_idle(const sweeper *s); /* no turn is with the committer */
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Each session with unanswered jobs has a chain of links, one for each job that names it, in the order of submission. Links live in
- * the jobs, so nothing is allocated but for jobs that name many sessions. All links of a job are entered in one step: whatever
- * jobs wait for came before them, so they can't wait in a circle. */
+/* Each session with unanswered jobs has a chain of links, one for each job that names it, in the
+ * order of submission. Links live in the jobs, so nothing is allocated but for jobs that name many
+ * sessions. All links of a job are entered in one step: whatever jobs wait for came before them, so
+ * they can't wait in a circle. */
 #include "server/turns.h"
 
 #include "base/seams.h"
@@ -56,10 +57,13 @@ uint64_t turns_hash(uint64_t seed, const char *text, size_t max)
 
 static void add_link(const turns *t, committer_job *job, const hf_credentials *session)
 {
-    if (session == NULL || (job->links_count > 0 && job->links[job->links_count - 1].session == session->id))
+    if (session == NULL ||
+        (job->links_count > 0 && job->links[job->links_count - 1].session == session->id))
         return; /* named by the op before: a job is mostly one session's */
-    job->links[job->links_count++] = (committer_link){
-        .job = job, .session = session->id, .hash = turns_hash(t->seed, session->id, sizeof session->id)};
+    job->links[job->links_count++] =
+        (committer_link){.job = job,
+                         .session = session->id,
+                         .hash = turns_hash(t->seed, session->id, sizeof session->id)};
 }
 
 /* How many links there will be at most. */
@@ -100,18 +104,18 @@ void turns_forget(committer_job *job)
 /* ---- the chains ---- */
 
 /* Where the first link of that session hangs; it points to NULL when the session has none. */
-static committer_link **find(const turns *t, const committer_link *link)
+static committer_link **turns_find(const turns *t, const committer_link *link)
 {
     committer_link **at = (committer_link **)&t->buckets[link->hash % TURNS_BUCKETS];
-    while (*at != NULL &&
-           ((*at)->hash != link->hash || strncmp((*at)->session, link->session, HF_SESSION_ID_SIZE) != 0))
+    while (*at != NULL && ((*at)->hash != link->hash ||
+                           strncmp((*at)->session, link->session, HF_SESSION_ID_SIZE) != 0))
         at = &(*at)->next_bucket;
     return at;
 }
 
 bool turns_before(const turns *t, const committer_job *job, unsigned *executor)
 {
-    const committer_link *first = job->links_count == 0 ? NULL : *find(t, &job->links[0]);
+    const committer_link *first = job->links_count == 0 ? NULL : *turns_find(t, &job->links[0]);
     if (first == NULL)
         return false;
     *executor = first->last->job->executor;
@@ -122,7 +126,7 @@ bool turns_enter(turns *t, committer_job *job)
 {
     job->waits = 0;
     for (size_t i = 0; i < job->links_count; i++) {
-        committer_link *link = &job->links[i], **at = find(t, link), *first = *at;
+        committer_link *link = &job->links[i], **at = turns_find(t, link), *first = *at;
         link->turn = true;
         if (first == NULL) {
             link->last = link;
@@ -160,7 +164,7 @@ void turns_taken(committer_job *job, job_list *ready)
 void turns_answered(turns *t, committer_job *job, job_list *ready)
 {
     for (size_t i = 0; i < job->links_count; i++) {
-        committer_link *link = &job->links[i], **at = find(t, link), *next = link->next;
+        committer_link *link = &job->links[i], **at = turns_find(t, link), *next = link->next;
         assert(*at == link); /* within a session jobs are answered in their order */
         *at = next == NULL ? link->next_bucket : next;
         if (next == NULL)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Whose turn it is: the order of the jobs of each session, and queues of jobs. A job may go when every job before it that names one
- * of its sessions has been answered, or has been taken by the same executor (which carries it out first). Not thread-safe: the
- * committer calls it under its mutex. */
+/* Whose turn it is: the order of the jobs of each session, and queues of jobs. A job may go when
+ * every job before it that names one of its sessions has been answered, or has been taken by the
+ * same executor (which carries it out first). Not thread-safe: the committer calls it under its
+ * mutex. */
 #ifndef HF_SERVER_TURNS_H
 #define HF_SERVER_TURNS_H
 

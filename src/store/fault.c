@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A store that fails on demand: before the store below sees a batch, or after it has committed it. For tests; threads may share it and
- * arm it meanwhile. */
+/* A store that fails on demand: before the store below sees a batch, or after it has committed it.
+ * For tests; threads may share it and arm it meanwhile. */
 #include "base/error.h"
 #include "base/seams.h"
 #include "store/wrap.h"
@@ -14,7 +14,7 @@ typedef struct fault_store {
 } fault_store;
 
 /* Whether this one is to fail. */
-static bool take_turn(fault_store *fault, bool *after_commit)
+static bool fault_take_turn(fault_store *fault, bool *after_commit)
 {
     pthread_mutex_lock(&fault->mutex);
     bool fails = fault->countdown > 0 && --fault->countdown == 0;
@@ -30,15 +30,15 @@ static bool take_turn(fault_store *fault, bool *after_commit)
 static hf_status execute_fault(hf_store *store, hf_batch *batch, hf_error *err)
 {
     fault_store *fault = (fault_store *)store;
-    bool after_commit, fails = take_turn(fault, &after_commit);
+    bool after_commit, fails = fault_take_turn(fault, &after_commit);
     if (fails && !after_commit)
         return hf_fail(err, HF_UNAVAILABLE,
                        "The store can't be reached (a fault was asked for); nothing was done.");
     hf_status status = hf_store_execute(fault->wrap.inner, batch, err);
     if (fails && status == HF_OK)
-        return hf_fail(
-            err, HF_UNSURE,
-            "The store did not answer (a fault was asked for); ask again with the same request id.");
+        return hf_fail(err, HF_UNSURE,
+                       "The store did not answer (a fault was asked for); ask again with the same "
+                       "request id.");
     return status;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The memory store: locks that live as long as the process. One mutex; a batch loads what it names, asks the law, links in
- * what changed. For tests, for one-process programs, and as the model other stores are compared with. */
+/* The memory store: locks that live as long as the process. One mutex; a batch loads what it names,
+ * asks the law, links in what changed. For tests, for one-process programs, and as the model other
+ * stores are compared with. */
 #include "store/memory.h"
 #include "base/cleanup.h"
 #include "base/error.h"
@@ -8,7 +9,7 @@
 
 #include <string.h>
 
-static void close_memory(hf_store *base)
+static void memory_close(hf_store *base)
 {
     mem_store *store = (mem_store *)base;
     mem_tables_done(store);
@@ -19,7 +20,7 @@ static void close_memory(hf_store *base)
     hf_free(store);
 }
 
-static hf_status open_memory(const char *rest, hf_store **out, hf_error *err)
+static hf_status memory_open(const char *rest, hf_store **out, hf_error *err)
 {
     if (rest[0] != '\0')
         return hf_fail(err, HF_INVALID, "The memory store takes nothing after memory: in its URL.");
@@ -31,7 +32,7 @@ static hf_status open_memory(const char *rest, hf_store **out, hf_error *err)
     store->wall_minus_boot_us = hf_seam.wall_us() - hf_seam.boot_us();
     bool random = hf_seam.random(&store->rows.seed, sizeof store->rows.seed);
     if (!random || !mem_tables_init(store) || !mem_events_init(&store->events)) {
-        close_memory(&store->base);
+        memory_close(&store->base);
         return random ? hf_fail_memory(err)
                       : hf_fail(err, HF_UNAVAILABLE, "The system gives no random bytes.");
     }
@@ -39,7 +40,7 @@ static hf_status open_memory(const char *rest, hf_store **out, hf_error *err)
     return HF_OK;
 }
 
-static hf_status run(mem_store *store, hf_batch *batch, hf_error *err)
+static hf_status memory_run(mem_store *store, hf_batch *batch, hf_error *err)
 {
     int64_t now_us = hf_store_now(&store->base, hf_seam.boot_us() + store->wall_minus_boot_us);
     hf_rows *rows = &store->rows;
@@ -48,9 +49,11 @@ static hf_status run(mem_store *store, hf_batch *batch, hf_error *err)
     if (hf_op_alone(batch->ops[0].kind)) {
         hf_status status = HF_OK;
         bool flawed = batch->ops[0].answer.status != HF_OK;
-        return flawed || mem_do_alone(store, batch, now_us, &status, err) ? status : hf_fail_memory(err);
+        return flawed || mem_do_alone(store, batch, now_us, &status, err) ? status
+                                                                          : hf_fail_memory(err);
     }
-    if (!mem_load(store, rows) || !hf_rows_apply(rows, batch, now_us) || !mem_save(store, rows, now_us))
+    if (!mem_load(store, rows) || !hf_rows_apply(rows, batch, now_us) ||
+        !mem_save(store, rows, now_us))
         return hf_fail_memory(err);
     return HF_OK;
 }
@@ -59,7 +62,7 @@ static hf_status execute_memory(hf_store *base, hf_batch *batch, hf_error *err)
 {
     mem_store *store = (mem_store *)base;
     pthread_mutex_lock(&store->mutex);
-    hf_status status = run(store, batch, err);
+    hf_status status = memory_run(store, batch, err);
     pthread_mutex_unlock(&store->mutex);
     return status;
 }
@@ -81,9 +84,9 @@ static hf_status no_backup(hf_store *base, const char *path, hf_error *err)
 
 const hf_store_ops hf_store_memory = {
     .scheme = "memory",
-    .open = open_memory,
+    .open = memory_open,
     .execute = execute_memory,
     .grade = grade_memory,
     .backup = no_backup,
-    .close = close_memory,
+    .close = memory_close,
 };

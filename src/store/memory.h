@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The memory store's own rows, packed: text stands behind the fixed part, types are kept once. Private to memory*.c. */
+/* The memory store's own rows, packed: text stands behind the fixed part, types are kept once.
+ * Private to memory*.c. */
 #ifndef HF_STORE_MEMORY_H
 #define HF_STORE_MEMORY_H
 
@@ -48,7 +49,7 @@ struct mem_anchor {
     mem_lock *locks;
     mem_request *requests;
     int64_t fence, rev, ended_fence, ended_us;
-    mem_saved *saved;    /* NULL: never saved */
+    mem_saved *saved; /* NULL: never saved */
     mem_past *past;
     char *ended_request; /* or NULL */
     char ended_session[HF_SESSION_ID_SIZE];
@@ -142,7 +143,8 @@ size_t mem_session_slot(const mem_store *store, const char *id);
 size_t mem_opened_slot(const mem_store *store, hf_slice request);
 hf_slice mem_session_request(const mem_session *session);
 
-/* memory_save.c: saving what changed; false: memory is out and nothing was saved. Removing rows frees them. */
+/* memory_save.c: saving what changed; false: memory is out and nothing was saved. Removing rows
+ * frees them. */
 bool mem_save(mem_store *store, hf_rows *rows, int64_t now_us);
 void mem_session_remove(mem_store *store, mem_session *session);
 void mem_anchor_remove(mem_store *store, mem_anchor *anchor);
@@ -167,6 +169,7 @@ void mem_tokens_done(mem_store *store);
 bool mem_do_count(mem_store *store, hf_op *op, hf_arena *arena, int64_t now_us);
 
 /* memory_query.c: what stands alone. Each answers the op; false: memory is out. */
-bool mem_do_alone(mem_store *store, hf_batch *batch, int64_t now_us, hf_status *status, hf_error *err);
+bool mem_do_alone(mem_store *store, hf_batch *batch, int64_t now_us, hf_status *status,
+                  hf_error *err);
 
 #endif

@@ -11,7 +11,7 @@ typedef struct tally {
     size_t locks;
 } tally;
 
-static int by_name(const void *a, const void *b)
+static int memory_count_by_name(const void *a, const void *b)
 {
     return strcmp(((const tally *)a)->type->type.type, ((const tally *)b)->type->type.type);
 }
@@ -22,7 +22,7 @@ static int by_place(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static bool session_lives(const mem_session *s, int64_t now_us)
+static bool memory_count_session_lives(const mem_session *s, int64_t now_us)
 {
     return s->ended_us == 0 && s->expires_us > now_us;
 }
@@ -34,17 +34,18 @@ static bool opened_by(const mem_session *s, hf_slice token)
 }
 
 /* Those that the token opened, or all of them. */
-static void count_sessions(const mem_store *store, hf_op *op, int64_t now_us)
+static void memory_count_sessions(const mem_store *store, hf_op *op, int64_t now_us)
 {
     hf_slice token = hf_slice_of(op->caller);
     for (size_t i = 0; i < store->sessions_size; i++)
         for (const mem_session *s = store->sessions[i]; s != NULL; s = s->chain)
-            op->answer.total_sessions += session_lives(s, now_us) && (token.size == 0 || opened_by(s, token));
+            op->answer.total_sessions +=
+                memory_count_session_lives(s, now_us) && (token.size == 0 || opened_by(s, token));
 }
 
 static void count_one_session(const mem_session *s, hf_op *op, int64_t now_us)
 {
-    if (s == NULL || !session_lives(s, now_us))
+    if (s == NULL || !memory_count_session_lives(s, now_us))
         return;
     op->answer.total_sessions = 1;
     for (const mem_lock *lock = s->locks; lock != NULL; lock = lock->session_next)
@@ -52,13 +53,15 @@ static void count_one_session(const mem_session *s, hf_op *op, int64_t now_us)
 }
 
 /* `all` is in order of place in memory, where each anchor finds its type quickly. */
-static void count_locks(const mem_store *store, tally *all, size_t count, int64_t now_us)
+static void memory_count_locks(const mem_store *store, tally *all, size_t count, int64_t now_us)
 {
     for (size_t i = 0; i < store->anchors_size; i++)
         for (const mem_anchor *anchor = store->anchors[i]; anchor != NULL; anchor = anchor->chain) {
             tally key = {anchor->type, 0};
-            tally *of = anchor->locks == NULL ? NULL : bsearch(&key, all, count, sizeof *all, by_place);
-            for (const mem_lock *lock = anchor->locks; of != NULL && lock != NULL; lock = lock->next)
+            tally *of =
+                anchor->locks == NULL ? NULL : bsearch(&key, all, count, sizeof *all, by_place);
+            for (const mem_lock *lock = anchor->locks; of != NULL && lock != NULL;
+                 lock = lock->next)
                 of->locks += mem_lock_lives(lock, now_us);
         }
 }
@@ -66,7 +69,7 @@ static void count_locks(const mem_store *store, tally *all, size_t count, int64_
 static bool answer_counts(hf_op *op, hf_arena *arena, tally *all, size_t count)
 {
     size_t limit = op->limit == 0 ? HF_LIST_DEFAULT : op->limit, types = 0;
-    qsort(all, count, sizeof *all, by_name);
+    qsort(all, count, sizeof *all, memory_count_by_name);
     for (size_t i = 0; i < count; i++) {
         types += all[i].locks > 0;
         op->answer.total_locks += all[i].locks;
@@ -87,7 +90,7 @@ static bool answer_counts(hf_op *op, hf_arena *arena, tally *all, size_t count)
     return true;
 }
 
-static bool count_all(const mem_store *store, hf_op *op, hf_arena *arena, int64_t now_us)
+static bool memory_count_all(const mem_store *store, hf_op *op, hf_arena *arena, int64_t now_us)
 {
     size_t count = 0;
     for (const mem_type *type = store->types; type != NULL; type = type->next)
@@ -98,8 +101,8 @@ static bool count_all(const mem_store *store, hf_op *op, hf_arena *arena, int64_
     for (const mem_type *type = store->types; type != NULL; type = type->next)
         at++->type = type;
     qsort(all, count, sizeof *all, by_place);
-    count_sessions(store, op, now_us);
-    count_locks(store, all, count, now_us);
+    memory_count_sessions(store, op, now_us);
+    memory_count_locks(store, all, count, now_us);
     bool ok = answer_counts(op, arena, all, count);
     hf_free(all);
     return ok;
@@ -110,8 +113,8 @@ bool mem_do_count(mem_store *store, hf_op *op, hf_arena *arena, int64_t now_us)
     if (op->target != NULL)
         count_one_session(mem_session_find(store, op->target), op, now_us);
     else if (hf_slice_of(op->caller).size > 0)
-        count_sessions(store, op, now_us);
+        memory_count_sessions(store, op, now_us);
     else
-        return count_all(store, op, arena, now_us);
+        return memory_count_all(store, op, arena, now_us);
     return true;
 }

@@ -35,7 +35,7 @@ static size_t begin_of(const mem_events *events, int64_t seq)
 }
 
 /* Makes `size` bytes free at the head, forgetting the oldest events that stand there. */
-static void make_room(mem_events *events, size_t size)
+static void memory_events_make_room(mem_events *events, size_t size)
 {
     if (events->head + size > MEM_EVENT_BYTES) {
         while (events->first < events->next && begin_of(events, events->first) >= events->head)
@@ -49,7 +49,7 @@ static void make_room(mem_events *events, size_t size)
         events->first++;
 }
 
-static char *put(char *at, hf_slice text, unsigned char *size)
+static char *memory_events_put(char *at, hf_slice text, unsigned char *size)
 {
     *size = (unsigned char)text.size;
     if (text.size > 0)
@@ -59,26 +59,26 @@ static char *put(char *at, hf_slice text, unsigned char *size)
 
 void mem_events_add(mem_events *events, const hf_event_row *row, int64_t at_us)
 {
-    size_t size = sizeof(packed) + row->type.size + row->id.size + row->session.size + row->user.size +
-                  row->actor.size + row->reason.size;
+    size_t size = sizeof(packed) + row->type.size + row->id.size + row->session.size +
+                  row->user.size + row->actor.size + row->reason.size;
     size = (size + 7) & ~(size_t)7;
-    make_room(events, size);
+    memory_events_make_room(events, size);
     packed *event = (packed *)(void *)(events->bytes + events->head);
     event->at_us = at_us;
     event->fence = row->fence;
     event->kind = (unsigned char)row->kind;
-    char *at = put(event->text, row->type, &event->type_size);
-    at = put(at, row->id, &event->id_size);
-    at = put(at, row->session, &event->session_size);
-    at = put(at, row->user, &event->user_size);
-    at = put(at, row->actor, &event->actor_size);
-    put(at, row->reason, &event->reason_size);
+    char *at = memory_events_put(event->text, row->type, &event->type_size);
+    at = memory_events_put(at, row->id, &event->id_size);
+    at = memory_events_put(at, row->session, &event->session_size);
+    at = memory_events_put(at, row->user, &event->user_size);
+    at = memory_events_put(at, row->actor, &event->actor_size);
+    memory_events_put(at, row->reason, &event->reason_size);
     events->at[events->next % MEM_EVENTS] = (uint32_t)events->head;
     events->next++;
     events->head += size;
 }
 
-static const char *get(const char *at, size_t size, char *out, size_t out_size)
+static const char *memory_events_get(const char *at, size_t size, char *out, size_t out_size)
 {
     hf_slice_copy(out, out_size, (hf_slice){at, size});
     return at + size;
@@ -93,12 +93,13 @@ bool mem_events_read(const mem_events *events, int64_t seq, hf_event *out)
     out->at_us = event->at_us;
     out->fence = event->fence;
     out->kind = (hf_event_kind)event->kind;
-    const char *at = get(event->text, event->type_size, out->resource.type, sizeof out->resource.type);
-    at = get(at, event->id_size, out->resource.id, sizeof out->resource.id);
-    at = get(at, event->session_size, out->session, sizeof out->session);
-    at = get(at, event->user_size, out->user, sizeof out->user);
-    at = get(at, event->actor_size, out->actor, sizeof out->actor);
-    get(at, event->reason_size, out->reason, sizeof out->reason);
+    const char *at = memory_events_get(event->text, event->type_size, out->resource.type,
+                                       sizeof out->resource.type);
+    at = memory_events_get(at, event->id_size, out->resource.id, sizeof out->resource.id);
+    at = memory_events_get(at, event->session_size, out->session, sizeof out->session);
+    at = memory_events_get(at, event->user_size, out->user, sizeof out->user);
+    at = memory_events_get(at, event->actor_size, out->actor, sizeof out->actor);
+    memory_events_get(at, event->reason_size, out->reason, sizeof out->reason);
     return true;
 }
 

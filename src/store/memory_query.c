@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The memory store: what stands alone (lists, events, types, sweep). Its tables are hashes, so whatever has an order is
- * picked out by looking through them and keeping the least few. */
+/* The memory store: what stands alone (lists, events, types, sweep). Its tables are hashes, so
+ * whatever has an order is picked out by looking through them and keeping the least few. */
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "store/memory.h"
@@ -30,36 +30,37 @@ static void picks_done(picks *p)
     hf_free((void *)p->items);
 }
 
-static void swap(picks *p, size_t a, size_t b)
+static void memory_query_swap(picks *p, size_t a, size_t b)
 {
     const void *item = p->items[a];
     p->items[a] = p->items[b];
     p->items[b] = item;
 }
 
-static void sink(picks *p)
+static void memory_query_sink(picks *p)
 {
     for (size_t at = 0, child; (child = 2 * at + 1) < p->count; at = child) {
         if (child + 1 < p->count && p->order(p->items[child + 1], p->items[child]) > 0)
             child++;
         if (p->order(p->items[child], p->items[at]) <= 0)
             return;
-        swap(p, at, child);
+        memory_query_swap(p, at, child);
     }
 }
 
-static void pick(picks *p, const void *item)
+static void memory_query_pick(picks *p, const void *item)
 {
     if (p->count == p->most) {
         if (p->most == 0 || p->order(item, p->items[0]) >= 0)
             return;
         p->items[0] = item;
-        sink(p);
+        memory_query_sink(p);
         return;
     }
     size_t at = p->count++;
-    for (p->items[at] = item; at > 0 && p->order(p->items[at], p->items[(at - 1) / 2]) > 0; at = (at - 1) / 2)
-        swap(p, at, (at - 1) / 2);
+    for (p->items[at] = item; at > 0 && p->order(p->items[at], p->items[(at - 1) / 2]) > 0;
+         at = (at - 1) / 2)
+        memory_query_swap(p, at, (at - 1) / 2);
 }
 
 /* Least first. */
@@ -67,31 +68,31 @@ static void picks_sort(picks *p)
 {
     size_t count = p->count;
     while (p->count > 1) {
-        swap(p, 0, p->count - 1);
+        memory_query_swap(p, 0, p->count - 1);
         p->count--;
-        sink(p);
+        memory_query_sink(p);
     }
     p->count = count;
 }
 
 /* ---- orders ---- */
 
-static hf_slice id_of(const mem_anchor *anchor)
+static hf_slice memory_query_id_of(const mem_anchor *anchor)
 {
     return (hf_slice){anchor->id, anchor->id_size};
 }
 
-static int by_name(const void *a, const void *b)
+static int memory_query_by_name(const void *a, const void *b)
 {
     const mem_anchor *x = a, *y = b;
     int order = strcmp(x->type->type.type, y->type->type.type);
-    return order != 0 ? order : hf_slice_compare(id_of(x), id_of(y));
+    return order != 0 ? order : hf_slice_compare(memory_query_id_of(x), memory_query_id_of(y));
 }
 
 static int lock_by_name(const void *a, const void *b)
 {
     const mem_lock *x = a, *y = b;
-    int order = by_name(x->anchor, y->anchor);
+    int order = memory_query_by_name(x->anchor, y->anchor);
     return order != 0 ? order : strcmp(x->session->id, y->session->id);
 }
 
@@ -131,22 +132,25 @@ static int past_by_age(const void *a, const void *b)
     const mem_past *x = a, *y = b;
     int order = by_number(x->covered_us, y->covered_us);
     if (order == 0)
-        order = by_name(x->anchor, y->anchor);
-    return order != 0 ? order : hf_slice_compare((hf_slice){x->request, x->size}, (hf_slice){y->request, y->size});
+        order = memory_query_by_name(x->anchor, y->anchor);
+    return order != 0
+               ? order
+               : hf_slice_compare((hf_slice){x->request, x->size}, (hf_slice){y->request, y->size});
 }
 
 /* After the cursor, in canonical order. */
-static bool after(const hf_cursor *cursor, const mem_anchor *anchor, const char *session)
+static bool memory_query_after(const hf_cursor *cursor, const mem_anchor *anchor,
+                               const char *session)
 {
     int order = strcmp(anchor->type->type.type, cursor->resource.type);
     if (order == 0)
-        order = hf_slice_compare(id_of(anchor), hf_slice_of(cursor->resource.id));
+        order = hf_slice_compare(memory_query_id_of(anchor), hf_slice_of(cursor->resource.id));
     return order > 0 || (order == 0 && strcmp(session, cursor->session) > 0);
 }
 
 /* ---- lists ---- */
 
-static bool matches(const hf_op *op, const mem_lock *lock, int64_t now_us)
+static bool memory_query_matches(const hf_op *op, const mem_lock *lock, int64_t now_us)
 {
     const mem_session *session = lock->session;
     return mem_lock_lives(lock, now_us) &&
@@ -154,20 +158,21 @@ static bool matches(const hf_op *op, const mem_lock *lock, int64_t now_us)
            (op->user == NULL ||
             hf_slice_equal(hf_slice_of(op->user), (hf_slice){session->text, session->user_size})) &&
            (op->target == NULL || strcmp(op->target, session->id) == 0) &&
-           after(&op->after, lock->anchor, session->id);
+           memory_query_after(&op->after, lock->anchor, session->id);
 }
 
-static void fill_lock(const mem_lock *from, hf_lock *out)
+static void memory_query_fill_lock(const mem_lock *from, hf_lock *out)
 {
     const mem_session *session = from->session;
     memcpy(&out->resource.type, from->anchor->type->type.type, sizeof out->resource.type);
-    hf_slice_copy(out->resource.id, sizeof out->resource.id, id_of(from->anchor));
+    hf_slice_copy(out->resource.id, sizeof out->resource.id, memory_query_id_of(from->anchor));
     out->mode = (hf_mode)from->mode;
     out->fence = from->fence;
     out->since_us = from->since_us;
     out->ends_us = from->ends_us;
-    out->expires_us =
-        from->ends_us != 0 && from->ends_us < session->expires_us ? from->ends_us : session->expires_us;
+    out->expires_us = from->ends_us != 0 && from->ends_us < session->expires_us
+                          ? from->ends_us
+                          : session->expires_us;
     hf_slice_copy(out->purpose, sizeof out->purpose, (hf_slice){from->text, from->purpose_size});
     memcpy(out->session, session->id, sizeof out->session);
     hf_slice_copy(out->user, sizeof out->user, (hf_slice){session->text, session->user_size});
@@ -175,7 +180,7 @@ static void fill_lock(const mem_lock *from, hf_lock *out)
                   (hf_slice){session->text + session->user_size, session->name_size});
 }
 
-static size_t limit_of(const hf_op *op)
+static size_t memory_query_limit_of(const hf_op *op)
 {
     return op->limit == 0 ? HF_LIST_DEFAULT : op->limit;
 }
@@ -183,14 +188,14 @@ static size_t limit_of(const hf_op *op)
 static bool do_list(mem_store *store, hf_op *op, hf_arena *arena, int64_t now_us)
 {
     hf_cleanup(picks_done) picks p;
-    size_t limit = limit_of(op);
+    size_t limit = memory_query_limit_of(op);
     if (!picks_init(&p, limit + 1, lock_by_name))
         return false;
     for (size_t i = 0; i < store->anchors_size; i++)
         for (mem_anchor *anchor = store->anchors[i]; anchor != NULL; anchor = anchor->chain)
             for (mem_lock *lock = anchor->locks; lock != NULL; lock = lock->next)
-                if (matches(op, lock, now_us))
-                    pick(&p, lock);
+                if (memory_query_matches(op, lock, now_us))
+                    memory_query_pick(&p, lock);
     picks_sort(&p);
     op->answer.more = p.count > limit;
     size_t count = op->answer.more ? limit : p.count;
@@ -198,7 +203,7 @@ static bool do_list(mem_store *store, hf_op *op, hf_arena *arena, int64_t now_us
     if (count > 0 && locks == NULL)
         return false;
     for (size_t i = 0; i < count; i++)
-        fill_lock(p.items[i], &locks[i]);
+        memory_query_fill_lock(p.items[i], &locks[i]);
     op->answer.locks = locks;
     op->answer.locks_count = count;
     if (op->answer.more) {
@@ -208,11 +213,12 @@ static bool do_list(mem_store *store, hf_op *op, hf_arena *arena, int64_t now_us
     return true;
 }
 
-static void fill_session(const mem_session *from, hf_session_info *out)
+static void memory_query_fill_session(const mem_session *from, hf_session_info *out)
 {
     memcpy(out->id, from->id, sizeof out->id);
     hf_slice_copy(out->user, sizeof out->user, (hf_slice){from->text, from->user_size});
-    hf_slice_copy(out->name, sizeof out->name, (hf_slice){from->text + from->user_size, from->name_size});
+    hf_slice_copy(out->name, sizeof out->name,
+                  (hf_slice){from->text + from->user_size, from->name_size});
     out->idle_us = from->idle_us;
     out->opened_us = from->opened_us;
     out->expires_us = from->expires_us;
@@ -224,15 +230,16 @@ static void fill_session(const mem_session *from, hf_session_info *out)
 static bool do_sessions(mem_store *store, hf_op *op, hf_arena *arena, int64_t now_us)
 {
     hf_cleanup(picks_done) picks p;
-    size_t limit = limit_of(op);
+    size_t limit = memory_query_limit_of(op);
     if (!picks_init(&p, limit + 1, session_by_id))
         return false;
     for (size_t i = 0; i < store->sessions_size; i++)
         for (mem_session *s = store->sessions[i]; s != NULL; s = s->chain)
-            if (s->ended_us == 0 && s->expires_us > now_us && strcmp(s->id, op->after.session) > 0 &&
+            if (s->ended_us == 0 && s->expires_us > now_us &&
+                strcmp(s->id, op->after.session) > 0 &&
                 (op->user == NULL ||
                  hf_slice_equal(hf_slice_of(op->user), (hf_slice){s->text, s->user_size})))
-                pick(&p, s);
+                memory_query_pick(&p, s);
     picks_sort(&p);
     op->answer.more = p.count > limit;
     size_t count = op->answer.more ? limit : p.count;
@@ -240,7 +247,7 @@ static bool do_sessions(mem_store *store, hf_op *op, hf_arena *arena, int64_t no
     if (count > 0 && sessions == NULL)
         return false;
     for (size_t i = 0; i < count; i++)
-        fill_session(p.items[i], &sessions[i]);
+        memory_query_fill_session(p.items[i], &sessions[i]);
     op->answer.sessions = sessions;
     op->answer.sessions_count = count;
     if (op->answer.more)
@@ -248,14 +255,14 @@ static bool do_sessions(mem_store *store, hf_op *op, hf_arena *arena, int64_t no
     return true;
 }
 
-static bool do_events(mem_store *store, hf_op *op, hf_arena *arena)
+static bool memory_query_do_events(mem_store *store, hf_op *op, hf_arena *arena)
 {
     const mem_events *events = &store->events;
     int64_t from = op->after_seq >= events->next    ? events->next
                    : op->after_seq >= events->first ? op->after_seq + 1
                                                     : events->first;
     size_t left = from < events->next ? (size_t)(events->next - from) : 0, count = 0;
-    size_t most = left < limit_of(op) ? left : limit_of(op);
+    size_t most = left < memory_query_limit_of(op) ? left : memory_query_limit_of(op);
     hf_event *out = most == 0 ? NULL : hf_arena_alloc(arena, most * sizeof *out);
     if (most > 0 && out == NULL)
         return false;
@@ -303,7 +310,7 @@ static bool locks_live(const mem_store *store, const mem_type *type, int64_t now
     return false;
 }
 
-static bool do_type_set(mem_store *store, hf_op *op, hf_arena *arena, int64_t now_us)
+static bool memory_query_do_type_set(mem_store *store, hf_op *op, hf_arena *arena, int64_t now_us)
 {
     mem_type *row = mem_type_keep(store, hf_slice_of(op->type));
     if (row == NULL)
@@ -330,14 +337,15 @@ static bool pick_dead(mem_store *store, picks *p, int64_t now_us, size_t limit)
     for (size_t i = 0; i < store->sessions_size; i++)
         for (mem_session *s = store->sessions[i]; s != NULL; s = s->chain)
             if (s->ended_us == 0 && s->expires_us <= now_us)
-                pick(p, s);
+                memory_query_pick(p, s);
     picks_sort(p);
     store->dead = p->items;
     store->dead_count = p->count;
     return true;
 }
 
-static hf_status load_dead(void *context, hf_rows *rows, int64_t now_us, size_t limit, hf_error *err)
+static hf_status memory_query_load_dead(void *context, hf_rows *rows, int64_t now_us, size_t limit,
+                                        hf_error *err)
 {
     mem_store *store = (mem_store *)context;
     (void)now_us;
@@ -349,14 +357,15 @@ static hf_status load_dead(void *context, hf_rows *rows, int64_t now_us, size_t 
     if (!picks_init(&p, limit, lock_by_name) || mem_load_session(store, rows, dead) == NULL)
         return hf_fail_memory(err);
     for (mem_lock *lock = dead->locks; lock != NULL; lock = lock->session_next)
-        pick(&p, lock);
+        memory_query_pick(&p, lock);
     for (size_t i = 0; i < p.count; i++)
         if (mem_load_lock(store, rows, (mem_lock *)p.items[i]) == NULL)
             return hf_fail_memory(err);
     return mem_load(store, rows) ? HF_OK : hf_fail_memory(err);
 }
 
-static hf_status load_spent(void *context, hf_rows *rows, int64_t now_us, size_t limit, hf_error *err)
+static hf_status memory_query_load_spent(void *context, hf_rows *rows, int64_t now_us, size_t limit,
+                                         hf_error *err)
 {
     mem_store *store = (mem_store *)context;
     hf_cleanup(picks_done) picks p;
@@ -367,7 +376,7 @@ static hf_status load_spent(void *context, hf_rows *rows, int64_t now_us, size_t
             for (mem_lock *lock = anchor->locks; lock != NULL; lock = lock->next)
                 if (lock->ends_us != 0 && lock->ends_us <= now_us && lock->session->ended_us == 0 &&
                     lock->session->expires_us > now_us)
-                    pick(&p, lock);
+                    memory_query_pick(&p, lock);
     picks_sort(&p);
     for (size_t i = 0; i < p.count; i++)
         if (mem_load_lock(store, rows, (mem_lock *)p.items[i]) == NULL)
@@ -375,12 +384,13 @@ static hf_status load_spent(void *context, hf_rows *rows, int64_t now_us, size_t
     return mem_load(store, rows) ? HF_OK : hf_fail_memory(err);
 }
 
-static hf_status save(void *context, hf_rows *rows, int64_t now_us, hf_error *err)
+static hf_status memory_query_save(void *context, hf_rows *rows, int64_t now_us, hf_error *err)
 {
     return mem_save((mem_store *)context, rows, now_us) ? HF_OK : hf_fail_memory(err);
 }
 
-static hf_status drop_sessions(void *context, int64_t before_us, size_t limit, size_t *dropped, hf_error *err)
+static hf_status memory_query_drop_sessions(void *context, int64_t before_us, size_t limit,
+                                            size_t *dropped, hf_error *err)
 {
     mem_store *store = (mem_store *)context;
     hf_cleanup(picks_done) picks p;
@@ -389,14 +399,15 @@ static hf_status drop_sessions(void *context, int64_t before_us, size_t limit, s
     for (size_t i = 0; i < store->sessions_size; i++)
         for (mem_session *s = store->sessions[i]; s != NULL; s = s->chain)
             if (s->ended_us != 0 && s->ended_us <= before_us && s->locks == NULL)
-                pick(&p, s);
+                memory_query_pick(&p, s);
     for (size_t i = 0; i < p.count; i++)
         mem_session_remove(store, (mem_session *)p.items[i]);
     *dropped = p.count;
     return HF_OK;
 }
 
-static hf_status drop_past(void *context, int64_t before_us, size_t limit, size_t *dropped, hf_error *err)
+static hf_status memory_query_drop_past(void *context, int64_t before_us, size_t limit,
+                                        size_t *dropped, hf_error *err)
 {
     mem_store *store = (mem_store *)context;
     hf_cleanup(picks_done) picks p = {0};
@@ -408,7 +419,7 @@ static hf_status drop_past(void *context, int64_t before_us, size_t limit, size_
         for (mem_anchor *anchor = store->anchors[i]; anchor != NULL; anchor = anchor->chain)
             for (mem_past *past = anchor->past; past != NULL; past = past->next)
                 if (past->covered_us <= before_us)
-                    pick(&p, past);
+                    memory_query_pick(&p, past);
     for (size_t i = 0; i < p.count; i++)
         mem_past_remove(store, (mem_past *)p.items[i]);
     *dropped = p.count;
@@ -421,21 +432,22 @@ static bool is_kept(const mem_anchor *anchor, int64_t before_us)
     const mem_saved *saved = anchor->saved;
     return anchor->locks != NULL || anchor->requests != NULL || anchor->fence > before_us ||
            anchor->ended_us > before_us ||
-           (saved != NULL && (!saved->gone || saved->at_us > before_us + HF_KEEP_US - HF_KEEP_GONE_US));
+           (saved != NULL &&
+            (!saved->gone || saved->at_us > before_us + HF_KEEP_US - HF_KEEP_GONE_US));
 }
 
-static hf_status drop_anchors(void *context, int64_t before_us, size_t limit, size_t *dropped, bool *end,
-                              hf_error *err)
+static hf_status memory_query_drop_anchors(void *context, int64_t before_us, size_t limit,
+                                           size_t *dropped, bool *end, hf_error *err)
 {
     mem_store *store = (mem_store *)context;
     hf_cleanup(picks_done) picks p;
-    if (!picks_init(&p, limit, by_name))
+    if (!picks_init(&p, limit, memory_query_by_name))
         return hf_fail_memory(err);
     size_t left = 0;
     for (size_t i = 0; i < store->anchors_size; i++)
         for (mem_anchor *anchor = store->anchors[i]; anchor != NULL; anchor = anchor->chain)
-            if (after(&store->swept_to, anchor, "")) {
-                pick(&p, anchor);
+            if (memory_query_after(&store->swept_to, anchor, "")) {
+                memory_query_pick(&p, anchor);
                 left++;
             }
     picks_sort(&p);
@@ -443,21 +455,24 @@ static hf_status drop_anchors(void *context, int64_t before_us, size_t limit, si
     memset(&store->swept_to, 0, sizeof store->swept_to);
     if (!*end) {
         const mem_anchor *last = p.items[p.count - 1];
-        memcpy(store->swept_to.resource.type, last->type->type.type, sizeof store->swept_to.resource.type);
-        hf_slice_copy(store->swept_to.resource.id, sizeof store->swept_to.resource.id, id_of(last));
+        memcpy(store->swept_to.resource.type, last->type->type.type,
+               sizeof store->swept_to.resource.type);
+        hf_slice_copy(store->swept_to.resource.id, sizeof store->swept_to.resource.id,
+                      memory_query_id_of(last));
     }
     for (size_t i = 0; i < p.count; i++) {
         mem_anchor *anchor = (mem_anchor *)p.items[i];
         if (is_kept(anchor, before_us))
             continue;
-        store->fence_floor = anchor->fence > store->fence_floor ? anchor->fence : store->fence_floor;
+        store->fence_floor =
+            anchor->fence > store->fence_floor ? anchor->fence : store->fence_floor;
         mem_anchor_remove(store, anchor);
         (*dropped)++;
     }
     return HF_OK;
 }
 
-static hf_status read_events(void *context, hf_sweep_events *walk, hf_error *err)
+static hf_status memory_query_read_events(void *context, hf_sweep_events *walk, hf_error *err)
 {
     const mem_events *events = &((mem_store *)context)->events;
     int64_t seq = walk->after >= events->first ? walk->after + 1 : events->first;
@@ -471,7 +486,7 @@ static hf_status read_events(void *context, hf_sweep_events *walk, hf_error *err
     return HF_OK;
 }
 
-static hf_status event_marks(void *context, hf_event_marks *out, hf_error *err)
+static hf_status memory_query_event_marks(void *context, hf_event_marks *out, hf_error *err)
 {
     const mem_events *events = &((mem_store *)context)->events;
     (void)err;
@@ -479,8 +494,8 @@ static hf_status event_marks(void *context, hf_event_marks *out, hf_error *err)
     return HF_OK;
 }
 
-static hf_status drop_events(void *context, const hf_old_event *gone, size_t count,
-                             const hf_event_marks *marks, hf_error *err)
+static hf_status memory_query_drop_events(void *context, const hf_old_event *gone, size_t count,
+                                          const hf_event_marks *marks, hf_error *err)
 {
     mem_events *events = &((mem_store *)context)->events;
     (void)err;
@@ -491,10 +506,13 @@ static hf_status drop_events(void *context, const hf_old_event *gone, size_t cou
     return HF_OK;
 }
 
-static const hf_sweep_ops sweep_ops = {load_dead,    load_spent,  save,        drop_sessions, drop_past,
-                                       drop_anchors, event_marks, read_events, drop_events};
+static const hf_sweep_ops sweep_ops = {
+    memory_query_load_dead,     memory_query_load_spent,  memory_query_save,
+    memory_query_drop_sessions, memory_query_drop_past,   memory_query_drop_anchors,
+    memory_query_event_marks,   memory_query_read_events, memory_query_drop_events};
 
-static bool do_sweep(mem_store *store, hf_op *op, int64_t now_us, hf_status *status, hf_error *err)
+static bool memory_query_do_sweep(mem_store *store, hf_op *op, int64_t now_us, hf_status *status,
+                                  hf_error *err)
 {
     hf_cleanup(picks_done) picks dead;
     if (!pick_dead(store, &dead, now_us, op->limit == 0 ? HF_SWEEP_DEFAULT : op->limit))
@@ -508,7 +526,8 @@ static bool do_sweep(mem_store *store, hf_op *op, int64_t now_us, hf_status *sta
     return true;
 }
 
-bool mem_do_alone(mem_store *store, hf_batch *batch, int64_t now_us, hf_status *status, hf_error *err)
+bool mem_do_alone(mem_store *store, hf_batch *batch, int64_t now_us, hf_status *status,
+                  hf_error *err)
 {
     hf_op *op = &batch->ops[0];
     op->answer.now_us = now_us;
@@ -518,19 +537,19 @@ bool mem_do_alone(mem_store *store, hf_batch *batch, int64_t now_us, hf_status *
     case HF_OP_SESSIONS:
         return do_sessions(store, op, &batch->arena, now_us);
     case HF_OP_EVENTS:
-        return do_events(store, op, &batch->arena);
+        return memory_query_do_events(store, op, &batch->arena);
     case HF_OP_COUNT:
         return mem_do_count(store, op, &batch->arena, now_us);
     case HF_OP_TYPES:
         return do_types(store, op, &batch->arena);
     case HF_OP_TYPE_SET:
-        return do_type_set(store, op, &batch->arena, now_us);
+        return memory_query_do_type_set(store, op, &batch->arena, now_us);
     case HF_OP_TOKEN_CREATE:
     case HF_OP_TOKEN_FIND:
     case HF_OP_TOKENS:
     case HF_OP_TOKEN_REVOKE:
         return mem_do_token(store, op, &batch->arena, now_us);
     default:
-        return do_sweep(store, op, now_us, status, err);
+        return memory_query_do_sweep(store, op, now_us, status, err);
     }
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The memory store: finding its rows and loading them into a working set. Nothing is copied: the set's slices point into
- * the rows, which outlive it. */
+/* The memory store: finding its rows and loading them into a working set. Nothing is copied: the
+ * set's slices point into the rows, which outlive it. */
 #include "base/seams.h"
 #include "lock/rules.h"
 #include "store/memory.h"
@@ -22,7 +22,8 @@ size_t mem_opened_slot(const mem_store *store, hf_slice request)
 
 hf_slice mem_session_request(const mem_session *session)
 {
-    return (hf_slice){session->text + session->user_size + session->name_size + session->caller_size,
+    return (hf_slice){session->text + session->user_size + session->name_size +
+                          session->caller_size,
                       session->request_size};
 }
 
@@ -38,7 +39,8 @@ mem_anchor *mem_anchor_find(mem_store *store, hf_slice type, hf_slice id, uint64
 {
     mem_anchor *anchor = store->anchors[hash & (store->anchors_size - 1)];
     for (; anchor != NULL; anchor = anchor->chain)
-        if (anchor->hash == hash && anchor->id_size == id.size && memcmp(anchor->id, id.at, id.size) == 0 &&
+        if (anchor->hash == hash && anchor->id_size == id.size &&
+            memcmp(anchor->id, id.at, id.size) == 0 &&
             hf_slice_equal((hf_slice){anchor->type->type.type, anchor->type->size}, type))
             return anchor;
     return NULL;
@@ -78,7 +80,7 @@ static hf_slice next_text(const char **at, size_t size)
     return out;
 }
 
-static void fill_session(hf_session_row *row, mem_session *from)
+static void memory_rows_fill_session(hf_session_row *row, mem_session *from)
 {
     const char *at = from->text;
     memcpy(row->key_sha256, from->key_sha256, sizeof row->key_sha256);
@@ -101,7 +103,7 @@ hf_session_row *mem_load_session(mem_store *store, hf_rows *rows, mem_session *f
     hf_session_row *row = hf_rows_session(rows, from->id);
     if (row != NULL && !row->loaded) {
         row->loaded = true;
-        fill_session(row, from);
+        memory_rows_fill_session(row, from);
     }
     return row;
 }
@@ -112,7 +114,8 @@ hf_lock_row *mem_load_lock(mem_store *store, hf_rows *rows, mem_lock *from)
     hf_resource_row *resource =
         session == NULL
             ? NULL
-            : hf_rows_resource(rows, (hf_slice){from->anchor->type->type.type, from->anchor->type->size},
+            : hf_rows_resource(rows,
+                               (hf_slice){from->anchor->type->type.type, from->anchor->type->size},
                                (hf_slice){from->anchor->id, from->anchor->id_size}, false);
     hf_lock_row *row = resource == NULL ? NULL : hf_rows_lock(rows, resource, session);
     if (row == NULL || row->origin != NULL)
@@ -128,7 +131,8 @@ hf_lock_row *mem_load_lock(mem_store *store, hf_rows *rows, mem_lock *from)
     return row;
 }
 
-static bool load_requests(mem_store *store, hf_rows *rows, hf_resource_row *row, const mem_anchor *anchor)
+static bool memory_rows_load_requests(mem_store *store, hf_rows *rows, hf_resource_row *row,
+                                      const mem_anchor *anchor)
 {
     for (mem_request *from = anchor->requests; from != NULL; from = from->next) {
         hf_session_row *session = mem_load_session(store, rows, from->session);
@@ -187,7 +191,7 @@ static bool load_resource(mem_store *store, hf_rows *rows, hf_resource_row *row)
     for (mem_lock *lock = row->wanted ? anchor->locks : NULL; lock != NULL; lock = lock->next)
         if (mem_load_lock(store, rows, lock) == NULL)
             return false;
-    return !row->wants_requests || load_requests(store, rows, row, anchor);
+    return !row->wants_requests || memory_rows_load_requests(store, rows, row, anchor);
 }
 
 static bool load_lost(hf_rows *rows, hf_session_row *row, mem_lost *from)
@@ -207,7 +211,8 @@ static bool load_lost(hf_rows *rows, hf_session_row *row, mem_lost *from)
     return hf_rows_want_taker(rows, lost);
 }
 
-static bool load_all_lost(hf_rows *rows, hf_session_row *row, const mem_session *session)
+static bool memory_rows_load_all_lost(hf_rows *rows, hf_session_row *row,
+                                      const mem_session *session)
 {
     for (mem_lost *from = session->lost; from != NULL; from = from->next)
         if (!load_lost(rows, row, from))
@@ -216,14 +221,15 @@ static bool load_all_lost(hf_rows *rows, hf_session_row *row, const mem_session 
 }
 
 /* The losses of one resource each. One that is in the set already was wanted twice. */
-static bool load_losses(hf_rows *rows)
+static bool memory_rows_load_losses(hf_rows *rows)
 {
     for (hf_loss_row *loss = rows->losses; loss != NULL; loss = loss->next) {
         const mem_session *session = loss->session->origin;
         if (session == NULL || session->lost == NULL || loss->session->wants_lost)
             continue;
         for (mem_lost *from = session->lost; from != NULL; from = from->next) {
-            hf_slice type = {from->text, from->type_size}, id = {from->text + from->type_size, from->id_size};
+            hf_slice type = {from->text, from->type_size},
+                     id = {from->text + from->type_size, from->id_size};
             bool known = false;
             for (hf_lost_row *row = loss->session->lost; row != NULL; row = row->next)
                 known |= row->origin == from;
@@ -235,26 +241,27 @@ static bool load_losses(hf_rows *rows)
     return true;
 }
 
-static bool load_session(mem_store *store, hf_rows *rows, hf_session_row *row)
+static bool memory_rows_load_session(mem_store *store, hf_rows *rows, hf_session_row *row)
 {
     mem_session *session = mem_session_find(store, row->id);
     row->loaded = true;
     if (session == NULL)
         return true;
     if (row->origin == NULL)
-        fill_session(row, session);
-    for (mem_lock *lock = row->wants_locks ? session->locks : NULL; lock != NULL; lock = lock->session_next) {
+        memory_rows_fill_session(row, session);
+    for (mem_lock *lock = row->wants_locks ? session->locks : NULL; lock != NULL;
+         lock = lock->session_next) {
         hf_lock_row *loaded = mem_load_lock(store, rows, lock);
         if (loaded == NULL)
             return false;
         loaded->resource->wanted |= row->wants_anchors;
         loaded->resource->wants_requests |= row->wants_requests;
     }
-    return !row->wants_lost || load_all_lost(rows, row, session);
+    return !row->wants_lost || memory_rows_load_all_lost(rows, row, session);
 }
 
 /* An open asked before: found by its request id. */
-static bool load_opens(mem_store *store, hf_rows *rows)
+static bool memory_rows_load_opens(mem_store *store, hf_rows *rows)
 {
     for (hf_open_row *open = rows->opens; open != NULL; open = open->next) {
         mem_session *session = store->opened[mem_opened_slot(store, open->request)];
@@ -266,8 +273,9 @@ static bool load_opens(mem_store *store, hf_rows *rows)
     return true;
 }
 
-/* A large batch finds its anchors all over memory: they are fetched together rather than one after the other. */
-static void warm(const mem_store *store, const hf_rows *rows)
+/* A large batch finds its anchors all over memory: they are fetched together rather than one after
+ * the other. */
+static void memory_rows_warm(const mem_store *store, const hf_rows *rows)
 {
     if (rows->resources_count < 4)
         return;
@@ -279,20 +287,21 @@ static void warm(const mem_store *store, const hf_rows *rows)
 
 bool mem_load(mem_store *store, hf_rows *rows)
 {
-    warm(store, rows);
+    memory_rows_warm(store, rows);
     rows->fence_floor = store->fence_floor;
     for (hf_type_row *row = rows->types; row != NULL; row = row->next) {
         const mem_type *type = mem_type_find(store, hf_slice_of(row->type.type));
         if (type != NULL)
             row->type = type->type;
     }
-    if (!load_opens(store, rows))
+    if (!memory_rows_load_opens(store, rows))
         return false;
     for (hf_session_row *row = rows->sessions; row != NULL; row = row->next)
-        if ((!row->loaded || row->wants_locks || row->wants_lost) && !load_session(store, rows, row))
+        if ((!row->loaded || row->wants_locks || row->wants_lost) &&
+            !memory_rows_load_session(store, rows, row))
             return false;
     for (hf_resource_row *row = rows->resources; row != NULL; row = row->next)
         if (!row->loaded && !load_resource(store, rows, row))
             return false;
-    return load_losses(rows);
+    return memory_rows_load_losses(rows);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The memory store: saving a working set. First everything new is made, which may fail and then changes nothing; then it
- * is linked in, which can't fail. */
+/* The memory store: saving a working set. First everything new is made, which may fail and then
+ * changes nothing; then it is linked in, which can't fail. */
 #include "base/seams.h"
 #include "store/memory.h"
 
@@ -8,7 +8,7 @@
 
 /* ---- making ---- */
 
-static char *put(char *at, hf_slice text)
+static char *memory_save_put(char *at, hf_slice text)
 {
     if (text.size > 0)
         memcpy(at, text.at, text.size);
@@ -17,8 +17,8 @@ static char *put(char *at, hf_slice text)
 
 static mem_session *make_session(const hf_session_row *row)
 {
-    mem_session *session =
-        hf_alloc(sizeof *session + row->user.size + row->name.size + row->caller.size + row->request.size);
+    mem_session *session = hf_alloc(sizeof *session + row->user.size + row->name.size +
+                                    row->caller.size + row->request.size);
     if (session == NULL)
         return NULL;
     memcpy(session->id, row->id, sizeof session->id);
@@ -27,7 +27,10 @@ static mem_session *make_session(const hf_session_row *row)
     session->name_size = (unsigned char)row->name.size;
     session->caller_size = (unsigned char)row->caller.size;
     session->request_size = (unsigned char)row->request.size;
-    put(put(put(put(session->text, row->user), row->name), row->caller), row->request);
+    memory_save_put(
+        memory_save_put(memory_save_put(memory_save_put(session->text, row->user), row->name),
+                        row->caller),
+        row->request);
     return session;
 }
 
@@ -40,7 +43,7 @@ static mem_anchor *make_anchor(mem_store *store, const hf_resource_row *row)
     anchor->type = type;
     anchor->hash = row->hash;
     anchor->id_size = (unsigned char)row->id.size;
-    put(anchor->id, row->id);
+    memory_save_put(anchor->id, row->id);
     return anchor;
 }
 
@@ -51,7 +54,7 @@ static mem_lock *make_lock(const hf_lock_row *row)
         return NULL;
     lock->purpose_size = (unsigned char)row->purpose.size;
     lock->request_size = (unsigned char)row->request.size;
-    put(put(lock->text, row->purpose), row->request);
+    memory_save_put(memory_save_put(lock->text, row->purpose), row->request);
     return lock;
 }
 
@@ -62,14 +65,14 @@ static mem_request *make_request(const hf_request_row *row)
         return NULL;
     request->at_us = row->at_us;
     request->size = (unsigned char)row->message.size;
-    put(request->message, row->message);
+    memory_save_put(request->message, row->message);
     return request;
 }
 
 static mem_lost *make_lost(const hf_lost_row *row)
 {
-    mem_lost *lost = hf_alloc(sizeof *lost + row->type.size + row->id.size + row->why.size + row->by.size +
-                              row->reason.size);
+    mem_lost *lost = hf_alloc(sizeof *lost + row->type.size + row->id.size + row->why.size +
+                              row->by.size + row->reason.size);
     if (lost == NULL)
         return NULL;
     lost->fence = row->fence;
@@ -79,14 +82,19 @@ static mem_lost *make_lost(const hf_lost_row *row)
     lost->why_size = (unsigned char)row->why.size;
     lost->by_size = (unsigned char)row->by.size;
     lost->reason_size = (unsigned char)row->reason.size;
-    put(put(put(put(put(lost->text, row->type), row->id), row->why), row->by), row->reason);
+    memory_save_put(
+        memory_save_put(
+            memory_save_put(memory_save_put(memory_save_put(lost->text, row->type), row->id),
+                            row->why),
+            row->by),
+        row->reason);
     return lost;
 }
 
 static mem_saved *make_saved(const hf_resource_row *row)
 {
-    mem_saved *saved =
-        hf_alloc(sizeof *saved + row->saved_user.size + row->saved_name.size + row->saved_request.size);
+    mem_saved *saved = hf_alloc(sizeof *saved + row->saved_user.size + row->saved_name.size +
+                                row->saved_request.size);
     if (saved == NULL)
         return NULL;
     saved->version = row->version;
@@ -97,7 +105,8 @@ static mem_saved *make_saved(const hf_resource_row *row)
     saved->user_size = (unsigned char)row->saved_user.size;
     saved->name_size = (unsigned char)row->saved_name.size;
     saved->request_size = (unsigned short)row->saved_request.size;
-    put(put(put(saved->text, row->saved_user), row->saved_name), row->saved_request);
+    memory_save_put(memory_save_put(memory_save_put(saved->text, row->saved_user), row->saved_name),
+                    row->saved_request);
     return saved;
 }
 
@@ -112,16 +121,17 @@ static mem_past *make_past(const hf_past_row *row)
     past->covered_us = row->covered_us;
     past->gone = row->gone;
     past->size = (unsigned short)row->request.size;
-    put(past->request, row->request);
+    memory_save_put(past->request, row->request);
     return past;
 }
 
 /* Whether a lock's text still stands in its record. */
-static bool same_text(const hf_lock_row *row)
+static bool memory_save_same_text(const hf_lock_row *row)
 {
     const mem_lock *lock = row->origin;
     return hf_slice_equal(row->purpose, (hf_slice){lock->text, lock->purpose_size}) &&
-           hf_slice_equal(row->request, (hf_slice){lock->text + lock->purpose_size, lock->request_size});
+           hf_slice_equal(row->request,
+                          (hf_slice){lock->text + lock->purpose_size, lock->request_size});
 }
 
 /* Whether the request that ended the last hold is still the one in the anchor. */
@@ -133,13 +143,14 @@ static bool same_end(const hf_resource_row *row)
 
 static bool prepare_resource(mem_store *store, hf_resource_row *row)
 {
-    if (row->changed && row->present && !row->stored && (row->fresh = make_anchor(store, row)) == NULL)
+    if (row->changed && row->present && !row->stored &&
+        (row->fresh = make_anchor(store, row)) == NULL)
         return false;
     if (row->changed && row->ended_request.size > 0 && !same_end(row)) {
         char *text = hf_realloc(NULL, row->ended_request.size);
         if (text == NULL)
             return false;
-        put(text, row->ended_request);
+        memory_save_put(text, row->ended_request);
         row->fresh_text = text;
     }
     if (row->changed && row->saved_by != NULL && (row->fresh_saved = make_saved(row)) == NULL)
@@ -148,19 +159,21 @@ static bool prepare_resource(mem_store *store, hf_resource_row *row)
         if (past->changed && past->present && (past->fresh = make_past(past)) == NULL)
             return false;
     for (hf_lock_row *lock = row->locks; lock != NULL; lock = lock->next)
-        if (lock->changed && lock->present && (!lock->stored || !same_text(lock)) &&
+        if (lock->changed && lock->present && (!lock->stored || !memory_save_same_text(lock)) &&
             (lock->fresh = make_lock(lock)) == NULL)
             return false;
     for (hf_request_row *request = row->requests; request != NULL; request = request->next)
-        if (request->changed && request->present && (request->fresh = make_request(request)) == NULL)
+        if (request->changed && request->present &&
+            (request->fresh = make_request(request)) == NULL)
             return false;
     return true;
 }
 
-static bool prepare(mem_store *store, hf_rows *rows)
+static bool memory_save_prepare(mem_store *store, hf_rows *rows)
 {
     for (hf_session_row *row = rows->sessions; row != NULL; row = row->next) {
-        if (row->changed && row->present && !row->stored && (row->fresh = make_session(row)) == NULL)
+        if (row->changed && row->present && !row->stored &&
+            (row->fresh = make_session(row)) == NULL)
             return false;
         for (hf_lost_row *lost = row->lost; lost != NULL; lost = lost->next)
             if (lost->changed && lost->present && (lost->fresh = make_lost(lost)) == NULL)
@@ -173,7 +186,7 @@ static bool prepare(mem_store *store, hf_rows *rows)
 }
 
 /* Frees what prepare made. */
-static void forget(hf_rows *rows)
+static void memory_save_forget(hf_rows *rows)
 {
     for (hf_session_row *row = rows->sessions; row != NULL; row = row->next) {
         hf_free(row->fresh);
@@ -208,7 +221,8 @@ bool mem_tables_init(mem_store *store)
 static void grow_anchors(mem_store *store)
 {
     size_t size = store->anchors_size * 2;
-    mem_anchor **table = store->anchors_count <= store->anchors_size ? NULL : hf_alloc(size * sizeof *table);
+    mem_anchor **table =
+        store->anchors_count <= store->anchors_size ? NULL : hf_alloc(size * sizeof *table);
     if (table == NULL)
         return;
     for (size_t i = 0; i < store->anchors_size; i++)
@@ -222,7 +236,7 @@ static void grow_anchors(mem_store *store)
     store->anchors_size = size;
 }
 
-static void add_session(mem_store *store, mem_session *session)
+static void memory_save_add_session(mem_store *store, mem_session *session)
 {
     mem_session **at = &store->sessions[mem_session_slot(store, session->id)];
     session->chain = *at;
@@ -253,7 +267,7 @@ static void grow_sessions(mem_store *store)
     for (size_t i = 0; i < before; i++)
         for (mem_session *session = old[i], *next; session != NULL; session = next) {
             next = session->chain;
-            add_session(store, session);
+            memory_save_add_session(store, session);
         }
     hf_free(old);
     hf_free(old_opened);
@@ -316,11 +330,11 @@ void mem_past_remove(mem_store *store, mem_past *past)
 
 /* ---- linking in: can't fail ---- */
 
-static void save_session(mem_store *store, hf_session_row *row)
+static void memory_save_session(mem_store *store, hf_session_row *row)
 {
     if (row->fresh != NULL) {
         row->origin = row->fresh;
-        add_session(store, row->origin);
+        memory_save_add_session(store, row->origin);
         store->sessions_count++;
         grow_sessions(store);
     }
@@ -343,7 +357,7 @@ static void save_session(mem_store *store, hf_session_row *row)
     }
 }
 
-static void save_lock(hf_lock_row *row)
+static void memory_save_lock(hf_lock_row *row)
 {
     if (!row->changed)
         return;
@@ -404,7 +418,8 @@ static void save_saved(mem_store *store, hf_resource_row *row, mem_anchor *ancho
 static void save_resource(mem_store *store, hf_resource_row *row)
 {
     if (row->fresh != NULL) {
-        mem_anchor *fresh = row->fresh, **at = &store->anchors[fresh->hash & (store->anchors_size - 1)];
+        mem_anchor *fresh = row->fresh,
+                   **at = &store->anchors[fresh->hash & (store->anchors_size - 1)];
         row->origin = fresh;
         fresh->chain = *at;
         *at = fresh;
@@ -428,20 +443,20 @@ static void save_resource(mem_store *store, hf_resource_row *row)
     }
     save_saved(store, row, anchor);
     for (hf_lock_row *lock = row->locks; lock != NULL; lock = lock->next)
-        save_lock(lock);
+        memory_save_lock(lock);
     save_requests(store, row);
 }
 
 bool mem_save(mem_store *store, hf_rows *rows, int64_t now_us)
 {
-    if (!prepare(store, rows)) {
-        forget(rows);
+    if (!memory_save_prepare(store, rows)) {
+        memory_save_forget(rows);
         return false;
     }
     for (size_t i = 0; i < rows->events_count; i++)
         mem_events_add(&store->events, &rows->events[i], now_us);
     for (hf_session_row *row = rows->sessions; row != NULL; row = row->next)
-        save_session(store, row);
+        memory_save_session(store, row);
     for (hf_resource_row *row = rows->resources; row != NULL; row = row->next)
         save_resource(store, row);
     return true;

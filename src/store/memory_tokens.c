@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The memory store's tokens: a list by id. There are few, and whoever asks often remembers the answer for a while. */
+/* The memory store's tokens: a list by id. There are few, and whoever asks often remembers the
+ * answer for a while. */
 #include "base/seams.h"
 #include "store/memory.h"
 
@@ -25,7 +26,7 @@ static bool is_same(const hf_token_row *row, const hf_op *op, const char *reques
            (request[0] != '\0' && strcmp(row->request, request) == 0);
 }
 
-static void add_events(mem_store *store, int64_t now_us)
+static void memory_tokens_add_events(mem_store *store, int64_t now_us)
 {
     for (size_t i = 0; i < store->rows.events_count; i++)
         mem_events_add(&store->events, &store->rows.events[i], now_us);
@@ -42,7 +43,8 @@ static bool do_create(mem_store *store, hf_op *op, hf_arena *arena, int64_t now_
          token = token->next)
         if (is_same(&token->row, op, request))
             same[count++] = token->row;
-    if (fresh == NULL || !hf_apply_token_create(&store->rows, op, arena, same, count, now_us, &fresh->row)) {
+    if (fresh == NULL ||
+        !hf_apply_token_create(&store->rows, op, arena, same, count, now_us, &fresh->row)) {
         bool out_of_memory = fresh == NULL || store->rows.failed;
         hf_free(fresh);
         return !out_of_memory;
@@ -51,16 +53,16 @@ static bool do_create(mem_store *store, hf_op *op, hf_arena *arena, int64_t now_
         at = &(*at)->next;
     fresh->next = *at;
     *at = fresh;
-    add_events(store, now_us);
+    memory_tokens_add_events(store, now_us);
     return true;
 }
 
 static bool do_find(mem_store *store, hf_op *op, hf_arena *arena)
 {
     const mem_token *token = store->tokens;
-    while (token != NULL &&
-           (op->token != NULL ? strcmp(token->row.token.id, op->token)
-                              : memcmp(token->row.sha256, op->sha256, sizeof token->row.sha256)) != 0)
+    while (token != NULL && (op->token != NULL ? strcmp(token->row.token.id, op->token)
+                                               : memcmp(token->row.sha256, op->sha256,
+                                                        sizeof token->row.sha256)) != 0)
         token = token->next;
     hf_apply_token_find(&store->rows, op, arena, token == NULL ? NULL : &token->row.token);
     return !store->rows.failed;
@@ -72,10 +74,11 @@ static bool do_revoke(mem_store *store, hf_op *op, hf_arena *arena, int64_t now_
     while (token != NULL && strcmp(token->row.token.id, op->token) != 0)
         token = token->next;
     hf_token changed = token == NULL ? (hf_token){0} : token->row.token;
-    bool save = hf_apply_token_revoke(&store->rows, op, arena, token == NULL ? NULL : &changed, now_us);
+    bool save =
+        hf_apply_token_revoke(&store->rows, op, arena, token == NULL ? NULL : &changed, now_us);
     if (save && token != NULL) {
         token->row.token = changed;
-        add_events(store, now_us);
+        memory_tokens_add_events(store, now_us);
     }
     return !store->rows.failed;
 }
@@ -90,7 +93,8 @@ static bool do_tokens(mem_store *store, hf_op *op, hf_arena *arena)
         left++;
     op->answer.more = left > limit;
     op->answer.tokens_count = op->answer.more ? limit : left;
-    hf_token *tokens = left == 0 ? NULL : hf_arena_alloc(arena, op->answer.tokens_count * sizeof *tokens);
+    hf_token *tokens =
+        left == 0 ? NULL : hf_arena_alloc(arena, op->answer.tokens_count * sizeof *tokens);
     if (tokens == NULL)
         return left == 0;
     for (; count < op->answer.tokens_count; count++, from = from->next)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The store on MariaDB and MySQL: opening it by URL or on an application's own connection. What it does with batches stands in server.c,
- * what durability it stands on in mysql_grade.c. */
+/* The store on MariaDB and MySQL: opening it by URL or on an application's own connection. What it
+ * does with batches stands in server.c, what durability it stands on in mysql_grade.c. */
 #include "store/server.h"
 
 #include "base/buffer.h"
@@ -15,15 +15,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is sent at once must not be larger than max_allowed_packet, by default 4 MiB or more. What a batch itself names comes to less;
- * only who has thousands of locks comes near it. */
+/* What is sent at once must not be larger than max_allowed_packet, by default 4 MiB or more. What a
+ * batch itself names comes to less; only who has thousands of locks comes near it. */
 enum { LIST_ROWS = HF_BATCH_OPS_MAX };
 
 static const server_kind kind;
 
 /* ---- what it stands on ---- */
 
-static hf_status ask_about(hf_db *db, const char *sql, mysql_facts *out, hf_error *err)
+static hf_status mysql_ask_about(hf_db *db, const char *sql, mysql_facts *out, hf_error *err)
 {
     hf_stmt *stmt = NULL;
     bool row = true;
@@ -36,11 +36,11 @@ static hf_status ask_about(hf_db *db, const char *sql, mysql_facts *out, hf_erro
     return status;
 }
 
-static hf_status ask_facts(hf_db *db, mysql_facts *out, hf_error *err)
+static hf_status mysql_ask_facts(hf_db *db, mysql_facts *out, hf_error *err)
 {
     out->mariadb = hf_db_kind_of(db) == HF_DB_MARIADB;
-    hf_status status = ask_about(db, MYSQL_FACTS, out, err);
-    return status != HF_OK ? status : ask_about(db, MYSQL_REPLICA, out, err);
+    hf_status status = mysql_ask_about(db, MYSQL_FACTS, out, err);
+    return status != HF_OK ? status : mysql_ask_about(db, MYSQL_REPLICA, out, err);
 }
 
 static bool is_on(const char *value)
@@ -48,14 +48,14 @@ static bool is_on(const char *value)
     return value[0] != '\0' && strcmp(value, "OFF") != 0 && strcmp(value, "0") != 0;
 }
 
-static hf_status refuse(hf_db *db, const mysql_facts *known, hf_error *err)
+static hf_status mysql_refuse(hf_db *db, const mysql_facts *known, hf_error *err)
 {
     if (strcmp(known->log_bin, "ON") == 0 && strcmp(known->binlog_format, "STATEMENT") == 0)
-        return hf_fail(
-            err, HF_UNAVAILABLE,
-            "%s writes its binary log by statement, which doesn't go with READ COMMITTED; set binlog_format "
-            "to ROW or MIXED.",
-            hf_db_path(db));
+        return hf_fail(err, HF_UNAVAILABLE,
+                       "%s writes its binary log by statement, which doesn't go with READ "
+                       "COMMITTED; set binlog_format "
+                       "to ROW or MIXED.",
+                       hf_db_path(db));
     return HF_OK;
 }
 
@@ -65,30 +65,35 @@ static const char *setup_of(const hf_db *db)
 {
     if (hf_db_kind_of(db) == HF_DB_MARIADB)
         return "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED;"
-               "SET SESSION innodb_lock_wait_timeout = 1, sql_mode = 'STRICT_ALL_TABLES', autocommit = 1,"
-               " idle_transaction_timeout = 8, max_statement_time = 8, in_predicate_conversion_threshold = 0";
+               "SET SESSION innodb_lock_wait_timeout = 1, sql_mode = 'STRICT_ALL_TABLES', "
+               "autocommit = 1,"
+               " idle_transaction_timeout = 8, max_statement_time = 8, "
+               "in_predicate_conversion_threshold = 0";
     return "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED;"
-           "SET SESSION innodb_lock_wait_timeout = 1, sql_mode = 'STRICT_ALL_TABLES', autocommit = 1";
+           "SET SESSION innodb_lock_wait_timeout = 1, sql_mode = 'STRICT_ALL_TABLES', autocommit = "
+           "1";
 }
 
-/* On an application's connection, whose settings are put back when the batch is done. MariaDB has a word for its lock wait in each
- * statement. (A setting is a number, whatever it looks like as text, when 0 is added to it.) */
-static hf_status unlimit(hf_db *db, char *saved, size_t size, hf_error *err)
+/* On an application's connection, whose settings are put back when the batch is done. MariaDB has a
+ * word for its lock wait in each statement. (A setting is a number, whatever it looks like as text,
+ * when 0 is added to it.) */
+static hf_status mysql_unlimit(hf_db *db, char *saved, size_t size, hf_error *err)
 {
     bool mariadb = hf_db_kind_of(db) == HF_DB_MARIADB;
-    hf_status status =
-        hf_db_ask(db,
-                  "SELECT CONCAT('SET SESSION innodb_lock_wait_timeout = ', @@innodb_lock_wait_timeout,"
-                  " ', sql_select_limit = ', @@sql_select_limit + 0,"
-                  " ', sql_safe_updates = ', @@sql_safe_updates + 0) LIMIT 1",
-                  saved, size, err);
+    hf_status status = hf_db_ask(
+        db,
+        "SELECT CONCAT('SET SESSION innodb_lock_wait_timeout = ', @@innodb_lock_wait_timeout,"
+        " ', sql_select_limit = ', @@sql_select_limit + 0,"
+        " ', sql_safe_updates = ', @@sql_safe_updates + 0) LIMIT 1",
+        saved, size, err);
     if (status == HF_OK && mariadb && strstr(saved, HF_DB_MYSQL_UNLIMITED) != NULL)
         saved[0] = '\0';
     else if (status == HF_OK)
-        status = hf_db_run(db,
-                           mariadb ? "SET SESSION " HF_DB_MYSQL_UNLIMITED
-                                   : "SET SESSION innodb_lock_wait_timeout = 1, " HF_DB_MYSQL_UNLIMITED,
-                           err);
+        status =
+            hf_db_run(db,
+                      mariadb ? "SET SESSION " HF_DB_MYSQL_UNLIMITED
+                              : "SET SESSION innodb_lock_wait_timeout = 1, " HF_DB_MYSQL_UNLIMITED,
+                      err);
     return status;
 }
 
@@ -98,33 +103,35 @@ static void put_back(hf_db *db, const char *sql)
         hf_db_mysql_put_back(db, sql);
 }
 
-static void enter(server_work *work)
+static void mysql_enter(server_work *work)
 {
     sql_conn *conn = work->conn;
     if (work->store->own != NULL)
-        conn->status = unlimit(conn->db, work->saved_setup, sizeof work->saved_setup, conn->err);
+        conn->status =
+            mysql_unlimit(conn->db, work->saved_setup, sizeof work->saved_setup, conn->err);
 }
 
-static void leave(server_work *work)
+static void mysql_leave(server_work *work)
 {
     put_back(work->conn->db, work->saved_setup);
 }
 
-/* The level of the transaction itself, which may have been set for it alone, is in a list that few accounts may read and that is renewed
- * ten times a second; else it is that of the connection. */
+/* The level of the transaction itself, which may have been set for it alone, is in a list that few
+ * accounts may read and that is renewed ten times a second; else it is that of the connection. */
 static bool reads_lock(server_work *work, bool *known)
 {
     hf_db *db = work->conn->db;
     char level[32] = "";
     bool mysql = hf_db_kind_of(db) == HF_DB_MYSQL;
-    hf_status status = hf_db_ask(db,
-                                 "SELECT (SELECT trx_isolation_level FROM information_schema.innodb_trx"
-                                 " WHERE trx_mysql_thread_id = CONNECTION_ID())",
-                                 level, sizeof level, NULL);
+    hf_status status =
+        hf_db_ask(db,
+                  "SELECT (SELECT trx_isolation_level FROM information_schema.innodb_trx"
+                  " WHERE trx_mysql_thread_id = CONNECTION_ID())",
+                  level, sizeof level, NULL);
     *known = status != HF_OK || level[0] != '\0';
     if (level[0] == '\0')
-        status = hf_db_ask(db, mysql ? "SELECT @@transaction_isolation" : "SELECT @@tx_isolation", level,
-                           sizeof level, NULL);
+        status = hf_db_ask(db, mysql ? "SELECT @@transaction_isolation" : "SELECT @@tx_isolation",
+                           level, sizeof level, NULL);
     return status == HF_OK && strcmp(level, "SERIALIZABLE") == 0;
 }
 
@@ -144,21 +151,21 @@ static void set_words(server_store *store, const hf_db *db, bool own)
     store->words.share = mariadb ? "LOCK IN SHARE MODE SKIP LOCKED" : "FOR SHARE SKIP LOCKED";
 }
 
-static hf_status look(server_store *store, const hf_url *url, hf_db_options *options, hf_error *err)
+static hf_status mysql_look(server_store *store, const hf_url *url, hf_db_options *options,
+                            hf_error *err)
 {
     hf_db *db = NULL;
     mysql_facts known = {0};
     hf_status status = hf_db_connect(&hf_db_mysql, url->url, options, &db, err);
     if (status != HF_OK || db == NULL)
         return status;
-    status = ask_facts(db, &known, err);
+    status = mysql_ask_facts(db, &known, err);
     if (status == HF_OK)
-        status = refuse(db, &known, err);
+        status = mysql_refuse(db, &known, err);
     if (status == HF_OK && is_on(known.reads_only))
-        status =
-            hf_fail(err, HF_UNAVAILABLE,
-                    "%s is read-only for this account (%s_read_only is on); let it write.", hf_db_path(db),
-                    known.mariadb ? "tx" : "transaction");
+        status = hf_fail(err, HF_UNAVAILABLE,
+                         "%s is read-only for this account (%s_read_only is on); let it write.",
+                         hf_db_path(db), known.mariadb ? "tx" : "transaction");
     if (status == HF_OK)
         status = mysql_schema_ready(db, store->names, true, err);
     options->setup = setup_of(db);
@@ -168,19 +175,21 @@ static hf_status look(server_store *store, const hf_url *url, hf_db_options *opt
     return status;
 }
 
-static hf_status open_url(const hf_url *url, hf_store **out, hf_error *err)
+static hf_status mysql_open_url(const hf_url *url, hf_store **out, hf_error *err)
 {
     server_store *store = NULL;
     hf_db_options options = {.password = url->password};
     if (url->pooler)
-        return hf_fail(err, HF_INVALID, "pooler=transaction is for PostgreSQL; leave it out of the URL.");
-    if (url->durability != NULL)
         return hf_fail(err, HF_INVALID,
-                       "durability= is not for a database server, whose own settings decide; leave it out.");
+                       "pooler=transaction is for PostgreSQL; leave it out of the URL.");
+    if (url->durability != NULL)
+        return hf_fail(
+            err, HF_INVALID,
+            "durability= is not for a database server, whose own settings decide; leave it out.");
     hf_status status = server_new(&kind, url->names, &store, err);
     if (status != HF_OK || store == NULL)
         return status;
-    status = look(store, url, &options, err);
+    status = mysql_look(store, url, &options, err);
     if (status == HF_OK)
         status = server_connect(store, url->url, &options, err);
     if (status != HF_OK)
@@ -199,7 +208,7 @@ static hf_status open_mysql(const char *rest, hf_store **out, hf_error *err)
     hf_buffer_print(&whole, "mysql:%s", rest);
     hf_status status = whole.failed ? hf_fail_memory(err) : hf_url_read(whole.text, &url, err);
     if (status == HF_OK)
-        status = open_url(&url, out, err);
+        status = mysql_open_url(&url, out, err);
     hf_url_done(&url);
     hf_buffer_done(&whole);
     return status;
@@ -220,13 +229,13 @@ static hf_status look_wrapped(server_store *store, hf_db *db, hf_error *err)
 {
     mysql_facts known = {0};
     char saved[160] = "";
-    hf_status status = unlimit(db, saved, sizeof saved, err);
+    hf_status status = mysql_unlimit(db, saved, sizeof saved, err);
     if (status == HF_OK)
         status = hf_db_mysql_refuse_read_only(db, err);
     if (status == HF_OK)
-        status = ask_facts(db, &known, err);
+        status = mysql_ask_facts(db, &known, err);
     if (status == HF_OK)
-        status = refuse(db, &known, err);
+        status = mysql_refuse(db, &known, err);
     if (status == HF_OK)
         status = refuse_rollback(&known, err);
     if (status == HF_OK)
@@ -236,7 +245,8 @@ static hf_status look_wrapped(server_store *store, hf_db *db, hf_error *err)
     return status;
 }
 
-static hf_status wrap_mysql(void *handle, const char *names, unsigned flags, hf_store **out, hf_error *err)
+static hf_status wrap_mysql(void *handle, const char *names, unsigned flags, hf_store **out,
+                            hf_error *err)
 {
     server_store *store = NULL;
     hf_db *db = NULL;
@@ -279,10 +289,11 @@ static const server_kind kind = {
     .ops = &hf_store_mysql,
     .driver = &hf_db_mysql,
     .sql = sql_do_mysql,
-    .backup_with = "mariadb-dump or mysqldump --single-transaction --routines, and 'holdfast install' once "
-                   "it is restored",
-    .enter = enter,
-    .leave = leave,
+    .backup_with =
+        "mariadb-dump or mysqldump --single-transaction --routines, and 'holdfast install' once "
+        "it is restored",
+    .enter = mysql_enter,
+    .leave = mysql_leave,
     .reads_lock = reads_lock,
 };
 

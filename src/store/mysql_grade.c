@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The grades of MariaDB and MySQL: the first thing that may lose what was acknowledged names the grade. */
+/* The grades of MariaDB and MySQL: the first thing that may lose what was acknowledged names the
+ * grade. */
 #include "store/mysql_grade.h"
 
 #include <stdio.h>
@@ -35,29 +36,33 @@ void mysql_judge(const mysql_facts *facts, bool wrapped, hf_grade *out)
                *own = wrapped ? " on the application's own connection" : "";
     *out = (hf_grade){.level = HF_GRADE_PROCESS};
     if (strcmp(facts->wsrep, "ON") == 0 || facts->group[0] != '\0') {
-        snprintf(out->text, sizeof out->text,
-                 "%s %s in a cluster (%s)%s: what was acknowledged may be lost in a failover; use one "
-                 "primary server",
-                 name, facts->version, facts->group[0] != '\0' ? "group replication" : "Galera", own);
+        snprintf(
+            out->text, sizeof out->text,
+            "%s %s in a cluster (%s)%s: what was acknowledged may be lost in a failover; use one "
+            "primary server",
+            name, facts->version, facts->group[0] != '\0' ? "group replication" : "Galera", own);
     } else if (strcmp(facts->replica, "ON") == 0) {
         snprintf(out->text, sizeof out->text,
-                 "%s %s, a replica that can be written to%s: its primary knows nothing of locks taken here; "
+                 "%s %s, a replica that can be written to%s: its primary knows nothing of locks "
+                 "taken here; "
                  "name the primary server in the URL",
                  name, facts->version, own);
     } else if (strcmp(facts->flush, "1") != 0) {
-        snprintf(
-            out->text, sizeof out->text,
-            "%s %s with innodb_flush_log_at_trx_commit %s%s: a crash may lose the last second; set it to 1",
-            name, facts->version, facts->flush, own);
+        snprintf(out->text, sizeof out->text,
+                 "%s %s with innodb_flush_log_at_trx_commit %s%s: a crash may lose the last "
+                 "second; set it to 1",
+                 name, facts->version, facts->flush, own);
     } else if (strcmp(facts->log_bin, "ON") == 0 && strcmp(facts->binlog_sync, "1") != 0) {
         snprintf(out->text, sizeof out->text,
-                 "%s %s with a binary log and sync_binlog %s%s: a crash of the machine may undo the last "
+                 "%s %s with a binary log and sync_binlog %s%s: a crash of the machine may undo "
+                 "the last "
                  "moments; set it to 1",
                  name, facts->version, facts->binlog_sync, own);
     } else {
         out->level = HF_GRADE_DISK;
         snprintf(out->text, sizeof out->text,
-                 "%s %s, log flushed at every commit%s, one server: a failover to a replica may lose the "
+                 "%s %s, log flushed at every commit%s, one server: a failover to a replica may "
+                 "lose the "
                  "last moments",
                  name, facts->version, own);
     }

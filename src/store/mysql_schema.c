@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The tables in MariaDB and MySQL: names with a prefix. A change of shape commits by itself there, so installing goes statement by
- * statement, one installation at a time, and writes the version last: one that was interrupted is completed by the next. The
- * comment of a table tells ours from others'. */
+/* The tables in MariaDB and MySQL: names with a prefix. A change of shape commits by itself there,
+ * so installing goes statement by statement, one installation at a time, and writes the version
+ * last: one that was interrupted is completed by the next. The comment of a table tells ours from
+ * others'. */
 #include "sql/mysql_schema.h"
 #include "base/digest.h"
 #include "base/error.h"
@@ -22,8 +23,10 @@ static const sql_schema schema = {steps, sizeof steps / sizeof steps[0]};
 
 /* ---- looking ---- */
 
-/* One thing with a name of ours: is it? A view that this account can't look into is, beside tables that are. */
-static hf_status look_at(hf_db *db, const char *names, hf_stmt *stmt, bool beside, hf_error *err)
+/* One thing with a name of ours: is it? A view that this account can't look into is, beside tables
+ * that are. */
+static hf_status mysql_schema_look_at(hf_db *db, const char *names, hf_stmt *stmt, bool beside,
+                                      hf_error *err)
 {
     char name[128], kind[32], comment[64];
     const char *wanted = "BASE TABLE";
@@ -32,7 +35,8 @@ static hf_status look_at(hf_db *db, const char *names, hf_stmt *stmt, bool besid
     hf_slice_copy(comment, sizeof comment, hf_stmt_column_text(stmt, 2));
     if (strcmp(kind, "PROCEDURE") == 0 || strcmp(kind, "FUNCTION") == 0)
         wanted = "PROCEDURE"; /* a table may have the same name */
-    else if (strcmp(name + strlen(names), "_locks") == 0 || strcmp(name + strlen(names), "_versions") == 0)
+    else if (strcmp(name + strlen(names), "_locks") == 0 ||
+             strcmp(name + strlen(names), "_versions") == 0)
         wanted = "VIEW";
     bool hidden = beside && strcmp(comment, "?") == 0;
     bool ours = strcmp(kind, wanted) == 0 && (hidden || strncmp(comment, "holdfast", 8) == 0);
@@ -40,7 +44,7 @@ static hf_status look_at(hf_db *db, const char *names, hf_stmt *stmt, bool besid
 }
 
 /* How much there is with names of ours, all of it ours. */
-static hf_status look_around(hf_db *db, const char *names, int *found, hf_error *err)
+static hf_status mysql_schema_look_around(hf_db *db, const char *names, int *found, hf_error *err)
 {
     hf_buffer text = {0};
     hf_stmt *stmt = NULL;
@@ -50,7 +54,7 @@ static hf_status look_around(hf_db *db, const char *names, int *found, hf_error 
     char *sql = hf_buffer_take(&text);
     hf_status status = sql == NULL ? hf_fail_memory(err) : hf_stmt_new(db, sql, &stmt, err);
     while (status == HF_OK && (status = hf_stmt_step(stmt, &row, err)) == HF_OK && row) {
-        status = look_at(db, names, stmt, *found > 0, err);
+        status = mysql_schema_look_at(db, names, stmt, *found > 0, err);
         *found += 1;
     }
     if (stmt != NULL)
@@ -63,14 +67,16 @@ static hf_status look_around(hf_db *db, const char *names, int *found, hf_error 
 static hf_status refuse_account(hf_db *db, const char *names, hf_error *err)
 {
     char account[256] = "";
-    hf_status status = hf_db_ask(db, mysql_install_sql[MYSQL_INSTALL_WHO], account, sizeof account, err);
+    hf_status status =
+        hf_db_ask(db, mysql_install_sql[MYSQL_INSTALL_WHO], account, sizeof account, err);
     return status != HF_OK ? status : schema_refuse_account(db, names, account, err);
 }
 
-/* The version of the tables; 0: there are none, or some were made and the work was not completed (found). What is not ours, or
- * much newer, is refused; so is what can't be read, but a meta that is not ours is that first. */
-static hf_status look(hf_db *db, const char *names, const sql_schema *to, int *version, int *found,
-                      hf_error *err)
+/* The version of the tables; 0: there are none, or some were made and the work was not completed
+ * (found). What is not ours, or much newer, is refused; so is what can't be read, but a meta that
+ * is not ours is that first. */
+static hf_status mysql_schema_look(hf_db *db, const char *names, const sql_schema *to, int *version,
+                                   int *found, hf_error *err)
 {
     char text[32], table[64];
     hf_error why = {0};
@@ -80,7 +86,8 @@ static hf_status look(hf_db *db, const char *names, const sql_schema *to, int *v
     *version = *found = 0;
     if (status == HF_OK && schema_version(text, version)) {
         *found = 1;
-        return *version > to->count + 1 ? schema_refuse_newer(db, *version, to->count + 1, err) : HF_OK;
+        return *version > to->count + 1 ? schema_refuse_newer(db, *version, to->count + 1, err)
+                                        : HF_OK;
     }
     if (status != HF_OK && failure == HF_FAILURE_DENIED && hf_db_alive(db))
         return refuse_account(db, names, err);
@@ -89,7 +96,7 @@ static hf_status look(hf_db *db, const char *names, const sql_schema *to, int *v
     if (status != HF_OK && !missing && !strange)
         return hf_fail(err, status, "%s", why.message);
     bool nonsense = status == HF_OK && text[0] != '\0';
-    status = look_around(db, names, found, err);
+    status = mysql_schema_look_around(db, names, found, err);
     if (status == HF_OK && strange)
         return hf_fail(err, why.status, "%s", why.message);
     if (status == HF_OK && nonsense) {
@@ -99,39 +106,44 @@ static hf_status look(hf_db *db, const char *names, const sql_schema *to, int *v
     return status;
 }
 
-/* Before something is made or removed: with a version, too, there may be something else by a name of ours. */
-static hf_status look_closely(hf_db *db, const char *names, const sql_schema *to, int *version, int *found,
-                              hf_error *err)
+/* Before something is made or removed: with a version, too, there may be something else by a name
+ * of ours. */
+static hf_status look_closely(hf_db *db, const char *names, const sql_schema *to, int *version,
+                              int *found, hf_error *err)
 {
-    hf_status status = look(db, names, to, version, found, err);
-    return status == HF_OK && *version > 0 ? look_around(db, names, found, err) : status;
+    hf_status status = mysql_schema_look(db, names, to, version, found, err);
+    return status == HF_OK && *version > 0 ? mysql_schema_look_around(db, names, found, err)
+                                           : status;
 }
 
-/* Is the table there, and is there a row in it? What information_schema does not show may be there. */
-static hf_status look_into(hf_db *db, const char *names, const char *table, bool *there, bool *row,
-                           hf_error *err)
+/* Is the table there, and is there a row in it? What information_schema does not show may be there.
+ * */
+static hf_status mysql_schema_look_into(hf_db *db, const char *names, const char *table,
+                                        bool *there, bool *row, hf_error *err)
 {
     char name[64], text[32];
     hf_error why = {0};
     snprintf(name, sizeof name, "%s_%s", names, table);
-    hf_status status = schema_ask(db, mysql_install_sql[MYSQL_INSTALL_ROW], &(schema_words){.names = name},
-                                  text, sizeof text, &why);
+    hf_status status = schema_ask(db, mysql_install_sql[MYSQL_INSTALL_ROW],
+                                  &(schema_words){.names = name}, text, sizeof text, &why);
     *there = status == HF_OK;
     *row = status == HF_OK && text[0] != '\0';
     bool missing = status != HF_OK && hf_db_failure(db) == HF_FAILURE_MISSING;
     return status == HF_OK || missing ? HF_OK : hf_fail(err, status, "%s", why.message);
 }
 
-/* With a version all its tables have been there. Without one no store has been opened on them, and there are rows in meta alone. */
-static hf_status look_whether_whole(hf_db *db, const char *names, int version, bool *whole, hf_error *err)
+/* With a version all its tables have been there. Without one no store has been opened on them, and
+ * there are rows in meta alone. */
+static hf_status look_whether_whole(hf_db *db, const char *names, int version, bool *whole,
+                                    hf_error *err)
 {
-    static const char *const tables[SCHEMA_TABLES] = {"meta",    "type", "session", "resource", "lock",
-                                                      "request", "lost", "event",   "token",    "save"};
+    static const char *const tables[SCHEMA_TABLES] = {
+        "meta", "type", "session", "resource", "lock", "request", "lost", "event", "token", "save"};
     hf_status status = HF_OK;
     *whole = true;
     for (int i = 0; status == HF_OK && i < SCHEMA_TABLES; i++) {
         bool there, row;
-        status = look_into(db, names, tables[i], &there, &row, err);
+        status = mysql_schema_look_into(db, names, tables[i], &there, &row, err);
         *whole = *whole && (version > 0 ? there : i == 0 || !row);
     }
     return status;
@@ -139,8 +151,8 @@ static hf_status look_whether_whole(hf_db *db, const char *names, int version, b
 
 /* ---- running ---- */
 
-/* The next statement of a text as the client program reads it: it ends where a line ends with the delimiter, which a line
- * "DELIMITER xx" changes. NULL at the end. */
+/* The next statement of a text as the client program reads it: it ends where a line ends with the
+ * delimiter, which a line "DELIMITER xx" changes. NULL at the end. */
 static char *next_statement(const char **at, char delimiter[8])
 {
     hf_buffer out = {0};
@@ -163,9 +175,10 @@ static char *next_statement(const char **at, char delimiter[8])
     return hf_buffer_take(&out);
 }
 
-/* `but`: statements that begin so are passed over; NULL: none. `only`: the others are; NULL: none. */
-static hf_status run_text_some(hf_db *db, const char *sql, const schema_words *words, const char *but,
-                               const char *only, hf_error *err)
+/* `but`: statements that begin so are passed over; NULL: none. `only`: the others are; NULL: none.
+ * */
+static hf_status run_text_some(hf_db *db, const char *sql, const schema_words *words,
+                               const char *but, const char *only, hf_error *err)
 {
     hf_buffer text = {0};
     char delimiter[8] = ";";
@@ -184,31 +197,33 @@ static hf_status run_text_some(hf_db *db, const char *sql, const schema_words *w
     return status;
 }
 
-static hf_status run_text(hf_db *db, const char *sql, const schema_words *words, hf_error *err)
+static hf_status mysql_schema_run_text(hf_db *db, const char *sql, const schema_words *words,
+                                       hf_error *err)
 {
     return run_text_some(db, sql, words, NULL, NULL, err);
 }
 
 /* One installation at a time. */
-static hf_status own(hf_db *db, const char *names, hf_error *err)
+static hf_status mysql_schema_own(hf_db *db, const char *names, hf_error *err)
 {
     char answer[32];
     hf_status status = hf_db_run(db, mysql_install_sql[MYSQL_INSTALL_BEGIN], err);
     if (status == HF_OK)
-        status = schema_ask(db, mysql_install_sql[MYSQL_INSTALL_OWN], &(schema_words){.names = names}, answer,
-                            sizeof answer, err);
+        status = schema_ask(db, mysql_install_sql[MYSQL_INSTALL_OWN],
+                            &(schema_words){.names = names}, answer, sizeof answer, err);
     if (status == HF_OK && strcmp(answer, "1") != 0)
-        status = hf_fail(err, HF_BUSY, "Someone else is installing into %s; try again.", hf_db_path(db));
+        status =
+            hf_fail(err, HF_BUSY, "Someone else is installing into %s; try again.", hf_db_path(db));
     return status;
 }
 
-static hf_status disown(hf_db *db, const char *names, hf_status status)
+static hf_status mysql_schema_disown(hf_db *db, const char *names, hf_status status)
 {
     char answer[32];
     if (!hf_db_alive(db))
         return status;
-    (void)schema_ask(db, mysql_install_sql[MYSQL_INSTALL_DISOWN], &(schema_words){.names = names}, answer,
-                     sizeof answer, NULL);
+    (void)schema_ask(db, mysql_install_sql[MYSQL_INSTALL_DISOWN], &(schema_words){.names = names},
+                     answer, sizeof answer, NULL);
     (void)hf_db_run(db, mysql_install_sql[MYSQL_INSTALL_END], NULL);
     return status;
 }
@@ -225,43 +240,46 @@ static hf_status digest_surface(char out[17], hf_error *err)
     return HF_OK;
 }
 
-/* Grants on a procedure go when it is dropped. MariaDB replaces them without; on MySQL they are left alone
- * when all are the same, and this account's, and only the views are made anew. */
+/* Grants on a procedure go when it is dropped. MariaDB replaces them without; on MySQL they are
+ * left alone when all are the same, and this account's, and only the views are made anew. */
 static hf_status make_surface(hf_db *db, const schema_words *words, hf_error *err)
 {
     char there[64], wanted[64];
     snprintf(wanted, sizeof wanted, "holdfast %s", words->digest);
     if (hf_db_kind_of(db) == HF_DB_MARIADB)
         return run_text_some(db, mysql_surface_sql, words, "DROP PROCEDURE", NULL, err);
-    hf_status status =
-        schema_ask(db, mysql_install_sql[MYSQL_INSTALL_SURFACE_VERSION], words, there, sizeof there, err);
+    hf_status status = schema_ask(db, mysql_install_sql[MYSQL_INSTALL_SURFACE_VERSION], words,
+                                  there, sizeof there, err);
     bool same = strcmp(there, wanted) == 0;
-    return status != HF_OK ? status
-                           : run_text_some(db, mysql_surface_sql, words, NULL,
-                                           same ? "CREATE OR REPLACE SQL SECURITY DEFINER VIEW" : NULL, err);
+    return status != HF_OK
+               ? status
+               : run_text_some(db, mysql_surface_sql, words, NULL,
+                               same ? "CREATE OR REPLACE SQL SECURITY DEFINER VIEW" : NULL, err);
 }
 
 /* What was made before stays when this fails. */
-static hf_status allow(hf_db *db, const schema_words *words, hf_error *err)
+static hf_status mysql_schema_allow(hf_db *db, const schema_words *words, hf_error *err)
 {
     hf_error why = {0};
-    hf_status status = run_text(db, mysql_grant_sql, words, &why);
-    return status == HF_OK ? HF_OK
-                           : hf_fail(err, HF_UNAVAILABLE,
-                                     "The tables are there, but %s could not be allowed to use them; create "
-                                     "the account first, and run this as one that may grant. (%.600s)",
-                                     words->role, why.message);
+    hf_status status = mysql_schema_run_text(db, mysql_grant_sql, words, &why);
+    return status == HF_OK
+               ? HF_OK
+               : hf_fail(err, HF_UNAVAILABLE,
+                         "The tables are there, but %s could not be allowed to use them; create "
+                         "the account first, and run this as one that may grant. (%.600s)",
+                         words->role, why.message);
 }
 
 /* What was made before a failure goes again, if nothing was there before. */
 static void clear_away(hf_db *db, const schema_words *words)
 {
     if (hf_db_alive(db))
-        (void)run_text(db, mysql_remove_sql, words, NULL);
+        (void)mysql_schema_run_text(db, mysql_remove_sql, words, NULL);
 }
 
 /* The tables of a program that is one version ahead are left alone, with their surface. */
-static hf_status make(hf_db *db, const char *names, const sql_schema *to, const char *role, hf_error *err)
+static hf_status mysql_schema_make(hf_db *db, const char *names, const sql_schema *to,
+                                   const char *role, hf_error *err)
 {
     int version, found;
     char digest[17];
@@ -275,8 +293,9 @@ static hf_status make(hf_db *db, const char *names, const sql_schema *to, const 
     if (status == HF_OK)
         status = digest_surface(digest, err);
     bool looked = status == HF_OK;
-    for (words.version = version + 1; status == HF_OK && words.version <= to->count; words.version++) {
-        status = run_text(db, to->steps[words.version - 1], &words, err);
+    for (words.version = version + 1; status == HF_OK && words.version <= to->count;
+         words.version++) {
+        status = mysql_schema_run_text(db, to->steps[words.version - 1], &words, err);
         if (status == HF_OK && words.version == to->count)
             status = make_surface(db, &words, err);
         if (status == HF_OK)
@@ -285,7 +304,7 @@ static hf_status make(hf_db *db, const char *names, const sql_schema *to, const 
     if (status == HF_OK && version == to->count)
         status = make_surface(db, &words, err);
     if (status == HF_OK && role != NULL)
-        return allow(db, &words, err);
+        return mysql_schema_allow(db, &words, err);
     status = schema_failed(db, names, status, false, err);
     if (status != HF_OK && looked && found == 0)
         clear_away(db, &words);
@@ -295,16 +314,16 @@ static hf_status make(hf_db *db, const char *names, const sql_schema *to, const 
 hf_status mysql_schema_upgrade(hf_db *db, const char *names, const sql_schema *to, const char *role,
                                hf_error *err)
 {
-    hf_status status = own(db, names, err);
+    hf_status status = mysql_schema_own(db, names, err);
     if (status == HF_OK)
-        status = make(db, names, to, role, err);
-    return disown(db, names, status);
+        status = mysql_schema_make(db, names, to, role, err);
+    return mysql_schema_disown(db, names, status);
 }
 
 hf_status mysql_schema_ready(hf_db *db, const char *names, bool may_install, hf_error *err)
 {
     int version, found;
-    hf_status status = look(db, names, &schema, &version, &found, err);
+    hf_status status = mysql_schema_look(db, names, &schema, &version, &found, err);
     /* A table that someone is just making can look like a stranger's: it is judged again when
      * nobody installs. */
     bool judged = status != HF_UNAVAILABLE || !may_install || !hf_db_alive(db);
@@ -318,18 +337,20 @@ hf_status mysql_schema_ready(hf_db *db, const char *names, bool may_install, hf_
 
 /* ---- removing ---- */
 
-static hf_status check_unused(hf_db *db, const schema_words *words, bool force, hf_error *err)
+static hf_status mysql_schema_check_unused(hf_db *db, const schema_words *words, bool force,
+                                           hf_error *err)
 {
     char live[32] = "0";
     hf_status status = schema_run(db, mysql_install_sql[MYSQL_INSTALL_HOLD], words, err);
     if (status == HF_OK && !force)
-        status = schema_ask(db, mysql_install_sql[MYSQL_INSTALL_LIVE], words, live, sizeof live, err);
+        status =
+            schema_ask(db, mysql_install_sql[MYSQL_INSTALL_LIVE], words, live, sizeof live, err);
     if (status == HF_OK && strcmp(live, "0") != 0)
         status = schema_refuse_live(db, live, err);
     return status;
 }
 
-static hf_status take_away(hf_db *db, const char *names, bool force, hf_error *err)
+static hf_status mysql_schema_take_away(hf_db *db, const char *names, bool force, hf_error *err)
 {
     int version, found;
     schema_words words = {.names = names};
@@ -347,9 +368,9 @@ static hf_status take_away(hf_db *db, const char *names, bool force, hf_error *e
         status = schema_refuse_guarded(db, mysql_install_sql[MYSQL_INSTALL_GUARDS_THERE],
                                        mysql_install_sql[MYSQL_INSTALL_GUARDED], &words, err);
     if (status == HF_OK && version > 0 && whole)
-        status = check_unused(db, &words, force, err);
+        status = mysql_schema_check_unused(db, &words, force, err);
     if (status == HF_OK)
-        status = run_text(db, mysql_remove_sql, &words, err);
+        status = mysql_schema_run_text(db, mysql_remove_sql, &words, err);
     if (status != HF_OK && hf_db_alive(db)) {
         hf_failure failure = hf_db_failure(db);
         (void)hf_db_run(db, "UNLOCK TABLES", NULL);
@@ -359,17 +380,17 @@ static hf_status take_away(hf_db *db, const char *names, bool force, hf_error *e
     return schema_failed(db, names, status, true, err);
 }
 
-static hf_status uninstall(hf_db *db, const char *names, bool force, hf_error *err)
+static hf_status mysql_schema_uninstall(hf_db *db, const char *names, bool force, hf_error *err)
 {
-    hf_status status = own(db, names, err);
+    hf_status status = mysql_schema_own(db, names, err);
     if (status == HF_OK)
-        status = take_away(db, names, force, err);
-    return disown(db, names, status);
+        status = mysql_schema_take_away(db, names, force, err);
+    return mysql_schema_disown(db, names, status);
 }
 
 /* ---- ordering ---- */
 
-static void add_quoted(hf_buffer *out, const char *text, size_t size)
+static void mysql_schema_add_quoted(hf_buffer *out, const char *text, size_t size)
 {
     hf_buffer_add(out, "'", 1);
     for (size_t i = 0; i < size; i++) {
@@ -381,23 +402,24 @@ static void add_quoted(hf_buffer *out, const char *text, size_t size)
 }
 
 /* "user" or "user@host" as 'user'@'host'. Without a host it is user@'%', or a role of MariaDB's. */
-static hf_status quote_role(const char *role, char **out, hf_error *err)
+static hf_status mysql_schema_quote_role(const char *role, char **out, hf_error *err)
 {
     hf_buffer text = {0};
     hf_status status = schema_check_role(role, err);
     if (status != HF_OK)
         return status;
     const char *at = strrchr(role, '@');
-    add_quoted(&text, role, at == NULL ? strlen(role) : (size_t)(at - role));
+    mysql_schema_add_quoted(&text, role, at == NULL ? strlen(role) : (size_t)(at - role));
     if (at != NULL) {
         hf_buffer_add(&text, "@", 1);
-        add_quoted(&text, at + 1, strlen(at + 1));
+        mysql_schema_add_quoted(&text, at + 1, strlen(at + 1));
     }
     *out = hf_buffer_take(&text);
     return *out == NULL ? hf_fail_memory(err) : HF_OK;
 }
 
-static void add_script(hf_buffer *out, const char *names, const char *role, const char *digest)
+static void mysql_schema_add_script(hf_buffer *out, const char *names, const char *role,
+                                    const char *digest)
 {
     schema_words words = {.names = names, .role = role, .version = schema.count, .digest = digest};
     for (int i = 0; i < schema.count; i++)
@@ -413,7 +435,8 @@ static void add_script(hf_buffer *out, const char *names, const char *role, cons
     }
 }
 
-static hf_status print(const hf_install_order *order, const char *names, const char *role, hf_error *err)
+static hf_status mysql_schema_print(const hf_install_order *order, const char *names,
+                                    const char *role, hf_error *err)
 {
     hf_buffer text = {0};
     char digest[17];
@@ -425,26 +448,28 @@ static hf_status print(const hf_install_order *order, const char *names, const c
                     "--   mariadb DATABASE < FILE\n",
                     names);
     hf_buffer_print(
-        &text, order->remove
-                   ? "-- It removes everything, live locks too.\n"
-                   : "-- It can be run again: what is there stays, but holdfast's procedure is made anew, "
-                     "and who may call it is forgotten:\n-- name the account with --role. It does not "
-                     "look whether what is there is holdfast's, as 'holdfast install URL' does.\n"
-                     "-- Changes of shape can't be undone by a transaction here.\n");
+        &text,
+        order->remove
+            ? "-- It removes everything, live locks too.\n"
+            : "-- It can be run again: what is there stays, but holdfast's procedure is made anew, "
+              "and who may call it is forgotten:\n-- name the account with --role. It does not "
+              "look whether what is there is holdfast's, as 'holdfast install URL' does.\n"
+              "-- Changes of shape can't be undone by a transaction here.\n");
     hf_buffer_print(&text, "%s;\n\n", mysql_install_sql[MYSQL_INSTALL_BEGIN]);
     if (order->remove)
         schema_add(&text, mysql_remove_sql, &(schema_words){.names = names});
     else
-        add_script(&text, names, role, digest);
+        mysql_schema_add_script(&text, names, role, digest);
     return schema_print(order, &text, err);
 }
 
-static hf_status carry_out(const hf_install_order *order, const hf_url *url, const char *role, hf_error *err)
+static hf_status mysql_schema_carry_out(const hf_install_order *order, const hf_url *url,
+                                        const char *role, hf_error *err)
 {
     hf_db *db = NULL;
     hf_status status = schema_connect(&hf_db_mysql, url, &db, err);
     if (status == HF_OK)
-        status = order->remove ? uninstall(db, url->names, order->force, err)
+        status = order->remove ? mysql_schema_uninstall(db, url->names, order->force, err)
                                : mysql_schema_upgrade(db, url->names, &schema, role, err);
     hf_db_close(db);
     return status;
@@ -459,9 +484,10 @@ hf_status mysql_install(const char *rest, const hf_install_order *order, hf_erro
     char *text = hf_buffer_take(&whole);
     hf_status status = text == NULL ? hf_fail_memory(err) : hf_url_read(text, &url, err);
     if (status == HF_OK && order->role != NULL)
-        status = quote_role(order->role, &role, err);
+        status = mysql_schema_quote_role(order->role, &role, err);
     if (status == HF_OK)
-        status = order->print ? print(order, url.names, role, err) : carry_out(order, &url, role, err);
+        status = order->print ? mysql_schema_print(order, url.names, role, err)
+                              : mysql_schema_carry_out(order, &url, role, err);
     hf_free(role);
     hf_url_done(&url);
     hf_url_wipe(text);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The PostgreSQL store: opening it by URL or on an application's own connection, and what durability it stands on. What it does with
- * batches stands in server.c. */
+/* The PostgreSQL store: opening it by URL or on an application's own connection, and what
+ * durability it stands on. What it does with batches stands in server.c. */
 #include "store/server.h"
 
 #include "base/buffer.h"
@@ -13,11 +13,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* On its own connections the plans are the indexes', whatever the statistics of these small, busy tables say just now. */
-#define SETTINGS                                                                                             \
-    "enable_seqscan=off enable_hashjoin=off enable_mergejoin=off plan_cache_mode=force_generic_plan "        \
-    "jit=off default_transaction_isolation=read\\ committed "                                                \
-    "max_parallel_workers_per_gather=0 lock_timeout=400 statement_timeout=8000 "                             \
+/* On its own connections the plans are the indexes', whatever the statistics of these small, busy
+ * tables say just now. */
+#define SETTINGS                                                                                   \
+    "enable_seqscan=off enable_hashjoin=off enable_mergejoin=off "                                 \
+    "plan_cache_mode=force_generic_plan "                                                          \
+    "jit=off default_transaction_isolation=read\\ committed "                                      \
+    "max_parallel_workers_per_gather=0 lock_timeout=400 statement_timeout=8000 "                   \
     "idle_in_transaction_session_timeout=8000"
 
 static const server_kind kind;
@@ -28,7 +30,7 @@ typedef struct facts {
     char version[64], fsync[16], commit[32], standbys[8], read_only[8];
 } facts;
 
-static hf_status ask_facts(hf_db *db, facts *out, hf_error *err)
+static hf_status postgres_ask_facts(hf_db *db, facts *out, hf_error *err)
 {
     const struct {
         const char *sql;
@@ -38,9 +40,11 @@ static hf_status ask_facts(hf_db *db, facts *out, hf_error *err)
         {"SELECT current_setting('server_version')", out->version, sizeof out->version},
         {"SELECT current_setting('fsync')", out->fsync, sizeof out->fsync},
         {"SELECT current_setting('synchronous_commit')", out->commit, sizeof out->commit},
-        {"SELECT CASE WHEN current_setting('synchronous_standby_names') = '' THEN 'no' ELSE 'yes' END",
+        {"SELECT CASE WHEN current_setting('synchronous_standby_names') = '' THEN 'no' ELSE 'yes' "
+         "END",
          out->standbys, sizeof out->standbys},
-        {"SELECT current_setting('default_transaction_read_only')", out->read_only, sizeof out->read_only},
+        {"SELECT current_setting('default_transaction_read_only')", out->read_only,
+         sizeof out->read_only},
     };
     hf_status status = HF_OK;
     for (size_t i = 0; status == HF_OK && i < sizeof all / sizeof all[0]; i++)
@@ -58,7 +62,7 @@ static hf_status refuse_read_only(hf_db *db, const facts *known, hf_error *err)
     return HF_OK;
 }
 
-static void grade(const facts *known, bool wrapped, hf_grade *out)
+static void postgres_grade(const facts *known, bool wrapped, hf_grade *out)
 {
     bool synced = strcmp(known->fsync, "on") == 0, waits = strcmp(known->commit, "off") != 0;
     bool standby = strcmp(known->standbys, "yes") == 0 && strcmp(known->commit, "local") != 0;
@@ -69,21 +73,25 @@ static void grade(const facts *known, bool wrapped, hf_grade *out)
                  "acknowledged; set fsync on",
                  known->version);
     else if (!waits)
-        snprintf(out->text, sizeof out->text,
-                 "PostgreSQL %s with synchronous_commit off: a crash of the server may lose the last "
-                 "moments; set it on",
-                 known->version);
+        snprintf(
+            out->text, sizeof out->text,
+            "PostgreSQL %s with synchronous_commit off: a crash of the server may lose the last "
+            "moments; set it on",
+            known->version);
     else
-        snprintf(out->text, sizeof out->text, "PostgreSQL %s%s, synchronous_commit %s, %s", known->version,
-                 wrapped ? " on the application's own connection" : "", known->commit,
-                 standby ? "with a synchronous standby"
-                         : "one server: a failover to an asynchronous standby may lose the last moments");
+        snprintf(
+            out->text, sizeof out->text, "PostgreSQL %s%s, synchronous_commit %s, %s",
+            known->version, wrapped ? " on the application's own connection" : "", known->commit,
+            standby
+                ? "with a synchronous standby"
+                : "one server: a failover to an asynchronous standby may lose the last moments");
 }
 
 /* ---- opening ---- */
 
 /* Looks at the server through one connection: what it is, what it has. */
-static hf_status look(server_store *store, const hf_url *url, hf_db_options *options, hf_error *err)
+static hf_status postgres_look(server_store *store, const hf_url *url, hf_db_options *options,
+                               hf_error *err)
 {
     hf_db *db = NULL;
     facts known = {0};
@@ -91,10 +99,10 @@ static hf_status look(server_store *store, const hf_url *url, hf_db_options *opt
     if (status != HF_OK || db == NULL)
         return status;
     if (hf_db_version(db) < 120000)
-        status =
-            hf_fail(err, HF_UNAVAILABLE, "%s is a PostgreSQL older than 12; upgrade it.", hf_db_path(db));
+        status = hf_fail(err, HF_UNAVAILABLE, "%s is a PostgreSQL older than 12; upgrade it.",
+                         hf_db_path(db));
     if (status == HF_OK)
-        status = ask_facts(db, &known, err);
+        status = postgres_ask_facts(db, &known, err);
     if (status == HF_OK)
         status = refuse_read_only(db, &known, err);
     /* What was acknowledged is on disk, whatever the account's default is. */
@@ -104,25 +112,27 @@ static hf_status look(server_store *store, const hf_url *url, hf_db_options *opt
     }
     if (status == HF_OK)
         status = postgres_schema_ready(db, store->names, true, err);
-    grade(&known, false, &store->grade);
+    postgres_grade(&known, false, &store->grade);
     hf_db_close(db);
     return status;
 }
 
-static hf_status open_url(const hf_url *url, hf_store **out, hf_error *err)
+static hf_status postgres_open_url(const hf_url *url, hf_store **out, hf_error *err)
 {
     server_store *store = NULL;
-    hf_db_options options = {.pooler = url->pooler, .settings = SETTINGS, .password = url->password};
+    hf_db_options options = {
+        .pooler = url->pooler, .settings = SETTINGS, .password = url->password};
     if (url->durability != NULL)
-        return hf_fail(err, HF_INVALID,
-                       "durability= is not for a database server, whose own settings decide; leave it out.");
+        return hf_fail(
+            err, HF_INVALID,
+            "durability= is not for a database server, whose own settings decide; leave it out.");
     hf_status status = server_new(&kind, url->names, &store, err);
     if (status != HF_OK || store == NULL)
         return status;
     store->pooler = url->pooler;
     if (!url->pooler) /* its own connections have that level: see SETTINGS */
         store->words.level = NULL;
-    status = look(store, url, &options, err);
+    status = postgres_look(store, url, &options, err);
     if (status == HF_OK)
         status = server_connect(store, url->url, &options, err);
     if (status != HF_OK)
@@ -134,20 +144,21 @@ static hf_status open_url(const hf_url *url, hf_store **out, hf_error *err)
     return status;
 }
 
-static hf_status open_postgres(const char *rest, hf_store **out, hf_error *err)
+static hf_status store_postgres_open(const char *rest, hf_store **out, hf_error *err)
 {
     hf_url url = {0};
     hf_buffer whole = {0};
     hf_buffer_print(&whole, "postgres:%s", rest);
     hf_status status = whole.failed ? hf_fail_memory(err) : hf_url_read(whole.text, &url, err);
     if (status == HF_OK)
-        status = open_url(&url, out, err);
+        status = postgres_open_url(&url, out, err);
     hf_url_done(&url);
     hf_buffer_done(&whole);
     return status;
 }
 
-static hf_status wrap_postgres(void *handle, const char *names, unsigned flags, hf_store **out, hf_error *err)
+static hf_status wrap_postgres(void *handle, const char *names, unsigned flags, hf_store **out,
+                               hf_error *err)
 {
     server_store *store = NULL;
     hf_db *db = NULL;
@@ -169,12 +180,12 @@ static hf_status wrap_postgres(void *handle, const char *names, unsigned flags, 
     if (status == HF_OK)
         status = hf_db_postgres_refuse_standby(db, err);
     if (status == HF_OK)
-        status = ask_facts(db, &known, err);
+        status = postgres_ask_facts(db, &known, err);
     if (status == HF_OK)
         status = refuse_read_only(db, &known, err);
     if (status == HF_OK)
         status = postgres_schema_ready(db, store->names, false, err);
-    grade(&known, true, &store->grade);
+    postgres_grade(&known, true, &store->grade);
     if (status != HF_OK)
         server_close(&store->base);
     else
@@ -184,7 +195,7 @@ static hf_status wrap_postgres(void *handle, const char *names, unsigned flags, 
 
 static const hf_store_ops hf_store_postgres = {
     .scheme = "postgres",
-    .open = open_postgres,
+    .open = store_postgres_open,
     .execute = server_execute,
     .install = postgres_install,
     .grade = server_grade,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The tables in PostgreSQL: a schema of their own, made, upgraded and removed in one transaction, one installation at a time. What
- * is run is what --print shows. */
+/* The tables in PostgreSQL: a schema of their own, made, upgraded and removed in one transaction,
+ * one installation at a time. What is run is what --print shows. */
 #include "sql/postgres_schema.h"
 #include "base/error.h"
 #include "base/seams.h"
@@ -33,7 +33,8 @@ typedef struct sight {
     int tables;        /* how many of ours are there */
 } sight;
 
-static hf_status see(hf_db *db, const schema_words *words, sight *out, hf_error *err)
+static hf_status postgres_schema_see(hf_db *db, const schema_words *words, sight *out,
+                                     hf_error *err)
 {
     hf_buffer text = {0};
     hf_stmt *stmt = NULL;
@@ -62,26 +63,28 @@ static hf_status see(hf_db *db, const schema_words *words, sight *out, hf_error 
     return status;
 }
 
-/* The version of the tables; 0: there are none. What is not ours, or much newer, is refused; so is what is not whole, unless
- * `whole` is given: then it says. */
-static hf_status look(hf_db *db, const char *names, const sql_schema *to, int *version, bool *whole,
-                      hf_error *err)
+/* The version of the tables; 0: there are none. What is not ours, or much newer, is refused; so is
+ * what is not whole, unless `whole` is given: then it says. */
+static hf_status postgres_schema_look(hf_db *db, const char *names, const sql_schema *to,
+                                      int *version, bool *whole, hf_error *err)
 {
     sight it;
     char text[32], table[128];
     schema_words words = {.names = names};
-    hf_status status = see(db, &words, &it, err);
+    hf_status status = postgres_schema_see(db, &words, &it, err);
     *version = 0;
     if (status != HF_OK)
         return status;
     if (it.reserved)
-        return hf_fail(err, HF_INVALID, "The namespace %s is a word that SQL keeps for itself; name another.",
+        return hf_fail(err, HF_INVALID,
+                       "The namespace %s is a word that SQL keeps for itself; name another.",
                        names);
     if (strcmp(it.encoding, "UTF8") != 0)
-        return hf_fail(err, HF_UNAVAILABLE,
-                       "Text is kept as %s in %s; holdfast compares names as UTF-8. Use a database with "
-                       "ENCODING 'UTF8'; nothing was changed.",
-                       it.encoding, hf_db_path(db));
+        return hf_fail(
+            err, HF_UNAVAILABLE,
+            "Text is kept as %s in %s; holdfast compares names as UTF-8. Use a database with "
+            "ENCODING 'UTF8'; nothing was changed.",
+            it.encoding, hf_db_path(db));
     if (!it.any && it.function[0] == '\0')
         return HF_OK;
     if (!it.meta) {
@@ -90,7 +93,8 @@ static hf_status look(hf_db *db, const char *names, const sql_schema *to, int *v
     }
     if (!it.readable)
         return schema_refuse_account(db, names, it.account, err);
-    status = schema_ask(db, postgres_install_sql[POSTGRES_INSTALL_VERSION], &words, text, sizeof text, err);
+    status = schema_ask(db, postgres_install_sql[POSTGRES_INSTALL_VERSION], &words, text,
+                        sizeof text, err);
     if (status != HF_OK)
         return status;
     snprintf(table, sizeof table, "%s.meta", names);
@@ -109,14 +113,16 @@ static hf_status look(hf_db *db, const char *names, const sql_schema *to, int *v
 static void add_frame(hf_buffer *out, int which, const schema_words *words)
 {
     schema_add(out, postgres_install_sql[which], words);
-    hf_buffer_print(
-        out, which == POSTGRES_INSTALL_STEP_FIRST || which == POSTGRES_INSTALL_STEP_BEGIN ? "\n" : ";\n\n");
+    hf_buffer_print(out,
+                    which == POSTGRES_INSTALL_STEP_FIRST || which == POSTGRES_INSTALL_STEP_BEGIN
+                        ? "\n"
+                        : ";\n\n");
 }
 
-/* All that installing runs between BEGIN and COMMIT, after the lock that makes it alone. Each step looks for itself whether it is
- * still to be taken. */
-static void add_script(hf_buffer *out, const char *names, const sql_schema *to, const char *role,
-                       bool surface)
+/* All that installing runs between BEGIN and COMMIT, after the lock that makes it alone. Each step
+ * looks for itself whether it is still to be taken. */
+static void postgres_schema_add_script(hf_buffer *out, const char *names, const sql_schema *to,
+                                       const char *role, bool surface)
 {
     schema_words words = {.names = names, .role = role};
     if (surface)
@@ -136,7 +142,7 @@ static void add_script(hf_buffer *out, const char *names, const sql_schema *to, 
 }
 
 /* Commits, or rolls back what failed. */
-static hf_status end(hf_db *db, hf_status status, hf_error *err)
+static hf_status postgres_schema_end(hf_db *db, hf_status status, hf_error *err)
 {
     hf_failure failure = hf_db_failure(db);
     if (status == HF_OK)
@@ -145,21 +151,23 @@ static hf_status end(hf_db *db, hf_status status, hf_error *err)
     return failure == HF_FAILURE_CONFLICT ? HF_RETRY : status;
 }
 
-static hf_status begin(hf_db *db, hf_error *err)
+static hf_status postgres_schema_begin(hf_db *db, hf_error *err)
 {
     hf_status status = hf_db_begin(db, HF_READ_COMMITTED, false, err);
-    return status != HF_OK ? status : hf_db_run(db, postgres_install_sql[POSTGRES_INSTALL_BEGIN], err);
+    return status != HF_OK ? status
+                           : hf_db_run(db, postgres_install_sql[POSTGRES_INSTALL_BEGIN], err);
 }
 
 /* The tables of a program that is one version ahead are left alone, with their surface. */
-static hf_status make(hf_db *db, const char *names, const sql_schema *to, const char *role, hf_error *err)
+static hf_status postgres_schema_make(hf_db *db, const char *names, const sql_schema *to,
+                                      const char *role, hf_error *err)
 {
     int version;
     hf_buffer text = {0};
-    hf_status status = look(db, names, to, &version, NULL, err);
+    hf_status status = postgres_schema_look(db, names, to, &version, NULL, err);
     if (status != HF_OK)
         return status;
-    add_script(&text, names, to, role, version <= to->count);
+    postgres_schema_add_script(&text, names, to, role, version <= to->count);
     hf_buffer_add(&text, "", 0);
     char *sql = hf_buffer_take(&text);
     status = sql == NULL ? hf_fail_memory(err) : hf_db_run(db, sql, err);
@@ -167,20 +175,20 @@ static hf_status make(hf_db *db, const char *names, const sql_schema *to, const 
     return schema_failed(db, names, status, false, err);
 }
 
-hf_status postgres_schema_upgrade(hf_db *db, const char *names, const sql_schema *to, const char *role,
-                                  hf_error *err)
+hf_status postgres_schema_upgrade(hf_db *db, const char *names, const sql_schema *to,
+                                  const char *role, hf_error *err)
 {
-    hf_status status = begin(db, err);
+    hf_status status = postgres_schema_begin(db, err);
     if (status == HF_OK)
-        status = make(db, names, to, role, err);
-    return end(db, status, err);
+        status = postgres_schema_make(db, names, to, role, err);
+    return postgres_schema_end(db, status, err);
 }
 
 hf_status postgres_schema_ready(hf_db *db, const char *names, bool may_install, hf_error *err)
 {
     int version;
     bool whole; /* if not, the statements name what is missing */
-    hf_status status = look(db, names, &schema, &version, &whole, err);
+    hf_status status = postgres_schema_look(db, names, &schema, &version, &whole, err);
     if (status != HF_OK || version >= schema.count)
         return status;
     if (may_install)
@@ -191,13 +199,13 @@ hf_status postgres_schema_ready(hf_db *db, const char *names, bool may_install, 
 
 /* ---- removing ---- */
 
-static hf_status take_away(hf_db *db, const char *names, bool force, hf_error *err)
+static hf_status postgres_schema_take_away(hf_db *db, const char *names, bool force, hf_error *err)
 {
     int version;
     bool whole = true;
     char live[32] = "0";
     schema_words words = {.names = names};
-    hf_status status = look(db, names, &schema, &version, &whole, err);
+    hf_status status = postgres_schema_look(db, names, &schema, &version, &whole, err);
     if (status == HF_OK && version == 0)
         return schema_refuse_none(db, names, err);
     if (status == HF_OK && version > schema.count)
@@ -210,7 +218,8 @@ static hf_status take_away(hf_db *db, const char *names, bool force, hf_error *e
         status = schema_refuse_guarded(db, postgres_install_sql[POSTGRES_INSTALL_GUARDS_THERE],
                                        postgres_install_sql[POSTGRES_INSTALL_GUARDED], &words, err);
     if (status == HF_OK && !force)
-        status = schema_ask(db, postgres_install_sql[POSTGRES_INSTALL_LIVE], &words, live, sizeof live, err);
+        status = schema_ask(db, postgres_install_sql[POSTGRES_INSTALL_LIVE], &words, live,
+                            sizeof live, err);
     if (status == HF_OK && strcmp(live, "0") != 0)
         return schema_refuse_live(db, live, err);
     if (status == HF_OK)
@@ -218,18 +227,18 @@ static hf_status take_away(hf_db *db, const char *names, bool force, hf_error *e
     return schema_failed(db, names, status, true, err);
 }
 
-static hf_status uninstall(hf_db *db, const char *names, bool force, hf_error *err)
+static hf_status postgres_schema_uninstall(hf_db *db, const char *names, bool force, hf_error *err)
 {
-    hf_status status = begin(db, err);
+    hf_status status = postgres_schema_begin(db, err);
     if (status == HF_OK)
-        status = take_away(db, names, force, err);
-    return end(db, status, err);
+        status = postgres_schema_take_away(db, names, force, err);
+    return postgres_schema_end(db, status, err);
 }
 
 /* ---- ordering ---- */
 
 /* "name", with quotes in it doubled. */
-static hf_status quote_role(const char *role, char **out, hf_error *err)
+static hf_status postgres_schema_quote_role(const char *role, char **out, hf_error *err)
 {
     hf_buffer text = {0};
     hf_status status = schema_check_role(role, err);
@@ -245,7 +254,8 @@ static hf_status quote_role(const char *role, char **out, hf_error *err)
     return *out == NULL ? hf_fail_memory(err) : HF_OK;
 }
 
-static hf_status print(const hf_install_order *order, const char *names, const char *role, hf_error *err)
+static hf_status postgres_schema_print(const hf_install_order *order, const char *names,
+                                       const char *role, hf_error *err)
 {
     hf_buffer text = {0};
     schema_words words = {.names = names};
@@ -261,17 +271,18 @@ static hf_status print(const hf_install_order *order, const char *names, const c
     if (order->remove)
         schema_add(&text, postgres_remove_sql, &words);
     else
-        add_script(&text, names, &schema, role, true);
+        postgres_schema_add_script(&text, names, &schema, role, true);
     hf_buffer_print(&text, "COMMIT;\n");
     return schema_print(order, &text, err);
 }
 
-static hf_status carry_out(const hf_install_order *order, const hf_url *url, const char *role, hf_error *err)
+static hf_status postgres_schema_carry_out(const hf_install_order *order, const hf_url *url,
+                                           const char *role, hf_error *err)
 {
     hf_db *db = NULL;
     hf_status status = schema_connect(&hf_db_postgres, url, &db, err);
     if (status == HF_OK)
-        status = order->remove ? uninstall(db, url->names, order->force, err)
+        status = order->remove ? postgres_schema_uninstall(db, url->names, order->force, err)
                                : postgres_schema_upgrade(db, url->names, &schema, role, err);
     hf_db_close(db);
     return status;
@@ -286,9 +297,10 @@ hf_status postgres_install(const char *rest, const hf_install_order *order, hf_e
     char *text = hf_buffer_take(&whole);
     hf_status status = text == NULL ? hf_fail_memory(err) : hf_url_read(text, &url, err);
     if (status == HF_OK && order->role != NULL)
-        status = quote_role(order->role, &role, err);
+        status = postgres_schema_quote_role(order->role, &role, err);
     if (status == HF_OK)
-        status = order->print ? print(order, url.names, role, err) : carry_out(order, &url, role, err);
+        status = order->print ? postgres_schema_print(order, url.names, role, err)
+                              : postgres_schema_carry_out(order, &url, role, err);
     hf_free(role);
     hf_url_done(&url);
     hf_url_wipe(text);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Hearing of changes on PostgreSQL: a connection that listens on the channel of the store's tables. Writers do not notify: at their
- * commit they would wait for each other (docs/decisions/0010). Whoever wants others to look says so here, in a transaction with nothing else
- * in it, which nobody waits to be synced for. */
+/* Hearing of changes on PostgreSQL: a connection that listens on the channel of the store's tables.
+ * Writers do not notify: at their commit they would wait for each other (docs/decisions/0010).
+ * Whoever wants others to look says so here, in a transaction with nothing else in it, which nobody
+ * waits to be synced for. */
 #include "base/error.h"
 #include "base/seams.h"
 #include "db/postgres.h"
@@ -15,17 +16,17 @@ typedef struct postgres_ear {
     char notify[SQL_NAMES_SIZE + 32];
 } postgres_ear;
 
-static int fd(const hf_watch *watch)
+static int postgres_watch_fd(const hf_watch *watch)
 {
     return hf_db_postgres_socket(((const postgres_ear *)watch)->db);
 }
 
-static hf_status heard(hf_watch *watch, bool *out, hf_error *err)
+static hf_status postgres_watch_heard(hf_watch *watch, bool *out, hf_error *err)
 {
     return hf_db_postgres_heard(((postgres_ear *)watch)->db, out, err);
 }
 
-static hf_status tell(hf_watch *watch, hf_error *err)
+static hf_status postgres_watch_tell(hf_watch *watch, hf_error *err)
 {
     const postgres_ear *ear = (postgres_ear *)watch;
     return hf_db_run(ear->db, ear->notify, err);
@@ -37,7 +38,8 @@ static void close_ear(hf_watch *watch)
     hf_free(watch);
 }
 
-static const hf_watch_ops ops = {fd, heard, tell, close_ear};
+static const hf_watch_ops ops = {postgres_watch_fd, postgres_watch_heard, postgres_watch_tell,
+                                 close_ear};
 
 hf_status postgres_watch(hf_store *base, hf_watch **out, hf_error *err)
 {
@@ -55,7 +57,8 @@ hf_status postgres_watch(hf_store *base, hf_watch **out, hf_error *err)
     ear->base.ops = &ops;
     ear->db = db;
     snprintf(ear->notify, sizeof ear->notify, "NOTIFY \"%s.events\"", store->names);
-    snprintf(listen, sizeof listen, "SET synchronous_commit = off; LISTEN \"%s.events\"", store->names);
+    snprintf(listen, sizeof listen, "SET synchronous_commit = off; LISTEN \"%s.events\"",
+             store->names);
     status = hf_db_run(db, listen, err);
     if (status == HF_OK)
         *out = &ear->base;

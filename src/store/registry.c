@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The door to all stores: the list of schemes, loading the module of one that stands outside the library, and the checks
- * every call passes before it reaches a store. */
+/* The door to all stores: the list of schemes, loading the module of one that stands outside the
+ * library, and the checks every call passes before it reaches a store. */
 #include "store/registry.h"
 
 #include "base/error.h"
@@ -13,7 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Every store there is. One without a table of operations here is a module, loaded when a URL first asks for it. */
+/* Every store there is. One without a table of operations here is a module, loaded when a URL first
+ * asks for it. */
 static const struct {
     const char *scheme;
     const hf_store_ops *ops;
@@ -46,10 +47,12 @@ static size_t scheme_size(const char *url)
 }
 
 /* The table of operations for a URL, and what follows the scheme. */
-static hf_status find(const char *url, const hf_store_ops **ops, const char **rest, hf_error *err)
+static hf_status store_registry_find(const char *url, const hf_store_ops **ops, const char **rest,
+                                     hf_error *err)
 {
-    static const char known[] = "sqlite:PATH, postgres://..., mysql://..., http://..., https://..., memory:, "
-                                "and those of other installed modules";
+    static const char known[] =
+        "sqlite:PATH, postgres://..., mysql://..., http://..., https://..., memory:, "
+        "and those of other installed modules";
     if (url == NULL || url[0] == '\0')
         return hf_fail(err, HF_INVALID, "No store was named; the stores are %s.", known);
     if (strlen(url) > HF_URL_MAX)
@@ -68,17 +71,19 @@ static hf_status find(const char *url, const hf_store_ops **ops, const char **re
     }
     /* A URL may carry a password, so no more than its scheme is repeated. */
     if (size == 0 || size > 32 || !hf_text_is_clean(url, size))
-        return hf_fail(err, HF_INVALID,
-                       "The store's URL has no scheme: for a file write sqlite:PATH; the stores are %s.",
-                       known);
-    return hf_fail(err, HF_INVALID, "\"%.*s:\" is no store; the stores are %s.", (int)size, url, known);
+        return hf_fail(
+            err, HF_INVALID,
+            "The store's URL has no scheme: for a file write sqlite:PATH; the stores are %s.",
+            known);
+    return hf_fail(err, HF_INVALID, "\"%.*s:\" is no store; the stores are %s.", (int)size, url,
+                   known);
 }
 
 hf_status hf_store_open(const char *url, hf_store **out, hf_error *err)
 {
     const hf_store_ops *ops = NULL;
     const char *rest = NULL;
-    hf_status status = find(url, &ops, &rest, err);
+    hf_status status = store_registry_find(url, &ops, &rest, err);
     return status != HF_OK ? status : ops->open(rest, out, err);
 }
 
@@ -86,14 +91,15 @@ hf_status hf_store_open_existing(const char *url, hf_store **out, hf_error *err)
 {
     const hf_store_ops *ops = NULL;
     const char *rest = NULL;
-    hf_status status = find(url, &ops, &rest, err);
+    hf_status status = store_registry_find(url, &ops, &rest, err);
     if (status != HF_OK)
         return status;
-    return ops->open_existing != NULL ? ops->open_existing(rest, out, err) : ops->open(rest, out, err);
+    return ops->open_existing != NULL ? ops->open_existing(rest, out, err)
+                                      : ops->open(rest, out, err);
 }
 
-static hf_status wrap(const char *module, void *handle, const char *names, unsigned flags, hf_store **out,
-                      hf_error *err)
+static hf_status registry_wrap(const char *module, void *handle, const char *names, unsigned flags,
+                               hf_store **out, hf_error *err)
 {
     const hf_store_module_info *info = NULL;
     if (handle == NULL)
@@ -104,23 +110,24 @@ static hf_status wrap(const char *module, void *handle, const char *names, unsig
     return status != HF_OK ? status : info->wrap(handle, names, flags, out, err);
 }
 
-hf_status hf_postgres_wrap(struct pg_conn *connection, const char *names, unsigned flags, hf_store **out,
-                           hf_error *err)
+hf_status hf_postgres_wrap(struct pg_conn *connection, const char *names, unsigned flags,
+                           hf_store **out, hf_error *err)
 {
-    return wrap("postgres", connection, names, flags, out, err);
+    return registry_wrap("postgres", connection, names, flags, out, err);
 }
 
-hf_status hf_mysql_wrap(struct st_mysql *connection, const char *names, unsigned flags, hf_store **out,
-                        hf_error *err)
+hf_status hf_mysql_wrap(struct st_mysql *connection, const char *names, unsigned flags,
+                        hf_store **out, hf_error *err)
 {
-    return wrap("mysql", connection, names, flags, out, err);
+    return registry_wrap("mysql", connection, names, flags, out, err);
 }
 
-static hf_status install(const char *url, const hf_install_order *order, hf_error *err)
+static hf_status store_registry_install(const char *url, const hf_install_order *order,
+                                        hf_error *err)
 {
     const hf_store_ops *ops = NULL;
     const char *rest = NULL;
-    hf_status status = find(url, &ops, &rest, err);
+    hf_status status = store_registry_find(url, &ops, &rest, err);
     if (status == HF_OK && ops->install == NULL)
         return hf_fail(err, HF_INVALID, "A store of %s: has no tables to install.", ops->scheme);
     return status != HF_OK ? status : ops->install(rest, order, err);
@@ -128,21 +135,23 @@ static hf_status install(const char *url, const hf_install_order *order, hf_erro
 
 hf_status hf_store_install(const char *url, const char *role, hf_error *err)
 {
-    return install(url, &(hf_install_order){.role = role}, err);
+    return store_registry_install(url, &(hf_install_order){.role = role}, err);
 }
 
 hf_status hf_store_uninstall(const char *url, bool force, hf_error *err)
 {
-    return install(url, &(hf_install_order){.remove = true, .force = force}, err);
+    return store_registry_install(url, &(hf_install_order){.remove = true, .force = force}, err);
 }
 
 hf_status hf_store_install_sql(const char *url, bool uninstall, const char *role,
-                               void (*sink)(void *context, const char *text), void *context, hf_error *err)
+                               void (*sink)(void *context, const char *text), void *context,
+                               hf_error *err)
 {
-    return install(url,
-                   &(hf_install_order){
-                       .remove = uninstall, .print = true, .role = role, .sink = sink, .context = context},
-                   err);
+    return store_registry_install(
+        url,
+        &(hf_install_order){
+            .remove = uninstall, .print = true, .role = role, .sink = sink, .context = context},
+        err);
 }
 
 /* ---- the checks every call passes ---- */
@@ -199,7 +208,8 @@ hf_status hf_store_metrics(hf_store *store, char **out, hf_error *err)
 {
     hf_status status = check_process(store, err);
     if (status == HF_OK && store->ops->metrics == NULL)
-        return hf_fail(err, HF_NOT_FOUND, "A store of %s: is no server, and counts nothing by itself.",
+        return hf_fail(err, HF_NOT_FOUND,
+                       "A store of %s: is no server, and counts nothing by itself.",
                        store->ops->scheme);
     return status != HF_OK ? status : store->ops->metrics(store, out, err);
 }
@@ -208,7 +218,8 @@ hf_status hf_store_watch(hf_store *store, hf_watch **out, hf_error *err)
 {
     hf_status status = check_process(store, err);
     if (status == HF_OK && store->ops->watch == NULL)
-        return hf_fail(err, HF_NOT_FOUND, "A store of %s: can't tell of changes; look for them now and then.",
+        return hf_fail(err, HF_NOT_FOUND,
+                       "A store of %s: can't tell of changes; look for them now and then.",
                        store->ops->scheme);
     return status != HF_OK ? status : store->ops->watch(store, out, err);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The remote store: a holdfast server, by http:// or https://. The server carries the batches out; here they are only told. */
+/* The remote store: a holdfast server, by http:// or https://. The server carries the batches out;
+ * here they are only told. */
 #include "store/remote.h"
 
 #include "base/error.h"
@@ -22,18 +23,20 @@ static const hf_store_ops hf_store_remote;
 /* ---- batches ---- */
 
 /* An answer came, but what it says can't be used: a change may have been made. */
-static hf_status not_understood(const remote_store *store, hf_status status, bool changes, hf_error *err)
+static hf_status not_understood(const remote_store *store, hf_status status, bool changes,
+                                hf_error *err)
 {
     if (status == HF_NO_MEMORY && !changes)
         return hf_fail_memory(err);
-    return hf_fail(err, changes ? HF_UNSURE : HF_UNAVAILABLE, "The answer of %s makes no sense%s; %s.",
-                   store->target.name, status == HF_NO_MEMORY ? ", since memory is out" : "",
+    return hf_fail(err, changes ? HF_UNSURE : HF_UNAVAILABLE,
+                   "The answer of %s makes no sense%s; %s.", store->target.name,
+                   status == HF_NO_MEMORY ? ", since memory is out" : "",
                    changes ? "ask again with the same request id to find out whether it was done"
                            : "is it a holdfast server of this version?");
 }
 
-static hf_status exchange(remote_store *store, remote_call *call, hf_batch *batch, const char *const *flaws,
-                          hf_error *err)
+static hf_status remote_exchange(remote_store *store, remote_call *call, hf_batch *batch,
+                                 const char *const *flaws, hf_error *err)
 {
     bool changes = remote_changes(batch);
     hf_status status = remote_tell(batch, flaws, &call->asked, err);
@@ -62,14 +65,14 @@ static hf_status execute_remote(hf_store *base, hf_batch *batch, hf_error *err)
         status = remote_take(&store->calls, &call, err);
     if (status != HF_OK)
         return status;
-    status = exchange(store, call, batch, flaws, err);
+    status = remote_exchange(store, call, batch, flaws, err);
     remote_give(&store->calls, call);
     return status;
 }
 
 /* ---- grade ---- */
 
-static hf_status ask_ready(remote_store *store, hf_grade *out, hf_error *err)
+static hf_status remote_ask_ready(remote_store *store, hf_grade *out, hf_error *err)
 {
     remote_call *call = NULL;
     hf_status status = remote_take(&store->calls, &call, err);
@@ -87,7 +90,7 @@ static void grade_remote(hf_store *base, hf_grade *out)
 {
     remote_store *store = (remote_store *)base;
     hf_grade told = {0};
-    hf_status status = ask_ready(store, &told, NULL);
+    hf_status status = remote_ask_ready(store, &told, NULL);
     bool answered = status == HF_OK || told.text[0] != '\0';
     pthread_mutex_lock(&store->mutex);
     if (answered)
@@ -144,7 +147,7 @@ static hf_status open_remote(const char *url, hf_store **out, hf_error *err)
     if (status == HF_OK)
         status = remote_calls_init(&store->calls, &store->target, err);
     if (status == HF_OK)
-        status = ask_ready(store, &store->grade, err);
+        status = remote_ask_ready(store, &store->grade, err);
     if (status != HF_OK)
         close_remote(&store->base);
     else
@@ -155,10 +158,10 @@ static hf_status open_remote(const char *url, hf_store **out, hf_error *err)
 static hf_status install_remote(const char *url, const hf_install_order *order, hf_error *err)
 {
     (void)url;
-    return hf_fail(
-        err, HF_INVALID,
-        "A server's tables are %s its own store: run this with the URL that the server is started with.",
-        order->remove ? "removed from" : "installed on");
+    return hf_fail(err, HF_INVALID,
+                   "A server's tables are %s its own store: run this with the URL that the server "
+                   "is started with.",
+                   order->remove ? "removed from" : "installed on");
 }
 
 static hf_status backup_remote(hf_store *base, const char *path, hf_error *err)

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* The remote store from inside: a holdfast server as a store. A batch is one POST to its /v1/batch.
  *
- *   R1  A batch is one request on a connection that is kept; each thread that calls at the same time has a connection of its own.
- *   R2  What could not be sent was not done: HF_UNAVAILABLE. What was sent and not answered is HF_UNSURE, if it changes anything.
- *   R3  A request goes out a second time, on another connection when a kept one had died, only where doing it twice is doing it
- *       once: it reads, or its request ids tell the server that it was asked before. What changes something is then done or refused by
- *       a 200 only: any other answer is about the second sending, and leaves the first HF_UNSURE.
- *   R4  An op with a flaw is never told; something that is refused anywhere stands in its place, and the flaw is its answer.
+ *   R1  A batch is one request on a connection that is kept; each thread that calls at the same
+ *       time has a connection of its own.
+ *   R2  What could not be sent was not done: HF_UNAVAILABLE. What was sent and not answered is
+ *       HF_UNSURE, if it changes anything.
+ *   R3  A request goes out a second time, on another connection when a kept one had died, only
+ *       where doing it twice is doing it once: it reads, or its request ids tell the server that it
+ *       was asked before. What changes something is then done or refused by a 200 only: any other
+ *       answer is about the second sending, and leaves the first HF_UNSURE.
+ *   R4  An op with a flaw is never told; something that is refused anywhere stands in its place,
+ *       and the flaw is its answer.
  *   R5  Neither token nor key shows in a sentence, and both are wiped where they were written. */
 #ifndef HF_STORE_REMOTE_H
 #define HF_STORE_REMOTE_H
@@ -29,8 +33,8 @@ typedef struct remote_target {
     long connect_ms; /* of its beginning */
 } remote_target;
 
-/* HF_INVALID: the URL or a parameter makes no sense. HF_UNAVAILABLE: a file can't be read. Whatever it came to,
- * remote_target_done may be called. */
+/* HF_INVALID: the URL or a parameter makes no sense. HF_UNAVAILABLE: a file can't be read. Whatever
+ * it came to, remote_target_done may be called. */
 hf_status remote_target_read(const char *url, remote_target *out, hf_error *err);
 
 /* Secrets are wiped. */
@@ -76,27 +80,34 @@ void remote_calls_done(remote_calls *calls);
 hf_status remote_take(remote_calls *calls, remote_call **out, hf_error *err);
 void remote_give(remote_calls *calls, remote_call *call);
 
-/* Sends what is in `asked` to PATH below the base (post), or asks for PATH, and waits for the answer. */
+/* Sends what is in `asked` to PATH below the base (post), or asks for PATH, and waits for the
+ * answer. */
 void remote_perform(remote_calls *calls, remote_call *call, const char *path, bool post);
 
 /* ---- what came back ---- */
 
-/* HF_OK: 200, with the whole answer. Otherwise what that means for a request that changes something or does not, and the sentence. */
-hf_status remote_outcome(const remote_target *target, const remote_call *call, bool changes, hf_error *err);
+/* HF_OK: 200, with the whole answer. Otherwise what that means for a request that changes something
+ * or does not, and the sentence. */
+hf_status remote_outcome(const remote_target *target, const remote_call *call, bool changes,
+                         hf_error *err);
 
 /* What /readyz answered. Not HF_OK: it is no server of holdfast's, or not ready. */
-hf_status remote_ready(const remote_target *target, const remote_call *call, hf_grade *out, hf_error *err);
+hf_status remote_ready(const remote_target *target, const remote_call *call, hf_grade *out,
+                       hf_error *err);
 
 /* ---- the batch ---- */
 
-/* The flaws of a batch's ops, in its arena: one for each op, NULL for those without; *out is NULL when there is none at all. */
+/* The flaws of a batch's ops, in its arena: one for each op, NULL for those without; *out is NULL
+ * when there is none at all. */
 hf_status remote_flaws(hf_batch *batch, const char ***out, hf_error *err);
 
 /* Writes the batch, with stand-ins for the ops that have a flaw. */
 hf_status remote_tell(hf_batch *batch, const char *const *flaws, hf_buffer *out, hf_error *err);
 
-/* Reads the answers, and puts the flaws in their places. HF_INVALID: they make no sense, or one lacks the rows that its kind promises. */
-hf_status remote_hear(hf_batch *batch, const char *const *flaws, const hf_buffer *answer, hf_error *err);
+/* Reads the answers, and puts the flaws in their places. HF_INVALID: they make no sense, or one
+ * lacks the rows that its kind promises. */
+hf_status remote_hear(hf_batch *batch, const char *const *flaws, const hf_buffer *answer,
+                      hf_error *err);
 
 bool remote_changes(const hf_batch *batch);
 bool remote_may_repeat(const hf_batch *batch);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A batch on its way to a server and back. An op with a flaw can't always be told, and must not be: on the wire an op has only the
- * fields its kind reads, so that the server may find nothing wrong with it. It is told as one that every store refuses, so that what
- * is linked to it is refused in the same order as anywhere else. */
+/* A batch on its way to a server and back. An op with a flaw can't always be told, and must not be:
+ * on the wire an op has only the fields its kind reads, so that the server may find nothing wrong
+ * with it. It is told as one that every store refuses, so that what is linked to it is refused in
+ * the same order as anywhere else. */
 #include "store/remote.h"
 
 #include "base/error.h"
@@ -16,10 +17,12 @@
 static bool has_key(const hf_credentials *login)
 {
     size_t size = login == NULL ? HF_KEY_MIN : strnlen(login->key, sizeof login->key);
-    return login == NULL || (size >= HF_KEY_MIN && size <= HF_KEY_MAX && hf_is_hex(login->key, size));
+    return login == NULL ||
+           (size >= HF_KEY_MIN && size <= HF_KEY_MAX && hf_is_hex(login->key, size));
 }
 
-static const char *flaw_of(const hf_op *op, const hf_credentials *checked, hf_arena *arena, bool *ok)
+static const char *flaw_of(const hf_op *op, const hf_credentials *checked, hf_arena *arena,
+                           bool *ok)
 {
     const char *flaw = hf_op_flaw(op, checked, arena, ok);
     if (flaw != NULL || !*ok || (op->session == checked && checked != NULL))
@@ -29,7 +32,8 @@ static const char *flaw_of(const hf_op *op, const hf_credentials *checked, hf_ar
                : "The session has no key that could be presented to a server.";
 }
 
-static hf_status keep_flaw(hf_batch *batch, size_t index, const char *flaw, const char ***out, hf_error *err)
+static hf_status remote_batch_keep_flaw(hf_batch *batch, size_t index, const char *flaw,
+                                        const char ***out, hf_error *err)
 {
     if (*out == NULL)
         *out = hf_arena_alloc(&batch->arena, batch->count * sizeof **out);
@@ -51,7 +55,7 @@ hf_status remote_flaws(hf_batch *batch, const char ***out, hf_error *err)
         if (!ok)
             status = hf_fail_memory(err);
         else if (flaw != NULL)
-            status = keep_flaw(batch, i, flaw, out, err);
+            status = remote_batch_keep_flaw(batch, i, flaw, out, err);
         else if (op->session != NULL)
             checked = op->session;
     }
@@ -78,22 +82,26 @@ hf_status remote_tell(hf_batch *batch, const char *const *flaws, hf_buffer *out,
     return wire_ops_write(&told, out, err);
 }
 
-/* Whether a later op of the linked run ends the hold: asked again, this one may have no lock to show. */
+/* Whether a later op of the linked run ends the hold: asked again, this one may have no lock to
+ * show. */
 static bool is_ended_later(const hf_op *op)
 {
     for (const hf_op *next = op; next->linked && next++;)
         if (next->kind == HF_OP_RELEASE_ALL ||
             ((next->kind == HF_OP_RELEASE || next->kind == HF_OP_HAND_OVER) && next->type != NULL &&
-             next->id != NULL && strcmp(next->type, op->type) == 0 && strcmp(next->id, op->id) == 0))
+             next->id != NULL && strcmp(next->type, op->type) == 0 &&
+             strcmp(next->id, op->id) == 0))
             return true;
     return false;
 }
 
-/* Whether an answer holds what its kind promises: callers take it without looking, as from any store. */
+/* Whether an answer holds what its kind promises: callers take it without looking, as from any
+ * store. */
 static bool is_whole(const hf_op *op)
 {
     const hf_answer *answer = &op->answer;
-    bool counts = op->kind == HF_OP_BEAT || op->kind == HF_OP_CLOSE || op->kind == HF_OP_RELEASE_ALL;
+    bool counts =
+        op->kind == HF_OP_BEAT || op->kind == HF_OP_CLOSE || op->kind == HF_OP_RELEASE_ALL;
     if (answer->locks_count > 0 && answer->locks == NULL && !counts)
         return false;
     if (answer->status != HF_OK)
@@ -104,7 +112,8 @@ static bool is_whole(const hf_op *op)
     case HF_OP_SESSION_FIND:
         return answer->sessions_count > 0;
     case HF_OP_ACQUIRE:
-        return (answer->locks_count > 0 && answer->outcome != HF_OUTCOME_NONE) || is_ended_later(op);
+        return (answer->locks_count > 0 && answer->outcome != HF_OUTCOME_NONE) ||
+               is_ended_later(op);
     case HF_OP_RENEW:
     case HF_OP_DOWNGRADE:
     case HF_OP_HOLDS:
@@ -122,7 +131,8 @@ static bool is_whole(const hf_op *op)
     }
 }
 
-hf_status remote_hear(hf_batch *batch, const char *const *flaws, const hf_buffer *answer, hf_error *err)
+hf_status remote_hear(hf_batch *batch, const char *const *flaws, const hf_buffer *answer,
+                      hf_error *err)
 {
     hf_status status = wire_answers_read(batch, answer->text, answer->size, &batch->arena, err);
     for (size_t i = 0; status == HF_OK && flaws != NULL && i < batch->count; i++) {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Calling a server with libcurl. Each call has a handle of its own, and a handle keeps its connection, so the handles that are idle
- * are the connections that are kept.
+/* Calling a server with libcurl. Each call has a handle of its own, and a handle keeps its
+ * connection, so the handles that are idle are the connections that are kept.
  *
- * When a kept connection dies before anything came back, libcurl sends the request again on a new one, by itself and whatever the
- * request does. It asks before_sending each time; there it is told no where that would do something twice (R3). */
+ * When a kept connection dies before anything came back, libcurl sends the request again on a new
+ * one, by itself and whatever the request does. It asks before_sending each time; there it is told
+ * no where that would do something twice (R3). */
 #include "base/digest.h"
 #include "base/error.h"
 #include "base/seams.h"
@@ -58,15 +59,17 @@ hf_status remote_start(hf_error *err)
     static bool started;
     pthread_mutex_lock(&mutex);
     if (!started)
-        started = curl_global_init_mem(CURL_GLOBAL_DEFAULT, curl_malloc, hf_free, curl_realloc, curl_strdup,
-                                       curl_calloc) == CURLE_OK;
+        started = curl_global_init_mem(CURL_GLOBAL_DEFAULT, curl_malloc, hf_free, curl_realloc,
+                                       curl_strdup, curl_calloc) == CURLE_OK;
     bool ok = started;
     pthread_mutex_unlock(&mutex);
-    return ok ? HF_OK : hf_fail(err, HF_UNAVAILABLE, "libcurl could not be started; nothing was done.");
+    return ok ? HF_OK
+              : hf_fail(err, HF_UNAVAILABLE, "libcurl could not be started; nothing was done.");
 }
 
 /* A process that is started by this one inherits no connection. */
-static curl_socket_t open_socket(void *context, curlsocktype purpose, struct curl_sockaddr *address)
+static curl_socket_t remote_call_open_socket(void *context, curlsocktype purpose,
+                                             struct curl_sockaddr *address)
 {
     (void)context;
     (void)purpose;
@@ -83,7 +86,7 @@ static int before_sending(void *context, char *to, char *from, int to_port, int 
     return CURL_PREREQFUNC_OK;
 }
 
-static size_t take_answer(char *bytes, size_t one, size_t count, void *context)
+static size_t remote_call_take_answer(char *bytes, size_t one, size_t count, void *context)
 {
     remote_call *call = context;
     size_t size = one * count;
@@ -101,18 +104,20 @@ static size_t take_answer(char *bytes, size_t one, size_t count, void *context)
 
 static bool set_transport(CURL *curl, const remote_target *target)
 {
-    bool ok = curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
-              curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
-              curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1) == CURLE_OK &&
-              curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L) == CURLE_OK &&
-              curl_easy_setopt(curl, CURLOPT_PROXY, "") == CURLE_OK && /* nor those of the environment */
-              curl_easy_setopt(curl, CURLOPT_TCP_NODELAY, 1L) == CURLE_OK &&
-              curl_easy_setopt(curl, CURLOPT_TCP_KEEPALIVE, 1L) == CURLE_OK &&
-              curl_easy_setopt(curl, CURLOPT_MAXCONNECTS, 1L) == CURLE_OK &&
-              curl_easy_setopt(curl, CURLOPT_MAXAGE_CONN, (long)IDLE_SECONDS) == CURLE_OK &&
-              curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, target->timeout_ms) == CURLE_OK &&
-              curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, target->connect_ms) == CURLE_OK &&
-              curl_easy_setopt(curl, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2) == CURLE_OK;
+    bool ok =
+        curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
+        curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
+        curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1) == CURLE_OK &&
+        curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L) == CURLE_OK &&
+        /* nor those of the environment */
+        curl_easy_setopt(curl, CURLOPT_PROXY, "") == CURLE_OK &&
+        curl_easy_setopt(curl, CURLOPT_TCP_NODELAY, 1L) == CURLE_OK &&
+        curl_easy_setopt(curl, CURLOPT_TCP_KEEPALIVE, 1L) == CURLE_OK &&
+        curl_easy_setopt(curl, CURLOPT_MAXCONNECTS, 1L) == CURLE_OK &&
+        curl_easy_setopt(curl, CURLOPT_MAXAGE_CONN, (long)IDLE_SECONDS) == CURLE_OK &&
+        curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, target->timeout_ms) == CURLE_OK &&
+        curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, target->connect_ms) == CURLE_OK &&
+        curl_easy_setopt(curl, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2) == CURLE_OK;
     if (ok && target->socket != NULL)
         ok = curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, target->socket) == CURLE_OK;
     if (ok && target->ca_file != NULL) /* that authority, and no other */
@@ -126,10 +131,11 @@ static bool set_call(CURL *curl, remote_call *call, const remote_calls *calls)
     return curl_easy_setopt(curl, CURLOPT_USERAGENT, "holdfast/" HF_VERSION) == CURLE_OK &&
            curl_easy_setopt(curl, CURLOPT_HTTPHEADER, calls->headers) == CURLE_OK &&
            curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, call->why) == CURLE_OK &&
-           curl_easy_setopt(curl, CURLOPT_OPENSOCKETFUNCTION, open_socket) == CURLE_OK &&
+           curl_easy_setopt(curl, CURLOPT_OPENSOCKETFUNCTION, remote_call_open_socket) ==
+               CURLE_OK &&
            curl_easy_setopt(curl, CURLOPT_PREREQFUNCTION, before_sending) == CURLE_OK &&
            curl_easy_setopt(curl, CURLOPT_PREREQDATA, call) == CURLE_OK &&
-           curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_answer) == CURLE_OK &&
+           curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, remote_call_take_answer) == CURLE_OK &&
            curl_easy_setopt(curl, CURLOPT_WRITEDATA, call) == CURLE_OK;
 }
 
@@ -226,7 +232,7 @@ hf_status remote_take(remote_calls *calls, remote_call **out, hf_error *err)
 }
 
 /* Empties a buffer; its memory is kept unless it is a lot. */
-static void empty(hf_buffer *buffer)
+static void remote_call_empty(hf_buffer *buffer)
 {
     if (buffer->text != NULL)
         hf_secret_wipe(buffer->text, buffer->size);
@@ -237,8 +243,8 @@ static void empty(hf_buffer *buffer)
 
 void remote_give(remote_calls *calls, remote_call *call)
 {
-    empty(&call->asked);
-    empty(&call->answer);
+    remote_call_empty(&call->asked);
+    remote_call_empty(&call->answer);
     pthread_mutex_lock(&calls->mutex);
     bool keep = calls->idle_count < IDLE_MAX;
     if (keep) {
@@ -253,20 +259,25 @@ void remote_give(remote_calls *calls, remote_call *call)
 
 /* ---- one call ---- */
 
-static CURLcode prepare(const remote_target *target, remote_call *call, const char *path, bool post)
+static CURLcode remote_call_prepare(const remote_target *target, remote_call *call,
+                                    const char *path, bool post)
 {
     hf_buffer url = {0};
     hf_buffer_print(&url, "%s%s", target->base, path);
-    CURLcode code = url.failed ? CURLE_OUT_OF_MEMORY : curl_easy_setopt(call->curl, CURLOPT_URL, url.text);
+    CURLcode code =
+        url.failed ? CURLE_OUT_OF_MEMORY : curl_easy_setopt(call->curl, CURLOPT_URL, url.text);
     hf_buffer_done(&url);
     if (code == CURLE_OK && !post)
         return curl_easy_setopt(call->curl, CURLOPT_HTTPGET, 1L);
     if (code == CURLE_OK)
-        code = curl_easy_setopt(call->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)call->asked.size);
-    return code != CURLE_OK ? code : curl_easy_setopt(call->curl, CURLOPT_POSTFIELDS, call->asked.text);
+        code =
+            curl_easy_setopt(call->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)call->asked.size);
+    return code != CURLE_OK ? code
+                            : curl_easy_setopt(call->curl, CURLOPT_POSTFIELDS, call->asked.text);
 }
 
-/* An application that does not ignore SIGPIPE must not be ended by a server that goes away in the middle of a TLS record. */
+/* An application that does not ignore SIGPIPE must not be ended by a server that goes away in the
+ * middle of a TLS record. */
 static CURLcode perform_quietly(CURL *curl)
 {
     sigset_t pipe_only, before, pending;
@@ -289,7 +300,7 @@ void remote_perform(remote_calls *calls, remote_call *call, const char *path, bo
     call->begun = 0;
     call->too_large = call->no_memory = false;
     call->why[0] = '\0';
-    call->code = prepare(calls->target, call, path, post);
+    call->code = remote_call_prepare(calls->target, call, path, post);
     if (call->code == CURLE_OK)
         call->code = perform_quietly(call->curl);
     curl_easy_getinfo(call->curl, CURLINFO_RESPONSE_CODE, &call->http);

@@ -37,8 +37,8 @@ static hf_status check_token(const char *token, const char *where, hf_error *err
     return is_token(token)
                ? HF_OK
                : hf_fail(err, HF_INVALID,
-                         "%s holds no token: that is up to %d characters of ASCII, without spaces.", where,
-                         TOKEN_MAX);
+                         "%s holds no token: that is up to %d characters of ASCII, without spaces.",
+                         where, TOKEN_MAX);
 }
 
 static hf_status token_of_environment(remote_target *out, hf_error *err)
@@ -68,8 +68,9 @@ static hf_status take_timeout(remote_target *out, const char *value, hf_error *e
     int64_t us = 0;
     if (hf_duration_parse(value, &us, NULL) != HF_OK || us < TIMEOUT_MIN_MS * INT64_C(1000) ||
         us > TIMEOUT_MAX_MS * INT64_C(1000))
-        return hf_fail(err, HF_INVALID,
-                       "The parameter timeout of the URL is a duration from 100ms to 1h, as in timeout=30s.");
+        return hf_fail(
+            err, HF_INVALID,
+            "The parameter timeout of the URL is a duration from 100ms to 1h, as in timeout=30s.");
     out->timeout_ms = (long)(us / 1000);
     out->connect_ms = out->timeout_ms < CONNECT_MS ? out->timeout_ms : CONNECT_MS;
     return HF_OK;
@@ -78,13 +79,14 @@ static hf_status take_timeout(remote_target *out, const char *value, hf_error *e
 static hf_status take_ca_file(const remote_target *out, const char *path, hf_error *err)
 {
     if (strncmp(out->base, "https:", 6) != 0)
-        return hf_fail(err, HF_INVALID, "ca_file= is for https://; over http:// no certificate is shown.");
+        return hf_fail(err, HF_INVALID,
+                       "ca_file= is for https://; over http:// no certificate is shown.");
     if (access(path, R_OK) != 0)
         return hf_fail(err, HF_UNAVAILABLE, "The file of certificates %s can't be read: %m.", path);
     return HF_OK;
 }
 
-static hf_status take(remote_target *out, own it, char **value, hf_error *err)
+static hf_status remote_target_take(remote_target *out, own it, char **value, hf_error *err)
 {
     hf_status status;
     switch (it) {
@@ -109,15 +111,18 @@ static hf_status take(remote_target *out, own it, char **value, hf_error *err)
 static hf_status refuse_parameter(hf_slice name, hf_error *err)
 {
     if (hf_slice_equal(name, hf_slice_of("namespace")))
-        return hf_fail(err, HF_INVALID,
-                       "A server's tables are those of its own store: leave namespace= out, and give it in "
-                       "the URL the server is started with.");
-    return hf_fail(err, HF_INVALID,
-                   "The URL of a server takes the parameters token_file, ca_file, timeout and socket, and no "
-                   "other; " GIVE_TOKEN ".");
+        return hf_fail(
+            err, HF_INVALID,
+            "A server's tables are those of its own store: leave namespace= out, and give it in "
+            "the URL the server is started with.");
+    return hf_fail(
+        err, HF_INVALID,
+        "The URL of a server takes the parameters token_file, ca_file, timeout and socket, and no "
+        "other; " GIVE_TOKEN ".");
 }
 
-static hf_status take_parameter(remote_target *out, hf_slice name, hf_slice value, bool *seen, hf_error *err)
+static hf_status take_parameter(remote_target *out, hf_slice name, hf_slice value, bool *seen,
+                                hf_error *err)
 {
     own it = OWN_TOKEN_FILE;
     char *plain = NULL;
@@ -134,7 +139,7 @@ static hf_status take_parameter(remote_target *out, hf_slice name, hf_slice valu
                        own_names[it], own_names[it]);
     hf_status status = hf_url_decode(value, own_names[it], &plain, err);
     if (status == HF_OK)
-        status = take(out, it, &plain, err);
+        status = remote_target_take(out, it, &plain, err);
     hf_free(plain);
     return status;
 }
@@ -151,16 +156,17 @@ static hf_status take_parameters(remote_target *out, const char *query, hf_error
 
 /* ---- the address ---- */
 
-static hf_status explain(CURLUcode code, hf_error *err)
+static hf_status remote_target_explain(CURLUcode code, hf_error *err)
 {
     if (code == CURLUE_OUT_OF_MEMORY)
         return hf_fail_memory(err);
     if (code == CURLUE_USER_NOT_ALLOWED)
-        return hf_fail(err, HF_INVALID, "The URL of a server has no user and no password; " GIVE_TOKEN ".");
-    return hf_fail(
-        err, HF_INVALID,
-        "The URL of a server can't be understood (%s); write http://HOST:PORT or https://HOST:PORT.",
-        curl_url_strerror(code));
+        return hf_fail(err, HF_INVALID,
+                       "The URL of a server has no user and no password; " GIVE_TOKEN ".");
+    return hf_fail(err, HF_INVALID,
+                   "The URL of a server can't be understood (%s); write http://HOST:PORT or "
+                   "https://HOST:PORT.",
+                   curl_url_strerror(code));
 }
 
 /* The URL as libcurl understands it, without slashes at its end. */
@@ -169,7 +175,7 @@ static hf_status keep_base(CURLU *parsed, char **out, hf_error *err)
     char *whole = NULL;
     CURLUcode code = curl_url_get(parsed, CURLUPART_URL, &whole, 0);
     if (code != CURLUE_OK)
-        return explain(code, err);
+        return remote_target_explain(code, err);
     size_t size = strlen(whole);
     while (size > 0 && whole[size - 1] == '/')
         size--;
@@ -188,17 +194,18 @@ static bool has_host(const char *address)
            strcspn(address, ":") == (size_t)(host - address);
 }
 
-static hf_status read_address(const char *address, char **out, hf_error *err)
+static hf_status remote_target_read_address(const char *address, char **out, hf_error *err)
 {
     if (!has_host(address))
-        return explain(CURLUE_NO_HOST, err);
+        return remote_target_explain(CURLUE_NO_HOST, err);
     if (strchr(address, '#') != NULL)
         return hf_fail(err, HF_INVALID, "The URL of a server has no part after a #; leave it out.");
     CURLU *parsed = curl_url();
     if (parsed == NULL)
         return hf_fail_memory(err);
     CURLUcode code = curl_url_set(parsed, CURLUPART_URL, address, CURLU_DISALLOW_USER);
-    hf_status status = code == CURLUE_OK ? keep_base(parsed, out, err) : explain(code, err);
+    hf_status status =
+        code == CURLUE_OK ? keep_base(parsed, out, err) : remote_target_explain(code, err);
     curl_url_cleanup(parsed);
     return status;
 }
@@ -219,7 +226,8 @@ hf_status remote_target_read(const char *url, remote_target *out, hf_error *err)
     size_t size = strcspn(url, "?");
     *out = (remote_target){.timeout_ms = TIMEOUT_MS, .connect_ms = CONNECT_MS};
     hf_buffer_add(&address, url, size);
-    hf_status status = address.failed ? hf_fail_memory(err) : read_address(address.text, &out->base, err);
+    hf_status status = address.failed ? hf_fail_memory(err)
+                                      : remote_target_read_address(address.text, &out->base, err);
     hf_buffer_done(&address);
     if (status == HF_OK)
         status = take_parameters(out, url[size] == '?' ? url + size + 1 : NULL, err);

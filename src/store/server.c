@@ -1,19 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /* Stores on a database server: a batch is one transaction of two round trips.
  *
- *   D1  The anchors of a batch are locked together, in canonical order, and then the sessions that will be written, by id. Nobody is
- *       waited for: what someone else has is held back, with the ops that need it and those that have to come after them, and tried
- *       again in the next transaction.
- *       An anchor that is not there yet is locked by its name (PostgreSQL) or by making it (MySQL).
+ *   D1  The anchors of a batch are locked together, in canonical order, and then the sessions that
+ *       will be written, by id. Nobody is waited for: what someone else has is held back, with the
+ *       ops that need it and those that have to come after them, and tried again in the next
+ *       transaction. An anchor that is not there yet is locked by its name (PostgreSQL) or by
+ *       making it (MySQL).
  *   D2  Whatever decides is read after that, and the time last of all.
- *   D3  A session that looks dead and stands in the way is locked and read again, with the time then: it may just have beaten.
- *   D4  Every change of a resource's locks writes its anchor, so a transaction with an older snapshot fails and gives no second grant.
- *   D5  What is held back is busy when its time is over: half a second after the batch came (a second or two on MySQL where
- *       it waits for someone who is just making the same row: its lock waits are counted in whole seconds).
- *       So is what has to come after it. What nobody is in the way of is done all the same, once, however late: as far as it can be told.
- *   D6  Deadlocks, serialization failures and two who make the same row are run again, after a short random pause, within that time;
- *       in an application's own transaction it is the application that must.
- *   D7  A connection that is lost before the commit is sent costs nothing but another one; after that the answer is HF_UNSURE. */
+ *   D3  A session that looks dead and stands in the way is locked and read again, with the time
+ *       then: it may just have beaten.
+ *   D4  Every change of a resource's locks writes its anchor, so a transaction with an older
+ *       snapshot fails and gives no second grant.
+ *   D5  What is held back is busy when its time is over: half a second after the batch came (a
+ *       second or two on MySQL where it waits for someone who is just making the same row: its lock
+ *       waits are counted in whole seconds). So is what has to come after it. What nobody is in the
+ *       way of is done all the same, once, however late: as far as it can be told.
+ *   D6  Deadlocks, serialization failures and two who make the same row are run again, after a
+ *       short random pause, within that time; in an application's own transaction it is the
+ *       application that must.
+ *   D7  A connection that is lost before the commit is sent costs nothing but another one; after
+ *       that the answer is HF_UNSURE. */
 #include "store/server.h"
 
 #include "base/error.h"
@@ -24,9 +30,10 @@
 #include <string.h>
 #include <time.h>
 
-_Static_assert((int)SQL_DO_COUNT <= (int)SQL_STMTS_MAX, "a connection has room for every statement");
+_Static_assert((int)SQL_DO_COUNT <= (int)SQL_STMTS_MAX,
+               "a connection has room for every statement");
 
-#define STEP_OPS                                                                                             \
+#define STEP_OPS                                                                                   \
     512 /* ops in one transaction: PostgreSQL has a table of locks with room for some thousands */
 #define LOST_TRIES 3
 
@@ -66,7 +73,8 @@ hf_status server_enter(server_work *work, hf_error *err)
         work->nested = hf_db_in_transaction(work->conn->db);
         if (hf_db_transaction_failed(work->conn->db)) {
             pthread_mutex_unlock(&work->conn->mutex);
-            return hf_fail(err, HF_INVALID, "The transaction has failed before; roll it back first.");
+            return hf_fail(err, HF_INVALID,
+                           "The transaction has failed before; roll it back first.");
         }
     }
     sql_use(work->conn, err);
@@ -78,7 +86,8 @@ hf_status server_enter(server_work *work, hf_error *err)
     return status;
 }
 
-/* A server that has come to take no writes is one that another has taken the place of: from now on it is not read from either. */
+/* A server that has come to take no writes is one that another has taken the place of: from now on
+ * it is not read from either. */
 static void give_back(const server_work *work)
 {
     server_store *store = work->store;
@@ -128,7 +137,7 @@ void server_undo(server_work *work)
 }
 
 /* For less than 1 ms at 0 times, 2 ms at 1 and so on up to times_max; never the same. */
-static void rest(unsigned times, unsigned times_max)
+static void server_rest(unsigned times, unsigned times_max)
 {
     unsigned most_us = 1000U << (times < times_max ? times : times_max), part = 0;
     if (!hf_seam.random(&part, sizeof part))
@@ -141,12 +150,12 @@ void server_pause(unsigned times)
 {
     enum { TIMES_MAX = 4 };
     nanosleep(&(struct timespec){0, 500000}, NULL);
-    rest(times, TIMES_MAX);
+    server_rest(times, TIMES_MAX);
 }
 
 /* ---- one transaction ---- */
 
-static hf_status attempt(server_work *work, hf_error *err)
+static hf_status server_attempt(server_work *work, hf_error *err)
 {
     sql_conn *conn = work->conn;
     hf_rows *rows = &conn->rows;
@@ -225,8 +234,9 @@ static void next_turn(server_work *work)
         work->turns += work->pending[i];
 }
 
-/* What is tried next, in order: all that is not settled, up to so many ops; with `split` one run, each in its turn. */
-static void gather(server_work *work)
+/* What is tried next, in order: all that is not settled, up to so many ops; with `server_split` one
+ * run, each in its turn. */
+static void server_gather(server_work *work)
 {
     hf_batch *batch = work->batch, *part = &work->part;
     size_t count = batch->count, at = work->split ? work->next : 0, looked = 0, runs = 0;
@@ -250,8 +260,9 @@ static void gather(server_work *work)
     work->next = at;
 }
 
-/* A run is settled unless one of its ops was held back; when the time is over that is its answer. Returns how many are not. */
-static size_t settle(server_work *work)
+/* A run is settled unless one of its ops was held back; when the time is over that is its answer.
+ * Returns how many are not. */
+static size_t server_settle(server_work *work)
 {
     size_t left = 0;
     hf_batch *part = &work->part;
@@ -289,8 +300,8 @@ static bool all_pending(const server_work *work)
     return true;
 }
 
-/* What is left gets an answer of its own: part of the batch is committed, or done in the application's transaction, so the batch as a
- * whole has not failed. */
+/* What is left gets an answer of its own: part of the batch is committed, or done in the
+ * application's transaction, so the batch as a whole has not failed. */
 static void answer_rest(server_work *work, hf_status status, const hf_error *err)
 {
     for (size_t i = 0; i < work->batch->count; i++) {
@@ -304,15 +315,15 @@ static void answer_rest(server_work *work, hf_status status, const hf_error *err
         }
         const char *message =
             err == NULL ? NULL : hf_arena_text(&work->batch->arena, hf_slice_of(err->message));
-        op->answer =
-            (hf_answer){.status = status,
-                        .message = message != NULL ? message : "The store failed before it came to this."};
+        op->answer = (hf_answer){
+            .status = status,
+            .message = message != NULL ? message : "The store failed before it came to this."};
     }
 }
 
-/* Someone is in the way of one of several runs: of many a sixteenth at a time, and when that fails too, again; so the others are
- * through soon. */
-static bool split(server_work *work)
+/* Someone is in the way of one of several runs: of many a sixteenth at a time, and when that fails
+ * too, again; so the others are through soon. */
+static bool server_split(server_work *work)
 {
     size_t first = work->index != NULL ? work->index[0] : 0, runs = 0;
     for (size_t i = 0; i < work->part.count; i = server_run_end(&work->part, i) + 1)
@@ -323,7 +334,8 @@ static bool split(server_work *work)
     return part_init(work);
 }
 
-/* Someone is in the way of one of several runs: if it can be told of which, the others go on without it. */
+/* Someone is in the way of one of several runs: if it can be told of which, the others go on
+ * without it. */
 static bool leave_out(server_work *work)
 {
     bool all = work->index == NULL;
@@ -353,8 +365,9 @@ static bool may_run_again(const server_work *work, hf_status status)
     return work->failure == HF_FAILURE_CONFLICT && !work->nested;
 }
 
-/* Someone is in the way. Where the application's transaction keeps locked what it has read, trying again would keep others from ever
- * getting done: it is over at once, and the application rolls back. */
+/* Someone is in the way. Where the application's transaction keeps locked what it has read, trying
+ * again would keep others from ever getting done: it is over at once, and the application rolls
+ * back. */
 static void lose_patience(server_work *work)
 {
     bool (*reads_lock)(server_work *, bool *) = work->store->kind->reads_lock;
@@ -365,14 +378,15 @@ static void lose_patience(server_work *work)
         work->until_us = hf_seam.boot_us();
 }
 
-/* Applications whose transactions were in vain because of each other, and which run them again at once, meet again: at SERIALIZABLE on
- * MySQL, where all who have read keep all others from writing, until nobody writes at all. So each waits for a random while before it
- * reads anything, longer every time. */
+/* Applications whose transactions were in vain because of each other, and which run them again at
+ * once, meet again: at SERIALIZABLE on MySQL, where all who have read keep all others from writing,
+ * until nobody writes at all. So each waits for a random while before it reads anything, longer
+ * every time. */
 static void keep_apart(const server_work *work)
 {
     enum { TIMES_MAX = 7 };
     if (work->nested && work->conn->crowded > 0)
-        rest(work->conn->crowded, TIMES_MAX);
+        server_rest(work->conn->crowded, TIMES_MAX);
 }
 
 hf_status server_recover(server_work *work, hf_status status, unsigned *lost, hf_error *err)
@@ -385,8 +399,10 @@ hf_status server_recover(server_work *work, hf_status status, unsigned *lost, hf
     bool late = hf_seam.boot_us() >= work->until_us, alive = hf_db_alive(work->conn->db);
     if (!alive) {
         if (work->store->own != NULL || late || ++*lost > LOST_TRIES)
-            return status;                            /* who has been silent that long is not asked twice */
-        bool busy = work->failure == HF_FAILURE_BUSY; /* it was given up for that, and the time goes on */
+            /* who has been silent that long is not asked twice */
+            return status;
+        /* it was given up for that, and the time goes on */
+        bool busy = work->failure == HF_FAILURE_BUSY;
         server_leave(work);
         if (!busy)
             work->until_us = hf_seam.boot_us() + work->store->patience_us;
@@ -400,27 +416,27 @@ hf_status server_recover(server_work *work, hf_status status, unsigned *lost, hf
         return status; /* nothing of it was done; it is not split here, its callers go on alone */
     if (late && work->nested && work->failure != HF_FAILURE_BUSY)
         return status;
-    bool several =
-        work->failure != HF_FAILURE_CONFLICT && server_run_end(&work->part, 0) + 1 < work->part.count;
+    bool several = work->failure != HF_FAILURE_CONFLICT &&
+                   server_run_end(&work->part, 0) + 1 < work->part.count;
     if (several && alive && leave_out(work))
         return HF_OK;
     if (late)
         return hf_fail(err, HF_BUSY, SENTENCE_BUSY);
     if (several)
-        return split(work) ? HF_OK : hf_fail_memory(err);
+        return server_split(work) ? HF_OK : hf_fail_memory(err);
     return HF_OK;
 }
 
 /* Tries until all is settled or the time is over. HF_BUSY: it is over. */
-static hf_status try_all(server_work *work, hf_error *err)
+static hf_status server_try_all(server_work *work, hf_error *err)
 {
     unsigned lost = 0;
     for (unsigned times = 0;; times++) {
         if (work->index != NULL)
-            gather(work);
-        hf_status status = attempt(work, err);
+            server_gather(work);
+        hf_status status = server_attempt(work, err);
         if (status == HF_OK) {
-            size_t left = settle(work);
+            size_t left = server_settle(work);
             if (work->batch->together) { /* what is left is busy, and its caller's own affair */
                 assert(work->index == NULL);
                 return HF_OK;
@@ -459,10 +475,12 @@ static hf_status try_all(server_work *work, hf_error *err)
     }
 }
 
-/* An application's transaction that the server has rolled back, or whose connection is lost: with it goes what was answered before. */
+/* An application's transaction that the server has rolled back, or whose connection is lost: with
+ * it goes what was answered before. */
 static bool all_is_gone(const server_work *work)
 {
-    return work->nested && (!hf_db_alive(work->conn->db) || hf_db_transaction_failed(work->conn->db));
+    return work->nested &&
+           (!hf_db_alive(work->conn->db) || hf_db_transaction_failed(work->conn->db));
 }
 
 static hf_status execute_ops(server_work *work, hf_error *err)
@@ -470,7 +488,7 @@ static hf_status execute_ops(server_work *work, hf_error *err)
     work->part = *work->batch;
     if (work->batch->count > STEP_OPS && !work->reads && !part_init(work))
         return hf_fail_memory(err);
-    hf_status status = try_all(work, err);
+    hf_status status = server_try_all(work, err);
     if (status != HF_OK && work->index != NULL && (status == HF_BUSY || !all_pending(work)) &&
         !all_is_gone(work)) {
         answer_rest(work, status, err);
@@ -485,7 +503,8 @@ hf_status server_execute_one(hf_store *base, hf_batch *batch, hf_error *err)
     server_work work = {.store = (server_store *)base, .batch = batch, .reads = true};
     for (size_t i = 0; i < batch->count; i++)
         work.reads &= hf_op_reads(batch->ops[i].kind);
-    work.until_us = (batch->since_us != 0 ? batch->since_us : hf_seam.boot_us()) + work.store->patience_us;
+    work.until_us =
+        (batch->since_us != 0 ? batch->since_us : hf_seam.boot_us()) + work.store->patience_us;
     if (batch->tried && hf_seam.boot_us() >= work.until_us)
         return hf_fail(err, HF_BUSY, SENTENCE_BUSY);
     hf_status status = server_enter(&work, err);

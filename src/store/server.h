@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A store on a database server, from inside: what PostgreSQL's and MySQL's have in common. Private to server*.c, postgres*.c and
- * mysql*.c. The rules they follow stand at the head of server.c. */
+/* A store on a database server, from inside: what PostgreSQL's and MySQL's have in common. Private
+ * to server*.c, postgres*.c and mysql*.c. The rules they follow stand at the head of server.c. */
 #ifndef HF_STORE_SERVER_H
 #define HF_STORE_SERVER_H
 
@@ -20,10 +20,12 @@ typedef struct server_kind {
     const hf_db_driver *driver;
     const char *const *sql;
     const char *backup_with; /* the server's own tool */
-    /* A connection is about to be used, and has been: settings that are made for a batch, and put back. NULL: nothing to do. */
+    /* A connection is about to be used, and has been: settings that are made for a batch, and put
+     * back. NULL: nothing to do. */
     void (*enter)(server_work *work);
     void (*leave)(server_work *work);
-    /* Whether the application's transaction keeps locked what it only reads; *known: for certain. NULL: never. */
+    /* Whether the application's transaction keeps locked what it only reads; *known: for certain.
+     * NULL: never. */
     bool (*reads_lock)(server_work *work, bool *known);
 } server_kind;
 
@@ -47,24 +49,28 @@ struct server_work {
     sql_conn *conn;
     hf_pooled *pooled;
     hf_batch *batch;
-    hf_batch part;         /* what is being tried: the whole batch, or the runs that are not settled */
-    size_t *index;         /* of each op of the part, in the batch; NULL: the part is the whole batch */
-    bool *pending;         /* of each op of the batch; NULL: all are */
-    bool *making;          /* ... whether someone was just making its anchor, when that was looked for */
-    bool looked;           /* ... which it was, since something was last settled */
-    bool nested;           /* in the application's open transaction */
-    bool reads;            /* changes nothing */
-    bool split;            /* one run at a time */
-    bool long_names;       /* the resources are too many for one statement */
-    bool naming;           /* only the names of a session's resources are wanted */
-    bool held;             /* the anchor was asked for in the short way, ... */
-    bool missed;           /* ... in vain, so that now ... */
-    bool whole;            /* ... the long one is taken, which tells whether it is there */
-    bool only_locks;       /* the locks were loaded, and nothing else */
-    bool types_busy;       /* the policies are just being changed */
-    bool begun;            /* a transaction or savepoint of ours is open */
-    bool stale;            /* the application's snapshot is older than an anchor */
-    bool crowded;          /* others who only read are in the way of the application's transaction */
+    /* what is being tried: the whole batch, or the runs that are not settled */
+    hf_batch part;
+    /* of each op of the part, in the batch; NULL: the part is the whole batch */
+    size_t *index;
+    bool *pending; /* of each op of the batch; NULL: all are */
+    /* ... whether someone was just making its anchor, when that was looked for */
+    bool *making;
+    bool looked;     /* ... which it was, since something was last settled */
+    bool nested;     /* in the application's open transaction */
+    bool reads;      /* changes nothing */
+    bool split;      /* one run at a time */
+    bool long_names; /* the resources are too many for one statement */
+    bool naming;     /* only the names of a session's resources are wanted */
+    bool held;       /* the anchor was asked for in the short way, ... */
+    bool missed;     /* ... in vain, so that now ... */
+    bool whole;      /* ... the long one is taken, which tells whether it is there */
+    bool only_locks; /* the locks were loaded, and nothing else */
+    bool types_busy; /* the policies are just being changed */
+    bool begun;      /* a transaction or savepoint of ours is open */
+    bool stale;      /* the application's snapshot is older than an anchor */
+    /* others who only read are in the way of the application's transaction */
+    bool crowded;
     bool asked_patience;   /* it is known whether to try again in the application's transaction */
     bool more_sessions;    /* there may be sessions, ... */
     bool more_requests;    /* ... there are requests for these resources, ... */
@@ -98,11 +104,13 @@ void server_pause(unsigned times);
 /* After a failed attempt: HF_OK: it may be run again, perhaps on another connection. */
 hf_status server_recover(server_work *work, hf_status status, unsigned *lost, hf_error *err);
 
-/* server_hold.c: answers those ops of the part "busy" that can't be carried out now, and those that have to come after them. */
+/* server_hold.c: answers those ops of the part "busy" that can't be carried out now, and those that
+ * have to come after them. */
 void server_hold_back(server_work *work);
 void server_refuse_busy(hf_op *op, hf_arena *arena);
-/* In an application's transaction on MySQL: the n-th session, of at most SERVER_RELIED_ON, that an op of the part needs alive, and of
- * which no anchor tells whether it was closed since the snapshot. NULL: none. */
+/* In an application's transaction on MySQL: the n-th session, of at most SERVER_RELIED_ON, that an
+ * op of the part needs alive, and of which no anchor tells whether it was closed since the
+ * snapshot. NULL: none. */
 enum { SERVER_RELIED_ON = 2 };
 hf_session_row *server_relied_on(const server_work *work, size_t i, int n);
 /* The last op of the linked run that begins there. */
@@ -110,22 +118,27 @@ size_t server_run_end(const hf_batch *batch, size_t from);
 
 /* server_open.c */
 hf_status server_new(const server_kind *kind, const char *names, server_store **out, hf_error *err);
-/* Gives a new store its pools, or an application's own connection, which it takes (the hf_db, not the handle). */
-hf_status server_connect(server_store *store, const char *url, const hf_db_options *options, hf_error *err);
+/* Gives a new store its pools, or an application's own connection, which it takes (the hf_db, not
+ * the handle). */
+hf_status server_connect(server_store *store, const char *url, const hf_db_options *options,
+                         hf_error *err);
 hf_status server_wrap(server_store *store, hf_db *db, hf_error *err);
 void server_close(hf_store *base);
 void server_grade(hf_store *base, hf_grade *out);
-/* A connection of the caller's own, outside the pools; HF_NOT_FOUND: not on an application's connection, nor through a pooler. */
+/* A connection of the caller's own, outside the pools; HF_NOT_FOUND: not on an application's
+ * connection, nor through a pooler. */
 hf_status server_connect_own(server_store *store, hf_db **out, hf_error *err);
 hf_status server_backup(hf_store *base, const char *path, hf_error *err); /* and restore: refused */
 sql_conn *server_conn_new(const server_store *store, hf_db *db);          /* NULL: memory is out */
 void server_drop_conn(void *conn);                                        /* of a pool */
 
-/* server_flight.c: statements that go together. The list may be NULL; an empty one is passed over, a long one goes in several, sent with
- * all that was queued before. What comes back is read into the working set; a statement that gives nothing is run to its end. */
+/* server_flight.c: statements that go together. The list may be NULL; an empty one is passed over,
+ * a long one goes in several, sent with all that was queued before. What comes back is read into
+ * the working set; a statement that gives nothing is run to its end. */
 void server_queue(server_work *work, int which, const hf_list *list);
 bool server_is_long(const server_work *work, const hf_list *list);
-/* So many rows of a list, from *from on, as go into one statement; *from becomes where the next begin. NULL: memory is out. */
+/* So many rows of a list, from *from on, as go into one statement; *from becomes where the next
+ * begin. NULL: memory is out. */
 const hf_list *server_part(server_work *work, const hf_list *list, size_t *from);
 void server_queue_begin(server_work *work);
 void server_queue_end(server_work *work);
@@ -135,13 +148,16 @@ void server_stale(server_work *work, const hf_resource_row *row);
 /* A list in the arena of the working set. */
 hf_list *server_list(server_work *work, const char *kinds);
 
-/* server_load.c: begins, locks what is to be changed, loads what the part names, reads the time. False: memory is out. */
+/* server_load.c: begins, locks what is to be changed, loads what the part names, reads the time.
+ * False: memory is out. */
 bool server_load(server_work *work, hf_error *err);
-/* After a failed attempt: marks as busy the resources of the working set that someone else is just making. False: it can't be told. */
+/* After a failed attempt: marks as busy the resources of the working set that someone else is just
+ * making. False: it can't be told. */
 bool server_look(server_work *work);
 /* For what stands alone. */
 void server_read_clock(server_work *work);
-/* After a flight that asked for the time: without it not all has come that there is, and that is a failure. */
+/* After a flight that asked for the time: without it not all has come that there is, and that is a
+ * failure. */
 void server_expect_time(server_work *work);
 /* Puts a name on a list of (type, id). */
 void server_add_name(hf_list *list, hf_slice type, hf_slice id);
@@ -149,7 +165,8 @@ void server_add_name(hf_list *list, hf_slice type, hf_slice id);
 void server_judge_anchors(server_work *work, const hf_list *names);
 void server_queue_anchors(server_work *work, const hf_list *names);
 
-/* server_probe.c: in an application's transaction: HF_RETRY if what was loaded is not what there is. */
+/* server_probe.c: in an application's transaction: HF_RETRY if what was loaded is not what there
+ * is. */
 void server_probe(server_work *work);
 
 /* server_save.c: saves what changed, and commits. */
@@ -161,7 +178,8 @@ hf_status postgres_watch(hf_store *base, hf_watch **out, hf_error *err);
 
 /* server_query.c: what stands alone. */
 hf_status server_alone(server_work *work, hf_error *err);
-/* Gives the events that are committed their numbers; who else is at it is waited for, but not for long. */
+/* Gives the events that are committed their numbers; who else is at it is waited for, but not for
+ * long. */
 void server_number_events(server_work *work);
 /* server_sweep.c */
 void server_do_sweep(server_work *work, hf_op *op);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Stores on a database server: flights of statements, and reading the rows that come back into the working set. */
+/* Stores on a database server: flights of statements, and reading the rows that come back into the
+ * working set. */
 #include "base/error.h"
 #include "store/server.h"
 
@@ -31,8 +32,9 @@ static hf_session_row *session_named(server_work *work, hf_stmt *stmt, int at)
     return row;
 }
 
-/* A session from the columns id, key_sha256 ... that begin at `at`; what was loaded before stands. */
-static hf_session_row *session_at(server_work *work, hf_stmt *stmt, int at)
+/* A session from the columns id, key_sha256 ... that begin at `at`; what was loaded before stands.
+ * */
+static hf_session_row *server_flight_session_at(server_work *work, hf_stmt *stmt, int at)
 {
     hf_session_row *row = session_named(work, stmt, at);
     if (row == NULL || row->loaded)
@@ -68,7 +70,8 @@ void server_stale(server_work *work, const hf_resource_row *row)
 }
 
 /* The columns version, saved_fence ... gone. */
-static void fill_version(server_work *work, hf_resource_row *row, hf_stmt *stmt, int at)
+static void server_flight_fill_version(server_work *work, hf_resource_row *row, hf_stmt *stmt,
+                                       int at)
 {
     sql_conn *conn = work->conn;
     row->version = hf_stmt_column_int(stmt, at);
@@ -83,11 +86,11 @@ static void fill_version(server_work *work, hf_resource_row *row, hf_stmt *stmt,
     row->gone = hf_stmt_column_int(stmt, at + 7) != 0;
 }
 
-static void read_version(server_work *work, hf_stmt *stmt, int at)
+static void server_flight_read_version(server_work *work, hf_stmt *stmt, int at)
 {
     hf_resource_row *row = resource_at(work, stmt, at);
     if (row != NULL)
-        fill_version(work, row, stmt, at + 2);
+        server_flight_fill_version(work, row, stmt, at + 2);
 }
 
 static void read_past(server_work *work, hf_stmt *stmt, int at)
@@ -105,7 +108,8 @@ static void read_past(server_work *work, hf_stmt *stmt, int at)
     }
 }
 
-/* One that was swept and made again may have been changed as often as before; its fence is higher. */
+/* One that was swept and made again may have been changed as often as before; its fence is higher.
+ * */
 static void read_anchor(server_work *work, hf_stmt *stmt, int at)
 {
     int64_t state = hf_stmt_column_int(stmt, at + 2);
@@ -127,13 +131,14 @@ static void read_anchor(server_work *work, hf_stmt *stmt, int at)
     row->ended_request = sql_keep(work->conn, &work->conn->rows, stmt, at + 7);
     row->ended_us = hf_stmt_column_int(stmt, at + 8);
     row->place = sql_keep(work->conn, &work->conn->rows, stmt, at + 10);
-    fill_version(work, row, stmt, at + 11);
+    server_flight_fill_version(work, row, stmt, at + 11);
     if (looked && (row->rev != rev || row->fence != fence))
         server_stale(work, row);
 }
 
-/* An anchor that is there and could not be locked is someone else's. In an application's transaction this comes first: what its
- * snapshot shows must be as the anchor stands when it is locked, or the answers would be wrong. */
+/* An anchor that is there and could not be locked is someone else's. In an application's
+ * transaction this comes first: what its snapshot shows must be as the anchor stands when it is
+ * locked, or the answers would be wrong. */
 static void read_anchor_there(server_work *work, hf_stmt *stmt, int at)
 {
     bool locking = !work->reads || work->nested;
@@ -166,7 +171,7 @@ static void read_open_try(server_work *work, hf_stmt *stmt, int at)
 
 static void read_open(server_work *work, hf_stmt *stmt, int at)
 {
-    hf_session_row *row = session_at(work, stmt, at);
+    hf_session_row *row = server_flight_session_at(work, stmt, at);
     if (row == NULL)
         return;
     for (hf_open_row *open = work->conn->rows.opens; open != NULL; open = open->next)
@@ -181,7 +186,7 @@ static hf_session_row *session_anew(server_work *work, hf_stmt *stmt, int at)
     if (row == NULL)
         return NULL;
     row->loaded = false;
-    return session_at(work, stmt, at);
+    return server_flight_session_at(work, stmt, at);
 }
 
 static void read_locked_session(server_work *work, hf_stmt *stmt, int at)
@@ -198,16 +203,17 @@ static void read_session_now(server_work *work, hf_stmt *stmt, int at)
         row->busy = false;
 }
 
-static void read_session(server_work *work, hf_stmt *stmt, int at)
+static void server_flight_read_session(server_work *work, hf_stmt *stmt, int at)
 {
-    hf_session_row *row = session_at(work, stmt, at);
+    hf_session_row *row = server_flight_session_at(work, stmt, at);
     if (row != NULL)
         row->busy = row->writes && !row->locked;
 }
 
-/* Fills a lock row from the columns mode, fence, since, ends, purpose, request that begin at `at`. */
-static hf_lock_row *fill_lock(server_work *work, hf_resource_row *resource, hf_session_row *session,
-                              hf_stmt *stmt, int at)
+/* Fills a lock row from the columns mode, fence, since, ends, purpose, request that begin at `at`.
+ * */
+static hf_lock_row *server_flight_fill_lock(server_work *work, hf_resource_row *resource,
+                                            hf_session_row *session, hf_stmt *stmt, int at)
 {
     sql_conn *conn = work->conn;
     hf_lock_row *row = conn->status == HF_OK ? hf_rows_lock(&conn->rows, resource, session) : NULL;
@@ -226,26 +232,29 @@ static hf_lock_row *fill_lock(server_work *work, hf_resource_row *resource, hf_s
     return row;
 }
 
-static void read_lock(server_work *work, hf_stmt *stmt, int at)
+static void server_flight_read_lock(server_work *work, hf_stmt *stmt, int at)
 {
     hf_resource_row *resource = resource_at(work, stmt, at);
-    hf_session_row *session = session_at(work, stmt, at + 8);
+    hf_session_row *session = server_flight_session_at(work, stmt, at + 8);
     if (resource != NULL && session != NULL)
-        fill_lock(work, resource, session, stmt, at + 2);
+        server_flight_fill_lock(work, resource, session, stmt, at + 2);
 }
 
-/* The same with the place it is kept at, in the column of the session's token; the session comes by itself. */
+/* The same with the place it is kept at, in the column of the session's token; the session comes by
+ * itself. */
 static void read_placed_lock(server_work *work, hf_stmt *stmt, int at)
 {
     hf_resource_row *resource = resource_at(work, stmt, at);
     hf_session_row *session = session_named(work, stmt, at + 8);
-    hf_lock_row *row =
-        resource != NULL && session != NULL ? fill_lock(work, resource, session, stmt, at + 2) : NULL;
+    hf_lock_row *row = resource != NULL && session != NULL
+                           ? server_flight_fill_lock(work, resource, session, stmt, at + 2)
+                           : NULL;
     if (row != NULL)
         row->place = sql_keep(work->conn, &work->conn->rows, stmt, at + 17);
 }
 
-/* A lock of a session. Where it is to be released, its anchor must have been locked: one that came since stays. */
+/* A lock of a session. Where it is to be released, its anchor must have been locked: one that came
+ * since stays. */
 static void read_session_lock(server_work *work, hf_stmt *stmt, int at)
 {
     hf_resource_row *resource = resource_at(work, stmt, at);
@@ -259,15 +268,16 @@ static void read_session_lock(server_work *work, hf_stmt *stmt, int at)
     if (session->wants_anchors && !resource->locked)
         return;
     resource->wants_requests |= session->wants_requests;
-    fill_lock(work, resource, session, stmt, at + 2);
+    server_flight_fill_lock(work, resource, session, stmt, at + 2);
 }
 
-static void read_request(server_work *work, hf_stmt *stmt, int at)
+static void server_flight_read_request(server_work *work, hf_stmt *stmt, int at)
 {
     hf_resource_row *resource = resource_at(work, stmt, at);
-    hf_session_row *session = session_at(work, stmt, at + 8);
-    hf_request_row *row =
-        resource == NULL || session == NULL ? NULL : hf_rows_request(&work->conn->rows, resource, session);
+    hf_session_row *session = server_flight_session_at(work, stmt, at + 8);
+    hf_request_row *row = resource == NULL || session == NULL
+                              ? NULL
+                              : hf_rows_request(&work->conn->rows, resource, session);
     if (row == NULL) {
         sql_out_of_memory(work->conn);
         return;
@@ -279,7 +289,7 @@ static void read_request(server_work *work, hf_stmt *stmt, int at)
     row->stored = row->present = true;
 }
 
-static void read_lost(server_work *work, hf_stmt *stmt, int at)
+static void server_flight_read_lost(server_work *work, hf_stmt *stmt, int at)
 {
     sql_conn *conn = work->conn;
     hf_rows *rows = &conn->rows;
@@ -302,7 +312,7 @@ static void read_lost(server_work *work, hf_stmt *stmt, int at)
         sql_out_of_memory(conn);
 }
 
-static void read_type(server_work *work, hf_stmt *stmt, int at)
+static void server_flight_read_type(server_work *work, hf_stmt *stmt, int at)
 {
     hf_type_row *row = hf_rows_type(&work->conn->rows, hf_stmt_column_text(stmt, at));
     if (row == NULL)
@@ -311,16 +321,17 @@ static void read_type(server_work *work, hf_stmt *stmt, int at)
         sql_read_type(work->conn, stmt, at + 2, &row->type);
 }
 
-static void read_clock(server_work *work, hf_stmt *stmt, int at)
+static void server_flight_read_clock(server_work *work, hf_stmt *stmt, int at)
 {
     work->now_us = hf_store_now(&work->store->base, hf_stmt_column_int(stmt, at));
     work->conn->rows.fence_floor = hf_stmt_column_int(stmt, at + 1);
 }
 
-/* Of the statement that asks for all at once: the time, and whether there are requests or losses, if they are not among the rows. */
+/* Of the statement that asks for all at once: the time, and whether there are requests or losses,
+ * if they are not among the rows. */
 static void read_last(server_work *work, hf_stmt *stmt, int at)
 {
-    read_clock(work, stmt, at);
+    server_flight_read_clock(work, stmt, at);
     work->more_requests = hf_stmt_column_int(stmt, at + 2) != 0;
     work->more_lost = hf_stmt_column_int(stmt, at + 9) != 0;
 }
@@ -329,7 +340,7 @@ static void read_last(server_work *work, hf_stmt *stmt, int at)
 static void read_rest(server_work *work, hf_stmt *stmt, int at)
 {
     if (hf_stmt_column_text(stmt, at).size > 0)
-        read_session(work, stmt, at);
+        server_flight_read_session(work, stmt, at);
     work->now_us = hf_store_now(&work->store->base, hf_stmt_column_int(stmt, at + 11));
     work->more_lost = hf_stmt_column_int(stmt, at + 12) != 0;
     work->conn->rows.fence_floor = hf_stmt_column_int(stmt, at + 13);
@@ -388,7 +399,8 @@ static void read_event_new(server_work *work, hf_stmt *stmt, int at)
     if (row == NULL)
         return;
     hf_set_int(&row[0], hf_stmt_column_int(stmt, at));
-    hf_set_int(&row[2], 0); /* the columns that must not be null, where a row is written to change one */
+    /* the columns that must not be null, where a row is written to change one */
+    hf_set_int(&row[2], 0);
     hf_set_text(&row[3], hf_slice_of("-"));
 }
 
@@ -398,8 +410,15 @@ static void read_any(server_work *work, hf_stmt *stmt, int at)
     static const struct {
         reader *read;
         int at; /* where its columns begin */
-    } kinds[] = {{NULL, 0},      {read_lock, 1}, {read_request, 1},      {read_session, 9},    {read_type, 1},
-                 {read_lost, 1}, {read_last, 4}, {read_anchor_there, 1}, {read_placed_lock, 1}};
+    } kinds[] = {{NULL, 0},
+                 {server_flight_read_lock, 1},
+                 {server_flight_read_request, 1},
+                 {server_flight_read_session, 9},
+                 {server_flight_read_type, 1},
+                 {server_flight_read_lost, 1},
+                 {read_last, 4},
+                 {read_anchor_there, 1},
+                 {read_placed_lock, 1}};
     int64_t kind = hf_stmt_column_int(stmt, at);
     if (kind > 0 && kind < (int64_t)(sizeof kinds / sizeof kinds[0]))
         kinds[kind].read(work, stmt, at + kinds[kind].at);
@@ -410,32 +429,32 @@ static reader *const readers[SQL_DO_COUNT] = {
     [SQL_DO_ANCHOR_HELD] = read_anchor,
     [SQL_DO_ANCHORS_THERE] = read_anchor_there,
     [SQL_DO_MAKING] = read_making,
-    [SQL_DO_VERSIONS] = read_version,
+    [SQL_DO_VERSIONS] = server_flight_read_version,
     [SQL_DO_PAST] = read_past,
     [SQL_DO_OPENS_TRY] = read_open_try,
     [SQL_DO_OPENS] = read_open,
     [SQL_DO_SESSIONS_LOCK] = read_locked_session,
     [SQL_DO_SESSIONS_NOW] = read_session_now,
-    [SQL_DO_SESSIONS_LOAD] = read_session,
+    [SQL_DO_SESSIONS_LOAD] = server_flight_read_session,
     [SQL_DO_ROWS] = read_any,
     [SQL_DO_ROWS_HELD] = read_any,
-    [SQL_DO_LOCKS] = read_lock,
-    [SQL_DO_LOCKS_ONE] = read_lock,
+    [SQL_DO_LOCKS] = server_flight_read_lock,
+    [SQL_DO_LOCKS_ONE] = server_flight_read_lock,
     [SQL_DO_REST_ONE] = read_rest,
     [SQL_DO_REST_SAVE] = read_rest_save,
     [SQL_DO_TIME_ONE] = read_time,
-    [SQL_DO_REQUESTS] = read_request,
+    [SQL_DO_REQUESTS] = server_flight_read_request,
     [SQL_DO_SESSION_LOCKS] = read_session_lock,
     [SQL_DO_SESSION_LOCKS_NOW] = read_session_lock,
     [SQL_DO_SNAPSHOT] = read_snapshot,
     [SQL_DO_TYPES_HOLD] = read_types_own,
     [SQL_DO_TYPES_OWN] = read_types_own,
-    [SQL_DO_SESSION_REQUESTS] = read_request,
-    [SQL_DO_LOST_OF] = read_lost,
-    [SQL_DO_LOST_ONE] = read_lost,
-    [SQL_DO_TYPES] = read_type,
-    [SQL_DO_TYPES_NOW] = read_type,
-    [SQL_DO_CLOCK] = read_clock,
+    [SQL_DO_SESSION_REQUESTS] = server_flight_read_request,
+    [SQL_DO_LOST_OF] = server_flight_read_lost,
+    [SQL_DO_LOST_ONE] = server_flight_read_lost,
+    [SQL_DO_TYPES] = server_flight_read_type,
+    [SQL_DO_TYPES_NOW] = server_flight_read_type,
+    [SQL_DO_CLOCK] = server_flight_read_clock,
     [SQL_DO_EVENTS_TRY] = read_events_try,
     [SQL_DO_EVENTS_LAST] = read_events_last,
     [SQL_DO_EVENTS_NEW] = read_event_new,
@@ -483,7 +502,8 @@ const hf_list *server_part(server_work *work, const hf_list *list, size_t *from)
     if (part == NULL)
         return NULL;
     part->values = list->values + *from * list->columns;
-    part->count = server_is_long(work, list) && left > work->store->list_rows ? work->store->list_rows : left;
+    part->count =
+        server_is_long(work, list) && left > work->store->list_rows ? work->store->list_rows : left;
     *from += part->count;
     return part;
 }
@@ -550,8 +570,8 @@ static void note_state(server_work *work, int which, hf_stmt *stmt)
 {
     if (work->conn->status != HF_OK)
         return;
-    if (which == SQL_DO_PROBE_ANCHORS || which == SQL_DO_PROBE_SESSIONS || which == SQL_DO_PROBE_TYPES ||
-        which == SQL_DO_SWEEP_PAST)
+    if (which == SQL_DO_PROBE_ANCHORS || which == SQL_DO_PROBE_SESSIONS ||
+        which == SQL_DO_PROBE_TYPES || which == SQL_DO_SWEEP_PAST)
         work->changed += hf_stmt_changed(stmt);
     if (which == SQL_DO_BEGIN || which == SQL_DO_SAVEPOINT)
         work->begun = true;
@@ -568,7 +588,8 @@ void server_fly(server_work *work)
     for (int i = 0; i < work->queued_count; i++) {
         hf_stmt *stmt = conn->stmts[work->queued[i]];
         reader *read = readers[work->queued[i]];
-        while (conn->status == HF_OK && (conn->status = hf_stmt_step(stmt, &row, conn->err)) == HF_OK && row)
+        while (conn->status == HF_OK &&
+               (conn->status = hf_stmt_step(stmt, &row, conn->err)) == HF_OK && row)
             if (read != NULL)
                 read(work, stmt, 0);
         note_state(work, work->queued[i], stmt);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Stores on a database server: which ops of a transaction are held back. Those that need what someone else is in the middle of
- * changing, and those that have to come after them: a batch runs in order, so what would come to something else without an op that
- * stands before it waits with that one. All others go ahead. */
+/* Stores on a database server: which ops of a transaction are held back. Those that need what
+ * someone else is in the middle of changing, and those that have to come after them: a batch runs
+ * in order, so what would come to something else without an op that stands before it waits with
+ * that one. All others go ahead. */
 #include "store/server.h"
 
 #include <stdio.h>
@@ -26,9 +27,10 @@ static bool session_in_way(const hf_op *op, const hf_op_rows *of)
     }
 }
 
-/* Closing a session writes the anchors of what it holds, so who held something before the snapshot is known to live when its anchor is
- * as the snapshot shows it. What a closed session takes since is dead by itself, and no harm, as long as it is not handed over: so who
- * hands over is looked at too, and who saves, which needs no lock. */
+/* Closing a session writes the anchors of what it holds, so who held something before the snapshot
+ * is known to live when its anchor is as the snapshot shows it. What a closed session takes since
+ * is dead by itself, and no harm, as long as it is not handed over: so who hands over is looked at
+ * too, and who saves, which needs no lock. */
 hf_session_row *server_relied_on(const server_work *work, size_t i, int n)
 {
     const hf_op_rows *of = &work->conn->rows.of_op[i];
@@ -68,7 +70,8 @@ static bool in_way(const server_work *work, size_t i)
 {
     const hf_op *op = &work->part.ops[i];
     const hf_op_rows *of = &work->conn->rows.of_op[i];
-    if (hf_op_reads(op->kind) && op->kind != HF_OP_VERSION && !work->nested) /* a version stands in the anchor */
+    /* a version stands in the anchor */
+    if (hf_op_reads(op->kind) && op->kind != HF_OP_VERSION && !work->nested)
         return false;
     bool made = work->making != NULL && work->making[work->index[i]];
     return relied_on_in_way(work, i) ||
@@ -99,30 +102,35 @@ static bool is_wide(hf_op_kind kind)
 /* The session whose locks it ends, all of them; NULL: none. */
 static const hf_session_row *ends_all_of(held_op it)
 {
-    return it.op->kind == HF_OP_SESSION_OPEN ? it.of->replaces : is_wide(it.op->kind) ? it.of->session : NULL;
+    return it.op->kind == HF_OP_SESSION_OPEN ? it.of->replaces
+           : is_wide(it.op->kind)            ? it.of->session
+                                             : NULL;
 }
 
-static bool names(const hf_op_rows *of, const hf_session_row *session)
+static bool server_hold_names(const hf_op_rows *of, const hf_session_row *session)
 {
-    return session != NULL && (of->session == session || of->target == session || of->replaces == session ||
-                               (of->open != NULL && of->open->session == session));
+    return session != NULL &&
+           (of->session == session || of->target == session || of->replaces == session ||
+            (of->open != NULL && of->open->session == session));
 }
 
 static bool share_session(const hf_op_rows *a, const hf_op_rows *b)
 {
-    return names(a, b->session) || names(a, b->target) || names(a, b->replaces) ||
-           (b->open != NULL && names(a, b->open->session));
+    return server_hold_names(a, b->session) || server_hold_names(a, b->target) ||
+           server_hold_names(a, b->replaces) ||
+           (b->open != NULL && server_hold_names(a, b->open->session));
 }
 
 static bool share_request_id(const hf_op *a, const hf_op *b)
 {
-    return a->kind == HF_OP_SESSION_OPEN && b->kind == HF_OP_SESSION_OPEN && a->request_id != NULL &&
-           b->request_id != NULL && strcmp(a->request_id, b->request_id) == 0;
+    return a->kind == HF_OP_SESSION_OPEN && b->kind == HF_OP_SESSION_OPEN &&
+           a->request_id != NULL && b->request_id != NULL &&
+           strcmp(a->request_id, b->request_id) == 0;
 }
 
 /* Whether the session holds it, or may when the first `before` ops of the part are done. */
-static bool may_hold(const server_work *work, const hf_session_row *session, const hf_resource_row *resource,
-                     size_t before)
+static bool may_hold(const server_work *work, const hf_session_row *session,
+                     const hf_resource_row *resource, size_t before)
 {
     if (session == NULL || resource == NULL)
         return false;
@@ -130,14 +138,17 @@ static bool may_hold(const server_work *work, const hf_session_row *session, con
         if (lock->session == session)
             return true;
     for (size_t i = 0; i < before; i++)
-        if (work->conn->rows.of_op[i].resource == resource && names(&work->conn->rows.of_op[i], session))
+        if (work->conn->rows.of_op[i].resource == resource &&
+            server_hold_names(&work->conn->rows.of_op[i], session))
             return true;
     return false;
 }
 
-/* Whether op b of the part has to come after a, which stands before it: one of them may come to something else the other way round.
- * So it is if they name the same resource, or the same session where one is about all of that; what a session holds counts where an op
- * ends it all. A beat, which must not be late, need not come after what its session takes or gives back: the next tells that too. */
+/* Whether op b of the part has to come after a, which stands before it: one of them may come to
+ * something else the other way round. So it is if they name the same resource, or the same session
+ * where one is about all of that; what a session holds counts where an op ends it all. A beat,
+ * which must not be late, need not come after what its session takes or gives back: the next tells
+ * that too. */
 static bool must_follow(const server_work *work, held_op a, size_t b_at)
 {
     held_op b = {&work->part.ops[b_at], &work->conn->rows.of_op[b_at]};
@@ -157,8 +168,8 @@ static bool follows_any(const server_work *work, const held_ops *held, size_t i)
     return false;
 }
 
-/* What an op that is not in the part names, as far as it matters to those that are. A row that is not there yet is made, but neither
- * loaded nor saved. NULL: memory is out, and the set knows. */
+/* What an op that is not in the part names, as far as it matters to those that are. A row that is
+ * not there yet is made, but neither loaded nor saved. NULL: memory is out, and the set knows. */
 static const hf_op_rows *named_by(hf_rows *rows, const hf_op *op)
 {
     hf_op_rows *of = hf_arena_alloc(&rows->arena, sizeof *of);
@@ -197,9 +208,10 @@ size_t server_run_end(const hf_batch *batch, size_t from)
     return from;
 }
 
-static void refuse(hf_op *op, hf_arena *arena, const char *sentence)
+static void server_hold_refuse(hf_op *op, hf_arena *arena, const char *sentence)
 {
-    op->answer = (hf_answer){.status = HF_BUSY, .message = hf_arena_text(arena, hf_slice_of(sentence))};
+    op->answer =
+        (hf_answer){.status = HF_BUSY, .message = hf_arena_text(arena, hf_slice_of(sentence))};
     if (op->answer.message == NULL)
         op->answer.message = "Someone else is in the middle of a change; try again.";
 }
@@ -208,13 +220,14 @@ void server_refuse_busy(hf_op *op, hf_arena *arena)
 {
     char sentence[HF_MESSAGE_SIZE];
     if (op->id != NULL && op->type != NULL)
-        snprintf(sentence, sizeof sentence, "Someone else is in the middle of a change of %s/%s; try again.",
-                 op->type, op->id);
+        snprintf(sentence, sizeof sentence,
+                 "Someone else is in the middle of a change of %s/%s; try again.", op->type,
+                 op->id);
     else
         snprintf(sentence, sizeof sentence,
                  "Someone else is in the middle of a change of what this needs; try again.");
     hf_text_show(sentence, sizeof sentence);
-    refuse(op, arena, sentence);
+    server_hold_refuse(op, arena, sentence);
 }
 
 /* Whether it is. In a batch of several callers, who have no order, nothing waits for another. */
@@ -226,8 +239,9 @@ static bool hold_back_op(server_work *work, const held_ops *held, size_t i)
     if (in_way(work, i))
         server_refuse_busy(op, &work->part.arena);
     else if (!work->batch->together && follows_any(work, held, i))
-        refuse(op, &work->part.arena,
-               "Someone else is in the middle of a change of what has to be done before this; try again.");
+        server_hold_refuse(op, &work->part.arena,
+                           "Someone else is in the middle of a change of what has to be done "
+                           "before this; try again.");
     else if (op->kind == HF_OP_RELEASE_ALL && work->nested && work->snapshot)
         op->answer = (hf_answer){
             .status = HF_INVALID,
@@ -236,7 +250,8 @@ static bool hold_back_op(server_work *work, const held_ops *held, size_t i)
     return op->answer.status == HF_BUSY;
 }
 
-/* A run stands or falls as one, so apply undoes the rest of it, and what has to come after any of its ops waits too. */
+/* A run stands or falls as one, so apply undoes the rest of it, and what has to come after any of
+ * its ops waits too. */
 void server_hold_back(server_work *work)
 {
     hf_rows *rows = &work->conn->rows;

@@ -12,7 +12,7 @@
 /* So long may a server be read from that another has taken the place of. */
 #define READER_AGE_US INT64_C(60000000)
 
-#define TOGETHER 2              /* transactions of threads that go together: one works while one is synced */
+#define TOGETHER 2 /* transactions of threads that go together: one works while one is synced */
 #define LONG_US  INT64_C(10000) /* ... and what takes longer is not waited for */
 
 void server_drop_conn(void *extra)
@@ -42,26 +42,29 @@ hf_status server_new(const server_kind *kind, const char *names, server_store **
     hf_store_init(&store->base, kind->ops);
     store->kind = kind;
     snprintf(store->names, sizeof store->names, "%s", names);
-    store->words = (sql_words){
-        .ns = store->names, .level = " ISOLATION LEVEL READ COMMITTED", .none = "NULL::text COLLATE \"C\""};
+    store->words = (sql_words){.ns = store->names,
+                               .level = " ISOLATION LEVEL READ COMMITTED",
+                               .none = "NULL::text COLLATE \"C\""};
     store->patience_us = HF_DB_BUSY_US;
     *out = store;
     return HF_OK;
 }
 
-hf_status server_connect(server_store *store, const char *url, const hf_db_options *options, hf_error *err)
+hf_status server_connect(server_store *store, const char *url, const hf_db_options *options,
+                         hf_error *err)
 {
-    hf_status status =
-        hf_pool_new(store->kind->driver, url, options, WRITERS_MAX, server_drop_conn, &store->writers, err);
+    hf_status status = hf_pool_new(store->kind->driver, url, options, WRITERS_MAX, server_drop_conn,
+                                   &store->writers, err);
     if (status == HF_OK)
         status = hf_pool_new(store->kind->driver, url, options, READERS_MAX, server_drop_conn,
                              &store->readers, err);
     if (status == HF_OK)
         hf_pool_age(store->readers, READER_AGE_US);
     if (status == HF_OK)
-        status = hf_together_new(
-            &(hf_together_rule){.execute = server_execute_one, .at_once = TOGETHER, .long_us = LONG_US},
-            &store->together, err);
+        status = hf_together_new(&(hf_together_rule){.execute = server_execute_one,
+                                                     .at_once = TOGETHER,
+                                                     .long_us = LONG_US},
+                                 &store->together, err);
     return status;
 }
 

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Stores on a database server, in an application's transaction at REPEATABLE READ or SERIALIZABLE: whether its snapshot is too old to be
- * answered right. An anchor that the snapshot shows is locked, which tells; this is about what it does not show, and about sessions
- * and types. And on MySQL, which anchors others are just making. */
+/* Stores on a database server, in an application's transaction at REPEATABLE READ or SERIALIZABLE:
+ * whether its snapshot is too old to be answered right. An anchor that the snapshot shows is
+ * locked, which tells; this is about what it does not show, and about sessions and types. And on
+ * MySQL, which anchors others are just making. */
 #include "store/server.h"
 
 #include "base/error.h"
 
 static bool add_anchors(server_work *work, hf_list *list)
 {
-    for (hf_resource_row *row = work->conn->rows.resources; list != NULL && row != NULL; row = row->next) {
+    for (hf_resource_row *row = work->conn->rows.resources; list != NULL && row != NULL;
+         row = row->next) {
         hf_value *value = row->locked && !row->stored && !row->busy ? hf_list_add(list) : NULL;
         if (value == NULL)
             continue;
@@ -24,9 +26,10 @@ static bool add_anchors(server_work *work, hf_list *list)
 static bool add_sessions(server_work *work, hf_list *missing, hf_list *seen)
 {
     static const char nothing[32];
-    for (hf_session_row *row = work->conn->rows.sessions; missing != NULL && seen != NULL && row != NULL;
-         row = row->next) {
-        hf_value *value = row->stored ? (row->locked ? NULL : hf_list_add(seen)) : hf_list_add(missing);
+    for (hf_session_row *row = work->conn->rows.sessions;
+         missing != NULL && seen != NULL && row != NULL; row = row->next) {
+        hf_value *value =
+            row->stored ? (row->locked ? NULL : hf_list_add(seen)) : hf_list_add(missing);
         if (value == NULL)
             continue;
         hf_set_text(&value[0], (hf_slice){row->id, HF_SESSION_ID_MAX});
@@ -41,7 +44,7 @@ static bool add_sessions(server_work *work, hf_list *missing, hf_list *seen)
     return missing != NULL && seen != NULL;
 }
 
-static bool add_types(server_work *work, hf_list *missing, hf_list *seen)
+static bool server_probe_add_types(server_work *work, hf_list *missing, hf_list *seen)
 {
     for (hf_type_row *row = work->conn->rows.types; missing != NULL && seen != NULL && row != NULL;
          row = row->next) {
@@ -63,7 +66,7 @@ void server_probe(server_work *work)
             *seen = server_list(work, "t"), *types = server_list(work, "tt"),
             *types_seen = server_list(work, "t");
     if (!add_anchors(work, anchors) || !add_sessions(work, sessions, seen) ||
-        !add_types(work, types, types_seen))
+        !server_probe_add_types(work, types, types_seen))
         return; /* memory is out, and known to be */
     bool probes_types = conn->sql[SQL_DO_PROBE_TYPES] != NULL;
     size_t expected = anchors->count + sessions->count + (probes_types ? types->count : 0);
@@ -80,15 +83,15 @@ void server_probe(server_work *work)
     if (conn->status != HF_OK || (size_t)work->changed == expected)
         return;
     work->stale = true;
-    conn->status =
-        hf_fail(conn->err, HF_RETRY,
-                "The transaction began before what it asks for was made; roll it back and run it again.");
+    conn->status = hf_fail(
+        conn->err, HF_RETRY,
+        "The transaction began before what it asks for was made; roll it back and run it again.");
 }
 
 /* ---- what others are just making ---- */
 
-/* MySQL does not tell whose row was in the way of one that was to be made. The rows of the attempt that failed are still there; of the
- * connection nothing is left open. */
+/* MySQL does not tell whose row was in the way of one that was to be made. The rows of the attempt
+ * that failed are still there; of the connection nothing is left open. */
 bool server_look(server_work *work)
 {
     sql_conn *conn = work->conn;
@@ -97,7 +100,8 @@ bool server_look(server_work *work)
         return false;
     sql_use(conn, NULL);
     hf_list *list = server_list(work, "tt");
-    for (hf_resource_row *row = conn->rows.resources; list != NULL && row != NULL; row = row->next) {
+    for (hf_resource_row *row = conn->rows.resources; list != NULL && row != NULL;
+         row = row->next) {
         row->busy = false;
         if (!row->stored)
             server_add_name(list, row->type, row->id);

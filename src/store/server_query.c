@@ -46,7 +46,7 @@ static int64_t oldest_new(server_work *work)
     return id;
 }
 
-static void queue(server_work *work, int which)
+static void server_query_queue(server_work *work, int which)
 {
     server_queue(work, which, NULL);
 }
@@ -66,13 +66,13 @@ static void save_numbers(server_work *work)
     hf_stmt_text(stmt, 1, hf_slice_of("events_to"));
     hf_stmt_text(stmt, 2, hf_slice_of(to));
     server_queue(work, SQL_DO_EVENTS_NUMBER, list);
-    queue(work, SQL_DO_META_SET);
+    server_query_queue(work, SQL_DO_META_SET);
     server_queue_end(work);
     server_fly(work);
 }
 
-/* One transaction's worth. *got: nobody else was at it; *more: there may be further ones. Others wait for as long as the two round trips
- * take. */
+/* One transaction's worth. *got: nobody else was at it; *more: there may be further ones. Others
+ * wait for as long as the two round trips take. */
 static void number_some(server_work *work, bool *got, bool *more)
 {
     sql_conn *conn = work->conn;
@@ -84,9 +84,9 @@ static void number_some(server_work *work, bool *got, bool *more)
         return;
     hf_stmt_int(fresh, 1, NUMBER_AT_ONCE);
     server_queue_begin(work);
-    queue(work, SQL_DO_EVENTS_TRY);
-    queue(work, SQL_DO_EVENTS_LAST);
-    queue(work, SQL_DO_EVENTS_NEW);
+    server_query_queue(work, SQL_DO_EVENTS_TRY);
+    server_query_queue(work, SQL_DO_EVENTS_LAST);
+    server_query_queue(work, SQL_DO_EVENTS_NEW);
     server_fly(work);
     if (work->unnumbered->failed)
         sql_out_of_memory(conn);
@@ -99,8 +99,9 @@ static void number_some(server_work *work, bool *got, bool *more)
     server_undo(work);
 }
 
-/* One try. A failure of numbering is none of reading: someone else is at it. Nor does a reader care whether numbers were given by a
- * connection that was lost meanwhile: it looks again on another one. */
+/* One try. A failure of numbering is none of reading: someone else is at it. Nor does a reader care
+ * whether numbers were given by a connection that was lost meanwhile: it looks again on another
+ * one. */
 static void try_to_number(server_work *work, bool *got, bool *more)
 {
     sql_conn *conn = work->conn;
@@ -112,14 +113,16 @@ static void try_to_number(server_work *work, bool *got, bool *more)
     if (hf_db_alive(conn->db))
         conn->status = HF_OK;
     else if (conn->status == HF_UNSURE)
-        conn->status = hf_fail(conn->err, HF_UNAVAILABLE,
-                               "The connection to %s was lost while events were given their numbers; try "
-                               "again.",
-                               hf_db_path(conn->db));
+        conn->status =
+            hf_fail(conn->err, HF_UNAVAILABLE,
+                    "The connection to %s was lost while events were given their numbers; try "
+                    "again.",
+                    hf_db_path(conn->db));
 }
 
-/* What was committed when the reader came has its number afterwards: who was told that a change is done finds its event. Only when
- * someone else numbers for longer than a store waits for anybody, it is left to a later reader. */
+/* What was committed when the reader came has its number afterwards: who was told that a change is
+ * done finds its event. Only when someone else numbers for longer than a store waits for anybody,
+ * it is left to a later reader. */
 void server_number_events(server_work *work)
 {
     sql_conn *conn = work->conn;
@@ -140,7 +143,7 @@ void server_number_events(server_work *work)
     }
 }
 
-static void do_events(server_work *work, hf_op *op)
+static void server_query_do_events(server_work *work, hf_op *op)
 {
     sql_conn *conn = work->conn;
     if (!work->nested) /* whose own events nobody may hear of yet */
@@ -153,7 +156,8 @@ static void do_events(server_work *work, hf_op *op)
 
 /* ---- types ---- */
 
-/* Whether locks of that type live: in an application's transaction on MySQL as they are now, not as its snapshot shows them. */
+/* Whether locks of that type live: in an application's transaction on MySQL as they are now, not as
+ * its snapshot shows them. */
 static bool is_in_use(server_work *work, const char *type)
 {
     sql_queries ask = queries;
@@ -162,14 +166,15 @@ static bool is_in_use(server_work *work, const char *type)
     return sql_locks_live(work->conn, &ask, type, work->now_us);
 }
 
-/* In an application's transaction on PostgreSQL: whether locks that others have taken since it began are hidden. */
+/* In an application's transaction on PostgreSQL: whether locks that others have taken since it
+ * began are hidden. */
 static bool is_blind(server_work *work)
 {
     work->snapshot = false;
     if (!work->nested)
         return false;
     server_queue_begin(work);
-    queue(work, SQL_DO_SNAPSHOT);
+    server_query_queue(work, SQL_DO_SNAPSHOT);
     server_fly(work);
     return work->snapshot;
 }
@@ -184,7 +189,7 @@ static void refuse_type_set(server_work *work, hf_op *op)
     server_fly(work);
 }
 
-static void do_type_set(server_work *work, hf_op *op)
+static void server_query_do_type_set(server_work *work, hf_op *op)
 {
     sql_conn *conn = work->conn;
     hf_rows *rows = &conn->rows;
@@ -199,14 +204,14 @@ static void do_type_set(server_work *work, hf_op *op)
     bool now = work->nested && conn->sql[SQL_DO_TYPES_NOW] != NULL;
     work->types_busy = true; /* until it is found that nobody takes locks just now */
     server_queue_begin(work);
-    queue(work, SQL_DO_TYPES_OWN);
+    server_query_queue(work, SQL_DO_TYPES_OWN);
     server_queue(work, now ? SQL_DO_TYPES_NOW : SQL_DO_TYPES, list);
-    queue(work, SQL_DO_CLOCK);
+    server_query_queue(work, SQL_DO_CLOCK);
     server_fly(work);
     server_expect_time(work);
     if (conn->status == HF_OK && work->types_busy)
-        conn->status =
-            hf_fail(conn->err, HF_BUSY, "Someone else is in the middle of taking locks; try again.");
+        conn->status = hf_fail(conn->err, HF_BUSY,
+                               "Someone else is in the middle of taking locks; try again.");
     bool live = conn->status == HF_OK && is_in_use(work, op->type);
     op->answer.now_us = work->now_us;
     if (conn->status == HF_OK)
@@ -221,8 +226,8 @@ static void do_type_set(server_work *work, hf_op *op)
 
 /* ---- tokens ---- */
 
-/* In a transaction of its own, with its event. Two who make the same one at once: the second fails on the key, runs again and finds the
- * first's. */
+/* In a transaction of its own, with its event. Two who make the same one at once: the second fails
+ * on the key, runs again and finds the first's. */
 static void change_token(server_work *work, hf_op *op)
 {
     sql_conn *conn = work->conn;
@@ -241,7 +246,7 @@ static void change_token(server_work *work, hf_op *op)
 
 /* ---- all of them ---- */
 
-static void alone(server_work *work)
+static void server_query_alone(server_work *work)
 {
     hf_op *op = &work->batch->ops[0];
     hf_arena *arena = &work->batch->arena;
@@ -249,7 +254,7 @@ static void alone(server_work *work)
         if (is_blind(work))
             refuse_type_set(work, op);
         else
-            do_type_set(work, op);
+            server_query_do_type_set(work, op);
         return;
     }
     if (op->kind == HF_OP_TOKEN_CREATE || op->kind == HF_OP_TOKEN_REVOKE) {
@@ -269,7 +274,7 @@ static void alone(server_work *work)
         sql_do_count(work->conn, &queries, op, arena, work->now_us);
         break;
     case HF_OP_EVENTS:
-        do_events(work, op);
+        server_query_do_events(work, op);
         break;
     case HF_OP_TYPES:
         sql_do_types(work->conn, &queries, op, arena);
@@ -299,7 +304,7 @@ hf_status server_alone(server_work *work, hf_error *err)
             return hf_fail_memory(err);
         if (work->batch->ops[0].answer.status != HF_OK)
             return HF_OK; /* it has a flaw */
-        alone(work);
+        server_query_alone(work);
         if (conn->status == HF_OK)
             return HF_OK;
         server_undo(work);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Stores on a database server: saving the rows that changed, a statement for each table and kind of change however many rows there
- * are, and the commit, in one round trip. */
+/* Stores on a database server: saving the rows that changed, a statement for each table and kind of
+ * change however many rows there are, and the commit, in one round trip. */
 #include "store/server.h"
 
 #include <assert.h>
@@ -8,8 +8,8 @@
 
 typedef struct saves {
     hf_list *sessions_insert, *sessions_update, *anchors_insert, *anchors_update, *locks_insert,
-        *locks_update, *locks_delete, *locks_drop, *requests_save, *requests_delete, *lost_save, *lost_delete,
-        *events, *saved_insert, *saved_update, *past_save;
+        *locks_update, *locks_delete, *locks_drop, *requests_save, *requests_delete, *lost_save,
+        *lost_delete, *events, *saved_insert, *saved_update, *past_save;
     size_t rows;   /* of all of them */
     bool by_place; /* anchors are changed where they were found */
     bool drops;    /* ... and locks are deleted there */
@@ -26,7 +26,7 @@ static hf_slice session_id(const hf_session_row *row)
     return (hf_slice){row->id, HF_SESSION_ID_MAX};
 }
 
-static void add_session(saves *to, const hf_session_row *row)
+static void server_save_add_session(saves *to, const hf_session_row *row)
 {
     if (!row->changed || !row->present)
         return;
@@ -65,8 +65,9 @@ static void add_lost(saves *to, const hf_lost_row *row)
     hf_set_text(&value[7], row->reason);
 }
 
-/* One that is not there is made even if nothing was granted (D4): a lock that was ended or changed may be of someone who has made the
- * anchor since it was looked for, and then making it fails, and all is run again. */
+/* One that is not there is made even if nothing was granted (D4): a lock that was ended or changed
+ * may be of someone who has made the anchor since it was looked for, and then making it fails, and
+ * all is run again. */
 static void add_anchor(saves *to, const hf_resource_row *row)
 {
     if (!row->changed)
@@ -82,8 +83,9 @@ static void add_anchor(saves *to, const hf_resource_row *row)
     hf_set_text(&value[1], row->id);
     hf_set_int(&value[2], row->fence);
     hf_set_int(&value[3], row->rev);
-    hf_set_text(&value[4], row->ended_session[0] == '\0' ? HF_NOTHING
-                                                         : (hf_slice){row->ended_session, HF_SESSION_ID_MAX});
+    hf_set_text(&value[4], row->ended_session[0] == '\0'
+                               ? HF_NOTHING
+                               : (hf_slice){row->ended_session, HF_SESSION_ID_MAX});
     hf_set_int_or_null(&value[5], row->ended_fence);
     hf_set_text(&value[6], row->ended_request);
     hf_set_int_or_null(&value[7], row->ended_us);
@@ -129,7 +131,7 @@ static hf_value *add_of_resource(saves *to, hf_list *list, const hf_resource_row
     return value;
 }
 
-static void add_lock(saves *to, const hf_lock_row *row)
+static void server_save_add_lock(saves *to, const hf_lock_row *row)
 {
     if (!row->changed || (!row->present && !row->stored))
         return;
@@ -179,7 +181,7 @@ static void add_event(saves *to, const hf_event_row *row, int64_t now_us)
     hf_set_text(&value[8], row->reason);
 }
 
-static void gather(server_work *work, saves *to)
+static void server_save_gather(server_work *work, saves *to)
 {
     hf_rows *rows = &work->conn->rows;
     bool by_place = hf_db_kind_of(work->conn->db) == HF_DB_POSTGRES;
@@ -206,7 +208,7 @@ static void gather(server_work *work, saves *to)
     if (work->conn->status != HF_OK)
         return;
     for (hf_session_row *row = rows->sessions; row != NULL; row = row->next) {
-        add_session(to, row);
+        server_save_add_session(to, row);
         for (hf_lost_row *lost = row->lost; lost != NULL; lost = lost->next)
             add_lost(to, lost);
     }
@@ -215,7 +217,7 @@ static void gather(server_work *work, saves *to)
         for (hf_past_row *past = row->past; past != NULL; past = past->next)
             add_past(to, row, past);
         for (hf_lock_row *lock = row->locks; lock != NULL; lock = lock->next)
-            add_lock(to, lock);
+            server_save_add_lock(to, lock);
         for (hf_request_row *request = row->requests; request != NULL; request = request->next)
             add_request(to, request);
     }
@@ -223,8 +225,8 @@ static void gather(server_work *work, saves *to)
         add_event(to, &rows->events[i], work->now_us);
 }
 
-/* One anchor, one event, and one lock or at most one past save between them go in one statement, where
- * the server has one for it. */
+/* One anchor, one event, and one lock or at most one past save between them go in one statement,
+ * where the server has one for it. */
 static bool queue_one(server_work *work, const saves *to)
 {
     bool save = to->saved_update->count > 0, takes = to->locks_insert->count > 0;
@@ -245,11 +247,12 @@ static bool queue_one(server_work *work, const saves *to)
     return true;
 }
 
-/* Anchors first: where two make the same new one, the second finds out before it has written anything else. */
+/* Anchors first: where two make the same new one, the second finds out before it has written
+ * anything else. */
 void server_queue_saves(server_work *work)
 {
     saves to;
-    gather(work, &to);
+    server_save_gather(work, &to);
     if (work->conn->status != HF_OK || queue_one(work, &to))
         return;
     server_queue(work, SQL_DO_ANCHORS_INSERT, to.anchors_insert);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Stores on a database server: sweeping. Each dead session, the spent locks, the old sessions and the free anchors are transactions
- * of their own, so that nothing stays locked for long; what someone else has locked is left for the next time. */
+/* Stores on a database server: sweeping. Each dead session, the spent locks, the old sessions and
+ * the free anchors are transactions of their own, so that nothing stays locked for long; what
+ * someone else has locked is left for the next time. */
 #include "store/server.h"
 
 #include "base/error.h"
@@ -14,12 +15,12 @@ typedef struct sweep {
     char after_id[HF_SESSION_ID_SIZE];
 } sweep;
 
-static hf_status failed(sweep *s)
+static hf_status server_sweep_failed(sweep *s)
 {
     return s->work->conn->status;
 }
 
-static void add_id(hf_list *list, hf_slice id, hf_arena *arena)
+static void server_sweep_add_id(hf_list *list, hf_slice id, hf_arena *arena)
 {
     hf_slice copy;
     hf_value *row = list == NULL ? NULL : hf_list_add(list);
@@ -34,18 +35,20 @@ static void add_id(hf_list *list, hf_slice id, hf_arena *arena)
 static hf_list *one_id(server_work *work, const char *id)
 {
     hf_list *list = server_list(work, "t");
-    add_id(list, (hf_slice){id, HF_SESSION_ID_MAX}, &work->conn->rows.arena);
+    server_sweep_add_id(list, (hf_slice){id, HF_SESSION_ID_MAX}, &work->conn->rows.arena);
     return list;
 }
 
-/* The (type, id) of a query's next row, as a resource of the set that is wanted, and once on the list. False: there is none. */
-static bool read_name(server_work *work, hf_stmt *stmt, hf_list *list, const hf_resource_row **out)
+/* The (type, id) of a query's next row, as a resource of the set that is wanted, and once on the
+ * list. False: there is none. */
+static bool server_sweep_read_name(server_work *work, hf_stmt *stmt, hf_list *list,
+                                   const hf_resource_row **out)
 {
     sql_conn *conn = work->conn;
     if (!sql_next(conn, stmt))
         return false;
-    hf_resource_row *row =
-        hf_rows_resource(&conn->rows, hf_stmt_column_text(stmt, 0), hf_stmt_column_text(stmt, 1), true);
+    hf_resource_row *row = hf_rows_resource(&conn->rows, hf_stmt_column_text(stmt, 0),
+                                            hf_stmt_column_text(stmt, 1), true);
     if (row == NULL || list == NULL) {
         sql_out_of_memory(conn);
         hf_stmt_reset(stmt);
@@ -61,7 +64,7 @@ static bool read_name(server_work *work, hf_stmt *stmt, hf_list *list, const hf_
 static void read_names(server_work *work, hf_stmt *stmt, hf_list *list)
 {
     const hf_resource_row *row;
-    while (read_name(work, stmt, list, &row))
+    while (server_sweep_read_name(work, stmt, list, &row))
         continue;
 }
 
@@ -88,8 +91,9 @@ static bool next_dead(sweep *s, int64_t now_us)
     return found;
 }
 
-/* A session with its first locks and their anchors, all locked. False: someone is using it, or it has beaten meanwhile. */
-static bool load_session(sweep *s, hf_rows *rows, int64_t now_us, size_t limit)
+/* A session with its first locks and their anchors, all locked. False: someone is using it, or it
+ * has beaten meanwhile. */
+static bool server_sweep_load_session(sweep *s, hf_rows *rows, int64_t now_us, size_t limit)
 {
     server_work *work = s->work;
     sql_conn *conn = work->conn;
@@ -118,20 +122,21 @@ static bool load_session(sweep *s, hf_rows *rows, int64_t now_us, size_t limit)
     return ours && conn->status == HF_OK;
 }
 
-static hf_status load_dead(void *context, hf_rows *rows, int64_t now_us, size_t limit, hf_error *err)
+static hf_status server_sweep_load_dead(void *context, hf_rows *rows, int64_t now_us, size_t limit,
+                                        hf_error *err)
 {
     sweep *s = context;
     (void)err; /* it sticks in the connection */
     while (next_dead(s, now_us)) {
-        if (load_session(s, rows, now_us, limit))
+        if (server_sweep_load_session(s, rows, now_us, limit))
             return HF_OK;
-        if (failed(s) != HF_OK)
-            return failed(s);
+        if (server_sweep_failed(s) != HF_OK)
+            return server_sweep_failed(s);
         server_undo(s->work);
         if (!hf_rows_reset(rows, 64))
             sql_out_of_memory(s->work->conn);
     }
-    return failed(s);
+    return server_sweep_failed(s);
 }
 
 /* ---- locks past their own bound ---- */
@@ -145,7 +150,7 @@ typedef struct last_spent {
 
 static void read_spent(server_work *work, hf_stmt *stmt, hf_list *names, last_spent *last)
 {
-    while (read_name(work, stmt, names, &last->resource)) {
+    while (server_sweep_read_name(work, stmt, names, &last->resource)) {
         sql_text(stmt, 2, last->session, sizeof last->session);
         last->ends_us = hf_stmt_column_int(stmt, 3);
     }
@@ -164,7 +169,8 @@ static bool after_last(const hf_lock_row *lock, const last_spent *last)
     return order > 0 || (order == 0 && strcmp(lock->session->id, last->session) > 0);
 }
 
-/* Of the locks of a resource only those whose time is over are swept, as long as there is room: the others leave the set. */
+/* Of the locks of a resource only those whose time is over are swept, as long as there is room: the
+ * others leave the set. */
 static void keep_spent(hf_resource_row *row, int64_t now_us, const last_spent *last, size_t *room)
 {
     hf_lock_row **at = &row->locks;
@@ -172,8 +178,8 @@ static void keep_spent(hf_resource_row *row, int64_t now_us, const last_spent *l
         const hf_lock_row *lock = *at;
         const hf_session_row *session = lock->session;
         bool over = !session->stored || session->ended_us != 0 ||
-                    (session->expires_us > now_us && lock->ends_us != 0 && lock->ends_us <= now_us &&
-                     !after_last(lock, last));
+                    (session->expires_us > now_us && lock->ends_us != 0 &&
+                     lock->ends_us <= now_us && !after_last(lock, last));
         if (over && !row->busy && *room > 0) {
             at = &(*at)->next;
             (*room)--;
@@ -183,7 +189,8 @@ static void keep_spent(hf_resource_row *row, int64_t now_us, const last_spent *l
     }
 }
 
-static hf_status load_spent(void *context, hf_rows *rows, int64_t now_us, size_t limit, hf_error *err)
+static hf_status server_sweep_load_spent(void *context, hf_rows *rows, int64_t now_us, size_t limit,
+                                         hf_error *err)
 {
     sweep *s = context;
     server_work *work = s->work;
@@ -193,7 +200,7 @@ static hf_status load_spent(void *context, hf_rows *rows, int64_t now_us, size_t
     for (int i = 0; i < 2; i++) {
         hf_stmt *stmt = sql_stmt(work->conn, i == 0 ? SQL_DO_SWEEP_SPENT : SQL_DO_SWEEP_LEFT);
         if (stmt == NULL || names == NULL)
-            return failed(s);
+            return server_sweep_failed(s);
         hf_stmt_int(stmt, 1, i == 0 ? now_us : now_us - HF_KEEP_US);
         hf_stmt_int(stmt, 2, (int64_t)limit);
         if (i == 0)
@@ -202,7 +209,7 @@ static hf_status load_spent(void *context, hf_rows *rows, int64_t now_us, size_t
             read_names(work, stmt, names);
     }
     if (names->count == 0)
-        return failed(s);
+        return server_sweep_failed(s);
     server_queue_begin(work);
     server_queue_anchors(work, names);
     server_queue(work, SQL_DO_LOCKS, names);
@@ -211,24 +218,25 @@ static hf_status load_spent(void *context, hf_rows *rows, int64_t now_us, size_t
     size_t room = limit;
     for (hf_resource_row *row = rows->resources; row != NULL; row = row->next)
         keep_spent(row, now_us, &last, &room);
-    if (room == limit && failed(s) == HF_OK)
+    if (room == limit && server_sweep_failed(s) == HF_OK)
         server_undo(work);
-    return failed(s);
+    return server_sweep_failed(s);
 }
 
-static hf_status save(void *context, hf_rows *rows, int64_t now_us, hf_error *err)
+static hf_status server_sweep_save(void *context, hf_rows *rows, int64_t now_us, hf_error *err)
 {
     sweep *s = context;
     (void)rows;
     (void)err;
     s->work->now_us = now_us;
     server_save(s->work);
-    return failed(s);
+    return server_sweep_failed(s);
 }
 
 /* ---- what has been over for a day ---- */
 
-static hf_status drop_sessions(void *context, int64_t before_us, size_t limit, size_t *dropped, hf_error *err)
+static hf_status server_sweep_drop_sessions(void *context, int64_t before_us, size_t limit,
+                                            size_t *dropped, hf_error *err)
 {
     sweep *s = context;
     server_work *work = s->work;
@@ -239,36 +247,37 @@ static hf_status drop_sessions(void *context, int64_t before_us, size_t limit, s
     hf_list *ids = server_list(work, "t"), *gone = server_list(work, "t");
     hf_stmt *stmt = sql_stmt(conn, SQL_DO_SWEEP_OLD);
     if (stmt == NULL || ids == NULL || gone == NULL)
-        return failed(s);
+        return server_sweep_failed(s);
     hf_stmt_int(stmt, 1, before_us);
     hf_stmt_int(stmt, 2, (int64_t)limit);
     while (sql_next(conn, stmt))
-        add_id(ids, hf_stmt_column_text(stmt, 0), &conn->rows.arena);
+        server_sweep_add_id(ids, hf_stmt_column_text(stmt, 0), &conn->rows.arena);
     if (ids->count == 0)
-        return failed(s);
+        return server_sweep_failed(s);
     server_queue_begin(work);
     server_queue(work, SQL_DO_SESSIONS_LOCK, ids);
     server_fly(work);
     for (const hf_session_row *row = conn->rows.sessions; row != NULL; row = row->next)
         if (row->locked)
-            add_id(gone, (hf_slice){row->id, HF_SESSION_ID_MAX}, &conn->rows.arena);
+            server_sweep_add_id(gone, (hf_slice){row->id, HF_SESSION_ID_MAX}, &conn->rows.arena);
     server_queue(work, SQL_DO_SESSIONS_LOST_DELETE, gone);
     server_queue(work, SQL_DO_SESSIONS_REQUESTS_DELETE, gone);
     server_queue(work, SQL_DO_SESSIONS_DELETE, gone);
     server_queue_end(work);
     server_fly(work);
     *dropped = gone->count;
-    return failed(s);
+    return server_sweep_failed(s);
 }
 
-static hf_status drop_past(void *context, int64_t before_us, size_t limit, size_t *dropped, hf_error *err)
+static hf_status server_sweep_drop_past(void *context, int64_t before_us, size_t limit,
+                                        size_t *dropped, hf_error *err)
 {
     sweep *s = context;
     server_work *work = s->work;
     hf_stmt *stmt = sql_stmt(work->conn, SQL_DO_SWEEP_PAST);
     (void)err;
     if (stmt == NULL)
-        return failed(s);
+        return server_sweep_failed(s);
     hf_stmt_int(stmt, 1, before_us);
     hf_stmt_int(stmt, 2, (int64_t)limit);
     work->changed = 0;
@@ -277,7 +286,7 @@ static hf_status drop_past(void *context, int64_t before_us, size_t limit, size_
     server_queue_end(work);
     server_fly(work);
     *dropped = work->conn->status == HF_OK ? (size_t)work->changed : 0;
-    return failed(s);
+    return server_sweep_failed(s);
 }
 
 static void read_meta(sql_conn *conn, const char *name, char *out, size_t size)
@@ -290,9 +299,9 @@ static void read_meta(sql_conn *conn, const char *name, char *out, size_t size)
         sql_text(stmt, 0, out, size);
 }
 
-/* Type and id are two values, since a value of meta may be too short for both. The version before keeps "type/id" in the first, and begins
- * anew when it finds no slash there. */
-static void read_swept_to(sql_conn *conn, hf_resource *out)
+/* Type and id are two values, since a value of meta may be too short for both. The version before
+ * keeps "type/id" in the first, and begins anew when it finds no slash there. */
+static void server_sweep_read_swept_to(sql_conn *conn, hf_resource *out)
 {
     char name[HF_RESOURCE_SIZE] = "";
     read_meta(conn, "swept_to", name, sizeof name);
@@ -317,8 +326,9 @@ static void queue_meta(server_work *work, int which, const char *name, const cha
     server_queue(work, which, NULL);
 }
 
-/* "/" is the beginning. In the transaction that is open; one value at a time, since a statement is queued once at a time. */
-static void write_swept_to(server_work *work, const hf_resource *to)
+/* "/" is the beginning. In the transaction that is open; one value at a time, since a statement is
+ * queued once at a time. */
+static void server_sweep_write_swept_to(server_work *work, const hf_resource *to)
 {
     if (to->type[0] != '\0') {
         queue_meta(work, SQL_DO_META_SET, "swept_to_id", to->id);
@@ -327,7 +337,8 @@ static void write_swept_to(server_work *work, const hf_resource *to)
     queue_meta(work, SQL_DO_META_SET, "swept_to", to->type[0] != '\0' ? to->type : "/");
 }
 
-/* The anchors after `at` in canonical order, at most so many: the free ones on the list. *at becomes the last one looked at. */
+/* The anchors after `at` in canonical order, at most so many: the free ones on the list. *at
+ * becomes the last one looked at. */
 static hf_list *look_at_anchors(server_work *work, int64_t before_us, size_t limit, hf_resource *at,
                                 bool *end)
 {
@@ -353,13 +364,15 @@ static hf_list *look_at_anchors(server_work *work, int64_t before_us, size_t lim
         sql_text(stmt, 0, last.type, sizeof last.type);
         sql_text(stmt, 1, last.id, sizeof last.id);
         if (hf_stmt_column_int(stmt, 2) != 0)
-            server_add_name(list, sql_keep(conn, &conn->rows, stmt, 0), sql_keep(conn, &conn->rows, stmt, 1));
+            server_add_name(list, sql_keep(conn, &conn->rows, stmt, 0),
+                            sql_keep(conn, &conn->rows, stmt, 1));
     }
     *at = last;
     return list;
 }
 
-/* Which of some that are locked are free still; *floor becomes the highest of their fences, if it is not higher. */
+/* Which of some that are locked are free still; *floor becomes the highest of their fences, if it
+ * is not higher. */
 static void find_free(server_work *work, const hf_list *list, int64_t before_us, hf_list *gone,
                       int64_t *floor)
 {
@@ -371,8 +384,8 @@ static void find_free(server_work *work, const hf_list *list, int64_t before_us,
     hf_stmt_int(stmt, 3, before_us);
     hf_stmt_int(stmt, 4, before_us + HF_KEEP_US - HF_KEEP_GONE_US);
     while (sql_next(conn, stmt)) {
-        hf_resource_row *row =
-            hf_rows_resource(&conn->rows, hf_stmt_column_text(stmt, 0), hf_stmt_column_text(stmt, 1), true);
+        hf_resource_row *row = hf_rows_resource(&conn->rows, hf_stmt_column_text(stmt, 0),
+                                                hf_stmt_column_text(stmt, 1), true);
         if (row == NULL || !row->locked || !row->stored)
             continue;
         server_add_name(gone, row->type, row->id);
@@ -380,7 +393,8 @@ static void find_free(server_work *work, const hf_list *list, int64_t before_us,
     }
 }
 
-/* Locks them, looks again, and deletes those that are free still; then no fence up to theirs is ever given again. */
+/* Locks them, looks again, and deletes those that are free still; then no fence up to theirs is
+ * ever given again. */
 static size_t delete_free(server_work *work, const hf_list *list, int64_t before_us)
 {
     hf_list *gone = server_list(work, "tt");
@@ -405,8 +419,8 @@ static size_t delete_free(server_work *work, const hf_list *list, int64_t before
     return gone->count;
 }
 
-static hf_status drop_anchors(void *context, int64_t before_us, size_t limit, size_t *dropped, bool *end,
-                              hf_error *err)
+static hf_status server_sweep_drop_anchors(void *context, int64_t before_us, size_t limit,
+                                           size_t *dropped, bool *end, hf_error *err)
 {
     sweep *s = context;
     server_work *work = s->work;
@@ -415,26 +429,26 @@ static hf_status drop_anchors(void *context, int64_t before_us, size_t limit, si
     (void)err;
     if (!hf_rows_reset(&conn->rows, 64))
         sql_out_of_memory(conn);
-    read_swept_to(conn, &at);
+    server_sweep_read_swept_to(conn, &at);
     before = at;
     hf_list *list = look_at_anchors(work, before_us, limit, &at, end);
     if (*end)
         at = (hf_resource){"", ""};
     if (list == NULL || (list->count == 0 && hf_resource_compare(&at, &before) == 0))
-        return failed(s);
+        return server_sweep_failed(s);
     server_queue_begin(work);
     server_fly(work);
     *dropped = delete_free(work, list, before_us);
-    write_swept_to(work, &at);
+    server_sweep_write_swept_to(work, &at);
     server_queue_end(work);
     server_fly(work);
-    return failed(s);
+    return server_sweep_failed(s);
 }
 
 /* ---- old events ---- */
 
 /* Only what has a number is looked at, so that no reader misses one that it was never shown. */
-static hf_status event_marks(void *context, hf_event_marks *out, hf_error *err)
+static hf_status server_sweep_event_marks(void *context, hf_event_marks *out, hf_error *err)
 {
     sweep *s = context;
     sql_conn *conn = s->work->conn;
@@ -443,18 +457,18 @@ static hf_status event_marks(void *context, hf_event_marks *out, hf_error *err)
     out->last = sql_number(conn, SQL_DO_EVENTS_LAST);
     out->from = sql_meta_number(conn, SQL_DO_META_GET, "events_from");
     out->swept = sql_meta_number(conn, SQL_DO_META_GET, "events_swept");
-    return failed(s);
+    return server_sweep_failed(s);
 }
 
-static hf_status read_events(void *context, hf_sweep_events *walk, hf_error *err)
+static hf_status server_sweep_read_events(void *context, hf_sweep_events *walk, hf_error *err)
 {
     sweep *s = context;
     (void)err;
     sql_read_old_events(s->work->conn, SQL_DO_SWEEP_EVENTS, walk);
-    return failed(s);
+    return server_sweep_failed(s);
 }
 
-static void raise_mark(server_work *work, const char *name, int64_t to)
+static void server_sweep_raise_mark(server_work *work, const char *name, int64_t to)
 {
     char text[24];
     hf_stmt *stmt = to == 0 ? NULL : sql_stmt(work->conn, SQL_DO_META_RAISE);
@@ -466,8 +480,8 @@ static void raise_mark(server_work *work, const char *name, int64_t to)
     sql_run(work->conn, stmt);
 }
 
-static hf_status drop_events(void *context, const hf_old_event *gone, size_t count,
-                             const hf_event_marks *marks, hf_error *err)
+static hf_status server_sweep_drop_events(void *context, const hf_old_event *gone, size_t count,
+                                          const hf_event_marks *marks, hf_error *err)
 {
     sweep *s = context;
     server_work *work = s->work;
@@ -479,27 +493,31 @@ static hf_status drop_events(void *context, const hf_old_event *gone, size_t cou
             hf_set_int(row, gone[i].id);
     }
     if (ids == NULL)
-        return failed(s);
+        return server_sweep_failed(s);
     server_queue_begin(work);
     server_fly(work);
-    raise_mark(work, "events_from", marks->from);
-    raise_mark(work, "events_swept", marks->swept);
+    server_sweep_raise_mark(work, "events_from", marks->from);
+    server_sweep_raise_mark(work, "events_swept", marks->swept);
     server_queue(work, SQL_DO_EVENTS_DELETE, ids);
     server_queue_end(work);
     server_fly(work);
-    return failed(s);
+    return server_sweep_failed(s);
 }
 
-static const hf_sweep_ops sweep_ops = {load_dead,    load_spent,  save,        drop_sessions, drop_past,
-                                       drop_anchors, event_marks, read_events, drop_events};
+static const hf_sweep_ops sweep_ops = {
+    server_sweep_load_dead,     server_sweep_load_spent,  server_sweep_save,
+    server_sweep_drop_sessions, server_sweep_drop_past,   server_sweep_drop_anchors,
+    server_sweep_event_marks,   server_sweep_read_events, server_sweep_drop_events};
 
-/* The time is read once: what dies meanwhile is for the next sweep. In an application's transaction an old snapshot may show as dead
- * what lives: a lock that was renewed since, an anchor that was taken. */
+/* The time is read once: what dies meanwhile is for the next sweep. In an application's transaction
+ * an old snapshot may show as dead what lives: a lock that was renewed since, an anchor that was
+ * taken. */
 void server_do_sweep(server_work *work, hf_op *op)
 {
     if (work->nested) {
         op->answer.status = HF_INVALID;
-        op->answer.message = "In a transaction it can't be told what is dead; sweep outside of one.";
+        op->answer.message =
+            "In a transaction it can't be told what is dead; sweep outside of one.";
         return;
     }
     sweep s = {.work = work, .after_us = INT64_MIN};

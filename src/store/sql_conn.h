@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A connection with its statements, made when first used, and the reading of what stands alone (lists, events, types): shared by
- * all stores on SQL databases. Errors stick in status and err until the next sql_use, so that rows can be moved without a check
- * after each line. */
+/* A connection with its statements, made when first used, and the reading of what stands alone
+ * (lists, events, types): shared by all stores on SQL databases. Errors stick in status and err
+ * until the next sql_use, so that rows can be moved without a check after each line. */
 #ifndef HF_STORE_SQL_CONN_H
 #define HF_STORE_SQL_CONN_H
 
@@ -21,9 +21,9 @@ enum { SQL_STMTS_MAX = 120 };
 typedef struct sql_words {
     const char *ns;
     const char *skip; /* passes over locked rows */
-    const char
-        *share;      /* locks so that others may too; passes over rows that can't be, where the server can */
-    const char *now; /* waits for nobody */
+    /* locks so that others may too; passes over rows that can't be, where the server can */
+    const char *share;
+    const char *now;   /* waits for nobody */
     const char *level; /* of a transaction */
     const char *none;  /* a null that is text */
     const char *calm;  /* the same, on an application's connection */
@@ -38,8 +38,9 @@ typedef struct sql_conn {
     hf_stmt *stmts[SQL_STMTS_MAX];
     pthread_mutex_t mutex; /* of a connection that threads share */
     hf_rows rows;
-    unsigned
-        crowded; /* on a server: how often in a row the application's transaction was in vain, and is to be run again */
+    /* on a server: how often in a row the application's transaction was in vain, and is to be run
+     * again */
+    unsigned crowded;
     hf_status status;
     hf_error *err;
 } sql_conn;
@@ -72,25 +73,32 @@ void sql_text(hf_stmt *stmt, int at, char *out, size_t size);
 
 /* Which statement asks for what; they take the same parameters in every store (see sql/). */
 typedef struct sql_queries {
-    int list, list_type, list_session, list_user, sessions, count, count_session, count_token, events, types,
-        type_live, type_save;
+    int list, list_type, list_session, list_user, sessions, count, count_session, count_token,
+        events, types, type_live, type_save;
     int token_same, token_find, token_look, token_own, tokens, token_insert, token_revoke;
 } sql_queries;
 
-void sql_do_list(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *arena, int64_t now_us);
-void sql_do_sessions(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *arena, int64_t now_us);
-void sql_do_count(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *arena, int64_t now_us);
+void sql_do_list(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *arena,
+                 int64_t now_us);
+void sql_do_sessions(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *arena,
+                     int64_t now_us);
+void sql_do_count(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *arena,
+                  int64_t now_us);
 void sql_do_events(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *arena);
 void sql_do_types(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *arena);
 
-/* Reads the policy of a type from the columns policy, ttl_us, ttl_max_us that begin at `at`. One that a newer version wrote fails. */
+/* Reads the policy of a type from the columns policy, ttl_us, ttl_max_us that begin at `at`. One
+ * that a newer version wrote fails. */
 void sql_read_type(sql_conn *conn, hf_stmt *stmt, int at, hf_type *type);
 /* Whether locks of that type live. */
 bool sql_locks_live(sql_conn *conn, const sql_queries *ask, const char *type, int64_t now_us);
 void sql_save_type(sql_conn *conn, const sql_queries *ask, const hf_op *op);
-/* What is asked of tokens (sql_tokens.c). True: a row was written, and there is an event in the set to be saved with it. */
-bool sql_token_create(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *arena, int64_t now_us);
-bool sql_token_revoke(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *arena, int64_t now_us);
+/* What is asked of tokens (sql_tokens.c). True: a row was written, and there is an event in the set
+ * to be saved with it. */
+bool sql_token_create(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *arena,
+                      int64_t now_us);
+bool sql_token_revoke(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *arena,
+                      int64_t now_us);
 void sql_token_find(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *arena);
 void sql_do_tokens(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *arena);
 

@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static size_t limit_of(const hf_op *op)
+static size_t sql_query_limit_of(const hf_op *op)
 {
     return op->limit == 0 ? HF_LIST_DEFAULT : op->limit;
 }
 
 /* Room for the values of a page in the batch's arena. */
-static void *page(sql_conn *conn, hf_arena *arena, size_t count, size_t size)
+static void *sql_query_page(sql_conn *conn, hf_arena *arena, size_t count, size_t size)
 {
     void *out = conn->status == HF_OK ? hf_arena_alloc(arena, count * size) : NULL;
     if (out == NULL)
@@ -22,7 +22,7 @@ static void *page(sql_conn *conn, hf_arena *arena, size_t count, size_t size)
 
 /* ---- lists ---- */
 
-static void read_lock(hf_stmt *stmt, hf_lock *out)
+static void sql_query_read_lock(hf_stmt *stmt, hf_lock *out)
 {
     sql_text(stmt, 0, out->resource.type, sizeof out->resource.type);
     sql_text(stmt, 1, out->resource.id, sizeof out->resource.id);
@@ -44,15 +44,16 @@ void sql_bind_from(hf_stmt *stmt, int at, const char *from)
 {
     if (from[0] == '\0')
         hf_stmt_text(stmt, at,
-                     (hf_slice){"\001", 1}); /* below every name, as control characters are refused */
+                     /* below every name, as control characters are refused */
+                     (hf_slice){"\001", 1});
     else
         hf_stmt_text(stmt, at, hf_slice_of(from));
 }
 
 void sql_do_list(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *arena, int64_t now_us)
 {
-    size_t limit = limit_of(op), count = 0;
-    hf_lock *locks = page(conn, arena, limit, sizeof *locks);
+    size_t limit = sql_query_limit_of(op), count = 0;
+    hf_lock *locks = sql_query_page(conn, arena, limit, sizeof *locks);
     hf_stmt *stmt = sql_stmt(conn, op->target != NULL ? ask->list_session
                                    : op->user != NULL ? ask->list_user
                                    : op->type != NULL ? ask->list_type
@@ -69,7 +70,7 @@ void sql_do_list(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *ar
     hf_stmt_text(stmt, 8, hf_slice_of(op->user));
     while (sql_next(conn, stmt))
         if (count++ < limit)
-            read_lock(stmt, &locks[count - 1]);
+            sql_query_read_lock(stmt, &locks[count - 1]);
     op->answer.more = count > limit;
     op->answer.locks_count = op->answer.more ? limit : count;
     op->answer.locks = count == 0 ? NULL : locks;
@@ -79,10 +80,11 @@ void sql_do_list(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *ar
     }
 }
 
-void sql_do_sessions(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *arena, int64_t now_us)
+void sql_do_sessions(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *arena,
+                     int64_t now_us)
 {
-    size_t limit = limit_of(op), count = 0;
-    hf_session_info *sessions = page(conn, arena, limit, sizeof *sessions);
+    size_t limit = sql_query_limit_of(op), count = 0;
+    hf_session_info *sessions = sql_query_page(conn, arena, limit, sizeof *sessions);
     hf_stmt *stmt = sql_stmt(conn, ask->sessions);
     if (stmt == NULL)
         return;
@@ -124,10 +126,11 @@ static void count_one(sql_conn *conn, int which, const char *id, hf_op *op, int6
 }
 
 /* A row without a type is of the sessions. */
-static void count_all(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *arena, int64_t now_us)
+static void sql_query_count_all(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *arena,
+                                int64_t now_us)
 {
-    size_t limit = limit_of(op), count = 0;
-    hf_count *counts = page(conn, arena, limit, sizeof *counts);
+    size_t limit = sql_query_limit_of(op), count = 0;
+    hf_count *counts = sql_query_page(conn, arena, limit, sizeof *counts);
     hf_stmt *stmt = sql_stmt(conn, ask->count);
     if (stmt == NULL)
         return;
@@ -149,14 +152,15 @@ static void count_all(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_aren
     op->answer.counts = count == 0 ? NULL : counts;
 }
 
-void sql_do_count(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *arena, int64_t now_us)
+void sql_do_count(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *arena,
+                  int64_t now_us)
 {
     if (op->target != NULL)
         count_one(conn, ask->count_session, op->target, op, now_us);
     else if (hf_slice_of(op->caller).size > 0)
         count_one(conn, ask->count_token, op->caller, op, now_us);
     else
-        count_all(conn, ask, op, arena, now_us);
+        sql_query_count_all(conn, ask, op, arena, now_us);
 }
 
 static void read_event(hf_stmt *stmt, hf_event *out)
@@ -178,12 +182,12 @@ static void read_event(hf_stmt *stmt, hf_event *out)
 void sql_do_events(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *arena)
 {
     size_t count = 0;
-    hf_event *events = page(conn, arena, limit_of(op), sizeof *events);
+    hf_event *events = sql_query_page(conn, arena, sql_query_limit_of(op), sizeof *events);
     hf_stmt *stmt = sql_stmt(conn, ask->events);
     if (stmt == NULL)
         return;
     hf_stmt_int(stmt, 1, op->after_seq);
-    hf_stmt_int(stmt, 2, (int64_t)limit_of(op));
+    hf_stmt_int(stmt, 2, (int64_t)sql_query_limit_of(op));
     while (sql_next(conn, stmt))
         read_event(stmt, &events[count++]);
     op->answer.events = count == 0 ? NULL : events;
@@ -232,9 +236,10 @@ void sql_read_type(sql_conn *conn, hf_stmt *stmt, int at, hf_type *type)
     type->ttl_us = hf_stmt_column_int(stmt, at + 1);
     type->ttl_max_us = hf_stmt_column_int(stmt, at + 2);
     if (type->policy == HF_POLICY_COUNT)
-        conn->status = hf_fail(conn->err, HF_UNAVAILABLE,
-                               "The policy of %s, %s, is not known to this version; upgrade holdfast.",
-                               type->type, policy);
+        conn->status =
+            hf_fail(conn->err, HF_UNAVAILABLE,
+                    "The policy of %s, %s, is not known to this version; upgrade holdfast.",
+                    type->type, policy);
 }
 
 void sql_do_types(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *arena)
@@ -245,7 +250,7 @@ void sql_do_types(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *a
     while (stmt != NULL && sql_next(conn, stmt)) {
         if (count == room) {
             room = room == 0 ? 16 : room * 2;
-            hf_type *more = page(conn, arena, room, sizeof *more);
+            hf_type *more = sql_query_page(conn, arena, room, sizeof *more);
             if (more == NULL)
                 break;
             if (count > 0)

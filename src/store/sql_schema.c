@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Installing into a database server: texts with their words filled in, and the sentences for what stands in the way. */
+/* Installing into a database server: texts with their words filled in, and the sentences for what
+ * stands in the way. */
 #include "store/sql_schema.h"
 
 #include "base/error.h"
@@ -18,13 +19,16 @@ void schema_add(hf_buffer *out, const char *sql, const schema_words *words)
     snprintf(version, sizeof version, "%d", words->version);
     const struct {
         const char *word, *with;
-    } known[] = {
-        {"{ns}", words->names}, {"{role}", words->role}, {"{version}", version}, {"{digest}", words->digest}};
+    } known[] = {{"{ns}", words->names},
+                 {"{role}", words->role},
+                 {"{version}", version},
+                 {"{digest}", words->digest}};
     while (*sql != '\0') {
         size_t plain = strcspn(sql, "{"), i = 0;
         hf_buffer_add(out, sql, plain);
         sql += plain;
-        while (i < 4 && (known[i].with == NULL || strncmp(sql, known[i].word, strlen(known[i].word)) != 0))
+        while (i < 4 &&
+               (known[i].with == NULL || strncmp(sql, known[i].word, strlen(known[i].word)) != 0))
             i++;
         if (i < 4) {
             hf_buffer_add(out, known[i].with, strlen(known[i].with));
@@ -69,10 +73,11 @@ hf_status schema_check_role(const char *role, hf_error *err)
 {
     size_t size = strlen(role);
     if (size == 0 || size > ROLE_MAX || !hf_text_is_clean(role, size))
-        return hf_fail(err, HF_INVALID,
-                       "A role is the name of an account of the database: 1 to %d bytes of UTF-8 without "
-                       "control characters.",
-                       ROLE_MAX);
+        return hf_fail(
+            err, HF_INVALID,
+            "A role is the name of an account of the database: 1 to %d bytes of UTF-8 without "
+            "control characters.",
+            ROLE_MAX);
     return HF_OK;
 }
 
@@ -88,7 +93,8 @@ hf_status schema_print(const hf_install_order *order, hf_buffer *text, hf_error 
 
 hf_status schema_connect(const hf_db_driver *driver, const hf_url *url, hf_db **out, hf_error *err)
 {
-    hf_db_options options = {.timeout_us = CONNECT_US, .pooler = url->pooler, .password = url->password};
+    hf_db_options options = {
+        .timeout_us = CONNECT_US, .pooler = url->pooler, .password = url->password};
     *out = NULL;
     return hf_db_connect(driver, url->url, &options, out, err);
 }
@@ -98,7 +104,7 @@ hf_status schema_connect(const hf_db_driver *driver, const hf_url *url, hf_db **
 enum { PLACE_SIZE = 512 };
 
 /* "schema holdfast of the database app on db1", "the database app on db1, as holdfast_..." */
-static const char *place(hf_db *db, const char *names, char out[PLACE_SIZE])
+static const char *sql_schema_place(hf_db *db, const char *names, char out[PLACE_SIZE])
 {
     if (hf_db_kind_of(db) == HF_DB_POSTGRES)
         snprintf(out, PLACE_SIZE, "schema %s of %s", names, hf_db_path(db));
@@ -109,26 +115,29 @@ static const char *place(hf_db *db, const char *names, char out[PLACE_SIZE])
 
 hf_status schema_refuse_newer(hf_db *db, int version, int known, hf_error *err)
 {
-    return hf_fail(err, HF_UNAVAILABLE,
-                   "The tables in %s are of version %d, this program knows up to %d; it was left as it is. "
-                   "Upgrade holdfast.",
-                   hf_db_path(db), version, known);
+    return hf_fail(
+        err, HF_UNAVAILABLE,
+        "The tables in %s are of version %d, this program knows up to %d; it was left as it is. "
+        "Upgrade holdfast.",
+        hf_db_path(db), version, known);
 }
 
 hf_status schema_refuse_older(hf_db *db, int version, int known, hf_error *err)
 {
-    return hf_fail(err, HF_UNAVAILABLE,
-                   "The tables in %s are of version %d, this program needs %d; an administrator upgrades "
-                   "them with 'holdfast install URL'.",
-                   hf_db_path(db), version, known);
+    return hf_fail(
+        err, HF_UNAVAILABLE,
+        "The tables in %s are of version %d, this program needs %d; an administrator upgrades "
+        "them with 'holdfast install URL'.",
+        hf_db_path(db), version, known);
 }
 
 hf_status schema_refuse_version(hf_db *db, const char *table, hf_error *err)
 {
-    return hf_fail(err, HF_UNAVAILABLE,
-                   "The table %s in %s names no version that makes sense; it was left as it is. Restore a "
-                   "backup, or name another namespace.",
-                   table, hf_db_path(db));
+    return hf_fail(
+        err, HF_UNAVAILABLE,
+        "The table %s in %s names no version that makes sense; it was left as it is. Restore a "
+        "backup, or name another namespace.",
+        table, hf_db_path(db));
 }
 
 hf_status schema_refuse_foreign(hf_db *db, const char *name, hf_error *err)
@@ -143,11 +152,11 @@ hf_status schema_refuse_foreign(hf_db *db, const char *name, hf_error *err)
 hf_status schema_refuse_broken(hf_db *db, const char *names, hf_error *err)
 {
     char where[PLACE_SIZE];
-    return hf_fail(
-        err, HF_UNAVAILABLE,
-        "Some of what holdfast had in %s is gone; bring it back from a backup, or remove the rest with "
-        "'holdfast uninstall URL --force' and install again.",
-        place(db, names, where));
+    return hf_fail(err, HF_UNAVAILABLE,
+                   "Some of what holdfast had in %s is gone; bring it back from a backup, or "
+                   "remove the rest with "
+                   "'holdfast uninstall URL --force' and install again.",
+                   sql_schema_place(db, names, where));
 }
 
 hf_status schema_refuse_missing(hf_db *db, const char *names, hf_error *err)
@@ -157,25 +166,27 @@ hf_status schema_refuse_missing(hf_db *db, const char *names, hf_error *err)
         err, HF_UNAVAILABLE,
         "There are no tables of holdfast in %s; an administrator makes them with 'holdfast install "
         "URL'.",
-        place(db, names, where));
+        sql_schema_place(db, names, where));
 }
 
 hf_status schema_refuse_account(hf_db *db, const char *names, const char *account, hf_error *err)
 {
     char where[PLACE_SIZE];
-    return hf_fail(err, HF_UNAVAILABLE,
-                   "The account %s may not use the tables of holdfast in %s; an administrator allows it with "
-                   "'holdfast install URL --role %s'.",
-                   account, place(db, names, where), account);
+    return hf_fail(
+        err, HF_UNAVAILABLE,
+        "The account %s may not use the tables of holdfast in %s; an administrator allows it with "
+        "'holdfast install URL --role %s'.",
+        account, sql_schema_place(db, names, where), account);
 }
 
 hf_status schema_refuse_live(hf_db *db, const char *count, hf_error *err)
 {
     bool one = strcmp(count, "1") == 0;
-    return hf_fail(err, HF_LOCKED,
-                   "%s %s in %s; wait until 'holdfast list' is empty, or say --force: then people lose what "
-                   "they hold.",
-                   count, one ? "lock lives" : "locks live", hf_db_path(db));
+    return hf_fail(
+        err, HF_LOCKED,
+        "%s %s in %s; wait until 'holdfast list' is empty, or say --force: then people lose what "
+        "they hold.",
+        count, one ? "lock lives" : "locks live", hf_db_path(db));
 }
 
 hf_status schema_refuse_guarded(hf_db *db, const char *there_sql, const char *guarded_sql,
@@ -194,10 +205,11 @@ hf_status schema_refuse_none(hf_db *db, const char *names, hf_error *err)
 {
     char where[PLACE_SIZE];
     return hf_fail(err, HF_NOT_FOUND, "There are no tables of holdfast in %s; nothing was removed.",
-                   place(db, names, where));
+                   sql_schema_place(db, names, where));
 }
 
-hf_status schema_failed(hf_db *db, const char *names, hf_status status, bool removing, hf_error *err)
+hf_status schema_failed(hf_db *db, const char *names, hf_status status, bool removing,
+                        hf_error *err)
 {
     bool denied = hf_db_failure(db) == HF_FAILURE_DENIED;
     if (status == HF_OK || (!denied && (status != HF_INTERNAL || !removing)))
@@ -206,14 +218,17 @@ hf_status schema_failed(hf_db *db, const char *names, hf_status status, bool rem
     if (err != NULL)
         snprintf(said, sizeof said, "%.600s", err->message);
     if (removing && !denied)
-        return hf_fail(err, HF_UNAVAILABLE, "The tables of holdfast in %s could not be removed. (%s)",
-                       place(db, names, where), said);
-    if (removing)
         return hf_fail(err, HF_UNAVAILABLE,
-                       "This account may not remove the tables of holdfast in %s; their owner may. (%s)",
-                       place(db, names, where), said);
-    return hf_fail(err, HF_UNAVAILABLE,
-                   "This account may not make the tables of holdfast in %s; an administrator makes them with "
-                   "'holdfast install URL'. (%s)",
-                   place(db, names, where), said);
+                       "The tables of holdfast in %s could not be removed. (%s)",
+                       sql_schema_place(db, names, where), said);
+    if (removing)
+        return hf_fail(
+            err, HF_UNAVAILABLE,
+            "This account may not remove the tables of holdfast in %s; their owner may. (%s)",
+            sql_schema_place(db, names, where), said);
+    return hf_fail(
+        err, HF_UNAVAILABLE,
+        "This account may not make the tables of holdfast in %s; an administrator makes them with "
+        "'holdfast install URL'. (%s)",
+        sql_schema_place(db, names, where), said);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Installing holdfast's tables into a database server, upgrading and removing them: what PostgreSQL and MySQL have in common, and
- * what their stores call. A version of the tables is a step from the one before; a program one version behind the tables still
- * works with them, so that programs can be upgraded one by one. */
+/* Installing holdfast's tables into a database server, upgrading and removing them: what PostgreSQL
+ * and MySQL have in common, and what their stores call. A version of the tables is a step from the
+ * one before; a program one version behind the tables still works with them, so that programs can
+ * be upgraded one by one. */
 #ifndef HF_STORE_SQL_SCHEMA_H
 #define HF_STORE_SQL_SCHEMA_H
 
@@ -10,7 +11,8 @@
 #include "db/url.h"
 #include "store/store.h"
 
-/* The steps from one version of the tables to the next; step i leads to version i + 1. Tests have longer rows of them. */
+/* The steps from one version of the tables to the next; step i leads to version i + 1. Tests have
+ * longer rows of them. */
 typedef struct sql_schema {
     const char *const *steps;
     int count;
@@ -22,16 +24,18 @@ typedef struct sql_schema {
 hf_status postgres_install(const char *rest, const hf_install_order *order, hf_error *err);
 hf_status mysql_install(const char *rest, const hf_install_order *order, hf_error *err);
 
-/* When a store is opened: are the tables there, ours, and of a version this program works with? Missing or old ones are made when
- * `may_install` and the account may. HF_UNAVAILABLE: they can't be used; the sentence says why, and nothing was changed. Without
- * may_install nothing is set on the connection and no statement fails a transaction: it may be in an application's. */
+/* When a store is opened: are the tables there, ours, and of a version this program works with?
+ * Missing or old ones are made when `may_install` and the account may. HF_UNAVAILABLE: they can't
+ * be used; the sentence says why, and nothing was changed. Without may_install nothing is set on
+ * the connection and no statement fails a transaction: it may be in an application's. */
 hf_status postgres_schema_ready(hf_db *db, const char *names, bool may_install, hf_error *err);
 hf_status mysql_schema_ready(hf_db *db, const char *names, bool may_install, hf_error *err);
 
-/* Takes the steps that are missing, makes the surface anew and lets the role use it all (SQL for it, quoted; NULL: nobody). On
- * PostgreSQL in one transaction; on MySQL, which has none for this, so that it can be run again after an interruption. */
-hf_status postgres_schema_upgrade(hf_db *db, const char *names, const sql_schema *to, const char *role,
-                                  hf_error *err);
+/* Takes the steps that are missing, makes the surface anew and lets the role use it all (SQL for
+ * it, quoted; NULL: nobody). On PostgreSQL in one transaction; on MySQL, which has none for this,
+ * so that it can be run again after an interruption. */
+hf_status postgres_schema_upgrade(hf_db *db, const char *names, const sql_schema *to,
+                                  const char *role, hf_error *err);
 hf_status mysql_schema_upgrade(hf_db *db, const char *names, const sql_schema *to, const char *role,
                                hf_error *err);
 
@@ -87,7 +91,9 @@ hf_status schema_refuse_guarded(hf_db *db, const char *there_sql, const char *gu
                                 const schema_words *words, hf_error *err);
 hf_status schema_refuse_none(hf_db *db, const char *names, hf_error *err);
 
-/* A failure while the tables were being made or removed: told better when it was for want of a right. */
-hf_status schema_failed(hf_db *db, const char *names, hf_status status, bool removing, hf_error *err);
+/* A failure while the tables were being made or removed: told better when it was for want of a
+ * right. */
+hf_status schema_failed(hf_db *db, const char *names, hf_status status, bool removing,
+                        hf_error *err);
 
 #endif

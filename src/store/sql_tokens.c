@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Tokens in an SQL database, for every store on one: moving their rows. What comes of them is decided in lock/. */
+/* Tokens in an SQL database, for every store on one: moving their rows. What comes of them is
+ * decided in lock/. */
 #include "base/error.h"
 #include "store/sql_conn.h"
 
 #include <string.h>
 
 /* From the columns id, sha256, name, roles, users, created_us, expires_us, revoked_us, request. */
-static void read_token(hf_stmt *stmt, hf_token_row *out)
+static void sql_tokens_read_token(hf_stmt *stmt, hf_token_row *out)
 {
     hf_token *token = &out->token;
     memset(out, 0, sizeof *out);
@@ -23,7 +24,8 @@ static void read_token(hf_stmt *stmt, hf_token_row *out)
     sql_text(stmt, 8, out->request, sizeof out->request);
 }
 
-bool sql_token_create(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *arena, int64_t now_us)
+bool sql_token_create(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *arena,
+                      int64_t now_us)
 {
     hf_token_row same[HF_TOKEN_SAME_MAX], fresh;
     size_t count = 0;
@@ -37,7 +39,7 @@ bool sql_token_create(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_aren
     hf_stmt_text(stmt, 3, hf_slice_of(request));
     while (sql_next(conn, stmt))
         if (count < HF_TOKEN_SAME_MAX)
-            read_token(stmt, &same[count++]);
+            sql_tokens_read_token(stmt, &same[count++]);
     if (conn->status != HF_OK)
         return false;
     bool save = hf_apply_token_create(&conn->rows, op, arena, same, count, now_us, &fresh);
@@ -58,7 +60,8 @@ bool sql_token_create(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_aren
     return conn->status == HF_OK;
 }
 
-bool sql_token_revoke(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *arena, int64_t now_us)
+bool sql_token_revoke(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *arena,
+                      int64_t now_us)
 {
     hf_token_row row;
     bool found = false;
@@ -67,7 +70,7 @@ bool sql_token_revoke(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_aren
         return false;
     hf_stmt_text(stmt, 1, hf_slice_of(op->token));
     for (; sql_next(conn, stmt); found = true)
-        read_token(stmt, &row);
+        sql_tokens_read_token(stmt, &row);
     if (conn->status != HF_OK)
         return false;
     bool save = hf_apply_token_revoke(&conn->rows, op, arena, found ? &row.token : NULL, now_us);
@@ -94,7 +97,7 @@ void sql_token_find(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena 
     else
         hf_stmt_blob(stmt, 1, op->sha256, sizeof row.sha256);
     for (; sql_next(conn, stmt); found = true)
-        read_token(stmt, &row);
+        sql_tokens_read_token(stmt, &row);
     if (conn->status != HF_OK)
         return;
     hf_apply_token_find(&conn->rows, op, arena, found ? &row.token : NULL);
@@ -117,7 +120,7 @@ void sql_do_tokens(sql_conn *conn, const sql_queries *ask, hf_op *op, hf_arena *
     while (sql_next(conn, stmt)) {
         if (count++ >= limit)
             continue;
-        read_token(stmt, &row);
+        sql_tokens_read_token(stmt, &row);
         tokens[count - 1] = row.token;
     }
     op->answer.more = count > limit;

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* The SQLite store: locks in a file, shared by any number of processes.
  *
- *   S1  One writer: every batch that changes something is one BEGIN IMMEDIATE ... COMMIT; the time is read after BEGIN.
- *   S2  Changes that leave an event are synced before they are answered; a batch of beats alone is not.
- *   S3  Nobody checkpoints while someone may write: the reader's connection does it while the writer's holds the write lock.
- *       (SQLite before 3.51.3 can corrupt the file when a checkpoint and a write meet as the log is reset.)
+ *   S1  One writer: every batch that changes something is one BEGIN IMMEDIATE ... COMMIT; the time
+ *       is read after BEGIN.
+ *   S2  Changes that leave an event are synced before they are answered; a batch of beats alone is
+ *       not.
+ *   S3  Nobody checkpoints while someone may write: the reader's connection does it while the
+ *       writer's holds the write lock. (SQLite before 3.51.3 can corrupt the file when a checkpoint
+ *       and a write meet as the log is reset.)
  *   S4  After a failed sync nothing more is acknowledged.
  *   S5  When the disk is full, what needs room is refused and the rest goes on from the reserve. */
 #include "store/sqlite.h"
@@ -27,7 +30,7 @@
 
 /* ---- a transaction ---- */
 
-static void begin(sql_conn *conn, bool nested, bool reads)
+static void sqlite_begin(sql_conn *conn, bool nested, bool reads)
 {
     sql_do(conn, nested ? SQLITE_DO_SAVEPOINT : reads ? SQLITE_DO_BEGIN_READ : SQLITE_DO_BEGIN);
 }
@@ -63,14 +66,15 @@ void sqlite_commit(sqlite_store *store, sql_conn *conn, bool nested)
     if (conn->status == HF_OK || nested || hf_db_disk_full(conn->db) || !hf_db_io_failed(conn->db))
         return;
     store->broken = true;
-    conn->status =
-        hf_fail(conn->err, HF_UNSURE,
-                "Writing to %s failed in the middle of a commit; whether it was done shows when the store is "
-                "opened anew. Ask again then with the same request id.",
-                store->path);
+    conn->status = hf_fail(conn->err, HF_UNSURE,
+                           "Writing to %s failed in the middle of a commit; whether it was done "
+                           "shows when the store is "
+                           "opened anew. Ask again then with the same request id.",
+                           store->path);
 }
 
-/* A disk that is full, among others, makes SQLite roll back all that was open; what was the application's is gone too, and it must know. */
+/* A disk that is full, among others, makes SQLite roll back all that was open; what was the
+ * application's is gone too, and it must know. */
 static void undo_batch(sql_conn *conn, bool nested)
 {
     char why[HF_MESSAGE_SIZE];
@@ -79,10 +83,11 @@ static void undo_batch(sql_conn *conn, bool nested)
         return;
     hf_slice_copy(why, sizeof why, hf_slice_of(conn->err->message));
     hf_error_set(conn->err, conn->status,
-                 "SQLite has rolled back your whole transaction; begin it again. The reason: %s", why);
+                 "SQLite has rolled back your whole transaction; begin it again. The reason: %s",
+                 why);
 }
 
-static void work(sqlite_store *store, sql_conn *conn, hf_batch *batch, bool no_growth)
+static void sqlite_work(sqlite_store *store, sql_conn *conn, hf_batch *batch, bool no_growth)
 {
     int64_t now_us = hf_store_now(&store->base, hf_seam.wall_us());
     hf_rows *rows = &conn->rows;
@@ -106,15 +111,15 @@ static void work(sqlite_store *store, sql_conn *conn, hf_batch *batch, bool no_g
         sqlite_save(conn, rows, now_us);
 }
 
-static hf_status transact(sqlite_store *store, sql_conn *conn, hf_batch *batch, bool reads, bool no_growth,
-                          hf_error *err)
+static hf_status sqlite_transact(sqlite_store *store, sql_conn *conn, hf_batch *batch, bool reads,
+                                 bool no_growth, hf_error *err)
 {
     bool nested = store->wrapped && hf_db_in_transaction(conn->db);
     sql_use(conn, err);
-    begin(conn, nested, reads);
+    sqlite_begin(conn, nested, reads);
     if (conn->status != HF_OK)
         return conn->status;
-    work(store, conn, batch, no_growth);
+    sqlite_work(store, conn, batch, no_growth);
     for (size_t i = 0; nested && i < batch->count; i++)
         batch->ops[i].answer.pending = true;
     if (!reads && !store->wrapped)
@@ -136,21 +141,23 @@ static hf_status set_sync(sqlite_store *store, const hf_batch *batch, hf_error *
             level = 2;
     if (store->wrapped || store->synced == level)
         return HF_OK;
-    hf_status status = hf_db_run(
-        store->writer.db, level == 2 ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL", err);
+    hf_status status =
+        hf_db_run(store->writer.db,
+                  level == 2 ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL", err);
     store->synced = status == HF_OK ? level : 0;
     hf_db_gather(store->writer.db, store->synced == 2);
     return status;
 }
 
-/* S3. If another process writes just now, that one will see to it, and the batch has been done; who needs the room waits for it, with
+/* S3. If another process writes just now, that one will see to it, and the batch has been done; who
+ *     needs the room waits for it, with
  * the patience that the batch has left. */
 static void checkpoint_now(sqlite_store *store, bool waits)
 {
     sql_use(&store->writer, NULL);
     if (!waits)
         hf_db_patience(store->writer.db, 0);
-    begin(&store->writer, false, false);
+    sqlite_begin(&store->writer, false, false);
     if (store->writer.status != HF_OK)
         return;
     pthread_mutex_lock(&store->reader.mutex);
@@ -162,34 +169,37 @@ static void checkpoint_now(sqlite_store *store, bool waits)
     sqlite_undo(&store->writer, false);
 }
 
-/* The file must never lag behind by more than half of the reserve, which makes good for it when the disk fills up. */
-static bool lags(sqlite_store *store)
+/* The file must never lag behind by more than half of the reserve, which makes good for it when the
+ * disk fills up. */
+static bool sqlite_lags(sqlite_store *store)
 {
     int64_t size = store->pages * store->page_size;
     if (size - store->file_size > store->reserve / 2)
         store->file_size = sqlite_file_size(store->path); /* others copy the log too */
-    if (size - store->file_size > store->reserve / 2 && !store->low && store->reserve < SQLITE_RESERVE_MOST)
+    if (size - store->file_size > store->reserve / 2 && !store->low &&
+        store->reserve < SQLITE_RESERVE_MOST)
         store->reserve = sqlite_reserve(store->path, 2 * store->reserve);
     return size - store->file_size > store->reserve / 2;
 }
 
-/* Whoever's commit leaves a long log copies it into the file. A reader that stands in the way lets it grow: then it is tried
- * again after a quarter, not on every commit. Once the reserve has been given up, the log is kept from growing at all. */
-static void checkpoint(sqlite_store *store)
+/* Whoever's commit leaves a long log copies it into the file. A reader that stands in the way lets
+ * it grow: then it is tried again after a quarter, not on every commit. Once the reserve has been
+ * given up, the log is kept from growing at all. */
+static void sqlite_checkpoint(sqlite_store *store)
 {
     int log = store->wrapped ? 0 : hf_db_log_pages(store->writer.db);
     if (log == 0)
         return;
     if (log < store->log_most)
         store->checkpoint_at = store->log_most;
-    if (log < store->checkpoint_at && !lags(store) && !(store->low && log > LOW_PAGES))
+    if (log < store->checkpoint_at && !sqlite_lags(store) && !(store->low && log > LOW_PAGES))
         return;
     store->checkpoint_at = log + store->log_most / 4;
     checkpoint_now(store, false);
 }
 
-/* Where room is short, the log is not to take it: from now on it is kept short. It is cut off when it begins again, so something is
- * written. */
+/* Where room is short, the log is not to take it: from now on it is kept short. It is cut off when
+ * it begins again, so something is written. */
 static void keep_log_short(sqlite_store *store)
 {
     sql_conn *writer = &store->writer;
@@ -197,7 +207,7 @@ static void keep_log_short(sqlite_store *store)
     hf_db_run(writer->db, "PRAGMA journal_size_limit = 1048576", NULL);
     checkpoint_now(store, true);
     sql_use(writer, NULL);
-    begin(writer, false, false);
+    sqlite_begin(writer, false, false);
     sql_do(writer, SQLITE_DO_LOG_CUT);
     sqlite_commit(store, writer, false);
     if (writer->status != HF_OK)
@@ -215,22 +225,23 @@ static bool found_no_room(sqlite_store *store, hf_status status)
     return !store->wrapped && status == HF_UNAVAILABLE && hf_db_disk_full(store->writer.db);
 }
 
-/* S5. Perhaps it is the log that takes the room; if not, the reserve stays given up, and what needs room is refused. */
-static hf_status write_batch(sqlite_store *store, hf_batch *batch, hf_error *err)
+/* S5. Perhaps it is the log that takes the room; if not, the reserve stays given up, and what needs
+ *     room is refused. */
+static hf_status sqlite_write_batch(sqlite_store *store, hf_batch *batch, hf_error *err)
 {
     lay_in_reserve(store);
-    hf_status status = transact(store, &store->writer, batch, false, store->low, err);
+    hf_status status = sqlite_transact(store, &store->writer, batch, false, store->low, err);
     if (found_no_room(store, status)) {
         sqlite_reserve_give_up(store->path);
         keep_log_short(store);
         lay_in_reserve(store);
-        status = transact(store, &store->writer, batch, false, store->low, err);
+        status = sqlite_transact(store, &store->writer, batch, false, store->low, err);
     }
     if (found_no_room(store, status)) {
         sqlite_reserve_give_up(store->path);
         store->low = true;
         checkpoint_now(store, true);
-        status = transact(store, &store->writer, batch, false, true, err);
+        status = sqlite_transact(store, &store->writer, batch, false, true, err);
     }
     return status;
 }
@@ -239,10 +250,10 @@ static hf_status execute_write(sqlite_store *store, hf_batch *batch, hf_error *e
 {
     hf_status status = set_sync(store, batch, err);
     if (status == HF_OK)
-        status = write_batch(store, batch, err);
+        status = sqlite_write_batch(store, batch, err);
     store->commits += status == HF_OK;
     if (status == HF_OK)
-        checkpoint(store);
+        sqlite_checkpoint(store);
     else if (hf_db_sync_failed(store->writer.db))
         store->broken = true; /* S4 */
     return status;
@@ -250,21 +261,24 @@ static hf_status execute_write(sqlite_store *store, hf_batch *batch, hf_error *e
 
 hf_status sqlite_refuse_broken(const sqlite_store *store, hf_error *err)
 {
-    return hf_fail(err, HF_UNAVAILABLE,
-                   "Writing to %s has failed before; close the store and open it anew, so that it starts "
-                   "from what is on disk.",
-                   store->path);
+    return hf_fail(
+        err, HF_UNAVAILABLE,
+        "Writing to %s has failed before; close the store and open it anew, so that it starts "
+        "from what is on disk.",
+        store->path);
 }
 
-/* Waiting for other threads of this process counts like waiting for other processes: half a second in all, since the batch came. What the
- * batch itself takes from now on does not count, on however slow a disk. False: it is over. */
-static bool enter(sql_conn *conn, int64_t since_us)
+/* Waiting for other threads of this process counts like waiting for other processes: half a second
+ * in all, since the batch came. What the batch itself takes from now on does not count, on however
+ * slow a disk. False: it is over. */
+static bool sqlite_enter(sql_conn *conn, int64_t since_us)
 {
     int64_t now_us = hf_seam.boot_us();
     int64_t until_us = (since_us != 0 ? since_us : now_us) + HF_DB_BUSY_US;
     struct timespec until;
     clock_gettime(CLOCK_REALTIME,
-                  &until); /* a step of the clock makes it busy too early, or wait a little longer */
+                  /* a step of the clock makes it busy too early, or wait a little longer */
+                  &until);
     if (until_us > now_us)
         until.tv_nsec += (long)(until_us - now_us) * 1000;
     if (until.tv_nsec >= 1000000000) {
@@ -285,10 +299,11 @@ static hf_status execute_one(hf_store *base, hf_batch *batch, hf_error *err)
     for (size_t i = 0; i < batch->count; i++)
         reads &= hf_op_reads(batch->ops[i].kind);
     sql_conn *conn = reads && !store->wrapped ? &store->reader : &store->writer;
-    if (!enter(conn, batch->since_us))
-        return hf_fail(err, HF_BUSY, "Others are in the middle of a change of %s; try again.", store->path);
+    if (!sqlite_enter(conn, batch->since_us))
+        return hf_fail(err, HF_BUSY, "Others are in the middle of a change of %s; try again.",
+                       store->path);
     hf_status status = store->broken ? sqlite_refuse_broken(store, err)
-                       : reads       ? transact(store, conn, batch, true, false, err)
+                       : reads       ? sqlite_transact(store, conn, batch, true, false, err)
                                      : execute_write(store, batch, err);
     pthread_mutex_unlock(&conn->mutex);
     if (batch->together && status == HF_UNAVAILABLE && !store->broken)
@@ -299,13 +314,14 @@ static hf_status execute_one(hf_store *base, hf_batch *batch, hf_error *err)
 static hf_status execute_sqlite(hf_store *base, hf_batch *batch, hf_error *err)
 {
     hf_together *together = ((sqlite_store *)base)->together;
-    return together != NULL ? hf_together_execute(together, base, batch, err) : execute_one(base, batch, err);
+    return together != NULL ? hf_together_execute(together, base, batch, err)
+                            : execute_one(base, batch, err);
 }
 
 /* ---- opening and closing ---- */
 
-/* A program that was opened for a change or two is spared the syncs of a checkpoint, unless the log is long. One that has worked for a
- * while, such as a server, leaves everything in the file. */
+/* A program that was opened for a change or two is spared the syncs of a checkpoint, unless the log
+ * is long. One that has worked for a while, such as a server, leaves everything in the file. */
 static bool should_leave_all_in_file(const sqlite_store *store)
 {
     return store->writer.db != NULL && store->reader.db != NULL && !store->broken &&
@@ -344,36 +360,39 @@ static hf_status set_names(sqlite_store *store, const char *names, hf_error *err
         good = (names[i] >= 'a' && names[i] <= 'z') || (names[i] >= '0' && names[i] <= '9') ||
                (names[i] == '_' && names[i + 1] != '_' && names[i + 1] != '\0');
     if (!good || strncmp(names, "sqlite", 6) == 0)
-        return hf_fail(err, HF_INVALID,
-                       "A namespace is 1 to %d characters of a-z, 0-9 and single _ between them, begins with "
-                       "a letter, and not "
-                       "with sqlite.",
-                       SQLITE_NAMES_MAX - 1);
+        return hf_fail(
+            err, HF_INVALID,
+            "A namespace is 1 to %d characters of a-z, 0-9 and single _ between them, begins with "
+            "a letter, and not "
+            "with sqlite.",
+            SQLITE_NAMES_MAX - 1);
     memcpy(store->names, names, size + 1);
     return HF_OK;
 }
 
 /* "PATH" or "PATH?namespace=NAME". */
-static hf_status read_url(sqlite_store *store, const char *rest, hf_error *err)
+static hf_status sqlite_read_url(sqlite_store *store, const char *rest, hf_error *err)
 {
     const char *query = strchr(rest, '?');
     size_t size = query == NULL ? strlen(rest) : (size_t)(query - rest);
     if (size == 0 || size >= sizeof store->path - 16)
         return hf_fail(err, HF_INVALID, "The URL names no file: write sqlite:PATH.");
     if (rest[0] == ':')
-        return hf_fail(err, HF_INVALID, "A SQLite store is a file; for locks in memory use memory:");
+        return hf_fail(err, HF_INVALID,
+                       "A SQLite store is a file; for locks in memory use memory:");
     /* In full, so that the reserve is found whatever the working directory becomes. */
     char folder[PATH_MAX] = "";
     if (rest[0] != '/' && getcwd(folder, sizeof folder) == NULL)
         return hf_fail(err, HF_UNAVAILABLE,
                        "The working directory can't be told: %m. Give the file's full path.");
-    if ((size_t)snprintf(store->path, sizeof store->path, "%s%s%.*s", folder, rest[0] == '/' ? "" : "/",
-                         (int)size, rest) >= sizeof store->path - 16)
+    if ((size_t)snprintf(store->path, sizeof store->path, "%s%s%.*s", folder,
+                         rest[0] == '/' ? "" : "/", (int)size, rest) >= sizeof store->path - 16)
         return hf_fail(err, HF_INVALID, "The file's full path is too long.");
     if (query == NULL)
         return set_names(store, "holdfast", err);
     if (strncmp(query, "?namespace=", 11) != 0)
-        return hf_fail(err, HF_INVALID, "A SQLite store's URL takes only ?namespace=NAME after the path.");
+        return hf_fail(err, HF_INVALID,
+                       "A SQLite store's URL takes only ?namespace=NAME after the path.");
     return set_names(store, query + 11, err);
 }
 
@@ -391,7 +410,7 @@ static hf_status refuse_missing(const sqlite_store *store, hf_error *err)
 }
 
 /* A file that is someone else's, or much newer, is found out before anything is written to it. */
-static hf_status look_first(const sqlite_store *store, bool make, hf_error *err)
+static hf_status sqlite_look_first(const sqlite_store *store, bool make, hf_error *err)
 {
     bool exists, ours = false;
     hf_status status = sqlite_file_check(store->path, &exists, err);
@@ -407,21 +426,22 @@ static hf_status look_first(const sqlite_store *store, bool make, hf_error *err)
             close(file);
     }
     hf_db *db = NULL;
-    status = hf_db_open(store->path, HF_DB_READ_ONLY | (has_log(store->path) ? 0 : HF_DB_NO_TRACE), &db, err);
+    status = hf_db_open(store->path, HF_DB_READ_ONLY | (has_log(store->path) ? 0 : HF_DB_NO_TRACE),
+                        &db, err);
     if (status == HF_OK)
         status = sqlite_schema_check(db, store->path, store->names, &ours, err);
     hf_db_close(db);
     return status == HF_OK && !ours && !make ? refuse_missing(store, err) : status;
 }
 
-static hf_status prepare(hf_db *db, const char *path, hf_error *err)
+static hf_status sqlite_prepare(hf_db *db, const char *path, hf_error *err)
 {
     char mode[32];
     hf_status status = hf_db_ask(db, "PRAGMA journal_mode = WAL", mode, sizeof mode, err);
     if (status == HF_OK && strcmp(mode, "wal") != 0)
         return hf_fail(err, HF_UNAVAILABLE,
-                       "%s can't use a write-ahead log (its mode is %s); keep it on a local disk.", path,
-                       mode);
+                       "%s can't use a write-ahead log (its mode is %s); keep it on a local disk.",
+                       path, mode);
     return status != HF_OK ? status
                            : hf_db_run(db,
                                        "PRAGMA synchronous = FULL; PRAGMA cache_size = -16384;"
@@ -431,10 +451,11 @@ static hf_status prepare(hf_db *db, const char *path, hf_error *err)
 
 static hf_status open_files(sqlite_store *store, bool make, hf_error *err)
 {
-    hf_status status = look_first(store, make, err);
-    for (int i = 0; status == HF_UNAVAILABLE && i < 3; i++) { /* perhaps someone was just making the file */
+    hf_status status = sqlite_look_first(store, make, err);
+    /* perhaps someone was just making the file */
+    for (int i = 0; status == HF_UNAVAILABLE && i < 3; i++) {
         nanosleep(&(struct timespec){0, 10000000}, NULL);
-        status = look_first(store, make, err);
+        status = sqlite_look_first(store, make, err);
     }
     if (status != HF_OK)
         return status;
@@ -444,13 +465,13 @@ static hf_status open_files(sqlite_store *store, bool make, hf_error *err)
     sql_conn_init(&store->reader, NULL, &(sql_words){.ns = store->names}, sqlite_do_sql);
     status = hf_db_open(store->path, 0, &store->writer.db, err);
     if (status == HF_OK)
-        status = prepare(store->writer.db, store->path, err);
+        status = sqlite_prepare(store->writer.db, store->path, err);
     if (status == HF_OK)
         status = sqlite_schema_install(store->writer.db, store->names, err);
     if (status == HF_OK)
         status = hf_db_open(store->path, 0, &store->reader.db, err);
     if (status == HF_OK)
-        status = prepare(store->reader.db, store->path, err);
+        status = sqlite_prepare(store->reader.db, store->path, err);
     if (status == HF_OK)
         status = sqlite_conn_ready(&store->writer, err);
     if (status == HF_OK)
@@ -464,12 +485,13 @@ static hf_status try_open(const char *rest, bool make, hf_store **out, hf_error 
     sqlite_store *store = store_new();
     if (store == NULL)
         return hf_fail_memory(err);
-    hf_status status = read_url(store, rest, err);
+    hf_status status = sqlite_read_url(store, rest, err);
     if (status == HF_OK)
         status = open_files(store, make, err);
     if (status == HF_OK)
-        status = hf_together_new(&(hf_together_rule){.execute = execute_one, .at_once = 1, .in_turn = true},
-                                 &store->together, err);
+        status = hf_together_new(
+            &(hf_together_rule){.execute = execute_one, .at_once = 1, .in_turn = true},
+            &store->together, err);
     if (status != HF_OK) {
         close_sqlite(&store->base);
         return status;
@@ -483,7 +505,8 @@ static hf_status try_open(const char *rest, bool make, hf_store **out, hf_error 
     return HF_OK;
 }
 
-/* Many may open a new file at once. SQLite doesn't wait while the log is being set up or recovered, so that is done here. */
+/* Many may open a new file at once. SQLite doesn't wait while the log is being set up or recovered,
+ * so that is done here. */
 static hf_status open_patiently(const char *rest, bool make, hf_store **out, hf_error *err)
 {
     int64_t until_us = hf_seam.boot_us() + OPEN_US;
@@ -495,7 +518,7 @@ static hf_status open_patiently(const char *rest, bool make, hf_store **out, hf_
     return status;
 }
 
-static hf_status open_sqlite(const char *rest, hf_store **out, hf_error *err)
+static hf_status sqlite_open(const char *rest, hf_store **out, hf_error *err)
 {
     return open_patiently(rest, true, out, err);
 }
@@ -525,8 +548,9 @@ hf_status hf_sqlite_wrap(struct sqlite3 *handle, const char *names, unsigned fla
     if (status == HF_OK && !(flags & HF_SQLITE_INSTALL))
         status = sqlite_schema_check(store->writer.db, store->path, store->names, &ours, err);
     if (!ours) /* whatever other tables there are: it is the application's database */
-        status = hf_fail(err, HF_UNAVAILABLE,
-                         "The database has no tables of holdfast; wrap it with HF_SQLITE_INSTALL once.");
+        status =
+            hf_fail(err, HF_UNAVAILABLE,
+                    "The database has no tables of holdfast; wrap it with HF_SQLITE_INSTALL once.");
     if (status == HF_OK)
         status = sqlite_conn_ready(&store->writer, err);
     if (status != HF_OK) {
@@ -548,12 +572,14 @@ static void grade_sqlite(hf_store *base, hf_grade *out)
     }
     char mode[32], sync[32];
     pthread_mutex_lock(&store->writer.mutex);
-    bool known = hf_db_ask(store->writer.db, "PRAGMA journal_mode", mode, sizeof mode, NULL) == HF_OK &&
-                 hf_db_ask(store->writer.db, "PRAGMA synchronous", sync, sizeof sync, NULL) == HF_OK;
+    bool known =
+        hf_db_ask(store->writer.db, "PRAGMA journal_mode", mode, sizeof mode, NULL) == HF_OK &&
+        hf_db_ask(store->writer.db, "PRAGMA synchronous", sync, sizeof sync, NULL) == HF_OK;
     pthread_mutex_unlock(&store->writer.mutex);
     *out = (hf_grade){.level = HF_GRADE_PROCESS};
     snprintf(out->text, sizeof out->text,
-             "the application's own SQLite handle (journal_mode %s, synchronous %s): its settings and its "
+             "the application's own SQLite handle (journal_mode %s, synchronous %s): its settings "
+             "and its "
              "checkpoints decide "
              "what survives",
              known ? mode : "unknown", known ? sync : "unknown");
@@ -561,7 +587,7 @@ static void grade_sqlite(hf_store *base, hf_grade *out)
 
 const hf_store_ops hf_store_sqlite = {
     .scheme = "sqlite",
-    .open = open_sqlite,
+    .open = sqlite_open,
     .open_existing = open_existing_sqlite,
     .execute = execute_sqlite,
     .install = sqlite_install,

@@ -26,18 +26,22 @@ typedef struct sqlite_store {
     hf_together *together; /* of threads that share it; NULL when wrapped */
     bool wrapped;          /* the application's own handle */
     atomic_bool broken;    /* a sync failed: nothing more is acknowledged until it is opened anew */
-    bool low;              /* the disk is full and the reserve given up: what needs room is refused */
-    int synced;            /* the writer's sync level: 1 normal, 2 full, 0 not set yet */
-    int log_most;          /* pages that the log may have */
-    int checkpoint_at; /* pages at which the next checkpoint is due: more, when a reader stood in the way */
-    uint64_t commits;  /* batches that changed something, by this store */
-    int64_t reserve;   /* bytes laid in for when the disk is full */
+    /* the disk is full and the reserve given up: what needs room is refused */
+    bool low;
+    int synced;   /* the writer's sync level: 1 normal, 2 full, 0 not set yet */
+    int log_most; /* pages that the log may have */
+    /* pages at which the next checkpoint is due: more, when a reader stood in the way */
+    int checkpoint_at;
+    uint64_t commits; /* batches that changed something, by this store */
+    int64_t reserve;  /* bytes laid in for when the disk is full */
     int64_t page_size;
-    int64_t pages;     /* of the database, after the last commit */
-    int64_t file_size; /* of the file, without what is only in the log, when it was last looked at */
+    int64_t pages; /* of the database, after the last commit */
+    /* of the file, without what is only in the log, when it was last looked at */
+    int64_t file_size;
 } sqlite_store;
 
-/* sqlite.c: ending a transaction. A commit that failed in the middle is HF_UNSURE, and breaks the store. */
+/* sqlite.c: ending a transaction. A commit that failed in the middle is HF_UNSURE, and breaks the
+ * store. */
 void sqlite_commit(sqlite_store *store, sql_conn *conn, bool nested);
 void sqlite_undo(sql_conn *conn, bool nested);
 hf_status sqlite_refuse_broken(const sqlite_store *store, hf_error *err);
@@ -61,13 +65,15 @@ void sqlite_do_alone(sqlite_store *store, sql_conn *conn, hf_batch *batch, int64
 /* sqlite_file.c: what may be opened, and the reserve that is given up when the disk is full. */
 hf_status sqlite_file_check(const char *path, bool *exists, hf_error *err);
 int64_t sqlite_file_size(const char *path);
-/* How many bytes the reserve makes good for, after it was made to hold `want` of them (at least SQLITE_RESERVE_LEAST) if that could
- * be had. 0: there is no room even for the least. Where it can't be had for another reason, it counts as the least. */
+/* How many bytes the reserve makes good for, after it was made to hold `want` of them (at least
+ * SQLITE_RESERVE_LEAST) if that could be had. 0: there is no room even for the least. Where it
+ * can't be had for another reason, it counts as the least. */
 int64_t sqlite_reserve(const char *path, int64_t want);
 void sqlite_reserve_give_up(const char *path);
 
 /* sqlite_schema.c: tables, versions, backups. */
-hf_status sqlite_schema_check(hf_db *db, const char *path, const char *names, bool *ours, hf_error *err);
+hf_status sqlite_schema_check(hf_db *db, const char *path, const char *names, bool *ours,
+                              hf_error *err);
 hf_status sqlite_schema_install(hf_db *db, const char *names, hf_error *err);
 hf_status sqlite_backup(hf_store *store, const char *path, hf_error *err);
 hf_status sqlite_restore(hf_store *store, const char *path, bool replace, hf_error *err);
@@ -78,6 +84,7 @@ typedef struct sqlite_schema {
     const char *const *steps;
     int count;
 } sqlite_schema;
-hf_status sqlite_schema_upgrade(hf_db *db, const char *names, const sqlite_schema *schema, hf_error *err);
+hf_status sqlite_schema_upgrade(hf_db *db, const char *names, const sqlite_schema *schema,
+                                hf_error *err);
 
 #endif

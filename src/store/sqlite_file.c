@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The SQLite store: which files it opens, and the reserve. A small file beside the database holds disk space; when the disk is
- * full it is given up, so that releases and beats still work until there is room again. It must make good for what the log has let
- * the database grow by, so a store that grows fast lays in a larger one. */
+/* The SQLite store: which files it opens, and the reserve. A small file beside the database holds
+ * disk space; when the disk is full it is given up, so that releases and beats still work until
+ * there is room again. It must make good for what the log has let the database grow by, so a store
+ * that grows fast lays in a larger one. */
 #include "base/error.h"
 #include "base/seams.h"
 #include "store/sqlite.h"
@@ -14,7 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Filesystems that reach over a network: SQLite's locks and shared memory can't be trusted there. */
+/* Filesystems that reach over a network: SQLite's locks and shared memory can't be trusted there.
+ * */
 static const struct {
     int64_t kind;
     const char *name;
@@ -26,7 +28,8 @@ static const struct {
     {0xaad7aaea, "PanFS"}, {0xbacbacbc, "VMHGFS"}, {0x786f4256, "vboxsf"}, {0x65735546, "FUSE"},
 };
 
-/* A FUSE mount may be a local disk or the far end of a network; its name in the mount table tells. */
+/* A FUSE mount may be a local disk or the far end of a network; its name in the mount table tells.
+ * */
 static bool fuse_is_local(const char *path)
 {
     static const char *const local[] = {"fuseblk", "fuse.ntfs-3g", "fuse.lazyfs", "fuse.exfat"};
@@ -47,7 +50,8 @@ static bool fuse_is_local(const char *path)
         if (sscanf(line, "%*s %4095s %63s", at, kind) != 2)
             continue;
         size_t size = strlen(at);
-        bool within = strncmp(at, real, size) == 0 && (size == 1 || real[size] == '/' || real[size] == '\0');
+        bool within =
+            strncmp(at, real, size) == 0 && (size == 1 || real[size] == '/' || real[size] == '\0');
         if (size >= best_size && within) {
             best_size = size;
             snprintf(best, sizeof best, "%s", kind);
@@ -65,12 +69,13 @@ static const char *network_name(const char *path)
     int64_t kind = hf_seam.fs_kind(path);
     for (size_t i = 0; i < sizeof networks / sizeof networks[0]; i++)
         if ((kind & 0xffffffff) == networks[i].kind)
-            return strcmp(networks[i].name, "FUSE") == 0 && fuse_is_local(path) ? NULL : networks[i].name;
+            return strcmp(networks[i].name, "FUSE") == 0 && fuse_is_local(path) ? NULL
+                                                                                : networks[i].name;
     return NULL;
 }
 
-/* The file itself is only ever opened by SQLite: closing any other descriptor of it would drop the locks that this process's
- * SQLite connections hold on it. */
+/* The file itself is only ever opened by SQLite: closing any other descriptor of it would drop the
+ * locks that this process's SQLite connections hold on it. */
 hf_status sqlite_file_check(const char *path, bool *exists, hf_error *err)
 {
     struct stat info;
@@ -79,17 +84,17 @@ hf_status sqlite_file_check(const char *path, bool *exists, hf_error *err)
         return hf_fail(err, HF_UNAVAILABLE, "%s can't be reached: %s.", path, strerror(errno));
     if (*exists && S_ISDIR(info.st_mode))
         return hf_fail(err, HF_UNAVAILABLE,
-                       "%s is a directory; name a file in it, for example sqlite:%s/holdfast.db.", path,
-                       path);
+                       "%s is a directory; name a file in it, for example sqlite:%s/holdfast.db.",
+                       path, path);
     if (*exists && !S_ISREG(info.st_mode))
         return hf_fail(err, HF_UNAVAILABLE, "%s is not a regular file; name another.", path);
     const char *network = network_name(path);
     if (network != NULL)
-        return hf_fail(
-            err, HF_UNAVAILABLE,
-            "%s lies on a network filesystem (%s), where SQLite's locks can't be trusted; keep the file on a "
-            "local disk and share it with holdfast serve.",
-            path, network);
+        return hf_fail(err, HF_UNAVAILABLE,
+                       "%s lies on a network filesystem (%s), where SQLite's locks can't be "
+                       "trusted; keep the file on a "
+                       "local disk and share it with holdfast serve.",
+                       path, network);
     return HF_OK;
 }
 
@@ -109,7 +114,8 @@ static bool for_want_of_room(int reason)
     return reason == ENOSPC || reason == EDQUOT;
 }
 
-/* Makes the file `want` bytes long, and leaves it `has` bytes long, or not at all, when there is no room for that. */
+/* Makes the file `want` bytes long, and leaves it `has` bytes long, or not at all, when there is no
+ * room for that. */
 static int lay_in(const char *reserve, off_t has, off_t want)
 {
     int file = open(reserve, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);

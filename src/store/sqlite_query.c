@@ -28,7 +28,7 @@ static const sql_queries queries = {
     .token_revoke = SQLITE_DO_TOKEN_REVOKE,
 };
 
-static void do_type_set(sql_conn *conn, hf_op *op, hf_arena *arena, int64_t now_us)
+static void sqlite_query_do_type_set(sql_conn *conn, hf_op *op, hf_arena *arena, int64_t now_us)
 {
     hf_type_row *row = hf_rows_type(&conn->rows, hf_slice_of(op->type));
     if (row == NULL) {
@@ -36,7 +36,8 @@ static void do_type_set(sql_conn *conn, hf_op *op, hf_arena *arena, int64_t now_
         return;
     }
     sqlite_load(conn, &conn->rows);
-    hf_apply_type_set(&conn->rows, op, arena, &row->type, sql_locks_live(conn, &queries, op->type, now_us));
+    hf_apply_type_set(&conn->rows, op, arena, &row->type,
+                      sql_locks_live(conn, &queries, op->type, now_us));
     if (conn->rows.failed)
         sql_out_of_memory(conn);
     if (op->answer.status != HF_OK)
@@ -47,7 +48,8 @@ static void do_type_set(sql_conn *conn, hf_op *op, hf_arena *arena, int64_t now_
 
 /* ---- sweep ---- */
 
-static hf_status load_dead(void *context, hf_rows *rows, int64_t now_us, size_t limit, hf_error *err)
+static hf_status sqlite_query_load_dead(void *context, hf_rows *rows, int64_t now_us, size_t limit,
+                                        hf_error *err)
 {
     sql_conn *conn = &((sqlite_store *)context)->writer;
     (void)err; /* it sticks in the connection */
@@ -87,7 +89,8 @@ static void load_spent_lock(sql_conn *conn, hf_rows *rows, hf_stmt *from)
     lock->stored = lock->present = true;
 }
 
-static hf_status load_spent(void *context, hf_rows *rows, int64_t now_us, size_t limit, hf_error *err)
+static hf_status sqlite_query_load_spent(void *context, hf_rows *rows, int64_t now_us, size_t limit,
+                                         hf_error *err)
 {
     sql_conn *conn = &((sqlite_store *)context)->writer;
     (void)err;
@@ -102,7 +105,7 @@ static hf_status load_spent(void *context, hf_rows *rows, int64_t now_us, size_t
     return conn->status;
 }
 
-static hf_status save(void *context, hf_rows *rows, int64_t now_us, hf_error *err)
+static hf_status sqlite_query_save(void *context, hf_rows *rows, int64_t now_us, hf_error *err)
 {
     sql_conn *conn = &((sqlite_store *)context)->writer;
     (void)err;
@@ -119,7 +122,8 @@ static void delete_by_session(sql_conn *conn, int which, const char *id)
     sql_run(conn, stmt);
 }
 
-static hf_status drop_sessions(void *context, int64_t before_us, size_t limit, size_t *dropped, hf_error *err)
+static hf_status sqlite_query_drop_sessions(void *context, int64_t before_us, size_t limit,
+                                            size_t *dropped, hf_error *err)
 {
     sql_conn *conn = &((sqlite_store *)context)->writer;
     (void)err;
@@ -141,7 +145,8 @@ static hf_status drop_sessions(void *context, int64_t before_us, size_t limit, s
     return conn->status;
 }
 
-static hf_status drop_past(void *context, int64_t before_us, size_t limit, size_t *dropped, hf_error *err)
+static hf_status sqlite_query_drop_past(void *context, int64_t before_us, size_t limit,
+                                        size_t *dropped, hf_error *err)
 {
     sql_conn *conn = &((sqlite_store *)context)->writer;
     hf_stmt *stmt = sql_stmt(conn, SQLITE_DO_SWEEP_PAST);
@@ -155,7 +160,7 @@ static hf_status drop_past(void *context, int64_t before_us, size_t limit, size_
     return conn->status;
 }
 
-static void read_swept_to(sql_conn *conn, hf_resource *out)
+static void sqlite_query_read_swept_to(sql_conn *conn, hf_resource *out)
 {
     hf_stmt *stmt = sql_stmt(conn, SQLITE_DO_META_GET);
     char name[HF_RESOURCE_SIZE] = "";
@@ -170,7 +175,7 @@ static void read_swept_to(sql_conn *conn, hf_resource *out)
         memset(out, 0, sizeof *out);
 }
 
-static void write_swept_to(sql_conn *conn, const hf_resource *to)
+static void sqlite_query_write_swept_to(sql_conn *conn, const hf_resource *to)
 {
     hf_stmt *stmt = sql_stmt(conn, SQLITE_DO_META_SET);
     char name[HF_RESOURCE_SIZE];
@@ -193,14 +198,14 @@ static void delete_anchor(sql_conn *conn, const hf_resource *anchor)
 }
 
 /* Looks at anchors one at a time, so that none is deleted under the statement that reads them. */
-static hf_status drop_anchors(void *context, int64_t before_us, size_t limit, size_t *dropped, bool *end,
-                              hf_error *err)
+static hf_status sqlite_query_drop_anchors(void *context, int64_t before_us, size_t limit,
+                                           size_t *dropped, bool *end, hf_error *err)
 {
     sql_conn *conn = &((sqlite_store *)context)->writer;
     hf_resource at = {"", ""}, before;
     int64_t floor = 0;
     (void)err;
-    read_swept_to(conn, &at);
+    sqlite_query_read_swept_to(conn, &at);
     before = at;
     for (size_t looked = 0; conn->status == HF_OK; looked++) {
         hf_stmt *stmt = sql_stmt(conn, SQLITE_DO_SWEEP_ANCHORS);
@@ -232,11 +237,11 @@ static hf_status drop_anchors(void *context, int64_t before_us, size_t limit, si
     if (*end)
         at = (hf_resource){"", ""};
     if (hf_resource_compare(&at, &before) != 0)
-        write_swept_to(conn, &at);
+        sqlite_query_write_swept_to(conn, &at);
     return conn->status;
 }
 
-static hf_status event_marks(void *context, hf_event_marks *out, hf_error *err)
+static hf_status sqlite_query_event_marks(void *context, hf_event_marks *out, hf_error *err)
 {
     sql_conn *conn = &((sqlite_store *)context)->writer;
     (void)err;
@@ -246,7 +251,7 @@ static hf_status event_marks(void *context, hf_event_marks *out, hf_error *err)
     return conn->status;
 }
 
-static hf_status read_events(void *context, hf_sweep_events *walk, hf_error *err)
+static hf_status sqlite_query_read_events(void *context, hf_sweep_events *walk, hf_error *err)
 {
     sql_conn *conn = &((sqlite_store *)context)->writer;
     (void)err;
@@ -254,7 +259,7 @@ static hf_status read_events(void *context, hf_sweep_events *walk, hf_error *err
     return conn->status;
 }
 
-static void raise_mark(sql_conn *conn, const char *name, int64_t to)
+static void sqlite_query_raise_mark(sql_conn *conn, const char *name, int64_t to)
 {
     char text[24];
     hf_stmt *stmt = to == 0 ? NULL : sql_stmt(conn, SQLITE_DO_META_RAISE);
@@ -266,8 +271,8 @@ static void raise_mark(sql_conn *conn, const char *name, int64_t to)
     sql_run(conn, stmt);
 }
 
-static hf_status drop_events(void *context, const hf_old_event *gone, size_t count,
-                             const hf_event_marks *marks, hf_error *err)
+static hf_status sqlite_query_drop_events(void *context, const hf_old_event *gone, size_t count,
+                                          const hf_event_marks *marks, hf_error *err)
 {
     sql_conn *conn = &((sqlite_store *)context)->writer;
     (void)err;
@@ -278,13 +283,15 @@ static hf_status drop_events(void *context, const hf_old_event *gone, size_t cou
         hf_stmt_int(stmt, 1, gone[i].id);
         sql_run(conn, stmt);
     }
-    raise_mark(conn, "events_from", marks->from);
-    raise_mark(conn, "events_swept", marks->swept);
+    sqlite_query_raise_mark(conn, "events_from", marks->from);
+    sqlite_query_raise_mark(conn, "events_swept", marks->swept);
     return conn->status;
 }
 
-static const hf_sweep_ops sweep_ops = {load_dead,    load_spent,  save,        drop_sessions, drop_past,
-                                       drop_anchors, event_marks, read_events, drop_events};
+static const hf_sweep_ops sweep_ops = {
+    sqlite_query_load_dead,     sqlite_query_load_spent,  sqlite_query_save,
+    sqlite_query_drop_sessions, sqlite_query_drop_past,   sqlite_query_drop_anchors,
+    sqlite_query_event_marks,   sqlite_query_read_events, sqlite_query_drop_events};
 
 void sqlite_do_alone(sqlite_store *store, sql_conn *conn, hf_batch *batch, int64_t now_us)
 {
@@ -314,7 +321,7 @@ void sqlite_do_alone(sqlite_store *store, sql_conn *conn, hf_batch *batch, int64
         sql_do_types(conn, &queries, op, &batch->arena);
         break;
     case HF_OP_TYPE_SET:
-        do_type_set(conn, op, &batch->arena, now_us);
+        sqlite_query_do_type_set(conn, op, &batch->arena, now_us);
         break;
     case HF_OP_TOKEN_FIND:
         sql_token_find(conn, &queries, op, &batch->arena);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The SQLite store: loading the rows a batch names into a working set, and saving those that changed. Rows are saved table
- * by table in canonical order, so that neighbours in a page are written together. */
+/* The SQLite store: loading the rows a batch names into a working set, and saving those that
+ * changed. Rows are saved table by table in canonical order, so that neighbours in a page are
+ * written together. */
 #include "base/error.h"
 #include "store/sqlite.h"
 
@@ -22,7 +23,7 @@ static void load_type(sql_conn *conn, hf_type_row *row)
     hf_stmt_reset(stmt);
 }
 
-static void load_session(sql_conn *conn, hf_rows *rows, hf_session_row *row)
+static void sqlite_rows_load_session(sql_conn *conn, hf_rows *rows, hf_session_row *row)
 {
     hf_stmt *stmt = sql_stmt(conn, SQLITE_DO_SESSION_LOAD);
     if (stmt == NULL)
@@ -53,20 +54,22 @@ hf_session_row *sqlite_load_session(sql_conn *conn, hf_rows *rows, const char *i
     if (row == NULL)
         sql_out_of_memory(conn);
     else if (!row->loaded)
-        load_session(conn, rows, row);
+        sqlite_rows_load_session(conn, rows, row);
     return row;
 }
 
 /* The session a column names, loaded. A statement for it may run while another is being stepped. */
-static hf_session_row *session_at(sql_conn *conn, hf_rows *rows, hf_stmt *stmt, int at)
+static hf_session_row *sqlite_rows_session_at(sql_conn *conn, hf_rows *rows, hf_stmt *stmt, int at)
 {
     char id[HF_SESSION_ID_SIZE] = "";
     hf_slice_copy(id, sizeof id, hf_stmt_column_text(stmt, at));
     return sqlite_load_session(conn, rows, id);
 }
 
-/* Fills a lock row from the columns mode, fence, since, ends, purpose, request that begin at `at`. */
-static void fill_lock(sql_conn *conn, hf_rows *rows, hf_lock_row *row, hf_stmt *stmt, int at)
+/* Fills a lock row from the columns mode, fence, since, ends, purpose, request that begin at `at`.
+ * */
+static void sqlite_rows_fill_lock(sql_conn *conn, hf_rows *rows, hf_lock_row *row, hf_stmt *stmt,
+                                  int at)
 {
     if (row == NULL) {
         sql_out_of_memory(conn);
@@ -92,13 +95,13 @@ static void load_locks(sql_conn *conn, hf_rows *rows, hf_resource_row *row)
     hf_stmt_text(stmt, 1, row->type);
     hf_stmt_text(stmt, 2, row->id);
     while (sql_next(conn, stmt)) {
-        hf_session_row *session = session_at(conn, rows, stmt, 0);
+        hf_session_row *session = sqlite_rows_session_at(conn, rows, stmt, 0);
         if (conn->status == HF_OK)
-            fill_lock(conn, rows, hf_rows_lock(rows, row, session), stmt, 1);
+            sqlite_rows_fill_lock(conn, rows, hf_rows_lock(rows, row, session), stmt, 1);
     }
 }
 
-static void load_requests(sql_conn *conn, hf_rows *rows, hf_resource_row *row)
+static void sqlite_rows_load_requests(sql_conn *conn, hf_rows *rows, hf_resource_row *row)
 {
     hf_stmt *stmt = sql_stmt(conn, SQLITE_DO_REQUESTS_LOAD);
     if (stmt == NULL)
@@ -106,8 +109,9 @@ static void load_requests(sql_conn *conn, hf_rows *rows, hf_resource_row *row)
     hf_stmt_text(stmt, 1, row->type);
     hf_stmt_text(stmt, 2, row->id);
     while (sql_next(conn, stmt)) {
-        hf_session_row *session = session_at(conn, rows, stmt, 0);
-        hf_request_row *request = conn->status == HF_OK ? hf_rows_request(rows, row, session) : NULL;
+        hf_session_row *session = sqlite_rows_session_at(conn, rows, stmt, 0);
+        hf_request_row *request =
+            conn->status == HF_OK ? hf_rows_request(rows, row, session) : NULL;
         if (request == NULL) {
             sql_out_of_memory(conn);
             continue;
@@ -149,11 +153,12 @@ static void load_anchor(sql_conn *conn, hf_rows *rows, hf_resource_row *row)
 
 void sqlite_load_anchors(sql_conn *conn, hf_rows *rows)
 {
-    for (hf_resource_row *row = rows->resources; row != NULL && conn->status == HF_OK; row = row->next)
+    for (hf_resource_row *row = rows->resources; row != NULL && conn->status == HF_OK;
+         row = row->next)
         load_anchor(conn, rows, row);
 }
 
-static void read_lost(sql_conn *conn, hf_rows *rows, hf_session_row *row, hf_stmt *stmt)
+static void sqlite_rows_read_lost(sql_conn *conn, hf_rows *rows, hf_session_row *row, hf_stmt *stmt)
 {
     hf_slice type = sql_keep(conn, rows, stmt, 0), id = sql_keep(conn, rows, stmt, 1);
     hf_lost_row *lost = hf_rows_lost_new(rows, row, type, id);
@@ -171,26 +176,28 @@ static void read_lost(sql_conn *conn, hf_rows *rows, hf_session_row *row, hf_stm
         sql_out_of_memory(conn);
 }
 
-static void load_all_lost(sql_conn *conn, hf_rows *rows, hf_session_row *row)
+static void sqlite_rows_load_all_lost(sql_conn *conn, hf_rows *rows, hf_session_row *row)
 {
     hf_stmt *stmt = sql_stmt(conn, SQLITE_DO_LOST_LOAD);
     if (stmt == NULL)
         return;
     hf_stmt_text(stmt, 1, (hf_slice){row->id, HF_SESSION_ID_MAX});
     while (sql_next(conn, stmt))
-        read_lost(conn, rows, row, stmt);
+        sqlite_rows_read_lost(conn, rows, row, stmt);
 }
 
 static bool is_loaded(const hf_loss_row *loss)
 {
     for (const hf_lost_row *row = loss->session->lost; row != NULL; row = row->next)
-        if (hf_slice_equal(row->id, loss->resource->id) && hf_slice_equal(row->type, loss->resource->type))
+        if (hf_slice_equal(row->id, loss->resource->id) &&
+            hf_slice_equal(row->type, loss->resource->type))
             return true;
     return loss->session->wants_lost;
 }
 
-/* The losses of one resource each. They are rare: whether there are any at all is asked once a batch. */
-static void load_losses(sql_conn *conn, hf_rows *rows)
+/* The losses of one resource each. They are rare: whether there are any at all is asked once a
+ * batch. */
+static void sqlite_rows_load_losses(sql_conn *conn, hf_rows *rows)
 {
     bool any = rows->losses != NULL && sql_number(conn, SQLITE_DO_LOST_ANY) != 0;
     for (hf_loss_row *loss = any ? rows->losses : NULL; loss != NULL; loss = loss->next) {
@@ -201,7 +208,7 @@ static void load_losses(sql_conn *conn, hf_rows *rows)
         hf_stmt_text(stmt, 2, loss->resource->type);
         hf_stmt_text(stmt, 3, loss->resource->id);
         while (sql_next(conn, stmt))
-            read_lost(conn, rows, loss->session, stmt);
+            sqlite_rows_read_lost(conn, rows, loss->session, stmt);
     }
 }
 
@@ -213,19 +220,19 @@ void sqlite_load_session_locks(sql_conn *conn, hf_rows *rows, hf_session_row *ro
     hf_stmt_text(stmt, 1, (hf_slice){row->id, HF_SESSION_ID_MAX});
     hf_stmt_int(stmt, 2, limit == 0 ? -1 : (int64_t)limit);
     while (sql_next(conn, stmt)) {
-        hf_resource_row *resource =
-            hf_rows_resource(rows, hf_stmt_column_text(stmt, 0), hf_stmt_column_text(stmt, 1), true);
+        hf_resource_row *resource = hf_rows_resource(rows, hf_stmt_column_text(stmt, 0),
+                                                     hf_stmt_column_text(stmt, 1), true);
         if (resource == NULL) {
             sql_out_of_memory(conn);
             continue;
         }
         resource->wanted |= row->wants_anchors;
         resource->wants_requests |= row->wants_requests;
-        fill_lock(conn, rows, hf_rows_lock(rows, resource, row), stmt, 2);
+        sqlite_rows_fill_lock(conn, rows, hf_rows_lock(rows, resource, row), stmt, 2);
     }
 }
 
-static void load_opens(sql_conn *conn, hf_rows *rows)
+static void sqlite_rows_load_opens(sql_conn *conn, hf_rows *rows)
 {
     for (hf_open_row *open = rows->opens; open != NULL; open = open->next) {
         hf_stmt *stmt = sql_stmt(conn, SQLITE_DO_SESSION_BY_REQUEST);
@@ -234,7 +241,7 @@ static void load_opens(sql_conn *conn, hf_rows *rows)
         hf_stmt_text(stmt, 1, open->request);
         if (!sql_next(conn, stmt))
             continue;
-        open->session = session_at(conn, rows, stmt, 0);
+        open->session = sqlite_rows_session_at(conn, rows, stmt, 0);
         hf_stmt_reset(stmt);
     }
 }
@@ -280,19 +287,20 @@ void sqlite_load(sql_conn *conn, hf_rows *rows)
 {
     for (hf_type_row *row = rows->types; row != NULL; row = row->next)
         load_type(conn, row);
-    load_opens(conn, rows);
+    sqlite_rows_load_opens(conn, rows);
     for (hf_session_row *row = rows->sessions; row != NULL; row = row->next) {
         if (!row->loaded)
-            load_session(conn, rows, row);
+            sqlite_rows_load_session(conn, rows, row);
         if (row->wants_locks)
             sqlite_load_session_locks(conn, rows, row, 0);
         if (row->wants_lost)
-            load_all_lost(conn, rows, row);
+            sqlite_rows_load_all_lost(conn, rows, row);
     }
     bool requests = rows->resources != NULL && any_requests(conn);
     if (rows->resources != NULL)
         rows->fence_floor = sql_number(conn, SQLITE_DO_FENCE_FLOOR);
-    for (hf_resource_row *row = rows->resources; row != NULL && conn->status == HF_OK; row = row->next) {
+    for (hf_resource_row *row = rows->resources; row != NULL && conn->status == HF_OK;
+         row = row->next) {
         if (row->wanted) {
             load_anchor(conn, rows, row);
             load_locks(conn, rows, row);
@@ -300,17 +308,18 @@ void sqlite_load(sql_conn *conn, hf_rows *rows)
         if (row->past != NULL && row->version != 0)
             load_past(conn, row);
         if (requests && row->wants_requests)
-            load_requests(conn, rows, row);
+            sqlite_rows_load_requests(conn, rows, row);
         row->loaded = true;
     }
-    load_losses(conn, rows);
+    sqlite_rows_load_losses(conn, rows);
 }
 
 /* ---- saving ---- */
 
-static void save_session(sql_conn *conn, const hf_session_row *row)
+static void sqlite_rows_save_session(sql_conn *conn, const hf_session_row *row)
 {
-    hf_stmt *stmt = sql_stmt(conn, row->stored ? SQLITE_DO_SESSION_UPDATE : SQLITE_DO_SESSION_INSERT);
+    hf_stmt *stmt =
+        sql_stmt(conn, row->stored ? SQLITE_DO_SESSION_UPDATE : SQLITE_DO_SESSION_INSERT);
     if (stmt == NULL)
         return;
     hf_stmt_text(stmt, 1, (hf_slice){row->id, HF_SESSION_ID_MAX});
@@ -402,7 +411,7 @@ static void save_past(sql_conn *conn, const hf_resource_row *resource, const hf_
     sql_run(conn, stmt);
 }
 
-static void save_lock(sql_conn *conn, const hf_lock_row *row)
+static void sqlite_rows_save_lock(sql_conn *conn, const hf_lock_row *row)
 {
     if (!row->changed || (!row->present && !row->stored))
         return;
@@ -429,7 +438,8 @@ static void save_request(sql_conn *conn, const hf_request_row *row)
 {
     if (!row->changed || (!row->present && !row->stored))
         return;
-    hf_stmt *stmt = sql_stmt(conn, row->present ? SQLITE_DO_REQUEST_SAVE : SQLITE_DO_REQUEST_DELETE);
+    hf_stmt *stmt =
+        sql_stmt(conn, row->present ? SQLITE_DO_REQUEST_SAVE : SQLITE_DO_REQUEST_DELETE);
     if (stmt == NULL)
         return;
     hf_stmt_text(stmt, 1, row->resource->type);
@@ -459,7 +469,7 @@ static void save_event(sql_conn *conn, const hf_event_row *row, int64_t now_us)
     sql_run(conn, stmt);
 }
 
-static int canonical(const void *a, const void *b)
+static int sqlite_rows_canonical(const void *a, const void *b)
 {
     const hf_resource_row *x = *(hf_resource_row *const *)a, *y = *(hf_resource_row *const *)b;
     int order = hf_slice_compare(x->type, y->type);
@@ -467,11 +477,12 @@ static int canonical(const void *a, const void *b)
 }
 
 /* The resources of the set in canonical order. */
-static hf_resource_row **sorted(sql_conn *conn, hf_rows *rows)
+static hf_resource_row **sqlite_rows_sorted(sql_conn *conn, hf_rows *rows)
 {
     if (rows->resources_count == 0)
         return NULL;
-    hf_resource_row **out = hf_arena_alloc(&rows->arena, rows->resources_count * sizeof *out), **at = out;
+    hf_resource_row **out = hf_arena_alloc(&rows->arena, rows->resources_count * sizeof *out),
+                    **at = out;
     if (out == NULL) {
         sql_out_of_memory(conn);
         return NULL;
@@ -479,17 +490,17 @@ static hf_resource_row **sorted(sql_conn *conn, hf_rows *rows)
     for (hf_resource_row *row = rows->resources; row != NULL; row = row->next)
         *at++ = row;
     if (rows->resources_count > 1)
-        qsort(out, rows->resources_count, sizeof *out, canonical);
+        qsort(out, rows->resources_count, sizeof *out, sqlite_rows_canonical);
     return out;
 }
 
 void sqlite_save(sql_conn *conn, hf_rows *rows, int64_t now_us)
 {
-    hf_resource_row **resources = sorted(conn, rows);
+    hf_resource_row **resources = sqlite_rows_sorted(conn, rows);
     size_t count = resources == NULL ? 0 : rows->resources_count;
     for (hf_session_row *row = rows->sessions; row != NULL; row = row->next) {
         if (row->changed && row->present)
-            save_session(conn, row);
+            sqlite_rows_save_session(conn, row);
         for (hf_lost_row *lost = row->lost; lost != NULL; lost = lost->next)
             save_lost(conn, lost);
     }
@@ -500,8 +511,9 @@ void sqlite_save(sql_conn *conn, hf_rows *rows, int64_t now_us)
             save_past(conn, resources[i], past);
     for (size_t i = 0; i < count; i++) {
         for (hf_lock_row *lock = resources[i]->locks; lock != NULL; lock = lock->next)
-            save_lock(conn, lock);
-        for (hf_request_row *request = resources[i]->requests; request != NULL; request = request->next)
+            sqlite_rows_save_lock(conn, lock);
+        for (hf_request_row *request = resources[i]->requests; request != NULL;
+             request = request->next)
             save_request(conn, request);
     }
     for (size_t i = 0; i < rows->events_count && conn->status == HF_OK; i++)

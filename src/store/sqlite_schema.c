@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The SQLite store: its tables, their version, copying them out and in. A version is a step; a program one version behind the
- * tables still works with them, so that programs can be upgraded one by one. */
+/* The SQLite store: its tables, their version, copying them out and in. A version is a step; a
+ * program one version behind the tables still works with them, so that programs can be upgraded one
+ * by one. */
 #include "sql/sqlite_schema.h"
 #include "base/buffer.h"
 #include "base/cleanup.h"
@@ -25,7 +26,8 @@ static const sqlite_schema schema = {steps, sizeof steps / sizeof steps[0]};
 #define NEWEST_KNOWN (schema.count + 1)
 
 /* One value asked of the database; names are spliced in, never values. */
-static hf_status ask(hf_db *db, const char *names, const char *sql, char *out, size_t size, hf_error *err)
+static hf_status sqlite_schema_ask(hf_db *db, const char *names, const char *sql, char *out,
+                                   size_t size, hf_error *err)
 {
     char *named = sql_name(sql, &(sql_words){.ns = names});
     hf_status status = named == NULL ? hf_fail_memory(err) : hf_db_ask(db, named, out, size, err);
@@ -33,36 +35,41 @@ static hf_status ask(hf_db *db, const char *names, const char *sql, char *out, s
     return status;
 }
 
-static hf_status version_of(hf_db *db, const char *names, int *out, hf_error *err)
+static hf_status sqlite_schema_version_of(hf_db *db, const char *names, int *out, hf_error *err)
 {
     char text[32];
     hf_status status =
-        ask(db, names, "SELECT count(*) FROM sqlite_master WHERE name = '{ns}_meta'", text, sizeof text, err);
+        sqlite_schema_ask(db, names, "SELECT count(*) FROM sqlite_master WHERE name = '{ns}_meta'",
+                          text, sizeof text, err);
     *out = 0;
     if (status != HF_OK || strcmp(text, "1") != 0)
         return status;
-    status = ask(db, names, "SELECT value FROM {ns}_meta WHERE name = 'schema'", text, sizeof text, err);
+    status = sqlite_schema_ask(db, names, "SELECT value FROM {ns}_meta WHERE name = 'schema'", text,
+                               sizeof text, err);
     if (status != HF_OK)
         return status;
     char *end;
     long version = strtol(text, &end, 10);
     if (version < 1 || version > 1000000 || *end != '\0')
-        return hf_fail(err, HF_UNAVAILABLE,
-                       "The table %s_meta of %s names no version that makes sense; restore a backup.", names,
-                       hf_db_path(db));
+        return hf_fail(
+            err, HF_UNAVAILABLE,
+            "The table %s_meta of %s names no version that makes sense; restore a backup.", names,
+            hf_db_path(db));
     *out = (int)version;
     return HF_OK;
 }
 
 static hf_status refuse_newer(const char *path, int version, hf_error *err)
 {
-    return hf_fail(err, HF_UNAVAILABLE,
-                   "The tables of %s are of version %d, this program knows up to %d; it was left as it is. "
-                   "Upgrade holdfast.",
-                   path, version, NEWEST_KNOWN);
+    return hf_fail(
+        err, HF_UNAVAILABLE,
+        "The tables of %s are of version %d, this program knows up to %d; it was left as it is. "
+        "Upgrade holdfast.",
+        path, version, NEWEST_KNOWN);
 }
 
-/* Other namespaces of holdfast's that the file holds: those of which all the chief tables are there. */
+/* Other namespaces of holdfast's that the file holds: those of which all the chief tables are
+ * there. */
 static const char others_sql[] =
     "SELECT count(*) FROM sqlite_master m WHERE type = 'table' AND name LIKE '%\\_meta' ESCAPE '\\'"
     " AND 3 = (SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN"
@@ -70,12 +77,12 @@ static const char others_sql[] =
     " 'resource', substr(m.name, 1, length(m.name) - 4) || 'lock'))";
 
 /* Whether the tables are ours; whether there are others, and none of holdfast's. */
-static hf_status look(hf_db *db, const char *path, const char *names, bool *ours, bool *foreign,
-                      hf_error *err)
+static hf_status sqlite_schema_look(hf_db *db, const char *path, const char *names, bool *ours,
+                                    bool *foreign, hf_error *err)
 {
     int version;
     char others[32] = "", tables[32] = "";
-    hf_status status = version_of(db, names, &version, err);
+    hf_status status = sqlite_schema_version_of(db, names, &version, err);
     if (status != HF_OK)
         return status;
     *ours = version > 0;
@@ -89,21 +96,22 @@ static hf_status look(hf_db *db, const char *path, const char *names, bool *ours
 }
 
 /* All in one transaction: someone else may be creating the tables just now. */
-hf_status sqlite_schema_check(hf_db *db, const char *path, const char *names, bool *ours, hf_error *err)
+hf_status sqlite_schema_check(hf_db *db, const char *path, const char *names, bool *ours,
+                              hf_error *err)
 {
     bool nested = hf_db_in_transaction(db), foreign = false;
     hf_status status = nested ? HF_OK : hf_db_run(db, "BEGIN", err);
     if (status != HF_OK)
         return status;
-    status = look(db, path, names, ours, &foreign, err);
+    status = sqlite_schema_look(db, path, names, ours, &foreign, err);
     if (!nested && hf_db_in_transaction(db))
         (void)hf_db_run(db, "ROLLBACK", NULL);
     if (status == HF_OK && foreign)
-        return hf_fail(
-            err, HF_UNAVAILABLE,
-            "%s is the database of another program; it was left as it is. Name a new file, or wrap the "
-            "application's own handle.",
-            path);
+        return hf_fail(err, HF_UNAVAILABLE,
+                       "%s is the database of another program; it was left as it is. Name a new "
+                       "file, or wrap the "
+                       "application's own handle.",
+                       path);
     return status;
 }
 
@@ -115,33 +123,37 @@ static hf_status run_named(hf_db *db, const char *names, const char *text, hf_er
     return status;
 }
 
-static hf_status take_step(hf_db *db, const char *names, const char *step, int version, hf_error *err)
+static hf_status take_step(hf_db *db, const char *names, const char *step, int version,
+                           hf_error *err)
 {
     char meta[128];
     hf_status status = run_named(db, names, step, err);
     if (status != HF_OK)
         return status;
-    snprintf(meta, sizeof meta, "INSERT OR REPLACE INTO %s_meta (name, value) VALUES ('schema', '%d')", names,
+    snprintf(meta, sizeof meta,
+             "INSERT OR REPLACE INTO %s_meta (name, value) VALUES ('schema', '%d')", names,
              version);
     return hf_db_run(db, meta, err);
 }
 
 /* Runs the missing steps in one transaction, or in a savepoint of the caller's. */
-hf_status sqlite_schema_upgrade(hf_db *db, const char *names, const sqlite_schema *to, hf_error *err)
+hf_status sqlite_schema_upgrade(hf_db *db, const char *names, const sqlite_schema *to,
+                                hf_error *err)
 {
     int version;
     bool nested = hf_db_in_transaction(db);
     hf_status status = hf_db_run(db, nested ? "SAVEPOINT holdfast_schema" : "BEGIN IMMEDIATE", err);
     if (status != HF_OK)
         return status;
-    status = version_of(db, names, &version, err);
+    status = sqlite_schema_version_of(db, names, &version, err);
     for (int i = version; status == HF_OK && i < to->count; i++)
         status = take_step(db, names, to->steps[i], i + 1, err);
     if (status == HF_OK)
         status = hf_db_run(db, nested ? "RELEASE holdfast_schema" : "COMMIT", err);
-    if (status != HF_OK && hf_db_in_transaction(db)) /* SQLite ends a transaction by itself on some errors */
-        (void)hf_db_run(db, nested ? "ROLLBACK TO holdfast_schema; RELEASE holdfast_schema" : "ROLLBACK",
-                        NULL);
+    /* SQLite ends a transaction by itself on some errors */
+    if (status != HF_OK && hf_db_in_transaction(db))
+        (void)hf_db_run(
+            db, nested ? "ROLLBACK TO holdfast_schema; RELEASE holdfast_schema" : "ROLLBACK", NULL);
     return status;
 }
 
@@ -151,14 +163,16 @@ hf_status sqlite_schema_install(hf_db *db, const char *names, hf_error *err)
     char encoding[32];
     hf_status status = hf_db_ask(db, "PRAGMA encoding", encoding, sizeof encoding, err);
     if (status == HF_OK && strcmp(encoding, "UTF-8") != 0)
-        return hf_fail(err, HF_UNAVAILABLE,
-                       "%s keeps its text as %s; holdfast compares names as UTF-8. Use a database in UTF-8.",
-                       hf_db_path(db), encoding);
+        return hf_fail(
+            err, HF_UNAVAILABLE,
+            "%s keeps its text as %s; holdfast compares names as UTF-8. Use a database in UTF-8.",
+            hf_db_path(db), encoding);
     if (status == HF_OK)
-        status = version_of(db, names, &version, err);
+        status = sqlite_schema_version_of(db, names, &version, err);
     if (status != HF_OK || version >= schema.count)
-        return status != HF_OK || version <= NEWEST_KNOWN ? status
-                                                          : refuse_newer("this database", version, err);
+        return status != HF_OK || version <= NEWEST_KNOWN
+                   ? status
+                   : refuse_newer("this database", version, err);
     return sqlite_schema_upgrade(db, names, &schema, err);
 }
 
@@ -173,10 +187,10 @@ static hf_status copy_to(sqlite_store *store, const char *path, hf_error *err)
         sql_conn *conn = store->wrapped ? &store->writer : &store->reader;
         pthread_mutex_lock(&conn->mutex);
         hf_db_patience(conn->db, HF_DB_BUSY_US);
-        status =
-            hf_db_in_transaction(conn->db)
-                ? hf_fail(err, HF_INVALID, "A backup can't be made inside an open transaction; end it first.")
-                : hf_db_copy(conn->db, to, err);
+        status = hf_db_in_transaction(conn->db)
+                     ? hf_fail(err, HF_INVALID,
+                               "A backup can't be made inside an open transaction; end it first.")
+                     : hf_db_copy(conn->db, to, err);
         pthread_mutex_unlock(&conn->mutex);
     }
     /* One file that can be carried away: no log beside it. */
@@ -185,7 +199,8 @@ static hf_status copy_to(sqlite_store *store, const char *path, hf_error *err)
     if (status == HF_OK)
         status = hf_db_ask(to, "PRAGMA quick_check", answer, sizeof answer, err);
     if (status == HF_OK && strcmp(answer, "ok") != 0)
-        status = hf_fail(err, HF_UNAVAILABLE, "The copy is damaged, and so may be the store: %s.", answer);
+        status = hf_fail(err, HF_UNAVAILABLE, "The copy is damaged, and so may be the store: %s.",
+                         answer);
     hf_db_close(to);
     return status;
 }
@@ -208,7 +223,8 @@ hf_status sqlite_backup(hf_store *base, const char *path, hf_error *err)
 }
 
 /* A backup must be whole and of this very version: its rows are copied as they are. */
-static hf_status check_open_backup(hf_db *from, const sqlite_store *store, const char *path, hf_error *err)
+static hf_status check_open_backup(hf_db *from, const sqlite_store *store, const char *path,
+                                   hf_error *err)
 {
     bool ours = false;
     int version = 0;
@@ -217,7 +233,7 @@ static hf_status check_open_backup(hf_db *from, const sqlite_store *store, const
     if (status == HF_OK && !ours)
         return hf_fail(err, HF_INVALID, "%s is no backup of a holdfast store.", path);
     if (status == HF_OK)
-        status = version_of(from, store->names, &version, err);
+        status = sqlite_schema_version_of(from, store->names, &version, err);
     if (status == HF_OK && version != schema.count)
         return hf_fail(
             err, HF_INVALID,
@@ -246,7 +262,7 @@ static hf_status check_backup(const sqlite_store *store, const char *path, hf_er
     return status;
 }
 
-static hf_status attach(hf_db *db, const char *path, hf_error *err)
+static hf_status sqlite_schema_attach(hf_db *db, const char *path, hf_error *err)
 {
     hf_stmt *stmt = NULL;
     hf_status status = hf_stmt_new(db, "ATTACH ?1 AS hf_from", &stmt, err);
@@ -261,7 +277,8 @@ static hf_status attach(hf_db *db, const char *path, hf_error *err)
 static hf_status refuse_held(const hf_lock *lock, hf_error *err)
 {
     hf_fail(err, HF_LOCKED,
-            "%s/%s is held by %s, and perhaps more is; a restore would take that away. Wait until 'holdfast "
+            "%s/%s is held by %s, and perhaps more is; a restore would take that away. Wait until "
+            "'holdfast "
             "list' is empty, or say --replace.",
             lock->resource.type, lock->resource.id, lock->name);
     if (err != NULL) {
@@ -290,7 +307,8 @@ static void replace_rows(sqlite_store *store, sql_conn *conn, const char *sql, b
     int64_t now_us = hf_store_now(&store->base, hf_seam.wall_us());
     if (!replace)
         check_no_locks(store, conn, now_us);
-    int64_t last = sql_number(conn, SQLITE_DO_EVENTS_LAST), fence = sql_number(conn, SQLITE_DO_FENCE_LAST),
+    int64_t last = sql_number(conn, SQLITE_DO_EVENTS_LAST),
+            fence = sql_number(conn, SQLITE_DO_FENCE_LAST),
             floor = sql_number(conn, SQLITE_DO_FENCE_FLOOR_FROM);
     if (conn->status == HF_OK)
         conn->status = hf_db_run(conn->db, sql, conn->err);
@@ -306,7 +324,8 @@ static void replace_rows(sqlite_store *store, sql_conn *conn, const char *sql, b
         sqlite_undo(conn, false);
 }
 
-static hf_status restore_from(sqlite_store *store, const char *path, bool replace, hf_error *err)
+static hf_status sqlite_schema_restore_from(sqlite_store *store, const char *path, bool replace,
+                                            hf_error *err)
 {
     sql_conn *conn = &store->writer;
     char *sql = sql_name(sqlite_restore_sql, &(sql_words){.ns = store->names});
@@ -317,7 +336,7 @@ static hf_status restore_from(sqlite_store *store, const char *path, bool replac
     if (!store->wrapped)
         hf_db_gather(conn->db, false); /* however much it is, it need not fit into memory */
     if (status == HF_OK)
-        status = attach(conn->db, path, err);
+        status = sqlite_schema_attach(conn->db, path, err);
     if (status == HF_OK) {
         sql_use(conn, err);
         replace_rows(store, conn, sql, replace);
@@ -341,10 +360,10 @@ hf_status sqlite_restore(hf_store *base, const char *path, bool replace, hf_erro
     if (store->broken)
         status = sqlite_refuse_broken(store, err);
     else if (hf_db_in_transaction(store->writer.db))
-        status =
-            hf_fail(err, HF_INVALID, "A backup can't be restored inside an open transaction; end it first.");
+        status = hf_fail(err, HF_INVALID,
+                         "A backup can't be restored inside an open transaction; end it first.");
     else
-        status = restore_from(store, path, replace, err);
+        status = sqlite_schema_restore_from(store, path, replace, err);
     pthread_mutex_unlock(&store->writer.mutex);
     return status;
 }
@@ -354,9 +373,10 @@ hf_status sqlite_restore(hf_store *base, const char *path, bool replace, hf_erro
 static hf_status print_sql(const hf_install_order *order, const char *names, hf_error *err)
 {
     hf_buffer text = {0};
-    hf_buffer_print(
-        &text, "-- holdfast in SQLite, tables %s_... . Run it with: sqlite3 FILE < THIS\nBEGIN IMMEDIATE;\n",
-        names);
+    hf_buffer_print(&text,
+                    "-- holdfast in SQLite, tables %s_... . Run it with: sqlite3 FILE < "
+                    "THIS\nBEGIN IMMEDIATE;\n",
+                    names);
     const char *const removes[] = {sqlite_remove_sql};
     const char *const *parts = order->remove ? removes : schema.steps;
     int count = order->remove ? 1 : schema.count;
@@ -367,7 +387,8 @@ static hf_status print_sql(const hf_install_order *order, const char *names, hf_
         hf_free(sql);
     }
     if (!order->remove)
-        hf_buffer_print(&text, "INSERT OR REPLACE INTO %s_meta (name, value) VALUES ('schema', '%d');\n",
+        hf_buffer_print(&text,
+                        "INSERT OR REPLACE INTO %s_meta (name, value) VALUES ('schema', '%d');\n",
                         names, schema.count);
     hf_buffer_print(&text, "COMMIT;\n");
     char *all = hf_buffer_take(&text);
@@ -379,45 +400,49 @@ static hf_status print_sql(const hf_install_order *order, const char *names, hf_
 }
 
 /* In a transaction: nobody takes a lock meanwhile. */
-static hf_status check_unused(hf_db *db, const char *path, const char *names, hf_error *err)
+static hf_status sqlite_schema_check_unused(hf_db *db, const char *path, const char *names,
+                                            hf_error *err)
 {
     char sql[512], live[32];
     long long now_us = (long long)hf_seam.wall_us();
-    snprintf(
-        sql, sizeof sql,
-        "SELECT count(*) FROM {ns}_lock l JOIN {ns}_session s ON s.id = l.session WHERE s.ended_us IS NULL"
-        " AND s.expires_us > %lld AND (l.ends_us IS NULL OR l.ends_us > %lld)",
-        now_us, now_us);
-    hf_status status = ask(db, names, sql, live, sizeof live, err);
+    snprintf(sql, sizeof sql,
+             "SELECT count(*) FROM {ns}_lock l JOIN {ns}_session s ON s.id = l.session WHERE "
+             "s.ended_us IS NULL"
+             " AND s.expires_us > %lld AND (l.ends_us IS NULL OR l.ends_us > %lld)",
+             now_us, now_us);
+    hf_status status = sqlite_schema_ask(db, names, sql, live, sizeof live, err);
     if (status != HF_OK || strcmp(live, "0") == 0)
         return status;
-    return hf_fail(err, HF_LOCKED,
-                   "%s %s in %s; wait until 'holdfast list' is empty, or say --force: then people lose what "
-                   "they hold.",
-                   live, strcmp(live, "1") == 0 ? "lock lives" : "locks live", path);
+    return hf_fail(
+        err, HF_LOCKED,
+        "%s %s in %s; wait until 'holdfast list' is empty, or say --force: then people lose what "
+        "they hold.",
+        live, strcmp(live, "1") == 0 ? "lock lives" : "locks live", path);
 }
 
 static hf_status check_unguarded(hf_db *db, const char *names, hf_error *err)
 {
     char there[32], table[256] = "";
     hf_status status =
-        ask(db, names, "SELECT count(*) FROM sqlite_master WHERE name = '{ns}_guard'", there,
-            sizeof there, err);
+        sqlite_schema_ask(db, names, "SELECT count(*) FROM sqlite_master WHERE name = '{ns}_guard'",
+                          there, sizeof there, err);
     if (status == HF_OK && strcmp(there, "0") != 0)
-        status = ask(db, names, "SELECT min(table_name) FROM {ns}_guard", table, sizeof table, err);
+        status = sqlite_schema_ask(db, names, "SELECT min(table_name) FROM {ns}_guard", table,
+                                   sizeof table, err);
     return status == HF_OK && table[0] != '\0'
                ? hf_fail(err, HF_INVALID, SCHEMA_GUARDED, table, table)
                : status;
 }
 
-static hf_status remove_tables(hf_db *db, const char *path, const char *names, bool force, hf_error *err)
+static hf_status remove_tables(hf_db *db, const char *path, const char *names, bool force,
+                               hf_error *err)
 {
     char left[32] = "";
     hf_status status = hf_db_run(db, "BEGIN IMMEDIATE", err);
     if (status == HF_OK)
         status = check_unguarded(db, names, err);
     if (status == HF_OK && !force)
-        status = check_unused(db, path, names, err);
+        status = sqlite_schema_check_unused(db, path, names, err);
     if (status == HF_OK)
         status = run_named(db, names, sqlite_remove_sql, err);
     if (status == HF_OK)
@@ -432,7 +457,8 @@ static hf_status remove_tables(hf_db *db, const char *path, const char *names, b
 }
 
 /* The file stays, with what else is in it. */
-static hf_status uninstall(const char *path, const char *names, bool force, hf_error *err)
+static hf_status sqlite_schema_uninstall(const char *path, const char *names, bool force,
+                                         hf_error *err)
 {
     bool exists = false, ours = false;
     hf_db *db = NULL;
@@ -444,7 +470,8 @@ static hf_status uninstall(const char *path, const char *names, bool force, hf_e
     hf_db_close(db);
     if (status == HF_OK && !ours)
         return hf_fail(err, HF_NOT_FOUND,
-                       "There are no tables of holdfast named %s in %s; nothing was removed.", names, path);
+                       "There are no tables of holdfast named %s in %s; nothing was removed.",
+                       names, path);
     if (status != HF_OK)
         return status;
     db = NULL;
@@ -456,7 +483,7 @@ static hf_status uninstall(const char *path, const char *names, bool force, hf_e
 }
 
 /* Opening makes the tables. */
-static hf_status install(const char *rest, hf_error *err)
+static hf_status store_sqlite_schema_install(const char *rest, hf_error *err)
 {
     hf_store *store = NULL;
     hf_status status = hf_store_sqlite.open(rest, &store, err);
@@ -469,17 +496,18 @@ hf_status sqlite_install(const char *rest, const hf_install_order *order, hf_err
 {
     hf_url url = {0};
     if (order->role != NULL)
-        return hf_fail(
-            err, HF_INVALID,
-            "SQLite has no accounts; the permissions of the file say who may use it. Leave --role out.");
+        return hf_fail(err, HF_INVALID,
+                       "SQLite has no accounts; the permissions of the file say who may use it. "
+                       "Leave --role out.");
     if (!order->remove && !order->print)
-        return install(rest, err);
+        return store_sqlite_schema_install(rest, err);
     hf_status status = hf_url_read(rest, &url, err);
-    if (status == HF_OK && (url.url[0] == '\0' || url.url[0] == ':' || strchr(url.url, '?') != NULL))
+    if (status == HF_OK &&
+        (url.url[0] == '\0' || url.url[0] == ':' || strchr(url.url, '?') != NULL))
         status = hf_fail(err, HF_INVALID, "Write sqlite:PATH, or sqlite:PATH?namespace=NAME.");
     if (status == HF_OK)
         status = order->print ? print_sql(order, url.names, err)
-                              : uninstall(url.url, url.names, order->force, err);
+                              : sqlite_schema_uninstall(url.url, url.names, order->force, err);
     hf_url_done(&url);
     return status;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What a store is, seen from inside: a const table of operations and what every store begins with. A store begins,
- * loads the rows a batch names, asks the law, saves what changed, commits (see README.md). */
+/* What a store is, seen from inside: a const table of operations and what every store begins with.
+ * A store begins, loads the rows a batch names, asks the law, saves what changed, commits (see
+ * README.md). */
 #ifndef HF_STORE_STORE_H
 #define HF_STORE_STORE_H
 
@@ -14,8 +15,8 @@ typedef struct hf_install_order {
     bool remove; /* uninstall */
     bool force;  /* ... also when locks live */
     bool print;  /* only write the SQL to the sink; no connection is made */
-    const char
-        *role; /* may use the tables afterwards, without rights to change their shape; NULL: nobody new */
+    /* may use the tables afterwards, without rights to change their shape; NULL: nobody new */
+    const char *role;
     void (*sink)(void *context, const char *text);
     void *context;
 } hf_install_order;
@@ -24,14 +25,16 @@ typedef struct hf_store_ops {
     const char *scheme; /* what stands before the colon in a URL */
     bool whole_url;     /* there are several such schemes, and it matters which */
 
-    /* `rest` is the URL after "scheme:", with whole_url all of it. A failed open leaves nothing to close. */
+    /* `rest` is the URL after "scheme:", with whole_url all of it. A failed open leaves nothing to
+     * close. */
     hf_status (*open)(const char *rest, hf_store **out, hf_error *err);
 
     /* hf_store_open_existing; NULL: the same as open. */
     hf_status (*open_existing)(const char *rest, hf_store **out, hf_error *err);
 
-    /* The batch has been checked (names, limits, standing alone) before it comes here. HF_OK: committed and every op
-     * answered. HF_UNSURE: perhaps committed. Anything else: nothing was done. */
+    /* The batch has been checked (names, limits, standing alone) before it comes here. HF_OK:
+     * committed and every op answered. HF_UNSURE: perhaps committed. Anything else: nothing was
+     * done. */
     hf_status (*execute)(hf_store *store, hf_batch *batch, hf_error *err);
 
     /* Creates, upgrades or removes the tables; NULL: the store has none. */
@@ -83,10 +86,11 @@ void hf_store_clock_offset(hf_store *store, int64_t offset_us);
 
 /* Wrappers that sit behind the same door. Each owns `inner`, also when opening fails. */
 typedef void hf_trace_sink(void *context, const char *line);
-hf_status hf_trace_open(hf_store *inner, hf_trace_sink *sink, void *context, hf_store **out, hf_error *err);
+hf_status hf_trace_open(hf_store *inner, hf_trace_sink *sink, void *context, hf_store **out,
+                        hf_error *err);
 
-/* Fails the n-th execute (1 is the next) once: HF_UNAVAILABLE before the store below sees it, or HF_UNSURE after it has
- * committed. n 0: none. */
+/* Fails the n-th execute (1 is the next) once: HF_UNAVAILABLE before the store below sees it, or
+ * HF_UNSURE after it has committed. n 0: none. */
 hf_status hf_fault_open(hf_store *inner, hf_store **out, hf_error *err);
 void hf_fault_arm(hf_store *fault, unsigned n, bool after_commit);
 /* After arming: so many executes in a row fail after the n-th too. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Sweeping: dead sessions and their locks, locks past their own bound, what has been over for a day, then old events. Each call does
- * bounded work; nothing but space depends on it. */
+/* Sweeping: dead sessions and their locks, locks past their own bound, what has been over for a
+ * day, then old events. Each call does bounded work; nothing but space depends on it. */
 #include "store/sweep.h"
 
 #include "base/error.h"
@@ -25,7 +25,8 @@ static hf_status end_dead(sweeper *s, hf_error *err)
         size_t ended = 0;
         hf_rows_settle(s->rows);
         hf_sweep_session(s->rows, s->rows->sessions, s->now_us, s->budget, &ended);
-        status = s->rows->failed ? hf_fail_memory(err) : s->ops->save(s->context, s->rows, s->now_us, err);
+        status = s->rows->failed ? hf_fail_memory(err)
+                                 : s->ops->save(s->context, s->rows, s->now_us, err);
         if (status != HF_OK)
             return status;
         s->swept += ended;
@@ -45,12 +46,14 @@ static hf_status end_spent(sweeper *s, hf_error *err)
         return status;
     size_t ended = 0;
     hf_rows_settle(s->rows);
-    for (hf_resource_row *resource = s->rows->resources; resource != NULL; resource = resource->next)
+    for (hf_resource_row *resource = s->rows->resources; resource != NULL;
+         resource = resource->next)
         for (hf_lock_row *lock = resource->locks; lock != NULL; lock = lock->next, ended++)
             hf_sweep_lock(s->rows, lock, s->now_us);
     if (ended == 0)
         return HF_OK;
-    status = s->rows->failed ? hf_fail_memory(err) : s->ops->save(s->context, s->rows, s->now_us, err);
+    status =
+        s->rows->failed ? hf_fail_memory(err) : s->ops->save(s->context, s->rows, s->now_us, err);
     if (status != HF_OK)
         return status;
     s->swept += ended;
@@ -80,7 +83,7 @@ static hf_status drop_old(sweeper *s, hf_error *err)
     return HF_OK;
 }
 
-static hf_status drop_anchors(sweeper *s, bool *end, hf_error *err)
+static hf_status sweep_drop_anchors(sweeper *s, bool *end, hf_error *err)
 {
     size_t dropped = 0;
     if (s->budget == 0)
@@ -93,16 +96,17 @@ static hf_status drop_anchors(sweeper *s, bool *end, hf_error *err)
 
 /* ---- events ---- */
 
-/* A walk looks at events in their order, from where it may begin up to the first that is too young: what came after it is younger, but
- * for a clock that went back, and waits until that one goes. So it never reads more than it may, and needs no index by time. */
+/* A walk looks at events in their order, from where it may begin up to the first that is too young:
+ * what came after it is younger, but for a clock that went back, and waits until that one goes. So
+ * it never reads more than it may, and needs no index by time. */
 typedef struct walk {
     int64_t before_us; /* older ones are removed ... */
     int64_t audit_us;  /* ... and of what is kept longer, older than this */
     int64_t stop_us;   /* it stops at one that is younger */
 } walk;
 
-static hf_status walk_events(sweeper *s, const walk *by, hf_sweep_events *over, hf_event_marks *marks,
-                             bool *stopped, hf_error *err)
+static hf_status walk_events(sweeper *s, const walk *by, hf_sweep_events *over,
+                             hf_event_marks *marks, bool *stopped, hf_error *err)
 {
     size_t gone = 0, looked = 0;
     over->limit = s->budget;
@@ -128,8 +132,9 @@ static hf_status walk_events(sweeper *s, const walk *by, hf_sweep_events *over, 
     return status;
 }
 
-/* First what was kept longer, among those that earlier sweeps have passed; then the rest. *end: it came to where both stop. */
-static hf_status drop_events(sweeper *s, const hf_op *op, bool *end, hf_error *err)
+/* First what was kept longer, among those that earlier sweeps have passed; then the rest. *end: it
+ * came to where both stop. */
+static hf_status sweep_drop_events(sweeper *s, const hf_op *op, bool *end, hf_error *err)
 {
     hf_event_marks marks = {0};
     hf_status status = HF_OK;
@@ -148,13 +153,14 @@ static hf_status drop_events(sweeper *s, const hf_op *op, bool *end, hf_error *e
     if (op->keep_forced_us != 0)
         status = walk_events(
             s, &(walk){INT64_MIN, audit_us, audit_us},
-            &(hf_sweep_events){.before = swept < marks.last ? swept : marks.last, .events = events}, &marks,
-            &stopped, err);
+            &(hf_sweep_events){.before = swept < marks.last ? swept : marks.last, .events = events},
+            &marks, &stopped, err);
     *end = stopped;
     if (status == HF_OK && s->budget > 0) {
-        status = walk_events(s, &(walk){before_us, audit_us, before_us},
-                             &(hf_sweep_events){.after = swept - 1, .before = marks.last, .events = events},
-                             &marks, &stopped, err);
+        status = walk_events(
+            s, &(walk){before_us, audit_us, before_us},
+            &(hf_sweep_events){.after = swept - 1, .before = marks.last, .events = events}, &marks,
+            &stopped, err);
         *end &= stopped;
     } else {
         *end = false;
@@ -173,9 +179,9 @@ hf_status hf_sweep(void *context, const hf_sweep_ops *ops, hf_rows *rows, hf_op 
     if (status == HF_OK)
         status = drop_old(&s, err);
     if (status == HF_OK)
-        status = drop_events(&s, op, &events_end, err);
+        status = sweep_drop_events(&s, op, &events_end, err);
     if (status == HF_OK)
-        status = drop_anchors(&s, &end, err);
+        status = sweep_drop_anchors(&s, &end, err);
     op->answer.swept = s.swept;
     op->answer.more = !end || !events_end;
     return status;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Who comes while there is a place goes at once, alone. Who finds none, or whose resources are under way, waits in line. When a place is free
- * the first in line who may go takes it, and with it all that may go with it: it leads, the others follow. It carries their ops out as one
- * batch, copies each answer into the batch it belongs to, and wakes them. */
+/* Who comes while there is a place goes at once, alone. Who finds none, or whose resources are
+ * under way, waits in line. When a place is free the first in line who may go takes it, and with it
+ * all that may go with it: it leads, the others follow. It carries their ops out as one batch,
+ * copies each answer into the batch it belongs to, and wakes them. */
 #include "store/together.h"
 
 #include "base/error.h"
@@ -74,8 +75,8 @@ bool hf_together_may(const hf_batch *batch)
         return false;
     for (size_t i = 0; i < batch->count; i++) {
         hf_op_kind kind = batch->ops[i].kind;
-        if (kind != HF_OP_ACQUIRE && kind != HF_OP_RELEASE && kind != HF_OP_RENEW && kind != HF_OP_DOWNGRADE &&
-            kind != HF_OP_SAVE)
+        if (kind != HF_OP_ACQUIRE && kind != HF_OP_RELEASE && kind != HF_OP_RENEW &&
+            kind != HF_OP_DOWNGRADE && kind != HF_OP_SAVE)
             return false;
         if (batch->ops[i].linked != (i + 1 < batch->count))
             return false;
@@ -93,8 +94,8 @@ static uint64_t hash_text(uint64_t hash, const char *text)
 static void note_names(member *m)
 {
     for (size_t i = 0; i < m->batch->count; i++)
-        m->names[i] =
-            hash_text(hash_text(UINT64_C(0xcbf29ce484222325), m->batch->ops[i].type), m->batch->ops[i].id);
+        m->names[i] = hash_text(hash_text(UINT64_C(0xcbf29ce484222325), m->batch->ops[i].type),
+                                m->batch->ops[i].id);
 }
 
 /* ---- the line; with the mutex ---- */
@@ -136,14 +137,14 @@ static void set_off(hf_together *all, member *m)
     all->going = m;
 }
 
-static void move(member *m, place to)
+static void together_move(member *m, place to)
 {
     m->place = to;
     pthread_cond_signal(&m->moved);
 }
 
 /* Places that are free go to the first in line who may go. */
-static void pass_on(hf_together *all)
+static void together_pass_on(hf_together *all)
 {
     for (member **at = &all->first; *at != NULL && all->under_way < all->rule.at_once;) {
         if (is_under_way(all, *at, NULL)) {
@@ -152,11 +153,11 @@ static void pass_on(hf_together *all)
         }
         member *m = take_off(all, at);
         set_off(all, m);
-        move(m, LEADS);
+        together_move(m, LEADS);
     }
 }
 
-static void come_back(hf_together *all, member *m)
+static void together_come_back(hf_together *all, member *m)
 {
     member **at = &all->going;
     while (*at != m)
@@ -174,7 +175,7 @@ static void add_us(struct timespec *at, int64_t us)
 }
 
 /* Until it leads, or has followed. T5: who is first for too long leads without a place. */
-static void wait_in_line(hf_together *all, member *me)
+static void together_wait_in_line(hf_together *all, member *me)
 {
     struct timespec until;
     *all->end = me;
@@ -186,7 +187,8 @@ static void wait_in_line(hf_together *all, member *me)
             pthread_cond_wait(&me->moved, &all->mutex);
             continue;
         }
-        if (pthread_cond_timedwait(&me->moved, &all->mutex, &until) == 0 || me->place != WAITS || me->taken)
+        if (pthread_cond_timedwait(&me->moved, &all->mutex, &until) == 0 || me->place != WAITS ||
+            me->taken)
             continue;
         if (all->first == me) {
             set_off(all, take_off(all, &all->first));
@@ -197,7 +199,7 @@ static void wait_in_line(hf_together *all, member *me)
 }
 
 /* T4. */
-static bool repeats(const member *group, const hf_batch *batch)
+static bool together_repeats(const member *group, const hf_batch *batch)
 {
     for (; group != NULL; group = group->next)
         for (size_t i = 0; i < group->batch->count; i++)
@@ -218,7 +220,8 @@ static size_t take_group(hf_together *all, member *leader)
     member *last = leader;
     for (member **at = &all->first; *at != NULL && ops < GROUP_MAX;) {
         member *m = *at;
-        if (ops + m->batch->count > GROUP_MAX || is_under_way(all, m, leader) || repeats(leader, m->batch)) {
+        if (ops + m->batch->count > GROUP_MAX || is_under_way(all, m, leader) ||
+            together_repeats(leader, m->batch)) {
             at = &m->next;
             continue;
         }
@@ -243,16 +246,18 @@ static bool copy_rows(hf_arena *arena, const void **rows, size_t count, size_t s
 }
 
 /* The ops of T1 answer locks, requests, losses and versions, which are plain values. */
-static bool copy_answer(hf_arena *arena, const hf_answer *from, hf_answer *to)
+static bool together_copy_answer(hf_arena *arena, const hf_answer *from, hf_answer *to)
 {
-    const void *locks = from->locks, *requests = from->requests, *lost = from->lost, *versions = from->versions;
+    const void *locks = from->locks, *requests = from->requests, *lost = from->lost,
+               *versions = from->versions;
     *to = *from;
     if (!copy_rows(arena, &locks, from->locks_count, sizeof *from->locks) ||
         !copy_rows(arena, &requests, from->requests_count, sizeof *from->requests) ||
         !copy_rows(arena, &lost, from->lost_count, sizeof *from->lost) ||
         !copy_rows(arena, &versions, from->versions_count, sizeof *from->versions))
         return false;
-    if (from->message != NULL && (to->message = hf_arena_text(arena, hf_slice_of(from->message))) == NULL)
+    if (from->message != NULL &&
+        (to->message = hf_arena_text(arena, hf_slice_of(from->message))) == NULL)
         return false;
     to->locks = locks;
     to->requests = requests;
@@ -262,7 +267,7 @@ static bool copy_answer(hf_arena *arena, const hf_answer *from, hf_answer *to)
 }
 
 /* T2: a run that is busy is not settled. */
-static place judge(const hf_op *ops, size_t count)
+static place together_judge(const hf_op *ops, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         if (ops[i].answer.status == HF_BUSY)
@@ -271,19 +276,19 @@ static place judge(const hf_op *ops, size_t count)
 }
 
 /* T3. */
-static bool is_for_all(hf_status status)
+static bool together_is_for_all(hf_status status)
 {
     return status == HF_UNSURE || status == HF_UNAVAILABLE;
 }
 
-static void take_answers(member *m, const hf_op *ops)
+static void together_take_answers(member *m, const hf_op *ops)
 {
-    m->comes_to = judge(ops, m->batch->count);
+    m->comes_to = together_judge(ops, m->batch->count);
     m->status = HF_OK;
     for (size_t i = 0; i < m->batch->count && m->comes_to == DONE && m->status == HF_OK; i++)
-        if (!copy_answer(&m->batch->arena, &ops[i].answer, &m->batch->ops[i].answer))
-            m->status =
-                hf_fail(m->err, HF_UNSURE, "Memory is out: it was done, but the answer is lost; ask again.");
+        if (!together_copy_answer(&m->batch->arena, &ops[i].answer, &m->batch->ops[i].answer))
+            m->status = hf_fail(m->err, HF_UNSURE,
+                                "Memory is out: it was done, but the answer is lost; ask again.");
 }
 
 /* Everyone of the group gets what it came to. Their threads sleep until it is told them. */
@@ -291,9 +296,9 @@ static void share_out(member *group, const hf_op *ops, hf_status status, const h
 {
     for (member *m = group; m != NULL; m = m->next) {
         if (status == HF_OK) {
-            take_answers(m, ops);
+            together_take_answers(m, ops);
             ops += m->batch->count;
-        } else if (is_for_all(status)) {
+        } else if (together_is_for_all(status)) {
             m->comes_to = DONE;
             m->status = status;
             if (m->err != NULL)
@@ -304,7 +309,7 @@ static void share_out(member *group, const hf_op *ops, hf_status status, const h
     }
 }
 
-static void carry_out(hf_together *all, hf_store *store, member *group, size_t count)
+static void together_carry_out(hf_together *all, hf_store *store, member *group, size_t count)
 {
     hf_batch *batch;
     hf_error err = {.status = HF_OK};
@@ -332,36 +337,36 @@ static void carry_out_one(hf_together *all, hf_store *store, member *me)
     me->status = all->rule.execute(store, me->batch, me->err);
     me->comes_to = DONE;
     if (me->batch->together && me->status == HF_OK)
-        me->comes_to = judge(me->batch->ops, me->batch->count);
-    else if (me->batch->together && !is_for_all(me->status))
+        me->comes_to = together_judge(me->batch->ops, me->batch->count);
+    else if (me->batch->together && !together_is_for_all(me->status))
         me->comes_to = ALONE;
     me->batch->together = false;
     me->tried = me->comes_to == ALONE && (me->status == HF_OK || me->status == HF_BUSY);
 }
 
 /* Wakes those who followed; their members are gone once the mutex is free. */
-static void dismiss(member *group)
+static void together_dismiss(member *group)
 {
     for (member *next; group != NULL; group = next) {
         next = group->next;
-        move(group, group->comes_to);
+        together_move(group, group->comes_to);
     }
 }
 
 /* With the mutex, which is given up meanwhile. */
-static void lead(hf_together *all, hf_store *store, member *me)
+static void together_lead(hf_together *all, hf_store *store, member *me)
 {
     size_t ops = take_group(all, me);
     pthread_mutex_unlock(&all->mutex);
     if (me->next == NULL)
         carry_out_one(all, store, me);
     else
-        carry_out(all, store, me, ops);
+        together_carry_out(all, store, me, ops);
     pthread_mutex_lock(&all->mutex);
-    come_back(all, me);
-    dismiss(me->next);
+    together_come_back(all, me);
+    together_dismiss(me->next);
     me->place = me->comes_to;
-    pass_on(all);
+    together_pass_on(all);
 }
 
 static void go_at_once(hf_together *all, hf_store *store, member *me)
@@ -370,17 +375,17 @@ static void go_at_once(hf_together *all, hf_store *store, member *me)
     pthread_mutex_unlock(&all->mutex);
     carry_out_one(all, store, me);
     pthread_mutex_lock(&all->mutex);
-    come_back(all, me);
+    together_come_back(all, me);
     me->place = me->comes_to;
-    pass_on(all);
+    together_pass_on(all);
 }
 
 static void go_with_others(hf_together *all, hf_store *store, member *me)
 {
     pthread_cond_init(&me->moved, &all->monotonic);
-    wait_in_line(all, me);
+    together_wait_in_line(all, me);
     if (me->place == LEADS)
-        lead(all, store, me);
+        together_lead(all, store, me);
     pthread_cond_destroy(&me->moved);
 }
 

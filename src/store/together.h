@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* Threads that share a store share its transactions: while as many are under way as do the server good, what else is asked waits, and
- * goes as one batch when one of them has ended. No thread of its own and no timer to tune; who is alone is not held up.
+/* Threads that share a store share its transactions: while as many are under way as do the server
+ * good, what else is asked waits, and goes as one batch when one of them has ended. No thread of
+ * its own and no timer to tune; who is alone is not held up.
  *
- *   T1  Only what is one run and quickly done goes with others (hf_together_may): acquires, releases, renewals, downgrades of one caller
- *       that stand or fall together. All else goes its own way, beside these.
- *   T2  A run whose resources someone else is changing right now goes on by itself, in its own thread; its neighbours do not wait
- *       for it. Its time counts from when it came. (MySQL 8 makes everyone wait, up to a second, who makes an anchor that someone else
- *       is just making.)
- *   T3  A batch that is unsure is so for all of it; one that failed because the store is away, too. After any other failure each is
- *       tried alone.
- *   T4  No run goes with another of the same session and request id: the second must find what the first has left.
- *   T5  Nobody waits behind a batch that takes long: after long_us what waits goes as a further one.
- *   T6  What names a resource of a batch under way waits for that one though there were a place: it would only be busy. Of those who wait
- *       for the same T5 lets one go at a time. */
+ *   T1  Only what is one run and quickly done goes with others (hf_together_may): acquires,
+ *       releases, renewals, downgrades of one caller that stand or fall together. All else goes its
+ *       own way, beside these.
+ *   T2  A run whose resources someone else is changing right now goes on by itself, in its own
+ *       thread; its neighbours do not wait for it. Its time counts from when it came. (MySQL 8
+ *       makes everyone wait, up to a second, who makes an anchor that someone else is just making.)
+ *   T3  A batch that is unsure is so for all of it; one that failed because the store is away, too.
+ *       After any other failure each is tried alone.
+ *   T4  No run goes with another of the same session and request id: the second must find what the
+ *       first has left.
+ *   T5  Nobody waits behind a batch that takes long: after long_us what waits goes as a further
+ *       one.
+ *   T6  What names a resource of a batch under way waits for that one though there were a place: it
+ *       would only be busy. Of those who wait for the same T5 lets one go at a time. */
 #ifndef HF_STORE_TOGETHER_H
 #define HF_STORE_TOGETHER_H
 
@@ -23,8 +27,9 @@
 typedef struct hf_together hf_together;
 
 typedef struct hf_together_rule {
-    /* What executes a batch. Where batch->together is set others wait for it: what is busy at the first try is answered so at once,
-     * and HF_UNAVAILABLE means that one alone would not fare better. Its time counts from batch->since_us. */
+    /* What executes a batch. Where batch->together is set others wait for it: what is busy at the
+     * first try is answered so at once, and HF_UNAVAILABLE means that one alone would not fare
+     * better. Its time counts from batch->since_us. */
     hf_status (*execute)(hf_store *store, hf_batch *batch, hf_error *err);
     unsigned at_once; /* so many transactions at a time, as a rule */
     bool in_turn;     /* the store lets one in at a time: then T5 would gain nothing, and is void */

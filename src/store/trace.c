@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A store that writes down every op that passes through it, and what came of it. No secret is written: of a session only its
- * public id. Open it in front of any store with trace+URL (lines go to standard error, because that was asked for). */
+/* A store that writes down every op that passes through it, and what came of it. No secret is
+ * written: of a session only its public id. Open it in front of any store with trace+URL (lines go
+ * to standard error, because that was asked for). */
 #include "base/error.h"
 #include "base/seams.h"
 #include "lock/batch.h"
@@ -25,14 +26,16 @@ static void trace_op(const trace_store *trace, const hf_op *op)
 {
     char line[1024];
     if (op->answer.status == HF_INVALID) { /* its names may be anything */
-        snprintf(line, sizeof line, "%s -> invalid: %s", hf_op_kind_name(op->kind), op->answer.message);
+        snprintf(line, sizeof line, "%s -> invalid: %s", hf_op_kind_name(op->kind),
+                 op->answer.message);
         trace->sink(trace->context, line);
         return;
     }
-    snprintf(line, sizeof line, "%s%s %s%s%s%s%s -> %s%s%s", hf_op_kind_name(op->kind), op->linked ? "+" : "",
-             op->type == NULL ? "" : op->type, op->id == NULL ? "" : "/", op->id == NULL ? "" : op->id,
-             op->session == NULL ? "" : " by ", op->session == NULL ? "" : op->session->id,
-             hf_status_wire(op->answer.status), op->answer.message == NULL ? "" : ": ",
+    snprintf(line, sizeof line, "%s%s %s%s%s%s%s -> %s%s%s", hf_op_kind_name(op->kind),
+             op->linked ? "+" : "", op->type == NULL ? "" : op->type, op->id == NULL ? "" : "/",
+             op->id == NULL ? "" : op->id, op->session == NULL ? "" : " by ",
+             op->session == NULL ? "" : op->session->id, hf_status_wire(op->answer.status),
+             op->answer.message == NULL ? "" : ": ",
              op->answer.message == NULL ? "" : op->answer.message);
     trace->sink(trace->context, line);
 }
@@ -49,7 +52,8 @@ static hf_status execute_trace(hf_store *store, hf_batch *batch, hf_error *err)
     return status;
 }
 
-hf_status hf_trace_open(hf_store *inner, hf_trace_sink *sink, void *context, hf_store **out, hf_error *err)
+hf_status hf_trace_open(hf_store *inner, hf_trace_sink *sink, void *context, hf_store **out,
+                        hf_error *err)
 {
     trace_store *trace = hf_alloc(sizeof *trace);
     if (trace == NULL) {

@@ -49,22 +49,22 @@ static const wire_names outcomes = {outcome_name, HF_GRANTED, HF_ALREADY_YOURS +
 #define COUNT(rows) (sizeof(rows) / sizeof(rows)[0])
 #define ALWAYS      UINT64_MAX
 
-#define CHARS(name, of, member, ...)                                                                         \
-    {                                                                                                        \
-        name, WIRE_CHARS, offsetof(of, member), .size = sizeof((of *)NULL)->member, __VA_ARGS__              \
+#define CHARS(name, of, member, ...)                                                               \
+    {                                                                                              \
+        name, WIRE_CHARS, offsetof(of, member), .size = sizeof((of *)NULL)->member, __VA_ARGS__    \
     }
-#define INT(name, of, member, ...)                                                                           \
-    {                                                                                                        \
-        name, WIRE_INT, offsetof(of, member), __VA_ARGS__                                                    \
+#define INT(name, of, member, ...)                                                                 \
+    {                                                                                              \
+        name, WIRE_INT, offsetof(of, member), __VA_ARGS__                                          \
     }
-#define NAME(name, of, member, which, ...)                                                                   \
-    {                                                                                                        \
-        name, WIRE_NAME, offsetof(of, member), .names = &(which), __VA_ARGS__                                \
+#define NAME(name, of, member, which, ...)                                                         \
+    {                                                                                              \
+        name, WIRE_NAME, offsetof(of, member), .names = &(which), __VA_ARGS__                      \
     }
-#define LIST(name, member, which)                                                                            \
-    {                                                                                                        \
-        name, WIRE_LIST, offsetof(hf_answer, member), .beside = offsetof(hf_answer, member##_count),         \
-                                                      .table = &(which), MAYBE                               \
+#define LIST(name, member, which)                                                                  \
+    {                                                                                              \
+        name, WIRE_LIST, offsetof(hf_answer, member),                                              \
+            .beside = offsetof(hf_answer, member##_count), .table = &(which), MAYBE                \
     }
 #define MUST  .needs = ALWAYS
 #define MAYBE .takes = ALWAYS
@@ -74,7 +74,8 @@ static const wire_field cursor_rows[] = {
     CHARS("id", hf_cursor, resource.id, MAYBE),
     CHARS("session", hf_cursor, session, MAYBE),
 };
-static const wire_table cursor_table = {"cursor", cursor_rows, COUNT(cursor_rows), sizeof(hf_cursor)};
+static const wire_table cursor_table = {"cursor", cursor_rows, COUNT(cursor_rows),
+                                        sizeof(hf_cursor)};
 
 static const wire_field lock_rows[] = {
     CHARS("type", hf_lock, resource.type, MUST), CHARS("id", hf_lock, resource.id, MUST),
@@ -92,7 +93,8 @@ static const wire_field request_rows[] = {
     CHARS("name", hf_request, name, MAYBE),         CHARS("message", hf_request, message, MAYBE),
     INT("at_us", hf_request, at_us, MUST),
 };
-static const wire_table request_table = {"request", request_rows, COUNT(request_rows), sizeof(hf_request)};
+static const wire_table request_table = {"request", request_rows, COUNT(request_rows),
+                                         sizeof(hf_request)};
 
 static const wire_field lost_rows[] = {
     CHARS("type", hf_lost, resource.type, MUST),
@@ -111,12 +113,14 @@ static const wire_field version_rows[] = {
     INT("version", hf_version, number, MUST),
     INT("fence", hf_version, fence, MUST, .about = "of that save"),
     INT("saved_us", hf_version, saved_us, MUST),
-    {"gone", WIRE_FLAG, offsetof(hf_version, gone), MAYBE, .about = "that save marked it as deleted"},
+    {"gone", WIRE_FLAG, offsetof(hf_version, gone), MAYBE,
+     .about = "that save marked it as deleted"},
     CHARS("session", hf_version, session, MAYBE, .about = "left out: a user without one saved"),
     CHARS("user", hf_version, user, MUST),
     CHARS("name", hf_version, name, MAYBE),
 };
-static const wire_table version_table = {"version", version_rows, COUNT(version_rows), sizeof(hf_version)};
+static const wire_table version_table = {"version", version_rows, COUNT(version_rows),
+                                         sizeof(hf_version)};
 
 static const wire_field session_rows[] = {
     CHARS("id", hf_session_info, id, MUST),
@@ -171,8 +175,9 @@ static const wire_field count_rows[] = {
 static const wire_table count_table = {"count", count_rows, COUNT(count_rows), sizeof(hf_count)};
 
 const wire_table *const wire_nested_tables[] = {
-    &lock_table,  &request_table, &lost_table,  &version_table, &session_table, &type_table,
-    &event_table, &token_table,   &count_table, &cursor_table,  NULL};
+    &lock_table,    &request_table, &lost_table,  &version_table,
+    &session_table, &type_table,    &event_table, &token_table,
+    &count_table,   &cursor_table,  NULL};
 
 /* ---- answers ---- */
 
@@ -184,8 +189,8 @@ static const wire_field answer_rows[] = {
     {"message", WIRE_STRING, offsetof(hf_answer, message), MAYBE,
      .about = "one sentence, when the status is not `ok`"},
     LIST("locks", locks, lock_table),
-    {"locks_count", WIRE_COUNT, offsetof(hf_answer, locks_count), MAYBE, .beside = offsetof(hf_answer, locks),
-     .about = "how many locks, where they are only counted"},
+    {"locks_count", WIRE_COUNT, offsetof(hf_answer, locks_count), MAYBE,
+     .beside = offsetof(hf_answer, locks), .about = "how many locks, where they are only counted"},
     LIST("requests", requests, request_table),
     LIST("lost", lost, lost_table),
     LIST("versions", versions, version_table),
@@ -194,7 +199,8 @@ static const wire_field answer_rows[] = {
     LIST("events", events, event_table),
     LIST("tokens", tokens, token_table),
     LIST("counts", counts, count_table),
-    {"total_locks", WIRE_SIZE, offsetof(hf_answer, total_locks), MAYBE, .about = "that live, of all types"},
+    {"total_locks", WIRE_SIZE, offsetof(hf_answer, total_locks), MAYBE,
+     .about = "that live, of all types"},
     {"total_sessions", WIRE_SIZE, offsetof(hf_answer, total_sessions), MAYBE, .about = "that live"},
     INT("first_seq", hf_answer, first_seq, MAYBE,
         .about = "from this one on all are kept; older ones may be missing"),
@@ -202,7 +208,8 @@ static const wire_field answer_rows[] = {
     INT("now_us", hf_answer, now_us, MAYBE, .about = "the store's time the op was judged at"),
     {"swept", WIRE_SIZE, offsetof(hf_answer, swept), MAYBE, .about = "rows removed or ended"},
     {"more", WIRE_FLAG, offsetof(hf_answer, more), MAYBE,
-     .about = "there is more: go on with `next` as `after`, or sweep again; of a count: further types"},
+     .about =
+         "there is more: go on with `next` as `after`, or sweep again; of a count: further types"},
     {"next", WIRE_NESTED, offsetof(hf_answer, next), MAYBE, .table = &cursor_table},
 };
 const wire_table wire_answer_table = {"answer", answer_rows, COUNT(answer_rows), sizeof(hf_answer)};
@@ -264,5 +271,6 @@ static const wire_field op_rows[] = {
     {"linked", WIRE_FLAG, offsetof(hf_op, linked), .takes = ALL & ~ALONE, .about = "stands or falls with the next op"},
 };
 /* clang-format on */
-_Static_assert(COUNT(op_rows) <= 64 && COUNT(answer_rows) <= 64, "rows that were seen are a word of 64 bits");
+_Static_assert(COUNT(op_rows) <= 64 && COUNT(answer_rows) <= 64,
+               "rows that were seen are a word of 64 bits");
 const wire_table wire_op_table = {"op", op_rows, COUNT(op_rows), sizeof(hf_op)};

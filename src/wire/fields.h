@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Which field of the JSON is which member of which struct. Reading, writing and docs/wire.md all go by these
- * tables, so that they can't differ. A new member is a new row. */
+/* Which field of the JSON is which member of which struct. Reading, writing and docs/wire.md all go
+ * by these tables, so that they can't differ. A new member is a new row. */
 #ifndef HF_WIRE_FIELDS_H
 #define HF_WIRE_FIELDS_H
 
@@ -18,7 +18,8 @@ typedef enum wire_kind {
     WIRE_DIGEST, /* const unsigned char *, of 32 bytes, as 64 hex digits; NULL */
     WIRE_NESTED, /* a struct of `table`; all zero */
     WIRE_LIST,   /* pointer to structs of `table`, and their number at `beside`; none */
-    WIRE_COUNT,  /* size_t: the number of a list that isn't told (its pointer, at `beside`, is NULL); 0 */
+    /* size_t: the number of a list that isn't told (its pointer, at `beside`, is NULL); 0 */
+    WIRE_COUNT,
 } wire_kind;
 
 /* The names of an enum. */
@@ -30,8 +31,9 @@ typedef struct wire_names {
 
 typedef struct wire_table wire_table;
 
-/* `needs` and `takes` are sets of kinds of ops: those that must have the field, and those that may. For the
- * structs of answers a set is all or nothing. What isn't needed is left out when it is zero. */
+/* `needs` and `takes` are sets of kinds of ops: those that must have the field, and those that may.
+ * For the structs of answers a set is all or nothing. What isn't needed is left out when it is
+ * zero. */
 typedef struct wire_field {
     const char *name;
     wire_kind kind;

@@ -8,7 +8,8 @@ enum { VALUES_MAX = 1 << 16, DIGITS_MAX = 18 };
 
 /* ---- seconds ---- */
 
-/* A number as JSON writes it: its digits without the zeros before them, and where the point stands among them. */
+/* A number as JSON writes it: its digits without the zeros before them, and where the point stands
+ * among them. */
 typedef struct decimal {
     const char *at;
     size_t size;
@@ -74,8 +75,8 @@ static int64_t to_us(hf_slice text)
     return d.minus ? -us : us;
 }
 
-static hf_status read_seconds(const wire_reader *reader, const char *name, const hf_json_value *value,
-                              int64_t *out)
+static hf_status read_seconds(const wire_reader *reader, const char *name,
+                              const hf_json_value *value, int64_t *out)
 {
     if (value->type != HF_JSON_WHOLE && value->type != HF_JSON_FRACTION)
         return wire_fail_type(reader, name, "a number of seconds");
@@ -115,8 +116,8 @@ static hf_status read_texts(const wire_reader *reader, const char *name, const h
     return HF_OK;
 }
 
-static hf_status read_objects(const wire_reader *reader, const char *name, const hf_json_value *value,
-                              wire_objects *out)
+static hf_status read_objects(const wire_reader *reader, const char *name,
+                              const hf_json_value *value, wire_objects *out)
 {
     if (!is_array_of(value, HF_JSON_OBJECT))
         return wire_fail_type(reader, name, "an array of objects");
@@ -130,7 +131,8 @@ static hf_status read_objects(const wire_reader *reader, const char *name, const
     return HF_OK;
 }
 
-static hf_status read_member(const wire_reader *reader, const wire_member *member, const hf_json_value *value)
+static hf_status object_read_member(const wire_reader *reader, const wire_member *member,
+                                    const hf_json_value *value)
 {
     switch (member->form) {
     case WIRE_A_TEXT:
@@ -169,8 +171,8 @@ static hf_status unknown_member(const wire_reader *reader, hf_slice name, const 
     return wire_fail_unknown(reader, name, who, count == 0 ? "none" : takes);
 }
 
-static hf_status read_object(const wire_reader *reader, const hf_json_value *object, const char *who,
-                             const wire_member *members, size_t count)
+static hf_status read_object(const wire_reader *reader, const hf_json_value *object,
+                             const char *who, const wire_member *members, size_t count)
 {
     hf_status status;
     for (const hf_json_value *field = object->inside; field != NULL; field = field->next) {
@@ -179,7 +181,8 @@ static hf_status read_object(const wire_reader *reader, const hf_json_value *obj
             i++;
         if (i == count)
             return unknown_member(reader, field->name, who, members, count);
-        if (field->type != HF_JSON_NULL && (status = read_member(reader, &members[i], field)) != HF_OK)
+        if (field->type != HF_JSON_NULL &&
+            (status = object_read_member(reader, &members[i], field)) != HF_OK)
             return status;
     }
     for (size_t i = 0; i < count; i++) {
@@ -193,8 +196,8 @@ static hf_status read_object(const wire_reader *reader, const hf_json_value *obj
 hf_status wire_object_read(const char *text, size_t size, const wire_member *members, size_t count,
                            hf_arena *arena, hf_error *err)
 {
-    hf_json_source source = {"The body", size == 0 ? "{}" : text, size == 0 ? 2 : size, WIRE_OBJECT_SIZE_MAX,
-                             VALUES_MAX};
+    hf_json_source source = {"The body", size == 0 ? "{}" : text, size == 0 ? 2 : size,
+                             WIRE_OBJECT_SIZE_MAX, VALUES_MAX};
     wire_reader reader = {.arena = arena, .err = err};
     hf_json_value *root;
     hf_status status = hf_json_parse(&source, arena, &root, err);

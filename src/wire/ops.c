@@ -41,8 +41,8 @@ static hf_status read_op(wire_reader *reader, const hf_json_value *object, hf_op
     if (kind == HF_OP_KINDS)
         return HF_INVALID;
     out->kind = kind;
-    return wire_struct_read(reader, object, &wire_op_table, wire_set_of(kind), "op", hf_op_kind_name(kind),
-                            out);
+    return wire_struct_read(reader, object, &wire_op_table, wire_set_of(kind), "op",
+                            hf_op_kind_name(kind), out);
 }
 
 /* The array that is the only field of the batch. */
@@ -50,7 +50,8 @@ static hf_status find_ops(const hf_json_value *root, const hf_json_value **out, 
 {
     const hf_json_value *array = root->type == HF_JSON_OBJECT ? hf_json_field(root, "ops") : NULL;
     if (array == NULL || array->type != HF_JSON_ARRAY)
-        return hf_fail(err, HF_INVALID, "A batch is an object with an array \"ops\": {\"ops\":[...]}.");
+        return hf_fail(err, HF_INVALID,
+                       "A batch is an object with an array \"ops\": {\"ops\":[...]}.");
     if (root->count > 1) {
         const hf_json_value *other = root->inside == array ? array->next : root->inside;
         return wire_fail_unknown(&(wire_reader){.err = err}, other->name, "a batch", "ops");
@@ -58,7 +59,8 @@ static hf_status find_ops(const hf_json_value *root, const hf_json_value **out, 
     if (array->count == 0)
         return hf_fail(err, HF_INVALID, "The batch is empty: add an operation first.");
     if (array->count > HF_BATCH_OPS_MAX)
-        return hf_fail(err, HF_TOO_LARGE, "A batch holds 1 to %d operations; %zu were asked for. Split it.",
+        return hf_fail(err, HF_TOO_LARGE,
+                       "A batch holds 1 to %d operations; %zu were asked for. Split it.",
                        HF_BATCH_OPS_MAX, array->count);
     *out = array;
     return HF_OK;
@@ -118,8 +120,7 @@ hf_status wire_ops_write(hf_batch *batch, hf_buffer *out, hf_error *err)
             return hf_fail(err, HF_INVALID, "op %zu: of no known kind.", i);
         }
         hf_json_begin(&json, '{');
-        hf_json_name(&json, "op");
-        hf_json_text(&json, hf_op_kind_name(op->kind));
+        hf_json_put_text(&json, "op", hf_op_kind_name(op->kind));
         bad = wire_struct_write(&json, &wire_op_table, wire_set_of(op->kind), op, &flaw);
         if (bad != NULL)
             hf_error_set(err, HF_INVALID, "op %zu: \"%s\" %s.", i, bad->name, flaw);

@@ -17,8 +17,8 @@ void wire_error(const wire_reader *reader, const char *format, ...)
 {
     char where[96] = "", what[HF_MESSAGE_SIZE];
     if (reader->noun != NULL && reader->list != NULL)
-        snprintf(where, sizeof where, "%s %zu, %.24s %zu: ", reader->noun, reader->index, reader->list,
-                 reader->item);
+        snprintf(where, sizeof where, "%s %zu, %.24s %zu: ", reader->noun, reader->index,
+                 reader->list, reader->item);
     else if (reader->noun != NULL)
         snprintf(where, sizeof where, "%s %zu: ", reader->noun, reader->index);
     va_list args;
@@ -54,16 +54,17 @@ void wire_list_add(char *list, size_t size, const char *name)
     snprintf(list + used, size - used, "%s%s", used == 0 ? "" : ", ", name);
 }
 
-hf_status wire_fail_unknown(const wire_reader *reader, hf_slice name, const char *who, const char *takes)
+hf_status wire_fail_unknown(const wire_reader *reader, hf_slice name, const char *who,
+                            const char *takes)
 {
     if (!wire_name_is_plain(name))
-        return wire_fail(reader, "unknown field with a name of %zu bytes; %s takes %s.", name.size, who,
-                         takes);
+        return wire_fail(reader, "unknown field with a name of %zu bytes; %s takes %s.", name.size,
+                         who, takes);
     return wire_fail(reader, "unknown field \"%s\"; %s takes %s.", name.at, who, takes);
 }
 
-static hf_status unknown_field(const wire_reader *reader, hf_slice name, const wire_table *table, uint64_t of,
-                               const char *but, const char *who)
+static hf_status unknown_field(const wire_reader *reader, hf_slice name, const wire_table *table,
+                               uint64_t of, const char *but, const char *who)
 {
     char takes[512] = "";
     if (but != NULL)
@@ -78,8 +79,8 @@ static hf_status unknown_field(const wire_reader *reader, hf_slice name, const w
 
 /* ---- one field ---- */
 
-static hf_status read_chars(const wire_reader *reader, const wire_field *field, const hf_json_value *value,
-                            char *out)
+static hf_status read_chars(const wire_reader *reader, const wire_field *field,
+                            const hf_json_value *value, char *out)
 {
     if (value->type != HF_JSON_TEXT)
         return wire_fail_type(reader, field->name, "a text");
@@ -89,8 +90,8 @@ static hf_status read_chars(const wire_reader *reader, const wire_field *field, 
     return HF_OK;
 }
 
-static hf_status read_size(const wire_reader *reader, const wire_field *field, const hf_json_value *value,
-                           size_t *out)
+static hf_status read_size(const wire_reader *reader, const wire_field *field,
+                           const hf_json_value *value, size_t *out)
 {
     if (value->type != HF_JSON_WHOLE || value->whole < 0)
         return wire_fail_type(reader, field->name, "a whole number, 0 or more");
@@ -98,8 +99,8 @@ static hf_status read_size(const wire_reader *reader, const wire_field *field, c
     return HF_OK;
 }
 
-static hf_status read_name(const wire_reader *reader, const wire_field *field, const hf_json_value *value,
-                           int *out)
+static hf_status wire_read_name(const wire_reader *reader, const wire_field *field,
+                                const hf_json_value *value, int *out)
 {
     const wire_names *names = field->names;
     for (int i = names->first; value->type == HF_JSON_TEXT && i < names->count; i++)
@@ -113,8 +114,8 @@ static hf_status read_name(const wire_reader *reader, const wire_field *field, c
     return wire_fail(reader, "\"%s\" must be one of %s.", field->name, wanted);
 }
 
-static hf_status read_login(wire_reader *reader, const wire_field *field, const hf_json_value *value,
-                            const hf_credentials **out)
+static hf_status wire_read_login(wire_reader *reader, const wire_field *field,
+                                 const hf_json_value *value, const hf_credentials **out)
 {
     if (value->type != HF_JSON_TEXT)
         return wire_fail_type(reader, field->name, "a text, ID.KEY");
@@ -135,13 +136,13 @@ static hf_status read_login(wire_reader *reader, const wire_field *field, const 
     return HF_OK;
 }
 
-static int hex_digit(char c)
+static int read_hex_digit(char c)
 {
     return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-static hf_status read_digest(wire_reader *reader, const wire_field *field, const hf_json_value *value,
-                             const unsigned char **out)
+static hf_status read_digest(wire_reader *reader, const wire_field *field,
+                             const hf_json_value *value, const unsigned char **out)
 {
     enum { SIZE = 32 };
     unsigned char *digest = hf_arena_alloc(reader->arena, SIZE);
@@ -149,7 +150,8 @@ static hf_status read_digest(wire_reader *reader, const wire_field *field, const
     if (digest == NULL)
         return hf_fail_memory(reader->err);
     for (size_t i = 0; good && i < SIZE; i++) {
-        int high = hex_digit(value->text.at[2 * i]), low = hex_digit(value->text.at[2 * i + 1]);
+        int high = read_hex_digit(value->text.at[2 * i]),
+            low = read_hex_digit(value->text.at[2 * i + 1]);
         good = high >= 0 && low >= 0;
         digest[i] = (unsigned char)(good ? high * 16 + low : 0);
     }
@@ -157,22 +159,26 @@ static hf_status read_digest(wire_reader *reader, const wire_field *field, const
     return good ? HF_OK : wire_fail_type(reader, field->name, "64 hex digits");
 }
 
-static hf_status read_list(wire_reader *reader, const wire_field *field, const hf_json_value *value,
-                           char *base)
+static hf_status wire_read_list(wire_reader *reader, const wire_field *field,
+                                const hf_json_value *value, char *base)
 {
     size_t *count = (size_t *)(void *)(base + field->beside);
     if (value->type != HF_JSON_ARRAY)
         return wire_fail_type(reader, field->name, "an array");
     if (*count != 0)
-        return wire_fail(reader, "\"%s\" and \"%s_count\" exclude each other.", field->name, field->name);
-    char *items = value->count == 0 ? NULL : hf_arena_alloc(reader->arena, value->count * field->table->size);
+        return wire_fail(reader, "\"%s\" and \"%s_count\" exclude each other.", field->name,
+                         field->name);
+    char *items =
+        value->count == 0 ? NULL : hf_arena_alloc(reader->arena, value->count * field->table->size);
     if (value->count > 0 && items == NULL)
         return hf_fail_memory(reader->err);
     reader->list = field->name;
     reader->item = 0;
-    for (const hf_json_value *item = value->inside; item != NULL; item = item->next, reader->item++) {
-        hf_status status = wire_struct_read(reader, item, field->table, UINT64_MAX, NULL, field->table->noun,
-                                            items + reader->item * field->table->size);
+    for (const hf_json_value *item = value->inside; item != NULL;
+         item = item->next, reader->item++) {
+        hf_status status =
+            wire_struct_read(reader, item, field->table, UINT64_MAX, NULL, field->table->noun,
+                             items + reader->item * field->table->size);
         if (status != HF_OK)
             return status;
     }
@@ -182,8 +188,8 @@ static hf_status read_list(wire_reader *reader, const wire_field *field, const h
     return HF_OK;
 }
 
-static hf_status read_count(const wire_reader *reader, const wire_field *field, const hf_json_value *value,
-                            char *base)
+static hf_status wire_read_count(const wire_reader *reader, const wire_field *field,
+                                 const hf_json_value *value, char *base)
 {
     const void *list;
     memcpy(&list, base + field->beside, sizeof list);
@@ -192,8 +198,8 @@ static hf_status read_count(const wire_reader *reader, const wire_field *field, 
     return read_size(reader, field, value, (size_t *)(void *)(base + field->at));
 }
 
-static hf_status read_nested(wire_reader *reader, const wire_field *field, const hf_json_value *value,
-                             void *out)
+static hf_status read_nested(wire_reader *reader, const wire_field *field,
+                             const hf_json_value *value, void *out)
 {
     if (value->type != HF_JSON_OBJECT)
         return wire_fail_type(reader, field->name, "an object");
@@ -213,8 +219,8 @@ hf_status wire_fence_read(const wire_reader *reader, const char *name, const hf_
     return HF_OK;
 }
 
-static hf_status read_member(wire_reader *reader, const wire_field *field, const hf_json_value *value,
-                             char *base)
+static hf_status wire_read_member(wire_reader *reader, const wire_field *field,
+                                  const hf_json_value *value, char *base)
 {
     void *out = base + field->at;
     switch (field->kind) {
@@ -240,17 +246,17 @@ static hf_status read_member(wire_reader *reader, const wire_field *field, const
         *(bool *)out = value->yes;
         return HF_OK;
     case WIRE_NAME:
-        return read_name(reader, field, value, out);
+        return wire_read_name(reader, field, value, out);
     case WIRE_LOGIN:
-        return read_login(reader, field, value, out);
+        return wire_read_login(reader, field, value, out);
     case WIRE_DIGEST:
         return read_digest(reader, field, value, out);
     case WIRE_NESTED:
         return read_nested(reader, field, value, out);
     case WIRE_LIST:
-        return read_list(reader, field, value, base);
+        return wire_read_list(reader, field, value, base);
     case WIRE_COUNT:
-        return read_count(reader, field, value, base);
+        return wire_read_count(reader, field, value, base);
     }
     return wire_fail(reader, "\"%s\" is of no known kind.", field->name);
 }
@@ -266,8 +272,9 @@ static size_t find_row(const wire_table *table, uint64_t of, hf_slice name)
     return i;
 }
 
-hf_status wire_struct_read(wire_reader *reader, const hf_json_value *object, const wire_table *table,
-                           uint64_t of, const char *but, const char *who, void *out)
+hf_status wire_struct_read(wire_reader *reader, const hf_json_value *object,
+                           const wire_table *table, uint64_t of, const char *but, const char *who,
+                           void *out)
 {
     uint64_t seen = 0; /* rows */
     if (object->type != HF_JSON_OBJECT)
@@ -279,7 +286,7 @@ hf_status wire_struct_read(wire_reader *reader, const hf_json_value *object, con
                 continue;
             return unknown_field(reader, field->name, table, of, but, who);
         }
-        hf_status status = read_member(reader, &table->fields[row], field, out);
+        hf_status status = wire_read_member(reader, &table->fields[row], field, out);
         if (status != HF_OK)
             return status;
         seen |= UINT64_C(1) << row;

@@ -58,7 +58,8 @@ static bool is_absent(const wire_field *field, const char *base)
     case WIRE_NESTED:
         return is_zero(at, field->table->size);
     case WIRE_LIST:
-        return list_of(base, field->at) == NULL || *(const size_t *)(const void *)(base + field->beside) == 0;
+        return list_of(base, field->at) == NULL ||
+               *(const size_t *)(const void *)(base + field->beside) == 0;
     case WIRE_COUNT:
         return list_of(base, field->beside) != NULL || *(const size_t *)at == 0;
     }
@@ -76,15 +77,20 @@ static const char *member_flaw(const wire_field *field, const char *base, uint64
                : value == 0 && needed                                      ? "is missing"
                                                                            : "is of no known kind";
     }
-    bool pointer = field->kind == WIRE_STRING || field->kind == WIRE_LOGIN || field->kind == WIRE_DIGEST;
+    bool pointer =
+        field->kind == WIRE_STRING || field->kind == WIRE_LOGIN || field->kind == WIRE_DIGEST;
     if (pointer && list_of(base, field->at) == NULL)
         return needed ? "is missing" : NULL;
-    const char *text = field->kind == WIRE_STRING ? text_at(at) : field->kind == WIRE_CHARS ? at : NULL;
-    return text == NULL || of == UINT64_MAX || hf_text_is_utf8(text, strlen(text)) ? NULL : "is not UTF-8";
+    const char *text = field->kind == WIRE_STRING  ? text_at(at)
+                       : field->kind == WIRE_CHARS ? at
+                                                   : NULL;
+    return text == NULL || of == UINT64_MAX || hf_text_is_utf8(text, strlen(text)) ? NULL
+                                                                                   : "is not UTF-8";
 }
 
-/* In an answer a byte that isn't UTF-8 becomes a question mark: what was done is told in any case. */
-static void write_text(hf_json *json, const char *text)
+/* In an answer a byte that isn't UTF-8 becomes a question mark: what was done is told in any case.
+ * */
+static void wire_write_text(hf_json *json, const char *text)
 {
     size_t size = text == NULL ? 0 : strlen(text);
     if (text == NULL || hf_text_is_utf8(text, size)) {
@@ -120,8 +126,8 @@ static void write_size(hf_json *json, size_t size)
     hf_json_int(json, size > INT64_MAX ? INT64_MAX : (int64_t)size);
 }
 
-static const wire_field *write_list(hf_json *json, const wire_field *field, const char *base, uint64_t of,
-                                    const char **flaw)
+static const wire_field *wire_write_list(hf_json *json, const wire_field *field, const char *base,
+                                         uint64_t of, const char **flaw)
 {
     const char *items = list_of(base, field->at);
     size_t count = *(const size_t *)(const void *)(base + field->beside);
@@ -144,18 +150,18 @@ static void write_digest(hf_json *json, const void *digest)
     hf_json_text(json, hex);
 }
 
-static const wire_field *write_member(hf_json *json, const wire_field *field, const char *base, uint64_t of,
-                                      const char **flaw)
+static const wire_field *write_member(hf_json *json, const wire_field *field, const char *base,
+                                      uint64_t of, const char **flaw)
 {
     const void *at = base + field->at;
     const wire_field *bad = NULL;
     hf_json_name(json, field->name);
     switch (field->kind) {
     case WIRE_STRING:
-        write_text(json, text_at(at));
+        wire_write_text(json, text_at(at));
         break;
     case WIRE_CHARS:
-        write_text(json, at);
+        wire_write_text(json, at);
         break;
     case WIRE_INT:
     case WIRE_FENCE:
@@ -183,14 +189,14 @@ static const wire_field *write_member(hf_json *json, const wire_field *field, co
         hf_json_end(json, '}');
         break;
     case WIRE_LIST:
-        bad = write_list(json, field, base, of, flaw);
+        bad = wire_write_list(json, field, base, of, flaw);
         break;
     }
     return bad;
 }
 
-const wire_field *wire_struct_write(hf_json *json, const wire_table *table, uint64_t of, const void *from,
-                                    const char **flaw)
+const wire_field *wire_struct_write(hf_json *json, const wire_table *table, uint64_t of,
+                                    const void *from, const char **flaw)
 {
     for (size_t i = 0; i < table->count; i++) {
         const wire_field *field = &table->fields[i], *bad = NULL;
@@ -211,7 +217,7 @@ hf_status wire_written(hf_buffer *out, const char *what, hf_error *err)
         return HF_OK;
     bool full = out->full;
     hf_buffer_done(out);
-    return full ? hf_fail(err, HF_TOO_LARGE, "%s is longer than %zu bytes. Ask for less at once.", what,
-                          HF_BUFFER_MAX)
+    return full ? hf_fail(err, HF_TOO_LARGE, "%s is longer than %zu bytes. Ask for less at once.",
+                          what, HF_BUFFER_MAX)
                 : hf_fail_memory(err);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Acquiring one lock: what a grant looks like, who is refused and what they are told, asking again. */
+/* Acquiring one lock: what a grant looks like, who is refused and what they are told, asking again.
+ * */
 #include "suite.h"
 
 #include <string.h>
@@ -9,8 +10,8 @@ static void a_grant_says_who_what_since_when_and_until_when(world *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR);
     clock_forward(w, MINUTE);
-    const hf_answer *got =
-        done(w, ACQUIRE, BY(alice), ON("policy", "12345"), .ttl_us = 2 * MINUTE, .purpose = "renewal");
+    const hf_answer *got = done(w, ACQUIRE, BY(alice), ON("policy", "12345"), .ttl_us = 2 * MINUTE,
+                                .purpose = "renewal");
     expect_int(got->outcome, HF_GRANTED);
     expect_int(got->locks_count, 1);
     const hf_lock *lock = got->locks;
@@ -46,7 +47,8 @@ static void the_earlier_bound_is_told(world *w)
     expect_int(got->locks[0].expires_us, w->now_us + MINUTE);
     clock_forward(w, 30 * SECOND);
     done(w, BEAT, BY(alice));
-    expect_int(done(w, HOLDS, BY(alice), ON("policy", "1"))->locks[0].expires_us, w->now_us + MINUTE);
+    expect_int(done(w, HOLDS, BY(alice), ON("policy", "1"))->locks[0].expires_us,
+               w->now_us + MINUTE);
 }
 
 static void a_grant_leaves_one_event(world *w)
@@ -132,11 +134,12 @@ static void acquiring_what_you_hold_is_harmless(world *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR);
     hf_lock first =
-        done(w, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = MINUTE, .purpose = "renewal")->locks[0];
+        done(w, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = MINUTE, .purpose = "renewal")
+            ->locks[0];
     news_skip(w);
     clock_forward(w, 10 * SECOND);
-    const hf_answer *again =
-        done(w, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = 2 * SECOND, .purpose = "something else");
+    const hf_answer *again = done(w, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = 2 * SECOND,
+                                  .purpose = "something else");
     expect_int(again->outcome, HF_ALREADY_YOURS);
     expect_int(again->locks[0].fence, first.fence);
     expect_int(again->locks[0].since_us, first.since_us);

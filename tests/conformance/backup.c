@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Backup and restore: a consistent copy of a live store, put back in one step or not at all; fences never go back. */
+/* Backup and restore: a consistent copy of a live store, put back in one step or not at all; fences
+ * never go back. */
 #include "suite.h"
 
 #include <base/seams.h>
@@ -15,7 +16,7 @@ static void backup_to(world *w, const char *path)
     expect(HF_OK, hf_store_backup(w->store, path, &err), err);
 }
 
-static void restore_from(world *w, const char *path)
+static void backup_restore_from(world *w, const char *path)
 {
     hf_error err = {0};
     expect(HF_OK, hf_store_restore(w->store, path, true, &err), err);
@@ -75,7 +76,7 @@ static void a_restore_brings_back_what_was(world *w)
     done(w, ACQUIRE, BY(bob), ON("policy", "1"));
     hf_credentials late = person(w, "carol", "Carol Jones");
     done(w, TYPE_SET, .type = "claim", .policy = HF_POLICY_OPTIMISTIC);
-    restore_from(w, path);
+    backup_restore_from(w, path);
     char *restored = dump_store(w->store, DUMP_LOCKS | DUMP_SESSIONS | DUMP_TYPES);
     expect_text(restored, locks);
     free(locks);
@@ -96,8 +97,9 @@ static void a_restore_takes_no_lock_away_unless_it_is_told_to(world *w)
     done(w, ACQUIRE, BY(alice), ON("policy", "1"));
     char *before = snapshot(w);
     expect(HF_LOCKED, hf_store_restore(w->store, path, false, &err), err);
-    expect_text(err.message, "policy/1 is held by Alice Chen, and perhaps more is; a restore would take that "
-                             "away. Wait until 'holdfast list' is empty, or say --replace.");
+    expect_text(err.message,
+                "policy/1 is held by Alice Chen, and perhaps more is; a restore would take that "
+                "away. Wait until 'holdfast list' is empty, or say --replace.");
     expect_text(err.holder.session, alice.id);
     expect_text(err.resource, "policy/1");
     unchanged(w, before);
@@ -115,7 +117,7 @@ static struct meddling {
     hf_status came_to;
 } meddling;
 
-static int64_t meddle(void)
+static int64_t backup_meddle(void)
 {
     hf_batch *batch = batch_of(meddling.w, 1);
     hf_error err;
@@ -136,7 +138,7 @@ static void no_lock_is_taken_between_the_look_for_locks_and_the_restore(world *w
         hf_seam.wall_us, w, NULL, {.kind = HF_OP_ACQUIRE, BY(alice), ON("policy", "1")}, HF_OK};
     expect(HF_OK, hf_store_open(w->url, &meddling.by, &err), err);
     hf_store_clock_freeze(meddling.by, w->now_us);
-    hf_seam.wall_us = meddle;
+    hf_seam.wall_us = backup_meddle;
     expect(HF_OK, hf_store_restore(w->store, path, false, &err), err);
     expect_int(meddling.came_to, HF_BUSY);
     hf_store_close(meddling.by);
@@ -158,7 +160,7 @@ static void fences_do_not_go_back_with_a_restore(world *w)
         last_new = done(w, ACQUIRE, BY(alice), ON("policy", "new"))->locks[0].fence;
         done(w, RELEASE_ALL, BY(alice));
     }
-    restore_from(w, path);
+    backup_restore_from(w, path);
     expect_true(done(w, ACQUIRE, BY(alice), ON("policy", "old"))->locks[0].fence > last_old);
     expect_true(done(w, ACQUIRE, BY(alice), ON("policy", "new"))->locks[0].fence > last_new);
     unlink(path);
@@ -191,7 +193,8 @@ static void a_restore_from_what_is_no_backup_changes_nothing(world *w)
     done(w, RELEASE, BY(alice), ON("policy", "1"));
 }
 
-/* P8: what a sweep has forgotten is not granted anew with a fence that was given before, wherever the backup goes. */
+/* P8: what a sweep has forgotten is not granted anew with a fence that was given before, wherever
+ * the backup goes. */
 static void fences_do_not_repeat_where_a_swept_store_is_restored_with_a_slow_clock(world *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
@@ -208,7 +211,7 @@ static void fences_do_not_repeat_where_a_swept_store_is_restored_with_a_slow_clo
     expect(HF_OK, hf_store_open(url, &fresh, &err), err);
     w->store = fresh;
     clock_set(w, WORLD_BEGINS_US - DAY);
-    restore_from(w, path);
+    backup_restore_from(w, path);
     hf_credentials bob = person(w, "bob", "Bob Smith");
     expect_true(done(w, ACQUIRE, BY(bob), ON("policy", "1"))->locks[0].fence > given);
     w->store = first;
@@ -221,7 +224,8 @@ static void fences_do_not_repeat_where_a_swept_store_is_restored_with_a_slow_clo
 static void a_token_that_was_revoked_stays_revoked(world *w)
 {
     static const unsigned char kept[32] = {1}, revoked[32] = {2}, later[32] = {3};
-    static const char *const ids[] = {"00000000000000000000000000000001", "00000000000000000000000000000002",
+    static const char *const ids[] = {"00000000000000000000000000000001",
+                                      "00000000000000000000000000000002",
                                       "00000000000000000000000000000003"};
     char path[HF_URL_MAX];
     done(w, TOKEN_CREATE, .token = ids[0], .sha256 = kept, .name = "kept", .roles = "use");
@@ -231,7 +235,7 @@ static void a_token_that_was_revoked_stays_revoked(world *w)
     clock_forward(w, MINUTE);
     done(w, TOKEN_REVOKE, .token = ids[1]);
     done(w, TOKEN_CREATE, .token = ids[2], .sha256 = later, .name = "later", .roles = "use");
-    restore_from(w, path);
+    backup_restore_from(w, path);
     expect_int(done(w, TOKEN_FIND, .sha256 = kept)->tokens[0].revoked_us, 0);
     expect_int(done(w, TOKEN_FIND, .sha256 = revoked)->tokens[0].revoked_us, w->now_us);
     refused(w, HF_NOT_FOUND, TOKEN_FIND, .sha256 = later);
@@ -239,7 +243,8 @@ static void a_token_that_was_revoked_stays_revoked(world *w)
     unlink(path);
 }
 
-/* Events that were removed before the backup was made are missing after it, too; and sweeping goes on. */
+/* Events that were removed before the backup was made are missing after it, too; and sweeping goes
+ * on. */
 static void a_restored_store_tells_which_events_are_missing(world *w)
 {
     char path[HF_URL_MAX], url[HF_URL_MAX];
@@ -257,7 +262,7 @@ static void a_restored_store_tells_which_events_are_missing(world *w)
     expect(HF_OK, hf_store_open(url, &fresh, &err), err);
     w->store = fresh;
     clock_set(w, w->now_us);
-    restore_from(w, path);
+    backup_restore_from(w, path);
     expect_int(done(w, EVENTS)->first_seq, 6);
     clock_forward(w, HOUR);
     expect_int(done(w, SWEEP, .keep_events_us = HOUR)->swept, 1);

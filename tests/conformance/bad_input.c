@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Bad input gets a clear error and changes nothing: durations, modes, policies, what is missing, whole numbers. Names
- * have a file of their own. */
+/* Bad input gets a clear error and changes nothing: durations, modes, policies, what is missing,
+ * whole numbers. Names have a file of their own. */
 #include "suite.h"
 
 #include <string.h>
@@ -26,8 +26,10 @@ static void a_bad_ttl_is_refused(world *w)
         refused(w, HF_INVALID, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = bad);
         refused(w, HF_INVALID, ACQUIRE, BY(alice), ON("policy", "held"), .ttl_us = bad);
         refused(w, HF_INVALID, RENEW, BY(alice), ON("policy", "held"), .ttl_us = bad);
-        refused(w, HF_INVALID, TYPE_SET, .type = "claim", .policy = HF_POLICY_READ_WRITE, .ttl_us = bad);
-        refused(w, HF_INVALID, TYPE_SET, .type = "claim", .policy = HF_POLICY_READ_WRITE, .ttl_max_us = bad);
+        refused(w, HF_INVALID, TYPE_SET, .type = "claim", .policy = HF_POLICY_READ_WRITE,
+                .ttl_us = bad);
+        refused(w, HF_INVALID, TYPE_SET, .type = "claim", .policy = HF_POLICY_READ_WRITE,
+                .ttl_max_us = bad);
     }
 }
 
@@ -35,7 +37,8 @@ static void a_bad_idle_bound_is_refused(world *w)
 {
     hf_credentials alice = draw(w);
     for (size_t i = 0; i < BAD_DURATIONS; i++)
-        refused(w, HF_INVALID, SESSION_OPEN, BY(alice), .user = "alice", .idle_us = bad_durations[i]);
+        refused(w, HF_INVALID, SESSION_OPEN, BY(alice), .user = "alice",
+                .idle_us = bad_durations[i]);
 }
 
 static void the_shortest_and_longest_durations_are_taken(world *w)
@@ -43,7 +46,8 @@ static void the_shortest_and_longest_durations_are_taken(world *w)
     hf_credentials brief = person_idle(w, "alice", NULL, HF_DURATION_MIN_US);
     hf_credentials lasting = person_idle(w, "bob", NULL, HF_DURATION_MAX_US);
     done(w, ACQUIRE, BY(brief), ON("policy", "1"), .ttl_us = HF_DURATION_MAX_US);
-    const hf_answer *got = done(w, ACQUIRE, BY(lasting), ON("policy", "2"), .ttl_us = HF_DURATION_MIN_US);
+    const hf_answer *got =
+        done(w, ACQUIRE, BY(lasting), ON("policy", "2"), .ttl_us = HF_DURATION_MIN_US);
     expect_int(got->locks[0].ends_us, w->now_us + HF_DURATION_MIN_US);
     got = done(w, ACQUIRE, BY(lasting), ON("policy", "3"), .ttl_us = HF_DURATION_MAX_US);
     expect_int(got->locks[0].ends_us, w->now_us + HF_DURATION_MAX_US);
@@ -106,22 +110,26 @@ static void a_negative_fence_is_refused(world *w)
     refused(w, HF_INVALID, RENEW, BY(alice), ON("policy", "1"), .fence = -1);
     refused(w, HF_INVALID, HAND_OVER, BY(alice), ON("policy", "1"), .fence = -1, .target = bob.id);
     refused(w, HF_INVALID, DECLINE, BY(alice), ON("policy", "1"), .fence = -1, .target = bob.id);
-    refused(w, HF_INVALID, FORCE_RELEASE, ON("policy", "1"), .fence = -1, .actor = "root", .text = "why");
+    refused(w, HF_INVALID, FORCE_RELEASE, ON("policy", "1"), .fence = -1, .actor = "root",
+            .text = "why");
 }
 
 /* P13: the sentence says what is wrong, in words. */
 static void a_refusal_says_what_is_wrong(world *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
-    expect_contains(refused(w, HF_INVALID, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = -1)->message,
-                    "ttl");
+    expect_contains(
+        refused(w, HF_INVALID, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = -1)->message,
+        "ttl");
     expect_contains(refused(w, HF_INVALID, ACQUIRE, BY(alice), ON("Policy", "1"))->message, "type");
     expect_contains(refused(w, HF_INVALID, ACQUIRE, BY(alice), ON("policy", ""))->message, "id");
-    expect_contains(refused(w, HF_INVALID, FORCE_RELEASE, ON("policy", "1"), .actor = "root")->message,
-                    "reason");
+    expect_contains(
+        refused(w, HF_INVALID, FORCE_RELEASE, ON("policy", "1"), .actor = "root")->message,
+        "reason");
     expect_contains(refused(w, HF_INVALID, SESSION_OPEN, BY(alice))->message, "user");
     expect_contains(
-        refused(w, HF_INVALID, ACQUIRE, BY(alice), ON("policy", "1"), .mode = (hf_mode)9)->message, "mode");
+        refused(w, HF_INVALID, ACQUIRE, BY(alice), ON("policy", "1"), .mode = (hf_mode)9)->message,
+        "mode");
 }
 
 /* P11: near the end of time nothing overflows. */

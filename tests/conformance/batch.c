@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Batches as such: their size, running them again, neighbours that do not disturb each other, and what stands alone. */
+/* Batches as such: their size, running them again, neighbours that do not disturb each other, and
+ * what stands alone. */
 #include "suite.h"
 
 #include <string.h>
@@ -157,7 +158,8 @@ static void every_kind_has_a_name_of_its_own(world *w)
     for (int i = 0; i < HF_OP_KINDS; i++) {
         expect_true(hf_op_kind_name((hf_op_kind)i)[0] != '\0');
         for (int j = 0; j < i; j++)
-            expect_true(strcmp(hf_op_kind_name((hf_op_kind)i), hf_op_kind_name((hf_op_kind)j)) != 0);
+            expect_true(strcmp(hf_op_kind_name((hf_op_kind)i), hf_op_kind_name((hf_op_kind)j)) !=
+                        0);
     }
     expect_text(hf_op_kind_name(HF_OP_ACQUIRE), "acquire");
     expect_text(hf_op_kind_name(HF_OP_SESSION_OPEN), "session-open");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Runs every theme on every store. With an argument only the tests whose name holds it. Stores: see place.h. */
+/* Runs every theme on every store. With an argument only the tests whose name holds it. Stores: see
+ * place.h. */
 #include "suite.h"
 
 #include <stdlib.h>
@@ -19,20 +20,20 @@ typedef struct turn {
     char name[160];
 } turn;
 
-static int begin(void **state)
+static int conformance_begin(void **state)
 {
     turn *it = *state;
     it->w = world_open(it->at);
     return 0;
 }
 
-static void go(void **state)
+static void conformance_go(void **state)
 {
     turn *it = *state;
     it->test->body(it->w);
 }
 
-static int end(void **state)
+static int conformance_end(void **state)
 {
     turn *it = *state;
     world_close(it->w);
@@ -40,26 +41,27 @@ static int end(void **state)
     return 0;
 }
 
-static bool fits(const suite_test *test, const place *at)
+static bool conformance_fits(const suite_test *test, const place *at)
 {
     return test->needs == ANY_STORE || (test->needs == KEEPING_STORE && at->keeps) ||
            (test->needs == FILE_STORE && at->own_file);
 }
 
 /* The tests of a theme that this store and the argument ask for; both arrays have room for all. */
-static size_t choose(const suite_theme *theme, const place *at, const char *part, turn *turns,
-                     struct CMUnitTest *units)
+static size_t conformance_choose(const suite_theme *theme, const place *at, const char *part,
+                                 turn *turns, struct CMUnitTest *units)
 {
     size_t count = 0;
     for (size_t i = 0; i < theme->count; i++) {
         const suite_test *test = &theme->tests[i];
         turn *it = &turns[count];
         snprintf(it->name, sizeof it->name, "%s: %s: %s", at->name, theme->name, test->name);
-        if (!fits(test, at) || (part && !strstr(it->name, part)))
+        if (!conformance_fits(test, at) || (part && !strstr(it->name, part)))
             continue;
         it->test = test;
         it->at = at;
-        units[count++] = (struct CMUnitTest){it->name, go, begin, end, it};
+        units[count++] =
+            (struct CMUnitTest){it->name, conformance_go, conformance_begin, conformance_end, it};
     }
     return count;
 }
@@ -68,7 +70,7 @@ static int run_theme(const suite_theme *theme, const place *at, const char *part
 {
     turn *turns = calloc(theme->count, sizeof *turns);
     struct CMUnitTest *units = calloc(theme->count, sizeof *units);
-    size_t count = choose(theme, at, part, turns, units);
+    size_t count = conformance_choose(theme, at, part, turns, units);
     int failed = count ? _cmocka_run_group_tests(theme->name, units, count, NULL, NULL) : 0;
     free(turns);
     free(units);

@@ -19,9 +19,10 @@ static void events_come_in_the_order_of_what_happened(world *w)
     done(w, CLOSE, BY(bob));
     done(w, TYPE_SET, .type = "claim", .policy = HF_POLICY_OPTIMISTIC);
     static const hf_event_kind expected[] = {
-        HF_EVENT_SESSION_OPENED, HF_EVENT_SESSION_OPENED, HF_EVENT_ACQUIRED,       HF_EVENT_UPGRADED,
-        HF_EVENT_DOWNGRADED, HF_EVENT_RENEWED, HF_EVENT_REQUESTED, HF_EVENT_DECLINED,
-        HF_EVENT_FORCED, HF_EVENT_ACQUIRED, HF_EVENT_RELEASED, HF_EVENT_SESSION_CLOSED,
+        HF_EVENT_SESSION_OPENED, HF_EVENT_SESSION_OPENED, HF_EVENT_ACQUIRED,
+        HF_EVENT_UPGRADED,       HF_EVENT_DOWNGRADED,     HF_EVENT_RENEWED,
+        HF_EVENT_REQUESTED,      HF_EVENT_DECLINED,       HF_EVENT_FORCED,
+        HF_EVENT_ACQUIRED,       HF_EVENT_RELEASED,       HF_EVENT_SESSION_CLOSED,
         HF_EVENT_TYPE_SET,
     };
     const hf_answer *all = done(w, EVENTS);

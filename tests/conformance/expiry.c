@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Expiry: by idle and by absolute bound, at exactly the bound, judged whenever a lock is read, with no sweep. */
+/* Expiry: by idle and by absolute bound, at exactly the bound, judged whenever a lock is read, with
+ * no sweep. */
 #include "suite.h"
 
 #include <string.h>
@@ -7,7 +8,8 @@
 /* P7 */
 static void a_lock_dies_with_its_session_at_exactly_the_idle_bound(world *w)
 {
-    hf_credentials alice = person_idle(w, "alice", "Alice Chen", MINUTE), bob = person(w, "bob", "Bob Smith");
+    hf_credentials alice = person_idle(w, "alice", "Alice Chen", MINUTE),
+                   bob = person(w, "bob", "Bob Smith");
     int64_t expires_us = done(w, ACQUIRE, BY(alice), ON("policy", "1"))->locks[0].expires_us;
     clock_set(w, expires_us - 1);
     done(w, HOLDS, BY(alice), ON("policy", "1"));
@@ -25,7 +27,8 @@ static void a_lock_dies_at_exactly_its_absolute_bound_though_its_session_lives(w
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR),
                    bob = person_idle(w, "bob", "Bob Smith", HOUR);
-    int64_t ends_us = done(w, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = MINUTE)->locks[0].ends_us;
+    int64_t ends_us =
+        done(w, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = MINUTE)->locks[0].ends_us;
     expect_int(ends_us, w->now_us + MINUTE);
     clock_set(w, ends_us - 1);
     done(w, BEAT, BY(alice));
@@ -43,7 +46,8 @@ static void a_lock_dies_at_exactly_its_absolute_bound_though_its_session_lives(w
 static void a_beat_does_not_move_an_absolute_bound(world *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", MINUTE);
-    int64_t ends_us = done(w, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = 90 * SECOND)->locks[0].ends_us;
+    int64_t ends_us =
+        done(w, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = 90 * SECOND)->locks[0].ends_us;
     clock_forward(w, 50 * SECOND);
     done(w, BEAT, BY(alice));
     const hf_lock *held = done(w, HOLDS, BY(alice), ON("policy", "1"))->locks;
@@ -54,7 +58,8 @@ static void a_beat_does_not_move_an_absolute_bound(world *w)
 /* P7 */
 static void a_beat_never_takes_again_what_was_lost(world *w)
 {
-    hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR), bob = person(w, "bob", "Bob Smith");
+    hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR),
+                   bob = person(w, "bob", "Bob Smith");
     done(w, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = SECOND);
     clock_forward(w, SECOND);
     expect_int(done(w, BEAT, BY(alice))->locks_count, 0);
@@ -120,7 +125,8 @@ static void the_old_holder_is_told_what_became_of_its_lock(world *w)
     expect_int(done(w, WHO, ON("policy", "2"))->locks_count, 1);
 }
 
-/* P7: a lock past its own bound can be taken again by the session that had it: a new grant, not the old one. */
+/* P7: a lock past its own bound can be taken again by the session that had it: a new grant, not the
+ * old one. */
 static void taking_again_after_the_bound_is_a_new_grant(world *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR);
@@ -148,7 +154,8 @@ static void idle_death_frees_every_lock(world *w)
     char ids[40][8];
     for (int i = 0; i < 40; i++) {
         snprintf(ids[i], sizeof ids[i], "%d", i);
-        add(take, ACQUIRE, BY(alice), ON("policy", ids[i]), .mode = i % 2 ? HF_SHARED : HF_EXCLUSIVE);
+        add(take, ACQUIRE, BY(alice), ON("policy", ids[i]),
+            .mode = i % 2 ? HF_SHARED : HF_EXCLUSIVE);
     }
     run(w, take);
     clock_forward(w, MINUTE);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Fences: they grow strictly per resource, whatever happens in between, and the pair (session, fence) is what counts. */
+/* Fences: they grow strictly per resource, whatever happens in between, and the pair (session,
+ * fence) is what counts. */
 #include "suite.h"
 
 #include <string.h>
 
-static int64_t grant(world *w, const hf_credentials *who, const char *id)
+static int64_t fence_grant(world *w, const hf_credentials *who, const char *id)
 {
     const hf_answer *got = done(w, ACQUIRE, BY(*who), ON("policy", id));
     expect_int(got->outcome, HF_GRANTED);
@@ -15,34 +16,34 @@ static int64_t grant(world *w, const hf_credentials *who, const char *id)
 static void the_first_fence_is_the_stores_time(world *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
-    expect_int(grant(w, &alice, "1"), w->now_us);
+    expect_int(fence_grant(w, &alice, "1"), w->now_us);
     clock_forward(w, 12345);
-    expect_int(grant(w, &alice, "2"), w->now_us);
+    expect_int(fence_grant(w, &alice, "2"), w->now_us);
 }
 
 /* P8 */
 static void a_fence_is_one_more_or_the_time_whichever_is_larger(world *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
-    int64_t fence = grant(w, &alice, "1");
+    int64_t fence = fence_grant(w, &alice, "1");
     done(w, RELEASE, BY(alice), ON("policy", "1"));
-    expect_int(grant(w, &alice, "1"), fence + 1);
+    expect_int(fence_grant(w, &alice, "1"), fence + 1);
     done(w, RELEASE, BY(alice), ON("policy", "1"));
     clock_forward(w, MINUTE);
-    expect_int(grant(w, &alice, "1"), w->now_us);
+    expect_int(fence_grant(w, &alice, "1"), w->now_us);
 }
 
 /* P8, P11 */
 static void a_fence_grows_though_the_clock_goes_back(world *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", DAY);
-    int64_t fence = grant(w, &alice, "1");
+    int64_t fence = fence_grant(w, &alice, "1");
     done(w, RELEASE, BY(alice), ON("policy", "1"));
     clock_forward(w, -HOUR);
-    expect_int(grant(w, &alice, "1"), fence + 1);
+    expect_int(fence_grant(w, &alice, "1"), fence + 1);
     done(w, RELEASE, BY(alice), ON("policy", "1"));
     clock_forward(w, -DAY);
-    expect_int(grant(w, &alice, "1"), fence + 2);
+    expect_int(fence_grant(w, &alice, "1"), fence + 2);
 }
 
 /* P8 */
@@ -50,21 +51,22 @@ static void a_fence_grows_across_every_way_a_lock_ends(world *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", DAY),
                    bob = person_idle(w, "bob", "Bob Smith", DAY);
-    int64_t last = grant(w, &alice, "1");
-    int64_t given = done(w, HAND_OVER, BY(alice), ON("policy", "1"), .target = bob.id)->locks[0].fence;
+    int64_t last = fence_grant(w, &alice, "1");
+    int64_t given =
+        done(w, HAND_OVER, BY(alice), ON("policy", "1"), .target = bob.id)->locks[0].fence;
     expect_int(given, last + 1);
     done(w, FORCE_RELEASE, ON("policy", "1"), .actor = "root", .text = "why");
-    last = grant(w, &alice, "1");
+    last = fence_grant(w, &alice, "1");
     expect_int(last, given + 1);
     done(w, RELEASE_ALL, BY(alice));
     last = done(w, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = MILLISECOND)->locks[0].fence;
     expect_int(last, given + 2);
     clock_forward(w, MILLISECOND);
-    int64_t next = grant(w, &bob, "1");
+    int64_t next = fence_grant(w, &bob, "1");
     expect_true(next > last);
     done(w, CLOSE, BY(bob));
     last = next;
-    next = grant(w, &alice, "1");
+    next = fence_grant(w, &alice, "1");
     expect_int(next, last + 1);
 }
 
@@ -72,68 +74,68 @@ static void a_fence_grows_across_every_way_a_lock_ends(world *w)
 static void a_fence_grows_across_a_refused_run(world *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
-    int64_t first = grant(w, &alice, "1");
-    grant(w, &bob, "2");
+    int64_t first = fence_grant(w, &alice, "1");
+    fence_grant(w, &bob, "2");
     done(w, RELEASE, BY(alice), ON("policy", "1"));
     hf_batch *all = batch_of(w, 2);
     add(all, ACQUIRE, BY(alice), ON("policy", "1"), .linked = true);
     add(all, ACQUIRE, BY(alice), ON("policy", "2"));
     run(w, all);
     answer(all, 1, HF_LOCKED);
-    expect_true(grant(w, &alice, "1") > first);
+    expect_true(fence_grant(w, &alice, "1") > first);
 }
 
 /* P8: sweeping the anchor of a free resource forgets its last fence; time has gone on by then. */
 static void a_fence_grows_across_the_sweep_of_its_anchor(world *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
-    int64_t first = grant(w, &alice, "1");
+    int64_t first = fence_grant(w, &alice, "1");
     done(w, CLOSE, BY(alice));
     clock_forward(w, 3 * HF_KEEP_US);
     sweep_all(w, 0);
     hf_credentials bob = person(w, "bob", "Bob Smith");
-    expect_true(grant(w, &bob, "1") > first);
+    expect_true(fence_grant(w, &bob, "1") > first);
 }
 
 /* P8: also when the clock is set back after such a sweep. */
 static void a_fence_grows_though_its_anchor_was_swept_and_the_clock_goes_back(world *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
-    int64_t first = grant(w, &alice, "1");
+    int64_t first = fence_grant(w, &alice, "1");
     done(w, CLOSE, BY(alice));
     clock_forward(w, 3 * HF_KEEP_US);
     sweep_all(w, 0);
     clock_set(w, WORLD_BEGINS_US - HOUR);
     hf_credentials bob = person(w, "bob", "Bob Smith");
-    expect_true(grant(w, &bob, "1") > first);
+    expect_true(fence_grant(w, &bob, "1") > first);
 }
 
 /* P8: also when an anchor whose fence is lower is swept after it. */
 static void a_fence_grows_though_a_lower_one_was_swept_last(world *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
-    int64_t low = grant(w, &alice, "2");
+    int64_t low = fence_grant(w, &alice, "2");
     clock_forward(w, MINUTE);
-    int64_t high = grant(w, &alice, "1");
+    int64_t high = fence_grant(w, &alice, "1");
     expect_true(high > low);
     done(w, CLOSE, BY(alice));
     clock_forward(w, 3 * HF_KEEP_US);
     sweep_all(w, 1);
     clock_set(w, WORLD_BEGINS_US - HOUR);
     hf_credentials bob = person(w, "bob", "Bob Smith");
-    expect_true(grant(w, &bob, "1") > high);
-    expect_true(grant(w, &bob, "2") > low);
+    expect_true(fence_grant(w, &bob, "1") > high);
+    expect_true(fence_grant(w, &bob, "2") > low);
 }
 
 /* P8 */
 static void a_fence_grows_across_closing_and_opening_the_store(world *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", DAY);
-    int64_t first = grant(w, &alice, "1");
+    int64_t first = fence_grant(w, &alice, "1");
     done(w, RELEASE, BY(alice), ON("policy", "1"));
     w->now_us -= HOUR;
     world_reopen(w);
-    expect_int(grant(w, &alice, "1"), first + 1);
+    expect_int(fence_grant(w, &alice, "1"), first + 1);
 }
 
 /* P8: fences of one resource say nothing about another's. */
@@ -141,31 +143,35 @@ static void fences_of_different_resources_are_counted_apart(world *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     for (int i = 0; i < 5; i++) {
-        grant(w, &alice, "1");
+        fence_grant(w, &alice, "1");
         done(w, RELEASE, BY(alice), ON("policy", "1"));
     }
-    expect_int(grant(w, &alice, "1"), w->now_us + 5);
-    expect_int(grant(w, &alice, "2"), w->now_us);
+    expect_int(fence_grant(w, &alice, "1"), w->now_us + 5);
+    expect_int(fence_grant(w, &alice, "2"), w->now_us);
 }
 
 /* P6: a fence of an earlier grant. */
 static void a_fence_of_an_earlier_grant_counts_nowhere(world *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
-    int64_t old = grant(w, &alice, "1");
+    int64_t old = fence_grant(w, &alice, "1");
     done(w, RELEASE, BY(alice), ON("policy", "1"), .fence = old);
-    int64_t live = grant(w, &alice, "1");
+    int64_t live = fence_grant(w, &alice, "1");
     refused(w, HF_NOT_HELD, HOLDS, BY(alice), ON("policy", "1"), .fence = old);
     refused(w, HF_NOT_HELD, RENEW, BY(alice), ON("policy", "1"), .fence = old, .ttl_us = HOUR);
     refused(w, HF_NOT_HELD, DOWNGRADE, BY(alice), ON("policy", "1"), .fence = old);
-    refused(w, HF_NOT_HELD, HAND_OVER, BY(alice), ON("policy", "1"), .fence = old, .target = bob.id);
+    refused(w, HF_NOT_HELD, HAND_OVER, BY(alice), ON("policy", "1"), .fence = old,
+            .target = bob.id);
     refused(w, HF_NOT_HELD, RELEASE, BY(alice), ON("policy", "1"), .fence = old);
-    refused(w, HF_NOT_HELD, FORCE_RELEASE, ON("policy", "1"), .fence = old, .actor = "root", .text = "why");
+    refused(w, HF_NOT_HELD, FORCE_RELEASE, ON("policy", "1"), .fence = old, .actor = "root",
+            .text = "why");
     done(w, HOLDS, BY(alice), ON("policy", "1"), .fence = live);
     done(w, RENEW, BY(alice), ON("policy", "1"), .fence = live, .ttl_us = HOUR);
     done(w, DOWNGRADE, BY(alice), ON("policy", "1"), .fence = live);
     int64_t given =
-        done(w, HAND_OVER, BY(alice), ON("policy", "1"), .fence = live, .target = bob.id)->locks[0].fence;
+        done(w, HAND_OVER, BY(alice), ON("policy", "1"), .fence = live, .target = bob.id)
+            ->locks[0]
+            .fence;
     done(w, FORCE_RELEASE, ON("policy", "1"), .fence = given, .actor = "root", .text = "why");
 }
 
@@ -173,12 +179,13 @@ static void a_fence_of_an_earlier_grant_counts_nowhere(world *w)
 static void a_live_fence_of_someone_else_counts_nowhere(world *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
-    int64_t fence = grant(w, &alice, "1");
+    int64_t fence = fence_grant(w, &alice, "1");
     refused(w, HF_NOT_HELD, HOLDS, BY(bob), ON("policy", "1"), .fence = fence);
     refused(w, HF_NOT_HELD, RENEW, BY(bob), ON("policy", "1"), .fence = fence, .ttl_us = HOUR);
     refused(w, HF_NOT_HELD, DOWNGRADE, BY(bob), ON("policy", "1"), .fence = fence);
     refused(w, HF_NOT_HELD, RELEASE, BY(bob), ON("policy", "1"), .fence = fence);
-    refused(w, HF_NOT_HELD, HAND_OVER, BY(bob), ON("policy", "1"), .fence = fence, .target = alice.id);
+    refused(w, HF_NOT_HELD, HAND_OVER, BY(bob), ON("policy", "1"), .fence = fence,
+            .target = alice.id);
 }
 
 static const suite_test fence_tests[] = {

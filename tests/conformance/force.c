@@ -47,7 +47,8 @@ static void an_actor_that_is_given_stands_before_the_sessions_user(world *w)
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     done(w, ACQUIRE, BY(alice), ON("policy", "1"));
     news_skip(w);
-    done(w, FORCE_RELEASE, BY(bob), ON("policy", "1"), .text = "urgent", .actor = "the night shift");
+    done(w, FORCE_RELEASE, BY(bob), ON("policy", "1"), .text = "urgent",
+         .actor = "the night shift");
     expect_text(news(w, 1)->actor, "the night shift");
 }
 
@@ -60,7 +61,8 @@ static void without_a_fence_all_holders_are_ended(world *w)
         done(w, ACQUIRE, BY(people[i]), ON("policy", "1"), .mode = HF_SHARED);
     }
     news_skip(w);
-    expect_int(done(w, FORCE_RELEASE, ON("policy", "1"), .actor = "root", .text = "why")->locks_count, 3);
+    expect_int(
+        done(w, FORCE_RELEASE, ON("policy", "1"), .actor = "root", .text = "why")->locks_count, 3);
     expect_int(news_count(news(w, 3), 3, HF_EVENT_FORCED), 3);
     for (int i = 0; i < 3; i++)
         refused(w, HF_NOT_HELD, HOLDS, BY(people[i]), ON("policy", "1"));
@@ -73,11 +75,12 @@ static void with_a_fence_only_that_grant_is_ended(world *w)
     int64_t fences[3];
     for (int i = 0; i < 3; i++) {
         people[i] = person(w, "reader", NULL);
-        fences[i] = done(w, ACQUIRE, BY(people[i]), ON("policy", "1"), .mode = HF_SHARED)->locks[0].fence;
+        fences[i] =
+            done(w, ACQUIRE, BY(people[i]), ON("policy", "1"), .mode = HF_SHARED)->locks[0].fence;
     }
     news_skip(w);
-    const hf_answer *ended =
-        done(w, FORCE_RELEASE, ON("policy", "1"), .actor = "root", .text = "why", .fence = fences[1]);
+    const hf_answer *ended = done(w, FORCE_RELEASE, ON("policy", "1"), .actor = "root",
+                                  .text = "why", .fence = fences[1]);
     expect_int(ended->locks_count, 1);
     expect_text(ended->locks[0].session, people[1].id);
     news(w, 1);

@@ -33,7 +33,8 @@ static void a_hand_over_leaves_events_that_name_both(world *w)
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     int64_t old = done(w, ACQUIRE, BY(alice), ON("policy", "1"))->locks[0].fence;
     news_skip(w);
-    int64_t fence = done(w, HAND_OVER, BY(alice), ON("policy", "1"), .target = bob.id)->locks[0].fence;
+    int64_t fence =
+        done(w, HAND_OVER, BY(alice), ON("policy", "1"), .target = bob.id)->locks[0].fence;
     const hf_event *events = news(w, 2);
     expect_int(events[0].kind, HF_EVENT_RELEASED);
     expect_text(events[0].session, alice.id);
@@ -53,7 +54,8 @@ static void a_shared_lock_is_handed_over_as_shared(world *w)
     hf_credentials carol = person(w, "carol", "Carol Jones");
     done(w, ACQUIRE, BY(alice), ON("policy", "1"), .mode = HF_SHARED);
     done(w, ACQUIRE, BY(carol), ON("policy", "1"), .mode = HF_SHARED);
-    expect_int(done(w, HAND_OVER, BY(alice), ON("policy", "1"), .target = bob.id)->locks[0].mode, HF_SHARED);
+    expect_int(done(w, HAND_OVER, BY(alice), ON("policy", "1"), .target = bob.id)->locks[0].mode,
+               HF_SHARED);
     expect_int(done(w, WHO, ON("policy", "1"))->locks_count, 2);
     done(w, HOLDS, BY(bob), ON("policy", "1"));
     done(w, HOLDS, BY(carol), ON("policy", "1"));
@@ -148,13 +150,14 @@ static void a_reader_who_is_handed_another_readers_lock_keeps_bound_and_purpose(
     for (size_t i = 0; i < 9; i++) {
         char id[8];
         snprintf(id, sizeof id, "%zu", i);
-        int64_t own = done(w, ACQUIRE, BY(bob), ON("policy", id), .mode = HF_SHARED, .ttl_us = ttls[i / 3],
-                           .purpose = "bob's own")
+        int64_t own = done(w, ACQUIRE, BY(bob), ON("policy", id), .mode = HF_SHARED,
+                           .ttl_us = ttls[i / 3], .purpose = "bob's own")
                           ->locks[0]
                           .ends_us;
         done(w, ACQUIRE, BY(alice), ON("policy", id), .mode = HF_SHARED, .ttl_us = ttls[i % 3],
              .purpose = "alice's");
-        const hf_lock *lock = done(w, HAND_OVER, BY(alice), ON("policy", id), .target = bob.id)->locks;
+        const hf_lock *lock =
+            done(w, HAND_OVER, BY(alice), ON("policy", id), .target = bob.id)->locks;
         expect_true(lock->ends_us == 0 || (own != 0 && lock->ends_us >= own));
         expect_text(lock->purpose, "bob's own");
         expect_int(done(w, HOLDS, BY(bob), ON("policy", id))->locks[0].ends_us, lock->ends_us);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static hf_credentials *crowd(world *w, size_t count)
+static hf_credentials *limits_crowd(world *w, size_t count)
 {
     hf_credentials *people = calloc(count, sizeof *people);
     hf_batch *open = batch_of(w, HF_BATCH_OPS_MAX);
@@ -20,7 +20,7 @@ static hf_credentials *crowd(world *w, size_t count)
 static void a_resource_has_room_for_so_many_readers(world *w)
 {
     enum { MOST = HF_RESOURCE_HOLDERS_MAX };
-    hf_credentials *people = crowd(w, MOST + 1);
+    hf_credentials *people = limits_crowd(w, MOST + 1);
     hf_batch *take = batch_of(w, MOST);
     for (size_t i = 0; i < MOST; i++)
         add(take, ACQUIRE, BY(people[i]), ON("policy", "1"), .mode = HF_SHARED);
@@ -40,7 +40,7 @@ static void a_resource_has_room_for_so_many_readers(world *w)
 static void a_resource_has_room_for_so_many_requests(world *w)
 {
     enum { MOST = HF_RESOURCE_REQUESTS_MAX };
-    hf_credentials *people = crowd(w, MOST + 2);
+    hf_credentials *people = limits_crowd(w, MOST + 2);
     done(w, ACQUIRE, BY(people[MOST + 1]), ON("policy", "1"));
     hf_batch *ask = batch_of(w, MOST);
     for (size_t i = 0; i < MOST; i++)
@@ -59,7 +59,7 @@ static void a_resource_has_room_for_so_many_requests(world *w)
 static void at_the_limit_a_request_can_still_change_its_message(world *w)
 {
     enum { MOST = HF_RESOURCE_REQUESTS_MAX };
-    hf_credentials *people = crowd(w, MOST + 1);
+    hf_credentials *people = limits_crowd(w, MOST + 1);
     done(w, ACQUIRE, BY(people[MOST]), ON("policy", "1"));
     hf_batch *ask = batch_of(w, MOST);
     for (size_t i = 0; i < MOST; i++)
@@ -70,7 +70,8 @@ static void at_the_limit_a_request_can_still_change_its_message(world *w)
     free(people);
 }
 
-/* Takes `count` locks in full batches, each for so long (0: no bound); the ids have so many digits at least. */
+/* Takes `count` locks in full batches, each for so long (0: no bound); the ids have so many digits
+ * at least. */
 static void take_many(world *w, const hf_credentials *who, size_t count, int digits, int64_t ttl_us)
 {
     static char ids[HF_BATCH_OPS_MAX][HF_ID_SIZE];
@@ -90,7 +91,8 @@ static void take_many(world *w, const hf_credentials *who, size_t count, int dig
     hf_batch_free(take);
 }
 
-/* How many locks one session holds has no limit in a store: what it costs is space. (A server has one, a setting: http/quotas.) */
+/* How many locks one session holds has no limit in a store: what it costs is space. (A server has
+ * one, a setting: http/quotas.) */
 static void a_session_holds_thousands_of_locks(world *w)
 {
     size_t many = getenv("HF_TEST_LONG") != NULL ? 100000 : 3000;
@@ -101,7 +103,8 @@ static void a_session_holds_thousands_of_locks(world *w)
     expect_int(done(w, LIST)->locks_count, 0);
 }
 
-/* Beyond that the oldest are forgotten. (All of them at once only in memory and in the long suite.) */
+/* Beyond that the oldest are forgotten. (All of them at once only in memory and in the long suite.)
+ * */
 static void so_many_losses_are_told(world *w)
 {
     enum { EARLIER = 40 };

@@ -10,8 +10,9 @@ static bool in_order(const hf_lock *a, const hf_lock *b)
     return order < 0 || (order == 0 && strcmp(a->session, b->session) < 0);
 }
 
-/* Two people, three types, shared and exclusive, ids whose byte order is not that of their numbers. */
-static void fill(world *w, hf_credentials *alice, hf_credentials *bob)
+/* Two people, three types, shared and exclusive, ids whose byte order is not that of their numbers.
+ * */
+static void list_fill(world *w, hf_credentials *alice, hf_credentials *bob)
 {
     static const char *const ids[] = {"1", "10", "2", "B", "a", "a/b", "ab", "\xc3\xa9"};
     static const char *const types[] = {"claim", "policy", "policy-x"};
@@ -20,7 +21,8 @@ static void fill(world *w, hf_credentials *alice, hf_credentials *bob)
     hf_batch *take = batch_of(w, 64);
     for (size_t t = 0; t < 3; t++)
         for (size_t i = 8; i-- > 0;) {
-            add(take, ACQUIRE, BY(*alice), ON(types[t], ids[i]), .mode = i < 3 ? HF_SHARED : HF_EXCLUSIVE);
+            add(take, ACQUIRE, BY(*alice), ON(types[t], ids[i]),
+                .mode = i < 3 ? HF_SHARED : HF_EXCLUSIVE);
             if (i < 2)
                 add(take, ACQUIRE, BY(*bob), ON(types[t], ids[i]), .mode = HF_SHARED);
         }
@@ -32,7 +34,7 @@ static void fill(world *w, hf_credentials *alice, hf_credentials *bob)
 static void locks_are_listed_in_canonical_order(world *w)
 {
     hf_credentials alice, bob;
-    fill(w, &alice, &bob);
+    list_fill(w, &alice, &bob);
     const hf_answer *all = done(w, LIST);
     expect_int(all->locks_count, 30);
     expect_true(!all->more);
@@ -54,7 +56,8 @@ static void a_listed_lock_is_described_in_full(world *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     hf_lock got =
-        done(w, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = MINUTE, .purpose = "renewal")->locks[0];
+        done(w, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = MINUTE, .purpose = "renewal")
+            ->locks[0];
     hf_lock listed = done(w, LIST)->locks[0];
     assert_memory_equal(&got.resource, &listed.resource, sizeof got.resource);
     expect_int(listed.mode, got.mode);
@@ -71,7 +74,7 @@ static void a_listed_lock_is_described_in_full(world *w)
 static void filters_narrow_by_type_user_and_session(world *w)
 {
     hf_credentials alice, bob;
-    fill(w, &alice, &bob);
+    list_fill(w, &alice, &bob);
     hf_credentials tab2 = person(w, "alice", "Alice Chen");
     done(w, ACQUIRE, BY(tab2), ON("policy", "tab2"));
     expect_int(done(w, LIST, .type = "policy")->locks_count, 11);
@@ -91,7 +94,7 @@ static void filters_narrow_by_type_user_and_session(world *w)
 }
 
 /* Walks pages of that size under a filter and compares them with the whole. */
-static void walk(world *w, const hf_op *filter, size_t limit)
+static void list_walk(world *w, const hf_op *filter, size_t limit)
 {
     hf_op op = *filter;
     const hf_answer *all = asked(w, HF_OK, &op, __FILE__, __LINE__);
@@ -102,7 +105,8 @@ static void walk(world *w, const hf_op *filter, size_t limit)
         expect_true(page->locks_count <= limit);
         expect_true(seen + page->locks_count <= all->locks_count);
         for (size_t i = 0; i < page->locks_count; i++, seen++) {
-            expect_int(hf_resource_compare(&page->locks[i].resource, &all->locks[seen].resource), 0);
+            expect_int(hf_resource_compare(&page->locks[i].resource, &all->locks[seen].resource),
+                       0);
             expect_text(page->locks[i].session, all->locks[seen].session);
         }
         if (!page->more)
@@ -116,14 +120,14 @@ static void walk(world *w, const hf_op *filter, size_t limit)
 static void pages_of_any_size_cover_all_exactly_once(world *w)
 {
     hf_credentials alice, bob;
-    fill(w, &alice, &bob);
+    list_fill(w, &alice, &bob);
     static const size_t sizes[] = {1, 2, 3, 7, 10, 29, 30, 31};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        walk(w, &(hf_op){.kind = HF_OP_LIST}, sizes[i]);
-        walk(w, &(hf_op){.kind = HF_OP_LIST, .type = "policy"}, sizes[i]);
-        walk(w, &(hf_op){.kind = HF_OP_LIST, .user = "bob"}, sizes[i]);
-        walk(w, &(hf_op){.kind = HF_OP_LIST, .target = alice.id}, sizes[i]);
-        walk(w, &(hf_op){.kind = HF_OP_LIST, .target = bob.id, .type = "claim"}, sizes[i]);
+        list_walk(w, &(hf_op){.kind = HF_OP_LIST}, sizes[i]);
+        list_walk(w, &(hf_op){.kind = HF_OP_LIST, .type = "policy"}, sizes[i]);
+        list_walk(w, &(hf_op){.kind = HF_OP_LIST, .user = "bob"}, sizes[i]);
+        list_walk(w, &(hf_op){.kind = HF_OP_LIST, .target = alice.id}, sizes[i]);
+        list_walk(w, &(hf_op){.kind = HF_OP_LIST, .target = bob.id, .type = "claim"}, sizes[i]);
     }
 }
 
@@ -195,7 +199,7 @@ static void an_empty_user_is_no_filter(world *w)
     refused(w, HF_INVALID, SESSIONS, .user = "");
 }
 
-static size_t counted(const hf_answer *it, const char *type)
+static size_t list_counted(const hf_answer *it, const char *type)
 {
     for (size_t i = 0; i < it->counts_count; i++)
         if (strcmp(it->counts[i].type, type) == 0)
@@ -220,14 +224,14 @@ static void what_lives_is_counted_by_type(world *w)
     const hf_answer *all = done(w, COUNT);
     expect_int(all->counts_count, 2);
     expect_text(all->counts[0].type, "claim");
-    expect_int(counted(all, "claim"), 1);
-    expect_int(counted(all, "policy"), 3);
+    expect_int(list_counted(all, "claim"), 1);
+    expect_int(list_counted(all, "policy"), 3);
     expect_int(all->total_locks, 4);
     expect_int(all->total_sessions, 2);
     expect_int(all->now_us, w->now_us);
     expect_true(!all->more);
     clock_forward(w, 30 * SECOND);
-    expect_int(counted(done(w, COUNT), "policy"), 2);
+    expect_int(list_counted(done(w, COUNT), "policy"), 2);
     clock_forward(w, 30 * SECOND); /* alice is dead, though nobody has swept */
     all = done(w, COUNT);
     expect_int(all->counts_count, 1);
@@ -309,7 +313,7 @@ static size_t sessions_of(world *w, const char *token)
     return it->total_sessions;
 }
 
-static hf_credentials opened(world *w, const char *token, int64_t idle_us)
+static hf_credentials list_opened(world *w, const char *token, int64_t idle_us)
 {
     hf_credentials who = draw(w);
     done(w, SESSION_OPEN, BY(who), .user = "alice", .name = "Alice Chen", .idle_us = idle_us,
@@ -323,8 +327,8 @@ static void the_sessions_of_one_token_are_counted(world *w)
     static const char shop[] = "0123456789abcdef0123456789abcdef",
                       desk[] = "fedcba9876543210fedcba9876543210";
     expect_int(sessions_of(w, shop), 0);
-    hf_credentials first = opened(w, shop, MINUTE), second = opened(w, shop, HOUR);
-    hf_credentials third = opened(w, desk, HOUR);
+    hf_credentials first = list_opened(w, shop, MINUTE), second = list_opened(w, shop, HOUR);
+    hf_credentials third = list_opened(w, desk, HOUR);
     done(w, ACQUIRE, BY(first), ON("policy", "1"));
     done(w, ACQUIRE, BY(third), ON("policy", "2"));
     expect_int(sessions_of(w, shop), 2);
@@ -336,15 +340,15 @@ static void the_sessions_of_one_token_are_counted(world *w)
     done(w, CLOSE, BY(second));
     expect_int(sessions_of(w, shop), 0);
     expect_int(sessions_of(w, desk), 1);
-    opened(w, shop, HOUR);
+    list_opened(w, shop, HOUR);
     expect_int(sessions_of(w, shop), 1);
 }
 
 static void a_count_is_of_one_session_or_of_one_token(world *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
-    const hf_answer *no =
-        refused(w, HF_INVALID, COUNT, .target = alice.id, .caller = "0123456789abcdef0123456789abcdef");
+    const hf_answer *no = refused(w, HF_INVALID, COUNT, .target = alice.id,
+                                  .caller = "0123456789abcdef0123456789abcdef");
     expect_text(no->message, "The count is of one session or of one token: name one of both.");
     refused(w, HF_INVALID, COUNT, .target = "alice");
     refused(w, HF_INVALID, COUNT,

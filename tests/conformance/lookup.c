@@ -17,10 +17,12 @@ static void who_describes_every_holder(world *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     done(w, ACQUIRE, BY(alice), ON("policy", "1"), .mode = HF_SHARED, .purpose = "first");
-    done(w, ACQUIRE, BY(bob), ON("policy", "1"), .mode = HF_SHARED, .purpose = "second", .ttl_us = MINUTE);
+    done(w, ACQUIRE, BY(bob), ON("policy", "1"), .mode = HF_SHARED, .purpose = "second",
+         .ttl_us = MINUTE);
     const hf_answer *who = done(w, WHO, ON("policy", "1"));
     expect_int(who->locks_count, 2);
-    const hf_lock *first = strcmp(who->locks[0].session, alice.id) == 0 ? &who->locks[0] : &who->locks[1];
+    const hf_lock *first =
+        strcmp(who->locks[0].session, alice.id) == 0 ? &who->locks[0] : &who->locks[1];
     const hf_lock *second = first == &who->locks[0] ? &who->locks[1] : &who->locks[0];
     expect_text(first->session, alice.id);
     expect_text(first->name, "Alice Chen");

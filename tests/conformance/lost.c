@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a live session has lost: told on every beat, until it holds the resource again, releases it or ends. */
+/* What a live session has lost: told on every beat, until it holds the resource again, releases it
+ * or ends. */
 #include "suite.h"
 
 #include <string.h>
@@ -28,7 +29,8 @@ static void a_beat_tells_who_forced_a_lock_away_and_why(world *w)
 static void a_beat_tells_that_an_absolute_bound_has_come(world *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR);
-    int64_t fence = done(w, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = MINUTE)->locks[0].fence;
+    int64_t fence =
+        done(w, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = MINUTE)->locks[0].fence;
     clock_forward(w, MINUTE - 1);
     expect_int(done(w, BEAT, BY(alice))->lost_count, 0);
     clock_forward(w, 1);
@@ -47,7 +49,8 @@ static void a_beat_names_who_took_over(world *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR),
                    bob = person_idle(w, "bob", "Bob Smith", HOUR);
-    int64_t fence = done(w, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = MINUTE)->locks[0].fence;
+    int64_t fence =
+        done(w, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = MINUTE)->locks[0].fence;
     clock_forward(w, MINUTE);
     done(w, ACQUIRE, BY(bob), ON("policy", "1"));
     const hf_answer *beat = done(w, BEAT, BY(alice));
@@ -126,7 +129,8 @@ static void a_loss_is_forgotten_when_it_is_released_which_answers_not_held(world
     done(w, FORCE_RELEASE, ON("policy", "2"), .actor = "root", .text = "why");
     clock_forward(w, MINUTE);
     expect_int(done(w, BEAT, BY(alice))->lost_count, 2);
-    /* The lock past its bound still stood there: clearing it away leaves its event, and nothing else. */
+    /* The lock past its bound still stood there: clearing it away leaves its event, and nothing
+     * else. */
     news_skip(w);
     expect_int(tried(w, RELEASE, BY(alice), ON("policy", "1"))->status, HF_NOT_HELD);
     const hf_event *event = news(w, 1);
@@ -182,7 +186,8 @@ static void a_refusal_about_a_lost_lock_names_the_resource(world *w)
     hf_credentials alice = person(w, "alice", "Alice Chen");
     int64_t fence = done(w, ACQUIRE, BY(alice), ON("policy", "1"))->locks[0].fence;
     done(w, FORCE_RELEASE, ON("policy", "1"), .actor = "root", .text = "left for lunch");
-    const hf_answer *no = refused(w, HF_NOT_HELD, RENEW, BY(alice), ON("policy", "1"), .fence = fence);
+    const hf_answer *no =
+        refused(w, HF_NOT_HELD, RENEW, BY(alice), ON("policy", "1"), .fence = fence);
     expect_contains(no->message, "policy/1");
 }
 
@@ -244,11 +249,13 @@ static void a_loss_is_told_on_though_an_earlier_grant_is_given_back(world *w)
     expect_int(done(w, BEAT, BY(alice))->lost_count, 1);
     refused(w, HF_NOT_HELD, RELEASE, BY(alice), ON("policy", "1"), .fence = second);
     expect_int(done(w, BEAT, BY(alice))->lost_count, 0);
-    int64_t third = done(w, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = MINUTE)->locks[0].fence;
+    int64_t third =
+        done(w, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = MINUTE)->locks[0].fence;
     clock_forward(w, MINUTE);
     refused(w, HF_NOT_HELD, RELEASE, BY(alice), ON("policy", "1"), .fence = second);
     expect_int(done(w, BEAT, BY(alice))->lost_count, 1);
-    expect_int(tried(w, RELEASE, BY(alice), ON("policy", "1"), .fence = third)->status, HF_NOT_HELD);
+    expect_int(tried(w, RELEASE, BY(alice), ON("policy", "1"), .fence = third)->status,
+               HF_NOT_HELD);
     expect_int(done(w, BEAT, BY(alice))->lost_count, 0);
 }
 

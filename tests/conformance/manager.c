@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The easy calls of manager.h and session.h, over every store. What they do is tested with batches; here is that they
- * ask for the right thing and say what came of it. */
+/* The easy calls of manager.h and session.h, over every store. What they do is tested with batches;
+ * here is that they ask for the right thing and say what came of it. */
 #include "suite.h"
 
 #include <string.h>
 
-static hf_session *work(world *w, const char *user, const char *name)
+static hf_session *manager_work(world *w, const char *user, const char *name)
 {
     hf_error err = {0};
     hf_session *session = NULL;
@@ -17,7 +17,7 @@ static hf_session *work(world *w, const char *user, const char *name)
 
 static void a_session_is_opened_and_described(world *w)
 {
-    hf_session *alice = work(w, "alice", "Alice Chen");
+    hf_session *alice = manager_work(w, "alice", "Alice Chen");
     hf_session_info info = {0};
     hf_session_describe(alice, &info);
     expect_text(info.id, hf_session_id(alice));
@@ -38,7 +38,7 @@ static void a_session_is_opened_and_described(world *w)
 
 static void every_session_gets_an_id_and_a_key_of_its_own(world *w)
 {
-    hf_session *one = work(w, "alice", NULL), *two = work(w, "alice", NULL);
+    hf_session *one = manager_work(w, "alice", NULL), *two = manager_work(w, "alice", NULL);
     expect_true(strcmp(hf_session_id(one), hf_session_id(two)) != 0);
     expect_true(strcmp(hf_session_credentials(one)->key, hf_session_credentials(two)->key) != 0);
     hf_session_free(one);
@@ -102,7 +102,8 @@ static void a_session_opened_elsewhere_is_attached_by_id_and_key(world *w)
 static void a_refused_acquire_names_the_holder_in_the_error(world *w)
 {
     hf_error err = {0};
-    hf_session *alice = work(w, "alice", "Alice Chen"), *bob = work(w, "bob", "Bob Smith");
+    hf_session *alice = manager_work(w, "alice", "Alice Chen"),
+               *bob = manager_work(w, "bob", "Bob Smith");
     hf_resource policy = resource_of("policy/12345");
     hf_lock lock = {0};
     hf_acquire_options options = {.ttl_us = 2 * HOUR, .purpose = "renewal"};
@@ -125,7 +126,7 @@ static void a_refused_acquire_names_the_holder_in_the_error(world *w)
 static void several_are_acquired_all_or_none_and_answered_in_the_order_given(world *w)
 {
     hf_error err = {0};
-    hf_session *alice = work(w, "alice", "Alice Chen");
+    hf_session *alice = manager_work(w, "alice", "Alice Chen");
     hf_resource set[] = {resource_of("policy/9"), resource_of("claim/1"), resource_of("policy/10")};
     hf_result *result = NULL;
     hf_acquire_options options = {.mode = HF_SHARED, .purpose = "all"};
@@ -149,8 +150,9 @@ static void several_are_acquired_all_or_none_and_answered_in_the_order_given(wor
 static void of_several_the_first_blocked_in_canonical_order_is_named(world *w)
 {
     hf_error err = {0};
-    hf_session *alice = work(w, "alice", "Alice Chen"), *bob = work(w, "bob", "Bob Smith");
-    hf_session *carol = work(w, "carol", "Carol Jones");
+    hf_session *alice = manager_work(w, "alice", "Alice Chen"),
+               *bob = manager_work(w, "bob", "Bob Smith");
+    hf_session *carol = manager_work(w, "carol", "Carol Jones");
     hf_resource late = resource_of("policy/9"), early = resource_of("claim/5"),
                 free1 = resource_of("claim/1");
     hf_resource set[] = {late, free1, early};
@@ -172,8 +174,9 @@ static void of_several_the_first_blocked_in_canonical_order_is_named(world *w)
 static void a_set_with_a_duplicate_or_too_many_is_refused(world *w)
 {
     hf_error err = {0};
-    hf_session *alice = work(w, "alice", "Alice Chen");
-    hf_resource twice[] = {resource_of("policy/1"), resource_of("policy/2"), resource_of("policy/1")};
+    hf_session *alice = manager_work(w, "alice", "Alice Chen");
+    hf_resource twice[] = {resource_of("policy/1"), resource_of("policy/2"),
+                           resource_of("policy/1")};
     char *before = snapshot(w);
     expect(HF_INVALID, hf_session_acquire_all(alice, twice, 3, NULL, NULL, &err), err);
     expect_contains(err.message, "policy/1");
@@ -183,8 +186,10 @@ static void a_set_with_a_duplicate_or_too_many_is_refused(world *w)
         snprintf(many[i].id, sizeof many[i].id, "%d", i);
     }
     hf_result *result = NULL;
-    expect(HF_TOO_LARGE, hf_session_acquire_all(alice, many, HF_BATCH_OPS_MAX + 1, NULL, &result, &err), err);
-    expect(HF_TOO_LARGE, hf_manager_lookup(world_manager(w), many, HF_BATCH_OPS_MAX + 1, &result, &err), err);
+    expect(HF_TOO_LARGE,
+           hf_session_acquire_all(alice, many, HF_BATCH_OPS_MAX + 1, NULL, &result, &err), err);
+    expect(HF_TOO_LARGE,
+           hf_manager_lookup(world_manager(w), many, HF_BATCH_OPS_MAX + 1, &result, &err), err);
     expect_true(result == NULL);
     unchanged(w, before);
     expect(HF_OK, hf_session_acquire_all(alice, many, HF_BATCH_OPS_MAX, NULL, NULL, &err), err);
@@ -195,7 +200,7 @@ static void a_set_with_a_duplicate_or_too_many_is_refused(world *w)
 static void a_lock_is_renewed_downgraded_checked_and_released(world *w)
 {
     hf_error err = {0};
-    hf_session *alice = work(w, "alice", "Alice Chen");
+    hf_session *alice = manager_work(w, "alice", "Alice Chen");
     hf_resource policy = resource_of("policy/1");
     hf_lock lock = {0};
     expect(HF_NOT_HELD, hf_session_renew(alice, &policy, MINUTE, NULL, &lock, &err), err);
@@ -225,7 +230,7 @@ static void a_lock_is_renewed_downgraded_checked_and_released(world *w)
 static void release_all_says_how_many(world *w)
 {
     hf_error err = {0};
-    hf_session *alice = work(w, "alice", "Alice Chen");
+    hf_session *alice = manager_work(w, "alice", "Alice Chen");
     hf_resource one = resource_of("policy/1"), two = resource_of("policy/2");
     expect(HF_OK, hf_session_acquire(alice, &one, NULL, NULL, &err), err);
     expect(HF_OK, hf_session_acquire(alice, &two, NULL, NULL, &err), err);
@@ -240,7 +245,7 @@ static void release_all_says_how_many(world *w)
 static void closing_a_session_releases_and_is_idempotent(world *w)
 {
     hf_error err = {0};
-    hf_session *alice = work(w, "alice", "Alice Chen");
+    hf_session *alice = manager_work(w, "alice", "Alice Chen");
     hf_resource policy = resource_of("policy/1");
     expect(HF_OK, hf_session_acquire(alice, &policy, NULL, NULL, &err), err);
     expect(HF_OK, hf_session_close(alice, &err), err);
@@ -255,11 +260,12 @@ static void closing_a_session_releases_and_is_idempotent(world *w)
 static void a_session_replaces_another_by_its_id_and_key(world *w)
 {
     hf_error err = {0};
-    hf_session *old = work(w, "alice", "Alice Chen"), *fresh = NULL;
+    hf_session *old = manager_work(w, "alice", "Alice Chen"), *fresh = NULL;
     hf_resource policy = resource_of("policy/1");
     expect(HF_OK, hf_session_acquire(old, &policy, NULL, NULL, &err), err);
     char id_and_key[HF_SESSION_ID_SIZE + HF_KEY_SIZE];
-    snprintf(id_and_key, sizeof id_and_key, "%s.%s", hf_session_id(old), hf_session_credentials(old)->key);
+    snprintf(id_and_key, sizeof id_and_key, "%s.%s", hf_session_id(old),
+             hf_session_credentials(old)->key);
     hf_session_options options = {.user = "alice", .replaces = id_and_key};
     expect(HF_OK, hf_session_open(world_manager(w), &options, &fresh, &err), err);
     expect(HF_OK, hf_session_acquire(fresh, &policy, NULL, NULL, &err), err);
@@ -271,14 +277,16 @@ static void a_session_replaces_another_by_its_id_and_key(world *w)
 static void a_beat_answers_what_the_store_says(world *w)
 {
     hf_error err = {0};
-    hf_session *alice = work(w, "alice", "Alice Chen"), *bob = work(w, "bob", "Bob Smith");
+    hf_session *alice = manager_work(w, "alice", "Alice Chen"),
+               *bob = manager_work(w, "bob", "Bob Smith");
     hf_resource one = resource_of("policy/1"), two = resource_of("policy/2");
     expect(HF_OK, hf_session_acquire(alice, &one, NULL, NULL, &err), err);
     expect(HF_OK, hf_session_acquire(alice, &two, NULL, NULL, &err), err);
     expect(HF_OK, hf_session_request(bob, &one, "please", &err), err);
     expect(HF_NOT_HELD, hf_session_request(alice, &one, NULL, &err), err);
     hf_result *forced = NULL;
-    expect(HF_OK, hf_manager_force_release(world_manager(w), &two, "root", "why", 0, &forced, &err), err);
+    expect(HF_OK, hf_manager_force_release(world_manager(w), &two, "root", "why", 0, &forced, &err),
+           err);
     expect_int(hf_result_answer(forced)->locks_count, 1);
     expect_text(hf_result_answer(forced)->locks[0].session, hf_session_id(alice));
     hf_result_free(forced);
@@ -306,7 +314,8 @@ static void a_beat_answers_what_the_store_says(world *w)
 static void a_lock_is_handed_over_to_another_session(world *w)
 {
     hf_error err = {0};
-    hf_session *alice = work(w, "alice", "Alice Chen"), *bob = work(w, "bob", "Bob Smith");
+    hf_session *alice = manager_work(w, "alice", "Alice Chen"),
+               *bob = manager_work(w, "bob", "Bob Smith");
     hf_resource policy = resource_of("policy/1");
     hf_lock lock = {0};
     expect(HF_OK, hf_session_acquire(alice, &policy, NULL, &lock, &err), err);
@@ -327,7 +336,8 @@ static void a_lock_is_handed_over_to_another_session(world *w)
 static void a_request_is_declined_and_the_handle_goes_on(world *w)
 {
     hf_error err = {0};
-    hf_session *alice = work(w, "alice", "Alice Chen"), *bob = work(w, "bob", "Bob Smith");
+    hf_session *alice = manager_work(w, "alice", "Alice Chen"),
+               *bob = manager_work(w, "bob", "Bob Smith");
     hf_resource policy = resource_of("policy/1");
     hf_result *seen = NULL;
     expect(HF_OK, hf_session_acquire(alice, &policy, NULL, NULL, &err), err);
@@ -351,7 +361,7 @@ static void who_and_look_up_answer_in_the_order_asked(world *w)
 {
     hf_error err = {0};
     hf_manager *manager = world_manager(w);
-    hf_session *alice = work(w, "alice", "Alice Chen");
+    hf_session *alice = manager_work(w, "alice", "Alice Chen");
     hf_resource set[] = {resource_of("policy/2"), resource_of("policy/1"), resource_of("policy/2")};
     expect(HF_OK, hf_session_acquire(alice, &set[0], NULL, NULL, &err), err);
     hf_result *result = NULL;
@@ -377,7 +387,8 @@ static void lists_are_paged_and_filtered(world *w)
 {
     hf_error err = {0};
     hf_manager *manager = world_manager(w);
-    hf_session *alice = work(w, "alice", "Alice Chen"), *bob = work(w, "bob", "Bob Smith");
+    hf_session *alice = manager_work(w, "alice", "Alice Chen"),
+               *bob = manager_work(w, "bob", "Bob Smith");
     for (int i = 0; i < 5; i++) {
         hf_resource resource = {.type = "policy"};
         snprintf(resource.id, sizeof resource.id, "%d", i);
@@ -401,14 +412,16 @@ static void lists_are_paged_and_filtered(world *w)
     expect(HF_OK, hf_manager_list(manager, &(hf_list_options){.user = "alice"}, &page, &err), err);
     expect_int(hf_result_answer(page)->locks_count, 2);
     hf_result_free(page);
-    expect(HF_OK, hf_manager_list(manager, &(hf_list_options){.session = hf_session_id(bob)}, &page, &err),
+    expect(HF_OK,
+           hf_manager_list(manager, &(hf_list_options){.session = hf_session_id(bob)}, &page, &err),
            err);
     expect_int(hf_result_answer(page)->locks_count, 3);
     hf_result_free(page);
     expect(HF_OK, hf_manager_list(manager, &(hf_list_options){.type = "claim"}, &page, &err), err);
     expect_int(hf_result_answer(page)->locks_count, 0);
     hf_result_free(page);
-    expect(HF_OK, hf_manager_sessions(manager, &(hf_list_options){.user = "bob"}, &page, &err), err);
+    expect(HF_OK, hf_manager_sessions(manager, &(hf_list_options){.user = "bob"}, &page, &err),
+           err);
     expect_int(hf_result_answer(page)->sessions_count, 1);
     hf_result_free(page);
     expect(HF_OK, hf_manager_sessions(manager, NULL, &page, &err), err);
@@ -433,7 +446,7 @@ static void types_are_set_read_and_listed(world *w)
     expect_int(got.policy, HF_POLICY_EXCLUSIVE_WRITE);
     expect_int(got.ttl_us, MINUTE);
     expect_int(got.ttl_max_us, HOUR);
-    hf_session *alice = work(w, "alice", "Alice Chen");
+    hf_session *alice = manager_work(w, "alice", "Alice Chen");
     hf_resource policy = resource_of("policy/1");
     hf_acquire_options shared = {.mode = HF_SHARED};
     expect(HF_INVALID, hf_session_acquire(alice, &policy, &shared, NULL, &err), err);
@@ -474,18 +487,23 @@ static void a_forced_release_needs_reason_and_holder(world *w)
 {
     hf_error err = {0};
     hf_manager *manager = world_manager(w);
-    hf_session *alice = work(w, "alice", "Alice Chen");
+    hf_session *alice = manager_work(w, "alice", "Alice Chen");
     hf_resource policy = resource_of("policy/1");
     hf_lock lock = {0};
     hf_result *result = NULL;
-    expect(HF_NOT_HELD, hf_manager_force_release(manager, &policy, "root", "why", 0, &result, &err), err);
+    expect(HF_NOT_HELD, hf_manager_force_release(manager, &policy, "root", "why", 0, &result, &err),
+           err);
     expect(HF_OK, hf_session_acquire(alice, &policy, NULL, &lock, &err), err);
-    expect(HF_INVALID, hf_manager_force_release(manager, &policy, "root", NULL, 0, &result, &err), err);
-    expect(HF_INVALID, hf_manager_force_release(manager, &policy, NULL, "why", 0, &result, &err), err);
+    expect(HF_INVALID, hf_manager_force_release(manager, &policy, "root", NULL, 0, &result, &err),
+           err);
+    expect(HF_INVALID, hf_manager_force_release(manager, &policy, NULL, "why", 0, &result, &err),
+           err);
     expect(HF_NOT_HELD,
-           hf_manager_force_release(manager, &policy, "root", "why", lock.fence + 1, &result, &err), err);
+           hf_manager_force_release(manager, &policy, "root", "why", lock.fence + 1, &result, &err),
+           err);
     expect_true(result == NULL);
-    expect(HF_OK, hf_manager_force_release(manager, &policy, "root", "why", lock.fence, NULL, &err), err);
+    expect(HF_OK, hf_manager_force_release(manager, &policy, "root", "why", lock.fence, NULL, &err),
+           err);
     expect(HF_NOT_HELD, hf_session_holds(alice, &policy, 0, NULL, &err), err);
     hf_session_free(alice);
 }
@@ -494,7 +512,8 @@ static void a_forced_release_needs_reason_and_holder(world *w)
 static void a_set_with_a_duplicate_is_invalid_also_when_someone_else_holds_it(world *w)
 {
     hf_error err = {0};
-    hf_session *alice = work(w, "alice", "Alice Chen"), *bob = work(w, "bob", "Bob Smith");
+    hf_session *alice = manager_work(w, "alice", "Alice Chen"),
+               *bob = manager_work(w, "bob", "Bob Smith");
     hf_resource twice[] = {resource_of("policy/1"), resource_of("policy/1")};
     expect(HF_OK, hf_session_acquire(bob, &twice[0], NULL, NULL, &err), err);
     expect(HF_INVALID, hf_session_acquire_all(alice, twice, 2, NULL, NULL, &err), err);
@@ -507,7 +526,7 @@ static void a_set_with_a_duplicate_is_invalid_also_when_someone_else_holds_it(wo
 static void asking_for_nothing_is_invalid(world *w)
 {
     hf_error err = {0};
-    hf_session *alice = work(w, "alice", "Alice Chen");
+    hf_session *alice = manager_work(w, "alice", "Alice Chen");
     hf_resource policy = resource_of("policy/1");
     hf_result *result = NULL;
     expect(HF_INVALID, hf_session_acquire_all(alice, &policy, 0, NULL, &result, &err), err);

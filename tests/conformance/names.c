@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Names: bytes are compared as bytes, what is allowed comes back as it went in, what is not is refused everywhere. */
+/* Names: bytes are compared as bytes, what is allowed comes back as it went in, what is not is
+ * refused everywhere. */
 #include "suite.h"
 
 #include <string.h>
@@ -88,7 +89,8 @@ static void awkward_names_come_back_as_they_went_in(world *w)
         expect_text(lock->user, texts[i]);
         expect_int(done(w, LIST, .user = texts[i])->locks_count, 1);
         hf_credentials other = person(w, "other", NULL);
-        expect_contains(refused(w, HF_LOCKED, ACQUIRE, BY(other), ON("policy", texts[i]))->message, texts[i]);
+        expect_contains(refused(w, HF_LOCKED, ACQUIRE, BY(other), ON("policy", texts[i]))->message,
+                        texts[i]);
         done(w, REQUEST, BY(other), ON("policy", texts[i]), .text = texts[i]);
         expect_text(done(w, BEAT, BY(it))->requests[0].message, texts[i]);
         done(w, FORCE_RELEASE, ON("policy", texts[i]), .actor = texts[i], .text = texts[i]);
@@ -114,7 +116,8 @@ static void the_longest_names_fit(world *w)
     expect_true(no->message[strlen(no->message) - 1] == '.');
     done(w, REQUEST, BY(bob), ON(at_most_type, at_most_text), .text = at_most_text);
     expect_text(done(w, BEAT, BY(alice))->requests[0].message, at_most_text);
-    done(w, FORCE_RELEASE, ON(at_most_type, at_most_text), .actor = at_most_text, .text = at_most_text);
+    done(w, FORCE_RELEASE, ON(at_most_type, at_most_text), .actor = at_most_text,
+         .text = at_most_text);
     done(w, TYPE_SET, .type = at_most_type, .policy = HF_POLICY_READ_WRITE, .actor = at_most_text);
 }
 
@@ -149,7 +152,10 @@ static const char *const bad_texts[] = {
     "\x80",
     too_long_text,
 };
-enum { BAD_TYPES = sizeof bad_types / sizeof *bad_types, BAD_TEXTS = sizeof bad_texts / sizeof *bad_texts };
+enum {
+    BAD_TYPES = sizeof bad_types / sizeof *bad_types,
+    BAD_TEXTS = sizeof bad_texts / sizeof *bad_texts
+};
 
 static void a_bad_type_is_refused_wherever_it_is_named(world *w)
 {
@@ -205,7 +211,8 @@ static void a_bad_text_is_refused_wherever_it_is_said(world *w)
         refused(w, HF_INVALID, REQUEST, BY(bob), ON("policy", "1"), .text = bad);
         refused(w, HF_INVALID, FORCE_RELEASE, ON("policy", "1"), .actor = bad, .text = "why");
         refused(w, HF_INVALID, FORCE_RELEASE, ON("policy", "1"), .actor = "root", .text = bad);
-        refused(w, HF_INVALID, TYPE_SET, .type = "claim", .policy = HF_POLICY_READ_WRITE, .actor = bad);
+        refused(w, HF_INVALID, TYPE_SET, .type = "claim", .policy = HF_POLICY_READ_WRITE,
+                .actor = bad);
     }
     refused(w, HF_NOT_FOUND, BEAT, BY(fresh));
 }
@@ -243,10 +250,10 @@ static void a_bad_request_id_is_refused(world *w)
 /* P13: a name can't make the sentence around it read as another one. The data stays as it is. */
 static void a_sentence_shows_characters_that_mislead(world *w)
 {
-    static const char *const odd[] = {"\xd8\x9c",     "\xe2\x80\x8e", "\xe2\x80\x8f", "\xe2\x80\xa8",
-                                      "\xe2\x80\xa9", "\xe2\x80\xaa", "\xe2\x80\xab", "\xe2\x80\xac",
-                                      "\xe2\x80\xad", "\xe2\x80\xae", "\xe2\x81\xa6", "\xe2\x81\xa7",
-                                      "\xe2\x81\xa8", "\xe2\x81\xa9"};
+    static const char *const odd[] = {
+        "\xd8\x9c",     "\xe2\x80\x8e", "\xe2\x80\x8f", "\xe2\x80\xa8", "\xe2\x80\xa9",
+        "\xe2\x80\xaa", "\xe2\x80\xab", "\xe2\x80\xac", "\xe2\x80\xad", "\xe2\x80\xae",
+        "\xe2\x81\xa6", "\xe2\x81\xa7", "\xe2\x81\xa8", "\xe2\x81\xa9"};
     static const char *const shown[] = {"\\u061c", "\\u200e", "\\u200f", "\\u2028", "\\u2029",
                                         "\\u202a", "\\u202b", "\\u202c", "\\u202d", "\\u202e",
                                         "\\u2066", "\\u2067", "\\u2068", "\\u2069"};
@@ -259,7 +266,8 @@ static void a_sentence_shows_characters_that_mislead(world *w)
         done(w, ACQUIRE, BY(ann), ON("policy", id), .purpose = name);
         const hf_answer *no = refused(w, HF_LOCKED, ACQUIRE, BY(bob), ON("policy", id));
         expect_true(strstr(no->message, odd[i]) == NULL);
-        snprintf(wanted, sizeof wanted, "policy/x%s is being edited by Ann%sEve", shown[i], shown[i]);
+        snprintf(wanted, sizeof wanted, "policy/x%s is being edited by Ann%sEve", shown[i],
+                 shown[i]);
         expect_contains(no->message, wanted);
         snprintf(wanted, sizeof wanted, "(\"Ann%sEve\")", shown[i]);
         expect_contains(no->message, wanted);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Renewing: the absolute bound and the purpose are set anew; nothing else moves, and nothing comes back. */
+/* Renewing: the absolute bound and the purpose are set anew; nothing else moves, and nothing comes
+ * back. */
 #include "suite.h"
 
 #include <string.h>
@@ -8,7 +9,8 @@ static void a_renewal_sets_the_bound_from_now_and_keeps_the_fence(world *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR);
     hf_lock held =
-        done(w, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = MINUTE, .purpose = "renewal")->locks[0];
+        done(w, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = MINUTE, .purpose = "renewal")
+            ->locks[0];
     clock_forward(w, 30 * SECOND);
     news_skip(w);
     hf_lock renewed = done(w, RENEW, BY(alice), ON("policy", "1"), .ttl_us = 2 * MINUTE)->locks[0];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Request ids (P12): asking again with the same id answers what the first came to, and does nothing twice. */
+/* Request ids (P12): asking again with the same id answers what the first came to, and does nothing
+ * twice. */
 #include "suite.h"
 
 #include <stdio.h>
@@ -20,7 +21,8 @@ static void a_repeated_open_answers_the_same_session(world *w)
     hf_credentials alice = draw(w), again = same_key(w, &alice);
     done(w, SESSION_OPEN, BY(alice), .user = "alice", .request_id = "open-1");
     news_skip(w);
-    const hf_answer *opened = done(w, SESSION_OPEN, BY(alice), .user = "alice", .request_id = "open-1");
+    const hf_answer *opened =
+        done(w, SESSION_OPEN, BY(alice), .user = "alice", .request_id = "open-1");
     expect_text(opened->sessions[0].id, alice.id);
     opened = done(w, SESSION_OPEN, BY(again), .user = "alice", .request_id = "open-1");
     expect_text(opened->sessions[0].id, alice.id);
@@ -57,8 +59,9 @@ static void another_request_id_opens_another_session(world *w)
 {
     hf_credentials one = draw(w), two = same_key(w, &one);
     done(w, SESSION_OPEN, BY(one), .user = "alice", .request_id = "open-1");
-    expect_text(done(w, SESSION_OPEN, BY(two), .user = "alice", .request_id = "open-2")->sessions[0].id,
-                two.id);
+    expect_text(
+        done(w, SESSION_OPEN, BY(two), .user = "alice", .request_id = "open-2")->sessions[0].id,
+        two.id);
     expect_int(done(w, SESSIONS)->sessions_count, 2);
 }
 
@@ -92,11 +95,14 @@ static void a_repeated_open_of_a_dead_session_does_not_revive_it(world *w)
 static void a_repeated_acquire_answers_the_same_fence(world *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
-    int64_t fence = done(w, ACQUIRE, BY(alice), ON("policy", "1"), .request_id = "r1")->locks[0].fence;
+    int64_t fence =
+        done(w, ACQUIRE, BY(alice), ON("policy", "1"), .request_id = "r1")->locks[0].fence;
     news_skip(w);
     clock_forward(w, SECOND);
-    expect_int(done(w, ACQUIRE, BY(alice), ON("policy", "1"), .request_id = "r1")->locks[0].fence, fence);
-    expect_int(done(w, ACQUIRE, BY(alice), ON("policy", "1"), .request_id = "r2")->locks[0].fence, fence);
+    expect_int(done(w, ACQUIRE, BY(alice), ON("policy", "1"), .request_id = "r1")->locks[0].fence,
+               fence);
+    expect_int(done(w, ACQUIRE, BY(alice), ON("policy", "1"), .request_id = "r2")->locks[0].fence,
+               fence);
     news(w, 0);
 }
 
@@ -105,7 +111,8 @@ static void a_repeated_upgrade_answers_the_same_fence(world *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
     done(w, ACQUIRE, BY(alice), ON("policy", "1"), .mode = HF_SHARED, .request_id = "r1");
-    int64_t fence = done(w, ACQUIRE, BY(alice), ON("policy", "1"), .request_id = "r2")->locks[0].fence;
+    int64_t fence =
+        done(w, ACQUIRE, BY(alice), ON("policy", "1"), .request_id = "r2")->locks[0].fence;
     news_skip(w);
     const hf_answer *again = done(w, ACQUIRE, BY(alice), ON("policy", "1"), .request_id = "r2");
     expect_int(again->locks[0].fence, fence);
@@ -168,9 +175,11 @@ static void an_empty_request_id_settles_nothing(world *w)
     expect_true(again->status == HF_NOT_HELD || again->status == HF_INVALID);
     again = tried(w, HAND_OVER, BY(alice), ON("policy", "1"), .target = bob.id, .request_id = "");
     expect_true(again->status == HF_NOT_HELD || again->status == HF_INVALID);
-    again = tried(w, FORCE_RELEASE, ON("policy", "1"), .actor = "root", .text = "why", .request_id = "");
+    again = tried(w, FORCE_RELEASE, ON("policy", "1"), .actor = "root", .text = "why",
+                  .request_id = "");
     expect_true(again->status == HF_NOT_HELD || again->status == HF_INVALID);
-    again = tried(w, FORCE_RELEASE, ON("policy", "2"), .actor = "root", .text = "why", .request_id = "");
+    again = tried(w, FORCE_RELEASE, ON("policy", "2"), .actor = "root", .text = "why",
+                  .request_id = "");
     expect_true(again->status == HF_NOT_HELD || again->status == HF_INVALID);
 }
 
@@ -203,9 +212,10 @@ static void a_repeated_hand_over_answers_the_new_holders_lock(world *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     done(w, ACQUIRE, BY(alice), ON("policy", "1"));
-    int64_t fence = done(w, HAND_OVER, BY(alice), ON("policy", "1"), .target = bob.id, .request_id = "h1")
-                        ->locks[0]
-                        .fence;
+    int64_t fence =
+        done(w, HAND_OVER, BY(alice), ON("policy", "1"), .target = bob.id, .request_id = "h1")
+            ->locks[0]
+            .fence;
     news_skip(w);
     const hf_answer *again =
         done(w, HAND_OVER, BY(alice), ON("policy", "1"), .target = bob.id, .request_id = "h1");
@@ -213,7 +223,8 @@ static void a_repeated_hand_over_answers_the_new_holders_lock(world *w)
     expect_int(again->locks[0].fence, fence);
     expect_text(again->locks[0].session, bob.id);
     news(w, 0);
-    refused(w, HF_NOT_HELD, HAND_OVER, BY(alice), ON("policy", "1"), .target = bob.id, .request_id = "h2");
+    refused(w, HF_NOT_HELD, HAND_OVER, BY(alice), ON("policy", "1"), .target = bob.id,
+            .request_id = "h2");
 }
 
 /* P12: a linked run shares one id. */
@@ -265,17 +276,21 @@ static void a_request_id_settles_after_closing_and_opening_the_store(world *w)
 {
     hf_credentials alice = draw(w), again = same_key(w, &alice);
     done(w, SESSION_OPEN, BY(alice), .user = "alice", .request_id = "open-1");
-    int64_t fence = done(w, ACQUIRE, BY(alice), ON("policy", "1"), .request_id = "r1")->locks[0].fence;
+    int64_t fence =
+        done(w, ACQUIRE, BY(alice), ON("policy", "1"), .request_id = "r1")->locks[0].fence;
     done(w, ACQUIRE, BY(alice), ON("policy", "2"));
     done(w, RELEASE, BY(alice), ON("policy", "2"), .request_id = "r2");
     world_reopen(w);
-    expect_text(done(w, SESSION_OPEN, BY(again), .user = "alice", .request_id = "open-1")->sessions[0].id,
-                alice.id);
-    expect_int(done(w, ACQUIRE, BY(alice), ON("policy", "1"), .request_id = "r1")->locks[0].fence, fence);
+    expect_text(
+        done(w, SESSION_OPEN, BY(again), .user = "alice", .request_id = "open-1")->sessions[0].id,
+        alice.id);
+    expect_int(done(w, ACQUIRE, BY(alice), ON("policy", "1"), .request_id = "r1")->locks[0].fence,
+               fence);
     done(w, RELEASE, BY(alice), ON("policy", "2"), .request_id = "r2");
 }
 
-/* P12: however caller and id are written, two pairs are two sessions, and the same pair is the same one. */
+/* P12: however caller and id are written, two pairs are two sessions, and the same pair is the same
+ * one. */
 static void caller_and_request_id_are_never_taken_for_another_pair(world *w)
 {
     static const struct {
@@ -304,9 +319,10 @@ static void caller_and_request_id_are_never_taken_for_another_pair(world *w)
     }
     expect_int(done(w, SESSIONS)->sessions_count, PAIRS);
     hf_credentials none = same_key(w, &opened[0]);
-    expect_text(
-        done(w, SESSION_OPEN, BY(none), .user = "alice", .caller = "", .request_id = "x")->sessions[0].id,
-        opened[0].id);
+    expect_text(done(w, SESSION_OPEN, BY(none), .user = "alice", .caller = "", .request_id = "x")
+                    ->sessions[0]
+                    .id,
+                opened[0].id);
 }
 
 /* P6, P12: scoped to who forces. */
@@ -316,12 +332,13 @@ static void a_forced_release_is_not_settled_by_someone_elses_request_id(world *w
     done(w, ACQUIRE, BY(alice), ON("policy", "1"));
     done(w, RELEASE, BY(alice), ON("policy", "1"), .request_id = "1");
     done(w, ACQUIRE, BY(bob), ON("policy", "1"));
-    const hf_answer *ended =
-        done(w, FORCE_RELEASE, ON("policy", "1"), .actor = "root", .text = "why", .request_id = "1");
+    const hf_answer *ended = done(w, FORCE_RELEASE, ON("policy", "1"), .actor = "root",
+                                  .text = "why", .request_id = "1");
     expect_int(ended->locks_count, 1);
     refused(w, HF_NOT_HELD, HOLDS, BY(bob), ON("policy", "1"));
     done(w, ACQUIRE, BY(bob), ON("policy", "1"));
-    ended = done(w, FORCE_RELEASE, ON("policy", "1"), .actor = "boss", .text = "why", .request_id = "1");
+    ended = done(w, FORCE_RELEASE, ON("policy", "1"), .actor = "boss", .text = "why",
+                 .request_id = "1");
     expect_int(ended->locks_count, 1);
     refused(w, HF_NOT_HELD, HOLDS, BY(bob), ON("policy", "1"));
     refused(w, HF_NOT_HELD, FORCE_RELEASE, ON("policy", "1"), .actor = "root", .text = "why",
@@ -334,7 +351,8 @@ static void a_release_is_not_settled_by_a_forced_releases_request_id(world *w)
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     done(w, ACQUIRE, BY(alice), ON("policy", "1"));
     done(w, FORCE_RELEASE, ON("policy", "1"), .actor = "root", .text = "why", .request_id = "1");
-    refused(w, HF_NOT_HELD, HAND_OVER, BY(alice), ON("policy", "1"), .target = bob.id, .request_id = "1");
+    refused(w, HF_NOT_HELD, HAND_OVER, BY(alice), ON("policy", "1"), .target = bob.id,
+            .request_id = "1");
     refused(w, HF_NOT_HELD, RELEASE, BY(alice), ON("policy", "1"), .request_id = "1");
     done(w, ACQUIRE, BY(alice), ON("policy", "2"));
     done(w, FORCE_RELEASE, BY(alice), ON("policy", "2"), .text = "why", .request_id = "1");
@@ -348,7 +366,8 @@ static void a_release_that_was_not_held_stays_not_held_when_repeated(world *w)
     done(w, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = MINUTE);
     clock_forward(w, MINUTE);
     for (int turn = 0; turn < 3; turn++) {
-        expect_int(tried(w, RELEASE, BY(alice), ON("policy", "1"), .request_id = "r1")->status, HF_NOT_HELD);
+        expect_int(tried(w, RELEASE, BY(alice), ON("policy", "1"), .request_id = "r1")->status,
+                   HF_NOT_HELD);
         expect_int(tried(w, RELEASE, BY(alice), ON("policy", "never"), .request_id = "r2")->status,
                    HF_NOT_HELD);
     }
@@ -424,16 +443,19 @@ static void a_batch_that_takes_and_gives_back_leaves_nothing_when_repeated(world
     }
 }
 
-/* P12: what a run grants anew over a row that was there before is no sign that it was done before. */
+/* P12: what a run grants anew over a row that was there before is no sign that it was done before.
+ * */
 static void a_run_does_not_take_itself_for_its_own_repetition(world *w)
 {
-    hf_credentials alice = person_idle(w, "alice", "Alice Chen", DAY), bob = person(w, "bob", "Bob Smith");
+    hf_credentials alice = person_idle(w, "alice", "Alice Chen", DAY),
+                   bob = person(w, "bob", "Bob Smith");
     for (int form = 0; form < 4; form++) {
         bool hand_over = form % 2, run_out = form / 2;
         char y[8], x[8];
         snprintf(y, sizeof y, "y%d", form);
         snprintf(x, sizeof x, "x%d", form);
-        done(w, ACQUIRE, BY(alice), ON("policy", y), .mode = HF_SHARED, .ttl_us = run_out ? SECOND : 0);
+        done(w, ACQUIRE, BY(alice), ON("policy", y), .mode = HF_SHARED,
+             .ttl_us = run_out ? SECOND : 0);
         clock_forward(w, SECOND);
         char *before = snapshot(w);
         hf_batch *move = batch_of(w, 2);
@@ -492,10 +514,11 @@ static void a_repeated_run_is_done_though_it_needs_what_it_has_ended(world *w)
             done(w, ACQUIRE, BY(alice), ON("policy", id));
         for (int turn = 0; turn < 3; turn++) {
             hf_batch *move = batch_of(w, 2);
-            add_op(
-                move,
-                &(hf_op){
-                    .kind = forms[i].first, BY(alice), ON("policy", id), .request_id = id, .linked = true});
+            add_op(move, &(hf_op){.kind = forms[i].first,
+                                  BY(alice),
+                                  ON("policy", id),
+                                  .request_id = id,
+                                  .linked = true});
             hf_op second = {.kind = forms[i].second, BY(alice), .request_id = id};
             if (forms[i].second != HF_OP_RELEASE_ALL) {
                 second.type = "policy";
@@ -523,7 +546,8 @@ static void a_run_repeated_late_leaves_the_sessions_own_next_grant_alone(world *
     hf_credentials alice = person(w, "alice", "Alice Chen");
     hf_batch *last = batch_of(w, 2);
     done(w, ACQUIRE, BY(alice), ON("policy", "x"));
-    add(last, RENEW, BY(alice), ON("policy", "x"), .ttl_us = MINUTE, .request_id = "run", .linked = true);
+    add(last, RENEW, BY(alice), ON("policy", "x"), .ttl_us = MINUTE, .request_id = "run",
+        .linked = true);
     add(last, RELEASE, BY(alice), ON("policy", "x"), .request_id = "run");
     run(w, last);
     done(w, ACQUIRE, BY(alice), ON("policy", "x"));
@@ -536,7 +560,8 @@ static void a_run_repeated_late_leaves_the_sessions_own_next_grant_alone(world *
 /* P12: the same, where the run itself could be carried out anew. */
 static void a_run_repeated_late_takes_and_ends_nothing_anew(world *w)
 {
-    hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR), bob = person(w, "bob", "Bob Smith");
+    hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR),
+                   bob = person(w, "bob", "Bob Smith");
     hf_batch *given_back = batch_of(w, 2), *given_on = batch_of(w, 2);
     add(given_back, ACQUIRE, BY(alice), ON("policy", "x"), .request_id = "run", .linked = true);
     add(given_back, RELEASE, BY(alice), ON("policy", "x"), .request_id = "run");
@@ -583,10 +608,11 @@ static void a_run_that_needs_what_it_has_just_ended_is_refused(world *w)
 /* P12: a request id stands for one request; with other fields it is another request. */
 static void a_request_id_that_opened_one_session_opens_no_other(world *w)
 {
-    hf_credentials alice = draw(w), again = same_key(w, &alice), old = person(w, "alice", "Alice Chen");
+    hf_credentials alice = draw(w), again = same_key(w, &alice),
+                   old = person(w, "alice", "Alice Chen");
     done(w, SESSION_OPEN, BY(alice), .user = "alice", .idle_us = MINUTE, .request_id = "open-1");
-    const hf_answer *no = refused(w, HF_INVALID, SESSION_OPEN, BY(again), .user = "bob", .idle_us = MINUTE,
-                                  .request_id = "open-1");
+    const hf_answer *no = refused(w, HF_INVALID, SESSION_OPEN, BY(again), .user = "bob",
+                                  .idle_us = MINUTE, .request_id = "open-1");
     expect_contains(no->message, "another user");
     expect_text(no->sessions[0].id, alice.id);
     expect_contains(no->message, alice.id);
@@ -595,30 +621,34 @@ static void a_request_id_that_opened_one_session_opens_no_other(world *w)
     expect_contains(no->message, "another name");
     no = refused(w, HF_INVALID, SESSION_OPEN, BY(again), .user = "alice", .request_id = "open-1");
     expect_contains(no->message, "another idle bound");
-    no = refused(w, HF_INVALID, SESSION_OPEN, BY(again), .user = "alice", .idle_us = MINUTE, .replaces = &old,
-                 .request_id = "open-1");
+    no = refused(w, HF_INVALID, SESSION_OPEN, BY(again), .user = "alice", .idle_us = MINUTE,
+                 .replaces = &old, .request_id = "open-1");
     expect_contains(no->message, "without replacing another");
     done(w, BEAT, BY(old));
     /* What it means when left out may be said as well. */
     done(w, SESSION_OPEN, BY(again), .user = "alice", .name = "alice", .idle_us = MINUTE,
          .request_id = "open-1");
     clock_forward(w, MINUTE);
-    refused(w, HF_INVALID, SESSION_OPEN, BY(again), .user = "bob", .idle_us = MINUTE, .request_id = "open-1");
+    refused(w, HF_INVALID, SESSION_OPEN, BY(again), .user = "bob", .idle_us = MINUTE,
+            .request_id = "open-1");
 }
 
-/* P12: the id that handed a lock to one session settles neither a hand-over to another nor a release. */
+/* P12: the id that handed a lock to one session settles neither a hand-over to another nor a
+ * release. */
 static void a_hand_over_is_not_settled_by_one_to_another_session(world *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith"),
                    carol = person(w, "carol", "Carol Diaz");
     done(w, ACQUIRE, BY(alice), ON("policy", "1"));
     done(w, HAND_OVER, BY(alice), ON("policy", "1"), .target = bob.id, .request_id = "h1");
-    refused(w, HF_NOT_HELD, HAND_OVER, BY(alice), ON("policy", "1"), .target = carol.id, .request_id = "h1");
+    refused(w, HF_NOT_HELD, HAND_OVER, BY(alice), ON("policy", "1"), .target = carol.id,
+            .request_id = "h1");
     refused(w, HF_NOT_HELD, RELEASE, BY(alice), ON("policy", "1"), .request_id = "h1");
     done(w, RELEASE, BY(bob), ON("policy", "1"));
     done(w, ACQUIRE, BY(alice), ON("policy", "1"));
     done(w, RELEASE, BY(alice), ON("policy", "1"), .request_id = "h1");
-    refused(w, HF_NOT_HELD, HAND_OVER, BY(alice), ON("policy", "1"), .target = bob.id, .request_id = "h1");
+    refused(w, HF_NOT_HELD, HAND_OVER, BY(alice), ON("policy", "1"), .target = bob.id,
+            .request_id = "h1");
     done(w, RELEASE, BY(alice), ON("policy", "1"), .request_id = "h1");
 }
 

@@ -10,7 +10,8 @@ static void a_request_is_seen_by_who_and_by_the_holders_beat(world *w)
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     done(w, ACQUIRE, BY(alice), ON("policy", "1"));
     clock_forward(w, SECOND);
-    const hf_answer *asked_for = done(w, REQUEST, BY(bob), ON("policy", "1"), .text = "please, it is urgent");
+    const hf_answer *asked_for =
+        done(w, REQUEST, BY(bob), ON("policy", "1"), .text = "please, it is urgent");
     expect_int(asked_for->locks_count, 1);
     expect_text(asked_for->locks[0].session, alice.id);
     const hf_answer *who = done(w, WHO, ON("policy", "1")), *beat = done(w, BEAT, BY(alice));
@@ -46,7 +47,8 @@ static void a_request_leaves_an_event(world *w)
 
 static void a_request_needs_someone_else_who_holds_it(world *w)
 {
-    hf_credentials alice = person_idle(w, "alice", "Alice Chen", MINUTE), bob = person(w, "bob", "Bob Smith");
+    hf_credentials alice = person_idle(w, "alice", "Alice Chen", MINUTE),
+                   bob = person(w, "bob", "Bob Smith");
     refused(w, HF_NOT_HELD, REQUEST, BY(bob), ON("policy", "1"));
     done(w, ACQUIRE, BY(alice), ON("policy", "1"));
     refused(w, HF_NOT_HELD, REQUEST, BY(alice), ON("policy", "1"));
@@ -60,7 +62,8 @@ static void a_reader_may_ask_the_other_readers(world *w)
     done(w, ACQUIRE, BY(alice), ON("policy", "1"), .mode = HF_SHARED);
     refused(w, HF_NOT_HELD, REQUEST, BY(alice), ON("policy", "1"));
     done(w, ACQUIRE, BY(bob), ON("policy", "1"), .mode = HF_SHARED);
-    const hf_answer *holders = done(w, REQUEST, BY(alice), ON("policy", "1"), .text = "I want to write");
+    const hf_answer *holders =
+        done(w, REQUEST, BY(alice), ON("policy", "1"), .text = "I want to write");
     expect_int(holders->locks_count, 1);
     expect_text(holders->locks[0].session, bob.id);
     expect_int(done(w, BEAT, BY(bob))->requests_count, 1);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Random batches on a store and on the memory store, with equal clocks and credentials: every answer must be the same,
- * field by field. Few people and resources, so that they collide. The seed is printed; HF_TEST_SEED sets it, and
- * HF_TEST_ROUNDS how many rounds are played (each with the seed after the last). */
+/* Random batches on a store and on the memory store, with equal clocks and credentials: every
+ * answer must be the same, field by field. Few people and resources, so that they collide. The seed
+ * is printed; HF_TEST_SEED sets it, and HF_TEST_ROUNDS how many rounds are played (each with the
+ * seed after the last). */
 #include <stdlib.h>
 #include <store/store.h>
 #include <string.h>
@@ -36,11 +37,11 @@ typedef struct game {
     hf_credentials people[PEOPLE];
     hf_credentials liar; /* the id of the first with another key */
     uint64_t seed, dice;
-    int number;                 /* of the batch */
-    int64_t fences[TYPES][IDS]; /* the last granted, to see them grow */
-    int64_t recent_fence;       /* one seen lately, of any resource */
+    int number;                   /* of the batch */
+    int64_t fences[TYPES][IDS];   /* the last granted, to see them grow */
+    int64_t recent_fence;         /* one seen lately, of any resource */
     int64_t versions[TYPES][IDS]; /* the last seen */
-    grant recent[RECENT];       /* the last grants, so that they can be given back */
+    grant recent[RECENT];         /* the last grants, so that they can be given back */
     unsigned grants;
     /* The last request: who asks whom for what. */
     const hf_credentials *asker, *asked;
@@ -61,7 +62,8 @@ static const char *const texts[] = {NULL, "renewal", "please", "it's \"urgent\""
 static const char *const callers[] = {"token1", "token2", ""};
 static const char *const request_ids[] = {"q0", "q1", "q2", "q3", "q4", "q5"};
 
-/* How often each kind came to each status: a comparison of nothing but refusals would prove little. */
+/* How often each kind came to each status: a comparison of nothing but refusals would prove little.
+ * */
 static unsigned tally[HF_OP_KINDS][HF_STATUS_COUNT];
 
 /* splitmix64 */
@@ -103,7 +105,7 @@ static const hf_credentials *someone(game *g)
     return chance(g, 2) ? &g->liar : &g->people[below(g, PEOPLE)];
 }
 
-static void name_resource(game *g, hf_op *op)
+static void same_as_memory_name_resource(game *g, hf_op *op)
 {
     op->type = PICK(g, types);
     op->id = PICK(g, ids);
@@ -113,7 +115,7 @@ static void name_resource(game *g, hf_op *op)
         op->type = "Not A Type";
 }
 
-static void fill_open(game *g, hf_op *op)
+static void same_as_memory_fill_open(game *g, hf_op *op)
 {
     op->user = PICK(g, users);
     op->name = chance(g, 50) ? PICK(g, texts) : NULL;
@@ -134,13 +136,15 @@ static void fill_text(game *g, hf_op *op)
     }
 }
 
-/* By whoever got it lately, of what they got: most of the time, or hardly anything would ever be given back. */
-static void aim(game *g, hf_op *op)
+/* By whoever got it lately, of what they got: most of the time, or hardly anything would ever be
+ * given back. */
+static void same_as_memory_aim(game *g, hf_op *op)
 {
     unsigned known = g->grants < RECENT ? g->grants : RECENT;
-    bool owners = op->kind == HF_OP_RENEW || op->kind == HF_OP_DOWNGRADE || op->kind == HF_OP_RELEASE ||
-                  op->kind == HF_OP_HOLDS || op->kind == HF_OP_HAND_OVER ||
-                  op->kind == HF_OP_DECLINE || (op->kind == HF_OP_SAVE && chance(g, 40));
+    bool owners = op->kind == HF_OP_RENEW || op->kind == HF_OP_DOWNGRADE ||
+                  op->kind == HF_OP_RELEASE || op->kind == HF_OP_HOLDS ||
+                  op->kind == HF_OP_HAND_OVER || op->kind == HF_OP_DECLINE ||
+                  (op->kind == HF_OP_SAVE && chance(g, 40));
     bool others = op->kind == HF_OP_REQUEST || op->kind == HF_OP_FORCE_RELEASE;
     if (!known || !(owners || others) || chance(g, 30))
         return;
@@ -164,7 +168,7 @@ static void fill_decline(game *g, hf_op *op)
 }
 
 /* Mostly by the version that is there. */
-static void fill_version(game *g, hf_op *op)
+static void same_as_memory_fill_version(game *g, hf_op *op)
 {
     int64_t seen = 0;
     for (int t = 0; t < TYPES; t++)
@@ -202,12 +206,12 @@ static void fill_op(game *g, hf_op *op)
     if (op->kind == HF_OP_TYPE_GET)
         op->type = PICK(g, types);
     else if (!about_session)
-        name_resource(g, op);
-    aim(g, op);
+        same_as_memory_name_resource(g, op);
+    same_as_memory_aim(g, op);
     if (op->kind == HF_OP_VERSION || op->kind == HF_OP_SAVE)
-        fill_version(g, op);
+        same_as_memory_fill_version(g, op);
     if (op->kind == HF_OP_SESSION_OPEN)
-        fill_open(g, op);
+        same_as_memory_fill_open(g, op);
     if (op->kind == HF_OP_ACQUIRE)
         op->mode = chance(g, 50) ? HF_SHARED : chance(g, 2) ? HF_MODE_COUNT : HF_EXCLUSIVE;
     if (op->kind == HF_OP_ACQUIRE || op->kind == HF_OP_RENEW) {
@@ -239,16 +243,18 @@ static const hf_op_kind together[] = {
     HF_OP_VERSION,      HF_OP_VERSION,       HF_OP_DECLINE,  HF_OP_DECLINE,     HF_OP_DECLINE,
 };
 static const hf_op_kind apart[] = {
-    HF_OP_TYPE_SET,     HF_OP_TYPES,        HF_OP_LIST,         HF_OP_LIST,         HF_OP_LIST,
-    HF_OP_SESSIONS,     HF_OP_EVENTS,       HF_OP_SWEEP,        HF_OP_SWEEP,        HF_OP_TOKEN_CREATE,
-    HF_OP_TOKEN_CREATE, HF_OP_TOKEN_FIND,   HF_OP_TOKEN_FIND,   HF_OP_TOKEN_FIND,   HF_OP_TOKENS,
-    HF_OP_TOKEN_REVOKE, HF_OP_TOKEN_REVOKE, HF_OP_TOKEN_REVOKE, HF_OP_TOKEN_REVOKE, HF_OP_COUNT,
+    HF_OP_TYPE_SET,     HF_OP_TYPES,        HF_OP_LIST,         HF_OP_LIST,
+    HF_OP_LIST,         HF_OP_SESSIONS,     HF_OP_EVENTS,       HF_OP_SWEEP,
+    HF_OP_SWEEP,        HF_OP_TOKEN_CREATE, HF_OP_TOKEN_CREATE, HF_OP_TOKEN_FIND,
+    HF_OP_TOKEN_FIND,   HF_OP_TOKEN_FIND,   HF_OP_TOKENS,       HF_OP_TOKEN_REVOKE,
+    HF_OP_TOKEN_REVOKE, HF_OP_TOKEN_REVOKE, HF_OP_TOKEN_REVOKE, HF_OP_COUNT,
     HF_OP_COUNT,        HF_OP_COUNT,
 };
 
-static void fill_token(game *g, hf_op *op)
+static void same_as_memory_fill_token(game *g, hf_op *op)
 {
-    static const char *const roles[] = {"use", "admin use:alpha", "use:* use:beta", "observe manage:gamma"};
+    static const char *const roles[] = {"use", "admin use:alpha", "use:* use:beta",
+                                        "observe manage:gamma"};
     const hf_token_key *key = &g->tokens[below(g, TOKENS)];
     op->token = key->id;
     op->sha256 = chance(g, 95) ? key->sha256 : g->tokens[0].sha256;
@@ -268,8 +274,9 @@ static void fill_token(game *g, hf_op *op)
 
 static void fill_apart(game *g, hf_op *op)
 {
-    if (op->kind == HF_OP_TOKEN_CREATE || op->kind == HF_OP_TOKEN_FIND || op->kind == HF_OP_TOKEN_REVOKE)
-        fill_token(g, op);
+    if (op->kind == HF_OP_TOKEN_CREATE || op->kind == HF_OP_TOKEN_FIND ||
+        op->kind == HF_OP_TOKEN_REVOKE)
+        same_as_memory_fill_token(g, op);
     if (op->kind == HF_OP_SWEEP && chance(g, 70)) {
         op->keep_events_us = g->keep_us;
         op->keep_forced_us = g->keep_forced_us;
@@ -289,7 +296,8 @@ static void fill_apart(game *g, hf_op *op)
     if (op->kind == HF_OP_LIST || op->kind == HF_OP_SESSIONS) {
         op->type = chance(g, 30) && op->kind == HF_OP_LIST ? PICK(g, types) : NULL;
         op->user = chance(g, 30) ? PICK(g, users) : NULL;
-        op->target = chance(g, 20) && op->kind == HF_OP_LIST ? g->people[below(g, PEOPLE)].id : NULL;
+        op->target =
+            chance(g, 20) && op->kind == HF_OP_LIST ? g->people[below(g, PEOPLE)].id : NULL;
         if (chance(g, 50))
             op->after = g->next;
     }
@@ -308,7 +316,7 @@ static void make_liar(game *g)
 }
 
 /* Whoever is gone comes back under a new id and key, so that the story goes on. */
-static void come_back(game *g, hf_batch *batch)
+static void same_as_memory_come_back(game *g, hf_batch *batch)
 {
     for (int i = 0; i < PEOPLE; i++) {
         if (!g->gone[i] || hf_batch_count(batch) == OPS_MOST || chance(g, 40))
@@ -319,7 +327,7 @@ static void come_back(game *g, hf_batch *batch)
         if (i == 0)
             make_liar(g);
         hf_op *op = hf_batch_add(batch, HF_OP_SESSION_OPEN);
-        fill_open(g, op);
+        same_as_memory_fill_open(g, op);
         op->session = &g->people[i];
         snprintf(g->opened_by[i], sizeof g->opened_by[i], "open-%u", g->memory->drawn % 100000);
         if (chance(g, 70))
@@ -335,7 +343,7 @@ static void fill_batch(game *g, hf_batch *batch)
         if (!chance(g, 2))
             return;
     }
-    come_back(g, batch);
+    same_as_memory_come_back(g, batch);
     unsigned count = 1 + below(g, OPS_MOST - 1);
     for (unsigned i = (unsigned)hf_batch_count(batch); i < count; i++) {
         hf_op *op = hf_batch_add(batch, PICK(g, together));
@@ -361,12 +369,12 @@ static void move_clock(game *g)
     clock_forward(g->other, by);
 }
 
-static void print_line(const char *side, const char *line)
+static void same_as_memory_print_line(const char *side, const char *line)
 {
     fprintf(stderr, "%8s: %.*s\n", side, (int)strcspn(line, "\n"), line);
 }
 
-static const char *next_line(const char *line)
+static const char *same_as_memory_next_line(const char *line)
 {
     line += strcspn(line, "\n");
     return *line ? line + 1 : line;
@@ -377,19 +385,20 @@ static void print_difference(const char *memory, const char *other, const char *
 {
     while (*memory && *other && strcspn(memory, "\n") == strcspn(other, "\n") &&
            strncmp(memory, other, strcspn(memory, "\n")) == 0) {
-        memory = next_line(memory);
-        other = next_line(other);
+        memory = same_as_memory_next_line(memory);
+        other = same_as_memory_next_line(other);
     }
-    for (int i = 0; i < 4 && *memory; i++, memory = next_line(memory))
-        print_line("memory", memory);
-    for (int i = 0; i < 4 && *other; i++, other = next_line(other))
-        print_line(name, other);
+    for (int i = 0; i < 4 && *memory; i++, memory = same_as_memory_next_line(memory))
+        same_as_memory_print_line("memory", memory);
+    for (int i = 0; i < 4 && *other; i++, other = same_as_memory_next_line(other))
+        same_as_memory_print_line(name, other);
 }
 
 static void show_difference(game *g, const char *what, const char *memory, const char *other)
 {
     print_difference(memory, other, g->other->at->name);
-    check_failed(__FILE__, __LINE__, "HF_TEST_SEED=%llu HF_TEST_ROUNDS=1, batch %d, at %lld, differs: %s",
+    check_failed(__FILE__, __LINE__,
+                 "HF_TEST_SEED=%llu HF_TEST_ROUNDS=1, batch %d, at %lld, differs: %s",
                  (unsigned long long)g->seed, g->number, (long long)g->memory->now_us, what);
 }
 
@@ -439,7 +448,7 @@ static void remember_request(game *g, const hf_op *op)
     g->asked_id = op->id;
 }
 
-static void look_at(game *g, const hf_op *op)
+static void same_as_memory_look_at(game *g, const hf_op *op)
 {
     const hf_answer *answer = &op->answer;
     tally[op->kind][answer->status]++;
@@ -492,7 +501,8 @@ static void look_at_locks(game *g)
         const hf_lock *a = &all->locks[i - 1], *b = &all->locks[i];
         if (hf_resource_compare(&a->resource, &b->resource) != 0)
             continue;
-        if (a->mode == HF_EXCLUSIVE || b->mode == HF_EXCLUSIVE || strcmp(a->session, b->session) == 0)
+        if (a->mode == HF_EXCLUSIVE || b->mode == HF_EXCLUSIVE ||
+            strcmp(a->session, b->session) == 0)
             show_difference(g, "two locks that exclude each other", "", "");
     }
     hf_batch_free(batch);
@@ -500,7 +510,8 @@ static void look_at_locks(game *g)
 
 static void compare_stores(game *g)
 {
-    char *left = dump_store(g->memory->store, DUMP_ALL), *right = dump_store(g->other->store, DUMP_ALL);
+    char *left = dump_store(g->memory->store, DUMP_ALL),
+         *right = dump_store(g->other->store, DUMP_ALL);
     if (strcmp(left, right) != 0)
         show_difference(g, "what is in the store", left, right);
     free(left);
@@ -535,7 +546,7 @@ static void play_batch(game *g)
         return;
     compare_answers(g);
     for (size_t i = 0; i < hf_batch_count(g->left); i++)
-        look_at(g, hf_batch_op(g->left, i));
+        same_as_memory_look_at(g, hf_batch_op(g->left, i));
 }
 
 static void play_round(const place *memory_at, const place *at, uint64_t seed)
@@ -579,7 +590,7 @@ static void play_round(const place *memory_at, const place *at, uint64_t seed)
     world_close(g.other);
 }
 
-static uint64_t number_from(const char *variable, uint64_t otherwise)
+static uint64_t same_as_memory_number_from(const char *variable, uint64_t otherwise)
 {
     const char *text = getenv(variable);
     return text && *text ? strtoull(text, NULL, 0) : otherwise;
@@ -615,7 +626,7 @@ static void every_answer_is_the_same_as_of_memory(void **state)
 {
     const place *at = *state;
     place memory_at = place_memory();
-    uint64_t rounds = number_from("HF_TEST_ROUNDS", ROUNDS);
+    uint64_t rounds = same_as_memory_number_from("HF_TEST_ROUNDS", ROUNDS);
     for (uint64_t i = 0; i < rounds; i++)
         play_round(&memory_at, at, first_seed + i);
 }
@@ -626,18 +637,19 @@ int main(void)
     const place *all = places(&count);
     struct CMUnitTest units[17];
     static char names[16][96];
-    first_seed = number_from("HF_TEST_SEED", (uint64_t)time(NULL) * 1000 + (uint64_t)getpid() % 1000);
+    first_seed = same_as_memory_number_from("HF_TEST_SEED", (uint64_t)time(NULL) * 1000 +
+                                                                (uint64_t)getpid() % 1000);
     printf("# HF_TEST_SEED=%llu\n", (unsigned long long)first_seed);
     for (size_t i = 0; i < count; i++) {
         if (strcmp(all[i].url, "memory:") == 0 && count > 1)
             continue;
         snprintf(names[chosen], sizeof names[chosen], "%s: every_answer_is_the_same_as_of_memory",
                  all[i].name);
-        units[chosen] = (struct CMUnitTest){names[chosen], every_answer_is_the_same_as_of_memory, NULL, NULL,
-                                            (void *)(uintptr_t)&all[i]};
+        units[chosen] = (struct CMUnitTest){names[chosen], every_answer_is_the_same_as_of_memory,
+                                            NULL, NULL, (void *)(uintptr_t)&all[i]};
         chosen++;
     }
-    if (number_from("HF_TEST_ROUNDS", ROUNDS) >= ENOUGH)
+    if (same_as_memory_number_from("HF_TEST_ROUNDS", ROUNDS) >= ENOUGH)
         units[chosen++] = (struct CMUnitTest)cmocka_unit_test(enough_was_seen);
     return _cmocka_run_group_tests("same_as_memory", units, chosen, NULL, NULL);
 }

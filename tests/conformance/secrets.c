@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* P13: a session's key is nowhere but with its owner. Every answer of this suite is searched for keys as it comes; here
- * are the other places it could leak to. */
+/* P13: a session's key is nowhere but with its owner. Every answer of this suite is searched for
+ * keys as it comes; here are the other places it could leak to. */
 #include "suite.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@ static void collect(void *context, const char *line)
 }
 
 /* A bit of everything, with refusals. */
-static void story(world *w, hf_credentials *alice, hf_credentials *bob)
+static void secrets_story(world *w, hf_credentials *alice, hf_credentials *bob)
 {
     *alice = person(w, "alice", "Alice Chen");
     *bob = person(w, "bob", "Bob Smith");
@@ -36,7 +36,7 @@ static void story(world *w, hf_credentials *alice, hf_credentials *bob)
 }
 
 /* P13 */
-static void a_trace_tells_every_op_and_no_key(world *w)
+static void a_trace_tells_every_op_and_no_key_in_secrets(world *w)
 {
     char *text = NULL;
     size_t size = 0;
@@ -47,10 +47,11 @@ static void a_trace_tells_every_op_and_no_key(world *w)
     expect(HF_OK, hf_trace_open(inner, collect, lines, &w->store, &err), err);
     clock_forward(w, SECOND);
     hf_credentials alice, bob;
-    story(w, &alice, &bob);
+    secrets_story(w, &alice, &bob);
     fflush(lines);
-    static const char *const kinds[] = {"session-open",  "acquire", "release", "request", "beat",
-                                        "force-release", "close",   "list",    "events",  "sessions"};
+    static const char *const kinds[] = {"session-open", "acquire",       "release", "request",
+                                        "beat",         "force-release", "close",   "list",
+                                        "events",       "sessions"};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         expect_contains(text, kinds[i]);
     expect_contains(text, "policy/1");
@@ -94,7 +95,8 @@ static void a_refusal_of_credentials_does_not_repeat_the_key(world *w)
     snprintf(text, sizeof text, "%s.%s", "00000000000000000000000000000001", key);
     expect(HF_INVALID, hf_credentials_parse(text, &out, &err), err);
     expect_lacks(err.message, "0123456789abcdef");
-    expect(HF_INVALID, hf_credentials_set(&out, "00000000000000000000000000000001", key, &err), err);
+    expect(HF_INVALID, hf_credentials_set(&out, "00000000000000000000000000000001", key, &err),
+           err);
     expect_lacks(err.message, "0123456789abcdef");
     expect(HF_INVALID, hf_credentials_new(key, &out, &err), err);
     expect_lacks(err.message, "0123456789abcdef");
@@ -124,7 +126,7 @@ static bool file_holds(const char *path, const char *bytes)
 static void the_file_holds_no_key(world *w)
 {
     hf_credentials alice, bob;
-    story(w, &alice, &bob);
+    secrets_story(w, &alice, &bob);
     static const char *const endings[] = {"", "-wal"};
     bool seen = false;
     for (size_t i = 0; i < 2; i++) {
@@ -138,7 +140,7 @@ static void the_file_holds_no_key(world *w)
 }
 
 static const suite_test secrets_tests[] = {
-    TEST(a_trace_tells_every_op_and_no_key),
+    TEST(a_trace_tells_every_op_and_no_key_in_secrets),
     TEST(json_tells_a_key_only_when_it_is_given_one),
     TEST(a_refusal_of_credentials_does_not_repeat_the_key),
     TEST_FILE(the_file_holds_no_key),

@@ -23,8 +23,8 @@ static hf_credentials one_bit_off(world *w, const hf_credentials *right)
 static void an_opened_session_is_described_as_it_was_asked_for(world *w)
 {
     hf_credentials alice = draw(w);
-    const hf_answer *opened =
-        done(w, SESSION_OPEN, BY(alice), .user = "alice", .name = "Alice Chen", .idle_us = 90 * SECOND);
+    const hf_answer *opened = done(w, SESSION_OPEN, BY(alice), .user = "alice",
+                                   .name = "Alice Chen", .idle_us = 90 * SECOND);
     expect_int(opened->sessions_count, 1);
     const hf_session_info *it = &opened->sessions[0];
     expect_text(it->id, alice.id);
@@ -218,7 +218,8 @@ static void a_key_wrong_by_one_bit_is_denied_everywhere(world *w)
     refused(w, HF_DENIED, REQUEST, BY(thief), ON("policy", "2"));
     refused(w, HF_DENIED, HAND_OVER, BY(thief), ON("policy", "1"), .target = bob.id);
     refused(w, HF_DENIED, FORCE_RELEASE, BY(thief), ON("policy", "2"), .text = "mine now");
-    refused(w, HF_DENIED, FORCE_RELEASE, BY(thief), ON("policy", "2"), .text = "mine now", .actor = "root");
+    refused(w, HF_DENIED, FORCE_RELEASE, BY(thief), ON("policy", "2"), .text = "mine now",
+            .actor = "root");
 }
 
 /* P6: what a wrong key is told does not depend on whether the session lives. */
@@ -343,8 +344,9 @@ static void pages_of_sessions_cover_all_exactly_once(world *w)
 static void a_session_is_found_by_its_key_and_nothing_is_extended(world *w)
 {
     hf_credentials alice = draw(w);
-    const hf_answer *opened = done(w, SESSION_OPEN, BY(alice), .user = "alice", .name = "Alice Chen",
-                                   .idle_us = MINUTE, .caller = "0123456789abcdef0123456789abcdef");
+    const hf_answer *opened =
+        done(w, SESSION_OPEN, BY(alice), .user = "alice", .name = "Alice Chen", .idle_us = MINUTE,
+             .caller = "0123456789abcdef0123456789abcdef");
     expect_text(opened->sessions[0].token, "0123456789abcdef0123456789abcdef");
     news_skip(w);
     clock_forward(w, MINUTE - 1);
@@ -421,10 +423,11 @@ static void who_opened_a_session_is_in_every_answer_about_it(world *w)
     static const char caller[] = "a caller of up to 64 bytes: 456789012345678901234567890123456789";
     hf_credentials alice = draw(w);
     done(w, SESSION_OPEN, BY(alice), .user = "alice", .caller = caller, .request_id = "q");
-    expect_text(done(w, SESSION_OPEN, BY(alice), .user = "alice", .caller = caller, .request_id = "q")
-                    ->sessions[0]
-                    .token,
-                caller);
+    expect_text(
+        done(w, SESSION_OPEN, BY(alice), .user = "alice", .caller = caller, .request_id = "q")
+            ->sessions[0]
+            .token,
+        caller);
     expect_text(done(w, BEAT, BY(alice))->sessions[0].token, caller);
     expect_text(done(w, SESSIONS)->sessions[0].token, caller);
 }

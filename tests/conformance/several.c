@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Several at once: linked runs stand or fall together, their neighbours do not, and each op sees those before it. */
+/* Several at once: linked runs stand or fall together, their neighbours do not, and each op sees
+ * those before it. */
 #include "suite.h"
 
 #include <string.h>
@@ -181,7 +182,8 @@ static void a_refused_run_undoes_every_kind_of_change(world *w)
     add(all, HAND_OVER, BY(alice), ON("policy", "handed"), .target = bob.id, .linked = true);
     add(all, ACQUIRE, BY(alice), ON("policy", "upgraded"), .linked = true);
     add(all, REQUEST, BY(alice), ON("policy", "taken"), .text = "please", .linked = true);
-    add(all, FORCE_RELEASE, BY(alice), ON("policy", "downgraded"), .text = "why not", .linked = true);
+    add(all, FORCE_RELEASE, BY(alice), ON("policy", "downgraded"), .text = "why not",
+        .linked = true);
     add(all, RELEASE_ALL, BY(alice), .linked = true);
     add(all, CLOSE, BY(bob), .linked = true);
     add(all, ACQUIRE, BY(carol), ON("policy", "taken"), .linked = true);
@@ -257,7 +259,8 @@ static void one_invalid_op_undoes_its_run_and_only_that(world *w)
     expect_int(done(w, LIST)->locks_count, 2);
 }
 
-/* P4: a dead lock stepped over in a run that is refused is stepped over again later, and only then tells its end. */
+/* P4: a dead lock stepped over in a run that is refused is stepped over again later, and only then
+ * tells its end. */
 static void a_refused_run_leaves_a_dead_lock_for_the_next(world *w)
 {
     hf_credentials dead = person_idle(w, "alice", "Alice Chen", SECOND);

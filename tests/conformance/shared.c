@@ -18,7 +18,8 @@ static bool is_among(const hf_answer *answer, const hf_credentials *who)
 static void readers_stand_beside_readers_each_with_a_fence_of_their_own(world *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
-    int64_t first = done(w, ACQUIRE, BY(alice), ON("policy", "1"), .mode = HF_SHARED)->locks[0].fence;
+    int64_t first =
+        done(w, ACQUIRE, BY(alice), ON("policy", "1"), .mode = HF_SHARED)->locks[0].fence;
     const hf_answer *got = done(w, ACQUIRE, BY(bob), ON("policy", "1"), .mode = HF_SHARED);
     expect_int(got->outcome, HF_GRANTED);
     expect_int(got->locks_count, 1);
@@ -60,15 +61,18 @@ static void a_refusal_tells_when_the_last_of_several_readers_is_gone(world *w)
     for (int i = 0; i < 3; i++)
         done(w, ACQUIRE, BY(readers[i]), ON("policy", "1"), .mode = HF_SHARED);
     hf_time_say(w->now_us + 5 * HOUR, w->now_us, until);
-    snprintf(sentence, sizeof sentence, "; it frees at %s or when all of them have closed it.", until);
+    snprintf(sentence, sizeof sentence, "; it frees at %s or when all of them have closed it.",
+             until);
     const hf_answer *no = refused(w, HF_LOCKED, ACQUIRE, BY(dora), ON("policy", "1"));
     expect_contains(no->message, "policy/1 is being read by Alice Chen and 2 others since ");
     expect_contains(no->message, sentence);
     expect_lacks(no->message, "Alice Chen closes it");
-    clock_forward(w, 10 * MINUTE); /* a beat moves it: no sentence may promise that it is free by then */
+    /* a beat moves it: no sentence may promise that it is free by then */
+    clock_forward(w, 10 * MINUTE);
     done(w, BEAT, BY(readers[1]));
     hf_time_say(w->now_us + 5 * HOUR, w->now_us, until);
-    snprintf(sentence, sizeof sentence, "; it frees at %s or when all of them have closed it.", until);
+    snprintf(sentence, sizeof sentence, "; it frees at %s or when all of them have closed it.",
+             until);
     expect_contains(refused(w, HF_LOCKED, ACQUIRE, BY(dora), ON("policy", "1"))->message, sentence);
     done(w, BEAT, BY(readers[0]));
     done(w, RELEASE, BY(readers[1]), ON("policy", "1"));
@@ -82,7 +86,8 @@ static void a_refusal_tells_when_the_last_of_several_readers_is_gone(world *w)
 static void asking_shared_twice_is_harmless(world *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
-    int64_t fence = done(w, ACQUIRE, BY(alice), ON("policy", "1"), .mode = HF_SHARED)->locks[0].fence;
+    int64_t fence =
+        done(w, ACQUIRE, BY(alice), ON("policy", "1"), .mode = HF_SHARED)->locks[0].fence;
     done(w, ACQUIRE, BY(bob), ON("policy", "1"), .mode = HF_SHARED);
     news_skip(w);
     const hf_answer *again = done(w, ACQUIRE, BY(alice), ON("policy", "1"), .mode = HF_SHARED);
@@ -97,7 +102,8 @@ static void a_sole_reader_becomes_the_writer_with_a_new_fence(world *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     hf_lock read =
-        done(w, ACQUIRE, BY(alice), ON("policy", "1"), .mode = HF_SHARED, .purpose = "look")->locks[0];
+        done(w, ACQUIRE, BY(alice), ON("policy", "1"), .mode = HF_SHARED, .purpose = "look")
+            ->locks[0];
     news_skip(w);
     const hf_answer *got = done(w, ACQUIRE, BY(alice), ON("policy", "1"));
     expect_int(got->outcome, HF_UPGRADED);
@@ -122,14 +128,16 @@ static void an_upgrade_never_shortens_the_bound(world *w)
     hf_lock write = done(w, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = SECOND)->locks[0];
     expect_true(write.ends_us == 0 || write.ends_us >= read.ends_us);
     done(w, ACQUIRE, BY(alice), ON("policy", "2"), .mode = HF_SHARED);
-    expect_int(done(w, ACQUIRE, BY(alice), ON("policy", "2"), .ttl_us = SECOND)->locks[0].ends_us, 0);
+    expect_int(done(w, ACQUIRE, BY(alice), ON("policy", "2"), .ttl_us = SECOND)->locks[0].ends_us,
+               0);
 }
 
 /* P1, P5 */
 static void an_upgrade_is_refused_while_others_read(world *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
-    int64_t fence = done(w, ACQUIRE, BY(alice), ON("policy", "1"), .mode = HF_SHARED)->locks[0].fence;
+    int64_t fence =
+        done(w, ACQUIRE, BY(alice), ON("policy", "1"), .mode = HF_SHARED)->locks[0].fence;
     done(w, ACQUIRE, BY(bob), ON("policy", "1"), .mode = HF_SHARED);
     const hf_answer *no = refused(w, HF_LOCKED, ACQUIRE, BY(alice), ON("policy", "1"));
     expect_int(no->locks_count, 1);
@@ -170,7 +178,8 @@ static void a_downgrade_keeps_fence_bound_and_purpose_and_lets_readers_in(world 
 {
     hf_credentials alice = person(w, "alice", "Alice Chen"), bob = person(w, "bob", "Bob Smith");
     hf_lock write =
-        done(w, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = MINUTE, .purpose = "renewal")->locks[0];
+        done(w, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = MINUTE, .purpose = "renewal")
+            ->locks[0];
     news_skip(w);
     clock_forward(w, SECOND);
     hf_lock read = done(w, DOWNGRADE, BY(alice), ON("policy", "1"))->locks[0];
@@ -206,7 +215,8 @@ static void downgrading_a_shared_lock_changes_nothing(world *w)
     unchanged(w, before);
 }
 
-/* One reader's going leaves the others: releasing a shared lock once deleted a writer's elsewhere. */
+/* One reader's going leaves the others: releasing a shared lock once deleted a writer's elsewhere.
+ * */
 static void releasing_one_shared_lock_leaves_the_others(world *w)
 {
     hf_credentials people[3];

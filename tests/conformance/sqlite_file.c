@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A SQLite file as a store: what is refused and left untouched, what is found again, who else may use it. */
+/* A SQLite file as a store: what is refused and left untouched, what is found again, who else may
+ * use it. */
 #include "suite.h"
 
 #include <base/seams.h>
@@ -36,7 +37,7 @@ static content content_of(const char *path)
     return it;
 }
 
-static void write_file(const char *path, const void *bytes, size_t size)
+static void sqlite_file_write(const char *path, const void *bytes, size_t size)
 {
     FILE *file = fopen(path, "wb");
     expect_true(file != NULL);
@@ -195,12 +196,12 @@ static void a_file_that_is_no_database_is_refused_and_left_alone(world *w)
     scratch_path(".db", path);
     static const char text[] =
         "Dear diary, today I was opened as a database. I did not like it at all, and said so.\n";
-    write_file(path, text, sizeof text - 1);
+    sqlite_file_write(path, text, sizeof text - 1);
     refused_untouched(path);
     char noise[8192];
     for (size_t i = 0; i < sizeof noise; i++)
         noise[i] = (char)(i * 2654435761u >> 13);
-    write_file(path, noise, sizeof noise);
+    sqlite_file_write(path, noise, sizeof noise);
     refused_untouched(path);
     unlink(path);
 }
@@ -219,13 +220,13 @@ static void a_corrupt_file_is_refused_and_left_alone(world *w)
         char *bad = malloc(good.size);
         memcpy(bad, good.bytes, good.size);
         memset(bad + wounds[i].from, 0xa5, wounds[i].count);
-        write_file(path, bad, good.size);
+        sqlite_file_write(path, bad, good.size);
         refused_untouched(path);
         free(bad);
     }
-    write_file(path, good.bytes, 4096 + 100);
+    sqlite_file_write(path, good.bytes, 4096 + 100);
     refused_untouched(path);
-    write_file(path, good.bytes, good.size);
+    sqlite_file_write(path, good.bytes, good.size);
     open_comes_to(path, HF_OK);
     free(good.bytes);
 }
@@ -235,9 +236,8 @@ static void another_programs_database_is_refused_and_left_alone(world *w)
     (void)w;
     char path[HF_URL_MAX];
     scratch_path(".db", path);
-    alter(
-        path,
-        "CREATE TABLE customer (id INTEGER PRIMARY KEY, name TEXT); INSERT INTO customer VALUES (1, 'Ada')");
+    alter(path, "CREATE TABLE customer (id INTEGER PRIMARY KEY, name TEXT); INSERT INTO customer "
+                "VALUES (1, 'Ada')");
     refused_untouched(path);
     unlink(path);
 }
@@ -248,7 +248,7 @@ static void an_empty_file_becomes_a_store(world *w)
     (void)w;
     char path[HF_URL_MAX];
     scratch_path(".db", path);
-    write_file(path, "", 0);
+    sqlite_file_write(path, "", 0);
     open_comes_to(path, HF_OK);
     unlink(path);
 }
@@ -294,7 +294,8 @@ static void a_schema_version_that_makes_no_sense_is_refused(world *w)
     static const char *const nonsense[] = {"'abc'", "''", "'-1'", "'99999999999999999999'"};
     for (size_t i = 0; i < sizeof nonsense / sizeof *nonsense; i++) {
         char sql[128];
-        snprintf(sql, sizeof sql, "UPDATE holdfast_meta SET value = %s WHERE name = 'schema'", nonsense[i]);
+        snprintf(sql, sizeof sql, "UPDATE holdfast_meta SET value = %s WHERE name = 'schema'",
+                 nonsense[i]);
         alter(path, sql);
         refused_untouched(path);
     }
@@ -389,7 +390,9 @@ static void the_tables_say_what_the_answers_said(world *w)
     hf_credentials alice = draw(w);
     done(w, SESSION_OPEN, BY(alice), .user = "alice", .caller = "token1", .request_id = "open-1");
     int64_t fence =
-        done(w, ACQUIRE, BY(alice), ON("policy", "1"), .request_id = "r1", .purpose = "why")->locks[0].fence;
+        done(w, ACQUIRE, BY(alice), ON("policy", "1"), .request_id = "r1", .purpose = "why")
+            ->locks[0]
+            .fence;
     done(w, ACQUIRE, BY(alice), ON("policy", "2"));
     done(w, RELEASE, BY(alice), ON("policy", "2"), .request_id = "r2");
     done(w, TYPE_SET, .type = "claim", .policy = HF_POLICY_OPTIMISTIC);
@@ -491,7 +494,7 @@ static void where_only_an_existing_store_is_wanted_none_is_made(world *w)
     scratch_path(".db", path);
     existing_comes_to(path, "", HF_NOT_FOUND);
     expect_true(access(path, F_OK) != 0);
-    write_file(path, "", 0);
+    sqlite_file_write(path, "", 0);
     existing_comes_to(path, "", HF_NOT_FOUND);
     content after = content_of(path);
     expect_int(after.size, 0);
@@ -509,10 +512,13 @@ static void another_programs_database_with_a_table_like_ours_is_refused_and_left
 {
     (void)w;
     static const char *const tables[] = {
-        "CREATE TABLE user_meta (id INTEGER, name TEXT, value TEXT); INSERT INTO user_meta VALUES (1, 'a', "
+        "CREATE TABLE user_meta (id INTEGER, name TEXT, value TEXT); INSERT INTO user_meta VALUES "
+        "(1, 'a', "
         "'b')",
-        "CREATE TABLE user_meta (name TEXT, value TEXT); INSERT INTO user_meta VALUES ('schema', '1')",
-        "CREATE TABLE xmeta (name TEXT, value TEXT); CREATE TABLE user_lock (id); CREATE TABLE user_session "
+        "CREATE TABLE user_meta (name TEXT, value TEXT); INSERT INTO user_meta VALUES ('schema', "
+        "'1')",
+        "CREATE TABLE xmeta (name TEXT, value TEXT); CREATE TABLE user_lock (id); CREATE TABLE "
+        "user_session "
         "(id)",
     };
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
@@ -533,7 +539,8 @@ static void another_programs_database_with_a_log_is_refused_and_nothing_laid_bes
     scratch_path(" 100%?#.db", path);
     char *mark = strchr(path, '?');
     *mark = '_'; /* a URL ends the path there */
-    alter(path, "PRAGMA journal_mode = WAL; CREATE TABLE customer (id INTEGER PRIMARY KEY, name TEXT)");
+    alter(path,
+          "PRAGMA journal_mode = WAL; CREATE TABLE customer (id INTEGER PRIMARY KEY, name TEXT)");
     nothing_stands_beside(path);
     refused_untouched(path);
     nothing_stands_beside(path);
@@ -544,7 +551,8 @@ static void another_programs_database_with_a_log_is_refused_and_nothing_laid_bes
 static void a_policy_that_is_not_known_is_named_and_nothing_of_that_type_is_granted(world *w)
 {
     hf_credentials alice = person(w, "alice", "Alice Chen");
-    alter(strchr(w->url, ':') + 1, "INSERT INTO holdfast_type VALUES ('policy', 'snapshot', NULL, NULL)");
+    alter(strchr(w->url, ':') + 1,
+          "INSERT INTO holdfast_type VALUES ('policy', 'snapshot', NULL, NULL)");
     hf_error err = {0};
     static const hf_op_kind kinds[] = {HF_OP_ACQUIRE, HF_OP_TYPE_GET, HF_OP_TYPES};
     for (size_t i = 0; i < 3; i++) {
@@ -566,7 +574,7 @@ typedef struct waiter {
     hf_status status;
 } waiter;
 
-static void *wait_for_it(void *context)
+static void *sqlite_file_wait_for_it(void *context)
 {
     waiter *it = context;
     hf_batch *batch = NULL;
@@ -584,7 +592,7 @@ static void all_are_busy(world *w, hf_credentials *by)
     waiter all[WAITERS];
     for (size_t i = 0; i < WAITERS; i++) {
         all[i] = (waiter){.store = w->store, .by = by, .status = HF_STATUS_COUNT};
-        expect_int(pthread_create(&threads[i], NULL, wait_for_it, &all[i]), 0);
+        expect_int(pthread_create(&threads[i], NULL, sqlite_file_wait_for_it, &all[i]), 0);
     }
     for (size_t i = 0; i < WAITERS; i++)
         pthread_join(threads[i], NULL);
@@ -608,8 +616,9 @@ static void another_programs_open_change_is_busy_soon_for_every_thread(world *w)
 /* Whatever one namespace calls its tables, another may be called so. */
 static void namespaces_named_like_each_others_tables_work_side_by_side(world *w)
 {
-    static const char *const names[] = {"a",      "a_lock", "a_session", "a_meta",       "a_request",
-                                        "a_lost", "a_type", "a_event",   "a_lock_by_end"};
+    static const char *const names[] = {"a",      "a_lock",    "a_session",
+                                        "a_meta", "a_request", "a_lost",
+                                        "a_type", "a_event",   "a_lock_by_end"};
     enum { NAMES = sizeof names / sizeof *names };
     hf_store *first = w->store, *stores[NAMES] = {NULL};
     char path[HF_URL_MAX], url[HF_URL_MAX + 64];
@@ -617,7 +626,8 @@ static void namespaces_named_like_each_others_tables_work_side_by_side(world *w)
     for (int backwards = 0; backwards < 2; backwards++) {
         scratch_path(".db", path);
         for (size_t i = 0; i < NAMES; i++) {
-            snprintf(url, sizeof url, "sqlite:%s?namespace=%s", path, names[backwards ? NAMES - 1 - i : i]);
+            snprintf(url, sizeof url, "sqlite:%s?namespace=%s", path,
+                     names[backwards ? NAMES - 1 - i : i]);
             expect(HF_OK, hf_store_open(url, &stores[i], &err), err);
             hf_store_clock_freeze(stores[i], w->now_us);
         }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The conformance suite: what every store must do. A theme is a table of tests; each runs in a world of its own, on
- * every store of HF_TEST_STORES. */
+/* The conformance suite: what every store must do. A theme is a table of tests; each runs in a
+ * world of its own, on every store of HF_TEST_STORES. */
 #ifndef HF_TESTS_CONFORMANCE_SUITE_H
 #define HF_TESTS_CONFORMANCE_SUITE_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Sweeping: bounded work, events for what died, a day's grace for what has ended, and no other answer changed. */
+/* Sweeping: bounded work, events for what died, a day's grace for what has ended, and no other
+ * answer changed. */
 #include "suite.h"
 
 #include <stdlib.h>
@@ -8,7 +9,8 @@
 /* P7 */
 static void what_lives_is_not_swept(world *w)
 {
-    hf_credentials alice = person_idle(w, "alice", "Alice Chen", MINUTE), bob = person(w, "bob", "Bob Smith");
+    hf_credentials alice = person_idle(w, "alice", "Alice Chen", MINUTE),
+                   bob = person(w, "bob", "Bob Smith");
     done(w, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = MINUTE);
     done(w, REQUEST, BY(bob), ON("policy", "1"));
     clock_forward(w, MINUTE - 1);
@@ -23,7 +25,8 @@ static void a_dead_session_is_ended_and_its_locks_removed_with_events(world *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", MINUTE);
     done(w, ACQUIRE, BY(alice), ON("policy", "1"));
-    int64_t fence = done(w, ACQUIRE, BY(alice), ON("policy", "2"), .mode = HF_SHARED)->locks[0].fence;
+    int64_t fence =
+        done(w, ACQUIRE, BY(alice), ON("policy", "2"), .mode = HF_SHARED)->locks[0].fence;
     clock_forward(w, MINUTE);
     news_skip(w);
     expect_int(sweep_all(w, 0), 3);
@@ -90,7 +93,8 @@ static void of_locks_past_their_bound_those_that_ended_first_go_first(world *w)
     hf_credentials people[PEOPLE];
     for (int i = 0; i < PEOPLE; i++) {
         people[i] = person_idle(w, "alice", NULL, HOUR);
-        done(w, ACQUIRE, BY(people[i]), ON("page", "1"), .mode = HF_SHARED, .ttl_us = minutes[i] * MINUTE);
+        done(w, ACQUIRE, BY(people[i]), ON("page", "1"), .mode = HF_SHARED,
+             .ttl_us = minutes[i] * MINUTE);
     }
     clock_forward(w, 10 * MINUTE);
     for (int i = 1; i <= PEOPLE; i++) {
@@ -184,7 +188,8 @@ static void many_sessions_without_a_request_id_are_swept_in_bounded_steps(world 
     for (unsigned i = 0; i < PEOPLE; i++) {
         char id[HF_SESSION_ID_SIZE];
         snprintf(id, sizeof id, "%032x", i * 2654435761u);
-        expect(HF_OK, hf_credentials_set(&people[i], id, "00112233445566778899aabbccddeeff", &err), err);
+        expect(HF_OK, hf_credentials_set(&people[i], id, "00112233445566778899aabbccddeeff", &err),
+               err);
         add(open, SESSION_OPEN, BY(people[i]), .user = "alice", .idle_us = MINUTE);
     }
     run(w, open);

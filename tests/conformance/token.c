@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Callers' tokens and the audit log: making, finding, listing and revoking tokens; what is noted; how long events are kept. */
+/* Callers' tokens and the audit log: making, finding, listing and revoking tokens; what is noted;
+ * how long events are kept. */
 #include "suite.h"
 
 #include <stdlib.h>
@@ -25,9 +26,9 @@ static hf_token_key key_of(world *w, unsigned n)
 static void a_token_is_found_by_its_secret_as_it_was_made(world *w)
 {
     hf_token_key key = key_of(w, 1);
-    const hf_answer *made =
-        done(w, TOKEN_CREATE, WITH(key), .name = "billing", .roles = "manage:policy use:*  observe use:claim",
-             .users = "b*", .ttl_us = HOUR, .actor = "root");
+    const hf_answer *made = done(w, TOKEN_CREATE, WITH(key), .name = "billing",
+                                 .roles = "manage:policy use:*  observe use:claim", .users = "b*",
+                                 .ttl_us = HOUR, .actor = "root");
     expect_int(made->tokens_count, 1);
     clock_forward(w, MINUTE);
     const hf_answer *found = done(w, TOKEN_FIND, .sha256 = key.sha256);
@@ -113,7 +114,8 @@ static void making_and_revoking_leave_events_that_name_the_token(world *w)
     hf_token_key key = key_of(w, 1);
     char named[HF_TEXT_SIZE];
     snprintf(named, sizeof named, "%s the \xc3\xa9tage \"2\"", key.id);
-    done(w, TOKEN_CREATE, WITH(key), .name = "the \xc3\xa9tage \"2\"", .roles = "use", .actor = "root");
+    done(w, TOKEN_CREATE, WITH(key), .name = "the \xc3\xa9tage \"2\"", .roles = "use",
+         .actor = "root");
     done(w, TOKEN_REVOKE, .token = key.id, .actor = "alice");
     const hf_event *events = news(w, 2);
     expect_int(events[0].kind, HF_EVENT_TOKEN_CREATED);
@@ -129,18 +131,19 @@ static void making_and_revoking_leave_events_that_name_the_token(world *w)
 static void a_repeated_request_makes_no_second_token(world *w)
 {
     hf_token_key key = key_of(w, 1), other = key_of(w, 2);
-    const hf_answer *first =
-        done(w, TOKEN_CREATE, WITH(key), .name = "n", .roles = "use", .actor = "root", .request_id = "q1");
+    const hf_answer *first = done(w, TOKEN_CREATE, WITH(key), .name = "n", .roles = "use",
+                                  .actor = "root", .request_id = "q1");
     news_skip(w);
     clock_forward(w, HOUR);
-    const hf_answer *again =
-        done(w, TOKEN_CREATE, WITH(key), .name = "n", .roles = "use", .actor = "root", .request_id = "q1");
+    const hf_answer *again = done(w, TOKEN_CREATE, WITH(key), .name = "n", .roles = "use",
+                                  .actor = "root", .request_id = "q1");
     expect_true(memcmp(&first->tokens[0], &again->tokens[0], sizeof(hf_token)) == 0);
     news(w, 0);
-    const hf_answer *no = refused(w, HF_DENIED, TOKEN_CREATE, WITH(other), .name = "n", .roles = "use",
-                                  .actor = "root", .request_id = "q1");
+    const hf_answer *no = refused(w, HF_DENIED, TOKEN_CREATE, WITH(other), .name = "n",
+                                  .roles = "use", .actor = "root", .request_id = "q1");
     expect_contains(no->message, key.id);
-    done(w, TOKEN_CREATE, WITH(other), .name = "n", .roles = "use", .actor = "bob", .request_id = "q1");
+    done(w, TOKEN_CREATE, WITH(other), .name = "n", .roles = "use", .actor = "bob",
+         .request_id = "q1");
     expect_int(done(w, TOKENS)->tokens_count, 2);
 }
 
@@ -180,8 +183,8 @@ static void an_id_or_a_secret_is_not_taken_twice(world *w)
     hf_token_key key = key_of(w, 1), other = key_of(w, 2);
     done(w, TOKEN_CREATE, WITH(key), .name = "n", .roles = "use");
     refused(w, HF_INVALID, TOKEN_CREATE, WITH(key), .name = "n", .roles = "use");
-    refused(w, HF_INVALID, TOKEN_CREATE, .token = key.id, .sha256 = other.sha256, .name = "n", .roles = "use",
-            .request_id = "q1");
+    refused(w, HF_INVALID, TOKEN_CREATE, .token = key.id, .sha256 = other.sha256, .name = "n",
+            .roles = "use", .request_id = "q1");
     refused(w, HF_INVALID, TOKEN_CREATE, .token = other.id, .sha256 = key.sha256, .name = "n",
             .roles = "use");
     done(w, TOKEN_CREATE, WITH(other), .name = "n", .roles = "use");
@@ -192,7 +195,8 @@ static void pages_of_tokens_cover_all_exactly_once(world *w)
     enum { COUNT = 7 };
     for (unsigned i = 0; i < COUNT; i++) {
         hf_token_key key = key_of(w, i + 1);
-        done(w, TOKEN_CREATE, WITH(key), .name = "n", .roles = "use", .ttl_us = i == 3 ? SECOND : 0);
+        done(w, TOKEN_CREATE, WITH(key), .name = "n", .roles = "use",
+             .ttl_us = i == 3 ? SECOND : 0);
         if (i == 5)
             done(w, TOKEN_REVOKE, .token = key.id);
     }
@@ -243,8 +247,8 @@ static void names_and_patterns_come_back_byte_for_byte(world *w)
         " leading and trailing ",  "$1 ?1 {ns}", "*"};
     for (unsigned i = 0; i < sizeof odd / sizeof *odd; i++) {
         hf_token_key key = key_of(w, i + 1);
-        done(w, TOKEN_CREATE, WITH(key), .name = odd[i], .roles = "use", .users = odd[i], .actor = odd[i],
-             .request_id = "q");
+        done(w, TOKEN_CREATE, WITH(key), .name = odd[i], .roles = "use", .users = odd[i],
+             .actor = odd[i], .request_id = "q");
         const hf_answer *found = done(w, TOKEN_FIND, .sha256 = key.sha256);
         expect_text(found->tokens[0].name, odd[i]);
         expect_text(found->tokens[0].users, odd[i]);
@@ -261,12 +265,12 @@ static void the_longest_token_is_kept_whole(world *w)
          *actor = repeat("a", HF_TEXT_MAX), *request = repeat("q", HF_REQUEST_ID_MAX),
          *type = repeat("t", HF_TYPE_MAX - 2), roles[2 * HF_ROLES_SIZE] = "";
     for (int i = 0; i < HF_GRANTS_MAX; i++)
-        snprintf(roles + strlen(roles), sizeof roles - strlen(roles), "%sobserve:%s%02d", i ? " " : "", type,
-                 i);
+        snprintf(roles + strlen(roles), sizeof roles - strlen(roles), "%sobserve:%s%02d",
+                 i ? " " : "", type, i);
     expect_int(strlen(roles), HF_ROLES_MAX);
     for (int i = 0; i < 2; i++)
-        done(w, TOKEN_CREATE, WITH(key), .name = name, .roles = roles, .users = users, .actor = actor,
-             .request_id = request);
+        done(w, TOKEN_CREATE, WITH(key), .name = name, .roles = roles, .users = users,
+             .actor = actor, .request_id = request);
     const hf_token *token = &done(w, TOKEN_FIND, .sha256 = key.sha256)->tokens[0];
     expect_text(token->name, name);
     expect_text(token->users, users);
@@ -297,7 +301,8 @@ static void what_is_wrong_with_a_token_is_told(world *w)
                                             ":policy"};
     for (size_t i = 0; i < sizeof bad_roles / sizeof *bad_roles; i++)
         expect_contains(
-            refused(w, HF_INVALID, TOKEN_CREATE, WITH(key), .name = "n", .roles = bad_roles[i])->message,
+            refused(w, HF_INVALID, TOKEN_CREATE, WITH(key), .name = "n", .roles = bad_roles[i])
+                ->message,
             "roles");
     refused(w, HF_INVALID, TOKEN_CREATE, WITH(key), .roles = "use");
     refused(w, HF_INVALID, TOKEN_CREATE, WITH(key), .roles = "use", .name = "");
@@ -305,13 +310,15 @@ static void what_is_wrong_with_a_token_is_told(world *w)
     refused(w, HF_INVALID, TOKEN_CREATE, WITH(key), .roles = "use", .name = "a\nb");
     refused(w, HF_INVALID, TOKEN_CREATE, WITH(key), .roles = "use", .name = "n", .users = "\xff");
     expect_contains(
-        refused(w, HF_INVALID, TOKEN_CREATE, WITH(key), .roles = "use", .name = "n", .users = "")->message,
+        refused(w, HF_INVALID, TOKEN_CREATE, WITH(key), .roles = "use", .name = "n", .users = "")
+            ->message,
         "pattern of users is empty");
     expect_int(done(w, TOKENS)->tokens_count, 0);
     refused(w, HF_INVALID, TOKEN_CREATE, WITH(key), .roles = "use", .name = "n", .ttl_us = -1);
     refused(w, HF_INVALID, TOKEN_CREATE, .token = key.id, .roles = "use", .name = "n");
     refused(w, HF_INVALID, TOKEN_CREATE, .sha256 = key.sha256, .roles = "use", .name = "n");
-    refused(w, HF_INVALID, TOKEN_CREATE, .token = "xyz", .sha256 = key.sha256, .roles = "use", .name = "n");
+    refused(w, HF_INVALID, TOKEN_CREATE, .token = "xyz", .sha256 = key.sha256, .roles = "use",
+            .name = "n");
     refused(w, HF_INVALID, TOKEN_FIND);
     refused(w, HF_INVALID, TOKEN_REVOKE);
     refused(w, HF_INVALID, TOKEN_REVOKE, .token = "no token");
@@ -349,7 +356,8 @@ static void the_managers_calls_do_the_same(world *w)
     expect(HF_OK, hf_manager_token_revoke(manager, key.id, "root", &found, &err), err);
     expect_int(found.revoked_us, w->now_us);
     expect(HF_NOT_FOUND,
-           hf_manager_token_revoke(manager, "00000000000000000000000000000000", NULL, NULL, &err), err);
+           hf_manager_token_revoke(manager, "00000000000000000000000000000000", NULL, NULL, &err),
+           err);
     expect(HF_INVALID, hf_manager_token_find(manager, "not a token", &found, &lives, &err), err);
     key.secret[0] = key.secret[0] == '0' ? '1' : '0';
     expect(HF_NOT_FOUND, hf_manager_token_find(manager, key.secret, &found, &lives, &err), err);
@@ -419,12 +427,12 @@ static void a_note_of_anything_else_is_refused(world *w)
 /* ---- how long events are kept ---- */
 
 /* Sweeps until there is no more. */
-static size_t sweep_events(world *w, int64_t keep_us, int64_t keep_forced_us, size_t limit)
+static size_t token_sweep_events(world *w, int64_t keep_us, int64_t keep_forced_us, size_t limit)
 {
     size_t swept = 0;
     for (int calls = 0; calls < 1000; calls++) {
-        const hf_answer *got =
-            done(w, SWEEP, .limit = limit, .keep_events_us = keep_us, .keep_forced_us = keep_forced_us);
+        const hf_answer *got = done(w, SWEEP, .limit = limit, .keep_events_us = keep_us,
+                                    .keep_forced_us = keep_forced_us);
         expect_true(limit == 0 || got->swept <= limit);
         swept += got->swept;
         if (!got->more)
@@ -433,7 +441,7 @@ static size_t sweep_events(world *w, int64_t keep_us, int64_t keep_forced_us, si
     check_failed(__FILE__, __LINE__, "the sweep never ends");
 }
 
-static void note(world *w, const char *text)
+static void token_note(world *w, const char *text)
 {
     done(w, NOTE, .event = HF_EVENT_DENIED, .text = text);
 }
@@ -446,11 +454,11 @@ static void set_type(world *w, const char *type)
 static void events_are_kept_for_ever_unless_it_is_said(world *w)
 {
     set_type(w, "a");
-    note(w, "b");
+    token_note(w, "b");
     clock_forward(w, 3000 * DAY);
     set_type(w, "c");
     expect_int(sweep_all(w, 0), 0);
-    expect_int(sweep_events(w, 0, 0, 0), 0);
+    expect_int(token_sweep_events(w, 0, 0, 0), 0);
     const hf_answer *all = done(w, EVENTS);
     expect_int(all->events_count, 3);
     expect_int(all->first_seq, 1);
@@ -464,15 +472,15 @@ static void old_events_go_and_a_reader_is_told_what_is_missing(world *w)
     set_type(w, "young");
     set_type(w, "younger");
     clock_forward(w, HOUR);
-    expect_int(sweep_events(w, 2 * HOUR + 1, 0, 0), 0);
-    expect_int(sweep_events(w, 2 * HOUR, 0, 0), 5);
+    expect_int(token_sweep_events(w, 2 * HOUR + 1, 0, 0), 0);
+    expect_int(token_sweep_events(w, 2 * HOUR, 0, 0), 5);
     const hf_answer *left = done(w, EVENTS);
     expect_int(left->events_count, 2);
     expect_int(left->events[0].seq, 6);
     expect_int(left->first_seq, 6);
     expect_int(left->last_seq, 7);
     expect_int(done(w, EVENTS, .after_seq = 6)->events_count, 1);
-    expect_int(sweep_events(w, 2 * HOUR, 0, 0), 0);
+    expect_int(token_sweep_events(w, 2 * HOUR, 0, 0), 0);
 }
 
 static void forced_acts_tokens_and_denials_are_kept_longer(world *w)
@@ -483,22 +491,22 @@ static void forced_acts_tokens_and_denials_are_kept_longer(world *w)
     done(w, FORCE_RELEASE, ON("policy", "1"), .actor = "root", .text = "why not"); /* 3 */
     done(w, TOKEN_CREATE, WITH(key), .name = "n", .roles = "use");                 /* 4 */
     done(w, TOKEN_REVOKE, .token = key.id);                                        /* 5 */
-    note(w, "no");                                                                 /* 6 */
+    token_note(w, "no");                                                           /* 6 */
     done(w, NOTE, .event = HF_EVENT_UNAUTHENTICATED, .text = "who");               /* 7 */
     done(w, CLOSE, BY(alice));                                                     /* 8 */
-    note(w, "after the last that goes");                                           /* 9 */
+    token_note(w, "after the last that goes");                                     /* 9 */
     clock_forward(w, HOUR);
     set_type(w, "a"); /* 10 */
-    expect_int(sweep_events(w, HOUR, 0, 0), 3);
+    expect_int(token_sweep_events(w, HOUR, 0, 0), 3);
     const hf_answer *left = done(w, EVENTS);
     expect_int(left->events_count, 7);
     expect_int(left->events[0].kind, HF_EVENT_FORCED);
     expect_int(left->events[0].seq, 3);
     expect_int(left->first_seq, 9); /* from there on nothing is missing */
     expect_int(left->last_seq, 10);
-    expect_int(sweep_events(w, HOUR, HOUR + 1, 0), 0);
+    expect_int(token_sweep_events(w, HOUR, HOUR + 1, 0), 0);
     clock_forward(w, 1);
-    expect_int(sweep_events(w, HOUR, HOUR + 1, 0), 6);
+    expect_int(token_sweep_events(w, HOUR, HOUR + 1, 0), 6);
     left = done(w, EVENTS);
     expect_int(left->events_count, 1);
     expect_int(left->events[0].seq, 10);
@@ -512,7 +520,7 @@ static void the_newest_event_stays(world *w)
     set_type(w, "a");
     set_type(w, "b");
     clock_forward(w, DAY);
-    expect_int(sweep_events(w, HOUR, HOUR, 0), 1);
+    expect_int(token_sweep_events(w, HOUR, HOUR, 0), 1);
     if (w->at->keeps)
         world_reopen(w);
     const hf_answer *left = done(w, EVENTS);
@@ -527,22 +535,22 @@ static void the_newest_event_stays(world *w)
 static void events_go_in_calls_of_bounded_work(world *w)
 {
     for (int i = 0; i < 12; i++)
-        note(w, "kept");
+        token_note(w, "kept");
     for (int i = 0; i < 7; i++)
         set_type(w, "a");
     for (int i = 0; i < 5; i++)
-        note(w, "kept");
+        token_note(w, "kept");
     set_type(w, "a");
     clock_forward(w, HOUR);
     set_type(w, "young");
     const hf_answer *first = done(w, SWEEP, .limit = 5, .keep_events_us = HOUR);
     expect_int(first->swept, 0);
     expect_true(first->more);
-    expect_int(sweep_events(w, HOUR, 0, 5), 8);
+    expect_int(token_sweep_events(w, HOUR, 0, 5), 8);
     const hf_answer *left = done(w, EVENTS);
     expect_int(left->events_count, 18);
     expect_int(left->first_seq, 26);
-    expect_int(sweep_events(w, HOUR, HOUR, 3), 17);
+    expect_int(token_sweep_events(w, HOUR, HOUR, 3), 17);
     expect_int(done(w, EVENTS)->events_count, 1);
     expect_int(done(w, EVENTS)->first_seq, 26);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Types: what each policy takes, default and longest bounds, and what may be changed while locks live. */
+/* Types: what each policy takes, default and longest bounds, and what may be changed while locks
+ * live. */
 #include "suite.h"
 
 #include <string.h>
@@ -46,7 +47,8 @@ static void a_type_is_read_back_as_it_was_set(world *w)
 {
     const hf_answer *no = refused(w, HF_NOT_FOUND, TYPE_GET, .type = "policy");
     expect_contains(no->message, "policy");
-    done(w, TYPE_SET, .type = "policy", .policy = HF_POLICY_READ_WRITE, .ttl_us = MINUTE, .ttl_max_us = HOUR);
+    done(w, TYPE_SET, .type = "policy", .policy = HF_POLICY_READ_WRITE, .ttl_us = MINUTE,
+         .ttl_max_us = HOUR);
     const hf_answer *got = done(w, TYPE_GET, .type = "policy");
     expect_int(got->types_count, 1);
     expect_text(got->types[0].type, "policy");
@@ -86,7 +88,8 @@ static void the_default_ttl_is_given_when_none_is_asked_for(world *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR);
     done(w, TYPE_SET, .type = "policy", .policy = HF_POLICY_READ_WRITE, .ttl_us = MINUTE);
-    expect_int(done(w, ACQUIRE, BY(alice), ON("policy", "1"))->locks[0].ends_us, w->now_us + MINUTE);
+    expect_int(done(w, ACQUIRE, BY(alice), ON("policy", "1"))->locks[0].ends_us,
+               w->now_us + MINUTE);
     const hf_answer *longer = done(w, ACQUIRE, BY(alice), ON("policy", "2"), .ttl_us = 2 * HOUR);
     expect_int(longer->locks[0].ends_us, w->now_us + 2 * HOUR);
     clock_forward(w, SECOND);
@@ -97,7 +100,8 @@ static void more_than_the_longest_ttl_is_invalid(world *w)
 {
     hf_credentials alice = person_idle(w, "alice", "Alice Chen", HOUR);
     done(w, TYPE_SET, .type = "policy", .policy = HF_POLICY_READ_WRITE, .ttl_max_us = HOUR);
-    const hf_answer *no = refused(w, HF_INVALID, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = HOUR + 1);
+    const hf_answer *no =
+        refused(w, HF_INVALID, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = HOUR + 1);
     expect_contains(no->message, "policy");
     expect_int(done(w, ACQUIRE, BY(alice), ON("policy", "1"), .ttl_us = HOUR)->locks[0].ends_us,
                w->now_us + HOUR);
@@ -116,9 +120,10 @@ static void without_a_default_the_longest_ttl_is_given(world *w)
 
 static void a_default_longer_than_the_longest_is_invalid(world *w)
 {
-    refused(w, HF_INVALID, TYPE_SET, .type = "policy", .policy = HF_POLICY_READ_WRITE, .ttl_us = HOUR + 1,
-            .ttl_max_us = HOUR);
-    done(w, TYPE_SET, .type = "policy", .policy = HF_POLICY_READ_WRITE, .ttl_us = HOUR, .ttl_max_us = HOUR);
+    refused(w, HF_INVALID, TYPE_SET, .type = "policy", .policy = HF_POLICY_READ_WRITE,
+            .ttl_us = HOUR + 1, .ttl_max_us = HOUR);
+    done(w, TYPE_SET, .type = "policy", .policy = HF_POLICY_READ_WRITE, .ttl_us = HOUR,
+         .ttl_max_us = HOUR);
 }
 
 static void a_policy_does_not_change_while_locks_live(world *w)
@@ -129,8 +134,9 @@ static void a_policy_does_not_change_while_locks_live(world *w)
     static const hf_policy others[] = {HF_POLICY_OPTIMISTIC, HF_POLICY_EXCLUSIVE_WRITE,
                                        HF_POLICY_EXCLUSIVE_READ};
     for (size_t i = 0; i < 3; i++)
-        expect_contains(refused(w, HF_INVALID, TYPE_SET, .type = "policy", .policy = others[i])->message,
-                        "policy");
+        expect_contains(
+            refused(w, HF_INVALID, TYPE_SET, .type = "policy", .policy = others[i])->message,
+            "policy");
     done(w, TYPE_SET, .type = "claim", .policy = HF_POLICY_OPTIMISTIC);
     done(w, RELEASE, BY(alice), ON("policy", "1"));
     done(w, TYPE_SET, .type = "policy", .policy = HF_POLICY_EXCLUSIVE_WRITE);
@@ -165,10 +171,12 @@ static void bounds_change_and_the_same_is_set_again_while_locks_live(world *w)
     done(w, TYPE_SET, .type = "policy", .policy = HF_POLICY_READ_WRITE);
     done(w, ACQUIRE, BY(alice), ON("policy", "1"));
     done(w, TYPE_SET, .type = "policy", .policy = HF_POLICY_READ_WRITE);
-    done(w, TYPE_SET, .type = "policy", .policy = HF_POLICY_READ_WRITE, .ttl_us = MINUTE, .ttl_max_us = HOUR);
+    done(w, TYPE_SET, .type = "policy", .policy = HF_POLICY_READ_WRITE, .ttl_us = MINUTE,
+         .ttl_max_us = HOUR);
     expect_int(done(w, TYPE_GET, .type = "policy")->types[0].ttl_us, MINUTE);
     expect_int(done(w, HOLDS, BY(alice), ON("policy", "1"))->locks[0].ends_us, 0);
-    expect_int(done(w, ACQUIRE, BY(alice), ON("policy", "2"))->locks[0].ends_us, w->now_us + MINUTE);
+    expect_int(done(w, ACQUIRE, BY(alice), ON("policy", "2"))->locks[0].ends_us,
+               w->now_us + MINUTE);
     done(w, TYPE_SET, .type = "policy", .policy = HF_POLICY_READ_WRITE);
     expect_int(done(w, TYPE_GET, .type = "policy")->types[0].ttl_us, 0);
     expect_int(done(w, TYPE_GET, .type = "policy")->types[0].ttl_max_us, 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* When the store fails before or after its commit: nothing is half done, and asking again with the same request id
- * settles it (P12). Each change is made in a world whose store fails once and in a twin where nothing fails; after
- * asking again both must look the same. */
+/* When the store fails before or after its commit: nothing is half done, and asking again with the
+ * same request id settles it (P12). Each change is made in a world whose store fails once and in a
+ * twin where nothing fails; after asking again both must look the same. */
 #include "suite.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@ typedef struct cast {
 } cast;
 
 /* The same in every world: alice and bob, locks of each, and someone about to come. */
-static void prepare(world *w, cast *c)
+static void unsure_prepare(world *w, cast *c)
 {
     c->alice = person(w, "alice", "Alice Chen");
     c->bob = person(w, "bob", "Bob Smith");
@@ -32,11 +32,11 @@ typedef struct change {
     void (*fill)(hf_batch *batch, const cast *c);
 } change;
 
-#define CHANGE(title, op, ...)                                                                               \
-    static void fill_##title(hf_batch *batch, const cast *c)                                                 \
-    {                                                                                                        \
-        (void)c;                                                                                             \
-        add(batch, op, .request_id = "r-" #title, __VA_ARGS__);                                              \
+#define CHANGE(title, op, ...)                                                                     \
+    static void fill_##title(hf_batch *batch, const cast *c)                                       \
+    {                                                                                              \
+        (void)c;                                                                                   \
+        add(batch, op, .request_id = "r-" #title, __VA_ARGS__);                                    \
     }
 
 CHANGE(open, SESSION_OPEN, BY(c->fresh), .user = "carol")
@@ -66,16 +66,25 @@ static void fill_run(hf_batch *batch, const cast *c)
 }
 
 static const change changes[] = {
-    {"open", false, fill_open},        {"replace", false, fill_replace},
-    {"beat", false, fill_beat},        {"close", false, fill_close},
-    {"acquire", false, fill_acquire},  {"upgrade", false, fill_upgrade},
-    {"renew", true, fill_renew},       {"downgrade", false, fill_downgrade},
-    {"release", false, fill_release},  {"release_all", false, fill_release_all},
-    {"request", true, fill_request},   {"hand_over", false, fill_hand_over},
+    {"open", false, fill_open},
+    {"replace", false, fill_replace},
+    {"beat", false, fill_beat},
+    {"close", false, fill_close},
+    {"acquire", false, fill_acquire},
+    {"upgrade", false, fill_upgrade},
+    {"renew", true, fill_renew},
+    {"downgrade", false, fill_downgrade},
+    {"release", false, fill_release},
+    {"release_all", false, fill_release_all},
+    {"request", true, fill_request},
+    {"hand_over", false, fill_hand_over},
     {"decline", false, fill_decline},
-    {"force", false, fill_force},      {"force_by_session", false, fill_force_by_session},
-    {"type_set", true, fill_type_set}, {"run", false, fill_run},
-    {"save", false, fill_save},        {"save_held", false, fill_save_held},
+    {"force", false, fill_force},
+    {"force_by_session", false, fill_force_by_session},
+    {"type_set", true, fill_type_set},
+    {"run", false, fill_run},
+    {"save", false, fill_save},
+    {"save_held", false, fill_save_held},
 };
 enum { CHANGES = sizeof changes / sizeof *changes };
 
@@ -86,7 +95,7 @@ static hf_batch *asked_in(world *w, const change *it, const cast *c)
     return batch;
 }
 
-static void all_done(hf_batch *batch, const change *it)
+static void unsure_all_done(hf_batch *batch, const change *it)
 {
     for (size_t i = 0; i < hf_batch_count(batch); i++) {
         const hf_answer *answer = &hf_batch_op(batch, i)->answer;
@@ -103,16 +112,16 @@ static int64_t first_fence(hf_batch *batch)
 }
 
 /* The change with a fault, asked again; then its twin without. */
-static void settle(world *w, const change *it, bool after_commit, unsigned repetitions)
+static void unsure_settle(world *w, const change *it, bool after_commit, unsigned repetitions)
 {
     world *twin = world_open(w->at), *faulty = world_open(w->at);
     cast c;
-    prepare(twin, &c);
+    unsure_prepare(twin, &c);
     hf_batch *once = asked_in(twin, it, &c);
     run(twin, once);
-    all_done(once, it);
+    unsure_all_done(once, it);
 
-    prepare(faulty, &c);
+    unsure_prepare(faulty, &c);
     world_fault(faulty);
     char *before = snapshot(faulty);
     hf_batch *first = asked_in(faulty, it, &c);
@@ -125,14 +134,14 @@ static void settle(world *w, const change *it, bool after_commit, unsigned repet
     for (unsigned i = 0; i < repetitions; i++) {
         hf_batch *again = asked_in(faulty, it, &c);
         run(faulty, again);
-        all_done(again, it);
+        unsure_all_done(again, it);
         expect_int(first_fence(again), first_fence(once));
     }
     unsigned parts = it->repeats_event ? DUMP_ALL & ~(unsigned)DUMP_EVENTS : DUMP_ALL;
     char *settled = dump_store(faulty->store, parts), *wanted = dump_store(twin->store, parts);
     if (strcmp(settled, wanted) != 0)
-        check_failed(__FILE__, __LINE__, "%s %s commit, asked again:\n%swithout a fault:\n%s", it->name,
-                     after_commit ? "failed after" : "failed before", settled, wanted);
+        check_failed(__FILE__, __LINE__, "%s %s commit, asked again:\n%swithout a fault:\n%s",
+                     it->name, after_commit ? "failed after" : "failed before", settled, wanted);
     free(settled);
     free(wanted);
     world_close(twin);
@@ -143,28 +152,28 @@ static void settle(world *w, const change *it, bool after_commit, unsigned repet
 static void what_failed_before_commit_did_nothing_and_is_done_when_asked_again(world *w)
 {
     for (size_t i = 0; i < CHANGES; i++)
-        settle(w, &changes[i], false, 1);
+        unsure_settle(w, &changes[i], false, 1);
 }
 
 /* P12 */
 static void what_is_unsure_is_settled_by_asking_again(world *w)
 {
     for (size_t i = 0; i < CHANGES; i++)
-        settle(w, &changes[i], true, 1);
+        unsure_settle(w, &changes[i], true, 1);
 }
 
 /* P12 */
 static void asking_again_many_times_does_nothing_more(world *w)
 {
     for (size_t i = 0; i < CHANGES; i++)
-        settle(w, &changes[i], true, 3);
+        unsure_settle(w, &changes[i], true, 3);
 }
 
 /* P12: unsure and not done; another was quicker; the answer is the truth. */
 static void an_acquire_that_was_not_done_is_refused_when_another_was_quicker(world *w)
 {
     cast c;
-    prepare(w, &c);
+    unsure_prepare(w, &c);
     world_fault(w);
     hf_fault_arm(w->store, 1, false);
     hf_batch *batch = batch_of(w, 1);
@@ -178,7 +187,7 @@ static void an_acquire_that_was_not_done_is_refused_when_another_was_quicker(wor
 static void a_release_that_was_done_is_done_though_another_holds_it_now(world *w)
 {
     cast c;
-    prepare(w, &c);
+    unsure_prepare(w, &c);
     world_fault(w);
     hf_fault_arm(w->store, 1, true);
     hf_batch *batch = batch_of(w, 1);
@@ -193,7 +202,7 @@ static void a_release_that_was_done_is_done_though_another_holds_it_now(world *w
 static void the_fault_comes_when_it_is_due_and_only_once(world *w)
 {
     cast c;
-    prepare(w, &c);
+    unsure_prepare(w, &c);
     world_fault(w);
     for (unsigned n = 1; n <= 4; n++)
         for (int after = 0; after < 2; after++) {
@@ -242,17 +251,19 @@ static void the_easy_calls_settle_too(world *w)
 }
 
 /* P12: an answer that got lost once is asked for again, and what was done is not done twice. */
-static void an_easy_call_whose_answer_got_lost_asks_again(world *w)
+static void an_easy_call_whose_answer_got_lost_asks_again_in_unsure(world *w)
 {
     world_fault(w);
     hf_store *fault = w->store;
     hf_manager *manager = world_manager(w);
     hf_session *session = NULL;
     hf_error err = {0};
-    hf_resource policy = resource_of("policy/1"), set[] = {resource_of("policy/2"), resource_of("policy/3")};
+    hf_resource policy = resource_of("policy/1"),
+                set[] = {resource_of("policy/2"), resource_of("policy/3")};
     hf_lock lock = {0};
     hf_fault_arm(fault, 1, true);
-    expect(HF_OK, hf_session_open(manager, &(hf_session_options){.user = "alice"}, &session, &err), err);
+    expect(HF_OK, hf_session_open(manager, &(hf_session_options){.user = "alice"}, &session, &err),
+           err);
     expect_int(done(w, SESSIONS)->sessions_count, 1);
     hf_fault_arm(fault, 1, true);
     expect(HF_OK, hf_session_acquire(session, &policy, NULL, &lock, &err), err);
@@ -283,6 +294,6 @@ static const suite_test unsure_tests[] = {
     TEST(a_release_that_was_done_is_done_though_another_holds_it_now),
     TEST(the_fault_comes_when_it_is_due_and_only_once),
     TEST(the_easy_calls_settle_too),
-    TEST(an_easy_call_whose_answer_got_lost_asks_again),
+    TEST(an_easy_call_whose_answer_got_lost_asks_again_in_unsure),
 };
 THEME(unsure);

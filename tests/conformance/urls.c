@@ -20,8 +20,20 @@ static void a_url_of_no_known_scheme_is_invalid(world *w)
 {
     (void)w;
     static const char *const bad[] = {
-        NULL,      "",         ":",        "memory",        "sqlite",     "nosuch:",       "nosuch://host/db",
-        "MEMORY:", " memory:", "memoryx:", "fault+memory:", "/a/path.db", "trace+nosuch:", "\x01\x02:",
+        NULL,
+        "",
+        ":",
+        "memory",
+        "sqlite",
+        "nosuch:",
+        "nosuch://host/db",
+        "MEMORY:",
+        " memory:",
+        "memoryx:",
+        "fault+memory:",
+        "/a/path.db",
+        "trace+nosuch:",
+        "\x01\x02:",
         "\xff:",
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
@@ -62,8 +74,9 @@ static void a_parameter_that_is_not_known_is_invalid(world *w)
 
 static void a_wrong_namespace_is_invalid(world *w)
 {
-    static const char *const bad[] = {"",     "with space", "quo\"te", "semi;colon", "../up",    "\xc3\xa9",
-                                      "a__b", "a_",         "_a",      "sqlite",     "sqlite_x", "sqlites"};
+    static const char *const bad[] = {"",      "with space", "quo\"te",  "semi;colon",
+                                      "../up", "\xc3\xa9",   "a__b",     "a_",
+                                      "_a",    "sqlite",     "sqlite_x", "sqlites"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char path[HF_URL_MAX], url[HF_URL_MAX + 64];
         scratch_path(".db", path);

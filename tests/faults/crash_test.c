@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* kill -9 in the middle. A child works on a SQLite file and says through a pipe what it is about to do and what it was
- * answered; it is killed at a random moment; what was acknowledged must be there when the file is opened again, with
- * the same session and fence, and nothing else. Half of the time another process works on the file all along. */
+/* kill -9 in the middle. A child works on a SQLite file and says through a pipe what it is about to
+ * do and what it was answered; it is killed at a random moment; what was acknowledged must be there
+ * when the file is opened again, with the same session and fence, and nothing else. Half of the
+ * time another process works on the file all along. */
 #include "faults/ledger.h"
 #include "faults/setting.h"
 
@@ -27,7 +28,7 @@ _Static_assert(sizeof(told) <= 4096, "a write of it to a pipe is atomic");
 
 static char path[HF_URL_MAX];
 
-static hf_store *open_store(void)
+static hf_store *crash_open_store(void)
 {
     hf_store *store = NULL;
     hf_error err = {0};
@@ -37,13 +38,13 @@ static hf_store *open_store(void)
 
 /* ---- the child ---- */
 
-static void tell(int pipe, const told *what)
+static void crash_tell(int pipe, const told *what)
 {
     if (write(pipe, what, sizeof *what) != sizeof *what)
         _exit(0); /* nobody listens any more */
 }
 
-static _Noreturn void child_main(ledger *l, int pipe)
+static _Noreturn void crash_child_main(ledger *l, int pipe)
 {
     hf_store *store = NULL;
     static told what;
@@ -53,10 +54,10 @@ static _Noreturn void child_main(ledger *l, int pipe)
     for (;;) {
         what.answered = false;
         what.op = ledger_choose(l);
-        tell(pipe, &what);
+        crash_tell(pipe, &what);
         ledger_ask(store, l, &what.op, &what.answer);
         what.answered = true;
-        tell(pipe, &what);
+        crash_tell(pipe, &what);
         if (ledger_book(l, &what.op, &what.answer))
             _exit(4);        /* the parent finds the same when it books it */
         l->events_count = 0; /* the parent's business */
@@ -73,8 +74,9 @@ typedef struct tally {
     size_t done_unheard;
 } tally;
 
-/* Books what the child said until it was killed; what it was about to do and did not hear of stays pending. */
-static const char *listen_to(ledger *l, int pipe, tally *t)
+/* Books what the child said until it was killed; what it was about to do and did not hear of stays
+ * pending. */
+static const char *crash_listen_to(ledger *l, int pipe, tally *t)
 {
     static told what;
     ssize_t got;
@@ -106,7 +108,7 @@ static void run_cycle(ledger *l, unsigned *seed, tally *t)
     if (child == 0) {
         close(ends[0]);
         l->seed = child_seed;
-        child_main(l, ends[1]);
+        crash_child_main(l, ends[1]);
     }
     close(ends[1]);
     struct pollfd begun = {.fd = ends[0], .events = POLLIN};
@@ -114,7 +116,7 @@ static void run_cycle(ledger *l, unsigned *seed, tally *t)
     usleep((unsigned)rand_r(seed) % 25000);
     kill(child, SIGKILL);
     expect_int(waitpid(child, &status, 0), child);
-    const char *problem = listen_to(l, ends[0], t);
+    const char *problem = crash_listen_to(l, ends[0], t);
     close(ends[0]);
     if (problem)
         check_failed(__FILE__, __LINE__, "%s", problem);
@@ -122,12 +124,12 @@ static void run_cycle(ledger *l, unsigned *seed, tally *t)
         check_failed(__FILE__, __LINE__, "the child ended by itself: %d", status);
 }
 
-static void look_after(ledger *l, tally *t)
+static void crash_look_after(ledger *l, tally *t)
 {
     bool pending = l->pending.kind != LEDGER_NOTHING;
     size_t events = l->events_count;
     t->cut_short += pending;
-    hf_store *store = open_store();
+    hf_store *store = crash_open_store();
     size_t held = ledger_held(l);
     const char *problem = ledger_verify(l, store);
     if (!problem && pending)
@@ -139,8 +141,8 @@ static void look_after(ledger *l, tally *t)
     if (!problem)
         problem = ledger_inspect(path);
     if (problem)
-        check_failed(__FILE__, __LINE__, "after %zu acknowledged (%zu events): %s", t->acknowledged, events,
-                     problem);
+        check_failed(__FILE__, __LINE__, "after %zu acknowledged (%zu events): %s", t->acknowledged,
+                     events, problem);
 }
 
 /* ---- a bystander that is never killed ---- */
@@ -176,7 +178,8 @@ static void die_and_look(bool bystander)
     static ledger l;
     tally t = {0};
     int ends[2], status = 0;
-    unsigned count = (unsigned)setting_amount("HF_TEST_CYCLES", 200, 2000) / 2, seed = (unsigned)getpid();
+    unsigned count = (unsigned)setting_amount("HF_TEST_CYCLES", 200, 2000) / 2,
+             seed = (unsigned)getpid();
     pid_t other = 0;
     printf("# %u cycles%s, seed %u\n", count, bystander ? " beside another process" : "", seed);
     scratch_path(".db", path);
@@ -185,7 +188,8 @@ static void die_and_look(bool bystander)
     if (bystander) {
         fflush(stdout);
         hf_store_close(
-            open_store()); /* the first child of the other half races with nobody to create the file */
+            /* the first child of the other half races with nobody to create the file */
+            crash_open_store());
         other = fork();
         if (other == 0) {
             close(ends[1]);
@@ -194,14 +198,15 @@ static void die_and_look(bool bystander)
     }
     for (unsigned i = 0; i < count; i++) {
         run_cycle(&l, &seed, &t);
-        look_after(&l, &t);
+        crash_look_after(&l, &t);
     }
     close(ends[1]);
     close(ends[0]);
     if (bystander)
         expect_int(waitpid(other, &status, 0), other);
     expect_int(status, 0);
-    printf("# %zu acknowledged, %zu refused, %zu busy; %zu ops were cut short, at least %zu of them done; "
+    printf("# %zu acknowledged, %zu refused, %zu busy; %zu ops were cut short, at least %zu of "
+           "them done; "
            "%zu locks left\n",
            t.acknowledged, t.refused, t.busy, t.cut_short, t.done_unheard, ledger_held(&l));
     expect_true(t.acknowledged > count / 4);

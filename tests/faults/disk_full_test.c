@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The disk is full: what needs room is refused with a sentence that says so, releases and beats still work (a reserve
- * beside the database is given up), nothing acknowledged is lost, and when there is room again all is as before. Once on
- * a disk that the shim makes small, once on a small tmpfs where one can be mounted. */
+/* The disk is full: what needs room is refused with a sentence that says so, releases and beats
+ * still work (a reserve beside the database is given up), nothing acknowledged is lost, and when
+ * there is room again all is as before. Once on a disk that the shim makes small, once on a small
+ * tmpfs where one can be mounted. */
 #include "base/seams.h"
 #include "faults/ledger.h"
 #include "faults/shim.h"
@@ -40,7 +41,7 @@ typedef struct disk {
     bool released[LOCKS_MAX];
 } disk;
 
-static void open_disk(disk *d)
+static void disk_full_open_disk(disk *d)
 {
     char url[HF_URL_MAX + 16];
     hf_error err = {0};
@@ -49,7 +50,7 @@ static void open_disk(disk *d)
     expect(HF_OK, hf_manager_open(url, &d->manager, &err), err);
 }
 
-static hf_session *open_session(disk *d, const char *user)
+static hf_session *disk_full_open_session(disk *d, const char *user)
 {
     hf_error err = {0};
     hf_session *session = NULL;
@@ -65,7 +66,7 @@ static hf_resource numbered(size_t number)
     return resource;
 }
 
-static hf_status acquire(disk *d, size_t number, int64_t *fence, hf_error *err)
+static hf_status disk_full_acquire(disk *d, size_t number, int64_t *fence, hf_error *err)
 {
     static const char purpose[] =
         "a purpose that is as long as purposes tend to be, so that the disk fills up sooner "
@@ -79,12 +80,13 @@ static hf_status acquire(disk *d, size_t number, int64_t *fence, hf_error *err)
     return status;
 }
 
-/* Acquires until it is refused for good: the first time, the log is cut short, and that makes room. */
-static void fill(disk *d)
+/* Acquires until it is refused for good: the first time, the log is cut short, and that makes room.
+ * */
+static void disk_full_fill(disk *d)
 {
     hf_error err = {0};
     for (int refused = 0; d->count < LOCKS_MAX && refused < 50;) {
-        hf_status status = acquire(d, d->count, &d->fences[d->count], &err);
+        hf_status status = disk_full_acquire(d, d->count, &d->fences[d->count], &err);
         d->count += status == HF_OK;
         refused = status == HF_OK ? 0 : refused + 1;
         if (status == HF_OK)
@@ -101,12 +103,13 @@ static void expect_still_full(disk *d)
     for (size_t i = 0; i < 20; i++) {
         hf_error err = {0};
         int64_t fence;
-        expect_status(HF_UNAVAILABLE, acquire(d, d->count + i, &fence, &err), err.message);
+        expect_status(HF_UNAVAILABLE, disk_full_acquire(d, d->count + i, &fence, &err),
+                      err.message);
         expect_contains(err.message, "full");
     }
 }
 
-static void beat(hf_session *session)
+static void disk_full_beat(hf_session *session)
 {
     hf_error err = {0};
     expect(HF_OK, hf_session_beat(session, NULL, &err), err);
@@ -122,8 +125,8 @@ static void release_some(disk *d, size_t remainder)
             continue;
         expect(HF_OK, hf_session_release(d->holder, &resource, d->fences[i], &err), err);
         d->released[i] = true;
-        beat(d->holder);
-        beat(d->reader);
+        disk_full_beat(d->holder);
+        disk_full_beat(d->reader);
     }
 }
 
@@ -149,20 +152,20 @@ static void reopen(disk *d)
     hf_session_free(d->holder);
     hf_session_free(d->reader);
     hf_manager_close(d->manager);
-    open_disk(d);
+    disk_full_open_disk(d);
     expect(HF_OK, hf_session_attach(d->manager, holder, &d->holder, &err), err);
     expect(HF_OK, hf_session_attach(d->manager, reader, &d->reader, &err), err);
 }
 
 /* The whole story on one disk. make_room gives space back. */
-static void story(disk *d, void (*make_room)(disk *))
+static void disk_full_story(disk *d, void (*make_room)(disk *))
 {
     hf_error err = {0};
-    open_disk(d);
-    d->holder = open_session(d, "Alice Chen");
-    d->reader = open_session(d, "Bob Smith");
+    disk_full_open_disk(d);
+    d->holder = disk_full_open_session(d, "Alice Chen");
+    d->reader = disk_full_open_session(d, "Bob Smith");
     expect_int(access(d->reserve, F_OK), 0);
-    fill(d);
+    disk_full_fill(d);
     expect_still_full(d);
     expect_as_acknowledged(d);
     release_some(d, 0);
@@ -178,7 +181,7 @@ static void story(disk *d, void (*make_room)(disk *))
     make_room(d);
     int64_t fence;
     for (size_t i = 0; i < 50; i++)
-        expect(HF_OK, acquire(d, LOCKS_MAX + i, &fence, &err), err);
+        expect(HF_OK, disk_full_acquire(d, LOCKS_MAX + i, &fence, &err), err);
     expect_int(access(d->reserve, F_OK), 0); /* laid in again */
     expect_as_acknowledged(d);
     hf_session_free(d->holder);
@@ -192,7 +195,8 @@ static void story(disk *d, void (*make_room)(disk *))
 
 /* ---- a small disk, by the shim ---- */
 
-/* The reserve is laid in past SQLite: the linker leads its call here, so that it finds the same disk. */
+/* The reserve is laid in past SQLite: the linker leads its call here, so that it finds the same
+ * disk. */
 int __real_posix_fallocate(int fd, off_t offset, off_t size);
 int __wrap_posix_fallocate(int fd, off_t offset, off_t size);
 int __wrap_posix_fallocate64(int fd, off_t offset, off_t size);
@@ -223,11 +227,12 @@ static void on_a_small_disk(int64_t capacity)
     shim.capacity = capacity;
     shim.beside = d.reserve;
     hf_seam.sqlite_vfs = SHIM_VFS;
-    story(&d, raise_capacity);
+    disk_full_story(&d, raise_capacity);
     printf("# %llu writes found no room on %lld bytes\n", (unsigned long long)shim_count().full,
            (long long)capacity);
     expect_true(shim_count().full > 0);
-    expect_true(d.count > 1000); /* the log, of which every lock takes some pages, has not eaten the disk */
+    /* the log, of which every lock takes some pages, has not eaten the disk */
+    expect_true(d.count > 1000);
     shim_reset();
 }
 
@@ -275,7 +280,7 @@ static void another_process_that_writes_changes_nothing(void **state)
     shim.capacity = 4 * MEGABYTE;
     shim.beside = d.reserve;
     hf_seam.sqlite_vfs = SHIM_VFS;
-    story(&d, raise_capacity);
+    disk_full_story(&d, raise_capacity);
     expect_true(shim_count().full > 0);
     kill(other, SIGKILL);
     expect_int(waitpid(other, NULL, 0), other);
@@ -286,7 +291,8 @@ static void another_process_that_writes_changes_nothing(void **state)
 
 enum { TURNS = 3 }; /* after what found no room: after the checkpoint, and after the log was cut */
 
-/* Someone else, who begins to write as the store, which has found no room, lets go of the file for the n-th time. */
+/* Someone else, who begins to write as the store, which has found no room, lets go of the file for
+ * the n-th time. */
 static struct {
     sqlite3 *db;
     int turn;
@@ -325,8 +331,10 @@ static void be_slow(void *context, shim_event kind, const char *path)
         usleep((useconds_t)rival.slow_us);
 }
 
-/* One write of a release finds no room, and the rival comes. What the release came to, and how long that took. */
-static hf_status release_beside_a_rival(int turn, int64_t keep_us, int64_t slow_us, int64_t *took_us)
+/* One write of a release finds no room, and the rival comes. What the release came to, and how long
+ * that took. */
+static hf_status release_beside_a_rival(int turn, int64_t keep_us, int64_t slow_us,
+                                        int64_t *took_us)
 {
     static disk d;
     hf_error err = {0};
@@ -336,9 +344,9 @@ static hf_status release_beside_a_rival(int turn, int64_t keep_us, int64_t slow_
     shim_reset();
     scratch_path(".db", d.path);
     hf_seam.sqlite_vfs = SHIM_VFS;
-    open_disk(&d);
-    d.holder = open_session(&d, "Alice Chen");
-    expect(HF_OK, acquire(&d, 0, &d.fences[0], &err), err);
+    disk_full_open_disk(&d);
+    d.holder = disk_full_open_session(&d, "Alice Chen");
+    expect(HF_OK, disk_full_acquire(&d, 0, &d.fences[0], &err), err);
     expect_int(sqlite3_open_v2(d.path, &rival.db, SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
     rival.turn = turn;
     rival.keep_us = keep_us;
@@ -400,12 +408,12 @@ static void a_store_that_grows_fast_lays_in_more(void **state)
     memset(&d, 0, sizeof d);
     shim_reset();
     scratch_path(".db", d.path);
-    open_disk(&d);
+    disk_full_open_disk(&d);
     expect_int(stat(d.reserve, &info), 0);
     expect_int(info.st_size, 2 * MEGABYTE);
-    d.holder = open_session(&d, "Alice Chen");
+    d.holder = disk_full_open_session(&d, "Alice Chen");
     for (; d.count < 4000; d.count++)
-        expect(HF_OK, acquire(&d, d.count, &d.fences[d.count], &err), err);
+        expect(HF_OK, disk_full_acquire(&d, d.count, &d.fences[d.count], &err), err);
     expect_int(stat(d.reserve, &info), 0);
     printf("# the reserve has %lld bytes after %zu new locks\n", (long long)info.st_size, d.count);
     expect_true(info.st_size >= 4 * MEGABYTE && info.st_size <= 16 * MEGABYTE);
@@ -415,7 +423,7 @@ static void a_store_that_grows_fast_lays_in_more(void **state)
 
 /* ---- a small tmpfs ---- */
 
-static bool write_text(const char *path, const char *text)
+static bool disk_full_write_text(const char *path, const char *text)
 {
     int fd = open(path, O_WRONLY | O_CLOEXEC);
     bool good = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
@@ -432,8 +440,10 @@ static bool own_mounts(void)
     snprintf(groups, sizeof groups, "%u %u 1", getgid(), getgid());
     if (unshare(CLONE_NEWNS) == 0)
         return true;
-    return unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0 && write_text("/proc/self/uid_map", users) &&
-           write_text("/proc/self/setgroups", "deny") && write_text("/proc/self/gid_map", groups);
+    return unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0 &&
+           disk_full_write_text("/proc/self/uid_map", users) &&
+           disk_full_write_text("/proc/self/setgroups", "deny") &&
+           disk_full_write_text("/proc/self/gid_map", groups);
 }
 
 static char mounted[HF_URL_MAX], ballast[HF_URL_MAX + 16];
@@ -461,7 +471,8 @@ static void the_same_on_a_real_small_filesystem(void **state)
     shim_reset();
     hf_seam.sqlite_vfs = NULL;
     if (!mount_small("size=8m,mode=0700")) {
-        printf("# no tmpfs can be mounted here (%s): only the shim's disk was tried\n", strerror(errno));
+        printf("# no tmpfs can be mounted here (%s): only the shim's disk was tried\n",
+               strerror(errno));
         skip();
     }
     snprintf(ballast, sizeof ballast, "%s/ballast", mounted);
@@ -470,7 +481,7 @@ static void the_same_on_a_real_small_filesystem(void **state)
     expect_int(posix_fallocate(fd, 0, 3 * MEGABYTE), 0);
     close(fd);
     snprintf(d.path, sizeof d.path, "%.*s/locks.db", HF_URL_MAX - 16, mounted);
-    story(&d, remove_ballast);
+    disk_full_story(&d, remove_ballast);
     expect_int(umount2(mounted, MNT_DETACH), 0);
 }
 

@@ -12,7 +12,14 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { CLIENTS_MAX = 64, RESOURCES = 5, ROOM = 400000, PAUSE_US = 2000, IDLE_S = 600, WORK_MAX_S = 60 };
+enum {
+    CLIENTS_MAX = 64,
+    RESOURCES = 5,
+    ROOM = 400000,
+    PAUSE_US = 2000,
+    IDLE_S = 600,
+    WORK_MAX_S = 60
+};
 
 /* A server that stops closes who has sent nothing for 200 ms. */
 enum { LATE_US = 100000 };
@@ -46,7 +53,7 @@ struct http_crew {
 
 /* ---- asking until there is an answer ---- */
 
-static void count(client *c, asker_end end)
+static void http_crew_count(client *c, asker_end end)
 {
     http_tally *t = &c->tally;
     bool late = (end == ASKER_CLOSED || end == ASKER_RESET) && c->asker.gap_us > LATE_US;
@@ -62,18 +69,18 @@ static void count(client *c, asker_end end)
 }
 
 /* The status; 0: the crew ends while nobody answers. *again: it may have been done before. */
-static int ask(client *c, const char *method, const char *path, const char *who, const char *body,
-               bool *again)
+static int http_crew_ask(client *c, const char *method, const char *path, const char *who,
+                         const char *body, bool *again)
 {
     char headers[512];
-    snprintf(headers, sizeof headers, "%sIdempotency-Key: %lld-%u-%u\r\n", who, (long long)c->crew->name,
-             c->number, c->keys++);
+    snprintf(headers, sizeof headers, "%sIdempotency-Key: %lld-%u-%u\r\n", who,
+             (long long)c->crew->name, c->number, c->keys++);
     *again = false;
     for (;;) {
         c->tally.connections += c->asker.fd < 0;
         asker_end end = asker_ask(&c->asker, method, path, headers, body, &c->answer);
         bool told = end == ASKER_ANSWERED && c->answer.status != 503 && c->answer.status != 504;
-        count(c, end);
+        http_crew_count(c, end);
         if (told) {
             atomic_fetch_add(&c->crew->done, 1);
             return c->answer.status;
@@ -88,7 +95,7 @@ static int ask(client *c, const char *method, const char *path, const char *who,
 
 /* ---- writing it down ---- */
 
-static check_record *begin(client *c, check_op op, uint32_t resource)
+static check_record *http_crew_begin(client *c, check_op op, uint32_t resource)
 {
     check_record *r = &c->records[c->count++];
     *r = (check_record){.client = c->number,
@@ -101,7 +108,7 @@ static check_record *begin(client *c, check_op op, uint32_t resource)
     return r;
 }
 
-static void wrong(client *c, const char *what)
+static void http_crew_wrong(client *c, const char *what)
 {
     atomic_store(&c->crew->wrong, true);
     if (c->problem[0] == '\0')
@@ -109,7 +116,7 @@ static void wrong(client *c, const char *what)
 }
 
 /* A refusal of what was asked again says nothing of the first time. */
-static bool end(check_record *r, int status, bool again, check_result refused)
+static bool faults_http_crew_end(check_record *r, int status, bool again, check_result refused)
 {
     r->return_us = status == 0 ? CHECK_NEVER : calm_now_us();
     bool good = status == 200 || status == 201 || status == 204;
@@ -119,19 +126,21 @@ static bool end(check_record *r, int status, bool again, check_result refused)
 
 /* ---- what it does ---- */
 
-static bool open_session(client *c)
+static bool http_crew_open_session(client *c)
 {
     char key[160], body[128];
     bool again;
     c->session = atomic_fetch_add(&c->crew->sessions, 1);
-    check_record *r = begin(c, CHECK_OPEN, 0);
+    check_record *r = http_crew_begin(c, CHECK_OPEN, 0);
     r->idle_us = IDLE_S * INT64_C(1000000);
     snprintf(body, sizeof body, "{\"user\":\"client-%u\",\"idle_seconds\":%d}", c->number, IDLE_S);
-    if (!end(r, ask(c, "POST", "/v1/sessions", c->crew->token, body, &again), again, CHECK_NOTHING) ||
+    if (!faults_http_crew_end(
+            r, http_crew_ask(c, "POST", "/v1/sessions", c->crew->token, body, &again), again,
+            CHECK_NOTHING) ||
         !asker_text(&c->answer, "id", c->id, sizeof c->id) ||
         !asker_text(&c->answer, "key", key, sizeof key)) {
         if (!atomic_load(&c->crew->ends))
-            wrong(c, "opening a session");
+            http_crew_wrong(c, "opening a session");
         return false;
     }
     snprintf(c->login, sizeof c->login, "Holdfast-Session: %.63s.%.159s\r\n", c->id, key);
@@ -139,45 +148,46 @@ static bool open_session(client *c)
     return true;
 }
 
-static void acquire(client *c, unsigned resource)
+static void http_crew_acquire(client *c, unsigned resource)
 {
     char path[64];
     bool again;
     snprintf(path, sizeof path, "/v1/locks/http/%lld-%u", (long long)c->crew->name, resource);
-    check_record *r = begin(c, CHECK_ACQUIRE, resource);
-    int status = ask(c, "PUT", path, c->login, NULL, &again);
-    if (end(r, status, again, CHECK_LOCKED)) {
+    check_record *r = http_crew_begin(c, CHECK_ACQUIRE, resource);
+    int status = http_crew_ask(c, "PUT", path, c->login, NULL, &again);
+    if (faults_http_crew_end(r, status, again, CHECK_LOCKED)) {
         r->fence = asker_number(&c->answer, "fence");
         c->held[resource] = true;
         if (status == 200 && !again)
-            wrong(c, "taking what it did not hold");
+            http_crew_wrong(c, "taking what it did not hold");
     } else if (status != 0 && status != 423) {
-        wrong(c, "taking a lock");
+        http_crew_wrong(c, "taking a lock");
     }
 }
 
-static void release(client *c, unsigned resource)
+static void http_crew_release(client *c, unsigned resource)
 {
     char path[64];
     bool again;
     snprintf(path, sizeof path, "/v1/locks/http/%lld-%u", (long long)c->crew->name, resource);
-    check_record *r = begin(c, CHECK_RELEASE, resource);
-    int status = ask(c, "DELETE", path, c->login, NULL, &again);
-    if (!end(r, status, again, CHECK_NOT_HELD) && status != 0) /* asked again it is 204 */
-        wrong(c, "giving back what it held");
+    check_record *r = http_crew_begin(c, CHECK_RELEASE, resource);
+    int status = http_crew_ask(c, "DELETE", path, c->login, NULL, &again);
+    /* asked again it is 204 */
+    if (!faults_http_crew_end(r, status, again, CHECK_NOT_HELD) && status != 0)
+        http_crew_wrong(c, "giving back what it held");
     c->held[resource] = false;
 }
 
-static void beat(client *c)
+static void http_crew_beat(client *c)
 {
     char path[128];
     bool again;
     snprintf(path, sizeof path, "/v1/sessions/%s/beat", c->id);
-    check_record *r = begin(c, CHECK_BEAT, 0);
+    check_record *r = http_crew_begin(c, CHECK_BEAT, 0);
     r->idle_us = IDLE_S * INT64_C(1000000);
-    int status = ask(c, "POST", path, c->login, NULL, &again);
-    if (!end(r, status, again, CHECK_EXPIRED) && status != 0)
-        wrong(c, "a beat");
+    int status = http_crew_ask(c, "POST", path, c->login, NULL, &again);
+    if (!faults_http_crew_end(r, status, again, CHECK_EXPIRED) && status != 0)
+        http_crew_wrong(c, "a beat");
 }
 
 static bool close_session(client *c)
@@ -185,27 +195,28 @@ static bool close_session(client *c)
     char path[128];
     bool again;
     snprintf(path, sizeof path, "/v1/sessions/%s", c->id);
-    check_record *r = begin(c, CHECK_CLOSE, 0);
-    int status = ask(c, "DELETE", path, c->login, NULL, &again);
-    if (!end(r, status, again, CHECK_EXPIRED) && status != 0)
-        wrong(c, "closing its session");
-    return open_session(c);
+    check_record *r = http_crew_begin(c, CHECK_CLOSE, 0);
+    int status = http_crew_ask(c, "DELETE", path, c->login, NULL, &again);
+    if (!faults_http_crew_end(r, status, again, CHECK_EXPIRED) && status != 0)
+        http_crew_wrong(c, "closing its session");
+    return http_crew_open_session(c);
 }
 
-static void *work(void *context)
+static void *faults_http_crew_work(void *context)
 {
     client *c = context;
-    bool open = open_session(c);
+    bool open = http_crew_open_session(c);
     while (open && !atomic_load(&c->crew->ends) && c->problem[0] == '\0' && c->count + 4 < ROOM) {
-        unsigned chance = (unsigned)rand_r(&c->seed) % 100, resource = (unsigned)rand_r(&c->seed) % RESOURCES;
+        unsigned chance = (unsigned)rand_r(&c->seed) % 100,
+                 resource = (unsigned)rand_r(&c->seed) % RESOURCES;
         if (chance < 10)
-            beat(c);
+            http_crew_beat(c);
         else if (chance < 11)
             open = close_session(c);
         else if (c->held[resource])
-            release(c, resource);
+            http_crew_release(c, resource);
         else
-            acquire(c, resource);
+            http_crew_acquire(c, resource);
     }
     asker_close(&c->asker);
     return NULL;
@@ -227,7 +238,8 @@ http_crew *http_crew_start(int port, const char *secret, size_t clients)
                       .seed = (unsigned)calm_now_us() + (unsigned)i,
                       .asker = {.port = port, .fd = -1}};
         c->records = calloc(ROOM, sizeof *c->records);
-        expect_true(c->records != NULL && pthread_create(&c->thread, NULL, work, c) == 0);
+        expect_true(c->records != NULL &&
+                    pthread_create(&c->thread, NULL, faults_http_crew_work, c) == 0);
     }
     return crew;
 }
@@ -236,11 +248,12 @@ void http_crew_work(http_crew *crew, size_t more)
 {
     size_t enough = atomic_load(&crew->done) + more;
     int64_t until_us = calm_now_us() + WORK_MAX_S * INT64_C(1000000);
-    while (atomic_load(&crew->done) < enough && !atomic_load(&crew->wrong) && calm_now_us() < until_us)
+    while (atomic_load(&crew->done) < enough && !atomic_load(&crew->wrong) &&
+           calm_now_us() < until_us)
         usleep(PAUSE_US);
 }
 
-static void add_tally(http_tally *to, const http_tally *more)
+static void http_crew_add_tally(http_tally *to, const http_tally *more)
 {
     to->requests += more->requests;
     to->refused += more->refused;
@@ -262,7 +275,7 @@ void http_crew_end(http_crew *crew, http_tally *sum, check_report *report)
     for (size_t i = 0; i < crew->count; i++) {
         client *c = &crew->clients[i];
         pthread_join(c->thread, NULL);
-        add_tally(sum, &c->tally);
+        http_crew_add_tally(sum, &c->tally);
         count += c->count;
         if (c->problem[0])
             memcpy(problem, c->problem, sizeof problem);
@@ -277,10 +290,11 @@ void http_crew_end(http_crew *crew, http_tally *sum, check_report *report)
     free(all);
     free(crew);
     check_print(report, stdout);
-    printf("# over %zu connections %zu answers; %zu refused connections, %zu requests closed, %zu reset, %zu "
+    printf("# over %zu connections %zu answers; %zu refused connections, %zu requests closed, %zu "
+           "reset, %zu "
            "cut, %zu late, %zu unavailable, %zu unsure\n",
-           sum->connections, sum->requests, sum->refused, sum->closed, sum->reset, sum->cut, sum->late,
-           sum->unavailable, sum->unsure);
+           sum->connections, sum->requests, sum->refused, sum->closed, sum->reset, sum->cut,
+           sum->late, sum->unavailable, sum->unsure);
     expect_text(problem, "");
     expect_int(report->faults, 0);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Clients of plain HTTP: each opens sessions, takes and gives back a few locks that all want, and beats, with an Idempotency-Key for
- * each change; what was not answered is asked again with the same key, of whoever listens at the port then. All they were told goes to
- * the checker of histories. */
+/* Clients of plain HTTP: each opens sessions, takes and gives back a few locks that all want, and
+ * beats, with an Idempotency-Key for each change; what was not answered is asked again with the
+ * same key, of whoever listens at the port then. All they were told goes to the checker of
+ * histories. */
 #ifndef TESTS_FAULTS_HTTP_CREW_H
 #define TESTS_FAULTS_HTTP_CREW_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads and writes that fail. Every sync of a script fails in turn: that batch is unsure (or provably not done), and
- * nothing more is acknowledged until the file is opened anew. Every write fails in turn, at once or half-way: no wrong
- * answer, and the file is whole. */
+/* Reads and writes that fail. Every sync of a script fails in turn: that batch is unsure (or
+ * provably not done), and nothing more is acknowledged until the file is opened anew. Every write
+ * fails in turn, at once or half-way: no wrong answer, and the file is whole. */
 #include "base/seams.h"
 #include "faults/ledger.h"
 #include "faults/setting.h"
@@ -20,7 +20,8 @@
 
 static const char *const endings[] = {"", "-wal"};
 
-/* A file that has been worked on, and what was acknowledged. Every trial begins with a copy of it. */
+/* A file that has been worked on, and what was acknowledged. Every trial begins with a copy of it.
+ * */
 typedef struct template
 {
     char path[HF_URL_MAX];
@@ -34,7 +35,7 @@ typedef struct trial {
     hf_store *store;
 } trial;
 
-static bool copy_file(const char *from, const char *to)
+static bool io_copy_file(const char *from, const char *to)
 {
     struct stat info;
     int in = open(from, O_RDONLY | O_CLOEXEC);
@@ -52,7 +53,7 @@ static bool copy_file(const char *from, const char *to)
     return good;
 }
 
-static void must(const char *problem, const char *when, uint64_t n)
+static void io_must(const char *problem, const char *when, uint64_t n)
 {
     if (problem)
         check_failed(__FILE__, __LINE__, "%s %llu: %s", when, (unsigned long long)n, problem);
@@ -101,9 +102,9 @@ static off_t template_make(template *t, off_t size)
     shim.on_event = note_checkpoint;
     shim.context = &seen;
     for (int i = 1; size ? log_size(t->path) < size : seen.first_write == 0; i++) {
-        must(ledger_step(&t->ledger, store, NULL), "making the template", 0);
+        io_must(ledger_step(&t->ledger, store, NULL), "making the template", 0);
         if (i % 20 == 0)
-            must(ledger_follow(&t->ledger, store), "making the template", 0);
+            io_must(ledger_follow(&t->ledger, store), "making the template", 0);
     }
     off_t reached = log_size(t->path);
     if (size)
@@ -124,7 +125,7 @@ static void trial_begin(trial *t, const template *from)
         snprintf(source, sizeof source, "%s%s", from->path, endings[i]);
         snprintf(target, sizeof target, "%s%s", t->path, endings[i]);
         if (access(source, F_OK) == 0)
-            expect_true(copy_file(source, target));
+            expect_true(io_copy_file(source, target));
     }
     if (from)
         t->ledger = from->ledger;
@@ -145,11 +146,11 @@ static void trial_end(trial *t, const char *what, uint64_t n)
     hf_store_close(t->store);
     hf_seam.sqlite_vfs = NULL;
     expect(HF_OK, setting_open(t->path, &store, &err), err);
-    must(ledger_settle(&t->ledger, store), what, n);
+    io_must(ledger_settle(&t->ledger, store), what, n);
     for (int i = 0; i < 3; i++)
-        must(ledger_step(&t->ledger, store, NULL), what, n);
+        io_must(ledger_step(&t->ledger, store, NULL), what, n);
     hf_store_close(store);
-    must(ledger_inspect(t->path), what, n);
+    io_must(ledger_inspect(t->path), what, n);
     setting_remove(t->path);
 }
 
@@ -161,7 +162,7 @@ static bool is_answer(hf_status status)
 /* ---- syncs ---- */
 
 /* After the failure not even reading is served. */
-static void expect_refused(trial *t, uint64_t n)
+static void io_expect_refused(trial *t, uint64_t n)
 {
     for (int i = 0; i < 3; i++) {
         ledger copy = t->ledger;
@@ -169,7 +170,8 @@ static void expect_refused(trial *t, uint64_t n)
         ledger_answer answer;
         ledger_ask(t->store, &copy, &op, &answer);
         if (answer.status != HF_UNAVAILABLE)
-            check_failed(__FILE__, __LINE__, "sync %llu failed, and later an op was answered %s: %s",
+            check_failed(__FILE__, __LINE__,
+                         "sync %llu failed, and later an op was answered %s: %s",
                          (unsigned long long)n, hf_status_wire(answer.status), answer.message);
     }
     const char *read = ledger_verify(&t->ledger, t->store);
@@ -194,7 +196,7 @@ static void look_at_cut(trial *t, uint64_t n)
     hf_seam.sqlite_vfs = NULL;
     setting_skip_reserve(path);
     expect(HF_OK, setting_open(path, &store, &err), err);
-    must(ledger_verify(&copy, store), "power loss after failed sync", n);
+    io_must(ledger_verify(&copy, store), "power loss after failed sync", n);
     hf_store_close(store);
     setting_remove(path);
     rmdir(folder);
@@ -211,7 +213,7 @@ static checkpoint find_checkpoint(const template *from, unsigned seed, int ops)
     shim.on_event = note_checkpoint;
     shim.context = &seen;
     for (int i = 0; i < ops && seen.first_write == 0; i++)
-        must(ledger_step(&t.ledger, t.store, NULL), "looking for the checkpoint", 0);
+        io_must(ledger_step(&t.ledger, t.store, NULL), "looking for the checkpoint", 0);
     shim.on_event = NULL;
     trial_end(&t, "looking for the checkpoint", 0);
     expect_true(seen.first_write > 0);
@@ -224,7 +226,7 @@ typedef struct tally {
     size_t by_status[HF_STATUS_COUNT]; /* of the op during which it failed */
 } tally;
 
-static size_t answered(const tally *t)
+static size_t io_answered(const tally *t)
 {
     return t->by_status[HF_OK] + t->by_status[HF_LOCKED] + t->by_status[HF_NOT_HELD];
 }
@@ -240,7 +242,7 @@ static bool fail_sync(const template *from, uint64_t n, int ops, int reason, tal
     shim.failure_errno = reason;
     for (int i = 0; i < ops && shim_count().failed == 0; i++) {
         hf_status status;
-        must(ledger_step(&t.ledger, t.store, &status), "failed sync", n);
+        io_must(ledger_step(&t.ledger, t.store, &status), "failed sync", n);
         if (shim_count().failed)
             sum->by_status[status]++;
         if (!is_answer(status) &&
@@ -252,7 +254,7 @@ static bool fail_sync(const template *from, uint64_t n, int ops, int reason, tal
     sum->failed += failed;
     known = t.ledger;
     if (failed) {
-        expect_refused(&t, n);
+        io_expect_refused(&t, n);
         t.ledger = known;
         look_at_cut(&t, n);
     }
@@ -273,15 +275,16 @@ static void fail_syncs(int reason)
     checkpoint at = find_checkpoint(&large, 99, 100);
     for (uint64_t n = at.first_sync - 2; n <= at.last_sync + 2; n++)
         fail_sync(&large, n, 100, reason, &in_checkpoint);
-    printf("# %s: %zu syncs failed in commits, %zu at a checkpoint: %zu unsure, %zu unavailable, %zu "
-           "answered (the commit "
-           "was safe)\n",
-           strerror(reason), in_commits.failed, in_checkpoint.failed,
-           in_commits.by_status[HF_UNSURE] + in_checkpoint.by_status[HF_UNSURE],
-           in_commits.by_status[HF_UNAVAILABLE] + in_checkpoint.by_status[HF_UNAVAILABLE],
-           answered(&in_commits) + answered(&in_checkpoint));
+    printf(
+        "# %s: %zu syncs failed in commits, %zu at a checkpoint: %zu unsure, %zu unavailable, %zu "
+        "answered (the commit "
+        "was safe)\n",
+        strerror(reason), in_commits.failed, in_checkpoint.failed,
+        in_commits.by_status[HF_UNSURE] + in_checkpoint.by_status[HF_UNSURE],
+        in_commits.by_status[HF_UNAVAILABLE] + in_checkpoint.by_status[HF_UNAVAILABLE],
+        io_answered(&in_commits) + io_answered(&in_checkpoint));
     expect_true(in_commits.failed > 8 && in_checkpoint.failed >= 3);
-    expect_int(answered(&in_commits), 0); /* a failed sync of the log is never a success */
+    expect_int(io_answered(&in_commits), 0); /* a failed sync of the log is never a success */
 }
 
 static void after_a_failed_sync_nothing_is_acknowledged_until_the_file_is_reopened(void **state)
@@ -300,19 +303,19 @@ static void nor_after_a_sync_that_found_the_disk_full(void **state)
 /* ---- writes ---- */
 
 /* Works on, whatever is answered, but never on top of something unsure. */
-static void work_on(trial *t, int ops, uint64_t n, tally *sum)
+static void io_work_on(trial *t, int ops, uint64_t n, tally *sum)
 {
     for (int i = 0; i < ops && t->ledger.pending.kind == LEDGER_NOTHING; i++) {
         hf_status status;
         uint64_t failed = shim_count().failed;
-        must(ledger_step(&t->ledger, t->store, &status), "failed write", n);
+        io_must(ledger_step(&t->ledger, t->store, &status), "failed write", n);
         bool broken = shim_count().failed > failed;
         if (broken)
             sum->by_status[status]++;
         if (!is_answer(status) &&
             (shim_count().failed == 0 || (status != HF_UNSURE && status != HF_UNAVAILABLE)))
-            check_failed(__FILE__, __LINE__, "write %llu failed: answered %s", (unsigned long long)n,
-                         hf_status_wire(status));
+            check_failed(__FILE__, __LINE__, "write %llu failed: answered %s",
+                         (unsigned long long)n, hf_status_wire(status));
     }
 }
 
@@ -331,7 +334,7 @@ static bool fail_write(const template *from, uint64_t n, int ops, shim_failure f
                          (unsigned long long)n, hf_status_wire(status), err.message);
     }
     if (t.store)
-        work_on(&t, ops, n, sum);
+        io_work_on(&t, ops, n, sum);
     bool failed = shim_count().failed > 0;
     sum->failed += failed;
     shim.fail_write_at = 0;
@@ -358,16 +361,17 @@ static void a_failed_write_is_never_a_wrong_answer(void **state)
              n += 1 + (at.last_write - at.first_write) / 12)
             fail_write(&large, n, 100, failure, &copied);
     }
-    printf("# %zu writes failed since a file was made, %zu in later work, %zu in a checkpoint: %zu unsure, "
+    printf("# %zu writes failed since a file was made, %zu in later work, %zu in a checkpoint: %zu "
+           "unsure, "
            "%zu unavailable, "
            "%zu answered (the commit was safe)\n",
            created.failed, worked.failed, copied.failed,
            created.by_status[HF_UNSURE] + worked.by_status[HF_UNSURE] + copied.by_status[HF_UNSURE],
            created.by_status[HF_UNAVAILABLE] + worked.by_status[HF_UNAVAILABLE] +
                copied.by_status[HF_UNAVAILABLE],
-           answered(&created) + answered(&worked) + answered(&copied));
+           io_answered(&created) + io_answered(&worked) + io_answered(&copied));
     expect_true(created.failed > 20 && worked.failed > 50 && copied.failed > 10);
-    expect_int(answered(&worked), 0);
+    expect_int(io_answered(&worked), 0);
 }
 
 /* ---- restore ---- */
@@ -385,18 +389,20 @@ static bool fail_sync_of_restore(const template *from, const char *backup, uint6
         expect_int(status, HF_UNSURE);
         expect_true(err.message[0] != '\0');
         shim.fail_sync_at = 0;
-        expect_refused(&t, n);
+        io_expect_refused(&t, n);
         expect(HF_UNAVAILABLE, hf_store_restore(t.store, backup, true, &err), err);
         expect(HF_UNAVAILABLE, hf_store_backup(t.store, "/nowhere/of-a-broken-store", &err), err);
         expect_contains(err.message, "failed before");
     } else {
         expect_int(status, HF_OK);
     }
-    trial_end(&t, "failed sync of a restore", n); /* the backup is of what the file held: either is right */
+    /* the backup is of what the file held: either is right */
+    trial_end(&t, "failed sync of a restore", n);
     return failed;
 }
 
-static void after_a_failed_sync_of_a_restore_nothing_is_served_until_the_file_is_reopened(void **state)
+static void after_a_failed_sync_of_a_restore_nothing_is_served_until_the_file_is_reopened(
+    void **state)
 {
     (void)state;
     static template small;
@@ -425,7 +431,8 @@ int main(void)
         cmocka_unit_test(after_a_failed_sync_nothing_is_acknowledged_until_the_file_is_reopened),
         cmocka_unit_test(nor_after_a_sync_that_found_the_disk_full),
         cmocka_unit_test(a_failed_write_is_never_a_wrong_answer),
-        cmocka_unit_test(after_a_failed_sync_of_a_restore_nothing_is_served_until_the_file_is_reopened),
+        cmocka_unit_test(
+            after_a_failed_sync_of_a_restore_nothing_is_served_until_the_file_is_reopened),
     };
     return cmocka_run_group_tests_name("I/O errors", tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What a store has acknowledged to its one client, kept outside the store: random ops are chosen, their answers are
- * foretold, and after a crash the store must be found as it was left, with or without the op that was under way, never
- * with half of it. */
+/* What a store has acknowledged to its one client, kept outside the store: random ops are chosen,
+ * their answers are foretold, and after a crash the store must be found as it was left, with or
+ * without the op that was under way, never with half of it. */
 #ifndef TESTS_FAULTS_LEDGER_H
 #define TESTS_FAULTS_LEDGER_H
 
@@ -87,7 +87,8 @@ typedef struct ledger {
     size_t events_count;
     int64_t seen_seq; /* the last event that was read */
     hf_event seen;    /* and what it was */
-    bool loses_beats; /* the crash may have taken beats: a session may be shorter than acknowledged */
+    /* the crash may have taken beats: a session may be shorter than acknowledged */
+    bool loses_beats;
 } ledger;
 
 void ledger_init(ledger *l, const char *type, unsigned seed);
@@ -95,24 +96,27 @@ void ledger_init(ledger *l, const char *type, unsigned seed);
 /* Chooses what to do next and notes it as pending. */
 ledger_op ledger_choose(ledger *l);
 
-/* Asks the store. The status of the batch as a whole, or of its first op that was refused, is in the answer. */
+/* Asks the store. The status of the batch as a whole, or of its first op that was refused, is in
+ * the answer. */
 void ledger_ask(hf_store *store, const ledger *l, const ledger_op *op, ledger_answer *out);
 
 /* What the answer must be, by what was acknowledged before. */
 hf_status ledger_foretell(const ledger *l, const ledger_op *op);
 
-/* Books an answer. NULL: all is well; otherwise what is wrong with it. An answer that says nothing was done (busy,
- * unavailable) changes nothing; after HF_UNSURE the op stays pending. */
+/* Books an answer. NULL: all is well; otherwise what is wrong with it. An answer that says nothing
+ * was done (busy, unavailable) changes nothing; after HF_UNSURE the op stays pending. */
 const char *ledger_book(ledger *l, const ledger_op *op, const ledger_answer *answer);
 
 /* Choose, ask and book. *status (may be NULL) gets the answer's. */
 const char *ledger_step(ledger *l, hf_store *store, hf_status *status);
 
-/* Reads the events so far, as a client that follows them. To be called now and then: only so many are kept. */
+/* Reads the events so far, as a client that follows them. To be called now and then: only so many
+ * are kept. */
 const char *ledger_follow(ledger *l, hf_store *store);
 
-/* Compares the store with the ledger: locks, sessions, events. The pending op is there as a whole or not at all; after
- * that the ledger is as the store is and nothing is pending. NULL: all is well. The text is static. */
+/* Compares the store with the ledger: locks, sessions, events. The pending op is there as a whole
+ * or not at all; after that the ledger is as the store is and nothing is pending. NULL: all is
+ * well. The text is static. */
 const char *ledger_verify(ledger *l, hf_store *store);
 
 /* Asks the pending op again, with its request id, and checks that the answer settles it (P12). */
@@ -121,7 +125,8 @@ const char *ledger_settle(ledger *l, hf_store *store);
 /* How many locks are held. */
 size_t ledger_held(const ledger *l);
 
-/* PRAGMA integrity_check and the queries that must find nothing, on the file itself. NULL: all is well. */
+/* PRAGMA integrity_check and the queries that must find nothing, on the file itself. NULL: all is
+ * well. */
 const char *ledger_inspect(const char *path);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Power loss, simulated: the store works on a VFS that keeps apart what was synced and what was only written. At
- * hundreds of points of a random workload, in the middle of commits and of checkpoints, what the disk might hold at
- * that moment is written out, opened with the normal VFS and compared with what had been acknowledged (P2): nothing
- * that leaves an event may be lost, only beats may. */
+/* Power loss, simulated: the store works on a VFS that keeps apart what was synced and what was
+ * only written. At hundreds of points of a random workload, in the middle of commits and of
+ * checkpoints, what the disk might hold at that moment is written out, opened with the normal VFS
+ * and compared with what had been acknowledged (P2): nothing that leaves an event may be lost, only
+ * beats may. */
 #include "base/seams.h"
 #include "faults/ledger.h"
 #include "faults/setting.h"
@@ -48,7 +49,7 @@ static void image_folder(char *out)
 
 /* ---- looking at what is left ---- */
 
-static const char *look_at(const char *path, ledger *acknowledged)
+static const char *powerloss_look_at(const char *path, ledger *acknowledged)
 {
     static char text[HF_MESSAGE_SIZE];
     hf_store *store = NULL;
@@ -68,10 +69,10 @@ static const char *look_at(const char *path, ledger *acknowledged)
 }
 
 /* The power goes now. */
-static void cut(trial *t, shim_loss loss)
+static void powerloss_cut(trial *t, shim_loss loss)
 {
-    static const char *const losses[] = {"all unsynced dropped", "some unsynced dropped", "last write torn",
-                                         "all kept"};
+    static const char *const losses[] = {"all unsynced dropped", "some unsynced dropped",
+                                         "last write torn", "all kept"};
     static ledger acknowledged;
     const char *name = strrchr(t->path, '/') + 1, *vfs = hf_seam.sqlite_vfs;
     char folder[HF_URL_MAX], path[HF_URL_MAX];
@@ -83,11 +84,12 @@ static void cut(trial *t, shim_loss loss)
     snprintf(path, sizeof path, "%.*s/%s", HF_URL_MAX - 64, folder, name);
     setting_skip_reserve(path);
     hf_seam.sqlite_vfs = NULL;
-    const char *problem = look_at(path, &acknowledged);
+    const char *problem = powerloss_look_at(path, &acknowledged);
     hf_seam.sqlite_vfs = vfs;
     t->images++;
     if (problem && t->damaged++ == 0)
-        snprintf(t->first, sizeof t->first, "event %llu, op %zu, pending op %u (kind %d), %s: %.1000s",
+        snprintf(t->first, sizeof t->first,
+                 "event %llu, op %zu, pending op %u (kind %d), %s: %.1000s",
                  (unsigned long long)shim_count().events, t->ops, t->ledger.pending.number,
                  (int)t->ledger.pending.kind, losses[loss], problem);
     setting_remove(path);
@@ -104,8 +106,8 @@ static void maybe_cut(void *context, shim_event event, const char *path)
         return;
     t->points++;
     t->in_checkpoints += in_database;
-    cut(t, SHIM_DROP_ALL);
-    cut(t, t->points % 2 ? SHIM_DROP_SOME : SHIM_TEAR_LAST);
+    powerloss_cut(t, SHIM_DROP_ALL);
+    powerloss_cut(t, t->points % 2 ? SHIM_DROP_SOME : SHIM_TEAR_LAST);
 }
 
 /* ---- the workload ---- */
@@ -119,14 +121,14 @@ static hf_store *open_on_shim(trial *t)
     return store;
 }
 
-static void must(const char *problem)
+static void powerloss_must(const char *problem)
 {
     if (problem)
         check_failed(__FILE__, __LINE__, "before any loss: %s", problem);
 }
 
 /* Works until there were enough points; now and then the store is closed and opened again. */
-static void work(trial *t, size_t points, bool lies)
+static void powerloss_work(trial *t, size_t points, bool lies)
 {
     shim_reset();
     scratch_path(".db", t->path);
@@ -136,16 +138,16 @@ static void work(trial *t, size_t points, bool lies)
     shim.context = t;
     shim.lies = lies;
     for (; t->points < points; t->ops++) {
-        must(ledger_step(&t->ledger, store, NULL));
+        powerloss_must(ledger_step(&t->ledger, store, NULL));
         if (t->ops % 40 == 39)
-            must(ledger_follow(&t->ledger, store));
+            powerloss_must(ledger_follow(&t->ledger, store));
         if (t->ops % 240 == 239) { /* closing copies the log into the file when it is long */
             hf_store_close(store);
             store = open_on_shim(t);
         }
     }
     shim.on_event = NULL;
-    must(ledger_verify(&t->ledger, store));
+    powerloss_must(ledger_verify(&t->ledger, store));
     hf_store_close(store);
     hf_seam.sqlite_vfs = NULL;
     shim_reset();
@@ -158,9 +160,10 @@ static void nothing_acknowledged_is_lost_with_the_power(void **state)
     size_t points = setting_amount("HF_TEST_POINTS", 400, 5000);
     t = (trial){.seed = (unsigned)getpid(), .one_in = 12};
     printf("# seed %u\n", t.seed);
-    work(&t, points, false);
-    printf("# %zu points in %zu ops, %zu of them in checkpoints: %zu images, %zu had lost something\n",
-           t.points, t.ops, t.in_checkpoints, t.images, t.damaged);
+    powerloss_work(&t, points, false);
+    printf(
+        "# %zu points in %zu ops, %zu of them in checkpoints: %zu images, %zu had lost something\n",
+        t.points, t.ops, t.in_checkpoints, t.images, t.damaged);
     if (t.damaged)
         check_failed(__FILE__, __LINE__, "%s", t.first);
     expect_true(t.in_checkpoints > points / 20);
@@ -171,7 +174,7 @@ static void a_disk_that_lies_about_syncs_is_caught_losing_locks(void **state)
     (void)state;
     static trial t;
     t = (trial){.seed = 7, .one_in = 20};
-    work(&t, 40, true);
+    powerloss_work(&t, 40, true);
     printf("# %zu images, %zu had lost something, first: %s\n", t.images, t.damaged, t.first);
     expect_true(t.damaged >= t.points / 2);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* kill -9 of `holdfast serve` under load, again and again, on its SQLite file: nothing that was acknowledged over HTTP is lost, nothing
- * is granted twice, every change has its event, what was unsure is settled by asking again, and clients that were connected go on as
- * soon as it is back. */
+/* kill -9 of `holdfast serve` under load, again and again, on its SQLite file: nothing that was
+ * acknowledged over HTTP is lost, nothing is granted twice, every change has its event, what was
+ * unsure is settled by asking again, and clients that were connected go on as soon as it is back.
+ * */
 #include "faults/http_crew.h"
 #include "faults/ledger.h"
 #include "faults/server_crew.h"
@@ -32,7 +33,7 @@ static void kill_and_start(served *server, times *restarts)
     restarts->count++;
 }
 
-static void look_into(const served *server)
+static void serve_kills_look_into(const served *server)
 {
     char path[HF_URL_MAX];
     served_file(server, path);
@@ -42,7 +43,7 @@ static void look_into(const served *server)
 }
 
 /* Works, is killed, comes through; so often. */
-static void suffer(const crew_options *options, size_t kills, size_t work)
+static void serve_kills_suffer(const crew_options *options, size_t kills, size_t work)
 {
     char url[HF_URL_MAX];
     crew_post sum;
@@ -55,11 +56,11 @@ static void suffer(const crew_options *options, size_t kills, size_t work)
         crew_fault(&c);
         kill_and_start(server, &restarts);
         crew_calm(&c);
-        look_into(server);
+        serve_kills_look_into(server);
         crew_work(&c, work);
     }
     crew_end(&c, &sum);
-    look_into(server);
+    serve_kills_look_into(server);
     printf("# %zu kills; it listened again after %.0f ms, at most %.0f ms\n", kills,
            (double)restarts.sum_us / 1e3 / (double)kills, (double)restarts.slowest_us / 1e3);
     expect_int(served_stop(server), 0);
@@ -68,18 +69,18 @@ static void suffer(const crew_options *options, size_t kills, size_t work)
     expect_true(sum.unavailable + sum.unsure > 0); /* it was felt */
 }
 
-static void nothing_acknowledged_is_lost_when_the_server_is_killed(void **state)
+static void nothing_acknowledged_is_lost_when_the_server_is_killed_in_serve_kills(void **state)
 {
     (void)state;
-    suffer(&(crew_options){.kind = CREW_PROCESSES, .count = 6}, setting_amount("HF_TEST_SERVE_KILLS", 5, 100),
-           200);
+    serve_kills_suffer(&(crew_options){.kind = CREW_PROCESSES, .count = 6},
+                       setting_amount("HF_TEST_SERVE_KILLS", 5, 100), 200);
 }
 
 static void nor_when_it_is_killed_in_the_middle_of_batches_of_256(void **state)
 {
     (void)state;
-    suffer(&(crew_options){.kind = CREW_THREADS, .count = 4}, setting_amount("HF_TEST_SERVE_KILLS", 5, 100),
-           1024);
+    serve_kills_suffer(&(crew_options){.kind = CREW_THREADS, .count = 4},
+                       setting_amount("HF_TEST_SERVE_KILLS", 5, 100), 1024);
 }
 
 static void clients_of_plain_http_settle_with_the_same_key_what_was_not_answered(void **state)
@@ -98,7 +99,7 @@ static void clients_of_plain_http_settle_with_the_same_key_what_was_not_answered
             kill_and_start(server, &restarts);
     }
     http_crew_end(clients, &sum, &report);
-    look_into(server);
+    serve_kills_look_into(server);
     expect_int(served_stop(server), 0);
     served_end(server);
     expect_true(sum.requests > kills * WORK);
@@ -109,7 +110,7 @@ int main(void)
 {
     signal(SIGPIPE, SIG_IGN);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_acknowledged_is_lost_when_the_server_is_killed),
+        cmocka_unit_test(nothing_acknowledged_is_lost_when_the_server_is_killed_in_serve_kills),
         cmocka_unit_test(nor_when_it_is_killed_in_the_middle_of_batches_of_256),
         cmocka_unit_test(clients_of_plain_http_settle_with_the_same_key_what_was_not_answered),
     };

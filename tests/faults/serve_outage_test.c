@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A store that can't be used under `holdfast serve`: /readyz, the metrics and the log say so from the
- * first change that fails on, and that it is over without anyone having asked. Without an argument the
- * disk of a SQLite file is full; with the name of a database server, that one is away. */
+/* A store that can't be used under `holdfast serve`: /readyz, the metrics and the log say so from
+ * the first change that fails on, and that it is over without anyone having asked. Without an
+ * argument the disk of a SQLite file is full; with the name of a database server, that one is away.
+ * */
 #include "faults/server_target.h"
 
 #include <fcntl.h>
@@ -32,8 +33,8 @@ typedef struct scene {
 
 /* ---- asking ---- */
 
-static int ask(scene *s, const char *method, const char *path, const char *headers, const char *body,
-               asker_answer *out)
+static int serve_outage_ask(scene *s, const char *method, const char *path, const char *headers,
+                            const char *body, asker_answer *out)
 {
     expect_int(asker_ask(&s->client, method, path, headers, body, out), ASKER_ANSWERED);
     return out->status;
@@ -43,13 +44,13 @@ static int take_another(scene *s, asker_answer *out)
 {
     char path[64];
     snprintf(path, sizeof path, "/v1/locks/outage/%u", ++s->records);
-    return ask(s, "PUT", path, s->session, NULL, out);
+    return serve_outage_ask(s, "PUT", path, s->session, NULL, out);
 }
 
 static void expect_ready(scene *s, int status)
 {
     asker_answer answer;
-    expect_int(ask(s, "GET", "/readyz", "", NULL, &answer), status);
+    expect_int(serve_outage_ask(s, "GET", "/readyz", "", NULL, &answer), status);
     expect_contains(answer.body, status == 200 ? "\"ready\":true" : "\"code\":\"unavailable\"");
 }
 
@@ -88,7 +89,8 @@ static void nobody_is_told_details(scene *s)
     };
     asker_answer answer;
     for (size_t i = 0; i < sizeof questions / sizeof *questions; i++) {
-        ask(s, questions[i].method, questions[i].path, questions[i].headers, questions[i].body, &answer);
+        serve_outage_ask(s, questions[i].method, questions[i].path, questions[i].headers,
+                         questions[i].body, &answer);
         expect_no_details(&answer);
     }
     take_another(s, &answer);
@@ -101,7 +103,8 @@ static void nobody_is_told_details(scene *s)
 static void expect_up(scene *s, int up)
 {
     char command[160], line[256] = "", wanted[64];
-    snprintf(command, sizeof command, "curl -s http://127.0.0.1:%d/metrics | grep '^holdfast_store_up'",
+    snprintf(command, sizeof command,
+             "curl -s http://127.0.0.1:%d/metrics | grep '^holdfast_store_up'",
              served_port(s->server));
     FILE *metrics = popen(command, "re");
     expect_true(metrics != NULL && fgets(line, sizeof line, metrics) != NULL);
@@ -132,7 +135,7 @@ static void end_outage(scene *s)
         expect_int(unlink(full), 0);
 }
 
-static void open_scene(scene *s)
+static void serve_outage_open_scene(scene *s)
 {
     char url[HF_URL_MAX] = "", id[64], key[HF_KEY_SIZE], headers[256];
     asker_answer answer;
@@ -143,20 +146,23 @@ static void open_scene(scene *s)
         snprintf(parameters, sizeof parameters, "namespace=%s", target_name("outage"));
         s->proxy = proxy_start("127.0.0.1", target_port(s->target));
         target_url(s->target, &(target_way){.parameters = parameters}, direct);
-        target_url(s->target, &(target_way){.parameters = parameters, .port = proxy_port(s->proxy)}, url);
+        target_url(s->target, &(target_way){.parameters = parameters, .port = proxy_port(s->proxy)},
+                   url);
         hf_error err = {0};
         expect(HF_OK, hf_store_install(direct, NULL, &err), err);
     }
     s->server = served_start(server_name != NULL ? url : NULL, NULL);
     s->client = (asker){.port = served_port(s->server), .fd = -1};
     snprintf(headers, sizeof headers, "Authorization: Bearer %s\r\n", served_secret(s->server));
-    expect_int(ask(s, "POST", "/v1/sessions", headers, "{\"user\":\"alice\",\"idle_seconds\":3600}", &answer),
+    expect_int(serve_outage_ask(s, "POST", "/v1/sessions", headers,
+                                "{\"user\":\"alice\",\"idle_seconds\":3600}", &answer),
                201);
-    expect_true(asker_text(&answer, "id", id, sizeof id) && asker_text(&answer, "key", key, sizeof key));
+    expect_true(asker_text(&answer, "id", id, sizeof id) &&
+                asker_text(&answer, "key", key, sizeof key));
     snprintf(s->session, sizeof s->session, "Holdfast-Session: %s.%s\r\n", id, key);
 }
 
-static void close_scene(scene *s)
+static void serve_outage_close_scene(scene *s)
 {
     asker_close(&s->client);
     expect_int(served_stop(s->server), 0);
@@ -166,7 +172,7 @@ static void close_scene(scene *s)
 }
 
 /* It takes some changes until a file has to grow. */
-static void expect_refused(scene *s)
+static void serve_outage_expect_refused(scene *s)
 {
     asker_answer answer;
     int status = take_another(s, &answer);
@@ -181,16 +187,18 @@ static void durability_is_told_to_those_with_a_token(void **state)
     scene s;
     asker_answer answer;
     char token[256];
-    open_scene(&s);
+    serve_outage_open_scene(&s);
     snprintf(token, sizeof token, "Authorization: Bearer %s\r\n", served_secret(s.server));
-    expect_int(ask(&s, "GET", "/readyz", "", NULL, &answer), 200);
+    expect_int(serve_outage_ask(&s, "GET", "/readyz", "", NULL, &answer), 200);
     expect_contains(answer.body, "\"grade\":\"");
     expect_true(strstr(answer.body, "\"text\"") == NULL);
-    expect_int(ask(&s, "GET", "/readyz", "Authorization: Bearer " ZEROS ZEROS "\r\n", NULL, &answer), 200);
+    expect_int(serve_outage_ask(&s, "GET", "/readyz", "Authorization: Bearer " ZEROS ZEROS "\r\n",
+                                NULL, &answer),
+               200);
     expect_true(strstr(answer.body, "\"text\"") == NULL);
-    expect_int(ask(&s, "GET", "/readyz", token, NULL, &answer), 200);
+    expect_int(serve_outage_ask(&s, "GET", "/readyz", token, NULL, &answer), 200);
     expect_contains(answer.body, "\"text\":\"");
-    close_scene(&s);
+    serve_outage_close_scene(&s);
 }
 
 static void an_outage_is_told_at_once_and_so_is_its_end(void **state)
@@ -198,13 +206,13 @@ static void an_outage_is_told_at_once_and_so_is_its_end(void **state)
     (void)state;
     scene s;
     asker_answer answer;
-    open_scene(&s);
+    serve_outage_open_scene(&s);
     expect_int(take_another(&s, &answer), 201);
     expect_ready(&s, 200);
     expect_up(&s, 1);
     for (size_t round = 1; round <= 2; round++) {
         begin_outage(&s);
-        expect_refused(&s);
+        serve_outage_expect_refused(&s);
         expect_ready(&s, 503);
         expect_up(&s, 0);
         expect_int(times_logged(&s, "The store can't be used"), round);
@@ -220,7 +228,7 @@ static void an_outage_is_told_at_once_and_so_is_its_end(void **state)
         expect_ready(&s, 200);
         expect_int(take_another(&s, &answer), 201);
     }
-    close_scene(&s);
+    serve_outage_close_scene(&s);
 }
 
 int main(int argc, char **argv)
@@ -239,5 +247,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(durability_is_told_to_those_with_a_token),
         cmocka_unit_test(an_outage_is_told_at_once_and_so_is_its_end),
     };
-    return cmocka_run_group_tests_name("outages of the store under holdfast serve", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("outages of the store under holdfast serve", tests, NULL,
+                                       NULL);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Stopping `holdfast serve`: what was asked is answered, streams get their end, the file has everything without its log; and who does
- * not end in time, or is told twice, is cut off, which the exit code says. */
+/* Stopping `holdfast serve`: what was asked is answered, streams get their end, the file has
+ * everything without its log; and who does not end in time, or is told twice, is cut off, which the
+ * exit code says. */
 #include "faults/http_crew.h"
 #include "faults/ledger.h"
 #include "faults/server_target.h"
@@ -55,7 +56,7 @@ static asker asker_of(const served *server)
     return (asker){.port = served_port(server), .fd = -1};
 }
 
-static void open_session(asker *a, const served *server, char login[256])
+static void serve_stop_open_session(asker *a, const served *server, char login[256])
 {
     char headers[256], id[64], key[160];
     static asker_answer answer;
@@ -63,16 +64,18 @@ static void open_session(asker *a, const served *server, char login[256])
     expect_int(asker_ask(a, "POST", "/v1/sessions", headers, "{\"user\":\"alice\"}", &answer),
                ASKER_ANSWERED);
     expect_int(answer.status, 201);
-    expect_true(asker_text(&answer, "id", id, sizeof id) && asker_text(&answer, "key", key, sizeof key));
+    expect_true(asker_text(&answer, "id", id, sizeof id) &&
+                asker_text(&answer, "key", key, sizeof key));
     snprintf(login, 256, "Holdfast-Session: %.63s.%.159s\r\n", id, key);
 }
 
-static bool take(asker *a, const char *login, const char *id)
+static bool serve_stop_take(asker *a, const char *login, const char *id)
 {
     static asker_answer answer;
     char path[64];
     snprintf(path, sizeof path, "/v1/locks/doc/%s", id);
-    return asker_ask(a, "PUT", path, login, NULL, &answer) == ASKER_ANSWERED && answer.status == 201;
+    return asker_ask(a, "PUT", path, login, NULL, &answer) == ASKER_ANSWERED &&
+           answer.status == 201;
 }
 
 /* A server, and a connection that has opened a session. */
@@ -82,11 +85,11 @@ typedef struct scene {
     char login[256];
 } scene;
 
-static scene begin(const char *const *options)
+static scene serve_stop_begin(const char *const *options)
 {
     scene s = {.server = served_start(NULL, options)};
     s.a = asker_of(s.server);
-    open_session(&s.a, s.server, s.login);
+    serve_stop_open_session(&s.a, s.server, s.login);
     return s;
 }
 
@@ -94,11 +97,12 @@ static scene begin(const char *const *options)
 static void send_half(scene *s)
 {
     char text[512];
-    int size =
-        snprintf(text, sizeof text,
-                 "PUT /v1/locks/doc/half HTTP/1.1\r\nHost: localhost\r\n%sContent-Length: 2\r\n", s->login);
+    int size = snprintf(
+        text, sizeof text,
+        "PUT /v1/locks/doc/half HTTP/1.1\r\nHost: localhost\r\n%sContent-Length: 2\r\n", s->login);
     expect_true(asker_send(&s->a, text, (size_t)size));
-    sleep_ms(20); /* so that it has come before what the test does next; if not, the test shows less */
+    /* so that it has come before what the test does next; if not, the test shows less */
+    sleep_ms(20);
 }
 
 static void send_rest(asker *a)
@@ -140,11 +144,11 @@ static const asker_answer *hear_and_end(scene *s)
 static void a_request_that_is_half_there_is_waited_for_and_answered(void **state)
 {
     (void)state;
-    scene s = begin(NULL);
+    scene s = serve_stop_begin(NULL);
     send_half(&s);
     tell_to_stop(s.server);
     asker other = asker_of(s.server);
-    for (int64_t until_us = monotonic_us() + 5000000; take(&other, s.login, "new");
+    for (int64_t until_us = monotonic_us() + 5000000; serve_stop_take(&other, s.login, "new");
          sleep_ms(5)) /* until nobody listens */
         expect_true(monotonic_us() < until_us);
     send_rest(&s.a);
@@ -169,7 +173,7 @@ static void expect_cut(scene *s, const char *sentence)
 static void who_takes_longer_than_stop_timeout_is_cut_off_and_the_exit_code_says_so(void **state)
 {
     (void)state;
-    scene s = begin(hasty);
+    scene s = serve_stop_begin(hasty);
     send_half(&s);
     int64_t began_us = monotonic_us();
     served_signal(s.server, SIGTERM);
@@ -180,7 +184,7 @@ static void who_takes_longer_than_stop_timeout_is_cut_off_and_the_exit_code_says
 static void a_second_signal_cuts_off_at_once(void **state)
 {
     (void)state;
-    scene s = begin(NULL);
+    scene s = serve_stop_begin(NULL);
     send_half(&s);
     int64_t began_us = monotonic_us();
     tell_to_stop(s.server);
@@ -215,7 +219,7 @@ static sqlite3 *stop_while_it_waits(scene *s)
 static void a_request_that_waits_in_the_store_is_answered(void **state)
 {
     (void)state;
-    scene s = begin(NULL);
+    scene s = serve_stop_begin(NULL);
     sqlite3_close(stop_while_it_waits(&s));
     int status = hear_and_end(&s)->status;
     expect_true(status == 201 || status == 423);
@@ -224,7 +228,7 @@ static void a_request_that_waits_in_the_store_is_answered(void **state)
 static void and_cut_off_by_a_second_signal_without_a_crash(void **state)
 {
     (void)state;
-    scene s = begin(NULL);
+    scene s = serve_stop_begin(NULL);
     sqlite3 *other = stop_while_it_waits(&s);
     served_signal(s.server, SIGTERM);
     int code = served_wait(s.server, 20);
@@ -271,7 +275,7 @@ static int64_t count_in(const char *path, const char *sql)
     return count;
 }
 
-static void copy(const char *from, const char *to)
+static void serve_stop_copy(const char *from, const char *to)
 {
     char bytes[65536];
     FILE *in = fopen(from, "re"), *out = fopen(to, "we");
@@ -288,14 +292,14 @@ static void the_file_alone_has_everything_after_a_stop(void **state)
     enum { LOCKS = 5 };
     char path[HF_URL_MAX], alone[HF_URL_MAX];
     (void)state;
-    scene s = begin(NULL);
+    scene s = serve_stop_begin(NULL);
     for (int i = 0; i < LOCKS; i++)
-        expect_true(take(&s.a, s.login, (char[]){(char)('0' + i), '\0'}));
+        expect_true(serve_stop_take(&s.a, s.login, (char[]){(char)('0' + i), '\0'}));
     asker_close(&s.a);
     expect_int(served_stop(s.server), 0);
     served_file(s.server, path);
     scratch_path(".db", alone);
-    copy(path, alone);
+    serve_stop_copy(path, alone);
     expect_int(count_in(alone, "SELECT count(*) FROM holdfast_lock"), LOCKS);
     const char *problem = ledger_inspect(alone);
     expect_true(problem == NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A sync that fails under `holdfast serve`: whoever was in that batch is told `unsure`, nothing more is acknowledged, every request is
- * answered, and the process ends with an exit code that says so. Started again it serves what is on disk, and what was unsure is settled
- * by asking again. */
+/* A sync that fails under `holdfast serve`: whoever was in that batch is told `unsure`, nothing
+ * more is acknowledged, every request is answered, and the process ends with an exit code that says
+ * so. Started again it serves what is on disk, and what was unsure is settled by asking again. */
 #include "faults/http_crew.h"
 #include "faults/ledger.h"
 #include "faults/server_target.h"
@@ -25,7 +25,7 @@ static void break_disk(void)
     close(fd);
 }
 
-static void look_into(const served *server)
+static void serve_sync_look_into(const served *server)
 {
     char path[HF_URL_MAX];
     served_file(server, path);
@@ -59,11 +59,11 @@ static void a_failed_sync_is_unsure_ends_the_server_and_loses_nothing(void **sta
     for (size_t i = 0; i < rounds; i++) {
         http_crew_work(clients, WORK);
         fail_and_recover(server);
-        look_into(server);
+        serve_sync_look_into(server);
     }
     http_crew_work(clients, WORK);
     http_crew_end(clients, &sum, &report);
-    look_into(server);
+    serve_sync_look_into(server);
     printf("# %zu failed syncs\n", rounds);
     expect_int(served_stop(server), 0);
     served_end(server);

@@ -131,7 +131,8 @@ crew crew_start(const char *url, const crew_options *options)
 {
     hf_error err = {0};
     struct crew_workers *workers = calloc(1, sizeof *workers);
-    crew_board *board = mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    crew_board *board =
+        mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     expect_true(workers != NULL && board != MAP_FAILED && options->count <= CREW_MAX);
     snprintf(board->url, sizeof board->url, "%s", url);
     board->count = options->count;
@@ -140,8 +141,8 @@ crew crew_start(const char *url, const crew_options *options)
     board->slow_to_heal = options->slow_to_heal;
     workers->board = board;
     workers->kind = options->kind;
-    printf("# %u %s, seed %u\n", board->count, options->kind == CREW_PROCESSES ? "processes" : "threads",
-           board->seed);
+    printf("# %u %s, seed %u\n", board->count,
+           options->kind == CREW_PROCESSES ? "processes" : "threads", board->seed);
     if (options->kind != CREW_PROCESSES)
         expect(HF_OK, hf_store_open(url, &workers->shared, &err), err);
     for (unsigned i = 0; i < board->count; i++) {
@@ -149,14 +150,15 @@ crew crew_start(const char *url, const crew_options *options)
         if (options->kind == CREW_PROCESSES)
             start_process(&workers->of[i]);
         else
-            expect_int(pthread_create(&workers->of[i].thread, NULL, thread_main, &workers->of[i]), 0);
+            expect_int(pthread_create(&workers->of[i].thread, NULL, thread_main, &workers->of[i]),
+                       0);
     }
     return (crew){.board = board, .kind = options->kind, .workers = workers};
 }
 
 /* ---- waiting ---- */
 
-static void look(const crew *c)
+static void server_crew_look(const crew *c)
 {
     crew_board *board = c->board;
     struct crew_workers *workers = c->workers;
@@ -173,16 +175,18 @@ static void look(const crew *c)
 }
 
 /* Until that holds for all of them. */
-static void wait_until(const crew *c, bool (*holds)(const crew *, size_t), size_t value, const char *what)
+static void server_crew_wait_until(const crew *c, bool (*holds)(const crew *, size_t), size_t value,
+                                   const char *what)
 {
-    for (int64_t until_us = monotonic_us() + WAIT_MAX_S * INT64_C(1000000); !holds(c, value); sleep_ms(2)) {
-        look(c);
+    for (int64_t until_us = monotonic_us() + WAIT_MAX_S * INT64_C(1000000); !holds(c, value);
+         sleep_ms(2)) {
+        server_crew_look(c);
         if (monotonic_us() > until_us) {
             atomic_store(&c->board->ends, true);
             FAIL("the clients have not %s after %d s", what, WAIT_MAX_S);
         }
     }
-    look(c);
+    server_crew_look(c);
 }
 
 static bool have_come_through(const crew *c, size_t fault)
@@ -217,19 +221,19 @@ static bool have_ended(const crew *c, size_t unused)
 
 void crew_fault(crew *c)
 {
-    look(c);
+    server_crew_look(c);
     atomic_fetch_add(&c->board->fault, 1);
 }
 
 void crew_calm(crew *c)
 {
     unsigned now = atomic_fetch_add(&c->board->fault, 1) + 1;
-    wait_until(c, have_come_through, now, "come through");
+    server_crew_wait_until(c, have_come_through, now, "come through");
 }
 
 void crew_work(crew *c, size_t more)
 {
-    wait_until(c, have_done, done_by_all(c) + more, "done their work");
+    server_crew_wait_until(c, have_done, done_by_all(c) + more, "done their work");
 }
 
 /* ---- the end ---- */
@@ -256,7 +260,7 @@ void crew_end(crew *c, crew_post *sum)
     struct crew_workers *workers = c->workers;
     crew_post all;
     atomic_store(&c->board->ends, true);
-    wait_until(c, have_ended, 0, "ended");
+    server_crew_wait_until(c, have_ended, 0, "ended");
     for (unsigned i = 0; i < c->board->count; i++)
         if (c->kind == CREW_PROCESSES)
             waitpid(workers->of[i].process, NULL, 0);
@@ -264,7 +268,8 @@ void crew_end(crew *c, crew_post *sum)
             pthread_join(workers->of[i].thread, NULL);
     hf_store_close(workers->shared);
     add_up(c, &all);
-    printf("# %zu done, %zu refused, %zu busy, %zu unavailable, %zu unsure of which %zu had been done; %zu "
+    printf("# %zu done, %zu refused, %zu busy, %zu unavailable, %zu unsure of which %zu had been "
+           "done; %zu "
            "failed after the fault; the slowest call took %.2f s, healing %.2f s\n",
            all.done, all.refused, all.busy, all.unavailable, all.unsure, all.done_unheard, all.late,
            (double)all.slowest_us / 1e6, (double)all.healed_us / 1e6);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Clients that work on a store while its server is treated badly. Each keeps what it was told, and whenever a fault is over it looks
- * whether all of that is so, and settles what was unsure. There are three kinds: processes with a ledger each (random ops on resources of
- * their own); threads with a ledger each that share one store, where they go together; and threads that share one store and fight for
- * the same resources in batches of 256. */
+/* Clients that work on a store while its server is treated badly. Each keeps what it was told, and
+ * whenever a fault is over it looks whether all of that is so, and settles what was unsure. There
+ * are three kinds: processes with a ledger each (random ops on resources of their own); threads
+ * with a ledger each that share one store, where they go together; and threads that share one store
+ * and fight for the same resources in batches of 256. */
 #ifndef TESTS_FAULTS_SERVER_CREW_H
 #define TESTS_FAULTS_SERVER_CREW_H
 
@@ -58,12 +59,14 @@ void crew_calm(crew *c);
 /* Waits until they have done so much more together. */
 void crew_work(crew *c, size_t more);
 
-/* Lets them end, looks for the last time, and prints a line of what they did; *sum (may be NULL) is all of it. */
+/* Lets them end, looks for the last time, and prints a line of what they did; *sum (may be NULL) is
+ * all of it. */
 void crew_end(crew *c, crew_post *sum);
 
 /* ---- for the kinds ---- */
 
-/* The life of a worker; it returns when the board says so or when something is wrong, which it has told then. */
+/* The life of a worker; it returns when the board says so or when something is wrong, which it has
+ * told then. */
 /* shared NULL: it opens a store of its own. */
 void crew_ledger_main(crew_board *board, unsigned me, hf_store *shared);
 void crew_batches_main(crew_board *board, unsigned me, hf_store *shared);

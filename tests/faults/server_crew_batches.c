@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A client that fights with others for the same resources, in batches of 256 ops: a beat, then acquires and releases of different
- * resources, each with a request id. Nobody else can end its locks, so what it was told is exactly what must be so. */
+/* A client that fights with others for the same resources, in batches of 256 ops: a beat, then
+ * acquires and releases of different resources, each with a request id. Nobody else can end its
+ * locks, so what it was told is exactly what must be so. */
 #include "faults/server_crew.h"
 #include "faults/server_target.h"
 
@@ -32,14 +33,14 @@ typedef struct client {
     hf_batch *batch;
 } client;
 
-static unsigned pick(client *c, unsigned below)
+static unsigned server_crew_batches_pick(client *c, unsigned below)
 {
     return (unsigned)rand_r(&c->seed) % below;
 }
 
 /* ---- asking ---- */
 
-static void add_op(client *c, const doubt *what)
+static void server_crew_batches_add_op(client *c, const doubt *what)
 {
     hf_op *op = hf_batch_add(c->batch, what->release ? HF_OP_RELEASE : HF_OP_ACQUIRE);
     op->session = &c->me;
@@ -48,23 +49,25 @@ static void add_op(client *c, const doubt *what)
     op->request_id = what->request;
 }
 
-static void compose(client *c)
+static void server_crew_batches_compose(client *c)
 {
-    unsigned first = pick(c, RESOURCES), stride = 1 + 6 * pick(c, 40); /* no common factor with 384 */
+    /* no common factor with 384 */
+    unsigned first = server_crew_batches_pick(c, RESOURCES),
+             stride = 1 + 6 * server_crew_batches_pick(c, 40);
     stride += stride % 2 == 0;
     stride += stride % 3 == 0 ? 2 : 0;
     c->asked_count = 0;
     for (unsigned i = 0; i < BATCH - 1; i++) {
         doubt *it = &c->asked[c->asked_count++];
         it->resource = (first + i * stride) % RESOURCES;
-        it->release = c->fence[it->resource] != 0 && pick(c, 4) != 0;
+        it->release = c->fence[it->resource] != 0 && server_crew_batches_pick(c, 4) != 0;
         snprintf(it->request, sizeof it->request, "%u-%u-%u", c->number, c->batches, i);
     }
     c->batches++;
     hf_batch_clear(c->batch);
     hf_batch_add(c->batch, HF_OP_BEAT)->session = &c->me;
     for (size_t i = 0; i < c->asked_count; i++)
-        add_op(c, &c->asked[i]);
+        server_crew_batches_add_op(c, &c->asked[i]);
 }
 
 static void doubt_it(client *c, const doubt *what)
@@ -78,8 +81,8 @@ static void book_grant(client *c, const doubt *what, const hf_answer *answer)
     unsigned r = what->resource;
     int64_t fence = answer->locks_count ? answer->locks[0].fence : 0;
     if (c->fence[r] != 0 && fence != c->fence[r])
-        crew_wrong(c->post, "acquiring %u again gave fence %lld in place of %lld", r, (long long)fence,
-                   (long long)c->fence[r]);
+        crew_wrong(c->post, "acquiring %u again gave fence %lld in place of %lld", r,
+                   (long long)fence, (long long)c->fence[r]);
     if (c->fence[r] == 0 && fence <= c->last[r])
         crew_wrong(c->post, "the fence %lld of %u is not above %lld", (long long)fence, r,
                    (long long)c->last[r]);
@@ -119,10 +122,10 @@ static void book(client *c, const doubt *what, const hf_answer *answer)
     }
 }
 
-static void step(client *c, unsigned fault)
+static void server_crew_batches_step(client *c, unsigned fault)
 {
     hf_error err = {0};
-    compose(c);
+    server_crew_batches_compose(c);
     hf_status status = crew_execute(c->post, c->store, c->batch, &err);
     bool excused = fault % 2 == 1 || atomic_load(&c->board->fault) != fault;
     if (status == HF_OK)
@@ -138,15 +141,17 @@ static void step(client *c, unsigned fault)
     else
         crew_wrong(c->post, "a batch came to %s: %s", hf_status_wire(status), err.message);
     if ((status == HF_UNAVAILABLE || c->doubts_count > 0) && !excused)
-        crew_wrong(c->post, "without a fault a batch came to %s: %s", hf_status_wire(status), err.message);
+        crew_wrong(c->post, "without a fault a batch came to %s: %s", hf_status_wire(status),
+                   err.message);
     if (status == HF_UNAVAILABLE)
         sleep_ms(3);
 }
 
 /* ---- looking ---- */
 
-/* The fence of each lock of ours that is in the store. False: it can't be asked, which has been told. */
-static bool look(client *c, int64_t found[RESOURCES])
+/* The fence of each lock of ours that is in the store. False: it can't be asked, which has been
+ * told. */
+static bool server_crew_batches_look(client *c, int64_t found[RESOURCES])
 {
     hf_error err = {0};
     for (unsigned first = 0; first < RESOURCES; first += BATCH / 2) {
@@ -182,7 +187,7 @@ static bool is_doubtful(const client *c, unsigned r)
     return false;
 }
 
-static void compare(client *c, const int64_t found[RESOURCES], const char *when)
+static void server_crew_batches_compare(client *c, const int64_t found[RESOURCES], const char *when)
 {
     for (unsigned r = 0; r < RESOURCES; r++)
         if (!is_doubtful(c, r) && found[r] != c->fence[r])
@@ -201,8 +206,8 @@ static void settle_one(client *c, const doubt *what, const hf_answer *answer, in
     if (what->release) {
         /* If another took it and let it go meanwhile, "not held" is true too. */
         if (answer->status != HF_OK && !(answer->status == HF_NOT_HELD && found == 0))
-            crew_wrong(c->post, "releasing %u, asked again: %s: %s", r, hf_status_wire(answer->status),
-                       answer->message);
+            crew_wrong(c->post, "releasing %u, asked again: %s: %s", r,
+                       hf_status_wire(answer->status), answer->message);
         c->fence[r] = 0;
     } else if (answer->status == HF_OK) {
         if (found != 0 && answer->locks[0].fence != found)
@@ -210,8 +215,8 @@ static void settle_one(client *c, const doubt *what, const hf_answer *answer, in
                        (long long)found, (long long)answer->locks[0].fence);
         book_grant(c, what, answer);
     } else if (answer->status != HF_LOCKED || found != 0) {
-        crew_wrong(c->post, "acquiring %u, asked again (it had fence %lld): %s: %s", r, (long long)found,
-                   hf_status_wire(answer->status), answer->message);
+        crew_wrong(c->post, "acquiring %u, asked again (it had fence %lld): %s: %s", r,
+                   (long long)found, hf_status_wire(answer->status), answer->message);
     }
 }
 
@@ -223,7 +228,7 @@ static void ask_again(client *c, const int64_t found[RESOURCES])
     size_t left_count = 0;
     hf_batch_clear(c->batch);
     for (size_t i = 0; i < c->doubts_count; i++)
-        add_op(c, &c->doubts[i]);
+        server_crew_batches_add_op(c, &c->doubts[i]);
     hf_status status = crew_execute(c->post, c->store, c->batch, &err);
     if (status == HF_BUSY)
         return;
@@ -242,31 +247,32 @@ static void ask_again(client *c, const int64_t found[RESOURCES])
     c->doubts_count = left_count;
 }
 
-static void come_through(client *c, unsigned fault)
+static void server_crew_batches_come_through(client *c, unsigned fault)
 {
     int64_t found[RESOURCES], until_us = monotonic_us() + SETTLE_MAX_S * INT64_C(1000000);
-    if (!crew_heal(c->board, c->post, c->store) || !look(c, found))
+    if (!crew_heal(c->board, c->post, c->store) || !server_crew_batches_look(c, found))
         return;
-    compare(c, found, "after a fault");
+    server_crew_batches_compare(c, found, "after a fault");
     while (c->doubts_count > 0 && !atomic_load(&c->post->failed)) {
         ask_again(c, found);
         if (monotonic_us() > until_us)
             crew_wrong(c->post, "%zu ops are still busy when asked again", c->doubts_count);
     }
-    if (!atomic_load(&c->post->failed) && look(c, found))
-        compare(c, found, "settled");
+    if (!atomic_load(&c->post->failed) && server_crew_batches_look(c, found))
+        server_crew_batches_compare(c, found, "settled");
     atomic_store(&c->post->through, fault);
 }
 
 /* ---- the life of a client ---- */
 
-static bool begin(client *c)
+static bool server_crew_batches_begin(client *c)
 {
     hf_error err = {0};
     char user[32];
     for (unsigned r = 0; r < RESOURCES; r++)
         snprintf(c->ids[r], sizeof c->ids[r], "%03u", r);
-    if (hf_batch_new(BATCH, &c->batch, NULL) != HF_OK || hf_credentials_new(NULL, &c->me, NULL) != HF_OK)
+    if (hf_batch_new(BATCH, &c->batch, NULL) != HF_OK ||
+        hf_credentials_new(NULL, &c->me, NULL) != HF_OK)
         abort();
     snprintf(user, sizeof user, "client %u", c->number);
     hf_op *op = hf_batch_add(c->batch, HF_OP_SESSION_OPEN);
@@ -290,17 +296,18 @@ void crew_batches_main(crew_board *board, unsigned me, hf_store *shared)
     c->store = shared;
     c->number = me;
     c->seed = board->seed + me;
-    for (bool good = begin(c); good && !atomic_load(&c->post->failed) && !atomic_load(&board->ends);) {
+    for (bool good = server_crew_batches_begin(c);
+         good && !atomic_load(&c->post->failed) && !atomic_load(&board->ends);) {
         unsigned fault = atomic_load(&board->fault);
         if (fault % 2 == 0 && fault != atomic_load(&c->post->through))
-            come_through(c, fault);
+            server_crew_batches_come_through(c, fault);
         else if (c->doubts_count > 0)
             sleep_ms(2);
         else
-            step(c, fault);
+            server_crew_batches_step(c, fault);
     }
     if (!atomic_load(&c->post->failed))
-        come_through(c, atomic_load(&board->fault));
+        server_crew_batches_come_through(c, atomic_load(&board->fault));
     hf_batch_free(c->batch);
     free(c);
 }

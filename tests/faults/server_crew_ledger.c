@@ -30,7 +30,7 @@ static bool is_excused(const client *c, unsigned fault)
     return !is_calm(fault) || atomic_load(&c->board->fault) != fault;
 }
 
-static void count(client *c, hf_status status)
+static void server_crew_ledger_count(client *c, hf_status status)
 {
     crew_post *post = c->post;
     atomic_size_t *of = status == HF_OK            ? &post->done
@@ -41,18 +41,19 @@ static void count(client *c, hf_status status)
     atomic_fetch_add(of, 1);
 }
 
-static void step(client *c, unsigned fault)
+static void server_crew_ledger_step(client *c, unsigned fault)
 {
     ledger_answer answer;
     ledger_op op = ledger_choose(&c->ledger);
     int64_t began_us = monotonic_us();
     ledger_ask(c->store, &c->ledger, &op, &answer);
     crew_note_time(c->post, began_us);
-    count(c, answer.status);
+    server_crew_ledger_count(c, answer.status);
     const char *problem = ledger_book(&c->ledger, &op, &answer);
     if (problem)
         crew_wrong(c->post, "%s", problem);
-    bool failed = answer.status == HF_UNSURE || answer.status == HF_UNAVAILABLE || answer.status == HF_RETRY;
+    bool failed =
+        answer.status == HF_UNSURE || answer.status == HF_UNAVAILABLE || answer.status == HF_RETRY;
     if (failed && !is_excused(c, fault))
         crew_wrong(c->post, "without a fault it was answered %s: %s", hf_status_wire(answer.status),
                    answer.message);
@@ -60,7 +61,7 @@ static void step(client *c, unsigned fault)
         sleep_ms(3);
 }
 
-static void follow(client *c, unsigned fault)
+static void server_crew_ledger_follow(client *c, unsigned fault)
 {
     memcpy(&c->before, &c->ledger, sizeof c->before);
     const char *problem = ledger_follow(&c->ledger, c->store);
@@ -71,7 +72,7 @@ static void follow(client *c, unsigned fault)
 }
 
 /* The fault is over: everything that was acknowledged is so, and what was unsure can be settled. */
-static void come_through(client *c, unsigned fault)
+static void server_crew_ledger_come_through(client *c, unsigned fault)
 {
     bool unsure = c->ledger.pending.kind != LEDGER_NOTHING;
     if (!crew_heal(c->board, c->post, c->store))
@@ -87,18 +88,18 @@ static void come_through(client *c, unsigned fault)
     atomic_store(&c->post->through, fault);
 }
 
-static void turn(client *c)
+static void server_crew_ledger_turn(client *c)
 {
     unsigned fault = atomic_load(&c->board->fault);
     bool waits = c->ledger.pending.kind != LEDGER_NOTHING || c->ledger.events_count > EVENTS_FULL;
     if (is_calm(fault) && fault != atomic_load(&c->post->through))
-        come_through(c, fault);
+        server_crew_ledger_come_through(c, fault);
     else if (is_calm(fault) && (waits || c->steps % FOLLOW_EVERY == FOLLOW_EVERY - 1))
-        follow(c, fault);
+        server_crew_ledger_follow(c, fault);
     else if (waits)
         sleep_ms(2);
     else
-        step(c, fault);
+        server_crew_ledger_step(c, fault);
     c->steps++;
 }
 
@@ -118,8 +119,9 @@ void crew_ledger_main(crew_board *board, unsigned me, hf_store *shared)
     if (shared == NULL && hf_store_open(board->url, &c->store, &err) != HF_OK)
         crew_wrong(c->post, "the store can't be opened: %s", err.message);
     while (!atomic_load(&c->post->failed) && !atomic_load(&board->ends))
-        turn(c);
-    const char *problem = atomic_load(&c->post->failed) ? NULL : ledger_settle(&c->ledger, c->store);
+        server_crew_ledger_turn(c);
+    const char *problem =
+        atomic_load(&c->post->failed) ? NULL : ledger_settle(&c->ledger, c->store);
     if (problem)
         crew_wrong(c->post, "at the end: %s", problem);
     if (shared == NULL)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Connections that are cut while a store talks to its server, by a proxy between them: before a commit arrives, before its answer does,
- * and after any number of bytes. The answer is right or unsure, asking again settles it, and the next call finds its way. The argument
- * names the server. */
+/* Connections that are cut while a store talks to its server, by a proxy between them: before a
+ * commit arrives, before its answer does, and after any number of bytes. The answer is right or
+ * unsure, asking again settles it, and the next call finds its way. The argument names the server.
+ * */
 #include "faults/server_scene.h"
 #include "faults/setting.h"
 
@@ -13,16 +14,18 @@
 #define FAIL(...)   check_failed(__FILE__, __LINE__, __VA_ARGS__)
 #define CALL_MAX_US (15 * SECOND)
 
-static int64_t events(scene *s, const char *kind, const char *id)
+static int64_t server_cuts_events(scene *s, const char *kind, const char *id)
 {
-    return app_number(s->admin,
-                      "SELECT count(*) FROM {event} WHERE kind = '%s' AND coalesce(resource_id, '') = '%s'",
-                      kind, id);
+    return app_number(
+        s->admin,
+        "SELECT count(*) FROM {event} WHERE kind = '%s' AND coalesce(resource_id, '') = '%s'", kind,
+        id);
 }
 
 /* ---- commits ---- */
 
-/* One op of each kind that changes something, and the event that tells of it. A row's names are filled in for each run. */
+/* One op of each kind that changes something, and the event that tells of it. A row's names are
+ * filled in for each run. */
 typedef struct change {
     hf_op_kind kind;
     const char *event;
@@ -51,7 +54,7 @@ typedef struct asking {
 } asking;
 
 /* Makes ready what a change needs, behind the proxy, and writes it out. */
-static void prepare(scene *s, const change *c, asking *a)
+static void server_cuts_prepare(scene *s, const change *c, asking *a)
 {
     unsigned number = ++s->number;
     snprintf(a->id, sizeof a->id, "%06u", number);
@@ -86,9 +89,9 @@ static void prepare(scene *s, const change *c, asking *a)
 static int64_t times_done(scene *s, const change *c, const asking *a)
 {
     if (!c->of_session)
-        return events(s, c->event, a->id);
-    return app_number(s->admin, "SELECT count(*) FROM {event} WHERE kind = '%s' AND session = '%s'", c->event,
-                      a->who.id);
+        return server_cuts_events(s, c->event, a->id);
+    return app_number(s->admin, "SELECT count(*) FROM {event} WHERE kind = '%s' AND session = '%s'",
+                      c->event, a->who.id);
 }
 
 typedef struct tally {
@@ -96,7 +99,7 @@ typedef struct tally {
     int64_t slowest_us;
 } tally;
 
-static void count(tally *t, const said *answer)
+static void server_cuts_count(tally *t, const said *answer)
 {
     t->of[answer->status]++;
     t->slowest_us = answer->took_us > t->slowest_us ? answer->took_us : t->slowest_us;
@@ -104,8 +107,10 @@ static void count(tally *t, const said *answer)
         FAIL("a call took %.1f s", (double)answer->took_us / 1e6);
 }
 
-/* The first answer is right or unsure; asked again with the same request id it is done, and was done once. */
-static void judge(scene *s, const change *c, const asking *a, const said *first, const char *when)
+/* The first answer is right or unsure; asked again with the same request id it is done, and was
+ * done once. */
+static void server_cuts_judge(scene *s, const change *c, const asking *a, const said *first,
+                              const char *when)
 {
     const char *what = hf_op_kind_name(c->kind);
     int64_t done = times_done(s, c, a);
@@ -123,7 +128,8 @@ static void judge(scene *s, const change *c, const asking *a, const said *first,
     while (again.status == HF_BUSY) /* the server has not noticed yet that a connection is gone */
         again = ask_op(s->through, &a->op);
     if (again.status != HF_OK)
-        FAIL("%s, %s asked again came to %s: %s", when, what, hf_status_wire(again.status), again.message);
+        FAIL("%s, %s asked again came to %s: %s", when, what, hf_status_wire(again.status),
+             again.message);
     done = times_done(s, c, a);
     if (done != 1 && !(c->again_tells_again && done == 2))
         FAIL("%s, %s, asked again, was done %lld times", when, what, (long long)done);
@@ -136,16 +142,16 @@ static void cut_commits(scene *s, proxy_when when, tally *t)
 {
     for (size_t i = 0; i < CHANGES; i++) {
         asking a;
-        prepare(s, &changes[i], &a);
+        server_cuts_prepare(s, &changes[i], &a);
         proxy_cut(s->proxy); /* so that the texts are sent again, and the pattern with them */
         size_t sprung = proxy_sprung(s->proxy);
         proxy_cut_at(s->proxy, PROXY_UP, s->before_commit, when);
         said first = ask_op(s->through, &a.op);
         if (!proxy_wait_sprung(s->proxy, sprung, 2000))
             FAIL("no commit of %s was seen", hf_op_kind_name(changes[i].kind));
-        count(t, &first);
-        judge(s, &changes[i], &a, &first,
-              when == PROXY_BEFORE ? "cut before a commit" : "cut after a commit");
+        server_cuts_count(t, &first);
+        server_cuts_judge(s, &changes[i], &a, &first,
+                          when == PROXY_BEFORE ? "cut before a commit" : "cut after a commit");
     }
 }
 
@@ -155,7 +161,8 @@ static void a_commit_that_never_arrived_is_not_told_as_done(void **state)
     tally t = {0};
     for (size_t i = 0; i < setting_amount("HF_TEST_CUTS", 1, 30); i++)
         cut_commits(s, PROXY_BEFORE, &t);
-    printf("# %zu right, %zu unsure, %zu unavailable\n", t.of[HF_OK], t.of[HF_UNSURE], t.of[HF_UNAVAILABLE]);
+    printf("# %zu right, %zu unsure, %zu unavailable\n", t.of[HF_OK], t.of[HF_UNSURE],
+           t.of[HF_UNAVAILABLE]);
 }
 
 static void a_commit_whose_answer_was_lost_is_not_told_as_failed(void **state)
@@ -164,7 +171,8 @@ static void a_commit_whose_answer_was_lost_is_not_told_as_failed(void **state)
     tally t = {0};
     for (size_t i = 0; i < setting_amount("HF_TEST_CUTS", 1, 30); i++)
         cut_commits(s, PROXY_AFTER, &t);
-    printf("# %zu right, %zu unsure, %zu unavailable\n", t.of[HF_OK], t.of[HF_UNSURE], t.of[HF_UNAVAILABLE]);
+    printf("# %zu right, %zu unsure, %zu unavailable\n", t.of[HF_OK], t.of[HF_UNSURE],
+           t.of[HF_UNAVAILABLE]);
     expect_int(t.of[HF_UNAVAILABLE], 0);
     expect_true(t.of[HF_UNSURE] > 0);
 }
@@ -192,12 +200,15 @@ static void a_call_that_went_well_at_last_leaves_no_error_behind(void **state)
 
 /* ---- after any number of bytes ---- */
 
-/* Makes the connection one that has sent everything before: what is used a third time is known by name. */
-static void warm_up(scene *s)
+/* Makes the connection one that has sent everything before: what is used a third time is known by
+ * name. */
+static void server_cuts_warm_up(scene *s)
 {
     for (int i = 0; i < (scene_server->postgres ? 3 : 1); i++) {
-        must(HF_OK, s->through, ACQUIRE, BY(s->bob), ON("policy", "warm"), .request_id = "request-warming");
-        must(HF_OK, s->through, RELEASE, BY(s->bob), ON("policy", "warm"), .request_id = "request-warming");
+        must(HF_OK, s->through, ACQUIRE, BY(s->bob), ON("policy", "warm"),
+             .request_id = "request-warming");
+        must(HF_OK, s->through, RELEASE, BY(s->bob), ON("policy", "warm"),
+             .request_id = "request-warming");
     }
 }
 
@@ -212,34 +223,34 @@ static bool cut_after(scene *s, unsigned which, proxy_way way, bool cold, size_t
     asking a;
     char when[80];
     const change *c = sweeping(which);
-    prepare(s, c, &a);
+    server_cuts_prepare(s, c, &a);
     if (cold)
         proxy_cut(s->proxy);
     else
-        warm_up(s);
+        server_cuts_warm_up(s);
     size_t sprung = proxy_sprung(s->proxy);
     proxy_cut_after(s->proxy, way, bytes);
     said first = ask_op(s->through, &a.op);
     proxy_cut_never(s->proxy);
     bool cut = proxy_sprung(s->proxy) > sprung;
-    snprintf(when, sizeof when, "cut after %zu bytes %s, %s", bytes, way == PROXY_UP ? "up" : "down",
-             cold ? "cold" : "warm");
+    snprintf(when, sizeof when, "cut after %zu bytes %s, %s", bytes,
+             way == PROXY_UP ? "up" : "down", cold ? "cold" : "warm");
     if (first.status == HF_BUSY)
         first = ask_op(s->through, &a.op);
-    count(t, &first);
-    judge(s, c, &a, &first, when);
+    server_cuts_count(t, &first);
+    server_cuts_judge(s, c, &a, &first, when);
     return cut;
 }
 
 /* How many bytes an op needs. */
-static size_t measure(scene *s, unsigned which, proxy_way way, bool cold)
+static size_t server_cuts_measure(scene *s, unsigned which, proxy_way way, bool cold)
 {
     asking a;
-    prepare(s, sweeping(which), &a);
+    server_cuts_prepare(s, sweeping(which), &a);
     if (cold)
         proxy_cut(s->proxy);
     else
-        warm_up(s);
+        server_cuts_warm_up(s);
     size_t before = proxy_passed(s->proxy, way);
     said done = ask_op(s->through, &a.op);
     expect_status(HF_OK, done.status, done.message);
@@ -260,12 +271,15 @@ static size_t next_cut(size_t at, size_t all, size_t stride)
 static void sweep(scene *s, unsigned which, proxy_way way, bool cold)
 {
     tally t = {0};
-    size_t cuts = 0, all = measure(s, which, way, cold), steps = setting_amount("HF_TEST_CUT_STEPS", 5, 250);
+    size_t cuts = 0, all = server_cuts_measure(s, which, way, cold),
+           steps = setting_amount("HF_TEST_CUT_STEPS", 5, 250);
     for (size_t at = 1; at <= all; at = next_cut(at, all, all / steps + 1))
         cuts += cut_after(s, which, way, cold, at, &t);
-    printf("# %s, %s, %s: %zu bytes, %zu cuts: %zu right, %zu unsure, %zu unavailable; at most %.2f s\n",
-           hf_op_kind_name(sweeping(which)->kind), way == PROXY_UP ? "up" : "down", cold ? "cold" : "warm",
-           all, cuts, t.of[HF_OK], t.of[HF_UNSURE], t.of[HF_UNAVAILABLE], (double)t.slowest_us / 1e6);
+    printf("# %s, %s, %s: %zu bytes, %zu cuts: %zu right, %zu unsure, %zu unavailable; at most "
+           "%.2f s\n",
+           hf_op_kind_name(sweeping(which)->kind), way == PROXY_UP ? "up" : "down",
+           cold ? "cold" : "warm", all, cuts, t.of[HF_OK], t.of[HF_UNSURE], t.of[HF_UNAVAILABLE],
+           (double)t.slowest_us / 1e6);
     expect_true(cuts >= 4);
     if (!cold)
         expect_int(t.of[HF_UNAVAILABLE], 0); /* another connection could be had */
@@ -283,7 +297,8 @@ static void cuts_after_any_number_of_bytes_leave_right_or_unsure_answers(void **
 
 /* ---- reading events ---- */
 
-/* The store gives numbers in a transaction of its own, which may be cut as any other: the reader looks again. */
+/* The store gives numbers in a transaction of its own, which may be cut as any other: the reader
+ * looks again. */
 static void a_reader_of_events_is_never_unsure(void **state)
 {
     scene *s = *state;
@@ -302,7 +317,7 @@ static void a_reader_of_events_is_never_unsure(void **state)
     }
 }
 
-static void *let_go(void *way)
+static void *server_cuts_let_go(void *way)
 {
     rest_ms(1300); /* longer than a store waits for others */
     proxy_go_on(way);
@@ -318,7 +333,7 @@ static void a_reader_that_was_slow_to_connect_finds_what_was_acknowledged(void *
     must(HF_OK, s->direct, ACQUIRE, BY(s->alice), ON("policy", "1"));
     proxy_cut(s->proxy);
     proxy_hold(s->proxy, PROXY_BOTH);
-    expect_int(pthread_create(&thread, NULL, let_go, s->proxy), 0);
+    expect_int(pthread_create(&thread, NULL, server_cuts_let_go, s->proxy), 0);
     said got = ASK(s->through, EVENTS, .after_seq = last);
     expect_int(pthread_join(thread, NULL), 0);
     expect_status(HF_OK, got.status, got.message);

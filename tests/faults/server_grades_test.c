@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What a store says it stands on, with the settings of its server changed under it; servers that take no writes are refused, and one that
- * comes to be such is told as unavailable until it is well again. The argument names the server, which is private. */
+/* What a store says it stands on, with the settings of its server changed under it; servers that
+ * take no writes are refused, and one that comes to be such is told as unavailable until it is well
+ * again. The argument names the server, which is private. */
 #include "faults/server_target.h"
 #include "server/shop.h"
 
@@ -23,7 +24,7 @@ static const char *server_name;
 static app *admin;
 static char url[HF_URL_MAX]; /* of an installed store, by the plain account */
 
-static int start(void **state)
+static int server_grades_start(void **state)
 {
     (void)state;
     hf_error err = {0};
@@ -33,35 +34,37 @@ static int start(void **state)
         app_do(admin, "CREATE ROLE plain LOGIN PASSWORD '" SECRET "'");
     else
         app_do(admin, "CREATE USER plain@'127.0.0.1' IDENTIFIED BY '" SECRET "'");
-    expect(HF_OK, hf_store_install(server->url, server->postgres ? "plain" : "plain@127.0.0.1", &err), err);
+    expect(HF_OK,
+           hf_store_install(server->url, server->postgres ? "plain" : "plain@127.0.0.1", &err),
+           err);
     target_url(server, &(target_way){.user = "plain", .password = SECRET}, url);
     return 0;
 }
 
 /* Before the server goes down, and when it is back. */
-static void leave(void)
+static void server_grades_leave(void)
 {
     app_close(admin);
     admin = NULL;
 }
 
-static void come_back(void)
+static void server_grades_come_back(void)
 {
-    leave();
+    server_grades_leave();
     admin = app_connect(server->url_admin);
 }
 
-static int stop(void **state)
+static int server_grades_stop(void **state)
 {
     (void)state;
-    leave();
+    server_grades_leave();
     target_stop(server);
     return 0;
 }
 
 /* ---- grades ---- */
 
-static hf_store *open_store(const char *at)
+static hf_store *server_grades_open_store(const char *at)
 {
     hf_error err = {0};
     hf_store *store = NULL;
@@ -72,16 +75,16 @@ static hf_store *open_store(const char *at)
 static void expect_grade(const char *at, hf_grade_level level, const char *part)
 {
     hf_grade grade = {0};
-    hf_store *store = open_store(at);
+    hf_store *store = server_grades_open_store(at);
     hf_store_grade(store, &grade);
     hf_store_close(store);
     if (grade.level != level || !strstr(grade.text, part))
-        check_failed(__FILE__, __LINE__, "The grade is %d, not %d with \"%s\": %s", (int)grade.level,
-                     (int)level, part, grade.text);
+        check_failed(__FILE__, __LINE__, "The grade is %d, not %d with \"%s\": %s",
+                     (int)grade.level, (int)level, part, grade.text);
     expect_lacks(grade.text, SECRET);
 }
 
-static void expect_refused(const char *at, const char *const parts[])
+static void server_grades_expect_refused(const char *at, const char *const parts[])
 {
     hf_error err = {0};
     hf_store *store = NULL;
@@ -91,7 +94,8 @@ static void expect_refused(const char *at, const char *const parts[])
     expect_lacks(err.message, SECRET);
     expect_true(err.message[strlen(err.message) - 1] == '.');
 }
-#define EXPECT_REFUSED(at, ...) expect_refused((at), (const char *const[]){__VA_ARGS__, NULL})
+#define EXPECT_REFUSED(at, ...)                                                                    \
+    server_grades_expect_refused((at), (const char *const[]){__VA_ARGS__, NULL})
 
 /* Leases are refused there too. */
 static void expect_no_leases(const char *at, const char *part)
@@ -104,8 +108,9 @@ static void expect_no_leases(const char *at, const char *part)
     expect_lacks(err.message, SECRET);
 }
 
-/* A setting of the whole server; NULL puts it back. On PostgreSQL it counts when it has been read. */
-static void note(const char *name, const char *value)
+/* A setting of the whole server; NULL puts it back. On PostgreSQL it counts when it has been read.
+ * */
+static void server_grades_note(const char *name, const char *value)
 {
     if (!server->postgres)
         app_do(admin, "SET GLOBAL %s = %s", name, value ? value : "DEFAULT");
@@ -115,7 +120,7 @@ static void note(const char *name, const char *value)
         app_do(admin, "ALTER SYSTEM RESET %s", name);
 }
 
-static void reload(void)
+static void server_grades_reload(void)
 {
     if (!server->postgres)
         return;
@@ -123,15 +128,15 @@ static void reload(void)
     rest_ms(200);
 }
 
-static void set(const char *name, const char *value)
+static void server_grades_set(const char *name, const char *value)
 {
-    note(name, value);
-    reload();
+    server_grades_note(name, value);
+    server_grades_reload();
 }
 
-static void expect_works(const char *at)
+static void server_grades_expect_works(const char *at)
 {
-    hf_store *store = open_store(at);
+    hf_store *store = server_grades_open_store(at);
     hf_credentials alice = newcomer(store, "alice \\ ' \" \xc3\xa4", HOUR),
                    bob = newcomer(store, "bob", HOUR);
     must(HF_OK, store, ACQUIRE, BY(alice), ON("policy", "\\ ' \" \xc3\xa4"));
@@ -149,22 +154,22 @@ static void the_grade_tells_what_a_crash_may_take(void **state)
     if (server->postgres) {
         expect_grade(url, HF_GRADE_DISK, "PostgreSQL 15");
         expect_grade(url, HF_GRADE_DISK, "synchronous_commit on");
-        set("fsync", "off");
+        server_grades_set("fsync", "off");
         expect_grade(url, HF_GRADE_PROCESS, "fsync off");
-        set("fsync", NULL);
-        set("synchronous_standby_names", "nobody");
+        server_grades_set("fsync", NULL);
+        server_grades_set("synchronous_standby_names", "nobody");
         expect_grade(url, HF_GRADE_DISK, "with a synchronous standby");
-        set("synchronous_standby_names", NULL);
+        server_grades_set("synchronous_standby_names", NULL);
         expect_grade(url, HF_GRADE_DISK, "one server");
         return;
     }
     expect_grade(url, HF_GRADE_DISK, server->kind == INSTANCE_MYSQL ? "MySQL 9." : "MariaDB 10.");
     expect_grade(url, HF_GRADE_DISK, "flushed at every commit");
-    set("innodb_flush_log_at_trx_commit", "2");
+    server_grades_set("innodb_flush_log_at_trx_commit", "2");
     expect_grade(url, HF_GRADE_PROCESS, "innodb_flush_log_at_trx_commit 2");
-    set("innodb_flush_log_at_trx_commit", "0");
+    server_grades_set("innodb_flush_log_at_trx_commit", "0");
     expect_grade(url, HF_GRADE_PROCESS, "innodb_flush_log_at_trx_commit 0");
-    set("innodb_flush_log_at_trx_commit", "1");
+    server_grades_set("innodb_flush_log_at_trx_commit", "1");
     expect_grade(url, HF_GRADE_DISK, "one server");
 }
 
@@ -177,10 +182,11 @@ static void synchronous_commit_is_on_even_if_the_account_has_it_off(void **state
     expect_grade(url, HF_GRADE_DISK, "synchronous_commit on");
     app_do(admin, "CREATE TABLE seen (setting text)");
     app_do(admin,
-           "CREATE FUNCTION look() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS 'BEGIN INSERT INTO"
+           "CREATE FUNCTION look() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS 'BEGIN "
+           "INSERT INTO"
            " public.seen VALUES (current_setting(''synchronous_commit'')); RETURN NULL; END'");
     app_do(admin, "CREATE TRIGGER look AFTER INSERT ON {event} EXECUTE FUNCTION look()");
-    expect_works(url);
+    server_grades_expect_works(url);
     expect_int(app_number(admin, "SELECT count(*) FROM seen WHERE setting = 'on'"),
                app_number(admin, "SELECT count(*) FROM seen"));
     expect_true(app_number(admin, "SELECT count(*) FROM seen") >= 4);
@@ -188,12 +194,12 @@ static void synchronous_commit_is_on_even_if_the_account_has_it_off(void **state
     /* Through a pooler it can't be, and the grade says so, or it is set in every transaction. */
     hf_grade grade = {0};
     target_with(url, "pooler=transaction", pooled);
-    hf_store *store = open_store(pooled);
+    hf_store *store = server_grades_open_store(pooled);
     hf_store_grade(store, &grade);
     hf_store_close(store);
     app_do(admin, "TRUNCATE seen");
     app_do(admin, "CREATE TRIGGER look AFTER INSERT ON {event} EXECUTE FUNCTION look()");
-    expect_works(pooled);
+    server_grades_expect_works(pooled);
     bool off = app_number(admin, "SELECT count(*) FROM seen WHERE setting <> 'on'") > 0;
     app_do(admin, "DROP TRIGGER look ON {event}");
     expect_int(grade.level, off ? HF_GRADE_PROCESS : HF_GRADE_DISK);
@@ -229,24 +235,24 @@ static void other_settings_of_the_server_do_not_matter(void **state)
 {
     (void)state;
     char fresh[HF_URL_MAX];
-    size_t count =
-        server->postgres ? sizeof of_postgres / sizeof *of_postgres : sizeof of_mysql / sizeof *of_mysql;
+    size_t count = server->postgres ? sizeof of_postgres / sizeof *of_postgres
+                                    : sizeof of_mysql / sizeof *of_mysql;
     const char *const(*all)[2] = server->postgres ? of_postgres : of_mysql;
     const char *level = server->kind == INSTANCE_MYSQL ? "transaction_isolation" : "tx_isolation";
     for (size_t i = 0; i < count; i++)
-        note(all[i][0], all[i][1]);
+        server_grades_note(all[i][0], all[i][1]);
     if (!server->postgres)
-        note(level, "'SERIALIZABLE'");
-    reload();
-    expect_works(url);
+        server_grades_note(level, "'SERIALIZABLE'");
+    server_grades_reload();
+    server_grades_expect_works(url);
     target_install(server, false, fresh);
-    expect_works(fresh);
+    server_grades_expect_works(fresh);
     for (size_t i = 0; i < count; i++)
-        note(all[i][0], strcmp(all[i][0], "sql_mode") == 0 ? "''" : NULL);
+        server_grades_note(all[i][0], strcmp(all[i][0], "sql_mode") == 0 ? "''" : NULL);
     if (!server->postgres)
-        note(level, NULL);
-    reload();
-    come_back(); /* this connection had none of it */
+        server_grades_note(level, NULL);
+    server_grades_reload();
+    server_grades_come_back(); /* this connection had none of it */
 }
 
 /* ---- servers that take no writes ---- */
@@ -260,32 +266,35 @@ static void a_server_that_takes_no_writes_is_refused(void **state)
         app_do(admin, "ALTER ROLE plain RESET default_transaction_read_only");
         app_do(admin, "ALTER DATABASE test SET default_transaction_read_only = on");
         EXPECT_REFUSED(url, "read-only", "the database test");
-        come_back();
+        server_grades_come_back();
         app_do(admin, "SET default_transaction_read_only = off");
         app_do(admin, "ALTER DATABASE test RESET default_transaction_read_only");
     } else {
-        set("read_only", "1");
+        server_grades_set("read_only", "1");
         EXPECT_REFUSED(url, "read-only", "the database test", "primary");
         EXPECT_REFUSED(server->url, "read-only", "the database test");
         expect_no_leases(url, "primary");
-        set("read_only", "0");
-        const char *setting = server->kind == INSTANCE_MYSQL ? "transaction_read_only" : "tx_read_only";
-        set(setting, "1");
+        server_grades_set("read_only", "0");
+        const char *setting =
+            server->kind == INSTANCE_MYSQL ? "transaction_read_only" : "tx_read_only";
+        server_grades_set(setting, "1");
         EXPECT_REFUSED(url, "read-only", "the database test", setting);
-        set(setting, "0");
+        server_grades_set(setting, "0");
     }
-    expect_works(url);
+    server_grades_expect_works(url);
 }
 
-/* What a failover does to an open store; it heals when the server takes writes again. A standby or replica may be behind, so nothing
- * is read from it either. */
+/* What a failover does to an open store; it heals when the server takes writes again. A standby or
+ * replica may be behind, so nothing is read from it either. */
 static said meet_read_only(hf_store *store, const hf_credentials *alice)
 {
     said no = ASK(store, ACQUIRE, .session = alice, ON("policy", "2"), .request_id = "two");
     said who = ASK(store, WHO, ON("policy", "1"));
-    printf("# %s after %.1f s: %s\n", hf_status_wire(no.status), (double)no.took_us / 1e6, no.message);
+    printf("# %s after %.1f s: %s\n", hf_status_wire(no.status), (double)no.took_us / 1e6,
+           no.message);
     expect_status(HF_UNAVAILABLE, who.status, who.message);
-    expect_contains(who.message, server->postgres ? "is a standby" : "is read-only (read_only is on)");
+    expect_contains(who.message,
+                    server->postgres ? "is a standby" : "is read-only (read_only is on)");
     return no;
 }
 
@@ -303,7 +312,7 @@ static void a_server_that_comes_to_take_no_writes_is_told_as_unavailable(void **
     (void)state;
     char folder[HF_URL_MAX], mark[HF_URL_MAX + 32];
     said no;
-    hf_store *store = open_store(url);
+    hf_store *store = server_grades_open_store(url);
     hf_credentials alice = newcomer(store, "alice", HOUR);
     for (int i = 1; i <= 3; i++) /* so that its statements are prepared */
         must(HF_OK, store, ACQUIRE, BY(alice), ON("policy", "1"));
@@ -311,7 +320,7 @@ static void a_server_that_comes_to_take_no_writes_is_told_as_unavailable(void **
     if (server->postgres) {
         data_folder(folder);
         snprintf(mark, sizeof mark, "%s/standby.signal", folder);
-        leave();
+        server_grades_leave();
         int file = open(mark, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
         expect_true(file >= 0 && fchown(file, server->uid, server->gid) == 0);
         close(file);
@@ -319,17 +328,18 @@ static void a_server_that_comes_to_take_no_writes_is_told_as_unavailable(void **
         no = meet_read_only(store, &alice);
         unlink(mark);
         instance_restart(server->instance, INSTANCE_FAST);
-        come_back();
+        server_grades_come_back();
     } else {
         static const char connections[] =
             "SELECT count(*) FROM information_schema.processlist WHERE user = 'plain'";
-        set("read_only", "1");
+        server_grades_set("read_only", "1");
         no = meet_read_only(store, &alice);
         /* None is kept: who connects anew may come to the server that has taken its place. */
-        for (int64_t from = now_us(); app_number(admin, connections) != 0 && now_us() - from < 5 * SECOND;)
+        for (int64_t from = now_us();
+             app_number(admin, connections) != 0 && now_us() - from < 5 * SECOND;)
             rest_ms(10);
         expect_int(app_number(admin, connections), 0);
-        set("read_only", "0");
+        server_grades_set("read_only", "0");
     }
     expect_status(HF_UNAVAILABLE, no.status, no.message);
     expect_contains(no.message, "the database test");
@@ -355,15 +365,18 @@ static void *acquirer_main(void *context)
     return NULL;
 }
 
-/* Acquires while someone cancels the wait for the standby: PostgreSQL then commits with a warning, and what was committed is
- * on one server alone. */
+/* Acquires while someone cancels the wait for the standby: PostgreSQL then commits with a warning,
+ * and what was committed is on one server alone. */
 static said acquire_cancelled(acquirer *it)
 {
-    static const char waiting[] = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+    static const char waiting[] =
+        "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
     expect_int(pthread_create(&it->thread, NULL, acquirer_main, it), 0);
-    for (int64_t until_us = now_us() + 5 * SECOND; app_number(admin, waiting) == 0 && now_us() < until_us;)
+    for (int64_t until_us = now_us() + 5 * SECOND;
+         app_number(admin, waiting) == 0 && now_us() < until_us;)
         rest_ms(5);
-    app_do(admin, "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
+    app_do(admin,
+           "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
     expect_int(pthread_join(it->thread, NULL), 0);
     return it->got;
 }
@@ -371,16 +384,16 @@ static said acquire_cancelled(acquirer *it)
 static void what_no_standby_has_is_unsure(void **state)
 {
     (void)state;
-    acquirer it = {.store = open_store(url)};
+    acquirer it = {.store = server_grades_open_store(url)};
     it.who = newcomer(it.store, "alice", HOUR);
-    set("synchronous_standby_names", "nobody");
+    server_grades_set("synchronous_standby_names", "nobody");
     for (int i = 0; i < 2; i++) { /* asking again does not make it safe */
         said no = acquire_cancelled(&it);
         expect_status(HF_UNSURE, no.status, no.message);
         expect_contains(no.message, "standby");
     }
     int64_t fence = must(HF_OK, it.store, WHO, ON("policy", "1")).lock.fence;
-    set("synchronous_standby_names", NULL);
+    server_grades_set("synchronous_standby_names", NULL);
     said again = must(HF_OK, it.store, ACQUIRE, BY(it.who), ON("policy", "1"), .request_id = "one");
     expect_int(again.lock.fence, fence);
     must(HF_OK, it.store, CLOSE, BY(it.who));
@@ -412,7 +425,8 @@ static void a_hot_standby_is_refused(void **state)
     (void)state;
     hf_error err = {0};
     hf_store *store = NULL;
-    char folder[] = "/tmp/hf-standby-XXXXXX", data[64], sockets[96], port[32], log[96], at[HF_URL_MAX];
+    char folder[] = "/tmp/hf-standby-XXXXXX", data[64], sockets[96], port[32], log[96],
+         at[HF_URL_MAX];
     expect_true(mkdtemp(folder) != NULL && chown(folder, server->uid, server->gid) == 0);
     snprintf(data, sizeof data, "%s/data", folder);
     snprintf(log, sizeof log, "%s/log", folder);
@@ -424,11 +438,11 @@ static void a_hot_standby_is_refused(void **state)
                           (char[]){"-c"}, (char[]){"fast"}, (char[]){"-X"}, (char[]){"stream"},
                           (char[]){"-d"}, from, NULL},
                log);
-    pid_t standby =
-        target_spawn(server,
-                     (char *[]){(char[]){PROGRAMS "postgres"}, (char[]){"-D"}, data, (char[]){"-c"}, port,
-                                (char[]){"-c"}, sockets, (char[]){"-c"}, (char[]){"listen_addresses="}, NULL},
-                     log);
+    pid_t standby = target_spawn(server,
+                                 (char *[]){(char[]){PROGRAMS "postgres"}, (char[]){"-D"}, data,
+                                            (char[]){"-c"}, port, (char[]){"-c"}, sockets,
+                                            (char[]){"-c"}, (char[]){"listen_addresses="}, NULL},
+                                 log);
     snprintf(at, sizeof at, "postgres://postgres@/test?host=%s&%s", folder, port);
     hf_status status = HF_OK;
     for (int64_t until_us = now_us() + 20 * SECOND;
@@ -452,36 +466,36 @@ static void a_hot_standby_is_refused(void **state)
 static void a_binary_log_by_statement_is_refused(void **state)
 {
     (void)state;
-    leave();
+    server_grades_leave();
     TARGET_RESTART_WITH(server, "--log-bin=hf-log");
-    come_back();
-    set("binlog_format", "'STATEMENT'");
+    server_grades_come_back();
+    server_grades_set("binlog_format", "'STATEMENT'");
     EXPECT_REFUSED(url, "binlog_format", "ROW", "the database test");
-    set("binlog_format", "'ROW'");
-    expect_works(url);
-    set("binlog_format", "'MIXED'");
-    expect_works(url);
-    leave();
+    server_grades_set("binlog_format", "'ROW'");
+    server_grades_expect_works(url);
+    server_grades_set("binlog_format", "'MIXED'");
+    server_grades_expect_works(url);
+    server_grades_leave();
     target_back(server);
-    come_back();
+    server_grades_come_back();
 }
 
 /* After a crash a transaction that is in InnoDB's log and not in the binary log is rolled back. */
 static void a_binary_log_that_is_not_synced_lowers_the_grade(void **state)
 {
     (void)state;
-    leave();
+    server_grades_leave();
     TARGET_RESTART_WITH(server, "--log-bin=hf-log", "--binlog-format=ROW", "--sync-binlog=0");
-    come_back();
+    server_grades_come_back();
     expect_grade(url, HF_GRADE_PROCESS, "with a binary log and sync_binlog 0:");
-    set("sync_binlog", "100");
+    server_grades_set("sync_binlog", "100");
     expect_grade(url, HF_GRADE_PROCESS, "with a binary log and sync_binlog 100:");
     expect_grade(url, HF_GRADE_PROCESS, "set it to 1");
-    set("sync_binlog", "1");
+    server_grades_set("sync_binlog", "1");
     expect_grade(url, HF_GRADE_DISK, "one server");
-    leave();
+    server_grades_leave();
     target_back(server);
-    come_back();
+    server_grades_come_back();
     expect_grade(url, HF_GRADE_DISK, "one server"); /* without such a log it does not matter */
 }
 
@@ -517,19 +531,21 @@ static void a_galera_cluster_is_told_as_such(void **state)
     (void)state;
     char options[128];
     snprintf(options, sizeof options,
-             "--wsrep-provider-options=gmcast.listen_addr=tcp://127.0.0.1:%d;gcache.size=8M", free_port());
-    leave();
-    TARGET_RESTART_WITH(server, "--wsrep-on=ON", "--wsrep-provider=/usr/lib/galera/libgalera_smm.so",
+             "--wsrep-provider-options=gmcast.listen_addr=tcp://127.0.0.1:%d;gcache.size=8M",
+             free_port());
+    server_grades_leave();
+    TARGET_RESTART_WITH(server, "--wsrep-on=ON",
+                        "--wsrep-provider=/usr/lib/galera/libgalera_smm.so",
                         "--wsrep-cluster-address=gcomm://", "--binlog-format=ROW", options);
-    come_back();
+    server_grades_come_back();
     wait_until_in_cluster();
     expect_grade(url, HF_GRADE_PROCESS, "in a cluster (Galera):");
     expect_grade(url, HF_GRADE_PROCESS, "use one primary server");
     expect_no_leases(url, "Galera");
-    expect_works(url);
-    leave();
+    server_grades_expect_works(url);
+    server_grades_leave();
     target_back(server);
-    come_back();
+    server_grades_come_back();
     expect_grade(url, HF_GRADE_DISK, "one server");
 }
 
@@ -539,38 +555,42 @@ static void a_group_replication_is_told_as_such(void **state)
     (void)state;
     char at[96];
     snprintf(at, sizeof at, "--loose-group-replication-local-address=127.0.0.1:%d", free_port());
-    leave();
-    TARGET_RESTART_WITH(server, "--plugin-load-add=group_replication.so", "--server-id=1", "--gtid-mode=ON",
-                        "--enforce-gtid-consistency=ON", "--loose-group-replication-start-on-boot=OFF",
-                        "--loose-group-replication-group-name=aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee", at);
-    come_back();
+    server_grades_leave();
+    TARGET_RESTART_WITH(
+        server, "--plugin-load-add=group_replication.so", "--server-id=1", "--gtid-mode=ON",
+        "--enforce-gtid-consistency=ON", "--loose-group-replication-start-on-boot=OFF",
+        "--loose-group-replication-group-name=aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee", at);
+    server_grades_come_back();
     expect_no_leases(url, "group replication");
     app_do(admin, "SET GLOBAL group_replication_bootstrap_group = ON");
     app_do(admin, "START GROUP_REPLICATION");
     expect_no_leases(url, "group replication");
     expect_grade(url, HF_GRADE_PROCESS, "in a cluster (group replication):");
     app_do(admin, "STOP GROUP_REPLICATION");
-    leave();
+    server_grades_leave();
     target_back(server);
-    come_back();
+    server_grades_come_back();
 }
 
-/* One that takes writes, of which its primary would never hear. Its primary is away, so it is not connected: known by what replication
- * says of itself, to an account that may ask. */
+/* One that takes writes, of which its primary would never hear. Its primary is away, so it is not
+ * connected: known by what replication says of itself, to an account that may ask. */
 static void a_replica_that_takes_writes_keeps_no_leases(void **state)
 {
     (void)state;
     hf_error err = {0};
     hf_leases *leases = NULL;
     bool mariadb = strcmp(server_name, "mariadb") == 0;
-    leave();
+    server_grades_leave();
     TARGET_RESTART_WITH(server, "--server-id=2");
-    come_back();
-    app_do(admin,
-           mariadb ? "CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = %d, MASTER_USER = 'nobody'"
-                   : "CHANGE REPLICATION SOURCE TO SOURCE_HOST = '127.0.0.1', SOURCE_PORT = %d, SOURCE_USER "
-                     "= 'nobody'",
-           free_port());
+    server_grades_come_back();
+    app_do(
+        admin,
+        mariadb
+            ? "CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = %d, MASTER_USER = 'nobody'"
+            : "CHANGE REPLICATION SOURCE TO SOURCE_HOST = '127.0.0.1', SOURCE_PORT = %d, "
+              "SOURCE_USER "
+              "= 'nobody'",
+        free_port());
     expect(HF_OK, hf_leases_open(server->url, NULL, &leases, &err), err); /* it stands still */
     hf_leases_close(leases);
     app_do(admin, mariadb ? "START SLAVE" : "START REPLICA");
@@ -580,9 +600,9 @@ static void a_replica_that_takes_writes_keeps_no_leases(void **state)
     expect(HF_OK, hf_leases_open(server->url, NULL, &leases, &err), err); /* as after a failover */
     hf_leases_close(leases);
     app_do(admin, mariadb ? "RESET SLAVE ALL" : "RESET REPLICA ALL");
-    leave();
+    server_grades_leave();
     target_back(server);
-    come_back();
+    server_grades_come_back();
 }
 
 /* A connected one is known to every account. */
@@ -594,9 +614,9 @@ static void a_replica_with_its_primary_keeps_no_leases(void **state)
     app *there = app_connect(primary->url_admin);
     app_do(there, "CREATE USER follower@'127.0.0.1' IDENTIFIED BY '" SECRET "'");
     app_do(there, "GRANT REPLICATION SLAVE ON *.* TO follower@'127.0.0.1'");
-    leave();
+    server_grades_leave();
     TARGET_RESTART_WITH(server, "--server-id=2");
-    come_back();
+    server_grades_come_back();
     app_do(admin,
            "CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = %d, MASTER_USER = 'follower',"
            " MASTER_PASSWORD = '" SECRET "'",
@@ -613,48 +633,50 @@ static void a_replica_with_its_primary_keeps_no_leases(void **state)
     expect_grade(url, HF_GRADE_PROCESS, "a replica that can be written to");
     app_do(admin, "STOP SLAVE");
     app_do(admin, "RESET SLAVE ALL");
-    leave();
+    server_grades_leave();
     target_back(server);
-    come_back();
+    server_grades_come_back();
     app_close(there);
     target_stop(primary);
 }
 
-/* A lock wait must not end an application's transaction; a store with connections of its own does not mind. */
+/* A lock wait must not end an application's transaction; a store with connections of its own does
+ * not mind. */
 static void rollback_on_timeout_is_refused_on_an_applications_connection(void **state)
 {
     (void)state;
     hf_error err = {0};
     hf_store *store = NULL;
-    leave();
+    server_grades_leave();
     TARGET_RESTART_WITH(server, "--innodb-rollback-on-timeout=1");
-    come_back();
+    server_grades_come_back();
     expect(HF_UNAVAILABLE, app_wrap(admin, "holdfast", 0, &store, &err), err);
     expect_contains(err.message, "innodb_rollback_on_timeout");
-    expect_works(url);
-    leave();
+    server_grades_expect_works(url);
+    server_grades_leave();
     target_back(server);
-    come_back();
+    server_grades_come_back();
 }
 
 int main(int argc, char **argv)
 {
     signal(SIGPIPE, SIG_IGN);
     server_name = argc > 1 ? argv[1] : NULL;
-#define OF_ALL                                                                                               \
-    cmocka_unit_test(the_grade_tells_what_a_crash_may_take),                                                 \
-        cmocka_unit_test(other_settings_of_the_server_do_not_matter),                                        \
-        cmocka_unit_test(a_server_that_takes_no_writes_is_refused),                                          \
+#define OF_ALL                                                                                     \
+    cmocka_unit_test(the_grade_tells_what_a_crash_may_take),                                       \
+        cmocka_unit_test(other_settings_of_the_server_do_not_matter),                              \
+        cmocka_unit_test(a_server_that_takes_no_writes_is_refused),                                \
         cmocka_unit_test(a_server_that_comes_to_take_no_writes_is_told_as_unavailable)
-#define OF_MYSQLS                                                                                            \
-    OF_ALL, cmocka_unit_test(a_binary_log_by_statement_is_refused),                                          \
-        cmocka_unit_test(a_binary_log_that_is_not_synced_lowers_the_grade),                                  \
-        cmocka_unit_test(a_replica_that_takes_writes_keeps_no_leases),                                       \
+#define OF_MYSQLS                                                                                  \
+    OF_ALL, cmocka_unit_test(a_binary_log_by_statement_is_refused),                                \
+        cmocka_unit_test(a_binary_log_that_is_not_synced_lowers_the_grade),                        \
+        cmocka_unit_test(a_replica_that_takes_writes_keeps_no_leases),                             \
         cmocka_unit_test(rollback_on_timeout_is_refused_on_an_applications_connection)
-    const struct CMUnitTest of_mysqls[] = {OF_MYSQLS, cmocka_unit_test(a_group_replication_is_told_as_such)};
-    const struct CMUnitTest of_mariadbs[] = {OF_MYSQLS,
-                                             cmocka_unit_test(a_replica_with_its_primary_keeps_no_leases),
-                                             cmocka_unit_test(a_galera_cluster_is_told_as_such)};
+    const struct CMUnitTest of_mysqls[] = {OF_MYSQLS,
+                                           cmocka_unit_test(a_group_replication_is_told_as_such)};
+    const struct CMUnitTest of_mariadbs[] = {
+        OF_MYSQLS, cmocka_unit_test(a_replica_with_its_primary_keeps_no_leases),
+        cmocka_unit_test(a_galera_cluster_is_told_as_such)};
     const struct CMUnitTest of_postgreses[] = {
         OF_ALL,
         cmocka_unit_test(synchronous_commit_is_on_even_if_the_account_has_it_off),
@@ -662,8 +684,11 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_hot_standby_is_refused),
     };
     if (server_name && strcmp(server_name, "postgres") == 0)
-        return cmocka_run_group_tests_name("grades of postgres", of_postgreses, start, stop);
+        return cmocka_run_group_tests_name("grades of postgres", of_postgreses, server_grades_start,
+                                           server_grades_stop);
     if (server_name && strcmp(server_name, "mariadb") == 0)
-        return cmocka_run_group_tests_name("grades of MariaDB", of_mariadbs, start, stop);
-    return cmocka_run_group_tests_name("grades of MySQL", of_mysqls, start, stop);
+        return cmocka_run_group_tests_name("grades of MariaDB", of_mariadbs, server_grades_start,
+                                           server_grades_stop);
+    return cmocka_run_group_tests_name("grades of MySQL", of_mysqls, server_grades_start,
+                                       server_grades_stop);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Handles ask once more when an answer is unsure: a caller whose connection was cut around a commit is told the truth, or that it is
- * not known, never that nothing was done when it was. The argument names the server. */
+/* Handles ask once more when an answer is unsure: a caller whose connection was cut around a commit
+ * is told the truth, or that it is not known, never that nothing was done when it was. The argument
+ * names the server. */
 #include "faults/server_scene.h"
 
 #include <pthread.h>
@@ -105,8 +106,8 @@ static void one_easy_call(scene *s, work *w, const struct easy *e, proxy_when wh
     if (now_us() - began_us > CALL_MAX_US)
         FAIL("%s took %.1f s", e->name, (double)(now_us() - began_us) / 1e6);
     if (status != HF_OK)
-        FAIL("%s, cut %s a commit, came to %s: %s", e->name, when == PROXY_BEFORE ? "before" : "after",
-             hf_status_wire(status), err.message);
+        FAIL("%s, cut %s a commit, came to %s: %s", e->name,
+             when == PROXY_BEFORE ? "before" : "after", hf_status_wire(status), err.message);
     if (e->event)
         expect_int(events_of(s->admin, e->event) - before, 1);
 }
@@ -165,7 +166,8 @@ static bool is_cut_and_settled(scene *s)
     pthread_t thread;
     work w = warm_work(s);
     app_begin(s->admin, READ_COMMITTED);
-    app_do(s->admin, "SELECT fence FROM {resource} WHERE type = 'policy' AND id = '000000' FOR UPDATE");
+    app_do(s->admin,
+           "SELECT fence FROM {resource} WHERE type = 'policy' AND id = '000000' FOR UPDATE");
     size_t sprung = proxy_sprung(s->proxy);
     expect_int(pthread_create(&thread, NULL, acquire_main, &w), 0);
     rest_ms(60);
@@ -184,7 +186,8 @@ static bool is_cut_and_settled(scene *s)
     return cut;
 }
 
-/* Someone sits on the anchor for a while, so the op is tried several times; one of the tries loses its answer. */
+/* Someone sits on the anchor for a while, so the op is tried several times; one of the tries loses
+ * its answer. */
 static void what_was_held_back_and_then_unsure_is_settled_too(void **state)
 {
     scene *s = *state;
@@ -192,19 +195,20 @@ static void what_was_held_back_and_then_unsure_is_settled_too(void **state)
 }
 
 /* Writing takes the server a while. */
-static void slow_down(scene *s)
+static void server_handles_slow_down(scene *s)
 {
     if (scene_server->postgres) {
         app_do(s->admin, "CREATE FUNCTION {app}() RETURNS trigger LANGUAGE plpgsql AS "
                          "'BEGIN PERFORM pg_sleep(2); RETURN NULL; END'");
         app_do(s->admin, "CREATE TRIGGER slow AFTER INSERT ON {event} EXECUTE FUNCTION {app}()");
     } else {
-        app_do(s->admin, "CREATE TRIGGER {app} BEFORE INSERT ON {event} FOR EACH ROW SET @slow = SLEEP(2)");
+        app_do(s->admin,
+               "CREATE TRIGGER {app} BEFORE INSERT ON {event} FOR EACH ROW SET @slow = SLEEP(2)");
     }
 }
 
-/* The connection is cut when all has been sent, and the server is still at it when the handle asks again: what is in the way then is
- * its own first try. Busy would mean that nothing was done. */
+/* The connection is cut when all has been sent, and the server is still at it when the handle asks
+ * again: what is in the way then is its own first try. Busy would mean that nothing was done. */
 static void what_is_still_being_written_is_not_told_as_busy(void **state)
 {
     scene *s = *state;
@@ -215,7 +219,7 @@ static void what_is_still_being_written_is_not_told_as_busy(void **state)
     size_t all = proxy_passed(s->proxy, PROXY_UP) - before;
     expect(HF_OK, by_release(&w, &err), err);
     int64_t granted = events_of(s->admin, "acquired");
-    slow_down(s);
+    server_handles_slow_down(s);
     proxy_cut_after(s->proxy, PROXY_UP, all);
     hf_status status = by_acquire(&w, &err);
     proxy_cut_never(s->proxy);
@@ -224,7 +228,8 @@ static void what_is_still_being_written_is_not_told_as_busy(void **state)
     work_done(&w);
     printf("# %s; it was %sdone\n", hf_status_wire(status), held ? "" : "not ");
     if (status != HF_OK && status != HF_UNSURE)
-        FAIL("it is told as %s, and was %sdone: %s", hf_status_wire(status), held ? "" : "not ", err.message);
+        FAIL("it is told as %s, and was %sdone: %s", hf_status_wire(status), held ? "" : "not ",
+             err.message);
     expect_true(status != HF_OK || held);
     expect_int(events_of(s->admin, "acquired") - granted, held);
 }

@@ -34,7 +34,7 @@ static const char *remember(const char *name, bool database)
 
 /* ---- the server ---- */
 
-static int start(void **state)
+static int server_input_start(void **state)
 {
     (void)state;
     input_server = target_shared(server_name);
@@ -60,13 +60,14 @@ static void drop_database(const char *name)
 
 static void drop_account(const char *name)
 {
-    if (!app_try(admin, input_server->postgres ? "DROP ROLE IF EXISTS %s" : "DROP USER '%s'@'127.0.0.1'",
+    if (!app_try(admin,
+                 input_server->postgres ? "DROP ROLE IF EXISTS %s" : "DROP USER '%s'@'127.0.0.1'",
                  name))
         fprintf(stderr, "# %s stays behind: %s\n", name, app_error(admin));
 }
 
 /* Databases first: what is in them is somebody's. */
-static int stop(void **state)
+static int server_input_stop(void **state)
 {
     (void)state;
     for (size_t i = 0; i < made_count; i++)
@@ -80,13 +81,14 @@ static int stop(void **state)
     return 0;
 }
 
-int input_main(const char *group, const struct CMUnitTest *tests, size_t count, int argc, char **argv)
+int input_main(const char *group, const struct CMUnitTest *tests, size_t count, int argc,
+               char **argv)
 {
     char name[64];
     signal(SIGPIPE, SIG_IGN);
     server_name = argc > 1 ? argv[1] : NULL;
     snprintf(name, sizeof name, "%s, %s", group, server_name ? server_name : "?");
-    return _cmocka_run_group_tests(name, tests, count, start, stop);
+    return _cmocka_run_group_tests(name, tests, count, server_input_start, server_input_stop);
 }
 
 /* ---- databases and accounts ---- */
@@ -123,8 +125,10 @@ const char *input_account(const char *prefix)
 void input_url(const char *account, const char *database, const char *parameters, char *url)
 {
     target_url(input_server,
-               &(target_way){
-                   .user = account, .password = INPUT_SECRET, .database = database, .parameters = parameters},
+               &(target_way){.user = account,
+                             .password = INPUT_SECRET,
+                             .database = database,
+                             .parameters = parameters},
                url);
 }
 
@@ -156,18 +160,24 @@ void input_do(const char *url, const char *format, ...)
 static void names_of(const char *url, char out[32])
 {
     const char *given = strstr(url, "namespace=");
-    snprintf(out, 32, "%.*s", given ? (int)strcspn(given + 10, "&") : 8, given ? given + 10 : "holdfast");
+    snprintf(out, 32, "%.*s", given ? (int)strcspn(given + 10, "&") : 8,
+             given ? given + 10 : "holdfast");
 }
 
-#define PICTURE_POSTGRES                                                                                     \
-    "SELECT n.nspname, c.relname, c.relkind, a.attname, a.atttypid FROM pg_namespace n"                      \
-    " LEFT JOIN pg_class c ON c.relnamespace = n.oid LEFT JOIN pg_attribute a ON a.attrelid = c.oid"         \
-    " WHERE n.nspname = '%s' UNION ALL SELECT n.nspname, p.proname, 'f', p.prosrc, p.oid FROM pg_proc p"     \
+#define PICTURE_POSTGRES                                                                           \
+    "SELECT n.nspname, c.relname, c.relkind, a.attname, a.atttypid FROM pg_namespace n"            \
+    " LEFT JOIN pg_class c ON c.relnamespace = n.oid LEFT JOIN pg_attribute a ON a.attrelid = "    \
+    "c.oid"                                                                                        \
+    " WHERE n.nspname = '%s' UNION ALL SELECT n.nspname, p.proname, 'f', p.prosrc, p.oid FROM "    \
+    "pg_proc p"                                                                                    \
     " JOIN pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname = '%s' ORDER BY 1, 2, 3, 4, 5"
-#define PICTURE_MYSQL                                                                                        \
-    "SELECT table_name, column_name, column_type FROM information_schema.columns WHERE table_schema ="       \
-    " DATABASE() AND LEFT(table_name, LENGTH('%s_')) = '%s_' UNION ALL SELECT routine_name, routine_type,"   \
-    " routine_comment FROM information_schema.routines WHERE routine_schema = DATABASE() ORDER BY 1, 2, 3"
+#define PICTURE_MYSQL                                                                              \
+    "SELECT table_name, column_name, column_type FROM information_schema.columns WHERE "           \
+    "table_schema ="                                                                               \
+    " DATABASE() AND LEFT(table_name, LENGTH('%s_')) = '%s_' UNION ALL SELECT routine_name, "      \
+    "routine_type,"                                                                                \
+    " routine_comment FROM information_schema.routines WHERE routine_schema = DATABASE() ORDER "   \
+    "BY 1, 2, 3"
 
 char *input_picture(const char *url)
 {
@@ -176,9 +186,10 @@ char *input_picture(const char *url)
     names_of(url, names);
     char *shape = input_server->postgres ? app_text(a, PICTURE_POSTGRES, names, names)
                                          : app_text(a, PICTURE_MYSQL, names, names);
-    char *meta = app_try(a, "SELECT name, value FROM {meta}")
-                     ? app_text(a, "SELECT name, value FROM {meta} WHERE name <> 'events_to' ORDER BY name")
-                     : strdup("(no meta)");
+    char *meta =
+        app_try(a, "SELECT name, value FROM {meta}")
+            ? app_text(a, "SELECT name, value FROM {meta} WHERE name <> 'events_to' ORDER BY name")
+            : strdup("(no meta)");
     size_t size = strlen(shape) + strlen(meta) + 1;
     char *both = malloc(size);
     snprintf(both, size, "%s%s", shape, meta);
@@ -202,7 +213,8 @@ void input_check_sentence(const char *sentence, const char *file, int line)
         check_failed(file, line, "A sentence has several lines: %s", sentence);
 }
 
-void input_refused(const char *url, hf_status status, const char *const parts[], const char *file, int line)
+void input_refused(const char *url, hf_status status, const char *const parts[], const char *file,
+                   int line)
 {
     hf_error err = {0};
     hf_store *store = NULL;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Servers and connections are killed under their clients, again and again: nothing that was acknowledged is lost, nothing is granted
- * twice, what was unsure can be settled, and the open stores heal by themselves. The argument names the server. */
+/* Servers and connections are killed under their clients, again and again: nothing that was
+ * acknowledged is lost, nothing is granted twice, what was unsure can be settled, and the open
+ * stores heal by themselves. The argument names the server. */
 #include "faults/server_crew.h"
 #include "faults/server_target.h"
 #include "faults/setting.h"
@@ -14,14 +15,14 @@
 static target *server;
 static const char *server_name;
 
-static int start(void **state)
+static int server_kills_start(void **state)
 {
     (void)state;
     server = target_start(server_name);
     return 0;
 }
 
-static int stop(void **state)
+static int server_kills_stop(void **state)
 {
     (void)state;
     target_stop(server);
@@ -32,7 +33,7 @@ static int stop(void **state)
 
 typedef void fault(app *admin, unsigned number);
 
-static void look_into(app *admin)
+static void server_kills_look_into(app *admin)
 {
     const char *problem = target_inspect(admin);
     if (problem)
@@ -79,7 +80,8 @@ static void pause_server(app *admin, unsigned number)
 }
 
 /* Works, strikes, looks; so often. `quiet`: the admin's connection dies with the server. */
-static void suffer(const crew_options *options, fault *strike, bool quiet, size_t times, size_t work)
+static void server_kills_suffer(const crew_options *options, fault *strike, bool quiet,
+                                size_t times, size_t work)
 {
     char url[HF_URL_MAX];
     crew_post sum;
@@ -97,11 +99,11 @@ static void suffer(const crew_options *options, fault *strike, bool quiet, size_
         if (quiet)
             admin = target_admin(server, url);
         crew_calm(&c);
-        look_into(admin);
+        server_kills_look_into(admin);
         crew_work(&c, work);
     }
     crew_end(&c, &sum);
-    look_into(admin);
+    server_kills_look_into(admin);
     app_close(admin);
     expect_true(sum.done > times * work);
     if (quiet)
@@ -121,19 +123,19 @@ static void with_ledgers(crew_kind kind, fault *strike, bool quiet, size_t times
                             .count = kind == CREW_TOGETHER ? CREW_MAX : 4,
                             .loses_beats = loses_beats(),
                             .slow_to_heal = server->kind == INSTANCE_PGBOUNCER};
-    suffer(&options, strike, quiet, times, 40);
+    server_kills_suffer(&options, strike, quiet, times, 40);
 }
 
 static void with_batches(fault *strike, bool quiet, size_t times)
 {
     crew_options options = {
         .kind = CREW_THREADS, .count = 4, .slow_to_heal = server->kind == INSTANCE_PGBOUNCER};
-    suffer(&options, strike, quiet, times, 256);
+    server_kills_suffer(&options, strike, quiet, times, 256);
 }
 
 /* ---- tests ---- */
 
-static void nothing_acknowledged_is_lost_when_the_server_is_killed(void **state)
+static void nothing_acknowledged_is_lost_when_the_server_is_killed_in_server_kills(void **state)
 {
     (void)state;
     with_ledgers(CREW_PROCESSES, kill_server, true, setting_amount("HF_TEST_SERVER_KILLS", 3, 50));
@@ -142,7 +144,8 @@ static void nothing_acknowledged_is_lost_when_the_server_is_killed(void **state)
 static void nor_when_single_connections_are_killed(void **state)
 {
     (void)state;
-    with_ledgers(CREW_PROCESSES, kill_connection, false, setting_amount("HF_TEST_CONNECTION_KILLS", 10, 50));
+    with_ledgers(CREW_PROCESSES, kill_connection, false,
+                 setting_amount("HF_TEST_CONNECTION_KILLS", 10, 50));
 }
 
 static void nor_when_the_server_is_killed_in_the_middle_of_batches_of_256(void **state)
@@ -161,13 +164,15 @@ static void nor_when_threads_go_together(void **state)
 {
     (void)state;
     with_ledgers(CREW_TOGETHER, kill_server, true, setting_amount("HF_TEST_SERVER_KILLS", 2, 50));
-    with_ledgers(CREW_TOGETHER, kill_connection, false, setting_amount("HF_TEST_CONNECTION_KILLS", 5, 50));
+    with_ledgers(CREW_TOGETHER, kill_connection, false,
+                 setting_amount("HF_TEST_CONNECTION_KILLS", 5, 50));
 }
 
 static void nothing_is_lost_when_the_server_behind_a_pooler_is_killed(void **state)
 {
     (void)state;
-    with_ledgers(CREW_PROCESSES, kill_server_behind, true, setting_amount("HF_TEST_SERVER_KILLS", 2, 50));
+    with_ledgers(CREW_PROCESSES, kill_server_behind, true,
+                 setting_amount("HF_TEST_SERVER_KILLS", 2, 50));
 }
 
 static void nothing_is_lost_and_nobody_waits_for_ever_when_the_server_hangs(void **state)
@@ -181,7 +186,7 @@ int main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN);
     server_name = argc > 1 ? argv[1] : NULL;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_acknowledged_is_lost_when_the_server_is_killed),
+        cmocka_unit_test(nothing_acknowledged_is_lost_when_the_server_is_killed_in_server_kills),
         cmocka_unit_test(nor_when_single_connections_are_killed),
         cmocka_unit_test(nor_when_the_server_is_killed_in_the_middle_of_batches_of_256),
         cmocka_unit_test(nor_when_single_connections_are_killed_in_the_middle_of_them),
@@ -195,10 +200,12 @@ int main(int argc, char **argv)
     };
     char name[64];
     snprintf(name, sizeof name, "kills of %s", server_name ? server_name : "?");
-    int failed = cmocka_run_group_tests_name(name, tests, start, stop);
+    int failed = cmocka_run_group_tests_name(name, tests, server_kills_start, server_kills_stop);
     if (server_name && strcmp(server_name, "pgbouncer") == 0)
-        failed += cmocka_run_group_tests_name("kills behind pgbouncer", behind, start, stop);
+        failed += cmocka_run_group_tests_name("kills behind pgbouncer", behind, server_kills_start,
+                                              server_kills_stop);
     if (setting_amount("HF_TEST_PAUSES", 0, 3) > 0)
-        failed += cmocka_run_group_tests_name("servers that hang", hanging, start, stop);
+        failed += cmocka_run_group_tests_name("servers that hang", hanging, server_kills_start,
+                                              server_kills_stop);
     return failed;
 }

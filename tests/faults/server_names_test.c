@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Names that a database might take for one another or stumble over: as ids, purposes, people and messages they stay what they are, byte by
- * byte, whatever the database's collation; and namespaces side by side don't meet. The argument names the server. */
+/* Names that a database might take for one another or stumble over: as ids, purposes, people and
+ * messages they stay what they are, byte by byte, whatever the database's collation; and namespaces
+ * side by side don't meet. The argument names the server. */
 #include "faults/server_input.h"
 
 #include <stdio.h>
@@ -116,7 +117,7 @@ static bool is_allowed(const char *text)
 }
 
 /* Runs a batch of which every op has to be done. */
-static void all_done(hf_store *store, hf_batch *batch)
+static void server_names_all_done(hf_store *store, hf_batch *batch)
 {
     execute(store, batch);
     for (size_t i = 0; i < hf_batch_count(batch); i++)
@@ -154,7 +155,7 @@ static void names_at(const char *url)
         add(comes, ACQUIRE, BY(people[i]), ON("policy", odd[i]), .purpose = odd[i]);
         add(who, WHO, ON("policy", odd[i]));
     }
-    all_done(store, comes);
+    server_names_all_done(store, comes);
     for (size_t i = 0, at = 1; i < ODD; i++) {
         if (!is_allowed(odd[i]))
             continue;
@@ -164,9 +165,9 @@ static void names_at(const char *url)
         expect_int(must(HF_OK, other, LIST, .user = odd[i]).locks_count, 1);
         add(goes, RELEASE, BY(people[i]), ON("policy", odd[i]), .fence = fences[i]);
     }
-    all_done(other, who);
+    server_names_all_done(other, who);
     expect_apart(who, fences);
-    all_done(other, goes);
+    server_names_all_done(other, goes);
     expect_int(must(HF_OK, store, LIST, .limit = 1000).locks_count, 0);
     expect_true(hf_batch_count(goes) > 80);
     hf_batch_free(comes);
@@ -189,8 +190,10 @@ static void names_are_bytes_in_databases_that_could_not_hold_them(void **state)
 {
     (void)state;
     char url[HF_URL_MAX];
-    if (input_server->postgres) /* but it must be UTF-8: this one sorts and compares by other rules */
-        input_database("TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE 'de' LOCALE 'C.UTF-8'", url);
+    /* but it must be UTF-8: this one sorts and compares by other rules */
+    if (input_server->postgres)
+        input_database("TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE 'de' LOCALE 'C.UTF-8'",
+                       url);
     else
         input_database("CHARACTER SET latin1 COLLATE latin1_german2_ci", url);
     names_at(url);
@@ -223,7 +226,8 @@ static void texts_of_requests_and_reasons_are_bytes(void **state)
         bool found = false;
         for (size_t k = 0; k < told->lost_count; k++)
             found |= strcmp(told->lost[k].resource.id, odd[i]) == 0 &&
-                     strcmp(told->lost[k].by, odd[i]) == 0 && strcmp(told->lost[k].reason, odd[i]) == 0;
+                     strcmp(told->lost[k].by, odd[i]) == 0 &&
+                     strcmp(told->lost[k].reason, odd[i]) == 0;
         if (!found)
             check_failed(__FILE__, __LINE__, "The loss of %s is not told as it was said.", odd[i]);
         must(HF_NOT_HELD, store, RELEASE, BY(alice), ON("policy", odd[i])); /* now it is known */
@@ -263,8 +267,8 @@ static void namespaces_side_by_side_do_not_meet(void **state)
     stores[COUNT] = open_in(input_database("", elsewhere), names[0], urls[COUNT]);
     for (size_t i = 0; i <= COUNT; i++) {
         people[i] = newcomer(stores[i], "alice", HOUR);
-        said got =
-            must(HF_OK, stores[i], ACQUIRE, BY(people[i]), ON("policy", "1"), .request_id = "the-same");
+        said got = must(HF_OK, stores[i], ACQUIRE, BY(people[i]), ON("policy", "1"),
+                        .request_id = "the-same");
         expect_int(got.outcome, HF_GRANTED);
         must(HF_OK, stores[i], TYPE_SET, .type = "special",
              .policy = i % 2 ? HF_POLICY_READ_WRITE : HF_POLICY_OPTIMISTIC);
@@ -276,7 +280,8 @@ static void namespaces_side_by_side_do_not_meet(void **state)
     app_do(admin, "SELECT fence FROM {resource} FOR UPDATE");
     must(HF_BUSY, stores[0], RELEASE, BY(people[0]), ON("policy", "1"));
     for (size_t i = 1; i <= COUNT; i++)
-        expect_in_time(400 * MILLISECOND, names[i % COUNT], take_and_release(stores[i], &people[i]));
+        expect_in_time(400 * MILLISECOND, names[i % COUNT],
+                       take_and_release(stores[i], &people[i]));
     app_close(admin);
     must(HF_OK, stores[0], RELEASE, BY(people[0]), ON("policy", "1"));
     hf_store_close(stores[0]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Stores that can't be opened as they were asked for: databases and hosts that are not there, passwords and rights that are missing,
- * URLs that make no sense. Each is refused with a sentence that names what was wrong and never a password. The argument names the
- * server. */
+/* Stores that can't be opened as they were asked for: databases and hosts that are not there,
+ * passwords and rights that are missing, URLs that make no sense. Each is refused with a sentence
+ * that names what was wrong and never a password. The argument names the server. */
 #include "faults/server_input.h"
 
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static bool postgres(void)
+static bool server_refusals_postgres(void)
 {
     return input_server->postgres;
 }
@@ -39,20 +39,22 @@ static void a_server_that_is_not_there_is_named_at_once(void **state)
     target_url(input_server, &way, url);
     refused_url(url, HF_UNAVAILABLE, "127.0.0.1", "the database app", "1", input_boss);
     snprintf(url, sizeof url,
-             postgres() ? "postgres://%s@/app?host=/tmp/no/such/folder"
-                        : "mysql://%s@/app?socket=/tmp/no/such/socket",
+             server_refusals_postgres() ? "postgres://%s@/app?host=/tmp/no/such/folder"
+                                        : "mysql://%s@/app?socket=/tmp/no/such/socket",
              input_boss);
     refused_url(url, HF_UNAVAILABLE, "/tmp/no/such", "the database app");
     expect_true(now_us() - began_us < SECOND);
-    way = (target_way){
-        .user = input_boss, .password = INPUT_SECRET, .host = "no-such-host.invalid", .database = "app"};
+    way = (target_way){.user = input_boss,
+                       .password = INPUT_SECRET,
+                       .host = "no-such-host.invalid",
+                       .database = "app"};
     target_url(input_server, &way, url);
     refused_url(url, HF_UNAVAILABLE, "no-such-host.invalid", "the database app");
 }
 
 /* ---- accounts ---- */
 
-static void write_file(const char *path, const char *text, mode_t mode)
+static void server_refusals_write_file(const char *path, const char *text, mode_t mode)
 {
     int file = open(path, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, mode);
     expect_true(file >= 0 && write(file, text, strlen(text)) == (ssize_t)strlen(text));
@@ -79,21 +81,21 @@ static void a_wrong_password_is_refused_and_never_repeated(void **state)
     snprintf(parameter, sizeof parameter, "password_file=%.*s", HF_URL_MAX / 2, path);
     way = (target_way){.user = account, .password = "", .parameters = parameter};
     target_url(input_server, &way, url);
-    write_file(path, "wrong_" INPUT_SECRET "\n", 0600);
+    server_refusals_write_file(path, "wrong_" INPUT_SECRET "\n", 0600);
     refused_url(url, HF_UNAVAILABLE, account, "assword");
     refused_url(url, HF_UNAVAILABLE, account, "127.0.0.1");
-    write_file(path, INPUT_SECRET "\n", 0644);
+    server_refusals_write_file(path, INPUT_SECRET "\n", 0644);
     refused_url(url, HF_INVALID, path, "chmod 600");
-    write_file(path, "\n", 0600);
+    server_refusals_write_file(path, "\n", 0600);
     refused_url(url, HF_INVALID, path, "no password");
     unlink(path);
     refused_url(url, HF_UNAVAILABLE, path, "No such file");
 }
 
 /* May connect to the database, which in MySQL takes some right there, and nothing more. */
-static void let_in(const char *boss_url, const char *account)
+static void server_refusals_let_in(const char *boss_url, const char *account)
 {
-    if (postgres())
+    if (server_refusals_postgres())
         return;
     input_do(boss_url, "CREATE TABLE IF NOT EXISTS something (a int)");
     input_do(boss_url, "GRANT SELECT ON something TO '%s'@'127.0.0.1'", account);
@@ -106,14 +108,14 @@ static void an_account_that_may_not_make_tables_is_told_whom_to_ask(void **state
     hf_error err = {0};
     const char *account = input_account("meek");
     input_place(boss_url);
-    let_in(boss_url, account);
+    server_refusals_let_in(boss_url, account);
     input_url_as(boss_url, account, url);
     char *before = input_picture(boss_url);
     refused_url(url, HF_UNAVAILABLE, "administrator", "holdfast install", input_db);
     expect(HF_UNAVAILABLE, hf_store_install(url, NULL, &err), err);
     expect_contains(err.message, "administrator");
     input_check_sentence(err.message, __FILE__, __LINE__);
-    if (!postgres()) /* now it sees that there are none */
+    if (!server_refusals_postgres()) /* now it sees that there are none */
         input_do(boss_url, "GRANT SELECT ON %s.* TO '%s'@'127.0.0.1'", input_db, account);
     refused_url(url, HF_UNAVAILABLE, "may not make the tables", "administrator", "holdfast install",
                 input_db);
@@ -131,7 +133,7 @@ static void an_account_that_was_not_let_in_is_told_so(void **state)
     const char *account = input_account("meek");
     input_place(boss_url);
     expect(HF_OK, hf_store_install(boss_url, NULL, &err), err);
-    let_in(boss_url, account);
+    server_refusals_let_in(boss_url, account);
     input_url_as(boss_url, account, url);
     refused_url(url, HF_UNAVAILABLE, account, "may not use the tables", "--role", input_db);
 }
@@ -143,7 +145,8 @@ static void use_it_all(hf_store *store)
     must(HF_OK, store, TYPE_SET, .type = "policy", .policy = HF_POLICY_READ_WRITE, .actor = "dave");
     must(HF_OK, store, TYPE_GET, .type = "policy");
     must(HF_OK, store, TYPES, .type = NULL);
-    must(HF_OK, store, ACQUIRE, BY(alice), ON("policy", "1"), .purpose = "to see", .request_id = "r1");
+    must(HF_OK, store, ACQUIRE, BY(alice), ON("policy", "1"), .purpose = "to see",
+         .request_id = "r1");
     must(HF_LOCKED, store, ACQUIRE, BY(bob), ON("policy", "1"));
     must(HF_OK, store, REQUEST, BY(bob), ON("policy", "1"), .text = "please");
     must(HF_OK, store, BEAT, BY(alice));
@@ -187,7 +190,7 @@ static void an_account_with_grants_needs_no_right_to_change_tables(void **state)
     hf_error err = {0};
     const char *account = input_account("worker");
     input_place(boss_url);
-    snprintf(role, sizeof role, "%s%s", account, postgres() ? "" : "@127.0.0.1");
+    snprintf(role, sizeof role, "%s%s", account, server_refusals_postgres() ? "" : "@127.0.0.1");
     expect(HF_OK, hf_store_install(boss_url, role, &err), err);
     input_url_as(boss_url, account, url);
     expect_no_right(url);
@@ -212,7 +215,7 @@ static void roles_with_odd_names_are_quoted(void **state)
     expect(HF_UNAVAILABLE, hf_store_install(boss_url, "no_such_role", &err), err);
     expect_contains(err.message, "no_such_role");
     input_check_sentence(err.message, __FILE__, __LINE__);
-    if (postgres()) {
+    if (server_refusals_postgres()) {
         input_do(boss_url, "CREATE ROLE \"hf O'Dd \"\"x\\%d\"", (int)getpid());
         char role[64];
         snprintf(role, sizeof role, "hf O'Dd \"x\\%d", (int)getpid());
@@ -285,7 +288,8 @@ static unsigned try_oddities(const oddity *all, size_t count)
         hf_store_close(store);
         bool good = status == all[i].status && strstr(err.message, all[i].names);
         if (!good)
-            printf("# ?%s came to %s: %s\n", all[i].parameters, hf_status_wire(status), err.message);
+            printf("# ?%s came to %s: %s\n", all[i].parameters, hf_status_wire(status),
+                   err.message);
         if (status != HF_OK)
             input_check_sentence(err.message, __FILE__, __LINE__);
         wrong += !good;
@@ -297,7 +301,7 @@ static void parameters_that_make_no_sense_are_named(void **state)
 {
     (void)state;
     unsigned wrong = try_oddities(common, sizeof common / sizeof *common);
-    if (postgres())
+    if (server_refusals_postgres())
         wrong += try_oddities(of_postgres, sizeof of_postgres / sizeof *of_postgres);
     else
         wrong += try_oddities(of_mysql, sizeof of_mysql / sizeof *of_mysql);
@@ -318,10 +322,11 @@ static void urls_that_make_no_sense_are_refused(void **state)
                                          "mysql://root@127.0.0.1:x/test"};
     char url[HF_URL_MAX];
     for (size_t i = 0; i < sizeof of_any / sizeof *of_any; i++) {
-        snprintf(url, sizeof url, "%s%s", postgres() ? "postgres" : "mysql", of_any[i]);
+        snprintf(url, sizeof url, "%s%s", server_refusals_postgres() ? "postgres" : "mysql",
+                 of_any[i]);
         refused_url(url, HF_INVALID, "URL");
     }
-    for (size_t i = 0; i < sizeof mysqls / sizeof *mysqls && !postgres(); i++)
+    for (size_t i = 0; i < sizeof mysqls / sizeof *mysqls && !server_refusals_postgres(); i++)
         refused_url(mysqls[i], HF_INVALID, "URL");
 }
 
@@ -341,8 +346,8 @@ static void no_part_of_a_password_is_repeated_however_it_is_written(void **state
         char url[HF_URL_MAX];
         hf_error err = {0};
         hf_store *store = NULL;
-        snprintf(url, sizeof url, "%s://somebody:%s%s%s@127.0.0.1:1/test", postgres() ? "postgres" : "mysql",
-                 first, between[i / 2], second);
+        snprintf(url, sizeof url, "%s://somebody:%s%s%s@127.0.0.1:1/test",
+                 server_refusals_postgres() ? "postgres" : "mysql", first, between[i / 2], second);
         expect_true(hf_store_open(url, &store, &err) != HF_OK);
         hf_store_close(store);
         bool told = strstr(err.message, first) || strstr(err.message, second);
@@ -361,15 +366,16 @@ static void an_account_that_is_shut_out_later_is_told_without_the_password(void 
     hf_error err = {0};
     const char *account = input_account("worker");
     input_place(boss_url);
-    snprintf(role, sizeof role, "%s%s", account, postgres() ? "" : "@127.0.0.1");
+    snprintf(role, sizeof role, "%s%s", account, server_refusals_postgres() ? "" : "@127.0.0.1");
     expect(HF_OK, hf_store_install(boss_url, role, &err), err);
     input_url_as(boss_url, account, url);
     hf_store *store = input_open(url);
     hf_credentials alice = newcomer(store, "alice", HOUR);
-    if (postgres())
+    if (server_refusals_postgres())
         input_do(boss_url, "REVOKE ALL ON {lock} FROM %s", account);
     else
-        input_do(boss_url, "REVOKE SELECT, INSERT, UPDATE, DELETE ON {lock} FROM '%s'@'127.0.0.1'", account);
+        input_do(boss_url, "REVOKE SELECT, INSERT, UPDATE, DELETE ON {lock} FROM '%s'@'127.0.0.1'",
+                 account);
     said no = ASK(store, ACQUIRE, BY(alice), ON("policy", "1"));
     expect_status(HF_UNAVAILABLE, no.status, no.message);
     expect_contains(no.message, "lock");

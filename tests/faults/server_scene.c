@@ -17,7 +17,8 @@ int scene_open(void **state)
     target_install(scene_server, true, s->url_direct);
     const char *parameters = strchr(s->url_direct, '?') + 1;
     s->proxy = proxy_start("127.0.0.1", target_port(scene_server));
-    target_url(scene_server, &(target_way){.port = proxy_port(s->proxy), .parameters = parameters}, s->url);
+    target_url(scene_server, &(target_way){.port = proxy_port(s->proxy), .parameters = parameters},
+               s->url);
     expect(HF_OK, hf_store_open(s->url_direct, &s->direct, &err), err);
     expect(HF_OK, hf_store_open(s->url, &s->through, &err), err);
     s->admin = target_admin(scene_server, s->url_direct);
@@ -45,25 +46,26 @@ int scene_close(void **state)
     return 0;
 }
 
-static int start(void **state)
+static int server_scene_start(void **state)
 {
     (void)state;
     scene_server = target_shared(server_name);
     return 0;
 }
 
-static int stop(void **state)
+static int server_scene_stop(void **state)
 {
     (void)state;
     target_stop(scene_server);
     return 0;
 }
 
-int scene_main(const char *group, const struct CMUnitTest *tests, size_t count, int argc, char **argv)
+int scene_main(const char *group, const struct CMUnitTest *tests, size_t count, int argc,
+               char **argv)
 {
     char name[64];
     signal(SIGPIPE, SIG_IGN);
     server_name = argc > 1 ? argv[1] : NULL;
     snprintf(name, sizeof name, "%s, %s", group, server_name ? server_name : "?");
-    return _cmocka_run_group_tests(name, tests, count, start, stop);
+    return _cmocka_run_group_tests(name, tests, count, server_scene_start, server_scene_stop);
 }

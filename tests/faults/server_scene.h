@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The scene of a test that cuts connections: a store whose way to its server leads through a proxy, one beside it, and an eye on the
- * tables. */
+/* The scene of a test that cuts connections: a store whose way to its server leads through a proxy,
+ * one beside it, and an eye on the tables. */
 #ifndef TESTS_FAULTS_SERVER_SCENE_H
 #define TESTS_FAULTS_SERVER_SCENE_H
 
@@ -16,7 +16,8 @@ typedef struct scene {
     proxy *proxy;
     hf_store *through, *direct;
     app *admin;
-    char before_commit[64]; /* what is sent shortly before a commit by a new connection, and nowhere else */
+    /* what is sent shortly before a commit by a new connection, and nowhere else */
+    char before_commit[64];
     hf_credentials alice, bob;
     unsigned number; /* of things that were asked */
 } scene;
@@ -26,8 +27,9 @@ int scene_close(void **state);
 #define SCENE(test) cmocka_unit_test_setup_teardown(test, scene_open, scene_close)
 
 /* Runs the tests on the server that the first argument names. */
-#define SCENE_MAIN(group, tests, argc, argv)                                                                 \
+#define SCENE_MAIN(group, tests, argc, argv)                                                       \
     scene_main((group), (tests), sizeof(tests) / sizeof *(tests), (argc), (argv))
-int scene_main(const char *group, const struct CMUnitTest *tests, size_t count, int argc, char **argv);
+int scene_main(const char *group, const struct CMUnitTest *tests, size_t count, int argc,
+               char **argv);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Databases in a state that holdfast did not leave them in: another encoding, tables of other versions, tables of others with our names,
- * half of an installation, nonsense in meta. Either it works, or it is refused with a sentence and nothing was changed. The argument
- * names the server. */
-#include "faults/server_input.h"
+/* Databases in a state that holdfast did not leave them in: another encoding, tables of other
+ * versions, tables of others with our names, half of an installation, nonsense in meta. Either it
+ * works, or it is refused with a sentence and nothing was changed. The argument names the server.
+ * */
 #include "faults/server_input.h"
 
 #include <pthread.h>
@@ -11,16 +11,18 @@
 #include <string.h>
 #include <unistd.h>
 
-static bool postgres(void)
+static bool server_tables_postgres(void)
 {
     return input_server->postgres;
 }
 
-/* Opening, installing and removing are refused, with a sentence that has these parts; nothing is changed. */
-#define left_alone(url, ...)                                                                                 \
+/* Opening, installing and removing are refused, with a sentence that has these parts; nothing is
+ * changed. */
+#define left_alone(url, ...)                                                                       \
     expect_left_alone((url), (const char *const[]){__VA_ARGS__, NULL}, __FILE__, __LINE__)
 
-static void expect_left_alone(const char *url, const char *const parts[], const char *file, int line)
+static void expect_left_alone(const char *url, const char *const parts[], const char *file,
+                              int line)
 {
     hf_error err = {0};
     char *before = input_picture(url);
@@ -38,7 +40,7 @@ static void expect_left_alone(const char *url, const char *const parts[], const 
 }
 
 /* A store that opens, and works. */
-static void expect_works(const char *url)
+static void server_tables_expect_works(const char *url)
 {
     hf_store *store = input_open(url);
     hf_credentials alice = newcomer(store, "alice", HOUR), bob = newcomer(store, "bob", HOUR);
@@ -52,7 +54,7 @@ static void expect_works(const char *url)
     hf_store_close(store);
 }
 
-static void install(const char *url)
+static void server_tables_install(const char *url)
 {
     hf_error err = {0};
     expect(HF_OK, hf_store_install(url, NULL, &err), err);
@@ -79,20 +81,21 @@ static void a_database_in_another_encoding_is_refused_where_names_would_suffer(v
 {
     (void)state;
     char url[HF_URL_MAX];
-    if (postgres()) {
+    if (server_tables_postgres()) {
         input_database("ENCODING 'LATIN1' TEMPLATE template0 LOCALE_PROVIDER libc LOCALE 'C'", url);
         left_alone(url, "LATIN1", "UTF-8", "hf_db");
-        input_database("ENCODING 'SQL_ASCII' TEMPLATE template0 LOCALE_PROVIDER libc LOCALE 'C'", url);
+        input_database("ENCODING 'SQL_ASCII' TEMPLATE template0 LOCALE_PROVIDER libc LOCALE 'C'",
+                       url);
         left_alone(url, "SQL_ASCII", "UTF-8", "hf_db");
         return;
     }
-    static const char *const sets[] = {"latin1", "utf8", "utf8mb4 COLLATE utf8mb4_general_ci", "ucs2",
-                                       "binary"};
+    static const char *const sets[] = {"latin1", "utf8", "utf8mb4 COLLATE utf8mb4_general_ci",
+                                       "ucs2", "binary"};
     for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
         char how[80];
         snprintf(how, sizeof how, "CHARACTER SET %s", sets[i]);
         input_database(how, url);
-        expect_works(url);
+        server_tables_expect_works(url);
         hf_store *store = input_open(url);
         hf_credentials alice = newcomer(store, "\xc3\x84nne \xf0\x9f\x94\x92", HOUR);
         must(HF_OK, store, ACQUIRE, BY(alice), ON("policy", "\xc3\xa9 \xf0\x9f\x94\x92"),
@@ -122,7 +125,7 @@ static void tables_two_versions_ahead_are_left_alone_and_one_ahead_work(void **s
     char url[HF_URL_MAX], much_newer[32];
     hf_error err = {0};
     input_place(url);
-    install(url);
+    server_tables_install(url);
     int64_t version = tables_version(url);
     snprintf(much_newer, sizeof much_newer, "version %lld", (long long)version + 2);
     input_do(url, "UPDATE {meta} SET value = '%lld' WHERE name = 'schema'", (long long)version + 2);
@@ -130,9 +133,10 @@ static void tables_two_versions_ahead_are_left_alone_and_one_ahead_work(void **s
     expect_int(tables_version(url), version + 2);
     input_do(url, "UPDATE {meta} SET value = '%lld' WHERE name = 'schema'", (long long)version + 1);
     char *before = input_picture(url);
-    expect_works(url);
-    install(url);
-    expect(HF_UNAVAILABLE, hf_store_uninstall(url, true, &err), err); /* there may be more than we know of */
+    server_tables_expect_works(url);
+    server_tables_install(url);
+    /* there may be more than we know of */
+    expect(HF_UNAVAILABLE, hf_store_uninstall(url, true, &err), err);
     char *after = input_picture(url);
     expect_text(after, before);
     expect_int(tables_version(url), version + 1);
@@ -151,33 +155,38 @@ static void a_table_that_someone_else_made_is_named_and_left_alone(void **state)
     char url[HF_URL_MAX], table[64];
     for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) {
         const char *names = input_place(url);
-        if (postgres())
+        if (server_tables_postgres())
             input_do(url, "CREATE SCHEMA %s", names);
         input_do(url, "CREATE TABLE {%s} (a int)", taken[i]);
-        snprintf(table, sizeof table, "%s%c%s", names, postgres() ? '.' : '_', taken[i]);
+        snprintf(table, sizeof table, "%s%c%s", names, server_tables_postgres() ? '.' : '_',
+                 taken[i]);
         left_alone(url, table, "holdfast did not make", "namespace");
     }
     for (int i = 0; i < 2; i++) {
         const char *names = input_place(url);
-        if (postgres())
+        if (server_tables_postgres())
             input_do(url, "CREATE SCHEMA %s", names);
         if (i == 0)
             input_do(url, "CREATE VIEW {locks} AS SELECT 1 AS a");
-        else if (postgres())
-            input_do(url, "CREATE FUNCTION {check}(type text, id text, session text, fence bigint) RETURNS "
-                          "void LANGUAGE sql AS ''");
+        else if (server_tables_postgres())
+            input_do(
+                url,
+                "CREATE FUNCTION {check}(type text, id text, session text, fence bigint) RETURNS "
+                "void LANGUAGE sql AS ''");
         else
             input_do(url, "CREATE PROCEDURE {check}() SELECT 1");
-        snprintf(table, sizeof table, "%s%c%s", names, postgres() ? '.' : '_', i == 0 ? "locks" : "check");
+        snprintf(table, sizeof table, "%s%c%s", names, server_tables_postgres() ? '.' : '_',
+                 i == 0 ? "locks" : "check");
         left_alone(url, table, "holdfast did not make", "namespace");
         if (i == 0)
             input_do(url, "DROP VIEW {locks}"); /* it is there */
         else
-            input_do(url, postgres() ? "DROP FUNCTION {check}" : "DROP PROCEDURE {check}");
+            input_do(url,
+                     server_tables_postgres() ? "DROP FUNCTION {check}" : "DROP PROCEDURE {check}");
     }
     input_place(url);
     input_do(url, "CREATE VIEW {app} AS SELECT 1 AS a"); /* of no concern */
-    expect_works(url);
+    server_tables_expect_works(url);
 }
 
 /* An account sees only tables that it has a right on; what it does not see is not gone. */
@@ -186,15 +195,15 @@ static void a_table_that_the_account_may_not_see_is_not_called_gone(void **state
     (void)state;
     char url[HF_URL_MAX], theirs[HF_URL_MAX];
     hf_error err = {0};
-    if (postgres())
+    if (server_tables_postgres())
         return; /* there everyone sees what there is */
     input_place(url);
-    install(url);
+    server_tables_install(url);
     const char *account = input_account("some");
     for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
         if (strcmp(taken[i], "token") != 0)
-            input_do(url, "GRANT SELECT, INSERT, UPDATE, DELETE ON {%s} TO '%s'@'127.0.0.1'", taken[i],
-                     account);
+            input_do(url, "GRANT SELECT, INSERT, UPDATE, DELETE ON {%s} TO '%s'@'127.0.0.1'",
+                     taken[i], account);
     input_url_as(url, account, theirs);
     expect(HF_UNAVAILABLE, hf_store_install(theirs, NULL, &err), err);
     expect_contains(err.message, "may not make the tables");
@@ -202,7 +211,7 @@ static void a_table_that_the_account_may_not_see_is_not_called_gone(void **state
     input_check_sentence(err.message, __FILE__, __LINE__);
     expect(HF_UNAVAILABLE, hf_store_uninstall(theirs, false, &err), err);
     expect_contains(err.message, "may not remove the tables");
-    expect_works(url);
+    server_tables_expect_works(url);
 }
 
 /* On PostgreSQL all is made in one transaction: half of it is not ours. */
@@ -211,30 +220,30 @@ static void a_half_made_installation_is_completed_or_refused(void **state)
     (void)state;
     char url[HF_URL_MAX], table[64];
     const char *names = input_place(url);
-    if (postgres()) {
+    if (server_tables_postgres()) {
         input_do(url, "CREATE SCHEMA %s", names);
         input_do(url, "CREATE TABLE {meta} (name text PRIMARY KEY, value text NOT NULL)");
         snprintf(table, sizeof table, "%s.meta", names);
         left_alone(url, table, "version");
         names = input_place(url);
         input_do(url, "CREATE SCHEMA %s", names);
-        expect_works(url); /* an empty schema is welcome */
+        server_tables_expect_works(url); /* an empty schema is welcome */
         return;
     }
-    install(url);
+    server_tables_install(url);
     input_do(url, "DELETE FROM {meta} WHERE name = 'schema'");
     input_do(url, "DROP TABLE {event}, {lost}, {request}");
     input_do(url, "DROP PROCEDURE {check}");
-    install(url);
+    server_tables_install(url);
     input_do(url, "DELETE FROM {meta} WHERE name = 'schema'");
-    expect_works(url);
+    server_tables_expect_works(url);
     hf_error err = {0};
     expect(HF_OK, hf_store_uninstall(url, true, &err), err);
-    install(url);
+    server_tables_install(url);
     input_do(url, "DELETE FROM {meta} WHERE name = 'schema'");
     input_do(url, "DROP TABLE {event}");
     expect(HF_OK, hf_store_uninstall(url, false, &err), err);
-    expect_works(url);
+    server_tables_expect_works(url);
 }
 
 /* Neither installing nor removing without force; all is as it was. */
@@ -261,8 +270,9 @@ static void rows_without_a_version_are_not_taken_for_a_half_made_installation(vo
         "DROP TABLE {meta}", "DELETE FROM {meta} WHERE name = 'schema'",
         "DROP TABLE {meta}, {type}, {session}, {resource}, {lock}, {request}, {lost}, {event}"};
     static const unsigned char hash[32] = {4, 5, 6};
-    if (postgres())
-        return; /* there all is made in one transaction, and what has no version is never completed */
+    if (server_tables_postgres())
+        /* there all is made in one transaction, and what has no version is never completed */
+        return;
     for (size_t i = 0; i < sizeof spoils / sizeof *spoils; i++) {
         char url[HF_URL_MAX];
         hf_error err = {0};
@@ -270,8 +280,8 @@ static void rows_without_a_version_are_not_taken_for_a_half_made_installation(vo
         hf_store *store = input_open(url);
         hf_credentials alice = newcomer(store, "alice", HOUR);
         must(HF_OK, store, ACQUIRE, BY(alice), ON("policy", "1"));
-        must(HF_OK, store, TOKEN_CREATE, .token = "0123456789abcdef0123456789abcdef", .sha256 = hash,
-             .name = "n", .roles = "use");
+        must(HF_OK, store, TOKEN_CREATE, .token = "0123456789abcdef0123456789abcdef",
+             .sha256 = hash, .name = "n", .roles = "use");
         hf_store_close(store);
         input_do(url, "%s", spoils[i]);
         expect_broken(url);
@@ -279,7 +289,7 @@ static void rows_without_a_version_are_not_taken_for_a_half_made_installation(vo
         expect_true(hf_store_open(url, &store, &err) != HF_OK);
         hf_store_close(store);
         expect(HF_OK, hf_store_uninstall(url, true, &err), err);
-        expect_works(url);
+        server_tables_expect_works(url);
     }
 }
 
@@ -291,15 +301,15 @@ static void *close_later(void *context)
     return NULL;
 }
 
-/* Whoever has meta for himself keeps its version from being read, and so does one who changed its shape; it is there nevertheless, and
- * so is the lock. */
+/* Whoever has meta for himself keeps its version from being read, and so does one who changed its
+ * shape; it is there nevertheless, and so is the lock. */
 static void a_version_that_can_not_be_read_is_not_taken_for_none(void **state)
 {
     (void)state;
     char url[HF_URL_MAX];
     hf_error err = {0};
     pthread_t thread;
-    if (postgres())
+    if (server_tables_postgres())
         return; /* there a version that can't be read ends the transaction */
     input_place(url);
     hf_store *store = input_open(url);
@@ -320,7 +330,8 @@ static void a_version_that_can_not_be_read_is_not_taken_for_none(void **state)
     hf_store_close(store);
 }
 
-/* Someone dropped a table under a store, or before it is opened: a sentence names it, and when it is back all goes on. */
+/* Someone dropped a table under a store, or before it is opened: a sentence names it, and when it
+ * is back all goes on. */
 static void a_missing_table_is_named(void **state)
 {
     (void)state;
@@ -329,7 +340,8 @@ static void a_missing_table_is_named(void **state)
     hf_store *store = input_open(url);
     hf_credentials alice = newcomer(store, "alice", HOUR);
     must(HF_OK, store, ACQUIRE, BY(alice), ON("policy", "1"));
-    input_do(url, postgres() ? "ALTER TABLE {lock} RENAME TO elsewhere" : "RENAME TABLE {lock} TO elsewhere");
+    input_do(url, server_tables_postgres() ? "ALTER TABLE {lock} RENAME TO elsewhere"
+                                           : "RENAME TABLE {lock} TO elsewhere");
     hf_store *other = input_open(url);
     hf_store *const both[] = {store, other};
     for (int i = 0; i < 2; i++) {
@@ -339,7 +351,7 @@ static void a_missing_table_is_named(void **state)
         expect_contains(no.message, "hf_db");
         input_check_sentence(no.message, __FILE__, __LINE__);
     }
-    if (postgres())
+    if (server_tables_postgres())
         input_do(url, "ALTER TABLE %s.elsewhere RENAME TO lock", names);
     else
         input_do(url, "RENAME TABLE elsewhere TO {lock}");
@@ -357,14 +369,14 @@ static void an_installation_with_a_table_gone_is_not_called_installed(void **sta
     char url[HF_URL_MAX];
     hf_error err = {0};
     input_place(url);
-    install(url);
+    server_tables_install(url);
     input_do(url, "DROP TABLE {lost}");
     expect(HF_UNAVAILABLE, hf_store_install(url, NULL, &err), err);
     expect_contains(err.message, "uninstall URL --force");
     expect(HF_UNAVAILABLE, hf_store_uninstall(url, false, &err), err);
     expect_contains(err.message, "uninstall URL --force");
     expect(HF_OK, hf_store_uninstall(url, true, &err), err);
-    expect_works(url);
+    server_tables_expect_works(url);
 }
 
 /* What they installed runs with their rights; whoever installs again lends it his own. */
@@ -372,19 +384,19 @@ static void what_an_account_that_is_gone_has_installed_works_when_installed_agai
 {
     (void)state;
     char url[HF_URL_MAX], theirs[HF_URL_MAX], account[64];
-    if (postgres())
+    if (server_tables_postgres())
         return; /* there an account that owns something can't be dropped */
     input_place(url);
     snprintf(account, sizeof account, "%s", target_name("gone"));
     input_do(url, "CREATE USER '%s'@'127.0.0.1' IDENTIFIED BY '%s'", account, INPUT_SECRET);
     input_do(url, "GRANT ALL ON *.* TO '%s'@'127.0.0.1'", account);
     input_url_as(url, account, theirs);
-    install(theirs);
+    server_tables_install(theirs);
     input_do(url, "DROP USER '%s'@'127.0.0.1'", account);
     app *a = app_connect(url);
     expect_true(!app_try(a, "CALL {check}('policy', '1', 'x', 1)"));
     expect_contains(app_error(a), account);
-    install(url);
+    server_tables_install(url);
     expect_true(!app_try(a, "CALL {check}('policy', '1', 'x', 1)"));
     expect_contains(app_error(a), "has expired");
     expect_int(app_number(a, "SELECT COUNT(*) FROM {locks}"), 0);
@@ -394,25 +406,26 @@ static void what_an_account_that_is_gone_has_installed_works_when_installed_agai
 static bool public_may_check(const char *url)
 {
     app *a = app_connect(url);
-    int64_t may =
-        app_number(a, "SELECT has_function_privilege('public', '{check}(text, text, text, bigint)', "
-                      "'EXECUTE')::integer");
+    int64_t may = app_number(
+        a, "SELECT has_function_privilege('public', '{check}(text, text, text, bigint)', "
+           "'EXECUTE')::integer");
     app_close(a);
     return may != 0;
 }
 
-/* PostgreSQL. Everybody may run a new function there unless it is taken back, which is done once. */
+/* PostgreSQL. Everybody may run a new function there unless it is taken back, which is done once.
+ * */
 static void installing_again_takes_no_grant_back(void **state)
 {
     (void)state;
     char url[HF_URL_MAX];
-    if (!postgres())
+    if (!server_tables_postgres())
         return;
     input_place(url);
-    install(url);
+    server_tables_install(url);
     expect_true(!public_may_check(url));
     input_do(url, "GRANT EXECUTE ON FUNCTION {check} TO PUBLIC");
-    install(url);
+    server_tables_install(url);
     expect_true(public_may_check(url));
 }
 
@@ -424,20 +437,21 @@ static int64_t schemas(const char *url, const char *names)
     return count;
 }
 
-/* PostgreSQL. What installing made is removed, what was there before stays, and so does what somebody has put in. */
+/* PostgreSQL. What installing made is removed, what was there before stays, and so does what
+ * somebody has put in. */
 static void a_schema_is_removed_by_who_made_it(void **state)
 {
     (void)state;
     char url[HF_URL_MAX];
     hf_error err = {0};
-    if (!postgres())
+    if (!server_tables_postgres())
         return;
     for (int i = 0; i < 3; i++) {
         const char *names = input_place(url);
         if (i == 1)
             input_do(url, "CREATE SCHEMA %s", names);
-        install(url);
-        install(url);
+        server_tables_install(url);
+        server_tables_install(url);
         if (i == 2)
             input_do(url, "CREATE TABLE %s.mine (a int)", names);
         expect(HF_OK, hf_store_uninstall(url, false, &err), err);
@@ -453,20 +467,22 @@ static void a_version_that_makes_no_sense_is_refused(void **state)
     static const char *const nonsense[] = {
         "abc", "", "-1", "0", "1x", " 1", "01", "1.0", "99999999999999999999"};
     char url[HF_URL_MAX], table[64];
-    snprintf(table, sizeof table, "%s%cmeta", input_place(url), postgres() ? '.' : '_');
-    install(url);
+    snprintf(table, sizeof table, "%s%cmeta", input_place(url),
+             server_tables_postgres() ? '.' : '_');
+    server_tables_install(url);
     int64_t version = tables_version(url);
     for (size_t i = 0; i < sizeof nonsense / sizeof *nonsense; i++) {
-        if (!postgres() && !nonsense[i][0])
+        if (!server_tables_postgres() && !nonsense[i][0])
             continue; /* there it reads as an installation that was not completed */
         input_do(url, "UPDATE {meta} SET value = '%s' WHERE name = 'schema'", nonsense[i]);
         left_alone(url, table, "version");
     }
     input_do(url, "UPDATE {meta} SET value = '%lld' WHERE name = 'schema'", (long long)version);
-    expect_works(url);
+    server_tables_expect_works(url);
 }
 
-/* A store is not opened, or fails cleanly, or works: it never grants what it should not, and is well when the row is. */
+/* A store is not opened, or fails cleanly, or works: it never grants what it should not, and is
+ * well when the row is. */
 static void survives(const char *url, const char *name, const char *spoil)
 {
     hf_error err = {0};
@@ -481,8 +497,9 @@ static void survives(const char *url, const char *name, const char *spoil)
         app_do(a, "INSERT INTO {meta} (name, value) VALUES ('%s', '%s')", name, spoil);
     hf_status opened = hf_store_open(url, &fresh, &err);
     expect_true(opened == HF_OK || err.message[0]);
-    said answers[] = {ASK(store, ACQUIRE, BY(bob), ON("policy", "m")), ASK(store, EVENTS, .limit = 10),
-                      ASK(store, WHO, ON("policy", "m")), ASK(store, TYPES, .limit = 0)};
+    said answers[] = {ASK(store, ACQUIRE, BY(bob), ON("policy", "m")),
+                      ASK(store, EVENTS, .limit = 10), ASK(store, WHO, ON("policy", "m")),
+                      ASK(store, TYPES, .limit = 0)};
     for (size_t i = 0; i < sizeof answers / sizeof *answers; i++)
         if (answers[i].status != HF_OK && answers[i].status != HF_LOCKED)
             input_check_sentence(answers[i].message, __FILE__, __LINE__);
@@ -494,7 +511,8 @@ static void survives(const char *url, const char *name, const char *spoil)
     free(saved);
     must(HF_LOCKED, store, ACQUIRE, BY(bob), ON("policy", "m"));
     must(HF_OK, store, RELEASE, BY(alice), ON("policy", "m"));
-    expect_true(must(HF_OK, store, ACQUIRE, BY(bob), ON("policy", "m")).lock.fence > first.lock.fence);
+    expect_true(must(HF_OK, store, ACQUIRE, BY(bob), ON("policy", "m")).lock.fence >
+                first.lock.fence);
     must(HF_OK, store, RELEASE, BY(bob), ON("policy", "m"));
     must(HF_OK, store, EVENTS, .limit = 10);
     hf_store_close(store);
@@ -508,7 +526,7 @@ static void nonsense_in_meta_grants_nothing_and_passes(void **state)
     static const char *const values[] = {NULL, "nonsense", "", "-5", "99999999999999999999"};
     char url[HF_URL_MAX];
     input_place(url);
-    install(url);
+    server_tables_install(url);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         for (size_t j = 0; j < sizeof values / sizeof *values; j++)
             survives(url, names[i], values[j]);
@@ -523,7 +541,7 @@ typedef struct opener {
     hf_error err;
 } opener;
 
-static void *open_main(void *context)
+static void *server_tables_open_main(void *context)
 {
     opener *it = context;
     hf_store *store = NULL;
@@ -540,13 +558,13 @@ static void many_who_open_an_empty_database_at_once_all_get_in(void **state)
     input_place(url);
     for (size_t i = 0; i < 8; i++) {
         all[i] = (opener){.url = url};
-        expect_int(pthread_create(&all[i].thread, NULL, open_main, &all[i]), 0);
+        expect_int(pthread_create(&all[i].thread, NULL, server_tables_open_main, &all[i]), 0);
     }
     for (size_t i = 0; i < 8; i++)
         pthread_join(all[i].thread, NULL);
     for (size_t i = 0; i < 8; i++)
         expect_status(HF_OK, all[i].status, all[i].err.message);
-    expect_works(url);
+    server_tables_expect_works(url);
 }
 
 int main(int argc, char **argv)

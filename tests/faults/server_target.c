@@ -100,7 +100,8 @@ void target_stop(target *t)
 
 void target_with(const char *url, const char *parameter, char *out)
 {
-    snprintf(out, HF_URL_MAX, "%.*s%c%s", HF_URL_MAX - 256, url, strchr(url, '?') ? '&' : '?', parameter);
+    snprintf(out, HF_URL_MAX, "%.*s%c%s", HF_URL_MAX - 256, url, strchr(url, '?') ? '&' : '?',
+             parameter);
 }
 
 int target_port(const target *t)
@@ -154,8 +155,9 @@ app *target_admin(const target *t, const char *store_url)
 #define NOW_MYSQL    "(UNIX_TIMESTAMP() * 1000000 + MICROSECOND(NOW(6)))"
 
 /* NOW stands for the server's clock in microseconds. */
-#define LIVE(l, s)                                                                                           \
-    s ".ended_us IS NULL AND " s ".expires_us > NOW AND (" l ".ends_us IS NULL OR " l ".ends_us > NOW)"
+#define LIVE(l, s)                                                                                 \
+    s ".ended_us IS NULL AND " s ".expires_us > NOW AND (" l ".ends_us IS NULL OR " l              \
+      ".ends_us > NOW)"
 
 static const struct {
     const char *finds; /* what it would be if the query found something */
@@ -165,7 +167,8 @@ static const struct {
      "SELECT a.type, a.id, a.session, b.session FROM {lock} a"
      " JOIN {lock} b ON b.type = a.type AND b.id = a.id AND b.session > a.session"
      " JOIN {session} s ON s.id = a.session JOIN {session} t ON t.id = b.session"
-     " WHERE (a.mode = 'exclusive' OR b.mode = 'exclusive') AND " LIVE("a", "s") " AND " LIVE("b", "t")},
+     " WHERE (a.mode = 'exclusive' OR b.mode = 'exclusive') AND " LIVE("a", "s") " AND " LIVE("b",
+                                                                                              "t")},
     {"a lock without a session, or of one that was closed",
      "SELECT l.type, l.id FROM {lock} l LEFT JOIN {session} s ON s.id = l.session"
      " WHERE s.id IS NULL OR s.ended_us IS NOT NULL"},
@@ -174,15 +177,17 @@ static const struct {
      " WHERE r.fence IS NULL OR r.fence < l.fence"},
     {"two locks with one fence",
      "SELECT type, id, fence FROM {lock} GROUP BY type, id, fence HAVING count(*) > 1"},
-    {"a fence that was given twice",
-     "SELECT type, resource_id, fence FROM {event} WHERE kind IN ('acquired', 'upgraded', 'handed_over')"
-     " GROUP BY type, resource_id, fence HAVING count(*) > 1"},
+    {"a fence that was given twice", "SELECT type, resource_id, fence FROM {event} WHERE kind IN "
+                                     "('acquired', 'upgraded', 'handed_over')"
+                                     " GROUP BY type, resource_id, fence HAVING count(*) > 1"},
     {"a lock of whose grant no event tells",
-     "SELECT l.type, l.id, l.fence FROM {lock} l LEFT JOIN (SELECT type, resource_id, max(fence) AS fence"
+     "SELECT l.type, l.id, l.fence FROM {lock} l LEFT JOIN (SELECT type, resource_id, max(fence) "
+     "AS fence"
      " FROM {event} GROUP BY type, resource_id) e ON e.type = l.type AND e.resource_id = l.id"
      " WHERE e.fence IS NULL OR e.fence < l.fence"},
     {"a session that was opened twice by one request",
-     "SELECT request FROM {session} WHERE request IS NOT NULL GROUP BY request HAVING count(*) > 1"},
+     "SELECT request FROM {session} WHERE request IS NOT NULL GROUP BY request HAVING count(*) > "
+     "1"},
 };
 
 /* NOW is replaced by the server's clock. */
@@ -191,8 +196,8 @@ static void put_clock(const char *sql, const char *clock, char *out, size_t size
     size_t at = 0;
     while (*sql && at + strlen(clock) + 2 < size) {
         bool here = strncmp(sql, "NOW ", 4) == 0 || strncmp(sql, "NOW)", 4) == 0;
-        at +=
-            (size_t)snprintf(out + at, size - at, "%.*s", here ? (int)strlen(clock) : 1, here ? clock : sql);
+        at += (size_t)snprintf(out + at, size - at, "%.*s", here ? (int)strlen(clock) : 1,
+                               here ? clock : sql);
         sql += here ? 3 : 1;
     }
     out[at] = '\0';
@@ -219,13 +224,15 @@ const char *target_inspect(app *admin)
 bool target_kill_connection(const target *t, app *admin)
 {
     if (t->postgres)
-        return app_number(admin,
-                          "SELECT count(*) FROM (SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-                          " WHERE datname = current_database() AND pid <> pg_backend_pid()"
-                          " AND application_name IN ('holdfast', '') AND backend_type = 'client backend'"
-                          " ORDER BY state = 'idle', random() LIMIT 1) AS one") > 0;
-    char *id = app_text(admin, "SELECT id FROM information_schema.processlist WHERE db = DATABASE()"
-                               " AND id <> CONNECTION_ID() ORDER BY command = 'Sleep', RAND() LIMIT 1");
+        return app_number(
+                   admin,
+                   "SELECT count(*) FROM (SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                   " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+                   " AND application_name IN ('holdfast', '') AND backend_type = 'client backend'"
+                   " ORDER BY state = 'idle', random() LIMIT 1) AS one") > 0;
+    char *id =
+        app_text(admin, "SELECT id FROM information_schema.processlist WHERE db = DATABASE()"
+                        " AND id <> CONNECTION_ID() ORDER BY command = 'Sleep', RAND() LIMIT 1");
     bool killed = *id && app_try(admin, "KILL CONNECTION %s", id); /* it may have gone by itself */
     free(id);
     return killed;

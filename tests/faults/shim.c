@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The VFS that loses power. Each file has the bytes that are safe and the list of changes since the last sync; a cut
- * applies some of those changes to the safe bytes. Names are changes of the folder: until that is synced, a new file may
- * not be there after a cut and a removed one may be back. The real VFS syncs the folder with the first sync of a new
- * journal or log, and with a removal that asks for it. */
+/* The VFS that loses power. Each file has the bytes that are safe and the list of changes since the
+ * last sync; a cut applies some of those changes to the safe bytes. Names are changes of the
+ * folder: until that is synced, a new file may not be there after a cut and a removed one may be
+ * back. The real VFS syncs the folder with the first sync of a new journal or log, and with a
+ * removal that asks for it. */
 #include "faults/shim.h"
 
 #include <errno.h>
@@ -35,7 +36,8 @@ typedef struct disk_file {
     char path[1024];
     bool exists;
     bool safe_exists; /* a cut finds a file of that name, with the bytes in `safe` */
-    bool is_new;      /* the folder does not know it yet: what has been synced of it is in `fresh` */
+    /* the folder does not know it yet: what has been synced of it is in `fresh` */
+    bool is_new;
     bytes safe;
     bytes fresh;
     change *changes;
@@ -78,7 +80,7 @@ static void unlock(void)
     pthread_mutex_unlock(&mutex);
 }
 
-static void *need(void *block)
+static void *shim_need(void *block)
 {
     if (!block)
         abort();
@@ -91,7 +93,7 @@ static void bytes_resize(bytes *b, size_t size)
 {
     if (size > b->room) {
         b->room = size * 2;
-        b->at = need(realloc(b->at, b->room));
+        b->at = shim_need(realloc(b->at, b->room));
     }
     if (size > b->size)
         memset(b->at + b->size, 0, size - b->size);
@@ -142,12 +144,12 @@ static void change_add(disk_file *f, bool truncates, size_t offset, const void *
 {
     if (f->changes_count == f->changes_room) {
         f->changes_room = f->changes_room ? f->changes_room * 2 : 64;
-        f->changes = need(realloc(f->changes, f->changes_room * sizeof *f->changes));
+        f->changes = shim_need(realloc(f->changes, f->changes_room * sizeof *f->changes));
     }
     change *c = &f->changes[f->changes_count++];
     *c = (change){.truncates = truncates, .offset = offset, .size = size};
     if (size) {
-        c->data = need(malloc(size));
+        c->data = shim_need(malloc(size));
         memcpy(c->data, data, size);
     }
 }
@@ -217,7 +219,7 @@ static void folder_sync(void)
     }
 }
 
-static int64_t size_of(const char *path)
+static int64_t shim_size_of(const char *path)
 {
     struct stat info;
     return path && stat(path, &info) == 0 ? info.st_size : 0;
@@ -226,9 +228,9 @@ static int64_t size_of(const char *path)
 bool shim_has_room(int64_t more)
 {
     lock();
-    int64_t used = size_of(shim.beside) + more;
+    int64_t used = shim_size_of(shim.beside) + more;
     for (size_t i = 0; i < files_count; i++)
-        used += files[i].exists ? size_of(files[i].path) : 0;
+        used += files[i].exists ? shim_size_of(files[i].path) : 0;
     bool fits = shim.capacity == 0 || used <= shim.capacity;
     unlock();
     return fits;
@@ -237,7 +239,7 @@ bool shim_has_room(int64_t more)
 /* Does it fit if that file grows to `size`? */
 static bool may_grow(const disk_file *f, int64_t size)
 {
-    int64_t own = size_of(f->path);
+    int64_t own = shim_size_of(f->path);
     return size <= own || shim_has_room(size - own);
 }
 
@@ -450,11 +452,13 @@ static const sqlite3_io_methods methods = {
     .xUnfetch = shim_unfetch,
 };
 
-static int shim_open(sqlite3_vfs *self, const char *path, sqlite3_file *base, int flags, int *out_flags)
+static int shim_open(sqlite3_vfs *self, const char *path, sqlite3_file *base, int flags,
+                     int *out_flags)
 {
     sqlite3_vfs *real = self->pAppData;
     shim_file *file = (shim_file *)base;
-    bool lasting = path && flags & (SQLITE_OPEN_MAIN_DB | SQLITE_OPEN_WAL | SQLITE_OPEN_MAIN_JOURNAL);
+    bool lasting =
+        path && flags & (SQLITE_OPEN_MAIN_DB | SQLITE_OPEN_WAL | SQLITE_OPEN_MAIN_JOURNAL);
     bool existed = lasting && access(path, F_OK) == 0;
     lock();
     file->on_disk = NULL;
@@ -542,14 +546,15 @@ static void tear_last(bytes *image, const disk_file *f, unsigned *seed)
     const change *last = &f->changes[f->changes_count - 1];
     if (last->truncates)
         return;
-    bytes_write(image, last->offset, last->data, (unsigned)rand_r(seed) % (last->size ? last->size : 1));
+    bytes_write(image, last->offset, last->data,
+                (unsigned)rand_r(seed) % (last->size ? last->size : 1));
 }
 
 /* What a cut leaves of a file; false: no such file. */
 static bool file_after(const disk_file *f, shim_loss loss, unsigned *seed, bytes *image)
 {
-    bool folder_safe =
-        loss == SHIM_TEAR_LAST || loss == SHIM_KEEP_ALL || (loss == SHIM_DROP_SOME && rand_r(seed) % 2);
+    bool folder_safe = loss == SHIM_TEAR_LAST || loss == SHIM_KEEP_ALL ||
+                       (loss == SHIM_DROP_SOME && rand_r(seed) % 2);
     if (folder_safe ? !f->exists : !f->safe_exists)
         return false;
     const bytes *base = folder_safe && f->is_new ? &f->fresh : &f->safe;

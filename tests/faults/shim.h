@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* An SQLite VFS that loses power. It passes everything on to the real one and remembers, for each file, what has been
- * synced and what has only been written since. At any moment it can write out what the disk might hold if the power
- * went now. It can also fail the n-th write or sync, lie about syncs, and be a disk of a given size.
+/* An SQLite VFS that loses power. It passes everything on to the real one and remembers, for each
+ * file, what has been synced and what has only been written since. At any moment it can write out
+ * what the disk might hold if the power went now. It can also fail the n-th write or sync, lie
+ * about syncs, and be a disk of a given size.
  *
- * One for the whole program; threads may use it. Files are known from the moment they are opened through it. */
+ * One for the whole program; threads may use it. Files are known from the moment they are opened
+ * through it. */
 #ifndef TESTS_FAULTS_SHIM_H
 #define TESTS_FAULTS_SHIM_H
 
@@ -30,16 +32,17 @@ typedef enum shim_failure {
     SHIM_FAIL_SHORT /* an I/O error after half of it has been written */
 } shim_failure;
 
-/* What a test may set, while no call is under way. A sync that fails has lost what it was to sync: that never becomes
- * safe, though it can still be read. */
+/* What a test may set, while no call is under way. A sync that fails has lost what it was to sync:
+ * that never becomes safe, though it can still be read. */
 typedef struct shim_control {
     bool lies;              /* xSync answers ok and syncs nothing */
     uint64_t fail_write_at; /* the write with that number fails, once; 0: none */
     uint64_t fail_sync_at;  /* the same for syncs */
     shim_failure failure;   /* of a write */
     int failure_errno;      /* the reason the operating system gives; 0: EIO */
-    int64_t capacity;       /* bytes on the disk for all files known here and `beside`; 0: no limit */
-    const char *beside;     /* path of one more file that takes space; NULL: none */
+    /* bytes on the disk for all files known here and `beside`; 0: no limit */
+    int64_t capacity;
+    const char *beside; /* path of one more file that takes space; NULL: none */
     /* Called before an event is carried out, with its path. */
     void (*on_event)(void *context, shim_event event, const char *path);
     /* Called after a connection has given the write lock of a log back. */
@@ -69,7 +72,8 @@ shim_counts shim_count(void);
 /* Whether so many bytes more fit on the disk. */
 bool shim_has_room(int64_t more);
 
-/* Writes what might be left into `folder`, each file by its last name. `seed` decides what chance decides. */
+/* Writes what might be left into `folder`, each file by its last name. `seed` decides what chance
+ * decides. */
 bool shim_cut(shim_loss loss, unsigned seed, const char *folder);
 
 #endif

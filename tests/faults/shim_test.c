@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The power-loss shim on trial, with plain SQLite and no holdfast: what SQLite promises must hold on it at every cut,
- * and what SQLite does not promise must be seen to go wrong. */
+/* The power-loss shim on trial, with plain SQLite and no holdfast: what SQLite promises must hold
+ * on it at every cut, and what SQLite does not promise must be seen to go wrong. */
 #include "faults/shim.h"
 
 #include <sqlite3.h>
@@ -23,7 +23,7 @@ typedef struct trial {
     unsigned seed;
 } trial;
 
-static void must(int rc, sqlite3 *db)
+static void shim_must(int rc, sqlite3 *db)
 {
     if (rc != SQLITE_OK)
         check_failed(__FILE__, __LINE__, "sqlite: %s", sqlite3_errmsg(db));
@@ -44,13 +44,13 @@ static int ask_number(sqlite3 *db, const char *sql, char *text, size_t text_size
 }
 
 /* Opens what a cut has left and counts what is missing. */
-static void look_at(trial *t, const char *folder)
+static void shim_look_at(trial *t, const char *folder)
 {
     char path[HF_URL_MAX + 256], text[256];
     const char *name = strrchr(t->path, '/');
     sqlite3 *db = NULL;
     snprintf(path, sizeof path, "%s%s", folder, name);
-    must(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL), db);
+    shim_must(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL), db);
     ask_number(db, "PRAGMA synchronous=OFF", text, sizeof text); /* only to look */
     ask_number(db, "PRAGMA integrity_check", text, sizeof text);
     bool good = strcmp(text, "ok") == 0;
@@ -72,7 +72,7 @@ static void cut_here(void *context, shim_event event, const char *path)
         scratch_path(".cut", folder);
         expect_int(mkdir(folder, 0700), 0);
         expect_true(shim_cut(loss, t->seed++, folder));
-        look_at(t, folder);
+        shim_look_at(t, folder);
         t->cuts++;
         for (int i = 0; i < 3; i++) {
             static const char *const endings[] = {"", "-wal", "-shm"};
@@ -86,7 +86,9 @@ static void cut_here(void *context, shim_event event, const char *path)
 static void insert_row(trial *t, sqlite3 *db)
 {
     t->started++;
-    must(sqlite3_exec(db, "INSERT INTO row(text) VALUES (hex(randomblob(600)))", NULL, NULL, NULL), db);
+    shim_must(
+        sqlite3_exec(db, "INSERT INTO row(text) VALUES (hex(randomblob(600)))", NULL, NULL, NULL),
+        db);
     t->committed++;
     if (t->committed == 1)
         shim.lies = t->lies;
@@ -97,9 +99,11 @@ static void write_rows(trial *t, int count)
     sqlite3 *db = NULL;
     shim_reset();
     scratch_path(".db", t->path);
-    must(sqlite3_open_v2(t->path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, SHIM_VFS), db);
-    must(sqlite3_exec(db, t->settings, NULL, NULL, NULL), db);
-    must(sqlite3_exec(db, "CREATE TABLE row(id INTEGER PRIMARY KEY, text)", NULL, NULL, NULL), db);
+    shim_must(sqlite3_open_v2(t->path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, SHIM_VFS),
+              db);
+    shim_must(sqlite3_exec(db, t->settings, NULL, NULL, NULL), db);
+    shim_must(sqlite3_exec(db, "CREATE TABLE row(id INTEGER PRIMARY KEY, text)", NULL, NULL, NULL),
+              db);
     shim.on_event = cut_here;
     shim.context = t;
     for (int i = 0; i < count; i++) {
@@ -121,7 +125,8 @@ static void a_synced_commit_survives_every_cut(void **state)
     trial wal = {.settings = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL", .every = 3};
     write_rows(&wal, 90);
     expect_int(wal.lost + wal.corrupt, 0);
-    trial journal = {.settings = "PRAGMA journal_mode=DELETE; PRAGMA synchronous=EXTRA", .every = 5};
+    trial journal = {.settings = "PRAGMA journal_mode=DELETE; PRAGMA synchronous=EXTRA",
+                     .every = 5};
     write_rows(&journal, 60);
     expect_int(journal.lost + journal.corrupt, 0);
 }
@@ -138,7 +143,8 @@ static void an_unsynced_commit_is_seen_to_be_lost_but_nothing_is_torn(void **sta
 static void a_disk_that_lies_is_seen_to_lose_commits(void **state)
 {
     (void)state;
-    trial t = {.settings = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL", .every = 4, .lies = true};
+    trial t = {
+        .settings = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL", .every = 4, .lies = true};
     write_rows(&t, 90);
     expect_true(t.lost > 10);
 }
@@ -159,10 +165,11 @@ static void a_failing_write_or_sync_and_a_full_disk_are_reported(void **state)
     char path[HF_URL_MAX];
     shim_reset();
     scratch_path(".db", path);
-    must(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, SHIM_VFS), db);
-    must(sqlite3_exec(db, "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; CREATE TABLE row(text)", NULL,
-                      NULL, NULL),
-         db);
+    shim_must(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, SHIM_VFS), db);
+    shim_must(
+        sqlite3_exec(db, "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; CREATE TABLE row(text)",
+                     NULL, NULL, NULL),
+        db);
     shim.fail_sync_at = shim_count().syncs + 1;
     expect_int(sqlite3_exec(db, "INSERT INTO row VALUES (1)", NULL, NULL, NULL), SQLITE_IOERR);
     expect_int(sqlite3_extended_errcode(db), SQLITE_IOERR_FSYNC);
@@ -171,11 +178,12 @@ static void a_failing_write_or_sync_and_a_full_disk_are_reported(void **state)
     expect_int(sqlite3_exec(db, "INSERT INTO row VALUES (1)", NULL, NULL, NULL), SQLITE_IOERR);
     expect_int(sqlite3_extended_errcode(db), SQLITE_IOERR_WRITE);
     expect_int(shim_count().failed, 2);
-    must(sqlite3_exec(db, "INSERT INTO row VALUES (2)", NULL, NULL, NULL), db);
+    shim_must(sqlite3_exec(db, "INSERT INTO row VALUES (2)", NULL, NULL, NULL), db);
     shim.capacity = 20000;
-    expect_int(sqlite3_exec(db, "INSERT INTO row VALUES (randomblob(30000))", NULL, NULL, NULL), SQLITE_FULL);
+    expect_int(sqlite3_exec(db, "INSERT INTO row VALUES (randomblob(30000))", NULL, NULL, NULL),
+               SQLITE_FULL);
     shim.capacity = 200000;
-    must(sqlite3_exec(db, "INSERT INTO row VALUES (randomblob(30000))", NULL, NULL, NULL), db);
+    shim_must(sqlite3_exec(db, "INSERT INTO row VALUES (randomblob(30000))", NULL, NULL, NULL), db);
     sqlite3_close(db);
     shim_reset();
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* libFuzzer: any bytes are read as SQL, as a schema, as a file of SQL, Prisma or XML, and as facts from a parser that went wrong. Nothing
- * is an error; what is read points into the text. */
+/* libFuzzer: any bytes are read as SQL, as a schema, as a file of SQL, Prisma or XML, and as facts
+ * from a parser that went wrong. Nothing is an error; what is read points into the text. */
 #include <audit/schema.h>
 #include <audit/source.h>
 #include <audit/sql_read.h>
@@ -8,7 +8,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
-static void must(int condition)
+static void audit_sql_must(int condition)
 {
     if (!condition)
         abort();
@@ -17,10 +17,11 @@ static void must(int condition)
 static void see_statement(void *context, const sql_statement *statement)
 {
     const hf_slice *text = context;
-    must(statement->writes_count <= SQL_USES_MAX && statement->wheres_count <= SQL_USES_MAX);
-    must(statement->table.size == 0 ||
-         (statement->table.at >= text->at &&
-          statement->table.at + statement->table.size <= text->at + text->size));
+    audit_sql_must(statement->writes_count <= SQL_USES_MAX &&
+                   statement->wheres_count <= SQL_USES_MAX);
+    audit_sql_must(statement->table.size == 0 ||
+                   (statement->table.at >= text->at &&
+                    statement->table.at + statement->table.size <= text->at + text->size));
 }
 
 static void see_fact(void *context, const audit_fact *fact)
@@ -33,8 +34,8 @@ static void read_sql(hf_slice text)
     hf_arena arena = {0};
     audit_schema schema = {.arena = &arena};
     sql_tokens tokens;
-    must(audit_sql_scan(&arena, text, &tokens));
-    must(tokens.items[tokens.count - 1].kind == SQL_END);
+    audit_sql_must(audit_sql_scan(&arena, text, &tokens));
+    audit_sql_must(tokens.items[tokens.count - 1].kind == SQL_END);
     audit_sql_read(&arena, &tokens, see_statement, &text);
     audit_schema_apply(&schema, &tokens, (audit_place){0, 1}, true);
     for (const audit_table *table = schema.tables; table != NULL; table = table->next) {
@@ -51,7 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
         audit_source_sql, audit_source_prisma, audit_source_xml};
     /* A copy without anything after it, so that a read past its end is seen. */
     char *copy = malloc(size == 0 ? 1 : size);
-    must(copy != NULL);
+    audit_sql_must(copy != NULL);
     memcpy(copy, bytes, size);
     hf_slice text = {copy, size};
     read_sql(text);

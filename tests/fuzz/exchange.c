@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Any requests at all against the whole server, on a store in memory that has the same locks and logins at the beginning of each input:
- * parsed, routed, judged, carried out, answered. Every request gets one answer, which is well formed and no 500; and whatever someone asks
- * who may use and observe policies, for users f-..., nothing else is changed. For libFuzzer: tools/fuzz exchange 60.
+/* Any requests at all against the whole server, on a store in memory that has the same locks and
+ * logins at the beginning of each input: parsed, routed, judged, carried out, answered. Every
+ * request gets one answer, which is well formed and no 500; and whatever someone asks who may use
+ * and observe policies, for users f-..., nothing else is changed. For libFuzzer: tools/fuzz
+ * exchange 60.
  *
- * The first byte says how the rest is sent: 1 raw, 2 in pieces, 4 the administrator's token counts too. Unless raw, the input is requests
- * with a line "--" between them: a head with plain line ends, an empty line, a body; Host and Content-Length are put in. */
+ * The first byte says how the rest is sent: 1 raw, 2 in pieces, 4 the administrator's token counts
+ * too. Unless raw, the input is requests with a line "--" between them: a head with plain line
+ * ends, an empty line, a body; Host and Content-Length are put in. */
 #include <base/buffer.h>
 #include <base/digest.h>
 #include <event2/event.h>
@@ -28,7 +31,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 enum { RAW = 1, PIECES = 2, ADMIN = 4, PIECE = 7, METHODS_MAX = 4096, PATIENCE_TURNS = 20000 };
 enum { SESSIONS_MAX = 40, INPUTS_MAX = 500 }; /* then all is made anew */
 
-static void must(bool condition, const char *what)
+static void exchange_must(bool condition, const char *what)
 {
     if (condition)
         return;
@@ -47,19 +50,19 @@ static void must(bool condition, const char *what)
 #define OWNER "0123456789abcdef0123456789abcdef.6b1f7c4d9e02a3586b1f7c4d9e02a358"
 
 /* One op, which succeeds; the batch with its answer is freed by batch_done. */
-static hf_op *begin(hf_batch **batch, hf_op_kind kind)
+static hf_op *fuzz_exchange_begin(hf_batch **batch, hf_op_kind kind)
 {
-    must(hf_batch_new(1, batch, NULL) == HF_OK, "a batch is made");
+    exchange_must(hf_batch_new(1, batch, NULL) == HF_OK, "a batch is made");
     return hf_batch_add(*batch, kind);
 }
 
-static const hf_answer *execute(hf_store *store, hf_batch *batch)
+static const hf_answer *exchange_execute(hf_store *store, hf_batch *batch)
 {
     hf_error err = {0};
     hf_status status = hf_store_execute(store, batch, &err);
     const hf_answer *answer = &hf_batch_op(batch, 0)->answer;
-    must(status == HF_OK, err.message);
-    must(answer->status == HF_OK, answer->message);
+    exchange_must(status == HF_OK, err.message);
+    exchange_must(answer->status == HF_OK, answer->message);
     return answer;
 }
 
@@ -68,97 +71,99 @@ static void add_token(hf_store *store, const char *secret, const char *id, const
 {
     hf_batch *batch;
     hf_token_key key;
-    hf_op *op = begin(&batch, HF_OP_TOKEN_CREATE);
-    must(hf_token_read(secret, &key, NULL) == HF_OK, "a secret is one");
+    hf_op *op = fuzz_exchange_begin(&batch, HF_OP_TOKEN_CREATE);
+    exchange_must(hf_token_read(secret, &key, NULL) == HF_OK, "a secret is one");
     op->token = id;
     op->sha256 = key.sha256;
     op->name = roles;
     op->roles = roles;
     op->users = users;
     op->actor = "nobody";
-    execute(store, batch);
+    exchange_execute(store, batch);
     hf_batch_free(batch);
 }
 
-static void add_session(hf_store *store, const char *text, const char *user, const char *caller)
+static void exchange_add_session(hf_store *store, const char *text, const char *user,
+                                 const char *caller)
 {
     hf_batch *batch;
     hf_credentials login;
-    hf_op *op = begin(&batch, HF_OP_SESSION_OPEN);
-    must(hf_credentials_parse(text, &login, NULL) == HF_OK, "a login is one");
+    hf_op *op = fuzz_exchange_begin(&batch, HF_OP_SESSION_OPEN);
+    exchange_must(hf_credentials_parse(text, &login, NULL) == HF_OK, "a login is one");
     op->session = &login;
     op->user = user;
     op->caller = caller;
-    execute(store, batch);
+    exchange_execute(store, batch);
     hf_batch_free(batch);
 }
 
-static void add_lock(hf_store *store, const char *text, const char *type, const char *id)
+static void exchange_add_lock(hf_store *store, const char *text, const char *type, const char *id)
 {
     hf_batch *batch;
     hf_credentials login;
-    hf_op *op = begin(&batch, HF_OP_ACQUIRE);
-    must(hf_credentials_parse(text, &login, NULL) == HF_OK, "a login is one");
+    hf_op *op = fuzz_exchange_begin(&batch, HF_OP_ACQUIRE);
+    exchange_must(hf_credentials_parse(text, &login, NULL) == HF_OK, "a login is one");
     op->session = &login;
     op->type = type;
     op->id = id;
-    execute(store, batch);
+    exchange_execute(store, batch);
     hf_batch_free(batch);
 }
 
 static void take_locks(hf_store *store)
 {
-    add_lock(store, ANN, "policy", "1");
-    add_lock(store, OWNER, "policy", "held");
-    add_lock(store, OWNER, "vault", "1");
+    exchange_add_lock(store, ANN, "policy", "1");
+    exchange_add_lock(store, OWNER, "policy", "held");
+    exchange_add_lock(store, OWNER, "vault", "1");
 }
 
-static void prepare(hf_store *store, bool admin)
+static void exchange_prepare(hf_store *store, bool admin)
 {
     static const char limited[] = "11111111111111111111111111111111",
                       everything[] = "22222222222222222222222222222222";
     add_token(store, LIMITED, limited, "use:policy observe:policy", "f-*");
     if (admin)
         add_token(store, EVERYTHING, everything, "use observe manage admin", NULL);
-    add_session(store, ANN, "f-ann", limited);
-    add_session(store, BOB, "f-bob", limited);
-    add_session(store, OWNER, "owner", "");
+    exchange_add_session(store, ANN, "f-ann", limited);
+    exchange_add_session(store, BOB, "f-bob", limited);
+    exchange_add_session(store, OWNER, "owner", "");
     take_locks(store);
 }
 
-static bool lives(hf_store *store, const char *text)
+static bool exchange_lives(hf_store *store, const char *text)
 {
     hf_batch *batch;
     hf_credentials login;
-    hf_op *op = begin(&batch, HF_OP_SESSION_FIND);
-    must(hf_credentials_parse(text, &login, NULL) == HF_OK, "a login is one");
+    hf_op *op = fuzz_exchange_begin(&batch, HF_OP_SESSION_FIND);
+    exchange_must(hf_credentials_parse(text, &login, NULL) == HF_OK, "a login is one");
     op->session = &login;
-    must(hf_store_execute(store, batch, NULL) == HF_OK, "the store answers");
+    exchange_must(hf_store_execute(store, batch, NULL) == HF_OK, "the store answers");
     bool out = op->answer.status == HF_OK;
     hf_batch_free(batch);
     return out;
 }
 
-static void force(hf_store *store, const hf_resource *resource)
+static void exchange_force(hf_store *store, const hf_resource *resource)
 {
     hf_batch *batch;
-    hf_op *op = begin(&batch, HF_OP_FORCE_RELEASE);
+    hf_op *op = fuzz_exchange_begin(&batch, HF_OP_FORCE_RELEASE);
     op->type = resource->type;
     op->id = resource->id;
     op->text = "begin anew";
     op->actor = "nobody";
-    must(hf_store_execute(store, batch, NULL) == HF_OK, "the store answers");
+    exchange_must(hf_store_execute(store, batch, NULL) == HF_OK, "the store answers");
     hf_batch_free(batch);
 }
 
-/* What is not the limited caller's to change: the owner's locks, the others' sessions, the tokens, the types. */
+/* What is not the limited caller's to change: the owner's locks, the others' sessions, the tokens,
+ * the types. */
 typedef struct picture {
     int64_t fences[2];
     size_t locks, tokens, types, strangers;
     size_t others, sessions; /* these are the caller's: all other locks, all sessions */
 } picture;
 
-static void count_locks(const hf_answer *answer, picture *out)
+static void exchange_count_locks(const hf_answer *answer, picture *out)
 {
     for (size_t i = 0; i < answer->locks_count; i++)
         if (strcmp(answer->locks[i].user, "owner") == 0)
@@ -167,24 +172,24 @@ static void count_locks(const hf_answer *answer, picture *out)
             out->others++;
 }
 
-static void count_sessions(const hf_answer *answer, picture *out)
+static void exchange_count_sessions(const hf_answer *answer, picture *out)
 {
     out->sessions += answer->sessions_count;
     for (size_t i = 0; i < answer->sessions_count; i++)
         out->strangers += strncmp(answer->sessions[i].user, "f-", 2) != 0;
 }
 
-static picture look(hf_store *store)
+static picture exchange_look(hf_store *store)
 {
     static const hf_op_kind kinds[] = {HF_OP_LIST, HF_OP_SESSIONS, HF_OP_TOKENS, HF_OP_TYPES};
     picture out = {0};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         hf_batch *batch;
-        hf_op *op = begin(&batch, kinds[i]);
+        hf_op *op = fuzz_exchange_begin(&batch, kinds[i]);
         op->limit = kinds[i] == HF_OP_TYPES ? 0 : HF_LIST_MAX;
-        const hf_answer *answer = execute(store, batch);
-        count_locks(answer, &out);
-        count_sessions(answer, &out);
+        const hf_answer *answer = exchange_execute(store, batch);
+        exchange_count_locks(answer, &out);
+        exchange_count_sessions(answer, &out);
         out.tokens += answer->tokens_count;
         out.types += answer->types_count;
         hf_batch_free(batch);
@@ -192,18 +197,19 @@ static picture look(hf_store *store)
     return out;
 }
 
-/* Ends all locks and takes those of the beginning again. False: logins, tokens or types are no longer those, or there are too many. */
+/* Ends all locks and takes those of the beginning again. False: logins, tokens or types are no
+ * longer those, or there are too many. */
 static bool restore(hf_store *store, bool admin)
 {
-    picture now = look(store);
+    picture now = exchange_look(store);
     hf_batch *list;
     if (now.tokens != (admin ? 2 : 1) || now.types != 0 || now.sessions > SESSIONS_MAX ||
-        !lives(store, ANN) || !lives(store, BOB) || !lives(store, OWNER))
+        !exchange_lives(store, ANN) || !exchange_lives(store, BOB) || !exchange_lives(store, OWNER))
         return false;
-    begin(&list, HF_OP_LIST)->limit = HF_LIST_MAX;
-    const hf_answer *locks = execute(store, list);
+    fuzz_exchange_begin(&list, HF_OP_LIST)->limit = HF_LIST_MAX;
+    const hf_answer *locks = exchange_execute(store, list);
     for (size_t i = 0; i < locks->locks_count; i++)
-        force(store, &locks->locks[i].resource);
+        exchange_force(store, &locks->locks[i].resource);
     hf_batch_free(list);
     take_locks(store);
     return true;
@@ -228,14 +234,14 @@ typedef struct world {
 
 static world *here;
 
-static void on_request(void *context, http_request *request)
+static void exchange_on_request(void *context, http_request *request)
 {
-    must(here->handled < METHODS_MAX, "an input has few requests");
+    exchange_must(here->handled < METHODS_MAX, "an input has few requests");
     here->methods[here->handled++] = request->method;
     exchange_begin(context, request);
 }
 
-static const char *no_variable(const char *name)
+static const char *exchange_no_variable(const char *name)
 {
     (void)name;
     return NULL;
@@ -252,14 +258,14 @@ static void start_once(void)
     static const char *const no_files[] = {NULL};
     settings_sources from = {.flags = flags,
                              .flags_count = sizeof flags / sizeof *flags,
-                             .variable = no_variable,
+                             .variable = exchange_no_variable,
                              .files = no_files,
                              .data = "/nonexistent"};
     hf_error err = {0};
     evthread_use_pthreads();
     base = event_base_new();
     if (settings_read(&from, &set, &err) != HF_OK)
-        must(false, err.message);
+        exchange_must(false, err.message);
 }
 
 static void world_start(world *w, bool admin)
@@ -267,14 +273,15 @@ static void world_start(world *w, bool admin)
     hf_error err = {0};
     *w = (world){.there = true};
     log_init(&w->log, STDERR_FILENO, false, LOG_LEVEL_ERROR, NULL);
-    must(hf_store_open("memory:", &w->store, &err) == HF_OK, "a store is opened");
-    prepare(w->store, admin);
-    must(listeners_open(set, &w->listening, &err) == HF_OK, "there is a socket");
-    must(committer_new(&(committer_settings){.store = w->store}, &w->committer, &err) == HF_OK,
-         "there is a committer");
+    exchange_must(hf_store_open("memory:", &w->store, &err) == HF_OK, "a store is opened");
+    exchange_prepare(w->store, admin);
+    exchange_must(listeners_open(set, &w->listening, &err) == HF_OK, "there is a socket");
+    exchange_must(committer_new(&(committer_settings){.store = w->store}, &w->committer, &err) ==
+                      HF_OK,
+                  "there is a committer");
     service_settings wanted = {set, base, w->store, w->committer, &w->log, &w->listening, NULL};
-    must(service_new(&wanted, &w->service, &err) == HF_OK, "there is a service");
-    w->service->http->settings.handle = on_request;
+    exchange_must(service_new(&wanted, &w->service, &err) == HF_OK, "there is a service");
+    w->service->http->settings.handle = exchange_on_request;
 }
 
 static void world_stop(world *w)
@@ -284,7 +291,7 @@ static void world_stop(world *w)
     service_stop(w->service);
     for (int i = 0; i < PATIENCE_TURNS && !service_idle(w->service); i++)
         event_base_loop(base, EVLOOP_ONCE);
-    must(service_idle(w->service), "all is answered in the end");
+    exchange_must(service_idle(w->service), "all is answered in the end");
     committer_stop(w->committer);
     service_free(w->service);
     committer_free(w->committer);
@@ -304,15 +311,17 @@ static void at_the_end(void)
     settings_free(set);
 }
 
-/* A server with a store as at the beginning: making one takes some milliseconds, so it serves several inputs. */
+/* A server with a store as at the beginning: making one takes some milliseconds, so it serves
+ * several inputs. */
 static world *world_ready(bool admin)
 {
     world *w = &worlds[admin];
     if (set == NULL) {
         unsigned char digest[32];
         start_once();
-        /* libcrypto is to be cleaned up after our threads have ended, so it is to be begun before. */
-        must(hf_sha256("", 0, digest), "there is libcrypto");
+        /* libcrypto is to be cleaned up after our threads have ended, so it is to be begun before.
+         * */
+        exchange_must(hf_sha256("", 0, digest), "there is libcrypto");
         atexit(at_the_end);
     }
     if (!w->there || w->inputs++ == INPUTS_MAX || !restore(w->store, admin)) {
@@ -326,7 +335,7 @@ static world *world_ready(bool admin)
 
 /* ---- asking ---- */
 
-static void add(hf_buffer *out, const char *text, size_t size)
+static void fuzz_exchange_add(hf_buffer *out, const char *text, size_t size)
 {
     hf_buffer_add(out, text, size);
 }
@@ -335,15 +344,16 @@ static void add(hf_buffer *out, const char *text, size_t size)
 static void assemble(const char *text, size_t size, hf_buffer *out)
 {
     const char *gap = memmem(text, size, "\n\n", 2);
-    size_t head = gap == NULL ? size : (size_t)(gap - text), body = gap == NULL ? 0 : size - head - 2;
+    size_t head = gap == NULL ? size : (size_t)(gap - text),
+           body = gap == NULL ? 0 : size - head - 2;
     for (size_t i = 0; i < head; i++)
         if (text[i] == '\n')
-            add(out, "\r\n", 2);
+            fuzz_exchange_add(out, "\r\n", 2);
         else
-            add(out, text + i, 1);
+            fuzz_exchange_add(out, text + i, 1);
     hf_buffer_print(out, "\r\nHost: localhost\r\nContent-Length: %zu\r\n\r\n", body);
     if (body > 0)
-        add(out, gap + 2, body);
+        fuzz_exchange_add(out, gap + 2, body);
 }
 
 static void assemble_all(const char *text, size_t size, hf_buffer *out)
@@ -363,17 +373,18 @@ static void receive(int fd, hf_buffer *answers)
     char piece[65536];
     ssize_t got;
     while ((got = recv(fd, piece, sizeof piece, 0)) > 0)
-        add(answers, piece, (size_t)got);
+        fuzz_exchange_add(answers, piece, (size_t)got);
 }
 
-static void turn(int fd, int how, hf_buffer *answers)
+static void exchange_turn(int fd, int how, hf_buffer *answers)
 {
     event_base_loop(base, how);
     receive(fd, answers);
 }
 
 /* Nobody is there, and what was asked of the store, by the server itself too, is done. */
-/* A page may still be read for a follower that has left. What its thread has in hand then is no leak, but has been taken for one. */
+/* A page may still be read for a follower that has left. What its thread has in hand then is no
+ * leak, but has been taken for one. */
 static bool reads_no_page(const world *w)
 {
     feed_pages_stats pages;
@@ -387,12 +398,13 @@ static bool quiet(const world *w)
            reads_no_page(w);
 }
 
-static void ask(world *w, const hf_buffer *requests, bool pieces, hf_buffer *answers)
+static void exchange_ask(world *w, const hf_buffer *requests, bool pieces, hf_buffer *answers)
 {
     int fds[2];
     http_listener listener = {.http = w->service->http};
     struct sockaddr_in peer = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    must(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds) == 0, "there are sockets");
+    exchange_must(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds) == 0,
+                  "there are sockets");
     conn_open(w->service->http, &listener, fds[0], (struct sockaddr *)&peer);
     size_t cut = pieces ? PIECE : 65536;
     for (size_t at = 0; at < requests->size;) {
@@ -402,13 +414,13 @@ static void ask(world *w, const hf_buffer *requests, bool pieces, hf_buffer *ans
             at += (size_t)sent;
         else if (http_connections(w->service->http) == 0)
             break;
-        turn(fds[1], EVLOOP_NONBLOCK, answers);
+        exchange_turn(fds[1], EVLOOP_NONBLOCK, answers);
     }
     shutdown(fds[1], SHUT_WR);
     for (int i = 0; i < PATIENCE_TURNS && !quiet(w); i++)
-        turn(fds[1], EVLOOP_ONCE, answers);
+        exchange_turn(fds[1], EVLOOP_ONCE, answers);
     receive(fds[1], answers);
-    must(quiet(w) && http_requests(w->service->http) == 0, "nothing is left");
+    exchange_must(quiet(w) && http_requests(w->service->http) == 0, "nothing is left");
     close(fds[1]);
 }
 
@@ -435,7 +447,7 @@ static void read_field(const char *line, size_t size, answer *out)
 {
     static const char length[] = "Content-Length: ", type[] = "Content-Type: application/",
                       chunked[] = "Transfer-Encoding: chunked";
-    must(memchr(line, ':', size) != NULL, "a header has a name");
+    exchange_must(memchr(line, ':', size) != NULL, "a header has a name");
     if (size >= sizeof length && strncasecmp(line, length, sizeof length - 1) == 0) {
         out->length = strtoul(line + sizeof length - 1, NULL, 10);
         out->sized = true;
@@ -449,7 +461,8 @@ static hf_slice read_head(hf_slice from, answer *out)
 {
     *out = (answer){0};
     const char *end = memmem(from.at, from.size, "\r\n\r\n", 4);
-    must(end != NULL && from.size > 12 && memcmp(from.at, "HTTP/1.1 ", 9) == 0, "an answer has a head");
+    exchange_must(end != NULL && from.size > 12 && memcmp(from.at, "HTTP/1.1 ", 9) == 0,
+                  "an answer has a head");
     out->status = (int)strtol(from.at + 9, NULL, 10);
     for (const char *line = memmem(from.at, from.size, "\r\n", 2); line < end;) {
         line += 2;
@@ -463,7 +476,7 @@ static hf_slice read_head(hf_slice from, answer *out)
 static void must_be_json(hf_slice body)
 {
     json_t *json = json_loadb(body.at, body.size, JSON_REJECT_DUPLICATES, NULL);
-    must(json != NULL, "what says it is JSON is JSON");
+    exchange_must(json != NULL, "what says it is JSON is JSON");
     json_decref(json);
 }
 
@@ -491,7 +504,7 @@ static void check_answers(const world *w, const hf_buffer *answers)
         rest = read_head(rest, &it);
         if (!known_status(it.status))
             fprintf(stderr, "%.*s\n", (int)answers->size, answers->text);
-        must(known_status(it.status), "an answer has a status that there is a reason for");
+        exchange_must(known_status(it.status), "an answer has a status that there is a reason for");
         if (it.status == 100)
             continue;
         bool asked = given < w->handled;
@@ -503,13 +516,13 @@ static void check_answers(const world *w, const hf_buffer *answers)
             continue;
         }
         size_t body = bare ? 0 : it.sized ? it.length : rest.size;
-        must(body <= rest.size, "an answer is whole");
+        exchange_must(body <= rest.size, "an answer is whole");
         if (it.json && !bare)
             must_be_json((hf_slice){rest.at, body});
         rest = (hf_slice){rest.at + body, rest.size - body};
     }
-    must(given == w->handled && beyond <= 1,
-         "each request is answered once, and what is no request at most once");
+    exchange_must(given == w->handled && beyond <= 1,
+                  "each request is answered once, and what is no request at most once");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
@@ -519,19 +532,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
         return 0;
     uint8_t manner = bytes[0];
     world *w = world_ready(manner & ADMIN);
-    picture before = look(w->store);
-    must(before.locks == 2 && before.others == 1 && before.strangers == 1, "it begins as it should");
+    picture before = exchange_look(w->store);
+    exchange_must(before.locks == 2 && before.others == 1 && before.strangers == 1,
+                  "it begins as it should");
     if (manner & RAW)
-        add(&requests, (const char *)bytes + 1, size - 1);
+        fuzz_exchange_add(&requests, (const char *)bytes + 1, size - 1);
     else
         assemble_all((const char *)bytes + 1, size - 1, &requests);
-    ask(w, &requests, manner & PIECES, &answers);
+    exchange_ask(w, &requests, manner & PIECES, &answers);
     check_answers(w, &answers);
-    picture after = look(w->store);
+    picture after = exchange_look(w->store);
     before.others = after.others;
     before.sessions = after.sessions;
-    must((manner & ADMIN) || memcmp(&before, &after, sizeof before) == 0,
-         "what is not the caller's is as it was");
+    exchange_must((manner & ADMIN) || memcmp(&before, &after, sizeof before) == 0,
+                  "what is not the caller's is as it was");
     hf_buffer_done(&requests);
     hf_buffer_done(&answers);
     return 0;

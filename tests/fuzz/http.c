@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes at all, cut anywhere, over a real socket into the HTTP layer: what framing accepts is handed out whole and in order, what it
- * refuses is answered once and closed, and nothing is left of either. For libFuzzer: tools/fuzz http 60. The first byte of the input
- * says how the rest is cut and what the handler does. */
+/* Any bytes at all, cut anywhere, over a real socket into the HTTP layer: what framing accepts is
+ * handed out whole and in order, what it refuses is answered once and closed, and nothing is left
+ * of either. For libFuzzer: tools/fuzz http 60. The first byte of the input says how the rest is
+ * cut and what the handler does. */
 #include <arpa/inet.h>
 #include <event2/event.h>
 #include <fcntl.h>
@@ -21,7 +22,7 @@ static http_request *parked;
 static uint8_t manner;
 static size_t handled, refused;
 
-static void must(bool condition, const char *what)
+static void http_must(bool condition, const char *what)
 {
     if (condition)
         return;
@@ -29,26 +30,26 @@ static void must(bool condition, const char *what)
     abort();
 }
 
-static void look(http_request *r)
+static void http_look(http_request *r)
 {
-    static const char *const names[] = {"host",      "x", "content-length", "connection", "x-forwarded-for",
-                                        "forwarded", "a"};
-    must(r->path.size > 0 && r->path.at[0] == '/', "a path begins with /");
-    must(memchr(r->path.at, '?', r->path.size) == NULL, "a path has no question mark");
-    must(r->body.size <= framing_usual.body_max, "a body is within its limit");
+    static const char *const names[] = {
+        "host", "x", "content-length", "connection", "x-forwarded-for", "forwarded", "a"};
+    http_must(r->path.size > 0 && r->path.at[0] == '/', "a path begins with /");
+    http_must(memchr(r->path.at, '?', r->path.size) == NULL, "a path has no question mark");
+    http_must(r->body.size <= framing_usual.body_max, "a body is within its limit");
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const char *value = http_header(r, names[i]);
-        must(value == NULL || strpbrk(value, "\r\n") == NULL, "a value has no line end");
+        http_must(value == NULL || strpbrk(value, "\r\n") == NULL, "a value has no line end");
         const char *again = http_header(r, names[i]);
-        must(value == again, "a header is found again where it was");
+        http_must(value == again, "a header is found again where it was");
     }
 }
 
-static void finish(http_request *r)
+static void http_finish(http_request *r)
 {
     if (manner & 4) {
-        http_stream_begin(r,
-                          &(http_reply){.status = 200, .type = "text/plain", .body = hf_slice_of("first")});
+        http_stream_begin(
+            r, &(http_reply){.status = 200, .type = "text/plain", .body = hf_slice_of("first")});
         http_stream_write(r, "second", 6);
         http_stream_end(r);
     } else {
@@ -56,19 +57,19 @@ static void finish(http_request *r)
     }
 }
 
-static void on_request(void *context, http_request *r)
+static void http_on_request(void *context, http_request *r)
 {
     (void)context;
     handled++;
-    look(r);
-    must(parked == NULL, "one request at a time");
+    http_look(r);
+    http_must(parked == NULL, "one request at a time");
     if (manner & 2)
         parked = r;
     else
-        finish(r);
+        http_finish(r);
 }
 
-static const char *problem(void *context, int status, const char *sentence, hf_buffer *body)
+static const char *http_problem(void *context, int status, const char *sentence, hf_buffer *body)
 {
     (void)context, (void)status;
     refused++;
@@ -76,7 +77,7 @@ static const char *problem(void *context, int status, const char *sentence, hf_b
     return "text/plain";
 }
 
-static void start(void)
+static void http_start(void)
 {
     static const char *const trusted[] = {"127.0.0.1", NULL};
     struct event_config *config = event_config_new();
@@ -86,8 +87,8 @@ static void start(void)
     http_settings settings = {
         .base = base,
         .limits = &framing_usual,
-        .handle = on_request,
-        .problem = problem,
+        .handle = http_on_request,
+        .problem = http_problem,
         .connections_max = 100,
         .head_timeout_us = 60000000,
         .body_timeout_us = 60000000,
@@ -95,23 +96,24 @@ static void start(void)
         .write_timeout_us = 60000000,
         .proxies = trusted,
     };
-    must(http_new(&settings, &h, NULL) == HF_OK, "a server is made");
+    http_must(http_new(&settings, &h, NULL) == HF_OK, "a server is made");
 }
 
-static void turn(int fd)
+static void http_turn(int fd)
 {
     char thrown_away[65536];
     event_base_loop(base, EVLOOP_NONBLOCK);
     if (parked != NULL) {
         http_request *r = parked;
         parked = NULL;
-        finish(r);
+        http_finish(r);
     }
     while (recv(fd, thrown_away, sizeof thrown_away, 0) > 0)
         ;
 }
 
-/* How many requests are whole and have a path, as framing sees them; whether it then refuses something. */
+/* How many requests are whole and have a path, as framing sees them; whether it then refuses
+ * something. */
 static size_t expected(const uint8_t *bytes, size_t size, bool *refuses)
 {
     framing f;
@@ -129,28 +131,31 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     if (size < 2)
         return 0;
     if (h == NULL)
-        start();
+        http_start();
     manner = *bytes++;
     size--;
     handled = refused = 0;
     size_t cut = manner & 1 ? size : 1 + (manner >> 3);
-    must(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds) == 0, "there are sockets");
+    http_must(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds) == 0,
+              "there are sockets");
     conn_open(h, &listener, fds[0], (struct sockaddr *)&peer);
     for (size_t at = 0, piece; at < size; at += piece) {
         piece = size - at < cut ? size - at : cut;
         if (send(fds[1], bytes + at, piece, MSG_NOSIGNAL) != (ssize_t)piece)
             break;
-        turn(fds[1]);
+        http_turn(fds[1]);
     }
     shutdown(fds[1], SHUT_WR);
     for (int i = 0; i < 100000 && http_connections(h) > 0; i++)
-        turn(fds[1]);
+        http_turn(fds[1]);
     bool refuses;
     size_t whole = expected(bytes, size, &refuses);
-    must(http_connections(h) == 0 && http_requests(h) == 0 && parked == NULL, "nothing is left");
-    must(handled <= whole, "only whole requests are handed out");
-    must(refused <= 1, "what is refused is refused once");
-    must(refuses || refused == 1 || handled == whole || handled > 0, "whole requests are handed out");
+    http_must(http_connections(h) == 0 && http_requests(h) == 0 && parked == NULL,
+              "nothing is left");
+    http_must(handled <= whole, "only whole requests are handed out");
+    http_must(refused <= 1, "what is refused is refused once");
+    http_must(refuses || refused == 1 || handled == whole || handled > 0,
+              "whole requests are handed out");
     close(fds[1]);
     return 0;
 }

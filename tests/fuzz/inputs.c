@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Any text at all as what a request says: a line with method and target, then the body. Route, path, query, headers and body are read as
- * the table of routes has them, or refused with a sentence that names no secret; what is read is clean, and the same when read again.
- * For libFuzzer: tools/fuzz inputs 60. The first byte chooses a route whose body the rest is read as, besides the one of its target. */
+/* Any text at all as what a request says: a line with method and target, then the body. Route,
+ * path, query, headers and body are read as the table of routes has them, or refused with a
+ * sentence that names no secret; what is read is clean, and the same when read again. For
+ * libFuzzer: tools/fuzz inputs 60. The first byte chooses a route whose body the rest is read as,
+ * besides the one of its target. */
 #include <base/text.h>
 #include <ctype.h>
 #include <jansson.h>
@@ -12,7 +14,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
-static void must(bool condition, const char *what)
+static void inputs_must(bool condition, const char *what)
 {
     if (condition)
         return;
@@ -29,13 +31,14 @@ static bool has_secret(const char *text)
     return run >= 32;
 }
 
-static void refused_well(hf_status status, const hf_error *err)
+static void inputs_refused_well(hf_status status, const hf_error *err)
 {
-    must(status == HF_INVALID || status == HF_TOO_LARGE || status == HF_NOT_FOUND || status == HF_DENIED,
-         "a refusal is the sender's fault");
-    must(err->status == status && err->message[0] != '\0', "a refusal has a sentence");
-    must(hf_text_is_clean(err->message, strlen(err->message)), "a sentence is clean text");
-    must(!has_secret(err->message), "a sentence repeats nothing that may be a secret");
+    inputs_must(status == HF_INVALID || status == HF_TOO_LARGE || status == HF_NOT_FOUND ||
+                    status == HF_DENIED,
+                "a refusal is the sender's fault");
+    inputs_must(err->status == status && err->message[0] != '\0', "a refusal has a sentence");
+    inputs_must(hf_text_is_clean(err->message, strlen(err->message)), "a sentence is clean text");
+    inputs_must(!has_secret(err->message), "a sentence repeats nothing that may be a secret");
 }
 
 static void is_clean(const inputs *in, input_set read)
@@ -46,23 +49,26 @@ static void is_clean(const inputs *in, input_set read)
         if (!(read >> i & 1))
             continue;
         if (input_table[i].form == FORM_SECONDS)
-            must(*(const int64_t *)member == 0 || (*(const int64_t *)member >= HF_DURATION_MIN_US &&
-                                                   *(const int64_t *)member <= HF_DURATION_MAX_US),
-                 "a duration is in bounds");
+            inputs_must(*(const int64_t *)member == 0 ||
+                            (*(const int64_t *)member >= HF_DURATION_MIN_US &&
+                             *(const int64_t *)member <= HF_DURATION_MAX_US),
+                        "a duration is in bounds");
         else if (input_table[i].form == FORM_TEXT)
-            must(text == NULL || hf_text_is_utf8(text, strlen(text)), "a text is UTF-8");
+            inputs_must(text == NULL || hf_text_is_utf8(text, strlen(text)), "a text is UTF-8");
     }
     for (size_t i = 0; i < in->resources.count; i++)
-        must(hf_text_is_utf8(in->resources.items[i], strlen(in->resources.items[i])), "texts are, too");
+        inputs_must(hf_text_is_utf8(in->resources.items[i], strlen(in->resources.items[i])),
+                    "texts are, too");
 }
 
-static hf_status read_body(const route *r, hf_slice body, inputs *in, hf_arena *arena, hf_error *err)
+static hf_status fuzz_inputs_read_body(const route *r, hf_slice body, inputs *in, hf_arena *arena,
+                                       hf_error *err)
 {
     *in = (inputs){0};
     return inputs_read_body(in, body, r->takes, r->needs, arena, err);
 }
 
-static bool same_text(const char *a, const char *b)
+static bool inputs_same_text(const char *a, const char *b)
 {
     return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
 }
@@ -72,20 +78,23 @@ static void try_body(const route *r, hf_slice body)
     hf_arena arena = {0};
     inputs in, again;
     hf_error err = {0};
-    hf_status status = read_body(r, body, &in, &arena, &err);
+    hf_status status = fuzz_inputs_read_body(r, body, &in, &arena, &err);
     if (status != HF_OK) {
-        refused_well(status, &err);
+        inputs_refused_well(status, &err);
         hf_arena_done(&arena);
         return;
     }
     is_clean(&in, r->takes);
-    must(read_body(r, body, &again, &arena, &err) == HF_OK, "what was read is read again");
-    must(same_text(in.user, again.user) && same_text(in.name, again.name) && in.ttl_us == again.ttl_us &&
-             in.fence == again.fence && in.locks.count == again.locks.count,
-         "and is the same");
+    inputs_must(fuzz_inputs_read_body(r, body, &again, &arena, &err) == HF_OK,
+                "what was read is read again");
+    inputs_must(inputs_same_text(in.user, again.user) && inputs_same_text(in.name, again.name) &&
+                    in.ttl_us == again.ttl_us && in.fence == again.fence &&
+                    in.locks.count == again.locks.count,
+                "and is the same");
     if (body.size > 0) {
-        json_t *json = json_loadb(body.at, body.size, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
-        must(json_is_object(json), "jansson reads it, too");
+        json_t *json =
+            json_loadb(body.at, body.size, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
+        inputs_must(json_is_object(json), "jansson reads it, too");
         json_decref(json);
     }
     hf_arena_done(&arena);
@@ -98,8 +107,8 @@ static void try_query(const route *r, hf_slice query)
     hf_error err = {0};
     hf_status status = inputs_read_query(&in, query, r->query, &arena, &err);
     if (status != HF_OK)
-        refused_well(status, &err);
-    must(in.limit >= 0 && in.after_seq >= 0, "numbers are not negative");
+        inputs_refused_well(status, &err);
+    inputs_must(in.limit >= 0 && in.after_seq >= 0, "numbers are not negative");
     hf_arena_done(&arena);
 }
 
@@ -108,14 +117,15 @@ static void try_headers(const route *r, hf_slice text)
     hf_arena arena = {0};
     inputs in = {0};
     const char *value = hf_arena_text(&arena, text);
-    must(value != NULL, "there is memory");
+    inputs_must(value != NULL, "there is memory");
     for (unsigned i = 0; i < INPUT_COUNT; i++) {
         hf_error err = {0};
-        hf_status status = r->headers >> i & 1 ? inputs_read_header(&in, i, value, &arena, &err) : HF_OK;
+        hf_status status =
+            r->headers >> i & 1 ? inputs_read_header(&in, i, value, &arena, &err) : HF_OK;
         if (status != HF_OK)
-            refused_well(status, &err);
+            inputs_refused_well(status, &err);
         else if (r->headers >> i & 1 && input_table[i].form == FORM_LOGIN)
-            must(strlen(in.login->id) == HF_SESSION_ID_MAX, "a login has an id");
+            inputs_must(strlen(in.login->id) == HF_SESSION_ID_MAX, "a login has an id");
     }
     hf_arena_done(&arena);
 }
@@ -133,14 +143,15 @@ static void try_decoding(hf_slice text)
     }
     const char *back = url_decode((hf_slice){coded, text.size * 3}, false, &arena);
     bool whole = memchr(text.at, '\0', text.size) == NULL;
-    must(whole ? back != NULL && strlen(back) == text.size && memcmp(back, text.at, text.size) == 0
-               : back == NULL,
-         "what was encoded is decoded");
+    inputs_must(whole ? back != NULL && strlen(back) == text.size &&
+                            memcmp(back, text.at, text.size) == 0
+                      : back == NULL,
+                "what was encoded is decoded");
     hf_arena_done(&arena);
 }
 
 /* "PUT /v1/..." as far as it is one. */
-static http_method method_of(hf_slice *line)
+static http_method inputs_method_of(hf_slice *line)
 {
     for (int m = HTTP_GET; m < HTTP_OTHER; m++) {
         size_t size = strlen(http_method_name((http_method)m));
@@ -159,16 +170,17 @@ static const route *try_target(hf_slice line)
     const route *found = NULL;
     const char *allow = NULL;
     hf_error err = {0};
-    http_method method = method_of(&line);
+    http_method method = inputs_method_of(&line);
     const char *mark = line.size == 0 ? NULL : memchr(line.at, '?', line.size);
     hf_slice path = {line.at, mark == NULL ? line.size : (size_t)(mark - line.at)};
     if (path.size == 0 || path.at[0] != '/')
         return NULL; /* the HTTP layer refuses it */
     hf_status status = route_find(method, path, &arena, &in, &found, &allow, &err);
     if (status != HF_OK)
-        refused_well(status, &err);
-    must((status == HF_DENIED) == (found == NULL && allow != NULL), "405 says what is allowed");
-    must(status != HF_OK || found != NULL, "a route is found or refused");
+        inputs_refused_well(status, &err);
+    inputs_must((status == HF_DENIED) == (found == NULL && allow != NULL),
+                "405 says what is allowed");
+    inputs_must(status != HF_OK || found != NULL, "a route is found or refused");
     if (found != NULL && mark != NULL)
         try_query(found, (hf_slice){mark + 1, line.size - path.size - 1});
     hf_arena_done(&arena);

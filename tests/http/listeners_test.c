@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Server-sent events at scale, of a real server over real sockets: many followers, who leave and come back by chance, hear each event
- * once and in order; those who take nothing are told to resync, and nobody waits for them. */
+/* Server-sent events at scale, of a real server over real sockets: many followers, who leave and
+ * come back by chance, hear each event once and in order; those who take nothing are told to
+ * resync, and nobody waits for them. */
 #include "faults/setting.h"
 
 #include <holdfast/holdfast.h>
@@ -14,7 +15,7 @@
 
 enum { BATCH = 250, PATIENCE_S = 240 };
 
-static double seconds_now(void)
+static double listeners_seconds_now(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -32,7 +33,7 @@ typedef struct maker {
     bool held;
 } maker;
 
-static void execute(maker *m)
+static void listeners_execute(maker *m)
 {
     hf_error err = {0};
     expect(HF_OK, hf_store_execute(m->store, m->batch, &err), err);
@@ -56,7 +57,7 @@ static void maker_open(maker *m, const served *server)
     op->session = &m->me;
     op->user = "maker";
     op->idle_us = INT64_C(3600000000);
-    execute(m);
+    listeners_execute(m);
     for (int i = 0; i < BATCH; i++)
         snprintf(m->ids[i], sizeof m->ids[i], "%d", i);
 }
@@ -68,7 +69,7 @@ static void maker_close(maker *m)
 }
 
 /* So many more: locks are taken, then given back. */
-static void make(maker *m, size_t count)
+static void listeners_make(maker *m, size_t count)
 {
     for (; count > 0; count -= count < BATCH ? count : BATCH) {
         hf_batch_clear(m->batch);
@@ -79,7 +80,7 @@ static void make(maker *m, size_t count)
             op->id = m->ids[i];
         }
         m->held = !m->held;
-        execute(m);
+        listeners_execute(m);
     }
 }
 
@@ -112,15 +113,16 @@ static void demand(audience *a, bool good, const char *what)
                      report.problem[0] ? report.problem : "it takes too long");
 }
 
-static void tell(const audience_report *r, const served *server, double took_s)
+static void listeners_tell(const audience_report *r, const served *server, double took_s)
 {
-    printf("# %llu events heard in %.1f s (%.0f a second, %.0f MB), %llu connections, %llu left by chance, "
+    printf("# %llu events heard in %.1f s (%.0f a second, %.0f MB), %llu connections, %llu left by "
+           "chance, "
            "%llu cut, %llu ended, %llu resyncs; "
            "the server took %.1f s of processor and has %.1f MB\n",
-           (unsigned long long)r->events, took_s, (double)r->events / took_s, (double)r->bytes / 1e6,
-           (unsigned long long)r->connections, (unsigned long long)r->left, (unsigned long long)r->cut,
-           (unsigned long long)r->ended, (unsigned long long)r->resyncs, served_cpu(server),
-           (double)served_resident(server) / 1e6);
+           (unsigned long long)r->events, took_s, (double)r->events / took_s,
+           (double)r->bytes / 1e6, (unsigned long long)r->connections, (unsigned long long)r->left,
+           (unsigned long long)r->cut, (unsigned long long)r->ended, (unsigned long long)r->resyncs,
+           served_cpu(server), (double)served_resident(server) / 1e6);
 }
 
 static void a_thousand_followers_hear_each_event_once_and_in_order(void **state)
@@ -138,20 +140,20 @@ static void a_thousand_followers_hear_each_event_once_and_in_order(void **state)
                                                      .followers = followers,
                                                      .at_first = followers / 2});
     demand(a, audience_seated(a, PATIENCE_S), "been seated");
-    printf("# %zu followers, %zu events; with all of them seated the server has %.1f MB\n", followers, events,
-           (double)served_resident(server) / 1e6);
-    double began_s = seconds_now();
+    printf("# %zu followers, %zu events; with all of them seated the server has %.1f MB\n",
+           followers, events, (double)served_resident(server) / 1e6);
+    double began_s = listeners_seconds_now();
     audience_restless(a, (int64_t)followers * 500);
     for (size_t i = 0; i < events; i += BATCH) {
-        make(&m, events - i < BATCH ? events - i : BATCH);
+        listeners_make(&m, events - i < BATCH ? events - i : BATCH);
         nanosleep(&(struct timespec){.tv_nsec = 250000000},
                   NULL); /* so that there are moments to come back in between */
     }
     int64_t newest = newest_event(&m);
     demand(a, audience_heard(a, newest, PATIENCE_S), "heard everything");
-    double took_s = seconds_now() - began_s;
+    double took_s = listeners_seconds_now() - began_s;
     audience_end(a, &report);
-    tell(&report, server, took_s);
+    listeners_tell(&report, server, took_s);
     expect_text(report.problem, "");
     expect_int(report.newest, newest);
     expect_true(report.left > followers / 10);
@@ -177,14 +179,14 @@ static void who_takes_nothing_is_told_to_resync_and_nobody_waits_for_them(void *
                                                      .slow = SLOW});
     demand(a, audience_seated(a, PATIENCE_S), "been seated");
     audience_deafen(a, true);
-    double began_s = seconds_now();
-    make(&m, EVENTS);
+    double began_s = listeners_seconds_now();
+    listeners_make(&m, EVENTS);
     size_t resident = served_resident(server);
     audience_deafen(a, false);
     demand(a, audience_heard(a, newest_event(&m), PATIENCE_S), "heard everything");
-    double took_s = seconds_now() - began_s;
+    double took_s = listeners_seconds_now() - began_s;
     audience_end(a, &report);
-    tell(&report, server, took_s);
+    listeners_tell(&report, server, took_s);
     printf("# while %d followers took nothing it had %.1f MB\n", SLOW, (double)resident / 1e6);
     expect_text(report.problem, "");
     expect_true(report.resyncs >= SLOW);

@@ -7,7 +7,7 @@
 
 static const char *base; /* the URL that the tests run on now */
 
-static hf_lease take(scene *s, const char *key, int64_t hold_us)
+static hf_lease contract_take(scene *s, const char *key, int64_t hold_us)
 {
     hf_lease lease;
     expect(HF_OK, hf_lease_try_acquire(s->a, key, 0, hold_us, &lease, &s->err), s->err);
@@ -18,7 +18,7 @@ static void a_held_key_is_refused_and_the_holder_is_named(void **state)
 {
     (void)state;
     scene *s = scene_open(base);
-    hf_lease lease = take(s, "wallet:7", 60 * SEC);
+    hf_lease lease = contract_take(s, "wallet:7", 60 * SEC);
     expect_true(hf_lease_is_held(&lease));
     expect(HF_TIMEOUT, elsewhere(s->b, "wallet:7", 0, &s->err), s->err);
     expect_contains(s->err.message, "\"wallet:7\" is held by");
@@ -44,11 +44,11 @@ static void a_refusal_says_since_when(void **state)
 {
     (void)state;
     scene *s = scene_open(base);
-    hf_lease job = take(s, "job", 3600 * SEC);
+    hf_lease job = contract_take(s, "job", 3600 * SEC);
     expect_true(since_is_told(s, "job"));
     if (strncmp(base, "postgres", 8) == 0) /* there of what is alone on its connection */
         hf_lease_close(&job);
-    hf_lease lease = take(s, "k", 50 * SEC);
+    hf_lease lease = contract_take(s, "k", 50 * SEC);
     expect_true(eventually(since_is_told(s, "k")));
     hf_lease_close(&lease);
     hf_lease_close(&job);
@@ -61,7 +61,7 @@ static void a_wait_ends_when_the_lease_is_given_back(void **state)
 {
     (void)state;
     scene *s = scene_open(base);
-    hf_lease lease = take(s, "k", 60 * SEC);
+    hf_lease lease = contract_take(s, "k", 60 * SEC);
     person other = {.leases = s->b, .key = "k", .wait_us = -1},
            own = {.leases = s->a, .key = "k", .wait_us = 60 * SEC};
     person_start(&other);
@@ -80,7 +80,7 @@ static void a_wait_that_is_over_is_a_timeout(void **state)
 {
     (void)state;
     scene *s = scene_open(base);
-    hf_lease lease = take(s, "k", 60 * SEC);
+    hf_lease lease = contract_take(s, "k", 60 * SEC);
     int64_t began_us = now_us();
     expect(HF_TIMEOUT, elsewhere(s->b, "k", 30 * MS, &s->err), s->err);
     expect_true(now_us() - began_us >= 30 * MS);
@@ -96,8 +96,8 @@ static void a_thread_reenters_and_only_the_last_close_releases(void **state)
 {
     (void)state;
     scene *s = scene_open(base);
-    hf_lease outer = take(s, "k", 60 * SEC), inner = take(s, "k", MS),
-             third = take(s, "k", 60 * SEC);
+    hf_lease outer = contract_take(s, "k", 60 * SEC), inner = contract_take(s, "k", MS),
+             third = contract_take(s, "k", 60 * SEC);
     expect_int(hf_lease_fence(&inner), hf_lease_fence(&outer));
     nap(20 * MS); /* the first max_hold governs */
     expect_true(hf_lease_is_held(&outer) && hf_lease_is_held(&inner));
@@ -109,7 +109,7 @@ static void a_thread_reenters_and_only_the_last_close_releases(void **state)
     expect(HF_TIMEOUT, elsewhere(s->b, "k", 0, &s->err), s->err);
     hf_lease_close(&third);
     expect(HF_OK, elsewhere(s->b, "k", 0, &s->err), s->err);
-    hf_lease fresh = take(s, "k", 60 * SEC); /* whatever it uses again of the old ones */
+    hf_lease fresh = contract_take(s, "k", 60 * SEC); /* whatever it uses again of the old ones */
     hf_lease_close(&third);
     hf_lease_close(&inner);
     expect_true(hf_lease_is_held(&fresh) && !hf_lease_is_held(&third));
@@ -121,7 +121,7 @@ static void the_watchdog_ends_a_lease_and_closing_it_is_harmless(void **state)
 {
     (void)state;
     scene *s = scene_open(base);
-    hf_lease lease = take(s, "k", 40 * MS), outer = take(s, "other", 60 * SEC);
+    hf_lease lease = contract_take(s, "k", 40 * MS), outer = contract_take(s, "other", 60 * SEC);
     person waits = {.leases = s->b, .key = "k", .wait_us = 20 * SEC};
     person_start(&waits);
     expect_true(eventually(!hf_lease_is_held(&lease)));
@@ -130,7 +130,7 @@ static void the_watchdog_ends_a_lease_and_closing_it_is_harmless(void **state)
     expect_true(eventually(atomic_load(&s->expired) == 1));
     expect_text(s->key, "k");
     expect_contains(s->text, "max_hold");
-    hf_lease again = take(s, "k", 60 * SEC);
+    hf_lease again = contract_take(s, "k", 60 * SEC);
     hf_lease_close(&lease); /* not that of the new one */
     expect_true(hf_lease_is_held(&again) && hf_lease_is_held(&outer));
     expect(HF_TIMEOUT, elsewhere(s->b, "k", 0, &s->err), s->err);
@@ -188,7 +188,7 @@ static void a_forgotten_lease_is_told_of_once(void **state)
 {
     (void)state;
     scene *s = scene_open_with(base, &(hf_leases_options){.leak_after_us = 20 * MS});
-    hf_lease lease = take(s, "k", 60 * SEC);
+    hf_lease lease = contract_take(s, "k", 60 * SEC);
     expect_true(eventually(atomic_load(&s->leaking) == 1));
     nap(30 * MS);
     expect_int(atomic_load(&s->leaking), 1);
@@ -201,7 +201,7 @@ static void a_wait_can_be_cancelled_from_another_thread(void **state)
 {
     (void)state;
     scene *s = scene_open(base);
-    hf_lease lease = take(s, "k", 60 * SEC);
+    hf_lease lease = contract_take(s, "k", 60 * SEC);
     person waits[] = {{.leases = s->b, .key = "k", .wait_us = -1},
                       {.leases = s->a, .key = "k", .wait_us = -1}};
     for (int i = 0; i < 2; i++) {
@@ -222,7 +222,7 @@ static void waiters_of_a_process_are_served_in_the_order_they_came(void **state)
     (void)state;
     enum { PEOPLE = 6 };
     scene *s = scene_open(base);
-    hf_lease lease = take(s, "k", 60 * SEC);
+    hf_lease lease = contract_take(s, "k", 60 * SEC);
     person line[PEOPLE] = {0};
     atomic_int order = 0;
     for (int i = 0; i < PEOPLE; i++) {
@@ -247,7 +247,7 @@ static void a_wait_keeps_no_other_lease_from_being_given_back(void **state)
 {
     (void)state;
     scene *s = scene_open_with(base, &(hf_leases_options){.pool_max = 2, .pulse_us = 200 * MS});
-    hf_lease one = take(s, "one", 60 * SEC), two;
+    hf_lease one = contract_take(s, "one", 60 * SEC), two;
     expect(HF_OK, hf_lease_acquire(s->b, "two", 60 * SEC, &two, &s->err), s->err);
     person waits[] = {{.leases = s->a, .key = "two", .wait_us = 30 * SEC},
                       {.leases = s->b, .key = "one", .wait_us = 30 * SEC}};
@@ -273,7 +273,7 @@ static void a_namespace_keeps_keys_apart(void **state)
         return;
     scene *s = scene_open(base), *apart = scene_open(base);
     expect_true(strcmp(s->url, apart->url) != 0);
-    hf_lease lease = take(s, "k", 60 * SEC), other = take(apart, "k", 60 * SEC);
+    hf_lease lease = contract_take(s, "k", 60 * SEC), other = contract_take(apart, "k", 60 * SEC);
     expect(HF_TIMEOUT, elsewhere(s->b, "k", 0, &s->err), s->err);
     hf_lease_close(&lease);
     expect_true(hf_lease_is_held(&other));
@@ -349,7 +349,7 @@ static void another_thread_may_close_a_lease(void **state)
 {
     (void)state;
     scene *s = scene_open(base);
-    hf_lease lease = take(s, "k", 60 * SEC);
+    hf_lease lease = contract_take(s, "k", 60 * SEC);
     pthread_t thread;
     pthread_create(&thread, NULL, close_it, &lease);
     pthread_join(thread, NULL);
@@ -363,7 +363,7 @@ static void a_stopped_provider_gives_all_back_and_answers_every_call(void **stat
 {
     (void)state;
     scene *s = scene_open(base);
-    hf_lease lease = take(s, "k", 60 * SEC), again;
+    hf_lease lease = contract_take(s, "k", 60 * SEC), again;
     person waits = {.leases = s->a, .key = "k", .wait_us = -1};
     person_start(&waits);
     expect_true(eventually(atomic_load(&waits.begun)));

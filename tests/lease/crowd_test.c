@@ -33,7 +33,7 @@ static int rounds_or(int usual)
 
 /* Reads, adds, writes: as wrong as can be without the lease. Whether another process was the last.
  */
-static bool deposit(int file)
+static bool crowd_deposit(int file)
 {
     char text[64] = "", *end;
     ssize_t size = pread(file, text, sizeof text - 1, 0);
@@ -86,7 +86,7 @@ static void worker(const char *url, const hf_leases_options *options, int file, 
             out->refused++;
             continue;
         }
-        out->handed += deposit(file);
+        out->handed += crowd_deposit(file);
         if (hf_lease_is_held(&lease))
             out->done++;
         hf_lease_close(&lease);
@@ -97,7 +97,7 @@ static void worker(const char *url, const hf_leases_options *options, int file, 
 }
 
 /* So many processes with so many rounds each; what they come to together. */
-static result crowd(int processes, int rounds, const hf_leases_options *options)
+static result crowd_crowd(int processes, int rounds, const hf_leases_options *options)
 {
     char url[HF_URL_MAX], path[HF_URL_MAX], text[32] = "";
     result sum = {0};
@@ -137,7 +137,7 @@ static void a_wallet_gets_every_deposit_of_sixteen_processes(void **state)
 {
     (void)state;
     int rounds = rounds_or(DEPOSITS) / PROCESSES + 1;
-    result sum = crowd(PROCESSES, rounds, NULL);
+    result sum = crowd_crowd(PROCESSES, rounds, NULL);
     expect_int(sum.refused, 0);
     expect_int(sum.done, PROCESSES * rounds);
 }
@@ -149,7 +149,7 @@ static void no_wake_up_is_lost_between_processes(void **state)
     enum { HANDS = 4 };
     int rounds = (getenv("HF_TEST_LONG") != NULL ? 100000 : rounds_or(2000)) / HANDS;
     pause_us = 100;
-    result sum = crowd(HANDS, rounds, &(hf_leases_options){.pulse_us = 160 * SEC});
+    result sum = crowd_crowd(HANDS, rounds, &(hf_leases_options){.pulse_us = 160 * SEC});
     expect_int(sum.refused, 0);
     if (strncmp(base, "postgres", 8) == 0 || strncmp(base, "redis", 5) == 0) /* the others look */
         expect_true(sum.handed > HANDS * rounds / 10);
@@ -170,7 +170,7 @@ typedef struct waiter {
 
 static atomic_int waiting;
 
-static void *wait_for_it(void *context)
+static void *crowd_wait_for_it(void *context)
 {
     waiter *w = context;
     hf_error err;
@@ -206,7 +206,8 @@ static void thousands_of_leases_and_waiters_share_eight_connections(void **state
     for (int i = 0; i < WAITERS; i++) {
         waiters[i].leases = s->a;
         snprintf(waiters[i].key, sizeof waiters[i].key, i % 2 ? "own %d" : "other %d", i / 2);
-        assert_int_equal(pthread_create(&waiters[i].thread, &small, wait_for_it, &waiters[i]), 0);
+        assert_int_equal(pthread_create(&waiters[i].thread, &small, crowd_wait_for_it, &waiters[i]),
+                         0);
     }
     expect_true(eventually(atomic_load(&waiting) == WAITERS));
     nap(200 * MS);

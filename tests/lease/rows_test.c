@@ -22,7 +22,7 @@ static void rival_end(sqlite3 *db)
     sqlite3_close(db);
 }
 
-static hf_lease take(scene *s)
+static hf_lease lease_rows_take(scene *s)
 {
     hf_lease lease;
     expect(HF_OK, hf_lease_try_acquire(s->a, "k", 0, 60 * SEC, &lease, &s->err), s->err);
@@ -33,7 +33,7 @@ static void what_is_given_back_to_a_busy_file_is_free_soon_after(void **state)
 {
     (void)state;
     scene *s = scene_open_with("sqlite:", &(hf_leases_options){.pulse_us = 2 * SEC});
-    hf_lease lease = take(s);
+    hf_lease lease = lease_rows_take(s);
     sqlite3 *rival = rival_begin(s);
     hf_lease_close(&lease);
     expect_true(!hf_lease_is_held(&lease));
@@ -54,7 +54,7 @@ static void whoever_takes_it_again_in_the_same_process_gets_a_new_grant(void **s
 {
     (void)state;
     scene *s = scene_open_with("sqlite:", &(hf_leases_options){.pulse_us = 2 * SEC});
-    hf_lease lease = take(s), again;
+    hf_lease lease = lease_rows_take(s), again;
     int64_t fence = hf_lease_fence(&lease);
     sqlite3 *rival = rival_begin(s);
     pthread_t thread;
@@ -94,7 +94,7 @@ static void a_session_that_dies_while_the_file_is_busy_is_replaced(void **state)
 {
     (void)state;
     scene *s = scene_open("sqlite:");
-    hf_lease lease = take(s);
+    hf_lease lease = lease_rows_take(s);
     sqlite3 *rival = rival_begin(s);
     expect_true(eventually(atomic_load(&s->lost) == 1));
     expect_true(!hf_lease_is_held(&lease));

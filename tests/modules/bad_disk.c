@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Preloaded into a program (LD_PRELOAD), it makes the disk under a SQLite file bad: its syncs fail for
- * as long as the file is there that HF_TEST_SYNC_FAILS names; while that of HF_TEST_DISK_FULL is there,
- * neither the file nor its log nor its reserve can grow. */
+/* Preloaded into a program (LD_PRELOAD), it makes the disk under a SQLite file bad: its syncs fail
+ * for as long as the file is there that HF_TEST_SYNC_FAILS names; while that of HF_TEST_DISK_FULL
+ * is there, neither the file nor its log nor its reserve can grow. */
 #undef _FILE_OFFSET_BITS /* with it pwrite is another name of pwrite64; here both are wanted */
 #include <errno.h>
 #include <stdbool.h>
@@ -31,7 +31,7 @@ static bool is_bad(const char *variable, int fd)
 
 /* ---- syncs ---- */
 
-static int sync_file(int fd, long call)
+static int bad_disk_sync_file(int fd, long call)
 {
     if (is_bad("HF_TEST_SYNC_FAILS", fd)) {
         errno = EIO;
@@ -45,12 +45,12 @@ __attribute__((visibility("default"))) int fdatasync(int fd);
 
 int fsync(int fd)
 {
-    return sync_file(fd, SYS_fsync);
+    return bad_disk_sync_file(fd, SYS_fsync);
 }
 
 int fdatasync(int fd)
 {
-    return sync_file(fd, SYS_fdatasync);
+    return bad_disk_sync_file(fd, SYS_fdatasync);
 }
 
 /* ---- room ---- */
@@ -61,8 +61,10 @@ static bool has_no_room(int fd, off_t end)
     return is_bad("HF_TEST_DISK_FULL", fd) && fstat(fd, &info) == 0 && end > info.st_size;
 }
 
-__attribute__((visibility("default"))) ssize_t pwrite64(int fd, const void *bytes, size_t size, off_t at);
-__attribute__((visibility("default"))) ssize_t pwrite(int fd, const void *bytes, size_t size, off_t at);
+__attribute__((visibility("default"))) ssize_t pwrite64(int fd, const void *bytes, size_t size,
+                                                        off_t at);
+__attribute__((visibility("default"))) ssize_t pwrite(int fd, const void *bytes, size_t size,
+                                                      off_t at);
 __attribute__((visibility("default"))) int posix_fallocate64(int fd, off_t at, off_t size);
 __attribute__((visibility("default"))) int posix_fallocate(int fd, off_t at, off_t size);
 

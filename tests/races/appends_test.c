@@ -78,9 +78,8 @@ static int64_t append_save_by_sql(append_client *c, const append_read *read)
     bool postgres = app_engine_of(c->app) == ON_POSTGRES;
     if (read->version > 0)
         snprintf(version, sizeof version, "%lld", (long long)read->version);
-    if (!app_try(c->app, "%s {save}('list', '%s', %s, 'client %d'%s)",
-                 postgres ? "SELECT" : "CALL", read->id, version, c->number,
-                 postgres ? "" : ", NULL, NULL, @fence"))
+    if (!app_try(c->app, "%s {save}('list', '%s', %s, 'client %d'%s)", postgres ? "SELECT" : "CALL",
+                 read->id, version, c->number, postgres ? "" : ", NULL, NULL, @fence"))
         return 0;
     int64_t fence = 0;
     if (postgres)
@@ -96,9 +95,8 @@ static int64_t append_save_by_manager(append_client *c, const append_read *read)
 {
     hf_error err = {0};
     hf_version version = {0};
-    hf_save save = {.resource = {.type = "list"},
-                    .version = read->version,
-                    .absent = read->version == 0};
+    hf_save save = {
+        .resource = {.type = "list"}, .version = read->version, .absent = read->version == 0};
     hf_save_options options = {.user = "client"};
     snprintf(save.resource.id, sizeof save.resource.id, "%s", read->id);
     hf_status status = hf_manager_save(c->manager, &save, &options, &version, &err);
@@ -154,8 +152,7 @@ static void *append_run(void *context)
 
 /* ---- the race ---- */
 
-static void append_open(append_client *c, int number, const char *url,
-                        const char *served_at)
+static void append_open(append_client *c, int number, const char *url, const char *served_at)
 {
     hf_error err = {0};
     *c = (append_client){.number = number,

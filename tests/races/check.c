@@ -44,7 +44,8 @@ typedef struct life {
 
 typedef enum ending { BY_OP, BY_IDLE, BY_BOUND } ending;
 
-/* A grant: all answers with the same resource, fence and session. Or, with fence 0, one that may have happened. */
+/* A grant: all answers with the same resource, fence and session. Or, with fence 0, one that may
+ * have happened. */
 typedef struct grant {
     uint32_t resource;
     uint32_t session;
@@ -68,7 +69,8 @@ typedef struct work {
     int64_t slack_us;
     life *lives;
     size_t lives_count;
-    marks may_end;   /* by key and return; best: the earliest invocation of those that return later */
+    /* by key and return; best: the earliest invocation of those that return later */
+    marks may_end;
     marks has_ended; /* by key and invocation; best: the earliest return of those invoked later */
     marks unsure;    /* by key and invocation */
     grant *grants;   /* the sure ones by resource, fence, session; then the unsure ones */
@@ -77,7 +79,7 @@ typedef struct work {
     check_report *report;
 } work;
 
-static void *need(size_t count, size_t size)
+static void *check_need(size_t count, size_t size)
 {
     void *block = calloc(count ? count : 1, size);
     if (!block)
@@ -101,7 +103,7 @@ static int64_t plus(int64_t a, int64_t b)
     return a == NEVER || b == NEVER || __builtin_add_overflow(a, b, &sum) ? NEVER : sum;
 }
 
-static int order(int64_t a, int64_t b)
+static int races_check_order(int64_t a, int64_t b)
 {
     return (a > b) - (a < b);
 }
@@ -122,7 +124,7 @@ static void blame(work *w, check_fault fault, const check_record *a, const check
     report->examples_count++;
 }
 
-static bool is_done(const check_record *r)
+static bool check_is_done(const check_record *r)
 {
     return r->result == CHECK_OK;
 }
@@ -135,8 +137,9 @@ static bool may_be_done(const check_record *r)
 /* Does this answer show a lock of owner(r)? */
 static bool shows_lock(const check_record *r)
 {
-    return is_done(r) && (r->op == CHECK_ACQUIRE || r->op == CHECK_RENEW || r->op == CHECK_DOWNGRADE ||
-                          r->op == CHECK_HOLDS || r->op == CHECK_HAND_OVER);
+    return check_is_done(r) &&
+           (r->op == CHECK_ACQUIRE || r->op == CHECK_RENEW || r->op == CHECK_DOWNGRADE ||
+            r->op == CHECK_HOLDS || r->op == CHECK_HAND_OVER);
 }
 
 static bool is_granting(const check_record *r)
@@ -171,21 +174,21 @@ static int order_key(const mark *a, const mark *b)
 {
     if (a->tag != b->tag)
         return a->tag < b->tag ? -1 : 1;
-    return order(a->detail, b->detail);
+    return races_check_order(a->detail, b->detail);
 }
 
 static int by_return(const void *a, const void *b)
 {
     const mark *x = a, *y = b;
     int by_key = order_key(x, y);
-    return by_key ? by_key : order(x->return_us, y->return_us);
+    return by_key ? by_key : races_check_order(x->return_us, y->return_us);
 }
 
 static int by_invocation(const void *a, const void *b)
 {
     const mark *x = a, *y = b;
     int by_key = order_key(x, y);
-    return by_key ? by_key : order(x->invoke_us, y->invoke_us);
+    return by_key ? by_key : races_check_order(x->invoke_us, y->invoke_us);
 }
 
 static void marks_sort(marks *set, bool by_returns)
@@ -201,13 +204,15 @@ static void marks_sort(marks *set, bool by_returns)
 }
 
 /* The first mark of the key whose return (or invocation) is not before the instant; NULL: none. */
-static const mark *mark_find(const marks *set, bool by_returns, uint64_t tag, int64_t detail, int64_t from_us)
+static const mark *mark_find(const marks *set, bool by_returns, uint64_t tag, int64_t detail,
+                             int64_t from_us)
 {
     mark key = {tag, detail, from_us, from_us, 0};
     size_t low = 0, high = set->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        int side = by_returns ? by_return(&set->at[middle], &key) : by_invocation(&set->at[middle], &key);
+        int side =
+            by_returns ? by_return(&set->at[middle], &key) : by_invocation(&set->at[middle], &key);
         if (side < 0)
             low = middle + 1;
         else
@@ -234,7 +239,7 @@ static void mark_end(work *w, int kind, uint32_t subject, int64_t detail, const 
 {
     if (may_be_done(r))
         mark_add(&w->may_end, tag_of(kind, subject), detail, r);
-    if (is_done(r))
+    if (check_is_done(r))
         mark_add(&w->has_ended, tag_of(kind, subject), detail, r);
 }
 
@@ -253,16 +258,18 @@ static void mark_ends(work *w, const check_record *r)
         mark_end(w, ENDS_EXCLUSIVE, r->session, r->resource, r);
         break;
     case CHECK_FORCE:
-        if (may_be_done(r)) /* of whichever grant: a session's older fence ends with its newer one */
+        /* of whichever grant: a session's older fence ends with its newer one */
+        if (may_be_done(r))
             mark_add(&w->may_end, tag_of(ENDS_RESOURCE, r->resource), 0, r);
-        if (is_done(r))
+        if (check_is_done(r))
             mark_add(&w->has_ended, tag_of(r->only_fence ? ENDS_FENCE : ENDS_RESOURCE, r->resource),
                      r->only_fence, r);
         break;
     default:
         break;
     }
-    if (r->result == CHECK_NOT_HELD && r->op != CHECK_FORCE && r->op != CHECK_BELIEF && r->only_fence == 0)
+    if (r->result == CHECK_NOT_HELD && r->op != CHECK_FORCE && r->op != CHECK_BELIEF &&
+        r->only_fence == 0)
         mark_add(&w->has_ended, tag_of(ENDS_PAIR, r->session), r->resource, r);
     if (r->result == CHECK_EXPIRED)
         mark_add(&w->has_ended, tag_of(ENDS_SESSION, r->session), 0, r);
@@ -289,8 +296,8 @@ static void mark_all(work *w)
 
 static bool is_served(const check_record *r)
 {
-    return is_done(r) && r->op != CHECK_OPEN && r->op != CHECK_CLOSE && r->op != CHECK_FORCE &&
-           r->op != CHECK_BELIEF;
+    return check_is_done(r) && r->op != CHECK_OPEN && r->op != CHECK_CLOSE &&
+           r->op != CHECK_FORCE && r->op != CHECK_BELIEF;
 }
 
 /* A session that was surely dead or closed before the call began must not be served. */
@@ -304,7 +311,7 @@ static void judge_service(work *w, const check_record *r, uint32_t session)
 
 static void judge_expiry(work *w, const check_record *r)
 {
-    if (!is_done(r) || r->expires_us == 0)
+    if (!check_is_done(r) || r->expires_us == 0)
         return;
     int64_t sent_us = r->expires_us - r->idle_us;
     if (sent_us < r->invoke_us - w->slack_us || sent_us > plus(r->return_us, w->slack_us))
@@ -317,7 +324,7 @@ static void live_on(work *w, const check_record *r)
     l->opened |= r->op == CHECK_OPEN;
     if (may_be_done(r))
         l->maybe_until_us = most(l->maybe_until_us, plus(r->return_us, r->idle_us));
-    if (is_done(r))
+    if (check_is_done(r))
         l->sure_until_us = most(l->sure_until_us, plus(r->invoke_us, r->idle_us));
     judge_expiry(w, r);
 }
@@ -331,14 +338,14 @@ static void judge_lives(work *w)
             judge_service(w, r, r->session);
         if (is_served(r) && r->op == CHECK_HAND_OVER)
             judge_service(w, r, r->target);
-        if (r->op == CHECK_BELIEF && is_done(r) && l->opened &&
+        if (r->op == CHECK_BELIEF && check_is_done(r) && l->opened &&
             r->invoke_us > plus(l->sure_until_us, w->slack_us))
             blame(w, CHECK_BELIEVED, r, NULL);
         if (r->op == CHECK_OPEN || r->op == CHECK_BEAT)
             live_on(w, r);
         if (r->op == CHECK_CLOSE && may_be_done(r))
             l->closing_us = least(l->closing_us, r->invoke_us);
-        if (r->op == CHECK_CLOSE && is_done(r))
+        if (r->op == CHECK_CLOSE && check_is_done(r))
             l->closed_us = least(l->closed_us, r->return_us);
     }
 }
@@ -361,15 +368,16 @@ static int by_grant(const void *a, const void *b)
 {
     const check_record *x = *(const check_record *const *)a, *y = *(const check_record *const *)b;
     if (x->resource != y->resource)
-        return order(x->resource, y->resource);
+        return races_check_order(x->resource, y->resource);
     if (x->fence != y->fence)
-        return order(x->fence, y->fence);
+        return races_check_order(x->fence, y->fence);
     if (owner(x) != owner(y))
-        return order(owner(x), owner(y));
-    return order(x->return_us, y->return_us);
+        return races_check_order(owner(x), owner(y));
+    return races_check_order(x->return_us, y->return_us);
 }
 
-/* When the lock's own bound comes at the earliest and at the latest, by all answers that showed it. */
+/* When the lock's own bound comes at the earliest and at the latest, by all answers that showed it.
+ * */
 static void own_bound(const work *w, const check_record *const *shown, size_t count, int64_t *sure,
                       int64_t *maybe)
 {
@@ -384,7 +392,8 @@ static void own_bound(const work *w, const check_record *const *shown, size_t co
     }
     uint64_t tag = tag_of(RENEWS_UNSURELY, owner(last));
     const mark *m = mark_find(&w->unsure, false, tag, last->resource, INT64_MIN);
-    for (; m && m < w->unsure.at + w->unsure.count && m->tag == tag && m->detail == (int64_t)last->resource;
+    for (; m && m < w->unsure.at + w->unsure.count && m->tag == tag &&
+           m->detail == (int64_t)last->resource;
          m++) {
         if (m->return_us > last->invoke_us)
             *sure = least(*sure, m->invoke_us);
@@ -403,8 +412,8 @@ static void bound_surely(const work *w, grant *g, int64_t own_us)
     end_us = least(end_us, earliest_end(w, tag_of(ENDS_RESOURCE, g->resource), 0, from_us));
     g->sure_end_us = least(end_us, least(idle_us, own_us));
     g->ending = g->sure_end_us == end_us ? BY_OP : g->sure_end_us == idle_us ? BY_IDLE : BY_BOUND;
-    g->sure_exclusive_end_us =
-        least(g->sure_end_us, earliest_end(w, tag_of(ENDS_EXCLUSIVE, g->session), g->resource, from_us));
+    g->sure_exclusive_end_us = least(
+        g->sure_end_us, earliest_end(w, tag_of(ENDS_EXCLUSIVE, g->session), g->resource, from_us));
 }
 
 static void bound_possibly(const work *w, grant *g, int64_t own_us)
@@ -416,7 +425,8 @@ static void bound_possibly(const work *w, grant *g, int64_t own_us)
     end_us = least(end_us, latest_end(w, tag_of(ENDS_PAIR, g->session), g->resource, g->return_us));
     end_us = least(end_us, latest_end(w, tag_of(ENDS_RESOURCE, g->resource), 0, g->return_us));
     if (g->fence)
-        end_us = least(end_us, latest_end(w, tag_of(ENDS_FENCE, g->resource), g->fence, g->return_us));
+        end_us =
+            least(end_us, latest_end(w, tag_of(ENDS_FENCE, g->resource), g->fence, g->return_us));
     g->maybe_end_us = end_us;
     g->maybe_exclusive_end_us =
         least(end_us, latest_end(w, tag_of(ENDS_EXCLUSIVE, g->session), g->resource, g->return_us));
@@ -455,8 +465,8 @@ static void grant_make(work *w, const check_record *const *shown, size_t count)
             g->exclusive_us = least(g->exclusive_us, shown[i]->return_us);
         }
     }
-    g->told_again |=
-        mark_find(&w->unsure, false, tag_of(RENEWS_UNSURELY, g->session), g->resource, INT64_MIN) != NULL;
+    g->told_again |= mark_find(&w->unsure, false, tag_of(RENEWS_UNSURELY, g->session), g->resource,
+                               INT64_MIN) != NULL;
     const mark *unsure =
         mark_find(&w->unsure, false, tag_of(GRANTS_UNSURELY, g->session), g->resource, INT64_MIN);
     if (unsure)
@@ -479,16 +489,17 @@ static void judge_equal_fences(work *w)
 
 static void find_grants(work *w)
 {
-    const check_record **shown = need(w->count, sizeof *shown);
+    const check_record **shown = check_need(w->count, sizeof *shown);
     size_t count = 0;
     for (size_t i = 0; i < w->count; i++)
         if (shows_lock(&w->records[i]))
             shown[count++] = &w->records[i];
     qsort(shown, count, sizeof *shown, by_grant);
-    w->grants = need(w->count, sizeof *w->grants);
+    w->grants = check_need(w->count, sizeof *w->grants);
     for (size_t i = 0, next; i < count; i = next) {
         for (next = i + 1; next < count && shown[next]->resource == shown[i]->resource &&
-                           shown[next]->fence == shown[i]->fence && owner(shown[next]) == owner(shown[i]);)
+                           shown[next]->fence == shown[i]->fence &&
+                           owner(shown[next]) == owner(shown[i]);)
             next++;
         grant_make(w, shown + i, next - i);
     }
@@ -499,7 +510,8 @@ static void find_grants(work *w)
         if (r->result != CHECK_UNKNOWN || !is_granting(r))
             continue;
         grant *g = &w->grants[w->grants_count++];
-        bool exclusive = r->asked == 0 || r->op == CHECK_HAND_OVER; /* a hand-over doesn't know the mode */
+        /* a hand-over doesn't know the mode */
+        bool exclusive = r->asked == 0 || r->op == CHECK_HAND_OVER;
         *g = (grant){.resource = r->resource,
                      .session = owner(r),
                      .first = r,
@@ -516,13 +528,15 @@ static void judge_bound(work *w, const check_record *r)
 {
     int64_t asked_us = r->ends_us - r->ttl_us;
     if ((r->ttl_us == 0) != (r->ends_us == 0) ||
-        (r->ttl_us && (asked_us < r->invoke_us - w->slack_us || asked_us > plus(r->return_us, w->slack_us))))
+        (r->ttl_us &&
+         (asked_us < r->invoke_us - w->slack_us || asked_us > plus(r->return_us, w->slack_us))))
         blame(w, CHECK_WRONG_BOUND, r, NULL);
 }
 
 /* ---- who overlaps whom ---- */
 
-/* The two latest ends of different sessions: enough to answer for any session "does another one last until then?". */
+/* The two latest ends of different sessions: enough to answer for any session "does another one
+ * last until then?". */
 typedef struct latest {
     const grant *by[2];
     int64_t end_us[2];
@@ -565,8 +579,8 @@ static int by_start(const void *a, const void *b)
 {
     const span *x = a, *y = b;
     if (x->grant->resource != y->grant->resource)
-        return order(x->grant->resource, y->grant->resource);
-    return order(x->start_us, y->start_us);
+        return races_check_order(x->grant->resource, y->grant->resource);
+    return races_check_order(x->start_us, y->start_us);
 }
 
 static void blame_overlap(work *w, const grant *later, const grant *earlier)
@@ -574,13 +588,14 @@ static void blame_overlap(work *w, const grant *later, const grant *earlier)
     blame(w, earlier->ending == BY_OP ? CHECK_OVERLAP : CHECK_EARLY, later->first, earlier->first);
 }
 
-/* The sure holds of a resource's grants, and again the exclusive part of each. A grant that its session's next one
- * stepped over (an upgrade) counts only until then: the next one's bound may be another. */
+/* The sure holds of a resource's grants, and again the exclusive part of each. A grant that its
+ * session's next one stepped over (an upgrade) counts only until then: the next one's bound may be
+ * another. */
 static size_t find_spans(const work *w, span *spans)
 {
     size_t count = 0;
-    int64_t *next_us = need(w->lives_count, sizeof *next_us);
-    uint32_t *resource = need(w->lives_count, sizeof *resource);
+    int64_t *next_us = check_need(w->lives_count, sizeof *next_us);
+    uint32_t *resource = check_need(w->lives_count, sizeof *resource);
     memset(resource, 0xff, w->lives_count * sizeof *resource);
     for (size_t i = w->sure_count; i-- > 0;) {
         const grant *g = &w->grants[i];
@@ -602,7 +617,7 @@ static size_t find_spans(const work *w, span *spans)
 /* P1: every sure hold against what other sessions surely hold at its start. */
 static void judge_exclusion(work *w)
 {
-    span *spans = need(2 * w->sure_count, sizeof *spans);
+    span *spans = check_need(2 * w->sure_count, sizeof *spans);
     size_t count = find_spans(w, spans);
     if (count)
         qsort(spans, count, sizeof *spans, by_start);
@@ -625,20 +640,23 @@ static void judge_exclusion(work *w)
 static int by_resource_and_invocation(const void *a, const void *b)
 {
     const grant *x = *(const grant *const *)a, *y = *(const grant *const *)b;
-    return x->resource != y->resource ? order(x->resource, y->resource) : order(x->invoke_us, y->invoke_us);
+    return x->resource != y->resource ? races_check_order(x->resource, y->resource)
+                                      : races_check_order(x->invoke_us, y->invoke_us);
 }
 
 static int by_resource_and_return(const void *a, const void *b)
 {
     const grant *x = *(const grant *const *)a, *y = *(const grant *const *)b;
-    return x->resource != y->resource ? order(x->resource, y->resource) : order(x->return_us, y->return_us);
+    return x->resource != y->resource ? races_check_order(x->resource, y->resource)
+                                      : races_check_order(x->return_us, y->return_us);
 }
 
 /* P8: whoever was asked for after another had been answered has the larger fence. */
 static void judge_fences(work *w)
 {
     size_t count = w->sure_count;
-    const grant **asked = need(count, sizeof *asked), **answered = need(count, sizeof *answered);
+    const grant **asked = check_need(count, sizeof *asked),
+                **answered = check_need(count, sizeof *answered);
     for (size_t i = 0; i < count; i++)
         asked[i] = answered[i] = &w->grants[i];
     qsort(asked, count, sizeof *asked, by_resource_and_invocation);
@@ -662,8 +680,8 @@ static void judge_fences(work *w)
     free(answered);
 }
 
-/* Locks of sessions that died, which a later grant in conflict with them stepped over. Grants of a resource stand in the
- * order of their fences. */
+/* Locks of sessions that died, which a later grant in conflict with them stepped over. Grants of a
+ * resource stand in the order of their fences. */
 static void count_take_overs(work *w)
 {
     latest any = {0}, exclusive = {0};
@@ -688,9 +706,9 @@ static const grant *grant_of(const work *w, const check_record *r)
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         const grant *g = &w->grants[middle];
-        int side = order(g->resource, key->resource);
-        side = side ? side : order(g->fence, key->fence);
-        side = side ? side : order(g->session, owner(key));
+        int side = races_check_order(g->resource, key->resource);
+        side = side ? side : races_check_order(g->fence, key->fence);
+        side = side ? side : races_check_order(g->session, owner(key));
         if (side == 0)
             return g;
         if (side < 0)
@@ -727,15 +745,15 @@ static void judge_again(work *w, const check_record *q, const grant *g)
 /* Judges one answer by the grant before it, if there is just one that it can be about. */
 static void judge_own(work *w, const check_record *q, const check_record *prior, bool clear)
 {
-    if (q->op == CHECK_ACQUIRE && is_done(q) && q->mode > q->asked)
+    if (q->op == CHECK_ACQUIRE && check_is_done(q) && q->mode > q->asked)
         blame(w, CHECK_WEAKER, q, NULL);
-    if (is_done(q) && (q->op == CHECK_RENEW || (q->op == CHECK_ACQUIRE && !prior && clear)))
+    if (check_is_done(q) && (q->op == CHECK_RENEW || (q->op == CHECK_ACQUIRE && !prior && clear)))
         judge_bound(w, q);
-    if (!prior || !clear || !is_done(prior))
+    if (!prior || !clear || !check_is_done(prior))
         return;
     const grant *g = grant_of(w, prior);
     bool same = q->only_fence == 0 || (g && q->only_fence == g->fence);
-    if (g && is_done(q) && !same && g->sure_end_us >= q->invoke_us)
+    if (g && check_is_done(q) && !same && g->sure_end_us >= q->invoke_us)
         blame(w, CHECK_OTHER_GRANT, q, g->first);
     if (!g || g->sure_end_us <= q->return_us)
         return;
@@ -756,10 +774,10 @@ static int by_pair(const void *a, const void *b)
 {
     const seen *x = a, *y = b;
     if (x->session != y->session)
-        return order(x->session, y->session);
+        return races_check_order(x->session, y->session);
     if (x->record->resource != y->record->resource)
-        return order(x->record->resource, y->record->resource);
-    return order(x->record->invoke_us, y->record->invoke_us);
+        return races_check_order(x->record->resource, y->record->resource);
+    return races_check_order(x->record->invoke_us, y->record->invoke_us);
 }
 
 static bool same_pair(const seen *a, const seen *b)
@@ -772,7 +790,8 @@ static bool grants_to(const seen *s)
     return is_granting(s->record) && may_be_done(s->record) && owner(s->record) == s->session;
 }
 
-/* Of one session and one resource: each answer against the grant before it, unless grants run into each other. */
+/* Of one session and one resource: each answer against the grant before it, unless grants run into
+ * each other. */
 static void judge_pair(work *w, const seen *at, size_t count)
 {
     const check_record *prior = NULL;
@@ -795,7 +814,7 @@ static void judge_pair(work *w, const seen *at, size_t count)
 
 static void judge_own_locks(work *w)
 {
-    seen *all = need(2 * w->count, sizeof *all);
+    seen *all = check_need(2 * w->count, sizeof *all);
     size_t count = 0;
     for (size_t i = 0; i < w->count; i++) {
         const check_record *r = &w->records[i];
@@ -820,14 +839,16 @@ static void judge_own_locks(work *w)
 static int by_resource_then_return(const void *a, const void *b)
 {
     const check_record *x = *(const check_record *const *)a, *y = *(const check_record *const *)b;
-    return x->resource != y->resource ? order(x->resource, y->resource) : order(x->return_us, y->return_us);
+    return x->resource != y->resource ? races_check_order(x->resource, y->resource)
+                                      : races_check_order(x->return_us, y->return_us);
 }
 
-/* Whoever is refused is refused because of somebody: P7 from above, since a dead session is nobody. */
+/* Whoever is refused is refused because of somebody: P7 from above, since a dead session is nobody.
+ * */
 static void judge_refusals(work *w)
 {
-    const check_record **refused = need(w->count, sizeof *refused);
-    const grant **grants = need(w->grants_count, sizeof *grants);
+    const check_record **refused = check_need(w->count, sizeof *refused);
+    const grant **grants = check_need(w->grants_count, sizeof *grants);
     size_t count = 0;
     for (size_t i = 0; i < w->count; i++)
         if (w->records[i].op == CHECK_ACQUIRE && w->records[i].result == CHECK_LOCKED)
@@ -863,22 +884,23 @@ static void judge_refusals(work *w)
 static int by_invoke(const void *a, const void *b)
 {
     const check_record *x = a, *y = b;
-    return order(x->invoke_us, y->invoke_us);
+    return races_check_order(x->invoke_us, y->invoke_us);
 }
 
 static void work_init(work *w, const check_record *records, size_t count)
 {
     w->count = count;
-    w->records = need(count, sizeof *records);
+    w->records = check_need(count, sizeof *records);
     if (count)
         memcpy(w->records, records, count * sizeof *records);
     qsort(w->records, count, sizeof *records, by_invoke);
     for (size_t i = 0; i < count; i++) {
-        size_t top = records[i].session > records[i].target ? records[i].session : records[i].target;
+        size_t top =
+            records[i].session > records[i].target ? records[i].session : records[i].target;
         w->lives_count = top + 1 > w->lives_count ? top + 1 : w->lives_count;
-        w->report->sessions += records[i].op == CHECK_OPEN && is_done(&records[i]);
+        w->report->sessions += records[i].op == CHECK_OPEN && check_is_done(&records[i]);
     }
-    w->lives = need(w->lives_count, sizeof *w->lives);
+    w->lives = check_need(w->lives_count, sizeof *w->lives);
     for (size_t i = 0; i < w->lives_count; i++)
         w->lives[i] = (life){false, INT64_MIN / 2, INT64_MIN / 2, NEVER, NEVER};
 }
@@ -926,15 +948,17 @@ const char *check_fault_sentence(check_fault fault)
 
 static void print_record(const check_record *r, FILE *out)
 {
-    static const char *const results[] = {"ok", "locked", "not held", "expired", "nothing", "unknown"};
-    fprintf(out, "#     %lld..%lld client %u session %u %s", (long long)r->invoke_us, (long long)r->return_us,
-            r->client, r->session, check_op_name(r->op));
+    static const char *const results[] = {"ok",      "locked",  "not held",
+                                          "expired", "nothing", "unknown"};
+    fprintf(out, "#     %lld..%lld client %u session %u %s", (long long)r->invoke_us,
+            (long long)r->return_us, r->client, r->session, check_op_name(r->op));
     if (r->op == CHECK_HAND_OVER)
         fprintf(out, " to %u", r->target);
-    if (r->op != CHECK_OPEN && r->op != CHECK_BEAT && r->op != CHECK_CLOSE && r->op != CHECK_RELEASE_ALL)
-        fprintf(out, " resource %u asked %u mode %u fence %lld only %lld ttl %lld ends %lld", r->resource,
-                r->asked, r->mode, (long long)r->fence, (long long)r->only_fence, (long long)r->ttl_us,
-                (long long)r->ends_us);
+    if (r->op != CHECK_OPEN && r->op != CHECK_BEAT && r->op != CHECK_CLOSE &&
+        r->op != CHECK_RELEASE_ALL)
+        fprintf(out, " resource %u asked %u mode %u fence %lld only %lld ttl %lld ends %lld",
+                r->resource, r->asked, r->mode, (long long)r->fence, (long long)r->only_fence,
+                (long long)r->ttl_us, (long long)r->ends_us);
     else
         fprintf(out, " idle %lld expires %lld", (long long)r->idle_us, (long long)r->expires_us);
     fprintf(out, ": %s\n", results[r->result <= CHECK_UNKNOWN ? r->result : CHECK_UNKNOWN]);
@@ -943,7 +967,8 @@ static void print_record(const check_record *r, FILE *out)
 void check_print(const check_report *report, FILE *out)
 {
     fprintf(out,
-            "# checked %zu calls of %zu sessions: %zu grants, %zu refusals, %zu take-overs, %zu unknown, %zu "
+            "# checked %zu calls of %zu sessions: %zu grants, %zu refusals, %zu take-overs, %zu "
+            "unknown, %zu "
             "faults\n",
             report->records, report->sessions, report->grants, report->refusals, report->take_overs,
             report->unknown, report->faults);

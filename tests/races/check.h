@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* The history checker: reads what clients were answered and when, and says whether a store that keeps its promises
- * could have answered so. It needs nothing but the records, and it is sound: what it reports did go wrong, whatever
- * the order in which concurrent calls took effect. O(n log n).
+/* The history checker: reads what clients were answered and when, and says whether a store that
+ * keeps its promises could have answered so. It needs nothing but the records, and it is sound:
+ * what it reports did go wrong, whatever the order in which concurrent calls took effect. O(n log
+ * n).
  *
- * A call takes effect at one instant between its invocation and its return. From that follow, for every grant:
- *   the sure hold    from the return of the acquire to the earliest instant anything may have ended it;
- *   the maybe hold   from its invocation to the latest instant by which something must have ended it.
- * Sure holds of two sessions that conflict must not overlap; a refusal needs somebody's maybe hold. */
+ * A call takes effect at one instant between its invocation and its return. From that follow, for
+ * every grant:
+ *   the sure hold    from the return of the acquire to the earliest instant anything may have ended
+ *                    it;
+ *   the maybe hold   from its invocation to the latest instant by which something must have ended
+ *                    it.
+ * Sure holds of two sessions that conflict must not overlap; a refusal needs somebody's maybe hold.
+ * */
 #ifndef TESTS_RACES_CHECK_H
 #define TESTS_RACES_CHECK_H
 
@@ -19,7 +24,8 @@ typedef enum check_op {
     CHECK_OPEN,  /* idle_us, expires_us */
     CHECK_BEAT,  /* idle_us, expires_us */
     CHECK_CLOSE, /* also: being replaced by another session */
-    CHECK_ACQUIRE, /* resource, asked → mode, fence, ends_us; of a refused set: the resource that was blocked */
+    /* resource, asked → mode, fence, ends_us; of a refused set: the resource that was blocked */
+    CHECK_ACQUIRE,
     CHECK_RENEW,     /* resource, ttl_us → mode, fence, ends_us */
     CHECK_DOWNGRADE, /* resource → mode, fence, ends_us */
     CHECK_RELEASE,   /* resource, (only_fence) */
@@ -63,19 +69,19 @@ typedef struct check_record {
 } check_record;
 
 /* What can be wrong. */
-#define CHECK_FAULT_TABLE(X)                                                                                 \
-    X(CHECK_OVERLAP, "P1: two sessions held conflicting locks at once")                                      \
-    X(CHECK_EARLY, "P7: a lock was taken over before its holder's bound")                                    \
-    X(CHECK_EQUAL_FENCE, "P8: two grants have the same fence")                                               \
-    X(CHECK_FENCE_BACK, "P8: a later grant has a smaller fence")                                             \
-    X(CHECK_REVIVED, "P7: a dead session was served")                                                        \
-    X(CHECK_DIED_EARLY, "P7: a live session was called dead")                                                \
-    X(CHECK_WRONG_BOUND, "P7: a bound is not where the durations put it")                                    \
-    X(CHECK_REFENCED, "P5: acquiring what is held changed the fence")                                        \
-    X(CHECK_WEAKER, "P5: the answer is a weaker mode or a shorter bound")                                    \
-    X(CHECK_OTHER_GRANT, "P6: done by the fence of another grant")                                           \
-    X(CHECK_LOST, "a lock was lost that nothing could have ended")                                           \
-    X(CHECK_GHOST, "refused, or said to be held, though nobody can have held it")                            \
+#define CHECK_FAULT_TABLE(X)                                                                       \
+    X(CHECK_OVERLAP, "P1: two sessions held conflicting locks at once")                            \
+    X(CHECK_EARLY, "P7: a lock was taken over before its holder's bound")                          \
+    X(CHECK_EQUAL_FENCE, "P8: two grants have the same fence")                                     \
+    X(CHECK_FENCE_BACK, "P8: a later grant has a smaller fence")                                   \
+    X(CHECK_REVIVED, "P7: a dead session was served")                                              \
+    X(CHECK_DIED_EARLY, "P7: a live session was called dead")                                      \
+    X(CHECK_WRONG_BOUND, "P7: a bound is not where the durations put it")                          \
+    X(CHECK_REFENCED, "P5: acquiring what is held changed the fence")                              \
+    X(CHECK_WEAKER, "P5: the answer is a weaker mode or a shorter bound")                          \
+    X(CHECK_OTHER_GRANT, "P6: done by the fence of another grant")                                 \
+    X(CHECK_LOST, "a lock was lost that nothing could have ended")                                 \
+    X(CHECK_GHOST, "refused, or said to be held, though nobody can have held it")                  \
     X(CHECK_BELIEVED, "a client believed in a lock past its bound")
 
 typedef enum check_fault {
@@ -90,9 +96,10 @@ typedef enum check_fault {
 typedef struct check_report {
     size_t records;
     size_t sessions;
-    size_t grants;     /* distinct fences */
-    size_t refusals;   /* acquires answered with a holder */
-    size_t take_overs; /* grants whose session died at its idle bound and that another stepped over */
+    size_t grants;   /* distinct fences */
+    size_t refusals; /* acquires answered with a holder */
+    /* grants whose session died at its idle bound and that another stepped over */
+    size_t take_overs;
     size_t unknown;
     size_t faults;
     size_t by_fault[CHECK_FAULTS];
@@ -104,8 +111,8 @@ typedef struct check_report {
     } examples[CHECK_EXAMPLES];
 } check_report;
 
-/* Judges a history, in whatever order its records are. slack_us: how far the store's clock and the records' may have
- * drifted apart meanwhile. Calls abort() when memory runs out. */
+/* Judges a history, in whatever order its records are. slack_us: how far the store's clock and the
+ * records' may have drifted apart meanwhile. Calls abort() when memory runs out. */
 void check_history(const check_record *records, size_t count, int64_t slack_us, check_report *out);
 
 /* Prints the figures, and of what is wrong the first examples, as lines that begin with "# ". */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The history checker on trial: it must pass what a correct store answers, in any interleaving, and must catch every
- * seeded fault. Hand-made histories show each rule; a small model store with a virtual clock, which can be told to
- * misbehave, shows it on thousands of random ones. */
+/* The history checker on trial: it must pass what a correct store answers, in any interleaving, and
+ * must catch every seeded fault. Hand-made histories show each rule; a small model store with a
+ * virtual clock, which can be told to misbehave, shows it on thousands of random ones. */
 #include "races/check.h"
 
 #include <setjmp.h>
@@ -23,7 +23,8 @@ typedef struct history {
     size_t count;
 } history;
 
-static check_record *say(history *h, int from, int to, uint32_t session, check_op op, check_result result)
+static check_record *check_say(history *h, int from, int to, uint32_t session, check_op op,
+                               check_result result)
 {
     check_record *r = &h->at[h->count++];
     *r = (check_record){.invoke_us = from * MS,
@@ -36,25 +37,27 @@ static check_record *say(history *h, int from, int to, uint32_t session, check_o
     return r;
 }
 
-static void opens(history *h, int from, int to, uint32_t session)
+static void check_opens(history *h, int from, int to, uint32_t session)
 {
-    say(h, from, to, session, CHECK_OPEN, CHECK_OK);
+    check_say(h, from, to, session, CHECK_OPEN, CHECK_OK);
 }
 
 static void beats(history *h, int from, int to, uint32_t session, check_result result)
 {
-    say(h, from, to, session, CHECK_BEAT, result);
+    check_say(h, from, to, session, CHECK_BEAT, result);
 }
 
-static check_record *acquires(history *h, int from, int to, uint32_t session, int mode, int64_t fence)
+static check_record *acquires(history *h, int from, int to, uint32_t session, int mode,
+                              int64_t fence)
 {
-    check_record *r = say(h, from, to, session, CHECK_ACQUIRE, fence ? CHECK_OK : CHECK_LOCKED);
+    check_record *r =
+        check_say(h, from, to, session, CHECK_ACQUIRE, fence ? CHECK_OK : CHECK_LOCKED);
     r->asked = r->mode = (uint8_t)mode;
     r->fence = fence;
     return r;
 }
 
-static check_report judge(const history *h)
+static check_report check_judge(const history *h)
 {
     check_report report;
     check_history(h->at, h->count, 0, &report);
@@ -63,7 +66,7 @@ static check_report judge(const history *h)
 
 static void passes(const history *h)
 {
-    check_report report = judge(h);
+    check_report report = check_judge(h);
     if (report.faults)
         check_print(&report, stdout);
     assert_int_equal(report.faults, 0);
@@ -71,7 +74,7 @@ static void passes(const history *h)
 
 static void is_caught(const history *h, check_fault fault)
 {
-    check_report report = judge(h);
+    check_report report = check_judge(h);
     if (!report.by_fault[fault])
         check_print(&report, stdout);
     assert_true(report.by_fault[fault] > 0);
@@ -80,8 +83,8 @@ static void is_caught(const history *h, check_fault fault)
 static history two_sessions(void)
 {
     history h = {.count = 0};
-    opens(&h, 0, 1, 1);
-    opens(&h, 0, 1, 2);
+    check_opens(&h, 0, 1, 1);
+    check_opens(&h, 0, 1, 2);
     return h;
 }
 
@@ -91,7 +94,7 @@ static void one_after_the_other_passes(void **state)
     history h = two_sessions();
     acquires(&h, 10, 12, 1, X, 5);
     acquires(&h, 13, 14, 2, X, 0);
-    say(&h, 20, 22, 1, CHECK_RELEASE, CHECK_OK);
+    check_say(&h, 20, 22, 1, CHECK_RELEASE, CHECK_OK);
     acquires(&h, 21, 23, 2, X, 6);
     passes(&h);
 }
@@ -103,9 +106,9 @@ static void readers_together_pass(void **state)
     acquires(&h, 10, 12, 1, S, 5);
     acquires(&h, 11, 13, 2, S, 6);
     acquires(&h, 20, 21, 1, X, 0); /* not the only reader */
-    say(&h, 25, 26, 2, CHECK_RELEASE, CHECK_OK);
+    check_say(&h, 25, 26, 2, CHECK_RELEASE, CHECK_OK);
     acquires(&h, 30, 31, 1, X, 7);
-    check_record *down = say(&h, 40, 41, 1, CHECK_DOWNGRADE, CHECK_OK);
+    check_record *down = check_say(&h, 40, 41, 1, CHECK_DOWNGRADE, CHECK_OK);
     down->mode = S;
     down->fence = 7;
     acquires(&h, 42, 43, 2, S, 8);
@@ -123,7 +126,7 @@ static void a_take_over_at_the_bound_passes_and_is_counted(void **state)
     acquires(&h, 399, 401, 2, X, 6); /* took effect at 400 or later: 100 + 300 */
     beats(&h, 402, 403, 1, CHECK_EXPIRED);
     passes(&h);
-    assert_int_equal(judge(&h).take_overs, 1);
+    assert_int_equal(check_judge(&h).take_overs, 1);
 }
 
 static void an_unknown_release_passes_either_way(void **state)
@@ -131,7 +134,7 @@ static void an_unknown_release_passes_either_way(void **state)
     (void)state;
     history h = two_sessions();
     acquires(&h, 10, 12, 1, X, 5);
-    say(&h, 20, 22, 1, CHECK_RELEASE, CHECK_UNKNOWN);
+    check_say(&h, 20, 22, 1, CHECK_RELEASE, CHECK_UNKNOWN);
     acquires(&h, 30, 31, 2, X, 0); /* it had not been done ... */
     acquires(&h, 40, 41, 1, X, 5);
     history other = h;
@@ -146,14 +149,14 @@ static void a_hand_over_and_a_forced_release_pass(void **state)
     (void)state;
     history h = two_sessions();
     acquires(&h, 10, 12, 1, X, 5);
-    check_record *given = say(&h, 20, 22, 1, CHECK_HAND_OVER, CHECK_OK);
+    check_record *given = check_say(&h, 20, 22, 1, CHECK_HAND_OVER, CHECK_OK);
     given->target = 2;
     given->fence = 6;
     acquires(&h, 30, 31, 2, X, 6);
-    check_record *force = say(&h, 40, 42, 0, CHECK_FORCE, CHECK_OK);
+    check_record *force = check_say(&h, 40, 42, 0, CHECK_FORCE, CHECK_OK);
     force->only_fence = 6;
     acquires(&h, 43, 44, 1, X, 7);
-    say(&h, 45, 46, 2, CHECK_RELEASE, CHECK_NOT_HELD);
+    check_say(&h, 45, 46, 2, CHECK_RELEASE, CHECK_NOT_HELD);
     passes(&h);
 }
 
@@ -162,7 +165,7 @@ static void an_overlap_is_caught(void **state)
     (void)state;
     history h = two_sessions();
     acquires(&h, 10, 12, 1, X, 5);
-    say(&h, 30, 31, 1, CHECK_RELEASE, CHECK_OK);
+    check_say(&h, 30, 31, 1, CHECK_RELEASE, CHECK_OK);
     history readers = h;
     acquires(&h, 20, 22, 2, X, 6);
     is_caught(&h, CHECK_OVERLAP);
@@ -177,8 +180,8 @@ static void an_overlap_after_an_upgrade_is_caught(void **state)
     acquires(&h, 10, 12, 1, S, 5);
     acquires(&h, 11, 13, 2, S, 6);
     acquires(&h, 20, 21, 1, X, 7);
-    say(&h, 50, 51, 1, CHECK_RELEASE, CHECK_OK);
-    say(&h, 50, 51, 2, CHECK_RELEASE, CHECK_OK);
+    check_say(&h, 50, 51, 1, CHECK_RELEASE, CHECK_OK);
+    check_say(&h, 50, 51, 2, CHECK_RELEASE, CHECK_OK);
     is_caught(&h, CHECK_OVERLAP);
 }
 
@@ -187,7 +190,7 @@ static void an_equal_fence_is_caught(void **state)
     (void)state;
     history h = two_sessions();
     acquires(&h, 10, 12, 1, X, 5);
-    say(&h, 20, 22, 1, CHECK_RELEASE, CHECK_OK);
+    check_say(&h, 20, 22, 1, CHECK_RELEASE, CHECK_OK);
     history again = h;
     acquires(&h, 30, 31, 2, X, 5);
     is_caught(&h, CHECK_EQUAL_FENCE);
@@ -200,7 +203,7 @@ static void a_fence_that_goes_back_is_caught(void **state)
     (void)state;
     history h = two_sessions();
     acquires(&h, 10, 12, 1, X, 5);
-    say(&h, 20, 22, 1, CHECK_RELEASE, CHECK_OK);
+    check_say(&h, 20, 22, 1, CHECK_RELEASE, CHECK_OK);
     acquires(&h, 30, 31, 2, X, 4);
     is_caught(&h, CHECK_FENCE_BACK);
 }
@@ -213,7 +216,7 @@ static void a_revived_session_is_caught(void **state)
     history closed = h, acquired = h;
     beats(&h, 406, 407, 1, CHECK_OK);
     is_caught(&h, CHECK_REVIVED);
-    say(&closed, 110, 111, 1, CHECK_CLOSE, CHECK_OK);
+    check_say(&closed, 110, 111, 1, CHECK_CLOSE, CHECK_OK);
     beats(&closed, 112, 113, 1, CHECK_OK);
     is_caught(&closed, CHECK_REVIVED);
     acquires(&acquired, 406, 407, 1, X, 9);
@@ -270,11 +273,11 @@ static void a_lost_lock_is_caught(void **state)
     history h = two_sessions();
     acquires(&h, 10, 12, 1, X, 5);
     history refused = h, asked = h;
-    say(&h, 20, 21, 1, CHECK_RELEASE, CHECK_NOT_HELD);
+    check_say(&h, 20, 21, 1, CHECK_RELEASE, CHECK_NOT_HELD);
     is_caught(&h, CHECK_LOST);
     acquires(&refused, 20, 21, 1, X, 0);
     is_caught(&refused, CHECK_LOST);
-    say(&asked, 20, 21, 1, CHECK_HOLDS, CHECK_NOT_HELD);
+    check_say(&asked, 20, 21, 1, CHECK_HOLDS, CHECK_NOT_HELD);
     is_caught(&asked, CHECK_LOST);
 }
 
@@ -285,9 +288,9 @@ static void a_release_by_the_fence_of_an_older_grant_is_caught(void **state)
     acquires(&h, 10, 12, 1, S, 5);
     acquires(&h, 13, 14, 1, X, 6);
     history refused = h;
-    say(&h, 20, 21, 1, CHECK_RELEASE, CHECK_OK)->only_fence = 5;
+    check_say(&h, 20, 21, 1, CHECK_RELEASE, CHECK_OK)->only_fence = 5;
     is_caught(&h, CHECK_OTHER_GRANT);
-    say(&refused, 20, 21, 1, CHECK_RELEASE, CHECK_NOT_HELD)->only_fence = 5;
+    check_say(&refused, 20, 21, 1, CHECK_RELEASE, CHECK_NOT_HELD)->only_fence = 5;
     passes(&refused);
 }
 
@@ -296,7 +299,7 @@ static void a_ghost_is_caught(void **state)
     (void)state;
     history h = two_sessions();
     acquires(&h, 10, 12, 1, X, 5);
-    say(&h, 20, 22, 1, CHECK_RELEASE, CHECK_OK);
+    check_say(&h, 20, 22, 1, CHECK_RELEASE, CHECK_OK);
     acquires(&h, 23, 24, 2, X, 0);
     is_caught(&h, CHECK_GHOST);
 }
@@ -321,9 +324,9 @@ static void belief_past_the_bound_is_caught(void **state)
     (void)state;
     history h = two_sessions();
     acquires(&h, 10, 12, 1, X, 5);
-    say(&h, 299, 299, 1, CHECK_BELIEF, CHECK_OK);
+    check_say(&h, 299, 299, 1, CHECK_BELIEF, CHECK_OK);
     passes(&h);
-    say(&h, 301, 301, 1, CHECK_BELIEF, CHECK_OK);
+    check_say(&h, 301, 301, 1, CHECK_BELIEF, CHECK_OK);
     is_caught(&h, CHECK_BELIEVED);
 }
 
@@ -368,14 +371,14 @@ typedef struct model {
     uint32_t sessions_count;
 } model;
 
-static int64_t pick(model *m, int64_t below)
+static int64_t check_pick(model *m, int64_t below)
 {
     return (int64_t)(rand_r(&m->seed) % (unsigned)below);
 }
 
 static bool strikes(model *m, bug b)
 {
-    return m->bug == b && pick(m, 3) == 0;
+    return m->bug == b && check_pick(m, 3) == 0;
 }
 
 static bool is_live(model *m, uint32_t s, int64_t now_us)
@@ -390,10 +393,10 @@ static held *live_lock(model *m, uint32_t s, uint32_t r, int64_t now_us)
     return lock->on && is_live(m, s, now_us) && !bounded ? lock : NULL;
 }
 
-static bool is_blocked(model *m, uint32_t s, uint32_t r, int mode, int64_t now_us)
+static bool check_is_blocked(model *m, uint32_t s, uint32_t r, int mode, int64_t now_us)
 {
-    int64_t judged_us =
-        now_us + (strikes(m, EARLY_EXPIRY) ? IDLE / 3 : 0) - (strikes(m, LATE_EXPIRY) ? IDLE / 3 : 0);
+    int64_t judged_us = now_us + (strikes(m, EARLY_EXPIRY) ? IDLE / 3 : 0) -
+                        (strikes(m, LATE_EXPIRY) ? IDLE / 3 : 0);
     for (uint32_t other = 0; other < m->sessions_count; other++) {
         held *lock = other == s ? NULL : live_lock(m, other, r, judged_us);
         if (lock && (lock->mode == X || mode == X))
@@ -413,7 +416,8 @@ static void show(check_record *q, const held *lock)
 static void model_acquire(model *m, check_record *q, int64_t now_us)
 {
     held *lock = live_lock(m, q->session, q->resource, now_us);
-    if (is_blocked(m, q->session, q->resource, q->asked, now_us) && !(lock && lock->mode <= q->asked)) {
+    if (check_is_blocked(m, q->session, q->resource, q->asked, now_us) &&
+        !(lock && lock->mode <= q->asked)) {
         q->result = CHECK_LOCKED;
         return;
     }
@@ -507,7 +511,8 @@ static void model_do(model *m, check_record *q, int64_t now_us)
     if (q->op == CHECK_OPEN) {
         q->session = m->sessions_count++;
         model_beat(m, q, now_us);
-    } else if (!forced && !is_live(m, q->session, now_us) && !(late && !m->sessions[q->session].ended)) {
+    } else if (!forced && !is_live(m, q->session, now_us) &&
+               !(late && !m->sessions[q->session].ended)) {
         q->result = q->op == CHECK_CLOSE ? CHECK_OK : CHECK_EXPIRED;
     } else if (q->op == CHECK_BEAT) {
         model_beat(m, q, now_us);
@@ -535,37 +540,39 @@ typedef struct client {
 
 static void client_ask(model *m, client *c)
 {
-    static const uint8_t ops[] = {CHECK_BEAT,      CHECK_BEAT,      CHECK_ACQUIRE, CHECK_ACQUIRE,
-                                  CHECK_ACQUIRE,   CHECK_ACQUIRE,   CHECK_RELEASE, CHECK_RELEASE_ALL,
-                                  CHECK_HOLDS,     CHECK_DOWNGRADE, CHECK_RENEW,   CHECK_FORCE,
-                                  CHECK_HAND_OVER, CHECK_CLOSE};
-    bool pause = pick(m, 25) == 0;
-    check_record q = {.invoke_us = c->next.return_us + pick(m, 20 * MS) + (pause ? IDLE : 0) + 1,
+    static const uint8_t ops[] = {
+        CHECK_BEAT,    CHECK_BEAT,    CHECK_ACQUIRE,     CHECK_ACQUIRE, CHECK_ACQUIRE,
+        CHECK_ACQUIRE, CHECK_RELEASE, CHECK_RELEASE_ALL, CHECK_HOLDS,   CHECK_DOWNGRADE,
+        CHECK_RENEW,   CHECK_FORCE,   CHECK_HAND_OVER,   CHECK_CLOSE};
+    bool pause = check_pick(m, 25) == 0;
+    check_record q = {.invoke_us =
+                          c->next.return_us + check_pick(m, 20 * MS) + (pause ? IDLE : 0) + 1,
                       .idle_us = IDLE,
                       .session = c->session,
                       .client = c->session,
-                      .resource = (uint32_t)pick(m, RESOURCES)};
-    q.op = c->open ? ops[pick(m, sizeof ops)] : CHECK_OPEN;
-    q.asked = (uint8_t)pick(m, 2);
-    q.ttl_us = pick(m, 4) == 0 ? pick(m, 100 * MS) + 1 : 0;
-    q.target = m->sessions_count > CLIENTS ? m->sessions_count - 1 - (uint32_t)pick(m, CLIENTS) : 0;
-    if ((q.op == CHECK_FORCE || q.op == CHECK_RELEASE) && pick(m, 2))
-        q.only_fence = m->fence[q.resource] - pick(m, 2);
-    c->at_us = q.invoke_us + 1 + pick(m, 5 * MS);
-    q.return_us = c->at_us + 1 + pick(m, 5 * MS);
+                      .resource = (uint32_t)check_pick(m, RESOURCES)};
+    q.op = c->open ? ops[check_pick(m, sizeof ops)] : CHECK_OPEN;
+    q.asked = (uint8_t)check_pick(m, 2);
+    q.ttl_us = check_pick(m, 4) == 0 ? check_pick(m, 100 * MS) + 1 : 0;
+    q.target =
+        m->sessions_count > CLIENTS ? m->sessions_count - 1 - (uint32_t)check_pick(m, CLIENTS) : 0;
+    if ((q.op == CHECK_FORCE || q.op == CHECK_RELEASE) && check_pick(m, 2))
+        q.only_fence = m->fence[q.resource] - check_pick(m, 2);
+    c->at_us = q.invoke_us + 1 + check_pick(m, 5 * MS);
+    q.return_us = c->at_us + 1 + check_pick(m, 5 * MS);
     c->next = q;
 }
 
 /* Sometimes the client never learns the answer. */
 static void client_forget(model *m, check_record *q)
 {
-    if (pick(m, 60) != 0 || q->op == CHECK_OPEN)
+    if (check_pick(m, 60) != 0 || q->op == CHECK_OPEN)
         return;
     q->result = CHECK_UNKNOWN;
     q->fence = q->ends_us = q->expires_us = 0;
 }
 
-static size_t simulate(bug b, unsigned seed, check_record *out, size_t count)
+static size_t check_simulate(bug b, unsigned seed, check_record *out, size_t count)
 {
     static model m;
     client clients[CLIENTS] = {0};
@@ -598,7 +605,7 @@ static void a_correct_store_never_raises_an_alarm(void **state)
     check_report report = {0};
     size_t grants = 0, take_overs = 0, refusals = 0;
     for (unsigned seed = 1; seed <= 300; seed++) {
-        check_history(records, simulate(NO_BUG, seed, records, SIMULATED), 0, &report);
+        check_history(records, check_simulate(NO_BUG, seed, records, SIMULATED), 0, &report);
         if (report.faults) {
             printf("# seed %u\n", seed);
             check_print(&report, stdout);
@@ -608,8 +615,8 @@ static void a_correct_store_never_raises_an_alarm(void **state)
         take_overs += report.take_overs;
         refusals += report.refusals;
     }
-    printf("# 300 histories of %d calls: %zu grants, %zu refusals, %zu take-overs, no alarm\n", SIMULATED,
-           grants, refusals, take_overs);
+    printf("# 300 histories of %d calls: %zu grants, %zu refusals, %zu take-overs, no alarm\n",
+           SIMULATED, grants, refusals, take_overs);
     assert_true(grants > 50000 && take_overs > 1000);
 }
 
@@ -627,22 +634,30 @@ static void every_seeded_bug_is_caught(void **state)
         {LATE_EXPIRY, "sessions are stepped over late", {CHECK_GHOST, CHECK_GHOST, CHECK_GHOST}},
         {LATE_BEATS, "late beats are accepted", {CHECK_REVIVED, CHECK_REVIVED, CHECK_REVIVED}},
         {SAME_FENCE, "a grant keeps the fence", {CHECK_EQUAL_FENCE, CHECK_GHOST, CHECK_GHOST}},
-        {FENCE_RESET, "the fence starts again", {CHECK_FENCE_BACK, CHECK_EQUAL_FENCE, CHECK_EQUAL_FENCE}},
+        {FENCE_RESET,
+         "the fence starts again",
+         {CHECK_FENCE_BACK, CHECK_EQUAL_FENCE, CHECK_EQUAL_FENCE}},
         {WEAKENING, "re-acquiring weakens", {CHECK_WEAKER, CHECK_WEAKER, CHECK_WEAKER}},
-        {REFENCING, "re-acquiring changes the fence", {CHECK_REFENCED, CHECK_REFENCED, CHECK_REFENCED}},
+        {REFENCING,
+         "re-acquiring changes the fence",
+         {CHECK_REFENCED, CHECK_REFENCED, CHECK_REFENCED}},
         {LOSING, "a granted lock is not kept", {CHECK_LOST, CHECK_OVERLAP, CHECK_EARLY}},
         {KEEPING, "a released lock is kept", {CHECK_GHOST, CHECK_GHOST, CHECK_GHOST}},
         {HALF_RELEASE_ALL, "release-all forgets some", {CHECK_GHOST, CHECK_GHOST, CHECK_GHOST}},
-        {ANY_FENCE, "a release takes any fence", {CHECK_OTHER_GRANT, CHECK_OTHER_GRANT, CHECK_OTHER_GRANT}},
+        {ANY_FENCE,
+         "a release takes any fence",
+         {CHECK_OTHER_GRANT, CHECK_OTHER_GRANT, CHECK_OTHER_GRANT}},
     };
     assert_int_equal(sizeof seeded / sizeof *seeded, BUGS - 1);
     for (size_t i = 0; i < sizeof seeded / sizeof *seeded; i++) {
         unsigned caught = 0;
         for (unsigned seed = 1; seed <= 20; seed++) {
             check_report report;
-            check_history(records, simulate(seeded[i].bug, seed, records, SIMULATED), 0, &report);
+            check_history(records, check_simulate(seeded[i].bug, seed, records, SIMULATED), 0,
+                          &report);
             const size_t *by = report.by_fault;
-            caught += by[seeded[i].faults[0]] + by[seeded[i].faults[1]] + by[seeded[i].faults[2]] > 0;
+            caught +=
+                by[seeded[i].faults[0]] + by[seeded[i].faults[1]] + by[seeded[i].faults[2]] > 0;
         }
         printf("# %s: caught in %u of 20 histories\n", seeded[i].name, caught);
         assert_true(caught >= 18);

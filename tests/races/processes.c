@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A race of real processes; see processes.h. A client is this program with the arguments --client URL HOW CLIENT SEED BOARD LOG. */
+/* A race of real processes; see processes.h. A client is this program with the arguments --client
+ * URL HOW CLIENT SEED BOARD LOG. */
 #include "races/processes.h"
 
 #include <fcntl.h>
@@ -27,7 +28,8 @@ static void *map_file(const char *path, size_t size)
 
 /* ---- a client ---- */
 
-static int client_main(char **args, race_open_client *open_client, void (*close_client)(race_worker *worker))
+static int client_main(char **args, race_open_client *open_client,
+                       void (*close_client)(race_worker *worker))
 {
     race_worker worker = {.client = (uint32_t)strtoul(args[2], NULL, 10),
                           .seed = (unsigned)strtoul(args[3], NULL, 10)};
@@ -39,7 +41,8 @@ static int client_main(char **args, race_open_client *open_client, void (*close_
         return 3;
     race_log_init(worker.log, LOG_ROOM);
     hf_status status;
-    while ((status = open_client(&worker, args[0], args[1], &err)) == HF_BUSY && worker.log->busy < 200) {
+    while ((status = open_client(&worker, args[0], args[1], &err)) == HF_BUSY &&
+           worker.log->busy < 200) {
         worker.log->busy++;
         usleep(10000);
     }
@@ -130,7 +133,7 @@ static void kill_one(race *r)
     client_start(r);
 }
 
-static bool is_over(race *r)
+static bool processes_is_over(race *r)
 {
     race_log *logs[CLIENTS_MAX];
     for (size_t i = 0; i < r->clients; i++)
@@ -141,7 +144,7 @@ static bool is_over(race *r)
 static void disturb(race *r)
 {
     int64_t next_us = race_now_us() + 500000;
-    while (!is_over(r)) {
+    while (!processes_is_over(r)) {
         if (r->order->meddle)
             r->board->meddled = r->order->meddle(r->order->context, false);
         race_weather_note(&r->weather);
@@ -170,7 +173,7 @@ static void wait_for_all(race *r)
     }
 }
 
-static void judge(race *r)
+static void processes_judge(race *r)
 {
     race_log *logs[CLIENTS_MAX];
     hf_manager *manager = NULL;
@@ -213,6 +216,6 @@ void race_run(const race_order *order)
     wait_for_all(&r);
     race_weather_note(&r.weather);
     printf("# %zu clients were stopped for a while, %zu were killed\n", r.stops, r.kills);
-    judge(&r);
+    processes_judge(&r);
     clean_up(&r);
 }

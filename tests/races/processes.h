@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* A race of real processes: the program starts itself again for each client; some are stopped for a while and some killed in the
- * middle of what they do; the histories of all are judged together. */
+/* A race of real processes: the program starts itself again for each client; some are stopped for a
+ * while and some killed in the middle of what they do; the histories of all are judged together. */
 #ifndef TESTS_RACES_PROCESSES_H
 #define TESTS_RACES_PROCESSES_H
 
 #include "races/verdict.h"
 
-/* Opens what a client works with: worker->manager, and worker->turns if its calls are in transactions of its own. */
-typedef hf_status race_open_client(race_worker *worker, const char *url, const char *how, hf_error *err);
+/* Opens what a client works with: worker->manager, and worker->turns if its calls are in
+ * transactions of its own. */
+typedef hf_status race_open_client(race_worker *worker, const char *url, const char *how,
+                                   hf_error *err);
 
-/* The main of a client; -1: the arguments are not a client's. What was opened is closed by `close` after the manager (NULL: nothing
- * more to close). */
-int race_client_main(int argc, char **argv, race_open_client *open, void (*close)(race_worker *worker));
+/* The main of a client; -1: the arguments are not a client's. What was opened is closed by `close`
+ * after the manager (NULL: nothing more to close). */
+int race_client_main(int argc, char **argv, race_open_client *open,
+                     void (*close)(race_worker *worker));
 
 typedef struct race_order {
     const char *url;
@@ -19,8 +22,8 @@ typedef struct race_order {
     size_t clients;
     int seconds;
     race_bounds bounds;
-    /* Done between looks; for the last time when the time is over, while clients still work. Answers how often it has struck so far, see
-     * bounds.meddled. NULL: nothing. */
+    /* Done between looks; for the last time when the time is over, while clients still work.
+     * Answers how often it has struck so far, see bounds.meddled. NULL: nothing. */
     size_t (*meddle)(void *context, bool over);
     void *context;
 } race_order;

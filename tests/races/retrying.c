@@ -20,8 +20,8 @@ typedef struct retrying {
     unsigned count, at;
     int64_t patience_us;
     retrying_tally *tally;
-    char lost
-        [HF_REQUEST_ID_SIZE]; /* the request id of what sight was lost of last: whoever asks for it is told the same */
+    /* the request id of what sight was lost of last: whoever asks for it is told the same */
+    char lost[HF_REQUEST_ID_SIZE];
 } retrying;
 
 /* The server whose turn it is; HF_UNAVAILABLE: it is not there. */
@@ -57,7 +57,7 @@ static bool all_well(hf_batch *batch)
 }
 
 /* What was unsure has been answered. */
-static hf_status settle(retrying *r, hf_batch *batch, hf_status status, hf_error *err)
+static hf_status retrying_settle(retrying *r, hf_batch *batch, hf_status status, hf_error *err)
 {
     if (status == HF_OK && all_well(batch)) {
         r->tally->settled++;
@@ -82,7 +82,7 @@ static hf_status execute_retrying(hf_store *store, hf_batch *batch, hf_error *er
         if (since_us > r->tally->longest_us)
             r->tally->longest_us = since_us;
         if (!failed || since_us > r->patience_us)
-            return failed || !unsure ? status : settle(r, batch, status, err);
+            return failed || !unsure ? status : retrying_settle(r, batch, status, err);
         unsure |= status == HF_UNSURE;
         r->tally->unsure += status == HF_UNSURE;
         r->tally->unavailable += status == HF_UNAVAILABLE;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Real processes race for a few locks through holdfast servers that are killed under them, and ask again what was unsure. One server on
- * a SQLite file, started again each time; two servers on one PostgreSQL, of which one or the other is dead: clients that retry notice
- * nothing. The history of all clients is checked (P1, P5, P7, P8, P12), and followers on each server hear every event once and in order. */
+/* Real processes race for a few locks through holdfast servers that are killed under them, and ask
+ * again what was unsure. One server on a SQLite file, started again each time; two servers on one
+ * PostgreSQL, of which one or the other is dead: clients that retry notice nothing. The history of
+ * all clients is checked (P1, P5, P7, P8, P12), and followers on each server hear every event once
+ * and in order. */
 #include "races/processes.h"
 
 #include <signal.h>
@@ -14,7 +16,8 @@
 
 enum { PATIENCE_S = 20, FOLLOWERS = 20 };
 
-static hf_status open_client(race_worker *worker, const char *url, const char *how, hf_error *err)
+static hf_status served_open_client(race_worker *worker, const char *url, const char *how,
+                                    hf_error *err)
 {
     hf_store *store = NULL;
     char urls[2 * HF_URL_MAX];
@@ -57,7 +60,7 @@ static void take_down(killer *k)
     k->next_us = race_now_us() + rand() % k->down_us;
 }
 
-static size_t strike(void *context, bool over)
+static size_t served_strike(void *context, bool over)
 {
     killer *k = context;
     if (over || (k->down && race_now_us() >= k->next_us))
@@ -89,11 +92,13 @@ static void judge_audience(audience *a, const char *url)
     hf_manager_close(manager);
     bool heard = audience_heard(a, seq, 30);
     audience_end(a, &report);
-    printf("# %d followers heard %llu events, up to %lld; %llu connections, %llu refused, %llu streams cut, "
+    printf("# %d followers heard %llu events, up to %lld; %llu connections, %llu refused, %llu "
+           "streams cut, "
            "%llu ended, %llu left by chance\n",
            FOLLOWERS, (unsigned long long)report.events, (long long)report.newest,
            (unsigned long long)report.connections, (unsigned long long)report.refused,
-           (unsigned long long)report.cut, (unsigned long long)report.ended, (unsigned long long)report.left);
+           (unsigned long long)report.cut, (unsigned long long)report.ended,
+           (unsigned long long)report.left);
     expect_text(report.problem, "");
     expect_true(heard);
 }
@@ -108,7 +113,7 @@ static void race(killer *k, size_t clients, int seconds)
                         .clients = clients,
                         .seconds = seconds,
                         .bounds = RACE_BOUNDS,
-                        .meddle = strike,
+                        .meddle = served_strike,
                         .context = k};
     audience_options options = {.servers = k->count,
                                 .secret = served_secret(k->servers[0]),
@@ -136,7 +141,7 @@ static void race(killer *k, size_t clients, int seconds)
     expect_true(k->kills >= order.bounds.meddled);
 }
 
-static void end_all(killer *k)
+static void served_end_all(killer *k)
 {
     for (size_t i = 0; i < k->count; i++) {
         expect_int(served_stop(k->servers[i]), 0);
@@ -150,7 +155,7 @@ static void every_promise_holds_while_the_server_is_killed_and_started_again(voi
     (void)state;
     k.servers[0] = served_start(NULL, NULL);
     race(&k, 8, race_seconds(6, 90));
-    end_all(&k);
+    served_end_all(&k);
 }
 
 static void two_servers_on_one_database_take_over_from_each_other(void **state)
@@ -162,13 +167,13 @@ static void two_servers_on_one_database_take_over_from_each_other(void **state)
     for (size_t i = 0; i < k.count; i++)
         k.servers[i] = served_start(url, NULL);
     race(&k, 8, race_seconds(6, 90));
-    end_all(&k);
+    served_end_all(&k);
     place_discard(at, url);
 }
 
 int main(int argc, char **argv)
 {
-    int client = race_client_main(argc, argv, open_client, NULL);
+    int client = race_client_main(argc, argv, served_open_client, NULL);
     if (client >= 0)
         return client;
     size_t count = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Threads of one process share a manager, and partly a session, on each store; the history is checked as that of the
- * processes is. Meant for the thread sanitizer too. */
+/* Threads of one process share a manager, and partly a session, on each store; the history is
+ * checked as that of the processes is. Meant for the thread sanitizer too. */
 #include "races/verdict.h"
 
 #include <pthread.h>
@@ -99,7 +99,8 @@ typedef struct busy_thread {
     hf_error err;
 } busy_thread;
 
-/* Takes and gives back a lock; the one it keeps stays held, though it never beats: that is the keeper's work. */
+/* Takes and gives back a lock; the one it keeps stays held, though it never beats: that is the
+ * keeper's work. */
 static hf_status busy_round(hf_session *session, const hf_resource *kept, const hf_resource *other,
                             hf_error *err)
 {
@@ -124,7 +125,8 @@ static void *busy_main(void *argument)
     if (t->status == HF_OK)
         t->status = hf_session_acquire(session, &kept, NULL, NULL, &t->err);
     calm_note(t->calm, race_now_us() - before_us);
-    /* A disk that stands still for half a second makes a call busy; then it is asked again, as a program would. */
+    /* A disk that stands still for half a second makes a call busy; then it is asked again, as a
+     * program would. */
     bool holds = t->status == HF_OK;
     while (holds && (t->status == HF_OK || t->status == HF_BUSY) && race_now_us() < t->until_us) {
         before_us = race_now_us();
@@ -139,7 +141,7 @@ static void *busy_main(void *argument)
     return NULL;
 }
 
-static void count_notice(void *context, const hf_notice *notice)
+static void threads_count_notice(void *context, const hf_notice *notice)
 {
     (void)notice;
     atomic_fetch_add((_Atomic size_t *)context, 1);
@@ -152,20 +154,22 @@ static size_t work_at_once(hf_manager *manager, calm *c, size_t *rounds)
     pthread_t threads[THREADS];
     size_t lost = 0;
     for (uint32_t i = 0; i < THREADS; i++) {
-        work[i] =
-            (busy_thread){.manager = manager, .calm = c, .number = i, .until_us = race_now_us() + 4000000};
+        work[i] = (busy_thread){
+            .manager = manager, .calm = c, .number = i, .until_us = race_now_us() + 4000000};
         expect_int(pthread_create(&threads[i], NULL, busy_main, &work[i]), 0);
     }
     for (uint32_t i = 0; i < THREADS; i++) {
         expect_int(pthread_join(threads[i], NULL), 0);
         if (work[i].status != HF_OK && lost++ == 0)
-            fprintf(stderr, "a thread came to %s: %s\n", hf_status_wire(work[i].status), work[i].err.message);
+            fprintf(stderr, "a thread came to %s: %s\n", hf_status_wire(work[i].status),
+                    work[i].err.message);
         *rounds += work[i].rounds;
     }
     return lost;
 }
 
-/* Where a third of the bound was stood still the keeper may not have come to beat; elsewhere it has to. */
+/* Where a third of the bound was stood still the keeper may not have come to beat; elsewhere it has
+ * to. */
 static bool are_kept(const place *at)
 {
     char url[HF_URL_MAX];
@@ -175,7 +179,7 @@ static bool are_kept(const place *at)
     size_t rounds = 0;
     place_fresh(at, url);
     expect(HF_OK, hf_manager_open(url, &manager, &err), err);
-    expect(HF_OK, hf_manager_listen(manager, count_notice, &notices, &err), err);
+    expect(HF_OK, hf_manager_listen(manager, threads_count_notice, &notices, &err), err);
     expect(HF_OK, hf_manager_keeper_start(manager, &err), err);
     calm *c = calm_begin();
     size_t lost = work_at_once(manager, c, &rounds);
@@ -183,8 +187,8 @@ static bool are_kept(const place *at)
     hf_manager_keeper_stop(manager);
     hf_manager_close(manager);
     place_discard(at, url);
-    printf("# %s: %zu rounds of %d threads over several idle bounds, %zu notices\n", at->name, rounds,
-           THREADS, (size_t)notices);
+    printf("# %s: %zu rounds of %d threads over several idle bounds, %zu notices\n", at->name,
+           rounds, THREADS, (size_t)notices);
     bool kept = lost == 0 && notices == 0;
     expect_true(kept || stood_still);
     return kept;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The race of processes once more, but every client has a connection of its own with a store on it, and does each thing in a
- * transaction at an isolation level: some take their snapshot long before they ask, some commit late, and what is answered HF_RETRY is
- * rolled back. Beats and take-overs, stops and kills included; the history must be as good. */
+/* The race of processes once more, but every client has a connection of its own with a store on it,
+ * and does each thing in a transaction at an isolation level: some take their snapshot long before
+ * they ask, some commit late, and what is answered HF_RETRY is rolled back. Beats and take-overs,
+ * stops and kills included; the history must be as good. */
 #include "races/processes.h"
 #include "server/app.h"
 
@@ -25,7 +26,7 @@ static void pause_a_little(unsigned *seed, unsigned chance, unsigned us)
         usleep((useconds_t)((unsigned)rand_r(seed) % us));
 }
 
-static void enter(void *context, unsigned *seed)
+static void transactions_enter(void *context, unsigned *seed)
 {
     own *o = context;
     app_begin(o->app, o->level);
@@ -35,7 +36,7 @@ static void enter(void *context, unsigned *seed)
     }
 }
 
-static hf_status leave(void *context, unsigned *seed, hf_status status)
+static hf_status transactions_leave(void *context, unsigned *seed, hf_status status)
 {
     own *o = context;
     pause_a_little(seed, 8, 2000);
@@ -46,7 +47,8 @@ static hf_status leave(void *context, unsigned *seed, hf_status status)
     return app_commit(o->app) ? status : HF_RETRY;
 }
 
-static hf_status open_client(race_worker *worker, const char *url, const char *how, hf_error *err)
+static hf_status transactions_open_client(race_worker *worker, const char *url, const char *how,
+                                          hf_error *err)
 {
     own *o = calloc(1, sizeof *o);
     hf_store *store = NULL;
@@ -54,7 +56,7 @@ static hf_status open_client(race_worker *worker, const char *url, const char *h
         return HF_NO_MEMORY;
     o->app = app_connect(url);
     o->level = (app_level)strtoul(how, NULL, 10);
-    o->turns = (race_turns){enter, leave, o};
+    o->turns = (race_turns){transactions_enter, transactions_leave, o};
     hf_status status = app_wrap(o->app, app_names(o->app), 0, &store, err);
     if (status == HF_OK)
         status = hf_manager_on(store, &worker->manager, err);
@@ -81,9 +83,11 @@ static void transactions_race_for_locks_and_every_promise_holds(void **state)
 {
     const course *it = *state;
     char url[HF_URL_MAX], how[16];
-    /* Whoever sits in a transaction makes others busy, and at SERIALIZABLE most of them run again. */
+    /* Whoever sits in a transaction makes others busy, and at SERIALIZABLE most of them run again.
+     * */
     race_order order = {.url = url, .how = how, .clients = 16, .seconds = race_seconds(5, 30)};
-    order.bounds = (race_bounds){.calls = 1000, .deaths = 150, .take_overs = 1, .busy_percent = 100};
+    order.bounds =
+        (race_bounds){.calls = 1000, .deaths = 150, .take_overs = 1, .busy_percent = 100};
     order.bounds.grants = it->level == SERIALIZABLE ? 10 : 40;
     /* There a look at a session that is not there locks the gap for it. In an empty table that is
      * one gap for all, and with many clients on a busy machine somebody always has it. */
@@ -97,7 +101,7 @@ static void transactions_race_for_locks_and_every_promise_holds(void **state)
 
 int main(int argc, char **argv)
 {
-    int client = race_client_main(argc, argv, open_client, close_client);
+    int client = race_client_main(argc, argv, transactions_open_client, close_client);
     if (client >= 0)
         return client;
     static course courses[32];
@@ -110,8 +114,9 @@ int main(int argc, char **argv)
         for (app_level level = 0; level < APP_LEVELS; level++) {
             course *it = &courses[chosen];
             *it = (course){.at = &all[i], .level = level};
-            snprintf(it->name, sizeof it->name, "%s: transactions_race_for_locks_and_every_promise_holds, %s",
-                     all[i].name, app_level_name(level));
+            snprintf(it->name, sizeof it->name,
+                     "%s: transactions_race_for_locks_and_every_promise_holds, %s", all[i].name,
+                     app_level_name(level));
             if (argc < 2 || strstr(it->name, argv[1]))
                 tests[chosen++] = (struct CMUnitTest){
                     it->name, transactions_race_for_locks_and_every_promise_holds, NULL, NULL, it};

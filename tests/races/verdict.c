@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The end of a race: merging the logs, the checker, the events, and the figures that are printed. */
+/* The end of a race: merging the logs, the checker, the events, and the figures that are printed.
+ * */
 #include "races/verdict.h"
 
 #include <fcntl.h>
@@ -39,7 +40,7 @@ static int64_t time_a_sync(void)
 }
 
 /* How much later than after the rest it is. */
-static int64_t rest(void)
+static int64_t verdict_rest(void)
 {
     enum { REST_US = 20000 };
     int64_t before_us = race_now_us();
@@ -49,7 +50,7 @@ static int64_t rest(void)
 
 void race_weather_note(race_weather *weather)
 {
-    int64_t late_us = rest();
+    int64_t late_us = verdict_rest();
     int64_t offset_us = race_offset_us(), sync_us = time_a_sync();
     weather->low_us = offset_us < weather->low_us ? offset_us : weather->low_us;
     weather->high_us = offset_us > weather->high_us ? offset_us : weather->high_us;
@@ -65,7 +66,8 @@ void race_begin(race_board *board, race_weather *weather, int seconds)
     race_weather_begin(weather, board->offset_us);
 }
 
-/* What of the history so far has its answer, judged before its time: who was blamed means nothing yet. */
+/* What of the history so far has its answer, judged before its time: who was blamed means nothing
+ * yet. */
 static size_t take_overs_so_far(race_log *const *logs, size_t count, size_t calls)
 {
     check_record *records = calloc(calls + 1, sizeof *records);
@@ -83,7 +85,8 @@ static size_t take_overs_so_far(race_log *const *logs, size_t count, size_t call
     return report.take_overs;
 }
 
-static bool is_enough(const race_board *board, race_log *const *logs, size_t count, const race_bounds *bounds)
+static bool is_enough(const race_board *board, race_log *const *logs, size_t count,
+                      const race_bounds *bounds)
 {
     size_t calls = 0, deaths = 0, grants = 0;
     for (size_t i = 0; i < count; i++) {
@@ -91,8 +94,9 @@ static bool is_enough(const race_board *board, race_log *const *logs, size_t cou
         deaths += logs[i]->deaths;
         grants += logs[i]->grants;
     }
-    return board->meddled >= bounds->meddled && calls >= bounds->calls && deaths >= bounds->deaths &&
-           grants >= 2 * bounds->grants && take_overs_so_far(logs, count, calls) >= bounds->take_overs + 1;
+    return board->meddled >= bounds->meddled && calls >= bounds->calls &&
+           deaths >= bounds->deaths && grants >= 2 * bounds->grants &&
+           take_overs_so_far(logs, count, calls) >= bounds->take_overs + 1;
 }
 
 bool race_is_over(race_board *board, race_log *const *logs, size_t count, const race_bounds *bounds)
@@ -132,7 +136,7 @@ typedef struct sums {
     retrying_tally again;
 } sums;
 
-static void add_tally(retrying_tally *to, const retrying_tally *more)
+static void verdict_add_tally(retrying_tally *to, const retrying_tally *more)
 {
     to->unavailable += more->unavailable;
     to->unsure += more->unsure;
@@ -141,7 +145,7 @@ static void add_tally(retrying_tally *to, const retrying_tally *more)
     to->longest_us = more->longest_us > to->longest_us ? more->longest_us : to->longest_us;
 }
 
-static void gather(race_log *const *logs, size_t count, sums *out)
+static void verdict_gather(race_log *const *logs, size_t count, sums *out)
 {
     for (size_t i = 0; i < count; i++) {
         out->count += logs[i]->count;
@@ -149,10 +153,12 @@ static void gather(race_log *const *logs, size_t count, sums *out)
         out->retries += logs[i]->retries;
         out->reads += logs[i]->reads;
         out->surprises += logs[i]->surprises;
-        out->longest_us = logs[i]->longest_us > out->longest_us ? logs[i]->longest_us : out->longest_us;
-        add_tally(&out->again, &logs[i]->asked_again);
+        out->longest_us =
+            logs[i]->longest_us > out->longest_us ? logs[i]->longest_us : out->longest_us;
+        verdict_add_tally(&out->again, &logs[i]->asked_again);
         if (logs[i]->surprises)
-            printf("# a surprise of client %zu (%zu in all): %s\n", i, logs[i]->surprises, logs[i]->surprise);
+            printf("# a surprise of client %zu (%zu in all): %s\n", i, logs[i]->surprises,
+                   logs[i]->surprise);
     }
     out->records = calloc(out->count + 1, sizeof *out->records);
     expect_true(out->records != NULL);
@@ -171,7 +177,7 @@ typedef struct told {
 } told;
 
 /* Reads all events from the oldest, and counts. */
-static void read_events(hf_manager *manager, int64_t follower_seq, told *out)
+static void verdict_read_events(hf_manager *manager, int64_t follower_seq, told *out)
 {
     for (int64_t seq = 0;;) {
         hf_result *page = NULL;
@@ -196,16 +202,16 @@ static void read_events(hf_manager *manager, int64_t follower_seq, told *out)
     }
 }
 
-/* Every grant left one event, and whoever followed the events has missed none. `settled`: grants that were unsure may have been lost, and
- * granted once more when they were asked for again. */
-static void judge_events(hf_manager *manager, race_log *const *logs, size_t count, const check_report *report,
-                         size_t settled)
+/* Every grant left one event, and whoever followed the events has missed none. `settled`: grants
+ * that were unsure may have been lost, and granted once more when they were asked for again. */
+static void verdict_judge_events(hf_manager *manager, race_log *const *logs, size_t count,
+                                 const check_report *report, size_t settled)
 {
     const race_log *follower = NULL;
     for (size_t i = 0; i < count; i++)
         follower = logs[i]->events ? logs[i] : follower;
     told events = {0};
-    read_events(manager, follower ? follower->last_seq : 0, &events);
+    verdict_read_events(manager, follower ? follower->last_seq : 0, &events);
     printf("# %zu events, %zu of them of a grant; a follower read %zu, none missed\n", events.all,
            events.grants, follower ? follower->events : 0);
     expect_true(follower != NULL);
@@ -219,37 +225,40 @@ static void judge_busy(const sums *all, const race_weather *weather, const race_
 {
     if (all->busy * 100 <= all->count * bounds->busy_percent)
         return;
-    printf("# %zu of %zu calls were answered busy; meanwhile one sync took %lld ms, and a rest %lld ms too "
+    printf("# %zu of %zu calls were answered busy; meanwhile one sync took %lld ms, and a rest "
+           "%lld ms too "
            "long\n",
            all->busy, all->count, (long long)(weather->slowest_us / 1000),
            (long long)(weather->latest_us / 1000));
     expect_true(weather->slowest_us > 100000 || weather->latest_us > 100000);
 }
 
-void race_judge(hf_manager *manager, race_log *const *logs, size_t count, const race_weather *weather,
-                const race_bounds *bounds)
+void race_judge(hf_manager *manager, race_log *const *logs, size_t count,
+                const race_weather *weather, const race_bounds *bounds)
 {
     sums all = {0};
     check_report report;
-    gather(logs, count, &all);
+    verdict_gather(logs, count, &all);
     int64_t slack_us = weather->high_us - weather->low_us + 1000;
     check_history(all.records, all.count, slack_us, &report);
     free(all.records);
     check_print(&report, stdout);
-    printf("# %zu clients, %zu reads, %zu busy, %zu run again; the longest call took %lld ms, the longest "
+    printf("# %zu clients, %zu reads, %zu busy, %zu run again; the longest call took %lld ms, the "
+           "longest "
            "sync beside it "
            "%lld ms; clock "
            "slack %lld us\n",
            count, all.reads, all.busy, all.retries, (long long)(all.longest_us / 1000),
            (long long)(weather->slowest_us / 1000), (long long)slack_us);
     if (all.again.unsure + all.again.unavailable)
-        printf("# asked again: %zu unavailable, %zu unsure; of the unsure %zu were settled, %zu refused the "
+        printf("# asked again: %zu unavailable, %zu unsure; of the unsure %zu were settled, %zu "
+               "refused the "
                "second time; the longest until an answer %lld ms\n",
                all.again.unavailable, all.again.unsure, all.again.settled, all.again.lost_sight,
                (long long)(all.again.longest_us / 1000));
     expect_int(report.faults, 0);
     expect_int(all.surprises, 0);
-    judge_events(manager, logs, count, &report, all.again.settled * RACE_SET);
+    verdict_judge_events(manager, logs, count, &report, all.again.settled * RACE_SET);
     expect_true(report.grants >= bounds->grants);
     expect_true(report.take_overs >= bounds->take_overs);
     judge_busy(&all, weather, bounds);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* How a race ends: all logs together are judged by the checker, and the store's events by the grants. */
+/* How a race ends: all logs together are judged by the checker, and the store's events by the
+ * grants. */
 #ifndef TESTS_RACES_VERDICT_H
 #define TESTS_RACES_VERDICT_H
 
 #include "races/worker.h"
 
-/* What the machine did while a race ran: how far the store's clock moved against CLOCK_MONOTONIC, and how long a small
- * write and sync took at worst, and how much later than it had asked for someone who rested came back at worst. */
+/* What the machine did while a race ran: how far the store's clock moved against CLOCK_MONOTONIC,
+ * and how long a small write and sync took at worst, and how much later than it had asked for
+ * someone who rested came back at worst. */
 typedef struct race_weather {
     int64_t low_us;
     int64_t high_us;
@@ -14,8 +16,8 @@ typedef struct race_weather {
     int64_t latest_us;
 } race_weather;
 
-/* How much has to happen for a race to mean something, and how many of a hundred calls may have been busy (but for a machine that
- * stood still). */
+/* How much has to happen for a race to mean something, and how many of a hundred calls may have
+ * been busy (but for a machine that stood still). */
 typedef struct race_bounds {
     size_t calls;
     size_t deaths;
@@ -25,9 +27,9 @@ typedef struct race_bounds {
     size_t busy_percent;
 } race_bounds;
 
-#define RACE_BOUNDS                                                                                          \
-    {                                                                                                        \
-        .calls = 3000, .deaths = 50, .grants = 100, .take_overs = 5, .busy_percent = 1                       \
+#define RACE_BOUNDS                                                                                \
+    {                                                                                              \
+        .calls = 3000, .deaths = 50, .grants = 100, .take_overs = 5, .busy_percent = 1             \
     }
 
 void race_weather_begin(race_weather *weather, int64_t offset_us);
@@ -38,8 +40,10 @@ void race_weather_note(race_weather *weather);
 /* Begins a race that lasts so many seconds. */
 void race_begin(race_board *board, race_weather *weather, int seconds);
 
-/* Whether it is over; to be asked often. On a machine so slow that little has happened it goes on, for up to 40 s. */
-bool race_is_over(race_board *board, race_log *const *logs, size_t count, const race_bounds *bounds);
+/* Whether it is over; to be asked often. On a machine so slow that little has happened it goes on,
+ * for up to 40 s. */
+bool race_is_over(race_board *board, race_log *const *logs, size_t count,
+                  const race_bounds *bounds);
 
 /* Seconds a race runs: HF_TEST_SECONDS, else `seconds`, half of it with a sanitizer. */
 int race_seconds(int seconds, int seconds_long);
@@ -47,9 +51,9 @@ int race_seconds(int seconds, int seconds_long);
 /* Whether HF_TEST_LONG is set. */
 bool race_is_long(void);
 
-/* Judges and prints. Fails the running test when anything is wrong, or when too little happened for it to mean
- * something. */
-void race_judge(hf_manager *manager, race_log *const *logs, size_t count, const race_weather *weather,
-                const race_bounds *bounds);
+/* Judges and prints. Fails the running test when anything is wrong, or when too little happened for
+ * it to mean something. */
+void race_judge(hf_manager *manager, race_log *const *logs, size_t count,
+                const race_weather *weather, const race_bounds *bounds);
 
 #endif

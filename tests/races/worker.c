@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The worker: a few sessions, each beaten in time, until it is left to die; in between whatever chance says. The
- * table of actions at the end is what it does, and how often. */
+/* The worker: a few sessions, each beaten in time, until it is left to die; in between whatever
+ * chance says. The table of actions at the end is what it does, and how often. */
 #include "races/worker.h"
 
 #include <stdarg.h>
@@ -18,7 +18,8 @@ typedef struct slot {
     uint32_t number;
     int64_t idle_us;
     int64_t beaten_us; /* when the last acknowledged beat was sent */
-    int64_t try_us;    /* abandoned: when to beat once more, perhaps too late; 0: it is kept alive */
+    /* abandoned: when to beat once more, perhaps too late; 0: it is kept alive */
+    int64_t try_us;
     bool common;
     int64_t fence[RACE_RESOURCES];  /* as last answered; 0: not held, for all we know */
     int64_t before[RACE_RESOURCES]; /* of the grant before that */
@@ -71,7 +72,7 @@ hf_resource race_resource(uint32_t number)
     return resource;
 }
 
-static int64_t pick(race_worker *w, int64_t below)
+static int64_t worker_pick(race_worker *w, int64_t below)
 {
     return (int64_t)((uint32_t)rand_r(&w->seed) % (uint32_t)below);
 }
@@ -89,13 +90,13 @@ static void surprise(race_worker *w, const char *format, ...)
 
 /* ---- transactions of its own ---- */
 
-static void enter(race_worker *w)
+static void worker_enter(race_worker *w)
 {
     if (w->turns)
         w->turns->enter(w->turns->context, &w->seed);
 }
 
-static hf_status leave(race_worker *w, hf_status status)
+static hf_status worker_leave(race_worker *w, hf_status status)
 {
     if (!w->turns)
         return status;
@@ -104,11 +105,11 @@ static hf_status leave(race_worker *w, hf_status status)
     return status;
 }
 
-#define IN_TURN(worker, call) (enter(worker), leave((worker), (call)))
+#define IN_TURN(worker, call) (worker_enter(worker), worker_leave((worker), (call)))
 
 /* ---- writing it down ---- */
 
-static check_record *begin(race_worker *w, uint32_t session, check_op op, uint32_t resource)
+static check_record *worker_begin(race_worker *w, uint32_t session, check_op op, uint32_t resource)
 {
     size_t at = atomic_load_explicit(&w->log->count, memory_order_relaxed);
     check_record *r = &w->log->records[at];
@@ -123,7 +124,8 @@ static check_record *begin(race_worker *w, uint32_t session, check_op op, uint32
     return r;
 }
 
-static check_result result_of(race_worker *w, const check_record *r, hf_status status, const hf_error *err)
+static check_result worker_result_of(race_worker *w, const check_record *r, hf_status status,
+                                     const hf_error *err)
 {
     switch (status) {
     case HF_OK:
@@ -151,17 +153,18 @@ static check_result result_of(race_worker *w, const check_record *r, hf_status s
 }
 
 /* HF_UNSURE of a local store is settled by the time it is answered. */
-static check_result end(race_worker *w, check_record *r, hf_status status, const hf_error *err)
+static check_result worker_end(race_worker *w, check_record *r, hf_status status,
+                               const hf_error *err)
 {
     r->return_us = race_now_us();
-    r->result = (uint8_t)result_of(w, r, status, err);
+    r->result = (uint8_t)worker_result_of(w, r, status, err);
     w->log->grants += r->op == CHECK_ACQUIRE && r->result == CHECK_OK;
     int64_t took_us = r->return_us - r->invoke_us;
     w->log->longest_us = took_us > w->log->longest_us ? took_us : w->log->longest_us;
     return r->result;
 }
 
-static void told(race_worker *w, check_record *r, const hf_lock *lock)
+static void worker_told(race_worker *w, check_record *r, const hf_lock *lock)
 {
     r->fence = lock->fence;
     r->mode = (uint8_t)lock->mode;
@@ -196,9 +199,9 @@ static bool died(turn *t, check_result result)
 static int64_t some_fence(turn *t)
 {
     int64_t old = t->slot->before[t->resource];
-    if (old && pick(t->worker, 4) == 0)
+    if (old && worker_pick(t->worker, 4) == 0)
         return old;
-    return pick(t->worker, 2) ? t->slot->fence[t->resource] : 0;
+    return worker_pick(t->worker, 2) ? t->slot->fence[t->resource] : 0;
 }
 
 static uint32_t number_new(race_worker *w)
@@ -220,13 +223,13 @@ static hf_session *open_replacing(race_worker *w, int64_t idle_us, slot *old, ui
         options.replaces = replaces;
     }
     *number = number_new(w);
-    check_record *gone = old ? begin(w, old->number, CHECK_CLOSE, 0) : NULL;
-    check_record *r = begin(w, *number, CHECK_OPEN, 0);
+    check_record *gone = old ? worker_begin(w, old->number, CHECK_CLOSE, 0) : NULL;
+    check_record *r = worker_begin(w, *number, CHECK_OPEN, 0);
     r->idle_us = idle_us;
     hf_status status = IN_TURN(w, hf_session_open(w->manager, &options, &session, &err));
     if (gone)
-        end(w, gone, status, &err);
-    if (end(w, r, status, &err) != CHECK_OK) {
+        worker_end(w, gone, status, &err);
+    if (worker_end(w, r, status, &err) != CHECK_OK) {
         hf_session_free(session);
         return NULL;
     }
@@ -247,7 +250,7 @@ static void fill_slot(turn *t, slot *replaced)
 {
     static const int64_t idles_us[] = {150 * MS, 300 * MS, 300 * MS, 500 * MS};
     race_worker *w = t->worker;
-    slot new = {.idle_us = idles_us[pick(w, 4)], .beaten_us = race_now_us()};
+    slot new = {.idle_us = idles_us[worker_pick(w, 4)], .beaten_us = race_now_us()};
     new.session = open_replacing(w, new.idle_us, replaced, &new.number);
     if (!new.session)
         return;
@@ -261,10 +264,10 @@ static void do_beat(turn *t)
     race_worker *w = t->worker;
     hf_result *out = NULL;
     hf_error err = {0};
-    check_record *r = begin(w, t->slot->number, CHECK_BEAT, 0);
+    check_record *r = worker_begin(w, t->slot->number, CHECK_BEAT, 0);
     r->idle_us = t->slot->idle_us;
     hf_status status = IN_TURN(w, hf_session_beat(t->slot->session, &out, &err));
-    check_result result = end(w, r, status, &err);
+    check_result result = worker_end(w, r, status, &err);
     if (result == CHECK_OK) {
         const hf_answer *answer = hf_result_answer(out);
         r->expires_us = t->slot->common ? 0 : answer->sessions[0].expires_us - w->board->offset_us;
@@ -275,28 +278,30 @@ static void do_beat(turn *t)
     died(t, result);
 }
 
-static void acquire(turn *t, hf_mode mode)
+static void worker_acquire(turn *t, hf_mode mode)
 {
     race_worker *w = t->worker;
     hf_resource resource = race_resource(t->resource);
     hf_lock lock;
     hf_error err = {0};
     hf_acquire_options options = {.mode = mode, .purpose = "race"};
-    check_record *r = begin(w, t->slot->number, CHECK_ACQUIRE, t->resource);
+    check_record *r = worker_begin(w, t->slot->number, CHECK_ACQUIRE, t->resource);
     r->asked = (uint8_t)mode;
-    if (pick(w, 5) == 0)
-        r->ttl_us = options.ttl_us = 20 * MS + pick(w, 400 * MS);
-    check_result result =
-        end(w, r, IN_TURN(w, hf_session_acquire(t->slot->session, &resource, &options, &lock, &err)), &err);
+    if (worker_pick(w, 5) == 0)
+        r->ttl_us = options.ttl_us = 20 * MS + worker_pick(w, 400 * MS);
+    check_result result = worker_end(
+        w, r, IN_TURN(w, hf_session_acquire(t->slot->session, &resource, &options, &lock, &err)),
+        &err);
     if (result == CHECK_OK) {
-        told(w, r, &lock);
+        worker_told(w, r, &lock);
         if (t->slot->fence[t->resource] != lock.fence)
             t->slot->before[t->resource] = t->slot->fence[t->resource];
         t->slot->fence[t->resource] = lock.fence;
     }
     if (result == CHECK_LOCKED) {
         t->seen_fence[t->resource] = err.holder.fence;
-        if (err.holder.session[0] == '\0' || strcmp(err.holder.session, hf_session_id(t->slot->session)) == 0)
+        if (err.holder.session[0] == '\0' ||
+            strcmp(err.holder.session, hf_session_id(t->slot->session)) == 0)
             surprise(w, "a refusal names '%s' as the holder", err.holder.session);
     }
     died(t, result);
@@ -304,7 +309,7 @@ static void acquire(turn *t, hf_mode mode)
 
 static void do_acquire(turn *t)
 {
-    acquire(t, pick(t->worker, 5) ? HF_EXCLUSIVE : HF_SHARED);
+    worker_acquire(t, worker_pick(t->worker, 5) ? HF_EXCLUSIVE : HF_SHARED);
 }
 
 /* Aims at something it holds: chooses it as the turn's resource. */
@@ -329,9 +334,9 @@ static void do_acquire_again(turn *t)
 static void do_upgrade(turn *t)
 {
     if (!t->slot->fence[t->resource])
-        acquire(t, HF_SHARED);
+        worker_acquire(t, HF_SHARED);
     if (t->slot->session && t->slot->fence[t->resource])
-        acquire(t, HF_EXCLUSIVE);
+        worker_acquire(t, HF_EXCLUSIVE);
 }
 
 static void do_acquire_all(turn *t)
@@ -342,22 +347,23 @@ static void do_acquire_all(turn *t)
     check_record *records[COUNT];
     hf_result *out = NULL;
     hf_error err = {0};
-    hf_acquire_options options = {.mode = pick(w, 4) ? HF_EXCLUSIVE : HF_SHARED};
-    for (uint32_t i = 0; i < COUNT; i++) { /* not in canonical order: that is the store's business */
+    hf_acquire_options options = {.mode = worker_pick(w, 4) ? HF_EXCLUSIVE : HF_SHARED};
+    /* not in canonical order: that is the store's business */
+    for (uint32_t i = 0; i < COUNT; i++) {
         uint32_t number = (t->resource + i * 5) % RACE_RESOURCES;
         resources[i] = race_resource(number);
-        records[i] = begin(w, t->slot->number, CHECK_ACQUIRE, number);
+        records[i] = worker_begin(w, t->slot->number, CHECK_ACQUIRE, number);
         records[i]->asked = (uint8_t)options.mode;
     }
-    hf_status status =
-        IN_TURN(w, hf_session_acquire_all(t->slot->session, resources, COUNT, &options, &out, &err));
+    hf_status status = IN_TURN(
+        w, hf_session_acquire_all(t->slot->session, resources, COUNT, &options, &out, &err));
     check_result result = CHECK_NOTHING;
     for (uint32_t i = 0; i < COUNT; i++) {
         char name[HF_RESOURCE_SIZE];
         hf_resource_format(&resources[i], name);
-        result = end(w, records[i], status, &err);
+        result = worker_end(w, records[i], status, &err);
         if (result == CHECK_OK) {
-            told(w, records[i], hf_result_at(out, i)->locks);
+            worker_told(w, records[i], hf_result_at(out, i)->locks);
             t->slot->fence[records[i]->resource] = records[i]->fence;
         } else if (result == CHECK_LOCKED && strcmp(name, err.resource) != 0) {
             records[i]->result = CHECK_NOTHING; /* only the blocked one has been judged */
@@ -370,14 +376,15 @@ static void do_acquire_all(turn *t)
 static void do_release(turn *t)
 {
     race_worker *w = t->worker;
-    if (!aim_at_own(t) && pick(w, 4))
+    if (!aim_at_own(t) && worker_pick(w, 4))
         return;
     hf_resource resource = race_resource(t->resource);
     hf_error err = {0};
-    check_record *r = begin(w, t->slot->number, CHECK_RELEASE, t->resource);
+    check_record *r = worker_begin(w, t->slot->number, CHECK_RELEASE, t->resource);
     r->only_fence = some_fence(t);
-    check_result result =
-        end(w, r, IN_TURN(w, hf_session_release(t->slot->session, &resource, r->only_fence, &err)), &err);
+    check_result result = worker_end(
+        w, r, IN_TURN(w, hf_session_release(t->slot->session, &resource, r->only_fence, &err)),
+        &err);
     bool current = r->only_fence == 0 || r->only_fence == t->slot->fence[t->resource];
     if (result == CHECK_OK || (result == CHECK_NOT_HELD && current))
         t->slot->fence[t->resource] = 0;
@@ -387,9 +394,10 @@ static void do_release(turn *t)
 static void do_release_all(turn *t)
 {
     hf_error err = {0};
-    check_record *r = begin(t->worker, t->slot->number, CHECK_RELEASE_ALL, 0);
+    check_record *r = worker_begin(t->worker, t->slot->number, CHECK_RELEASE_ALL, 0);
     check_result result =
-        end(t->worker, r, IN_TURN(t->worker, hf_session_release_all(t->slot->session, NULL, &err)), &err);
+        worker_end(t->worker, r,
+                   IN_TURN(t->worker, hf_session_release_all(t->slot->session, NULL, &err)), &err);
     if (result == CHECK_OK)
         memset(t->slot->fence, 0, sizeof t->slot->fence);
     died(t, result);
@@ -401,12 +409,12 @@ static void do_downgrade(turn *t)
     hf_error err = {0};
     aim_at_own(t);
     hf_resource resource = race_resource(t->resource);
-    check_record *r = begin(t->worker, t->slot->number, CHECK_DOWNGRADE, t->resource);
-    check_result result =
-        end(t->worker, r, IN_TURN(t->worker, hf_session_downgrade(t->slot->session, &resource, &lock, &err)),
-            &err);
+    check_record *r = worker_begin(t->worker, t->slot->number, CHECK_DOWNGRADE, t->resource);
+    check_result result = worker_end(
+        t->worker, r,
+        IN_TURN(t->worker, hf_session_downgrade(t->slot->session, &resource, &lock, &err)), &err);
     if (result == CHECK_OK)
-        told(t->worker, r, &lock);
+        worker_told(t->worker, r, &lock);
     died(t, result);
 }
 
@@ -417,12 +425,14 @@ static void do_renew(turn *t)
     hf_error err = {0};
     aim_at_own(t);
     hf_resource resource = race_resource(t->resource);
-    check_record *r = begin(w, t->slot->number, CHECK_RENEW, t->resource);
-    r->ttl_us = pick(w, 2) ? 20 * MS + pick(w, 400 * MS) : 0;
-    check_result result = end(
-        w, r, IN_TURN(w, hf_session_renew(t->slot->session, &resource, r->ttl_us, NULL, &lock, &err)), &err);
+    check_record *r = worker_begin(w, t->slot->number, CHECK_RENEW, t->resource);
+    r->ttl_us = worker_pick(w, 2) ? 20 * MS + worker_pick(w, 400 * MS) : 0;
+    check_result result = worker_end(
+        w, r,
+        IN_TURN(w, hf_session_renew(t->slot->session, &resource, r->ttl_us, NULL, &lock, &err)),
+        &err);
     if (result == CHECK_OK)
-        told(w, r, &lock);
+        worker_told(w, r, &lock);
     died(t, result);
 }
 
@@ -433,12 +443,13 @@ static void do_holds(turn *t)
     hf_error err = {0};
     aim_at_own(t);
     hf_resource resource = race_resource(t->resource);
-    check_record *r = begin(w, t->slot->number, CHECK_HOLDS, t->resource);
+    check_record *r = worker_begin(w, t->slot->number, CHECK_HOLDS, t->resource);
     r->only_fence = some_fence(t);
-    check_result result = end(
-        w, r, IN_TURN(w, hf_session_holds(t->slot->session, &resource, r->only_fence, &lock, &err)), &err);
+    check_result result = worker_end(
+        w, r, IN_TURN(w, hf_session_holds(t->slot->session, &resource, r->only_fence, &lock, &err)),
+        &err);
     if (result == CHECK_OK)
-        told(w, r, &lock);
+        worker_told(w, r, &lock);
     died(t, result);
 }
 
@@ -446,9 +457,9 @@ static void do_believe(turn *t)
 {
     aim_at_own(t);
     hf_resource resource = race_resource(t->resource);
-    check_record *r = begin(t->worker, t->slot->number, CHECK_BELIEF, t->resource);
+    check_record *r = worker_begin(t->worker, t->slot->number, CHECK_BELIEF, t->resource);
     bool held = hf_session_is_held(t->slot->session, &resource);
-    end(t->worker, r, held ? HF_OK : HF_NOT_HELD, NULL);
+    worker_end(t->worker, r, held ? HF_OK : HF_NOT_HELD, NULL);
 }
 
 static void do_hand_over(turn *t)
@@ -456,17 +467,18 @@ static void do_hand_over(turn *t)
     race_worker *w = t->worker;
     hf_lock lock;
     hf_error err = {0};
-    uint32_t known = atomic_load(&w->board->sessions), back = (uint32_t)pick(w, 30) + 1;
+    uint32_t known = atomic_load(&w->board->sessions), back = (uint32_t)worker_pick(w, 30) + 1;
     uint32_t target = known > back ? known - back : 0;
-    if (!aim_at_own(t) || target == t->slot->number || !atomic_load(&w->board->session[target].open))
+    if (!aim_at_own(t) || target == t->slot->number ||
+        !atomic_load(&w->board->session[target].open))
         return;
     hf_resource resource = race_resource(t->resource);
-    check_record *r = begin(w, t->slot->number, CHECK_HAND_OVER, t->resource);
+    check_record *r = worker_begin(w, t->slot->number, CHECK_HAND_OVER, t->resource);
     r->target = target;
-    hf_status status = IN_TURN(
-        w, hf_session_hand_over(t->slot->session, &resource, w->board->session[target].id, &lock, &err));
-    if (end(w, r, status, &err) == CHECK_OK) {
-        told(w, r, &lock);
+    hf_status status = IN_TURN(w, hf_session_hand_over(t->slot->session, &resource,
+                                                       w->board->session[target].id, &lock, &err));
+    if (worker_end(w, r, status, &err) == CHECK_OK) {
+        worker_told(w, r, &lock);
         if (lock.fence == 0) /* done, and gone before the answer came */
             r->result = CHECK_UNKNOWN;
         t->slot->fence[t->resource] = 0;
@@ -479,14 +491,14 @@ static void do_force(turn *t)
     hf_resource resource = race_resource(t->resource);
     hf_result *out = NULL;
     hf_error err = {0};
-    if (pick(w, 12)) /* rare: or no lock would live to see its holder's end */
+    if (worker_pick(w, 12)) /* rare: or no lock would live to see its holder's end */
         return;
-    check_record *r = begin(w, t->slot->number, CHECK_FORCE, t->resource);
-    r->only_fence = pick(w, 2) ? t->seen_fence[t->resource] : 0;
-    end(w, r,
-        IN_TURN(w,
-                hf_manager_force_release(w->manager, &resource, "race", "a race", r->only_fence, &out, &err)),
-        &err);
+    check_record *r = worker_begin(w, t->slot->number, CHECK_FORCE, t->resource);
+    r->only_fence = worker_pick(w, 2) ? t->seen_fence[t->resource] : 0;
+    worker_end(w, r,
+               IN_TURN(w, hf_manager_force_release(w->manager, &resource, "race", "a race",
+                                                   r->only_fence, &out, &err)),
+               &err);
     hf_result_free(out);
 }
 
@@ -495,8 +507,9 @@ static void do_close(turn *t)
     hf_error err = {0};
     if (t->slot->common)
         return;
-    check_record *r = begin(t->worker, t->slot->number, CHECK_CLOSE, 0);
-    if (end(t->worker, r, IN_TURN(t->worker, hf_session_close(t->slot->session, &err)), &err) == CHECK_OK)
+    check_record *r = worker_begin(t->worker, t->slot->number, CHECK_CLOSE, 0);
+    if (worker_end(t->worker, r, IN_TURN(t->worker, hf_session_close(t->slot->session, &err)),
+                   &err) == CHECK_OK)
         forget_slot(t->slot);
 }
 
@@ -506,16 +519,18 @@ static void do_replace(turn *t)
         fill_slot(t, t->slot);
 }
 
-/* Leaves one of its sessions that hold something to die; beats once more near the bound, before it or after. */
+/* Leaves one of its sessions that hold something to die; beats once more near the bound, before it
+ * or after. */
 static void do_abandon(turn *t)
 {
     race_worker *w = t->worker;
-    if (pick(w, 8))
+    if (worker_pick(w, 8))
         return;
     for (int i = 0; i < SLOTS; i++) {
         t->slot = &t->slots[i];
         if (t->slot->session && !t->slot->common && t->slot->try_us == 0 && aim_at_own(t)) {
-            t->slot->try_us = t->slot->beaten_us + t->slot->idle_us - 10 * MS + pick(w, 100 * MS);
+            t->slot->try_us =
+                t->slot->beaten_us + t->slot->idle_us - 10 * MS + worker_pick(w, 100 * MS);
             return;
         }
     }
@@ -544,8 +559,9 @@ static void do_who(turn *t)
     hf_result_free(out);
 }
 
-/* One client follows the events: numbers only grow. Never in a transaction of its own, in which nobody numbers them. */
-static void do_events(turn *t)
+/* One client follows the events: numbers only grow. Never in a transaction of its own, in which
+ * nobody numbers them. */
+static void worker_do_events(turn *t)
 {
     race_worker *w = t->worker;
     hf_result *out = NULL;
@@ -569,7 +585,7 @@ static void do_events(turn *t)
     hf_result_free(out);
 }
 
-static void do_sweep(turn *t)
+static void worker_do_sweep(turn *t)
 {
     hf_error err = {0};
     hf_status status = hf_manager_sweep(t->worker->manager, 50, NULL, NULL, &err);
@@ -581,25 +597,26 @@ static void do_sweep(turn *t)
 
 static void do_rest(turn *t)
 {
-    usleep((useconds_t)pick(t->worker, MS));
+    usleep((useconds_t)worker_pick(t->worker, MS));
 }
 
 static const struct {
     unsigned chance;
     void (*action)(turn *);
 } actions[] = {
-    {30, do_acquire},  {10, do_acquire_again}, {8, do_upgrade}, {6, do_acquire_all}, {22, do_release},
-    {4, do_downgrade}, {4, do_renew},          {6, do_holds},   {6, do_believe},     {4, do_hand_over},
-    {2, do_force},     {2, do_release_all},    {2, do_close},   {1, do_replace},     {4, do_abandon},
-    {5, do_who},       {3, do_events},         {1, do_sweep},   {3, do_beat},        {10, do_rest},
+    {30, do_acquire},      {10, do_acquire_again}, {8, do_upgrade}, {6, do_acquire_all},
+    {22, do_release},      {4, do_downgrade},      {4, do_renew},   {6, do_holds},
+    {6, do_believe},       {4, do_hand_over},      {2, do_force},   {2, do_release_all},
+    {2, do_close},         {1, do_replace},        {4, do_abandon}, {5, do_who},
+    {3, worker_do_events}, {1, worker_do_sweep},   {3, do_beat},    {10, do_rest},
 };
 
-static void act(turn *t)
+static void worker_act(turn *t)
 {
     unsigned sum = 0;
     for (size_t i = 0; i < sizeof actions / sizeof *actions; i++)
         sum += actions[i].chance;
-    unsigned chosen = (unsigned)pick(t->worker, sum);
+    unsigned chosen = (unsigned)worker_pick(t->worker, sum);
     for (size_t i = 0; i < sizeof actions / sizeof *actions; i++) {
         if (chosen < actions[i].chance) {
             actions[i].action(t);
@@ -614,7 +631,7 @@ static bool is_due(const slot *s, int64_t now_us)
     return s->session && (s->try_us ? now_us >= s->try_us : now_us - s->beaten_us > s->idle_us / 3);
 }
 
-static void take_turn(turn *t)
+static void worker_take_turn(turn *t)
 {
     atomic_store_explicit(&t->worker->log->settled, t->worker->log->count, memory_order_release);
     for (int i = 0; i < SLOTS; i++) {
@@ -622,13 +639,13 @@ static void take_turn(turn *t)
         if (is_due(t->slot, race_now_us()))
             do_beat(t);
     }
-    t->slot = &t->slots[pick(t->worker, SLOTS)];
-    t->resource = (uint32_t)pick(t->worker, RACE_RESOURCES);
+    t->slot = &t->slots[worker_pick(t->worker, SLOTS)];
+    t->resource = (uint32_t)worker_pick(t->worker, RACE_RESOURCES);
     if (!t->slot->session)
         fill_slot(t, NULL);
     else if (t->slot->try_us == 0)
-        act(t);
-    else if (pick(t->worker, SLOTS) == 0) /* they may all be abandoned */
+        worker_act(t);
+    else if (worker_pick(t->worker, SLOTS) == 0) /* they may all be abandoned */
         do_rest(t);
 }
 
@@ -644,8 +661,8 @@ void race_work(race_worker *w)
                           .common = true};
     while (race_now_us() < w->board->until_us && w->log->count + 8 < w->log->room &&
            w->board->sessions < RACE_SESSIONS_MAX - 100)
-        take_turn(&t);
-    do_events(&t);
+        worker_take_turn(&t);
+    worker_do_events(&t);
     for (int i = 0; i < SLOTS; i++)
         if (!slots[i].common)
             hf_session_free(slots[i].session);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* One client in a race: does random things to a few hot resources with a few short-lived sessions, and writes down
- * what it asked and what it was answered. Processes and threads run the same worker. */
+/* One client in a race: does random things to a few hot resources with a few short-lived sessions,
+ * and writes down what it asked and what it was answered. Processes and threads run the same
+ * worker. */
 #ifndef TESTS_RACES_WORKER_H
 #define TESTS_RACES_WORKER_H
 
@@ -29,8 +30,8 @@ typedef struct race_board {
     } session[RACE_SESSIONS_MAX];
 } race_board;
 
-/* What one client did. In shared memory, and a call stands in it before it is made: a client that is killed leaves it
- * as unknown. */
+/* What one client did. In shared memory, and a call stands in it before it is made: a client that
+ * is killed leaves it as unknown. */
 typedef struct race_log {
     _Atomic size_t count;
     _Atomic size_t settled; /* so many of them are answered and never change */
@@ -49,8 +50,9 @@ typedef struct race_log {
     check_record records[];
 } race_log;
 
-/* How a client has its calls in transactions of its own: what is done before and after each. `leave` gets what the call came to and
- * gives what it comes to: HF_RETRY when the transaction was rolled back. */
+/* How a client has its calls in transactions of its own: what is done before and after each.
+ * `leave` gets what the call came to and gives what it comes to: HF_RETRY when the transaction was
+ * rolled back. */
 typedef struct race_turns {
     void (*enter)(void *context, unsigned *seed);
     hf_status (*leave)(void *context, unsigned *seed, hf_status status);
@@ -64,8 +66,9 @@ typedef struct race_worker {
     race_log *log;
     uint32_t client;
     unsigned seed;
-    bool reads_events;  /* one client does */
-    hf_session *common; /* a session that several threads use at once, or NULL; never closed by the worker */
+    bool reads_events; /* one client does */
+    /* a session that several threads use at once, or NULL; never closed by the worker */
+    hf_session *common;
     uint32_t common_number;
 } race_worker;
 

@@ -30,7 +30,8 @@ struct app {
 
 const char *app_level_name(app_level level)
 {
-    static const char *const names[APP_LEVELS] = {"READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"};
+    static const char *const names[APP_LEVELS] = {"READ COMMITTED", "REPEATABLE READ",
+                                                  "SERIALIZABLE"};
     return names[level];
 }
 
@@ -87,8 +88,8 @@ static void connect_mysql(app *a, const char *url)
     a->my = mysql_init(NULL);
     mysql_optionsv(a->my, MYSQL_SET_CHARSET_NAME, "utf8mb4");
     if (!mysql_real_connect(a->my, host ? host : "localhost", user, password, database,
-                            port ? (unsigned)strtoul(port, NULL, 10) : 0, socket_path[0] ? socket_path : NULL,
-                            0))
+                            port ? (unsigned)strtoul(port, NULL, 10) : 0,
+                            socket_path[0] ? socket_path : NULL, 0))
         check_failed(__FILE__, __LINE__, "no connection: %s", mysql_error(a->my));
     a->engine = strcasestr(mysql_get_server_info(a->my), "mariadb") ? ON_MARIADB : ON_MYSQL;
 }
@@ -168,10 +169,10 @@ static void expand(const app *a, const char *text, char *out)
     out[at] = '\0';
 }
 
-static void compose(const app *a, const char *format, va_list args, char *out)
+static void app_compose(const app *a, const char *format, va_list args, char *out)
     __attribute__((format(printf, 2, 0)));
 
-static void compose(const app *a, const char *format, va_list args, char *out)
+static void app_compose(const app *a, const char *format, va_list args, char *out)
 {
     char text[SQL_MAX];
     vsnprintf(text, sizeof text, format, args);
@@ -189,7 +190,8 @@ static void append(char **text, const char *more)
 static bool run_postgres(app *a, const char *sql, char **rows)
 {
     PGresult *result = PQexec(a->pg, sql);
-    bool good = PQresultStatus(result) == PGRES_COMMAND_OK || PQresultStatus(result) == PGRES_TUPLES_OK;
+    bool good =
+        PQresultStatus(result) == PGRES_COMMAND_OK || PQresultStatus(result) == PGRES_TUPLES_OK;
     for (int row = 0; rows && row < PQntuples(result); row++)
         for (int column = 0; column < PQnfields(result); column++) {
             append(rows, PQgetvalue(result, row, column));
@@ -227,7 +229,7 @@ static bool run_mysql(app *a, const char *sql, char **rows)
     return more < 0;
 }
 
-static bool run_sql(app *a, const char *sql, char **rows)
+static bool app_run_sql(app *a, const char *sql, char **rows)
 {
     return a->engine == ON_POSTGRES ? run_postgres(a, sql, rows) : run_mysql(a, sql, rows);
 }
@@ -237,9 +239,9 @@ bool app_try(app *a, const char *format, ...)
     char sql[SQL_MAX];
     va_list args;
     va_start(args, format);
-    compose(a, format, args, sql);
+    app_compose(a, format, args, sql);
     va_end(args);
-    return run_sql(a, sql, NULL);
+    return app_run_sql(a, sql, NULL);
 }
 
 void app_do(app *a, const char *format, ...)
@@ -247,17 +249,17 @@ void app_do(app *a, const char *format, ...)
     char sql[SQL_MAX];
     va_list args;
     va_start(args, format);
-    compose(a, format, args, sql);
+    app_compose(a, format, args, sql);
     va_end(args);
-    if (!run_sql(a, sql, NULL))
+    if (!app_run_sql(a, sql, NULL))
         check_failed(__FILE__, __LINE__, "%s: %s", sql, app_error(a));
 }
 
-static char *text_of(app *a, const char *sql)
+static char *app_text_of(app *a, const char *sql)
 {
     char *rows = NULL;
     append(&rows, "");
-    if (!run_sql(a, sql, &rows))
+    if (!app_run_sql(a, sql, &rows))
         check_failed(__FILE__, __LINE__, "%s: %s", sql, app_error(a));
     return rows;
 }
@@ -267,9 +269,9 @@ char *app_text(app *a, const char *format, ...)
     char sql[SQL_MAX];
     va_list args;
     va_start(args, format);
-    compose(a, format, args, sql);
+    app_compose(a, format, args, sql);
     va_end(args);
-    return text_of(a, sql);
+    return app_text_of(a, sql);
 }
 
 int64_t app_number(app *a, const char *format, ...)
@@ -277,9 +279,9 @@ int64_t app_number(app *a, const char *format, ...)
     char sql[SQL_MAX];
     va_list args;
     va_start(args, format);
-    compose(a, format, args, sql);
+    app_compose(a, format, args, sql);
     va_end(args);
-    char *rows = text_of(a, sql);
+    char *rows = app_text_of(a, sql);
     if (!*rows)
         check_failed(__FILE__, __LINE__, "%s: no row", sql);
     int64_t number = strtoll(rows, NULL, 10);
@@ -292,9 +294,9 @@ bool app_try_number(app *a, int64_t *out, const char *format, ...)
     char sql[SQL_MAX], *rows = NULL;
     va_list args;
     va_start(args, format);
-    compose(a, format, args, sql);
+    app_compose(a, format, args, sql);
     va_end(args);
-    bool found = run_sql(a, sql, &rows) && rows && *rows;
+    bool found = app_run_sql(a, sql, &rows) && rows && *rows;
     *out = found ? strtoll(rows, NULL, 10) : 0;
     free(rows);
     return found;
@@ -305,11 +307,12 @@ char *app_settings(app *a)
 {
     if (a->engine == ON_POSTGRES)
         return app_text(a, "SELECT name, setting FROM pg_settings ORDER BY name");
-    return app_text(a, "SHOW SESSION VARIABLES WHERE Variable_name NOT IN ('timestamp', 'rand_seed1', "
-                       "'rand_seed2', 'last_insert_id', 'insert_id', 'identity', 'error_count', "
-                       "'warning_count', 'in_transaction', 'last_gtid', 'gtid_binlog_pos', "
-                       "'gtid_binlog_state', 'gtid_current_pos', 'gtid_executed', "
-                       "'statement_id')");
+    return app_text(a,
+                    "SHOW SESSION VARIABLES WHERE Variable_name NOT IN ('timestamp', 'rand_seed1', "
+                    "'rand_seed2', 'last_insert_id', 'insert_id', 'identity', 'error_count', "
+                    "'warning_count', 'in_transaction', 'last_gtid', 'gtid_binlog_pos', "
+                    "'gtid_binlog_state', 'gtid_current_pos', 'gtid_executed', "
+                    "'statement_id')");
 }
 
 /* ---- transactions ---- */
@@ -334,7 +337,8 @@ bool app_commit(app *a)
         return false;
     }
     PGresult *result = PQexec(a->pg, "COMMIT");
-    bool good = PQresultStatus(result) == PGRES_COMMAND_OK && strcmp(PQcmdStatus(result), "COMMIT") == 0;
+    bool good =
+        PQresultStatus(result) == PGRES_COMMAND_OK && strcmp(PQcmdStatus(result), "COMMIT") == 0;
     PQclear(result);
     return good;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* P3: nobody waits for a holder, nor for long for whoever sits in an uncommitted change. What can't be done because of that is
- * answered "busy" in time, its neighbours go ahead but for what has to come after it, the time is the batch's and not each op's, and it is
- * done after all when the other one commits soon. */
+/* P3: nobody waits for a holder, nor for long for whoever sits in an uncommitted change. What can't
+ * be done because of that is answered "busy" in time, its neighbours go ahead but for what has to
+ * come after it, the time is the batch's and not each op's, and it is done after all when the other
+ * one commits soon. */
 #include "server/shop.h"
 
 #include "base/seams.h"
@@ -39,7 +40,8 @@ static void raw_sql(shop *s)
     must(HF_OK, s->plain, ACQUIRE, C("1"));
     must(HF_OK, s->plain, RELEASE, C("1"));
     app_begin(s->other, READ_COMMITTED);
-    app_number(s->other, "SELECT fence FROM {resource} WHERE type = 'policy' AND id = '1' FOR UPDATE");
+    app_number(s->other,
+               "SELECT fence FROM {resource} WHERE type = 'policy' AND id = '1' FOR UPDATE");
 }
 
 /* carol looks dead: her closing is on its way. */
@@ -51,7 +53,8 @@ static void a_dying_session(shop *s)
     rest_ms(150);
 }
 
-/* Someone at REPEATABLE READ has looked for a lock that is not there, as it is now: on MySQL nobody else writes where it would be. */
+/* Someone at REPEATABLE READ has looked for a lock that is not there, as it is now: on MySQL nobody
+ * else writes where it would be. */
 static void a_gap(shop *s)
 {
     s->carol = newcomer(s->plain, "carol", HOUR);
@@ -60,7 +63,8 @@ static void a_gap(shop *s)
     must(HF_OK, s->plain, ACQUIRE, C("1"));
     must(HF_OK, s->plain, RELEASE, C("1"));
     app_begin(s->other, REPEATABLE_READ);
-    app_number(s->other, "SELECT count(*) FROM {lock} WHERE type = 'policy' AND id = '1' FOR UPDATE");
+    app_number(s->other,
+               "SELECT count(*) FROM {lock} WHERE type = 'policy' AND id = '1' FOR UPDATE");
 }
 
 typedef struct sitting {
@@ -83,7 +87,7 @@ static size_t sittings_of(const shop *s)
     return s->engine == ON_POSTGRES ? count - 1 : count;
 }
 
-static void sweep_up(shop *s)
+static void busy_sweep_up(shop *s)
 {
     static const char *const tables[] = {"resource", "lock", "request", "lost"};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
@@ -96,7 +100,7 @@ static void sweep_up(shop *s)
 /* ---- one op ---- */
 
 /* Asks what someone is in the way of, which is to be told in time. */
-#define busy(what, store, op, ...)                                                                           \
+#define busy(what, store, op, ...)                                                                 \
     busy_op(s, (what), (store), &(hf_op){.kind = HF_OP_##op, __VA_ARGS__}, __LINE__)
 static void busy_op(const shop *s, const char *what, hf_store *store, const hf_op *op, int line)
 {
@@ -113,7 +117,7 @@ static void acquiring_is_busy_in_time(shop *s)
         busy(sittings[i].name, s->store, ACQUIRE, A("1"));
         expect_true(!app_in_transaction(s->app));
         app_rollback(s->other);
-        sweep_up(s);
+        busy_sweep_up(s);
     }
 }
 
@@ -128,7 +132,7 @@ static void acquiring_in_a_transaction_is_busy_in_time(shop *s)
         expect_true(app_commit(s->app));
         expect_int(holders(s->plain, "2"), 1);
         app_rollback(s->other);
-        sweep_up(s);
+        busy_sweep_up(s);
     }
     expect_int(app_number(s->app, "SELECT count(*) FROM {app}"), sittings_of(s));
 }
@@ -148,8 +152,9 @@ static bool is_granted_after_all(shop *s, const sitting *it, hf_store *store)
 {
     it->begin(s);
     said got = ask_meanwhile(s, store);
-    sweep_up(s);
-    bool good = got.status == HF_OK && got.took_us >= 150 * MILLISECOND && got.took_us < busy_max_us(s);
+    busy_sweep_up(s);
+    bool good =
+        got.status == HF_OK && got.took_us >= 150 * MILLISECOND && got.took_us < busy_max_us(s);
     if (!good)
         print_message("# %s: %s after %lld ms: %s\n", it->name, hf_status_wire(got.status),
                       (long long)got.took_us / 1000, got.message);
@@ -166,10 +171,11 @@ static void when_the_other_commits_soon_it_is_granted_after_all(shop *s)
 /* The same, but what the other did stands in the way. */
 static bool is_refused_after_all(shop *s, bool anchored)
 {
-    sweep_up(s);
+    busy_sweep_up(s);
     if (anchored) {
         must(HF_OK, s->plain, ACQUIRE, B("1"));
-        must(HF_OK, s->plain, FORCE_RELEASE, ON("policy", "1"), .text = "because", .actor = "chief");
+        must(HF_OK, s->plain, FORCE_RELEASE, ON("policy", "1"), .text = "because",
+             .actor = "chief");
     }
     app_begin(s->other, READ_COMMITTED);
     must(HF_OK, s->others, ACQUIRE, C("1"));
@@ -187,7 +193,7 @@ static void when_the_others_grant_is_committed_it_is_refused(shop *s)
     expect_once(is_refused_after_all(s, true));
 }
 
-static void look(shop *s, hf_store *store)
+static void busy_look(shop *s, hf_store *store)
 {
     said who = must(HF_OK, store, WHO, ON("policy", "1"));
     expect_text(who.lock.session, s->bob.id);
@@ -205,14 +211,15 @@ static void looking_waits_for_nobody(shop *s)
     app_begin(s->other, READ_COMMITTED);
     must(HF_OK, s->others, FORCE_RELEASE, ON("policy", "1"), .text = "because", .actor = "chief");
     must(HF_OK, s->others, ACQUIRE, C("1"));
-    expect_in_time(SECOND / 2, "looking by URL", look(s, s->plain));
-    expect_in_time(SECOND / 2, "looking on the application's connection", look(s, s->store));
+    expect_in_time(SECOND / 2, "looking by URL", busy_look(s, s->plain));
+    expect_in_time(SECOND / 2, "looking on the application's connection", busy_look(s, s->store));
     app_rollback(s->other);
 }
 
 /* ---- several ops ---- */
 
-/* On an application's own connection MySQL waits a second or two behind who is just making a row: the whole batch is busy. */
+/* On an application's own connection MySQL waits a second or two behind who is just making a row:
+ * the whole batch is busy. */
 static int handles_that_part(const shop *s)
 {
     return s->engine == ON_MYSQL ? 1 : 2;
@@ -253,7 +260,7 @@ static bool neighbours_of_one_go_ahead(shop *s, const sitting *it, hf_store *sto
     it->begin(s);
     bool good = go_ahead(s, store);
     app_rollback(s->other);
-    sweep_up(s);
+    busy_sweep_up(s);
     return good;
 }
 
@@ -302,7 +309,7 @@ static bool seen_soon(shop *s, size_t busy_one)
     answer(w.batch, busy_one, HF_BUSY);
     hf_batch_free(w.batch);
     app_rollback(s->other);
-    sweep_up(s);
+    busy_sweep_up(s);
     return seen_us > 0 && seen_us < w.took_us / 2;
 }
 
@@ -372,8 +379,9 @@ static void neighbours_go_ahead_late_as_it_is(shop *s)
 
 /* ---- in order ---- */
 
-/* alice holds policy/1, which someone is in the middle of, and policy/2; bob and carol hold nothing. What each batch comes to is the
- * same as if nobody were in the way, which the memory store tells. */
+/* alice holds policy/1, which someone is in the middle of, and policy/2; bob and carol hold
+ * nothing. What each batch comes to is the same as if nobody were in the way, which the memory
+ * store tells. */
 typedef struct in_turn {
     const char *name;
     void (*fill)(shop *s, hf_batch *batch, const hf_credentials *next);
@@ -426,7 +434,8 @@ static void a_run_then_release_all(shop *s, hf_batch *batch, const hf_credential
 {
     (void)next;
     add(batch, ACQUIRE, C("3"));
-    add(batch, FORCE_RELEASE, ON("policy", "3"), .text = "because", .actor = "chief", .linked = true);
+    add(batch, FORCE_RELEASE, ON("policy", "3"), .text = "because", .actor = "chief",
+        .linked = true);
     add(batch, FORCE_RELEASE, ON("policy", "1"), .text = "because", .actor = "chief");
     add(batch, RELEASE_ALL, BY(s->carol));
 }
@@ -450,7 +459,7 @@ static const in_turn in_turns[] = {
     {"release, look", release_then_look},
 };
 
-static hf_batch *fill(shop *s, const in_turn *it, hf_store *store, const hf_credentials *next)
+static hf_batch *busy_fill(shop *s, const in_turn *it, hf_store *store, const hf_credentials *next)
 {
     hf_batch *batch = batch_new(8);
     must(HF_OK, store, ACQUIRE, A("1"));
@@ -459,21 +468,23 @@ static hf_batch *fill(shop *s, const in_turn *it, hf_store *store, const hf_cred
     return batch;
 }
 
-static void expect_same(shop *s, const in_turn *it, hf_store *model, hf_batch *expected, hf_batch *got)
+static void expect_same(shop *s, const in_turn *it, hf_store *model, hf_batch *expected,
+                        hf_batch *got)
 {
     for (size_t i = 0; i < hf_batch_count(got); i++) {
         const hf_answer *a = &hf_batch_op(expected, i)->answer, *b = &hf_batch_op(got, i)->answer;
         if (a->status != b->status || a->outcome != b->outcome || a->locks_count != b->locks_count)
-            check_failed(__FILE__, __LINE__, "%s: op %zu is %s with %zu locks, not %s with %zu", it->name, i,
-                         hf_status_wire(b->status), b->locks_count, hf_status_wire(a->status),
-                         a->locks_count);
+            check_failed(__FILE__, __LINE__, "%s: op %zu is %s with %zu locks, not %s with %zu",
+                         it->name, i, hf_status_wire(b->status), b->locks_count,
+                         hf_status_wire(a->status), a->locks_count);
     }
     static const char *const names[] = {"1", "2", "3"};
     for (size_t i = 0; i < 3; i++)
         expect_int(holders(s->plain, names[i]), holders(model, names[i]));
 }
 
-/* Someone has policy/1 for that long. False: this machine was too slow, so that something was busy. */
+/* Someone has policy/1 for that long. False: this machine was too slow, so that something was busy.
+ * */
 static bool runs_in_order(shop *s, const in_turn *it, hf_store *store, int ms)
 {
     bool good = true;
@@ -485,10 +496,11 @@ static bool runs_in_order(shop *s, const in_turn *it, hf_store *store, int ms)
     const hf_credentials *const people[] = {&s->alice, &s->bob, &s->carol};
     for (size_t i = 0; i < 3; i++)
         must(HF_OK, model, SESSION_OPEN, .session = people[i], .user = "someone");
-    hf_batch *expected = fill(s, it, model, &next), *got = fill(s, it, s->plain, &next);
+    hf_batch *expected = busy_fill(s, it, model, &next), *got = busy_fill(s, it, s->plain, &next);
     execute(model, expected);
     app_begin(s->other, READ_COMMITTED);
-    app_number(s->other, "SELECT fence FROM {resource} WHERE type = 'policy' AND id = '1' FOR UPDATE");
+    app_number(s->other,
+               "SELECT fence FROM {resource} WHERE type = 'policy' AND id = '1' FOR UPDATE");
     app_commit_later(s->other, ms);
     execute(store, got);
     app_wait(s->other);
@@ -499,7 +511,7 @@ static bool runs_in_order(shop *s, const in_turn *it, hf_store *store, int ms)
     hf_batch_free(expected);
     hf_batch_free(got);
     hf_store_close(model);
-    sweep_up(s);
+    busy_sweep_up(s);
     return good;
 }
 
@@ -507,16 +519,17 @@ static void what_comes_after_a_busy_op_waits_for_it(shop *s)
 {
     for (size_t i = 0; i < sizeof in_turns / sizeof *in_turns; i++)
         for (int own = 0; own < 2; own++)
-            expect_once(
-                runs_in_order(s, &in_turns[i], own ? s->store : s->plain, 150));
+            expect_once(runs_in_order(s, &in_turns[i], own ? s->store : s->plain, 150));
 }
 
-/* Nobody lets go of it in time: then those that come after it are busy with it, and nothing else is. */
+/* Nobody lets go of it in time: then those that come after it are busy with it, and nothing else
+ * is. */
 static bool stays_busy_together(shop *s, hf_store *store)
 {
     must(HF_OK, s->plain, ACQUIRE, A("1"));
     app_begin(s->other, READ_COMMITTED);
-    app_number(s->other, "SELECT fence FROM {resource} WHERE type = 'policy' AND id = '1' FOR UPDATE");
+    app_number(s->other,
+               "SELECT fence FROM {resource} WHERE type = 'policy' AND id = '1' FOR UPDATE");
     hf_batch *batch = batch_new(6);
     add(batch, RELEASE, A("1"));
     add(batch, BEAT, BY(s->alice));
@@ -535,7 +548,7 @@ static bool stays_busy_together(shop *s, hf_store *store)
     expect_int(holders(s->plain, "1"), 1);
     expect_int(holders(s->plain, "3"), 0);
     good &= holders(s->plain, "2") + holders(s->plain, "4") == 2;
-    sweep_up(s);
+    busy_sweep_up(s);
     return good;
 }
 
@@ -562,8 +575,8 @@ static void a_checked_save_is_not_overtaken(shop *s)
     app_begin(s->app, s->level);
     expect_true(check_in_sql(s, s->app, &s->bob, mine.lock.fence));
     app_do(s->app, "INSERT INTO {app} VALUES (1, 'bob')");
-    busy("a forced release beside a save", s->plain, FORCE_RELEASE, ON("policy", "1"), .text = "because",
-         .actor = "chief");
+    busy("a forced release beside a save", s->plain, FORCE_RELEASE, ON("policy", "1"),
+         .text = "because", .actor = "chief");
     busy("an acquire beside a save", s->others, ACQUIRE, A("1"));
     if (s->engine == ON_POSTGRES || s->level != SERIALIZABLE) /* where all that is read is locked */
         must(HF_OK, s->plain, BEAT, BY(s->bob));
@@ -582,8 +595,8 @@ static void a_save_that_asks_the_store_is_not_overtaken(shop *s)
     app_begin(s->app, s->level);
     must(HF_OK, s->store, HOLDS, B("1"), .fence = mine.lock.fence);
     app_do(s->app, "INSERT INTO {app} VALUES (1, 'bob')");
-    busy("a forced release beside a save", s->plain, FORCE_RELEASE, ON("policy", "1"), .text = "because",
-         .actor = "chief");
+    busy("a forced release beside a save", s->plain, FORCE_RELEASE, ON("policy", "1"),
+         .text = "because", .actor = "chief");
     busy("an acquire beside a save", s->plain, ACQUIRE, A("1"));
     expect_true(app_commit(s->app));
     must(HF_OK, s->plain, FORCE_RELEASE, ON("policy", "1"), .text = "because", .actor = "chief");
@@ -609,28 +622,31 @@ static void while_a_type_is_set_acquiring_is_busy_in_time(shop *s)
     app_begin(s->other, READ_COMMITTED);
     must(HF_OK, s->others, TYPE_SET, .type = "claim", .policy = HF_POLICY_READ_WRITE);
     busy("acquiring by URL", s->plain, ACQUIRE, BY(s->alice), ON("claim", "1"));
-    busy("acquiring on the application's connection", s->store, ACQUIRE, BY(s->alice), ON("claim", "1"));
+    busy("acquiring on the application's connection", s->store, ACQUIRE, BY(s->alice),
+         ON("claim", "1"));
     must(HF_OK, s->plain, BEAT, BY(s->alice));
     app_rollback(s->other);
     must(HF_OK, s->plain, ACQUIRE, BY(s->alice), ON("claim", "1"));
 }
 
-/* Two who open a session with the same request id: the second waits for what the first comes to, or is busy. */
+/* Two who open a session with the same request id: the second waits for what the first comes to, or
+ * is busy. */
 static void opening_with_the_same_request_id_is_busy_in_time(shop *s)
 {
     hf_credentials twin = drawn();
     app_begin(s->other, READ_COMMITTED);
     must(HF_OK, s->others, SESSION_OPEN, BY(twin), .user = "twin", .request_id = "again");
     busy("opening by URL", s->plain, SESSION_OPEN, BY(twin), .user = "twin", .request_id = "again");
-    busy("opening on the application's connection", s->store, SESSION_OPEN, BY(twin), .user = "twin",
-         .request_id = "again");
+    busy("opening on the application's connection", s->store, SESSION_OPEN, BY(twin),
+         .user = "twin", .request_id = "again");
     expect_true(app_commit(s->other));
     must(HF_OK, s->plain, SESSION_OPEN, BY(twin), .user = "twin", .request_id = "again");
     expect_int(app_number(s->app, "SELECT count(*) FROM {session} WHERE id = '%s'", twin.id), 1);
 }
 
-/* A question about what another is just making, in a transaction of the application's own, has left it as it is. */
-static void goes_on(shop *s)
+/* A question about what another is just making, in a transaction of the application's own, has left
+ * it as it is. */
+static void busy_goes_on(shop *s)
 {
     expect_true(app_in_transaction(s->app));
     app_do(s->app, "INSERT INTO {app} VALUES (1, 'alice')");
@@ -649,20 +665,21 @@ static void in_a_transaction_what_others_are_just_making_is_busy_in_time(shop *s
     must(HF_OK, s->others, TYPE_SET, .type = "claim", .policy = HF_POLICY_READ_WRITE);
     app_begin(s->app, s->level);
     busy("a type", s->store, ACQUIRE, BY(s->alice), ON("claim", "1"));
-    goes_on(s);
+    busy_goes_on(s);
 
     app_begin(s->other, READ_COMMITTED);
     must(HF_OK, s->others, SESSION_OPEN, BY(twin), .user = "twin", .request_id = "again");
     app_begin(s->app, s->level);
     busy("a session", s->store, SESSION_OPEN, BY(twin), .user = "twin", .request_id = "again");
-    goes_on(s);
+    busy_goes_on(s);
 
-    must(HF_OK, s->plain, TOKEN_CREATE, .token = token, .sha256 = hash, .name = "n", .roles = "use");
+    must(HF_OK, s->plain, TOKEN_CREATE, .token = token, .sha256 = hash, .name = "n",
+         .roles = "use");
     app_begin(s->other, READ_COMMITTED);
     must(HF_OK, s->others, TOKEN_REVOKE, .token = token);
     app_begin(s->app, s->level);
     busy("a token", s->store, TOKEN_REVOKE, .token = token);
-    goes_on(s);
+    busy_goes_on(s);
 }
 
 static void a_beat_that_meets_another_is_busy_in_time(shop *s)
@@ -682,7 +699,8 @@ static void what_ends_several_locks_is_busy_in_time(shop *s)
     must(HF_OK, s->plain, ACQUIRE, A("1"));
     must(HF_OK, s->plain, ACQUIRE, A("2"));
     app_begin(s->other, READ_COMMITTED);
-    app_number(s->other, "SELECT fence FROM {resource} WHERE type = 'policy' AND id = '2' FOR UPDATE");
+    app_number(s->other,
+               "SELECT fence FROM {resource} WHERE type = 'policy' AND id = '2' FOR UPDATE");
     busy("releasing all", s->plain, RELEASE_ALL, BY(s->alice));
     busy("closing", s->store, CLOSE, BY(s->alice));
     hf_credentials next = drawn();
@@ -702,7 +720,9 @@ static void a_premise_someone_is_in_the_middle_of_is_busy_and_not_stale(shop *s)
     for (int i = 0; i < 2; i++) {
         if (i == 0) {
             app_begin(s->other, READ_COMMITTED);
-            app_number(s->other, "SELECT fence FROM {resource} WHERE type = 'policy' AND id = '1' FOR UPDATE");
+            app_number(
+                s->other,
+                "SELECT fence FROM {resource} WHERE type = 'policy' AND id = '1' FOR UPDATE");
         }
         hf_batch *set = batch_new(2);
         add(set, VERSION, ON("policy", "1"), .version = 1, .linked = true);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What is particular to an application's connection of one engine: libpq's modes, MariaDB's and MySQL's autocommit and statements;
- * connections that are lost, and deadlocks. */
+/* What is particular to an application's connection of one engine: libpq's modes, MariaDB's and
+ * MySQL's autocommit and statements; connections that are lost, and deadlocks. */
 #include "server/shop.h"
 
 #include <libpq-fe.h>
@@ -111,30 +111,36 @@ static void several_statements_at_once_stay_forbidden_or_allowed(shop *s)
     expect_int(mysql_set_server_option(conn, MYSQL_OPTION_MULTI_STATEMENTS_OFF), 0);
 }
 
-/* What modes of SQL and sets of characters an application has chosen changes nothing in what a name is. */
+/* What modes of SQL and sets of characters an application has chosen changes nothing in what a name
+ * is. */
 static void modes_and_character_sets_do_not_matter(shop *s)
 {
-    static const char *const modes[] = {"''", "'ANSI_QUOTES'", "'NO_BACKSLASH_ESCAPES'",
-                                        "'NO_AUTO_VALUE_ON_ZERO,PIPES_AS_CONCAT,STRICT_ALL_TABLES'"};
+    static const char *const modes[] = {
+        "''", "'ANSI_QUOTES'", "'NO_BACKSLASH_ESCAPES'",
+        "'NO_AUTO_VALUE_ON_ZERO,PIPES_AS_CONCAT,STRICT_ALL_TABLES'"};
     static const char *const charsets[] = {"latin1", "utf8", "utf8mb4", "binary"};
     for (size_t i = 0; i < 4; i++) {
         app_do(s->app, "SET sql_mode = %s", modes[i]);
         app_do(s->app, "SET NAMES %s", charsets[i]);
         app_begin(s->app, s->level);
-        must(HF_OK, s->store, ACQUIRE, BY(s->alice), ON("policy", "it's \\ \" Ünï \xf0\x9f\x94\x92"));
+        must(HF_OK, s->store, ACQUIRE, BY(s->alice),
+             ON("policy", "it's \\ \" Ünï \xf0\x9f\x94\x92"));
         expect_true(app_commit(s->app));
-        said refused =
-            must(HF_LOCKED, s->plain, ACQUIRE, BY(s->bob), ON("policy", "it's \\ \" Ünï \xf0\x9f\x94\x92"));
+        said refused = must(HF_LOCKED, s->plain, ACQUIRE, BY(s->bob),
+                            ON("policy", "it's \\ \" Ünï \xf0\x9f\x94\x92"));
         expect_text(refused.lock.resource.id, "it's \\ \" Ünï \xf0\x9f\x94\x92");
-        must(HF_OK, s->store, RELEASE, BY(s->alice), ON("policy", "it's \\ \" Ünï \xf0\x9f\x94\x92"));
+        must(HF_OK, s->store, RELEASE, BY(s->alice),
+             ON("policy", "it's \\ \" Ünï \xf0\x9f\x94\x92"));
     }
 }
 
 /* The time is UTC whatever the connection's zone is. */
 static void the_time_zone_does_not_matter(shop *s)
 {
-    app_do(s->app, s->engine == ON_POSTGRES ? "SET TIME ZONE 'Asia/Tokyo'" : "SET time_zone = '+09:00'");
-    said there = must(HF_OK, s->store, BEAT, BY(s->alice)), here = must(HF_OK, s->plain, BEAT, BY(s->alice));
+    app_do(s->app,
+           s->engine == ON_POSTGRES ? "SET TIME ZONE 'Asia/Tokyo'" : "SET time_zone = '+09:00'");
+    said there = must(HF_OK, s->store, BEAT, BY(s->alice)),
+         here = must(HF_OK, s->plain, BEAT, BY(s->alice));
     int64_t apart_us = here.session.expires_us - there.session.expires_us;
     expect_true(apart_us >= 0 && apart_us < MINUTE);
 }
@@ -161,8 +167,8 @@ static void a_lost_connection_is_told_and_nothing_was_granted(shop *s)
 
 static void a_connection_that_the_server_ends_is_told(shop *s)
 {
-    int64_t id =
-        app_number(s->app, s->engine == ON_POSTGRES ? "SELECT pg_backend_pid()" : "SELECT connection_id()");
+    int64_t id = app_number(s->app, s->engine == ON_POSTGRES ? "SELECT pg_backend_pid()"
+                                                             : "SELECT connection_id()");
     app_begin(s->app, s->level);
     must(HF_OK, s->store, ACQUIRE, BY(s->alice), ON("policy", "1"));
     app_do(s->other, s->engine == ON_POSTGRES ? "SELECT pg_terminate_backend(%lld)" : "KILL %lld",
@@ -175,7 +181,8 @@ static void a_connection_that_the_server_ends_is_told(shop *s)
 
 /* ---- deadlocks ---- */
 
-/* The first so many that put a lock into the table fail so: on PostgreSQL by that SQLSTATE, on MySQL by that number. */
+/* The first so many that put a lock into the table fail so: on PostgreSQL by that SQLSTATE, on
+ * MySQL by that number. */
 static void victims(shop *s, const char *state, unsigned number, int count)
 {
     char sql[512];
@@ -183,7 +190,8 @@ static void victims(shop *s, const char *state, unsigned number, int count)
         meddle(s, "CREATE SEQUENCE {shop_turn}", "DROP SEQUENCE {shop_turn}");
         snprintf(sql, sizeof sql,
                  "CREATE FUNCTION {shop_victim}() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN "
-                 "IF nextval(''{shop_turn}'') <= %d THEN RAISE EXCEPTION ''victim'' USING ERRCODE = ''%s''; "
+                 "IF nextval(''{shop_turn}'') <= %d THEN RAISE EXCEPTION ''victim'' USING ERRCODE "
+                 "= ''%s''; "
                  "END IF; "
                  "RETURN NEW; END'",
                  count, state);
@@ -214,7 +222,8 @@ static void the_victim_of_a_deadlock_is_run_again(shop *s)
     must(HF_LOCKED, s->plain, ACQUIRE, BY(s->bob), ON("policy", "1"));
 }
 
-/* What says that another transaction got in between: a failure to serialize, and on MariaDB a record that has changed. */
+/* What says that another transaction got in between: a failure to serialize, and on MariaDB a
+ * record that has changed. */
 static void the_victim_of_another_transaction_is_run_again(shop *s)
 {
     victims(s, "40001", 1020, 3);
@@ -277,8 +286,8 @@ static void in_batches_of(hf_store *store, const hf_credentials *who, size_t siz
     }
 }
 
-/* The tables are so small that a server left to itself would read them whole; when they are large it must not. Counts are told when the
- * connections that made them end. */
+/* The tables are so small that a server left to itself would read them whole; when they are large
+ * it must not. Counts are told when the connections that made them end. */
 static void no_table_is_read_whole(shop *s)
 {
     enum { TIMES = 20 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A crowd of applications that all do the same at the same time, each in its own transaction, and come again at once when they were in
- * vain: everyone gets through in the end. At SERIALIZABLE on MySQL and MariaDB all who have read stand in the way of all who write. */
+/* A crowd of applications that all do the same at the same time, each in its own transaction, and
+ * come again at once when they were in vain: everyone gets through in the end. At SERIALIZABLE on
+ * MySQL and MariaDB all who have read stand in the way of all who write. */
 #include "server/shop.h"
 
 #include <pthread.h>
@@ -25,7 +26,7 @@ typedef struct visitor {
 } visitor;
 
 /* Opens a session and takes a new record, in one transaction. */
-static bool enter(visitor *v)
+static bool crowd_enter(visitor *v)
 {
     app_begin(v->app, v->gate->s->level);
     said opened = ASK(v->store, SESSION_OPEN, BY(v->me), .user = "visitor", .idle_us = HOUR);
@@ -38,14 +39,14 @@ static bool enter(visitor *v)
     return false;
 }
 
-static void *visitor_main(void *context)
+static void *crowd_visitor_main(void *context)
 {
     visitor *v = context;
     bool in = false;
     pthread_barrier_wait(&v->gate->open);
     while (!in && now_us() < v->gate->until_us) {
         atomic_fetch_add(&v->gate->tries, 1);
-        in = enter(v);
+        in = crowd_enter(v);
     }
     atomic_fetch_add(&v->gate->through, in);
     return NULL;
@@ -61,7 +62,7 @@ static void everyone_gets_through(shop *s)
         all[i] = (visitor){.gate = &g, .app = app_connect(s->url), .me = drawn()};
         all[i].store = app_wrapped(all[i].app);
         snprintf(all[i].id, sizeof all[i].id, "%d", i);
-        expect_int(pthread_create(&threads[i], NULL, visitor_main, &all[i]), 0);
+        expect_int(pthread_create(&threads[i], NULL, crowd_visitor_main, &all[i]), 0);
     }
     int64_t began_us = now_us();
     for (int i = 0; i < CROWD; i++)

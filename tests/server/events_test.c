@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Events get their numbers after their commit: a reader that goes on from the last number it saw never passes over one that commits
- * late, and all readers see the same events in the same order, each once. */
+/* Events get their numbers after their commit: a reader that goes on from the last number it saw
+ * never passes over one that commits late, and all readers see the same events in the same order,
+ * each once. */
 #include "server/shop.h"
 
 #include <pthread.h>
@@ -25,8 +26,8 @@ static void read_on(hf_store *store, int64_t *seq, char *out, size_t size)
         const hf_event *event = &got->events[i];
         expect_true(event->seq > *seq);
         *seq = event->seq;
-        int more =
-            snprintf(out + at, size - at, "%s %s\n", hf_event_kind_name(event->kind), event->resource.id);
+        int more = snprintf(out + at, size - at, "%s %s\n", hf_event_kind_name(event->kind),
+                            event->resource.id);
         at += (size_t)more < size - at ? (size_t)more : 0;
     }
     expect_int(got->last_seq, *seq);
@@ -44,7 +45,8 @@ static int64_t skip_all(shop *s)
 static void an_event_that_commits_late_is_not_skipped(shop *s)
 {
     char text[1024];
-    must(HF_OK, s->plain, ACQUIRE, B("part")); /* on MySQL "first" locks the gap up to the next record */
+    /* on MySQL "first" locks the gap up to the next record */
+    must(HF_OK, s->plain, ACQUIRE, B("part"));
     int64_t seq = skip_all(s), before = seq;
     app_begin(s->app, s->level);
     must(HF_OK, s->store, ACQUIRE, A("first"));
@@ -96,7 +98,8 @@ static void what_was_rolled_back_has_no_number(shop *s)
     expect_int(seq, before + 1);
 }
 
-/* A reader inside a transaction hears nothing of its own that others might hear of, or never will. */
+/* A reader inside a transaction hears nothing of its own that others might hear of, or never will.
+ * */
 static void reading_inside_a_transaction_numbers_nothing(shop *s)
 {
     char text[1024];
@@ -119,12 +122,14 @@ static void keep_numbering(app *a)
 {
     app_begin(a, READ_COMMITTED);
     if (app_engine_of(a) == ON_POSTGRES)
-        app_do(a, "SELECT pg_advisory_xact_lock(hashtextextended('events', hashtext('%s')))", app_names(a));
+        app_do(a, "SELECT pg_advisory_xact_lock(hashtextextended('events', hashtext('%s')))",
+               app_names(a));
     else
         app_do(a, "SELECT 1 FROM {meta} WHERE name = 'events_to' FOR UPDATE");
 }
 
-/* Whoever numbers and does not come to an end keeps nobody from reading what has numbers; what has none is kept, in its order. */
+/* Whoever numbers and does not come to an end keeps nobody from reading what has numbers; what has
+ * none is kept, in its order. */
 static void a_reader_does_not_wait_for_ever_for_another_that_numbers(shop *s)
 {
     char text[1024];
@@ -135,7 +140,8 @@ static void a_reader_does_not_wait_for_ever_for_another_that_numbers(shop *s)
     keep_numbering(s->other);
     must(HF_OK, s->plain, RELEASE, B("1"));
     int64_t seen;
-    expect_in_time(busy_max_us(s), "a reader", (seen = 0, read_on(s->plain, &seen, text, sizeof text)));
+    expect_in_time(busy_max_us(s), "a reader",
+                   (seen = 0, read_on(s->plain, &seen, text, sizeof text)));
     expect_contains(text, "acquired 1\n");
     expect_lacks(text, "acquired 2\n");
     expect_lacks(text, "released 1\n");
@@ -170,7 +176,8 @@ static bool is_read_when_another_has_done(shop *s)
     return text[0] != '\0';
 }
 
-/* Who was told that a change is done and then reads events finds it, though someone else is numbering just then. */
+/* Who was told that a change is done and then reads events finds it, though someone else is
+ * numbering just then. */
 static void what_was_acknowledged_is_read_when_another_has_done_with_numbering(shop *s)
 {
     expect_once(is_read_when_another_has_done(s));
@@ -203,7 +210,7 @@ typedef struct reader {
     int64_t last_seq;
 } reader;
 
-static hf_status ask_quietly(hf_store *store, const hf_op *op)
+static hf_status events_ask_quietly(hf_store *store, const hf_op *op)
 {
     hf_batch *batch = NULL;
     hf_error err = {0};
@@ -218,7 +225,8 @@ static hf_status ask_quietly(hf_store *store, const hf_op *op)
     return status;
 }
 
-/* Takes and gives back something nobody else wants; those with a connection of their own do so in transactions of uneven length. */
+/* Takes and gives back something nobody else wants; those with a connection of their own do so in
+ * transactions of uneven length. */
 static void *write_main(void *argument)
 {
     writer *w = argument;
@@ -231,12 +239,12 @@ static void *write_main(void *argument)
         size_t done = 0;
         if (w->app)
             app_begin(w->app, (app_level)(rand_r(&seed) % 2));
-        hf_status status = ask_quietly(w->store, &take);
+        hf_status status = events_ask_quietly(w->store, &take);
         done += status == HF_OK;
         if (w->app)
             rest_ms(rand_r(&seed) % 20);
         if (status == HF_OK)
-            done += ask_quietly(w->store, &give) == HF_OK;
+            done += events_ask_quietly(w->store, &give) == HF_OK;
         if (!w->app || app_commit(w->app))
             w->events += done;
         if (status != HF_OK && status != HF_BUSY && status != HF_RETRY)
@@ -265,7 +273,8 @@ static void read_some(reader *r)
             atomic_fetch_add(&r->c->problems, 1);
         r->last_seq = event->seq;
         bool writers = event->resource.id[0] == 'w';
-        int64_t mark = (int64_t)(event->resource.id[1] - '0') * 2 + (event->kind == HF_EVENT_ACQUIRED);
+        int64_t mark =
+            (int64_t)(event->resource.id[1] - '0') * 2 + (event->kind == HF_EVENT_ACQUIRED);
         r->seen[r->count++] = writers ? event->fence * 2 * WRITERS + mark : 0;
         r->all += writers;
     }
@@ -280,7 +289,7 @@ static void *read_main(void *argument)
     return NULL;
 }
 
-static int order(const void *a, const void *b)
+static int events_order(const void *a, const void *b)
 {
     int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
     return (x > y) - (x < y);
@@ -307,7 +316,7 @@ static void writer_done(writer *w)
 }
 
 /* Reads what is left, then: every event once, and both the same. */
-static void judge(reader *readers, size_t promised, size_t before)
+static void events_judge(reader *readers, size_t promised, size_t before)
 {
     for (int i = 0; i < READERS; i++) {
         size_t seen;
@@ -320,8 +329,9 @@ static void judge(reader *readers, size_t promised, size_t before)
     expect_int(readers[0].all, promised);
     expect_int(readers[0].count, before + promised);
     expect_int(readers[0].count, readers[1].count);
-    expect_true(memcmp(readers[0].seen, readers[1].seen, readers[0].count * sizeof *readers[0].seen) == 0);
-    qsort(readers[0].seen, readers[0].count, sizeof *readers[0].seen, order);
+    expect_true(
+        memcmp(readers[0].seen, readers[1].seen, readers[0].count * sizeof *readers[0].seen) == 0);
+    qsort(readers[0].seen, readers[0].count, sizeof *readers[0].seen, events_order);
     for (size_t i = 1; i < readers[0].count; i++)
         expect_true(readers[0].seen[i] == 0 || readers[0].seen[i] != readers[0].seen[i - 1]);
 }
@@ -352,7 +362,7 @@ static void readers_see_every_event_once_and_in_the_same_order(shop *s)
         expect_int(pthread_join(threads[i], NULL), 0);
     for (int i = 0; i < WRITERS; i++)
         promised += writers[i].events;
-    judge(readers, promised, before);
+    events_judge(readers, promised, before);
     expect_int(c.problems, 0);
     expect_true(promised > 100);
     for (int i = 0; i < READERS; i++)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Right at every isolation level: the application's transaction has taken its snapshot, then others change what it is about and commit,
- * then it asks. The answer is as things are now, or HF_RETRY: never a second grant, never a refusal that names who no longer holds it.
- * Each case is a row of the table; what is right is what a store by URL would have answered then. */
+/* Right at every isolation level: the application's transaction has taken its snapshot, then others
+ * change what it is about and commit, then it asks. The answer is as things are now, or HF_RETRY:
+ * never a second grant, never a refusal that names who no longer holds it. Each case is a row of
+ * the table; what is right is what a store by URL would have answered then. */
 #include "server/shop.h"
 
 #include <string.h>
@@ -16,14 +17,15 @@ typedef struct story {
     hf_status right;
     const char *holder; /* of policy/1 in the answer; NULL: not looked at */
     size_t after;       /* how many hold policy/1 in the end */
-    bool dead_grant;    /* HF_OK will do too, if nothing is held by it: a lock of a session that was closed */
+    /* HF_OK will do too, if nothing is held by it: a lock of a session that was closed */
+    bool dead_grant;
 } story;
 
 #define A(id_) BY(s->alice), ON("policy", id_)
 #define B(id_) BY(s->bob), ON("policy", id_)
 #define C(id_) BY(s->carol), ON("policy", id_)
 
-static void nothing(shop *s)
+static void isolation_nothing(shop *s)
 {
     (void)s;
 }
@@ -140,8 +142,8 @@ static void bob_went_long_ago(shop *s)
 {
     static const long long ago_us = 2 * HF_KEEP_US;
     bob_came_and_went(s);
-    app_do(s->other, "UPDATE {resource} SET fence = fence - %lld, ended_us = ended_us - %lld", ago_us,
-           ago_us);
+    app_do(s->other, "UPDATE {resource} SET fence = fence - %lld, ended_us = ended_us - %lld",
+           ago_us, ago_us);
 }
 
 static void the_anchor_is_swept(shop *s)
@@ -182,7 +184,7 @@ static void readers_are_forbidden(shop *s)
     must(HF_OK, s->plain, TYPE_SET, .type = "policy", .policy = HF_POLICY_EXCLUSIVE_READ);
 }
 
-static said acquire(shop *s, hf_store *store)
+static said isolation_acquire(shop *s, hf_store *store)
 {
     return ASK(store, ACQUIRE, A("1"));
 }
@@ -192,12 +194,12 @@ static said acquire_shared(shop *s, hf_store *store)
     return ASK(store, ACQUIRE, A("1"), .mode = HF_SHARED);
 }
 
-static said holds(shop *s, hf_store *store)
+static said isolation_holds(shop *s, hf_store *store)
 {
     return ASK(store, HOLDS, A("1"));
 }
 
-static said release(shop *s, hf_store *store)
+static said isolation_release(shop *s, hf_store *store)
 {
     return ASK(store, RELEASE, A("1"));
 }
@@ -212,16 +214,17 @@ static said downgrade(shop *s, hf_store *store)
     return ASK(store, DOWNGRADE, A("1"));
 }
 
-static said hand_over(shop *s, hf_store *store)
+static said isolation_hand_over(shop *s, hf_store *store)
 {
     return ASK(store, HAND_OVER, A("1"), .target = s->carol.id);
 }
 
-/* A lock of a session that was closed since the snapshot may be granted, and is dead; handed over it would live. */
+/* A lock of a session that was closed since the snapshot may be granted, and is dead; handed over
+ * it would live. */
 static said take_and_hand_over(shop *s, hf_store *store)
 {
-    said taken = acquire(s, store);
-    return taken.status == HF_OK ? hand_over(s, store) : taken;
+    said taken = isolation_acquire(s, store);
+    return taken.status == HF_OK ? isolation_hand_over(s, store) : taken;
 }
 
 static said take_and_hand_over_at_once(shop *s, hf_store *store)
@@ -245,7 +248,7 @@ static said request(shop *s, hf_store *store)
     return ASK(store, REQUEST, A("1"), .text = "please");
 }
 
-static said force(shop *s, hf_store *store)
+static said isolation_force(shop *s, hf_store *store)
 {
     (void)s;
     return ASK(store, FORCE_RELEASE, ON("policy", "1"), .text = "because", .actor = "chief");
@@ -266,7 +269,7 @@ static said open_again(shop *s, hf_store *store)
     return ASK(store, SESSION_OPEN, BY(s->alice), .user = "alice", .request_id = "once");
 }
 
-static said release_all(shop *s, hf_store *store)
+static said isolation_release_all(shop *s, hf_store *store)
 {
     return ASK(store, RELEASE_ALL, BY(s->alice));
 }
@@ -276,7 +279,7 @@ static said close_alice(shop *s, hf_store *store)
     return ASK(store, CLOSE, BY(s->alice));
 }
 
-static said beat(shop *s, hf_store *store)
+static said isolation_beat(shop *s, hf_store *store)
 {
     return ASK(store, BEAT, BY(s->alice));
 }
@@ -287,7 +290,7 @@ static said forbid_readers(shop *s, hf_store *store)
     return ASK(store, TYPE_SET, .type = "policy", .policy = HF_POLICY_EXCLUSIVE_READ);
 }
 
-static said save(shop *s, hf_store *store)
+static said isolation_save(shop *s, hf_store *store)
 {
     (void)s;
     return ASK(store, SAVE, .user = "alice", ON("policy", "1"), .version = 1);
@@ -350,134 +353,193 @@ static said who(shop *s, hf_store *store)
 }
 
 static const story stories[] = {
-    {"taken, a new anchor", nothing, bob_takes, acquire, HF_LOCKED, "bob", 1, false},
-    {"taken", bob_came_and_went, bob_takes, acquire, HF_LOCKED, "bob", 1, false},
-    {"taken by a reader", bob_came_and_went, bob_reads, acquire, HF_LOCKED, "bob", 1, false},
+    {"taken, a new anchor", isolation_nothing, bob_takes, isolation_acquire, HF_LOCKED, "bob", 1,
+     false},
+    {"taken", bob_came_and_went, bob_takes, isolation_acquire, HF_LOCKED, "bob", 1, false},
+    {"taken by a reader", bob_came_and_went, bob_reads, isolation_acquire, HF_LOCKED, "bob", 1,
+     false},
     {"two readers", bob_came_and_went, bob_reads, acquire_shared, HF_OK, NULL, 2, false},
-    {"two readers, a new anchor", nothing, bob_reads, acquire_shared, HF_OK, NULL, 2, false},
-    {"released", bob_takes, bob_releases, acquire, HF_OK, NULL, 1, false},
-    {"came and went, a new anchor", nothing, bob_came_and_went, acquire, HF_OK, NULL, 1, false},
-    {"forced", bob_takes, chief_forces, acquire, HF_OK, NULL, 1, false},
-    {"handed over", bob_takes, bob_hands_over, acquire, HF_LOCKED, "carol", 1, false},
-    {"left to another", bob_takes, bob_leaves_it_to_carol, acquire, HF_LOCKED, "carol", 1, false},
-    {"holder closed", bob_takes, bob_closes, acquire, HF_OK, NULL, 1, false},
-    {"mine elsewhere", bob_came_and_went, alice_takes, acquire, HF_OK, "alice", 1, false},
-    {"mine elsewhere, a new anchor", nothing, alice_takes, acquire, HF_OK, "alice", 1, false},
-    {"no longer mine", alice_takes, alice_loses_it_to_bob, acquire, HF_LOCKED, "bob", 1, false},
-    {"my session is new", bob_came_and_went, alice_opens, acquire, HF_OK, NULL, 1, false},
-    {"my session was closed", bob_came_and_went, alice_closes, acquire, HF_EXPIRED, NULL, 0, true},
-    {"my session has beaten", alice_is_brief, alice_beats, acquire, HF_OK, NULL, 1, false},
-    {"swept", bob_went_long_ago, the_anchor_is_swept, acquire, HF_OK, NULL, 1, false},
-    {"swept, and taken", bob_went_long_ago, the_anchor_is_swept_and_made_again, acquire, HF_LOCKED, "bob", 1,
+    {"two readers, a new anchor", isolation_nothing, bob_reads, acquire_shared, HF_OK, NULL, 2,
      false},
-    {"the type's policy", bob_came_and_went, readers_are_forbidden, acquire_shared, HF_INVALID, NULL, 0,
+    {"released", bob_takes, bob_releases, isolation_acquire, HF_OK, NULL, 1, false},
+    {"came and went, a new anchor", isolation_nothing, bob_came_and_went, isolation_acquire, HF_OK,
+     NULL, 1, false},
+    {"forced", bob_takes, chief_forces, isolation_acquire, HF_OK, NULL, 1, false},
+    {"handed over", bob_takes, bob_hands_over, isolation_acquire, HF_LOCKED, "carol", 1, false},
+    {"left to another", bob_takes, bob_leaves_it_to_carol, isolation_acquire, HF_LOCKED, "carol", 1,
      false},
-    {"holds: forced", alice_takes, chief_forces, holds, HF_NOT_HELD, NULL, 0, false},
-    {"holds: lost to bob", alice_takes, alice_loses_it_to_bob, holds, HF_NOT_HELD, NULL, 1, false},
-    {"holds: taken elsewhere", bob_came_and_went, alice_takes, holds, HF_OK, "alice", 1, false},
-    {"holds: taken elsewhere, a new anchor", nothing, alice_takes, holds, HF_OK, "alice", 1, false},
-    {"holds: my session was closed", alice_takes, alice_closes, holds, HF_EXPIRED, NULL, 0, false},
-    {"holds: swept", bob_went_long_ago, the_anchor_is_swept, holds, HF_NOT_HELD, NULL, 0, false},
-    {"release: forced", alice_takes, chief_forces, release, HF_NOT_HELD, NULL, 0, false},
-    {"release: lost to bob", alice_takes, alice_loses_it_to_bob, release, HF_NOT_HELD, NULL, 1, false},
-    {"release: taken elsewhere", alice_came_and_went, alice_takes, release, HF_OK, NULL, 0, false},
-    {"release: taken elsewhere, a new anchor", nothing, alice_takes, release, HF_OK, NULL, 0, false},
+    {"holder closed", bob_takes, bob_closes, isolation_acquire, HF_OK, NULL, 1, false},
+    {"mine elsewhere", bob_came_and_went, alice_takes, isolation_acquire, HF_OK, "alice", 1, false},
+    {"mine elsewhere, a new anchor", isolation_nothing, alice_takes, isolation_acquire, HF_OK,
+     "alice", 1, false},
+    {"no longer mine", alice_takes, alice_loses_it_to_bob, isolation_acquire, HF_LOCKED, "bob", 1,
+     false},
+    {"my session is new", bob_came_and_went, alice_opens, isolation_acquire, HF_OK, NULL, 1, false},
+    {"my session was closed", bob_came_and_went, alice_closes, isolation_acquire, HF_EXPIRED, NULL,
+     0, true},
+    {"my session has beaten", alice_is_brief, alice_beats, isolation_acquire, HF_OK, NULL, 1,
+     false},
+    {"swept", bob_went_long_ago, the_anchor_is_swept, isolation_acquire, HF_OK, NULL, 1, false},
+    {"swept, and taken", bob_went_long_ago, the_anchor_is_swept_and_made_again, isolation_acquire,
+     HF_LOCKED, "bob", 1, false},
+    {"the type's policy", bob_came_and_went, readers_are_forbidden, acquire_shared, HF_INVALID,
+     NULL, 0, false},
+    {"holds: forced", alice_takes, chief_forces, isolation_holds, HF_NOT_HELD, NULL, 0, false},
+    {"holds: lost to bob", alice_takes, alice_loses_it_to_bob, isolation_holds, HF_NOT_HELD, NULL,
+     1, false},
+    {"holds: taken elsewhere", bob_came_and_went, alice_takes, isolation_holds, HF_OK, "alice", 1,
+     false},
+    {"holds: taken elsewhere, a new anchor", isolation_nothing, alice_takes, isolation_holds, HF_OK,
+     "alice", 1, false},
+    {"holds: my session was closed", alice_takes, alice_closes, isolation_holds, HF_EXPIRED, NULL,
+     0, false},
+    {"holds: swept", bob_went_long_ago, the_anchor_is_swept, isolation_holds, HF_NOT_HELD, NULL, 0,
+     false},
+    {"release: forced", alice_takes, chief_forces, isolation_release, HF_NOT_HELD, NULL, 0, false},
+    {"release: lost to bob", alice_takes, alice_loses_it_to_bob, isolation_release, HF_NOT_HELD,
+     NULL, 1, false},
+    {"release: taken elsewhere", alice_came_and_went, alice_takes, isolation_release, HF_OK, NULL,
+     0, false},
+    {"release: taken elsewhere, a new anchor", isolation_nothing, alice_takes, isolation_release,
+     HF_OK, NULL, 0, false},
     {"renew: forced", alice_takes, chief_forces, renew, HF_NOT_HELD, NULL, 0, false},
-    {"renew: taken elsewhere, a new anchor", nothing, alice_takes, renew, HF_OK, "alice", 1, false},
-    {"downgrade: lost to bob", alice_takes, alice_loses_it_to_bob, downgrade, HF_NOT_HELD, NULL, 1, false},
-    {"hand-over: forced", alice_takes, chief_forces, hand_over, HF_NOT_HELD, NULL, 0, false},
-    {"hand-over: to a new session", alice_takes, carol_opens, hand_over, HF_OK, NULL, 1, false},
-    {"hand-over: to a session that was closed", alice_takes, carol_closes, hand_over, HF_EXPIRED, NULL, 1,
+    {"renew: taken elsewhere, a new anchor", isolation_nothing, alice_takes, renew, HF_OK, "alice",
+     1, false},
+    {"downgrade: lost to bob", alice_takes, alice_loses_it_to_bob, downgrade, HF_NOT_HELD, NULL, 1,
      false},
-    {"hand-over: my session was closed", alice_takes, alice_closes, hand_over, HF_EXPIRED, NULL, 0, false},
-    {"hand-over: taken here, my session was closed", bob_came_and_went, alice_closes, take_and_hand_over,
-     HF_EXPIRED, NULL, 0, false},
+    {"hand-over: forced", alice_takes, chief_forces, isolation_hand_over, HF_NOT_HELD, NULL, 0,
+     false},
+    {"hand-over: to a new session", alice_takes, carol_opens, isolation_hand_over, HF_OK, NULL, 1,
+     false},
+    {"hand-over: to a session that was closed", alice_takes, carol_closes, isolation_hand_over,
+     HF_EXPIRED, NULL, 1, false},
+    {"hand-over: my session was closed", alice_takes, alice_closes, isolation_hand_over, HF_EXPIRED,
+     NULL, 0, false},
+    {"hand-over: taken here, my session was closed", bob_came_and_went, alice_closes,
+     take_and_hand_over, HF_EXPIRED, NULL, 0, false},
     {"hand-over: taken here at once, my session was closed", bob_came_and_went, alice_closes,
      take_and_hand_over_at_once, HF_EXPIRED, NULL, 0, false},
-    {"hand-over: taken here, my session is new", bob_came_and_went, alice_opens, take_and_hand_over, HF_OK,
-     NULL, 1, false},
+    {"hand-over: taken here, my session is new", bob_came_and_went, alice_opens, take_and_hand_over,
+     HF_OK, NULL, 1, false},
     {"request: released", bob_takes, bob_releases, request, HF_NOT_HELD, NULL, 0, false},
-    {"request: left to another", bob_takes, bob_leaves_it_to_carol, request, HF_OK, "carol", 1, false},
-    {"request: taken, a new anchor", nothing, bob_takes, request, HF_OK, "bob", 1, false},
-    {"request: my session was closed", bob_takes, alice_closes, request, HF_EXPIRED, NULL, 1, false},
-    {"force: my session was closed", bob_takes, alice_closes, force_as_alice, HF_EXPIRED, NULL, 1, false},
-    {"force: left to another", bob_takes, bob_leaves_it_to_carol, force, HF_OK, "carol", 0, false},
-    {"force: taken, a new anchor", nothing, bob_takes, force, HF_OK, "bob", 0, false},
-    {"force: released", bob_takes, bob_releases, force, HF_NOT_HELD, NULL, 0, false},
-    {"release-all: taken elsewhere", bob_came_and_went, alice_takes, release_all, HF_OK, NULL, 0, false},
-    {"release-all: taken, a new anchor", nothing, alice_takes, release_all, HF_OK, NULL, 0, false},
-    {"release-all: lost to bob", alice_takes, alice_loses_it_to_bob, release_all, HF_OK, NULL, 1, false},
-    {"release-all: my session was closed", alice_takes, alice_closes, release_all, HF_EXPIRED, NULL, 0,
+    {"request: left to another", bob_takes, bob_leaves_it_to_carol, request, HF_OK, "carol", 1,
      false},
-    {"find: closed", nothing, alice_closes, find_alice, HF_EXPIRED, NULL, 0, false},
-    {"open again: closed", alice_opens_by_request, alice_closes, open_again, HF_EXPIRED, NULL, 0, false},
+    {"request: taken, a new anchor", isolation_nothing, bob_takes, request, HF_OK, "bob", 1, false},
+    {"request: my session was closed", bob_takes, alice_closes, request, HF_EXPIRED, NULL, 1,
+     false},
+    {"force: my session was closed", bob_takes, alice_closes, force_as_alice, HF_EXPIRED, NULL, 1,
+     false},
+    {"force: left to another", bob_takes, bob_leaves_it_to_carol, isolation_force, HF_OK, "carol",
+     0, false},
+    {"force: taken, a new anchor", isolation_nothing, bob_takes, isolation_force, HF_OK, "bob", 0,
+     false},
+    {"force: released", bob_takes, bob_releases, isolation_force, HF_NOT_HELD, NULL, 0, false},
+    {"release-all: taken elsewhere", bob_came_and_went, alice_takes, isolation_release_all, HF_OK,
+     NULL, 0, false},
+    {"release-all: taken, a new anchor", isolation_nothing, alice_takes, isolation_release_all,
+     HF_OK, NULL, 0, false},
+    {"release-all: lost to bob", alice_takes, alice_loses_it_to_bob, isolation_release_all, HF_OK,
+     NULL, 1, false},
+    {"release-all: my session was closed", alice_takes, alice_closes, isolation_release_all,
+     HF_EXPIRED, NULL, 0, false},
+    {"find: closed", isolation_nothing, alice_closes, find_alice, HF_EXPIRED, NULL, 0, false},
+    {"open again: closed", alice_opens_by_request, alice_closes, open_again, HF_EXPIRED, NULL, 0,
+     false},
     {"close: taken elsewhere", bob_came_and_went, alice_takes, close_alice, HF_OK, NULL, 0, false},
-    {"close: taken, a new anchor", nothing, alice_takes, close_alice, HF_OK, NULL, 0, false},
-    {"beat: closed", nothing, alice_closes, beat, HF_EXPIRED, NULL, 0, false},
-    {"beat: beaten elsewhere", alice_is_brief, alice_beats, beat, HF_OK, NULL, 0, false},
-    {"beat: my session is new", nothing, alice_opens, beat, HF_OK, NULL, 0, false},
-    {"type-set: taken", bob_came_and_went, bob_takes, forbid_readers, HF_INVALID, NULL, 1, false},
-    {"type-set: taken, a new anchor", nothing, bob_takes, forbid_readers, HF_INVALID, NULL, 1, false},
-    {"type-set: released", bob_takes, bob_releases, forbid_readers, HF_OK, NULL, 0, false},
-    {"save: saved", bob_saves, bob_saves_again, save, HF_STALE, NULL, 0, false},
-    {"save: saved, a new anchor", nothing, bob_saves, save_new, HF_STALE, NULL, 0, false},
-    {"save: taken", bob_saves, bob_takes, save, HF_LOCKED, "bob", 1, false},
-    {"save: released", bob_saves_and_takes, bob_releases, save, HF_OK, NULL, 0, false},
-    {"save: came and went, a new anchor", nothing, bob_came_and_went, save_new, HF_OK, NULL, 0,
+    {"close: taken, a new anchor", isolation_nothing, alice_takes, close_alice, HF_OK, NULL, 0,
      false},
+    {"beat: closed", isolation_nothing, alice_closes, isolation_beat, HF_EXPIRED, NULL, 0, false},
+    {"beat: beaten elsewhere", alice_is_brief, alice_beats, isolation_beat, HF_OK, NULL, 0, false},
+    {"beat: my session is new", isolation_nothing, alice_opens, isolation_beat, HF_OK, NULL, 0,
+     false},
+    {"type-set: taken", bob_came_and_went, bob_takes, forbid_readers, HF_INVALID, NULL, 1, false},
+    {"type-set: taken, a new anchor", isolation_nothing, bob_takes, forbid_readers, HF_INVALID,
+     NULL, 1, false},
+    {"type-set: released", bob_takes, bob_releases, forbid_readers, HF_OK, NULL, 0, false},
+    {"save: saved", bob_saves, bob_saves_again, isolation_save, HF_STALE, NULL, 0, false},
+    {"save: saved, a new anchor", isolation_nothing, bob_saves, save_new, HF_STALE, NULL, 0, false},
+    {"save: taken", bob_saves, bob_takes, isolation_save, HF_LOCKED, "bob", 1, false},
+    {"save: released", bob_saves_and_takes, bob_releases, isolation_save, HF_OK, NULL, 0, false},
+    {"save: came and went, a new anchor", isolation_nothing, bob_came_and_went, save_new, HF_OK,
+     NULL, 0, false},
     {"version: saved", bob_saves, bob_saves_again, version, HF_STALE, NULL, 0, false},
-    {"version: saved, a new anchor", nothing, bob_saves, version_absent, HF_STALE, NULL, 0, false},
+    {"version: saved, a new anchor", isolation_nothing, bob_saves, version_absent, HF_STALE, NULL,
+     0, false},
     {"premise: saved", bob_saves, bob_saves_again, rely, HF_STALE, NULL, 0, false},
-    {"premise: saved, a new anchor", nothing, bob_saves, rely_on_absence, HF_STALE, NULL, 0, false},
-    {"undisturbed: save", bob_saves, nothing, save, HF_OK, NULL, 0, false},
-    {"undisturbed: save, new", nothing, nothing, save_new, HF_OK, NULL, 0, false},
-    {"undisturbed: save, taken", bob_saves_and_takes, nothing, save, HF_LOCKED, "bob", 1, false},
-    {"undisturbed: version", bob_saves, nothing, version, HF_OK, NULL, 0, false},
-    {"undisturbed: premise", bob_saves, nothing, rely, HF_OK, NULL, 0, false},
-    {"undisturbed: premise of absence", nothing, nothing, rely_on_absence, HF_OK, NULL, 0, false},
-    {"undisturbed: type-set", bob_came_and_went, nothing, forbid_readers, HF_OK, NULL, 0, false},
-    {"undisturbed: type-set, taken", bob_takes, nothing, forbid_readers, HF_INVALID, NULL, 1, false},
-    {"undisturbed, a new anchor", nothing, nothing, acquire, HF_OK, NULL, 1, false},
-    {"undisturbed", bob_came_and_went, nothing, acquire, HF_OK, NULL, 1, false},
-    {"undisturbed, refused", bob_takes, nothing, acquire, HF_LOCKED, "bob", 1, false},
-    {"undisturbed, again", alice_takes, nothing, acquire, HF_OK, "alice", 1, false},
-    {"undisturbed, a closed session", alice_closes, nothing, acquire, HF_EXPIRED, NULL, 0, false},
-    {"undisturbed, a policy", readers_are_forbidden, nothing, acquire_shared, HF_INVALID, NULL, 0, false},
-    {"undisturbed: holds", alice_takes, nothing, holds, HF_OK, "alice", 1, false},
-    {"undisturbed: holds nothing", nothing, nothing, holds, HF_NOT_HELD, NULL, 0, false},
-    {"undisturbed: release", alice_takes, nothing, release, HF_OK, NULL, 0, false},
-    {"undisturbed: releases nothing", nothing, nothing, release, HF_NOT_HELD, NULL, 0, false},
-    {"undisturbed: hand-over", alice_takes, nothing, hand_over, HF_OK, NULL, 1, false},
-    {"undisturbed: hand-over, taken here", nothing, nothing, take_and_hand_over, HF_OK, NULL, 1, false},
-    {"undisturbed: hand-over, taken here at once", nothing, nothing, take_and_hand_over_at_once, HF_OK, NULL,
+    {"premise: saved, a new anchor", isolation_nothing, bob_saves, rely_on_absence, HF_STALE, NULL,
+     0, false},
+    {"undisturbed: save", bob_saves, isolation_nothing, isolation_save, HF_OK, NULL, 0, false},
+    {"undisturbed: save, new", isolation_nothing, isolation_nothing, save_new, HF_OK, NULL, 0,
+     false},
+    {"undisturbed: save, taken", bob_saves_and_takes, isolation_nothing, isolation_save, HF_LOCKED,
+     "bob", 1, false},
+    {"undisturbed: version", bob_saves, isolation_nothing, version, HF_OK, NULL, 0, false},
+    {"undisturbed: premise", bob_saves, isolation_nothing, rely, HF_OK, NULL, 0, false},
+    {"undisturbed: premise of absence", isolation_nothing, isolation_nothing, rely_on_absence,
+     HF_OK, NULL, 0, false},
+    {"undisturbed: type-set", bob_came_and_went, isolation_nothing, forbid_readers, HF_OK, NULL, 0,
+     false},
+    {"undisturbed: type-set, taken", bob_takes, isolation_nothing, forbid_readers, HF_INVALID, NULL,
      1, false},
-    {"undisturbed: request", bob_takes, nothing, request, HF_OK, "bob", 1, false},
-    {"undisturbed: force", bob_takes, nothing, force, HF_OK, "bob", 0, false},
-    {"undisturbed: force as alice", bob_takes, nothing, force_as_alice, HF_OK, "bob", 0, false},
-    {"undisturbed: find", nothing, nothing, find_alice, HF_OK, NULL, 0, false},
-    {"undisturbed: open again", alice_opens_by_request, nothing, open_again, HF_OK, NULL, 0, false},
-    {"undisturbed: forces nothing", nothing, nothing, force, HF_NOT_HELD, NULL, 0, false},
-    {"undisturbed: beat", nothing, nothing, beat, HF_OK, NULL, 0, false},
-    {"undisturbed: beat of a closed session", alice_closes, nothing, beat, HF_EXPIRED, NULL, 0, false},
-    {"undisturbed: close", alice_takes, nothing, close_alice, HF_OK, NULL, 0, false},
-    {"undisturbed: who", bob_takes, nothing, who, HF_LOCKED, "bob", 1, false},
-    {"undisturbed: who of nothing", nothing, nothing, who, HF_OK, NULL, 0, false},
+    {"undisturbed, a new anchor", isolation_nothing, isolation_nothing, isolation_acquire, HF_OK,
+     NULL, 1, false},
+    {"undisturbed", bob_came_and_went, isolation_nothing, isolation_acquire, HF_OK, NULL, 1, false},
+    {"undisturbed, refused", bob_takes, isolation_nothing, isolation_acquire, HF_LOCKED, "bob", 1,
+     false},
+    {"undisturbed, again", alice_takes, isolation_nothing, isolation_acquire, HF_OK, "alice", 1,
+     false},
+    {"undisturbed, a closed session", alice_closes, isolation_nothing, isolation_acquire,
+     HF_EXPIRED, NULL, 0, false},
+    {"undisturbed, a policy", readers_are_forbidden, isolation_nothing, acquire_shared, HF_INVALID,
+     NULL, 0, false},
+    {"undisturbed: holds", alice_takes, isolation_nothing, isolation_holds, HF_OK, "alice", 1,
+     false},
+    {"undisturbed: holds nothing", isolation_nothing, isolation_nothing, isolation_holds,
+     HF_NOT_HELD, NULL, 0, false},
+    {"undisturbed: release", alice_takes, isolation_nothing, isolation_release, HF_OK, NULL, 0,
+     false},
+    {"undisturbed: releases nothing", isolation_nothing, isolation_nothing, isolation_release,
+     HF_NOT_HELD, NULL, 0, false},
+    {"undisturbed: hand-over", alice_takes, isolation_nothing, isolation_hand_over, HF_OK, NULL, 1,
+     false},
+    {"undisturbed: hand-over, taken here", isolation_nothing, isolation_nothing, take_and_hand_over,
+     HF_OK, NULL, 1, false},
+    {"undisturbed: hand-over, taken here at once", isolation_nothing, isolation_nothing,
+     take_and_hand_over_at_once, HF_OK, NULL, 1, false},
+    {"undisturbed: request", bob_takes, isolation_nothing, request, HF_OK, "bob", 1, false},
+    {"undisturbed: force", bob_takes, isolation_nothing, isolation_force, HF_OK, "bob", 0, false},
+    {"undisturbed: force as alice", bob_takes, isolation_nothing, force_as_alice, HF_OK, "bob", 0,
+     false},
+    {"undisturbed: find", isolation_nothing, isolation_nothing, find_alice, HF_OK, NULL, 0, false},
+    {"undisturbed: open again", alice_opens_by_request, isolation_nothing, open_again, HF_OK, NULL,
+     0, false},
+    {"undisturbed: forces nothing", isolation_nothing, isolation_nothing, isolation_force,
+     HF_NOT_HELD, NULL, 0, false},
+    {"undisturbed: beat", isolation_nothing, isolation_nothing, isolation_beat, HF_OK, NULL, 0,
+     false},
+    {"undisturbed: beat of a closed session", alice_closes, isolation_nothing, isolation_beat,
+     HF_EXPIRED, NULL, 0, false},
+    {"undisturbed: close", alice_takes, isolation_nothing, close_alice, HF_OK, NULL, 0, false},
+    {"undisturbed: who", bob_takes, isolation_nothing, who, HF_LOCKED, "bob", 1, false},
+    {"undisturbed: who of nothing", isolation_nothing, isolation_nothing, who, HF_OK, NULL, 0,
+     false},
     {"who: released", bob_takes, bob_releases, who, HF_OK, NULL, 0, false},
     {"who: handed over", bob_takes, bob_hands_over, who, HF_LOCKED, "carol", 1, false},
     {"who: taken", bob_came_and_went, bob_takes, who, HF_LOCKED, "bob", 1, false},
     {"who: swept", bob_went_long_ago, the_anchor_is_swept, who, HF_OK, NULL, 0, false},
-    {"who: taken, a new anchor", nothing, bob_takes, who, HF_LOCKED, "bob", 1, false},
+    {"who: taken, a new anchor", isolation_nothing, bob_takes, who, HF_LOCKED, "bob", 1, false},
 };
 
 /* ---- telling them ---- */
 
-static void wrong(const story *it, const said *got, const char *why)
+static void isolation_wrong(const story *it, const said *got, const char *why)
 {
-    fprintf(stderr, "%s: %s: came to %s (%s's), not %s: %s\n", it->name, why, hf_status_wire(got->status),
-            got->locks_count ? got->lock.user : "nobody", hf_status_wire(it->right), got->message);
+    fprintf(stderr, "%s: %s: came to %s (%s's), not %s: %s\n", it->name, why,
+            hf_status_wire(got->status), got->locks_count ? got->lock.user : "nobody",
+            hf_status_wire(it->right), got->message);
 }
 
-static bool is_right(const story *it, const said *got)
+static bool isolation_is_right(const story *it, const said *got)
 {
     if (got->status != it->right)
         return it->dead_grant && got->status == HF_OK;
@@ -486,22 +548,23 @@ static bool is_right(const story *it, const said *got)
 }
 
 /* Asks in the transaction that has its snapshot already, and again in a new one if it must. */
-static bool tell(shop *s, const story *it, size_t *retries)
+static bool isolation_tell(shop *s, const story *it, size_t *retries)
 {
     it->before(s);
     app_begin(s->app, s->level);
     expect_int(app_number(s->app, "SELECT count(*) FROM {app}"), 0);
     it->meanwhile(s);
     said got = it->ask(s, s->store);
-    bool again = got.status == HF_RETRY, good = again || is_right(it, &got);
+    bool again = got.status == HF_RETRY, good = again || isolation_is_right(it, &got);
     if (!good)
-        wrong(it, &got, app_level_name(s->level));
+        isolation_wrong(it, &got, app_level_name(s->level));
     if (again && s->level == READ_COMMITTED && s->engine == ON_POSTGRES) {
-        wrong(it, &got, "nothing is too old at READ COMMITTED");
+        isolation_wrong(it, &got, "nothing is too old at READ COMMITTED");
         good = false;
     }
-    if (again && it->meanwhile == nothing) {
-        wrong(it, &got, "nothing has happened, and nothing would change if it were run again");
+    if (again && it->meanwhile == isolation_nothing) {
+        isolation_wrong(it, &got,
+                        "nothing has happened, and nothing would change if it were run again");
         good = false;
     }
     if (again)
@@ -512,8 +575,8 @@ static bool tell(shop *s, const story *it, size_t *retries)
     if (again) {
         app_begin(s->app, s->level);
         got = it->ask(s, s->store);
-        if (!is_right(it, &got)) {
-            wrong(it, &got, "in a new transaction");
+        if (!isolation_is_right(it, &got)) {
+            isolation_wrong(it, &got, "in a new transaction");
             good = false;
         }
         expect_true(app_commit(s->app));
@@ -527,7 +590,7 @@ static bool tell(shop *s, const story *it, size_t *retries)
 }
 
 /* Each story on clean ground. */
-static void sweep_up(shop *s)
+static void isolation_sweep_up(shop *s)
 {
     static const char *const tables[] = {"resource", "lock", "request", "lost", "type"};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
@@ -546,19 +609,21 @@ static bool tell_in_time(shop *s, const story *it, size_t *retries)
 {
     bool good = false, late = true;
     for (int play = 0; play < PLAYS && !good && late; play++) {
-        good = tell(s, it, retries);
-        late = it->meanwhile == alice_beats &&
-               (beaten_us - opened_us > BRIEF_US - 200 * MILLISECOND || now_us() - beaten_us >= BRIEF_US);
-        sweep_up(s);
+        good = isolation_tell(s, it, retries);
+        late =
+            it->meanwhile == alice_beats && (beaten_us - opened_us > BRIEF_US - 200 * MILLISECOND ||
+                                             now_us() - beaten_us >= BRIEF_US);
+        isolation_sweep_up(s);
     }
     return good;
 }
 
-/* What was taken since the snapshot can't be seen there by any means: releasing all is refused, and changing a policy. */
+/* What was taken since the snapshot can't be seen there by any means: releasing all is refused, and
+ * changing a policy. */
 static bool refuses(const shop *s, const story *it)
 {
     return s->engine == ON_POSTGRES && s->level != READ_COMMITTED &&
-           (it->ask == release_all || it->ask == forbid_readers);
+           (it->ask == isolation_release_all || it->ask == forbid_readers);
 }
 
 static void releasing_all_is_refused_where_it_cannot_be_right(shop *s)
@@ -575,7 +640,8 @@ static void releasing_all_is_refused_where_it_cannot_be_right(shop *s)
 static void changing_a_policy_is_refused_where_it_cannot_be_right(shop *s)
 {
     app_begin(s->app, s->level);
-    said refused = must(HF_INVALID, s->store, TYPE_SET, .type = "policy", .policy = HF_POLICY_EXCLUSIVE_READ);
+    said refused =
+        must(HF_INVALID, s->store, TYPE_SET, .type = "policy", .policy = HF_POLICY_EXCLUSIVE_READ);
     expect_contains(refused.message, "READ COMMITTED");
     must(HF_OK, s->store, ACQUIRE, A("1"));
     expect_true(app_commit(s->app));
@@ -595,13 +661,15 @@ static void after_its_snapshot_an_answer_is_right_or_retry(shop *s)
     expect_int(bad, 0);
 }
 
-/* The same through an application's handle outside a transaction, whatever level is its default: a batch is one of its own. */
+/* The same through an application's handle outside a transaction, whatever level is its default: a
+ * batch is one of its own. */
 static void a_default_level_of_the_connection_changes_nothing(shop *s)
 {
     size_t bad = 0, count = sizeof stories / sizeof *stories;
     app_do(s->app,
-           s->engine == ON_POSTGRES ? "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL %s"
-                                    : "SET SESSION TRANSACTION ISOLATION LEVEL %s",
+           s->engine == ON_POSTGRES
+               ? "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL %s"
+               : "SET SESSION TRANSACTION ISOLATION LEVEL %s",
            app_level_name(s->level));
     for (size_t i = 0; i < count; i++) {
         if (stories[i].meanwhile == alice_beats)
@@ -610,19 +678,20 @@ static void a_default_level_of_the_connection_changes_nothing(shop *s)
         ASK(s->store, WHO, ON("policy", "1"));
         stories[i].meanwhile(s);
         said got = stories[i].ask(s, s->store);
-        if (got.status != stories[i].right || !is_right(&stories[i], &got)) {
-            wrong(&stories[i], &got, "outside a transaction");
+        if (got.status != stories[i].right || !isolation_is_right(&stories[i], &got)) {
+            isolation_wrong(&stories[i], &got, "outside a transaction");
             bad++;
         }
         expect_true(!app_in_transaction(s->app));
-        sweep_up(s);
+        isolation_sweep_up(s);
     }
     expect_int(bad, 0);
 }
 
 /* ---- sweeping ---- */
 
-/* Its snapshot shows a lock past its bound, which was renewed since, and a free anchor, which was taken since. */
+/* Its snapshot shows a lock past its bound, which was renewed since, and a free anchor, which was
+ * taken since. */
 static void a_sweep_inside_a_transaction_is_refused(shop *s)
 {
     static const char bound[] = "UPDATE {lock} SET ends_us = ends_us + %lld WHERE id = '1'";
@@ -647,7 +716,8 @@ static void a_sweep_inside_a_transaction_is_refused(shop *s)
 
 /* ---- the double grant ---- */
 
-/* Two who want the same, the second with a snapshot from before the first one's grant; how many hold it in the end. */
+/* Two who want the same, the second with a snapshot from before the first one's grant; how many
+ * hold it in the end. */
 static int64_t grant_to_two(shop *s)
 {
     bob_came_and_went(s);
@@ -662,20 +732,21 @@ static int64_t grant_to_two(shop *s)
     return most_holders(s->other);
 }
 
-static void an_older_snapshot_grants_nothing_twice(shop *s)
+static void an_older_snapshot_grants_nothing_twice_in_isolation(shop *s)
 {
     expect_int(grant_to_two(s), 1);
 }
 
-/* ... and that it is the anchor being written which prevents it, so that the test above can fail: here a trigger takes the write
- * back. (MariaDB and MySQL let a trigger keep the old values, and read what is committed at SERIALIZABLE.) */
+/* ... and that it is the anchor being written which prevents it, so that the test above can fail:
+ * here a trigger takes the write back. (MariaDB and MySQL let a trigger keep the old values, and
+ * read what is committed at SERIALIZABLE.) */
 static void without_the_write_of_the_anchor_it_would_be_granted_twice(shop *s)
 {
     if (s->engine == ON_POSTGRES) {
-        meddle(
-            s,
-            "CREATE FUNCTION {shop_unwritten}() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'",
-            "DROP FUNCTION {shop_unwritten}()");
+        meddle(s,
+               "CREATE FUNCTION {shop_unwritten}() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN "
+               "RETURN NULL; END'",
+               "DROP FUNCTION {shop_unwritten}()");
         bob_came_and_went(s);
         meddle(s,
                "CREATE TRIGGER shop_unwritten BEFORE UPDATE ON {resource} FOR EACH ROW "
@@ -730,7 +801,7 @@ static loaded load_under_lock(shop *s, save_way way, void (*before)(shop *s))
     for (int play = 0; play < PLAYS && !good; play++) {
         if (app_in_transaction(s->app))
             app_rollback(s->app);
-        sweep_up(s);
+        isolation_sweep_up(s);
         app_do(s->other, "DELETE FROM {app}");
         app_do(s->other, "INSERT INTO {app} VALUES (1, 'old')");
         s->alice = brief_holder(s->plain, "alice", DYING_US, "1");
@@ -760,7 +831,7 @@ static bool reads_snapshots(const shop *s)
 static void who_gets_a_lock_loads_what_was_saved_last(shop *s)
 {
     for (save_way way = 0; way < SAVE_WAYS; way++)
-        expect_int(load_under_lock(s, way, nothing),
+        expect_int(load_under_lock(s, way, isolation_nothing),
                    reads_snapshots(s) ? LOADED_NOTHING : LOADED_NEW);
 }
 
@@ -817,7 +888,7 @@ static void of_two_transactions_only_one_is_granted(shop *s)
         app_rollback(s->app);
         expect_int(most_holders(s->other), 1);
         expect_text(must(HF_OK, s->plain, WHO, ON("policy", "1")).lock.session, s->bob.id);
-        sweep_up(s);
+        isolation_sweep_up(s);
     }
 }
 
@@ -825,11 +896,13 @@ int main(int argc, char **argv)
 {
     static const shop_test tests[] = {
         AT_EVERY_LEVEL(after_its_snapshot_an_answer_is_right_or_retry),
-        AT_LEVELS(ON_POSTGRES, LEVELS_WITH_SNAPSHOT, releasing_all_is_refused_where_it_cannot_be_right),
-        AT_LEVELS(ON_POSTGRES, LEVELS_WITH_SNAPSHOT, changing_a_policy_is_refused_where_it_cannot_be_right),
+        AT_LEVELS(ON_POSTGRES, LEVELS_WITH_SNAPSHOT,
+                  releasing_all_is_refused_where_it_cannot_be_right),
+        AT_LEVELS(ON_POSTGRES, LEVELS_WITH_SNAPSHOT,
+                  changing_a_policy_is_refused_where_it_cannot_be_right),
         AT_EVERY_LEVEL(a_sweep_inside_a_transaction_is_refused),
         AT_EVERY_LEVEL(a_default_level_of_the_connection_changes_nothing),
-        AT_EVERY_LEVEL(an_older_snapshot_grants_nothing_twice),
+        AT_EVERY_LEVEL(an_older_snapshot_grants_nothing_twice_in_isolation),
         AT_EVERY_LEVEL(without_the_write_of_the_anchor_it_would_be_granted_twice),
         AT_EVERY_LEVEL(who_gets_a_lock_loads_what_was_saved_last),
         AT_EVERY_LEVEL(without_the_write_of_the_anchor_an_old_record_would_be_loaded),

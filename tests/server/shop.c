@@ -28,7 +28,7 @@ hf_batch *batch_new(size_t capacity)
     return batch;
 }
 
-static void copy_answer(const hf_answer *from, said *to)
+static void shop_copy_answer(const hf_answer *from, said *to)
 {
     to->status = from->status;
     to->pending = from->pending;
@@ -54,7 +54,7 @@ said ask_op(hf_store *store, const hf_op *op)
     hf_status status = hf_store_execute(store, batch, &err);
     out.took_us = now_us() - before_us;
     if (status == HF_OK) {
-        copy_answer(&hf_batch_op(batch, 0)->answer, &out);
+        shop_copy_answer(&hf_batch_op(batch, 0)->answer, &out);
     } else {
         out.status = status;
         out.whole = true;
@@ -64,8 +64,8 @@ said ask_op(hf_store *store, const hf_op *op)
     return out;
 }
 
-said must_op(hf_status expected, hf_store *store, const hf_op *op, const char *what, const char *file,
-             int line)
+said must_op(hf_status expected, hf_store *store, const hf_op *op, const char *what,
+             const char *file, int line)
 {
     said out = ask_op(store, op);
     check_status(expected, out.status, out.message, what, file, line);
@@ -122,12 +122,13 @@ int64_t most_holders(app *a)
     const char *now = app_engine_of(a) == ON_POSTGRES
                           ? "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
                           : "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))";
-    return app_number(a,
-                      "SELECT coalesce(max(n), 0) FROM (SELECT count(*) AS n FROM {lock} l JOIN {session} s"
-                      " ON s.id = l.session WHERE s.ended_us IS NULL AND s.expires_us > %s"
-                      " AND (l.ends_us IS NULL OR l.ends_us > %s) GROUP BY l.type, l.id"
-                      " HAVING sum(CASE WHEN l.mode = 'exclusive' THEN 1 ELSE 0 END) > 0) AS held",
-                      now, now);
+    return app_number(
+        a,
+        "SELECT coalesce(max(n), 0) FROM (SELECT count(*) AS n FROM {lock} l JOIN {session} s"
+        " ON s.id = l.session WHERE s.ended_us IS NULL AND s.expires_us > %s"
+        " AND (l.ends_us IS NULL OR l.ends_us > %s) GROUP BY l.type, l.id"
+        " HAVING sum(CASE WHEN l.mode = 'exclusive' THEN 1 ELSE 0 END) > 0) AS held",
+        now, now);
 }
 
 int64_t events_of(app *a, const char *kind)
@@ -142,7 +143,7 @@ int64_t busy_max_us(const shop *s)
 
 /* ---- the shop ---- */
 
-static void shop_open(shop *s)
+static void server_shop_open(shop *s)
 {
     hf_error err = {0};
     place_fresh(s->at, s->url);
@@ -171,8 +172,9 @@ void meddle(shop *s, const char *sql, const char *undo)
     expect_true(good);
 }
 
-/* Connections that a test left in the middle of something end here, before their tables are made away with. */
-static void shop_close(shop *s)
+/* Connections that a test left in the middle of something end here, before their tables are made
+ * away with. */
+static void server_shop_close(shop *s)
 {
     app_close(s->app);
     app_close(s->other);
@@ -195,26 +197,26 @@ typedef struct turn {
     char name[200];
 } turn;
 
-static int begin(void **state)
+static int shop_begin(void **state)
 {
     turn *it = *state;
     it->s = calloc(1, sizeof *it->s);
     it->s->at = it->at;
     it->s->level = it->level;
-    shop_open(it->s);
+    server_shop_open(it->s);
     return 0;
 }
 
-static void go(void **state)
+static void shop_go(void **state)
 {
     turn *it = *state;
     it->test->body(it->s);
 }
 
-static int end(void **state)
+static int shop_end(void **state)
 {
     turn *it = *state;
-    shop_close(it->s);
+    server_shop_close(it->s);
     free(it->s);
     it->s = NULL;
     return 0;
@@ -233,7 +235,8 @@ static const char *name_of(app_engine engine)
     return engine == ON_POSTGRES ? "postgres" : engine == ON_MARIADB ? "mariadb" : "mysql";
 }
 
-static size_t choose(const shop_test *test, const place *at, app_engine engine, const char *part, turn *turns)
+static size_t shop_choose(const shop_test *test, const place *at, app_engine engine,
+                          const char *part, turn *turns)
 {
     size_t count = 0;
     for (app_level level = 0; level < APP_LEVELS && (test->engines & engine); level++) {
@@ -259,10 +262,10 @@ int shop_main(const char *group, const shop_test *tests, size_t count, const cha
             continue;
         app_engine engine = engine_at(&all[p]);
         for (size_t i = 0; i < count && chosen + APP_LEVELS <= TESTS_MAX; i++)
-            chosen += choose(&tests[i], &all[p], engine, part, &turns[chosen]);
+            chosen += shop_choose(&tests[i], &all[p], engine, part, &turns[chosen]);
     }
     for (size_t i = 0; i < chosen; i++)
-        units[i] = (struct CMUnitTest){turns[i].name, go, begin, end, &turns[i]};
+        units[i] = (struct CMUnitTest){turns[i].name, shop_go, shop_begin, shop_end, &turns[i]};
     if (chosen == 0)
         fprintf(stderr, "HF_TEST_STORES names no database server, or no test has such a name.\n");
     return chosen ? _cmocka_run_group_tests(group, units, chosen, NULL, NULL) : 1;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Beat against take-over (D3): a session that looks dead may just have beaten. Whoever wants its lock locks it and looks again, with
- * the time then; a beat is judged by the time after its row is locked. So there are never two holders, and no beat is acknowledged
- * after its session has lost what it held. */
+/* Beat against take-over (D3): a session that looks dead may just have beaten. Whoever wants its
+ * lock locks it and looks again, with the time then; a beat is judged by the time after its row is
+ * locked. So there are never two holders, and no beat is acknowledged after its session has lost
+ * what it held. */
 #include "races/check.h"
 #include "server/shop.h"
 
@@ -13,7 +14,8 @@
 #define A(id_) BY(s->alice), ON("policy", id_)
 #define C(id_) BY(s->carol), ON("policy", id_)
 
-/* Reading the clock takes 400 ms from now on, so that the test can do something between a taker's look and its lock. */
+/* Reading the clock takes 400 ms from now on, so that the test can do something between a taker's
+ * look and its lock. */
 static void slow_the_clock(shop *s)
 {
     bool pg = s->engine == ON_POSTGRES;
@@ -21,13 +23,13 @@ static void slow_the_clock(shop *s)
            "DELETE FROM {meta} WHERE name = 'fence_floor'");
     meddle(s, pg ? "ALTER TABLE {meta} RENAME TO meta_real" : "RENAME TABLE {meta} TO {meta_real}",
            pg ? "ALTER TABLE {meta_real} RENAME TO meta" : "RENAME TABLE {meta_real} TO {meta}");
-    meddle(
-        s,
-        pg ? "CREATE VIEW {meta} AS SELECT name, value FROM {meta_real} WHERE CASE WHEN name = 'fence_floor' "
-             "THEN pg_sleep(0.4)::text = '' ELSE true END"
-           : "CREATE VIEW {meta} AS SELECT name, value FROM {meta_real} WHERE "
-             "IF(name = 'fence_floor', SLEEP(0.4) = 0, 1)",
-        "DROP VIEW IF EXISTS {meta}");
+    meddle(s,
+           pg ? "CREATE VIEW {meta} AS SELECT name, value FROM {meta_real} WHERE CASE WHEN name = "
+                "'fence_floor' "
+                "THEN pg_sleep(0.4)::text = '' ELSE true END"
+              : "CREATE VIEW {meta} AS SELECT name, value FROM {meta_real} WHERE "
+                "IF(name = 'fence_floor', SLEEP(0.4) = 0, 1)",
+           "DROP VIEW IF EXISTS {meta}");
 }
 
 typedef struct taker {
@@ -49,7 +51,8 @@ static void rest_until(int64_t us)
         rest_ms((us - now_us()) / 1000 + 1);
 }
 
-/* Carol's beat is committed while alice's look takes long. False: not all of that came in its time. */
+/* Carol's beat is committed while alice's look takes long. False: not all of that came in its time.
+ * */
 static bool beat_between(shop *s, taker *t, said *beaten, said *held)
 {
     s->carol = newcomer(s->plain, "carol", 3 * SECOND);
@@ -71,7 +74,8 @@ static bool beat_between(shop *s, taker *t, said *beaten, said *held)
            now_us() < sent_us + 2900 * MILLISECOND;
 }
 
-/* The beat came in time, and is committed just after the taker has read the row as it was before. */
+/* The beat came in time, and is committed just after the taker has read the row as it was before.
+ * */
 static void a_beat_between_the_look_and_the_lock_is_seen(shop *s)
 {
     taker t = {.s = s};
@@ -93,13 +97,15 @@ static void a_beat_between_the_look_and_the_lock_is_seen(shop *s)
 static void slow_the_next_session(shop *s)
 {
     meddle(s, "CREATE SEQUENCE {shop_turn}", "DROP SEQUENCE {shop_turn}");
-    meddle(s, "ALTER TABLE {session} RENAME TO session_real", "ALTER TABLE {session_real} RENAME TO session");
-    meddle(s,
-           "CREATE VIEW {session} AS SELECT ctid, id, key_sha256, \"user\", name, idle_us, opened_us, "
-           "expires_us,"
-           " ended_us, rev, token, request FROM {session_real}"
-           " WHERE CASE WHEN nextval('{shop_turn}') = 1 THEN pg_sleep(0.3)::text = '' ELSE true END",
-           "DROP VIEW IF EXISTS {session}");
+    meddle(s, "ALTER TABLE {session} RENAME TO session_real",
+           "ALTER TABLE {session_real} RENAME TO session");
+    meddle(
+        s,
+        "CREATE VIEW {session} AS SELECT ctid, id, key_sha256, \"user\", name, idle_us, opened_us, "
+        "expires_us,"
+        " ended_us, rev, token, request FROM {session_real}"
+        " WHERE CASE WHEN nextval('{shop_turn}') = 1 THEN pg_sleep(0.3)::text = '' ELSE true END",
+        "DROP VIEW IF EXISTS {session}");
 }
 
 static const hf_op forced = {.kind = HF_OP_FORCE_RELEASE,
@@ -120,7 +126,8 @@ static void *force_main(void *argument)
     hf_batch *batch = batch_new(3);
     add(batch, BEAT, BY(f->s->alice));
     add_op(batch, &forced);
-    add(batch, WHO, ON("policy", "2")); /* one resource alone would be looked for in another way first */
+    /* one resource alone would be looked for in another way first */
+    add(batch, WHO, ON("policy", "2"));
     f->status = hf_store_execute(f->s->plain, batch, NULL);
     if (f->status == HF_OK)
         f->status = hf_batch_op(batch, 1)->answer.status;
@@ -128,8 +135,9 @@ static void *force_main(void *argument)
     return NULL;
 }
 
-/* D4: what ends a lock writes its anchor, also one that came to be in between; else asking again would end the next one's lock. On a
- * slow machine it may be busy, or all over before that lock is there, and then nothing was done. */
+/* D4: what ends a lock writes its anchor, also one that came to be in between; else asking again
+ * would end the next one's lock. On a slow machine it may be busy, or all over before that lock is
+ * there, and then nothing was done. */
 static void a_lock_whose_anchor_was_just_made_is_not_ended_without_it(shop *s)
 {
     forcer f = {.s = s};
@@ -148,7 +156,9 @@ static void a_lock_whose_anchor_was_just_made_is_not_ended_without_it(shop *s)
     if (!done && f.status != HF_NOT_HELD)
         expect_status(HF_BUSY, f.status, "what it came to");
     expect_int(app_number(s->other, "SELECT count(*) FROM {lock}"), done ? 0 : 1);
-    expect_int(app_number(s->other, "SELECT count(*) FROM {resource} WHERE ended_request IS NOT NULL"), done);
+    expect_int(
+        app_number(s->other, "SELECT count(*) FROM {resource} WHERE ended_request IS NOT NULL"),
+        done);
     must(done ? HF_OK : HF_LOCKED, s->plain, ACQUIRE, C("1"));
     must_op(HF_OK, s->plain, &forced, "again", __FILE__, __LINE__);
     expect_int(holders(s->plain, "1"), done);
@@ -211,8 +221,8 @@ static void what_else_the_dead_one_held_is_free_too(shop *s)
     app_begin(s->app, s->level);
     app_begin(s->other, s->level);
     must(HF_OK, s->store, ACQUIRE, A("1"));
-    said beside =
-        ASK(s->others, ACQUIRE, BY(s->bob), ON("policy", "2")); /* the dead session is locked by alice's */
+    /* the dead session is locked by alice's */
+    said beside = ASK(s->others, ACQUIRE, BY(s->bob), ON("policy", "2"));
     expect_true(beside.status == HF_OK || beside.status == HF_BUSY);
     expect_true(app_commit(s->app));
     app_rollback(s->other);
@@ -242,7 +252,7 @@ typedef struct duellist {
     size_t surprises;
 } duellist;
 
-static check_result result_of(duellist *x, const said *got)
+static check_result takeover_result_of(duellist *x, const said *got)
 {
     switch (got->status) {
     case HF_OK:
@@ -264,10 +274,11 @@ static check_result result_of(duellist *x, const said *got)
 }
 
 /* Does it, in a transaction of its own if that is how they fight, and writes it down. */
-static check_result act(duellist *x, uint32_t session, check_op kind, const hf_op *op)
+static check_result takeover_act(duellist *x, uint32_t session, check_op kind, const hf_op *op)
 {
     check_record *r = &x->records[x->count++];
-    *r = (check_record){.client = x->client, .session = session, .op = (uint8_t)kind, .invoke_us = now_us()};
+    *r = (check_record){
+        .client = x->client, .session = session, .op = (uint8_t)kind, .invoke_us = now_us()};
     if (x->app)
         app_begin(x->app, (app_level)x->d->mode);
     if (x->app && rand_r(&x->seed) % 2)
@@ -281,7 +292,7 @@ static check_result act(duellist *x, uint32_t session, check_op kind, const hf_o
         app_rollback(x->app);
     else if (x->app && !app_commit(x->app))
         got.status = HF_RETRY;
-    r->result = (uint8_t)result_of(x, &got);
+    r->result = (uint8_t)takeover_result_of(x, &got);
     r->return_us = now_us();
     r->fence = got.lock.fence;
     r->mode = (uint8_t)got.lock.mode;
@@ -300,17 +311,20 @@ static hf_credentials duellist_drawn(const duellist *x, uint32_t session)
     return out;
 }
 
-/* Beats as near to its bound as it dares, now and then too late; whenever it has lost what it held it says so. */
-static void defend(duellist *x, uint32_t session, const hf_credentials *me, int64_t idle_us, int64_t bound_us)
+/* Beats as near to its bound as it dares, now and then too late; whenever it has lost what it held
+ * it says so. */
+static void defend(duellist *x, uint32_t session, const hf_credentials *me, int64_t idle_us,
+                   int64_t bound_us)
 {
     hf_op beat = {.kind = HF_OP_BEAT, .session = me, .idle_us = idle_us};
     for (int i = 0; i < 4 && now_us() < x->d->until_us; i++) {
-        int64_t at_us = bound_us - 12 * MILLISECOND + (int64_t)(rand_r(&x->seed) % 16) * MILLISECOND;
+        int64_t at_us =
+            bound_us - 12 * MILLISECOND + (int64_t)(rand_r(&x->seed) % 16) * MILLISECOND;
         int64_t wait_us = at_us - now_us();
         if (wait_us > 0)
             rest_ms(wait_us / 1000);
         int64_t sent_us = now_us();
-        check_result result = act(x, session, CHECK_BEAT, &beat);
+        check_result result = takeover_act(x, session, CHECK_BEAT, &beat);
         if (result == CHECK_OK)
             bound_us = sent_us + idle_us;
         else if (result == CHECK_EXPIRED)
@@ -324,14 +338,15 @@ static void *duel_main(void *argument)
     while (now_us() < x->d->until_us && x->count + 64 < ROOM) {
         uint32_t session = atomic_fetch_add(&x->d->sessions, 1);
         hf_credentials me = duellist_drawn(x, session);
-        int64_t idle_us = (60 + (int64_t)(rand_r(&x->seed) % 60)) * MILLISECOND, opened_us = now_us();
+        int64_t idle_us = (60 + (int64_t)(rand_r(&x->seed) % 60)) * MILLISECOND,
+                opened_us = now_us();
         hf_op open = {.kind = HF_OP_SESSION_OPEN, BY(me), .user = "duellist", .idle_us = idle_us};
         hf_op take = {.kind = HF_OP_ACQUIRE, BY(me), ON("policy", "prize")};
-        if (act(x, session, CHECK_OPEN, &open) != CHECK_OK)
+        if (takeover_act(x, session, CHECK_OPEN, &open) != CHECK_OK)
             continue;
         check_result result = CHECK_NOTHING;
         for (int i = 0; i < 20 && result != CHECK_OK && result != CHECK_EXPIRED; i++) {
-            result = act(x, session, CHECK_ACQUIRE, &take);
+            result = takeover_act(x, session, CHECK_ACQUIRE, &take);
             if (result == CHECK_LOCKED)
                 rest_ms(rand_r(&x->seed) % 6);
         }
@@ -365,7 +380,7 @@ static void duellist_done(duellist *x)
     free(x->records);
 }
 
-static void judge(duellist *all, const char *how)
+static void takeover_judge(duellist *all, const char *how)
 {
     static check_record records[DUELLISTS * ROOM];
     check_report report;
@@ -402,7 +417,7 @@ static void fight(shop *s, int mode)
     }
     for (int i = 0; i < DUELLISTS; i++)
         expect_int(pthread_join(threads[i], NULL), 0);
-    judge(all, mode < 0 ? "by URL" : app_level_name((app_level)mode));
+    takeover_judge(all, mode < 0 ? "by URL" : app_level_name((app_level)mode));
     for (int i = 0; i < DUELLISTS; i++)
         duellist_done(&all[i]);
 }
@@ -412,8 +427,8 @@ static void beats_around_the_bound_by_url(shop *s)
     fight(s, -1);
 }
 
-/* Not at SERIALIZABLE on InnoDB: there every read locks, who reads first and then writes is often rolled back, and hardly a bound is
- * met. races/transactions is long enough for it. */
+/* Not at SERIALIZABLE on InnoDB: there every read locks, who reads first and then writes is often
+ * rolled back, and hardly a bound is met. races/transactions is long enough for it. */
 static void beats_around_the_bound_in_transactions(shop *s)
 {
     if (s->level != SERIALIZABLE || s->engine == ON_POSTGRES)

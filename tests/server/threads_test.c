@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Threads on one store: more of them than it has connections, several stores on the same tables, and one application's connection that
- * threads share. Made for the thread sanitizer too. */
+/* Threads on one store: more of them than it has connections, several stores on the same tables,
+ * and one application's connection that threads share. Made for the thread sanitizer too. */
 #include "server/shop.h"
 
 #include <lock/batch.h>
@@ -30,7 +30,7 @@ typedef struct clerk {
     hf_credentials me;
 } clerk;
 
-static hf_status ask_quietly(clerk *c, hf_op_kind kind, const char *id)
+static hf_status threads_ask_quietly(clerk *c, hf_op_kind kind, const char *id)
 {
     hf_batch *batch = NULL;
     hf_error err = {0};
@@ -53,36 +53,36 @@ static hf_status ask_quietly(clerk *c, hf_op_kind kind, const char *id)
 }
 
 /* After two seconds, or when enough has happened on a machine that is slow. */
-static bool is_over(office *o)
+static bool threads_is_over(office *o)
 {
     int64_t now = now_us();
     return now >= o->until_us && (o->grants >= ENOUGH || now >= o->until_us + 20 * SECOND);
 }
 
-static void *clerk_main(void *argument)
+static void *threads_clerk_main(void *argument)
 {
     clerk *c = argument;
     office *o = c->o;
     char id[16];
-    while (!is_over(o)) {
+    while (!threads_is_over(o)) {
         unsigned which = (unsigned)rand_r(&c->seed) % RESOURCES;
         snprintf(id, sizeof id, "%u", which);
-        hf_status status = ask_quietly(c, HF_OP_ACQUIRE, id);
+        hf_status status = threads_ask_quietly(c, HF_OP_ACQUIRE, id);
         atomic_fetch_add(&o->refusals, status == HF_LOCKED);
         if (status != HF_OK)
             continue;
         atomic_fetch_add(&o->grants, 1);
         if (atomic_fetch_add(&o->inside[which], 1) != 0)
             atomic_fetch_add(&o->overlaps, 1);
-        ask_quietly(c, HF_OP_BEAT, NULL);
+        threads_ask_quietly(c, HF_OP_BEAT, NULL);
         atomic_fetch_sub(&o->inside[which], 1);
-        while (ask_quietly(c, HF_OP_RELEASE, id) == HF_BUSY)
+        while (threads_ask_quietly(c, HF_OP_RELEASE, id) == HF_BUSY)
             continue;
     }
     return NULL;
 }
 
-static void work(office *o, size_t threads_count)
+static void threads_work(office *o, size_t threads_count)
 {
     static clerk clerks[CROWD];
     pthread_t threads[CROWD];
@@ -93,11 +93,11 @@ static void work(office *o, size_t threads_count)
                             .store = o->stores[i % o->stores_count],
                             .me = newcomer(o->s->plain, "clerk", 0)};
     for (size_t i = 0; i < threads_count; i++)
-        expect_int(pthread_create(&threads[i], NULL, clerk_main, &clerks[i]), 0);
+        expect_int(pthread_create(&threads[i], NULL, threads_clerk_main, &clerks[i]), 0);
     for (size_t i = 0; i < threads_count; i++)
         expect_int(pthread_join(threads[i], NULL), 0);
-    printf("# %zu threads on %zu stores: %d grants, %d refusals, %d busy\n", threads_count, o->stores_count,
-           o->grants, o->refusals, o->busy);
+    printf("# %zu threads on %zu stores: %d grants, %d refusals, %d busy\n", threads_count,
+           o->stores_count, o->grants, o->refusals, o->busy);
     expect_int(o->overlaps, 0);
     expect_int(o->failures, 0);
     expect_true(o->grants >= ENOUGH);
@@ -109,7 +109,7 @@ static void work(office *o, size_t threads_count)
 static void more_threads_than_connections_share_a_store(shop *s)
 {
     office o = {.s = s, .stores = {s->plain}, .stores_count = 1};
-    work(&o, CROWD);
+    threads_work(&o, CROWD);
 }
 
 static void several_stores_on_the_same_tables(shop *s)
@@ -118,7 +118,7 @@ static void several_stores_on_the_same_tables(shop *s)
     hf_error err = {0};
     for (size_t i = 0; i < FEW; i++)
         expect(HF_OK, hf_store_open(s->url, &o.stores[i], &err), err);
-    work(&o, 2 * FEW);
+    threads_work(&o, 2 * FEW);
     for (size_t i = 0; i < FEW; i++)
         hf_store_close(o.stores[i]);
 }
@@ -127,14 +127,14 @@ static void several_stores_on_the_same_tables(shop *s)
 static void threads_share_the_store_on_an_applications_connection(shop *s)
 {
     office o = {.s = s, .stores = {s->store}, .stores_count = 1};
-    work(&o, FEW);
+    threads_work(&o, FEW);
     expect_true(!app_in_transaction(s->app));
 }
 
 static void stores_by_url_and_on_connections_together(shop *s)
 {
     office o = {.s = s, .stores = {s->plain, s->store, s->others}, .stores_count = 3};
-    work(&o, FEW);
+    threads_work(&o, FEW);
 }
 
 /* ---- a batch of several callers ---- */
@@ -152,7 +152,8 @@ static void *commit_soon(void *argument)
     return NULL;
 }
 
-/* Three acquire as one batch, and the second resource is just being made by someone else, who commits after so long. */
+/* Three acquire as one batch, and the second resource is just being made by someone else, who
+ * commits after so long. */
 static hf_status three_meet_a_maker(shop *s, unsigned ms)
 {
     const hf_credentials *people[] = {&s->alice, &s->bob, &s->carol};
@@ -168,16 +169,19 @@ static hf_status three_meet_a_maker(shop *s, unsigned ms)
         *op = (hf_op){.kind = HF_OP_ACQUIRE, .session = people[i], .type = "policy", .id = ids[i]};
     }
     app_begin(s->other, READ_COMMITTED);
-    app_do(s->other, "INSERT INTO {resource} (type, id, fence, rev) VALUES ('policy', '%s', 1, 1)", ids[1]);
+    app_do(s->other, "INSERT INTO {resource} (type, id, fence, rev) VALUES ('policy', '%s', 1, 1)",
+           ids[1]);
     expect_int(pthread_create(&thread, NULL, commit_soon, &m), 0);
     batch->together = true; /* as threads that go together have it */
     hf_status status = hf_store_execute(s->plain, batch, &err);
     expect_int(pthread_join(thread, NULL), 0);
     for (int i = 0; i < 3; i++) {
         bool told = status == HF_OK && hf_batch_op(batch, (size_t)i)->answer.status == HF_OK;
-        expect_int(app_number(s->other, "SELECT count(*) FROM {lock} WHERE id = '%s'", ids[i]), told);
-        expect_int(app_number(s->other, "SELECT count(*) FROM {event} WHERE resource_id = '%s'", ids[i]),
+        expect_int(app_number(s->other, "SELECT count(*) FROM {lock} WHERE id = '%s'", ids[i]),
                    told);
+        expect_int(
+            app_number(s->other, "SELECT count(*) FROM {event} WHERE resource_id = '%s'", ids[i]),
+            told);
     }
     hf_batch_free(batch);
     return status;
@@ -237,8 +241,8 @@ static void a_request_for_a_token_that_is_repeated_at_once_makes_one(shop *s)
         app_do(s->other, "DELETE FROM {token}");
         sha256[0] = round;
         for (unsigned i = 0; i < FEW; i++) {
-            askers[i] =
-                (asker){.store = i % 2 ? s->plain : s->others, .sha256 = sha256, .status = HF_INTERNAL};
+            askers[i] = (asker){
+                .store = i % 2 ? s->plain : s->others, .sha256 = sha256, .status = HF_INTERNAL};
             snprintf(askers[i].id, sizeof askers[i].id, "%032x", i);
             expect_int(pthread_create(&threads[i], NULL, asker_main, &askers[i]), 0);
         }
@@ -250,7 +254,8 @@ static void a_request_for_a_token_that_is_repeated_at_once_makes_one(shop *s)
             expect_text(askers[i].got, askers[0].got);
         }
     }
-    expect_int(app_number(s->other, "SELECT count(*) FROM {event} WHERE kind = 'token_created'"), 10);
+    expect_int(app_number(s->other, "SELECT count(*) FROM {event} WHERE kind = 'token_created'"),
+               10);
 }
 
 int main(int argc, char **argv)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What calls cost in round trips, counted by a proxy on the way to the server: a batch of 256 costs no more of them than a batch of
- * one. The argument names the server. */
+/* What calls cost in round trips, counted by a proxy on the way to the server: a batch of 256 costs
+ * no more of them than a batch of one. The argument names the server. */
 #include "faults/server_scene.h"
 
 #include <stdio.h>
@@ -9,7 +9,8 @@
 
 enum { MANY = 256, TIMES = 5, TIMES_MAX = 40, CALLS = 11 };
 
-/* A server may begin to answer before it has read all of a large batch, and then it is counted once more: the fewest of some times. */
+/* A server may begin to answer before it has read all of a large batch, and then it is counted once
+ * more: the fewest of some times. */
 typedef struct cost {
     const char *what;
     size_t expected;
@@ -30,9 +31,10 @@ static const cost costs[CALLS] = {
     {"who, of 256", 1, 0},
 };
 
-/* One batch of that op on count resources, each of which has to be answered so; says how many round trips it took. */
-static size_t trips(scene *s, hf_op_kind kind, const hf_credentials *who, const char *prefix, size_t count,
-                    hf_status status)
+/* One batch of that op on count resources, each of which has to be answered so; says how many round
+ * trips it took. */
+static size_t trips(scene *s, hf_op_kind kind, const hf_credentials *who, const char *prefix,
+                    size_t count, hf_status status)
 {
     static char ids[MANY][32];
     hf_batch *batch = batch_new(count);
@@ -55,13 +57,14 @@ static size_t trips(scene *s, hf_op_kind kind, const hf_credentials *who, const 
     return after - before;
 }
 
-static void note(cost *it, size_t found)
+static void trips_note(cost *it, size_t found)
 {
     if (it->found == 0 || found < it->found)
         it->found = found;
 }
 
-/* All of them once. The first times statements are sent as texts and get names, which costs nothing more. */
+/* All of them once. The first times statements are sent as texts and get names, which costs nothing
+ * more. */
 static void call_all(scene *s, unsigned time, cost *all)
 {
     static const size_t counts[] = {1, MANY};
@@ -70,18 +73,18 @@ static void call_all(scene *s, unsigned time, cost *all)
     for (size_t i = 0; i < 2; i++) {
         size_t count = counts[i];
         cost *it = i == 0 ? all : all + 6;
-        note(it++, trips(s, HF_OP_ACQUIRE, &s->alice, "known", count, HF_OK));
-        note(it++, trips(s, HF_OP_ACQUIRE, &s->alice, fresh, count, HF_OK));
-        note(it++, trips(s, HF_OP_ACQUIRE, &s->bob, "known", count, HF_LOCKED));
-        note(it++, trips(s, HF_OP_RELEASE, &s->alice, "known", count, HF_OK));
+        trips_note(it++, trips(s, HF_OP_ACQUIRE, &s->alice, "known", count, HF_OK));
+        trips_note(it++, trips(s, HF_OP_ACQUIRE, &s->alice, fresh, count, HF_OK));
+        trips_note(it++, trips(s, HF_OP_ACQUIRE, &s->bob, "known", count, HF_LOCKED));
+        trips_note(it++, trips(s, HF_OP_RELEASE, &s->alice, "known", count, HF_OK));
         if (i == 0)
-            note(it++, trips(s, HF_OP_BEAT, &s->alice, "", count, HF_OK));
-        note(it++, trips(s, HF_OP_WHO, NULL, fresh, count, HF_OK));
+            trips_note(it++, trips(s, HF_OP_BEAT, &s->alice, "", count, HF_OK));
+        trips_note(it++, trips(s, HF_OP_WHO, NULL, fresh, count, HF_OK));
         trips(s, HF_OP_RELEASE, &s->alice, fresh, count, HF_OK);
     }
 }
 
-static bool is_right(const cost *all)
+static bool trips_is_right(const cost *all)
 {
     bool right = true;
     for (size_t i = 0; i < CALLS; i++)
@@ -97,11 +100,11 @@ static void a_batch_of_256_costs_as_many_round_trips_as_one_of_one(void **state)
     trips(s, HF_OP_ACQUIRE, &s->alice, "known", MANY, HF_OK);
     trips(s, HF_OP_RELEASE, &s->alice, "known", MANY, HF_OK);
     trips(s, HF_OP_WHO, NULL, "known", 1, HF_OK); /* by another connection, which is made now */
-    for (unsigned i = 0; i < TIMES || (i < TIMES_MAX && !is_right(all)); i++)
+    for (unsigned i = 0; i < TIMES || (i < TIMES_MAX && !trips_is_right(all)); i++)
         call_all(s, i, all);
     for (size_t i = 0; i < CALLS; i++)
         printf("# %s: %zu round trips, expected %zu\n", all[i].what, all[i].found, all[i].expected);
-    expect_true(is_right(all));
+    expect_true(trips_is_right(all));
 }
 
 int main(int argc, char **argv)

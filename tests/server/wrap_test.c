@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* An application's own connection to PostgreSQL, MariaDB or MySQL as a store: a batch joins the open transaction, counts when the
- * application commits, and neither a refusal nor a failure of a batch ends it. What is set on the connection stays as it was. */
+/* An application's own connection to PostgreSQL, MariaDB or MySQL as a store: a batch joins the
+ * open transaction, counts when the application commits, and neither a refusal nor a failure of a
+ * batch ends it. What is set on the connection stays as it was. */
 #include "server/shop.h"
 
 #include <stdlib.h>
@@ -14,7 +15,7 @@ static void sit_on(shop *s, const char *id)
 }
 
 /* The transaction goes on: the application's own row is written and committed. */
-static void goes_on(shop *s, int row)
+static void wrap_goes_on(shop *s, int row)
 {
     expect_true(app_in_transaction(s->app));
     app_do(s->app, "INSERT INTO {app} VALUES (%d, 'alice')", row);
@@ -26,7 +27,7 @@ static void goes_on(shop *s, int row)
 /* ---- what counts when ---- */
 
 /* P2 */
-static void a_grant_counts_when_the_application_commits(shop *s)
+static void a_grant_counts_when_the_application_commits_on_a_server(shop *s)
 {
     app_begin(s->app, s->level);
     said granted = must(HF_OK, s->store, ACQUIRE, BY(s->alice), ON("policy", "1"));
@@ -55,12 +56,13 @@ static void a_token_counts_when_the_application_commits(shop *s)
 {
     for (int round = 0; round < 2; round++) {
         app_begin(s->app, s->level);
-        said made =
-            must(HF_OK, s->store, TOKEN_CREATE, .token = token, .sha256 = hash, .name = "n", .roles = "use");
+        said made = must(HF_OK, s->store, TOKEN_CREATE, .token = token, .sha256 = hash, .name = "n",
+                         .roles = "use");
         expect_true(made.pending);
         must(HF_OK, s->store, TOKEN_FIND, .sha256 = hash);
         must(HF_NOT_FOUND, s->plain, TOKEN_FIND, .sha256 = hash);
-        must(HF_INVALID, s->store, TOKEN_CREATE, .token = token, .sha256 = hash, .name = "n", .roles = "use");
+        must(HF_INVALID, s->store, TOKEN_CREATE, .token = token, .sha256 = hash, .name = "n",
+             .roles = "use");
         must(HF_NOT_FOUND, s->store, TOKEN_REVOKE, .token = "ffffffffffffffffffffffffffffffff");
         expect_true(app_in_transaction(s->app));
         if (round == 0)
@@ -80,7 +82,7 @@ static void a_token_counts_when_the_application_commits(shop *s)
 }
 
 /* P2 */
-static void a_rollback_undoes_the_grant(shop *s)
+static void wrap_a_rollback_undoes_the_grant(shop *s)
 {
     int64_t heard = must(HF_OK, s->plain, EVENTS, .limit = 1000).last_seq;
     app_begin(s->app, s->level);
@@ -102,13 +104,13 @@ static void a_rollback_to_the_applications_savepoint_undoes_what_came_after(shop
     must(HF_OK, s->store, RELEASE, BY(s->alice), ON("policy", "1"));
     app_do(s->app, "ROLLBACK TO SAVEPOINT shop");
     must(HF_OK, s->store, ACQUIRE, BY(s->alice), ON("policy", "3"));
-    goes_on(s, 1);
+    wrap_goes_on(s, 1);
     expect_int(holders(s->plain, "1"), 1);
     expect_int(holders(s->plain, "2"), 0);
     expect_int(holders(s->plain, "3"), 1);
 }
 
-static void outside_a_transaction_each_batch_is_its_own(shop *s)
+static void outside_a_transaction_each_batch_is_its_own_on_a_server(shop *s)
 {
     said granted = must(HF_OK, s->store, ACQUIRE, BY(s->alice), ON("policy", "1"));
     expect_true(!granted.pending && !app_in_transaction(s->app));
@@ -125,7 +127,7 @@ static void outside_a_transaction_each_batch_is_its_own(shop *s)
     must(HF_OK, s->store, SWEEP, .limit = 10);
     expect_true(!app_in_transaction(s->app));
     app_begin(s->app, READ_COMMITTED);
-    goes_on(s, 1);
+    wrap_goes_on(s, 1);
     expect_int(holders(s->plain, "1"), 0);
 }
 
@@ -153,7 +155,7 @@ static void refusals_leave_the_transaction_as_it_is(shop *s)
     must(HF_NOT_FOUND, s->store, BEAT, BY(stranger));
     must(HF_NOT_FOUND, s->store, HAND_OVER, BY(s->bob), ON("policy", "1"), .target = stranger.id);
     must(HF_OK, s->store, ACQUIRE, BY(s->alice), ON("policy", "4"));
-    goes_on(s, 2);
+    wrap_goes_on(s, 2);
     expect_int(app_number(s->app, "SELECT count(*) FROM {app}"), 2);
     expect_int(holders(s->plain, "4"), 1);
     expect_int(holders(s->plain, "2"), 0);
@@ -177,7 +179,7 @@ static void a_busy_anchor_leaves_the_transaction_as_it_is(shop *s)
            (long long)(new.took_us / MILLISECOND));
     expect_contains(old.message, "in the middle of");
     must(HF_OK, s->store, ACQUIRE, BY(s->alice), ON("policy", "free"));
-    goes_on(s, 2);
+    wrap_goes_on(s, 2);
     app_rollback(s->other);
     expect_int(app_number(s->app, "SELECT count(*) FROM {app}"), 2);
     expect_int(holders(s->plain, "free"), 1);
@@ -192,23 +194,26 @@ static void make_events_fail(shop *s)
                "'BEGIN RAISE EXCEPTION ''no room for that event''; END'",
                "DROP FUNCTION {shop_full}()");
         meddle(s,
-               "CREATE TRIGGER shop_full BEFORE INSERT ON {event} FOR EACH ROW WHEN (new.kind = 'acquired') "
+               "CREATE TRIGGER shop_full BEFORE INSERT ON {event} FOR EACH ROW WHEN (new.kind = "
+               "'acquired') "
                "EXECUTE FUNCTION {shop_full}()",
                "DROP TRIGGER IF EXISTS shop_full ON {event}");
     } else {
         meddle(s,
-               "CREATE TRIGGER {shop_full} BEFORE INSERT ON {event} FOR EACH ROW IF NEW.kind = 'acquired' "
+               "CREATE TRIGGER {shop_full} BEFORE INSERT ON {event} FOR EACH ROW IF NEW.kind = "
+               "'acquired' "
                "THEN SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'no room for that event'; END IF",
                "DROP TRIGGER IF EXISTS {shop_full}");
     }
 }
 
-static void a_batch_that_fails_in_the_database_undoes_itself_alone(shop *s)
+static void a_batch_that_fails_in_the_database_undoes_itself_alone_on_a_server(shop *s)
 {
     hf_error err = {0};
     make_events_fail(s);
     must(HF_OK, s->plain, BEAT, BY(s->alice));
-    int64_t expires = app_number(s->other, "SELECT expires_us FROM {session} WHERE id = '%s'", s->alice.id);
+    int64_t expires =
+        app_number(s->other, "SELECT expires_us FROM {session} WHERE id = '%s'", s->alice.id);
     app_begin(s->app, s->level);
     app_do(s->app, "INSERT INTO {app} VALUES (1, 'alice')");
     hf_batch *batch = batch_new(2);
@@ -221,14 +226,16 @@ static void a_batch_that_fails_in_the_database_undoes_itself_alone(shop *s)
     expect_int(holders(s->store, "1"), 0);
     expect_int(app_number(s->app, "SELECT count(*) FROM {lock}"), 0);
     expect_int(app_number(s->app, "SELECT count(*) FROM {resource}"), 0);
-    expect_int(app_number(s->app, "SELECT expires_us FROM {session} WHERE id = '%s'", s->alice.id), expires);
+    expect_int(app_number(s->app, "SELECT expires_us FROM {session} WHERE id = '%s'", s->alice.id),
+               expires);
     must(HF_OK, s->store, BEAT, BY(s->alice)); /* leaves no event */
-    goes_on(s, 2);
+    wrap_goes_on(s, 2);
     expect_int(app_number(s->app, "SELECT count(*) FROM {app}"), 2);
     expect_int(holders(s->plain, "1"), 0);
 }
 
-/* A transaction that has failed can only be rolled back: that is said, and nothing is done to it. */
+/* A transaction that has failed can only be rolled back: that is said, and nothing is done to it.
+ * */
 static void a_failed_transaction_is_refused_with_a_sentence(shop *s)
 {
     app_begin(s->app, s->level);
@@ -259,7 +266,7 @@ static void a_transaction_that_only_reads_is_refused_and_goes_on(shop *s)
 
 /* ---- everything inside one transaction ---- */
 
-static void several_batches_join_one_transaction(shop *s)
+static void several_batches_join_one_transaction_on_a_server(shop *s)
 {
     app_begin(s->app, s->level);
     must(HF_OK, s->store, ACQUIRE, BY(s->alice), ON("policy", "1"));
@@ -268,7 +275,7 @@ static void several_batches_join_one_transaction(shop *s)
     must(HF_OK, s->store, RELEASE, BY(s->alice), ON("policy", "1"));
     must(HF_OK, s->store, BEAT, BY(s->bob));
     must(HF_OK, s->store, ACQUIRE, BY(s->bob), ON("policy", "1"));
-    goes_on(s, 1);
+    wrap_goes_on(s, 1);
     expect_text(must(HF_OK, s->plain, WHO, ON("policy", "1")).lock.session, s->bob.id);
     expect_text(must(HF_OK, s->plain, WHO, ON("policy", "2")).lock.session, s->alice.id);
 }
@@ -298,7 +305,7 @@ static void a_batch_of_several_ops_and_runs_answers_each(shop *s)
     for (size_t i = 0; i < 8; i++)
         expect_true(hf_batch_op(batch, i)->answer.pending);
     hf_batch_free(batch);
-    goes_on(s, 1);
+    wrap_goes_on(s, 1);
     expect_int(holders(s->plain, "1"), 1);
     expect_int(holders(s->plain, "2"), 0);
     expect_int(holders(s->plain, "3"), 1);
@@ -340,13 +347,13 @@ static bool fails_as_a_whole(shop *s)
     answer(batch, 0, HF_OK);
     answer(batch, 1, HF_LOCKED);
     hf_batch_free(batch);
-    goes_on(s, 1);
+    wrap_goes_on(s, 1);
     expect_int(holders(s->plain, "1"), 1);
     return true;
 }
 
-/* MariaDB, where it refuses to change what is newer than the snapshot: with that it has rolled back the application's transaction, and
- * what was answered of the batch before. */
+/* MariaDB, where it refuses to change what is newer than the snapshot: with that it has rolled back
+ * the application's transaction, and what was answered of the batch before. */
 static void when_the_server_rolls_all_back_the_whole_batch_has_failed(shop *s)
 {
     char *known = app_text(s->app, "SHOW VARIABLES LIKE 'innodb_snapshot_isolation'");
@@ -362,13 +369,14 @@ static void every_op_works_inside_a_transaction(shop *s)
 {
     must(HF_OK, s->plain, ACQUIRE, BY(s->bob), ON("policy", "b"));
     must(HF_OK, s->plain, ACQUIRE, BY(s->carol), ON("policy", "c"));
-    bool snapshot =
-        s->engine == ON_POSTGRES && s->level != READ_COMMITTED; /* what all is can't be told in it */
+    /* what all is can't be told in it */
+    bool snapshot = s->engine == ON_POSTGRES && s->level != READ_COMMITTED;
     if (snapshot)
         must(HF_OK, s->plain, TYPE_SET, .type = "claim", .policy = HF_POLICY_READ_WRITE);
     app_begin(s->app, s->level);
     hf_credentials dora = newcomer(s->store, "dora", 0);
-    must(snapshot ? HF_INVALID : HF_OK, s->store, TYPE_SET, .type = "claim", .policy = HF_POLICY_READ_WRITE);
+    must(snapshot ? HF_INVALID : HF_OK, s->store, TYPE_SET, .type = "claim",
+         .policy = HF_POLICY_READ_WRITE);
     expect_int(must(HF_OK, s->store, TYPE_GET, .type = "claim").status, HF_OK);
     must(HF_OK, s->store, ACQUIRE, BY(dora), ON("claim", "1"), .mode = HF_SHARED);
     must(HF_OK, s->store, ACQUIRE, BY(dora), ON("claim", "1"));
@@ -391,7 +399,7 @@ static void every_op_works_inside_a_transaction(shop *s)
     must(HF_EXPIRED, s->store, BEAT, BY(dora));
     must(HF_OK, s->store, ACQUIRE, BY(s->alice), ON("policy", "a"));
     expect_int(must(HF_OK, s->plain, LIST, .limit = 10).locks_count, 2);
-    goes_on(s, 1);
+    wrap_goes_on(s, 1);
     expect_int(must(HF_OK, s->plain, LIST, .limit = 10).locks_count, 1);
     expect_int(events_of(s->app, "forced"), 1);
     must(HF_OK, s->plain, TYPE_GET, .type = "claim");
@@ -412,7 +420,7 @@ static void ask_all_sorts(shop *s)
     ASK(s->store, RELEASE_ALL, BY(s->alice));
 }
 
-static void same_text(char *before, char *after)
+static void wrap_same_text(char *before, char *after)
 {
     bool same = strcmp(before, after) == 0;
     for (char *a = before, *b = after; !same && *a && *b;) {
@@ -429,9 +437,9 @@ static void same_text(char *before, char *after)
 
 static void set_unusual_things(shop *s)
 {
-    static const char *const postgres[] = {"lock_timeout = 1234", "synchronous_commit = local",
-                                           "enable_seqscan = on", "plan_cache_mode = force_custom_plan",
-                                           "statement_timeout = 54321"};
+    static const char *const postgres[] = {
+        "lock_timeout = 1234", "synchronous_commit = local", "enable_seqscan = on",
+        "plan_cache_mode = force_custom_plan", "statement_timeout = 54321"};
     static const char *const mysql[] = {"innodb_lock_wait_timeout = 7", "sql_mode = ''",
                                         "lock_wait_timeout = 77", "time_zone = '+05:00'"};
     bool pg = s->engine == ON_POSTGRES;
@@ -452,19 +460,20 @@ static void settings_are_the_same_afterwards(shop *s)
     set_unusual_things(s);
     char *before = app_settings(s->app);
     ask_all_sorts(s);
-    same_text(before, app_settings(s->app));
+    wrap_same_text(before, app_settings(s->app));
     app_begin(s->app, s->level);
     if (s->engine == ON_POSTGRES)
         app_do(s->app, "SET LOCAL lock_timeout = 777");
     before = app_settings(s->app);
     ask_all_sorts(s);
-    same_text(before, app_settings(s->app));
-    goes_on(s, 1);
+    wrap_same_text(before, app_settings(s->app));
+    wrap_goes_on(s, 1);
     app_rollback(s->other);
 }
 
 /* ... also when a batch fails. */
-/* Takes two, looks at them and gives them back in one batch; then the same by closing. Each of it needs more than one row. */
+/* Takes two, looks at them and gives them back in one batch; then the same by closing. Each of it
+ * needs more than one row. */
 static void takes_two_and_gives_them_back(hf_store *store, const char *user)
 {
     static const hf_op_kind kinds[] = {HF_OP_ACQUIRE, HF_OP_HOLDS, HF_OP_RELEASE, HF_OP_ACQUIRE};
@@ -498,7 +507,7 @@ static void limits_of_the_connection_do_not_matter(shop *s)
     app_begin(s->app, s->level);
     takes_two_and_gives_them_back(store, "inside");
     hf_store_close(store);
-    goes_on(s, 1);
+    wrap_goes_on(s, 1);
     expect_int(app_number(s->app, "SELECT @@sql_safe_updates + 0"), 1);
     expect_int(app_number(s->app, "SELECT @@sql_select_limit"), 1);
     expect_int(app_number(s->other, "SELECT count(*) FROM {lock}"), 0);
@@ -510,7 +519,8 @@ static void limits_of_the_server_do_not_matter(shop *s)
     hf_error err = {0};
     hf_store *store = NULL;
     meddle(s, "SET GLOBAL sql_safe_updates = 1", "SET GLOBAL sql_safe_updates = 0");
-    meddle(s, "SET GLOBAL sql_select_limit = 1", "SET GLOBAL sql_select_limit = 18446744073709551615");
+    meddle(s, "SET GLOBAL sql_select_limit = 1",
+           "SET GLOBAL sql_select_limit = 18446744073709551615");
     expect(HF_OK, hf_store_open(s->url, &store, &err), err);
     takes_two_and_gives_them_back(store, "anyone");
     must(HF_OK, store, SWEEP, .limit = 100);
@@ -524,12 +534,12 @@ static void settings_are_the_same_after_a_failure(shop *s)
     set_unusual_things(s);
     char *before = app_settings(s->app);
     expect_true(ASK(s->store, ACQUIRE, BY(s->alice), ON("policy", "1")).whole);
-    same_text(before, app_settings(s->app));
+    wrap_same_text(before, app_settings(s->app));
     app_begin(s->app, s->level);
     before = app_settings(s->app);
     expect_true(ASK(s->store, ACQUIRE, BY(s->alice), ON("policy", "1")).whole);
-    same_text(before, app_settings(s->app));
-    goes_on(s, 1);
+    wrap_same_text(before, app_settings(s->app));
+    wrap_goes_on(s, 1);
 }
 
 /* Without the lock wait that the application has set, its own statements would fail at once. */
@@ -566,7 +576,7 @@ static void a_connection_can_be_wrapped_again_and_again(shop *s)
         }
         hf_store_close(one);
         hf_store_close(two);
-        goes_on(s, i);
+        wrap_goes_on(s, i);
     }
     if (s->engine == ON_POSTGRES)
         expect_int(app_number(s->app, "SELECT count(*) FROM pg_prepared_statements"), 0);
@@ -588,7 +598,7 @@ static void bad_wraps_are_refused(shop *s)
     app_begin(s->app, s->level);
     app_do(s->app, "INSERT INTO {app} VALUES (1, 'alice')");
     expect(HF_UNAVAILABLE, app_wrap(s->app, "no_such_names", 0, &store, &err), err);
-    goes_on(s, 2);
+    wrap_goes_on(s, 2);
 }
 
 /* Wrapping inside a transaction is no reason to end it. */
@@ -603,7 +613,7 @@ static void a_connection_can_be_wrapped_inside_a_transaction(shop *s)
     must(HF_OK, store, ACQUIRE, BY(s->alice), ON("policy", "1"));
     hf_store_close(store);
     expect_int(holders(s->plain, "1"), 0);
-    goes_on(s, 2);
+    wrap_goes_on(s, 2);
     expect_int(holders(s->plain, "1"), 1);
 }
 
@@ -626,7 +636,7 @@ static void a_manager_believes_nothing_before_the_commit(shop *s)
     expect(HF_NOT_HELD, hf_session_holds(session, &one, 0, NULL, &err), err);
     app_begin(s->app, s->level);
     expect(HF_OK, hf_session_acquire(session, &one, NULL, NULL, &err), err);
-    goes_on(s, 1);
+    wrap_goes_on(s, 1);
     expect(HF_OK, hf_session_holds(session, &one, 0, NULL, &err), err);
     expect(HF_OK, hf_session_acquire(session, &two, NULL, NULL, &err), err);
     expect_true(hf_session_is_held(session, &two));
@@ -637,17 +647,17 @@ static void a_manager_believes_nothing_before_the_commit(shop *s)
 int main(int argc, char **argv)
 {
     static const shop_test tests[] = {
-        AT_EVERY_LEVEL(a_grant_counts_when_the_application_commits),
+        AT_EVERY_LEVEL(a_grant_counts_when_the_application_commits_on_a_server),
         AT_EVERY_LEVEL(a_token_counts_when_the_application_commits),
-        AT_EVERY_LEVEL(a_rollback_undoes_the_grant),
+        AT_EVERY_LEVEL(wrap_a_rollback_undoes_the_grant),
         AT_EVERY_LEVEL(a_rollback_to_the_applications_savepoint_undoes_what_came_after),
-        ON_ANY(outside_a_transaction_each_batch_is_its_own),
+        ON_ANY(outside_a_transaction_each_batch_is_its_own_on_a_server),
         AT_EVERY_LEVEL(refusals_leave_the_transaction_as_it_is),
         AT_EVERY_LEVEL(a_busy_anchor_leaves_the_transaction_as_it_is),
-        AT_EVERY_LEVEL(a_batch_that_fails_in_the_database_undoes_itself_alone),
+        AT_EVERY_LEVEL(a_batch_that_fails_in_the_database_undoes_itself_alone_on_a_server),
         AT_LEVELS(ON_POSTGRES, LEVELS_ALL, a_failed_transaction_is_refused_with_a_sentence),
         ON_ANY(a_transaction_that_only_reads_is_refused_and_goes_on),
-        AT_EVERY_LEVEL(several_batches_join_one_transaction),
+        AT_EVERY_LEVEL(several_batches_join_one_transaction_on_a_server),
         AT_EVERY_LEVEL(a_batch_of_several_ops_and_runs_answers_each),
         ON_SOME(ON_MARIADB, when_the_server_rolls_all_back_the_whole_batch_has_failed),
         AT_EVERY_LEVEL(every_op_works_inside_a_transaction),

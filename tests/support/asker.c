@@ -25,7 +25,7 @@ void asker_close(asker *a)
     a->requests = 0;
 }
 
-static bool join(asker *a)
+static bool asker_join(asker *a)
 {
     struct sockaddr_in address = {.sin_family = AF_INET,
                                   .sin_port = htons((uint16_t)a->port),
@@ -46,10 +46,11 @@ static bool join(asker *a)
 /* That the other side is gone shows when the answer is read. */
 bool asker_send(asker *a, const char *text, size_t size)
 {
-    if (a->fd < 0 && !join(a))
+    if (a->fd < 0 && !asker_join(a))
         return false;
     a->requests++;
-    for (ssize_t sent; size > 0 && (sent = send(a->fd, text, size, MSG_NOSIGNAL)) > 0; size -= (size_t)sent)
+    for (ssize_t sent; size > 0 && (sent = send(a->fd, text, size, MSG_NOSIGNAL)) > 0;
+         size -= (size_t)sent)
         text += sent;
     int64_t sent_us = calm_now_us();
     a->gap_us = sent_us - a->sent_us;
@@ -66,7 +67,8 @@ static size_t size_of_answer(asker_answer *out)
     size_t length = 0;
     out->status = (int)strtol(out->text + strlen("HTTP/1.1 "), NULL, 10);
     out->closes = false;
-    for (const char *line = strchr(out->text, '\n') + 1; line < end; line = strchr(line, '\n') + 1) {
+    for (const char *line = strchr(out->text, '\n') + 1; line < end;
+         line = strchr(line, '\n') + 1) {
         if (strncasecmp(line, "Content-Length:", 15) == 0)
             length = strtoul(line + 15, NULL, 10);
         out->closes |= strncasecmp(line, "Connection: close", 17) == 0;
@@ -82,7 +84,8 @@ asker_end asker_read(asker *a, asker_answer *out)
     *out = (asker_answer){0};
     while (whole == 0 || got < whole) {
         ssize_t more = recv(a->fd, out->text + got, sizeof out->text - 1 - got, 0);
-        if (more < 0 && errno == EINTR) /* with a timeout also when the process was stopped for a while */
+        /* with a timeout also when the process was stopped for a while */
+        if (more < 0 && errno == EINTR)
             continue;
         if (more <= 0) {
             bool reset = more < 0;
@@ -98,20 +101,21 @@ asker_end asker_read(asker *a, asker_answer *out)
     return ASKER_ANSWERED;
 }
 
-asker_end asker_ask(asker *a, const char *method, const char *path, const char *headers, const char *body,
-                    asker_answer *out)
+asker_end asker_ask(asker *a, const char *method, const char *path, const char *headers,
+                    const char *body, asker_answer *out)
 {
     char text[4096];
     size_t size = body ? strlen(body) : 0;
-    int length = snprintf(
-        text, sizeof text, "%s %s HTTP/1.1\r\nHost: localhost\r\n%s%sContent-Length: %zu\r\n\r\n%s", method,
-        path, headers, body ? "Content-Type: application/json\r\n" : "", size, body ? body : "");
+    int length = snprintf(text, sizeof text,
+                          "%s %s HTTP/1.1\r\nHost: localhost\r\n%s%sContent-Length: %zu\r\n\r\n%s",
+                          method, path, headers, body ? "Content-Type: application/json\r\n" : "",
+                          size, body ? body : "");
     if (length >= (int)sizeof text)
         abort();
     return asker_send(a, text, (size_t)length) ? asker_read(a, out) : ASKER_REFUSED;
 }
 
-static const char *value_of(const asker_answer *answer, const char *name)
+static const char *asker_value_of(const asker_answer *answer, const char *name)
 {
     char key[64];
     snprintf(key, sizeof key, "\"%s\":", name);
@@ -121,13 +125,14 @@ static const char *value_of(const asker_answer *answer, const char *name)
 
 long long asker_number(const asker_answer *answer, const char *name)
 {
-    const char *at = value_of(answer, name);
+    const char *at = asker_value_of(answer, name);
     return at ? strtoll(at, NULL, 10) : 0;
 }
 
 bool asker_text(const asker_answer *answer, const char *name, char *out, size_t size)
 {
-    const char *at = value_of(answer, name), *end = at && *at == '"' ? strchr(at + 1, '"') : NULL;
+    const char *at = asker_value_of(answer, name),
+               *end = at && *at == '"' ? strchr(at + 1, '"') : NULL;
     if (end == NULL || (size_t)(end - at) > size)
         return false;
     memcpy(out, at + 1, (size_t)(end - at - 1));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A plain HTTP client on a socket of its own, which it keeps: one request at a time, and an honest word about what became of it. */
+/* A plain HTTP client on a socket of its own, which it keeps: one request at a time, and an honest
+ * word about what became of it. */
 #ifndef HF_TESTS_SUPPORT_ASKER_H
 #define HF_TESTS_SUPPORT_ASKER_H
 
@@ -12,7 +13,8 @@ typedef struct asker {
     int fd;            /* -1: not connected */
     unsigned requests; /* on this connection */
     int64_t sent_us;   /* when the last one had been sent; before that, when it began to connect */
-    int64_t gap_us; /* how long before it was the one before: at least as long as the connection was idle */
+    /* how long before it was the one before: at least as long as the connection was idle */
+    int64_t gap_us;
 } asker;
 
 typedef enum asker_end {
@@ -31,10 +33,10 @@ typedef struct asker_answer {
     size_t body_size;
 } asker_answer;
 
-/* headers: whole lines, each with its CR LF; body NULL: none. Connects when it is not connected, or when the last answer said that the
- * connection ends. */
-asker_end asker_ask(asker *a, const char *method, const char *path, const char *headers, const char *body,
-                    asker_answer *out);
+/* headers: whole lines, each with its CR LF; body NULL: none. Connects when it is not connected, or
+ * when the last answer said that the connection ends. */
+asker_end asker_ask(asker *a, const char *method, const char *path, const char *headers,
+                    const char *body, asker_answer *out);
 
 /* The two halves of it. Sending fails only when there is no connection. */
 bool asker_send(asker *a, const char *text, size_t size);
@@ -42,7 +44,8 @@ asker_end asker_read(asker *a, asker_answer *out);
 
 void asker_close(asker *a);
 
-/* The number behind "name": in the body; 0: it is not there. And the text, NUL-terminated; false: not there, or too long. */
+/* The number behind "name": in the body; 0: it is not there. And the text, NUL-terminated; false:
+ * not there, or too long. */
 long long asker_number(const asker_answer *answer, const char *name);
 bool asker_text(const asker_answer *answer, const char *name, char *out, size_t size);
 

@@ -18,7 +18,13 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LINE_MAX_SIZE = 4096, READ_SIZE = 1 << 18, SPARE_FILES = 256, AGAIN_US = 20000, SMALL_BUFFER = 4096 };
+enum {
+    LINE_MAX_SIZE = 4096,
+    READ_SIZE = 1 << 18,
+    SPARE_FILES = 256,
+    AGAIN_US = 20000,
+    SMALL_BUFFER = 4096
+};
 
 typedef enum stage { ABSENT, CONNECTING, HEAD, CHUNK_SIZE, CHUNK, CHUNK_END, OVER } stage;
 
@@ -59,10 +65,10 @@ struct audience {
     int64_t least; /* what every one has heard */
 };
 
-static void wrong(audience *a, const follower *l, const char *format, ...)
+static void audience_wrong(audience *a, const follower *l, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-static void wrong(audience *a, const follower *l, const char *format, ...)
+static void audience_wrong(audience *a, const follower *l, const char *format, ...)
 {
     va_list args;
     char *problem = a->so_far.problem;
@@ -91,29 +97,32 @@ static void compare_words(audience *a, const follower *l)
         a->words_room = room;
     }
     if (a->words[at] != 0 && a->words[at] != l->hash)
-        wrong(a, l, "event %lld is told in other words than to others: %s", (long long)l->id, l->data);
+        audience_wrong(a, l, "event %lld is told in other words than to others: %s",
+                       (long long)l->id, l->data);
     a->words[at] = l->hash;
 }
 
 /* What is missed is asked for again: all that is kept is heard. */
-static void take_resync(audience *a, follower *l)
+static void audience_take_resync(audience *a, follower *l)
 {
     long long newest = 0, first = 0, last = 0;
-    if (sscanf(l->data, "{\"newest\":%lld,\"first\":%lld,\"last\":%lld}", &newest, &first, &last) != 3)
-        wrong(a, l, "a resync makes no sense: %s", l->data);
+    if (sscanf(l->data, "{\"newest\":%lld,\"first\":%lld,\"last\":%lld}", &newest, &first, &last) !=
+        3)
+        audience_wrong(a, l, "a resync makes no sense: %s", l->data);
     if (!l->slow)
-        wrong(a, l, "told to resync, though it takes all it is given: %s", l->data);
+        audience_wrong(a, l, "told to resync, though it takes all it is given: %s", l->data);
     if (last != l->seq)
-        wrong(a, l, "a resync says %lld, but %lld was the last that was heard", last, (long long)l->seq);
+        audience_wrong(a, l, "a resync says %lld, but %lld was the last that was heard", last,
+                       (long long)l->seq);
     a->so_far.resyncs++;
     l->seq = first - 1 > l->seq ? first - 1 : l->seq;
     l->passed = true;
 }
 
-static void take_event(audience *a, follower *l)
+static void audience_take_event(audience *a, follower *l)
 {
     if (l->id != l->seq + 1)
-        wrong(a, l, "event %lld comes after %lld", (long long)l->id, (long long)l->seq);
+        audience_wrong(a, l, "event %lld comes after %lld", (long long)l->id, (long long)l->seq);
     if (l->id <= 0 || l->id > (INT64_C(1) << 32))
         return;
     compare_words(a, l);
@@ -129,8 +138,8 @@ static void take_beat(audience *a, follower *l)
     if (l->seq < 0)
         l->seq = l->id < 0 ? 0 : l->id;
     else if (l->id >= 0 && l->id != l->seq)
-        wrong(a, l, "a beat says %lld, but %lld was the last that was heard", (long long)l->id,
-              (long long)l->seq);
+        audience_wrong(a, l, "a beat says %lld, but %lld was the last that was heard",
+                       (long long)l->id, (long long)l->seq);
 }
 
 static void end_record(audience *a, follower *l)
@@ -140,16 +149,16 @@ static void end_record(audience *a, follower *l)
     if (l->event[0] == '\0')
         take_beat(a, l);
     else if (strcmp(l->event, "resync") == 0)
-        take_resync(a, l);
+        audience_take_resync(a, l);
     else
-        take_event(a, l);
+        audience_take_event(a, l);
     l->seated = true;
     l->id = -1;
     l->event[0] = l->data[0] = '\0';
     l->hash = UINT64_C(14695981039346656037);
 }
 
-static void take_line(audience *a, follower *l)
+static void audience_take_line(audience *a, follower *l)
 {
     l->line[l->size] = '\0';
     if (l->size == 0) {
@@ -165,7 +174,7 @@ static void take_line(audience *a, follower *l)
     else if (strncmp(l->line, "data: ", 6) == 0)
         snprintf(l->data, sizeof l->data, "%.127s", l->line + 6);
     else if (l->line[0] != ':')
-        wrong(a, l, "a line makes no sense: %.100s", l->line);
+        audience_wrong(a, l, "a line makes no sense: %.100s", l->line);
     l->size = 0;
 }
 
@@ -177,7 +186,7 @@ static size_t gather_line(audience *a, follower *l, const char *from, size_t siz
     const char *end = memchr(from, '\n', size);
     size_t more = end ? (size_t)(end - from) : size;
     if (l->size + more >= LINE_MAX_SIZE) {
-        wrong(a, l, "a line is too long");
+        audience_wrong(a, l, "a line is too long");
         more = 0;
     }
     memcpy(l->line + l->size, from, more);
@@ -186,7 +195,7 @@ static size_t gather_line(audience *a, follower *l, const char *from, size_t siz
     return end ? (size_t)(end - from) + 1 : size;
 }
 
-static size_t take_head(audience *a, follower *l, const char *from, size_t size)
+static size_t audience_take_head(audience *a, follower *l, const char *from, size_t size)
 {
     bool whole;
     size_t used = gather_line(a, l, from, size, &whole);
@@ -195,7 +204,7 @@ static size_t take_head(audience *a, follower *l, const char *from, size_t size)
     l->line[l->size] = '\0';
     if (strncmp(l->line, "HTTP/", 5) == 0 && strncmp(l->line, "HTTP/1.1 200", 12) != 0) {
         if (strncmp(l->line, "HTTP/1.1 503", 12) != 0)
-            wrong(a, l, "answered %.60s", l->line);
+            audience_wrong(a, l, "answered %.60s", l->line);
         l->stage = OVER;
     }
     if (l->size == 1) { /* the carriage return */
@@ -233,10 +242,10 @@ static size_t take_chunk(audience *a, follower *l, const char *from, size_t size
     size_t used = gather_line(a, l, from, size < l->chunk ? size : l->chunk, &whole);
     l->chunk -= used;
     if (whole)
-        take_line(a, l);
+        audience_take_line(a, l);
     if (l->chunk == 0) {
         if (l->size > 0)
-            wrong(a, l, "a chunk ends in the middle of a line");
+            audience_wrong(a, l, "a chunk ends in the middle of a line");
         l->stage = CHUNK_END;
     }
     return used;
@@ -246,7 +255,7 @@ static void take_bytes(audience *a, follower *l, const char *from, size_t size)
 {
     a->so_far.bytes += size;
     while (size > 0 && l->stage != OVER) {
-        size_t used = l->stage == HEAD    ? take_head(a, l, from, size)
+        size_t used = l->stage == HEAD    ? audience_take_head(a, l, from, size)
                       : l->stage == CHUNK ? take_chunk(a, l, from, size)
                                           : take_size(a, l, from, size);
         from += used;
@@ -261,7 +270,7 @@ static int64_t by_chance(audience *a, int64_t about_us)
     return about_us / 2 + (int64_t)((uint64_t)rand_r(&a->seed) % (uint64_t)(about_us + 1));
 }
 
-static void leave(audience *a, follower *l, int64_t back_us)
+static void audience_leave(audience *a, follower *l, int64_t back_us)
 {
     if (l->fd >= 0)
         close(l->fd);
@@ -276,7 +285,7 @@ static void leave(audience *a, follower *l, int64_t back_us)
         l->server = (l->server + 1) % (unsigned)a->options.servers;
 }
 
-static void come(audience *a, follower *l)
+static void audience_come(audience *a, follower *l)
 {
     struct sockaddr_in address = {.sin_family = AF_INET,
                                   .sin_port = htons((uint16_t)a->options.ports[l->server]),
@@ -286,8 +295,8 @@ static void come(audience *a, follower *l)
     l->fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     l->line = malloc(LINE_MAX_SIZE);
     if (l->fd < 0 || l->line == NULL) {
-        wrong(a, l, "no socket: %s", strerror(errno));
-        leave(a, l, AGAIN_US);
+        audience_wrong(a, l, "no socket: %s", strerror(errno));
+        audience_leave(a, l, AGAIN_US);
         return;
     }
     if (l->slow)
@@ -295,26 +304,27 @@ static void come(audience *a, follower *l)
     l->stage = CONNECTING;
     l->due_us = 0;
     a->so_far.connections++;
-    if ((connect(l->fd, (struct sockaddr *)&address, sizeof address) != 0 && errno != EINPROGRESS) ||
+    if ((connect(l->fd, (struct sockaddr *)&address, sizeof address) != 0 &&
+         errno != EINPROGRESS) ||
         epoll_ctl(a->epoll, EPOLL_CTL_ADD, l->fd, &want) != 0) {
         a->so_far.refused++;
-        leave(a, l, AGAIN_US);
+        audience_leave(a, l, AGAIN_US);
     }
 }
 
-static void ask(audience *a, follower *l)
+static void audience_ask(audience *a, follower *l)
 {
     struct epoll_event want = {.events = EPOLLIN | EPOLLRDHUP, .data.ptr = l};
     char text[512];
     int failed = 0;
     socklen_t size = sizeof failed;
     getsockopt(l->fd, SOL_SOCKET, SO_ERROR, &failed, &size);
-    int length = l->seq >= 0 ? snprintf(text, sizeof text, "%sLast-Event-ID: %lld\r\n\r\n", a->request,
-                                        (long long)l->seq)
+    int length = l->seq >= 0 ? snprintf(text, sizeof text, "%sLast-Event-ID: %lld\r\n\r\n",
+                                        a->request, (long long)l->seq)
                              : snprintf(text, sizeof text, "%s\r\n", a->request);
     if (failed || send(l->fd, text, (size_t)length, MSG_NOSIGNAL) != length) {
         a->so_far.refused++;
-        leave(a, l, AGAIN_US);
+        audience_leave(a, l, AGAIN_US);
         return;
     }
     l->stage = HEAD;
@@ -322,7 +332,7 @@ static void ask(audience *a, follower *l)
     epoll_ctl(a->epoll, EPOLL_CTL_MOD, l->fd, &want);
 }
 
-static void hear(audience *a, follower *l)
+static void audience_hear(audience *a, follower *l)
 {
     ssize_t got = recv(l->fd, a->buffer, READ_SIZE, 0);
     if (got > 0) {
@@ -332,7 +342,7 @@ static void hear(audience *a, follower *l)
         l->stage = OVER;
     }
     if (l->stage == OVER || l->passed)
-        leave(a, l, AGAIN_US / 4);
+        audience_leave(a, l, AGAIN_US / 4);
 }
 
 /* ---- the thread ---- */
@@ -356,17 +366,18 @@ static void become_restless(audience *a)
             a->all[i].due_us = calm_now_us() + by_chance(a, atomic_load(&a->stays_us));
 }
 
-static void look_around(audience *a)
+static void audience_look_around(audience *a)
 {
     int64_t now = calm_now_us(), least = INT64_MAX;
     size_t seated = 0;
     for (size_t i = 0; i < a->options.followers; i++) {
         follower *l = &a->all[i];
         if (l->stage == ABSENT && now >= l->due_us && !(l->slow && a->was_deaf)) {
-            come(a, l);
-        } else if (l->stage > CONNECTING && l->due_us && now >= l->due_us && !(l->slow && a->was_deaf)) {
+            audience_come(a, l);
+        } else if (l->stage > CONNECTING && l->due_us && now >= l->due_us &&
+                   !(l->slow && a->was_deaf)) {
             a->so_far.left++;
-            leave(a, l, 0);
+            audience_leave(a, l, 0);
         }
         seated += l->seated && l->stage > HEAD;
         least = l->seq < least ? l->seq : least;
@@ -378,7 +389,7 @@ static void look_around(audience *a)
     pthread_mutex_unlock(&a->mutex);
 }
 
-static void *listen_on(void *context)
+static void *audience_listen_on(void *context)
 {
     audience *a = context;
     struct epoll_event found[256];
@@ -388,28 +399,29 @@ static void *listen_on(void *context)
         for (int i = 0; i < count; i++) {
             follower *l = found[i].data.ptr;
             if (l->stage == CONNECTING)
-                ask(a, l);
+                audience_ask(a, l);
             else if (l->stage != ABSENT && !(l->slow && a->was_deaf))
-                hear(a, l);
+                audience_hear(a, l);
         }
         if (atomic_load(&a->deaf) != a->was_deaf)
             set_deaf(a, !a->was_deaf);
         if (!a->restless && atomic_load(&a->stays_us) > 0)
             become_restless(a);
         if (calm_now_us() - looked_us > 5000) {
-            look_around(a);
+            audience_look_around(a);
             looked_us = calm_now_us();
         }
     }
     return NULL;
 }
 
-static void raise_files(size_t followers)
+static void audience_raise_files(size_t followers)
 {
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= followers + SPARE_FILES)
         return;
-    limit.rlim_cur = followers + SPARE_FILES < limit.rlim_max ? followers + SPARE_FILES : limit.rlim_max;
+    limit.rlim_cur =
+        followers + SPARE_FILES < limit.rlim_max ? followers + SPARE_FILES : limit.rlim_max;
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 
@@ -419,12 +431,13 @@ audience *audience_start(const audience_options *options)
     if (a == NULL || (a->all = calloc(options->followers, sizeof *a->all)) == NULL ||
         (a->buffer = malloc(READ_SIZE)) == NULL)
         abort();
-    raise_files(options->followers);
+    audience_raise_files(options->followers);
     a->options = *options;
     a->seed = (unsigned)calm_now_us();
     a->epoll = epoll_create1(EPOLL_CLOEXEC);
     snprintf(a->request, sizeof a->request,
-             "GET /v1/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n", options->secret);
+             "GET /v1/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n",
+             options->secret);
     for (size_t i = 0; i < options->followers; i++) {
         bool first = i < options->at_first;
         a->all[i] = (follower){.fd = -1,
@@ -433,7 +446,7 @@ audience *audience_start(const audience_options *options)
                                .seq = first ? 0 : -1};
     }
     pthread_mutex_init(&a->mutex, NULL);
-    if (a->epoll < 0 || pthread_create(&a->thread, NULL, listen_on, a) != 0)
+    if (a->epoll < 0 || pthread_create(&a->thread, NULL, audience_listen_on, a) != 0)
         abort();
     return a;
 }
@@ -449,7 +462,7 @@ void audience_deafen(audience *a, bool deaf)
 }
 
 /* Until all have heard that, and, if asked for, sit. */
-static bool wait_until(audience *a, bool sit, int64_t seq, unsigned seconds)
+static bool audience_wait_until(audience *a, bool sit, int64_t seq, unsigned seconds)
 {
     for (int64_t until_us = calm_now_us() + (int64_t)seconds * 1000000;; usleep(2000)) {
         pthread_mutex_lock(&a->mutex);
@@ -463,13 +476,13 @@ static bool wait_until(audience *a, bool sit, int64_t seq, unsigned seconds)
 
 bool audience_seated(audience *a, unsigned seconds)
 {
-    return wait_until(a, true, -1, seconds);
+    return audience_wait_until(a, true, -1, seconds);
 }
 
 /* Some may just be on their way back. */
 bool audience_heard(audience *a, int64_t seq, unsigned seconds)
 {
-    return wait_until(a, false, seq, seconds);
+    return audience_wait_until(a, false, seq, seconds);
 }
 
 void audience_read(audience *a, audience_report *out)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Many followers of /v1/events in one thread of the test. Each hears every event of the store from the first, or from when it began;
- * comes back with Last-Event-ID when its connection ends, or when it leaves by chance; and looks whether it has heard each number once,
- * in order, with the same words as all others. It may know several servers of one store and goes from one to the next. */
+/* Many followers of /v1/events in one thread of the test. Each hears every event of the store from
+ * the first, or from when it began; comes back with Last-Event-ID when its connection ends, or when
+ * it leaves by chance; and looks whether it has heard each number once, in order, with the same
+ * words as all others. It may know several servers of one store and goes from one to the next. */
 #ifndef HF_TESTS_SUPPORT_AUDIENCE_H
 #define HF_TESTS_SUPPORT_AUDIENCE_H
 
@@ -18,15 +19,16 @@ typedef struct audience_options {
     size_t servers;
     const char *secret; /* of a token that may observe; borrowed */
     size_t followers;
-    size_t at_first;     /* of them: hear all from the first event on, the others from when they began */
+    /* of them: hear all from the first event on, the others from when they began */
+    size_t at_first;
     size_t slow;         /* of them: take nothing while audience_deafen says so */
     bool stays_with_one; /* a follower knows one server only, by turns */
 } audience_options;
 
 audience *audience_start(const audience_options *options);
 
-/* Until every follower is connected and has been told where it begins; until each has heard all events up to that number. False: not
- * within so many seconds, or something was wrong. */
+/* Until every follower is connected and has been told where it begins; until each has heard all
+ * events up to that number. False: not within so many seconds, or something was wrong. */
 bool audience_seated(audience *a, unsigned seconds);
 bool audience_heard(audience *a, int64_t seq, unsigned seconds);
 

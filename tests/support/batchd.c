@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The server of a test; see batchd.h. One thread takes connections, each connection has a thread that blocks. Bodies come and go with
- * Content-Length only. */
+/* The server of a test; see batchd.h. One thread takes connections, each connection has a thread
+ * that blocks. Bodies come and go with Content-Length only. */
 #include <arpa/inet.h>
 #include <base/json.h>
 #include <errno.h>
@@ -58,7 +58,7 @@ typedef struct exchange {
 } exchange;
 
 /* In whatever thread: there is no way back into the test. */
-static void give_up(const char *what)
+static void batchd_give_up(const char *what)
 {
     fprintf(stderr, "The server of a test can't %s: %s.\n", what, strerror(errno));
     abort();
@@ -66,16 +66,17 @@ static void give_up(const char *what)
 
 /* ---- bytes ---- */
 
-static ssize_t get(connection *c, char *out, size_t size)
+static ssize_t batchd_get(connection *c, char *out, size_t size)
 {
     return c->tls ? SSL_read(c->tls, out, (int)size) : recv(c->fd, out, size, 0);
 }
 
-static bool put(connection *c, const char *bytes, size_t size)
+static bool batchd_put(connection *c, const char *bytes, size_t size)
 {
     while (size > 0) {
         size_t part = size > 65536 ? 65536 : size;
-        ssize_t sent = c->tls ? SSL_write(c->tls, bytes, (int)part) : send(c->fd, bytes, part, MSG_NOSIGNAL);
+        ssize_t sent =
+            c->tls ? SSL_write(c->tls, bytes, (int)part) : send(c->fd, bytes, part, MSG_NOSIGNAL);
         if (sent <= 0)
             return false;
         bytes += sent;
@@ -90,7 +91,9 @@ static bool get_request(connection *c, exchange *x)
     size_t used = 0;
     char *end = NULL;
     while (!(end = memmem(x->head, used, "\r\n\r\n", 4))) {
-        ssize_t got = used + 1 < sizeof x->head ? get(c, x->head + used, sizeof x->head - 1 - used) : 0;
+        ssize_t got = used + 1 < sizeof x->head
+                          ? batchd_get(c, x->head + used, sizeof x->head - 1 - used)
+                          : 0;
         if (got <= 0)
             return false;
         used += (size_t)got;
@@ -102,10 +105,10 @@ static bool get_request(connection *c, exchange *x)
     x->size = line ? strtoul(line + 18, NULL, 10) : 0;
     x->body = malloc(x->size + 1);
     if (had > x->size)
-        give_up("take two requests at once");
+        batchd_give_up("take two requests at once");
     memcpy(x->body, x->head + head, had);
     while (had < x->size) {
-        ssize_t got = get(c, x->body + had, x->size - had);
+        ssize_t got = batchd_get(c, x->body + had, x->size - had);
         if (got <= 0)
             return false;
         had += (size_t)got;
@@ -121,7 +124,7 @@ static const char *reason_of(int http)
     return http == 200 ? "OK" : http == 503 ? "Service Unavailable" : "No";
 }
 
-static void answer(hf_buffer *out, int http, const char *type, const hf_buffer *body)
+static void batchd_answer(hf_buffer *out, int http, const char *type, const hf_buffer *body)
 {
     hf_buffer_print(out, "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n\r\n", http,
                     reason_of(http), type, body->size);
@@ -133,7 +136,7 @@ static void answer_problem(hf_buffer *out, hf_status status, const char *message
     char *json = hf_problem_json(0, &(hf_refusal){.status = status, .message = message});
     hf_buffer body = {0};
     hf_buffer_print(&body, "%s", json);
-    answer(out, hf_status_http(status), "application/problem+json", &body);
+    batchd_answer(out, hf_status_http(status), "application/problem+json", &body);
     hf_buffer_done(&body);
     hf_json_free(json);
 }
@@ -151,7 +154,7 @@ static void answer_ready(batchd *d, hf_buffer *out)
     hf_json_name(&json, "broken");
     hf_json_bool(&json, grade.broken);
     hf_json_end(&json, '}');
-    answer(out, grade.broken ? 503 : 200, "application/json", &json.out);
+    batchd_answer(out, grade.broken ? 503 : 200, "application/json", &json.out);
     hf_buffer_done(&json.out);
 }
 
@@ -168,11 +171,11 @@ static void answer_metrics(batchd *d, hf_buffer *out)
     while ((size = fread(block, 1, sizeof block, file)) > 0)
         hf_buffer_add(&text, block, size);
     fclose(file);
-    answer(out, 200, "text/plain; version=0.0.4; charset=utf-8", &text);
+    batchd_answer(out, 200, "text/plain; version=0.0.4; charset=utf-8", &text);
     hf_buffer_done(&text);
 }
 
-static hf_status carry_out(batchd *d, const exchange *x, hf_buffer *body, hf_error *err)
+static hf_status batchd_carry_out(batchd *d, const exchange *x, hf_buffer *body, hf_error *err)
 {
     wire_ops ops = {0};
     hf_batch *batch = NULL;
@@ -212,8 +215,8 @@ static void treat(batchd *d, const exchange *x, hf_buffer *out)
         answer_metrics(d, out);
     else if (!x->post)
         answer_ready(d, out);
-    else if (carry_out(d, x, &body, &err) == HF_OK)
-        answer(out, 200, "application/json", &body);
+    else if (batchd_carry_out(d, x, &body, &err) == HF_OK)
+        batchd_answer(out, 200, "application/json", &body);
     else
         answer_problem(out, err.status, err.message);
     hf_buffer_done(&body);
@@ -222,7 +225,7 @@ static void treat(batchd *d, const exchange *x, hf_buffer *out)
 /* ---- connections ---- */
 
 /* Takes note of the request, and of how it is to be treated. */
-static bool note(batchd *d, exchange *x)
+static bool batchd_note(batchd *d, exchange *x)
 {
     char path[256] = "", method[16] = "";
     sscanf(x->head, "%15s %255s", method, path);
@@ -245,7 +248,7 @@ static bool note(batchd *d, exchange *x)
     return size >= tail && strcmp(path + size - tail, known) == 0;
 }
 
-static void reset(connection *c)
+static void batchd_reset(connection *c)
 {
     struct linger now = {1, 0};
     setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
@@ -263,14 +266,15 @@ static bool put_whim(connection *c, const exchange *x, const hf_buffer *truth)
     const batchd_whim *whim = &x->whim;
     bool ok = true;
     if (whim->half)
-        ok = put(c, truth->text, truth->size / 2);
+        ok = batchd_put(c, truth->text, truth->size / 2);
     if (whim->reply)
-        ok = put(c, whim->reply, strlen(whim->reply));
+        ok = batchd_put(c, whim->reply, strlen(whim->reply));
     static const char spaces[4096] = {[0 ... 4095] = ' '};
-    for (size_t left = whim->spaces; ok && left > 0; left -= left < sizeof spaces ? left : sizeof spaces)
-        ok = put(c, spaces, left < sizeof spaces ? left : sizeof spaces);
+    for (size_t left = whim->spaces; ok && left > 0;
+         left -= left < sizeof spaces ? left : sizeof spaces)
+        ok = batchd_put(c, spaces, left < sizeof spaces ? left : sizeof spaces);
     if (whim->then == BATCHD_RESETS)
-        reset(c);
+        batchd_reset(c);
     if (whim->then == BATCHD_HANGS)
         hang(c);
     return ok && whim->then == BATCHD_KEEPS;
@@ -282,14 +286,15 @@ static bool serve_one(connection *c)
     exchange *x = calloc(1, sizeof *x);
     hf_buffer out = {0};
     bool goes_on = get_request(c, x);
-    if (goes_on && !note(c->of, x)) {
+    if (goes_on && !batchd_note(c->of, x)) {
         char nothing[] = "<p>There is nothing here.</p>";
-        answer(&out, 404, "text/html", &(hf_buffer){.text = nothing, .size = strlen(nothing)});
-        goes_on = put(c, out.text, out.size);
+        batchd_answer(&out, 404, "text/html",
+                      &(hf_buffer){.text = nothing, .size = strlen(nothing)});
+        goes_on = batchd_put(c, out.text, out.size);
     } else if (goes_on) {
         if (x->whim.times == 0 || x->whim.execute || x->whim.half)
             treat(c->of, x, &out);
-        goes_on = x->whim.times > 0 ? put_whim(c, x, &out) : put(c, out.text, out.size);
+        goes_on = x->whim.times > 0 ? put_whim(c, x, &out) : batchd_put(c, out.text, out.size);
     }
     hf_buffer_done(&out);
     free(x->body);
@@ -327,7 +332,7 @@ static void reap(batchd *d)
     }
 }
 
-static void take(batchd *d, int fd)
+static void batchd_take(batchd *d, int fd)
 {
     connection *c = calloc(1, sizeof *c);
     int on = 1;
@@ -344,7 +349,7 @@ static void take(batchd *d, int fd)
     c->next = d->first;
     d->first = c;
     if (pthread_create(&c->thread, NULL, connection_main, c) != 0)
-        give_up("start a thread");
+        batchd_give_up("start a thread");
     pthread_mutex_unlock(&d->mutex);
 }
 
@@ -362,15 +367,15 @@ static void *listener_main(void *argument)
             return NULL;
         }
         if (fd >= 0)
-            take(d, fd);
+            batchd_take(d, fd);
         else if (errno != EINTR && errno != ECONNABORTED)
-            give_up("take a connection");
+            batchd_give_up("take a connection");
     }
 }
 
 /* ---- starting and stopping ---- */
 
-static void listen_on(batchd *d, const char *path)
+static void batchd_listen_on(batchd *d, const char *path)
 {
     struct sockaddr_un local = {.sun_family = AF_UNIX};
     struct sockaddr_in loopback = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
@@ -380,7 +385,7 @@ static void listen_on(batchd *d, const char *path)
         snprintf(local.sun_path, sizeof local.sun_path, "%s", path);
     d->listener = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (d->listener < 0 || bind(d->listener, address, size) != 0 || listen(d->listener, 128) != 0)
-        give_up("listen");
+        batchd_give_up("listen");
     if (!path && getsockname(d->listener, address, &size) == 0)
         d->port = ntohs(loopback.sin_port);
 }
@@ -396,11 +401,11 @@ batchd *batchd_start(hf_store *store, const char *socket_path, const batchd_tls 
         d->tls = SSL_CTX_new(TLS_server_method());
         if (SSL_CTX_use_certificate_chain_file(d->tls, tls->certificate) != 1 ||
             SSL_CTX_use_PrivateKey_file(d->tls, tls->key, SSL_FILETYPE_PEM) != 1)
-            give_up("use its certificate");
+            batchd_give_up("use its certificate");
     }
-    listen_on(d, socket_path);
+    batchd_listen_on(d, socket_path);
     if (pthread_create(&d->thread, NULL, listener_main, d) != 0)
-        give_up("start a thread");
+        batchd_give_up("start a thread");
     return d;
 }
 
@@ -479,7 +484,7 @@ void batchd_misbehave(batchd *d, const batchd_whim *whim)
     pthread_mutex_unlock(&d->mutex);
 }
 
-static size_t read_count(batchd *d, const size_t *count)
+static size_t batchd_read_count(batchd *d, const size_t *count)
 {
     pthread_mutex_lock(&d->mutex);
     size_t out = *count;
@@ -489,12 +494,12 @@ static size_t read_count(batchd *d, const size_t *count)
 
 size_t batchd_batches(batchd *d)
 {
-    return read_count(d, &d->batches);
+    return batchd_read_count(d, &d->batches);
 }
 
 size_t batchd_connections(batchd *d)
 {
-    return read_count(d, &d->connections);
+    return batchd_read_count(d, &d->connections);
 }
 
 void batchd_last(batchd *d, char *out, size_t size)

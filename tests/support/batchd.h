@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A small HTTP server in front of a store, in threads of the test's own process: POST .../v1/batch GET .../readyz and GET .../metrics, as a remote
- * store needs them. The store's clock can be moved, and the server can be made to fail in every way a server, a network or a proxy does.
- * Any thread may call these. What goes wrong in the server itself ends the test. */
+/* A small HTTP server in front of a store, in threads of the test's own process: POST .../v1/batch
+ * GET .../readyz and GET .../metrics, as a remote store needs them. The store's clock can be moved,
+ * and the server can be made to fail in every way a server, a network or a proxy does. Any thread
+ * may call these. What goes wrong in the server itself ends the test. */
 #ifndef HF_TESTS_SUPPORT_BATCHD_H
 #define HF_TESTS_SUPPORT_BATCHD_H
 
@@ -32,7 +33,8 @@ void batchd_clock(batchd *d, int64_t now_us);
 /* Only callers who present this token are answered; NULL: everyone. Borrowed. */
 void batchd_token(batchd *d, const char *token);
 
-/* What stands in this file is answered to GET .../metrics, each time as it is then. NULL: nothing. Borrowed; before the first call. */
+/* What stands in this file is answered to GET .../metrics, each time as it is then. NULL: nothing.
+ * Borrowed; before the first call. */
 void batchd_metrics(batchd *d, const char *path);
 
 /* ---- misbehaving ---- */

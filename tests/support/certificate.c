@@ -37,7 +37,8 @@ static X509 *sign(EVP_PKEY *key, const char *subject, int days)
     return it;
 }
 
-void certificate_write(const char *subject, int days, const char *certificate_path, const char *key_path)
+void certificate_write(const char *subject, int days, const char *certificate_path,
+                       const char *key_path)
 {
     EVP_PKEY *key = EVP_EC_gen("P-256");
     X509 *it = sign(key, subject, days);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The checks of check.h: each compares, and on a mismatch prints both sides before it fails the test. */
+/* The checks of check.h: each compares, and on a mismatch prints both sides before it fails the
+ * test. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,11 +23,12 @@ void check_status(hf_status expected, hf_status actual, const char *message, con
 {
     if (actual != expected)
         check_failed(file, line, "%s came to %s, not %s: %s", what, hf_status_wire(actual),
-                     hf_status_wire(expected), message && *message ? message : "(without a sentence)");
+                     hf_status_wire(expected),
+                     message && *message ? message : "(without a sentence)");
 }
 
-void check_call(hf_status expected, hf_status actual, const hf_error *err, const char *what, const char *file,
-                int line)
+void check_call(hf_status expected, hf_status actual, const hf_error *err, const char *what,
+                const char *file, int line)
 {
     check_status(expected, actual, actual == HF_OK ? NULL : err->message, what, file, line);
     if (actual == HF_OK)
@@ -41,17 +43,20 @@ void check_call(hf_status expected, hf_status actual, const hf_error *err, const
 void check_int(int64_t actual, int64_t expected, const char *what, const char *file, int line)
 {
     if (actual != expected)
-        check_failed(file, line, "%s is %lld, not %lld", what, (long long)actual, (long long)expected);
+        check_failed(file, line, "%s is %lld, not %lld", what, (long long)actual,
+                     (long long)expected);
 }
 
-void check_text(const char *actual, const char *expected, const char *what, const char *file, int line)
+void check_text(const char *actual, const char *expected, const char *what, const char *file,
+                int line)
 {
     if (!actual || strcmp(actual, expected) != 0)
-        check_failed(file, line, "%s is \"%s\", not \"%s\"", what, actual ? actual : "(NULL)", expected);
+        check_failed(file, line, "%s is \"%s\", not \"%s\"", what, actual ? actual : "(NULL)",
+                     expected);
 }
 
-void check_contains(const char *text, const char *part, bool wanted, const char *what, const char *file,
-                    int line)
+void check_contains(const char *text, const char *part, bool wanted, const char *what,
+                    const char *file, int line)
 {
     if (!text)
         check_failed(file, line, "%s is NULL", what);

@@ -12,7 +12,7 @@
 
 #define ENDS "<!-- end of what is made -->\n"
 
-static void read_whole(const char *path, hf_buffer *out)
+static void document_read_whole(const char *path, hf_buffer *out)
 {
     char block[4096];
     size_t size;
@@ -39,7 +39,7 @@ void expect_document(const char *name, const char *source, char *made)
     const char *root = getenv("HF_SOURCE_ROOT");
     snprintf(path, sizeof path, "%s/docs/%s", root ? root : ".", name);
     snprintf(begins, sizeof begins, "<!-- made from %s;", source);
-    read_whole(path, &document);
+    document_read_whole(path, &document);
     char *begin = strstr(document.text, begins);
     char *line = begin == NULL ? NULL : strchr(begin, '\n');
     char *end = line == NULL ? NULL : strstr(line, ENDS);

@@ -3,8 +3,8 @@
 #ifndef HF_TEST_DOCUMENT_H
 #define HF_TEST_DOCUMENT_H
 
-/* docs/NAME says what `made` says (freed here), between the lines "<!-- made from SOURCE; ... -->" and "<!-- end of what is made -->". With
- * HF_TEST_UPDATE=1 that part is written anew. */
+/* docs/NAME says what `made` says (freed here), between the lines "<!-- made from SOURCE; ... -->"
+ * and "<!-- end of what is made -->". With HF_TEST_UPDATE=1 that part is written anew. */
 void expect_document(const char *name, const char *source, char *made);
 
 #endif

@@ -16,8 +16,8 @@ static void dump_names(FILE *out, const hf_op *op)
 {
     fprintf(out, " session=%s replaces=%s of=%s/%s", op->session ? op->session->id : "-",
             op->replaces ? op->replaces->id : "-", or_dash(op->type), or_dash(op->id));
-    fprintf(out, " target=%s user=%s name=%s actor=%s caller=%s", or_dash(op->target), or_dash(op->user),
-            or_dash(op->name), or_dash(op->actor), or_dash(op->caller));
+    fprintf(out, " target=%s user=%s name=%s actor=%s caller=%s", or_dash(op->target),
+            or_dash(op->user), or_dash(op->name), or_dash(op->actor), or_dash(op->caller));
     fprintf(out, " purpose=%s text=%s request=%s", or_dash(op->purpose), or_dash(op->text),
             or_dash(op->request_id));
 }
@@ -26,50 +26,54 @@ void dump_op(FILE *out, const hf_op *op)
 {
     fprintf(out, "%s%s", hf_op_kind_name(op->kind), op->linked ? " linked" : "");
     dump_names(out, op);
-    fprintf(out, " mode=%d policy=%d ttl=%lld max=%lld idle=%lld fence=%lld", (int)op->mode, (int)op->policy,
-            (long long)op->ttl_us, (long long)op->ttl_max_us, (long long)op->idle_us, (long long)op->fence);
-    fprintf(out, " version=%lld%s%s", (long long)op->version, op->absent ? " absent" : "", op->gone ? " gone" : "");
+    fprintf(out, " mode=%d policy=%d ttl=%lld max=%lld idle=%lld fence=%lld", (int)op->mode,
+            (int)op->policy, (long long)op->ttl_us, (long long)op->ttl_max_us,
+            (long long)op->idle_us, (long long)op->fence);
+    fprintf(out, " version=%lld%s%s", (long long)op->version, op->absent ? " absent" : "",
+            op->gone ? " gone" : "");
     fprintf(out, " token=%s roles=%s users=%s event=%d keep=%lld/%lld", or_dash(op->token),
             or_dash(op->roles), or_dash(op->users), (int)op->event, (long long)op->keep_events_us,
             (long long)op->keep_forced_us);
-    fprintf(out, " after=%s/%s/%s after_seq=%lld limit=%zu\n", op->after.resource.type, op->after.resource.id,
-            op->after.session, (long long)op->after_seq, op->limit);
+    fprintf(out, " after=%s/%s/%s after_seq=%lld limit=%zu\n", op->after.resource.type,
+            op->after.resource.id, op->after.session, (long long)op->after_seq, op->limit);
 }
 
 void dump_lock(FILE *out, const hf_lock *lock)
 {
-    fprintf(out, "  lock %s/%s %s fence=%lld since=%lld expires=%lld ends=%lld \"%s\" by %s %s \"%s\"\n",
-            lock->resource.type, lock->resource.id, hf_mode_name(lock->mode), (long long)lock->fence,
-            (long long)lock->since_us, (long long)lock->expires_us, (long long)lock->ends_us, lock->purpose,
-            lock->session, lock->user, lock->name);
+    fprintf(out,
+            "  lock %s/%s %s fence=%lld since=%lld expires=%lld ends=%lld \"%s\" by %s %s \"%s\"\n",
+            lock->resource.type, lock->resource.id, hf_mode_name(lock->mode),
+            (long long)lock->fence, (long long)lock->since_us, (long long)lock->expires_us,
+            (long long)lock->ends_us, lock->purpose, lock->session, lock->user, lock->name);
 }
 
 static void dump_request(FILE *out, const hf_request *it)
 {
-    fprintf(out, "  request %s/%s by %s %s \"%s\" \"%s\" at=%lld\n", it->resource.type, it->resource.id,
-            it->session, it->user, it->name, it->message, (long long)it->at_us);
+    fprintf(out, "  request %s/%s by %s %s \"%s\" \"%s\" at=%lld\n", it->resource.type,
+            it->resource.id, it->session, it->user, it->name, it->message, (long long)it->at_us);
 }
 
 static void dump_lost(FILE *out, const hf_lost *it)
 {
-    fprintf(out, "  lost %s/%s fence=%lld %s by \"%s\" \"%s\" at=%lld\n", it->resource.type, it->resource.id,
-            (long long)it->fence, it->why, it->by, it->reason, (long long)it->at_us);
+    fprintf(out, "  lost %s/%s fence=%lld %s by \"%s\" \"%s\" at=%lld\n", it->resource.type,
+            it->resource.id, (long long)it->fence, it->why, it->by, it->reason,
+            (long long)it->at_us);
 }
 
 static void dump_version(FILE *out, const hf_version *it)
 {
-    fprintf(out, "  version %s/%s %lld fence=%lld at=%lld%s by %s %s \"%s\"\n", it->resource.type, it->resource.id,
-            (long long)it->number, (long long)it->fence, (long long)it->saved_us, it->gone ? " gone" : "",
-            it->session, it->user, it->name);
+    fprintf(out, "  version %s/%s %lld fence=%lld at=%lld%s by %s %s \"%s\"\n", it->resource.type,
+            it->resource.id, (long long)it->number, (long long)it->fence, (long long)it->saved_us,
+            it->gone ? " gone" : "", it->session, it->user, it->name);
 }
 
 /* A server names the token it was called with where no caller was named: that is no difference. */
 static void dump_session(FILE *out, const hf_session_info *it)
 {
     bool of_server = strspn(it->token, "0123456789abcdef") == HF_TOKEN_ID_MAX;
-    fprintf(out, "  session %s %s \"%s\" idle=%lld opened=%lld expires=%lld ended=%lld token=%s\n", it->id,
-            it->user, it->name, (long long)it->idle_us, (long long)it->opened_us, (long long)it->expires_us,
-            (long long)it->ended_us, of_server ? "" : it->token);
+    fprintf(out, "  session %s %s \"%s\" idle=%lld opened=%lld expires=%lld ended=%lld token=%s\n",
+            it->id, it->user, it->name, (long long)it->idle_us, (long long)it->opened_us,
+            (long long)it->expires_us, (long long)it->ended_us, of_server ? "" : it->token);
 }
 
 static void dump_type(FILE *out, const hf_type *it)
@@ -80,27 +84,29 @@ static void dump_type(FILE *out, const hf_type *it)
 
 static void dump_token(FILE *out, const hf_token *it)
 {
-    fprintf(out, "  token %s \"%s\" \"%s\" \"%s\" created=%lld expires=%lld revoked=%lld\n", it->id, it->name,
-            it->roles, it->users, (long long)it->created_us, (long long)it->expires_us,
+    fprintf(out, "  token %s \"%s\" \"%s\" \"%s\" created=%lld expires=%lld revoked=%lld\n", it->id,
+            it->name, it->roles, it->users, (long long)it->created_us, (long long)it->expires_us,
             (long long)it->revoked_us);
 }
 
 void dump_event(FILE *out, const hf_event *it)
 {
     fprintf(out, "  event %lld at=%lld %s %s/%s session=%s user=%s actor=%s fence=%lld \"%s\"\n",
-            (long long)it->seq, (long long)it->at_us, hf_event_kind_name(it->kind), it->resource.type,
-            it->resource.id, it->session, it->user, it->actor, (long long)it->fence, it->reason);
+            (long long)it->seq, (long long)it->at_us, hf_event_kind_name(it->kind),
+            it->resource.type, it->resource.id, it->session, it->user, it->actor,
+            (long long)it->fence, it->reason);
 }
 
 void dump_answer(FILE *out, const hf_op *op)
 {
     const hf_answer *it = &op->answer;
-    fprintf(
-        out,
-        " %s outcome=%d now=%lld locks=%zu swept=%zu more=%d first_seq=%lld last_seq=%lld next=%s/%s/%s %s\n",
-        hf_status_wire(it->status), (int)it->outcome, (long long)it->now_us, it->locks_count, it->swept,
-        it->more, (long long)it->first_seq, (long long)it->last_seq, it->next.resource.type,
-        it->next.resource.id, it->next.session, it->message ? it->message : "");
+    fprintf(out,
+            " %s outcome=%d now=%lld locks=%zu swept=%zu more=%d first_seq=%lld last_seq=%lld "
+            "next=%s/%s/%s %s\n",
+            hf_status_wire(it->status), (int)it->outcome, (long long)it->now_us, it->locks_count,
+            it->swept, it->more, (long long)it->first_seq, (long long)it->last_seq,
+            it->next.resource.type, it->next.resource.id, it->next.session,
+            it->message ? it->message : "");
     for (size_t i = 0; it->locks && i < it->locks_count; i++)
         dump_lock(out, &it->locks[i]);
     for (size_t i = 0; i < it->requests_count; i++)
@@ -252,7 +258,7 @@ char *dump_store(hf_store *store, unsigned parts)
 }
 
 /* Is the text ended, and is all after its end zero? */
-static bool clean(const char *text, size_t size)
+static bool dump_clean(const char *text, size_t size)
 {
     size_t length = strnlen(text, size);
     if (length == size)
@@ -263,7 +269,7 @@ static bool clean(const char *text, size_t size)
     return true;
 }
 
-#define CLEAN(field) clean((field), sizeof(field))
+#define CLEAN(field) dump_clean((field), sizeof(field))
 
 static bool clean_resource(const hf_resource *it)
 {
@@ -272,8 +278,8 @@ static bool clean_resource(const hf_resource *it)
 
 static const char *lock_flaw(const hf_op *op, const hf_lock *it)
 {
-    if (!clean_resource(&it->resource) || !CLEAN(it->purpose) || !CLEAN(it->session) || !CLEAN(it->user) ||
-        !CLEAN(it->name))
+    if (!clean_resource(&it->resource) || !CLEAN(it->purpose) || !CLEAN(it->session) ||
+        !CLEAN(it->user) || !CLEAN(it->name))
         return "a lock has bytes after the end of a text";
     if (it->mode != HF_EXCLUSIVE && it->mode != HF_SHARED)
         return "a lock's mode is neither";
@@ -281,7 +287,8 @@ static const char *lock_flaw(const hf_op *op, const hf_lock *it)
         return "a lock lacks its fence, time or names";
     if (it->ends_us && it->expires_us > it->ends_us)
         return "a lock expires after its own bound";
-    if (op->kind != HF_OP_RELEASE && op->kind != HF_OP_FORCE_RELEASE && it->expires_us <= op->answer.now_us)
+    if (op->kind != HF_OP_RELEASE && op->kind != HF_OP_FORCE_RELEASE &&
+        it->expires_us <= op->answer.now_us)
         return "a dead lock is shown as live";
     return NULL;
 }
@@ -300,16 +307,19 @@ static const char *rows_flaw(const hf_op *op)
     }
     for (size_t i = 0; i < it->lost_count; i++) {
         const hf_lost *row = &it->lost[i];
-        if (!clean_resource(&row->resource) || !CLEAN(row->why) || !CLEAN(row->by) || !CLEAN(row->reason))
+        if (!clean_resource(&row->resource) || !CLEAN(row->why) || !CLEAN(row->by) ||
+            !CLEAN(row->reason))
             return "a lost lock has bytes after the end of a text";
         if (strcmp(row->why, "forced") != 0 && strcmp(row->why, "expired") != 0)
             return "a lock was lost for no known reason";
     }
     for (size_t i = 0; i < it->versions_count; i++) {
         const hf_version *row = &it->versions[i];
-        if (!clean_resource(&row->resource) || !CLEAN(row->session) || !CLEAN(row->user) || !CLEAN(row->name))
+        if (!clean_resource(&row->resource) || !CLEAN(row->session) || !CLEAN(row->user) ||
+            !CLEAN(row->name))
             return "a version has bytes after the end of a text";
-        if (row->number <= 0 || row->fence <= 0 || row->saved_us <= 0 || !row->user[0] || !row->name[0])
+        if (row->number <= 0 || row->fence <= 0 || row->saved_us <= 0 || !row->user[0] ||
+            !row->name[0])
             return "a version lacks its number, fence, time or who saved it";
     }
     for (size_t i = 0; i < it->sessions_count; i++) {
@@ -327,7 +337,8 @@ static const char *rows_flaw(const hf_op *op)
     for (size_t i = 0; i < it->counts_count; i++) {
         if (!CLEAN(it->counts[i].type))
             return "a count has bytes after the end of a text";
-        if (it->counts[i].locks == 0 || (i > 0 && strcmp(it->counts[i - 1].type, it->counts[i].type) >= 0))
+        if (it->counts[i].locks == 0 ||
+            (i > 0 && strcmp(it->counts[i - 1].type, it->counts[i].type) >= 0))
             return "a count is of nothing or out of order";
     }
     for (size_t i = 0; i < it->events_count; i++) {
@@ -341,22 +352,22 @@ static const char *rows_flaw(const hf_op *op)
     return NULL;
 }
 
-static bool has(const void *block, size_t size, const char *secret)
+static bool dump_has(const void *block, size_t size, const char *secret)
 {
     return block && size && memmem(block, size, secret, strlen(secret));
 }
 
-static bool tells(const hf_answer *it, const char *secret)
+static bool dump_tells(const hf_answer *it, const char *secret)
 {
-    return has(it->message, it->message ? strlen(it->message) : 0, secret) ||
-           has(it->locks, it->locks_count * sizeof *it->locks, secret) ||
-           has(it->requests, it->requests_count * sizeof *it->requests, secret) ||
-           has(it->lost, it->lost_count * sizeof *it->lost, secret) ||
-           has(it->versions, it->versions_count * sizeof *it->versions, secret) ||
-           has(it->sessions, it->sessions_count * sizeof *it->sessions, secret) ||
-           has(it->tokens, it->tokens_count * sizeof *it->tokens, secret) ||
-           has(it->events, it->events_count * sizeof *it->events, secret) ||
-           has(&it->next, sizeof it->next, secret);
+    return dump_has(it->message, it->message ? strlen(it->message) : 0, secret) ||
+           dump_has(it->locks, it->locks_count * sizeof *it->locks, secret) ||
+           dump_has(it->requests, it->requests_count * sizeof *it->requests, secret) ||
+           dump_has(it->lost, it->lost_count * sizeof *it->lost, secret) ||
+           dump_has(it->versions, it->versions_count * sizeof *it->versions, secret) ||
+           dump_has(it->sessions, it->sessions_count * sizeof *it->sessions, secret) ||
+           dump_has(it->tokens, it->tokens_count * sizeof *it->tokens, secret) ||
+           dump_has(it->events, it->events_count * sizeof *it->events, secret) ||
+           dump_has(&it->next, sizeof it->next, secret);
 }
 
 const char *answer_flaw(const hf_op *op, const hf_credentials *secrets, size_t secrets_count)
@@ -369,7 +380,7 @@ const char *answer_flaw(const hf_op *op, const hf_credentials *secrets, size_t s
     if (it->status != HF_OK && (!it->message || !it->message[0]))
         return "a refusal came without a sentence";
     for (size_t i = 0; i < secrets_count; i++)
-        if (tells(it, secrets[i].key))
+        if (dump_tells(it, secrets[i].key))
             return "a key is in the answer";
     return rows_flaw(op);
 }

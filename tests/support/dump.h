@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Answers as text, every field of them, so that two can be compared and shown; and what must be true of any answer. */
+/* Answers as text, every field of them, so that two can be compared and shown; and what must be
+ * true of any answer. */
 #ifndef HF_TESTS_SUPPORT_DUMP_H
 #define HF_TESTS_SUPPORT_DUMP_H
 
@@ -29,8 +30,9 @@ enum {
 /* All that can be seen of a store. Free it. Fails the test when the store does not answer. */
 char *dump_store(hf_store *store, unsigned parts);
 
-/* NULL, or what is wrong with an answer whatever the store: no sentence with a refusal, bytes after the end of a text,
- * a bound later than the earlier one, a dead lock shown as live, a secret in it. Static text. */
+/* NULL, or what is wrong with an answer whatever the store: no sentence with a refusal, bytes after
+ * the end of a text, a bound later than the earlier one, a dead lock shown as live, a secret in it.
+ * Static text. */
 const char *answer_flaw(const hf_op *op, const hf_credentials *secrets, size_t secrets_count);
 
 #endif

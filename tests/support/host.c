@@ -14,7 +14,8 @@
 #include <unistd.h>
 
 struct host {
-    hf_store *store, *access; /* the second has the tokens, so that the first is as the test left it */
+    /* the second has the tokens, so that the first is as the test left it */
+    hf_store *store, *access;
     settings *settings;
     listeners listening;
     struct event_base *base;
@@ -27,7 +28,7 @@ struct host {
     hf_token_key token;
 };
 
-static void must(hf_status status, const hf_error *err)
+static void host_must(hf_status status, const hf_error *err)
 {
     if (status == HF_OK)
         return;
@@ -35,41 +36,44 @@ static void must(hf_status status, const hf_error *err)
     exit(2);
 }
 
-static const char *no_variable(const char *name)
+static const char *host_no_variable(const char *name)
 {
     (void)name;
     return NULL;
 }
 
-static void read_settings(host *h, hf_error *err)
+static void host_read_settings(host *h, hf_error *err)
 {
-    static const settings_flag flags[] = {{"listen", "127.0.0.1:0"}, {"body-max", "16M"},
-                                          {"rate-session", "0"},     {"rate-address", "0"},
-                                          {"locks-session", "0"}, /* tests hold as many as they like */
+    static const settings_flag flags[] = {{"listen", "127.0.0.1:0"},
+                                          {"body-max", "16M"},
+                                          {"rate-session", "0"},
+                                          {"rate-address", "0"},
+                                          /* tests hold as many as they like */
+                                          {"locks-session", "0"},
                                           {"log-level", "error"}};
     static const char *const no_files[] = {NULL};
     settings_sources from = {.flags = flags,
                              .flags_count = sizeof flags / sizeof *flags,
-                             .variable = no_variable,
+                             .variable = host_no_variable,
                              .files = no_files,
                              .data = scratch_folder()};
-    must(settings_read(&from, &h->settings, err), err);
+    host_must(settings_read(&from, &h->settings, err), err);
 }
 
-static void make_token(host *h, hf_error *err)
+static void host_make_token(host *h, hf_error *err)
 {
     hf_batch *batch = NULL;
-    must(hf_token_new(&h->token, err), err);
-    must(hf_batch_new(1, &batch, err), err);
+    host_must(hf_token_new(&h->token, err), err);
+    host_must(hf_batch_new(1, &batch, err), err);
     hf_op *op = hf_batch_add(batch, HF_OP_TOKEN_CREATE);
     op->token = h->token.id;
     op->sha256 = h->token.sha256;
     op->name = "test";
     op->roles = "use observe manage admin";
     op->actor = "test";
-    must(hf_store_open("memory:", &h->access, err), err);
-    must(hf_store_execute(h->access, batch, err), err);
-    must(op->answer.status, err);
+    host_must(hf_store_open("memory:", &h->access, err), err);
+    host_must(hf_store_execute(h->access, batch, err), err);
+    host_must(op->answer.status, err);
     hf_batch_free(batch);
     scratch_path(".token", h->token_file);
     mode_t mask = umask(077);
@@ -79,7 +83,7 @@ static void make_token(host *h, hf_error *err)
         exit(2);
 }
 
-static void on_idle(evutil_socket_t fd, short what, void *context)
+static void host_on_idle(evutil_socket_t fd, short what, void *context)
 {
     host *h = context;
     (void)fd, (void)what;
@@ -95,7 +99,7 @@ static void on_stop(evutil_socket_t fd, short what, void *context)
     event_add(h->idle, &(struct timeval){.tv_usec = 1000});
 }
 
-static void *serve(void *context)
+static void *host_serve(void *context)
 {
     host *h = context;
     event_base_loop(h->base, EVLOOP_NO_EXIT_ON_EMPTY);
@@ -109,22 +113,22 @@ host *host_start(hf_store *store)
     if (h == NULL)
         exit(2);
     h->store = store;
-    read_settings(h, &err);
-    make_token(h, &err);
+    host_read_settings(h, &err);
+    host_make_token(h, &err);
     log_init(&h->log, STDERR_FILENO, false, LOG_LEVEL_ERROR, NULL);
     evthread_use_pthreads();
     h->base = event_base_new();
     h->stop = event_new(h->base, -1, 0, on_stop, h);
-    h->idle = event_new(h->base, -1, EV_PERSIST, on_idle, h);
-    must(listeners_open(h->settings, &h->listening, &err), &err);
+    h->idle = event_new(h->base, -1, EV_PERSIST, host_on_idle, h);
+    host_must(listeners_open(h->settings, &h->listening, &err), &err);
     snprintf(h->address, sizeof h->address, "http://%s", h->listening.all[0].name);
-    must(committer_new(&(committer_settings){.store = store}, &h->committer, &err), &err);
-    must(committer_new(&(committer_settings){.store = h->access}, &h->tokens, &err), &err);
-    must(service_new(&(service_settings){h->settings, h->base, store, h->committer, &h->log, &h->listening,
-                                         h->tokens},
-                     &h->service, &err),
-         &err);
-    if (pthread_create(&h->thread, NULL, serve, h) != 0)
+    host_must(committer_new(&(committer_settings){.store = store}, &h->committer, &err), &err);
+    host_must(committer_new(&(committer_settings){.store = h->access}, &h->tokens, &err), &err);
+    host_must(service_new(&(service_settings){h->settings, h->base, store, h->committer, &h->log,
+                                              &h->listening, h->tokens},
+                          &h->service, &err),
+              &err);
+    if (pthread_create(&h->thread, NULL, host_serve, h) != 0)
         exit(2);
     return h;
 }

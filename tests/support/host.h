@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The real server in a thread of the test's own process, in front of a store whose clock the test can move. */
+/* The real server in a thread of the test's own process, in front of a store whose clock the test
+ * can move. */
 #ifndef HF_TESTS_SUPPORT_HOST_H
 #define HF_TESTS_SUPPORT_HOST_H
 
@@ -7,7 +8,8 @@
 
 typedef struct host host;
 
-/* On a port of the loopback, with a token that may do everything. The store is borrowed. What goes wrong ends the test. */
+/* On a port of the loopback, with a token that may do everything. The store is borrowed. What goes
+ * wrong ends the test. */
 host *host_start(hf_store *store);
 
 /* Accepts NULL. */

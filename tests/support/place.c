@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* How each kind of store is found empty: memory by opening it, SQLite by a new file, on a database server by a namespace whose tables
- * are emptied and used again, behind a server of our own by starting one, anything else by a new namespace. A kind that can do none of these gets its own pair of functions in
- * the table below. */
+/* How each kind of store is found empty: memory by opening it, SQLite by a new file, on a database
+ * server by a namespace whose tables are emptied and used again, behind a server of our own by
+ * starting one, anything else by a new namespace. A kind that can do none of these gets its own
+ * pair of functions in the table below. */
 #include <errno.h>
 #include <ftw.h>
 #include <holdfast/store.h>
@@ -30,13 +31,13 @@ static char scratch[256];
 static pid_t scratch_owner;
 static unsigned counter;
 
-static void give_up(const char *what)
+static void place_give_up(const char *what)
 {
     fprintf(stderr, "%s: %s\n", what, strerror(errno));
     exit(2);
 }
 
-static int remove_one(const char *path, const struct stat *info, int flag, struct FTW *ftw)
+static int place_remove_one(const char *path, const struct stat *info, int flag, struct FTW *ftw)
 {
     (void)info, (void)ftw;
     if (flag != FTW_SL && flag != FTW_SLN) /* chmod would follow it, wherever it leads */
@@ -47,7 +48,7 @@ static int remove_one(const char *path, const struct stat *info, int flag, struc
 static void scratch_remove(void)
 {
     if (getpid() == scratch_owner)
-        nftw(scratch, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+        nftw(scratch, place_remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 const char *scratch_folder(void)
@@ -56,7 +57,7 @@ const char *scratch_folder(void)
         const char *base = getenv("TMPDIR");
         snprintf(scratch, sizeof scratch, "%s/holdfast-XXXXXX", base && *base ? base : "/tmp");
         if (!mkdtemp(scratch))
-            give_up(scratch);
+            place_give_up(scratch);
         scratch_owner = getpid();
         atexit(scratch_remove);
     }
@@ -103,8 +104,8 @@ static void fresh_namespace(const place *at, char *url)
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     char mark = strchr(at->url, '?') ? '&' : '?';
-    snprintf(url, HF_URL_MAX, "%.*s%cnamespace=t_%d_%05lx_%u", HF_URL_MAX - 64, at->url, mark, (int)getpid(),
-             (unsigned long)now.tv_nsec / 1000 & 0xfffff, ++counter);
+    snprintf(url, HF_URL_MAX, "%.*s%cnamespace=t_%d_%05lx_%u", HF_URL_MAX - 64, at->url, mark,
+             (int)getpid(), (unsigned long)now.tv_nsec / 1000 & 0xfffff, ++counter);
 }
 
 /* ---- namespaces on a database server ---- */
@@ -137,7 +138,8 @@ static void pool_empty(void)
         installed_remove(&pool.all[pool.count - 1]);
 }
 
-/* One of that place that is free and could be emptied; one that could not is made away with. NULL: none. */
+/* One of that place that is free and could be emptied; one that could not is made away with. NULL:
+ * none. */
 static installed *installed_renewed(const place *at)
 {
     for (size_t i = 0; i < pool.count;) {
@@ -281,18 +283,19 @@ static const place_kind kinds[] = {
     {NULL, true, false, fresh_namespace, discard_nothing, NULL},
 };
 
-static bool fits(const place_kind *kind, const char *url)
+static bool place_fits(const place_kind *kind, const char *url)
 {
     if (!kind->scheme)
         return true;
     bool server = strstr(kind->scheme, "//") != NULL;
-    return server ? strncmp(kind->scheme, url, strlen(kind->scheme)) == 0 : strcmp(kind->scheme, url) == 0;
+    return server ? strncmp(kind->scheme, url, strlen(kind->scheme)) == 0
+                  : strcmp(kind->scheme, url) == 0;
 }
 
 static void place_init(place *at, const char *url, size_t length, const place *before, size_t count)
 {
     snprintf(at->url, sizeof at->url, "%.*s", (int)length, url);
-    for (at->kind = kinds; !fits(at->kind, at->url);)
+    for (at->kind = kinds; !place_fits(at->kind, at->url);)
         at->kind++;
     at->keeps = at->kind->keeps;
     at->own_file = at->kind->own_file;

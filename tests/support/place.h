@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the stores of a test run are: the URLs of HF_TEST_STORES (separated by spaces), "memory: sqlite:" when it is
- * not set. Every test gets a URL of its own below one of them, on which a store is empty. (tools/servers start DIR prints URLs of
- * database servers to put there; "serve:memory:" and "serve:sqlite:" are the real server, in this process, in front of such a store; "http:memory:"
- * and "http:sqlite:" a small one of the tests'.) */
+/* Where the stores of a test run are: the URLs of HF_TEST_STORES (separated by spaces), "memory:
+ * sqlite:" when it is not set. Every test gets a URL of its own below one of them, on which a store
+ * is empty. (tools/servers start DIR prints URLs of database servers to put there; "serve:memory:"
+ * and "serve:sqlite:" are the real server, in this process, in front of such a store;
+ * "http:memory:" and "http:sqlite:" a small one of the tests'.) */
 #ifndef HF_TESTS_SUPPORT_PLACE_H
 #define HF_TESTS_SUPPORT_PLACE_H
 
@@ -31,17 +32,19 @@ place place_memory(void);
 /* Writes a URL on which a store is empty; url holds HF_URL_MAX bytes. */
 void place_fresh(const place *at, char *url);
 
-/* Removes what a test left at that URL; on a database server not before it is needed or the program ends. Nothing may be open
- * there any more. */
+/* Removes what a test left at that URL; on a database server not before it is needed or the program
+ * ends. Nothing may be open there any more. */
 void place_discard(const place *at, const char *url);
 
-/* Freezes the clock of the store behind that URL, where it is not the one that a program gets to open: behind a server. */
+/* Freezes the clock of the store behind that URL, where it is not the one that a program gets to
+ * open: behind a server. */
 void place_clock(const place *at, const char *url, int64_t now_us);
 
 /* A private folder for files of this run, removed at exit; without a final slash. */
 const char *scratch_folder(void);
 
-/* Writes the path of a file that does not exist yet, in the scratch folder; path holds HF_URL_MAX bytes. */
+/* Writes the path of a file that does not exist yet, in the scratch folder; path holds HF_URL_MAX
+ * bytes. */
 void scratch_path(const char *suffix, char *path);
 
 #endif

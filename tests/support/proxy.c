@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The proxy. One thread serves all connections with poll(), and never blocks in anything else. It holds the mutex except while it
- * polls, so everything below `obeyed` is its own or the mutex's; who gives a command changes the state, wakes it and waits until it
- * has seen that. */
+/* The proxy. One thread serves all connections with poll(), and never blocks in anything else. It
+ * holds the mutex except while it polls, so everything below `obeyed` is its own or the mutex's;
+ * who gives a command changes the state, wakes it and waits until it has seen that. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -36,7 +36,8 @@ typedef struct flow {
     size_t begin, end; /* what was read and is not written yet */
     bool ended;        /* the source has closed */
     bool told;         /* and the sink knows */
-    size_t tail_size;  /* the last bytes that passed since the trap was set, where a pattern may have begun */
+    /* the last bytes that passed since the trap was set, where a pattern may have begun */
+    size_t tail_size;
     char tail[PATTERN_MAX];
     char data[CHUNK];
 } flow;
@@ -80,7 +81,7 @@ struct proxy {
     size_t count;
 };
 
-static int64_t now_ms(void)
+static int64_t proxy_now_ms(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -88,7 +89,7 @@ static int64_t now_ms(void)
 }
 
 /* In whatever thread: there is no way back into the test. */
-static void give_up(const char *what)
+static void proxy_give_up(const char *what)
 {
     fprintf(stderr, "The proxy of a test can't %s: %s.\n", what, strerror(errno));
     abort();
@@ -96,7 +97,8 @@ static void give_up(const char *what)
 
 /* ---- sockets ---- */
 
-/* Two sockets may be bound to the port, so that it stays ours when the one that listens is closed. */
+/* Two sockets may be bound to the port, so that it stays ours when the one that listens is closed.
+ * */
 static int bound_socket(int port)
 {
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), on = 1;
@@ -105,7 +107,7 @@ static int bound_socket(int port)
                                   .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) != 0 ||
         bind(fd, (struct sockaddr *)&address, sizeof address) != 0)
-        give_up("have a port");
+        proxy_give_up("have a port");
     return fd;
 }
 
@@ -113,7 +115,7 @@ static int listening_socket(int port)
 {
     int fd = bound_socket(port);
     if (listen(fd, 128) != 0)
-        give_up("listen");
+        proxy_give_up("listen");
     return fd;
 }
 
@@ -147,10 +149,11 @@ static void set_target(proxy *p, const char *host_or_path, int port)
 static void at_once(int fd)
 {
     int on = 1;
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); /* fails on a unix socket, which needs none */
+    /* fails on a unix socket, which needs none */
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
-static void reset(int fd)
+static void proxy_reset(int fd)
 {
     struct linger none = {.l_onoff = 1, .l_linger = 0};
     setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
@@ -164,7 +167,7 @@ static void connection_new(proxy *p, int client)
     int server = socket(p->target.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     int failed = server < 0 || connect(server, (struct sockaddr *)&p->target, p->target_size) != 0;
     if (p->count == CONNECTIONS_MAX || (failed && errno != EINPROGRESS)) {
-        reset(client);
+        proxy_reset(client);
         if (server >= 0)
             close(server);
         return;
@@ -183,8 +186,8 @@ static void connection_new(proxy *p, int client)
     p->accepted++;
 }
 
-/* Takes it out of the list, which `at` points into. Unless both sides had closed, the client's end is reset; the server still gets
- * what was passed on. */
+/* Takes it out of the list, which `at` points into. Unless both sides had closed, the client's end
+ * is reset; the server still gets what was passed on. */
 static void connection_end(proxy *p, connection **at)
 {
     connection *c = *at;
@@ -192,7 +195,7 @@ static void connection_end(proxy *p, connection **at)
     if (c->up.told && c->down.told)
         close(c->client);
     else
-        reset(c->client);
+        proxy_reset(c->client);
     close(c->server);
     free(c);
     p->count--;
@@ -206,7 +209,8 @@ static void sprung(proxy *p)
 
 /* ---- the trap ---- */
 
-/* Where in tail and data the pattern begins, counted from the beginning of the data (so it may be negative); false: nowhere. */
+/* Where in tail and data the pattern begins, counted from the beginning of the data (so it may be
+ * negative); false: nowhere. */
 static bool find_pattern(const proxy *p, const flow *f, ssize_t *begins)
 {
     char both[PATTERN_MAX + CHUNK];
@@ -235,12 +239,12 @@ static void spring_pattern(proxy *p, connection *c, flow *f, ssize_t begins)
     if (p->trap.when == PROXY_BEFORE || f->way == PROXY_DOWN)
         c->doomed = true;
     else
-        c->dropped = now_ms();
+        c->dropped = proxy_now_ms();
     p->trap.kind = TRAP_NONE;
 }
 
 /* Looks at what has just been read. */
-static void inspect(proxy *p, connection *c, flow *f)
+static void proxy_inspect(proxy *p, connection *c, flow *f)
 {
     ssize_t begins;
     size_t size = f->end - f->begin;
@@ -262,7 +266,7 @@ static void inspect(proxy *p, connection *c, flow *f)
 /* ---- passing on ---- */
 
 /* False: the connection is over. */
-static bool take(proxy *p, connection *c, flow *f, int from)
+static bool proxy_take(proxy *p, connection *c, flow *f, int from)
 {
     if (f->end > f->begin || f->ended || c->doomed || c->connecting || (p->held & f->way))
         return true;
@@ -273,12 +277,12 @@ static bool take(proxy *p, connection *c, flow *f, int from)
     f->end = (size_t)size;
     f->ended = size == 0;
     if (f->way == PROXY_DOWN && c->dropped && size > 0) {
-        c->dropped = now_ms();
+        c->dropped = proxy_now_ms();
         c->answered = true;
         f->end = 0;
     }
     if (f->end > 0)
-        inspect(p, c, f);
+        proxy_inspect(p, c, f);
     if (size > 0) {
         p->trips += f->way == PROXY_UP && !c->asking;
         c->asking = f->way == PROXY_UP;
@@ -286,7 +290,7 @@ static bool take(proxy *p, connection *c, flow *f, int from)
     return true;
 }
 
-static bool give(proxy *p, flow *f, int to)
+static bool proxy_give(proxy *p, flow *f, int to)
 {
     while (f->end > f->begin && !(p->held & f->way)) {
         ssize_t size = send(to, f->data + f->begin, f->end - f->begin, MSG_NOSIGNAL);
@@ -318,17 +322,18 @@ static bool connected(connection *c, short happened, bool *fine)
 }
 
 /* False: it is over; a trap that did it is counted. */
-static bool serve(proxy *p, connection *c, short on_client, short on_server)
+static bool proxy_serve(proxy *p, connection *c, short on_client, short on_server)
 {
     bool fine = true;
     if (!connected(c, on_server, &fine))
         return true;
     if (on_client & (POLLIN | POLLHUP | POLLERR))
-        fine = fine && take(p, c, &c->up, c->client);
+        fine = fine && proxy_take(p, c, &c->up, c->client);
     if (on_server & (POLLIN | POLLHUP | POLLERR))
-        fine = fine && take(p, c, &c->down, c->server);
-    fine = fine && give(p, &c->up, c->server) && give(p, &c->down, c->client);
-    bool silent = c->dropped && (c->down.ended || (c->answered && now_ms() - c->dropped >= SILENCE_MS));
+        fine = fine && proxy_take(p, c, &c->down, c->server);
+    fine = fine && proxy_give(p, &c->up, c->server) && proxy_give(p, &c->down, c->client);
+    bool silent =
+        c->dropped && (c->down.ended || (c->answered && proxy_now_ms() - c->dropped >= SILENCE_MS));
     bool caught = silent || (c->doomed && c->up.begin == c->up.end && c->down.begin == c->down.end);
     if (caught)
         sprung(p);
@@ -340,7 +345,8 @@ static bool serve(proxy *p, connection *c, short on_client, short on_server)
 static void accept_all(proxy *p)
 {
     int client;
-    while (p->listener >= 0 && (client = accept4(p->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0)
+    while (p->listener >= 0 &&
+           (client = accept4(p->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0)
         connection_new(p, client);
 }
 
@@ -361,12 +367,12 @@ static void obey(proxy *p)
     pthread_cond_broadcast(&p->changed);
 }
 
-static bool wants(const proxy *p, const connection *c, const flow *f)
+static bool proxy_wants(const proxy *p, const connection *c, const flow *f)
 {
     return !c->connecting && !c->doomed && !f->ended && f->begin == f->end && !(p->held & f->way);
 }
 
-static bool has(const proxy *p, const connection *c, const flow *f)
+static bool proxy_has(const proxy *p, const connection *c, const flow *f)
 {
     return !c->connecting && f->end > f->begin && !(p->held & f->way);
 }
@@ -377,15 +383,17 @@ static struct pollfd interest(int fd, bool in, bool out)
     return (struct pollfd){.fd = events ? fd : -1, .events = events};
 }
 
-/* Fills the array: the eventfd, the listener, then two for each connection; says how long to wait. */
-static int gather(const proxy *p, struct pollfd *polls)
+/* Fills the array: the eventfd, the listener, then two for each connection; says how long to wait.
+ * */
+static int proxy_gather(const proxy *p, struct pollfd *polls)
 {
     int wait_ms = -1;
     *polls++ = interest(p->wake, true, false);
     *polls++ = interest(p->listener, p->listener >= 0, false);
     for (const connection *c = p->first; c; c = c->next) {
-        *polls++ = interest(c->client, wants(p, c, &c->up), has(p, c, &c->down));
-        *polls++ = interest(c->server, wants(p, c, &c->down), c->connecting || has(p, c, &c->up));
+        *polls++ = interest(c->client, proxy_wants(p, c, &c->up), proxy_has(p, c, &c->down));
+        *polls++ = interest(c->server, proxy_wants(p, c, &c->down),
+                            c->connecting || proxy_has(p, c, &c->up));
         if (c->dropped && c->answered)
             wait_ms = SILENCE_MS / 3;
     }
@@ -399,7 +407,7 @@ static void serve_all(proxy *p, const struct pollfd *polls)
         eventfd_read(p->wake, &ignored);
     const struct pollfd *its = polls + 2;
     for (connection **at = &p->first; *at; its += 2) {
-        if (serve(p, *at, its[0].revents, its[1].revents))
+        if (proxy_serve(p, *at, its[0].revents, its[1].revents))
             at = &(*at)->next;
         else
             connection_end(p, at);
@@ -417,7 +425,7 @@ static void *proxy_main(void *context)
         if (p->stopping)
             break;
         nfds_t count = 2 + 2 * p->count;
-        int wait_ms = gather(p, polls);
+        int wait_ms = proxy_gather(p, polls);
         pthread_mutex_unlock(&p->mutex);
         int happened = poll(polls, count, wait_ms);
         pthread_mutex_lock(&p->mutex);
@@ -464,7 +472,7 @@ proxy *proxy_start(const char *host_or_path, int port)
     int failed = pthread_create(&p->thread, NULL, proxy_main, p);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (p->wake < 0 || failed)
-        give_up("be started");
+        proxy_give_up("be started");
     return p;
 }
 
@@ -552,7 +560,7 @@ void proxy_refuse(proxy *p, bool refuse)
     command_end(p);
 }
 
-static size_t look(proxy *p, const size_t *at)
+static size_t proxy_look(proxy *p, const size_t *at)
 {
     pthread_mutex_lock(&p->mutex);
     size_t value = *at;
@@ -562,12 +570,12 @@ static size_t look(proxy *p, const size_t *at)
 
 size_t proxy_sprung(proxy *p)
 {
-    return look(p, &p->sprung);
+    return proxy_look(p, &p->sprung);
 }
 
 bool proxy_wait_sprung(proxy *p, size_t before, int64_t ms)
 {
-    int64_t until_ms = now_ms() + ms;
+    int64_t until_ms = proxy_now_ms() + ms;
     struct timespec until = {.tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000};
     pthread_mutex_lock(&p->mutex);
     int late = 0;
@@ -580,20 +588,21 @@ bool proxy_wait_sprung(proxy *p, size_t before, int64_t ms)
 
 size_t proxy_accepted(proxy *p)
 {
-    return look(p, &p->accepted);
+    return proxy_look(p, &p->accepted);
 }
 
 size_t proxy_open(proxy *p)
 {
-    return look(p, &p->count);
+    return proxy_look(p, &p->count);
 }
 
 size_t proxy_trips(proxy *p)
 {
-    return look(p, &p->trips);
+    return proxy_look(p, &p->trips);
 }
 
 size_t proxy_passed(proxy *p, proxy_way way)
 {
-    return (way & PROXY_UP ? look(p, &p->passed_up) : 0) + (way & PROXY_DOWN ? look(p, &p->passed_down) : 0);
+    return (way & PROXY_UP ? proxy_look(p, &p->passed_up) : 0) +
+           (way & PROXY_DOWN ? proxy_look(p, &p->passed_down) : 0);
 }

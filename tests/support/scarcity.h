@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Scarce memory: makes the n-th allocation fail, once or from then on, of the library (through its seam) or of SQLite
- * (through its own hook). */
+/* Scarce memory: makes the n-th allocation fail, once or from then on, of the library (through its
+ * seam) or of SQLite (through its own hook). */
 #ifndef HF_TESTS_SUPPORT_SCARCITY_H
 #define HF_TESTS_SUPPORT_SCARCITY_H
 

@@ -37,7 +37,7 @@ static void pause_ms(long ms)
     nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
 }
 
-static double seconds_now(void)
+static double served_seconds_now(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -58,11 +58,12 @@ static bool is_free(int port)
     return bound;
 }
 
-/* Below those that Linux gives to outgoing connections: a client that calls while nobody listens could be given the very port, and would
- * then be connected to itself. */
+/* Below those that Linux gives to outgoing connections: a client that calls while nobody listens
+ * could be given the very port, and would then be connected to itself. */
 static void choose_port(served *s)
 {
-    unsigned seed = (unsigned)getpid() * 2654435761u + (unsigned)(uint64_t)(seconds_now() * 1e6);
+    unsigned seed =
+        (unsigned)getpid() * 2654435761u + (unsigned)(uint64_t)(served_seconds_now() * 1e6);
     for (int i = 0; i < PORT_TRIES; i++) {
         s->port = PORT_LOW + rand_r(&seed) % (PORT_HIGH - PORT_LOW);
         if (is_free(s->port)) {
@@ -75,13 +76,15 @@ static void choose_port(served *s)
 
 /* ---- starting ---- */
 
-static _Noreturn void child_main(served *s, pid_t parent)
+static _Noreturn void served_child_main(served *s, pid_t parent)
 {
     const char *program = getenv("HOLDFAST");
-    const char *argv[OPTIONS_MAX + 16] = {"holdfast", "serve",          "--data", s->data,        "--listen",
-                                          s->listen,  "--rate-session", "0",      "--rate-token", "0"};
+    const char *argv[OPTIONS_MAX + 16] = {"holdfast",     "serve",   "--data",         s->data,
+                                          "--listen",     s->listen, "--rate-session", "0",
+                                          "--rate-token", "0"};
     size_t count = 10;
-    int log = open(s->log, O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0600), null = open("/dev/null", O_RDWR);
+    int log = open(s->log, O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0600),
+        null = open("/dev/null", O_RDWR);
     if (s->store[0]) {
         argv[count++] = "--store";
         argv[count++] = s->store;
@@ -89,8 +92,8 @@ static _Noreturn void child_main(served *s, pid_t parent)
     for (size_t i = 0; i < s->options_count; i++)
         argv[count++] = s->options[i];
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent || program == NULL || log < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 ||
-        dup2(log, 2) < 0)
+    if (getppid() != parent || program == NULL || log < 0 || dup2(null, 0) < 0 ||
+        dup2(null, 1) < 0 || dup2(log, 2) < 0)
         _exit(126);
     if (more_environment)
         putenv((char *)(uintptr_t)more_environment);
@@ -143,18 +146,20 @@ static void launch(served *s)
     if (s->pid < 0)
         FAIL("No process could be started.");
     if (s->pid == 0)
-        child_main(s, parent);
+        served_child_main(s, parent);
 }
 
-/* "Listening." is the last it says before it serves; who connects before that waits in the queue of the socket. */
+/* "Listening." is the last it says before it serves; who connects before that waits in the queue of
+ * the socket. */
 void served_ready(served *s)
 {
     int status = 0;
-    for (double until = seconds_now() + START_MAX_S; !has_logged(s, "Listening."); pause_ms(2)) {
+    for (double until = served_seconds_now() + START_MAX_S; !has_logged(s, "Listening.");
+         pause_ms(2)) {
         bool gone = waitpid(s->pid, &status, WNOHANG) == s->pid;
         if (gone)
             s->pid = 0;
-        if (gone || seconds_now() > until)
+        if (gone || served_seconds_now() > until)
             FAIL("The server %s: %s", gone ? "ended at once" : "does not start", served_log(s));
     }
     read_secret(s);
@@ -182,7 +187,8 @@ served *served_begin(const char *store, const char *const options[])
     scratch_path(".log", s->log);
     for (; options && options[s->options_count]; s->options_count++) {
         expect_true(s->options_count < OPTIONS_MAX);
-        snprintf(s->options[s->options_count], sizeof s->options[0], "%s", options[s->options_count]);
+        snprintf(s->options[s->options_count], sizeof s->options[0], "%s",
+                 options[s->options_count]);
     }
     choose_port(s);
     launch(s);
@@ -203,7 +209,7 @@ void served_environment(const char *variable)
 
 /* ---- ending ---- */
 
-static int code_of(int status)
+static int served_code_of(int status)
 {
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
@@ -228,13 +234,14 @@ int served_wait(served *s, unsigned seconds)
     int status = 0;
     if (s->pid <= 0)
         FAIL("The server does not run.");
-    for (double until = seconds_now() + seconds; waitpid(s->pid, &status, WNOHANG) != s->pid; pause_ms(1))
-        if (seconds_now() > until) {
+    for (double until = served_seconds_now() + seconds; waitpid(s->pid, &status, WNOHANG) != s->pid;
+         pause_ms(1))
+        if (served_seconds_now() > until) {
             served_kill(s);
             FAIL("The server has not ended after %u s: %s", seconds, served_log(s));
         }
     s->pid = 0;
-    return code_of(status);
+    return served_code_of(status);
 }
 
 int served_stop(served *s)
@@ -303,7 +310,8 @@ double served_cpu(const served *s)
     snprintf(path, sizeof path, "/proc/%d/stat", (int)s->pid);
     FILE *file = fopen(path, "re");
     if (file != NULL &&
-        fscanf(file, "%*d (%*[^)]) %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system) != 2)
+        fscanf(file, "%*d (%*[^)]) %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user,
+               &system) != 2)
         user = system = 0;
     if (file != NULL)
         fclose(file);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* `holdfast serve` as a process of its own, for tests that kill it: started again it has the same data, port and token. It ends with
- * the program, however that ends. What goes wrong fails the test. */
+/* `holdfast serve` as a process of its own, for tests that kill it: started again it has the same
+ * data, port and token. It ends with the program, however that ends. What goes wrong fails the
+ * test. */
 #ifndef HF_TESTS_SUPPORT_SERVED_H
 #define HF_TESTS_SUPPORT_SERVED_H
 
@@ -10,11 +11,13 @@
 
 typedef struct served served;
 
-/* One more variable of the environment of those that are started from now on, "NAME=VALUE". Borrowed; NULL: none. */
+/* One more variable of the environment of those that are started from now on, "NAME=VALUE".
+ * Borrowed; NULL: none. */
 void served_environment(const char *variable);
 
-/* On a port of the loopback that no outgoing connection is given by chance. store NULL: a SQLite file in a data directory of its own.
- * options: more arguments, the last of them NULL; may be NULL. */
+/* On a port of the loopback that no outgoing connection is given by chance. store NULL: a SQLite
+ * file in a data directory of its own. options: more arguments, the last of them NULL; may be NULL.
+ * */
 served *served_start(const char *store, const char *const options[]);
 /* The same in two steps: it is started, and waited for until it answers. */
 served *served_begin(const char *store, const char *const options[]);
@@ -30,8 +33,8 @@ char *served_fails(served *s, int code);
 void served_kill(served *s);
 void served_up(served *s);
 
-/* Sends a signal; waits until it has ended by itself, for so long at most, and gives its exit code (128 and the signal, where one ended
- * it). served_stop is both, with SIGTERM. */
+/* Sends a signal; waits until it has ended by itself, for so long at most, and gives its exit code
+ * (128 and the signal, where one ended it). served_stop is both, with SIGTERM. */
 void served_signal(const served *s, int signal);
 int served_wait(served *s, unsigned seconds);
 int served_stop(served *s);
@@ -39,8 +42,8 @@ int served_stop(served *s);
 pid_t served_pid(const served *s);
 int served_port(const served *s);
 
-/* "http://127.0.0.1:PORT?token_file=..." with its own token, or with that of another server on the same store; url holds HF_URL_MAX
- * bytes. */
+/* "http://127.0.0.1:PORT?token_file=..." with its own token, or with that of another server on the
+ * same store; url holds HF_URL_MAX bytes. */
 void served_url(const served *s, char *url);
 void served_url_as(const served *s, const served *whose, char *url);
 /* The secret of the admin token. */

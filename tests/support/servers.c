@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Starting is left to tools/servers, which prints URLs and leaves the process ids in files; signals are sent from here. */
+/* Starting is left to tools/servers, which prints URLs and leaves the process ids in files; signals
+ * are sent from here. */
 #include <dirent.h>
 #include <holdfast/limits.h>
 #include <signal.h>
@@ -43,7 +44,7 @@ static const char *source_root(void)
 }
 
 /* NAME=URL */
-static void take_line(instance *it, char *line)
+static void servers_take_line(instance *it, char *line)
 {
     char *url = strchr(line, '=');
     line[strcspn(line, "\n")] = '\0';
@@ -61,7 +62,8 @@ static void run_tool(instance *it, const char *verb)
 {
     char command[3 * HF_URL_MAX], line[HF_URL_MAX];
     bool starts = strcmp(verb, "start") == 0;
-    snprintf(command, sizeof command, "exec '%s/tools/servers' %s '%s'", source_root(), verb, it->folder);
+    snprintf(command, sizeof command, "exec '%s/tools/servers' %s '%s'", source_root(), verb,
+             it->folder);
     size_t size = strlen(command);
     if (starts)
         snprintf(command + size, sizeof command - size, " --while %d %s", (int)getpid(),
@@ -70,9 +72,9 @@ static void run_tool(instance *it, const char *verb)
     FILE *out = popen(command, "re");
     while (out && fgets(line, sizeof line, out)) {
         char *copy = strdup(line);
-        take_line(it, line);
+        servers_take_line(it, line);
         if (it->behind)
-            take_line(it->behind, copy);
+            servers_take_line(it->behind, copy);
         free(copy);
     }
     if (!out || pclose(out) != 0)
@@ -82,7 +84,7 @@ static void run_tool(instance *it, const char *verb)
 /* ---- processes ---- */
 
 /* The state and the parent of a process; false: there is none, or nobody has waited for it yet. */
-static bool look_at(pid_t pid, pid_t *parent)
+static bool servers_look_at(pid_t pid, pid_t *parent)
 {
     char path[64], line[1024] = "", state = 'Z';
     int up = 0;
@@ -107,9 +109,10 @@ static size_t family(pid_t pid, pid_t *all)
     pid_t parent;
     DIR *processes = opendir("/proc");
     all[count++] = pid;
-    for (struct dirent *entry; processes && (entry = readdir(processes)) != NULL && count < PROCESSES_MAX;) {
+    for (struct dirent *entry;
+         processes && (entry = readdir(processes)) != NULL && count < PROCESSES_MAX;) {
         pid_t one = (pid_t)strtol(entry->d_name, NULL, 10);
-        if (one > 0 && look_at(one, &parent) && parent == pid)
+        if (one > 0 && servers_look_at(one, &parent) && parent == pid)
             all[count++] = one;
     }
     if (processes)
@@ -117,7 +120,8 @@ static size_t family(pid_t pid, pid_t *all)
     return count;
 }
 
-/* To all of them, the first one first, so that it starts no more; twice where one may have been started meanwhile. */
+/* To all of them, the first one first, so that it starts no more; twice where one may have been
+ * started meanwhile. */
 static void signal_family(pid_t pid, int number)
 {
     pid_t all[PROCESSES_MAX];
@@ -131,7 +135,7 @@ static void signal_family(pid_t pid, int number)
 static bool is_alive(pid_t pid)
 {
     pid_t parent;
-    return look_at(pid, &parent);
+    return servers_look_at(pid, &parent);
 }
 
 static void wait_until_gone(const instance *it, pid_t pid)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Private database servers for one test program that wants to stop, kill or restart them (tools/servers starts them). They end with
- * the program, however it ends. What goes wrong fails the test. */
+/* Private database servers for one test program that wants to stop, kill or restart them
+ * (tools/servers starts them). They end with the program, however it ends. What goes wrong fails
+ * the test. */
 #ifndef HF_TESTS_SUPPORT_SERVERS_H
 #define HF_TESTS_SUPPORT_SERVERS_H
 
@@ -17,7 +18,8 @@ typedef enum instance_kind {
 
 typedef enum instance_end {
     INSTANCE_FAST, /* a clean shutdown that ends the sessions */
-    INSTANCE_IMMEDIATE, /* as fast as it can by itself: the next start recovers (PostgreSQL; the others are killed) */
+    /* as fast as it can by itself: the next start recovers (PostgreSQL; the others are killed) */
+    INSTANCE_IMMEDIATE,
     INSTANCE_KILL /* SIGKILL to all of its processes */
 } instance_end;
 
@@ -28,11 +30,13 @@ instance *instance_start(instance_kind kind);
 /* Ends it and removes its data. Accepts NULL. */
 void instance_stop(instance *it);
 
-/* URLs of its database "test", for the superuser: by its unix socket; over TCP, with the password. They stay the same. */
+/* URLs of its database "test", for the superuser: by its unix socket; over TCP, with the password.
+ * They stay the same. */
 const char *instance_url(const instance *it);
 const char *instance_url_tcp(const instance *it);
 
-/* For a proxy before it: its port on 127.0.0.1. And the TCP URL with another port in it; url holds HF_URL_MAX bytes. */
+/* For a proxy before it: its port on 127.0.0.1. And the TCP URL with another port in it; url holds
+ * HF_URL_MAX bytes. */
 int instance_port(const instance *it);
 void instance_url_through(const instance *it, int port, char *url);
 
@@ -48,7 +52,8 @@ void instance_resume(instance *it);
 /* Its main process. */
 pid_t instance_pid(const instance *it);
 
-/* Of a PgBouncer, the PostgreSQL behind it, to be treated in the same way; not to be stopped. Else NULL. */
+/* Of a PgBouncer, the PostgreSQL behind it, to be treated in the same way; not to be stopped. Else
+ * NULL. */
 instance *instance_behind(instance *it);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Emptying tables. The server itself writes the statements that do it, from its catalogue, when the tables are new; from then on they
- * are one text that is run again and again. */
+/* Emptying tables. The server itself writes the statements that do it, from its catalogue, when the
+ * tables are new; from then on they are one text that is run again and again. */
 #include <db/url.h>
 #include <libpq-fe.h>
 #include <mysql.h>
@@ -29,7 +29,7 @@ static bool complain(const char *what)
     return false;
 }
 
-static char *keep(const char *text)
+static char *tables_keep(const char *text)
 {
     return text ? strdup(text) : NULL;
 }
@@ -41,8 +41,10 @@ static const char postgres_ask[] =
     " || (SELECT string_agg(format('DELETE FROM %I.%I;', schemaname, tablename), '')"
     "       FROM pg_tables WHERE schemaname = '{ns}')"
     " || coalesce((SELECT string_agg(format('SELECT setval(%L, 1, false);',"
-    "       schemaname || '.' || sequencename), '') FROM pg_sequences WHERE schemaname = '{ns}'), '')"
-    " || (SELECT string_agg(format('INSERT INTO {ns}.meta (name, value) VALUES (%L, %L);', name, value), '')"
+    "       schemaname || '.' || sequencename), '') FROM pg_sequences WHERE schemaname = '{ns}'), "
+    "'')"
+    " || (SELECT string_agg(format('INSERT INTO {ns}.meta (name, value) VALUES (%L, %L);', name, "
+    "value), '')"
     "       FROM {ns}.meta)"
     " || 'COMMIT;'";
 
@@ -59,9 +61,10 @@ static void *postgres_connect(const char *url)
 static bool postgres_run(void *connection, const char *sql, char **answer)
 {
     PGresult *result = PQexec(connection, sql);
-    bool fine = PQresultStatus(result) == PGRES_COMMAND_OK || PQresultStatus(result) == PGRES_TUPLES_OK;
+    bool fine =
+        PQresultStatus(result) == PGRES_COMMAND_OK || PQresultStatus(result) == PGRES_TUPLES_OK;
     if (fine && answer && PQntuples(result) == 1 && !PQgetisnull(result, 0, 0))
-        *answer = keep(PQgetvalue(result, 0, 0));
+        *answer = tables_keep(PQgetvalue(result, 0, 0));
     PQclear(result);
     if (!fine) {
         complain(PQerrorMessage(connection));
@@ -78,25 +81,29 @@ static void postgres_close(void *connection)
 /* ---- MariaDB and MySQL ---- */
 
 static const char mysql_ask[] =
-    "SET SESSION group_concat_max_len = 1000000, lock_wait_timeout = 5, innodb_lock_wait_timeout = 5;"
+    "SET SESSION group_concat_max_len = 1000000, lock_wait_timeout = 5, innodb_lock_wait_timeout = "
+    "5;"
     "SELECT CONCAT('BEGIN;',"
     " (SELECT GROUP_CONCAT(CONCAT('DELETE FROM `', table_name, '`;') SEPARATOR '')"
-    "    FROM information_schema.tables WHERE table_schema = DATABASE() AND table_type = 'BASE TABLE'"
+    "    FROM information_schema.tables WHERE table_schema = DATABASE() AND table_type = 'BASE "
+    "TABLE'"
     "     AND LEFT(table_name, LENGTH('{ns}_')) = '{ns}_'),"
     " (SELECT GROUP_CONCAT(CONCAT('INSERT INTO `{ns}_meta` (name, value)"
     " VALUES (x''', HEX(name), ''', x''', HEX(value), ''');') SEPARATOR '') FROM `{ns}_meta`),"
     " 'COMMIT;',"
     " (SELECT IFNULL(GROUP_CONCAT(CONCAT('ALTER TABLE `', table_name, '` AUTO_INCREMENT = 1;')"
     " SEPARATOR ''), '')"
-    "    FROM information_schema.tables WHERE table_schema = DATABASE() AND auto_increment IS NOT NULL"
+    "    FROM information_schema.tables WHERE table_schema = DATABASE() AND auto_increment IS NOT "
+    "NULL"
     "     AND LEFT(table_name, LENGTH('{ns}_')) = '{ns}_'))";
 
-/* "user:password@host:port/database" in pieces, each NULL when it is not there. The text is changed. */
+/* "user:password@host:port/database" in pieces, each NULL when it is not there. The text is
+ * changed. */
 typedef struct target {
     char *user, *password, *host, *port, *database;
 } target;
 
-static char *cut(char *text, char at)
+static char *tables_cut(char *text, char at)
 {
     char *found = text ? strchr(text, at) : NULL;
     if (found)
@@ -107,16 +114,16 @@ static char *cut(char *text, char at)
 static target target_of(char *text)
 {
     target to = {.user = text};
-    cut(text, '?');
-    to.host = cut(text, '@');
-    to.password = cut(to.user, ':');
-    to.database = to.host && *to.host == '/' ? to.host + 1 : cut(to.host, '/');
+    tables_cut(text, '?');
+    to.host = tables_cut(text, '@');
+    to.password = tables_cut(to.user, ':');
+    to.database = to.host && *to.host == '/' ? to.host + 1 : tables_cut(to.host, '/');
     to.host = to.host && *to.host == '/' ? NULL : to.host;
-    to.port = cut(to.host, ':');
+    to.port = tables_cut(to.host, ':');
     return to;
 }
 
-static char *socket_of(const char *url)
+static char *tables_socket_of(const char *url)
 {
     const char *at = hf_url_query(url);
     hf_slice name, value;
@@ -128,12 +135,12 @@ static char *socket_of(const char *url)
 
 static void *mysql_start(const char *url)
 {
-    char *socket = socket_of(url), *text = keep(strstr(url, "://"));
+    char *socket = tables_socket_of(url), *text = tables_keep(strstr(url, "://"));
     target to = target_of(text + 3);
     MYSQL *connection = mysql_init(NULL);
     unsigned port = to.port ? (unsigned)strtoul(to.port, NULL, 10) : 0;
-    if (!mysql_real_connect(connection, to.host ? to.host : "localhost", to.user, to.password, to.database,
-                            port, socket, CLIENT_MULTI_STATEMENTS)) {
+    if (!mysql_real_connect(connection, to.host ? to.host : "localhost", to.user, to.password,
+                            to.database, port, socket, CLIENT_MULTI_STATEMENTS)) {
         complain(mysql_error(connection));
         mysql_close(connection);
         connection = NULL;
@@ -143,12 +150,12 @@ static void *mysql_start(const char *url)
     return connection;
 }
 
-static void take_answer(MYSQL *connection, char **answer)
+static void tables_take_answer(MYSQL *connection, char **answer)
 {
     MYSQL_RES *result = mysql_store_result(connection);
     MYSQL_ROW row = result ? mysql_fetch_row(result) : NULL;
     if (row && answer && !*answer)
-        *answer = keep(row[0]);
+        *answer = tables_keep(row[0]);
     mysql_free_result(result);
 }
 
@@ -156,7 +163,7 @@ static bool mysql_run(void *connection, const char *sql, char **answer)
 {
     int more = mysql_query(connection, sql);
     while (more == 0) {
-        take_answer(connection, answer);
+        tables_take_answer(connection, answer);
         more = mysql_next_result(connection);
     }
     bool fine = more == -1; /* no more, and no error */
@@ -180,7 +187,7 @@ static const client clients[] = {
     {"mysql:", mysql_ask, mysql_start, mysql_run, mysql_stop},
 };
 
-static bool connect_to(tables *of, const hf_url *url)
+static bool tables_connect_to(tables *of, const hf_url *url)
 {
     for (size_t i = 0; i < sizeof clients / sizeof *clients && !of->client; i++)
         if (strncmp(url->url, clients[i].scheme, strlen(clients[i].scheme)) == 0)
@@ -207,7 +214,8 @@ tables *tables_open(const char *text)
     hf_url url = {0};
     hf_error err = {0};
     tables *of = calloc(1, sizeof *of);
-    bool fine = hf_url_read(text, &url, &err) == HF_OK ? connect_to(of, &url) : complain(err.message);
+    bool fine = hf_url_read(text, &url, &err) == HF_OK ? tables_connect_to(of, &url)
+                                                       : complain(err.message);
     if (fine) {
         char *ask = with_names(of->client->ask, url.names);
         fine = of->client->run(of->connection, ask, &of->renew) && of->renew;

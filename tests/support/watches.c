@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Ending the connections of watches; see watches.h. They are known by their last statement, which names the store's tables. */
+/* Ending the connections of watches; see watches.h. They are known by their last statement, which
+ * names the store's tables. */
 #include <libpq-fe.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +16,8 @@ int end_watches(const place *at, const char *url)
     expect_true(names != NULL);
     names += strlen("namespace=");
     snprintf(sql, sizeof sql,
-             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND query "
+             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() "
+             "AND query "
              "LIKE '%%\"%.*s.events\"'",
              (int)strcspn(names, "&"), names);
     PGconn *conn = PQconnectdb(at->url); /* without our own parameters */

@@ -5,7 +5,8 @@
 
 #include <support/place.h>
 
-/* Those of the store at that URL, which is at that place; how many they were. 0 where there are no watches. */
+/* Those of the store at that URL, which is at that place; how many they were. 0 where there are no
+ * watches. */
 int end_watches(const place *at, const char *url);
 
 #endif

@@ -111,7 +111,8 @@ hf_credentials draw(world *w)
 hf_credentials person_idle(world *w, const char *user, const char *name, int64_t idle_us)
 {
     hf_credentials out = draw(w);
-    const hf_answer *opened = done(w, SESSION_OPEN, BY(out), .user = user, .name = name, .idle_us = idle_us);
+    const hf_answer *opened =
+        done(w, SESSION_OPEN, BY(out), .user = user, .name = name, .idle_us = idle_us);
     expect_int(opened->sessions_count, 1);
     expect_text(opened->sessions[0].id, out.id);
     return out;
@@ -170,10 +171,12 @@ void run_batch(world *w, hf_status status, hf_batch *batch, const char *file, in
         look_at_error(w, &err, file, line);
 }
 
-const hf_answer *answer_of(hf_batch *batch, size_t index, hf_status expected, const char *file, int line)
+const hf_answer *answer_of(hf_batch *batch, size_t index, hf_status expected, const char *file,
+                           int line)
 {
     const hf_op *op = hf_batch_op(batch, index);
-    check_status(expected, op->answer.status, op->answer.message, hf_op_kind_name(op->kind), file, line);
+    check_status(expected, op->answer.status, op->answer.message, hf_op_kind_name(op->kind), file,
+                 line);
     return &op->answer;
 }
 
@@ -192,8 +195,8 @@ const hf_answer *asked(world *w, hf_status status, const hf_op *op, const char *
         asked_op->answer = (hf_answer){.status = came_to, .message = NULL};
     if (status != HF_STATUS_COUNT)
         check_status(status, asked_op->answer.status,
-                     came_to == HF_OK ? asked_op->answer.message : err.message, hf_op_kind_name(op->kind),
-                     file, line);
+                     came_to == HF_OK ? asked_op->answer.message : err.message,
+                     hf_op_kind_name(op->kind), file, line);
     if (before)
         unchanged_since(w, before, file, line);
     return &asked_op->answer;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The world of one test: an empty store whose clock stands still until the test moves it, people with sessions, and
- * short ways to ask. Every answer is looked at for what no answer may have, and every refusal for what it changed. */
+/* The world of one test: an empty store whose clock stands still until the test moves it, people
+ * with sessions, and short ways to ask. Every answer is looked at for what no answer may have, and
+ * every refusal for what it changed. */
 #ifndef HF_TESTS_SUPPORT_WORLD_H
 #define HF_TESTS_SUPPORT_WORLD_H
 
@@ -59,20 +60,22 @@ hf_credentials person_idle(world *w, const char *user, const char *name, int64_t
 /* A key that is not to be told by any answer of this test. */
 void keep_secret(world *w, const hf_credentials *secret);
 
-/* Asks one thing. done() demands HF_OK; refused() that status, and that nothing changed; tried() takes either. The
- * answer lives until the end of the test:
+/* Asks one thing. done() demands HF_OK; refused() that status, and that nothing changed; tried()
+ * takes either. The answer lives until the end of the test:
  *     const hf_answer *no = refused(w, HF_LOCKED, ACQUIRE, BY(bob), ON("policy", "1")); */
-#define done(w, op, ...) asked((w), HF_OK, &(hf_op){.kind = HF_OP_##op, __VA_ARGS__}, __FILE__, __LINE__)
-#define refused(w, status, op, ...)                                                                          \
+#define done(w, op, ...)                                                                           \
+    asked((w), HF_OK, &(hf_op){.kind = HF_OP_##op, __VA_ARGS__}, __FILE__, __LINE__)
+#define refused(w, status, op, ...)                                                                \
     asked((w), (status), &(hf_op){.kind = HF_OP_##op, __VA_ARGS__}, __FILE__, __LINE__)
-#define tried(w, op, ...)                                                                                    \
+#define tried(w, op, ...)                                                                          \
     asked((w), HF_STATUS_COUNT, &(hf_op){.kind = HF_OP_##op, __VA_ARGS__}, __FILE__, __LINE__)
 #define BY(credentials) .session = &(credentials)
 #define ON(type_, id_)  .type = (type_), .id = (id_)
 
 const hf_answer *asked(world *w, hf_status status, const hf_op *op, const char *file, int line);
 
-/* Several in one batch: add(b, ACQUIRE, BY(alice), ON("policy", "1"), .linked = true); run(w, b). */
+/* Several in one batch: add(b, ACQUIRE, BY(alice), ON("policy", "1"), .linked = true); run(w, b).
+ * */
 #define add(batch, op, ...) add_op((batch), &(hf_op){.kind = HF_OP_##op, __VA_ARGS__})
 hf_batch *batch_of(world *w, size_t capacity);
 void add_op(hf_batch *batch, const hf_op *op);
@@ -84,7 +87,8 @@ void run_batch(world *w, hf_status status, hf_batch *batch, const char *file, in
 
 /* The answer of one op in a batch that was run, with that status. */
 #define answer(batch, index, expected) answer_of((batch), (index), (expected), __FILE__, __LINE__)
-const hf_answer *answer_of(hf_batch *batch, size_t index, hf_status expected, const char *file, int line);
+const hf_answer *answer_of(hf_batch *batch, size_t index, hf_status expected, const char *file,
+                           int line);
 
 /* Events since the last call: there must be exactly that many. */
 #define news(w, count) news_of((w), (count), __FILE__, __LINE__)
@@ -98,7 +102,8 @@ size_t news_count(const hf_event *events, size_t count, hf_event_kind kind);
 /* Sweeps until there is no more; how many rows that were. `limit` 0 is the store's own. */
 size_t sweep_all(world *w, size_t limit);
 
-/* All that can be seen of the store now, freed with the test; unchanged() demands that it is still so. */
+/* All that can be seen of the store now, freed with the test; unchanged() demands that it is still
+ * so. */
 char *snapshot(world *w);
 #define unchanged(w, before) unchanged_since((w), (before), __FILE__, __LINE__)
 void unchanged_since(world *w, char *before, const char *file, int line);

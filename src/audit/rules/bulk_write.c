@@ -42,16 +42,17 @@ static void bulk_judge(audit_run *run, const audit_rule *rule)
         const audit_table *table = audit_schema_find(&run->schema, bulk_entity(fact));
         const audit_column *version = table == NULL ? NULL : audit_table_version(table);
         if (version == NULL || !audit_version_certain(table, version) ||
-            run->files.items[fact->file].migration || audit_text_names(fact->text[2], version->name))
+            run->files.items[fact->file].migration ||
+            audit_text_names(fact->text[2], version->name))
             continue;
         audit_found(run, rule,
                     &(audit_finding){.place = {fact->file, fact->line},
                                      .declared = version->place,
                                      .table = table->name,
                                      .confidence = AUDIT_MEDIUM},
-                    "%.*s writes rows of %.*s and leaves %.*s as it is.",
-                    (int)fact->text[1].size, fact->text[1].at, (int)table->name.size,
-                    table->name.at, (int)version->name.size, version->name.at);
+                    "%.*s writes rows of %.*s and leaves %.*s as it is.", (int)fact->text[1].size,
+                    fact->text[1].at, (int)table->name.size, table->name.at,
+                    (int)version->name.size, version->name.at);
     }
 }
 

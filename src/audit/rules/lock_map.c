@@ -5,9 +5,9 @@
 
 static bool map_is_map(const audit_fact *fact)
 {
-    static const char *const maps[] = {"Map<",      "new Map(", "HashMap", "Dictionary<", "= {}",
-                                       "Hash.new",  "dict()",   "{}",      "defaultdict", "array()",
-                                       "[]"};
+    static const char *const maps[] = {"Map<",        "new Map(", "HashMap", "Dictionary<",
+                                       "= {}",        "Hash.new", "dict()",  "{}",
+                                       "defaultdict", "array()",  "[]"};
     for (size_t i = 0; i < sizeof maps / sizeof *maps; i++)
         if (audit_text_find(fact->text[2], maps[i]) != NULL)
             return true;

@@ -7,9 +7,8 @@ static void unique_judge(audit_run *run, const audit_rule *rule)
     for (const audit_table *table = run->schema.tables; table != NULL; table = table->next)
         if (!table->dropped && audit_table_is_lock(table) && !audit_lock_is_unique(table))
             audit_found(run, rule,
-                        &(audit_finding){.place = table->place,
-                                         .table = table->name,
-                                         .confidence = AUDIT_HIGH},
+                        &(audit_finding){
+                            .place = table->place, .table = table->name, .confidence = AUDIT_HIGH},
                         "%.*s has no unique key of what is locked alone.", (int)table->name.size,
                         table->name.at);
 }

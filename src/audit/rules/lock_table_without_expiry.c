@@ -17,8 +17,8 @@ static bool expiry_is_mutex(const audit_run *run, const audit_table *table)
     for (size_t i = 0; i < run->statements_count; i++)
         if (run->statements[i].table == table) {
             locks = locks || run->statements[i].sql.locks;
-            writes = writes || (run->statements[i].sql.verb != SQL_SELECT &&
-                                run->statements[i].sql.params);
+            writes = writes ||
+                     (run->statements[i].sql.verb != SQL_SELECT && run->statements[i].sql.params);
         }
     return locks && !writes;
 }
@@ -29,9 +29,8 @@ static void expiry_judge(audit_run *run, const audit_rule *rule)
         if (!table->dropped && audit_table_is_lock(table) && !expiry_there(table) &&
             !expiry_is_mutex(run, table))
             audit_found(run, rule,
-                        &(audit_finding){.place = table->place,
-                                         .table = table->name,
-                                         .confidence = AUDIT_HIGH},
+                        &(audit_finding){
+                            .place = table->place, .table = table->name, .confidence = AUDIT_HIGH},
                         "%.*s does not say when a lock ends.", (int)table->name.size,
                         table->name.at);
 }

@@ -15,9 +15,8 @@ static void owner_judge(audit_run *run, const audit_rule *rule)
     for (const audit_table *table = run->schema.tables; table != NULL; table = table->next)
         if (!table->dropped && audit_table_is_lock(table) && !owner_there(table))
             audit_found(run, rule,
-                        &(audit_finding){.place = table->place,
-                                         .table = table->name,
-                                         .confidence = AUDIT_HIGH},
+                        &(audit_finding){
+                            .place = table->place, .table = table->name, .confidence = AUDIT_HIGH},
                         "%.*s does not say who holds a lock.", (int)table->name.size,
                         table->name.at);
 }

@@ -8,8 +8,8 @@ static const audit_table *root_of(const audit_run *run, const audit_table *table
 {
     for (const audit_reference *it = table->references; it != NULL; it = it->next) {
         const audit_table *root = it->cascade ? audit_schema_find(&run->schema, it->table) : NULL;
-        const audit_column *version = root == NULL || root == table ? NULL
-                                                                    : audit_table_version(root);
+        const audit_column *version =
+            root == NULL || root == table ? NULL : audit_table_version(root);
         if (version != NULL && audit_version_certain(root, version))
             return root;
     }

@@ -12,9 +12,8 @@ static void time_judge(audit_run *run, const audit_rule *rule)
                 !audit_type_is_temporal(column->type))
                 continue;
             audit_found(run, rule,
-                        &(audit_finding){.place = column->place,
-                                         .table = table->name,
-                                         .confidence = AUDIT_HIGH},
+                        &(audit_finding){
+                            .place = column->place, .table = table->name, .confidence = AUDIT_HIGH},
                         "The version of %.*s, %.*s, is a %.*s.", (int)table->name.size,
                         table->name.at, (int)column->name.size, column->name.at,
                         (int)column->type.size, column->type.at);

@@ -11,16 +11,16 @@ typedef enum syntax_kind {
     SYNTAX_PLAIN, /* nothing of interest; what is inside may be */
     SYNTAX_FUNCTION,
     SYNTAX_CLASS,
-    SYNTAX_FIELD,     /* a member of a class, with a type or annotations */
-    SYNTAX_STRING,    /* fragments and escapes are its text, all else in it is a hole */
+    SYNTAX_FIELD,  /* a member of a class, with a type or annotations */
+    SYNTAX_STRING, /* fragments and escapes are its text, all else in it is a hole */
     SYNTAX_FRAGMENT,
     SYNTAX_ESCAPE,
-    SYNTAX_HEREDOC,   /* Ruby: its text stands elsewhere */
-    SYNTAX_CONCAT,    /* two operands */
-    SYNTAX_JOIN,      /* texts side by side */
+    SYNTAX_HEREDOC, /* Ruby: its text stands elsewhere */
+    SYNTAX_CONCAT,  /* two operands */
+    SYNTAX_JOIN,    /* texts side by side */
     SYNTAX_LIST,
     SYNTAX_ASSIGN,
-    SYNTAX_APPEND,    /* x += y */
+    SYNTAX_APPEND, /* x += y */
     SYNTAX_CALL,
     SYNTAX_NAME,
     SYNTAX_MEMBER,    /* a.b: its last name counts */

@@ -42,11 +42,10 @@ void syntax_emit_class(syntax_walk *walk, TSNode node)
     uint32_t end = ts_node_end_byte(name);
     uint32_t stop = ts_node_is_null(body) ? end : ts_node_start_byte(body);
     hf_slice bases = {walk->source.at + end, stop > end ? stop - end : 0};
-    walk->emit(walk->context,
-               &(audit_fact){.kind = AUDIT_CLASS,
-                             .line = syntax_line(name),
-                             .text = {syntax_text(walk, name), members_clip(bases),
-                                      members_marks(walk, node, name)}});
+    walk->emit(walk->context, &(audit_fact){.kind = AUDIT_CLASS,
+                                            .line = syntax_line(name),
+                                            .text = {syntax_text(walk, name), members_clip(bases),
+                                                     members_marks(walk, node, name)}});
 }
 
 static void members_emit(syntax_walk *walk, TSNode node, TSNode name, TSNode type, TSNode value)
@@ -54,13 +53,13 @@ static void members_emit(syntax_walk *walk, TSNode node, TSNode name, TSNode typ
     hf_slice called = syntax_text(walk, name);
     if (called.size > 0 && called.at[0] == '$')
         called = (hf_slice){called.at + 1, called.size - 1};
-    walk->emit(walk->context,
-               &(audit_fact){.kind = AUDIT_FIELD,
-                             .line = syntax_line(name),
-                             .flags = walk->class_name.size == 0 ? AUDIT_SHARED : 0,
-                             .text = {walk->class_name, called, members_clip(syntax_text(walk, type)),
-                                      members_marks(walk, node, name),
-                                      members_clip(syntax_text(walk, value))}});
+    walk->emit(walk->context, &(audit_fact){.kind = AUDIT_FIELD,
+                                            .line = syntax_line(name),
+                                            .flags = walk->class_name.size == 0 ? AUDIT_SHARED : 0,
+                                            .text = {walk->class_name, called,
+                                                     members_clip(syntax_text(walk, type)),
+                                                     members_marks(walk, node, name),
+                                                     members_clip(syntax_text(walk, value))}});
 }
 
 void syntax_emit_field(syntax_walk *walk, TSNode node)
@@ -95,9 +94,10 @@ void syntax_emit_getter(syntax_walk *walk, TSNode node)
     if (walk->language != AUDIT_JAVA || called.size < 4 || memcmp(called.at, "get", 3) != 0 ||
         (audit_text_find(marks, "@Version") == NULL && audit_text_find(marks, "@Id") == NULL))
         return;
-    walk->emit(walk->context,
-               &(audit_fact){.kind = AUDIT_FIELD,
-                             .line = syntax_line(name),
-                             .text = {walk->class_name, {called.at + 3, called.size - 3},
-                                      syntax_text(walk, syntax_field(node, "type")), marks}});
+    walk->emit(walk->context, &(audit_fact){.kind = AUDIT_FIELD,
+                                            .line = syntax_line(name),
+                                            .text = {walk->class_name,
+                                                     {called.at + 3, called.size - 3},
+                                                     syntax_text(walk, syntax_field(node, "type")),
+                                                     marks}});
 }

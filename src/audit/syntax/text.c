@@ -81,10 +81,10 @@ static TSNode text_argument(TSNode arguments, uint32_t index)
 
 /* Calls whose value is their first argument, or what they are called on, as far as we care. */
 #define TEXT_OF_ARGUMENT                                                                           \
-    "format sprintf text sql raw unsafe StringBuilder StringBuffer String literal vsprintf "      \
+    "format sprintf text sql raw unsafe StringBuilder StringBuffer String literal vsprintf "       \
     "sanitize_sql sanitize_sql_array trim SQL"
 #define TEXT_OF_OBJECT                                                                             \
-    "format formatted trim strip toString squish stripIndent strip_heredoc append concat to_s "   \
+    "format formatted trim strip toString squish stripIndent strip_heredoc append concat to_s "    \
     "freeze dedent replace"
 
 static bool text_is_builder(hf_slice name)

@@ -32,8 +32,8 @@ static void walk_emit(syntax_walk *walk, audit_fact fact)
 static void walk_emit_sql(syntax_walk *walk, hf_slice text, uint32_t line, uint32_t flags)
 {
     if (audit_sql_looks_like(text))
-        walk_emit(walk, (audit_fact){.kind = AUDIT_SQL, .line = line, .flags = flags,
-                                     .text = {text}});
+        walk_emit(walk,
+                  (audit_fact){.kind = AUDIT_SQL, .line = line, .flags = flags, .text = {text}});
 }
 
 /* Tells an expression that is a text, with what is done with it. */
@@ -121,7 +121,7 @@ static void walk_assign(syntax_walk *walk, TSNode node)
         right = ts_node_named_child(node, 1);
     }
     hf_slice operator= syntax_text(walk, syntax_field(node, "operator"));
-    bool plus = operator.size == 2 && (operator.at[0] == '+' || operator.at[0] == '.');
+    bool plus = operator.size == 2 &&(operator.at[0] == '+' || operator.at[0] == '.');
     if (walk->scope == 0)
         syntax_emit_assigned(walk, node);
     if (plus && walk_append(walk, left, right))
@@ -172,10 +172,10 @@ static hf_slice walk_clip(hf_slice text)
 
 /* Calls that the mappings and rules want to know of. */
 #define WALK_CALLS                                                                                 \
-    "execute executeUpdate exec executemany executeQuery update_all updateAll update updateMany " \
-    "update_columns update_column bulk_update save flush lock unlock release tryLock acquire "    \
-    "commit rollback select_for_update lockForUpdate with_lock setLock pessimisticLock "          \
-    "setLockMode create_table add_column add_index add_foreign_key create table change_table "    \
+    "execute executeUpdate exec executemany executeQuery update_all updateAll update updateMany "  \
+    "update_columns update_column bulk_update save flush lock unlock release tryLock acquire "     \
+    "commit rollback select_for_update lockForUpdate with_lock setLock pessimisticLock "           \
+    "setLockMode create_table add_column add_index add_foreign_key create table change_table "     \
     "define_table Table merge find createQueryBuilder relation"
 
 /* new X() { ... }: a class without a name. */
@@ -198,10 +198,12 @@ static void walk_call(syntax_walk *walk, TSNode node)
     if (walk->depth > SYNTAX_DEPTH_MAX || walk_append_chain(walk, node))
         return;
     if (audit_name_among(name, WALK_CALLS) || walk->table.size > 0)
-        walk_emit(walk, (audit_fact){.kind = AUDIT_CALL, .line = syntax_line(node), .flags = flags,
+        walk_emit(walk, (audit_fact){.kind = AUDIT_CALL,
+                                     .line = syntax_line(node),
+                                     .flags = flags,
                                      .text = {walk_clip(syntax_text(walk, object)), name,
-                                              walk_clip(syntax_text(walk, arguments)),
-                                              HF_NOTHING, walk->table}});
+                                              walk_clip(syntax_text(walk, arguments)), HF_NOTHING,
+                                              walk->table}});
     if (!ts_node_is_null(object))
         walk_node(walk, object);
     if (!ts_node_is_null(arguments) && syntax_kind_of(walk, arguments) == SYNTAX_STRING)
@@ -225,9 +227,9 @@ static void walk_call(syntax_walk *walk, TSNode node)
 /* Words by which a function looks at how many rows a statement found. */
 static bool walk_counts(hf_slice text)
 {
-    static const char *const words[] = {"rowcount",   "row_count", "affected", "cmd_tuples",
-                                        "num_rows",   "numrows",   ".changes", "modifiedcount",
-                                        "returning",  "updatecount", ".count", "result.rowcount"};
+    static const char *const words[] = {"rowcount",  "row_count",   "affected", "cmd_tuples",
+                                        "num_rows",  "numrows",     ".changes", "modifiedcount",
+                                        "returning", "updatecount", ".count",   "result.rowcount"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (audit_text_find(text, words[i]) != NULL)
             return true;
@@ -275,8 +277,7 @@ static void walk_remember_heredoc(syntax_walk *walk, TSNode node)
         TSNode child = ts_node_named_child(node, i);
         if (strcmp(ts_node_type(child), "heredoc_body") == 0) {
             walk->heredoc = syntax_text(walk, child);
-            while (walk->heredoc.size > 0 &&
-                   walk->heredoc.at[walk->heredoc.size - 1] != '\n')
+            while (walk->heredoc.size > 0 && walk->heredoc.at[walk->heredoc.size - 1] != '\n')
                 walk->heredoc.size--; /* the word that ends it */
             return;
         }

@@ -19,7 +19,7 @@ static advise_load one_record(double busy, double sigma)
     return load;
 }
 
-static advise_bills simulate(const advise_load *load)
+static advise_bills model_simulate(const advise_load *load)
 {
     advise_bills bills;
     hf_error err;
@@ -40,7 +40,7 @@ static void locks_turn_away_the_exact_share_whatever_the_lengths(void **state)
     for (double busy = 0.1; busy < 6; busy *= 3) {
         for (double sigma = 0; sigma < 1.1; sigma += 0.5) {
             advise_load load = one_record(busy, sigma);
-            advise_bills bills = simulate(&load);
+            advise_bills bills = model_simulate(&load);
             check_near(bills.count[ADVISE_PESSIMISTIC], busy / (1 + busy), 0.02,
                        "the share turned away", busy);
         }
@@ -52,7 +52,7 @@ static void versions_refuse_the_same_share_of_equally_long_edits(void **state)
     (void)state;
     for (double busy = 0.1; busy < 6; busy *= 3) {
         advise_load load = one_record(busy, 0);
-        advise_bills bills = simulate(&load);
+        advise_bills bills = model_simulate(&load);
         check_near(bills.count[ADVISE_OPTIMISTIC], busy / (1 + busy), 0.02, "the share refused",
                    busy);
     }
@@ -64,7 +64,7 @@ static void what_is_lost_is_the_long_edits(void **state)
 {
     (void)state;
     advise_load load = one_record(0.02, 0.8);
-    advise_bills bills = simulate(&load);
+    advise_bills bills = model_simulate(&load);
     double lost = bills.hours[ADVISE_OPTIMISTIC] * 60 / bills.count[ADVISE_OPTIMISTIC];
     check_near(lost / advise_mean_minutes(&load), exp(0.64), 0.1, "a lost edit, in mean edits,",
                0.02);
@@ -86,8 +86,8 @@ static void skewed_records_add_up(void **state)
             double share = pow(k, -exponent) / all, busy = 25 * share;
             wanted += share * busy / (1 + busy);
         }
-        check_near(simulate(&load).count[ADVISE_PESSIMISTIC], wanted, 0.03, "the share turned away",
-                   exponent);
+        check_near(model_simulate(&load).count[ADVISE_PESSIMISTIC], wanted, 0.03,
+                   "the share turned away", exponent);
     }
 }
 
@@ -109,7 +109,7 @@ static void the_same_seed_gives_the_same_figures_and_another_stays_within_the_sp
 {
     (void)state;
     advise_load load = one_record(0.3, 0.8);
-    advise_bills first = simulate(&load), again = simulate(&load), other;
+    advise_bills first = model_simulate(&load), again = model_simulate(&load), other;
     hf_error err;
     expect(HF_OK, advise_simulate(&load, 2 * ADVISE_EFFORT_FULL, 77, &other, &err), err);
     for (int p = 0; p < ADVISE_POLICIES; p++) {
@@ -127,7 +127,7 @@ static void those_who_do_not_save_hold_the_lock_and_lose_nothing(void **state)
     (void)state;
     advise_load load = one_record(0.5, 0);
     load.save_share = 1e-12;
-    advise_bills bills = simulate(&load);
+    advise_bills bills = model_simulate(&load);
     check_near(bills.count[ADVISE_PESSIMISTIC], 0.75 / 1.75, 0.02, "the share turned away", 0.75);
     expect_int(bills.count[ADVISE_OPTIMISTIC], 0);
     expect_int(bills.count[ADVISE_NONE], 0);

@@ -226,7 +226,7 @@ static void bad_records_are_named(void **state)
     }
 }
 
-static char *written(const advise_record *from, bool markdown)
+static char *record_written(const advise_record *from, bool markdown)
 {
     hf_buffer out = {0};
     if (markdown)
@@ -251,11 +251,12 @@ static void records_come_back_as_they_were(void **state)
     hf_error err;
     for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
         expect(HF_OK, decide(answers[i], &record, &err), err);
-        char *json = written(&record, false), *page = written(&record, true);
+        char *json = record_written(&record, false), *page = record_written(&record, true);
         for (int markdown = 0; markdown < 2; markdown++) {
             const char *text = markdown ? page : json;
             expect(HF_OK, advise_record_read(text, strlen(text), &again, &err), err);
-            char *json_again = written(&again, false), *page_again = written(&again, true);
+            char *json_again = record_written(&again, false),
+                 *page_again = record_written(&again, true);
             expect_text(json_again, json);
             expect_text(page_again, page);
             hf_free(json_again);
@@ -264,7 +265,7 @@ static void records_come_back_as_they_were(void **state)
                 continue;
             /* As answers it comes to the same decision. */
             expect(HF_OK, decide(text, &again, &err), err);
-            json_again = written(&again, false);
+            json_again = record_written(&again, false);
             expect_text(json_again, json);
             hf_free(json_again);
         }

@@ -14,7 +14,7 @@
 
 static hf_error err;
 
-static void opened(advise_edits *edits, const char *record, uint64_t person, int64_t minute)
+static void replay_opened(advise_edits *edits, const char *record, uint64_t person, int64_t minute)
 {
     expect(HF_OK, advise_edits_open(edits, hf_slice_of(record), person, START + minute * 60, &err),
            err);
@@ -26,10 +26,10 @@ static void saved(advise_edits *edits, const char *record, uint64_t person, int6
            err);
 }
 
-static void alone(advise_edits *edits, int count, int64_t from)
+static void replay_alone(advise_edits *edits, int count, int64_t from)
 {
     for (int i = 0; i < count; i++) {
-        opened(edits, "alone", 99, from + i * 100);
+        replay_opened(edits, "alone", 99, from + i * 100);
         saved(edits, "alone", 99, from + i * 100 + 10);
     }
 }
@@ -43,14 +43,14 @@ static void two_people_on_one_record_lose_what_each_policy_loses(void **state)
     (void)state;
     advise_edits *edits = advise_edits_new();
     advise_replay replay;
-    opened(edits, "policy/1", 1, 0);
-    opened(edits, "policy/1", 2, 10);
+    replay_opened(edits, "policy/1", 1, 0);
+    replay_opened(edits, "policy/1", 2, 10);
     saved(edits, "policy/1", 2, 20);
     saved(edits, "policy/1", 1, 40);
-    opened(edits, "policy/1", 3, 1000);
-    opened(edits, "policy/1", 2, 1012); /* 10 minutes of looking, and 5 until it is idle */
+    replay_opened(edits, "policy/1", 3, 1000);
+    replay_opened(edits, "policy/1", 2, 1012); /* 10 minutes of looking, and 5 until it is idle */
     saved(edits, "policy/1", 2, 1013);
-    alone(edits, 20, 2000);
+    replay_alone(edits, 20, 2000);
     expect(HF_OK, advise_edits_replay(edits, &rules, &replay, &err), err);
     expect_int(replay.opens, 24);
     expect_int(replay.saves, 23);
@@ -74,14 +74,14 @@ static void opening_again_goes_on_and_saving_again_begins_anew(void **state)
     (void)state;
     advise_edits *edits = advise_edits_new();
     advise_replay replay;
-    opened(edits, "a", 1, 0);
-    opened(edits, "a", 1, 30); /* a reload */
+    replay_opened(edits, "a", 1, 0);
+    replay_opened(edits, "a", 1, 30); /* a reload */
     saved(edits, "a", 1, 40);
     saved(edits, "a", 1, 50); /* went on */
     saved(edits, "a", 2, 60); /* never opened it */
-    opened(edits, "b", 1, 100);
+    replay_opened(edits, "b", 1, 100);
     saved(edits, "b", 1, 100 + ADVISE_EDIT_SECONDS_MAX / 60 + 1); /* another day's work */
-    alone(edits, 20, 3000);
+    replay_alone(edits, 20, 3000);
     expect(HF_OK, advise_edits_replay(edits, &rules, &replay, &err), err);
     expect_int(replay.opens, 23);
     expect_int(replay.saves, 22);
@@ -97,10 +97,10 @@ static void too_little_is_not_measured(void **state)
     advise_edits *edits = advise_edits_new();
     advise_answers answers = {0};
     expect(HF_NOT_FOUND, advise_edits_measure(edits, &answers, &err), err);
-    alone(edits, 9, 0);
+    replay_alone(edits, 9, 0);
     expect(HF_NOT_FOUND, advise_edits_measure(edits, &answers, &err), err);
     expect_contains(err.message, "only 9 edits");
-    alone(edits, 1, 1000);
+    replay_alone(edits, 1, 1000);
     expect(HF_OK, advise_edits_measure(edits, &answers, &err), err);
     expect_int(answers.marks[ADVISE_EDIT_MINUTES], ADVISE_MEASURED);
     expect_int(answers.marks[ADVISE_REDO_MINUTES], ADVISE_ASSUMED);
@@ -137,7 +137,7 @@ static int by_time(const void *a, const void *b)
 }
 
 /* One of the records, by Zipf's law: `sums` are its partial sums. */
-static int draw(const double *sums, int count, unsigned short *seed)
+static int replay_draw(const double *sums, int count, unsigned short *seed)
 {
     double wanted = uniform(seed) * sums[count - 1];
     int low = 0, high = count - 1;
@@ -166,7 +166,7 @@ static size_t make_up(const setting *s, unsigned short *seed, event *out)
         at -= log(uniform(seed)) / rate;
         double normal = sqrt(-2 * log(uniform(seed))) * cos(2 * M_PI * uniform(seed));
         double length = median * exp(s->sigma * normal);
-        int record = draw(sums, s->records, seed);
+        int record = replay_draw(sums, s->records, seed);
         out[count++] = (event){START + (int64_t)at, record, (uint64_t)i + 1, false};
         if (uniform(seed) <= s->save_share && length < ADVISE_EDIT_SECONDS_MAX)
             out[count++] = (event){START + (int64_t)(at + length), record, (uint64_t)i + 1, true};
@@ -179,7 +179,8 @@ static size_t make_up(const setting *s, unsigned short *seed, event *out)
 /* Of all comparisons: how many, how many logs had too few cases, and the largest difference. */
 static double compared, passed_over, largest;
 
-static void compare(const setting *s, const char *what, double model, double log, double count)
+static void replay_compare(const setting *s, const char *what, double model, double log,
+                           double count)
 {
     compared++;
     if (count < 1500) { /* chance alone may come to a tenth */
@@ -219,18 +220,19 @@ static void compare_log(const setting *s, unsigned short *seed, event *events)
     expect(HF_OK, advise_edits_replay(edits, &load.rules, &replay, &err), err);
     const advise_tally *t = &replay.tally;
     double each = replay.opens;
-    compare(s, "the share turned away", bills.count[ADVISE_PESSIMISTIC] / bills.opens,
-            t->refused / each, t->refused);
-    compare(s, "the time of those turned away", bills.hours[ADVISE_PESSIMISTIC] * 60 / bills.opens,
-            t->refused_minutes / each, t->refused);
-    compare(s, "the share of saves refused", bills.count[ADVISE_OPTIMISTIC] / bills.opens,
-            t->conflicts / each, t->conflicts);
-    compare(s, "the work in them", bills.hours[ADVISE_OPTIMISTIC] * 60 / bills.opens,
-            t->conflict_minutes / each, t->conflicts);
-    compare(s, "the share wiped out", bills.count[ADVISE_NONE] / bills.opens, t->overwritten / each,
-            t->overwritten);
-    compare(s, "the work wiped out", bills.hours[ADVISE_NONE] * 60 / bills.opens,
-            t->overwritten_minutes / each, t->overwritten);
+    replay_compare(s, "the share turned away", bills.count[ADVISE_PESSIMISTIC] / bills.opens,
+                   t->refused / each, t->refused);
+    replay_compare(s, "the time of those turned away",
+                   bills.hours[ADVISE_PESSIMISTIC] * 60 / bills.opens, t->refused_minutes / each,
+                   t->refused);
+    replay_compare(s, "the share of saves refused", bills.count[ADVISE_OPTIMISTIC] / bills.opens,
+                   t->conflicts / each, t->conflicts);
+    replay_compare(s, "the work in them", bills.hours[ADVISE_OPTIMISTIC] * 60 / bills.opens,
+                   t->conflict_minutes / each, t->conflicts);
+    replay_compare(s, "the share wiped out", bills.count[ADVISE_NONE] / bills.opens,
+                   t->overwritten / each, t->overwritten);
+    replay_compare(s, "the work wiped out", bills.hours[ADVISE_NONE] * 60 / bills.opens,
+                   t->overwritten_minutes / each, t->overwritten);
     advise_edits_free(edits);
 }
 

@@ -84,10 +84,20 @@ static void what_misleads_is_shown(void **state)
 static void times_are_read_as_they_are_written(void **state)
 {
     (void)state;
-    static const int64_t good[] = {0, 1, 951782400000000, 1794739623123456, 4102444799999999, 5097600000000};
-    static const char *const bad[] = {"", "now", "2026-13-01", "2026-02-29", "1969-12-31", "2026-11-15T10:47Z",
-                                      "2026-11-15T24:00:00Z", "2026-11-15T10:47:03", "2026-11-15T10:47:03.Z",
-                                      "2026-11-15T10:47:03+01:00", "2026-11-15T10:47:03Z ", "2026-11-15 "};
+    static const int64_t good[] = {
+        0, 1, 951782400000000, 1794739623123456, 4102444799999999, 5097600000000};
+    static const char *const bad[] = {"",
+                                      "now",
+                                      "2026-13-01",
+                                      "2026-02-29",
+                                      "1969-12-31",
+                                      "2026-11-15T10:47Z",
+                                      "2026-11-15T24:00:00Z",
+                                      "2026-11-15T10:47:03",
+                                      "2026-11-15T10:47:03.Z",
+                                      "2026-11-15T10:47:03+01:00",
+                                      "2026-11-15T10:47:03Z ",
+                                      "2026-11-15 "};
     char text[HF_TIME_TEXT];
     int64_t us;
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
@@ -179,8 +189,9 @@ static void a_resource_splits_at_the_first_slash(void **state)
     assert_string_equal(r.id, "a/b/c.txt");
     hf_resource_format(&r, out);
     assert_string_equal(out, "file/a/b/c.txt");
-    static const char *const bad[] = {"",          "policy",    "/1",          "policy/",     "Policy/1",
-                                      "1policy/1", "po licy/1", "policy/a\nb", "policy/\xff", "p\xc3\xbcl/1"};
+    static const char *const bad[] = {
+        "",          "policy",    "/1",          "policy/",     "Policy/1",
+        "1policy/1", "po licy/1", "policy/a\nb", "policy/\xff", "p\xc3\xbcl/1"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         assert_int_equal(hf_resource_parse(bad[i], &r, &err), HF_INVALID);
     assert_int_equal(hf_resource_parse(NULL, &r, &err), HF_INVALID);
@@ -226,9 +237,10 @@ static void a_problem_is_a_refusal_with_what_rfc_9457_wants(void **state)
     char *json = hf_problem_json(
         0, &(hf_refusal){.status = HF_NOT_HELD, .message = "It is gone.", .resource = "policy/1"});
     assert_string_equal(
-        json, "{\"type\":\"urn:holdfast:problem:not_held\",\"title\":\"the session does not hold it\","
-              "\"status\":409,\"detail\":\"It is gone.\",\"code\":\"not_held\","
-              "\"message\":\"It is gone.\",\"resource\":\"policy/1\",\"holders\":[]}");
+        json,
+        "{\"type\":\"urn:holdfast:problem:not_held\",\"title\":\"the session does not hold it\","
+        "\"status\":409,\"detail\":\"It is gone.\",\"code\":\"not_held\","
+        "\"message\":\"It is gone.\",\"resource\":\"policy/1\",\"holders\":[]}");
     hf_json_free(json);
     json = hf_problem_json(405, &(hf_refusal){.status = HF_DENIED, .message = "No."});
     assert_non_null(strstr(json, "\"status\":405,"));
@@ -297,8 +309,9 @@ static void credentials_are_read_and_drawn_and_never_repeated(void **state)
     assert_int_equal(hf_credentials_new(NULL, &b, &err), HF_OK);
     assert_string_not_equal(a.id, b.id);
     assert_string_not_equal(a.key, b.key);
-    assert_int_equal(hf_credentials_parse("0123456789abcdef0123456789abcdef.SECRETSECRET", &b, &err),
-                     HF_INVALID);
+    assert_int_equal(
+        hf_credentials_parse("0123456789abcdef0123456789abcdef.SECRETSECRET", &b, &err),
+        HF_INVALID);
     assert_null(strstr(err.message, "SECRET"));
     assert_int_equal(hf_credentials_parse("nodot", &b, &err), HF_INVALID);
     assert_int_equal(hf_credentials_parse(NULL, &b, &err), HF_INVALID);
@@ -334,9 +347,9 @@ static void json_is_escaped_and_its_commas_are_right(void **state)
     hf_json_time(&json, 0);
     hf_json_end(&json, '}');
     char *text = hf_buffer_take(&json.out);
-    assert_string_equal(text,
-                        "{\"a\\\"b\":\"x\\\\y\\u000a\\u0001é\",\"list\":[1,-2,0,9223372036854775807,"
-                        "-9223372036854775808,true,false,null,0.125,-40,1e+300,null],\"s\":1.5,\"t\":null}");
+    assert_string_equal(
+        text, "{\"a\\\"b\":\"x\\\\y\\u000a\\u0001é\",\"list\":[1,-2,0,9223372036854775807,"
+              "-9223372036854775808,true,false,null,0.125,-40,1e+300,null],\"s\":1.5,\"t\":null}");
     hf_free(text);
 }
 
@@ -348,11 +361,16 @@ static void every_status_has_its_place_on_the_wire(void **state)
         const char *wire;
         int http, exit_code;
     } expected[] = {
-        {"ok", 200, 0},       {"invalid", 400, 2},     {"too_large", 413, 2}, {"locked", 423, 3},
-        {"busy", 423, 3},     {"timeout", 408, 3},     {"stale", 412, 4},     {"unauthenticated", 401, 5},
-        {"denied", 403, 5},   {"unavailable", 503, 6}, {"unsure", 504, 7},    {"not_held", 409, 8},
-        {"expired", 410, 8},  {"not_applied", 409, 1}, {"retry", 503, 1},     {"too_many", 429, 1},
-        {"internal", 500, 1}, {"no_memory", 500, 1},   {"not_found", 404, 1},
+        {"ok", 200, 0},        {"invalid", 400, 2},
+        {"too_large", 413, 2}, {"locked", 423, 3},
+        {"busy", 423, 3},      {"timeout", 408, 3},
+        {"stale", 412, 4},     {"unauthenticated", 401, 5},
+        {"denied", 403, 5},    {"unavailable", 503, 6},
+        {"unsure", 504, 7},    {"not_held", 409, 8},
+        {"expired", 410, 8},   {"not_applied", 409, 1},
+        {"retry", 503, 1},     {"too_many", 429, 1},
+        {"internal", 500, 1},  {"no_memory", 500, 1},
+        {"not_found", 404, 1},
     };
     assert_int_equal(sizeof expected / sizeof expected[0], HF_STATUS_COUNT);
     for (size_t i = 0; i < HF_STATUS_COUNT; i++) {
@@ -426,7 +444,8 @@ static void an_arena_that_was_large_keeps_little(void **state)
         assert_true(arena.total > 0 && arena.total <= HF_ARENA_KEPT);
     }
     hf_arena_done(&arena);
-    assert_non_null(hf_arena_alloc(&arena, HF_ARENA_KEPT + 1)); /* its first block is too large to be kept */
+    /* its first block is too large to be kept */
+    assert_non_null(hf_arena_alloc(&arena, HF_ARENA_KEPT + 1));
     hf_arena_reset(&arena);
     assert_int_equal(arena.total, 0);
     assert_non_null(hf_arena_alloc(&arena, 1));

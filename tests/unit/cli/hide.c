@@ -28,7 +28,8 @@ static void passwords_of_urls_are_blotted_out(void **state)
     (void)state;
     seen("postgres://app:secret@db1/sales", "postgres://app@db1/sales");
     seen("--store=mysql://app:s@c?r@db1/sales", "--store=mysql://app@db1/sales");
-    seen("postgres://app:se/cret@db1/sales", "postgres://app@db1/sales"); /* not escaped as it should be */
+    /* not escaped as it should be */
+    seen("postgres://app:se/cret@db1/sales", "postgres://app@db1/sales");
     seen("postgres://db1:5432/sales?user=app", "postgres://db1:5432/sales?user=app");
     seen("--store=postgres://app@db1/sales?password=secret&sslmode=require",
          "--store=postgres://app@db1/sales?sslmode=require");

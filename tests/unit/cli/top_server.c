@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What top reads from a server's metrics: from the very text the server writes, and from text that is none. */
+/* What top reads from a server's metrics: from the very text the server writes, and from text that
+ * is none. */
 #include <base/seams.h>
 #include <cli/top_server.h>
 #include <math.h>
@@ -29,7 +30,8 @@ static void the_servers_own_text_is_read(void **state)
     look.committer.reads.times[3] = 1000;
     look.committer.waiting[COMMITTER_ORDINARY] = 4;
     look.committer.waiting[COMMITTER_READS] = 2;
-    expect(HF_OK, metrics_new(&(metrics_settings){.routes = routes, .store = "memory"}, &m, &err), err);
+    expect(HF_OK, metrics_new(&(metrics_settings){.routes = routes, .store = "memory"}, &m, &err),
+           err);
     metrics_http(m, 0, "POST", 200, 100);
     metrics_http(m, 0, "POST", 423, 100);
     metrics_http(m, METRICS_ROUTE_NONE, "GET", 404, 100);
@@ -51,10 +53,18 @@ static void the_servers_own_text_is_read(void **state)
 static void between_two_looks_only_what_happened_since_counts(void **state)
 {
     (void)state;
-    top_told before = {
-        .requests = 100, .batches = 10, .ops = 10, .bounds = {1, 2}, .below = {10, 10}, .buckets = 2};
-    top_told now = {
-        .requests = 150, .batches = 14, .ops = 30, .bounds = {1, 2}, .below = {10, 14}, .buckets = 2};
+    top_told before = {.requests = 100,
+                       .batches = 10,
+                       .ops = 10,
+                       .bounds = {1, 2},
+                       .below = {10, 10},
+                       .buckets = 2};
+    top_told now = {.requests = 150,
+                    .batches = 14,
+                    .ops = 30,
+                    .bounds = {1, 2},
+                    .below = {10, 14},
+                    .buckets = 2};
     top_server judged;
     top_server_judge(&before, &now, 2, &judged);
     expect_true(near(judged.requests_per_second, 25) && near(judged.batch_ops, 5));
@@ -96,7 +106,8 @@ static void text_that_is_none_of_it_is_passed_over(void **state)
         "holdfast_http_requests_total{",
         "holdfast_http_requests_totals 5\nxholdfast_http_requests_total 5\n",
         "<html>no such page</html>",
-        "holdfast_batch_seconds_bucket{work=\"write\"} 5\nholdfast_batch_seconds_bucket{work=\"write\",le=\"",
+        "holdfast_batch_seconds_bucket{work=\"write\"} "
+        "5\nholdfast_batch_seconds_bucket{work=\"write\",le=\"",
         "{ {{{ }} 7",
     };
     (void)state;
@@ -116,7 +127,8 @@ static void more_buckets_than_are_kept_do_no_harm(void **state)
     hf_buffer text = {0};
     top_told told;
     for (int i = 1; i <= 500; i++)
-        hf_buffer_print(&text, "holdfast_batch_seconds_bucket{work=\"write\",le=\"%d\"} %d\n", i, i);
+        hf_buffer_print(&text, "holdfast_batch_seconds_bucket{work=\"write\",le=\"%d\"} %d\n", i,
+                        i);
     top_told_read(text.text, &told);
     expect_int(told.buckets, TOP_BUCKETS_MAX);
     hf_buffer_done(&text);

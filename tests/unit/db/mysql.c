@@ -11,7 +11,8 @@
 
 /* ---- connecting ---- */
 
-static void refused(const char *url, const hf_db_options *options, hf_status status, const char *part)
+static void mysql_refused(const char *url, const hf_db_options *options, hf_status status,
+                          const char *part)
 {
     hf_db *db = NULL;
     expect(status, hf_db_connect(&hf_db_mysql, url, options, &db, &err), err);
@@ -20,7 +21,7 @@ static void refused(const char *url, const hf_db_options *options, hf_status sta
     expect_lacks(err.message, "s3cret");
 }
 
-static void a_connection_says_what_it_is(void **state)
+static void mysql_a_connection_says_what_it_is(void **state)
 {
     const own_server *at = *state;
     char where[512];
@@ -36,8 +37,9 @@ static void a_connection_says_what_it_is(void **state)
     expect_text(ask(db, "SELECT DATABASE()"), "test");
     hf_db_close(db);
     snprintf(where, sizeof where, "the database test on 127.0.0.1, port %d", at->port);
-    db = connect_with(at->tcp,
-                      &(hf_db_options){.setup = "SET SESSION sql_mode = 'ANSI'; SET @a = 7; -- the end"});
+    db = connect_with(
+        at->tcp,
+        &(hf_db_options){.setup = "SET SESSION sql_mode = 'ANSI'; SET @a = 7; -- the end"});
     expect_text(hf_db_path(db), where);
     expect_text(ask(db, "SELECT @a"), "7");
     hf_db_close(db);
@@ -61,10 +63,10 @@ static void send_packet(int to, unsigned char number, const char *body, size_t s
 /* Greets one client as a server of that version, and lets it in. */
 static void *impostor_main(void *context)
 {
-    static const char rest[] = "\0\1\0\0\0"     /* the end of the version, a connection's number */
-                               "12345678\0"      /* the first part of the challenge */
+    static const char rest[] = "\0\1\0\0\0" /* the end of the version, a connection's number */
+                               "12345678\0" /* the first part of the challenge */
                                "\x08\x82\x21\2\0" /* what it can do, its character set and state */
-                               "\x08\0\x15"      /* more of what it can do, the challenge's size */
+                               "\x08\0\x15"       /* more of what it can do, the challenge's size */
                                "\0\0\0\0\0\0\0\0\0\0"
                                "123456789012\0"
                                "mysql_native_password";
@@ -91,10 +93,12 @@ static void a_server_that_is_too_old_is_refused(void **state)
         const char *version, *sentence;
     } old[] = {
         {"5.7.44-log", "runs on MySQL 5.7.44, which is too old; upgrade it to MySQL 8.0 or later."},
-        {"5.5.5-10.5.29-MariaDB", "runs on MariaDB 10.5.29, which is too old; upgrade it to MariaDB 10.6 or later."},
+        {"5.5.5-10.5.29-MariaDB",
+         "runs on MariaDB 10.5.29, which is too old; upgrade it to MariaDB 10.6 or later."},
     };
     for (size_t i = 0; i < sizeof old / sizeof *old; i++) {
-        struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        struct sockaddr_in address = {.sin_family = AF_INET,
+                                      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
         socklen_t size = sizeof address;
         char url[64];
         impostor it = {.socket = socket(AF_INET, SOCK_STREAM, 0), .version = old[i].version};
@@ -103,7 +107,7 @@ static void a_server_that_is_too_old_is_refused(void **state)
         expect_int(getsockname(it.socket, (struct sockaddr *)&address, &size), 0);
         expect_int(pthread_create(&it.thread, NULL, impostor_main, &it), 0);
         snprintf(url, sizeof url, "mysql://app@127.0.0.1:%d/test", ntohs(address.sin_port));
-        refused(url, NULL, HF_UNAVAILABLE, old[i].sentence);
+        mysql_refused(url, NULL, HF_UNAVAILABLE, old[i].sentence);
         expect_int(pthread_join(it.thread, NULL), 0);
         close(it.socket);
     }
@@ -121,22 +125,25 @@ static void what_is_denied_or_not_there_is_said_without_the_password(void **stat
              at->port); /* the last @ counts */
     hf_db_close(connect_with(url, NULL));
     snprintf(url, sizeof url, "mysql://app:s3cret@127.0.0.1:%d/test", at->port);
-    refused(url, NULL, HF_UNAVAILABLE, "The user app can't connect to the database test on 127.0.0.1, port");
+    mysql_refused(url, NULL, HF_UNAVAILABLE,
+                  "The user app can't connect to the database test on 127.0.0.1, port");
     snprintf(url, sizeof url, "mysql://app@127.0.0.1:%d/test", at->port);
     hf_db_close(connect_with(url, &(hf_db_options){.password = "s3cret/@?%"}));
-    refused(url, &(hf_db_options){.password = "s3cret"}, HF_UNAVAILABLE, "(error 1045)");
-    refused(url, NULL, HF_UNAVAILABLE, "Access denied");
+    mysql_refused(url, &(hf_db_options){.password = "s3cret"}, HF_UNAVAILABLE, "(error 1045)");
+    mysql_refused(url, NULL, HF_UNAVAILABLE, "Access denied");
     setenv("MYSQL_PWD", "s3cret/@?%", 1);
     hf_db_close(connect_with(url, NULL));
-    refused(url, &(hf_db_options){.password = "s3cret"}, HF_UNAVAILABLE, "(error 1045)");
+    mysql_refused(url, &(hf_db_options){.password = "s3cret"}, HF_UNAVAILABLE, "(error 1045)");
     unsetenv("MYSQL_PWD");
     snprintf(url, sizeof url, "mysql://root:holdfast@127.0.0.1:%d/nothing", at->port);
-    refused(url, NULL, HF_UNAVAILABLE, "(error 1049)");
-    refused("mysql://root:s3cret@127.0.0.1:1/test", NULL, HF_UNAVAILABLE, "port 1");
-    refused("mysql://root:s3cret@/test?socket=/no/such.sock", NULL, HF_UNAVAILABLE, "/no/such.sock");
-    refused("mysql://root:s3cret@no.such.host.invalid/test", NULL, HF_UNAVAILABLE, "no.such.host.invalid");
-    refused(at->url, &(hf_db_options){.setup = "SET a_word_nobody_knows = 1"}, HF_INTERNAL,
-            "a_word_nobody_knows");
+    mysql_refused(url, NULL, HF_UNAVAILABLE, "(error 1049)");
+    mysql_refused("mysql://root:s3cret@127.0.0.1:1/test", NULL, HF_UNAVAILABLE, "port 1");
+    mysql_refused("mysql://root:s3cret@/test?socket=/no/such.sock", NULL, HF_UNAVAILABLE,
+                  "/no/such.sock");
+    mysql_refused("mysql://root:s3cret@no.such.host.invalid/test", NULL, HF_UNAVAILABLE,
+                  "no.such.host.invalid");
+    mysql_refused(at->url, &(hf_db_options){.setup = "SET a_word_nobody_knows = 1"}, HF_INTERNAL,
+                  "a_word_nobody_knows");
     run(root, "DROP USER app@'%'");
     hf_db_close(root);
 }
@@ -178,7 +185,7 @@ static void a_url_that_makes_no_sense_is_refused(void **state)
         {"mysql://a:s3cret@h/d?ssl_verify=yes", "ssl_verify"},
     };
     for (size_t i = 0; i < sizeof urls / sizeof *urls; i++)
-        refused(urls[i][0], NULL, HF_INVALID, urls[i][1]);
+        mysql_refused(urls[i][0], NULL, HF_INVALID, urls[i][1]);
 }
 
 /* What the client library does to the process is undone. */
@@ -196,7 +203,8 @@ static void nobody_can_be_sent_files(void **state)
     const own_server *at = *state;
     hf_db *db = open_db(at);
     run(db, "CREATE TABLE IF NOT EXISTS local (a TEXT)");
-    expect_true(hf_db_run(db, "LOAD DATA LOCAL INFILE '/etc/hostname' INTO TABLE local", &err) != HF_OK);
+    expect_true(hf_db_run(db, "LOAD DATA LOCAL INFILE '/etc/hostname' INTO TABLE local", &err) !=
+                HF_OK);
     expect_text(ask(db, "SELECT COUNT(*) FROM local"), "0");
     run(db, "DROP TABLE local");
     hf_db_close(db);
@@ -206,7 +214,8 @@ static void nobody_can_be_sent_files(void **state)
 
 static void table(hf_db *db)
 {
-    run(db, "DROP TABLE IF EXISTS t; CREATE TABLE t (a BIGINT, b VARBINARY(9000), c VARCHAR(300) CHARACTER "
+    run(db, "DROP TABLE IF EXISTS t; CREATE TABLE t (a BIGINT, b VARBINARY(9000), c VARCHAR(300) "
+            "CHARACTER "
             "SET utf8mb4, "
             "KEY (a)) ENGINE = InnoDB");
 }
@@ -215,9 +224,9 @@ static void every_kind_of_value_comes_back_as_it_was(void **state)
 {
     const own_server *at = *state;
     static const int64_t numbers[] = {0, 1, -1, INT64_MAX, INT64_MIN, 1794739623123456};
-#define BYTES(text)                                                                                          \
-    {                                                                                                        \
-        (text), sizeof(text) - 1                                                                             \
+#define BYTES(text)                                                                                \
+    {                                                                                              \
+        (text), sizeof(text) - 1                                                                   \
     }
     static const hf_slice texts[] = {
         BYTES("'"),
@@ -257,8 +266,9 @@ static void null_and_empty_are_two_things(void **state)
 {
     const own_server *at = *state;
     hf_db *db = open_db(at);
-    hf_stmt *it =
-        stmt(db, "SELECT $1 IS NULL, $2 IS NULL, $3 IS NULL, $4 IS NULL, LENGTH($4), $5 IS NULL, $1, $4");
+    hf_stmt *it = stmt(
+        db,
+        "SELECT $1 IS NULL, $2 IS NULL, $3 IS NULL, $4 IS NULL, LENGTH($4), $5 IS NULL, $1, $4");
     hf_stmt_int_or_null(it, 1, 0);
     hf_stmt_int_or_null(it, 2, 3);
     hf_stmt_text(it, 3, HF_NOTHING);
@@ -390,7 +400,8 @@ static void several_statements_are_one_round_trip(void **state)
     table(db);
     hf_stmt *begin = stmt(db, "START TRANSACTION"),
             *insert = stmt(db, "INSERT INTO t (a, b) VALUES ($1, $2)"),
-            *select = stmt(db, "SELECT a, b FROM t WHERE a >= $1 ORDER BY a"), *commit = stmt(db, "COMMIT");
+            *select = stmt(db, "SELECT a, b FROM t WHERE a >= $1 ORDER BY a"),
+            *commit = stmt(db, "COMMIT");
     for (int i = 0; i < 3; i++) {
         hf_stmt_queue(begin);
         hf_stmt_int(insert, 1, i);
@@ -430,7 +441,8 @@ static void after_one_that_fails_none_is_carried_out(void **state)
     hf_db *db = open_db(at);
     table(db);
     static const char *const texts[] = {"START TRANSACTION", "INSERT INTO t (a) VALUES (1)",
-                                        "SELECT a FROM nothing", "INSERT INTO t (a) VALUES (2)", "COMMIT"};
+                                        "SELECT a FROM nothing", "INSERT INTO t (a) VALUES (2)",
+                                        "COMMIT"};
     hf_stmt *all[5];
     for (int i = 0; i < 5; i++)
         hf_stmt_queue(all[i] = stmt(db, texts[i]));
@@ -457,8 +469,10 @@ static void what_is_queued_can_be_dropped(void **state)
     const own_server *at = *state;
     hf_db *db = open_db(at);
     table(db);
-    hf_stmt *a = stmt(db, "INSERT INTO t (a) VALUES (1)"), *b = stmt(db, "INSERT INTO t (a) VALUES (2)"),
-            *c = stmt(db, "INSERT INTO t (a) VALUES (3)"), *d = stmt(db, "INSERT INTO t (a) VALUES (4)");
+    hf_stmt *a = stmt(db, "INSERT INTO t (a) VALUES (1)"),
+            *b = stmt(db, "INSERT INTO t (a) VALUES (2)"),
+            *c = stmt(db, "INSERT INTO t (a) VALUES (3)"),
+            *d = stmt(db, "INSERT INTO t (a) VALUES (4)");
     hf_stmt_queue(a);
     hf_stmt_queue(b);
     expect(HF_OK, hf_db_rollback(db, &err), err);
@@ -490,11 +504,12 @@ static void a_call_is_read_to_its_end(void **state)
     hf_db *db = open_db(at);
     table(db);
     run(db, "DROP PROCEDURE IF EXISTS p; DROP PROCEDURE IF EXISTS q;"
-            "CREATE PROCEDURE p(n INT) BEGIN SELECT n; INSERT INTO t (a) VALUES (n); SELECT n + 1 UNION "
+            "CREATE PROCEDURE p(n INT) BEGIN SELECT n; INSERT INTO t (a) VALUES (n); SELECT n + 1 "
+            "UNION "
             "SELECT n + 2; END;"
             "CREATE PROCEDURE q() BEGIN INSERT INTO t (a) VALUES (9); END");
-    hf_stmt *p = stmt(db, "CALL p($1)"), *q = stmt(db, "CALL q()"), *select = stmt(db, "SELECT 'after'"),
-            *fails = stmt(db, "CALL p('no number')");
+    hf_stmt *p = stmt(db, "CALL p($1)"), *q = stmt(db, "CALL q()"),
+            *select = stmt(db, "SELECT 'after'"), *fails = stmt(db, "CALL p('no number')");
     hf_stmt_int(p, 1, 5);
     for (int round = 0; round < 4; round++) {
         hf_stmt *order[3] = {round == 3 ? select : p, round == 1 ? select : q,
@@ -553,7 +568,7 @@ static void transactions_have_their_level_and_may_be_read_only(void **state)
 
 static int64_t fail_at;
 
-static void *realloc_by_test(void *block, size_t size)
+static void *mysql_realloc_by_test(void *block, size_t size)
 {
     return --fail_at == 0 ? NULL : realloc(block, size);
 }
@@ -566,9 +581,9 @@ static void without_memory_nothing_is_sent(void **state)
     hf_db *db = NULL;
     for (int64_t n = 1; db == NULL; n++) {
         fail_at = n;
-        hf_seam.realloc = realloc_by_test;
-        hf_status status =
-            hf_db_connect(&hf_db_mysql, at->url, &(hf_db_options){.setup = "SET @a = 1"}, &db, &err);
+        hf_seam.realloc = mysql_realloc_by_test;
+        hf_status status = hf_db_connect(&hf_db_mysql, at->url,
+                                         &(hf_db_options){.setup = "SET @a = 1"}, &db, &err);
         hf_seam.realloc = before;
         expect_true(status == HF_OK || (status == HF_NO_MEMORY && db == NULL));
     }
@@ -576,9 +591,9 @@ static void without_memory_nothing_is_sent(void **state)
     for (int64_t n = 1, good = 0; !good; n++) {
         hf_stmt *insert = NULL;
         fail_at = n;
-        hf_seam.realloc = realloc_by_test;
-        hf_status status =
-            hf_stmt_new(db, "INSERT INTO t (a, b) VALUES ($1, $2), ($3, 'and so on')", &insert, &err);
+        hf_seam.realloc = mysql_realloc_by_test;
+        hf_status status = hf_stmt_new(
+            db, "INSERT INTO t (a, b) VALUES ($1, $2), ($3, 'and so on')", &insert, &err);
         if (status == HF_OK)
             status = hf_stmt_run(insert, &err);
         hf_stmt_free(insert);
@@ -594,7 +609,7 @@ int main(int argc, char **argv)
 {
     static const own_test tests[] = {
         OWN_TEST(the_applications_sigpipe_is_left_alone),
-        OWN_TEST(a_connection_says_what_it_is),
+        OWN_TEST(mysql_a_connection_says_what_it_is),
         OWN_TEST(a_server_that_is_too_old_is_refused),
         OWN_TEST(what_is_denied_or_not_there_is_said_without_the_password),
         OWN_TEST(a_url_that_makes_no_sense_is_refused),

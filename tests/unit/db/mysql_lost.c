@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The MySQL driver when something goes wrong: what errors mean, connections that are lost (in a COMMIT too), a server that stands still. */
+/* The MySQL driver when something goes wrong: what errors mean, connections that are lost (in a
+ * COMMIT too), a server that stands still. */
 #include "own_mysql.h"
 
 #include <signal.h>
@@ -27,9 +28,10 @@ static void errors_mean_something(void **state)
         {"UPDATE k SET a = 2", HF_BUSY, HF_FAILURE_BUSY, "try again"},
     };
     hf_db *db = open_db(at), *other = open_db(at);
-    run(db, "DROP TABLE IF EXISTS k; CREATE TABLE k (a INT PRIMARY KEY) ENGINE = InnoDB; INSERT INTO k "
-            "VALUES (1), (7);"
-            "SET SESSION innodb_lock_wait_timeout = 1");
+    run(db,
+        "DROP TABLE IF EXISTS k; CREATE TABLE k (a INT PRIMARY KEY) ENGINE = InnoDB; INSERT INTO k "
+        "VALUES (1), (7);"
+        "SET SESSION innodb_lock_wait_timeout = 1");
     run(other, "BEGIN; SELECT a FROM k WHERE a = 7 FOR UPDATE");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         expect(cases[i].status, hf_db_run(db, cases[i].sql, &err), err);
@@ -38,7 +40,8 @@ static void errors_mean_something(void **state)
         expect_true(hf_db_alive(db));
     }
     hf_db_close(other);
-    run(db, "CREATE TABLE IF NOT EXISTS t (a INT); CREATE USER reader@localhost; GRANT SELECT ON test.t TO "
+    run(db, "CREATE TABLE IF NOT EXISTS t (a INT); CREATE USER reader@localhost; GRANT SELECT ON "
+            "test.t TO "
             "reader@localhost");
     char url[512];
     snprintf(url, sizeof url, "mysql://reader@/test?socket=%s", at->socket);
@@ -60,12 +63,13 @@ static void errors_mean_something(void **state)
     hf_db_close(db);
 }
 
-static void too_many_connections_are_a_limit(void **state)
+static void too_many_connections_are_a_limit_in_mysql_lost(void **state)
 {
     const own_server *at = *state;
     hf_db *db = open_db(at);
     char url[512];
-    run(db, "CREATE USER one@localhost WITH MAX_USER_CONNECTIONS 1; GRANT SELECT ON test.* TO one@localhost");
+    run(db, "CREATE USER one@localhost WITH MAX_USER_CONNECTIONS 1; GRANT SELECT ON test.* TO "
+            "one@localhost");
     snprintf(url, sizeof url, "mysql://one@/test?socket=%s", at->socket);
     hf_db *first = connect_with(url, NULL);
     hf_db *second = NULL;
@@ -76,9 +80,10 @@ static void too_many_connections_are_a_limit(void **state)
     hf_db_close(db);
 }
 
-static void accounts(hf_db *db)
+static void mysql_lost_accounts(hf_db *db)
 {
-    run(db, "DROP TABLE IF EXISTS k; CREATE TABLE k (a INT PRIMARY KEY, b INT) ENGINE = InnoDB; INSERT INTO "
+    run(db, "DROP TABLE IF EXISTS k; CREATE TABLE k (a INT PRIMARY KEY, b INT) ENGINE = InnoDB; "
+            "INSERT INTO "
             "k VALUES (1, 0), (2, 0)");
 }
 
@@ -94,7 +99,7 @@ static void a_deadlock_is_to_be_run_again(void **state)
     const own_server *at = *state;
     task waits;
     hf_db *a = open_db(at), *b = open_db(at), *c = open_db(at);
-    accounts(a);
+    mysql_lost_accounts(a);
     run(a, "BEGIN; UPDATE k SET b = 1 WHERE a = 1");
     run(b, "BEGIN; UPDATE k SET b = 2 WHERE a = 2");
     unsigned long id = id_of(b);
@@ -133,12 +138,13 @@ static void expect_lost(hf_db *db)
     hf_stmt_free(it);
 }
 
-/* Closed by the server while it was idle: what is sent does not arrive, and a COMMIT is not in doubt. */
+/* Closed by the server while it was idle: what is sent does not arrive, and a COMMIT is not in
+ * doubt. */
 static void an_idle_connection_that_was_closed_is_lost(void **state)
 {
     const own_server *at = *state;
     hf_db *db = open_db(at), *other = open_db(at);
-    accounts(db);
+    mysql_lost_accounts(db);
     unsigned long id = id_of(db);
     expect_true(hf_db_fresh(db));
     kill_it(other, "CONNECTION", id);
@@ -157,7 +163,7 @@ static void a_connection_killed_in_a_statement_is_lost_and_its_work_undone(void 
     const own_server *at = *state;
     task waits;
     hf_db *db = open_db(at), *other = open_db(at);
-    accounts(db);
+    mysql_lost_accounts(db);
     run(other, "BEGIN; SELECT * FROM k WHERE a = 2 FOR UPDATE");
     run(db, "BEGIN; UPDATE k SET b = 5 WHERE a = 1");
     unsigned long id = id_of(db);
@@ -183,7 +189,7 @@ static void a_commit_that_is_never_answered_is_unsure(void **state)
     for (int i = 0; i < 4; i++) {
         task waits;
         hf_db *db = open_db(at), *other = open_db(at);
-        accounts(db);
+        mysql_lost_accounts(db);
         unsigned long id = id_of(db);
         run(db, "BEGIN; UPDATE k SET b = 5");
         run(other, "FLUSH TABLES WITH READ LOCK");
@@ -203,14 +209,15 @@ static void a_commit_that_is_never_answered_is_unsure(void **state)
     }
 }
 
-/* The whole flight had been sent: what was not answered may have been done, the COMMIT at its end too. */
+/* The whole flight had been sent: what was not answered may have been done, the COMMIT at its end
+ * too. */
 static void a_flight_lost_before_its_commit_is_unsure(void **state)
 {
     const own_server *at = *state;
     hf_db *db = open_db(at), *other = open_db(at);
-    accounts(db);
-    static const char *const texts[] = {"START TRANSACTION", "UPDATE k SET b = 7", "SELECT SLEEP(8)",
-                                        "COMMIT", "SELECT 1"};
+    mysql_lost_accounts(db);
+    static const char *const texts[] = {"START TRANSACTION", "UPDATE k SET b = 7",
+                                        "SELECT SLEEP(8)", "COMMIT", "SELECT 1"};
     char sql[64];
     snprintf(sql, sizeof sql, "DO SLEEP(1.5); KILL CONNECTION %lu", id_of(db));
     hf_stmt *all[5];
@@ -233,14 +240,15 @@ static void a_flight_lost_before_its_commit_is_unsure(void **state)
     hf_db_close(other);
 }
 
-/* A statement before the COMMIT failed: the server has carried out nothing after it, that is known. */
+/* A statement before the COMMIT failed: the server has carried out nothing after it, that is known.
+ * */
 static void a_flight_that_fails_before_its_commit_is_not_unsure(void **state)
 {
     const own_server *at = *state;
     hf_db *db = open_db(at);
-    accounts(db);
-    expect(HF_UNAVAILABLE, hf_db_run(db, "BEGIN; UPDATE k SET b = 7; SELECT * FROM nothing; COMMIT", &err),
-           err);
+    mysql_lost_accounts(db);
+    expect(HF_UNAVAILABLE,
+           hf_db_run(db, "BEGIN; UPDATE k SET b = 7; SELECT * FROM nothing; COMMIT", &err), err);
     expect_int(hf_db_failure(db), HF_FAILURE_MISSING);
     expect(HF_OK, hf_db_rollback(db, &err), err);
     expect_text(ask(db, "SELECT SUM(b) FROM k"), "0");
@@ -253,8 +261,9 @@ static void a_server_that_stands_still_is_waited_for_in_bounds(void **state)
 {
     const own_server *at = *state;
     hf_db_options options = {.timeout_us = 1200000}; /* 2 seconds */
-    hf_db *db = connect_with(at->url, &options), *writer = connect_with(at->tcp, &options), *none = NULL;
-    accounts(db);
+    hf_db *db = connect_with(at->url, &options), *writer = connect_with(at->tcp, &options),
+          *none = NULL;
+    mysql_lost_accounts(db);
     run(writer, "BEGIN; UPDATE k SET b = 1");
     hf_db_patience(db, 300000);
     expect_int(kill(at->pid, SIGSTOP), 0);
@@ -306,7 +315,7 @@ int main(int argc, char **argv)
 {
     static const own_test tests[] = {
         OWN_TEST(errors_mean_something),
-        OWN_TEST(too_many_connections_are_a_limit),
+        OWN_TEST(too_many_connections_are_a_limit_in_mysql_lost),
         OWN_TEST(a_deadlock_is_to_be_run_again),
         OWN_TEST(an_idle_connection_that_was_closed_is_lost),
         OWN_TEST(a_connection_killed_in_a_statement_is_lost_and_its_work_undone),

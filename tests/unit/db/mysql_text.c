@@ -8,10 +8,11 @@ static hf_error err;
 
 #define SLICE(text) ((hf_slice){(text), sizeof(text) - 1})
 
-/* What a statement is written as, with 7, 'a' and a list of two rows (1, 'a', null), (2, '', x) for $1 to $3. */
+/* What a statement is written as, with 7, 'a' and a list of two rows (1, 'a', null), (2, '', x) for
+ * $1 to $3. */
 static hf_buffer out;
 
-static const char *written(const char *sql)
+static const char *mysql_text_written(const char *sql)
 {
     hf_arena arena = {0};
     hf_params params = {0};
@@ -62,10 +63,11 @@ static void parameters_are_replaced_where_they_stand_and_nowhere_else(void **sta
         {"WHERE $3(l.n , `m`) AND 1", "WHERE (l.n=1 AND `m`=x'61' OR l.n=-2 AND `m`='') AND 1"},
         {"WHERE $3(a,b,c)", "WHERE (a=1 AND b=x'61' AND c=NULL OR a=-2 AND b='' AND c=x'00ff')"},
         {"WHERE $3(a,b,c,d)", "WHERE (1=0)"},
-        {"SET n = $3, t = $4, b = $5 WHERE a = $2", "SET n = 1, t = x'61', b = NULL WHERE a = x'61275c'"},
+        {"SET n = $3, t = $4, b = $5 WHERE a = $2",
+         "SET n = 1, t = x'61', b = NULL WHERE a = x'61275c'"},
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        expect_text(written(texts[i][0]), texts[i][1]);
+        expect_text(mysql_text_written(texts[i][0]), texts[i][1]);
     static const char *const wrong[] = {
         "SELECT $0",   "SELECT $65",     "SELECT $99999999999", "SELECT $1(", "SELECT $1()",
         "SELECT $1(a", "SELECT $1(a b)", "SELECT 1; SELECT 2",  "",           " -- only\n ;"};
@@ -78,12 +80,13 @@ static void parameters_are_replaced_where_they_stand_and_nowhere_else(void **sta
 static void text_is_split_where_statements_end(void **state)
 {
     (void)state;
-    static const char text[] = ";; SELECT ';' -- ; \n ; /* ; */\n"
-                               "CREATE PROCEDURE p() BEGIN IF 1 THEN SELECT 1; END IF; SELECT CASE 1 WHEN 1 "
-                               "THEN 2 END; CASE 1 WHEN 1 THEN SELECT 1; END "
-                               "CASE; WHILE 0 DO SELECT 1; END WHILE; END;"
-                               "CREATE VIEW v AS SELECT CASE WHEN 1 THEN 2 END;"
-                               "SELECT begin;BEGIN;COMMIT # the end;\n;";
+    static const char text[] =
+        ";; SELECT ';' -- ; \n ; /* ; */\n"
+        "CREATE PROCEDURE p() BEGIN IF 1 THEN SELECT 1; END IF; SELECT CASE 1 WHEN 1 "
+        "THEN 2 END; CASE 1 WHEN 1 THEN SELECT 1; END "
+        "CASE; WHILE 0 DO SELECT 1; END WHILE; END;"
+        "CREATE VIEW v AS SELECT CASE WHEN 1 THEN 2 END;"
+        "SELECT begin;BEGIN;COMMIT # the end;\n;";
     static const char *const parts[] = {
         "SELECT ';'", "CREATE PROCEDURE", "CREATE VIEW", "SELECT begin", "BEGIN", "COMMIT"};
     const char *at = text;

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* An application's own MYSQL behind the face: nothing about it changes, and what happens to its transaction is seen. */
+/* An application's own MYSQL behind the face: nothing about it changes, and what happens to its
+ * transaction is seen. */
 #include "own_mysql.h"
 
 #include <signal.h>
 #include <unistd.h>
 
-static hf_db *wrap(MYSQL *app)
+static hf_db *mysql_wrap_wrap(MYSQL *app)
 {
     hf_db *db = NULL;
     expect(HF_OK, hf_db_mysql_wrap(app, &db, &err), err);
     return db;
 }
 
-static void accounts(hf_db *db)
+static void mysql_wrap_accounts(hf_db *db)
 {
-    run(db, "DROP TABLE IF EXISTS k; CREATE TABLE k (a INT PRIMARY KEY, b INT) ENGINE = InnoDB; INSERT INTO "
+    run(db, "DROP TABLE IF EXISTS k; CREATE TABLE k (a INT PRIMARY KEY, b INT) ENGINE = InnoDB; "
+            "INSERT INTO "
             "k VALUES (1, 0), (2, 0)");
 }
 
@@ -26,7 +28,7 @@ static void a_wrapped_connection_says_what_it_is(void **state)
     expect(HF_INVALID, hf_db_mysql_wrap(none, &db, &err), err);
     expect_true(db == NULL);
     mysql_close(none);
-    db = wrap(app);
+    db = mysql_wrap_wrap(app);
     expect_int(hf_db_kind_of(db), at->mariadb ? HF_DB_MARIADB : HF_DB_MYSQL);
     expect_true(hf_db_alive(db) && hf_db_fresh(db) && hf_db_version(db) > 50000);
     expect_text(hf_db_path(db), "the application's database");
@@ -42,14 +44,15 @@ static void statements_go_one_by_one(void **state)
 {
     const own_server *at = *state;
     MYSQL *app = app_open(at, 0);
-    hf_db *db = wrap(app);
-    accounts(db);
-    run(db, "DROP PROCEDURE IF EXISTS r; CREATE PROCEDURE r() BEGIN UPDATE k SET b = b + 10; UPDATE k SET b "
+    hf_db *db = mysql_wrap_wrap(app);
+    mysql_wrap_accounts(db);
+    run(db, "DROP PROCEDURE IF EXISTS r; CREATE PROCEDURE r() BEGIN UPDATE k SET b = b + 10; "
+            "UPDATE k SET b "
             "= b + 10; END;"
             "CALL r(); SET @x = 'a;b'");
     expect_text(ask(db, "SELECT CONCAT(SUM(b), @x) FROM k"), "40a;b");
-    static const char *const texts[] = {"START TRANSACTION", "UPDATE k SET b = 1", "SELECT SUM(b) FROM k",
-                                        "COMMIT"};
+    static const char *const texts[] = {"START TRANSACTION", "UPDATE k SET b = 1",
+                                        "SELECT SUM(b) FROM k", "COMMIT"};
     hf_stmt *all[4];
     for (int i = 0; i < 4; i++)
         hf_stmt_queue(all[i] = stmt(db, texts[i]));
@@ -74,10 +77,11 @@ static void after_one_that_fails_none_is_sent(void **state)
 {
     const own_server *at = *state;
     MYSQL *app = app_open(at, 0);
-    hf_db *db = wrap(app);
-    accounts(db);
+    hf_db *db = mysql_wrap_wrap(app);
+    mysql_wrap_accounts(db);
     app_run(app, "BEGIN");
-    static const char *const texts[] = {"UPDATE k SET b = 1 WHERE a = 1", "UPDATE nothing SET b = 1",
+    static const char *const texts[] = {"UPDATE k SET b = 1 WHERE a = 1",
+                                        "UPDATE nothing SET b = 1",
                                         "UPDATE k SET b = 1 WHERE a = 2", "COMMIT"};
     hf_stmt *all[4];
     for (int i = 0; i < 4; i++)
@@ -89,8 +93,10 @@ static void after_one_that_fails_none_is_sent(void **state)
         expect_contains(err.message, "nothing");
         expect_int(hf_db_failure(db), HF_FAILURE_MISSING);
     }
-    expect(HF_UNAVAILABLE,
-           hf_db_run(db, "SELECT 1; UPDATE nothing SET b = 1; UPDATE k SET b = 1 WHERE a = 2", &err), err);
+    expect(
+        HF_UNAVAILABLE,
+        hf_db_run(db, "SELECT 1; UPDATE nothing SET b = 1; UPDATE k SET b = 1 WHERE a = 2", &err),
+        err);
     expect_true(hf_db_in_transaction(db) && !hf_db_transaction_failed(db));
     expect_text(ask(db, "SELECT SUM(b) FROM k"), "1");
     for (int i = 0; i < 4; i++)
@@ -103,8 +109,8 @@ static void transactions_are_the_applications(void **state)
 {
     const own_server *at = *state;
     MYSQL *app = app_open(at, 0);
-    hf_db *db = wrap(app);
-    accounts(db);
+    hf_db *db = mysql_wrap_wrap(app);
+    mysql_wrap_accounts(db);
     expect_true(!hf_db_in_transaction(db));
     app_run(app, "BEGIN");
     expect_true(hf_db_in_transaction(db) && !hf_db_transaction_failed(db));
@@ -134,8 +140,8 @@ static void rows_found_are_counted_whatever_the_connection_counts(void **state)
     for (int i = 0; i < 5; i++) {
         char sql[64];
         MYSQL *app = app_open(at, i == 4 ? CLIENT_FOUND_ROWS : 0);
-        hf_db *db = wrap(app);
-        accounts(db);
+        hf_db *db = mysql_wrap_wrap(app);
+        mysql_wrap_accounts(db);
         snprintf(sql, sizeof sql, "SET lc_messages = '%s'", languages[i % 4]);
         run(db, sql);
         hf_stmt *update = stmt(db, "UPDATE k SET b = 0 WHERE a <= $1"),
@@ -157,11 +163,13 @@ static void rows_found_are_counted_whatever_the_connection_counts(void **state)
 
 /* ---- what the server rolled back ---- */
 
-/* Makes the wrapped transaction the loser of a deadlock, by a statement of ours or of the application's: the other has changed more. */
+/* Makes the wrapped transaction the loser of a deadlock, by a statement of ours or of the
+ * application's: the other has changed more. */
 static void lose(hf_db *db, MYSQL *by, hf_db *other)
 {
     task waits;
-    run(other, "BEGIN; UPDATE k SET b = 1 WHERE a = 2; INSERT INTO k VALUES (11, 1), (12, 1), (13, 1)");
+    run(other,
+        "BEGIN; UPDATE k SET b = 1 WHERE a = 2; INSERT INTO k VALUES (11, 1), (12, 1), (13, 1)");
     run(db, "UPDATE k SET b = 5 WHERE a = 1");
     start(&waits, other, "UPDATE k SET b = 1 WHERE a = 1");
     nap_ms(200);
@@ -176,15 +184,16 @@ static void lose(hf_db *db, MYSQL *by, hf_db *other)
     run(other, "ROLLBACK");
 }
 
-/* Nothing of ours may be carried out by itself where the application believes to be in its transaction. */
+/* Nothing of ours may be carried out by itself where the application believes to be in its
+ * transaction. */
 static void after_a_deadlock_nothing_is_sent_until_the_application_knows(void **state)
 {
     const own_server *at = *state;
     for (int i = 0; i < 4; i++) {
         bool automatic = i % 2;
         MYSQL *app = app_open(at, 0);
-        hf_db *db = wrap(app), *other = open_db(at);
-        accounts(db);
+        hf_db *db = mysql_wrap_wrap(app), *other = open_db(at);
+        mysql_wrap_accounts(db);
         app_run(app, automatic ? "BEGIN" : "SET autocommit = 0");
         lose(db, i < 2 ? NULL : app, other);
         expect_true(hf_db_transaction_failed(db) && hf_db_in_transaction(db) && hf_db_alive(db));
@@ -216,8 +225,8 @@ static void after_a_deadlock_the_face_can_roll_back(void **state)
 {
     const own_server *at = *state;
     MYSQL *app = app_open(at, 0);
-    hf_db *db = wrap(app), *other = open_db(at);
-    accounts(db);
+    hf_db *db = mysql_wrap_wrap(app), *other = open_db(at);
+    mysql_wrap_accounts(db);
     app_run(app, "BEGIN");
     lose(db, NULL, other);
     expect(HF_OK, hf_db_rollback(db, &err), err);
@@ -234,13 +243,15 @@ static void after_a_deadlock_the_face_can_roll_back(void **state)
     mysql_close(app);
 }
 
-/* InnoDB rolls back all of a transaction that finds no more room for its locks. Here the error alone is made. */
+/* InnoDB rolls back all of a transaction that finds no more room for its locks. Here the error
+ * alone is made. */
 static void a_full_table_of_locks_is_as_a_deadlock(void **state)
 {
     const own_server *at = *state;
-    static const char full[] = "SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1206, MESSAGE_TEXT = 'no room'";
+    static const char full[] =
+        "SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1206, MESSAGE_TEXT = 'no room'";
     MYSQL *app = app_open(at, 0);
-    hf_db *db = wrap(app);
+    hf_db *db = mysql_wrap_wrap(app);
     app_run(app, "BEGIN");
     expect(HF_UNAVAILABLE, hf_db_run(db, full, &err), err);
     expect_int(hf_db_failure(db), HF_FAILURE_LIMIT);
@@ -249,19 +260,21 @@ static void a_full_table_of_locks_is_as_a_deadlock(void **state)
     expect_contains(err.message, "(error 1206: no room)");
     app_run(app, "ROLLBACK");
     expect_true(!hf_db_transaction_failed(db));
-    expect(HF_UNAVAILABLE, hf_db_run(db, full, &err), err); /* outside a transaction nothing is lost */
+    /* outside a transaction nothing is lost */
+    expect(HF_UNAVAILABLE, hf_db_run(db, full, &err), err);
     expect_true(!hf_db_transaction_failed(db));
     hf_db_close(db);
     mysql_close(app);
 }
 
-/* MariaDB can refuse to change what is newer than the transaction's snapshot; it too has rolled back then. */
+/* MariaDB can refuse to change what is newer than the transaction's snapshot; it too has rolled
+ * back then. */
 static void a_snapshot_that_is_too_old_is_as_a_deadlock(void **state)
 {
     const own_server *at = *state;
     MYSQL *app = app_open(at, 0);
-    hf_db *db = wrap(app), *other = open_db(at);
-    accounts(db);
+    hf_db *db = mysql_wrap_wrap(app), *other = open_db(at);
+    mysql_wrap_accounts(db);
     if (at->mariadb && ask(db, "SHOW VARIABLES LIKE 'innodb_snapshot_isolation'")[0] != '\0') {
         run(db, "SET SESSION innodb_snapshot_isolation = ON");
         app_run(app, "BEGIN");
@@ -286,7 +299,7 @@ static void a_result_the_application_did_not_read_is_its_to_read(void **state)
 {
     const own_server *at = *state;
     MYSQL *app = app_open(at, 0);
-    hf_db *db = wrap(app);
+    hf_db *db = mysql_wrap_wrap(app);
     expect_int(mysql_query(app, "SELECT 1 UNION SELECT 2"), 0);
     MYSQL_RES *rows = mysql_use_result(app);
     expect_true(mysql_fetch_row(rows) != NULL);
@@ -305,8 +318,8 @@ static void a_lost_connection_has_no_transaction_any_more(void **state)
     const own_server *at = *state;
     char sql[64];
     MYSQL *app = app_open(at, 0);
-    hf_db *db = wrap(app), *other = open_db(at);
-    accounts(db);
+    hf_db *db = mysql_wrap_wrap(app), *other = open_db(at);
+    mysql_wrap_accounts(db);
     app_run(app, "BEGIN");
     snprintf(sql, sizeof sql, "KILL CONNECTION %lu", mysql_thread_id(app));
     run(other, sql);

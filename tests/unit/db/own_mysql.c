@@ -18,7 +18,8 @@ static void note_line(const char *line)
 {
     for (size_t i = 0; i < SERVERS; i++) {
         own_server *it = &servers[i];
-        const char *name = it->mariadb ? "HF_TEST_MARIADB" : "HF_TEST_MYSQL", *value = line + strlen(name);
+        const char *name = it->mariadb ? "HF_TEST_MARIADB" : "HF_TEST_MYSQL",
+                   *value = line + strlen(name);
         if (strncmp(line, name, strlen(name)) != 0)
             continue;
         if (sscanf(value, "=%255s", it->url) == 1)
@@ -53,7 +54,8 @@ static void stop_servers(void)
 {
     char command[PATH_MAX * 2];
     const char *root = getenv("HF_SOURCE_ROOT");
-    snprintf(command, sizeof command, "'%s/tools/servers' stop '%s'", root == NULL ? "." : root, folder);
+    snprintf(command, sizeof command, "'%s/tools/servers' stop '%s'", root == NULL ? "." : root,
+             folder);
     if (system(command) != 0)
         fprintf(stderr, "the servers can't be stopped\n");
 }
@@ -67,8 +69,8 @@ int own_mysql_run(const char *group, const own_test *tests, size_t count, int ar
         const own_server *at = &servers[i / count];
         snprintf(names[i], sizeof names[i], "%s: %s", at->name, tests[i % count].name);
         if (argc < 2 || strstr(names[i], argv[1]) != NULL)
-            units[chosen++] =
-                (struct CMUnitTest){names[i], tests[i % count].body, NULL, NULL, (void *)(uintptr_t)at};
+            units[chosen++] = (struct CMUnitTest){names[i], tests[i % count].body, NULL, NULL,
+                                                  (void *)(uintptr_t)at};
     }
     if (!start_servers()) {
         fprintf(stderr, "tools/servers can't start MariaDB and MySQL\n");
@@ -147,19 +149,19 @@ void wait_for_state(hf_db *db, unsigned long id, const char *part)
 {
     char sql[256];
     const char *text = "";
-    snprintf(
-        sql, sizeof sql,
-        "SELECT CONCAT(COALESCE(STATE, ''), ' | ', COALESCE(INFO, '')) FROM information_schema.PROCESSLIST "
-        "WHERE ID = %lu",
-        id);
+    snprintf(sql, sizeof sql,
+             "SELECT CONCAT(COALESCE(STATE, ''), ' | ', COALESCE(INFO, '')) FROM "
+             "information_schema.PROCESSLIST "
+             "WHERE ID = %lu",
+             id);
     for (int i = 0; i < 500; i++, nap_ms(10))
         if (strstr(text = ask(db, sql), part) != NULL)
             return;
-    check_failed(__FILE__, __LINE__, "connection %lu does not come to \"%s\" but is at \"%s\"", id, part,
-                 text);
+    check_failed(__FILE__, __LINE__, "connection %lu does not come to \"%s\" but is at \"%s\"", id,
+                 part, text);
 }
 
-static void *carry_out(void *context)
+static void *own_mysql_carry_out(void *context)
 {
     task *it = context;
     it->status = hf_db_run(it->db, it->sql, &it->err);
@@ -170,7 +172,7 @@ static void *carry_out(void *context)
 void start(task *it, hf_db *db, const char *sql)
 {
     *it = (task){.db = db, .sql = sql};
-    expect_int(pthread_create(&it->thread, NULL, carry_out, it), 0);
+    expect_int(pthread_create(&it->thread, NULL, own_mysql_carry_out, it), 0);
 }
 
 hf_status finish(task *it)

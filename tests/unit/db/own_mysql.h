@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A MariaDB and a MySQL of the test's own, which it may stop and kill; they end with the test program. Every test runs on both. */
+/* A MariaDB and a MySQL of the test's own, which it may stop and kill; they end with the test
+ * program. Every test runs on both. */
 #ifndef HF_TESTS_UNIT_DB_OWN_MYSQL_H
 #define HF_TESTS_UNIT_DB_OWN_MYSQL_H
 
@@ -16,7 +17,8 @@
 typedef struct own_server {
     const char *name; /* mariadb or mysql */
     bool mariadb;
-    char url[256], tcp[256]; /* mysql://root@/test?socket=..., mysql://root:holdfast@127.0.0.1:PORT/test */
+    /* mysql://root@/test?socket=..., mysql://root:holdfast@127.0.0.1:PORT/test */
+    char url[256], tcp[256];
     char socket[128];
     int port;
     pid_t pid;
@@ -27,9 +29,9 @@ typedef struct own_test {
     void (*body)(void **state); /* gets a const own_server * */
 } own_test;
 
-#define OWN_TEST(body)                                                                                       \
-    {                                                                                                        \
-#body, body                                                                                          \
+#define OWN_TEST(body)                                                                             \
+    {                                                                                              \
+#body, body                                                                                \
     }
 
 /* Runs them on both servers, those with argv[1] in their name. What main returns. */

@@ -16,7 +16,8 @@ int own_postgres_start(void **state)
     server = instance_start(INSTANCE_POSTGRES);
     const char *host = strstr(instance_url(server), "host=");
     if (host == NULL || sscanf(host, "host=%255[^&]", folder) != 1)
-        check_failed(__FILE__, __LINE__, "The server's URL names no socket: %s", instance_url(server));
+        check_failed(__FILE__, __LINE__, "The server's URL names no socket: %s",
+                     instance_url(server));
     return 0;
 }
 
@@ -49,8 +50,8 @@ const char *own_postgres_url(const char *user, const char *name, const char *mor
 {
     size_t size;
     char *url = next_buffer(&size);
-    snprintf(url, size, "postgres://%s@/%s?host=%s&port=%d%s", user, name, folder, instance_port(server),
-             more);
+    snprintf(url, size, "postgres://%s@/%s?host=%s&port=%d%s", user, name, folder,
+             instance_port(server), more);
     return url;
 }
 
@@ -58,8 +59,8 @@ const char *own_postgres_tcp_url(const char *user, const char *name, const char 
 {
     size_t size;
     char *url = next_buffer(&size);
-    snprintf(url, size, "postgres://%s@127.0.0.1:%d/%s?sslmode=disable%s", user, instance_port(server), name,
-             more);
+    snprintf(url, size, "postgres://%s@127.0.0.1:%d/%s?sslmode=disable%s", user,
+             instance_port(server), name, more);
     return url;
 }
 

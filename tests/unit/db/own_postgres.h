@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the tests of the PostgreSQL driver and the pool share: a server of their own, which they may stop, and short ways to use it. */
+/* What the tests of the PostgreSQL driver and the pool share: a server of their own, which they may
+ * stop, and short ways to use it. */
 #ifndef HF_TESTS_UNIT_DB_OWN_POSTGRES_H
 #define HF_TESTS_UNIT_DB_OWN_POSTGRES_H
 
@@ -14,10 +15,12 @@ int own_postgres_end(void **state);
 instance *own_postgres(void);
 const char *own_postgres_folder(void); /* of its socket */
 
-/* postgres://user@/name?host=FOLDER&port=PORT, with more parameters ("&a=b") or ""; on one of a few static buffers. */
+/* postgres://user@/name?host=FOLDER&port=PORT, with more parameters ("&a=b") or ""; on one of a few
+ * static buffers. */
 const char *own_postgres_url(const char *user, const char *name, const char *more);
 
-/* The same over TCP, postgres://user@127.0.0.1:PORT/name, where a password is needed: user may be "user:password". */
+/* The same over TCP, postgres://user@127.0.0.1:PORT/name, where a password is needed: user may be
+ * "user:password". */
 const char *own_postgres_tcp_url(const char *user, const char *name, const char *more);
 
 /* ---- what the tests do with it; a failure fails the test ---- */

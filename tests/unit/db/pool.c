@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The pool over a pretended database, whose connections break as they are told, and over a real PostgreSQL that is restarted. */
+/* The pool over a pretended database, whose connections break as they are told, and over a real
+ * PostgreSQL that is restarted. */
 #include "own_postgres.h"
 
 #include <base/error.h>
@@ -29,7 +30,8 @@ static struct {
     char url[64], setup[64], password[64];
 } fake;
 
-static hf_status fake_connect(const char *url, const hf_db_options *options, hf_db **out, hf_error *e);
+static hf_status fake_connect(const char *url, const hf_db_options *options, hf_db **out,
+                              hf_error *e);
 
 static void fake_close(hf_db *db)
 {
@@ -68,7 +70,8 @@ static const hf_db_driver fake_driver = {.connect = fake_connect,
                                          .in_transaction = fake_in_transaction,
                                          .rollback = fake_rollback};
 
-static hf_status fake_connect(const char *url, const hf_db_options *options, hf_db **out, hf_error *e)
+static hf_status fake_connect(const char *url, const hf_db_options *options, hf_db **out,
+                              hf_error *e)
 {
     *out = NULL;
     if (fake.slow_us > 0)
@@ -85,7 +88,8 @@ static hf_status fake_connect(const char *url, const hf_db_options *options, hf_
     if (atomic_fetch_add(&fake.opened, 1) == 0) {
         snprintf(fake.url, sizeof fake.url, "%s", url);
         snprintf(fake.setup, sizeof fake.setup, "%s", options->setup ? options->setup : "");
-        snprintf(fake.password, sizeof fake.password, "%s", options->password ? options->password : "");
+        snprintf(fake.password, sizeof fake.password, "%s",
+                 options->password ? options->password : "");
     }
     *out = &it->base;
     return HF_OK;
@@ -108,12 +112,14 @@ static int fresh_fake(void **state)
     return 0;
 }
 
-static void make(size_t max)
+static void pool_make(size_t max)
 {
-    expect(HF_OK, hf_pool_new(&fake_driver, "fake:", &(hf_db_options){0}, max, fake_drop, &pool, &err), err);
+    expect(HF_OK,
+           hf_pool_new(&fake_driver, "fake:", &(hf_db_options){0}, max, fake_drop, &pool, &err),
+           err);
 }
 
-static hf_pooled *take(void)
+static hf_pooled *pool_take(void)
 {
     hf_pooled *it = NULL;
     expect(HF_OK, hf_pool_take(pool, 0, &it, &err), err);
@@ -143,7 +149,7 @@ static void it_opens_when_asked_and_keeps_its_own_copies(void **state)
     memset(url, '?', sizeof url - 1);
     memset(setup, '?', sizeof setup - 1);
     memset(password, '?', sizeof password - 1);
-    hf_pool_give(pool, take());
+    hf_pool_give(pool, pool_take());
     expect_text(fake.url, "fake:here");
     expect_text(fake.setup, "SET a");
     expect_text(fake.password, "geheim");
@@ -154,19 +160,19 @@ static void it_opens_when_asked_and_keeps_its_own_copies(void **state)
 static void the_one_used_last_comes_first_with_what_was_kept_with_it(void **state)
 {
     (void)state;
-    make(3);
-    hf_pooled *a = take(), *b = take(), *c = take();
+    pool_make(3);
+    hf_pooled *a = pool_take(), *b = pool_take(), *c = pool_take();
     a->extra = malloc(1);
     b->extra = malloc(1);
     hf_pool_give(pool, a);
     hf_pool_give(pool, c);
     hf_pool_give(pool, b);
     void *kept = b->extra;
-    expect_true(take() == b && b->extra == kept);
-    expect_true(take() == c);
+    expect_true(pool_take() == b && b->extra == kept);
+    expect_true(pool_take() == c);
     hf_pool_give(pool, c);
-    expect_true(take() == c);
-    expect_true(take() == a);
+    expect_true(pool_take() == c);
+    expect_true(pool_take() == a);
     expect_int(atomic_load(&fake.opened), 3);
     hf_pool_give(pool, a);
     hf_pool_give(pool, b);
@@ -178,8 +184,8 @@ static void the_one_used_last_comes_first_with_what_was_kept_with_it(void **stat
 static void all_in_use_is_busy_after_the_wait(void **state)
 {
     (void)state;
-    make(2);
-    hf_pooled *a = take(), *b = take(), *none = NULL;
+    pool_make(2);
+    hf_pooled *a = pool_take(), *b = pool_take(), *none = NULL;
     expect(HF_BUSY, hf_pool_take(pool, 0, &none, &err), err);
     int64_t from_us = hf_seam.boot_us();
     expect(HF_BUSY, hf_pool_take(pool, 100000, &none, &err), err);
@@ -187,7 +193,7 @@ static void all_in_use_is_busy_after_the_wait(void **state)
     expect_true(none == NULL && took_us >= 95000 && took_us < 500000);
     expect_contains(err.message, "All 2 connections");
     hf_pool_give(pool, a);
-    expect_true(take() == a);
+    expect_true(pool_take() == a);
     hf_pool_give(pool, a);
     hf_pool_give(pool, b);
     unmake();
@@ -196,23 +202,23 @@ static void all_in_use_is_busy_after_the_wait(void **state)
 static void what_is_lost_or_stuck_is_closed_when_given_back(void **state)
 {
     (void)state;
-    make(1);
-    hf_pooled *it = take();
+    pool_make(1);
+    hf_pooled *it = pool_take();
     it->extra = malloc(1);
     fake_of(it)->alive = false;
     hf_pool_give(pool, it);
     expect_int(atomic_load(&fake.open), 0);
     expect_int(atomic_load(&fake.dropped), 1);
-    it = take();
+    it = pool_take();
     fake_of(it)->in_transaction = true;
     hf_pool_give(pool, it);
     expect_int(atomic_load(&fake.open), 1);
-    it = take();
+    it = pool_take();
     expect_true(!fake_of(it)->in_transaction);
     fake_of(it)->in_transaction = fake_of(it)->stuck = true;
     hf_pool_give(pool, it);
     expect_int(atomic_load(&fake.open), 0);
-    hf_pool_give(pool, take());
+    hf_pool_give(pool, pool_take());
     expect_int(atomic_load(&fake.opened), 3);
     unmake();
 }
@@ -220,14 +226,14 @@ static void what_is_lost_or_stuck_is_closed_when_given_back(void **state)
 static void what_went_bad_while_idle_costs_no_error(void **state)
 {
     (void)state;
-    make(3);
-    hf_pooled *all[] = {take(), take(), take()};
+    pool_make(3);
+    hf_pooled *all[] = {pool_take(), pool_take(), pool_take()};
     for (int i = 0; i < 3; i++)
         hf_pool_give(pool, all[i]);
     fake_of(all[1])->fresh = fake_of(all[2])->fresh = false;
-    expect_true(take() == all[0]);
+    expect_true(pool_take() == all[0]);
     expect_int(atomic_load(&fake.open), 1);
-    hf_pooled *b = take(), *c = take(), *none = NULL;
+    hf_pooled *b = pool_take(), *c = pool_take(), *none = NULL;
     expect_int(atomic_load(&fake.opened), 5);
     expect(HF_BUSY, hf_pool_take(pool, 0, &none, &err), err);
     fake_of(b)->fresh = fake_of(c)->fresh = fake_of(all[0])->fresh = false;
@@ -239,7 +245,7 @@ static void what_went_bad_while_idle_costs_no_error(void **state)
     expect_int(atomic_load(&fake.open), 0);
     expect(HF_UNAVAILABLE, hf_pool_take(pool, 0, &none, &err), err);
     atomic_store(&fake.refuse, false);
-    hf_pooled *again[] = {take(), take(), take()};
+    hf_pooled *again[] = {pool_take(), pool_take(), pool_take()};
     for (int i = 0; i < 3; i++)
         hf_pool_give(pool, again[i]);
     unmake();
@@ -258,8 +264,8 @@ static void what_is_idle_for_long_is_closed(void **state)
     int64_t (*real)(void) = hf_seam.boot_us;
     hf_seam.boot_us = pretended_clock;
     clock_us = 1000000000;
-    make(4);
-    hf_pooled *all[] = {take(), take(), take()};
+    pool_make(4);
+    hf_pooled *all[] = {pool_take(), pool_take(), pool_take()};
     hf_pool_give(pool, all[0]);
     clock_us += 15000000;
     hf_pool_give(pool, all[1]);
@@ -268,11 +274,11 @@ static void what_is_idle_for_long_is_closed(void **state)
     hf_pool_give(pool, all[2]); /* the first is too old by now */
     expect_int(atomic_load(&fake.open), 2);
     clock_us += 19000000;
-    expect_true(take() == all[2]); /* and now the second */
+    expect_true(pool_take() == all[2]); /* and now the second */
     expect_int(atomic_load(&fake.open), 1);
     hf_pool_give(pool, all[2]);
     clock_us += 21000000;
-    hf_pooled *it = take();
+    hf_pooled *it = pool_take();
     expect_int(atomic_load(&fake.opened), 4);
     expect_int(atomic_load(&fake.open), 1);
     hf_pool_give(pool, it);
@@ -287,18 +293,18 @@ static void what_is_too_old_is_not_taken_any_more(void **state)
     int64_t (*real)(void) = hf_seam.boot_us;
     hf_seam.boot_us = pretended_clock;
     clock_us = 1000000000;
-    make(1);
+    pool_make(1);
     hf_pool_age(pool, 60000000);
-    hf_pooled *it = take();
+    hf_pooled *it = pool_take();
     for (int i = 1; i < 6; i++) {
         clock_us += 10000000;
         hf_pool_give(pool, it);
-        expect_true(take() == it);
+        expect_true(pool_take() == it);
     }
     expect_int(atomic_load(&fake.opened), 1);
     clock_us += 10000000;
     hf_pool_give(pool, it);
-    it = take();
+    it = pool_take();
     expect_int(atomic_load(&fake.opened), 2);
     expect_int(atomic_load(&fake.open), 1);
     hf_pool_give(pool, it);
@@ -313,12 +319,12 @@ static void without_such_a_bound_it_is_taken_however_old(void **state)
     int64_t (*real)(void) = hf_seam.boot_us;
     hf_seam.boot_us = pretended_clock;
     clock_us = 1000000000;
-    make(1);
-    hf_pooled *it = take();
+    pool_make(1);
+    hf_pooled *it = pool_take();
     for (int i = 0; i < 100; i++) {
         clock_us += 10000000;
         hf_pool_give(pool, it);
-        expect_true(take() == it);
+        expect_true(pool_take() == it);
     }
     hf_pool_give(pool, it);
     unmake();
@@ -328,17 +334,17 @@ static void without_such_a_bound_it_is_taken_however_old(void **state)
 static void after_a_renewal_none_of_the_old_is_taken(void **state)
 {
     (void)state;
-    make(3);
-    hf_pooled *all[] = {take(), take(), take()};
+    pool_make(3);
+    hf_pooled *all[] = {pool_take(), pool_take(), pool_take()};
     hf_pool_give(pool, all[0]);
     hf_pool_give(pool, all[1]);
     hf_pool_renew(pool);
     hf_pool_give(pool, all[2]); /* it was in use meanwhile */
-    hf_pooled *it = take();
+    hf_pooled *it = pool_take();
     expect_int(atomic_load(&fake.opened), 4);
     expect_int(atomic_load(&fake.open), 1);
     hf_pool_give(pool, it);
-    expect_true(take() == it);
+    expect_true(pool_take() == it);
     hf_pool_give(pool, it);
     unmake();
 }
@@ -373,9 +379,9 @@ static void who_waits_longest_is_served_first(void **state)
     atomic_int turn = 0;
     for (int lost = 0; lost < 2; lost++) {
         memset(&fake, 0, sizeof fake);
-        make(1);
+        pool_make(1);
         atomic_store(&turn, 0);
-        hf_pooled *it = take(), *none = NULL;
+        hf_pooled *it = pool_take(), *none = NULL;
         for (int i = 0; i < COUNT; i++) {
             takers[i] = (taker){.turn = &turn};
             pthread_create(&takers[i].thread, NULL, take_in_turn, &takers[i]);
@@ -399,7 +405,7 @@ static void a_failed_connect_passes_its_place_on(void **state)
     (void)state;
     atomic_int turn = 0;
     taker takers[3];
-    make(1);
+    pool_make(1);
     fake.slow_us = 50000;
     atomic_store(&fake.refuse, true);
     for (int i = 0; i < 3; i++) {
@@ -411,7 +417,7 @@ static void a_failed_connect_passes_its_place_on(void **state)
         expect_int(takers[i].status, HF_UNAVAILABLE);
     }
     atomic_store(&fake.refuse, false);
-    hf_pool_give(pool, take());
+    hf_pool_give(pool, pool_take());
     unmake();
 }
 
@@ -448,7 +454,7 @@ static void many_threads_share_few_connections(void **state)
     enum { COUNT = 8 };
     pthread_t threads[COUNT];
     unsigned seeds[COUNT];
-    make(3);
+    pool_make(3);
     for (unsigned i = 0; i < COUNT; i++) {
         seeds[i] = i * 7919 + 1;
         pthread_create(&threads[i], NULL, hammer, &seeds[i]);
@@ -456,7 +462,7 @@ static void many_threads_share_few_connections(void **state)
     for (int i = 0; i < COUNT; i++)
         pthread_join(threads[i], NULL);
     expect_true(atomic_load(&fake.most) <= 3);
-    hf_pooled *all[] = {take(), take(), take()};
+    hf_pooled *all[] = {pool_take(), pool_take(), pool_take()};
     for (int i = 0; i < 3; i++)
         hf_pool_give(pool, all[i]);
     unmake();
@@ -486,8 +492,8 @@ static void it_heals_after_the_server_was_restarted(void **state)
     hf_pool *real = NULL;
     hf_pooled *held[3] = {NULL};
     expect(HF_OK,
-           hf_pool_new(&hf_db_postgres, own_postgres_url("postgres", "postgres", ""), &(hf_db_options){0}, 3,
-                       free, &real, &err),
+           hf_pool_new(&hf_db_postgres, own_postgres_url("postgres", "postgres", ""),
+                       &(hf_db_options){0}, 3, free, &real, &err),
            err);
     for (int round = 0; round < 2; round++) {
         for (int i = 0; i < 3; i++)
@@ -531,8 +537,8 @@ static void threads_share_real_connections(void **state)
     pthread_t threads[6];
     void *good = NULL;
     expect(HF_OK,
-           hf_pool_new(&hf_db_postgres, own_postgres_url("postgres", "postgres", ""), &(hf_db_options){0}, 3,
-                       NULL, &real, &err),
+           hf_pool_new(&hf_db_postgres, own_postgres_url("postgres", "postgres", ""),
+                       &(hf_db_options){0}, 3, NULL, &real, &err),
            err);
     for (int i = 0; i < 6; i++)
         pthread_create(&threads[i], NULL, use_often, real);

@@ -7,7 +7,8 @@
 #include <string.h>
 #include <support/check.h>
 
-static void refused(const char *url, const hf_db_options *options, hf_status status, const char *part)
+static void postgres_refused(const char *url, const hf_db_options *options, hf_status status,
+                             const char *part)
 {
     hf_db *db = NULL;
     expect(status, hf_db_connect(&hf_db_postgres, url, options, &db, &err), err);
@@ -18,7 +19,7 @@ static void refused(const char *url, const hf_db_options *options, hf_status sta
 
 /* ---- connecting ---- */
 
-static void a_connection_says_what_it_is(void **state)
+static void postgres_a_connection_says_what_it_is(void **state)
 {
     (void)state;
     char where[512];
@@ -38,9 +39,9 @@ static void a_connection_says_what_it_is(void **state)
 static void what_the_url_says_stands_and_settings_are_added(void **state)
 {
     (void)state;
-    hf_db_options options = {.settings =
-                                 "lock_timeout=321 default_transaction_isolation=repeatable\\ read jit=off",
-                             .setup = "SET work_mem = '3MB'; SELECT 1"};
+    hf_db_options options = {
+        .settings = "lock_timeout=321 default_transaction_isolation=repeatable\\ read jit=off",
+        .setup = "SET work_mem = '3MB'; SELECT 1"};
     hf_db *db = connect_with(own_postgres_tcp_url("secretive:offen", "postgres",
                                                   "&application_name=shop&client_encoding=LATIN1"
                                                   "&options=-c%20statement_timeout%3D7777"),
@@ -65,22 +66,24 @@ static void a_connection_that_is_refused_says_who_where_and_why(void **state)
     (void)state;
     const hf_db_options none = {0};
     char folder[256];
-    refused(own_postgres_url("postgres", "nope", ""), &none, HF_UNAVAILABLE, "3D000");
+    postgres_refused(own_postgres_url("postgres", "nope", ""), &none, HF_UNAVAILABLE, "3D000");
     expect_contains(err.message, "as postgres: database \"nope\" does not exist");
     expect_contains(err.message, own_postgres_folder());
-    refused(own_postgres_url("nobody_here", "postgres", ""), &none, HF_UNAVAILABLE, "28000");
-    refused(own_postgres_tcp_url("secretive:geheim", "postgres", ""), &none, HF_UNAVAILABLE, "28P01");
+    postgres_refused(own_postgres_url("nobody_here", "postgres", ""), &none, HF_UNAVAILABLE,
+                     "28000");
+    postgres_refused(own_postgres_tcp_url("secretive:geheim", "postgres", ""), &none,
+                     HF_UNAVAILABLE, "28P01");
     expect_contains(err.message, "the database postgres on 127.0.0.1:");
     expect_contains(err.message, "as secretive");
-    refused(own_postgres_tcp_url("secretive", "postgres", ""), &none, HF_UNAVAILABLE,
-            "Give the user's password");
-    refused(own_postgres_tcp_url("secretive", "postgres", ""), &(hf_db_options){.password = "geheim"},
-            HF_UNAVAILABLE, "28P01");
-    refused(own_postgres_url("postgres", "closed", ""), &none, HF_UNAVAILABLE, "55000");
-    refused(own_postgres_url("guest", "private", ""), &none, HF_UNAVAILABLE, "42501");
-    refused("postgres://a@127.0.0.1:1/db", &none, HF_UNAVAILABLE, "127.0.0.1:1");
+    postgres_refused(own_postgres_tcp_url("secretive", "postgres", ""), &none, HF_UNAVAILABLE,
+                     "Give the user's password");
+    postgres_refused(own_postgres_tcp_url("secretive", "postgres", ""),
+                     &(hf_db_options){.password = "geheim"}, HF_UNAVAILABLE, "28P01");
+    postgres_refused(own_postgres_url("postgres", "closed", ""), &none, HF_UNAVAILABLE, "55000");
+    postgres_refused(own_postgres_url("guest", "private", ""), &none, HF_UNAVAILABLE, "42501");
+    postgres_refused("postgres://a@127.0.0.1:1/db", &none, HF_UNAVAILABLE, "127.0.0.1:1");
     snprintf(folder, sizeof folder, "postgres://a@/db?host=%s/none", own_postgres_folder());
-    refused(folder, &none, HF_UNAVAILABLE, "No such file");
+    postgres_refused(folder, &none, HF_UNAVAILABLE, "No such file");
     hf_db_close(connect_with(own_postgres_tcp_url("secretive", "postgres", ""),
                              &(hf_db_options){.password = "offen"}));
     hf_db_close(connect_with(own_postgres_tcp_url("secretive:offen", "postgres", ""), &none));
@@ -90,18 +93,18 @@ static void a_url_that_makes_no_sense_is_invalid_and_no_password_shows(void **st
 {
     (void)state;
     const hf_db_options none = {0};
-    refused("postgres://a:geheim@h:1/db?nonsense=1", &none, HF_INVALID, "makes no sense");
-    refused("postgres://a:geheim%zz@h/db", &none, HF_INVALID, "makes no sense");
-    refused("postgres://[::1/db", &none, HF_INVALID, "makes no sense");
-    refused("postgres:///db?nonsense=1", &none, HF_INVALID, "nonsense");
-    refused("postgres:///db?passwordgeheim", &none, HF_INVALID, "makes no sense");
-    refused("postgres://a:geheim@h:99999999/db", &none, HF_INVALID, "99999999");
-    refused("postgres://a:geheim@h:1,i:99999/db", &none, HF_INVALID, "99999");
-    refused("postgres://a:geheim@127.0.0.1/db?sslmode=often", &none, HF_INVALID, "often");
-    refused("host=localhost password=geheim", &none, HF_INVALID, "makes no sense");
+    postgres_refused("postgres://a:geheim@h:1/db?nonsense=1", &none, HF_INVALID, "makes no sense");
+    postgres_refused("postgres://a:geheim%zz@h/db", &none, HF_INVALID, "makes no sense");
+    postgres_refused("postgres://[::1/db", &none, HF_INVALID, "makes no sense");
+    postgres_refused("postgres:///db?nonsense=1", &none, HF_INVALID, "nonsense");
+    postgres_refused("postgres:///db?passwordgeheim", &none, HF_INVALID, "makes no sense");
+    postgres_refused("postgres://a:geheim@h:99999999/db", &none, HF_INVALID, "99999999");
+    postgres_refused("postgres://a:geheim@h:1,i:99999/db", &none, HF_INVALID, "99999");
+    postgres_refused("postgres://a:geheim@127.0.0.1/db?sslmode=often", &none, HF_INVALID, "often");
+    postgres_refused("host=localhost password=geheim", &none, HF_INVALID, "makes no sense");
 }
 
-static void too_many_connections_are_a_limit(void **state)
+static void too_many_connections_are_a_limit_in_postgres(void **state)
 {
     (void)state;
     hf_db *dbs[32] = {NULL};
@@ -120,8 +123,8 @@ static void too_many_connections_are_a_limit(void **state)
 static void a_setup_that_fails_is_the_connections_failure(void **state)
 {
     (void)state;
-    refused(own_postgres_url("postgres", "postgres", ""), &(hf_db_options){.setup = "SELECT * FROM nowhere"},
-            HF_UNAVAILABLE, "42P01");
+    postgres_refused(own_postgres_url("postgres", "postgres", ""),
+                     &(hf_db_options){.setup = "SELECT * FROM nowhere"}, HF_UNAVAILABLE, "42P01");
 }
 
 /* ---- values ---- */
@@ -129,7 +132,8 @@ static void a_setup_that_fails_is_the_connections_failure(void **state)
 static void every_kind_of_value_comes_back_as_it_went(void **state)
 {
     (void)state;
-    static const char odd[] = "ümläut \xf0\x9f\x94\x92 'quoted' \"double\" back\\slash %s $1 ; -- tail ";
+    static const char odd[] =
+        "ümläut \xf0\x9f\x94\x92 'quoted' \"double\" back\\slash %s $1 ; -- tail ";
     static const char bytes[] = "\0\1\\x\xff\xfe'";
     const int64_t numbers[] = {0, 1, -1, INT64_MAX, INT64_MIN, INT64_C(1) << 40};
     hf_db *db = open_db();
@@ -162,8 +166,8 @@ static void nulls_and_empty_values_differ(void **state)
 {
     (void)state;
     hf_db *db = open_db();
-    hf_stmt *it =
-        stmt(db, "SELECT $1::bigint IS NULL, $2 IS NULL, $3 IS NULL, $4 IS NULL, $1::bigint, $2, $3");
+    hf_stmt *it = stmt(
+        db, "SELECT $1::bigint IS NULL, $2 IS NULL, $3 IS NULL, $4 IS NULL, $1::bigint, $2, $3");
     hf_stmt_int_or_null(it, 1, 0);
     hf_stmt_text(it, 2, HF_NOTHING);
     hf_stmt_blob(it, 3, NULL, 0);
@@ -185,8 +189,9 @@ static void numbers_of_every_width_read_as_numbers_and_as_text(void **state)
 {
     (void)state;
     hf_db *db = open_db();
-    hf_stmt *it = stmt(db, "SELECT -2::smallint, -3, -4::bigint, true, 4000000000::oid, 'x'::\"char\", "
-                           "'name'::name, '-17'::text, 'v'::varchar, NULL::int");
+    hf_stmt *it =
+        stmt(db, "SELECT -2::smallint, -3, -4::bigint, true, 4000000000::oid, 'x'::\"char\", "
+                 "'name'::name, '-17'::text, 'v'::varchar, NULL::int");
     expect_true(step(it));
     const int64_t numbers[] = {-2, -3, -4, 1, 4000000000, 0, 0, -17, 0, 0};
     const char *const texts[] = {"-2", "-3", "-4", "1", "4000000000", "x", "name", "-17", "v", ""};
@@ -222,9 +227,9 @@ static void lists_go_as_arrays_with_nulls_in_them(void **state)
     (void)state;
     const size_t counts[] = {0, 1, 3, 256, 20000, 0, 2};
     hf_db *db = open_db();
-    hf_stmt *it =
-        stmt(db, "SELECT n, n IS NULL, t, b FROM unnest($2, $3, $4) WITH ORDINALITY AS x(n, t, b, o) "
-                 "WHERE $1 = 9 AND $5 = 'end' ORDER BY o");
+    hf_stmt *it = stmt(
+        db, "SELECT n, n IS NULL, t, b FROM unnest($2, $3, $4) WITH ORDINALITY AS x(n, t, b, o) "
+            "WHERE $1 = 9 AND $5 = 'end' ORDER BY o");
     for (size_t round = 0; round < sizeof counts / sizeof counts[0]; round++) {
         hf_arena arena = {0};
         hf_list list;
@@ -302,11 +307,11 @@ static int prepare_server(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_connection_says_what_it_is),
+        cmocka_unit_test(postgres_a_connection_says_what_it_is),
         cmocka_unit_test(what_the_url_says_stands_and_settings_are_added),
         cmocka_unit_test(a_connection_that_is_refused_says_who_where_and_why),
         cmocka_unit_test(a_url_that_makes_no_sense_is_invalid_and_no_password_shows),
-        cmocka_unit_test(too_many_connections_are_a_limit),
+        cmocka_unit_test(too_many_connections_are_a_limit_in_postgres),
         cmocka_unit_test(a_setup_that_fails_is_the_connections_failure),
         cmocka_unit_test(every_kind_of_value_comes_back_as_it_went),
         cmocka_unit_test(nulls_and_empty_values_differ),

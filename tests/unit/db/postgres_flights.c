@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The PostgreSQL driver against a real server: statements and the flights they go in, transactions, errors. */
+/* The PostgreSQL driver against a real server: statements and the flights they go in, transactions,
+ * errors. */
 #include "own_postgres.h"
 
 #include <db/pool.h>
@@ -30,8 +31,8 @@ static void a_statement_used_again_is_prepared_but_not_behind_a_pooler(void **st
 {
     (void)state;
     for (int pooler = 0; pooler < 2; pooler++) {
-        hf_db *db =
-            connect_with(own_postgres_url("postgres", "postgres", ""), &(hf_db_options){.pooler = pooler});
+        hf_db *db = connect_with(own_postgres_url("postgres", "postgres", ""),
+                                 &(hf_db_options){.pooler = pooler});
         hf_stmt *it = stmt(db, "SELECT $1 + 1");
         for (int i = 0; i < 9; i++) {
             hf_stmt_int(it, 1, i);
@@ -56,11 +57,13 @@ static void what_was_prepared_in_vain_is_prepared_again(void **state)
 {
     (void)state;
     hf_db *db = open_db();
-    hf_stmt *good = stmt(db, "SELECT 1"), *bad = stmt(db, "SELECT 1 / $1"), *late = stmt(db, "SELECT 3");
+    hf_stmt *good = stmt(db, "SELECT 1"), *bad = stmt(db, "SELECT 1 / $1"),
+            *late = stmt(db, "SELECT 3");
     hf_stmt *const all[] = {good, bad, late};
     for (int round = 0; round < 6; round++) {
         hf_stmt_int(bad, 1,
-                    round % 2); /* the second round is the first that prepares; every other one fails */
+                    /* the second round is the first that prepares; every other one fails */
+                    round % 2);
         for (int i = 0; i < 3; i++)
             hf_stmt_queue(all[i]);
         expect(HF_OK, hf_db_send(db, &err), err);
@@ -69,7 +72,8 @@ static void what_was_prepared_in_vain_is_prepared_again(void **state)
         expect(status, hf_stmt_run(bad, &err), err);
         expect(status, hf_stmt_run(late, &err), err);
         if (round == 1)
-            run(db, "DEALLOCATE hf_3"); /* the last: as if it had been aborted, and its name taken */
+            /* the last: as if it had been aborted, and its name taken */
+            run(db, "DEALLOCATE hf_3");
         if (round == 2) {
             expect_contains(err.message, "(22012)");
             expect_text(ask(db, "SELECT count(*) FROM pg_prepared_statements"), "2");
@@ -255,15 +259,18 @@ static const trouble troubles[] = {
     {"CREATE TABLE noschema.t(a int)", HF_UNAVAILABLE, HF_FAILURE_MISSING, "(3F000)"},
     {"SELECT nofunction()", HF_UNAVAILABLE, HF_FAILURE_MISSING, "(42883)"},
     {"SET ROLE guest; SELECT * FROM kept", HF_UNAVAILABLE, HF_FAILURE_DENIED, "(42501)"},
-    {"SET TRANSACTION READ ONLY; DELETE FROM kept", HF_UNAVAILABLE, HF_FAILURE_READ_ONLY, "(25006)"},
+    {"SET TRANSACTION READ ONLY; DELETE FROM kept", HF_UNAVAILABLE, HF_FAILURE_READ_ONLY,
+     "(25006)"},
     {"SET LOCAL statement_timeout = 20; SELECT pg_sleep(5)", HF_BUSY, HF_FAILURE_BUSY, "(57014)"},
     {"INSERT INTO kept VALUES (1)", HF_RETRY, HF_FAILURE_DUPLICATE, "(23505)"},
-    {"DO $$ BEGIN RAISE 'x' USING ERRCODE = '40P01'; END $$", HF_RETRY, HF_FAILURE_CONFLICT, "(40P01)"},
-    {"DO $$ BEGIN RAISE 'x' USING ERRCODE = '40001'; END $$", HF_RETRY, HF_FAILURE_CONFLICT, "(40001)"},
+    {"DO $$ BEGIN RAISE 'x' USING ERRCODE = '40P01'; END $$", HF_RETRY, HF_FAILURE_CONFLICT,
+     "(40P01)"},
+    {"DO $$ BEGIN RAISE 'x' USING ERRCODE = '40001'; END $$", HF_RETRY, HF_FAILURE_CONFLICT,
+     "(40001)"},
     {"DO $$ BEGIN RAISE 'full' USING ERRCODE = '53100'; END $$", HF_UNAVAILABLE, HF_FAILURE_LIMIT,
      "The disk is full under"},
-    {"DO $$ BEGIN RAISE 'Ends in a dot.' USING ERRCODE = 'HF001'; END $$", HF_INTERNAL, HF_FAILURE_OTHER,
-     "Ends in a dot (HF001)."},
+    {"DO $$ BEGIN RAISE 'Ends in a dot.' USING ERRCODE = 'HF001'; END $$", HF_INTERNAL,
+     HF_FAILURE_OTHER, "Ends in a dot (HF001)."},
     {"nonsense", HF_INTERNAL, HF_FAILURE_OTHER, "(42601)"},
 };
 
@@ -271,7 +278,8 @@ static void errors_become_a_status_a_failure_and_a_sentence(void **state)
 {
     (void)state;
     hf_db *db = open_db();
-    run(db, "DROP TABLE IF EXISTS kept; CREATE TABLE kept(a int PRIMARY KEY); INSERT INTO kept VALUES (1)");
+    run(db, "DROP TABLE IF EXISTS kept; CREATE TABLE kept(a int PRIMARY KEY); INSERT INTO kept "
+            "VALUES (1)");
     for (size_t i = 0; i < sizeof troubles / sizeof troubles[0]; i++) {
         run(db, "BEGIN");
         expect(troubles[i].status, hf_db_run(db, troubles[i].sql, &err), err);
@@ -296,7 +304,8 @@ static void a_lock_held_by_another_is_busy_and_a_full_lock_table_says_what_to_ra
     expect_int(hf_db_failure(other), HF_FAILURE_BUSY);
     expect(HF_OK, hf_db_rollback(other, &err), err);
     expect(HF_UNAVAILABLE,
-           hf_db_run(db, "SELECT count(pg_advisory_xact_lock(n)) FROM generate_series(1, 100000) n", &err),
+           hf_db_run(db, "SELECT count(pg_advisory_xact_lock(n)) FROM generate_series(1, 100000) n",
+                     &err),
            err);
     expect_int(hf_db_failure(db), HF_FAILURE_LIMIT);
     expect_contains(err.message, "max_locks_per_transaction");
@@ -326,7 +335,7 @@ static void a_serialization_failure_at_commit_is_to_be_run_again(void **state)
 /* ---- scarce memory ---- */
 
 /* Connects, and sends a statement with a list; whatever fails in it. */
-static hf_status work(hf_pool *pool, const hf_list *list)
+static hf_status postgres_flights_work(hf_pool *pool, const hf_list *list)
 {
     hf_pooled *it = NULL;
     hf_stmt *count = NULL;
@@ -362,11 +371,11 @@ static void without_memory_nothing_is_done_and_nothing_leaks(void **state)
         scarcity_begin(OF_LIBRARY, n, false);
         hf_status status = hf_pool_new(&hf_db_postgres, url, &options, 1, NULL, &pool, &err);
         if (status == HF_OK)
-            status = work(pool, &list);
+            status = postgres_flights_work(pool, &list);
         failed = scarcity_end();
         expect(failed ? HF_NO_MEMORY : HF_OK, status, err);
         if (pool != NULL)
-            expect(HF_OK, work(pool, &list), err);
+            expect(HF_OK, postgres_flights_work(pool, &list), err);
         hf_pool_close(pool);
         expect_true(n < 100);
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The PostgreSQL driver when the server goes away or says nothing: what was not done, what is unsure, and never longer than its time. */
+/* The PostgreSQL driver when the server goes away or says nothing: what was not done, what is
+ * unsure, and never longer than its time. */
 #include "own_postgres.h"
 
 #include <base/seams.h>
@@ -19,11 +20,11 @@
 typedef struct assassin {
     pthread_t thread;
     int backend;
-    int signal; /* 0: pg_terminate_backend; -1: pg_cancel_backend */
+    int signal;      /* 0: pg_terminate_backend; -1: pg_cancel_backend */
     const char *url; /* of the server itself */
 } assassin;
 
-static void *strike(void *context)
+static void *postgres_lost_strike(void *context)
 {
     assassin *it = context;
     hf_db *other = NULL;
@@ -31,7 +32,8 @@ static void *strike(void *context)
     if (hf_db_connect(&hf_db_postgres, it->url, &(hf_db_options){0}, &other, NULL) != HF_OK)
         return NULL;
     snprintf(sql, sizeof sql,
-             "SELECT count(*) FROM pg_stat_activity WHERE pid = %d AND wait_event = 'PgSleep'", it->backend);
+             "SELECT count(*) FROM pg_stat_activity WHERE pid = %d AND wait_event = 'PgSleep'",
+             it->backend);
     for (int i = 0; i < 1000 && strcmp(answer, "1") != 0; i++) {
         usleep(5000);
         hf_db_ask(other, sql, answer, sizeof answer, NULL);
@@ -62,15 +64,17 @@ static assassin strike_at(hf_db *db, int signal)
 
 enum { FLIGHT = 4 };
 
-/* Sends BEGIN, an INSERT, one more statement and COMMIT, while someone strikes (or not), and expects these ends. */
-static void fly(hf_db *db, assassin *striker, const char *third, const hf_status expected[FLIGHT])
+/* Sends BEGIN, an INSERT, one more statement and COMMIT, while someone strikes (or not), and
+ * expects these ends. */
+static void postgres_lost_fly(hf_db *db, assassin *striker, const char *third,
+                              const hf_status expected[FLIGHT])
 {
-    hf_stmt *all[FLIGHT] = {stmt(db, "BEGIN"), stmt(db, "INSERT INTO kept VALUES (1)"), stmt(db, third),
-                            stmt(db, " commit ;")};
+    hf_stmt *all[FLIGHT] = {stmt(db, "BEGIN"), stmt(db, "INSERT INTO kept VALUES (1)"),
+                            stmt(db, third), stmt(db, " commit ;")};
     for (int i = 0; i < FLIGHT; i++)
         hf_stmt_queue(all[i]);
     if (striker != NULL)
-        pthread_create(&striker->thread, NULL, strike, striker);
+        pthread_create(&striker->thread, NULL, postgres_lost_strike, striker);
     expect(HF_OK, hf_db_send(db, &err), err);
     if (striker != NULL)
         pthread_join(striker->thread, NULL);
@@ -94,7 +98,8 @@ static void make_tables(hf_db *db, const char *at_commit)
              "CREATE FUNCTION at_commit() RETURNS trigger LANGUAGE plpgsql AS "
              "$$ BEGIN PERFORM pg_sleep(%s); RETURN NULL; END $$",
              at_commit);
-    run(db, "DROP TABLE IF EXISTS kept; DROP FUNCTION IF EXISTS at_commit; CREATE TABLE kept(a bigint)");
+    run(db, "DROP TABLE IF EXISTS kept; DROP FUNCTION IF EXISTS at_commit; CREATE TABLE kept(a "
+            "bigint)");
     run(db, sql);
     run(db, "CREATE CONSTRAINT TRIGGER late AFTER INSERT ON kept DEFERRABLE INITIALLY DEFERRED "
             "FOR EACH ROW EXECUTE FUNCTION at_commit()");
@@ -128,7 +133,7 @@ static void a_backend_that_ends_during_commit_leaves_it_unsure(void **state)
     tables("20");
     hf_db *db = open_db();
     assassin striker = strike_at(db, 0);
-    fly(db, &striker, "SELECT 1", commit_unsure);
+    postgres_lost_fly(db, &striker, "SELECT 1", commit_unsure);
     expect_contains(err.message, "not known");
     expect_dead(db);
     expect_rows("0");
@@ -140,7 +145,7 @@ static void a_backend_that_ends_before_the_commit_has_done_nothing(void **state)
     tables("0");
     hf_db *db = open_db();
     assassin striker = strike_at(db, 0);
-    fly(db, &striker, "SELECT pg_sleep(20)", not_done);
+    postgres_lost_fly(db, &striker, "SELECT pg_sleep(20)", not_done);
     expect_contains(err.message, "57P01");
     expect_dead(db);
     expect_rows("0");
@@ -152,13 +157,14 @@ static void a_crash_of_the_server_tells_nothing_so_all_is_unsure(void **state)
     tables("20");
     hf_db *db = open_db();
     assassin striker = strike_at(db, SIGKILL);
-    fly(db, &striker, "SELECT 1", all_unsure);
+    postgres_lost_fly(db, &striker, "SELECT 1", all_unsure);
     expect_dead(db);
     instance_restart(own_postgres(), INSTANCE_FAST);
     expect_rows("0");
 }
 
-/* PgBouncer answers for a server that is gone, where the first answer is missing: that is not the answer of a statement. */
+/* PgBouncer answers for a server that is gone, where the first answer is missing: that is not the
+ * answer of a statement. */
 static void a_poolers_message_is_no_answer_of_the_server(void **state)
 {
     (void)state;
@@ -171,7 +177,7 @@ static void a_poolers_message_is_no_answer_of_the_server(void **state)
     hf_url_done(&url);
     assassin striker = strike_at(db, SIGKILL);
     striker.url = instance_url(instance_behind(pooler));
-    fly(db, &striker, "SELECT 1", all_unsure);
+    postgres_lost_fly(db, &striker, "SELECT 1", all_unsure);
     expect_dead(db);
     hf_db_close(direct);
     instance_stop(pooler);
@@ -195,7 +201,7 @@ static void a_stopped_backend_is_given_up_in_time(void **state)
         kill(backend, SIGSTOP);
         int64_t from_us = hf_seam.boot_us();
         if (i == 0)
-            fly(db, NULL, "SELECT 1", all_unsure);
+            postgres_lost_fly(db, NULL, "SELECT 1", all_unsure);
         else if (i == 1)
             expect(HF_UNAVAILABLE, hf_db_run(db, "BEGIN", &err), err);
         else
@@ -220,7 +226,8 @@ static void a_stopped_server_takes_no_connection_in_time(void **state)
     for (int i = 0; i < 2; i++) {
         int64_t from_us = hf_seam.boot_us();
         expect(HF_UNAVAILABLE,
-               hf_db_connect(&hf_db_postgres, urls[i], &(hf_db_options){.timeout_us = 200000}, &db, &err),
+               hf_db_connect(&hf_db_postgres, urls[i], &(hf_db_options){.timeout_us = 200000}, &db,
+                             &err),
                err);
         int64_t took_us = hf_seam.boot_us() - from_us;
         expect_true(took_us > 150000 && took_us < 6000000);
@@ -247,10 +254,12 @@ static void a_silent_host_leaves_time_for_the_next(void **state)
     char folder[] = "/tmp/hf-silent-XXXXXX", url[1024], where[512];
     int silent = silent_socket(folder);
     int port = instance_port(own_postgres());
-    snprintf(where, sizeof where, "the database postgres on %s, port %d", own_postgres_folder(), port);
-    snprintf(url, sizeof url,
-             "postgres://postgres@/postgres?host=%s,%s&port=5432,%d&target_session_attrs=read-write", folder,
-             own_postgres_folder(), port);
+    snprintf(where, sizeof where, "the database postgres on %s, port %d", own_postgres_folder(),
+             port);
+    snprintf(
+        url, sizeof url,
+        "postgres://postgres@/postgres?host=%s,%s&port=5432,%d&target_session_attrs=read-write",
+        folder, own_postgres_folder(), port);
     hf_db *db = connect_with(url, &usual), *none = NULL;
     expect_text(hf_db_path(db), where);
     hf_db_close(db);
@@ -259,8 +268,8 @@ static void a_silent_host_leaves_time_for_the_next(void **state)
              own_postgres_folder());
     expect(HF_UNAVAILABLE, hf_db_connect(&hf_db_postgres, url, &brief, &none, &err), err);
     expect_contains(err.message, "port 1 ");
-    snprintf(url, sizeof url, "postgres://postgres@/nope?host=%s,%s&port=%d,5432", own_postgres_folder(),
-             folder, port);
+    snprintf(url, sizeof url, "postgres://postgres@/nope?host=%s,%s&port=%d,5432",
+             own_postgres_folder(), folder, port);
     expect(HF_UNAVAILABLE, hf_db_connect(&hf_db_postgres, url, &usual, &none, &err), err);
     expect_contains(err.message, "3D000");
     close(silent);
@@ -279,7 +288,7 @@ static void commits_that_are_lost_are_unsure_however_they_are_sent(void **state)
         expect(HF_OK, hf_db_begin(db, HF_READ_COMMITTED, false, &err), err);
         run(db, "INSERT INTO kept VALUES (1)");
         assassin striker = strike_at(db, 0);
-        pthread_create(&striker.thread, NULL, strike, &striker);
+        pthread_create(&striker.thread, NULL, postgres_lost_strike, &striker);
         if (texts[i] != NULL)
             expect(HF_UNSURE, hf_db_run(db, texts[i], &err), err);
         else
@@ -320,7 +329,8 @@ static void what_ended_while_it_was_idle_shows_and_its_transaction_was_not_done(
     db = open_db();
     run(db, "BEGIN");
     end_backend(db);
-    expect(HF_UNSURE, hf_db_commit(db, &err), err); /* the answer to COMMIT itself is trusted to nobody */
+    /* the answer to COMMIT itself is trusted to nobody */
+    expect(HF_UNSURE, hf_db_commit(db, &err), err);
     expect_dead(db);
     expect_rows("0");
 }
@@ -330,7 +340,7 @@ static void a_statement_is_cancelled_from_another_thread(void **state)
     (void)state;
     hf_db *db = open_db();
     assassin striker = strike_at(db, -1);
-    pthread_create(&striker.thread, NULL, strike, &striker);
+    pthread_create(&striker.thread, NULL, postgres_lost_strike, &striker);
     expect(HF_BUSY, hf_db_run(db, "SELECT pg_sleep(20)", &err), err);
     pthread_join(striker.thread, NULL);
     expect_int(hf_db_failure(db), HF_FAILURE_BUSY);
@@ -349,8 +359,8 @@ static void a_server_that_is_down_says_so(void **state)
     expect_int(hf_db_failure(db), HF_FAILURE_LOST);
     hf_db_close(db);
     expect(HF_UNAVAILABLE,
-           hf_db_connect(&hf_db_postgres, own_postgres_url("postgres", "postgres", ""), &(hf_db_options){0},
-                         &none, &err),
+           hf_db_connect(&hf_db_postgres, own_postgres_url("postgres", "postgres", ""),
+                         &(hf_db_options){0}, &none, &err),
            err);
     expect_contains(err.message, "Check that the server runs");
     instance_up(own_postgres());
@@ -372,5 +382,6 @@ int main(void)
         cmocka_unit_test(a_statement_is_cancelled_from_another_thread),
         cmocka_unit_test(a_server_that_is_down_says_so),
     };
-    return cmocka_run_group_tests_name("postgres_lost", tests, own_postgres_start, own_postgres_end);
+    return cmocka_run_group_tests_name("postgres_lost", tests, own_postgres_start,
+                                       own_postgres_end);
 }

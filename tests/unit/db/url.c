@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* holdfast's own parameters are taken out of a URL, the rest is left as it is, and no sentence tells a password. */
+/* holdfast's own parameters are taken out of a URL, the rest is left as it is, and no sentence
+ * tells a password. */
 #include <base/seams.h>
 #include <db/url.h>
 #include <fcntl.h>
@@ -12,7 +13,7 @@
 #include <unistd.h>
 
 /* Reads a URL that is good. */
-static hf_url good(const char *text)
+static hf_url url_good(const char *text)
 {
     hf_error err = {0};
     hf_url url;
@@ -21,7 +22,7 @@ static hf_url good(const char *text)
 }
 
 /* Reads one that is not; the sentence, which tells nothing of s3cret. */
-static const char *bad(hf_status status, const char *text)
+static const char *url_bad(hf_status status, const char *text)
 {
     static hf_error err;
     hf_url url;
@@ -45,7 +46,7 @@ static void what_is_not_holdfasts_is_left_as_it_is(void **state)
         "",
     };
     for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
-        hf_url url = good(same[i]);
+        hf_url url = url_good(same[i]);
         expect_text(url.url, same[i]);
         expect_text(url.names, "holdfast");
         expect_true(!url.pooler && url.durability == NULL && url.password == NULL);
@@ -67,46 +68,49 @@ static void what_is_holdfasts_is_taken_out(void **state)
         {"postgres://a:p?namespace=x@h/d?namespace=office", "postgres://a:p?namespace=x@h/d"},
     };
     for (size_t i = 0; i < sizeof urls / sizeof *urls; i++) {
-        hf_url url = good(urls[i][0]);
+        hf_url url = url_good(urls[i][0]);
         expect_text(url.url, urls[i][1]);
         expect_text(url.names, "office");
         hf_url_done(&url);
     }
-    hf_url url = good("postgres://a@h/d?pooler=transaction&durability=relaxed%21");
+    hf_url url = url_good("postgres://a@h/d?pooler=transaction&durability=relaxed%21");
     expect_text(url.url, "postgres://a@h/d");
     expect_text(url.durability, "relaxed!");
     expect_true(url.pooler && !url.pooler_session);
     hf_url_done(&url);
-    url = good("postgres://a@h/d?pooler=session");
+    url = url_good("postgres://a@h/d?pooler=session");
     expect_true(!url.pooler && url.pooler_session);
     hf_url_done(&url);
     hf_url_done(&url);
     hf_url_done(NULL);
 }
 
-static void what_makes_no_sense_is_refused_with_a_sentence(void **state)
+static void what_makes_no_sense_is_refused_with_a_sentence_in_url(void **state)
 {
     (void)state;
-    expect_contains(bad(HF_INVALID, "postgres://a:s3cret@h/d?pooler=statement"), "pooler");
-    expect_contains(bad(HF_INVALID, "postgres://a:s3cret@h/d?pooler"), "pooler");
-    expect_contains(bad(HF_INVALID, "postgres://a:s3cret@h/d?durability="), "durability");
-    expect_contains(bad(HF_INVALID, "postgres://a:s3cret@h/d?namespace=x&namespace=x"), "twice");
-    expect_contains(bad(HF_INVALID, "postgres://a:s3cret@h/d?pooler=transaction&x=1&pooler=transaction"),
+    expect_contains(url_bad(HF_INVALID, "postgres://a:s3cret@h/d?pooler=statement"), "pooler");
+    expect_contains(url_bad(HF_INVALID, "postgres://a:s3cret@h/d?pooler"), "pooler");
+    expect_contains(url_bad(HF_INVALID, "postgres://a:s3cret@h/d?durability="), "durability");
+    expect_contains(url_bad(HF_INVALID, "postgres://a:s3cret@h/d?namespace=x&namespace=x"),
                     "twice");
-    expect_contains(bad(HF_INVALID, "postgres://a:s3cret@h/d?namespace=%4"), "%25");
-    expect_contains(bad(HF_INVALID, "postgres://a:s3cret@h/d?namespace=a%00b"), "zero byte");
-    expect_contains(bad(HF_INVALID, "postgres://a:s3cret@h/d?durability=%zz"), "durability");
+    expect_contains(
+        url_bad(HF_INVALID, "postgres://a:s3cret@h/d?pooler=transaction&x=1&pooler=transaction"),
+        "twice");
+    expect_contains(url_bad(HF_INVALID, "postgres://a:s3cret@h/d?namespace=%4"), "%25");
+    expect_contains(url_bad(HF_INVALID, "postgres://a:s3cret@h/d?namespace=a%00b"), "zero byte");
+    expect_contains(url_bad(HF_INVALID, "postgres://a:s3cret@h/d?durability=%zz"), "durability");
 }
 
 static void a_namespace_can_be_a_name_in_a_database(void **state)
 {
     (void)state;
-    static const char *const yes[] = {"a",      "holdfast", "a_b", "a1_2", "abcdefghijklmnopqrstuvwxyz01234",
-                                      "my_sql", "pgx"};
-    static const char *const no[] = {"",      "A",      "1a",       "_a",
-                                     "a_",    "a__b",   "a-b",      "a b",
-                                     "a\"",   "sqlite", "sqlite_x", "pg_x",
-                                     "mysql", "mysqlx", "\xc3\xa4", "abcdefghijklmnopqrstuvwxyz012345"};
+    static const char *const yes[] = {
+        "a", "holdfast", "a_b", "a1_2", "abcdefghijklmnopqrstuvwxyz01234", "my_sql", "pgx"};
+    static const char *const no[] = {
+        "",      "A",      "1a",       "_a",
+        "a_",    "a__b",   "a-b",      "a b",
+        "a\"",   "sqlite", "sqlite_x", "pg_x",
+        "mysql", "mysqlx", "\xc3\xa4", "abcdefghijklmnopqrstuvwxyz012345"};
     hf_error err = {0};
     for (size_t i = 0; i < sizeof yes / sizeof *yes; i++)
         expect_true(hf_url_names_ok(yes[i], &err) && hf_url_names_ok(yes[i], NULL));
@@ -117,13 +121,13 @@ static void a_namespace_can_be_a_name_in_a_database(void **state)
         expect_int(err.status, HF_INVALID);
         expect_contains(err.message, "31 characters");
     }
-    expect_contains(bad(HF_INVALID, "postgres://a:s3cret@h/d?namespace=Shop"), "namespace");
+    expect_contains(url_bad(HF_INVALID, "postgres://a:s3cret@h/d?namespace=Shop"), "namespace");
 }
 
 /* ---- password files ---- */
 
 /* A URL with a new password file of that content and mode. */
-static const char *with_file(const char *bytes, size_t size, mode_t mode, char *url)
+static const char *url_with_file(const char *bytes, size_t size, mode_t mode, char *url)
 {
     char path[HF_URL_MAX];
     scratch_path(".pass%w", path);
@@ -146,7 +150,8 @@ static void a_password_comes_from_a_file(void **state)
                                            {" s3 c%ret \n\n", " s3 c%ret "}};
     char text[HF_URL_MAX];
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-        hf_url url = good(with_file(files[i][0], strlen(files[i][0]), i % 2 ? 0400 : 0600, text));
+        hf_url url =
+            url_good(url_with_file(files[i][0], strlen(files[i][0]), i % 2 ? 0400 : 0600, text));
         expect_text(url.password, files[i][1]);
         expect_text(url.url, "postgres://a@h/d?x=1");
         hf_url_done(&url);
@@ -154,7 +159,7 @@ static void a_password_comes_from_a_file(void **state)
     char longest[1024 + 8];
     memset(longest, 'p', sizeof longest);
     longest[1024] = '\n';
-    hf_url url = good(with_file(longest, sizeof longest, 0600, text));
+    hf_url url = url_good(url_with_file(longest, sizeof longest, 0600, text));
     expect_int(strlen(url.password), 1024);
     hf_url_done(&url);
 }
@@ -165,7 +170,8 @@ static void a_password_file_must_be_its_owners_alone(void **state)
     static const mode_t modes[] = {0640, 0604, 0660, 0644, 0601, 0610};
     char text[HF_URL_MAX];
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
-        expect_contains(bad(HF_INVALID, with_file("s3cret\n", 7, modes[i], text)), "chmod 600");
+        expect_contains(url_bad(HF_INVALID, url_with_file("s3cret\n", 7, modes[i], text)),
+                        "chmod 600");
 }
 
 static void a_password_file_that_cannot_be_used_is_named(void **state)
@@ -173,23 +179,25 @@ static void a_password_file_that_cannot_be_used_is_named(void **state)
     (void)state;
     char text[HF_URL_MAX], longest[1025], path[HF_URL_MAX], url[HF_URL_MAX * 2];
     memset(longest, 'p', sizeof longest);
-    expect_contains(bad(HF_INVALID, with_file("", 0, 0600, text)), "first line");
-    expect_contains(bad(HF_INVALID, with_file("\ns3cret", 7, 0600, text)), "first line");
-    expect_contains(bad(HF_INVALID, with_file("s3\0cret\n", 8, 0600, text)), "first line");
-    expect_contains(bad(HF_INVALID, with_file(longest, sizeof longest, 0600, text)), "1024");
-    expect_contains(bad(HF_UNAVAILABLE, "mysql://a@h/d?password_file=/no/such/file"), "/no/such/file");
-    expect_contains(bad(HF_INVALID, "mysql://a@h/d?password_file=/"), "plain file");
+    expect_contains(url_bad(HF_INVALID, url_with_file("", 0, 0600, text)), "first line");
+    expect_contains(url_bad(HF_INVALID, url_with_file("\ns3cret", 7, 0600, text)), "first line");
+    expect_contains(url_bad(HF_INVALID, url_with_file("s3\0cret\n", 8, 0600, text)), "first line");
+    expect_contains(url_bad(HF_INVALID, url_with_file(longest, sizeof longest, 0600, text)),
+                    "1024");
+    expect_contains(url_bad(HF_UNAVAILABLE, "mysql://a@h/d?password_file=/no/such/file"),
+                    "/no/such/file");
+    expect_contains(url_bad(HF_INVALID, "mysql://a@h/d?password_file=/"), "plain file");
     scratch_path(".fifo", path);
     expect_int(mkfifo(path, 0600), 0);
     snprintf(url, sizeof url, "mysql://a@h/d?password_file=%s", path);
-    expect_contains(bad(HF_INVALID, url), "plain file");
+    expect_contains(url_bad(HF_INVALID, url), "plain file");
 }
 
 /* ---- scarce memory ---- */
 
 static int64_t fail_at;
 
-static void *realloc_by_test(void *block, size_t size)
+static void *url_realloc_by_test(void *block, size_t size)
 {
     return --fail_at == 0 ? NULL : realloc(block, size);
 }
@@ -199,13 +207,13 @@ static void without_memory_nothing_is_left(void **state)
     (void)state;
     char text[HF_URL_MAX];
     void *(*before)(void *, size_t) = hf_seam.realloc;
-    with_file("s3cret", 6, 0600, text);
+    url_with_file("s3cret", 6, 0600, text);
     strncat(text, "&durability=relaxed&namespace=office", sizeof text - strlen(text) - 1);
     for (int64_t n = 1;; n++) {
         hf_error err = {0};
         hf_url url;
         fail_at = n;
-        hf_seam.realloc = realloc_by_test;
+        hf_seam.realloc = url_realloc_by_test;
         hf_status status = hf_url_read(text, &url, &err);
         hf_seam.realloc = before;
         hf_url_done(&url);
@@ -221,7 +229,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_not_holdfasts_is_left_as_it_is),
         cmocka_unit_test(what_is_holdfasts_is_taken_out),
-        cmocka_unit_test(what_makes_no_sense_is_refused_with_a_sentence),
+        cmocka_unit_test(what_makes_no_sense_is_refused_with_a_sentence_in_url),
         cmocka_unit_test(a_namespace_can_be_a_name_in_a_database),
         cmocka_unit_test(a_password_comes_from_a_file),
         cmocka_unit_test(a_password_file_must_be_its_owners_alone),

@@ -17,13 +17,13 @@ typedef struct scene {
     work *alice, *bob; /* on customer 42 */
 } scene;
 
-static void begin(scene *s)
+static void customer_begin(scene *s)
 {
     hf_error err;
     expect(HF_OK, transaction_begin(s->records.db, &err), err);
 }
 
-static hf_status finish(scene *s, hf_status status)
+static hf_status customer_finish(scene *s, hf_status status)
 {
     hf_error err;
     return transaction_end(s->records.db, status, &err);
@@ -33,9 +33,9 @@ static work *new_work(scene *s, const person *who)
 {
     hf_error err;
     work *it = NULL;
-    begin(s);
+    customer_begin(s);
     expect(HF_OK, work_begin(&s->office, who, 42, NULL, &it, &err), err);
-    expect_int(finish(s, HF_OK), HF_OK);
+    expect_int(customer_finish(s, HF_OK), HF_OK);
     return it;
 }
 
@@ -46,7 +46,7 @@ static void set_policy(scene *s, hf_policy policy)
     expect(HF_OK, hf_manager_type_set(s->records.manager, &type, NULL, &err), err);
 }
 
-static int open_scene(void **state)
+static int customer_open_scene(void **state)
 {
     char path[HF_URL_MAX];
     hf_error err;
@@ -62,11 +62,11 @@ static int open_scene(void **state)
     s->office.manager = s->records.manager;
     expect(HF_OK, office_open(&s->office, &err), err);
     expect_true(customer_set(&it, 0, "Chen"));
-    begin(s);
+    customer_begin(s);
     expect(HF_OK, registry_install(&s->records, &err), err);
     expect(HF_OK, work_begin(&s->office, &alice, 42, NULL, &import, &err), err);
     expect(HF_OK, registry_add(&s->records, import, &it, &err), err);
-    expect_int(finish(s, HF_OK), HF_OK);
+    expect_int(customer_finish(s, HF_OK), HF_OK);
     work_end(import);
     s->alice = new_work(s, &alice);
     s->bob = new_work(s, &bob);
@@ -74,7 +74,7 @@ static int open_scene(void **state)
     return 0;
 }
 
-static int close_scene(void **state)
+static int customer_close_scene(void **state)
 {
     scene *s = *state;
     work_end(s->alice);
@@ -86,25 +86,25 @@ static int close_scene(void **state)
 }
 
 /* A command that only reads or edits; what it got in *out (may be NULL). */
-static hf_status take(scene *s, work *it, bool edit, customer *out)
+static hf_status customer_take(scene *s, work *it, bool edit, customer *out)
 {
     hf_error err;
     const customer *found = NULL;
-    begin(s);
+    customer_begin(s);
     hf_status status = (edit ? registry_edit : registry_find)(&s->records, it, &found, &err);
     if (status == HF_OK && out != NULL)
         *out = *found;
-    return finish(s, status);
+    return customer_finish(s, status);
 }
 
 /* A command that saves a city of an address, a member of the aggregate. */
-static hf_status save(scene *s, work *it, const customer *read, const char *city, int64_t fence,
-                      hf_error *err)
+static hf_status customer_save(scene *s, work *it, const customer *read, const char *city,
+                               int64_t fence, hf_error *err)
 {
     customer changed = *read;
     expect_true(customer_set(&changed, address_begin(0) + 2, city));
-    begin(s);
-    return finish(s, registry_save(&s->records, it, &changed, fence, NULL, err));
+    customer_begin(s);
+    return customer_finish(s, registry_save(&s->records, it, &changed, fence, NULL, err));
 }
 
 /* What stands in the tables and in the store, whatever the policy says. */
@@ -128,7 +128,7 @@ static void editing_without_the_lock_is_refused_and_changes_nothing(void **state
     hf_error err;
     for (hf_policy policy = HF_POLICY_EXCLUSIVE_WRITE; policy < HF_POLICY_COUNT; policy++) {
         set_policy(s, policy);
-        expect_int(save(s, s->alice, &read, "Paris", 0, &err), HF_NOT_HELD);
+        expect_int(customer_save(s, s->alice, &read, "Paris", 0, &err), HF_NOT_HELD);
         expect_now(s, "", 1);
     }
 }
@@ -145,17 +145,17 @@ static void reading_takes_what_the_policy_asks_for(void **state)
     };
     for (hf_policy policy = HF_POLICY_OPTIMISTIC; policy < HF_POLICY_COUNT; policy++) {
         set_policy(s, policy);
-        expect_int(take(s, s->alice, false, NULL), HF_OK);
-        expect_int(take(s, s->bob, false, NULL), second[policy]);
+        expect_int(customer_take(s, s->alice, false, NULL), HF_OK);
+        expect_int(customer_take(s, s->bob, false, NULL), second[policy]);
         bool locks = registry_wants(policy, true) != HF_MODE_COUNT,
              reads = registry_wants(policy, false) != HF_MODE_COUNT;
         customer loose;
-        begin(s);
-        expect_int(finish(s, registry_read(&s->records, 42, &loose, &err)),
+        customer_begin(s);
+        expect_int(customer_finish(s, registry_read(&s->records, 42, &loose, &err)),
                    reads ? HF_NOT_HELD : HF_OK);
-        expect_int(take(s, s->bob, true, NULL), reads ? HF_LOCKED : HF_OK);
+        expect_int(customer_take(s, s->bob, true, NULL), reads ? HF_LOCKED : HF_OK);
         if (locks && !reads)
-            expect_int(take(s, s->alice, true, NULL), HF_LOCKED);
+            expect_int(customer_take(s, s->alice, true, NULL), HF_LOCKED);
         expect(HF_OK, hf_session_release_all(s->alice->session, NULL, &err), err);
         expect(HF_OK, hf_session_release_all(s->bob->session, NULL, &err), err);
     }
@@ -167,10 +167,10 @@ static void a_stale_save_is_refused_and_says_who_was_faster(void **state)
     customer alices, bobs;
     hf_error err;
     set_policy(s, HF_POLICY_OPTIMISTIC);
-    expect_int(take(s, s->alice, true, &alices), HF_OK);
-    expect_int(take(s, s->bob, true, &bobs), HF_OK);
-    expect_int(save(s, s->alice, &alices, "Paris", 0, &err), HF_OK);
-    expect_int(save(s, s->bob, &bobs, "Rome", 0, &err), HF_STALE);
+    expect_int(customer_take(s, s->alice, true, &alices), HF_OK);
+    expect_int(customer_take(s, s->bob, true, &bobs), HF_OK);
+    expect_int(customer_save(s, s->alice, &alices, "Paris", 0, &err), HF_OK);
+    expect_int(customer_save(s, s->bob, &bobs, "Rome", 0, &err), HF_STALE);
     expect_contains(err.message, "customer/42 was changed by Alice Chen");
     expect_now(s, "Paris", 2);
 }
@@ -182,19 +182,19 @@ static void a_save_by_a_lost_grant_is_refused(void **state)
     hf_error err;
     hf_result *ended = NULL;
     set_policy(s, HF_POLICY_EXCLUSIVE_WRITE);
-    expect_int(take(s, s->alice, true, &read), HF_OK);
+    expect_int(customer_take(s, s->alice, true, &read), HF_OK);
     int64_t fence = s->alice->lock.fence;
     expect(HF_OK,
            hf_manager_force_release(s->records.manager, &s->alice->resource, "bob", "lunch", 0,
                                     &ended, &err),
            err);
     hf_result_free(ended);
-    expect_int(save(s, s->alice, &read, "Paris", fence, &err), HF_NOT_HELD);
-    expect_int(take(s, s->bob, true, NULL), HF_OK);
-    expect_int(save(s, s->alice, &read, "Paris", fence, &err), HF_LOCKED);
-    expect_int(save(s, s->bob, &read, "Rome", 1, &err),
+    expect_int(customer_save(s, s->alice, &read, "Paris", fence, &err), HF_NOT_HELD);
+    expect_int(customer_take(s, s->bob, true, NULL), HF_OK);
+    expect_int(customer_save(s, s->alice, &read, "Paris", fence, &err), HF_LOCKED);
+    expect_int(customer_save(s, s->bob, &read, "Rome", 1, &err),
                HF_NOT_HELD); /* another grant than the page had */
-    expect_int(save(s, s->bob, &read, "Rome", s->bob->lock.fence, &err), HF_OK);
+    expect_int(customer_save(s, s->bob, &read, "Rome", s->bob->lock.fence, &err), HF_OK);
     expect_now(s, "Rome", 2);
 }
 
@@ -204,13 +204,13 @@ static void what_was_read_before_the_grant_is_read_again(void **state)
     customer before, after;
     hf_error err;
     set_policy(s, HF_POLICY_EXCLUSIVE_WRITE);
-    expect_int(take(s, s->bob, false, &before), HF_OK);
-    expect_int(take(s, s->alice, true, &before), HF_OK);
-    expect_int(save(s, s->alice, &before, "Paris", 0, &err), HF_OK);
-    expect_int(take(s, s->bob, false, &after), HF_OK);
+    expect_int(customer_take(s, s->bob, false, &before), HF_OK);
+    expect_int(customer_take(s, s->alice, true, &before), HF_OK);
+    expect_int(customer_save(s, s->alice, &before, "Paris", 0, &err), HF_OK);
+    expect_int(customer_take(s, s->bob, false, &after), HF_OK);
     expect_text(after.text[address_begin(0) + 2], ""); /* one work, one reading */
     expect(HF_OK, hf_session_release_all(s->alice->session, NULL, &err), err);
-    expect_int(take(s, s->bob, true, &after), HF_OK);
+    expect_int(customer_take(s, s->bob, true, &after), HF_OK);
     expect_text(after.text[address_begin(0) + 2], "Paris");
 }
 
@@ -220,14 +220,15 @@ static void version_and_record_are_one(void **state)
     customer read;
     hf_error err;
     set_policy(s, HF_POLICY_OPTIMISTIC);
-    expect_int(take(s, s->alice, true, &read), HF_OK);
+    expect_int(customer_take(s, s->alice, true, &read), HF_OK);
     expect_int(registry_save(&s->records, s->alice, &read, 0, NULL, &err),
                HF_INTERNAL); /* no transaction */
     customer changed = read;
     expect_true(customer_set(&changed, address_begin(0) + 2, "Paris"));
-    begin(s);
+    customer_begin(s);
     expect_int(registry_save(&s->records, s->alice, &changed, 0, NULL, &err), HF_OK);
-    expect_int(finish(s, HF_UNAVAILABLE), HF_UNAVAILABLE); /* the program fails after that */
+    /* the program fails after that */
+    expect_int(customer_finish(s, HF_UNAVAILABLE), HF_UNAVAILABLE);
     expect_now(s, "", 1);
 }
 
@@ -276,15 +277,17 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(editing_without_the_lock_is_refused_and_changes_nothing,
-                                        open_scene, close_scene),
-        cmocka_unit_test_setup_teardown(reading_takes_what_the_policy_asks_for, open_scene,
-                                        close_scene),
-        cmocka_unit_test_setup_teardown(a_stale_save_is_refused_and_says_who_was_faster, open_scene,
-                                        close_scene),
-        cmocka_unit_test_setup_teardown(a_save_by_a_lost_grant_is_refused, open_scene, close_scene),
-        cmocka_unit_test_setup_teardown(what_was_read_before_the_grant_is_read_again, open_scene,
-                                        close_scene),
-        cmocka_unit_test_setup_teardown(version_and_record_are_one, open_scene, close_scene),
+                                        customer_open_scene, customer_close_scene),
+        cmocka_unit_test_setup_teardown(reading_takes_what_the_policy_asks_for, customer_open_scene,
+                                        customer_close_scene),
+        cmocka_unit_test_setup_teardown(a_stale_save_is_refused_and_says_who_was_faster,
+                                        customer_open_scene, customer_close_scene),
+        cmocka_unit_test_setup_teardown(a_save_by_a_lost_grant_is_refused, customer_open_scene,
+                                        customer_close_scene),
+        cmocka_unit_test_setup_teardown(what_was_read_before_the_grant_is_read_again,
+                                        customer_open_scene, customer_close_scene),
+        cmocka_unit_test_setup_teardown(version_and_record_are_one, customer_open_scene,
+                                        customer_close_scene),
         cmocka_unit_test(a_merge_takes_what_one_changed_and_asks_about_what_both_did),
         cmocka_unit_test(texts_that_cannot_be_shown_are_refused),
     };

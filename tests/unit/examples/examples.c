@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The small programs of examples/, which people copy: run again on the same file, and with someone else in the way of their
- * transactions. */
+/* The small programs of examples/, which people copy: run again on the same file, and with someone
+ * else in the way of their transactions. */
 #include <fcntl.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -60,12 +60,13 @@ int aggregate(int argc, char **argv);
 static char said[4096];
 
 /* Runs an example with one argument: its exit code, and in `said` what it printed. */
-static int play(int (*example)(int, char **), char *argument)
+static int examples_play(int (*example)(int, char **), char *argument)
 {
     char path[HF_URL_MAX], name[] = "example", *arguments[] = {name, argument, NULL};
     scratch_path(".out", path);
     fflush(stdout);
-    int terminal = dup(STDOUT_FILENO), file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    int terminal = dup(STDOUT_FILENO),
+        file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     expect_true(terminal >= 0 && dup2(file, STDOUT_FILENO) >= 0);
     int code = example(2, arguments);
     fflush(stdout);
@@ -83,7 +84,7 @@ static void the_first_example_runs_again_on_the_same_file(void **state)
     (void)state;
     scratch_path(".db", url + strlen(url));
     for (int i = 0; i < 2; i++) {
-        expect_int(play(first, url), 0);
+        expect_int(examples_play(first, url), 0);
         expect_contains(said, "policy/12345 is being edited by Alice Chen");
     }
 }
@@ -94,7 +95,7 @@ static void an_own_transaction_runs_again_on_the_same_file(void **state)
     (void)state;
     scratch_path(".db", path);
     for (int i = 0; i < 2; i++) {
-        expect_int(play(own_transaction, path), 0);
+        expect_int(examples_play(own_transaction, path), 0);
         expect_text(said, "after rollback: not_held\nafter commit: ok\n");
     }
 }
@@ -104,10 +105,10 @@ static void the_optimistic_example_runs_again_on_the_same_file(void **state)
     char path[HF_URL_MAX];
     (void)state;
     scratch_path(".db", path);
-    expect_int(play(optimistic, path), 0);
+    expect_int(examples_play(optimistic, path), 0);
     expect_contains(
         said, "alice: saved, version 1\nbob: customer/42 is there already: alice saved it at ");
-    expect_int(play(optimistic, path), 0);
+    expect_int(examples_play(optimistic, path), 0);
     expect_contains(said, "alice: saved, version 2\nbob: customer/42 was changed by alice at ");
     expect_contains(said, " (you read version 1, it is now 2).\n");
 }
@@ -120,7 +121,7 @@ static void a_version_counts_when_the_application_commits(void **state)
     scratch_path(".db", path);
     expect_int(sqlite3_open(path, &other.db), SQLITE_OK);
     do_beside("CREATE TABLE customer (id INTEGER PRIMARY KEY, name TEXT CHECK (name <> 'Chen'))");
-    expect_int(play(optimistic, path), 1);
+    expect_int(examples_play(optimistic, path), 1);
     expect_text(said, "bob: saved, version 1\n");
     expect_int(sqlite3_close(other.db), SQLITE_OK);
 }
@@ -129,7 +130,7 @@ static void the_aggregate_example_tells_every_conflict(void **state)
 {
     char memory[] = "memory:";
     (void)state;
-    expect_int(play(aggregate, memory), 0);
+    expect_int(examples_play(aggregate, memory), 0);
     expect_contains(said, "bob: order/7 was changed by alice at ");
     expect_contains(said, "billing: order/7 was changed by alice at ");
     expect_contains(said, "billing: address/alice was changed by alice at ");
@@ -145,7 +146,7 @@ static void play_beside(const char *when, int left, const char *before, const ch
     other.left = left;
     other.before = before;
     other.after = after;
-    int code = play(own_transaction, path);
+    int code = examples_play(own_transaction, path);
     other.when = NULL;
     expect_int(other.left, -1);
     expect_int(code, 1);
@@ -176,7 +177,7 @@ static void a_record_that_cannot_be_written_is_told(void **state)
     scratch_path(".db", path);
     expect_int(sqlite3_open(path, &other.db), SQLITE_OK);
     do_beside("CREATE TABLE customer (id INTEGER PRIMARY KEY, name TEXT CHECK (name = ''))");
-    expect_int(play(own_transaction, path), 1);
+    expect_int(examples_play(own_transaction, path), 1);
     expect_text(said, "");
     expect_int(sqlite3_close(other.db), SQLITE_OK);
 }

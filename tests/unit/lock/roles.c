@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The roles of a token and the pattern of its users: what is read, how it is written, what it allows. */
+/* The roles of a token and the pattern of its users: what is read, how it is written, what it
+ * allows. */
 #include <holdfast/holdfast.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -176,8 +177,8 @@ static void a_new_token_is_unlike_the_last_and_is_read_back(void **state)
     expect_text(read.id, "");
     hf_token_clear(&one);
     expect_text(one.secret, "");
-    static const char *const bad[] = {NULL, "", "abc", "zz",
-                                      "0123456789abcdef0123456789abcdef0123456789abcdef0123456789ABCDEF"};
+    static const char *const bad[] = {
+        NULL, "", "abc", "zz", "0123456789abcdef0123456789abcdef0123456789abcdef0123456789ABCDEF"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         expect(HF_INVALID, hf_token_read(bad[i], &read, &err), err);
         expect_true(bad[i] == NULL || strlen(bad[i]) < 4 || strstr(err.message, bad[i]) == NULL);
@@ -189,8 +190,9 @@ static void what_is_kept_longer_is_what_was_forced_and_who_may(void **state)
     (void)state;
     for (int i = 0; i < HF_EVENT_KINDS; i++)
         expect_int(hf_event_is_audit((hf_event_kind)i),
-                   i == HF_EVENT_FORCED || i == HF_EVENT_TOKEN_CREATED || i == HF_EVENT_TOKEN_REVOKED ||
-                       i == HF_EVENT_DENIED || i == HF_EVENT_UNAUTHENTICATED);
+                   i == HF_EVENT_FORCED || i == HF_EVENT_TOKEN_CREATED ||
+                       i == HF_EVENT_TOKEN_REVOKED || i == HF_EVENT_DENIED ||
+                       i == HF_EVENT_UNAUTHENTICATED);
 }
 
 int main(void)

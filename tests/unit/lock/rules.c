@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The law, a line for every cell: what is asked, how the resource looks, what is decided. Written out by hand, so that a change
- * of the law must be made twice. */
+/* The law, a line for every cell: what is asked, how the resource looks, what is decided. Written
+ * out by hand, so that a change of the law must be made twice. */
 #include "lock/rules.h"
 
 #include <setjmp.h>
@@ -107,8 +107,8 @@ static void no_verdict_lets_an_exclusive_lock_stand_beside_another(void **state)
 {
     (void)state;
     for (int view = 0; view < HF_VIEWS; view++) {
-        bool others =
-            view == HF_VIEW_MINE_AMONG || view == HF_VIEW_THEIRS_SHARED || view == HF_VIEW_THEIRS_EXCLUSIVE;
+        bool others = view == HF_VIEW_MINE_AMONG || view == HF_VIEW_THEIRS_SHARED ||
+                      view == HF_VIEW_THEIRS_EXCLUSIVE;
         hf_verdict exclusive = hf_rules_judge(HF_ASK_EXCLUSIVE, (hf_view)view);
         hf_verdict shared = hf_rules_judge(HF_ASK_SHARED, (hf_view)view);
         if (others)
@@ -176,7 +176,8 @@ static void each_policy_takes_the_modes_written_here(void **state)
     };
     for (int policy = 0; policy < HF_POLICY_COUNT; policy++)
         for (int mode = 0; mode < HF_MODE_COUNT; mode++)
-            assert_int_equal(hf_rules_allows((hf_policy)policy, (hf_mode)mode), expected[policy][mode]);
+            assert_int_equal(hf_rules_allows((hf_policy)policy, (hf_mode)mode),
+                             expected[policy][mode]);
 }
 
 /* P8: also when the clock goes back. */

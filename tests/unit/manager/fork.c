@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* After fork() a child's calls are refused with a sentence, nothing of the parent's is touched, and the child can open a
- * manager of its own. */
+/* After fork() a child's calls are refused with a sentence, nothing of the parent's is touched, and
+ * the child can open a manager of its own. */
 #include <pthread.h>
 #include <sqlite3.h>
 #include <stdatomic.h>
@@ -20,21 +20,22 @@ typedef struct family {
 } family;
 
 /* In the child a failed check is an exit code: cmocka's way back leads into the parent's tests. */
-#define CHILD_EXPECT(condition)                                                                              \
-    do {                                                                                                     \
-        if (!(condition)) {                                                                                  \
-            fprintf(stderr, "in the child: %s:%d: %s\n", __FILE__, __LINE__, #condition);                    \
-            _exit(1);                                                                                        \
-        }                                                                                                    \
+#define CHILD_EXPECT(condition)                                                                    \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            fprintf(stderr, "in the child: %s:%d: %s\n", __FILE__, __LINE__, #condition);          \
+            _exit(1);                                                                              \
+        }                                                                                          \
     } while (0)
 
-#define REFUSED(call)                                                                                        \
-    do {                                                                                                     \
-        hf_error err = {0};                                                                                  \
-        hf_status status = (call);                                                                           \
-        if (status != HF_INVALID)                                                                            \
-            fprintf(stderr, "%s came to %s\n", #call, hf_status_wire(status));                               \
-        CHILD_EXPECT(status == HF_INVALID && err.status == HF_INVALID && strstr(err.message, "fork"));       \
+#define REFUSED(call)                                                                              \
+    do {                                                                                           \
+        hf_error err = {0};                                                                        \
+        hf_status status = (call);                                                                 \
+        if (status != HF_INVALID)                                                                  \
+            fprintf(stderr, "%s came to %s\n", #call, hf_status_wire(status));                     \
+        CHILD_EXPECT(status == HF_INVALID && err.status == HF_INVALID &&                           \
+                     strstr(err.message, "fork"));                                                 \
     } while (0)
 
 static void hear_nothing(void *context, const hf_notice *notice)
@@ -129,8 +130,10 @@ static void run_child(family *f)
 static void with_family(const char *url, bool keeper, void (*child)(family *))
 {
     hf_error err = {0};
-    family f = {
-        .url = url, .child = child, .held = resource_of("policy/1"), .other = resource_of("policy/2")};
+    family f = {.url = url,
+                .child = child,
+                .held = resource_of("policy/1"),
+                .other = resource_of("policy/2")};
     expect(HF_OK, hf_manager_open(url, &f.manager, &err), err);
     hf_session_options options = {.user = "parent"};
     expect(HF_OK, hf_session_open(f.manager, &options, &f.session, &err), err);
@@ -147,7 +150,7 @@ static void with_family(const char *url, bool keeper, void (*child)(family *))
     hf_manager_close(f.manager);
 }
 
-static void with_file(bool keeper, void (*child)(family *))
+static void fork_with_file(bool keeper, void (*child)(family *))
 {
     char path[HF_URL_MAX], url[HF_URL_MAX + 8];
     scratch_path(".db", path);
@@ -159,14 +162,14 @@ static void a_childs_calls_are_refused(void **state)
 {
     (void)state;
     with_family("memory:", false, every_call);
-    with_file(false, every_call);
+    fork_with_file(false, every_call);
 }
 
 static void a_childs_calls_are_refused_beside_a_keeper(void **state)
 {
     (void)state;
     with_family("memory:", true, every_call);
-    with_file(true, every_call);
+    fork_with_file(true, every_call);
 }
 
 static void a_child_may_free_its_copies(void **state)
@@ -174,16 +177,16 @@ static void a_child_may_free_its_copies(void **state)
     (void)state;
     with_family("memory:", false, frees_all);
     with_family("memory:", true, frees_all);
-    with_file(false, frees_all);
-    with_file(true, frees_all);
+    fork_with_file(false, frees_all);
+    fork_with_file(true, frees_all);
 }
 
 static void a_child_opens_a_manager_of_its_own(void **state)
 {
     (void)state;
     with_family("memory:", false, opens_its_own);
-    with_file(false, opens_its_own);
-    with_file(true, opens_its_own);
+    fork_with_file(false, opens_its_own);
+    fork_with_file(true, opens_its_own);
 }
 
 /* The keeper may be anywhere in the library when the fork comes. */
@@ -191,7 +194,8 @@ static void a_child_never_hangs_on_what_the_keeper_was_doing(void **state)
 {
     (void)state;
     hf_error err = {0};
-    family f = {.held = resource_of("policy/1"), .other = resource_of("policy/2"), .child = every_call};
+    family f = {
+        .held = resource_of("policy/1"), .other = resource_of("policy/2"), .child = every_call};
     expect(HF_OK, hf_manager_open("memory:", &f.manager, &err), err);
     hf_session *all[8];
     hf_session_options options = {.user = "parent", .idle_us = 60 * MILLISECOND};
@@ -217,12 +221,14 @@ static void *spin(void *context)
     return NULL;
 }
 
-/* Another thread may be inside the handle when the fork comes: what it held is held for ever in the child. */
+/* Another thread may be inside the handle when the fork comes: what it held is held for ever in the
+ * child. */
 static void a_child_never_hangs_on_what_another_thread_was_doing(void **state)
 {
     (void)state;
     hf_error err = {0};
-    family f = {.held = resource_of("policy/1"), .other = resource_of("policy/2"), .child = every_call};
+    family f = {
+        .held = resource_of("policy/1"), .other = resource_of("policy/2"), .child = every_call};
     expect(HF_OK, hf_manager_open("memory:", &f.manager, &err), err);
     hf_session_options options = {.user = "parent"};
     expect(HF_OK, hf_session_open(f.manager, &options, &f.session, &err), err);
@@ -252,7 +258,8 @@ static void a_child_never_hangs_on_a_store_whose_grade_was_being_read(void **sta
     hf_error err = {0};
     sqlite3 *db = NULL;
     hf_store *store = NULL;
-    family f = {.held = resource_of("policy/1"), .other = resource_of("policy/2"), .child = every_call};
+    family f = {
+        .held = resource_of("policy/1"), .other = resource_of("policy/2"), .child = every_call};
     expect_int(sqlite3_open(":memory:", &db), SQLITE_OK);
     expect(HF_OK, hf_sqlite_wrap(db, NULL, HF_SQLITE_INSTALL, &store, &err), err);
     expect(HF_OK, hf_manager_on(store, &f.manager, &err), err);
@@ -297,7 +304,8 @@ static void a_child_may_free_a_handle_that_threads_were_waiting_for(void **state
     enum { WAITING = 3 };
     hf_error err = {0};
     hf_store *inner = NULL, *store = NULL;
-    family f = {.held = resource_of("policy/1"), .other = resource_of("policy/2"), .child = frees_all};
+    family f = {
+        .held = resource_of("policy/1"), .other = resource_of("policy/2"), .child = frees_all};
     expect(HF_OK, hf_store_open("memory:", &inner, &err), err);
     expect(HF_OK, hf_trace_open(inner, keep_caller, NULL, &store, &err), err);
     expect(HF_OK, hf_manager_on(store, &f.manager, &err), err);
@@ -310,7 +318,9 @@ static void a_child_may_free_a_handle_that_threads_were_waiting_for(void **state
     while (atomic_load(&calls_kept) == 0)
         usleep(1000);
     usleep(
-        200000); /* the others have come to wait by now; where they have not, the test is the weaker for it */
+        /* the others have come to wait by now; where they have not, the test is the weaker for it
+         * */
+        200000);
     run_child(&f);
     atomic_store(&kept, false);
     for (int i = 0; i < WAITING; i++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A session handle: what it believes to hold, judged on this machine's clock from when the last acknowledged beat was
- * sent; what listeners hear, and how often; when poll beats. Both clocks are moved by the test. */
+/* A session handle: what it believes to hold, judged on this machine's clock from when the last
+ * acknowledged beat was sent; what listeners hear, and how often; when poll beats. Both clocks are
+ * moved by the test. */
 #include <base/error.h>
 #include <base/seams.h>
 #include <manager/manager.h>
@@ -14,25 +15,25 @@ static _Atomic int64_t boot_now; /* the keeper reads it too */
 
 static _Atomic int looks; /* at that clock */
 
-static int64_t boot_by_test(void)
+static int64_t handle_boot_by_test(void)
 {
     looks++;
     return boot_now;
 }
 
 /* Lets time pass, in the store and here. */
-static void pass(world *w, int64_t us)
+static void handle_pass(world *w, int64_t us)
 {
     boot_now += us;
     clock_forward(w, us);
 }
 
-static world *begin(void)
+static world *handle_begin(void)
 {
     static place memory;
     memory = place_memory();
     boot_now = 1000 * HOUR;
-    hf_seam.boot_us = boot_by_test;
+    hf_seam.boot_us = handle_boot_by_test;
     world *w = world_open(&memory);
     world_manager(w);
     return w;
@@ -48,7 +49,7 @@ static hf_session *work_idle(world *w, const char *user, int64_t idle_us)
     return session;
 }
 
-static void take(hf_session *session, const char *name, int64_t ttl_us)
+static void handle_take(hf_session *session, const char *name, int64_t ttl_us)
 {
     hf_error err = {0};
     hf_resource resource = resource_of(name);
@@ -56,13 +57,13 @@ static void take(hf_session *session, const char *name, int64_t ttl_us)
     expect(HF_OK, hf_session_acquire(session, &resource, &options, NULL, &err), err);
 }
 
-static bool held(hf_session *session, const char *name)
+static bool handle_held(hf_session *session, const char *name)
 {
     hf_resource resource = resource_of(name);
     return hf_session_is_held(session, &resource);
 }
 
-static void beat(hf_session *session)
+static void handle_beat(hf_session *session)
 {
     hf_error err = {0};
     expect(HF_OK, hf_session_beat(session, NULL, &err), err);
@@ -76,19 +77,22 @@ static int64_t poll_next(world *w)
     return next_us;
 }
 
-static void force(world *w, const char *name, const char *actor, const char *reason)
+static void handle_force(world *w, const char *name, const char *actor, const char *reason)
 {
     hf_error err = {0};
     hf_resource resource = resource_of(name);
-    expect(HF_OK, hf_manager_force_release(world_manager(w), &resource, actor, reason, 0, NULL, &err), err);
+    expect(HF_OK,
+           hf_manager_force_release(world_manager(w), &resource, actor, reason, 0, NULL, &err),
+           err);
 }
 
-static hf_session *attach(world *w, hf_session *to)
+static hf_session *handle_attach(world *w, hf_session *to)
 {
     hf_error err = {0};
     hf_session *out = NULL;
     char id_and_key[HF_SESSION_ID_SIZE + HF_KEY_SIZE];
-    snprintf(id_and_key, sizeof id_and_key, "%s.%s", hf_session_id(to), hf_session_credentials(to)->key);
+    snprintf(id_and_key, sizeof id_and_key, "%s.%s", hf_session_id(to),
+             hf_session_credentials(to)->key);
     expect(HF_OK, hf_session_attach(world_manager(w), id_and_key, &out, &err), err);
     return out;
 }
@@ -99,7 +103,8 @@ typedef struct slow_store {
     hf_store base;
     hf_store *inner;
     int64_t before_us, after_us; /* how long a call is under way to the store, and back */
-    int64_t lost_us;             /* not 0: the next answer is lost, and the store's clock moves on by that */
+    /* not 0: the next answer is lost, and the store's clock moves on by that */
+    int64_t lost_us;
     size_t calls;
     bool one_only;  /* more in a batch are too much for it */
     bool busy;      /* the first of several is, after the next answer was lost */
@@ -110,7 +115,8 @@ typedef struct slow_store {
 static void go_away(slow_store *slow, hf_batch *batch)
 {
     for (size_t i = 1; i < hf_batch_count(batch); i++)
-        hf_batch_op(batch, i)->answer = (hf_answer){.status = HF_UNAVAILABLE, .message = "It went away."};
+        hf_batch_op(batch, i)->answer =
+            (hf_answer){.status = HF_UNAVAILABLE, .message = "It went away."};
     slow->goes = false;
     slow->gone = HF_UNAVAILABLE;
 }
@@ -127,7 +133,8 @@ static hf_status slow_execute(hf_store *store, hf_batch *batch, hf_error *err)
     hf_status status = hf_store_execute(slow->inner, batch, err);
     boot_now += slow->after_us;
     if (slow->busy && slow->lost_us == 0 && hf_batch_count(batch) > 1)
-        hf_batch_op(batch, 0)->answer = (hf_answer){.status = HF_BUSY, .message = "Someone has it."};
+        hf_batch_op(batch, 0)->answer =
+            (hf_answer){.status = HF_BUSY, .message = "Someone has it."};
     if (slow->goes)
         go_away(slow, batch);
     if (slow->lost_us == 0 || status != HF_OK)
@@ -143,7 +150,8 @@ static void slow_close(hf_store *store)
     free(store);
 }
 
-static const hf_store_ops slow_ops = {.scheme = "slow", .execute = slow_execute, .close = slow_close};
+static const hf_store_ops slow_ops = {
+    .scheme = "slow", .execute = slow_execute, .close = slow_close};
 
 /* A manager on a slow store in front of a memory store whose clock stands still. */
 static hf_manager *slow_manager(slow_store **out)
@@ -152,7 +160,7 @@ static hf_manager *slow_manager(slow_store **out)
     slow_store *slow = calloc(1, sizeof *slow);
     hf_manager *manager = NULL;
     boot_now = 1000 * HOUR;
-    hf_seam.boot_us = boot_by_test;
+    hf_seam.boot_us = handle_boot_by_test;
     expect(HF_OK, hf_store_open("memory:", &slow->inner, &err), err);
     hf_store_clock_freeze(slow->inner, WORLD_BEGINS_US);
     hf_store_init(&slow->base, &slow_ops);
@@ -199,25 +207,26 @@ static void add_listener(world *w, heard *it)
 static void a_lock_is_held_from_its_grant_to_its_release(void **state)
 {
     (void)state;
-    world *w = begin();
+    world *w = handle_begin();
     hf_error err = {0};
     hf_session *alice = work_idle(w, "alice", MINUTE), *bob = work_idle(w, "bob", MINUTE);
     hf_resource one = resource_of("policy/1"), two = resource_of("policy/2");
-    expect_true(!held(alice, "policy/1"));
-    take(alice, "policy/1", 0);
-    take(alice, "policy/2", 0);
-    take(alice, "policy/3", 0);
-    expect_true(held(alice, "policy/1") && held(alice, "policy/2") && held(alice, "policy/3"));
-    expect_true(!held(alice, "policy/4") && !held(bob, "policy/1"));
+    expect_true(!handle_held(alice, "policy/1"));
+    handle_take(alice, "policy/1", 0);
+    handle_take(alice, "policy/2", 0);
+    handle_take(alice, "policy/3", 0);
+    expect_true(handle_held(alice, "policy/1") && handle_held(alice, "policy/2") &&
+                handle_held(alice, "policy/3"));
+    expect_true(!handle_held(alice, "policy/4") && !handle_held(bob, "policy/1"));
     expect(HF_OK, hf_session_release(alice, &one, 0, &err), err);
-    expect_true(!held(alice, "policy/1") && held(alice, "policy/2"));
+    expect_true(!handle_held(alice, "policy/1") && handle_held(alice, "policy/2"));
     expect(HF_OK, hf_session_hand_over(alice, &two, hf_session_id(bob), NULL, &err), err);
-    expect_true(!held(alice, "policy/2"));
+    expect_true(!handle_held(alice, "policy/2"));
     expect(HF_OK, hf_session_release_all(alice, NULL, &err), err);
-    expect_true(!held(alice, "policy/3"));
-    take(alice, "policy/1", 0);
+    expect_true(!handle_held(alice, "policy/3"));
+    handle_take(alice, "policy/1", 0);
     expect(HF_OK, hf_session_close(alice, &err), err);
-    expect_true(!held(alice, "policy/1"));
+    expect_true(!handle_held(alice, "policy/1"));
     hf_session_free(alice);
     hf_session_free(bob);
     world_close(w);
@@ -226,13 +235,13 @@ static void a_lock_is_held_from_its_grant_to_its_release(void **state)
 static void a_refused_lock_is_not_held(void **state)
 {
     (void)state;
-    world *w = begin();
+    world *w = handle_begin();
     hf_error err = {0};
     hf_session *alice = work_idle(w, "alice", MINUTE), *bob = work_idle(w, "bob", MINUTE);
     hf_resource one = resource_of("policy/1");
-    take(bob, "policy/1", 0);
+    handle_take(bob, "policy/1", 0);
     expect(HF_LOCKED, hf_session_acquire(alice, &one, NULL, NULL, &err), err);
-    expect_true(!held(alice, "policy/1") && held(bob, "policy/1"));
+    expect_true(!handle_held(alice, "policy/1") && handle_held(bob, "policy/1"));
     hf_session_free(alice);
     hf_session_free(bob);
     world_close(w);
@@ -241,20 +250,20 @@ static void a_refused_lock_is_not_held(void **state)
 static void a_save_that_finds_the_lock_lost_ends_the_belief(void **state)
 {
     (void)state;
-    world *w = begin();
+    world *w = handle_begin();
     hf_error err = {0};
     hf_session *alice = work_idle(w, "alice", MINUTE), *bob = work_idle(w, "bob", MINUTE);
     hf_save one = {.resource = resource_of("policy/1")},
             two = {.resource = resource_of("policy/2"), .fence = 1};
-    take(alice, "policy/1", 0);
-    take(alice, "policy/2", 0);
+    handle_take(alice, "policy/1", 0);
+    handle_take(alice, "policy/2", 0);
     expect(HF_NOT_HELD, hf_session_save(alice, &two, NULL, NULL, &err), err);
-    expect_true(held(alice, "policy/2")); /* that was another grant */
-    force(w, "policy/1", "root", "why");
-    take(bob, "policy/1", 0);
-    expect_true(held(alice, "policy/1"));
+    expect_true(handle_held(alice, "policy/2")); /* that was another grant */
+    handle_force(w, "policy/1", "root", "why");
+    handle_take(bob, "policy/1", 0);
+    expect_true(handle_held(alice, "policy/1"));
     expect(HF_LOCKED, hf_session_save(alice, &one, NULL, NULL, &err), err);
-    expect_true(!held(alice, "policy/1"));
+    expect_true(!handle_held(alice, "policy/1"));
     hf_session_free(alice);
     hf_session_free(bob);
     world_close(w);
@@ -290,15 +299,15 @@ static void a_save_whose_answer_was_lost_settles_itself(void **state)
 static void nothing_is_held_from_the_idle_bound_on(void **state)
 {
     (void)state;
-    world *w = begin();
+    world *w = handle_begin();
     hf_session *alice = work_idle(w, "alice", MINUTE);
-    take(alice, "policy/1", 0);
-    pass(w, MINUTE - 1);
-    expect_true(held(alice, "policy/1"));
-    pass(w, 1);
-    expect_true(!held(alice, "policy/1"));
-    pass(w, HOUR);
-    expect_true(!held(alice, "policy/1"));
+    handle_take(alice, "policy/1", 0);
+    handle_pass(w, MINUTE - 1);
+    expect_true(handle_held(alice, "policy/1"));
+    handle_pass(w, 1);
+    expect_true(!handle_held(alice, "policy/1"));
+    handle_pass(w, HOUR);
+    expect_true(!handle_held(alice, "policy/1"));
     hf_session_free(alice);
     world_close(w);
 }
@@ -307,12 +316,12 @@ static void nothing_is_held_from_the_idle_bound_on(void **state)
 static void a_lock_taken_late_is_held_no_longer_than_its_session(void **state)
 {
     (void)state;
-    world *w = begin();
+    world *w = handle_begin();
     hf_session *alice = work_idle(w, "alice", MINUTE);
-    pass(w, 50 * SECOND);
-    take(alice, "policy/1", 0);
-    pass(w, 10 * SECOND);
-    expect_true(!held(alice, "policy/1"));
+    handle_pass(w, 50 * SECOND);
+    handle_take(alice, "policy/1", 0);
+    handle_pass(w, 10 * SECOND);
+    expect_true(!handle_held(alice, "policy/1"));
     hf_session_free(alice);
     world_close(w);
 }
@@ -320,18 +329,18 @@ static void a_lock_taken_late_is_held_no_longer_than_its_session(void **state)
 static void a_beat_moves_what_is_held(void **state)
 {
     (void)state;
-    world *w = begin();
+    world *w = handle_begin();
     hf_session *alice = work_idle(w, "alice", MINUTE);
-    take(alice, "policy/1", 0);
+    handle_take(alice, "policy/1", 0);
     for (int i = 0; i < 5; i++) {
-        pass(w, 50 * SECOND);
-        beat(alice);
-        expect_true(held(alice, "policy/1"));
+        handle_pass(w, 50 * SECOND);
+        handle_beat(alice);
+        expect_true(handle_held(alice, "policy/1"));
     }
-    pass(w, MINUTE - 1);
-    expect_true(held(alice, "policy/1"));
-    pass(w, 1);
-    expect_true(!held(alice, "policy/1"));
+    handle_pass(w, MINUTE - 1);
+    expect_true(handle_held(alice, "policy/1"));
+    handle_pass(w, 1);
+    expect_true(!handle_held(alice, "policy/1"));
     hf_session_free(alice);
     world_close(w);
 }
@@ -339,24 +348,24 @@ static void a_beat_moves_what_is_held(void **state)
 static void nothing_is_held_from_its_own_bound_on(void **state)
 {
     (void)state;
-    world *w = begin();
+    world *w = handle_begin();
     hf_error err = {0};
     hf_session *alice = work_idle(w, "alice", HOUR);
     hf_resource one = resource_of("policy/1");
-    take(alice, "policy/1", MINUTE);
-    pass(w, MINUTE - 1);
-    expect_true(held(alice, "policy/1"));
+    handle_take(alice, "policy/1", MINUTE);
+    handle_pass(w, MINUTE - 1);
+    expect_true(handle_held(alice, "policy/1"));
     expect(HF_OK, hf_session_renew(alice, &one, MINUTE, NULL, NULL, &err), err);
-    pass(w, MINUTE - 1);
-    expect_true(held(alice, "policy/1"));
-    pass(w, 1);
-    expect_true(!held(alice, "policy/1"));
-    take(alice, "policy/1", MINUTE);
+    handle_pass(w, MINUTE - 1);
+    expect_true(handle_held(alice, "policy/1"));
+    handle_pass(w, 1);
+    expect_true(!handle_held(alice, "policy/1"));
+    handle_take(alice, "policy/1", MINUTE);
     expect(HF_OK, hf_session_renew(alice, &one, 0, NULL, NULL, &err), err);
-    pass(w, 10 * MINUTE);
-    expect_true(held(alice, "policy/1"));
+    handle_pass(w, 10 * MINUTE);
+    expect_true(handle_held(alice, "policy/1"));
     expect(HF_OK, hf_session_downgrade(alice, &one, NULL, &err), err);
-    expect_true(held(alice, "policy/1"));
+    expect_true(handle_held(alice, "policy/1"));
     hf_session_free(alice);
     world_close(w);
 }
@@ -365,13 +374,13 @@ static void nothing_is_held_from_its_own_bound_on(void **state)
 static void asking_again_does_not_move_the_bound_here_either(void **state)
 {
     (void)state;
-    world *w = begin();
+    world *w = handle_begin();
     hf_session *alice = work_idle(w, "alice", HOUR);
-    take(alice, "policy/1", MINUTE);
-    pass(w, 30 * SECOND);
-    take(alice, "policy/1", 10 * MINUTE);
-    pass(w, 30 * SECOND);
-    expect_true(!held(alice, "policy/1"));
+    handle_take(alice, "policy/1", MINUTE);
+    handle_pass(w, 30 * SECOND);
+    handle_take(alice, "policy/1", 10 * MINUTE);
+    handle_pass(w, 30 * SECOND);
+    expect_true(!handle_held(alice, "policy/1"));
     hf_session_free(alice);
     world_close(w);
 }
@@ -389,19 +398,19 @@ static void time_is_counted_from_when_a_beat_was_sent(void **state)
     slow->after_us = 10 * SECOND;
     int64_t sent = boot_now;
     expect(HF_OK, hf_session_open(manager, &options, &alice, &err), err);
-    take(alice, "policy/1", 0);
+    handle_take(alice, "policy/1", 0);
     boot_now = sent + MINUTE - 1;
-    expect_true(held(alice, "policy/1"));
+    expect_true(handle_held(alice, "policy/1"));
     boot_now = sent + MINUTE;
-    expect_true(!held(alice, "policy/1"));
+    expect_true(!handle_held(alice, "policy/1"));
     boot_now = sent + 30 * SECOND;
     int64_t beat_sent = boot_now;
-    beat(alice);
+    handle_beat(alice);
     expect_int(boot_now, beat_sent + 15 * SECOND);
     boot_now = beat_sent + MINUTE - 1;
-    expect_true(held(alice, "policy/1"));
+    expect_true(handle_held(alice, "policy/1"));
     boot_now = beat_sent + MINUTE;
-    expect_true(!held(alice, "policy/1"));
+    expect_true(!handle_held(alice, "policy/1"));
     hf_session_free(alice);
     hf_manager_close(manager);
 }
@@ -418,11 +427,11 @@ static void an_own_bound_is_counted_from_when_it_was_asked_for(void **state)
     slow->before_us = 5 * SECOND;
     slow->after_us = 10 * SECOND;
     int64_t sent = boot_now;
-    take(alice, "policy/1", MINUTE);
+    handle_take(alice, "policy/1", MINUTE);
     boot_now = sent + MINUTE - 1;
-    expect_true(held(alice, "policy/1"));
+    expect_true(handle_held(alice, "policy/1"));
     boot_now = sent + MINUTE;
-    expect_true(!held(alice, "policy/1"));
+    expect_true(!handle_held(alice, "policy/1"));
     hf_session_free(alice);
     hf_manager_close(manager);
 }
@@ -431,7 +440,7 @@ static void an_own_bound_is_counted_from_when_it_was_asked_for(void **state)
 static void a_repeated_open_is_not_taken_for_a_beat(void **state)
 {
     (void)state;
-    world *w = begin();
+    world *w = handle_begin();
     hf_error err = {0};
     hf_session *first = NULL, *again = NULL;
     hf_session_options options = {.user = "alice",
@@ -439,14 +448,14 @@ static void a_repeated_open_is_not_taken_for_a_beat(void **state)
                                   .key = "00112233445566778899aabbccddeeff",
                                   .request_id = "open-1"};
     expect(HF_OK, hf_session_open(world_manager(w), &options, &first, &err), err);
-    pass(w, 40 * SECOND);
+    handle_pass(w, 40 * SECOND);
     expect(HF_OK, hf_session_open(world_manager(w), &options, &again, &err), err);
     expect_text(hf_session_id(again), hf_session_id(first));
-    take(again, "policy/1", 0);
-    pass(w, 20 * SECOND - 1);
-    expect_true(held(again, "policy/1"));
-    pass(w, 1);
-    expect_true(!held(again, "policy/1"));
+    handle_take(again, "policy/1", 0);
+    handle_pass(w, 20 * SECOND - 1);
+    expect_true(handle_held(again, "policy/1"));
+    handle_pass(w, 1);
+    expect_true(!handle_held(again, "policy/1"));
     hf_session_free(first);
     hf_session_free(again);
     world_close(w);
@@ -455,7 +464,7 @@ static void a_repeated_open_is_not_taken_for_a_beat(void **state)
 static void a_beat_that_fails_moves_nothing(void **state)
 {
     (void)state;
-    world *w = begin();
+    world *w = handle_begin();
     hf_error err = {0};
     world_close(w);
     static place memory;
@@ -464,16 +473,16 @@ static void a_beat_that_fails_moves_nothing(void **state)
     world_fault(w);
     hf_store *fault = w->store;
     hf_session *alice = work_idle(w, "alice", MINUTE);
-    take(alice, "policy/1", 0);
+    handle_take(alice, "policy/1", 0);
     for (int after = 0; after < 2; after++) {
-        pass(w, 25 * SECOND);
+        handle_pass(w, 25 * SECOND);
         hf_fault_arm(fault, 1, after);
         hf_fault_more(fault, after); /* it asks once more by itself */
         expect(after ? HF_UNSURE : HF_UNAVAILABLE, hf_session_beat(alice, NULL, &err), err);
-        expect_true(held(alice, "policy/1"));
+        expect_true(handle_held(alice, "policy/1"));
     }
-    pass(w, 10 * SECOND);
-    expect_true(!held(alice, "policy/1"));
+    handle_pass(w, 10 * SECOND);
+    expect_true(!handle_held(alice, "policy/1"));
     hf_session_free(alice);
     world_close(w);
 }
@@ -482,17 +491,17 @@ static void a_beat_that_fails_moves_nothing(void **state)
 static void what_was_granted_elsewhere_is_not_held_here(void **state)
 {
     (void)state;
-    world *w = begin();
+    world *w = handle_begin();
     hf_error err = {0};
     hf_session *first = work_idle(w, "alice", MINUTE), *second = NULL;
-    take(first, "policy/1", 0);
+    handle_take(first, "policy/1", 0);
     char id_and_key[HF_SESSION_ID_SIZE + HF_KEY_SIZE];
     snprintf(id_and_key, sizeof id_and_key, "%s.%s", hf_session_id(first),
              hf_session_credentials(first)->key);
     expect(HF_OK, hf_session_attach(world_manager(w), id_and_key, &second, &err), err);
-    expect_true(!held(second, "policy/1"));
-    take(second, "policy/1", 0);
-    expect_true(held(second, "policy/1"));
+    expect_true(!handle_held(second, "policy/1"));
+    handle_take(second, "policy/1", 0);
+    expect_true(handle_held(second, "policy/1"));
     hf_session_free(first);
     hf_session_free(second);
     world_close(w);
@@ -501,12 +510,12 @@ static void what_was_granted_elsewhere_is_not_held_here(void **state)
 static void a_forced_release_is_seen_with_the_next_beat(void **state)
 {
     (void)state;
-    world *w = begin();
+    world *w = handle_begin();
     hf_session *alice = work_idle(w, "alice", MINUTE);
-    take(alice, "policy/1", 0);
-    force(w, "policy/1", "root", "why");
-    beat(alice);
-    expect_true(!held(alice, "policy/1"));
+    handle_take(alice, "policy/1", 0);
+    handle_force(w, "policy/1", "root", "why");
+    handle_beat(alice);
+    expect_true(!handle_held(alice, "policy/1"));
     hf_session_free(alice);
     world_close(w);
 }
@@ -517,17 +526,17 @@ static void a_forced_release_is_seen_with_the_next_beat(void **state)
 static void a_forced_release_is_told_once(void **state)
 {
     (void)state;
-    world *w = begin();
+    world *w = handle_begin();
     heard ear;
     add_listener(w, &ear);
     hf_session *alice = work_idle(w, "alice", MINUTE);
-    take(alice, "policy/1", 0);
-    force(w, "policy/1", "root", "left for lunch");
+    handle_take(alice, "policy/1", 0);
+    handle_force(w, "policy/1", "root", "left for lunch");
     expect_int(ear.count, 0);
     for (int i = 0; i < 3; i++) {
-        beat(alice);
+        handle_beat(alice);
         poll_next(w);
-        pass(w, SECOND);
+        handle_pass(w, SECOND);
     }
     expect_int(ear.count, 1);
     expect_int(ear.all[0].kind, HF_NOTICE_LOST);
@@ -544,25 +553,25 @@ static void a_forced_release_is_told_once(void **state)
 static void a_loss_is_told_to_a_handle_that_never_took_it(void **state)
 {
     (void)state;
-    world *w = begin();
+    world *w = handle_begin();
     hf_session *alice = work_idle(w, "alice", HOUR);
-    take(alice, "policy/0", 0);
-    force(w, "policy/0", "root", "before");
-    hf_session *again = attach(w, alice);
+    handle_take(alice, "policy/0", 0);
+    handle_force(w, "policy/0", "root", "before");
+    hf_session *again = handle_attach(w, alice);
     heard ear;
     add_listener(w, &ear);
-    take(alice, "policy/1", 0);
-    take(alice, "policy/2", 0);
-    force(w, "policy/1", "root", "lunch");
+    handle_take(alice, "policy/1", 0);
+    handle_take(alice, "policy/2", 0);
+    handle_force(w, "policy/1", "root", "lunch");
     for (int i = 0; i < 3; i++)
-        beat(again);
+        handle_beat(again);
     expect_int(ear.count, 1);
     expect_int(ear.all[0].kind, HF_NOTICE_LOST);
     expect_true(ear.all[0].session == again);
     expect_text(ear.all[0].resource, "policy/1");
-    force(w, "policy/2", "root", "lunch");
+    handle_force(w, "policy/2", "root", "lunch");
     for (int i = 0; i < 3; i++)
-        beat(again);
+        handle_beat(again);
     expect_int(ear.count, 2);
     expect_text(ear.all[1].resource, "policy/2");
     hf_session_free(again);
@@ -574,18 +583,18 @@ static void a_loss_is_told_to_a_handle_that_never_took_it(void **state)
 static void what_ran_out_here_first_is_told_once(void **state)
 {
     (void)state;
-    world *w = begin();
+    world *w = handle_begin();
     hf_session *alice = work_idle(w, "alice", HOUR);
     heard ear;
     add_listener(w, &ear);
-    take(alice, "policy/1", MINUTE);
+    handle_take(alice, "policy/1", MINUTE);
     boot_now += MINUTE;
     poll_next(w);
     expect_int(ear.count, 1);
-    beat(alice);
+    handle_beat(alice);
     clock_forward(w, MINUTE);
     for (int i = 0; i < 3; i++)
-        beat(alice);
+        handle_beat(alice);
     expect_int(ear.count, 1);
     hf_session_free(alice);
     world_close(w);
@@ -596,19 +605,19 @@ static void what_is_not_held_by_its_fence_is_not_believed_either(void **state)
 {
     (void)state;
     hf_error err = {0};
-    world *w = begin();
+    world *w = handle_begin();
     hf_session *alice = work_idle(w, "alice", HOUR);
     hf_resource policy = resource_of("policy/1");
     hf_lock lock = {0};
     for (int by_holds = 0; by_holds < 2; by_holds++) {
         expect(HF_OK, hf_session_acquire(alice, &policy, NULL, &lock, &err), err);
         expect(HF_NOT_HELD, hf_session_release(alice, &policy, lock.fence - 1, &err), err);
-        expect_true(held(alice, "policy/1"));
-        force(w, "policy/1", "root", "lunch");
+        expect_true(handle_held(alice, "policy/1"));
+        handle_force(w, "policy/1", "root", "lunch");
         expect_int(by_holds ? hf_session_holds(alice, &policy, lock.fence, NULL, &err)
                             : hf_session_release(alice, &policy, lock.fence, &err),
                    HF_NOT_HELD);
-        expect_true(!held(alice, "policy/1"));
+        expect_true(!handle_held(alice, "policy/1"));
     }
     hf_session_free(alice);
     world_close(w);
@@ -628,9 +637,11 @@ static void a_shorter_bound_of_which_nobody_knows_is_counted_with(void **state)
         expect(HF_OK, hf_session_acquire(alice, &policy, NULL, NULL, &err), err);
         slow->after_us = 3 * SECOND; /* too long for the handle to ask once more by itself */
         slow->lost_us = 1;
-        expect(HF_UNSURE, hf_session_renew(alice, &policy, again ? 0 : 10 * SECOND, NULL, NULL, &err), err);
+        expect(HF_UNSURE,
+               hf_session_renew(alice, &policy, again ? 0 : 10 * SECOND, NULL, NULL, &err), err);
         slow->after_us = 0;
-        expect_true(hf_session_is_held(alice, &policy) == !again); /* nobody knows what the type's own is */
+        /* nobody knows what the type's own is */
+        expect_true(hf_session_is_held(alice, &policy) == !again);
         boot_now += 7 * SECOND - 1;
         expect_true(hf_session_is_held(alice, &policy) == !again);
         boot_now += 1;
@@ -643,15 +654,15 @@ static void a_shorter_bound_of_which_nobody_knows_is_counted_with(void **state)
 static void losing_it_a_second_time_is_told_a_second_time(void **state)
 {
     (void)state;
-    world *w = begin();
+    world *w = handle_begin();
     heard ear;
     add_listener(w, &ear);
     hf_session *alice = work_idle(w, "alice", MINUTE);
     for (size_t i = 1; i <= 3; i++) {
-        take(alice, "policy/1", 0);
-        force(w, "policy/1", "root", "why");
-        beat(alice);
-        beat(alice);
+        handle_take(alice, "policy/1", 0);
+        handle_force(w, "policy/1", "root", "why");
+        handle_beat(alice);
+        handle_beat(alice);
         expect_int(ear.count, i);
     }
     hf_session_free(alice);
@@ -661,26 +672,26 @@ static void losing_it_a_second_time_is_told_a_second_time(void **state)
 static void an_own_bound_that_has_come_is_told_once_by_poll(void **state)
 {
     (void)state;
-    world *w = begin();
+    world *w = handle_begin();
     heard ear;
     add_listener(w, &ear);
     hf_session *alice = work_idle(w, "alice", HOUR);
-    take(alice, "policy/1", MINUTE);
-    take(alice, "policy/2", 0);
-    pass(w, MINUTE - 1);
+    handle_take(alice, "policy/1", MINUTE);
+    handle_take(alice, "policy/2", 0);
+    handle_pass(w, MINUTE - 1);
     poll_next(w);
     expect_int(ear.count, 0);
-    pass(w, 1);
+    handle_pass(w, 1);
     for (int i = 0; i < 3; i++) {
         poll_next(w);
-        beat(alice);
-        pass(w, SECOND);
+        handle_beat(alice);
+        handle_pass(w, SECOND);
     }
     expect_int(ear.count, 1);
     expect_int(ear.all[0].kind, HF_NOTICE_LOST);
     expect_text(ear.all[0].resource, "policy/1");
     expect_text(ear.all[0].why, "expired");
-    expect_true(held(alice, "policy/2"));
+    expect_true(handle_held(alice, "policy/2"));
     hf_session_free(alice);
     world_close(w);
 }
@@ -688,16 +699,16 @@ static void an_own_bound_that_has_come_is_told_once_by_poll(void **state)
 static void an_own_bound_that_has_come_is_told_once_by_a_beat(void **state)
 {
     (void)state;
-    world *w = begin();
+    world *w = handle_begin();
     heard ear;
     add_listener(w, &ear);
     hf_session *alice = work_idle(w, "alice", HOUR), *bob = work_idle(w, "bob", HOUR);
-    take(alice, "policy/1", MINUTE);
-    pass(w, MINUTE);
-    take(bob, "policy/1", 0);
-    beat(alice);
+    handle_take(alice, "policy/1", MINUTE);
+    handle_pass(w, MINUTE);
+    handle_take(bob, "policy/1", 0);
+    handle_beat(alice);
     poll_next(w);
-    beat(alice);
+    handle_beat(alice);
     expect_int(ear.count, 1);
     expect_true(ear.all[0].session == alice);
     expect_text(ear.all[0].why, "expired");
@@ -710,17 +721,17 @@ static void an_own_bound_that_has_come_is_told_once_by_a_beat(void **state)
 static void closing_is_told_once(void **state)
 {
     (void)state;
-    world *w = begin();
+    world *w = handle_begin();
     hf_error err = {0};
     heard ear;
     add_listener(w, &ear);
     hf_session *alice = work_idle(w, "alice", MINUTE);
-    take(alice, "policy/1", 0);
+    handle_take(alice, "policy/1", 0);
     expect(HF_OK, hf_session_close(alice, &err), err);
     expect(HF_OK, hf_session_close(alice, &err), err);
     poll_next(w);
     expect(HF_EXPIRED, hf_session_beat(alice, NULL, &err), err);
-    pass(w, HOUR);
+    handle_pass(w, HOUR);
     poll_next(w);
     expect_int(ear.count, 1);
     expect_int(ear.all[0].kind, HF_NOTICE_ENDED);
@@ -734,18 +745,18 @@ static void closing_is_told_once(void **state)
 static void idle_death_is_told_once_by_poll(void **state)
 {
     (void)state;
-    world *w = begin();
+    world *w = handle_begin();
     heard ear;
     add_listener(w, &ear);
     hf_session *alice = work_idle(w, "alice", MINUTE);
-    take(alice, "policy/1", 0);
-    pass(w, MINUTE);
+    handle_take(alice, "policy/1", 0);
+    handle_pass(w, MINUTE);
     poll_next(w);
     poll_next(w);
     expect_int(ear.count, 1);
     expect_int(ear.all[0].kind, HF_NOTICE_ENDED);
     expect_text(ear.all[0].why, "expired");
-    expect_true(!held(alice, "policy/1"));
+    expect_true(!handle_held(alice, "policy/1"));
     hf_session_free(alice);
     world_close(w);
 }
@@ -754,12 +765,12 @@ static void idle_death_is_told_once_by_poll(void **state)
 static void idle_death_is_told_once_by_a_beat(void **state)
 {
     (void)state;
-    world *w = begin();
+    world *w = handle_begin();
     hf_error err = {0};
     heard ear;
     add_listener(w, &ear);
     hf_session *alice = work_idle(w, "alice", MINUTE);
-    pass(w, MINUTE);
+    handle_pass(w, MINUTE);
     expect(HF_EXPIRED, hf_session_beat(alice, NULL, &err), err);
     expect(HF_EXPIRED, hf_session_beat(alice, NULL, &err), err);
     poll_next(w);
@@ -774,13 +785,13 @@ static void idle_death_is_told_once_by_a_beat(void **state)
 static void idle_death_that_another_call_found_is_told_by_poll(void **state)
 {
     (void)state;
-    world *w = begin();
+    world *w = handle_begin();
     hf_error err = {0};
     heard ear;
     add_listener(w, &ear);
     hf_session *alice = work_idle(w, "alice", MINUTE);
     hf_resource one = resource_of("policy/1");
-    pass(w, MINUTE);
+    handle_pass(w, MINUTE);
     expect(HF_EXPIRED, hf_session_acquire(alice, &one, NULL, NULL, &err), err);
     poll_next(w);
     poll_next(w);
@@ -795,12 +806,12 @@ static void idle_death_that_another_call_found_is_told_by_poll(void **state)
 static void a_session_ended_elsewhere_is_told(void **state)
 {
     (void)state;
-    world *w = begin();
+    world *w = handle_begin();
     heard ear;
     add_listener(w, &ear);
     hf_session *alice = work_idle(w, "alice", MINUTE);
     done(w, CLOSE, BY(*hf_session_credentials(alice)));
-    pass(w, 20 * SECOND);
+    handle_pass(w, 20 * SECOND);
     poll_next(w);
     poll_next(w);
     expect_int(ear.count, 1);
@@ -812,7 +823,7 @@ static void a_session_ended_elsewhere_is_told(void **state)
 static void a_request_is_told_once(void **state)
 {
     (void)state;
-    world *w = begin();
+    world *w = handle_begin();
     hf_error err = {0};
     heard ear;
     add_listener(w, &ear);
@@ -821,11 +832,11 @@ static void a_request_is_told_once(void **state)
     hf_session *bob = NULL;
     expect(HF_OK, hf_session_open(world_manager(w), &options, &bob, &err), err);
     hf_resource one = resource_of("policy/1");
-    take(alice, "policy/1", 0);
+    handle_take(alice, "policy/1", 0);
     expect(HF_OK, hf_session_request(bob, &one, "please", &err), err);
     for (int i = 0; i < 3; i++) {
-        beat(alice);
-        pass(w, SECOND);
+        handle_beat(alice);
+        handle_pass(w, SECOND);
     }
     expect_int(ear.count, 1);
     expect_int(ear.all[0].kind, HF_NOTICE_REQUESTED);
@@ -841,21 +852,21 @@ static void a_request_is_told_once(void **state)
 static void every_request_is_told(void **state)
 {
     (void)state;
-    world *w = begin();
+    world *w = handle_begin();
     hf_error err = {0};
     heard ear;
     add_listener(w, &ear);
     hf_session *alice = work_idle(w, "alice", MINUTE), *bob = work_idle(w, "bob", MINUTE);
     hf_session *carol = work_idle(w, "carol", MINUTE);
     hf_resource one = resource_of("policy/1"), two = resource_of("policy/2");
-    take(alice, "policy/1", 0);
-    take(alice, "policy/2", 0);
+    handle_take(alice, "policy/1", 0);
+    handle_take(alice, "policy/2", 0);
     expect(HF_OK, hf_session_request(bob, &one, NULL, &err), err);
-    beat(alice);
+    handle_beat(alice);
     expect(HF_OK, hf_session_request(carol, &one, NULL, &err), err);
     expect(HF_OK, hf_session_request(bob, &two, NULL, &err), err);
-    beat(alice);
-    beat(alice);
+    handle_beat(alice);
+    handle_beat(alice);
     expect_int(ear.count, 3);
     hf_session_free(alice);
     hf_session_free(bob);
@@ -867,14 +878,14 @@ static void every_request_is_told(void **state)
 static void a_failed_attach_tells_nobody(void **state)
 {
     (void)state;
-    world *w = begin();
+    world *w = handle_begin();
     hf_error err = {0};
     heard ear;
     add_listener(w, &ear);
     hf_credentials dead = person_idle(w, "bob", NULL, SECOND);
     char id_and_key[HF_SESSION_ID_SIZE + HF_KEY_SIZE];
     snprintf(id_and_key, sizeof id_and_key, "%s.%s", dead.id, dead.key);
-    pass(w, SECOND);
+    handle_pass(w, SECOND);
     hf_session *session = NULL;
     expect(HF_EXPIRED, hf_session_attach(world_manager(w), id_and_key, &session, &err), err);
     expect_true(session == NULL);
@@ -885,7 +896,7 @@ static void a_failed_attach_tells_nobody(void **state)
 static void sixteen_listeners_hear_and_no_more_are_taken(void **state)
 {
     (void)state;
-    world *w = begin();
+    world *w = handle_begin();
     hf_error err = {0};
     static heard ears[16];
     heard one_more = {0};
@@ -926,14 +937,14 @@ static void call_back(void *context, const hf_notice *notice)
 static void a_listener_may_call_the_library(void **state)
 {
     (void)state;
-    world *w = begin();
+    world *w = handle_begin();
     hf_error err = {0};
     caller it = {.acquired = HF_STATUS_COUNT, .beaten = HF_STATUS_COUNT};
     expect(HF_OK, hf_manager_listen(world_manager(w), call_back, &it, &err), err);
     hf_session *alice = work_idle(w, "alice", MINUTE);
-    take(alice, "policy/1", 0);
-    force(w, "policy/1", "root", "why");
-    pass(w, 30 * SECOND);
+    handle_take(alice, "policy/1", 0);
+    handle_force(w, "policy/1", "root", "why");
+    handle_pass(w, 30 * SECOND);
     poll_next(w);
     expect_int(it.calls, 1);
     expect_int(it.acquired, HF_OK);
@@ -956,15 +967,15 @@ static int64_t store_expires(world *w, hf_session *session)
 static void poll_beats_when_a_third_of_the_idle_bound_has_passed(void **state)
 {
     (void)state;
-    world *w = begin();
+    world *w = handle_begin();
     hf_session *alice = work_idle(w, "alice", MINUTE);
     int64_t first = store_expires(w, alice);
     int64_t next_us = poll_next(w);
     expect_true(next_us > 0 && next_us <= 20 * SECOND);
-    pass(w, 20 * SECOND - 1);
+    handle_pass(w, 20 * SECOND - 1);
     poll_next(w);
     expect_int(store_expires(w, alice), first);
-    pass(w, 1);
+    handle_pass(w, 1);
     next_us = poll_next(w);
     expect_int(store_expires(w, alice), first + 20 * SECOND);
     expect_true(next_us > 19 * SECOND && next_us <= 20 * SECOND);
@@ -975,20 +986,20 @@ static void poll_beats_when_a_third_of_the_idle_bound_has_passed(void **state)
 static void poll_keeps_sessions_alive_for_as_long_as_it_is_called_when_it_says(void **state)
 {
     (void)state;
-    world *w = begin();
+    world *w = handle_begin();
     hf_session *quick = work_idle(w, "alice", 3 * SECOND), *slow = work_idle(w, "bob", HOUR);
-    take(quick, "policy/1", 0);
-    take(slow, "policy/2", 0);
+    handle_take(quick, "policy/1", 0);
+    handle_take(slow, "policy/2", 0);
     heard ear;
     add_listener(w, &ear);
     for (int64_t passed = 0; passed < HOUR / 10;) {
         int64_t next_us = poll_next(w);
         expect_true(next_us > 0 && next_us <= MINUTE);
-        pass(w, next_us);
+        handle_pass(w, next_us);
         passed += next_us;
     }
     expect_int(ear.count, 0);
-    expect_true(held(quick, "policy/1") && held(slow, "policy/2"));
+    expect_true(handle_held(quick, "policy/1") && handle_held(slow, "policy/2"));
     expect_int(done(w, LIST)->locks_count, 2);
     hf_session_free(quick);
     hf_session_free(slow);
@@ -998,7 +1009,7 @@ static void poll_keeps_sessions_alive_for_as_long_as_it_is_called_when_it_says(v
 static void poll_without_sessions_is_harmless(void **state)
 {
     (void)state;
-    world *w = begin();
+    world *w = handle_begin();
     hf_error err = {0};
     expect_true(poll_next(w) > 0);
     expect(HF_OK, hf_manager_poll(world_manager(w), NULL, &err), err);
@@ -1011,29 +1022,29 @@ static void a_session_that_cannot_be_reached_ends_at_its_bound(void **state)
     (void)state;
     static place memory;
     memory = place_memory();
-    world_close(begin());
+    world_close(handle_begin());
     world *w = world_open(&memory);
     world_fault(w);
     hf_store *fault = w->store;
     hf_session *alice = work_idle(w, "alice", MINUTE);
-    take(alice, "policy/1", 0);
+    handle_take(alice, "policy/1", 0);
     heard ear;
     add_listener(w, &ear);
     for (int i = 0; i < 59; i++) {
-        pass(w, SECOND);
+        handle_pass(w, SECOND);
         hf_fault_arm(fault, 1, false);
         poll_next(w);
         expect_int(ear.count, 0);
-        expect_true(held(alice, "policy/1"));
+        expect_true(handle_held(alice, "policy/1"));
     }
-    pass(w, SECOND);
+    handle_pass(w, SECOND);
     hf_fault_arm(fault, 1, false);
     poll_next(w);
     hf_fault_arm(fault, 0, false);
     expect_int(ear.count, 1);
     expect_int(ear.all[0].kind, HF_NOTICE_ENDED);
     expect_text(ear.all[0].why, "expired");
-    expect_true(!held(alice, "policy/1"));
+    expect_true(!handle_held(alice, "policy/1"));
     hf_session_free(alice);
     world_close(w);
 }
@@ -1044,23 +1055,23 @@ static void a_session_that_is_reached_again_in_time_lives_on(void **state)
     (void)state;
     static place memory;
     memory = place_memory();
-    world_close(begin());
+    world_close(handle_begin());
     world *w = world_open(&memory);
     world_fault(w);
     hf_store *fault = w->store;
     hf_session *alice = work_idle(w, "alice", MINUTE);
-    take(alice, "policy/1", 0);
+    handle_take(alice, "policy/1", 0);
     heard ear;
     add_listener(w, &ear);
-    pass(w, 20 * SECOND);
+    handle_pass(w, 20 * SECOND);
     hf_fault_arm(fault, 1, false);
     int64_t next_us = poll_next(w);
     expect_true(next_us <= 20 * SECOND);
-    pass(w, next_us);
+    handle_pass(w, next_us);
     poll_next(w);
-    pass(w, 50 * SECOND);
+    handle_pass(w, 50 * SECOND);
     expect_int(ear.count, 0);
-    expect_true(held(alice, "policy/1"));
+    expect_true(handle_held(alice, "policy/1"));
     expect_int(done(w, LIST)->locks_count, 1);
     hf_session_free(alice);
     world_close(w);
@@ -1071,7 +1082,7 @@ static world *begin_with_faults(hf_store **fault)
 {
     static place memory;
     memory = place_memory();
-    world_close(begin());
+    world_close(handle_begin());
     world *w = world_open(&memory);
     world_fault(w);
     *fault = w->store;
@@ -1085,7 +1096,7 @@ static void two_short_disturbances_end_no_session(void **state)
     hf_store *fault;
     world *w = begin_with_faults(&fault);
     hf_session *alice = work_idle(w, "alice", MINUTE);
-    take(alice, "policy/1", 0);
+    handle_take(alice, "policy/1", 0);
     heard ear;
     add_listener(w, &ear);
     for (int64_t passed = 0; passed < 2 * MINUTE;) {
@@ -1093,11 +1104,11 @@ static void two_short_disturbances_end_no_session(void **state)
         hf_fault_arm(fault, away, false);
         int64_t next_us = poll_next(w);
         hf_fault_arm(fault, 0, false);
-        pass(w, next_us);
+        handle_pass(w, next_us);
         passed += next_us;
     }
     expect_int(ear.count, 0);
-    expect_true(held(alice, "policy/1"));
+    expect_true(handle_held(alice, "policy/1"));
     expect_int(done(w, LIST)->locks_count, 1);
     hf_session_free(alice);
     world_close(w);
@@ -1109,15 +1120,15 @@ static void a_beat_that_failed_is_tried_again_while_there_is_time(void **state)
     hf_store *fault;
     world *w = begin_with_faults(&fault);
     hf_session *alice = work_idle(w, "alice", MINUTE);
-    take(alice, "policy/1", 0);
-    pass(w, 58 * SECOND);
+    handle_take(alice, "policy/1", 0);
+    handle_pass(w, 58 * SECOND);
     hf_fault_arm(fault, 1, false);
     int64_t next_us = poll_next(w);
     expect_true(next_us >= SECOND && next_us <= 2 * SECOND);
-    pass(w, next_us);
+    handle_pass(w, next_us);
     poll_next(w);
-    pass(w, 50 * SECOND);
-    expect_true(held(alice, "policy/1"));
+    handle_pass(w, 50 * SECOND);
+    expect_true(handle_held(alice, "policy/1"));
     expect_int(done(w, LIST)->locks_count, 1);
     hf_session_free(alice);
     world_close(w);
@@ -1132,12 +1143,12 @@ static void the_next_poll_is_no_later_than_the_idle_bound(void **state)
     hf_session *alice = work_idle(w, "alice", MINUTE);
     heard ear;
     add_listener(w, &ear);
-    pass(w, MINUTE - SECOND / 2);
+    handle_pass(w, MINUTE - SECOND / 2);
     hf_fault_arm(fault, 1, false);
     hf_fault_more(fault, 1);
     int64_t next_us = poll_next(w);
     expect_int(next_us, SECOND / 2);
-    pass(w, next_us);
+    handle_pass(w, next_us);
     poll_next(w);
     expect_int(ear.count, 1);
     expect_text(ear.all[0].why, "expired");
@@ -1146,13 +1157,14 @@ static void the_next_poll_is_no_later_than_the_idle_bound(void **state)
     world_close(w);
 }
 
-/* Whether it fails at once or after a long while, and whatever it says: batch by batch, and at most one by itself; where the answer was lost
- * at once each of them twice. */
+/* Whether it fails at once or after a long while, and whatever it says: batch by batch, and at most
+ * one by itself; where the answer was lost at once each of them twice. */
 static void a_store_that_is_away_is_not_asked_for_each_session(void **state)
 {
     (void)state;
     enum { MANY = 200, BATCHES = 4 };
-    static const hf_status all_gone[] = {HF_UNAVAILABLE, HF_UNSURE, HF_TOO_MANY, HF_UNAUTHENTICATED};
+    static const hf_status all_gone[] = {HF_UNAVAILABLE, HF_UNSURE, HF_TOO_MANY,
+                                         HF_UNAUTHENTICATED};
     for (int form = 0; form < 8; form++) {
         hf_status gone = all_gone[form / 2];
         size_t most = gone == HF_UNSURE ? 2 * (BATCHES + 1) : BATCHES + 1;
@@ -1190,8 +1202,10 @@ static void a_store_that_is_away_is_not_asked_for_each_session(void **state)
     }
 }
 
-/* Then each op of the batch has an answer of its own, and the rest is not asked for one after the other either. */
-static void a_store_that_goes_away_in_the_middle_of_a_batch_is_not_asked_for_each_session(void **state)
+/* Then each op of the batch has an answer of its own, and the rest is not asked for one after the
+ * other either. */
+static void a_store_that_goes_away_in_the_middle_of_a_batch_is_not_asked_for_each_session(
+    void **state)
 {
     (void)state;
     enum { SOME = 60 };
@@ -1216,7 +1230,7 @@ static void a_store_that_goes_away_in_the_middle_of_a_batch_is_not_asked_for_eac
 static void a_freed_handle_is_beaten_no_more(void **state)
 {
     (void)state;
-    world *w = begin();
+    world *w = handle_begin();
     heard ear;
     add_listener(w, &ear);
     hf_session *alice = work_idle(w, "alice", MINUTE), *bob = work_idle(w, "bob", MINUTE);
@@ -1224,38 +1238,40 @@ static void a_freed_handle_is_beaten_no_more(void **state)
     int64_t before = store_expires(w, bob);
     hf_credentials was = *hf_session_credentials(bob);
     hf_session_free(bob);
-    pass(w, 30 * SECOND);
+    handle_pass(w, 30 * SECOND);
     poll_next(w);
     expect_int(done(w, BEAT, BY(was))->sessions[0].expires_us, w->now_us + MINUTE);
     expect_true(before < w->now_us + MINUTE);
-    pass(w, 20 * SECOND);
+    handle_pass(w, 20 * SECOND);
     poll_next(w);
     const hf_answer *all = done(w, SESSIONS, .user = "bob");
     expect_int(all->sessions[0].expires_us, w->now_us + 40 * SECOND);
     expect_int(store_expires(w, alice), w->now_us + MINUTE);
     expect_int(store_expires(w, carol), w->now_us + MINUTE);
-    pass(w, 59 * SECOND);
+    handle_pass(w, 59 * SECOND);
     expect_int(ear.count, 0);
     hf_session_free(carol);
     hf_session_free(alice);
     world_close(w);
 }
 
-/* The keeper's own sleep is by a clock that stands still meanwhile: it must not sleep until what it thought was due. */
+/* The keeper's own sleep is by a clock that stands still meanwhile: it must not sleep until what it
+ * thought was due. */
 static void the_keeper_beats_soon_after_the_machine_was_suspended(void **state)
 {
     (void)state;
-    world *w = begin();
+    world *w = handle_begin();
     hf_error err = {0};
     hf_session *alice = work_idle(w, "alice", HOUR);
     int64_t first = store_expires(w, alice);
     looks = 0;
     expect(HF_OK, hf_manager_keeper_start(world_manager(w), &err), err);
-    for (int seen = 0; seen == 0 || seen != looks;) { /* until it sleeps, for 20 minutes as it thinks */
+    /* until it sleeps, for 20 minutes as it thinks */
+    for (int seen = 0; seen == 0 || seen != looks;) {
         seen = looks;
         usleep(100000);
     }
-    pass(w, HOUR / 2);
+    handle_pass(w, HOUR / 2);
     for (int tries = 0; tries < 600 && store_expires(w, alice) == first; tries++)
         usleep(100000);
     expect_int(store_expires(w, alice), first + HOUR / 2);
@@ -1362,7 +1378,8 @@ typedef struct crossing {
     int of_other;
 } crossing;
 
-/* While the first is told of, the other loses what it has, and hears of it from a call of its own. */
+/* While the first is told of, the other loses what it has, and hears of it from a call of its own.
+ * */
 static void cross(void *context, const hf_notice *notice)
 {
     crossing *it = context;
@@ -1370,32 +1387,33 @@ static void cross(void *context, const hf_notice *notice)
         it->of_other++;
         return;
     }
-    force(it->w, "policy/2", "root", "lunch");
-    beat(it->other);
+    handle_force(it->w, "policy/2", "root", "lunch");
+    handle_beat(it->other);
 }
 
 static void an_older_answer_does_not_bring_back_what_was_told(void **state)
 {
     (void)state;
     hf_error err = {0};
-    world *w = begin();
+    world *w = handle_begin();
     hf_session *other = work_idle(w, "bob", MINUTE), *first = work_idle(w, "alice", MINUTE);
     crossing it = {.w = w, .other = other};
     expect(HF_OK, hf_manager_listen(world_manager(w), cross, &it, &err), err);
-    take(first, "policy/1", 0);
-    take(other, "policy/2", 0);
-    force(w, "policy/1", "root", "lunch");
-    pass(w, 30 * SECOND);
+    handle_take(first, "policy/1", 0);
+    handle_take(other, "policy/2", 0);
+    handle_force(w, "policy/1", "root", "lunch");
+    handle_pass(w, 30 * SECOND);
     poll_next(w);
     for (int i = 0; i < 3; i++)
-        beat(other);
+        handle_beat(other);
     expect_int(it.of_other, 1);
     hf_session_free(first);
     hf_session_free(other);
     world_close(w);
 }
 
-/* While the first is told of, someone asks for what the other has, and it hears of that from a call of its own. */
+/* While the first is told of, someone asks for what the other has, and it hears of that from a call
+ * of its own. */
 static void cross_with_a_request(void *context, const hf_notice *notice)
 {
     crossing *it = context;
@@ -1406,38 +1424,39 @@ static void cross_with_a_request(void *context, const hf_notice *notice)
     hf_error err = {0};
     hf_resource two = resource_of("policy/2");
     expect(HF_OK, hf_session_request(notice->session, &two, "please", &err), err);
-    beat(it->other);
+    handle_beat(it->other);
 }
 
 static void an_older_answer_does_not_bring_back_a_request_that_was_told(void **state)
 {
     (void)state;
     hf_error err = {0};
-    world *w = begin();
+    world *w = handle_begin();
     hf_session *other = work_idle(w, "bob", MINUTE), *first = work_idle(w, "alice", MINUTE);
     crossing it = {.w = w, .other = other};
     expect(HF_OK, hf_manager_listen(world_manager(w), cross_with_a_request, &it, &err), err);
-    take(first, "policy/1", 0);
-    take(other, "policy/2", 0);
-    force(w, "policy/1", "root", "lunch");
-    pass(w, 30 * SECOND);
+    handle_take(first, "policy/1", 0);
+    handle_take(other, "policy/2", 0);
+    handle_force(w, "policy/1", "root", "lunch");
+    handle_pass(w, 30 * SECOND);
     poll_next(w);
     for (int i = 0; i < 3; i++)
-        beat(other);
+        handle_beat(other);
     expect_int(it.of_other, 1);
     hf_session_free(first);
     hf_session_free(other);
     world_close(w);
 }
 
-/* Two more: what the other was told of before is settled while the first is told of, which it knows from a call of its own. */
+/* Two more: what the other was told of before is settled while the first is told of, which it knows
+ * from a call of its own. */
 typedef struct settling {
     hf_session *first, *other, *asks;
     bool lost; /* it is about a loss, not about a request */
     int of_other;
 } settling;
 
-static void settle(void *context, const hf_notice *notice)
+static void handle_settle(void *context, const hf_notice *notice)
 {
     settling *it = context;
     hf_error err = {0};
@@ -1446,12 +1465,12 @@ static void settle(void *context, const hf_notice *notice)
     if (notice->session != it->first)
         return;
     if (it->lost) {
-        take(it->other, "policy/2", 0);
+        handle_take(it->other, "policy/2", 0);
         expect(HF_OK, hf_session_release(it->other, &two, 0, &err), err);
     } else {
         expect(HF_OK, hf_session_close(it->asks, &err), err);
     }
-    beat(it->other);
+    handle_beat(it->other);
 }
 
 static void an_older_answer_does_not_tell_again_of_what_is_settled(void **state)
@@ -1459,25 +1478,25 @@ static void an_older_answer_does_not_tell_again_of_what_is_settled(void **state)
     (void)state;
     for (int lost = 0; lost < 2; lost++) {
         hf_error err = {0};
-        world *w = begin();
+        world *w = handle_begin();
         hf_session *asks = work_idle(w, "carol", MINUTE), *other = work_idle(w, "bob", MINUTE);
         hf_session *first = work_idle(w, "alice", MINUTE);
         hf_resource two = resource_of("policy/2");
         settling it = {.first = first, .other = other, .asks = asks, .lost = lost};
-        expect(HF_OK, hf_manager_listen(world_manager(w), settle, &it, &err), err);
-        take(first, "policy/1", 0);
-        take(other, "policy/2", 0);
+        expect(HF_OK, hf_manager_listen(world_manager(w), handle_settle, &it, &err), err);
+        handle_take(first, "policy/1", 0);
+        handle_take(other, "policy/2", 0);
         if (lost)
-            force(w, "policy/2", "root", "lunch");
+            handle_force(w, "policy/2", "root", "lunch");
         else
             expect(HF_OK, hf_session_request(asks, &two, "please", &err), err);
-        beat(other);
+        handle_beat(other);
         expect_int(it.of_other, 1);
-        force(w, "policy/1", "root", "lunch");
-        pass(w, 30 * SECOND);
+        handle_force(w, "policy/1", "root", "lunch");
+        handle_pass(w, 30 * SECOND);
         poll_next(w);
         for (int i = 0; i < 3; i++)
-            beat(other);
+            handle_beat(other);
         expect_int(it.of_other, 1);
         hf_session_free(first);
         hf_session_free(other);
@@ -1506,16 +1525,16 @@ static void a_listener_may_free_the_handles_that_it_is_not_told_of(void **state)
 {
     (void)state;
     static const char *const names[] = {"policy/1", "policy/2", "policy/3"};
-    world *w = begin();
+    world *w = handle_begin();
     hf_error err = {0};
     freeing it = {0};
     for (size_t i = 0; i < 3; i++) {
         it.all[i] = work_idle(w, "alice", MINUTE);
-        take(it.all[i], names[i], 0);
-        force(w, names[i], "root", "maintenance");
+        handle_take(it.all[i], names[i], 0);
+        handle_force(w, names[i], "root", "maintenance");
     }
     expect(HF_OK, hf_manager_listen(world_manager(w), free_the_others, &it, &err), err);
-    pass(w, 30 * SECOND);
+    handle_pass(w, 30 * SECOND);
     poll_next(w);
     expect_int(it.heard, 1);
     expect_int((it.all[0] != NULL) + (it.all[1] != NULL) + (it.all[2] != NULL), 1);
@@ -1535,7 +1554,7 @@ static void free_by_test(void *block)
         freed_block = block;
 }
 
-static void *realloc_by_test(void *block, size_t size)
+static void *handle_realloc_by_test(void *block, size_t size)
 {
     if (block != NULL || size != sizeof(struct hf_session) || freed_block == NULL)
         return realloc(block, size);
@@ -1550,7 +1569,8 @@ typedef struct changing {
     int of_other;
 } changing;
 
-/* While the first is told of, the other handle is freed and one on the same session comes to its place. */
+/* While the first is told of, the other handle is freed and one on the same session comes to its
+ * place. */
 static void change_handles(void *context, const hf_notice *notice)
 {
     changing *it = context;
@@ -1573,25 +1593,25 @@ static void change_handles(void *context, const hf_notice *notice)
 static void a_handle_in_the_place_of_a_freed_one_is_told_of_its_own_beats_only(void **state)
 {
     (void)state;
-    world *w = begin();
+    world *w = handle_begin();
     hf_error err = {0};
     hf_session *other = work_idle(w, "bob", MINUTE), *first = work_idle(w, "alice", MINUTE);
     changing it = {.w = w, .first = first, .other = other};
     for (int i = 0; i < 20; i++) /* its answers have high numbers */
-        beat(other);
-    take(first, "policy/1", 0);
-    force(w, "policy/1", "root", "lunch");
+        handle_beat(other);
+    handle_take(first, "policy/1", 0);
+    handle_force(w, "policy/1", "root", "lunch");
     expect(HF_OK, hf_manager_listen(world_manager(w), change_handles, &it, &err), err);
-    pass(w, 30 * SECOND);
-    hf_seam.realloc = realloc_by_test;
+    handle_pass(w, 30 * SECOND);
+    hf_seam.realloc = handle_realloc_by_test;
     hf_seam.free = free_by_test;
     poll_next(w);
     hf_seam.realloc = realloc;
     hf_seam.free = free;
-    take(other, "policy/2", 0);
-    force(w, "policy/2", "root", "lunch");
+    handle_take(other, "policy/2", 0);
+    handle_force(w, "policy/2", "root", "lunch");
     for (int i = 0; i < 3; i++)
-        beat(other);
+        handle_beat(other);
     expect_int(it.of_other, 1);
     hf_session_free(first);
     hf_session_free(other);
@@ -1601,54 +1621,55 @@ static void a_handle_in_the_place_of_a_freed_one_is_told_of_its_own_beats_only(v
 static void a_session_that_is_no_more_takes_none_with_it(void **state)
 {
     (void)state;
-    world *w = begin();
+    world *w = handle_begin();
     heard ear;
     add_listener(w, &ear);
     hf_session *alice = work_idle(w, "alice", MINUTE), *bob = work_idle(w, "bob", MINUTE);
     hf_session *carol = work_idle(w, "carol", MINUTE);
-    take(alice, "policy/1", 0);
-    take(carol, "policy/3", 0);
+    handle_take(alice, "policy/1", 0);
+    handle_take(carol, "policy/3", 0);
     hf_credentials gone = *hf_session_credentials(bob);
     done(w, CLOSE, BY(gone));
-    pass(w, 30 * SECOND);
+    handle_pass(w, 30 * SECOND);
     poll_next(w);
     expect_int(ear.count, 1);
     expect_int(ear.all[0].kind, HF_NOTICE_ENDED);
     expect_true(ear.all[0].session == bob);
-    pass(w, 40 * SECOND);
-    expect_true(held(alice, "policy/1") && held(carol, "policy/3"));
+    handle_pass(w, 40 * SECOND);
+    expect_true(handle_held(alice, "policy/1") && handle_held(carol, "policy/3"));
     hf_session_free(carol);
     hf_session_free(bob);
     hf_session_free(alice);
     world_close(w);
 }
 
-/* P6, P13: two handles on one session; the grant that was forced away is not the one this handle saw. */
+/* P6, P13: two handles on one session; the grant that was forced away is not the one this handle
+ * saw. */
 static void losing_a_later_grant_is_told_to_a_handle_that_believed_in_an_earlier_one(void **state)
 {
     (void)state;
-    world *w = begin();
+    world *w = handle_begin();
     hf_error err = {0};
     heard ear;
-    hf_session *first = work_idle(w, "alice", MINUTE), *second = attach(w, first);
+    hf_session *first = work_idle(w, "alice", MINUTE), *second = handle_attach(w, first);
     hf_resource one = resource_of("policy/1");
-    take(first, "policy/1", 0);
+    handle_take(first, "policy/1", 0);
     expect(HF_OK, hf_session_release(second, &one, 0, &err), err);
-    pass(w, SECOND);
+    handle_pass(w, SECOND);
     hf_lock lock = {0};
     expect(HF_OK, hf_session_acquire(second, &one, NULL, &lock, &err), err);
     add_listener(w, &ear);
-    force(w, "policy/1", "root", "why");
+    handle_force(w, "policy/1", "root", "why");
     for (int i = 0; i < 2; i++)
-        beat(first);
+        handle_beat(first);
     expect_int(ear.count, 1);
     expect_int(ear.all[0].kind, HF_NOTICE_LOST);
     expect_true(ear.all[0].session == first);
     expect_text(ear.all[0].why, "forced");
-    expect_true(!held(first, "policy/1"));
-    beat(second);
+    expect_true(!handle_held(first, "policy/1"));
+    handle_beat(second);
     expect_int(ear.count, 2);
-    expect_true(ear.all[1].session == second && !held(second, "policy/1"));
+    expect_true(ear.all[1].session == second && !handle_held(second, "policy/1"));
     hf_session_free(first);
     hf_session_free(second);
     world_close(w);
@@ -1660,23 +1681,24 @@ static void after_an_unsure_close_nothing_is_held(void **state)
     (void)state;
     static place memory;
     memory = place_memory();
-    world_close(begin());
+    world_close(handle_begin());
     world *w = world_open(&memory);
     world_fault(w);
     hf_store *fault = w->store;
     hf_error err = {0};
     hf_session *alice = work_idle(w, "alice", MINUTE);
-    take(alice, "policy/1", 0);
+    handle_take(alice, "policy/1", 0);
     hf_fault_arm(fault, 1, true);
     hf_fault_more(fault, 1); /* it asks once more by itself */
     expect(HF_UNSURE, hf_session_close(alice, &err), err);
-    expect_true(!held(alice, "policy/1"));
+    expect_true(!handle_held(alice, "policy/1"));
     expect(HF_OK, hf_session_close(alice, &err), err);
     hf_session_free(alice);
     world_close(w);
 }
 
-/* Asked again by itself, it was done before; but the lock that was given has come to its own bound since. */
+/* Asked again by itself, it was done before; but the lock that was given has come to its own bound
+ * since. */
 static void a_hand_over_of_which_nothing_is_left_shows_no_lock(void **state)
 {
     (void)state;
@@ -1688,16 +1710,19 @@ static void a_hand_over_of_which_nothing_is_left_shows_no_lock(void **state)
     hf_lock lock;
     memset(&lock, 7, sizeof lock);
     expect(HF_OK,
-           hf_session_open(manager, &(hf_session_options){.user = "alice", .idle_us = DAY}, &alice, &err),
+           hf_session_open(manager, &(hf_session_options){.user = "alice", .idle_us = DAY}, &alice,
+                           &err),
            err);
-    expect(HF_OK, hf_session_open(manager, &(hf_session_options){.user = "bob", .idle_us = DAY}, &bob, &err),
-           err);
-    take(alice, "policy/1", MINUTE);
+    expect(
+        HF_OK,
+        hf_session_open(manager, &(hf_session_options){.user = "bob", .idle_us = DAY}, &bob, &err),
+        err);
+    handle_take(alice, "policy/1", MINUTE);
     slow->lost_us = HOUR;
     expect(HF_OK, hf_session_hand_over(alice, &one, hf_session_id(bob), &lock, &err), err);
     expect_int(lock.fence, 0);
     expect_text(lock.session, "");
-    expect_true(!held(alice, "policy/1"));
+    expect_true(!handle_held(alice, "policy/1"));
     hf_session_free(alice);
     hf_session_free(bob);
     hf_manager_close(manager);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Every allocation fails in turn, in every call, over the memory and the SQLite store: the call answers no_memory and
- * nothing was done, or it succeeds and all was done; nothing leaks (the address sanitizer looks); and the same call
- * works afterwards. With HF_TEST_LONG every allocation inside SQLite fails too, otherwise a part of them. */
+/* Every allocation fails in turn, in every call, over the memory and the SQLite store: the call
+ * answers no_memory and nothing was done, or it succeeds and all was done; nothing leaks (the
+ * address sanitizer looks); and the same call works afterwards. With HF_TEST_LONG every allocation
+ * inside SQLite fails too, otherwise a part of them. */
 #include <base/seams.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +28,7 @@ static bool random_by_test(void *out, size_t size)
     return true;
 }
 
-static hf_session *work(scene *s, const char *user)
+static hf_session *scarcity_work(scene *s, const char *user)
 {
     hf_error err = {0};
     hf_session *session = NULL;
@@ -36,7 +37,7 @@ static hf_session *work(scene *s, const char *user)
     return session;
 }
 
-static void take(hf_session *session, const hf_resource *resource, hf_mode mode)
+static void scarcity_take(hf_session *session, const hf_resource *resource, hf_mode mode)
 {
     hf_error err = {0};
     hf_acquire_options options = {.mode = mode, .ttl_us = 10 * MINUTE, .purpose = "renewal"};
@@ -49,26 +50,26 @@ static void heard_nothing(void *context, const hf_notice *notice)
 }
 
 /* long: sets the whole scene in one go. */
-static void scene_open(scene *s, const place *at)
+static void scarcity_scene_open(scene *s, const place *at)
 {
     hf_error err = {0};
     memset(s, 0, sizeof *s);
     drawn = 0;
     hf_seam.random = random_by_test;
     s->w = world_open(at);
-    s->alice = work(s, "alice");
-    s->bob = work(s, "bob");
+    s->alice = scarcity_work(s, "alice");
+    s->bob = scarcity_work(s, "bob");
     s->held = resource_of("policy/held");
     s->shared = resource_of("policy/shared");
     s->theirs = resource_of("policy/theirs");
     s->set[0] = resource_of("policy/c");
     s->set[1] = resource_of("policy/a");
     s->set[2] = resource_of("policy/b");
-    take(s->alice, &s->held, HF_EXCLUSIVE);
-    take(s->alice, &s->shared, HF_SHARED);
-    take(s->bob, &s->theirs, HF_EXCLUSIVE);
+    scarcity_take(s->alice, &s->held, HF_EXCLUSIVE);
+    scarcity_take(s->alice, &s->shared, HF_SHARED);
+    scarcity_take(s->bob, &s->theirs, HF_EXCLUSIVE);
     hf_resource lost = resource_of("policy/lost");
-    take(s->alice, &lost, HF_EXCLUSIVE);
+    scarcity_take(s->alice, &lost, HF_EXCLUSIVE);
     hf_manager *manager = world_manager(s->w);
     expect(HF_OK, hf_manager_force_release(manager, &lost, "root", "why", 0, NULL, &err), err);
     expect(HF_OK, hf_session_request(s->bob, &s->held, "please", &err), err);
@@ -80,7 +81,7 @@ static void scene_open(scene *s, const place *at)
     clock_forward(s->w, SECOND);
 }
 
-static void scene_close(scene *s)
+static void scarcity_scene_close(scene *s)
 {
     hf_result_free(s->result);
     hf_session_free(s->fresh);
@@ -104,7 +105,8 @@ CALL(session_open)
 CALL(session_replace)
 {
     char old[HF_SESSION_ID_SIZE + HF_KEY_SIZE];
-    snprintf(old, sizeof old, "%s.%s", hf_session_id(s->alice), hf_session_credentials(s->alice)->key);
+    snprintf(old, sizeof old, "%s.%s", hf_session_id(s->alice),
+             hf_session_credentials(s->alice)->key);
     hf_session_options options = {.user = "alice", .replaces = old, .request_id = "open-1"};
     options.key = "00112233445566778899aabbccddeeff";
     return hf_session_open(M, &options, &s->fresh, err);
@@ -113,7 +115,8 @@ CALL(session_replace)
 CALL(session_attach)
 {
     char text[HF_SESSION_ID_SIZE + HF_KEY_SIZE];
-    snprintf(text, sizeof text, "%s.%s", hf_session_id(s->bob), hf_session_credentials(s->bob)->key);
+    snprintf(text, sizeof text, "%s.%s", hf_session_id(s->bob),
+             hf_session_credentials(s->bob)->key);
     return hf_session_attach(M, text, &s->fresh, err);
 }
 
@@ -210,7 +213,7 @@ CALL(sessions)
 }
 
 /* What no call of the manager asks. */
-static hf_status ask(scene *s, const hf_op *op, hf_error *err)
+static hf_status scarcity_ask(scene *s, const hf_op *op, hf_error *err)
 {
     hf_batch *batch = NULL;
     hf_status status = hf_batch_new(1, &batch, err);
@@ -226,12 +229,13 @@ static hf_status ask(scene *s, const hf_op *op, hf_error *err)
 
 CALL(session_find)
 {
-    return ask(s, &(hf_op){.kind = HF_OP_SESSION_FIND, .session = hf_session_credentials(s->alice)}, err);
+    return scarcity_ask(
+        s, &(hf_op){.kind = HF_OP_SESSION_FIND, .session = hf_session_credentials(s->alice)}, err);
 }
 
 CALL(count)
 {
-    return ask(s, &(hf_op){.kind = HF_OP_COUNT}, err);
+    return scarcity_ask(s, &(hf_op){.kind = HF_OP_COUNT}, err);
 }
 
 CALL(type_set)
@@ -253,7 +257,8 @@ CALL(types)
 
 CALL(token_create)
 {
-    hf_token_options token = {.name = "reports", .roles = "observe:policy", .users = "r*", .actor = "root"};
+    hf_token_options token = {
+        .name = "reports", .roles = "observe:policy", .users = "r*", .actor = "root"};
     return hf_manager_token_create(M, &token, &(hf_token_key){0}, NULL, err);
 }
 
@@ -330,9 +335,9 @@ typedef struct call {
     int64_t later_us; /* how long after the scene was set */
 } call;
 
-#define ROW(name, later)                                                                                     \
-    {                                                                                                        \
-#name, call_##name, later                                                                            \
+#define ROW(name, later)                                                                           \
+    {                                                                                              \
+#name, call_##name, later                                                                  \
     }
 
 static const call calls[] = {
@@ -380,7 +385,7 @@ static const call calls[] = {
 /* ---- making each of them fail ---- */
 
 /* Makes the call with the same randomness every time, so that asking again asks for the same. */
-static hf_status make(const call *it, scene *s, hf_error *err)
+static hf_status scarcity_make(const call *it, scene *s, hf_error *err)
 {
     drawn = 100;
     return it->make(s, err);
@@ -391,11 +396,11 @@ static char *after_success(const place *at, const call *it)
 {
     scene s;
     hf_error err = {0};
-    scene_open(&s, at);
+    scarcity_scene_open(&s, at);
     clock_forward(s.w, it->later_us);
-    expect(HF_OK, make(it, &s, &err), err);
+    expect(HF_OK, scarcity_make(it, &s, &err), err);
     char *dump = snapshot(s.w);
-    scene_close(&s);
+    scarcity_scene_close(&s);
     return dump;
 }
 
@@ -418,33 +423,34 @@ typedef struct shortage {
 } shortage;
 
 /* One call with its n-th allocation failing. False: there was no n-th. */
-static bool fails_at(const shortage *of, const call *it, const char *after, unsigned n, bool lasting)
+static bool fails_at(const shortage *of, const call *it, const char *after, unsigned n,
+                     bool lasting)
 {
     scene s;
     hf_error err = {0};
     char what[128];
-    scene_open(&s, of->at);
+    scarcity_scene_open(&s, of->at);
     clock_forward(s.w, it->later_us);
     char *before = snapshot(s.w);
     scarcity_begin(of->whose, n, lasting);
-    hf_status status = make(it, &s, &err);
+    hf_status status = scarcity_make(it, &s, &err);
     bool failed = scarcity_end();
     snprintf(what, sizeof what, "%s, with allocation %u%s failing,", it->name, n,
              lasting ? " and all after it" : "");
     if (status != HF_OK)
         check_status(HF_NO_MEMORY, status, err.message, what, __FILE__, __LINE__);
     else if (s.more) /* a sweep that was cut short has said that there is more to do */
-        check_status(HF_OK, make(it, &s, &err), err.message, what, __FILE__, __LINE__);
-    check_dump(what, status == HF_OK ? "is not all done" : "did something all the same", snapshot(s.w),
-               status == HF_OK ? after : before);
+        check_status(HF_OK, scarcity_make(it, &s, &err), err.message, what, __FILE__, __LINE__);
+    check_dump(what, status == HF_OK ? "is not all done" : "did something all the same",
+               snapshot(s.w), status == HF_OK ? after : before);
     free(before);
     if (status != HF_OK) {
-        status = make(it, &s, &err);
+        status = scarcity_make(it, &s, &err);
         snprintf(what, sizeof what, "%s, after allocation %u had failed,", it->name, n);
         check_status(HF_OK, status, err.message, what, __FILE__, __LINE__);
         check_dump(what, "came to something else", snapshot(s.w), after);
     }
-    scene_close(&s);
+    scarcity_scene_close(&s);
     return failed;
 }
 
@@ -455,7 +461,7 @@ typedef struct turn {
     char name[96];
 } turn;
 
-static void every_allocation_fails_in_turn(void **state)
+static void every_allocation_fails_in_turn_in_scarcity(void **state)
 {
     const turn *t = *state;
     char *after = after_success(t->of->at, t->it);
@@ -529,10 +535,11 @@ int main(void)
     for (size_t s = 0; s < SHORTAGES; s++)
         for (size_t i = 0; shortages[s].at && i < CALLS; i++, count++) {
             turns[count] = (turn){.of = &shortages[s], .it = &calls[i]};
-            snprintf(turns[count].name, sizeof turns[count].name, "%s: every_allocation_of_%s_fails_in_turn",
-                     shortages[s].name, calls[i].name);
-            tests[count] = (struct CMUnitTest){turns[count].name, every_allocation_fails_in_turn, NULL, NULL,
-                                               &turns[count]};
+            snprintf(turns[count].name, sizeof turns[count].name,
+                     "%s: every_allocation_of_%s_fails_in_turn", shortages[s].name, calls[i].name);
+            tests[count] =
+                (struct CMUnitTest){turns[count].name, every_allocation_fails_in_turn_in_scarcity,
+                                    NULL, NULL, &turns[count]};
         }
     tests[count++] = (struct CMUnitTest)cmocka_unit_test(opening_a_store_fails_cleanly);
     return _cmocka_run_group_tests("scarcity", tests, count, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Threads that share a manager, and a session, while the keeper beats: made for the thread sanitizer. The clocks are the
- * real ones here. */
+/* Threads that share a manager, and a session, while the keeper beats: made for the thread
+ * sanitizer. The clocks are the real ones here. */
 #include <base/seams.h>
 #include <manager/manager.h>
 #include <pthread.h>
@@ -41,7 +41,7 @@ static void pause_us(long us)
     nanosleep(&time, NULL);
 }
 
-static void count_notice(void *context, const hf_notice *notice)
+static void manager_threads_count_notice(void *context, const hf_notice *notice)
 {
     office *o = context;
     hf_session_info info;
@@ -49,7 +49,7 @@ static void count_notice(void *context, const hf_notice *notice)
     atomic_fetch_add(&o->notices, 1);
 }
 
-static void office_open(office *o, const char *url)
+static void threads_office_open(office *o, const char *url)
 {
     hf_error err = {0};
     memset(o, 0, sizeof *o);
@@ -60,7 +60,7 @@ static void office_open(office *o, const char *url)
     }
     hf_session_options options = {.user = "shared", .idle_us = 10 * SECOND};
     expect(HF_OK, hf_session_open(o->manager, &options, &o->shared_session, &err), err);
-    expect(HF_OK, hf_manager_listen(o->manager, count_notice, o, &err), err);
+    expect(HF_OK, hf_manager_listen(o->manager, manager_threads_count_notice, o, &err), err);
     expect(HF_OK, hf_manager_keeper_start(o->manager, &err), err);
 }
 
@@ -80,7 +80,7 @@ static void run_threads(office *o, void *(*body)(void *))
 }
 
 /* Busy is an answer where another connection is at work; anything else is a failure. */
-static bool fits(office *o, hf_status status, hf_status may)
+static bool threads_fits(office *o, hf_status status, hf_status may)
 {
     if (status == HF_OK || status == may || status == HF_BUSY)
         return true;
@@ -95,12 +95,12 @@ static void *compete(void *context)
     office *o = context;
     hf_session *session = NULL;
     hf_session_options options = {.user = "thread", .idle_us = 30 * SECOND};
-    if (!fits(o, hf_session_open(o->manager, &options, &session, NULL), HF_OK) || !session)
+    if (!threads_fits(o, hf_session_open(o->manager, &options, &session, NULL), HF_OK) || !session)
         return NULL;
     for (int turn = 0; turn < TURNS; turn++) {
         int at = turn % RESOURCES;
         hf_status status = hf_session_acquire(session, &o->resources[at], NULL, NULL, NULL);
-        fits(o, status, HF_LOCKED);
+        threads_fits(o, status, HF_LOCKED);
         if (status != HF_OK)
             continue;
         if (atomic_fetch_add(&o->inside[at], 1) != 0)
@@ -111,51 +111,57 @@ static void *compete(void *context)
         atomic_fetch_sub(&o->inside[at], 1);
         while ((status = hf_session_release(session, &o->resources[at], 0, NULL)) == HF_BUSY)
             continue;
-        fits(o, status, HF_OK);
+        threads_fits(o, status, HF_OK);
     }
     hf_session_free(session);
     return NULL;
 }
 
 /* All by the same handle: everything at once. */
-static void *share(void *context)
+static void *threads_share(void *context)
 {
     office *o = context;
     for (int turn = 0; turn < TURNS; turn++) {
         const hf_resource *resource = &o->resources[turn % RESOURCES];
         hf_result *result = NULL;
-        fits(o, hf_session_acquire(o->shared_session, resource, NULL, NULL, NULL), HF_OK);
+        threads_fits(o, hf_session_acquire(o->shared_session, resource, NULL, NULL, NULL), HF_OK);
         hf_session_is_held(o->shared_session, resource);
         switch (turn % 8) {
         case 0:
-            fits(o, hf_session_beat(o->shared_session, &result, NULL), HF_OK);
+            threads_fits(o, hf_session_beat(o->shared_session, &result, NULL), HF_OK);
             break;
         case 1:
-            fits(o, hf_session_renew(o->shared_session, resource, MINUTE, NULL, NULL, NULL), HF_NOT_HELD);
+            threads_fits(o, hf_session_renew(o->shared_session, resource, MINUTE, NULL, NULL, NULL),
+                         HF_NOT_HELD);
             break;
         case 2:
-            fits(o, hf_manager_who(o->manager, resource, &result, NULL), HF_OK);
+            threads_fits(o, hf_manager_who(o->manager, resource, &result, NULL), HF_OK);
             break;
         case 3:
-            fits(o, hf_session_acquire_all(o->shared_session, o->resources, RESOURCES, NULL, &result, NULL),
-                 HF_OK);
+            threads_fits(o,
+                         hf_session_acquire_all(o->shared_session, o->resources, RESOURCES, NULL,
+                                                &result, NULL),
+                         HF_OK);
             break;
         case 4:
-            fits(o, hf_manager_force_release(o->manager, resource, "root", "why", 0, NULL, NULL),
-                 HF_NOT_HELD);
+            threads_fits(
+                o, hf_manager_force_release(o->manager, resource, "root", "why", 0, NULL, NULL),
+                HF_NOT_HELD);
             break;
         case 5:
-            fits(o, hf_manager_poll(o->manager, NULL, NULL), HF_OK);
+            threads_fits(o, hf_manager_poll(o->manager, NULL, NULL), HF_OK);
             break;
         case 6: /* another thread may have released it: then nothing says what was read */
-            fits(o, hf_session_save(o->shared_session, &(hf_save){.resource = *resource}, NULL, NULL, NULL),
-                 HF_INVALID);
+            threads_fits(o,
+                         hf_session_save(o->shared_session, &(hf_save){.resource = *resource}, NULL,
+                                         NULL, NULL),
+                         HF_INVALID);
             break;
         default:
-            fits(o, hf_manager_list(o->manager, NULL, &result, NULL), HF_OK);
+            threads_fits(o, hf_manager_list(o->manager, NULL, &result, NULL), HF_OK);
         }
         hf_result_free(result);
-        fits(o, hf_session_release(o->shared_session, resource, 0, NULL), HF_NOT_HELD);
+        threads_fits(o, hf_session_release(o->shared_session, resource, 0, NULL), HF_NOT_HELD);
     }
     return NULL;
 }
@@ -166,12 +172,13 @@ static void *come_and_go(void *context)
     office *o = context;
     for (int turn = 0; turn < TURNS / 4; turn++) {
         hf_session *session = NULL;
-        hf_session_options options = {.user = "guest", .idle_us = turn % 2 ? 3 * MILLISECOND : MINUTE};
-        fits(o, hf_session_open(o->manager, &options, &session, NULL), HF_OK);
+        hf_session_options options = {.user = "guest",
+                                      .idle_us = turn % 2 ? 3 * MILLISECOND : MINUTE};
+        threads_fits(o, hf_session_open(o->manager, &options, &session, NULL), HF_OK);
         if (turn % 5 == 0)
             pause_us(2000);
         if (session && turn % 3 == 0)
-            fits(o, hf_session_close(session, NULL), HF_OK);
+            threads_fits(o, hf_session_close(session, NULL), HF_OK);
         hf_session_free(session);
     }
     return NULL;
@@ -179,7 +186,7 @@ static void *come_and_go(void *context)
 
 static void with_office(const char *url, void *(*body)(void *), office *o)
 {
-    office_open(o, url);
+    threads_office_open(o, url);
     run_threads(o, body);
     hf_error err = {0};
     expect(HF_OK, hf_session_beat(o->shared_session, NULL, &err), err);
@@ -211,8 +218,8 @@ static void threads_share_one_session(void **state)
 {
     (void)state;
     static office o;
-    with_office("memory:", share, &o);
-    on_a_file(share, &o);
+    with_office("memory:", threads_share, &o);
+    on_a_file(threads_share, &o);
 }
 
 static void handles_come_and_go_under_the_keeper(void **state)
@@ -223,7 +230,7 @@ static void handles_come_and_go_under_the_keeper(void **state)
     on_a_file(come_and_go, &o);
 }
 
-static bool lives(hf_manager *manager, const char *user)
+static bool threads_lives(hf_manager *manager, const char *user)
 {
     hf_error err = {0};
     hf_result *result = NULL;
@@ -234,7 +241,8 @@ static bool lives(hf_manager *manager, const char *user)
     return found;
 }
 
-/* In an office that is left open. Where a third of the bound was stood still the keeper may not have come to beat. */
+/* In an office that is left open. Where a third of the bound was stood still the keeper may not
+ * have come to beat. */
 static bool is_kept_alive(office *o, const hf_resource *policy)
 {
     hf_error err = {0};
@@ -242,14 +250,14 @@ static bool is_kept_alive(office *o, const hf_resource *policy)
     memset(o, 0, sizeof *o);
     calm *c = calm_begin();
     expect(HF_OK, hf_manager_open("memory:", &o->manager, &err), err);
-    expect(HF_OK, hf_manager_listen(o->manager, count_notice, o, &err), err);
+    expect(HF_OK, hf_manager_listen(o->manager, manager_threads_count_notice, o, &err), err);
     expect(HF_OK, hf_manager_keeper_start(o->manager, &err), err);
     expect(HF_OK, hf_manager_keeper_start(o->manager, &err), err);
     hf_session_options options = {.user = "alice", .idle_us = SECOND};
     expect(HF_OK, hf_session_open(o->manager, &options, &o->shared_session, &err), err);
     hf_status status = hf_session_acquire(o->shared_session, policy, NULL, NULL, &err);
     pause_us(2000000);
-    bool kept = status == HF_OK && lives(o->manager, "alice") &&
+    bool kept = status == HF_OK && threads_lives(o->manager, "alice") &&
                 hf_session_is_held(o->shared_session, policy) && o->notices == 0;
     expect_true(!calm_was(c, SECOND / 3) || kept);
     return kept;
@@ -266,7 +274,7 @@ static void the_keeper_keeps_a_session_alive_and_without_it_it_dies(void **state
     hf_manager_keeper_stop(o.manager);
     hf_manager_keeper_stop(o.manager);
     pause_us(1100000);
-    expect_true(!lives(o.manager, "alice"));
+    expect_true(!threads_lives(o.manager, "alice"));
     expect_true(!hf_session_is_held(o.shared_session, &policy));
     expect_int(o.notices, 0);
     expect(HF_OK, hf_manager_keeper_start(o.manager, &err), err);
@@ -296,7 +304,7 @@ static void the_keeper_tells_of_a_forced_release(void **state)
     hf_error err = {0};
     memset(&o, 0, sizeof o);
     expect(HF_OK, hf_manager_open("memory:", &o.manager, &err), err);
-    expect(HF_OK, hf_manager_listen(o.manager, count_notice, &o, &err), err);
+    expect(HF_OK, hf_manager_listen(o.manager, manager_threads_count_notice, &o, &err), err);
     hf_session_options options = {.user = "alice", .idle_us = 3 * SECOND};
     expect(HF_OK, hf_session_open(o.manager, &options, &o.shared_session, &err), err);
     expect(HF_OK, hf_manager_keeper_start(o.manager, &err), err);
@@ -319,7 +327,7 @@ static void the_keeper_tells_soon_of_a_bound_that_was_set_while_it_slept(void **
     hf_error err = {0};
     memset(&o, 0, sizeof o);
     expect(HF_OK, hf_manager_open("memory:", &o.manager, &err), err);
-    expect(HF_OK, hf_manager_listen(o.manager, count_notice, &o, &err), err);
+    expect(HF_OK, hf_manager_listen(o.manager, manager_threads_count_notice, &o, &err), err);
     hf_session_options options = {.user = "alice", .idle_us = HOUR};
     expect(HF_OK, hf_session_open(o.manager, &options, &o.shared_session, &err), err);
     expect(HF_OK, hf_manager_keeper_start(o.manager, &err), err);
@@ -362,7 +370,8 @@ static bool is_not_passed_over(void)
     hf_store *inner = NULL, *store = NULL;
     hf_manager *manager = NULL;
     hf_session *old = NULL, *fresh = NULL;
-    hf_session_options patient = {.user = "old", .idle_us = HOUR}, hasty = {.user = "new", .idle_us = SECOND};
+    hf_session_options patient = {.user = "old", .idle_us = HOUR},
+                       hasty = {.user = "new", .idle_us = SECOND};
     expect(HF_OK, hf_store_open("memory:", &inner, &err), err);
     expect(HF_OK, hf_trace_open(inner, beat_slowly, &slow, &store, &err), err);
     expect(HF_OK, hf_manager_on(store, &manager, &err), err);
@@ -375,7 +384,7 @@ static bool is_not_passed_over(void)
     expect_true(slow.inside);
     expect(HF_OK, hf_session_open(manager, &hasty, &fresh, &err), err);
     pause_us(1300000);
-    bool kept = lives(manager, "new");
+    bool kept = threads_lives(manager, "new");
     hf_session_free(old);
     hf_session_free(fresh);
     hf_manager_close(manager);
@@ -384,7 +393,8 @@ static bool is_not_passed_over(void)
     return kept;
 }
 
-/* P7: what is opened while the keeper is at work is not passed over until it wakes for another reason. */
+/* P7: what is opened while the keeper is at work is not passed over until it wakes for another
+ * reason. */
 static void the_keeper_keeps_a_session_that_was_opened_while_it_beat_another(void **state)
 {
     (void)state;
@@ -407,7 +417,7 @@ typedef struct one_of {
     pthread_t thread;
 } one_of;
 
-static void *come(void *context)
+static void *threads_come(void *context)
 {
     one_of *it = context;
     hf_turns_take(&it->line->turns);
@@ -416,7 +426,7 @@ static void *come(void *context)
     return NULL;
 }
 
-static uint64_t drawn(line *l)
+static uint64_t threads_drawn(line *l)
 {
     pthread_mutex_lock(&l->turns.mutex);
     uint64_t count = l->turns.drawn;
@@ -424,7 +434,8 @@ static uint64_t drawn(line *l)
     return count;
 }
 
-/* P7: the keeper too waits for the handle of a thread that is never done with it, and comes to other sessions only after that. */
+/* P7: the keeper too waits for the handle of a thread that is never done with it, and comes to
+ * other sessions only after that. */
 static void who_waits_for_a_handle_is_not_passed_by_who_comes_again(void **state)
 {
     (void)state;
@@ -435,8 +446,8 @@ static void who_waits_for_a_handle_is_not_passed_by_who_comes_again(void **state
         hf_turns_take(&l.turns);
         for (int i = 0; i < LINE; i++) {
             all[i] = (one_of){.line = &l, .number = i};
-            expect_int(pthread_create(&all[i].thread, NULL, come, &all[i]), 0);
-            while (drawn(&l) < (uint64_t)i + 2)
+            expect_int(pthread_create(&all[i].thread, NULL, threads_come, &all[i]), 0);
+            while (threads_drawn(&l) < (uint64_t)i + 2)
                 sched_yield();
         }
         hf_turns_give(&l.turns);
@@ -503,7 +514,7 @@ static void *start_and_stop(void *context)
 {
     office *o = context;
     for (int turn = 0; turn < TURNS / 3; turn++) {
-        fits(o, hf_manager_keeper_start(o->manager, NULL), HF_OK);
+        threads_fits(o, hf_manager_keeper_start(o->manager, NULL), HF_OK);
         if (turn % 3 == 0)
             pause_us(100);
         hf_manager_keeper_stop(o->manager);
@@ -556,7 +567,7 @@ typedef struct stopper {
     atomic_bool done;
 } stopper;
 
-static void *stop_it(void *context)
+static void *threads_stop_it(void *context)
 {
     stopper *it = context;
     hf_manager_keeper_stop(it->manager);
@@ -584,7 +595,7 @@ static void stopping_a_busy_keeper_comes_back_though_another_thread_starts_it_ag
     expect(HF_OK, hf_manager_keeper_start(it.manager, &err), err);
     for (int i = 0; i < 500 && !slow.inside; i++)
         pause_us(2000);
-    expect_int(pthread_create(&thread, NULL, stop_it, &it), 0);
+    expect_int(pthread_create(&thread, NULL, threads_stop_it, &it), 0);
     pause_us(50000);
     expect(HF_OK, hf_manager_keeper_start(it.manager, &err), err);
     for (int i = 0; i < 100 && !it.done; i++)
@@ -602,7 +613,8 @@ static void stop_and_linger(void *context, const hf_notice *notice)
     pause_us(100000);
 }
 
-/* The listener that stopped the keeper is still at work when a new one is started: only the new one goes on. */
+/* The listener that stopped the keeper is still at work when a new one is started: only the new one
+ * goes on. */
 static void a_keeper_started_before_the_stopped_one_has_left_is_the_only_one(void **state)
 {
     (void)state;

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <support/check.h>
 
-static void addresses_are_read_and_written(void **state)
+static void addresses_are_read_and_written_in_address(void **state)
 {
     (void)state;
     static const struct {
@@ -101,7 +101,8 @@ static void a_url_is_shown_without_its_password(void **state)
         {"postgres://u@h:5432/db", "postgres://u@h:5432/db"},
         {"postgres://h/db?password=secret", "postgres://h/db"},
         {"postgres://h/db?password=secret&user=u", "postgres://h/db?user=u"},
-        {"postgres://h/db?user=u&sslpassword=secret&password=secret&x=1", "postgres://h/db?user=u&x=1"},
+        {"postgres://h/db?user=u&sslpassword=secret&password=secret&x=1",
+         "postgres://h/db?user=u&x=1"},
         {"mysql://u:secret@/db?socket=/s", "mysql://u@/db?socket=/s"},
         {"postgres://h/db?password_file=/p", "postgres://h/db?password_file=/p"},
         {"sqlite:/a:b@c/x.db", "sqlite:/a:b@c/x.db"},
@@ -109,7 +110,8 @@ static void a_url_is_shown_without_its_password(void **state)
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         char shown[128];
-        expect_int(hf_url_redact(all[i].url, shown, sizeof shown), strcmp(all[i].url, all[i].shown) != 0);
+        expect_int(hf_url_redact(all[i].url, shown, sizeof shown),
+                   strcmp(all[i].url, all[i].shown) != 0);
         expect_text(shown, all[i].shown);
         expect_lacks(shown, "secret");
     }
@@ -118,7 +120,7 @@ static void a_url_is_shown_without_its_password(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(addresses_are_read_and_written),
+        cmocka_unit_test(addresses_are_read_and_written_in_address),
         cmocka_unit_test(what_is_no_address_is_none),
         cmocka_unit_test(ranges_have_no_bits_beyond_them),
         cmocka_unit_test(a_url_is_shown_without_its_password),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Callers: how long what is known is believed, what is asked of the store and how often, and that whoever can't be known is refused. W1 to
- * W6 stand in server/callers.h. */
+/* Callers: how long what is known is believed, what is asked of the store and how often, and that
+ * whoever can't be known is refused. W1 to W6 stand in server/callers.h. */
 #include "unit/server/callers_desk.h"
 
 #include <base/error.h>
@@ -12,9 +12,9 @@
 #include <string.h>
 #include <support/check.h>
 
-#define OPEN(d)                                                                                              \
-    desk d;                                                                                                  \
-    (void)state;                                                                                             \
+#define OPEN(d)                                                                                    \
+    desk d;                                                                                        \
+    (void)state;                                                                                   \
     desk_open(&(d), (callers_settings){0})
 
 /* Who comes with that secret is told at once: */
@@ -174,8 +174,11 @@ static void a_wrong_secret_is_remembered_for_a_moment(void **state)
         visit_free(v);
     }
     expect_int(asked(&d, HF_OP_TOKEN_FIND), 1);
-    hf_op create = {
-        .kind = HF_OP_TOKEN_CREATE, .token = key.id, .sha256 = key.sha256, .name = "n", .roles = "use"};
+    hf_op create = {.kind = HF_OP_TOKEN_CREATE,
+                    .token = key.id,
+                    .sha256 = key.sha256,
+                    .name = "n",
+                    .roles = "use"};
     store_ask(&d, &create);
     clock_forward(CALLERS_FRESH_US); /* it was made elsewhere */
     known_after_a_look(&d, key.secret, "n");
@@ -191,10 +194,13 @@ static void a_token_that_is_made_here_works_at_once(void **state)
     expect(HF_OK, hf_token_new(&key, &err), err);
     refused_after_a_look(&d, key.secret, "not known here");
     clock_forward(CALLERS_FRESH_US);
-    visit *early =
-        visit_begin(&d, key.secret, NULL); /* is being asked for, without success, when it is made */
-    hf_op create = {
-        .kind = HF_OP_TOKEN_CREATE, .token = key.id, .sha256 = key.sha256, .name = "n", .roles = "use"};
+    /* is being asked for, without success, when it is made */
+    visit *early = visit_begin(&d, key.secret, NULL);
+    hf_op create = {.kind = HF_OP_TOKEN_CREATE,
+                    .token = key.id,
+                    .sha256 = key.sha256,
+                    .name = "n",
+                    .roles = "use"};
     store_ask(&d, &create);
     callers_note_token(d.callers, key.sha256);
     known_after_a_look(&d, key.secret, "n");
@@ -236,15 +242,17 @@ static void wrong_secrets_do_not_crowd_out_right_ones(void **state)
 static void what_is_no_secret_asks_nothing_of_the_store(void **state)
 {
     OPEN(d);
-    static const char *const wrong[] = {"x",
-                                        "0123",
-                                        "Bearer",
-                                        "\xff\xff",
-                                        "0123456789ABCDEF0123456789abcdef0123456789abcdef0123456789abcdef",
-                                        "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef0"};
+    static const char *const wrong[] = {
+        "x",
+        "0123",
+        "Bearer",
+        "\xff\xff",
+        "0123456789ABCDEF0123456789abcdef0123456789abcdef0123456789abcdef",
+        "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef0"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         visit *v = visit_begin(&d, wrong[i], NULL);
-        expect_true(v->done && v->who.status == HF_OK && v->who.token == NULL && v->who.flaw != NULL);
+        expect_true(v->done && v->who.status == HF_OK && v->who.token == NULL &&
+                    v->who.flaw != NULL);
         visit_free(v);
     }
     visit *v = visit_begin(&d, "", NULL);
@@ -330,7 +338,8 @@ static void a_session_opened_here_needs_no_look(void **state)
     hf_error err;
     expect(HF_OK, hf_credentials_new(NULL, &alice, &err), err);
     hf_answer *opened = store_ask(
-        &d, &(hf_op){.kind = HF_OP_SESSION_OPEN, .session = &alice, .user = "alice", .caller = key.id});
+        &d,
+        &(hf_op){.kind = HF_OP_SESSION_OPEN, .session = &alice, .user = "alice", .caller = key.id});
     callers_note_session(d.callers, &alice, &opened->sessions[0]);
     visit *v = visit_now(&d, NULL, &alice);
     expect_text(v->who.known[0].user, "alice");
@@ -354,7 +363,8 @@ static void that_a_session_lives_is_looked_at_again_after_a_minute(void **state)
     store_ask(&d, &(hf_op){.kind = HF_OP_CLOSE, .session = &alice}); /* elsewhere */
     clock_forward(CALLERS_SESSION_US - 1);
     visit *v = visit_begin(&d, NULL, (const hf_credentials *const[]){&alice, NULL});
-    expect_true(v->done && v->who.known[0].status == HF_OK); /* the store judges what is done with it */
+    /* the store judges what is done with it */
+    expect_true(v->done && v->who.known[0].status == HF_OK);
     visit_free(v);
     clock_forward(1);
     v = visit_now(&d, NULL, &alice);
@@ -418,7 +428,8 @@ static void an_opener_that_was_revoked_counts_no_more(void **state)
     revoke_token(&d, key.id);
     clock_forward(CALLERS_FRESH_US);
     v = visit_now(&d, NULL, &alice);
-    expect_true(v->who.status == HF_OK && v->who.known[0].status == HF_OK && v->who.known[0].token == NULL);
+    expect_true(v->who.status == HF_OK && v->who.known[0].status == HF_OK &&
+                v->who.known[0].token == NULL);
     visit_free(v);
     desk_close(&d);
 }
@@ -451,8 +462,8 @@ static void a_stranger_pays_before_many_sessions_are_looked_up(void **state)
         people[i] = open_session(&d, "someone", NULL);
     d.may_look = pay;
     has_paid = false;
-    visit *v =
-        visit_begin(&d, NULL, (const hf_credentials *const[]){&people[0], &people[1], &people[2], NULL});
+    visit *v = visit_begin(
+        &d, NULL, (const hf_credentials *const[]){&people[0], &people[1], &people[2], NULL});
     expect_true(v->done);
     expect_int(take_charged(), 3);
     expect_status(HF_TOO_MANY, v->who.status, v->who.message);
@@ -570,8 +581,11 @@ static void whoever_stays_is_looked_at_again_when_the_token_is_back(void **state
         clock_forward(1);
     }
     expect_int(asked(&d, HF_OP_TOKEN_FIND), 4);
-    hf_op create = {
-        .kind = HF_OP_TOKEN_CREATE, .token = key.id, .sha256 = key.sha256, .name = "n", .roles = "observe"};
+    hf_op create = {.kind = HF_OP_TOKEN_CREATE,
+                    .token = key.id,
+                    .sha256 = key.sha256,
+                    .name = "n",
+                    .roles = "observe"};
     store_ask(&d, &create);
     for (int i = 0; i < 4; i++) {
         expect_true(callers_token_lives(d.callers, key.id));
@@ -683,15 +697,18 @@ static void whoever_gets_a_lock_is_found_by_the_public_id(void **state)
     hf_error err = {0};
     hf_token_key shop = make_token(&d, "shop", "use", NULL, 0);
     hf_token_key kiosk = make_token(&d, "kiosk", "use", NULL, 0);
-    visit *v = visit_giving(&d, shop.secret, ids, ALL); /* their neighbours are not taken for them */
+    /* their neighbours are not taken for them */
+    visit *v = visit_giving(&d, shop.secret, ids, ALL);
     for (size_t i = 0; i < ALL; i++)
         expect_int(v->who.receivers[i].status, HF_NOT_FOUND);
     visit_free(v);
     for (size_t i = 0; i < GOOD; i++) {
         hf_credentials one;
         expect(HF_OK, hf_credentials_set(&one, ids[i], shop.secret, &err), err);
-        store_ask(&d,
-                  &(hf_op){.kind = HF_OP_SESSION_OPEN, .session = &one, .user = ids[i], .caller = kiosk.id});
+        store_ask(&d, &(hf_op){.kind = HF_OP_SESSION_OPEN,
+                               .session = &one,
+                               .user = ids[i],
+                               .caller = kiosk.id});
     }
     desk_forget();
     v = visit_giving(&d, shop.secret, ids, ALL);
@@ -730,7 +747,7 @@ static void when_the_server_stops_whoever_waits_is_told(void **state)
     desk_close(&d);
 }
 
-static void every_allocation_fails_in_turn(void **state)
+static void every_allocation_fails_in_turn_in_callers(void **state)
 {
     hf_error err;
     bool all_done = false;
@@ -798,7 +815,7 @@ int main(void)
         cmocka_unit_test(what_is_known_counts_while_the_store_is_away_but_not_for_longer),
         cmocka_unit_test(whoever_gets_a_lock_is_found_by_the_public_id),
         cmocka_unit_test(when_the_server_stops_whoever_waits_is_told),
-        cmocka_unit_test(every_allocation_fails_in_turn),
+        cmocka_unit_test(every_allocation_fails_in_turn_in_callers),
     };
     return cmocka_run_group_tests_name("callers", tests, NULL, NULL);
 }

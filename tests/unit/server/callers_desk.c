@@ -33,7 +33,8 @@ void desk_open(desk *d, callers_settings settings)
     d->store = gate_open(d->fault);
     d->base = event_base_new();
     expect_true(d->base != NULL);
-    expect(HF_OK, committer_new(&(committer_settings){.store = d->store}, &d->committer, &err), err);
+    expect(HF_OK, committer_new(&(committer_settings){.store = d->store}, &d->committer, &err),
+           err);
     expect(HF_OK, jobs_new(d->base, d->committer, &d->jobs, &err), err);
     settings.jobs = d->jobs;
     expect(HF_OK, callers_new(&settings, &d->callers, &err), err);
@@ -114,7 +115,8 @@ hf_answer *store_ask(desk *d, const hf_op *op)
     return &copy->answer;
 }
 
-hf_token_key make_token(desk *d, const char *name, const char *roles, const char *users, int64_t ttl_us)
+hf_token_key make_token(desk *d, const char *name, const char *roles, const char *users,
+                        int64_t ttl_us)
 {
     hf_token_key key;
     hf_error err = {0};
@@ -139,7 +141,8 @@ hf_credentials open_session(desk *d, const char *user, const char *opener)
     hf_credentials out;
     hf_error err = {0};
     expect(HF_OK, hf_credentials_new(NULL, &out, &err), err);
-    store_ask(d, &(hf_op){.kind = HF_OP_SESSION_OPEN, .session = &out, .user = user, .caller = opener});
+    store_ask(
+        d, &(hf_op){.kind = HF_OP_SESSION_OPEN, .session = &out, .user = user, .caller = opener});
     return out;
 }
 
@@ -156,7 +159,7 @@ size_t asked(desk *d, hf_op_kind kind)
 static _Thread_local bool is_loop;
 static unsigned allocations, fails_at;
 
-static void *scarce_realloc(void *block, size_t size)
+static void *callers_desk_scarce_realloc(void *block, size_t size)
 {
     return is_loop && ++allocations == fails_at ? NULL : realloc(block, size);
 }
@@ -166,7 +169,7 @@ void scarce_begin(unsigned n)
     is_loop = true;
     allocations = 0;
     fails_at = n;
-    hf_seam.realloc = scarce_realloc;
+    hf_seam.realloc = callers_desk_scarce_realloc;
 }
 
 bool scarce_end(void)

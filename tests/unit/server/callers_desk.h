@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A desk where callers come: a memory store behind a gate and a fault, a committer, a loop, and a clock that stands still until it is
- * moved. */
+/* A desk where callers come: a memory store behind a gate and a fault, a committer, a loop, and a
+ * clock that stands still until it is moved. */
 #ifndef TESTS_UNIT_SERVER_CALLERS_DESK_H
 #define TESTS_UNIT_SERVER_CALLERS_DESK_H
 
@@ -19,7 +19,8 @@ typedef struct desk {
     struct event_base *base;
     jobs *jobs;
     callers *callers;
-    hf_status (*may_look)(caller *who, size_t count, hf_error *err); /* of all who come; NULL at first */
+    /* of all who come; NULL at first */
+    hf_status (*may_look)(caller *who, size_t count, hf_error *err);
 } desk;
 
 void desk_open(desk *d, callers_settings settings);
@@ -38,21 +39,24 @@ typedef struct visit {
     bool done;
 } visit;
 
-/* Asks who it is; visit_wait runs the loop until it is known. `sessions` ends with NULL; may be NULL. */
+/* Asks who it is; visit_wait runs the loop until it is known. `sessions` ends with NULL; may be
+ * NULL. */
 visit *visit_begin(desk *d, const char *bearer, const hf_credentials *const *sessions);
 visit *visit_wait(desk *d, visit *v);
 void visit_free(visit *v);
-#define visit_now(d, bearer, ...)                                                                            \
+#define visit_now(d, bearer, ...)                                                                  \
     visit_wait((d), visit_begin((d), (bearer), (const hf_credentials *const[]){__VA_ARGS__, NULL}))
 
 /* What another server does to the store. */
-hf_token_key make_token(desk *d, const char *name, const char *roles, const char *users, int64_t ttl_us);
+hf_token_key make_token(desk *d, const char *name, const char *roles, const char *users,
+                        int64_t ttl_us);
 void revoke_token(desk *d, const char *id);
 hf_credentials open_session(desk *d, const char *user, const char *opener);
 hf_answer *store_ask(desk *d, const hf_op *op); /* until the next is asked */
 void desk_forget(void);                         /* ... or this */
 
-/* The n-th allocation of this thread from now on fails (1 is the next), not those of the committer's: the store's memory is tested elsewhere. */
+/* The n-th allocation of this thread from now on fails (1 is the next), not those of the
+ * committer's: the store's memory is tested elsewhere. */
 void scarce_begin(unsigned n);
 /* Memory is plentiful again. False: there were not so many. */
 bool scarce_end(void);

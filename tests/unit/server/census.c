@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Counting what lives, for the metrics: at the start, then while someone looks, and no longer. The clock by which it is told that nobody
- * looks any more is moved by the test. */
+/* Counting what lives, for the metrics: at the start, then while someone looks, and no longer. The
+ * clock by which it is told that nobody looks any more is moved by the test. */
 #include "unit/server/gate.h"
 #include "unit/server/loop.h"
 
@@ -33,19 +33,20 @@ static void scene_on(scene *s, hf_store *store)
 {
     hf_error err = {0};
     loop_open(&s->loop, store);
-    expect(HF_OK, metrics_new(&(metrics_settings){.routes = routes, .store = "memory"}, &s->metrics, &err),
+    expect(HF_OK,
+           metrics_new(&(metrics_settings){.routes = routes, .store = "memory"}, &s->metrics, &err),
            err);
     census_settings settings = {
         .base = s->loop.base, .jobs = s->loop.jobs, .metrics = s->metrics, .interval_us = 20000};
     expect(HF_OK, census_new(&settings, &s->census, &err), err);
 }
 
-static void scene_open(scene *s)
+static void census_scene_open(scene *s)
 {
     scene_on(s, gate_open(loop_store("memory:")));
 }
 
-static void scene_close(scene *s)
+static void census_scene_close(scene *s)
 {
     census_stop(s->census);
     loop_stop(&s->loop);
@@ -55,7 +56,7 @@ static void scene_close(scene *s)
     loop_close(&s->loop);
 }
 
-static bool tells(void *context)
+static bool census_tells(void *context)
 {
     scene *s = context;
     metrics_look look = {0};
@@ -76,28 +77,28 @@ static bool asked_more(void *context)
 static void expect_told(scene *s, const char *line)
 {
     s->wanted = line;
-    loop_until(&s->loop, tells, s);
+    loop_until(&s->loop, census_tells, s);
 }
 
 static void it_counts_at_the_start_and_again_every_interval(void **state)
 {
     (void)state;
     scene s;
-    scene_open(&s);
+    census_scene_open(&s);
     expect_told(&s, "\nholdfast_sessions 0\n");
     loop_people(s.loop.store, 1, 3, 2, "policy");
     expect_told(&s, "\nholdfast_sessions 3\n");
     expect_told(&s, "\nholdfast_locks{type=\"policy\"} 6\n");
     loop_people(s.loop.store, 10, 1, 4, "customer");
     expect_told(&s, "\nholdfast_locks{type=\"customer\"} 4\n");
-    scene_close(&s);
+    census_scene_close(&s);
 }
 
 static void it_stops_when_nobody_looks_and_begins_again_when_someone_does(void **state)
 {
     (void)state;
     scene s;
-    scene_open(&s);
+    census_scene_open(&s);
     expect_told(&s, "\nholdfast_sessions 0\n");
     ahead_us += CENSUS_WANTED_US;
     loop_for(&s.loop, 100000); /* the one that is due by now */
@@ -106,7 +107,7 @@ static void it_stops_when_nobody_looks_and_begins_again_when_someone_does(void *
     expect_true(!asked_more(&s));
     census_wanted(s.census);
     loop_until(&s.loop, asked_more, &s);
-    scene_close(&s);
+    census_scene_close(&s);
 }
 
 static void a_count_that_fails_is_tried_again(void **state)
@@ -124,20 +125,20 @@ static void a_count_that_fails_is_tried_again(void **state)
     committer_stats stats;
     committer_stats_read(s.loop.committer, &stats);
     expect_true(stats.reads.batches >= 4);
-    scene_close(&s);
+    census_scene_close(&s);
 }
 
 static void a_count_that_is_refused_leaves_the_last_one(void **state)
 {
     (void)state;
     scene s;
-    scene_open(&s);
+    census_scene_open(&s);
     expect_told(&s, "\nholdfast_sessions 0\n");
     committer_stop(s.loop.committer); /* refuses from now on */
     loop_for(&s.loop, 100000);
     expect_told(&s, "\nholdfast_sessions 0\n");
     expect_true(census_idle(s.census));
-    scene_close(&s);
+    census_scene_close(&s);
 }
 
 static void without_memory_there_is_no_half_a_census(void **state)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The committer: who shares a batch, in which order, and what each is told, whatever happens to the batch. Made for the thread
- * sanitizer too. C1 to C7 stand in server/committer.h. */
+/* The committer: who shares a batch, in which order, and what each is told, whatever happens to the
+ * batch. Made for the thread sanitizer too. C1 to C7 stand in server/committer.h. */
 #include "faults/shim.h"
 #include "unit/server/gate.h"
 
@@ -74,7 +74,7 @@ static void desk_on(desk *d, hf_store *store, committer_settings settings)
     expect(HF_OK, committer_new(&settings, &d->committer, &err), err);
 }
 
-static hf_store *open_store(const char *url)
+static hf_store *committer_open_store(const char *url)
 {
     hf_store *store = NULL;
     hf_error err = {0};
@@ -84,17 +84,17 @@ static hf_store *open_store(const char *url)
 
 static void desk_open_at(desk *d, const char *url, committer_settings settings)
 {
-    hf_store *store = gate_open(open_store(url));
+    hf_store *store = gate_open(committer_open_store(url));
     d->gate = gate_of(store);
     desk_on(d, store, settings);
 }
 
-static void desk_open(desk *d, committer_settings settings)
+static void committer_desk_open(desk *d, committer_settings settings)
 {
     desk_open_at(d, "memory:", settings);
 }
 
-static void desk_close(desk *d)
+static void committer_desk_close(desk *d)
 {
     committer_free(d->committer);
     hf_store_close(d->store);
@@ -119,7 +119,7 @@ static ask *submit(ask *a)
 }
 
 /* Asks for one thing: ask_for(d, ACQUIRE, .session = &alice, .type = "t", .id = "1"). */
-#define ask_for(d, op, ...) submit(ask_op((d), &(hf_op){.kind = HF_OP_##op, __VA_ARGS__}))
+#define ask_for(d, op, ...) submit(committer_ask_op((d), &(hf_op){.kind = HF_OP_##op, __VA_ARGS__}))
 
 /* As the server asks who its callers are. */
 static bool is_look(hf_op_kind kind)
@@ -127,7 +127,7 @@ static bool is_look(hf_op_kind kind)
     return kind == HF_OP_SESSION_FIND || kind == HF_OP_TOKEN_FIND;
 }
 
-static ask *ask_op(desk *d, const hf_op *op)
+static ask *committer_ask_op(desk *d, const hf_op *op)
 {
     ask *a = ask_new(d, 1);
     a->ops[0] = *op;
@@ -135,7 +135,7 @@ static ask *ask_op(desk *d, const hf_op *op)
     return a;
 }
 
-static void wait_for(ask *a)
+static void committer_wait_for(ask *a)
 {
     pthread_mutex_lock(&a->desk->mutex);
     while (a->place == 0)
@@ -152,13 +152,13 @@ static void ask_free(ask *a)
 /* Waits, demands that status of every op, and frees it. */
 static void came_to(ask *a, hf_status status)
 {
-    wait_for(a);
+    committer_wait_for(a);
     for (size_t i = 0; i < a->job.count; i++)
         expect_status(status, a->job.ops[i].answer.status, a->job.ops[i].answer.message);
     ask_free(a);
 }
 
-static hf_credentials person(desk *d)
+static hf_credentials committer_person(desk *d)
 {
     hf_credentials out;
     hf_error err = {0};
@@ -174,15 +174,15 @@ static hf_credentials person(desk *d)
 static void take_and_give(const char *url)
 {
     desk d = {0};
-    desk_on(&d, open_store(url), (committer_settings){0});
-    hf_credentials alice = person(&d), bob = person(&d);
+    desk_on(&d, committer_open_store(url), (committer_settings){0});
+    hf_credentials alice = committer_person(&d), bob = committer_person(&d);
     ask *a = ask_for(&d, ACQUIRE, .session = &alice, ON("1"), .purpose = "renewal");
-    wait_for(a);
+    committer_wait_for(a);
     expect_int(a->job.status, HF_OK);
     expect_int(a->ops[0].answer.status, HF_OK);
     expect_text(a->ops[0].answer.locks[0].purpose, "renewal");
     ask *no = ask_for(&d, ACQUIRE, .session = &bob, ON("1"));
-    wait_for(no);
+    committer_wait_for(no);
     expect_int(no->job.status, HF_OK);
     expect_int(no->ops[0].answer.status, HF_LOCKED);
     ask_free(no);
@@ -190,12 +190,12 @@ static void take_and_give(const char *url)
     came_to(ask_for(&d, RELEASE, .session = &alice, ON("1")), HF_OK);
     came_to(ask_for(&d, ACQUIRE, .session = &bob, ON("1")), HF_OK);
     ask *list = ask_for(&d, LIST, .limit = 10);
-    wait_for(list);
+    committer_wait_for(list);
     expect_int(list->ops[0].answer.locks_count, 1);
     ask_free(list);
     expect_text(a->ops[0].answer.locks[0].purpose, "renewal"); /* until it is released */
     ask_free(a);
-    desk_close(&d);
+    committer_desk_close(&d);
 }
 
 static void jobs_are_answered_on_every_store(void **state)
@@ -218,8 +218,8 @@ static void answers_stay_until_their_job_is_released(void **state)
     desk d = {0};
     ask *kept[JOBS];
     char ids[JOBS][16];
-    desk_open(&d, (committer_settings){0});
-    hf_credentials alice = person(&d);
+    committer_desk_open(&d, (committer_settings){0});
+    hf_credentials alice = committer_person(&d);
     for (int i = 0; i < JOBS; i++) {
         snprintf(ids[i], sizeof ids[i], "%d", i);
         kept[i] = ask_for(&d, ACQUIRE, .session = &alice, ON(ids[i]), .purpose = ids[i]);
@@ -227,11 +227,11 @@ static void answers_stay_until_their_job_is_released(void **state)
     for (int i = 0; i < 100; i++)
         came_to(ask_for(&d, BEAT, .session = &alice), HF_OK);
     for (int i = 0; i < JOBS; i++) {
-        wait_for(kept[i]);
+        committer_wait_for(kept[i]);
         expect_text(kept[i]->ops[0].answer.locks[0].purpose, ids[i]);
         ask_free(kept[i]);
     }
-    desk_close(&d);
+    committer_desk_close(&d);
 }
 
 /* A look-up of many records with many readers, after which all slots are spare. */
@@ -263,8 +263,8 @@ static void what_comes_while_the_store_works_shares_the_next_batch(void **state)
     ask *asks[JOBS];
     char ids[JOBS][16];
     committer_stats stats;
-    desk_open(&d, (committer_settings){0});
-    hf_credentials alice = person(&d);
+    committer_desk_open(&d, (committer_settings){0});
+    hf_credentials alice = committer_person(&d);
     size_t before = gate_batches(d.gate);
     gate_shut(d.gate);
     ask *first = ask_for(&d, BEAT, .session = &alice);
@@ -292,7 +292,7 @@ static void what_comes_while_the_store_works_shares_the_next_batch(void **state)
     for (int i = 0; i < COMMITTER_TIMES; i++)
         timed += stats.writes.times[i];
     expect_int(timed, 3);
-    desk_close(&d);
+    committer_desk_close(&d);
 }
 
 static void a_batch_has_its_limit(void **state)
@@ -301,8 +301,8 @@ static void a_batch_has_its_limit(void **state)
     enum { JOBS = 400, OPS = 6 };
     desk d = {0};
     ask *asks[JOBS];
-    desk_open(&d, (committer_settings){0});
-    hf_credentials alice = person(&d);
+    committer_desk_open(&d, (committer_settings){0});
+    hf_credentials alice = committer_person(&d);
     gate_shut(d.gate);
     ask *first = ask_for(&d, BEAT, .session = &alice);
     gate_wait_inside(d.gate, 1);
@@ -319,15 +319,15 @@ static void a_batch_has_its_limit(void **state)
     committer_stats stats;
     committer_stats_read(d.committer, &stats);
     expect_int(stats.writes.batches, 2 + 3); /* 170 jobs of 6 fit into 1,024 */
-    desk_close(&d);
+    committer_desk_close(&d);
 }
 
 static void what_stands_alone_gets_a_batch_of_its_own(void **state)
 {
     (void)state;
     desk d = {0};
-    desk_open(&d, (committer_settings){0});
-    hf_credentials alice = person(&d);
+    committer_desk_open(&d, (committer_settings){0});
+    hf_credentials alice = committer_person(&d);
     gate_shut(d.gate);
     ask *asks[] = {
         ask_for(&d, BEAT, .session = &alice),
@@ -350,7 +350,7 @@ static void what_stands_alone_gets_a_batch_of_its_own(void **state)
     committer_stats stats;
     committer_stats_read(d.committer, &stats);
     expect_int(stats.writes.isolated + stats.reads.isolated, 0);
-    desk_close(&d);
+    committer_desk_close(&d);
 }
 
 static void a_job_that_makes_no_sense_is_refused_at_the_door(void **state)
@@ -359,8 +359,8 @@ static void a_job_that_makes_no_sense_is_refused_at_the_door(void **state)
     static hf_op many[HF_BATCH_OPS_MAX + 1];
     desk d = {0};
     hf_error err = {0};
-    desk_open(&d, (committer_settings){0});
-    hf_credentials alice = person(&d);
+    committer_desk_open(&d, (committer_settings){0});
+    hf_credentials alice = committer_person(&d);
     ask *a = ask_new(&d, 1);
     a->ops[0] = (hf_op){.kind = HF_OP_BEAT, .session = &alice, .linked = true};
     expect(HF_INVALID, committer_submit(d.committer, &a->job, &err), err);
@@ -377,7 +377,7 @@ static void a_job_that_makes_no_sense_is_refused_at_the_door(void **state)
     mixed->ops[0] = (hf_op){.kind = HF_OP_LIST};
     mixed->ops[1] = (hf_op){.kind = HF_OP_BEAT, .session = &alice};
     came_to(submit(mixed), HF_INVALID);
-    desk_close(&d);
+    committer_desk_close(&d);
 }
 
 /* ---- C1, C2: order ---- */
@@ -388,8 +388,8 @@ static void a_release_does_not_overtake_the_acquire_before_it(void **state)
     enum { FLOOD = 3000 };
     desk d = {0};
     ask *flood[FLOOD];
-    desk_open(&d, (committer_settings){0});
-    hf_credentials alice = person(&d), bob = person(&d);
+    committer_desk_open(&d, (committer_settings){0});
+    hf_credentials alice = committer_person(&d), bob = committer_person(&d);
     gate_shut(d.gate);
     ask *first = ask_for(&d, BEAT, .session = &bob);
     gate_wait_inside(d.gate, 1);
@@ -412,15 +412,15 @@ static void a_release_does_not_overtake_the_acquire_before_it(void **state)
     came_to(gone, HF_NOT_HELD);
     for (int i = 0; i < FLOOD; i++)
         came_to(flood[i], HF_OK);
-    desk_close(&d);
+    committer_desk_close(&d);
 }
 
 static void a_session_is_replaced_after_what_it_asked_before(void **state)
 {
     (void)state;
     desk d = {0};
-    desk_open(&d, (committer_settings){.writers = 4});
-    hf_credentials old = person(&d), new;
+    committer_desk_open(&d, (committer_settings){.writers = 4});
+    hf_credentials old = committer_person(&d), new;
     hf_error err = {0};
     expect(HF_OK, hf_credentials_new(NULL, &new, &err), err);
     gate_shut(d.gate);
@@ -433,10 +433,11 @@ static void a_session_is_replaced_after_what_it_asked_before(void **state)
     came_to(open, HF_OK);
     came_to(after, HF_OK);
     came_to(late, HF_EXPIRED);
-    desk_close(&d);
+    committer_desk_close(&d);
 }
 
-/* Threads that submit without waiting, each for a few sessions of its own; every op carries the number of its job in its request id. */
+/* Threads that submit without waiting, each for a few sessions of its own; every op carries the
+ * number of its job in its request id. */
 enum { CREW = 4, CREW_SESSIONS = 3, CREW_JOBS = 300 };
 
 typedef struct crew {
@@ -448,7 +449,8 @@ typedef struct crew {
 
 static void fill_job(crew *c, ask *a)
 {
-    static const hf_op_kind kinds[] = {HF_OP_ACQUIRE, HF_OP_RELEASE, HF_OP_BEAT, HF_OP_HOLDS, HF_OP_ACQUIRE};
+    static const hf_op_kind kinds[] = {HF_OP_ACQUIRE, HF_OP_RELEASE, HF_OP_BEAT, HF_OP_HOLDS,
+                                       HF_OP_ACQUIRE};
     static const char *const ids[] = {"1", "2", "3", "4", "5", "6", "7", "8"};
     for (size_t i = 0; i < a->job.count; i++)
         a->ops[i] = (hf_op){
@@ -460,7 +462,7 @@ static void fill_job(crew *c, ask *a)
         };
 }
 
-static void *crew_work(void *context)
+static void *committer_crew_work(void *context)
 {
     crew *c = context;
     for (int i = 0; i < CREW_JOBS; i++) {
@@ -471,7 +473,7 @@ static void *crew_work(void *context)
         if (committer_submit(c->desk->committer, &a->job, NULL) != HF_OK)
             abort();
         if (rand_r(&c->seed) % 50 == 0)
-            wait_for(a);
+            committer_wait_for(a);
     }
     return NULL;
 }
@@ -485,7 +487,8 @@ static void check_order(const crew *c, const gate_entry *log, size_t count)
                 continue;
             int number = (int)strtol(log[i].request, NULL, 10);
             if (number < last)
-                check_failed(__FILE__, __LINE__, "job %d of a session came after job %d", number, last);
+                check_failed(__FILE__, __LINE__, "job %d of a session came after job %d", number,
+                             last);
             last = number;
         }
     }
@@ -501,15 +504,15 @@ static void check_sessions_keep_their_order(const char *url, committer_settings 
     for (int i = 0; i < CREW; i++) {
         crews[i] = (crew){.desk = &d, .seed = (unsigned)i + 1};
         for (int s = 0; s < CREW_SESSIONS; s++)
-            crews[i].sessions[s] = person(&d);
+            crews[i].sessions[s] = committer_person(&d);
     }
     for (int i = 0; i < CREW; i++)
-        expect_int(pthread_create(&threads[i], NULL, crew_work, &crews[i]), 0);
+        expect_int(pthread_create(&threads[i], NULL, committer_crew_work, &crews[i]), 0);
     for (int i = 0; i < CREW; i++)
         pthread_join(threads[i], NULL);
     for (int i = 0; i < CREW; i++)
         for (int k = 0; k < CREW_JOBS; k++) {
-            wait_for(crews[i].asks[k]);
+            committer_wait_for(crews[i].asks[k]);
             expect_int(crews[i].asks[k]->job.status, HF_OK);
             ask_free(crews[i].asks[k]);
         }
@@ -519,7 +522,7 @@ static void check_sessions_keep_their_order(const char *url, committer_settings 
     for (int i = 0; i < CREW; i++)
         check_order(&crews[i], log, count);
     expect_int(gate_meetings(d.gate), 0);
-    desk_close(&d);
+    committer_desk_close(&d);
 }
 
 static void sessions_keep_their_order_with_one_writer(void **state)
@@ -544,7 +547,8 @@ static void sessions_keep_their_order_on_every_store(void **state)
         char url[HF_URL_MAX];
         bool server = strncmp(all[i].url, "memory:", 7) != 0 && !all[i].own_file;
         place_fresh(&all[i], url);
-        check_sessions_keep_their_order(url, (committer_settings){.writers = server ? 4 : 1, .readers = 2});
+        check_sessions_keep_their_order(
+            url, (committer_settings){.writers = server ? 4 : 1, .readers = 2});
         place_discard(&all[i], url);
     }
 }
@@ -557,9 +561,9 @@ static void several_writers_work_at_once(void **state)
     ask *asks[JOBS];
     hf_credentials people[JOBS];
     char ids[JOBS][16];
-    desk_open(&d, (committer_settings){.writers = 4});
+    committer_desk_open(&d, (committer_settings){.writers = 4});
     for (int i = 0; i < JOBS; i++)
-        people[i] = person(&d);
+        people[i] = committer_person(&d);
     gate_shut(d.gate);
     for (int i = 0; i < JOBS; i++) {
         snprintf(ids[i], sizeof ids[i], "%d", i);
@@ -569,38 +573,40 @@ static void several_writers_work_at_once(void **state)
     gate_let(d.gate);
     for (int i = 0; i < JOBS; i++)
         came_to(asks[i], HF_OK);
-    desk_close(&d);
+    committer_desk_close(&d);
 }
 
 static void reads_do_not_wait_for_writes(void **state)
 {
     (void)state;
     desk d = {0};
-    desk_open(&d, (committer_settings){0});
-    hf_credentials alice = person(&d), bob = person(&d);
+    committer_desk_open(&d, (committer_settings){0});
+    hf_credentials alice = committer_person(&d), bob = committer_person(&d);
     gate_shut(d.gate);
     ask *write = ask_for(&d, ACQUIRE, .session = &alice, ON("1"));
     gate_wait_inside(d.gate, 1);
     came_to(ask_for(&d, WHO, ON("1")), HF_OK);
     came_to(ask_for(&d, LIST, .limit = 1), HF_OK);
     came_to(ask_for(&d, HOLDS, .session = &bob, ON("1")), HF_NOT_HELD);
-    ask *own = ask_for(&d, HOLDS, .session = &alice, ON("1")); /* but for those of the same session */
+    /* but for those of the same session */
+    ask *own = ask_for(&d, HOLDS, .session = &alice, ON("1"));
     expect_int(write->place, 0);
     gate_let(d.gate);
     came_to(write, HF_OK);
     came_to(own, HF_OK);
-    desk_close(&d);
+    committer_desk_close(&d);
 }
 
 /* ---- C6 ---- */
 
-/* X takes a and gives b back in one step; Y takes b and gives it back, which covers the trace of X's release; X asks again. */
+/* X takes a and gives b back in one step; Y takes b and gives it back, which covers the trace of
+ * X's release; X asks again. */
 static void what_is_asked_again_gets_a_batch_later(void **state)
 {
     (void)state;
     desk d = {0};
-    desk_open(&d, (committer_settings){0});
-    hf_credentials x = person(&d), y = person(&d);
+    committer_desk_open(&d, (committer_settings){0});
+    hf_credentials x = committer_person(&d), y = committer_person(&d);
     came_to(ask_for(&d, ACQUIRE, .session = &x, ON("b")), HF_OK);
     gate_shut(d.gate);
     ask *first = ask_for(&d, BEAT, .session = &y);
@@ -608,8 +614,8 @@ static void what_is_asked_again_gets_a_batch_later(void **state)
     ask *runs[2], *between[2] = {NULL, NULL};
     for (int i = 0; i < 2; i++) {
         runs[i] = ask_new(&d, 2);
-        runs[i]->ops[0] =
-            (hf_op){.kind = HF_OP_ACQUIRE, .session = &x, ON("a"), .request_id = "r", .linked = true};
+        runs[i]->ops[0] = (hf_op){
+            .kind = HF_OP_ACQUIRE, .session = &x, ON("a"), .request_id = "r", .linked = true};
         runs[i]->ops[1] = (hf_op){.kind = HF_OP_RELEASE, .session = &x, ON("b"), .request_id = "r"};
         submit(runs[i]);
         if (i == 0) {
@@ -625,7 +631,7 @@ static void what_is_asked_again_gets_a_batch_later(void **state)
     came_to(between[1], HF_OK);
     came_to(runs[1], HF_OK);
     expect_int(gate_batches(d.gate), before + 3);
-    desk_close(&d);
+    committer_desk_close(&d);
 }
 
 /* ---- C3: failures ---- */
@@ -636,8 +642,8 @@ static void check_isolated(hf_status status)
     desk d = {0};
     ask *asks[JOBS];
     char ids[JOBS][16];
-    desk_open(&d, (committer_settings){0});
-    hf_credentials alice = person(&d);
+    committer_desk_open(&d, (committer_settings){0});
+    hf_credentials alice = committer_person(&d);
     gate_poison(d.gate, status);
     gate_shut(d.gate);
     ask *first = ask_for(&d, BEAT, .session = &alice);
@@ -649,7 +655,7 @@ static void check_isolated(hf_status status)
     gate_let(d.gate);
     came_to(first, HF_OK);
     for (int i = 0; i < JOBS; i++) {
-        wait_for(asks[i]);
+        committer_wait_for(asks[i]);
         expect_int(asks[i]->job.status, i == BAD ? status : HF_OK);
         if (i == BAD)
             expect_text(asks[i]->ops[0].answer.message, "The batch is poisoned.");
@@ -660,7 +666,7 @@ static void check_isolated(hf_status status)
     committer_stats stats;
     committer_stats_read(d.committer, &stats);
     expect_int(stats.writes.isolated, 1);
-    desk_close(&d);
+    committer_desk_close(&d);
 }
 
 static void one_bad_job_does_not_fail_its_neighbours(void **state)
@@ -672,15 +678,16 @@ static void one_bad_job_does_not_fail_its_neighbours(void **state)
         check_isolated(statuses[i]);
 }
 
-/* Trying one by one has an end: who is left gets what the batch came to, and nothing was done for it. */
+/* Trying one by one has an end: who is left gets what the batch came to, and nothing was done for
+ * it. */
 static void isolating_a_slow_store_ends_in_time(void **state)
 {
     (void)state;
     enum { JOBS = 20 };
     desk d = {0};
     ask *asks[JOBS];
-    desk_open(&d, (committer_settings){0});
-    hf_credentials alice = person(&d);
+    committer_desk_open(&d, (committer_settings){0});
+    hf_credentials alice = committer_person(&d);
     gate_poison(d.gate, HF_BUSY);
     gate_slow(d.gate, 150000);
     gate_shut(d.gate);
@@ -694,13 +701,13 @@ static void isolating_a_slow_store_ends_in_time(void **state)
     for (int i = 0; i < JOBS; i++)
         came_to(asks[i], HF_BUSY);
     expect_true(gate_batches(d.gate) - before < 2 + 9);
-    desk_close(&d);
+    committer_desk_close(&d);
 }
 
 static void open_faulty(desk *d, hf_store **fault)
 {
     hf_error err = {0};
-    expect(HF_OK, hf_fault_open(open_store("memory:"), fault, &err), err);
+    expect(HF_OK, hf_fault_open(committer_open_store("memory:"), fault, &err), err);
     hf_store *store = gate_open(*fault);
     d->gate = gate_of(store);
     desk_on(d, store, (committer_settings){0});
@@ -715,7 +722,7 @@ static void check_failed_batch(bool after_commit, hf_status status)
     ask *asks[JOBS];
     char ids[JOBS][16];
     open_faulty(&d, &fault);
-    hf_credentials alice = person(&d);
+    hf_credentials alice = committer_person(&d);
     gate_shut(d.gate);
     ask *first = ask_for(&d, BEAT, .session = &alice);
     gate_wait_inside(d.gate, 1);
@@ -727,19 +734,19 @@ static void check_failed_batch(bool after_commit, hf_status status)
     gate_let(d.gate);
     came_to(first, HF_OK);
     for (int i = 0; i < JOBS; i++) {
-        wait_for(asks[i]);
+        committer_wait_for(asks[i]);
         expect_int(asks[i]->job.status, status);
         expect_contains(asks[i]->ops[0].answer.message, "a fault was asked for");
         came_to(asks[i], status);
     }
     for (int i = 0; i < JOBS; i++) { /* it goes on, and asking again settles it */
         ask *again = ask_for(&d, ACQUIRE, .session = &alice, ON(ids[i]), .request_id = ids[i]);
-        wait_for(again);
+        committer_wait_for(again);
         expect_int(again->ops[0].answer.outcome, after_commit ? HF_ALREADY_YOURS : HF_GRANTED);
         came_to(again, HF_OK);
     }
     expect_int(atomic_load(&d.fatal), 0);
-    desk_close(&d);
+    committer_desk_close(&d);
 }
 
 static void an_unsure_batch_is_unsure_for_all_its_jobs(void **state)
@@ -762,13 +769,14 @@ static void open_shim(desk *d)
     hf_seam.sqlite_vfs = SHIM_VFS;
     scratch_path(".db", path);
     snprintf(d->url, sizeof d->url, "sqlite:%.4000s", path);
-    hf_store *store = gate_open(open_store(d->url));
+    hf_store *store = gate_open(committer_open_store(d->url));
     hf_seam.sqlite_vfs = NULL;
     d->gate = gate_of(store);
     desk_on(d, store, (committer_settings){0});
 }
 
-/* C5: the batch whose sync failed is unsure; what waits behind it was not done and is not tried; nothing new is taken. */
+/* C5: the batch whose sync failed is unsure; what waits behind it was not done and is not tried;
+ * nothing new is taken. */
 static void after_a_failed_sync_nothing_more_is_answered_as_done(void **state)
 {
     (void)state;
@@ -776,7 +784,7 @@ static void after_a_failed_sync_nothing_more_is_answered_as_done(void **state)
     hf_error err = {0};
     hf_grade grade;
     open_shim(&d);
-    hf_credentials alice = person(&d), bob = person(&d);
+    hf_credentials alice = committer_person(&d), bob = committer_person(&d);
     gate_shut(d.gate);
     committer_grade(d.committer, &grade);
     expect_true(!grade.broken);
@@ -791,19 +799,21 @@ static void after_a_failed_sync_nothing_more_is_answered_as_done(void **state)
     expect_true(grade.broken);
     came_to(waiting, HF_UNAVAILABLE);
     expect_int(gate_batches(d.gate), before + 1); /* the store was not asked any more */
-    ask *late = ask_op(&d, &(hf_op){.kind = HF_OP_BEAT, .session = &alice});
+    ask *late = committer_ask_op(&d, &(hf_op){.kind = HF_OP_BEAT, .session = &alice});
     expect(HF_UNAVAILABLE, committer_submit(d.committer, &late->job, &err), err);
     free(late);
     committer_stop(d.committer);
     expect_int(atomic_load(&d.fatal), 1);
-    desk_close(&d);
+    committer_desk_close(&d);
 }
 
 static atomic_int plenty = INT_MAX; /* allocations that succeed before all fail */
 
-static void *scarce_realloc(void *block, size_t size)
+static void *committer_scarce_realloc(void *block, size_t size)
 {
-    return atomic_load(&plenty) == INT_MAX || atomic_fetch_sub(&plenty, 1) > 0 ? realloc(block, size) : NULL;
+    return atomic_load(&plenty) == INT_MAX || atomic_fetch_sub(&plenty, 1) > 0
+               ? realloc(block, size)
+               : NULL;
 }
 
 static void without_memory_jobs_are_told_and_the_next_are_served(void **state)
@@ -814,9 +824,9 @@ static void without_memory_jobs_are_told_and_the_next_are_served(void **state)
     ask *asks[JOBS];
     hf_error err = {0};
     void *(*before)(void *, size_t) = hf_seam.realloc;
-    hf_seam.realloc = scarce_realloc;
-    desk_open(&d, (committer_settings){0});
-    hf_credentials people[3] = {person(&d), person(&d), person(&d)};
+    hf_seam.realloc = committer_scarce_realloc;
+    committer_desk_open(&d, (committer_settings){0});
+    hf_credentials people[3] = {committer_person(&d), committer_person(&d), committer_person(&d)};
     gate_shut(d.gate);
     ask *first = ask_for(&d, BEAT, .session = &people[0]); /* has the only slot */
     gate_wait_inside(d.gate, 1);
@@ -830,12 +840,12 @@ static void without_memory_jobs_are_told_and_the_next_are_served(void **state)
     gate_let(d.gate);
     for (int i = 0; i < JOBS; i++)
         came_to(asks[i], HF_NO_MEMORY);
-    wait_for(first);
+    committer_wait_for(first);
     ask_free(first);
     atomic_store(&plenty, INT_MAX);
     came_to(submit(many), HF_OK);
     came_to(ask_for(&d, ACQUIRE, .session = &people[0], ON("1")), HF_OK);
-    desk_close(&d);
+    committer_desk_close(&d);
     hf_seam.realloc = before;
 }
 
@@ -845,7 +855,7 @@ static void a_committer_that_can_not_be_made_leaves_nothing(void **state)
     hf_error err = {0};
     committer *c = NULL;
     void *(*before)(void *, size_t) = hf_seam.realloc;
-    hf_seam.realloc = scarce_realloc;
+    hf_seam.realloc = committer_scarce_realloc;
     for (int i = 0; i < 2; i++) {
         atomic_store(&plenty, i);
         expect(HF_NO_MEMORY, committer_new(&(committer_settings){0}, &c, &err), err);
@@ -864,14 +874,14 @@ static void a_flood_of_acquires_is_refused_and_beats_are_not(void **state)
     desk d = {0};
     ask *acquires[MOST], *beats[MOST];
     hf_error err = {0};
-    desk_open(&d, (committer_settings){.ordinary_max = MOST, .reads_max = 1});
-    hf_credentials alice = person(&d), bob = person(&d);
+    committer_desk_open(&d, (committer_settings){.ordinary_max = MOST, .reads_max = 1});
+    hf_credentials alice = committer_person(&d), bob = committer_person(&d);
     gate_shut(d.gate);
     ask *first = ask_for(&d, BEAT, .session = &alice);
     gate_wait_inside(d.gate, 1);
     for (int i = 0; i < MOST; i++)
         acquires[i] = ask_for(&d, ACQUIRE, .session = &alice, ON("1"));
-    ask *over = ask_op(&d, &(hf_op){.kind = HF_OP_ACQUIRE, .session = &alice, ON("1")});
+    ask *over = committer_ask_op(&d, &(hf_op){.kind = HF_OP_ACQUIRE, .session = &alice, ON("1")});
     expect(HF_TOO_MANY, committer_submit(d.committer, &over->job, &err), err);
     expect_contains(err.message, "50 operations wait");
     for (int i = 0; i < MOST; i++)
@@ -879,8 +889,8 @@ static void a_flood_of_acquires_is_refused_and_beats_are_not(void **state)
     gate_let(d.gate);
     came_to(first, HF_OK);
     for (int i = 0; i < MOST; i++) {
-        wait_for(beats[i]);
-        wait_for(acquires[i]);
+        committer_wait_for(beats[i]);
+        committer_wait_for(acquires[i]);
         expect_true(beats[i]->place < acquires[0]->place);
     }
     for (int i = 0; i < MOST; i++) {
@@ -892,11 +902,11 @@ static void a_flood_of_acquires_is_refused_and_beats_are_not(void **state)
     expect_int(stats.refused[COMMITTER_ORDINARY], 1);
     expect_int(stats.refused[COMMITTER_RESERVE], 0);
     came_to(submit(over), HF_OK); /* there is room again */
-    desk_close(&d);
+    committer_desk_close(&d);
 }
 
-/* While threads keep one lane full, what goes by the other of that executor waits for the batch in the store, perhaps one more, and its
- * own: three batches at most. */
+/* While threads keep one lane full, what goes by the other of that executor waits for the batch in
+ * the store, perhaps one more, and its own: three batches at most. */
 typedef struct flood {
     desk *desk;
     hf_credentials session;
@@ -932,13 +942,13 @@ static void check_in_a_flood(hf_op_kind kind, committer_lane lane, const hf_op *
     desk d = {0};
     flood floods[FLOODS];
     pthread_t threads[FLOODS];
-    desk_open(&d, (committer_settings){.looks_max = 8192, .reads_max = 512});
-    hf_credentials alice = person(&d);
+    committer_desk_open(&d, (committer_settings){.looks_max = 8192, .reads_max = 512});
+    hf_credentials alice = committer_person(&d);
     gate_slow(d.gate, 200); /* so that threads can fill a lane */
     for (int i = 0; i < FLOODS; i++) {
         floods[i].desk = &d;
         floods[i].kind = kind;
-        floods[i].session = person(&d);
+        floods[i].session = committer_person(&d);
         atomic_init(&floods[i].stop, false);
         expect_int(pthread_create(&threads[i], NULL, flood_work, &floods[i]), 0);
     }
@@ -947,22 +957,22 @@ static void check_in_a_flood(hf_op_kind kind, committer_lane lane, const hf_op *
         committer_stats_read(d.committer, &stats);
     while (stats.refused[lane] == 0);
     for (int i = 0; i < PROBES; i++) {
-        ask *one = ask_op(&d, probe);
+        ask *one = committer_ask_op(&d, probe);
         one->ops[0].session = probe->kind == HF_OP_LIST ? NULL : &alice;
         submit(one);
         size_t before = gate_batches(d.gate);
-        wait_for(one);
+        committer_wait_for(one);
         size_t waited = one->batches > before ? one->batches - before : 0;
         if (waited > 3)
-            check_failed(__FILE__, __LINE__, "a %s waited for %zu batches", hf_op_kind_name(probe->kind),
-                         waited);
+            check_failed(__FILE__, __LINE__, "a %s waited for %zu batches",
+                         hf_op_kind_name(probe->kind), waited);
         came_to(one, HF_OK);
     }
     for (int i = 0; i < FLOODS; i++)
         atomic_store(&floods[i].stop, true);
     for (int i = 0; i < FLOODS; i++)
         pthread_join(threads[i], NULL);
-    desk_close(&d);
+    committer_desk_close(&d);
 }
 
 static void a_beat_in_a_flood_waits_for_three_batches_at_most(void **state)
@@ -981,17 +991,18 @@ static void large_jobs_and_beats_take_turns(void **state)
     desk d = {0};
     ask *large[LARGE];
     hf_credentials people[LARGE];
-    desk_open(&d, (committer_settings){0});
-    hf_credentials alice = person(&d);
+    committer_desk_open(&d, (committer_settings){0});
+    hf_credentials alice = committer_person(&d);
     for (int i = 0; i < LARGE; i++)
-        people[i] = person(&d);
+        people[i] = committer_person(&d);
     gate_shut(d.gate);
     ask *first = ask_for(&d, BEAT, .session = &alice);
     gate_wait_inside(d.gate, 1);
     for (int i = 0; i < LARGE; i++) {
         large[i] = ask_new(&d, 1);
         for (int k = 0; k < OPS; k++)
-            ops[i][k] = (hf_op){.kind = HF_OP_ACQUIRE, .session = &people[i], ON("1"), .mode = HF_SHARED};
+            ops[i][k] =
+                (hf_op){.kind = HF_OP_ACQUIRE, .session = &people[i], ON("1"), .mode = HF_SHARED};
         large[i]->job.ops = ops[i];
         large[i]->job.count = OPS;
         submit(large[i]);
@@ -1000,17 +1011,17 @@ static void large_jobs_and_beats_take_turns(void **state)
         beats[i] = ask_for(&d, BEAT, .session = &alice);
     gate_let(d.gate);
     came_to(first, HF_OK);
-    wait_for(large[0]);
-    wait_for(beats[BEATS - 1]);
+    committer_wait_for(large[0]);
+    committer_wait_for(beats[BEATS - 1]);
     expect_true(beats[0]->place < large[0]->place);         /* the reserve first */
     expect_true(large[0]->place < beats[BEATS - 1]->place); /* but not for ever */
-    wait_for(large[LARGE - 1]);
+    committer_wait_for(large[LARGE - 1]);
     expect_true(beats[BEATS - 1]->place < large[LARGE - 1]->place);
     for (int i = 0; i < BEATS; i++)
         came_to(beats[i], HF_OK);
     for (int i = 0; i < LARGE; i++)
         came_to(large[i], HF_OK);
-    desk_close(&d);
+    committer_desk_close(&d);
 }
 
 /* Jobs as large as a batch leave no room at all. */
@@ -1020,10 +1031,10 @@ static void check_full_jobs(hf_op_kind kind, const hf_op *other)
     static hf_op ops[FULL][HF_BATCH_OPS_MAX];
     desk d = {0};
     ask *full[FULL];
-    desk_open(&d, (committer_settings){0});
-    hf_credentials alice = person(&d), bob = person(&d);
+    committer_desk_open(&d, (committer_settings){0});
+    hf_credentials alice = committer_person(&d), bob = committer_person(&d);
     gate_shut_for_all(d.gate);
-    ask *first = ask_op(&d, other);
+    ask *first = committer_ask_op(&d, other);
     first->ops[0].session = &bob;
     submit(first);
     gate_wait_inside(d.gate, 1);
@@ -1036,18 +1047,18 @@ static void check_full_jobs(hf_op_kind kind, const hf_op *other)
         full[i]->job.look = is_look(kind);
         submit(full[i]);
     }
-    ask *late = ask_op(&d, other);
+    ask *late = committer_ask_op(&d, other);
     late->ops[0].session = &bob;
     submit(late);
     gate_let(d.gate);
     came_to(first, HF_OK);
-    wait_for(late);
-    wait_for(full[FULL - 1]);
+    committer_wait_for(late);
+    committer_wait_for(full[FULL - 1]);
     expect_true(full[0]->place < late->place && late->place < full[2]->place);
     came_to(late, HF_OK);
     for (int i = 0; i < FULL; i++)
         came_to(full[i], HF_OK);
-    desk_close(&d);
+    committer_desk_close(&d);
 }
 
 static void jobs_as_large_as_a_batch_do_not_starve_others(void **state)
@@ -1078,19 +1089,21 @@ static void check_batches(desk *d, size_t from, const hf_op_kind *kinds, size_t 
     expect_int(at, count);
 }
 
-/* What stands alone closes its batch on both sides: a list waits for the looks before it, a token-find for the list that is owed. */
+/* What stands alone closes its batch on both sides: a list waits for the looks before it, a
+ * token-find for the list that is owed. */
 static void looks_go_first_and_other_reads_take_turns_with_them(void **state)
 {
     (void)state;
     enum { MANY = 20 };
-    static const hf_op_kind in_order[] = {HF_OP_SESSION_FIND, HF_OP_LIST, HF_OP_TOKEN_FIND, HF_OP_LIST,
-                                          HF_OP_TOKEN_FIND,   HF_OP_WHO,  HF_OP_TOKEN_FIND};
+    static const hf_op_kind in_order[] = {HF_OP_SESSION_FIND, HF_OP_LIST,       HF_OP_TOKEN_FIND,
+                                          HF_OP_LIST,         HF_OP_TOKEN_FIND, HF_OP_WHO,
+                                          HF_OP_TOKEN_FIND};
     desk d = {0};
     ask *lists[2], *whos[MANY], *finds[MANY], *tokens[3];
     hf_credentials people[MANY];
-    desk_open(&d, (committer_settings){0});
+    committer_desk_open(&d, (committer_settings){0});
     for (int i = 0; i < MANY; i++)
-        people[i] = person(&d);
+        people[i] = committer_person(&d);
     gate_shut_for_all(d.gate);
     ask *first = ask_for(&d, TYPES);
     gate_wait_inside(d.gate, 1);
@@ -1115,7 +1128,7 @@ static void looks_go_first_and_other_reads_take_turns_with_them(void **state)
         came_to(tokens[i], HF_NOT_FOUND);
     committer_stop(d.committer);
     check_batches(&d, before, in_order, sizeof in_order / sizeof *in_order);
-    desk_close(&d);
+    committer_desk_close(&d);
 }
 
 static void neither_looks_nor_other_reads_starve_in_a_flood_of_the_other(void **state)
@@ -1127,10 +1140,10 @@ static void neither_looks_nor_other_reads_starve_in_a_flood_of_the_other(void **
     check_in_a_flood(HF_OP_WHO, COMMITTER_READS, &(hf_op){.kind = HF_OP_SESSION_FIND});
 }
 
-static void refused(desk *d, const hf_op *op)
+static void committer_refused(desk *d, const hf_op *op)
 {
     hf_error err = {0};
-    ask *over = ask_op(d, op);
+    ask *over = committer_ask_op(d, op);
     expect(HF_TOO_MANY, committer_submit(d->committer, &over->job, &err), err);
     expect_contains(err.message, "5 operations wait");
     free(over);
@@ -1143,23 +1156,24 @@ static void looks_and_other_reads_have_limits_of_their_own(void **state)
     desk d = {0};
     ask *finds[MOST], *whos[MOST - 2];
     committer_stats stats;
-    desk_open(&d, (committer_settings){.looks_max = MOST, .reads_max = MOST});
-    hf_credentials alice = person(&d), bob = person(&d);
-    const hf_op find = {.kind = HF_OP_SESSION_FIND, .session = &alice}, who = {.kind = HF_OP_WHO, ON("1")};
+    committer_desk_open(&d, (committer_settings){.looks_max = MOST, .reads_max = MOST});
+    hf_credentials alice = committer_person(&d), bob = committer_person(&d);
+    const hf_op find = {.kind = HF_OP_SESSION_FIND, .session = &alice},
+                who = {.kind = HF_OP_WHO, ON("1")};
     gate_shut_for_all(d.gate);
     ask *first = ask_for(&d, TYPES);
     gate_wait_inside(d.gate, 1);
     for (int i = 0; i < MOST; i++)
-        finds[i] = submit(ask_op(&d, &find));
-    refused(&d, &find);
-    refused(&d, &(hf_op){.kind = HF_OP_TOKEN_FIND, .token = NO_TOKEN});
+        finds[i] = submit(committer_ask_op(&d, &find));
+    committer_refused(&d, &find);
+    committer_refused(&d, &(hf_op){.kind = HF_OP_TOKEN_FIND, .token = NO_TOKEN});
     ask *asked = ask_new(&d, 2); /* a caller's own are no looks */
     asked->ops[0] = (hf_op){.kind = HF_OP_SESSION_FIND, .session = &bob};
     asked->ops[1] = asked->ops[0];
     submit(asked);
     for (int i = 0; i < MOST - 2; i++)
-        whos[i] = submit(ask_op(&d, &who));
-    refused(&d, &who);
+        whos[i] = submit(committer_ask_op(&d, &who));
+    committer_refused(&d, &who);
     ask *beat = ask_for(&d, BEAT, .session = &bob);
     committer_stats_read(d.committer, &stats);
     expect_int(stats.waiting[COMMITTER_LOOKS], MOST);
@@ -1174,9 +1188,9 @@ static void looks_and_other_reads_have_limits_of_their_own(void **state)
         came_to(finds[i], HF_OK);
     for (int i = 0; i < MOST - 2; i++)
         came_to(whos[i], HF_OK);
-    came_to(submit(ask_op(&d, &find)), HF_OK); /* there is room again */
-    came_to(submit(ask_op(&d, &who)), HF_OK);
-    desk_close(&d);
+    came_to(submit(committer_ask_op(&d, &find)), HF_OK); /* there is room again */
+    came_to(submit(committer_ask_op(&d, &who)), HF_OK);
+    committer_desk_close(&d);
 }
 
 /* ---- stopping ---- */
@@ -1202,7 +1216,7 @@ static void *submit_until_refused(void *context)
     stopper *s = context;
     for (;;) {
         hf_error err = {0};
-        ask *a = ask_op(s->desk, &(hf_op){.kind = HF_OP_BEAT, .session = &s->session});
+        ask *a = committer_ask_op(s->desk, &(hf_op){.kind = HF_OP_BEAT, .session = &s->session});
         a->job.done = count_and_free;
         hf_status status = committer_submit(s->desk->committer, &a->job, &err);
         if (status == HF_OK) {
@@ -1224,9 +1238,9 @@ static void stopping_answers_all_that_was_accepted(void **state)
     desk d = {0};
     stopper stoppers[THREADS];
     pthread_t threads[THREADS];
-    desk_open(&d, (committer_settings){.writers = 2, .reserve_max = 500});
+    committer_desk_open(&d, (committer_settings){.writers = 2, .reserve_max = 500});
     for (int i = 0; i < THREADS; i++) {
-        stoppers[i] = (stopper){.desk = &d, .session = person(&d)};
+        stoppers[i] = (stopper){.desk = &d, .session = committer_person(&d)};
         expect_int(pthread_create(&threads[i], NULL, submit_until_refused, &stoppers[i]), 0);
     }
     for (int i = 0; i < THREADS; i++)
@@ -1241,10 +1255,10 @@ static void stopping_answers_all_that_was_accepted(void **state)
     }
     expect_int(d.done, accepted);
     committer_stop(d.committer); /* again is harmless */
-    desk_close(&d);
+    committer_desk_close(&d);
 }
 
-static void *stop_it(void *context)
+static void *committer_stop_it(void *context)
 {
     committer_stop(context);
     return NULL;
@@ -1257,17 +1271,17 @@ static void stopping_waits_for_jobs_that_wait_for_others(void **state)
     desk d = {0};
     pthread_t thread;
     hf_status status;
-    desk_open(&d, (committer_settings){0});
-    hf_credentials alice = person(&d);
+    committer_desk_open(&d, (committer_settings){0});
+    hf_credentials alice = committer_person(&d);
     gate_shut(d.gate);
     ask *write = ask_for(&d, ACQUIRE, .session = &alice, ON("1"));
     gate_wait_inside(d.gate, 1);
     ask *read = ask_for(&d, HOLDS, .session = &alice, ON("1"));
-    expect_int(pthread_create(&thread, NULL, stop_it, d.committer), 0);
+    expect_int(pthread_create(&thread, NULL, committer_stop_it, d.committer), 0);
     ask *late = NULL;
     do {
         free(late);
-        late = ask_op(&d, &(hf_op){.kind = HF_OP_WHO, ON("1")});
+        late = committer_ask_op(&d, &(hf_op){.kind = HF_OP_WHO, ON("1")});
         late->job.done = free_ask;
         status = committer_submit(d.committer, &late->job, NULL);
         late = status == HF_OK ? NULL : late;
@@ -1279,15 +1293,15 @@ static void stopping_waits_for_jobs_that_wait_for_others(void **state)
     expect_true(write->place != 0 && read->place != 0);
     came_to(write, HF_OK);
     came_to(read, HF_OK);
-    desk_close(&d);
+    committer_desk_close(&d);
 }
 
 static void nothing_is_left_of_a_committer_that_was_never_used(void **state)
 {
     (void)state;
     desk d = {0};
-    desk_open(&d, (committer_settings){.writers = 3, .readers = 3});
-    desk_close(&d);
+    committer_desk_open(&d, (committer_settings){.writers = 3, .readers = 3});
+    committer_desk_close(&d);
     committer_free(NULL);
 }
 
@@ -1310,7 +1324,8 @@ static void a_loop_is_woken_once_for_all_that_is_there(void **state)
         completions_add(&queue, &jobs[i]);
     expect_int(atomic_load(&wakes), 1);
     committer_job *first = completions_take(&queue);
-    expect_true(first == &jobs[0] && first->next == &jobs[1] && jobs[1].next == &jobs[2] && !jobs[2].next);
+    expect_true(first == &jobs[0] && first->next == &jobs[1] && jobs[1].next == &jobs[2] &&
+                !jobs[2].next);
     expect_true(completions_take(&queue) == NULL);
     completions_add(&queue, &jobs[3]);
     expect_int(atomic_load(&wakes), 2);

@@ -17,7 +17,7 @@ int64_t hall_now(void)
     return hf_seam.boot_us();
 }
 
-static hf_store *open_store(const char *url)
+static hf_store *ears_open_store(const char *url)
 {
     hf_store *store = NULL;
     hf_error err = {0};
@@ -41,9 +41,9 @@ void hall_open(hall *h, const place *at, size_t feeds, feed_settings settings)
     *h = (hall){.at = at, .base = event_base_new()};
     expect_true(h->base != NULL);
     place_fresh(at, h->url);
-    h->stores[0] = open_store(h->url);
+    h->stores[0] = ears_open_store(h->url);
     for (size_t i = 1; i < feeds; i++)
-        h->stores[i] = at->keeps ? open_store(h->url) : h->stores[0];
+        h->stores[i] = at->keeps ? ears_open_store(h->url) : h->stores[0];
     make_feeds(h, feeds, settings);
 }
 
@@ -68,17 +68,17 @@ void hall_close(hall *h)
         place_discard(h->at, h->url);
 }
 
-static void nothing(evutil_socket_t fd, short what, void *context)
+static void ears_nothing(evutil_socket_t fd, short what, void *context)
 {
     (void)fd;
     (void)what;
     (void)context;
 }
 
-static void loop_for(hall *h, int64_t us)
+static void ears_loop_for(hall *h, int64_t us)
 {
     struct timeval time = {us / 1000000, us % 1000000};
-    expect_int(event_base_once(h->base, -1, EV_TIMEOUT, nothing, NULL, &time), 0);
+    expect_int(event_base_once(h->base, -1, EV_TIMEOUT, ears_nothing, NULL, &time), 0);
     expect_true(event_base_loop(h->base, EVLOOP_ONCE) >= 0);
 }
 
@@ -86,18 +86,18 @@ void hall_turn(hall *h, int64_t began_us, const char *what, const char *file, in
 {
     if (hall_now() - began_us > PATIENCE_US)
         check_failed(file, line, "%s did not come about", what);
-    loop_for(h, 5000);
+    ears_loop_for(h, 5000);
 }
 
 void hall_run(hall *h, int64_t us)
 {
     for (int64_t until_us = hall_now() + us; hall_now() < until_us;)
-        loop_for(h, 5000);
+        ears_loop_for(h, 5000);
 }
 
 /* ---- the truth ---- */
 
-static const hf_answer *read_events(hf_store *store, hf_batch *batch, int64_t after)
+static const hf_answer *ears_read_events(hf_store *store, hf_batch *batch, int64_t after)
 {
     hf_error err = {0};
     hf_batch_clear(batch);
@@ -122,7 +122,8 @@ int64_t *hall_truth(hall *h, int64_t after, size_t *count)
     hf_batch *batch = batch_for(1);
     int64_t *seqs = NULL;
     *count = 0;
-    for (const hf_answer *answer; (answer = read_events(h->stores[0], batch, after))->events_count > 0;) {
+    for (const hf_answer *answer;
+         (answer = ears_read_events(h->stores[0], batch, after))->events_count > 0;) {
         seqs = realloc(seqs, (*count + answer->events_count) * sizeof *seqs);
         for (size_t i = 0; i < answer->events_count; i++)
             seqs[(*count)++] = after = answer->events[i].seq;
@@ -134,16 +135,16 @@ int64_t *hall_truth(hall *h, int64_t after, size_t *count)
 int64_t hall_newest(hall *h)
 {
     hf_batch *batch = batch_for(1);
-    int64_t newest = read_events(h->stores[0], batch, INT64_MAX - 1)->last_seq;
+    int64_t newest = ears_read_events(h->stores[0], batch, INT64_MAX - 1)->last_seq;
     for (int64_t again = -1; again != newest; again = newest)
-        newest = read_events(h->stores[0], batch, INT64_MAX - 1)->last_seq;
+        newest = ears_read_events(h->stores[0], batch, INT64_MAX - 1)->last_seq;
     hf_batch_free(batch);
     return newest;
 }
 
 /* ---- ears ---- */
 
-static void bad(const char *record, size_t size, const char *why)
+static void ears_bad(const char *record, size_t size, const char *why)
 {
     check_failed(__FILE__, __LINE__, "%s: \"%.*s\"", why, (int)size, record);
 }
@@ -154,13 +155,13 @@ static int64_t number_after(const char *text, size_t size, const char *word)
     return at == NULL ? -1 : strtoll(at + strlen(word), NULL, 10);
 }
 
-static void take_event(ear *e, const char *record, size_t size, int64_t id)
+static void ears_take_event(ear *e, const char *record, size_t size, int64_t id)
 {
     const char *data = memmem(record, size, "\ndata: ", 7);
     if (id <= e->floor)
-        bad(record, size, "an event came twice, or too late");
+        ears_bad(record, size, "an event came twice, or too late");
     if (data == NULL || number_after(data, size - (size_t)(data - record), "{\"seq\":") != id)
-        bad(record, size, "the data is not that of its id");
+        ears_bad(record, size, "the data is not that of its id");
     if (e->count == e->room)
         e->seqs = realloc(e->seqs, (e->room = e->room * 2 + 64) * sizeof *e->seqs);
     e->seqs[e->count++] = e->floor = id;
@@ -170,13 +171,13 @@ static void take_event(ear *e, const char *record, size_t size, int64_t id)
     }
 }
 
-static void take_resync(ear *e, const char *record, size_t size, int64_t id)
+static void ears_take_resync(ear *e, const char *record, size_t size, int64_t id)
 {
     e->newest = number_after(record, size, "\"newest\":");
     e->first = number_after(record, size, "\"first\":");
     e->last = number_after(record, size, "\"last\":");
     if (id != e->newest || e->first < 0 || e->last < 0)
-        bad(record, size, "a resync says where to go on");
+        ears_bad(record, size, "a resync says where to go on");
     e->floor = e->newest;
     e->resyncs++;
 }
@@ -188,13 +189,13 @@ static void take_record(ear *e, const char *record, size_t size)
         id = number_after(record, size, "\nid: ");
         e->beats++;
         if (id >= 0 && id < e->floor)
-            bad(record, size, "a beat goes back");
+            ears_bad(record, size, "a beat goes back");
     } else if (id < 0)
-        bad(record, size, "a record has no id");
+        ears_bad(record, size, "a record has no id");
     else if (memmem(record, size, "\nevent: resync\n", 15) != NULL)
-        take_resync(e, record, size, id);
+        ears_take_resync(e, record, size, id);
     else
-        take_event(e, record, size, id);
+        ears_take_event(e, record, size, id);
     if (id >= 0)
         e->id = id;
 }
@@ -207,7 +208,7 @@ static void ear_write(void *context, const char *bytes, size_t size)
     while (size > 0) {
         const char *end = memmem(bytes, size, "\n\n", 2);
         if (end == NULL)
-            bad(bytes, size, "not whole records");
+            ears_bad(bytes, size, "not whole records");
         size_t record = (size_t)(end - bytes) + 2;
         take_record(e, bytes, record);
         e->waiting += e->holds ? record : 0;
@@ -272,7 +273,8 @@ void ear_got(hall *h, const ear *e, int64_t after, const char *file, int line)
     int64_t *truth = hall_truth(h, after, &count);
     for (size_t i = 0; i < count && i < e->count; i++)
         if (truth[i] != e->seqs[i])
-            check_failed(file, line, "event %zu is %" PRId64 ", not %" PRId64, i, e->seqs[i], truth[i]);
+            check_failed(file, line, "event %zu is %" PRId64 ", not %" PRId64, i, e->seqs[i],
+                         truth[i]);
     if (count != e->count)
         check_failed(file, line, "%zu events came of %zu", e->count, count);
     free(truth);
@@ -280,7 +282,7 @@ void ear_got(hall *h, const ear *e, int64_t after, const char *file, int line)
 
 /* ---- people ---- */
 
-static bool execute(hf_store *store, hf_batch *batch)
+static bool ears_execute(hf_store *store, hf_batch *batch)
 {
     hf_error err = {0};
     hf_status status = hf_store_execute(store, batch, &err);
@@ -298,19 +300,24 @@ hf_credentials person_on(hf_store *store, const char *user)
     hf_op *op = hf_batch_add(batch, HF_OP_SESSION_OPEN);
     op->session = &who;
     op->user = user;
-    execute(store, batch);
+    ears_execute(store, batch);
     expect_status(HF_OK, op->answer.status, op->answer.message);
     hf_batch_free(batch);
     return who;
 }
 
-static void add_acquire(hf_batch *batch, const hf_credentials *who, const char *type, const char *id)
+static void add_acquire(hf_batch *batch, const hf_credentials *who, const char *type,
+                        const char *id)
 {
-    *hf_batch_add(batch, HF_OP_ACQUIRE) = (hf_op){
-        .kind = HF_OP_ACQUIRE, .session = who, .type = type, .id = id, .purpose = "a \"quoted\"\\ purpose"};
+    *hf_batch_add(batch, HF_OP_ACQUIRE) = (hf_op){.kind = HF_OP_ACQUIRE,
+                                                  .session = who,
+                                                  .type = type,
+                                                  .id = id,
+                                                  .purpose = "a \"quoted\"\\ purpose"};
 }
 
-static void add_release(hf_batch *batch, const hf_credentials *who, const char *type, const char *id)
+static void add_release(hf_batch *batch, const hf_credentials *who, const char *type,
+                        const char *id)
 {
     *hf_batch_add(batch, HF_OP_RELEASE) =
         (hf_op){.kind = HF_OP_RELEASE, .session = who, .type = type, .id = id};
@@ -326,7 +333,7 @@ void work_on(hf_store *store, const hf_credentials *who, const char *type, const
 {
     hf_batch *batch = batch_for(2);
     add_pair(batch, who, type, id);
-    execute(store, batch);
+    ears_execute(store, batch);
     hf_batch_free(batch);
 }
 
@@ -358,7 +365,7 @@ static size_t ask_for_pairs(hf_store *store, const hf_credentials *who, pair *pa
         if (pairs[i].give)
             add_release(batch, who, "policy", ids[i]);
     }
-    bool done = execute(store, batch);
+    bool done = ears_execute(store, batch);
     for (size_t i = 0; i < count; i++) {
         if (done && pairs[i].take)
             pairs[i].take = is_left(&hf_batch_op(batch, at++)->answer, false);
@@ -386,7 +393,8 @@ void make_events(hf_store *store, const hf_credentials *who, size_t count)
 
 static void *keep_busy(void *context)
 {
-    static const char *const types[] = {"policy", "claim"}, *const users[] = {"alice", "bob", "carol"};
+    static const char *const types[] = {"policy", "claim"}, *const users[] = {"alice", "bob",
+                                                                              "carol"};
     busy *b = context;
     hf_credentials who = person_on(b->store, users[b->seed % 3]);
     for (int i = 0; b->batches == 0 ? !atomic_load(&b->done) : i < b->batches; i++) {
@@ -397,7 +405,7 @@ static void *keep_busy(void *context)
             snprintf(ids[k], sizeof ids[k], "%d", rand_r(&b->seed) % 50);
             add_pair(batch, &who, types[rand_r(&b->seed) % 2], ids[k]);
         }
-        execute(b->store, batch);
+        ears_execute(b->store, batch);
         hf_batch_free(batch);
         if (rand_r(&b->seed) % 2 == 0)
             feed_nudge(b->hall->feeds[(size_t)rand_r(&b->seed) % b->hall->count]);
@@ -413,7 +421,7 @@ static void *keep_busy(void *context)
 void busy_start(busy *b, hall *h, unsigned seed, int batches)
 {
     *b = (busy){.hall = h, .seed = seed, .batches = batches};
-    b->store = h->at != NULL && h->at->keeps ? open_store(h->url) : h->stores[0];
+    b->store = h->at != NULL && h->at->keeps ? ears_open_store(h->url) : h->stores[0];
     expect_int(pthread_create(&b->thread, NULL, keep_busy, b), 0);
 }
 

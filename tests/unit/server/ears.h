@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Followers for the tests of the feed: fake sinks that read what they are sent as a browser would, and check every record; a loop they
- * live on; and people who keep a store busy. */
+/* Followers for the tests of the feed: fake sinks that read what they are sent as a browser would,
+ * and check every record; a loop they live on; and people who keep a store busy. */
 #ifndef HF_TESTS_UNIT_SERVER_EARS_H
 #define HF_TESTS_UNIT_SERVER_EARS_H
 
@@ -47,11 +47,11 @@ void hall_open_on(hall *h, hf_store *store, size_t feeds, feed_settings settings
 void hall_close(hall *h);
 
 /* Runs the loop until that holds; fails the test when it takes too long. */
-#define hall_until(h, condition)                                                                             \
-    do {                                                                                                     \
-        int64_t began_us_ = hall_now();                                                                      \
-        while (!(condition))                                                                                 \
-            hall_turn((h), began_us_, #condition, __FILE__, __LINE__);                                       \
+#define hall_until(h, condition)                                                                   \
+    do {                                                                                           \
+        int64_t began_us_ = hall_now();                                                            \
+        while (!(condition))                                                                       \
+            hall_turn((h), began_us_, #condition, __FILE__, __LINE__);                             \
     } while (0)
 void hall_turn(hall *h, int64_t began_us, const char *what, const char *file, int line);
 int64_t hall_now(void);
@@ -81,7 +81,8 @@ void work_on(hf_store *store, const hf_credentials *who, const char *type, const
 /* So many events, by as few batches as can be. */
 void make_events(hf_store *store, const hf_credentials *who, size_t count);
 
-/* A thread that opens sessions, takes and gives until so many batches are done (0: until it is joined, not too fast), on a store of its own where it can have one. */
+/* A thread that opens sessions, takes and gives until so many batches are done (0: until it is
+ * joined, not too fast), on a store of its own where it can have one. */
 typedef struct busy {
     hall *hall;
     hf_store *store;

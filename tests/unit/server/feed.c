@@ -23,16 +23,16 @@ static void on_every_place(void (*test)(const place *at))
         test(&all[i]);
 }
 
-#define ON_EVERY_PLACE(name)                                                                                 \
-    static void name##_at(const place *at);                                                                  \
-    static void name(void **state)                                                                           \
-    {                                                                                                        \
-        (void)state;                                                                                         \
-        on_every_place(name##_at);                                                                           \
-    }                                                                                                        \
+#define ON_EVERY_PLACE(name)                                                                       \
+    static void name##_at(const place *at);                                                        \
+    static void name(void **state)                                                                 \
+    {                                                                                              \
+        (void)state;                                                                               \
+        on_every_place(name##_at);                                                                 \
+    }                                                                                              \
     static void name##_at(const place *at)
 
-static feed_stats stats_of(feed *f)
+static feed_stats feed_stats_of(feed *f)
 {
     feed_stats stats;
     feed_stats_read(f, &stats);
@@ -64,17 +64,18 @@ ON_EVERY_PLACE(everyone_gets_every_event_in_order_from_both_servers)
         expect_int(ears[i].resyncs, 0);
     }
     for (int i = 0; i < 2; i++) {
-        expect_int(stats_of(h.feeds[i]).newest, newest);
-        hall_until(&h, stats_of(h.feeds[i]).delivered == newest);
-        expect_int(stats_of(h.feeds[i]).followers, EARS / 2);
-        expect_int(stats_of(h.feeds[i]).replaying, 0);
+        expect_int(feed_stats_of(h.feeds[i]).newest, newest);
+        hall_until(&h, feed_stats_of(h.feeds[i]).delivered == newest);
+        expect_int(feed_stats_of(h.feeds[i]).followers, EARS / 2);
+        expect_int(feed_stats_of(h.feeds[i]).replaying, 0);
     }
     for (int i = 0; i < EARS; i++)
         ear_free(&ears[i]);
     hall_close(&h);
 }
 
-/* They leave after a few events, some in the middle of a write, and come back to either server with the last id they saw. */
+/* They leave after a few events, some in the middle of a write, and come back to either server with
+ * the last id they saw. */
 ON_EVERY_PLACE(who_reconnects_misses_nothing)
 {
     enum { WRITERS = 2, EARS = 6 };
@@ -159,8 +160,9 @@ ON_EVERY_PLACE(who_knows_more_than_the_server_waits_for_it)
     hall_until(&h, one.count == 11);
     ear_leave(&one);
     ear_listen(&one, h.feeds[1], NULL, one.id);
-    hall_until(&h, stats_of(h.feeds[1]).replays > 0 && stats_of(h.feeds[1]).replaying == 0);
-    expect_int(stats_of(h.feeds[1]).newest, 1);
+    hall_until(&h,
+               feed_stats_of(h.feeds[1]).replays > 0 && feed_stats_of(h.feeds[1]).replaying == 0);
+    expect_int(feed_stats_of(h.feeds[1]).newest, 1);
     make_events(h.stores[0], &alice, 10);
     feed_nudge(h.feeds[1]);
     hall_until(&h, one.count == 21 && other.count == 21);
@@ -172,7 +174,7 @@ ON_EVERY_PLACE(who_knows_more_than_the_server_waits_for_it)
     hall_close(&h);
 }
 
-static hall open_memory(feed_settings settings)
+static hall feed_open_memory(feed_settings settings)
 {
     static place memory;
     hall h;
@@ -186,7 +188,7 @@ static void many_listen_at_once(void **state)
     (void)state;
     enum { EARS = 1000, EVENTS = 300 };
     static ear ears[EARS];
-    hall h = open_memory((feed_settings){.poll_us = 50000});
+    hall h = feed_open_memory((feed_settings){.poll_us = 50000});
     memset(ears, 0, sizeof ears);
     hf_credentials alice = person_on(h.stores[0], "alice");
     make_events(h.stores[0], &alice, EVENTS / 2);
@@ -202,7 +204,7 @@ static void many_listen_at_once(void **state)
         expect_int(ears[i].resyncs, 0);
         ear_free(&ears[i]);
     }
-    expect_true(stats_of(h.feeds[0]).replays < 20); /* shared by all */
+    expect_true(feed_stats_of(h.feeds[0]).replays < 20); /* shared by all */
     hall_close(&h);
 }
 
@@ -212,7 +214,7 @@ static void an_event_is_sent_as_its_json(void **state)
 {
     (void)state;
     ear e = {.keeps = true};
-    hall h = open_memory((feed_settings){0});
+    hall h = feed_open_memory((feed_settings){0});
     hf_credentials alice = person_on(h.stores[0], "alice \"the quoted\" \\");
     ear_listen(&e, h.feeds[0], NULL, 0);
     hall_until(&h, e.count == 1);
@@ -266,7 +268,8 @@ ON_EVERY_PLACE(filters_let_through_what_is_wanted)
     int64_t newest = hall_newest(&h);
     expect_int(newest, 10);
     for (size_t i = 0; i < FILTERS; i++)
-        hall_until(&h, live[i].id >= newest); /* what is passed over moves the id, with the next beat */
+        /* what is passed over moves the id, with the next beat */
+        hall_until(&h, live[i].id >= newest);
     for (size_t i = 0; i < FILTERS; i++)
         ear_listen(&late[i], h.feeds[0], &filters[i], 0);
     for (size_t i = 0; i < FILTERS; i++)
@@ -329,7 +332,7 @@ static void who_follows_what_is_recent_is_told_when_it_is_not(void **state)
     (void)state;
     ear behind = {0}, near = {0};
     const feed_filter recent = {.recent = true};
-    hall h = open_memory((feed_settings){.keep = 300});
+    hall h = feed_open_memory((feed_settings){.keep = 300});
     hf_credentials alice = person_on(h.stores[0], "alice");
     ear_listen(&near, h.feeds[0], NULL, -1);
     hall_until(&h, near.beats > 0);
@@ -349,7 +352,7 @@ static void who_follows_what_is_recent_is_told_when_it_is_not(void **state)
     expect_int(near.resyncs, 0);
     work_on(h.stores[0], &alice, "policy", "7");
     hall_until(&h, near.count == 5 && behind.count == 2);
-    expect_int(stats_of(h.feeds[0]).replays, 0);
+    expect_int(feed_stats_of(h.feeds[0]).replays, 0);
     ear_free(&behind);
     ear_free(&near);
     hall_close(&h);
@@ -381,7 +384,7 @@ static void ids_move_on_while_much_is_passed_over(void **state)
     (void)state;
     ear e = {0};
     const feed_filter none = {.type = "none"};
-    hall h = open_memory((feed_settings){.beat_us = 3600000000});
+    hall h = feed_open_memory((feed_settings){.beat_us = 3600000000});
     hf_credentials alice = person_on(h.stores[0], "alice");
     make_events(h.stores[0], &alice, 5000);
     ear_listen(&e, h.feeds[0], &none, 0);
@@ -396,7 +399,7 @@ static void quiet_followers_get_beats(void **state)
 {
     (void)state;
     ear one = {0}, two = {0};
-    hall h = open_memory((feed_settings){.beat_us = 100000});
+    hall h = feed_open_memory((feed_settings){.beat_us = 100000});
     hf_credentials alice = person_on(h.stores[0], "alice");
     ear_listen(&one, h.feeds[0], NULL, -1);
     ear_listen(&two, h.feeds[0], NULL, 1);
@@ -418,7 +421,7 @@ static void who_takes_nothing_is_told_to_resync_and_ended(void **state)
     (void)state;
     enum { EVENTS = 20000, SLOW = 5 };
     ear slow[SLOW] = {0}, quick = {0};
-    hall h = open_memory((feed_settings){.keep = 1000});
+    hall h = feed_open_memory((feed_settings){.keep = 1000});
     hf_credentials alice = person_on(h.stores[0], "alice");
     for (int i = 0; i < SLOW; i++) {
         slow[i].holds = true;
@@ -440,8 +443,8 @@ static void who_takes_nothing_is_told_to_resync_and_ended(void **state)
         expect_true(slow[i].waiting_max < FEED_WAITING_MAX + 4096);
         expect_true(slow[i].waiting_max > FEED_WAITING_MAX / 2);
     }
-    expect_int(stats_of(h.feeds[0]).overruns, SLOW);
-    expect_int(stats_of(h.feeds[0]).followers, 1);
+    expect_int(feed_stats_of(h.feeds[0]).overruns, SLOW);
+    expect_int(feed_stats_of(h.feeds[0]).followers, 1);
     /* One goes on as it was told, one asks for all that it missed. */
     int64_t newest = hall_newest(&h), from = slow[0].newest;
     size_t before = slow[0].count;
@@ -458,7 +461,8 @@ static void who_takes_nothing_is_told_to_resync_and_ended(void **state)
     hall_close(&h);
 }
 
-/* Reading the table at its own speed, however slow, with little in memory; also while the ring goes on. */
+/* Reading the table at its own speed, however slow, with little in memory; also while the ring goes
+ * on. */
 ON_EVERY_PLACE(who_replays_slowly_gets_all)
 {
     enum { EVENTS = 3000 };
@@ -492,7 +496,7 @@ ON_EVERY_PLACE(who_replays_slowly_gets_all)
 
 /* ---- what is no longer there ---- */
 
-static void sweep_events(hf_store *store, int64_t keep_us)
+static void feed_sweep_events(hf_store *store, int64_t keep_us)
 {
     hf_batch *batch = NULL;
     hf_error err = {0};
@@ -519,7 +523,7 @@ ON_EVERY_PLACE(who_comes_too_late_is_told_what_is_gone)
     hf_store_clock_offset(h.stores[0], INT64_C(3600000000));
     alice = person_on(h.stores[0], "alice");
     make_events(h.stores[0], &alice, 1000);
-    sweep_events(h.stores[0], INT64_C(1800000000));
+    feed_sweep_events(h.stores[0], INT64_C(1800000000));
     int64_t newest = hall_newest(&h);
     ear_listen(&late, h.feeds[0], NULL, 5);
     ear_listen(&last, h.feeds[0], NULL, gone);
@@ -565,7 +569,8 @@ ON_EVERY_PLACE(numbers_that_went_back_are_noticed)
     hall_close(&h);
 }
 
-/* A store whose events are those from first to last, as a test says; all but the kind and the number of each is empty. */
+/* A store whose events are those from first to last, as a test says; all but the kind and the
+ * number of each is empty. */
 typedef struct scripted {
     hf_store base;
     atomic_llong first, last;
@@ -580,7 +585,8 @@ static hf_status execute_scripted(hf_store *store, hf_batch *batch, hf_error *er
             restored = atomic_load(&s->restored);
     hf_event *events = hf_arena_alloc(&batch->arena, op->limit * sizeof *events);
     (void)err;
-    op->answer = (hf_answer){.status = HF_OK, .first_seq = first, .last_seq = last, .events = events};
+    op->answer =
+        (hf_answer){.status = HF_OK, .first_seq = first, .last_seq = last, .events = events};
     for (int64_t seq = op->after_seq < first ? first : op->after_seq + 1;
          seq <= last && op->answer.events_count < op->limit; seq++)
         events[op->answer.events_count++] =
@@ -607,7 +613,8 @@ static scripted *open_scripted(hall *h, feed_settings settings)
     return s;
 }
 
-/* While someone listens the tables are made anew; then the server is stopped for so long that the retention overtakes it. */
+/* While someone listens the tables are made anew; then the server is stopped for so long that the
+ * retention overtakes it. */
 static void those_who_listen_are_told_when_the_table_is_another(void **state)
 {
     (void)state;
@@ -617,7 +624,8 @@ static void those_who_listen_are_told_when_the_table_is_another(void **state)
     scripted *s = open_scripted(&h, (feed_settings){.poll_us = 5000, .keep = 50});
     for (int i = 0; i < EARS; i++)
         ear_listen(&ears[i], h.feeds[0], NULL, i % 2 == 0 ? -1 : 0);
-    hall_until(&h, ears[0].beats > 0 && ears[2].beats > 0 && ears[1].count == 100 && ears[3].count == 100);
+    hall_until(&h, ears[0].beats > 0 && ears[2].beats > 0 && ears[1].count == 100 &&
+                       ears[3].count == 100);
     atomic_store(&s->last, 40);
     for (int i = 0; i < EARS; i++)
         hall_until(&h, ears[i].resyncs == 1);
@@ -693,7 +701,7 @@ static void a_burst_that_is_larger_than_the_ring_reaches_all_who_listen(void **s
     scripted *s = open_scripted(&h, (feed_settings){.poll_us = 5000, .keep = 50});
     for (int i = 0; i < EARS; i++)
         ear_listen(&ears[i], h.feeds[0], NULL, 100);
-    hall_until(&h, stats_of(h.feeds[0]).delivered == 100);
+    hall_until(&h, feed_stats_of(h.feeds[0]).delivered == 100);
     atomic_store(&s->last, 50000);
     for (int i = 0; i < EARS; i++) {
         hall_until(&h, ears[i].floor == 50000);
@@ -701,19 +709,20 @@ static void a_burst_that_is_larger_than_the_ring_reaches_all_who_listen(void **s
         expect_int(ears[i].resyncs, 0);
         ear_free(&ears[i]);
     }
-    expect_int(stats_of(h.feeds[0]).replays, 0);
+    expect_int(feed_stats_of(h.feeds[0]).replays, 0);
     hall_close(&h);
 }
 
 /* ---- nobody listens ---- */
 
-/* Whether nothing was read for a while. In pieces: when the machine stands still in one of them, a read under way ends in the next. */
+/* Whether nothing was read for a while. In pieces: when the machine stands still in one of them, a
+ * read under way ends in the next. */
 static bool stands_still(hall *h, uint64_t *reads)
 {
-    *reads = stats_of(h->feeds[0]).reads;
+    *reads = feed_stats_of(h->feeds[0]).reads;
     for (int i = 0; i < 5; i++)
         hall_run(h, 20000);
-    return stats_of(h->feeds[0]).reads == *reads;
+    return feed_stats_of(h->feeds[0]).reads == *reads;
 }
 
 ON_EVERY_PLACE(while_nobody_listens_nothing_is_read)
@@ -724,18 +733,19 @@ ON_EVERY_PLACE(while_nobody_listens_nothing_is_read)
     hf_credentials alice = person_on(h.stores[0], "alice");
     feed_nudge(h.feeds[0]);
     hall_run(&h, 50000);
-    expect_int(stats_of(h.feeds[0]).reads, 0);
+    expect_int(feed_stats_of(h.feeds[0]).reads, 0);
     ear_listen(&e, h.feeds[0], NULL, -1);
     hall_until(&h, e.beats == 1);
     expect_int(e.id, 1);
     ear_leave(&e);
-    /* In the meantime more has happened than the ring keeps; who listens from now on hears nothing of it. */
+    /* In the meantime more has happened than the ring keeps; who listens from now on hears nothing
+     * of it. */
     make_events(h.stores[0], &alice, 500);
     uint64_t reads = 0;
     hall_until(&h, stands_still(&h, &reads));
     feed_nudge(h.feeds[0]);
     hall_run(&h, 50000);
-    expect_int(stats_of(h.feeds[0]).reads, reads);
+    expect_int(feed_stats_of(h.feeds[0]).reads, reads);
     ear_listen(&other, h.feeds[0], NULL, -1);
     hall_until(&h, other.beats == 1);
     expect_int(other.id, 501);
@@ -763,9 +773,9 @@ ON_EVERY_PLACE(a_nudge_is_enough_and_other_servers_hear_of_it_where_they_can)
     feed_nudge(h.feeds[0]);
     hall_until(&h, own.count == 2);
     if (strncmp(at->url, "postgres", 8) == 0 && strstr(at->url, "pooler=") == NULL) {
-        hall_until(&h, stats_of(h.feeds[0]).watching);
+        hall_until(&h, feed_stats_of(h.feeds[0]).watching);
         ear_listen(&others, h.feeds[1], NULL, -1);
-        hall_until(&h, others.beats > 0 && stats_of(h.feeds[1]).watching);
+        hall_until(&h, others.beats > 0 && feed_stats_of(h.feeds[1]).watching);
         for (size_t i = 1; i <= 20; i++) {
             work_on(h.stores[0], &alice, "policy", "1");
             feed_nudge(h.feeds[0]);
@@ -776,7 +786,7 @@ ON_EVERY_PLACE(a_nudge_is_enough_and_other_servers_hear_of_it_where_they_can)
         feed_nudge(h.feeds[0]);
         hall_until(&h, others.count == 42);
     } else
-        expect_true(!stats_of(h.feeds[0]).watching);
+        expect_true(!feed_stats_of(h.feeds[0]).watching);
     ear_free(&own);
     ear_free(&others);
     hall_close(&h);
@@ -794,7 +804,7 @@ ON_EVERY_PLACE(what_nobody_tells_of_is_found_by_looking)
         work_on(h.stores[0], &alice, "policy", "1");
         hall_until(&h, e.count == 2 * i);
     }
-    feed_stats stats = stats_of(h.feeds[0]);
+    feed_stats stats = feed_stats_of(h.feeds[0]);
     expect_true(!stats.watching);
     expect_int(stats.events, 10);
     expect_true(stats.lag_us >= 0 && stats.lag_us < INT64_C(10000000));
@@ -814,12 +824,12 @@ ON_EVERY_PLACE(what_happens_while_a_watch_is_lost_is_found)
     ear_listen(&e, h.feeds[0], NULL, -1);
     hall_until(&h, e.beats > 0);
     bool watches = strncmp(at->url, "postgres", 8) == 0 && strstr(at->url, "pooler=") == NULL;
-    hall_until(&h, stats_of(h.feeds[0]).watching == watches);
+    hall_until(&h, feed_stats_of(h.feeds[0]).watching == watches);
     expect_int(end_watches(at, h.url), watches);
-    hall_until(&h, !stats_of(h.feeds[0]).watching);
+    hall_until(&h, !feed_stats_of(h.feeds[0]).watching);
     work_on(h.stores[0], &alice, "policy", "1");
     hall_until(&h, e.count == 2);
-    hall_until(&h, stats_of(h.feeds[0]).watching == watches);
+    hall_until(&h, feed_stats_of(h.feeds[0]).watching == watches);
     work_on(h.stores[0], &alice, "policy", "1");
     hall_until(&h, e.count == 4);
     ear_free(&e);
@@ -841,15 +851,16 @@ ON_EVERY_PLACE(a_store_that_fails_is_waited_for)
     ear_listen(&live, h.feeds[0], NULL, 0);
     hall_until(&h, live.count == 1);
     for (int i = 0; i < 4; i++) {
-        uint64_t failures = stats_of(h.feeds[0]).failures;
+        uint64_t failures = feed_stats_of(h.feeds[0]).failures;
         hf_fault_arm(fault, 1, i % 2 == 1);
         hf_fault_more(fault, 1000000);
-        hall_until(&h, stats_of(h.feeds[0]).failures > failures); /* what was under way has come back */
+        /* what was under way has come back */
+        hall_until(&h, feed_stats_of(h.feeds[0]).failures > failures);
         make_events(inner, &alice, 60);
         ear_leave(&late);
         ear_listen(&late, h.feeds[0], NULL, late.id < 0 ? 0 : late.id);
         size_t beats = live.beats, late_beats = late.beats;
-        hall_until(&h, stats_of(h.feeds[0]).failures > failures + 1 && live.beats > beats &&
+        hall_until(&h, feed_stats_of(h.feeds[0]).failures > failures + 1 && live.beats > beats &&
                            late.beats > late_beats);
         expect_int(live.count, 1 + 60 * i);
         hf_fault_arm(fault, 0, false);
@@ -879,7 +890,7 @@ static void who_can_not_begin_is_ended(void **state)
     ear_listen(&e, h.feeds[0], NULL, -1);
     hall_until(&h, e.ended);
     expect_int(e.writes, 0);
-    expect_int(stats_of(h.feeds[0]).followers, 0);
+    expect_int(feed_stats_of(h.feeds[0]).followers, 0);
     ear_free(&e);
     hall_close(&h);
 }
@@ -888,7 +899,7 @@ static void a_stopped_feed_ends_its_followers(void **state)
 {
     (void)state;
     ear ears[3] = {0};
-    hall h = open_memory((feed_settings){0});
+    hall h = feed_open_memory((feed_settings){0});
     hf_error err = {0};
     feed_follower *none = NULL;
     person_on(h.stores[0], "alice");
@@ -910,7 +921,7 @@ static void a_stopped_feed_ends_its_followers(void **state)
 
 static atomic_uint scarce_every, scarce_count;
 
-static void *scarce_realloc(void *block, size_t size)
+static void *feed_scarce_realloc(void *block, size_t size)
 {
     unsigned every = atomic_load(&scarce_every);
     bool denied = every > 0 && atomic_fetch_add(&scarce_count, 1) % every == every - 1;
@@ -950,12 +961,12 @@ static void a_follower_that_finds_no_memory_is_refused(void **state)
     ear e = {0};
     hf_error err = {0};
     feed_follower *none = NULL;
-    hall h = open_memory((feed_settings){0});
+    hall h = feed_open_memory((feed_settings){0});
     atomic_store(&scarce_every, 1);
     hf_status status = feed_follow(h.feeds[0], NULL, 0, &(feed_sink){0}, &none, &err);
     atomic_store(&scarce_every, 0);
     expect(HF_NO_MEMORY, status, err);
-    expect_int(stats_of(h.feeds[0]).followers, 0);
+    expect_int(feed_stats_of(h.feeds[0]).followers, 0);
     person_on(h.stores[0], "alice");
     ear_listen(&e, h.feeds[0], NULL, 0);
     hall_until(&h, e.count == 1);
@@ -971,12 +982,12 @@ ON_EVERY_PLACE(scarce_memory_delays_and_loses_nothing)
     hall_open(&h, at, 1, (feed_settings){.poll_us = 10000, .keep = 100});
     hf_credentials alice = person_on(h.stores[0], "alice");
     for (unsigned round = 0; round < 3; round++) {
-        uint64_t failures = stats_of(h.feeds[0]).failures;
+        uint64_t failures = feed_stats_of(h.feeds[0]).failures;
         make_events(h.stores[0], &alice, 300);
         for (int i = 0; i < EARS; i++)
             ear_listen(&ears[i], h.feeds[0], NULL, ears[i].count == 0 ? 0 : ears[i].id);
         atomic_store(&scarce_every, 100 + 50 * round); /* a full page takes more than that */
-        hall_until(&h, stats_of(h.feeds[0]).failures > failures);
+        hall_until(&h, feed_stats_of(h.feeds[0]).failures > failures);
         atomic_store(&scarce_every, 0);
         int64_t newest = hall_newest(&h);
         for (int i = 0; i < EARS; i++)
@@ -1025,6 +1036,6 @@ int main(void)
         cmocka_unit_test(a_follower_that_finds_no_memory_is_refused),
         cmocka_unit_test(scarce_memory_delays_and_loses_nothing),
     };
-    hf_seam.realloc = scarce_realloc;
+    hf_seam.realloc = feed_scarce_realloc;
     return cmocka_run_group_tests_name("feed", tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The feed with as many followers as a server may have: how long it takes until everyone has everything, how long the loop is held at
- * most, and what it costs in memory. Only with make test-long. */
+/* The feed with as many followers as a server may have: how long it takes until everyone has
+ * everything, how long the loop is held at most, and what it costs in memory. Only with make
+ * test-long. */
 #include "unit/server/ears.h"
 
 #include <inttypes.h>
@@ -80,7 +81,8 @@ static void leave_all(void)
     memset(ears, 0, sizeof ears);
 }
 
-static void report(const char *what, int64_t began_us, const held *it, long before_kb, feed *f)
+static void feed_many_report(const char *what, int64_t began_us, const held *it, long before_kb,
+                             feed *f)
 {
     feed_stats stats;
     feed_stats_read(f, &stats);
@@ -95,7 +97,8 @@ static void check_all(int64_t after, size_t count)
     for (int i = 0; i < EARS; i++) {
         expect_int(ears[i].count, count);
         expect_int(ears[i].seqs[0], after + 1);
-        expect_int(ears[i].seqs[count - 1], after + (int64_t)count); /* each came after the one before */
+        /* each came after the one before */
+        expect_int(ears[i].seqs[count - 1], after + (int64_t)count);
         expect_int(ears[i].resyncs, 0);
     }
 }
@@ -116,7 +119,7 @@ static void five_thousand_live_followers_get_a_thousand_events_each(void **state
     begin_to_look(&loop, &h);
     for (int i = 0; i < EARS; i++)
         hall_until(&h, ears[i].beats > 0);
-    report("5,000 followers come", began_us, &loop, before_kb, h.feeds[0]);
+    feed_many_report("5,000 followers come", began_us, &loop, before_kb, h.feeds[0]);
     loop.most_us = 0;
     began_us = hall_now();
     for (int i = 0; i < 10; i++) {
@@ -125,7 +128,7 @@ static void five_thousand_live_followers_get_a_thousand_events_each(void **state
         hall_run(&h, 1000);
     }
     hall_until(&h, behind(EVENTS + 1) == 0);
-    report("1,000 events to each", began_us, &loop, before_kb, h.feeds[0]);
+    feed_many_report("1,000 events to each", began_us, &loop, before_kb, h.feeds[0]);
     check_all(1, EVENTS);
     expect_true(loop.most_us < INT64_C(50000));
     expect_true(hall_now() - began_us < INT64_C(60000000));
@@ -152,7 +155,7 @@ static void five_thousand_come_back_at_once_and_read_the_table(void **state)
             ear_listen(&ears[i], h.feeds[0], NULL, 1);
         begin_to_look(&loop, &h);
         hall_until(&h, behind(EVENTS + 1) == 0);
-        report(all[k].name, began_us, &loop, before_kb, h.feeds[0]);
+        feed_many_report(all[k].name, began_us, &loop, before_kb, h.feeds[0]);
         check_all(1, EVENTS);
         expect_true(loop.most_us < INT64_C(50000));
         feed_stats stats;
@@ -164,7 +167,8 @@ static void five_thousand_come_back_at_once_and_read_the_table(void **state)
     }
 }
 
-/* Pages that show lists: each hears of one of its thousand records, and is not held up by the others. */
+/* Pages that show lists: each hears of one of its thousand records, and is not held up by the
+ * others. */
 static void two_thousand_followers_name_a_thousand_records_each(void **state)
 {
     (void)state;
@@ -188,7 +192,7 @@ static void two_thousand_followers_name_a_thousand_records_each(void **state)
     begin_to_look(&loop, &h);
     for (int i = 0; i < PAGES; i++)
         hall_until(&h, ears[i].beats > 0);
-    report("2,000 followers with 1,000 names", began_us, &loop, before_kb, h.feeds[0]);
+    feed_many_report("2,000 followers with 1,000 names", began_us, &loop, before_kb, h.feeds[0]);
     loop.most_us = 0;
     began_us = hall_now();
     make_events(h.stores[0], &alice, EVENTS);
@@ -196,7 +200,7 @@ static void two_thousand_followers_name_a_thousand_records_each(void **state)
     feed_nudge(h.feeds[0]);
     for (int i = 0; i < PAGES; i++)
         hall_until(&h, ears[i].count == 2);
-    report("two events of 1,002 to each", began_us, &loop, before_kb, h.feeds[0]);
+    feed_many_report("two events of 1,002 to each", began_us, &loop, before_kb, h.feeds[0]);
     expect_true(loop.most_us < INT64_C(50000));
     event_free(loop.timer);
     leave_all();

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The first start: the admin token and its file, whatever happens between the two; the watchdog's judgement. */
+/* The first start: the admin token and its file, whatever happens between the two; the watchdog's
+ * judgement. */
 #include <base/seams.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +24,7 @@ static struct desk {
     hf_error err;
 } desk;
 
-static int open_desk(void **state)
+static int first_open_desk(void **state)
 {
     char url[HF_URL_MAX + 32];
     (void)state;
@@ -36,14 +37,14 @@ static int open_desk(void **state)
     return 0;
 }
 
-static int close_desk(void **state)
+static int first_close_desk(void **state)
 {
     (void)state;
     hf_store_close(desk.store);
     return 0;
 }
 
-static void ready(first_outcome outcome)
+static void server_first_ready(first_outcome outcome)
 {
     expect(HF_OK, first_token_ready(desk.store, desk.data, &desk.token, &desk.err), desk.err);
     expect_int(desk.token.outcome, outcome);
@@ -72,10 +73,11 @@ static void end_token(const char *id)
     hf_batch_free(batch);
 }
 
-static void write_file(const char *text, mode_t mode)
+static void first_write_file(const char *text, mode_t mode)
 {
     int fd = open(desk.file, O_WRONLY | O_CREAT | O_TRUNC, mode);
-    expect_true(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text) && fchmod(fd, mode) == 0);
+    expect_true(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text) &&
+                fchmod(fd, mode) == 0);
     close(fd);
 }
 
@@ -87,7 +89,7 @@ static void a_store_without_tokens_gets_one_whose_secret_its_owner_can_read(void
     struct stat file, folder;
     hf_token token;
     hf_token_key key;
-    ready(FIRST_MADE);
+    server_first_ready(FIRST_MADE);
     expect_int(tokens(&token), 1);
     expect_text(token.roles, "use observe manage admin");
     expect_text(token.users, "");
@@ -112,11 +114,11 @@ static void a_store_without_tokens_gets_one_whose_secret_its_owner_can_read(void
 static void a_second_start_makes_no_second_token(void **state)
 {
     (void)state;
-    ready(FIRST_MADE);
-    ready(FIRST_KNOWN);
+    server_first_ready(FIRST_MADE);
+    server_first_ready(FIRST_KNOWN);
     expect_int(tokens(NULL), 1);
     expect_int(unlink(desk.file), 0); /* put away, as it should be */
-    ready(FIRST_NOTHING);
+    server_first_ready(FIRST_NOTHING);
     expect_int(tokens(NULL), 1);
     expect_true(access(desk.file, F_OK) != 0);
 }
@@ -130,22 +132,22 @@ static void what_a_crash_left_half_done_is_completed(void **state)
     expect(HF_OK, hf_token_new(&key, &desk.err), desk.err);
     char text[HF_TOKEN_SECRET_SIZE + 1];
     snprintf(text, sizeof text, "%s\n", key.secret);
-    write_file(text, 0600);
-    ready(FIRST_MADE);
+    first_write_file(text, 0600);
+    server_first_ready(FIRST_MADE);
     expect_int(tokens(NULL), 1);
     expect(HF_OK, first_secret(desk.file, &again, &desk.err), desk.err);
     expect_text(again.secret, key.secret);
-    ready(FIRST_KNOWN);
+    server_first_ready(FIRST_KNOWN);
 }
 
 static void a_token_that_has_ended_is_told(void **state)
 {
     (void)state;
     hf_token token;
-    ready(FIRST_MADE);
+    server_first_ready(FIRST_MADE);
     tokens(&token);
     end_token(token.id);
-    ready(FIRST_USELESS);
+    server_first_ready(FIRST_USELESS);
     expect_contains(desk.token.why, "has been revoked or is past its end");
     expect_contains(desk.token.why, desk.file);
     expect_int(tokens(NULL), 1);
@@ -155,32 +157,33 @@ static void a_token_of_another_store_is_told_and_left(void **state)
 {
     (void)state;
     char secret[HF_TOKEN_SECRET_SIZE + 1];
-    ready(FIRST_MADE);
+    server_first_ready(FIRST_MADE);
     memset(secret, 'a', HF_TOKEN_SECRET);
     secret[HF_TOKEN_SECRET] = '\n';
     secret[HF_TOKEN_SECRET + 1] = '\0';
-    write_file(secret, 0600);
-    ready(FIRST_USELESS);
+    first_write_file(secret, 0600);
+    server_first_ready(FIRST_USELESS);
     expect_contains(desk.token.why, "is not one of this store's");
     expect_lacks(desk.token.why, "aaaa");
-    write_file("rubbish\n", 0600);
-    ready(FIRST_USELESS);
+    first_write_file("rubbish\n", 0600);
+    server_first_ready(FIRST_USELESS);
     expect_contains(desk.token.why, "holds no token");
 }
 
 static void a_file_that_is_no_secret_stops_a_first_start(void **state)
 {
     (void)state;
-    write_file("", 0600);
+    first_write_file("", 0600);
     expect(HF_INVALID, first_token_ready(desk.store, desk.data, &desk.token, &desk.err), desk.err);
     expect_contains(desk.err.message, "holds no token; remove it");
-    write_file("0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\n", 0644);
+    first_write_file("0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\n", 0644);
     expect(HF_DENIED, first_token_ready(desk.store, desk.data, &desk.token, &desk.err), desk.err);
     expect_contains(desk.err.message, desk.file);
     expect_lacks(desk.err.message, "0123456789abcdef");
     expect_int(unlink(desk.file), 0);
     expect_int(symlink("/etc/passwd", desk.file), 0);
-    expect(HF_UNAVAILABLE, first_token_ready(desk.store, desk.data, &desk.token, &desk.err), desk.err);
+    expect(HF_UNAVAILABLE, first_token_ready(desk.store, desk.data, &desk.token, &desk.err),
+           desk.err);
     expect_int(tokens(NULL), 0);
 }
 
@@ -199,7 +202,8 @@ static void a_start_that_fails_is_completed_by_the_next(void **state)
     unsigned failures = 0;
     bool (*usual)(void *, size_t) = hf_seam.random;
     hf_seam.random = no_random;
-    expect(HF_UNAVAILABLE, first_token_ready(desk.store, desk.data, &desk.token, &desk.err), desk.err);
+    expect(HF_UNAVAILABLE, first_token_ready(desk.store, desk.data, &desk.token, &desk.err),
+           desk.err);
     hf_seam.random = usual;
     expect_true(access(desk.file, F_OK) != 0);
     for (unsigned n = 1;; n++) {
@@ -212,7 +216,7 @@ static void a_start_that_fails_is_completed_by_the_next(void **state)
     }
     expect_true(failures > 0);
     expect_int(tokens(NULL), 1);
-    ready(FIRST_KNOWN);
+    server_first_ready(FIRST_KNOWN);
 }
 
 static void a_data_directory_in_whose_place_a_file_is_is_told(void **state)
@@ -253,9 +257,9 @@ static void servers_that_start_at_once_share_one_token(void **state)
             expect_int(statuses[i], HF_OK);
         }
         expect_int(tokens(NULL), 1);
-        ready(FIRST_KNOWN);
-        close_desk(state);
-        open_desk(state);
+        server_first_ready(FIRST_KNOWN);
+        first_close_desk(state);
+        first_open_desk(state);
     }
 }
 
@@ -279,16 +283,24 @@ static void progress_is_work_done_or_nothing_to_do(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_store_without_tokens_gets_one_whose_secret_its_owner_can_read,
-                                        open_desk, close_desk),
-        cmocka_unit_test_setup_teardown(a_second_start_makes_no_second_token, open_desk, close_desk),
-        cmocka_unit_test_setup_teardown(what_a_crash_left_half_done_is_completed, open_desk, close_desk),
-        cmocka_unit_test_setup_teardown(a_token_that_has_ended_is_told, open_desk, close_desk),
-        cmocka_unit_test_setup_teardown(a_token_of_another_store_is_told_and_left, open_desk, close_desk),
-        cmocka_unit_test_setup_teardown(a_file_that_is_no_secret_stops_a_first_start, open_desk, close_desk),
-        cmocka_unit_test_setup_teardown(a_start_that_fails_is_completed_by_the_next, open_desk, close_desk),
+        cmocka_unit_test_setup_teardown(
+            a_store_without_tokens_gets_one_whose_secret_its_owner_can_read, first_open_desk,
+            first_close_desk),
+        cmocka_unit_test_setup_teardown(a_second_start_makes_no_second_token, first_open_desk,
+                                        first_close_desk),
+        cmocka_unit_test_setup_teardown(what_a_crash_left_half_done_is_completed, first_open_desk,
+                                        first_close_desk),
+        cmocka_unit_test_setup_teardown(a_token_that_has_ended_is_told, first_open_desk,
+                                        first_close_desk),
+        cmocka_unit_test_setup_teardown(a_token_of_another_store_is_told_and_left, first_open_desk,
+                                        first_close_desk),
+        cmocka_unit_test_setup_teardown(a_file_that_is_no_secret_stops_a_first_start,
+                                        first_open_desk, first_close_desk),
+        cmocka_unit_test_setup_teardown(a_start_that_fails_is_completed_by_the_next,
+                                        first_open_desk, first_close_desk),
         cmocka_unit_test(a_data_directory_in_whose_place_a_file_is_is_told),
-        cmocka_unit_test_setup_teardown(servers_that_start_at_once_share_one_token, open_desk, close_desk),
+        cmocka_unit_test_setup_teardown(servers_that_start_at_once_share_one_token, first_open_desk,
+                                        first_close_desk),
         cmocka_unit_test(progress_is_work_done_or_nothing_to_do),
     };
     return cmocka_run_group_tests_name("server_first", tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Framing: every file of the corpus comes to what its name says ("accepted-REQUESTS-..." or "refused-STATUS-..."), whole, byte by
- * byte and in random pieces; and every limit holds to the byte. */
+/* Framing: every file of the corpus comes to what its name says ("accepted-REQUESTS-..." or
+ * "refused-STATUS-..."), whole, byte by byte and in random pieces; and every limit holds to the
+ * byte. */
 #include <dirent.h>
 #include <server/framing.h>
 #include <stdio.h>
@@ -34,8 +35,8 @@ static size_t feed_pieces(framing *f, const char *bytes, size_t size, char *labe
         memset(labels + good, IS_HEAD + (int)piece.part, piece.size);
         good += piece.size;
         if (piece.size > 0)
-            labels[good - 1] =
-                (char)(labels[good - 1] + (piece.head_ends ? HEAD_ENDS : 0) + (piece.ends ? ENDS : 0));
+            labels[good - 1] = (char)(labels[good - 1] + (piece.head_ends ? HEAD_ENDS : 0) +
+                                      (piece.ends ? ENDS : 0));
     }
     return good;
 }
@@ -60,8 +61,10 @@ static outcome feed_whole(const framing_limits *limits, const char *bytes, size_
     return o;
 }
 
-/* In pieces of 1 to `longest` bytes; each in memory of its own, so that reading beyond it is seen. */
-static outcome feed_cut(const framing_limits *limits, const char *bytes, size_t size, size_t longest)
+/* In pieces of 1 to `longest` bytes; each in memory of its own, so that reading beyond it is seen.
+ * */
+static outcome feed_cut(const framing_limits *limits, const char *bytes, size_t size,
+                        size_t longest)
 {
     framing f;
     outcome o = {0};
@@ -85,22 +88,25 @@ static outcome feed_cut(const framing_limits *limits, const char *bytes, size_t 
     return o;
 }
 
-static void same(const char *name, outcome a, outcome b)
+static void framing_same(const char *name, outcome a, outcome b)
 {
     if (strcmp(a.labels, b.labels) != 0)
-        check_failed(__FILE__, __LINE__, "%s: whole, its bytes are %s, cut, %s", name, a.labels, b.labels);
-    if (a.good != b.good || a.status != b.status || a.reason != b.reason || a.requests != b.requests ||
-        a.idle != b.idle)
-        check_failed(__FILE__, __LINE__, "%s: whole, %zu bytes are good and it comes to %d; cut, %zu and %d",
-                     name, a.good, a.status, b.good, b.status);
+        check_failed(__FILE__, __LINE__, "%s: whole, its bytes are %s, cut, %s", name, a.labels,
+                     b.labels);
+    if (a.good != b.good || a.status != b.status || a.reason != b.reason ||
+        a.requests != b.requests || a.idle != b.idle)
+        check_failed(__FILE__, __LINE__,
+                     "%s: whole, %zu bytes are good and it comes to %d; cut, %zu and %d", name,
+                     a.good, a.status, b.good, b.status);
 }
 
-static outcome feed(const framing_limits *limits, const char *name, const char *bytes, size_t size)
+static outcome server_framing_feed(const framing_limits *limits, const char *name,
+                                   const char *bytes, size_t size)
 {
     outcome whole = feed_whole(limits, bytes, size);
-    same(name, whole, feed_cut(limits, bytes, size, 1));
+    framing_same(name, whole, feed_cut(limits, bytes, size, 1));
     for (size_t i = 0; i < CUTS; i++)
-        same(name, whole, feed_cut(limits, bytes, size, 1 + i % 40));
+        framing_same(name, whole, feed_cut(limits, bytes, size, 1 + i % 40));
     return whole;
 }
 
@@ -110,13 +116,13 @@ static void check_case(const char *name, const char *bytes, size_t size)
     bool refused = sscanf(name, "refused-%d-", &number) == 1;
     if (!refused && sscanf(name, "accepted-%d-", &number) != 1)
         check_failed(__FILE__, __LINE__, "what is %s to come to?", name);
-    outcome got = feed(&framing_usual, name, bytes, size);
+    outcome got = server_framing_feed(&framing_usual, name, bytes, size);
     if (refused && (got.status != number || got.reason == NULL || got.good >= size))
-        check_failed(__FILE__, __LINE__, "%s came to %d after %zu of %zu bytes", name, got.status, got.good,
-                     size);
+        check_failed(__FILE__, __LINE__, "%s came to %d after %zu of %zu bytes", name, got.status,
+                     got.good, size);
     if (!refused && (got.status != 0 || got.good != size || got.requests != (uint64_t)number))
-        check_failed(__FILE__, __LINE__, "%s came to %d (%s), %zu of %zu bytes, %llu requests", name,
-                     got.status, got.reason ? got.reason : "", got.good, size,
+        check_failed(__FILE__, __LINE__, "%s came to %d (%s), %zu of %zu bytes, %llu requests",
+                     name, got.status, got.reason ? got.reason : "", got.good, size,
                      (unsigned long long)got.requests);
 }
 
@@ -129,7 +135,8 @@ static void the_corpus_comes_to_what_its_names_say(void **state)
     DIR *dir = opendir(folder);
     expect_true(dir != NULL);
     for (struct dirent *entry; (entry = readdir(dir)) != NULL;) {
-        if (strncmp(entry->d_name, "refused-", 8) != 0 && strncmp(entry->d_name, "accepted-", 9) != 0)
+        if (strncmp(entry->d_name, "refused-", 8) != 0 &&
+            strncmp(entry->d_name, "accepted-", 9) != 0)
             continue; /* what a fuzzer found has other names */
         snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
         FILE *file = fopen(path, "rb");
@@ -143,7 +150,8 @@ static void the_corpus_comes_to_what_its_names_say(void **state)
     expect_true(cases > 100);
 }
 
-/* A refused head is refused before its last byte: what stands behind this may see all that is good. */
+/* A refused head is refused before its last byte: what stands behind this may see all that is good.
+ * */
 static void a_bad_head_is_never_whole(void **state)
 {
     (void)state;
@@ -153,7 +161,7 @@ static void a_bad_head_is_never_whole(void **state)
         "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999\r\n\r\n",
     };
     for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++) {
-        outcome got = feed(&framing_usual, heads[i], heads[i], strlen(heads[i]));
+        outcome got = server_framing_feed(&framing_usual, heads[i], heads[i], strlen(heads[i]));
         expect_true(got.status != 0 && got.good < strlen(heads[i]));
         expect_int(got.requests, 0);
     }
@@ -182,7 +190,7 @@ static void parts(const char *text, const char *head, const char *body, size_t r
 {
     char got[2][512] = {0};
     size_t sizes[2] = {0};
-    outcome o = feed(&framing_usual, text, text, strlen(text));
+    outcome o = server_framing_feed(&framing_usual, text, text, strlen(text));
     expect_int(o.requests, requests);
     for (size_t i = 0; i < o.good; i++) {
         int part = (o.labels[i] - IS_HEAD) & 7;
@@ -199,10 +207,12 @@ static void heads_and_bodies_are_told_apart(void **state)
 #define HEAD_OF(more) "POST / HTTP/1.1\r\nHost: a\r\n" more "\r\n"
     parts(HEAD_OF(""), HEAD_OF(""), "", 1);
     parts(HEAD_OF("Content-Length: 5\r\n") "hello", HEAD_OF("Content-Length: 5\r\n"), "hello", 1);
-    parts(HEAD_OF("Transfer-Encoding: chunked\r\n") "5\r\nhello\r\n6;x=y\r\n world\r\n0\r\nT: u\r\n\r\n",
-          HEAD_OF("Transfer-Encoding: chunked\r\n"), "hello world", 1);
-    parts(HEAD_OF("Content-Length: 2\r\n") "hi" HEAD_OF(""), HEAD_OF("Content-Length: 2\r\n") HEAD_OF(""),
-          "hi", 2);
+    parts(
+        HEAD_OF(
+            "Transfer-Encoding: chunked\r\n") "5\r\nhello\r\n6;x=y\r\n world\r\n0\r\nT: u\r\n\r\n",
+        HEAD_OF("Transfer-Encoding: chunked\r\n"), "hello world", 1);
+    parts(HEAD_OF("Content-Length: 2\r\n") "hi" HEAD_OF(""),
+          HEAD_OF("Content-Length: 2\r\n") HEAD_OF(""), "hi", 2);
 }
 
 static void ends_are_told_with_their_last_byte(void **state)
@@ -210,7 +220,7 @@ static void ends_are_told_with_their_last_byte(void **state)
     (void)state;
     static const char text[] = HEAD_OF("Content-Length: 2\r\n") "hi" HEAD_OF("");
     size_t head = strlen(HEAD_OF("Content-Length: 2\r\n"));
-    outcome o = feed(&framing_usual, text, text, strlen(text));
+    outcome o = server_framing_feed(&framing_usual, text, text, strlen(text));
     expect_int(o.labels[head - 1], IS_HEAD + HEAD_ENDS);
     expect_int(o.labels[head], IS_BODY);
     expect_int(o.labels[head + 1], IS_BODY + ENDS);
@@ -238,7 +248,7 @@ static outcome filled(const char *before, size_t count, const char *after)
     memcpy(text, before, size);
     memset(text + size, 'x', count);
     memcpy(text + size + count, after, strlen(after) + 1);
-    return feed(&small, before, text, size + count + strlen(after));
+    return server_framing_feed(&small, before, text, size + count + strlen(after));
 }
 
 /* With so many it is accepted, with one more it comes to `status`. */
@@ -246,8 +256,8 @@ static void limit(const char *before, size_t most, const char *after, int status
 {
     outcome good = filled(before, most, after), bad = filled(before, most + 1, after);
     if (good.status != 0 || good.requests != 1)
-        check_failed(__FILE__, __LINE__, "%s with %zu more came to %d: %s", before, most, good.status,
-                     good.reason);
+        check_failed(__FILE__, __LINE__, "%s with %zu more came to %d: %s", before, most,
+                     good.status, good.reason);
     expect_int(bad.status, status);
     expect_true(bad.reason != NULL);
 }
@@ -287,7 +297,8 @@ static void every_request_of_a_connection_has_the_whole_limit(void **state)
     }
 }
 
-/* Bytes at random, drawn from what matters: cut or whole it is the same, and nothing is good after a refusal. */
+/* Bytes at random, drawn from what matters: cut or whole it is the same, and nothing is good after
+ * a refusal. */
 static void random_bytes_come_to_the_same_however_they_are_cut(void **state)
 {
     (void)state;
@@ -329,7 +340,7 @@ static void random_bytes_come_to_the_same_however_they_are_cut(void **state)
             text[(size_t)rand() % size] = (char)rand();
         outcome whole = feed_whole(&framing_usual, text, size);
         for (size_t cut = 1; cut <= 7; cut += 3)
-            same("random bytes", whole, feed_cut(&framing_usual, text, size, cut));
+            framing_same("random bytes", whole, feed_cut(&framing_usual, text, size, cut));
     }
 }
 

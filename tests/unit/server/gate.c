@@ -25,7 +25,7 @@ struct gate {
     size_t log_count;
 };
 
-static bool names(hf_batch *batch, const char *session)
+static bool gate_names(hf_batch *batch, const char *session)
 {
     for (size_t i = 0; i < hf_batch_count(batch); i++) {
         const hf_credentials *of = hf_batch_op(batch, i)->session;
@@ -39,13 +39,13 @@ static bool meet(hf_batch *a, hf_batch *b)
 {
     for (size_t i = 0; i < hf_batch_count(a); i++) {
         const hf_credentials *of = hf_batch_op(a, i)->session;
-        if (of != NULL && names(b, of->id))
+        if (of != NULL && gate_names(b, of->id))
             return true;
     }
     return false;
 }
 
-static void note(gate *g, hf_batch *batch)
+static void gate_note(gate *g, hf_batch *batch)
 {
     g->batches++;
     for (size_t i = 0; i < hf_batch_count(batch) && g->log_count < GATE_LOG_MAX; i++) {
@@ -60,7 +60,7 @@ static void note(gate *g, hf_batch *batch)
 }
 
 /* Where it stands among those that work, once it has gone through. */
-static size_t enter(gate *g, hf_batch *batch)
+static size_t server_gate_enter(gate *g, hf_batch *batch)
 {
     bool reads = true;
     size_t at = 0;
@@ -72,7 +72,7 @@ static size_t enter(gate *g, hf_batch *batch)
     while (g->shut && (!reads || g->shut_for_reads))
         pthread_cond_wait(&g->changed, &g->mutex);
     g->waiting--;
-    note(g, batch);
+    gate_note(g, batch);
     while (g->working[at] != NULL)
         at++;
     for (size_t i = 0; i < AT_ONCE; i++)
@@ -95,7 +95,7 @@ static bool poisoned(hf_batch *batch)
 static hf_status execute_gate(hf_store *store, hf_batch *batch, hf_error *err)
 {
     gate *g = (gate *)store;
-    size_t at = enter(g, batch);
+    size_t at = server_gate_enter(g, batch);
     pthread_mutex_lock(&g->mutex);
     hf_status status = poisoned(batch) ? g->poison : HF_OK;
     struct timespec pause = {0, g->slow_us * 1000};
@@ -145,7 +145,7 @@ gate *gate_of(hf_store *store)
     return (gate *)store;
 }
 
-static void set(gate *g, bool shut, bool for_reads)
+static void gate_set(gate *g, bool shut, bool for_reads)
 {
     pthread_mutex_lock(&g->mutex);
     g->shut = shut;
@@ -156,17 +156,17 @@ static void set(gate *g, bool shut, bool for_reads)
 
 void gate_shut(gate *g)
 {
-    set(g, true, false);
+    gate_set(g, true, false);
 }
 
 void gate_shut_for_all(gate *g)
 {
-    set(g, true, true);
+    gate_set(g, true, true);
 }
 
 void gate_let(gate *g)
 {
-    set(g, false, false);
+    gate_set(g, false, false);
 }
 
 void gate_wait_inside(gate *g, size_t count)

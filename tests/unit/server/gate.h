@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A store in front of another that can be shut: batches that change something wait until it is opened, or all do. It writes down what it was asked,
- * batch by batch, fails on a poisoned op, and sees when two batches at once work for the same session. */
+/* A store in front of another that can be shut: batches that change something wait until it is
+ * opened, or all do. It writes down what it was asked, batch by batch, fails on a poisoned op, and
+ * sees when two batches at once work for the same session. */
 #ifndef TESTS_UNIT_SERVER_GATE_H
 #define TESTS_UNIT_SERVER_GATE_H
 

@@ -86,7 +86,7 @@ static void history_until(scene *s, history_span span, size_t wanted)
     loop_until(&s->loop, has_enough, s);
 }
 
-static void counted(scene *s, hf_op_kind kind, hf_status status, size_t times)
+static void history_counted(scene *s, hf_op_kind kind, hf_status status, size_t times)
 {
     hf_op op = {.kind = kind, .type = "policy", .answer.status = status};
     for (size_t i = 0; i < times; i++)
@@ -101,11 +101,11 @@ static void each_sample_has_what_came_since_the_one_before(void **state)
     history_scene_open(&s);
     loop_people(s.loop.store, 1, 3, 2, "policy");
     history_until(&s, HISTORY_HOUR, 3);
-    counted(&s, HF_OP_ACQUIRE, HF_OK, 7);
-    counted(&s, HF_OP_ACQUIRE, HF_LOCKED, 2);
-    counted(&s, HF_OP_SAVE, HF_STALE, 1);
-    counted(&s, HF_OP_REQUEST, HF_OK, 4);
-    counted(&s, HF_OP_SAVE, HF_OK, 5);
+    history_counted(&s, HF_OP_ACQUIRE, HF_OK, 7);
+    history_counted(&s, HF_OP_ACQUIRE, HF_LOCKED, 2);
+    history_counted(&s, HF_OP_SAVE, HF_STALE, 1);
+    history_counted(&s, HF_OP_REQUEST, HF_OK, 4);
+    history_counted(&s, HF_OP_SAVE, HF_OK, 5);
     history_until(&s, HISTORY_DAY, 2);
     for (history_span span = HISTORY_HOUR; span < HISTORY_SPANS; span++) {
         column(&s, span, "granted", &sum);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* HTTP: what is asked and what is answered, on real sockets: bodies, cuts, pipelining, keep-alive, refusals, headers. */
+/* HTTP: what is asked and what is answered, on real sockets: bodies, cuts, pipelining, keep-alive,
+ * refusals, headers. */
 #include "unit/server/http_scene.h"
 
 #include <base/seams.h>
@@ -39,14 +40,16 @@ static void a_request_is_answered(void **state)
 static void every_method_is_told(void **state)
 {
     (void)state;
-    static const char *const methods[] = {"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "BREW"};
+    static const char *const methods[] = {"GET",    "POST",    "PUT", "PATCH",
+                                          "DELETE", "OPTIONS", "BREW"};
     client c = dial(&s);
     for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++) {
         char text[128];
         snprintf(text, sizeof text, "%s /echo HTTP/1.1\r\n" HOST "\r\n", methods[i]);
         say(&c, text);
         answer a = hear(&c);
-        expect_int(strncmp(a.body, i < 6 ? methods[i] : "OTHER", strlen(i < 6 ? methods[i] : "OTHER")), 0);
+        expect_int(
+            strncmp(a.body, i < 6 ? methods[i] : "OTHER", strlen(i < 6 ? methods[i] : "OTHER")), 0);
         answer_done(&a);
     }
     hang_up(&c);
@@ -120,8 +123,9 @@ static void a_parked_request_holds_up_those_behind_it(void **state)
             scene_turn(&s);
         expect_int(s.parked_count, 1);
         expect_int(s.handled, i + 1);
-        http_answer(s.parked[--s.parked_count],
-                    &(http_reply){.status = 200, .type = "text/plain", .body = hf_slice_of("parked")});
+        http_answer(
+            s.parked[--s.parked_count],
+            &(http_reply){.status = 200, .type = "text/plain", .body = hf_slice_of("parked")});
         expect_answer(&c, 200, "parked");
     }
     expect_answer(&c, 200, NULL);
@@ -198,13 +202,15 @@ static void a_client_that_expects_it_is_told_to_continue(void **state)
     expect_int(s.handled, 0);
     say(&c, "hello");
     expect_answer(&c, 200, NULL);
-    /* Whoever sends at once needs no word; HTTP/1.0 does not know it; without a body there is nothing to wait for. */
-    say(&c, "POST /echo HTTP/1.1\r\n" HOST "Expect: 100-continue\r\nContent-Length: 5\r\n\r\nhello");
+    /* Whoever sends at once needs no word; HTTP/1.0 does not know it; without a body there is
+     * nothing to wait for. */
+    say(&c,
+        "POST /echo HTTP/1.1\r\n" HOST "Expect: 100-continue\r\nContent-Length: 5\r\n\r\nhello");
     expect_answer(&c, 200, NULL);
     say(&c, "GET /echo HTTP/1.1\r\n" HOST "Expect: 100-continue\r\n\r\n");
     expect_answer(&c, 200, NULL);
-    say(&c,
-        "POST /echo HTTP/1.0\r\nConnection: keep-alive\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n");
+    say(&c, "POST /echo HTTP/1.0\r\nConnection: keep-alive\r\nExpect: "
+            "100-continue\r\nContent-Length: 5\r\n\r\n");
     scene_until(&s, (listen_to(&c), s.handled == 3));
     say(&c, "hello");
     expect_answer(&c, 200, NULL);
@@ -242,7 +248,8 @@ static void connections_are_kept_as_the_client_says(void **state)
     keeps("GET /echo HTTP/1.1\r\n" HOST "\r\n", true, NULL);
     keeps("GET /echo HTTP/1.1\r\n" HOST "Connection: keep-alive\r\n\r\n", true, NULL);
     keeps("GET /echo HTTP/1.1\r\n" HOST "Connection: close\r\n\r\n", false, "Connection: close");
-    keeps("GET /echo HTTP/1.1\r\n" HOST "Connection: Upgrade, CLOSE\r\n\r\n", false, "Connection: close");
+    keeps("GET /echo HTTP/1.1\r\n" HOST "Connection: Upgrade, CLOSE\r\n\r\n", false,
+          "Connection: close");
     keeps("GET /echo HTTP/1.1\r\n" HOST "Connection: x\r\nConnection: close\r\n\r\n", false,
           "Connection: close");
     keeps("GET /echo HTTP/1.0\r\n\r\n", false, "Connection: close");
@@ -254,7 +261,8 @@ static void what_follows_a_last_request_is_not_looked_at(void **state)
 {
     (void)state;
     client c = dial(&s);
-    say(&c, "GET /echo HTTP/1.1\r\n" HOST "Connection: close\r\n\r\nGET /echo HTTP/1.1\r\n" HOST "\r\n");
+    say(&c, "GET /echo HTTP/1.1\r\n" HOST "Connection: close\r\n\r\nGET /echo HTTP/1.1\r\n" HOST
+            "\r\n");
     expect_answer(&c, 200, NULL);
     expect_closed(&c);
     expect_int(s.handled, 1);
@@ -263,7 +271,7 @@ static void what_follows_a_last_request_is_not_looked_at(void **state)
 
 /* ---- refusals ---- */
 
-static void refused(const char *request, int status, const char *sentence)
+static void http_refused(const char *request, int status, const char *sentence)
 {
     client c = dial(&s);
     size_t handled = s.handled, counted = scene_counted(&s, "refused_framing");
@@ -285,17 +293,19 @@ static void refused(const char *request, int status, const char *sentence)
 static void what_framing_refuses_is_answered_with_its_sentence(void **state)
 {
     (void)state;
-    refused("GET / HTTP/1.1\r\n\r\n", 400, "400: The request has no Host header.");
-    refused("GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n", 400, "several Host headers");
-    refused("POST / HTTP/1.1\r\n" HOST "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\nabc", 400,
-            "both Content-Length");
-    refused("POST / HTTP/1.1\r\n" HOST "Content-Length: 9999999\r\n\r\n", 413, "body is too large");
-    refused("get / HTTP/1.1\r\n" HOST "\r\n", 400, "capital letters");
-    refused("GET / HTTP/2.0\r\n" HOST "\r\n", 505, "Only HTTP/1.0 and HTTP/1.1");
-    refused("GET http://a/ HTTP/1.1\r\n" HOST "\r\n", 400, "must begin with /");
-    refused("OPTIONS * HTTP/1.1\r\n" HOST "\r\n", 400, "must begin with /");
-    refused("POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n3\r\nabcde\r\n", 400,
-            "longer than it says");
+    http_refused("GET / HTTP/1.1\r\n\r\n", 400, "400: The request has no Host header.");
+    http_refused("GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n", 400, "several Host headers");
+    http_refused("POST / HTTP/1.1\r\n" HOST
+                 "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\nabc",
+                 400, "both Content-Length");
+    http_refused("POST / HTTP/1.1\r\n" HOST "Content-Length: 9999999\r\n\r\n", 413,
+                 "body is too large");
+    http_refused("get / HTTP/1.1\r\n" HOST "\r\n", 400, "capital letters");
+    http_refused("GET / HTTP/2.0\r\n" HOST "\r\n", 505, "Only HTTP/1.0 and HTTP/1.1");
+    http_refused("GET http://a/ HTTP/1.1\r\n" HOST "\r\n", 400, "must begin with /");
+    http_refused("OPTIONS * HTTP/1.1\r\n" HOST "\r\n", 400, "must begin with /");
+    http_refused("POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n3\r\nabcde\r\n", 400,
+                 "longer than it says");
 }
 
 /* It keeps sending long after it was refused, and still reads why. */
@@ -389,7 +399,8 @@ static void a_header_with_a_line_end_never_gets_out(void **state)
 static void an_answer_that_is_too_large_to_be_sent_is_a_500(void **state)
 {
     (void)state;
-    static const size_t sizes[] = {HF_BUFFER_MAX - 10, HF_BUFFER_MAX, HF_BUFFER_MAX + HF_BUFFER_MAX / 2};
+    static const size_t sizes[] = {HF_BUFFER_MAX - 10, HF_BUFFER_MAX,
+                                   HF_BUFFER_MAX + HF_BUFFER_MAX / 2};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         client c = dial(&s);
         char text[128];
@@ -412,7 +423,7 @@ static void an_answer_that_is_too_large_to_be_sent_is_a_500(void **state)
 
 /* ---- headers ---- */
 
-static void header(const char *name, const char *lines, int status, const char *value)
+static void server_http_header(const char *name, const char *lines, int status, const char *value)
 {
     client c = dial(&s);
     char text[1024];
@@ -425,16 +436,17 @@ static void header(const char *name, const char *lines, int status, const char *
 static void headers_are_found_by_their_names(void **state)
 {
     (void)state;
-    header("host", "", 200, "a");
-    header("x-a", "X-A: 1\r\n", 200, "1");
-    header("x-a", "X-a:1\r\nX-AB: 2\r\n", 200, "1");
-    header("x-a", "X-A: \t two words \t \r\n", 200, "two words");
-    header("x-a", "X-A:\r\n", 200, "");
-    header("x-a", "X-AB: 1\r\nB: x-a\r\n", 404, "");
-    header("x-a", "X-A: 1\r\nX-A: 2\r\n", 200, "1, 2");
-    header("x-a", "X-A: 1\r\nB: 3\r\nX-A: 2\r\nC: d\r\nx-a: third\r\nE: f\r\n", 200, "1, 2, third");
-    header("e", "X-A: 1\r\nB: 3\r\nX-A: 2\r\nC: d\r\nx-a: third\r\nE: f\r\n", 200, "f");
-    header("x", "X:\r\nX:\r\nX: 1\r\n", 200, ", , 1");
+    server_http_header("host", "", 200, "a");
+    server_http_header("x-a", "X-A: 1\r\n", 200, "1");
+    server_http_header("x-a", "X-a:1\r\nX-AB: 2\r\n", 200, "1");
+    server_http_header("x-a", "X-A: \t two words \t \r\n", 200, "two words");
+    server_http_header("x-a", "X-A:\r\n", 200, "");
+    server_http_header("x-a", "X-AB: 1\r\nB: x-a\r\n", 404, "");
+    server_http_header("x-a", "X-A: 1\r\nX-A: 2\r\n", 200, "1, 2");
+    server_http_header("x-a", "X-A: 1\r\nB: 3\r\nX-A: 2\r\nC: d\r\nx-a: third\r\nE: f\r\n", 200,
+                       "1, 2, third");
+    server_http_header("e", "X-A: 1\r\nB: 3\r\nX-A: 2\r\nC: d\r\nx-a: third\r\nE: f\r\n", 200, "f");
+    server_http_header("x", "X:\r\nX:\r\nX: 1\r\n", 200, ", , 1");
 }
 
 static void two_headers(const char *names, const char *lines, const char *values)
@@ -450,7 +462,8 @@ static void two_headers(const char *names, const char *lines, const char *values
 static void a_header_stays_as_it_is_while_others_are_looked_at(void **state)
 {
     (void)state;
-    const char *around = "B: 1\r\nA: first\r\nB: 2\r\n", *mixed = "B: 1\r\nA: 3\r\nB: 2\r\nA: 4\r\nC: 5\r\n";
+    const char *around = "B: 1\r\nA: first\r\nB: 2\r\n",
+               *mixed = "B: 1\r\nA: 3\r\nB: 2\r\nA: 4\r\nC: 5\r\n";
     two_headers("a,b", around, "first|1, 2");
     two_headers("b,a", around, "1, 2|first");
     two_headers("a,b", mixed, "3, 4|1, 2");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* docs/http.md says what the table of routes says. With HF_TEST_UPDATE=1 its generated part is written anew. */
+/* docs/http.md says what the table of routes says. With HF_TEST_UPDATE=1 its generated part is
+ * written anew. */
 #include <base/buffer.h>
 #include <server/route.h>
 #include <support/check.h>
@@ -21,12 +22,12 @@ static void add_inputs(hf_buffer *out, const char *title, input_set set, input_s
     hf_buffer_print(out, "| %s | |\n|---|---|\n", title);
     for (unsigned i = 0; i < INPUT_COUNT; i++)
         if (set >> i & 1)
-            hf_buffer_print(out, "| `%s`%s | %s |\n", input_table[i].name, needed >> i & 1 ? " (needed)" : "",
-                            input_table[i].about);
+            hf_buffer_print(out, "| `%s`%s | %s |\n", input_table[i].name,
+                            needed >> i & 1 ? " (needed)" : "", input_table[i].about);
     hf_buffer_print(out, "\n");
 }
 
-static char *generated(void)
+static char *http_docs_generated(void)
 {
     hf_buffer out = {0};
     for (size_t i = 0; i < routes_count; i++) {
@@ -43,21 +44,23 @@ static char *generated(void)
         add_inputs(&out, "field", r->takes, r->needs);
         for (size_t j = 0; j < ROUTE_REPLIES_MAX && r->replies[j].status != 0; j++)
             hf_buffer_print(&out, "- **%d** %s%s%s%s\n", r->replies[j].status,
-                            r->replies[j].schema ? "`" : "", r->replies[j].schema ? r->replies[j].schema : "",
+                            r->replies[j].schema ? "`" : "",
+                            r->replies[j].schema ? r->replies[j].schema : "",
                             r->replies[j].schema ? "`: " : "", r->replies[j].about);
         hf_buffer_print(&out, "\n");
     }
     return hf_buffer_take(&out);
 }
 
-static void the_document_says_what_the_table_says(void **state)
+static void the_document_says_what_the_table_says_in_http_docs(void **state)
 {
     (void)state;
-    expect_document("http.md", "src/server/routes.c", generated());
+    expect_document("http.md", "src/server/routes.c", http_docs_generated());
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(the_document_says_what_the_table_says)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_document_says_what_the_table_says_in_http_docs)};
     return cmocka_run_group_tests_name("http_docs", tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* HTTP: clients that leave, half or altogether, while their request is parked, streamed, read or answered; streams; the end of the server.
- * With HF_TEST_LONG in the environment 10,000 of them, else 1,000. */
+/* HTTP: clients that leave, half or altogether, while their request is parked, streamed, read or
+ * answered; streams; the end of the server. With HF_TEST_LONG in the environment 10,000 of them,
+ * else 1,000. */
 #include "unit/server/http_scene.h"
 
 #include <stdio.h>
@@ -89,7 +90,7 @@ static void a_request_may_be_answered_while_its_leaving_is_told(void **state)
     expect_int(http_requests(s.h), 0);
 }
 
-static void leave(client *c, int how)
+static void http_leave_leave(client *c, int how)
 {
     if (how % 4 == 0)
         hang_up_hard(c);
@@ -114,7 +115,7 @@ static void clients_leave_while_parked(void **state)
     int rounds = getenv("HF_TEST_LONG") != NULL ? 10000 : 1000;
     for (int i = 0; i < rounds; i++) {
         client c = dial_parked(i % 8 < 4 ? s.name : unix_name);
-        leave(&c, i);
+        http_leave_leave(&c, i);
         if (i % 3 == 0)
             scene_until(&s, s.left > 0 || i % 4 != 0);
         if (i % 5 == 0)
@@ -300,7 +301,8 @@ static void a_client_that_lets_too_much_wait_is_cut_off(void **state)
 static void a_stopped_server_answers_what_it_has_accepted(void **state)
 {
     (void)state;
-    client idle = dial(&s), busy = dial_parked(s.name), stream = dial_stream(STREAM), half = dial(&s);
+    client idle = dial(&s), busy = dial_parked(s.name), stream = dial_stream(STREAM),
+           half = dial(&s);
     say(&half, "GET /echo HTT");
     hear_head(&stream);
     scene_until(&s, http_connections(s.h) == 4);
@@ -334,8 +336,8 @@ static void a_freed_server_cuts_off_whoever_is_left(void **state)
     say(&half, "POST /echo HTTP/1.1\r\n" HOST "Content-Length: 5\r\n\r\nhel");
     say(&writing, "GET /big?30000000 HTTP/1.1\r\n" HOST "\r\n");
     say(&refused, "x");
-    scene_until(&s,
-                http_connections(s.h) == 4 && s.handled == 1 && scene_counted(&s, "refused_framing") == 1);
+    scene_until(&s, http_connections(s.h) == 4 && s.handled == 1 &&
+                        scene_counted(&s, "refused_framing") == 1);
     http_free(s.h);
     s.h = NULL;
     hf_error err;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* HTTP: every wait has an end, and there is a limit on everything: slow senders, slow readers, idle connections, too many of them, no files
- * left, forwarded headers of those who may not send them. */
+/* HTTP: every wait has an end, and there is a limit on everything: slow senders, slow readers, idle
+ * connections, too many of them, no files left, forwarded headers of those who may not send them.
+ * */
 #include "unit/server/http_scene.h"
 
 #include <base/seams.h>
@@ -19,7 +20,7 @@ enum { SHORT_US = 100000 };
 static scene s;
 
 /* The tests start it, each with limits of its own. */
-static int begin(void **state)
+static int http_limits_begin(void **state)
 {
     scene_init(*state);
     return 0;
@@ -232,7 +233,8 @@ static void too_many_connections_are_told_so(void **state)
     hang_up(&c), hang_up(&good[0]), hang_up(&good[1]);
 }
 
-/* However many there are, what they have sent is within one limit; those that are answered make room. */
+/* However many there are, what they have sent is within one limit; those that are answered make
+ * room. */
 static void too_much_of_requests_is_told_so(void **state)
 {
     (void)state;
@@ -293,8 +295,8 @@ static void a_server_without_files_waits(void **state)
     scene_until(&s, scene_counted(&s, "accept_failed") >= 3);
     int64_t spent = cpu_us() - cpu, took = scene_now_us() - begin_us;
     if (took < 300000 || spent * 4 > took * 3)
-        check_failed(__FILE__, __LINE__, "it failed thrice within %lld us and spent %lld us", (long long)took,
-                     (long long)spent);
+        check_failed(__FILE__, __LINE__, "it failed thrice within %lld us and spent %lld us",
+                     (long long)took, (long long)spent);
     say(&c, "GET /echo HTTP/1.1\r\n" HOST "\r\n");
     expect_answer(&c, 200, NULL);
     while (count > 0)
@@ -323,7 +325,8 @@ static void forwarded_headers_of_strangers_do_not_count(void **state)
     scene_start(&s);
     origin("", "127.0.0.1\nlocal\nclear");
     /* They only take the right of being local away. */
-    origin("X-Forwarded-For: 192.0.2.7\r\nX-Forwarded-Proto: https\r\n", "127.0.0.1\nremote\nclear");
+    origin("X-Forwarded-For: 192.0.2.7\r\nX-Forwarded-Proto: https\r\n",
+           "127.0.0.1\nremote\nclear");
     origin("Forwarded: for=192.0.2.7;proto=https\r\n", "127.0.0.1\nremote\nclear");
     origin("X-Real-IP: 192.0.2.7\r\n", "127.0.0.1\nremote\nclear");
     origin("Via: 1.1 proxy\r\n", "127.0.0.1\nremote\nclear");
@@ -336,11 +339,14 @@ static void forwarded_headers_of_trusted_proxies_count(void **state)
     s.settings.proxies = trusted;
     scene_start(&s);
     origin("", "127.0.0.1\nremote\nclear");
-    origin("X-Forwarded-For: 192.0.2.7\r\nX-Forwarded-Proto: https\r\n", "192.0.2.7\nremote\nsecure");
-    origin("X-Forwarded-For: 1.1.1.1\r\nX-Forwarded-For: 192.0.2.7\r\n", "192.0.2.7\nremote\nclear");
+    origin("X-Forwarded-For: 192.0.2.7\r\nX-Forwarded-Proto: https\r\n",
+           "192.0.2.7\nremote\nsecure");
+    origin("X-Forwarded-For: 1.1.1.1\r\nX-Forwarded-For: 192.0.2.7\r\n",
+           "192.0.2.7\nremote\nclear");
     origin("Forwarded: for=\"[2001:db8::7]\";proto=https\r\n", "2001:db8::7\nremote\nsecure");
     origin("X-Forwarded-For: 127.0.0.9\r\n", "127.0.0.9\nremote\nclear");
-    origin("X-Real-IP: 192.0.2.7\r\n", "127.0.0.1\nremote\nclear"); /* any client may have sent it */
+    /* any client may have sent it */
+    origin("X-Real-IP: 192.0.2.7\r\n", "127.0.0.1\nremote\nclear");
     /* Each of two proxies has added a line of both. */
     origin("X-Forwarded-Proto: https\r\nX-Forwarded-For: 192.0.2.7\r\n"
            "X-Forwarded-Proto: http\r\nX-Forwarded-For: 127.0.0.9\r\n",
@@ -348,7 +354,8 @@ static void forwarded_headers_of_trusted_proxies_count(void **state)
     origin("X-Forwarded-For: 192.0.2.7\r\nX-Forwarded-Proto: https\r\n"
            "X-Forwarded-For: 127.0.0.9\r\nX-Forwarded-Proto: http\r\n",
            "192.0.2.7\nremote\nsecure");
-    /* Joined late, the client's second line of one would put what it likes in the place of the proxy's line of the other. */
+    /* Joined late, the client's second line of one would put what it likes in the place of the
+     * proxy's line of the other. */
     origin("X-Forwarded-Proto: https\r\nFoo: 203.0.113.99\r\nX-Forwarded-For: 198.51.100.3\r\n"
            "X-Forwarded-Proto: xxxxxxxxxxxxxxxxxxxxxxxxxxx\r\n",
            "198.51.100.3\nremote\nclear");
@@ -356,7 +363,8 @@ static void forwarded_headers_of_trusted_proxies_count(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_prestate_setup_teardown(name, begin, scene_finish, &s)
+#define TEST(name)                                                                                 \
+    cmocka_unit_test_prestate_setup_teardown(name, http_limits_begin, scene_finish, &s)
     const struct CMUnitTest tests[] = {
         TEST(a_head_that_does_not_come_is_answered_408),
         TEST(a_head_that_trickles_in_is_answered_408),

@@ -15,7 +15,7 @@
 
 static scene s;
 
-static void ask(const char *name, const char *origin)
+static void http_listen_ask(const char *name, const char *origin)
 {
     char expected[256];
     client c = dial_name(&s, name);
@@ -33,9 +33,9 @@ static void several_addresses_may_be_listened_on(void **state)
     scratch_path("sock", path + 5);
     expect(HF_OK, http_listen(s.h, scene_socket("[::1]:0", names[0]), NULL, &err), err);
     expect(HF_OK, http_listen(s.h, scene_socket(path, names[1]), NULL, &err), err);
-    ask(s.name, "127.0.0.1");
-    ask(names[0], "::1");
-    ask(names[1], "unix");
+    http_listen_ask(s.name, "127.0.0.1");
+    http_listen_ask(names[0], "::1");
+    http_listen_ask(names[1], "unix");
 }
 
 static void reached(const char *name, const char *where, int status)
@@ -51,7 +51,8 @@ static void reached(const char *name, const char *where, int status)
 static void the_address_that_was_connected_to_is_known(void **state)
 {
     (void)state;
-    char any[ADDRESS_NAME_SIZE], six[ADDRESS_NAME_SIZE], local[ADDRESS_NAME_SIZE], path[4200] = "unix:";
+    char any[ADDRESS_NAME_SIZE], six[ADDRESS_NAME_SIZE], local[ADDRESS_NAME_SIZE],
+        path[4200] = "unix:";
     hf_error err;
     scratch_path("sock", path + 5);
     expect(HF_OK, http_listen(s.h, scene_socket("0.0.0.0:0", any), NULL, &err), err);
@@ -59,7 +60,8 @@ static void the_address_that_was_connected_to_is_known(void **state)
     expect(HF_OK, http_listen(s.h, scene_socket(path, local), NULL, &err), err);
     reached(s.name, "127.0.0.1", 200);
     reached(s.name, "::ffff:127.0.0.1", 200);
-    static const char *const not_there[] = {"127.0.0.2", "0.0.0.0", "::1", "10.0.0.5", "localhost", ""};
+    static const char *const not_there[] = {"127.0.0.2", "0.0.0.0",   "::1",
+                                            "10.0.0.5",  "localhost", ""};
     for (size_t i = 0; i < sizeof not_there / sizeof *not_there; i++)
         reached(s.name, not_there[i], 404);
     reached(six, "::1", 200);
@@ -89,7 +91,7 @@ static void make_certificates(void)
     }
 }
 
-static void replace(const char *from, const char *to)
+static void http_listen_replace(const char *from, const char *to)
 {
     char bytes[8192];
     FILE *in = fopen(from, "r"), *out = fopen(to, "w");
@@ -106,7 +108,8 @@ static void expect_name(client *c, const char *name)
     char subject[256];
     X509 *shown = SSL_get1_peer_certificate(c->tls);
     expect_true(shown != NULL);
-    X509_NAME_get_text_by_NID(X509_get_subject_name(shown), NID_commonName, subject, sizeof subject);
+    X509_NAME_get_text_by_NID(X509_get_subject_name(shown), NID_commonName, subject,
+                              sizeof subject);
     X509_free(shown);
     expect_text(subject, name);
 }
@@ -153,8 +156,8 @@ static void tls_is_spoken(void **state)
     scene_until(&s, http_connections(s.h) == 0);
 }
 
-/* Every suite that OpenSSL has for TLS 1.2, one by one: by those that are taken nobody can read later
- * what was said, though they get the key, and what is said is sealed as a whole. */
+/* Every suite that OpenSSL has for TLS 1.2, one by one: by those that are taken nobody can read
+ * later what was said, though they get the key, and what is said is sealed as a whole. */
 static void only_good_suites_are_taken(void **state)
 {
     (void)state;
@@ -229,7 +232,8 @@ static void questionable_files_are_told(void **state)
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        make_certificate_of(EVP_EC_gen("P-256"), cases[i].from_s, cases[i].to_s, scratch_folder(), "aged");
+        make_certificate_of(EVP_EC_gen("P-256"), cases[i].from_s, cases[i].to_s, scratch_folder(),
+                            "aged");
         check_files("aged", 0600);
         expect_int(told_count, cases[i].wanted != NULL);
         if (cases[i].wanted != NULL)
@@ -274,8 +278,8 @@ static void a_parked_client_by_tls_may_leave(void **state)
     for (int i = 0; i < 30; i++) {
         client c;
         expect_true(dial_tls(&s, context, &c));
-        say(&c,
-            i % 2 == 0 ? "GET /park HTTP/1.1\r\nHost: a\r\n\r\n" : "GET /stream HTTP/1.1\r\nHost: a\r\n\r\n");
+        say(&c, i % 2 == 0 ? "GET /park HTTP/1.1\r\nHost: a\r\n\r\n"
+                           : "GET /stream HTTP/1.1\r\nHost: a\r\n\r\n");
         scene_until(&s, s.parked_count == 1);
         if (i % 3 == 0)
             hang_up_hard(&c);
@@ -370,22 +374,22 @@ static void certificates_are_read_again(void **state)
     char current[2][4200];
     snprintf(current[0], sizeof current[0], "%s/current.crt", scratch_folder());
     snprintf(current[1], sizeof current[1], "%s/current.key", scratch_folder());
-    replace(certificate[0], current[0]);
-    replace(key[0], current[1]);
+    http_listen_replace(certificate[0], current[0]);
+    http_listen_replace(key[0], current[1]);
     scene_listen(&s, "127.0.0.1:0", &(http_tls){current[0], current[1]});
     SSL_CTX *context = client_context(TLS1_3_VERSION);
     client before, after;
     hf_error err;
     expect_true(dial_tls(&s, context, &before));
 
-    replace(certificate[1], current[0]);
+    http_listen_replace(certificate[1], current[0]);
     expect(HF_INVALID, http_reload(s.h, &err), err);
     expect_contains(err.message, "does not belong to the certificate");
     expect_true(dial_tls(&s, context, &after));
     expect_name(&after, "first");
     hang_up(&after);
 
-    replace(key[1], current[1]);
+    http_listen_replace(key[1], current[1]);
     expect(HF_OK, http_reload(s.h, &err), err);
     expect_true(dial_tls(&s, context, &after));
     expect_name(&after, "second");
@@ -398,7 +402,8 @@ static void certificates_are_read_again(void **state)
     SSL_CTX_free(context);
 }
 
-static void wrong(const char *with_certificate, const char *with_key, const char *sentence, const char *name)
+static void http_listen_wrong(const char *with_certificate, const char *with_key,
+                              const char *sentence, const char *name)
 {
     hf_error err;
     char any[ADDRESS_NAME_SIZE];
@@ -415,15 +420,16 @@ static void wrong_files_are_named(void **state)
     make_certificates();
     char encrypted[4200], command[9000];
     snprintf(encrypted, sizeof encrypted, "%s/encrypted.key", scratch_folder());
-    snprintf(command, sizeof command, "openssl ec -aes128 -passout pass:abcd -in %s -out %s 2>/dev/null",
-             key[0], encrypted);
+    snprintf(command, sizeof command,
+             "openssl ec -aes128 -passout pass:abcd -in %s -out %s 2>/dev/null", key[0], encrypted);
     expect_int(system(command), 0);
-    wrong("/nowhere.crt", key[0], "can't be read: No such file", "/nowhere.crt");
-    wrong(certificate[0], "/nowhere.key", "can't be read: No such file", "/nowhere.key");
-    wrong(key[0], key[0], "holds no certificate", key[0]);
-    wrong(certificate[0], certificate[0], "holds no private key", certificate[0]);
-    wrong(certificate[0], key[1], "does not belong to the certificate", key[1]);
-    wrong(certificate[0], encrypted, "has a passphrase", encrypted);
+    http_listen_wrong("/nowhere.crt", key[0], "can't be read: No such file", "/nowhere.crt");
+    http_listen_wrong(certificate[0], "/nowhere.key", "can't be read: No such file",
+                      "/nowhere.key");
+    http_listen_wrong(key[0], key[0], "holds no certificate", key[0]);
+    http_listen_wrong(certificate[0], certificate[0], "holds no private key", certificate[0]);
+    http_listen_wrong(certificate[0], key[1], "does not belong to the certificate", key[1]);
+    http_listen_wrong(certificate[0], encrypted, "has a passphrase", encrypted);
 }
 
 int main(void)

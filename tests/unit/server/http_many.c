@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* HTTP: ten thousand connections, idle and then with a stream each: what they cost in memory, and that they are noticed when they go. The
- * clients are another process, so that both sides may have as many files as one process may. */
+/* HTTP: ten thousand connections, idle and then with a stream each: what they cost in memory, and
+ * that they are noticed when they go. The clients are another process, so that both sides may have
+ * as many files as one process may. */
 #include "unit/server/http_scene.h"
 
 #include <arpa/inet.h>
@@ -21,7 +22,7 @@ static scene s;
 
 /* ---- the clients ---- */
 
-static void must(bool condition)
+static void http_many_must(bool condition)
 {
     if (!condition)
         _exit(3);
@@ -30,29 +31,31 @@ static void must(bool condition)
 static int *connect_all(in_port_t port, size_t count)
 {
     int *fds = calloc(count, sizeof *fds);
-    must(fds != NULL);
+    http_many_must(fds != NULL);
     for (size_t i = 0; i < count; i++) {
         /* From several addresses, so that ports don't run out. */
         struct sockaddr_in from = {.sin_family = AF_INET,
-                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1 + (unsigned)i / 2500)};
+                                   .sin_addr.s_addr =
+                                       htonl(INADDR_LOOPBACK + 1 + (unsigned)i / 2500)};
         struct sockaddr_in to = {
             .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = port};
         fds[i] = socket(AF_INET, SOCK_STREAM, 0);
-        must(fds[i] >= 0 && bind(fds[i], (struct sockaddr *)&from, sizeof from) == 0);
-        must(connect(fds[i], (struct sockaddr *)&to, sizeof to) == 0);
+        http_many_must(fds[i] >= 0 && bind(fds[i], (struct sockaddr *)&from, sizeof from) == 0);
+        http_many_must(connect(fds[i], (struct sockaddr *)&to, sizeof to) == 0);
     }
     return fds;
 }
 
 static void open_streams(const int *fds, size_t count)
 {
-    static const char request[] =
-        "GET /stream HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer 0123456789abcdef0123456789abcdef\r\n\r\n";
+    static const char request[] = "GET /stream HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer "
+                                  "0123456789abcdef0123456789abcdef\r\n\r\n";
     char heard[1024];
     for (size_t i = 0; i < count; i++)
-        must(write(fds[i], request, sizeof request - 1) == sizeof request - 1);
+        http_many_must(write(fds[i], request, sizeof request - 1) == sizeof request - 1);
     for (size_t i = 0; i < count; i++)
-        must(read(fds[i], heard, sizeof heard) > 0 && strncmp(heard, "HTTP/1.1 200", 12) == 0);
+        http_many_must(read(fds[i], heard, sizeof heard) > 0 &&
+                       strncmp(heard, "HTTP/1.1 200", 12) == 0);
 }
 
 /* Does what it is told, a letter each, and says so. */
@@ -64,13 +67,13 @@ static void be_clients(int orders, int reports)
     } of;
     char order;
     int *fds = NULL;
-    must(read(orders, &of, sizeof of) == sizeof of);
+    http_many_must(read(orders, &of, sizeof of) == sizeof of);
     while (read(orders, &order, 1) == 1) {
         if (order == 'c')
             fds = connect_all(of.port, of.count);
         else if (order == 's')
             open_streams(fds, of.count);
-        must(write(reports, &order, 1) == 1);
+        http_many_must(write(reports, &order, 1) == 1);
     }
     _exit(0);
 }
@@ -85,7 +88,7 @@ static bool has_report(void)
     return poll(&it, 1, 0) == 1;
 }
 
-static void order(char what)
+static void http_many_order(char what)
 {
     char said = 0;
     expect_int(write(orders, &what, 1), 1);
@@ -140,7 +143,8 @@ static void cost(const char *what, size_t before, size_t count, size_t most)
     size_t now = resident(), each = now > before ? (now - before) / count : 0;
     print_message("# %zu %s: %zu bytes each\n", count, what, each);
     if (each > most)
-        check_failed(__FILE__, __LINE__, "%s cost %zu bytes each, not at most %zu", what, each, most);
+        check_failed(__FILE__, __LINE__, "%s cost %zu bytes each, not at most %zu", what, each,
+                     most);
 }
 
 static void ten_thousand_connections_cost_little(void **state)
@@ -159,11 +163,11 @@ static void ten_thousand_connections_cost_little(void **state)
     scene_turn(&s);
     size_t before = resident(), used = mallinfo2().uordblks;
 
-    order('c');
+    http_many_order('c');
     scene_until(&s, http_connections(s.h) == count);
     cost("idle connections", before, count, IDLE_COST_MAX);
 
-    order('s');
+    http_many_order('s');
     scene_until(&s, s.parked_count == count);
     cost("streams", before, count, STREAM_COST_MAX);
 

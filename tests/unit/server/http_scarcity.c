@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* HTTP when memory runs out: whichever allocation fails, of whatever kind of request, nothing crashes or leaks, and the server goes on
- * when there is memory again. */
+/* HTTP when memory runs out: whichever allocation fails, of whatever kind of request, nothing
+ * crashes or leaks, and the server goes on when there is memory again. */
 #include "unit/server/http_scene.h"
 
 #include <stdio.h>
@@ -13,19 +13,19 @@
 
 static scene s;
 
-static bool is_over(client *c)
+static bool http_scarcity_is_over(client *c)
 {
     listen_to(c);
     return c->eof || c->reset;
 }
 
 /* A connection that asks, all in scarcity, and is closed by either side in the end. */
-static void ask(const char *request)
+static void http_scarcity_ask(const char *request)
 {
     client c = dial(&s);
     say(&c, request);
     size_t handled = s.handled;
-    for (int i = 0; i < 4 && s.handled == handled && !is_over(&c); i++)
+    for (int i = 0; i < 4 && s.handled == handled && !http_scarcity_is_over(&c); i++)
         scene_turn(&s);
     while (s.parked_count > 0) {
         http_request *r = s.parked[--s.parked_count];
@@ -33,11 +33,12 @@ static void ask(const char *request)
             http_stream_write(r, "hello", 5);
             http_stream_end(r);
         } else {
-            http_answer(r, &(http_reply){.status = 200, .type = "text/plain", .body = hf_slice_of("hello")});
+            http_answer(r, &(http_reply){
+                               .status = 200, .type = "text/plain", .body = hf_slice_of("hello")});
         }
     }
     stop_sending(&c);
-    scene_until(&s, is_over(&c));
+    scene_until(&s, http_scarcity_is_over(&c));
     if (c.size > 0 && strncmp(c.text, "HTTP/1.1 ", 9) != 0)
         check_failed(__FILE__, __LINE__, "half an answer came: %s", c.text);
     hang_up(&c);
@@ -53,8 +54,9 @@ static void still_works(void)
     expect_int(http_requests(s.h), 0);
 }
 
-/* Lets each allocation fail in turn, once and for good, until one goes through without a failure. */
-static void try_all(const char *request)
+/* Lets each allocation fail in turn, once and for good, until one goes through without a failure.
+ * */
+static void http_scarcity_try_all(const char *request)
 {
     for (int lasting = 0; lasting < 2; lasting++) {
         bool failed = true;
@@ -66,7 +68,7 @@ static void try_all(const char *request)
             expect(HF_OK, http_new(&s.settings, &s.h, &err), err);
             scene_listen(&s, "127.0.0.1:0", NULL);
             scarcity_begin(OF_LIBRARY, n, lasting != 0);
-            ask(request);
+            http_scarcity_ask(request);
             failed = scarcity_end();
             still_works();
         }
@@ -77,14 +79,15 @@ static void try_all(const char *request)
 static void requests_survive_scarcity(void **state)
 {
     (void)state;
-    try_all("GET /echo HTTP/1.1\r\n" HOST "\r\n");
-    try_all("POST /park HTTP/1.1\r\n" HOST "Content-Length: 5\r\n\r\nhello");
-    try_all("POST /echo HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n");
-    try_all("GET /stream HTTP/1.1\r\n" HOST "\r\n");
-    try_all("GET /park HTTP/1.1\r\n" HOST "\r\nGET /echo HTTP/1.1\r\n" HOST "\r\n");
-    try_all("GARBAGE\r\n\r\n");
-    try_all("GET /bad HTTP/1.1\r\n" HOST "\r\n");
-    try_all("GET /big?300000 HTTP/1.1\r\n" HOST "\r\n");
+    http_scarcity_try_all("GET /echo HTTP/1.1\r\n" HOST "\r\n");
+    http_scarcity_try_all("POST /park HTTP/1.1\r\n" HOST "Content-Length: 5\r\n\r\nhello");
+    http_scarcity_try_all("POST /echo HTTP/1.1\r\n" HOST
+                          "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n");
+    http_scarcity_try_all("GET /stream HTTP/1.1\r\n" HOST "\r\n");
+    http_scarcity_try_all("GET /park HTTP/1.1\r\n" HOST "\r\nGET /echo HTTP/1.1\r\n" HOST "\r\n");
+    http_scarcity_try_all("GARBAGE\r\n\r\n");
+    http_scarcity_try_all("GET /bad HTTP/1.1\r\n" HOST "\r\n");
+    http_scarcity_try_all("GET /big?300000 HTTP/1.1\r\n" HOST "\r\n");
 }
 
 /* The answer has no room, what tells of it has. */
@@ -101,7 +104,7 @@ static void who_asked_is_told_that_the_answer_could_not_be_made(void **state)
         client c = dial(&s);
         scarcity_begin(OF_LIBRARY, n, false);
         say(&c, "GET /big?300000 HTTP/1.1\r\n" HOST "\r\n");
-        scene_until(&s, is_over(&c) || strstr(c.text, "\r\n\r\n") != NULL);
+        scene_until(&s, http_scarcity_is_over(&c) || strstr(c.text, "\r\n\r\n") != NULL);
         failed = scarcity_end();
         told += strncmp(c.text, "HTTP/1.1 500 ", 13) == 0;
         hang_up(&c);
@@ -116,7 +119,7 @@ static void a_long_head_survives_scarcity(void **state)
     char request[8192] = "GET /echo HTTP/1.1\r\n" HOST "X: ";
     memset(request + strlen(request), 'x', 5000);
     strncat(request, "\r\n\r\n", 5);
-    try_all(request);
+    http_scarcity_try_all(request);
 }
 
 static void a_server_is_made_or_not(void **state)

@@ -29,7 +29,8 @@ int64_t scene_now_us(void)
 
 static void answer_text(http_request *r, int status, const char *text)
 {
-    http_answer(r, &(http_reply){.status = status, .type = "text/plain", .body = hf_slice_of(text)});
+    http_answer(r,
+                &(http_reply){.status = status, .type = "text/plain", .body = hf_slice_of(text)});
 }
 
 static void echo(http_request *r)
@@ -37,10 +38,12 @@ static void echo(http_request *r)
     static const char *const methods[] = {"GET",   "HEAD",   "POST",    "PUT",
                                           "PATCH", "DELETE", "OPTIONS", "OTHER"};
     hf_buffer text = {0};
-    hf_buffer_print(&text, "%s\n%.*s\n%.*s\n%.*s\n%s\n%s\n%s\n", methods[r->method], (int)r->path.size,
-                    r->path.at, (int)r->query.size, r->query.at, (int)r->body.size, r->body.at, r->peer,
-                    r->local ? "local" : "remote", r->secure ? "secure" : "clear");
-    http_answer(r, &(http_reply){.status = 200, .type = "text/plain", .body = {text.text, text.size}});
+    hf_buffer_print(&text, "%s\n%.*s\n%.*s\n%.*s\n%s\n%s\n%s\n", methods[r->method],
+                    (int)r->path.size, r->path.at, (int)r->query.size, r->query.at,
+                    (int)r->body.size, r->body.at, r->peer, r->local ? "local" : "remote",
+                    r->secure ? "secure" : "clear");
+    http_answer(r,
+                &(http_reply){.status = 200, .type = "text/plain", .body = {text.text, text.size}});
     hf_buffer_done(&text);
 }
 
@@ -87,53 +90,54 @@ static void answer_two_headers(http_request *r, char *names)
     answer_text(r, 200, text);
 }
 
-static bool is(hf_slice path, const char *text)
+static bool http_scene_is(hf_slice path, const char *text)
 {
     return hf_slice_equal(path, hf_slice_of(text));
 }
 
-static void on_request(void *context, http_request *r)
+static void http_scene_on_request(void *context, http_request *r)
 {
     scene *s = context;
     char query[64] = "";
     s->handled++;
     snprintf(query, sizeof query, "%.*s", (int)r->query.size, r->query.size > 0 ? r->query.at : "");
-    if (is(r->path, "/echo")) {
+    if (http_scene_is(r->path, "/echo")) {
         echo(r);
-    } else if (is(r->path, "/park")) {
+    } else if (http_scene_is(r->path, "/park")) {
         park_it(s, r);
-    } else if (is(r->path, "/stream")) {
+    } else if (http_scene_is(r->path, "/stream")) {
         park_it(s, r);
         r->drained = on_drained;
         http_stream_begin(r, &(http_reply){.status = 200, .type = "text/event-stream"});
         expect_true(http_header(r, "host") == NULL && r->path.size == 0);
-    } else if (is(r->path, "/header")) {
+    } else if (http_scene_is(r->path, "/header")) {
         const char *value = http_header(r, query);
         answer_text(r, value == NULL ? 404 : 200, value == NULL ? "" : value);
-    } else if (is(r->path, "/two-headers")) {
+    } else if (http_scene_is(r->path, "/two-headers")) {
         answer_two_headers(r, query);
-    } else if (is(r->path, "/reached")) {
+    } else if (http_scene_is(r->path, "/reached")) {
         answer_text(r, http_reached_at(r, hf_slice_of(query)) ? 200 : 404, "");
-    } else if (is(r->path, "/big")) {
+    } else if (http_scene_is(r->path, "/big")) {
         answer_big(r, strtoul(query, NULL, 10));
-    } else if (is(r->path, "/status")) {
+    } else if (http_scene_is(r->path, "/status")) {
         answer_text(r, (int)strtol(query, NULL, 10), "four");
-    } else if (is(r->path, "/close")) {
+    } else if (http_scene_is(r->path, "/close")) {
         http_answer(r, &(http_reply){.status = 200, .close = true});
-    } else if (is(r->path, "/bad")) {
-        http_answer(r, &(http_reply){
-                           .status = 200,
-                           .headers = (const http_field[]){{"X-Name", "a\r\nSet-Cookie: b"}, {NULL, NULL}}});
-    } else if (is(r->path, "/cached")) {
-        http_answer(
-            r, &(http_reply){.status = 200,
-                             .headers = (const http_field[]){{"Cache-Control", "max-age=60"}, {NULL, NULL}}});
+    } else if (http_scene_is(r->path, "/bad")) {
+        http_answer(r, &(http_reply){.status = 200,
+                                     .headers = (const http_field[]){
+                                         {"X-Name", "a\r\nSet-Cookie: b"}, {NULL, NULL}}});
+    } else if (http_scene_is(r->path, "/cached")) {
+        http_answer(r, &(http_reply){.status = 200,
+                                     .headers = (const http_field[]){
+                                         {"Cache-Control", "max-age=60"}, {NULL, NULL}}});
     } else {
         answer_text(r, 404, "no");
     }
 }
 
-static const char *problem(void *context, int status, const char *sentence, hf_buffer *body)
+static const char *http_scene_problem(void *context, int status, const char *sentence,
+                                      hf_buffer *body)
 {
     (void)context;
     hf_buffer_print(body, "%d: %s", status, sentence);
@@ -169,8 +173,8 @@ void scene_init(scene *s)
     s->settings = (http_settings){
         .base = s->base,
         .limits = &framing_usual,
-        .handle = on_request,
-        .problem = problem,
+        .handle = http_scene_on_request,
+        .problem = http_scene_problem,
         .count = on_count,
         .context = s,
         .connections_max = 20000,
@@ -264,9 +268,12 @@ static int dial_tcp(const char *name)
     in_port_t port = htons((in_port_t)strtoul(colon + 1, NULL, 10));
     bool is_v6 = name[0] == '[';
     char host[64];
-    snprintf(host, sizeof host, "%.*s", (int)(colon - name - (is_v6 ? 2 : 0)), name + (is_v6 ? 1 : 0));
+    snprintf(host, sizeof host, "%.*s", (int)(colon - name - (is_v6 ? 2 : 0)),
+             name + (is_v6 ? 1 : 0));
     v4.sin_port = v6.sin6_port = port;
-    expect_int(is_v6 ? inet_pton(AF_INET6, host, &v6.sin6_addr) : inet_pton(AF_INET, host, &v4.sin_addr), 1);
+    expect_int(is_v6 ? inet_pton(AF_INET6, host, &v6.sin6_addr)
+                     : inet_pton(AF_INET, host, &v4.sin_addr),
+               1);
     int yes = 1, fd = socket(is_v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     expect_int(is_v6 ? connect(fd, (struct sockaddr *)&v6, sizeof v6)
                      : connect(fd, (struct sockaddr *)&v4, sizeof v4),
@@ -380,7 +387,8 @@ void listen_to(client *c)
             c->text = realloc(c->text, c->room);
             expect_true(c->text != NULL);
         }
-        ssize_t got = c->eof || c->reset ? -1 : get_some(c, c->text + c->size, c->room - c->size - 1);
+        ssize_t got =
+            c->eof || c->reset ? -1 : get_some(c, c->text + c->size, c->room - c->size - 1);
         c->eof |= got == 0;
         c->reset |= got < 0 && errno != EAGAIN;
         c->size += got > 0 ? (size_t)got : 0;
@@ -390,7 +398,7 @@ void listen_to(client *c)
     }
 }
 
-static void take(client *c, size_t size)
+static void http_scene_take(client *c, size_t size)
 {
     memmove(c->text, c->text + size, c->size - size + 1);
     c->size -= size;
@@ -419,7 +427,7 @@ answer hear_head(client *c)
     expect_true(size < sizeof a.head);
     memcpy(a.head, c->text, size);
     expect_int(sscanf(a.head, "HTTP/1.1 %d ", &a.status), 1);
-    take(c, size);
+    http_scene_take(c, size);
     return a;
 }
 
@@ -434,7 +442,7 @@ answer hear(client *c)
     expect_true(a.body != NULL);
     memcpy(a.body, c->text, a.body_size);
     a.body[a.body_size] = '\0';
-    take(c, a.body_size);
+    http_scene_take(c, a.body_size);
     return a;
 }
 
@@ -486,7 +494,8 @@ void make_certificate(const char *folder, const char *name)
     make_certificate_of(EVP_EC_gen("P-256"), -3600, 86400, folder, name);
 }
 
-void make_certificate_of(EVP_PKEY *key, long from_s, long to_s, const char *folder, const char *name)
+void make_certificate_of(EVP_PKEY *key, long from_s, long to_s, const char *folder,
+                         const char *name)
 {
     X509 *certificate = X509_new();
     expect_true(key != NULL && certificate != NULL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* An HTTP server and its clients in one thread: whoever waits for something turns the server's loop until it is there. */
+/* An HTTP server and its clients in one thread: whoever waits for something turns the server's loop
+ * until it is there. */
 #ifndef HF_TESTS_UNIT_SERVER_HTTP_SCENE_H
 #define HF_TESTS_UNIT_SERVER_HTTP_SCENE_H
 
@@ -55,14 +56,14 @@ int scene_finish(void **state);
 size_t scene_counted(const scene *s, const char *what);
 
 /* Turns the loop until the condition holds; fails the test after many seconds. */
-#define scene_until(s, condition)                                                                            \
-    do {                                                                                                     \
-        int64_t begin_us_ = scene_now_us();                                                                  \
-        while (!(condition)) {                                                                               \
-            if (scene_now_us() - begin_us_ > SCENE_PATIENCE_US)                                              \
-                check_failed(__FILE__, __LINE__, "waited in vain for: %s", #condition);                      \
-            scene_turn(s);                                                                                   \
-        }                                                                                                    \
+#define scene_until(s, condition)                                                                  \
+    do {                                                                                           \
+        int64_t begin_us_ = scene_now_us();                                                        \
+        while (!(condition)) {                                                                     \
+            if (scene_now_us() - begin_us_ > SCENE_PATIENCE_US)                                    \
+                check_failed(__FILE__, __LINE__, "waited in vain for: %s", #condition);            \
+            scene_turn(s);                                                                         \
+        }                                                                                          \
     } while (0)
 
 #define SCENE_PATIENCE_US 30000000

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Limits: rates, bursts, what is under way, and who is forgotten; and the table beneath, against a plain list. */
+/* Limits: rates, bursts, what is under way, and who is forgotten; and the table beneath, against a
+ * plain list. */
 #include <server/limits.h>
 #include <server/recent.h>
 #include <stdio.h>
@@ -17,7 +18,7 @@ static limits *limits_of(limits_rule rule, size_t most)
     return all;
 }
 
-static bool takes(limits *all, const char *id, int64_t now_us)
+static bool limits_takes(limits *all, const char *id, int64_t now_us)
 {
     int64_t later_us;
     bool ok = limits_take(all, LIMITS_TOKEN, id, 1, now_us, &later_us);
@@ -31,24 +32,25 @@ static void a_burst_is_taken_at_once_and_comes_back_at_the_rate(void **state)
     limits *all = limits_of((limits_rule){.every_us = SECOND / 10, .burst = 5}, 0);
     int64_t now_us = 7 * SECOND, later_us;
     for (int i = 0; i < 5; i++)
-        expect_true(takes(all, "a", now_us));
+        expect_true(limits_takes(all, "a", now_us));
     expect_true(!limits_take(all, LIMITS_TOKEN, "a", 1, now_us, &later_us));
     expect_int(later_us, SECOND / 10);
-    expect_true(takes(all, "b", now_us)); /* others are not concerned */
+    expect_true(limits_takes(all, "b", now_us)); /* others are not concerned */
     expect_true(limits_take(all, LIMITS_SESSION, "a", 1, now_us, &later_us));
     expect_true(!limits_take(all, LIMITS_TOKEN, "a", 1, now_us + SECOND / 10 - 1, &later_us));
     expect_int(later_us, 1);
-    expect_true(takes(all, "a", now_us + SECOND / 10));
-    expect_true(!takes(all, "a", now_us + SECOND / 10));
+    expect_true(limits_takes(all, "a", now_us + SECOND / 10));
+    expect_true(!limits_takes(all, "a", now_us + SECOND / 10));
     expect_int(limits_refused(all, LIMITS_TOKEN, "a"), 3);
     expect_int(limits_refused(all, LIMITS_TOKEN, "a"), 0);
     for (int i = 0; i < 5; i++)
-        expect_true(takes(all, "a", now_us + 100 * SECOND));
-    expect_true(!takes(all, "a", now_us + 100 * SECOND));
+        expect_true(limits_takes(all, "a", now_us + 100 * SECOND));
+    expect_true(!limits_takes(all, "a", now_us + 100 * SECOND));
     limits_free(all);
 }
 
-/* Over any stretch of time no more than a burst and what came back meanwhile; and who waits as told is let through. */
+/* Over any stretch of time no more than a burst and what came back meanwhile; and who waits as told
+ * is let through. */
 static void random_takers_stay_within_the_rate(void **state)
 {
     (void)state;
@@ -56,7 +58,8 @@ static void random_takers_stay_within_the_rate(void **state)
     for (unsigned burst = 0; burst < 6; burst++) {
         int64_t every_us = 1000, now_us = 0, most = burst == 0 ? 1 : burst;
         limits *all = limits_of((limits_rule){.every_us = every_us, .burst = burst}, 0);
-        int64_t bucket_us = most * every_us, last_us = 0, later_us; /* the model: a bucket that fills */
+        /* the model: a bucket that fills */
+        int64_t bucket_us = most * every_us, last_us = 0, later_us;
         for (int i = 0; i < 20000; i++) {
             dice = dice * 1103515245u + 12345u;
             now_us += (dice >> 16) % 1500;
@@ -86,11 +89,13 @@ static void many_are_taken_at_once_or_none_and_a_full_bucket_lets_everyone_throu
     expect_true(!limits_take(all, LIMITS_PEER, "a", 4, 0, &later_us));
     expect_int(later_us, SECOND / 10);
     expect_true(
-        limits_take(all, LIMITS_PEER, "a", 3, 0, &later_us)); /* nothing was taken by the one before */
+        /* nothing was taken by the one before */
+        limits_take(all, LIMITS_PEER, "a", 3, 0, &later_us));
     expect_true(!limits_take(all, LIMITS_PEER, "a", 1, 0, &later_us));
     expect_true(!limits_take(all, LIMITS_PEER, "a", 1024, 0, &later_us));
     expect_int(later_us, SECOND);
-    expect_true(limits_take(all, LIMITS_PEER, "a", 1024, later_us, &later_us)); /* as told, and so for ever */
+    /* as told, and so for ever */
+    expect_true(limits_take(all, LIMITS_PEER, "a", 1024, later_us, &later_us));
     expect_true(!limits_take(all, LIMITS_PEER, "a", 1, SECOND, &later_us));
     expect_true(limits_take(all, LIMITS_PEER, "b", SIZE_MAX, 0, &later_us));
     limits_free(all);
@@ -101,7 +106,7 @@ static void without_a_rule_there_is_no_limit_and_nothing_is_remembered(void **st
     (void)state;
     limits *all = limits_of((limits_rule){0}, 0);
     for (int i = 0; i < 1000; i++) {
-        expect_true(takes(all, "a", 0));
+        expect_true(limits_takes(all, "a", 0));
         expect_true(limits_enter(all, LIMITS_TOKEN, "a", LIMITS_STREAM));
     }
     expect_int(limits_count(all), 0);
@@ -138,10 +143,10 @@ static void few_callers_are_remembered_and_those_at_work_are_not_forgotten(void 
     }
     for (int i = 0; i < 1000; i++) {
         snprintf(id, sizeof id, "quick-%d", i);
-        expect_true(takes(all, id, 0));
+        expect_true(limits_takes(all, id, 0));
         expect_true(limits_count(all) <= MOST + BUSY);
     }
-    expect_true(!takes(all, "quick-999", 0)); /* the newest is remembered */
+    expect_true(!limits_takes(all, "quick-999", 0)); /* the newest is remembered */
     for (int i = 0; i < BUSY; i++) {
         snprintf(id, sizeof id, "busy-%d", i);
         expect_true(!limits_enter(all, LIMITS_SESSION, id, LIMITS_REQUEST));
@@ -157,7 +162,7 @@ static void few_callers_are_remembered_and_those_at_work_are_not_forgotten(void 
         limits_leave(all, LIMITS_SESSION, id, LIMITS_STREAM);
         expect_int(limits_count(all), MOST + BUSY - 1 - i);
     }
-    expect_true(takes(all, "quick-999", 0)); /* forgotten for those who were at work */
+    expect_true(limits_takes(all, "quick-999", 0)); /* forgotten for those who were at work */
     limits_free(all);
 }
 
@@ -166,14 +171,14 @@ static void without_memory_it_is_refused(void **state)
     (void)state;
     limits *all = limits_of((limits_rule){.every_us = SECOND, .burst = 9, .at_once = {1, 1}}, 0);
     scarcity_begin(OF_LIBRARY, 1, true);
-    expect_true(!takes(all, "a", 0));
+    expect_true(!limits_takes(all, "a", 0));
     expect_true(!limits_enter(all, LIMITS_TOKEN, "a", LIMITS_REQUEST));
     expect_true(limits_new((limits_rule[LIMITS_KINDS]){{0}}, 0) == NULL);
     expect_true(scarcity_end());
     scarcity_begin(OF_LIBRARY, 2, false);
     expect_true(limits_new((limits_rule[LIMITS_KINDS]){{0}}, 0) == NULL);
     expect_true(scarcity_end());
-    expect_true(takes(all, "a", 0));
+    expect_true(limits_takes(all, "a", 0));
     limits_free(all);
     limits_free(NULL);
 }
@@ -214,7 +219,8 @@ static void the_table_finds_what_is_in_it_and_knows_the_order_of_use(void **stat
         memset(key, 'k', sizeof key);
         key[0] = (char)name;
         recent_entry *found = recent_find(&table, (unsigned char)(name % 3), key, size);
-        expect_true((found != NULL) == in[name] && (found == NULL || ((item *)found)->name == name));
+        expect_true((found != NULL) == in[name] &&
+                    (found == NULL || ((item *)found)->name == name));
         expect_true(recent_find(&table, (unsigned char)(name % 3 + 1), key, size) == NULL);
         if (!in[name]) {
             items[name].name = name;

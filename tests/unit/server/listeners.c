@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The sockets a server listens on: binding, ports and paths that are taken, files of sockets, and sockets that others have made. */
+/* The sockets a server listens on: binding, ports and paths that are taken, files of sockets, and
+ * sockets that others have made. */
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <server/listeners.h>
@@ -13,7 +14,7 @@
 
 static char path[4096], at_path[4200]; /* "unix:" before it */
 
-static int begin(void **state)
+static int listeners_begin(void **state)
 {
     (void)state;
     scratch_path("sock", path);
@@ -21,7 +22,7 @@ static int begin(void **state)
     return 0;
 }
 
-static listeners open_at(const char *where)
+static listeners listeners_open_at(const char *where)
 {
     const char *all[] = {where, NULL};
     settings s = {.listen = all};
@@ -31,7 +32,7 @@ static listeners open_at(const char *where)
     return l;
 }
 
-static void refused(hf_status status, const char *where, const char *sentence)
+static void listeners_refused(hf_status status, const char *where, const char *sentence)
 {
     const char *all[] = {"127.0.0.1:0", where, NULL};
     settings s = {.listen = all};
@@ -43,7 +44,7 @@ static void refused(hf_status status, const char *where, const char *sentence)
     expect_contains(err.message, where);
 }
 
-static void make_file(void)
+static void listeners_make_file(void)
 {
     FILE *file = fopen(path, "w");
     expect_true(file != NULL);
@@ -75,12 +76,12 @@ static void several_addresses_are_listened_on_and_named_with_their_ports(void **
 static void an_address_that_can_not_be_had_is_named_with_what_to_do(void **state)
 {
     (void)state;
-    listeners l = open_at("127.0.0.1:0");
-    refused(HF_UNAVAILABLE, l.all[0].name,
-            "is taken: another program listens there. Stop that one, or choose");
+    listeners l = listeners_open_at("127.0.0.1:0");
+    listeners_refused(HF_UNAVAILABLE, l.all[0].name,
+                      "is taken: another program listens there. Stop that one, or choose");
     listeners_close(&l);
-    refused(HF_INVALID, "7420", "is no address to listen on");
-    refused(HF_INVALID, "192.0.2.1:7420", "can be reached from other machines");
+    listeners_refused(HF_INVALID, "7420", "is no address to listen on");
+    listeners_refused(HF_INVALID, "192.0.2.1:7420", "can be reached from other machines");
 
     address a;
     hf_error err;
@@ -94,7 +95,7 @@ static void an_address_that_can_not_be_had_is_named_with_what_to_do(void **state
 static void with_any_port_one_behind_a_taken_one_is_found(void **state)
 {
     (void)state;
-    listeners first = open_at("127.0.0.1:0"), second;
+    listeners first = listeners_open_at("127.0.0.1:0"), second;
     const char *all[] = {first.all[0].name, NULL};
     settings s = {.listen = all, .any_port = true};
     hf_error err;
@@ -116,12 +117,12 @@ static void a_unix_socket_has_mode_0660_whatever_the_umask_and_leaves_nothing_be
     struct stat there;
     for (size_t i = 0; i < 3; i++) {
         mode_t before = umask(masks[i]);
-        listeners l = open_at(at_path);
+        listeners l = listeners_open_at(at_path);
         expect_int(umask(before), masks[i]); /* it is the whole process's */
         expect_text(l.all[0].name, at_path);
         expect_int(stat(path, &there), 0);
         expect_int(there.st_mode & 07777, 0660);
-        refused(HF_UNAVAILABLE, at_path, "is taken: another program listens there");
+        listeners_refused(HF_UNAVAILABLE, at_path, "is taken: another program listens there");
         expect_int(access(path, F_OK), 0);
         listeners_close(&l);
         expect_true(access(path, F_OK) != 0);
@@ -136,7 +137,7 @@ static void a_unix_socket_that_nobody_listens_on_is_replaced(void **state)
     snprintf(at.sun_path, sizeof at.sun_path, "%.100s", path);
     expect_int(bind(fd, (struct sockaddr *)&at, sizeof at), 0);
     close(fd);
-    listeners l = open_at(at_path);
+    listeners l = listeners_open_at(at_path);
     fd = socket(AF_UNIX, SOCK_STREAM, 0);
     expect_int(connect(fd, (struct sockaddr *)&at, sizeof at), 0);
     close(fd);
@@ -150,22 +151,24 @@ static void a_file_that_is_no_socket_stays(void **state)
     settings s = {.listen = all};
     listeners l;
     hf_error err;
-    make_file();
+    listeners_make_file();
     expect(HF_UNAVAILABLE, listeners_open(&s, &l, &err), err);
     expect_contains(err.message, path);
     expect_contains(err.message, "is in the way: it is no socket");
     expect_int(unlink(path), 0);
-    refused(HF_UNAVAILABLE, "unix:/nowhere/at/all", "Listening on unix:/nowhere/at/all failed: No such file");
+    listeners_refused(HF_UNAVAILABLE, "unix:/nowhere/at/all",
+                      "Listening on unix:/nowhere/at/all failed: No such file");
 }
 
-/* As when a server starts while another, which has closed its sockets, still answers what it was asked. */
+/* As when a server starts while another, which has closed its sockets, still answers what it was
+ * asked. */
 static void the_socket_of_another_server_that_has_come_meanwhile_stays(void **state)
 {
     (void)state;
-    listeners old = open_at(at_path), young;
+    listeners old = listeners_open_at(at_path), young;
     close(old.all[0].fd);
     old.all[0].fd = -1;
-    young = open_at(at_path);
+    young = listeners_open_at(at_path);
     listeners_close(&old);
     expect_int(access(path, F_OK), 0);
     listeners_close(&young);
@@ -176,10 +179,10 @@ static void only_the_file_that_was_made_here_is_removed(void **state)
 {
     (void)state;
     char aside[4200];
-    listeners l = open_at(at_path);
+    listeners l = listeners_open_at(at_path);
     snprintf(aside, sizeof aside, "%s.aside", path);
     expect_int(rename(path, aside), 0);
-    make_file();
+    listeners_make_file();
     listeners_close(&l);
     expect_int(access(path, F_OK), 0);
     expect_int(unlink(path) + unlink(aside), 0);
@@ -215,7 +218,8 @@ static void a_socket_without_a_file_is_named_by_its_sign(void **state)
     int fd = socket(AF_UNIX, SOCK_STREAM, 0);
     int size = snprintf(at.sun_path + 1, 60, "holdfast-test-%ld", (long)getpid());
     snprintf(expected, sizeof expected, "unix:@holdfast-test-%ld", (long)getpid());
-    expect_int(bind(fd, (struct sockaddr *)&at, (socklen_t)(sizeof at.sun_family + 1 + (size_t)size)), 0);
+    expect_int(
+        bind(fd, (struct sockaddr *)&at, (socklen_t)(sizeof at.sun_family + 1 + (size_t)size)), 0);
     expect_int(listen(fd, 10), 0);
     expect_true(address_of_socket(fd, &a) && address_is_local(&a));
     expect_text(address_path(&a), "");
@@ -226,7 +230,7 @@ static void a_socket_without_a_file_is_named_by_its_sign(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup(name, begin)
+#define TEST(name) cmocka_unit_test_setup(name, listeners_begin)
     const struct CMUnitTest tests[] = {
         TEST(several_addresses_are_listened_on_and_named_with_their_ports),
         TEST(an_address_that_can_not_be_had_is_named_with_what_to_do),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The log: what a line looks like, that nothing odd gets out, and that a reader who takes nothing holds nobody up. */
+/* The log: what a line looks like, that nothing odd gets out, and that a reader who takes nothing
+ * holds nobody up. */
 #include <base/seams.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -21,14 +22,14 @@ static struct desk {
     char text[1 << 20];
 } desk;
 
-static int open_desk(void **state)
+static int log_open_desk(void **state)
 {
     (void)state;
     memset(&desk, 0, sizeof desk);
     return pipe2(desk.ends, O_CLOEXEC);
 }
 
-static int close_desk(void **state)
+static int log_close_desk(void **state)
 {
     (void)state;
     log_done(&desk.log);
@@ -37,7 +38,7 @@ static int close_desk(void **state)
     return 0;
 }
 
-static void begin(bool json, log_level least)
+static void server_log_begin(bool json, log_level least)
 {
     log_init(&desk.log, desk.ends[1], json, least, NULL);
 }
@@ -76,10 +77,10 @@ static void a_line_has_time_level_sentence_and_fields(void **state)
     (void)state;
     int64_t (*wall_us)(void) = hf_seam.wall_us;
     hf_seam.wall_us = fixed_time;
-    begin(false, LOG_LEVEL_INFO);
+    server_log_begin(false, LOG_LEVEL_INFO);
     log_line(&desk.log, LOG_LEVEL_INFO, "It began.");
-    log_line(&desk.log, LOG_LEVEL_WARNING, "It \"goes\" on.", LOG_TEXT("a", "b"), LOG_NUMBER("n", -7),
-             LOG_TEXT("none", NULL));
+    log_line(&desk.log, LOG_LEVEL_WARNING, "It \"goes\" on.", LOG_TEXT("a", "b"),
+             LOG_NUMBER("n", -7), LOG_TEXT("none", NULL));
     log_line(&desk.log, LOG_LEVEL_ERROR, "It ended.", LOG_TEXT("why", "a b=\"c\""));
     hf_seam.wall_us = wall_us;
     expect_text(said(), "2026-11-14T23:47:03.123456Z info: It began.\n"
@@ -92,19 +93,18 @@ static void a_line_of_json_has_the_same(void **state)
     (void)state;
     int64_t (*wall_us)(void) = hf_seam.wall_us;
     hf_seam.wall_us = fixed_time;
-    begin(true, LOG_LEVEL_INFO);
+    server_log_begin(true, LOG_LEVEL_INFO);
     log_line(&desk.log, LOG_LEVEL_INFO, "It \"began\".", LOG_TEXT("a", "b\\c"), LOG_NUMBER("n", 7));
     hf_seam.wall_us = wall_us;
-    expect_text(
-        said(),
-        "{\"time\":\"2026-11-14T23:47:03.123456Z\",\"level\":\"info\",\"message\":\"It \\\"began\\\".\","
-        "\"a\":\"b\\\\c\",\"n\":7}\n");
+    expect_text(said(), "{\"time\":\"2026-11-14T23:47:03.123456Z\",\"level\":\"info\",\"message\":"
+                        "\"It \\\"began\\\".\","
+                        "\"a\":\"b\\\\c\",\"n\":7}\n");
 }
 
 static void what_is_below_the_level_is_not_logged(void **state)
 {
     (void)state;
-    begin(false, LOG_LEVEL_WARNING);
+    server_log_begin(false, LOG_LEVEL_WARNING);
     log_line(&desk.log, LOG_LEVEL_INFO, "Not this.");
     log_line(&desk.log, LOG_LEVEL_DEBUG, "Nor this.");
     log_line(&desk.log, LOG_LEVEL_WARNING, "But this.");
@@ -113,17 +113,20 @@ static void what_is_below_the_level_is_not_logged(void **state)
     expect_true(log_wants(&desk.log, LOG_LEVEL_ERROR) && !log_wants(&desk.log, LOG_LEVEL_INFO));
 }
 
-/* A line break in a value must not look like another line, nor a terminal obey what a client sent. */
+/* A line break in a value must not look like another line, nor a terminal obey what a client sent.
+ * */
 static void nothing_odd_gets_out(void **state)
 {
     (void)state;
-    const char *odd = "a\nb\r\t\x1b[31m\x7f\xc2\x9b \xff\xc3\xa9 \xe2\x80\xa8\xe2\x80\xae\xe2\x81\xa6\xd8\x9c";
+    const char *odd =
+        "a\nb\r\t\x1b[31m\x7f\xc2\x9b \xff\xc3\xa9 \xe2\x80\xa8\xe2\x80\xae\xe2\x81\xa6\xd8\x9c";
     for (int json = 0; json < 2; json++) {
-        begin(json, LOG_LEVEL_INFO);
+        server_log_begin(json, LOG_LEVEL_INFO);
         log_line(&desk.log, LOG_LEVEL_INFO, odd, LOG_TEXT("value", odd));
         const char *text = said();
         expect_int(lines_of(text), 1);
-        expect_contains(text, "a\\nb\\u000d\\u0009\\u001b[31m\\u007f\\u009b \\ufffd\xc3\xa9 \\u2028\\u202e\\u2066\\u061c");
+        expect_contains(text, "a\\nb\\u000d\\u0009\\u001b[31m\\u007f\\u009b \\ufffd\xc3\xa9 "
+                              "\\u2028\\u202e\\u2066\\u061c");
         for (const char *c = text; *c != '\0'; c++)
             expect_true((unsigned char)*c >= 0x20 || *c == '\n');
     }
@@ -136,9 +139,9 @@ static void a_long_line_is_cut_and_stays_whole(void **state)
     for (size_t size = LOG_LINE_MAX - 300; size < LOG_LINE_MAX + 20; size++) {
         memset(text, 0, sizeof text);
         memset(text, size % 2 ? 'x' : '\n', size / (size % 2 ? 1 : 2));
-        begin(true, LOG_LEVEL_INFO);
-        log_line(&desk.log, LOG_LEVEL_INFO, "Long.", LOG_TEXT("first", text), LOG_TEXT("second", text),
-                 LOG_NUMBER("third", 3));
+        server_log_begin(true, LOG_LEVEL_INFO);
+        log_line(&desk.log, LOG_LEVEL_INFO, "Long.", LOG_TEXT("first", text),
+                 LOG_TEXT("second", text), LOG_NUMBER("third", 3));
         const char *line = said();
         size_t length = strlen(line);
         expect_true(length <= LOG_LINE_MAX);
@@ -147,7 +150,7 @@ static void a_long_line_is_cut_and_stays_whole(void **state)
         log_done(&desk.log);
     }
     memset(text, 'y', sizeof text - 1);
-    begin(true, LOG_LEVEL_INFO);
+    server_log_begin(true, LOG_LEVEL_INFO);
     log_line(&desk.log, LOG_LEVEL_INFO, text);
     expect_contains(said(), "yyy...\"}\n");
 }
@@ -178,7 +181,7 @@ static void for_journald_a_line_begins_with_its_level(void **state)
 
 /* ---- a reader who takes nothing ---- */
 
-static void fill(int fd)
+static void log_fill(int fd)
 {
     char block[4096];
     memset(block, '.', sizeof block);
@@ -192,8 +195,8 @@ static void fill(int fd)
 static void lines_that_nobody_reads_are_dropped_counted_and_told(void **state)
 {
     (void)state;
-    begin(false, LOG_LEVEL_INFO);
-    fill(desk.ends[1]);
+    server_log_begin(false, LOG_LEVEL_INFO);
+    log_fill(desk.ends[1]);
     int64_t start = hf_seam.boot_us();
     for (int i = 0; i < 1000; i++)
         log_line(&desk.log, LOG_LEVEL_INFO, "Nobody reads this.");
@@ -203,7 +206,8 @@ static void lines_that_nobody_reads_are_dropped_counted_and_told(void **state)
     log_line(&desk.log, LOG_LEVEL_INFO, "This is read.");
     const char *text = said();
     expect_contains(
-        text, "warning: Lines of this log were dropped, because nobody read them in time. lines=1000\n");
+        text,
+        "warning: Lines of this log were dropped, because nobody read them in time. lines=1000\n");
     expect_contains(text, "info: This is read.\n");
     expect_int(lines_of(text), 2);
     log_line(&desk.log, LOG_LEVEL_INFO, "This too.");
@@ -214,7 +218,7 @@ static void lines_that_nobody_reads_are_dropped_counted_and_told(void **state)
 static void a_closed_stderr_changes_nothing(void **state)
 {
     (void)state;
-    begin(false, LOG_LEVEL_INFO);
+    server_log_begin(false, LOG_LEVEL_INFO);
     log_done(&desk.log);
     log_init(&desk.log, -1, false, LOG_LEVEL_INFO, "1:2");
     log_line(&desk.log, LOG_LEVEL_INFO, "Nobody.");
@@ -226,7 +230,7 @@ static void a_socket_is_not_waited_for_either(void **state)
     (void)state;
     int ends[2];
     char block[65536];
-    begin(false, LOG_LEVEL_INFO);
+    server_log_begin(false, LOG_LEVEL_INFO);
     log_done(&desk.log);
     expect_int(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
     log_init(&desk.log, ends[1], false, LOG_LEVEL_INFO, NULL);
@@ -269,7 +273,7 @@ static void lines_of_threads_do_not_mix(void **state)
     static char names[WRITERS][2] = {"a", "b", "c", "d"};
     pthread_t writers[WRITERS], reader;
     size_t used = 0;
-    begin(false, LOG_LEVEL_INFO);
+    server_log_begin(false, LOG_LEVEL_INFO);
     expect_int(pthread_create(&reader, NULL, read_until_end, &used), 0);
     for (int i = 0; i < WRITERS; i++)
         expect_int(pthread_create(&writers[i], NULL, write_many, names[i]), 0);
@@ -289,17 +293,23 @@ static void lines_of_threads_do_not_mix(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_line_has_time_level_sentence_and_fields, open_desk, close_desk),
-        cmocka_unit_test_setup_teardown(a_line_of_json_has_the_same, open_desk, close_desk),
-        cmocka_unit_test_setup_teardown(what_is_below_the_level_is_not_logged, open_desk, close_desk),
-        cmocka_unit_test_setup_teardown(nothing_odd_gets_out, open_desk, close_desk),
-        cmocka_unit_test_setup_teardown(a_long_line_is_cut_and_stays_whole, open_desk, close_desk),
-        cmocka_unit_test_setup_teardown(for_journald_a_line_begins_with_its_level, open_desk, close_desk),
-        cmocka_unit_test_setup_teardown(lines_that_nobody_reads_are_dropped_counted_and_told, open_desk,
-                                        close_desk),
-        cmocka_unit_test_setup_teardown(a_closed_stderr_changes_nothing, open_desk, close_desk),
-        cmocka_unit_test_setup_teardown(a_socket_is_not_waited_for_either, open_desk, close_desk),
-        cmocka_unit_test_setup_teardown(lines_of_threads_do_not_mix, open_desk, close_desk),
+        cmocka_unit_test_setup_teardown(a_line_has_time_level_sentence_and_fields, log_open_desk,
+                                        log_close_desk),
+        cmocka_unit_test_setup_teardown(a_line_of_json_has_the_same, log_open_desk, log_close_desk),
+        cmocka_unit_test_setup_teardown(what_is_below_the_level_is_not_logged, log_open_desk,
+                                        log_close_desk),
+        cmocka_unit_test_setup_teardown(nothing_odd_gets_out, log_open_desk, log_close_desk),
+        cmocka_unit_test_setup_teardown(a_long_line_is_cut_and_stays_whole, log_open_desk,
+                                        log_close_desk),
+        cmocka_unit_test_setup_teardown(for_journald_a_line_begins_with_its_level, log_open_desk,
+                                        log_close_desk),
+        cmocka_unit_test_setup_teardown(lines_that_nobody_reads_are_dropped_counted_and_told,
+                                        log_open_desk, log_close_desk),
+        cmocka_unit_test_setup_teardown(a_closed_stderr_changes_nothing, log_open_desk,
+                                        log_close_desk),
+        cmocka_unit_test_setup_teardown(a_socket_is_not_waited_for_either, log_open_desk,
+                                        log_close_desk),
+        cmocka_unit_test_setup_teardown(lines_of_threads_do_not_mix, log_open_desk, log_close_desk),
     };
     return cmocka_run_group_tests_name("server_log", tests, NULL, NULL);
 }

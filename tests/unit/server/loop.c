@@ -26,15 +26,15 @@ void loop_open(loop *l, hf_store *store)
     expect(HF_OK, jobs_new(l->base, l->committer, &l->jobs, &err), err);
 }
 
-static void nothing(evutil_socket_t fd, short what, void *context)
+static void loop_nothing(evutil_socket_t fd, short what, void *context)
 {
     (void)fd, (void)what, (void)context;
 }
 
 /* One turn of the loop, 5 ms at most. */
-static void turn(loop *l)
+static void loop_turn(loop *l)
 {
-    event_base_once(l->base, -1, EV_TIMEOUT, nothing, NULL, &(struct timeval){0, 5000});
+    event_base_once(l->base, -1, EV_TIMEOUT, loop_nothing, NULL, &(struct timeval){0, 5000});
     expect_true(event_base_loop(l->base, EVLOOP_ONCE) >= 0);
 }
 
@@ -44,7 +44,7 @@ void loop_until(loop *l, bool (*is_true)(void *context), void *context)
     while (!is_true(context)) {
         if (hf_seam.boot_us() > end_us)
             fail_msg("it did not come about within a minute");
-        turn(l);
+        loop_turn(l);
     }
 }
 
@@ -52,7 +52,7 @@ void loop_for(loop *l, int64_t us)
 {
     int64_t end_us = hf_seam.boot_us() + us;
     while (hf_seam.boot_us() < end_us)
-        turn(l);
+        loop_turn(l);
 }
 
 void loop_stop(loop *l)
@@ -83,7 +83,7 @@ hf_answer loop_ask(hf_store *store, const hf_op *op)
     return answer;
 }
 
-static void take(hf_store *store, const hf_credentials *who, unsigned locks, const char *type)
+static void loop_take(hf_store *store, const hf_credentials *who, unsigned locks, const char *type)
 {
     for (unsigned i = 0; i < locks; i++) {
         char id[64];
@@ -92,15 +92,17 @@ static void take(hf_store *store, const hf_credentials *who, unsigned locks, con
     }
 }
 
-void loop_people(hf_store *store, unsigned first, unsigned sessions, unsigned locks, const char *type)
+void loop_people(hf_store *store, unsigned first, unsigned sessions, unsigned locks,
+                 const char *type)
 {
     for (unsigned i = first; i < first + sessions; i++) {
         hf_credentials who = {0};
         snprintf(who.id, sizeof who.id, "%032x", i);
         snprintf(who.key, sizeof who.key, "%032x", i + 7);
-        loop_ask(
-            store,
-            &(hf_op){.kind = HF_OP_SESSION_OPEN, .session = &who, .user = "ann", .idle_us = 600 * SECOND_US});
-        take(store, &who, locks, type);
+        loop_ask(store, &(hf_op){.kind = HF_OP_SESSION_OPEN,
+                                 .session = &who,
+                                 .user = "ann",
+                                 .idle_us = 600 * SECOND_US});
+        loop_take(store, &who, locks, type);
     }
 }

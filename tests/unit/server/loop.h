@@ -31,7 +31,9 @@ hf_store *loop_store(const char *url);
 /* Runs one op on the store, outside of the loop; the answer has no rows. */
 hf_answer loop_ask(hf_store *store, const hf_op *op);
 
-/* Opens `sessions` sessions from the number `first` on, each with so many locks of the type; they die within the hour. */
-void loop_people(hf_store *store, unsigned first, unsigned sessions, unsigned locks, const char *type);
+/* Opens `sessions` sessions from the number `first` on, each with so many locks of the type; they
+ * die within the hour. */
+void loop_people(hf_store *store, unsigned first, unsigned sessions, unsigned locks,
+                 const char *type);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What the server tells Prometheus: the numbers are those that were counted, the text is what Prometheus reads, and however many types,
- * routes and methods come in, the series have an end. docs/operations.md lists what the table of families has. */
+/* What the server tells Prometheus: the numbers are those that were counted, the text is what
+ * Prometheus reads, and however many types, routes and methods come in, the series have an end.
+ * docs/operations.md lists what the table of families has. */
 #include <base/seams.h>
 #include <inttypes.h>
 #include <server/metrics.h>
@@ -14,19 +15,21 @@
 
 static const char *const routes[] = {"/v1/locks", "/v1/locks/{type}/{id}", "/healthz", NULL};
 
-static metrics *fresh(void)
+static metrics *metrics_fresh(void)
 {
     metrics *m = NULL;
     hf_error err = {0};
-    expect(HF_OK, metrics_new(&(metrics_settings){.routes = routes, .store = "sqlite"}, &m, &err), err);
+    expect(HF_OK, metrics_new(&(metrics_settings){.routes = routes, .store = "sqlite"}, &m, &err),
+           err);
     return m;
 }
 
 /* A look at a server where something has happened everywhere. */
-static metrics_look busy(void)
+static metrics_look metrics_busy(void)
 {
     metrics_look look = {
-        .sweeper = {.sweeps = 3, .turns = 9, .failures = 1, .rows = 1234, .last_us = 1700000000000001},
+        .sweeper =
+            {.sweeps = 3, .turns = 9, .failures = 1, .rows = 1234, .last_us = 1700000000000001},
         .grade = {.level = HF_GRADE_DISK},
         .up = true,
         .connections = 11,
@@ -54,7 +57,7 @@ static metrics_look busy(void)
     return look;
 }
 
-static char *text_of(metrics *m, const metrics_look *look)
+static char *metrics_text_of(metrics *m, const metrics_look *look)
 {
     hf_buffer out = {0};
     hf_error err = {0};
@@ -63,7 +66,7 @@ static char *text_of(metrics *m, const metrics_look *look)
 }
 
 /* Whether the judge finds nothing wrong with it. */
-static bool good(const char *text)
+static bool metrics_good(const char *text)
 {
     char path[HF_URL_MAX], command[2 * HF_URL_MAX + 64];
     const char *root = getenv("HF_SOURCE_ROOT");
@@ -80,7 +83,8 @@ static bool good(const char *text)
 static size_t lines_with(const char *text, const char *begin)
 {
     size_t count = 0, size = strlen(begin);
-    for (const char *line = text; *line != '\0'; line = strchr(line, '\n') + 1) /* every line ends */
+    /* every line ends */
+    for (const char *line = text; *line != '\0'; line = strchr(line, '\n') + 1)
         count += strncmp(line, begin, size) == 0;
     return count;
 }
@@ -115,10 +119,10 @@ static void count_something(metrics *m)
 static void a_server_that_did_nothing_yet_can_be_read(void **state)
 {
     (void)state;
-    metrics *m = fresh();
+    metrics *m = metrics_fresh();
     metrics_look look = {.events_newest = -1, .events_delivered = -1};
-    char *text = text_of(m, &look);
-    expect_true(good(text));
+    char *text = metrics_text_of(m, &look);
+    expect_true(metrics_good(text));
     expect_contains(text, "\nholdfast_store_up 0\n");
     expect_contains(text, "\nholdfast_ops_total{op=\"acquire\",status=\"ok\"} 0\n");
     expect_lacks(text, "holdfast_locks"); /* nobody has counted */
@@ -139,8 +143,10 @@ static void every_number_is_the_one_that_was_counted(void **state)
         "holdfast_callers_refused_total{reason=\"unauthenticated\"} 0",
         "holdfast_callers_refused_total{reason=\"denied\"} 1",
         "holdfast_callers_refused_total{reason=\"rate_limited\"} 2",
-        "holdfast_http_requests_total{route=\"/v1/locks/{type}/{id}\",method=\"PUT\",code=\"2xx\"} 2",
-        "holdfast_http_requests_total{route=\"/v1/locks/{type}/{id}\",method=\"PUT\",code=\"4xx\"} 1",
+        "holdfast_http_requests_total{route=\"/v1/locks/{type}/{id}\",method=\"PUT\",code=\"2xx\"} "
+        "2",
+        "holdfast_http_requests_total{route=\"/v1/locks/{type}/{id}\",method=\"PUT\",code=\"4xx\"} "
+        "1",
         "holdfast_http_requests_total{route=\"unknown\",method=\"other\",code=\"4xx\"} 1",
         "holdfast_http_request_seconds_bucket{route=\"/v1/locks/{type}/{id}\",le=\"0.0005\"} 1",
         "holdfast_http_request_seconds_bucket{route=\"/v1/locks/{type}/{id}\",le=\"0.005\"} 2",
@@ -181,16 +187,16 @@ static void every_number_is_the_one_that_was_counted(void **state)
         "holdfast_sweep_timestamp_seconds 1700000000.000001",
     };
     (void)state;
-    metrics *m = fresh();
-    metrics_look look = busy();
+    metrics *m = metrics_fresh();
+    metrics_look look = metrics_busy();
     count_something(m);
-    char *text = text_of(m, &look);
+    char *text = metrics_text_of(m, &look);
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
         char line[256];
         snprintf(line, sizeof line, "\n%s\n", wanted[i]);
         expect_contains(text, line);
     }
-    expect_true(good(text));
+    expect_true(metrics_good(text));
     hf_free(text);
     metrics_free(m);
 }
@@ -198,13 +204,14 @@ static void every_number_is_the_one_that_was_counted(void **state)
 static void every_family_of_the_table_is_told_and_none_besides(void **state)
 {
     (void)state;
-    metrics *m = fresh();
-    metrics_look look = busy();
+    metrics *m = metrics_fresh();
+    metrics_look look = metrics_busy();
     count_something(m);
-    char *text = text_of(m, &look);
+    char *text = metrics_text_of(m, &look);
     for (size_t i = 0; i < metrics_families_count; i++) {
         char line[256];
-        snprintf(line, sizeof line, "# TYPE %s %s\n", metrics_families[i].name, metrics_families[i].kind);
+        snprintf(line, sizeof line, "# TYPE %s %s\n", metrics_families[i].name,
+                 metrics_families[i].kind);
         expect_int(lines_with(text, line), 1);
     }
     expect_int(lines_with(text, "# TYPE "), metrics_families_count);
@@ -215,9 +222,9 @@ static void every_family_of_the_table_is_told_and_none_besides(void **state)
 static void the_process_tells_of_itself(void **state)
 {
     (void)state;
-    metrics *m = fresh();
+    metrics *m = metrics_fresh();
     metrics_look look = {0};
-    char *text = text_of(m, &look);
+    char *text = metrics_text_of(m, &look);
     const char *resident = strstr(text, "\nprocess_resident_memory_bytes ");
     const char *fds = strstr(text, "\nprocess_open_fds ");
     expect_true(resident != NULL && strtoull(resident + 31, NULL, 10) > 100000);
@@ -229,9 +236,9 @@ static void the_process_tells_of_itself(void **state)
 static void a_broken_store_is_not_up(void **state)
 {
     (void)state;
-    metrics *m = fresh();
+    metrics *m = metrics_fresh();
     metrics_look look = {.up = true, .grade = {.level = HF_GRADE_PROCESS, .broken = true}};
-    char *text = text_of(m, &look);
+    char *text = metrics_text_of(m, &look);
     expect_contains(text, "\nholdfast_store_up 0\n");
     expect_contains(text, "\nholdfast_store_broken 1\n");
     expect_contains(text, "grade=\"process\"} 1\n");
@@ -250,25 +257,30 @@ static void count_many(metrics *m, size_t from, size_t count, bool more)
         counts[i].locks = from + i + 1;
         total += counts[i].locks;
     }
-    metrics_count(
-        m, &(hf_answer){
-               .counts = counts, .counts_count = count, .more = more, .total_locks = total, .now_us = 1});
+    metrics_count(m, &(hf_answer){.counts = counts,
+                                  .counts_count = count,
+                                  .more = more,
+                                  .total_locks = total,
+                                  .now_us = 1});
     free(counts);
 }
 
 static void a_thousand_types_have_64_labels_and_the_rest_is_other(void **state)
 {
     (void)state;
-    metrics *m = fresh();
+    metrics *m = metrics_fresh();
     metrics_look look = {0};
     count_many(m, 0, 1000, false);
     for (int i = 0; i < 5000; i++) {
         char type[16];
         snprintf(type, sizeof type, "t%04d", i);
         metrics_ops(
-            m, &(hf_op){.kind = HF_OP_ACQUIRE, .type = type, .id = "1", .answer = {.status = HF_LOCKED}}, 1);
+            m,
+            &(hf_op){
+                .kind = HF_OP_ACQUIRE, .type = type, .id = "1", .answer = {.status = HF_LOCKED}},
+            1);
     }
-    char *text = text_of(m, &look);
+    char *text = metrics_text_of(m, &look);
     expect_int(lines_with(text, "holdfast_locks{"), METRICS_TYPES_MAX + 1);
     expect_int(lines_with(text, "holdfast_refusals_total{"), METRICS_TYPES_MAX + 1);
     expect_contains(text, "\nholdfast_locks{type=\"t0999\"} 1000\n"); /* the most used ... */
@@ -277,7 +289,7 @@ static void a_thousand_types_have_64_labels_and_the_rest_is_other(void **state)
     expect_contains(text, "\nholdfast_locks{type=\"other\"} 438516\n"); /* 1 + 2 + ... + 936 */
     expect_contains(text, "\nholdfast_refusals_total{type=\"t0999\"} 1\n");
     expect_contains(text, "\nholdfast_refusals_total{type=\"other\"} 4936\n");
-    expect_true(good(text));
+    expect_true(metrics_good(text));
     hf_free(text);
     metrics_free(m);
 }
@@ -285,11 +297,11 @@ static void a_thousand_types_have_64_labels_and_the_rest_is_other(void **state)
 static void a_type_keeps_its_label_when_others_are_used_more(void **state)
 {
     (void)state;
-    metrics *m = fresh();
+    metrics *m = metrics_fresh();
     metrics_look look = {0};
     count_many(m, 0, 64, false);
     count_many(m, 500, 100, false);
-    char *text = text_of(m, &look);
+    char *text = metrics_text_of(m, &look);
     expect_contains(text, "\nholdfast_locks{type=\"t0000\"} 0\n");
     expect_lacks(text, "t0500");
     expect_int(lines_with(text, "holdfast_locks{"), METRICS_TYPES_MAX + 1);
@@ -301,7 +313,7 @@ static void a_type_keeps_its_label_when_others_are_used_more(void **state)
 static void what_was_saved_has_a_label_and_its_stale_saves_are_refusals(void **state)
 {
     (void)state;
-    metrics *m = fresh();
+    metrics *m = metrics_fresh();
     static const struct {
         hf_op_kind kind;
         bool linked;
@@ -321,8 +333,8 @@ static void what_was_saved_has_a_label_and_its_stale_saves_are_refusals(void **s
                          .id = "1",
                          .answer = {.status = asked[i].status}};
     metrics_ops(m, ops, sizeof asked / sizeof *asked);
-    char *text = text_of(m, &(metrics_look){0});
-    expect_true(good(text));
+    char *text = metrics_text_of(m, &(metrics_look){0});
+    expect_true(metrics_good(text));
     /* Two saves, and the two of the linked run; the last is a question. */
     expect_contains(text, "\nholdfast_refusals_total{type=\"paper\"} 4\n");
     expect_contains(text, "\nholdfast_refusals_total{type=\"other\"} 1\n");
@@ -333,12 +345,12 @@ static void what_was_saved_has_a_label_and_its_stale_saves_are_refusals(void **s
 static void labels_that_are_free_go_to_new_types(void **state)
 {
     (void)state;
-    metrics *m = fresh();
+    metrics *m = metrics_fresh();
     metrics_look look = {0};
     count_many(m, 0, 3, false);
     count_many(m, 500, 61, false);
     count_many(m, 600, 1, false);
-    char *text = text_of(m, &look);
+    char *text = metrics_text_of(m, &look);
     expect_contains(text, "{type=\"t0002\"} 0\n");
     expect_contains(text, "{type=\"t0500\"} 0\n");
     expect_contains(text, "\nholdfast_locks{type=\"other\"} 601\n");
@@ -349,15 +361,15 @@ static void labels_that_are_free_go_to_new_types(void **state)
 static void what_a_cut_count_does_not_say_is_not_told_as_zero(void **state)
 {
     (void)state;
-    metrics *m = fresh();
+    metrics *m = metrics_fresh();
     metrics_look look = {0};
     count_many(m, 0, 10, false);
     count_many(m, 0, 5, true);
-    char *text = text_of(m, &look);
+    char *text = metrics_text_of(m, &look);
     expect_contains(text, "\nholdfast_locks{type=\"t0004\"} 5\n");
     expect_lacks(text, "holdfast_locks{type=\"t0005\"}");
     expect_contains(text, "\nholdfast_locks{type=\"other\"} 100\n");
-    expect_true(good(text));
+    expect_true(metrics_good(text));
     hf_free(text);
     metrics_free(m);
 }
@@ -365,14 +377,15 @@ static void what_a_cut_count_does_not_say_is_not_told_as_zero(void **state)
 static void a_type_named_other_counts_as_other(void **state)
 {
     (void)state;
-    metrics *m = fresh();
+    metrics *m = metrics_fresh();
     metrics_look look = {0};
     hf_count counts[] = {{"order", 2}, {"other", 9}};
-    metrics_count(m, &(hf_answer){.counts = counts, .counts_count = 2, .total_locks = 11, .now_us = 1});
-    char *text = text_of(m, &look);
+    metrics_count(
+        m, &(hf_answer){.counts = counts, .counts_count = 2, .total_locks = 11, .now_us = 1});
+    char *text = metrics_text_of(m, &look);
     expect_contains(text, "\nholdfast_locks{type=\"order\"} 2\n");
     expect_contains(text, "\nholdfast_locks{type=\"other\"} 9\n");
-    expect_true(good(text));
+    expect_true(metrics_good(text));
     hf_free(text);
     metrics_free(m);
 }
@@ -381,13 +394,13 @@ static void incidents_without_end_have_an_end(void **state)
 {
     static char names[100][16];
     (void)state;
-    metrics *m = fresh();
+    metrics *m = metrics_fresh();
     metrics_look look = {0};
     for (int i = 0; i < 100; i++) {
         snprintf(names[i], sizeof names[i], "incident_%d", i);
         metrics_incident(m, names[i]);
     }
-    char *text = text_of(m, &look);
+    char *text = metrics_text_of(m, &look);
     expect_int(lines_with(text, "holdfast_http_incidents_total{"), METRICS_INCIDENTS_MAX + 1);
     expect_contains(text, "{what=\"other\"} 68\n");
     hf_free(text);
@@ -403,9 +416,9 @@ static void whatever_stands_in_a_label_is_escaped(void **state)
     metrics_look look = {0};
     expect(HF_OK, metrics_new(&(metrics_settings){.routes = odd, .store = "s\"q"}, &m, &err), err);
     metrics_http(m, 0, "GET", 200, 5);
-    char *text = text_of(m, &look);
+    char *text = metrics_text_of(m, &look);
     expect_contains(text, "route=\"/a\\\"b\\\\c\\nd{}, \xc3\xa9\"");
-    expect_true(good(text));
+    expect_true(metrics_good(text));
     hf_free(text);
     metrics_free(m);
 }
@@ -413,22 +426,22 @@ static void whatever_stands_in_a_label_is_escaped(void **state)
 static void codes_and_kinds_that_nobody_knows_do_no_harm(void **state)
 {
     (void)state;
-    metrics *m = fresh();
+    metrics *m = metrics_fresh();
     metrics_look look = {0};
     metrics_http(m, 0, "", 0, -5);
     metrics_http(m, 3, "GET", 999, INT64_MAX / 4);
     metrics_ops(m, &(hf_op){.kind = HF_OP_KINDS, .answer = {.status = HF_STATUS_COUNT}}, 1);
     metrics_ops(m, &(hf_op){.kind = HF_OP_ACQUIRE, .answer = {.status = HF_LOCKED}}, 1);
-    char *text = text_of(m, &look);
+    char *text = metrics_text_of(m, &look);
     expect_contains(text, "{route=\"/v1/locks\",method=\"other\",code=\"5xx\"} 1\n");
     expect_contains(text, "{route=\"unknown\",method=\"GET\",code=\"5xx\"} 1\n");
-    expect_true(good(text));
+    expect_true(metrics_good(text));
     hf_free(text);
     metrics_free(m);
 }
 
 /* Changes the first place where `from` stands. */
-static char *changed(const char *text, const char *from, const char *to)
+static char *metrics_changed(const char *text, const char *from, const char *to)
 {
     const char *at = strstr(text, from);
     hf_buffer out = {0};
@@ -457,13 +470,13 @@ static void the_judge_sees_what_is_wrong(void **state)
         {"holdfast_batch_ops_sum{work=\"write\"} 9000\n", ""},
     };
     (void)state;
-    metrics *m = fresh();
-    metrics_look look = busy();
+    metrics *m = metrics_fresh();
+    metrics_look look = metrics_busy();
     count_something(m);
-    char *text = text_of(m, &look);
+    char *text = metrics_text_of(m, &look);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char *bad = changed(text, cases[i].from, cases[i].to);
-        if (good(bad))
+        char *bad = metrics_changed(text, cases[i].from, cases[i].to);
+        if (metrics_good(bad))
             fail_msg("the judge takes %s for %s", cases[i].to, cases[i].from);
         hf_free(bad);
     }
@@ -479,10 +492,11 @@ static void without_memory_no_half_text_is_taken_for_a_whole_one(void **state)
     metrics_look look = {0};
     bool failed = true;
     scarcity_begin(OF_LIBRARY, 1, false);
-    hf_status status = metrics_new(&(metrics_settings){.routes = routes, .store = "memory"}, &m, &err);
+    hf_status status =
+        metrics_new(&(metrics_settings){.routes = routes, .store = "memory"}, &m, &err);
     expect_true(scarcity_end());
     expect_int(status, HF_NO_MEMORY);
-    m = fresh();
+    m = metrics_fresh();
     for (unsigned n = 1; failed; n++) {
         hf_buffer out = {0};
         scarcity_begin(OF_LIBRARY, n, true);
@@ -496,12 +510,13 @@ static void without_memory_no_half_text_is_taken_for_a_whole_one(void **state)
 
 /* ---- the document ---- */
 
-#define BEGINS                                                                                               \
-    "<!-- made from src/server/metrics_text.c; HF_TEST_UPDATE=1 tools/run-tests --in build unit/metrics "    \
+#define BEGINS                                                                                     \
+    "<!-- made from src/server/metrics_text.c; HF_TEST_UPDATE=1 tools/run-tests --in build "       \
+    "unit/metrics "                                                                                \
     "-->\n"
 #define ENDS "<!-- end of what is made -->\n"
 
-static char *read_whole(const char *path)
+static char *metrics_read_whole(const char *path)
 {
     char block[4096];
     size_t size;
@@ -521,7 +536,7 @@ static void the_document_lists_every_family(void **state)
     hf_buffer wanted = {0};
     const char *root = getenv("HF_SOURCE_ROOT");
     snprintf(path, sizeof path, "%s/docs/operations.md", root != NULL ? root : ".");
-    char *document = read_whole(path);
+    char *document = metrics_read_whole(path);
     const char *begins = strstr(document, BEGINS), *ends = strstr(document, ENDS);
     expect_true(begins != NULL && ends != NULL);
     begins += strlen(BEGINS);
@@ -529,14 +544,16 @@ static void the_document_lists_every_family(void **state)
     hf_buffer_print(&wanted, "\n| metric | kind | labels | what it says |\n|---|---|---|---|\n");
     for (size_t i = 0; i < metrics_families_count; i++) {
         const metrics_family *it = &metrics_families[i];
-        hf_buffer_print(&wanted, "| `%s` | %s | %s | %s |\n", it->name, it->kind, it->labels, it->help);
+        hf_buffer_print(&wanted, "| `%s` | %s | %s | %s |\n", it->name, it->kind, it->labels,
+                        it->help);
     }
     hf_buffer_print(&wanted, "\n%s", ends);
     if (getenv("HF_TEST_UPDATE") != NULL) {
         FILE *file = fopen(path, "w");
         expect_true(file != NULL && fputs(wanted.text, file) >= 0 && fclose(file) == 0);
     } else if (strcmp(document, wanted.text) != 0) {
-        fail_msg("docs/operations.md does not list the families as the table has them: run this test with "
+        fail_msg("docs/operations.md does not list the families as the table has them: run this "
+                 "test with "
                  "HF_TEST_UPDATE=1");
     }
     hf_buffer_done(&wanted);

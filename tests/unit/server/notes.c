@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Notes of refusals: what stands in the audit log, that it is bounded, that what was left out is told, and that nobody waits for it. */
+/* Notes of refusals: what stands in the audit log, that it is bounded, that what was left out is
+ * told, and that nobody waits for it. */
 #include "unit/server/callers_desk.h"
 
 #include <holdfast/holdfast.h>
@@ -10,7 +11,8 @@
 #include <string.h>
 #include <support/check.h>
 
-static const hf_error denied = {.status = HF_DENIED, .message = "The token 'kiosk' has no role 'use'."};
+static const hf_error denied = {.status = HF_DENIED,
+                                .message = "The token 'kiosk' has no role 'use'."};
 static const hf_error unknown = {.status = HF_UNAUTHENTICATED, .message = "Say who is calling."};
 static const caller nobody;
 
@@ -19,14 +21,14 @@ typedef struct scene {
     notes *notes;
 } scene;
 
-static void scene_open(scene *s)
+static void notes_scene_open(scene *s)
 {
     hf_error err = {0};
     desk_open(&s->desk, (callers_settings){0});
     expect(HF_OK, notes_new(s->desk.jobs, &s->notes, &err), err);
 }
 
-static void scene_close(scene *s)
+static void notes_scene_close(scene *s)
 {
     committer_stop(s->desk.committer);
     jobs_drain(s->desk.jobs);
@@ -34,7 +36,7 @@ static void scene_close(scene *s)
     desk_close(&s->desk);
 }
 
-static const hf_answer *events(scene *s)
+static const hf_answer *notes_events(scene *s)
 {
     desk_settle(&s->desk);
     return store_ask(&s->desk, &(hf_op){.kind = HF_OP_EVENTS, .limit = HF_LIST_MAX});
@@ -44,17 +46,17 @@ static void a_refusal_is_noted_with_all_it_names(void **state)
 {
     (void)state;
     scene s;
-    scene_open(&s);
+    notes_scene_open(&s);
     hf_token_key key = make_token(&s.desk, "kiosk", "observe", NULL, 0);
     hf_credentials alice = open_session(&s.desk, "alice", NULL);
-    size_t before = events(&s)->events_count;
+    size_t before = notes_events(&s)->events_count;
     visit *v = visit_now(&s.desk, key.secret, &alice);
     hf_op op = {.kind = HF_OP_ACQUIRE, .session = &alice, .type = "policy", .id = "a/b"};
     hf_error err;
     expect(HF_DENIED, caller_judge(&v->who, &op, &err), err);
     notes_refusal(s.notes, &v->who, "10.0.0.7", &op, &err);
     notes_refusal(s.notes, &nobody, "10.0.0.8", NULL, &unknown);
-    const hf_answer *all = events(&s);
+    const hf_answer *all = notes_events(&s);
     expect_int(all->events_count, before + 2);
     const hf_event *event = &all->events[before];
     expect_int(event->kind, HF_EVENT_DENIED);
@@ -62,7 +64,8 @@ static void a_refusal_is_noted_with_all_it_names(void **state)
     expect_text(event->user, "alice");
     expect_text(event->resource.type, "policy");
     expect_text(event->resource.id, "a/b");
-    expect_contains(event->reason, "from 10.0.0.7: The token 'kiosk' has no role 'use' for type 'policy'");
+    expect_contains(event->reason,
+                    "from 10.0.0.7: The token 'kiosk' has no role 'use' for type 'policy'");
     expect_lacks(event->reason, key.secret);
     expect_int(event[1].kind, HF_EVENT_UNAUTHENTICATED);
     expect_text(event[1].actor, "");
@@ -71,103 +74,103 @@ static void a_refusal_is_noted_with_all_it_names(void **state)
     notes_stats_read(s.notes, &stats);
     expect_int(stats.written, 2);
     visit_free(v);
-    scene_close(&s);
+    notes_scene_close(&s);
 }
 
 static void other_refusals_are_not_noted(void **state)
 {
     (void)state;
     scene s;
-    scene_open(&s);
+    notes_scene_open(&s);
     for (int status = 0; status < HF_STATUS_COUNT; status++)
         if (status != HF_DENIED && status != HF_UNAUTHENTICATED)
             notes_refusal(s.notes, &nobody, "unix", NULL,
                           &(hf_error){.status = (hf_status)status, .message = "no"});
-    expect_int(events(&s)->events_count, 0);
-    scene_close(&s);
+    expect_int(notes_events(&s)->events_count, 0);
+    notes_scene_close(&s);
 }
 
 static void each_caller_has_a_few_a_minute_and_the_next_tells_what_was_left_out(void **state)
 {
     (void)state;
     scene s;
-    scene_open(&s);
+    notes_scene_open(&s);
     for (int i = 0; i < NOTES_CALLER_MAX + 25; i++)
         notes_refusal(s.notes, &nobody, "10.0.0.7", NULL, &unknown);
-    expect_int(events(&s)->events_count, NOTES_CALLER_MAX);
+    expect_int(notes_events(&s)->events_count, NOTES_CALLER_MAX);
     notes_refusal(s.notes, &nobody, "10.0.0.8", NULL, &unknown); /* another one */
-    expect_int(events(&s)->events_count, NOTES_CALLER_MAX + 1);
+    expect_int(notes_events(&s)->events_count, NOTES_CALLER_MAX + 1);
     clock_forward(60 * SECOND / NOTES_CALLER_MAX);
     notes_refusal(s.notes, &nobody, "10.0.0.7", NULL, &unknown);
     notes_refusal(s.notes, &nobody, "10.0.0.7", NULL, &unknown);
-    const hf_answer *all = events(&s);
+    const hf_answer *all = notes_events(&s);
     expect_int(all->events_count, NOTES_CALLER_MAX + 2);
     expect_contains(all->events[NOTES_CALLER_MAX + 1].reason, "(25 more of this caller");
     expect_contains(all->events[NOTES_CALLER_MAX + 1].reason, "Say who is calling.");
     clock_forward(60 * SECOND);
     notes_refusal(s.notes, &nobody, "10.0.0.7", NULL, &unknown);
-    all = events(&s);
+    all = notes_events(&s);
     expect_contains(all->events[all->events_count - 1].reason, "(1 more of this caller");
     notes_stats stats;
     notes_stats_read(s.notes, &stats);
     expect_int(stats.left_out, 26);
-    scene_close(&s);
+    notes_scene_close(&s);
 }
 
 static void what_a_stranger_claims_does_not_use_up_the_notes_of_others(void **state)
 {
     (void)state;
     scene s;
-    scene_open(&s);
+    notes_scene_open(&s);
     hf_credentials alice = open_session(&s.desk, "alice", NULL), liar, other;
     hf_error err;
     expect(HF_OK, hf_credentials_new(NULL, &other, &err), err);
     expect(HF_OK, hf_credentials_set(&liar, alice.id, other.key, &err), err);
     visit *bad = visit_now(&s.desk, NULL, &liar), *good = visit_now(&s.desk, NULL, &alice);
-    size_t before = events(&s)->events_count;
+    size_t before = notes_events(&s)->events_count;
     for (int i = 0; i < 100; i++)
         notes_refusal(s.notes, &bad->who, "10.0.0.66", NULL, &denied);
     for (int i = 0; i < NOTES_CALLER_MAX; i++)
         notes_refusal(s.notes, &good->who, "10.0.0.7", NULL, &denied);
-    const hf_answer *all = events(&s);
+    const hf_answer *all = notes_events(&s);
     expect_int(all->events_count, before + 2 * NOTES_CALLER_MAX);
     expect_text(all->events[before].user, "");
     expect_text(all->events[all->events_count - 1].user, "alice");
     visit_free(bad);
     visit_free(good);
-    scene_close(&s);
+    notes_scene_close(&s);
 }
 
 static void all_callers_together_are_bounded_too(void **state)
 {
     (void)state;
     scene s;
-    scene_open(&s);
+    notes_scene_open(&s);
     char peer[32];
     for (int i = 0; i < NOTES_AT_ONCE + 10; i++) { /* nothing is finished before the loop runs */
         snprintf(peer, sizeof peer, "10.1.0.%d", i);
         notes_refusal(s.notes, &nobody, peer, NULL, &unknown);
     }
-    expect_int(events(&s)->events_count, NOTES_AT_ONCE);
+    expect_int(notes_events(&s)->events_count, NOTES_AT_ONCE);
     for (int i = 0; i < 2 * NOTES_ALL_MAX; i++) {
         snprintf(peer, sizeof peer, "10.2.%d.%d", i / 250, i % 250);
         notes_refusal(s.notes, &nobody, peer, NULL, &unknown);
         if (i % 50 == 0)
             desk_settle(&s.desk);
     }
-    expect_int(events(&s)->events_count, NOTES_ALL_MAX);
+    expect_int(notes_events(&s)->events_count, NOTES_ALL_MAX);
     clock_forward(SECOND);
     notes_refusal(s.notes, &nobody, "10.3.0.1", NULL, &unknown);
-    const hf_answer *all = events(&s);
+    const hf_answer *all = notes_events(&s);
     expect_contains(all->events[all->events_count - 1].reason, "of others are not noted");
-    scene_close(&s);
+    notes_scene_close(&s);
 }
 
 static void names_that_are_none_do_not_keep_a_note_out(void **state)
 {
     (void)state;
     scene s;
-    scene_open(&s);
+    notes_scene_open(&s);
     char *long_text = malloc(5000);
     memset(long_text, 'x', 4999);
     long_text[4999] = '\0';
@@ -190,14 +193,14 @@ static void names_that_are_none_do_not_keep_a_note_out(void **state)
     memset(broken.message, '\n', 10);
     snprintf(broken.message + 10, 900, "%.850s\xc3\xa9", long_text);
     notes_refusal(s.notes, &nobody, "10.0.0.7", NULL, &broken);
-    const hf_answer *all = events(&s);
+    const hf_answer *all = notes_events(&s);
     expect_int(all->events_count, ODD + 2);
     expect_text(all->events[3].resource.type, "policy");
     expect_text(all->events[3].resource.id, "");
     expect_text(all->events[0].resource.type, "");
     expect_true(strlen(all->events[ODD].reason) > 200);
     free(long_text);
-    scene_close(&s);
+    notes_scene_close(&s);
 }
 
 static void when_the_store_is_away_it_is_counted_and_nobody_waits(void **state)
@@ -205,7 +208,7 @@ static void when_the_store_is_away_it_is_counted_and_nobody_waits(void **state)
     (void)state;
     scene s;
     notes_stats stats;
-    scene_open(&s);
+    notes_scene_open(&s);
     hf_fault_arm(s.desk.fault, 1, false);
     hf_fault_more(s.desk.fault, 100);
     notes_refusal(s.notes, &nobody, "10.0.0.7", NULL, &unknown);
@@ -217,7 +220,7 @@ static void when_the_store_is_away_it_is_counted_and_nobody_waits(void **state)
     notes_refusal(s.notes, &nobody, "10.0.0.7", NULL, &unknown);
     notes_stats_read(s.notes, &stats);
     expect_int(stats.left_out, 1);
-    scene_close(&s);
+    notes_scene_close(&s);
 }
 
 int main(void)

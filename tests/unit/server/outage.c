@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Outages of the store: begun by the first job that fails, ended by a probe; outages that follow each
- * other quickly are probed less and less often. */
+/* Outages of the store: begun by the first job that fails, ended by a probe; outages that follow
+ * each other quickly are probed less and less often. */
 #include "unit/server/loop.h"
 
 #include <server/outage.h>
@@ -23,7 +23,7 @@ typedef struct scene {
     int64_t lasted_us; /* the last that has ended */
 } scene;
 
-static void changed(void *context, bool down, const char *why, int64_t lasted_us)
+static void outage_changed(void *context, bool down, const char *why, int64_t lasted_us)
 {
     scene *s = context;
     expect_int(down, outage_is(s->outage));
@@ -35,19 +35,20 @@ static void changed(void *context, bool down, const char *why, int64_t lasted_us
         s->lasted_us = lasted_us;
 }
 
-static void scene_open(scene *s)
+static void outage_scene_open(scene *s)
 {
     hf_store *fault = NULL;
     hf_error err = {0};
     memset(s, 0, sizeof *s);
     expect(HF_OK, hf_fault_open(loop_store("memory:"), &fault, &err), err);
     loop_open(&s->loop, fault);
-    outage_settings settings = {.base = s->loop.base, .jobs = s->loop.jobs, .changed = changed, .context = s};
+    outage_settings settings = {
+        .base = s->loop.base, .jobs = s->loop.jobs, .changed = outage_changed, .context = s};
     expect(HF_OK, outage_new(&settings, &s->outage, &err), err);
     jobs_observe(s->loop.jobs, outage_look, s->outage);
 }
 
-static void scene_close(scene *s)
+static void outage_scene_close(scene *s)
 {
     outage_stop(s->outage);
     loop_stop(&s->loop);
@@ -67,13 +68,13 @@ static bool is_answered(void *context)
     return ((scene *)context)->answered;
 }
 
-static bool is_over(void *context)
+static bool outage_is_over(void *context)
 {
     scene *s = context;
     return s->ended == s->begun;
 }
 
-static void look(scene *s)
+static void server_outage_look(scene *s)
 {
     hf_error err = {0};
     s->op = (hf_op){.kind = HF_OP_WHO, .type = "policy", .id = "1"};
@@ -94,35 +95,35 @@ static void the_first_failure_begins_it_and_a_probe_ends_it(void **state)
 {
     (void)state;
     scene s;
-    scene_open(&s);
-    look(&s);
+    outage_scene_open(&s);
+    server_outage_look(&s);
     expect_true(!outage_is(s.outage) && s.begun == 0);
     hf_fault_arm(s.loop.store, 1, false);
     hf_fault_more(s.loop.store, 3);
-    look(&s);
+    server_outage_look(&s);
     expect_true(outage_is(s.outage));
     expect_int(s.begun, 1);
     expect_contains(s.why, "a fault was asked for");
-    loop_until(&s.loop, is_over, &s); /* three probes fail, the fourth does not */
+    loop_until(&s.loop, outage_is_over, &s); /* three probes fail, the fourth does not */
     expect_true(!outage_is(s.outage));
     expect_int(batches(&s), 6);
     expect_true(s.lasted_us >= (50 + 100 + 200) * MS);
     loop_for(&s.loop, 100 * MS);
     expect_int(batches(&s), 6); /* O2 */
     expect_int(s.begun, 1);
-    scene_close(&s);
+    outage_scene_close(&s);
 }
 
 static void a_commit_that_is_unsure_begins_one_too(void **state)
 {
     (void)state;
     scene s;
-    scene_open(&s);
+    outage_scene_open(&s);
     hf_fault_arm(s.loop.store, 1, true);
-    look(&s);
+    server_outage_look(&s);
     expect_int(s.begun, 1);
-    loop_until(&s.loop, is_over, &s);
-    scene_close(&s);
+    loop_until(&s.loop, outage_is_over, &s);
+    outage_scene_close(&s);
 }
 
 static void outages_in_quick_succession_are_probed_less_often(void **state)
@@ -130,15 +131,15 @@ static void outages_in_quick_succession_are_probed_less_often(void **state)
     static const int64_t least_us[] = {0, 50 * MS, 100 * MS, 200 * MS, 400 * MS};
     (void)state;
     scene s;
-    scene_open(&s);
+    outage_scene_open(&s);
     for (size_t i = 0; i < sizeof least_us / sizeof *least_us; i++) {
         hf_fault_arm(s.loop.store, 1, false);
-        look(&s);
-        loop_until(&s.loop, is_over, &s);
+        server_outage_look(&s);
+        loop_until(&s.loop, outage_is_over, &s);
         expect_int(s.begun, i + 1);
         expect_true(s.lasted_us >= least_us[i]);
     }
-    scene_close(&s);
+    outage_scene_close(&s);
 }
 
 static void without_memory_there_is_no_half_an_outage(void **state)

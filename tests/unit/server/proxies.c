@@ -13,12 +13,16 @@ static net_address address_of(const char *text)
     return out;
 }
 
-static void addresses_are_read_and_written(void **state)
+static void addresses_are_read_and_written_in_proxies(void **state)
 {
     (void)state;
     static const char *const good[][2] = {
-        {"10.1.2.3", "10.1.2.3"}, {"10.1.2.3:80", "10.1.2.3"},          {"::1", "::1"},
-        {"[::1]", "::1"},         {"[2001:db8::7]:443", "2001:db8::7"}, {"::ffff:10.1.2.3", "10.1.2.3"},
+        {"10.1.2.3", "10.1.2.3"},
+        {"10.1.2.3:80", "10.1.2.3"},
+        {"::1", "::1"},
+        {"[::1]", "::1"},
+        {"[2001:db8::7]:443", "2001:db8::7"},
+        {"::ffff:10.1.2.3", "10.1.2.3"},
         {"FE80::1", "fe80::1"},
     };
     static const char *const bad[] = {"",   "unknown", "10.1.2",    "10.1.2.3.4", "[::1",
@@ -38,7 +42,8 @@ static void addresses_are_read_and_written(void **state)
 static void loopback_is_known(void **state)
 {
     (void)state;
-    static const char *const loopback[] = {"127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1", "unix"};
+    static const char *const loopback[] = {"127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1",
+                                           "unix"};
     static const char *const other[] = {"10.0.0.1", "0.0.0.0", "::", "::2", "128.0.0.1"};
     for (size_t i = 0; i < 5; i++) {
         net_address a = address_of(loopback[i]), b = address_of(other[i]);
@@ -132,12 +137,14 @@ static void the_new_header_is_read_too(void **state)
 {
     (void)state;
     speaks((proxies_said){.forwarded = "for=192.0.2.7"}, "192.0.2.7", false);
-    speaks((proxies_said){.forwarded = "for=1.1.1.1, For=\"192.0.2.7:1234\";proto=https;by=10.0.0.1"},
-           "192.0.2.7", true);
-    speaks((proxies_said){.forwarded = "for=\"[2001:4860::8]:80\";Proto=HTTPS, for=10.0.0.2;proto=http"},
+    speaks(
+        (proxies_said){.forwarded = "for=1.1.1.1, For=\"192.0.2.7:1234\";proto=https;by=10.0.0.1"},
+        "192.0.2.7", true);
+    speaks((proxies_said){.forwarded =
+                              "for=\"[2001:4860::8]:80\";Proto=HTTPS, for=10.0.0.2;proto=http"},
            "2001:4860::8", true);
-    speaks((proxies_said){.forwarded = "proto=https;for=192.0.2.7;host=\"a,b;for=1.1.1.1\""}, "192.0.2.7",
-           true);
+    speaks((proxies_said){.forwarded = "proto=https;for=192.0.2.7;host=\"a,b;for=1.1.1.1\""},
+           "192.0.2.7", true);
     speaks((proxies_said){.forwarded = "for=_hidden, for=10.0.0.2"}, "10.0.0.2", false);
     speaks((proxies_said){.forwarded = "for=\"192.0.2.7"}, "10.0.0.1", false);
     speaks((proxies_said){.forwarded = "by=192.0.2.7"}, "10.0.0.1", false);
@@ -146,10 +153,12 @@ static void the_new_header_is_read_too(void **state)
 static void the_protocol_is_that_of_the_clients_own_hop(void **state)
 {
     (void)state;
-    speaks((proxies_said){.x_forwarded_for = "192.0.2.7", .x_forwarded_proto = "https"}, "192.0.2.7", true);
-    speaks((proxies_said){.x_forwarded_for = "192.0.2.7", .x_forwarded_proto = "https, http"}, "192.0.2.7",
-           false);
-    speaks((proxies_said){.x_forwarded_for = "192.0.2.7, 10.0.0.2", .x_forwarded_proto = "https, http"},
+    speaks((proxies_said){.x_forwarded_for = "192.0.2.7", .x_forwarded_proto = "https"},
+           "192.0.2.7", true);
+    speaks((proxies_said){.x_forwarded_for = "192.0.2.7", .x_forwarded_proto = "https, http"},
+           "192.0.2.7", false);
+    speaks((proxies_said){.x_forwarded_for = "192.0.2.7, 10.0.0.2",
+                          .x_forwarded_proto = "https, http"},
            "192.0.2.7", true);
     speaks((proxies_said){.x_forwarded_for = "192.0.2.7, 10.0.0.2", .x_forwarded_proto = "https"},
            "192.0.2.7", true);
@@ -170,7 +179,7 @@ static void headers_that_disagree_do_not_count(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(addresses_are_read_and_written),
+        cmocka_unit_test(addresses_are_read_and_written_in_proxies),
         cmocka_unit_test(loopback_is_known),
         cmocka_unit_test(ranges_hold_what_they_say),
         cmocka_unit_test(what_is_no_proxy_is_refused),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Quotas: what goes without a look, what a look comes to, who shares it, and that nothing goes unseen. Q1 to Q7 stand in server/quotas.h. And
- * the claims of requests upon them. */
+/* Quotas: what goes without a look, what a look comes to, who shares it, and that nothing goes
+ * unseen. Q1 to Q7 stand in server/quotas.h. And the claims of requests upon them. */
 #include "unit/server/callers_desk.h"
 
 #include <base/seams.h>
@@ -19,25 +19,26 @@ typedef struct asker {
     bool done;
 } asker;
 
-static void told(quotas_claim *claim)
+static void quotas_told(quotas_claim *claim)
 {
     asker *a = claim->context;
     expect_true(!a->done);
     a->done = true;
 }
 
-static asker *ask(quotas *q, quotas_kind kind, const char *id, size_t wanted)
+static asker *quotas_ask(quotas *q, quotas_kind kind, const char *id, size_t wanted)
 {
     asker *a = calloc(1, sizeof *a);
     expect_true(a != NULL);
-    a->claim = (quotas_claim){.kind = kind, .id = id, .wanted = wanted, .done = told, .context = a};
+    a->claim =
+        (quotas_claim){.kind = kind, .id = id, .wanted = wanted, .done = quotas_told, .context = a};
     bool now = quotas_take(q, &a->claim);
     expect_true(!now || !a->done);
     a->done = a->done || now;
     return a;
 }
 
-static void leave(quotas *q, asker *a)
+static void server_quotas_leave(quotas *q, asker *a)
 {
     expect_true(a->done);
     quotas_leave(q, &a->claim);
@@ -50,10 +51,11 @@ static quotas *open_quotas(desk *d, size_t locks, size_t sessions, size_t keys_m
     hf_error err = {0};
     desk_open(d, (callers_settings){0});
     expect(HF_OK,
-           quotas_new(&(quotas_settings){.jobs = d->jobs,
-                                         .limits = {[QUOTAS_LOCKS] = locks, [QUOTAS_SESSIONS] = sessions},
-                                         .keys_max = keys_max},
-                      &q, &err),
+           quotas_new(
+               &(quotas_settings){.jobs = d->jobs,
+                                  .limits = {[QUOTAS_LOCKS] = locks, [QUOTAS_SESSIONS] = sessions},
+                                  .keys_max = keys_max},
+               &q, &err),
            err);
     return q;
 }
@@ -66,7 +68,7 @@ static void close_quotas(desk *d, quotas *q)
 }
 
 /* Takes so many locks that have not been taken yet, as another server might. */
-static void hold(desk *d, const hf_credentials *who, unsigned count)
+static void quotas_hold(desk *d, const hf_credentials *who, unsigned count)
 {
     static unsigned next;
     char id[16];
@@ -76,21 +78,21 @@ static void hold(desk *d, const hf_credentials *who, unsigned count)
     }
 }
 
-static size_t holds(desk *d, const hf_credentials *who)
+static size_t quotas_holds(desk *d, const hf_credentials *who)
 {
     return store_ask(d, &(hf_op){.kind = HF_OP_COUNT, .target = who->id})->total_locks;
 }
 
 /* Asks, waits, answers how many were granted; takes those and leaves. */
-static size_t takes(desk *d, quotas *q, const hf_credentials *who, size_t wanted)
+static size_t quotas_takes(desk *d, quotas *q, const hf_credentials *who, size_t wanted)
 {
-    asker *a = ask(q, QUOTAS_LOCKS, who->id, wanted);
+    asker *a = quotas_ask(q, QUOTAS_LOCKS, who->id, wanted);
     desk_settle(d);
     expect_true(a->done);
     expect_status(HF_OK, a->claim.status, a->claim.message);
     size_t granted = a->claim.granted;
-    hold(d, who, (unsigned)granted);
-    leave(q, a);
+    quotas_hold(d, who, (unsigned)granted);
+    server_quotas_leave(q, a);
     return granted;
 }
 
@@ -103,22 +105,22 @@ static void a_session_opened_here_takes_half_of_its_locks_without_a_look(void **
     hf_credentials alice = open_session(&d, "alice", SHOP);
     quotas_opened(q, alice.id);
     for (int i = 0; i < 50; i++)
-        expect_int(takes(&d, q, &alice, 1), 1);
+        expect_int(quotas_takes(&d, q, &alice, 1), 1);
     expect_int(quotas_looks(q), 0);
-    expect_int(takes(&d, q, &alice, 1), 1);
+    expect_int(quotas_takes(&d, q, &alice, 1), 1);
     expect_int(quotas_looks(q), 1);
     for (int i = 0; i < 24; i++) /* half of the fifty that were free */
-        expect_int(takes(&d, q, &alice, 1), 1);
+        expect_int(quotas_takes(&d, q, &alice, 1), 1);
     expect_int(quotas_looks(q), 1);
-    expect_int(takes(&d, q, &alice, 1), 1);
+    expect_int(quotas_takes(&d, q, &alice, 1), 1);
     expect_int(quotas_looks(q), 2);
     for (int i = 0; i < 24; i++)
-        expect_int(takes(&d, q, &alice, 1), 1);
+        expect_int(quotas_takes(&d, q, &alice, 1), 1);
     expect_true(quotas_looks(q) <= 7);
-    expect_int(takes(&d, q, &alice, 1), 0);
-    expect_int(holds(&d, &alice), 100);
+    expect_int(quotas_takes(&d, q, &alice, 1), 0);
+    expect_int(quotas_holds(&d, &alice), 100);
     quotas_opened(q, alice.id); /* told again: nothing new is believed */
-    expect_int(takes(&d, q, &alice, 1), 0);
+    expect_int(quotas_takes(&d, q, &alice, 1), 0);
     close_quotas(&d, q);
 }
 
@@ -129,22 +131,22 @@ static void of_whom_nothing_is_known_a_look_is_made(void **state)
     (void)state;
     quotas *q = open_quotas(&d, 10, 3, 0);
     hf_credentials alice = open_session(&d, "alice", SHOP);
-    hold(&d, &alice, 7);
-    asker *a = ask(q, QUOTAS_LOCKS, alice.id, 5);
+    quotas_hold(&d, &alice, 7);
+    asker *a = quotas_ask(q, QUOTAS_LOCKS, alice.id, 5);
     expect_true(!a->done);
     desk_settle(&d);
     expect_int(a->claim.granted, 3);
     expect_int(a->claim.held, 7);
-    leave(q, a);
-    a = ask(q, QUOTAS_SESSIONS, SHOP, 1);
+    server_quotas_leave(q, a);
+    a = quotas_ask(q, QUOTAS_SESSIONS, SHOP, 1);
     expect_true(!a->done);
     desk_settle(&d);
     expect_int(a->claim.granted, 1);
-    leave(q, a);
-    a = ask(q, QUOTAS_SESSIONS, "another", 4);
+    server_quotas_leave(q, a);
+    a = quotas_ask(q, QUOTAS_SESSIONS, "another", 4);
     desk_settle(&d);
     expect_int(a->claim.granted, 3);
-    leave(q, a);
+    server_quotas_leave(q, a);
     expect_int(asked(&d, HF_OP_COUNT), 3);
     close_quotas(&d, q);
 }
@@ -154,10 +156,10 @@ static void without_a_limit_nothing_is_remembered(void **state)
     desk d;
     (void)state;
     quotas *q = open_quotas(&d, 0, 0, 0);
-    asker *a = ask(q, QUOTAS_LOCKS, SHOP, 1000000);
+    asker *a = quotas_ask(q, QUOTAS_LOCKS, SHOP, 1000000);
     expect_true(a->done);
     expect_int(a->claim.granted, 1000000);
-    leave(q, a);
+    server_quotas_leave(q, a);
     quotas_opened(q, SHOP);
     quotas_returned(q, QUOTAS_LOCKS, SHOP);
     quotas_forget(q, QUOTAS_SESSIONS, SHOP);
@@ -165,7 +167,8 @@ static void without_a_limit_nothing_is_remembered(void **state)
     close_quotas(&d, q);
 }
 
-/* Q2, Q3: eight for five places. One of the five takes nothing new after all, so there is room for a sixth. */
+/* Q2, Q3: eight for five places. One of the five takes nothing new after all, so there is room for
+ * a sixth. */
 static void many_who_wait_share_looks_in_the_order_they_came(void **state)
 {
     desk d;
@@ -173,34 +176,34 @@ static void many_who_wait_share_looks_in_the_order_they_came(void **state)
     (void)state;
     quotas *q = open_quotas(&d, 10, 0, 0);
     hf_credentials alice = open_session(&d, "alice", SHOP);
-    hold(&d, &alice, 5);
+    quotas_hold(&d, &alice, 5);
     for (int i = 0; i < 8; i++) {
-        all[i] = ask(q, QUOTAS_LOCKS, alice.id, 1);
+        all[i] = quotas_ask(q, QUOTAS_LOCKS, alice.id, 1);
         expect_true(!all[i]->done);
     }
     desk_settle(&d);
     expect_int(quotas_looks(q), 1);
-    hold(&d, &alice, 4);
+    quotas_hold(&d, &alice, 4);
     for (int i = 0; i < 8; i++)
         expect_int(all[i]->done, i < 5);
     for (int i = 0; i < 5; i++) {
         expect_int(all[i]->claim.granted, 1);
         expect_int(quotas_looks(q), 1);
-        leave(q, all[i]);
+        server_quotas_leave(q, all[i]);
     }
     desk_settle(&d);
     expect_int(quotas_looks(q), 2);
     expect_true(all[5]->done && !all[6]->done && !all[7]->done);
     expect_int(all[5]->claim.granted, 1);
-    hold(&d, &alice, 1);
-    leave(q, all[5]);
+    quotas_hold(&d, &alice, 1);
+    server_quotas_leave(q, all[5]);
     desk_settle(&d);
     expect_int(quotas_looks(q), 3);
     for (int i = 6; i < 8; i++) {
         expect_true(all[i]->done);
         expect_int(all[i]->claim.granted, 0);
         expect_int(all[i]->claim.held, 10);
-        leave(q, all[i]);
+        server_quotas_leave(q, all[i]);
     }
     close_quotas(&d, q);
 }
@@ -213,27 +216,29 @@ static void a_look_waits_for_what_is_under_way_and_nothing_passes_it(void **stat
     quotas *q = open_quotas(&d, 10, 0, 0);
     hf_credentials alice = open_session(&d, "alice", SHOP);
     quotas_opened(q, alice.id);
-    asker *first = ask(q, QUOTAS_LOCKS, alice.id, 3), *second = ask(q, QUOTAS_LOCKS, alice.id, 1);
+    asker *first = quotas_ask(q, QUOTAS_LOCKS, alice.id, 3),
+          *second = quotas_ask(q, QUOTAS_LOCKS, alice.id, 1);
     expect_true(first->done && second->done);
-    asker *large = ask(q, QUOTAS_LOCKS, alice.id, 7), *small = ask(q, QUOTAS_LOCKS, alice.id, 1);
+    asker *large = quotas_ask(q, QUOTAS_LOCKS, alice.id, 7),
+          *small = quotas_ask(q, QUOTAS_LOCKS, alice.id, 1);
     desk_settle(&d);
     expect_true(!large->done && !small->done);
     expect_int(quotas_looks(q), 0);
-    hold(&d, &alice, 3);
-    leave(q, first);
+    quotas_hold(&d, &alice, 3);
+    server_quotas_leave(q, first);
     expect_int(quotas_looks(q), 0);
-    hold(&d, &alice, 1);
-    leave(q, second);
+    quotas_hold(&d, &alice, 1);
+    server_quotas_leave(q, second);
     expect_int(quotas_looks(q), 1);
     desk_settle(&d);
     expect_int(large->claim.granted, 6);
     expect_int(large->claim.held, 4);
     expect_true(!small->done);
-    leave(q, large); /* and has taken none */
+    server_quotas_leave(q, large); /* and has taken none */
     desk_settle(&d);
     expect_true(small->done);
     expect_int(small->claim.granted, 1);
-    leave(q, small);
+    server_quotas_leave(q, small);
     close_quotas(&d, q);
 }
 
@@ -245,12 +250,12 @@ static void what_another_server_took_is_noticed_at_the_next_look(void **state)
     quotas *q = open_quotas(&d, 100, 0, 0);
     hf_credentials alice = open_session(&d, "alice", SHOP);
     quotas_opened(q, alice.id);
-    hold(&d, &alice, 90); /* another server's doing */
+    quotas_hold(&d, &alice, 90); /* another server's doing */
     size_t got = 0;
-    while (takes(&d, q, &alice, 1) == 1)
+    while (quotas_takes(&d, q, &alice, 1) == 1)
         got++;
     expect_int(got, 50); /* half of what it believed to be free, and no more */
-    expect_int(holds(&d, &alice), 140);
+    expect_int(quotas_holds(&d, &alice), 140);
     close_quotas(&d, q);
 }
 
@@ -263,34 +268,38 @@ static void a_look_that_fails_is_the_answer_and_lets_nothing_through(void **stat
     hf_credentials alice = open_session(&d, "alice", SHOP);
     hf_fault_arm(d.fault, 1, false);
     hf_fault_more(d.fault, 100);
-    asker *two[] = {ask(q, QUOTAS_LOCKS, alice.id, 1), ask(q, QUOTAS_LOCKS, alice.id, 1)};
+    asker *two[] = {quotas_ask(q, QUOTAS_LOCKS, alice.id, 1),
+                    quotas_ask(q, QUOTAS_LOCKS, alice.id, 1)};
     desk_settle(&d);
     for (int i = 0; i < 2; i++) {
         expect_true(two[i]->done);
         expect_status(HF_UNAVAILABLE, two[i]->claim.status, "");
         expect_int(two[i]->claim.granted, 0);
-        leave(q, two[i]);
+        server_quotas_leave(q, two[i]);
     }
     hf_fault_arm(d.fault, 0, false);
-    expect_int(takes(&d, q, &alice, 1), 1);
-    /* When the committer takes no more, whoever asks is told at once; also those who waited for someone else. */
-    asker *under_way = ask(q, QUOTAS_LOCKS, alice.id, 1), *late = ask(q, QUOTAS_LOCKS, alice.id, 10);
+    expect_int(quotas_takes(&d, q, &alice, 1), 1);
+    /* When the committer takes no more, whoever asks is told at once; also those who waited for
+     * someone else. */
+    asker *under_way = quotas_ask(q, QUOTAS_LOCKS, alice.id, 1),
+          *late = quotas_ask(q, QUOTAS_LOCKS, alice.id, 10);
     expect_true(under_way->done && !late->done);
     committer_stop(d.committer);
     jobs_drain(d.jobs);
-    leave(q, under_way);
+    server_quotas_leave(q, under_way);
     expect_true(late->done);
     expect_status(HF_UNAVAILABLE, late->claim.status, "");
     expect_true(late->claim.message != NULL && late->claim.message[0] != '\0');
-    leave(q, late);
-    asker *last = ask(q, QUOTAS_LOCKS, alice.id, 10);
+    server_quotas_leave(q, late);
+    asker *last = quotas_ask(q, QUOTAS_LOCKS, alice.id, 10);
     expect_true(last->done);
     expect_status(HF_UNAVAILABLE, last->claim.status, "");
-    leave(q, last);
+    server_quotas_leave(q, last);
     close_quotas(&d, q);
 }
 
-/* Requests that wait for each other, key by key, and are all refused when the first of them ends: their number is no depth of calls. */
+/* Requests that wait for each other, key by key, and are all refused when the first of them ends:
+ * their number is no depth of calls. */
 enum { LINKS = 2000 };
 static asker *ahead[LINKS], *waiting[LINKS];
 static size_t depth, deepest;
@@ -305,7 +314,7 @@ static void told_in_a_chain(quotas_claim *claim)
     while (waiting[i] != a)
         i++;
     if (i > 0)
-        leave(chain_quotas, ahead[i - 1]);
+        server_quotas_leave(chain_quotas, ahead[i - 1]);
     depth--;
 }
 
@@ -319,17 +328,17 @@ static void a_chain_of_those_who_wait_is_no_chain_of_calls(void **state)
     for (int i = 0; i < LINKS; i++) {
         snprintf(ids[i], sizeof ids[i], "%032x", i);
         quotas_opened(q, ids[i]);
-        ahead[i] = ask(q, QUOTAS_LOCKS, ids[i], 1);
-        waiting[i] = ask(q, QUOTAS_LOCKS, ids[i], 1);
+        ahead[i] = quotas_ask(q, QUOTAS_LOCKS, ids[i], 1);
+        waiting[i] = quotas_ask(q, QUOTAS_LOCKS, ids[i], 1);
         expect_true(ahead[i]->done && !waiting[i]->done);
         waiting[i]->claim.done = told_in_a_chain;
     }
     committer_stop(d.committer); /* no look can be made any more */
-    leave(q, ahead[LINKS - 1]);
+    server_quotas_leave(q, ahead[LINKS - 1]);
     for (int i = 0; i < LINKS; i++) {
         expect_true(waiting[i]->done);
         expect_status(HF_UNAVAILABLE, waiting[i]->claim.status, "");
-        leave(q, waiting[i]);
+        server_quotas_leave(q, waiting[i]);
     }
     expect_int(deepest, 1);
     close_quotas(&d, q);
@@ -342,15 +351,15 @@ static void what_was_given_back_during_a_look_is_looked_for(void **state)
     (void)state;
     quotas *q = open_quotas(&d, 5, 0, 0);
     hf_credentials alice = open_session(&d, "alice", SHOP);
-    hold(&d, &alice, 5);
-    asker *a = ask(q, QUOTAS_LOCKS, alice.id, 1);
+    quotas_hold(&d, &alice, 5);
+    asker *a = quotas_ask(q, QUOTAS_LOCKS, alice.id, 1);
     expect_int(quotas_looks(q), 1);
     quotas_returned(q, QUOTAS_LOCKS, alice.id);
     desk_settle(&d);
     expect_int(a->claim.granted, 0);
-    leave(q, a);
+    server_quotas_leave(q, a);
     store_ask(&d, &(hf_op){.kind = HF_OP_RELEASE_ALL, .session = &alice});
-    expect_int(takes(&d, q, &alice, 1), 1);
+    expect_int(quotas_takes(&d, q, &alice, 1), 1);
     close_quotas(&d, q);
 }
 
@@ -361,26 +370,26 @@ static void that_it_is_full_is_believed_for_a_moment(void **state)
     (void)state;
     quotas *q = open_quotas(&d, 5, 1, 0);
     hf_credentials alice = open_session(&d, "alice", SHOP);
-    hold(&d, &alice, 5);
+    quotas_hold(&d, &alice, 5);
     for (int i = 0; i < 20; i++)
-        expect_int(takes(&d, q, &alice, 1), 0);
+        expect_int(quotas_takes(&d, q, &alice, 1), 0);
     expect_int(quotas_looks(q), 1);
     clock_forward(QUOTAS_FULL_US);
-    expect_int(takes(&d, q, &alice, 1), 0);
+    expect_int(quotas_takes(&d, q, &alice, 1), 0);
     expect_int(quotas_looks(q), 2);
     quotas_returned(q, QUOTAS_LOCKS, "another");
     quotas_returned(q, QUOTAS_SESSIONS, NULL);
-    expect_int(takes(&d, q, &alice, 1), 0);
+    expect_int(quotas_takes(&d, q, &alice, 1), 0);
     expect_int(quotas_looks(q), 2);
     store_ask(&d, &(hf_op){.kind = HF_OP_RELEASE_ALL, .session = &alice});
     quotas_returned(q, QUOTAS_LOCKS, alice.id);
-    expect_int(takes(&d, q, &alice, 1), 1);
+    expect_int(quotas_takes(&d, q, &alice, 1), 1);
     expect_int(quotas_looks(q), 3);
     for (int i = 0; i < 5; i++) { /* of a token it is not known whose session has ended */
-        asker *a = ask(q, QUOTAS_SESSIONS, SHOP, 1);
+        asker *a = quotas_ask(q, QUOTAS_SESSIONS, SHOP, 1);
         desk_settle(&d);
         expect_int(a->claim.granted, i == 4);
-        leave(q, a);
+        server_quotas_leave(q, a);
         if (i == 3) {
             store_ask(&d, &(hf_op){.kind = HF_OP_CLOSE, .session = &alice});
             quotas_returned(q, QUOTAS_SESSIONS, NULL);
@@ -399,35 +408,37 @@ static void few_keys_are_remembered_those_used_last(void **state)
     quotas *q = open_quotas(&d, 10, 0, 4);
     hf_credentials alice = open_session(&d, "alice", SHOP);
     quotas_opened(q, alice.id);
-    asker *pinned = ask(q, QUOTAS_LOCKS, alice.id, 1);
+    asker *pinned = quotas_ask(q, QUOTAS_LOCKS, alice.id, 1);
     for (unsigned i = 0; i < 100; i++) {
         snprintf(id, sizeof id, "%032x", i);
         quotas_opened(q, id);
         expect_true(quotas_count(q) <= 4);
     }
-    leave(q, pinned);
-    expect_int(takes(&d, q, &alice, 1), 1); /* it was not forgotten while something was under way */
+    server_quotas_leave(q, pinned);
+    /* it was not forgotten while something was under way */
+    expect_int(quotas_takes(&d, q, &alice, 1), 1);
     expect_int(quotas_looks(q), 0);
     for (unsigned i = 200; i < 204; i++) {
         snprintf(id, sizeof id, "%032x", i);
         quotas_opened(q, id);
     }
-    expect_int(takes(&d, q, &alice, 1), 1);
+    expect_int(quotas_takes(&d, q, &alice, 1), 1);
     expect_int(quotas_looks(q), 1);
     quotas_forget(q, QUOTAS_LOCKS, alice.id);
-    expect_int(takes(&d, q, &alice, 1), 1);
+    expect_int(quotas_takes(&d, q, &alice, 1), 1);
     expect_int(quotas_looks(q), 2);
-    pinned = ask(q, QUOTAS_LOCKS, alice.id, 1);
+    pinned = quotas_ask(q, QUOTAS_LOCKS, alice.id, 1);
     size_t before = quotas_count(q);
     quotas_forget(q, QUOTAS_LOCKS, alice.id); /* while something is under way: its allowance only */
     expect_int(quotas_count(q), before);
-    leave(q, pinned);
-    expect_int(takes(&d, q, &alice, 1), 1);
+    server_quotas_leave(q, pinned);
+    expect_int(quotas_takes(&d, q, &alice, 1), 1);
     expect_int(quotas_looks(q), 3);
     close_quotas(&d, q);
 }
 
-/* However claims overlap, never more than the limit are there; and nobody is refused while there is room, once all is quiet. */
+/* However claims overlap, never more than the limit are there; and nobody is refused while there is
+ * room, once all is quiet. */
 static void random_takers_never_pass_the_limit(void **state)
 {
     enum { ASKERS = 6, LIMIT = 20 };
@@ -441,16 +452,16 @@ static void random_takers_never_pass_the_limit(void **state)
     for (int i = 0; i < 4000; i++) {
         asker **a = &all[rand_r(&dice) % ASKERS];
         if (*a == NULL)
-            *a = ask(q, QUOTAS_LOCKS, alice.id, 1 + (size_t)rand_r(&dice) % 4);
+            *a = quotas_ask(q, QUOTAS_LOCKS, alice.id, 1 + (size_t)rand_r(&dice) % 4);
         else if ((*a)->done) {
             refusals += (*a)->claim.granted < (*a)->claim.wanted;
             grants += (*a)->claim.granted;
-            hold(&d, &alice, (unsigned)(*a)->claim.granted);
-            leave(q, *a);
+            quotas_hold(&d, &alice, (unsigned)(*a)->claim.granted);
+            server_quotas_leave(q, *a);
             *a = NULL;
         } else if (rand_r(&dice) % 3 == 0)
             desk_settle(&d); /* else the look stays with the store for a while */
-        expect_true(holds(&d, &alice) <= LIMIT);
+        expect_true(quotas_holds(&d, &alice) <= LIMIT);
         if (rand_r(&dice) % 40 == 0) {
             store_ask(&d, &(hf_op){.kind = HF_OP_RELEASE_ALL, .session = &alice});
             quotas_returned(q, QUOTAS_LOCKS, alice.id);
@@ -461,15 +472,15 @@ static void random_takers_never_pass_the_limit(void **state)
         left = ASKERS;
         for (int i = 0; i < ASKERS; i++) {
             if (all[i] != NULL && all[i]->done) {
-                leave(q, all[i]);
+                server_quotas_leave(q, all[i]);
                 all[i] = NULL;
             }
             left -= all[i] == NULL;
         }
     }
     clock_forward(QUOTAS_FULL_US);
-    size_t there = holds(&d, &alice);
-    expect_int(takes(&d, q, &alice, LIMIT), LIMIT - there);
+    size_t there = quotas_holds(&d, &alice);
+    expect_int(quotas_takes(&d, q, &alice, LIMIT), LIMIT - there);
     expect_true(refusals > 50 && grants > 200);
     close_quotas(&d, q);
 }
@@ -509,9 +520,9 @@ static void request_end(request *r)
     hf_arena_done(&r->arena);
 }
 
-#define LOCK(who, name)                                                                                      \
-    {                                                                                                        \
-        .kind = HF_OP_ACQUIRE, .session = &(who), .type = "policy", .id = (name)                             \
+#define LOCK(who, name)                                                                            \
+    {                                                                                              \
+        .kind = HF_OP_ACQUIRE, .session = &(who), .type = "policy", .id = (name)                   \
     }
 
 static void ops_of_several_keys_fit_each_by_itself(void **state)
@@ -525,15 +536,17 @@ static void ops_of_several_keys_fit_each_by_itself(void **state)
     hf_credentials alice = open_session(&d, "alice", SHOP), bob = open_session(&d, "bob", SHOP);
     hf_credentials fresh;
     expect(HF_OK, hf_credentials_new(NULL, &fresh, &err), err);
-    hold(&d, &alice, 2);
+    quotas_hold(&d, &alice, 2);
     store_ask(&d, &(hf_op)LOCK(bob, "b1"));
     const hf_op ops[] = {
         LOCK(alice, "a1"),
         LOCK(bob, "b1"),
         LOCK(alice, "a2"), /* too many */
         LOCK(bob, "b2"),
-        {.kind = HF_OP_SESSION_OPEN, .session = &alice, .user = "alice", .caller = SHOP}, /* is there */
-        {.kind = HF_OP_SESSION_OPEN, .session = &fresh, .user = "fay", .caller = SHOP},   /* too many */
+        /* is there */
+        {.kind = HF_OP_SESSION_OPEN, .session = &alice, .user = "alice", .caller = SHOP},
+        /* too many */
+        {.kind = HF_OP_SESSION_OPEN, .session = &fresh, .user = "fay", .caller = SHOP},
         {.kind = HF_OP_RELEASE, .session = &alice, .type = "policy", .id = "a1"},
         LOCK(bob, "b3"),
         LOCK(bob, "b1"),
@@ -547,7 +560,8 @@ static void ops_of_several_keys_fit_each_by_itself(void **state)
         if (status != (fits[i] ? HF_OK : HF_TOO_MANY))
             fail_msg("op %zu: %s", i, hf_status_wire(status));
         if (!fits[i])
-            expect_contains(err.message, i == 5 ? "(sessions-token): close some first." : "(locks-session)");
+            expect_contains(err.message,
+                            i == 5 ? "(sessions-token): close some first." : "(locks-session)");
     }
     expect_true(r.claims.full);
     request_end(&r);
@@ -599,7 +613,7 @@ static void what_ops_did_is_noted(void **state)
     open.answer.now_us = 5;
     claims_note(q, &open, 1);
     expect_int(quotas_count(q), 1);
-    expect_int(takes(&d, q, &alice, 5), 5);
+    expect_int(quotas_takes(&d, q, &alice, 5), 5);
     expect_int(quotas_looks(q), 0);
     hf_op close = {.kind = HF_OP_CLOSE, .session = &alice, .answer = {.status = HF_DENIED}};
     claims_note(q, &close, 1);
@@ -607,8 +621,8 @@ static void what_ops_did_is_noted(void **state)
     close.answer.status = HF_OK;
     claims_note(q, &close, 1);
     expect_int(quotas_count(q), 0);
-    hold(&d, &bob, 10);
-    expect_int(takes(&d, q, &bob, 1), 0);
+    quotas_hold(&d, &bob, 10);
+    expect_int(quotas_takes(&d, q, &bob, 1), 0);
     hf_lock lost = {0};
     memcpy(lost.session, bob.id, sizeof lost.session);
     hf_op ops[] = {{.kind = HF_OP_RELEASE, .session = &bob},
@@ -617,10 +631,10 @@ static void what_ops_did_is_noted(void **state)
                    {.kind = HF_OP_FORCE_RELEASE, .answer = {.locks = &lost, .locks_count = 1}}};
     for (size_t i = 0; i < 4; i++) {
         uint64_t before = quotas_looks(q);
-        expect_int(takes(&d, q, &bob, 1), 0);
+        expect_int(quotas_takes(&d, q, &bob, 1), 0);
         expect_int(quotas_looks(q), before);
         claims_note(q, &ops[i], 1);
-        expect_int(takes(&d, q, &bob, 1), 0);
+        expect_int(quotas_takes(&d, q, &bob, 1), 0);
         expect_int(quotas_looks(q), before + 1);
     }
     close_quotas(&d, q);
@@ -635,8 +649,8 @@ static void a_look_for_what_is_there_that_fails_is_the_answer(void **state)
     (void)state;
     quotas *q = open_quotas(&d, 2, 0, 0);
     hf_credentials alice = open_session(&d, "alice", SHOP);
-    hold(&d, &alice, 2);
-    expect_int(takes(&d, q, &alice, 1), 0); /* known to be full */
+    quotas_hold(&d, &alice, 2);
+    expect_int(quotas_takes(&d, q, &alice, 1), 0); /* known to be full */
     const hf_op ops[] = {LOCK(alice, "a1"), {.kind = HF_OP_BEAT, .session = &alice}};
     hf_fault_arm(d.fault, 1, false);
     hf_fault_more(d.fault, 100);
@@ -649,7 +663,7 @@ static void a_look_for_what_is_there_that_fails_is_the_answer(void **state)
     close_quotas(&d, q);
 }
 
-static void every_allocation_fails_in_turn(void **state)
+static void every_allocation_fails_in_turn_in_quotas(void **state)
 {
     hf_error err;
     bool all_done = false;
@@ -660,7 +674,7 @@ static void every_allocation_fails_in_turn(void **state)
         size_t which = 0;
         quotas *q = open_quotas(&d, 2, 2, 0);
         hf_credentials alice = open_session(&d, "alice", SHOP), bob = open_session(&d, "bob", SHOP);
-        hold(&d, &alice, 2);
+        quotas_hold(&d, &alice, 2);
         const hf_op ops[] = {LOCK(alice, "a1"), LOCK(bob, "b1"), LOCK(alice, "a2")};
         scarce_begin(n);
         request_begin(&d, q, &r, ops, 3);
@@ -703,7 +717,7 @@ int main(void)
         cmocka_unit_test(what_fits_asks_for_nothing_but_the_count),
         cmocka_unit_test(what_ops_did_is_noted),
         cmocka_unit_test(a_look_for_what_is_there_that_fails_is_the_answer),
-        cmocka_unit_test(every_allocation_fails_in_turn),
+        cmocka_unit_test(every_allocation_fails_in_turn_in_quotas),
     };
     return cmocka_run_group_tests_name("quotas", tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Rights: every kind of op by every kind of caller, against a table written a second time as sentences that the test reads by itself; and
- * what caller_judge puts into ops. */
+/* Rights: every kind of op by every kind of caller, against a table written a second time as
+ * sentences that the test reads by itself; and what caller_judge puts into ops. */
 #include <holdfast/holdfast.h>
 #include <server/rights.h>
 #include <stdio.h>
@@ -12,13 +12,11 @@
  *
  * Alternatives stand between bars, what an alternative needs between spaces:
  *   key           nothing but the session's key, which is not looked at here
- *   p:ROLE:T      the token presented has the role for the op's type; :* for all types; :? for some type
- *   p:lives       a token was presented that lives
- *   p:fits        its pattern fits the session's user, or the user who is to get a session
- *   s:lives       the session's key is right and it lives
- *   s:opener      ... and so does the token that opened it
- *   s:ROLE:T      ... which has the role
- *   s:none        the op has no session */
+ *   p:ROLE:T      the token presented has the role for the op's type; :* for all types; :? for some
+ *   type p:lives       a token was presented that lives p:fits        its pattern fits the
+ *   session's user, or the user who is to get a session s:lives       the session's key is right
+ *   and it lives s:opener      ... and so does the token that opened it s:ROLE:T      ... which has
+ *   the role s:none        the op has no session */
 static const struct {
     const char *kind, *needs;
     bool by_session; /* the op names one, and can't do without it (a save in a user's name can) */
@@ -122,7 +120,7 @@ static hf_credentials login_of(unsigned n)
 
 /* ---- reading the table ---- */
 
-static bool word_is(const char *word, size_t size, const char *role, const char *type)
+static bool rights_word_is(const char *word, size_t size, const char *role, const char *type)
 {
     char text[128];
     snprintf(text, sizeof text, "%s%s%s", role, type ? ":" : "", type ? type : "");
@@ -134,9 +132,9 @@ static bool gives(const char *roles, const char *role, char scope, const char *t
 {
     for (const char *at = roles; *at; at += strcspn(at, " "), at += *at == ' ') {
         size_t size = strcspn(at, " ");
-        if (word_is(at, size, role, NULL))
+        if (rights_word_is(at, size, role, NULL))
             return true;
-        if (scope == 'T' && type && word_is(at, size, role, type))
+        if (scope == 'T' && type && rights_word_is(at, size, role, type))
             return true;
         if (scope == '?' && strncmp(at, role, strlen(role)) == 0)
             return true;
@@ -144,12 +142,13 @@ static bool gives(const char *roles, const char *role, char scope, const char *t
     return false;
 }
 
-static bool session_lives(const scene *it)
+static bool rights_session_lives(const scene *it)
 {
-    return it->session == BY_LIVING_TOKEN || it->session == BY_DEAD_TOKEN || it->session == BY_NO_TOKEN;
+    return it->session == BY_LIVING_TOKEN || it->session == BY_DEAD_TOKEN ||
+           it->session == BY_NO_TOKEN;
 }
 
-static bool holds(const scene *it, const char *word)
+static bool rights_holds(const scene *it, const char *word)
 {
     char role[16] = "";
     if (strcmp(word, "key") == 0)
@@ -159,7 +158,7 @@ static bool holds(const scene *it, const char *word)
     if (strcmp(word, "p:fits") == 0)
         return it->presented != NULL && it->fits;
     if (strcmp(word, "s:lives") == 0)
-        return session_lives(it);
+        return rights_session_lives(it);
     if (strcmp(word, "s:opener") == 0)
         return it->session == BY_LIVING_TOKEN;
     if (strcmp(word, "s:none") == 0)
@@ -167,7 +166,9 @@ static bool holds(const scene *it, const char *word)
     size_t size = strcspn(word + 2, ":");
     snprintf(role, sizeof role, "%.*s", (int)size, word + 2);
     char scope = word[2 + size + 1];
-    const char *roles = word[0] == 'p' ? it->presented : it->session == BY_LIVING_TOKEN ? it->opener : NULL;
+    const char *roles = word[0] == 'p'                   ? it->presented
+                        : it->session == BY_LIVING_TOKEN ? it->opener
+                                                         : NULL;
     if (scope == 'T' && it->type == NULL)
         scope = '*';
     return roles != NULL && gives(roles, role, scope, it->type);
@@ -181,17 +182,18 @@ static bool fulfilled(const scene *it, const char *needs)
         bool all = true;
         char *word;
         while ((word = strsep(&alternative, " ")) != NULL)
-            all = all && (word[0] == '\0' || holds(it, word));
+            all = all && (word[0] == '\0' || rights_holds(it, word));
         if (all)
             return true;
     }
     return false;
 }
 
-static size_t row_of(hf_op_kind kind)
+static size_t rights_row_of(hf_op_kind kind)
 {
     size_t i = 0;
-    while (i < sizeof expected / sizeof *expected && strcmp(expected[i].kind, hf_op_kind_name(kind)) != 0)
+    while (i < sizeof expected / sizeof *expected &&
+           strcmp(expected[i].kind, hf_op_kind_name(kind)) != 0)
         i++;
     if (i == sizeof expected / sizeof *expected)
         fail_msg("who may ask for %s? say so in the table", hf_op_kind_name(kind));
@@ -200,13 +202,13 @@ static size_t row_of(hf_op_kind kind)
 
 static hf_status wanted(const scene *it, hf_op_kind kind)
 {
-    const char *needs = expected[row_of(kind)].needs;
-    bool names_session =
-        expected[row_of(kind)].by_session && !(kind == HF_OP_SAVE && it->session == NO_SESSION);
+    const char *needs = expected[rights_row_of(kind)].needs;
+    bool names_session = expected[rights_row_of(kind)].by_session &&
+                         !(kind == HF_OP_SAVE && it->session == NO_SESSION);
     bool any_session =
         kind == HF_OP_WHO || kind == HF_OP_VERSION || kind == HF_OP_TYPE_GET || kind == HF_OP_TYPES;
     bool says_what_became = names_session || (it->presented == NULL && any_session) ||
-                            (kind == HF_OP_FORCE_RELEASE && holds(it, "p:manage:T"));
+                            (kind == HF_OP_FORCE_RELEASE && rights_holds(it, "p:manage:T"));
     if (strcmp(needs, "key") == 0)
         return HF_OK;
     if (it->flawed)
@@ -215,8 +217,10 @@ static hf_status wanted(const scene *it, hf_op_kind kind)
         return HF_OK;
     if (names_session && it->session == NO_SESSION)
         return HF_UNAUTHENTICATED;
-    if (says_what_became && it->session != NO_SESSION && !session_lives(it))
-        return it->session == WRONG_KEY ? HF_DENIED : it->session == EXPIRED ? HF_EXPIRED : HF_NOT_FOUND;
+    if (says_what_became && it->session != NO_SESSION && !rights_session_lives(it))
+        return it->session == WRONG_KEY ? HF_DENIED
+               : it->session == EXPIRED ? HF_EXPIRED
+                                        : HF_NOT_FOUND;
     bool someone =
         it->presented != NULL || ((names_session || any_session) && it->session == BY_LIVING_TOKEN);
     return someone ? HF_DENIED : HF_UNAUTHENTICATED;
@@ -242,7 +246,8 @@ static hf_status judged(const scene *it, hf_op_kind kind, hf_error *err)
     hf_arena arena = {0};
     hf_credentials login = login_of(1), fresh = login_of(2);
     const hf_credentials *sessions[] = {&login};
-    caller_token presented = token_of("kiosk", it->presented ? it->presented : "", it->fits ? "al*" : "bob");
+    caller_token presented =
+        token_of("kiosk", it->presented ? it->presented : "", it->fits ? "al*" : "bob");
     caller_token opener = token_of("shop", it->opener ? it->opener : "", "");
     caller_session known = {0};
     set_session(it, &opener, &known);
@@ -253,7 +258,8 @@ static hf_status judged(const scene *it, hf_op_kind kind, hf_error *err)
                   .known = &known,
                   .token = it->presented && !it->flawed ? &presented : NULL,
                   .flaw = it->flawed ? "The token is wrong." : NULL};
-    hf_op op = {.kind = kind, .type = it->type, .id = "1", .user = "alice", .text = "why", .name = "n"};
+    hf_op op = {
+        .kind = kind, .type = it->type, .id = "1", .user = "alice", .text = "why", .name = "n"};
     op.session = kind == HF_OP_SESSION_OPEN ? &fresh : it->session == NO_SESSION ? NULL : &login;
     memset(err, 0, sizeof *err);
     hf_status status = caller_judge(&who, &op, err);
@@ -262,7 +268,7 @@ static hf_status judged(const scene *it, hf_op_kind kind, hf_error *err)
     return status;
 }
 
-static void compare(const scene *it, unsigned tally[HF_OP_KINDS][2])
+static void rights_compare(const scene *it, unsigned tally[HF_OP_KINDS][2])
 {
     hf_error err;
     for (int kind = 0; kind < HF_OP_KINDS; kind++) {
@@ -284,7 +290,7 @@ static void compare_sessions(scene it, unsigned tally[HF_OP_KINDS][2])
         it.session = (kind_of_session)session;
         for (int opener = 0; opener < (session == BY_LIVING_TOKEN ? ROLE_SETS : 1); opener++) {
             it.opener = session == BY_LIVING_TOKEN ? role_sets[opener] : NULL;
-            compare(&it, tally);
+            rights_compare(&it, tally);
         }
     }
 }
@@ -306,10 +312,10 @@ static void every_kind_of_op_by_every_kind_of_caller_is_judged_as_the_table_says
                                      tally);
     }
     for (int kind = 0; kind < HF_OP_KINDS; kind++) {
-        bool by_key = strcmp(expected[row_of((hf_op_kind)kind)].needs, "key") == 0;
+        bool by_key = strcmp(expected[rights_row_of((hf_op_kind)kind)].needs, "key") == 0;
         if (tally[kind][1] == 0 || (tally[kind][0] == 0) != by_key)
-            fail_msg("%s was allowed %u times and refused %u times", hf_op_kind_name((hf_op_kind)kind),
-                     tally[kind][1], tally[kind][0]);
+            fail_msg("%s was allowed %u times and refused %u times",
+                     hf_op_kind_name((hf_op_kind)kind), tally[kind][1], tally[kind][0]);
     }
 }
 
@@ -326,7 +332,8 @@ static void a_session_is_opened_in_the_name_of_the_token(void **state)
     hf_arena arena = {0};
     hf_error err;
     hf_credentials login = login_of(1);
-    caller_token plain = token_of("shop", "use:policy", "a*"), admin = token_of("root", "use admin", "");
+    caller_token plain = token_of("shop", "use:policy", "a*"),
+                 admin = token_of("root", "use admin", "");
     caller_token half = token_of("half", "use admin:policy", "");
     hf_op op = {.kind = HF_OP_SESSION_OPEN, .session = &login, .user = "alice"};
     caller who = by_token(&plain, &arena);
@@ -410,7 +417,8 @@ static void forcing_takes_a_token_and_a_session_that_comes_along_is_the_actor(vo
     caller_session known = {.user = "alice", .token = &opener};
     caller who = {.arena = &arena, .sessions = sessions, .sessions_count = 1, .known = &known};
     memcpy(known.id, login.id, sizeof known.id);
-    hf_op op = {.kind = HF_OP_FORCE_RELEASE, .session = &login, .type = "policy", .id = "1", .text = "why"};
+    hf_op op = {
+        .kind = HF_OP_FORCE_RELEASE, .session = &login, .type = "policy", .id = "1", .text = "why"};
     expect(HF_UNAUTHENTICATED, caller_judge(&who, &op, &err), err); /* though its opener may */
     who.token = &other;
     expect(HF_OK, caller_judge(&who, &op, &err), err);
@@ -435,8 +443,11 @@ static void a_batch_may_use_the_session_it_opens(void **state)
     caller_token token = token_of("kiosk", "use:policy", "kiosk*");
     caller_session known[2] = {{.status = HF_NOT_FOUND, .message = "not there"},
                                {.status = HF_NOT_FOUND, .message = "not there"}};
-    caller who = {
-        .arena = &arena, .sessions = sessions, .sessions_count = 2, .known = known, .token = &token};
+    caller who = {.arena = &arena,
+                  .sessions = sessions,
+                  .sessions_count = 2,
+                  .known = known,
+                  .token = &token};
     hf_op open = {.kind = HF_OP_SESSION_OPEN, .session = &fresh, .user = "kiosk1"};
     hf_op acquire = {.kind = HF_OP_ACQUIRE, .session = &fresh, .type = "policy", .id = "1"};
     expect(HF_NOT_FOUND, caller_judge(&who, &acquire, &err), err); /* it comes before */
@@ -472,18 +483,20 @@ static void refusals_say_what_is_missing(void **state)
     caller who = {.arena = &arena, .sessions = sessions, .sessions_count = 1, .known = &known};
     hf_op op = {.kind = HF_OP_ACQUIRE, .session = &login, .type = "policy", .id = "1"};
     expect(HF_DENIED, caller_judge(&who, &op, &err), err);
-    expect_text(err.message,
-                "The token 'kiosk' has no role 'use' for type 'policy'; an administrator can make a new "
-                "token that has it with 'holdfast token create --name NAME --role use:policy'.");
+    expect_text(
+        err.message,
+        "The token 'kiosk' has no role 'use' for type 'policy'; an administrator can make a new "
+        "token that has it with 'holdfast token create --name NAME --role use:policy'.");
     op.type = "not\na type";
     expect(HF_DENIED, caller_judge(&who, &op, &err), err);
     expect_lacks(err.message, "not\na type");
     op = (hf_op){.kind = HF_OP_EVENTS};
     who.token = &token;
     expect(HF_DENIED, caller_judge(&who, &op, &err), err);
-    expect_contains(err.message,
-                    "no role 'observe' for all types; an administrator can make a new token that has it "
-                    "with 'holdfast token create --name NAME --role observe'");
+    expect_contains(
+        err.message,
+        "no role 'observe' for all types; an administrator can make a new token that has it "
+        "with 'holdfast token create --name NAME --role observe'");
     known.token = NULL;
     snprintf(known.opener, sizeof known.opener, "%032x", 9u);
     who.token = NULL;
@@ -510,9 +523,12 @@ static void nothing_but_giving_back_is_allowed_when_nobody_knows_who_it_is(void 
     caller who = {.arena = &arena, .token = &token, .status = HF_UNAVAILABLE};
     who.message = "The store is away.";
     for (int kind = 0; kind < HF_OP_KINDS; kind++) {
-        hf_op op = {
-            .kind = (hf_op_kind)kind, .session = &login, .type = "policy", .id = "1", .user = "alice"};
-        bool key = strcmp(expected[row_of(op.kind)].needs, "key") == 0;
+        hf_op op = {.kind = (hf_op_kind)kind,
+                    .session = &login,
+                    .type = "policy",
+                    .id = "1",
+                    .user = "alice"};
+        bool key = strcmp(expected[rights_row_of(op.kind)].needs, "key") == 0;
         expect(key ? HF_OK : HF_UNAVAILABLE, caller_judge(&who, &op, &err), err);
         if (!key)
             expect_text(err.message, "The store is away.");
@@ -535,7 +551,7 @@ static void a_key_that_the_store_has_called_wrong_is_refused_in_its_words(void *
     caller who = {.sessions = sessions, .sessions_count = 1, .known = &known};
     for (int kind = 0; kind < HF_OP_KINDS; kind++) {
         hf_op op = {.kind = (hf_op_kind)kind, .session = &login};
-        bool key = strcmp(expected[row_of(op.kind)].needs, "key") == 0;
+        bool key = strcmp(expected[rights_row_of(op.kind)].needs, "key") == 0;
         known.status = HF_DENIED;
         expect(key ? HF_DENIED : HF_OK, caller_judge_key(&who, &op, &err), err);
         if (key)

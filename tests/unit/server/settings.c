@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Settings: each of them from each source, which source wins, what is refused and how, and that what is printed can be read again. */
+/* Settings: each of them from each source, which source wins, what is refused and how, and that
+ * what is printed can be read again. */
 #include <base/seams.h>
 #include <server/settings.h>
 #include <server/settings_inside.h>
@@ -27,7 +28,7 @@ static struct desk {
     hf_error err;
 } desk;
 
-static const char *variable(const char *name)
+static const char *settings_variable(const char *name)
 {
     for (size_t i = 0; i < desk.variables; i++)
         if (strcmp(desk.names[i], name) == 0)
@@ -54,7 +55,7 @@ static void set_variable(const char *name, const char *value)
     desk.values[desk.variables++] = value;
 }
 
-static void write_bytes(const char *bytes, size_t size)
+static void settings_write_bytes(const char *bytes, size_t size)
 {
     scratch_path(".ini", desk.path);
     FILE *out = fopen(desk.path, "w");
@@ -62,16 +63,16 @@ static void write_bytes(const char *bytes, size_t size)
     desk.files[0] = desk.path;
 }
 
-static void write_file(const char *text)
+static void settings_write_file(const char *text)
 {
-    write_bytes(text, strlen(text));
+    settings_write_bytes(text, strlen(text));
 }
 
 static hf_status try_sources(void)
 {
     settings_sources from = {.flags = desk.flags,
                              .flags_count = desk.flags_count,
-                             .variable = variable,
+                             .variable = settings_variable,
                              .files = desk.files,
                              .data = "/home/someone/holdfast"};
     settings_free(desk.s);
@@ -80,13 +81,13 @@ static hf_status try_sources(void)
     return settings_read(&from, &desk.s, &desk.err);
 }
 
-static const settings *read_all(void)
+static const settings *settings_read_all(void)
 {
     expect(HF_OK, try_sources(), desk.err);
     return desk.s;
 }
 
-static void refused(const char *part)
+static void settings_refused(const char *part)
 {
     expect(HF_INVALID, try_sources(), desk.err);
     expect_contains(desk.err.message, part);
@@ -136,7 +137,8 @@ static void has_value(const setting *row, const char *value, settings_from from)
 {
     hf_buffer out = {0};
     setting_write(row, (const char *)desk.s + row->offset, &out);
-    if (out.text == NULL || strcmp(out.text, value) != 0 || settings_origin_of(desk.s, row)->from != from)
+    if (out.text == NULL || strcmp(out.text, value) != 0 ||
+        settings_origin_of(desk.s, row)->from != from)
         fail_msg("%s is '%s' from %d, not '%s' from %d", row->name, out.text,
                  settings_origin_of(desk.s, row)->from, value, from);
     hf_buffer_done(&out);
@@ -147,7 +149,7 @@ static void has_value(const setting *row, const char *value, settings_from from)
 static void every_setting_has_a_name_a_default_and_a_description(void **state)
 {
     (void)state;
-    const settings *s = read_all();
+    const settings *s = settings_read_all();
     for (size_t i = 0; i < SETTINGS_COUNT; i++) {
         const setting *row = &settings_table[i];
         expect_int(strspn(row->name, "abcdefghijklmnopqrstuvwxyz-"), strlen(row->name));
@@ -173,8 +175,8 @@ static void every_setting_that_takes_0_says_what_it_means(void **state)
     (void)state;
     for (size_t i = 0; i < SETTINGS_COUNT; i++) {
         const setting *row = &settings_table[i];
-        bool amount =
-            row->kind == SETTING_NUMBER || row->kind == SETTING_DURATION || row->kind == SETTING_SIZE;
+        bool amount = row->kind == SETTING_NUMBER || row->kind == SETTING_DURATION ||
+                      row->kind == SETTING_SIZE;
         if (amount && row->min == 0)
             expect_contains(row->about, "; 0: ");
     }
@@ -191,22 +193,22 @@ static void every_setting_comes_from_every_source_and_the_stronger_wins(void **s
         size_t pairs = desk.flags_count;
         if (row != &settings_table[SETTINGS_ID_config]) {
             snprintf(line, sizeof line, "# first\n[server]\n%s = %s\n", row->name, fitting(row, 0));
-            write_file(line);
-            read_all();
+            settings_write_file(line);
+            settings_read_all();
             has_value(row, fitting(row, 0), SETTINGS_FROM_FILE);
             expect_int(settings_origin_of(desk.s, row)->line, 3);
             expect_text(settings_origin_of(desk.s, row)->file, desk.path);
             setting_variable(row, name);
             set_variable(name, fitting(row, 1));
-            read_all();
+            settings_read_all();
             has_value(row, fitting(row, 1), SETTINGS_FROM_ENVIRONMENT);
             flag(row->name, row->kind == SETTING_SWITCH ? NULL : fitting(row, 2));
-            read_all();
+            settings_read_all();
             has_value(row, fitting(row, 2), SETTINGS_FROM_FLAG);
             desk.flags_count = pairs;
             set_variable(name, NULL);
             desk.values[0] = ""; /* an empty variable counts as not set */
-            read_all();
+            settings_read_all();
             has_value(row, fitting(row, 0), SETTINGS_FROM_FILE);
         }
     }
@@ -221,19 +223,19 @@ static void every_setting_refuses_what_it_does_not_take_and_says_where(void **st
         setting_takes(row, takes);
         setting_variable(row, name);
         set_variable(name, sample(row, 3));
-        refused(name);
+        settings_refused(name);
         expect_contains(desk.err.message, takes);
         desk.variables = 0;
         snprintf(line, sizeof line, "--%s", row->name);
         flag(row->name, sample(row, 3));
-        refused(line);
+        settings_refused(line);
         desk.flags_count = 0;
         if (row == &settings_table[SETTINGS_ID_config] || row->kind == SETTING_STORE ||
             row->kind == SETTING_PATH)
             continue; /* blanks and comments are inih's there */
         snprintf(line, sizeof line, "\n\n%s=%s", row->name, sample(row, 3));
-        write_file(line);
-        refused("line 3");
+        settings_write_file(line);
+        settings_refused("line 3");
         expect_contains(desk.err.message, row->name);
         expect_contains(desk.err.message, desk.path);
         expect_contains(desk.err.message, sample(row, 3));
@@ -263,9 +265,17 @@ static void amounts_keep_to_their_bounds(void **state)
         }
         expect_int(value, row->min);
     }
-    const char *const bad[] = {
-        "",     "1", "s", "1.5s", "-1s", "1 s", "1S", "99999999999999999999s", "9223372036854775807d",
-        "50ms", "2h"};
+    const char *const bad[] = {"",
+                               "1",
+                               "s",
+                               "1.5s",
+                               "-1s",
+                               "1 s",
+                               "1S",
+                               "99999999999999999999s",
+                               "9223372036854775807d",
+                               "50ms",
+                               "2h"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         int64_t value = 7;
         expect_int(setting_read(&settings_table[SETTINGS_ID_head_timeout_us], bad[i], NULL, &value),
@@ -279,15 +289,15 @@ static void amounts_keep_to_their_bounds(void **state)
 static void lists_are_gathered_within_a_source_and_replaced_by_a_stronger_one(void **state)
 {
     (void)state;
-    write_file("listen = 127.0.0.1:1 ,127.0.0.1:2\nlisten = unix:/three\n");
-    const settings *s = read_all();
+    settings_write_file("listen = 127.0.0.1:1 ,127.0.0.1:2\nlisten = unix:/three\n");
+    const settings *s = settings_read_all();
     expect_text(s->listen[0], "127.0.0.1:1");
     expect_text(s->listen[1], "127.0.0.1:2");
     expect_text(s->listen[2], "unix:/three");
     expect_true(s->listen[3] == NULL);
     flag("listen", "127.0.0.1:4");
     flag("listen", "127.0.0.1:5,127.0.0.1:6");
-    s = read_all();
+    s = settings_read_all();
     expect_text(s->listen[0], "127.0.0.1:4");
     expect_text(s->listen[2], "127.0.0.1:6");
     expect_true(s->listen[3] == NULL);
@@ -298,11 +308,11 @@ static void a_list_may_be_emptied_but_for_the_addresses(void **state)
     (void)state;
     set_variable("HOLDFAST_TRUST_PROXY", "10.0.0.1");
     flag("trust-proxy", "");
-    expect_true(read_all()->trust_proxy[0] == NULL);
+    expect_true(settings_read_all()->trust_proxy[0] == NULL);
     flag("listen", "");
-    refused("--listen is empty");
+    settings_refused("--listen is empty");
     desk.flags[1].value = "127.0.0.1:1,,127.0.0.1:2";
-    refused("--listen is");
+    settings_refused("--listen is");
 }
 
 /* ---- the file ---- */
@@ -310,9 +320,10 @@ static void a_list_may_be_emptied_but_for_the_addresses(void **state)
 static void the_file_may_be_indented_and_have_no_section(void **state)
 {
     (void)state;
-    write_file("\xef\xbb\xbf; a comment\r\n   log = json ; said here\r\n\t# another\r\n [server]  \n  "
-               "body-max : 2M\n\n\twriters=3");
-    const settings *s = read_all();
+    settings_write_file(
+        "\xef\xbb\xbf; a comment\r\n   log = json ; said here\r\n\t# another\r\n [server]  \n  "
+        "body-max : 2M\n\n\twriters=3");
+    const settings *s = settings_read_all();
     expect_int(s->log, SETTINGS_LOG_JSON);
     expect_int(s->body_max, 2097152);
     expect_int(s->writers, 3);
@@ -340,8 +351,8 @@ static void unknown_keys_and_sections_are_refused_by_name(void **state)
         {"log-level = \n", "line 1, is empty"},
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        write_file(all[i].text);
-        refused(all[i].part);
+        settings_write_file(all[i].text);
+        settings_refused(all[i].part);
     }
 }
 
@@ -351,34 +362,34 @@ static void long_lines_are_taken_whole_or_refused(void **state)
     char text[20000] = "store = sqlite:/";
     size_t used = strlen(text);
     memset(text + used, 'x', 3000);
-    write_file(text);
+    settings_write_file(text);
 #ifdef HF_INI_MAX_LINE
-    expect_int(strlen(read_all()->store), 3008);
+    expect_int(strlen(settings_read_all()->store), 3008);
 #endif
     memset(text + used, 'x', 9000);
-    write_file(text);
-    refused("line 1 is too long");
+    settings_write_file(text);
+    settings_refused("line 1 is too long");
     text[0] = '#';
-    write_file(text);
-    read_all();
+    settings_write_file(text);
+    settings_read_all();
 }
 
 static void a_file_that_is_named_must_be_there(void **state)
 {
     (void)state;
     desk.files[0] = "/nowhere/at/all.ini";
-    expect_true(read_all()->config == NULL);
+    expect_true(settings_read_all()->config == NULL);
     flag("config", "/nowhere/at/all.ini");
     expect(HF_UNAVAILABLE, try_sources(), desk.err);
     expect_contains(desk.err.message, "/nowhere/at/all.ini can't be opened");
-    write_file("writers = 5\n");
+    settings_write_file("writers = 5\n");
     desk.flags[0].value = desk.path;
     desk.files[0] = NULL;
-    expect_int(read_all()->writers, 5);
+    expect_int(settings_read_all()->writers, 5);
     expect_text(desk.s->config, desk.path);
     desk.flags_count = 0;
     set_variable("HOLDFAST_CONFIG", desk.path);
-    expect_int(read_all()->writers, 5);
+    expect_int(settings_read_all()->writers, 5);
     expect_int(desk.s->origins[SETTINGS_ID_config].from, SETTINGS_FROM_ENVIRONMENT);
 }
 
@@ -386,14 +397,14 @@ static void what_is_no_text_is_no_file_of_settings(void **state)
 {
     (void)state;
     static char large[300000];
-    write_bytes("log = json\0\n", 12);
-    refused("holds a zero byte");
+    settings_write_bytes("log = json\0\n", 12);
+    settings_refused("holds a zero byte");
     memset(large, '\n', sizeof large);
-    write_bytes(large, sizeof large);
+    settings_write_bytes(large, sizeof large);
     expect(HF_TOO_LARGE, try_sources(), desk.err);
-    write_file("host = a\x01"
-               "b\n");
-    refused("line 1");
+    settings_write_file("host = a\x01"
+                        "b\n");
+    settings_refused("line 1");
     desk.files[0] = scratch_folder();
     expect(HF_UNAVAILABLE, try_sources(), desk.err);
 }
@@ -404,19 +415,19 @@ static void the_data_directory_of_a_unit_counts_before_the_home(void **state)
 {
     (void)state;
     set_variable("STATE_DIRECTORY", "/var/lib/holdfast:/var/lib/other");
-    const settings *s = read_all();
+    const settings *s = settings_read_all();
     expect_text(s->data, "/var/lib/holdfast");
     expect_text(s->store, "sqlite:/var/lib/holdfast/holdfast.db");
     flag("data", "/srv/holdfast");
-    expect_text(read_all()->store, "sqlite:/srv/holdfast/holdfast.db");
+    expect_text(settings_read_all()->store, "sqlite:/srv/holdfast/holdfast.db");
     flag("store", "");
-    refused("--store is empty");
+    settings_refused("--store is empty");
 }
 
 static void without_a_home_a_folder_must_be_named(void **state)
 {
     (void)state;
-    settings_sources from = {.variable = variable};
+    settings_sources from = {.variable = settings_variable};
     expect(HF_INVALID, settings_read(&from, &desk.s, &desk.err), desk.err);
     expect_contains(desk.err.message, "--data");
 }
@@ -425,19 +436,19 @@ static void what_goes_together_is_checked(void **state)
 {
     (void)state;
     flag("tls-key", "/k.pem");
-    refused("tls-key is set without tls-certificate");
+    settings_refused("tls-key is set without tls-certificate");
     desk.flags[0].name = "tls-certificate";
-    refused("tls-certificate is set without tls-key");
+    settings_refused("tls-certificate is set without tls-key");
     desk.flags[0] = (settings_flag){"keep-forced", "89d"};
-    refused("keep-forced is shorter than keep-events");
+    settings_refused("keep-forced is shorter than keep-events");
     expect_contains(desk.err.message,
                     "make it as long (0: for ever), leave it out, or make keep-events shorter");
     desk.flags[0].value = "0";
-    read_all();
+    settings_read_all();
     flag("keep-events", "0");
-    read_all();
+    settings_read_all();
     desk.flags[0].value = "730d";
-    refused("keep-forced is shorter");
+    settings_refused("keep-forced is shorter");
 }
 
 static void forced_acts_are_kept_as_long_as_other_events_when_nobody_says_how_long(void **state)
@@ -447,7 +458,7 @@ static void forced_acts_are_kept_as_long_as_other_events_when_nobody_says_how_lo
     for (size_t i = 0; i < sizeof events / sizeof *events; i++) {
         clear(state);
         flag("keep-events", events[i]);
-        expect_int(read_all()->keep_forced_us, forced_days[i] * SETTINGS_DAY);
+        expect_int(settings_read_all()->keep_forced_us, forced_days[i] * SETTINGS_DAY);
     }
 }
 
@@ -472,15 +483,16 @@ static void what_is_printed_can_be_read_again(void **state)
             if (row != &settings_table[SETTINGS_ID_config])
                 strncat(text, line, sizeof text - strlen(text) - 1);
         }
-        write_file(text);
-        read_all();
+        settings_write_file(text);
+        settings_read_all();
         print_as(false, &first);
-        write_file(first.text);
-        read_all();
+        settings_write_file(first.text);
+        settings_read_all();
         print_as(false, &second);
         for (size_t i = 0; i < SETTINGS_COUNT; i++)
             if (i != SETTINGS_ID_config)
-                has_value(&settings_table[i], fitting(&settings_table[i], which), SETTINGS_FROM_FILE);
+                has_value(&settings_table[i], fitting(&settings_table[i], which),
+                          SETTINGS_FROM_FILE);
         hf_buffer_done(&first);
         hf_buffer_done(&second);
     }
@@ -491,11 +503,11 @@ static void every_value_is_printed_with_its_origin(void **state)
     (void)state;
     char wanted[HF_URL_MAX + 64];
     hf_buffer text = {0}, json = {0};
-    write_file("\nwriters = 3\n");
+    settings_write_file("\nwriters = 3\n");
     set_variable("HOLDFAST_LOG", "json");
     flag("hints", NULL);
     flag("store", "postgres://u:secret@h/db");
-    read_all();
+    settings_read_all();
     print_as(false, &text);
     print_as(true, &json);
     snprintf(wanted, sizeof wanted, "\nwriters = 3 ; file %s line 2\n", desk.path);
@@ -504,7 +516,8 @@ static void every_value_is_printed_with_its_origin(void **state)
     expect_contains(text.text, "\nhints = yes ; flag\n");
     expect_contains(text.text, "\nbody-max = 1M ; default\n");
     expect_contains(text.text, "\nstore = postgres://u@h/db ; flag, password not shown\n");
-    expect_contains(json.text, "{\"name\":\"listen\",\"value\":[\"127.0.0.1:7420\"],\"from\":\"default\"}");
+    expect_contains(json.text,
+                    "{\"name\":\"listen\",\"value\":[\"127.0.0.1:7420\"],\"from\":\"default\"}");
     expect_contains(json.text, "{\"name\":\"tls-key\",\"value\":null,\"from\":\"default\"}");
     snprintf(wanted, sizeof wanted,
              "{\"name\":\"writers\",\"value\":\"3\",\"from\":\"file\",\"file\":\"%s\",\"line\":2}",
@@ -520,7 +533,7 @@ static void a_refused_store_is_not_repeated(void **state)
 {
     (void)state;
     flag("store", "postgres://u:secret@h/db ");
-    refused("--store");
+    settings_refused("--store");
     expect_lacks(desk.err.message, "secret");
 }
 
@@ -530,7 +543,7 @@ static void every_allocation_that_fails_is_told(void **state)
 {
     (void)state;
     unsigned failed = 0;
-    write_file("listen = 127.0.0.1:1\nstore = memory:\nhost = a, b, c\n");
+    settings_write_file("listen = 127.0.0.1:1\nstore = memory:\nhost = a, b, c\n");
     flag("trust-proxy", "10.0.0.1");
     for (unsigned n = 1;; n++) {
         scarcity_begin(OF_LIBRARY, n, true);
@@ -553,7 +566,8 @@ int main(void)
         cmocka_unit_test_setup(every_setting_comes_from_every_source_and_the_stronger_wins, clear),
         cmocka_unit_test_setup(every_setting_refuses_what_it_does_not_take_and_says_where, clear),
         cmocka_unit_test_setup(amounts_keep_to_their_bounds, clear),
-        cmocka_unit_test_setup(lists_are_gathered_within_a_source_and_replaced_by_a_stronger_one, clear),
+        cmocka_unit_test_setup(lists_are_gathered_within_a_source_and_replaced_by_a_stronger_one,
+                               clear),
         cmocka_unit_test_setup(a_list_may_be_emptied_but_for_the_addresses, clear),
         cmocka_unit_test_setup(the_file_may_be_indented_and_have_no_section, clear),
         cmocka_unit_test_setup(unknown_keys_and_sections_are_refused_by_name, clear),
@@ -563,7 +577,8 @@ int main(void)
         cmocka_unit_test_setup(the_data_directory_of_a_unit_counts_before_the_home, clear),
         cmocka_unit_test_setup(without_a_home_a_folder_must_be_named, clear),
         cmocka_unit_test_setup(what_goes_together_is_checked, clear),
-        cmocka_unit_test_setup(forced_acts_are_kept_as_long_as_other_events_when_nobody_says_how_long, clear),
+        cmocka_unit_test_setup(
+            forced_acts_are_kept_as_long_as_other_events_when_nobody_says_how_long, clear),
         cmocka_unit_test_setup(what_is_printed_can_be_read_again, clear),
         cmocka_unit_test_setup(every_value_is_printed_with_its_origin, clear),
         cmocka_unit_test_setup(a_refused_store_is_not_repeated, clear),

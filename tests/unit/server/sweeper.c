@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The background sweep: what is dead goes without anyone asking, in small turns between which others get theirs; a store that fails is
- * left alone for longer and longer; stopping is clean; several may sweep one store. W1 to W4 stand in server/sweeper.h. */
+/* The background sweep: what is dead goes without anyone asking, in small turns between which
+ * others get theirs; a store that fails is left alone for longer and longer; stopping is clean;
+ * several may sweep one store. W1 to W4 stand in server/sweeper.h. */
 #include "unit/server/gate.h"
 #include "unit/server/loop.h"
 
@@ -29,7 +30,7 @@ static sweeper *sweeper_on(loop *l, sweeper_settings settings)
     return s;
 }
 
-static sweeper_stats stats_of(const sweeper *s)
+static sweeper_stats sweeper_stats_of(const sweeper *s)
 {
     sweeper_stats stats;
     sweeper_stats_read(s, &stats);
@@ -38,15 +39,15 @@ static sweeper_stats stats_of(const sweeper *s)
 
 static bool has_swept(void *context)
 {
-    return stats_of(context).sweeps > 0;
+    return sweeper_stats_of(context).sweeps > 0;
 }
 
 static bool has_swept_thrice(void *context)
 {
-    return stats_of(context).sweeps >= 3;
+    return sweeper_stats_of(context).sweeps >= 3;
 }
 
-static void finish(loop *l, sweeper *s)
+static void sweeper_finish(loop *l, sweeper *s)
 {
     sweeper_stop(s);
     loop_stop(l);
@@ -73,14 +74,14 @@ static void what_is_dead_goes_in_small_turns_without_anyone_asking(void **state)
     hf_store_clock_offset(l.store, 3600 * SECOND);
     sweeper *s = sweeper_on(&l, often);
     loop_until(&l, has_swept, s);
-    sweeper_stats stats = stats_of(s);
+    sweeper_stats stats = sweeper_stats_of(s);
     expect_int(stats.rows, 120);
     expect_true(stats.turns >= 12);
     expect_int(stats.failures, 0);
     expect_true(!stats.behind && stats.last_us > 0);
     loop_until(&l, has_swept_thrice, s); /* and again after an interval */
-    expect_int(stats_of(s).rows, 120);
-    finish(&l, s);
+    expect_int(sweeper_stats_of(s).rows, 120);
+    sweeper_finish(&l, s);
 }
 
 static void nothing_that_lives_is_swept(void **state)
@@ -91,9 +92,9 @@ static void nothing_that_lives_is_swept(void **state)
     loop_people(l.store, 1, 5, 5, "policy");
     sweeper *s = sweeper_on(&l, often);
     loop_until(&l, has_swept_thrice, s);
-    expect_int(stats_of(s).rows, 0);
+    expect_int(sweeper_stats_of(s).rows, 0);
     expect_int(loop_ask(l.store, &(hf_op){.kind = HF_OP_COUNT}).total_locks, 25);
-    finish(&l, s);
+    sweeper_finish(&l, s);
 }
 
 static void events_are_kept_as_long_as_was_said_and_forced_acts_longer(void **state)
@@ -117,8 +118,8 @@ static void events_are_kept_as_long_as_was_said_and_forced_acts_longer(void **st
     sweeper *s = sweeper_on(&l, settings);
     loop_until(&l, has_swept_thrice, s);
     newest_kept(l.store, &first);
-    expect_true(first >=
-                last); /* all but the forced one, and what the sweep itself wrote of those who died */
+    /* all but the forced one, and what the sweep itself wrote of those who died */
+    expect_true(first >= last);
     hf_batch *batch = NULL;
     hf_error err = {0};
     expect(HF_OK, hf_batch_new(1, &batch, &err), err);
@@ -126,7 +127,7 @@ static void events_are_kept_as_long_as_was_said_and_forced_acts_longer(void **st
     expect(HF_OK, hf_store_execute(l.store, batch, &err), err);
     expect_int(hf_batch_op(batch, 0)->answer.events[0].kind, HF_EVENT_FORCED);
     hf_batch_free(batch);
-    finish(&l, s);
+    sweeper_finish(&l, s);
 }
 
 /* Someone who acquires again and again while it sweeps. */
@@ -145,7 +146,7 @@ typedef struct eager {
 
 static void granted(loop_job *job);
 
-static void acquire(eager *e)
+static void sweeper_acquire(eager *e)
 {
     hf_error err = {0};
     snprintf(e->id, sizeof e->id, "new-%u", e->granted);
@@ -162,11 +163,11 @@ static void granted(loop_job *job)
     jobs_release(job);
     e->granted++;
     e->under_way = false;
-    sweeper_stats stats = stats_of(e->sweeper);
+    sweeper_stats stats = sweeper_stats_of(e->sweeper);
     e->turns_seen += stats.turns > e->turns_before;
     e->turns_before = stats.turns;
     if (stats.sweeps == 0)
-        acquire(e);
+        sweeper_acquire(e);
 }
 
 static void who_asks_while_it_sweeps_is_answered_between_its_turns(void **state)
@@ -182,16 +183,18 @@ static void who_asks_while_it_sweeps_is_answered_between_its_turns(void **state)
     eager e = {.loop = &l};
     snprintf(e.who.id, sizeof e.who.id, "%032x", 9999);
     snprintf(e.who.key, sizeof e.who.key, "%032x", 1234);
-    loop_ask(l.store, &(hf_op){.kind = HF_OP_SESSION_OPEN, .session = &e.who, .user = "eve", .idle_us = DAY});
+    loop_ask(
+        l.store,
+        &(hf_op){.kind = HF_OP_SESSION_OPEN, .session = &e.who, .user = "eve", .idle_us = DAY});
     e.sweeper = sweeper_on(&l, often);
-    acquire(&e);
+    sweeper_acquire(&e);
     loop_until(&l, has_swept, e.sweeper);
-    sweeper_stats stats = stats_of(e.sweeper);
+    sweeper_stats stats = sweeper_stats_of(e.sweeper);
     expect_int(stats.rows, 400);
     expect_true(stats.turns >= 40);
     expect_true(e.turns_seen >= stats.turns * 3 / 4); /* a grant between nearly any two turns */
     loop_for(&l, 0);
-    finish(&l, e.sweeper);
+    sweeper_finish(&l, e.sweeper);
     expect_true(!e.under_way);
 }
 
@@ -200,7 +203,7 @@ typedef struct told {
     char sentence[HF_MESSAGE_SIZE];
 } told;
 
-static void tell(void *context, const char *sentence)
+static void sweeper_tell(void *context, const char *sentence)
 {
     told *t = context;
     t->times++;
@@ -223,17 +226,17 @@ static void a_store_that_fails_is_asked_more_and_more_seldom_and_it_is_told_once
     sweeper_settings settings = often;
     settings.interval_us = SECOND;
     settings.pause_us = 400; /* so it waits 20, 40, 80, 160, 320 ms, each a quarter less perhaps */
-    settings.failed = tell;
+    settings.failed = sweeper_tell;
     settings.context = &t;
     sweeper *s = sweeper_on(&l, settings);
     int64_t began_us = hf_seam.boot_us();
     loop_until(&l, has_swept, s);
     expect_true(hf_seam.boot_us() - began_us >= 620000 * 3 / 4);
-    expect_int(stats_of(s).failures, 5);
-    expect_int(stats_of(s).rows, 6);
+    expect_int(sweeper_stats_of(s).failures, 5);
+    expect_int(sweeper_stats_of(s).rows, 6);
     expect_int(t.times, 1);
     expect_contains(t.sentence, "can't be reached");
-    finish(&l, s);
+    sweeper_finish(&l, s);
 }
 
 static bool is_idle(void *context)
@@ -261,12 +264,12 @@ static void stopped_in_the_middle_it_begins_no_other_turn(void **state)
     expect_true(!sweeper_idle(s));
     gate_let(gate_of(l.store));
     loop_until(&l, is_idle, s);
-    uint64_t turns = stats_of(s).turns;
+    uint64_t turns = sweeper_stats_of(s).turns;
     loop_for(&l, 200000);
     expect_int(turns, 1);
-    expect_int(stats_of(s).turns, 1);
+    expect_int(sweeper_stats_of(s).turns, 1);
     expect_true(sweeper_idle(s));
-    finish(&l, s);
+    sweeper_finish(&l, s);
 }
 
 static void two_servers_sweep_one_store_and_each_row_goes_once(void **state)
@@ -282,14 +285,14 @@ static void two_servers_sweep_one_store_and_each_row_goes_once(void **state)
     hf_store_clock_offset(a.store, 3600 * SECOND);
     hf_store_clock_offset(b.store, 3600 * SECOND);
     sweeper *of_a = sweeper_on(&a, often), *of_b = sweeper_on(&b, often);
-    while (stats_of(of_a).sweeps < 2 || stats_of(of_b).sweeps < 2) {
+    while (sweeper_stats_of(of_a).sweeps < 2 || sweeper_stats_of(of_b).sweeps < 2) {
         loop_for(&a, 5000);
         loop_for(&b, 5000);
     }
-    expect_int(stats_of(of_a).rows + stats_of(of_b).rows, 100);
-    expect_int(stats_of(of_a).failures + stats_of(of_b).failures, 0);
-    finish(&a, of_a);
-    finish(&b, of_b);
+    expect_int(sweeper_stats_of(of_a).rows + sweeper_stats_of(of_b).rows, 100);
+    expect_int(sweeper_stats_of(of_a).failures + sweeper_stats_of(of_b).failures, 0);
+    sweeper_finish(&a, of_a);
+    sweeper_finish(&b, of_b);
 }
 
 static void forced_acts_kept_shorter_than_the_rest_are_refused_with_what_to_do(void **state)

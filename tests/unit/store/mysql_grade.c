@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The grades of MariaDB and MySQL by the variables of servers, also of those that no test can start. */
+/* The grades of MariaDB and MySQL by the variables of servers, also of those that no test can
+ * start. */
 #include "store/mysql_grade.h"
 
 #include <stdio.h>
@@ -11,15 +12,17 @@ enum { VARIABLES_MAX = 12 };
 typedef struct server {
     bool mariadb, wrapped;
     const char *variables[VARIABLES_MAX]
-                         [2]; /* as rows of SHOW VARIABLES; what is not among them the server does not have */
+                         /* as rows of SHOW VARIABLES; what is not among them the server does not
+                          * have */
+                         [2];
     hf_grade_level level;
     const char *text;
 } server;
 
-#define PLAIN                                                                                                \
-    {"innodb_flush_log_at_trx_commit", "1"},                                                                 \
-    {                                                                                                        \
-        "innodb_rollback_on_timeout", "OFF"                                                                  \
+#define PLAIN                                                                                      \
+    {"innodb_flush_log_at_trx_commit", "1"},                                                       \
+    {                                                                                              \
+        "innodb_rollback_on_timeout", "OFF"                                                        \
     }
 
 #define FAILOVER "what was acknowledged may be lost in a failover; use one primary server"
@@ -27,15 +30,21 @@ typedef struct server {
 static const server servers[] = {
     {true,
      false,
-     {PLAIN, {"version", "10.11.6-MariaDB"}, {"log_bin", "OFF"}, {"sync_binlog", "0"}, {"wsrep_on", "OFF"}},
+     {PLAIN,
+      {"version", "10.11.6-MariaDB"},
+      {"log_bin", "OFF"},
+      {"sync_binlog", "0"},
+      {"wsrep_on", "OFF"}},
      HF_GRADE_DISK,
-     "MariaDB 10.11.6-MariaDB, log flushed at every commit, one server: a failover to a replica may lose the "
+     "MariaDB 10.11.6-MariaDB, log flushed at every commit, one server: a failover to a replica "
+     "may lose the "
      "last moments"},
     {true,
      false,
      {PLAIN, {"version", "10.11.6-MariaDB"}, {"log_bin", "OFF"}, {"Slave_running", "ON"}},
      HF_GRADE_PROCESS,
-     "MariaDB 10.11.6-MariaDB, a replica that can be written to: its primary knows nothing of locks taken "
+     "MariaDB 10.11.6-MariaDB, a replica that can be written to: its primary knows nothing of "
+     "locks taken "
      "here; name the primary server in the URL"},
     {true,
      false,
@@ -44,12 +53,21 @@ static const server servers[] = {
      "MariaDB 10.11.6-MariaDB in a cluster (Galera): " FAILOVER},
     {true,
      true,
-     {PLAIN, {"version", "11.4.2-MariaDB-log"}, {"log_bin", "ON"}, {"sync_binlog", "1"}, {"wsrep_on", "ON"}},
+     {PLAIN,
+      {"version", "11.4.2-MariaDB-log"},
+      {"log_bin", "ON"},
+      {"sync_binlog", "1"},
+      {"wsrep_on", "ON"}},
      HF_GRADE_PROCESS,
-     "MariaDB 11.4.2-MariaDB-log in a cluster (Galera) on the application's own connection: " FAILOVER},
+     "MariaDB 11.4.2-MariaDB-log in a cluster (Galera) on the application's own "
+     "connection: " FAILOVER},
     {false, /* Percona XtraDB Cluster */
      false,
-     {PLAIN, {"version", "8.0.36-28.1"}, {"log_bin", "ON"}, {"sync_binlog", "1"}, {"wsrep_on", "ON"}},
+     {PLAIN,
+      {"version", "8.0.36-28.1"},
+      {"log_bin", "ON"},
+      {"sync_binlog", "1"},
+      {"wsrep_on", "ON"}},
      HF_GRADE_PROCESS,
      "MySQL 8.0.36-28.1 in a cluster (Galera): " FAILOVER},
     {false,
@@ -69,7 +87,8 @@ static const server servers[] = {
       {"sync_binlog", "1"},
       {"group_replication_group_name", ""}},
      HF_GRADE_DISK,
-     "MySQL 8.0.36, log flushed at every commit, one server: a failover to a replica may lose the last "
+     "MySQL 8.0.36, log flushed at every commit, one server: a failover to a replica may lose the "
+     "last "
      "moments"},
     {false, /* what is lost with the group counts for more than what is lost with the machine */
      false,
@@ -82,7 +101,8 @@ static const server servers[] = {
      false,
      {PLAIN, {"version", "8.0.36"}, {"log_bin", "ON"}, {"sync_binlog", "100"}},
      HF_GRADE_PROCESS,
-     "MySQL 8.0.36 with a binary log and sync_binlog 100: a crash of the machine may undo the last moments; "
+     "MySQL 8.0.36 with a binary log and sync_binlog 100: a crash of the machine may undo the last "
+     "moments; "
      "set it to 1"},
     {false,
      true,
@@ -91,7 +111,8 @@ static const server servers[] = {
       {"log_bin", "ON"},
       {"sync_binlog", "0"}},
      HF_GRADE_PROCESS,
-     "MySQL 8.0.36 with innodb_flush_log_at_trx_commit 0 on the application's own connection: a crash may "
+     "MySQL 8.0.36 with innodb_flush_log_at_trx_commit 0 on the application's own connection: a "
+     "crash may "
      "lose the last second; set it to 1"},
 };
 

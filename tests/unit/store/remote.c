@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The remote store: its URLs, tokens, connections, TLS, and what it leaves to the server. What goes wrong on the way stands in
- * remote_faults.c. */
+/* The remote store: its URLs, tokens, connections, TLS, and what it leaves to the server. What goes
+ * wrong on the way stands in remote_faults.c. */
 #include "remote_scene.h"
 
 #include <pthread.h>
@@ -14,7 +14,7 @@
 
 #define TOKEN "5ec4e75ec4e75ec4e75ec4e75ec4e75ec4e75ec4e75ec4e75ec4e75ec4e75ec4"
 
-static void write_file(const char *path, const char *text, mode_t mode)
+static void remote_write_file(const char *path, const char *text, mode_t mode)
 {
     FILE *file = fopen(path, "w");
     expect_true(file != NULL);
@@ -23,7 +23,7 @@ static void write_file(const char *path, const char *text, mode_t mode)
     chmod(path, mode);
 }
 
-static void opens(const char *url, hf_status status, const char *sentence)
+static void remote_opens(const char *url, hf_status status, const char *sentence)
 {
     hf_store *store = NULL;
     hf_error err = {0};
@@ -73,9 +73,10 @@ static void a_url_that_makes_no_sense_is_invalid(void **state)
         {"http://host?password_file=/x", "parameters"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        opens(bad[i].url, HF_INVALID, bad[i].sentence);
-    opens("https://host?ca_file=/nowhere/ca.pem", HF_UNAVAILABLE, "/nowhere/ca.pem");
-    opens("http://host?token_file=/nowhere/token", HF_UNAVAILABLE, "The token file /nowhere/token");
+        remote_opens(bad[i].url, HF_INVALID, bad[i].sentence);
+    remote_opens("https://host?ca_file=/nowhere/ca.pem", HF_UNAVAILABLE, "/nowhere/ca.pem");
+    remote_opens("http://host?token_file=/nowhere/token", HF_UNAVAILABLE,
+                 "The token file /nowhere/token");
 }
 
 static void who_is_not_there_is_unavailable_and_the_sentence_says_why(void **state)
@@ -87,10 +88,10 @@ static void who_is_not_there_is_unavailable_and_the_sentence_says_why(void **sta
     int port = batchd_port(s.server);
     scene_close(&s);
     snprintf(url, sizeof url, "http://127.0.0.1:%d/prefix/", port);
-    opens(url, HF_UNAVAILABLE, "Connection refused");
-    opens(url, HF_UNAVAILABLE, "/prefix: ");
-    opens("http://nosuch.invalid:1", HF_UNAVAILABLE, "nosuch.invalid");
-    opens("http://x?socket=/nowhere/socket", HF_UNAVAILABLE, "/nowhere/socket");
+    remote_opens(url, HF_UNAVAILABLE, "Connection refused");
+    remote_opens(url, HF_UNAVAILABLE, "/prefix: ");
+    remote_opens("http://nosuch.invalid:1", HF_UNAVAILABLE, "nosuch.invalid");
+    remote_opens("http://x?socket=/nowhere/socket", HF_UNAVAILABLE, "/nowhere/socket");
 }
 
 static void a_server_below_a_path_and_on_a_unix_socket_is_found(void **state)
@@ -100,14 +101,14 @@ static void a_server_below_a_path_and_on_a_unix_socket_is_found(void **state)
     char path[HF_URL_MAX], url[HF_URL_MAX + 64], head[256];
     scene_serve(&s, NULL, NULL);
     snprintf(url, sizeof url, "%s/a/b//?timeout=5s", s.url);
-    opens(url, HF_OK, NULL);
+    remote_opens(url, HF_OK, NULL);
     batchd_last(s.server, head, sizeof head);
     expect_contains(head, "GET /a/b/readyz HTTP/1.1\r\n");
     scene_close(&s);
     scratch_path(".socket", path);
     scene_serve(&s, path, NULL);
     snprintf(url, sizeof url, "http://locks?socket=%s", path);
-    opens(url, HF_OK, NULL);
+    remote_opens(url, HF_OK, NULL);
     batchd_last(s.server, head, sizeof head);
     expect_contains(head, "\r\nHost: locks\r\n");
     scene_close(&s);
@@ -130,13 +131,15 @@ static void what_is_no_holdfast_server_is_said_to_be_none(void **state)
     scene s;
     scene_serve(&s, NULL, NULL);
     for (size_t i = 0; i < sizeof replies / sizeof *replies; i++) {
-        batchd_misbehave(s.server, &(batchd_whim){.times = 1, .reply = replies[i], .then = BATCHD_CLOSES});
-        opens(s.url, HF_UNAVAILABLE, "There is no holdfast server at http://127.0.0.1:");
+        batchd_misbehave(s.server,
+                         &(batchd_whim){.times = 1, .reply = replies[i], .then = BATCHD_CLOSES});
+        remote_opens(s.url, HF_UNAVAILABLE, "There is no holdfast server at http://127.0.0.1:");
     }
-    batchd_misbehave(s.server,
-                     &(batchd_whim){.times = 1, .reply = "SSH-2.0-OpenSSH\r\n", .then = BATCHD_CLOSES});
-    opens(s.url, HF_UNAVAILABLE, NULL);
-    opens(s.url, HF_OK, NULL);
+    batchd_misbehave(
+        s.server,
+        &(batchd_whim){.times = 1, .reply = "SSH-2.0-OpenSSH\r\n", .then = BATCHD_CLOSES});
+    remote_opens(s.url, HF_UNAVAILABLE, NULL);
+    remote_opens(s.url, HF_OK, NULL);
     scene_close(&s);
 }
 
@@ -148,28 +151,28 @@ static void the_token_comes_from_its_file_else_from_the_environment(void **state
     scene s;
     char path[HF_URL_MAX], url[2 * HF_URL_MAX + 32];
     scratch_path(".token", path);
-    write_file(path, TOKEN "\n", 0600);
+    remote_write_file(path, TOKEN "\n", 0600);
     scene_serve(&s, NULL, NULL);
     batchd_token(s.server, TOKEN);
     snprintf(url, sizeof url, "%s?token_file=%s", s.url, path);
-    opens(s.url, HF_UNAUTHENTICATED, "not known");
-    opens(url, HF_OK, NULL);
+    remote_opens(s.url, HF_UNAUTHENTICATED, "not known");
+    remote_opens(url, HF_OK, NULL);
     setenv("HOLDFAST_TOKEN", TOKEN, 1);
-    opens(s.url, HF_OK, NULL);
+    remote_opens(s.url, HF_OK, NULL);
     setenv("HOLDFAST_TOKEN", "another", 1);
-    opens(s.url, HF_UNAUTHENTICATED, "not known");
-    opens(url, HF_OK, NULL);
+    remote_opens(s.url, HF_UNAUTHENTICATED, "not known");
+    remote_opens(url, HF_OK, NULL);
     setenv("HOLDFAST_TOKEN", "", 1);
-    opens(s.url, HF_UNAUTHENTICATED, "not known");
+    remote_opens(s.url, HF_UNAUTHENTICATED, "not known");
     setenv("HOLDFAST_TOKEN", "hunter2\r\nHost: elsewhere", 1);
-    opens(s.url, HF_INVALID, "HOLDFAST_TOKEN holds no token");
+    remote_opens(s.url, HF_INVALID, "HOLDFAST_TOKEN holds no token");
     unsetenv("HOLDFAST_TOKEN");
-    write_file(path, "hunter2 and more\n", 0600);
-    opens(url, HF_INVALID, "holds no token");
-    write_file(path, TOKEN, 0644);
-    opens(url, HF_INVALID, "chmod 600");
-    write_file(path, "", 0600);
-    opens(url, HF_INVALID, "The token file");
+    remote_write_file(path, "hunter2 and more\n", 0600);
+    remote_opens(url, HF_INVALID, "holds no token");
+    remote_write_file(path, TOKEN, 0644);
+    remote_opens(url, HF_INVALID, "chmod 600");
+    remote_write_file(path, "", 0600);
+    remote_opens(url, HF_INVALID, "The token file");
     scene_close(&s);
     unlink(path);
 }
@@ -236,7 +239,7 @@ typedef struct caller {
     hf_error err;
 } caller;
 
-static void *caller_main(void *argument)
+static void *remote_caller_main(void *argument)
 {
     caller *c = argument;
     char id[16];
@@ -259,7 +262,7 @@ static void threads_that_share_a_store_have_a_connection_each(void **state)
     for (int round = 0; round < 2; round++) {
         for (int i = 0; i < THREADS; i++) {
             callers[i] = (caller){.s = &s, .number = round * THREADS + i};
-            expect_int(pthread_create(&threads[i], NULL, caller_main, &callers[i]), 0);
+            expect_int(pthread_create(&threads[i], NULL, remote_caller_main, &callers[i]), 0);
         }
         for (int i = 0; i < THREADS; i++) {
             expect_int(pthread_join(threads[i], NULL), 0);
@@ -308,20 +311,21 @@ static void a_certificate_is_checked(void **state)
     certificate_write("IP:127.0.0.1", 1, good, key);
     scene_serve(&s, NULL, &tls);
     snprintf(url, sizeof url, "%s?ca_file=%s", s.url, good);
-    opens(url, HF_OK, NULL);
-    opens(s.url, HF_UNAVAILABLE, "is not trusted: SSL certificate problem: self-signed certificate");
-    opens(s.url, HF_UNAVAILABLE, "ca_file=PATH");
+    remote_opens(url, HF_OK, NULL);
+    remote_opens(s.url, HF_UNAVAILABLE,
+                 "is not trusted: SSL certificate problem: self-signed certificate");
+    remote_opens(s.url, HF_UNAVAILABLE, "ca_file=PATH");
     snprintf(url, sizeof url, "%s?ca_file=%s", s.url, other);
-    opens(url, HF_UNAVAILABLE, "is not trusted");
-    write_file(other, "this is no certificate\n", 0600);
-    opens(url, HF_UNAVAILABLE, "is not trusted");
+    remote_opens(url, HF_UNAVAILABLE, "is not trusted");
+    remote_write_file(other, "this is no certificate\n", 0600);
+    remote_opens(url, HF_UNAVAILABLE, "is not trusted");
     snprintf(url, sizeof url, "http%s", s.url + strlen("https"));
-    opens(url, HF_UNAVAILABLE, NULL);
+    remote_opens(url, HF_UNAVAILABLE, NULL);
     expect_int(batchd_batches(s.server), 0);
     scene_close(&s);
     scene_serve(&s, NULL, NULL);
     snprintf(url, sizeof url, "https%s", s.url + strlen("http"));
-    opens(url, HF_UNAVAILABLE, "There is no TLS with https://127.0.0.1:");
+    remote_opens(url, HF_UNAVAILABLE, "There is no TLS with https://127.0.0.1:");
     scene_close(&s);
 }
 
@@ -343,7 +347,7 @@ static void a_certificate_for_another_name_or_time_is_not_trusted(void **state)
         certificate_write(bad[i].subject, bad[i].days, certificate, key);
         scene_serve(&s, NULL, &tls);
         snprintf(url, sizeof url, "%s?ca_file=%s", s.url, certificate);
-        opens(url, HF_UNAVAILABLE, bad[i].sentence);
+        remote_opens(url, HF_UNAVAILABLE, bad[i].sentence);
         scene_close(&s);
     }
 }
@@ -355,9 +359,11 @@ static void the_grade_is_the_servers(void **state)
     (void)state;
     scene s;
     hf_grade grade;
-    static const char body[] = "{\"grade\":\"disk\",\"text\":\"a sync failed\",\"broken\":true,\"new\":1}";
+    static const char body[] =
+        "{\"grade\":\"disk\",\"text\":\"a sync failed\",\"broken\":true,\"new\":1}";
     char broken[256];
-    snprintf(broken, sizeof broken, "HTTP/1.1 503 No\r\nContent-Length: %zu\r\n\r\n%s", strlen(body), body);
+    snprintf(broken, sizeof broken, "HTTP/1.1 503 No\r\nContent-Length: %zu\r\n\r\n%s",
+             strlen(body), body);
     scene_open(&s, "");
     hf_store_grade(s.store, &grade);
     expect_int(grade.level, HF_GRADE_NONE);
@@ -367,7 +373,7 @@ static void the_grade_is_the_servers(void **state)
     expect_int(grade.level, HF_GRADE_DISK);
     expect_true(grade.broken);
     expect_contains(grade.text, "a sync failed");
-    opens(s.url, HF_UNAVAILABLE, "is not ready: a sync failed");
+    remote_opens(s.url, HF_UNAVAILABLE, "is not ready: a sync failed");
     batchd_misbehave(s.server, &(batchd_whim){.times = 1, .then = BATCHD_CLOSES});
     scene_reconnect(&s);
     hf_store_grade(s.store, &grade);
@@ -385,7 +391,8 @@ static void installing_and_backing_up_are_refused_with_the_way_to_do_it(void **s
     expect(HF_INVALID, hf_store_backup(s.store, "/nowhere/file", &err), err);
     expect_contains(err.message, "URL that the server is started with");
     expect(HF_INVALID, hf_store_restore(s.store, "/nowhere/file", true, &err), err);
-    expect(HF_INVALID, hf_store_install(s.url, NULL, &err), err); /* through the module: nothing is asked */
+    /* through the module: nothing is asked */
+    expect(HF_INVALID, hf_store_install(s.url, NULL, &err), err);
     expect_contains(err.message, "installed on its own store");
     expect(HF_INVALID, hf_store_uninstall(s.url, true, &err), err);
     expect_contains(err.message, "removed from its own store");
@@ -409,7 +416,8 @@ static void a_flaw_is_answered_and_the_other_ops_are_not_harmed(void **state)
         {.kind = HF_OP_ACQUIRE, .session = &s.alice, .type = "policy", .id = "1", .ttl_us = -1},
         {.kind = HF_OP_ACQUIRE, .session = &s.alice, .type = "policy", .id = "2"},
         {.kind = HF_OP_ACQUIRE, .session = &keyless, .type = "policy", .id = "3"},
-        {.kind = HF_OP_BEAT, .session = &s.alice, .mode = (hf_mode)7}, /* not told, and yet a flaw */
+        /* not told, and yet a flaw */
+        {.kind = HF_OP_BEAT, .session = &s.alice, .mode = (hf_mode)7},
     };
     for (size_t i = 0; i < 4; i++)
         *hf_batch_add(batch, ops[i].kind) = ops[i];
@@ -443,13 +451,14 @@ static void what_the_server_counts_is_passed_on(void **state)
     scene_serve(&s, NULL, NULL);
     batchd_metrics(s.server, path);
     expect(HF_OK, remote_open(s.url, &s.store, &err), err);
-    expect(HF_UNAVAILABLE, hf_store_metrics(s.store, &text, &err), err); /* the file is not there yet */
+    /* the file is not there yet */
+    expect(HF_UNAVAILABLE, hf_store_metrics(s.store, &text, &err), err);
     expect_contains(err.message, "answered with 404");
-    write_file(path, "holdfast_sessions 3\n", 0600);
+    remote_write_file(path, "holdfast_sessions 3\n", 0600);
     expect(HF_OK, hf_store_metrics(s.store, &text, &err), err);
     expect_text(text, "holdfast_sessions 3\n");
     hf_json_free(text);
-    write_file(path, "", 0600);
+    remote_write_file(path, "", 0600);
     expect(HF_OK, hf_store_metrics(s.store, &text, &err), err);
     expect_text(text, "");
     hf_json_free(text);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What goes wrong between a remote store and its server: what was not sent was not done, what was not answered is unsure when it changes
- * anything, and nothing is done twice. */
+/* What goes wrong between a remote store and its server: what was not sent was not done, what was
+ * not answered is unsure when it changes anything, and nothing is done twice. */
 #include "remote_scene.h"
 
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* How many locks there are on policy/ID in the store behind. */
-static size_t holders(scene *s, const char *id)
+static size_t remote_faults_holders(scene *s, const char *id)
 {
     hf_batch *batch = NULL;
     hf_error err = {0};
@@ -42,7 +42,8 @@ static void a_server_that_was_started_again_between_calls_is_no_error(void **sta
     scene_close(&s);
 }
 
-/* Of a kept connection it can't be known whether it died before the request came; with request ids that does not matter. */
+/* Of a kept connection it can't be known whether it died before the request came; with request ids
+ * that does not matter. */
 static void a_kept_connection_that_dies_is_made_up_for_where_nothing_is_done_twice(void **state)
 {
     (void)state;
@@ -79,10 +80,11 @@ static void without_a_request_id_nothing_is_sent_twice(void **state)
             hf_error err;
             scene_open(&s, "");
             size_t before = batchd_batches(s.server);
-            batchd_misbehave(s.server, &(batchd_whim){.times = 1, .execute = executed, .then = ends[i]});
+            batchd_misbehave(s.server,
+                             &(batchd_whim){.times = 1, .execute = executed, .then = ends[i]});
             expect(HF_UNSURE, ask(&s, HF_OP_ACQUIRE, "1", NULL, &err), err);
             expect_int(batchd_batches(s.server) - before, 1);
-            expect_int(holders(&s, "1"), executed);
+            expect_int(remote_faults_holders(&s, "1"), executed);
             expect(HF_OK, ask(&s, HF_OP_ACQUIRE, "1", NULL, &err), err);
             scene_close(&s);
         }
@@ -119,7 +121,9 @@ static void what_was_sent_and_not_answered_is_unsure_if_it_changes_anything(void
         {.times = 1, .half = true, .then = BATCHD_RESETS},
         {.times = 1, .reply = "HTTP/1.1 2", .then = BATCHD_CLOSES},
         {.times = 1, .reply = "HTTP/1.1 200 OK\r\n", .then = BATCHD_CLOSES},
-        {.times = 1, .reply = "HTTP/1.1 200 OK\r\nContent-Length: 40\r\n\r\n{", .then = BATCHD_CLOSES},
+        {.times = 1,
+         .reply = "HTTP/1.1 200 OK\r\nContent-Length: 40\r\n\r\n{",
+         .then = BATCHD_CLOSES},
         {.times = 1, .reply = "HTTP/1.1 100 Continue\r\n\r\n", .then = BATCHD_CLOSES},
         {.times = 1, .reply = "220 smtp.example ESMTP\r\n", .then = BATCHD_CLOSES},
     };
@@ -133,7 +137,7 @@ static void what_was_sent_and_not_answered_is_unsure_if_it_changes_anything(void
         expect(HF_UNSURE, ask(&s, HF_OP_ACQUIRE, "1", "r1", &err), err);
         expect_contains(err.message, "ask again with the same request id");
         expect_int(batchd_batches(s.server) - before, 1);
-        expect_int(holders(&s, "1"), whims[i].execute || whims[i].half);
+        expect_int(remote_faults_holders(&s, "1"), whims[i].execute || whims[i].half);
         expect(HF_OK, ask(&s, HF_OP_ACQUIRE, "1", "r1", &err), err);
         expect_int(events_of(&s, HF_EVENT_ACQUIRED), 1);
         batchd_misbehave(s.server, &whims[i]);
@@ -144,7 +148,8 @@ static void what_was_sent_and_not_answered_is_unsure_if_it_changes_anything(void
     }
 }
 
-/* An easy call of which something becomes on its way, on a connection that was kept or on a new one, asks again, and it is done once. */
+/* An easy call of which something becomes on its way, on a connection that was kept or on a new
+ * one, asks again, and it is done once. */
 static void is_asked_again(const batchd_whim *whim, bool kept)
 {
     scene s;
@@ -156,19 +161,20 @@ static void is_asked_again(const batchd_whim *whim, bool kept)
     expect(HF_OK, hf_manager_on(s.store, &manager, &err), err);
     s.store = NULL;
     expect(HF_OK, hf_resource_parse("policy/1", &policy, &err), err);
-    expect(HF_OK, hf_session_open(manager, &(hf_session_options){.user = "bob"}, &session, &err), err);
+    expect(HF_OK, hf_session_open(manager, &(hf_session_options){.user = "bob"}, &session, &err),
+           err);
     batchd_misbehave(s.server, whim);
     if (!kept)
         scene_reconnect(&s);
     expect(HF_OK, hf_session_acquire(session, &policy, NULL, NULL, &err), err);
-    expect_int(holders(&s, "1"), 1);
+    expect_int(remote_faults_holders(&s, "1"), 1);
     expect_int(events_of(&s, HF_EVENT_ACQUIRED), 1);
     hf_session_free(session);
     hf_manager_close(manager);
     scene_close(&s);
 }
 
-static void an_easy_call_whose_answer_got_lost_asks_again(void **state)
+static void an_easy_call_whose_answer_got_lost_asks_again_in_remote_faults(void **state)
 {
     (void)state;
     is_asked_again(&(batchd_whim){.times = 1, .half = true, .then = BATCHD_RESETS}, false);
@@ -208,7 +214,8 @@ static void who_does_not_answer_is_not_waited_for_longer_than_the_url_says(void 
 
 static void reply_with(scene *s, char *room, size_t size, const char *status, const char *body)
 {
-    snprintf(room, size, "HTTP/1.1 %s\r\nContent-Length: %zu\r\n\r\n%s", status, strlen(body), body);
+    snprintf(room, size, "HTTP/1.1 %s\r\nContent-Length: %zu\r\n\r\n%s", status, strlen(body),
+             body);
     batchd_misbehave(s->server, &(batchd_whim){.times = 1, .reply = room});
 }
 
@@ -254,7 +261,8 @@ static void an_answer_that_lacks_its_rows_is_none(void **state)
     static const char *const bodies[] = {
         "{\"answers\":[{\"status\":\"ok\"}]}",
         "{\"answers\":[{\"status\":\"ok\",\"outcome\":\"granted\",\"locks_count\":1}]}",
-        "{\"answers\":[{\"status\":\"ok\",\"locks\":[],\"sessions\":[],\"types\":[],\"tokens\":[]}]}",
+        "{\"answers\":[{\"status\":\"ok\",\"locks\":[],\"sessions\":[],\"types\":[],\"tokens\":[]}]"
+        "}",
     };
     scene s;
     scene_open(&s, "");
@@ -281,14 +289,15 @@ static void an_answer_that_lacks_its_rows_is_none(void **state)
         expect(HF_OK, hf_batch_new(1, &batch, &err), err);
         *hf_batch_add(batch, op->kind) = *op;
         reply_with(&s, room, sizeof room, "200 OK", bodies[i % 3]);
-        expect(hf_op_reads(op->kind) ? HF_UNAVAILABLE : HF_UNSURE, hf_store_execute(s.store, batch, &err),
-               err);
+        expect(hf_op_reads(op->kind) ? HF_UNAVAILABLE : HF_UNSURE,
+               hf_store_execute(s.store, batch, &err), err);
         hf_batch_free(batch);
     }
     scene_close(&s);
 }
 
-/* Where they are only counted, or have moved on since, there need be none; a refusal that counts holders shows them. */
+/* Where they are only counted, or have moved on since, there need be none; a refusal that counts
+ * holders shows them. */
 static void an_answer_without_rows_is_taken_where_none_are_promised(void **state)
 {
     (void)state;
@@ -305,7 +314,8 @@ static void an_answer_without_rows_is_taken_where_none_are_promised(void **state
         {HF_OP_WHO, "{\"answers\":[{\"status\":\"ok\",\"locks_count\":1}]}", HF_UNAVAILABLE},
         {HF_OP_RELEASE, "{\"answers\":[{\"status\":\"ok\",\"locks_count\":1}]}", HF_UNSURE},
         {HF_OP_ACQUIRE, "{\"answers\":[{\"status\":\"locked\",\"message\":\"No.\"}]}", HF_LOCKED},
-        {HF_OP_ACQUIRE, "{\"answers\":[{\"status\":\"locked\",\"message\":\"No.\",\"locks_count\":1}]}",
+        {HF_OP_ACQUIRE,
+         "{\"answers\":[{\"status\":\"locked\",\"message\":\"No.\",\"locks_count\":1}]}",
          HF_UNSURE},
     };
     scene s;
@@ -329,9 +339,10 @@ static void an_answer_without_an_end_is_cut_off(void **state)
         scene s;
         hf_error err;
         scene_open(&s, "?timeout=60s");
-        batchd_misbehave(
-            s.server,
-            &(batchd_whim){.times = 1, .reply = heads[i], .spaces = (size_t)70 << 20, .then = BATCHD_CLOSES});
+        batchd_misbehave(s.server, &(batchd_whim){.times = 1,
+                                                  .reply = heads[i],
+                                                  .spaces = (size_t)70 << 20,
+                                                  .then = BATCHD_CLOSES});
         expect(HF_UNSURE, ask(&s, HF_OP_ACQUIRE, "1", "r1", &err), err);
         expect(HF_OK, ask(&s, HF_OP_ACQUIRE, "1", "r1", &err), err);
         scene_close(&s);
@@ -394,12 +405,15 @@ static void write_refusal(char *room, size_t size, int http, const char *code)
 {
     char body[256] = "<html>";
     if (code != NULL)
-        snprintf(body, sizeof body, "{\"type\":\"urn:holdfast:problem:%s\",\"status\":%d,\"code\":\"%s\"}",
-                 code, http, code);
-    snprintf(room, size, "HTTP/1.1 %d No\r\nContent-Length: %zu\r\n\r\n%s", http, strlen(body), body);
+        snprintf(body, sizeof body,
+                 "{\"type\":\"urn:holdfast:problem:%s\",\"status\":%d,\"code\":\"%s\"}", code, http,
+                 code);
+    snprintf(room, size, "HTTP/1.1 %d No\r\nContent-Length: %zu\r\n\r\n%s", http, strlen(body),
+             body);
 }
 
-/* P12: the first sending was carried out and its answer lost; that the second one is refused says nothing about it. */
+/* P12: the first sending was carried out and its answer lost; that the second one is refused says
+ * nothing about it. */
 static void a_refusal_of_what_was_sent_again_is_no_word_about_the_first_sending(void **state)
 {
     (void)state;
@@ -432,7 +446,7 @@ static void a_refusal_of_what_was_sent_again_is_no_word_about_the_first_sending(
         expect(HF_UNSURE, ask(&s, HF_OP_ACQUIRE, "1", "r1", &err), err);
         expect_contains(err.message, "ask again with the same request id");
         expect_int(batchd_batches(s.server) - before, 2);
-        expect_int(holders(&s, "1"), 1);
+        expect_int(remote_faults_holders(&s, "1"), 1);
         expect(HF_OK, ask(&s, HF_OP_ACQUIRE, "1", "r1", &err), err);
         expect_int(events_of(&s, HF_EVENT_ACQUIRED), 1);
         batchd_misbehave(s.server, &first);
@@ -450,13 +464,13 @@ static void problem_details_of_a_server_are_passed_on(void **state)
     char room[4096], body[2048];
     scene_open(&s, "");
     for (int status = HF_OK + 1; status < HF_STATUS_COUNT; status++) {
-        snprintf(
-            body, sizeof body,
-            "{\"type\":\"urn:holdfast:problem:%s\",\"title\":\"x\",\"status\":%d,\"detail\":\"Said so.\","
-            "\"code\":\"%s\",\"message\":\"Said "
-            "so.\",\"resource\":\"policy/1\",\"holders\":[],\"new\":{\"a\":[1,2]}}",
-            hf_status_wire((hf_status)status), hf_status_http((hf_status)status),
-            hf_status_wire((hf_status)status));
+        snprintf(body, sizeof body,
+                 "{\"type\":\"urn:holdfast:problem:%s\",\"title\":\"x\",\"status\":%d,\"detail\":"
+                 "\"Said so.\","
+                 "\"code\":\"%s\",\"message\":\"Said "
+                 "so.\",\"resource\":\"policy/1\",\"holders\":[],\"new\":{\"a\":[1,2]}}",
+                 hf_status_wire((hf_status)status), hf_status_http((hf_status)status),
+                 hf_status_wire((hf_status)status));
         char head[64];
         snprintf(head, sizeof head, "%d No", hf_status_http((hf_status)status));
         reply_with(&s, room, sizeof room, head, body);
@@ -475,8 +489,10 @@ static void problem_details_of_a_server_are_passed_on(void **state)
         {OURS "}", "says: the key is wrong or the right is missing"},
         {OURS ",\"message\":\"\\u001b[31m\"}", "says: the key"},
         {OURS ",\"message\":7,\"detail\":\"Because.\"}", "Because."},
-        {"{\"type\":\"urn:holdfast:problem:ok\",\"status\":403,\"code\":\"ok\"}", "does not allow it"},
-        {"{\"type\":\"urn:holdfast:problem:odd\",\"status\":403,\"code\":\"odd\"}", "does not allow it"},
+        {"{\"type\":\"urn:holdfast:problem:ok\",\"status\":403,\"code\":\"ok\"}",
+         "does not allow it"},
+        {"{\"type\":\"urn:holdfast:problem:odd\",\"status\":403,\"code\":\"odd\"}",
+         "does not allow it"},
         {"{\"type\":\"urn:holdfast:problem:\",\"status\":403,\"code\":null}", "does not allow it"},
         {"\"denied\"", "does not allow it"},
     };
@@ -522,7 +538,7 @@ int main(void)
         cmocka_unit_test(without_a_request_id_nothing_is_sent_twice),
         cmocka_unit_test(a_note_is_not_repeated_even_with_a_request_id),
         cmocka_unit_test(what_was_sent_and_not_answered_is_unsure_if_it_changes_anything),
-        cmocka_unit_test(an_easy_call_whose_answer_got_lost_asks_again),
+        cmocka_unit_test(an_easy_call_whose_answer_got_lost_asks_again_in_remote_faults),
         cmocka_unit_test(a_server_that_is_gone_did_nothing),
         cmocka_unit_test(who_does_not_answer_is_not_waited_for_longer_than_the_url_says),
         cmocka_unit_test(an_answer_that_makes_no_sense_is_unsure),

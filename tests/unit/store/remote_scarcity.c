@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Every allocation of the remote store and of libcurl fails in turn: opening and asking answer that memory is out, or that the answer is
- * lost, and never something wrong; nothing leaks (the address sanitizer looks), and afterwards the same call works. The server's
- * answers are fixed texts, so that only the store needs memory. */
+/* Every allocation of the remote store and of libcurl fails in turn: opening and asking answer that
+ * memory is out, or that the answer is lost, and never something wrong; nothing leaks (the address
+ * sanitizer looks), and afterwards the same call works. The server's answers are fixed texts, so
+ * that only the store needs memory. */
 #include "remote_scene.h"
 
 #include <stdio.h>
@@ -23,7 +24,8 @@ enum { SEEN_MAX = 2000 };
 /* Memory is out, or an answer was lost for want of it. */
 static void fair(hf_status status, bool changes, const hf_error *err)
 {
-    bool good = status == HF_NO_MEMORY || status == HF_UNAVAILABLE || (status == HF_UNSURE && changes);
+    bool good =
+        status == HF_NO_MEMORY || status == HF_UNAVAILABLE || (status == HF_UNSURE && changes);
     if (!good)
         check_failed(__FILE__, __LINE__, "it came to %s: %s", hf_status_wire(status), err->message);
     expect_true(err->message[0] != '\0');
@@ -105,7 +107,8 @@ static void asking_survives_it(void **state)
 
 static void looking_at_the_metrics_survives_it(void **state)
 {
-    static const char counted[] = "HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\nholdfast_sessions 3\n";
+    static const char counted[] =
+        "HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\nholdfast_sessions 3\n";
     (void)state;
     scene s;
     hf_error err = {0};

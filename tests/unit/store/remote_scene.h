@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What the tests of the remote store share: a server in front of a memory store, the remote store that talks to it (linked in, not
- * loaded as a module, so that its memory can be made scarce), and a session. */
+/* What the tests of the remote store share: a server in front of a memory store, the remote store
+ * that talks to it (linked in, not loaded as a module, so that its memory can be made scarce), and
+ * a session. */
 #ifndef HF_TESTS_UNIT_STORE_REMOTE_SCENE_H
 #define HF_TESTS_UNIT_STORE_REMOTE_SCENE_H
 
@@ -22,7 +23,8 @@ hf_status remote_open(const char *url, hf_store **out, hf_error *err);
 
 /* A server, nothing opened yet. */
 void scene_serve(scene *s, const char *socket_path, const batchd_tls *tls);
-/* And the store on it, with `parameters` ("" or "?timeout=300ms") at its URL, and alice's session. */
+/* And the store on it, with `parameters` ("" or "?timeout=300ms") at its URL, and alice's session.
+ * */
 void scene_open(scene *s, const char *parameters);
 void scene_close(scene *s);
 

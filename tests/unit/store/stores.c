@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The door to the stores: modules, wrappers, and how the SQLite store's tables move from version to version. */
+/* The door to the stores: modules, wrappers, and how the SQLite store's tables move from version to
+ * version. */
 #include "base/seams.h"
 #include "db/db.h"
 #include "store/sqlite.h"
@@ -39,7 +40,8 @@ static void a_store_from_a_module_works_like_one_of_the_librarys_own(void **stat
     setenv("HOLDFAST_MODULES", getenv("HF_TEST_MODULES"), 1);
     if (hf_manager_open("zookeeper:", &manager, &err) != HF_OK)
         fail_msg("%s", err.message);
-    assert_int_equal(hf_session_open(manager, &(hf_session_options){.user = "ann"}, &session, &err), HF_OK);
+    assert_int_equal(hf_session_open(manager, &(hf_session_options){.user = "ann"}, &session, &err),
+                     HF_OK);
     assert_int_equal(hf_resource_parse("policy/1", &policy, &err), HF_OK);
     assert_int_equal(hf_session_acquire(session, &policy, NULL, &lock, &err), HF_OK);
     assert_string_equal(lock.user, "ann");
@@ -83,13 +85,13 @@ static void an_unknown_scheme_is_invalid_and_no_password_is_repeated(void **stat
 
 /* ---- wrappers ---- */
 
-static void keep_line(void *context, const char *line)
+static void stores_keep_line(void *context, const char *line)
 {
     strncat(context, line, 4000 - strlen(context));
     strncat(context, "\n", 4000 - strlen(context));
 }
 
-static void a_trace_tells_every_op_and_no_key(void **state)
+static void a_trace_tells_every_op_and_no_key_in_stores(void **state)
 {
     (void)state;
     char lines[4096] = "";
@@ -99,9 +101,10 @@ static void a_trace_tells_every_op_and_no_key(void **state)
     hf_session *session;
     hf_resource policy;
     assert_int_equal(hf_store_open("memory:", &inner, &err), HF_OK);
-    assert_int_equal(hf_trace_open(inner, keep_line, lines, &store, &err), HF_OK);
+    assert_int_equal(hf_trace_open(inner, stores_keep_line, lines, &store, &err), HF_OK);
     assert_int_equal(hf_manager_on(store, &manager, &err), HF_OK);
-    assert_int_equal(hf_session_open(manager, &(hf_session_options){.user = "ann"}, &session, &err), HF_OK);
+    assert_int_equal(hf_session_open(manager, &(hf_session_options){.user = "ann"}, &session, &err),
+                     HF_OK);
     assert_int_equal(hf_resource_parse("policy/1", &policy, &err), HF_OK);
     assert_int_equal(hf_session_release(session, &policy, 0, &err), HF_NOT_HELD);
     assert_non_null(strstr(lines, "session-open"));
@@ -117,21 +120,23 @@ static void a_trace_tells_every_op_and_no_key(void **state)
 static void an_upgrade_takes_each_missing_step_once(void **state)
 {
     (void)state;
-    static const char *const two[] = {
-        "CREATE TABLE {ns}_meta (name TEXT PRIMARY KEY, value TEXT NOT NULL); CREATE TABLE {ns}_a (x)",
-        "CREATE TABLE {ns}_b (y)"};
+    static const char *const two[] = {"CREATE TABLE {ns}_meta (name TEXT PRIMARY KEY, value TEXT "
+                                      "NOT NULL); CREATE TABLE {ns}_a (x)",
+                                      "CREATE TABLE {ns}_b (y)"};
     hf_error err;
     hf_db *db;
     char value[32];
     assert_int_equal(hf_db_open(temp_path("upgrade"), 0, &db, &err), HF_OK);
     assert_int_equal(sqlite_schema_upgrade(db, "t", &(sqlite_schema){two, 1}, &err), HF_OK);
     assert_int_equal(
-        hf_db_ask(db, "SELECT value FROM t_meta WHERE name = 'schema'", value, sizeof value, &err), HF_OK);
+        hf_db_ask(db, "SELECT value FROM t_meta WHERE name = 'schema'", value, sizeof value, &err),
+        HF_OK);
     assert_string_equal(value, "1");
     assert_int_equal(sqlite_schema_upgrade(db, "t", &(sqlite_schema){two, 2}, &err), HF_OK);
     assert_int_equal(sqlite_schema_upgrade(db, "t", &(sqlite_schema){two, 2}, &err), HF_OK);
     assert_int_equal(
-        hf_db_ask(db, "SELECT value FROM t_meta WHERE name = 'schema'", value, sizeof value, &err), HF_OK);
+        hf_db_ask(db, "SELECT value FROM t_meta WHERE name = 'schema'", value, sizeof value, &err),
+        HF_OK);
     assert_string_equal(value, "2");
     assert_int_equal(hf_db_ask(db, "SELECT count(*) FROM t_b", value, sizeof value, &err), HF_OK);
     hf_db_close(db);
@@ -140,8 +145,9 @@ static void an_upgrade_takes_each_missing_step_once(void **state)
 static void a_step_that_fails_leaves_the_tables_as_they_were(void **state)
 {
     (void)state;
-    static const char *const bad[] = {"CREATE TABLE {ns}_meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
-                                      "CREATE TABLE {ns}_b (y); this is not SQL"};
+    static const char *const bad[] = {
+        "CREATE TABLE {ns}_meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
+        "CREATE TABLE {ns}_b (y); this is not SQL"};
     hf_error err;
     hf_db *db;
     char value[32];
@@ -149,11 +155,12 @@ static void a_step_that_fails_leaves_the_tables_as_they_were(void **state)
     assert_int_equal(sqlite_schema_upgrade(db, "t", &(sqlite_schema){bad, 1}, &err), HF_OK);
     assert_int_not_equal(sqlite_schema_upgrade(db, "t", &(sqlite_schema){bad, 2}, &err), HF_OK);
     assert_int_equal(
-        hf_db_ask(db, "SELECT value FROM t_meta WHERE name = 'schema'", value, sizeof value, &err), HF_OK);
-    assert_string_equal(value, "1");
-    assert_int_equal(
-        hf_db_ask(db, "SELECT count(*) FROM sqlite_master WHERE name = 't_b'", value, sizeof value, &err),
+        hf_db_ask(db, "SELECT value FROM t_meta WHERE name = 'schema'", value, sizeof value, &err),
         HF_OK);
+    assert_string_equal(value, "1");
+    assert_int_equal(hf_db_ask(db, "SELECT count(*) FROM sqlite_master WHERE name = 't_b'", value,
+                               sizeof value, &err),
+                     HF_OK);
     assert_string_equal(value, "0");
     hf_db_close(db);
 }
@@ -183,7 +190,7 @@ int main(void)
         cmocka_unit_test(a_missing_module_is_unavailable_and_says_where_it_was_looked_for),
         cmocka_unit_test(a_module_of_another_version_is_refused),
         cmocka_unit_test(an_unknown_scheme_is_invalid_and_no_password_is_repeated),
-        cmocka_unit_test(a_trace_tells_every_op_and_no_key),
+        cmocka_unit_test(a_trace_tells_every_op_and_no_key_in_stores),
         cmocka_unit_test(an_upgrade_takes_each_missing_step_once),
         cmocka_unit_test(a_step_that_fails_leaves_the_tables_as_they_were),
         cmocka_unit_test(every_store_reports_the_durability_it_stands_on),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Threads that share a store's transactions: who goes with whom, and what each is told. T1 to T6 stand in store/together.h. Made for the
- * thread sanitizer too. */
+/* Threads that share a store's transactions: who goes with whom, and what each is told. T1 to T6
+ * stand in store/together.h. Made for the thread sanitizer too. */
 #include "faults/shim.h"
 
 #include <base/seams.h>
@@ -17,8 +17,8 @@
 
 enum { CROWD = 40, BATCHES_MAX = 200 };
 
-/* A store that writes down how many ops each batch had. It can be shut, and fail. It answers an acquire with a lock whose fence is the op's
- * own, or with what its id asks for. */
+/* A store that writes down how many ops each batch had. It can be shut, and fail. It answers an
+ * acquire with a lock whose fence is the op's own, or with what its id asks for. */
 static struct {
     hf_store base;
     pthread_mutex_t mutex;
@@ -44,15 +44,16 @@ static bool is_a(const hf_op *op, const char *kind)
     return strncmp(op->id, kind, strlen(kind)) == 0;
 }
 
-static void answer(hf_op *op, hf_batch *batch)
+static void together_answer(hf_op *op, hf_batch *batch)
 {
     if (is_a(op, "taken")) {
         hf_lock *locks = hf_arena_alloc(&batch->arena, 2 * sizeof *locks);
         snprintf(locks[1].user, sizeof locks[1].user, "bob");
-        op->answer = (hf_answer){.status = HF_LOCKED,
-                                 .message = hf_arena_text(&batch->arena, hf_slice_of("Bob has it.")),
-                                 .locks = locks,
-                                 .locks_count = 2};
+        op->answer =
+            (hf_answer){.status = HF_LOCKED,
+                        .message = hf_arena_text(&batch->arena, hf_slice_of("Bob has it.")),
+                        .locks = locks,
+                        .locks_count = 2};
         return;
     }
     hf_lock *lock = hf_arena_alloc(&batch->arena, sizeof *lock);
@@ -72,7 +73,7 @@ static void answer(hf_op *op, hf_batch *batch)
                              .now_us = 77};
 }
 
-static hf_status execute(hf_store *store, hf_batch *batch, hf_error *err)
+static hf_status together_execute(hf_store *store, hf_batch *batch, hf_error *err)
 {
     assert_ptr_equal(store, &desk.base);
     pthread_mutex_lock(&desk.mutex);
@@ -85,7 +86,7 @@ static hf_status execute(hf_store *store, hf_batch *batch, hf_error *err)
     hf_status fails = batch->together ? desk.fails : HF_OK;
     desk.no_memory = false;
     for (size_t i = 0; i < batch->count; i++) {
-        answer(&batch->ops[i], batch);
+        together_answer(&batch->ops[i], batch);
         if (is_a(&batch->ops[i], "busy") && batch->together && desk.several_are_busy)
             batch->ops[i].answer = (hf_answer){.status = HF_BUSY, .message = "Busy."};
         if (is_a(&batch->ops[i], "busy") && !batch->together)
@@ -136,7 +137,8 @@ static hf_together *open_together(unsigned at_once, bool in_turn, int64_t long_u
 {
     hf_together *all = NULL;
     hf_error err = {0};
-    hf_together_rule rule = {.execute = execute, .at_once = at_once, .in_turn = in_turn, .long_us = long_us};
+    hf_together_rule rule = {
+        .execute = together_execute, .at_once = at_once, .in_turn = in_turn, .long_us = long_us};
     desk.batches = 0;
     desk.fails = HF_OK;
     desk.several_are_busy = desk.shut = false;
@@ -145,7 +147,7 @@ static hf_together *open_together(unsigned at_once, bool in_turn, int64_t long_u
 }
 
 /* A run of so many acquires; the fence tells them apart. */
-static void fill(caller *c, hf_together *all, int number, size_t count, const char *id)
+static void together_fill(caller *c, hf_together *all, int number, size_t count, const char *id)
 {
     c->all = all;
     assert_int_equal(hf_batch_new(count, &c->batch, &c->err), HF_OK);
@@ -163,27 +165,27 @@ static void fill(caller *c, hf_together *all, int number, size_t count, const ch
     }
 }
 
-static void *caller_main(void *context)
+static void *together_caller_main(void *context)
 {
     caller *c = context;
     c->status = hf_together_execute(c->all, &desk.base, c->batch, &c->err);
     return NULL;
 }
 
-static void begin(caller *c)
+static void together_begin(caller *c)
 {
-    expect_int(pthread_create(&c->thread, NULL, caller_main, c), 0);
+    expect_int(pthread_create(&c->thread, NULL, together_caller_main, c), 0);
 }
 
 /* Begins it and waits until it stands in line, as the so-manieth. */
 static void line_up(caller *c, size_t number)
 {
-    begin(c);
+    together_begin(c);
     while (hf_together_waiting(c->all) < number)
         sched_yield();
 }
 
-static void finish(caller *c, hf_status status)
+static void together_finish(caller *c, hf_status status)
 {
     expect_int(pthread_join(c->thread, NULL), 0);
     check_status(status, c->status, c->err.message, "the batch", __FILE__, __LINE__);
@@ -206,7 +208,8 @@ static void finish(caller *c, hf_status status)
     hf_batch_free(c->batch);
 }
 
-/* One who holds the only place, inside a shut store, and so many in line behind, each a run of `ops`. */
+/* One who holds the only place, inside a shut store, and so many in line behind, each a run of
+ * `ops`. */
 typedef struct scene {
     hf_together *all;
     caller first, others[CROWD];
@@ -218,14 +221,14 @@ static void crowd_for(scene *s, bool in_turn, size_t count, size_t ops, int64_t 
     s->all = open_together(1, in_turn, long_us);
     s->count = count;
     shut(true);
-    fill(&s->first, s->all, 99, 1, "free");
-    begin(&s->first);
+    together_fill(&s->first, s->all, 99, 1, "free");
+    together_begin(&s->first);
     wait_inside(1);
     for (size_t i = 0; i < count; i++)
-        fill(&s->others[i], s->all, (int)i + 1, ops, i % 5 == 4 ? "taken" : "free");
+        together_fill(&s->others[i], s->all, (int)i + 1, ops, i % 5 == 4 ? "taken" : "free");
 }
 
-static void crowd(scene *s, bool in_turn, size_t count, size_t ops)
+static void together_crowd(scene *s, bool in_turn, size_t count, size_t ops)
 {
     crowd_for(s, in_turn, count, ops, NEVER_US);
 }
@@ -239,9 +242,9 @@ static void line_up_all(scene *s)
 static void open_and_finish(scene *s, hf_status status)
 {
     shut(false);
-    finish(&s->first, HF_OK);
+    together_finish(&s->first, HF_OK);
     for (size_t i = 0; i < s->count; i++)
-        finish(&s->others[i], status);
+        together_finish(&s->others[i], status);
     hf_together_free(s->all);
 }
 
@@ -253,9 +256,9 @@ static void who_is_alone_goes_at_once_as_it_is(void **state)
     caller c = {0};
     hf_together *all = open_together(1, false, NEVER_US);
     for (int i = 0; i < 3; i++) {
-        fill(&c, all, i, 2, "free");
-        begin(&c);
-        finish(&c, HF_OK);
+        together_fill(&c, all, i, 2, "free");
+        together_begin(&c);
+        together_finish(&c, HF_OK);
     }
     expect_int(desk.batches, 3);
     hf_together_free(all);
@@ -265,7 +268,7 @@ static void who_waits_goes_as_one_batch_and_gets_its_own_answer(void **state)
 {
     (void)state;
     static scene s;
-    crowd(&s, true, 12, 2);
+    together_crowd(&s, true, 12, 2);
     line_up_all(&s);
     open_and_finish(&s, HF_OK);
     expect_int(desk.batches, 2);
@@ -277,7 +280,7 @@ static void more_than_go_together_go_in_several(void **state)
     (void)state;
     static scene s;
     size_t ops = 0;
-    crowd(&s, true, CROWD, 16);
+    together_crowd(&s, true, CROWD, 16);
     line_up_all(&s);
     open_and_finish(&s, HF_OK);
     expect_int(desk.batches, 6);
@@ -295,14 +298,14 @@ static void as_many_as_there_are_places_go_at_the_same_time(void **state)
     hf_together *all = open_together(3, true, NEVER_US);
     shut(true);
     for (int i = 0; i < 4; i++)
-        fill(&c[i], all, i, 1, "free");
+        together_fill(&c[i], all, i, 1, "free");
     for (int i = 0; i < 3; i++)
-        begin(&c[i]);
+        together_begin(&c[i]);
     wait_inside(3);
     line_up(&c[3], 1);
     shut(false);
     for (int i = 0; i < 4; i++)
-        finish(&c[i], HF_OK);
+        together_finish(&c[i], HF_OK);
     expect_int(desk.batches, 4);
     hf_together_free(all);
 }
@@ -318,12 +321,12 @@ static void only_a_short_run_of_simple_changes_goes_with_others(void **state)
         bool simple = false;
         for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
             simple |= all[i] == kind;
-        fill(&c, NULL, 1, 1, "free");
+        together_fill(&c, NULL, 1, 1, "free");
         c.batch->ops[0].kind = kind;
         expect_int(hf_together_may(c.batch), simple);
         hf_batch_free(c.batch);
     }
-    fill(&c, NULL, 1, 3, "free");
+    together_fill(&c, NULL, 1, 3, "free");
     expect_true(hf_together_may(c.batch));
     c.batch->ops[1].linked = false; /* two runs */
     expect_true(!hf_together_may(c.batch));
@@ -331,7 +334,7 @@ static void only_a_short_run_of_simple_changes_goes_with_others(void **state)
     c.batch->ops[1].kind = HF_OP_BEAT;
     expect_true(!hf_together_may(c.batch));
     hf_batch_free(c.batch);
-    fill(&c, NULL, 1, 17, "free");
+    together_fill(&c, NULL, 1, 17, "free");
     expect_true(!hf_together_may(c.batch));
     hf_batch_free(c.batch);
 }
@@ -343,13 +346,13 @@ static void who_is_busy_without_company_keeps_no_place(void **state)
     caller busy = {0}, other = {0};
     hf_together *all = open_together(1, false, NEVER_US);
     desk.several_are_busy = true;
-    fill(&busy, all, 1, 2, "busy");
-    fill(&other, all, 2, 1, "free");
-    begin(&busy);
-    finish(&busy, HF_OK);
+    together_fill(&busy, all, 1, 2, "busy");
+    together_fill(&other, all, 2, 1, "free");
+    together_begin(&busy);
+    together_finish(&busy, HF_OK);
     expect_int(desk.batches, 2); /* one try in company of those who may come, one by itself */
-    begin(&other);
-    finish(&other, HF_OK);
+    together_begin(&other);
+    together_finish(&other, HF_OK);
     expect_int(desk.batches, 3);
     hf_together_free(all);
 }
@@ -359,7 +362,7 @@ static void a_busy_run_goes_on_alone_and_its_time_counts_from_when_it_came(void 
 {
     (void)state;
     static scene s;
-    crowd(&s, false, 6, 2);
+    together_crowd(&s, false, 6, 2);
     s.others[3].batch->ops[1].id = "busy";
     desk.several_are_busy = true;
     int64_t before_us = hf_seam.boot_us();
@@ -378,13 +381,13 @@ static void what_nobody_can_better_alone_is_for_all(void **state)
     static scene s;
     static const hf_status statuses[] = {HF_UNSURE, HF_UNAVAILABLE};
     for (size_t i = 0; i < 2; i++) {
-        crowd(&s, true, 5, 1);
+        together_crowd(&s, true, 5, 1);
         desk.fails = statuses[i];
         line_up_all(&s);
         shut(false);
-        finish(&s.first, HF_OK);
+        together_finish(&s.first, HF_OK);
         for (size_t j = 0; j < s.count; j++) {
-            finish(&s.others[j], statuses[i]);
+            together_finish(&s.others[j], statuses[i]);
             expect_contains(s.others[j].err.message, "It came to");
         }
         expect_int(desk.batches, 2);
@@ -399,10 +402,13 @@ static void what_may_be_the_fault_of_one_is_tried_alone(void **state)
     static const struct {
         hf_status status;
         bool in_turn;
-    } cases[] = {
-        {HF_BUSY, false}, {HF_BUSY, true}, {HF_RETRY, true}, {HF_NO_MEMORY, true}, {HF_TOO_LARGE, true}};
+    } cases[] = {{HF_BUSY, false},
+                 {HF_BUSY, true},
+                 {HF_RETRY, true},
+                 {HF_NO_MEMORY, true},
+                 {HF_TOO_LARGE, true}};
     for (size_t i = 0; i < 5; i++) {
-        crowd(&s, cases[i].in_turn, 5, 1);
+        together_crowd(&s, cases[i].in_turn, 5, 1);
         desk.fails = cases[i].status;
         line_up_all(&s);
         open_and_finish(&s, HF_OK);
@@ -415,10 +421,11 @@ static void the_same_request_asked_twice_is_not_in_one_batch(void **state)
 {
     (void)state;
     static scene s;
-    crowd(&s, true, 4, 1);
+    together_crowd(&s, true, 4, 1);
     s.others[2].session = s.others[1].session;
     memcpy(s.others[2].request, s.others[1].request, sizeof s.others[2].request);
-    memcpy(s.others[3].request, s.others[0].request, sizeof s.others[3].request); /* another session's */
+    /* another session's */
+    memcpy(s.others[3].request, s.others[0].request, sizeof s.others[3].request);
     line_up_all(&s);
     open_and_finish(&s, HF_OK);
     expect_int(desk.batches, 3);
@@ -432,7 +439,7 @@ static void get_inside_a_shut_store(scene *s, bool same)
     for (size_t i = 0; i < s->count && same; i++)
         s->others[i].batch->ops[0].id = s->first.id;
     for (size_t i = 0; i < s->count; i++)
-        begin(&s->others[i]);
+        together_begin(&s->others[i]);
     pthread_mutex_lock(&desk.mutex);
     size_t arrived = 0;
     while (arrived < 4) { /* while the first is still inside */
@@ -455,12 +462,13 @@ static void nobody_waits_behind_a_batch_that_takes_long(void **state)
         get_inside_a_shut_store(&s, same);
 }
 
-/* Memory is out from the end of the first batch on, or from that of the one of several; whoever goes alone has some again. */
+/* Memory is out from the end of the first batch on, or from that of the one of several; whoever
+ * goes alone has some again. */
 static void run_out(scene *s, bool of_first, hf_status status)
 {
     plain_realloc = hf_seam.realloc;
     hf_seam.realloc = realloc_or_not;
-    crowd(s, true, 3, 1);
+    together_crowd(s, true, 3, 1);
     desk.runs_out_at_first = of_first;
     desk.runs_out_at_several = !of_first;
     line_up_all(s);
@@ -485,19 +493,19 @@ static void what_names_a_resource_under_way_waits_though_there_is_a_place(void *
     hf_together *all = open_together(3, true, NEVER_US);
     shut(true);
     for (int i = 0; i < 5; i++)
-        fill(&c[i], all, i, 2, "free");
+        together_fill(&c[i], all, i, 2, "free");
     c[1].batch->ops[1].id = c[2].batch->ops[0].id = c[0].id;
-    begin(&c[0]);
+    together_begin(&c[0]);
     wait_inside(1);
     line_up(&c[1], 1);
     line_up(&c[2], 2);
-    begin(&c[3]); /* another resource: it passes them */
+    together_begin(&c[3]); /* another resource: it passes them */
     wait_inside(2);
     c[4].batch->ops[0].id = c[3].id;
     line_up(&c[4], 3);
     shut(false);
     for (int i = 0; i < 5; i++)
-        finish(&c[i], HF_OK);
+        together_finish(&c[i], HF_OK);
     hf_together_free(all);
 }
 
@@ -510,7 +518,7 @@ static void an_answer_there_is_no_memory_for_is_unsure(void **state)
     expect_contains(s.others[1].err.message, "ask again");
 }
 
-static void *visitor_main(void *context)
+static void *together_visitor_main(void *context)
 {
     caller *c = context;
     for (int i = 0; i < 200 && c->status == HF_OK; i++) {
@@ -532,12 +540,12 @@ static void a_crowd_comes_and_goes(void **state)
         hf_together *all = open_together(at_once, at_once == 1, SOON_US);
         desk.several_are_busy = true;
         for (int i = 0; i < CROWD; i++) {
-            fill(&c[i], all, i, 1 + (size_t)i % 3, i % 7 == 0 ? "busy" : "free");
+            together_fill(&c[i], all, i, 1 + (size_t)i % 3, i % 7 == 0 ? "busy" : "free");
             c[i].status = HF_OK;
-            expect_int(pthread_create(&c[i].thread, NULL, visitor_main, &c[i]), 0);
+            expect_int(pthread_create(&c[i].thread, NULL, together_visitor_main, &c[i]), 0);
         }
         for (int i = 0; i < CROWD; i++)
-            finish(&c[i], HF_OK);
+            together_finish(&c[i], HF_OK);
         printf("# %zu batches of %d runs, %u at once\n", desk.batches, 200 * CROWD, at_once);
         hf_together_free(all);
     }
@@ -573,7 +581,7 @@ static hf_status do_one(clerk *c, hf_op_kind kind)
     return status;
 }
 
-static void *clerk_main(void *context)
+static void *together_clerk_main(void *context)
 {
     clerk *c = context;
     for (int i = 0; i < PAIRS && c->status == HF_OK; i++) {
@@ -585,7 +593,7 @@ static void *clerk_main(void *context)
 }
 
 /* As on a disk that turns. */
-static void slow_down(void *context, shim_event event, const char *path)
+static void together_slow_down(void *context, shim_event event, const char *path)
 {
     (void)context, (void)path;
     if (event == SHIM_SYNC)
@@ -601,7 +609,7 @@ static void threads_on_one_file_share_their_syncs(void **state)
     hf_error err = {0};
     expect_true(shim_register());
     shim_reset();
-    shim.on_event = slow_down;
+    shim.on_event = together_slow_down;
     scratch_path(".db", path);
     snprintf(url, sizeof url, "sqlite:%s", path);
     hf_seam.sqlite_vfs = SHIM_VFS;
@@ -615,7 +623,7 @@ static void threads_on_one_file_share_their_syncs(void **state)
     }
     uint64_t before = shim_count().syncs;
     for (int i = 0; i < CLERKS; i++)
-        expect_int(pthread_create(&clerks[i].thread, NULL, clerk_main, &clerks[i]), 0);
+        expect_int(pthread_create(&clerks[i].thread, NULL, together_clerk_main, &clerks[i]), 0);
     for (int i = 0; i < CLERKS; i++) {
         expect_int(pthread_join(clerks[i].thread, NULL), 0);
         expect_status(HF_OK, clerks[i].status, clerks[i].err.message);

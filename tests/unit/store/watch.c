@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Watches: where a store can tell that others have changed something, what is told is heard by all others and nobody else; where it can't,
- * that is said. */
+/* Watches: where a store can tell that others have changed something, what is told is heard by all
+ * others and nobody else; where it can't, that is said. */
 #include <holdfast/watch.h>
 #include <poll.h>
 #include <store/store.h>
@@ -9,7 +9,7 @@
 #include <support/place.h>
 #include <support/watches.h>
 
-static hf_store *open_store(const char *url)
+static hf_store *watch_open_store(const char *url)
 {
     hf_store *store = NULL;
     hf_error err = {0};
@@ -25,13 +25,13 @@ static hf_watch *watch_on(hf_store *store)
     return watch;
 }
 
-static void tell(hf_watch *watch)
+static void watch_tell(hf_watch *watch)
 {
     hf_error err = {0};
     expect(HF_OK, hf_watch_tell(watch, &err), err);
 }
 
-static bool heard(hf_watch *watch)
+static bool watch_heard(hf_watch *watch)
 {
     bool out = false;
     hf_error err = {0};
@@ -40,7 +40,7 @@ static bool heard(hf_watch *watch)
 }
 
 /* Waits until something can be read; false: nothing came for a long time. */
-static bool wait_for(hf_watch *watch)
+static bool watch_wait_for(hf_watch *watch)
 {
     struct pollfd fd = {.fd = hf_watch_fd(watch), .events = POLLIN};
     return poll(&fd, 1, 20000) == 1;
@@ -58,12 +58,13 @@ static void who_can_not_tell_says_so_at(const place *at)
     hf_store *fault = NULL;
     hf_error err = {0};
     place_fresh(at, url);
-    hf_store *store = open_store(url);
+    hf_store *store = watch_open_store(url);
     if (!can_tell(at)) {
         expect(HF_NOT_FOUND, hf_store_watch(store, &watch, &err), err);
         expect_contains(err.message, "now and then");
     }
-    expect(HF_OK, hf_fault_open(store, &fault, &err), err); /* what stands in front of a store passes it on */
+    /* what stands in front of a store passes it on */
+    expect(HF_OK, hf_fault_open(store, &fault, &err), err);
     expect_int(hf_store_watch(fault, &watch, &err), can_tell(at) ? HF_OK : HF_NOT_FOUND);
     hf_watch_close(watch);
     hf_watch_close(NULL);
@@ -76,22 +77,24 @@ static void what_is_told_is_heard_by_the_others_at(const place *at)
     char url[HF_URL_MAX], elsewhere[HF_URL_MAX];
     place_fresh(at, url);
     place_fresh(at, elsewhere);
-    hf_store *one = open_store(url), *two = open_store(url), *three = open_store(elsewhere);
+    hf_store *one = watch_open_store(url), *two = watch_open_store(url),
+             *three = watch_open_store(elsewhere);
     hf_watch *a = watch_on(one), *b = watch_on(two), *c = watch_on(one), *other = watch_on(three);
-    expect_true(!heard(a) && !heard(b) && !heard(c) && !heard(other));
-    tell(a);
-    expect_true(wait_for(b) && heard(b));
-    expect_true(wait_for(c) && heard(c));
-    expect_true(!heard(b) && !heard(c)); /* once */
-    tell(b);
-    expect_true(wait_for(a) && heard(a)); /* its own is not heard, nor what other tables are told */
-    tell(other);
-    tell(c);
-    expect_true(wait_for(b) && heard(b));
-    expect_true(!heard(other));
+    expect_true(!watch_heard(a) && !watch_heard(b) && !watch_heard(c) && !watch_heard(other));
+    watch_tell(a);
+    expect_true(watch_wait_for(b) && watch_heard(b));
+    expect_true(watch_wait_for(c) && watch_heard(c));
+    expect_true(!watch_heard(b) && !watch_heard(c)); /* once */
+    watch_tell(b);
+    /* its own is not heard, nor what other tables are told */
+    expect_true(watch_wait_for(a) && watch_heard(a));
+    watch_tell(other);
+    watch_tell(c);
+    expect_true(watch_wait_for(b) && watch_heard(b));
+    expect_true(!watch_heard(other));
     for (int i = 0; i < 100; i++)
-        tell(a);
-    expect_true(wait_for(c) && heard(c));
+        watch_tell(a);
+    expect_true(watch_wait_for(c) && watch_heard(c));
     hf_watch_close(a);
     hf_watch_close(b);
     hf_watch_close(c);
@@ -109,12 +112,12 @@ static void a_connection_that_is_lost_is_noticed_at(const place *at)
     bool out = false;
     hf_error err = {0};
     place_fresh(at, url);
-    hf_store *store = open_store(url);
+    hf_store *store = watch_open_store(url);
     hf_watch *watch = watch_on(store), *other = watch_on(store);
     expect_true(end_watches(at, url) == 2);
-    expect_true(wait_for(watch));
+    expect_true(watch_wait_for(watch));
     hf_status status = HF_OK;
-    for (int i = 0; i < 100 && status == HF_OK && wait_for(watch); i++)
+    for (int i = 0; i < 100 && status == HF_OK && watch_wait_for(watch); i++)
         status = hf_watch_heard(watch, &out, &err);
     expect(HF_UNAVAILABLE, status, err);
     expect(HF_UNAVAILABLE, hf_watch_heard(watch, &out, &err), err);
@@ -122,7 +125,7 @@ static void a_connection_that_is_lost_is_noticed_at(const place *at)
     hf_watch_close(watch);
     hf_watch_close(other);
     watch = watch_on(store);
-    tell(watch);
+    watch_tell(watch);
     hf_watch_close(watch);
     hf_store_close(store);
     place_discard(at, url);
@@ -158,7 +161,7 @@ static void a_lost_connection_is_noticed(void **state)
 static void a_fork_may_not_watch(void **state)
 {
     (void)state;
-    hf_store *store = open_store("memory:");
+    hf_store *store = watch_open_store("memory:");
     hf_watch *watch = NULL;
     hf_error err = {0};
     store->pid++; /* as if it had been opened by another process */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The proxy of the fault tests: passes everything, cuts where it is told to, and is told by several threads at once. */
+/* The proxy of the fault tests: passes everything, cuts where it is told to, and is told by several
+ * threads at once. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
@@ -57,7 +58,8 @@ static void *echo_main(void *ignored)
     int fd;
     while (server.count < 64 && (fd = accept4(server.listener, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
         server.fds[server.count] = fd;
-        if (pthread_create(&server.clients[server.count], NULL, echo_client, (void *)server.count) != 0)
+        if (pthread_create(&server.clients[server.count], NULL, echo_client,
+                           (void *)server.count) != 0)
             abort();
         server.count++;
     }
@@ -66,7 +68,8 @@ static void *echo_main(void *ignored)
 
 static void echo_begin(bool by_path)
 {
-    struct sockaddr_in host = {.sin_family = AF_INET, .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
+    struct sockaddr_in host = {.sin_family = AF_INET,
+                               .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
     struct sockaddr_un path = {.sun_family = AF_UNIX};
     socklen_t size = sizeof host;
     memset(&server, 0, sizeof server);
@@ -74,7 +77,8 @@ static void echo_begin(bool by_path)
     server.listener = socket(by_path ? AF_UNIX : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (by_path) {
         scratch_path(".sock", server.path);
-        snprintf(path.sun_path, sizeof path.sun_path, "%.*s", (int)sizeof path.sun_path - 1, server.path);
+        snprintf(path.sun_path, sizeof path.sun_path, "%.*s", (int)sizeof path.sun_path - 1,
+                 server.path);
         expect_int(bind(server.listener, (struct sockaddr *)&path, sizeof path), 0);
     } else {
         expect_int(bind(server.listener, (struct sockaddr *)&host, sizeof host), 0);
@@ -144,13 +148,13 @@ static int client(const proxy *p)
     return fd;
 }
 
-static void say(int fd, const char *text)
+static void proxy_say(int fd, const char *text)
 {
     expect_int(send(fd, text, strlen(text), MSG_NOSIGNAL), strlen(text));
 }
 
 /* Reads exactly that. */
-static void hear(int fd, const char *text)
+static void proxy_hear(int fd, const char *text)
 {
     char got[256] = "";
     size_t size = 0, wanted = strlen(text);
@@ -179,7 +183,7 @@ static void hear_reset(int fd)
 
 /* ---- a scene: server and proxy ---- */
 
-static int scene_begin(void **state)
+static int proxy_scene_begin(void **state)
 {
     echo_begin(false);
     *state = proxy_start("127.0.0.1", server.port);
@@ -193,7 +197,7 @@ static int scene_begin_path(void **state)
     return 0;
 }
 
-static int scene_end(void **state)
+static int proxy_scene_end(void **state)
 {
     proxy_stop(*state);
     echo_end();
@@ -206,10 +210,10 @@ static void everything_passes_both_ways(void **state)
 {
     proxy *p = *state;
     int a = client(p), b = client(p);
-    say(a, "one");
-    say(b, "two");
-    hear(b, "two");
-    hear(a, "one");
+    proxy_say(a, "one");
+    proxy_say(b, "two");
+    proxy_hear(b, "two");
+    proxy_hear(a, "one");
     expect_int(proxy_accepted(p), 2);
     expect_int(proxy_open(p), 2);
     expect_int(proxy_passed(p, PROXY_UP), 6);
@@ -227,17 +231,17 @@ static void round_trips_are_counted(void **state)
     proxy *p = *state;
     int a = client(p), b = client(p);
     for (int i = 0; i < 2; i++) {
-        say(a, "one");
-        hear(a, "one");
+        proxy_say(a, "one");
+        proxy_hear(a, "one");
     }
     expect_int(proxy_trips(p), 2);
     proxy_hold(p, PROXY_DOWN);
-    say(b, "tw");
+    proxy_say(b, "tw");
     expect_true(echo_saw("tw"));
-    say(b, "o!");
+    proxy_say(b, "o!");
     expect_true(echo_saw("o!"));
     proxy_go_on(p);
-    hear(b, "two!");
+    proxy_hear(b, "two!");
     expect_int(proxy_trips(p), 3);
     close(a);
     close(b);
@@ -255,8 +259,9 @@ static void much_passes_whole(void **state)
     while (in < SIZE) {
         struct pollfd it = {.fd = fd, .events = (short)(POLLIN | (out < SIZE ? POLLOUT : 0))};
         expect_true(poll(&it, 1, TIMEOUT_MS) > 0);
-        ssize_t size =
-            it.revents & POLLOUT ? send(fd, sent + out, SIZE - out, MSG_NOSIGNAL | MSG_DONTWAIT) : 0;
+        ssize_t size = it.revents & POLLOUT
+                           ? send(fd, sent + out, SIZE - out, MSG_NOSIGNAL | MSG_DONTWAIT)
+                           : 0;
         out += size > 0 ? (size_t)size : 0;
         size = it.revents & POLLIN ? recv(fd, got + in, SIZE - in, MSG_DONTWAIT) : 0;
         in += size > 0 ? (size_t)size : 0;
@@ -271,15 +276,15 @@ static void a_cut_resets_every_connection(void **state)
 {
     proxy *p = *state;
     int a = client(p), b = client(p), c;
-    say(a, "one");
-    hear(a, "one");
+    proxy_say(a, "one");
+    proxy_hear(a, "one");
     proxy_cut(p);
     expect_int(proxy_open(p), 0);
     hear_reset(a);
     hear_reset(b);
     c = client(p);
-    say(c, "again");
-    hear(c, "again");
+    proxy_say(c, "again");
+    proxy_hear(c, "again");
     close(c);
 }
 
@@ -287,12 +292,12 @@ static void a_cut_comes_after_so_many_bytes(void **state)
 {
     proxy *p = *state;
     int fd = client(p);
-    say(fd, "before");
-    hear(fd, "before");
+    proxy_say(fd, "before");
+    proxy_hear(fd, "before");
     proxy_cut_after(p, PROXY_UP, 5);
-    say(fd, "123");
-    hear(fd, "123");
-    say(fd, "45678");
+    proxy_say(fd, "123");
+    proxy_hear(fd, "123");
+    proxy_say(fd, "45678");
     expect_true(proxy_wait_sprung(p, 0, TIMEOUT_MS));
     hear_reset(fd);
     expect_true(echo_saw("before12345"));
@@ -300,8 +305,8 @@ static void a_cut_comes_after_so_many_bytes(void **state)
 
     fd = client(p);
     proxy_cut_after(p, PROXY_DOWN, 4);
-    say(fd, "abcdef");
-    hear(fd, "abcd");
+    proxy_say(fd, "abcdef");
+    proxy_hear(fd, "abcd");
     hear_reset(fd);
     expect_true(echo_saw("abcdef"));
     expect_int(proxy_sprung(p), 2);
@@ -312,14 +317,14 @@ static void a_cut_before_a_pattern_keeps_it_from_the_server(void **state)
     proxy *p = *state;
     int other = client(p), fd = client(p);
     proxy_cut_at(p, PROXY_UP, "COMMIT", PROXY_BEFORE);
-    say(other, "COMMA");
-    hear(other, "COMMA");
-    say(fd, "UPDATE; COMMIT; more");
+    proxy_say(other, "COMMA");
+    proxy_hear(other, "COMMA");
+    proxy_say(fd, "UPDATE; COMMIT; more");
     expect_true(proxy_wait_sprung(p, 0, TIMEOUT_MS));
     hear_reset(fd);
     expect_true(echo_never_saw("COMMIT") && echo_never_saw("more"));
-    say(other, "COMMIT"); /* once only */
-    hear(other, "COMMIT");
+    proxy_say(other, "COMMIT"); /* once only */
+    proxy_hear(other, "COMMIT");
     expect_int(proxy_sprung(p), 1);
     close(other);
 }
@@ -329,13 +334,13 @@ static void a_pattern_in_pieces_is_found(void **state)
     proxy *p = *state;
     int fd = client(p), other = client(p);
     proxy_cut_at(p, PROXY_UP, "COMMIT", PROXY_BEFORE);
-    say(fd, "x COM");
-    hear(fd, "x COM");
-    say(other, "MIT"); /* someone else's */
-    hear(other, "MIT");
-    say(fd, "M");
-    hear(fd, "M");
-    say(fd, "IT");
+    proxy_say(fd, "x COM");
+    proxy_hear(fd, "x COM");
+    proxy_say(other, "MIT"); /* someone else's */
+    proxy_hear(other, "MIT");
+    proxy_say(fd, "M");
+    proxy_hear(fd, "M");
+    proxy_say(fd, "IT");
     expect_true(proxy_wait_sprung(p, 0, TIMEOUT_MS));
     hear_reset(fd);
     expect_true(echo_never_saw("MITMIT"));
@@ -347,14 +352,14 @@ static void a_trap_does_not_see_what_passed_before_it_was_set(void **state)
     proxy *p = *state;
     int fd = client(p);
     proxy_cut_at(p, PROXY_UP, "COMMIT", PROXY_BEFORE);
-    say(fd, "COM");
-    hear(fd, "COM");
+    proxy_say(fd, "COM");
+    proxy_hear(fd, "COM");
     proxy_cut_at(p, PROXY_UP, "COMMIT", PROXY_BEFORE);
-    say(fd, "MIT");
-    hear(fd, "MIT");
+    proxy_say(fd, "MIT");
+    proxy_hear(fd, "MIT");
     proxy_cut_never(p);
-    say(fd, "COMMIT");
-    hear(fd, "COMMIT");
+    proxy_say(fd, "COMMIT");
+    proxy_hear(fd, "COMMIT");
     expect_int(proxy_sprung(p), 0);
     close(fd);
 }
@@ -363,11 +368,11 @@ static void a_cut_after_a_pattern_loses_only_the_answer(void **state)
 {
     proxy *p = *state;
     int fd = client(p);
-    say(fd, "BEGIN");
-    hear(fd, "BEGIN");
+    proxy_say(fd, "BEGIN");
+    proxy_hear(fd, "BEGIN");
     proxy_cut_at(p, PROXY_UP, "COMMIT", PROXY_AFTER);
-    say(fd, "COMMIT; the rest");
-    say(fd, " and more");
+    proxy_say(fd, "COMMIT; the rest");
+    proxy_say(fd, " and more");
     expect_true(proxy_wait_sprung(p, 0, TIMEOUT_MS));
     hear_reset(fd);
     expect_true(echo_saw("COMMIT; the rest and more"));
@@ -378,14 +383,14 @@ static void a_cut_at_what_the_server_says(void **state)
     proxy *p = *state;
     int fd = client(p);
     proxy_cut_at(p, PROXY_DOWN, "done", PROXY_BEFORE);
-    say(fd, "well done");
-    hear(fd, "well ");
+    proxy_say(fd, "well done");
+    proxy_hear(fd, "well ");
     hear_reset(fd);
 
     fd = client(p);
     proxy_cut_at(p, PROXY_DOWN, "done", PROXY_AFTER);
-    say(fd, "well done");
-    hear(fd, "well done");
+    proxy_say(fd, "well done");
+    proxy_hear(fd, "well done");
     hear_reset(fd);
     expect_int(proxy_sprung(p), 2);
 }
@@ -394,20 +399,20 @@ static void what_is_held_comes_later(void **state)
 {
     proxy *p = *state;
     int fd = client(p);
-    say(fd, "one");
-    hear(fd, "one");
+    proxy_say(fd, "one");
+    proxy_hear(fd, "one");
     proxy_hold(p, PROXY_BOTH);
     int late = client(p);
-    say(fd, "two");
-    say(late, "three");
+    proxy_say(fd, "two");
+    proxy_say(late, "three");
     expect_true(hears_nothing(fd) && hears_nothing(late));
     expect_true(echo_never_saw("two"));
     proxy_go_on(p);
-    hear(fd, "two");
-    hear(late, "three");
+    proxy_hear(fd, "two");
+    proxy_hear(late, "three");
 
     proxy_hold(p, PROXY_DOWN);
-    say(fd, "four");
+    proxy_say(fd, "four");
     expect_true(hears_nothing(fd));
     expect_true(echo_saw("four"));
     proxy_cut(p);
@@ -419,17 +424,17 @@ static void new_connections_are_refused_and_old_ones_stay(void **state)
 {
     proxy *p = *state;
     int fd = client(p);
-    say(fd, "one");
-    hear(fd, "one");
+    proxy_say(fd, "one");
+    proxy_hear(fd, "one");
     for (int round = 0; round < 3; round++) {
         proxy_refuse(p, true);
         expect_int(client_try(p), -ECONNREFUSED);
-        say(fd, "two");
-        hear(fd, "two");
+        proxy_say(fd, "two");
+        proxy_hear(fd, "two");
         proxy_refuse(p, false);
         int later = client(p);
-        say(later, "three");
-        hear(later, "three");
+        proxy_say(later, "three");
+        proxy_hear(later, "three");
         close(later);
     }
     close(fd);
@@ -485,18 +490,19 @@ static void threads_talk_while_others_command(void **state)
         expect_int(pthread_join(threads[i], NULL), 0);
 }
 
-#define SCENE(test) cmocka_unit_test_setup_teardown(test, scene_begin, scene_end)
+#define SCENE(test) cmocka_unit_test_setup_teardown(test, proxy_scene_begin, proxy_scene_end)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         SCENE(everything_passes_both_ways),
-        {"everything passes to a unix socket", everything_passes_both_ways, scene_begin_path, scene_end,
-         NULL},
+        {"everything passes to a unix socket", everything_passes_both_ways, scene_begin_path,
+         proxy_scene_end, NULL},
         SCENE(round_trips_are_counted),
         SCENE(much_passes_whole),
         SCENE(a_cut_resets_every_connection),
-        {"a cut, from a unix socket", a_cut_resets_every_connection, scene_begin_path, scene_end, NULL},
+        {"a cut, from a unix socket", a_cut_resets_every_connection, scene_begin_path,
+         proxy_scene_end, NULL},
         SCENE(a_cut_comes_after_so_many_bytes),
         SCENE(a_cut_before_a_pattern_keeps_it_from_the_server),
         SCENE(a_pattern_in_pieces_is_found),

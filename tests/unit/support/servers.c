@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The private servers of the fault tests: each kind is started, asked, taken down in every way, and comes back with what was committed
- * and the same address. */
+/* The private servers of the fault tests: each kind is started, asked, taken down in every way, and
+ * comes back with what was committed and the same address. */
 #include <holdfast/limits.h>
 #include <libpq-fe.h>
 #include <mysql.h>
@@ -14,7 +14,7 @@
 
 /* ---- asking PostgreSQL ---- */
 
-static PGconn *postgres_open(const char *url)
+static PGconn *servers_postgres_open(const char *url)
 {
     char plain[HF_URL_MAX];
     snprintf(plain, sizeof plain, "%s", url);
@@ -27,14 +27,15 @@ static PGconn *postgres_open(const char *url)
 static bool postgres_says(PGconn *connection, const char *sql, const char *answer)
 {
     PGresult *result = PQexec(connection, sql);
-    bool right = PQresultStatus(result) == PGRES_TUPLES_OK && strcmp(PQgetvalue(result, 0, 0), answer) == 0;
+    bool right =
+        PQresultStatus(result) == PGRES_TUPLES_OK && strcmp(PQgetvalue(result, 0, 0), answer) == 0;
     PQclear(result);
     return right;
 }
 
 static bool postgres_asked(const char *url, const char *sql, const char *answer)
 {
-    PGconn *connection = postgres_open(url);
+    PGconn *connection = servers_postgres_open(url);
     bool right = postgres_says(connection, sql, answer);
     PQfinish(connection);
     return right;
@@ -43,9 +44,9 @@ static bool postgres_asked(const char *url, const char *sql, const char *answer)
 static void postgres_comes_back(instance *it, instance *behind, const char *url)
 {
     static const instance_end ends[] = {INSTANCE_FAST, INSTANCE_IMMEDIATE, INSTANCE_KILL};
-    PGconn *connection = postgres_open(url);
-    expect_true(
-        postgres_says(connection, "CREATE TABLE t (n int); INSERT INTO t VALUES (7) RETURNING n", "7"));
+    PGconn *connection = servers_postgres_open(url);
+    expect_true(postgres_says(connection,
+                              "CREATE TABLE t (n int); INSERT INTO t VALUES (7) RETURNING n", "7"));
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         pid_t before = instance_pid(behind);
         instance_down(behind, ends[i]);
@@ -78,7 +79,7 @@ static void postgres_stops_and_goes_on(void **state)
 {
     (void)state;
     instance *it = instance_start(INSTANCE_POSTGRES);
-    PGconn *connection = postgres_open(instance_url(it));
+    PGconn *connection = servers_postgres_open(instance_url(it));
     expect_true(postgres_says(connection, "SELECT 1", "1"));
     instance_pause(it);
     expect_int(PQsendQuery(connection, "SELECT 2"), 1);
@@ -95,7 +96,8 @@ static void pgbouncer_has_a_postgres_behind_it(void **state)
     (void)state;
     instance *it = instance_start(INSTANCE_PGBOUNCER);
     expect_contains(instance_url(it), "pooler=transaction");
-    expect_true(instance_behind(it) != NULL && instance_pid(it) != instance_pid(instance_behind(it)));
+    expect_true(instance_behind(it) != NULL &&
+                instance_pid(it) != instance_pid(instance_behind(it)));
     postgres_comes_back(it, instance_behind(it), instance_url(it));
     instance_restart(it, INSTANCE_KILL);
     expect_true(postgres_asked(instance_url(it), "SELECT n FROM t", "7"));
@@ -110,9 +112,9 @@ static bool mysql_asked(const instance *it, bool tcp, int port, const char *sql,
     MYSQL *connection = mysql_init(NULL);
     const char *path = strstr(instance_url(it), "socket=");
     bool right = false;
-    if (mysql_real_connect(connection, tcp ? "127.0.0.1" : "localhost", "root", tcp ? "holdfast" : NULL,
-                           "test", (unsigned)port, tcp ? NULL : path + strlen("socket="),
-                           CLIENT_MULTI_STATEMENTS) &&
+    if (mysql_real_connect(connection, tcp ? "127.0.0.1" : "localhost", "root",
+                           tcp ? "holdfast" : NULL, "test", (unsigned)port,
+                           tcp ? NULL : path + strlen("socket="), CLIENT_MULTI_STATEMENTS) &&
         mysql_query(connection, sql) == 0) {
         do {
             MYSQL_RES *result = mysql_store_result(connection);
@@ -132,8 +134,8 @@ static void mysql_comes_back(instance_kind kind, const char *version)
     expect_true(mysql_asked(it, false, 0, "SELECT LEFT(VERSION(), 2)", version));
     expect_true(mysql_asked(it, false, 0, "SELECT @@innodb_flush_log_at_trx_commit", "1"));
     expect_true(mysql_asked(it, false, 0, "SELECT @@character_set_database", "utf8mb4"));
-    expect_true(
-        mysql_asked(it, false, 0, "CREATE TABLE t (n int); INSERT INTO t VALUES (7); SELECT n FROM t", "7"));
+    expect_true(mysql_asked(
+        it, false, 0, "CREATE TABLE t (n int); INSERT INTO t VALUES (7); SELECT n FROM t", "7"));
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         instance_down(it, ends[i]);
         expect_true(!mysql_asked(it, false, 0, "SELECT n FROM t", "7"));
@@ -167,16 +169,17 @@ static void a_commit_that_was_cut_before_did_not_happen_and_after_did(void **sta
     } turns[] = {{PROXY_BEFORE, "0"}, {PROXY_AFTER, "1"}};
     instance *it = instance_start(INSTANCE_POSTGRES);
     proxy *p = proxy_start("127.0.0.1", instance_port(it));
-    PGconn *direct = postgres_open(instance_url(it));
+    PGconn *direct = servers_postgres_open(instance_url(it));
     char url[HF_URL_MAX];
     instance_url_through(it, proxy_port(p), url);
     PQclear(PQexec(direct, "CREATE TABLE t (n int)"));
     for (size_t i = 0; i < 2; i++) {
-        PGconn *through = postgres_open(url);
+        PGconn *through = servers_postgres_open(url);
         PQclear(PQexec(through, "BEGIN; INSERT INTO t VALUES (7)"));
         proxy_cut_at(p, PROXY_UP, "COMMIT", turns[i].when);
         PGresult *result = PQexec(through, "COMMIT");
-        expect_true(PQresultStatus(result) == PGRES_FATAL_ERROR && PQstatus(through) == CONNECTION_BAD);
+        expect_true(PQresultStatus(result) == PGRES_FATAL_ERROR &&
+                    PQstatus(through) == CONNECTION_BAD);
         expect_int(proxy_sprung(p), i + 1);
         PQclear(result);
         PQfinish(through);

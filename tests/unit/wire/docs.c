@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* docs/wire.md says what the tables say. With HF_TEST_UPDATE=1 its generated part is written anew. */
+/* docs/wire.md says what the tables say. With HF_TEST_UPDATE=1 its generated part is written anew.
+ * */
 #include <base/buffer.h>
 #include <support/check.h>
 #include <support/document.h>
 #include <wire/fields.h>
 
-static void add_names(hf_buffer *out, const wire_names *names)
+static void docs_add_names(hf_buffer *out, const wire_names *names)
 {
     for (int i = names->first; i < names->count; i++)
         hf_buffer_print(out, "%s`%s`",
@@ -42,7 +43,7 @@ static void add_what(hf_buffer *out, const wire_field *field)
         hf_buffer_print(out, "true or false");
         break;
     case WIRE_NAME:
-        add_names(out, field->names);
+        docs_add_names(out, field->names);
         break;
     case WIRE_NESTED:
         hf_buffer_print(out, "a %s", field->table->noun);
@@ -81,7 +82,7 @@ static void add_set(hf_buffer *out, uint64_t of, bool needs)
     hf_buffer_print(out, " |");
 }
 
-static char *generated(void)
+static char *docs_generated(void)
 {
     hf_buffer out = {0};
     hf_buffer_print(&out, "### Ops\n\n| `op` | needs | takes |\n|---|---|---|\n");
@@ -106,7 +107,7 @@ static char *generated(void)
 static void the_document_says_what_the_tables_say(void **state)
 {
     (void)state;
-    expect_document("wire.md", "src/wire/fields.c", generated());
+    expect_document("wire.md", "src/wire/fields.c", docs_generated());
 }
 
 int main(void)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Bodies with a few named fields: what is read, how seconds become microseconds, and the sentences of refusals. */
+/* Bodies with a few named fields: what is read, how seconds become microseconds, and the sentences
+ * of refusals. */
 #include <base/arena.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,16 +17,21 @@ typedef struct body {
     int64_t grant;
 } body;
 
-static hf_status read_body(const char *text, body *out, hf_arena *arena, hf_error *err)
+static hf_status object_read_body(const char *text, body *out, hf_arena *arena, hf_error *err)
 {
     *out = (body){0};
     const wire_member members[] = {
-        {"user", WIRE_A_TEXT, &out->user, true},     {"name", WIRE_A_TEXT, &out->name, false},
-        {"fence", WIRE_A_WHOLE, &out->fence, false}, {"ttl_seconds", WIRE_SECONDS, &out->ttl_us, false},
-        {"quick", WIRE_YES_NO, &out->quick, false},  {"resources", WIRE_TEXTS, &out->resources, false},
-        {"locks", WIRE_OBJECTS, &out->locks, false}, {"grant", WIRE_A_FENCE, &out->grant, false},
+        {"user", WIRE_A_TEXT, &out->user, true},
+        {"name", WIRE_A_TEXT, &out->name, false},
+        {"fence", WIRE_A_WHOLE, &out->fence, false},
+        {"ttl_seconds", WIRE_SECONDS, &out->ttl_us, false},
+        {"quick", WIRE_YES_NO, &out->quick, false},
+        {"resources", WIRE_TEXTS, &out->resources, false},
+        {"locks", WIRE_OBJECTS, &out->locks, false},
+        {"grant", WIRE_A_FENCE, &out->grant, false},
     };
-    return wire_object_read(text, strlen(text), members, sizeof members / sizeof *members, arena, err);
+    return wire_object_read(text, strlen(text), members, sizeof members / sizeof *members, arena,
+                            err);
 }
 
 static void a_body_is_read(void **state)
@@ -34,13 +40,12 @@ static void a_body_is_read(void **state)
     hf_arena arena = {0};
     hf_error err;
     body got;
-    expect(
-        HF_OK,
-        read_body(
-            "{\"user\":\"alice\",\"name\":null,\"fence\":9223372036854775807,\"ttl_seconds\":0.25,\"quick\":"
-            "true,\"resources\":[\"a/1\",\"b/2\"],\"locks\":[{\"id\":\"7\"},{}]}",
-            &got, &arena, &err),
-        err);
+    expect(HF_OK,
+           object_read_body("{\"user\":\"alice\",\"name\":null,\"fence\":9223372036854775807,\"ttl_"
+                            "seconds\":0.25,\"quick\":"
+                            "true,\"resources\":[\"a/1\",\"b/2\"],\"locks\":[{\"id\":\"7\"},{}]}",
+                            &got, &arena, &err),
+           err);
     expect_text(got.user, "alice");
     expect_true(got.name == NULL);
     expect_int(got.fence, INT64_MAX);
@@ -77,14 +82,17 @@ static void a_fence_is_one_or_more(void **state)
     hf_arena arena = {0};
     hf_error err = {0};
     body got;
-    expect(HF_OK, read_body("{\"user\":\"a\",\"grant\":1}", &got, &arena, &err), err);
+    expect(HF_OK, object_read_body("{\"user\":\"a\",\"grant\":1}", &got, &arena, &err), err);
     expect_int(got.grant, 1);
-    expect(HF_OK, read_body("{\"user\":\"a\",\"grant\":null}", &got, &arena, &err), err);
+    expect(HF_OK, object_read_body("{\"user\":\"a\",\"grant\":null}", &got, &arena, &err), err);
     expect_int(got.grant, 0);
-    expect(HF_INVALID, read_body("{\"user\":\"a\",\"grant\":0}", &got, &arena, &err), err);
-    expect_text(err.message, "No grant has the fence 0; leave \"grant\" out where any grant is meant.");
-    expect(HF_INVALID, read_body("{\"user\":\"a\",\"grant\":-9223372036854775808}", &got, &arena, &err), err);
-    expect(HF_INVALID, read_body("{\"user\":\"a\",\"grant\":1.5}", &got, &arena, &err), err);
+    expect(HF_INVALID, object_read_body("{\"user\":\"a\",\"grant\":0}", &got, &arena, &err), err);
+    expect_text(err.message,
+                "No grant has the fence 0; leave \"grant\" out where any grant is meant.");
+    expect(HF_INVALID,
+           object_read_body("{\"user\":\"a\",\"grant\":-9223372036854775808}", &got, &arena, &err),
+           err);
+    expect(HF_INVALID, object_read_body("{\"user\":\"a\",\"grant\":1.5}", &got, &arena, &err), err);
     expect_text(err.message, "\"grant\" must be a whole number.");
     hf_arena_done(&arena);
 }
@@ -140,13 +148,13 @@ static void seconds_become_microseconds_exactly(void **state)
         body got;
         hf_error err = {0};
         snprintf(text, sizeof text, "{\"user\":\"a\",\"ttl_seconds\":%s}", cases[i].text);
-        hf_status status = read_body(text, &got, &arena, &err);
+        hf_status status = object_read_body(text, &got, &arena, &err);
         const char *sentence = us == 0           ? "\"ttl_seconds\" is shorter than 0.001 seconds."
                                : us == -1        ? "\"ttl_seconds\" is negative."
                                : us == INT64_MAX ? "\"ttl_seconds\" is longer than 366 days."
                                                  : "";
-        if (status != (sentence[0] == '\0' ? HF_OK : HF_INVALID) || strcmp(err.message, sentence) != 0 ||
-            (status == HF_OK && got.ttl_us != us))
+        if (status != (sentence[0] == '\0' ? HF_OK : HF_INVALID) ||
+            strcmp(err.message, sentence) != 0 || (status == HF_OK && got.ttl_us != us))
             fail_msg("%s came to %" PRId64 ", %s", cases[i].text, got.ttl_us, err.message);
     }
     hf_arena_done(&arena);
@@ -163,10 +171,10 @@ static void every_microsecond_can_be_said(void **state)
         hf_error err;
         snprintf(text, sizeof text, "{\"user\":\"a\",\"ttl_seconds\":%" PRId64 ".%06" PRId64 "}",
                  us / 1000000, us % 1000000);
-        expect(HF_OK, read_body(text, &got, &arena, &err), err);
+        expect(HF_OK, object_read_body(text, &got, &arena, &err), err);
         expect_int(got.ttl_us, us);
         snprintf(text, sizeof text, "{\"user\":\"a\",\"ttl_seconds\":%.17g}", (double)us / 1e6);
-        expect(HF_OK, read_body(text, &got, &arena, &err), err);
+        expect(HF_OK, object_read_body(text, &got, &arena, &err), err);
         expect_int(got.ttl_us, us);
         hf_arena_reset(&arena);
     }
@@ -193,14 +201,14 @@ static void bad_bodies_are_refused_with_a_sentence(void **state)
         {"{\"user\":\"a\",\"locks\":[\"a/1\"]}", "\"locks\" must be an array of objects."},
         {"{\"user\":\"a\",\"ttl\":5}", "Unknown field \"ttl\"; the body takes user, name, fence, "
                                        "ttl_seconds, quick, resources, locks, grant."},
-        {"{\"user\":\"a\",\"user\":\"b\"}",
-         "The body is not good JSON: line 1, column 13: a field of this name stands there already."},
+        {"{\"user\":\"a\",\"user\":\"b\"}", "The body is not good JSON: line 1, column 13: a field "
+                                            "of this name stands there already."},
     };
     hf_arena arena = {0};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         body got;
         hf_error err;
-        expect(HF_INVALID, read_body(cases[i].text, &got, &arena, &err), err);
+        expect(HF_INVALID, object_read_body(cases[i].text, &got, &arena, &err), err);
         expect_text(err.message, cases[i].sentence);
     }
     hf_arena_done(&arena);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The parser beside jansson: the same texts are accepted, with the same values in them. Random JSON, whole and
- * spoiled. Only what is stricter here by intent is left aside: depth, the number of fields, a NUL (which ends the
- * text for jansson, whatever follows); and jansson's refusal of fractions that a double can't hold. */
+/* The parser beside jansson: the same texts are accepted, with the same values in them. Random
+ * JSON, whole and spoiled. Only what is stricter here by intent is left aside: depth, the number of
+ * fields, a NUL (which ends the text for jansson, whatever follows); and jansson's refusal of
+ * fractions that a double can't hold. */
 #include "random_batch.h"
 
 #include <base/buffer.h>
@@ -23,19 +24,20 @@ static void add_space(dice *d, hf_buffer *out)
     hf_buffer_print(out, "%s", spaces[dice_below(d, 7)]);
 }
 
-static void add_text(dice *d, hf_buffer *out)
+static void parse_add_text(dice *d, hf_buffer *out)
 {
-    static const char *const pieces[] = {"a",       "bc",      "é",         "😀",       "\\n",
-                                         "\\\"",    "\\\\",    "\\/",       "\\u00e9", "\\ud83d\\ude00",
-                                         "\\u20AC", "\x7f",    "\\b\\f\\r", "\\t",     "\xef\xbf\xbf",
-                                         "{[,:]}",  "\\u0001", " "};
+    static const char *const pieces[] = {
+        "a",       "bc",      "é",         "😀",       "\\n",
+        "\\\"",    "\\\\",    "\\/",       "\\u00e9", "\\ud83d\\ude00",
+        "\\u20AC", "\x7f",    "\\b\\f\\r", "\\t",     "\xef\xbf\xbf",
+        "{[,:]}",  "\\u0001", " "};
     hf_buffer_add(out, "\"", 1);
     for (uint64_t n = dice_below(d, 6); n > 0; n--)
         hf_buffer_print(out, "%s", pieces[dice_below(d, sizeof pieces / sizeof *pieces)]);
     hf_buffer_add(out, "\"", 1);
 }
 
-static void add_number(dice *d, hf_buffer *out)
+static void parse_add_number(dice *d, hf_buffer *out)
 {
     static const char *const odd[] = {"0",
                                       "-0",
@@ -63,7 +65,7 @@ static void add_number(dice *d, hf_buffer *out)
         hf_buffer_print(out, "%lld", (long long)(dice_next(d) >> dice_below(d, 64)));
 }
 
-static void add_value(dice *d, hf_buffer *out, int depth)
+static void parse_add_value(dice *d, hf_buffer *out, int depth)
 {
     static const char *const words[] = {"true", "false", "null", "nul", "True", "tru"};
     add_space(d, out);
@@ -71,9 +73,9 @@ static void add_value(dice *d, hf_buffer *out, int depth)
     if (what == 0)
         hf_buffer_print(out, "%s", words[dice_below(d, dice_below(d, 8) ? 3 : 6)]);
     else if (what == 1)
-        add_number(d, out);
+        parse_add_number(d, out);
     else if (what < 4)
-        add_text(d, out);
+        parse_add_text(d, out);
     else {
         hf_buffer_add(out, what == 4 ? "[" : "{", 1);
         for (uint64_t i = 0; i < count; i++) {
@@ -81,11 +83,11 @@ static void add_value(dice *d, hf_buffer *out, int depth)
                 hf_buffer_add(out, ",", 1);
             add_space(d, out);
             if (what == 5) {
-                add_text(d, out);
+                parse_add_text(d, out);
                 add_space(d, out);
                 hf_buffer_add(out, ":", 1);
             }
-            add_value(d, out, depth + 1);
+            parse_add_value(d, out, depth + 1);
         }
         add_space(d, out);
         hf_buffer_add(out, what == 4 ? "]" : "}", 1);
@@ -108,7 +110,7 @@ static void spoil(dice *d, hf_buffer *text)
 
 /* ---- comparing ---- */
 
-static bool same(const hf_json_value *ours, const json_t *theirs)
+static bool parse_same(const hf_json_value *ours, const json_t *theirs)
 {
     size_t count = 0;
     switch (ours->type) {
@@ -130,7 +132,7 @@ static bool same(const hf_json_value *ours, const json_t *theirs)
         if (!json_is_array(theirs) || json_array_size(theirs) != ours->count)
             return false;
         for (const hf_json_value *item = ours->inside; item != NULL; item = item->next)
-            if (!same(item, json_array_get(theirs, count++)))
+            if (!parse_same(item, json_array_get(theirs, count++)))
                 return false;
         return count == ours->count;
     case HF_JSON_OBJECT:
@@ -138,7 +140,7 @@ static bool same(const hf_json_value *ours, const json_t *theirs)
             return false;
         for (const hf_json_value *item = ours->inside; item != NULL; item = item->next) {
             const json_t *other = json_object_get(theirs, item->name.at);
-            if (other == NULL || !same(item, other))
+            if (other == NULL || !parse_same(item, other))
                 return false;
         }
         return true;
@@ -154,24 +156,27 @@ static void the_same_texts_are_accepted_as_by_jansson(void **state)
     for (uint64_t round = 0; round < rounds; round++) {
         dice d = dice_of(seed + round);
         hf_buffer text = {0};
-        add_value(&d, &text, 0);
+        parse_add_value(&d, &text, 0);
         spoil(&d, &text);
         hf_json_source source = {"It", text.text, text.size, 1 << 20, 1 << 20};
         hf_json_value *ours = NULL;
         hf_error err = {0};
         json_error_t flaw = {0};
         hf_status status = hf_json_parse(&source, &arena, &ours, &err);
-        json_t *theirs = json_loadb(text.text, text.size, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &flaw);
-        bool aside = status == HF_OK && theirs == NULL && strstr(flaw.text, "real number overflow") != NULL;
+        json_t *theirs =
+            json_loadb(text.text, text.size, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &flaw);
+        bool aside =
+            status == HF_OK && theirs == NULL && strstr(flaw.text, "real number overflow") != NULL;
         if (memchr(text.text, '\0', text.size) != NULL) {
             expect_status(HF_INVALID, status, err.message);
             json_decref(theirs);
             theirs = NULL;
         }
         if (!aside && (status == HF_OK) != (theirs != NULL))
-            fail_msg("HF_TEST_SEED=%llu: %.*s\nours: %s %s\ntheirs: %s", (unsigned long long)(seed + round),
-                     (int)text.size, text.text, hf_status_wire(status), err.message, flaw.text);
-        if (theirs != NULL && !same(ours, theirs))
+            fail_msg("HF_TEST_SEED=%llu: %.*s\nours: %s %s\ntheirs: %s",
+                     (unsigned long long)(seed + round), (int)text.size, text.text,
+                     hf_status_wire(status), err.message, flaw.text);
+        if (theirs != NULL && !parse_same(ours, theirs))
             fail_msg("HF_TEST_SEED=%llu: other values: %.*s", (unsigned long long)(seed + round),
                      (int)text.size, text.text);
         accepted += status == HF_OK;

@@ -27,7 +27,7 @@ uint64_t dice_below(dice *d, uint64_t bound)
     return (dice_next(d) >> 16) % bound;
 }
 
-static uint64_t number_from(const char *variable, uint64_t otherwise)
+static uint64_t random_batch_number_from(const char *variable, uint64_t otherwise)
 {
     const char *text = getenv(variable);
     return text && *text ? strtoull(text, NULL, 0) : otherwise;
@@ -35,19 +35,20 @@ static uint64_t number_from(const char *variable, uint64_t otherwise)
 
 uint64_t seed_from_environment(void)
 {
-    uint64_t seed = number_from("HF_TEST_SEED", (uint64_t)time(NULL) * 1000 + (uint64_t)getpid() % 1000);
+    uint64_t seed = random_batch_number_from("HF_TEST_SEED", (uint64_t)time(NULL) * 1000 +
+                                                                 (uint64_t)getpid() % 1000);
     printf("# HF_TEST_SEED=%llu\n", (unsigned long long)seed);
     return seed;
 }
 
 uint64_t rounds_from_environment(uint64_t otherwise)
 {
-    return number_from("HF_TEST_ROUNDS", otherwise);
+    return random_batch_number_from("HF_TEST_ROUNDS", otherwise);
 }
 
 /* ---- values ---- */
 
-static void *take(hf_arena *arena, size_t size)
+static void *random_batch_take(hf_arena *arena, size_t size)
 {
     void *out = hf_arena_alloc(arena, size);
     expect_true(out != NULL);
@@ -80,7 +81,7 @@ char *random_text(dice *d, hf_arena *arena, size_t max)
     static const size_t lengths[] = {0, 1, 8, 40};
     size_t which = dice_below(d, 6), size = 0;
     size_t wanted = which < 4 ? lengths[which] : which == 4 ? max : dice_below(d, max + 1);
-    char *text = take(arena, max + 1);
+    char *text = random_batch_take(arena, max + 1);
     wanted = wanted > max ? max : wanted;
     while (size < wanted) {
         const char *piece = odd[dice_below(d, ODD)];
@@ -97,7 +98,8 @@ char *random_text(dice *d, hf_arena *arena, size_t max)
 
 static int64_t random_int(dice *d)
 {
-    static const int64_t edges[] = {0, 1, -1, INT64_MAX, INT64_MIN, INT64_C(1) << 53, (INT64_C(1) << 53) + 1};
+    static const int64_t edges[] = {
+        0, 1, -1, INT64_MAX, INT64_MIN, INT64_C(1) << 53, (INT64_C(1) << 53) + 1};
     uint64_t which = dice_below(d, 14);
     return which < 7 ? edges[which] : (int64_t)(dice_next(d) >> dice_below(d, 64));
 }
@@ -106,8 +108,9 @@ static hf_credentials *random_login(dice *d, hf_arena *arena)
 {
     static const char digits[] = "0123456789abcdef";
     char id[HF_SESSION_ID_SIZE] = "", key[HF_KEY_SIZE] = "";
-    size_t size = dice_below(d, 2) ? HF_KEY_MIN : HF_KEY_MIN + dice_below(d, HF_KEY_MAX - HF_KEY_MIN + 1);
-    hf_credentials *login = take(arena, sizeof *login);
+    size_t size =
+        dice_below(d, 2) ? HF_KEY_MIN : HF_KEY_MIN + dice_below(d, HF_KEY_MAX - HF_KEY_MIN + 1);
+    hf_credentials *login = random_batch_take(arena, sizeof *login);
     hf_error err;
     for (size_t i = 0; i < HF_SESSION_ID_MAX; i++)
         id[i] = digits[dice_below(d, 16)];
@@ -117,11 +120,11 @@ static hf_credentials *random_login(dice *d, hf_arena *arena)
     return login;
 }
 
-static void fill(dice *d, hf_arena *arena, char *out, size_t size)
+static void random_batch_fill(dice *d, hf_arena *arena, char *out, size_t size)
 {
     memcpy(out, random_text(d, arena, size - 1), size);
 }
-#define FILL(member) fill(d, arena, (member), sizeof(member))
+#define FILL(member) random_batch_fill(d, arena, (member), sizeof(member))
 
 static void fill_resource(dice *d, hf_arena *arena, hf_resource *out)
 {
@@ -254,7 +257,8 @@ hf_batch *random_batch(dice *d, hf_arena *arena, size_t most)
             if (name[0] != '\0' && (name[0] == '!' || dice_below(d, 3) > 0))
                 set_member(d, arena, op, name + (name[0] == '!'));
         /* One session's, often. */
-        if (i > 0 && op->session != NULL && hf_batch_op(batch, i - 1)->session != NULL && dice_below(d, 2))
+        if (i > 0 && op->session != NULL && hf_batch_op(batch, i - 1)->session != NULL &&
+            dice_below(d, 2))
             op->session = hf_batch_op(batch, i - 1)->session;
     }
     return batch;
@@ -262,9 +266,10 @@ hf_batch *random_batch(dice *d, hf_arena *arena, size_t most)
 
 static void expect_same_text(const char *actual, const char *expected, const char *what)
 {
-    if ((actual == NULL) != (expected == NULL) || (expected != NULL && strcmp(actual, expected) != 0))
-        check_failed(__FILE__, __LINE__, "%s is \"%s\", not \"%s\"", what, actual ? actual : "(NULL)",
-                     expected ? expected : "(NULL)");
+    if ((actual == NULL) != (expected == NULL) ||
+        (expected != NULL && strcmp(actual, expected) != 0))
+        check_failed(__FILE__, __LINE__, "%s is \"%s\", not \"%s\"", what,
+                     actual ? actual : "(NULL)", expected ? expected : "(NULL)");
 }
 #define SAME_TEXT(member) expect_same_text(actual->member, expected->member, #member)
 
@@ -316,7 +321,7 @@ void expect_same_op(const hf_op *actual, const hf_op *expected)
 
 /* ---- answers ---- */
 
-static void fill_lock(dice *d, hf_arena *arena, hf_lock *out)
+static void random_batch_fill_lock(dice *d, hf_arena *arena, hf_lock *out)
 {
     fill_resource(d, arena, &out->resource);
     out->mode = (hf_mode)dice_below(d, HF_MODE_COUNT);
@@ -330,7 +335,7 @@ static void fill_lock(dice *d, hf_arena *arena, hf_lock *out)
     FILL(out->name);
 }
 
-static void fill_request(dice *d, hf_arena *arena, hf_request *out)
+static void random_batch_fill_request(dice *d, hf_arena *arena, hf_request *out)
 {
     fill_resource(d, arena, &out->resource);
     FILL(out->session);
@@ -350,7 +355,7 @@ static void fill_lost(dice *d, hf_arena *arena, hf_lost *out)
     out->at_us = random_int(d);
 }
 
-static void fill_session(dice *d, hf_arena *arena, hf_session_info *out)
+static void random_batch_fill_session(dice *d, hf_arena *arena, hf_session_info *out)
 {
     FILL(out->id);
     FILL(out->user);
@@ -362,7 +367,7 @@ static void fill_session(dice *d, hf_arena *arena, hf_session_info *out)
     FILL(out->token);
 }
 
-static void fill_version(dice *d, hf_arena *arena, hf_version *out)
+static void random_batch_fill_version(dice *d, hf_arena *arena, hf_version *out)
 {
     fill_resource(d, arena, &out->resource);
     out->number = random_int(d);
@@ -395,7 +400,7 @@ static void fill_event(dice *d, hf_arena *arena, hf_event *out)
     FILL(out->reason);
 }
 
-static void fill_token(dice *d, hf_arena *arena, hf_token *out)
+static void random_batch_fill_token(dice *d, hf_arena *arena, hf_token *out)
 {
     FILL(out->id);
     FILL(out->name);
@@ -413,14 +418,14 @@ static void fill_count(dice *d, hf_arena *arena, hf_count *out)
 }
 
 /* A list of 0 to 3, or now and then of more. */
-#define SOME(member, type_, fill_one)                                                                        \
-    do {                                                                                                     \
-        size_t count_ = dice_below(d, 3) ? 0 : 1 + dice_below(d, dice_below(d, 20) ? 3 : 60);                \
-        type_ *list_ = count_ == 0 ? NULL : take(arena, count_ * sizeof *list_);                             \
-        for (size_t i_ = 0; i_ < count_; i_++)                                                               \
-            fill_one(d, arena, &list_[i_]);                                                                  \
-        out->member = list_;                                                                                 \
-        out->member##_count = count_;                                                                        \
+#define SOME(member, type_, fill_one)                                                              \
+    do {                                                                                           \
+        size_t count_ = dice_below(d, 3) ? 0 : 1 + dice_below(d, dice_below(d, 20) ? 3 : 60);      \
+        type_ *list_ = count_ == 0 ? NULL : random_batch_take(arena, count_ * sizeof *list_);      \
+        for (size_t i_ = 0; i_ < count_; i_++)                                                     \
+            fill_one(d, arena, &list_[i_]);                                                        \
+        out->member = list_;                                                                       \
+        out->member##_count = count_;                                                              \
     } while (0)
 
 static void random_answer(dice *d, hf_arena *arena, hf_answer *out)
@@ -429,16 +434,16 @@ static void random_answer(dice *d, hf_arena *arena, hf_answer *out)
     out->outcome = (hf_outcome)dice_below(d, HF_ALREADY_YOURS + 1);
     out->pending = dice_below(d, 2);
     out->message = dice_below(d, 2) ? random_text(d, arena, HF_MESSAGE_SIZE - 1) : NULL;
-    SOME(locks, hf_lock, fill_lock);
+    SOME(locks, hf_lock, random_batch_fill_lock);
     if (out->locks == NULL)
         out->locks_count = dice_below(d, 2) ? 0 : dice_below(d, 1000000);
-    SOME(requests, hf_request, fill_request);
+    SOME(requests, hf_request, random_batch_fill_request);
     SOME(lost, hf_lost, fill_lost);
-    SOME(versions, hf_version, fill_version);
-    SOME(sessions, hf_session_info, fill_session);
+    SOME(versions, hf_version, random_batch_fill_version);
+    SOME(sessions, hf_session_info, random_batch_fill_session);
     SOME(types, hf_type, fill_type);
     SOME(events, hf_event, fill_event);
-    SOME(tokens, hf_token, fill_token);
+    SOME(tokens, hf_token, random_batch_fill_token);
     SOME(counts, hf_count, fill_count);
     out->total_locks = (size_t)random_int(d) & INT64_MAX;
     out->total_sessions = (size_t)random_int(d) & INT64_MAX;
@@ -457,13 +462,13 @@ void random_answers(dice *d, hf_arena *arena, hf_batch *batch)
         random_answer(d, arena, &hf_batch_op(batch, i)->answer);
 }
 
-#define SAME_LIST(member)                                                                                    \
-    do {                                                                                                     \
-        expect_int(actual->member##_count, expected->member##_count);                                        \
-        expect_true((actual->member == NULL) == (expected->member == NULL));                                 \
-        if (expected->member != NULL)                                                                        \
-            assert_memory_equal(actual->member, expected->member,                                            \
-                                expected->member##_count * sizeof *expected->member);                        \
+#define SAME_LIST(member)                                                                          \
+    do {                                                                                           \
+        expect_int(actual->member##_count, expected->member##_count);                              \
+        expect_true((actual->member == NULL) == (expected->member == NULL));                       \
+        if (expected->member != NULL)                                                              \
+            assert_memory_equal(actual->member, expected->member,                                  \
+                                expected->member##_count * sizeof *expected->member);              \
     } while (0)
 
 void expect_same_answer(const hf_answer *actual, const hf_answer *expected)

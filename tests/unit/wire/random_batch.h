@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Random batches for the tests of the wire: any kind, every member that it reads set to anything or left out, odd
- * bytes, longest texts; and random answers to them. What each kind reads is written out here a second time, from
- * holdfast/batch.h. */
+/* Random batches for the tests of the wire: any kind, every member that it reads set to anything or
+ * left out, odd bytes, longest texts; and random answers to them. What each kind reads is written
+ * out here a second time, from holdfast/batch.h. */
 #ifndef HF_TESTS_UNIT_WIRE_RANDOM_BATCH_H
 #define HF_TESTS_UNIT_WIRE_RANDOM_BATCH_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Bad texts: each is refused with this very sentence, which says what is wrong and where, and repeats no value. */
+/* Bad texts: each is refused with this very sentence, which says what is wrong and where, and
+ * repeats no value. */
 #include "random_batch.h"
 
 #include <base/buffer.h>
@@ -16,9 +17,11 @@
 #define ANSWER "An answer is an object with an array \"answers\": {\"answers\":[...]}."
 #define SYNTAX "The batch is not good JSON: line 1, column "
 #define KINDS  "takes op, session, type, id, mode, ttl_us, purpose, request_id, linked."
-#define STATUSES                                                                                             \
-    "\"status\" must be one of ok, invalid, too_large, locked, busy, timeout, stale, unauthenticated, "      \
-    "denied, unavailable, unsure, not_held, expired, not_applied, retry, too_many, internal, no_memory, "    \
+#define STATUSES                                                                                   \
+    "\"status\" must be one of ok, invalid, too_large, locked, busy, timeout, stale, "             \
+    "unauthenticated, "                                                                            \
+    "denied, unavailable, unsure, not_held, expired, not_applied, retry, too_many, internal, "     \
+    "no_memory, "                                                                                  \
     "not_found."
 
 typedef struct refusal {
@@ -169,8 +172,8 @@ static void bad_ops_are_refused_with_a_sentence(void **state)
         hf_error err = {0};
         hf_status status = wire_ops_read(&ops, bad_ops[i].text, strlen(bad_ops[i].text), &err);
         if (status != HF_INVALID || strcmp(err.message, bad_ops[i].sentence) != 0)
-            fail_msg("%s\n came to %s: %s\n not: %s", bad_ops[i].text, hf_status_wire(status), err.message,
-                     bad_ops[i].sentence);
+            fail_msg("%s\n came to %s: %s\n not: %s", bad_ops[i].text, hf_status_wire(status),
+                     err.message, bad_ops[i].sentence);
         expect_int(ops.count, 0);
         expect_lacks(err.message, KEY);
         expect_int(wire_ops_read(&ops, bad_ops[i].text, strlen(bad_ops[i].text), NULL), HF_INVALID);
@@ -194,8 +197,8 @@ static void bad_answers_are_refused_with_a_sentence(void **state)
     hf_arena arena = {0};
     for (size_t i = 0; i < sizeof bad_answers / sizeof *bad_answers; i++) {
         hf_error err = {0};
-        hf_status status =
-            wire_answers_read(batch, bad_answers[i].text, strlen(bad_answers[i].text), &arena, &err);
+        hf_status status = wire_answers_read(batch, bad_answers[i].text,
+                                             strlen(bad_answers[i].text), &arena, &err);
         if (status != HF_INVALID || strcmp(err.message, bad_answers[i].sentence) != 0)
             fail_msg("%s\n came to %s: %s\n not: %s", bad_answers[i].text, hf_status_wire(status),
                      err.message, bad_answers[i].sentence);
@@ -210,7 +213,8 @@ static void a_count_beside_its_list_is_refused(void **state)
 {
     (void)state;
     static const char text[] =
-        "{\"answers\":[{\"status\":\"ok\",\"locks\":[{\"type\":\"a\",\"id\":\"1\",\"mode\":\"shared\","
+        "{\"answers\":[{\"status\":\"ok\",\"locks\":[{\"type\":\"a\",\"id\":\"1\",\"mode\":"
+        "\"shared\","
         "\"fence\":1,"
         "\"since_us\":1,\"expires_us\":1,\"session\":\"\",\"user\":\"u\"}],\"locks_count\":1000}]}";
     hf_batch *batch = batch_of_one();
@@ -225,9 +229,10 @@ static void a_count_beside_its_list_is_refused(void **state)
 static void an_answer_may_say_more_than_is_known(void **state)
 {
     (void)state;
-    static const char text[] = "{\"version\":2,\"answers\":[{\"mood\":\"good\",\"status\":\"ok\",\"types\":[{"
-                               "\"type\":\"a\",\"colour\":[1,"
-                               "{}],\"policy\":\"read-write\"}],\"next\":{\"page\":null}}]}";
+    static const char text[] =
+        "{\"version\":2,\"answers\":[{\"mood\":\"good\",\"status\":\"ok\",\"types\":[{"
+        "\"type\":\"a\",\"colour\":[1,"
+        "{}],\"policy\":\"read-write\"}],\"next\":{\"page\":null}}]}";
     hf_batch *batch = batch_of_one();
     hf_arena arena = {0};
     hf_error err;
@@ -347,7 +352,8 @@ static void what_cannot_be_told_is_not_written(void **state)
     hf_batch_free(batch);
 }
 
-/* Any text at all is read or refused; random changes of good ones come closest to what is dangerous. */
+/* Any text at all is read or refused; random changes of good ones come closest to what is
+ * dangerous. */
 static void spoiled_texts_are_read_or_refused(void **state)
 {
     (void)state;

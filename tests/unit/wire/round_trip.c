@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What is written is read back as it was: random batches and answers of every kind and member. HF_TEST_SEED
- * repeats a failure, HF_TEST_ROUNDS says how many. */
+/* What is written is read back as it was: random batches and answers of every kind and member.
+ * HF_TEST_SEED repeats a failure, HF_TEST_ROUNDS says how many. */
 #include "random_batch.h"
 
 #include <lock/batch.h>
@@ -108,8 +108,9 @@ static void answers_of_a_part_are_written_alone(void **state)
     for (int i = 0; i < 4; i++)
         hf_batch_add(batch, HF_OP_WHO)->answer.now_us = i;
     expect(HF_OK, wire_answers_write(hf_batch_op(batch, 2), 2, &text, &err), err);
-    expect_text(text.text,
-                "{\"answers\":[{\"status\":\"ok\",\"now_us\":2},{\"status\":\"ok\",\"now_us\":3}]}");
+    expect_text(
+        text.text,
+        "{\"answers\":[{\"status\":\"ok\",\"now_us\":2},{\"status\":\"ok\",\"now_us\":3}]}");
     hf_buffer_done(&text);
     hf_batch_free(batch);
 }
@@ -118,20 +119,21 @@ static void answers_of_a_part_are_written_alone(void **state)
 static void it_looks_as_documented(void **state)
 {
     (void)state;
-    static const char expected[] = "{\"ops\":[{\"op\":\"acquire\",\"session\":"
-                                   "\"00112233445566778899aabbccddeeff.ffeeddccbbaa99887766554433221100\","
-                                   "\"type\":\"policy\",\"id\":\"12345\",\"mode\":\"shared\",\"ttl_us\":"
-                                   "7200000000,\"purpose\":\"renewal\","
-                                   "\"request_id\":\"r1\",\"linked\":true},{\"op\":\"list\",\"target\":"
-                                   "\"00112233445566778899aabbccddeeff\","
-                                   "\"after\":{\"type\":\"policy\",\"id\":\"1\"},\"limit\":10}]}";
+    static const char expected[] =
+        "{\"ops\":[{\"op\":\"acquire\",\"session\":"
+        "\"00112233445566778899aabbccddeeff.ffeeddccbbaa99887766554433221100\","
+        "\"type\":\"policy\",\"id\":\"12345\",\"mode\":\"shared\",\"ttl_us\":"
+        "7200000000,\"purpose\":\"renewal\","
+        "\"request_id\":\"r1\",\"linked\":true},{\"op\":\"list\",\"target\":"
+        "\"00112233445566778899aabbccddeeff\","
+        "\"after\":{\"type\":\"policy\",\"id\":\"1\"},\"limit\":10}]}";
     hf_credentials login;
     hf_batch *batch;
     hf_buffer text = {0};
     hf_error err;
     expect(HF_OK,
-           hf_credentials_parse("00112233445566778899aabbccddeeff.ffeeddccbbaa99887766554433221100", &login,
-                                &err),
+           hf_credentials_parse("00112233445566778899aabbccddeeff.ffeeddccbbaa99887766554433221100",
+                                &login, &err),
            err);
     expect(HF_OK, hf_batch_new(2, &batch, &err), err);
     hf_op *op = hf_batch_add(batch, HF_OP_ACQUIRE);
@@ -182,7 +184,8 @@ static void a_broken_sentence_is_mended(void **state)
     hf_buffer text = {0};
     hf_error err;
     expect(HF_OK, hf_batch_new(1, &batch, &err), err);
-    hf_batch_add(batch, HF_OP_WHO)->answer = (hf_answer){.status = HF_LOCKED, .message = "a\xe2\x82"};
+    hf_batch_add(batch, HF_OP_WHO)->answer =
+        (hf_answer){.status = HF_LOCKED, .message = "a\xe2\x82"};
     expect(HF_OK, wire_answers_write(hf_batch_op(batch, 0), 1, &text, &err), err);
     expect_text(text.text, "{\"answers\":[{\"status\":\"locked\",\"message\":\"a??\"}]}");
     hf_buffer_done(&text);
@@ -193,9 +196,12 @@ int main(void)
 {
     seed = seed_from_environment();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ops_come_back_as_they_were),  cmocka_unit_test(answers_come_back_as_they_were),
-        cmocka_unit_test(the_largest_batch_fits),      cmocka_unit_test(answers_of_a_part_are_written_alone),
-        cmocka_unit_test(it_looks_as_documented),      cmocka_unit_test(every_kind_is_in_the_tables),
+        cmocka_unit_test(ops_come_back_as_they_were),
+        cmocka_unit_test(answers_come_back_as_they_were),
+        cmocka_unit_test(the_largest_batch_fits),
+        cmocka_unit_test(answers_of_a_part_are_written_alone),
+        cmocka_unit_test(it_looks_as_documented),
+        cmocka_unit_test(every_kind_is_in_the_tables),
         cmocka_unit_test(a_broken_sentence_is_mended),
     };
     return cmocka_run_group_tests_name("wire_round_trip", tests, NULL, NULL);

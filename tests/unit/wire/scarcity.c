@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory runs out at each allocation in turn: reading and writing say so, leave nothing behind and nothing half
- * done. */
+/* Memory runs out at each allocation in turn: reading and writing say so, leave nothing behind and
+ * nothing half done. */
 #include "random_batch.h"
 
 #include <base/buffer.h>
@@ -17,7 +17,7 @@ typedef struct scene {
     hf_buffer ops, answers;
 } scene;
 
-static void scene_open(scene *s)
+static void wire_scarcity_scene_open(scene *s)
 {
     hf_error err;
     dice d = dice_of(SEED);
@@ -25,11 +25,13 @@ static void scene_open(scene *s)
     s->batch = random_batch(&d, &s->arena, 200);
     random_answers(&d, &s->arena, s->batch);
     expect(HF_OK, wire_ops_write(s->batch, &s->ops, &err), err);
-    expect(HF_OK, wire_answers_write(hf_batch_op(s->batch, 0), hf_batch_count(s->batch), &s->answers, &err),
-           err);
+    expect(
+        HF_OK,
+        wire_answers_write(hf_batch_op(s->batch, 0), hf_batch_count(s->batch), &s->answers, &err),
+        err);
 }
 
-static void scene_close(scene *s)
+static void wire_scarcity_scene_close(scene *s)
 {
     hf_buffer_done(&s->ops);
     hf_buffer_done(&s->answers);
@@ -63,7 +65,8 @@ static hf_status write_the_ops(scene *s, hf_error *err)
 static hf_status write_the_answers(scene *s, hf_error *err)
 {
     hf_buffer text = {0};
-    hf_status status = wire_answers_write(hf_batch_op(s->batch, 0), hf_batch_count(s->batch), &text, err);
+    hf_status status =
+        wire_answers_write(hf_batch_op(s->batch, 0), hf_batch_count(s->batch), &text, err);
     if (status == HF_OK)
         expect_text(text.text, s->answers.text);
     else
@@ -108,7 +111,7 @@ static void fails_at_every_allocation(hf_status (*call)(scene *, hf_error *))
         for (int lasting = 0; lasting < 2; lasting++) {
             scene s;
             hf_error err = {0};
-            scene_open(&s);
+            wire_scarcity_scene_open(&s);
             scarcity_begin(OF_LIBRARY, n, lasting);
             hf_status status = call(&s, &err);
             failed = scarcity_end();
@@ -116,16 +119,16 @@ static void fails_at_every_allocation(hf_status (*call)(scene *, hf_error *))
                 expect_text(hf_status_wire(status), "no_memory");
             else
                 expect_status(HF_OK, status, err.message);
-            scene_close(&s);
+            wire_scarcity_scene_close(&s);
         }
     expect_true(n > 2 && n < ENOUGH);
 }
 
-#define TURN(call)                                                                                           \
-    static void memory_may_run_out_when_we_##call(void **state)                                              \
-    {                                                                                                        \
-        (void)state;                                                                                         \
-        fails_at_every_allocation(call);                                                                     \
+#define TURN(call)                                                                                 \
+    static void memory_may_run_out_when_we_##call(void **state)                                    \
+    {                                                                                              \
+        (void)state;                                                                               \
+        fails_at_every_allocation(call);                                                           \
     }
 TURN(read_the_ops)
 TURN(write_the_ops)
