@@ -338,11 +338,12 @@ void sqlite_load(sql_conn *conn, hf_rows *rows, int64_t now_us)
          row = row->next) {
         if (row->wanted) {
             load_anchor(conn, rows, row);
-            load_locks(conn, rows, row);
+            if (row->stored) /* else there is no lock either */
+                load_locks(conn, rows, row);
         }
         if (row->past != NULL && row->version != 0)
             load_past(conn, row);
-        if (requests && row->wants_requests)
+        if (requests && row->wants_requests && (row->stored || !row->wanted))
             sqlite_rows_load_requests(conn, rows, row);
         row->loaded = true;
     }

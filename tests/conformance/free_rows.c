@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Stores in which a free resource leaves no row (SQLite and memory): what is asked again after every
- * kind of end ends no newer hold (P12), fences go on rising (P8), and no row is left. */
+/* Stores in which a free resource leaves no row (SQLite and memory): what is asked again after
+ * every kind of end ends no newer hold (P12), fences go on rising (P8), and no row is left. */
 #include "suite.h"
 
 #include <sqlite3.h>
@@ -150,7 +150,7 @@ static int64_t free_rows_ask(world *w, const char *query)
     return number;
 }
 
-static void expect_rows(world *w, int64_t count)
+static void free_rows_expect(world *w, int64_t count)
 {
     expect_int(free_rows_ask(w, "SELECT count(*) FROM holdfast_resource"), count);
 }
@@ -162,29 +162,29 @@ static void the_last_end_of_a_resource_takes_its_row(world *w)
     done(w, ACQUIRE, BY(alice), ON("page", "1"), .mode = HF_SHARED);
     done(w, ACQUIRE, BY(bob), ON("page", "1"), .mode = HF_SHARED, .ttl_us = MINUTE);
     done(w, RELEASE, BY(alice), ON("page", "1"));
-    expect_rows(w, 1); /* Bob reads it */
+    free_rows_expect(w, 1); /* Bob reads it */
     clock_forward(w, MINUTE);
     sweep_all(w, 0);
-    expect_rows(w, 0);
+    free_rows_expect(w, 0);
 
     carol = person(w, "carol", NULL);
     done(w, ACQUIRE, BY(carol), ON("page", "1"));
     done(w, REQUEST, BY(bob), ON("page", "1"));
     done(w, CLOSE, BY(carol));
-    expect_rows(w, 1); /* Bob asks for it */
+    free_rows_expect(w, 1); /* Bob asks for it */
     done(w, CLOSE, BY(bob));
     clock_forward(w, HF_KEEP_US + 1);
     sweep_all(w, 0);
-    expect_rows(w, 0);
+    free_rows_expect(w, 0);
 
     alice = person(w, "alice", NULL);
     done(w, ACQUIRE, BY(alice), ON("page", "1"));
     done(w, FORCE_RELEASE, ON("page", "1"), .actor = "root", .text = "why");
-    expect_rows(w, 0);
+    free_rows_expect(w, 0);
     done(w, ACQUIRE, BY(alice), ON("page", "1"));
     clock_forward(w, HOUR); /* the session dies */
     sweep_all(w, 0);
-    expect_rows(w, 0);
+    free_rows_expect(w, 0);
 }
 
 /* The trace of a forced release stays for a day, over later ends; what was saved stays for good. */
@@ -195,13 +195,13 @@ static void a_trace_and_a_version_keep_the_row(world *w)
     done(w, FORCE_RELEASE, ON("page", "1"), .actor = "root", .text = "why", .request_id = "f1");
     done(w, ACQUIRE, BY(alice), ON("page", "1"));
     done(w, RELEASE, BY(alice), ON("page", "1"));
-    expect_rows(w, 1);
+    free_rows_expect(w, 1);
     done(w, SAVE, ON("page", "2"), .user = "alice", .absent = true);
-    expect_rows(w, 2);
+    free_rows_expect(w, 2);
     clock_forward(w, HF_KEEP_US + 1);
     done(w, ACQUIRE, BY(alice), ON("page", "1"));
     done(w, RELEASE, BY(alice), ON("page", "1"));
-    expect_rows(w, 1);
+    free_rows_expect(w, 1);
 }
 
 /* P8, over a restart and a clock set back; the row's `rev` begins with the fence. */
@@ -245,7 +245,7 @@ static void a_file_of_the_version_before_is_upgraded(world *w)
     expect_true(done(w, ACQUIRE, BY(alice), ON("page", "1"))->locks[0].fence > 5000000000000000);
     done(w, RELEASE, BY(alice), ON("page", "1"), .request_id = "r1");
     done(w, RELEASE, BY(alice), ON("page", "1"), .request_id = "r1");
-    expect_rows(w, 0);
+    free_rows_expect(w, 0);
 }
 
 /* ---- beats ---- */
