@@ -6,7 +6,7 @@ DESTDIR ?=
 BUILD   := build
 RUN     := $(CURDIR)/$(BUILD)/run
 
-.PHONY: all build web run audit-module story check test test-long bench install uninstall format lint clean help
+.PHONY: all build web run audit-module story check test test-long coverage bench install uninstall format lint clean help
 .DEFAULT_GOAL := all
 
 all: build
@@ -40,6 +40,11 @@ test-long:              ## the same, with the long tests
 	@tools/install-deps build test
 	@tools/run-tests --long
 
+# TESTS: which tests are run; "all", or parts of their names. Without it the quick ones.
+coverage:               ## how much of src the quick tests run, folder by folder; TESTS=all or TESTS="cli/ http/" for others
+	@tools/install-deps build test coverage
+	@tools/coverage $(TESTS)
+
 bench: build            ## print a table of speeds, write build/bench.json
 	@tools/install-deps build test bench
 	@ninja -C $(BUILD) bench/hf-bench bench/hf-evhttp-base bench/hf-http-base
@@ -70,7 +75,7 @@ lint: build             ## clang-tidy and cppcheck over src
 	@tools/lint $(BUILD)
 
 clean:                  ## remove every build directory
-	rm -rf build build-asan build-tsan
+	rm -rf build build-asan build-tsan build-coverage
 
 help:                   ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
