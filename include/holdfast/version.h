@@ -6,8 +6,8 @@
  *
  * Version and record change together only if both are saved in one transaction: on an application's
  * own connection (sqlite.h, postgres.h, mysql.h), or by the functions of docs/sql.md. Elsewhere
- * save first, then write the record with the fence beside it and refuse a lower fence
- * (docs/patterns.md). */
+ * save first, then write the record with the fence beside it, on the condition that the fence there
+ * is the one that was read (docs/patterns.md). */
 #ifndef HOLDFAST_VERSION_H
 #define HOLDFAST_VERSION_H
 
