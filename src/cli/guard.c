@@ -58,6 +58,7 @@ static hf_status guard_read_add(const cli_call *call, guard *out, bool *step, hf
         return hf_fail(err, HF_INVALID, "The table's name is too long.");
     snprintf(out->table, sizeof out->table, "%s", table);
     *step = check != NULL && strcmp(check, "step") == 0;
+    out->reads = cli_has(&call->arguments, "reads");
     if (check != NULL && !*step && strcmp(check, "carry") != 0)
         return hf_fail(err, HF_INVALID, "--check is carry (the default) or step.");
     if (mode != NULL && strcmp(mode, "off") != 0 && strcmp(mode, "log") != 0 &&
@@ -101,6 +102,7 @@ static void guard_put_json(hf_json *json, const guard *it)
     hf_json_put_text(json, "parent", it->parent[0] == '\0' ? NULL : it->parent);
     hf_json_put_text(json, "link", it->link[0] == '\0' ? NULL : it->link);
     hf_json_put_text(json, "mode", it->mode);
+    hf_json_put_bool(json, "reads", it->reads);
     hf_json_put_time(json, "suppressed_until", it->suppressed_us);
 }
 
@@ -181,6 +183,7 @@ static hf_status guard_show_table(const guard *all, size_t count, hf_error *err)
                                      it->policy,
                                      it->check == GUARD_VERSION ? "version"
                                      : it->check == GUARD_STEP  ? "nothing (step)"
+                                     : it->reads                ? "fence of a lock, also to read"
                                      : it->check == GUARD_LOCK  ? "fence of a lock"
                                                                 : "fence of a save",
                                      it->parent[0] == '\0' ? "-" : it->parent,
@@ -373,6 +376,7 @@ static const cli_option guard_add_options[] = {
     {"check", "WHAT",
      "carry (the default), or step: no number, the statement increments the version"},
     {"mode", "MODE", "off, log or fail (the default)"},
+    {"reads", NULL, "PostgreSQL: reading a row needs a lock, too (exclusive-read, read-write)"},
     {"print", NULL, "print the SQL for an administrator instead"},
     CLI_END_OF_OPTIONS,
 };
