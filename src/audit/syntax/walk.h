@@ -27,8 +27,9 @@ typedef struct syntax_walk {
     uint32_t scope; /* of the function we are in */
     bool counted;   /* it speaks of a number of rows */
     hf_slice class_name;
-    hf_slice table; /* of the migration's block we are in: create_table "x" do ... */
-    int depth, loops, conditions;
+    hf_slice table;  /* of the migration's block we are in: create_table "x" do ... */
+    uint32_t traits; /* of the function we are in: AUDIT_SORTED, AUDIT_GIVEN */
+    int depth, loops, each, conditions, refusals;
     hf_slice heredoc; /* Ruby: bodies stand after the line that begins them */
 } syntax_walk;
 

@@ -1,0 +1,23 @@
+class Pay {
+    void pay(List<Long> ids) {
+        for (Long id : new TreeSet<>(ids)) {
+            lockService.acquire("account", id);
+        }
+    }
+
+    void each(List<Long> ids) {
+        for (Long id : ids) {
+            lockService.acquire("account", id);
+            post(id);
+            lockService.release("account", id);
+        }
+    }
+
+    void tried(List<Long> ids) {
+        for (Long id : ids) {
+            if (!locks.tryLock("account", id)) {
+                return;
+            }
+        }
+    }
+}
