@@ -150,18 +150,19 @@ void metrics_incident(metrics *m, const char *what)
 
 /* ---- what lives ---- */
 
-static bool metrics_knows(const hf_answer *census, const char *type)
+static bool metrics_knows(const hf_answer *live_counts, const char *type)
 {
-    return !census->more || (census->counts_count > 0 &&
-                             strcmp(type, census->counts[census->counts_count - 1].type) <= 0);
+    return !live_counts->more ||
+           (live_counts->counts_count > 0 &&
+            strcmp(type, live_counts->counts[live_counts->counts_count - 1].type) <= 0);
 }
 
 /* The type without a label of which most locks live; the first of several. */
-static const hf_count *most_used(metrics *m, const hf_answer *census)
+static const hf_count *most_used(metrics *m, const hf_answer *live_counts)
 {
     const hf_count *most = NULL;
-    for (size_t i = 0; i < census->counts_count; i++) {
-        const hf_count *it = &census->counts[i];
+    for (size_t i = 0; i < live_counts->counts_count; i++) {
+        const hf_count *it = &live_counts->counts[i];
         bool first = it->locks > (most == NULL ? 0 : most->locks);
         if (first && label_of(m, it->type) == NULL && strcmp(it->type, METRICS_OTHER) != 0)
             most = it;
@@ -169,31 +170,32 @@ static const hf_count *most_used(metrics *m, const hf_answer *census)
     return most;
 }
 
-static void give_labels(metrics *m, const hf_answer *census)
+static void give_labels(metrics *m, const hf_answer *live_counts)
 {
     const hf_count *next;
-    while (m->types_count < METRICS_TYPES_MAX && (next = most_used(m, census)) != NULL)
+    while (m->types_count < METRICS_TYPES_MAX && (next = most_used(m, live_counts)) != NULL)
         metrics_add_label(m, next->type);
 }
 
-void metrics_count(metrics *m, const hf_answer *census)
+void metrics_count(metrics *m, const hf_answer *live_counts)
 {
     uint64_t labelled = 0;
-    give_labels(m, census);
+    give_labels(m, live_counts);
     for (size_t i = 0; i < m->types_count; i++) {
         m->types[i].locks = 0;
-        m->types[i].counted = metrics_knows(census, m->types[i].name);
+        m->types[i].counted = metrics_knows(live_counts, m->types[i].name);
     }
-    for (size_t i = 0; i < census->counts_count; i++) {
-        type_counts *label = label_of(m, census->counts[i].type);
+    for (size_t i = 0; i < live_counts->counts_count; i++) {
+        type_counts *label = label_of(m, live_counts->counts[i].type);
         if (label == NULL)
             continue;
-        label->locks = census->counts[i].locks;
+        label->locks = live_counts->counts[i].locks;
         labelled += label->locks;
     }
-    m->other.locks = (uint64_t)census->total_locks > labelled ? census->total_locks - labelled : 0;
-    m->total_sessions = census->total_sessions;
-    m->census_at_us = census->now_us;
+    m->other.locks =
+        (uint64_t)live_counts->total_locks > labelled ? live_counts->total_locks - labelled : 0;
+    m->total_sessions = live_counts->total_sessions;
+    m->census_at_us = live_counts->now_us;
     m->has_census = true;
 }
 

@@ -14,8 +14,8 @@
 #define HF_SERVER_METRICS_H
 
 #include "base/buffer.h"
-#include "server/committer.h"
-#include "server/sweeper.h"
+#include "server/commit/committer.h"
+#include "server/commit/sweeper.h"
 
 #define METRICS_CONTENT_TYPE "text/plain; version=0.0.4; charset=utf-8"
 #define METRICS_OTHER                                                                              \

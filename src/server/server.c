@@ -7,10 +7,10 @@
 #include "base/error.h"
 #include "base/redact.h"
 #include "base/seams.h"
-#include "server/committer.h"
+#include "server/commit/committer.h"
 #include "server/log.h"
-#include "server/notify.h"
 #include "server/service.h"
+#include "server/systemd.h"
 
 #include <errno.h>
 #include <event2/event.h>
@@ -40,13 +40,13 @@ typedef struct server {
     listeners listening;
     hf_store *store;
     hf_grade grade;
-    first_token token;
+    bootstrap_token token;
     committer *committer;
     service *service;
     struct event_base *base;
     struct event *signals[SIGNALS];
     struct event *watchdog, *deadline, *broken, *idle;
-    notify_progress progress;
+    systemd_progress progress;
     int64_t watchdog_us;
     bool stopping, cut;
     hf_error fatal; /* written by the committer's thread before `broken` is set off */
@@ -81,7 +81,7 @@ static void server_stop(server *run)
     if (run->stopping)
         return;
     run->stopping = true;
-    notify_stopping();
+    systemd_stopping();
     log_line(&run->log, LOG_LEVEL_INFO,
              "Stopping: nothing new is taken, what was accepted is answered.");
     service_stop(run->service);
@@ -115,7 +115,7 @@ static void server_check_certificate(server *run)
 static void server_reload(server *run)
 {
     hf_error err = {0};
-    notify_reloading();
+    systemd_reloading();
     if (service_reload(run->service, &err) == HF_OK) {
         log_line(&run->log, LOG_LEVEL_INFO,
                  "Reloaded: certificates were read again; other settings need a restart.");
@@ -124,7 +124,7 @@ static void server_reload(server *run)
         log_line(&run->log, LOG_LEVEL_ERROR,
                  "The certificates could not be read again; the old ones stay.",
                  LOG_TEXT("why", err.message));
-    notify_ready("Serving.");
+    systemd_ready("Serving.");
 }
 
 static void server_on_signal(evutil_socket_t number, short what, void *context)
@@ -176,9 +176,9 @@ static void on_watchdog(evutil_socket_t fd, short what, void *context)
     bool waits = false;
     for (int lane = 0; lane < COMMITTER_LANES; lane++)
         waits = waits || stats.waiting[lane] > 0;
-    if (notify_progresses(&run->progress, stats.writes.batches + stats.reads.batches, waits,
-                          hf_seam.boot_us(), run->watchdog_us))
-        notify_alive();
+    if (systemd_progresses(&run->progress, stats.writes.batches + stats.reads.batches, waits,
+                           hf_seam.boot_us(), run->watchdog_us))
+        systemd_alive();
 }
 
 /* ---- starting ---- */
@@ -221,7 +221,7 @@ static hf_status server_open_store(server *run, hf_error *err)
 
 static hf_status ready_token(server *run, hf_error *err)
 {
-    hf_status status = first_token_ready(run->store, run->s->data, &run->token, err);
+    hf_status status = bootstrap_token_ready(run->store, run->s->data, &run->token, err);
     if (status != HF_OK)
         return status;
     if (run->token.outcome == FIRST_MADE)
@@ -297,7 +297,7 @@ static hf_status start_loop(server *run, hf_error *err)
 
 static hf_status start_watchdog(server *run, hf_error *err)
 {
-    run->watchdog_us = notify_watchdog_us();
+    run->watchdog_us = systemd_watchdog_us();
     int64_t often_us = run->watchdog_us / PINGS;
     struct timeval often = server_interval(often_us < LEAST_PING_US ? LEAST_PING_US : often_us);
     if (run->watchdog_us > 0 && event_add(run->watchdog, &often) != 0)
@@ -308,7 +308,7 @@ static hf_status start_watchdog(server *run, hf_error *err)
 static hf_status server_start(server *run, hf_error *err)
 {
     server_raise_files(run);
-    hf_status status = first_folder(run->s->data, err);
+    hf_status status = bootstrap_folder(run->s->data, err);
     if (status == HF_OK)
         status = start_loop(run, err);
     if (status == HF_OK)
@@ -340,7 +340,7 @@ static void server_tell_ready(server *run, const server_hooks *hooks)
             snprintf(status, sizeof status, "Serving on %s%s.", one->name,
                      run->listening.count > 1 ? " and others" : "");
     }
-    notify_ready(status);
+    systemd_ready(status);
     if (hooks != NULL && hooks->ready != NULL)
         hooks->ready(hooks->context, &(server_ready){&run->listening, &run->token, &run->grade});
 }

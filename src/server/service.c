@@ -4,8 +4,8 @@
 
 #include "base/error.h"
 #include "base/seams.h"
-#include "server/handlers.h"
-#include "server/openapi.h"
+#include "server/routes/handlers.h"
+#include "server/routes/openapi.h"
 
 #include <event2/event.h>
 #include <stdio.h>
@@ -19,16 +19,16 @@ void service_count_ops(service *s, const hf_op *ops, size_t count)
     feed_nudge(s->feed);
 }
 
-static void log_reply(const exchange *x, int status, int64_t took_us)
+static void log_reply(const request *req, int status, int64_t took_us)
 {
-    const http_request *r = x->request;
-    if (!log_wants(x->service->log, LOG_LEVEL_DEBUG))
+    const http_request *r = req->http;
+    if (!log_wants(req->service->log, LOG_LEVEL_DEBUG))
         return;
-    log_line(x->service->log, LOG_LEVEL_DEBUG, "Answered.",
-             LOG_TEXT("route", x->route != NULL ? x->route->name : "unknown"),
+    log_line(req->service->log, LOG_LEVEL_DEBUG, "Answered.",
+             LOG_TEXT("route", req->route != NULL ? req->route->name : "unknown"),
              LOG_TEXT("method", http_method_name(r->method)), LOG_NUMBER("status", status),
              LOG_NUMBER("us", took_us), LOG_TEXT("peer", r->peer),
-             LOG_TEXT("token", x->who.token != NULL ? x->who.token->id : ""));
+             LOG_TEXT("token", req->who.token != NULL ? req->who.token->id : ""));
 }
 
 void service_refused(service *s, int code)
@@ -41,14 +41,14 @@ void service_refused(service *s, int code)
         metrics_refused(s->metrics, METRICS_RATE_LIMITED);
 }
 
-void service_replied(exchange *x, int status)
+void service_replied(request *req, int status)
 {
-    metrics *m = x->service->metrics;
-    int64_t took_us = hf_seam.boot_us() - x->request->began_us;
-    metrics_http(m, x->route != NULL ? (size_t)(x->route - routes) : METRICS_ROUTE_NONE,
-                 http_method_name(x->request->method), status, took_us);
-    service_refused(x->service, status);
-    log_reply(x, status, took_us);
+    metrics *m = req->service->metrics;
+    int64_t took_us = hf_seam.boot_us() - req->http->began_us;
+    metrics_http(m, req->route != NULL ? (size_t)(req->route - routes) : METRICS_ROUTE_NONE,
+                 http_method_name(req->http->method), status, took_us);
+    service_refused(req->service, status);
+    log_reply(req, status, took_us);
 }
 
 static void count_incident(void *context, const char *what)
@@ -86,9 +86,9 @@ static void service_outage_changed(void *context, bool down, const char *why, in
 
 /* ---- http ---- */
 
-static void service_handle(void *context, http_request *request)
+static void service_handle(void *context, http_request *from)
 {
-    exchange_begin(context, request);
+    request_begin(context, from);
 }
 
 static hf_status service_status_of(int code)
@@ -149,25 +149,26 @@ static hf_status new_http(service *s, hf_error *err)
 
 /* ---- the other rooms ---- */
 
-static limits_rule service_rule(int64_t rate, int64_t burst, int64_t requests, int64_t streams)
+static rate_limits_rule service_rule(int64_t rate, int64_t burst, int64_t requests, int64_t streams)
 {
-    return (limits_rule){
+    return (rate_limits_rule){
         .every_us = rate == 0 ? 0 : 1000000 / rate,
         .burst = (unsigned)burst,
-        .at_once = {[LIMITS_REQUEST] = (unsigned)requests, [LIMITS_STREAM] = (unsigned)streams}};
+        .at_once = {
+            [RATE_LIMITS_REQUEST] = (unsigned)requests, [RATE_LIMITS_STREAM] = (unsigned)streams}};
 }
 
 static hf_status new_limits(service *s, hf_error *err)
 {
     const settings *set = s->settings;
-    limits_rule rules[LIMITS_KINDS] = {
-        [LIMITS_TOKEN] = service_rule(set->rate_token, set->burst_token, set->requests_token,
-                                      set->streams_token),
-        [LIMITS_SESSION] =
+    rate_limits_rule rules[RATE_LIMITS_KINDS] = {
+        [RATE_LIMITS_TOKEN] = service_rule(set->rate_token, set->burst_token, set->requests_token,
+                                           set->streams_token),
+        [RATE_LIMITS_SESSION] =
             service_rule(set->rate_session, set->burst_session, 0, set->streams_session),
-        [LIMITS_PEER] = service_rule(set->rate_address, set->burst_address, 0, 0),
+        [RATE_LIMITS_PEER] = service_rule(set->rate_address, set->burst_address, 0, 0),
     };
-    s->limits = limits_new(rules, 0);
+    s->limits = rate_limits_new(rules, 0);
     return s->limits == NULL ? hf_fail_memory(err) : HF_OK;
 }
 
@@ -244,28 +245,30 @@ static hf_status new_rooms(service *s, committer *access, hf_error *err)
     if (status == HF_OK)
         status = new_metrics(s, err);
     if (status == HF_OK)
-        status = callers_new(&(callers_settings){.jobs = s->jobs,
-                                                 .tokens_jobs = s->access,
-                                                 .streams_max = (size_t)set->connections_max},
-                             &s->callers, err);
+        status = authenticator_new(
+            &(authenticator_settings){.jobs = s->jobs,
+                                      .tokens_jobs = s->access,
+                                      .streams_max = (size_t)set->connections_max},
+            &s->authenticator, err);
     if (status == HF_OK)
         status = new_limits(s, err);
     if (status == HF_OK)
         status = new_quotas(s, err);
     if (status == HF_OK)
-        status = notes_new(s->access != NULL ? s->access : s->jobs, &s->notes, err);
+        status = denials_new(s->access != NULL ? s->access : s->jobs, &s->denials, err);
     if (status == HF_OK)
         status = feed_new(&(feed_settings){.base = s->base, .store = s->store}, &s->feed, err);
     if (status == HF_OK)
         status = new_streams(s, err);
     if (status == HF_OK)
-        status =
-            census_new(&(census_settings){.base = s->base, .jobs = s->jobs, .metrics = s->metrics},
-                       &s->census, err);
+        status = live_counts_new(
+            &(live_counts_settings){.base = s->base, .jobs = s->jobs, .metrics = s->metrics},
+            &s->live_counts, err);
     if (status == HF_OK)
-        status = history_new(
-            &(history_settings){.base = s->base, .metrics = s->metrics, .census = s->census},
-            &s->history, err);
+        status = history_new(&(history_settings){.base = s->base,
+                                                 .metrics = s->metrics,
+                                                 .live_counts = s->live_counts},
+                             &s->history, err);
     if (status == HF_OK)
         status = sweeper_new(&(sweeper_settings){.base = s->base,
                                                  .jobs = s->jobs,
@@ -317,8 +320,8 @@ void service_stop(service *s)
         feed_stop(s->feed);
     if (s->history != NULL)
         history_stop(s->history);
-    if (s->census != NULL)
-        census_stop(s->census);
+    if (s->live_counts != NULL)
+        live_counts_stop(s->live_counts);
     if (s->sweeper != NULL)
         sweeper_stop(s->sweeper);
     if (s->outage != NULL)
@@ -344,13 +347,13 @@ void service_free(service *s)
     http_free(s->http);
     sweeper_free(s->sweeper);
     history_free(s->history);
-    census_free(s->census);
+    live_counts_free(s->live_counts);
     outage_free(s->outage);
     feed_free(s->feed);
-    notes_free(s->notes);
+    denials_free(s->denials);
     quotas_free(s->quotas);
-    limits_free(s->limits);
-    callers_free(s->callers);
+    rate_limits_free(s->limits);
+    authenticator_free(s->authenticator);
     metrics_free(s->metrics);
     jobs_free(s->access);
     jobs_free(s->jobs);

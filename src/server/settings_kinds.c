@@ -3,7 +3,7 @@
 #include "server/settings_kinds.h"
 
 #include "base/redact.h"
-#include "server/address.h"
+#include "server/http/address.h"
 
 #include <ctype.h>
 #include <holdfast/limits.h>

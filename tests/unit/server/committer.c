@@ -2,15 +2,15 @@
 /* The committer: who shares a batch, in which order, and what each is told, whatever happens to the
  * batch. Made for the thread sanitizer too. C1 to C7 stand in server/committer.h. */
 #include "faults/shim.h"
-#include "unit/server/gate.h"
+#include "unit/server/gated_store.h"
 
 #include <base/seams.h>
 #include <limits.h>
 #include <lock/batch.h>
 #include <pthread.h>
-#include <server/committer.h>
-#include <server/completions.h>
-#include <server/slots.h>
+#include <server/commit/batch_pool.h>
+#include <server/commit/committer.h>
+#include <server/commit/completions.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -238,21 +238,21 @@ static void answers_stay_until_their_job_is_released(void **state)
 static void slots_that_had_large_answers_keep_little(void **state)
 {
     (void)state;
-    slots all;
-    committer_slot *taken[SLOTS_SPARE];
-    slots_init(&all);
-    for (int i = 0; i < SLOTS_SPARE; i++) {
-        taken[i] = slot_take(&all);
+    batch_pool all;
+    pooled_batch *taken[BATCH_POOL_SPARE];
+    batch_pool_init(&all);
+    for (int i = 0; i < BATCH_POOL_SPARE; i++) {
+        taken[i] = pooled_batch_take(&all);
         expect_true(taken[i] != NULL);
         for (int piece = 0; piece < 80; piece++)
             expect_true(hf_arena_alloc(&taken[i]->batch->arena, 100000) != NULL);
     }
-    for (int i = 0; i < SLOTS_SPARE; i++)
-        slot_unpin(&all, taken[i]);
-    expect_int(all.spare_count, SLOTS_SPARE);
-    for (const committer_slot *slot = all.spare; slot != NULL; slot = slot->next)
+    for (int i = 0; i < BATCH_POOL_SPARE; i++)
+        pooled_batch_unpin(&all, taken[i]);
+    expect_int(all.spare_count, BATCH_POOL_SPARE);
+    for (const pooled_batch *slot = all.spare; slot != NULL; slot = slot->next)
         expect_true(slot->batch->arena.total <= HF_ARENA_KEPT);
-    slots_done(&all);
+    batch_pool_done(&all);
 }
 
 static void what_comes_while_the_store_works_shares_the_next_batch(void **state)
