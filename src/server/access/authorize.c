@@ -543,14 +543,14 @@ static hf_status rights_judge(caller *who, hf_op *op, hf_error *err)
     return hf_fail(err, HF_DENIED, "Nobody may ask for '%s' here.", hf_op_kind_name(op->kind));
 }
 
-hf_status caller_judge_key(const caller *who, const hf_op *op, hf_error *err)
+hf_status authorize_key(const caller *who, const hf_op *op, hf_error *err)
 {
     bool asked = rule_of(op->kind) == KEY && op->session != NULL && who->known != NULL;
     const caller_session *session = asked ? auth_cache_session(who, op->session) : NULL;
     return session != NULL && session->status == HF_DENIED ? not_good(session, err) : HF_OK;
 }
 
-hf_status caller_judge(caller *who, hf_op *op, hf_error *err)
+hf_status authorize_op(caller *who, hf_op *op, hf_error *err)
 {
     rule needs = rule_of(op->kind);
     if (needs != KEY && who->status != HF_OK)

@@ -47,7 +47,7 @@ typedef struct caller_opened caller_opened;
 struct authenticator;
 
 /* Who asks. Whoever handles a request fills in the first part and calls authenticate_caller
- * (callers.h); then caller_judge for each op. What is found is in the arena. */
+ * (callers.h); then authorize_op for each op. What is found is in the arena. */
 struct caller {
     /* the secret presented; NULL or "": none. Not needed after authenticate_caller */
     const char *bearer;
@@ -100,10 +100,10 @@ bool caller_targets(const hf_op *ops, size_t count, hf_arena *arena, const char 
  * nothing was presented that could; HF_DENIED: the sentence says which role for which type is
  * missing, or which user may not be named; another status: what the store said of the session, or
  * why nothing could be found out. What is allowed may still be refused by the store. */
-HF_MUST_USE hf_status caller_judge(caller *who, hf_op *op, hf_error *err);
+HF_MUST_USE hf_status authorize_op(caller *who, hf_op *op, hf_error *err);
 
 /* Of an op that needs the session's key alone, and is all that is asked: HF_DENIED, if the store
  * has said already that this is not it. HF_OK: nothing is known against it. */
-HF_MUST_USE hf_status caller_judge_key(const caller *who, const hf_op *op, hf_error *err);
+HF_MUST_USE hf_status authorize_key(const caller *who, const hf_op *op, hf_error *err);
 
 #endif

@@ -5,7 +5,7 @@
 #include "base/digest.h"
 #include "base/error.h"
 #include "server/http/proxies.h"
-#include "server/request.h"
+#include "server/reply.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -185,31 +185,31 @@ hf_status origin_token(request *req, const char **out, hf_error *err)
 void origin_headers(request *req)
 {
     if (req->route != NULL && req->route->public) {
-        request_header(req, "Access-Control-Allow-Origin", "*");
-        request_header(req, "Cross-Origin-Resource-Policy", "cross-origin");
+        reply_header(req, "Access-Control-Allow-Origin", "*");
+        reply_header(req, "Cross-Origin-Resource-Policy", "cross-origin");
         return;
     }
     if (req->service->settings->allow_origin[0] != NULL)
-        request_header(req, "Vary", "Origin");
+        reply_header(req, "Vary", "Origin");
     if (req->origin == NULL)
         return;
-    request_header(req, "Access-Control-Allow-Origin", req->origin);
-    request_header(req, "Access-Control-Expose-Headers",
-                   "ETag, Holdfast-Fence, Retry-After, WWW-Authenticate");
+    reply_header(req, "Access-Control-Allow-Origin", req->origin);
+    reply_header(req, "Access-Control-Expose-Headers",
+                 "ETag, Holdfast-Fence, Retry-After, WWW-Authenticate");
 }
 
 void origin_preflight(request *req, const char *allow)
 {
-    request_header(req, "Allow", allow);
+    reply_header(req, "Allow", allow);
     if (req->origin != NULL) {
-        request_header(req, "Access-Control-Allow-Methods", allow);
-        request_header(req, "Access-Control-Allow-Headers",
-                       "Authorization, Content-Type, Holdfast-Session, Holdfast-Fence, "
-                       "Idempotency-Key, If-Match, "
-                       "If-None-Match, Last-Event-ID");
-        request_header(req, "Access-Control-Max-Age", "600");
+        reply_header(req, "Access-Control-Allow-Methods", allow);
+        reply_header(req, "Access-Control-Allow-Headers",
+                     "Authorization, Content-Type, Holdfast-Session, Holdfast-Fence, "
+                     "Idempotency-Key, If-Match, "
+                     "If-None-Match, Last-Event-ID");
+        reply_header(req, "Access-Control-Max-Age", "600");
     }
-    request_reply(req, 204, NULL, HF_NOTHING);
+    reply_send(req, 204, NULL, HF_NOTHING);
 }
 
 void origin_set_cookie(request *req, const char *secret)
@@ -217,7 +217,7 @@ void origin_set_cookie(request *req, const char *secret)
     char text[sizeof ORIGIN_COOKIE + HF_TOKEN_SECRET_SIZE + 96];
     snprintf(text, sizeof text, ORIGIN_COOKIE "=%s; Path=/; Secure; HttpOnly; SameSite=Strict%s",
              secret == NULL ? "" : secret, secret == NULL ? "; Max-Age=0" : "");
-    request_header(req, "Set-Cookie", text);
-    request_reply(req, 204, NULL, HF_NOTHING);
+    reply_header(req, "Set-Cookie", text);
+    reply_send(req, 204, NULL, HF_NOTHING);
     hf_secret_wipe(text, sizeof text);
 }

@@ -81,7 +81,7 @@ static void sweeper_answered(loop_job *job)
     sweeper *s = (sweeper *)job;
     const hf_answer *answer = &s->op.answer;
     s->asking = false;
-    s->stats.session_order++;
+    s->stats.turns++;
     if (answer->status == HF_OK)
         note_success(s, answer);
     else

@@ -38,12 +38,12 @@ typedef struct sweeper_settings {
 
 /* Since the start. */
 typedef struct sweeper_stats {
-    uint64_t sweeps;        /* that came to their end */
-    uint64_t session_order; /* answered */
-    uint64_t failures;      /* of these */
-    uint64_t rows;          /* removed or ended */
-    int64_t last_us;        /* when a sweep last came to its end, by our own clock; 0: none yet */
-    bool behind;            /* one is under way */
+    uint64_t sweeps;   /* that came to their end */
+    uint64_t turns;    /* answered */
+    uint64_t failures; /* of these */
+    uint64_t rows;     /* removed or ended */
+    int64_t last_us;   /* when a sweep last came to its end, by our own clock; 0: none yet */
+    bool behind;       /* one is under way */
 } sweeper_stats;
 
 /* The first sweep begins within an interval. HF_INVALID: forced acts would be kept shorter than the

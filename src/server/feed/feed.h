@@ -65,7 +65,7 @@ typedef struct feed_filter {
     /* A session's id: what happens to it is wanted besides all that, and when it has ended, so
      * does the follower. */
     const char *session;
-    bool lru; /* what is older than the ring is not given: the follower is told to resync */
+    bool newest_only; /* events older than the ring are not sent: the follower must resync */
     bool (*may_see)(void *context, const hf_event *event);
     void *context; /* borrowed until the follower is gone */
 } feed_filter;

@@ -144,7 +144,7 @@ static void feed_visit_join(feed *f, feed_follower *l, bool at_end)
  * such an event. */
 static feed_list want_page(feed *f, feed_follower *l, size_t waiting)
 {
-    if (l->filter.lru && l->seq < f->ring.newest) {
+    if (l->filter.newest_only && l->seq < f->ring.newest) {
         send_resync(f, l, f->ring.newest);
         return FEED_READY;
     }

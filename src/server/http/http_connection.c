@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 enum {
-    TURNS = 64,                  /* steps before others get their turn */
+    STEPS_MAX = 64,              /* steps before others get their turn */
     LINGER_BYTES_MAX = 16 << 20, /* thrown away after the last answer */
     /* connections above the limit that are told so; more are closed at once */
     SURPLUS_MAX = 64,
@@ -270,12 +270,12 @@ static bool http_conn_step(http_conn *c)
 
 static void http_conn_run(http_conn *c)
 {
-    unsigned session_order = 0;
+    unsigned steps = 0;
     c->running = true;
     http_conn_flush(c);
-    while (!c->broken && session_order < TURNS && http_conn_step(c))
-        session_order++;
-    if (session_order == TURNS)
+    while (!c->broken && steps < STEPS_MAX && http_conn_step(c))
+        steps++;
+    if (steps == STEPS_MAX)
         http_conn_schedule(c);
     if ((c->phase == HANDLING || c->phase == STREAMING) && c->io.more &&
         io_left(&c->io, c->phase == STREAMING))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The routes of the server. One table (routes.c) says of each how it is called, what it takes, who
  * may ask and what it answers: the router, the reading of requests, /openapi.json and docs/http.md
- * all go by it, so that they can't differ. A new route is a row there and two functions: `ask`
- * turns what was read into ops, `tell` turns their answers into the reply. */
+ * all go by it, so that they can't differ. A new route is a row there and two functions:
+ * `parse` turns what was read into ops, `reply` turns their answers into the reply. */
 #ifndef HF_SERVER_ROUTE_H
 #define HF_SERVER_ROUTE_H
 
@@ -51,7 +51,8 @@ typedef struct route {
     input_set needs;   /* ... those that must be there */
     input_set query;   /* parameters after the '?' */
     input_set headers; /* headers it looks at, besides Authorization */
-    /* the body is not an object of fields: `ask` reads it, and `tell` tells of refused ops too */
+    /* the body is not an object of fields: `parse` reads it, and `reply` is called for refused ops
+     * too */
     bool raw;
     bool stream; /* what it answers does not end by itself */
     bool beacon; /* takes a body of any content type: what a page sends as it closes */
@@ -62,18 +63,19 @@ typedef struct route {
     const char *about; /* more, for the documents; may be NULL */
     route_reply replies[ROUTE_REPLIES_MAX];
     unsigned refuses; /* ROUTE_NOT_FOUND ... */
-    /* Fills req->ops. HF_OK with no ops: `tell` is called at once. */
-    hf_status (*ask)(request *req, hf_error *err);
-    /* May they? NULL: every op is judged, and one that they may not refuses all. */
-    hf_status (*judge)(request *req, hf_error *err);
-    /* Not all that they want to hold fits (claims.h). NULL: what does not refuses all. */
-    hf_status (*fit)(request *req, hf_error *err);
-    /* Every op was carried out (raw: or refused); req->ops have their answers. */
-    void (*tell)(request *req);
-    /* An op was refused, not raw's. NULL: request_refuse. */
+    /* The stages of a request call these (request.c). parse: fills req->ops; with no ops nothing is
+     * committed. */
+    hf_status (*parse)(request *req, hf_error *err);
+    /* NULL: every op is authorized, and one that is denied refuses all. */
+    hf_status (*authorize)(request *req, hf_error *err);
+    /* Not all ops fit the quotas. NULL: that refuses all. */
+    hf_status (*admit)(request *req, hf_error *err);
+    /* Every op was executed (raw: or refused); req->ops have their answers. */
+    void (*reply)(request *req);
+    /* An op was refused; not called for raw. NULL: reply_refuse_op. */
     void (*refuse)(request *req, const hf_op *op);
-    /* Gives back what `ask` got, whatever became of it; may be NULL. */
-    void (*done)(request *req);
+    /* Frees what `parse` allocated, whatever happened since; may be NULL. */
+    void (*release)(request *req);
 } route;
 
 extern const route routes[];

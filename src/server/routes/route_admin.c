@@ -20,29 +20,29 @@ static hf_status ask_one(request *req, hf_op_kind kind, hf_op **out, hf_error *e
 
 /* ---- types ---- */
 
-hf_status ask_type(request *req, hf_error *err)
+hf_status type_parse(request *req, hf_error *err)
 {
     hf_op *op;
     return ask_one(req, HF_OP_TYPE_GET, &op, err);
 }
 
-void tell_type(request *req)
+void type_reply(request *req)
 {
-    request_json(req, 200, hf_type_json(&req->ops[0].answer.types[0]));
+    reply_json(req, 200, hf_type_json(&req->ops[0].answer.types[0]));
 }
 
-hf_status ask_types(request *req, hf_error *err)
+hf_status types_parse(request *req, hf_error *err)
 {
     hf_op *op;
     return ask_one(req, HF_OP_TYPES, &op, err);
 }
 
-void tell_types(request *req)
+void types_reply(request *req)
 {
-    request_json(req, 200, hf_types_json(&req->ops[0].answer));
+    reply_json(req, 200, hf_types_json(&req->ops[0].answer));
 }
 
-hf_status ask_type_set(request *req, hf_error *err)
+hf_status type_set_parse(request *req, hf_error *err)
 {
     hf_op *op;
     hf_status status = ask_one(req, HF_OP_TYPE_SET, &op, err);
@@ -59,29 +59,29 @@ hf_status ask_type_set(request *req, hf_error *err)
     return HF_OK;
 }
 
-void tell_type_set(request *req)
+void type_set_reply(request *req)
 {
     const hf_op *op = &req->ops[0];
     hf_type type = {.policy = op->policy, .ttl_us = op->ttl_us, .ttl_max_us = op->ttl_max_us};
     hf_slice_copy(type.type, sizeof type.type, hf_slice_of(op->type));
-    request_json(req, 200, hf_type_json(&type));
+    reply_json(req, 200, hf_type_json(&type));
 }
 
 /* ---- tokens ---- */
 
-hf_status ask_tokens(request *req, hf_error *err)
+hf_status tokens_parse(request *req, hf_error *err)
 {
     hf_op *op;
     hf_status status = ask_one(req, HF_OP_TOKENS, &op, err);
-    return status == HF_OK ? ask_page(req, op, err) : status;
+    return status == HF_OK ? list_page_parse(req, op, err) : status;
 }
 
-void tell_tokens(request *req)
+void tokens_reply(request *req)
 {
-    request_json(req, 200, hf_tokens_json(&req->ops[0].answer));
+    reply_json(req, 200, hf_tokens_json(&req->ops[0].answer));
 }
 
-hf_status ask_token_create(request *req, hf_error *err)
+hf_status token_create_parse(request *req, hf_error *err)
 {
     hf_op *op;
     hf_token_key *key = request_alloc(req, sizeof *key, err);
@@ -101,14 +101,14 @@ hf_status ask_token_create(request *req, hf_error *err)
     return HF_OK;
 }
 
-void tell_token_create(request *req)
+void token_create_reply(request *req)
 {
     const hf_token_key *key = req->own;
     authenticator_note_token(req->service->authenticator, key->sha256);
-    request_json(req, 201, hf_token_key_json(key));
+    reply_json(req, 201, hf_token_key_json(key));
 }
 
-hf_status ask_token_revoke(request *req, hf_error *err)
+hf_status token_revoke_parse(request *req, hf_error *err)
 {
     hf_op *op;
     hf_status status = ask_one(req, HF_OP_TOKEN_REVOKE, &op, err);
@@ -117,23 +117,23 @@ hf_status ask_token_revoke(request *req, hf_error *err)
     return status;
 }
 
-void tell_token(request *req)
+void token_reply(request *req)
 {
     authenticator_forget_token(req->service->authenticator, req->ops[0].answer.tokens[0].id);
-    request_json(req, 200, hf_token_json(&req->ops[0].answer.tokens[0]));
+    reply_json(req, 200, hf_token_json(&req->ops[0].answer.tokens[0]));
 }
 
 /* ---- the cookie of a page ---- */
 
 /* The secret in the body is what is presented: known is who has it. */
-hf_status ask_login(request *req, hf_error *err)
+hf_status login_parse(request *req, hf_error *err)
 {
     (void)err;
     req->who.bearer = req->in.secret;
     return HF_OK;
 }
 
-hf_status judge_login(request *req, hf_error *err)
+hf_status login_authorize(request *req, hf_error *err)
 {
     if (req->who.status != HF_OK) {
         hf_error_set(err, req->who.status, "%s", req->who.message);
@@ -145,13 +145,13 @@ hf_status judge_login(request *req, hf_error *err)
     return HF_OK;
 }
 
-void tell_login(request *req)
+void login_reply(request *req)
 {
     origin_set_cookie(req, req->who.bearer);
 }
 
 /* Who the page acts for, so that it offers only what they may. */
-void tell_login_show(request *req)
+void login_show_reply(request *req)
 {
     const caller_token *token = req->who.token;
     hf_token shown = {0};
@@ -159,10 +159,10 @@ void tell_login_show(request *req)
     hf_slice_copy(shown.name, sizeof shown.name, hf_slice_of(token->name));
     hf_slice_copy(shown.users, sizeof shown.users, hf_slice_of(token->users));
     hf_roles_format(&token->roles, shown.roles);
-    request_json(req, 200, hf_token_json(&shown));
+    reply_json(req, 200, hf_token_json(&shown));
 }
 
-void tell_logout(request *req)
+void logout_reply(request *req)
 {
     origin_set_cookie(req, NULL);
 }

@@ -93,7 +93,7 @@ static void audit_aim(request *req, const audit_walk *walk)
         op->after_seq = walk->at > walk->span ? walk->at - 1 - walk->span : 0;
 }
 
-hf_status ask_audit_log(request *req, hf_error *err)
+hf_status audit_log_parse(request *req, hf_error *err)
 {
     audit_walk *walk = request_alloc(req, sizeof *walk, err);
     if (walk == NULL)
@@ -110,7 +110,7 @@ hf_status ask_audit_log(request *req, hf_error *err)
     hf_op *op = request_add(req, HF_OP_EVENTS);
     op->session = NULL;
     op->type = NULL;
-    status = ask_page(req, op, err);
+    status = list_page_parse(req, op, err);
     walk->limit = op->limit == 0 ? HF_LIST_DEFAULT : op->limit;
     walk->at = walk->backwards ? req->in.before_seq : req->in.after_seq < 0 ? 0 : req->in.after_seq;
     walk->span = walk->filtered ? HF_LIST_MAX : (int64_t)walk->limit;
@@ -186,7 +186,7 @@ static bool audit_backwards(audit_walk *walk, const hf_op *op)
     return !walk->ended;
 }
 
-void tell_audit_log(request *req)
+void audit_log_reply(request *req)
 {
     audit_walk *walk = req->own;
     if (walk->looks++ == 0)
@@ -202,10 +202,10 @@ void tell_audit_log(request *req)
         hf_buffer_print(&walk->out, "],\"next\":null}");
     else
         hf_buffer_print(&walk->out, "],\"next\":%lld}", (long long)walk->at);
-    request_json(req, 200, hf_buffer_take(&walk->out));
+    reply_json(req, 200, hf_buffer_take(&walk->out));
 }
 
-void done_audit_log(request *req)
+void audit_log_release(request *req)
 {
     audit_walk *walk = req->own;
     if (walk != NULL)

@@ -10,7 +10,7 @@ typedef struct batch_own {
     size_t *places; /* of the ops that are carried out, in req->ops */
 } batch_own;
 
-hf_status ask_batch(request *req, hf_error *err)
+hf_status batch_parse(request *req, hf_error *err)
 {
     batch_own *own = request_alloc(req, sizeof *own, err);
     if (own == NULL)
@@ -61,14 +61,14 @@ static hf_status judge_run(request *req, size_t first, size_t end, bool *good, h
     hf_error why = {0};
     size_t denied = end;
     for (size_t i = first; i < end && denied == end; i++)
-        if ((why.status = caller_judge(&req->who, &req->ops[i], &why)) != HF_OK ||
-            (why.status = caller_judge_key(&req->who, &req->ops[i], &why)) != HF_OK)
+        if ((why.status = authorize_op(&req->who, &req->ops[i], &why)) != HF_OK ||
+            (why.status = authorize_key(&req->who, &req->ops[i], &why)) != HF_OK)
             denied = i;
     *good = denied == end;
     return *good ? HF_OK : refuse_run(req, first, end, denied, &why, err);
 }
 
-hf_status judge_batch(request *req, hf_error *err)
+hf_status batch_authorize(request *req, hf_error *err)
 {
     batch_own *own = req->own;
     hf_op *ops = request_alloc(req, req->count * sizeof *ops + 1, err);
@@ -93,7 +93,7 @@ hf_status judge_batch(request *req, hf_error *err)
 }
 
 /* What does not fit is taken out of the job. A run has its places in req->ops beside each other. */
-hf_status fit_batch(request *req, hf_error *err)
+hf_status batch_admit(request *req, hf_error *err)
 {
     batch_own *own = req->own;
     hf_op *ops = req->job.job.ops;
@@ -143,10 +143,10 @@ static void cannot_tell(request *req, const hf_error *why)
         hf_error_set(&err, HF_UNSURE,
                      "The batch was carried out, but what came of it can't be told: %s",
                      why->message);
-    request_problem(req, 0, changed ? HF_UNSURE : why->status, &err);
+    reply_problem(req, 0, changed ? HF_UNSURE : why->status, &err);
 }
 
-void tell_batch(request *req)
+void batch_reply(request *req)
 {
     const batch_own *own = req->own;
     hf_error err = {0};
@@ -154,7 +154,7 @@ void tell_batch(request *req)
     for (size_t i = 0; i < req->job.job.count; i++) {
         req->ops[own->places[i]].answer = req->job.job.ops[i].answer;
         if (req->job.job.ops[i].answer.status != HF_OK)
-            request_note(req, &req->ops[own->places[i]]);
+            request_record_denial(req, &req->ops[own->places[i]]);
     }
     for (size_t i = 0; i < req->count; i++)
         route_batch_note(req->service->authenticator, &req->ops[i]);
@@ -163,13 +163,13 @@ void tell_batch(request *req)
         status = hf_fail(&err, HF_TOO_LARGE,
                          "The answers are too long to be sent. Ask for less at once.");
     if (status == HF_OK)
-        request_json(req, 200, hf_buffer_take(&out));
+        reply_json(req, 200, hf_buffer_take(&out));
     else
         cannot_tell(req, &err);
     hf_buffer_done(&out);
 }
 
-void done_batch(request *req)
+void batch_release(request *req)
 {
     batch_own *own = req->own;
     if (own != NULL)

@@ -42,7 +42,7 @@ typedef struct stream_look {
 
 struct stream {
     service *service;
-    http_request *request;
+    http_request *http;
     request *req;          /* until it has begun */
     stream *next, *before; /* of those that are open */
     feed_follower *follower;
@@ -134,7 +134,7 @@ static hf_status events_read(request *req, hf_error *err)
     return events_read_names(req, wanted, err);
 }
 
-hf_status ask_events(request *req, hf_error *err)
+hf_status events_parse(request *req, hf_error *err)
 {
     hf_status status = events_read(req, err);
     events_wanted *wanted = req->own;
@@ -149,7 +149,7 @@ hf_status ask_events(request *req, hf_error *err)
 
 /* What a session follows it may look at by itself: a token that came along gives it nothing,
  * though a wrong one is not passed over. */
-hf_status judge_events(request *req, hf_error *err)
+hf_status events_authorize(request *req, hf_error *err)
 {
     const events_wanted *wanted = req->own;
     caller who = req->who;
@@ -157,11 +157,11 @@ hf_status judge_events(request *req, hf_error *err)
         who.token = NULL;
     hf_op op = {.kind = wanted->by_session ? HF_OP_WHO : HF_OP_LIST, .type = req->in.type};
     if (wanted->count == 0)
-        return caller_judge(&who, &op, err);
+        return authorize_op(&who, &op, err);
     hf_status status = HF_OK;
     for (size_t i = 0; i < wanted->count && status == HF_OK; i++) {
         op.type = wanted->resources[i].type;
-        status = caller_judge(&who, &op, err);
+        status = authorize_op(&who, &op, err);
     }
     return status;
 }
@@ -202,16 +202,16 @@ static void stream_free(stream *s)
 static void route_events_end(stream *s)
 {
     hf_error err = {0};
-    s->request->left = NULL;
+    s->http->left = NULL;
     if (s->req == NULL) {
         rate_limits_leave(s->service->limits, RATE_LIMITS_TOKEN, s->token, RATE_LIMITS_STREAM);
         if (s->session.id[0] != '\0')
             rate_limits_leave(s->service->limits, RATE_LIMITS_SESSION, s->session.id,
                               RATE_LIMITS_STREAM);
-        http_stream_end(s->request);
+        http_stream_end(s->http);
     } else {
         hf_error_set(&err, HF_UNAVAILABLE, "The events can't be read at the moment; try again.");
-        request_problem(s->req, 0, HF_UNAVAILABLE, &err);
+        reply_problem(s->req, 0, HF_UNAVAILABLE, &err);
     }
     stream_free(s);
 }
@@ -227,10 +227,10 @@ static void route_events_begin(stream *s)
 {
     request *req = s->req;
     s->req = NULL;
-    request_header(req, "X-Accel-Buffering", "no"); /* nginx would collect it */
-    request_stream(req, "text/event-stream");
-    s->request->context = s;
-    hf_arena_done(&s->request->arena);
+    reply_header(req, "X-Accel-Buffering", "no"); /* nginx would collect it */
+    reply_stream(req, "text/event-stream");
+    s->http->context = s;
+    hf_arena_done(&s->http->arena);
 }
 
 static void sink_write(void *context, const char *bytes, size_t size)
@@ -238,13 +238,13 @@ static void sink_write(void *context, const char *bytes, size_t size)
     stream *s = context;
     if (s->req != NULL)
         route_events_begin(s);
-    http_stream_write(s->request, bytes, size);
+    http_stream_write(s->http, bytes, size);
 }
 
 static size_t sink_waiting(void *context)
 {
     const stream *s = context;
-    return s->req == NULL ? http_stream_waiting(s->request) : 0;
+    return s->req == NULL ? http_stream_waiting(s->http) : 0;
 }
 
 static void sink_end(void *context)
@@ -360,7 +360,7 @@ static stream *stream_new(request *req)
     if (s == NULL)
         return NULL;
     s->service = req->service;
-    s->request = req->http;
+    s->http = req->http;
     s->req = req;
     if (((const events_wanted *)req->own)->by_session)
         stream_of_session(s, req);
@@ -383,13 +383,13 @@ static hf_status stream_check_ticket(const request *req, hf_error *err)
                : hf_fail(err, HF_EXPIRED, "The ticket has expired; ask for a new one.");
 }
 
-void tell_events(request *req)
+void events_reply(request *req)
 {
     hf_error err = {0};
     const events_wanted *wanted = req->own;
     hf_status status = stream_check_ticket(req, &err);
     if (status != HF_OK) {
-        request_problem(req, 0, status, &err);
+        reply_problem(req, 0, status, &err);
         return;
     }
     feed_filter filter = {.type = req->in.type,
@@ -397,17 +397,17 @@ void tell_events(request *req)
                           .resources_count = wanted->count,
                           .user = req->in.user,
                           .session = wanted->by_session ? req->in.login->id : NULL,
-                          .lru = wanted->by_session,
+                          .newest_only = wanted->by_session,
                           .may_see = wanted->by_session ? stream_session_may_see : NULL};
     /* A stream without a body would never end. Nor would one whose client left while it was looked
      * up who asks: `route_events_left` was not set then, and is not called again. */
     if (req->http->method == HTTP_HEAD || req->http->gone) {
-        request_reply(req, 200, "text/event-stream", HF_NOTHING);
+        reply_send(req, 200, "text/event-stream", HF_NOTHING);
         return;
     }
     stream *s = stream_new(req);
     if (s == NULL) {
-        request_json(req, 500, NULL);
+        reply_json(req, 500, NULL);
         return;
     }
     request_release(req);
@@ -417,13 +417,13 @@ void tell_events(request *req)
     if (status != HF_OK) {
         req->http->left = NULL;
         stream_free(s);
-        request_problem(req, 0, status, &err);
+        reply_problem(req, 0, status, &err);
     }
 }
 
 /* ---- tickets ---- */
 
-hf_status ask_ticket(request *req, hf_error *err)
+hf_status ticket_parse(request *req, hf_error *err)
 {
     hf_status status = events_read(req, err);
     events_wanted *wanted = req->own;
@@ -437,7 +437,7 @@ hf_status ask_ticket(request *req, hf_error *err)
     return events_ask_session(req, err);
 }
 
-void tell_ticket(request *req)
+void ticket_reply(request *req)
 {
     hf_error err = {0};
     hf_json json = {0};
@@ -446,12 +446,12 @@ void tell_ticket(request *req)
     hf_status status =
         ticket_write(req->in.login, expires_us, &req->in.resources, &req->http->arena, &text, &err);
     if (status != HF_OK) {
-        request_problem(req, 0, status, &err);
+        reply_problem(req, 0, status, &err);
         return;
     }
     hf_json_begin(&json, '{');
     hf_json_put_text(&json, "ticket", text);
     hf_json_put_time(&json, "expires", expires_us);
     hf_json_end(&json, '}');
-    request_json(req, 201, hf_buffer_take(&json.out));
+    reply_json(req, 201, hf_buffer_take(&json.out));
 }

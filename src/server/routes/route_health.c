@@ -8,19 +8,19 @@
 #include <holdfast/holdfast.h>
 #include <string.h>
 
-void tell_health(request *req)
+void health_reply(request *req)
 {
     hf_json json = {0};
     hf_json_begin(&json, '{');
     hf_json_put_text(&json, "status", "ok");
     hf_json_end(&json, '}');
-    request_json(req, 200, hf_buffer_take(&json.out));
+    reply_json(req, 200, hf_buffer_take(&json.out));
 }
 
 /* ---- /readyz ---- */
 
 /* A cheap look at the store: who holds what nobody has. During an outage its own probe looks. */
-hf_status ask_ready(request *req, hf_error *err)
+hf_status ready_parse(request *req, hf_error *err)
 {
     if (req->service->stopping)
         return hf_fail(err, HF_UNAVAILABLE, "The server is stopping; ask another.");
@@ -36,7 +36,7 @@ hf_status ask_ready(request *req, hf_error *err)
 }
 
 /* A token that isn't good is none: whoever checks the server is not to learn of that here. */
-hf_status judge_ready(request *req, hf_error *err)
+hf_status ready_authorize(request *req, hf_error *err)
 {
     (void)req, (void)err;
     return HF_OK;
@@ -58,21 +58,21 @@ static void ready_json(hf_json *json, const service *s, const hf_grade *grade, b
     hf_json_end(json, '}');
 }
 
-void tell_ready(request *req)
+void ready_reply(request *req)
 {
     hf_json json = {0};
     hf_grade grade = {0};
     committer_grade(req->service->committer, &grade);
     ready_json(&json, req->service, &grade, req->who.token != NULL);
-    request_json(req, grade.broken ? 503 : 200, hf_buffer_take(&json.out));
+    reply_json(req, grade.broken ? 503 : 200, hf_buffer_take(&json.out));
 }
 
 /* ---- /metrics ---- */
 
-hf_status judge_metrics(request *req, hf_error *err)
+hf_status metrics_authorize(request *req, hf_error *err)
 {
     hf_op op = {.kind = HF_OP_COUNT};
-    return req->service->settings->metrics_public ? HF_OK : caller_judge(&req->who, &op, err);
+    return req->service->settings->metrics_public ? HF_OK : authorize_op(&req->who, &op, err);
 }
 
 static void route_health_look(service *s, metrics_look *out)
@@ -94,7 +94,7 @@ static void route_health_look(service *s, metrics_look *out)
     out->resyncs = events.resyncs;
 }
 
-void tell_metrics(request *req)
+void metrics_reply(request *req)
 {
     metrics_look now = {0};
     hf_buffer out = {0};
@@ -103,15 +103,15 @@ void tell_metrics(request *req)
     live_counts_wanted(req->service->live_counts);
     hf_status status = metrics_write(req->service->metrics, &now, &out, &err);
     if (status != HF_OK)
-        request_problem(req, 0, status, &err);
+        reply_problem(req, 0, status, &err);
     else
-        request_reply(req, 200, METRICS_CONTENT_TYPE, (hf_slice){out.text, out.size});
+        reply_send(req, 200, METRICS_CONTENT_TYPE, (hf_slice){out.text, out.size});
     hf_buffer_done(&out);
 }
 
 /* ---- /v1/history ---- */
 
-hf_status ask_history(request *req, hf_error *err)
+hf_status history_parse(request *req, hf_error *err)
 {
     const char *span = req->in.span;
     if (span == NULL || strcmp(span, "hour") == 0 || strcmp(span, "day") == 0)
@@ -119,18 +119,18 @@ hf_status ask_history(request *req, hf_error *err)
     return hf_fail(err, HF_INVALID, "\"span\" must be hour or day.");
 }
 
-void tell_history(request *req)
+void history_reply(request *req)
 {
     hf_buffer out = {0};
     bool day = req->in.span != NULL && strcmp(req->in.span, "day") == 0;
     live_counts_wanted(req->service->live_counts);
     history_write(req->service->history, day ? HISTORY_DAY : HISTORY_HOUR, &out);
-    request_json(req, 200, hf_buffer_take(&out));
+    reply_json(req, 200, hf_buffer_take(&out));
 }
 
 /* ---- documents ---- */
 
-void tell_openapi(request *req)
+void openapi_reply(request *req)
 {
-    request_reply(req, 200, "application/json", hf_slice_of(req->service->openapi));
+    reply_send(req, 200, "application/json", hf_slice_of(req->service->openapi));
 }

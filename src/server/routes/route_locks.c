@@ -39,7 +39,7 @@ static hf_status read_mode(const char *text, hf_mode *out, hf_error *err)
                                 : hf_fail(err, HF_INVALID, "\"mode\" must be exclusive or shared.");
 }
 
-hf_status ask_page(request *req, hf_op *op, hf_error *err)
+hf_status list_page_parse(request *req, hf_op *op, hf_error *err)
 {
     bool given = req->in.limit >= 0;
     if (given && (req->in.limit == 0 || req->in.limit > HF_LIST_MAX))
@@ -48,25 +48,25 @@ hf_status ask_page(request *req, hf_op *op, hf_error *err)
     return req->in.after == NULL ? HF_OK : hf_cursor_parse(req->in.after, &op->after, err);
 }
 
-void tell_locks(request *req)
+void locks_reply(request *req)
 {
-    request_json(req, 200, hf_locks_json(&req->ops[0].answer));
+    reply_json(req, 200, hf_locks_json(&req->ops[0].answer));
 }
 
 /* Asked again, what was done before may have no lock to show any more: it was released, or the one
  * who got it has let it go. */
-void tell_lock(request *req)
+void lock_reply(request *req)
 {
     const hf_answer *answer = &req->ops[0].answer;
     if (answer->locks_count == 0)
-        request_reply(req, 204, NULL, HF_NOTHING);
+        reply_send(req, 204, NULL, HF_NOTHING);
     else
-        request_json(req, 200, hf_lock_json(&answer->locks[0]));
+        reply_json(req, 200, hf_lock_json(&answer->locks[0]));
 }
 
 /* ---- taking ---- */
 
-hf_status ask_acquire(request *req, hf_error *err)
+hf_status acquire_parse(request *req, hf_error *err)
 {
     hf_op *op;
     hf_status status = route_locks_ask_own(req, HF_OP_ACQUIRE, &op, err);
@@ -82,9 +82,9 @@ static int route_locks_created(const hf_answer *answer)
     return answer->outcome == HF_ALREADY_YOURS ? 200 : 201;
 }
 
-void tell_acquire(request *req)
+void acquire_reply(request *req)
 {
-    request_json(req, route_locks_created(&req->ops[0].answer), hf_locks_json(&req->ops[0].answer));
+    reply_json(req, route_locks_created(&req->ops[0].answer), hf_locks_json(&req->ops[0].answer));
 }
 
 /* One of several, as it was given. */
@@ -138,7 +138,7 @@ static hf_status add_wanted(request *req, wanted *all, wanted **order, size_t co
     return HF_OK;
 }
 
-hf_status ask_acquire_all(request *req, hf_error *err)
+hf_status acquire_all_parse(request *req, hf_error *err)
 {
     size_t count = req->in.locks.count;
     hf_status status = need_session(req, err);
@@ -159,7 +159,7 @@ hf_status ask_acquire_all(request *req, hf_error *err)
     return status == HF_OK ? add_wanted(req, all, order, count, err) : status;
 }
 
-void tell_acquire_all(request *req)
+void acquire_all_reply(request *req)
 {
     const wanted *all = req->own;
     hf_lock *locks = hf_arena_alloc(&req->http->arena, req->count * sizeof *locks);
@@ -176,12 +176,12 @@ void tell_acquire_all(request *req)
     }
     hf_answer answer = {
         .locks = locks, .locks_count = req->count, .versions = versions, .versions_count = saved};
-    request_json(req, status, versions == NULL ? NULL : hf_locks_json(&answer));
+    reply_json(req, status, versions == NULL ? NULL : hf_locks_json(&answer));
 }
 
 /* ---- changing and giving back ---- */
 
-hf_status ask_change(request *req, hf_error *err)
+hf_status change_parse(request *req, hf_error *err)
 {
     hf_op *op;
     hf_mode mode = HF_MODE_COUNT;
@@ -204,13 +204,13 @@ hf_status ask_change(request *req, hf_error *err)
     return HF_OK;
 }
 
-hf_status ask_release(request *req, hf_error *err)
+hf_status release_parse(request *req, hf_error *err)
 {
     hf_op *op;
     return route_locks_ask_own(req, HF_OP_RELEASE, &op, err);
 }
 
-hf_status ask_request(request *req, hf_error *err)
+hf_status lock_request_parse(request *req, hf_error *err)
 {
     hf_op *op;
     hf_status status = route_locks_ask_own(req, HF_OP_REQUEST, &op, err);
@@ -219,7 +219,7 @@ hf_status ask_request(request *req, hf_error *err)
     return status;
 }
 
-hf_status ask_hand_over(request *req, hf_error *err)
+hf_status hand_over_parse(request *req, hf_error *err)
 {
     hf_op *op;
     hf_status status = route_locks_ask_own(req, HF_OP_HAND_OVER, &op, err);
@@ -228,7 +228,7 @@ hf_status ask_hand_over(request *req, hf_error *err)
     return status;
 }
 
-hf_status ask_decline(request *req, hf_error *err)
+hf_status decline_parse(request *req, hf_error *err)
 {
     hf_op *op;
     hf_status status = route_locks_ask_own(req, HF_OP_DECLINE, &op, err);
@@ -239,7 +239,7 @@ hf_status ask_decline(request *req, hf_error *err)
     return status;
 }
 
-hf_status ask_force_release(request *req, hf_error *err)
+hf_status force_release_parse(request *req, hf_error *err)
 {
     hf_status status = request_room(req, 1, err);
     if (status != HF_OK)
@@ -253,7 +253,7 @@ hf_status ask_force_release(request *req, hf_error *err)
 
 /* ---- asking about ---- */
 
-hf_status ask_who(request *req, hf_error *err)
+hf_status who_parse(request *req, hf_error *err)
 {
     hf_status status = request_room(req, 1, err);
     if (status == HF_OK)
@@ -261,17 +261,17 @@ hf_status ask_who(request *req, hf_error *err)
     return status;
 }
 
-void tell_who(request *req)
+void who_reply(request *req)
 {
     hf_resource resource = {0};
     hf_slice_copy(resource.type, sizeof resource.type, hf_slice_of(req->in.type));
     hf_slice_copy(resource.id, sizeof resource.id, hf_slice_of(req->in.id));
-    request_json(req, 200, hf_who_json(&resource, &req->ops[0].answer));
+    reply_json(req, 200, hf_who_json(&resource, &req->ops[0].answer));
 }
 
 enum { LOOKUP_MAX = 1000 };
 
-hf_status ask_each(request *req, hf_op_kind kind, hf_error *err)
+hf_status each_parse(request *req, hf_op_kind kind, hf_error *err)
 {
     size_t count = req->in.resources.count;
     if (count == 0 || count > LOOKUP_MAX)
@@ -290,12 +290,12 @@ hf_status ask_each(request *req, hf_op_kind kind, hf_error *err)
     return status;
 }
 
-hf_status ask_lookup(request *req, hf_error *err)
+hf_status lookup_parse(request *req, hf_error *err)
 {
-    return ask_each(req, HF_OP_WHO, err);
+    return each_parse(req, HF_OP_WHO, err);
 }
 
-void tell_lookup(request *req)
+void lookup_reply(request *req)
 {
     const hf_resource *resources = req->own;
     hf_error err = {0};
@@ -313,12 +313,12 @@ void tell_lookup(request *req)
     hf_buffer_add(&out, "]}", 2);
     hf_status status = wire_written(&out, "The answer", &err);
     if (status != HF_OK)
-        request_problem(req, 0, status, &err);
+        reply_problem(req, 0, status, &err);
     else
-        request_json(req, 200, hf_buffer_take(&out));
+        reply_json(req, 200, hf_buffer_take(&out));
 }
 
-hf_status ask_list(request *req, hf_error *err)
+hf_status list_parse(request *req, hf_error *err)
 {
     hf_status status = request_room(req, 1, err);
     if (status != HF_OK)
@@ -327,5 +327,5 @@ hf_status ask_list(request *req, hf_error *err)
     op->session = NULL;
     op->user = req->in.user;
     op->target = req->in.session;
-    return ask_page(req, op, err);
+    return list_page_parse(req, op, err);
 }

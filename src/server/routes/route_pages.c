@@ -80,14 +80,14 @@ static bool page_is_html(const char *type)
 
 static void page_headers(request *req, const char *type)
 {
-    request_header(req, "Cache-Control", "no-cache");
+    reply_header(req, "Cache-Control", "no-cache");
     if (page_is_html(type)) {
-        request_header(req, "Content-Security-Policy", PAGE_POLICY);
-        request_header(req, "Referrer-Policy", "no-referrer");
+        reply_header(req, "Content-Security-Policy", PAGE_POLICY);
+        reply_header(req, "Referrer-Policy", "no-referrer");
     }
 }
 
-void tell_page(request *req)
+void page_reply(request *req)
 {
     const struct page *page = page_at(req->route->path);
     const embedded_file *file = page_file(page);
@@ -95,21 +95,21 @@ void tell_page(request *req)
     char etag[64];
     bool gzip = page_takes_gzip(req);
     snprintf(etag, sizeof etag, "\"%s%s\"", file->hash, gzip ? "-gzip" : "");
-    request_header(req, "ETag", etag);
-    request_header(req, "Vary", "Accept-Encoding");
+    reply_header(req, "ETag", etag);
+    reply_header(req, "Vary", "Accept-Encoding");
     page_headers(req, page->type);
     if (page_is_known(req, etag)) {
-        request_reply(req, 304, NULL, HF_NOTHING);
+        reply_send(req, 304, NULL, HF_NOTHING);
         return;
     }
     if (gzip)
-        request_header(req, "Content-Encoding", "gzip");
-    request_reply(req, 200, page->type, gzip ? file->gzip : file->plain);
+        reply_header(req, "Content-Encoding", "gzip");
+    reply_send(req, 200, page->type, gzip ? file->gzip : file->plain);
 }
 
 /* It names the server's own address, so it is made when the server starts. */
-void tell_api(request *req)
+void api_reply(request *req)
 {
     page_headers(req, "text/html");
-    request_reply(req, 200, "text/html; charset=utf-8", hf_slice_of(req->service->api));
+    reply_send(req, 200, "text/html; charset=utf-8", hf_slice_of(req->service->api));
 }

@@ -19,7 +19,7 @@ static hf_status route_sessions_read_login(request *req, const char *text,
 
 /* ---- POST /v1/sessions ---- */
 
-hf_status ask_session_open(request *req, hf_error *err)
+hf_status session_open_parse(request *req, hf_error *err)
 {
     hf_status status = request_room(req, 1, err);
     hf_credentials *made = status == HF_OK ? request_alloc(req, sizeof *made, err) : NULL;
@@ -36,11 +36,11 @@ hf_status ask_session_open(request *req, hf_error *err)
     return status;
 }
 
-void tell_session_open(request *req)
+void session_open_reply(request *req)
 {
     const hf_op *op = &req->ops[0];
     authenticator_note_session(req->service->authenticator, op->session, &op->answer.sessions[0]);
-    request_json(req, 201, hf_session_json(&op->answer.sessions[0], op->session->key));
+    reply_json(req, 201, hf_session_json(&op->answer.sessions[0], op->session->key));
 }
 
 /* ---- one session ---- */
@@ -67,23 +67,23 @@ static hf_status route_sessions_ask_own(request *req, hf_op_kind kind, hf_error 
     return status;
 }
 
-hf_status ask_beat(request *req, hf_error *err)
+hf_status beat_parse(request *req, hf_error *err)
 {
     return route_sessions_ask_own(req, HF_OP_BEAT, err);
 }
 
-void tell_beat(request *req)
+void beat_reply(request *req)
 {
-    request_json(req, 200, hf_beat_json(&req->ops[0].answer));
+    reply_json(req, 200, hf_beat_json(&req->ops[0].answer));
 }
 
-hf_status ask_close(request *req, hf_error *err)
+hf_status close_parse(request *req, hf_error *err)
 {
     return route_sessions_ask_own(req, HF_OP_CLOSE, err);
 }
 
 /* A page that closes can send no header of its own, so the key is in the body. */
-hf_status ask_close_beacon(request *req, hf_error *err)
+hf_status close_beacon_parse(request *req, hf_error *err)
 {
     hf_credentials *login = request_alloc(req, sizeof *login, err);
     if (login == NULL)
@@ -93,29 +93,29 @@ hf_status ask_close_beacon(request *req, hf_error *err)
     return status == HF_OK ? route_sessions_ask_own(req, HF_OP_CLOSE, err) : status;
 }
 
-void tell_closed(request *req)
+void close_reply(request *req)
 {
     authenticator_forget_session(req->service->authenticator, req->ops[0].session->id);
     hf_json json = {0};
     hf_json_begin(&json, '{');
     hf_json_put_int(&json, "released", (int64_t)req->ops[0].answer.locks_count);
     hf_json_end(&json, '}');
-    request_json(req, 200, hf_buffer_take(&json.out));
+    reply_json(req, 200, hf_buffer_take(&json.out));
 }
 
 /* ---- GET /v1/sessions ---- */
 
-hf_status ask_sessions(request *req, hf_error *err)
+hf_status sessions_parse(request *req, hf_error *err)
 {
     hf_status status = request_room(req, 1, err);
     if (status != HF_OK)
         return status;
     hf_op *op = request_add(req, HF_OP_SESSIONS);
     op->user = req->in.user;
-    return ask_page(req, op, err);
+    return list_page_parse(req, op, err);
 }
 
-void tell_sessions(request *req)
+void sessions_reply(request *req)
 {
-    request_json(req, 200, hf_sessions_json(&req->ops[0].answer));
+    reply_json(req, 200, hf_sessions_json(&req->ops[0].answer));
 }

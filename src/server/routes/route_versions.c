@@ -72,15 +72,15 @@ static void version_add_headers(request *req, const hf_version *version)
     snprintf(etag, SIZE, "\"%lld\"", (long long)version->number);
     snprintf(fence, SIZE, "%lld", (long long)version->fence);
     if (!version->gone)
-        request_header(req, "ETag", etag);
-    request_header(req, "Holdfast-Fence", fence);
+        reply_header(req, "ETag", etag);
+    reply_header(req, "Holdfast-Fence", fence);
 }
 
 /* ---- GET /v1/versions/{type}/{id} ---- */
 
 /* "*" says that it is there, whatever its version: so the answer is 404 or 410 if it is not, or 304
  * if it must not be. */
-hf_status ask_version(request *req, hf_error *err)
+hf_status version_parse(request *req, hf_error *err)
 {
     int64_t known;
     hf_status status = request_room(req, 1, err);
@@ -116,19 +116,19 @@ static void version_tell_gone(request *req, const hf_answer *answer)
              version->name, when, (long long)version->number);
     hf_refusal gone = {
         .status = HF_NOT_FOUND, .message = message, .resource = resource, .present = version};
-    request_refusal(req, 410, &gone);
+    reply_refusal(req, 410, &gone);
 }
 
-void tell_version(request *req)
+void version_reply(request *req)
 {
     const hf_version *version = &req->ops[0].answer.versions[0];
     version_add_headers(req, version);
     if (version->gone)
         version_tell_gone(req, &req->ops[0].answer);
     else if (version_is_known(req, version))
-        request_reply(req, 304, NULL, HF_NOTHING);
+        reply_send(req, 304, NULL, HF_NOTHING);
     else
-        request_json(req, 200, hf_version_json(version));
+        reply_json(req, 200, hf_version_json(version));
 }
 
 /* ---- PUT and DELETE /v1/versions/{type}/{id} ---- */
@@ -147,22 +147,22 @@ static hf_status version_ask_save(request *req, bool gone, hf_error *err)
     return version_read_conditions(req, op, err);
 }
 
-hf_status ask_save(request *req, hf_error *err)
+hf_status save_parse(request *req, hf_error *err)
 {
     return version_ask_save(req, false, err);
 }
 
-hf_status ask_delete(request *req, hf_error *err)
+hf_status delete_parse(request *req, hf_error *err)
 {
     return version_ask_save(req, true, err);
 }
 
-void tell_save(request *req)
+void save_reply(request *req)
 {
     const hf_version *version = &req->ops[0].answer.versions[0];
     bool created = !version->gone && (req->ops[0].absent || version->number == 1);
     version_add_headers(req, version);
-    request_json(req, created ? 201 : 200, hf_version_json(version));
+    reply_json(req, created ? 201 : 200, hf_version_json(version));
 }
 
 /* ---- POST /v1/versions/commit ---- */
@@ -263,7 +263,7 @@ static void commit_add_all(request *req, const commit_item *all, size_t saves, s
     req->looks = req->count - count;
 }
 
-hf_status ask_commit(request *req, hf_error *err)
+hf_status commit_parse(request *req, hf_error *err)
 {
     size_t saves = req->in.saves.count, count = saves + req->in.premises.count;
     if (saves == 0 || count > HF_SET_MAX)
@@ -295,10 +295,10 @@ static void version_tell_list(request *req, size_t count)
         hf_slice_copy(all[i].resource.type, sizeof all[i].resource.type, hf_slice_of(op->type));
         hf_slice_copy(all[i].resource.id, sizeof all[i].resource.id, hf_slice_of(op->id));
     }
-    request_json(req, 200, all == NULL ? NULL : hf_versions_json(all, count));
+    reply_json(req, 200, all == NULL ? NULL : hf_versions_json(all, count));
 }
 
-void tell_commit(request *req)
+void commit_reply(request *req)
 {
     version_tell_list(req, req->in.saves.count);
 }
@@ -313,7 +313,7 @@ static const hf_answer *commit_conflict(const request *req, size_t run, size_t i
     return found->status == HF_STALE ? found : NULL;
 }
 
-void refuse_commit(request *req, const hf_op *op)
+void commit_refuse(request *req, const hf_op *op)
 {
     size_t run = req->count - req->looks, count = 0;
     hf_conflict *all = hf_arena_alloc(&req->http->arena, run * sizeof *all);
@@ -327,25 +327,25 @@ void refuse_commit(request *req, const hf_op *op)
         hf_slice_copy(it->resource.type, sizeof it->resource.type, hf_slice_of(req->ops[i].type));
         hf_slice_copy(it->resource.id, sizeof it->resource.id, hf_slice_of(req->ops[i].id));
     }
-    request_refuse_set(req, op, all, count);
+    reply_refuse_set(req, op, all, count);
 }
 
 /* ---- POST /v1/versions/lookup ---- */
 
-hf_status ask_versions(request *req, hf_error *err)
+hf_status versions_parse(request *req, hf_error *err)
 {
-    hf_status status = ask_each(req, HF_OP_VERSION, err);
+    hf_status status = each_parse(req, HF_OP_VERSION, err);
     req->looks = req->count;
     return status;
 }
 
 /* What was never saved is no refusal here. */
-void tell_versions(request *req)
+void versions_reply(request *req)
 {
     for (size_t i = 0; i < req->count; i++) {
         hf_status status = req->ops[i].answer.status;
         if (status != HF_OK && status != HF_NOT_FOUND) {
-            request_refuse(req, &req->ops[i]);
+            reply_refuse_op(req, &req->ops[i]);
             return;
         }
     }

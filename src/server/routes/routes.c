@@ -15,7 +15,7 @@
 #define PAGE_FILE(what, where, is, kind)                                                           \
     AT(what, GET, where), .headers = INPUT(IF_NONE_MATCH), .summary = is,                          \
                           .replies = {{200, NULL, kind}, {304, NULL, "As it is known already."}},  \
-                          .tell = tell_page
+                          .reply = page_reply
 
 const route routes[] = {
     /* ---- locks ---- */
@@ -33,8 +33,8 @@ const route routes[] = {
         .replies = {{201, "Locks", "Granted, or upgraded."},
                     {200, "Locks", "It was the session's already."}},
         .refuses = OF_SESSION,
-        .ask = ask_acquire,
-        .tell = tell_acquire,
+        .parse = acquire_parse,
+        .reply = acquire_reply,
     },
     {
         AT("release", DELETE, "/v1/locks/{type}/{id}"),
@@ -44,8 +44,8 @@ const route routes[] = {
         .replies = {{200, "Lock", "What was released."},
                     {204, NULL, "Asked again: the request with this key has released it before."}},
         .refuses = OF_SESSION | ROUTE_NOT_HELD,
-        .ask = ask_release,
-        .tell = tell_lock,
+        .parse = release_parse,
+        .reply = lock_reply,
     },
     {
         AT("change", PATCH, "/v1/locks/{type}/{id}"),
@@ -59,8 +59,8 @@ const route routes[] = {
                  "bound is set anew, from now. Exclusive is asked for by PUT.",
         .replies = {{200, "Lock", "The lock as it is now."}},
         .refuses = OF_SESSION | ROUTE_NOT_HELD,
-        .ask = ask_change,
-        .tell = tell_lock,
+        .parse = change_parse,
+        .reply = lock_reply,
     },
     {
         AT("who", GET, "/v1/locks/{type}/{id}"),
@@ -70,8 +70,8 @@ const route routes[] = {
         .summary = "Who holds it, and who waits for it.",
         .replies = {{200, "Who", "Both empty: it is free."}},
         .refuses = OF_SESSION,
-        .ask = ask_who,
-        .tell = tell_who,
+        .parse = who_parse,
+        .reply = who_reply,
     },
     {
         AT("acquire-all", POST, "/v1/locks"),
@@ -87,8 +87,8 @@ const route routes[] = {
         .replies = {{201, "Locks", "At least one was granted; in the order given."},
                     {200, "Locks", "All were the session's already."}},
         .refuses = OF_SESSION,
-        .ask = ask_acquire_all,
-        .tell = tell_acquire_all,
+        .parse = acquire_all_parse,
+        .reply = acquire_all_reply,
     },
     {
         AT("list", GET, "/v1/locks"),
@@ -97,8 +97,8 @@ const route routes[] = {
         .query = INPUT(TYPE) | INPUT(USER) | INPUT(SESSION) | PAGE,
         .summary = "The live locks, page by page.",
         .replies = {{200, "Locks", "In order of type, id and session."}},
-        .ask = ask_list,
-        .tell = tell_locks,
+        .parse = list_parse,
+        .reply = locks_reply,
     },
     {
         AT("lookup", POST, "/v1/locks/lookup"),
@@ -110,8 +110,8 @@ const route routes[] = {
         .summary = "Who holds each of up to 1,000 records.",
         .replies = {{200, "Lookup", "In the order given."}},
         .refuses = OF_SESSION,
-        .ask = ask_lookup,
-        .tell = tell_lookup,
+        .parse = lookup_parse,
+        .reply = lookup_reply,
     },
     {
         AT("request-lock", POST, "/v1/locks/{type}/{id}/request"),
@@ -124,8 +124,8 @@ const route routes[] = {
                  "their next beat.",
         .replies = {{200, "Locks", "Those who hold it."}},
         .refuses = OF_SESSION | ROUTE_NOT_HELD,
-        .ask = ask_request,
-        .tell = tell_locks,
+        .parse = lock_request_parse,
+        .reply = locks_reply,
     },
     {
         AT("hand-over", POST, "/v1/locks/{type}/{id}/hand-over"),
@@ -141,8 +141,8 @@ const route routes[] = {
                      "holder has let it "
                      "go since."}},
         .refuses = OF_SESSION | ROUTE_NOT_HELD,
-        .ask = ask_hand_over,
-        .tell = tell_lock,
+        .parse = hand_over_parse,
+        .reply = lock_reply,
     },
     {
         AT("decline", POST, "/v1/locks/{type}/{id}/decline"),
@@ -160,8 +160,8 @@ const route routes[] = {
                      "Asked again: the request with this key has declined it, and the lock is gone "
                      "since."}},
         .refuses = OF_SESSION | ROUTE_NOT_HELD,
-        .ask = ask_decline,
-        .tell = tell_lock,
+        .parse = decline_parse,
+        .reply = lock_reply,
     },
     {
         AT("force-release", POST, "/v1/locks/{type}/{id}/force-release"),
@@ -173,8 +173,8 @@ const route routes[] = {
         .summary = "Ends someone else's locks; who did it and why is kept.",
         .replies = {{200, "Locks", "Those that were ended."}},
         .refuses = OF_SESSION | ROUTE_NOT_HELD,
-        .ask = ask_force_release,
-        .tell = tell_locks,
+        .parse = force_release_parse,
+        .reply = locks_reply,
     },
 /* ---- versions ---- */
 #include "server/routes/routes_versions.h"
@@ -194,8 +194,8 @@ const route routes[] = {
                  "browser needs no token.",
         .replies = {{201, "Session", "The new session, with its key."}},
         .refuses = ROUTE_EXPIRED | ROUTE_REUSED,
-        .ask = ask_session_open,
-        .tell = tell_session_open,
+        .parse = session_open_parse,
+        .reply = session_open_reply,
     },
     {
         AT("beat", POST, "/v1/sessions/{session}/beat"),
@@ -205,8 +205,8 @@ const route routes[] = {
         .about = "Tells what was lost and who asks for what. Beat at a third of idle_seconds.",
         .replies = {{200, "Beat", "It lives on."}},
         .refuses = OF_SESSION,
-        .ask = ask_beat,
-        .tell = tell_beat,
+        .parse = beat_parse,
+        .reply = beat_reply,
     },
     {
         AT("session-close", DELETE, "/v1/sessions/{session}"),
@@ -215,8 +215,8 @@ const route routes[] = {
         .summary = "Ends a session and releases all it holds.",
         .replies = {{200, "Released", "How many locks it had."}},
         .refuses = ROUTE_NOT_FOUND,
-        .ask = ask_close,
-        .tell = tell_closed,
+        .parse = close_parse,
+        .reply = close_reply,
     },
     {
         AT("session-close-beacon", POST, "/v1/sessions/{session}/close"),
@@ -228,8 +228,8 @@ const route routes[] = {
         .summary = "The same, for navigator.sendBeacon as a page closes: the key is in the body.",
         .replies = {{200, "Released", "How many locks it had."}},
         .refuses = ROUTE_NOT_FOUND,
-        .ask = ask_close_beacon,
-        .tell = tell_closed,
+        .parse = close_beacon_parse,
+        .reply = close_reply,
     },
     {
         AT("sessions", GET, "/v1/sessions"),
@@ -238,8 +238,8 @@ const route routes[] = {
         .query = INPUT(USER) | PAGE,
         .summary = "The live sessions, page by page.",
         .replies = {{200, "Sessions", "No key is shown."}},
-        .ask = ask_sessions,
-        .tell = tell_sessions,
+        .parse = sessions_parse,
+        .reply = sessions_reply,
     },
     /* ---- types ---- */
     {
@@ -249,8 +249,8 @@ const route routes[] = {
         .summary = "What a type of records demands.",
         .replies = {{200, "Type", "Its policy and bounds."}},
         .refuses = OF_SESSION,
-        .ask = ask_type,
-        .tell = tell_type,
+        .parse = type_parse,
+        .reply = type_reply,
     },
     {
         AT("type-set", PUT, "/v1/types/{type}"),
@@ -264,8 +264,8 @@ const route routes[] = {
                  "policy can't be "
                  "changed while locks of the type live.",
         .replies = {{200, "Type", "As it is now."}},
-        .ask = ask_type_set,
-        .tell = tell_type_set,
+        .parse = type_set_parse,
+        .reply = type_set_reply,
     },
     {
         AT("types", GET, "/v1/types"),
@@ -274,8 +274,8 @@ const route routes[] = {
         .summary = "All types that were registered.",
         .replies = {{200, "Types", "In order of their names."}},
         .refuses = OF_SESSION,
-        .ask = ask_types,
-        .tell = tell_types,
+        .parse = types_parse,
+        .reply = types_reply,
     },
     /* ---- tokens ---- */
     {
@@ -288,8 +288,8 @@ const route routes[] = {
         .summary = "Makes a token: a program's right to call.",
         .replies = {{201, "TokenKey", "The secret is shown once."}},
         .refuses = ROUTE_REUSED,
-        .ask = ask_token_create,
-        .tell = tell_token_create,
+        .parse = token_create_parse,
+        .reply = token_create_reply,
     },
     {
         AT("tokens", GET, "/v1/tokens"),
@@ -298,8 +298,8 @@ const route routes[] = {
         .query = PAGE,
         .summary = "All tokens, revoked ones too, without their secrets.",
         .replies = {{200, "Tokens", "In order of their ids."}},
-        .ask = ask_tokens,
-        .tell = tell_tokens,
+        .parse = tokens_parse,
+        .reply = tokens_reply,
     },
     {
         AT("token-revoke", DELETE, "/v1/tokens/{token}"),
@@ -309,8 +309,8 @@ const route routes[] = {
         .summary = "Revokes a token: effective on every server within a second.",
         .replies = {{200, "Token", "As it is now."}},
         .refuses = ROUTE_NOT_FOUND,
-        .ask = ask_token_revoke,
-        .tell = tell_token,
+        .parse = token_revoke_parse,
+        .reply = token_reply,
     },
     {
         AT("login", POST, "/v1/login"),
@@ -325,9 +325,9 @@ const route routes[] = {
                  "A change "
                  "that it authorises needs the header Holdfast-CSRF with any value.",
         .replies = {{204, NULL, "The cookie is set."}},
-        .ask = ask_login,
-        .judge = judge_login,
-        .tell = tell_login,
+        .parse = login_parse,
+        .authorize = login_authorize,
+        .reply = login_reply,
     },
     {
         AT("login-show", GET, "/v1/login"),
@@ -335,15 +335,15 @@ const route routes[] = {
         .summary =
             "The token that is presented, by the cookie or in the header: its name and roles.",
         .replies = {{200, "Caller", "Without its secret."}},
-        .judge = judge_login,
-        .tell = tell_login_show,
+        .authorize = login_authorize,
+        .reply = login_show_reply,
     },
     {
         AT("logout", DELETE, "/v1/login"),
         .access = ROUTE_OPEN,
         .summary = "Takes the cookie back.",
         .replies = {{204, NULL, "The cookie is gone."}},
-        .tell = tell_logout,
+        .reply = logout_reply,
     },
     /* ---- what happened ---- */
     {
@@ -365,9 +365,9 @@ const route routes[] = {
             "has expired.",
         .replies = {{200, NULL, "text/event-stream; the data of each event is an Event."}},
         .refuses = OF_SESSION,
-        .ask = ask_events,
-        .judge = judge_events,
-        .tell = tell_events,
+        .parse = events_parse,
+        .authorize = events_authorize,
+        .reply = events_reply,
     },
     {
         .name = "events-of-many",
@@ -382,9 +382,9 @@ const route routes[] = {
         .summary = "The same stream for up to 1,000 records, read by fetch.",
         .replies = {{200, NULL, "text/event-stream; the data of each event is an Event."}},
         .refuses = OF_SESSION,
-        .ask = ask_events,
-        .judge = judge_events,
-        .tell = tell_events,
+        .parse = events_parse,
+        .authorize = events_authorize,
+        .reply = events_reply,
     },
     {
         .name = "event-ticket",
@@ -402,9 +402,9 @@ const route routes[] = {
                  "3,500 bytes long together.",
         .replies = {{201, "Ticket", "The ticket, and when it expires."}},
         .refuses = OF_SESSION,
-        .ask = ask_ticket,
-        .judge = judge_events,
-        .tell = tell_ticket,
+        .parse = ticket_parse,
+        .authorize = events_authorize,
+        .reply = ticket_reply,
     },
     {
         .name = "audit-log",
@@ -420,9 +420,9 @@ const route routes[] = {
             "on, as after_seq or before_seq, also when none was found so far. \"user\" is whose "
             "it is, or who did it.",
         .replies = {{200, "Events", "Go on with `next`; null: there is nothing further."}},
-        .ask = ask_audit_log,
-        .tell = tell_audit_log,
-        .done = done_audit_log,
+        .parse = audit_log_parse,
+        .reply = audit_log_reply,
+        .release = audit_log_release,
     },
     {
         AT("history", GET, "/v1/history"),
@@ -434,9 +434,9 @@ const route routes[] = {
                  "the rest "
                  "is what this server answered in each step. It begins anew when the server does.",
         .replies = {{200, "History", "The oldest first."}},
-        .ask = ask_history,
-        .judge = judge_metrics,
-        .tell = tell_history,
+        .parse = history_parse,
+        .authorize = metrics_authorize,
+        .reply = history_reply,
     },
     /* ---- batches ---- */
     {
@@ -452,18 +452,18 @@ const route routes[] = {
         .replies = {{200, "Answers",
                      "An answer for each op: one that was refused does not fail the others."}},
         .refuses = OF_SESSION,
-        .ask = ask_batch,
-        .judge = judge_batch,
-        .fit = fit_batch,
-        .tell = tell_batch,
-        .done = done_batch,
+        .parse = batch_parse,
+        .authorize = batch_authorize,
+        .admit = batch_admit,
+        .reply = batch_reply,
+        .release = batch_release,
     },
     /* ---- the server itself ---- */
     {
         AT("health", GET, "/healthz"),
         .summary = "Is the process there?",
         .replies = {{200, "Health", "It is."}},
-        .tell = tell_health,
+        .reply = health_reply,
     },
     {
         AT("ready", GET, "/readyz"),
@@ -471,9 +471,9 @@ const route routes[] = {
         .summary = "Can the store be used, and what durability does it stand on?",
         .about = "With a token it also tells in words what that durability is.",
         .replies = {{200, "Ready", "It can."}},
-        .ask = ask_ready,
-        .judge = judge_ready,
-        .tell = tell_ready,
+        .parse = ready_parse,
+        .authorize = ready_authorize,
+        .reply = ready_reply,
     },
     {
         AT("metrics", GET, "/metrics"),
@@ -481,21 +481,21 @@ const route routes[] = {
         .role = "observe, unless asked from the same machine",
         .summary = "What is counted, for Prometheus.",
         .replies = {{200, NULL, "text/plain; version=0.0.4"}},
-        .judge = judge_metrics,
-        .tell = tell_metrics,
+        .authorize = metrics_authorize,
+        .reply = metrics_reply,
     },
     {
         AT("openapi", GET, "/openapi.json"),
         .summary = "This document.",
         .replies = {{200, NULL, "OpenAPI 3.1"}},
-        .tell = tell_openapi,
+        .reply = openapi_reply,
     },
     /* ---- pages ---- */
     {
         AT("api", GET, "/api"),
         .summary = "What can be asked, for a person.",
         .replies = {{200, NULL, "text/html"}},
-        .tell = tell_api,
+        .reply = api_reply,
     },
     {PAGE_FILE("front", "/", "The dashboard: who holds what, live.", "text/html")},
     {PAGE_FILE("dashboard-script", "/dashboard.js", "What makes it work.", "text/javascript")},

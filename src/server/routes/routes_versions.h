@@ -16,8 +16,8 @@
                  "before the record.",
         .replies = {{200, "Version", "What the last save was."},
                     {304, NULL, "It is still at the version in If-None-Match."}},
-        .ask = ask_version,
-        .tell = tell_version,
+        .parse = version_parse,
+        .reply = version_reply,
     },
     {
         .name = "version-save",
@@ -40,8 +40,8 @@
             "record with the fence beside it, if the fence there is still the one that was read.",
         .replies = {{200, "Version", "The new version."},
                     {201, "Version", "The new version of a record that was not there."}},
-        .ask = ask_save,
-        .tell = tell_save,
+        .parse = save_parse,
+        .reply = save_reply,
     },
     {
         .name = "version-delete",
@@ -56,8 +56,8 @@
         .about = "A save like PUT, with its conditions and refusals. The number, who and when are "
                  "kept for a year, and the next save goes on from that number.",
         .replies = {{200, "Version", "The version of the deletion."}},
-        .ask = ask_delete,
-        .tell = tell_save,
+        .parse = delete_parse,
+        .reply = save_reply,
     },
     {
         .name = "version-commit",
@@ -73,9 +73,9 @@
         .about = "Up to 512 records in both lists, each named once. Refused, `conflicts` tells "
                  "every record that is not as it was read; of locks in the way the first.",
         .replies = {{200, "Versions", "The new versions, in the order of \"save\"."}},
-        .ask = ask_commit,
-        .tell = tell_commit,
-        .refuse = refuse_commit,
+        .parse = commit_parse,
+        .reply = commit_reply,
+        .refuse = commit_refuse,
     },
     {
         .name = "version-lookup",
@@ -89,7 +89,7 @@
         .summary = "The versions of up to 1,000 records.",
         .replies = {{200, "Versions",
                      "In the order given; the version of what was never saved is 0."}},
-        .ask = ask_versions,
-        .tell = tell_versions,
+        .parse = versions_parse,
+        .reply = versions_reply,
     },
     /* clang-format on */

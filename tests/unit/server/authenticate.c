@@ -470,9 +470,9 @@ static void a_stranger_pays_before_many_sessions_are_looked_up(void **state)
     expect_text(v->who.message, "Wait a moment.");
     expect_int(asked(&d, HF_OP_SESSION_FIND), 0);
     hf_op op = {.kind = HF_OP_BEAT, .session = &people[0]};
-    expect(HF_TOO_MANY, caller_judge(&v->who, &op, &err), err);
+    expect(HF_TOO_MANY, authorize_op(&v->who, &op, &err), err);
     op.kind = HF_OP_RELEASE_ALL;
-    expect(HF_OK, caller_judge(&v->who, &op, &err), err);
+    expect(HF_OK, authorize_op(&v->who, &op, &err), err);
     visit_free(v);
     v = visit_now(&d, NULL, &people[0]); /* one is looked up for everyone */
     expect_true(v->who.known[0].status == HF_OK);
@@ -633,17 +633,17 @@ static void when_the_store_is_away_nobody_is_known(void **state)
     visit *v = visit_now(&d, key.secret, &alice);
     expect_status(HF_UNAVAILABLE, v->who.status, v->who.message);
     hf_op op = {.kind = HF_OP_ACQUIRE, .session = &alice, .type = "policy", .id = "1"};
-    expect(HF_UNAVAILABLE, caller_judge(&v->who, &op, &err), err);
+    expect(HF_UNAVAILABLE, authorize_op(&v->who, &op, &err), err);
     op.kind = HF_OP_TYPES;
-    expect(HF_UNAVAILABLE, caller_judge(&v->who, &op, &err), err);
+    expect(HF_UNAVAILABLE, authorize_op(&v->who, &op, &err), err);
     op.kind = HF_OP_RELEASE;
-    expect(HF_OK, caller_judge(&v->who, &op, &err), err);
+    expect(HF_OK, authorize_op(&v->who, &op, &err), err);
     visit_free(v);
     hf_fault_arm(d.fault, 0, false);
     v = visit_now(&d, key.secret, &alice);
     expect_status(HF_OK, v->who.status, v->who.message);
     op.kind = HF_OP_ACQUIRE;
-    expect(HF_OK, caller_judge(&v->who, &op, &err), err);
+    expect(HF_OK, authorize_op(&v->who, &op, &err), err);
     visit_free(v);
     desk_close(&d);
 }
@@ -763,7 +763,7 @@ static void every_allocation_fails_in_turn_in_callers(void **state)
         visit *v = visit_now(&d, key.secret, &alice, &bob);
         all_done = !scarce_end();
         hf_op op = {.kind = HF_OP_ACQUIRE, .session = &alice, .type = "policy", .id = "1"};
-        hf_status status = caller_judge(&v->who, &op, &err);
+        hf_status status = authorize_op(&v->who, &op, &err);
         if (v->who.status != HF_OK) {
             expect_status(HF_NO_MEMORY, v->who.status, v->who.message);
             expect_true(status == HF_NO_MEMORY);
@@ -771,7 +771,7 @@ static void every_allocation_fails_in_turn_in_callers(void **state)
             expect_true(status == HF_OK && v->who.token != NULL && v->who.known[1].token != NULL);
         visit_free(v);
         v = visit_now(&d, key.secret, &alice, &bob); /* nothing is left that was wrong */
-        expect(HF_OK, caller_judge(&v->who, &op, &err), err);
+        expect(HF_OK, authorize_op(&v->who, &op, &err), err);
         visit_free(v);
         desk_close(&d);
     }

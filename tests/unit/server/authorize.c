@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Rights: every kind of op by every kind of caller, against a table written a second time as
- * sentences that the test reads by itself; and what caller_judge puts into ops. */
+ * sentences that the test reads by itself; and what authorize_op puts into ops. */
 #include <holdfast/holdfast.h>
 #include <server/access/authorize.h>
 #include <stdio.h>
@@ -262,7 +262,7 @@ static hf_status judged(const scene *it, hf_op_kind kind, hf_error *err)
         .kind = kind, .type = it->type, .id = "1", .user = "alice", .text = "why", .name = "n"};
     op.session = kind == HF_OP_SESSION_OPEN ? &fresh : it->session == NO_SESSION ? NULL : &login;
     memset(err, 0, sizeof *err);
-    hf_status status = caller_judge(&who, &op, err);
+    hf_status status = authorize_op(&who, &op, err);
     expect_true(status == HF_OK || (err->status == status && err->message[0] != '\0'));
     hf_arena_done(&arena);
     return status;
@@ -337,24 +337,24 @@ static void a_session_is_opened_in_the_name_of_the_token(void **state)
     caller_token half = token_of("half", "use admin:policy", "");
     hf_op op = {.kind = HF_OP_SESSION_OPEN, .session = &login, .user = "alice"};
     caller who = by_token(&plain, &arena);
-    expect(HF_OK, caller_judge(&who, &op, &err), err);
+    expect(HF_OK, authorize_op(&who, &op, &err), err);
     expect_text(op.caller, plain.id);
-    expect(HF_OK, caller_judge(&who, &op, &err), err); /* naming itself is as good as not at all */
+    expect(HF_OK, authorize_op(&who, &op, &err), err); /* naming itself is as good as not at all */
     op.caller = admin.id;
-    expect(HF_DENIED, caller_judge(&who, &op, &err), err);
+    expect(HF_DENIED, authorize_op(&who, &op, &err), err);
     expect_contains(err.message, "'shop'");
     who = by_token(&half, &arena);
-    expect(HF_DENIED, caller_judge(&who, &op, &err), err);
+    expect(HF_DENIED, authorize_op(&who, &op, &err), err);
     who = by_token(&admin, &arena);
     op.caller = "anyone";
-    expect(HF_OK, caller_judge(&who, &op, &err), err);
+    expect(HF_OK, authorize_op(&who, &op, &err), err);
     expect_text(op.caller, "anyone");
     op.caller = "";
-    expect(HF_OK, caller_judge(&who, &op, &err), err);
+    expect(HF_OK, authorize_op(&who, &op, &err), err);
     expect_text(op.caller, admin.id);
     who = by_token(&plain, &arena);
     op = (hf_op){.kind = HF_OP_SESSION_OPEN, .session = &login, .user = "bob"};
-    expect(HF_DENIED, caller_judge(&who, &op, &err), err);
+    expect(HF_DENIED, authorize_op(&who, &op, &err), err);
     expect_contains(err.message, "may not name the user 'bob', only those that fit 'a*'");
     hf_arena_done(&arena);
 }
@@ -367,15 +367,15 @@ static void a_user_who_saves_without_a_session_must_fit_the_token(void **state)
     caller_token token = token_of("shop", "use:policy", "a*");
     caller who = by_token(&token, &arena), stranger = {.arena = &arena};
     hf_op op = {.kind = HF_OP_SAVE, .type = "policy", .id = "1", .user = "alice", .version = 1};
-    expect(HF_OK, caller_judge(&who, &op, &err), err);
-    expect(HF_UNAUTHENTICATED, caller_judge(&stranger, &op, &err), err);
+    expect(HF_OK, authorize_op(&who, &op, &err), err);
+    expect(HF_UNAUTHENTICATED, authorize_op(&stranger, &op, &err), err);
     op.user = "bob";
-    expect(HF_DENIED, caller_judge(&who, &op, &err), err);
+    expect(HF_DENIED, authorize_op(&who, &op, &err), err);
     expect_contains(err.message, "may not name the user 'bob', only those that fit 'a*'");
     op.user = NULL; /* the store says that it is missing */
-    expect(HF_OK, caller_judge(&who, &op, &err), err);
+    expect(HF_OK, authorize_op(&who, &op, &err), err);
     op.type = "claim";
-    expect(HF_DENIED, caller_judge(&who, &op, &err), err);
+    expect(HF_DENIED, authorize_op(&who, &op, &err), err);
     expect_contains(err.message, "no role 'use' for type 'claim'");
     hf_arena_done(&arena);
 }
@@ -391,16 +391,16 @@ static void the_actor_is_the_token_unless_it_may_name_another(void **state)
                                        HF_OP_TOKEN_REVOKE};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         hf_op op = {.kind = kinds[i], .type = "policy", .id = "1", .text = "why"};
-        expect(HF_OK, caller_judge(&who, &op, &err), err);
+        expect(HF_OK, authorize_op(&who, &op, &err), err);
         expect_text(op.actor, "root");
         op.actor = "adm-anna";
-        expect(HF_OK, caller_judge(&who, &op, &err), err);
+        expect(HF_OK, authorize_op(&who, &op, &err), err);
         expect_text(op.actor, "adm-anna");
         op.actor = "root";
-        expect(HF_DENIED, caller_judge(&who, &op, &err), err);
+        expect(HF_DENIED, authorize_op(&who, &op, &err), err);
     }
     hf_op sweep = {.kind = HF_OP_SWEEP};
-    expect(HF_OK, caller_judge(&who, &sweep, &err), err);
+    expect(HF_OK, authorize_op(&who, &sweep, &err), err);
     expect_true(sweep.actor == NULL);
     hf_arena_done(&arena);
 }
@@ -419,17 +419,17 @@ static void forcing_takes_a_token_and_a_session_that_comes_along_is_the_actor(vo
     memcpy(known.id, login.id, sizeof known.id);
     hf_op op = {
         .kind = HF_OP_FORCE_RELEASE, .session = &login, .type = "policy", .id = "1", .text = "why"};
-    expect(HF_UNAUTHENTICATED, caller_judge(&who, &op, &err), err); /* though its opener may */
+    expect(HF_UNAUTHENTICATED, authorize_op(&who, &op, &err), err); /* though its opener may */
     who.token = &other;
-    expect(HF_OK, caller_judge(&who, &op, &err), err);
+    expect(HF_OK, authorize_op(&who, &op, &err), err);
     expect_true(op.actor == NULL);
     op.actor = "boss";
-    expect(HF_OK, caller_judge(&who, &op, &err), err);
+    expect(HF_OK, authorize_op(&who, &op, &err), err);
     expect_text(op.actor, "boss");
     op.actor = "alina";
-    expect(HF_DENIED, caller_judge(&who, &op, &err), err);
+    expect(HF_DENIED, authorize_op(&who, &op, &err), err);
     known.status = HF_EXPIRED;
-    expect(HF_EXPIRED, caller_judge(&who, &op, &err), err);
+    expect(HF_EXPIRED, authorize_op(&who, &op, &err), err);
     hf_arena_done(&arena);
 }
 
@@ -450,22 +450,22 @@ static void a_batch_may_use_the_session_it_opens(void **state)
                   .token = &token};
     hf_op open = {.kind = HF_OP_SESSION_OPEN, .session = &fresh, .user = "kiosk1"};
     hf_op acquire = {.kind = HF_OP_ACQUIRE, .session = &fresh, .type = "policy", .id = "1"};
-    expect(HF_NOT_FOUND, caller_judge(&who, &acquire, &err), err); /* it comes before */
+    expect(HF_NOT_FOUND, authorize_op(&who, &acquire, &err), err); /* it comes before */
     expect_text(err.message, "not there");
-    expect(HF_OK, caller_judge(&who, &open, &err), err);
-    expect(HF_OK, caller_judge(&who, &acquire, &err), err);
+    expect(HF_OK, authorize_op(&who, &open, &err), err);
+    expect(HF_OK, authorize_op(&who, &acquire, &err), err);
     acquire.type = "claim";
-    expect(HF_DENIED, caller_judge(&who, &acquire, &err), err);
+    expect(HF_DENIED, authorize_op(&who, &acquire, &err), err);
     acquire.type = "policy";
     acquire.session = &other;
-    expect(HF_NOT_FOUND, caller_judge(&who, &acquire, &err), err);
+    expect(HF_NOT_FOUND, authorize_op(&who, &acquire, &err), err);
     /* Someone else's session is not borrowed by pretending to open it. */
     known[0] = (caller_session){.user = "alice"};
     acquire.session = &fresh;
-    expect(HF_OK, caller_judge(&who, &open, &err), err);
-    expect(HF_DENIED, caller_judge(&who, &acquire, &err), err);
+    expect(HF_OK, authorize_op(&who, &open, &err), err);
+    expect(HF_DENIED, authorize_op(&who, &acquire, &err), err);
     known[0] = (caller_session){.status = HF_DENIED, .message = "wrong key"};
-    expect(HF_DENIED, caller_judge(&who, &acquire, &err), err);
+    expect(HF_DENIED, authorize_op(&who, &acquire, &err), err);
     expect_text(err.message, "wrong key");
     hf_arena_done(&arena);
 }
@@ -482,17 +482,17 @@ static void refusals_say_what_is_missing(void **state)
     memcpy(known.id, login.id, sizeof known.id);
     caller who = {.arena = &arena, .sessions = sessions, .sessions_count = 1, .known = &known};
     hf_op op = {.kind = HF_OP_ACQUIRE, .session = &login, .type = "policy", .id = "1"};
-    expect(HF_DENIED, caller_judge(&who, &op, &err), err);
+    expect(HF_DENIED, authorize_op(&who, &op, &err), err);
     expect_text(
         err.message,
         "The token 'kiosk' has no role 'use' for type 'policy'; an administrator can make a new "
         "token that has it with 'holdfast token create --name NAME --role use:policy'.");
     op.type = "not\na type";
-    expect(HF_DENIED, caller_judge(&who, &op, &err), err);
+    expect(HF_DENIED, authorize_op(&who, &op, &err), err);
     expect_lacks(err.message, "not\na type");
     op = (hf_op){.kind = HF_OP_EVENTS};
     who.token = &token;
-    expect(HF_DENIED, caller_judge(&who, &op, &err), err);
+    expect(HF_DENIED, authorize_op(&who, &op, &err), err);
     expect_contains(
         err.message,
         "no role 'observe' for all types; an administrator can make a new token that has it "
@@ -501,13 +501,13 @@ static void refusals_say_what_is_missing(void **state)
     snprintf(known.opener, sizeof known.opener, "%032x", 9u);
     who.token = NULL;
     op = (hf_op){.kind = HF_OP_BEAT, .session = &login};
-    expect(HF_UNAUTHENTICATED, caller_judge(&who, &op, &err), err);
+    expect(HF_UNAUTHENTICATED, authorize_op(&who, &op, &err), err);
     expect_contains(err.message, "revoked or is past its end");
     who = (caller){.arena = &arena};
-    expect(HF_UNAUTHENTICATED, caller_judge(&who, &op, &err), err);
+    expect(HF_UNAUTHENTICATED, authorize_op(&who, &op, &err), err);
     expect_contains(err.message, "Holdfast-Session");
     op = (hf_op){.kind = HF_OP_TYPES};
-    expect(HF_UNAUTHENTICATED, caller_judge(&who, &op, &err), err);
+    expect(HF_UNAUTHENTICATED, authorize_op(&who, &op, &err), err);
     expect_contains(err.message, "Say who is calling");
     expect_contains(err.message, "Authorization: Bearer");
     hf_arena_done(&arena);
@@ -529,15 +529,15 @@ static void nothing_but_giving_back_is_allowed_when_nobody_knows_who_it_is(void 
                     .id = "1",
                     .user = "alice"};
         bool key = strcmp(expected[rights_row_of(op.kind)].needs, "key") == 0;
-        expect(key ? HF_OK : HF_UNAVAILABLE, caller_judge(&who, &op, &err), err);
+        expect(key ? HF_OK : HF_UNAVAILABLE, authorize_op(&who, &op, &err), err);
         if (!key)
             expect_text(err.message, "The store is away.");
     }
     hf_op none = {.kind = HF_OP_KINDS};
     who.status = HF_OK;
-    expect(HF_DENIED, caller_judge(&who, &none, &err), err);
+    expect(HF_DENIED, authorize_op(&who, &none, &err), err);
     none.kind = (hf_op_kind)-1;
-    expect(HF_DENIED, caller_judge(&who, &none, &err), err);
+    expect(HF_DENIED, authorize_op(&who, &none, &err), err);
     hf_arena_done(&arena);
 }
 
@@ -553,22 +553,22 @@ static void a_key_that_the_store_has_called_wrong_is_refused_in_its_words(void *
         hf_op op = {.kind = (hf_op_kind)kind, .session = &login};
         bool key = strcmp(expected[rights_row_of(op.kind)].needs, "key") == 0;
         known.status = HF_DENIED;
-        expect(key ? HF_DENIED : HF_OK, caller_judge_key(&who, &op, &err), err);
+        expect(key ? HF_DENIED : HF_OK, authorize_key(&who, &op, &err), err);
         if (key)
             expect_text(err.message, "It is wrong.");
         op.session = &other;
-        expect(HF_OK, caller_judge_key(&who, &op, &err), err);
+        expect(HF_OK, authorize_key(&who, &op, &err), err);
         op.session = NULL;
-        expect(HF_OK, caller_judge_key(&who, &op, &err), err);
+        expect(HF_OK, authorize_key(&who, &op, &err), err);
         op.session = &login;
         for (int status = 0; status < HF_DENIED; status++) { /* all else is for the store to say */
             known.status = (hf_status)status;
-            expect(HF_OK, caller_judge_key(&who, &op, &err), err);
+            expect(HF_OK, authorize_key(&who, &op, &err), err);
         }
         known.status = HF_NOT_FOUND;
-        expect(HF_OK, caller_judge_key(&who, &op, &err), err);
+        expect(HF_OK, authorize_key(&who, &op, &err), err);
         known.status = HF_EXPIRED;
-        expect(HF_OK, caller_judge_key(&who, &op, &err), err);
+        expect(HF_OK, authorize_key(&who, &op, &err), err);
     }
 }
 

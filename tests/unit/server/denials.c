@@ -53,7 +53,7 @@ static void a_refusal_is_noted_with_all_it_names(void **state)
     visit *v = visit_now(&s.desk, key.secret, &alice);
     hf_op op = {.kind = HF_OP_ACQUIRE, .session = &alice, .type = "policy", .id = "a/b"};
     hf_error err;
-    expect(HF_DENIED, caller_judge(&v->who, &op, &err), err);
+    expect(HF_DENIED, authorize_op(&v->who, &op, &err), err);
     denials_record(s.denials, &v->who, "10.0.0.7", &op, &err);
     denials_record(s.denials, &nobody, "10.0.0.8", NULL, &unknown);
     const hf_answer *all = notes_events(&s);

@@ -119,7 +119,7 @@ static void a_parked_request_holds_up_those_behind_it(void **state)
             "\r\nGET /echo?3 HTTP/1.1\r\n" HOST "\r\n");
     for (int i = 0; i < 2; i++) {
         scene_until(&s, s.parked_count == 1);
-        for (int session_order = 0; session_order < 5; session_order++)
+        for (int turns = 0; turns < 5; turns++)
             scene_turn(&s);
         expect_int(s.parked_count, 1);
         expect_int(s.handled, i + 1);

@@ -28,11 +28,8 @@ static metrics *metrics_fresh(void)
 static metrics_look metrics_busy(void)
 {
     metrics_look look = {
-        .sweeper = {.sweeps = 3,
-                    .session_order = 9,
-                    .failures = 1,
-                    .rows = 1234,
-                    .last_us = 1700000000000001},
+        .sweeper =
+            {.sweeps = 3, .turns = 9, .failures = 1, .rows = 1234, .last_us = 1700000000000001},
         .grade = {.level = HF_GRADE_DISK},
         .up = true,
         .connections = 11,

@@ -76,7 +76,7 @@ static void what_is_dead_goes_in_small_turns_without_anyone_asking(void **state)
     loop_until(&l, has_swept, s);
     sweeper_stats stats = sweeper_stats_of(s);
     expect_int(stats.rows, 120);
-    expect_true(stats.session_order >= 12);
+    expect_true(stats.turns >= 12);
     expect_int(stats.failures, 0);
     expect_true(!stats.behind && stats.last_us > 0);
     loop_until(&l, has_swept_thrice, s); /* and again after an interval */
@@ -140,7 +140,7 @@ typedef struct eager {
     char id[32];
     unsigned granted;
     uint64_t turns_seen; /* how often the sweeper had moved on between two grants */
-    uint64_t session_order_before;
+    uint64_t turns_before;
     bool under_way;
 } eager;
 
@@ -164,8 +164,8 @@ static void granted(loop_job *job)
     e->granted++;
     e->under_way = false;
     sweeper_stats stats = sweeper_stats_of(e->sweeper);
-    e->turns_seen += stats.session_order > e->session_order_before;
-    e->session_order_before = stats.session_order;
+    e->turns_seen += stats.turns > e->turns_before;
+    e->turns_before = stats.turns;
     if (stats.sweeps == 0)
         sweeper_acquire(e);
 }
@@ -191,9 +191,8 @@ static void who_asks_while_it_sweeps_is_answered_between_its_turns(void **state)
     loop_until(&l, has_swept, e.sweeper);
     sweeper_stats stats = sweeper_stats_of(e.sweeper);
     expect_int(stats.rows, 400);
-    expect_true(stats.session_order >= 40);
-    expect_true(e.turns_seen >=
-                stats.session_order * 3 / 4); /* a grant between nearly any two turns */
+    expect_true(stats.turns >= 40);
+    expect_true(e.turns_seen >= stats.turns * 3 / 4); /* a grant between nearly any two turns */
     loop_for(&l, 0);
     sweeper_finish(&l, e.sweeper);
     expect_true(!e.under_way);
@@ -265,10 +264,10 @@ static void stopped_in_the_middle_it_begins_no_other_turn(void **state)
     expect_true(!sweeper_idle(s));
     gate_let(gate_of(l.store));
     loop_until(&l, is_idle, s);
-    uint64_t session_order = sweeper_stats_of(s).session_order;
+    uint64_t turns = sweeper_stats_of(s).turns;
     loop_for(&l, 200000);
-    expect_int(session_order, 1);
-    expect_int(sweeper_stats_of(s).session_order, 1);
+    expect_int(turns, 1);
+    expect_int(sweeper_stats_of(s).turns, 1);
     expect_true(sweeper_idle(s));
     sweeper_finish(&l, s);
 }
