@@ -6,7 +6,7 @@
 #include "ours.h"
 
 #include <server/commit/committer.h>
-#include <server/commit/completions.h>
+#include <server/commit/jobs.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>

@@ -6,7 +6,7 @@
 #include "park.h"
 
 #include <event2/event.h>
-#include <server/http/address.h>
+#include <server/http/listeners.h>
 #include <server/http/http.h>
 #include <stdio.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/seams.h"
 #include "server/routes/handlers.h"
-#include "server/routes/openapi.h"
+#include "server/routes/route.h"
 
 #include <event2/event.h>
 #include <stdio.h>

@@ -5,7 +5,6 @@
 #include "base/error.h"
 #include "base/seams.h"
 #include "server/settings_inside.h"
-#include "server/settings_kinds.h"
 
 #include <stdio.h>
 #include <string.h>

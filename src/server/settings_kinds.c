@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* What each kind of setting takes. */
-#include "server/settings_kinds.h"
+#include "server/settings_inside.h"
 
 #include "base/redact.h"
-#include "server/http/address.h"
+#include "server/http/listeners.h"
 
 #include <ctype.h>
 #include <holdfast/limits.h>

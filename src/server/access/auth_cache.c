@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Filling the tables and keeping them within their bounds. */
-#include "server/access/auth_cache.h"
+#include "server/access/authenticate_inside.h"
 
 #include "base/digest.h"
 #include "base/seams.h"

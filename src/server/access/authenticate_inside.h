@@ -3,10 +3,71 @@
 #ifndef HF_SERVER_AUTHENTICATE_INSIDE_H
 #define HF_SERVER_AUTHENTICATE_INSIDE_H
 
-#include "server/access/auth_cache.h"
 #include "server/access/authenticate.h"
 
+#include "server/access/authorize.h"
+#include "server/access/lru.h"
 #include <stddef.h>
+
+/* What is known of tokens and sessions, each in a table of its own that forgets what was used
+ * longest ago: tokens by the hash of their secret and by their id, names that no token has,
+ * sessions. How long to believe it is for whoever asks (callers.c). Only hashes of secrets are
+ * here, and they are wiped. */
+/* How a token is named. */
+typedef enum auth_cache_name { AUTH_CACHE_BY_SECRET, AUTH_CACHE_BY_ID } auth_cache_name;
+
+enum { AUTH_CACHE_NAME_SIZE = 32 }; /* of a hash, a token's id, a session's id */
+
+/* A token that the store has. */
+typedef struct auth_cache_token {
+    lru_entry entry;
+    caller_token token;
+    int64_t expires_us, revoked_us;
+    int64_t asked_us;    /* by our clock ... */
+    int64_t store_us;    /* ... when by the store's it was at least this late */
+    int64_t answered_us; /* by our clock */
+} auth_cache_token;
+
+/* A name that no token of the store has. */
+typedef struct auth_cache_nothing {
+    lru_entry entry;
+    int64_t asked_us, answered_us;
+} auth_cache_nothing;
+
+typedef struct auth_cache_session {
+    lru_entry entry;
+    int64_t asked_us;
+    unsigned char key_sha256[32];
+    char opener[HF_CALLER_SIZE];
+    char user[]; /* NUL-terminated */
+} auth_cache_session;
+
+typedef struct auth_cache {
+    lru tokens, nothing, sessions;
+    size_t tokens_max, nothing_max, sessions_max;
+} auth_cache;
+
+/* False: memory or randomness is out; auth_cache_done it all the same. */
+bool auth_cache_init(auth_cache *k, size_t tokens_max, size_t nothing_max, size_t sessions_max);
+void auth_cache_done(auth_cache *k);
+
+/* NULL: not known. What is found counts as used. */
+auth_cache_token *auth_cache_token_find(auth_cache *k, auth_cache_name by, const void *name);
+auth_cache_nothing *auth_cache_nothing_find(auth_cache *k, auth_cache_name by, const void *name);
+auth_cache_session *auth_cache_session_find(auth_cache *k, const char *id);
+
+/* In place of what was known of that name. When memory is out nothing is kept. */
+void auth_cache_token_keep(auth_cache *k, auth_cache_name by, const void *name,
+                           const auth_cache_token *token);
+void auth_cache_nothing_keep(auth_cache *k, auth_cache_name by, const void *name, int64_t asked_us,
+                             int64_t answered_us);
+void auth_cache_session_keep(auth_cache *k, const hf_credentials *session,
+                             const hf_session_info *info, int64_t asked_us);
+
+void auth_cache_token_forget(auth_cache *k, auth_cache_name by, const void *name);
+void auth_cache_session_forget(auth_cache *k, const char *id);
+/* The token with that id, by whatever name. */
+void auth_cache_token_forget_all(auth_cache *k, const char *id);
 
 struct authenticator {
     jobs *jobs, *tokens_jobs;

@@ -1,15 +1,57 @@
 /* SPDX-License-Identifier: MIT */
-/* An eventfd wakes the loop; completions.c says when. */
+/* Finished jobs wait in a list; an eventfd wakes the loop when the first is added. */
 #include "server/commit/jobs.h"
 
 #include "base/error.h"
 #include "base/seams.h"
-#include "server/commit/completions.h"
 
 #include <assert.h>
 #include <event2/event.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+
+/* ---- the list of finished jobs ---- */
+
+/* The mutex is held for a few instructions. The wake is sent after it was released, so that the
+ * loop does not run into it. */
+
+void completions_init(completions *queue, void (*wake)(void *context), void *context)
+{
+    *queue = (completions){.wake = wake, .context = context};
+    pthread_mutex_init(&queue->mutex, NULL);
+}
+
+void completions_done(completions *queue)
+{
+    assert(queue->first == NULL);
+    pthread_mutex_destroy(&queue->mutex);
+}
+
+void completions_add(completions *queue, committer_job *job)
+{
+    job->next = NULL;
+    pthread_mutex_lock(&queue->mutex);
+    bool was_empty = queue->first == NULL;
+    if (was_empty)
+        queue->first = job;
+    else
+        queue->last->next = job;
+    queue->last = job;
+    pthread_mutex_unlock(&queue->mutex);
+    if (was_empty)
+        queue->wake(queue->context);
+}
+
+committer_job *completions_take(completions *queue)
+{
+    pthread_mutex_lock(&queue->mutex);
+    committer_job *done = queue->first;
+    queue->first = queue->last = NULL;
+    pthread_mutex_unlock(&queue->mutex);
+    return done;
+}
+
+/* ---- jobs ---- */
 
 struct jobs {
     committer *committer;

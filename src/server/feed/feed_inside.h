@@ -11,7 +11,6 @@
 #define HF_SERVER_FEED_INSIDE_H
 
 #include "server/feed/feed.h"
-#include "server/feed/feed_names.h"
 #include "server/feed/feed_pages.h"
 #include "server/feed/feed_reader.h"
 #include "server/feed/feed_ring.h"

@@ -5,7 +5,7 @@
 #ifndef HF_SERVER_FEED_PAGES_H
 #define HF_SERVER_FEED_PAGES_H
 
-#include "server/feed/feed_piece.h"
+#include "server/feed/feed_ring.h"
 
 typedef struct feed_pages feed_pages;
 

@@ -4,7 +4,7 @@
 #ifndef HF_SERVER_FEED_READER_H
 #define HF_SERVER_FEED_READER_H
 
-#include "server/feed/feed_piece.h"
+#include "server/feed/feed_ring.h"
 
 typedef struct feed_reader feed_reader;
 

@@ -15,14 +15,63 @@
 #ifndef HF_SERVER_HTTP_INSIDE_H
 #define HF_SERVER_HTTP_INSIDE_H
 
-#include "server/http/bytes.h"
 #include "server/http/http.h"
-#include "server/http/http_head.h"
 #include "server/http/http_socket.h"
 #include "server/http/proxies.h"
 
+#include "base/text.h"
 #include <event2/event.h>
 #include <event2/event_struct.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Bytes that come at one end and go at the other: what was read of a request, what a socket has not
+ * taken yet. They may hold secrets, so they are wiped wherever they leave memory. */
+/* All zero is empty. Those from `from` to `size` are there. */
+typedef struct bytes {
+    char *at;
+    size_t from, size, room;
+} bytes;
+
+static inline size_t bytes_left(const bytes *b)
+{
+    return b->size - b->from;
+}
+
+/* Adds some at the end; a NUL stands behind it, uncounted. False: memory is out, nothing was added.
+ * */
+bool bytes_add(bytes *b, const void *more, size_t size);
+
+/* The first `count` have been used. The memory is kept. */
+void bytes_drop(bytes *b, size_t count);
+
+/* Wipes all; keeps the memory if it is at most `most` bytes. */
+void bytes_clear(bytes *b, size_t most);
+
+/* A head that framing.c has accepted, split in place: where the path and the query are, and the
+ * headers by name. It judges nothing that says where a request ends. */
+/* Places in the text of the head, which may move. */
+typedef struct http_head {
+    http_method method;
+    bool http_1_0;
+    bool keep_alive; /* the client would like to go on afterwards */
+    bool expects;    /* Expect: 100-continue */
+    bool demands;    /* Expect: something else */
+    bool forwarded;  /* someone says that they passed it on */
+    size_t path, path_size;
+    size_t query, query_size;
+    size_t fields, fields_end; /* name, NUL, value, NUL ...; names in lower case */
+} http_head;
+
+/* Rewrites the headers within `text`; the values of one that was given more than once are joined.
+ * False: the target is not a path. */
+bool http_head_split(char *text, size_t size, http_head *out);
+
+/* The value of a header, in the text; NULL: not there. */
+const char *http_head_find(const char *text, const http_head *head, const char *name);
+
+/* Is the word one of a list such as "keep-alive, Upgrade"? In any case. */
+bool http_list_has(const char *list, const char *word);
 
 typedef struct http_conn http_conn;
 typedef struct http_held http_held;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Which sockets they are, who may reach them, whether a URL leads to them, and whose file is
- * removed in the end. address.c binds. */
+/* Addresses, and the sockets that listen there: binding them, taking them over from systemd, who
+ * may reach them, whether a URL leads to them, and removing the files of Unix sockets. */
 #include "server/http/listeners.h"
 
 #include "base/error.h"
@@ -8,12 +8,269 @@
 #include "server/routes/inputs.h"
 #include "server/systemd.h"
 
+#include <arpa/inet.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
+#include <netinet/in.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
+
+/* ---- addresses ---- */
+
+/* A port is digits alone; an IPv6 address stands in brackets. */
+
+/* ---- text ---- */
+
+static bool read_number(const char *text, unsigned max, unsigned *out)
+{
+    unsigned value = 0;
+    size_t digits = strspn(text, "0123456789");
+    if (digits == 0 || digits > 5 || text[digits] != '\0')
+        return false;
+    for (; *text != '\0'; text++)
+        value = value * 10 + (unsigned)(*text - '0');
+    *out = value;
+    return value <= max;
+}
+
+static bool read_unix(const char *path, address *out)
+{
+    struct sockaddr_un *at = (struct sockaddr_un *)&out->at;
+    size_t length = strlen(path);
+    if (length == 0 || length >= sizeof at->sun_path)
+        return false;
+    at->sun_family = AF_UNIX;
+    memcpy(at->sun_path, path, length + 1);
+    out->size = (socklen_t)sizeof *at;
+    return true;
+}
+
+static bool read_ip(const char *host, bool six, address *out)
+{
+    struct sockaddr_in *four_at = (struct sockaddr_in *)&out->at;
+    struct sockaddr_in6 *six_at = (struct sockaddr_in6 *)&out->at;
+    out->at.ss_family = six ? AF_INET6 : AF_INET;
+    out->size = (socklen_t)(six ? sizeof *six_at : sizeof *four_at);
+    if (!six && strcmp(host, "localhost") == 0)
+        host = "127.0.0.1";
+    return inet_pton(out->at.ss_family, host,
+                     six ? (void *)&six_at->sin6_addr : (void *)&four_at->sin_addr) == 1;
+}
+
+bool address_read(const char *text, address *out)
+{
+    char host[INET6_ADDRSTRLEN + 2];
+    unsigned port = 0;
+    memset(out, 0, sizeof *out);
+    if (strncmp(text, "unix:", 5) == 0)
+        return read_unix(text + 5, out);
+    const char *colon = strrchr(text, ':');
+    if (colon == NULL || (size_t)(colon - text) >= sizeof host ||
+        !read_number(colon + 1, UINT16_MAX, &port))
+        return false;
+    size_t length = (size_t)(colon - text);
+    bool six = length > 2 && text[0] == '[' && colon[-1] == ']';
+    snprintf(host, sizeof host, "%.*s", (int)(six ? length - 2 : length), six ? text + 1 : text);
+    if (!read_ip(host, six, out))
+        return false;
+    address_set_port(out, port);
+    return true;
+}
+
+void address_write(const address *a, char out[ADDRESS_NAME_SIZE])
+{
+    char host[INET6_ADDRSTRLEN] = "?";
+    const struct sockaddr_in *four = (const struct sockaddr_in *)&a->at;
+    const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)&a->at;
+    if (address_is_unix(a)) {
+        const char *path = address_path(a);
+        snprintf(out, ADDRESS_NAME_SIZE, *path == '\0' ? "unix:@%s" : "unix:%s",
+                 *path == '\0' ? path + 1 : path);
+    } else if (a->at.ss_family == AF_INET6) {
+        inet_ntop(AF_INET6, &six->sin6_addr, host, sizeof host);
+        snprintf(out, ADDRESS_NAME_SIZE, "[%s]:%u", host, address_port(a));
+    } else {
+        inet_ntop(AF_INET, &four->sin_addr, host, sizeof host);
+        snprintf(out, ADDRESS_NAME_SIZE, "%s:%u", host, address_port(a));
+    }
+}
+
+bool address_is_unix(const address *a)
+{
+    return a->at.ss_family == AF_UNIX;
+}
+
+const char *address_path(const address *a)
+{
+    return address_is_unix(a) ? ((const struct sockaddr_un *)&a->at)->sun_path : "";
+}
+
+bool address_is_local(const address *a)
+{
+    const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)&a->at;
+    if (a->at.ss_family == AF_INET)
+        return ntohl(((const struct sockaddr_in *)&a->at)->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+    if (a->at.ss_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&six->sin6_addr))
+        return six->sin6_addr.s6_addr[12] == IN_LOOPBACKNET;
+    return a->at.ss_family == AF_INET6 ? IN6_IS_ADDR_LOOPBACK(&six->sin6_addr) : address_is_unix(a);
+}
+
+unsigned address_port(const address *a)
+{
+    if (a->at.ss_family == AF_INET6)
+        return ntohs(((const struct sockaddr_in6 *)&a->at)->sin6_port);
+    return a->at.ss_family == AF_INET ? ntohs(((const struct sockaddr_in *)&a->at)->sin_port) : 0;
+}
+
+void address_set_port(address *a, unsigned port)
+{
+    if (a->at.ss_family == AF_INET6)
+        ((struct sockaddr_in6 *)&a->at)->sin6_port = htons((uint16_t)port);
+    else if (a->at.ss_family == AF_INET)
+        ((struct sockaddr_in *)&a->at)->sin_port = htons((uint16_t)port);
+}
+
+bool address_is_network(const char *text)
+{
+    unsigned char bytes[16];
+    char host[INET6_ADDRSTRLEN];
+    size_t length = strcspn(text, "/");
+    int family = memchr(text, ':', length) != NULL ? AF_INET6 : AF_INET;
+    unsigned size = family == AF_INET6 ? 128 : 32, bits = size;
+    if (length >= sizeof host)
+        return false;
+    snprintf(host, sizeof host, "%.*s", (int)length, text);
+    if (inet_pton(family, host, bytes) != 1 ||
+        (text[length] == '/' && !read_number(text + length + 1, size, &bits)))
+        return false;
+    for (unsigned bit = bits; bit < size; bit++)
+        if (bytes[bit / 8] & (0x80 >> bit % 8))
+            return false;
+    return true;
+}
+
+/* ---- sockets ---- */
+
+/* Removes the file of a socket that nobody listens on. Anything else stays, and is in the way of
+ * bind. */
+static bool remove_stale(const address *a)
+{
+    struct stat file;
+    if (lstat(address_path(a), &file) != 0 || !S_ISSOCK(file.st_mode))
+        return true;
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return false;
+    bool stale =
+        connect(fd, (const struct sockaddr *)&a->at, a->size) != 0 && errno == ECONNREFUSED;
+    close(fd);
+    return !stale || unlink(address_path(a)) == 0 || errno == ENOENT;
+}
+
+/* Nobody else slips in between: the mode of the socket and the umask limit what bind makes, and the
+ * umask of the process, which is for all its threads, is left alone. What the umask has taken is
+ * then given back. */
+static bool listen_unix(int fd, const address *a)
+{
+    const char *path = address_path(a);
+    if (!remove_stale(a) || fchmod(fd, 0660) != 0 ||
+        bind(fd, (const struct sockaddr *)&a->at, a->size) != 0)
+        return false;
+    if (fchmodat(AT_FDCWD, path, 0660, AT_SYMLINK_NOFOLLOW) == 0 && listen(fd, SOMAXCONN) == 0)
+        return true;
+    int why = errno;
+    unlink(path);
+    errno = why;
+    return false;
+}
+
+static bool listen_tcp(int fd, const address *a)
+{
+    int on = 1;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (a->at.ss_family == AF_INET6)
+        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
+    return bind(fd, (const struct sockaddr *)&a->at, a->size) == 0 && listen(fd, SOMAXCONN) == 0;
+}
+
+/* -1 and errno when it can't be. */
+static int address_open_socket(const address *a)
+{
+    int fd = socket(a->at.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 || (address_is_unix(a) ? listen_unix(fd, a) : listen_tcp(fd, a)))
+        return fd;
+    int why = errno;
+    close(fd);
+    errno = why;
+    return -1;
+}
+
+static hf_status tell_why(const address *a, int why, hf_error *err)
+{
+    char name[ADDRESS_NAME_SIZE];
+    struct stat file;
+    address_write(a, name);
+    if (why == EADDRINUSE && address_is_unix(a) && lstat(address_path(a), &file) == 0 &&
+        !S_ISSOCK(file.st_mode))
+        return hf_fail(err, HF_UNAVAILABLE,
+                       "%s is in the way: it is no socket. Choose another path with --listen.",
+                       address_path(a));
+    if (why == EADDRINUSE)
+        return hf_fail(
+            err, HF_UNAVAILABLE,
+            "%s is taken: another program listens there. Stop that one, or choose another address "
+            "with --listen "
+            "(port 0 is any free one).",
+            name);
+    if (why == EADDRNOTAVAIL)
+        return hf_fail(err, HF_UNAVAILABLE,
+                       "%s is not an address of this machine; choose one with --listen.", name);
+    if (why == EACCES || why == EPERM)
+        return hf_fail(err, HF_UNAVAILABLE,
+                       "%s may not be used by this user; choose another address with --listen.",
+                       name);
+    return hf_fail(err, HF_UNAVAILABLE, "Listening on %s failed: %s.", name, strerror(why));
+}
+
+hf_status address_listen(address *a, unsigned ports, int *out_fd, hf_error *err)
+{
+    address near = *a;
+    unsigned port = address_port(a);
+    int fd = address_open_socket(a);
+    for (unsigned i = 1;
+         fd < 0 && errno == EADDRINUSE && port != 0 && i <= ports && port + i <= UINT16_MAX; i++) {
+        address_set_port(&near, port + i);
+        fd = address_open_socket(&near);
+    }
+    if (fd < 0)
+        return tell_why(a, errno, err);
+    near.size = sizeof near.at;
+    if (getsockname(fd, (struct sockaddr *)&near.at, &near.size) == 0)
+        *a = near;
+    *out_fd = fd;
+    return HF_OK;
+}
+
+bool address_of_socket(int fd, address *out)
+{
+    int type = 0, listens = 0;
+    socklen_t size = sizeof type;
+    *out = (address){.size = sizeof out->at};
+    if (getsockname(fd, (struct sockaddr *)&out->at, &out->size) != 0 ||
+        getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) != 0 || type != SOCK_STREAM ||
+        getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) != 0 || !listens)
+        return false;
+    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+    fcntl(fd, F_SETFD, FD_CLOEXEC);
+    return true;
+}
+
+/* ---- listeners ---- */
 
 enum { PORTS_TRIED = 100 }; /* with any-port */
 

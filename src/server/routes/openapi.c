@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The table of routes as OpenAPI 3.1 and as a page. */
-#include "server/routes/openapi.h"
+#include "server/routes/route.h"
 
 #include "base/json.h"
 #include "server/access/origin.h"
-#include "server/routes/route.h"
 #include "web/api.h"
 #include "web/schemas.h"
 

@@ -90,4 +90,11 @@ hf_status route_find(http_method method, hf_slice path, hf_arena *arena, inputs 
 /* The methods of a path, as for an Allow header, or NULL. */
 const char *http_method_name(http_method method);
 
+/* What the table of routes says, for programs (OpenAPI 3.1) and for people (/api). Each answers a
+ * new text to be freed with hf_json_free, or NULL when memory is out. */
+char *openapi_json(void);
+
+/* base: "http://127.0.0.1:7420", for the examples. */
+char *api_html(const char *base);
+
 #endif

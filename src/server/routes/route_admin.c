@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What administrators do: types, tokens; and the cookie that lets a page act for a token. */
+/* What administrators do: types, tokens, the login of the pages, the audit log. */
 #include "base/error.h"
 #include "base/json.h"
+#include "base/time.h"
 #include "server/access/derive.h"
 #include "server/access/origin.h"
 #include "server/routes/handlers.h"
@@ -165,4 +166,214 @@ void login_show_reply(request *req)
 void logout_reply(request *req)
 {
     origin_set_cookie(req, NULL);
+}
+
+/* ---- audit ---- */
+
+/* GET /v1/audit-log: what happened, forwards (after_seq) or from the newest backwards
+ * (before_seq), with filters.
+ *
+ * The table of events has no index but its number: one would cost every change. So the log is
+ * walked in pieces, on the threads that only read, and what does not pass the filter is left out
+ * here, the same for every store. A request walks a bounded way; then it answers what it has
+ * found, and in `next` where to go on. Backwards a piece is a span of numbers. Where most events
+ * of old were removed a span has few, so it grows while it has room, and shrinks when it has
+ * more than one look can read. */
+
+enum { AUDIT_LOOKS_MAX = 50, AUDIT_SPAN_MAX = 1 << 20 };
+
+/* Numbers follow the order of commits, and times are a little older than that. */
+#define AUDIT_SLACK_US INT64_C(60000000)
+
+typedef struct audit_walk {
+    hf_resource resource;       /* type "": any; id "": any of the type */
+    const char *user;           /* whose it is, or who did it; NULL: anyone */
+    hf_event_kind kind;         /* HF_EVENT_KINDS: any */
+    int64_t since_us, until_us; /* 0: no bound */
+    bool filtered;
+    bool backwards;
+    /* Forwards: the last looked at. Backwards: the next to look at is below; 0: the newest. */
+    int64_t at;
+    int64_t span; /* backwards: how many numbers the next look is to cover */
+    size_t limit, found;
+    unsigned looks;
+    bool ended; /* there is nothing further */
+    hf_buffer out;
+} audit_walk;
+
+/* ---- what is asked ---- */
+
+static hf_status audit_read_time(const char *text, const char *name, int64_t *out, hf_error *err)
+{
+    if (text == NULL || hf_time_read(text, out))
+        return HF_OK;
+    return hf_fail(
+        err, HF_INVALID,
+        "The parameter %s must be a time in UTC, as 2026-11-15T10:47:03Z, or a day, as 2026-11-15.",
+        name);
+}
+
+static hf_status audit_read_resource(request *req, audit_walk *walk, hf_error *err)
+{
+    const wire_texts *names = &req->in.resources;
+    if (names->count > 0 && req->in.type != NULL)
+        return hf_fail(err, HF_INVALID,
+                       "Either give \"type\" or \"resource\", which names its type.");
+    if (names->count > 1)
+        return hf_fail(err, HF_INVALID,
+                       "Give one \"resource\": the log is read for one at a time.");
+    if (names->count == 1)
+        return hf_resource_parse(names->items[0], &walk->resource, err);
+    hf_slice_copy(walk->resource.type, sizeof walk->resource.type, hf_slice_of(req->in.type));
+    return HF_OK;
+}
+
+static hf_status audit_read_filter(request *req, audit_walk *walk, hf_error *err)
+{
+    const inputs *in = &req->in;
+    walk->user = in->user;
+    walk->kind = in->kind == NULL ? HF_EVENT_KINDS : hf_event_kind_from_name(in->kind);
+    if (in->kind != NULL && walk->kind == HF_EVENT_KINDS)
+        return hf_fail(err, HF_INVALID,
+                       "There is no \"kind\" of event of that name; docs/events.md lists them.");
+    hf_status status = audit_read_resource(req, walk, err);
+    if (status == HF_OK)
+        status = audit_read_time(in->since, "since", &walk->since_us, err);
+    if (status == HF_OK)
+        status = audit_read_time(in->until, "until", &walk->until_us, err);
+    walk->filtered = in->user != NULL || in->kind != NULL || in->resources.count > 0 ||
+                     in->type != NULL || in->since != NULL || in->until != NULL;
+    return status;
+}
+
+static void audit_aim(request *req, const audit_walk *walk)
+{
+    hf_op *op = &req->ops[0];
+    op->answer = (hf_answer){0};
+    op->limit = walk->filtered ? HF_LIST_MAX : walk->limit;
+    if (!walk->backwards)
+        op->after_seq = walk->at;
+    else if (walk->at == 0) /* nothing is after that: the answer says what the newest is */
+        op->after_seq = INT64_MAX;
+    else
+        op->after_seq = walk->at > walk->span ? walk->at - 1 - walk->span : 0;
+}
+
+hf_status audit_log_parse(request *req, hf_error *err)
+{
+    audit_walk *walk = request_alloc(req, sizeof *walk, err);
+    if (walk == NULL)
+        return HF_NO_MEMORY;
+    *walk = (audit_walk){.backwards = req->in.before_seq >= 0};
+    req->own = walk;
+    if (walk->backwards && req->in.after_seq >= 0)
+        return hf_fail(err, HF_INVALID, "Either give \"after_seq\" or \"before_seq\".");
+    hf_status status = audit_read_filter(req, walk, err);
+    if (status == HF_OK)
+        status = request_room(req, 1, err);
+    if (status != HF_OK)
+        return status;
+    hf_op *op = request_add(req, HF_OP_EVENTS);
+    op->session = NULL;
+    op->type = NULL;
+    status = list_page_parse(req, op, err);
+    walk->limit = op->limit == 0 ? HF_LIST_DEFAULT : op->limit;
+    walk->at = walk->backwards ? req->in.before_seq : req->in.after_seq < 0 ? 0 : req->in.after_seq;
+    walk->span = walk->filtered ? HF_LIST_MAX : (int64_t)walk->limit;
+    audit_aim(req, walk);
+    return status;
+}
+
+/* ---- walking ---- */
+
+static bool audit_passes(const audit_walk *walk, const hf_event *event)
+{
+    const hf_resource *want = &walk->resource;
+    return (want->type[0] == '\0' || strcmp(want->type, event->resource.type) == 0) &&
+           (want->id[0] == '\0' || strcmp(want->id, event->resource.id) == 0) &&
+           (walk->user == NULL || strcmp(walk->user, event->user) == 0 ||
+            strcmp(walk->user, event->actor) == 0) &&
+           (walk->kind == HF_EVENT_KINDS || walk->kind == event->kind) &&
+           (walk->since_us == 0 || event->at_us >= walk->since_us) &&
+           (walk->until_us == 0 || event->at_us < walk->until_us);
+}
+
+/* Takes one into the answer if it passes. False: no further one is wanted. */
+static bool audit_take(audit_walk *walk, const hf_event *event)
+{
+    walk->at = event->seq;
+    if (audit_passes(walk, event)) {
+        char *json = hf_event_json(event);
+        if (walk->found++ > 0)
+            hf_buffer_add(&walk->out, ",", 1);
+        if (json != NULL)
+            hf_buffer_add(&walk->out, json, strlen(json));
+        walk->out.failed |= json == NULL;
+        hf_json_free(json);
+    }
+    bool past = walk->backwards
+                    ? walk->since_us != 0 && event->at_us < walk->since_us - AUDIT_SLACK_US
+                    : walk->until_us != 0 && event->at_us > walk->until_us + AUDIT_SLACK_US;
+    walk->ended = walk->ended || past;
+    return walk->found < walk->limit && !walk->ended && !walk->out.failed;
+}
+
+/* False: enough. */
+static bool audit_forwards(audit_walk *walk, const hf_op *op)
+{
+    const hf_answer *answer = &op->answer;
+    for (size_t i = 0; i < answer->events_count; i++)
+        if (!audit_take(walk, &answer->events[i]))
+            return false;
+    walk->ended = answer->events_count < op->limit;
+    return !walk->ended;
+}
+
+static bool audit_backwards(audit_walk *walk, const hf_op *op)
+{
+    const hf_answer *answer = &op->answer;
+    size_t count = answer->events_count;
+    if (walk->at == 0) {
+        walk->at = answer->last_seq + 1;
+        return true;
+    }
+    if (count == op->limit && answer->events[count - 1].seq + 1 < walk->at && walk->span > 1) {
+        walk->span /= 2; /* more of them follow than could be read */
+        return true;
+    }
+    int64_t below = walk->at;
+    for (size_t i = count; i-- > 0;)
+        if (answer->events[i].seq < below && !audit_take(walk, &answer->events[i]))
+            return false;
+    if (count < op->limit / 2 && walk->span < AUDIT_SPAN_MAX)
+        walk->span *= 2;
+    walk->at = op->after_seq + 1;
+    walk->ended = op->after_seq == 0;
+    return !walk->ended;
+}
+
+void audit_log_reply(request *req)
+{
+    audit_walk *walk = req->own;
+    if (walk->looks++ == 0)
+        hf_buffer_print(&walk->out, "{\"events\":[");
+    bool on =
+        walk->backwards ? audit_backwards(walk, &req->ops[0]) : audit_forwards(walk, &req->ops[0]);
+    if (on && walk->looks < AUDIT_LOOKS_MAX) {
+        audit_aim(req, walk);
+        request_again(req);
+        return;
+    }
+    if (walk->ended || (walk->backwards && walk->at <= 1))
+        hf_buffer_print(&walk->out, "],\"next\":null}");
+    else
+        hf_buffer_print(&walk->out, "],\"next\":%lld}", (long long)walk->at);
+    reply_json(req, 200, hf_buffer_take(&walk->out));
+}
+
+void audit_log_release(request *req)
+{
+    audit_walk *walk = req->own;
+    if (walk != NULL)
+        hf_buffer_done(&walk->out);
 }

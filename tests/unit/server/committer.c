@@ -10,7 +10,7 @@
 #include <pthread.h>
 #include <server/commit/batch_pool.h>
 #include <server/commit/committer.h>
-#include <server/commit/completions.h>
+#include <server/commit/jobs.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -1317,19 +1317,19 @@ static void a_loop_is_woken_once_for_all_that_is_there(void **state)
     (void)state;
     atomic_int wakes = 0;
     completions queue;
-    committer_job jobs[4] = {0};
+    committer_job done[4] = {0};
     completions_init(&queue, count_wake, &wakes);
     expect_true(completions_take(&queue) == NULL);
     for (int i = 0; i < 3; i++)
-        completions_add(&queue, &jobs[i]);
+        completions_add(&queue, &done[i]);
     expect_int(atomic_load(&wakes), 1);
     committer_job *first = completions_take(&queue);
-    expect_true(first == &jobs[0] && first->next == &jobs[1] && jobs[1].next == &jobs[2] &&
-                !jobs[2].next);
+    expect_true(first == &done[0] && first->next == &done[1] && done[1].next == &done[2] &&
+                !done[2].next);
     expect_true(completions_take(&queue) == NULL);
-    completions_add(&queue, &jobs[3]);
+    completions_add(&queue, &done[3]);
     expect_int(atomic_load(&wakes), 2);
-    expect_true(completions_take(&queue) == &jobs[3]);
+    expect_true(completions_take(&queue) == &done[3]);
     completions_done(&queue);
 }
 

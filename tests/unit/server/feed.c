@@ -8,7 +8,7 @@
 #include <holdfast/json.h>
 #include <inttypes.h>
 #include <lock/batch.h>
-#include <server/feed/feed_names.h>
+#include <server/feed/feed_ring.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <store/store.h>

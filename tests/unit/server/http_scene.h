@@ -4,7 +4,7 @@
 #ifndef HF_TESTS_UNIT_SERVER_HTTP_SCENE_H
 #define HF_TESTS_UNIT_SERVER_HTTP_SCENE_H
 
-#include <server/http/address.h>
+#include <server/http/listeners.h>
 #include <server/http/http.h>
 #include <support/check.h>
 
