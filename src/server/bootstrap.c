@@ -42,12 +42,12 @@ hf_status bootstrap_folder(const char *data, hf_error *err)
 
 /* ---- the file ---- */
 
-static hf_status fail_file(const char *path, const char *what, hf_error *err)
+static hf_status bootstrap_fail_file(const char *path, const char *what, hf_error *err)
 {
     return hf_fail(err, HF_UNAVAILABLE, "%.512s could not be %s: %s.", path, what, strerror(errno));
 }
 
-static bool private_file(int fd)
+static bool bootstrap_private_file(int fd)
 {
     struct stat file;
     return fstat(fd, &file) == 0 && S_ISREG(file.st_mode) && (file.st_mode & 077) == 0 &&
@@ -60,8 +60,8 @@ hf_status bootstrap_secret(const char *path, hf_token_key *out, hf_error *err)
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0)
         return errno == ENOENT ? hf_fail(err, HF_NOT_FOUND, "%.512s is not there.", path)
-                               : fail_file(path, "opened", err);
-    bool ours = private_file(fd);
+                               : bootstrap_fail_file(path, "opened", err);
+    bool ours = bootstrap_private_file(fd);
     ssize_t size = ours ? read(fd, text, sizeof text) : 0;
     close(fd);
     if (!ours)
@@ -82,7 +82,7 @@ static hf_status bootstrap_sync_folder(const char *data, hf_error *err)
 {
     int fd = open(data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0 || fsync(fd) != 0) {
-        hf_status status = fail_file(data, "synced", err);
+        hf_status status = bootstrap_fail_file(data, "synced", err);
         if (fd >= 0)
             close(fd);
         return status;
@@ -91,15 +91,15 @@ static hf_status bootstrap_sync_folder(const char *data, hf_error *err)
     return HF_OK;
 }
 
-static hf_status write_secret(const char *path, const char *secret, hf_error *err)
+static hf_status bootstrap_write_secret(const char *path, const char *secret, hf_error *err)
 {
     char text[HF_TOKEN_SECRET_SIZE + 1];
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
-        return fail_file(path, "made", err);
+        return bootstrap_fail_file(path, "made", err);
     int size = snprintf(text, sizeof text, "%s\n", secret);
     bool done = fchmod(fd, 0600) == 0 && write(fd, text, (size_t)size) == size && fsync(fd) == 0;
-    hf_status status = done ? HF_OK : fail_file(path, "written", err);
+    hf_status status = done ? HF_OK : bootstrap_fail_file(path, "written", err);
     close(fd);
     hf_secret_wipe(text, sizeof text);
     return status;
@@ -111,9 +111,9 @@ static hf_status bootstrap_make_file(const char *data, const char *path, const h
 {
     char beside[PATH_MAX];
     snprintf(beside, sizeof beside, "%s/" FILE_NAME ".%.8s", data, key->id);
-    hf_status status = write_secret(beside, key->secret, err);
+    hf_status status = bootstrap_write_secret(beside, key->secret, err);
     if (status == HF_OK && link(beside, path) != 0)
-        status = errno == EEXIST ? HF_LOCKED : fail_file(path, "made", err);
+        status = errno == EEXIST ? HF_LOCKED : bootstrap_fail_file(path, "made", err);
     unlink(beside);
     return status == HF_OK ? bootstrap_sync_folder(data, err) : status;
 }
@@ -134,7 +134,7 @@ static hf_status bootstrap_ask(hf_store *store, hf_batch *batch, hf_error *err)
     return answer->status == HF_OK ? HF_OK : hf_fail(err, answer->status, "%s", message);
 }
 
-static hf_status any_tokens(hf_store *store, hf_batch *batch, bool *out, hf_error *err)
+static hf_status bootstrap_any_tokens(hf_store *store, hf_batch *batch, bool *out, hf_error *err)
 {
     hf_batch_clear(batch);
     hf_batch_add(batch, HF_OP_TOKENS)->limit = 1;
@@ -145,8 +145,8 @@ static hf_status any_tokens(hf_store *store, hf_batch *batch, bool *out, hf_erro
 }
 
 /* HF_NOT_FOUND: the store does not know it. HF_EXPIRED: it was revoked, or is past its end. */
-static hf_status find_token(hf_store *store, hf_batch *batch, const hf_token_key *key,
-                            hf_error *err)
+static hf_status bootstrap_find_token(hf_store *store, hf_batch *batch, const hf_token_key *key,
+                                      hf_error *err)
 {
     hf_batch_clear(batch);
     hf_batch_add(batch, HF_OP_TOKEN_FIND)->sha256 = key->sha256;
@@ -158,8 +158,8 @@ static hf_status find_token(hf_store *store, hf_batch *batch, const hf_token_key
 }
 
 /* The request id is drawn from the token's: the same token asked for again is the same request. */
-static hf_status create_token(hf_store *store, hf_batch *batch, const hf_token_key *key,
-                              hf_error *err)
+static hf_status bootstrap_create_token(hf_store *store, hf_batch *batch, const hf_token_key *key,
+                                        hf_error *err)
 {
     hf_batch_clear(batch);
     hf_op *op = hf_batch_add(batch, HF_OP_TOKEN_CREATE);
@@ -171,7 +171,7 @@ static hf_status create_token(hf_store *store, hf_batch *batch, const hf_token_k
     op->request_id = key->id;
     hf_status status = bootstrap_ask(store, batch, err);
     if (status == HF_INVALID) /* another server may have made it meanwhile */
-        return find_token(store, batch, key, NULL) == HF_OK ? HF_OK : status;
+        return bootstrap_find_token(store, batch, key, NULL) == HF_OK ? HF_OK : status;
     return status;
 }
 
@@ -188,7 +188,7 @@ static hf_status bootstrap_begin(hf_store *store, hf_batch *batch, const char *d
         return status;
     status = bootstrap_make_file(data, out->path, &key, err);
     if (status == HF_OK)
-        status = create_token(store, batch, &key, err);
+        status = bootstrap_create_token(store, batch, &key, err);
     hf_token_clear(&key);
     out->outcome = FIRST_MADE;
     return status;
@@ -206,14 +206,14 @@ static hf_status bootstrap_complete(hf_store *store, hf_batch *batch, bootstrap_
     memcpy(key->id, drawn.id, sizeof key->id);
     hf_token_clear(&drawn);
     out->outcome = FIRST_MADE;
-    return create_token(store, batch, key, err);
+    return bootstrap_create_token(store, batch, key, err);
 }
 
 /* A store with tokens, and a file. */
 static hf_status bootstrap_compare(hf_store *store, hf_batch *batch, bootstrap_token *out,
                                    const hf_token_key *key, hf_error *err)
 {
-    hf_status status = find_token(store, batch, key, err);
+    hf_status status = bootstrap_find_token(store, batch, key, err);
     out->outcome = status == HF_OK ? FIRST_KNOWN : FIRST_USELESS;
     if (status != HF_NOT_FOUND && status != HF_EXPIRED)
         return status;
@@ -232,7 +232,7 @@ static hf_status bootstrap_ready(hf_store *store, hf_batch *batch, const char *d
 {
     bool any = false;
     hf_token_key key;
-    hf_status status = any_tokens(store, batch, &any, err);
+    hf_status status = bootstrap_any_tokens(store, batch, &any, err);
     if (status != HF_OK)
         return status;
     status = bootstrap_secret(out->path, &key, err);

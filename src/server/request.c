@@ -341,7 +341,8 @@ static stage_end request_admit(request *req)
 static void request_committed(loop_job *job)
 {
     request *req = (request *)((char *)job - offsetof(request, job));
-    service_count_ops(req->service, job->job.ops, job->job.count);
+    metrics_ops(req->service->metrics, job->job.ops, job->job.count);
+    feed_nudge(req->service->feed);
     admit_note(req->service->quotas, job->job.ops, job->job.count);
     request_advance(req);
 }
@@ -460,14 +461,14 @@ void request_again(request *req)
     request_advance(req);
 }
 
-void request_begin(service *s, http_request *from)
+void request_begin(void *of, http_request *from)
 {
     request *req = hf_arena_alloc(&from->arena, sizeof *req);
     if (req == NULL) {
         http_answer(from, &(http_reply){.status = 500, .close = true});
         return;
     }
-    req->service = s;
+    req->service = of;
     req->http = from;
     req->in.last_event = -1;
     req->in.after_seq = -1;

@@ -48,8 +48,8 @@ struct request {
     void *own;          /* the route's */
 };
 
-/* Takes the request through the stages; it is answered at the end, whatever happens. */
-void request_begin(service *s, http_request *from);
+/* Takes the request through the stages of the service `of`; it is answered, whatever happens. */
+void request_begin(void *of, http_request *from);
 
 /* ---- for the routes ---- */
 

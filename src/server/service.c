@@ -13,24 +13,6 @@
 
 /* ---- counting ---- */
 
-void service_count_ops(service *s, const hf_op *ops, size_t count)
-{
-    metrics_ops(s->metrics, ops, count);
-    feed_nudge(s->feed);
-}
-
-static void log_reply(const request *req, int status, int64_t took_us)
-{
-    const http_request *r = req->http;
-    if (!log_wants(req->service->log, LOG_LEVEL_DEBUG))
-        return;
-    log_line(req->service->log, LOG_LEVEL_DEBUG, "Answered.",
-             LOG_TEXT("route", req->route != NULL ? req->route->name : "unknown"),
-             LOG_TEXT("method", http_method_name(r->method)), LOG_NUMBER("status", status),
-             LOG_NUMBER("us", took_us), LOG_TEXT("peer", r->peer),
-             LOG_TEXT("token", req->who.token != NULL ? req->who.token->id : ""));
-}
-
 void service_refused(service *s, int code)
 {
     if (code == 401)
@@ -43,21 +25,28 @@ void service_refused(service *s, int code)
 
 void service_replied(request *req, int status)
 {
-    metrics *m = req->service->metrics;
-    int64_t took_us = hf_seam.boot_us() - req->http->began_us;
-    metrics_http(m, req->route != NULL ? (size_t)(req->route - routes) : METRICS_ROUTE_NONE,
-                 http_method_name(req->http->method), status, took_us);
+    const service *s = req->service;
+    const http_request *r = req->http;
+    int64_t took_us = hf_seam.boot_us() - r->began_us;
+    metrics_http(s->metrics,
+                 req->route != NULL ? (size_t)(req->route - routes) : METRICS_ROUTE_NONE,
+                 http_method_name(r->method), status, took_us);
     service_refused(req->service, status);
-    log_reply(req, status, took_us);
+    if (log_wants(s->log, LOG_LEVEL_DEBUG))
+        log_line(s->log, LOG_LEVEL_DEBUG, "Answered.",
+                 LOG_TEXT("route", req->route != NULL ? req->route->name : "unknown"),
+                 LOG_TEXT("method", http_method_name(r->method)), LOG_NUMBER("status", status),
+                 LOG_NUMBER("us", took_us), LOG_TEXT("peer", r->peer),
+                 LOG_TEXT("token", req->who.token != NULL ? req->who.token->id : ""));
 }
 
-static void count_incident(void *context, const char *what)
+static void service_count_incident(void *context, const char *what)
 {
     service *s = context;
     metrics_incident(s->metrics, what);
 }
 
-static void sweep_failed(void *context, const char *sentence)
+static void service_sweep_failed(void *context, const char *sentence)
 {
     service *s = context;
     log_line(s->log, LOG_LEVEL_WARNING, "The background sweep failed; it is tried again.",
@@ -86,11 +75,6 @@ static void service_outage_changed(void *context, bool down, const char *why, in
 
 /* ---- http ---- */
 
-static void service_handle(void *context, http_request *from)
-{
-    request_begin(context, from);
-}
-
 static hf_status service_status_of(int code)
 {
     return code == 413   ? HF_TOO_LARGE
@@ -111,7 +95,7 @@ static const char *service_problem(void *context, int code, const char *sentence
     return "application/problem+json";
 }
 
-static hf_status listen_all(service *s, listeners *from, hf_error *err)
+static hf_status service_listen_all(service *s, listeners *from, hf_error *err)
 {
     http_tls tls = {s->settings->tls_certificate, s->settings->tls_key};
     hf_status status = HF_OK;
@@ -125,7 +109,7 @@ static hf_status listen_all(service *s, listeners *from, hf_error *err)
     return status;
 }
 
-static hf_status new_http(service *s, hf_error *err)
+static hf_status service_new_http(service *s, hf_error *err)
 {
     const settings *set = s->settings;
     s->framing = framing_usual;
@@ -133,9 +117,9 @@ static hf_status new_http(service *s, hf_error *err)
     http_settings wanted = {
         .base = s->base,
         .limits = &s->framing,
-        .handle = service_handle,
+        .handle = request_begin,
         .problem = service_problem,
-        .count = count_incident,
+        .count = service_count_incident,
         .context = s,
         .connections_max = (size_t)set->connections_max,
         .head_timeout_us = set->head_timeout_us,
@@ -158,7 +142,7 @@ static rate_limits_rule service_rule(int64_t rate, int64_t burst, int64_t reques
             [RATE_LIMITS_REQUEST] = (unsigned)requests, [RATE_LIMITS_STREAM] = (unsigned)streams}};
 }
 
-static hf_status new_limits(service *s, hf_error *err)
+static hf_status service_new_limits(service *s, hf_error *err)
 {
     const settings *set = s->settings;
     rate_limits_rule rules[RATE_LIMITS_KINDS] = {
@@ -172,7 +156,7 @@ static hf_status new_limits(service *s, hf_error *err)
     return s->limits == NULL ? hf_fail_memory(err) : HF_OK;
 }
 
-static hf_status new_quotas(service *s, hf_error *err)
+static hf_status service_new_quotas(service *s, hf_error *err)
 {
     const settings *set = s->settings;
     quotas_settings wanted = {.jobs = s->jobs};
@@ -183,7 +167,7 @@ static hf_status new_quotas(service *s, hf_error *err)
     return quotas_new(&wanted, &s->quotas, err);
 }
 
-static hf_status new_metrics(service *s, hf_error *err)
+static hf_status service_new_metrics(service *s, hf_error *err)
 {
     char scheme[32] = "";
     s->route_names = hf_alloc((routes_count + 1) * sizeof *s->route_names);
@@ -197,7 +181,7 @@ static hf_status new_metrics(service *s, hf_error *err)
                        err);
 }
 
-static hf_status new_documents(service *s, const listeners *listening, hf_error *err)
+static hf_status service_new_documents(service *s, const listeners *listening, hf_error *err)
 {
     char base[ADDRESS_NAME_SIZE + 16];
     const listener *first = &listening->all[0];
@@ -209,22 +193,22 @@ static hf_status new_documents(service *s, const listeners *listening, hf_error 
 
 enum { STREAMS_LOOK_US = 250000 };
 
-static void on_streams(evutil_socket_t fd, short what, void *context)
+static void service_on_streams(evutil_socket_t fd, short what, void *context)
 {
     (void)fd, (void)what;
     streams_check(context);
 }
 
-static hf_status new_streams(service *s, hf_error *err)
+static hf_status service_new_streams(service *s, hf_error *err)
 {
     struct timeval often = {.tv_usec = STREAMS_LOOK_US};
-    s->streams_timer = event_new(s->base, -1, EV_PERSIST, on_streams, s);
+    s->streams_timer = event_new(s->base, -1, EV_PERSIST, service_on_streams, s);
     return s->streams_timer != NULL && event_add(s->streams_timer, &often) == 0
                ? HF_OK
                : hf_fail_memory(err);
 }
 
-static hf_status new_outage(service *s, hf_error *err)
+static hf_status service_new_outage(service *s, hf_error *err)
 {
     outage_settings wanted = {
         .base = s->base, .jobs = s->jobs, .changed = service_outage_changed, .context = s};
@@ -234,16 +218,16 @@ static hf_status new_outage(service *s, hf_error *err)
     return status;
 }
 
-static hf_status new_rooms(service *s, committer *access, hf_error *err)
+static hf_status service_new_rooms(service *s, committer *access, hf_error *err)
 {
     const settings *set = s->settings;
     hf_status status = jobs_new(s->base, s->committer, &s->jobs, err);
     if (status == HF_OK && access != NULL)
         status = jobs_new(s->base, access, &s->access, err);
     if (status == HF_OK)
-        status = new_outage(s, err);
+        status = service_new_outage(s, err);
     if (status == HF_OK)
-        status = new_metrics(s, err);
+        status = service_new_metrics(s, err);
     if (status == HF_OK)
         status = authenticator_new(
             &(authenticator_settings){.jobs = s->jobs,
@@ -251,15 +235,15 @@ static hf_status new_rooms(service *s, committer *access, hf_error *err)
                                       .streams_max = (size_t)set->connections_max},
             &s->authenticator, err);
     if (status == HF_OK)
-        status = new_limits(s, err);
+        status = service_new_limits(s, err);
     if (status == HF_OK)
-        status = new_quotas(s, err);
+        status = service_new_quotas(s, err);
     if (status == HF_OK)
         status = denials_new(s->access != NULL ? s->access : s->jobs, &s->denials, err);
     if (status == HF_OK)
         status = feed_new(&(feed_settings){.base = s->base, .store = s->store}, &s->feed, err);
     if (status == HF_OK)
-        status = new_streams(s, err);
+        status = service_new_streams(s, err);
     if (status == HF_OK)
         status = live_counts_new(
             &(live_counts_settings){.base = s->base, .jobs = s->jobs, .metrics = s->metrics},
@@ -275,7 +259,7 @@ static hf_status new_rooms(service *s, committer *access, hf_error *err)
                                                  .interval_us = set->sweep_interval_us,
                                                  .keep_events_us = set->keep_events_us,
                                                  .keep_forced_us = set->keep_forced_us,
-                                                 .failed = sweep_failed,
+                                                 .failed = service_sweep_failed,
                                                  .context = s},
                              &s->sweeper, err);
     return status;
@@ -293,13 +277,13 @@ hf_status service_new(const service_settings *from, service **out, hf_error *err
     s->store = from->store;
     s->committer = from->committer;
     s->log = from->log;
-    hf_status status = new_rooms(s, from->access, err);
+    hf_status status = service_new_rooms(s, from->access, err);
     if (status == HF_OK)
-        status = new_http(s, err);
+        status = service_new_http(s, err);
     if (status == HF_OK)
-        status = listen_all(s, from->listening, err);
+        status = service_listen_all(s, from->listening, err);
     if (status == HF_OK)
-        status = new_documents(s, from->listening, err);
+        status = service_new_documents(s, from->listening, err);
     *out = s;
     return status;
 }

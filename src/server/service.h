@@ -83,6 +83,5 @@ void service_free(service *s);
 void service_replied(request *req, int status);
 /* Counts someone who was turned away with that code, if it is one of those. */
 void service_refused(service *s, int code);
-void service_count_ops(service *s, const hf_op *ops, size_t count);
 
 #endif

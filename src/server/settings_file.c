@@ -104,7 +104,7 @@ static hf_status settings_file_parse(file *f, const char *text)
     return f->status;
 }
 
-static hf_status read_bytes(int fd, hf_buffer *out, const char *path, hf_error *err)
+static hf_status settings_read_bytes(int fd, hf_buffer *out, const char *path, hf_error *err)
 {
     char block[4096];
     ssize_t size;
@@ -136,7 +136,7 @@ hf_status settings_read_file(settings *s, const char *path, bool must, hf_error 
     if (fd < 0)
         return hf_fail(err, HF_UNAVAILABLE, "The file of settings %.512s can't be opened: %s.",
                        path, strerror(errno));
-    hf_status status = read_bytes(fd, &text, path, err);
+    hf_status status = settings_read_bytes(fd, &text, path, err);
     close(fd);
     if (status == HF_OK)
         status = settings_file_parse(&f, text.text);
@@ -155,7 +155,7 @@ static const char *const froms[] = {
     [SETTINGS_FROM_FLAG] = "flag",
 };
 
-static const void *field_of(const settings *s, const setting *row)
+static const void *settings_field_of(const settings *s, const setting *row)
 {
     return (const char *)s + row->offset;
 }
@@ -166,14 +166,14 @@ static void settings_print_line(const settings *s, const setting *row, hf_buffer
     const settings_origin *origin = settings_origin_of(s, row);
     hf_buffer_print(out, "%s%s = ", row == &settings_table[SETTINGS_ID_config] ? "# " : "",
                     row->name);
-    bool redacted = setting_write(row, field_of(s, row), out);
+    bool redacted = setting_write(row, settings_field_of(s, row), out);
     hf_buffer_print(out, " ; %s", froms[origin->from]);
     if (origin->from == SETTINGS_FROM_FILE)
         hf_buffer_print(out, " %s line %d", origin->file, origin->line);
     hf_buffer_print(out, "%s\n", redacted ? ", password not shown" : "");
 }
 
-static void add_list(hf_json *json, const char *const *list)
+static void settings_add_list(hf_json *json, const char *const *list)
 {
     hf_json_begin(json, '[');
     for (; list != NULL && *list != NULL; list++)
@@ -186,16 +186,16 @@ static void settings_print_add_value(const settings *s, const setting *row, hf_j
 {
     hf_buffer text = {0};
     if (setting_is_list(row)) {
-        add_list(json, *(const char *const *const *)field_of(s, row));
+        settings_add_list(json, *(const char *const *const *)settings_field_of(s, row));
         return;
     }
-    setting_write(row, field_of(s, row), &text);
+    setting_write(row, settings_field_of(s, row), &text);
     json->out.failed |= text.failed;
     hf_json_text(json, text.size > 0 ? text.text : NULL);
     hf_buffer_done(&text);
 }
 
-static void add_setting(const settings *s, const setting *row, hf_json *json)
+static void settings_add_setting(const settings *s, const setting *row, hf_json *json)
 {
     const settings_origin *origin = settings_origin_of(s, row);
     hf_json_begin(json, '{');
@@ -217,7 +217,7 @@ static void settings_print_json(const settings *s, hf_buffer *out)
     hf_json_name(&json, "settings");
     hf_json_begin(&json, '[');
     for (size_t i = 0; i < SETTINGS_COUNT; i++)
-        add_setting(s, &settings_table[i], &json);
+        settings_add_setting(s, &settings_table[i], &json);
     hf_json_end(&json, ']');
     hf_json_end(&json, '}');
     out->failed |= json.out.failed;

@@ -5,7 +5,6 @@
 
 #include "server/settings.h"
 
-void *settings_field(settings *s, const setting *row);
 const settings_origin *settings_origin_of(const settings *s, const setting *row);
 
 /* The row of that name, or NULL; and the name that is nearest to a wrong one, or NULL when none is

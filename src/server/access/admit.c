@@ -30,12 +30,12 @@ static bool admit_wants(const admission *c, const hf_op *op, quotas_kind *kind, 
     return (acquires || opens) && quotas_limit(c->of, *kind) > 0;
 }
 
-static bool is_of(const quotas_claim *claim, quotas_kind kind, const char *id)
+static bool admit_is_of(const quotas_claim *claim, quotas_kind kind, const char *id)
 {
     return claim->kind == kind && (claim->id == id || strcmp(claim->id, id) == 0);
 }
 
-static int by_key(const void *a, const void *b)
+static int admit_by_key(const void *a, const void *b)
 {
     return quotas_compare(a, b);
 }
@@ -44,7 +44,7 @@ static int by_key(const void *a, const void *b)
 static void admit_merge(admission *c)
 {
     size_t kept = 0;
-    qsort(c->all, c->all_count, sizeof *c->all, by_key);
+    qsort(c->all, c->all_count, sizeof *c->all, admit_by_key);
     for (size_t i = 1; i < c->all_count; i++) {
         if (quotas_compare(&c->all[kept], &c->all[i]) == 0)
             c->all[kept].wanted += c->all[i].wanted;
@@ -65,7 +65,7 @@ static bool admit_gather(admission *c)
     for (size_t i = 0; i < c->count; i++) {
         if (!admit_wants(c, &c->ops[i], &kind, &id))
             continue;
-        if (c->all_count > 0 && is_of(&c->all[c->all_count - 1], kind, id)) {
+        if (c->all_count > 0 && admit_is_of(&c->all[c->all_count - 1], kind, id)) {
             c->all[c->all_count - 1].wanted++;
             continue;
         }
@@ -83,12 +83,12 @@ static bool admit_gather(admission *c)
     return true;
 }
 
-static quotas_claim *claim_of(const admission *c, const hf_op *op)
+static quotas_claim *admit_claim_of(const admission *c, const hf_op *op)
 {
     quotas_claim key = {0};
     if (!admit_wants(c, op, &key.kind, &key.id))
         return NULL;
-    return bsearch(&key, c->all, c->all_count, sizeof *c->all, by_key);
+    return bsearch(&key, c->all, c->all_count, sizeof *c->all, admit_by_key);
 }
 
 /* ---- what makes nothing new ---- */
@@ -127,7 +127,7 @@ static hf_status admit_begin_look(admission *c, hf_error *err)
     it->of = c;
     it->places = places;
     for (size_t i = 0; i < c->count; i++) {
-        const quotas_claim *claim = claim_of(c, &c->ops[i]);
+        const quotas_claim *claim = admit_claim_of(c, &c->ops[i]);
         if (claim != NULL && claim->granted < claim->wanted && c->ops[i].session != NULL)
             admit_ask_about(it, i, &c->ops[i]);
     }
@@ -144,7 +144,7 @@ static void admit_fail(admission *c, hf_status status, const char *message)
     c->message = copy;
 }
 
-static void note_settled(admission *c, const quotas_claim *claim)
+static void admit_note_settled(admission *c, const quotas_claim *claim)
 {
     if (claim->status != HF_OK)
         admit_fail(c, claim->status, claim->message);
@@ -158,7 +158,7 @@ static void admit_go_on(admission *c)
     while (c->at < c->all_count && c->status == HF_OK) {
         if (!quotas_take(c->of, &c->all[c->at]))
             return;
-        note_settled(c, &c->all[c->at]);
+        admit_note_settled(c, &c->all[c->at]);
     }
     hf_status status = c->all_fit || c->status != HF_OK ? HF_NOT_FOUND : admit_begin_look(c, &err);
     if (status == HF_OK)
@@ -171,7 +171,7 @@ static void admit_go_on(admission *c)
 static void admit_settled(quotas_claim *claim)
 {
     admission *c = claim->context;
-    note_settled(c, claim);
+    admit_note_settled(c, claim);
     admit_go_on(c);
 }
 
@@ -224,7 +224,7 @@ static hf_status admit_refuse(admission *c, const quotas_claim *claim, hf_error 
 static void admit_undo(admission *c, size_t first, size_t end)
 {
     for (size_t i = first; i < end; i++) {
-        quotas_claim *claim = claim_of(c, &c->ops[i]);
+        quotas_claim *claim = admit_claim_of(c, &c->ops[i]);
         if (claim != NULL && !(c->there != NULL && c->there[i]))
             claim->granted++;
     }
@@ -239,7 +239,7 @@ hf_status admit_fit(admission *c, size_t first, size_t end, size_t *which, hf_er
         if (c->status != HF_OK && admit_wants(c, &c->ops[i], &kind, &id))
             return hf_fail(err, c->status, "%s",
                            c->message != NULL ? c->message : hf_status_sentence(c->status));
-        quotas_claim *claim = claim_of(c, &c->ops[i]);
+        quotas_claim *claim = admit_claim_of(c, &c->ops[i]);
         if (claim == NULL || (c->there != NULL && c->there[i]))
             continue;
         if (claim->granted == 0) {
@@ -253,7 +253,7 @@ hf_status admit_fit(admission *c, size_t first, size_t end, size_t *which, hf_er
 
 /* ---- what was done ---- */
 
-static void note_open(quotas *of, const hf_op *op)
+static void admit_note_open(quotas *of, const hf_op *op)
 {
     const hf_session_info *opened = &op->answer.sessions[0];
     if (opened->opened_us == op->answer.now_us) /* else it was asked again, and may hold some */
@@ -268,7 +268,7 @@ static void admit_note_op(quotas *of, const hf_op *op)
 {
     switch (op->kind) {
     case HF_OP_SESSION_OPEN:
-        note_open(of, op);
+        admit_note_open(of, op);
         break;
     case HF_OP_CLOSE:
         quotas_forget(of, QUOTAS_LOCKS, op->session->id);

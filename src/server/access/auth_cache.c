@@ -44,34 +44,18 @@ void auth_cache_done(auth_cache *k)
     lru_done(&k->sessions);
 }
 
-static void *auth_cache_find(lru *table, unsigned char kind, const void *name)
+void *auth_cache_find(lru *table, auth_cache_name by, const void *name)
 {
-    lru_entry *entry = lru_find(table, kind, name, AUTH_CACHE_NAME_SIZE);
+    lru_entry *entry = lru_find(table, (unsigned char)by, name, AUTH_CACHE_NAME_SIZE);
     if (entry != NULL)
         lru_use(table, entry);
     return entry;
 }
 
-auth_cache_token *auth_cache_token_find(auth_cache *k, auth_cache_name by, const void *name)
-{
-    return auth_cache_find(&k->tokens, (unsigned char)by, name);
-}
-
-auth_cache_nothing *auth_cache_nothing_find(auth_cache *k, auth_cache_name by, const void *name)
-{
-    return auth_cache_find(&k->nothing, (unsigned char)by, name);
-}
-
-auth_cache_session *auth_cache_session_find(auth_cache *k, const char *id)
-{
-    return auth_cache_find(&k->sessions, 0, id);
-}
-
 void auth_cache_token_forget(auth_cache *k, auth_cache_name by, const void *name)
 {
-    auth_cache_drop(&k->tokens, auth_cache_find(&k->tokens, (unsigned char)by, name),
-                    sizeof(auth_cache_token));
-    auth_cache_drop(&k->nothing, auth_cache_find(&k->nothing, (unsigned char)by, name),
+    auth_cache_drop(&k->tokens, auth_cache_find(&k->tokens, by, name), sizeof(auth_cache_token));
+    auth_cache_drop(&k->nothing, auth_cache_find(&k->nothing, by, name),
                     sizeof(auth_cache_nothing));
 }
 

@@ -61,7 +61,7 @@ static bool authenticate_lives(const auth_cache_token *it, int64_t now_us)
     return hf_token_lives(&as, it->store_us + (now_us - it->asked_us));
 }
 
-static const char *dead_flaw(caller *who, const auth_cache_token *it)
+static const char *authenticate_dead_flaw(caller *who, const auth_cache_token *it)
 {
     char sentence[HF_TOKEN_NAME_SIZE + 128];
     int size = snprintf(sentence, sizeof sentence,
@@ -88,10 +88,10 @@ static void authenticate_tell(caller *who, caller_session *session, const auth_c
     else if (alive)
         who->token = copy;
     else
-        who->flaw = it == NULL ? UNKNOWN_TOKEN : dead_flaw(who, it);
+        who->flaw = it == NULL ? UNKNOWN_TOKEN : authenticate_dead_flaw(who, it);
 }
 
-static void tell_failure(look *it, hf_status status)
+static void authenticate_tell_failure(look *it, hf_status status)
 {
     for (waiter *w = it->waiters, *next; w != NULL; w = next) {
         next = w->next;
@@ -100,7 +100,7 @@ static void tell_failure(look *it, hf_status status)
     }
 }
 
-static void tell_waiters(look *it, const auth_cache_token *read)
+static void authenticate_tell_waiters(look *it, const auth_cache_token *read)
 {
     int64_t now_us = hf_seam.boot_us();
     for (waiter *w = it->waiters, *next; w != NULL; w = next) {
@@ -112,7 +112,7 @@ static void tell_waiters(look *it, const auth_cache_token *read)
 
 /* ---- looking a token up ---- */
 
-static void look_free(look *it)
+static void authenticate_look_free(look *it)
 {
     hf_secret_wipe(it->name, sizeof it->name);
     hf_secret_wipe(it->entry.key, sizeof it->entry.key);
@@ -145,7 +145,7 @@ static void authenticate_keep(look *it, const auth_cache_token *read)
         auth_cache_nothing_keep(&it->of->known, it->by, it->name, it->asked_us, hf_seam.boot_us());
 }
 
-static void look_finish(loop_job *job)
+static void authenticate_look_finish(loop_job *job)
 {
     look *it = WHOLE(look, job, job);
     const hf_answer *answer = &it->op.answer;
@@ -156,19 +156,20 @@ static void look_finish(loop_job *job)
     if (status == HF_OK && answer->tokens_count == 1) {
         authenticate_read_token(it, &read);
         authenticate_keep(it, &read);
-        tell_waiters(it, &read);
+        authenticate_tell_waiters(it, &read);
     } else if (status == HF_NOT_FOUND) {
         authenticate_keep(it, NULL);
-        tell_waiters(it, NULL);
+        authenticate_tell_waiters(it, NULL);
     } else
-        tell_failure(it, status == HF_OK ? HF_INTERNAL : status);
+        authenticate_tell_failure(it, status == HF_OK ? HF_INTERNAL : status);
     jobs_release(job);
-    look_free(it);
+    authenticate_look_free(it);
 }
 
 /* The look-up that is under way for that name, begun if need be; NULL: *err says why there is none.
  * */
-static look *look_for(authenticator *all, auth_cache_name by, const void *name, hf_error *err)
+static look *authenticate_look_for(authenticator *all, auth_cache_name by, const void *name,
+                                   hf_error *err)
 {
     lru_entry *entry = lru_find(&all->looks, (unsigned char)by, name, AUTH_CACHE_NAME_SIZE);
     if (entry != NULL)
@@ -186,11 +187,12 @@ static look *look_for(authenticator *all, auth_cache_name by, const void *name, 
         it->op.sha256 = it->name;
     else
         it->op.token = (const char *)it->name;
-    it->job = (loop_job){.job = {.ops = &it->op, .count = 1, .look = true}, .finish = look_finish};
+    it->job = (loop_job){.job = {.ops = &it->op, .count = 1, .look = true},
+                         .finish = authenticate_look_finish};
     it->asked_us = hf_seam.boot_us();
     it->waiters_end = &it->waiters;
     if (jobs_submit(all->tokens_jobs, &it->job, err) != HF_OK) {
-        look_free(it);
+        authenticate_look_free(it);
         return NULL;
     }
     all->stats.looks++;
@@ -198,12 +200,12 @@ static look *look_for(authenticator *all, auth_cache_name by, const void *name, 
     return it;
 }
 
-static void wait_for_token(authenticator *all, caller *who, caller_session *session,
-                           auth_cache_name by, const void *name)
+static void authenticate_wait_for_token(authenticator *all, caller *who, caller_session *session,
+                                        auth_cache_name by, const void *name)
 {
     hf_error err;
     waiter *w = hf_arena_alloc(who->arena, sizeof *w);
-    look *it = w == NULL ? NULL : look_for(all, by, name, &err);
+    look *it = w == NULL ? NULL : authenticate_look_for(all, by, name, &err);
     if (it == NULL) {
         caller_fail(who, w == NULL ? HF_NO_MEMORY : err.status, w == NULL ? NULL : err.message);
         return;
@@ -215,35 +217,35 @@ static void wait_for_token(authenticator *all, caller *who, caller_session *sess
 }
 
 /* W1, W3. */
-static void ask_token(authenticator *all, caller *who, caller_session *session, auth_cache_name by,
-                      const void *name)
+static void authenticate_ask_token(authenticator *all, caller *who, caller_session *session,
+                                   auth_cache_name by, const void *name)
 {
     int64_t now_us = hf_seam.boot_us();
-    const auth_cache_token *known = auth_cache_token_find(&all->known, by, name);
-    const auth_cache_nothing *nothing = auth_cache_nothing_find(&all->known, by, name);
+    const auth_cache_token *known = auth_cache_find(&all->known.tokens, by, name);
+    const auth_cache_nothing *nothing = auth_cache_find(&all->known.nothing, by, name);
     if (known != NULL && now_us - known->asked_us < AUTHENTICATOR_FRESH_US) {
         all->stats.hits++;
         authenticate_tell(who, session, known, now_us);
         if (now_us - known->asked_us >= AUTHENTICATOR_FRESH_US / 2)
             /* ahead; if it can't be done now, who comes next does it */
-            look_for(all, by, name, NULL);
+            authenticate_look_for(all, by, name, NULL);
     } else if (nothing != NULL && now_us - nothing->asked_us < AUTHENTICATOR_FRESH_US) {
         all->stats.hits++;
         authenticate_tell(who, session, NULL, now_us);
     } else
-        wait_for_token(all, who, session, by, name);
+        authenticate_wait_for_token(all, who, session, by, name);
 }
 
 /* ---- finding out ---- */
 
-static void ask_bearer(authenticator *all, caller *who)
+static void authenticate_ask_bearer(authenticator *all, caller *who)
 {
     hf_token_key key;
     if (who->bearer == NULL || who->bearer[0] == '\0')
         return;
     hf_status status = hf_token_read(who->bearer, &key, NULL);
     if (status == HF_OK)
-        ask_token(all, who, NULL, AUTH_CACHE_BY_SECRET, key.sha256);
+        authenticate_ask_token(all, who, NULL, AUTH_CACHE_BY_SECRET, key.sha256);
     else if (status == HF_INVALID)
         who->flaw = UNKNOWN_TOKEN;
     else
@@ -258,7 +260,8 @@ static caller_session *authenticate_session_at(const caller *who, size_t i)
 }
 
 /* The first of the sessions that the same token has opened. */
-static const caller_session *first_of_opener(const caller *who, const caller_session *session)
+static const caller_session *authenticate_of_opener(const caller *who,
+                                                    const caller_session *session)
 {
     size_t i = 0;
     while (authenticate_session_at(who, i)->status != HF_OK ||
@@ -267,37 +270,38 @@ static const caller_session *first_of_opener(const caller *who, const caller_ses
     return authenticate_session_at(who, i);
 }
 
-static bool has_opener(const caller_session *session)
+static bool authenticate_has_opener(const caller_session *session)
 {
     return session->status == HF_OK && strlen(session->opener) == HF_TOKEN_ID_MAX &&
            hf_is_hex(session->opener, HF_TOKEN_ID_MAX);
 }
 
-static void ask_openers(authenticator *all, caller *who)
+static void authenticate_ask_openers(authenticator *all, caller *who)
 {
     for (size_t i = 0; i < who->sessions_count + who->targets_count && who->status == HF_OK; i++) {
         caller_session *session = authenticate_session_at(who, i);
-        if (has_opener(session) && first_of_opener(who, session) == session)
-            ask_token(all, who, session, AUTH_CACHE_BY_ID, session->opener);
+        if (authenticate_has_opener(session) && authenticate_of_opener(who, session) == session)
+            authenticate_ask_token(all, who, session, AUTH_CACHE_BY_ID, session->opener);
     }
 }
 
-static void share_openers(caller *who)
+static void authenticate_share_openers(caller *who)
 {
     for (size_t i = 0; i < who->sessions_count + who->targets_count && who->status == HF_OK; i++)
-        if (has_opener(authenticate_session_at(who, i)))
+        if (authenticate_has_opener(authenticate_session_at(who, i)))
             authenticate_session_at(who, i)->token =
-                first_of_opener(who, authenticate_session_at(who, i))->token;
+                authenticate_of_opener(who, authenticate_session_at(who, i))->token;
 }
 
 /* One thing less to wait for; after the last, the next step. */
 void caller_settle(caller *who)
 {
-    static void (*const steps[])(authenticator *, caller *) = {
-        ask_bearer, authenticate_ask_sessions, authenticate_ask_targets, ask_openers};
+    static void (*const steps[])(authenticator *,
+                                 caller *) = {authenticate_ask_bearer, authenticate_ask_sessions,
+                                              authenticate_ask_targets, authenticate_ask_openers};
     while (--who->waits == 0) {
         if (who->step == sizeof steps / sizeof *steps) {
-            share_openers(who);
+            authenticate_share_openers(who);
             who->done(who);
             return;
         }
@@ -323,7 +327,7 @@ void authenticate_caller(authenticator *all, caller *who)
 /* ---- what this server did ---- */
 
 /* What is being asked for may be answered as it was before: nobody else is to wait for that. */
-static void distrust_looks(authenticator *all)
+static void authenticate_distrust_looks(authenticator *all)
 {
     for (lru_entry *entry; (entry = all->looks.oldest) != NULL;) {
         lru_remove(&all->looks, entry);
@@ -346,13 +350,13 @@ void authenticator_forget_session(authenticator *all, const char *id)
 void authenticator_note_token(authenticator *all, const unsigned char sha256[32])
 {
     auth_cache_token_forget(&all->known, AUTH_CACHE_BY_SECRET, sha256);
-    distrust_looks(all);
+    authenticate_distrust_looks(all);
 }
 
 void authenticator_forget_token(authenticator *all, const char *id)
 {
     auth_cache_token_forget_all(&all->known, id);
-    distrust_looks(all);
+    authenticate_distrust_looks(all);
 }
 
 /* That there is no such token, or that it was revoked, is looked at again: the store may have been
@@ -361,8 +365,8 @@ void authenticator_forget_token(authenticator *all, const char *id)
 bool authenticator_token_lives(authenticator *all, const char *id)
 {
     int64_t now_us = hf_seam.boot_us();
-    const auth_cache_token *known = auth_cache_token_find(&all->known, AUTH_CACHE_BY_ID, id);
-    const auth_cache_nothing *nothing = auth_cache_nothing_find(&all->known, AUTH_CACHE_BY_ID, id);
+    const auth_cache_token *known = auth_cache_find(&all->known.tokens, AUTH_CACHE_BY_ID, id);
+    const auth_cache_nothing *nothing = auth_cache_find(&all->known.nothing, AUTH_CACHE_BY_ID, id);
     if (nothing != NULL && now_us - nothing->answered_us < AUTHENTICATOR_FRESH_US)
         return false;
     if (known != NULL && known->revoked_us != 0 &&
@@ -370,7 +374,7 @@ bool authenticator_token_lives(authenticator *all, const char *id)
         known = NULL;
     bool lived = known == NULL || authenticate_lives(known, now_us);
     if (lived && (known == NULL || now_us - known->asked_us >= AUTHENTICATOR_FRESH_US / 2))
-        look_for(all, AUTH_CACHE_BY_ID, id, NULL);
+        authenticate_look_for(all, AUTH_CACHE_BY_ID, id, NULL);
     return lived;
 }
 
@@ -384,7 +388,7 @@ void authenticator_stats_read(const authenticator *all, authenticator_stats *out
 
 /* ---- making and freeing ---- */
 
-static size_t or_usual(size_t given, size_t usual)
+static size_t authenticate_or_usual(size_t given, size_t usual)
 {
     return given == 0 ? usual : given;
 }
@@ -398,11 +402,12 @@ hf_status authenticator_new(const authenticator_settings *settings, authenticato
     all->jobs = settings->jobs;
     all->tokens_jobs = settings->tokens_jobs != NULL ? settings->tokens_jobs : settings->jobs;
     /* A token may stand there twice, by its secret and by its id. */
-    size_t tokens_max =
-        or_usual(settings->tokens_max, AUTHENTICATOR_TOKENS_MAX) + 2 * settings->streams_max;
-    if (!auth_cache_init(&all->known, tokens_max,
-                         or_usual(settings->unknown_max, AUTHENTICATOR_UNKNOWN_MAX),
-                         or_usual(settings->sessions_max, AUTHENTICATOR_SESSIONS_MAX)) ||
+    size_t tokens_max = authenticate_or_usual(settings->tokens_max, AUTHENTICATOR_TOKENS_MAX) +
+                        2 * settings->streams_max;
+    if (!auth_cache_init(
+            &all->known, tokens_max,
+            authenticate_or_usual(settings->unknown_max, AUTHENTICATOR_UNKNOWN_MAX),
+            authenticate_or_usual(settings->sessions_max, AUTHENTICATOR_SESSIONS_MAX)) ||
         !lru_init(&all->looks, AUTHENTICATOR_UNKNOWN_MAX)) {
         authenticator_free(all);
         return hf_fail(err, HF_NO_MEMORY,

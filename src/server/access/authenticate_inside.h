@@ -51,10 +51,8 @@ typedef struct auth_cache {
 bool auth_cache_init(auth_cache *k, size_t tokens_max, size_t nothing_max, size_t sessions_max);
 void auth_cache_done(auth_cache *k);
 
-/* NULL: not known. What is found counts as used. */
-auth_cache_token *auth_cache_token_find(auth_cache *k, auth_cache_name by, const void *name);
-auth_cache_nothing *auth_cache_nothing_find(auth_cache *k, auth_cache_name by, const void *name);
-auth_cache_session *auth_cache_session_find(auth_cache *k, const char *id);
+/* The entry of that name in one of the tables, which counts as used; NULL: there is none. */
+void *auth_cache_find(lru *table, auth_cache_name by, const void *name);
 
 /* In place of what was known of that name. When memory is out nothing is kept. */
 void auth_cache_token_keep(auth_cache *k, auth_cache_name by, const void *name,

@@ -42,7 +42,7 @@ static void authenticate_read_session(authenticator *all, session_look *it, cons
                        : hf_arena_text(it->who->arena, hf_slice_of(answer->message));
 }
 
-static void session_look_finish(loop_job *job)
+static void authenticate_session_look_finish(loop_job *job)
 {
     session_look *it = WHOLE(session_look, job, job);
     caller *who = it->who;
@@ -73,10 +73,10 @@ static bool authenticate_key_fits(const caller *who, const hf_credentials *sessi
 }
 
 /* True: it is known, and who asks has its key. */
-static bool recall_session(authenticator *all, const caller *who, const hf_credentials *session,
-                           caller_session *out)
+static bool authenticate_recall_session(authenticator *all, const caller *who,
+                                        const hf_credentials *session, caller_session *out)
 {
-    const auth_cache_session *known = auth_cache_session_find(&all->known, session->id);
+    const auth_cache_session *known = auth_cache_find(&all->known.sessions, 0, session->id);
     if (known == NULL || hf_seam.boot_us() - known->asked_us >= AUTHENTICATOR_SESSION_US ||
         !authenticate_key_fits(who, session, known->key_sha256))
         return false;
@@ -85,7 +85,7 @@ static bool recall_session(authenticator *all, const caller *who, const hf_crede
     return true;
 }
 
-static void ask_store_for_sessions(authenticator *all, caller *who, size_t count)
+static void authenticate_ask_store_for_sessions(authenticator *all, caller *who, size_t count)
 {
     hf_error err;
     session_look *it = hf_alloc(sizeof *it + count * sizeof it->ops[0]);
@@ -96,7 +96,7 @@ static void ask_store_for_sessions(authenticator *all, caller *who, size_t count
     it->who = who;
     it->asked_us = hf_seam.boot_us();
     it->job = (loop_job){.job = {.ops = it->ops, .count = count, .look = true},
-                         .finish = session_look_finish};
+                         .finish = authenticate_session_look_finish};
     for (size_t i = 0; i < who->sessions_count; i++)
         if (who->known[i].status != HF_OK)
             it->ops[it->count++] = caller_find_session(who->sessions[i], who->proof);
@@ -137,10 +137,10 @@ void authenticate_ask_sessions(authenticator *all, caller *who)
     for (size_t i = 0; i < who->sessions_count; i++) {
         memcpy(who->known[i].id, who->sessions[i]->id, sizeof who->known[i].id);
         who->known[i].status = HF_UNAVAILABLE; /* until it is known */
-        missing += !recall_session(all, who, who->sessions[i], &who->known[i]);
+        missing += !authenticate_recall_session(all, who, who->sessions[i], &who->known[i]);
     }
     if (missing > 0 && authenticate_may_look(who, missing))
-        ask_store_for_sessions(all, who, missing);
+        authenticate_ask_store_for_sessions(all, who, missing);
 }
 
 /* ---- looking up who gets a lock ---- */
@@ -231,7 +231,7 @@ void authenticate_ask_targets(authenticator *all, caller *who)
     }
     for (size_t i = 0; i < who->targets_count; i++) {
         caller_session *out = &who->receivers[i];
-        const auth_cache_session *known = auth_cache_session_find(&all->known, who->targets[i]);
+        const auth_cache_session *known = auth_cache_find(&all->known.sessions, 0, who->targets[i]);
         memcpy(out->id, who->targets[i], sizeof out->id);
         out->status = HF_NOT_FOUND;
         missing += known == NULL;

@@ -79,20 +79,20 @@ static const struct {
 /* clang-format on */
 _Static_assert(HF_OP_KINDS == 30, "a new kind of op needs a row here, or is denied to everyone");
 
-static rule rule_of(hf_op_kind kind)
+static rule authorize_rule_of(hf_op_kind kind)
 {
     return (unsigned)kind < HF_OP_KINDS ? table[kind].rule : DENY;
 }
 
 /* ---- what a token gives ---- */
 
-static bool rights_allows(const caller_token *token, hf_role role, const char *type)
+static bool authorize_allows(const caller_token *token, hf_role role, const char *type)
 {
     return token != NULL && hf_roles_allow(&token->roles, role, type);
 }
 
 /* For at least one type. */
-static bool allows_some(const caller_token *token, hf_role role)
+static bool authorize_allows_some(const caller_token *token, hf_role role)
 {
     for (size_t i = 0; token != NULL && i < token->roles.count; i++)
         if (token->roles.grants[i].role == role)
@@ -100,7 +100,7 @@ static bool allows_some(const caller_token *token, hf_role role)
     return false;
 }
 
-static bool rights_fits(const caller_token *token, const char *user)
+static bool authorize_fits(const caller_token *token, const char *user)
 {
     return token != NULL && hf_users_match(token->users, user == NULL ? "" : user);
 }
@@ -108,13 +108,13 @@ static bool rights_fits(const caller_token *token, const char *user)
 /* ---- sentences ---- */
 
 /* A name from outside in a sentence: only if it looks like one. */
-static const char *rights_plain(const char *name, size_t most, const char *otherwise)
+static const char *authorize_plain(const char *name, size_t most, const char *otherwise)
 {
     size_t size = name == NULL ? 0 : strnlen(name, most + 1);
     return size > 0 && size <= most && hf_text_is_clean(name, size) ? name : otherwise;
 }
 
-static hf_status who_is_it(hf_error *err)
+static hf_status authorize_who_is_it(hf_error *err)
 {
     return hf_fail(
         err, HF_UNAUTHENTICATED,
@@ -123,8 +123,8 @@ static hf_status who_is_it(hf_error *err)
 }
 
 /* What the token lacks. `type` NULL: for all types; `some`: for any. */
-static hf_status rights_lacks(const caller_token *token, hf_role role, const char *type, bool some,
-                              hf_error *err)
+static hf_status authorize_lacks(const caller_token *token, hf_role role, const char *type,
+                                 bool some, hf_error *err)
 {
     const char *name = hf_role_name(role);
     if (type == NULL || type[0] == '\0')
@@ -133,7 +133,7 @@ static hf_status rights_lacks(const caller_token *token, hf_role role, const cha
                        "token that has it "
                        "with 'holdfast token create --name NAME --role %s'.",
                        token->name, name, some ? "any type" : "all types", name);
-    type = rights_plain(type, HF_TYPE_MAX, "TYPE");
+    type = authorize_plain(type, HF_TYPE_MAX, "TYPE");
     return hf_fail(err, HF_DENIED,
                    "The token '%s' has no role '%s' for type '%s'; an administrator can make a new "
                    "token that has it "
@@ -141,27 +141,28 @@ static hf_status rights_lacks(const caller_token *token, hf_role role, const cha
                    token->name, name, type, name, type);
 }
 
-static hf_status may_not_name(const caller_token *token, const char *user, hf_error *err)
+static hf_status authorize_may_not_name(const caller_token *token, const char *user, hf_error *err)
 {
     return hf_fail(
         err, HF_DENIED,
         "The token '%s' may not name the user '%s', only those that fit '%s'; an administrator can "
         "make a new token that may with 'holdfast token create --name NAME --role ROLE --user "
         "PATTERN'.",
-        token->name, rights_plain(user, HF_TEXT_MAX, "?"), token->users);
+        token->name, authorize_plain(user, HF_TEXT_MAX, "?"), token->users);
 }
 
 /* Nobody who was presented may work for the session. */
-static hf_status lacks_work(const caller *who, const caller_session *session, hf_role role,
-                            const char *type, bool some, hf_error *err)
+static hf_status authorize_lacks_work(const caller *who, const caller_session *session,
+                                      hf_role role, const char *type, bool some, hf_error *err)
 {
-    bool may = some ? allows_some(who->token, role) : rights_allows(who->token, role, type);
+    bool may =
+        some ? authorize_allows_some(who->token, role) : authorize_allows(who->token, role, type);
     if (may)
-        return may_not_name(who->token, session->user, err);
+        return authorize_may_not_name(who->token, session->user, err);
     if (who->token != NULL)
-        return rights_lacks(who->token, role, type, some, err);
+        return authorize_lacks(who->token, role, type, some, err);
     if (session->token != NULL)
-        return rights_lacks(session->token, role, type, some, err);
+        return authorize_lacks(session->token, role, type, some, err);
     if (session->opener[0] == '\0')
         return hf_fail(
             err, HF_UNAUTHENTICATED,
@@ -186,7 +187,7 @@ hf_op caller_find_session(const hf_credentials *session, const caller_proof *pro
                    .sha256 = proof->sha256};
 }
 
-static int rights_by_name(const void *a, const void *b)
+static int authorize_by_name(const void *a, const void *b)
 {
     const hf_credentials *x = *(const hf_credentials *const *)a,
                          *y = *(const hf_credentials *const *)b;
@@ -194,9 +195,9 @@ static int rights_by_name(const void *a, const void *b)
     return order != 0 ? order : memcmp(x->key_sha256, y->key_sha256, sizeof x->key_sha256);
 }
 
-static bool needs_session(const hf_op *op)
+static bool authorize_needs_session(const hf_op *op)
 {
-    rule needs = rule_of(op->kind);
+    rule needs = authorize_rule_of(op->kind);
     return op->session != NULL &&
            (needs == BEAT || needs == WORK || needs == SAVE || needs == GIVE || needs == FORCE);
 }
@@ -213,20 +214,20 @@ bool caller_sessions(const hf_op *ops, size_t count, const hf_credentials *prese
     if (presented != NULL)
         all[found++] = presented;
     for (size_t i = 0; i < count; i++)
-        if (needs_session(&ops[i]) && (found == 0 || all[found - 1] != ops[i].session))
+        if (authorize_needs_session(&ops[i]) && (found == 0 || all[found - 1] != ops[i].session))
             all[found++] = ops[i].session;
     for (size_t i = 0; i < count && found == 0; i++)
         if (ops[i].session != NULL && ops[i].kind != HF_OP_SESSION_OPEN)
             all[found++] = ops[i].session;
-    qsort(all, found, sizeof *all, rights_by_name);
+    qsort(all, found, sizeof *all, authorize_by_name);
     for (size_t i = 0; i < found; i++)
-        if (kept == 0 || rights_by_name(&all[kept - 1], &all[i]) != 0)
+        if (kept == 0 || authorize_by_name(&all[kept - 1], &all[i]) != 0)
             all[kept++] = all[i];
     *out_count = kept;
     return true;
 }
 
-static int rights_by_target(const void *a, const void *b)
+static int authorize_by_target(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
@@ -236,8 +237,8 @@ bool caller_targets(const hf_op *ops, size_t count, hf_arena *arena, const char 
 {
     size_t found = 0, kept = 0;
     for (size_t i = 0; i < count; i++)
-        found +=
-            rule_of(ops[i].kind) == GIVE && hf_slice_of(ops[i].target).size == HF_SESSION_ID_MAX;
+        found += authorize_rule_of(ops[i].kind) == GIVE &&
+                 hf_slice_of(ops[i].target).size == HF_SESSION_ID_MAX;
     const char **all = found == 0 ? NULL : hf_arena_alloc(arena, found * sizeof *all);
     *out = all;
     *out_count = 0;
@@ -245,39 +246,41 @@ bool caller_targets(const hf_op *ops, size_t count, hf_arena *arena, const char 
         return found == 0;
     found = 0;
     for (size_t i = 0; i < count; i++)
-        if (rule_of(ops[i].kind) == GIVE && hf_slice_of(ops[i].target).size == HF_SESSION_ID_MAX)
+        if (authorize_rule_of(ops[i].kind) == GIVE &&
+            hf_slice_of(ops[i].target).size == HF_SESSION_ID_MAX)
             all[found++] = ops[i].target;
-    qsort(all, found, sizeof *all, rights_by_target);
+    qsort(all, found, sizeof *all, authorize_by_target);
     for (size_t i = 0; i < found; i++)
-        if (kept == 0 || rights_by_target(&all[kept - 1], &all[i]) != 0)
+        if (kept == 0 || authorize_by_target(&all[kept - 1], &all[i]) != 0)
             all[kept++] = all[i];
     *out_count = kept;
     return true;
 }
 
-static bool same_login(const hf_credentials *a, const hf_credentials *b)
+static bool authorize_same_login(const hf_credentials *a, const hf_credentials *b)
 {
     return memcmp(a->id, b->id, sizeof a->id) == 0 &&
            hf_secret_equal(a->key_sha256, b->key_sha256, sizeof a->key_sha256);
 }
 
-static const caller_session *auth_cache_session(const caller *who, const hf_credentials *session)
+static const caller_session *authorize_known_session(const caller *who,
+                                                     const hf_credentials *session)
 {
     const hf_credentials *const *at = who->sessions_count == 0
                                           ? NULL
                                           : bsearch(&session, who->sessions, who->sessions_count,
-                                                    sizeof *who->sessions, rights_by_name);
+                                                    sizeof *who->sessions, authorize_by_name);
     const caller_session *known = at == NULL ? NULL : &who->known[at - who->sessions];
     if (known == NULL || known->status != HF_NOT_FOUND)
         return known;
     for (const caller_opened *it = who->opened; it != NULL; it = it->next)
-        if (same_login(it->session, session))
+        if (authorize_same_login(it->session, session))
             return &it->as;
     return known;
 }
 
 /* What the store said of it. */
-static hf_status not_good(const caller_session *session, hf_error *err)
+static hf_status authorize_not_good(const caller_session *session, hf_error *err)
 {
     return hf_fail(err, session->status, "%s",
                    session->message == NULL ? hf_status_sentence(session->status)
@@ -285,15 +288,15 @@ static hf_status not_good(const caller_session *session, hf_error *err)
 }
 
 /* The op's session, known and alive; NULL: *status says why not. */
-static const caller_session *rights_session_of(const caller *who, const hf_op *op,
-                                               hf_status *status, hf_error *err)
+static const caller_session *authorize_session_of(const caller *who, const hf_op *op,
+                                                  hf_status *status, hf_error *err)
 {
     const caller_session *session =
-        op->session == NULL ? NULL : auth_cache_session(who, op->session);
+        op->session == NULL ? NULL : authorize_known_session(who, op->session);
     if (session != NULL && session->status == HF_OK)
         return session;
     if (session != NULL)
-        *status = not_good(session, err);
+        *status = authorize_not_good(session, err);
     else
         *status =
             hf_fail(err, HF_UNAUTHENTICATED,
@@ -303,7 +306,7 @@ static const caller_session *rights_session_of(const caller *who, const hf_op *o
 
 /* What follows in the batch may work for a session that is opened here. If it is not opened after
  * all, the store knows. */
-static hf_status note_opened(caller *who, const hf_op *op, hf_error *err)
+static hf_status authorize_note_opened(caller *who, const hf_op *op, hf_error *err)
 {
     caller_opened *it = op->session == NULL ? NULL : hf_arena_alloc(who->arena, sizeof *it);
     if (op->session == NULL)
@@ -322,7 +325,7 @@ static hf_status note_opened(caller *who, const hf_op *op, hf_error *err)
 
 /* ---- the rules ---- */
 
-static hf_status judge_open(caller *who, hf_op *op, hf_error *err)
+static hf_status authorize_open(caller *who, hf_op *op, hf_error *err)
 {
     const caller_token *token = who->token;
     if (token == NULL)
@@ -330,43 +333,43 @@ static hf_status judge_open(caller *who, hf_op *op, hf_error *err)
             err, HF_UNAUTHENTICATED,
             "Say who is calling: a session is opened with a token, presented as 'Authorization: "
             "Bearer SECRET'.");
-    if (!allows_some(token, HF_ROLE_USE))
-        return rights_lacks(token, HF_ROLE_USE, NULL, true, err);
-    if (!rights_fits(token, op->user))
-        return may_not_name(token, op->user, err);
+    if (!authorize_allows_some(token, HF_ROLE_USE))
+        return authorize_lacks(token, HF_ROLE_USE, NULL, true, err);
+    if (!authorize_fits(token, op->user))
+        return authorize_may_not_name(token, op->user, err);
     bool named = op->caller != NULL && op->caller[0] != '\0' && strcmp(op->caller, token->id) != 0;
-    if (named && !rights_allows(token, HF_ROLE_ADMIN, NULL))
+    if (named && !authorize_allows(token, HF_ROLE_ADMIN, NULL))
         return hf_fail(
             err, HF_DENIED,
             "The token '%s' may not open a session in another token's name: leave \"caller\" out.",
             token->name);
     if (!named)
         op->caller = token->id;
-    return note_opened(who, op, err);
+    return authorize_note_opened(who, op, err);
 }
 
 /* By the token that opened the session, or by the one that is presented. */
-static bool rights_may_work(const caller *who, const caller_session *session, hf_role role,
-                            const char *type)
+static bool authorize_may_work(const caller *who, const caller_session *session, hf_role role,
+                               const char *type)
 {
-    return rights_allows(session->token, role, type) ||
-           (rights_allows(who->token, role, type) && rights_fits(who->token, session->user));
+    return authorize_allows(session->token, role, type) ||
+           (authorize_allows(who->token, role, type) && authorize_fits(who->token, session->user));
 }
 
-static hf_status judge_work(const caller *who, const hf_op *op, hf_error *err)
+static hf_status authorize_work(const caller *who, const hf_op *op, hf_error *err)
 {
     hf_role role = table[op->kind].role;
     hf_status status;
-    const caller_session *session = rights_session_of(who, op, &status, err);
+    const caller_session *session = authorize_session_of(who, op, &status, err);
     if (session == NULL)
         return status;
-    return rights_may_work(who, session, role, op->type)
+    return authorize_may_work(who, session, role, op->type)
                ? HF_OK
-               : lacks_work(who, session, role, op->type, false, err);
+               : authorize_lacks_work(who, session, role, op->type, false, err);
 }
 
 /* The session that gets the lock; NULL: none that lives is known, and the store will say so. */
-static const caller_session *rights_receiver(const caller *who, const char *id)
+static const caller_session *authorize_receiver(const caller *who, const char *id)
 {
     for (const caller_opened *it = who->opened; it != NULL; it = it->next)
         if (strcmp(it->as.id, id) == 0)
@@ -374,23 +377,23 @@ static const caller_session *rights_receiver(const caller *who, const char *id)
     const char *const *at = who->targets_count == 0
                                 ? NULL
                                 : bsearch(&id, who->targets, who->targets_count,
-                                          sizeof *who->targets, rights_by_target);
+                                          sizeof *who->targets, authorize_by_target);
     const caller_session *found = at == NULL ? NULL : &who->receivers[at - who->targets];
     return found != NULL && found->status == HF_OK ? found : NULL;
 }
 
 /* Whoever gets a lock must be one who could have taken it. A session that no token opened is not
  * one of ours to judge: it was opened in the store itself. */
-static hf_status rights_judge_give(const caller *who, const hf_op *op, hf_error *err)
+static hf_status authorize_judge_give(const caller *who, const hf_op *op, hf_error *err)
 {
     hf_role role = table[op->kind].role;
-    hf_status status = judge_work(who, op, err);
+    hf_status status = authorize_work(who, op, err);
     const caller_session *to =
-        status != HF_OK || op->target == NULL ? NULL : rights_receiver(who, op->target);
-    if (to == NULL || to->opener[0] == '\0' || rights_may_work(who, to, role, op->type))
+        status != HF_OK || op->target == NULL ? NULL : authorize_receiver(who, op->target);
+    if (to == NULL || to->opener[0] == '\0' || authorize_may_work(who, to, role, op->type))
         return status;
-    const char *type = rights_plain(op->type, HF_TYPE_MAX, "TYPE"),
-               *id = rights_plain(op->id, HF_ID_MAX, "ID");
+    const char *type = authorize_plain(op->type, HF_TYPE_MAX, "TYPE"),
+               *id = authorize_plain(op->id, HF_ID_MAX, "ID");
     if (to->token == NULL)
         return hf_fail(
             err, HF_DENIED,
@@ -406,42 +409,44 @@ static hf_status rights_judge_give(const caller *who, const hf_op *op, hf_error 
 
 /* Whether a session or a user saves is one of both: the store refuses what names both or neither.
  * */
-static hf_status judge_save(const caller *who, const hf_op *op, hf_error *err)
+static hf_status authorize_save(const caller *who, const hf_op *op, hf_error *err)
 {
     const caller_token *token = who->token;
     if (op->session != NULL)
-        return judge_work(who, op, err);
+        return authorize_work(who, op, err);
     if (token == NULL)
         return hf_fail(
             err, HF_UNAUTHENTICATED,
             "Say who is calling: present the session that saves as 'Holdfast-Session: ID.KEY', or "
             "save in a user's name with a token, presented as 'Authorization: Bearer SECRET'.");
-    if (!rights_allows(token, table[op->kind].role, op->type))
-        return rights_lacks(token, table[op->kind].role, op->type, false, err);
-    return op->user == NULL || rights_fits(token, op->user) ? HF_OK
-                                                            : may_not_name(token, op->user, err);
+    if (!authorize_allows(token, table[op->kind].role, op->type))
+        return authorize_lacks(token, table[op->kind].role, op->type, false, err);
+    return op->user == NULL || authorize_fits(token, op->user)
+               ? HF_OK
+               : authorize_may_not_name(token, op->user, err);
 }
 
-static hf_status judge_beat(const caller *who, const hf_op *op, hf_error *err)
+static hf_status authorize_beat(const caller *who, const hf_op *op, hf_error *err)
 {
     hf_status status;
-    const caller_session *session = rights_session_of(who, op, &status, err);
+    const caller_session *session = authorize_session_of(who, op, &status, err);
     if (session == NULL)
         return status;
-    if (session->token != NULL ||
-        (allows_some(who->token, HF_ROLE_USE) && rights_fits(who->token, session->user)))
+    if (session->token != NULL || (authorize_allows_some(who->token, HF_ROLE_USE) &&
+                                   authorize_fits(who->token, session->user)))
         return HF_OK;
-    return lacks_work(who, session, HF_ROLE_USE, NULL, true, err);
+    return authorize_lacks_work(who, session, HF_ROLE_USE, NULL, true, err);
 }
 
-static bool rights_may_look(const caller_token *token, const char *type)
+static bool authorize_may_look(const caller_token *token, const char *type)
 {
-    return rights_allows(token, HF_ROLE_USE, type) || rights_allows(token, HF_ROLE_OBSERVE, type);
+    return authorize_allows(token, HF_ROLE_USE, type) ||
+           authorize_allows(token, HF_ROLE_OBSERVE, type);
 }
 
 /* The session that comes nearest to being known: one whose token lives, else one that lives, else
  * any. NULL: there is none. */
-static const caller_session *rights_nearest(const caller *who)
+static const caller_session *authorize_nearest(const caller *who)
 {
     const caller_session *best = NULL;
     for (size_t i = 0; i < who->sessions_count; i++) {
@@ -454,89 +459,91 @@ static const caller_session *rights_nearest(const caller *who)
     return best;
 }
 
-static hf_status judge_look(const caller *who, const hf_op *op, hf_error *err)
+static hf_status authorize_look(const caller *who, const hf_op *op, hf_error *err)
 {
-    const caller_session *session = rights_nearest(who);
-    if (rights_may_look(who->token, op->type))
+    const caller_session *session = authorize_nearest(who);
+    if (authorize_may_look(who->token, op->type))
         return HF_OK;
     for (size_t i = 0; i < who->sessions_count; i++)
-        if (rights_may_look(who->known[i].token, op->type))
+        if (authorize_may_look(who->known[i].token, op->type))
             return HF_OK;
     if (who->token != NULL)
-        return rights_lacks(who->token, HF_ROLE_OBSERVE, op->type, false, err);
+        return authorize_lacks(who->token, HF_ROLE_OBSERVE, op->type, false, err);
     if (session == NULL)
-        return who_is_it(err);
+        return authorize_who_is_it(err);
     return session->status != HF_OK
-               ? not_good(session, err)
-               : lacks_work(who, session, HF_ROLE_OBSERVE, op->type, false, err);
+               ? authorize_not_good(session, err)
+               : authorize_lacks_work(who, session, HF_ROLE_OBSERVE, op->type, false, err);
 }
 
-static hf_status judge_anyone(const caller *who, hf_error *err)
+static hf_status authorize_anyone(const caller *who, hf_error *err)
 {
-    const caller_session *session = rights_nearest(who);
+    const caller_session *session = authorize_nearest(who);
     if (who->token != NULL || (session != NULL && session->status == HF_OK))
         return HF_OK;
-    return session == NULL ? who_is_it(err) : not_good(session, err);
+    return session == NULL ? authorize_who_is_it(err) : authorize_not_good(session, err);
 }
 
-static hf_status judge_token(const caller *who, const hf_op *op, const char *type, hf_error *err)
+static hf_status authorize_token(const caller *who, const hf_op *op, const char *type,
+                                 hf_error *err)
 {
     hf_role role = table[op->kind].role;
     if (who->token == NULL)
         return hf_fail(
             err, HF_UNAUTHENTICATED,
             "Say who is calling: this needs a token, presented as 'Authorization: Bearer SECRET'.");
-    return rights_allows(who->token, role, type) ? HF_OK
-                                                 : rights_lacks(who->token, role, type, false, err);
+    return authorize_allows(who->token, role, type)
+               ? HF_OK
+               : authorize_lacks(who->token, role, type, false, err);
 }
 
 /* The actor is the token's name, unless the caller names a user that the token may name. */
-static hf_status settle_actor(const caller_token *token, hf_op *op, hf_error *err)
+static hf_status authorize_settle_actor(const caller_token *token, hf_op *op, hf_error *err)
 {
     if (op->actor == NULL || op->actor[0] == '\0')
         op->actor = token->name;
-    else if (!rights_fits(token, op->actor))
-        return may_not_name(token, op->actor, err);
+    else if (!authorize_fits(token, op->actor))
+        return authorize_may_not_name(token, op->actor, err);
     return HF_OK;
 }
 
 /* With a session the actor is its user, as the store puts it. */
-static hf_status judge_force(const caller *who, hf_op *op, hf_error *err)
+static hf_status authorize_force(const caller *who, hf_op *op, hf_error *err)
 {
     bool named = op->actor != NULL && op->actor[0] != '\0';
-    hf_status status = judge_token(who, op, op->type, err);
+    hf_status status = authorize_token(who, op, op->type, err);
     if (status == HF_OK && op->session != NULL)
-        (void)rights_session_of(who, op, &status, err);
+        (void)authorize_session_of(who, op, &status, err);
     if (status != HF_OK || (op->session != NULL && !named))
         return status;
-    return settle_actor(who->token, op, err);
+    return authorize_settle_actor(who->token, op, err);
 }
 
-static hf_status rights_judge(caller *who, hf_op *op, hf_error *err)
+static hf_status authorize_judge(caller *who, hf_op *op, hf_error *err)
 {
-    switch (rule_of(op->kind)) {
+    switch (authorize_rule_of(op->kind)) {
     case KEY:
         return HF_OK;
     case OPEN:
-        return judge_open(who, op, err);
+        return authorize_open(who, op, err);
     case BEAT:
-        return judge_beat(who, op, err);
+        return authorize_beat(who, op, err);
     case WORK:
-        return judge_work(who, op, err);
+        return authorize_work(who, op, err);
     case GIVE:
-        return rights_judge_give(who, op, err);
+        return authorize_judge_give(who, op, err);
     case SAVE:
-        return judge_save(who, op, err);
+        return authorize_save(who, op, err);
     case LOOK:
-        return judge_look(who, op, err);
+        return authorize_look(who, op, err);
     case ANYONE:
-        return judge_anyone(who, err);
+        return authorize_anyone(who, err);
     case OF_TYPE:
-        return judge_token(who, op, op->type, err);
+        return authorize_token(who, op, op->type, err);
     case OF_ALL:
-        return judge_token(who, op, NULL, err);
+        return authorize_token(who, op, NULL, err);
     case FORCE:
-        return judge_force(who, op, err);
+        return authorize_force(who, op, err);
     case DENY:
         break;
     }
@@ -545,20 +552,21 @@ static hf_status rights_judge(caller *who, hf_op *op, hf_error *err)
 
 hf_status authorize_key(const caller *who, const hf_op *op, hf_error *err)
 {
-    bool asked = rule_of(op->kind) == KEY && op->session != NULL && who->known != NULL;
-    const caller_session *session = asked ? auth_cache_session(who, op->session) : NULL;
-    return session != NULL && session->status == HF_DENIED ? not_good(session, err) : HF_OK;
+    bool asked = authorize_rule_of(op->kind) == KEY && op->session != NULL && who->known != NULL;
+    const caller_session *session = asked ? authorize_known_session(who, op->session) : NULL;
+    return session != NULL && session->status == HF_DENIED ? authorize_not_good(session, err)
+                                                           : HF_OK;
 }
 
 hf_status authorize_op(caller *who, hf_op *op, hf_error *err)
 {
-    rule needs = rule_of(op->kind);
+    rule needs = authorize_rule_of(op->kind);
     if (needs != KEY && who->status != HF_OK)
         return hf_fail(err, who->status, "%s", who->message);
     if (needs != KEY && who->flaw != NULL)
         return hf_fail(err, HF_UNAUTHENTICATED, "%s", who->flaw);
-    hf_status status = rights_judge(who, op, err);
+    hf_status status = authorize_judge(who, op, err);
     if (status == HF_OK && needs != FORCE && needs != KEY && table[op->kind].actor)
-        status = settle_actor(who->token, op, err);
+        status = authorize_settle_actor(who->token, op, err);
     return status;
 }

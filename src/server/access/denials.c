@@ -94,7 +94,7 @@ static bool denials_admit(denials *all, rate_limits_kind kind, const char *id, u
 
 /* Copies as much as fits, whole characters only; what may not stand in a text becomes a question
  * mark. */
-static void copy_text(char *out, size_t size, const char *text)
+static void denials_copy_text(char *out, size_t size, const char *text)
 {
     size_t used = 0, left = strlen(text);
     while (left > 0) {
@@ -115,15 +115,15 @@ static void copy_text(char *out, size_t size, const char *text)
     out[used] = '\0';
 }
 
-static void write_reason(note *it, const char *peer, const char *sentence, uint64_t left_out,
-                         uint64_t untold)
+static void denials_write_reason(note *it, const char *peer, const char *sentence,
+                                 uint64_t left_out, uint64_t untold)
 {
     char text[HF_MESSAGE_SIZE + 256], more[128] = "";
     if (left_out > 0 || untold > 0)
         snprintf(more, sizeof more, " (%llu more of this caller and %llu of others are not noted)",
                  (unsigned long long)left_out, (unsigned long long)untold);
     snprintf(text, sizeof text, "from %s%s: %s", peer, more, sentence);
-    copy_text(it->reason, sizeof it->reason, text);
+    denials_copy_text(it->reason, sizeof it->reason, text);
 }
 
 /* Names that are none would make the store refuse the note. */
@@ -151,14 +151,15 @@ static void denials_finish(loop_job *job)
     hf_free(it);
 }
 
-static void name_people(note *it, const caller *who, const caller_session *session, const hf_op *op)
+static void denials_name_people(note *it, const caller *who, const caller_session *session,
+                                const hf_op *op)
 {
     const char *user = session != NULL                  ? session->user
                        : op != NULL && op->user != NULL ? op->user
                                                         : "";
     if (who->token != NULL)
-        copy_text(it->actor, sizeof it->actor, who->token->name);
-    copy_text(it->user, sizeof it->user, user);
+        denials_copy_text(it->actor, sizeof it->actor, who->token->name);
+    denials_copy_text(it->user, sizeof it->user, user);
     it->op.actor = it->actor[0] == '\0' ? NULL : it->actor;
     it->op.user = it->user[0] == '\0' ? NULL : it->user;
 }
@@ -186,9 +187,9 @@ void denials_record(denials *all, const caller *who, const char *peer, const hf_
     it->op.event = why->status == HF_DENIED ? HF_EVENT_DENIED : HF_EVENT_UNAUTHENTICATED;
     it->op.text = it->reason;
     it->job = (loop_job){.job = {.ops = &it->op, .count = 1}, .finish = denials_finish};
-    write_reason(it, peer, why->message, left_out, all->untold);
+    denials_write_reason(it, peer, why->message, left_out, all->untold);
     denials_name_resource(it, op);
-    name_people(it, who, session, op);
+    denials_name_people(it, who, session, op);
     if (jobs_submit(all->jobs, &it->job, NULL) != HF_OK) {
         all->untold += 1 + left_out;
         all->stats.left_out++;

@@ -27,7 +27,7 @@ static hf_status derive_hex(const char *bearer, const char *what, const char *re
 }
 
 /* Without both it would be the same for all who ask. */
-static bool is_repeatable(const char *bearer, const char *request_id)
+static bool derive_is_repeatable(const char *bearer, const char *request_id)
 {
     return bearer != NULL && request_id != NULL && request_id[0] != '\0';
 }
@@ -36,7 +36,7 @@ hf_status derive_session(const char *bearer, const char *request_id, const char 
                          hf_credentials *out, hf_error *err)
 {
     char id[65], made[65];
-    if (!is_repeatable(bearer, request_id))
+    if (!derive_is_repeatable(bearer, request_id))
         return hf_credentials_new(key, out, err);
     hf_status status = derive_hex(bearer, "session id", request_id, id, err);
     id[HF_SESSION_ID_MAX] = '\0';
@@ -51,7 +51,7 @@ hf_status derive_session(const char *bearer, const char *request_id, const char 
 hf_status derive_token(const char *bearer, const char *request_id, hf_token_key *out, hf_error *err)
 {
     char id[65], secret[65];
-    if (!is_repeatable(bearer, request_id))
+    if (!derive_is_repeatable(bearer, request_id))
         return hf_token_new(out, err);
     hf_status status = derive_hex(bearer, "token id", request_id, id, err);
     if (status == HF_OK)

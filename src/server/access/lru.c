@@ -61,7 +61,7 @@ lru_entry *lru_find(const lru *table, unsigned char kind, const void *key, size_
     return entry;
 }
 
-static void put_newest(lru *table, lru_entry *entry)
+static void lru_put_newest(lru *table, lru_entry *entry)
 {
     entry->newer = NULL;
     entry->older = table->newest;
@@ -83,7 +83,7 @@ void lru_add(lru *table, lru_entry *entry, unsigned char kind, const void *key, 
     lru_entry **at = lru_bucket(table, entry->hash);
     entry->chain = *at;
     *at = entry;
-    put_newest(table, entry);
+    lru_put_newest(table, entry);
     table->count++;
 }
 
@@ -102,5 +102,5 @@ void lru_use(lru *table, lru_entry *entry)
     if (table->newest == entry)
         return;
     lru_take_out(table, entry);
-    put_newest(table, entry);
+    lru_put_newest(table, entry);
 }

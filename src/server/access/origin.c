@@ -14,7 +14,7 @@
 /* ---- Host ---- */
 
 /* The name without its port and brackets. */
-static hf_slice host_name(const char *host)
+static hf_slice origin_host_name(const char *host)
 {
     if (host[0] == '[') {
         const char *end = strchr(host, ']');
@@ -24,20 +24,17 @@ static hf_slice host_name(const char *host)
     return colon == NULL ? hf_slice_of(host) : (hf_slice){host, (size_t)(colon - host)};
 }
 
-static bool same_name(hf_slice a, const char *b)
+static bool origin_is_loopback_name(hf_slice name)
 {
-    return a.size == strlen(b) && strncasecmp(a.at, b, a.size) == 0;
-}
-
-static bool is_loopback_name(hf_slice name)
-{
-    return same_name(name, "localhost") || same_name(name, "::1") ||
+    bool localhost = name.size == 9 && strncasecmp(name.at, "localhost", 9) == 0;
+    bool v6 = name.size == 3 && memcmp(name.at, "::1", 3) == 0;
+    return localhost || v6 ||
            (name.size >= 7 && memcmp(name.at, "127.", 4) == 0 &&
             strspn(name.at, "0123456789.") >= name.size);
 }
 
-/* Names in any case; addresses however they are written. */
-static bool same_host(hf_slice a, hf_slice b)
+/* Names are compared without case, addresses by value. */
+static bool origin_same_host(hf_slice a, hf_slice b)
 {
     net_address one, other;
     if (a.size == b.size && strncasecmp(a.at, b.at, a.size) == 0)
@@ -46,58 +43,53 @@ static bool same_host(hf_slice a, hf_slice b)
            net_address_same(&one, &other);
 }
 
-/* A name that someone else's DNS points at a loopback address must not get in (rebinding). Beyond
- * loopback the names are the administrator's to say; until they are said, any will do. */
-bool origin_host_is_ours(const char *host, const char *const *hosts, bool beyond_loopback)
+/* A foreign name that resolves to a loopback address is refused (DNS rebinding). If the server can
+ * be reached from other machines, any name is taken until the administrator has set --host. */
+static bool origin_host_is_ours(const char *host, const char *const *hosts, bool beyond_loopback)
 {
-    hf_slice name = host_name(host);
+    hf_slice name = origin_host_name(host);
     bool named = hosts != NULL && hosts[0] != NULL;
     if (name.size == 0)
         return false;
     for (size_t i = 0; named && hosts[i] != NULL; i++)
-        if (same_host(name, host_name(hosts[i])))
+        if (origin_same_host(name, origin_host_name(hosts[i])))
             return true;
-    return is_loopback_name(name) || (beyond_loopback && !named);
+    return origin_is_loopback_name(name) || (beyond_loopback && !named);
 }
 
-/* The address that the client has connected to is ours without being named: no DNS stands behind a
- * number, so a page can't make it mean another machine, and one that another port of this machine
- * has sent is told apart by its Origin. Other numbers can't be rebound either, but are no names of
- * ours: by 0.0.0.0 browsers have let pages of anyone's get at loopback. (Where something passes the
- * port on, clients use a number that we don't see; then --host has it.) */
-static bool is_for_us(request *req, const char *host)
-{
-    return origin_host_is_ours(host, req->service->settings->host, req->service->beyond_loopback) ||
-           http_reached_at(req->http, host_name(host));
-}
-
-/* No page comes straight to a Unix socket, and programs that do put anything into Host. What a
- * proxy brings by one may be a page's. */
-static bool by_own_socket(const request *req)
-{
-    return req->http->local && strcmp(req->http->peer, "unix") == 0;
-}
-
-/* A load balancer's check, by HTTP/1.0 without a Host at all: no browser sends that, so nobody's
- * page gets in by it, and what it is told is no secret. */
-static bool origin_is_hostless_check(const request *req)
+/* Whether the request is meant for this server. */
+static bool origin_host_check(request *req, const char *host)
 {
     hf_slice path = req->http->path;
-    return http_header(req->http, "host") == NULL &&
-           (req->http->method == HTTP_OPTIONS || hf_slice_equal(path, hf_slice_of("/healthz")) ||
-            hf_slice_equal(path, hf_slice_of("/readyz")));
+    /* No page connects to a Unix socket, and programs that do send any Host. A proxy that connects
+     * to one may forward a page's request: then `local` is false. */
+    if (req->http->local && strcmp(req->http->peer, "unix") == 0)
+        return true;
+    /* The health check of a load balancer, by HTTP/1.0 without Host. No browser sends that, and the
+     * answer is no secret. */
+    if (host == NULL &&
+        (req->http->method == HTTP_OPTIONS || hf_slice_equal(path, hf_slice_of("/healthz")) ||
+         hf_slice_equal(path, hf_slice_of("/readyz"))))
+        return true;
+    host = host == NULL ? "" : host;
+    /* The address that the client connected to is ours, named or not: DNS can't rebind a number.
+     * Other numbers are not: browsers have let pages reach loopback by 0.0.0.0. (Behind port
+     * forwarding clients use an address that we don't see; then --host names it.) */
+    return origin_host_is_ours(host, req->service->settings->host, req->service->beyond_loopback) ||
+           http_reached_at(req->http, origin_host_name(host));
 }
 
 /* ---- Origin ---- */
 
-static bool is_own_origin(const request *req, const char *origin, const char *host)
+static bool origin_is_own(const request *req, const char *origin, const char *host)
 {
     const char *scheme = req->http->secure ? "https://" : "http://";
     size_t size = strlen(scheme);
-    return strncmp(origin, scheme, size) == 0 && strcasecmp(origin + size, host) == 0;
+    return strncmp(origin, scheme, size) == 0 &&
+           strcasecmp(origin + size, host == NULL ? "" : host) == 0;
 }
 
-static bool is_allowed_origin(const request *req, const char *origin)
+static bool origin_is_allowed(const request *req, const char *origin)
 {
     const char *const *allowed = req->service->settings->allow_origin;
     for (size_t i = 0; allowed[i] != NULL; i++)
@@ -110,27 +102,23 @@ hf_status origin_check(request *req, hf_error *err)
 {
     const char *host = http_header(req->http, "host");
     const char *origin = http_header(req->http, "origin");
-    if (host == NULL)
-        host = "";
-    if (!by_own_socket(req) && !origin_is_hostless_check(req) && !is_for_us(req, host))
+    if (!origin_host_check(req, host))
         return hf_fail(err, HF_DENIED,
                        "The Host header names a server that this one does not answer for; name it "
                        "with --host.");
-    if (origin == NULL || is_own_origin(req, origin, host))
+    if (origin == NULL || origin_is_own(req, origin, host) ||
+        (req->route != NULL && req->route->public))
         return HF_OK;
-    if (req->route != NULL && req->route->public)
-        return HF_OK;
-    if (!is_allowed_origin(req, origin))
-        return hf_fail(
-            err, HF_DENIED,
-            "Pages of that origin may not ask here; --allow-origin lists those that may.");
+    if (!origin_is_allowed(req, origin))
+        return hf_fail(err, HF_DENIED,
+                       "Pages of this origin may not call the server; see --allow-origin.");
     req->origin = origin;
     return HF_OK;
 }
 
 /* ---- tokens ---- */
 
-static hf_slice cookie_value(const char *cookies, const char *name)
+static hf_slice origin_cookie_value(const char *cookies, const char *name)
 {
     size_t size = strlen(name);
     while (cookies != NULL && *cookies != '\0') {
@@ -143,22 +131,6 @@ static hf_slice cookie_value(const char *cookies, const char *name)
     return HF_NOTHING;
 }
 
-static bool is_safe(http_method method)
-{
-    return method == HTTP_GET || method == HTTP_HEAD || method == HTTP_OPTIONS;
-}
-
-/* The cookie of a visitor comes along with whatever a page of the same site sends, also where it is
- * not needed: with a beacon, which can't have a header of its own, and with a new login. Not
- * looking at it there gives nobody a right: who knows the key in the body may close the session,
- * and who knows the secret may have its cookie. That a page of someone else's logs a visitor in as
- * itself is prevented by its Origin, here as without an old cookie. */
-static hf_slice cookie_of(request *req)
-{
-    return req->route->proved ? HF_NOTHING
-                              : cookie_value(http_header(req->http, "cookie"), ORIGIN_COOKIE);
-}
-
 hf_status origin_token(request *req, const char **out, hf_error *err)
 {
     const char *text = http_header(req->http, "authorization");
@@ -169,11 +141,18 @@ hf_status origin_token(request *req, const char **out, hf_error *err)
         *out = text + 7 + strspn(text + 7, " ");
         return HF_OK;
     }
-    hf_slice cookie = cookie_of(req);
+    /* A browser adds the cookie to every request of the site, also to a beacon (which can't have
+     * the CSRF header) and to a new login. Such a route is `proved`: its body holds the secret that
+     * counts, and the cookie is ignored. */
+    if (req->route->proved)
+        return HF_OK;
+    hf_slice cookie = origin_cookie_value(http_header(req->http, "cookie"), ORIGIN_COOKIE);
     if (cookie.size == 0)
         return HF_OK;
     req->cookie = true;
-    if (!is_safe(req->http->method) && http_header(req->http, ORIGIN_CSRF_HEADER) == NULL)
+    http_method method = req->http->method;
+    bool safe = method == HTTP_GET || method == HTTP_HEAD || method == HTTP_OPTIONS;
+    if (!safe && http_header(req->http, ORIGIN_CSRF_HEADER) == NULL)
         return hf_fail(err, HF_DENIED,
                        "A change that is authorised by a cookie needs the header Holdfast-CSRF.");
     *out = hf_arena_text(&req->http->arena, cookie);

@@ -30,8 +30,4 @@ void origin_headers(request *req);
 /* Sets the cookie to the secret, or deletes it (NULL), and replies. */
 void origin_set_cookie(request *req, const char *secret);
 
-/* Whether a Host header names this server. `hosts` ends with NULL. Pure; for origin_check and its
- * test. */
-bool origin_host_is_ours(const char *host, const char *const *hosts, bool beyond_loopback);
-
 #endif

@@ -58,7 +58,7 @@ static quota *quotas_find(const quotas *all, quotas_kind kind, const char *id)
     return (quota *)lru_find(&all->table, (unsigned char)kind, id, strlen(id));
 }
 
-static bool is_pinned(const quota *it)
+static bool quotas_is_pinned(const quota *it)
 {
     return it->under_way > 0 || it->waiting != NULL;
 }
@@ -79,7 +79,7 @@ static void quotas_make_room(quotas *all)
     for (int i = 0; all->table.count >= all->settings.keys_max && i < LOOK_BACK && entry != NULL;
          i++, entry = newer) {
         newer = entry->newer;
-        if (is_pinned((quota *)entry))
+        if (quotas_is_pinned((quota *)entry))
             lru_use(&all->table, entry);
         else
             quotas_drop(all, (quota *)entry);
@@ -122,7 +122,7 @@ static void quotas_fail(quotas_claim *claim, hf_status status, const char *messa
 }
 
 /* Off the line, onto the list of those to be told. */
-static void move_first(quotas *all, quota *it)
+static void quotas_move_first(quotas *all, quota *it)
 {
     quotas_claim *claim = it->waiting;
     it->waiting = claim->next;
@@ -145,13 +145,13 @@ static void quotas_tell(quotas *all)
 }
 
 /* The sentence stays until they have been told. */
-static void fail_waiting(quotas *all, quota *it, hf_status status, const char *message)
+static void quotas_fail_waiting(quotas *all, quota *it, hf_status status, const char *message)
 {
     it->look = NULL;
     it->full_us = 0;
     while (it->waiting != NULL) {
         quotas_fail(it->waiting, status, message);
-        move_first(all, it);
+        quotas_move_first(all, it);
     }
     quotas_tell(all);
 }
@@ -169,7 +169,7 @@ static void quotas_share(quotas *all, quota *it, size_t held)
         claim->held = held;
         quotas_settle(it, claim, granted);
         left -= granted;
-        move_first(all, it);
+        quotas_move_first(all, it);
         more = room == 0 ||
                (granted == claim->wanted && it->waiting != NULL && it->waiting->wanted <= left);
     }
@@ -180,7 +180,7 @@ static void quotas_share(quotas *all, quota *it, size_t held)
     quotas_tell(all);
 }
 
-static bool is_full(const quotas *all, const quota *it)
+static bool quotas_is_full(const quotas *all, const quota *it)
 {
     return it->full_us != 0 && it->full_returned == all->returned[it->entry.kind] &&
            hf_seam.boot_us() - it->full_us < QUOTAS_FULL_US;
@@ -197,7 +197,7 @@ static void quotas_looked(loop_job *job)
         quotas_share(of->of, of->it,
                      of->op.target != NULL ? answer->total_locks : answer->total_sessions);
     else
-        fail_waiting(of->of, of->it, status, jobs_told(status));
+        quotas_fail_waiting(of->of, of->it, status, jobs_told(status));
     jobs_release(job);
     hf_free(of);
 }
@@ -230,7 +230,7 @@ static hf_status quotas_begin_look(quotas *all, quota *it, hf_error *err)
 
 /* Waits for the look, which is begun if nothing is in its way. True: it can't be, and nobody else
  * waits for it. */
-static bool wait_for_look(quotas *all, quota *it, quotas_claim *claim)
+static bool quotas_wait_for_look(quotas *all, quota *it, quotas_claim *claim)
 {
     claim->next = NULL;
     *(it->waiting == NULL ? &it->waiting : it->end) = claim;
@@ -264,12 +264,12 @@ bool quotas_take(quotas *all, quotas_claim *claim)
         quotas_settle(it, claim, claim->wanted);
         return true;
     }
-    if (it->waiting == NULL && is_full(all, it)) {
+    if (it->waiting == NULL && quotas_is_full(all, it)) {
         claim->held = it->full_held;
         quotas_settle(it, claim, 0);
         return true;
     }
-    return wait_for_look(all, it, claim);
+    return quotas_wait_for_look(all, it, claim);
 }
 
 void quotas_leave(quotas *all, quotas_claim *claim)
@@ -283,7 +283,7 @@ void quotas_leave(quotas *all, quotas_claim *claim)
         return;
     hf_status status = quotas_begin_look(all, it, &all->why);
     if (status != HF_OK)
-        fail_waiting(all, it, status, hf_status_sentence(status));
+        quotas_fail_waiting(all, it, status, hf_status_sentence(status));
 }
 
 int quotas_compare(const quotas_claim *a, const quotas_claim *b)
@@ -321,7 +321,7 @@ void quotas_forget(quotas *all, quotas_kind kind, const char *id)
         return;
     it->allowance = 0;
     it->full_us = 0;
-    if (!is_pinned(it))
+    if (!quotas_is_pinned(it))
         quotas_drop(all, it);
 }
 
@@ -364,7 +364,7 @@ void quotas_free(quotas *all)
     if (all == NULL)
         return;
     while (all->table.oldest != NULL) {
-        assert(!is_pinned((quota *)all->table.oldest));
+        assert(!quotas_is_pinned((quota *)all->table.oldest));
         quotas_drop(all, (quota *)all->table.oldest);
     }
     lru_done(&all->table);

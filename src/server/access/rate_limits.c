@@ -57,7 +57,7 @@ void rate_limits_free(rate_limits *all)
     hf_free(all);
 }
 
-static bool is_busy(const bucket *it)
+static bool rate_limits_is_busy(const bucket *it)
 {
     return it->under_way[RATE_LIMITS_REQUEST] > 0 || it->under_way[RATE_LIMITS_STREAM] > 0;
 }
@@ -73,18 +73,18 @@ static bucket *rate_limits_find(const rate_limits *all, rate_limits_kind kind, c
 /* As the newest of its table; of the idle ones whoever was here longest ago makes room. */
 static void rate_limits_put(rate_limits *all, bucket *it, rate_limits_kind kind, const char *id)
 {
-    lru *to = is_busy(it) ? &all->busy : &all->idle;
+    lru *to = rate_limits_is_busy(it) ? &all->busy : &all->idle;
     while (to == &all->idle && to->count >= all->most)
         rate_limits_drop_oldest(to);
     lru_add(to, &it->entry, (unsigned char)kind, id, strlen(id));
 }
 
 /* The caller's bucket, made if need be; NULL: out of memory. */
-static bucket *bucket_of(rate_limits *all, rate_limits_kind kind, const char *id)
+static bucket *rate_limits_bucket_of(rate_limits *all, rate_limits_kind kind, const char *id)
 {
     bucket *it = rate_limits_find(all, kind, id);
     if (it != NULL) {
-        lru_use(is_busy(it) ? &all->busy : &all->idle, &it->entry);
+        lru_use(rate_limits_is_busy(it) ? &all->busy : &all->idle, &it->entry);
         return it;
     }
     if ((it = hf_alloc(sizeof *it)) == NULL)
@@ -98,9 +98,9 @@ static bucket *bucket_of(rate_limits *all, rate_limits_kind kind, const char *id
 static void rate_limits_count_use(rate_limits *all, bucket *it, rate_limits_kind kind,
                                   const char *id, rate_limits_use use, bool more)
 {
-    bool was_busy = is_busy(it);
+    bool was_busy = rate_limits_is_busy(it);
     it->under_way[use] += more ? 1 : -1u;
-    if (is_busy(it) == was_busy)
+    if (rate_limits_is_busy(it) == was_busy)
         return;
     lru_remove(was_busy ? &all->busy : &all->idle, &it->entry);
     rate_limits_put(all, it, kind, id);
@@ -115,7 +115,7 @@ bool rate_limits_take(rate_limits *all, rate_limits_kind kind, const char *id, s
     *retry_after_us = 0;
     if (rule->every_us <= 0)
         return true;
-    bucket *it = bucket_of(all, kind, id);
+    bucket *it = rate_limits_bucket_of(all, kind, id);
     if (it == NULL) {
         *retry_after_us = 1000000;
         return false;
@@ -145,7 +145,7 @@ bool rate_limits_enter(rate_limits *all, rate_limits_kind kind, const char *id, 
     unsigned most = all->rules[kind].at_once[use];
     if (most == 0)
         return true;
-    bucket *it = bucket_of(all, kind, id);
+    bucket *it = rate_limits_bucket_of(all, kind, id);
     if (it == NULL || it->under_way[use] >= most)
         return false;
     rate_limits_count_use(all, it, kind, id, use, true);

@@ -69,11 +69,6 @@ void pooled_batch_unpin(batch_pool *all, pooled_batch *slot)
         pooled_batch_free(all, slot);
 }
 
-void pooled_batch_pin(pooled_batch *slot)
-{
-    atomic_fetch_add(&slot->pins, 1);
-}
-
 void batch_pool_done(batch_pool *all)
 {
     for (pooled_batch *slot; (slot = all->spare) != NULL;) {

@@ -34,7 +34,6 @@ void batch_pool_done(batch_pool *all);
 pooled_batch *pooled_batch_take(batch_pool *all);
 pooled_batch *pooled_batch_new(batch_pool *all, size_t capacity);
 
-void pooled_batch_pin(pooled_batch *slot);
 /* Accepts NULL. */
 void pooled_batch_unpin(batch_pool *all, pooled_batch *slot);
 

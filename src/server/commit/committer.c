@@ -86,7 +86,7 @@ static void committer_enqueue(committer *c, job_list *ready)
 
 /* Where the key of an op is among those of the batch, or where it would be; NULL: the op has none.
  * */
-static uint64_t *find_key(executor *e, const hf_op *op, uint64_t *key)
+static uint64_t *committer_find_key(executor *e, const hf_op *op, uint64_t *key)
 {
     if (op->request_id == NULL || op->request_id[0] == '\0' || op->session == NULL)
         return NULL;
@@ -103,7 +103,7 @@ static bool committer_repeats(executor *e, const committer_job *job)
 {
     uint64_t key;
     for (size_t i = 0; i < job->count; i++) {
-        const uint64_t *at = find_key(e, &job->ops[i], &key);
+        const uint64_t *at = committer_find_key(e, &job->ops[i], &key);
         if (at != NULL && *at == key)
             return true;
     }
@@ -115,7 +115,7 @@ static void committer_take(executor *e, committer_job *job)
     job_list ready = {NULL, NULL};
     uint64_t key;
     for (size_t i = 0; i < job->count; i++) {
-        uint64_t *at = find_key(e, &job->ops[i], &key);
+        uint64_t *at = committer_find_key(e, &job->ops[i], &key);
         if (at == NULL)
             continue;
         *at = key;
@@ -130,7 +130,7 @@ static void committer_take(executor *e, committer_job *job)
 }
 
 /* Takes jobs of a lane until the batch has so many ops, or the next one does not fit. */
-static void take_from(executor *e, committer_lane lane, size_t until)
+static void committer_take_from(executor *e, committer_lane lane, size_t until)
 {
     job_list aside = {NULL, NULL}, *from = &e->lanes[lane];
     while (e->ops < until && !e->closed && from->first != NULL) {
@@ -162,12 +162,12 @@ static bool committer_fill(executor *e)
     e->ops = 0;
     e->closed = false;
     if (e->owed)
-        take_from(e, other, 1);
+        committer_take_from(e, other, 1);
     do { /* jobs that were taken let others of their sessions go */
         before = e->ops;
-        take_from(e, first, FIRST_SHARE);
-        take_from(e, other, HF_BATCH_OPS_MAX);
-        take_from(e, first, HF_BATCH_OPS_MAX);
+        committer_take_from(e, first, FIRST_SHARE);
+        committer_take_from(e, other, HF_BATCH_OPS_MAX);
+        committer_take_from(e, first, HF_BATCH_OPS_MAX);
     } while (e->ops > before && !e->closed);
     e->owed = next != NULL && e->lanes[other].first == next;
     return e->ops > 0;
@@ -175,7 +175,7 @@ static bool committer_fill(executor *e)
 
 /* ---- running it ---- */
 
-static unsigned log2_below(uint64_t value, unsigned buckets)
+static unsigned committer_log2_below(uint64_t value, unsigned buckets)
 {
     unsigned at = value < 2 ? 0 : 63 - (unsigned)__builtin_clzll(value);
     return at < buckets ? at : buckets - 1;
@@ -196,9 +196,9 @@ static hf_status committer_execute(executor *e, pooled_batch *slot, const commit
     int64_t began_us = hf_seam.boot_us();
     hf_status status = hf_store_execute(e->of->settings.store, slot->batch, &slot->err);
     uint64_t took_us = (uint64_t)(hf_seam.boot_us() - began_us);
-    e->counts.times[log2_below(took_us, COMMITTER_TIMES)]++;
+    e->counts.times[committer_log2_below(took_us, COMMITTER_TIMES)]++;
     e->counts.busy_us += took_us;
-    e->counts.sizes[log2_below(ops, COMMITTER_SIZES)]++;
+    e->counts.sizes[committer_log2_below(ops, COMMITTER_SIZES)]++;
     e->counts.batches++;
     e->counts.ops += ops;
     return status;
@@ -214,12 +214,12 @@ static void committer_answer(committer_job *job, pooled_batch *slot, hf_status s
                                              : (hf_answer){.status = status, .message = message};
     job->slot = slot;
     if (slot != NULL)
-        pooled_batch_pin(slot);
+        atomic_fetch_add(&slot->pins, 1);
 }
 
 /* All jobs from `job` on. */
-static void answer_all(committer_job *job, pooled_batch *slot, hf_status status,
-                       const char *message)
+static void committer_answer_all(committer_job *job, pooled_batch *slot, hf_status status,
+                                 const char *message)
 {
     for (size_t at = 0; job != NULL; job = job->next) {
         committer_answer(job, slot, status, message, at);
@@ -227,7 +227,7 @@ static void answer_all(committer_job *job, pooled_batch *slot, hf_status status,
     }
 }
 
-static void look_up_grade(committer *c, hf_grade *out)
+static void committer_look_up_grade(committer *c, hf_grade *out)
 {
     hf_store_grade(c->settings.store, out);
     pthread_mutex_lock(&c->mutex);
@@ -237,11 +237,11 @@ static void look_up_grade(committer *c, hf_grade *out)
 }
 
 /* After a read that went well: what does not answer is not asked for its grade too. */
-static void keep_grade_fresh(committer *c)
+static void committer_keep_grade_fresh(committer *c)
 {
     hf_grade grade;
     if (hf_seam.boot_us() - c->graded_us >= COMMITTER_GRADE_US)
-        look_up_grade(c, &grade);
+        committer_look_up_grade(c, &grade);
 }
 
 void committer_grade(committer *c, hf_grade *out)
@@ -252,12 +252,12 @@ void committer_grade(committer *c, hf_grade *out)
 }
 
 /* Whether the store has told, with a failure, that it is broken for good. */
-static void look_if_broken(executor *e, hf_status status, const hf_error *why)
+static void committer_look_if_broken(executor *e, hf_status status, const hf_error *why)
 {
     hf_grade grade;
     if (status != HF_UNSURE && status != HF_UNAVAILABLE)
         return;
-    look_up_grade(e->of, &grade);
+    committer_look_up_grade(e->of, &grade);
     if (!grade.broken || atomic_exchange(&e->of->broken, true))
         return;
     e->tells = true;
@@ -280,14 +280,14 @@ static void committer_isolate(executor *e, pooled_batch *failed, hf_status statu
         hf_status own = committer_execute(e, slot, job, true);
         committer_answer(job, slot, own, slot->err.message, 0);
         pooled_batch_unpin(&e->of->batch_pool, slot);
-        look_if_broken(e, own, &slot->err);
+        committer_look_if_broken(e, own, &slot->err);
         if (own == HF_UNAVAILABLE || e->of->broken) {
-            answer_all(job->next, slot, HF_UNAVAILABLE,
-                       e->of->broken ? SENTENCE_BROKEN : slot->err.message);
+            committer_answer_all(job->next, slot, HF_UNAVAILABLE,
+                                 e->of->broken ? SENTENCE_BROKEN : slot->err.message);
             return;
         }
     }
-    answer_all(job, failed, status, failed->err.message);
+    committer_answer_all(job, failed, status, failed->err.message);
 }
 
 /* Answers every job of the batch. */
@@ -295,27 +295,27 @@ static void committer_run(executor *e)
 {
     committer *c = e->of;
     if (c->broken) {
-        answer_all(e->jobs.first, NULL, HF_UNAVAILABLE, SENTENCE_BROKEN);
+        committer_answer_all(e->jobs.first, NULL, HF_UNAVAILABLE, SENTENCE_BROKEN);
         return;
     }
     pooled_batch *slot = pooled_batch_take(&c->batch_pool);
     if (slot == NULL) {
-        answer_all(e->jobs.first, NULL, HF_NO_MEMORY, SENTENCE_MEMORY);
+        committer_answer_all(e->jobs.first, NULL, HF_NO_MEMORY, SENTENCE_MEMORY);
         return;
     }
     hf_status status = committer_execute(e, slot, e->jobs.first, false);
-    look_if_broken(e, status, &slot->err);
+    committer_look_if_broken(e, status, &slot->err);
     if (e->reads && status == HF_OK)
-        keep_grade_fresh(c);
+        committer_keep_grade_fresh(c);
     bool known = status == HF_OK || status == HF_UNSURE || status == HF_UNAVAILABLE;
     if (known || e->jobs.first->next == NULL)
-        answer_all(e->jobs.first, slot, status, slot->err.message);
+        committer_answer_all(e->jobs.first, slot, status, slot->err.message);
     else
         committer_isolate(e, slot, status);
     pooled_batch_unpin(&c->batch_pool, slot);
 }
 
-static void add_counts(committer_counts *to, committer_counts *from)
+static void committer_add_counts(committer_counts *to, committer_counts *from)
 {
     to->batches += from->batches;
     to->ops += from->ops;
@@ -339,7 +339,7 @@ static void committer_finish(executor *e)
         c->unanswered--;
     }
     committer_enqueue(c, &ready);
-    add_counts(e->reads ? &c->stats.reads : &c->stats.writes, &e->counts);
+    committer_add_counts(e->reads ? &c->stats.reads : &c->stats.writes, &e->counts);
     for (unsigned i = 0; c->stopping && c->unanswered == 0 && i < c->count; i++)
         pthread_cond_signal(&c->executors[i].work);
     pthread_mutex_unlock(&c->mutex);
@@ -471,7 +471,7 @@ void committer_stats_read(committer *c, committer_stats *out)
 
 /* ---- beginning and ending ---- */
 
-static unsigned threads_of(unsigned asked)
+static unsigned committer_threads_of(unsigned asked)
 {
     return asked == 0 ? 1 : asked < COMMITTER_THREADS_MAX ? asked : COMMITTER_THREADS_MAX;
 }
@@ -489,8 +489,8 @@ hf_status committer_new(const committer_settings *settings, committer **out, hf_
     pthread_mutex_init(&c->mutex, NULL);
     batch_pool_init(&c->batch_pool);
     c->settings = *settings;
-    c->settings.writers = threads_of(settings->writers);
-    c->settings.readers = threads_of(settings->readers);
+    c->settings.writers = committer_threads_of(settings->writers);
+    c->settings.readers = committer_threads_of(settings->readers);
     c->settings.ordinary_max = committer_limit_of(settings->ordinary_max, COMMITTER_ORDINARY_MAX);
     c->settings.reserve_max = committer_limit_of(settings->reserve_max, COMMITTER_RESERVE_MAX);
     c->settings.looks_max = committer_limit_of(settings->looks_max, COMMITTER_LOOKS_MAX);

@@ -55,7 +55,8 @@ uint64_t session_order_hash(uint64_t seed, const char *text, size_t max)
     return hash ^ (hash >> 32);
 }
 
-static void add_link(const session_order *t, committer_job *job, const hf_credentials *session)
+static void session_order_add_link(const session_order *t, committer_job *job,
+                                   const hf_credentials *session)
 {
     if (session == NULL ||
         (job->links_count > 0 && job->links[job->links_count - 1].session == session->id))
@@ -67,7 +68,7 @@ static void add_link(const session_order *t, committer_job *job, const hf_creden
 }
 
 /* How many links there will be at most. */
-static size_t count_links(const committer_job *job)
+static size_t session_order_count_links(const committer_job *job)
 {
     size_t count = 0;
     const hf_credentials *before = NULL;
@@ -81,14 +82,14 @@ static size_t count_links(const committer_job *job)
 
 bool session_order_prepare(const session_order *t, committer_job *job)
 {
-    size_t room = count_links(job);
+    size_t room = session_order_count_links(job);
     job->links_count = 0;
     job->links = job->own_links;
     if (room > COMMITTER_OWN_LINKS && (job->links = hf_alloc(room * sizeof *job->links)) == NULL)
         return false;
     for (size_t i = 0; i < job->count; i++) {
-        add_link(t, job, job->ops[i].session);
-        add_link(t, job, job->ops[i].replaces);
+        session_order_add_link(t, job, job->ops[i].session);
+        session_order_add_link(t, job, job->ops[i].replaces);
     }
     return true;
 }
@@ -143,7 +144,7 @@ bool session_order_enter(session_order *t, committer_job *job)
     return job->waits == 0;
 }
 
-static void give_turn(committer_link *link, job_list *ready)
+static void session_order_give_turn(committer_link *link, job_list *ready)
 {
     if (link->turn)
         return;
@@ -158,7 +159,7 @@ void session_order_taken(committer_job *job, job_list *ready)
     for (size_t i = 0; i < job->links_count; i++) {
         committer_link *next = job->links[i].next;
         if (next != NULL && next->job != job && next->job->executor == job->executor)
-            give_turn(next, ready);
+            session_order_give_turn(next, ready);
     }
 }
 
@@ -174,7 +175,7 @@ void session_order_answered(session_order *t, committer_job *job, job_list *read
         next->next_bucket = link->next_bucket;
         next->last = link->last;
         if (next->job != job)
-            give_turn(next, ready);
+            session_order_give_turn(next, ready);
     }
     session_order_forget(job);
 }

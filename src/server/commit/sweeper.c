@@ -46,7 +46,7 @@ static void sweeper_wait_for(sweeper *s, int64_t us)
 /* After so many pauses (a second), twice that, four times ... but an interval at most. */
 enum { FIRST_PAUSES = 50 };
 
-static void wait_longer(sweeper *s)
+static void sweeper_wait_longer(sweeper *s)
 {
     int64_t next_us =
         s->patience_us == 0 ? FIRST_PAUSES * s->settings.pause_us : 2 * s->patience_us;
@@ -54,15 +54,15 @@ static void wait_longer(sweeper *s)
     sweeper_wait_for(s, sweeper_jittered(s->patience_us));
 }
 
-static void note_failure(sweeper *s, const char *sentence)
+static void sweeper_note_failure(sweeper *s, const char *sentence)
 {
     s->stats.failures++;
     if (s->patience_us == 0 && s->settings.failed != NULL)
         s->settings.failed(s->settings.context, sentence);
-    wait_longer(s);
+    sweeper_wait_longer(s);
 }
 
-static void note_success(sweeper *s, const hf_answer *answer)
+static void sweeper_note_success(sweeper *s, const hf_answer *answer)
 {
     s->patience_us = 0;
     s->stats.rows += answer->swept;
@@ -83,10 +83,10 @@ static void sweeper_answered(loop_job *job)
     s->asking = false;
     s->stats.turns++;
     if (answer->status == HF_OK)
-        note_success(s, answer);
+        sweeper_note_success(s, answer);
     else
-        note_failure(s, answer->message != NULL ? answer->message
-                                                : hf_status_sentence(answer->status));
+        sweeper_note_failure(s, answer->message != NULL ? answer->message
+                                                        : hf_status_sentence(answer->status));
     jobs_release(job);
 }
 
@@ -106,7 +106,7 @@ static void sweeper_ask(evutil_socket_t fd, short what, void *context)
     s->job = (loop_job){.job = {.ops = &s->op, .count = 1}, .finish = sweeper_answered};
     s->asking = jobs_submit(s->settings.jobs, &s->job, &err) == HF_OK;
     if (!s->asking)
-        wait_longer(s);
+        sweeper_wait_longer(s);
 }
 
 hf_status sweeper_new(const sweeper_settings *settings, sweeper **out, hf_error *err)

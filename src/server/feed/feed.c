@@ -17,20 +17,20 @@
 
 /* ---- turns ---- */
 
-static void turn_soon(feed *f)
+static void feed_turn_soon(feed *f)
 {
     static const struct timeval now = {0, 0};
     if (!evtimer_pending(f->turn, NULL))
         evtimer_add(f->turn, &now); /* after the loop has looked at its sockets */
 }
 
-static void all_ready(feed *f, feed_list from)
+static void feed_all_ready(feed *f, feed_list from)
 {
     feed_link_all(&f->lists[FEED_READY], &f->lists[from]);
-    turn_soon(f);
+    feed_turn_soon(f);
 }
 
-static void add_piece(feed *f, feed_piece *piece)
+static void feed_add_piece(feed *f, feed_piece *piece)
 {
     bool at_end = !piece->jump && piece->count < FEED_PIECE_EVENTS;
     f->first = piece->first;
@@ -47,23 +47,23 @@ static void add_piece(feed *f, feed_piece *piece)
     feed_end_passed(f);
     if (at_end && !f->current && f->count > 0) {
         f->current = true;
-        all_ready(f, FEED_STARTING);
+        feed_all_ready(f, FEED_STARTING);
     }
-    all_ready(f, FEED_IDLE);
+    feed_all_ready(f, FEED_IDLE);
 }
 
-static void take_pieces(feed *f)
+static void feed_take_pieces(feed *f)
 {
     for (const feed_piece *piece; (piece = feed_reader_next(f->reader)) != NULL;) {
         if (!feed_is_empty(&f->lists[FEED_READY]) && !feed_ring_has_room(&f->ring, piece))
             return;
-        add_piece(f, feed_reader_take(f->reader));
+        feed_add_piece(f, feed_reader_take(f->reader));
     }
 }
 
 /* Not before all who have a page, or the ring, have been given of it: it would be forgotten before
  * they come to it. */
-static void ask_for_page(feed *f)
+static void feed_ask_for_page(feed *f)
 {
     if (feed_is_empty(&f->lists[FEED_READY]) && !feed_is_empty(&f->lists[FEED_WANTING]))
         feed_pages_ask(f->pages, ((feed_follower *)f->lists[FEED_WANTING].next)->seq);
@@ -76,18 +76,18 @@ static void feed_take_turn(evutil_socket_t fd, short what, void *context)
     (void)fd;
     (void)what;
     if (feed_pages_take(f->pages))
-        all_ready(f, FEED_WANTING);
+        feed_all_ready(f, FEED_WANTING);
     do {
-        ask_for_page(f);
-        take_pieces(f);
+        feed_ask_for_page(f);
+        feed_take_pieces(f);
         if (!feed_is_empty(&f->lists[FEED_READY]))
             feed_visit_next(f);
     } while (!feed_is_empty(&f->lists[FEED_READY]) && hf_seam.boot_us() < until_us);
-    ask_for_page(f);
+    feed_ask_for_page(f);
     if (feed_is_empty(&f->lists[FEED_READY]) && f->current)
         f->stats.delivered = f->ring.newest;
     if (!feed_is_empty(&f->lists[FEED_READY]) || feed_reader_next(f->reader) != NULL)
-        turn_soon(f);
+        feed_turn_soon(f);
 }
 
 static void feed_on_wake(evutil_socket_t fd, short what, void *context)
@@ -102,7 +102,7 @@ static void feed_wake(void *context)
     eventfd_write(((feed *)context)->wake, 1);
 }
 
-static void on_tick(evutil_socket_t fd, short what, void *context)
+static void feed_on_tick(evutil_socket_t fd, short what, void *context)
 {
     feed *f = context;
     int64_t now_us = hf_seam.boot_us();
@@ -116,14 +116,14 @@ static void on_tick(evutil_socket_t fd, short what, void *context)
             feed_end(f, l);
     }
     feed_pages_rest(f->pages);
-    all_ready(f, FEED_IDLE); /* for their beats */
-    all_ready(f, FEED_WANTING);
-    all_ready(f, FEED_STARTING);
+    feed_all_ready(f, FEED_IDLE); /* for their beats */
+    feed_all_ready(f, FEED_WANTING);
+    feed_all_ready(f, FEED_STARTING);
 }
 
 /* ---- following ---- */
 
-static const char *keep_text(char **at, const char *text)
+static const char *feed_keep_text(char **at, const char *text)
 {
     if (text == NULL)
         return NULL;
@@ -138,14 +138,14 @@ static size_t feed_size_of(const char *text)
     return text == NULL ? 0 : strlen(text) + 1;
 }
 
-static void follower_free(feed_follower *l)
+static void feed_follower_free(feed_follower *l)
 {
     if (l != NULL)
         feed_names_free(l->names);
     hf_free(l);
 }
 
-static feed_follower *follower_new(const feed_filter *filter)
+static feed_follower *feed_follower_new(const feed_filter *filter)
 {
     size_t texts =
         feed_size_of(filter->type) + feed_size_of(filter->user) + feed_size_of(filter->session);
@@ -154,19 +154,19 @@ static feed_follower *follower_new(const feed_filter *filter)
         return NULL;
     char *at = l->text;
     l->filter = *filter;
-    l->filter.type = keep_text(&at, filter->type);
-    l->filter.user = keep_text(&at, filter->user);
-    l->filter.session = keep_text(&at, filter->session);
+    l->filter.type = feed_keep_text(&at, filter->type);
+    l->filter.user = feed_keep_text(&at, filter->user);
+    l->filter.session = feed_keep_text(&at, filter->session);
     l->filter.resources = NULL;
     if (filter->resources_count > 0 &&
         (l->names = feed_names_new(filter->resources, filter->resources_count)) == NULL) {
-        follower_free(l);
+        feed_follower_free(l);
         return NULL;
     }
     return l;
 }
 
-static struct timeval tick_of(const feed *f)
+static struct timeval feed_tick_of(const feed *f)
 {
     int64_t us = f->settings.beat_us / 4 < TICK_US ? f->settings.beat_us / 4 : TICK_US;
     return (struct timeval){us / 1000000, us % 1000000};
@@ -179,7 +179,7 @@ hf_status feed_follow(feed *f, const feed_filter *filter, int64_t after, const f
     if (f->stopped)
         return hf_fail(err, HF_UNAVAILABLE,
                        "The server is being stopped; listen again in a moment.");
-    feed_follower *l = follower_new(filter == NULL ? &all : filter);
+    feed_follower *l = feed_follower_new(filter == NULL ? &all : filter);
     if (l == NULL)
         return hf_fail_memory(err);
     l->feed = f;
@@ -193,18 +193,18 @@ hf_status feed_follow(feed *f, const feed_filter *filter, int64_t after, const f
     feed_link_last(&f->lists[FEED_READY], &l->link);
     if (f->count++ == 0) {
         f->began_us = l->since_us;
-        struct timeval tick = tick_of(f);
+        struct timeval tick = feed_tick_of(f);
         feed_reader_run(f->reader, true);
         evtimer_add(f->tick, &tick);
     }
-    turn_soon(f);
+    feed_turn_soon(f);
     *out = l;
     return HF_OK;
 }
 
 void feed_forget(feed *f, feed_follower *l)
 {
-    follower_free(l);
+    feed_follower_free(l);
     if (--f->count > 0)
         return;
     f->current = false;
@@ -221,7 +221,7 @@ void feed_drained(feed_follower *l)
     l->drained = true;
     feed_unlink(&l->link);
     feed_link_last(&l->feed->lists[FEED_READY], &l->link);
-    turn_soon(l->feed);
+    feed_turn_soon(l->feed);
 }
 
 void feed_leave(feed_follower *l)
@@ -240,7 +240,7 @@ void feed_nudge(feed *f)
     feed_reader_nudge(f->reader);
 }
 
-static size_t count_replaying(const feed *f)
+static size_t feed_count_replaying(const feed *f)
 {
     size_t count = 0;
     for (feed_list i = FEED_READY; f->current && i < FEED_LISTS; i++)
@@ -257,7 +257,7 @@ void feed_stats_read(feed *f, feed_stats *out)
     feed_pages_stats_read(f->pages, &pages);
     *out = f->stats;
     out->followers = f->count;
-    out->replaying = count_replaying(f);
+    out->replaying = feed_count_replaying(f);
     out->newest = f->ring.newest;
     int64_t since_us = reader.read_us > f->began_us ? reader.read_us : f->began_us;
     out->silent_us = f->count > 0 ? hf_seam.boot_us() - since_us : 0;
@@ -270,7 +270,7 @@ void feed_stats_read(feed *f, feed_stats *out)
 
 /* ---- beginning and ending ---- */
 
-static hf_status make_threads(feed *f, hf_error *err)
+static hf_status feed_make_threads(feed *f, hf_error *err)
 {
     feed_reader_settings reader = {.store = f->settings.store,
                                    .poll_us = f->settings.poll_us,
@@ -289,7 +289,7 @@ static hf_status feed_make_events(feed *f, hf_error *err)
         return hf_fail(err, HF_UNAVAILABLE, "The system gives no more descriptors.");
     f->woken = event_new(f->settings.base, f->wake, EV_READ | EV_PERSIST, feed_on_wake, f);
     f->turn = evtimer_new(f->settings.base, feed_take_turn, f);
-    f->tick = event_new(f->settings.base, -1, EV_PERSIST, on_tick, f);
+    f->tick = event_new(f->settings.base, -1, EV_PERSIST, feed_on_tick, f);
     bool good =
         f->woken != NULL && f->turn != NULL && f->tick != NULL && event_add(f->woken, NULL) == 0;
     return good ? HF_OK : hf_fail_memory(err);
@@ -317,7 +317,7 @@ hf_status feed_new(const feed_settings *settings, feed **out, hf_error *err)
                            ? feed_make_events(f, err)
                            : hf_fail_memory(err);
     if (status == HF_OK)
-        status = make_threads(f, err);
+        status = feed_make_threads(f, err);
     if (status == HF_OK)
         *out = f;
     else

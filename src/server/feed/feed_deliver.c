@@ -101,24 +101,24 @@ bool feed_names_have(const feed_names *names, uint64_t hash, const hf_resource *
 
 /* ---- what a follower is sent ---- */
 
-static void send_bytes(feed_follower *l, const char *bytes, size_t size)
+static void feed_deliver_send_bytes(feed_follower *l, const char *bytes, size_t size)
 {
     l->wrote_us = hf_seam.boot_us();
     l->sink.write(l->sink.context, bytes, size);
 }
 
-static void send_beat(feed_follower *l)
+static void feed_deliver_send_beat(feed_follower *l)
 {
     char text[FEED_RECORD_MAX];
     int size = l->told == l->seq
                    ? snprintf(text, sizeof text, ": beat\n\n")
                    : snprintf(text, sizeof text, ": beat\nid: %" PRId64 "\n\n", l->seq);
     l->told = l->seq;
-    send_bytes(l, text, (size_t)size);
+    feed_deliver_send_bytes(l, text, (size_t)size);
 }
 
 /* It goes on after `newest`. */
-static void send_resync(feed *f, feed_follower *l, int64_t newest)
+static void feed_deliver_send_resync(feed *f, feed_follower *l, int64_t newest)
 {
     char text[FEED_RECORD_MAX + 64];
     int size = snprintf(text, sizeof text,
@@ -128,19 +128,19 @@ static void send_resync(feed *f, feed_follower *l, int64_t newest)
     l->seq = l->told = newest;
     l->live = false;
     f->stats.resyncs++;
-    send_bytes(l, text, (size_t)size);
+    feed_deliver_send_bytes(l, text, (size_t)size);
 }
 
-static bool feed_is_own(const feed_follower *l, const hf_event *event)
+static bool feed_deliver_feed_is_own(const feed_follower *l, const hf_event *event)
 {
     return l->filter.session != NULL && strcmp(l->filter.session, event->session) == 0;
 }
 
 /* A restore is of no type, record or user, and changes all of them. */
-static bool feed_visit_wants(const feed_follower *l, const hf_event *event, uint64_t hash)
+static bool feed_deliver_wants(const feed_follower *l, const hf_event *event, uint64_t hash)
 {
     const feed_filter *filter = &l->filter;
-    return event->kind == HF_EVENT_RESTORED || feed_is_own(l, event) ||
+    return event->kind == HF_EVENT_RESTORED || feed_deliver_feed_is_own(l, event) ||
            ((filter->type == NULL || strcmp(filter->type, event->resource.type) == 0) &&
             (l->names == NULL || feed_names_have(l->names, hash, &event->resource)) &&
             (filter->user == NULL || strcmp(filter->user, event->user) == 0) &&
@@ -148,23 +148,23 @@ static bool feed_visit_wants(const feed_follower *l, const hf_event *event, uint
 }
 
 /* L6. */
-static bool ends_session(const feed_follower *l, const hf_event *event)
+static bool feed_deliver_ends_session(const feed_follower *l, const hf_event *event)
 {
     return (event->kind == HF_EVENT_SESSION_CLOSED || event->kind == HF_EVENT_SESSION_EXPIRED) &&
-           feed_is_own(l, event);
+           feed_deliver_feed_is_own(l, event);
 }
 
 /* Copies what the follower wants of a piece. It ends with the piece, before the first record for
  * which there is no room, or behind the end of the follower's session; one is always copied.
  * *index moves on. */
-static void feed_visit_gather(feed *f, feed_follower *l, const feed_piece *piece, size_t *index,
-                              size_t room)
+static void feed_deliver_gather(feed *f, feed_follower *l, const feed_piece *piece, size_t *index,
+                                size_t room)
 {
     for (; *index < piece->count && !l->over; ++*index) {
         const hf_event *event = &piece->events[*index];
         if (event->seq <= l->seq)
             continue;
-        if (feed_visit_wants(l, event, piece->hashes[*index])) {
+        if (feed_deliver_wants(l, event, piece->hashes[*index])) {
             size_t begin = *index == 0 ? 0 : piece->ends[*index - 1],
                    size = piece->ends[*index] - begin;
             assert(size <= sizeof f->scratch);
@@ -173,49 +173,49 @@ static void feed_visit_gather(feed *f, feed_follower *l, const feed_piece *piece
             memcpy(f->scratch + f->gathered, piece->text + begin, size);
             f->gathered += size;
             l->told = event->seq;
-            l->over = ends_session(l, event);
+            l->over = feed_deliver_ends_session(l, event);
         }
         l->seq = event->seq;
     }
 }
 
-static void send_gathered(feed *f, feed_follower *l)
+static void feed_deliver_send_gathered(feed *f, feed_follower *l)
 {
     size_t size = f->gathered;
     f->gathered = 0;
     if (size > 0)
-        send_bytes(l, f->scratch, size);
+        feed_deliver_send_bytes(l, f->scratch, size);
     if (!l->left && !l->over && l->seq - l->told >= UNTOLD_MAX)
-        send_beat(l);
+        feed_deliver_send_beat(l);
 }
 
 /* ---- visits ---- */
 
-static size_t room_of(size_t waiting)
+static size_t feed_deliver_room_of(size_t waiting)
 {
     size_t room = waiting < FEED_WAITING_MAX ? FEED_WAITING_MAX - waiting : 0;
     return room < FEED_VISIT_BYTES ? room : FEED_VISIT_BYTES;
 }
 
-static feed_list give_from_ring(feed *f, feed_follower *l, size_t room)
+static feed_list feed_deliver_give_from_ring(feed *f, feed_follower *l, size_t room)
 {
     uint64_t from = l->place;
     while (l->place < f->ring.head && l->place - from < VISIT_EVENTS) {
         size_t index, before;
         const feed_piece *piece = feed_ring_at(&f->ring, l->place, &index);
         before = index;
-        feed_visit_gather(f, l, piece, &index, room);
+        feed_deliver_gather(f, l, piece, &index, room);
         l->place += index - before;
         if (index < piece->count)
             break;
     }
-    send_gathered(f, l);
+    feed_deliver_send_gathered(f, l);
     return l->place == f->ring.head ? FEED_IDLE : FEED_READY;
 }
 
 /* Someone who has seen what the reader has not read yet (by another server) waits for it at the
  * head. */
-static void feed_visit_join(feed *f, feed_follower *l, bool at_end)
+static void feed_deliver_join(feed *f, feed_follower *l, bool at_end)
 {
     if (feed_ring_covers(&f->ring, l->seq)) {
         l->place = feed_ring_find(&f->ring, l->seq);
@@ -228,10 +228,10 @@ static void feed_visit_join(feed *f, feed_follower *l, bool at_end)
 
 /* Who has seen what is not in the ring yet needs a page all the same, to know whether there is
  * such an event. */
-static feed_list want_page(feed *f, feed_follower *l, size_t waiting)
+static feed_list feed_deliver_want_page(feed *f, feed_follower *l, size_t waiting)
 {
     if (l->filter.newest_only && l->seq < f->ring.newest) {
-        send_resync(f, l, f->ring.newest);
+        feed_deliver_send_resync(f, l, f->ring.newest);
         return FEED_READY;
     }
     if (waiting > PAGE_WAITING && l->wanted != l->seq && !l->drained)
@@ -242,23 +242,24 @@ static feed_list want_page(feed *f, feed_follower *l, size_t waiting)
     return FEED_WANTING;
 }
 
-static feed_list give_from_page(feed *f, feed_follower *l, const feed_piece *page, size_t room)
+static feed_list feed_deliver_give_from_page(feed *f, feed_follower *l, const feed_piece *page,
+                                             size_t room)
 {
     size_t index = feed_piece_find(page, l->seq);
     l->wanted = -1;
     f->first = page->first;
     if (page->last < l->seq || feed_piece_misses(page, l->seq)) {
-        send_resync(f, l, page->last);
+        feed_deliver_send_resync(f, l, page->last);
         return FEED_READY;
     }
-    feed_visit_gather(f, l, page, &index, room);
-    send_gathered(f, l);
+    feed_deliver_gather(f, l, page, &index, room);
+    feed_deliver_send_gathered(f, l);
     if (index == page->count)
-        feed_visit_join(f, l, page->count < FEED_PIECE_EVENTS);
+        feed_deliver_join(f, l, page->count < FEED_PIECE_EVENTS);
     return FEED_READY;
 }
 
-static feed_list feed_visit_visit(feed *f, feed_follower *l)
+static feed_list feed_deliver_visit(feed *f, feed_follower *l)
 {
     size_t waiting = l->sink.waiting(l->sink.context);
     if (waiting >= FEED_WAITING_MAX && !l->drained)
@@ -266,19 +267,20 @@ static feed_list feed_visit_visit(feed *f, feed_follower *l)
     if (l->seq < 0 && f->current)
         l->seq = f->ring.newest;
     if (l->seq >= 0 && l->wrote_us + f->settings.beat_us <= hf_seam.boot_us())
-        send_beat(l);
+        feed_deliver_send_beat(l);
     if (l->left || !f->current)
         return FEED_STARTING;
     if (l->live && l->place < f->ring.first)
         l->live = false;
     if (!l->live)
-        feed_visit_join(f, l, false);
+        feed_deliver_join(f, l, false);
     const feed_piece *page =
         l->live ? NULL
                 : feed_pages_find(f->pages, l->seq, l->wanted == l->seq ? l->since : UINT64_MAX);
-    feed_list next = l->live        ? give_from_ring(f, l, room_of(waiting))
-                     : page != NULL ? give_from_page(f, l, page, room_of(waiting))
-                                    : want_page(f, l, waiting);
+    feed_list next = l->live ? feed_deliver_give_from_ring(f, l, feed_deliver_room_of(waiting))
+                     : page != NULL
+                         ? feed_deliver_give_from_page(f, l, page, feed_deliver_room_of(waiting))
+                         : feed_deliver_want_page(f, l, waiting);
     l->drained = false;
     return next;
 }
@@ -288,7 +290,7 @@ void feed_visit_next(feed *f)
     feed_follower *l = (feed_follower *)f->lists[FEED_READY].next;
     feed_unlink(&l->link);
     f->visited = l;
-    feed_list next = feed_visit_visit(f, l);
+    feed_list next = feed_deliver_visit(f, l);
     f->visited = NULL;
     if (l->left) {
         feed_forget(f, l);
@@ -319,7 +321,7 @@ void feed_end_passed(feed *f)
         if (!l->live || l->place >= f->ring.first)
             continue;
         f->visited = l;
-        send_resync(f, l, f->ring.newest);
+        feed_deliver_send_resync(f, l, f->ring.newest);
         f->visited = NULL;
         f->stats.overruns++;
         if (!l->left) {

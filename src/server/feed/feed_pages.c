@@ -39,7 +39,7 @@ struct feed_pages {
 /* ---- the thread ---- */
 
 /* With the mutex. */
-static void pause_for(feed_pages *p, int ms)
+static void feed_pages_pause_for(feed_pages *p, int ms)
 {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
@@ -68,13 +68,13 @@ static void feed_pages_carry_out(feed_pages *p)
         if (status == HF_OK)
             continue;
         p->stats.failures++;
-        pause_for(p, ms);
+        feed_pages_pause_for(p, ms);
     }
     p->ordered = false;
     p->done = piece;
 }
 
-static void *read_pages(void *context)
+static void *feed_pages_read_pages(void *context)
 {
     feed_pages *p = context;
     pthread_mutex_lock(&p->mutex);
@@ -189,7 +189,8 @@ hf_status feed_pages_new(hf_store *store, void (*wake)(void *context), void *con
     pthread_cond_init(&p->changed, &monotonic);
     pthread_condattr_destroy(&monotonic);
     hf_status status = hf_batch_new(1, &p->batch, err);
-    if (status == HF_OK && !(p->started = pthread_create(&p->thread, NULL, read_pages, p) == 0))
+    if (status == HF_OK &&
+        !(p->started = pthread_create(&p->thread, NULL, feed_pages_read_pages, p) == 0))
         status = hf_fail(err, HF_UNAVAILABLE, "The system starts no more threads.");
     if (status == HF_OK)
         *out = p;

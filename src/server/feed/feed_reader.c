@@ -130,7 +130,7 @@ void feed_reader_nudge(feed_reader *f)
 
 /* ---- reading ---- */
 
-static void note_read(feed_reader *f, const feed_piece *piece)
+static void feed_reader_note_read(feed_reader *f, const feed_piece *piece)
 {
     pthread_mutex_lock(&f->mutex);
     f->stats.reads++;
@@ -149,7 +149,7 @@ static int64_t feed_reader_shorter(int64_t a, int64_t b)
 }
 
 /* Whether what was read can't go on from where it was. */
-static bool must_jump(const feed_reader *f, const feed_piece *piece)
+static bool feed_reader_must_jump(const feed_reader *f, const feed_piece *piece)
 {
     if (f->at < 0 || piece->last < f->at || feed_piece_misses(piece, f->at))
         return true;
@@ -187,14 +187,14 @@ static void feed_reader_look(feed_reader *f)
     hf_status status = feed_piece_read(f->settings.store, f->batch,
                                        f->at < 0 ? INT64_MAX - 1 : f->at, &piece, NULL);
     f->read_us = hf_seam.boot_us();
-    note_read(f, piece);
+    feed_reader_note_read(f, piece);
     if (status != HF_OK) {
         f->backoff_us = f->backoff_us == 0 ? BACKOFF_US
                                            : feed_reader_shorter(2 * f->backoff_us, BACKOFF_MAX_US);
         return;
     }
     f->backoff_us = 0;
-    if (must_jump(f, piece))
+    if (feed_reader_must_jump(f, piece))
         feed_reader_jump(f, piece);
     else
         feed_reader_pass_on(f, piece);
@@ -202,7 +202,7 @@ static void feed_reader_look(feed_reader *f)
 
 /* ---- hearing and telling ---- */
 
-static void set_watch(feed_reader *f, hf_watch *watch)
+static void feed_reader_set_watch(feed_reader *f, hf_watch *watch)
 {
     f->watch = watch;
     pthread_mutex_lock(&f->mutex);
@@ -210,15 +210,15 @@ static void set_watch(feed_reader *f, hf_watch *watch)
     pthread_mutex_unlock(&f->mutex);
 }
 
-static void lose_watch(feed_reader *f)
+static void feed_reader_lose_watch(feed_reader *f)
 {
     hf_watch_close(f->watch);
-    set_watch(f, NULL);
+    feed_reader_set_watch(f, NULL);
     f->watch_us = hf_seam.boot_us() + WATCH_AGAIN_US;
     f->wants = true; /* what was said last is not known */
 }
 
-static void begin_watch(feed_reader *f)
+static void feed_reader_begin_watch(feed_reader *f)
 {
     hf_watch *watch = NULL;
     hf_status status = hf_store_watch(f->settings.store, &watch, NULL);
@@ -227,11 +227,11 @@ static void begin_watch(feed_reader *f)
         f->watch_us = hf_seam.boot_us() + WATCH_AGAIN_US;
         return;
     }
-    set_watch(f, watch);
+    feed_reader_set_watch(f, watch);
     f->wants = true; /* what was said before it began is not known */
 }
 
-static bool may_watch(const feed_reader *f)
+static bool feed_reader_may_watch(const feed_reader *f)
 {
     return !f->deaf && f->watch == NULL && (atomic_load(&f->following) || f->tells);
 }
@@ -239,10 +239,10 @@ static bool may_watch(const feed_reader *f)
 static void feed_reader_hear(feed_reader *f)
 {
     bool heard = false;
-    if (may_watch(f) && hf_seam.boot_us() >= f->watch_us)
-        begin_watch(f);
+    if (feed_reader_may_watch(f) && hf_seam.boot_us() >= f->watch_us)
+        feed_reader_begin_watch(f);
     if (f->watch != NULL && hf_watch_heard(f->watch, &heard, NULL) != HF_OK)
-        lose_watch(f);
+        feed_reader_lose_watch(f);
     f->wants |= heard;
 }
 
@@ -256,14 +256,14 @@ static void feed_reader_tell(feed_reader *f)
     if (!atomic_load(&f->following))
         atomic_store(&f->nudged, false);
     if (hf_watch_tell(f->watch, NULL) != HF_OK)
-        lose_watch(f);
+        feed_reader_lose_watch(f);
     f->told_us = hf_seam.boot_us();
     feed_reader_hear(f);
 }
 
 /* ---- the thread ---- */
 
-static int64_t look_at_us(const feed_reader *f)
+static int64_t feed_reader_look_at_us(const feed_reader *f)
 {
     if (!atomic_load(&f->following) || atomic_load(&f->held) >= PIECES_MAX)
         return NEVER;
@@ -272,7 +272,7 @@ static int64_t look_at_us(const feed_reader *f)
     return f->more ? 0 : f->read_us + (f->wants ? PACE_US : f->interval_us);
 }
 
-static void sleep_until(feed_reader *f, int64_t us)
+static void feed_reader_sleep_until(feed_reader *f, int64_t us)
 {
     struct pollfd fds[2] = {{.fd = f->kick, .events = POLLIN}, {.fd = -1, .events = POLLIN}};
     int64_t left_us = us == NEVER ? NEVER : us - hf_seam.boot_us();
@@ -287,17 +287,17 @@ static void sleep_until(feed_reader *f, int64_t us)
         eventfd_read(f->kick, &kicks);
 }
 
-static int64_t wake_at_us(const feed_reader *f)
+static int64_t feed_reader_wake_at_us(const feed_reader *f)
 {
-    int64_t us = look_at_us(f);
+    int64_t us = feed_reader_look_at_us(f);
     if (f->tells && f->watch != NULL)
         us = feed_reader_shorter(us, f->told_us + TELL_US);
-    if (may_watch(f))
+    if (feed_reader_may_watch(f))
         us = feed_reader_shorter(us, f->watch_us);
     return us;
 }
 
-static void take_orders(feed_reader *f)
+static void feed_reader_take_orders(feed_reader *f)
 {
     unsigned begun = atomic_load(&f->begun);
     if (atomic_load(&f->nudged))
@@ -311,11 +311,11 @@ static void *feed_reader_follow(void *context)
 {
     feed_reader *f = context;
     while (!atomic_load(&f->stopping)) {
-        sleep_until(f, wake_at_us(f));
-        take_orders(f);
+        feed_reader_sleep_until(f, feed_reader_wake_at_us(f));
+        feed_reader_take_orders(f);
         feed_reader_hear(f);
         feed_reader_tell(f);
-        if (!atomic_load(&f->stopping) && hf_seam.boot_us() >= look_at_us(f))
+        if (!atomic_load(&f->stopping) && hf_seam.boot_us() >= feed_reader_look_at_us(f))
             feed_reader_look(f);
     }
     return NULL;

@@ -15,7 +15,7 @@
 
 /* Reading a piece is one op; one block of memory holds what is kept of its answer. */
 
-static void write_record(hf_buffer *text, const hf_event *event)
+static void feed_ring_write_record(hf_buffer *text, const hf_event *event)
 {
     char *json = hf_event_json(event); /* on one line: it has no control characters */
     if (json == NULL)
@@ -31,7 +31,7 @@ static void write_record(hf_buffer *text, const hf_event *event)
 
 /* The piece with room for its events; the text is its own block, as its size is not known before.
  * */
-static feed_piece *piece_new(const hf_answer *answer, int64_t after)
+static feed_piece *feed_ring_piece_new(const hf_answer *answer, int64_t after)
 {
     size_t count = answer->events_count;
     size_t each = sizeof(hf_event) + sizeof(uint64_t) + sizeof(uint32_t);
@@ -58,9 +58,9 @@ static feed_piece *piece_new(const hf_answer *answer, int64_t after)
 static feed_piece *feed_piece_make(const hf_answer *answer, int64_t after)
 {
     hf_buffer text = {0};
-    feed_piece *piece = piece_new(answer, after);
+    feed_piece *piece = feed_ring_piece_new(answer, after);
     for (size_t i = 0; piece != NULL && i < piece->count; i++) {
-        write_record(&text, &piece->events[i]);
+        feed_ring_write_record(&text, &piece->events[i]);
         piece->hashes[i] = feed_names_hash(&piece->events[i].resource);
         piece->ends[i] = (uint32_t)text.size;
     }
@@ -136,7 +136,7 @@ static feed_piece *feed_ring_oldest(const feed_ring *ring)
     return ring->pieces[ring->oldest];
 }
 
-static void throw_out(feed_ring *ring)
+static void feed_ring_throw_out(feed_ring *ring)
 {
     feed_piece *piece = feed_ring_oldest(ring);
     ring->after = piece->upto;
@@ -150,7 +150,7 @@ static void throw_out(feed_ring *ring)
 void feed_ring_done(feed_ring *ring)
 {
     while (ring->count > 0)
-        throw_out(ring);
+        feed_ring_throw_out(ring);
     hf_free(ring->pieces);
     hf_free(ring->places);
 }
@@ -165,7 +165,7 @@ void feed_ring_add(feed_ring *ring, feed_piece *piece)
 {
     assert(piece->count > 0 && piece->after == ring->newest);
     while (ring->count > 0 && !feed_ring_has_room(ring, piece))
-        throw_out(ring);
+        feed_ring_throw_out(ring);
     size_t at = (ring->oldest + ring->count++) % ring->size;
     ring->pieces[at] = piece;
     ring->places[at] = ring->head;
@@ -177,7 +177,7 @@ void feed_ring_add(feed_ring *ring, feed_piece *piece)
 void feed_ring_jump(feed_ring *ring, int64_t newest)
 {
     while (ring->count > 0)
-        throw_out(ring);
+        feed_ring_throw_out(ring);
     ring->first = ++ring->head; /* who stood at the head is behind now */
     ring->after = ring->newest = newest;
 }
@@ -188,7 +188,7 @@ bool feed_ring_covers(const feed_ring *ring, int64_t after)
 }
 
 /* The last of the pieces that begin at or before that place. */
-static size_t piece_of(const feed_ring *ring, uint64_t place)
+static size_t feed_ring_piece_of(const feed_ring *ring, uint64_t place)
 {
     size_t low = 0, high = ring->count;
     while (high - low > 1) {
@@ -204,7 +204,7 @@ static size_t piece_of(const feed_ring *ring, uint64_t place)
 const feed_piece *feed_ring_at(const feed_ring *ring, uint64_t place, size_t *index)
 {
     assert(place >= ring->first && place < ring->head);
-    size_t at = piece_of(ring, place);
+    size_t at = feed_ring_piece_of(ring, place);
     *index = (size_t)(place - ring->places[at]);
     return ring->pieces[at];
 }

@@ -74,7 +74,7 @@ static const bool is_token[256] = {
 
 /* What may stand in a value: anything but control characters; bytes above 127 have no meaning here.
  * */
-static bool is_text(unsigned char c)
+static bool framing_is_text(unsigned char c)
 {
     return c == '\t' || (c >= 0x20 && c != 0x7f);
 }
@@ -91,7 +91,7 @@ static void framing_begin(framing *f)
     framing_go(f, START);
 }
 
-static bool on_method(framing *f, unsigned char c)
+static bool framing_on_method(framing *f, unsigned char c)
 {
     if (c == ' ' && f->part > 0)
         return framing_go(f, TARGET);
@@ -104,16 +104,16 @@ static bool on_method(framing *f, unsigned char c)
     return true;
 }
 
-static bool is_target(unsigned char c)
+static bool framing_is_target(unsigned char c)
 {
     return c > ' ' && c < 0x7f;
 }
 
-static bool on_target(framing *f, unsigned char c)
+static bool framing_on_target(framing *f, unsigned char c)
 {
     if (c == ' ' && f->part > 0)
         return framing_go(f, VERSION);
-    if (!is_target(c))
+    if (!framing_is_target(c))
         return framing_refuse(f, 400,
                               "The request's target has a byte in it that must be encoded with %.");
     if (++f->part > f->limits->target_max)
@@ -121,7 +121,7 @@ static bool on_target(framing *f, unsigned char c)
     return true;
 }
 
-static bool on_version(framing *f, unsigned char c)
+static bool framing_on_version(framing *f, unsigned char c)
 {
     static const char version[] = "HTTP/1.";
     size_t at = f->part++;
@@ -144,13 +144,13 @@ static bool on_version(framing *f, unsigned char c)
 
 /* ---- headers, and trailers ---- */
 
-static bool on_line_lf(framing *f, unsigned char c)
+static bool framing_on_line_lf(framing *f, unsigned char c)
 {
     return c == '\n' ? framing_go(f, LINE_START)
                      : framing_refuse(f, 400, "A CR stands alone; lines end with CR LF.");
 }
 
-static bool on_name(framing *f, unsigned char c)
+static bool framing_on_name(framing *f, unsigned char c)
 {
     static const char *const names[] = {[CONTENT_LENGTH] = "content-length",
                                         [TRANSFER_ENCODING] = "transfer-encoding",
@@ -175,7 +175,7 @@ static bool on_name(framing *f, unsigned char c)
     return true;
 }
 
-static bool begin_header(framing *f)
+static bool framing_begin_header(framing *f)
 {
     if (f->trailing)
         return true;
@@ -184,20 +184,20 @@ static bool begin_header(framing *f)
     return true;
 }
 
-static bool on_line_start(framing *f, unsigned char c)
+static bool framing_on_line_start(framing *f, unsigned char c)
 {
     if (c == '\r')
         return framing_go(f, HEAD_LF);
     if (c == ' ' || c == '\t')
         return framing_refuse(f, 400, "A header is folded over two lines.");
-    if (!begin_header(f))
+    if (!framing_begin_header(f))
         return false;
     framing_go(f, NAME);
-    return on_name(f, c);
+    return framing_on_name(f, c);
 }
 
 /* A header that matters begins: it may come once, and not with one that says otherwise. */
-static bool begin_value(framing *f)
+static bool framing_begin_value(framing *f)
 {
     bool again = f->seen & SEEN(f->header);
     f->seen |= SEEN(f->header);
@@ -218,7 +218,7 @@ static bool begin_value(framing *f)
     return true;
 }
 
-static bool on_length(framing *f, unsigned char c)
+static bool framing_on_length(framing *f, unsigned char c)
 {
     if (c < '0' || c > '9')
         return framing_refuse(f, 400, "Content-Length is not a plain number.");
@@ -231,7 +231,7 @@ static bool on_length(framing *f, unsigned char c)
     return true;
 }
 
-static bool on_encoding(framing *f, unsigned char c)
+static bool framing_on_encoding(framing *f, unsigned char c)
 {
     static const char chunked[] = "chunked";
     if (f->part < sizeof chunked - 1 && (c | 0x20) == chunked[f->part]) {
@@ -242,7 +242,7 @@ static bool on_encoding(framing *f, unsigned char c)
                           "Transfer-Encoding is not chunked, which is the only one known here.");
 }
 
-static bool end_value(framing *f)
+static bool framing_end_value(framing *f)
 {
     if (f->header == CONTENT_LENGTH && f->part == 0)
         return framing_refuse(f, 400, "Content-Length is empty.");
@@ -252,39 +252,39 @@ static bool end_value(framing *f)
     return framing_go(f, LINE_LF);
 }
 
-static bool on_value(framing *f, unsigned char c)
+static bool framing_on_value(framing *f, unsigned char c)
 {
     if (c == '\r')
-        return end_value(f);
+        return framing_end_value(f);
     if (c == '\n')
         return framing_refuse(f, 400, "An LF stands alone; lines end with CR LF.");
-    if (!is_text(c))
+    if (!framing_is_text(c))
         return framing_refuse(f, 400, "A header's value has a control character in it.");
     if (f->header == CONTENT_LENGTH)
-        return on_length(f, c);
+        return framing_on_length(f, c);
     if (f->header == TRANSFER_ENCODING)
-        return on_encoding(f, c);
+        return framing_on_encoding(f, c);
     return true;
 }
 
-static bool on_before_value(framing *f, unsigned char c)
+static bool framing_on_before_value(framing *f, unsigned char c)
 {
-    if (f->part == 0 && !begin_value(f))
+    if (f->part == 0 && !framing_begin_value(f))
         return false;
     f->part++;
     if (c == ' ')
         return true;
     framing_go(f, VALUE);
-    return on_value(f, c);
+    return framing_on_value(f, c);
 }
 
-static void end_request(framing *f)
+static void framing_end_request(framing *f)
 {
     f->requests++;
     framing_begin(f);
 }
 
-static bool on_head_lf(framing *f, unsigned char c)
+static bool framing_on_head_lf(framing *f, unsigned char c)
 {
     if (c != '\n')
         return framing_refuse(f, 400, "A CR stands alone; lines end with CR LF.");
@@ -297,7 +297,7 @@ static bool on_head_lf(framing *f, unsigned char c)
         return framing_go(f, SIZE);
     if (!f->trailing && f->length > 0)
         return framing_go(f, BODY);
-    end_request(f);
+    framing_end_request(f);
     return true;
 }
 
@@ -310,7 +310,7 @@ static int framing_hex(unsigned char c)
                                                     : -1;
 }
 
-static bool on_size(framing *f, unsigned char c)
+static bool framing_on_size(framing *f, unsigned char c)
 {
     int digit = framing_hex(c);
     if (f->part == 0)
@@ -327,16 +327,16 @@ static bool on_size(framing *f, unsigned char c)
     return true;
 }
 
-static bool on_extension(framing *f, unsigned char c)
+static bool framing_on_extension(framing *f, unsigned char c)
 {
     if (c == '\r')
         return framing_go(f, SIZE_LF);
-    return is_text(c)
+    return framing_is_text(c)
                ? true
                : framing_refuse(f, 400, "The extension of a chunk has a control character in it.");
 }
 
-static bool on_size_lf(framing *f, unsigned char c)
+static bool framing_on_size_lf(framing *f, unsigned char c)
 {
     if (c != '\n')
         return framing_refuse(f, 400, "A CR stands alone; lines end with CR LF.");
@@ -346,13 +346,13 @@ static bool on_size_lf(framing *f, unsigned char c)
     return framing_go(f, f->trailing ? LINE_START : CHUNK);
 }
 
-static bool on_chunk_cr(framing *f, unsigned char c)
+static bool framing_on_chunk_cr(framing *f, unsigned char c)
 {
     return c == '\r' ? framing_go(f, CHUNK_LF)
                      : framing_refuse(f, 400, "A chunk is longer than it says.");
 }
 
-static bool on_chunk_lf(framing *f, unsigned char c)
+static bool framing_on_chunk_lf(framing *f, unsigned char c)
 {
     f->used = 0;
     return c == '\n' ? framing_go(f, SIZE)
@@ -362,17 +362,17 @@ static bool on_chunk_lf(framing *f, unsigned char c)
 /* ---- all of it ---- */
 
 static bool (*const on[STATES])(framing *f, unsigned char c) = {
-    [START] = on_method,      [METHOD] = on_method,
-    [TARGET] = on_target,     [VERSION] = on_version,
-    [LINE_LF] = on_line_lf,   [LINE_START] = on_line_start,
-    [NAME] = on_name,         [BEFORE_VALUE] = on_before_value,
-    [VALUE] = on_value,       [HEAD_LF] = on_head_lf,
-    [SIZE] = on_size,         [EXTENSION] = on_extension,
-    [SIZE_LF] = on_size_lf,   [CHUNK_CR] = on_chunk_cr,
-    [CHUNK_LF] = on_chunk_lf,
+    [START] = framing_on_method,      [METHOD] = framing_on_method,
+    [TARGET] = framing_on_target,     [VERSION] = framing_on_version,
+    [LINE_LF] = framing_on_line_lf,   [LINE_START] = framing_on_line_start,
+    [NAME] = framing_on_name,         [BEFORE_VALUE] = framing_on_before_value,
+    [VALUE] = framing_on_value,       [HEAD_LF] = framing_on_head_lf,
+    [SIZE] = framing_on_size,         [EXTENSION] = framing_on_extension,
+    [SIZE_LF] = framing_on_size_lf,   [CHUNK_CR] = framing_on_chunk_cr,
+    [CHUNK_LF] = framing_on_chunk_lf,
 };
 
-static bool in_chunk_line(const framing *f)
+static bool framing_in_chunk_line(const framing *f)
 {
     return f->state == SIZE || f->state == EXTENSION || f->state == SIZE_LF;
 }
@@ -380,9 +380,9 @@ static bool in_chunk_line(const framing *f)
 /* How many bytes of a head, of a chunk's line or of trailers may still come. */
 static size_t framing_room(const framing *f)
 {
-    size_t most = f->trailing        ? f->limits->trailers_max
-                  : in_chunk_line(f) ? f->limits->chunk_max
-                                     : f->limits->head_max;
+    size_t most = f->trailing                ? f->limits->trailers_max
+                  : framing_in_chunk_line(f) ? f->limits->chunk_max
+                                             : f->limits->head_max;
     return most > f->used ? most - f->used : 0;
 }
 
@@ -395,8 +395,9 @@ static bool framing_count(framing *f)
     }
     if (f->trailing)
         return framing_refuse(f, 431, "What follows the last chunk is too long.");
-    return in_chunk_line(f) ? framing_refuse(f, 400, "The first line of a chunk is too long.")
-                            : framing_refuse(f, 431, "The request's headers are too long.");
+    return framing_in_chunk_line(f)
+               ? framing_refuse(f, 400, "The first line of a chunk is too long.")
+               : framing_refuse(f, 431, "The request's headers are too long.");
 }
 
 /* Passes over what is there of a body or a chunk. */
@@ -409,7 +410,7 @@ static size_t framing_pass(framing *f, size_t size)
     if (f->state == CHUNK)
         framing_go(f, CHUNK_CR);
     else
-        end_request(f);
+        framing_end_request(f);
     return now;
 }
 
@@ -419,7 +420,7 @@ static size_t framing_skim(framing *f, const unsigned char *at, size_t size)
 {
     size_t now = 0, most = framing_room(f) < size ? framing_room(f) : size;
     if (f->state == VALUE && (f->header == OTHER || f->header == HOST)) {
-        while (now < most && is_text(at[now]))
+        while (now < most && framing_is_text(at[now]))
             now++;
     } else if (f->state == NAME) {
         for (; now < most && is_token[at[now]]; now++, f->part++)
@@ -427,7 +428,7 @@ static size_t framing_skim(framing *f, const unsigned char *at, size_t size)
                 f->name[f->part] = (char)at[now];
     } else if (f->state == TARGET) {
         most = f->limits->target_max - f->part < most ? f->limits->target_max - f->part : most;
-        while (now < most && is_target(at[now]))
+        while (now < most && framing_is_target(at[now]))
             now++;
         f->part += now;
     }
@@ -445,7 +446,7 @@ static size_t framing_step(framing *f, const unsigned char *at, size_t size)
     return framing_count(f) && on[f->state](f, *at) ? 1 : 0;
 }
 
-static framing_part part_of(const framing *f)
+static framing_part framing_part_of(const framing *f)
 {
     if (f->state == BODY || f->state == CHUNK)
         return FRAMING_BODY;
@@ -461,13 +462,14 @@ void framing_init(framing *f, const framing_limits *limits)
 framing_piece framing_next(framing *f, const void *bytes, size_t size)
 {
     const unsigned char *at = bytes;
-    framing_piece piece = {.part = part_of(f)};
+    framing_piece piece = {.part = framing_part_of(f)};
     uint64_t requests = f->requests;
-    while (piece.size < size && f->status == 0 && !piece.ends && part_of(f) == piece.part) {
+    while (piece.size < size && f->status == 0 && !piece.ends && framing_part_of(f) == piece.part) {
         piece.size += framing_step(f, at + piece.size, size - piece.size);
         piece.ends = f->requests != requests;
     }
-    piece.head_ends = piece.part == FRAMING_HEAD && (piece.ends || part_of(f) != FRAMING_HEAD);
+    piece.head_ends =
+        piece.part == FRAMING_HEAD && (piece.ends || framing_part_of(f) != FRAMING_HEAD);
     return piece;
 }
 
@@ -487,5 +489,5 @@ bool framing_idle(const framing *f)
 
 bool framing_in_head(const framing *f)
 {
-    return part_of(f) == FRAMING_HEAD;
+    return framing_part_of(f) == FRAMING_HEAD;
 }

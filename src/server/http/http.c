@@ -27,7 +27,7 @@ static void http_listen_resume(evutil_socket_t fd, short what, void *context)
 }
 
 /* Files or memory are out: the socket stays readable, so asking on would only burn time. */
-static void pause_accepting(http_listener *l)
+static void http_pause_accepting(http_listener *l)
 {
     struct timeval span = {.tv_usec = PAUSE_US};
     http_count(l->http, "accept_failed");
@@ -36,7 +36,7 @@ static void pause_accepting(http_listener *l)
 }
 
 /* Whether more may wait. */
-static bool accept_some(http_listener *l, int fd)
+static bool http_accept_some(http_listener *l, int fd)
 {
     for (int i = 0; i < ACCEPTS; i++) {
         struct sockaddr_storage peer;
@@ -47,28 +47,30 @@ static bool accept_some(http_listener *l, int fd)
             continue;
         }
         if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
-            pause_accepting(l);
+            http_pause_accepting(l);
         if (errno != ECONNABORTED && errno != EINTR)
             return false;
     }
     return true;
 }
 
-static void on_accept(evutil_socket_t fd, short what, void *context)
+static void http_on_accept(evutil_socket_t fd, short what, void *context)
 {
     (void)what;
-    accept_some(context, fd);
+    http_accept_some(context, fd);
 }
 
-void listener_empty(http_listener *l)
+/* Takes in everyone who has connected so far. */
+static void http_listener_empty(http_listener *l)
 {
-    while (accept_some(l, l->fd))
+    while (http_accept_some(l, l->fd))
         continue;
 }
 
 /* ---- listeners ---- */
 
-void listener_free(http_listener *l)
+/* http_listen.c */
+static void http_listener_free(http_listener *l)
 {
     if (l->fd >= 0) {
         event_del(&l->accepting);
@@ -89,7 +91,7 @@ static char *http_listen_copy_of(const char *text)
 }
 
 /* A listener without a socket. */
-static hf_status listener_new(http *h, const http_tls *tls, http_listener **out, hf_error *err)
+static hf_status http_listener_new(http *h, const http_tls *tls, http_listener **out, hf_error *err)
 {
     http_listener *l = hf_alloc(sizeof *l);
     if (l == NULL)
@@ -103,7 +105,7 @@ static hf_status listener_new(http *h, const http_tls *tls, http_listener **out,
     else if (tls != NULL)
         status = tls_context_new(tls, &l->context, err);
     if (status != HF_OK) {
-        listener_free(l);
+        http_listener_free(l);
         return status;
     }
     *out = l;
@@ -114,15 +116,15 @@ hf_status http_listen(http *h, int fd, const http_tls *tls, hf_error *err)
 {
     int yes = 1;
     http_listener *l;
-    hf_status status = listener_new(h, tls, &l, err);
+    hf_status status = http_listener_new(h, tls, &l, err);
     if (status != HF_OK)
         return status;
     /* Accepted sockets inherit it. On a Unix socket it fails, which is fine. */
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-    event_assign(&l->accepting, h->settings.base, fd, EV_READ | EV_PERSIST, on_accept, l);
+    event_assign(&l->accepting, h->settings.base, fd, EV_READ | EV_PERSIST, http_on_accept, l);
     evtimer_assign(&l->resuming, h->settings.base, http_listen_resume, l);
     if (event_add(&l->accepting, NULL) != 0) {
-        listener_free(l);
+        http_listener_free(l);
         return hf_fail_memory(err);
     }
     l->fd = fd;
@@ -171,7 +173,7 @@ static void http_waits_arm(http *h, int64_t now_us, int64_t until_us)
     w->armed_us = event_add(&w->timer, &span) == 0 ? until_us : INT64_MAX;
 }
 
-static void arm_for_first(http *h, int64_t now_us)
+static void http_arm_for_first(http *h, int64_t now_us)
 {
     int64_t until_us = INT64_MAX;
     for (unsigned i = 0; i < WAITS; i++)
@@ -181,7 +183,7 @@ static void arm_for_first(http *h, int64_t now_us)
         http_waits_arm(h, now_us, until_us);
 }
 
-static void on_timer(evutil_socket_t fd, short what, void *context)
+static void http_on_timer(evutil_socket_t fd, short what, void *context)
 {
     http *h = context;
     (void)fd, (void)what;
@@ -192,10 +194,10 @@ static void on_timer(evutil_socket_t fd, short what, void *context)
             wait_for(c, WAIT_NOTHING);
             conn_overdue(c);
         }
-    arm_for_first(h, now_us);
+    http_arm_for_first(h, now_us);
 }
 
-static void unlink_wait(http_conn *c)
+static void http_unlink_wait(http_conn *c)
 {
     http_waits *w = &c->http->waits;
     if (c->wait == WAIT_NOTHING)
@@ -209,7 +211,7 @@ static void unlink_wait(http_conn *c)
 void wait_for(http_conn *c, http_wait what)
 {
     http_waits *w = &c->http->waits;
-    unlink_wait(c);
+    http_unlink_wait(c);
     if (what == WAIT_NOTHING)
         return;
     int64_t now_us = hf_seam.boot_us();
@@ -222,7 +224,8 @@ void wait_for(http_conn *c, http_wait what)
         http_waits_arm(c->http, now_us, c->wait_until_us);
 }
 
-void waits_init(http *h)
+/* http_waits.c */
+static void http_waits_init(http *h)
 {
     const http_settings *s = &h->settings;
     h->waits.spans_us[WAIT_HANDSHAKE] = h->waits.spans_us[WAIT_HEAD] = s->head_timeout_us;
@@ -231,24 +234,26 @@ void waits_init(http *h)
     h->waits.spans_us[WAIT_WRITE] = s->write_timeout_us;
     h->waits.spans_us[WAIT_LINGER] = LINGER_US;
     h->waits.armed_us = INT64_MAX;
-    evtimer_assign(&h->waits.timer, s->base, on_timer, h);
+    evtimer_assign(&h->waits.timer, s->base, http_on_timer, h);
 }
 
-void waits_part(http *h)
+/* From now on connections stay for a moment only when they are idle or shake hands; who does now
+ * must be told by wait_for. */
+static void http_waits_part(http *h)
 {
     int64_t *handshake_us = &h->waits.spans_us[WAIT_HANDSHAKE];
     h->waits.spans_us[WAIT_IDLE] = PARTING_US;
     *handshake_us = *handshake_us < PARTING_HANDSHAKE_US ? *handshake_us : PARTING_HANDSHAKE_US;
 }
 
-void waits_done(http *h)
+static void http_waits_done(http *h)
 {
     event_del(&h->waits.timer);
 }
 
 /* ---- new, stop, free ---- */
 
-static hf_status check_settings(const http_settings *s, hf_error *err)
+static hf_status http_check_settings(const http_settings *s, hf_error *err)
 {
     if (s->head_timeout_us <= 0 || s->body_timeout_us <= 0 || s->idle_timeout_us <= 0 ||
         s->write_timeout_us <= 0)
@@ -264,7 +269,7 @@ static hf_status check_settings(const http_settings *s, hf_error *err)
 
 hf_status http_new(const http_settings *settings, http **out, hf_error *err)
 {
-    hf_status status = check_settings(settings, err);
+    hf_status status = http_check_settings(settings, err);
     if (status != HF_OK)
         return status;
     http *h = hf_alloc(sizeof *h);
@@ -278,17 +283,17 @@ hf_status http_new(const http_settings *settings, http **out, hf_error *err)
         hf_free(h);
         return status;
     }
-    waits_init(h);
+    http_waits_init(h);
     conns_init(h);
     *out = h;
     return HF_OK;
 }
 
-static void stop_listening(http *h)
+static void http_stop_listening(http *h)
 {
     while (h->listeners != NULL) {
         http_listener *next = h->listeners->next;
-        listener_free(h->listeners);
+        http_listener_free(h->listeners);
         h->listeners = next;
     }
 }
@@ -300,10 +305,10 @@ static void stop_listening(http *h)
 void http_stop(http *h)
 {
     h->stopping = true;
-    waits_part(h);
+    http_waits_part(h);
     for (http_listener *l = h->listeners; l != NULL; l = l->next)
-        listener_empty(l);
-    stop_listening(h);
+        http_listener_empty(l);
+    http_stop_listening(h);
     for (http_conn *c = h->connections; c != NULL; c = c->next)
         if (c->phase == IDLE || c->phase == HANDSHAKE)
             wait_for(c, c->phase == IDLE ? WAIT_IDLE : WAIT_HANDSHAKE);
@@ -324,7 +329,7 @@ void http_free(http *h)
     if (h == NULL)
         return;
     assert(h->requests_count == 0);
-    stop_listening(h);
+    http_stop_listening(h);
     for (http_conn *c; (c = h->connections) != NULL;) {
         if (c->held != NULL)
             held_give_back(c->held);
@@ -332,7 +337,7 @@ void http_free(http *h)
         conn_free(c);
     }
     held_free_spare(h);
-    waits_done(h);
+    http_waits_done(h);
     conns_done(h);
     hf_buffer_done(&h->output);
     proxies_free(h->proxies);

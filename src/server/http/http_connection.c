@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A connection's life, from accept to close: what the loop does when its socket speaks. All work on
- * a connection is done in http_conn_run(), one phase after the other, until there is nothing to do;
- * whoever answers from elsewhere writes, and leaves the rest to a later http_conn_run(). */
+ * a connection is done in conn_run(), one phase after the other, until there is nothing to do;
+ * whoever answers from elsewhere writes, and leaves the rest to a later conn_run(). */
 #include "base/digest.h"
 #include "base/seams.h"
 #include "server/http/http_inside.h"
@@ -19,9 +19,9 @@ enum {
 
 /* ---- writing ---- */
 
-/* Calls http_conn_run() in the loop's next turn, after it has looked at all sockets: event_active
+/* Calls conn_run() in the loop's next turn, after it has looked at all sockets: event_active
  * would come before them, and a client that sends without end would have the loop for itself. */
-static void http_conn_schedule(http_conn *c)
+static void conn_schedule(http_conn *c)
 {
     static const struct timeval at_once = {0};
     http *h = c->http;
@@ -36,7 +36,7 @@ static void http_conn_schedule(http_conn *c)
     h->later = c;
 }
 
-static void http_conn_unschedule(http_conn *c)
+static void conn_unschedule(http_conn *c)
 {
     if (c->later_link == NULL)
         return;
@@ -51,10 +51,10 @@ void conn_break(http_conn *c)
 {
     c->broken = true;
     if (!c->running)
-        http_conn_schedule(c);
+        conn_schedule(c);
 }
 
-static void watch_writing(http_conn *c)
+static void conn_watch_writing(http_conn *c)
 {
     if (!event_pending(&c->writing, EV_WRITE, NULL) && event_add(&c->writing, NULL) != 0)
         conn_break(c);
@@ -72,13 +72,13 @@ void conn_send(http_conn *c, const char *from, size_t size)
         conn_break(c);
         return;
     }
-    watch_writing(c);
+    conn_watch_writing(c);
     if (c->wait != WAIT_WRITE)
         wait_for(c, WAIT_WRITE);
 }
 
 /* Writes what waited; whoever streams may then write more. */
-static void http_conn_flush(http_conn *c)
+static void conn_flush(http_conn *c)
 {
     io_end end = IO_OK;
     size_t taken = 0, before = bytes_left(&c->out);
@@ -91,7 +91,7 @@ static void http_conn_flush(http_conn *c)
         return;
     }
     if (after > 0)
-        watch_writing(c);
+        conn_watch_writing(c);
     if (after == before)
         return;
     if (after == 0)
@@ -104,7 +104,7 @@ static void http_conn_flush(http_conn *c)
 
 /* ---- between requests, and the end ---- */
 
-static void http_conn_linger(http_conn *c)
+static void conn_linger(http_conn *c)
 {
     io_finish(&c->io);
     bytes_clear(&c->in, 0);
@@ -114,10 +114,10 @@ static void http_conn_linger(http_conn *c)
 }
 
 /* All has been written. */
-static void http_conn_go_on(http_conn *c)
+static void conn_go_on(http_conn *c)
 {
     if (c->closing) {
-        http_conn_linger(c);
+        conn_linger(c);
         return;
     }
     c->phase = IDLE;
@@ -130,9 +130,9 @@ void conn_answered(http_conn *c)
     c->phase = WRITING;
     if (c->running || c->broken || bytes_left(&c->out) > 0)
         return;
-    http_conn_go_on(c);
+    conn_go_on(c);
     if (c->phase == LINGERING || c->io.more || bytes_left(&c->in) > 0)
-        http_conn_schedule(c);
+        conn_schedule(c);
 }
 
 /* The client of a stream is watched more closely: its leaving may have been told while its request
@@ -141,7 +141,7 @@ void conn_streams(http_conn *c)
 {
     c->io.more = true;
     if (!c->running)
-        http_conn_schedule(c);
+        conn_schedule(c);
 }
 
 void conn_free(http_conn *c)
@@ -149,7 +149,7 @@ void conn_free(http_conn *c)
     http *h = c->http;
     assert(!c->running && c->held == NULL);
     wait_for(c, WAIT_NOTHING);
-    http_conn_unschedule(c);
+    conn_unschedule(c);
     event_del(&c->reading);
     event_del(&c->writing);
     io_close(&c->io);
@@ -163,7 +163,7 @@ void conn_free(http_conn *c)
 }
 
 /* Closes it, and tells whoever has its request. */
-static void http_conn_end(http_conn *c)
+static void conn_end(http_conn *c)
 {
     http *h = c->http;
     http_held *r = c->held;
@@ -183,7 +183,7 @@ static void http_conn_end(http_conn *c)
 
 /* ---- the steps: each says whether there may be more to do ---- */
 
-static bool http_conn_shake_hands(http_conn *c)
+static bool conn_shake_hands(http_conn *c)
 {
     io_end result = io_handshake(&c->io);
     if (result == IO_OK) {
@@ -195,12 +195,12 @@ static bool http_conn_shake_hands(http_conn *c)
         http_count(c->http, "tls_failed");
         c->broken = true;
     } else if (c->io.waits_for_write) {
-        watch_writing(c);
+        conn_watch_writing(c);
     }
     return false;
 }
 
-static void http_conn_feed_new(http_conn *c, size_t got)
+static void conn_feed_new(http_conn *c, size_t got)
 {
     http *h = c->http;
     size_t used = conn_feed(c, h->input, got);
@@ -213,7 +213,7 @@ static void http_conn_feed_new(http_conn *c, size_t got)
 }
 
 /* What was left over comes before what the socket has. */
-static bool take_input(http_conn *c)
+static bool conn_take_input(http_conn *c)
 {
     if (bytes_left(&c->in) > 0) {
         bytes_drop(&c->in, conn_feed(c, c->in.at + c->in.from, bytes_left(&c->in)));
@@ -226,15 +226,15 @@ static bool take_input(http_conn *c)
     size_t got = 0;
     io_end result = io_read(&c->io, c->http->input, HTTP_INPUT_SIZE, &got);
     if (result == IO_OK)
-        http_conn_feed_new(c, got);
+        conn_feed_new(c, got);
     else if (result != IO_LATER)
         c->broken = true;
     else if (c->io.waits_for_write)
-        watch_writing(c);
+        conn_watch_writing(c);
     return result == IO_OK;
 }
 
-static bool http_conn_drain(http_conn *c)
+static bool conn_drain(http_conn *c)
 {
     size_t got = 0;
     io_end result = io_drain(&c->io, c->http->input, HTTP_INPUT_SIZE, &got);
@@ -246,21 +246,21 @@ static bool http_conn_drain(http_conn *c)
     return true;
 }
 
-static bool http_conn_step(http_conn *c)
+static bool conn_step(http_conn *c)
 {
     switch (c->phase) {
     case HANDSHAKE:
-        return http_conn_shake_hands(c);
+        return conn_shake_hands(c);
     case IDLE:
     case READING:
-        return take_input(c);
+        return conn_take_input(c);
     case WRITING:
         if (bytes_left(&c->out) > 0)
             return false;
-        http_conn_go_on(c);
+        conn_go_on(c);
         return true;
     case LINGERING:
-        return http_conn_drain(c);
+        return conn_drain(c);
     case HANDLING:
     case STREAMING:
         return false;
@@ -268,35 +268,35 @@ static bool http_conn_step(http_conn *c)
     return false;
 }
 
-static void http_conn_run(http_conn *c)
+static void conn_run(http_conn *c)
 {
     unsigned steps = 0;
     c->running = true;
-    http_conn_flush(c);
-    while (!c->broken && steps < STEPS_MAX && http_conn_step(c))
+    conn_flush(c);
+    while (!c->broken && steps < STEPS_MAX && conn_step(c))
         steps++;
     if (steps == STEPS_MAX)
-        http_conn_schedule(c);
+        conn_schedule(c);
     if ((c->phase == HANDLING || c->phase == STREAMING) && c->io.more &&
         io_left(&c->io, c->phase == STREAMING))
         c->broken = true;
     c->running = false;
     if (c->broken)
-        http_conn_end(c);
+        conn_end(c);
 }
 
-static void on_socket(evutil_socket_t fd, short what, void *context)
+static void conn_on_socket(evutil_socket_t fd, short what, void *context)
 {
     http_conn *c = context;
     (void)fd;
     c->io.closed |= (what & EV_CLOSED) != 0;
     c->io.more |=
         (what & (EV_READ | EV_CLOSED)) != 0 || ((what & EV_WRITE) != 0 && c->io.waits_for_write);
-    http_conn_run(c);
+    conn_run(c);
 }
 
 /* Those that are scheduled meanwhile are for the turn after. */
-static void on_later(evutil_socket_t fd, short what, void *context)
+static void conn_on_later(evutil_socket_t fd, short what, void *context)
 {
     http *h = context;
     http_conn *now = h->later;
@@ -306,14 +306,14 @@ static void on_later(evutil_socket_t fd, short what, void *context)
         now->later_link = &now;
     while (now != NULL) {
         http_conn *c = now;
-        http_conn_unschedule(c);
-        http_conn_run(c);
+        conn_unschedule(c);
+        conn_run(c);
     }
 }
 
 void conns_init(http *h)
 {
-    evtimer_assign(&h->later_timer, h->settings.base, on_later, h);
+    evtimer_assign(&h->later_timer, h->settings.base, conn_on_later, h);
 }
 
 void conns_done(http *h)
@@ -321,48 +321,49 @@ void conns_done(http *h)
     event_del(&h->later_timer);
 }
 
-static void http_conn_late(http_conn *c, const char *what, const char *sentence)
+static void conn_late(http_conn *c, const char *what, const char *sentence)
 {
     http_count(c->http, what);
     c->running = true;
     conn_refuse(c, 408, sentence);
-    http_conn_run(c);
+    conn_run(c);
 }
 
 void conn_overdue(http_conn *c)
 {
     if (c->phase == READING && framing_in_head(&c->framing)) {
-        http_conn_late(c, "timeout_head", "The head of the request did not come in time.");
+        conn_late(c, "timeout_head", "The head of the request did not come in time.");
     } else if (c->phase == READING) {
-        http_conn_late(c, "timeout_body", "The body of the request did not come in time.");
+        conn_late(c, "timeout_body", "The body of the request did not come in time.");
     } else {
         if (c->phase != LINGERING && !c->http->stopping)
             http_count(c->http, c->phase == HANDSHAKE ? "timeout_handshake"
                                 : c->phase == IDLE    ? "timeout_idle"
                                                       : "timeout_write");
-        http_conn_end(c);
+        conn_end(c);
     }
 }
 
 /* ---- accepting ---- */
 
 /* Closes the socket when it fails. */
-static bool open_io(http_conn *c, http_listener *from, int fd)
+static bool conn_open_io(http_conn *c, http_listener *from, int fd)
 {
     struct event_base *base = c->http->settings.base;
     if (!io_open(&c->io, fd, from->context)) {
         close(fd);
         return false;
     }
-    event_assign(&c->reading, base, fd, EV_READ | EV_CLOSED | EV_ET | EV_PERSIST, on_socket, c);
-    event_assign(&c->writing, base, fd, EV_WRITE | EV_ET, on_socket, c);
+    event_assign(&c->reading, base, fd, EV_READ | EV_CLOSED | EV_ET | EV_PERSIST, conn_on_socket,
+                 c);
+    event_assign(&c->writing, base, fd, EV_WRITE | EV_ET, conn_on_socket, c);
     if (event_add(&c->reading, NULL) == 0)
         return true;
     io_close(&c->io);
     return false;
 }
 
-static void http_conn_enter(http_conn *c)
+static void conn_enter(http_conn *c)
 {
     http *h = c->http;
     c->next = h->connections;
@@ -387,7 +388,7 @@ void conn_open(http *h, http_listener *from, int fd, const struct sockaddr *peer
     }
     c->http = h;
     c->address = net_address_of(peer);
-    if (!open_io(c, from, fd)) {
+    if (!conn_open_io(c, from, fd)) {
         hf_free(c);
         return;
     }
@@ -395,11 +396,11 @@ void conn_open(http *h, http_listener *from, int fd, const struct sockaddr *peer
     c->trusted = proxies_trust(h->proxies, &c->address);
     framing_init(&c->framing, h->settings.limits);
     c->phase = from->context != NULL ? HANDSHAKE : IDLE;
-    http_conn_enter(c);
+    conn_enter(c);
     wait_for(c, c->phase == HANDSHAKE ? WAIT_HANDSHAKE : WAIT_IDLE);
     if (surplus) {
         conn_refuse(c, 503,
                     "The server has as many connections as it may have; try again in a moment.");
-        http_conn_schedule(c);
+        conn_schedule(c);
     }
 }

@@ -15,19 +15,17 @@
 #ifndef HF_SERVER_HTTP_INSIDE_H
 #define HF_SERVER_HTTP_INSIDE_H
 
+#include "base/text.h"
 #include "server/http/http.h"
 #include "server/http/http_socket.h"
 #include "server/http/proxies.h"
 
-#include "base/text.h"
 #include <event2/event.h>
 #include <event2/event_struct.h>
-#include <stdbool.h>
-#include <stddef.h>
 
-/* Bytes that come at one end and go at the other: what was read of a request, what a socket has not
- * taken yet. They may hold secrets, so they are wiped wherever they leave memory. */
-/* All zero is empty. Those from `from` to `size` are there. */
+/* A queue of bytes: what was read of a request, what a socket has not taken yet. They may hold
+ * secrets, so they are wiped before memory is freed. All zero is empty; the bytes from `from` to
+ * `size` are there. */
 typedef struct bytes {
     char *at;
     size_t from, size, room;
@@ -38,8 +36,7 @@ static inline size_t bytes_left(const bytes *b)
     return b->size - b->from;
 }
 
-/* Adds some at the end; a NUL stands behind it, uncounted. False: memory is out, nothing was added.
- * */
+/* Adds bytes at the end, with an uncounted NUL behind. False: out of memory, nothing was added. */
 bool bytes_add(bytes *b, const void *more, size_t size);
 
 /* The first `count` have been used. The memory is kept. */
@@ -48,9 +45,7 @@ void bytes_drop(bytes *b, size_t count);
 /* Wipes all; keeps the memory if it is at most `most` bytes. */
 void bytes_clear(bytes *b, size_t most);
 
-/* A head that framing.c has accepted, split in place: where the path and the query are, and the
- * headers by name. It judges nothing that says where a request ends. */
-/* Places in the text of the head, which may move. */
+/* A head that framing.c has accepted, split in place: offsets in its text, which may move. */
 typedef struct http_head {
     http_method method;
     bool http_1_0;
@@ -62,16 +57,6 @@ typedef struct http_head {
     size_t query, query_size;
     size_t fields, fields_end; /* name, NUL, value, NUL ...; names in lower case */
 } http_head;
-
-/* Rewrites the headers within `text`; the values of one that was given more than once are joined.
- * False: the target is not a path. */
-bool http_head_split(char *text, size_t size, http_head *out);
-
-/* The value of a header, in the text; NULL: not there. */
-const char *http_head_find(const char *text, const http_head *head, const char *name);
-
-/* Is the word one of a list such as "keep-alive, Upgrade"? In any case. */
-bool http_list_has(const char *list, const char *word);
 
 typedef struct http_conn http_conn;
 typedef struct http_held http_held;
@@ -188,14 +173,8 @@ static inline void http_count(const http *h, const char *what)
         h->settings.count(h->settings.context, what);
 }
 
-/* http_waits.c */
-void waits_init(http *h);
-void waits_done(http *h);
 /* From now on; WAIT_NOTHING: as long as it takes. */
 void wait_for(http_conn *c, http_wait what);
-/* From now on connections stay for a moment only when they are idle or shake hands; who does now
- * must be told by wait_for. */
-void waits_part(http *h);
 
 /* http_conn.c */
 void conns_init(http *h);
@@ -218,11 +197,7 @@ void conn_break(http_conn *c);
 size_t conn_feed(http_conn *c, const char *from, size_t size);
 void conn_refuse(http_conn *c, int status, const char *sentence);
 
-/* http_request.c */
-http_held *held_take(http *h); /* NULL: memory is out */
 void held_give_back(http_held *r);
-/* Adds to what was read. False: memory is out, or the layer's share of it. */
-bool held_add(http_held *r, const char *from, size_t size);
 /* Forgets what was read; keeps the memory if it is at most `most` bytes. */
 void held_forget(http_held *r, size_t most);
 void held_free_spare(http *h);
@@ -231,10 +206,5 @@ void held_free_spare(http *h);
  * a request. */
 void answer_compose(http *h, const http_held *r, const http_reply *reply, bool stream, bool close);
 void answer_wipe(http *h);
-
-/* http_listen.c */
-/* Takes in everyone who has connected so far. */
-void listener_empty(http_listener *l);
-void listener_free(http_listener *l);
 
 #endif

@@ -12,12 +12,12 @@
 
 enum { OUTPUT_KEPT = 256 << 10 };
 
-static void http_answer_put(hf_buffer *out, const char *text)
+static void http_reply_put(hf_buffer *out, const char *text)
 {
     hf_buffer_add(out, text, strlen(text));
 }
 
-static void put_number(hf_buffer *out, size_t number, unsigned base)
+static void http_reply_put_number(hf_buffer *out, size_t number, unsigned base)
 {
     char digits[24];
     size_t at = sizeof digits;
@@ -27,15 +27,15 @@ static void put_number(hf_buffer *out, size_t number, unsigned base)
     hf_buffer_add(out, digits + at, sizeof digits - at);
 }
 
-static void put_field(hf_buffer *out, const char *name, const char *value)
+static void http_reply_put_field(hf_buffer *out, const char *name, const char *value)
 {
-    http_answer_put(out, name);
+    http_reply_put(out, name);
     hf_buffer_add(out, ": ", 2);
-    http_answer_put(out, value);
+    http_reply_put(out, value);
     hf_buffer_add(out, "\r\n", 2);
 }
 
-static const char *status_line(int status)
+static const char *http_reply_status_line(int status)
 {
     static const struct {
         int status;
@@ -76,20 +76,20 @@ static const char *status_line(int status)
     return NULL;
 }
 
-static void put_status(hf_buffer *out, int status)
+static void http_reply_put_status(hf_buffer *out, int status)
 {
-    const char *line = status_line(status);
+    const char *line = http_reply_status_line(status);
     if (line != NULL) {
-        http_answer_put(out, line);
+        http_reply_put(out, line);
         return;
     }
-    http_answer_put(out, "HTTP/1.1 ");
-    put_number(out, (size_t)status, 10);
-    http_answer_put(out, " \r\n");
+    http_reply_put(out, "HTTP/1.1 ");
+    http_reply_put_number(out, (size_t)status, 10);
+    http_reply_put(out, " \r\n");
 }
 
 /* "Sun, 06 Nov 1994 08:49:37 GMT", made once a second. */
-static const char *http_answer_date(http *h)
+static const char *http_reply_date(http *h)
 {
     static const char *const days[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
     static const char *const months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
@@ -107,14 +107,14 @@ static const char *http_answer_date(http *h)
 
 /* ---- headers that may not get out ---- */
 
-static bool is_name(const char *text)
+static bool http_reply_is_name(const char *text)
 {
     return *text != '\0' &&
            text[strspn(text, "!#$%&'*+-.^_`|~0123456789"
                              "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")] == '\0';
 }
 
-static bool is_value(const char *text)
+static bool http_reply_is_value(const char *text)
 {
     for (; *text != '\0'; text++)
         if (((unsigned char)*text < 0x20 && *text != '\t') || *text == 0x7f)
@@ -122,15 +122,15 @@ static bool is_value(const char *text)
     return true;
 }
 
-static bool all_good(const http_reply *reply)
+static bool http_reply_all_good(const http_reply *reply)
 {
     for (const http_field *f = reply->headers; f != NULL && f->name != NULL; f++)
-        if (!is_name(f->name) || !is_value(f->value))
+        if (!http_reply_is_name(f->name) || !http_reply_is_value(f->value))
             return false;
-    return reply->type == NULL || is_value(reply->type);
+    return reply->type == NULL || http_reply_is_value(reply->type);
 }
 
-static bool http_answer_has(const http_reply *reply, const char *name)
+static bool http_reply_has(const http_reply *reply, const char *name)
 {
     for (const http_field *f = reply->headers; f != NULL && f->name != NULL; f++)
         if (strcasecmp(f->name, name) == 0)
@@ -140,38 +140,39 @@ static bool http_answer_has(const http_reply *reply, const char *name)
 
 /* ---- putting together ---- */
 
-static void put_length(hf_buffer *out, const http_held *r, const http_reply *reply, bool stream)
+static void http_reply_put_length(hf_buffer *out, const http_held *r, const http_reply *reply,
+                                  bool stream)
 {
     if (reply->status == 204 || reply->status == 304)
         return;
     if (stream) {
         if (r->chunked)
-            http_answer_put(out, "Transfer-Encoding: chunked\r\n");
+            http_reply_put(out, "Transfer-Encoding: chunked\r\n");
         return;
     }
-    http_answer_put(out, "Content-Length: ");
-    put_number(out, reply->type == NULL ? 0 : reply->body.size, 10);
-    http_answer_put(out, "\r\n");
+    http_reply_put(out, "Content-Length: ");
+    http_reply_put_number(out, reply->type == NULL ? 0 : reply->body.size, 10);
+    http_reply_put(out, "\r\n");
 }
 
 void answer_compose(http *h, const http_held *r, const http_reply *reply, bool stream, bool close)
 {
     hf_buffer *out = &h->output;
-    put_status(out, reply->status);
-    put_field(out, "Date", http_answer_date(h));
+    http_reply_put_status(out, reply->status);
+    http_reply_put_field(out, "Date", http_reply_date(h));
     if (reply->type != NULL)
-        put_field(out, "Content-Type", reply->type);
-    put_length(out, r, reply, stream);
+        http_reply_put_field(out, "Content-Type", reply->type);
+    http_reply_put_length(out, r, reply, stream);
     if (close)
-        http_answer_put(out, "Connection: close\r\n");
+        http_reply_put(out, "Connection: close\r\n");
     else if (r != NULL && r->head.http_1_0)
-        http_answer_put(out, "Connection: keep-alive\r\n");
-    http_answer_put(out, "X-Content-Type-Options: nosniff\r\n");
-    if (!http_answer_has(reply, "Cache-Control"))
-        http_answer_put(out, "Cache-Control: no-store\r\n");
+        http_reply_put(out, "Connection: keep-alive\r\n");
+    http_reply_put(out, "X-Content-Type-Options: nosniff\r\n");
+    if (!http_reply_has(reply, "Cache-Control"))
+        http_reply_put(out, "Cache-Control: no-store\r\n");
     for (const http_field *f = reply->headers; f != NULL && f->name != NULL; f++)
-        put_field(out, f->name, f->value);
-    http_answer_put(out, "\r\n");
+        http_reply_put_field(out, f->name, f->value);
+    http_reply_put(out, "\r\n");
     bool bodiless =
         (r != NULL && r->head.method == HTTP_HEAD) || reply->status == 204 || reply->status == 304;
     if (!stream && !bodiless && reply->type != NULL)
@@ -188,7 +189,7 @@ void answer_wipe(http *h)
         hf_buffer_done(out);
 }
 
-static void send_output(http_conn *c)
+static void http_reply_send_output(http_conn *c)
 {
     http *h = c->http;
     if (h->output.failed)
@@ -198,13 +199,13 @@ static void send_output(http_conn *c)
     answer_wipe(h);
 }
 
-static bool must_close(const http_held *r, const http_reply *reply)
+static bool http_reply_must_close(const http_held *r, const http_reply *reply)
 {
     return reply->close || !r->head.keep_alive || r->http->stopping;
 }
 
 /* What goes out instead of an answer that can't; its body is in `body`. */
-static http_reply http_answer_unsendable(http *h, hf_buffer *body)
+static http_reply http_reply_unsendable(http *h, hf_buffer *body)
 {
     http_reply reply = {.status = 500};
     reply.type = h->settings.problem(h->settings.context, 500,
@@ -214,29 +215,29 @@ static http_reply http_answer_unsendable(http *h, hf_buffer *body)
 }
 
 /* It has a header that is none. */
-static void answer_bad_header(http_held *r)
+static void http_reply_answer_bad_header(http_held *r)
 {
     hf_buffer body = {0};
     http_count(r->http, "bad_header");
-    http_reply reply = http_answer_unsendable(r->http, &body);
+    http_reply reply = http_reply_unsendable(r->http, &body);
     http_answer(&r->request, &reply);
     hf_buffer_done(&body);
 }
 
 /* It is too large, or memory is out; nothing of it has been sent. */
-static void compose_unsendable(http_held *r)
+static void http_reply_compose_unsendable(http_held *r)
 {
     hf_buffer body = {0};
     http_count(r->http, "answer_failed");
     answer_wipe(r->http);
-    http_reply reply = http_answer_unsendable(r->http, &body);
+    http_reply reply = http_reply_unsendable(r->http, &body);
     r->conn->closing = true;
     answer_compose(r->http, r, &reply, false, true);
     hf_buffer_done(&body);
 }
 
 /* The request is over. */
-static void http_answer_let_go(http_held *r)
+static void http_reply_let_go(http_held *r)
 {
     http_conn *c = r->conn;
     r->http->requests_count--;
@@ -250,29 +251,29 @@ void http_answer(http_request *request, const http_reply *reply)
     http_held *r = held_of(request);
     http_conn *c = r->conn;
     assert(reply->status >= 200 && reply->status < 1000 && (c == NULL || c->phase == HANDLING));
-    if (!all_good(reply)) {
-        answer_bad_header(r);
+    if (!http_reply_all_good(reply)) {
+        http_reply_answer_bad_header(r);
         return;
     }
     if (c != NULL && !c->broken) {
-        c->closing = must_close(r, reply);
+        c->closing = http_reply_must_close(r, reply);
         answer_compose(r->http, r, reply, false, c->closing);
         if (r->http->output.failed)
-            compose_unsendable(r);
-        send_output(c);
+            http_reply_compose_unsendable(r);
+        http_reply_send_output(c);
     }
-    http_answer_let_go(r);
+    http_reply_let_go(r);
 }
 
 /* ---- streams ---- */
 
-static void http_answer_put_piece(http_held *r, const char *from, size_t size)
+static void http_reply_put_piece(http_held *r, const char *from, size_t size)
 {
     hf_buffer *out = &r->http->output;
     if (size == 0 || r->bodiless)
         return;
     if (r->chunked) {
-        put_number(out, size, 16);
+        http_reply_put_number(out, size, 16);
         hf_buffer_add(out, "\r\n", 2);
     }
     hf_buffer_add(out, from, size);
@@ -281,7 +282,7 @@ static void http_answer_put_piece(http_held *r, const char *from, size_t size)
 }
 
 /* What was asked is no longer needed. */
-static void forget_text(http_held *r)
+static void http_reply_forget_text(http_held *r)
 {
     held_forget(r, 0);
     r->request.path = r->request.query = r->request.body = HF_NOTHING;
@@ -293,20 +294,20 @@ void http_stream_begin(http_request *request, const http_reply *reply)
     http_held *r = held_of(request);
     http_conn *c = r->conn;
     assert(c == NULL || c->phase == HANDLING);
-    bool good = all_good(reply);
+    bool good = http_reply_all_good(reply);
     if (!good)
         http_count(r->http, "bad_header");
     r->bodiless = !good || r->head.method == HTTP_HEAD;
     r->chunked = !r->head.http_1_0;
     if (c != NULL && !c->broken) {
-        c->closing = !good || must_close(r, reply) || !r->chunked;
+        c->closing = !good || http_reply_must_close(r, reply) || !r->chunked;
         answer_compose(r->http, r, good ? reply : &bad, true, c->closing);
-        http_answer_put_piece(r, reply->body.at, reply->body.size);
+        http_reply_put_piece(r, reply->body.at, reply->body.size);
         c->phase = STREAMING;
-        send_output(c);
+        http_reply_send_output(c);
         conn_streams(c);
     }
-    forget_text(r);
+    http_reply_forget_text(r);
 }
 
 void http_stream_write(http_request *request, const char *from, size_t size)
@@ -316,8 +317,8 @@ void http_stream_write(http_request *request, const char *from, size_t size)
     assert(c == NULL || c->broken || c->phase == STREAMING);
     if (c == NULL || c->broken || size == 0 || r->bodiless)
         return;
-    http_answer_put_piece(r, from, size);
-    send_output(c);
+    http_reply_put_piece(r, from, size);
+    http_reply_send_output(c);
     if (bytes_left(&c->out) > HTTP_STREAM_WAITING_MAX)
         conn_break(c);
 }
@@ -334,5 +335,5 @@ void http_stream_end(http_request *request)
     http_conn *c = r->conn;
     if (c != NULL && !c->broken && r->chunked && !r->bodiless)
         conn_send(c, "0\r\n\r\n", 5);
-    http_answer_let_go(r);
+    http_reply_let_go(r);
 }

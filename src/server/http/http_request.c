@@ -82,18 +82,19 @@ static http_method http_head_method_of(const char *text, size_t size)
     return HTTP_OTHER;
 }
 
-static bool is_blank(char c)
+static bool http_request_is_blank(char c)
 {
     return c == ' ' || c == '\t';
 }
 
-bool http_list_has(const char *list, const char *word)
+/* Whether a list such as "keep-alive, Upgrade" has the word; case is ignored. */
+static bool http_head_list_has(const char *list, const char *word)
 {
     size_t size = strlen(word);
     while (*list != '\0') {
         list += strspn(list, " \t,");
         size_t item = strcspn(list, ","), trimmed = item;
-        while (trimmed > 0 && is_blank(list[trimmed - 1]))
+        while (trimmed > 0 && http_request_is_blank(list[trimmed - 1]))
             trimmed--;
         if (trimmed == size && strncasecmp(list, word, size) == 0)
             return true;
@@ -103,7 +104,7 @@ bool http_list_has(const char *list, const char *word)
 }
 
 /* Only proxies have reason to send these. Not all do: a bare proxy_pass of nginx adds none. */
-static bool is_of_proxies(const char *name)
+static bool http_request_is_of_proxies(const char *name)
 {
     return strcmp(name, "forwarded") == 0 || strncmp(name, "x-forwarded-", 12) == 0 ||
            strcmp(name, "x-real-ip") == 0 || strcmp(name, "via") == 0;
@@ -113,28 +114,28 @@ static bool is_of_proxies(const char *name)
 static void http_head_note(http_head *head, const char *name, const char *value)
 {
     if (strcmp(name, "connection") == 0) {
-        if (http_list_has(value, "close"))
+        if (http_head_list_has(value, "close"))
             head->keep_alive = false;
-        else if (head->http_1_0 && http_list_has(value, "keep-alive"))
+        else if (head->http_1_0 && http_head_list_has(value, "keep-alive"))
             head->keep_alive = true;
     } else if (strcmp(name, "expect") == 0) {
         head->expects |= strcasecmp(value, "100-continue") == 0;
         head->demands |= strcasecmp(value, "100-continue") != 0;
-    } else if (is_of_proxies(name)) {
+    } else if (http_request_is_of_proxies(name)) {
         head->forwarded = true;
     }
 }
 
 /* Copies a line's name and value to `to`, which is not behind it; where the value is. */
-static char *pack_line(http_head *head, char *to, char *line, char *end)
+static char *http_head_pack_line(http_head *head, char *to, char *line, char *end)
 {
     char *name = to, *value;
     for (; *line != ':'; line++)
         *to++ = (char)(*line >= 'A' && *line <= 'Z' ? *line | 0x20 : *line);
     *to++ = '\0';
-    for (line++; line < end && is_blank(*line); line++)
+    for (line++; line < end && http_request_is_blank(*line); line++)
         ;
-    while (end > line && is_blank(end[-1]))
+    while (end > line && http_request_is_blank(end[-1]))
         end--;
     value = to;
     memmove(value, line, (size_t)(end - line));
@@ -171,7 +172,7 @@ static char *http_head_join(char *first_end, char *name, const char *value)
 }
 
 /* The value of that name among the headers in [at, end). */
-static const char *server_http_head_find(const char *at, const char *end, const char *name)
+static const char *http_head_find(const char *at, const char *end, const char *name)
 {
     while (at < end) {
         const char *value = at + strlen(at) + 1;
@@ -182,44 +183,30 @@ static const char *server_http_head_find(const char *at, const char *end, const 
     return NULL;
 }
 
-const char *http_head_find(const char *text, const http_head *head, const char *name)
-{
-    return server_http_head_find(text + head->fields, text + head->fields_end, name);
-}
-
-/* Takes a header in; behind it the next goes. */
-static char *http_head_take_line(http_head *head, char *fields, char *to, char *line, char *end)
-{
-    char *value = pack_line(head, to, line, end);
-    const char *first = server_http_head_find(fields, to, to);
-    return first == NULL ? value + strlen(value) + 1
-                         : http_head_join(fields + (first - fields) + strlen(first), to, value);
-}
-
-static void split_target(const char *text, size_t target, size_t size, http_head *out)
-{
-    const char *question = memchr(text + target, '?', size);
-    out->path = target;
-    out->path_size = question == NULL ? size : (size_t)(question - (text + target));
-    out->query = question == NULL ? target + size : target + out->path_size + 1;
-    out->query_size = target + size - out->query;
-}
-
-bool http_head_split(char *text, size_t size, http_head *out)
+/* Rewrites the headers within `text`; the values of a header given more than once are joined.
+ * False: the target is not a path. */
+static bool http_head_split(char *text, size_t size, http_head *out)
 {
     char *line_end = memchr(text, '\r', size), *space = memchr(text, ' ', size);
     size_t target = (size_t)(space + 1 - text);
     char *version = memchr(space + 1, ' ', size - target);
+    char *question = memchr(space + 1, '?', (size_t)(version - space - 1));
     bool http_1_0 = line_end[-1] == '0';
     *out = (http_head){.method = http_head_method_of(text, (size_t)(space - text)),
                        .http_1_0 = http_1_0,
-                       .keep_alive = !http_1_0};
-    split_target(text, target, (size_t)(version - space - 1), out);
-    char *to = line_end, *line = line_end + 2;
-    out->fields = (size_t)(to - text);
+                       .keep_alive = !http_1_0,
+                       .path = target,
+                       .path_size = (size_t)((question == NULL ? version : question) - space - 1),
+                       .query = (size_t)((question == NULL ? version : question + 1) - text)};
+    out->query_size = (size_t)(version - text) - out->query;
+    char *fields = line_end, *to = fields, *line = line_end + 2;
+    out->fields = (size_t)(fields - text);
     while (*line != '\r') {
         char *end = memchr(line, '\r', size - (size_t)(line - text));
-        to = http_head_take_line(out, line_end, to, line, end);
+        char *value = http_head_pack_line(out, to, line, end);
+        const char *first = http_head_find(fields, to, to);
+        to = first == NULL ? value + strlen(value) + 1
+                           : http_head_join(fields + (first - fields) + strlen(first), to, value);
         line = end + 2;
     }
     out->fields_end = (size_t)(to - text);
@@ -238,7 +225,8 @@ enum {
     TEXT_MOST = 4096,
 };
 
-http_held *held_take(http *h)
+/* http_request.c */
+static http_held *held_take(http *h)
 {
     http_held *r = h->spare;
     if (r == NULL)
@@ -256,7 +244,8 @@ http_held *held_take(http *h)
     return r;
 }
 
-bool held_add(http_held *r, const char *from, size_t size)
+/* Adds to what was read. False: memory is out, or the layer's share of it. */
+static bool held_add(http_held *r, const char *from, size_t size)
 {
     http *h = r->http;
     size_t before = r->text.room;
@@ -312,7 +301,10 @@ void held_free_spare(http *h)
 const char *http_header(http_request *request, const char *name)
 {
     http_held *r = held_of(request);
-    return r->text.size == 0 ? NULL : http_head_find(r->text.at, &r->head, name);
+    const char *text = r->text.at;
+    return r->text.size == 0
+               ? NULL
+               : http_head_find(text + r->head.fields, text + r->head.fields_end, name);
 }
 
 bool http_reached_at(http_request *request, hf_slice address)
@@ -330,7 +322,7 @@ bool http_reached_at(http_request *request, hf_slice address)
 
 /* ---- reading ---- */
 
-static void drop_request(http_conn *c)
+static void http_request_drop_request(http_conn *c)
 {
     if (c->held != NULL)
         held_give_back(c->held);
@@ -341,7 +333,7 @@ void conn_refuse(http_conn *c, int status, const char *sentence)
 {
     http *h = c->http;
     hf_buffer body = {0};
-    drop_request(c);
+    http_request_drop_request(c);
     const char *type = h->settings.problem(h->settings.context, status, sentence, &body);
     static const http_field again[] = {{"Retry-After", "1"}, {NULL, NULL}};
     http_reply reply = {.status = status,
@@ -357,17 +349,17 @@ void conn_refuse(http_conn *c, int status, const char *sentence)
     hf_buffer_done(&body);
 }
 
-static void refuse_memory(http_conn *c)
+static void http_request_refuse_memory(http_conn *c)
 {
     http_count(c->http, "refused_memory");
     conn_refuse(c, 503, "The server is out of memory; nothing was done. Try again in a moment.");
 }
 
-static bool http_read_begin(http_conn *c)
+static bool http_request_begin_reading(http_conn *c)
 {
     c->held = held_take(c->http);
     if (c->held == NULL) {
-        refuse_memory(c);
+        http_request_refuse_memory(c);
         return false;
     }
     c->held->conn = c;
@@ -377,7 +369,7 @@ static bool http_read_begin(http_conn *c)
 }
 
 /* A head is whole. `more`: something comes behind it at once, or nothing needs to. */
-static bool http_read_take_head(http_conn *c, bool more)
+static bool http_request_take_head(http_conn *c, bool more)
 {
     http_held *r = c->held;
     r->head_size = r->text.size;
@@ -398,7 +390,7 @@ static bool http_read_take_head(http_conn *c, bool more)
 }
 
 /* Where it came from: the peer, or whom a trusted proxy speaks for. */
-static void find_origin(http_conn *c, http_held *r)
+static void http_request_find_origin(http_conn *c, http_held *r)
 {
     http_request *q = &r->request;
     q->secure = c->io.tls != NULL;
@@ -416,7 +408,7 @@ static void find_origin(http_conn *c, http_held *r)
     net_address_print(&client, q->peer);
 }
 
-static void hand_out(http_conn *c)
+static void http_request_hand_out(http_conn *c)
 {
     http *h = c->http;
     http_held *r = c->held;
@@ -425,7 +417,7 @@ static void hand_out(http_conn *c)
     r->request.path = (hf_slice){text + r->head.path, r->head.path_size};
     r->request.query = (hf_slice){text + r->head.query, r->head.query_size};
     r->request.body = (hf_slice){text + r->head_size, r->text.size - r->head_size};
-    find_origin(c, r);
+    http_request_find_origin(c, r);
     c->phase = HANDLING;
     wait_for(c, WAIT_NOTHING);
     h->requests_count++;
@@ -434,11 +426,11 @@ static void hand_out(http_conn *c)
 }
 
 /* Takes one piece; how many bytes it has. */
-static size_t take_piece(http_conn *c, const char *from, size_t size)
+static size_t http_request_take_piece(http_conn *c, const char *from, size_t size)
 {
     framing_piece piece = framing_next(&c->framing, from, size);
     if (piece.part != FRAMING_BETWEEN && !held_add(c->held, from, piece.size)) {
-        refuse_memory(c);
+        http_request_refuse_memory(c);
         return piece.size;
     }
     if (c->framing.status != 0) {
@@ -446,18 +438,19 @@ static size_t take_piece(http_conn *c, const char *from, size_t size)
         conn_refuse(c, c->framing.status, c->framing.reason);
         return piece.size;
     }
-    if (piece.head_ends && !http_read_take_head(c, piece.ends || piece.size < size))
+    if (piece.head_ends && !http_request_take_head(c, piece.ends || piece.size < size))
         return piece.size;
     if (piece.ends)
-        hand_out(c);
+        http_request_hand_out(c);
     return piece.size;
 }
 
 size_t conn_feed(http_conn *c, const char *from, size_t size)
 {
     size_t used = 0;
-    while (used < size && (c->phase == READING || (c->phase == IDLE && http_read_begin(c))))
-        used += take_piece(c, from + used, size - used);
+    while (used < size &&
+           (c->phase == READING || (c->phase == IDLE && http_request_begin_reading(c))))
+        used += http_request_take_piece(c, from + used, size - used);
     if (c->phase != READING)
         return used;
     http_wait wait = framing_in_head(&c->framing) ? WAIT_HEAD : WAIT_BODY;

@@ -68,7 +68,7 @@ static BIO_METHOD *bio_method(void)
 /* ---- contexts ---- */
 
 /* Passphrases are not asked for: a server starts without a person beside it. */
-static int no_passphrase(char *out, int size, int writing, void *context)
+static int tls_no_passphrase(char *out, int size, int writing, void *context)
 {
     (void)out, (void)size, (void)writing;
     *(bool *)context = true;
@@ -76,13 +76,13 @@ static int no_passphrase(char *out, int size, int writing, void *context)
 }
 
 /* What OpenSSL says, in its own words. */
-static const char *own_words(void)
+static const char *tls_own_words(void)
 {
     const char *words = ERR_reason_error_string(ERR_peek_last_error());
     return words == NULL ? "it can't be read" : words;
 }
 
-static hf_status http_tls_open_file(const char *what, const char *path, FILE **out, hf_error *err)
+static hf_status tls_open_file(const char *what, const char *path, FILE **out, hf_error *err)
 {
     *out = fopen(path, "re");
     if (*out != NULL)
@@ -92,10 +92,10 @@ static hf_status http_tls_open_file(const char *what, const char *path, FILE **o
 }
 
 /* The certificate itself, then those that vouch for it. */
-static hf_status use_certificate(SSL_CTX *context, const char *path, hf_error *err)
+static hf_status tls_use_certificate(SSL_CTX *context, const char *path, hf_error *err)
 {
     FILE *file;
-    hf_status status = http_tls_open_file("certificate", path, &file, err);
+    hf_status status = tls_open_file("certificate", path, &file, err);
     if (status != HF_OK)
         return status;
     fclose(file);
@@ -103,17 +103,17 @@ static hf_status use_certificate(SSL_CTX *context, const char *path, hf_error *e
         return HF_OK;
     return hf_fail(err, HF_INVALID,
                    "The file %.200s holds no certificate that can be used (%s); it must be PEM.",
-                   path, own_words());
+                   path, tls_own_words());
 }
 
-static hf_status use_key(SSL_CTX *context, const http_tls *files, hf_error *err)
+static hf_status tls_use_key(SSL_CTX *context, const http_tls *files, hf_error *err)
 {
     FILE *file;
     bool passphrase = false;
-    hf_status status = http_tls_open_file("key", files->key, &file, err);
+    hf_status status = tls_open_file("key", files->key, &file, err);
     if (status != HF_OK)
         return status;
-    EVP_PKEY *key = PEM_read_PrivateKey(file, NULL, no_passphrase, &passphrase);
+    EVP_PKEY *key = PEM_read_PrivateKey(file, NULL, tls_no_passphrase, &passphrase);
     fclose(file);
     if (key == NULL && passphrase)
         return hf_fail(err, HF_INVALID, "The key %.200s has a passphrase; give one without.",
@@ -122,7 +122,7 @@ static hf_status use_key(SSL_CTX *context, const http_tls *files, hf_error *err)
         return hf_fail(
             err, HF_INVALID,
             "The file %.200s holds no private key that can be read (%s); it must be PEM.",
-            files->key, own_words());
+            files->key, tls_own_words());
     bool fits =
         SSL_CTX_use_PrivateKey(context, key) == 1 && SSL_CTX_check_private_key(context) == 1;
     EVP_PKEY_free(key);
@@ -132,8 +132,8 @@ static hf_status use_key(SSL_CTX *context, const http_tls *files, hf_error *err)
                    files->key, files->certificate);
 }
 
-static int choose_protocol(SSL *tls, const unsigned char **out, unsigned char *size,
-                           const unsigned char *offered, unsigned offered_size, void *context)
+static int tls_choose_protocol(SSL *tls, const unsigned char **out, unsigned char *size,
+                               const unsigned char *offered, unsigned offered_size, void *context)
 {
     static const unsigned char ours[] = "\x08http/1.1";
     (void)tls, (void)context;
@@ -143,7 +143,7 @@ static int choose_protocol(SSL *tls, const unsigned char **out, unsigned char *s
     return met == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
-static void http_tls_set_up(SSL_CTX *context)
+static void tls_set_up(SSL_CTX *context)
 {
     SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
     /* Of TLS 1.2 what is forward secret and AEAD; all suites of TLS 1.3 are. */
@@ -156,7 +156,7 @@ static void http_tls_set_up(SSL_CTX *context)
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
     /* One recv gets what is there, instead of one for each record's head and one for its body. */
     SSL_CTX_set_read_ahead(context, 1);
-    SSL_CTX_set_alpn_select_cb(context, choose_protocol, NULL);
+    SSL_CTX_set_alpn_select_cb(context, tls_choose_protocol, NULL);
 }
 
 hf_status tls_context_new(const http_tls *files, SSL_CTX **out, hf_error *err)
@@ -165,10 +165,10 @@ hf_status tls_context_new(const http_tls *files, SSL_CTX **out, hf_error *err)
     SSL_CTX *context = SSL_CTX_new(TLS_server_method());
     if (context == NULL)
         return hf_fail_memory(err);
-    http_tls_set_up(context);
-    hf_status status = use_certificate(context, files->certificate, err);
+    tls_set_up(context);
+    hf_status status = tls_use_certificate(context, files->certificate, err);
     if (status == HF_OK)
-        status = use_key(context, files, err);
+        status = tls_use_key(context, files, err);
     ERR_clear_error();
     if (status != HF_OK) {
         SSL_CTX_free(context);
@@ -289,7 +289,7 @@ static void tls_close(http_io *io)
 }
 
 /* What a call of OpenSSL came to that did not go through. */
-static io_end http_tls_outcome(http_io *io, int result)
+static io_end tls_outcome(http_io *io, int result)
 {
     int error = SSL_get_error(io->tls, result);
     ERR_clear_error();
@@ -304,7 +304,7 @@ io_end io_handshake(http_io *io)
     ERR_clear_error();
     int result = SSL_do_handshake(io->tls);
     io->more |= result == 1;
-    return result == 1 ? IO_OK : http_tls_outcome(io, result);
+    return result == 1 ? IO_OK : tls_outcome(io, result);
 }
 
 static io_end tls_read(http_io *io, void *out, size_t room, size_t *got)
@@ -313,7 +313,7 @@ static io_end tls_read(http_io *io, void *out, size_t room, size_t *got)
     int result = SSL_read_ex(io->tls, out, room, got);
     if (result != 1) {
         io->more = false;
-        return http_tls_outcome(io, result);
+        return tls_outcome(io, result);
     }
     io->more |= SSL_has_pending(io->tls) == 1;
     return IO_OK;
@@ -323,7 +323,7 @@ static io_end tls_write(http_io *io, const void *from, size_t size, size_t *take
 {
     ERR_clear_error();
     int result = SSL_write_ex(io->tls, from, size, taken);
-    return result == 1 ? IO_OK : http_tls_outcome(io, result);
+    return result == 1 ? IO_OK : tls_outcome(io, result);
 }
 
 static void tls_finish(http_io *io)
@@ -350,7 +350,7 @@ void io_close(http_io *io)
     io->fd = -1;
 }
 
-static io_end http_io_received(http_io *io, ssize_t got, size_t room, size_t *out)
+static io_end tls_received(http_io *io, ssize_t got, size_t room, size_t *out)
 {
     if (got < 0 && errno == EINTR)
         return IO_LATER;
@@ -366,7 +366,7 @@ io_end io_read(http_io *io, void *out, size_t room, size_t *got)
     io->waits_for_write = false;
     if (io->tls != NULL)
         return tls_read(io, out, room, got);
-    return http_io_received(io, recv(io->fd, out, room, 0), room, got);
+    return tls_received(io, recv(io->fd, out, room, 0), room, got);
 }
 
 io_end io_write(http_io *io, const void *from, size_t size, size_t *taken)
@@ -391,7 +391,7 @@ void io_finish(http_io *io)
 
 io_end io_drain(http_io *io, void *scratch, size_t room, size_t *got)
 {
-    return http_io_received(io, recv(io->fd, scratch, room, 0), room, got);
+    return tls_received(io, recv(io->fd, scratch, room, 0), room, got);
 }
 
 bool io_left(const http_io *io, bool half)

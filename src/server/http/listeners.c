@@ -26,7 +26,7 @@
 
 /* ---- text ---- */
 
-static bool read_number(const char *text, unsigned max, unsigned *out)
+static bool listeners_read_number(const char *text, unsigned max, unsigned *out)
 {
     unsigned value = 0;
     size_t digits = strspn(text, "0123456789");
@@ -38,7 +38,7 @@ static bool read_number(const char *text, unsigned max, unsigned *out)
     return value <= max;
 }
 
-static bool read_unix(const char *path, address *out)
+static bool listeners_read_unix(const char *path, address *out)
 {
     struct sockaddr_un *at = (struct sockaddr_un *)&out->at;
     size_t length = strlen(path);
@@ -50,7 +50,7 @@ static bool read_unix(const char *path, address *out)
     return true;
 }
 
-static bool read_ip(const char *host, bool six, address *out)
+static bool listeners_read_ip(const char *host, bool six, address *out)
 {
     struct sockaddr_in *four_at = (struct sockaddr_in *)&out->at;
     struct sockaddr_in6 *six_at = (struct sockaddr_in6 *)&out->at;
@@ -62,21 +62,29 @@ static bool read_ip(const char *host, bool six, address *out)
                      six ? (void *)&six_at->sin6_addr : (void *)&four_at->sin_addr) == 1;
 }
 
+static void address_set_port(address *a, unsigned port)
+{
+    if (a->at.ss_family == AF_INET6)
+        ((struct sockaddr_in6 *)&a->at)->sin6_port = htons((uint16_t)port);
+    else if (a->at.ss_family == AF_INET)
+        ((struct sockaddr_in *)&a->at)->sin_port = htons((uint16_t)port);
+}
+
 bool address_read(const char *text, address *out)
 {
     char host[INET6_ADDRSTRLEN + 2];
     unsigned port = 0;
     memset(out, 0, sizeof *out);
     if (strncmp(text, "unix:", 5) == 0)
-        return read_unix(text + 5, out);
+        return listeners_read_unix(text + 5, out);
     const char *colon = strrchr(text, ':');
     if (colon == NULL || (size_t)(colon - text) >= sizeof host ||
-        !read_number(colon + 1, UINT16_MAX, &port))
+        !listeners_read_number(colon + 1, UINT16_MAX, &port))
         return false;
     size_t length = (size_t)(colon - text);
     bool six = length > 2 && text[0] == '[' && colon[-1] == ']';
     snprintf(host, sizeof host, "%.*s", (int)(six ? length - 2 : length), six ? text + 1 : text);
-    if (!read_ip(host, six, out))
+    if (!listeners_read_ip(host, six, out))
         return false;
     address_set_port(out, port);
     return true;
@@ -127,14 +135,6 @@ unsigned address_port(const address *a)
     return a->at.ss_family == AF_INET ? ntohs(((const struct sockaddr_in *)&a->at)->sin_port) : 0;
 }
 
-void address_set_port(address *a, unsigned port)
-{
-    if (a->at.ss_family == AF_INET6)
-        ((struct sockaddr_in6 *)&a->at)->sin6_port = htons((uint16_t)port);
-    else if (a->at.ss_family == AF_INET)
-        ((struct sockaddr_in *)&a->at)->sin_port = htons((uint16_t)port);
-}
-
 bool address_is_network(const char *text)
 {
     unsigned char bytes[16];
@@ -146,7 +146,7 @@ bool address_is_network(const char *text)
         return false;
     snprintf(host, sizeof host, "%.*s", (int)length, text);
     if (inet_pton(family, host, bytes) != 1 ||
-        (text[length] == '/' && !read_number(text + length + 1, size, &bits)))
+        (text[length] == '/' && !listeners_read_number(text + length + 1, size, &bits)))
         return false;
     for (unsigned bit = bits; bit < size; bit++)
         if (bytes[bit / 8] & (0x80 >> bit % 8))
@@ -158,7 +158,7 @@ bool address_is_network(const char *text)
 
 /* Removes the file of a socket that nobody listens on. Anything else stays, and is in the way of
  * bind. */
-static bool remove_stale(const address *a)
+static bool listeners_remove_stale(const address *a)
 {
     struct stat file;
     if (lstat(address_path(a), &file) != 0 || !S_ISSOCK(file.st_mode))
@@ -175,10 +175,10 @@ static bool remove_stale(const address *a)
 /* Nobody else slips in between: the mode of the socket and the umask limit what bind makes, and the
  * umask of the process, which is for all its threads, is left alone. What the umask has taken is
  * then given back. */
-static bool listen_unix(int fd, const address *a)
+static bool listeners_listen_unix(int fd, const address *a)
 {
     const char *path = address_path(a);
-    if (!remove_stale(a) || fchmod(fd, 0660) != 0 ||
+    if (!listeners_remove_stale(a) || fchmod(fd, 0660) != 0 ||
         bind(fd, (const struct sockaddr *)&a->at, a->size) != 0)
         return false;
     if (fchmodat(AT_FDCWD, path, 0660, AT_SYMLINK_NOFOLLOW) == 0 && listen(fd, SOMAXCONN) == 0)
@@ -189,7 +189,7 @@ static bool listen_unix(int fd, const address *a)
     return false;
 }
 
-static bool listen_tcp(int fd, const address *a)
+static bool listeners_listen_tcp(int fd, const address *a)
 {
     int on = 1;
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
@@ -202,7 +202,7 @@ static bool listen_tcp(int fd, const address *a)
 static int address_open_socket(const address *a)
 {
     int fd = socket(a->at.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0 || (address_is_unix(a) ? listen_unix(fd, a) : listen_tcp(fd, a)))
+    if (fd < 0 || (address_is_unix(a) ? listeners_listen_unix(fd, a) : listeners_listen_tcp(fd, a)))
         return fd;
     int why = errno;
     close(fd);
@@ -210,7 +210,7 @@ static int address_open_socket(const address *a)
     return -1;
 }
 
-static hf_status tell_why(const address *a, int why, hf_error *err)
+static hf_status listeners_tell_why(const address *a, int why, hf_error *err)
 {
     char name[ADDRESS_NAME_SIZE];
     struct stat file;
@@ -248,7 +248,7 @@ hf_status address_listen(address *a, unsigned ports, int *out_fd, hf_error *err)
         fd = address_open_socket(&near);
     }
     if (fd < 0)
-        return tell_why(a, errno, err);
+        return listeners_tell_why(a, errno, err);
     near.size = sizeof near.at;
     if (getsockname(fd, (struct sockaddr *)&near.at, &near.size) == 0)
         *a = near;
@@ -276,7 +276,7 @@ enum { PORTS_TRIED = 100 }; /* with any-port */
 
 /* ---- may we? ---- */
 
-static hf_status check_reach(const settings *s, const address *a, hf_error *err)
+static hf_status listeners_check_reach(const settings *s, const address *a, hf_error *err)
 {
     char name[ADDRESS_NAME_SIZE];
     address_write(a, name);
@@ -292,7 +292,7 @@ static hf_status check_reach(const settings *s, const address *a, hf_error *err)
 
 /* ---- one of them ---- */
 
-static void hold_file(const address *a, listener *out)
+static void listeners_hold_file(const address *a, listener *out)
 {
     const char *path = address_path(a);
     if (*path != '\0' && (out->file = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC)) >= 0)
@@ -300,7 +300,7 @@ static void hold_file(const address *a, listener *out)
 }
 
 /* Unless another server has put its own in its place meanwhile. */
-static void remove_file(const listener *one)
+static void listeners_remove_file(const listener *one)
 {
     struct stat ours, there;
     if (one->path[0] == '\0')
@@ -326,18 +326,18 @@ static hf_status listeners_open_one(const settings *s, const char *text, listene
     if (!address_read(text, &a))
         return hf_fail(err, HF_INVALID, "'%s' is no address to listen on.", text);
     unsigned port = address_port(&a);
-    hf_status status = check_reach(s, &a, err);
+    hf_status status = listeners_check_reach(s, &a, err);
     if (status == HF_OK)
         status = address_listen(&a, s->any_port ? PORTS_TRIED : 0, &out->fd, err);
     if (status != HF_OK)
         return status;
     out->moved = port != 0 && address_port(&a) != port;
-    hold_file(&a, out);
+    listeners_hold_file(&a, out);
     listeners_describe(s, &a, out);
     return HF_OK;
 }
 
-static hf_status inherit_one(const settings *s, int fd, listener *out, hf_error *err)
+static hf_status listeners_inherit_one(const settings *s, int fd, listener *out, hf_error *err)
 {
     address a;
     out->fd = fd;
@@ -347,7 +347,7 @@ static hf_status inherit_one(const settings *s, int fd, listener *out, hf_error 
                        "ListenStream= in its unit.",
                        fd);
     listeners_describe(s, &a, out);
-    return check_reach(s, &a, err);
+    return listeners_check_reach(s, &a, err);
 }
 
 /* ---- all of them ---- */
@@ -365,7 +365,7 @@ hf_status listeners_open(const settings *s, listeners *out, hf_error *err)
         return hf_fail_memory(err);
     for (; out->count < count && status == HF_OK; out->count++)
         status = given > 0
-                     ? inherit_one(s, first + (int)out->count, &out->all[out->count], err)
+                     ? listeners_inherit_one(s, first + (int)out->count, &out->all[out->count], err)
                      : listeners_open_one(s, s->listen[out->count], &out->all[out->count], err);
     if (status != HF_OK)
         listeners_close(out);
@@ -377,7 +377,7 @@ void listeners_close(listeners *l)
     for (size_t i = 0; i < l->count; i++) {
         if (l->all[i].fd >= 0)
             close(l->all[i].fd);
-        remove_file(&l->all[i]);
+        listeners_remove_file(&l->all[i]);
     }
     hf_free(l->all);
     *l = (listeners){0};
@@ -396,7 +396,7 @@ static char *listeners_socket_of(const char *url, hf_arena *arena)
     return NULL;
 }
 
-static bool has_socket(const listeners *l, const char *path)
+static bool listeners_has_socket(const listeners *l, const char *path)
 {
     struct stat named, own;
     if (stat(path, &named) != 0)
@@ -432,7 +432,7 @@ static bool listeners_split(const char *url, char host[HF_URL_MAX], char port[16
 }
 
 /* Is it an address of this machine's? Then who connects there comes from the same one. */
-static bool is_of_this_machine(const address *a)
+static bool listeners_is_of_this_machine(const address *a)
 {
     address from = {.size = sizeof from.at};
     char there[ADDRESS_NAME_SIZE], here[ADDRESS_NAME_SIZE];
@@ -452,7 +452,7 @@ static bool is_of_this_machine(const address *a)
 }
 
 /* Does who connects there come to this listener? */
-static bool leads_to(const struct addrinfo *there, const listener *one)
+static bool listeners_leads_to(const struct addrinfo *there, const listener *one)
 {
     address to = {.size = there->ai_addrlen};
     char name[ADDRESS_NAME_SIZE];
@@ -463,10 +463,10 @@ static bool leads_to(const struct addrinfo *there, const listener *one)
     bool everywhere = there->ai_family == AF_INET6 ? strncmp(one->name, "[::]:", 5) == 0
                                                    : strncmp(one->name, "0.0.0.0:", 8) == 0;
     return everywhere && strcmp(strrchr(name, ':'), strrchr(one->name, ':')) == 0 &&
-           is_of_this_machine(&to);
+           listeners_is_of_this_machine(&to);
 }
 
-static bool any_is_at(const listeners *l, const char *host, const char *port)
+static bool listeners_any_is_at(const listeners *l, const char *host, const char *port)
 {
     struct addrinfo *found = NULL,
                     wanted = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
@@ -475,7 +475,7 @@ static bool any_is_at(const listeners *l, const char *host, const char *port)
         return false;
     for (const struct addrinfo *there = found; there != NULL; there = there->ai_next)
         for (size_t i = 0; i < l->count; i++)
-            ours = ours || leads_to(there, &l->all[i]);
+            ours = ours || listeners_leads_to(there, &l->all[i]);
     freeaddrinfo(found);
     return ours;
 }
@@ -487,7 +487,7 @@ bool listeners_are_at(const listeners *l, const char *url)
     if (!listeners_split(url, host, port))
         return false;
     const char *path = listeners_socket_of(url, &arena);
-    bool ours = path != NULL ? has_socket(l, path) : any_is_at(l, host, port);
+    bool ours = path != NULL ? listeners_has_socket(l, path) : listeners_any_is_at(l, host, port);
     hf_arena_done(&arena);
     return ours;
 }

@@ -30,7 +30,6 @@ bool address_is_unix(const address *a);
 
 /* The port; 0 for a Unix socket, and for one that is yet to be chosen. */
 unsigned address_port(const address *a);
-void address_set_port(address *a, unsigned port);
 
 /* The path of a Unix socket; "": it has no file. */
 const char *address_path(const address *a);

@@ -28,7 +28,7 @@ static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
 
 /* ---- addresses ---- */
 
-static bool is_v4(const net_address *address)
+static bool proxies_is_v4(const net_address *address)
 {
     return memcmp(address->bytes, mapped, sizeof mapped) == 0;
 }
@@ -46,7 +46,7 @@ net_address net_address_of(const struct sockaddr *from)
 }
 
 /* Without a port. */
-static bool parse_bare(const char *text, size_t size, net_address *out)
+static bool proxies_parse_bare(const char *text, size_t size, net_address *out)
 {
     char copy[NET_ADDRESS_TEXT];
     if (size == 0 || size >= sizeof copy)
@@ -64,18 +64,18 @@ bool net_address_parse(const char *text, size_t size, net_address *out)
 {
     if (size > 0 && text[0] == '[') {
         const char *end = memchr(text, ']', size);
-        return end != NULL && parse_bare(text + 1, (size_t)(end - text - 1), out);
+        return end != NULL && proxies_parse_bare(text + 1, (size_t)(end - text - 1), out);
     }
     const char *colon = memchr(text, ':', size);
     bool port = colon != NULL && memchr(colon + 1, ':', size - (size_t)(colon + 1 - text)) == NULL;
-    return parse_bare(text, port ? (size_t)(colon - text) : size, out);
+    return proxies_parse_bare(text, port ? (size_t)(colon - text) : size, out);
 }
 
 void net_address_print(const net_address *address, char out[NET_ADDRESS_TEXT])
 {
     if (address->is_unix)
         memcpy(out, "unix", sizeof "unix");
-    else if (is_v4(address))
+    else if (proxies_is_v4(address))
         inet_ntop(AF_INET, address->bytes + 12, out, NET_ADDRESS_TEXT);
     else
         inet_ntop(AF_INET6, address->bytes, out, NET_ADDRESS_TEXT);
@@ -84,7 +84,7 @@ void net_address_print(const net_address *address, char out[NET_ADDRESS_TEXT])
 bool net_address_is_loopback(const net_address *address)
 {
     static const uint8_t one[16] = {[15] = 1};
-    if (is_v4(address))
+    if (proxies_is_v4(address))
         return address->bytes[12] == 127;
     return address->is_unix || memcmp(address->bytes, one, sizeof one) == 0;
 }
@@ -96,7 +96,7 @@ bool net_address_same(const net_address *a, const net_address *b)
 
 /* ---- ranges ---- */
 
-static bool parse_bits(const char *text, unsigned most, unsigned *out)
+static bool proxies_parse_bits(const char *text, unsigned most, unsigned *out)
 {
     char *end;
     if (*text < '0' || *text > '9')
@@ -106,18 +106,18 @@ static bool parse_bits(const char *text, unsigned most, unsigned *out)
     return *end == '\0' && bits <= most;
 }
 
-static bool parse_range(const char *text, range *out)
+static bool proxies_parse_range(const char *text, range *out)
 {
     *out = (range){.address.is_unix = strcmp(text, "unix") == 0, .bits = 128};
     if (out->address.is_unix)
         return true;
     size_t size = strcspn(text, "/");
-    if (!parse_bare(text, size, &out->address))
+    if (!proxies_parse_bare(text, size, &out->address))
         return false;
-    bool v4 = is_v4(&out->address) && memchr(text, ':', size) == NULL;
+    bool v4 = proxies_is_v4(&out->address) && memchr(text, ':', size) == NULL;
     if (text[size] == '\0')
         return true;
-    if (!parse_bits(text + size + 1, v4 ? 32 : 128, &out->bits))
+    if (!proxies_parse_bits(text + size + 1, v4 ? 32 : 128, &out->bits))
         return false;
     out->bits += v4 ? 96 : 0;
     return true;
@@ -133,7 +133,7 @@ hf_status proxies_new(const char *const *texts, proxies **out, hf_error *err)
         return hf_fail_memory(err);
     for (; all->count < count; all->count++) {
         const char *text = texts[all->count];
-        if (parse_range(text, &all->ranges[all->count]))
+        if (proxies_parse_range(text, &all->ranges[all->count]))
             continue;
         proxies_free(all);
         return hf_fail(err, HF_INVALID,
@@ -151,7 +151,7 @@ void proxies_free(proxies *all)
     hf_free(all);
 }
 
-static bool in_range(const range *r, const net_address *address)
+static bool proxies_in_range(const range *r, const net_address *address)
 {
     if (r->address.is_unix || address->is_unix)
         return r->address.is_unix == address->is_unix;
@@ -164,7 +164,7 @@ static bool in_range(const range *r, const net_address *address)
 bool proxies_trust(const proxies *all, const net_address *address)
 {
     for (size_t i = 0; i < all->count; i++)
-        if (in_range(&all->ranges[i], address))
+        if (proxies_in_range(&all->ranges[i], address))
             return true;
     return false;
 }
@@ -181,7 +181,7 @@ static hf_slice proxies_trim(hf_slice s)
 }
 
 /* Takes the last item off a list; quoted commas do not part it. False: none is left. */
-static bool take_last(hf_slice *list, char separator, hf_slice *item)
+static bool proxies_take_last(hf_slice *list, char separator, hf_slice *item)
 {
     bool quoted = false;
     if (list->at == NULL)
@@ -204,7 +204,7 @@ static hf_slice proxies_parameter(hf_slice element, const char *name)
 {
     hf_slice pair;
     size_t size = strlen(name);
-    while (take_last(&element, ';', &pair)) {
+    while (proxies_take_last(&element, ';', &pair)) {
         if (pair.size <= size || pair.at[size] != '=' || strncasecmp(pair.at, name, size) != 0)
             continue;
         hf_slice value = {pair.at + size + 1, pair.size - size - 1};
@@ -215,7 +215,7 @@ static hf_slice proxies_parameter(hf_slice element, const char *name)
     return HF_NOTHING;
 }
 
-static bool is_https(hf_slice proto)
+static bool proxies_is_https(hf_slice proto)
 {
     return proto.size == 5 && strncasecmp(proto.at, "https", 5) == 0;
 }
@@ -231,7 +231,7 @@ static origin proxies_walk(const proxies *all, const char *text, bool forwarded,
 {
     origin at = {.client = peer};
     hf_slice list = hf_slice_of(text), item;
-    while (proxies_trust(all, &at.client) && take_last(&list, ',', &item)) {
+    while (proxies_trust(all, &at.client) && proxies_take_last(&list, ',', &item)) {
         hf_slice name = forwarded ? proxies_parameter(item, "for") : item;
         net_address next;
         if (name.size == 0 || !net_address_parse(name.at, name.size, &next))
@@ -246,7 +246,7 @@ static origin proxies_walk(const proxies *all, const char *text, bool forwarded,
 static hf_slice proxies_protocol(const char *list_text, size_t steps)
 {
     hf_slice list = hf_slice_of(list_text), item = HF_NOTHING;
-    for (size_t i = 0; i < (steps == 0 ? 1 : steps) && take_last(&list, ',', &item); i++)
+    for (size_t i = 0; i < (steps == 0 ? 1 : steps) && proxies_take_last(&list, ',', &item); i++)
         ;
     return item;
 }
@@ -265,6 +265,6 @@ void proxies_resolve(const proxies *all, const proxies_said *said, net_address *
     hf_slice proto = by_new ? proxies_parameter(new_way.element, "proto")
                             : proxies_protocol(said->x_forwarded_proto, old_way.steps);
     if (proto.size > 0)
-        *secure = is_https(proto);
+        *secure = proxies_is_https(proto);
     *client = by_new ? new_way.client : old_way.client;
 }

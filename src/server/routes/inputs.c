@@ -79,8 +79,8 @@ static hf_status inputs_read_whole(const char *text, const char *what, const cha
     return HF_OK;
 }
 
-static hf_status read_fence(const char *text, const char *what, const char *name, int64_t *out,
-                            hf_error *err)
+static hf_status inputs_read_fence(const char *text, const char *what, const char *name,
+                                   int64_t *out, hf_error *err)
 {
     hf_status status = inputs_read_whole(text, what, name, out, err);
     return status != HF_OK || *out > 0 ? status
@@ -125,7 +125,7 @@ static hf_status inputs_read_text(inputs *in, unsigned which, const char *text, 
     case FORM_WHOLE:
         return inputs_read_whole(text, what, row->name, member, err);
     case FORM_FENCE:
-        return read_fence(text, what, row->name, member, err);
+        return inputs_read_fence(text, what, row->name, member, err);
     case FORM_LOGIN:
         return inputs_read_login(text, member, arena, err);
     case FORM_TEXTS:
@@ -143,7 +143,7 @@ hf_status inputs_read_header(inputs *in, unsigned which, const char *text, hf_ar
     return none ? HF_OK : inputs_read_text(in, which, text, "header", arena, err);
 }
 
-static unsigned find_parameter(input_set taken, hf_slice name)
+static unsigned inputs_find_parameter(input_set taken, hf_slice name)
 {
     unsigned i = 0;
     while (i < INPUT_COUNT &&
@@ -152,7 +152,7 @@ static unsigned find_parameter(input_set taken, hf_slice name)
     return i;
 }
 
-static hf_status unknown_parameter(hf_slice name, input_set taken, hf_error *err)
+static hf_status inputs_unknown_parameter(hf_slice name, input_set taken, hf_error *err)
 {
     char known[256] = "";
     for (unsigned i = 0; i < INPUT_COUNT; i++)
@@ -164,16 +164,16 @@ static hf_status unknown_parameter(hf_slice name, input_set taken, hf_error *err
                    plain ? "\"" : "", known[0] == '\0' ? "none" : known);
 }
 
-static hf_status read_parameter(inputs *in, hf_slice pair, input_set taken, input_set *seen,
-                                hf_arena *arena, hf_error *err)
+static hf_status inputs_read_parameter(inputs *in, hf_slice pair, input_set taken, input_set *seen,
+                                       hf_arena *arena, hf_error *err)
 {
     const char *equals = memchr(pair.at, '=', pair.size);
     hf_slice name = {pair.at, equals == NULL ? pair.size : (size_t)(equals - pair.at)};
     hf_slice value =
         equals == NULL ? HF_NOTHING : (hf_slice){equals + 1, pair.size - name.size - 1};
-    unsigned which = find_parameter(taken, name);
+    unsigned which = inputs_find_parameter(taken, name);
     if (which == INPUT_COUNT)
-        return unknown_parameter(name, taken, err);
+        return inputs_unknown_parameter(name, taken, err);
     if ((*seen >> which & 1) && input_table[which].form != FORM_TEXTS)
         return hf_fail(err, HF_INVALID, "The query has the parameter \"%s\" twice; give it once.",
                        input_table[which].name);
@@ -198,7 +198,7 @@ hf_status inputs_read_query(inputs *in, hf_slice query, input_set taken, hf_aren
         hf_slice pair = {query.at, end == NULL ? query.size : (size_t)(end - query.at)};
         size_t passed = pair.size + (end != NULL);
         if (pair.size > 0)
-            status = read_parameter(in, pair, taken, &seen, arena, err);
+            status = inputs_read_parameter(in, pair, taken, &seen, arena, err);
         query = (hf_slice){query.at + passed, query.size - passed};
     }
     return status;

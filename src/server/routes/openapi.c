@@ -109,7 +109,7 @@ static void openapi_choices(hf_json *json, const route *r, const input *row)
     hf_json_end(json, ']');
 }
 
-static void schema_of(hf_json *json, const route *r, const input *row)
+static void openapi_schema_of(hf_json *json, const route *r, const input *row)
 {
     static const char *const types[] = {
         [FORM_TEXT] = "string",    [FORM_WHOLE] = "integer", [FORM_FENCE] = "integer",
@@ -148,12 +148,12 @@ static void openapi_parameter(hf_json *json, const route *r, const input *row, c
         openapi_yes(json, "required");
     hf_json_put_text(json, "description", row->about);
     hf_json_name(json, "schema");
-    schema_of(json, r, row);
+    openapi_schema_of(json, r, row);
     openapi_literal(json, "example", input_examples[row - input_table]);
     hf_json_end(json, '}');
 }
 
-static bool in_path(const route *r, const char *name)
+static bool openapi_in_path(const route *r, const char *name)
 {
     const char *brace = strchr(r->path, '{');
     size_t size = strlen(name);
@@ -167,7 +167,7 @@ static void openapi_parameters(hf_json *json, const route *r)
     hf_json_name(json, "parameters");
     hf_json_begin(json, '[');
     for (unsigned i = INPUT_TYPE; i <= INPUT_TOKEN; i++)
-        if (in_path(r, input_table[i].name))
+        if (openapi_in_path(r, input_table[i].name))
             openapi_parameter(json, r, &input_table[i], "path");
     for (unsigned i = 0; i < INPUT_COUNT; i++)
         if (r->query >> i & 1)
@@ -178,7 +178,7 @@ static void openapi_parameters(hf_json *json, const route *r)
     hf_json_end(json, ']');
 }
 
-static void body_schema(hf_json *json, const route *r)
+static void openapi_body_schema(hf_json *json, const route *r)
 {
     if (r->raw) {
         openapi_reference(json, "Ops");
@@ -203,7 +203,7 @@ static void body_schema(hf_json *json, const route *r)
         hf_json_put_text(json, "description", input_table[i].about);
         hf_json_name(json, "allOf");
         hf_json_begin(json, '[');
-        schema_of(json, r, &input_table[i]);
+        openapi_schema_of(json, r, &input_table[i]);
         hf_json_end(json, ']');
         hf_json_end(json, '}');
     }
@@ -237,12 +237,12 @@ static void openapi_beacon(hf_json *json, const route *r)
     hf_json_put_text(json, "type", "string");
     hf_json_put_text(json, "contentMediaType", "application/json");
     hf_json_name(json, "contentSchema");
-    body_schema(json, r);
+    openapi_body_schema(json, r);
     hf_json_end(json, '}');
     hf_json_end(json, '}');
 }
 
-static void request_body(hf_json *json, const route *r)
+static void openapi_request_body(hf_json *json, const route *r)
 {
     if (r->takes == 0 && !r->raw)
         return;
@@ -254,7 +254,7 @@ static void request_body(hf_json *json, const route *r)
     hf_json_name(json, "application/json");
     hf_json_begin(json, '{');
     hf_json_name(json, "schema");
-    body_schema(json, r);
+    openapi_body_schema(json, r);
     openapi_body_example(json, r);
     hf_json_end(json, '}');
     if (r->beacon)
@@ -453,13 +453,13 @@ static void openapi_operation(hf_json *json, const route *r)
     hf_json_put_text(json, "summary", r->summary);
     openapi_description(json, r);
     openapi_parameters(json, r);
-    request_body(json, r);
+    openapi_request_body(json, r);
     openapi_responses(json, r);
     openapi_security(json, r);
     hf_json_end(json, '}');
 }
 
-static bool is_first_of_path(const route *r)
+static bool openapi_is_first_of_path(const route *r)
 {
     for (const route *before = routes; before < r; before++)
         if (strcmp(before->path, r->path) == 0)
@@ -472,7 +472,7 @@ static void openapi_paths(hf_json *json)
     hf_json_name(json, "paths");
     hf_json_begin(json, '{');
     for (const route *r = routes; r < routes + routes_count; r++) {
-        if (!is_first_of_path(r))
+        if (!openapi_is_first_of_path(r))
             continue;
         hf_json_name(json, r->path);
         hf_json_begin(json, '{');
@@ -551,7 +551,7 @@ char *openapi_json(void)
 
 /* ---- for people ---- */
 
-static void page_rows(hf_buffer *out)
+static void openapi_page_rows(hf_buffer *out)
 {
     static const char *const needs[] = {
         [ROUTE_OPEN] = "",
@@ -581,7 +581,7 @@ char *api_html(const char *base)
             hf_buffer_add(&out, base, strlen(base));
             text += 6;
         } else if (strncmp(text, "@ROUTES@", 8) == 0) {
-            page_rows(&out);
+            openapi_page_rows(&out);
             text += 8;
         } else if (*text == '@') {
             hf_buffer_add(&out, text++, 1);

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-static hf_status ask_one(request *req, hf_op_kind kind, hf_op **out, hf_error *err)
+static hf_status route_admin_ask_one(request *req, hf_op_kind kind, hf_op **out, hf_error *err)
 {
     hf_status status = request_room(req, 1, err);
     if (status == HF_OK) {
@@ -24,7 +24,7 @@ static hf_status ask_one(request *req, hf_op_kind kind, hf_op **out, hf_error *e
 hf_status type_parse(request *req, hf_error *err)
 {
     hf_op *op;
-    return ask_one(req, HF_OP_TYPE_GET, &op, err);
+    return route_admin_ask_one(req, HF_OP_TYPE_GET, &op, err);
 }
 
 void type_reply(request *req)
@@ -35,7 +35,7 @@ void type_reply(request *req)
 hf_status types_parse(request *req, hf_error *err)
 {
     hf_op *op;
-    return ask_one(req, HF_OP_TYPES, &op, err);
+    return route_admin_ask_one(req, HF_OP_TYPES, &op, err);
 }
 
 void types_reply(request *req)
@@ -46,7 +46,7 @@ void types_reply(request *req)
 hf_status type_set_parse(request *req, hf_error *err)
 {
     hf_op *op;
-    hf_status status = ask_one(req, HF_OP_TYPE_SET, &op, err);
+    hf_status status = route_admin_ask_one(req, HF_OP_TYPE_SET, &op, err);
     if (status != HF_OK)
         return status;
     op->policy = hf_policy_from_name(req->in.policy);
@@ -73,7 +73,7 @@ void type_set_reply(request *req)
 hf_status tokens_parse(request *req, hf_error *err)
 {
     hf_op *op;
-    hf_status status = ask_one(req, HF_OP_TOKENS, &op, err);
+    hf_status status = route_admin_ask_one(req, HF_OP_TOKENS, &op, err);
     return status == HF_OK ? list_page_parse(req, op, err) : status;
 }
 
@@ -86,7 +86,8 @@ hf_status token_create_parse(request *req, hf_error *err)
 {
     hf_op *op;
     hf_token_key *key = request_alloc(req, sizeof *key, err);
-    hf_status status = key == NULL ? HF_NO_MEMORY : ask_one(req, HF_OP_TOKEN_CREATE, &op, err);
+    hf_status status =
+        key == NULL ? HF_NO_MEMORY : route_admin_ask_one(req, HF_OP_TOKEN_CREATE, &op, err);
     if (status == HF_OK)
         status = derive_token(req->who.bearer, req->in.request_id, key, err);
     if (status != HF_OK)
@@ -112,7 +113,7 @@ void token_create_reply(request *req)
 hf_status token_revoke_parse(request *req, hf_error *err)
 {
     hf_op *op;
-    hf_status status = ask_one(req, HF_OP_TOKEN_REVOKE, &op, err);
+    hf_status status = route_admin_ask_one(req, HF_OP_TOKEN_REVOKE, &op, err);
     if (status == HF_OK)
         op->token = req->in.token;
     return status;

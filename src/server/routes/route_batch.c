@@ -22,8 +22,8 @@ hf_status batch_parse(request *req, hf_error *err)
     return status;
 }
 
-static hf_status refuse_op(request *req, hf_op *op, hf_status status, const char *sentence,
-                           hf_error *err)
+static hf_status route_batch_refuse_op(request *req, hf_op *op, hf_status status,
+                                       const char *sentence, hf_error *err)
 {
     char *message = hf_arena_text(&req->http->arena, hf_slice_of(sentence));
     if (message == NULL)
@@ -33,22 +33,23 @@ static hf_status refuse_op(request *req, hf_op *op, hf_status status, const char
 }
 
 /* Every op of the run is answered: one with why, the others as not applied. */
-static hf_status refuse_run(request *req, size_t first, size_t end, size_t which,
-                            const hf_error *why, hf_error *err)
+static hf_status route_batch_refuse_run(request *req, size_t first, size_t end, size_t which,
+                                        const hf_error *why, hf_error *err)
 {
     hf_status status = HF_OK;
     denials_record(req->service->denials, &req->who, req->http->peer, &req->ops[which], why);
     for (size_t i = first; i < end && status == HF_OK; i++)
-        status = i == which ? refuse_op(req, &req->ops[i], why->status, why->message, err)
-                            : refuse_op(req, &req->ops[i], HF_NOT_APPLIED,
-                                        hf_status_sentence(HF_NOT_APPLIED), err);
+        status = i == which
+                     ? route_batch_refuse_op(req, &req->ops[i], why->status, why->message, err)
+                     : route_batch_refuse_op(req, &req->ops[i], HF_NOT_APPLIED,
+                                             hf_status_sentence(HF_NOT_APPLIED), err);
     service_refused(req->service, hf_status_http(why->status));
     metrics_ops(req->service->metrics, &req->ops[first], end - first);
     return status;
 }
 
 /* Behind the linked run that begins at `first`. */
-static size_t run_end(const hf_op *ops, size_t count, size_t first)
+static size_t route_batch_run_end(const hf_op *ops, size_t count, size_t first)
 {
     size_t end = first + 1;
     while (end < count && ops[end - 1].linked)
@@ -56,7 +57,7 @@ static size_t run_end(const hf_op *ops, size_t count, size_t first)
     return end;
 }
 
-static hf_status judge_run(request *req, size_t first, size_t end, bool *good, hf_error *err)
+static hf_status route_batch_run(request *req, size_t first, size_t end, bool *good, hf_error *err)
 {
     hf_error why = {0};
     size_t denied = end;
@@ -65,7 +66,7 @@ static hf_status judge_run(request *req, size_t first, size_t end, bool *good, h
             (why.status = authorize_key(&req->who, &req->ops[i], &why)) != HF_OK)
             denied = i;
     *good = denied == end;
-    return *good ? HF_OK : refuse_run(req, first, end, denied, &why, err);
+    return *good ? HF_OK : route_batch_refuse_run(req, first, end, denied, &why, err);
 }
 
 hf_status batch_authorize(request *req, hf_error *err)
@@ -80,8 +81,8 @@ hf_status batch_authorize(request *req, hf_error *err)
         return HF_NO_MEMORY;
     for (size_t first = 0, end; first < req->count && status == HF_OK; first = end) {
         bool good = false;
-        end = run_end(req->ops, req->count, first);
-        status = judge_run(req, first, end, &good, err);
+        end = route_batch_run_end(req->ops, req->count, first);
+        status = route_batch_run(req, first, end, &good, err);
         for (size_t i = first; good && i < end; i++) {
             own->places[count] = i;
             ops[count++] = req->ops[i];
@@ -101,12 +102,12 @@ hf_status batch_admit(request *req, hf_error *err)
     hf_status status = HF_OK;
     for (size_t first = 0, end; first < count && status == HF_OK; first = end) {
         hf_error why = {0};
-        end = run_end(ops, count, first);
+        end = route_batch_run_end(ops, count, first);
         bool fits = admit_fit(&req->admission, first, end, &which, &why) == HF_OK;
         size_t place = own->places[first];
         if (!fits)
-            status =
-                refuse_run(req, place, place + (end - first), place + (which - first), &why, err);
+            status = route_batch_refuse_run(req, place, place + (end - first),
+                                            place + (which - first), &why, err);
         for (size_t i = first; fits && i < end; i++) {
             own->places[kept] = own->places[i];
             ops[kept++] = ops[i];
@@ -133,7 +134,7 @@ static void route_batch_note(authenticator *all, const hf_op *op)
 
 /* Where something was changed nobody may take it for refused: the changes are done, only what came
  * of them can't be told. */
-static void cannot_tell(request *req, const hf_error *why)
+static void route_batch_cannot_tell(request *req, const hf_error *why)
 {
     hf_error err = *why;
     bool changed = false;
@@ -165,7 +166,7 @@ void batch_reply(request *req)
     if (status == HF_OK)
         reply_json(req, 200, hf_buffer_take(&out));
     else
-        cannot_tell(req, &err);
+        route_batch_cannot_tell(req, &err);
     hf_buffer_done(&out);
 }
 

@@ -11,8 +11,8 @@
 
 /* ---- sessions ---- */
 
-static hf_status route_sessions_read_login(request *req, const char *text,
-                                           const hf_credentials **out, hf_error *err)
+static hf_status route_locks_read_login(request *req, const char *text, const hf_credentials **out,
+                                        hf_error *err)
 {
     hf_credentials *login = request_alloc(req, sizeof *login, err);
     if (login == NULL)
@@ -32,7 +32,7 @@ hf_status session_open_parse(request *req, hf_error *err)
     hf_op *op = request_add(req, HF_OP_SESSION_OPEN);
     status = derive_session(req->who.bearer, req->in.request_id, req->in.key, made, err);
     if (status == HF_OK && req->in.replaces != NULL)
-        status = route_sessions_read_login(req, req->in.replaces, &op->replaces, err);
+        status = route_locks_read_login(req, req->in.replaces, &op->replaces, err);
     op->session = made;
     op->user = req->in.user;
     op->name = req->in.name;
@@ -50,7 +50,7 @@ void session_open_reply(request *req)
 /* ---- one session ---- */
 
 /* The path names the session, its key proves it. */
-static hf_status own_session(request *req, hf_error *err)
+static hf_status route_locks_own_session(request *req, hf_error *err)
 {
     if (req->in.login == NULL)
         return hf_fail(err, HF_UNAUTHENTICATED,
@@ -61,9 +61,9 @@ static hf_status own_session(request *req, hf_error *err)
     return HF_OK;
 }
 
-static hf_status route_sessions_ask_own(request *req, hf_op_kind kind, hf_error *err)
+static hf_status route_locks_add_session_op(request *req, hf_op_kind kind, hf_error *err)
 {
-    hf_status status = own_session(req, err);
+    hf_status status = route_locks_own_session(req, err);
     if (status == HF_OK)
         status = request_room(req, 1, err);
     if (status == HF_OK)
@@ -73,7 +73,7 @@ static hf_status route_sessions_ask_own(request *req, hf_op_kind kind, hf_error 
 
 hf_status beat_parse(request *req, hf_error *err)
 {
-    return route_sessions_ask_own(req, HF_OP_BEAT, err);
+    return route_locks_add_session_op(req, HF_OP_BEAT, err);
 }
 
 void beat_reply(request *req)
@@ -83,7 +83,7 @@ void beat_reply(request *req)
 
 hf_status close_parse(request *req, hf_error *err)
 {
-    return route_sessions_ask_own(req, HF_OP_CLOSE, err);
+    return route_locks_add_session_op(req, HF_OP_CLOSE, err);
 }
 
 /* A page that closes can send no header of its own, so the key is in the body. */
@@ -94,7 +94,7 @@ hf_status close_beacon_parse(request *req, hf_error *err)
         return HF_NO_MEMORY;
     hf_status status = hf_credentials_set(login, req->in.session, req->in.key, err);
     req->in.login = login;
-    return status == HF_OK ? route_sessions_ask_own(req, HF_OP_CLOSE, err) : status;
+    return status == HF_OK ? route_locks_add_session_op(req, HF_OP_CLOSE, err) : status;
 }
 
 void close_reply(request *req)
@@ -128,7 +128,7 @@ void sessions_reply(request *req)
 
 /* ---- shared ---- */
 
-static hf_status need_session(const request *req, hf_error *err)
+static hf_status route_locks_need_session(const request *req, hf_error *err)
 {
     if (req->in.login == NULL)
         return hf_fail(err, HF_UNAUTHENTICATED,
@@ -136,9 +136,9 @@ static hf_status need_session(const request *req, hf_error *err)
     return HF_OK;
 }
 
-static hf_status route_locks_ask_own(request *req, hf_op_kind kind, hf_op **out, hf_error *err)
+static hf_status route_locks_add_op(request *req, hf_op_kind kind, hf_op **out, hf_error *err)
 {
-    hf_status status = need_session(req, err);
+    hf_status status = route_locks_need_session(req, err);
     if (status == HF_OK)
         status = request_room(req, 1, err);
     if (status == HF_OK) {
@@ -148,7 +148,7 @@ static hf_status route_locks_ask_own(request *req, hf_op_kind kind, hf_op **out,
     return status;
 }
 
-static hf_status read_mode(const char *text, hf_mode *out, hf_error *err)
+static hf_status route_locks_read_mode(const char *text, hf_mode *out, hf_error *err)
 {
     if (text == NULL)
         return HF_OK;
@@ -187,12 +187,12 @@ void lock_reply(request *req)
 hf_status acquire_parse(request *req, hf_error *err)
 {
     hf_op *op;
-    hf_status status = route_locks_ask_own(req, HF_OP_ACQUIRE, &op, err);
+    hf_status status = route_locks_add_op(req, HF_OP_ACQUIRE, &op, err);
     if (status != HF_OK)
         return status;
     op->ttl_us = req->in.ttl_us;
     op->purpose = req->in.purpose;
-    return read_mode(req->in.mode, &op->mode, err);
+    return route_locks_read_mode(req->in.mode, &op->mode, err);
 }
 
 static int route_locks_created(const hf_answer *answer)
@@ -213,7 +213,7 @@ typedef struct wanted {
     const hf_op *op;
 } wanted;
 
-static hf_status read_wanted(request *req, size_t index, wanted *out, hf_error *err)
+static hf_status route_locks_read_wanted(request *req, size_t index, wanted *out, hf_error *err)
 {
     const char *resource = NULL, *mode = NULL;
     wire_member members[] = {
@@ -225,7 +225,7 @@ static hf_status read_wanted(request *req, size_t index, wanted *out, hf_error *
         wire_object_at(&req->in.locks, index, "locks", members, 3, &req->http->arena, err);
     if (status == HF_OK)
         status = hf_resource_parse(resource, &out->resource, err);
-    return status == HF_OK ? read_mode(mode, &out->mode, err) : status;
+    return status == HF_OK ? route_locks_read_mode(mode, &out->mode, err) : status;
 }
 
 static int route_locks_by_resource(const void *a, const void *b)
@@ -235,7 +235,8 @@ static int route_locks_by_resource(const void *a, const void *b)
 }
 
 /* In canonical order, so that the first that is blocked is the one told of. */
-static hf_status add_wanted(request *req, wanted *all, wanted **order, size_t count, hf_error *err)
+static hf_status route_locks_add_wanted(request *req, wanted *all, wanted **order, size_t count,
+                                        hf_error *err)
 {
     for (size_t i = 0; i < count; i++)
         order[i] = &all[i];
@@ -259,7 +260,7 @@ static hf_status add_wanted(request *req, wanted *all, wanted **order, size_t co
 hf_status acquire_all_parse(request *req, hf_error *err)
 {
     size_t count = req->in.locks.count;
-    hf_status status = need_session(req, err);
+    hf_status status = route_locks_need_session(req, err);
     if (status != HF_OK)
         return status;
     if (count == 0 || count > HF_BATCH_OPS_MAX)
@@ -270,11 +271,11 @@ hf_status acquire_all_parse(request *req, hf_error *err)
     if (order == NULL)
         return HF_NO_MEMORY;
     for (size_t i = 0; i < count && status == HF_OK; i++)
-        status = read_wanted(req, i, &all[i], err);
+        status = route_locks_read_wanted(req, i, &all[i], err);
     if (status == HF_OK)
         status = request_room(req, count, err);
     req->own = all;
-    return status == HF_OK ? add_wanted(req, all, order, count, err) : status;
+    return status == HF_OK ? route_locks_add_wanted(req, all, order, count, err) : status;
 }
 
 void acquire_all_reply(request *req)
@@ -303,7 +304,7 @@ hf_status change_parse(request *req, hf_error *err)
 {
     hf_op *op;
     hf_mode mode = HF_MODE_COUNT;
-    hf_status status = read_mode(req->in.mode, &mode, err);
+    hf_status status = route_locks_read_mode(req->in.mode, &mode, err);
     if (status == HF_OK && mode == HF_EXCLUSIVE)
         return hf_fail(err, HF_INVALID,
                        "A shared lock is made exclusive by PUT, which may be refused; PATCH takes "
@@ -314,7 +315,7 @@ hf_status change_parse(request *req, hf_error *err)
             "Either give \"mode\", or \"ttl_seconds\" and \"purpose\": one change at a time.");
     if (status == HF_OK)
         status =
-            route_locks_ask_own(req, mode == HF_SHARED ? HF_OP_DOWNGRADE : HF_OP_RENEW, &op, err);
+            route_locks_add_op(req, mode == HF_SHARED ? HF_OP_DOWNGRADE : HF_OP_RENEW, &op, err);
     if (status != HF_OK)
         return status;
     op->ttl_us = req->in.ttl_us;
@@ -325,13 +326,13 @@ hf_status change_parse(request *req, hf_error *err)
 hf_status release_parse(request *req, hf_error *err)
 {
     hf_op *op;
-    return route_locks_ask_own(req, HF_OP_RELEASE, &op, err);
+    return route_locks_add_op(req, HF_OP_RELEASE, &op, err);
 }
 
 hf_status lock_request_parse(request *req, hf_error *err)
 {
     hf_op *op;
-    hf_status status = route_locks_ask_own(req, HF_OP_REQUEST, &op, err);
+    hf_status status = route_locks_add_op(req, HF_OP_REQUEST, &op, err);
     if (status == HF_OK)
         op->text = req->in.message;
     return status;
@@ -340,7 +341,7 @@ hf_status lock_request_parse(request *req, hf_error *err)
 hf_status hand_over_parse(request *req, hf_error *err)
 {
     hf_op *op;
-    hf_status status = route_locks_ask_own(req, HF_OP_HAND_OVER, &op, err);
+    hf_status status = route_locks_add_op(req, HF_OP_HAND_OVER, &op, err);
     if (status == HF_OK)
         op->target = req->in.session;
     return status;
@@ -349,7 +350,7 @@ hf_status hand_over_parse(request *req, hf_error *err)
 hf_status decline_parse(request *req, hf_error *err)
 {
     hf_op *op;
-    hf_status status = route_locks_ask_own(req, HF_OP_DECLINE, &op, err);
+    hf_status status = route_locks_add_op(req, HF_OP_DECLINE, &op, err);
     if (status == HF_OK) {
         op->target = req->in.session;
         op->text = req->in.message;

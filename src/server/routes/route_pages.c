@@ -48,7 +48,8 @@ hf_status ready_authorize(request *req, hf_error *err)
 }
 
 /* What the store is and where is told only to those with a token. */
-static void ready_json(hf_json *json, const service *s, const hf_grade *grade, bool more)
+static void route_pages_ready_json(hf_json *json, const service *s, const hf_grade *grade,
+                                   bool more)
 {
     hf_json_begin(json, '{');
     hf_json_put_bool(json, "ready", !grade->broken);
@@ -68,7 +69,7 @@ void ready_reply(request *req)
     hf_json json = {0};
     hf_grade grade = {0};
     committer_grade(req->service->committer, &grade);
-    ready_json(&json, req->service, &grade, req->who.token != NULL);
+    route_pages_ready_json(&json, req->service, &grade, req->who.token != NULL);
     reply_json(req, grade.broken ? 503 : 200, hf_buffer_take(&json.out));
 }
 
@@ -80,7 +81,7 @@ hf_status metrics_authorize(request *req, hf_error *err)
     return req->service->settings->metrics_public ? HF_OK : authorize_op(&req->who, &op, err);
 }
 
-static void route_health_look(service *s, metrics_look *out)
+static void route_pages_look(service *s, metrics_look *out)
 {
     feed_stats events;
     feed_stats_read(s->feed, &events);
@@ -104,7 +105,7 @@ void metrics_reply(request *req)
     metrics_look now = {0};
     hf_buffer out = {0};
     hf_error err = {0};
-    route_health_look(req->service, &now);
+    route_pages_look(req->service, &now);
     live_counts_wanted(req->service->live_counts);
     hf_status status = metrics_write(req->service->metrics, &now, &out, &err);
     if (status != HF_OK)

@@ -12,14 +12,14 @@
 
 /* ---- conditions ---- */
 
-static bool version_is_any(const char *condition)
+static bool route_versions_version_is_any(const char *condition)
 {
     return condition != NULL && strcmp(condition, "*") == 0;
 }
 
 /* One strong ETag. A list of them would not say which was read. */
-static hf_status version_read_etag(const char *text, const char *header, int64_t *out,
-                                   hf_error *err)
+static hf_status route_versions_version_read_etag(const char *text, const char *header,
+                                                  int64_t *out, hf_error *err)
 {
     char *end = NULL;
     if (strncmp(text, "W/", 2) == 0)
@@ -40,29 +40,30 @@ static hf_status version_read_etag(const char *text, const char *header, int64_t
 }
 
 /* What the conditions of a save say of what was read. */
-static hf_status version_read_conditions(request *req, hf_op *op, hf_error *err)
+static hf_status route_versions_version_read_conditions(request *req, hf_op *op, hf_error *err)
 {
     const char *match = req->in.if_match, *none = req->in.if_none_match;
-    if (version_is_any(match) || (match == NULL && none == NULL))
+    if (route_versions_version_is_any(match) || (match == NULL && none == NULL))
         req->invalid = 428;
-    if (version_is_any(match))
+    if (route_versions_version_is_any(match))
         return hf_fail(err, HF_INVALID,
                        "\"If-Match: *\" does not say which version was read: send its ETag, as "
                        "If-Match: \"7\", or "
                        "\"If-None-Match: *\" for a record that was not there.");
-    if (none != NULL && !version_is_any(none))
+    if (none != NULL && !route_versions_version_is_any(none))
         return hf_fail(err, HF_INVALID,
                        "Of a save If-None-Match must be *, which says that the record was not "
                        "there; the version that "
                        "was read goes into If-Match.");
     op->absent = none != NULL;
-    return match == NULL ? HF_OK : version_read_etag(match, "If-Match", &op->version, err);
+    return match == NULL ? HF_OK
+                         : route_versions_version_read_etag(match, "If-Match", &op->version, err);
 }
 
 /* ---- answers ---- */
 
 /* The version and its fence as headers. */
-static void version_add_headers(request *req, const hf_version *version)
+static void route_versions_version_add_headers(request *req, const hf_version *version)
 {
     enum { SIZE = 24 };
     char *etag = hf_arena_alloc(&req->http->arena, SIZE),
@@ -88,25 +89,28 @@ hf_status version_parse(request *req, hf_error *err)
         return status;
     hf_op *op = request_add(req, HF_OP_VERSION);
     op->session = NULL;
-    if (req->in.if_match != NULL && !version_is_any(req->in.if_match))
-        status = version_read_etag(req->in.if_match, "If-Match", &op->version, err);
-    if (status == HF_OK && req->in.if_none_match != NULL && !version_is_any(req->in.if_none_match))
-        status = version_read_etag(req->in.if_none_match, "If-None-Match", &known, err);
+    if (req->in.if_match != NULL && !route_versions_version_is_any(req->in.if_match))
+        status = route_versions_version_read_etag(req->in.if_match, "If-Match", &op->version, err);
+    if (status == HF_OK && req->in.if_none_match != NULL &&
+        !route_versions_version_is_any(req->in.if_none_match))
+        status =
+            route_versions_version_read_etag(req->in.if_none_match, "If-None-Match", &known, err);
     return status;
 }
 
-static bool version_is_known(const request *req, const hf_version *version)
+static bool route_versions_version_is_known(const request *req, const hf_version *version)
 {
     int64_t known = 0;
     const char *none = req->in.if_none_match;
     if (none == NULL)
         return false;
-    return version_is_any(none) ||
-           (version_read_etag(none, "", &known, NULL) == HF_OK && known == version->number);
+    return route_versions_version_is_any(none) ||
+           (route_versions_version_read_etag(none, "", &known, NULL) == HF_OK &&
+            known == version->number);
 }
 
 /* HTTP tells what was deleted from what never was. */
-static void version_tell_gone(request *req, const hf_answer *answer)
+static void route_versions_version_tell_gone(request *req, const hf_answer *answer)
 {
     const hf_version *version = &answer->versions[0];
     char resource[HF_RESOURCE_SIZE], when[HF_TIME_TEXT], message[HF_MESSAGE_SIZE];
@@ -122,10 +126,10 @@ static void version_tell_gone(request *req, const hf_answer *answer)
 void version_reply(request *req)
 {
     const hf_version *version = &req->ops[0].answer.versions[0];
-    version_add_headers(req, version);
+    route_versions_version_add_headers(req, version);
     if (version->gone)
-        version_tell_gone(req, &req->ops[0].answer);
-    else if (version_is_known(req, version))
+        route_versions_version_tell_gone(req, &req->ops[0].answer);
+    else if (route_versions_version_is_known(req, version))
         reply_send(req, 304, NULL, HF_NOTHING);
     else
         reply_json(req, 200, hf_version_json(version));
@@ -133,7 +137,7 @@ void version_reply(request *req)
 
 /* ---- PUT and DELETE /v1/versions/{type}/{id} ---- */
 
-static hf_status version_ask_save(request *req, bool gone, hf_error *err)
+static hf_status route_versions_version_ask_save(request *req, bool gone, hf_error *err)
 {
     hf_status status = request_room(req, 1, err);
     if (status != HF_OK)
@@ -144,24 +148,24 @@ static hf_status version_ask_save(request *req, bool gone, hf_error *err)
     op->text = req->in.reason;
     op->fence = req->in.fence;
     op->gone = gone;
-    return version_read_conditions(req, op, err);
+    return route_versions_version_read_conditions(req, op, err);
 }
 
 hf_status save_parse(request *req, hf_error *err)
 {
-    return version_ask_save(req, false, err);
+    return route_versions_version_ask_save(req, false, err);
 }
 
 hf_status delete_parse(request *req, hf_error *err)
 {
-    return version_ask_save(req, true, err);
+    return route_versions_version_ask_save(req, true, err);
 }
 
 void save_reply(request *req)
 {
     const hf_version *version = &req->ops[0].answer.versions[0];
     bool created = !version->gone && (req->ops[0].absent || version->number == 1);
-    version_add_headers(req, version);
+    route_versions_version_add_headers(req, version);
     reply_json(req, created ? 201 : 200, hf_version_json(version));
 }
 
@@ -174,7 +178,8 @@ typedef struct commit_item {
     bool absent, gone;
 } commit_item;
 
-static hf_status commit_read_save(request *req, size_t index, commit_item *out, hf_error *err)
+static hf_status route_versions_commit_read_save(request *req, size_t index, commit_item *out,
+                                                 hf_error *err)
 {
     const char *resource = NULL;
     wire_member members[] = {
@@ -189,7 +194,8 @@ static hf_status commit_read_save(request *req, size_t index, commit_item *out, 
     return status == HF_OK ? hf_resource_parse(resource, &out->resource, err) : status;
 }
 
-static hf_status commit_read_premise(request *req, size_t index, commit_item *out, hf_error *err)
+static hf_status route_versions_commit_read_premise(request *req, size_t index, commit_item *out,
+                                                    hf_error *err)
 {
     const char *resource = NULL;
     wire_member members[] = {
@@ -209,29 +215,29 @@ static hf_status commit_read_premise(request *req, size_t index, commit_item *ou
     return status;
 }
 
-static int commit_compare(const void *a, const void *b)
+static int route_versions_commit_compare(const void *a, const void *b)
 {
     const commit_item *const *left = a, *const *right = b;
     return hf_resource_compare(&(*left)->resource, &(*right)->resource);
 }
 
-static hf_status commit_check_names(request *req, const commit_item *all, size_t count,
-                                    hf_error *err)
+static hf_status route_versions_commit_check_names(request *req, const commit_item *all,
+                                                   size_t count, hf_error *err)
 {
     const commit_item **order = request_alloc(req, count * sizeof *order, err);
     if (order == NULL)
         return HF_NO_MEMORY;
     for (size_t i = 0; i < count; i++)
         order[i] = &all[i];
-    qsort(order, count, sizeof *order, commit_compare);
+    qsort(order, count, sizeof *order, route_versions_commit_compare);
     for (size_t i = 1; i < count; i++)
-        if (commit_compare(&order[i - 1], &order[i]) == 0)
+        if (route_versions_commit_compare(&order[i - 1], &order[i]) == 0)
             return hf_fail(err, HF_INVALID, "%s/%s is named twice; name each record once.",
                            order[i]->resource.type, order[i]->resource.id);
     return HF_OK;
 }
 
-static hf_op *commit_add(request *req, hf_op_kind kind, const commit_item *it)
+static hf_op *route_versions_commit_add(request *req, hf_op_kind kind, const commit_item *it)
 {
     hf_op *op = request_add(req, kind);
     op->type = it->resource.type;
@@ -245,10 +251,11 @@ static hf_op *commit_add(request *req, hf_op_kind kind, const commit_item *it)
 
 /* A linked run; then, unless it is of one alone, a look at each, so that of a refused set every
  * conflict is told. */
-static void commit_add_all(request *req, const commit_item *all, size_t saves, size_t count)
+static void route_versions_commit_add_all(request *req, const commit_item *all, size_t saves,
+                                          size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        hf_op *op = commit_add(req, i < saves ? HF_OP_SAVE : HF_OP_VERSION, &all[i]);
+        hf_op *op = route_versions_commit_add(req, i < saves ? HF_OP_SAVE : HF_OP_VERSION, &all[i]);
         op->linked = i + 1 < count;
         if (i >= saves)
             continue;
@@ -259,7 +266,7 @@ static void commit_add_all(request *req, const commit_item *all, size_t saves, s
         op->text = req->in.reason;
     }
     for (size_t i = 0; i < count && count > 1; i++)
-        commit_add(req, HF_OP_VERSION, &all[i]);
+        route_versions_commit_add(req, HF_OP_VERSION, &all[i]);
     req->looks = req->count - count;
 }
 
@@ -273,19 +280,19 @@ hf_status commit_parse(request *req, hf_error *err)
     commit_item *all = request_alloc(req, count * sizeof *all, err);
     hf_status status = all == NULL ? HF_NO_MEMORY : HF_OK;
     for (size_t i = 0; i < count && status == HF_OK; i++)
-        status = i < saves ? commit_read_save(req, i, &all[i], err)
-                           : commit_read_premise(req, i - saves, &all[i], err);
+        status = i < saves ? route_versions_commit_read_save(req, i, &all[i], err)
+                           : route_versions_commit_read_premise(req, i - saves, &all[i], err);
     if (status == HF_OK)
-        status = commit_check_names(req, all, count, err);
+        status = route_versions_commit_check_names(req, all, count, err);
     if (status == HF_OK)
         status = request_room(req, 2 * count, err);
     if (status == HF_OK)
-        commit_add_all(req, all, saves, count);
+        route_versions_commit_add_all(req, all, saves, count);
     return status;
 }
 
 /* {"versions":[...]} of ops that were answered one each, or none. */
-static void version_tell_list(request *req, size_t count)
+static void route_versions_version_tell_list(request *req, size_t count)
 {
     hf_version *all = hf_arena_alloc(&req->http->arena, count * sizeof *all);
     for (size_t i = 0; all != NULL && i < count; i++) {
@@ -300,11 +307,11 @@ static void version_tell_list(request *req, size_t count)
 
 void commit_reply(request *req)
 {
-    version_tell_list(req, req->in.saves.count);
+    route_versions_version_tell_list(req, req->in.saves.count);
 }
 
 /* What was in the way of one: its own refusal, or what the look at it found. NULL: nothing. */
-static const hf_answer *commit_conflict(const request *req, size_t run, size_t index)
+static const hf_answer *route_versions_commit_conflict(const request *req, size_t run, size_t index)
 {
     const hf_answer *own = &req->ops[index].answer;
     const hf_answer *found = req->looks == 0 ? own : &req->ops[run + index].answer;
@@ -318,7 +325,7 @@ void commit_refuse(request *req, const hf_op *op)
     size_t run = req->count - req->looks, count = 0;
     hf_conflict *all = hf_arena_alloc(&req->http->arena, run * sizeof *all);
     for (size_t i = 0; all != NULL && i < run; i++) {
-        const hf_answer *answer = commit_conflict(req, run, i);
+        const hf_answer *answer = route_versions_commit_conflict(req, run, i);
         if (answer == NULL)
             continue;
         hf_conflict *it = &all[count++];
@@ -349,5 +356,5 @@ void versions_reply(request *req)
             return;
         }
     }
-    version_tell_list(req, req->count);
+    route_versions_version_tell_list(req, req->count);
 }

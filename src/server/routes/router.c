@@ -18,7 +18,7 @@ const char *http_method_name(http_method method)
 }
 
 /* The part up to the next slash; both begin with one. */
-static hf_slice take_part(hf_slice *path)
+static hf_slice router_take_part(hf_slice *path)
 {
     hf_slice rest = {path->at + 1, path->size - 1};
     const char *slash = memchr(rest.at, '/', rest.size);
@@ -31,14 +31,15 @@ static bool router_fits(const char *pattern, hf_slice path)
 {
     hf_slice wanted = hf_slice_of(pattern);
     while (wanted.size > 0 && path.size > 0) {
-        hf_slice want = take_part(&wanted), part = take_part(&path);
+        hf_slice want = router_take_part(&wanted), part = router_take_part(&path);
         if (want.size > 0 && want.at[0] == '{' ? part.size == 0 : !hf_slice_equal(want, part))
             return false;
     }
     return wanted.size == 0 && path.size == 0;
 }
 
-static hf_status read_part(hf_slice want, hf_slice part, hf_arena *arena, inputs *in, hf_error *err)
+static hf_status router_read_part(hf_slice want, hf_slice part, hf_arena *arena, inputs *in,
+                                  hf_error *err)
 {
     hf_slice name = {want.at + 1, want.size - 2};
     const char *text = url_decode(part, false, arena);
@@ -54,15 +55,15 @@ static hf_status read_part(hf_slice want, hf_slice part, hf_arena *arena, inputs
     return HF_OK;
 }
 
-static hf_status read_path(const route *r, hf_slice path, hf_arena *arena, inputs *in,
-                           hf_error *err)
+static hf_status router_read_path(const route *r, hf_slice path, hf_arena *arena, inputs *in,
+                                  hf_error *err)
 {
     hf_slice wanted = hf_slice_of(r->path);
     hf_status status = HF_OK;
     while (wanted.size > 0 && status == HF_OK) {
-        hf_slice want = take_part(&wanted), part = take_part(&path);
+        hf_slice want = router_take_part(&wanted), part = router_take_part(&path);
         if (want.size > 0 && want.at[0] == '{')
-            status = read_part(want, part, arena, in, err);
+            status = router_read_part(want, part, arena, in, err);
     }
     return status;
 }
@@ -85,7 +86,7 @@ static const char *router_allowed(hf_slice path, hf_arena *arena)
     return used == 0 ? NULL : hf_arena_text(arena, hf_slice_of(list));
 }
 
-static hf_status no_such_path(hf_slice path, hf_error *err)
+static hf_status router_no_such_path(hf_slice path, hf_error *err)
 {
     bool names = (path.size > 10 && memcmp(path.at, "/v1/locks/", 10) == 0) ||
                  (path.size > 13 && memcmp(path.at, "/v1/versions/", 13) == 0);
@@ -101,11 +102,11 @@ hf_status route_find(http_method method, hf_slice path, hf_arena *arena, inputs 
     for (size_t i = 0; i < routes_count; i++) {
         if (routes[i].method == wanted && router_fits(routes[i].path, path)) {
             *out = &routes[i];
-            return read_path(&routes[i], path, arena, in, err);
+            return router_read_path(&routes[i], path, arena, in, err);
         }
     }
     *allow = router_allowed(path, arena);
     if (*allow == NULL)
-        return no_such_path(path, err);
+        return router_no_such_path(path, err);
     return hf_fail(err, HF_DENIED, "This path takes %s.", *allow);
 }
