@@ -431,7 +431,7 @@ static const struct stage {
     stage_end (*run)(request *req);
     bool caller; /* skipped if the route does not ask who it is */
 } stages[] = {
-    [STAGE_FRAME] = {NULL, false}, /* http_read_take (http/http_request.c), before request_begin */
+    [STAGE_FRAME] = {NULL, false}, /* conn_feed (http/http_request.c), before request_begin */
     [STAGE_ROUTE] = {request_route, false},
     [STAGE_PARSE] = {request_parse, false},
     [STAGE_AUTHENTICATE] = {request_authenticate, true},

@@ -216,7 +216,7 @@ static void authenticate_wait_for_token(authenticator *all, caller *who, caller_
     who->waits++;
 }
 
-/* W1, W3. */
+/* A1, A3. */
 static void authenticate_ask_token(authenticator *all, caller *who, caller_session *session,
                                    auth_cache_name by, const void *name)
 {

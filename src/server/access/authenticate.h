@@ -2,15 +2,15 @@
 /* Authentication: finds the token and the sessions of a caller. Both are rows of the store; a cache
  * spares most requests the lookup. Runs on the loop. Lookups are jobs; nothing blocks.
  *
- *   W1  A cached token counts for AUTHENTICATOR_FRESH_US after the store was asked, so a revoked
+ *   A1  A cached token counts for AUTHENTICATOR_FRESH_US after the store was asked, so a revoked
  *       token is refused at the latest then. A token in use is looked up again at half that age,
  *       while the cached answer still counts.
- *   W2  If the store does not answer, authentication fails with the store's status.
- *   W3  Secrets that no token has are cached for the same time, in a small table of their own, so
+ *   A2  If the store does not answer, authentication fails with the store's status.
+ *   A3  Secrets that no token has are cached for the same time, in a small table of their own, so
  *       that wrong secrets can't push valid ones out.
- *   W4  Only hashes of secrets and keys are kept. They are compared in constant time and wiped.
- *   W5  Concurrent requests with the same token share one lookup.
- *   W6  Before more than one session is looked up for a caller without a valid token, `may_look` is
+ *   A4  Only hashes of secrets and keys are kept. They are compared in constant time and wiped.
+ *   A5  Concurrent requests with the same token share one lookup.
+ *   A6  Before more than one session is looked up for a caller without a valid token, `may_look` is
  *       asked: the address pays for these lookups. A single session is always looked up. */
 #ifndef HF_SERVER_AUTHENTICATE_H
 #define HF_SERVER_AUTHENTICATE_H

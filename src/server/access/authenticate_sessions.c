@@ -109,7 +109,7 @@ static void authenticate_ask_store_for_sessions(authenticator *all, caller *who,
     who->waits++;
 }
 
-/* W6. When it is known already that nobody can be known, they need not be asked for. */
+/* A6. When it is known already that nobody can be known, they need not be asked for. */
 static bool authenticate_may_look(caller *who, size_t count)
 {
     hf_error err;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Callers: how long what is known is believed, what is asked of the store and how often, and that
- * whoever can't be known is refused. W1 to W6 stand in server/callers.h. */
+ * whoever can't be known is refused. A1 to A6 stand in server/access/authenticate.h. */
 #include "unit/server/authenticate_desk.h"
 
 #include <base/error.h>
@@ -51,7 +51,7 @@ static void known_after_a_look(desk *d, const char *secret, const char *name)
     visit_free(v);
 }
 
-/* W1 */
+/* A1 */
 static void a_token_is_believed_for_half_a_second(void **state)
 {
     OPEN(d);
@@ -72,7 +72,7 @@ static void a_token_is_believed_for_half_a_second(void **state)
     desk_close(&d);
 }
 
-/* W1 */
+/* A1 */
 static void a_token_in_use_is_asked_for_ahead(void **state)
 {
     OPEN(d);
@@ -88,7 +88,7 @@ static void a_token_in_use_is_asked_for_ahead(void **state)
     desk_close(&d);
 }
 
-/* W1 */
+/* A1 */
 static void what_was_revoked_elsewhere_is_refused_half_a_second_later(void **state)
 {
     OPEN(d);
@@ -105,7 +105,7 @@ static void what_was_revoked_elsewhere_is_refused_half_a_second_later(void **sta
     desk_close(&d);
 }
 
-/* W1: sooner, when it is in use. */
+/* A1: sooner, when it is in use. */
 static void what_was_revoked_elsewhere_is_refused_when_the_look_ahead_says_so(void **state)
 {
     OPEN(d);
@@ -160,7 +160,7 @@ static void a_token_ends_between_two_looks_when_its_time_has_come(void **state)
     desk_close(&d);
 }
 
-/* W3 */
+/* A3 */
 static void a_wrong_secret_is_remembered_for_a_moment(void **state)
 {
     OPEN(d);
@@ -185,7 +185,7 @@ static void a_wrong_secret_is_remembered_for_a_moment(void **state)
     desk_close(&d);
 }
 
-/* W3 */
+/* A3 */
 static void a_token_that_is_made_here_works_at_once(void **state)
 {
     OPEN(d);
@@ -210,7 +210,7 @@ static void a_token_that_is_made_here_works_at_once(void **state)
     desk_close(&d);
 }
 
-/* W3 */
+/* A3 */
 static void wrong_secrets_do_not_crowd_out_right_ones(void **state)
 {
     desk d;
@@ -262,7 +262,7 @@ static void what_is_no_secret_asks_nothing_of_the_store(void **state)
     desk_close(&d);
 }
 
-/* W5 */
+/* A5 */
 static void many_who_come_at_once_cost_one_look(void **state)
 {
     OPEN(d);
@@ -434,7 +434,7 @@ static void an_opener_that_was_revoked_counts_no_more(void **state)
     desk_close(&d);
 }
 
-/* ---- W6: who pays for looks ---- */
+/* ---- A6: who pays for looks ---- */
 
 static size_t charged; /* since it was last looked at */
 static bool has_paid;
@@ -621,7 +621,7 @@ static void whoever_stays_is_told_of_by_an_answer_that_came_late(void **state)
 
 /* ---- when the store or memory is away ---- */
 
-/* W2 */
+/* A2 */
 static void when_the_store_is_away_nobody_is_known(void **state)
 {
     OPEN(d);
@@ -648,7 +648,7 @@ static void when_the_store_is_away_nobody_is_known(void **state)
     desk_close(&d);
 }
 
-/* W1, W2 */
+/* A1, A2 */
 static void what_is_known_counts_while_the_store_is_away_but_not_for_longer(void **state)
 {
     OPEN(d);
