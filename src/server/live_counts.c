@@ -10,7 +10,7 @@
 #define SECOND_US INT64_C(1000000)
 
 struct live_counts {
-    loop_job job; /* first: what finishes is the census */
+    loop_job job; /* first */
     hf_op op;
     live_counts_settings settings;
     struct event *timer;

@@ -56,7 +56,7 @@ static void metrics_add_label(metrics *m, const char *type)
     snprintf(label->name, sizeof label->name, "%s", type);
 }
 
-/* Types that are saved without locks are in no census: they get their label here. */
+/* Types that are saved without locks are not in the live counts: they get their label here. */
 static void metrics_note_saved(metrics *m, const char *type)
 {
     if (m->types_count < METRICS_TYPES_MAX && strcmp(type, METRICS_OTHER) != 0 &&

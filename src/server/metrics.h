@@ -72,7 +72,7 @@ void metrics_refused(metrics *m, metrics_refusal why);
  * text, not from outside. */
 void metrics_incident(metrics *m, const char *what);
 
-/* The locks and sessions that live: the answer to an HF_OP_COUNT. census.h asks for it. */
+/* The locks and sessions that live: the answer to an HF_OP_COUNT. live_counts.h asks for it. */
 void metrics_count(metrics *m, const hf_answer *answer);
 
 /* All types together, since the server started; locks and sessions as they were last counted. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Puts the rooms together and takes them apart, and counts for all of them. */
+/* Builds the parts and takes them apart; counts and logs for all of them. */
 #include "server/service.h"
 
 #include "base/error.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* What answers requests: all rooms of the server that the loop owns, put together over a store and
- * its committer. server.c starts and stops it; exchanges work with it.
+/* The parts of the server that the loop owns, built over a store and its committer. server.c starts
+ * and stops it; requests use it.
  *
- * Stopping: service_stop, then the loop runs until service_idle, then the committer is stopped,
- * then service_free. */
+ * To stop: service_stop, then the loop runs until service_idle, then the committer is stopped, then
+ * service_free. */
 #ifndef HF_SERVER_SERVICE_H
 #define HF_SERVER_SERVICE_H
 
@@ -65,8 +65,7 @@ typedef struct service_settings {
     committer *access;
 } service_settings;
 
-/* *out is set also when it fails, unless memory is out: what is half built is for service_stop and
- * service_free. */
+/* *out is set even if it fails, unless out of memory: call service_stop and service_free. */
 hf_status service_new(const service_settings *settings, service **out, hf_error *err);
 /* Reads the certificates again. */
 hf_status service_reload(service *s, hf_error *err);
@@ -77,11 +76,11 @@ bool service_idle(const service *s);
 /* After committer_stop. Accepts NULL and what is half built. */
 void service_free(service *s);
 
-/* ---- for exchanges ---- */
+/* ---- for requests ---- */
 
-/* Counts and logs what was answered. */
+/* Counts and logs a reply. */
 void service_replied(request *req, int status);
-/* Counts someone who was turned away with that code, if it is one of those. */
+/* Counts a refusal, if the code is 401, 403 or 429. */
 void service_refused(service *s, int code);
 
 #endif

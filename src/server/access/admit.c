@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Ops are grouped by key, claimed key by key in order; where that falls short, one job asks which
- * ops make nothing new. */
+/* Ops are grouped by key and claimed key by key, in order. If that falls short, one job asks which
+ * ops create nothing new. */
 #include "server/access/admit.h"
 
 #include "base/error.h"
@@ -56,7 +56,7 @@ static void admit_merge(admission *c)
 
 static void admit_settled(quotas_claim *claim);
 
-/* False: memory is out. Most requests are of one key, and need none. */
+/* False: out of memory. Most requests are of one key, and need none. */
 static bool admit_gather(admission *c)
 {
     quotas_kind kind;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What the ops of one request want of the quotas (quotas.h), key by key, and which of them fit.
+/* Admission: what the ops of one request need of the quotas (quotas.h), and which of them fit.
  *
- * An acquire wants a lock of its session, a session-open a session of its token. When not all fit,
- * the store is asked which of the ops make no new one: an acquire of what the session holds, an
- * open of a session that is there (asked again). Those always fit. What was released or closed
- * since is new: at the limit, asking again for it is refused. Nor does a session that replaces
- * another of the same token fit where that is full. */
+ * An acquire needs a lock of its session, a session-open a session of its token. If not all fit,
+ * the store is asked which ops create nothing new: an acquire of a lock that the session holds, an
+ * open of a session that exists (a repeated request). Those always fit. A lock that was released
+ * since, or a session that was closed, is new: at the limit it is refused. So is a session that
+ * replaces another of the same token. */
 #ifndef HF_SERVER_ADMIT_H
 #define HF_SERVER_ADMIT_H
 
@@ -17,37 +17,36 @@ typedef struct admission admission;
 struct admission {
     quotas *of;
     jobs *jobs;
-    /* judged; where they are until admit_leave, but those that admit_fit has been asked about */
-    const hf_op *ops;
+    const hf_op
+        *ops; /* authorized; not moved until admit_leave, but for those given to admit_fit */
     size_t count;
     hf_arena *arena;
     void (*done)(admission *c); /* on the loop; perhaps before admit_ops returns */
     void *context;
 
-    /* Found. */
-    bool all_fit; /* admit_fit need not be asked */
-    bool full;    /* admit_fit has refused something because of a limit: waiting does not help */
+    /* Results. */
+    bool all_fit; /* admit_fit need not be called */
+    bool full;    /* admit_fit refused something because of a limit: waiting does not help */
 
-    /* Private to claims.c. */
+    /* Private to admit.c. */
     hf_status status;
     const char *message;
     quotas_claim first, *all; /* by key; `all` is `first` while there is one */
     size_t all_count, at;
-    bool *there; /* of each op: it makes no new one; NULL: nobody asked */
+    bool *there; /* of each op: it creates nothing new; NULL: not asked */
 };
 
-/* Claims what they want and calls `done`. A admit_ops is followed by one admit_leave; fine on
+/* Claims what the ops need and calls `done`. Call admit_leave once afterwards; it accepts
  * zeroes. */
 void admit_ops(admission *c);
 void admit_leave(admission *c);
 
-/* Whether the ops from `first` to before `end` fit, all or none; each is to be asked about once, in
- * order. HF_TOO_MANY: the limit of *which is reached; another status: what the store said. */
+/* Whether the ops from `first` to before `end` fit, all or none. To be called once for each op, in
+ * order. HF_TOO_MANY: the limit of *which is reached; another status: the store's answer. */
 HF_MUST_USE hf_status admit_fit(admission *c, size_t first, size_t end, size_t *which,
                                 hf_error *err);
 
-/* Ops that have been carried out: what they did to sessions and locks counts in the quotas at once.
- * */
+/* Ops that were executed: their changes of sessions and locks count in the quotas at once. */
 void admit_note(quotas *of, const hf_op *ops, size_t count);
 
 #endif

@@ -176,7 +176,7 @@ static look *authenticate_look_for(authenticator *all, auth_cache_name by, const
         return OF(look, entry);
     look *it = hf_alloc(sizeof *it);
     if (it == NULL) {
-        hf_error_set(err, HF_NO_MEMORY, "Memory is out; nothing was done.");
+        hf_error_set(err, HF_NO_MEMORY, "Out of memory; nothing was done.");
         return NULL;
     }
     memcpy(it->name, name, AUTH_CACHE_NAME_SIZE);
@@ -411,7 +411,8 @@ hf_status authenticator_new(const authenticator_settings *settings, authenticato
         !lru_init(&all->looks, AUTHENTICATOR_UNKNOWN_MAX)) {
         authenticator_free(all);
         return hf_fail(err, HF_NO_MEMORY,
-                       "Memory or randomness is out; the server can't know its callers.");
+                       "Out of memory, or reading random bytes failed; the server can't "
+                       "authenticate callers.");
     }
     *out = all;
     return HF_OK;

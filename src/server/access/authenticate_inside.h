@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of callers.h share. Private to them. */
+/* What the files of authentication share; private to them. */
 #ifndef HF_SERVER_AUTHENTICATE_INSIDE_H
 #define HF_SERVER_AUTHENTICATE_INSIDE_H
 
 #include "server/access/authenticate.h"
-
-#include "server/access/authorize.h"
 #include "server/access/lru.h"
+
 #include <stddef.h>
 
-/* What is known of tokens and sessions, each in a table of its own that forgets what was used
- * longest ago: tokens by the hash of their secret and by their id, names that no token has,
- * sessions. How long to believe it is for whoever asks (callers.c). Only hashes of secrets are
- * here, and they are wiped. */
+/* The cache: LRU tables of tokens (by the hash of their secret and by their id), of names that no
+ * token has, and of sessions. How long an entry counts is decided in authenticate.c. Only hashes of
+ * secrets are kept, and they are wiped. */
+
 /* How a token is named. */
 typedef enum auth_cache_name { AUTH_CACHE_BY_SECRET, AUTH_CACHE_BY_ID } auth_cache_name;
 
@@ -47,14 +46,14 @@ typedef struct auth_cache {
     size_t tokens_max, nothing_max, sessions_max;
 } auth_cache;
 
-/* False: memory or randomness is out; auth_cache_done it all the same. */
+/* False: out of memory, or no random bytes; auth_cache_done it all the same. */
 bool auth_cache_init(auth_cache *k, size_t tokens_max, size_t nothing_max, size_t sessions_max);
 void auth_cache_done(auth_cache *k);
 
 /* The entry of that name in one of the tables, which counts as used; NULL: there is none. */
 void *auth_cache_find(lru *table, auth_cache_name by, const void *name);
 
-/* In place of what was known of that name. When memory is out nothing is kept. */
+/* In place of what was known of that name. Keeps nothing if out of memory. */
 void auth_cache_token_keep(auth_cache *k, auth_cache_name by, const void *name,
                            const auth_cache_token *token);
 void auth_cache_nothing_keep(auth_cache *k, auth_cache_name by, const void *name, int64_t asked_us,
@@ -77,14 +76,13 @@ struct authenticator {
 /* The struct that a member is part of. */
 #define WHOLE(type, member, at) ((type *)(void *)((char *)(at)-offsetof(type, member)))
 
-/* What the caller comes to; the first of several stands. message is copied; NULL: the status's own.
- * */
+/* Sets the caller's status; the first one set stays. message is copied; NULL: the status's own. */
 void caller_fail(caller *who, hf_status status, const char *message);
 
-/* One thing less to wait for; after the last, the next step. */
+/* One lookup less to wait for; after the last, the next step. */
 void caller_settle(caller *who);
 
-/* The steps of authenticate_sessions.c: those who ask, and those who get a lock. */
+/* The steps of authenticate_sessions.c: sessions that were presented, and those that get a lock. */
 void authenticate_ask_sessions(authenticator *all, caller *who);
 void authenticate_ask_targets(authenticator *all, caller *who);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Who was refused stands in the audit log: each 401 and 403 is written there by a job of its own,
- * which nobody waits for. Bounded: a few a minute for each caller, some more for all together, few
- * at once. What was left out is counted, and told by the next note of that caller. */
+/* Refused callers, in the audit log: each 401 and 403 is written by a job of its own, which nobody
+ * waits for. Limited: a few a minute for each caller, some more for all together, few at once.
+ * Omitted ones are counted; the next note of that caller tells how many. */
 #ifndef HF_SERVER_DENIALS_H
 #define HF_SERVER_DENIALS_H
 

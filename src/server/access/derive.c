@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Secrets that are made for a caller. */
+/* Derived and random secrets. */
 #include "server/access/derive.h"
 
 #include "base/digest.h"

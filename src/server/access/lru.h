@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A table that knows which of its entries was used longest ago, so that whoever fills it can keep
- * it within bounds. Entries live in structs of the caller's, who allocates and frees them. Names
- * may come from strangers: the hash has a seed. */
+/* A hash table that knows the order in which its entries were last used, so that it can be kept
+ * within a limit. Entries are part of the caller's structs, who allocates and frees them. Keys may
+ * come from strangers: the hash has a random seed. */
 #ifndef HF_SERVER_LRU_H
 #define HF_SERVER_LRU_H
 
@@ -27,7 +27,7 @@ typedef struct lru {
     lru_entry *newest, *oldest;
 } lru;
 
-/* For about `most` entries. False: memory or randomness is out. */
+/* For about `most` entries. False: out of memory, or no random bytes. */
 bool lru_init(lru *table, size_t most);
 /* The entries are the caller's: lru_remove them first. Fine on zeroes. */
 void lru_done(lru *table);

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* A key is in one of three states:
  *
- *   quiet       claims are settled from the allowance, or because it is known to be full
- *   draining    someone waits, something is under way: the last quotas_leave begins the look
- *   looking     someone waits, the count is with the store
+ *   quiet       claims are settled from the allowance, or because the key is known to be full
+ *   draining    claims wait, something is running: the last quotas_leave starts the count
+ *   looking     claims wait, the count is with the store
  *
- * Whoever is told of anything may come back here at once, so all is settled before the first is
- * told; and who is told because someone was told waits for that to end, so that no chain of
- * requests that wait for each other is a chain of calls. */
+ * A callback may call back into this file. So all claims are settled before the first callback, and
+ * callbacks are queued to avoid recursion. */
 #include "server/access/quotas.h"
 
 #include "base/error.h"
@@ -86,7 +85,7 @@ static void quotas_make_room(quotas *all)
     }
 }
 
-/* NULL: memory is out. */
+/* NULL: out of memory. */
 static quota *quotas_add(quotas *all, quotas_kind kind, const char *id)
 {
     quotas_make_room(all);
@@ -352,8 +351,9 @@ hf_status quotas_new(const quotas_settings *settings, quotas **out, hf_error *er
         all->settings.keys_max = QUOTAS_MAX;
     if (!lru_init(&all->table, all->settings.keys_max)) {
         quotas_free(all);
-        return hf_fail(err, HF_NO_MEMORY,
-                       "Memory or randomness is out; the server can't keep to its quotas.");
+        return hf_fail(
+            err, HF_NO_MEMORY,
+            "Out of memory, or reading random bytes failed; the server can't keep its quotas.");
     }
     *out = all;
     return HF_OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Slots come back when their last pin is taken out; a few of full size are kept for the next
- * batches, with as much memory as an arena keeps. */
+/* A batch returns to the pool when its last pin is removed. A few of full size are kept, with as
+ * much memory as an arena keeps. */
 #include "server/commit/batch_pool.h"
 
 #include "base/seams.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Batches that outlive their run: answers point into a batch's memory, so it stays until the last
- * job that looks at it has been released. Threads may share them. */
+/* Batches for group commit. Answers point into a batch's memory, so it is kept until the last of
+ * its jobs was released. Thread-safe. */
 #ifndef HF_SERVER_BATCH_POOL_H
 #define HF_SERVER_BATCH_POOL_H
 
@@ -14,7 +14,7 @@ enum { BATCH_POOL_SPARE = 8 }; /* kept for later; more are freed */
 struct pooled_batch {
     hf_batch *batch;
     size_t capacity;
-    atomic_size_t pins; /* jobs that look at the answers, and the executor while it works */
+    atomic_size_t pins; /* jobs that use the answers, and the executor while it runs */
     hf_error err;
     pooled_batch *next; /* spare */
 };
@@ -27,10 +27,10 @@ typedef struct batch_pool {
 } batch_pool;
 
 void batch_pool_init(batch_pool *all);
-/* No slot may be pinned any more. */
+/* No batch may be pinned. */
 void batch_pool_done(batch_pool *all);
 
-/* A slot for HF_BATCH_OPS_MAX ops, or for so many, pinned once. NULL: memory is out. */
+/* A batch for HF_BATCH_OPS_MAX ops, or for `capacity`, pinned once. NULL: out of memory. */
 pooled_batch *pooled_batch_take(batch_pool *all);
 pooled_batch *pooled_batch_new(batch_pool *all, size_t capacity);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The committer: executors, each a thread that fills a batch from its lanes, runs it, answers its
- * jobs, and begins anew.
+/* The committer has executors: threads that fill a batch from their lanes, execute it, answer its
+ * jobs, and start again.
  *
- * Jobs are spread over executors by their resource, so that executors rarely meet in the store; a
- * job of a session with unanswered jobs goes where those are (turns.h). One mutex guards lanes,
- * turns and counts; it is never held while the store works or `done` is called. Answers point into
- * the batch's memory, so a batch stays in its slot until all its jobs have been released. */
+ * Jobs are spread over the executors by resource, so that executors rarely meet in the store; a job
+ * of a session with unanswered jobs goes where those are (session_order.h). One mutex guards lanes,
+ * order and counts; it is not held while the store works or `done` is called. Answers point into
+ * the batch's memory, so a batch is kept until all its jobs were released (batch_pool.h). */
 #include "server/commit/committer.h"
 
 #include "base/error.h"
@@ -24,7 +24,7 @@ enum {
     ISOLATE_US = 1000000, /* how long the jobs of a failed batch are tried one by one */
 };
 
-#define SENTENCE_MEMORY "Memory is out; nothing was done."
+#define SENTENCE_MEMORY "Out of memory; nothing was done."
 #define SENTENCE_BROKEN                                                                            \
     "Writing to the store has failed; the server ends and begins anew. Nothing was done."
 
@@ -518,8 +518,8 @@ hf_status committer_new(const committer_settings *settings, committer **out, hf_
     bool memory = c->executors != NULL;
     committer_free(c);
     return !memory   ? hf_fail_memory(err)
-           : !random ? hf_fail(err, HF_UNAVAILABLE, "The system gives no random bytes.")
-                     : hf_fail(err, HF_UNAVAILABLE, "The system starts no more threads.");
+           : !random ? hf_fail(err, HF_UNAVAILABLE, "Reading random bytes failed.")
+                     : hf_fail(err, HF_UNAVAILABLE, "The system can't start another thread.");
 }
 
 void committer_stop(committer *c)

@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /* Group commit: many callers share the syncs of one store. A job is what one caller asks; while one
- * batch of jobs is in the store, the next fills. No timer, nothing to tune. Answers are true when
- * `done` is called: their batch has been committed.
+ * batch of jobs is in the store, the next fills. There is no timer and nothing to tune. When `done`
+ * is called the batch was committed.
  *
  *   C1  A job's ops stay together and in order; a linked run is as atomic as in a batch of its own.
- *   C2  Jobs of one session are carried out in the order they were submitted, whatever lanes and
- *       threads they go by.
- *   C3  A job that fails does not fail its neighbours, unless nobody knows what became of them all
- *       (`unsure`) or the store is away.
- *   C4  What gives room back (beats, releases ...) has a lane of its own, taken first: acquires
- *       neither crowd it out nor hold it up for longer than the batch that is in the store and one
+ *   C2  Jobs of one session are executed in the order of submission, whatever lanes and threads
+ *       they use.
+ *   C3  A job that fails does not fail its neighbours, unless the outcome of all is unknown
+ *       (`unsure`) or the store is unavailable.
+ *   C4  Jobs that give something back (beats, releases ...) have a lane of their own, which goes
+ *       first. Acquires neither fill it up nor delay it by more than the batch in the store and one
  *       more.
- *   C5  Every job that was accepted is answered once; after a failed sync, with `unavailable` and
- *       without asking the store.
- *   C6  No job shares a batch with one of the same session and request id: to the store the second
- *       must look like asked again.
- *   C7  Looks, by which it is found out who asks, have a lane of their own beside other reads, as
- *       C4's is beside other changes: a beat whose session is not known is held up by a flood of
- *       reads for no longer. In both pairs the others do not starve either: of two batches one
- *       begins with them, while they find no room. */
+ *   C5  Every accepted job is answered once; after a failed sync with `unavailable`, without asking
+ *       the store.
+ *   C6  No job shares a batch with one of the same session and request id: the store must see the
+ *       second as a repetition.
+ *   C7  Lookups of authentication have a lane of their own beside other reads, as in C4: a flood of
+ *       reads does not delay a beat of a session that is not in the cache. The slower lanes don't
+ *       starve: every second batch begins with them if they found no room. */
 #ifndef HF_SERVER_COMMITTER_H
 #define HF_SERVER_COMMITTER_H
 
@@ -28,7 +27,7 @@ typedef struct committer committer;
 typedef struct committer_job committer_job;
 typedef struct pooled_batch pooled_batch;
 
-/* A job's place in the order of one session. Private to turns.c. */
+/* A job's place in the order of one session. Private to session_order.c. */
 typedef struct committer_link {
     committer_job *job;
     const char *session;
@@ -36,7 +35,7 @@ typedef struct committer_link {
     struct committer_link *next;        /* of the same session */
     struct committer_link *last;        /* of the same session; kept by the first */
     struct committer_link *next_bucket; /* another session with the same hash; kept by the first */
-    bool turn;                          /* nothing of this session stands before it any more */
+    bool turn;                          /* no earlier job of this session is in its way */
 } committer_link;
 
 enum { COMMITTER_OWN_LINKS = 2 };
@@ -45,18 +44,17 @@ enum { COMMITTER_OWN_LINKS = 2 };
 struct committer_job {
     hf_op *ops; /* 1 to HF_BATCH_OPS_MAX; their answers are put into them */
     size_t count;
-    /* On a thread of the committer: pass it on, do not work there. A read and a write of one
-     * session are carried out in order but may be handed back in the other, by their two threads.
-     * */
+    /* Called on a thread of the committer: hand the job over, don't work there. A read and a write
+     * of one session are executed in order, but two threads may call `done` in another. */
     void (*done)(committer_job *job);
     void *context;
-    bool look; /* it finds out who asks: COMMITTER_LOOKS. All its ops read */
+    bool look; /* a lookup of authentication: COMMITTER_LOOKS; all its ops read */
 
-    /* HF_OK: every op has its answer. Else the job as a whole came to that, and each of its ops
-     * says so. */
+    /* HF_OK: every op has its answer. Else the job as a whole failed, and each op has that
+     * status. */
     hf_status status;
 
-    committer_job *next; /* for whoever has the job: a queue of the committer, or completions.h */
+    committer_job *next; /* for whoever has the job: a queue of the committer, or jobs.c */
 
     /* The committer's own. */
     pooled_batch *slot; /* keeps what the answers point to */
@@ -72,10 +70,10 @@ struct committer_job {
 
 /* Which limit a job counts against. */
 typedef enum committer_lane {
-    COMMITTER_RESERVE,  /* changes that take nothing new: beat, close, release, renew ... */
+    COMMITTER_RESERVE,  /* changes that need no new room: beat, close, release, renew ... */
     COMMITTER_ORDINARY, /* other changes */
-    COMMITTER_LOOKS,    /* by which the server finds out who asks ... */
-    COMMITTER_READS,    /* all its ops read: both by threads of their own */
+    COMMITTER_LOOKS,    /* lookups of authentication ... */
+    COMMITTER_READS,    /* other reads; both have threads of their own */
     COMMITTER_LANES
 } committer_lane;
 
@@ -121,12 +119,13 @@ typedef struct committer_stats {
 
 hf_status committer_new(const committer_settings *settings, committer **out, hf_error *err);
 
-/* Any thread; never waits for the store. Not HF_OK: refused, `done` is not called. HF_TOO_MANY: too
- * much waits already. HF_UNAVAILABLE: it has been stopped, or the store is broken. */
+/* From any thread; never waits for the store. Not HF_OK: refused, `done` is not called.
+ * HF_TOO_MANY: the lane is full. HF_UNAVAILABLE: the committer was stopped, or the store is
+ * broken. */
 hf_status committer_submit(committer *c, committer_job *job, hf_error *err);
 
-/* Whoever has finished with the answers of a job says so; then what they point to may be used
- * again. Any thread, once, after done. */
+/* The answers of the job are no longer used; their memory may be reused. From any thread, once,
+ * after `done`. */
 void committer_release(committer *c, committer_job *job);
 
 void committer_stats_read(committer *c, committer_stats *out);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Jobs of the committer, asked by the loop and finished on the loop. One of these stands between
- * them: what a thread of the committer has done is queued here, the loop is woken, and calls each
- * job's `finish`, in the order they were done. */
+/* Jobs of the committer, submitted by the loop and finished on the loop. A thread of the committer
+ * queues each finished job here and wakes the loop, which calls its `finish`, in order. */
 #ifndef HF_SERVER_JOBS_H
 #define HF_SERVER_JOBS_H
 
@@ -13,11 +12,11 @@ struct event_base;
 typedef struct jobs jobs;
 typedef struct loop_job loop_job;
 
-/* What is asked stands in job.ops and job.count; job.done and job.context belong to jobs.c. */
+/* Set job.ops and job.count; job.done and job.context are private to jobs.c. */
 struct loop_job {
     committer_job job;
-    /* On the loop, once, with the answers in job.ops and job.status. Whoever is called says
-     * jobs_release when it has read them, now or later, and may free the job then. */
+    /* Called on the loop, once, with the answers in job.ops and job.status. Call jobs_release when
+     * they were read, now or later; then the job may be freed. */
     void (*finish)(loop_job *job);
     jobs *of; /* set by jobs_submit */
 };
@@ -25,18 +24,17 @@ struct loop_job {
 /* Both are borrowed until jobs_free. */
 hf_status jobs_new(struct event_base *base, committer *c, jobs **out, hf_error *err);
 
-/* Asks. Not HF_OK: refused, as committer_submit says, and `finish` is not called. On the loop only.
- * */
+/* On the loop only. Not HF_OK: refused, as by committer_submit; `finish` is not called. */
 HF_MUST_USE hf_status jobs_submit(jobs *all, loop_job *job, hf_error *err);
 
-/* Whoever wants to see what every job came to, on the loop, before its `finish`. */
+/* `look` is called for every finished job, on the loop, before its `finish`. */
 void jobs_observe(jobs *all, void (*look)(void *context, const committer_job *job), void *context);
 
-/* What a job came to that failed as a whole, in a sentence for anyone: the store's own names hosts,
- * databases, accounts and files, which are for those with a token and for the log. */
+/* A sentence for anyone about a job that failed as a whole. The store's own sentence names hosts,
+ * databases, accounts and files: it is for callers with a token, and for the log. */
 const char *jobs_told(hf_status status);
 
-/* Gives the answers back: what they point to is gone then. */
+/* The answers are no longer used; what they point to is gone. */
 void jobs_release(loop_job *job);
 
 /* Submitted and not finished yet. */
@@ -48,8 +46,8 @@ void jobs_drain(jobs *all);
 /* The committer has been stopped, and nothing is under way. Accepts NULL. */
 void jobs_free(jobs *all);
 
-/* Jobs that are done, on their way to the thread of the loop that submitted them. The loop is woken
- * only when there was nothing for it before. */
+/* The queue of finished jobs, from the committer's threads to the loop. It is woken only when the
+ * queue was empty. */
 typedef struct completions {
     pthread_mutex_t mutex;
     committer_job *first, *last;

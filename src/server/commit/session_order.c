@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Each session with unanswered jobs has a chain of links, one for each job that names it, in the
- * order of submission. Links live in the jobs, so nothing is allocated but for jobs that name many
- * sessions. All links of a job are entered in one step: whatever jobs wait for came before them, so
- * they can't wait in a circle. */
+ * order of submission. Links are part of the jobs, so only jobs that name many sessions allocate.
+ * All links of a job are entered in one step: a job only waits for earlier ones, so there is no
+ * deadlock. */
 #include "server/commit/session_order.h"
 
 #include "base/seams.h"

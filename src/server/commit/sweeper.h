@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* The background sweep: now and then it asks the store to remove what is dead, and events that are
- * older than they are to be kept. A turn is one HF_OP_SWEEP of bounded work; while there is more
- * the next follows after a short pause, in which what people ask goes first.
+/* The background sweep: at intervals it removes what is dead from the store, and events older than
+ * their retention. A turn is one HF_OP_SWEEP of limited work; while there is more, the next follows
+ * after a short pause, in which requests go first.
  *
- *   W1  Everything here runs on the loop's thread; the store is asked by jobs of the committer.
- *   W2  At most one turn is with the committer.
- *   W3  Nothing but space depends on it. A turn that fails is tried again, later each time, at last
- *       once an interval.
+ *   W1  Everything runs on the loop's thread; the store is asked by jobs of the committer.
+ *   W2  At most one turn is submitted at a time.
+ *   W3  Only disk space depends on it. A failed turn is repeated, later each time, at last once an
+ *       interval.
  *   W4  Several servers on one store may all sweep: the intervals are jittered, and what one has
- *       removed the other does not find. */
+ *       removed the others don't find. */
 #ifndef HF_SERVER_SWEEPER_H
 #define HF_SERVER_SWEEPER_H
 
@@ -18,7 +18,7 @@ struct event_base;
 
 typedef struct sweeper sweeper;
 
-/* Rows one turn looks at, unless it is said; README.md tells what that costs. */
+/* Rows of one turn by default; README.md tells what that costs. */
 enum { SWEEPER_LIMIT = 250 };
 
 #define SWEEPER_PAUSE_US INT64_C(20000)
@@ -31,19 +31,19 @@ typedef struct sweeper_settings {
     size_t limit;           /* rows of a turn; 0: SWEEPER_LIMIT */
     int64_t keep_events_us; /* as in hf_op; 0: for ever */
     int64_t keep_forced_us; /* as in hf_op; 0: for ever */
-    /* A turn failed, and no other since one went well: to be logged. May be NULL. */
+    /* The first failure since a turn succeeded: to be logged. May be NULL. */
     void (*failed)(void *context, const char *sentence);
     void *context;
 } sweeper_settings;
 
 /* Since the start. */
 typedef struct sweeper_stats {
-    uint64_t sweeps;   /* that came to their end */
+    uint64_t sweeps;   /* completed */
     uint64_t turns;    /* answered */
     uint64_t failures; /* of these */
     uint64_t rows;     /* removed or ended */
-    int64_t last_us;   /* when a sweep last came to its end, by our own clock; 0: none yet */
-    bool behind;       /* one is under way */
+    int64_t last_us;   /* when a sweep was last completed, by our own clock; 0: none yet */
+    bool behind;       /* one is running */
 } sweeper_stats;
 
 /* The first sweep begins within an interval. HF_INVALID: forced acts would be kept shorter than the
@@ -52,10 +52,10 @@ hf_status sweeper_new(const sweeper_settings *settings, sweeper **out, hf_error 
 
 void sweeper_stats_read(const sweeper *s, sweeper_stats *out);
 
-/* No turn is begun from now on. One that is with the committer is still answered; sweeper_free
- * waits for nothing, so stop the committer and run what it answered before. */
+/* Starts no more turns. One that was submitted is still answered; sweeper_free does not wait, so
+ * stop the committer and drain the jobs first. */
 void sweeper_stop(sweeper *s);
-bool sweeper_idle(const sweeper *s); /* no turn is with the committer */
+bool sweeper_idle(const sweeper *s); /* no turn is submitted */
 
 /* Must be idle. Accepts NULL. */
 void sweeper_free(sweeper *s);

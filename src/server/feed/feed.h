@@ -1,41 +1,38 @@
 /* SPDX-License-Identifier: MIT */
-/* The events of the store, delivered to the followers of this server as server-sent events: all
- * of them, in order, none twice, whichever server or program they came from.
+/* The feed: the events of the store, sent to the followers of this server as server-sent events.
+ * All of them, in order, none twice, whichever server or program they came from.
  *
- *   L1  One thread follows the event table, while anyone follows. What it reads is kept in a
- *       ring of the newest events, each written out once; followers are given it from there.
- *   L2  Who is behind the ring reads the table, page by page; one page at a time is read for all
- *       of them together, and those who are at the same place share it. Then they go on with the
+ *   L1  One thread reads the event table, while there are followers. What it reads is kept in a
+ *       ring of the newest events, each written as text once; followers are served from there.
+ *   L2  Followers behind the ring are served from the table, page by page. One page at a time is
+ *       read for all of them, and those at the same place share it. Then they continue with the
  *       ring, without a gap or a duplicate.
- *   L3  Whoever takes nothing any more, for so long that the ring has passed them, is told to
- *       resync and ended. Nobody else waits for them, and what waits for them is
- *       FEED_WAITING_MAX and one record more at most.
- *   L4  The loop is never held for longer than a few milliseconds at a time.
- *   L5  When the store is away, followers get beats and nothing else; when it is back, all that
- *       happened meanwhile.
- *   L6  A follower for a session is ended by the event that its session has ended, which is the
- *       last it is given.
+ *   L3  A follower that does not read, so long that the ring has passed it, is told to resync and
+ *       ended. Nobody else waits for it, and at most FEED_WAITING_MAX and one record are buffered.
+ *   L4  The loop is never busy here for more than a few milliseconds at a time.
+ *   L5  While the store is away, followers get beats only; when it is back, all that happened
+ *       meanwhile.
+ *   L6  A session's follower ends with the event that the session has ended, the last it gets.
  *
  * What a follower is sent:
  *
- *   id: 7                          an event, see hf_event_json
+ *   id: 7                        an event, see hf_event_json
  *   event: acquired
  *   data: {"seq":7, ...}
  *
- *   : beat                         nothing happened; comes first of all, and when it was quiet for
- *   beat_us. The id, where there is one, id: 9                          says up to where was
- *   looked: events that the follower does not want are passed over in silence
+ *   : beat                       nothing happened. Sent first of all, and after beat_us of silence.
+ *   id: 9                        All events up to here were looked at: those that the filter
+ *                                excludes leave no other trace. May be missing
  *
- *   id: 12                         events are missing here: some after `last` are no longer kept
- *   (those from `first` on are), the numbers event: resync                  began anew, or the
- *   follower was too slow and the stream ends now. What the follower knows is old: it data:
- *   {"newest":12,            reads the locks again. The stream, or the next one with this id, goes
- *   on after `newest`. Whoever wants each event
- *          "first":5,"last":3}     that is left asks again with Last-Event-ID: the larger of last
- *          and first - 1
+ *   id: 12                       events are missing: some are no longer kept (those from `first` on
+ *   event: resync                are), the numbers started again, or the follower was too slow
+ *   data: {"newest":12,          and the stream ends now. The follower must read the locks again.
+ *          "first":5,"last":3}   This stream, or the next one with this id, continues after
+ *                                `newest`. To get each event that is left, ask with Last-Event-ID:
+ *                                the larger of last and first - 1
  *
- * Everything here is called on the loop's thread, and so are the functions of a sink; feed_nudge
- * may be called from any. */
+ * Everything here is called on the loop's thread, and so are the functions of a sink;
+ * feed_nudge may be called from any thread. */
 #ifndef HF_SERVER_FEED_H
 #define HF_SERVER_FEED_H
 

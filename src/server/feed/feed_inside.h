@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The feed from inside. Private to feed.c and feed_visit.c. Every follower is in one of five lists:
+/* What feed.c and feed_deliver.c share. Every follower is in one of five lists:
  *
  *   ready     may have something to do: is visited in its turn, and comes to one of the others, or
  *             to the end of this one
@@ -105,7 +105,7 @@ static inline void feed_link_all(feed_link *to, feed_link *from)
     feed_empty(from);
 }
 
-/* feed_visit.c: visits the next follower that is ready: gives it what there is, and puts it into
+/* feed_deliver.c: visits the next follower that is ready: gives it what there is, and puts it into
  * the list where it belongs. */
 void feed_visit_next(feed *f);
 

@@ -191,7 +191,7 @@ hf_status feed_pages_new(hf_store *store, void (*wake)(void *context), void *con
     hf_status status = hf_batch_new(1, &p->batch, err);
     if (status == HF_OK &&
         !(p->started = pthread_create(&p->thread, NULL, feed_pages_read_pages, p) == 0))
-        status = hf_fail(err, HF_UNAVAILABLE, "The system starts no more threads.");
+        status = hf_fail(err, HF_UNAVAILABLE, "The system can't start another thread.");
     if (status == HF_OK)
         *out = p;
     else

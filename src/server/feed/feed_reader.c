@@ -339,7 +339,7 @@ hf_status feed_reader_new(const feed_reader_settings *settings, feed_reader **ou
                            : hf_fail(err, HF_UNAVAILABLE, "The system gives no more descriptors.");
     if (status == HF_OK &&
         !(f->started = pthread_create(&f->thread, NULL, feed_reader_follow, f) == 0))
-        status = hf_fail(err, HF_UNAVAILABLE, "The system starts no more threads.");
+        status = hf_fail(err, HF_UNAVAILABLE, "The system can't start another thread.");
     if (status == HF_OK)
         *out = f;
     else

@@ -23,7 +23,7 @@ typedef struct feed_piece {
     size_t count;
     size_t bytes; /* of memory */
     hf_event *events;
-    uint64_t *hashes; /* of the record of each, see feed_names.h */
+    uint64_t *hashes; /* of the record of each, see feed_names_hash */
     uint32_t *ends;   /* where the record of each ends in the text */
     char *text;
 } feed_piece;
@@ -53,7 +53,7 @@ typedef struct feed_ring {
     int64_t newest;       /* ... to here are in it. -1: nothing is known yet */
 } feed_ring;
 
-/* False: memory is out. */
+/* False: out of memory. */
 bool feed_ring_init(feed_ring *ring, size_t keep, size_t bytes_max);
 void feed_ring_done(feed_ring *ring);
 

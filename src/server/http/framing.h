@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the requests of an HTTP/1.x connection begin and end, and which of their bytes are head and
- * which body: the only judge of it. What two parsers could understand differently is refused, so
- * that nobody can hide a request in another. A pure state machine: no allocation, no I/O; what it
- * says does not depend on how the bytes are cut. */
+/* Where the requests of an HTTP/1.x connection begin and end, and which bytes are head and which
+ * are body. This is the only place that decides it. What two parsers could read differently is
+ * refused, so nobody can smuggle a request in another. A pure state machine: no allocation, no I/O;
+ * the result does not depend on how the bytes are cut. */
 #ifndef HF_SERVER_FRAMING_H
 #define HF_SERVER_FRAMING_H
 
@@ -24,15 +24,15 @@ typedef struct framing_limits {
     size_t trailers_max; /* bytes of what follows the last chunk */
 } framing_limits;
 
-/* What a server takes unless it is told otherwise. */
+/* The defaults. */
 extern const framing_limits framing_usual;
 
 typedef struct framing {
     const framing_limits *limits; /* borrowed */
-    /* Why it was refused: a sentence and the HTTP status to answer with; 0 while all is well. */
+    /* If it was refused: the HTTP status, and a sentence. 0: all is well. */
     int status;
     const char *reason;
-    uint64_t requests; /* that have come to their end */
+    uint64_t requests; /* complete ones */
 
     /* Private. */
     unsigned state;
@@ -50,11 +50,11 @@ typedef struct framing {
 
 void framing_init(framing *f, const framing_limits *limits);
 
-/* What bytes are. */
+/* What a byte belongs to. */
 typedef enum framing_part {
     FRAMING_HEAD,    /* the request line and the headers, with the empty line */
     FRAMING_BODY,    /* the body itself, out of its chunks */
-    FRAMING_BETWEEN, /* the lines of chunks, and trailers: of no use to a reader */
+    FRAMING_BETWEEN, /* the lines of chunks, and trailers: to be skipped */
 } framing_part;
 
 /* The bytes up to where something begins or ends. */
@@ -65,19 +65,19 @@ typedef struct framing_piece {
     bool ends;      /* the request, with its last byte */
 } framing_piece;
 
-/* Looks at the next bytes, as far as they are of one kind. A size of 0: refused (`status` says with
- * what), unless there were no bytes. The byte that completes a bad head is never good, so a reader
- * sees no whole head that is refused here. */
+/* Takes the next bytes, as far as they belong to one part. A size of 0: refused (see `status`),
+ * unless there were no bytes. The byte that would complete a bad head is never taken, so a reader
+ * never sees a whole head that is refused here. */
 framing_piece framing_next(framing *f, const void *bytes, size_t size);
 
-/* The same without stopping; how many bytes are good. Fewer than `size`: refused, and nothing more
- * is good. */
+/* The same for all bytes; how many are good. Fewer than `size`: refused, and nothing more is
+ * good. */
 size_t framing_feed(framing *f, const void *bytes, size_t size);
 
-/* Between requests: nothing of the next one has come. */
+/* Between requests: nothing of the next one has arrived. */
 bool framing_idle(const framing *f);
 
-/* The head of a request has not come to its end: nothing of it has come, or a part. */
+/* The head of the request is not complete. */
 bool framing_in_head(const framing *f);
 
 #endif

@@ -69,7 +69,6 @@ static void http_listener_empty(http_listener *l)
 
 /* ---- listeners ---- */
 
-/* http_listen.c */
 static void http_listener_free(http_listener *l)
 {
     if (l->fd >= 0) {
@@ -224,7 +223,6 @@ void wait_for(http_conn *c, http_wait what)
         http_waits_arm(c->http, now_us, c->wait_until_us);
 }
 
-/* http_waits.c */
 static void http_waits_init(http *h)
 {
     const http_settings *s = &h->settings;

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* HTTP/1.1 on one libevent loop: connections, requests, answers, streams, TLS. framing.c is the
- * only judge of where a request begins and ends; what it refuses is answered with its sentence, and
- * the connection closed. Nothing here knows of locks.
+/* HTTP/1.1 on one libevent loop: connections, requests, replies, streams, TLS. framing.c alone
+ * decides where a request begins and ends; what it refuses is answered with its sentence, and the
+ * connection is closed. Nothing here knows of locks.
  *
  *   H1  Everything runs on the loop's thread, all callbacks too. `handle`, `left` and `drained` are
- *       called by the loop alone, never from inside http_answer or http_stream_...: whoever answers
- *       many requests in a row is not called in between.
- *   H2  A request belongs to whoever handles it from `handle` until http_answer or http_stream_end;
- *       it outlives its connection. A client that leaves meanwhile only makes `gone` true;
- *       answering then is harmless and gives the memory back.
+ *       called by the loop, never from inside http_answer or http_stream_...: one who answers many
+ *       requests in a row is not called in between.
+ *   H2  A request belongs to its handler from `handle` until http_answer or http_stream_end; it
+ *       outlives its connection. If the client leaves meanwhile, `gone` becomes true; answering is
+ *       then harmless and frees the memory.
  *   H3  Requests of one connection are handled one after the other, in order; the next is read when
  *       the last was answered.
- *   H4  Every wait has an end: a handshake, a head, a body, an idle connection, a client that does
- *       not read.
+ *   H4  Every wait has a timeout: handshake, head, body, idle connection, a client that does not
+ *       read.
  *   H5  Nothing of a request (body, headers: they hold secrets) stays in memory after it was
  *       answered: it is wiped.
- *   H6  A client that closes its sending side still gets the answer to what it has asked; a reset,
- *       or a Unix socket closed at the other end, is leaving. The client of a stream has left when
- *       it closes either side. */
+ *   H6  A client that closes its sending side still gets the answer to its request. A reset, or a
+ *       Unix socket closed at the other end, means that the client has left. The client of a stream
+ *       has left when it closes either side. */
 #ifndef HF_SERVER_HTTP_H
 #define HF_SERVER_HTTP_H
 
@@ -47,28 +47,26 @@ enum { HTTP_PEER_SIZE = 48 };
 
 struct http_request {
     http_method method;
-    /* As it was sent, percent signs and all; begins with '/'. Other targets (http://..., *) have
-     * been refused with 400: they would name whom they are for a second time, beside Host. */
+    /* As it was sent, not decoded; begins with '/'. Other targets (http://..., *) were refused with
+     * 400: they would name the host a second time. */
     hf_slice path;
-    hf_slice query; /* what follows the '?'; may be empty */
+    hf_slice query; /* after the '?'; may be empty */
     hf_slice body;
-    /* The address it came from, as it counts: forwarded headers of trusted proxies are looked at.
-     * "unix" for a Unix socket. */
+    /* The client's address, taken from the headers of trusted proxies if there are any. "unix" for
+     * a Unix socket. */
     char peer[HTTP_PEER_SIZE];
-    /* It came from loopback or a Unix socket, and not through a proxy: none that is trusted, none
-     * that has added a header of proxies. One that does neither can't be told from a client of this
-     * machine. */
+    /* It came from loopback or a Unix socket, and not through a proxy that is trusted or has added
+     * a proxy's header. (Another proxy can't be told from a local client.) */
     bool local;
     bool secure;      /* by TLS, or a trusted proxy says so */
     bool gone;        /* the client has left; nobody will read the answer */
     int64_t began_us; /* hf_seam.boot_us when its first byte was read */
-    hf_arena arena;   /* for whoever handles it; wiped when it is answered */
-    void *context;    /* theirs */
-    /* Theirs, may be NULL: called once when the client leaves before the answer is complete. They
-     * must still answer or end the stream, then or later. */
+    hf_arena arena;   /* for its handler; wiped when it is answered */
+    void *context;    /* the handler's */
+    /* Set by the handler, may be NULL: called once if the client leaves before the answer is
+     * complete. The handler must still answer or end the stream, then or later. */
     void (*left)(http_request *request);
-    /* Theirs, for streams, may be NULL: the socket has taken all that waited; more may be written.
-     * */
+    /* Set by the handler of a stream, may be NULL: the socket has taken all; write more. */
     void (*drained)(http_request *request);
 };
 

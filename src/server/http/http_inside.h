@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of the HTTP layer share; nobody else includes it.
+/* What the files of the HTTP layer share; private to them.
  *
- * A connection goes through these phases; each arrow but the first is taken by the loop, or by
- * whoever answers:
+ * The phases of a connection:
  *
  *   HANDSHAKE -> IDLE -> READING -> HANDLING -> WRITING -> IDLE ...
  *                           |           `-> STREAMING -^ `-> LINGERING -> closed
  *                           `-- refused ---------------^
  *
- * IDLE: nothing of a request has come. READING: its bytes come in. HANDLING, STREAMING: it belongs
- * to its handler. WRITING: answered, but the socket has not taken all. LINGERING: we have said that
- * no more comes, and throw away what the client still sends, so that it can read our last answer
- * before a reset would destroy it. */
+ * IDLE: nothing of a request has arrived. READING: its bytes arrive. HANDLING, STREAMING: it
+ * belongs to its handler. WRITING: answered, but the socket has not taken all. LINGERING: we have
+ * shut down our side and discard what the client still sends, so that it can read our last reply
+ * before a reset destroys it. */
 #ifndef HF_SERVER_HTTP_INSIDE_H
 #define HF_SERVER_HTTP_INSIDE_H
 
@@ -173,10 +172,13 @@ static inline void http_count(const http *h, const char *what)
         h->settings.count(h->settings.context, what);
 }
 
-/* From now on; WAIT_NOTHING: as long as it takes. */
+/* ---- http.c ---- */
+
+/* Starts a timeout, in place of the one before; WAIT_NOTHING: none. */
 void wait_for(http_conn *c, http_wait what);
 
-/* http_conn.c */
+/* ---- http_connection.c ---- */
+
 void conns_init(http *h);
 void conns_done(http *h);
 void conn_open(http *h, http_listener *from, int fd, const struct sockaddr *peer);
@@ -192,7 +194,8 @@ void conn_streams(http_conn *c);
 /* It can't go on: the loop will tell whoever has its request, and close it. */
 void conn_break(http_conn *c);
 
-/* http_read.c */
+/* ---- http_request.c ---- */
+
 /* Feeds bytes until they are used up or a request is with its handler; how many were used. */
 size_t conn_feed(http_conn *c, const char *from, size_t size);
 void conn_refuse(http_conn *c, int status, const char *sentence);
@@ -202,8 +205,9 @@ void held_give_back(http_held *r);
 void held_forget(http_held *r, size_t most);
 void held_free_spare(http *h);
 
-/* http_answer.c: puts an answer together in h->output. held NULL: to what was refused before it was
- * a request. */
+/* ---- http_reply.c ---- */
+
+/* Builds a reply in h->output. held NULL: to what was refused before it was a request. */
 void answer_compose(http *h, const http_held *r, const http_reply *reply, bool stream, bool close);
 void answer_wipe(http *h);
 

@@ -244,7 +244,7 @@ static http_held *held_take(http *h)
     return r;
 }
 
-/* Adds to what was read. False: memory is out, or the layer's share of it. */
+/* Adds to what was read. False: out of memory, or the layer's share of it. */
 static bool held_add(http_held *r, const char *from, size_t size)
 {
     http *h = r->http;

@@ -31,7 +31,7 @@ typedef enum io_end {
 hf_status tls_context_new(const http_tls *files, struct ssl_ctx_st **out, hf_error *err);
 void tls_context_free(struct ssl_ctx_st *context); /* accepts NULL */
 
-/* Owns the socket when that went well. False: memory is out. `io` must not move. */
+/* Owns the socket when that went well. False: out of memory. `io` must not move. */
 bool io_open(http_io *io, int fd, struct ssl_ctx_st *context);
 void io_close(http_io *io);
 

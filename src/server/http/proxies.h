@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Who may speak for someone else: the proxies we were told of, and the address of a client that
- * they passed on. Headers such as X-Forwarded-For count only when they come from one of them:
- * anybody can write one. */
+/* Trusted proxies, and the client's address that they forward. Headers such as X-Forwarded-For
+ * count only if they come from one of them: anybody can write one. */
 #ifndef HF_SERVER_PROXIES_H
 #define HF_SERVER_PROXIES_H
 
@@ -35,15 +34,16 @@ hf_status proxies_new(const char *const *texts, proxies **out, hf_error *err);
 void proxies_free(proxies *all); /* accepts NULL */
 bool proxies_trust(const proxies *all, const net_address *address);
 
-/* The headers of a request that speak of it; NULL: not there. */
+/* The headers that name the client; NULL: not there. */
 typedef struct proxies_said {
     const char *forwarded, *x_forwarded_for, *x_forwarded_proto;
 } proxies_said;
 
-/* For whom a trusted peer speaks: from the right past trusted proxies, so that what the client
- * wrote itself does not count. What can't be read ends the walk at the proxy that said it. When
- * Forwarded and X-Forwarded-For name different clients, one of them may come from the client: then
- * the peer speaks for itself. `client` and `secure` come with what holds for the peer. */
+/* The client that a trusted peer forwards: the lists are read from the right, past trusted proxies,
+ * so that entries written by the client itself don't count. An unreadable entry ends the walk at
+ * the proxy that wrote it. If Forwarded and X-Forwarded-For name different clients, one of them may
+ * come from the client: then the peer counts as the client. `client` and `secure` are preset with
+ * the peer's. */
 void proxies_resolve(const proxies *all, const proxies_said *said, net_address *client,
                      bool *secure);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the routes do: for each an `ask`, which turns what was read into ops, and a `tell`, which
- * turns the answers into the reply. */
+/* The functions of the routes: for each a `parse`, which turns what was read into ops, and a
+ * `reply`, which turns the answers into the HTTP reply. */
 #ifndef HF_SERVER_HANDLERS_H
 #define HF_SERVER_HANDLERS_H
 
@@ -16,7 +16,7 @@ hf_status each_parse(request *req, hf_op_kind kind, hf_error *err);
 void locks_reply(request *req);
 void lock_reply(request *req);
 
-/* ---- route_sessions.c ---- */
+/* ---- route_locks.c: sessions ---- */
 
 hf_status session_open_parse(request *req, hf_error *err);
 void session_open_reply(request *req);
@@ -28,7 +28,7 @@ void close_reply(request *req);
 hf_status sessions_parse(request *req, hf_error *err);
 void sessions_reply(request *req);
 
-/* ---- route_locks.c ---- */
+/* ---- route_locks.c: locks ---- */
 
 hf_status acquire_parse(request *req, hf_error *err);
 void acquire_reply(request *req);
@@ -79,8 +79,6 @@ void login_reply(request *req);
 void login_show_reply(request *req);
 void logout_reply(request *req);
 
-/* ---- route_audit.c ---- */
-
 hf_status audit_log_parse(request *req, hf_error *err);
 void audit_log_reply(request *req);
 void audit_log_release(request *req);
@@ -103,7 +101,7 @@ void ticket_reply(request *req);
 /* Ends the streams whose token no longer counts. */
 void streams_check(service *s);
 
-/* ---- route_health.c ---- */
+/* ---- route_pages.c ---- */
 
 void health_reply(request *req);
 hf_status ready_parse(request *req, hf_error *err);
@@ -114,8 +112,6 @@ void metrics_reply(request *req);
 hf_status history_parse(request *req, hf_error *err);
 void history_reply(request *req);
 void openapi_reply(request *req);
-
-/* ---- route_pages.c ---- */
 
 void page_reply(request *req);
 void api_reply(request *req);

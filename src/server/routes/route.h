@@ -11,7 +11,7 @@
 
 typedef struct request request;
 
-/* Who may ask. What they may then do is judged op by op (callers.h). */
+/* Who may use the route. Each op is authorized, too (authorize.h). */
 typedef enum route_access {
     ROUTE_OPEN,    /* anyone */
     ROUTE_SESSION, /* a session's key is enough */
@@ -91,7 +91,7 @@ hf_status route_find(http_method method, hf_slice path, hf_arena *arena, inputs 
 const char *http_method_name(http_method method);
 
 /* What the table of routes says, for programs (OpenAPI 3.1) and for people (/api). Each answers a
- * new text to be freed with hf_json_free, or NULL when memory is out. */
+ * new text to be freed with hf_json_free, or NULL if out of memory. */
 char *openapi_json(void);
 
 /* base: "http://127.0.0.1:7420", for the examples. */

@@ -6,7 +6,7 @@
  * With a token: who asks for a type, or for some of its records, may observe that type; who asks
  * for all may observe all. With a session and no token: who names records may look at who holds
  * them; a ticket stands for such a session. So whatever passes the filter may be seen. A stream
- * lives long, and there may be thousands: the exchange is over when it begins, and what is left
+ * lives long, and there may be thousands: the request is over when it begins, and what is left
  * is small.
  *
  * That a session was closed is an event, which ends its streams in the feed. That it has expired
@@ -222,7 +222,7 @@ static void route_events_leave(stream *s)
     route_events_end(s);
 }
 
-/* The head is sent, and the exchange is over: its memory is given back. */
+/* The head is sent, and the request is over: its memory is given back. */
 static void route_events_begin(stream *s)
 {
     request *req = s->req;
