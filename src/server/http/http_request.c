@@ -422,7 +422,7 @@ static void http_request_hand_out(http_conn *c)
     wait_for(c, WAIT_NOTHING);
     h->requests_count++;
     http_count(h, "requests");
-    h->settings.handle(h->settings.context, &r->request);
+    h->settings.handle(h->settings.context, &r->request); /* request_begin */
 }
 
 /* Takes one piece; how many bytes it has. */
