@@ -132,6 +132,13 @@ bool audit_takes_lock(const audit_run *run, const audit_fact *fact);
 /* Whether it gives one back. */
 bool audit_gives_lock_back(const audit_fact *fact);
 
+/* Whether the call begins or ends a transaction. */
+bool audit_bounds_transaction(const audit_fact *fact);
+
+/* Whether the lock ends with a block: `with`, a callback, a resource of `try`; or its result is
+ * kept, and may be given back by it. */
+bool audit_lock_is_scoped(const audit_fact *fact);
+
 /* Whether a lock is taken (or, given back) in the function of `in` between two facts of it; NULL
  * for `from`: since it began. */
 bool audit_locked_between(const audit_run *run, const audit_fact *in, const audit_fact *from,

@@ -110,11 +110,11 @@ static hf_slice deploy_after(hf_slice line, const char *word)
 
 /* A service of a compose file, or an object of Kubernetes. */
 typedef struct deploy_part {
-    hf_slice name, said;
+    hf_slice said, folder; /* what is built, from the file's own folder on */
     uint32_t line;
-    bool ours;   /* built from the source; or no image of a well-known server */
-    bool object; /* a Deployment or the like */
-    bool foreign;
+    bool ours;    /* built from the source */
+    bool object;  /* a Deployment or the like */
+    bool foreign; /* someone else's program, or who knows whose */
 } deploy_part;
 
 typedef struct deploy_reader {
@@ -139,9 +139,30 @@ static void deploy_emit(const deploy_reader *reader, hf_slice said, hf_slice of,
 static void deploy_part_done(deploy_reader *reader)
 {
     deploy_part *part = &reader->part;
-    if (part->line > 0 && (reader->compose ? part->ours : part->object && !part->foreign))
-        deploy_emit(reader, part->said, part->name, "", part->line);
+    if (part->line > 0 && !part->foreign && (reader->compose ? part->ours : part->object))
+        deploy_emit(reader, part->said, part->folder, "", part->line);
     *part = (deploy_part){0};
+}
+
+/* build: ./web, or context: ./web; a path that is put in or leads elsewhere is not known. */
+static void deploy_build(deploy_part *part, hf_slice path)
+{
+    path = audit_trim(path);
+    hf_slice quoted =
+        path.size > 1 && strchr("'\"", path.at[0]) != NULL ? audit_quoted(path, path.at) : path;
+    while (quoted.size > 0 && (quoted.at[0] == '.' || quoted.at[0] == '/') &&
+           audit_text_find(quoted, "..") == NULL) {
+        quoted.at++;
+        quoted.size--;
+    }
+    while (quoted.size > 0 && quoted.at[quoted.size - 1] == '/')
+        quoted.size--;
+    part->ours = true;
+    part->foreign = false;
+    part->folder = quoted;
+    for (size_t i = 0; i < quoted.size; i++)
+        if (strchr("${}:# ", quoted.at[i]) != NULL || audit_text_find(quoted, "..") != NULL)
+            part->foreign = true;
 }
 
 static void deploy_line_compose(deploy_reader *reader, hf_slice line, uint32_t number)
@@ -161,11 +182,12 @@ static void deploy_line_compose(deploy_reader *reader, hf_slice line, uint32_t n
     if (reader->depth == 0 || depth <= reader->depth) {
         deploy_part_done(reader);
         reader->depth = reader->depth == 0 ? depth : reader->depth;
-        reader->part.name = (hf_slice){text.at, text.size - (text.at[text.size - 1] == ':')};
         return;
     }
     if (text.size >= 6 && memcmp(text.at, "build:", 6) == 0)
-        reader->part.ours = true;
+        deploy_build(&reader->part, (hf_slice){text.at + 6, text.size - 6});
+    else if (text.size >= 8 && memcmp(text.at, "context:", 8) == 0 && reader->part.ours)
+        deploy_build(&reader->part, (hf_slice){text.at + 8, text.size - 8});
     bool says = (text.size > 9 && memcmp(text.at, "replicas:", 9) == 0) ||
                 (text.size > 6 && memcmp(text.at, "scale:", 6) == 0);
     if (says && deploy_several(deploy_after(text, text.at[0] == 'r' ? "replicas" : "scale"))) {

@@ -17,9 +17,11 @@ typedef enum audit_fact_kind {
     AUDIT_SQL,   /* text[0]: the statement, with holes */
     AUDIT_CLASS, /* text[0] its name, [1] what it extends, [2] annotations, decorators, comment */
     AUDIT_FIELD, /* text[0] its class, [1] name, [2] type, [3] annotations ..., [4] its value */
-    AUDIT_CALL, /* text[0] what it is called on, [1] name, [2] arguments, [3] what it is given to */
+    /* text[0] what it is called on, [1] name, [2] arguments, [3] the variable that is given its
+     * result. Named "=": a variable that held such a result is given something else. */
+    AUDIT_CALL,
     AUDIT_COMPARE, /* text[0] and [1] are compared in a condition, as they are written */
-    AUDIT_WORKERS, /* several processes: text[0] what says so, [1] of what, [2] languages */
+    AUDIT_WORKERS, /* several processes: text[0] what says so, [1] folder below, [2] language */
     AUDIT_FORM,    /* text[0]: a name in a form or template; empty: there is a form */
     AUDIT_SKIPPED, /* text[0]: why the file, or a part of it, was not read */
     AUDIT_KINDS

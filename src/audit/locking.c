@@ -96,6 +96,25 @@ bool audit_gives_lock_back(const audit_fact *fact)
            audit_name_has(fact->text[0], "lock locks mutex lease locker leases");
 }
 
+bool audit_bounds_transaction(const audit_fact *fact)
+{
+    if (fact->kind != AUDIT_CALL)
+        return false;
+    return audit_name_among(fact->text[1], "commit rollback begin") ||
+           audit_name_has(fact->text[1], "transaction transactional atomic") ||
+           (audit_name_among(fact->text[1], "execute") &&
+            audit_name_has(fact->text[0], "transaction"));
+}
+
+bool audit_lock_is_scoped(const audit_fact *fact)
+{
+    static const char *const blocks[] = {"=>", "->", "function", "lambda", "fn("};
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
+        if (fact->kind == AUDIT_CALL && audit_text_find(fact->text[2], blocks[i]) != NULL)
+            return true;
+    return fact->kind == AUDIT_CALL && (fact->flags & AUDIT_DISCARDED) == 0;
+}
+
 bool audit_locked_between(const audit_run *run, const audit_fact *in, const audit_fact *from,
                           const audit_fact *to, bool back)
 {

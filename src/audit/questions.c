@@ -134,8 +134,7 @@ static void question_across(audit_run *run)
             ends = run->facts.items[k].kind == AUDIT_CALL &&
                    audit_same_function(&run->facts.items[k], statement->fact) &&
                    (audit_saves(&run->facts.items[k]) ||
-                    audit_name_among(run->facts.items[k].text[1],
-                                     "commit rollback transaction atomic inTransaction"));
+                    audit_bounds_transaction(&run->facts.items[k]));
         for (size_t k = 0; k < run->questions_count && !ends; k++)
             ends = run->questions[k].place.file == statement->place.file;
         if (ends)

@@ -71,7 +71,12 @@ static bool map_is_deployed(const audit_run *run, const audit_fact *map, const a
     audit_language language = run->files.items[map->file].language;
     bool spoken = by->text[2].size == 0 ||
                   (language < AUDIT_LANGUAGES && audit_word_is(by->text[2], languages[language]));
-    return spoken && strncmp(source, folder.at, folder.size) == 0;
+    hf_slice below = by->text[1];
+    if (!spoken || strncmp(source, folder.at, folder.size) != 0)
+        return false;
+    source += folder.size;
+    return below.size == 0 ||
+           (strncmp(source, below.at, below.size) == 0 && source[below.size] == '/');
 }
 
 static const audit_fact *map_deployment(const audit_run *run, const audit_fact *map)

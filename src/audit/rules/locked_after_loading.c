@@ -76,10 +76,15 @@ static void loading_record(const loading_look *look, const audit_fact *save)
         return;
     for (size_t i = look->span.from; i < look->span.end; i++) {
         const audit_fact *one = &look->run->facts.items[i];
-        if (one >= save || one->kind != AUDIT_CALL || !audit_same_function(one, look->lock) ||
-            !audit_loads(one))
+        if (one >= save || one->kind != AUDIT_CALL || !audit_same_function(one, look->lock))
             continue;
         bool given = hf_slice_equal(one->text[3], record);
+        if (given && one > look->lock)
+            return; /* what is saved is something else */
+        if (given)
+            load = NULL;
+        if (!audit_loads(one))
+            continue;
         bool named = given || audit_text_names(one->text[0], record) ||
                      audit_text_names(one->text[2], record);
         bool locks = audit_text_find(one->text[0], "lock") != NULL ||

@@ -12,10 +12,8 @@ static bool order_ends_in_loop(const audit_run *run, const audit_fact *lock)
         const audit_fact *fact = &run->facts.items[i];
         if (fact->kind == AUDIT_CALL && audit_same_function(fact, lock) &&
             (fact->flags & AUDIT_EACH) != 0 &&
-            (audit_gives_lock_back(fact) ||
-             audit_name_among(fact->text[1], "commit rollback transaction atomic begin unlock "
-                                             "beginTransaction startTransaction inTransaction "
-                                             "release")))
+            (audit_gives_lock_back(fact) || audit_bounds_transaction(fact) ||
+             audit_name_among(fact->text[1], "unlock release")))
             return true;
     }
     return false;
@@ -31,7 +29,7 @@ static bool order_waits(const audit_run *run, const audit_fact *fact)
     return fact->kind == AUDIT_SQL
                ? audit_text_find(fact->text[0], "pg_advisory_lock(") != NULL ||
                      audit_text_find(fact->text[0], "pg_advisory_xact_lock(") != NULL
-               : audit_takes_lock(run, fact) &&
+               : audit_takes_lock(run, fact) && !audit_lock_is_scoped(fact) &&
                      !audit_name_among(fact->text[1], "tryLock tryAcquire");
 }
 
@@ -70,10 +68,8 @@ static bool order_commits_between(const audit_run *run, const audit_fact *from,
     audit_span span = run->facts_of[from->file];
     for (size_t i = span.from; i < span.end; i++) {
         const audit_fact *fact = &run->facts.items[i];
-        if (fact > from && fact < to && fact->kind == AUDIT_CALL &&
-            audit_same_function(fact, from) &&
-            audit_name_among(fact->text[1], "commit rollback transaction atomic begin "
-                                            "beginTransaction startTransaction inTransaction"))
+        if (fact > from && fact < to && audit_same_function(fact, from) &&
+            audit_bounds_transaction(fact))
             return true;
     }
     return false;

@@ -111,6 +111,20 @@ static bool walk_append_chain(syntax_walk *walk, TSNode call)
     return walk_append(walk, root, ts_node_named_child(arguments, 0));
 }
 
+/* A variable that was given a record is given something else: told as a call named "=". */
+static void walk_replace(syntax_walk *walk, TSNode name)
+{
+    hf_slice called = audit_name_last(syntax_text(walk, name));
+    for (size_t i = 0; i < walk->loaded_count && i < SYNTAX_LOADED_MAX; i++)
+        if (hf_slice_equal(walk->loaded[i], called)) {
+            walk_emit(walk,
+                      (audit_fact){.kind = AUDIT_CALL,
+                                   .line = syntax_line(name),
+                                   .text = {HF_NOTHING, hf_slice_of("="), HF_NOTHING, called}});
+            return;
+        }
+}
+
 static void walk_assign(syntax_walk *walk, TSNode node)
 {
     TSNode left = syntax_field_either(node, "left", "name");
@@ -125,6 +139,8 @@ static void walk_assign(syntax_walk *walk, TSNode node)
     bool plus = operator.size == 2 &&(operator.at[0] == '+' || operator.at[0] == '.');
     if (walk->scope == 0)
         syntax_emit_assigned(walk, node);
+    else if (!ts_node_is_null(left) && syntax_kind_of(walk, left) == SYNTAX_NAME)
+        walk_replace(walk, left);
     if (plus && walk_append(walk, left, right))
         return;
     if (!ts_node_is_null(right) && !walk_bind(walk, left, right))
@@ -133,9 +149,11 @@ static void walk_assign(syntax_walk *walk, TSNode node)
 
 /* ---- calls ---- */
 
-/* Is the value of this call used? Awaiting and parentheses do not use it. */
+/* Is the value of this call used? Awaiting and parentheses do not use it; a block does. */
 static uint32_t walk_use(const syntax_walk *walk, TSNode call)
 {
+    if (walk->language == AUDIT_RUBY && !ts_node_is_null(syntax_field(call, "block")))
+        return AUDIT_ASSIGNED;
     TSNode at = ts_node_parent(call);
     while (!ts_node_is_null(at) && syntax_kind_of(walk, at) == SYNTAX_PAREN)
         at = ts_node_parent(at);
@@ -249,6 +267,20 @@ static void walk_body(syntax_walk *walk, TSNode node)
     }
 }
 
+static void walk_emit_call(syntax_walk *walk, TSNode node, hf_slice name, uint32_t flags)
+{
+    TSNode object = syntax_call_object(walk, node), arguments = syntax_call_arguments(node);
+    hf_slice target = walk_target(walk, node);
+    if (target.size > 0 && walk->scope != 0)
+        walk->loaded[walk->loaded_count++ % SYNTAX_LOADED_MAX] = target;
+    walk_emit(walk,
+              (audit_fact){.kind = AUDIT_CALL,
+                           .line = syntax_line(node),
+                           .flags = flags,
+                           .text = {walk_clip(syntax_text(walk, object)), name,
+                                    walk_clip(syntax_text(walk, arguments)), target, walk->table}});
+}
+
 static void walk_call(syntax_walk *walk, TSNode node)
 {
     hf_slice name = syntax_call_name(walk, node), outer = walk->table;
@@ -260,13 +292,9 @@ static void walk_call(syntax_walk *walk, TSNode node)
         !ts_node_is_null(arguments) && ts_node_named_child_count(arguments) == 1)
         walk_compared(walk, node, object, ts_node_named_child(arguments, 0));
     if (audit_name_among(name, WALK_CALLS) || walk->table.size > 0 ||
+        audit_name_has(name, "transaction transactional atomic") ||
         walk_gets_record(walk, name, object))
-        walk_emit(walk, (audit_fact){.kind = AUDIT_CALL,
-                                     .line = syntax_line(node),
-                                     .flags = flags,
-                                     .text = {walk_clip(syntax_text(walk, object)), name,
-                                              walk_clip(syntax_text(walk, arguments)),
-                                              walk_target(walk, node), walk->table}});
+        walk_emit_call(walk, node, name, flags);
     if (!ts_node_is_null(object))
         walk_node(walk, object);
     bool each = audit_name_among(name, "each forEach each_with_index");
@@ -331,6 +359,7 @@ static void walk_function(syntax_walk *walk, TSNode node)
         walk->scope = ts_node_start_byte(node) + 1;
         walk->counted = walk_counts(syntax_text(walk, node));
         walk->traits = walk_traits(walk, node);
+        walk->loaded_count = 0;
         walk->loops = walk->each = walk->conditions = walk->refusals = 0;
     }
     walk_children(walk, node);

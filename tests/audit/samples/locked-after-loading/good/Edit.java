@@ -26,4 +26,13 @@ class Edit {
         account.setBalance(balance);
         accounts.save(account);
     }
+
+    void create(long id, String title) {
+        Page page = pages.findById(id).orElse(null);
+        if (page == null) {
+            lockService.acquire("page", id);
+            page = new Page(title);
+            pages.save(page);
+        }
+    }
 }

@@ -47,3 +47,11 @@ def compared(cursor, locks, id, change):
     body, title = cursor.fetchone()
     locks.acquire("page", id)
     cursor.execute("UPDATE page SET body = %s WHERE id = %s AND title = %s", (change(body), id, title))
+
+
+def allowed(cursor, locks, id, body):
+    cursor.execute("SELECT owner FROM page WHERE id = %s", (id,))
+    if cursor.fetchone()[0] != me():
+        raise Forbidden()
+    with locks.acquire("page", id):
+        cursor.execute("UPDATE page SET body = %s WHERE id = %s", (body, id))

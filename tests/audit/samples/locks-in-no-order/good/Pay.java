@@ -20,4 +20,18 @@ class Pay {
             }
         }
     }
+
+    void resource(List<Long> ids) {
+        for (Long id : ids) {
+            try (Held held = locks.acquire("account", id)) {
+                post(id);
+            }
+        }
+    }
+
+    void template(List<Long> ids) {
+        for (Long id : ids) {
+            transactionTemplate.execute(status -> jdbc.queryForObject("SELECT balance FROM account WHERE id = ? FOR UPDATE", Long.class, id));
+        }
+    }
 }

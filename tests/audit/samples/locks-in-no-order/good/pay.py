@@ -30,3 +30,15 @@ def refund(cursor, connection, id, invoice):
     cursor.execute("SELECT paid FROM invoice WHERE id = %s FOR UPDATE", (invoice,))
     connection.commit()
     cursor.execute("SELECT balance FROM account WHERE id = %s FOR UPDATE", (id,))
+
+
+def one_at_a_time(locks, ids):
+    for id in ids:
+        with locks.acquire("account", id):
+            post(id)
+
+
+def in_its_own(cursor, ids):
+    for id in ids:
+        with transaction.atomic():
+            cursor.execute("SELECT balance FROM account WHERE id = %s FOR UPDATE", (id,))

@@ -12,4 +12,12 @@ class Payer
       end
     end
   end
+
+  def inside(ids)
+    ids.each do |id|
+      locks.acquire("account", id) do
+        post(id)
+      end
+    end
+  end
 end
