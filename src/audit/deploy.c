@@ -74,6 +74,8 @@ bool audit_deploy_is(const char *path)
 static bool deploy_several(hf_slice after)
 {
     size_t i = 0;
+    if (after.size == 0)
+        return false;
     while (i < after.size && strchr(" \t=:,'\"[(", after.at[i]) != NULL)
         i++;
     hf_slice rest = {after.at + i, after.size - i};

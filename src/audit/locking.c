@@ -13,7 +13,7 @@ bool audit_same_function(const audit_fact *one, const audit_fact *other)
 static bool locking_names_record(hf_slice arguments)
 {
     size_t start = 0;
-    for (size_t i = 0; i <= arguments.size; i++) {
+    for (size_t i = 0; arguments.size > 0 && i <= arguments.size; i++) {
         char c = i < arguments.size ? arguments.at[i] : ' ';
         bool inside = (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') || c == '_';
         hf_slice word = {arguments.at + start, i - start};

@@ -54,7 +54,7 @@ static bool names_listed(hf_slice word, const char *words)
 bool audit_name_has(hf_slice name, const char *words)
 {
     size_t start = 0;
-    for (size_t i = 0; i <= name.size; i++) {
+    for (size_t i = 0; name.size > 0 && i <= name.size; i++) {
         bool end = i == name.size || !names_alnum(name.at[i]);
         bool hump = !end && i > start && isupper((unsigned char)name.at[i]) &&
                     !isupper((unsigned char)name.at[i - 1]);
@@ -117,6 +117,8 @@ bool audit_text_names(hf_slice text, hf_slice name)
 hf_slice audit_name_last(hf_slice name)
 {
     size_t start = name.size;
+    if (name.size == 0)
+        return HF_NOTHING;
     while (start > 0 && (names_alnum(name.at[start - 1]) || name.at[start - 1] == '_'))
         start--;
     return (hf_slice){name.at + start, name.size - start};

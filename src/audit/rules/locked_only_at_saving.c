@@ -8,7 +8,7 @@ static bool saving_from_request(hf_slice arguments)
 {
     char quote = '\0';
     size_t start = 0;
-    for (size_t i = 0; i <= arguments.size; i++) {
+    for (size_t i = 0; arguments.size > 0 && i <= arguments.size; i++) {
         char c = i < arguments.size ? arguments.at[i] : '"';
         bool opens = c == '"' || c == '\'' || c == '`';
         if (quote == '\0' && opens) {
