@@ -45,20 +45,20 @@ struct hf_manager {
 };
 
 /* What a handle believes to hold: granted through it and not given back or lost since. */
-typedef struct hf_hold {
-    struct hf_hold *chain;
+typedef struct hf_held_lock {
+    struct hf_held_lock *chain;
     uint64_t hash;
     int64_t fence;
     int64_t until_boot_us; /* its own bound on this machine's clock; 0: none */
     /* that it is so short is not known for sure: when it comes nothing is told */
     bool perhaps;
     hf_resource resource;
-} hf_hold;
+} hf_held_lock;
 
-typedef struct hf_holds {
-    hf_hold **table;
+typedef struct hf_held_locks {
+    hf_held_lock **table;
     size_t size, count; /* size: 0 or a power of two */
-} hf_holds;
+} hf_held_locks;
 
 /* A request the listeners have heard of. */
 typedef struct hf_heard {
@@ -78,11 +78,11 @@ typedef struct hf_told {
 /* One at a time, in the order they came. A mutex would let a thread that comes again at once pass
  * those who wait: beside a busy thread the keeper would not come to beat, neither this session nor
  * any other. */
-typedef struct hf_turns {
+typedef struct hf_fifo_mutex {
     pthread_mutex_t mutex;
     pthread_cond_t moved;
     uint64_t drawn, now; /* numbers: the last drawn, and whose turn it is */
-} hf_turns;
+} hf_fifo_mutex;
 
 struct hf_session {
     hf_manager *manager;
@@ -92,7 +92,7 @@ struct hf_session {
     uint64_t polled; /* by which it was last looked at; guarded by it too */
     hf_credentials credentials;
     char request_prefix[17]; /* of the request ids this handle draws */
-    hf_turns work;
+    hf_fifo_mutex work;
     uint64_t calls;        /* guarded by work: numbers those ids */
     pthread_mutex_t mutex; /* guards what follows */
     hf_session_info info;
@@ -102,7 +102,7 @@ struct hf_session {
     uint64_t in_vain;
     bool ended, closed, told_ended; /* closed: by this handle */
     bool closing;                   /* by this handle, in a transaction of the caller's */
-    hf_holds holds;
+    hf_held_locks holds;
     hf_heard *heard; /* of those that the last beat brought */
     size_t heard_count;
     uint64_t heard_call; /* the newest beat of which they are */
@@ -121,7 +121,7 @@ typedef struct hf_numbered {
     size_t index;
 } hf_numbered;
 
-/* taking.c: puts them into canonical order. HF_INVALID: one is named twice. */
+/* session_locks.c: puts them into canonical order. HF_INVALID: one is named twice. */
 hf_status hf_numbered_sort(hf_numbered *all, size_t count, hf_error *err);
 
 /* A refusal of the first op becomes the caller's error; HF_OK when there is none. */
@@ -142,11 +142,11 @@ bool hf_draw_request(char *out);
 
 void hf_op_set_resource(hf_op *op, const hf_resource *resource);
 
-void hf_turns_init(hf_turns *turns); /* of memory that is zero */
-void hf_turns_done(hf_turns *turns);
-void hf_turns_take(hf_turns *turns);
-bool hf_turns_try(hf_turns *turns); /* false: someone has it, or waits for it */
-void hf_turns_give(hf_turns *turns);
+void hf_fifo_mutex_init(hf_fifo_mutex *turns); /* of memory that is zero */
+void hf_fifo_mutex_done(hf_fifo_mutex *turns);
+void hf_fifo_mutex_lock(hf_fifo_mutex *turns);
+bool hf_fifo_mutex_trylock(hf_fifo_mutex *turns); /* false: someone has it, or waits for it */
+void hf_fifo_mutex_unlock(hf_fifo_mutex *turns);
 
 /* One op for a session, on its way to the store. */
 typedef struct hf_call {
@@ -185,23 +185,23 @@ void hf_note_over(hf_session *session, bool closed);
  * with it. */
 bool hf_is_over(hf_status status, const hf_answer *answer);
 
-/* holds.c. Noting one may fail for want of memory: then it isn't believed to be held, which is
+/* held_locks.c. Noting one may fail for want of memory: then it isn't believed to be held, which is
  * safe. */
-void hf_holds_note(hf_holds *holds, const hf_resource *resource, int64_t fence,
-                   int64_t until_boot_us);
-hf_hold *hf_holds_find(const hf_holds *holds, const hf_resource *resource);
-bool hf_holds_drop(hf_holds *holds, const hf_resource *resource);
-void hf_holds_clear(hf_holds *holds);
+void hf_held_locks_note(hf_held_locks *holds, const hf_resource *resource, int64_t fence,
+                        int64_t until_boot_us);
+hf_held_lock *hf_held_locks_find(const hf_held_locks *holds, const hf_resource *resource);
+bool hf_held_locks_drop(hf_held_locks *holds, const hf_resource *resource);
+void hf_held_locks_clear(hf_held_locks *holds);
 /* Takes out one whose bound has come; false: none. *perhaps: as in the hold. next_us is lowered to
  * the earliest bound to come. */
-bool hf_holds_take_spent(hf_holds *holds, int64_t now_boot_us, hf_told *out, bool *perhaps,
-                         int64_t *next_us);
+bool hf_held_locks_take_spent(hf_held_locks *holds, int64_t now_boot_us, hf_told *out,
+                              bool *perhaps, int64_t *next_us);
 
-/* telling.c */
-void hf_tell_ended(hf_session *session);
-void hf_tell_spent(hf_session *session, int64_t now_us,
-                   int64_t *next_us); /* what has come to its own bound; next_us as above */
-void hf_tell_beat(hf_session *session, hf_status status, const hf_answer *answer, uint64_t call);
+/* listeners.c */
+void hf_notify_ended(hf_session *session);
+void hf_notify_spent(hf_session *session, int64_t now_us,
+                     int64_t *next_us); /* what has come to its own bound; next_us as above */
+void hf_notify_beat(hf_session *session, hf_status status, const hf_answer *answer, uint64_t call);
 
 /* keeper.c */
 void hf_keeper_wake(hf_manager *manager);

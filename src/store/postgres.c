@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The PostgreSQL store: opening it by URL or on an application's own connection, and what
  * durability it stands on. What it does with batches stands in server.c. */
-#include "store/server.h"
+#include "store/database.h"
 
 #include "base/buffer.h"
 #include "base/error.h"
@@ -22,7 +22,7 @@
     "max_parallel_workers_per_gather=0 lock_timeout=400 statement_timeout=8000 "                   \
     "idle_in_transaction_session_timeout=8000"
 
-static const server_kind kind;
+static const database_kind kind;
 
 /* ---- what it stands on ---- */
 
@@ -52,7 +52,7 @@ static hf_status postgres_ask_facts(hf_db *db, facts *out, hf_error *err)
     return status;
 }
 
-static hf_status refuse_read_only(hf_db *db, const facts *known, hf_error *err)
+static hf_status postgres_refuse_read_only(hf_db *db, const facts *known, hf_error *err)
 {
     if (strcmp(known->read_only, "on") == 0)
         return hf_fail(
@@ -90,7 +90,7 @@ static void postgres_grade(const facts *known, bool wrapped, hf_grade *out)
 /* ---- opening ---- */
 
 /* Looks at the server through one connection: what it is, what it has. */
-static hf_status postgres_look(server_store *store, const hf_url *url, hf_db_options *options,
+static hf_status postgres_look(database_store *store, const hf_url *url, hf_db_options *options,
                                hf_error *err)
 {
     hf_db *db = NULL;
@@ -104,7 +104,7 @@ static hf_status postgres_look(server_store *store, const hf_url *url, hf_db_opt
     if (status == HF_OK)
         status = postgres_ask_facts(db, &known, err);
     if (status == HF_OK)
-        status = refuse_read_only(db, &known, err);
+        status = postgres_refuse_read_only(db, &known, err);
     /* What was acknowledged is on disk, whatever the account's default is. */
     if (status == HF_OK && strcmp(known.commit, "off") == 0 && !options->pooler) {
         options->setup = "SET synchronous_commit = on";
@@ -119,14 +119,14 @@ static hf_status postgres_look(server_store *store, const hf_url *url, hf_db_opt
 
 static hf_status postgres_open_url(const hf_url *url, hf_store **out, hf_error *err)
 {
-    server_store *store = NULL;
+    database_store *store = NULL;
     hf_db_options options = {
         .pooler = url->pooler, .settings = SETTINGS, .password = url->password};
     if (url->durability != NULL)
         return hf_fail(
             err, HF_INVALID,
             "durability= is not for a database server, whose own settings decide; leave it out.");
-    hf_status status = server_new(&kind, url->names, &store, err);
+    hf_status status = database_new(&kind, url->names, &store, err);
     if (status != HF_OK || store == NULL)
         return status;
     store->pooler = url->pooler;
@@ -134,9 +134,9 @@ static hf_status postgres_open_url(const hf_url *url, hf_store **out, hf_error *
         store->words.level = NULL;
     status = postgres_look(store, url, &options, err);
     if (status == HF_OK)
-        status = server_connect(store, url->url, &options, err);
+        status = database_connect(store, url->url, &options, err);
     if (status != HF_OK)
-        server_close(&store->base);
+        database_close(&store->base);
     else
         *out = &store->base;
     if (status == HF_OK && err != NULL)
@@ -144,7 +144,7 @@ static hf_status postgres_open_url(const hf_url *url, hf_store **out, hf_error *
     return status;
 }
 
-static hf_status store_postgres_open(const char *rest, hf_store **out, hf_error *err)
+static hf_status postgres_store_open(const char *rest, hf_store **out, hf_error *err)
 {
     hf_url url = {0};
     hf_buffer whole = {0};
@@ -157,10 +157,10 @@ static hf_status store_postgres_open(const char *rest, hf_store **out, hf_error 
     return status;
 }
 
-static hf_status wrap_postgres(void *handle, const char *names, unsigned flags, hf_store **out,
+static hf_status postgres_wrap(void *handle, const char *names, unsigned flags, hf_store **out,
                                hf_error *err)
 {
-    server_store *store = NULL;
+    database_store *store = NULL;
     hf_db *db = NULL;
     facts known = {0};
     (void)flags;
@@ -169,12 +169,12 @@ static hf_status wrap_postgres(void *handle, const char *names, unsigned flags, 
     if (status == HF_OK)
         status = hf_db_postgres_wrap(handle, &db, err);
     if (status == HF_OK)
-        status = server_new(&kind, names, &store, err);
+        status = database_new(&kind, names, &store, err);
     if (status != HF_OK || store == NULL) {
         hf_db_close(db);
         return status;
     }
-    status = server_wrap(store, db, err);
+    status = database_wrap(store, db, err);
     if (status != HF_OK)
         hf_db_close(db);
     if (status == HF_OK)
@@ -182,12 +182,12 @@ static hf_status wrap_postgres(void *handle, const char *names, unsigned flags, 
     if (status == HF_OK)
         status = postgres_ask_facts(db, &known, err);
     if (status == HF_OK)
-        status = refuse_read_only(db, &known, err);
+        status = postgres_refuse_read_only(db, &known, err);
     if (status == HF_OK)
         status = postgres_schema_ready(db, store->names, false, err);
     postgres_grade(&known, true, &store->grade);
     if (status != HF_OK)
-        server_close(&store->base);
+        database_close(&store->base);
     else
         *out = &store->base;
     return status;
@@ -195,16 +195,16 @@ static hf_status wrap_postgres(void *handle, const char *names, unsigned flags, 
 
 static const hf_store_ops hf_store_postgres = {
     .scheme = "postgres",
-    .open = store_postgres_open,
-    .execute = server_execute,
+    .open = postgres_store_open,
+    .execute = database_execute,
     .install = postgres_install,
-    .grade = server_grade,
-    .backup = server_backup,
+    .grade = database_grade,
+    .backup = database_backup,
     .watch = postgres_watch,
-    .close = server_close,
+    .close = database_close,
 };
 
-static const server_kind kind = {
+static const database_kind kind = {
     .ops = &hf_store_postgres,
     .driver = &hf_db_postgres,
     .sql = sql_do_postgres,
@@ -212,4 +212,4 @@ static const server_kind kind = {
 };
 
 __attribute__((visibility("default"))) extern const hf_store_module_info hf_store_module;
-const hf_store_module_info hf_store_module = {HF_VERSION, &hf_store_postgres, wrap_postgres};
+const hf_store_module_info hf_store_module = {HF_VERSION, &hf_store_postgres, postgres_wrap};

@@ -110,7 +110,7 @@ static hf_status postgres_schema_look(hf_db *db, const char *names, const sql_sc
 
 /* ---- making ---- */
 
-static void add_frame(hf_buffer *out, int which, const schema_words *words)
+static void postgres_schema_add_frame(hf_buffer *out, int which, const schema_words *words)
 {
     schema_add(out, postgres_install_sql[which], words);
     hf_buffer_print(out,
@@ -126,12 +126,13 @@ static void postgres_schema_add_script(hf_buffer *out, const char *names, const 
 {
     schema_words words = {.names = names, .role = role};
     if (surface)
-        add_frame(out, POSTGRES_INSTALL_SCHEMA, &words);
+        postgres_schema_add_frame(out, POSTGRES_INSTALL_SCHEMA, &words);
     for (int i = 0; surface && i < to->count; i++) {
         words.version = i + 1;
-        add_frame(out, i == 0 ? POSTGRES_INSTALL_STEP_FIRST : POSTGRES_INSTALL_STEP_BEGIN, &words);
+        postgres_schema_add_frame(
+            out, i == 0 ? POSTGRES_INSTALL_STEP_FIRST : POSTGRES_INSTALL_STEP_BEGIN, &words);
         schema_add(out, to->steps[i], &words);
-        add_frame(out, POSTGRES_INSTALL_STEP_END, &words);
+        postgres_schema_add_frame(out, POSTGRES_INSTALL_STEP_END, &words);
     }
     if (surface)
         schema_add(out, postgres_surface_sql, &words);
@@ -267,7 +268,7 @@ static hf_status postgres_schema_print(const hf_install_order *order, const char
     hf_buffer_print(&text, order->remove ? "-- It removes everything, live locks too.\n"
                                          : "-- It can be run again: what is there stays.\n");
     hf_buffer_print(&text, "BEGIN;\n");
-    add_frame(&text, POSTGRES_INSTALL_BEGIN, &words);
+    postgres_schema_add_frame(&text, POSTGRES_INSTALL_BEGIN, &words);
     if (order->remove)
         schema_add(&text, postgres_remove_sql, &words);
     else

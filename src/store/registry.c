@@ -29,7 +29,8 @@ static const struct {
     {"https", NULL, "remote"},
 };
 
-static hf_status load_module(const char *name, const hf_store_module_info **out, hf_error *err)
+static hf_status registry_load_module(const char *name, const hf_store_module_info **out,
+                                      hf_error *err)
 {
     const void *info = NULL;
     hf_status status = hf_module_load(name, HF_STORE_MODULE_SYMBOL, &info, err);
@@ -38,7 +39,7 @@ static hf_status load_module(const char *name, const hf_store_module_info **out,
 }
 
 /* The part of a URL that says which store: up to the colon, or "trace+" for a wrapper. */
-static size_t scheme_size(const char *url)
+static size_t registry_scheme_size(const char *url)
 {
     if (strncmp(url, "trace+", 6) == 0)
         return 6;
@@ -57,13 +58,14 @@ static hf_status store_registry_find(const char *url, const hf_store_ops **ops, 
         return hf_fail(err, HF_INVALID, "No store was named; the stores are %s.", known);
     if (strlen(url) > HF_URL_MAX)
         return hf_fail(err, HF_INVALID, "The store's URL is longer than %d bytes.", HF_URL_MAX);
-    size_t size = scheme_size(url);
+    size_t size = registry_scheme_size(url);
     for (size_t i = 0; i < sizeof stores / sizeof stores[0]; i++) {
         if (strlen(stores[i].scheme) != size || strncmp(stores[i].scheme, url, size) != 0)
             continue;
         *ops = stores[i].ops;
         const hf_store_module_info *info = NULL;
-        hf_status status = *ops != NULL ? HF_OK : load_module(stores[i].module, &info, err);
+        hf_status status =
+            *ops != NULL ? HF_OK : registry_load_module(stores[i].module, &info, err);
         if (info != NULL)
             *ops = info->ops;
         *rest = *ops != NULL && (*ops)->whole_url ? url : url + size + (url[size] == ':');
@@ -106,7 +108,7 @@ static hf_status registry_wrap(const char *module, void *handle, const char *nam
         return hf_fail(err, HF_INVALID, "No connection was given.");
     if (flags != 0)
         return hf_fail(err, HF_INVALID, "The flags must be 0.");
-    hf_status status = load_module(module, &info, err);
+    hf_status status = registry_load_module(module, &info, err);
     return status != HF_OK ? status : info->wrap(handle, names, flags, out, err);
 }
 
@@ -156,7 +158,7 @@ hf_status hf_store_install_sql(const char *url, bool uninstall, const char *role
 
 /* ---- the checks every call passes ---- */
 
-static hf_status check_process(const hf_store *store, hf_error *err)
+static hf_status registry_check_process(const hf_store *store, hf_error *err)
 {
     if (store->pid == getpid())
         return HF_OK;
@@ -166,7 +168,7 @@ static hf_status check_process(const hf_store *store, hf_error *err)
 
 hf_status hf_store_execute(hf_store *store, hf_batch *batch, hf_error *err)
 {
-    hf_status status = check_process(store, err);
+    hf_status status = registry_check_process(store, err);
     if (status != HF_OK || (status = hf_batch_check(batch, err)) != HF_OK)
         return status;
     hf_batch_unanswer(batch);
@@ -182,22 +184,22 @@ void hf_store_grade(hf_store *store, hf_grade *out)
                           .text = "opened before fork(): of no use in the child process"};
 }
 
-static hf_status check_path(const hf_store *store, const char *path, hf_error *err)
+static hf_status registry_check_path(const hf_store *store, const char *path, hf_error *err)
 {
     if (path == NULL || path[0] == '\0')
         return hf_fail(err, HF_INVALID, "No file was named for the backup.");
-    return check_process(store, err);
+    return registry_check_process(store, err);
 }
 
 hf_status hf_store_backup(hf_store *store, const char *path, hf_error *err)
 {
-    hf_status status = check_path(store, path, err);
+    hf_status status = registry_check_path(store, path, err);
     return status != HF_OK ? status : store->ops->backup(store, path, err);
 }
 
 hf_status hf_store_restore(hf_store *store, const char *path, bool replace, hf_error *err)
 {
-    hf_status status = check_path(store, path, err);
+    hf_status status = registry_check_path(store, path, err);
     if (status != HF_OK)
         return status;
     return store->ops->restore == NULL ? store->ops->backup(store, path, err)
@@ -206,7 +208,7 @@ hf_status hf_store_restore(hf_store *store, const char *path, bool replace, hf_e
 
 hf_status hf_store_metrics(hf_store *store, char **out, hf_error *err)
 {
-    hf_status status = check_process(store, err);
+    hf_status status = registry_check_process(store, err);
     if (status == HF_OK && store->ops->metrics == NULL)
         return hf_fail(err, HF_NOT_FOUND,
                        "A store of %s: is no server, and counts nothing by itself.",
@@ -216,7 +218,7 @@ hf_status hf_store_metrics(hf_store *store, char **out, hf_error *err)
 
 hf_status hf_store_watch(hf_store *store, hf_watch **out, hf_error *err)
 {
-    hf_status status = check_process(store, err);
+    hf_status status = registry_check_process(store, err);
     if (status == HF_OK && store->ops->watch == NULL)
         return hf_fail(err, HF_NOT_FOUND,
                        "A store of %s: can't tell of changes; look for them now and then.",

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <support/check.h>
-#include <support/scarcity.h>
+#include <support/out_of_memory.h>
 
 #define SECOND INT64_C(1000000)
 
@@ -170,14 +170,14 @@ static void without_memory_it_is_refused(void **state)
 {
     (void)state;
     limits *all = limits_of((limits_rule){.every_us = SECOND, .burst = 9, .at_once = {1, 1}}, 0);
-    scarcity_begin(OF_LIBRARY, 1, true);
+    out_of_memory_begin(OF_LIBRARY, 1, true);
     expect_true(!limits_takes(all, "a", 0));
     expect_true(!limits_enter(all, LIMITS_TOKEN, "a", LIMITS_REQUEST));
     expect_true(limits_new((limits_rule[LIMITS_KINDS]){{0}}, 0) == NULL);
-    expect_true(scarcity_end());
-    scarcity_begin(OF_LIBRARY, 2, false);
+    expect_true(out_of_memory_end());
+    out_of_memory_begin(OF_LIBRARY, 2, false);
     expect_true(limits_new((limits_rule[LIMITS_KINDS]){{0}}, 0) == NULL);
-    expect_true(scarcity_end());
+    expect_true(out_of_memory_end());
     expect_true(limits_takes(all, "a", 0));
     limits_free(all);
     limits_free(NULL);

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT */
+/* A store on a database server, from inside: what PostgreSQL's and MySQL's have in common. Private
+ * to server*.c, postgres*.c and mysql*.c. The rules they follow stand at the head of server.c. */
+#ifndef HF_STORE_DATABASE_H
+#define HF_STORE_DATABASE_H
+
+#include "db/pool.h"
+#include "sql/database_statements.h"
+#include "store/group_commit.h"
+#include "store/sql_conn.h"
+#include "store/store.h"
+#include "store/sweep.h"
+
+typedef struct database_store database_store;
+typedef struct database_work database_work;
+
+/* What differs between servers besides their SQL. */
+typedef struct database_kind {
+    const hf_store_ops *ops;
+    const hf_db_driver *driver;
+    const char *const *sql;
+    const char *backup_with; /* the server's own tool */
+    /* A connection is about to be used, and has been: settings that are made for a batch, and put
+     * back. NULL: nothing to do. */
+    void (*enter)(database_work *work);
+    void (*leave)(database_work *work);
+    /* Whether the application's transaction keeps locked what it only reads; *known: for certain.
+     * NULL: never. */
+    bool (*reads_lock)(database_work *work, bool *known);
+} database_kind;
+
+struct database_store {
+    hf_store base;
+    const database_kind *kind;
+    char names[SQL_NAMES_SIZE];
+    hf_pool *writers, *readers;    /* unused when wrapped */
+    hf_group_commit *group_commit; /* of threads that share the store; NULL when wrapped */
+    sql_conn *own;                 /* the application's own connection, when wrapped */
+    sql_words words;               /* for its statements */
+    size_t list_rows;    /* how many rows of a list go into one statement; 0: any number */
+    bool pooler;         /* a pooler in transaction mode stands between */
+    int64_t patience_us; /* how long an op may be tried before it is busy */
+    hf_grade grade;
+};
+
+/* One execution of a batch. */
+struct database_work {
+    database_store *store;
+    sql_conn *conn;
+    hf_pooled *pooled;
+    hf_batch *batch;
+    /* what is being tried: the whole batch, or the runs that are not settled */
+    hf_batch part;
+    /* of each op of the part, in the batch; NULL: the part is the whole batch */
+    size_t *index;
+    bool *pending; /* of each op of the batch; NULL: all are */
+    /* ... whether someone was just making its anchor, when that was looked for */
+    bool *making;
+    bool looked;     /* ... which it was, since something was last settled */
+    bool nested;     /* in the application's open transaction */
+    bool reads;      /* changes nothing */
+    bool split;      /* one run at a time */
+    bool long_names; /* the resources are too many for one statement */
+    bool naming;     /* only the names of a session's resources are wanted */
+    bool held;       /* the anchor was asked for in the short way, ... */
+    bool missed;     /* ... in vain, so that now ... */
+    bool whole;      /* ... the long one is taken, which tells whether it is there */
+    bool only_locks; /* the locks were loaded, and nothing else */
+    bool types_busy; /* the policies are just being changed */
+    bool begun;      /* a transaction or savepoint of ours is open */
+    bool stale;      /* the application's snapshot is older than an anchor */
+    /* others who only read are in the way of the application's transaction */
+    bool crowded;
+    bool asked_patience;   /* it is known whether to try again in the application's transaction */
+    bool more_sessions;    /* there may be sessions, ... */
+    bool more_requests;    /* ... there are requests for these resources, ... */
+    bool more_past;        /* ... past saves of them, and ... */
+    bool more_lost;        /* ... losses of these sessions, which were not loaded */
+    bool snapshot;         /* it shows only what was there when it began (PostgreSQL) */
+    bool numbers;          /* nobody else gives events their numbers now */
+    int64_t numbered_to;   /* the last number that was given, and ... */
+    hf_list *unnumbered;   /* ... the committed events that have none */
+    int64_t changed;       /* rows that were made to find out whether they are there, or swept */
+    size_t next;           /* with split: the run whose turn it is begins here */
+    size_t chunk;          /* with split: runs tried together */
+    size_t turns;          /* with split: runs whose turn is still to come in this round */
+    int64_t until_us;      /* on the clock of boot_us */
+    int64_t now_us;        /* the store's time */
+    hf_failure failure;    /* of the last attempt */
+    char saved_setup[160]; /* what sets the application's connection as it was; the kind's own */
+    int queued[32];        /* the statements of the flight, in order */
+    int queued_count;
+};
+
+/* server.c: of threads that share the store; and alone. */
+hf_status database_execute(hf_store *base, hf_batch *batch, hf_error *err);
+hf_status database_execute_one(hf_store *base, hf_batch *batch, hf_error *err);
+/* Takes a connection and gives it back. */
+hf_status database_enter(database_work *work, hf_error *err);
+void database_leave(database_work *work);
+/* Ends the transaction, or what was done of it in the application's own, after a failure. */
+void database_undo(database_work *work);
+void database_pause(unsigned times);
+/* After a failed attempt: HF_OK: it may be run again, perhaps on another connection. */
+hf_status database_recover(database_work *work, hf_status status, unsigned *lost, hf_error *err);
+
+/* database_defer.c: answers "busy" to the ops of the part that can't be carried out now, and to
+ * those that depend on them. */
+void database_defer(database_work *work);
+void database_refuse_busy(hf_op *op, hf_arena *arena);
+/* In an application's transaction on MySQL: the n-th session (of at most DATABASE_RELIED_ON) that
+ * an op of the part needs alive, and of which no anchor tells whether it was closed since the
+ * snapshot. NULL: none. */
+enum { DATABASE_RELIED_ON = 2 };
+hf_session_row *database_relied_on(const database_work *work, size_t i, int n);
+/* The last op of the linked run that begins there. */
+size_t database_run_end(const hf_batch *batch, size_t from);
+
+/* database_open.c */
+hf_status database_new(const database_kind *kind, const char *names, database_store **out,
+                       hf_error *err);
+/* Gives a new store its pools, or an application's own connection, which it takes (the hf_db, not
+ * the handle). */
+hf_status database_connect(database_store *store, const char *url, const hf_db_options *options,
+                           hf_error *err);
+hf_status database_wrap(database_store *store, hf_db *db, hf_error *err);
+void database_close(hf_store *base);
+void database_grade(hf_store *base, hf_grade *out);
+/* A connection of the caller's own, outside the pools; HF_NOT_FOUND: not on an application's
+ * connection, nor through a pooler. */
+hf_status database_connect_own(database_store *store, hf_db **out, hf_error *err);
+hf_status database_backup(hf_store *base, const char *path,
+                          hf_error *err);                            /* and restore: refused */
+sql_conn *database_conn_new(const database_store *store, hf_db *db); /* NULL: memory is out */
+void database_drop_conn(void *conn);                                 /* of a pool */
+
+/* database_pipeline.c: statements are queued, then sent together in one round trip. The list may
+ * be NULL; an empty one is skipped; a long one is split over several statements, sent with all that
+ * was queued before. The rows that come back are read into the working set. */
+void database_queue(database_work *work, int which, const hf_list *list);
+bool database_is_long(const database_work *work, const hf_list *list);
+/* So many rows of a list, from *from on, as go into one statement; *from becomes where the next
+ * begin. NULL: memory is out. */
+const hf_list *database_part(database_work *work, const hf_list *list, size_t *from);
+void database_queue_begin(database_work *work);
+void database_queue_end(database_work *work);
+void database_send(database_work *work);
+/* The application's snapshot shows an older anchor: HF_RETRY. */
+void database_stale(database_work *work, const hf_resource_row *row);
+/* A list in the arena of the working set. */
+hf_list *database_list(database_work *work, const char *kinds);
+/* Lists of what the working set names: resources (type, id) in canonical order, sessions (id) by
+ * id. NULL: out of memory. */
+hf_list *database_list_names(database_work *work, bool requests);
+typedef enum database_need {
+    NEED_ROW,
+    NEED_ROW_LOCK,
+    NEED_LOCKS,
+    NEED_ANCHORS,
+    NEED_REQUESTS,
+    NEED_LOST
+} database_need;
+hf_list *database_list_sessions(database_work *work, database_need need);
+hf_list *database_list_losses(database_work *work);
+hf_list *database_list_past_saves(database_work *work);
+hf_list *database_list_versions(database_work *work);
+hf_list *database_list_opens(database_work *work);
+hf_list *database_list_types(database_work *work);
+void database_list_add_id(hf_list *list, const char *id);
+void database_list_sort_ids(hf_list *list);
+
+/* database_rows.c: reads the row that a statement is at into the working set. */
+void database_read_row(database_work *work, int which, hf_stmt *stmt);
+
+/* database_load.c: begins, locks what is to be changed, loads what the part names, reads the time.
+ * False: memory is out. */
+bool database_load(database_work *work, hf_error *err);
+/* After a failed attempt: marks as busy the resources of the working set that someone else is just
+ * making. False: it can't be told. */
+bool database_find_inserting(database_work *work);
+/* For what stands alone. */
+void database_read_clock(database_work *work);
+/* After a flight that asked for the time: without it not all has come that there is, and that is a
+ * failure. */
+void database_expect_time(database_work *work);
+/* Puts a name on a list of (type, id). */
+void database_add_name(hf_list *list, hf_slice type, hf_slice id);
+/* After the flight with `anchors`: those not answered and not there are ours to make. */
+void database_judge_anchors(database_work *work, const hf_list *names);
+void database_queue_anchors(database_work *work, const hf_list *names);
+
+/* database_snapshot.c: in an application's transaction: HF_RETRY if what was loaded is outdated. */
+void database_check_snapshot(database_work *work);
+
+/* database_save.c: saves what changed, and commits. */
+void database_save(database_work *work);
+void database_queue_saves(database_work *work);
+
+/* postgres_watch.c */
+hf_status postgres_watch(hf_store *base, hf_watch **out, hf_error *err);
+
+/* database_query.c: what stands alone. */
+hf_status database_alone(database_work *work, hf_error *err);
+/* Gives the events that are committed their numbers; who else is at it is waited for, but not for
+ * long. */
+void database_number_events(database_work *work);
+/* database_sweep.c */
+void database_do_sweep(database_work *work, hf_op *op);
+
+#endif
