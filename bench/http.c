@@ -45,7 +45,7 @@ typedef struct parking {
 typedef struct contest {
     bench *b;
     bench_server database; /* PostgreSQL */
-    server_process *on_sqlite, *on_postgres;
+    served *on_sqlite, *on_postgres;
     bench_space store; /* of on_postgres */
     rival *redis, *etcd;
     by_hand one_row, same_rows;
@@ -70,7 +70,7 @@ static const char *be_served(contest *c, side_name side, const load_talk *talk, 
                              size_t connections)
 {
     if (c->on_sqlite == NULL)
-        c->on_sqlite = server_process_start(c->b, "http", SERVED_WORKED);
+        c->on_sqlite = served_start(c->b, "http", SERVED_WORKED);
     be_load(c, side, served_load(c->on_sqlite, "holdfast serve", talk, units, connections));
     return NULL;
 }
@@ -116,7 +116,7 @@ static const char *http_open_postgres(contest *c)
     if (c->database.url == NULL)
         return no_database(c);
     bench_space_open(&c->database, "bench_http", 0, &c->store);
-    c->on_postgres = server_process_start(c->b, "http-postgres", c->store.url);
+    c->on_postgres = served_start(c->b, "http-postgres", c->store.url);
     be_load(c, POSTGRES,
             served_load(c->on_postgres, "holdfast serve on PostgreSQL", &lockers_pair, 1,
                         LOAD_CONNECTIONS));
@@ -244,8 +244,8 @@ static void http_close_contest(contest *c)
     close_parking(&c->layer);
     ours_close(c->library);
     disk_close(c->file);
-    server_process_stop(c->on_sqlite);
-    server_process_stop(c->on_postgres);
+    served_stop(c->on_sqlite);
+    served_stop(c->on_postgres);
     if (c->store.ours != NULL)
         bench_space_close(&c->store);
 }

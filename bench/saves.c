@@ -133,7 +133,7 @@ static void saves_on_server(bench *b, const hand_kind *kind, const char *name, c
 /* ---- over HTTP ---- */
 
 typedef struct saves_served {
-    server_process *server;
+    served *server;
     savers clients;
     load *acquires, *saves, *versions;
 } saves_served;
@@ -145,7 +145,7 @@ static void saves_serve(bench *b, saves_served *out)
     ours *filler = ours_open(b, url);
     ours_save_all(filler);
     ours_close(filler);
-    *out = (saves_served){.server = server_process_start(b, "saves-http", url)};
+    *out = (saves_served){.server = served_start(b, "saves-http", url)};
     out->clients = (savers){.clients = out->server->clients, .token = out->server->token};
     load_settings settings = {.name = "holdfast serve",
                               .address = out->server->program->address,
@@ -165,7 +165,7 @@ static void saves_stop(saves_served *s)
     load_close(s->acquires);
     load_close(s->saves);
     load_close(s->versions);
-    server_process_stop(s->server);
+    served_stop(s->server);
 }
 
 /* bench_work: acquires alone. What was acquired is released outside the measured time, in turns

@@ -22,7 +22,7 @@ static void fill_store(const bench *b, const char *data)
     ours_close(filler);
 }
 
-static void served_read_token(server_process *s, const char *data)
+static void served_read_token(served *s, const char *data)
 {
     char path[BENCH_PATH_SIZE + 64];
     snprintf(path, sizeof path, "%s/admin-token", data);
@@ -33,10 +33,10 @@ static void served_read_token(server_process *s, const char *data)
     fclose(file);
 }
 
-server_process *server_process_start(const bench *b, const char *name, const char *store)
+served *served_start(const bench *b, const char *name, const char *store)
 {
     char data[BENCH_PATH_SIZE];
-    server_process *s = calloc(1, sizeof *s);
+    served *s = calloc(1, sizeof *s);
     if (s == NULL)
         bench_die("out of memory");
     snprintf(data, sizeof data, "%.900s/%s", b->dir, name);
@@ -67,7 +67,7 @@ server_process *server_process_start(const bench *b, const char *name, const cha
     return s;
 }
 
-void server_process_stop(server_process *s)
+void served_stop(served *s)
 {
     if (s == NULL)
         return;
@@ -77,7 +77,7 @@ void server_process_stop(server_process *s)
     free(s);
 }
 
-load *served_load(const server_process *s, const char *name, const load_talk *talk, size_t units,
+load *served_load(const served *s, const char *name, const load_talk *talk, size_t units,
                   size_t connections)
 {
     return load_open(&(load_settings){.name = name,

@@ -6,7 +6,7 @@
 #include "child.h"
 #include "lockers.h"
 
-typedef struct server_process {
+typedef struct served {
     child *program;
     char token[128]; /* the admin's, as the first start has written it */
     lockers *clients;
@@ -19,10 +19,10 @@ typedef struct server_process {
 
 /* `name` is that of the data directory, below the bench's own. store: one of the above, or a URL.
  * Opens a session for each connection. Dies on failure, as everything here. */
-server_process *server_process_start(const bench *b, const char *name, const char *store);
-void server_process_stop(server_process *s);
+served *served_start(const bench *b, const char *name, const char *store);
+void served_stop(served *s);
 
-load *served_load(const server_process *s, const char *name, const load_talk *talk, size_t units,
+load *served_load(const served *s, const char *name, const load_talk *talk, size_t units,
                   size_t connections);
 
 /* http/idle-streams */

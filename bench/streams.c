@@ -26,7 +26,7 @@ static size_t raise_limit(size_t wanted)
 }
 
 /* Opens one and waits until the server has said that it begins. */
-static int open_stream(const server_process *s)
+static int open_stream(const served *s)
 {
     char text[1024];
     size_t got = 0;
@@ -67,7 +67,7 @@ void bench_streams(bench *b)
     int *fds = calloc(count, sizeof *fds);
     if (fds == NULL)
         bench_die("out of memory");
-    server_process *s = server_process_start(b, "streams", SERVED_NEW);
+    served *s = served_start(b, "streams", SERVED_NEW);
     double before = child_memory(s->program->pid);
     size_t opened = 0;
     for (; opened < count && !bench_stopped(); opened++)
@@ -77,5 +77,5 @@ void bench_streams(bench *b)
     for (size_t i = 0; i < opened; i++)
         close(fds[i]);
     free(fds);
-    server_process_stop(s);
+    served_stop(s);
 }

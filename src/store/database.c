@@ -160,20 +160,20 @@ static hf_status database_attempt(database_work *work, hf_error *err)
     sql_conn *conn = work->conn;
     hf_rows *rows = &conn->rows;
     bool loaded = database_load(work, err);
-    if (loaded && work->missed && conn->status == HF_OK) {
+    if (loaded && work->lookup == LOOKUP_MISSED && conn->status == HF_OK) {
         database_undo(work);
-        work->whole = true;
+        work->lookup = LOOKUP_FULL;
         loaded = database_load(work, err);
     }
     if (!loaded)
         return hf_fail_memory(err);
-    if (conn->status == HF_OK && (!work->reads || work->nested))
+    if (conn->status == HF_OK && database_locks(work))
         database_defer(work);
     if (conn->status == HF_OK && !hf_rows_apply(rows, &work->part, work->now_us))
         sql_out_of_memory(conn);
     for (size_t i = 0; work->nested && i < work->part.count; i++)
         work->part.ops[i].answer.pending = true;
-    if (!work->reads || work->nested)
+    if (database_locks(work))
         database_save(work);
     if (conn->status != HF_OK)
         database_undo(work);
@@ -183,26 +183,26 @@ static hf_status database_attempt(database_work *work, hf_error *err)
 
 /* ---- the parts of a batch ---- */
 
-static void database_forget_making(database_work *work)
+static void database_forget_inserting(database_work *work)
 {
-    hf_free(work->making);
-    work->making = NULL;
+    hf_free(work->inserting);
+    work->inserting = NULL;
 }
 
 static void database_part_done(database_work *work)
 {
-    if (work->index != NULL)
+    if (work->scope != TRY_ALL)
         hf_free(work->part.ops);
     hf_free(work->index);
     hf_free(work->pending);
-    database_forget_making(work);
+    database_forget_inserting(work);
 }
 
-/* Room for copies of ops, made when a batch is not settled at once. */
+/* Leaves TRY_ALL: room for copies of ops. False: out of memory. */
 static bool database_part_init(database_work *work)
 {
     size_t count = work->batch->count;
-    if (work->index != NULL)
+    if (work->scope != TRY_ALL)
         return true;
     hf_op *ops = hf_alloc(count * sizeof *ops);
     size_t *index = hf_alloc(count * sizeof *index);
@@ -219,10 +219,11 @@ static bool database_part_init(database_work *work)
     work->part.capacity = count;
     work->index = index;
     work->pending = pending;
+    work->scope = TRY_PENDING;
     return true;
 }
 
-/* With split each run that is not settled has one turn in a round. */
+/* TRY_RUNS: each run that is not settled is tried once in a round. */
 static void database_next_turn(database_work *work)
 {
     if (work->turns > 1) {
@@ -234,19 +235,19 @@ static void database_next_turn(database_work *work)
         work->turns += work->pending[i];
 }
 
-/* What is tried next, in order: all that is not settled, up to so many ops; when
- * split, one run at a time. */
+/* The next part: what is not settled, in order, up to STEP_OPS ops; with TRY_RUNS `chunk` runs. */
 static void database_gather(database_work *work)
 {
     hf_batch *batch = work->batch, *part = &work->part;
-    size_t count = batch->count, at = work->split ? work->next : 0, looked = 0, runs = 0;
+    bool by_run = work->scope == TRY_RUNS;
+    size_t count = batch->count, at = by_run ? work->next : 0, looked = 0, runs = 0;
     part->count = 0;
     part->arena = batch->arena;
-    if (work->split)
+    if (by_run)
         database_next_turn(work);
     while (looked < count) {
         size_t end = database_run_end(batch, at);
-        bool full = (work->split && runs >= work->chunk) || part->count + (end + 1 - at) > STEP_OPS;
+        bool full = (by_run && runs >= work->chunk) || part->count + (end + 1 - at) > STEP_OPS;
         if (part->count > 0 && (full || at == 0))
             break;
         runs += work->pending[at];
@@ -260,15 +261,16 @@ static void database_gather(database_work *work)
     work->next = at;
 }
 
-/* A run is settled unless one of its ops was held back; when the time is over that is its answer.
- * Returns how many are not. */
+/* A run is settled unless one of its ops was deferred and there is time to try it again. Returns
+ * how many are not settled. */
 static size_t database_settle(database_work *work)
 {
     size_t left = 0;
     hf_batch *part = &work->part;
     bool late = hf_seam.boot_us() >= work->until_us;
-    database_forget_making(work);
-    work->looked = false;
+    database_forget_inserting(work);
+    if (work->scope == TRY_UNBLOCKED)
+        work->scope = TRY_PENDING;
     for (size_t at = 0, end; at < part->count; at = end + 1) {
         bool held = false;
         end = database_run_end(part, at);
@@ -276,7 +278,7 @@ static size_t database_settle(database_work *work)
             held |= part->ops[i].answer.status == HF_BUSY;
         held &= !late;
         left += held;
-        for (size_t i = at; work->index != NULL && i <= end; i++) {
+        for (size_t i = at; work->scope != TRY_ALL && i <= end; i++) {
             work->batch->ops[work->index[i]].answer = part->ops[i].answer;
             work->pending[work->index[i]] = held;
         }
@@ -321,37 +323,38 @@ static void database_answer_rest(database_work *work, hf_status status, const hf
     }
 }
 
-/* Someone is in the way of one of several runs: of many a sixteenth at a time, and when that fails
- * too, again; so the others are through soon. */
+/* TRY_RUNS: of many runs a sixteenth at a time, and when that fails too, a sixteenth of those; so
+ * that the others are done soon. */
 static bool database_split(database_work *work)
 {
-    size_t first = work->index != NULL ? work->index[0] : 0, runs = 0;
+    size_t first = work->scope != TRY_ALL ? work->index[0] : 0, runs = 0;
     for (size_t i = 0; i < work->part.count; i = database_run_end(&work->part, i) + 1)
         runs++;
-    work->split = true;
     work->chunk = runs > 128 ? runs / 16 : 1;
     work->next = first;
-    return database_part_init(work);
+    if (!database_part_init(work))
+        return false;
+    work->scope = TRY_RUNS;
+    return true;
 }
 
-/* Someone is in the way of one of several runs: if it can be told of which, the others go on
- * without it. */
+/* TRY_UNBLOCKED, if it can be found out which runs are blocked. Once until something is settled. */
 static bool database_leave_out(database_work *work)
 {
-    bool all = work->index == NULL;
-    size_t size = work->batch->count * sizeof *work->making;
-    if (work->looked || work->split || !database_find_inserting(work))
+    bool all = work->scope == TRY_ALL;
+    size_t size = work->batch->count * sizeof *work->inserting;
+    if (work->scope == TRY_UNBLOCKED || work->scope == TRY_RUNS || !database_find_inserting(work))
         return false;
-    work->looked = true;
-    work->making = hf_alloc(size);
-    if (work->making == NULL || !database_part_init(work)) {
-        database_forget_making(work);
+    work->inserting = hf_alloc(size);
+    if (work->inserting == NULL || !database_part_init(work)) {
+        database_forget_inserting(work);
         return false;
     }
-    memset(work->making, 0, size);
+    work->scope = TRY_UNBLOCKED;
+    memset(work->inserting, 0, size);
     for (size_t i = 0; i < work->part.count; i++) {
         const hf_resource_row *resource = work->conn->rows.of_op[i].resource;
-        work->making[all ? i : work->index[i]] = resource != NULL && resource->busy;
+        work->inserting[all ? i : work->index[i]] = resource != NULL && resource->busy;
     }
     return true;
 }
@@ -365,17 +368,21 @@ static bool database_may_run_again(const database_work *work, hf_status status)
     return work->failure == HF_FAILURE_CONFLICT && !work->nested;
 }
 
-/* Someone is in the way. Where the application's transaction keeps locked what it has read, trying
- * again would keep others from ever getting done: it is over at once, and the application rolls
- * back. */
+/* Another transaction is in the way. Where the application's transaction keeps locked what it has
+ * read, the others can't get done while it waits: it ends at once, and the application rolls back.
+ * */
 static void database_lose_patience(database_work *work)
 {
     bool (*reads_lock)(database_work *, bool *) = work->store->kind->reads_lock;
-    if (!work->nested || work->asked_patience || reads_lock == NULL || !hf_db_alive(work->conn->db))
+    bool known = false;
+    if (!work->nested || work->waiting != WAITING_UNKNOWN || reads_lock == NULL ||
+        !hf_db_alive(work->conn->db))
         return;
-    work->crowded = reads_lock(work, &work->asked_patience);
-    if (work->crowded)
+    if (reads_lock(work, &known)) {
+        work->waiting = WAITING_IS_VAIN;
         work->until_us = hf_seam.boot_us();
+    } else if (known)
+        work->waiting = WAITING_HELPS;
 }
 
 /* Applications whose transactions were in vain because of each other, and which run them again at
@@ -391,7 +398,7 @@ static void database_keep_apart(const database_work *work)
 
 hf_status database_recover(database_work *work, hf_status status, unsigned *lost, hf_error *err)
 {
-    database_forget_making(work);
+    database_forget_inserting(work);
     if (status == HF_UNSURE || status == HF_NO_MEMORY)
         return status;
     if (work->failure == HF_FAILURE_BUSY)
@@ -432,18 +439,18 @@ static hf_status database_try_all(database_work *work, hf_error *err)
 {
     unsigned lost = 0;
     for (unsigned times = 0;; times++) {
-        if (work->index != NULL)
+        if (work->scope != TRY_ALL)
             database_gather(work);
         hf_status status = database_attempt(work, err);
         if (status == HF_OK) {
             size_t left = database_settle(work);
             if (work->batch->grouped) { /* what is left is busy, and its caller's own affair */
-                assert(work->index == NULL);
+                assert(work->scope == TRY_ALL);
                 return HF_OK;
             }
             if (left > 0)
                 database_lose_patience(work);
-            if (left > 0 && work->index == NULL) {
+            if (left > 0 && work->scope == TRY_ALL) {
                 if (!database_part_init(work))
                     return HF_OK; /* they stay busy */
                 for (size_t i = 0, end; i < work->batch->count; i = end + 1) {
@@ -455,17 +462,17 @@ static hf_status database_try_all(database_work *work, hf_error *err)
                         work->pending[j] = held;
                 }
             }
-            if (work->index == NULL || !database_any_pending(work))
+            if (work->scope == TRY_ALL || !database_any_pending(work))
                 return HF_OK;
-            if (work->split && left == 0 && work->chunk < STEP_OPS)
+            if (work->scope == TRY_RUNS && left == 0 && work->chunk < STEP_OPS)
                 work->chunk *= 2;
-            if (left == 0 && (!work->split || hf_seam.boot_us() < work->until_us))
+            if (left == 0 && (work->scope != TRY_RUNS || hf_seam.boot_us() < work->until_us))
                 continue;
         } else {
             status = database_recover(work, status, &lost, err);
             if (status != HF_OK)
                 return status;
-            if (work->making != NULL) /* the rest can go on, late as it may be */
+            if (work->inserting != NULL) /* the rest can go on, late as it may be */
                 continue;
         }
         if (hf_seam.boot_us() >= work->until_us)
@@ -489,7 +496,7 @@ static hf_status database_execute_ops(database_work *work, hf_error *err)
     if (work->batch->count > STEP_OPS && !work->reads && !database_part_init(work))
         return hf_fail_memory(err);
     hf_status status = database_try_all(work, err);
-    if (status != HF_OK && work->index != NULL &&
+    if (status != HF_OK && work->scope != TRY_ALL &&
         (status == HF_BUSY || !database_all_pending(work)) && !database_all_is_gone(work)) {
         database_answer_rest(work, status, err);
         status = HF_OK;
@@ -515,7 +522,7 @@ hf_status database_execute_one(hf_store *base, hf_batch *batch, hf_error *err)
         status = database_alone(&work, err);
     else
         status = database_execute_ops(&work, err);
-    bool in_vain = work.crowded || (work.nested && status == HF_RETRY);
+    bool in_vain = work.waiting == WAITING_IS_VAIN || (work.nested && status == HF_RETRY);
     if (work.conn != NULL)
         work.conn->crowded = in_vain ? work.conn->crowded + 1 : 0;
     if (work.conn != NULL)

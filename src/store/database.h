@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* A store on a database server, from inside: what PostgreSQL's and MySQL's have in common. Private
- * to server*.c, postgres*.c and mysql*.c. The rules they follow stand at the head of server.c. */
+/* SQL database stores from inside: what PostgreSQL, MariaDB and MySQL have in common. Private
+ * to database*.c, postgres*.c and mysql*.c. The invariants stand at the head of database.c. */
 #ifndef HF_STORE_DATABASE_H
 #define HF_STORE_DATABASE_H
 
 #include "db/pool.h"
+#include "db/url.h"
 #include "sql/database_statements.h"
 #include "store/group_commit.h"
 #include "store/sql_conn.h"
@@ -19,7 +20,17 @@ typedef struct database_kind {
     const hf_store_ops *ops;
     const hf_db_driver *driver;
     const char *const *sql;
-    const char *backup_with; /* the server's own tool */
+    const char *backup_with; /* the database's own tool */
+    bool poolers;            /* pooler=transaction is understood */
+    /* Looks at the database through a connection of its own before the pools are made: refuses what
+     * can't be used, installs the tables, fills the store's grade and words, and the options. */
+    hf_status (*look)(database_store *store, const hf_url *url, hf_db_options *options,
+                      hf_error *err);
+    /* The same for a store on an application's connection, on which nothing is installed. `wrap`
+     * makes the hf_db; `own_words` (NULL: nothing to do) sets the words before it is used. */
+    hf_status (*wrap)(void *handle, hf_db **out, hf_error *err);
+    void (*own_words)(database_store *store, const hf_db *db);
+    hf_status (*look_wrapped)(database_store *store, hf_db *db, hf_error *err);
     /* A connection is about to be used, and has been: settings that are made for a batch, and put
      * back. NULL: nothing to do. */
     void (*enter)(database_work *work);
@@ -43,56 +54,111 @@ struct database_store {
     hf_grade grade;
 };
 
+/* Which ops of a batch the next transaction tries. "Blocked": it failed because another transaction
+ * had a row of one of its runs.
+ *
+ *   TRY_ALL --- an op was deferred, or too many for one transaction ---> TRY_PENDING <--+
+ *      |                                                                      |         |
+ *      +--- blocked ---------------+------------------------------- blocked --+         |
+ *                                  |                                                    |
+ *             the run is known:    +--> TRY_UNBLOCKED --- committed --------------------+
+ *                                  |         |
+ *             it is not:           |         +--- blocked ---+
+ *                                  |                         v
+ *                                  +--------------------> TRY_RUNS, until all is settled */
+typedef enum database_scope {
+    TRY_ALL,       /* the whole batch */
+    TRY_PENDING,   /* what is not settled */
+    TRY_UNBLOCKED, /* ... without the runs whose anchor another transaction is just inserting */
+    TRY_RUNS       /* a few runs at a time, in turn */
+} database_scope;
+
+/* How the anchor of the only resource is looked up.
+ *
+ *   LOOKUP_ANY ---> LOOKUP_QUICK ---> LOOKUP_MISSED ---> LOOKUP_FULL, for the rest of the work
+ *       ^                |  found            |
+ *       +----------------+-------------------+  the next attempt */
+typedef enum database_lookup {
+    LOOKUP_ANY,    /* the quick statement may be used; it only finds an anchor that is free */
+    LOOKUP_QUICK,  /* it was sent */
+    LOOKUP_MISSED, /* it found nothing */
+    LOOKUP_FULL    /* only the full statement, which tells whether the anchor is there */
+} database_lookup;
+
+/* What a load reads: LOAD_NAMES first, where needed, then one of the others. */
+typedef enum database_loading {
+    LOAD_ROWS,   /* all tables in one statement */
+    LOAD_TABLES, /* a statement for each table: too many resources for one */
+    LOAD_LOCKS,  /* the locks of one resource, with their sessions, and nothing else */
+    LOAD_NAMES   /* the resources that sessions hold, so that their anchors can be locked */
+} database_loading;
+
+/* Rows that the main statement did not bring, and that are loaded after it. */
+typedef enum database_more {
+    MORE_SESSIONS = 1,
+    MORE_REQUESTS = 2,
+    MORE_PAST = 4, /* past saves */
+    MORE_LOST = 8
+} database_more;
+
+/* Whether an application's transaction may wait for others. */
+typedef enum database_waiting {
+    WAITING_UNKNOWN,
+    WAITING_HELPS,
+    WAITING_IS_VAIN /* what it has read stays locked, so the others can't get done */
+} database_waiting;
+
 /* One execution of a batch. */
 struct database_work {
     database_store *store;
     sql_conn *conn;
     hf_pooled *pooled;
     hf_batch *batch;
-    /* what is being tried: the whole batch, or the runs that are not settled */
-    hf_batch part;
-    /* of each op of the part, in the batch; NULL: the part is the whole batch */
-    size_t *index;
-    bool *pending; /* of each op of the batch; NULL: all are */
-    /* ... whether someone was just making its anchor, when that was looked for */
-    bool *making;
-    bool looked;     /* ... which it was, since something was last settled */
-    bool nested;     /* in the application's open transaction */
-    bool reads;      /* changes nothing */
-    bool split;      /* one run at a time */
-    bool long_names; /* the resources are too many for one statement */
-    bool naming;     /* only the names of a session's resources are wanted */
-    bool held;       /* the anchor was asked for in the short way, ... */
-    bool missed;     /* ... in vain, so that now ... */
-    bool whole;      /* ... the long one is taken, which tells whether it is there */
-    bool only_locks; /* the locks were loaded, and nothing else */
-    bool types_busy; /* the policies are just being changed */
-    bool begun;      /* a transaction or savepoint of ours is open */
-    bool stale;      /* the application's snapshot is older than an anchor */
-    /* others who only read are in the way of the application's transaction */
-    bool crowded;
-    bool asked_patience;   /* it is known whether to try again in the application's transaction */
-    bool more_sessions;    /* there may be sessions, ... */
-    bool more_requests;    /* ... there are requests for these resources, ... */
-    bool more_past;        /* ... past saves of them, and ... */
-    bool more_lost;        /* ... losses of these sessions, which were not loaded */
-    bool snapshot;         /* it shows only what was there when it began (PostgreSQL) */
-    bool numbers;          /* nobody else gives events their numbers now */
-    int64_t numbered_to;   /* the last number that was given, and ... */
-    hf_list *unnumbered;   /* ... the committed events that have none */
-    int64_t changed;       /* rows that were made to find out whether they are there, or swept */
-    size_t next;           /* with split: the run whose turn it is begins here */
-    size_t chunk;          /* with split: runs tried together */
-    size_t turns;          /* with split: runs whose turn is still to come in this round */
-    int64_t until_us;      /* on the clock of boot_us */
-    int64_t now_us;        /* the store's time */
-    hf_failure failure;    /* of the last attempt */
-    char saved_setup[160]; /* what sets the application's connection as it was; the kind's own */
-    int queued[32];        /* the statements of the flight, in order */
+    int64_t until_us; /* on the clock of boot_us */
+
+    bool reads;  /* changes nothing */
+    bool nested; /* in the application's open transaction */
+
+    /* the ops that are tried */
+    database_scope scope;
+    hf_batch part;   /* with TRY_ALL the batch itself, else copies */
+    size_t *index;   /* not with TRY_ALL: of each op of the part, where it is in the batch */
+    bool *pending;   /* not with TRY_ALL: of each op of the batch, whether it is not settled */
+    bool *inserting; /* of each op of the batch: its anchor is being inserted; NULL: not known */
+    size_t next;     /* TRY_RUNS: the first run of the next part */
+    size_t chunk;    /* TRY_RUNS: runs in a part */
+    size_t turns;    /* TRY_RUNS: runs that are still to be tried in this round */
+    database_waiting waiting;
+
+    /* one transaction */
+    bool begun; /* a transaction or savepoint of ours is open */
+    database_lookup lookup;
+    database_loading loading;
+    unsigned more;      /* database_more */
+    bool types_busy;    /* the policies are being changed */
+    bool stale;         /* the application's snapshot is older than an anchor */
+    bool snapshot;      /* the application sees only what was there when it began (PostgreSQL) */
+    int64_t now_us;     /* the store's time */
+    int64_t rows_count; /* rows that a probe inserted, or a sweep deleted */
+    hf_failure failure; /* of the last attempt */
+    int queued[32];     /* statements to be sent together, in order */
     int queued_count;
+
+    /* numbering events */
+    hf_list *unnumbered; /* committed events without a number */
+    int64_t numbered_to; /* the last number that was given */
+    bool numbering;      /* this transaction may number */
+
+    char saved_setup[160]; /* restores the settings of the application's connection */
 };
 
-/* server.c: of threads that share the store; and alone. */
+/* Whether rows are locked: also a read is, in the application's transaction. */
+static inline bool database_locks(const database_work *work)
+{
+    return !work->reads || work->nested;
+}
+
+/* database.c: with group commit, for threads that share the store; and without. */
 hf_status database_execute(hf_store *base, hf_batch *batch, hf_error *err);
 hf_status database_execute_one(hf_store *base, hf_batch *batch, hf_error *err);
 /* Takes a connection and gives it back. */
@@ -116,15 +182,12 @@ hf_session_row *database_relied_on(const database_work *work, size_t i, int n);
 /* The last op of the linked run that begins there. */
 size_t database_run_end(const hf_batch *batch, size_t from);
 
-/* database_open.c */
-hf_status database_new(const database_kind *kind, const char *names, database_store **out,
-                       hf_error *err);
-/* Gives a new store its pools, or an application's own connection, which it takes (the hf_db, not
- * the handle). */
-hf_status database_connect(database_store *store, const char *url, const hf_db_options *options,
-                           hf_error *err);
-hf_status database_wrap(database_store *store, hf_db *db, hf_error *err);
-void database_close(hf_store *base);
+/* database_open.c: ops->open and the module's wrap, for every kind. */
+hf_status database_store_open(const database_kind *kind, const char *rest, hf_store **out,
+                              hf_error *err);
+hf_status database_wrap(const database_kind *kind, void *handle, const char *names, hf_store **out,
+                        hf_error *err);
+void database_store_close(hf_store *base);
 void database_grade(hf_store *base, hf_grade *out);
 /* A connection of the caller's own, outside the pools; HF_NOT_FOUND: not on an application's
  * connection, nor through a pooler. */

@@ -73,7 +73,7 @@ static bool database_defer_in_way(const database_work *work, size_t i)
     /* a version stands in the anchor */
     if (hf_op_reads(op->kind) && op->kind != HF_OP_VERSION && !work->nested)
         return false;
-    bool made = work->making != NULL && work->making[work->index[i]];
+    bool made = work->inserting != NULL && work->inserting[work->index[i]];
     return database_defer_relied_on_in_way(work, i) ||
            (of->resource != NULL && (of->resource->busy || (made && !of->resource->stored))) ||
            (of->type != NULL && work->types_busy) || database_defer_session_in_way(op, of);
@@ -190,10 +190,10 @@ static const hf_op_rows *database_defer_named_by(hf_rows *rows, const hf_op *op)
     return of;
 }
 
-/* With split: what stands before the part and is not settled. */
+/* With TRY_RUNS: what stands before the part and is not settled. */
 static void database_defer_add_before(const database_work *work, held_ops *held)
 {
-    for (size_t i = 0; work->split && i < work->index[0]; i++) {
+    for (size_t i = 0; work->scope == TRY_RUNS && i < work->index[0]; i++) {
         const hf_op *op = &work->batch->ops[i];
         const hf_op_rows *of =
             work->pending[i] ? database_defer_named_by(&work->conn->rows, op) : NULL;

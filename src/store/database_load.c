@@ -91,7 +91,7 @@ static void database_load_learn_names(database_work *work)
     hf_list *ids = database_list_sessions(work, NEED_ANCHORS);
     if (ids == NULL || ids->count == 0)
         return;
-    work->naming = true;
+    work->loading = LOAD_NAMES;
     work->snapshot = false;
     if (work->nested) {
         database_queue_begin(work);
@@ -99,7 +99,7 @@ static void database_load_learn_names(database_work *work)
     }
     database_queue(work, database_load_session_locks(work), ids);
     database_send(work);
-    work->naming = false;
+    work->loading = LOAD_ROWS;
 }
 
 /* Those that were asked for; what has come to be wanted meanwhile is not loaded. */
@@ -126,10 +126,10 @@ static bool database_load_only_beats(const hf_batch *batch)
 static bool database_load_queue_held(database_work *work, const hf_list *list)
 {
     bool one = list != NULL && list->count == 1 && work->conn->rows.types == NULL;
-    if (!one || work->nested || work->whole)
+    if (!one || work->nested || work->lookup == LOOKUP_FULL)
         return false;
     database_load_resource_of(work, list, 0)->busy = true; /* until it is found */
-    work->held = true;
+    work->lookup = LOOKUP_QUICK;
     database_queue(work, SQL_DO_ANCHOR_HELD, list);
     return true;
 }
@@ -148,7 +148,7 @@ static void database_load_queue_locks(database_work *work, const hf_list *resour
         database_queue(work, SQL_DO_TYPES_SHARE, NULL);
     if (database_load_queue_held(work, there))
         ;
-    else if (looks || !work->long_names)
+    else if (looks || work->loading != LOAD_TABLES)
         database_queue(work, SQL_DO_ANCHORS, there);
     else
         database_queue_anchors(work, resources);
@@ -201,8 +201,8 @@ static void database_load_queue_at_once(database_work *work, const hf_list *reso
     for (hf_resource_row *row = work->conn->rows.resources; row != NULL; row = row->next)
         all |= row->wants_requests;
     bool one = database_load_is_one(work, resources, ids, type_names, lost);
-    work->only_locks = one && !all && (work->held || work->reads);
-    if (work->only_locks) {
+    if (one && !all && (work->lookup == LOOKUP_QUICK || work->reads)) {
+        work->loading = LOAD_LOCKS;
         if (work->reads) /* without locks: no row may be older than the time it is judged by */
             database_queue(work, SQL_DO_TIME_ONE, NULL);
         database_queue(work, sql[SQL_DO_LOCKS_ONE] != NULL ? SQL_DO_LOCKS_ONE : SQL_DO_LOCKS,
@@ -242,7 +242,7 @@ static void database_load_queue_rows(database_work *work, const hf_list *resourc
     database_queue(work, SQL_DO_LOST_OF, database_list_sessions(work, NEED_LOST));
     if (work->reads && !work->nested)
         database_queue(work, SQL_DO_VERSIONS, database_list_versions(work));
-    if (!work->long_names) {
+    if (work->loading != LOAD_TABLES) {
         database_load_queue_at_once(work, resources);
         return;
     }
@@ -261,13 +261,14 @@ static void database_load_judge_locks(database_work *work)
 {
     for (hf_session_row *row = work->conn->rows.sessions; row != NULL; row = row->next) {
         row->busy = row->loaded && row->writes && !row->locked;
-        work->more_sessions |= !row->loaded;
+        work->more |= row->loaded ? 0 : MORE_SESSIONS;
     }
     for (const hf_loss_row *loss = work->conn->rows.losses; loss != NULL; loss = loss->next) {
         const hf_lock_row *lock = loss->resource->locks;
         while (lock != NULL && lock->session != loss->session)
             lock = lock->next;
-        work->more_lost |= lock == NULL || (lock->ends_us != 0 && lock->ends_us <= work->now_us);
+        if (lock == NULL || (lock->ends_us != 0 && lock->ends_us <= work->now_us))
+            work->more |= MORE_LOST;
     }
 }
 
@@ -275,15 +276,15 @@ static void database_load_judge_locks(database_work *work)
  * changed meanwhile. */
 static void database_load_more(database_work *work, const hf_list *resources)
 {
-    if (work->more_sessions)
+    if (work->more & MORE_SESSIONS)
         database_queue(work, SQL_DO_SESSIONS_LOAD, database_list_sessions(work, NEED_ROW));
-    if (work->more_requests)
+    if (work->more & MORE_REQUESTS)
         database_queue(work, SQL_DO_REQUESTS, resources);
-    if (work->more_lost)
+    if (work->more & MORE_LOST)
         database_queue(work, SQL_DO_LOST_ONE, database_list_losses(work));
-    if (work->more_past)
+    if (work->more & MORE_PAST)
         database_queue(work, SQL_DO_PAST, database_list_past_saves(work));
-    work->more_sessions = work->more_requests = work->more_lost = work->more_past = false;
+    work->more = 0;
     database_send(work);
 }
 
@@ -395,20 +396,21 @@ void database_expect_time(database_work *work)
 
 static void database_load_load(database_work *work)
 {
-    bool locking = !work->reads || work->nested;
+    bool locking = database_locks(work);
     if (locking)
         database_load_learn_names(work);
     hf_list *resources = database_list_names(work, false);
-    work->long_names = database_is_long(work, resources);
+    work->loading = database_is_long(work, resources) ? LOAD_TABLES : LOAD_ROWS;
     if (locking)
         database_load_queue_locks(work, resources);
     database_load_queue_rows(work, resources);
     database_send(work);
     database_expect_time(work);
-    work->missed = work->held && database_load_resource_of(work, resources, 0)->busy;
-    if (work->missed)
+    if (work->lookup == LOOKUP_QUICK && database_load_resource_of(work, resources, 0)->busy) {
+        work->lookup = LOOKUP_MISSED;
         return;
-    if (work->only_locks)
+    }
+    if (work->loading == LOAD_LOCKS)
         database_load_judge_locks(work);
     database_load_more(work, resources);
     database_load_look_again(work, resources);
@@ -436,8 +438,11 @@ bool database_load(database_work *work, hf_error *err)
 {
     sql_conn *conn = work->conn;
     sql_use(conn, err);
-    work->types_busy = work->stale = work->held = work->missed = work->only_locks = false;
-    work->more_sessions = work->more_requests = work->more_lost = work->more_past = false;
+    work->types_busy = work->stale = false;
+    work->more = 0;
+    work->loading = LOAD_ROWS;
+    if (work->lookup != LOOKUP_FULL)
+        work->lookup = LOOKUP_ANY;
     work->now_us = 0;
     database_load_forget_answers(&work->part);
     if (!hf_rows_reset(&conn->rows, work->part.count) || !hf_rows_want(&conn->rows, &work->part))

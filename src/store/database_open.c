@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/seams.h"
+#include "store/sql_schema.h"
 
 #include <stdio.h>
 
@@ -34,8 +35,8 @@ sql_conn *database_conn_new(const database_store *store, hf_db *db)
     return conn;
 }
 
-hf_status database_new(const database_kind *kind, const char *names, database_store **out,
-                       hf_error *err)
+static hf_status database_open_new(const database_kind *kind, const char *names,
+                                   database_store **out, hf_error *err)
 {
     database_store *store = hf_alloc(sizeof *store);
     if (store == NULL)
@@ -51,8 +52,8 @@ hf_status database_new(const database_kind *kind, const char *names, database_st
     return HF_OK;
 }
 
-hf_status database_connect(database_store *store, const char *url, const hf_db_options *options,
-                           hf_error *err)
+static hf_status database_open_pools(database_store *store, const char *url,
+                                     const hf_db_options *options, hf_error *err)
 {
     hf_status status = hf_pool_new(store->kind->driver, url, options, WRITERS_MAX,
                                    database_drop_conn, &store->writers, err);
@@ -78,7 +79,7 @@ hf_status database_connect_own(database_store *store, hf_db **out, hf_error *err
     return hf_pool_connect(store->readers, out, err);
 }
 
-hf_status database_wrap(database_store *store, hf_db *db, hf_error *err)
+static hf_status database_open_own(database_store *store, hf_db *db, hf_error *err)
 {
     store->own = database_conn_new(store, db);
     if (store->own == NULL)
@@ -87,7 +88,7 @@ hf_status database_wrap(database_store *store, hf_db *db, hf_error *err)
     return HF_OK;
 }
 
-void database_close(hf_store *base)
+void database_store_close(hf_store *base)
 {
     database_store *store = (database_store *)base;
     hf_group_commit_free(store->group_commit);
@@ -112,4 +113,77 @@ hf_status database_backup(hf_store *base, const char *path, hf_error *err)
     return hf_fail(err, HF_INVALID,
                    "A store in a database server is backed up with the server's own tools: %s.",
                    ((database_store *)base)->kind->backup_with);
+}
+
+/* ---- by URL ---- */
+
+static hf_status database_open_url(const database_kind *kind, const hf_url *url, hf_store **out,
+                                   hf_error *err)
+{
+    database_store *store = NULL;
+    hf_db_options options = {.pooler = url->pooler, .password = url->password};
+    if (url->pooler && !kind->poolers)
+        return hf_fail(err, HF_INVALID,
+                       "pooler=transaction is for PostgreSQL; leave it out of the URL.");
+    if (url->durability != NULL)
+        return hf_fail(
+            err, HF_INVALID,
+            "durability= is not for a database server, whose own settings decide; leave it out.");
+    hf_status status = database_open_new(kind, url->names, &store, err);
+    if (status != HF_OK || store == NULL)
+        return status;
+    store->pooler = url->pooler;
+    status = kind->look(store, url, &options, err);
+    if (status == HF_OK)
+        status = database_open_pools(store, url->url, &options, err);
+    if (status != HF_OK) {
+        database_store_close(&store->base);
+        return status;
+    }
+    *out = &store->base;
+    if (err != NULL)
+        *err = (hf_error){.status = HF_OK};
+    return HF_OK;
+}
+
+hf_status database_store_open(const database_kind *kind, const char *rest, hf_store **out,
+                              hf_error *err)
+{
+    hf_url url = {0};
+    hf_status status = schema_read_url(kind->ops->scheme, rest, &url, err);
+    if (status == HF_OK)
+        status = database_open_url(kind, &url, out, err);
+    hf_url_done(&url);
+    return status;
+}
+
+/* ---- on an application's connection ---- */
+
+hf_status database_wrap(const database_kind *kind, void *handle, const char *names, hf_store **out,
+                        hf_error *err)
+{
+    database_store *store = NULL;
+    hf_db *db = NULL;
+    names = names == NULL ? "holdfast" : names;
+    hf_status status = hf_url_names_ok(names, err) ? HF_OK : HF_INVALID;
+    if (status == HF_OK)
+        status = kind->wrap(handle, &db, err);
+    if (status == HF_OK)
+        status = database_open_new(kind, names, &store, err);
+    if (status != HF_OK || store == NULL) {
+        hf_db_close(db);
+        return status;
+    }
+    if (kind->own_words != NULL)
+        kind->own_words(store, db);
+    status = database_open_own(store, db, err);
+    if (status != HF_OK)
+        hf_db_close(db);
+    else
+        status = kind->look_wrapped(store, db, err);
+    if (status != HF_OK)
+        database_store_close(&store->base);
+    else
+        *out = &store->base;
+    return status;
 }

@@ -258,7 +258,7 @@ static void database_pipeline_note_state(database_work *work, int which, hf_stmt
         return;
     if (which == SQL_DO_PROBE_ANCHORS || which == SQL_DO_PROBE_SESSIONS ||
         which == SQL_DO_PROBE_TYPES || which == SQL_DO_SWEEP_PAST)
-        work->changed += hf_stmt_changed(stmt);
+        work->rows_count += hf_stmt_changed(stmt);
     if (which == SQL_DO_BEGIN || which == SQL_DO_SAVEPOINT)
         work->begun = true;
     else if (which == SQL_DO_COMMIT || which == SQL_DO_SAVEPOINT_RELEASE)

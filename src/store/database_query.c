@@ -77,7 +77,7 @@ static void database_query_number_some(database_work *work, bool *got, bool *mor
 {
     sql_conn *conn = work->conn;
     hf_stmt *fresh = sql_stmt(conn, SQL_DO_EVENTS_NEW);
-    work->numbers = *got = *more = false;
+    work->numbering = *got = *more = false;
     work->numbered_to = 0;
     work->unnumbered = database_list(work, "iiit");
     if (fresh == NULL || work->unnumbered == NULL)
@@ -90,7 +90,7 @@ static void database_query_number_some(database_work *work, bool *got, bool *mor
     database_send(work);
     if (work->unnumbered->failed)
         sql_out_of_memory(conn);
-    *got = work->numbers;
+    *got = work->numbering;
     if (conn->status == HF_OK && work->unnumbered->count > 0) {
         database_query_save_numbers(work);
         *more = work->unnumbered->count == NUMBER_AT_ONCE;

@@ -138,8 +138,7 @@ static void database_rows_read_anchor(database_work *work, hf_stmt *stmt, int at
  * locked, or the answers would be wrong. */
 static void database_rows_read_anchor_there(database_work *work, hf_stmt *stmt, int at)
 {
-    bool locking = !work->reads || work->nested;
-    hf_resource_row *row = locking ? database_rows_resource_at(work, stmt, at) : NULL;
+    hf_resource_row *row = database_locks(work) ? database_rows_resource_at(work, stmt, at) : NULL;
     if (row == NULL)
         return;
     row->busy = !row->locked;
@@ -258,7 +257,7 @@ static void database_rows_read_session_lock(database_work *work, hf_stmt *stmt, 
     hf_session_row *session = database_rows_session_named(work, stmt, at + 8);
     if (resource == NULL || session == NULL)
         return;
-    if (work->naming) {
+    if (work->loading == LOAD_NAMES) {
         resource->wanted |= session->wants_anchors;
         return;
     }
@@ -329,8 +328,8 @@ static void database_rows_read_clock(database_work *work, hf_stmt *stmt, int at)
 static void database_rows_read_last(database_work *work, hf_stmt *stmt, int at)
 {
     database_rows_read_clock(work, stmt, at);
-    work->more_requests = hf_stmt_column_int(stmt, at + 2) != 0;
-    work->more_lost = hf_stmt_column_int(stmt, at + 9) != 0;
+    work->more = (hf_stmt_column_int(stmt, at + 2) != 0 ? MORE_REQUESTS : 0) |
+                 (hf_stmt_column_int(stmt, at + 9) != 0 ? MORE_LOST : 0);
 }
 
 /* The same of the statements for one: a session and a type, if they are there. */
@@ -339,9 +338,9 @@ static void database_rows_read_rest(database_work *work, hf_stmt *stmt, int at)
     if (hf_stmt_column_text(stmt, at).size > 0)
         database_rows_read_session(work, stmt, at);
     work->now_us = hf_store_now(&work->store->base, hf_stmt_column_int(stmt, at + 11));
-    work->more_lost = hf_stmt_column_int(stmt, at + 12) != 0;
     work->conn->rows.fence_floor = hf_stmt_column_int(stmt, at + 13);
-    work->more_requests = hf_stmt_column_int(stmt, at + 14) != 0;
+    work->more = (hf_stmt_column_int(stmt, at + 14) != 0 ? MORE_REQUESTS : 0) |
+                 (hf_stmt_column_int(stmt, at + 12) != 0 ? MORE_LOST : 0);
     hf_slice name = hf_stmt_column_text(stmt, at + 15);
     hf_type_row *type = name.size == 0 ? NULL : hf_rows_type(&work->conn->rows, name);
     if (type != NULL)
@@ -354,8 +353,8 @@ static void database_rows_read_rest(database_work *work, hf_stmt *stmt, int at)
 static void database_rows_read_rest_save(database_work *work, hf_stmt *stmt, int at)
 {
     database_rows_read_rest(work, stmt, at);
-    work->more_past = work->more_lost;
-    work->more_lost = false;
+    if (work->more & MORE_LOST)
+        work->more ^= MORE_LOST | MORE_PAST;
 }
 
 static void database_rows_read_time(database_work *work, hf_stmt *stmt, int at)
@@ -381,7 +380,7 @@ static void database_rows_read_events_try(database_work *work, hf_stmt *stmt, in
 {
     (void)stmt;
     (void)at;
-    work->numbers = true;
+    work->numbering = true;
 }
 
 static void database_rows_read_events_last(database_work *work, hf_stmt *stmt, int at)
@@ -392,7 +391,7 @@ static void database_rows_read_events_last(database_work *work, hf_stmt *stmt, i
 /* Whose numbers are given by someone else just now is none of ours. */
 static void database_rows_read_event_new(database_work *work, hf_stmt *stmt, int at)
 {
-    hf_value *row = work->numbers ? hf_list_add(work->unnumbered) : NULL;
+    hf_value *row = work->numbering ? hf_list_add(work->unnumbered) : NULL;
     if (row == NULL)
         return;
     hf_set_int(&row[0], hf_stmt_column_int(stmt, at));

@@ -71,7 +71,7 @@ void database_check_snapshot(database_work *work)
         return; /* memory is out, and known to be */
     bool probes_types = conn->sql[SQL_DO_PROBE_TYPES] != NULL;
     size_t expected = anchors->count + sessions->count + (probes_types ? types->count : 0);
-    work->changed = 0;
+    work->rows_count = 0;
     database_queue(work, SQL_DO_PROBE, NULL);
     database_queue(work, SQL_DO_PROBE_PATIENCE, NULL);
     database_queue(work, SQL_DO_PROBE_SESSIONS_SEEN, seen);
@@ -81,7 +81,7 @@ void database_check_snapshot(database_work *work)
     database_queue(work, SQL_DO_PROBE_TYPES, types);
     database_queue(work, SQL_DO_PROBE_END, NULL);
     database_send(work);
-    if (conn->status != HF_OK || (size_t)work->changed == expected)
+    if (conn->status != HF_OK || (size_t)work->rows_count == expected)
         return;
     work->stale = true;
     conn->status = hf_fail(

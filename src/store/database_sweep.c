@@ -282,12 +282,12 @@ static hf_status database_sweep_drop_past(void *context, int64_t before_us, size
         return database_sweep_failed(s);
     hf_stmt_int(stmt, 1, before_us);
     hf_stmt_int(stmt, 2, (int64_t)limit);
-    work->changed = 0;
+    work->rows_count = 0;
     database_queue_begin(work);
     database_queue(work, SQL_DO_SWEEP_PAST, NULL);
     database_queue_end(work);
     database_send(work);
-    *dropped = work->conn->status == HF_OK ? (size_t)work->changed : 0;
+    *dropped = work->conn->status == HF_OK ? (size_t)work->rows_count : 0;
     return database_sweep_failed(s);
 }
 

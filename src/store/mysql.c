@@ -3,10 +3,8 @@
  * does with batches stands in server.c, what durability it stands on in mysql_grade.c. */
 #include "store/database.h"
 
-#include "base/buffer.h"
 #include "base/error.h"
 #include "db/mysql.h"
-#include "db/url.h"
 #include "store/mysql_grade.h"
 #include "store/registry.h"
 #include "store/sql_schema.h"
@@ -175,45 +173,6 @@ static hf_status mysql_look(database_store *store, const hf_url *url, hf_db_opti
     return status;
 }
 
-static hf_status mysql_open_url(const hf_url *url, hf_store **out, hf_error *err)
-{
-    database_store *store = NULL;
-    hf_db_options options = {.password = url->password};
-    if (url->pooler)
-        return hf_fail(err, HF_INVALID,
-                       "pooler=transaction is for PostgreSQL; leave it out of the URL.");
-    if (url->durability != NULL)
-        return hf_fail(
-            err, HF_INVALID,
-            "durability= is not for a database server, whose own settings decide; leave it out.");
-    hf_status status = database_new(&kind, url->names, &store, err);
-    if (status != HF_OK || store == NULL)
-        return status;
-    status = mysql_look(store, url, &options, err);
-    if (status == HF_OK)
-        status = database_connect(store, url->url, &options, err);
-    if (status != HF_OK)
-        database_close(&store->base);
-    else
-        *out = &store->base;
-    if (status == HF_OK && err != NULL)
-        *err = (hf_error){.status = HF_OK};
-    return status;
-}
-
-static hf_status mysql_store_open(const char *rest, hf_store **out, hf_error *err)
-{
-    hf_url url = {0};
-    hf_buffer whole = {0};
-    hf_buffer_print(&whole, "mysql:%s", rest);
-    hf_status status = whole.failed ? hf_fail_memory(err) : hf_url_read(whole.text, &url, err);
-    if (status == HF_OK)
-        status = mysql_open_url(&url, out, err);
-    hf_url_done(&url);
-    hf_buffer_done(&whole);
-    return status;
-}
-
 /* A timeout must not end the application's transaction. */
 static hf_status mysql_refuse_rollback(const mysql_facts *known, hf_error *err)
 {
@@ -245,34 +204,24 @@ static hf_status mysql_look_wrapped(database_store *store, hf_db *db, hf_error *
     return status;
 }
 
-static hf_status mysql_wrap(void *handle, const char *names, unsigned flags, hf_store **out,
-                            hf_error *err)
+static void mysql_own_words(database_store *store, const hf_db *db)
 {
-    database_store *store = NULL;
-    hf_db *db = NULL;
-    (void)flags;
-    names = names == NULL ? "holdfast" : names;
-    hf_status status = hf_url_names_ok(names, err) ? HF_OK : HF_INVALID;
-    if (status == HF_OK)
-        status = hf_db_mysql_wrap(handle, &db, err);
-    if (status == HF_OK)
-        status = database_new(&kind, names, &store, err);
-    if (status != HF_OK || store == NULL) {
-        hf_db_close(db);
-        return status;
-    }
     mysql_set_words(store, db, true);
-    status = database_wrap(store, db, err);
-    if (status != HF_OK)
-        hf_db_close(db);
-    else
-        status = mysql_look_wrapped(store, db, err);
-    if (status != HF_OK) {
-        database_close(&store->base);
-        return status;
-    }
-    *out = &store->base;
-    return HF_OK;
+}
+
+static hf_status mysql_wrap_db(void *handle, hf_db **out, hf_error *err)
+{
+    return hf_db_mysql_wrap(handle, out, err);
+}
+
+static hf_status mysql_store_open(const char *rest, hf_store **out, hf_error *err)
+{
+    return database_store_open(&kind, rest, out, err);
+}
+
+static hf_status mysql_wrap(void *handle, const char *names, hf_store **out, hf_error *err)
+{
+    return database_wrap(&kind, handle, names, out, err);
 }
 
 static const hf_store_ops hf_store_mysql = {
@@ -282,7 +231,7 @@ static const hf_store_ops hf_store_mysql = {
     .install = mysql_install,
     .grade = database_grade,
     .backup = database_backup,
-    .close = database_close,
+    .close = database_store_close,
 };
 
 static const database_kind kind = {
@@ -292,6 +241,10 @@ static const database_kind kind = {
     .backup_with =
         "mariadb-dump or mysqldump --single-transaction --routines, and 'holdfast install' once "
         "it is restored",
+    .look = mysql_look,
+    .wrap = mysql_wrap_db,
+    .own_words = mysql_own_words,
+    .look_wrapped = mysql_look_wrapped,
     .enter = mysql_enter,
     .leave = mysql_leave,
     .reads_lock = mysql_reads_lock,

@@ -19,6 +19,7 @@
 #include <string.h>
 
 static const char *const steps[] = {mysql_schema_1};
+static const schema_kind schema_of;
 static const sql_schema schema = {steps, sizeof steps / sizeof steps[0]};
 
 /* ---- looking ---- */
@@ -330,10 +331,7 @@ hf_status mysql_schema_ready(hf_db *db, const char *names, bool may_install, hf_
     bool judged = status != HF_UNAVAILABLE || !may_install || !hf_db_alive(db);
     if (judged && (status != HF_OK || version >= schema.count))
         return status;
-    if (may_install)
-        return mysql_schema_upgrade(db, names, &schema, NULL, err);
-    return version == 0 ? schema_refuse_missing(db, names, err)
-                        : schema_refuse_older(db, version, schema.count, err);
+    return schema_upgrade_or_refuse(&schema_of, db, names, version, may_install, err);
 }
 
 /* ---- removing ---- */
@@ -464,33 +462,17 @@ static hf_status mysql_schema_print(const hf_install_order *order, const char *n
     return schema_print(order, &text, err);
 }
 
-static hf_status mysql_schema_carry_out(const hf_install_order *order, const hf_url *url,
-                                        const char *role, hf_error *err)
-{
-    hf_db *db = NULL;
-    hf_status status = schema_connect(&hf_db_mysql, url, &db, err);
-    if (status == HF_OK)
-        status = order->remove ? mysql_schema_uninstall(db, url->names, order->force, err)
-                               : mysql_schema_upgrade(db, url->names, &schema, role, err);
-    hf_db_close(db);
-    return status;
-}
+static const schema_kind schema_of = {
+    .scheme = "mysql",
+    .driver = &hf_db_mysql,
+    .schema = &schema,
+    .quote_role = mysql_schema_quote_role,
+    .print = mysql_schema_print,
+    .upgrade = mysql_schema_upgrade,
+    .uninstall = mysql_schema_uninstall,
+};
 
 hf_status mysql_install(const char *rest, const hf_install_order *order, hf_error *err)
 {
-    hf_url url = {0};
-    hf_buffer whole = {0};
-    char *role = NULL;
-    hf_buffer_print(&whole, "mysql:%s", rest);
-    char *text = hf_buffer_take(&whole);
-    hf_status status = text == NULL ? hf_fail_memory(err) : hf_url_read(text, &url, err);
-    if (status == HF_OK && order->role != NULL)
-        status = mysql_schema_quote_role(order->role, &role, err);
-    if (status == HF_OK)
-        status = order->print ? mysql_schema_print(order, url.names, role, err)
-                              : mysql_schema_carry_out(order, &url, role, err);
-    hf_free(role);
-    hf_url_done(&url);
-    hf_url_wipe(text);
-    return status;
+    return schema_install(&schema_of, rest, order, err);
 }

@@ -3,10 +3,8 @@
  * durability it stands on. What it does with batches stands in server.c. */
 #include "store/database.h"
 
-#include "base/buffer.h"
 #include "base/error.h"
 #include "db/postgres.h"
-#include "db/url.h"
 #include "store/registry.h"
 #include "store/sql_schema.h"
 
@@ -95,6 +93,9 @@ static hf_status postgres_look(database_store *store, const hf_url *url, hf_db_o
 {
     hf_db *db = NULL;
     facts known = {0};
+    options->settings = SETTINGS;
+    if (!url->pooler) /* its own connections have that level: see SETTINGS */
+        store->words.level = NULL;
     hf_status status = hf_db_connect(&hf_db_postgres, url->url, options, &db, err);
     if (status != HF_OK || db == NULL)
         return status;
@@ -117,68 +118,10 @@ static hf_status postgres_look(database_store *store, const hf_url *url, hf_db_o
     return status;
 }
 
-static hf_status postgres_open_url(const hf_url *url, hf_store **out, hf_error *err)
+static hf_status postgres_look_wrapped(database_store *store, hf_db *db, hf_error *err)
 {
-    database_store *store = NULL;
-    hf_db_options options = {
-        .pooler = url->pooler, .settings = SETTINGS, .password = url->password};
-    if (url->durability != NULL)
-        return hf_fail(
-            err, HF_INVALID,
-            "durability= is not for a database server, whose own settings decide; leave it out.");
-    hf_status status = database_new(&kind, url->names, &store, err);
-    if (status != HF_OK || store == NULL)
-        return status;
-    store->pooler = url->pooler;
-    if (!url->pooler) /* its own connections have that level: see SETTINGS */
-        store->words.level = NULL;
-    status = postgres_look(store, url, &options, err);
-    if (status == HF_OK)
-        status = database_connect(store, url->url, &options, err);
-    if (status != HF_OK)
-        database_close(&store->base);
-    else
-        *out = &store->base;
-    if (status == HF_OK && err != NULL)
-        *err = (hf_error){.status = HF_OK};
-    return status;
-}
-
-static hf_status postgres_store_open(const char *rest, hf_store **out, hf_error *err)
-{
-    hf_url url = {0};
-    hf_buffer whole = {0};
-    hf_buffer_print(&whole, "postgres:%s", rest);
-    hf_status status = whole.failed ? hf_fail_memory(err) : hf_url_read(whole.text, &url, err);
-    if (status == HF_OK)
-        status = postgres_open_url(&url, out, err);
-    hf_url_done(&url);
-    hf_buffer_done(&whole);
-    return status;
-}
-
-static hf_status postgres_wrap(void *handle, const char *names, unsigned flags, hf_store **out,
-                               hf_error *err)
-{
-    database_store *store = NULL;
-    hf_db *db = NULL;
     facts known = {0};
-    (void)flags;
-    names = names == NULL ? "holdfast" : names;
-    hf_status status = hf_url_names_ok(names, err) ? HF_OK : HF_INVALID;
-    if (status == HF_OK)
-        status = hf_db_postgres_wrap(handle, &db, err);
-    if (status == HF_OK)
-        status = database_new(&kind, names, &store, err);
-    if (status != HF_OK || store == NULL) {
-        hf_db_close(db);
-        return status;
-    }
-    status = database_wrap(store, db, err);
-    if (status != HF_OK)
-        hf_db_close(db);
-    if (status == HF_OK)
-        status = hf_db_postgres_refuse_standby(db, err);
+    hf_status status = hf_db_postgres_refuse_standby(db, err);
     if (status == HF_OK)
         status = postgres_ask_facts(db, &known, err);
     if (status == HF_OK)
@@ -186,11 +129,22 @@ static hf_status postgres_wrap(void *handle, const char *names, unsigned flags, 
     if (status == HF_OK)
         status = postgres_schema_ready(db, store->names, false, err);
     postgres_grade(&known, true, &store->grade);
-    if (status != HF_OK)
-        database_close(&store->base);
-    else
-        *out = &store->base;
     return status;
+}
+
+static hf_status postgres_wrap_db(void *handle, hf_db **out, hf_error *err)
+{
+    return hf_db_postgres_wrap(handle, out, err);
+}
+
+static hf_status postgres_store_open(const char *rest, hf_store **out, hf_error *err)
+{
+    return database_store_open(&kind, rest, out, err);
+}
+
+static hf_status postgres_wrap(void *handle, const char *names, hf_store **out, hf_error *err)
+{
+    return database_wrap(&kind, handle, names, out, err);
 }
 
 static const hf_store_ops hf_store_postgres = {
@@ -201,7 +155,7 @@ static const hf_store_ops hf_store_postgres = {
     .grade = database_grade,
     .backup = database_backup,
     .watch = postgres_watch,
-    .close = database_close,
+    .close = database_store_close,
 };
 
 static const database_kind kind = {
@@ -209,6 +163,10 @@ static const database_kind kind = {
     .driver = &hf_db_postgres,
     .sql = sql_do_postgres,
     .backup_with = "pg_dump --schema=NAMESPACE, and pg_restore",
+    .poolers = true,
+    .look = postgres_look,
+    .wrap = postgres_wrap_db,
+    .look_wrapped = postgres_look_wrapped,
 };
 
 __attribute__((visibility("default"))) extern const hf_store_module_info hf_store_module;

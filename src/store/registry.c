@@ -23,9 +23,7 @@ static const struct {
     {"memory", &hf_store_memory, NULL}, {"sqlite", &hf_store_sqlite, NULL},
     {"trace+", &hf_store_trace, NULL}, /* trace+URL: writes every op to standard error */
     {"postgres", NULL, "postgres"},     {"postgresql", NULL, "postgres"},
-    {"mysql", NULL, "mysql"},           {"redis", NULL, "redis"},
-    {"redis+unix", NULL, "redis"},      {"etcd", NULL, "etcd"},
-    {"zookeeper", NULL, "zookeeper"},   {"http", NULL, "remote"},
+    {"mysql", NULL, "mysql"},           {"http", NULL, "remote"},
     {"https", NULL, "remote"},
 };
 
@@ -52,8 +50,7 @@ static hf_status store_registry_find(const char *url, const hf_store_ops **ops, 
                                      hf_error *err)
 {
     static const char known[] =
-        "sqlite:PATH, postgres://..., mysql://..., http://..., https://..., memory:, "
-        "and those of other installed modules";
+        "sqlite:PATH, postgres://..., mysql://..., http://..., https://... and memory:";
     if (url == NULL || url[0] == '\0')
         return hf_fail(err, HF_INVALID, "No store was named; the stores are %s.", known);
     if (strlen(url) > HF_URL_MAX)
@@ -109,7 +106,7 @@ static hf_status registry_wrap(const char *module, void *handle, const char *nam
     if (flags != 0)
         return hf_fail(err, HF_INVALID, "The flags must be 0.");
     hf_status status = registry_load_module(module, &info, err);
-    return status != HF_OK ? status : info->wrap(handle, names, flags, out, err);
+    return status != HF_OK ? status : info->wrap(handle, names, out, err);
 }
 
 hf_status hf_postgres_wrap(struct pg_conn *connection, const char *names, unsigned flags,

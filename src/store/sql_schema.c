@@ -91,12 +91,60 @@ hf_status schema_print(const hf_install_order *order, hf_buffer *text, hf_error 
     return HF_OK;
 }
 
-hf_status schema_connect(const hf_db_driver *driver, const hf_url *url, hf_db **out, hf_error *err)
+static hf_status sql_schema_connect(const hf_db_driver *driver, const hf_url *url, hf_db **out,
+                                    hf_error *err)
 {
     hf_db_options options = {
         .timeout_us = CONNECT_US, .pooler = url->pooler, .password = url->password};
     *out = NULL;
     return hf_db_connect(driver, url->url, &options, out, err);
+}
+
+hf_status schema_read_url(const char *scheme, const char *rest, hf_url *out, hf_error *err)
+{
+    hf_buffer whole = {0};
+    hf_buffer_print(&whole, "%s:%s", scheme, rest);
+    char *text = hf_buffer_take(&whole);
+    hf_status status = text == NULL ? hf_fail_memory(err) : hf_url_read(text, out, err);
+    hf_url_wipe(text);
+    return status;
+}
+
+static hf_status sql_schema_carry_out(const schema_kind *kind, const hf_install_order *order,
+                                      const hf_url *url, const char *role, hf_error *err)
+{
+    hf_db *db = NULL;
+    hf_status status = sql_schema_connect(kind->driver, url, &db, err);
+    if (status == HF_OK)
+        status = order->remove ? kind->uninstall(db, url->names, order->force, err)
+                               : kind->upgrade(db, url->names, kind->schema, role, err);
+    hf_db_close(db);
+    return status;
+}
+
+hf_status schema_install(const schema_kind *kind, const char *rest, const hf_install_order *order,
+                         hf_error *err)
+{
+    hf_url url = {0};
+    char *role = NULL;
+    hf_status status = schema_read_url(kind->scheme, rest, &url, err);
+    if (status == HF_OK && order->role != NULL)
+        status = kind->quote_role(order->role, &role, err);
+    if (status == HF_OK)
+        status = order->print ? kind->print(order, url.names, role, err)
+                              : sql_schema_carry_out(kind, order, &url, role, err);
+    hf_free(role);
+    hf_url_done(&url);
+    return status;
+}
+
+hf_status schema_upgrade_or_refuse(const schema_kind *kind, hf_db *db, const char *names,
+                                   int version, bool may_install, hf_error *err)
+{
+    if (may_install)
+        return kind->upgrade(db, names, kind->schema, NULL, err);
+    return version == 0 ? schema_refuse_missing(db, names, err)
+                        : schema_refuse_older(db, version, kind->schema->count, err);
 }
 
 /* ---- sentences ---- */

@@ -92,14 +92,14 @@ static void clients_of_plain_http_settle_with_the_same_key_what_was_not_answered
     times restarts = {0};
     (void)state;
     server_process *server = server_process_start(NULL, NULL);
-    http_clients *clients =
+    http_clients *http =
         http_clients_start(server_process_port(server), server_process_secret(server), CLIENTS);
     for (size_t i = 0; i <= kills; i++) {
-        http_clients_work(clients, WORK);
+        http_clients_work(http, WORK);
         if (i < kills)
             kill_and_start(server, &restarts);
     }
-    http_clients_end(clients, &sum, &report);
+    http_clients_end(http, &sum, &report);
     serve_kills_look_into(server);
     expect_int(server_process_stop(server), 0);
     server_process_end(server);
