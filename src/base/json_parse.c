@@ -5,6 +5,7 @@
 #include "base/json_parse.h"
 
 #include "base/error.h"
+#include "base/text.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -76,11 +77,7 @@ static bool json_parse_hex4(const char *at, uint32_t *out)
 {
     *out = 0;
     for (int i = 0; i < 4; i++) {
-        char c = at[i];
-        int digit = c >= '0' && c <= '9'   ? c - '0'
-                    : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                    : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                           : -1;
+        int digit = hf_hex_digit(at[i]);
         if (digit < 0) /* the NUL at the end as well */
             return false;
         *out = *out << 4 | (uint32_t)digit;

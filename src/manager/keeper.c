@@ -93,7 +93,8 @@ static void keeper_look_after(hf_session *session, polling *it)
 static hf_session *keeper_pin_next(hf_manager *manager, hf_session *last)
 {
     pthread_mutex_lock(&manager->mutex);
-    hf_session *session = last == NULL ? manager->sessions : last->next;
+    hf_session *session =
+        last == NULL ? LIST_FIRST(&manager->sessions) : LIST_NEXT(last, of_manager);
     if (session != NULL)
         session->pins++;
     if (last != NULL && --last->pins == 0)
@@ -107,7 +108,7 @@ static hf_session *keeper_pin_next(hf_manager *manager, hf_session *last)
 /* One by one, the beats of a thousand sessions would take a thousand times as long as the store is
  * away. Those that are due and whose handle nobody is using go in batches. */
 
-enum { TOGETHER = 64 };
+enum { BEATS_AT_ONCE = 64 };
 #define AWAY_US 1000000 /* a store that takes longer to fail is away */
 
 /* What is known of a beat, when its handle may have been freed. */
@@ -134,17 +135,17 @@ static void keeper_unpin(hf_session *session)
 static bool keeper_pin_again(hf_manager *manager, const beating *it)
 {
     pthread_mutex_lock(&manager->mutex);
-    hf_session *session = manager->sessions;
+    hf_session *session = LIST_FIRST(&manager->sessions);
     while (session != NULL &&
            (session != it->session || strcmp(session->request_prefix, it->prefix) != 0))
-        session = session->next;
+        session = LIST_NEXT(session, of_manager);
     if (session != NULL)
         session->pins++;
     pthread_mutex_unlock(&manager->mutex);
     return session != NULL;
 }
 
-/* Takes up to TOGETHER sessions that are due and nobody is using, each with a pin and its `work`.
+/* Takes up to BEATS_AT_ONCE sessions that are due and not in use, each with a pin and its `work`.
  * Each is looked at once in a poll: one whose bound is shorter than a batch takes would be due for
  * ever. */
 static size_t keeper_take_due(hf_manager *manager, uint64_t poll, beating *out)
@@ -152,8 +153,8 @@ static size_t keeper_take_due(hf_manager *manager, uint64_t poll, beating *out)
     size_t count = 0;
     int64_t now_us = hf_seam.boot_us();
     pthread_mutex_lock(&manager->mutex);
-    for (hf_session *session = manager->sessions; session != NULL && count < TOGETHER;
-         session = session->next) {
+    for (hf_session *session = LIST_FIRST(&manager->sessions);
+         session != NULL && count < BEATS_AT_ONCE; session = LIST_NEXT(session, of_manager)) {
         if (session->polled >= poll)
             continue;
         session->polled = poll;
@@ -242,7 +243,7 @@ static void keeper_beat_all(hf_manager *manager, polling *it, beating *all, size
  * batch did not come to anything. */
 static void keeper_beat_those_due(hf_manager *manager, polling *it)
 {
-    beating all[TOGETHER];
+    beating all[BEATS_AT_ONCE];
     pthread_mutex_lock(&manager->mutex);
     it->number = ++manager->polls;
     pthread_mutex_unlock(&manager->mutex);

@@ -46,7 +46,7 @@ void hf_notify_ended(hf_session *session)
     pthread_mutex_lock(&session->mutex);
     bool told = session->told_ended;
     session->told_ended = session->ended = true;
-    hf_held_locks_clear(&session->holds);
+    hf_held_locks_clear(&session->held);
     const char *why = session->closed ? "closed" : "expired";
     pthread_mutex_unlock(&session->mutex);
     if (!told)
@@ -85,7 +85,7 @@ static bool listeners_told_before(const hf_session *session, const hf_lost *lost
     return false;
 }
 
-/* Makes room for so many; false: memory is out. */
+/* Makes room for so many; false: out of memory. */
 static bool listeners_make_room(hf_session *session, size_t count)
 {
     size_t room = session->told_room == 0 ? 8 : session->told_room;
@@ -134,11 +134,11 @@ static void listeners_note_told(hf_session *session, const hf_answer *answer, ui
     bool newest = call > session->told_call;
     for (size_t i = 0; i < answer->lost_count; i++) {
         const hf_lost *lost = &answer->lost[i];
-        const hf_held_lock *hold = hf_held_locks_find(&session->holds, &lost->resource);
-        news[i] = hold != NULL ? hold->fence <= lost->fence
+        const hf_held_lock *held = hf_held_locks_find(&session->held, &lost->resource);
+        news[i] = held != NULL ? held->fence <= lost->fence
                                : newest && !listeners_told_before(session, lost, &next);
-        if (hold != NULL && news[i])
-            hf_held_locks_drop(&session->holds, &lost->resource);
+        if (held != NULL && news[i])
+            hf_held_locks_drop(&session->held, &lost->resource);
     }
     if (newest) {
         session->told_call = call;
@@ -181,7 +181,7 @@ void hf_notify_spent(hf_session *session, int64_t now_us, int64_t *next_us)
     hf_told spent;
     for (bool more = true, perhaps = false; more;) {
         pthread_mutex_lock(&session->mutex);
-        more = hf_held_locks_take_spent(&session->holds, now_us, &spent, &perhaps, next_us);
+        more = hf_held_locks_take_spent(&session->held, now_us, &spent, &perhaps, next_us);
         if (more && !perhaps)
             listeners_add_told(session, &spent, now_us);
         pthread_mutex_unlock(&session->mutex);
@@ -224,7 +224,7 @@ static void listeners_note_heard(hf_session *session, const hf_answer *answer, u
             memcpy(heard[i].session, answer->requests[i].session, sizeof heard[i].session);
         }
     }
-    /* When memory is out the old ones are kept: some are told again. */
+    /* When out of memory the old ones are kept: some are told again. */
     if (newest && (count == 0 || heard != NULL)) {
         hf_free(session->heard);
         session->heard = hf_take(heard);
@@ -260,9 +260,9 @@ static void listeners_forget_lost(hf_session *session, const hf_answer *answer)
 {
     pthread_mutex_lock(&session->mutex);
     for (size_t i = 0; i < answer->lost_count; i++) {
-        const hf_held_lock *hold = hf_held_locks_find(&session->holds, &answer->lost[i].resource);
-        if (hold != NULL && hold->fence <= answer->lost[i].fence)
-            hf_held_locks_drop(&session->holds, &answer->lost[i].resource);
+        const hf_held_lock *held = hf_held_locks_find(&session->held, &answer->lost[i].resource);
+        if (held != NULL && held->fence <= answer->lost[i].fence)
+            hf_held_locks_drop(&session->held, &answer->lost[i].resource);
     }
     pthread_mutex_unlock(&session->mutex);
 }

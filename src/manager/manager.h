@@ -9,10 +9,12 @@
 #ifndef HF_MANAGER_MANAGER_H
 #define HF_MANAGER_MANAGER_H
 
+#include "base/hash.h"
 #include "base/text.h"
 
 #include <holdfast/session.h>
 #include <pthread.h>
+#include <sys/queue.h>
 #include <sys/types.h>
 
 #define MANAGER_LISTENERS 16
@@ -30,7 +32,7 @@ struct hf_manager {
     pthread_mutex_t mutex;
     /* a session handle is no longer in use by poll, or a keeper has left */
     pthread_cond_t unpinned;
-    hf_session *sessions;
+    LIST_HEAD(, hf_session) sessions;
     uint64_t polls; /* begun so far */
     struct {
         hf_listener *call;
@@ -44,21 +46,14 @@ struct hf_manager {
     pthread_cond_t keeper_wakes;
 };
 
-/* What a handle believes to hold: granted through it and not given back or lost since. */
+/* A lock that a handle believes to hold: granted through it and not given back or lost since. */
 typedef struct hf_held_lock {
-    struct hf_held_lock *chain;
-    uint64_t hash;
+    hf_hash_entry entry; /* first */
     int64_t fence;
     int64_t until_boot_us; /* its own bound on this machine's clock; 0: none */
-    /* that it is so short is not known for sure: when it comes nothing is told */
-    bool perhaps;
+    bool perhaps;          /* it may have a later bound: listeners don't hear that it was lost */
     hf_resource resource;
 } hf_held_lock;
-
-typedef struct hf_held_locks {
-    hf_held_lock **table;
-    size_t size, count; /* size: 0 or a power of two */
-} hf_held_locks;
 
 /* A request the listeners have heard of. */
 typedef struct hf_heard {
@@ -86,7 +81,7 @@ typedef struct hf_fifo_mutex {
 
 struct hf_session {
     hf_manager *manager;
-    hf_session *next;
+    LIST_ENTRY(hf_session) of_manager;
     bool linked;     /* the caller has it; set once, before any other thread can know it */
     unsigned pins;   /* uses by poll; guarded by the manager's mutex */
     uint64_t polled; /* by which it was last looked at; guarded by it too */
@@ -102,8 +97,8 @@ struct hf_session {
     uint64_t in_vain;
     bool ended, closed, told_ended; /* closed: by this handle */
     bool closing;                   /* by this handle, in a transaction of the caller's */
-    hf_held_locks holds;
-    hf_heard *heard; /* of those that the last beat brought */
+    hf_hash held;                   /* of hf_held_lock */
+    hf_heard *heard;                /* of those that the last beat brought */
     size_t heard_count;
     uint64_t heard_call; /* the newest beat of which they are */
     hf_told *told;       /* of those that the last beat brought, and what has run out here since */
@@ -187,15 +182,15 @@ bool hf_is_over(hf_status status, const hf_answer *answer);
 
 /* held_locks.c. Noting one may fail for want of memory: then it isn't believed to be held, which is
  * safe. */
-void hf_held_locks_note(hf_held_locks *holds, const hf_resource *resource, int64_t fence,
+void hf_held_locks_note(hf_hash *held, const hf_resource *resource, int64_t fence,
                         int64_t until_boot_us);
-hf_held_lock *hf_held_locks_find(const hf_held_locks *holds, const hf_resource *resource);
-bool hf_held_locks_drop(hf_held_locks *holds, const hf_resource *resource);
-void hf_held_locks_clear(hf_held_locks *holds);
+hf_held_lock *hf_held_locks_find(const hf_hash *held, const hf_resource *resource);
+bool hf_held_locks_drop(hf_hash *held, const hf_resource *resource);
+void hf_held_locks_clear(hf_hash *held);
 /* Takes out one whose bound has come; false: none. *perhaps: as in the hold. next_us is lowered to
  * the earliest bound to come. */
-bool hf_held_locks_take_spent(hf_held_locks *holds, int64_t now_boot_us, hf_told *out,
-                              bool *perhaps, int64_t *next_us);
+bool hf_held_locks_take_spent(hf_hash *held, int64_t now_boot_us, hf_told *out, bool *perhaps,
+                              int64_t *next_us);
 
 /* listeners.c */
 void hf_notify_ended(hf_session *session);

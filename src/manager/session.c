@@ -72,7 +72,7 @@ static hf_status session_handle_new(hf_manager *manager, hf_session **out, hf_er
 static void session_handle_free(hf_session *session)
 {
     hf_credentials_clear(&session->credentials);
-    hf_held_locks_clear(&session->holds);
+    hf_held_locks_clear(&session->held);
     hf_free(session->heard);
     hf_free(session->told);
     if (session->manager->pid == getpid()) {
@@ -88,8 +88,7 @@ static void session_handle_link(hf_session *session)
     hf_manager *manager = session->manager;
     pthread_mutex_lock(&manager->mutex);
     session->linked = true;
-    session->next = manager->sessions;
-    manager->sessions = session;
+    LIST_INSERT_HEAD(&manager->sessions, session, of_manager);
     pthread_mutex_unlock(&manager->mutex);
     hf_keeper_wake(manager);
 }
@@ -104,10 +103,7 @@ void hf_session_free(hf_session *session)
         pthread_mutex_lock(&manager->mutex);
         while (session->pins > 0)
             pthread_cond_wait(&manager->unpinned, &manager->mutex);
-        hf_session **at = &manager->sessions;
-        while (*at != session)
-            at = &(*at)->next;
-        *at = session->next;
+        LIST_REMOVE(session, of_manager);
         pthread_mutex_unlock(&manager->mutex);
     }
     session_handle_free(session);
@@ -158,7 +154,7 @@ void hf_note_lock(hf_session *session, const hf_answer *answer, int64_t sent_boo
     if (answer->pending) /* it counts when the caller commits, which the handle can't see */
         return;
     pthread_mutex_lock(&session->mutex);
-    hf_held_locks_note(&session->holds, &lock->resource, lock->fence, until_us);
+    hf_held_locks_note(&session->held, &lock->resource, lock->fence, until_us);
     pthread_mutex_unlock(&session->mutex);
     if (until_us != 0)
         hf_keeper_wake(session->manager);
@@ -167,9 +163,9 @@ void hf_note_lock(hf_session *session, const hf_answer *answer, int64_t sent_boo
 void hf_forget_grant(hf_session *session, const hf_resource *resource, int64_t fence)
 {
     pthread_mutex_lock(&session->mutex);
-    const hf_held_lock *hold = hf_held_locks_find(&session->holds, resource);
-    if (hold != NULL && (fence == 0 || hold->fence == fence))
-        hf_held_locks_drop(&session->holds, resource);
+    const hf_held_lock *held = hf_held_locks_find(&session->held, resource);
+    if (held != NULL && (fence == 0 || held->fence == fence))
+        hf_held_locks_drop(&session->held, resource);
     pthread_mutex_unlock(&session->mutex);
 }
 
@@ -185,10 +181,10 @@ void hf_note_shorter(hf_session *session, const hf_resource *resource, int64_t u
         return;
     }
     pthread_mutex_lock(&session->mutex);
-    hf_held_lock *hold = hf_held_locks_find(&session->holds, resource);
-    if (hold != NULL && (hold->until_boot_us == 0 || hold->until_boot_us > until_boot_us)) {
-        hold->until_boot_us = until_boot_us;
-        hold->perhaps = true;
+    hf_held_lock *held = hf_held_locks_find(&session->held, resource);
+    if (held != NULL && (held->until_boot_us == 0 || held->until_boot_us > until_boot_us)) {
+        held->until_boot_us = until_boot_us;
+        held->perhaps = true;
     }
     pthread_mutex_unlock(&session->mutex);
     hf_keeper_wake(session->manager);
@@ -197,7 +193,7 @@ void hf_note_shorter(hf_session *session, const hf_resource *resource, int64_t u
 void hf_forget_all(hf_session *session)
 {
     pthread_mutex_lock(&session->mutex);
-    hf_held_locks_clear(&session->holds);
+    hf_held_locks_clear(&session->held);
     pthread_mutex_unlock(&session->mutex);
 }
 
@@ -211,7 +207,7 @@ void hf_note_over(hf_session *session, bool closed)
     pthread_mutex_lock(&session->mutex);
     session->closed |= (closed || session->closing) && !session->ended;
     session->ended = true;
-    hf_held_locks_clear(&session->holds);
+    hf_held_locks_clear(&session->held);
     pthread_mutex_unlock(&session->mutex);
 }
 
@@ -221,12 +217,12 @@ bool hf_session_is_held(hf_session *session, const hf_resource *resource)
         return false;
     int64_t now_us = hf_seam.boot_us();
     pthread_mutex_lock(&session->mutex);
-    const hf_held_lock *hold = hf_held_locks_find(&session->holds, resource);
-    bool held = hold != NULL && !session->ended &&
-                now_us < session->sent_boot_us + session->info.idle_us &&
-                (hold->until_boot_us == 0 || now_us < hold->until_boot_us);
+    const hf_held_lock *held = hf_held_locks_find(&session->held, resource);
+    bool lives = held != NULL && !session->ended &&
+                 now_us < session->sent_boot_us + session->info.idle_us &&
+                 (held->until_boot_us == 0 || now_us < held->until_boot_us);
     pthread_mutex_unlock(&session->mutex);
-    return held;
+    return lives;
 }
 
 /* ---- one op for a session ---- */

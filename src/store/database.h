@@ -194,7 +194,7 @@ void database_grade(hf_store *base, hf_grade *out);
 hf_status database_connect_own(database_store *store, hf_db **out, hf_error *err);
 hf_status database_backup(hf_store *base, const char *path,
                           hf_error *err);                            /* and restore: refused */
-sql_conn *database_conn_new(const database_store *store, hf_db *db); /* NULL: memory is out */
+sql_conn *database_conn_new(const database_store *store, hf_db *db); /* NULL: out of memory */
 void database_drop_conn(void *conn);                                 /* of a pool */
 
 /* database_pipeline.c: statements are queued, then sent together in one round trip. The list may
@@ -203,7 +203,7 @@ void database_drop_conn(void *conn);                                 /* of a poo
 void database_queue(database_work *work, int which, const hf_list *list);
 bool database_is_long(const database_work *work, const hf_list *list);
 /* So many rows of a list, from *from on, as go into one statement; *from becomes where the next
- * begin. NULL: memory is out. */
+ * begin. NULL: out of memory. */
 const hf_list *database_part(database_work *work, const hf_list *list, size_t *from);
 void database_queue_begin(database_work *work);
 void database_queue_end(database_work *work);
@@ -236,7 +236,7 @@ void database_list_sort_ids(hf_list *list);
 void database_read_row(database_work *work, int which, hf_stmt *stmt);
 
 /* database_load.c: begins, locks what is to be changed, loads what the part names, reads the time.
- * False: memory is out. */
+ * False: out of memory. */
 bool database_load(database_work *work, hf_error *err);
 /* After a failed attempt: marks as busy the resources of the working set that someone else is just
  * making. False: it can't be told. */

@@ -171,7 +171,7 @@ static bool database_defer_follows_any(const database_work *work, const held_ops
 }
 
 /* What an op that is not in the part names, as far as it matters to those that are. A row that is
- * not there yet is made, but neither loaded nor saved. NULL: memory is out, and the set knows. */
+ * not there yet is made, but neither loaded nor saved. NULL: out of memory, and the set knows. */
 static const hf_op_rows *database_defer_named_by(hf_rows *rows, const hf_op *op)
 {
     hf_op_rows *of = hf_arena_alloc(&rows->arena, sizeof *of);

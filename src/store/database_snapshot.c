@@ -68,7 +68,7 @@ void database_check_snapshot(database_work *work)
     if (!database_snapshot_add_anchors(work, anchors) ||
         !database_snapshot_add_sessions(work, sessions, seen) ||
         !database_snapshot_add_types(work, types, types_seen))
-        return; /* memory is out, and known to be */
+        return; /* out of memory, and known to be */
     bool probes_types = conn->sql[SQL_DO_PROBE_TYPES] != NULL;
     size_t expected = anchors->count + sessions->count + (probes_types ? types->count : 0);
     work->rows_count = 0;

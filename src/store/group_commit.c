@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Who comes while there is a place goes at once, alone. Who finds none, or whose resources are
- * under way, waits in line. When a place is free the first in line who may go takes it, and with it
- * all that may go with it: it leads, the others follow. It carries their ops out as one batch,
- * copies each answer into the batch it belongs to, and wakes them. */
+/* If a slot is free and nobody uses the same resources, a thread executes its batch at once. Else
+ * it queues. When a slot becomes free, the first thread in the queue that may run becomes a leader:
+ * it takes the others that may run with it off the queue, executes the ops of all as one batch,
+ * copies each answer into the batch it belongs to, and wakes the threads. */
 #include "store/group_commit.h"
 
 #include "base/error.h"
 #include "base/seams.h"
+#include "lock/rows.h"
 
 #include <assert.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/queue.h>
 #include <time.h>
 
 enum {
@@ -18,20 +20,24 @@ enum {
     GROUP_MAX = 128, /* ops of a batch */
 };
 
+/*   WAITS ---> LEADS ---+---> DONE
+ *     |                 |
+ *     +--- follows -----+---> ALONE: executes its batch again, by itself */
 typedef enum place { WAITS, LEADS, DONE, ALONE } place;
 
 /* A thread with its batch, on its stack. */
 typedef struct member {
     hf_batch *batch;
     hf_error *err;
-    place place;             /* with the mutex */
-    place comes_to;          /* DONE or ALONE: when the leader dismisses it */
-    bool taken;              /* by its leader: it is not in line any more */
-    bool tried;              /* with nobody else */
-    struct member *going;    /* of one that leads: the next such */
-    uint64_t names[RUN_MAX]; /* hashes of the resources */
-    hf_status status;        /* when DONE */
-    struct member *next;     /* in line; in the group that goes */
+    place place;                /* with the mutex */
+    place comes_to;             /* DONE or ALONE: what the leader found */
+    bool taken;                 /* by its leader: it is not queued any more */
+    bool tried;                 /* it was executed with nobody else */
+    uint64_t names[RUN_MAX];    /* hashes of the resources */
+    hf_status status;           /* when DONE */
+    TAILQ_ENTRY(member) queued; /* while it waits */
+    LIST_ENTRY(member) running; /* of a leader */
+    struct member *next;        /* in the group of a leader, which is the first */
     pthread_cond_t moved;
 } member;
 
@@ -39,9 +45,9 @@ struct hf_group_commit {
     hf_group_commit_rule rule;
     pthread_mutex_t mutex;
     pthread_condattr_t monotonic;
-    unsigned under_way;
-    member *first, **end; /* of the line */
-    member *going;        /* those who lead, or go alone */
+    unsigned under_way;          /* how many are running */
+    TAILQ_HEAD(, member) queue;  /* threads that wait, in the order they came */
+    LIST_HEAD(, member) running; /* leaders */
 };
 
 hf_status hf_group_commit_new(const hf_group_commit_rule *rule, hf_group_commit **out,
@@ -55,7 +61,7 @@ hf_status hf_group_commit_new(const hf_group_commit_rule *rule, hf_group_commit 
     pthread_condattr_init(&all->monotonic);
     pthread_condattr_setclock(&all->monotonic, CLOCK_MONOTONIC);
     all->rule = *rule;
-    all->end = &all->first;
+    TAILQ_INIT(&all->queue);
     return HF_OK;
 }
 
@@ -63,7 +69,7 @@ void hf_group_commit_free(hf_group_commit *all)
 {
     if (all == NULL)
         return;
-    assert(all->first == NULL && all->going == NULL && all->under_way == 0);
+    assert(TAILQ_EMPTY(&all->queue) && LIST_EMPTY(&all->running) && all->under_way == 0);
     pthread_mutex_destroy(&all->mutex);
     pthread_condattr_destroy(&all->monotonic);
     hf_free(all);
@@ -85,22 +91,15 @@ bool hf_group_commit_may(const hf_batch *batch)
     return true;
 }
 
-static uint64_t group_commit_hash_text(uint64_t hash, const char *text)
-{
-    for (; text != NULL && *text != '\0'; text++)
-        hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-    return (hash ^ 0xff) * UINT64_C(0x100000001b3); /* no byte of UTF-8 */
-}
-
 static void group_commit_note_names(member *m)
 {
-    for (size_t i = 0; i < m->batch->count; i++)
-        m->names[i] = group_commit_hash_text(
-            group_commit_hash_text(UINT64_C(0xcbf29ce484222325), m->batch->ops[i].type),
-            m->batch->ops[i].id);
+    for (size_t i = 0; i < m->batch->count; i++) {
+        hf_slice type = hf_slice_of(m->batch->ops[i].type), id = hf_slice_of(m->batch->ops[i].id);
+        m->names[i] = hf_resource_hash(0, type, id);
+    }
 }
 
-/* ---- the line; with the mutex ---- */
+/* ---- the queue; with the mutex ---- */
 
 static bool group_commit_share_a_name(const member *a, const member *b)
 {
@@ -115,29 +114,23 @@ static bool group_commit_share_a_name(const member *a, const member *b)
 static bool group_commit_is_under_way(const hf_group_commit *all, const member *m,
                                       const member *leader)
 {
-    for (const member *of = all->going; of != NULL; of = of->going)
+    for (const member *of = LIST_FIRST(&all->running); of != NULL; of = LIST_NEXT(of, running))
         for (const member *it = of; of != leader && it != NULL; it = it->next)
             if (group_commit_share_a_name(m, it))
                 return true;
     return false;
 }
 
-static member *group_commit_take_off(hf_group_commit *all, member **at)
+static void group_commit_take_off(hf_group_commit *all, member *m)
 {
-    member *m = *at;
-    *at = m->next;
-    if (m->next == NULL)
-        all->end = at;
-    m->next = NULL;
+    TAILQ_REMOVE(&all->queue, m, queued);
     m->taken = true;
-    return m;
 }
 
 static void group_commit_set_off(hf_group_commit *all, member *m)
 {
     all->under_way++;
-    m->going = all->going;
-    all->going = m;
+    LIST_INSERT_HEAD(&all->running, m, running);
 }
 
 static void group_commit_move(member *m, place to)
@@ -146,15 +139,15 @@ static void group_commit_move(member *m, place to)
     pthread_cond_signal(&m->moved);
 }
 
-/* Places that are free go to the first in line who may go. */
+/* Free slots go to the first threads in the queue that may run. */
 static void group_commit_pass_on(hf_group_commit *all)
 {
-    for (member **at = &all->first; *at != NULL && all->under_way < all->rule.at_once;) {
-        if (group_commit_is_under_way(all, *at, NULL)) {
-            at = &(*at)->next;
+    for (member *m = TAILQ_FIRST(&all->queue), *next;
+         m != NULL && all->under_way < all->rule.at_once; m = next) {
+        next = TAILQ_NEXT(m, queued);
+        if (group_commit_is_under_way(all, m, NULL))
             continue;
-        }
-        member *m = group_commit_take_off(all, at);
+        group_commit_take_off(all, m);
         group_commit_set_off(all, m);
         group_commit_move(m, LEADS);
     }
@@ -162,10 +155,7 @@ static void group_commit_pass_on(hf_group_commit *all)
 
 static void group_commit_come_back(hf_group_commit *all, member *m)
 {
-    member **at = &all->going;
-    while (*at != m)
-        at = &(*at)->going;
-    *at = m->going;
+    LIST_REMOVE(m, running);
     all->under_way--;
 }
 
@@ -177,12 +167,11 @@ static void group_commit_add_us(struct timespec *at, int64_t us)
     at->tv_nsec %= 1000000000;
 }
 
-/* Until it leads, or has followed. T5: who is first for too long leads without a place. */
+/* Until it leads, or has followed. T5: after a while the first in the queue leads without a slot. */
 static void group_commit_wait_in_line(hf_group_commit *all, member *me)
 {
     struct timespec until;
-    *all->end = me;
-    all->end = &me->next;
+    TAILQ_INSERT_TAIL(&all->queue, me, queued);
     clock_gettime(CLOCK_MONOTONIC, &until);
     group_commit_add_us(&until, all->rule.long_us);
     while (me->place == WAITS) {
@@ -193,8 +182,9 @@ static void group_commit_wait_in_line(hf_group_commit *all, member *me)
         if (pthread_cond_timedwait(&me->moved, &all->mutex, &until) == 0 || me->place != WAITS ||
             me->taken)
             continue;
-        if (all->first == me) {
-            group_commit_set_off(all, group_commit_take_off(all, &all->first));
+        if (TAILQ_FIRST(&all->queue) == me) {
+            group_commit_take_off(all, me);
+            group_commit_set_off(all, me);
             me->place = LEADS;
         }
         group_commit_add_us(&until, all->rule.long_us);
@@ -216,19 +206,18 @@ static bool group_commit_repeats(const member *group, const hf_batch *batch)
     return false;
 }
 
-/* Takes off the line who may go with the leader. Answers how many ops all of them have. */
+/* Takes those that may run with the leader off the queue. Answers how many ops all of them have. */
 static size_t group_commit_take_group(hf_group_commit *all, member *leader)
 {
     size_t ops = leader->batch->count;
     member *last = leader;
-    for (member **at = &all->first; *at != NULL && ops < GROUP_MAX;) {
-        member *m = *at;
+    for (member *m = TAILQ_FIRST(&all->queue), *next; m != NULL && ops < GROUP_MAX; m = next) {
+        next = TAILQ_NEXT(m, queued);
         if (ops + m->batch->count > GROUP_MAX || group_commit_is_under_way(all, m, leader) ||
-            group_commit_repeats(leader, m->batch)) {
-            at = &m->next;
+            group_commit_repeats(leader, m->batch))
             continue;
-        }
-        last->next = group_commit_take_off(all, at);
+        group_commit_take_off(all, m);
+        last->next = m;
         last = m;
         ops += m->batch->count;
     }
@@ -291,7 +280,7 @@ static void group_commit_take_answers(member *m, const hf_op *ops)
     for (size_t i = 0; i < m->batch->count && m->comes_to == DONE && m->status == HF_OK; i++)
         if (!group_commit_copy_answer(&m->batch->arena, &ops[i].answer, &m->batch->ops[i].answer))
             m->status = hf_fail(m->err, HF_UNSURE,
-                                "Memory is out: it was done, but the answer is lost; ask again.");
+                                "Out of memory: it was done, but the answer is lost; ask again.");
 }
 
 /* Everyone of the group gets what it came to. Their threads sleep until it is told them. */
@@ -422,7 +411,7 @@ size_t hf_group_commit_waiting(hf_group_commit *all)
 {
     size_t count = 0;
     pthread_mutex_lock(&all->mutex);
-    for (const member *m = all->first; m != NULL; m = m->next)
+    for (const member *m = TAILQ_FIRST(&all->queue); m != NULL; m = TAILQ_NEXT(m, queued))
         count++;
     pthread_mutex_unlock(&all->mutex);
     return count;

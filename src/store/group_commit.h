@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/* Threads that share a store share its transactions: while as many are under way as do the server
- * good, what else is asked waits, and goes as one batch when one of them has ended. No thread of
- * its own and no timer to tune; who is alone is not held up.
+/* Group commit: threads that share a store share its transactions. While as many are running as
+ * help the database, further batches queue, and run as one batch when one of them has ended. It has
+ * no thread of its own and no timer to tune, and a single thread never waits.
  *
- *   T1  Only what is one run and quickly done goes with others (hf_group_commit_may): acquires,
- *       releases, renewals, downgrades of one caller that stand or fall together. All else goes its
- *       own way, beside these.
- *   T2  A run whose resources someone else is changing right now goes on by itself, in its own
- *       thread; its neighbours do not wait for it. Its time counts from when it came. (MySQL 8
- *       makes everyone wait, up to a second, who makes an anchor that someone else is just making.)
- *   T3  A batch that is unsure is so for all of it; one that failed because the store is away, too.
- *       After any other failure each is tried alone.
- *   T4  No run goes with another of the same session and request id: the second must find what the
- *       first has left.
- *   T5  Nobody waits behind a batch that takes long: after long_us what waits goes as a further
- *       one.
- *   T6  What names a resource of a batch under way waits for that one though there were a place: it
- *       would only be busy. Of those who wait for the same T5 lets one go at a time. */
+ *   T1  Only one short run can be grouped (hf_group_commit_may): acquires, releases, renewals,
+ *       downgrades and saves of one caller, all linked. All other batches are executed directly,
+ *       beside these.
+ *   T2  A run whose resources another transaction is changing is executed by its own thread; the
+ *       others of the group do not wait for it. Its time counts from when it came. (MySQL 8 makes
+ *       all wait, for up to a second, that insert an anchor which another transaction is just
+ *       inserting.)
+ *   T3  If a group is unsure, or fails because the store can't be reached, that is the answer to
+ *       all its members. After any other failure each member is tried alone.
+ *   T4  No group has two runs of the same session and request id: the second must find what the
+ *       first has done.
+ *   T5  No thread waits for a group that takes long: after long_us the first in the queue runs as a
+ *       further group.
+ *   T6  A run that names a resource of a running group waits for that group even if a slot is free:
+ *       it would only be busy. Of several that wait for the same resource T5 lets one run at a
+ *       time. */
 #ifndef HF_STORE_GROUP_COMMIT_H
 #define HF_STORE_GROUP_COMMIT_H
 
@@ -27,9 +29,9 @@
 typedef struct hf_group_commit hf_group_commit;
 
 typedef struct hf_group_commit_rule {
-    /* What executes a batch. Where batch->grouped is set others wait for it: what is busy at the
-     * first try is answered so at once, and HF_UNAVAILABLE means that one alone would not fare
-     * better. Its time counts from batch->since_us. */
+    /* Executes a batch. With batch->grouped other threads wait for it: what is busy at the first
+     * try is answered busy at once, and HF_UNAVAILABLE means that a single run would fail too. Its
+     * time counts from batch->since_us. */
     hf_status (*execute)(hf_store *store, hf_batch *batch, hf_error *err);
     unsigned at_once; /* so many transactions at a time, as a rule */
     bool in_turn;     /* the store lets one in at a time: then T5 would gain nothing, and is void */

@@ -30,7 +30,7 @@ static hf_status remote_not_understood(const remote_store *store, hf_status stat
         return hf_fail_memory(err);
     return hf_fail(err, changes ? HF_UNSURE : HF_UNAVAILABLE,
                    "The answer of %s makes no sense%s; %s.", store->target.name,
-                   status == HF_NO_MEMORY ? ", since memory is out" : "",
+                   status == HF_NO_MEMORY ? ", out of memory" : "",
                    changes ? "ask again with the same request id to find out whether it was done"
                            : "is it a holdfast server of this version?");
 }

@@ -63,7 +63,7 @@ static hf_status remote_answer_explain_loss(const remote_target *target, const r
                        target->name, then);
     if (call->no_memory)
         return hf_fail(err, changes ? HF_UNSURE : HF_NO_MEMORY,
-                       "Memory is out, and the answer of %s was lost; %s.", target->name, then);
+                       "Out of memory: the answer of %s was lost; %s.", target->name, then);
     if (call->code == CURLE_OPERATION_TIMEDOUT)
         return hf_fail(err, status, "%s did not answer within %ld ms; %s.", target->name,
                        target->timeout_ms, then);

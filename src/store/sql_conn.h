@@ -60,7 +60,7 @@ void sql_run(sql_conn *conn, hf_stmt *stmt);
 void sql_do(sql_conn *conn, int which);
 /* The first column of a statement that takes nothing; 0 when there is no row. */
 int64_t sql_number(sql_conn *conn, int which);
-/* SQL text with its words replaced; hf_free it. NULL: memory is out. */
+/* SQL text with its words replaced; hf_free it. NULL: out of memory. */
 char *sql_name(const char *sql, const sql_words *words);
 void sql_out_of_memory(sql_conn *conn);
 
