@@ -167,7 +167,7 @@ static void group_commit_add_us(struct timespec *at, int64_t us)
     at->tv_nsec %= 1000000000;
 }
 
-/* Until it leads, or has followed. T5: after a while the first in the queue leads without a slot. */
+/* Until it leads or has followed. T5: after a while the first in the queue leads without a slot. */
 static void group_commit_wait_in_line(hf_group_commit *all, member *me)
 {
     struct timespec until;
