@@ -163,8 +163,6 @@ uint64_t hf_number_request(hf_session *session, char *out);
 
 /* session.c: what the handle believes. */
 void hf_note_alive(hf_session *session, const hf_answer *answer, int64_t sent_boot_us);
-int64_t hf_note_tried(hf_session *session); /* a beat is on its way; when the next one was due */
-void hf_note_due(hf_session *session, int64_t due_boot_us);
 /* it counts when the caller commits: then another is due */
 void hf_note_soon(hf_session *session);
 void hf_note_missed(hf_session *session); /* it came to nothing */

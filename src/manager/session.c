@@ -361,7 +361,7 @@ hf_status hf_session_attach(hf_manager *manager, const char *id_and_key, hf_sess
     return HF_OK;
 }
 
-int64_t hf_note_tried(hf_session *session)
+static int64_t session_note_tried(hf_session *session)
 {
     if (session->manager->pid != getpid())
         return 0;
@@ -372,7 +372,7 @@ int64_t hf_note_tried(hf_session *session)
     return before_us;
 }
 
-void hf_note_due(hf_session *session, int64_t due_boot_us)
+static void session_note_due(hf_session *session, int64_t due_boot_us)
 {
     pthread_mutex_lock(&session->mutex);
     session->due_boot_us = due_boot_us;
@@ -417,7 +417,7 @@ static void session_note_beat(hf_session *session, const hf_answer *answer, int6
         hf_note_alive(session, answer, sent_boot_us);
         return;
     }
-    hf_note_due(session, due_boot_us);
+    session_note_due(session, due_boot_us);
     pthread_mutex_lock(&session->mutex);
     if (session->sent_boot_us == 0)
         session->info = answer->sessions[0];
@@ -433,7 +433,7 @@ hf_status hf_session_beat(hf_session *session, hf_result **out, hf_error *err)
     hf_result *result = hf_result_new(c.batch, err);
     if (result == NULL)
         return HF_NO_MEMORY;
-    int64_t due_boot_us = hf_note_tried(session);
+    int64_t due_boot_us = session_note_tried(session);
     status = hf_call_run(&c, err);
     if (status == HF_OK)
         session_note_beat(session, &c.op->answer, c.sent_boot_us, due_boot_us);

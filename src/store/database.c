@@ -1,25 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* Stores on a database server: a batch is one transaction of two round trips.
+/* SQL database stores: a batch is one transaction of two round trips.
  *
- *   D1  The anchors of a batch are locked together, in canonical order, and then the sessions that
- *       will be written, by id. Nobody is waited for: what someone else has is held back, with the
- *       ops that need it and those that have to come after them, and tried again in the next
- *       transaction. An anchor that is not there yet is locked by its name (PostgreSQL) or by
- *       making it (MySQL).
- *   D2  Whatever decides is read after that, and the time last of all.
- *   D3  A session that looks dead and stands in the way is locked and read again, with the time
- *       then: it may just have beaten.
+ *   D1  The anchors of a batch are locked together, in canonical order, then the sessions that will
+ *       be written, by id. No lock is waited for: an op that needs a row which another transaction
+ *       has locked is deferred to the next transaction, with the ops that depend on it. An anchor
+ *       that does not exist yet is locked by its name (PostgreSQL) or by inserting it (MySQL).
+ *   D2  What the law decides by is read after that, and the time last of all.
+ *   D3  A session that looks dead and blocks an op is locked and read again, with the time then: it
+ *       may just have beaten.
  *   D4  Every change of a resource's locks writes its anchor, so a transaction with an older
  *       snapshot fails and gives no second grant.
- *   D5  What is held back is busy when its time is over: half a second after the batch came (a
- *       second or two on MySQL where it waits for someone who is just making the same row: its lock
- *       waits are counted in whole seconds). So is what has to come after it. What nobody is in the
- *       way of is done all the same, once, however late: as far as it can be told.
- *   D6  Deadlocks, serialization failures and two who make the same row are run again, after a
- *       short random pause, within that time; in an application's own transaction it is the
- *       application that must.
- *   D7  A connection that is lost before the commit is sent costs nothing but another one; after
- *       that the answer is HF_UNSURE. */
+ *   D5  A deferred op is busy half a second after the batch came (a second or two on MySQL where it
+ *       waits for a row that another transaction is inserting: its lock waits are counted in whole
+ *       seconds), and so are the ops that depend on it. All other ops are carried out, once,
+ *       however late, as far as it can be told which they are.
+ *   D6  Deadlocks, serialization failures and duplicate inserts are run again, after a short random
+ *       pause, within that time. In an application's own transaction the application must do that.
+ *   D7  If the connection is lost before the commit is sent, another one is used; after that the
+ *       answer is HF_UNSURE. */
 #include "store/database.h"
 
 #include "base/error.h"
@@ -60,7 +58,32 @@ static hf_status database_take_connection(database_work *work, hf_error *err)
     return HF_OK;
 }
 
-hf_status database_enter(database_work *work, hf_error *err)
+/* A database that refuses writes has been replaced by another one in a failover: it is not read
+ * from any more either. */
+static void database_give_back(const database_work *work)
+{
+    database_store *store = work->store;
+    bool demoted = hf_db_failure(work->pooled->db) == HF_FAILURE_READ_ONLY;
+    hf_pool_give(work->reads ? store->readers : store->writers, work->pooled);
+    if (demoted) {
+        hf_pool_renew(store->writers);
+        hf_pool_renew(store->readers);
+    }
+}
+
+static void database_leave(database_work *work)
+{
+    database_store *store = work->store;
+    if (store->kind->leave != NULL && hf_db_alive(work->conn->db))
+        store->kind->leave(work);
+    if (store->own != NULL)
+        pthread_mutex_unlock(&work->conn->mutex);
+    else
+        database_give_back(work);
+    work->conn = NULL;
+}
+
+static hf_status database_enter(database_work *work, hf_error *err)
 {
     database_store *store = work->store;
     if (store->own == NULL) {
@@ -86,32 +109,7 @@ hf_status database_enter(database_work *work, hf_error *err)
     return status;
 }
 
-/* A server that has come to take no writes is one that another has taken the place of: from now on
- * it is not read from either. */
-static void database_give_back(const database_work *work)
-{
-    database_store *store = work->store;
-    bool demoted = hf_db_failure(work->pooled->db) == HF_FAILURE_READ_ONLY;
-    hf_pool_give(work->reads ? store->readers : store->writers, work->pooled);
-    if (demoted) {
-        hf_pool_renew(store->writers);
-        hf_pool_renew(store->readers);
-    }
-}
-
-void database_leave(database_work *work)
-{
-    database_store *store = work->store;
-    if (store->kind->leave != NULL && hf_db_alive(work->conn->db))
-        store->kind->leave(work);
-    if (store->own != NULL)
-        pthread_mutex_unlock(&work->conn->mutex);
-    else
-        database_give_back(work);
-    work->conn = NULL;
-}
-
-/* Statements that were queued and not read to their end are dropped, in their order. */
+/* Queued statements that were not read to their end are dropped, in their order. */
 void database_undo(database_work *work)
 {
     sql_conn *conn = work->conn;
@@ -136,7 +134,7 @@ void database_undo(database_work *work)
     conn->err = err;
 }
 
-/* For less than 1 ms at 0 times, 2 ms at 1 and so on up to times_max; never the same. */
+/* Sleeps for a random time below 1 ms at 0 times, 2 ms at 1 and so on up to times_max. */
 static void database_rest(unsigned times, unsigned times_max)
 {
     unsigned most_us = 1000U << (times < times_max ? times : times_max), part = 0;
@@ -302,7 +300,7 @@ static bool database_all_pending(const database_work *work)
     return true;
 }
 
-/* What is left gets an answer of its own: part of the batch is committed, or done in the
+/* Answers the ops that are not settled: part of the batch is committed, or done in the
  * application's transaction, so the batch as a whole has not failed. */
 static void database_answer_rest(database_work *work, hf_status status, const hf_error *err)
 {
@@ -385,10 +383,9 @@ static void database_lose_patience(database_work *work)
         work->waiting = WAITING_HELPS;
 }
 
-/* Applications whose transactions were in vain because of each other, and which run them again at
- * once, meet again: at SERIALIZABLE on MySQL, where all who have read keep all others from writing,
- * until nobody writes at all. So each waits for a random while before it reads anything, longer
- * every time. */
+/* Applications whose transactions failed because of each other, and which run them again at
+ * once, collide again: at SERIALIZABLE on MySQL all that have read block all that write. So each
+ * waits for a random time before it reads anything, longer every time. */
 static void database_keep_apart(const database_work *work)
 {
     enum { TIMES_MAX = 7 };
@@ -406,9 +403,9 @@ hf_status database_recover(database_work *work, hf_status status, unsigned *lost
     bool late = hf_seam.boot_us() >= work->until_us, alive = hf_db_alive(work->conn->db);
     if (!alive) {
         if (work->store->own != NULL || late || ++*lost > LOST_TRIES)
-            /* who has been silent that long is not asked twice */
+            /* a database that did not answer for so long is not asked again */
             return status;
-        /* it was given up for that, and the time goes on */
+        /* a lock wait that took too long ended the connection: no new time limit */
         bool busy = work->failure == HF_FAILURE_BUSY;
         database_leave(work);
         if (!busy)
@@ -420,7 +417,7 @@ hf_status database_recover(database_work *work, hf_status status, unsigned *lost
     if (!database_may_run_again(work, status))
         return status;
     if (work->batch->grouped && work->failure != HF_FAILURE_CONFLICT)
-        return status; /* nothing of it was done; it is not split here, its callers go on alone */
+        return status; /* nothing was done; group commit runs each caller's ops alone */
     if (late && work->nested && work->failure != HF_FAILURE_BUSY)
         return status;
     bool several = work->failure != HF_FAILURE_CONFLICT &&
@@ -444,7 +441,7 @@ static hf_status database_try_all(database_work *work, hf_error *err)
         hf_status status = database_attempt(work, err);
         if (status == HF_OK) {
             size_t left = database_settle(work);
-            if (work->batch->grouped) { /* what is left is busy, and its caller's own affair */
+            if (work->batch->grouped) { /* what is left is busy; its caller tries it alone */
                 assert(work->scope == TRY_ALL);
                 return HF_OK;
             }
@@ -472,18 +469,18 @@ static hf_status database_try_all(database_work *work, hf_error *err)
             status = database_recover(work, status, &lost, err);
             if (status != HF_OK)
                 return status;
-            if (work->inserting != NULL) /* the rest can go on, late as it may be */
+            if (work->inserting != NULL) /* the others are tried, however late */
                 continue;
         }
         if (hf_seam.boot_us() >= work->until_us)
             return HF_BUSY;
-        if (work->turns < 2) /* what comes next is another run, which nobody may be in the way of */
+        if (work->turns < 2) /* the next run may not be blocked */
             database_pause(times);
     }
 }
 
-/* An application's transaction that the server has rolled back, or whose connection is lost: with
- * it goes what was answered before. */
+/* The database rolled the application's transaction back, or the connection is lost: what was
+ * answered before is undone too. */
 static bool database_all_is_gone(const database_work *work)
 {
     return work->nested &&

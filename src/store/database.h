@@ -15,7 +15,7 @@
 typedef struct database_store database_store;
 typedef struct database_work database_work;
 
-/* What differs between servers besides their SQL. */
+/* What differs between databases besides their SQL. */
 typedef struct database_kind {
     const hf_store_ops *ops;
     const hf_db_driver *driver;
@@ -161,9 +161,6 @@ static inline bool database_locks(const database_work *work)
 /* database.c: with group commit, for threads that share the store; and without. */
 hf_status database_execute(hf_store *base, hf_batch *batch, hf_error *err);
 hf_status database_execute_one(hf_store *base, hf_batch *batch, hf_error *err);
-/* Takes a connection and gives it back. */
-hf_status database_enter(database_work *work, hf_error *err);
-void database_leave(database_work *work);
 /* Ends the transaction, or what was done of it in the application's own, after a failure. */
 void database_undo(database_work *work);
 void database_pause(unsigned times);
@@ -195,7 +192,6 @@ hf_status database_connect_own(database_store *store, hf_db **out, hf_error *err
 hf_status database_backup(hf_store *base, const char *path,
                           hf_error *err);                            /* and restore: refused */
 sql_conn *database_conn_new(const database_store *store, hf_db *db); /* NULL: out of memory */
-void database_drop_conn(void *conn);                                 /* of a pool */
 
 /* database_pipeline.c: statements are queued, then sent together in one round trip. The list may
  * be NULL; an empty one is skipped; a long one is split over several statements, sent with all that
@@ -208,7 +204,7 @@ const hf_list *database_part(database_work *work, const hf_list *list, size_t *f
 void database_queue_begin(database_work *work);
 void database_queue_end(database_work *work);
 void database_send(database_work *work);
-/* The application's snapshot shows an older anchor: HF_RETRY. */
+/* The application's snapshot shows an outdated anchor: HF_RETRY. */
 void database_stale(database_work *work, const hf_resource_row *row);
 /* A list in the arena of the working set. */
 hf_list *database_list(database_work *work, const char *kinds);
@@ -238,17 +234,18 @@ void database_read_row(database_work *work, int which, hf_stmt *stmt);
 /* database_load.c: begins, locks what is to be changed, loads what the part names, reads the time.
  * False: out of memory. */
 bool database_load(database_work *work, hf_error *err);
-/* After a failed attempt: marks as busy the resources of the working set that someone else is just
- * making. False: it can't be told. */
+/* database_snapshot.c: after a failed attempt: marks as busy the resources of the working set
+ * whose anchor another transaction is inserting. False: it can't be told. */
 bool database_find_inserting(database_work *work);
-/* For what stands alone. */
+/* For ops that stand alone: reads the time. */
 void database_read_clock(database_work *work);
-/* After a flight that asked for the time: without it not all has come that there is, and that is a
- * failure. */
+/* After statements that ask for the time: if it did not come, not all rows have come, and that
+ * is a failure. */
 void database_expect_time(database_work *work);
 /* Puts a name on a list of (type, id). */
 void database_add_name(hf_list *list, hf_slice type, hf_slice id);
-/* After the flight with `anchors`: those not answered and not there are ours to make. */
+/* After the statements for the anchors: those that did not come back and are not busy are ours
+ * to insert. */
 void database_judge_anchors(database_work *work, const hf_list *names);
 void database_queue_anchors(database_work *work, const hf_list *names);
 
@@ -257,15 +254,14 @@ void database_check_snapshot(database_work *work);
 
 /* database_save.c: saves what changed, and commits. */
 void database_save(database_work *work);
-void database_queue_saves(database_work *work);
 
 /* postgres_watch.c */
 hf_status postgres_watch(hf_store *base, hf_watch **out, hf_error *err);
 
 /* database_query.c: what stands alone. */
 hf_status database_alone(database_work *work, hf_error *err);
-/* Gives the events that are committed their numbers; who else is at it is waited for, but not for
- * long. */
+/* Gives committed events their numbers. If another transaction is numbering it is waited for,
+ * but not for long. */
 void database_number_events(database_work *work);
 /* database_sweep.c */
 void database_do_sweep(database_work *work, hf_op *op);

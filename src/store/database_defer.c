@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Stores on a database server: which ops of a transaction are held back. Those that need what
- * someone else is in the middle of changing, and those that have to come after them: a batch runs
- * in order, so what would come to something else without an op that stands before it waits with
- * that one. All others go ahead. */
+/* SQL database stores: which ops of a transaction are deferred: those that need a row which
+ * another transaction is changing, and those that depend on a deferred op. A batch runs in
+ * order, so an op depends on an earlier one if it could come out differently without it. All
+ * others are carried out. */
 #include "store/database.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* ---- who is in the way ---- */
+/* ---- blocked ops ---- */
 
 static bool database_defer_session_in_way(const hf_op *op, const hf_op_rows *of)
 {
@@ -27,10 +27,10 @@ static bool database_defer_session_in_way(const hf_op *op, const hf_op_rows *of)
     }
 }
 
-/* Closing a session writes the anchors of what it holds, so who held something before the snapshot
- * is known to live when its anchor is as the snapshot shows it. What a closed session takes since
- * is dead by itself, and no harm, as long as it is not handed over: so who hands over is looked at
- * too, and who saves, which needs no lock. */
+/* Closing a session writes the anchors of what it holds. So a session that held something before
+ * the snapshot is alive if that anchor is as the snapshot shows it. A lock that a closed session
+ * takes later is dead at once and does no harm, unless it is handed over: so the session that
+ * hands over is checked too, and one that saves, which needs no lock. */
 hf_session_row *database_relied_on(const database_work *work, size_t i, int n)
 {
     const hf_op_rows *of = &work->conn->rows.of_op[i];
@@ -65,12 +65,12 @@ static bool database_defer_relied_on_in_way(const database_work *work, size_t i)
     return false;
 }
 
-/* Whether someone else is in the middle of changing what an op needs. */
+/* Whether another transaction is changing a row that the op needs. */
 static bool database_defer_in_way(const database_work *work, size_t i)
 {
     const hf_op *op = &work->part.ops[i];
     const hf_op_rows *of = &work->conn->rows.of_op[i];
-    /* a version stands in the anchor */
+    /* a version is read from the anchor */
     if (hf_op_reads(op->kind) && op->kind != HF_OP_VERSION && !work->nested)
         return false;
     bool made = work->inserting != NULL && work->inserting[work->index[i]];
@@ -87,7 +87,7 @@ typedef struct held_op {
     const hf_op_rows *of;
 } held_op;
 
-/* All that were held back so far, or stand before the part and are not settled. */
+/* Ops that were deferred so far, or come before the part and are not settled. */
 typedef struct held_ops {
     held_op *all;
     size_t count;
@@ -144,11 +144,11 @@ static bool database_defer_may_hold(const database_work *work, const hf_session_
     return false;
 }
 
-/* Whether op b of the part has to come after a, which stands before it: one of them may come to
- * something else the other way round. So it is if they name the same resource, or the same session
- * where one is about all of that; what a session holds counts where an op ends it all. A beat,
- * which must not be late, need not come after what its session takes or gives back: the next tells
- * that too. */
+/* Whether op b of the part depends on a, an earlier op: in the other order one of them could
+ * come out differently. That is so if they name the same resource, or the same session where one
+ * of them concerns the whole session; and what a session holds counts where an op ends all of
+ * it. A beat, which must not be late, does not depend on what its session takes or gives back:
+ * the next beat reports that too. */
 static bool database_defer_must_follow(const database_work *work, held_op a, size_t b_at)
 {
     held_op b = {&work->part.ops[b_at], &work->conn->rows.of_op[b_at]};
@@ -170,8 +170,9 @@ static bool database_defer_follows_any(const database_work *work, const held_ops
     return false;
 }
 
-/* What an op that is not in the part names, as far as it matters to those that are. A row that is
- * not there yet is made, but neither loaded nor saved. NULL: out of memory, and the set knows. */
+/* What an op outside the part names, as far as it matters to the part. Rows that are not in the
+ * set are made, but neither loaded nor saved. NULL: out of memory, and the set is marked as
+ * failed. */
 static const hf_op_rows *database_defer_named_by(hf_rows *rows, const hf_op *op)
 {
     hf_op_rows *of = hf_arena_alloc(&rows->arena, sizeof *of);
@@ -190,7 +191,7 @@ static const hf_op_rows *database_defer_named_by(hf_rows *rows, const hf_op *op)
     return of;
 }
 
-/* With TRY_RUNS: what stands before the part and is not settled. */
+/* With TRY_RUNS: ops before the part that are not settled. */
 static void database_defer_add_before(const database_work *work, held_ops *held)
 {
     for (size_t i = 0; work->scope == TRY_RUNS && i < work->index[0]; i++) {
@@ -233,7 +234,8 @@ void database_refuse_busy(hf_op *op, hf_arena *arena)
     database_defer_refuse(op, arena, sentence);
 }
 
-/* Whether it is. In a batch of several callers, who have no order, nothing waits for another. */
+/* Whether the op is deferred. In a group commit the callers have no order: no op depends on
+ * another caller's. */
 static bool database_defer_hold_back_op(database_work *work, const held_ops *held, size_t i)
 {
     hf_op *op = &work->part.ops[i];
@@ -253,8 +255,8 @@ static bool database_defer_hold_back_op(database_work *work, const held_ops *hel
     return op->answer.status == HF_BUSY;
 }
 
-/* A run stands or falls as one, so apply undoes the rest of it, and what has to come after any of
- * its ops waits too. */
+/* A linked run is atomic, so the law undoes the rest of it, and ops that depend on any of its
+ * ops are deferred too. */
 void database_defer(database_work *work)
 {
     hf_rows *rows = &work->conn->rows;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Stores on a database server: locking and loading the rows a batch names, in as few round trips as
- * there can be: one for all that the batch itself names; one before it when a session's own locks
- * must be learned first; one after it for each round of sessions that look dead and are locked to
- * be looked at again. */
+/* SQL database stores: locks and loads the rows that a batch names, in as few round trips as
+ * possible: one for all that the batch itself names; one before it if a session's own locks must
+ * be known first; one after it for each round of sessions that look dead and are locked and read
+ * again. */
 #include "base/error.h"
 #include "store/database.h"
 
@@ -32,8 +32,9 @@ void database_judge_anchors(database_work *work, const hf_list *list)
     }
 }
 
-/* In an application's transaction on MySQL: which anchors there are, so that only those are locked.
- * Locking what is not there would lock the gap it would stand in, and its neighbours with it. */
+/* In an application's transaction on MySQL: which anchors exist, so that only those are locked.
+ * Locking a missing row would lock the gap where it would be, and block inserts of its
+ * neighbours. */
 static hf_list *database_load_look_first(database_work *work, const hf_list *list)
 {
     hf_list *there = database_list(work, "tt");
@@ -102,7 +103,7 @@ static void database_load_learn_names(database_work *work)
     work->loading = LOAD_ROWS;
 }
 
-/* Those that were asked for; what has come to be wanted meanwhile is not loaded. */
+/* Marks what was loaded; rows that were wanted only meanwhile are not. */
 static void database_load_all_loaded(database_work *work, const hf_list *list)
 {
     hf_rows *rows = &work->conn->rows;
@@ -112,8 +113,8 @@ static void database_load_all_loaded(database_work *work, const hf_list *list)
         database_load_resource_of(work, list, i)->loaded = true;
 }
 
-/* Only beats: they may ride along unsynced, for a lost one makes a session shorter, never longer.
- * */
+/* Only beats: their commit need not be synced, for a lost beat makes a session shorter, never
+ * longer. */
 static bool database_load_only_beats(const hf_batch *batch)
 {
     for (size_t i = 0; i < batch->count; i++)
@@ -122,7 +123,7 @@ static bool database_load_only_beats(const hf_batch *batch)
     return true;
 }
 
-/* Whether an anchor is asked for in the short way, which tells of one that is there and free. */
+/* Whether the quick statement for one anchor is used, which finds it if it exists and is free. */
 static bool database_load_queue_held(database_work *work, const hf_list *list)
 {
     bool one = list != NULL && list->count == 1 && work->conn->rows.types == NULL;
@@ -255,8 +256,8 @@ static void database_load_queue_rows(database_work *work, const hf_list *resourc
     database_queue(work, SQL_DO_CLOCK, NULL);
 }
 
-/* The locks came with the sessions that hold them. Another session has to be asked for, and so does
- * what was lost: who holds a lock has lost nothing there. */
+/* LOAD_LOCKS brought the locks with the sessions that hold them. Other sessions are loaded after
+ * it, and so are losses: a session that holds a lock has not lost it. */
 static void database_load_judge_locks(database_work *work)
 {
     for (hf_session_row *row = work->conn->rows.sessions; row != NULL; row = row->next) {
@@ -272,8 +273,7 @@ static void database_load_judge_locks(database_work *work)
     }
 }
 
-/* What few batches find, and is asked for only then. Where the anchors are locked it has not
- * changed meanwhile. */
+/* Loads what few batches need. Where the anchors are locked it has not changed meanwhile. */
 static void database_load_more(database_work *work, const hf_list *resources)
 {
     if (work->more & MORE_SESSIONS)
@@ -288,7 +288,7 @@ static void database_load_more(database_work *work, const hf_list *resources)
     database_send(work);
 }
 
-/* What a beating session lost to someone not known then: who holds it now. */
+/* For a beat: who holds now what its session lost to an unknown session. */
 static void database_load_takers(database_work *work)
 {
     hf_list *more = database_list_names(work, false);
@@ -299,8 +299,8 @@ static void database_load_takers(database_work *work)
     database_load_all_loaded(work, more);
 }
 
-/* Sessions that look dead and stand in someone's way, not locked yet. A resource whose dead holder
- * can't be locked is busy: that holder may just be beating. */
+/* Lists a session that looks dead, blocks an op, and is not locked yet. If a dead holder can't
+ * be locked its resource is busy: the session may just be beating. */
 static void database_load_add_dead(database_work *work, hf_session_row *session, hf_list *list)
 {
     if (!session->stored || session->locked || session->busy || session->ended_us != 0 ||
@@ -342,8 +342,8 @@ static void database_load_judge_dead(database_work *work)
                          lock->session->expires_us <= work->now_us;
 }
 
-/* In an application's transaction on MySQL: sessions that may have been closed since its snapshot,
- * though it shows them alive. One that someone else has just now may be being closed. */
+/* In an application's transaction on MySQL: sessions that the snapshot shows alive may have been
+ * closed since. One that is locked by another transaction may be being closed. */
 static void database_load_look_now(database_work *work)
 {
     hf_list *list = database_list(work, "t");

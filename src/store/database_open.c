@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Stores on a database server: opening and closing them, and their connections. */
+/* SQL database stores: opening and closing them, and their connections. */
 #include "store/database.h"
 
 #include "base/error.h"
@@ -10,13 +10,13 @@
 
 #define WRITERS_MAX 16
 #define READERS_MAX 4
-/* So long may a server be read from that another has taken the place of. */
+/* The longest time for which a database may be read from that has been replaced in a failover. */
 #define READER_AGE_US INT64_C(60000000)
 
 #define GROUPS_AT_ONCE 2              /* group commits: one works while one is synced */
 #define LONG_US        INT64_C(10000) /* ... and what takes longer is not waited for */
 
-void database_drop_conn(void *extra)
+static void database_open_drop_conn(void *extra)
 {
     sql_conn *conn = extra;
     if (conn == NULL)
@@ -56,10 +56,10 @@ static hf_status database_open_pools(database_store *store, const char *url,
                                      const hf_db_options *options, hf_error *err)
 {
     hf_status status = hf_pool_new(store->kind->driver, url, options, WRITERS_MAX,
-                                   database_drop_conn, &store->writers, err);
+                                   database_open_drop_conn, &store->writers, err);
     if (status == HF_OK)
-        status = hf_pool_new(store->kind->driver, url, options, READERS_MAX, database_drop_conn,
-                             &store->readers, err);
+        status = hf_pool_new(store->kind->driver, url, options, READERS_MAX,
+                             database_open_drop_conn, &store->readers, err);
     if (status == HF_OK)
         hf_pool_age(store->readers, READER_AGE_US);
     if (status == HF_OK)
@@ -111,7 +111,7 @@ hf_status database_backup(hf_store *base, const char *path, hf_error *err)
 {
     (void)path;
     return hf_fail(err, HF_INVALID,
-                   "A store in a database server is backed up with the server's own tools: %s.",
+                   "A store in a database is backed up with the database's own tools: %s.",
                    ((database_store *)base)->kind->backup_with);
 }
 

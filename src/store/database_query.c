@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Stores on a database server: what stands alone (lists, events, types). */
+/* SQL database stores: ops that stand alone (lists, events, types, tokens). */
 #include "base/error.h"
 #include "base/seams.h"
 #include "store/database.h"
@@ -71,8 +71,8 @@ static void database_query_save_numbers(database_work *work)
     database_send(work);
 }
 
-/* One transaction's worth. *got: nobody else was at it; *more: there may be further ones. Others
- * wait for as long as the two round trips take. */
+/* Numbers the events of one transaction. *got: no other transaction was numbering; *more: there
+ * may be more events. Others wait for two round trips. */
 static void database_query_number_some(database_work *work, bool *got, bool *more)
 {
     sql_conn *conn = work->conn;
@@ -99,9 +99,9 @@ static void database_query_number_some(database_work *work, bool *got, bool *mor
     database_undo(work);
 }
 
-/* One try. A failure of numbering is none of reading: someone else is at it. Nor does a reader care
- * whether numbers were given by a connection that was lost meanwhile: it looks again on another
- * one. */
+/* One try. If numbering fails, reading goes on: another reader is numbering. If the connection
+ * was lost, it does not matter whether the numbers were given: the reader looks again on another
+ * connection. */
 static void database_query_try_to_number(database_work *work, bool *got, bool *more)
 {
     sql_conn *conn = work->conn;
@@ -120,9 +120,9 @@ static void database_query_try_to_number(database_work *work, bool *got, bool *m
                     hf_db_path(conn->db));
 }
 
-/* What was committed when the reader came has its number afterwards: who was told that a change is
- * done finds its event. Only when someone else numbers for longer than a store waits for anybody,
- * it is left to a later reader. */
+/* Events that were committed before this call have numbers after it: whoever was told that a
+ * change is done finds its event. Only if another reader is numbering for longer than the store
+ * waits, it is left to a later reader. */
 void database_number_events(database_work *work)
 {
     sql_conn *conn = work->conn;
@@ -146,7 +146,7 @@ void database_number_events(database_work *work)
 static void database_query_do_events(database_work *work, hf_op *op)
 {
     sql_conn *conn = work->conn;
-    if (!work->nested) /* whose own events nobody may hear of yet */
+    if (!work->nested) /* its own events are not committed yet */
         database_number_events(work);
     sql_do_events(conn, &queries, op, &work->batch->arena);
     int64_t first = sql_number(conn, SQL_DO_EVENTS_FIRST);
@@ -226,8 +226,8 @@ static void database_query_do_type_set(database_work *work, hf_op *op)
 
 /* ---- tokens ---- */
 
-/* In a transaction of its own, with its event. Two who make the same one at once: the second fails
- * on the key, runs again and finds the first's. */
+/* In a transaction of its own, with its event. If two make the same token at once, the second
+ * fails on the key, runs again and finds the first one's. */
 static void database_query_change_token(database_work *work, hf_op *op)
 {
     sql_conn *conn = work->conn;

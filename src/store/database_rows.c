@@ -29,8 +29,8 @@ static hf_session_row *database_rows_session_named(database_work *work, hf_stmt 
     return row;
 }
 
-/* A session from the columns id, key_sha256 ... that begin at `at`; what was loaded before stands.
- * */
+/* A session from the columns id, key_sha256 ... that begin at `at`; a row that was loaded before
+ * is kept. */
 static hf_session_row *database_rows_session_at(database_work *work, hf_stmt *stmt, int at)
 {
     hf_session_row *row = database_rows_session_named(work, stmt, at);
@@ -133,9 +133,9 @@ static void database_rows_read_anchor(database_work *work, hf_stmt *stmt, int at
         database_stale(work, row);
 }
 
-/* An anchor that is there and could not be locked is someone else's. In an application's
- * transaction this comes first: what its snapshot shows must be as the anchor stands when it is
- * locked, or the answers would be wrong. */
+/* An anchor that exists and could not be locked is locked by another transaction. In an
+ * application's transaction this is read first: the anchor must be as the snapshot shows it when
+ * it is locked, or the answers would be wrong. */
 static void database_rows_read_anchor_there(database_work *work, hf_stmt *stmt, int at)
 {
     hf_resource_row *row = database_locks(work) ? database_rows_resource_at(work, stmt, at) : NULL;
@@ -149,7 +149,7 @@ static void database_rows_read_anchor_there(database_work *work, hf_stmt *stmt, 
     row->fence = hf_stmt_column_int(stmt, at + 4);
 }
 
-/* One that is not there for us: someone is making it. */
+/* An anchor that another transaction is inserting. */
 static void database_rows_read_making(database_work *work, hf_stmt *stmt, int at)
 {
     hf_resource_row *row = database_rows_resource_at(work, stmt, at);
@@ -175,7 +175,7 @@ static void database_rows_read_open(database_work *work, hf_stmt *stmt, int at)
             open->session = row;
 }
 
-/* It may have been read before it was locked: this is how it stands. */
+/* It may have been read before it was locked; this row is newer. */
 static hf_session_row *database_rows_session_anew(database_work *work, hf_stmt *stmt, int at)
 {
     hf_session_row *row = database_rows_session_named(work, stmt, at);
@@ -236,8 +236,8 @@ static void database_rows_read_lock(database_work *work, hf_stmt *stmt, int at)
         database_rows_fill_lock(work, resource, session, stmt, at + 2);
 }
 
-/* The same with the place it is kept at, in the column of the session's token; the session comes by
- * itself. */
+/* The same with its place in the table, in the column of the session's token; the session comes
+ * in a row of its own. */
 static void database_rows_read_placed_lock(database_work *work, hf_stmt *stmt, int at)
 {
     hf_resource_row *resource = database_rows_resource_at(work, stmt, at);
@@ -349,7 +349,7 @@ static void database_rows_read_rest(database_work *work, hf_stmt *stmt, int at)
         sql_out_of_memory(work->conn);
 }
 
-/* The same of one who saves, which has lost nothing by it. */
+/* The same for a save; the column of losses tells whether there are past saves. */
 static void database_rows_read_rest_save(database_work *work, hf_stmt *stmt, int at)
 {
     database_rows_read_rest(work, stmt, at);
@@ -388,7 +388,7 @@ static void database_rows_read_events_last(database_work *work, hf_stmt *stmt, i
     work->numbered_to = hf_stmt_column_int(stmt, at);
 }
 
-/* Whose numbers are given by someone else just now is none of ours. */
+/* If another transaction is numbering, these events are not ours to number. */
 static void database_rows_read_event_new(database_work *work, hf_stmt *stmt, int at)
 {
     hf_value *row = work->numbering ? hf_list_add(work->unnumbered) : NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Stores on a database server: saving the rows that changed, a statement for each table and kind of
- * change however many rows there are, and the commit, in one round trip. */
+/* SQL database stores: saves the rows that changed, with one statement for each table and kind
+ * of change, and commits, in one round trip. */
 #include "store/database.h"
 
 #include <assert.h>
@@ -66,9 +66,9 @@ static void database_save_add_lost(saves *to, const hf_lost_row *row)
     hf_set_text(&value[7], row->reason);
 }
 
-/* One that is not there is made even if nothing was granted (D4): a lock that was ended or changed
- * may be of someone who has made the anchor since it was looked for, and then making it fails, and
- * all is run again. */
+/* A missing anchor is inserted even if nothing was granted (D4): a lock that was ended or
+ * changed may belong to a session that has inserted the anchor since it was looked for. Then the
+ * insert fails, and the batch is run again. */
 static void database_save_add_anchor(saves *to, const hf_resource_row *row)
 {
     if (!row->changed)
@@ -230,7 +230,7 @@ static void database_save_gather(database_work *work, saves *to)
 }
 
 /* One anchor, one event, and one lock or at most one past save between them go in one statement,
- * where the server has one for it. */
+ * where the database has one for it. */
 static bool database_save_queue_one(database_work *work, const saves *to)
 {
     bool save = to->saved_update->count > 0, takes = to->locks_insert->count > 0;
@@ -251,9 +251,9 @@ static bool database_save_queue_one(database_work *work, const saves *to)
     return true;
 }
 
-/* Anchors first: where two make the same new one, the second finds out before it has written
+/* Anchors first: if two transactions insert the same one, the second fails before it has written
  * anything else. */
-void database_queue_saves(database_work *work)
+static void database_save_queue(database_work *work)
 {
     saves to;
     database_save_gather(work, &to);
@@ -279,7 +279,7 @@ void database_queue_saves(database_work *work)
 
 void database_save(database_work *work)
 {
-    database_queue_saves(work);
+    database_save_queue(work);
     database_queue_end(work);
     database_send(work);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Stores on a database server, in an application's transaction at REPEATABLE READ or SERIALIZABLE:
- * whether its snapshot is too old to be answered right. An anchor that the snapshot shows is
- * locked, which tells; this is about what it does not show, and about sessions and types. And on
- * MySQL, which anchors others are just making. */
+/* SQL database stores, in an application's transaction at REPEATABLE READ or SERIALIZABLE: finds
+ * out whether its snapshot is too old for right answers. An anchor that the snapshot shows is
+ * locked, which tells; this is about missing anchors, and about sessions and types. And on
+ * MySQL, which anchors other transactions are inserting. */
 #include "store/database.h"
 
 #include "base/error.h"
@@ -89,10 +89,10 @@ void database_check_snapshot(database_work *work)
         "The transaction began before what it asks for was made; roll it back and run it again.");
 }
 
-/* ---- what others are just making ---- */
+/* ---- anchors that others are inserting ---- */
 
-/* MySQL does not tell whose row was in the way of one that was to be made. The rows of the attempt
- * that failed are still there; of the connection nothing is left open. */
+/* After a failed insert MySQL does not tell which row was the cause. The working set of the
+ * failed attempt is still there; its transaction is over. */
 bool database_find_inserting(database_work *work)
 {
     sql_conn *conn = work->conn;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Stores on a database server: sweeping. Each dead session, the spent locks, the old sessions and
- * the free anchors are transactions of their own, so that nothing stays locked for long; what
- * someone else has locked is left for the next time. */
+/* SQL database stores: sweeping. Each dead session, the spent locks, the old sessions and the
+ * free anchors are transactions of their own, so that nothing stays locked for long. What
+ * another transaction has locked is left to the next sweep. */
 #include "store/database.h"
 
 #include "base/error.h"

@@ -313,8 +313,8 @@ static hf_status mysql_schema_make(hf_db *db, const char *names, const sql_schem
     return status;
 }
 
-hf_status mysql_schema_upgrade(hf_db *db, const char *names, const sql_schema *to, const char *role,
-                               hf_error *err)
+static hf_status mysql_schema_upgrade(hf_db *db, const char *names, const sql_schema *to,
+                                      const char *role, hf_error *err)
 {
     hf_status status = mysql_schema_own(db, names, err);
     if (status == HF_OK)

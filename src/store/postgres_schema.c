@@ -177,8 +177,8 @@ static hf_status postgres_schema_make(hf_db *db, const char *names, const sql_sc
     return schema_failed(db, names, status, false, err);
 }
 
-hf_status postgres_schema_upgrade(hf_db *db, const char *names, const sql_schema *to,
-                                  const char *role, hf_error *err)
+static hf_status postgres_schema_upgrade(hf_db *db, const char *names, const sql_schema *to,
+                                         const char *role, hf_error *err)
 {
     hf_status status = postgres_schema_begin(db, err);
     if (status == HF_OK)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Installing into a database server: texts with their words filled in, and the sentences for what
+/* Installing into a database: texts with their words filled in, and the sentences for what
  * stands in the way. */
 #include "store/sql_schema.h"
 
@@ -138,15 +138,6 @@ hf_status schema_install(const schema_kind *kind, const char *rest, const hf_ins
     return status;
 }
 
-hf_status schema_upgrade_or_refuse(const schema_kind *kind, hf_db *db, const char *names,
-                                   int version, bool may_install, hf_error *err)
-{
-    if (may_install)
-        return kind->upgrade(db, names, kind->schema, NULL, err);
-    return version == 0 ? schema_refuse_missing(db, names, err)
-                        : schema_refuse_older(db, version, kind->schema->count, err);
-}
-
 /* ---- sentences ---- */
 
 enum { PLACE_SIZE = 512 };
@@ -170,7 +161,7 @@ hf_status schema_refuse_newer(hf_db *db, int version, int known, hf_error *err)
         hf_db_path(db), version, known);
 }
 
-hf_status schema_refuse_older(hf_db *db, int version, int known, hf_error *err)
+static hf_status sql_schema_refuse_older(hf_db *db, int version, int known, hf_error *err)
 {
     return hf_fail(
         err, HF_UNAVAILABLE,
@@ -207,7 +198,7 @@ hf_status schema_refuse_broken(hf_db *db, const char *names, hf_error *err)
                    sql_schema_place(db, names, where));
 }
 
-hf_status schema_refuse_missing(hf_db *db, const char *names, hf_error *err)
+static hf_status sql_schema_refuse_missing(hf_db *db, const char *names, hf_error *err)
 {
     char where[PLACE_SIZE];
     return hf_fail(
@@ -279,4 +270,13 @@ hf_status schema_failed(hf_db *db, const char *names, hf_status status, bool rem
         "This account may not make the tables of holdfast in %s; an administrator makes them with "
         "'holdfast install URL'. (%s)",
         sql_schema_place(db, names, where), said);
+}
+
+hf_status schema_upgrade_or_refuse(const schema_kind *kind, hf_db *db, const char *names,
+                                   int version, bool may_install, hf_error *err)
+{
+    if (may_install)
+        return kind->upgrade(db, names, kind->schema, NULL, err);
+    return version == 0 ? sql_schema_refuse_missing(db, names, err)
+                        : sql_schema_refuse_older(db, version, kind->schema->count, err);
 }

@@ -9,40 +9,40 @@
 
 #include <stdio.h>
 
-hf_store *hf_wrapper_inner(hf_store *store)
-{
-    return store->ops->close == hf_wrapper_close ? ((hf_wrapper *)store)->inner : NULL;
-}
-
 void hf_wrapper_grade(hf_store *store, hf_grade *out)
 {
     hf_store_grade(((hf_wrapper *)store)->inner, out);
 }
 
-hf_status hf_wrapper_backup(hf_store *store, const char *path, hf_error *err)
+static hf_status wrappers_backup(hf_store *store, const char *path, hf_error *err)
 {
     return hf_store_backup(((hf_wrapper *)store)->inner, path, err);
 }
 
-hf_status hf_wrapper_restore(hf_store *store, const char *path, bool replace, hf_error *err)
+static hf_status wrappers_restore(hf_store *store, const char *path, bool replace, hf_error *err)
 {
     return hf_store_restore(((hf_wrapper *)store)->inner, path, replace, err);
 }
 
-hf_status hf_wrapper_watch(hf_store *store, hf_watch **out, hf_error *err)
+static hf_status wrappers_watch(hf_store *store, hf_watch **out, hf_error *err)
 {
     return hf_store_watch(((hf_wrapper *)store)->inner, out, err);
 }
 
-void hf_wrapper_close(hf_store *store)
+static void wrappers_close(hf_store *store)
 {
     hf_store_close(((hf_wrapper *)store)->inner);
     hf_free(store);
 }
 
+static hf_store *wrappers_inner(hf_store *store)
+{
+    return store->ops->close == wrappers_close ? ((hf_wrapper *)store)->inner : NULL;
+}
+
 void hf_store_clock_freeze(hf_store *store, int64_t now_us)
 {
-    for (; store != NULL; store = hf_wrapper_inner(store)) {
+    for (; store != NULL; store = wrappers_inner(store)) {
         store->clock_frozen = true;
         store->clock_us = now_us;
     }
@@ -50,7 +50,7 @@ void hf_store_clock_freeze(hf_store *store, int64_t now_us)
 
 void hf_store_clock_offset(hf_store *store, int64_t offset_us)
 {
-    for (; store != NULL; store = hf_wrapper_inner(store)) {
+    for (; store != NULL; store = wrappers_inner(store)) {
         store->clock_frozen = false;
         store->clock_us = offset_us;
     }
@@ -140,10 +140,10 @@ const hf_store_ops hf_store_trace = {
     .open_existing = wrappers_trace_open_existing,
     .execute = wrappers_trace_execute,
     .grade = hf_wrapper_grade,
-    .backup = hf_wrapper_backup,
-    .restore = hf_wrapper_restore,
-    .watch = hf_wrapper_watch,
-    .close = hf_wrapper_close,
+    .backup = wrappers_backup,
+    .restore = wrappers_restore,
+    .watch = wrappers_watch,
+    .close = wrappers_close,
 };
 
 /* ---- fault ---- */
@@ -191,10 +191,10 @@ static const hf_store_ops fault_ops = {
     .scheme = "fault+",
     .execute = wrappers_fault_execute,
     .grade = hf_wrapper_grade,
-    .backup = hf_wrapper_backup,
-    .restore = hf_wrapper_restore,
-    .watch = hf_wrapper_watch,
-    .close = hf_wrapper_close,
+    .backup = wrappers_backup,
+    .restore = wrappers_restore,
+    .watch = wrappers_watch,
+    .close = wrappers_close,
 };
 
 hf_status hf_fault_open(hf_store *inner, hf_store **out, hf_error *err)
