@@ -274,11 +274,11 @@ static bool put_whim(connection *c, const exchange *x, const hf_buffer *truth)
     for (size_t left = whim->spaces; ok && left > 0;
          left -= left < sizeof spaces ? left : sizeof spaces)
         ok = batch_server_put(c, spaces, left < sizeof spaces ? left : sizeof spaces);
-    if (whim->then == BATCHD_RESETS)
+    if (whim->then == BATCH_SERVER_RESETS)
         batch_server_reset(c);
-    if (whim->then == BATCHD_HANGS)
+    if (whim->then == BATCH_SERVER_HANGS)
         hang(c);
-    return ok && whim->then == BATCHD_KEEPS;
+    return ok && whim->then == BATCH_SERVER_KEEPS;
 }
 
 /* False: the connection is over. */

@@ -41,10 +41,10 @@ void batch_server_metrics(batch_server *d, const char *path);
 /* ---- misbehaving ---- */
 
 typedef enum batch_server_then {
-    BATCHD_KEEPS,  /* the connection stays open for the next request */
-    BATCHD_CLOSES, /* it is closed in an orderly way */
-    BATCHD_RESETS, /* it is reset */
-    BATCHD_HANGS   /* it stays open, and nothing happens on it any more */
+    BATCH_SERVER_KEEPS,  /* the connection stays open for the next request */
+    BATCH_SERVER_CLOSES, /* it is closed in an orderly way */
+    BATCH_SERVER_RESETS, /* it is reset */
+    BATCH_SERVER_HANGS   /* it stays open, and nothing happens on it any more */
 } batch_server_then;
 
 typedef struct batch_server_fault batch_server_fault;

@@ -131,13 +131,14 @@ static void what_is_no_holdfast_server_is_said_to_be_none(void **state)
     scene s;
     scene_serve(&s, NULL, NULL);
     for (size_t i = 0; i < sizeof replies / sizeof *replies; i++) {
-        batch_server_fail(s.server, &(batch_server_fault){
-                                        .times = 1, .reply = replies[i], .then = BATCHD_CLOSES});
+        batch_server_fail(
+            s.server,
+            &(batch_server_fault){.times = 1, .reply = replies[i], .then = BATCH_SERVER_CLOSES});
         remote_opens(s.url, HF_UNAVAILABLE, "There is no holdfast server at http://127.0.0.1:");
     }
-    batch_server_fail(
-        s.server,
-        &(batch_server_fault){.times = 1, .reply = "SSH-2.0-OpenSSH\r\n", .then = BATCHD_CLOSES});
+    batch_server_fail(s.server, &(batch_server_fault){.times = 1,
+                                                      .reply = "SSH-2.0-OpenSSH\r\n",
+                                                      .then = BATCH_SERVER_CLOSES});
     remote_opens(s.url, HF_UNAVAILABLE, NULL);
     remote_opens(s.url, HF_OK, NULL);
     scene_close(&s);
@@ -374,7 +375,7 @@ static void the_grade_is_the_servers(void **state)
     expect_true(grade.broken);
     expect_contains(grade.text, "a sync failed");
     remote_opens(s.url, HF_UNAVAILABLE, "is not ready: a sync failed");
-    batch_server_fail(s.server, &(batch_server_fault){.times = 1, .then = BATCHD_CLOSES});
+    batch_server_fail(s.server, &(batch_server_fault){.times = 1, .then = BATCH_SERVER_CLOSES});
     scene_reconnect(&s);
     hf_store_grade(s.store, &grade);
     expect_int(grade.level, HF_GRADE_DISK);

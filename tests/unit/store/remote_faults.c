@@ -47,7 +47,7 @@ static void a_server_that_was_started_again_between_calls_is_no_error(void **sta
 static void a_kept_connection_that_dies_is_made_up_for_where_nothing_is_done_twice(void **state)
 {
     (void)state;
-    static const batch_server_then ends[] = {BATCHD_CLOSES, BATCHD_RESETS};
+    static const batch_server_then ends[] = {BATCH_SERVER_CLOSES, BATCH_SERVER_RESETS};
     for (int executed = 0; executed < 2; executed++)
         for (size_t i = 0; i < 2; i++) {
             scene s;
@@ -73,7 +73,7 @@ static void a_kept_connection_that_dies_is_made_up_for_where_nothing_is_done_twi
 static void without_a_request_id_nothing_is_sent_twice(void **state)
 {
     (void)state;
-    static const batch_server_then ends[] = {BATCHD_CLOSES, BATCHD_RESETS};
+    static const batch_server_then ends[] = {BATCH_SERVER_CLOSES, BATCH_SERVER_RESETS};
     for (int executed = 0; executed < 2; executed++)
         for (size_t i = 0; i < 2; i++) {
             scene s;
@@ -102,8 +102,8 @@ static void a_note_is_not_repeated_even_with_a_request_id(void **state)
     op->event = HF_EVENT_DENIED;
     op->text = "no right";
     op->request_id = "r1";
-    batch_server_fail(s.server,
-                      &(batch_server_fault){.times = 1, .execute = true, .then = BATCHD_CLOSES});
+    batch_server_fail(
+        s.server, &(batch_server_fault){.times = 1, .execute = true, .then = BATCH_SERVER_CLOSES});
     expect(HF_UNSURE, hf_store_execute(s.store, batch, &err), err);
     expect_int(events_of(&s, HF_EVENT_DENIED), 1);
     hf_batch_free(batch);
@@ -115,18 +115,18 @@ static void what_was_sent_and_not_answered_is_unsure_if_it_changes_anything(void
 {
     (void)state;
     static const batch_server_fault whims[] = {
-        {.times = 1, .then = BATCHD_CLOSES},
-        {.times = 1, .then = BATCHD_RESETS},
-        {.times = 1, .execute = true, .then = BATCHD_RESETS},
-        {.times = 1, .half = true, .then = BATCHD_CLOSES},
-        {.times = 1, .half = true, .then = BATCHD_RESETS},
-        {.times = 1, .reply = "HTTP/1.1 2", .then = BATCHD_CLOSES},
-        {.times = 1, .reply = "HTTP/1.1 200 OK\r\n", .then = BATCHD_CLOSES},
+        {.times = 1, .then = BATCH_SERVER_CLOSES},
+        {.times = 1, .then = BATCH_SERVER_RESETS},
+        {.times = 1, .execute = true, .then = BATCH_SERVER_RESETS},
+        {.times = 1, .half = true, .then = BATCH_SERVER_CLOSES},
+        {.times = 1, .half = true, .then = BATCH_SERVER_RESETS},
+        {.times = 1, .reply = "HTTP/1.1 2", .then = BATCH_SERVER_CLOSES},
+        {.times = 1, .reply = "HTTP/1.1 200 OK\r\n", .then = BATCH_SERVER_CLOSES},
         {.times = 1,
          .reply = "HTTP/1.1 200 OK\r\nContent-Length: 40\r\n\r\n{",
-         .then = BATCHD_CLOSES},
-        {.times = 1, .reply = "HTTP/1.1 100 Continue\r\n\r\n", .then = BATCHD_CLOSES},
-        {.times = 1, .reply = "220 smtp.example ESMTP\r\n", .then = BATCHD_CLOSES},
+         .then = BATCH_SERVER_CLOSES},
+        {.times = 1, .reply = "HTTP/1.1 100 Continue\r\n\r\n", .then = BATCH_SERVER_CLOSES},
+        {.times = 1, .reply = "220 smtp.example ESMTP\r\n", .then = BATCH_SERVER_CLOSES},
     };
     for (size_t i = 0; i < sizeof whims / sizeof *whims; i++) {
         scene s;
@@ -178,7 +178,8 @@ static void is_asked_again(const batch_server_fault *whim, bool kept)
 static void an_easy_call_whose_answer_got_lost_asks_again_in_remote_faults(void **state)
 {
     (void)state;
-    is_asked_again(&(batch_server_fault){.times = 1, .half = true, .then = BATCHD_RESETS}, false);
+    is_asked_again(&(batch_server_fault){.times = 1, .half = true, .then = BATCH_SERVER_RESETS},
+                   false);
 }
 
 static void a_server_that_is_gone_did_nothing(void **state)
@@ -200,12 +201,12 @@ static void who_does_not_answer_is_not_waited_for_longer_than_the_url_says(void 
     scene s;
     hf_error err;
     scene_open(&s, "?timeout=400ms");
-    batch_server_fail(s.server, &(batch_server_fault){.times = 3, .then = BATCHD_HANGS});
+    batch_server_fail(s.server, &(batch_server_fault){.times = 3, .then = BATCH_SERVER_HANGS});
     expect(HF_UNSURE, ask(&s, HF_OP_ACQUIRE, "1", "r1", &err), err);
     expect_contains(err.message, "400 ms");
     expect(HF_UNAVAILABLE, ask(&s, HF_OP_HOLDS, "1", NULL, &err), err);
     batch_server_fail(s.server,
-                      &(batch_server_fault){.times = 1, .half = true, .then = BATCHD_HANGS});
+                      &(batch_server_fault){.times = 1, .half = true, .then = BATCH_SERVER_HANGS});
     expect(HF_UNSURE, ask(&s, HF_OP_ACQUIRE, "1", "r1", &err), err);
     expect(HF_OK, ask(&s, HF_OP_ACQUIRE, "1", "r1", &err), err);
     expect_int(events_of(&s, HF_EVENT_ACQUIRED), 1);
@@ -344,7 +345,7 @@ static void an_answer_without_an_end_is_cut_off(void **state)
         batch_server_fail(s.server, &(batch_server_fault){.times = 1,
                                                           .reply = heads[i],
                                                           .spaces = (size_t)70 << 20,
-                                                          .then = BATCHD_CLOSES});
+                                                          .then = BATCH_SERVER_CLOSES});
         expect(HF_UNSURE, ask(&s, HF_OP_ACQUIRE, "1", "r1", &err), err);
         expect(HF_OK, ask(&s, HF_OP_ACQUIRE, "1", "r1", &err), err);
         scene_close(&s);
@@ -443,7 +444,7 @@ static void a_refusal_of_what_was_sent_again_is_no_word_about_the_first_sending(
         write_refusal(room, sizeof room, refusals[i].http, refusals[i].code);
         batch_server_fault second = {.times = 1, .reply = room};
         batch_server_fault first = {
-            .times = 1, .execute = true, .then = BATCHD_CLOSES, .next = &second};
+            .times = 1, .execute = true, .then = BATCH_SERVER_CLOSES, .next = &second};
         scene_open(&s, "");
         size_t before = batch_server_batches(s.server);
         batch_server_fail(s.server, &first);
