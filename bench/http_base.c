@@ -6,8 +6,8 @@
 #include "park.h"
 
 #include <event2/event.h>
-#include <server/address.h>
-#include <server/http.h>
+#include <server/http/listeners.h>
+#include <server/http/http.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
