@@ -75,7 +75,7 @@ def measured(*command):
 
 
 arguments = argparse.ArgumentParser()
-arguments.add_argument("--lines", type=int, default=600_000)
+arguments.add_argument("--lines", type=int, default=400_000)
 arguments.add_argument("--check", action="store_true")
 chosen = arguments.parse_args()
 with tempfile.TemporaryDirectory(prefix="holdfast-bench-audit-") as scratch:
