@@ -46,7 +46,7 @@ typedef struct pg_form {
     bool prepared; /* under its name, with these types */
     char name[16];
     int types_count;
-    Oid types[HF_PARAMS_MAX];
+    Oid *types; /* as many as the statement has parameters */
 } pg_form;
 
 struct pg_stmt {
