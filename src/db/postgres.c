@@ -80,15 +80,16 @@ static hf_status postgres_stmt_new(hf_db *base, const char *sql, hf_stmt **out, 
     stmt->commit = is_commit(sql);
     stmt->form = &stmt->forms[0];
     stmt->forms[0].sql = stmt->sql;
-    size_t types = ((size_t)stmt->params.room + 1) * sizeof(Oid);
+    /* a list may have more columns than the text names */
+    size_t types = (size_t)stmt->params.room + HF_LIST_COLUMNS_MAX;
     if (!pg_single_text(sql, &stmt->forms[1].sql) ||
-        (stmt->forms[0].types = hf_alloc(2 * types)) == NULL) {
+        (stmt->forms[0].types = hf_alloc(2 * types * sizeof(Oid))) == NULL) {
         hf_free(stmt->forms[1].sql);
         hf_params_done(&stmt->params);
         hf_free(stmt);
         return hf_fail_memory(err);
     }
-    stmt->forms[1].types = stmt->forms[0].types + stmt->params.room + 1;
+    stmt->forms[1].types = stmt->forms[0].types + types;
     stmt->following = db->stmts;
     stmt->whence = &db->stmts;
     if (db->stmts != NULL)

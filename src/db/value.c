@@ -13,6 +13,7 @@
 void hf_list_init(hf_list *list, const char *kinds, hf_arena *arena)
 {
     *list = (hf_list){.kinds = kinds, .columns = strlen(kinds), .arena = arena};
+    assert(list->columns <= HF_LIST_COLUMNS_MAX);
 }
 
 hf_value *hf_list_add(hf_list *list)

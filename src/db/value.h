@@ -27,6 +27,8 @@ typedef struct hf_value {
     hf_slice bytes; /* text and bytes; borrowed */
 } hf_value;
 
+enum { HF_LIST_COLUMNS_MAX = 64 };
+
 /* Rows of values, all with the same columns. Begin with hf_list_init; a failed hf_list_add sticks
  * in `failed`. */
 typedef struct hf_list {
