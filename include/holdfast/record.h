@@ -232,6 +232,19 @@ HF_API HF_MUST_USE hf_status hf_unit_check(hf_unit *unit, hf_report **out, hf_er
  * was saved, and the work may go on. */
 HF_API HF_MUST_USE hf_status hf_unit_commit(hf_unit *unit, hf_report **out, hf_error *err);
 
+/* The unit as text for a form, good for ttl_us: sealed by AES-256-GCM, for hidden columns must not
+ * reach a browser, and bound to its user and its database. Freed with hf_json_free. The first line
+ * of the file of keys has one or several keys of 64 hex digits, with spaces between them: the first
+ * seals, all open, so a new one is put before the old. The file is its owner's alone (chmod 600).
+ * HF_TOO_LARGE: over 1 MiB. */
+HF_API HF_MUST_USE hf_status hf_unit_export(hf_unit *unit, int64_t ttl_us, char **out,
+                                            hf_error *err);
+
+/* The unit of a token, in a later request, in any process with the same keys. HF_INVALID: altered,
+ * or of another database. HF_EXPIRED. HF_DENIED: of another user. */
+HF_API HF_MUST_USE hf_status hf_unit_import(hf_tables *tables, const hf_unit_options *options,
+                                            const char *text, hf_unit **out, hf_error *err);
+
 typedef enum hf_clash_kind {
     HF_CLASH_CHANGED,
     HF_CLASH_DELETED,

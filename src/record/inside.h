@@ -90,6 +90,7 @@ struct hf_tables {
     size_t count;
     bool locks;     /* holdfast's own tables are needed */
     char *path;     /* where it is, for a sentence */
+    char *place;    /* which database it is, for tokens */
     char *keys;     /* the file with secrets; NULL */
     char places[3]; /* how a parameter begins: "?" or "$" */
 };

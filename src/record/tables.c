@@ -64,7 +64,21 @@ static hf_status tables_learn(hf_tables *tables, hf_db *db, hf_error *err)
                                                        : REC_MYSQL;
     tables->places[0] = tables->dialect == REC_SQLITE ? '?' : '$';
     tables->path = hf_arena_text(&tables->arena, hf_slice_of(hf_db_path(db)));
-    return tables->path == NULL ? hf_fail_memory(err) : HF_OK;
+    tables->place = tables->path;
+    if (tables->path == NULL)
+        return hf_fail_memory(err);
+    if (tables->dialect == REC_SQLITE)
+        return HF_OK;
+    /* the same whichever way it is reached */
+    char place[HF_TEXT_SIZE];
+    hf_status status = hf_db_ask(db,
+                                 tables->dialect == REC_POSTGRES
+                                     ? "SELECT datname || ' ' || oid FROM pg_catalog.pg_database "
+                                       "WHERE datname = current_database()"
+                                     : "SELECT DATABASE()",
+                                 place, sizeof place, err);
+    tables->place = hf_arena_text(&tables->arena, hf_slice_of(place));
+    return status == HF_OK && tables->place == NULL ? hf_fail_memory(err) : status;
 }
 
 static hf_status tables_begin(const char *url, const hf_table *as, size_t count,

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 const place *scene_place;
@@ -156,7 +157,8 @@ static void scene_keys(scene *s)
     scratch_path(".keys", s->keys);
     FILE *file = fopen(s->keys, "w");
     assert_non_null(file);
-    fprintf(file, "# secrets for tokens\n%064d\n", 1);
+    fchmod(fileno(file), 0600);
+    fprintf(file, "%064d\n", 1);
     fclose(file);
 }
 
