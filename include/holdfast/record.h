@@ -232,6 +232,20 @@ HF_API HF_MUST_USE hf_status hf_unit_check(hf_unit *unit, hf_report **out, hf_er
  * was saved, and the work may go on. */
 HF_API HF_MUST_USE hf_status hf_unit_commit(hf_unit *unit, hf_report **out, hf_error *err);
 
+/* Takes over what others have saved, three ways by column: what only they have changed is theirs,
+ * what only the unit has set stays, what both have is decided by the column's rule. Only if every
+ * premise holds and no record that was merely read has changed. HF_STALE: a person must decide, and
+ * *out (may be NULL) says what on; the unit is as it was. Saves nothing: commit does. */
+HF_API HF_MUST_USE hf_status hf_unit_merge(hf_unit *unit, hf_report **out, hf_error *err);
+
+/* Opens a unit, lets `work` read and set in it, and commits. On HF_RETRY and HF_BUSY, of either, all
+ * of it is done again with a new unit, at most `tries` times (up to 100). Any other status is
+ * passed on: HF_STALE is for a person. */
+typedef hf_status hf_work(hf_unit *unit, void *context, hf_error *err);
+HF_API HF_MUST_USE hf_status hf_unit_run(hf_tables *tables, const hf_unit_options *options,
+                                         hf_work *work, void *context, unsigned tries,
+                                         hf_error *err);
+
 /* The unit as text for a form, good for ttl_us: sealed by AES-256-GCM, for hidden columns must not
  * reach a browser, and bound to its user and its database. Freed with hf_json_free. The first line
  * of the file of keys has one or several keys of 64 hex digits, with spaces between them: the first

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 /* Reads the row as it is now into `theirs`. */
-static hf_status check_read(rec_work *work, hf_record *record, rec_lock lock, hf_error *err)
+hf_status rec_check_read(rec_work *work, hf_record *record, rec_lock lock, hf_error *err)
 {
     const rec_table *table = record->table;
     hf_field key[REC_KEY_MAX];
@@ -87,14 +87,14 @@ static hf_status check_members(rec_work *work, hf_clash *conflict, hf_record *ro
         if (it == root || it->added || it->gone || rec_record_root(it) != root)
             continue;
         if (!it->read)
-            status = check_read(work, it, REC_PLAIN, err);
+            status = rec_check_read(work, it, REC_PLAIN, err);
         if (status == HF_OK && !rec_report_differences(work->report, conflict, it))
             status = hf_fail_memory(err);
     }
     return status;
 }
 
-static hf_status check_report(rec_work *work, hf_record *record, hf_error *err)
+hf_status rec_check_report(rec_work *work, hf_record *record, hf_error *err)
 {
     char name[HF_RESOURCE_SIZE];
     rec_record_name(record, name);
@@ -113,8 +113,8 @@ static hf_status check_report(rec_work *work, hf_record *record, hf_error *err)
 
 hf_status rec_check_record(rec_work *work, hf_record *record, rec_lock lock, hf_error *err)
 {
-    hf_status status = record->read ? HF_OK : check_read(work, record, lock, err);
-    return status != HF_OK || check_same(record) ? status : check_report(work, record, err);
+    hf_status status = record->read ? HF_OK : rec_check_read(work, record, lock, err);
+    return status != HF_OK || check_same(record) ? status : rec_check_report(work, record, err);
 }
 
 /* ---- in canonical order ---- */

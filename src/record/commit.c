@@ -110,7 +110,7 @@ static bool commit_is_single(const rec_work *work)
            !(work->conn->tables->dialect == REC_MYSQL && rec_write_reads_back(record));
 }
 
-static hf_status commit_stale(rec_work *work, hf_error *err)
+hf_status rec_commit_stale(rec_work *work, hf_error *err)
 {
     const hf_clash *first = hf_report_at(work->report, 0);
     if (first == NULL)
@@ -128,7 +128,7 @@ static hf_status commit_lost(rec_work *work, hf_record *record, rec_lock lock, h
     record->read = false;
     hf_status status = rec_check_record(work, record, lock, err);
     if (status == HF_OK)
-        status = commit_stale(work, err);
+        status = rec_commit_stale(work, err);
     return status != HF_OK ? status
                            : hf_fail(err, HF_RETRY,
                                      "A row of %s was in the middle of a change; "
@@ -143,7 +143,7 @@ static hf_status commit_single(rec_work *work, hf_error *err)
     if (status == HF_NOT_FOUND)
         return commit_lost(work, record, REC_PLAIN, err);
     if (status == HF_STALE)
-        return commit_stale(work, err);
+        return rec_commit_stale(work, err);
     if (status == HF_UNAVAILABLE && hf_db_failure(work->conn->db) == HF_FAILURE_LOST)
         return hf_fail(err, HF_UNSURE,
                        "The connection was lost while the record was saved; commit again to find "
@@ -160,7 +160,7 @@ static hf_status commit_refused_save(rec_work *work, hf_status refused, hf_error
         return refused;
     hf_status status = rec_check(work, true, err);
     if (status == HF_OK)
-        status = commit_stale(work, err);
+        status = rec_commit_stale(work, err);
     return status == HF_OK ? refused : status;
 }
 
@@ -172,7 +172,7 @@ static hf_status commit_write_all(rec_work *work, hf_error *err)
         if (status == HF_NOT_FOUND)
             status = commit_lost(work, work->writes[i], REC_UPDATE, err);
         else if (status == HF_STALE)
-            status = commit_stale(work, err);
+            status = rec_commit_stale(work, err);
     }
     return status == HF_OK ? rec_lock_save(work, true, err) : status;
 }
@@ -190,7 +190,7 @@ static hf_status commit_inside(rec_work *work, hf_error *err)
         return commit_refused_save(work, status, err);
     status = rec_check(work, true, err);
     if (status == HF_OK)
-        status = commit_stale(work, err);
+        status = rec_commit_stale(work, err);
     return status == HF_OK ? commit_write_all(work, err) : status;
 }
 
@@ -251,39 +251,49 @@ static void commit_finish(rec_work *work)
 
 /* ---- the calls ---- */
 
-static hf_status commit_with(hf_unit *unit, hf_report *report, bool really, hf_error *err)
+static hf_status commit_look(rec_work *work, hf_error *err)
+{
+    hf_status status = rec_check(work, false, err);
+    return status == HF_OK ? rec_commit_stale(work, err) : status;
+}
+
+static hf_status commit_really(rec_work *work, hf_error *err)
+{
+    hf_status status = work->writes_count > 0 && commit_is_single(work)
+                           ? commit_single(work, err)
+                           : commit_transaction(work, err);
+    if (status == HF_UNSURE)
+        work->unit->unsure = true;
+    if (status == HF_OK) {
+        commit_finish(work);
+        rec_conn_tidy(work->conn);
+    }
+    return status;
+}
+
+static hf_status commit_with(hf_unit *unit, hf_report *report,
+                             hf_status (*run)(rec_work *work, hf_error *err), hf_error *err)
 {
     rec_work work = {.unit = unit, .report = report, .arena = &report->arena};
     hf_status status = commit_plan(&work, err);
     if (status != HF_OK || (work.writes_count == 0 && unit->reliances == NULL))
         return status;
     status = rec_conn_take(unit->tables, &work.conn, err);
-    if (status == HF_OK && !really) {
-        status = rec_check(&work, false, err);
-        if (status == HF_OK)
-            status = commit_stale(&work, err);
-    } else if (status == HF_OK) {
-        status = work.writes_count > 0 && commit_is_single(&work) ? commit_single(&work, err)
-                                                                  : commit_transaction(&work, err);
-        if (status == HF_UNSURE)
-            unit->unsure = true;
-        if (status == HF_OK) {
-            commit_finish(&work);
-            rec_conn_tidy(work.conn);
-        }
-    }
+    if (status == HF_OK)
+        status = run(&work, err);
     rec_conn_give(work.conn);
     return status;
 }
 
-static hf_status commit_call(hf_unit *unit, bool really, hf_report **out, hf_error *err)
+hf_status rec_commit_call(hf_unit *unit, hf_status (*run)(rec_work *work, hf_error *err),
+                          hf_report **out, hf_error *err)
 {
     if (out != NULL)
         *out = NULL;
     hf_report *report = rec_report_new();
     if (report == NULL)
         return hf_fail_memory(err);
-    hf_status status = commit_with(unit, report, really, err);
+    hf_status status = commit_with(unit, report, run, err);
     for (hf_record *it = unit->first; it != NULL; it = it->next)
         it->theirs = NULL; /* in the report */
     if (out != NULL && status == HF_STALE)
@@ -295,10 +305,10 @@ static hf_status commit_call(hf_unit *unit, bool really, hf_report **out, hf_err
 
 hf_status hf_unit_check(hf_unit *unit, hf_report **out, hf_error *err)
 {
-    return commit_call(unit, false, out, err);
+    return rec_commit_call(unit, commit_look, out, err);
 }
 
 hf_status hf_unit_commit(hf_unit *unit, hf_report **out, hf_error *err)
 {
-    return commit_call(unit, true, out, err);
+    return rec_commit_call(unit, commit_really, out, err);
 }

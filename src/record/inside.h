@@ -176,6 +176,7 @@ struct hf_record {
     bool *set;           /* which were set */
     bool added, removed;
     bool gone;          /* it was removed, and that is committed */
+    bool seen;          /* the program asked for it; it is not only the root of something */
     int64_t version;    /* that was read; stored ones too */
     hf_record *parent;  /* of a member */
     hf_record *next;    /* in the unit, in the order in which they came */
@@ -292,6 +293,16 @@ hf_status rec_lock_save(rec_work *work, bool added, hf_error *err);
 hf_status rec_check(rec_work *work, bool locking, hf_error *err);
 /* The same of one record that a write did not find. */
 hf_status rec_check_record(rec_work *work, hf_record *record, rec_lock lock, hf_error *err);
+
+/* Reads the row as it is now into `theirs`; reports a record that is not as it was read. */
+hf_status rec_check_read(rec_work *work, hf_record *record, rec_lock lock, hf_error *err);
+hf_status rec_check_report(rec_work *work, hf_record *record, hf_error *err);
+
+/* commit.c: plans a commit, runs that with a connection, and hands the report out. */
+hf_status rec_commit_call(hf_unit *unit, hf_status (*run)(rec_work *work, hf_error *err),
+                          hf_report **out, hf_error *err);
+/* HF_STALE with the first sentence, if there is a conflict. */
+hf_status rec_commit_stale(rec_work *work, hf_error *err);
 
 /* premise.c */
 hf_status rec_premise_begin(rec_work *work, hf_error *err); /* before anything is read */

@@ -222,6 +222,7 @@ static hf_status load_named(hf_unit *unit, const char *resource, bool edit, hf_r
         return status;
     hf_record *known = rec_record_lookup(unit, table, id);
     if (known != NULL && !known->gone && !(edit && rec_locks_to_edit(table))) {
+        known->seen = true;
         *out = known;
         return HF_OK;
     }
@@ -229,7 +230,9 @@ static hf_status load_named(hf_unit *unit, const char *resource, bool edit, hf_r
     if (status == HF_OK)
         status = rec_load(conn, unit, table, key, id, edit, out, err);
     rec_conn_give(conn);
-    if (status != HF_OK)
+    if (status == HF_OK)
+        (*out)->seen = true;
+    else
         *out = NULL;
     return status;
 }
@@ -336,6 +339,8 @@ hf_status hf_unit_select(hf_unit *unit, const char *name, const char *where, con
     if (status == HF_OK)
         status = load_select(conn, unit, table, where, args, count, out, found, err);
     rec_conn_give(conn);
+    for (size_t i = 0; status == HF_OK && i < *found; i++)
+        (*out)[i]->seen = true;
     if (status != HF_OK) {
         *out = NULL;
         *found = 0;

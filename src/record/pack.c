@@ -50,7 +50,7 @@ static void pack_record(hf_buffer *out, const hf_record *record)
     const rec_table *table = record->table;
     pack_text(out, table->type, strlen(table->type));
     pack_text(out, record->id, strlen(record->id));
-    pack_int(out, record->added | record->removed << 1 | record->gone << 2);
+    pack_int(out, record->added | record->removed << 1 | record->gone << 2 | record->seen << 3);
     pack_int(out, record->version);
     pack_int(out, pack_number_of(record->parent));
     pack_int(out, (int64_t)table->count);
@@ -191,6 +191,7 @@ static void pack_take_record(pack_reader *from, hf_error *err)
     record->added = (flags & 1) != 0;
     record->removed = (flags & 2) != 0;
     record->gone = (flags & 4) != 0;
+    record->seen = (flags & 8) != 0;
     record->version = pack_take_int(from);
     record->parent = pack_take_record_number(from);
     if ((record->parent == NULL) != (table->parent == NULL) || record->parent == record ||

@@ -8,7 +8,7 @@
 /* Appends it; what fails sticks in the buffer. */
 void rec_pack(const hf_unit *unit, hf_buffer *out);
 
-/* Fills an empty unit. HF_INVALID: the bytes make no sense, or the tables are not what they were. */
+/* Fills an empty unit. HF_INVALID: the bytes make no sense, or the tables have changed. */
 hf_status rec_unpack(hf_unit *unit, hf_slice bytes, hf_error *err);
 
 #endif

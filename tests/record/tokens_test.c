@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A unit travels from one request to the next as a token: sealed, bound to its user, for a while. */
+/* A unit travels from one request to the next as a token: sealed, its user's, for a while. */
 #include "record/scene.h"
 
 #include <stdio.h>
