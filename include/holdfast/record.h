@@ -238,8 +238,8 @@ HF_API HF_MUST_USE hf_status hf_unit_commit(hf_unit *unit, hf_report **out, hf_e
  * *out (may be NULL) says what on; the unit is as it was. Saves nothing: commit does. */
 HF_API HF_MUST_USE hf_status hf_unit_merge(hf_unit *unit, hf_report **out, hf_error *err);
 
-/* Opens a unit, lets `work` read and set in it, and commits. On HF_RETRY and HF_BUSY, of either, all
- * of it is done again with a new unit, at most `tries` times (up to 100). Any other status is
+/* Opens a unit, lets `work` read and set in it, and commits. On HF_RETRY and HF_BUSY, of either,
+ * all of it is done again with a new unit, at most `tries` times (up to 100). Any other status is
  * passed on: HF_STALE is for a person. */
 typedef hf_status hf_work(hf_unit *unit, void *context, hf_error *err);
 HF_API HF_MUST_USE hf_status hf_unit_run(hf_tables *tables, const hf_unit_options *options,

@@ -105,8 +105,8 @@ static unsigned merge_bits(const char *words)
     return bits;
 }
 
-/* Two people whose changes are merged: in whichever order they save, the same comes of it, and it is
- * what both changes together make of the base. */
+/* Two people whose changes are merged: in whichever order they save, the same comes of it, and it
+ * is what both changes together make of the base. */
 static void merged_changes_commute(void **state)
 {
     (void)state;
@@ -135,7 +135,7 @@ static void merged_changes_commute(void **state)
             expect(HF_OK, hf_unit_merge(units[1 - order], NULL, &s->err), s->err);
             scene_commit(units[1 - order]);
             expect_int(merge_bits(scene_value(s, "SELECT labels FROM {n}_customer")), wanted);
-            expect_int(atoi(scene_value(s, "SELECT visits FROM {n}_customer")),
+            expect_int(strtol(scene_value(s, "SELECT visits FROM {n}_customer"), NULL, 10),
                        visits + added[0] + added[1]);
             hf_unit_free(units[0]);
             hf_unit_free(units[1]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Schedules: sessions whose steps (read, write, commit) come in every order. No update is lost, and
- * what a unit relies on stays so until it has committed. Each anomaly is back when its pin is left out,
- * so the schedules do find it. */
+ * what a unit relies on stays so until it has committed. Each anomaly is back when its pin is left
+ * out, so the schedules do find it. */
 #include "record/scene.h"
 
 #include <pthread.h>
