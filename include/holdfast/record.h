@@ -293,6 +293,27 @@ HF_API char *hf_report_json(const hf_report *report);
 /* Accepts NULL. */
 HF_API void hf_report_free(hf_report *report);
 
+/* ---- many at once ---- */
+
+/* Sets columns of many records, each if its version is still the one that was read. */
+typedef struct hf_bulk {
+    const char *table;          /* a root with a version column and without a policy of locks */
+    const char *const *columns; /* to be set */
+    size_t columns_count;
+    const char *const *keys; /* "42": what stands after the type in a record's name */
+    const int64_t *versions; /* that were read */
+    const hf_field *values;  /* row after row */
+    size_t rows;
+    bool skip; /* leave out what others have changed; else nothing is saved then */
+} hf_bulk;
+
+/* One statement a thousand records, all in one transaction. HF_OK: *saved (may be NULL) were saved,
+ * and with `skip` *out (may be NULL) says which were not. HF_STALE: nothing was saved; *out says
+ * all whose version has moved, with who and when. A record that is named twice is HF_INVALID. */
+HF_API HF_MUST_USE hf_status hf_tables_bulk(hf_tables *tables, const hf_unit_options *options,
+                                            const hf_bulk *bulk, size_t *saved, hf_report **out,
+                                            hf_error *err);
+
 HF_END_DECLS
 
 #endif

@@ -156,9 +156,14 @@ static char *put_list(char *at, const hf_list *list, int first, pg_values *out)
 
 bool pg_is_single(const hf_params *params)
 {
-    for (int i = 1; i <= params->count; i++)
-        if (params->at[i].kind == HF_VALUE_LIST && params->at[i].list->count > 1)
+    for (int i = 1; i <= params->count; i++) {
+        const hf_param *param = &params->at[i];
+        if (param->kind != HF_VALUE_LIST)
+            continue;
+        if (param->list->count > 1)
             return false;
+        i += (int)param->list->columns - 1;
+    }
     return true;
 }
 

@@ -184,6 +184,7 @@ static hf_status rec_catalog_column(hf_tables *tables, rec_table *table, hf_stmt
     column->quoted = column->name == NULL ? NULL : rec_quote(tables, &tables->arena, column->name);
     if (type == NULL || column->quoted == NULL)
         return hf_fail_memory(err);
+    column->type = type;
     int64_t place = hf_stmt_column_int(stmt, 2);
     column->null_ok = hf_stmt_column_int(stmt, 3) != 0;
     column->made = hf_stmt_column_int(stmt, 4) != 0;

@@ -39,6 +39,7 @@ typedef struct rec_column {
     const char *name;
     const char *quoted; /* as an identifier */
     const char *read;   /* the expression that reads it in one spelling */
+    const char *type;   /* its name in the catalog */
     rec_class holds;
     int64_t least, most; /* of whole numbers */
     size_t chars_max;    /* of text; 0: no limit that is known */
@@ -159,6 +160,9 @@ hf_status rec_read_field(const hf_tables *tables, const rec_table *table, const 
  * database is put into the arena. */
 bool rec_bind(const hf_tables *tables, const rec_column *column, hf_stmt *stmt, int at,
               const hf_field *value, hf_arena *arena);
+/* A timestamp as this database wants it; other values stay. False: out of memory. */
+bool rec_spell_stamp(const hf_tables *tables, const rec_column *column, hf_slice *text,
+                     hf_arena *arena);
 bool rec_same(const hf_field *a, const hf_field *b);
 /* Microseconds of a timestamp in our spelling, or of a number; 0: it is none. */
 int64_t rec_time_of(const hf_field *value);

@@ -303,8 +303,8 @@ hf_status rec_read_field(const hf_tables *tables, const rec_table *table, const 
 /* ---- on its way into a statement ---- */
 
 /* MySQL has no "Z" and SQLite's own functions write a space for the "T". */
-static bool spell_stamp(const hf_tables *tables, const rec_column *column, hf_slice *text,
-                        hf_arena *arena)
+bool rec_spell_stamp(const hf_tables *tables, const rec_column *column, hf_slice *text,
+                     hf_arena *arena)
 {
     if ((column->holds != REC_STAMP && column->holds != REC_INSTANT) ||
         tables->dialect == REC_POSTGRES || text->size < 11 || text->at[10] != 'T')
@@ -334,7 +334,7 @@ bool rec_bind(const hf_tables *tables, const rec_column *column, hf_stmt *stmt, 
         kind = HF_VALUE_REAL;
     else if (value->kind == HF_FIELD_BYTES)
         kind = HF_VALUE_BYTES;
-    else if (column != NULL && !it.null && !spell_stamp(tables, column, &it.bytes, arena))
+    else if (column != NULL && !it.null && !rec_spell_stamp(tables, column, &it.bytes, arena))
         return false;
     if (column != NULL && column->holds == REC_BOOL && tables->dialect == REC_POSTGRES &&
         value->kind == HF_FIELD_INT) {

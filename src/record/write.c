@@ -24,7 +24,7 @@ static void write_param(write_text *text, const rec_column *column, const hf_fie
 }
 
 /* The database's time, as this column keeps it. */
-static const char *write_clock(const hf_tables *tables, const rec_column *column)
+const char *rec_write_clock(const hf_tables *tables, const rec_column *column)
 {
     static const char *const words[3][3] = {
         [REC_SQLITE] = {"strftime('%Y-%m-%d %H:%M:%f', 'now')",
@@ -140,7 +140,7 @@ static void write_insert_text(rec_work *work, write_text *text, const hf_record 
         hf_buffer_print(&text->sql, "%s%s", any ? ", " : "", column->quoted);
         hf_buffer_print(&list, "%s", any ? ", " : "");
         if (when)
-            hf_buffer_print(&list, "%s", write_clock(text->tables, column));
+            hf_buffer_print(&list, "%s", rec_write_clock(text->tables, column));
         else {
             text->columns[text->count] = column;
             text->values[text->count] = who                    ? user
@@ -249,7 +249,7 @@ static void write_update_text(write_text *text, const hf_record *record, const h
         if (at == table->version)
             hf_buffer_print(&text->sql, "%s + 1", column->quoted);
         else if (at == table->at)
-            hf_buffer_print(&text->sql, "%s", write_clock(text->tables, column));
+            hf_buffer_print(&text->sql, "%s", rec_write_clock(text->tables, column));
         else
             write_param(text, column, at == table->by ? user : &record->now[i]);
     }
